@@ -1,0 +1,84 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Op is a command's number in the log: append-only, never reused.
+type Op uint8
+
+// The commands. Each writes one part of an object.
+const (
+	OpPutSpec Op = 1 // creates, or changes Spec, name, labels: bumps generation
+	OpAssign  Op = 2 // the planner: Assignment
+	OpReport  Op = 3 // the owning agent: Status; creates Nodes and GPUs, which nobody asks for
+	OpDelete  Op = 4 // marks deletedAt; an object without finalizers goes at once
+	OpForget  Op = 5 // takes Finalizer off; the last one off a deleted object removes it
+	OpRecord  Op = 6 // appends an immutable object (UsageRecord); the same id again changes nothing
+)
+
+// AnyRevision as Command.Expect skips the check.
+const AnyRevision int64 = -1
+
+// Command is one write.
+type Command struct {
+	Op   Op     `json:"op"`
+	Kind Kind   `json:"kind"`
+	ID   string `json:"id"`
+	// Expect is the revision that the object must have; 0: it must not exist.
+	Expect int64 `json:"expect,omitempty"`
+	// Name, Organization, Project, Labels, Finalizers: OpPutSpec, OpReport that creates, OpRecord.
+	Name         string            `json:"name,omitempty"`
+	Organization string            `json:"organization,omitempty"`
+	Project      string            `json:"project,omitempty"`
+	Labels       map[string]string `json:"labels,omitempty"`
+	Finalizers   []string          `json:"finalizers,omitempty"`
+	Finalizer    string            `json:"finalizer,omitempty"` // OpForget
+	// Data is the Spec, Assignment or Status.
+	Data json.RawMessage `json:"data,omitempty"`
+}
+
+// Batch is one log entry: all of its commands apply, or none.
+type Batch struct {
+	// ID makes a retry harmless: the store remembers recent IDs and answers
+	// the same again. Empty: no memory.
+	ID       string    `json:"id,omitempty"`
+	At       time.Time `json:"at"` // the FSM's only clock
+	Commands []Command `json:"commands"`
+}
+
+// Event is one change, as a watch delivers it.
+type Event struct {
+	Revision int64     `json:"revision"`
+	Type     EventType `json:"type"`
+	Object   Object    `json:"object"` // as it is after the change; for a removal, as it was
+}
+
+// EventType of a change.
+type EventType string
+
+// Event types. Sync ends the snapshot with which a watch from revision 0, or
+// from one too old, begins: objects not seen in it are gone.
+const (
+	EventPut    EventType = "put"
+	EventRemove EventType = "remove"
+	EventSync   EventType = "sync"
+)
+
+// ListQuery selects objects of one kind, in the order of their ids.
+type ListQuery struct {
+	Kind         Kind
+	Organization string // empty: any
+	Project      string // empty: any
+	Name         string // empty: any
+	Limit        int    // 1 to 1000
+	Continue     string // from the page before
+}
+
+// ListPage is one page. Continue is empty on the last.
+type ListPage struct {
+	Items    []Object
+	Continue string
+	Revision int64 // of the store when the page was read
+}

@@ -1,0 +1,91 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// Code of a domain error: stable, for programs.
+type Code string
+
+// The codes, with the HTTP status each is sent with.
+const (
+	CodeInvalid         Code = "invalid"           // 400
+	CodeUnauthenticated Code = "unauthenticated"   // 401
+	CodeForbidden       Code = "forbidden"         // 403
+	CodeNotFound        Code = "not_found"         // 404
+	CodeExists          Code = "already_exists"    // 409
+	CodeConflict        Code = "conflict"          // 409: the revision is not the expected one
+	CodeInUse           Code = "in_use"            // 409
+	CodeState           Code = "wrong_state"       // 409: not possible in the object's phase
+	CodeTooLarge        Code = "too_large"         // 413
+	CodeRateLimited     Code = "rate_limited"      // 429
+	CodeNoCapacity      Code = "no_capacity"       // 409: fits nowhere
+	CodeUnavailable     Code = "unavailable"       // 503: no leader, node away
+	CodeDiskFull        Code = "insufficient_disk" // 507
+	CodeInternal        Code = "internal"          // 500
+)
+
+var statuses = map[Code]int{
+	CodeInvalid: http.StatusBadRequest, CodeUnauthenticated: http.StatusUnauthorized, CodeForbidden: http.StatusForbidden,
+	CodeNotFound: http.StatusNotFound, CodeExists: http.StatusConflict, CodeConflict: http.StatusConflict,
+	CodeInUse: http.StatusConflict, CodeState: http.StatusConflict, CodeNoCapacity: http.StatusConflict,
+	CodeTooLarge: http.StatusRequestEntityTooLarge, CodeRateLimited: http.StatusTooManyRequests,
+	CodeUnavailable: http.StatusServiceUnavailable, CodeDiskFull: http.StatusInsufficientStorage,
+	CodeInternal: http.StatusInternalServerError,
+}
+
+// HTTPStatus that carries the code.
+func (c Code) HTTPStatus() int {
+	if s, ok := statuses[c]; ok {
+		return s
+	}
+	return http.StatusInternalServerError
+}
+
+// Error is what a user may see: a code, a safe message, a hint at what to do,
+// and the field at fault as a path ("spec.vgpu.vramBytes").
+type Error struct {
+	Code    Code   `json:"code"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+	Field   string `json:"field,omitempty"`
+}
+
+func (e *Error) Error() string {
+	s := e.Message
+	if e.Field != "" {
+		s = e.Field + ": " + s
+	}
+	if e.Hint != "" {
+		s += " (" + e.Hint + ")"
+	}
+	return s
+}
+
+// Errorf makes a domain error.
+func Errorf(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// WithHint adds what to do.
+func (e *Error) WithHint(format string, args ...any) *Error {
+	e.Hint = fmt.Sprintf(format, args...)
+	return e
+}
+
+// At names the field at fault.
+func (e *Error) At(field string) *Error {
+	e.Field = field
+	return e
+}
+
+// CodeOf is the code of the domain error in err's chain, else CodeInternal.
+func CodeOf(err error) Code {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return CodeInternal
+}

@@ -1,0 +1,93 @@
+package api
+
+// Typed ids, so that a volume's id cannot be handed where an instance's is
+// meant. Ids are a prefix and 12 random hex digits: "ins-4f9c2a7be01d".
+type (
+	OrganizationID string
+	ProjectID      string
+	NodeID         string
+	GPUID          string
+	GPUPoolID      string
+	FlavorID       string
+	ImageID        string
+	VolumeID       string
+	InstanceID     string
+	PriceBookID    string
+)
+
+// Prefixes of ids, by kind.
+var idPrefixes = map[Kind]string{
+	KindOrganization: "org", KindProject: "prj", KindAPIKey: "key", KindNode: "node", KindGPU: "gpu",
+	KindGPUPool: "pool", KindFlavor: "flv", KindImage: "img", KindVolume: "vol", KindInstance: "ins",
+	KindUsageRecord: "use", KindAccount: "acc", KindPriceBook: "pb",
+}
+
+// Role of an API key.
+type Role string
+
+// Roles, strongest first.
+const (
+	RoleOperator Role = "operator"
+	RoleAdmin    Role = "admin"
+	RoleMember   Role = "member"
+	RoleViewer   Role = "viewer"
+)
+
+// Power is what an instance should be.
+type Power string
+
+// Power states.
+const (
+	PowerRunning Power = "Running"
+	PowerStopped Power = "Stopped"
+)
+
+// Meter names what was used, with its unit.
+type Meter string
+
+// Meters.
+const (
+	MeterVCPU   Meter = "vcpu-seconds"
+	MeterMemory Meter = "memory-byte-seconds"
+	MeterVolume Meter = "volume-byte-seconds"
+	MeterGPU    Meter = "gpu-nanoseconds"
+	MeterVRAM   Meter = "vram-byte-seconds"
+	MeterCopy   Meter = "gpu-copy-bytes"
+	MeterLaunch Meter = "gpu-launches"
+)
+
+// Phases of an image, a volume and an instance.
+type (
+	ImagePhase    string
+	VolumePhase   string
+	InstancePhase string
+)
+
+// Image phases.
+const (
+	ImagePending   ImagePhase = "Pending"
+	ImageImporting ImagePhase = "Importing"
+	ImageReady     ImagePhase = "Ready"
+	ImageFailed    ImagePhase = "Failed"
+)
+
+// Volume phases.
+const (
+	VolumePending  VolumePhase = "Pending"
+	VolumeCreating VolumePhase = "Creating"
+	VolumeReady    VolumePhase = "Ready"
+	VolumeDeleting VolumePhase = "Deleting"
+	VolumeFailed   VolumePhase = "Failed"
+)
+
+// Instance phases. DESIGN of the life cycle: appliance/agent/instance.go.
+const (
+	InstancePending  InstancePhase = "Pending"
+	InstanceCreating InstancePhase = "Creating"
+	InstanceStarting InstancePhase = "Starting"
+	InstanceRunning  InstancePhase = "Running"
+	InstanceStopping InstancePhase = "Stopping"
+	InstanceStopped  InstancePhase = "Stopped"
+	InstanceDeleting InstancePhase = "Deleting"
+	InstanceFailed   InstancePhase = "Failed"
+)

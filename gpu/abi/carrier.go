@@ -1,0 +1,61 @@
+package abi
+
+// Carrier messages. On carrier (b) they travel over a SOCK_STREAM unix socket
+// between the guest library and the worker; on carrier (a) the guest puts each
+// into one EXECBUFFER, and basalt-vgpu passes it to the worker over the same
+// kind of socket, with MsgRegion completed from the resource's backing pages.
+//
+// Each message: u32 Magic, u16 type, u16 flags, u32 length of the body,
+// u32 argument; then the body. File descriptors ride on the message's first
+// byte (SCM_RIGHTS).
+const CarrierHeaderSize = 16
+
+// MaxCarrierBody bounds the body of a message, in bytes.
+const MaxCarrierBody = 4 << 20
+
+// MaxCarrierFDs bounds the descriptors that come with one message.
+const MaxCarrierFDs = 8
+
+// Carrier message types.
+const (
+	// MsgHello, guest to worker, first of all. Body: Hello. Argument: Hello…
+	// flags, see HelloWakeByMessage.
+	MsgHello uint16 = 1
+	// MsgRegion, guest to worker. Argument: region number; 0 is the one with
+	// the header and comes right after MsgHello. Body on the worker's socket:
+	// u64 size, then extents {u32 index of the descriptor, u32 zero, u64
+	// offset, u64 length}, page-aligned, in order; the sum of their lengths is
+	// size. Body in the guest's EXECBUFFER on carrier (a): u64 size, u32
+	// virtio-gpu resource id, u32 zero.
+	MsgRegion uint16 = 2
+	// MsgDropRegion, guest to worker. Argument: region number. The worker
+	// unmaps it when no command uses it any more.
+	MsgDropRegion uint16 = 3
+	// MsgKick, guest to worker: the doorbell. No body.
+	MsgKick uint16 = 4
+	// MsgWait exists on carrier (a) only: a fenced EXECBUFFER whose fence
+	// signals at the next wake-up of this context. It is not passed on.
+	MsgWait uint16 = 5
+	// MsgReady, worker to guest: region 0 is accepted. Argument: worker's
+	// minor version.
+	MsgReady uint16 = 16
+	// MsgRefused, worker to guest. Argument: CUresult. Body: why, UTF-8.
+	MsgRefused uint16 = 17
+	// MsgWake, worker to basalt-vgpu: at least one sleeping slot is done.
+	MsgWake uint16 = 18
+)
+
+// HelloWakeByMessage, in the argument of MsgHello: the waiters are in another
+// machine; besides the futex wake on the slot's state word, send MsgWake.
+const HelloWakeByMessage uint32 = 1
+
+// Hello's body: u16 Major, u16 Minor, u32 process id in the guest, 64 bytes of
+// process name (NUL-padded, not trusted), 64 bytes of token (NUL-padded).
+const HelloSize = 136
+
+// CapsetID is the virtio-gpu capability set that identifies a Basalt vGPU.
+const CapsetID = 57
+
+// Capset's body: u32 Magic, u16 Major, u16 Minor, u64 largest region in bytes,
+// u64 reserved. One version: 1.
+const CapsetSize = 24

@@ -1,0 +1,132 @@
+// Package abi is the contract between a guest's CUDA library and the worker
+// that executes its commands: the layout of the shared region, the messages of
+// the carrier, and the table of commands from which the C header and the Go
+// decoders are generated. DESIGN.md in this folder tells how they are used.
+//
+// Everything is little-endian and naturally aligned; offsets are in bytes.
+package abi
+
+//go:generate go run ./gen
+
+// Version of the contract. A worker serves guests of the same major version
+// and of any minor version up to its own.
+const (
+	Major = 1
+	Minor = 0
+)
+
+// Magic starts every shared region and every carrier message: "BSLT".
+const Magic uint32 = 0x544c5342
+
+// The header page of region 0. Guest-written and worker-written words lie in
+// different cache lines.
+const (
+	HeaderSize = 4096
+
+	// Written once by the guest before it announces the region.
+	OffMagic      = 0x000 // u32
+	OffMajor      = 0x004 // u16
+	OffMinor      = 0x006 // u16
+	OffRegionSize = 0x008 // u64
+	OffRing       = 0x010 // u64: start of the command ring, 4096-aligned
+	OffRingSize   = 0x018 // u64: bytes, a power of two
+	OffSlots      = 0x020 // u64: start of the completion slots, 64-aligned
+	OffSlotCount  = 0x028 // u64
+	OffChunkState = 0x030 // u64: start of the chunk states, one u32 each
+	OffArena      = 0x038 // u64: start of the staging arena, 4096-aligned
+	OffChunkSize  = 0x040 // u64: bytes, a power of two
+	OffChunkCount = 0x048 // u64
+
+	// Written by the guest while it runs.
+	OffHead = 0x080 // u64: bytes ever put into the ring
+
+	// Written by the worker.
+	OffTail         = 0x0c0 // u64: bytes ever taken from the ring
+	OffWorkerSleeps = 0x100 // u32: 1 = ring the doorbell after you enqueue
+	OffHeartbeat    = 0x140 // u64: grows at least every HeartbeatMillis
+	OffState        = 0x180 // u32: State…
+	OffError        = 0x184 // u32: CUresult that every later call returns once the state is StateDead
+	OffAsyncError   = 0x188 // u32: first asynchronous error (CUresult), sticky
+	OffErrorText    = 0x1c0 // 256 bytes, NUL-terminated: why the state is StateDead
+	ErrorTextSize   = 256
+)
+
+// States of a session, in the header's state word.
+const (
+	StateNew   uint32 = 0 // announced, not yet accepted
+	StateReady uint32 = 1
+	StateDead  uint32 = 2 // nothing completes any more; the error word says what to return
+)
+
+// HeartbeatMillis is how often the worker touches the heartbeat at least. A
+// guest that waits declares the worker dead when it has not changed for
+// HeartbeatDeadMillis.
+const (
+	HeartbeatMillis     = 100
+	HeartbeatDeadMillis = 10000
+)
+
+// A completion slot: one cache line.
+const (
+	SlotSize = 64
+
+	SlotState  = 0x00 // u32: Slot…
+	SlotResult = 0x04 // i32: CUresult
+	SlotValue0 = 0x08 // u64
+	SlotValue1 = 0x10 // u64
+)
+
+// States of a completion slot. The guest sets SlotPending before it enqueues,
+// and compare-and-swaps Pending to Sleeping before it blocks; the worker
+// writes result and values, then exchanges the state for SlotDone, and wakes
+// the guest if it was Sleeping.
+const (
+	SlotPending  uint32 = 0
+	SlotSleeping uint32 = 1
+	SlotDone     uint32 = 2
+)
+
+// States of a staging chunk. The guest takes free chunks (one lock in the
+// guest) and marks them busy; for a command with FlagReleaseChunks the worker
+// marks them free when the bytes have been used.
+const (
+	ChunkFree uint32 = 0
+	ChunkBusy uint32 = 1
+)
+
+// Limits that the worker enforces on region 0 and on the session.
+const (
+	MinRingSize    = 4096
+	MaxRingSize    = 16 << 20
+	MaxSlots       = 4096
+	MaxChunkSize   = 16 << 20
+	MaxChunks      = 4096
+	MaxRegionSize  = 1 << 32
+	MaxRegions     = 1024
+	MaxHandles     = 1 << 20 // of all kinds together, per guest process
+	MaxModuleImage = 256 << 20
+	MaxParamBytes  = 4096 // kernel parameters of one launch
+	MaxInline      = 4096 // bytes carried inside a command
+)
+
+// EntryHeaderSize is the size of a command's header in the ring:
+//
+//	u32 length   whole entry with header, a multiple of 8
+//	u16 opcode
+//	u16 flags    Flag…
+//	u32 slot     completion slot, or NoSlot
+//	u32 inline   bytes of variable data after the fixed arguments
+//
+// then the command's fixed arguments, then inline bytes, then padding to 8.
+// An entry never wraps: the guest fills the rest of the ring with one OpNop.
+const EntryHeaderSize = 16
+
+// NoSlot says that nobody waits for the command.
+const NoSlot uint32 = 0xffffffff
+
+// Flags of a ring entry.
+const (
+	// FlagReleaseChunks: the command's Buf lies in the arena of region 0; when
+	// its bytes have been used, the worker marks the chunks that it spans free.
+	FlagReleaseChunks uint16 = 1
+)

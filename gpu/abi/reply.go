@@ -1,0 +1,82 @@
+package abi
+
+// Records that the worker writes into a guest's buffer. Each starts with u32
+// record version (1) and u32 total bytes. Strings are u32 length + UTF-8 bytes
+// without NUL, padded to 4. They are encoded and decoded by reply_codec.go and
+// the guest library's reply.c.
+
+// DeviceInfoReply answers DeviceInfo.
+//
+//	u32 version, u32 bytes
+//	u64 total memory of the vGPU, bytes
+//	u8[16] uuid
+//	u32 number of attributes, u32 zero
+//	i32 value per attribute, indexed by CUdevice_attribute; 0 where unknown
+//	(padded to 4) string name
+//	string driver version ("550.163.01"), u32 CUDA version (12040)
+type DeviceInfoReply struct {
+	TotalMemory   uint64
+	UUID          [16]byte
+	Attributes    []int32
+	Name          string
+	DriverVersion string
+	CUDAVersion   uint32
+}
+
+// ModuleInfo answers ModuleLoad.
+//
+//	u32 version, u32 bytes
+//	u32 functions, u32 globals
+//	per function: string name, u32 number of parameters, then per parameter
+//	  u32 offset, u32 size; then i32 attributes indexed by
+//	  CUfunction_attribute 0 to 9
+//	per global: string name, u32 zero padding where the offset from the
+//	  record's start is not a multiple of 8, u64 address, u64 size
+//	string info log, string error log
+type ModuleInfo struct {
+	Functions []FunctionInfo
+	Globals   []GlobalInfo
+	InfoLog   string
+	ErrorLog  string
+}
+
+// FunctionInfo describes one kernel. Its handle is first_function + index.
+type FunctionInfo struct {
+	Name       string
+	Params     []ParamInfo
+	Attributes [FunctionAttributes]int32 // CUfunction_attribute
+}
+
+// FunctionAttributes is how many CUfunction_attribute values travel.
+const FunctionAttributes = 10
+
+// ParamInfo is one kernel parameter in the parameter space, in bytes.
+type ParamInfo struct{ Offset, Size uint32 }
+
+// GlobalInfo is one module variable.
+type GlobalInfo struct {
+	Name          string
+	Address, Size uint64
+}
+
+// VGPUStatusReply answers VGPUStatus.
+//
+//	u32 version, u32 bytes
+//	u64 VRAM limit, u64 VRAM used, bytes
+//	u32 GPU utilization, u32 memory utilization, per cent of the last second
+//	u32 temperature (degrees C, 0 unknown), u32 power (mW, 0 unknown)
+//	u32 processes, u32 zero
+//	per process: u32 guest pid, u32 zero, u64 VRAM used, string name
+type VGPUStatusReply struct {
+	VRAMLimit, VRAMUsed               uint64
+	GPUUtilization, MemoryUtilization uint32
+	Temperature, PowerMilliwatts      uint32
+	Processes                         []ProcessInfo
+}
+
+// ProcessInfo is one guest process on the vGPU.
+type ProcessInfo struct {
+	PID      uint32
+	VRAMUsed uint64
+	Name     string
+}

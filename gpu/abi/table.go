@@ -1,0 +1,143 @@
+package abi
+
+// Kind of a field on the wire.
+type Kind int
+
+// Field kinds. U64 fields are 8-aligned, U32 fields 4-aligned; a command's
+// fields are ordered so that no padding arises, and its size is a multiple
+// of 8.
+const (
+	U32 Kind = iota
+	I32
+	U64
+	F32
+)
+
+// Field of a command's fixed arguments.
+type Field struct {
+	Name string // C name, snake case
+	Kind Kind
+	Doc  string
+}
+
+// Command is one operation that a guest may put into the ring.
+type Command struct {
+	Op   uint16
+	Name string // Go name; the C name is its snake case
+	Args []Field
+	// Inline says what the variable data after the arguments is; empty: none allowed.
+	Inline string
+	// Sync: the guest waits in a completion slot. Others may carry a slot too.
+	Sync bool
+	// Value0, Value1 say what the slot's values hold when it is done.
+	Value0, Value1 string
+	Doc            string
+	// API names the functions of the CUDA driver API that issue the command.
+	API []string
+}
+
+// buf is a piece of a shared region.
+func buf(prefix, doc string) []Field {
+	return []Field{
+		{prefix + "_off", U64, doc + ": offset in its region"},
+		{prefix + "_len", U64, doc + ": bytes"},
+		{prefix + "_region", U32, doc + ": region number"},
+		{prefix + "_zero", U32, "zero"},
+	}
+}
+
+func fields(parts ...[]Field) (all []Field) {
+	for _, p := range parts {
+		all = append(all, p...)
+	}
+	return all
+}
+
+func u64(name, doc string) []Field { return []Field{{name, U64, doc}} }
+
+func u32s(pairs ...string) (all []Field) {
+	for i := 0; i < len(pairs); i += 2 {
+		all = append(all, Field{pairs[i], U32, pairs[i+1]})
+	}
+	return all
+}
+
+// Commands is the table. Numbers are never reused. Handles (ctx, module,
+// function, stream, event) are made by the guest, never zero, unique within
+// the guest process whatever their kind. A context's handle is also the handle
+// of its legacy default stream.
+var Commands = []Command{
+	{Op: 0, Name: "Nop", Doc: "Fills the end of the ring; its inline bytes are skipped.", Inline: "padding"},
+
+	// Device and vGPU.
+	{Op: 1, Name: "DeviceInfo", Sync: true, Args: buf("out", "DeviceInfo record"),
+		Doc: "Fills a DeviceInfoReply (reply.go).", Value0: "bytes written",
+		API: []string{"cuInit", "cuDeviceGetAttribute", "cuDeviceGetName", "cuDeviceTotalMem_v2", "cuDeviceGetUuid"}},
+	{Op: 2, Name: "VGPUStatus", Sync: true, Args: buf("out", "VGPUStatus record"),
+		Doc: "Fills a VGPUStatusReply (reply.go): memory, utilization, processes of the whole vGPU.", Value0: "bytes written",
+		API: []string{"nvmlDeviceGetMemoryInfo", "nvmlDeviceGetUtilizationRates", "nvmlDeviceGetComputeRunningProcesses"}},
+
+	// Contexts.
+	{Op: 8, Name: "CtxCreate", Sync: true, Args: fields(u64("ctx", "new handle"), u32s("flags", "CUctx_flags", "zero", "zero")),
+		API: []string{"cuCtxCreate_v2", "cuDevicePrimaryCtxRetain"}},
+	{Op: 9, Name: "CtxDestroy", Sync: true, Args: u64("ctx", "handle"),
+		Doc: "Waits for the context's work and frees everything made under it.",
+		API: []string{"cuCtxDestroy_v2", "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset"}},
+	{Op: 10, Name: "CtxSynchronize", Sync: true, Args: u64("ctx", "handle"), API: []string{"cuCtxSynchronize"}},
+
+	// Modules.
+	{Op: 16, Name: "ModuleLoad", Sync: true,
+		Args: fields(u64("ctx", "handle"), u64("module", "new handle"), u64("first_function", "handle of the image's first function; the following ones count up"),
+			buf("image", "PTX text (with or without NUL), cubin or fatbin"), buf("out", "ModuleInfo record"),
+			u32s("opt_level", "0-4", "max_registers", "0 = any")),
+		Doc:    "Loads an image and fills a ModuleInfo record (reply.go) with functions, globals and logs, also when it fails.",
+		Value0: "bytes written, or needed when the result is CUDA_ERROR_INVALID_VALUE",
+		API:    []string{"cuModuleLoadData", "cuModuleLoadDataEx", "cuModuleLoad", "cuModuleLoadFatBinary", "cuModuleGetFunction", "cuModuleGetGlobal_v2"}},
+	{Op: 17, Name: "ModuleUnload", Sync: true, Args: u64("module", "handle"), API: []string{"cuModuleUnload"}},
+	{Op: 18, Name: "FuncSetAttribute", Sync: true, Args: fields(u64("function", "handle"), []Field{{"attribute", I32, "CUfunction_attribute"}, {"value", I32, "value"}}),
+		API: []string{"cuFuncSetAttribute", "cuFuncSetCacheConfig"}},
+	{Op: 19, Name: "Occupancy", Sync: true, Args: fields(u64("function", "handle"), u64("dynamic_shared", "bytes"), u32s("block_size", "threads", "zero", "zero")),
+		Value0: "active blocks per multiprocessor", API: []string{"cuOccupancyMaxActiveBlocksPerMultiprocessor"}},
+
+	// Memory.
+	{Op: 32, Name: "MemAlloc", Sync: true, Args: fields(u64("ctx", "handle"), u64("size", "bytes")), Value0: "device address",
+		API: []string{"cuMemAlloc_v2", "cuMemAllocPitch_v2", "cuMemAllocManaged"}},
+	{Op: 33, Name: "MemFree", Sync: true, Args: u64("address", "device address that MemAlloc gave"), API: []string{"cuMemFree_v2"}},
+	{Op: 34, Name: "MemInfo", Sync: true, Value0: "free bytes of the vGPU", Value1: "total bytes of the vGPU", API: []string{"cuMemGetInfo_v2"}},
+
+	// Copies, in the order of their stream. A slot, where there is one,
+	// completes when the copy has been done.
+	{Op: 40, Name: "CopyHtoD", Args: fields(u64("stream", "handle"), u64("dst", "device address"), buf("src", "host bytes")),
+		API: []string{"cuMemcpyHtoD_v2", "cuMemcpyHtoDAsync_v2"}},
+	{Op: 41, Name: "CopyHtoDInline", Args: fields(u64("stream", "handle"), u64("dst", "device address")), Inline: "host bytes",
+		API: []string{"cuMemcpyHtoD_v2", "cuMemcpyHtoDAsync_v2"}},
+	{Op: 42, Name: "CopyDtoH", Args: fields(u64("stream", "handle"), u64("src", "device address"), buf("dst", "host bytes")),
+		API: []string{"cuMemcpyDtoH_v2", "cuMemcpyDtoHAsync_v2"}},
+	{Op: 43, Name: "CopyDtoD", Args: fields(u64("stream", "handle"), u64("dst", "device address"), u64("src", "device address"), u64("size", "bytes")),
+		API: []string{"cuMemcpyDtoD_v2", "cuMemcpyDtoDAsync_v2"}},
+	{Op: 44, Name: "Memset", Args: fields(u64("stream", "handle"), u64("dst", "device address"), u64("count", "elements"), u32s("value", "element", "width", "bytes an element: 1, 2 or 4")),
+		API: []string{"cuMemsetD8_v2", "cuMemsetD16_v2", "cuMemsetD32_v2", "cuMemsetD8Async", "cuMemsetD16Async", "cuMemsetD32Async"}},
+
+	// Execution.
+	{Op: 48, Name: "Launch", Args: fields(u64("stream", "handle"), u64("function", "handle"),
+		u32s("grid_x", "blocks", "grid_y", "blocks", "grid_z", "blocks", "block_x", "threads", "block_y", "threads", "block_z", "threads",
+			"shared", "dynamic shared memory, bytes", "flags", "1 = cooperative")),
+		Inline: "kernel parameters, laid out as the kernel's parameter space",
+		API:    []string{"cuLaunchKernel", "cuLaunchCooperativeKernel"}},
+
+	// Streams.
+	{Op: 56, Name: "StreamCreate", Args: fields(u64("ctx", "handle"), u64("stream", "new handle"), []Field{{"flags", U32, "CUstream_flags"}, {"priority", I32, "as CUDA"}}),
+		API: []string{"cuStreamCreate", "cuStreamCreateWithPriority"}},
+	{Op: 57, Name: "StreamDestroy", Args: u64("stream", "handle"), Doc: "Work in it still completes.", API: []string{"cuStreamDestroy_v2"}},
+	{Op: 58, Name: "StreamSynchronize", Sync: true, Args: u64("stream", "handle"), API: []string{"cuStreamSynchronize"}},
+	{Op: 59, Name: "StreamQuery", Sync: true, Args: u64("stream", "handle"), Doc: "Completes at once: success or CUDA_ERROR_NOT_READY.", API: []string{"cuStreamQuery"}},
+	{Op: 60, Name: "StreamWaitEvent", Args: fields(u64("stream", "handle"), u64("event", "handle")), API: []string{"cuStreamWaitEvent"}},
+
+	// Events.
+	{Op: 64, Name: "EventCreate", Args: fields(u64("ctx", "handle"), u64("event", "new handle"), u32s("flags", "CUevent_flags", "zero", "zero")), API: []string{"cuEventCreate"}},
+	{Op: 65, Name: "EventDestroy", Args: u64("event", "handle"), API: []string{"cuEventDestroy_v2"}},
+	{Op: 66, Name: "EventRecord", Args: fields(u64("event", "handle"), u64("stream", "handle")), API: []string{"cuEventRecord"}},
+	{Op: 67, Name: "EventSynchronize", Sync: true, Args: u64("event", "handle"), API: []string{"cuEventSynchronize"}},
+	{Op: 68, Name: "EventQuery", Sync: true, Args: u64("event", "handle"), Doc: "Completes at once: success or CUDA_ERROR_NOT_READY.", API: []string{"cuEventQuery"}},
+	{Op: 69, Name: "EventElapsed", Sync: true, Args: fields(u64("start", "handle"), u64("end", "handle")), Value0: "bits of a float32: milliseconds", API: []string{"cuEventElapsedTime"}},
+}

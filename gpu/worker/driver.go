@@ -1,0 +1,110 @@
+// Package worker executes one guest process's commands on a Driver.
+package worker
+
+import "github.com/basalt-gpu/basalt/gpu/abi"
+
+// Driver is a device that can run CUDA work: gpu/cuda (a real card) and
+// gpu/soft (the CPU). The issuer calls it from one goroutine, in the order of
+// the guest's commands; no call blocks on device work. Errors are abi.Result
+// values, possibly wrapped with detail for the log.
+//
+// Asynchronous operations take a done function, which is called exactly once,
+// from any goroutine, when the operation and all before it in its stream have
+// finished; done must not call back into the driver. nil is allowed. After an
+// asynchronous error (a kernel's illegal address) the context is poisoned:
+// every later operation reports that same error.
+type Driver interface {
+	// Info describes the device. TotalMemory is the card's; the worker puts
+	// the vGPU's limit in its place.
+	Info() abi.DeviceInfoReply
+	// NewContext makes a context whose work passes through the gate.
+	NewContext(flags uint32, gate Gate) (Context, error)
+	// Close frees everything.
+	Close() error
+}
+
+// Stream, Event, Module and Function are the driver's own objects; the worker
+// keeps them behind the guest's handles. A nil Stream is the context's legacy
+// default stream.
+type (
+	Stream   interface{}
+	Event    interface{}
+	Module   interface{}
+	Function interface{}
+)
+
+// StreamNonBlocking and the event flags are those of cuda.h.
+const (
+	StreamNonBlocking  = 1
+	EventBlockingSync  = 1
+	EventDisableTiming = 2
+)
+
+// Launch is one kernel launch. Dimensions are in blocks and threads, Shared in
+// bytes. Params is the kernel's parameter space; the driver copies it.
+type Launch struct {
+	Grid, Block [3]uint32
+	Shared      uint32
+	Cooperative bool
+	Params      []byte
+}
+
+// Context is one CUDA context.
+type Context interface {
+	// MemAlloc returns the device address of size zeroed bytes, 256-aligned.
+	MemAlloc(size uint64) (uint64, error)
+	// MemFree waits for nothing: memory is freed when the work enqueued so far is done.
+	MemFree(address uint64) error
+
+	// The host slices must stay valid until done.
+	CopyHtoD(s Stream, dst uint64, src []byte, done func(error)) error
+	CopyDtoH(s Stream, dst []byte, src uint64, done func(error)) error
+	CopyDtoD(s Stream, dst, src, size uint64, done func(error)) error
+	// Memset writes count elements of width 1, 2 or 4 bytes.
+	Memset(s Stream, dst uint64, value, width uint32, count uint64, done func(error)) error
+
+	// ModuleLoad takes PTX, a cubin or a fatbin. The info's logs are filled
+	// also when it fails. Functions come in the order of info.Functions.
+	ModuleLoad(image []byte, o ModuleOptions) (Module, []Function, abi.ModuleInfo, error)
+	ModuleUnload(Module) error
+	FuncSetAttribute(f Function, attribute, value int32) error
+	// Occupancy is the number of active blocks per multiprocessor.
+	Occupancy(f Function, blockSize uint32, dynamicShared uint64) (uint32, error)
+	Launch(s Stream, f Function, l Launch, done func(error)) error
+
+	StreamCreate(flags uint32, priority int32) (Stream, error)
+	StreamDestroy(Stream) error
+	// StreamQuery is nil when all work is done, else abi.ErrNotReady or the context's error.
+	StreamQuery(Stream) error
+	StreamWaitEvent(s Stream, e Event) error
+	// StreamNotify calls done when the work enqueued so far is done.
+	StreamNotify(s Stream, done func(error)) error
+
+	EventCreate(flags uint32) (Event, error)
+	EventDestroy(Event) error
+	EventRecord(e Event, s Stream) error
+	EventQuery(Event) error
+	// EventNotify calls done when the event's latest record is done; at once if it was never recorded.
+	EventNotify(e Event, done func(error)) error
+	// EventElapsed is in milliseconds.
+	EventElapsed(start, end Event) (float32, error)
+
+	// Notify calls done when all work of the context is done.
+	Notify(done func(error)) error
+	// Destroy waits for running work to stop and frees everything.
+	Destroy() error
+}
+
+// ModuleOptions come from the guest's JIT options.
+type ModuleOptions struct{ OptLevel, MaxRegisters uint32 }
+
+// Gate is where device work asks for its turn. A driver calls Enter before it
+// puts work on the device and Leave after that work is finished; between, it
+// asks Expired at safe points (soft: between blocks) and, when true, leaves
+// and enters again. Enter fails when the session ends.
+type Gate interface {
+	Enter() error
+	Expired() bool
+	// Leave accounts for the work: nanoseconds of device time and launches completed.
+	Leave(busyNanos uint64, launches uint64)
+}

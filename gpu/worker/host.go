@@ -1,0 +1,50 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+)
+
+// Host is what a worker needs of gpud. gpu/node/client implements it over
+// gpud's socket and survives gpud's restart: it registers again, with the
+// memory held and the totals so far, and keeps the last lease meanwhile.
+type Host interface {
+	// Limits of the vGPU that this worker serves.
+	Limits() Limits
+	// Reserve takes bytes from the vGPU's VRAM; abi.ErrOutOfMemory when the
+	// vGPU's limit or the card's capacity would be passed.
+	Reserve(bytes uint64) error
+	Release(bytes uint64)
+	// Memory is free and total bytes of the vGPU.
+	Memory() (free, total uint64, err error)
+	// Acquire waits for the right to run on the device.
+	Acquire(ctx context.Context) (Lease, error)
+	// Yield gives it back early: no work is left.
+	Yield()
+	// Report sends totals since the worker started. They only grow.
+	Report(Totals)
+	// Status of the whole vGPU, for nvidia-smi.
+	Status() (abi.VGPUStatusReply, error)
+	// Lost is closed when the vGPU is gone and the worker must end.
+	Lost() <-chan struct{}
+}
+
+// Limits of a vGPU.
+type Limits struct {
+	Name string // as nvidia-smi shows it
+	UUID [16]byte
+	VRAM uint64 // bytes
+}
+
+// Lease says until when the worker may run.
+type Lease struct{ Until time.Time }
+
+// Totals of one worker since it started, exact sums from completed work.
+type Totals struct {
+	GPUNanos        uint64 `json:"gpuNanos"`
+	Launches        uint64 `json:"launches"`
+	BytesToDevice   uint64 `json:"bytesToDevice"`
+	BytesFromDevice uint64 `json:"bytesFromDevice"`
+}

@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# Installs what building and testing Basalt needs on Debian 12 or 13, and says
+# so. Idempotent: a second run finds everything in place and takes no time.
+#
+# Usage: setup.sh [packages]
+set -euo pipefail
+
+say() { printf 'setup: %s\n' "$*"; }
+die() { printf 'setup: %s\n' "$*" >&2; exit 1; }
+
+. /etc/os-release
+[ "${ID:-}" = debian ] || die "this is ${PRETTY_NAME:-not Debian}; Basalt is built on Debian 12 or 13"
+case "${VERSION_ID:-}" in
+12 | 13) ;;
+*) die "this is Debian ${VERSION_ID:-(no version)}; Basalt is built on Debian 12 or 13" ;;
+esac
+
+as_root() {
+	if [ "$(id -u)" = 0 ]; then "$@"; else
+		command -v sudo >/dev/null || die "not root and no sudo: run as root, or install sudo"
+		sudo "$@"
+	fi
+}
+
+# From the distribution itself.
+base="gcc libc6-dev pkg-config clang-19 llvm-19 mmdebstrap e2fsprogs fdisk grub-pc-bin grub-common
+	cpio busybox-static xorriso kmod procps iproute2 ca-certificates curl libxml2-utils debian-archive-keyring zstd"
+# QEMU 7.2 of Debian 12 refuses a vhost-user-gpu device without KVM, so there
+# these come from its backports suite.
+virt="qemu-system-x86 qemu-utils libvirt-daemon-system libvirt-clients libvirt-dev"
+
+missing() {
+	local p
+	for p in "$@"; do
+		[ "$(dpkg-query -W -f '${db:Status-Abbrev}' "$p" 2>/dev/null || true)" = "ii " ] || printf '%s ' "$p"
+	done
+}
+
+# The address the machine's own apt uses for its main archive.
+mirror() {
+	apt-get indextargets --format '$(SITE)/ $(RELEASE) $(COMPONENT)' 'Identifier: Packages' |
+		awk -v s="$VERSION_CODENAME" '$2 == s && $3 == "main" { sub("/$", "", $1); print $1; exit }'
+}
+
+backports() {
+	apt-cache policy 2>/dev/null | grep -q "n=$VERSION_CODENAME-backports" && return
+	local url
+	url=$(mirror)
+	[ -n "$url" ] || die "no Debian archive in this machine's apt sources: add one, then run again"
+	say "adding the $VERSION_CODENAME-backports suite of this machine's Debian archive"
+	printf 'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s-backports main\n' \
+		"$url" "$VERSION_CODENAME" | as_root tee /etc/apt/sources.list.d/basalt-backports.list >/dev/null
+	as_root apt-get update -qq || true
+}
+
+packages() {
+	local want_base want_virt suite=()
+	want_base=$(missing $base)
+	want_virt=$(missing $virt)
+	if [ "$VERSION_ID" = 12 ] && [ -z "$want_virt" ]; then
+		# Installed, but perhaps from the wrong suite.
+		dpkg --compare-versions "$(dpkg-query -W -f '${Version}' qemu-system-x86)" ge 1:8 || want_virt=$virt
+	fi
+	[ -n "$want_base$want_virt" ] || return 0
+	export DEBIAN_FRONTEND=noninteractive
+	as_root apt-get update -qq || say "apt-get update had errors; going on with the lists there are"
+	if [ -n "$want_base" ]; then
+		say "installing $want_base"
+		as_root apt-get install -y -qq --no-install-recommends $want_base >/dev/null
+	fi
+	if [ -n "$want_virt" ]; then
+		if [ "$VERSION_ID" = 12 ]; then
+			backports
+			suite=(-t "$VERSION_CODENAME-backports")
+		fi
+		say "installing $want_virt"
+		as_root apt-get install -y -qq --no-install-recommends "${suite[@]}" $want_virt >/dev/null
+	fi
+}
+
+command -v go >/dev/null || die "no go command: install Go 1.25 or newer and put it on PATH"
+packages
