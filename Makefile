@@ -1,0 +1,85 @@
+# Basalt. The two commands a stranger needs:
+#
+#   make demo    set up, start one node, run the main job, show it
+#   make test    set up, run every test
+#
+# Everything built lands under build/.
+
+BUILD := $(CURDIR)/build
+TOOLS := $(BUILD)/tools
+GO    ?= go
+export BASALT_BUILD := $(BUILD)
+# go-nvml's header is full of deprecation marks.
+export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
+
+GOLANGCI_VERSION := v2.15.0
+CODEGEN_VERSION  := v2.8.2
+
+.DEFAULT_GOAL := build
+.PHONY: build setup guest kernels images testguest libvirtd tools lint check generated test test-go demo bench fuzz gpu-check clean
+
+## build: the binaries and the guest's libraries
+build: guest
+	@mkdir -p $(BUILD)/bin
+	$(GO) build -o $(BUILD)/bin/ ./appliance/cmd/...
+
+guest:
+	@$(MAKE) --no-print-directory -C gpu/guest BUILD=$(BUILD)
+
+## setup: Debian packages (says what it installs; nothing to do the second time)
+setup:
+	@installer/dev/setup.sh
+
+tools: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) $(TOOLS)/oapi-codegen-$(CODEGEN_VERSION)
+$(TOOLS)/golangci-lint-$(GOLANGCI_VERSION):
+	@echo "setup: building golangci-lint $(GOLANGCI_VERSION) (minutes, once)"
+	@GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	@touch $@
+$(TOOLS)/oapi-codegen-$(CODEGEN_VERSION):
+	@GOBIN=$(TOOLS) $(GO) install github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@$(CODEGEN_VERSION)
+	@touch $@
+
+## check: build, vet, lint, import rules, generated files fresh, unit tests
+check: setup tools build lint generated
+	$(GO) test -short ./...
+
+lint: tools
+	$(GO) vet ./...
+	$(TOOLS)/golangci-lint run ./...
+
+# The generators' output must be what is in the tree.
+generated: tools
+	@installer/dev/generated.sh
+
+## test: every test, on real libvirt and QEMU (only GPU tests may skip)
+test: setup tools build
+	@installer/dev/test.sh
+
+## demo: the main job, shown; ONCE=1 ends by itself, 0 only if all was right
+demo: setup build
+	@installer/dev/demo.sh
+
+images:
+	@installer/guest/build.sh
+
+testguest:
+	@gpu/device/testguest/build.sh
+
+libvirtd:
+	@installer/dev/libvirtd.sh start
+
+## bench: medians, each with the ratio to its baseline
+bench: setup build
+	@installer/dev/bench.sh
+
+## fuzz: every fuzz target for FUZZTIME each
+FUZZTIME ?= 20s
+fuzz: setup
+	@FUZZTIME=$(FUZZTIME) installer/dev/fuzz.sh
+
+## gpu-check: one folder of binaries and tests for a machine with an NVIDIA card
+gpu-check: setup build
+	@gpu/check/pack.sh $(BUILD)/gpu-check
+
+clean:
+	rm -rf $(BUILD)

@@ -1,0 +1,122 @@
+// Package cmd_test holds the tree to the arrows of docs/architecture.md.
+package cmd_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/basalt-gpu/basalt/"
+
+// rule: packages under prefix may import of ours only what is listed (a path
+// covers what lies below it). The longest prefix that fits decides.
+type rule struct {
+	prefix string
+	allow  []string
+	why    string
+}
+
+var rules = []rule{
+	{"api/server", []string{"api"}, "the server declares the store it needs; main wires a real one"},
+	{"api/client", []string{"api"}, "the client knows the API and nothing behind it"},
+	{"api/storetest", []string{"api"}, "one conformance suite for every store"},
+	{"api", nil, "the kinds are a leaf: everybody imports them"},
+	{"appliance/store", []string{"api"}, "the store keeps objects; it does not know what they mean"},
+	{"appliance/plan", []string{"api", "gpu/sched", "billing"}, "planners are pure functions of objects"},
+	{"appliance/agent", []string{"api", "hypervisor", "sds", "billing/meter"}, "the agent acts through small interfaces; main hands it drivers"},
+	{"appliance/reconcile", []string{"api"}, "the loop knows keys, not what is behind them"},
+	{"appliance/cli", []string{"api"}, "the CLI is a client of the API"},
+	{"appliance/cmd", []string{""}, "mains are the only wiring"},
+	{"hypervisor/vhostuser", []string{"api", "hypervisor/virtio"}, "a protocol package"},
+	{"hypervisor/virtio", []string{"api"}, "a protocol package"},
+	{"hypervisor", []string{"api", "hypervisor"}, "VMs know nothing of the cluster"},
+	{"gpu/abi", []string{"gpu/abi"}, "the contract imports nobody"},
+	{"gpu/guest", []string{"gpu/abi"}, "the guest library knows only the contract"},
+	{"gpu/device", []string{"gpu/abi", "gpu/device", "hypervisor/vhostuser", "hypervisor/virtio"}, "the device does no GPU work itself"},
+	{"gpu/worker", []string{"gpu/abi", "gpu/worker"}, "a worker sees a Driver and a Host, not which"},
+	{"gpu/cuda", []string{"gpu/abi", "gpu/worker", "gpu/ptx"}, "a Driver"},
+	{"gpu/soft", []string{"gpu/abi", "gpu/worker", "gpu/ptx", "gpu/soft"}, "a Driver"},
+	{"gpu/ptx", []string{"gpu/ptx"}, "a parser"},
+	{"gpu/sched", nil, "pure"},
+	{"gpu/node", []string{"gpu"}, "gpud"},
+	{"gpu/check", []string{"gpu"}, "the GPU tests in one folder"},
+	{"sds", []string{"api", "sds"}, "storage knows nothing of the cluster"},
+	{"sdn", []string{"api", "sdn"}, "network knows nothing of the cluster"},
+	{"billing", []string{"api", "billing"}, "money is a function of records"},
+	{"ui", []string{"ui"}, "the portal speaks HTTP only"},
+	{"installer", []string{"api", "installer"}, "the installer runs before there is a cluster"},
+}
+
+func ruleFor(pkg string) (best rule, ok bool) {
+	for _, r := range rules {
+		if (pkg == r.prefix || strings.HasPrefix(pkg, r.prefix+"/")) && (!ok || len(r.prefix) > len(best.prefix)) {
+			best, ok = r, true
+		}
+	}
+	return best, ok
+}
+
+func allowed(r rule, imported string) bool {
+	for _, a := range append(r.allow, r.prefix) {
+		if a == "" || imported == a || strings.HasPrefix(imported, a+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func TestImportArrows(t *testing.T) {
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", module+"...")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for dec := json.NewDecoder(out); ; {
+		var p struct {
+			ImportPath string
+			Imports    []string
+		}
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		seen++
+		pkg := strings.TrimPrefix(p.ImportPath, module)
+		r, ok := ruleFor(pkg)
+		if !ok {
+			t.Errorf("%s is in no rule: say in appliance/cmd/arch_test.go what it may import, and why", pkg)
+			continue
+		}
+		for _, i := range p.Imports {
+			if imp, ours := strings.CutPrefix(i, module); ours && !allowed(r, imp) {
+				t.Errorf("%s imports %s, but %s: %s may import of ours only %q", pkg, imp, r.why, r.prefix, r.allow)
+			}
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if seen < 5 {
+		t.Fatalf("go list found %d packages", seen)
+	}
+}
+
+// A rule that catches nothing protects nothing.
+func TestArrowsCatchAnOffender(t *testing.T) {
+	r, _ := ruleFor("api/server")
+	if allowed(r, "appliance/store") {
+		t.Error("api/server may import appliance/store")
+	}
+	if r, _ := ruleFor("gpu/device/x"); !allowed(r, "gpu/abi") || allowed(r, "gpu/node") {
+		t.Errorf("gpu/device's rule is %v", r)
+	}
+}
