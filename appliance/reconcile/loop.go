@@ -1,0 +1,149 @@
+// Package reconcile runs a function for keys until the world is as it should
+// be: kicked when something changed, again later when the function asks for it
+// or fails, and for every known key periodically. The function gets a key,
+// never event data, so a lost or doubled kick changes nothing.
+//
+//	Kick(key) ─► queued ─► running ─► idle
+//	               ▲          │ kicked meanwhile, error, Again
+//	               └──────────┘
+package reconcile
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Func makes the world right for one key. Again is when it wants to be called
+// next without a kick; zero: only when kicked.
+type Func func(ctx context.Context, key string) (again time.Duration, err error)
+
+// Options of a loop.
+type Options struct {
+	Reconcile Func
+	// OnError hears every failure; the key is tried again with backoff.
+	OnError func(key string, err error)
+	Workers int           // 0: 4
+	MinWait time.Duration // first wait after a failure, 0: 200 ms; doubled up to MaxWait
+	MaxWait time.Duration // 0: 30 s
+}
+
+// Loop is a set of keys and the workers that serve them. One key is never
+// served by two workers at once.
+type Loop struct {
+	opts  Options
+	ready chan string
+
+	mu   sync.Mutex
+	keys map[string]*state
+	ctx  context.Context
+	wg   sync.WaitGroup
+}
+
+type state struct {
+	queued, running, again bool
+	failures               int
+	timer                  *time.Timer
+}
+
+// maxKeys bounds the ready queue; Kick waits for room beyond it.
+const maxKeys = 1 << 16
+
+// New makes a loop; Run starts it.
+func New(o Options) *Loop {
+	if o.Workers == 0 {
+		o.Workers = 4
+	}
+	if o.MinWait == 0 {
+		o.MinWait = 200 * time.Millisecond
+	}
+	if o.MaxWait == 0 {
+		o.MaxWait = 30 * time.Second
+	}
+	return &Loop{opts: o, ready: make(chan string, maxKeys), keys: map[string]*state{}}
+}
+
+// Run serves keys until ctx ends, then waits for the running ones.
+func (l *Loop) Run(ctx context.Context) {
+	l.mu.Lock()
+	l.ctx = ctx
+	l.mu.Unlock()
+	for range l.opts.Workers {
+		l.wg.Add(1)
+		go func() {
+			defer l.wg.Done()
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case key := <-l.ready:
+					l.serve(ctx, key)
+				}
+			}
+		}()
+	}
+	l.wg.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.keys {
+		if s.timer != nil {
+			s.timer.Stop()
+		}
+	}
+}
+
+// Kick asks for the key to be served soon.
+func (l *Loop) Kick(key string) {
+	l.mu.Lock()
+	s := l.keys[key]
+	if s == nil {
+		s = &state{}
+		l.keys[key] = s
+	}
+	if s.timer != nil {
+		s.timer.Stop()
+		s.timer = nil
+	}
+	switch {
+	case s.running:
+		s.again = true
+	case !s.queued:
+		s.queued = true
+		l.mu.Unlock()
+		l.ready <- key
+		return
+	}
+	l.mu.Unlock()
+}
+
+func (l *Loop) serve(ctx context.Context, key string) {
+	l.mu.Lock()
+	s := l.keys[key]
+	s.queued, s.running = false, true
+	l.mu.Unlock()
+
+	wait, err := l.opts.Reconcile(ctx, key)
+	if err != nil && ctx.Err() == nil && l.opts.OnError != nil {
+		l.opts.OnError(key, err)
+	}
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s.running = false
+	if err != nil {
+		wait = min(l.opts.MinWait<<min(s.failures, 16), l.opts.MaxWait)
+		s.failures++
+	} else {
+		s.failures = 0
+	}
+	switch {
+	case ctx.Err() != nil:
+	case s.again:
+		s.again, s.queued = false, true
+		go func() { l.ready <- key }() // never wait for room with the lock held
+	case wait > 0:
+		s.timer = time.AfterFunc(wait, func() { l.Kick(key) })
+	default:
+		delete(l.keys, key)
+	}
+}

@@ -1,0 +1,101 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func run(t *testing.T, o Options) *Loop {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	l := New(o)
+	done := make(chan struct{})
+	go func() { l.Run(ctx); close(done) }()
+	t.Cleanup(func() { cancel(); <-done })
+	return l
+}
+
+func eventually(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !f(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+func TestOneKeyIsNeverServedTwiceAtOnce(t *testing.T) {
+	var inside, calls, overlaps atomic.Int32
+	l := run(t, Options{Workers: 8, Reconcile: func(context.Context, string) (time.Duration, error) {
+		if inside.Add(1) > 1 {
+			overlaps.Add(1)
+		}
+		calls.Add(1)
+		time.Sleep(time.Millisecond)
+		inside.Add(-1)
+		return 0, nil
+	}})
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for range 50 {
+				l.Kick("k")
+				time.Sleep(200 * time.Microsecond)
+			}
+		}()
+	}
+	wg.Wait()
+	eventually(t, "idle", func() bool { l.mu.Lock(); defer l.mu.Unlock(); return len(l.keys) == 0 })
+	if overlaps.Load() != 0 || calls.Load() < 2 {
+		t.Errorf("%d overlaps in %d calls", overlaps.Load(), calls.Load())
+	}
+}
+
+func TestAKickDuringARunIsServedAfterIt(t *testing.T) {
+	started, release := make(chan struct{}, 2), make(chan struct{})
+	var calls atomic.Int32
+	l := run(t, Options{Reconcile: func(context.Context, string) (time.Duration, error) {
+		calls.Add(1)
+		started <- struct{}{}
+		<-release
+		return 0, nil
+	}})
+	l.Kick("k")
+	<-started
+	l.Kick("k")
+	close(release)
+	eventually(t, "second run", func() bool { return calls.Load() == 2 })
+}
+
+func TestFailuresBackOffAndSuccessResets(t *testing.T) {
+	var calls, errs atomic.Int32
+	l := run(t, Options{MinWait: time.Millisecond, MaxWait: 4 * time.Millisecond,
+		OnError: func(string, error) { errs.Add(1) },
+		Reconcile: func(context.Context, string) (time.Duration, error) {
+			if calls.Add(1) <= 5 {
+				return 0, errors.New("not yet")
+			}
+			return 0, nil
+		}})
+	l.Kick("k")
+	eventually(t, "success", func() bool { return calls.Load() == 6 })
+	if errs.Load() != 5 {
+		t.Errorf("%d errors heard", errs.Load())
+	}
+}
+
+func TestAgainIsCalledWithoutAKick(t *testing.T) {
+	var calls atomic.Int32
+	l := run(t, Options{Reconcile: func(context.Context, string) (time.Duration, error) {
+		calls.Add(1)
+		return time.Millisecond, nil
+	}})
+	l.Kick("k")
+	eventually(t, "third run", func() bool { return calls.Load() >= 3 })
+}
