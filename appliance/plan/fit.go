@@ -1,0 +1,232 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// used is what the assigned instances take of each node and GPU.
+type used struct {
+	vcpus, memory map[api.NodeID]int64
+	vram, share   map[api.GPUID]int64
+	vgpus         map[api.GPUID]int64
+}
+
+func usage(s *State) *used {
+	u := &used{map[api.NodeID]int64{}, map[api.NodeID]int64{}, map[api.GPUID]int64{}, map[api.GPUID]int64{}, map[api.GPUID]int64{}}
+	for _, in := range s.Instances {
+		u.add(in.Assignment)
+	}
+	return u
+}
+
+func (u *used) add(a api.InstanceAssignment) { u.count(a, 1) }
+func (u *used) remove(in api.Instance)       { u.count(in.Assignment, -1) }
+func (u *used) count(a api.InstanceAssignment, sign int64) {
+	if a.Node == "" {
+		return
+	}
+	u.vcpus[a.Node] += sign * a.Vcpus
+	u.memory[a.Node] += sign * a.MemoryBytes
+	if a.Gpu != "" {
+		u.vram[a.Gpu] += sign * a.VgpuVramBytes
+		u.share[a.Gpu] += sign * a.VgpuSharePercent
+		u.vgpus[a.Gpu] += sign
+	}
+}
+
+// want is what one instance asks for.
+type want struct {
+	vcpus, memory, vram, share int64
+	pool                       string
+}
+
+func wants(f api.Flavor, in api.Instance) want {
+	w := want{vcpus: f.Spec.Vcpus, memory: f.Spec.MemoryBytes}
+	if g := in.Spec.Vgpu; g != nil {
+		w.vram, w.share, w.pool = g.VramBytes, g.SharePercent, g.Pool
+		if w.pool == "" {
+			w.pool = "default"
+		}
+	}
+	return w
+}
+
+// place finds the node, and GPU, with the most room that fits; one already
+// assigned stays where its volume is. Without a node, Reason says for every
+// node what is missing.
+func place(s *State, u *used, in api.Instance, now time.Time) api.InstanceAssignment {
+	f, ok := s.Flavors[string(in.Spec.Flavor)]
+	if !ok {
+		return api.InstanceAssignment{Reason: fmt.Sprintf("flavor %s is gone", in.Spec.Flavor)}
+	}
+	img, ok := s.Images[string(in.Spec.Image)]
+	if !ok {
+		return api.InstanceAssignment{Reason: fmt.Sprintf("image %s is gone", in.Spec.Image)}
+	}
+	if img.Status.Phase != api.ImageReady {
+		return api.InstanceAssignment{Reason: "image " + img.Meta.Name + " is not ready: " + imageState(img)}
+	}
+	w := wants(f, in)
+	var best api.InstanceAssignment
+	var bestFree int64 = -1
+	var why []string
+	for _, n := range sorted(s.Nodes) {
+		id := api.NodeID(n.Meta.ID)
+		if in.Assignment.Node != "" && in.Assignment.Node != id {
+			continue
+		}
+		gpu, reason := fits(s, u, n, w, in.Assignment.Gpu, now)
+		if reason != "" {
+			why = append(why, n.Meta.Name+": "+reason)
+			continue
+		}
+		if free := n.Status.MemoryBytes - u.memory[id] - w.memory; free > bestFree {
+			bestFree = free
+			best = api.InstanceAssignment{Node: id, Vcpus: w.vcpus, MemoryBytes: w.memory, Gpu: gpu, VgpuVramBytes: w.vram, VgpuSharePercent: w.share}
+		}
+	}
+	if best.Node == "" {
+		best.Reason = "fits nowhere: " + reasons(why)
+		return best
+	}
+	best.RootVolume = rootVolume(s, in)
+	return best
+}
+
+func rootVolume(s *State, in api.Instance) api.VolumeID {
+	for _, v := range sorted(s.Volumes) {
+		if v.Spec.Root && string(v.Spec.Instance) == in.Meta.ID {
+			return api.VolumeID(v.Meta.ID)
+		}
+	}
+	return ""
+}
+
+func imageState(img api.Image) string {
+	switch {
+	case img.Status.LastError != "":
+		return img.Status.LastError
+	case img.Status.Phase == "":
+		return "nothing was imported yet"
+	}
+	return string(img.Status.Phase)
+}
+
+// alive says why a node takes no new work, or nothing.
+func alive(n api.Node, now time.Time) string {
+	switch {
+	case n.Meta.DeletedAt != nil:
+		return "is being removed"
+	case n.Spec.Unschedulable:
+		return "is marked unschedulable"
+	case now.Sub(n.Status.SeenAt) > NodeTimeout:
+		return "was last seen " + n.Status.SeenAt.UTC().Format(time.RFC3339)
+	}
+	return ""
+}
+
+// fits returns the GPU to use (empty when none is asked for), or why not.
+func fits(s *State, u *used, n api.Node, w want, keep api.GPUID, now time.Time) (api.GPUID, string) {
+	id := api.NodeID(n.Meta.ID)
+	if why := alive(n, now); why != "" {
+		return "", why
+	}
+	if free := n.Status.Vcpus - u.vcpus[id]; w.vcpus > free {
+		return "", fmt.Sprintf("%d vCPUs asked, %d of %d free", w.vcpus, max(free, 0), n.Status.Vcpus)
+	}
+	if free := n.Status.MemoryBytes - u.memory[id]; w.memory > free {
+		return "", fmt.Sprintf("%s of RAM asked, %s of %s free", size(w.memory), size(max(free, 0)), size(n.Status.MemoryBytes))
+	}
+	if w.vram == 0 {
+		return "", ""
+	}
+	pool, ok := poolNamed(s, w.pool)
+	if !ok {
+		return "", "there is no GPU pool " + w.pool
+	}
+	var best api.GPUID
+	var bestFree int64 = -1
+	var why []string
+	for _, g := range sorted(s.GPUs) {
+		gid := api.GPUID(g.Meta.ID)
+		if g.Status.Node != id || poolOf(g) != w.pool || keep != "" && keep != gid {
+			continue
+		}
+		if r := gpuFits(u, g, pool, w); r != "" {
+			why = append(why, "GPU "+g.Meta.Name+": "+r)
+			continue
+		}
+		if free := g.Status.VramBytes - u.vram[gid] - w.vram; free > bestFree {
+			best, bestFree = gid, free
+		}
+	}
+	if best == "" {
+		if len(why) == 0 {
+			return "", "has no GPU in pool " + w.pool
+		}
+		return "", reasons(why)
+	}
+	return best, ""
+}
+
+func gpuFits(u *used, g api.GPU, pool api.GPUPool, w want) string {
+	id := api.GPUID(g.Meta.ID)
+	if g.Spec.Unschedulable {
+		return "is marked unschedulable"
+	}
+	if free := g.Status.VramBytes - u.vram[id]; w.vram > free {
+		return fmt.Sprintf("%s of VRAM asked, %s of %s free", size(w.vram), size(max(free, 0)), size(g.Status.VramBytes))
+	}
+	if free := 100 - u.share[id]; w.share > free {
+		return fmt.Sprintf("a share of %d %% asked, %d %% free", w.share, free)
+	}
+	if m := pool.Spec.MaxVgpusPerGpu; m > 0 && u.vgpus[id] >= m {
+		return fmt.Sprintf("has %d vGPUs, the pool's limit", m)
+	}
+	return ""
+}
+
+func poolNamed(s *State, name string) (api.GPUPool, bool) {
+	for _, p := range sorted(s.Pools) {
+		if p.Meta.Name == name {
+			return p, true
+		}
+	}
+	return api.GPUPool{}, false
+}
+
+func poolOf(g api.GPU) string {
+	if g.Spec.Pool == "" {
+		return "default"
+	}
+	return g.Spec.Pool
+}
+
+// reasons joins a few; a cluster of hundreds would fill a page.
+func reasons(why []string) string {
+	const most = 4
+	switch {
+	case len(why) == 0:
+		return "the cluster has no node"
+	case len(why) > most:
+		return strings.Join(why[:most], "; ") + fmt.Sprintf("; and %d more", len(why)-most)
+	}
+	return strings.Join(why, "; ")
+}
+
+func size(n int64) string {
+	const units = "KMGTP"
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	f, i := float64(n)/1024, 0
+	for f >= 1024 && i < len(units)-1 {
+		f /= 1024
+		i++
+	}
+	return fmt.Sprintf("%.4g %ciB", f, units[i])
+}

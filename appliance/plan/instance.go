@@ -1,0 +1,109 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// planInstance places an instance that has no node, follows a changed spec of
+// one that is stopped, and ends a deleted one that never had a node.
+func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Command {
+	a := in.Assignment
+	if in.Meta.DeletedAt != nil {
+		if a.Node != "" {
+			return nil // its agent ends it
+		}
+		return forget(api.KindInstance, in.Meta)
+	}
+	if a.Node != "" && a.Generation == in.Meta.Generation {
+		return nil
+	}
+	if a.Node != "" && !resized(s, in) {
+		// The spec changed in something that placement does not look at.
+		a.Generation = in.Meta.Generation
+		return assign(api.KindInstance, in.Meta, a)
+	}
+	if a.Node != "" && in.Status.Phase != api.InstanceStopped {
+		return nil // resized once it is stopped
+	}
+	u.remove(in)
+	next := place(s, u, in, now)
+	if next.Node != "" {
+		next.Generation = in.Meta.Generation
+	} else if a.Node != "" { // stays as it was where it is, and says why
+		reason := next.Reason
+		next = a
+		next.Reason = reason
+	}
+	u.add(next)
+	if next == a {
+		return nil
+	}
+	return assign(api.KindInstance, in.Meta, next)
+}
+
+// resized says whether the spec asks for other resources than assigned.
+func resized(s *State, in api.Instance) bool {
+	f, ok := s.Flavors[string(in.Spec.Flavor)]
+	if !ok {
+		return false
+	}
+	w, a := wants(f, in), in.Assignment
+	return w.vcpus != a.Vcpus || w.memory != a.MemoryBytes || w.vram != a.VgpuVramBytes || w.share != a.VgpuSharePercent
+}
+
+// planVolume gives a volume the node of its instance, or, alone, the node with
+// most room; a root volume goes when its instance is gone.
+func planVolume(s *State, v api.Volume, now time.Time) []api.Command {
+	in, hasInstance := s.Instances[string(v.Spec.Instance)]
+	a := v.Assignment
+	switch {
+	case v.Meta.DeletedAt != nil && a.Node == "":
+		return forget(api.KindVolume, v.Meta)
+	case v.Meta.DeletedAt != nil:
+		return nil
+	case v.Spec.Root && (!hasInstance || in.Meta.DeletedAt != nil):
+		return []api.Command{{Op: api.OpDelete, Kind: api.KindVolume, ID: v.Meta.ID, Expect: v.Meta.Revision}}
+	case a.Node != "":
+		return nil
+	case hasInstance:
+		a.Node = in.Assignment.Node
+		a.Reason = ""
+		if a.Node == "" {
+			a.Reason = "waits for its instance to be placed"
+		}
+	default:
+		a = placeVolume(s, v, now)
+	}
+	if a == v.Assignment {
+		return nil
+	}
+	return assign(api.KindVolume, v.Meta, a)
+}
+
+func placeVolume(s *State, v api.Volume, now time.Time) api.VolumeAssignment {
+	var best api.Node
+	for _, n := range sorted(s.Nodes) {
+		if alive(n, now) == "" && n.Status.StorageFreeBytes >= v.Spec.SizeBytes && n.Status.StorageFreeBytes > best.Status.StorageFreeBytes {
+			best = n
+		}
+	}
+	if best.Meta.ID == "" {
+		return api.VolumeAssignment{Reason: "no node has " + size(v.Spec.SizeBytes) + " of storage free"}
+	}
+	return api.VolumeAssignment{Node: api.NodeID(best.Meta.ID)}
+}
+
+func assign(kind api.Kind, m api.Meta, a any) []api.Command {
+	return []api.Command{{Op: api.OpAssign, Kind: kind, ID: m.ID, Expect: m.Revision, Data: api.Encode(a)}}
+}
+
+// forget takes the agent's finalizer off an object that no agent holds.
+func forget(kind api.Kind, m api.Meta) []api.Command {
+	var cmds []api.Command
+	for _, f := range m.Finalizers {
+		cmds = append(cmds, api.Command{Op: api.OpForget, Kind: kind, ID: m.ID, Expect: api.AnyRevision, Finalizer: f})
+	}
+	return cmds
+}

@@ -1,0 +1,212 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+const gib = 1 << 30
+
+// cluster is a state with one flavor, one ready image and one pool.
+func cluster() *State {
+	s := NewState()
+	s.Flavors["flv-1"] = api.Flavor{Meta: api.Meta{ID: "flv-1", Name: "small"}, Spec: api.FlavorSpec{Vcpus: 2, MemoryBytes: gib}}
+	s.Flavors["flv-2"] = api.Flavor{Meta: api.Meta{ID: "flv-2", Name: "huge"}, Spec: api.FlavorSpec{Vcpus: 2, MemoryBytes: 900 * gib}}
+	s.Images["img-1"] = api.Image{Meta: api.Meta{ID: "img-1", Name: "debian"}, Status: api.ImageStatus{Phase: api.ImageReady}}
+	s.Pools["pool-1"] = api.GPUPool{Meta: api.Meta{ID: "pool-1", Name: "default"}}
+	return s
+}
+
+func (s *State) node(id string, memory int64) *State {
+	s.Nodes[id] = api.Node{Meta: api.Meta{ID: id, Name: id}, Status: api.NodeStatus{Vcpus: 8, MemoryBytes: memory, StorageFreeBytes: 100 * gib, SeenAt: now}}
+	return s
+}
+
+func (s *State) gpu(id string, node api.NodeID, vram int64) *State {
+	s.GPUs[id] = api.GPU{Meta: api.Meta{ID: id, Name: id}, Status: api.GPUStatus{Node: node, VramBytes: vram}}
+	return s
+}
+
+func (s *State) instance(id string, flavor api.FlavorID, vram, share int64) *State {
+	in := api.Instance{Meta: api.Meta{ID: id, Name: id, Revision: 7, Generation: 1, Finalizers: []string{"agent"}}, Spec: api.InstanceSpec{Flavor: flavor, Image: "img-1"}}
+	if vram > 0 {
+		in.Spec.Vgpu = &api.VGPUSpec{VramBytes: vram, SharePercent: share}
+	}
+	s.Instances[id] = in
+	s.Volumes["vol-"+id] = api.Volume{Meta: api.Meta{ID: "vol-" + id, Finalizers: []string{"agent"}}, Spec: api.VolumeSpec{Instance: api.InstanceID(id), Root: true}}
+	return s
+}
+
+// settle plans and applies until nothing is left to do, and returns the plan's steps.
+func settle(t *testing.T, s *State) (steps []string) {
+	t.Helper()
+	for round := 0; ; round++ {
+		cmds := Next(s, now)
+		if len(cmds) == 0 {
+			return steps
+		}
+		if round > 10 {
+			t.Fatalf("the plan does not settle: %v", cmds)
+		}
+		for _, c := range cmds {
+			steps = append(steps, fmt.Sprintf("%d %s %s", c.Op, c.ID, c.Data))
+			commit(t, s, c)
+		}
+	}
+}
+
+func commit(t *testing.T, s *State, c api.Command) {
+	t.Helper()
+	switch {
+	case c.Op == api.OpAssign && c.Kind == api.KindInstance:
+		in := s.Instances[c.ID]
+		o := api.Object{Kind: c.Kind, Assignment: c.Data}
+		d, err := api.Decode[api.Instance](o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Assignment = d.Assignment
+		s.Instances[c.ID] = in
+	case c.Op == api.OpAssign && c.Kind == api.KindVolume:
+		v := s.Volumes[c.ID]
+		d, err := api.Decode[api.Volume](api.Object{Kind: c.Kind, Assignment: c.Data})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.Assignment = d.Assignment
+		s.Volumes[c.ID] = v
+	case c.Op == api.OpDelete:
+		v := s.Volumes[c.ID]
+		v.Meta.DeletedAt = &now
+		s.Volumes[c.ID] = v
+	case c.Op == api.OpForget && c.Kind == api.KindInstance:
+		delete(s.Instances, c.ID)
+	case c.Op == api.OpForget && c.Kind == api.KindVolume:
+		delete(s.Volumes, c.ID)
+	default:
+		t.Fatalf("unexpected command %+v", c)
+	}
+}
+
+func TestPlacesWithItsVolumeAndGPU(t *testing.T) {
+	s := cluster().node("n1", 16*gib).node("n2", 32*gib).gpu("g1", "n1", 8*gib).instance("a", "flv-1", gib, 50)
+	settle(t, s)
+	a := s.Instances["a"].Assignment
+	if a.Node != "n1" || a.Gpu != "g1" || a.RootVolume != "vol-a" || a.Vcpus != 2 || a.Generation != 1 {
+		t.Errorf("assignment %+v", a)
+	}
+	if v := s.Volumes["vol-a"].Assignment; v.Node != "n1" {
+		t.Errorf("its volume went to %+v", v)
+	}
+}
+
+func TestSaysWhyItFitsNowhere(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		s    *State
+		want string
+	}{
+		{"no node", cluster().instance("a", "flv-1", 0, 0), "the cluster has no node"},
+		{"memory", cluster().node("n1", 16*gib).instance("a", "flv-2", 0, 0), "n1: 900 GiB of RAM asked, 16 GiB of 16 GiB free"},
+		{"no GPU", cluster().node("n1", 16*gib).instance("a", "flv-1", gib, 0), "n1: has no GPU in pool default"},
+		{"VRAM", cluster().node("n1", 16*gib).gpu("g1", "n1", gib).instance("a", "flv-1", 2*gib, 0), "2 GiB of VRAM asked, 1 GiB of 1 GiB free"},
+		{"flavor", cluster().node("n1", 16*gib).instance("a", "flv-9", 0, 0), "flavor flv-9 is gone"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			settle(t, c.s)
+			if a := c.s.Instances["a"].Assignment; a.Node != "" || !strings.Contains(a.Reason, c.want) {
+				t.Errorf("assignment %+v, want a reason with %q", a, c.want)
+			}
+		})
+	}
+}
+
+func TestNeverGivesASliceTwice(t *testing.T) {
+	s := cluster().node("n1", 100*gib).gpu("g1", "n1", 4*gib).gpu("g2", "n1", 4*gib)
+	for i := range 10 {
+		s.instance(fmt.Sprintf("i%d", i), "flv-1", 2*gib, 40)
+	}
+	settle(t, s)
+	vram, share := map[api.GPUID]int64{}, map[api.GPUID]int64{}
+	placed := 0
+	for _, in := range s.Instances {
+		if in.Assignment.Node != "" {
+			placed++
+			vram[in.Assignment.Gpu] += in.Assignment.VgpuVramBytes
+			share[in.Assignment.Gpu] += in.Assignment.VgpuSharePercent
+		}
+	}
+	if placed != 4 {
+		t.Errorf("%d placed, two on each card have room (8 vCPUs)", placed)
+	}
+	for g := range vram {
+		if vram[g] > 4*gib || share[g] > 100 {
+			t.Errorf("%s: %d bytes, %d %%", g, vram[g], share[g])
+		}
+	}
+}
+
+func TestResizeWaitsUntilStopped(t *testing.T) {
+	s := cluster().node("n1", 16*gib).instance("a", "flv-1", 0, 0)
+	settle(t, s)
+	s.Flavors["flv-3"] = api.Flavor{Meta: api.Meta{ID: "flv-3"}, Spec: api.FlavorSpec{Vcpus: 4, MemoryBytes: 2 * gib}}
+	in := s.Instances["a"]
+	in.Spec.Flavor, in.Meta.Generation, in.Status.Phase = "flv-3", 2, api.InstanceRunning
+	s.Instances["a"] = in
+	if steps := settle(t, s); len(steps) != 0 {
+		t.Errorf("resized while running: %v", steps)
+	}
+	in.Status.Phase = api.InstanceStopped
+	s.Instances["a"] = in
+	settle(t, s)
+	if a := s.Instances["a"].Assignment; a.Vcpus != 4 || a.Generation != 2 || a.RootVolume != "vol-a" {
+		t.Errorf("assignment %+v", a)
+	}
+	// One that no longer fits keeps what it had and says why.
+	in = s.Instances["a"]
+	in.Spec.Flavor, in.Meta.Generation = "flv-2", 3
+	s.Instances["a"] = in
+	settle(t, s)
+	if a := s.Instances["a"].Assignment; a.Vcpus != 4 || a.Generation != 2 || !strings.Contains(a.Reason, "900 GiB") {
+		t.Errorf("assignment %+v", a)
+	}
+}
+
+func TestDeletedObjectsEnd(t *testing.T) {
+	s := cluster().node("n1", 16*gib).instance("never-placed", "flv-2", 0, 0).instance("placed", "flv-1", 0, 0)
+	settle(t, s)
+	for id, in := range s.Instances {
+		in.Meta.DeletedAt = &now
+		s.Instances[id] = in
+	}
+	settle(t, s)
+	if _, there := s.Instances["never-placed"]; there {
+		t.Error("nobody ends an instance that was never placed")
+	}
+	if _, there := s.Instances["placed"]; !there {
+		t.Error("the planner ended an instance that an agent holds")
+	}
+	if v := s.Volumes["vol-placed"]; v.Meta.DeletedAt == nil {
+		t.Error("the root volume of a deleted instance stays")
+	}
+	if _, there := s.Volumes["vol-never-placed"]; there {
+		t.Error("nobody ends a volume that was never placed")
+	}
+}
+
+func TestADeadNodeTakesNothing(t *testing.T) {
+	s := cluster().node("n1", 16*gib).instance("a", "flv-1", 0, 0)
+	n := s.Nodes["n1"]
+	n.Status.SeenAt = now.Add(-time.Hour)
+	s.Nodes["n1"] = n
+	settle(t, s)
+	if a := s.Instances["a"].Assignment; a.Node != "" || !strings.Contains(a.Reason, "last seen 2026-11-21T11:00:00Z") {
+		t.Errorf("assignment %+v", a)
+	}
+}

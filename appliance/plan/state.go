@@ -1,0 +1,75 @@
+// Package plan decides where things go: pure functions from the cluster's
+// objects to the commands that the leader commits. Time and randomness come
+// in; nothing is read and nothing is done here.
+package plan
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// State is what the planner looks at: every object of the kinds that matter,
+// decoded once, kept up to date by Apply.
+type State struct {
+	Nodes     map[string]api.Node
+	GPUs      map[string]api.GPU
+	Pools     map[string]api.GPUPool
+	Flavors   map[string]api.Flavor
+	Images    map[string]api.Image
+	Volumes   map[string]api.Volume
+	Instances map[string]api.Instance
+}
+
+// NewState is an empty cluster.
+func NewState() *State {
+	return &State{
+		Nodes: map[string]api.Node{}, GPUs: map[string]api.GPU{}, Pools: map[string]api.GPUPool{},
+		Flavors: map[string]api.Flavor{}, Images: map[string]api.Image{},
+		Volumes: map[string]api.Volume{}, Instances: map[string]api.Instance{},
+	}
+}
+
+// Apply takes in one change. It reports whether the planner cares.
+func (s *State) Apply(e api.Event) (bool, error) {
+	switch e.Object.Kind {
+	case api.KindNode:
+		return apply(s.Nodes, e)
+	case api.KindGPU:
+		return apply(s.GPUs, e)
+	case api.KindGPUPool:
+		return apply(s.Pools, e)
+	case api.KindFlavor:
+		return apply(s.Flavors, e)
+	case api.KindImage:
+		return apply(s.Images, e)
+	case api.KindVolume:
+		return apply(s.Volumes, e)
+	case api.KindInstance:
+		return apply(s.Instances, e)
+	}
+	return false, nil
+}
+
+func apply[T any](m map[string]T, e api.Event) (bool, error) {
+	if e.Type == api.EventRemove {
+		delete(m, e.Object.Meta.ID)
+		return true, nil
+	}
+	t, err := api.Decode[T](e.Object)
+	if err != nil {
+		return false, err
+	}
+	m[e.Object.Meta.ID] = t
+	return true, nil
+}
+
+// sorted lists a map's values by id, so that plans do not depend on map order.
+func sorted[T any](m map[string]T) []T {
+	out := make([]T, 0, len(m))
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, m[k])
+	}
+	return out
+}
