@@ -1,0 +1,115 @@
+package sched
+
+import "fmt"
+
+// GPUID names a card on its node.
+type GPUID string
+
+// VGPUID names a virtual GPU.
+type VGPUID string
+
+// SessionID names one worker's session with its node.
+type SessionID string
+
+// FullShare is the whole of a card's time, in per cent.
+const FullShare = 100
+
+// GPU is a card as the admission sees it. Memory is in bytes.
+type GPU struct {
+	ID            GPUID
+	VRAM          uint64 // capacity that may be given to vGPUs
+	VRAMUsed      uint64 // sum of the limits of the vGPUs on it
+	ShareUsed     int    // sum of their guaranteed shares, per cent
+	VGPUs         int    // how many there are
+	MaxVGPUs      int    // 0: no limit but VRAM and share
+	Unschedulable bool   // takes nothing new
+}
+
+// Request is what a vGPU wants.
+type Request struct {
+	VRAM         uint64 // limit in bytes, guaranteed
+	SharePercent int    // guaranteed share of the card's time, 0 to 100; 0 is best effort
+}
+
+// Reason says why a request does not fit.
+type Reason string
+
+// The reasons.
+const (
+	ReasonInvalid       Reason = "invalid"
+	ReasonNoGPU         Reason = "no-gpu"
+	ReasonUnschedulable Reason = "unschedulable"
+	ReasonVRAM          Reason = "vram"
+	ReasonShare         Reason = "share"
+	ReasonCount         Reason = "count"
+)
+
+// Misfit is the error of a request that does not fit. Its text is safe to show.
+type Misfit struct {
+	Reason Reason
+	GPU    GPUID // empty when no single card is meant
+	Want   uint64
+	Free   uint64 // in the unit of the reason: bytes, per cent, vGPUs
+	// Others are the reasons of every card, where more than one was asked.
+	Others []*Misfit
+}
+
+func (m *Misfit) Error() string {
+	on := ""
+	if m.GPU != "" {
+		on = fmt.Sprintf(" on GPU %s", m.GPU)
+	}
+	switch m.Reason {
+	case ReasonInvalid:
+		return "a vGPU needs some VRAM and a share from 0 to 100 per cent"
+	case ReasonNoGPU:
+		return "there is no GPU"
+	case ReasonUnschedulable:
+		return fmt.Sprintf("GPU %s takes no new vGPUs", m.GPU)
+	case ReasonVRAM:
+		return fmt.Sprintf("%d bytes of VRAM wanted, %d free%s", m.Want, m.Free, on)
+	case ReasonShare:
+		return fmt.Sprintf("a share of %d %% wanted, %d %% free%s", m.Want, m.Free, on)
+	case ReasonCount:
+		return fmt.Sprintf("as many vGPUs as allowed are already%s", on)
+	}
+	return string(m.Reason)
+}
+
+// Admit is nil when the request fits the card, else the first reason against.
+func Admit(g GPU, r Request) *Misfit {
+	switch {
+	case r.VRAM == 0 || r.SharePercent < 0 || r.SharePercent > FullShare:
+		return &Misfit{Reason: ReasonInvalid, GPU: g.ID}
+	case g.Unschedulable:
+		return &Misfit{Reason: ReasonUnschedulable, GPU: g.ID}
+	case r.VRAM > g.freeVRAM():
+		return &Misfit{Reason: ReasonVRAM, GPU: g.ID, Want: r.VRAM, Free: g.freeVRAM()}
+	case r.SharePercent > g.freeShare():
+		return &Misfit{Reason: ReasonShare, GPU: g.ID, Want: uint64(r.SharePercent), Free: uint64(g.freeShare())}
+	case g.MaxVGPUs > 0 && g.VGPUs >= g.MaxVGPUs:
+		return &Misfit{Reason: ReasonCount, GPU: g.ID, Want: 1}
+	}
+	return nil
+}
+
+// Take is the card with the request placed on it.
+func (g GPU) Take(r Request) GPU {
+	g.VRAMUsed += r.VRAM
+	g.ShareUsed += r.SharePercent
+	g.VGPUs++
+	return g
+}
+
+// Release is the card without a request that was placed on it.
+func (g GPU) Release(r Request) GPU {
+	g.VRAMUsed -= min(r.VRAM, g.VRAMUsed)
+	g.ShareUsed = max(0, g.ShareUsed-r.SharePercent)
+	g.VGPUs = max(0, g.VGPUs-1)
+	return g
+}
+
+// A card can be over its capacity when its operator made it smaller: nothing
+// is free then, and nothing underflows.
+func (g GPU) freeVRAM() uint64 { return g.VRAM - min(g.VRAM, g.VRAMUsed) }
+func (g GPU) freeShare() int   { return max(0, FullShare-g.ShareUsed) }

@@ -1,0 +1,238 @@
+package sched
+
+import (
+	"fmt"
+	"math/rand"
+	"slices"
+	"testing"
+	"time"
+)
+
+const ms = time.Millisecond
+
+// One lease after another, told as a story: each line is an event and the
+// actions that it must cause.
+func TestLeases(t *testing.T) {
+	want := func(s SessionID, v VGPUID) Event { return Want{s, v} }
+	drop := func(s SessionID) Event { return Drop{s} }
+	type step struct {
+		at   Time
+		e    Event
+		want []Action
+	}
+	for name, steps := range map[string][]step{
+		"alone gets the card at once, again and again": {
+			{0, want("a1", "a"), []Action{Grant{"a1", "a", 10 * ms}}},
+			{10 * ms, want("a1", "a"), []Action{Used{"a1", "a", 10 * ms}, Grant{"a1", "a", 10 * ms}}},
+			{13 * ms, drop("a1"), []Action{Used{"a1", "a", 3 * ms}}},
+			{90 * ms, drop("a1"), nil},
+		},
+		"the holder is hurried once, and an overrun is paid": {
+			{0, want("a1", "a"), []Action{Grant{"a1", "a", 10 * ms}}},
+			{1 * ms, want("b1", "b"), []Action{Hurry{"a1"}}},
+			{2 * ms, want("b2", "b"), nil},
+			{100 * ms, want("a1", "a"), []Action{Used{"a1", "a", 100 * ms}, Grant{"b1", "b", 10 * ms}, Hurry{"b1"}}},
+			{110 * ms, drop("b1"), []Action{Used{"b1", "b", 10 * ms}, Grant{"b2", "b", 10 * ms}, Hurry{"b2"}}},
+			{120 * ms, want("b2", "b"), []Action{Used{"b2", "b", 10 * ms}, Grant{"b2", "b", 10 * ms}, Hurry{"b2"}}},
+		},
+		"who leaves the queue gets nothing": {
+			{0, want("a1", "a"), []Action{Grant{"a1", "a", 10 * ms}}},
+			{0, want("b1", "b"), []Action{Hurry{"a1"}}},
+			{1 * ms, drop("b1"), nil},
+			{2 * ms, drop("a1"), []Action{Used{"a1", "a", 2 * ms}}},
+		},
+		"an unknown vGPU gets nothing": {{0, want("x1", "x"), nil}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := NewLeases(NewRoundRobin())
+			l.SetShares(map[VGPUID]int{"a": 50, "b": 50})
+			for i, s := range steps {
+				if got := l.Step(s.at, s.e); !slices.Equal(got, s.want) {
+					t.Fatalf("step %d, %T at %s: %v, want %v", i, s.e, s.at, got, s.want)
+				}
+			}
+		})
+	}
+}
+
+func TestOverdueAndHolding(t *testing.T) {
+	l := NewLeases(NewRoundRobin())
+	l.SetShares(map[VGPUID]int{"a": 0})
+	l.Step(0, Want{"a1", "a"})
+	if _, late := l.Overdue(10*ms, time.Second); late {
+		t.Error("overdue at the end of its lease")
+	}
+	if s, late := l.Overdue(1010*ms, time.Second); !late || s != "a1" {
+		t.Errorf("Overdue = %q, %v", s, late)
+	}
+	if h := l.Holding(7*ms, "a1"); h != 7*ms {
+		t.Errorf("Holding = %s", h)
+	}
+	if h := l.Holding(7*ms, "b1"); h != 0 {
+		t.Errorf("Holding of another = %s", h)
+	}
+	// Its vGPU goes: it stays the holder until it drops, and nobody is charged.
+	l.SetShares(map[VGPUID]int{"b": 0})
+	if got := l.Step(20*ms, Want{"b1", "b"}); !slices.Equal(got, []Action{Hurry{"a1"}}) {
+		t.Errorf("%v", got)
+	}
+	if got := l.Step(30*ms, Drop{"a1"}); len(got) != 2 || got[1] != (Grant{"b1", "b", 10 * ms}) {
+		t.Errorf("%v", got)
+	}
+}
+
+// world plays sessions against Leases: each runs its lease with an overrun
+// that the test chooses, and checks the invariants at every action.
+type world struct {
+	t       *testing.T
+	l       *Leases
+	now     Time
+	holder  SessionID
+	ends    Time
+	granted map[VGPUID]time.Duration
+	last    map[VGPUID]Time // of the last grant
+}
+
+func (w *world) do(e Event) {
+	for _, a := range w.l.Step(w.now, e) {
+		switch a := a.(type) {
+		case Used:
+			if a.Session != w.holder {
+				w.t.Fatalf("%s used a lease that %q has", a.Session, w.holder)
+			}
+			w.holder = ""
+			w.granted[a.VGPU] += a.For
+		case Grant:
+			if w.holder != "" {
+				w.t.Fatalf("granted to %s while %s holds", a.Session, w.holder)
+			}
+			if a.For <= 0 {
+				w.t.Fatalf("a lease of %s", a.For)
+			}
+			w.holder, w.ends = a.Session, w.now+a.For
+			w.last[a.VGPU] = w.now
+		}
+	}
+}
+
+// Under contention every vGPU gets its weight, whatever the others overrun;
+// nobody starves; the sum is the wall time.
+func TestSharesConverge(t *testing.T) {
+	for seed := range int64(30) {
+		rnd := rand.New(rand.NewSource(seed))
+		shares := map[VGPUID]int{}
+		left := 100
+		for i := range 2 + rnd.Intn(5) {
+			s := rnd.Intn(left/2 + 1)
+			left -= s
+			shares[VGPUID(fmt.Sprint("v", i))] = s
+		}
+		p := NewRoundRobin()
+		w := &world{t: t, l: NewLeases(p), granted: map[VGPUID]time.Duration{}, last: map[VGPUID]Time{}}
+		w.l.SetShares(shares)
+		owner := map[SessionID]VGPUID{}
+		for v := range shares {
+			for j := range 1 + rnd.Intn(3) {
+				owner[SessionID(fmt.Sprint(v, "-", j))] = v
+			}
+		}
+		for _, s := range sorted(owner) {
+			w.do(Want{s, owner[s]})
+		}
+		const wall = 400 * time.Second
+		for w.now < wall {
+			w.now = w.ends + time.Duration(rnd.Int63n(int64(3*ms))) // overruns
+			w.do(Want{w.holder, owner[w.holder]})
+		}
+		var total int64
+		var sum time.Duration
+		for v := range shares {
+			total += p.entries[v].weight
+			sum += w.granted[v]
+		}
+		if sum > w.now {
+			t.Fatalf("seed %d: granted %s in %s", seed, sum, w.now)
+		}
+		if w.now-sum > 20*ms {
+			t.Fatalf("seed %d: only %s of %s granted while all waited", seed, sum, w.now)
+		}
+		for v := range shares {
+			want := time.Duration(float64(w.now) * float64(p.entries[v].weight) / float64(total))
+			if d := (w.granted[v] - want).Abs(); d > 30*ms+want/100 {
+				t.Errorf("seed %d: %s with weight %d of %d got %s, want %s", seed, v, p.entries[v].weight, total, w.granted[v], want)
+			}
+			if shares[v] > 0 && w.granted[v] < time.Duration(float64(w.now)*float64(shares[v])/101)-30*ms {
+				t.Errorf("seed %d: %s was promised %d %%, got %s of %s", seed, v, shares[v], w.granted[v], w.now)
+			}
+			if starved := w.now - w.last[v]; starved > 10*time.Second {
+				t.Errorf("seed %d: %s last ran %s ago", seed, v, starved)
+			}
+		}
+	}
+}
+
+// Any order of events keeps the invariants: one holder, sum ≤ wall, and a card
+// is never free while somebody waits.
+func TestRandomEvents(t *testing.T) {
+	for seed := range int64(50) {
+		rnd := rand.New(rand.NewSource(seed))
+		w := &world{t: t, l: NewLeases(NewRoundRobin()), granted: map[VGPUID]time.Duration{}, last: map[VGPUID]Time{}}
+		w.l.SetShares(map[VGPUID]int{"a": 100, "b": 0, "c": 0})
+		for range 5000 {
+			w.now += time.Duration(rnd.Int63n(int64(5 * ms)))
+			v := VGPUID(rune('a' + rnd.Intn(3)))
+			s := SessionID(fmt.Sprint(v, rnd.Intn(3)))
+			if rnd.Intn(3) > 0 {
+				w.do(Want{s, v})
+			} else {
+				w.do(Drop{s})
+			}
+			if len(w.l.waiting) > 0 && !w.l.Busy() {
+				t.Fatal("somebody waits for a free card")
+			}
+			if w.l.Busy() != (w.holder != "") {
+				t.Fatalf("Busy = %v, holder %q", w.l.Busy(), w.holder)
+			}
+		}
+		var sum time.Duration
+		for _, d := range w.granted {
+			sum += d
+		}
+		if sum > w.now {
+			t.Fatalf("granted %s in %s", sum, w.now)
+		}
+	}
+}
+
+// The idle half of a card goes to whoever wants it, and somebody who comes
+// back finds no debt from the time when nobody else was there.
+func TestWorkConserving(t *testing.T) {
+	w := &world{t: t, l: NewLeases(NewRoundRobin()), granted: map[VGPUID]time.Duration{}, last: map[VGPUID]Time{}}
+	w.l.SetShares(map[VGPUID]int{"a": 10, "b": 90})
+	w.do(Want{"a1", "a"})
+	for w.now < time.Second {
+		w.now = w.ends
+		w.do(Want{"a1", "a"})
+	}
+	if w.granted["a"] < 990*ms {
+		t.Fatalf("alone it got %s of a second", w.granted["a"])
+	}
+	w.do(Want{"b1", "b"})
+	from, a0 := w.now, w.granted["a"]
+	for w.now < from+time.Second {
+		w.now = w.ends
+		w.do(Want{w.holder, VGPUID(w.holder[:1])})
+	}
+	if got := w.granted["a"] - a0; got < 80*ms || got > 130*ms {
+		t.Errorf("with 10 %% it got %s of the contended second", got)
+	}
+}
+
+func sorted(m map[SessionID]VGPUID) []SessionID {
+	var s []SessionID
+	for k := range m {
+		s = append(s, k)
+	}
+	slices.Sort(s)
+	return s
+}
