@@ -3,7 +3,6 @@ package hypervisor
 import (
 	"context"
 	"io"
-	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -127,6 +126,7 @@ const (
 	MaxConsoleLog = 4 << 20
 	MaxExecInput  = 1 << 20
 	MaxExecOutput = 4 << 20
+	MaxExecArgs   = 256
 )
 
 // Exec is a program to run in the guest.
@@ -170,5 +170,4 @@ type Info struct {
 	QEMU    string // version
 	VCPUs   int    // of the machine
 	Memory  int64  // bytes of the machine
-	Since   time.Time
 }

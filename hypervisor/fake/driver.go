@@ -1,0 +1,367 @@
+// Package fake is a hypervisor in memory: domains boot at once or when the
+// test says so, answer as a guest agent, and fail when told to. It keeps to
+// hypervisor.Driver as hypervisor/drivertest holds it.
+//
+// One mutex guards everything; nothing is called with it held.
+package fake
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
+)
+
+// Guest is how the virtual machines behave. The zero value boots at once,
+// obeys the power button, echoes on its console and runs every program with
+// success.
+type Guest struct {
+	// SlowBoot: the guest agent answers only after Boot.
+	SlowBoot bool
+	// IgnoreButton: Shutdown has no effect.
+	IgnoreButton bool
+	// Greeting is what the console says at boot; empty: "booted\r\n".
+	Greeting string
+	// Exec runs programs; nil: exit code 0 without output.
+	Exec func(id api.InstanceID, e hypervisor.Exec) (hypervisor.ExecResult, error)
+}
+
+// Driver is the fake. It implements hypervisor.Driver.
+type Driver struct {
+	guest  Guest
+	events hypervisor.Fanout
+
+	mu      sync.Mutex
+	domains map[api.InstanceID]*domain
+	fault   func(op string, id api.InstanceID) error
+	calls   []string
+	closed  bool
+}
+
+type domain struct {
+	spec    hypervisor.Domain // defined now
+	running hypervisor.Domain // what was booted
+	status  hypervisor.Status
+	booted  bool
+	log     []byte
+	console *console
+}
+
+var _ hypervisor.Driver = (*Driver)(nil)
+
+// New is a hypervisor without domains.
+func New(g Guest) *Driver {
+	if g.Greeting == "" {
+		g.Greeting = "booted\r\n"
+	}
+	return &Driver{guest: g, domains: map[api.InstanceID]*domain{}}
+}
+
+// enter begins a verb: what the context, Close and the test's faults have to
+// say comes before the verb itself. The lock is held when it returns nil.
+func (d *Driver) enter(ctx context.Context, op string, id api.InstanceID) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	fault := d.fault
+	d.calls = append(d.calls, op+" "+string(id))
+	if d.closed {
+		d.mu.Unlock()
+		return api.Errorf(api.CodeUnavailable, "the hypervisor is closed")
+	}
+	if fault == nil {
+		return nil
+	}
+	d.mu.Unlock()
+	if err := fault(op, id); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	return nil
+}
+
+func (d *Driver) find(id api.InstanceID) (*domain, error) {
+	if dom, ok := d.domains[id]; ok {
+		return dom, nil
+	}
+	return nil, api.Errorf(api.CodeNotFound, "there is no domain of %s on this node", id)
+}
+
+// Define implements hypervisor.Driver.
+func (d *Driver) Define(ctx context.Context, spec hypervisor.Domain) error {
+	if _, err := spec.XML(); err != nil {
+		return err
+	}
+	if err := d.enter(ctx, "Define", spec.ID); err != nil {
+		return err
+	}
+	defer d.mu.Unlock()
+	dom, ok := d.domains[spec.ID]
+	if !ok {
+		dom = &domain{status: hypervisor.Status{ID: spec.ID, State: hypervisor.Stopped}}
+		d.domains[spec.ID] = dom
+	}
+	spec.Disks, spec.CDROMs, spec.NICs = slices.Clone(spec.Disks), slices.Clone(spec.CDROMs), slices.Clone(spec.NICs)
+	dom.spec = spec
+	d.events.Send(hypervisor.Event{ID: spec.ID, Type: hypervisor.EventDefined})
+	return nil
+}
+
+// Start implements hypervisor.Driver.
+func (d *Driver) Start(ctx context.Context, id api.InstanceID) error {
+	if err := d.enter(ctx, "Start", id); err != nil {
+		return err
+	}
+	defer d.mu.Unlock()
+	dom, err := d.find(id)
+	if err != nil {
+		return err
+	}
+	switch dom.status.State {
+	case hypervisor.Running:
+		return nil
+	case hypervisor.Paused:
+		d.set(dom, hypervisor.Running, "", hypervisor.EventResumed)
+		return nil
+	}
+	dom.running = dom.spec
+	dom.log = append(dom.log, d.guest.Greeting...)
+	d.set(dom, hypervisor.Running, "", hypervisor.EventStarted)
+	if !d.guest.SlowBoot {
+		d.boot(dom)
+	}
+	return nil
+}
+
+// Shutdown implements hypervisor.Driver.
+func (d *Driver) Shutdown(ctx context.Context, id api.InstanceID) error {
+	if err := d.enter(ctx, "Shutdown", id); err != nil {
+		return err
+	}
+	defer d.mu.Unlock()
+	if dom, ok := d.domains[id]; ok && dom.status.State == hypervisor.Running && !d.guest.IgnoreButton {
+		d.set(dom, hypervisor.Stopped, "the guest shut down", hypervisor.EventStopped)
+	}
+	return nil
+}
+
+// Destroy implements hypervisor.Driver.
+func (d *Driver) Destroy(ctx context.Context, id api.InstanceID) error {
+	if err := d.enter(ctx, "Destroy", id); err != nil {
+		return err
+	}
+	defer d.mu.Unlock()
+	if dom, ok := d.domains[id]; ok && dom.status.State.Active() {
+		d.set(dom, hypervisor.Stopped, "it was switched off", hypervisor.EventStopped)
+	}
+	return nil
+}
+
+// Undefine implements hypervisor.Driver.
+func (d *Driver) Undefine(ctx context.Context, id api.InstanceID) error {
+	if err := d.enter(ctx, "Undefine", id); err != nil {
+		return err
+	}
+	defer d.mu.Unlock()
+	dom, ok := d.domains[id]
+	if !ok {
+		return nil
+	}
+	if dom.status.State.Active() {
+		return api.Errorf(api.CodeState, "%s runs", id).WithHint("stop it first")
+	}
+	delete(d.domains, id)
+	d.events.Send(hypervisor.Event{ID: id, Type: hypervisor.EventUndefined})
+	return nil
+}
+
+// Status implements hypervisor.Driver.
+func (d *Driver) Status(ctx context.Context, id api.InstanceID) (hypervisor.Status, error) {
+	if err := d.enter(ctx, "Status", id); err != nil {
+		return hypervisor.Status{}, err
+	}
+	defer d.mu.Unlock()
+	if dom, ok := d.domains[id]; ok {
+		return dom.status, nil
+	}
+	return hypervisor.Status{ID: id, State: hypervisor.Missing}, nil
+}
+
+// List implements hypervisor.Driver.
+func (d *Driver) List(ctx context.Context) ([]hypervisor.Status, error) {
+	if err := d.enter(ctx, "List", ""); err != nil {
+		return nil, err
+	}
+	defer d.mu.Unlock()
+	var all []hypervisor.Status
+	for _, id := range slices.Sorted(maps.Keys(d.domains)) {
+		all = append(all, d.domains[id].status)
+	}
+	return all, nil
+}
+
+// ConsoleLog implements hypervisor.Driver.
+func (d *Driver) ConsoleLog(ctx context.Context, id api.InstanceID, limit int64) ([]byte, error) {
+	if err := d.enter(ctx, "ConsoleLog", id); err != nil {
+		return nil, err
+	}
+	defer d.mu.Unlock()
+	dom, err := d.find(id)
+	if err != nil {
+		return nil, err
+	}
+	n := min(int64(len(dom.log)), max(limit, 0), hypervisor.MaxConsoleLog)
+	return bytes.Clone(dom.log[int64(len(dom.log))-n:]), nil
+}
+
+// Console implements hypervisor.Driver.
+func (d *Driver) Console(ctx context.Context, id api.InstanceID) (io.ReadWriteCloser, error) {
+	if err := d.enter(ctx, "Console", id); err != nil {
+		return nil, err
+	}
+	defer d.mu.Unlock()
+	dom, err := d.find(id)
+	switch {
+	case err != nil:
+		return nil, err
+	case !dom.status.State.Active():
+		return nil, api.Errorf(api.CodeState, "%s does not run: it has no console", id)
+	case dom.console != nil:
+		return nil, api.Errorf(api.CodeInUse, "somebody else is at the console of %s", id)
+	}
+	dom.console = newConsole(func(said []byte) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		dom.log = append(dom.log, said...)
+	}, func(c *console) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if dom.console == c {
+			dom.console = nil
+		}
+	})
+	return dom.console, nil
+}
+
+// AgentPing implements hypervisor.Driver.
+func (d *Driver) AgentPing(ctx context.Context, id api.InstanceID) error {
+	if err := d.enter(ctx, "AgentPing", id); err != nil {
+		return err
+	}
+	defer d.mu.Unlock()
+	return d.agent(id)
+}
+
+// AgentExec implements hypervisor.Driver.
+func (d *Driver) AgentExec(ctx context.Context, id api.InstanceID, e hypervisor.Exec) (hypervisor.ExecResult, error) {
+	if err := e.Validate(); err != nil {
+		return hypervisor.ExecResult{}, err
+	}
+	if err := d.enter(ctx, "AgentExec", id); err != nil {
+		return hypervisor.ExecResult{}, err
+	}
+	err := d.agent(id)
+	d.mu.Unlock()
+	if err != nil || d.guest.Exec == nil {
+		return hypervisor.ExecResult{}, err
+	}
+	r, err := d.guest.Exec(id, e)
+	limit := e.OutputLimit()
+	if len(r.Stdout) > limit {
+		r.Stdout, r.Truncated = r.Stdout[:limit], true
+	}
+	if len(r.Stderr) > limit {
+		r.Stderr, r.Truncated = r.Stderr[:limit], true
+	}
+	return r, err
+}
+
+func (d *Driver) agent(id api.InstanceID) error {
+	dom, err := d.find(id)
+	switch {
+	case err != nil:
+		return err
+	case dom.status.State != hypervisor.Running:
+		return api.Errorf(api.CodeState, "%s does not run", id)
+	case !dom.booted:
+		return api.Errorf(api.CodeUnavailable, "the guest agent of %s does not answer", id)
+	}
+	return nil
+}
+
+// Stats implements hypervisor.Driver.
+func (d *Driver) Stats(ctx context.Context, id api.InstanceID) (hypervisor.Stats, error) {
+	if err := d.enter(ctx, "Stats", id); err != nil {
+		return hypervisor.Stats{}, err
+	}
+	defer d.mu.Unlock()
+	dom, err := d.find(id)
+	if err != nil {
+		return hypervisor.Stats{}, err
+	}
+	if !dom.status.State.Active() {
+		return hypervisor.Stats{}, api.Errorf(api.CodeState, "%s does not run", id)
+	}
+	s := hypervisor.Stats{QMPStatus: "running"}
+	if dom.status.State == hypervisor.Paused {
+		s.QMPStatus = "io-error"
+	}
+	for _, disk := range dom.running.Disks {
+		s.Disks = append(s.Disks, hypervisor.DiskStats{Serial: disk.Serial})
+	}
+	return s, nil
+}
+
+// Info implements hypervisor.Driver.
+func (d *Driver) Info(ctx context.Context) (hypervisor.Info, error) {
+	if err := d.enter(ctx, "Info", ""); err != nil {
+		return hypervisor.Info{}, err
+	}
+	defer d.mu.Unlock()
+	return hypervisor.Info{Libvirt: "fake", QEMU: "fake", VCPUs: 16, Memory: 64 << 30}, nil
+}
+
+// Events implements hypervisor.Driver.
+func (d *Driver) Events(ctx context.Context) (<-chan hypervisor.Event, error) {
+	if err := d.enter(ctx, "Events", ""); err != nil {
+		return nil, err
+	}
+	defer d.mu.Unlock()
+	return d.events.Subscribe(ctx), nil
+}
+
+// Close implements hypervisor.Driver.
+func (d *Driver) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	return nil
+}
+
+// set changes the state and says so. The lock is held.
+func (d *Driver) set(dom *domain, s hypervisor.State, reason string, e hypervisor.EventType) {
+	dom.status.State, dom.status.Reason = s, reason
+	if !s.Active() {
+		if dom.booted {
+			d.events.Send(hypervisor.Event{ID: dom.status.ID, Type: hypervisor.EventAgentDown})
+		}
+		dom.booted = false
+		if dom.console != nil {
+			dom.console.hangUp()
+			dom.console = nil
+		}
+	}
+	d.events.Send(hypervisor.Event{ID: dom.status.ID, Type: e, Reason: reason})
+}
+
+// boot makes the guest agent answer. The lock is held.
+func (d *Driver) boot(dom *domain) {
+	dom.booted = true
+	d.events.Send(hypervisor.Event{ID: dom.status.ID, Type: hypervisor.EventAgentUp})
+}

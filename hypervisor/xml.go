@@ -1,0 +1,274 @@
+package hypervisor
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"strings"
+
+	lx "libvirt.org/go/libvirtxml"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+const (
+	metadataNS = "urn:basalt-gpu:domain:1"
+
+	// tbCacheMiB bounds TCG's translation cache: unbounded, QEMU takes about a
+	// GiB beside the guest's memory; 128 MiB boots as fast.
+	tbCacheMiB = 128
+
+	// agentChannel is the name that qemu-guest-agent opens.
+	agentChannel = "org.qemu.guest_agent.0"
+
+	// vgpuSlot on pcie.0 is never taken by libvirt: it would put a USB
+	// controller there, and the domain has none.
+	vgpuSlot = "0x1d"
+)
+
+// XML is the domain as libvirt wants it: the same bytes for the same domain.
+func (d Domain) XML() (string, error) {
+	if err := d.Validate(); err != nil {
+		return "", err
+	}
+	dom := &lx.Domain{
+		Type:     domainType(d.Accelerator),
+		Name:     DomainName(d.ID),
+		UUID:     UUID(d.ID),
+		Title:    d.Name,
+		Metadata: &lx.DomainMetadata{XML: metadata(d.ID, d.Node)},
+		// A guest's memory belongs in no core dump.
+		Memory: &lx.DomainMemory{Value: uint(d.MemoryBytes / mib), Unit: "MiB", DumpCore: "off"},
+		// The vGPU's process maps the guest's memory: a shared memfd. Tenants'
+		// pages are never merged: merging tells one tenant what another has.
+		MemoryBacking: &lx.DomainMemoryBacking{
+			MemoryNosharepages: &lx.DomainMemoryNosharepages{},
+			MemorySource:       &lx.DomainMemorySource{Type: "memfd"},
+			MemoryAccess:       &lx.DomainMemoryAccess{Mode: "shared"},
+		},
+		VCPU:     &lx.DomainVCPU{Value: uint(d.VCPUs)},
+		OS:       d.os(),
+		Features: d.features(),
+		CPU:      cpu(d.Accelerator),
+		Clock:    &lx.DomainClock{Offset: "utc"},
+		// QEMU ends when the guest is off or has panicked; the agent decides
+		// what is next.
+		OnPoweroff: "destroy",
+		OnReboot:   "restart",
+		OnCrash:    "destroy",
+		Devices:    d.devices(),
+	}
+	if d.VGPUSocket != "" {
+		dom.QEMUCommandline = vgpu(d.VGPUSocket)
+	}
+	return dom.Marshal()
+}
+
+func domainType(a Accelerator) string {
+	if a == KVM {
+		return "kvm"
+	}
+	return "qemu"
+}
+
+func cpu(a Accelerator) *lx.DomainCPU {
+	if a == KVM {
+		return &lx.DomainCPU{Mode: "host-passthrough", Check: "none", Migratable: "on"}
+	}
+	return &lx.DomainCPU{Mode: "maximum", Check: "none"} // -cpu max
+}
+
+func (d Domain) features() *lx.DomainFeatureList {
+	f := &lx.DomainFeatureList{ACPI: &lx.DomainFeature{}, APIC: &lx.DomainFeatureAPIC{}}
+	if d.Accelerator == TCG {
+		f.TCG = &lx.DomainFeatureTCG{TBCache: &lx.DomainFeatureTCGTBCache{Unit: "MiB", Size: tbCacheMiB}}
+	}
+	return f
+}
+
+func (d Domain) os() *lx.DomainOS {
+	o := &lx.DomainOS{Type: &lx.DomainOSType{Arch: "x86_64", Machine: "q35", Type: "hvm"}}
+	if d.Boot != nil {
+		o.Kernel, o.Initrd, o.Cmdline = d.Boot.Kernel, d.Boot.Initrd, d.Boot.Cmdline
+		return o
+	}
+	o.BootDevices = []lx.DomainBootDevice{{Dev: "hd"}}
+	return o
+}
+
+func (d Domain) devices() *lx.DomainDeviceList {
+	zero := uint(0)
+	list := &lx.DomainDeviceList{
+		Controllers: []lx.DomainController{{Type: "usb", Model: "none"}},
+		Serials: []lx.DomainSerial{{
+			Source: listen(d.SerialSocket),
+			Log:    &lx.DomainChardevLog{File: d.SerialLog, Append: "on"},
+			Target: &lx.DomainSerialTarget{Type: "isa-serial", Port: &zero},
+		}},
+		Channels: []lx.DomainChannel{{
+			Source: listen(d.AgentSocket),
+			Target: &lx.DomainChannelTarget{VirtIO: &lx.DomainChannelTargetVirtIO{Name: agentChannel}},
+		}},
+		Videos:     []lx.DomainVideo{{Model: lx.DomainVideoModel{Type: "vga"}}},
+		MemBalloon: &lx.DomainMemBalloon{Model: "virtio"},
+		RNGs: []lx.DomainRNG{{
+			Model:   "virtio",
+			Backend: &lx.DomainRNGBackend{Random: &lx.DomainRNGBackendRandom{Device: "/dev/urandom"}},
+		}},
+		// Through it a Linux guest says that it has panicked.
+		Panics: []lx.DomainPanic{{Model: "isa"}},
+	}
+	if d.VNCSocket != "" {
+		list.Graphics = []lx.DomainGraphic{{VNC: &lx.DomainGraphicVNC{
+			Listeners: []lx.DomainGraphicListener{{Socket: &lx.DomainGraphicListenerSocket{Socket: d.VNCSocket}}},
+		}}}
+		// The PS/2 mouse counts steps; a browser knows positions.
+		list.Inputs = []lx.DomainInput{{Type: "tablet", Bus: "virtio"}}
+	}
+	for i, disk := range d.Disks {
+		list.Disks = append(list.Disks, disk.xml(i))
+	}
+	if len(d.CDROMs) > 0 {
+		list.Controllers = append(list.Controllers, lx.DomainController{Type: "scsi", Index: &zero, Model: "virtio-scsi"})
+	}
+	for i, c := range d.CDROMs {
+		list.Disks = append(list.Disks, c.xml(i))
+	}
+	for _, n := range d.NICs {
+		list.Interfaces = append(list.Interfaces, n.xml())
+	}
+	return list
+}
+
+func (k Disk) xml(i int) lx.DomainDisk {
+	x := lx.DomainDisk{
+		Device: "disk",
+		Driver: &lx.DomainDiskDriver{
+			Name: "qemu", Type: k.Format, Cache: k.Cache, Discard: "unmap",
+			// A full disk on the host stops the guest, which sees no error and
+			// goes on when there is room again.
+			ErrorPolicy: "enospace",
+		},
+		Source: &lx.DomainDiskSource{File: &lx.DomainDiskSourceFile{File: k.Path}},
+		Target: &lx.DomainDiskTarget{Dev: "vd" + letter(i), Bus: "virtio"},
+		Serial: k.Serial,
+	}
+	if k.ReadOnly {
+		x.ReadOnly = &lx.DomainDiskReadOnly{}
+	}
+	return x
+}
+
+// SCSI and not SATA: the kernels of cloud images have virtio-scsi for certain,
+// AHCI not always.
+func (c CDROM) xml(i int) lx.DomainDisk {
+	return lx.DomainDisk{
+		Device:   "cdrom",
+		Driver:   &lx.DomainDiskDriver{Name: "qemu", Type: "raw"},
+		Source:   &lx.DomainDiskSource{File: &lx.DomainDiskSourceFile{File: c.Path}},
+		Target:   &lx.DomainDiskTarget{Dev: "sd" + letter(i), Bus: "scsi"},
+		ReadOnly: &lx.DomainDiskReadOnly{},
+		Serial:   c.Serial,
+	}
+}
+
+func (n NIC) xml() lx.DomainInterface {
+	x := lx.DomainInterface{
+		MAC:    &lx.DomainInterfaceMAC{Address: n.MAC},
+		Source: &lx.DomainInterfaceSource{Ethernet: &lx.DomainInterfaceSourceEthernet{}},
+		Target: &lx.DomainInterfaceTarget{Dev: n.Tap, Managed: "no"},
+		Model:  &lx.DomainInterfaceModel{Type: "virtio"},
+	}
+	if n.MTU != 0 {
+		x.MTU = &lx.DomainInterfaceMTU{Size: uint(n.MTU)}
+	}
+	return x
+}
+
+// vgpu adds the vhost-user-gpu device: libvirt itself would make it the
+// primary screen and start its process without saying for which domain.
+func vgpu(socket string) *lx.DomainQEMUCommandline {
+	device, err := json.Marshal(struct {
+		Driver  string `json:"driver"`
+		ID      string `json:"id"`
+		Chardev string `json:"chardev"`
+		Bus     string `json:"bus"`
+		Addr    string `json:"addr"`
+	}{"vhost-user-gpu-pci", "vgpu0dev", "vgpu0", "pcie.0", vgpuSlot})
+	if err != nil {
+		panic(fmt.Sprintf("hypervisor: five constant strings cannot be encoded: %v", err))
+	}
+	// In QEMU's option syntax a comma ends a value; two are a comma.
+	path := strings.ReplaceAll(socket, ",", ",,")
+	return &lx.DomainQEMUCommandline{Args: []lx.DomainQEMUCommandlineArg{
+		{Value: "-chardev"}, {Value: "socket,id=vgpu0,path=" + path},
+		{Value: "-device"}, {Value: string(device)},
+	}}
+}
+
+func listen(path string) *lx.DomainChardevSource {
+	return &lx.DomainChardevSource{UNIX: &lx.DomainChardevSourceUNIX{Mode: "bind", Path: path}}
+}
+
+func letter(i int) string { return string(rune('a' + i)) }
+
+// metadata marks the domain as ours, so that orphans can be found.
+func metadata(id api.InstanceID, node api.NodeID) string {
+	return fmt.Sprintf(`<basalt:instance xmlns:basalt=%q id="%s" node="%s"/>`, metadataNS, escape(string(id)), escape(string(node)))
+}
+
+func escape(s string) string {
+	var b strings.Builder
+	_ = xml.EscapeText(&b, []byte(s)) // a strings.Builder takes everything
+	return b.String()
+}
+
+// Owned is what a domain's XML says about whose it is, and where its console
+// is.
+type Owned struct {
+	ID           api.InstanceID
+	Node         api.NodeID
+	SerialSocket string
+	SerialLog    string
+}
+
+// ParseOwned reads back what XML wrote, from libvirt's present form of it. ok
+// is false when the domain is not one of Basalt's.
+func ParseOwned(text string) (o Owned, ok bool, err error) {
+	var dom lx.Domain
+	if err := dom.Unmarshal(text); err != nil {
+		return Owned{}, false, fmt.Errorf("domain XML: %w", err)
+	}
+	if dom.Metadata == nil {
+		return Owned{}, false, nil
+	}
+	if o.ID, o.Node, ok = parseMetadata(dom.Metadata.XML); !ok || dom.Name != DomainName(o.ID) {
+		return Owned{}, false, nil
+	}
+	if dom.Devices == nil {
+		return o, true, nil
+	}
+	for _, s := range dom.Devices.Serials {
+		if s.Source != nil && s.Source.UNIX != nil {
+			o.SerialSocket = s.Source.UNIX.Path
+		}
+		if s.Log != nil {
+			o.SerialLog = s.Log.File
+		}
+	}
+	return o, true, nil
+}
+
+func parseMetadata(text string) (api.InstanceID, api.NodeID, bool) {
+	var m struct {
+		Instance struct {
+			ID   string `xml:"id,attr"`
+			Node string `xml:"node,attr"`
+		} `xml:"urn:basalt-gpu:domain:1 instance"`
+	}
+	if err := xml.Unmarshal([]byte("<metadata>"+text+"</metadata>"), &m); err != nil {
+		return "", "", false
+	}
+	id, node := m.Instance.ID, m.Instance.Node
+	return api.InstanceID(id), api.NodeID(node), idForm.MatchString(id) && idForm.MatchString(node)
+}

@@ -1,0 +1,223 @@
+package hypervisor
+
+import (
+	"encoding/xml"
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// minimal is the smallest domain that is valid.
+func minimal() Domain {
+	return Domain{
+		ID: "ins-4f9c2a7be01d", Node: "node-1", Name: "demo", VCPUs: 1, MemoryBytes: 64 << 20, Accelerator: TCG,
+		SerialSocket: "/run/basalt/i/serial.sock", SerialLog: "/var/lib/basalt/i/console.log",
+	}
+}
+
+var goldens = map[string]func(*Domain){
+	"minimal": func(*Domain) {},
+	"demo": func(d *Domain) {
+		d.VCPUs, d.MemoryBytes = 2, 1<<30
+		d.Disks = []Disk{{Path: "/var/lib/basalt/volumes/vol-1.qcow2", Format: "qcow2", Serial: "vol-1"}}
+		d.CDROMs = []CDROM{{Path: "/var/lib/basalt/i/seed.iso"}, {Path: "/usr/lib/basalt/tools.iso", Serial: "tools"}}
+		d.VGPUSocket = "/run/basalt/i/vgpu.sock"
+		d.AgentSocket = "/run/basalt/i/agent.sock"
+		d.VNCSocket = "/run/basalt/i/vnc.sock"
+	},
+	"kvm": func(d *Domain) {
+		d.Accelerator, d.VCPUs, d.MemoryBytes = KVM, 64, 512<<30
+		d.Disks = []Disk{
+			{Path: "/var/lib/basalt/volumes/vol-1.raw", Format: "raw", Serial: "vol-1", Cache: "none"},
+			{Path: "/var/lib/basalt/volumes/vol-2.raw", Format: "raw", Serial: "vol-2", ReadOnly: true},
+		}
+		d.NICs = []NIC{{MAC: "52:54:00:12:34:56", Tap: "tap0", MTU: 1442}}
+	},
+	"kernel": func(d *Domain) {
+		d.Boot = &DirectBoot{Kernel: "/boot/vmlinuz", Initrd: "/boot/initrd.img", Cmdline: "console=ttyS0 quiet <&'\">"}
+	},
+	// Every character that means something to XML or to QEMU's options.
+	"hostile": func(d *Domain) {
+		d.Name = `</title><devices><disk type='file'/></devices> & "x" 'y' ]]>`
+		d.Disks = []Disk{{Path: `/v/a,b'"><source file='/etc/shadow'/>&amp;`, Format: "raw"}}
+		d.VGPUSocket = `/r/a,server=on,'"<&>.sock`
+		d.SerialLog = `/v/%s$(id)"'<log>`
+	},
+}
+
+func TestXMLGolden(t *testing.T) {
+	for name, change := range goldens {
+		t.Run(name, func(t *testing.T) {
+			d := minimal()
+			change(&d)
+			got, err := d.XML()
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join("testdata", name+".xml")
+			if *update {
+				if err := os.WriteFile(path, []byte(got+"\n"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got+"\n"); diff != "" {
+				t.Errorf("go test ./hypervisor -update rewrites it, if this is meant (-want +got):\n%s", diff)
+			}
+			owned, ok, err := ParseOwned(got)
+			if err != nil || !ok {
+				t.Fatalf("ParseOwned: %v, %v", ok, err)
+			}
+			if diff := cmp.Diff(Owned{d.ID, d.Node, d.SerialSocket, d.SerialLog}, owned); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// What libvirt would refuse must fail here, without a libvirtd.
+func TestXMLMatchesLibvirtSchema(t *testing.T) {
+	schema := "/usr/share/libvirt/schemas/domain.rng"
+	if _, err := os.Stat(schema); err != nil {
+		t.Skipf("libvirt's schema is not installed: %v", err)
+	}
+	lint, err := exec.LookPath("xmllint")
+	if err != nil {
+		t.Skip("xmllint is not installed (libxml2-utils)")
+	}
+	files, err := filepath.Glob("testdata/*.xml")
+	if err != nil || len(files) < len(goldens) {
+		t.Fatalf("golden files: %v, %v", files, err)
+	}
+	if out, err := exec.Command(lint, append([]string{"--noout", "--relaxng", schema}, files...)...).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// A hostile string must stay one value: the document has the elements that a
+// harmless one has, in the same order.
+func TestXMLKeepsHostileStringsInTheirPlace(t *testing.T) {
+	d := minimal()
+	goldens["hostile"](&d)
+	hostile, err := d.XML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Name, d.Disks[0].Path, d.VGPUSocket, d.SerialLog = "a", "/b", "/c", "/d"
+	harmless, err := d.XML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(shape(t, harmless), shape(t, hostile)); diff != "" {
+		t.Error(diff)
+	}
+	if !strings.Contains(hostile, "path=/r/a,,server=on,,") {
+		t.Error("a comma in the vGPU's path can end QEMU's option")
+	}
+}
+
+// shape is the names of all elements and attributes in order.
+func shape(t *testing.T, text string) []string {
+	t.Helper()
+	var names []string
+	dec := xml.NewDecoder(strings.NewReader(text))
+	for {
+		tok, err := dec.Token()
+		if err != nil {
+			if len(names) == 0 {
+				t.Fatal(err)
+			}
+			return names
+		}
+		if s, ok := tok.(xml.StartElement); ok {
+			names = append(names, s.Name.Local)
+			for _, a := range s.Attr {
+				names = append(names, s.Name.Local+"@"+a.Name.Local)
+			}
+		}
+	}
+}
+
+func TestValidateNamesTheField(t *testing.T) {
+	for _, c := range []struct {
+		field  string
+		change func(*Domain)
+	}{
+		{"id", func(d *Domain) { d.ID = "" }},
+		{"id", func(d *Domain) { d.ID = "../x" }},
+		{"id", func(d *Domain) { d.ID = "a\n" }},
+		{"node", func(d *Domain) { d.Node = "a b" }},
+		{"name", func(d *Domain) { d.Name = "a\x00b" }},
+		{"name", func(d *Domain) { d.Name = "a\uFFFEb" }},
+		{"name", func(d *Domain) { d.Name = "\xff" }},
+		{"name", func(d *Domain) { d.Name = strings.Repeat("x", 254) }},
+		{"vcpus", func(d *Domain) { d.VCPUs = 0 }},
+		{"vcpus", func(d *Domain) { d.VCPUs = 256 }},
+		{"memoryBytes", func(d *Domain) { d.MemoryBytes = 1 << 20 }},
+		{"memoryBytes", func(d *Domain) { d.MemoryBytes++ }},
+		{"memoryBytes", func(d *Domain) { d.MemoryBytes = -1 << 30 }},
+		{"accelerator", func(d *Domain) { d.Accelerator = "" }},
+		{"serialSocket", func(d *Domain) { d.SerialSocket = "" }},
+		{"serialSocket", func(d *Domain) { d.SerialSocket = "/" + strings.Repeat("x", 107) }},
+		{"serialLog", func(d *Domain) { d.SerialLog = "/a/../b" }},
+		{"vgpuSocket", func(d *Domain) { d.VGPUSocket = "relative" }},
+		{"vgpuSocket", func(d *Domain) { d.VGPUSocket = "/a\n-daemonize" }},
+		{"disks.path", func(d *Domain) { d.Disks = []Disk{{Format: "raw"}} }},
+		{"disks.format", func(d *Domain) { d.Disks = []Disk{{Path: "/a"}} }},
+		{"disks.serial", func(d *Domain) { d.Disks = []Disk{{Path: "/a", Format: "raw", Serial: "a,b"}} }},
+		{"disks.cache", func(d *Domain) { d.Disks = []Disk{{Path: "/a", Format: "raw", Cache: "x"}} }},
+		{"disks", func(d *Domain) { d.Disks = make([]Disk, 17) }},
+		{"cdroms.path", func(d *Domain) { d.CDROMs = []CDROM{{}} }},
+		{"nics.mac", func(d *Domain) { d.NICs = []NIC{{MAC: "01:00:5e:00:00:01", Tap: "t"}} }},
+		{"nics.tap", func(d *Domain) { d.NICs = []NIC{{MAC: "52:54:00:00:00:01", Tap: "a/b"}} }},
+		{"nics.mtu", func(d *Domain) { d.NICs = []NIC{{MAC: "52:54:00:00:00:01", Tap: "t", MTU: 1}} }},
+		{"boot.kernel", func(d *Domain) { d.Boot = &DirectBoot{} }},
+		{"boot.cmdline", func(d *Domain) { d.Boot = &DirectBoot{Kernel: "/k", Cmdline: "a\nb"} }},
+	} {
+		d := minimal()
+		c.change(&d)
+		_, err := d.XML()
+		var e *api.Error
+		if !errors.As(err, &e) || e.Code != api.CodeInvalid || e.Field != c.field {
+			t.Errorf("want invalid at %s, got %v", c.field, err)
+		}
+	}
+}
+
+func TestUUIDIsStable(t *testing.T) {
+	if got, want := UUID("ins-4f9c2a7be01d"), "abb996fb-6487-51df-839f-d54b371fd9df"; got != want {
+		t.Errorf("the UUID of a domain in the field has changed: %s, want %s", got, want)
+	}
+	if UUID("ins-4f9c2a7be01d") == UUID("ins-4f9c2a7be01e") {
+		t.Error("two instances have the same UUID")
+	}
+}
+
+func TestParseOwnedLeavesOthersAlone(t *testing.T) {
+	for _, text := range []string{
+		`<domain><name>basalt-ins-1</name></domain>`,
+		`<domain><name>other</name><metadata><x:instance xmlns:x="urn:other" id="ins-1" node="n"/></metadata></domain>`,
+		`<domain><name>other</name><metadata><x:instance xmlns:x="urn:basalt-gpu:domain:1" id="ins-1" node="n"/></metadata></domain>`,
+		`<domain><name>basalt-ins-1</name><metadata><x:instance xmlns:x="urn:basalt-gpu:domain:1" id="ins-1"/></metadata></domain>`,
+	} {
+		if o, ok, err := ParseOwned(text); ok || err != nil {
+			t.Errorf("%s: %v, %v, %v", text, o, ok, err)
+		}
+	}
+	if _, _, err := ParseOwned("<domain"); err == nil {
+		t.Error("no error for what is not XML")
+	}
+}
