@@ -22,6 +22,10 @@ var idPrefixes = map[Kind]string{
 	KindUsageRecord: "use", KindAccount: "acc", KindPriceBook: "pb",
 }
 
+// FinalizerAgent keeps an object until the agent of its node has removed what
+// it made for it.
+const FinalizerAgent = "agent"
+
 // Role of an API key.
 type Role string
 
