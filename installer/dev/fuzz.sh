@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Runs every Go fuzz target for FUZZTIME each, then the guest library's.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+grep -rlE --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u | while read -r pkg; do
+	go test -list '^Fuzz' "$pkg" | grep '^Fuzz' | while read -r target; do
+		echo "fuzz $pkg $target for $FUZZTIME"
+		go test -run '^$' -fuzz "^$target\$" -fuzztime "$FUZZTIME" "$pkg"
+	done
+done
+make --no-print-directory -C gpu/guest BUILD="$BASALT_BUILD" fuzz FUZZTIME="$FUZZTIME"

@@ -1,0 +1,129 @@
+// Command testreport reads "go test -json" and prints what a person needs: a
+// line per package, the output of what failed, every skip with its reason, and
+// a closing count. It exits 1 when a test failed, when a package did not
+// build, when nothing ran, or when a test skipped for another reason than that
+// there is no GPU (such reasons start with "GPU:").
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"sort"
+	"strings"
+	"time"
+)
+
+type event struct {
+	Action  string
+	Package string
+	Test    string
+	Output  string
+	Elapsed float64
+}
+
+type report struct {
+	passed, failed, skipped int
+	badSkips                []string
+	output                  map[string][]string // package or package.Test → lines
+	broken                  []string            // packages that failed without a failing test
+	failing                 map[string]bool     // packages with a failing test
+}
+
+func main() {
+	r := &report{output: map[string][]string{}, failing: map[string]bool{}}
+	if err := r.read(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "testreport:", err)
+		os.Exit(1)
+	}
+	os.Exit(r.close(os.Stdout))
+}
+
+func (r *report) read(in io.Reader, out io.Writer) error {
+	sc := bufio.NewScanner(in)
+	sc.Buffer(nil, 16<<20)
+	for sc.Scan() {
+		var e event
+		if json.Unmarshal(sc.Bytes(), &e) != nil {
+			fmt.Fprintln(out, sc.Text()) // a build error, or the tool's own words
+			continue
+		}
+		r.take(e, out)
+	}
+	return sc.Err()
+}
+
+func (r *report) take(e event, out io.Writer) {
+	key := e.Package
+	if e.Test != "" {
+		key += "." + e.Test
+	}
+	switch e.Action {
+	case "output", "build-output":
+		r.output[key] = append(r.output[key], e.Output)
+	case "pass":
+		if e.Test != "" {
+			r.passed++
+		} else if e.Elapsed > 0 {
+			fmt.Fprintf(out, "ok    %-60s %s\n", e.Package, seconds(e.Elapsed))
+		}
+		delete(r.output, key)
+	case "fail":
+		if e.Test == "" {
+			fmt.Fprintf(out, "FAIL  %-60s %s\n", e.Package, seconds(e.Elapsed))
+			if !r.failing[e.Package] {
+				r.broken = append(r.broken, e.Package)
+				fmt.Fprint(out, strings.Join(r.output[key], ""))
+			}
+			return
+		}
+		r.failed++
+		r.failing[e.Package] = true
+		fmt.Fprintf(out, "--- FAIL %s %s\n%s", key, seconds(e.Elapsed), strings.Join(r.output[key], ""))
+	case "skip":
+		if e.Test == "" {
+			return // no test files
+		}
+		r.skipped++
+		why := reason(r.output[key])
+		fmt.Fprintf(out, "skip  %s: %s\n", key, why)
+		if !strings.HasPrefix(why, "GPU:") {
+			r.badSkips = append(r.badSkips, key)
+		}
+	}
+}
+
+func seconds(s float64) time.Duration {
+	return time.Duration(s * float64(time.Second)).Round(10 * time.Millisecond)
+}
+
+// reason is what t.Skip said: the line "    file.go:12: reason".
+func reason(lines []string) string {
+	for _, l := range lines {
+		if _, why, ok := strings.Cut(l, ".go:"); ok {
+			_, why, _ = strings.Cut(why, ": ")
+			return strings.TrimSpace(why)
+		}
+	}
+	return "(no reason given)"
+}
+
+func (r *report) close(out io.Writer) int {
+	code := 0
+	sort.Strings(r.badSkips)
+	for _, s := range r.badSkips {
+		fmt.Fprintf(out, "skipped without need: %s (only tests that need a GPU may skip here)\n", s)
+		code = 1
+	}
+	for _, p := range r.broken {
+		fmt.Fprintf(out, "did not build or did not finish: %s\n", p)
+		code = 1
+	}
+	if r.failed > 0 || r.passed == 0 {
+		code = 1
+	}
+	fmt.Fprintf(out, "%d passed, %d failed, %d skipped\n", r.passed, r.failed+len(r.broken), r.skipped)
+	return code
+}
