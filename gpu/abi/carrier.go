@@ -43,6 +43,12 @@ const (
 	MsgRefused uint16 = 17
 	// MsgWake, worker to basalt-vgpu: at least one sleeping slot is done.
 	MsgWake uint16 = 18
+	// MsgDropped, worker to basalt-vgpu: a dropped region's pages are no longer
+	// mapped. Argument: region number. Sent only in sessions with
+	// HelloWakeByMessage, once per MsgDropRegion: until then the guest kernel is
+	// not told that the pages are its own again, because it would give them to
+	// another process. A worker that does not answer in time is killed.
+	MsgDropped uint16 = 19
 )
 
 // HelloWakeByMessage, in the argument of MsgHello: the waiters are in another
