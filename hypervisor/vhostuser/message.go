@@ -1,0 +1,159 @@
+package vhostuser
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/basalt-gpu/basalt/hypervisor/virtio"
+)
+
+// Request numbers of QEMU's vhost-user protocol, "Front-end message types".
+type Request uint32
+
+// The requests that this back-end knows.
+const (
+	GetFeatures         Request = 1
+	SetFeatures         Request = 2
+	SetOwner            Request = 3
+	ResetOwner          Request = 4
+	SetMemTable         Request = 5
+	SetVringNum         Request = 8
+	SetVringAddr        Request = 9
+	SetVringBase        Request = 10
+	GetVringBase        Request = 11
+	SetVringKick        Request = 12
+	SetVringCall        Request = 13
+	SetVringErr         Request = 14
+	GetProtocolFeatures Request = 15
+	SetProtocolFeatures Request = 16
+	GetQueueNum         Request = 17
+	SetVringEnable      Request = 18
+	GetConfig           Request = 24
+	SetConfig           Request = 25
+	GPUSetSocket        Request = 33
+)
+
+// Feature and protocol feature bits.
+const (
+	// FeatureProtocolFeatures says that protocol features can be negotiated.
+	FeatureProtocolFeatures = 1 << 30
+
+	ProtocolReplyAck = 1 << 3
+	ProtocolConfig   = 1 << 9
+)
+
+// Flags of a message's header.
+const (
+	flagVersion     = 1
+	flagVersionMask = 3
+	flagReply       = 1 << 2
+	flagNeedReply   = 1 << 3
+)
+
+const (
+	headerSize = 12
+	// MaxPayload bounds a message's payload. The largest that is defined for
+	// us is a memory table of 264 bytes; a configuration space has 256.
+	MaxPayload = 4096
+	// MaxFDs is how many descriptors a message may carry: a memory table's.
+	MaxFDs = virtio.MaxRegions
+)
+
+// Message is one message. Whoever holds it owns its descriptors.
+type Message struct {
+	Request Request
+	Flags   uint32
+	Payload []byte
+	FDs     []int
+}
+
+// Error is a front-end's breach of the protocol: the session ends.
+type Error struct {
+	Request Request
+	Reason  string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("vhost-user: request %d: %s", e.Request, e.Reason) }
+
+func breach(r Request, format string, args ...any) error {
+	return &Error{r, fmt.Sprintf(format, args...)}
+}
+
+var le = binary.LittleEndian
+
+// payloadSize is a Frame for Stream: what comes after this header.
+func payloadSize(header []byte) (int, error) {
+	n := le.Uint32(header[8:])
+	if n > MaxPayload {
+		return 0, breach(Request(le.Uint32(header)), "payload of %d bytes, at most %d are allowed", n, MaxPayload)
+	}
+	return int(n), nil
+}
+
+// decode splits a whole frame. The payload is a part of it.
+func decode(frame []byte, fds []int) (Message, error) {
+	m := Message{Request: Request(le.Uint32(frame)), Flags: le.Uint32(frame[4:]), Payload: frame[headerSize:], FDs: fds}
+	if m.Flags&flagVersionMask != flagVersion {
+		return m, breach(m.Request, "version %d of the protocol", m.Flags&flagVersionMask)
+	}
+	if m.Flags&flagReply != 0 {
+		return m, breach(m.Request, "a reply to nothing")
+	}
+	return m, nil
+}
+
+func encode(r Request, flags uint32, payload []byte) []byte {
+	b := make([]byte, headerSize, headerSize+len(payload))
+	le.PutUint32(b, uint32(r))
+	le.PutUint32(b[4:], flags|flagVersion)
+	le.PutUint32(b[8:], uint32(len(payload)))
+	return append(b, payload...)
+}
+
+func u64Payload(v uint64) []byte { return le.AppendUint64(nil, v) }
+
+// u64 is the payload of most requests.
+func (m *Message) u64() (uint64, error) {
+	if len(m.Payload) != 8 {
+		return 0, breach(m.Request, "payload of %d bytes, not 8", len(m.Payload))
+	}
+	return le.Uint64(m.Payload), nil
+}
+
+// vringState: u32 index, u32 number.
+func (m *Message) vringState() (index, num uint32, err error) {
+	v, err := m.u64()
+	return uint32(v), uint32(v >> 32), err
+}
+
+// vringAddr holds addresses in the front-end's own address space.
+type vringAddr struct{ Desc, Used, Avail uint64 }
+
+// vringAddr: u32 index, u32 flags, u64 descriptors, u64 used, u64 available,
+// u64 log.
+func (m *Message) vringAddr() (index uint32, a vringAddr, err error) {
+	p := m.Payload
+	if len(p) != 40 {
+		return 0, a, breach(m.Request, "payload of %d bytes, not 40", len(p))
+	}
+	return le.Uint32(p), vringAddr{le.Uint64(p[8:]), le.Uint64(p[16:]), le.Uint64(p[24:])}, nil
+}
+
+// regions: u32 number, u32 padding, then per region u64 guest address, u64
+// size, u64 front-end address, u64 offset in the descriptor.
+func (m *Message) regions() ([]virtio.Region, error) {
+	p := m.Payload
+	if len(p) < 8 {
+		return nil, breach(m.Request, "payload of %d bytes", len(p))
+	}
+	n := le.Uint32(p)
+	if n > virtio.MaxRegions || len(p) != 8+32*int(n) || len(m.FDs) != int(n) {
+		return nil, breach(m.Request, "%d regions in %d bytes with %d descriptors", n, len(p), len(m.FDs))
+	}
+	list := make([]virtio.Region, n)
+	for i := range list {
+		r := p[8+32*i:]
+		list[i] = virtio.Region{GPA: le.Uint64(r), Size: le.Uint64(r[8:]), UserAddr: le.Uint64(r[16:]), Offset: le.Uint64(r[24:]), FD: m.FDs[i]}
+	}
+	return list, nil
+}

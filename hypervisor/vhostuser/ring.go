@@ -1,0 +1,154 @@
+package vhostuser
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/hypervisor/virtio"
+)
+
+// noFD in the payload of SET_VRING_KICK, CALL, ERR: no descriptor comes along.
+const noFD = 1 << 8
+
+func (s *Session) ring(m *Message, index uint32) (*ring, error) {
+	if index >= uint32(len(s.rings)) {
+		return nil, breach(m.Request, "queue %d of %d", index, len(s.rings))
+	}
+	return &s.rings[index], nil
+}
+
+// vring handles the messages about one ring that carry no descriptor.
+func (s *Session) vring(m *Message) (answer []byte, err error) {
+	if m.Request == SetVringAddr {
+		index, addr, err := m.vringAddr()
+		if err != nil {
+			return nil, err
+		}
+		r, err := s.ring(m, index)
+		if err != nil {
+			return nil, err
+		}
+		r.Addr, r.HasAddr = addr, true
+		return nil, s.settle(int(index))
+	}
+	index, num, err := m.vringState()
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.ring(m, index)
+	if err != nil {
+		return nil, err
+	}
+	switch m.Request {
+	case SetVringNum:
+		if num == 0 || num > virtio.MaxQueueSize {
+			return nil, breach(m.Request, "queue of size %d", num)
+		}
+		r.Size = uint16(num)
+	case SetVringBase:
+		if num > 0xffff {
+			return nil, breach(m.Request, "base %d", num)
+		}
+		r.Base = uint16(num)
+	case SetVringEnable:
+		r.Enabled = num != 0
+	case GetVringBase:
+		s.stop(int(index))
+		replaceFD(&r.FDs.Kick, -1)
+		return u64Payload(uint64(index) | uint64(r.Base)<<32), nil
+	}
+	return nil, s.settle(int(index))
+}
+
+// setVringFD: u64 with the index in its low byte, and noFD.
+func (s *Session) setVringFD(m *Message) error {
+	v, err := m.u64()
+	if err == nil && len(m.FDs) != 1 && (v&noFD == 0 || len(m.FDs) != 0) {
+		err = breach(m.Request, "%d descriptors for %#x", len(m.FDs), v)
+	}
+	var r *ring
+	if err == nil {
+		r, err = s.ring(m, uint32(v&0xff))
+	}
+	if err != nil {
+		closeAll(m.FDs)
+		return err
+	}
+	fd := -1
+	if v&noFD == 0 {
+		fd = m.FDs[0]
+		if err := unix.SetNonblock(fd, true); err != nil {
+			closeAll(m.FDs)
+			return err
+		}
+	} else {
+		closeAll(m.FDs)
+	}
+	index := int(v & 0xff)
+	// A running ring changes its eventfds by a stop and a start.
+	s.stop(index)
+	switch m.Request {
+	case SetVringKick:
+		replaceFD(&r.FDs.Kick, fd)
+	case SetVringCall:
+		replaceFD(&r.FDs.Call, fd)
+	default:
+		replaceFD(&r.FDs.Err, fd)
+	}
+	return s.settle(index)
+}
+
+// settle starts or stops a ring after a change.
+func (s *Session) settle(i int) error {
+	r := &s.rings[i]
+	ready := r.Enabled && r.HasAddr && r.Size != 0 && r.FDs.Kick >= 0 && s.memory != nil
+	switch {
+	case ready && r.queue == nil:
+		return s.start(i)
+	case !ready && r.queue != nil:
+		s.stop(i)
+	}
+	return nil
+}
+
+// start gives the ring to the device.
+func (s *Session) start(i int) error {
+	r := &s.rings[i]
+	l, err := s.layout(r)
+	if err != nil {
+		return err
+	}
+	q, err := virtio.NewQueue(s.memory, l, virtio.Position{Avail: r.Base}, s.features, s.dev.Limits())
+	if err != nil {
+		return err
+	}
+	fresh := r.Base == 0 && q.Virgin()
+	q.Resume()
+	r.queue = q
+	s.dev.Start(i, q, r.FDs, fresh)
+	return nil
+}
+
+// layout translates the ring's addresses, which are the front-end's.
+func (s *Session) layout(r *ring) (l virtio.Layout, err error) {
+	l.Size = r.Size
+	desc, avail, used := l.Parts()
+	if l.Desc, err = s.memory.FromUser(r.Addr.Desc, desc); err != nil {
+		return l, err
+	}
+	if l.Avail, err = s.memory.FromUser(r.Addr.Avail, avail); err != nil {
+		return l, err
+	}
+	l.Used, err = s.memory.FromUser(r.Addr.Used, used)
+	return l, err
+}
+
+// stop takes a running ring from the device and notes where it was.
+func (s *Session) stop(i int) {
+	r := &s.rings[i]
+	if r.queue == nil {
+		return
+	}
+	s.dev.Stop(i)
+	r.Base = r.queue.Position().Avail
+	r.queue = nil
+}

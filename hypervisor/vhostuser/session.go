@@ -1,0 +1,249 @@
+// Package vhostuser is the back-end's side of QEMU's vhost-user protocol
+// (QEMU's docs/interop/vhost-user.rst and vhost-user-gpu.rst), as far as a
+// virtio-gpu device needs it.
+//
+// A session, from QEMU's point of view:
+//
+//	connected ── GET/SET_PROTOCOL_FEATURES, SET_OWNER, GET_CONFIG,
+//	   │         GPU_SET_SOCKET, SET_VRING_CALL/ERR
+//	   ▼
+//	configured ─ SET_FEATURES, SET_MEM_TABLE
+//	   ▼
+//	each ring:   stopped ── NUM, BASE, ADDR, KICK, ENABLE 1 ──► running
+//	             running ── GET_VRING_BASE ──► stopped
+//	             running ── ENABLE 0 ──► disabled ── ENABLE 1 ──► running
+//
+// A guest's pause and its reset look the same from here, a stop; which it was
+// shows when the ring starts again (virtio.Queue.Virgin).
+//
+// Order of the messages is not enforced beyond that: a ring runs as soon as it
+// has all that it needs. A message that breaks the protocol ends the session
+// with an *Error. One goroutine owns a session.
+package vhostuser
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/hypervisor/virtio"
+)
+
+// Device is what a session drives. Its methods are called by the goroutine
+// that calls Session.Handle.
+type Device interface {
+	// Features offered to the driver, without those of the protocol itself.
+	Features() uint64
+	// Config is the device's configuration space.
+	Config() []byte
+	// Limits of one chain on any queue.
+	Limits() virtio.Limits
+	// SetMemory gives the new memory map before anything is started in it. The
+	// session owns it, and closes the one before after this call.
+	SetMemory(*virtio.Memory)
+	// Start begins, or goes on with, a queue. Fresh: the driver has been reset
+	// since the queue stopped, or there was none. The eventfds stay the
+	// session's; either may be -1.
+	Start(index int, q *virtio.Queue, fds RingFDs, fresh bool)
+	// Stop ends a queue. The device forgets q.
+	Stop(index int)
+}
+
+// RingFDs are a ring's eventfds; -1 where there is none.
+type RingFDs struct{ Kick, Call, Err int }
+
+// ring is one virtqueue as the front-end describes it.
+type ring struct {
+	Size    uint16
+	Base    uint16 // where to go on in the available ring
+	Addr    vringAddr
+	HasAddr bool
+	FDs     RingFDs
+	Enabled bool
+	queue   *virtio.Queue // while running
+}
+
+// Session is one connection of a front-end. See the package comment.
+type Session struct {
+	dev      Device
+	features uint64 // acknowledged
+	protocol uint64 // acknowledged protocol features
+	memory   *virtio.Memory
+	rings    []ring
+	gpu      int // the display socket, or -1
+}
+
+// NewSession is the session of a front-end that has just connected, for a
+// device of so many queues.
+func NewSession(dev Device, queues int) *Session {
+	s := &Session{dev: dev, rings: make([]ring, queues), gpu: -1}
+	for i := range s.rings {
+		s.rings[i].FDs = RingFDs{-1, -1, -1}
+	}
+	return s
+}
+
+const protocolFeatures = ProtocolReplyAck | ProtocolConfig
+
+// Close stops all rings and closes all descriptors.
+func (s *Session) Close() {
+	for i := range s.rings {
+		s.stop(i)
+		r := &s.rings[i]
+		for _, fd := range []*int{&r.FDs.Kick, &r.FDs.Call, &r.FDs.Err} {
+			replaceFD(fd, -1)
+		}
+	}
+	replaceFD(&s.gpu, -1)
+	if s.memory != nil {
+		s.dev.SetMemory(nil)
+		_ = s.memory.Close()
+		s.memory = nil
+	}
+}
+
+// Handle acts on one message and returns the bytes to send back, if any. An
+// error ends the session.
+func (s *Session) Handle(m Message) (reply []byte, err error) {
+	answer, used, err := s.dispatch(&m)
+	if !used {
+		closeAll(m.FDs)
+	}
+	var guest *virtio.Error
+	ack := m.Flags&flagNeedReply != 0 && s.protocol&ProtocolReplyAck != 0
+	switch {
+	case err != nil && ack && errors.As(err, &guest):
+		// Well-formed, but it cannot be done: the front-end asked to be told.
+		return encode(m.Request, flagReply, u64Payload(1)), nil
+	case err != nil:
+		return nil, err
+	case answer != nil:
+		return encode(m.Request, flagReply, answer), nil
+	case ack:
+		return encode(m.Request, flagReply, u64Payload(0)), nil
+	}
+	return nil, nil
+}
+
+// dispatch: used says that the message's descriptors found a new owner.
+func (s *Session) dispatch(m *Message) (answer []byte, used bool, err error) {
+	switch m.Request {
+	case SetMemTable:
+		return nil, true, s.setMemTable(m)
+	case SetVringKick, SetVringCall, SetVringErr:
+		return nil, true, s.setVringFD(m)
+	case GPUSetSocket:
+		return nil, true, s.setGPUSocket(m)
+	}
+	if len(m.FDs) > 0 {
+		return nil, false, breach(m.Request, "%d descriptors with a message that has none", len(m.FDs))
+	}
+	switch m.Request {
+	case GetFeatures:
+		answer = u64Payload(s.dev.Features() | FeatureProtocolFeatures)
+	case SetFeatures:
+		err = s.setFeatures(m)
+	case GetProtocolFeatures:
+		answer = u64Payload(protocolFeatures)
+	case SetProtocolFeatures:
+		s.protocol, err = m.u64()
+		if extra := s.protocol &^ protocolFeatures; err == nil && extra != 0 {
+			err = breach(m.Request, "protocol features %#x were not offered", extra)
+		}
+	case GetQueueNum:
+		answer = u64Payload(uint64(len(s.rings)))
+	case SetOwner, ResetOwner:
+		// One connection, one owner. RESET_OWNER is no longer used.
+	case GetConfig:
+		answer, err = s.getConfig(m)
+	case SetConfig:
+		// events_clear is the only field a driver writes, and no event is set.
+	case SetVringNum, SetVringBase, SetVringAddr, SetVringEnable, GetVringBase:
+		answer, err = s.vring(m)
+	default:
+		err = breach(m.Request, "unknown request")
+	}
+	return answer, false, err
+}
+
+func (s *Session) setFeatures(m *Message) error {
+	v, err := m.u64()
+	if err != nil {
+		return err
+	}
+	// QEMU acknowledges ring features of its own beside those offered.
+	s.features = v
+	if v&FeatureProtocolFeatures == 0 {
+		// "If it has not been negotiated, rings start enabled."
+		for i := range s.rings {
+			s.rings[i].Enabled = true
+		}
+	}
+	return nil
+}
+
+// getConfig: u32 offset, u32 size, u32 flags, then size bytes, which come back
+// filled in. An answer without payload means an error.
+func (s *Session) getConfig(m *Message) ([]byte, error) {
+	p := m.Payload
+	if len(p) < 12 {
+		return nil, breach(m.Request, "payload of %d bytes", len(p))
+	}
+	off, n := uint64(le.Uint32(p)), uint64(le.Uint32(p[4:]))
+	if n != uint64(len(p)-12) {
+		return nil, breach(m.Request, "%d bytes of configuration in a payload of %d", n, len(p))
+	}
+	answer := append([]byte(nil), p[:12]...)
+	body := make([]byte, n)
+	if config := s.dev.Config(); off < uint64(len(config)) {
+		copy(body, config[off:])
+	}
+	return append(answer, body...), nil
+}
+
+func (s *Session) setMemTable(m *Message) error {
+	regions, err := m.regions()
+	if err != nil {
+		closeAll(m.FDs)
+		return err
+	}
+	memory, err := virtio.Map(regions)
+	if err != nil {
+		return err
+	}
+	old := s.memory
+	s.memory = memory
+	s.dev.SetMemory(memory)
+	for i := range s.rings {
+		if q := s.rings[i].queue; q != nil {
+			// Running rings go on in the new map (memory was plugged in).
+			s.rings[i].Base = q.Position().Avail
+			s.rings[i].queue = nil
+			if err = s.start(i); err != nil {
+				break
+			}
+		}
+	}
+	if old != nil {
+		_ = old.Close()
+	}
+	return err
+}
+
+func (s *Session) setGPUSocket(m *Message) error {
+	if len(m.FDs) != 1 {
+		closeAll(m.FDs)
+		return breach(m.Request, "%d descriptors, not 1", len(m.FDs))
+	}
+	// The socket to QEMU's display. This device has no screen, so it never
+	// asks anything there; it is kept open because QEMU watches its end.
+	replaceFD(&s.gpu, m.FDs[0])
+	return nil
+}
+
+func replaceFD(p *int, fd int) {
+	if *p >= 0 {
+		_ = unix.Close(*p)
+	}
+	*p = fd
+}
