@@ -1,0 +1,215 @@
+package storetest
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// txn is a batch being applied: what it changed so far, over what was there.
+type txn struct {
+	base     map[key]api.Object
+	changed  map[key]*api.Object // nil: removed
+	events   []api.Event
+	revision int64
+	at       time.Time
+}
+
+func (t *txn) get(k key) (api.Object, bool) {
+	if o, ok := t.changed[k]; ok {
+		if o == nil {
+			return api.Object{}, false
+		}
+		return *o, true
+	}
+	o, ok := t.base[k]
+	return o, ok
+}
+
+// put stores o as a change.
+func (t *txn) put(o api.Object) api.Object {
+	t.revision++
+	o.Meta.Revision, o.Meta.UpdatedAt = t.revision, t.at
+	t.changed[key{o.Kind, o.Meta.ID}] = &o
+	t.events = append(t.events, api.Event{Revision: t.revision, Type: api.EventPut, Object: o})
+	return o
+}
+
+func (t *txn) remove(o api.Object) api.Object {
+	t.revision++
+	if o.Meta.DeletedAt == nil {
+		at := t.at
+		o.Meta.DeletedAt = &at
+	}
+	t.changed[key{o.Kind, o.Meta.ID}] = nil
+	t.events = append(t.events, api.Event{Revision: t.revision, Type: api.EventRemove, Object: o})
+	return o
+}
+
+func (t *txn) apply(c api.Command) (api.Object, error) {
+	if c.Kind == "" || c.ID == "" {
+		return api.Object{}, api.Errorf(api.CodeInvalid, "a command needs a kind and an id")
+	}
+	if c.Op < api.OpPutSpec || c.Op > api.OpRecord {
+		return api.Object{}, api.Errorf(api.CodeInvalid, "op %d is unknown", c.Op)
+	}
+	data, err := compact(c)
+	if err != nil {
+		return api.Object{}, err
+	}
+	o, exists := t.get(key{c.Kind, c.ID})
+	if c.Op == api.OpRecord {
+		if exists {
+			return o, nil
+		}
+		o = t.fresh(c)
+		o.Spec = data
+		return t.put(o), nil
+	}
+	if err := expect(c, o, exists); err != nil {
+		return api.Object{}, err
+	}
+	switch c.Op {
+	case api.OpPutSpec:
+		return t.putSpec(c, data, o, exists)
+	case api.OpAssign:
+		if bytes.Equal(o.Assignment, data) {
+			return o, nil
+		}
+		o.Assignment = data
+		return t.put(o), nil
+	case api.OpReport:
+		return t.report(c, data, o, exists)
+	case api.OpDelete:
+		return t.delete(o)
+	}
+	return t.forget(c, o)
+}
+
+func compact(c api.Command) (json.RawMessage, error) {
+	switch c.Op {
+	case api.OpDelete, api.OpForget:
+		return nil, nil
+	}
+	var b bytes.Buffer
+	if err := json.Compact(&b, c.Data); err != nil {
+		return nil, api.Errorf(api.CodeInvalid, "the data of %s %s is no JSON", c.Kind, c.ID)
+	}
+	return b.Bytes(), nil
+}
+
+// expect checks the command's revision, and that there is an object unless the
+// command may make one.
+func expect(c api.Command, o api.Object, exists bool) error {
+	makes := c.Op == api.OpPutSpec || c.Op == api.OpReport && (c.Kind == api.KindNode || c.Kind == api.KindGPU)
+	switch {
+	case !exists && (!makes || c.Expect > 0):
+		return notFound(c.Kind, c.ID)
+	case !exists || c.Expect == api.AnyRevision || c.Expect == o.Meta.Revision:
+		return nil
+	case c.Expect == 0 && (c.Op == api.OpPutSpec || c.Op == api.OpReport):
+		return api.Errorf(api.CodeExists, "%s %s exists already", c.Kind, c.ID)
+	}
+	return api.Errorf(api.CodeConflict, "%s %s has revision %d, not %d", c.Kind, c.ID, o.Meta.Revision, c.Expect).
+		WithHint("somebody changed it meanwhile: read it again")
+}
+
+// fresh is the object that a command makes.
+func (t *txn) fresh(c api.Command) api.Object {
+	return api.Object{Kind: c.Kind, Meta: api.Meta{
+		ID: c.ID, Name: c.Name, Organization: c.Organization, Project: c.Project,
+		Labels: c.Labels, Finalizers: c.Finalizers, Generation: 1, CreatedAt: t.at,
+	}}
+}
+
+func (t *txn) putSpec(c api.Command, data json.RawMessage, o api.Object, exists bool) (api.Object, error) {
+	if !exists {
+		o = t.fresh(c)
+		o.Spec = data
+		if err := t.uniqueName(o); err != nil {
+			return o, err
+		}
+		return t.put(o), nil
+	}
+	if o.Meta.DeletedAt != nil {
+		return o, api.Errorf(api.CodeState, "%s %s is being deleted", c.Kind, c.ID)
+	}
+	if bytes.Equal(o.Spec, data) && (c.Name == "" || c.Name == o.Meta.Name) && maps.Equal(c.Labels, o.Meta.Labels) {
+		return o, nil
+	}
+	if !bytes.Equal(o.Spec, data) {
+		o.Meta.Generation++
+	}
+	o.Spec, o.Meta.Labels = data, c.Labels
+	if c.Name != "" {
+		o.Meta.Name = c.Name
+	}
+	if err := t.uniqueName(o); err != nil {
+		return o, err
+	}
+	return t.put(o), nil
+}
+
+func (t *txn) uniqueName(o api.Object) error {
+	if o.Meta.Name == "" {
+		return nil
+	}
+	taken := func(x api.Object) bool {
+		return x.Kind == o.Kind && x.Meta.ID != o.Meta.ID && x.Meta.Name == o.Meta.Name &&
+			x.Meta.Organization == o.Meta.Organization && x.Meta.Project == o.Meta.Project
+	}
+	err := api.Errorf(api.CodeExists, "%s %s exists already", o.Kind, o.Meta.Name).At("meta.name")
+	for _, x := range t.changed {
+		if x != nil && taken(*x) {
+			return err
+		}
+	}
+	for k, x := range t.base {
+		if _, changed := t.changed[k]; !changed && taken(x) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *txn) report(c api.Command, data json.RawMessage, o api.Object, exists bool) (api.Object, error) {
+	if !exists {
+		o = t.fresh(c)
+		o.Spec = json.RawMessage(`{}`)
+		if err := t.uniqueName(o); err != nil {
+			return o, err
+		}
+	} else if bytes.Equal(o.Status, data) {
+		return o, nil
+	}
+	o.Status = data
+	return t.put(o), nil
+}
+
+func (t *txn) delete(o api.Object) (api.Object, error) {
+	if len(o.Meta.Finalizers) == 0 {
+		return t.remove(o), nil
+	}
+	if o.Meta.DeletedAt != nil {
+		return o, nil
+	}
+	at := t.at
+	o.Meta.DeletedAt = &at
+	return t.put(o), nil
+}
+
+func (t *txn) forget(c api.Command, o api.Object) (api.Object, error) {
+	i := slices.Index(o.Meta.Finalizers, c.Finalizer)
+	if i < 0 {
+		return o, nil
+	}
+	o.Meta.Finalizers = slices.Delete(slices.Clone(o.Meta.Finalizers), i, i+1)
+	if len(o.Meta.Finalizers) == 0 && o.Meta.DeletedAt != nil {
+		return t.remove(o), nil
+	}
+	return t.put(o), nil
+}

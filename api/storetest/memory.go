@@ -1,0 +1,155 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Limits of the memory store.
+const (
+	historyLen  = 2048 // changes that a watch can resume over
+	rememberIDs = 1024 // batches
+	maxList     = 1000
+)
+
+type key struct {
+	kind api.Kind
+	id   string
+}
+
+// Memory is a store without a disk.
+type Memory struct {
+	mu       sync.Mutex // guards everything below
+	objects  map[key]api.Object
+	revision int64
+	history  []api.Event // the newest, at least historyLen
+	batches  map[string][]api.Object
+	batchIDs []string // oldest first
+	watchers map[*watcher]struct{}
+}
+
+// NewMemory is an empty store.
+func NewMemory() *Memory {
+	return &Memory{objects: map[key]api.Object{}, batches: map[string][]api.Object{}, watchers: map[*watcher]struct{}{}}
+}
+
+// Apply does all of a batch, or none of it.
+func (m *Memory) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if b.At.IsZero() {
+		b.At = time.Now()
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if done, ok := m.batches[b.ID]; ok && b.ID != "" {
+		return done, nil
+	}
+	t := &txn{base: m.objects, changed: map[key]*api.Object{}, revision: m.revision, at: b.At.UTC()}
+	results := make([]api.Object, 0, len(b.Commands))
+	for i, c := range b.Commands {
+		o, err := t.apply(c)
+		if err != nil {
+			return nil, fmt.Errorf("command %d of %d: %w", i+1, len(b.Commands), err)
+		}
+		results = append(results, o)
+	}
+	m.commit(t)
+	if b.ID != "" {
+		m.remember(b.ID, results)
+	}
+	return results, nil
+}
+
+func (m *Memory) commit(t *txn) {
+	for k, o := range t.changed {
+		if o == nil {
+			delete(m.objects, k)
+		} else {
+			m.objects[k] = *o
+		}
+	}
+	m.revision = t.revision
+	m.history = append(m.history, t.events...)
+	if over := len(m.history) - historyLen; over > historyLen { // seldom, as it copies
+		m.history = slices.Clone(m.history[over:])
+	}
+	for w := range m.watchers {
+		if !w.push(t.events) {
+			delete(m.watchers, w)
+		}
+	}
+}
+
+func (m *Memory) remember(id string, results []api.Object) {
+	m.batches[id] = results
+	m.batchIDs = append(m.batchIDs, id)
+	if len(m.batchIDs) > rememberIDs {
+		delete(m.batches, m.batchIDs[0])
+		m.batchIDs = m.batchIDs[1:]
+	}
+}
+
+// Get is one object, or CodeNotFound.
+func (m *Memory) Get(ctx context.Context, kind api.Kind, id string) (api.Object, error) {
+	if err := ctx.Err(); err != nil {
+		return api.Object{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o, ok := m.objects[key{kind, id}]
+	if !ok {
+		return api.Object{}, notFound(kind, id)
+	}
+	return o, nil
+}
+
+// List is one page of a kind's objects.
+func (m *Memory) List(ctx context.Context, q api.ListQuery) (api.ListPage, error) {
+	if err := ctx.Err(); err != nil {
+		return api.ListPage{}, err
+	}
+	if q.Limit < 1 || q.Limit > maxList {
+		return api.ListPage{}, api.Errorf(api.CodeInvalid, "the limit is 1 to %d", maxList).At("limit")
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	page := api.ListPage{Revision: m.revision}
+	var ids []string
+	for k, o := range m.objects {
+		if k.kind == q.Kind && k.id > q.Continue && selected(q, o.Meta) {
+			ids = append(ids, k.id)
+		}
+	}
+	slices.Sort(ids)
+	if len(ids) > q.Limit {
+		ids = ids[:q.Limit]
+		page.Continue = ids[q.Limit-1]
+	}
+	for _, id := range ids {
+		page.Items = append(page.Items, m.objects[key{q.Kind, id}])
+	}
+	return page, nil
+}
+
+func selected(q api.ListQuery, m api.Meta) bool {
+	return (q.Organization == "" || q.Organization == m.Organization) &&
+		(q.Project == "" || q.Project == m.Project) && (q.Name == "" || q.Name == m.Name)
+}
+
+// Revision of the last change.
+func (m *Memory) Revision() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.revision
+}
+
+func notFound(kind api.Kind, id string) *api.Error {
+	return api.Errorf(api.CodeNotFound, "%s %s does not exist", kind, id)
+}

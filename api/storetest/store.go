@@ -1,0 +1,66 @@
+// Package storetest says exactly what a store of objects does: a memory store
+// that does it (Memory, the fake for tests of what stands on a store) and one
+// conformance suite (Run) that it and the real store pass.
+//
+// # What a store does
+//
+// Revisions. The store counts changes: every command that changes something
+// takes the next revision, which becomes its object's. A command that changes
+// nothing (the spec, labels and name that the object has already, a status
+// that is the same, a second delete, a finalizer that is gone, a record that
+// exists) takes none, makes no event and leaves updatedAt alone. JSON is
+// compared compacted.
+//
+// Batches. Commands apply in order, each seeing those before it; one that
+// fails undoes all and its error is the batch's. Apply answers one object per
+// command: the object after it; of a removal, the object as it was with
+// deletedAt set. A batch with an ID that was applied lately (at least the last
+// 1000) answers the same again; a failed one is not remembered. A batch
+// without At gets the store's clock before it enters the log.
+//
+// Expect. AnyRevision: no check. Otherwise the object's revision must be the
+// one given: CodeConflict. 0 says that there must be no object: CodeExists
+// from PutSpec and Report, CodeConflict from the rest. Record does not look.
+//
+//   - PutSpec makes the object (generation 1, with Finalizers, Organization
+//     and Project, fixed from then on) or changes Spec, Name (empty: keeps it)
+//     and Labels; other Spec bytes raise generation by one. With Expect > 0 and
+//     no object: CodeNotFound. On an object with deletedAt: CodeState. Names are unique within
+//     (kind, organization, project), also against objects being deleted:
+//     CodeExists at meta.name.
+//   - Assign and Report set Assignment and Status. Without an object:
+//     CodeNotFound, but a Report with Expect 0 or AnyRevision makes a Node or a
+//     GPU (its Spec is {}).
+//   - Delete sets deletedAt to the batch's time; without finalizers the object
+//     goes at once.
+//   - Forget takes one finalizer off; the last one off an object with
+//     deletedAt removes it.
+//   - Record makes an object whose Spec is Data, once; names of records are
+//     not unique.
+//
+// No kind, no id, an unknown op, and Data that is no JSON are CodeInvalid.
+//
+// List answers in the order of ids; a limit outside 1 to 1000 is CodeInvalid.
+//
+// Watch answers the changes after since, in the order of revisions, without a
+// gap. From 0, from before what the store remembers, or from after its present
+// revision, it answers first a put of every object (event revision 0: no place
+// to resume from), then a sync with the store's revision, then the changes
+// after that. A removal's object is as it was, with deletedAt. A watcher
+// that does not read never holds up a writer: its channel is closed.
+package storetest
+
+import (
+	"context"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Store is what the suite tests; the same methods as the API server needs.
+type Store interface {
+	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
+	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
+	List(ctx context.Context, q api.ListQuery) (api.ListPage, error)
+	Watch(ctx context.Context, since int64) (<-chan api.Event, error)
+	Revision() int64
+}

@@ -1,0 +1,139 @@
+package storetest
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// wait bounds everything that the suite waits for.
+const wait = 60 * time.Second
+
+// Run is the conformance suite. newStore makes an empty store and sees to its
+// end by t.Cleanup.
+func Run(t *testing.T, newStore func(t *testing.T) Store) {
+	cases := []struct {
+		name string
+		test func(*tester)
+	}{
+		{"PutSpecMakesAndChanges", testPutSpec},
+		{"ExpectIsChecked", testExpect},
+		{"NamesAreUnique", testNames},
+		{"WhatChangesNothing", testNoChange},
+		{"BatchIsAllOrNothing", testAllOrNothing},
+		{"BatchSeesItself", testBatchSeesItself},
+		{"BatchIDMakesRetriesHarmless", testBatchID},
+		{"AssignAndReport", testAssignReport},
+		{"ReportMakesNodesAndGPUs", testReportMakes},
+		{"DeleteWithoutFinalizers", testDelete},
+		{"DeleteWaitsForFinalizers", testFinalizers},
+		{"RecordOnce", testRecord},
+		{"BadCommands", testBadCommands},
+		{"ListFilters", testListFilters},
+		{"ListPages", testListPages},
+		{"ResultsAreNotShared", testResultsNotShared},
+		{"WatchFromNow", testWatchFromNow},
+		{"WatchFromZero", testWatchFromZero},
+		{"WatchFromTheFuture", testWatchFromFuture},
+		{"WatchWithoutGaps", testWatchWithoutGaps},
+		{"WatchEndsWithItsContext", testWatchEnds},
+		{"WatcherThatDoesNotRead", testDeafWatcher},
+		{"ConcurrentWriters", testConcurrentWriters},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), wait)
+			t.Cleanup(cancel)
+			c.test(&tester{T: t, s: newStore(t), ctx: ctx})
+		})
+	}
+}
+
+// tester is one case's store with short words for what cases do.
+type tester struct {
+	*testing.T
+	s   Store
+	ctx context.Context
+}
+
+// at is the time of the n-th batch.
+func at(n int) time.Time { return time.Date(2026, 3, 1, 12, 0, n, 0, time.UTC) }
+
+func (t *tester) apply(n int, cmds ...api.Command) ([]api.Object, error) {
+	return t.s.Apply(t.ctx, api.Batch{At: at(n), Commands: cmds})
+}
+
+// must applies one command that has to succeed.
+func (t *tester) must(n int, c api.Command) api.Object {
+	t.Helper()
+	out, err := t.apply(n, c)
+	if err != nil {
+		t.Fatalf("op %d on %s %s: %v", c.Op, c.Kind, c.ID, err)
+	}
+	if len(out) != 1 {
+		t.Fatalf("op %d on %s %s answered %d objects", c.Op, c.Kind, c.ID, len(out))
+	}
+	return out[0]
+}
+
+// fails applies one command that has to fail and leave the revision alone.
+func (t *tester) fails(code api.Code, c api.Command) {
+	t.Helper()
+	before := t.s.Revision()
+	_, err := t.apply(99, c)
+	t.wantCode(code, err)
+	if r := t.s.Revision(); r != before {
+		t.Errorf("a failed command moved the revision from %d to %d", before, r)
+	}
+}
+
+func (t *tester) wantCode(code api.Code, err error) {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("no error, want %s", code)
+	}
+	if got := api.CodeOf(err); got != code {
+		t.Fatalf("error %s (%v), want %s", got, err, code)
+	}
+}
+
+func (t *tester) get(kind api.Kind, id string) api.Object {
+	t.Helper()
+	o, err := t.s.Get(t.ctx, kind, id)
+	if err != nil {
+		t.Fatalf("get %s %s: %v", kind, id, err)
+	}
+	return o
+}
+
+func (t *tester) gone(kind api.Kind, id string) {
+	t.Helper()
+	_, err := t.s.Get(t.ctx, kind, id)
+	t.wantCode(api.CodeNotFound, err)
+}
+
+// flavor is a command that puts a flavor of n vCPUs.
+func flavor(id, name string, n int64, expect int64) api.Command {
+	return api.Command{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: id, Name: name, Expect: expect,
+		Data: api.Encode(api.FlavorSpec{Vcpus: n, MemoryBytes: 1 << 30})}
+}
+
+func same(t *tester, what string, got, want api.Object) {
+	t.Helper()
+	a, b := mustJSON(t, got), mustJSON(t, want)
+	if a != b {
+		t.Errorf("%s:\n got %s\nwant %s", what, a, b)
+	}
+}
+
+func mustJSON(t *tester, v any) string {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}

@@ -1,0 +1,112 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+func ids(page api.ListPage) []string {
+	var out []string
+	for _, o := range page.Items {
+		out = append(out, o.Meta.ID)
+	}
+	return out
+}
+
+func testListFilters(t *tester) {
+	n := 0
+	put := func(kind api.Kind, id, name, org, project string) {
+		n++
+		t.must(n, api.Command{Op: api.OpPutSpec, Kind: kind, ID: id, Name: name, Organization: org, Project: project, Data: api.Encode(struct{}{})})
+	}
+	put(api.KindVolume, "vol-4", "a", "org-2", "prj-3")
+	put(api.KindVolume, "vol-2", "b", "org-1", "prj-1")
+	put(api.KindVolume, "vol-1", "a", "org-1", "prj-1")
+	put(api.KindVolume, "vol-3", "a", "org-1", "prj-2")
+	put(api.KindImage, "img-1", "a", "org-1", "prj-1")
+	for _, c := range []struct {
+		q    api.ListQuery
+		want []string
+	}{
+		{api.ListQuery{}, []string{"vol-1", "vol-2", "vol-3", "vol-4"}},
+		{api.ListQuery{Organization: "org-1"}, []string{"vol-1", "vol-2", "vol-3"}},
+		{api.ListQuery{Project: "prj-1"}, []string{"vol-1", "vol-2"}},
+		{api.ListQuery{Name: "a"}, []string{"vol-1", "vol-3", "vol-4"}},
+		{api.ListQuery{Organization: "org-1", Name: "a"}, []string{"vol-1", "vol-3"}},
+		{api.ListQuery{Organization: "org-2", Project: "prj-1"}, nil},
+		{api.ListQuery{Name: "none"}, nil},
+	} {
+		c.q.Kind, c.q.Limit = api.KindVolume, 1000
+		page, err := t.s.List(t.ctx, c.q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := ids(page); !slices.Equal(got, c.want) || page.Continue != "" || page.Revision != t.s.Revision() {
+			t.Errorf("%+v: %v (continue %q, revision %d), want %v", c.q, got, page.Continue, page.Revision, c.want)
+		}
+	}
+	page, err := t.s.List(t.ctx, api.ListQuery{Kind: api.KindVolume, Name: "b", Limit: 10})
+	if err != nil || len(page.Items) != 1 {
+		t.Fatalf("%v, %v", page, err)
+	}
+	same(t, "listed", page.Items[0], t.get(api.KindVolume, "vol-2"))
+	for _, limit := range []int{0, -1, 1001} {
+		_, err := t.s.List(t.ctx, api.ListQuery{Kind: api.KindVolume, Limit: limit})
+		t.wantCode(api.CodeInvalid, err)
+	}
+}
+
+func testListPages(t *tester) {
+	const total = 25
+	var cmds []api.Command
+	var want []string
+	for i := range total {
+		c := flavor(fmt.Sprintf("flv-%02d", i), fmt.Sprintf("n%d", i), 1, 0)
+		c.Organization = []string{"org-1", "org-2"}[i%2]
+		cmds = append(cmds, c)
+		if i%2 == 0 {
+			want = append(want, c.ID)
+		}
+	}
+	if _, err := t.apply(1, cmds...); err != nil {
+		t.Fatal(err)
+	}
+	for _, limit := range []int{1, 4, 12, 13, 14} {
+		var got []string
+		q := api.ListQuery{Kind: api.KindFlavor, Organization: "org-1", Limit: limit}
+		for pages := 0; ; pages++ {
+			page, err := t.s.List(t.ctx, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(page.Items) > limit || pages > total {
+				t.Fatalf("limit %d: page %d of %d objects", limit, pages, len(page.Items))
+			}
+			got = append(got, ids(page)...)
+			if page.Continue == "" {
+				break
+			}
+			q.Continue = page.Continue
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("limit %d: %v, want %v", limit, got, want)
+		}
+	}
+	// What goes between two pages is missed, what stays is not, and nothing comes twice.
+	first, err := t.s.List(t.ctx, api.ListQuery{Kind: api.KindFlavor, Limit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"flv-09", "flv-12"} { // the last of the first page, and one to come
+		t.must(2, api.Command{Op: api.OpDelete, Kind: api.KindFlavor, ID: id, Expect: api.AnyRevision})
+	}
+	second, err := t.s.List(t.ctx, api.ListQuery{Kind: api.KindFlavor, Limit: 1000, Continue: first.Continue})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := ids(second); len(got) != total-11 || got[0] != "flv-10" || slices.Contains(got, "flv-12") {
+		t.Errorf("second page %v", got)
+	}
+}

@@ -1,0 +1,84 @@
+package storetest
+
+import (
+	"context"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// maxBacklog is how many changes a watcher may lie behind.
+const maxBacklog = 1024
+
+// watcher hands events from writers, which never wait, to one reader.
+type watcher struct {
+	changes chan []api.Event // closed by the writer when full
+}
+
+func (w *watcher) push(events []api.Event) bool {
+	if len(events) == 0 {
+		return true
+	}
+	select {
+	case w.changes <- events:
+		return true
+	default:
+		close(w.changes)
+		return false
+	}
+}
+
+// Watch streams changes; the package comment says which.
+func (m *Memory) Watch(ctx context.Context, since int64) (<-chan api.Event, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	first := m.backlog(since)
+	w := &watcher{changes: make(chan []api.Event, maxBacklog)}
+	m.watchers[w] = struct{}{}
+	out := make(chan api.Event, 64)
+	go func() {
+		defer close(out)
+		defer m.forget(w)
+		for events := first; ; {
+			for _, e := range events {
+				select {
+				case out <- e:
+				case <-ctx.Done():
+					return
+				}
+			}
+			var ok bool
+			select {
+			case events, ok = <-w.changes:
+				if !ok {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return out, nil
+}
+
+// backlog is what a watch from since starts with.
+func (m *Memory) backlog(since int64) []api.Event {
+	oldest := m.revision - int64(len(m.history)) // resuming after this one is possible
+	if since > 0 && since >= oldest && since <= m.revision {
+		return slices.Clone(m.history[since-oldest:])
+	}
+	events := make([]api.Event, 0, len(m.objects)+1)
+	for _, o := range m.objects {
+		events = append(events, api.Event{Type: api.EventPut, Object: o})
+	}
+	return append(events, api.Event{Revision: m.revision, Type: api.EventSync})
+}
+
+func (m *Memory) forget(w *watcher) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.watchers, w)
+}
