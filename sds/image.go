@@ -1,0 +1,179 @@
+package sds
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strings"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// HeadBytes is how much of a file Inspect wants to see: the first cluster of
+// any qcow2 image made with default settings, with all header extensions.
+const HeadBytes = 64 << 10
+
+// Sector is the smallest unit of a disk.
+const Sector = 512
+
+// Layout of a qcow2 header: QEMU's docs/interop/qcow2.rst, "Header" and
+// "Header extensions". All numbers are big-endian.
+const (
+	qcow2Magic      = "QFI\xfb"
+	qcow2V2Header   = 72
+	qcow2V3Header   = 104
+	incompatCorrupt = 1 << 1
+	incompatData    = 1 << 2
+	incompatKnown   = 1<<0 | 1<<3 | 1<<4 // dirty, compression type, extended L2
+	extEnd          = 0
+	extDataFile     = 0x44415441
+	extLUKS         = 0x0537be77
+)
+
+// Inspect looks at the beginning of a file that somebody sent as a disk image
+// and says how large its disk is. size is the whole file's, in bytes.
+//
+// An image may name other files (a backing file, an external data file), which
+// the hypervisor would then open on the host for the tenant: such an image is
+// refused before any other program sees it.
+func Inspect(head []byte, size int64, want Format) (virtualBytes int64, err error) {
+	got := sniff(head)
+	switch {
+	case size == 0:
+		return 0, invalid("the file is empty")
+	case got == "qcow2" && want == QCOW2:
+		return inspectQCOW2(head, size)
+	case want == QCOW2:
+		return 0, invalid("this is no qcow2 image: %s", describe(got))
+	case want != Raw:
+		return 0, api.Errorf(api.CodeInvalid, "%q is neither raw nor qcow2", want).At("spec.format")
+	case got != "":
+		return 0, invalid("this is no raw image: %s", describe(got)).WithHint("%s", hintFor(got))
+	case size%Sector != 0:
+		return 0, invalid("this is no raw image: its %d bytes are not a whole number of 512-byte sectors", size)
+	case len(head) < Sector || head[510] != 0x55 || head[511] != 0xAA:
+		// Every disk that a PC boots from has it, with GPT too (UEFI 2.10,
+		// section 5.2.3, protective MBR).
+		return 0, invalid("this is no raw image: it has neither a boot sector nor a partition table")
+	}
+	return size, nil
+}
+
+func inspectQCOW2(head []byte, size int64) (int64, error) {
+	if len(head) < qcow2V2Header {
+		return 0, invalid("the qcow2 header is cut off")
+	}
+	be32 := func(at int) uint32 { return binary.BigEndian.Uint32(head[at:]) }
+	be64 := func(at int) uint64 { return binary.BigEndian.Uint64(head[at:]) }
+	version, clusterBits, virtual := be32(4), be32(20), be64(24)
+	switch {
+	case version != 2 && version != 3:
+		return 0, invalid("qcow2 version %d is not known", version)
+	case be64(8) != 0 || be32(16) != 0:
+		return 0, invalid("the image is an overlay: it needs a backing file").WithHint("flatten it: qemu-img convert -O qcow2 IN OUT")
+	case clusterBits < 9 || clusterBits > 21:
+		return 0, invalid("the qcow2 header is damaged: clusters of 2^%d bytes", clusterBits)
+	case be32(32) != 0:
+		return 0, invalid("the image is encrypted")
+	case virtual == 0 || virtual > 1<<62 || virtual%Sector != 0:
+		return 0, invalid("the qcow2 header is damaged: a disk of %d bytes", virtual)
+	case size < 1<<clusterBits:
+		return 0, invalid("the image is cut off in its first cluster")
+	}
+	extensions := qcow2V2Header
+	if version == 3 {
+		if len(head) < qcow2V3Header {
+			return 0, invalid("the qcow2 header is cut off")
+		}
+		features := be64(72)
+		length := be32(100)
+		switch {
+		case features&incompatData != 0:
+			return 0, invalid("the image keeps its data in another file")
+		case features&incompatCorrupt != 0:
+			return 0, invalid("the image says that it is damaged").WithHint("qemu-img check -r all FILE")
+		case features&^uint64(incompatKnown) != 0:
+			return 0, invalid("the image needs qcow2 features that are not known: %#x", features)
+		case length < qcow2V3Header || length%8 != 0 || length > uint32(1)<<clusterBits:
+			return 0, invalid("the qcow2 header is damaged: it says that it has %d bytes", length)
+		}
+		extensions = int(length)
+	}
+	return int64(virtual), checkExtensions(head, extensions, 1<<clusterBits)
+}
+
+// checkExtensions walks the header extensions, which end with a zero type or
+// with the first cluster.
+func checkExtensions(head []byte, at, cluster int) error {
+	limit := min(len(head), cluster)
+	for at+8 <= limit {
+		kind, length := binary.BigEndian.Uint32(head[at:]), binary.BigEndian.Uint32(head[at+4:])
+		switch {
+		case kind == extEnd:
+			return nil
+		case kind == extDataFile:
+			return invalid("the image keeps its data in another file")
+		case kind == extLUKS:
+			return invalid("the image is encrypted")
+		case uint64(length) > uint64(limit-at-8):
+			return invalid("the qcow2 header is damaged: an extension of %d bytes", length)
+		}
+		at += 8 + (int(length)+7)&^7
+	}
+	return nil
+}
+
+// signatures of what people send by mistake.
+var signatures = []struct{ name, prefix string }{
+	{"qcow2", qcow2Magic},
+	{"VMDK", "KDMV"}, {"VMDK", "# Disk DescriptorFile"}, {"VDI", "<<< "}, {"VHDX", "vhdxfile"}, {"VHD", "conectix"},
+	{"QED", "QED\x00"}, {"Parallels", "WithoutFreeSpace"}, {"Parallels", "WithouFreSpacExt"}, {"LUKS", "LUKS\xba\xbe"},
+	{"gzip", "\x1f\x8b"}, {"xz", "\xfd7zXZ\x00"}, {"zstd", "\x28\xb5\x2f\xfd"}, {"bzip2", "BZh"}, {"zip", "PK\x03\x04"},
+	{"PDF", "%PDF-"}, {"ELF", "\x7fELF"}, {"squashfs", "hsqs"},
+}
+
+// sniff names what the file begins like; empty: nothing that is known.
+func sniff(head []byte) string {
+	for _, s := range signatures {
+		if bytes.HasPrefix(head, []byte(s.prefix)) {
+			return s.name
+		}
+	}
+	text := strings.ToLower(string(bytes.TrimLeft(head[:min(len(head), 512)], " \t\r\n\xef\xbb\xbf")))
+	for _, tag := range []string{"<!doctype", "<html", "<?xml", "<head"} {
+		if strings.HasPrefix(text, tag) {
+			return "HTML"
+		}
+	}
+	if len(head) > 0x8006 && string(head[0x8001:0x8006]) == "CD001" && (head[510] != 0x55 || head[511] != 0xAA) {
+		return "ISO 9660"
+	}
+	return ""
+}
+
+func describe(name string) string {
+	switch name {
+	case "":
+		return "its beginning is that of no known format"
+	case "gzip", "xz", "zstd", "bzip2", "zip":
+		return "it is compressed with " + name
+	case "HTML":
+		return "it is a web page"
+	}
+	return "it is " + name
+}
+
+func hintFor(name string) string {
+	switch name {
+	case "qcow2":
+		return "import it with the format qcow2"
+	case "gzip", "xz", "zstd", "bzip2", "zip":
+		return "unpack it first"
+	case "VMDK", "VDI", "VHDX", "VHD", "QED", "Parallels":
+		return "convert it: qemu-img convert -O qcow2 IN OUT"
+	}
+	return "look at what the address really serves"
+}
+
+func invalid(format string, args ...any) *api.Error {
+	return api.Errorf(api.CodeInvalid, format, args...)
+}

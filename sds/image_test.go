@@ -1,0 +1,147 @@
+package sds
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strings"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// qcow2 is a version 3 header of a 1 GiB disk, with change applied, and its
+// first cluster.
+func qcow2(change func(h []byte)) []byte {
+	h := make([]byte, HeadBytes)
+	copy(h, qcow2Magic)
+	binary.BigEndian.PutUint32(h[4:], 3)
+	binary.BigEndian.PutUint32(h[20:], 16)
+	binary.BigEndian.PutUint64(h[24:], 1<<30)
+	binary.BigEndian.PutUint32(h[96:], 4)
+	binary.BigEndian.PutUint32(h[100:], 104)
+	change(h)
+	return h
+}
+
+func bootable(size int) []byte {
+	b := make([]byte, size)
+	b[510], b[511] = 0x55, 0xAA
+	return b
+}
+
+func extension(at int, kind uint32, data string) func([]byte) {
+	return func(h []byte) {
+		binary.BigEndian.PutUint32(h[at:], kind)
+		binary.BigEndian.PutUint32(h[at+4:], uint32(len(data)))
+		copy(h[at+8:], data)
+	}
+}
+
+func TestInspect(t *testing.T) {
+	u32 := func(at int, v uint32) func([]byte) {
+		return func(h []byte) { binary.BigEndian.PutUint32(h[at:], v) }
+	}
+	u64 := func(at int, v uint64) func([]byte) {
+		return func(h []byte) { binary.BigEndian.PutUint64(h[at:], v) }
+	}
+	for _, c := range []struct {
+		name    string
+		head    []byte
+		format  Format
+		virtual int64
+		says    string // empty: accepted
+	}{
+		{"qcow2", qcow2(func([]byte) {}), QCOW2, 1 << 30, ""},
+		{"qcow2 with zstd clusters", qcow2(u64(72, 1<<3)), QCOW2, 1 << 30, ""},
+		{"qcow2 with a feature table", qcow2(extension(104, 0x6803f857, "names")), QCOW2, 1 << 30, ""},
+		{"raw", bootable(1024), Raw, 1024, ""},
+
+		{"backing file", qcow2(u64(8, 512)), QCOW2, 0, "backing file"},
+		{"backing file of unknown place", qcow2(u32(16, 11)), QCOW2, 0, "backing file"},
+		{"external data file", qcow2(u64(72, 1<<2)), QCOW2, 0, "another file"},
+		{"data file's name only", qcow2(extension(104, 0x44415441, "/etc/shadow")), QCOW2, 0, "another file"},
+		{"data file behind another extension", qcow2(func(h []byte) {
+			extension(104, 0x6803f857, "12345")(h)
+			extension(104+8+8, 0x44415441, "/etc/shadow")(h)
+		}), QCOW2, 0, "another file"},
+		{"extension too long", qcow2(u32(108, 0)), QCOW2, 1 << 30, ""},
+		{"extension past the cluster", qcow2(func(h []byte) { u32(104, 7)(h); u32(108, 0xfffffff8)(h) }), QCOW2, 0, "damaged"},
+		{"encrypted", qcow2(u32(32, 2)), QCOW2, 0, "encrypted"},
+		{"LUKS", qcow2(extension(104, 0x0537be77, "0123456789abcdef")), QCOW2, 0, "encrypted"},
+		{"damaged bit", qcow2(u64(72, 1<<1)), QCOW2, 0, "damaged"},
+		{"feature of the future", qcow2(u64(72, 1<<40)), QCOW2, 0, "not known"},
+		{"version 4", qcow2(u32(4, 4)), QCOW2, 0, "version"},
+		{"no size", qcow2(u64(24, 0)), QCOW2, 0, "0 bytes"},
+		{"absurd size", qcow2(u64(24, 1<<63)), QCOW2, 0, "damaged"},
+		{"absurd clusters", qcow2(u32(20, 64)), QCOW2, 0, "clusters"},
+		{"short header", []byte(qcow2Magic + "\x00\x00\x00\x03"), QCOW2, 0, "cut off"},
+		{"short first cluster", qcow2(func([]byte) {})[:4096], QCOW2, 0, "cut off"},
+		{"raw sent as qcow2", bootable(1024), QCOW2, 0, "no qcow2 image"},
+
+		{"empty", nil, Raw, 0, "empty"},
+		{"qcow2 sent as raw", qcow2(func([]byte) {}), Raw, 0, "it is qcow2"},
+		{"text", bytes.Repeat([]byte("no image\n"), 512), Raw, 0, "boot sector"},
+		{"odd length", bootable(1025), Raw, 0, "sectors"},
+		{"web page", append([]byte(" \n<!DOCTYPE html>"), bootable(512*3-17)...), Raw, 0, "web page"},
+		{"compressed", append([]byte("\xfd7zXZ\x00"), make([]byte, 1018)...), Raw, 0, "compressed with xz"},
+		{"VMDK", append([]byte("KDMV"), make([]byte, 1020)...), Raw, 0, "VMDK"},
+		{"no format", bootable(1024), "vhd", 0, "neither raw nor qcow2"},
+	} {
+		virtual, err := Inspect(c.head[:min(len(c.head), HeadBytes)], int64(len(c.head)), c.format)
+		switch {
+		case c.says == "":
+			if err != nil || virtual != c.virtual {
+				t.Errorf("%s: %d, %v", c.name, virtual, err)
+			}
+		case err == nil || api.CodeOf(err) != api.CodeInvalid || !strings.Contains(err.Error(), c.says):
+			t.Errorf("%s: want %q, got %v", c.name, c.says, err)
+		}
+	}
+}
+
+func FuzzInspect(f *testing.F) {
+	f.Add(qcow2(func([]byte) {})[:256], int64(HeadBytes))
+	f.Add(qcow2(extension(104, 0x44415441, "/etc/shadow"))[:256], int64(HeadBytes))
+	f.Add(bootable(512), int64(512))
+	f.Add([]byte("<html>"), int64(6))
+	f.Fuzz(func(t *testing.T, head []byte, size int64) {
+		if size < int64(len(head)) {
+			size = int64(len(head))
+		}
+		for _, format := range []Format{Raw, QCOW2} {
+			virtual, err := Inspect(head, size, format)
+			if err == nil && virtual <= 0 {
+				t.Errorf("%s: a disk of %d bytes", format, virtual)
+			}
+			if err != nil && api.CodeOf(err) != api.CodeInvalid {
+				t.Errorf("%s: %v", format, err)
+			}
+			if err == nil && format == QCOW2 && binary.BigEndian.Uint64(head[8:]) != 0 {
+				t.Error("a backing file was let through")
+			}
+		}
+	})
+}
+
+func TestVolumeBytes(t *testing.T) {
+	l := Limits{MaxVirtualBytes: 10 * mib}
+	for _, c := range []struct {
+		want, image, got int64
+		code             api.Code
+	}{
+		{want: 1, got: mib},
+		{want: mib, got: mib},
+		{image: mib + 512, got: 2 * mib},
+		{want: 3 * mib, image: mib, got: 3 * mib},
+		{want: mib, image: 2 * mib, code: api.CodeInvalid},
+		{code: api.CodeInvalid},
+		{want: -1, image: mib, code: api.CodeInvalid},
+		{want: 11 * mib, code: api.CodeTooLarge},
+		{want: 1<<63 - 1, code: api.CodeTooLarge},
+	} {
+		got, err := l.VolumeBytes(c.want, c.image)
+		if c.code == "" && (err != nil || got != c.got) || c.code != "" && api.CodeOf(err) != c.code {
+			t.Errorf("VolumeBytes(%d, %d) = %d, %v", c.want, c.image, got, err)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package sds
+
+import (
+	"encoding/hex"
+	"regexp"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Limits are what a store lets in; the zero value of a field is its default.
+type Limits struct {
+	MaxImageBytes   int64 // of a file; 64 GiB
+	MaxVirtualBytes int64 // of a disk; 16 TiB
+}
+
+// WithDefaults fills in what is zero.
+func (l Limits) WithDefaults() Limits {
+	if l.MaxImageBytes == 0 {
+		l.MaxImageBytes = 64 << 30
+	}
+	if l.MaxVirtualBytes == 0 {
+		l.MaxVirtualBytes = 16 << 40
+	}
+	return l
+}
+
+const mib = 1 << 20
+
+var idForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+
+// CheckID refuses what cannot be a name in a store.
+func CheckID(id string) error {
+	if !idForm.MatchString(id) {
+		return api.Errorf(api.CodeInvalid, "not an id: %q", id).At("id")
+	}
+	return nil
+}
+
+// Validate says what is wrong with the request: an *api.Error, or nil.
+func (in ImageImport) Validate() error {
+	if err := CheckID(string(in.ID)); err != nil {
+		return err
+	}
+	switch {
+	case in.Format != Raw && in.Format != QCOW2:
+		return api.Errorf(api.CodeInvalid, "%q is neither raw nor qcow2", in.Format).At("spec.format")
+	case (in.URL == "") == (in.Content == nil):
+		return api.Errorf(api.CodeInvalid, "an image comes either from an address or as content").At("spec.url")
+	}
+	if in.SHA256 != "" {
+		if raw, err := hex.DecodeString(in.SHA256); err != nil || len(raw) != 32 {
+			return api.Errorf(api.CodeInvalid, "not a SHA-256 in hex: %q", in.SHA256).At("spec.sha256")
+		}
+	}
+	return nil
+}
+
+// VolumeBytes is the size of the volume to make: want rounded up to a whole
+// MiB, or the image's. imageBytes is 0 without an image.
+func (l Limits) VolumeBytes(want, imageBytes int64) (int64, error) {
+	l = l.WithDefaults()
+	switch {
+	case want < 0 || want == 0 && imageBytes == 0:
+		return 0, api.Errorf(api.CodeInvalid, "a volume of %d bytes", want).At("spec.sizeBytes")
+	case want == 0:
+		want = imageBytes
+	}
+	if want > l.MaxVirtualBytes {
+		return 0, api.Errorf(api.CodeTooLarge, "%d bytes are more than the %d that a volume may have", want, l.MaxVirtualBytes).At("spec.sizeBytes")
+	}
+	want = (want + mib - 1) / mib * mib
+	if want < imageBytes {
+		return 0, api.Errorf(api.CodeInvalid, "%d bytes are less than the image's %d", want, imageBytes).
+			WithHint("leave the size out, or ask for at least %d", (imageBytes+mib-1)/mib*mib).At("spec.sizeBytes")
+	}
+	return want, nil
+}
