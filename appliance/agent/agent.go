@@ -1,0 +1,250 @@
+// Package agent makes one node's part of the cluster's intent so: it watches
+// the store for what is assigned to its node, asks drivers for it, and writes
+// Status and usage. Only the agent writes Status; it never writes Spec or
+// Assignment. It may be killed at any moment: every step is idempotent and is
+// decided from what is found on the node, not from memory.
+//
+//	watch ─► cache ─kick─► reconcile(key): look ─► next (pure) ─► one step ─► report
+//	libvirt events ─kick─┘        ▲──────────────────────────────────┘
+//
+// instance_next.go draws the instance's life cycle.
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/reconcile"
+	"github.com/basalt-gpu/basalt/hypervisor"
+	"github.com/basalt-gpu/basalt/sds"
+)
+
+// Store is what the agent needs of the cluster's state.
+type Store interface {
+	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
+	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
+	List(ctx context.Context, q api.ListQuery) (api.ListPage, error)
+	Watch(ctx context.Context, since int64) (<-chan api.Event, error)
+}
+
+// VGPUs runs the vGPU backends of this node's instances.
+type VGPUs interface {
+	// GPUs of the node.
+	GPUs(ctx context.Context) ([]GPU, error)
+	// Ensure that the instance has its slice and a backend that listens on
+	// the socket it returns.
+	Ensure(ctx context.Context, v VGPU) (socket string, err error)
+	// Alive says whether the instance's backend runs.
+	Alive(id api.InstanceID) bool
+	// Stop ends the backend; the slice and its totals stay.
+	Stop(ctx context.Context, id api.InstanceID) error
+	// Remove ends the backend and gives the slice back; nothing to do if there is none.
+	Remove(ctx context.Context, id api.InstanceID) error
+	// List the instances that have a backend or a slice.
+	List(ctx context.Context) ([]api.InstanceID, error)
+	// Totals of the instance's vGPU since its slice was first made: they only
+	// grow. None yet: zero.
+	Totals(ctx context.Context, id api.InstanceID) (Totals, error)
+	// Exits delivers an instance's id when its backend has ended.
+	Exits() <-chan api.InstanceID
+}
+
+// GPU of this node, as gpud sees it.
+type GPU struct {
+	ID, Name, Model, UUID, Driver string // ID is gpud's name of the device
+	VRAMBytes, VRAMUsedBytes      int64
+	Multiprocessors, VGPUs        int64
+}
+
+// VGPU that an instance should have. Device is gpud's name of the card.
+type VGPU struct {
+	Instance                api.InstanceID
+	Device                  string
+	VRAMBytes, SharePercent int64
+}
+
+// Totals of a vGPU: exact, cumulative.
+type Totals struct {
+	GPUNanos, VRAMByteSeconds, CopyBytes, Launches uint64
+}
+
+// Options of an agent.
+type Options struct {
+	NodeID   api.NodeID
+	NodeName string
+	DataDir  string // instances' files
+	RunDir   string // sockets: a short path, because a socket's is at most 107 bytes
+	Version  string
+
+	Store    Store
+	Machines hypervisor.Driver
+	Volumes  sds.Driver
+	VGPUs    VGPUs
+
+	Accelerator hypervisor.Accelerator
+	VCPUs       int64  // to give out; 0: 4 for each CPU of the machine
+	MemoryBytes int64  // to give out; 0: the machine's, less 2 GiB
+	ToolsDisc   string // ISO with the guest tools; empty: none
+
+	StopGrace   time.Duration // from the power button to the plug, 0: 60 s
+	ReportEvery time.Duration // node and GPU reports, 0: 10 s
+	MeterEvery  time.Duration // usage records, 0: 60 s
+	Log         *slog.Logger
+	Now         func() time.Time // nil: time.Now
+}
+
+// Agent of one node.
+type Agent struct {
+	o    Options
+	log  *slog.Logger
+	loop *reconcile.Loop
+
+	cache *cache
+
+	mu       sync.Mutex
+	stopping map[string]time.Time // instance → when its power button was pressed
+	running  map[string]bool      // images being imported
+	pending  map[string]string    // instance → last error reported, to log each once
+	lastNode api.NodeStatus
+}
+
+// New makes an agent; Run starts it.
+func New(o Options) *Agent {
+	if o.StopGrace == 0 {
+		o.StopGrace = time.Minute
+	}
+	if o.ReportEvery == 0 {
+		o.ReportEvery = 10 * time.Second
+	}
+	if o.MeterEvery == 0 {
+		o.MeterEvery = time.Minute
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	a := &Agent{o: o, log: o.Log.With("node", o.NodeName), cache: newCache(o.NodeID),
+		stopping: map[string]time.Time{}, running: map[string]bool{}, pending: map[string]string{}}
+	a.loop = reconcile.New(reconcile.Options{Reconcile: a.reconcile, OnError: func(key string, err error) {
+		a.log.Warn("step failed, will try again", "key", key, "error", err)
+	}})
+	return a
+}
+
+// Run until ctx ends. Instances and their vGPUs run on.
+func (a *Agent) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	for _, f := range []func(context.Context){a.watch, a.machineEvents, a.backendExits, a.reports, a.orphans, a.meter, a.loop.Run} {
+		wg.Add(1)
+		go func() { defer wg.Done(); f(ctx) }()
+	}
+	wg.Wait()
+	return ctx.Err()
+}
+
+// watch follows the store, from the last revision seen on after an
+// interruption.
+func (a *Agent) watch(ctx context.Context) {
+	var since int64
+	for ctx.Err() == nil {
+		a.cache.begin()
+		events, err := a.o.Store.Watch(ctx, since)
+		if err != nil {
+			a.log.Warn("watch", "error", err)
+			sleep(ctx, time.Second)
+			continue
+		}
+		for e := range events {
+			since = max(since, e.Revision)
+			for _, key := range a.cache.apply(e) {
+				a.loop.Kick(key)
+			}
+		}
+	}
+}
+
+func (a *Agent) machineEvents(ctx context.Context) {
+	for ctx.Err() == nil {
+		events, err := a.o.Machines.Events(ctx)
+		if err != nil {
+			a.log.Warn("hypervisor events", "error", err)
+			sleep(ctx, time.Second)
+			continue
+		}
+		for e := range events {
+			if e.Type == hypervisor.EventResync {
+				for _, key := range a.cache.instanceKeys() {
+					a.loop.Kick(key)
+				}
+				continue
+			}
+			a.loop.Kick(key(api.KindInstance, string(e.ID)))
+		}
+	}
+}
+
+func (a *Agent) backendExits(ctx context.Context) {
+	if a.o.VGPUs == nil {
+		return
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case id := <-a.o.VGPUs.Exits():
+			a.loop.Kick(key(api.KindInstance, string(id)))
+		}
+	}
+}
+
+func (a *Agent) reconcile(ctx context.Context, k string) (time.Duration, error) {
+	kind, id := splitKey(k)
+	switch kind {
+	case api.KindInstance:
+		return a.reconcileInstance(ctx, id)
+	case api.KindVolume:
+		return a.reconcileVolume(ctx, id)
+	case api.KindImage:
+		return a.reconcileImage(ctx, id)
+	}
+	return 0, nil
+}
+
+// apply commits commands and takes their outcome into the cache at once, so
+// that the next step does not decide on old news.
+func (a *Agent) apply(ctx context.Context, cmds ...api.Command) error {
+	objects, err := a.o.Store.Apply(ctx, api.Batch{At: a.o.Now().UTC(), Commands: cmds})
+	if err != nil {
+		return err
+	}
+	for _, o := range objects {
+		a.cache.apply(api.Event{Type: api.EventPut, Revision: o.Meta.Revision, Object: o})
+	}
+	return nil
+}
+
+func (a *Agent) report(ctx context.Context, kind api.Kind, id string, status any) error {
+	return a.apply(ctx, api.Command{Op: api.OpReport, Kind: kind, ID: id, Expect: api.AnyRevision, Data: api.Encode(status)})
+}
+
+// forget takes the agent's finalizer off: nothing of the object is left here.
+func (a *Agent) forget(ctx context.Context, kind api.Kind, id string) error {
+	_, err := a.o.Store.Apply(ctx, api.Batch{At: a.o.Now().UTC(), Commands: []api.Command{
+		{Op: api.OpForget, Kind: kind, ID: id, Expect: api.AnyRevision, Finalizer: api.FinalizerAgent}}})
+	if api.CodeOf(err) == api.CodeNotFound {
+		return nil
+	}
+	return err
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

@@ -1,0 +1,242 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
+)
+
+// reconcileInstance looks at one instance, takes one step, and says what is so.
+// It is called again at once while there are steps to take.
+func (a *Agent) reconcileInstance(ctx context.Context, id string) (time.Duration, error) {
+	in, ok := get(a.cache, a.cache.instances, id)
+	if !ok {
+		return 0, nil // another node's, or gone; orphans() cleans up after it
+	}
+	s, err := a.look(ctx, in)
+	if err != nil {
+		return 0, err
+	}
+	d := next(in, s, a.o.Now(), a.o.StopGrace)
+	if err := a.say(ctx, in, d.status); err != nil {
+		return 0, err
+	}
+	if d.step == stepNone || d.step == stepWait {
+		return d.again, nil
+	}
+	a.log.Info("instance", "id", id, "name", in.Meta.Name, "step", string(d.step))
+	if err := a.do(ctx, in, d.step); err != nil {
+		st := d.status
+		st.LastError = err.Error()
+		if said := a.say(ctx, in, st); said != nil {
+			a.log.Warn("report", "id", id, "error", said)
+		}
+		return 0, fmt.Errorf("%s: %w", d.step, err)
+	}
+	if d.step == stepForget {
+		return 0, nil
+	}
+	return max(d.again, time.Millisecond), nil
+}
+
+// say reports a changed status.
+func (a *Agent) say(ctx context.Context, in api.Instance, st api.InstanceStatus) error {
+	if reflect.DeepEqual(in.Status, st) {
+		return nil
+	}
+	if now, ok := get(a.cache, a.cache.instances, in.Meta.ID); ok && reflect.DeepEqual(now.Status, st) {
+		return nil
+	}
+	return a.report(ctx, api.KindInstance, in.Meta.ID, st)
+}
+
+// look finds out what there is on the node.
+func (a *Agent) look(ctx context.Context, in api.Instance) (seen, error) {
+	id := api.InstanceID(in.Meta.ID)
+	status, err := a.o.Machines.Status(ctx, id)
+	if err != nil {
+		return seen{}, err
+	}
+	s := seen{domain: status.State, reason: status.Reason}
+	if v, ok := get(a.cache, a.cache.volumes, string(in.Assignment.RootVolume)); ok {
+		s.volume = v.Status.Phase == api.VolumeReady
+	}
+	if _, err := os.Stat(a.seedPath(id)); err == nil {
+		s.media = true
+	}
+	if a.o.VGPUs != nil {
+		s.vgpu = a.o.VGPUs.Alive(id)
+		s.slice = s.vgpu || exists(a.vgpuMark(id))
+	}
+	a.mu.Lock()
+	s.stopping = a.stopping[in.Meta.ID]
+	if !s.domain.Active() {
+		delete(a.stopping, in.Meta.ID)
+		s.stopping = time.Time{}
+	}
+	a.mu.Unlock()
+	if s.domain == hypervisor.Running {
+		s.tools = a.toolsVersion(ctx, id, in.Status.GuestTools)
+	}
+	return s, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// toolsVersion asks the guest once for the version that its installer left.
+func (a *Agent) toolsVersion(ctx context.Context, id api.InstanceID, known string) string {
+	if known != "" {
+		return known
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if a.o.Machines.AgentPing(ctx, id) != nil {
+		return ""
+	}
+	r, err := a.o.Machines.AgentExec(ctx, id, hypervisor.Exec{Argv: []string{"cat", "/etc/basalt-guest-tools-version"}, MaxOutput: 64})
+	if err != nil || r.ExitCode != 0 {
+		return ""
+	}
+	return firstLine(r.Stdout)
+}
+
+// firstLine keeps what is printable: the guest wrote it.
+func firstLine(b []byte) string {
+	var out []byte
+	for _, c := range b {
+		if c == '\n' || len(out) == 40 {
+			break
+		}
+		if c > ' ' && c < 0x7f {
+			out = append(out, c)
+		}
+	}
+	return string(out)
+}
+
+func (a *Agent) do(ctx context.Context, in api.Instance, s step) error {
+	id := api.InstanceID(in.Meta.ID)
+	switch s {
+	case stepMedia:
+		return a.writeSeed(in)
+	case stepVGPU:
+		_, err := a.ensureVGPU(ctx, in)
+		return err
+	case stepStart:
+		d, err := a.domain(ctx, in)
+		if err != nil {
+			return err
+		}
+		if err := a.o.Machines.Define(ctx, d); err != nil {
+			return err
+		}
+		return a.o.Machines.Start(ctx, id)
+	case stepResume:
+		return a.o.Machines.Start(ctx, id)
+	case stepShutdown:
+		if err := a.o.Machines.Shutdown(ctx, id); err != nil {
+			return err
+		}
+		a.mu.Lock()
+		a.stopping[in.Meta.ID] = a.o.Now()
+		a.mu.Unlock()
+		return nil
+	case stepDestroy:
+		return a.o.Machines.Destroy(ctx, id)
+	case stepUndefine:
+		return a.o.Machines.Undefine(ctx, id)
+	case stepStopVGPU:
+		return a.o.VGPUs.Stop(ctx, id)
+	case stepDropVGPU:
+		if err := a.meterInstance(ctx, in); err != nil { // what it used must be known before its totals go
+			return err
+		}
+		if err := a.o.VGPUs.Remove(ctx, id); err != nil {
+			return err
+		}
+		return remove(a.vgpuMark(id))
+	case stepDropFiles:
+		if err := os.RemoveAll(a.runOf(id)); err != nil {
+			return err
+		}
+		return os.RemoveAll(a.filesOf(id))
+	case stepForget:
+		if err := a.meterInstance(ctx, in); err != nil {
+			return err
+		}
+		return a.forget(ctx, api.KindInstance, in.Meta.ID)
+	}
+	return fmt.Errorf("unknown step %q", s)
+}
+
+func remove(path string) error {
+	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	return nil
+}
+
+// ensureVGPU marks that the instance has a slice, so that it is found and
+// given back whatever happens, then makes slice and backend.
+func (a *Agent) ensureVGPU(ctx context.Context, in api.Instance) (string, error) {
+	id := api.InstanceID(in.Meta.ID)
+	gpu, ok := get(a.cache, a.cache.gpus, string(in.Assignment.Gpu))
+	if !ok {
+		return "", api.Errorf(api.CodeUnavailable, "GPU %s is not on this node", in.Assignment.Gpu)
+	}
+	if err := os.WriteFile(a.vgpuMark(id), []byte(gpu.Status.Device), 0o600); err != nil {
+		return "", err
+	}
+	return a.o.VGPUs.Ensure(ctx, VGPU{Instance: id, Device: gpu.Status.Device,
+		VRAMBytes: in.Assignment.VgpuVramBytes, SharePercent: in.Assignment.VgpuSharePercent})
+}
+
+// domain is the machine that the instance's assignment asks for.
+func (a *Agent) domain(ctx context.Context, in api.Instance) (hypervisor.Domain, error) {
+	id := api.InstanceID(in.Meta.ID)
+	root, err := a.o.Volumes.Volume(ctx, in.Assignment.RootVolume)
+	if err != nil {
+		return hypervisor.Domain{}, err
+	}
+	if err := os.MkdirAll(a.runOf(id), 0o755); err != nil {
+		return hypervisor.Domain{}, err
+	}
+	d := hypervisor.Domain{
+		ID: id, Node: a.o.NodeID, Name: in.Meta.Name,
+		VCPUs: int(in.Assignment.Vcpus), MemoryBytes: in.Assignment.MemoryBytes, Accelerator: a.o.Accelerator,
+		Disks:        []hypervisor.Disk{{Path: root.Path, Format: string(root.Format), Serial: "root"}},
+		CDROMs:       []hypervisor.CDROM{{Path: a.seedPath(id), Serial: "seed"}},
+		SerialSocket: filepath.Join(a.runOf(id), "serial"), SerialLog: filepath.Join(a.filesOf(id), "console.log"),
+		VNCSocket: filepath.Join(a.runOf(id), "vnc"),
+	}
+	if a.o.ToolsDisc != "" {
+		d.CDROMs = append(d.CDROMs, hypervisor.CDROM{Path: a.o.ToolsDisc, Serial: "tools"})
+	}
+	if in.Assignment.Gpu != "" {
+		if d.VGPUSocket, err = a.ensureVGPU(ctx, in); err != nil {
+			return hypervisor.Domain{}, err
+		}
+	}
+	return d, nil
+}
+
+// filesOf is where an instance's own files lie; they go with it.
+func (a *Agent) filesOf(id api.InstanceID) string {
+	return filepath.Join(a.o.DataDir, "instances", string(id))
+}
+
+// vgpuMark is there while gpud may hold a slice for the instance.
+func (a *Agent) vgpuMark(id api.InstanceID) string { return filepath.Join(a.filesOf(id), "vgpu") }
+
+func (a *Agent) runOf(id api.InstanceID) string { return filepath.Join(a.o.RunDir, string(id)) }
+
+func (a *Agent) seedPath(id api.InstanceID) string { return filepath.Join(a.filesOf(id), "seed.iso") }

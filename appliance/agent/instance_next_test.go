@@ -1,0 +1,233 @@
+package agent
+
+import (
+	"fmt"
+	"math/rand"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
+)
+
+var t0 = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// world is a node with one instance, on which steps have their effect.
+type world struct {
+	in      api.Instance
+	s       seen
+	now     time.Time
+	deaf    bool // the guest ignores the power button
+	gone    bool // finalizer off
+	history []string
+}
+
+func newWorld(gpu bool) *world {
+	w := &world{now: t0, s: seen{domain: hypervisor.Missing, volume: true}}
+	w.in = api.Instance{Meta: api.Meta{ID: "ins-1", Generation: 1}, Assignment: api.InstanceAssignment{Node: "n"}}
+	if gpu {
+		w.in.Assignment.Gpu = "gpu-1"
+	}
+	return w
+}
+
+// turn decides and, unless lost (a crash between deciding and doing), acts.
+func (w *world) turn(lost bool) decision {
+	d := next(w.in, w.s, w.now, time.Minute)
+	if lost {
+		return d
+	}
+	w.in.Status = d.status
+	w.history = append(w.history, fmt.Sprintf("%s/%s", d.status.Phase, d.step))
+	switch d.step {
+	case stepMedia:
+		w.s.media = true
+	case stepVGPU:
+		w.s.vgpu, w.s.slice = true, true
+	case stepStart, stepResume:
+		w.s.domain = hypervisor.Running
+	case stepShutdown:
+		w.s.stopping = w.now
+		if !w.deaf {
+			w.s.domain = hypervisor.Stopped
+		}
+	case stepDestroy:
+		w.s.domain = hypervisor.Stopped
+	case stepUndefine:
+		w.s.domain = hypervisor.Missing
+	case stepStopVGPU:
+		w.s.vgpu = false
+	case stepDropVGPU:
+		w.s.vgpu, w.s.slice = false, false
+	case stepDropFiles:
+		w.s.media = false
+	case stepForget:
+		w.gone = true
+	}
+	if !w.s.domain.Active() {
+		w.s.stopping = time.Time{}
+	}
+	w.now = w.now.Add(max(d.again, time.Millisecond))
+	return d
+}
+
+// settle turns until nothing is left to do but to look again.
+func (w *world) settle(t *testing.T) {
+	t.Helper()
+	for range 100 {
+		d := w.turn(false)
+		if w.gone || d.step == stepNone && d.status.Phase != api.InstanceStopping {
+			return
+		}
+	}
+	t.Fatalf("does not settle: %v", w.history)
+}
+
+func (w *world) wants(change func(*api.InstanceSpec)) {
+	change(&w.in.Spec)
+	w.in.Meta.Generation++
+}
+
+func (w *world) expect(t *testing.T, phase api.InstancePhase) {
+	t.Helper()
+	w.settle(t)
+	if w.in.Status.Phase != phase {
+		t.Fatalf("phase %s, want %s: %v", w.in.Status.Phase, phase, w.history)
+	}
+}
+
+func TestLifeOfAnInstance(t *testing.T) {
+	w := newWorld(true)
+	w.expect(t, api.InstanceRunning)
+	if got, want := strings.Join(w.history, " "), "Creating/media Creating/vgpu Starting/start Running/"; got != want {
+		t.Errorf("came up as %s, want %s", got, want)
+	}
+	if w.in.Status.StartedAt == nil {
+		t.Error("a running instance has no start")
+	}
+	w.wants(func(s *api.InstanceSpec) { s.Power = api.PowerStopped })
+	w.expect(t, api.InstanceStopped)
+	if w.s.vgpu || !w.s.slice || w.in.Status.StartedAt != nil {
+		t.Errorf("stopped: %+v, started at %v", w.s, w.in.Status.StartedAt)
+	}
+	w.wants(func(s *api.InstanceSpec) { s.Power = api.PowerRunning })
+	w.expect(t, api.InstanceRunning)
+	deleted := w.now
+	w.in.Meta.DeletedAt = &deleted
+	w.settle(t)
+	if !w.gone || w.s.domain != hypervisor.Missing || w.s.vgpu || w.s.slice || w.s.media {
+		t.Errorf("left behind: %+v: %v", w.s, w.history)
+	}
+}
+
+func TestADeafGuestIsUnpluggedAfterTheGraceTime(t *testing.T) {
+	w := newWorld(false)
+	w.deaf = true
+	w.expect(t, api.InstanceRunning)
+	asked := w.now
+	w.wants(func(s *api.InstanceSpec) { s.Power = api.PowerStopped })
+	w.expect(t, api.InstanceStopped)
+	if took := w.now.Sub(asked); took < time.Minute || took > 3*time.Minute {
+		t.Errorf("took %s", took)
+	}
+	if n := strings.Count(strings.Join(w.history, " "), "shutdown"); n != 1 {
+		t.Errorf("the button was pressed %d times", n)
+	}
+}
+
+func TestRestartHappensOnce(t *testing.T) {
+	w := newWorld(false)
+	w.expect(t, api.InstanceRunning)
+	first := *w.in.Status.StartedAt
+	w.wants(func(s *api.InstanceSpec) { s.Restarts++ })
+	w.expect(t, api.InstanceRunning)
+	if !w.in.Status.StartedAt.After(first) || w.in.Status.Restarts != 1 {
+		t.Errorf("not restarted: %+v", w.in.Status)
+	}
+	if n := strings.Count(strings.Join(w.history, " "), "/start"); n != 2 {
+		t.Errorf("%d starts: %v", n, w.history)
+	}
+}
+
+func TestARunThatEndsByItselfStaysEndedUntilAsked(t *testing.T) {
+	for _, c := range []struct {
+		state hypervisor.State
+		phase api.InstancePhase
+	}{{hypervisor.Stopped, api.InstanceStopped}, {hypervisor.Crashed, api.InstanceFailed}, {hypervisor.Missing, api.InstanceFailed}} {
+		w := newWorld(true)
+		w.expect(t, api.InstanceRunning)
+		w.s.domain = c.state
+		w.expect(t, c.phase)
+		w.expect(t, c.phase)
+		if w.s.vgpu {
+			t.Errorf("%s: the backend still runs", c.state)
+		}
+		if (c.phase == api.InstanceFailed) != (w.in.Status.LastError != "") {
+			t.Errorf("%s: last error %q", c.state, w.in.Status.LastError)
+		}
+		w.wants(func(s *api.InstanceSpec) { s.Restarts++ })
+		w.expect(t, api.InstanceRunning)
+		if w.in.Status.LastError != "" {
+			t.Errorf("%s: an old error stays: %s", c.state, w.in.Status.LastError)
+		}
+	}
+}
+
+func TestADeadBackendIsTold(t *testing.T) {
+	w := newWorld(true)
+	w.expect(t, api.InstanceRunning)
+	w.s.vgpu = false
+	w.expect(t, api.InstanceRunning)
+	if c, _ := condition(w.in.Status, condVGPU); c.Status || !strings.Contains(w.in.Status.LastError, "restart the instance") {
+		t.Errorf("status %+v", w.in.Status)
+	}
+}
+
+func TestWaitsForItsVolume(t *testing.T) {
+	w := newWorld(false)
+	w.s.volume = false
+	if d := w.turn(false); d.step != stepWait || d.again == 0 {
+		t.Errorf("decided %+v", d)
+	}
+}
+
+// Whatever happens to guest, host and agent on the way, asking long enough
+// ends where the spec says.
+func TestEveryPathEndsRight(t *testing.T) {
+	for seed := range 500 {
+		rng := rand.New(rand.NewSource(int64(seed)))
+		w := newWorld(rng.Intn(2) == 0)
+		for range 60 {
+			switch rng.Intn(12) {
+			case 0:
+				w.wants(func(s *api.InstanceSpec) { s.Power = api.PowerStopped })
+			case 1:
+				w.wants(func(s *api.InstanceSpec) { s.Power = api.PowerRunning; s.Restarts++ })
+			case 2:
+				if w.s.domain.Active() {
+					w.s.domain = []hypervisor.State{hypervisor.Crashed, hypervisor.Stopped, hypervisor.Paused}[rng.Intn(3)]
+				}
+			case 3:
+				w.s.vgpu = false
+			case 4:
+				w.deaf = !w.deaf
+			case 5:
+				w.s.stopping = time.Time{} // the agent was restarted
+			default:
+				w.turn(rng.Intn(4) == 0)
+			}
+		}
+		w.wants(func(s *api.InstanceSpec) { s.Power = api.PowerRunning; s.Restarts++ })
+		w.settle(t)
+		if w.in.Status.Phase != api.InstanceRunning || w.s.domain != hypervisor.Running || w.in.Status.Restarts != w.in.Spec.Restarts {
+			t.Fatalf("seed %d: asked to run, is %+v, %+v: %v", seed, w.in.Status, w.s, w.history)
+		}
+		deleted := w.now
+		w.in.Meta.DeletedAt = &deleted
+		w.settle(t)
+		if !w.gone || w.s.domain != hypervisor.Missing || w.s.slice || w.s.media {
+			t.Fatalf("seed %d: deleted, left %+v: %v", seed, w.s, w.history)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package agent
+
+import (
+	"context"
+	"reflect"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// reports tells the store about the node and its GPUs. A report without news
+// is still made every few rounds: SeenAt is how others know the node lives.
+func (a *Agent) reports(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := a.reportNode(ctx); err != nil {
+			a.log.Warn("report node", "error", err)
+		}
+		if err := a.reportGPUs(ctx); err != nil {
+			a.log.Warn("report GPUs", "error", err)
+		}
+		sleep(ctx, a.o.ReportEvery)
+	}
+}
+
+const (
+	condHypervisor = "Hypervisor"
+	condGPUD       = "GPUScheduler"
+	condStorage    = "Storage"
+	// reserved for the host itself, out of its RAM.
+	reservedMemory = 2 << 30
+	// vcpusPerCPU is how many virtual CPUs share one of the machine's.
+	vcpusPerCPU = 4
+)
+
+func (a *Agent) reportNode(ctx context.Context) error {
+	now := a.o.Now().UTC()
+	st := api.NodeStatus{Vcpus: a.o.VCPUs, MemoryBytes: a.o.MemoryBytes, Accelerator: string(a.o.Accelerator), Version: a.o.Version, SeenAt: now}
+	info, err := a.o.Machines.Info(ctx)
+	st.Conditions = append(st.Conditions, answer(condHypervisor, err, now))
+	if err == nil {
+		st.Hypervisor = "libvirt " + info.Libvirt + ", QEMU " + info.QEMU
+		if st.Vcpus == 0 {
+			st.Vcpus = int64(info.VCPUs) * vcpusPerCPU
+		}
+		if st.MemoryBytes == 0 {
+			st.MemoryBytes = max(info.Memory-reservedMemory, 0)
+		}
+	}
+	space, err := a.o.Volumes.Space(ctx)
+	st.Conditions = append(st.Conditions, answer(condStorage, err, now))
+	st.StorageBytes, st.StorageFreeBytes = space.TotalBytes, space.FreeBytes
+	if a.o.VGPUs != nil {
+		_, err := a.o.VGPUs.GPUs(ctx)
+		st.Conditions = append(st.Conditions, answer(condGPUD, err, now))
+	}
+	a.mu.Lock()
+	keepSince(st.Conditions, a.lastNode.Conditions)
+	a.lastNode = st
+	a.mu.Unlock()
+	return a.apply(ctx, api.Command{Op: api.OpReport, Kind: api.KindNode, ID: string(a.o.NodeID), Expect: api.AnyRevision,
+		Name: a.o.NodeName, Data: api.Encode(st)})
+}
+
+func answer(typ string, err error, now time.Time) api.Condition {
+	if err != nil {
+		return api.Condition{Type: typ, Reason: "unavailable", Message: err.Error(), Since: now}
+	}
+	return api.Condition{Type: typ, Status: true, Since: now}
+}
+
+// keepSince keeps the time of conditions that did not change.
+func keepSince(cs, old []api.Condition) {
+	for i, c := range cs {
+		for _, o := range old {
+			if o.Type == c.Type && o.Status == c.Status && o.Message == c.Message {
+				cs[i].Since = o.Since
+			}
+		}
+	}
+}
+
+func (a *Agent) reportGPUs(ctx context.Context) error {
+	if a.o.VGPUs == nil {
+		return nil
+	}
+	gpus, err := a.o.VGPUs.GPUs(ctx)
+	if err != nil {
+		return err
+	}
+	var cmds []api.Command
+	now := a.o.Now().UTC()
+	for _, g := range gpus {
+		id := gpuID(a.o.NodeID, g.ID)
+		st := api.GPUStatus{Node: a.o.NodeID, Device: g.ID, Model: g.Model, UUID: g.UUID, Driver: g.Driver,
+			VramBytes: g.VRAMBytes, VramUsedBytes: g.VRAMUsedBytes, Multiprocessors: g.Multiprocessors, Vgpus: g.VGPUs}
+		if have, ok := get(a.cache, a.cache.gpus, id); ok {
+			st.SeenAt = have.Status.SeenAt
+			if reflect.DeepEqual(st, have.Status) && now.Sub(st.SeenAt) < time.Minute {
+				continue
+			}
+		}
+		st.SeenAt = now
+		cmds = append(cmds, api.Command{Op: api.OpReport, Kind: api.KindGPU, ID: id, Expect: api.AnyRevision,
+			Name: a.o.NodeName + "-" + g.Name, Data: api.Encode(st)})
+	}
+	if len(cmds) == 0 {
+		return nil
+	}
+	return a.apply(ctx, cmds...)
+}
+
+// gpuID is the same whenever the node reports the same device.
+func gpuID(node api.NodeID, device string) string { return "gpu-" + string(node) + "-" + device }

@@ -1,0 +1,44 @@
+package agent
+
+import (
+	"context"
+	"io"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
+)
+
+// ConsoleLog is the end of what the instance's serial console said, at most max bytes.
+func (a *Agent) ConsoleLog(ctx context.Context, id api.InstanceID, max int64) ([]byte, error) {
+	if err := a.here(id); err != nil {
+		return nil, err
+	}
+	return a.o.Machines.ConsoleLog(ctx, id, max)
+}
+
+// Console is the instance's serial console; one holder at a time.
+func (a *Agent) Console(ctx context.Context, id api.InstanceID) (io.ReadWriteCloser, error) {
+	if err := a.here(id); err != nil {
+		return nil, err
+	}
+	return a.o.Machines.Console(ctx, id)
+}
+
+// Exec runs a program in the instance through its guest agent.
+func (a *Agent) Exec(ctx context.Context, id api.InstanceID, e hypervisor.Exec) (hypervisor.ExecResult, error) {
+	if err := a.here(id); err != nil {
+		return hypervisor.ExecResult{}, err
+	}
+	return a.o.Machines.AgentExec(ctx, id, e)
+}
+
+func (a *Agent) here(id api.InstanceID) error {
+	in, ok := get(a.cache, a.cache.instances, string(id))
+	if !ok {
+		return api.Errorf(api.CodeState, "the instance is not on a node yet").WithHint("wait until it is Running")
+	}
+	if in.Status.Phase == api.InstancePending || in.Status.Phase == api.InstanceCreating {
+		return api.Errorf(api.CodeState, "the instance is %s", in.Status.Phase).WithHint("wait until it is Running")
+	}
+	return nil
+}

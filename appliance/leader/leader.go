@@ -1,0 +1,104 @@
+// Package leader runs the planners on the leader: it follows the store, asks
+// appliance/plan what follows, and commits it. It decides nothing itself.
+//
+//	watch ─► plan.State ─(quiet for a moment, or a tick)─► plan.Next ─► Apply
+package leader
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/plan"
+)
+
+// Store is what the leader needs of the cluster's state.
+type Store interface {
+	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
+	Watch(ctx context.Context, since int64) (<-chan api.Event, error)
+}
+
+const (
+	settle = 10 * time.Millisecond // events come in groups
+	tick   = 5 * time.Second       // nodes go silent without an event
+	// maxCommands in one batch keeps log entries small.
+	maxCommands = 256
+)
+
+// Run plans until ctx ends. Call it while this node is the leader.
+func Run(ctx context.Context, s Store, log *slog.Logger) error {
+	for ctx.Err() == nil {
+		if err := follow(ctx, s, log); err != nil && ctx.Err() == nil {
+			log.Warn("planner", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+	return ctx.Err()
+}
+
+// follow builds the state anew and plans until the watch breaks.
+func follow(ctx context.Context, s Store, log *slog.Logger) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	events, err := s.Watch(ctx, 0)
+	if err != nil {
+		return err
+	}
+	state := plan.NewState()
+	synced := false
+	timer := time.NewTimer(tick)
+	defer timer.Stop()
+	for {
+		select {
+		case e, ok := <-events:
+			if !ok {
+				return ctx.Err() // too slow: start anew
+			}
+			if e.Type == api.EventSync {
+				synced = true
+				timer.Reset(0)
+				continue
+			}
+			cares, err := state.Apply(e)
+			if err != nil {
+				log.Error("an object that cannot be read is not planned for", "error", err)
+			}
+			if cares && synced {
+				timer.Reset(settle)
+			}
+		case <-timer.C:
+			timer.Reset(tick)
+			if synced {
+				commit(ctx, s, plan.Next(state, time.Now()), log)
+			}
+		}
+	}
+}
+
+// commit applies the plan in batches of what belongs together or less: one
+// that fails, because an object has changed since, is planned again.
+func commit(ctx context.Context, s Store, cmds []api.Command, log *slog.Logger) {
+	for len(cmds) > 0 {
+		n := min(len(cmds), maxCommands)
+		batch := cmds[:n]
+		cmds = cmds[n:]
+		if err := apply(ctx, s, batch); err == nil {
+			continue
+		}
+		// One stale command must not hold up the others.
+		for _, c := range batch {
+			if err := apply(ctx, s, []api.Command{c}); err != nil && api.CodeOf(err) != api.CodeConflict && api.CodeOf(err) != api.CodeNotFound {
+				log.Warn("a planned command was refused", "op", c.Op, "id", c.ID, "error", err)
+			}
+		}
+	}
+}
+
+func apply(ctx context.Context, s Store, cmds []api.Command) error {
+	_, err := s.Apply(ctx, api.Batch{At: time.Now().UTC(), Commands: cmds})
+	return err
+}
