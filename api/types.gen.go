@@ -17,6 +17,16 @@ type APIKey struct {
 	Spec   APIKeySpec `json:"spec"`
 }
 
+// APIKeyList defines model for APIKeyList.
+type APIKeyList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string   `json:"continue,omitempty,omitzero"`
+	Items    []APIKey `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+}
+
 // APIKeySpec defines model for APIKeySpec.
 type APIKeySpec struct {
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
@@ -35,6 +45,16 @@ type Account struct {
 	Spec AccountSpec `json:"spec"`
 }
 
+// AccountList defines model for AccountList.
+type AccountList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string    `json:"continue,omitempty,omitzero"`
+	Items    []Account `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+}
+
 // AccountSpec defines model for AccountSpec.
 type AccountSpec struct {
 	Currency string `json:"currency"`
@@ -50,11 +70,42 @@ type Condition struct {
 	Type    string    `json:"type"`
 }
 
+// ExecRequest defines model for ExecRequest.
+type ExecRequest struct {
+	// Argv The program and its arguments; no shell.
+	Argv  []string `json:"argv"`
+	Stdin []byte   `json:"stdin,omitempty,omitzero"`
+
+	// TimeoutSeconds 30 unless given.
+	TimeoutSeconds int64 `json:"timeoutSeconds,omitempty,omitzero"`
+}
+
+// ExecResult defines model for ExecResult.
+type ExecResult struct {
+	// ExitCode 128 and the signal's number when one ended it.
+	ExitCode int64  `json:"exitCode"`
+	Stderr   []byte `json:"stderr"`
+	Stdout   []byte `json:"stdout"`
+
+	// Truncated There was more than what is sent.
+	Truncated bool `json:"truncated,omitempty,omitzero"`
+}
+
 // Flavor defines model for Flavor.
 type Flavor struct {
 	Kind Kind       `json:"kind"`
 	Meta Meta       `json:"meta"`
 	Spec FlavorSpec `json:"spec"`
+}
+
+// FlavorList defines model for FlavorList.
+type FlavorList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string   `json:"continue,omitempty,omitzero"`
+	Items    []Flavor `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
 }
 
 // FlavorSpec defines model for FlavorSpec.
@@ -74,11 +125,31 @@ type GPU struct {
 	Status GPUStatus `json:"status,omitempty,omitzero"`
 }
 
+// GPUList defines model for GPUList.
+type GPUList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string `json:"continue,omitempty,omitzero"`
+	Items    []GPU  `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+}
+
 // GPUPool defines model for GPUPool.
 type GPUPool struct {
 	Kind Kind        `json:"kind"`
 	Meta Meta        `json:"meta"`
 	Spec GPUPoolSpec `json:"spec"`
+}
+
+// GPUPoolList defines model for GPUPoolList.
+type GPUPoolList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string    `json:"continue,omitempty,omitzero"`
+	Items    []GPUPool `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
 }
 
 // GPUPoolSpec defines model for GPUPoolSpec.
@@ -114,12 +185,41 @@ type GPUStatus struct {
 	VramUsedBytes int64 `json:"vramUsedBytes,omitempty,omitzero"`
 }
 
+// Health defines model for Health.
+type Health struct {
+	// Revision Of the store's last change.
+	Revision int64  `json:"revision"`
+	Status   string `json:"status"`
+}
+
+// Identity defines model for Identity.
+type Identity struct {
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+
+	// Key Id of the API key.
+	Key          string `json:"key"`
+	Name         string `json:"name,omitempty,omitzero"`
+	Organization string `json:"organization,omitempty,omitzero"`
+	Project      string `json:"project,omitempty,omitzero"`
+	Role         Role   `json:"role"`
+}
+
 // Image defines model for Image.
 type Image struct {
 	Kind   Kind        `json:"kind"`
 	Meta   Meta        `json:"meta"`
 	Spec   ImageSpec   `json:"spec"`
 	Status ImageStatus `json:"status,omitempty,omitzero"`
+}
+
+// ImageList defines model for ImageList.
+type ImageList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string  `json:"continue,omitempty,omitzero"`
+	Items    []Image `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
 }
 
 // ImageSpec defines model for ImageSpec.
@@ -180,6 +280,16 @@ type InstanceAssignment struct {
 	VgpuVramBytes    int64    `json:"vgpuVramBytes,omitempty,omitzero"`
 }
 
+// InstanceList defines model for InstanceList.
+type InstanceList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string     `json:"continue,omitempty,omitzero"`
+	Items    []Instance `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+}
+
 // InstanceSpec defines model for InstanceSpec.
 type InstanceSpec struct {
 	// Flavor Name or id; stored as id.
@@ -223,6 +333,37 @@ type InstanceStatus struct {
 	Step string `json:"step,omitempty,omitzero"`
 }
 
+// InvoiceLine defines model for InvoiceLine.
+type InvoiceLine struct {
+	AmountMicros int64 `json:"amountMicros"`
+	Meter        Meter `json:"meter"`
+
+	// Per How many of the meter's units `priceMicros` buys.
+	Per         int64     `json:"per"`
+	PriceMicros int64     `json:"priceMicros"`
+	Project     ProjectID `json:"project,omitempty,omitzero"`
+
+	// Quantity In the meter's unit.
+	Quantity     int64  `json:"quantity"`
+	Resource     string `json:"resource"`
+	ResourceName string `json:"resourceName,omitempty,omitzero"`
+
+	// Unit What `per` units are called, as GPU hour.
+	Unit string `json:"unit,omitempty,omitzero"`
+}
+
+// InvoicePreview defines model for InvoicePreview.
+type InvoicePreview struct {
+	Currency     string         `json:"currency"`
+	From         time.Time      `json:"from"`
+	Lines        []InvoiceLine  `json:"lines"`
+	Organization OrganizationID `json:"organization"`
+	To           time.Time      `json:"to"`
+
+	// TotalMicros The sum of the lines.
+	TotalMicros int64 `json:"totalMicros"`
+}
+
 // Meta defines model for Meta.
 type Meta struct {
 	CreatedAt time.Time `json:"createdAt,omitempty,omitzero"`
@@ -260,6 +401,16 @@ type Node struct {
 	Meta   Meta       `json:"meta"`
 	Spec   NodeSpec   `json:"spec"`
 	Status NodeStatus `json:"status,omitempty,omitzero"`
+}
+
+// NodeList defines model for NodeList.
+type NodeList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string `json:"continue,omitempty,omitzero"`
+	Items    []Node `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
 }
 
 // NodeSpec defines model for NodeSpec.
@@ -302,6 +453,16 @@ type Organization struct {
 	Spec OrganizationSpec `json:"spec"`
 }
 
+// OrganizationList defines model for OrganizationList.
+type OrganizationList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string         `json:"continue,omitempty,omitzero"`
+	Items    []Organization `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+}
+
 // OrganizationSpec defines model for OrganizationSpec.
 type OrganizationSpec struct {
 	DisplayName string `json:"displayName,omitempty,omitzero"`
@@ -331,6 +492,16 @@ type PriceBook struct {
 	Spec PriceBookSpec `json:"spec"`
 }
 
+// PriceBookList defines model for PriceBookList.
+type PriceBookList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string      `json:"continue,omitempty,omitzero"`
+	Items    []PriceBook `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+}
+
 // PriceBookSpec defines model for PriceBookSpec.
 type PriceBookSpec struct {
 	// Currency ISO 4217.
@@ -345,6 +516,16 @@ type Project struct {
 	Spec ProjectSpec `json:"spec"`
 }
 
+// ProjectList defines model for ProjectList.
+type ProjectList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string    `json:"continue,omitempty,omitzero"`
+	Items    []Project `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+}
+
 // ProjectSpec defines model for ProjectSpec.
 type ProjectSpec struct {
 	DisplayName string `json:"displayName,omitempty,omitzero"`
@@ -355,6 +536,16 @@ type UsageRecord struct {
 	Kind Kind            `json:"kind"`
 	Meta Meta            `json:"meta"`
 	Spec UsageRecordSpec `json:"spec"`
+}
+
+// UsageRecordList defines model for UsageRecordList.
+type UsageRecordList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string        `json:"continue,omitempty,omitzero"`
+	Items    []UsageRecord `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
 }
 
 // UsageRecordSpec defines model for UsageRecordSpec.
@@ -386,6 +577,12 @@ type VGPUSpec struct {
 	VramBytes int64 `json:"vramBytes"`
 }
 
+// Version defines model for Version.
+type Version struct {
+	API     string `json:"api"`
+	Version string `json:"version"`
+}
+
 // Volume defines model for Volume.
 type Volume struct {
 	Assignment VolumeAssignment `json:"assignment,omitempty,omitzero"`
@@ -401,6 +598,16 @@ type VolumeAssignment struct {
 
 	// Reason Why it has no node yet.
 	Reason string `json:"reason,omitempty,omitzero"`
+}
+
+// VolumeList defines model for VolumeList.
+type VolumeList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string   `json:"continue,omitempty,omitzero"`
+	Items    []Volume `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
 }
 
 // VolumeSpec defines model for VolumeSpec.
@@ -426,3 +633,394 @@ type VolumeStatus struct {
 	Phase              VolumePhase `json:"phase,omitempty,omitzero"`
 	SizeBytes          int64       `json:"sizeBytes,omitempty,omitzero"`
 }
+
+// IdempotencyKey defines model for IdempotencyKey.
+type IdempotencyKey = string
+
+// PathID defines model for PathID.
+type PathID = string
+
+// QueryContinue defines model for QueryContinue.
+type QueryContinue = string
+
+// QueryLimit defines model for QueryLimit.
+type QueryLimit = int
+
+// QueryName defines model for QueryName.
+type QueryName = string
+
+// QueryOrganization defines model for QueryOrganization.
+type QueryOrganization = string
+
+// QueryProject defines model for QueryProject.
+type QueryProject = string
+
+// Failure defines model for Failure.
+type Failure = Error
+
+// ListAccountsParams defines parameters for ListAccounts.
+type ListAccountsParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+	Name     QueryName     `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
+// CreateAccountParams defines parameters for CreateAccount.
+type CreateAccountParams struct {
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// GetAccountParams defines parameters for GetAccount.
+type GetAccountParams struct {
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
+// ListAPIKeysParams defines parameters for ListAPIKeys.
+type ListAPIKeysParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+	Name     QueryName     `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// Project Id or name.
+	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
+}
+
+// CreateAPIKeyParams defines parameters for CreateAPIKey.
+type CreateAPIKeyParams struct {
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// GetAPIKeyParams defines parameters for GetAPIKey.
+type GetAPIKeyParams struct {
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// Project Id or name.
+	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
+}
+
+// ListFlavorsParams defines parameters for ListFlavors.
+type ListFlavorsParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+	Name     QueryName     `form:"name,omitempty" json:"name,omitempty,omitzero"`
+}
+
+// CreateFlavorParams defines parameters for CreateFlavor.
+type CreateFlavorParams struct {
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// ListGPUPoolsParams defines parameters for ListGPUPools.
+type ListGPUPoolsParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+	Name     QueryName     `form:"name,omitempty" json:"name,omitempty,omitzero"`
+}
+
+// CreateGPUPoolParams defines parameters for CreateGPUPool.
+type CreateGPUPoolParams struct {
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// ListGPUsParams defines parameters for ListGPUs.
+type ListGPUsParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+	Name     QueryName     `form:"name,omitempty" json:"name,omitempty,omitzero"`
+}
+
+// ListImagesParams defines parameters for ListImages.
+type ListImagesParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+	Name     QueryName     `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// Project Id or name.
+	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
+}
+
+// CreateImageParams defines parameters for CreateImage.
+type CreateImageParams struct {
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// GetImageParams defines parameters for GetImage.
+type GetImageParams struct {
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// Project Id or name.
+	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
+}
+
+// ListInstancesParams defines parameters for ListInstances.
+type ListInstancesParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+	Name     QueryName     `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// Project Id or name.
+	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
+}
+
+// CreateInstanceParams defines parameters for CreateInstance.
+type CreateInstanceParams struct {
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// GetInstanceParams defines parameters for GetInstance.
+type GetInstanceParams struct {
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// Project Id or name.
+	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
+}
+
+// GetInstanceConsoleLogParams defines parameters for GetInstanceConsoleLog.
+type GetInstanceConsoleLogParams struct {
+	// Tail How many bytes from the end; 65536 unless given.
+	Tail int64 `form:"tail,omitempty" json:"tail,omitempty,omitzero"`
+}
+
+// PreviewInvoiceParams defines parameters for PreviewInvoice.
+type PreviewInvoiceParams struct {
+	// Organization Id or name; the key's own unless given.
+	Organization string    `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+	From         time.Time `form:"from" json:"from"`
+
+	// To Not included.
+	To time.Time `form:"to" json:"to"`
+}
+
+// ListNodesParams defines parameters for ListNodes.
+type ListNodesParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+	Name     QueryName     `form:"name,omitempty" json:"name,omitempty,omitzero"`
+}
+
+// ListOrganizationsParams defines parameters for ListOrganizations.
+type ListOrganizationsParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+	Name     QueryName     `form:"name,omitempty" json:"name,omitempty,omitzero"`
+}
+
+// CreateOrganizationParams defines parameters for CreateOrganization.
+type CreateOrganizationParams struct {
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// ListPriceBooksParams defines parameters for ListPriceBooks.
+type ListPriceBooksParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+	Name     QueryName     `form:"name,omitempty" json:"name,omitempty,omitzero"`
+}
+
+// CreatePriceBookParams defines parameters for CreatePriceBook.
+type CreatePriceBookParams struct {
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// ListProjectsParams defines parameters for ListProjects.
+type ListProjectsParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+	Name     QueryName     `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
+// CreateProjectParams defines parameters for CreateProject.
+type CreateProjectParams struct {
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// GetProjectParams defines parameters for GetProject.
+type GetProjectParams struct {
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
+// ListUsageRecordsParams defines parameters for ListUsageRecords.
+type ListUsageRecordsParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+	Name     QueryName     `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// Project Id or name.
+	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
+}
+
+// GetUsageRecordParams defines parameters for GetUsageRecord.
+type GetUsageRecordParams struct {
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// Project Id or name.
+	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
+}
+
+// ListVolumesParams defines parameters for ListVolumes.
+type ListVolumesParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+	Name     QueryName     `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// Project Id or name.
+	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
+}
+
+// CreateVolumeParams defines parameters for CreateVolume.
+type CreateVolumeParams struct {
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// GetVolumeParams defines parameters for GetVolume.
+type GetVolumeParams struct {
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// Project Id or name.
+	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
+}
+
+// WatchParams defines parameters for Watch.
+type WatchParams struct {
+	// Since Revision after which to begin; 0, or one too old, begins with all objects and a sync.
+	Since int64 `form:"since,omitempty" json:"since,omitempty,omitzero"`
+
+	// Kind Only these kinds.
+	Kind []Kind `form:"kind,omitempty" json:"kind,omitempty,omitzero"`
+}
+
+// CreateAccountJSONRequestBody defines body for CreateAccount for application/json ContentType.
+type CreateAccountJSONRequestBody = Account
+
+// UpdateAccountJSONRequestBody defines body for UpdateAccount for application/json ContentType.
+type UpdateAccountJSONRequestBody = Account
+
+// CreateAPIKeyJSONRequestBody defines body for CreateAPIKey for application/json ContentType.
+type CreateAPIKeyJSONRequestBody = APIKey
+
+// UpdateAPIKeyJSONRequestBody defines body for UpdateAPIKey for application/json ContentType.
+type UpdateAPIKeyJSONRequestBody = APIKey
+
+// CreateFlavorJSONRequestBody defines body for CreateFlavor for application/json ContentType.
+type CreateFlavorJSONRequestBody = Flavor
+
+// UpdateFlavorJSONRequestBody defines body for UpdateFlavor for application/json ContentType.
+type UpdateFlavorJSONRequestBody = Flavor
+
+// CreateGPUPoolJSONRequestBody defines body for CreateGPUPool for application/json ContentType.
+type CreateGPUPoolJSONRequestBody = GPUPool
+
+// UpdateGPUPoolJSONRequestBody defines body for UpdateGPUPool for application/json ContentType.
+type UpdateGPUPoolJSONRequestBody = GPUPool
+
+// UpdateGPUJSONRequestBody defines body for UpdateGPU for application/json ContentType.
+type UpdateGPUJSONRequestBody = GPU
+
+// CreateImageJSONRequestBody defines body for CreateImage for application/json ContentType.
+type CreateImageJSONRequestBody = Image
+
+// UpdateImageJSONRequestBody defines body for UpdateImage for application/json ContentType.
+type UpdateImageJSONRequestBody = Image
+
+// CreateInstanceJSONRequestBody defines body for CreateInstance for application/json ContentType.
+type CreateInstanceJSONRequestBody = Instance
+
+// UpdateInstanceJSONRequestBody defines body for UpdateInstance for application/json ContentType.
+type UpdateInstanceJSONRequestBody = Instance
+
+// ExecInInstanceJSONRequestBody defines body for ExecInInstance for application/json ContentType.
+type ExecInInstanceJSONRequestBody = ExecRequest
+
+// UpdateNodeJSONRequestBody defines body for UpdateNode for application/json ContentType.
+type UpdateNodeJSONRequestBody = Node
+
+// CreateOrganizationJSONRequestBody defines body for CreateOrganization for application/json ContentType.
+type CreateOrganizationJSONRequestBody = Organization
+
+// UpdateOrganizationJSONRequestBody defines body for UpdateOrganization for application/json ContentType.
+type UpdateOrganizationJSONRequestBody = Organization
+
+// CreatePriceBookJSONRequestBody defines body for CreatePriceBook for application/json ContentType.
+type CreatePriceBookJSONRequestBody = PriceBook
+
+// UpdatePriceBookJSONRequestBody defines body for UpdatePriceBook for application/json ContentType.
+type UpdatePriceBookJSONRequestBody = PriceBook
+
+// CreateProjectJSONRequestBody defines body for CreateProject for application/json ContentType.
+type CreateProjectJSONRequestBody = Project
+
+// UpdateProjectJSONRequestBody defines body for UpdateProject for application/json ContentType.
+type UpdateProjectJSONRequestBody = Project
+
+// CreateVolumeJSONRequestBody defines body for CreateVolume for application/json ContentType.
+type CreateVolumeJSONRequestBody = Volume
+
+// UpdateVolumeJSONRequestBody defines body for UpdateVolume for application/json ContentType.
+type UpdateVolumeJSONRequestBody = Volume

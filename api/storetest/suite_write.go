@@ -26,7 +26,7 @@ func testPutSpec(t *tester) {
 	same(t, "get after make", t.get(api.KindFlavor, "flv-1"), o)
 
 	o = t.must(2, flavor("flv-1", "large", 2, m.Revision))
-	if o.Meta.Name != "large" || o.Meta.Labels != nil && len(o.Meta.Labels) != 0 || o.Meta.Generation != 2 || o.Meta.Revision <= m.Revision {
+	if o.Meta.Name != "large" || len(o.Meta.Labels) != 0 || o.Meta.Generation != 2 || o.Meta.Revision <= m.Revision {
 		t.Errorf("changed to meta %+v", o.Meta)
 	}
 	if o.Meta.Organization != "org-1" || o.Meta.Project != "prj-1" || len(o.Meta.Finalizers) != 1 {

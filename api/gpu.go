@@ -1,0 +1,11 @@
+package api
+
+// ValidateGPU checks a spec.
+func ValidateGPU(s GPUSpec) error { return firstError(poolName("spec.pool", s.Pool)) }
+
+func poolName(field, name string) *Error {
+	if name != "" && !namePattern.MatchString(name) {
+		return invalid(field, "%q is no name of a GPU pool", clip(name))
+	}
+	return nil
+}

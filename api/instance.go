@@ -1,0 +1,90 @@
+package api
+
+import (
+	"slices"
+	"strings"
+)
+
+// Limits of an instance.
+const (
+	MinVRAMBytes  = 16 << 20
+	MaxVRAMBytes  = 16 << 40
+	maxUserData   = 65536
+	maxSSHKeys    = 32
+	maxSSHKeySize = 8192
+)
+
+// DefaultInstance fills in what was left out. The first stage of the pattern:
+// pure functions on the spec, here; what needs other objects, in
+// api/server/instance.go.
+func DefaultInstance(s InstanceSpec) InstanceSpec {
+	if s.Power == "" {
+		s.Power = PowerRunning
+	}
+	if s.Vgpu != nil && s.Vgpu.Pool == "" {
+		v := *s.Vgpu
+		v.Pool = DefaultPool
+		s.Vgpu = &v
+	}
+	return s
+}
+
+// ValidateInstance checks a spec, with its defaults filled in.
+func ValidateInstance(s InstanceSpec) error {
+	if s.Flavor == "" {
+		return invalid("spec.flavor", "a flavor is needed").WithHint("basalt flavor list")
+	}
+	if s.Image == "" {
+		return invalid("spec.image", "an image is needed").WithHint("basalt image list")
+	}
+	if err := firstError(
+		oneOf("spec.power", s.Power, PowerRunning, PowerStopped),
+		volumeBytes("spec.rootBytes", s.RootBytes),
+		between("spec.restarts", s.Restarts, 0, 1<<53, ""),
+		sshKeys(s.SSHKeys)); err != nil {
+		return err
+	}
+	if len(s.UserData) > maxUserData {
+		return invalid("spec.userData", "%d bytes, at most %d", len(s.UserData), maxUserData)
+	}
+	if s.Vgpu != nil {
+		return firstError(
+			poolName("spec.vgpu.pool", s.Vgpu.Pool),
+			between("spec.vgpu.vramBytes", s.Vgpu.VramBytes, MinVRAMBytes, MaxVRAMBytes, " bytes"),
+			wholeMiB("spec.vgpu.vramBytes", s.Vgpu.VramBytes),
+			between("spec.vgpu.sharePercent", s.Vgpu.SharePercent, 0, 100, " per cent"))
+	}
+	return nil
+}
+
+func sshKeys(keys []string) *Error {
+	if len(keys) > maxSSHKeys {
+		return invalid("spec.sshKeys", "%d keys, at most %d", len(keys), maxSSHKeys)
+	}
+	for _, k := range keys {
+		// "ssh-ed25519 AAAA… comment"; the keys land in a YAML document and in
+		// authorized_keys, so one line each.
+		if fields := strings.Fields(k); len(fields) < 2 || len(k) > maxSSHKeySize || hasControl(k) {
+			return invalid("spec.sshKeys", "%q is no public key", clip(k)).WithHint("a line of ~/.ssh/id_ed25519.pub")
+		}
+	}
+	return nil
+}
+
+// ChangeInstance checks what may change once an instance is there. A new
+// flavor or vGPU takes effect when it is stopped.
+func ChangeInstance(old, s InstanceSpec) error {
+	switch {
+	case old.Image != s.Image:
+		return invalid("spec.image", "an instance's image does not change").WithHint("make another instance")
+	case old.RootBytes != s.RootBytes:
+		return invalid("spec.rootBytes", "it is decided when the instance is made").WithHint("change the size of its root volume")
+	case old.UserData != s.UserData:
+		return invalid("spec.userData", "it is read at the first boot only").WithHint("make another instance")
+	case !slices.Equal(old.SSHKeys, s.SSHKeys):
+		return invalid("spec.sshKeys", "they are read at the first boot only").WithHint("change authorized_keys inside")
+	case s.Restarts < old.Restarts:
+		return invalid("spec.restarts", "it only rises")
+	}
+	return nil
+}

@@ -1,0 +1,4 @@
+package api
+
+// ValidateNode checks a spec.
+func ValidateNode(NodeSpec) error { return nil }

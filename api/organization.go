@@ -1,0 +1,6 @@
+package api
+
+// ValidateOrganization checks a spec.
+func ValidateOrganization(s OrganizationSpec) error {
+	return firstError(text("spec.displayName", s.DisplayName))
+}

@@ -1,0 +1,6 @@
+package api
+
+// ValidateProject checks a spec.
+func ValidateProject(s ProjectSpec) error {
+	return firstError(text("spec.displayName", s.DisplayName))
+}

@@ -1,0 +1,121 @@
+package api
+
+import (
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Limits of what every object may carry.
+const (
+	maxLabels     = 64
+	maxLabelBytes = 256
+	maxTextBytes  = 256
+)
+
+var (
+	namePattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	idPattern   = regexp.MustCompile(`^[a-z]+-[0-9a-f]{12}$`)
+)
+
+// NewID of a kind from at least 6 random bytes, which the caller brings.
+func NewID(kind Kind, random []byte) string {
+	return idPrefixes[kind] + "-" + hex.EncodeToString(random[:6])
+}
+
+// LooksLikeID says whether s has the form of an id; names must not.
+func LooksLikeID(s string) bool { return idPattern.MatchString(s) }
+
+func invalid(field, format string, args ...any) *Error {
+	return Errorf(CodeInvalid, format, args...).At(field)
+}
+
+// firstError also keeps a nil *Error from becoming an error that is not nil.
+func firstError(errs ...*Error) error {
+	for _, e := range errs {
+		if e != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+// ValidateName checks an object's name.
+func ValidateName(name string) error {
+	switch {
+	case name == "":
+		return invalid("meta.name", "a name is needed")
+	case !namePattern.MatchString(name):
+		return invalid("meta.name", "%q is no name", clip(name)).
+			WithHint("1 to 63 of a-z, 0-9 and '-', not at the ends")
+	case LooksLikeID(name):
+		return invalid("meta.name", "%q looks like an id", name).WithHint("choose a name of another form")
+	}
+	return nil
+}
+
+// ValidateLabels checks an object's labels.
+func ValidateLabels(labels map[string]string) error {
+	if len(labels) > maxLabels {
+		return invalid("meta.labels", "at most %d labels", maxLabels)
+	}
+	for k, v := range labels {
+		if k == "" || len(k) > maxLabelBytes || len(v) > maxLabelBytes || hasControl(k) || hasControl(v) {
+			return invalid("meta.labels", "label %q: keys are 1 to %d bytes, values at most %d, without control characters",
+				clip(k), maxLabelBytes, maxLabelBytes)
+		}
+	}
+	return nil
+}
+
+// text is one line that people read.
+func text(field, s string) *Error {
+	if len(s) > maxTextBytes || hasControl(s) {
+		return invalid(field, "at most %d bytes, without control characters", maxTextBytes)
+	}
+	return nil
+}
+
+func oneOf[T ~string](field string, got T, want ...T) *Error {
+	words := make([]string, len(want))
+	for i, w := range want {
+		if got == w {
+			return nil
+		}
+		words[i] = string(w)
+	}
+	return invalid(field, "%q is not possible", clip(string(got))).WithHint("one of: %s", strings.Join(words, ", "))
+}
+
+func between(field string, got, least, most int64, unit string) *Error {
+	if got < least || got > most {
+		return invalid(field, "%d is not possible", got).WithHint("%d to %d%s", least, most, unit)
+	}
+	return nil
+}
+
+func hasControl(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
+}
+
+// clip shortens what a user sent for a message.
+func clip(s string) string {
+	if len(s) > 64 {
+		return s[:64] + "…"
+	}
+	return s
+}
+
+// sizeText is a size for a message: the largest binary unit that gives a whole number.
+func sizeText(n int64) string {
+	for _, u := range []struct {
+		shift uint
+		name  string
+	}{{40, "TiB"}, {30, "GiB"}, {20, "MiB"}, {10, "KiB"}} {
+		if n >= 1<<u.shift && n%(1<<u.shift) == 0 {
+			return fmt.Sprintf("%d %s", n>>u.shift, u.name)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
