@@ -28,8 +28,10 @@ const (
 	// size. Body in the guest's EXECBUFFER on carrier (a): u64 size, u32
 	// virtio-gpu resource id, u32 zero.
 	MsgRegion uint16 = 2
-	// MsgDropRegion, guest to worker. Argument: region number. The worker
-	// unmaps it when no command uses it any more.
+	// MsgDropRegion, guest to worker. Argument: region number, not 0. The worker
+	// unmaps it when no command uses it any more. The guest sends it after the
+	// last command that names the region is in the ring, and gives the number
+	// to another region only once the worker's tail has passed that command.
 	MsgDropRegion uint16 = 3
 	// MsgKick, guest to worker: the doorbell. No body.
 	MsgKick uint16 = 4

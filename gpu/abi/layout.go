@@ -126,7 +126,8 @@ const NoSlot uint32 = 0xffffffff
 
 // Flags of a ring entry.
 const (
-	// FlagReleaseChunks: the command's Buf lies in the arena of region 0; when
-	// its bytes have been used, the worker marks the chunks that it spans free.
+	// FlagReleaseChunks, on CopyHtoD (src) and ModuleLoad (image) only: that Buf
+	// lies in the arena of region 0; when its bytes have been used, or the
+	// command has failed, the worker marks the chunks that it spans free.
 	FlagReleaseChunks uint16 = 1
 )

@@ -1,9 +1,19 @@
 package abi
 
 // Records that the worker writes into a guest's buffer. Each starts with u32
-// record version (1) and u32 total bytes. Strings are u32 length + UTF-8 bytes
-// without NUL, padded to 4. They are encoded and decoded by reply_codec.go and
-// the guest library's reply.c.
+// record version (1) and u32 total bytes of the record, these two included.
+// Strings are u32 length + UTF-8 bytes without NUL, padded with zeros to the
+// next multiple of 4 of the record. There is no other padding than what is
+// written here: a u64 may stand at any multiple of 4. A reader passes over
+// bytes after the last field that it knows, up to the record's total. They are
+// encoded and decoded by reply_codec.go and the guest library's reply.c.
+//
+// A buffer too small for a record gets CUDA_ERROR_INVALID_VALUE, value 0 is
+// then the bytes needed, and nothing was loaded. Only the logs of a ModuleInfo
+// are cut to fit when the load failed anyway.
+
+// RecordVersion is the first word of each record.
+const RecordVersion = 1
 
 // DeviceInfoReply answers DeviceInfo.
 //
@@ -12,7 +22,7 @@ package abi
 //	u8[16] uuid
 //	u32 number of attributes, u32 zero
 //	i32 value per attribute, indexed by CUdevice_attribute; 0 where unknown
-//	(padded to 4) string name
+//	string name
 //	string driver version ("550.163.01"), u32 CUDA version (12040)
 type DeviceInfoReply struct {
 	TotalMemory   uint64
@@ -26,7 +36,7 @@ type DeviceInfoReply struct {
 // ModuleInfo answers ModuleLoad.
 //
 //	u32 version, u32 bytes
-//	u32 functions, u32 globals
+//	u32 number of functions, u32 number of globals
 //	per function: string name, u32 number of parameters, then per parameter
 //	  u32 offset, u32 size; then i32 attributes indexed by
 //	  CUfunction_attribute 0 to 9
@@ -65,7 +75,7 @@ type GlobalInfo struct {
 //	u64 VRAM limit, u64 VRAM used, bytes
 //	u32 GPU utilization, u32 memory utilization, per cent of the last second
 //	u32 temperature (degrees C, 0 unknown), u32 power (mW, 0 unknown)
-//	u32 processes, u32 zero
+//	u32 number of processes, u32 zero
 //	per process: u32 guest pid, u32 zero, u64 VRAM used, string name
 type VGPUStatusReply struct {
 	VRAMLimit, VRAMUsed               uint64

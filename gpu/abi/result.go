@@ -37,6 +37,7 @@ const (
 	ErrLaunchFailed     Result = 719
 	ErrNotPermitted     Result = 800
 	ErrNotSupported     Result = 801
+	ErrDriverMismatch   Result = 803 // CUDA_ERROR_SYSTEM_DRIVER_MISMATCH
 	ErrUnknown          Result = 999
 )
 
@@ -55,6 +56,7 @@ var resultNames = map[Result]string{
 	ErrIllegalInstr: "CUDA_ERROR_ILLEGAL_INSTRUCTION", ErrMisaligned: "CUDA_ERROR_MISALIGNED_ADDRESS",
 	ErrInvalidPC: "CUDA_ERROR_INVALID_PC", ErrLaunchFailed: "CUDA_ERROR_LAUNCH_FAILED",
 	ErrNotPermitted: "CUDA_ERROR_NOT_PERMITTED", ErrNotSupported: "CUDA_ERROR_NOT_SUPPORTED", ErrUnknown: "CUDA_ERROR_UNKNOWN",
+	ErrDriverMismatch: "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
 }
 
 func (r Result) String() string {

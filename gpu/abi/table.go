@@ -65,7 +65,8 @@ func u32s(pairs ...string) (all []Field) {
 // Commands is the table. Numbers are never reused. Handles (ctx, module,
 // function, stream, event) are made by the guest, never zero, unique within
 // the guest process whatever their kind. A context's handle is also the handle
-// of its legacy default stream.
+// of its legacy default stream. A command that fails and has no slot leaves its
+// error to the context's next command with one.
 var Commands = []Command{
 	{Op: 0, Name: "Nop", Doc: "Fills the end of the ring; its inline bytes are skipped.", Inline: "padding"},
 

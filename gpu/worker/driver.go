@@ -10,7 +10,8 @@ import "github.com/basalt-gpu/basalt/gpu/abi"
 //
 // Asynchronous operations take a done function, which is called exactly once,
 // from any goroutine, when the operation and all before it in its stream have
-// finished; done must not call back into the driver. nil is allowed. After an
+// finished; done must not call back into the driver. nil is allowed. When the
+// call itself returns an error, done is not called. After an
 // asynchronous error (a kernel's illegal address) the context is poisoned:
 // every later operation reports that same error.
 type Driver interface {
@@ -51,7 +52,8 @@ type Launch struct {
 
 // Context is one CUDA context.
 type Context interface {
-	// MemAlloc returns the device address of size zeroed bytes, 256-aligned.
+	// MemAlloc returns the device address of size zeroed bytes, 256-aligned and
+	// unique in the driver, whatever the context.
 	MemAlloc(size uint64) (uint64, error)
 	// MemFree waits for nothing: memory is freed when the work enqueued so far is done.
 	MemFree(address uint64) error
