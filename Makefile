@@ -16,7 +16,10 @@ GOLANGCI_VERSION := v2.15.0
 CODEGEN_VERSION  := v2.8.2
 
 .DEFAULT_GOAL := build
-.PHONY: build setup guest kernels images testguest libvirtd tools lint check generated test test-go demo bench fuzz gpu-check clean
+.PHONY: help build setup guest kernels images testguest libvirtd tools lint check generated test test-go demo bench fuzz gpu-check clean
+
+help:
+	@sed -n "s/^## /  make /p" $(MAKEFILE_LIST)
 
 ## build: the binaries and the guest's libraries
 build: guest
@@ -56,7 +59,7 @@ test: setup tools build
 	@installer/dev/test.sh
 
 ## demo: the main job, shown; ONCE=1 ends by itself, 0 only if all was right
-demo: setup build
+demo:
 	@installer/dev/demo.sh
 
 images:

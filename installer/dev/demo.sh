@@ -1,0 +1,156 @@
+#!/usr/bin/env bash
+# The main job on this machine, shown: a one-node cluster, an instance with a
+# virtual GPU, two CUDA programs inside it, what they cost. Called by
+# "make demo". ONCE=1 stops everything at the end and exits 0 only if all of
+# it was right; otherwise the node runs until Ctrl-C.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+root=$PWD
+build=${BASALT_BUILD:-$root/build}
+data=$build/demo          # the node's state: a second run finds it again
+run=/run/basalt-demo      # sockets: short paths
+listen=127.0.0.1:${PORT:-7480}
+export BASALT_SERVER=http://$listen
+PATH=$build/bin:$PATH
+
+if [ "$(id -u)" != 0 ]; then
+	exec sudo -E env "PATH=$PATH" "$0" "$@"
+fi
+
+bold=$'\e[1m' dim=$'\e[2m' red=$'\e[31m' off=$'\e[0m'
+[ -t 1 ] || bold='' dim='' red='' off=''
+began=$SECONDS
+step_began=0
+step_name=''
+step() {
+	step_done
+	step_name=$1
+	step_began=$(date +%s%N)
+	printf '%s▸ %s%s\n' "$bold" "$1" "$off"
+}
+step_done() {
+	[ -n "$step_name" ] || return 0
+	local ms=$((($(date +%s%N) - step_began) / 1000000))
+	printf '  %s%s: %d.%03d s%s\n' "$dim" "$step_name" $((ms / 1000)) $((ms % 1000)) "$off"
+	step_name=''
+}
+# show a command as a user would type it, then run it
+show() {
+	printf '  %s$ %s%s\n' "$dim" "$*" "$off"
+	"$@" 2>&1 | sed 's/^/  /'
+}
+fail() {
+	printf '%sdemo: %s%s\n' "$red" "$*" "$off" >&2
+	for log in basaltd gpud; do
+		[ -s "$data/$log.log" ] && printf -- '--- last lines of %s\n' "$data/$log.log" >&2 && tail -n 15 "$data/$log.log" >&2
+	done
+	exit 1
+}
+
+gpud_pid='' basaltd_pid='' libvirtd_was=''
+stop() {
+	local code=$?
+	trap - EXIT INT TERM
+	step_done
+	printf '%s▸ stopping%s\n' "$bold" "$off"
+	if [ -n "$basaltd_pid" ] && kill -0 "$basaltd_pid" 2>/dev/null; then
+		basalt instance delete demo --project demo --wait --timeout 60s >/dev/null 2>&1 || true
+	fi
+	for pid in $basaltd_pid $gpud_pid; do
+		kill "$pid" 2>/dev/null || true
+		wait "$pid" 2>/dev/null || true
+	done
+	installer/dev/libvirtd.sh stop || true
+	rm -rf "$run"
+	local left
+	left=$(pgrep -af "$run|$data" | grep -v "^$$ " || true)
+	left+=$(grep -F "$data" /proc/mounts || true)
+	if [ -n "$left" ]; then
+		printf '%sleft behind:%s\n%s\n' "$red" "$off" "$left" >&2
+		code=1
+	fi
+	exit "$code"
+}
+trap 'exit 130' INT
+trap 'exit 143' TERM
+trap stop EXIT
+
+wait_for() { # wait_for SECONDS WHAT COMMAND…
+	local deadline=$((SECONDS + $1)) what=$2
+	shift 2
+	until "$@" >/dev/null 2>&1; do
+		[ $SECONDS -lt $deadline ] || fail "$what: not within the time"
+		sleep 0.2
+	done
+}
+
+step "packages"
+installer/dev/setup.sh | sed 's/^/  /'
+step "build"
+make --no-print-directory -s build >"$build.log" 2>&1 || { cat "$build.log" >&2; fail "the build failed"; }
+rm -f "$build.log"
+step "guest image"
+installer/guest/build.sh 2>&1 | sed 's/^/  /'
+step "libvirt"
+installer/dev/libvirtd.sh start 2>&1 | sed 's/^/  /'
+
+step "node up (Raft of one)"
+mkdir -p "$data" "$run"
+basalt-gpud --state "$data/gpud" --socket "$run/gpud.sock" --soft-gpu name=soft0,vram=8GiB,sms=4 >"$data/gpud.log" 2>&1 &
+gpud_pid=$!
+basaltd --data "$data/node" --run "$run" --listen "$listen" --gpud "$run/gpud.sock" \
+	--guest-tools "$build/guest" --meter-every 5s >"$data/basaltd.log" 2>&1 &
+basaltd_pid=$!
+wait_for 60 "basaltd" curl -fsS "$BASALT_SERVER/v1/healthz"
+BASALT_TOKEN=$(cat "$data/node/operator.key")
+export BASALT_TOKEN
+wait_for 30 "the node's first report" sh -c 'basalt node list | grep -q Ready'
+show basalt node list
+show basalt gpu list
+
+step "project and API key"
+show basalt apply -f installer/dev/demo.yaml
+umask 077
+[ -s "$data/demo.key" ] || basalt api-key create demo --project demo --role member --output token >"$data/demo.key"
+operator_token=$BASALT_TOKEN
+BASALT_TOKEN=$(cat "$data/demo.key")
+printf '  API key of project demo: %s\n' "$data/demo.key"
+
+step "image ready"
+if ! BASALT_TOKEN=$operator_token basalt image get debian 2>/dev/null | grep -q Ready; then
+	BASALT_TOKEN=$operator_token show basalt image import debian --file "$build/images/debian-guest.qcow2" --format qcow2 --public --wait
+fi
+show basalt image list
+
+step "instance demo: 2 vCPUs, 1 GiB RAM, a root volume, one vGPU with 1 GiB VRAM"
+basalt instance delete demo --project demo --wait >/dev/null 2>&1 || true # of a run that was killed
+show basalt instance create demo --project demo --flavor demo --image debian --vgpu 1GiB --pool default --share 50 --wait --timeout 300s
+step "booting, guest tools in"
+wait_for 300 "the guest tools" sh -c 'basalt instance get demo --project demo -o json | grep -q "\"guestTools\": *\"[^\"]"'
+show basalt instance list --project demo
+
+step "CUDA inside the guest"
+in_guest() { show basalt instance exec demo --project demo -- "$@" || fail "failed inside the guest: $*"; }
+in_guest nvidia-smi
+in_guest /opt/basalt/demo/vecadd
+in_guest /opt/basalt/demo/matmul
+
+step "usage and invoice"
+wait_for 60 "metered GPU time" sh -c 'basalt usage-record list --project demo | grep -q gpu-nanoseconds'
+show basalt usage-record list --project demo --limit 12
+BASALT_TOKEN=$operator_token show basalt invoice preview --organization demo
+BASALT_TOKEN=$operator_token basalt invoice preview --organization demo | grep -q 'gpu-nanoseconds' || fail "the invoice has no line for GPU time"
+step_done
+
+cat <<TEXT
+
+${bold}It works${off} (in $((SECONDS - began)) s).
+  API:    $BASALT_SERVER  (documentation on that page)
+  Log in: export BASALT_SERVER=$BASALT_SERVER BASALT_TOKEN=\$(cat $data/demo.key)
+          $build/bin/basalt instance console demo --project demo      (Ctrl-] leaves)
+  The operator's key is in $data/node/operator.key
+TEXT
+if [ "${ONCE:-}" != 1 ]; then
+	echo "  The node runs until Ctrl-C."
+	wait "$basaltd_pid" || fail "basaltd has ended"
+fi
