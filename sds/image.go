@@ -177,3 +177,16 @@ func hintFor(name string) string {
 func invalid(format string, args ...any) *api.Error {
 	return api.Errorf(api.CodeInvalid, format, args...)
 }
+
+// VirtualBytes is the size of the disk in a qcow2 file of our own making: an
+// overlay is fine.
+func VirtualBytes(head []byte) (int64, error) {
+	if len(head) < qcow2V2Header || sniff(head) != "qcow2" {
+		return 0, invalid("no qcow2 header")
+	}
+	size := binary.BigEndian.Uint64(head[24:])
+	if size > 1<<62 {
+		return 0, invalid("the qcow2 header is damaged: a disk of %d bytes", size)
+	}
+	return int64(size), nil
+}

@@ -1,0 +1,155 @@
+package local
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+const (
+	images  = "images"
+	volumes = "volumes"
+
+	diskName = "disk"
+	metaName = "meta.json"
+	maxMeta  = 64 << 10
+)
+
+func (s *Store) path(sub, id string) string { return filepath.Join(s.opt.Dir, sub, id) }
+
+// create makes the object id: fill puts its disk into a folder that nobody
+// sees, and what it returns is kept beside it. Everything is on the disk
+// before the folder takes its name.
+func (s *Store) create(sub, id string, fill func(disk string) (meta any, err error)) error {
+	tmp, err := os.MkdirTemp(filepath.Join(s.opt.Dir, sub), ".new-"+id+"-")
+	if err != nil {
+		return explain(err)
+	}
+	err = func() error {
+		meta, err := fill(filepath.Join(tmp, diskName))
+		if err != nil {
+			return err
+		}
+		if err := writeMeta(filepath.Join(tmp, metaName), meta); err != nil {
+			return err
+		}
+		if err := syncPath(filepath.Join(tmp, diskName)); err != nil {
+			return err
+		}
+		if err := os.Chmod(tmp, 0o711); err != nil {
+			return err
+		}
+		if err := syncPath(tmp); err != nil {
+			return err
+		}
+		if err := os.Rename(tmp, s.path(sub, id)); err != nil {
+			return err
+		}
+		return syncPath(filepath.Join(s.opt.Dir, sub))
+	}()
+	if err != nil {
+		_ = os.RemoveAll(tmp) // swept at the next Open at the latest
+	}
+	return explain(err)
+}
+
+// remove deletes the object; one that is not there is fine.
+func (s *Store) remove(sub, id string) error {
+	trash, err := os.MkdirTemp(filepath.Join(s.opt.Dir, sub), ".old-"+id+"-")
+	if err != nil {
+		return explain(err)
+	}
+	err = os.Rename(s.path(sub, id), filepath.Join(trash, "x"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		_ = os.Remove(trash)
+		return err
+	}
+	if err := syncPath(filepath.Join(s.opt.Dir, sub)); err != nil {
+		return err
+	}
+	return os.RemoveAll(trash)
+}
+
+// ids of all objects, sorted.
+func (s *Store) ids(sub string) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(s.opt.Dir, sub))
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, e := range entries {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+			ids = append(ids, e.Name())
+		}
+	}
+	return ids, nil
+}
+
+// readMeta of an object: found is false when it does not exist.
+func (s *Store) readMeta(sub, id string, into any) (found bool, err error) {
+	f, err := os.Open(filepath.Join(s.path(sub, id), metaName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	raw := make([]byte, maxMeta)
+	n, err := f.Read(raw)
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	if err := json.Unmarshal(raw[:n], into); err != nil {
+		return false, fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	return true, nil
+}
+
+func writeMeta(path string, meta any) error {
+	raw, err := json.Marshal(meta)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(raw)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+func syncPath(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// busy is true while QEMU has the disk open: it holds open-file-description
+// locks on bytes 100 and up (QEMU's block/file-posix.c).
+func busy(disk string) (bool, error) {
+	f, err := os.OpenFile(disk, os.O_RDWR, 0)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	lk := unix.Flock_t{Type: unix.F_WRLCK, Whence: 0, Start: 100, Len: 200}
+	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &lk); err != nil {
+		return false, fmt.Errorf("locks of %s: %w", disk, err)
+	}
+	return lk.Type != unix.F_UNLCK, nil
+}
+
+func notFound(what, id string) error {
+	return api.Errorf(api.CodeNotFound, "there is no %s %s in this store", what, id)
+}

@@ -1,0 +1,151 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sds"
+)
+
+// Limits for qemu-img on files that tenants sent: address space, processor
+// time, and the time until it is killed. 1 GiB holds the tables of any image
+// that is let in.
+const (
+	imgAddressSpace = "--as=1073741824"
+	imgCPU          = "--cpu=120"
+	imgTime         = 5 * time.Minute
+	imgOutput       = 1 << 20
+	maxCluster      = 2 << 20 // of qcow2
+)
+
+// qemuImg runs qemu-img under the limits and returns its output.
+func qemuImg(ctx context.Context, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, imgTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "prlimit", append([]string{imgAddressSpace, imgCPU, "--core=0", "qemu-img"}, args...)...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}
+	cmd.WaitDelay = time.Second
+	out, errs := &limited{left: imgOutput}, &limited{left: imgOutput}
+	cmd.Stdout, cmd.Stderr = out, errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.As(err, &exit):
+		return out.Bytes(), &imgError{args[0], strings.TrimSpace(errs.String()), exit}
+	case err != nil:
+		return nil, fmt.Errorf("qemu-img: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// imgError is qemu-img saying no.
+type imgError struct {
+	verb, says string
+	exit       *exec.ExitError
+}
+
+func (e *imgError) Error() string {
+	return "qemu-img " + e.verb + ": " + e.says + ": " + e.exit.String()
+}
+
+// Unwrap gives the exit status.
+func (e *imgError) Unwrap() error { return e.exit }
+
+// limited keeps the first bytes and forgets the rest.
+type limited struct {
+	bytes.Buffer
+	left int
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	keep := min(len(p), l.left)
+	l.left -= keep
+	l.Buffer.Write(p[:keep])
+	return len(p), nil
+}
+
+// verify lets qemu-img confirm what sds.Inspect read off the header, and that
+// the image's tables are in order. The format is always given: QEMU never
+// guesses from what a tenant sent.
+func verify(ctx context.Context, disk string, format sds.Format, virtual int64) error {
+	out, err := qemuImg(ctx, "info", "--output=json", "-f", string(format), disk)
+	if err != nil {
+		return refused(err)
+	}
+	var info struct {
+		Format      string `json:"format"`
+		VirtualSize int64  `json:"virtual-size"`
+		Backing     string `json:"backing-filename"`
+		Encrypted   bool   `json:"encrypted"`
+		Specific    struct {
+			Data struct {
+				DataFile string `json:"data-file"`
+			} `json:"data"`
+		} `json:"format-specific"`
+	}
+	if err := json.Unmarshal(out, &info); err != nil {
+		return fmt.Errorf("qemu-img info: %w", err)
+	}
+	switch {
+	case info.Format != string(format) || (info.VirtualSize+sds.Sector-1)/sds.Sector != (virtual+sds.Sector-1)/sds.Sector:
+		return api.Errorf(api.CodeInvalid, "this is no %s image of %d bytes: it is %s of %d", format, virtual, info.Format, info.VirtualSize)
+	case info.Backing != "" || info.Specific.Data.DataFile != "":
+		return api.Errorf(api.CodeInvalid, "the image needs another file")
+	case info.Encrypted:
+		return api.Errorf(api.CodeInvalid, "the image is encrypted")
+	}
+	if format == sds.Raw {
+		return nil // nothing in it to check
+	}
+	return checkTables(ctx, disk)
+}
+
+// checkTables lets qemu-img walk the tables of a qcow2 image.
+func checkTables(ctx context.Context, disk string) error {
+	out, err := qemuImg(ctx, "check", "--output=json", "-f", "qcow2", disk)
+	// 0: in order; 3: only leaked clusters, which waste space and harm nothing.
+	var exit *exec.ExitError
+	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 3) {
+		return refused(err)
+	}
+	var found struct {
+		End int64 `json:"image-end-offset"`
+	}
+	if err := json.Unmarshal(out, &found); err != nil {
+		return fmt.Errorf("qemu-img check: %w", err)
+	}
+	st, err := os.Stat(disk)
+	if err != nil {
+		return err
+	}
+	// What lies behind the file's end reads as zeros, so that a download that
+	// broke off looks in order. The last cluster need not be whole.
+	if found.End-st.Size() >= maxCluster {
+		return damaged()
+	}
+	return nil
+}
+
+// refused is what an image's sender is told when qemu-img does not take it.
+// Its own words may name the node's paths: they stay in the chain, for the log.
+func refused(err error) error {
+	var e *imgError
+	if !errors.As(err, &e) {
+		return err
+	}
+	return errors.Join(damaged(), err)
+}
+
+func damaged() error {
+	return api.Errorf(api.CodeInvalid, "the image is damaged or cut off").WithHint("compare its SHA-256 with the publisher's")
+}

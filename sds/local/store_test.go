@@ -1,0 +1,287 @@
+package local
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sds"
+	"github.com/basalt-gpu/basalt/sds/drivertest"
+)
+
+const mib = 1 << 20
+
+func needTools(t *testing.T) {
+	t.Helper()
+	for _, tool := range []string{"qemu-img", "prlimit"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("%s is not installed: installer/dev/setup.sh installs it", tool)
+		}
+	}
+}
+
+func open(t *testing.T, opt Options) *Store {
+	t.Helper()
+	needTools(t)
+	if opt.Dir == "" {
+		opt.Dir = t.TempDir()
+	}
+	s, err := Open(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = s.Close()
+		for _, pattern := range []string{"*/.new-*", "*/.old-*"} {
+			if left, _ := filepath.Glob(filepath.Join(opt.Dir, pattern)); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		}
+	})
+	return s
+}
+
+func TestConformance(t *testing.T) {
+	drivertest.Run(t, func(t *testing.T) sds.Driver { return open(t, Options{Limits: drivertest.Limits}) })
+}
+
+func TestReopenKeepsAndSweeps(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, Options{Dir: dir})
+	if _, err := Open(Options{Dir: dir}); api.CodeOf(err) != api.CodeInUse {
+		t.Errorf("opened twice: %v", err)
+	}
+	img, err := s.ImportImage(t.Context(), sds.ImageImport{ID: "img-1", Format: sds.QCOW2, Content: bytes.NewReader(drivertest.QCOW2(mib))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	vol, err := s.CreateVolume(t.Context(), sds.VolumeCreate{ID: "vol-1", Image: "img-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = s.Close()
+	for _, p := range []string{"images/.new-img-2-1/disk", "volumes/.old-vol-2-1/x/disk"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, p)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, p), []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s = open(t, Options{Dir: dir}) // whose clean-up looks for leftovers
+	if got, err := s.Image(t.Context(), "img-1"); err != nil || got != img {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := s.Volume(t.Context(), "vol-1"); err != nil || got != vol {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// An overlay reads the image's bytes, also when the store has been moved.
+func TestOverlayReadsItsImageAfterAMove(t *testing.T) {
+	base := t.TempDir()
+	s := open(t, Options{Dir: filepath.Join(base, "a")})
+	content := drivertest.Raw(2 * mib)
+	if _, err := s.ImportImage(t.Context(), sds.ImageImport{ID: "img-1", Format: sds.Raw, Content: bytes.NewReader(content)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.CreateVolume(t.Context(), sds.VolumeCreate{ID: "vol-1", Image: "img-1"}); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.Close()
+	if err := os.Rename(filepath.Join(base, "a"), filepath.Join(base, "b")); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(base, "out")
+	if msg, err := exec.Command("qemu-img", "convert", "-O", "raw", filepath.Join(base, "b/volumes/vol-1/disk"), out).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, msg)
+	}
+	if got, err := os.ReadFile(out); err != nil || !bytes.Equal(got, content) {
+		t.Errorf("the volume has other bytes than its image (%v)", err)
+	}
+}
+
+func TestZerosTakeNoRoom(t *testing.T) {
+	s := open(t, Options{})
+	content := make([]byte, 64*mib)
+	content[510], content[511], content[len(content)-1] = 0x55, 0xAA, 1
+	img, err := s.ImportImage(t.Context(), sds.ImageImport{ID: "img-1", Format: sds.Raw, Content: bytes.NewReader(content)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(img.Path, &st); err != nil || st.Blocks*512 > 4*mib {
+		t.Errorf("64 MiB of zeros take %d bytes (%v)", st.Blocks*512, err)
+	}
+	if got, err := os.ReadFile(img.Path); err != nil || !bytes.Equal(got, content) {
+		t.Errorf("the image has changed (%v)", err)
+	}
+}
+
+func TestUsedVolumeIsLeftAlone(t *testing.T) {
+	s := open(t, Options{})
+	v, err := s.CreateVolume(t.Context(), sds.VolumeCreate{ID: "vol-1", SizeBytes: mib})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(v.Path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	// As QEMU does for a disk that it writes to.
+	lk := unix.Flock_t{Type: unix.F_RDLCK, Start: 100, Len: 2}
+	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &lk); err != nil {
+		t.Skipf("no open-file-description locks here: %v", err)
+	}
+	if err := s.DeleteVolume(t.Context(), "vol-1"); api.CodeOf(err) != api.CodeInUse {
+		t.Errorf("delete: %v", err)
+	}
+	if _, err := s.ResizeVolume(t.Context(), "vol-1", 2*mib); api.CodeOf(err) != api.CodeInUse {
+		t.Errorf("resize: %v", err)
+	}
+	_ = f.Close()
+	if err := s.DeleteVolume(t.Context(), "vol-1"); err != nil {
+		t.Errorf("delete when it is free: %v", err)
+	}
+}
+
+// What only qemu-img sees: tables that point nowhere.
+func TestDamagedTablesAreRefused(t *testing.T) {
+	s := open(t, Options{})
+	long := filepath.Join(t.TempDir(), "long.qcow2")
+	if out, err := exec.Command("qemu-img", "create", "-q", "-f", "qcow2", "-o", "preallocation=falloc", long, "8M").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	cut, err := os.ReadFile(long)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut = cut[:len(cut)/2]
+	twisted := drivertest.QCOW2(mib)
+	binary.BigEndian.PutUint64(twisted[3*64<<10:], 1<<63|1<<50)
+	refcount := drivertest.QCOW2(mib)
+	binary.BigEndian.PutUint64(refcount[48:], 1<<50)
+	for name, content := range map[string][]byte{"cut": cut, "l1": twisted, "refcount": refcount} {
+		_, err := s.ImportImage(t.Context(), sds.ImageImport{ID: api.ImageID(name), Format: sds.QCOW2, Content: bytes.NewReader(content)})
+		if api.CodeOf(err) != api.CodeInvalid {
+			t.Errorf("%s: %v", name, err)
+		}
+		var e *api.Error
+		if errors.As(err, &e) && strings.Contains(e.Error(), s.opt.Dir) {
+			t.Errorf("%s: the user is told the node's paths: %v", name, e)
+		}
+	}
+}
+
+func TestReserveIsKept(t *testing.T) {
+	s := open(t, Options{ReserveBytes: 1 << 60})
+	_, err := s.ImportImage(t.Context(), sds.ImageImport{ID: "img-1", Format: sds.Raw, Content: bytes.NewReader(drivertest.Raw(mib))})
+	if api.CodeOf(err) != api.CodeDiskFull {
+		t.Errorf("import: %v", err)
+	}
+	if _, err := s.CreateVolume(t.Context(), sds.VolumeCreate{ID: "vol-1", SizeBytes: mib}); api.CodeOf(err) != api.CodeDiskFull {
+		t.Errorf("create: %v", err)
+	}
+}
+
+// A real full disk: nothing half-done stays, and the store goes on.
+func TestFullDisk(t *testing.T) {
+	needTools(t)
+	dir := t.TempDir()
+	if err := unix.Mount("basalt-test", dir, "tmpfs", 0, "size=3m"); err != nil {
+		t.Skipf("a tmpfs cannot be mounted here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	s := open(t, Options{Dir: dir})
+	content := bytes.Repeat(drivertest.Raw(4096), 4*mib/4096)
+	_, err := s.ImportImage(t.Context(), sds.ImageImport{ID: "img-1", Format: sds.Raw, Content: bytes.NewReader(content)})
+	if api.CodeOf(err) != api.CodeDiskFull {
+		t.Errorf("import: %v", err)
+	}
+	fill := filepath.Join(dir, "fill")
+	if err := os.WriteFile(fill, make([]byte, 4*mib), 0o600); !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("the disk is not full: %v", err)
+	}
+	if _, err := s.CreateVolume(t.Context(), sds.VolumeCreate{ID: "vol-1", SizeBytes: mib}); api.CodeOf(err) != api.CodeDiskFull {
+		t.Errorf("create: %v", err)
+	}
+	_ = os.Remove(fill)
+	if _, err := s.CreateVolume(t.Context(), sds.VolumeCreate{ID: "vol-1", SizeBytes: mib}); err != nil {
+		t.Errorf("create when there is room again: %v", err)
+	}
+}
+
+func TestFetch(t *testing.T) {
+	content := drivertest.Raw(mib)
+	mux := http.NewServeMux()
+	mux.HandleFunc("/image", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(content) })
+	mux.HandleFunc("/cut", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "1048576")
+		_, _ = w.Write(content[:1000])
+	})
+	mux.HandleFunc("/huge", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "99999999999999")
+		_, _ = w.Write(content)
+	})
+	mux.HandleFunc("/away", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/image", http.StatusFound) })
+	mux.HandleFunc("/loop", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/loop", http.StatusFound) })
+	mux.HandleFunc("/file", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "file:///etc/passwd", http.StatusFound)
+	})
+	srv := httptest.NewServer(mux)
+	defer srv.Close()
+	local := filepath.Join(t.TempDir(), "i.raw")
+	if err := os.WriteFile(local, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, Options{AllowPrivateURL: true, AllowFileURL: true})
+	for url, code := range map[string]api.Code{
+		srv.URL + "/image": "", srv.URL + "/away": "", "file://" + local: "",
+		srv.URL + "/cut": api.CodeUnavailable, srv.URL + "/huge": api.CodeTooLarge, srv.URL + "/none": api.CodeInvalid,
+		srv.URL + "/loop": api.CodeInvalid, srv.URL + "/file": api.CodeInvalid, "file:///nowhere": api.CodeInvalid,
+		"file:///dev/zero": api.CodeInvalid, "http://127.0.0.1:1/": api.CodeUnavailable,
+	} {
+		_, err := s.ImportImage(t.Context(), sds.ImageImport{ID: "img-1", Format: sds.Raw, URL: url})
+		if code == "" && err != nil || code != "" && (err == nil || api.CodeOf(err) != code) {
+			t.Errorf("%s: want %q, got %v", url, code, err)
+		}
+		if err := s.DeleteImage(t.Context(), "img-1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	strict := open(t, Options{})
+	for _, url := range []string{srv.URL + "/image", "file://" + local} {
+		if _, err := strict.ImportImage(t.Context(), sds.ImageImport{ID: "img-1", Format: sds.Raw, URL: url}); api.CodeOf(err) != api.CodeInvalid {
+			t.Errorf("%s was allowed: %v", url, err)
+		}
+	}
+}
+
+func TestPublicOnly(t *testing.T) {
+	for address, ok := range map[string]bool{
+		"93.184.216.34:80": true, "[2606:2800:220:1::1]:443": true,
+		"127.0.0.1:80": false, "10.0.0.1:80": false, "192.168.1.1:80": false, "172.16.0.1:80": false, "169.254.169.254:80": false,
+		"100.64.0.1:80": false, "0.0.0.0:80": false, "255.255.255.255:80": false, "224.0.0.1:80": false, "[::1]:80": false,
+		"[fe80::1]:80": false, "[fd00::1]:80": false, "[::ffff:127.0.0.1]:80": false, "[::ffff:169.254.169.254]:80": false,
+		"[64:ff9b::a9fe:a9fe]:80": false, "[2002:7f00:1::]:80": false, "name:80": false,
+	} {
+		if err := publicOnly(address); (err == nil) != ok {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
