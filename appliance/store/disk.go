@@ -1,0 +1,78 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// defaultReserve is the space that ordinary writes leave free on the disk:
+// room for Raft's own entries, a snapshot of moderate size, and an operator
+// who must delete something.
+const defaultReserve = 64 << 20
+
+// fullRetry is how long a full disk is left alone.
+const fullRetry = 200 * time.Millisecond
+
+// isFull says whether err is the lack of space: on the disk, in the quota, or
+// in what this process may write.
+func isFull(err error) bool {
+	if err == nil {
+		return false
+	}
+	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
+		// bbolt hands the failure to grow a file on as text only.
+		if errors.Is(err, e) || strings.HasSuffix(err.Error(), ": "+e.Error()) {
+			return true
+		}
+	}
+	return false
+}
+
+func diskFull() *api.Error {
+	return api.Errorf(api.CodeDiskFull, "the disk of the cluster's state is full").
+		WithHint("free space on it; reading works, and writing goes on when there is room")
+}
+
+// room refuses a write while less than reserve bytes are free where dir is.
+func room(dir string, reserve int64) error {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(dir, &fs); err != nil {
+		return fmt.Errorf("free space of %s: %w", dir, err)
+	}
+	if fs.Bavail < uint64(reserve)/uint64(fs.Bsize) {
+		return diskFull()
+	}
+	return nil
+}
+
+// logStore is Raft's log on the disk, that notices when there is no room. Raft
+// answers a failed write by stepping down and standing for election again,
+// many times a second: the wait keeps that slow.
+type logStore struct {
+	*raftboltdb.BoltStore
+	full  atomic.Bool
+	sleep func(time.Duration)
+}
+
+// StoreLog appends one entry.
+func (l *logStore) StoreLog(entry *raft.Log) error { return l.StoreLogs([]*raft.Log{entry}) }
+
+// StoreLogs appends entries, all or none.
+func (l *logStore) StoreLogs(entries []*raft.Log) error {
+	err := l.BoltStore.StoreLogs(entries)
+	l.full.Store(isFull(err))
+	if isFull(err) {
+		l.sleep(fullRetry)
+	}
+	return err
+}

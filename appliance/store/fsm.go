@@ -1,0 +1,106 @@
+package store
+
+import (
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// fsm hands the log's entries to the tables: Raft's view of them.
+type fsm struct {
+	tables   *tables
+	revision atomic.Int64  // of what is committed
+	bell     *bell         // rings when it moves
+	closing  chan struct{} // ends the wait for space
+	full     atomic.Bool   // an entry waits for space on the disk
+	halted   bool          // closed while one waited: later ones must not overtake it
+
+	replayed atomic.Int64 // entries applied
+	skipped  atomic.Int64 // entries that the tables had already
+}
+
+var _ raft.BatchingFSM = (*fsm)(nil)
+
+func newFSM(t *tables) (*fsm, error) {
+	f := &fsm{tables: t, closing: make(chan struct{}), bell: newBell()}
+	return f, t.read(func(v view) error {
+		f.revision.Store(v.revision())
+		return nil
+	})
+}
+
+// Apply is for Raft versions that do not batch.
+func (f *fsm) Apply(l *raft.Log) any { return f.ApplyBatch([]*raft.Log{l})[0] }
+
+// ApplyBatch applies what the cluster has agreed on. That cannot be refused:
+// on a full disk it waits for space, on any other failure of the disk, or on
+// an entry that it does not understand, it stops the process.
+func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
+	var entries []entry
+	var at []int
+	responses := make([]any, len(logs))
+	for i, l := range logs {
+		if l.Type == raft.LogCommand {
+			entries, at = append(entries, entry{l.Index, l.Data}), append(at, i)
+		}
+	}
+	if len(entries) == 0 {
+		return responses
+	}
+	answers := f.commit(entries)
+	for i, a := range answers {
+		responses[at[i]] = a
+	}
+	return responses
+}
+
+func (f *fsm) commit(entries []entry) []answer {
+	for !f.halted {
+		answers, revision, skipped, err := f.tables.apply(entries)
+		if err == nil {
+			f.full.Store(false)
+			f.skipped.Add(int64(skipped))
+			f.replayed.Add(int64(len(entries) - skipped))
+			f.moved(revision)
+			return answers
+		}
+		if !isFull(err) {
+			panic(fmt.Sprintf("store: %v", err))
+		}
+		f.full.Store(true)
+		select {
+		case <-f.closing:
+			f.halted = true
+		case <-time.After(fullRetry):
+		}
+	}
+	return nil
+}
+
+func (f *fsm) moved(revision int64) {
+	f.revision.Store(revision)
+	f.bell.ring()
+}
+
+// Snapshot takes hold of the present state, to be copied while the tables go on.
+func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
+	v, end, err := f.tables.begin()
+	if err != nil {
+		return nil, err
+	}
+	return &snapshot{view: v, end: end}, nil
+}
+
+// Restore replaces the tables by a snapshot of another node's.
+func (f *fsm) Restore(r io.ReadCloser) error {
+	if err := restore(f.tables, r); err != nil {
+		return err
+	}
+	return f.tables.read(func(v view) error {
+		f.moved(v.revision())
+		return nil
+	})
+}

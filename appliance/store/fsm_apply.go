@@ -1,0 +1,93 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// entry is a command in the log.
+type entry struct {
+	index uint64
+	data  []byte
+}
+
+// answer is what a batch gets: its objects, or the domain error that refused it.
+type answer struct {
+	objects []api.Object
+	refused *api.Error
+}
+
+// apply applies entries in one transaction, which also stores the index of the
+// last: an entry that stands in the tables is never applied again. Batches
+// that are refused leave no trace; an error means that nothing was applied.
+func (t *tables) apply(entries []entry) (answers []answer, revision int64, skipped int, err error) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	err = t.db.Update(func(tx *bbolt.Tx) error {
+		answers, skipped = make([]answer, len(entries)), 0
+		v := view{tx}
+		applied := v.applied()
+		for i, e := range entries {
+			if e.index <= applied {
+				// Nobody waits for it but after a commit that failed and yet took hold.
+				answers[i] = answer{refused: unknownOutcome()}
+				skipped++
+				continue
+			}
+			a, err := v.applyEntry(e)
+			if err != nil {
+				return fmt.Errorf("apply log entry %d: %w", e.index, err)
+			}
+			answers[i] = a
+			applied = e.index
+		}
+		revision = v.revision()
+		return tx.Bucket(bucketMeta).Put(metaApplied, be64(applied))
+	})
+	return answers, revision, skipped, err
+}
+
+func (v view) applyEntry(e entry) (answer, error) {
+	b, err := decodeBatch(e.data)
+	if err != nil {
+		return answer{}, err
+	}
+	if b.ID != "" {
+		if done, ok, err := v.answered(b.ID); ok || err != nil {
+			return answer{objects: done}, err
+		}
+	}
+	t := &txn{source: v, objects: map[key]*api.Object{}, revision: v.revision(), at: b.At.UTC()}
+	objects, err := t.apply(b)
+	var refused *api.Error
+	if errors.As(err, &refused) {
+		return answer{refused: refused}, nil
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{objects: objects}, v.commit(b.ID, t, objects)
+}
+
+// commit writes what the batch changed.
+func (v view) commit(id string, t *txn, objects []api.Object) error {
+	for _, e := range t.events {
+		before, err := v.object(key{e.Object.Kind, e.Object.Meta.ID})
+		if err != nil {
+			return err
+		}
+		if err := v.write(e, before); err != nil {
+			return err
+		}
+	}
+	if id != "" {
+		if err := v.remember(id, objects); err != nil {
+			return err
+		}
+	}
+	return v.tx.Bucket(bucketMeta).Put(metaRevision, be64(uint64(t.revision)))
+}

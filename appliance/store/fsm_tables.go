@@ -1,0 +1,248 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// tablesFormat is the version of what stands in tables.db.
+const tablesFormat = 1
+
+// Buckets of tables.db. Parts of keys are separated by a zero byte, which no
+// part may contain; numbers are big-endian, so that they sort.
+var (
+	bucketMeta     = []byte("meta")       // format, applied, revision: uint64
+	bucketObjects  = []byte("objects")    // kind, id → object
+	bucketNames    = []byte("names")      // kind, name, organization, project, id → nothing
+	bucketByOrg    = []byte("by-org")     // kind, organization, id → nothing
+	bucketByProj   = []byte("by-project") // kind, project, id → nothing
+	bucketChanges  = []byte("changes")    // revision → event type, object
+	bucketBatches  = []byte("batches")    // batch id → sequence, answer
+	bucketBatchSeq = []byte("batch-seq")  // sequence → batch id
+
+	buckets = [][]byte{bucketMeta, bucketObjects, bucketNames, bucketByOrg, bucketByProj,
+		bucketChanges, bucketBatches, bucketBatchSeq}
+
+	metaFormat   = []byte("format")
+	metaApplied  = []byte("applied")
+	metaRevision = []byte("revision")
+)
+
+// mapBytes of address space are reserved for a bbolt file. A file that
+// outgrows its mapping makes the writer wait for all readers, and a watcher's
+// snapshot may read for long.
+const mapBytes = 16 << 30
+
+// tables is the file of the state machine.
+type tables struct {
+	path string
+	mu   sync.RWMutex // held for reading during a transaction, for writing while the file is replaced
+	db   *bbolt.DB
+}
+
+func boltOptions() *bbolt.Options {
+	return &bbolt.Options{
+		Timeout:         time.Second, // for the file's lock: two processes would destroy it
+		NoFreelistSync:  true,        // it is rebuilt when the file is opened; writes are smaller
+		FreelistType:    bbolt.FreelistMapType,
+		InitialMmapSize: mapBytes,
+	}
+}
+
+func openTables(path string) (*tables, error) {
+	db, err := bbolt.Open(path, 0o600, boltOptions())
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	t := &tables{path: path, db: db}
+	if err := t.prepare(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
+	}
+	return t, nil
+}
+
+// prepare makes the buckets of a new file and checks the format of an old one.
+func (t *tables) prepare() error {
+	var format uint64
+	err := t.db.View(func(tx *bbolt.Tx) error {
+		if b := tx.Bucket(bucketMeta); b != nil {
+			format = number(b.Get(metaFormat))
+		}
+		return nil
+	})
+	if err != nil || format == tablesFormat {
+		return err
+	}
+	if format != 0 {
+		return fmt.Errorf("format %d is not known; this program knows %d", format, tablesFormat)
+	}
+	return t.db.Update(func(tx *bbolt.Tx) error {
+		for _, name := range buckets {
+			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+				return err
+			}
+		}
+		return tx.Bucket(bucketMeta).Put(metaFormat, be64(tablesFormat))
+	})
+}
+
+// begin starts a read; end must be called once.
+func (t *tables) begin() (v view, end func(), err error) {
+	t.mu.RLock()
+	tx, err := t.db.Begin(false)
+	if err != nil {
+		t.mu.RUnlock()
+		return view{}, nil, err
+	}
+	return view{tx}, func() {
+		_ = tx.Rollback() // of a read: cannot fail
+		t.mu.RUnlock()
+	}, nil
+}
+
+// read runs fn in a read transaction.
+func (t *tables) read(fn func(view) error) error {
+	v, end, err := t.begin()
+	if err != nil {
+		return err
+	}
+	defer end()
+	return fn(v)
+}
+
+func (t *tables) close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.db.Close()
+}
+
+// replace puts the file at path, complete and synced, in the place of this one.
+func (t *tables) replace(path string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.db.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(path, t.path); err != nil {
+		return err
+	}
+	if err := syncDir(t.path); err != nil {
+		return err
+	}
+	db, err := bbolt.Open(t.path, 0o600, boltOptions())
+	if err != nil {
+		return err
+	}
+	t.db = db
+	return nil
+}
+
+// view is the tables within one transaction.
+type view struct{ tx *bbolt.Tx }
+
+func (v view) applied() uint64 { return number(v.tx.Bucket(bucketMeta).Get(metaApplied)) }
+func (v view) revision() int64 { return int64(number(v.tx.Bucket(bucketMeta).Get(metaRevision))) }
+
+func (v view) object(k key) (*api.Object, error) {
+	raw := v.tx.Bucket(bucketObjects).Get(join(string(k.kind), k.id))
+	if raw == nil {
+		return nil, nil
+	}
+	o, err := decodeObject(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", k.kind, k.id, err)
+	}
+	return &o, nil
+}
+
+func (v view) named(kind api.Kind, organization, project, name string) (ids []string, err error) {
+	prefix := join(string(kind), name, organization, project, "")
+	c := v.tx.Bucket(bucketNames).Cursor()
+	for k, _ := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = c.Next() {
+		ids = append(ids, string(k[len(prefix):]))
+	}
+	return ids, nil
+}
+
+// write stores the event's object and its indexes; before is the object that
+// it replaces, nil if there was none.
+func (v view) write(e api.Event, before *api.Object) error {
+	raw, err := encodeJSON(e.Object)
+	if err != nil {
+		return err
+	}
+	kind, m := string(e.Object.Kind), e.Object.Meta
+	type step struct {
+		bucket []byte
+		key    []byte
+		value  []byte
+	}
+	owned := []step{{bucketByProj, join(kind, m.Project, m.ID), nil}, {bucketByOrg, join(kind, m.Organization, m.ID), nil}}
+	if before != nil {
+		if err := v.tx.Bucket(bucketNames).Delete(nameKey(*before)); err != nil {
+			return err
+		}
+	}
+	if e.Type == api.EventRemove {
+		for _, s := range append(owned, step{bucketObjects, join(kind, m.ID), nil}) {
+			if err := v.tx.Bucket(s.bucket).Delete(s.key); err != nil {
+				return err
+			}
+		}
+	} else {
+		steps := []step{{bucketObjects, join(kind, m.ID), raw}, {bucketNames, nameKey(e.Object), nil}}
+		if before == nil { // the owner never changes
+			steps = append(steps, owned...)
+		}
+		for _, s := range steps {
+			if err := v.tx.Bucket(s.bucket).Put(s.key, s.value); err != nil {
+				return err
+			}
+		}
+	}
+	return v.addChange(e, raw)
+}
+
+func nameKey(o api.Object) []byte {
+	return join(string(o.Kind), o.Meta.Name, o.Meta.Organization, o.Meta.Project, o.Meta.ID)
+}
+
+func decodeObject(raw []byte) (api.Object, error) {
+	var o api.Object
+	if err := json.Unmarshal(raw, &o); err != nil { // copies what it keeps: raw is bbolt's
+		return o, fmt.Errorf("the stored object cannot be decoded: %w", err)
+	}
+	return o, nil
+}
+
+func join(parts ...string) []byte { return []byte(strings.Join(parts, "\x00")) }
+
+func be64(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+
+// number is what be64 wrote, or 0 for nothing.
+func number(raw []byte) uint64 {
+	if len(raw) != 8 {
+		return 0
+	}
+	return binary.BigEndian.Uint64(raw)
+}
+
+// syncDir makes the rename or creation of path durable.
+func syncDir(path string) error {
+	d, err := os.Open(path[:max(1, strings.LastIndexByte(path, '/'))])
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

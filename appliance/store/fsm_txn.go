@@ -1,0 +1,166 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// key names an object.
+type key struct {
+	kind api.Kind
+	id   string
+}
+
+// source is what a batch is applied over.
+type source interface {
+	// object is the stored one, or nil.
+	object(k key) (*api.Object, error)
+	// named are the ids of the objects of that name in that scope.
+	named(kind api.Kind, organization, project, name string) ([]string, error)
+}
+
+// txn is one batch being applied: what it changed, over what was there. A
+// batch that fails is dropped; nothing of it was written.
+type txn struct {
+	source   source
+	objects  map[key]*api.Object // read or changed; nil: there is none
+	events   []api.Event         // one per change, in order
+	revision int64
+	at       time.Time
+}
+
+// apply runs a whole batch. A domain error (*api.Error) refuses the batch; any
+// other is the disk's.
+func (t *txn) apply(b api.Batch) ([]api.Object, error) {
+	answer := make([]api.Object, 0, len(b.Commands))
+	for _, c := range b.Commands {
+		o, err := t.command(c)
+		if err != nil {
+			return nil, err
+		}
+		answer = append(answer, o)
+	}
+	return answer, nil
+}
+
+func (t *txn) command(c api.Command) (api.Object, error) {
+	if c.Kind == "" || c.ID == "" {
+		return api.Object{}, api.Errorf(api.CodeInvalid, "a command needs a kind and an id")
+	}
+	do, ok := operations[c.Op]
+	if !ok {
+		return api.Object{}, api.Errorf(api.CodeInvalid, "op %d is unknown", c.Op)
+	}
+	if do.data {
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, c.Data); err != nil {
+			return api.Object{}, api.Errorf(api.CodeInvalid, "the data of %s %s is no JSON", c.Kind, c.ID)
+		}
+		c.Data = compact.Bytes()
+	}
+	o, err := t.get(key{c.Kind, c.ID})
+	if err != nil {
+		return api.Object{}, err
+	}
+	if c.Op != api.OpRecord {
+		if err := expect(c, o, do.makes(c.Kind)); err != nil {
+			return api.Object{}, err
+		}
+	}
+	return do.run(t, c, o)
+}
+
+// expect checks the revision that the command names, and that there is an
+// object to change unless the command may make one.
+func expect(c api.Command, o *api.Object, makes bool) error {
+	if o == nil {
+		if makes && c.Expect <= 0 {
+			return nil
+		}
+		return notFound(c.Kind, c.ID)
+	}
+	if c.Expect == api.AnyRevision || c.Expect == o.Meta.Revision {
+		return nil
+	}
+	if c.Expect == 0 && (c.Op == api.OpPutSpec || c.Op == api.OpReport) {
+		return api.Errorf(api.CodeExists, "%s %s exists already", c.Kind, c.ID)
+	}
+	return api.Errorf(api.CodeConflict, "%s %s has revision %d, not %d", c.Kind, c.ID, o.Meta.Revision, c.Expect).
+		WithHint("somebody changed it meanwhile: read it again")
+}
+
+func (t *txn) get(k key) (*api.Object, error) {
+	if o, ok := t.objects[k]; ok {
+		return o, nil
+	}
+	o, err := t.source.object(k)
+	if err != nil {
+		return nil, err
+	}
+	t.objects[k] = o
+	return o, nil
+}
+
+// put makes o the object's present state, under the next revision.
+func (t *txn) put(o api.Object) (api.Object, error) {
+	t.revision++
+	o.Meta.Revision, o.Meta.UpdatedAt = t.revision, t.at
+	t.objects[key{o.Kind, o.Meta.ID}] = &o
+	t.events = append(t.events, api.Event{Revision: t.revision, Type: api.EventPut, Object: o})
+	return o, nil
+}
+
+// remove takes o away: the event shows it as it was, with its deletedAt.
+func (t *txn) remove(o api.Object) (api.Object, error) {
+	t.revision++
+	if o.Meta.DeletedAt == nil {
+		at := t.at
+		o.Meta.DeletedAt = &at
+	}
+	t.objects[key{o.Kind, o.Meta.ID}] = nil
+	t.events = append(t.events, api.Event{Revision: t.revision, Type: api.EventRemove, Object: o})
+	return o, nil
+}
+
+// uniqueName refuses a name that another object of its kind has in its scope.
+func (t *txn) uniqueName(o api.Object) error {
+	m := o.Meta
+	if m.Name == "" {
+		return nil
+	}
+	taken := api.Errorf(api.CodeExists, "%s %s exists already", o.Kind, m.Name).At("meta.name")
+	for k, x := range t.objects { // whether there is one does not depend on the order
+		if x != nil && k.kind == o.Kind && k.id != m.ID && x.Meta.Name == m.Name &&
+			x.Meta.Organization == m.Organization && x.Meta.Project == m.Project {
+			return taken
+		}
+	}
+	ids, err := t.source.named(o.Kind, m.Organization, m.Project, m.Name)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if _, known := t.objects[key{o.Kind, id}]; !known && id != m.ID {
+			return taken
+		}
+	}
+	return nil
+}
+
+// fresh is the object that a command makes.
+func (t *txn) fresh(c api.Command) api.Object {
+	return api.Object{Kind: c.Kind, Meta: api.Meta{
+		ID: c.ID, Name: c.Name, Organization: c.Organization, Project: c.Project,
+		Labels: maps.Clone(c.Labels), Finalizers: slices.Clone(c.Finalizers),
+		Generation: 1, CreatedAt: t.at,
+	}}
+}
+
+func notFound(kind api.Kind, id string) *api.Error {
+	return api.Errorf(api.CodeNotFound, "%s %s does not exist", kind, id)
+}

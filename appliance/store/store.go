@@ -1,0 +1,314 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+)
+
+// Options of a store.
+type Options struct {
+	Dir    string // made if missing; one process at a time
+	NodeID string // never changes once the directory is used
+
+	// Transport between nodes. Nil: the node is alone, and makes itself a
+	// cluster of one when the directory is new.
+	Transport raft.Transport
+	// Bootstrap makes the node the first of a new cluster; with a Transport only.
+	Bootstrap bool
+
+	// Reserve is the free space, in bytes, below which writes are refused; 0: 64 MiB.
+	Reserve int64
+	// SnapshotEvery is how many log entries make a snapshot worth it; 0: 8192.
+	SnapshotEvery uint64
+	// StartTimeout bounds how long Open waits to be leader when alone; 0: 10 s.
+	StartTimeout time.Duration
+	// Log gets what happens; nil: nothing.
+	Log *slog.Logger
+}
+
+// Store is one node's part of the cluster's state. Its methods may be called
+// from any goroutine.
+type Store struct {
+	options Options
+	raft    *raft.Raft
+	fsm     *fsm
+	tables  *tables
+	log     *logStore
+	closers []io.Closer // opened so far, to be closed in reverse
+
+	leading  atomic.Bool // leader, and all that was committed before is applied
+	caughtUp atomic.Bool // has been leading since Open, or since another led
+	leaders  leaders
+	changed  *bell // rings when leading changes
+
+	inflight chan struct{} // one element per Apply that Raft has not answered
+	watches  chan struct{} // one element per open watch
+	closing  chan struct{}
+	once     sync.Once
+	running  sync.WaitGroup // watches, and the follower of leadership
+	mu       sync.Mutex     // guards closed against running.Add
+	closed   bool
+	closeErr error
+}
+
+// Bounds of what waits in memory.
+const (
+	maxInflight = 1024
+	maxWatches  = 1024
+)
+
+// Open opens or makes the store. A node that is alone is ready when Open
+// returns, unless its disk is full: then it can be read (Stale) and waits.
+func Open(o Options) (*Store, error) {
+	if o.Dir == "" || o.NodeID == "" {
+		return nil, errors.New("open the store: Dir and NodeID are needed")
+	}
+	o.fill()
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	s := &Store{
+		options: o, closing: make(chan struct{}), changed: newBell(),
+		inflight: make(chan struct{}, maxInflight), watches: make(chan struct{}, maxWatches),
+	}
+	if err := s.start(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open the store in %s: %w", o.Dir, err), s.closeFiles())
+	}
+	s.running.Add(1)
+	go s.followLeadership()
+	if o.Transport == nil {
+		s.awaitStart()
+	}
+	return s, nil
+}
+
+func (o *Options) fill() {
+	if o.Reserve == 0 {
+		o.Reserve = defaultReserve
+	}
+	if o.SnapshotEvery == 0 {
+		o.SnapshotEvery = 8192
+	}
+	if o.StartTimeout == 0 {
+		o.StartTimeout = 10 * time.Second
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+}
+
+func (o *Options) path(name string) string { return filepath.Join(o.Dir, name) }
+
+// start opens the files and starts Raft over them.
+func (s *Store) start() error {
+	o := &s.options
+	if err := removeLeftover(o.path("tables.db.restore")); err != nil {
+		return err
+	}
+	t, err := openTables(o.path("tables.db"))
+	if err != nil {
+		return err
+	}
+	s.tables = t
+	s.closers = append(s.closers, closer(t.close))
+	if s.fsm, err = newFSM(t); err != nil {
+		return err
+	}
+	bolt, err := raftboltdb.New(raftboltdb.Options{Path: o.path("log.db"), BoltOptions: boltOptions()})
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, bolt)
+	s.log = &logStore{BoltStore: bolt, sleep: s.pause}
+	votes, err := openStable(o.path("vote"))
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, votes)
+	logger := raftLogger(o.Log)
+	snapshots, err := raft.NewFileSnapshotStoreWithLogger(o.Dir, 2, logger)
+	if err != nil {
+		return err
+	}
+	return s.startRaft(votes, snapshots, logger)
+}
+
+func (s *Store) startRaft(votes raft.StableStore, snapshots raft.SnapshotStore, logger hclog.Logger) error {
+	o := &s.options
+	conf := raft.DefaultConfig()
+	conf.LocalID = raft.ServerID(o.NodeID)
+	conf.Logger = logger
+	conf.BatchApplyCh = true // many Apply calls become one write to the disk
+	conf.MaxAppendEntries = 256
+	conf.SnapshotThreshold = o.SnapshotEvery
+	conf.TrailingLogs = o.SnapshotEvery
+	transport, bootstrap := o.Transport, o.Bootstrap
+	if transport == nil {
+		// Nobody else can lead: there is nothing to wait for.
+		conf.HeartbeatTimeout, conf.ElectionTimeout, conf.LeaderLeaseTimeout = 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond
+		_, transport = raft.NewInmemTransport(raft.ServerAddress(o.NodeID))
+		bootstrap = true
+	}
+	cache, err := raft.NewLogCache(512, s.log)
+	if err != nil {
+		return err
+	}
+	stands, err := s.checkFiles(snapshots)
+	if err != nil {
+		return err
+	}
+	conf.NoSnapshotRestoreOnStart = stands
+	old, err := raft.HasExistingState(cache, votes, snapshots)
+	if err != nil {
+		return err
+	}
+	if !old && bootstrap {
+		first := raft.Configuration{Servers: []raft.Server{{ID: conf.LocalID, Address: transport.LocalAddr()}}}
+		if err := raft.BootstrapCluster(conf, cache, votes, snapshots, transport, first); err != nil {
+			return err
+		}
+	}
+	s.raft, err = raft.NewRaft(conf, s.fsm, cache, votes, snapshots, transport)
+	if err != nil {
+		return err
+	}
+	members := s.raft.GetConfiguration().Configuration().Servers
+	member := func(m raft.Server) bool { return m.ID == conf.LocalID }
+	if o.Transport == nil && !slices.ContainsFunc(members, member) {
+		return errors.Join(fmt.Errorf("its files belong to another node (%v), not to %s", members, o.NodeID), s.raft.Shutdown().Error())
+	}
+	return nil
+}
+
+// checkFiles holds the files against each other. It says whether the tables
+// contain what the newest snapshot does, so that it need not be restored; and
+// it refuses a log that ends before the tables: one of them is not this node's.
+func (s *Store) checkFiles(snapshots raft.SnapshotStore) (tablesStand bool, err error) {
+	var applied uint64
+	if err := s.tables.read(func(v view) error { applied = v.applied(); return nil }); err != nil {
+		return false, err
+	}
+	last, err := s.log.LastIndex()
+	if err != nil {
+		return false, err
+	}
+	list, err := snapshots.List()
+	if err != nil {
+		return false, err
+	}
+	tablesStand = true
+	if len(list) > 0 {
+		last = max(last, list[0].Index)
+		_, r, err := snapshots.Open(list[0].ID)
+		if err != nil {
+			return false, err
+		}
+		h, err := readHeader(r)
+		if err := errors.Join(err, r.Close()); err != nil {
+			return false, err
+		}
+		tablesStand = applied >= h.applied
+	}
+	if applied > last {
+		return false, fmt.Errorf("the log ends at entry %d, but the tables contain entry %d: one of them was replaced or lost", last, applied)
+	}
+	return tablesStand, nil
+}
+
+// awaitStart waits for the first leadership of a node that is alone.
+func (s *Store) awaitStart() {
+	deadline := time.After(s.options.StartTimeout)
+	for {
+		wait := s.changed.wait()
+		if s.leading.Load() {
+			return
+		}
+		select {
+		case <-wait:
+		case <-deadline:
+			s.options.Log.Warn("store: not ready yet", "disk full", s.full())
+			return
+		}
+	}
+}
+
+// pause sleeps, but not over Close.
+func (s *Store) pause(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-s.closing:
+	}
+}
+
+// full says whether the disk refused a write that Raft needs.
+func (s *Store) full() bool { return s.log.full.Load() || s.fsm.full.Load() }
+
+// Revision of the last change that is applied here.
+func (s *Store) Revision() int64 { return s.fsm.revision.Load() }
+
+// Close stops the store. What Apply has answered is on the disk.
+func (s *Store) Close() error {
+	s.once.Do(func() {
+		s.mu.Lock()
+		s.closed = true
+		s.mu.Unlock()
+		close(s.closing)
+		close(s.fsm.closing)
+		err := s.raft.Shutdown().Error()
+		s.running.Wait()
+		s.leaders.close()
+		s.closeErr = errors.Join(err, s.closeFiles())
+	})
+	return s.closeErr
+}
+
+func (s *Store) closeFiles() error {
+	var errs []error
+	for _, c := range slices.Backward(s.closers) {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// run counts a goroutine that Close must wait for; false after Close.
+func (s *Store) run(fn func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.running.Go(fn)
+	return true
+}
+
+type closer func() error
+
+func (c closer) Close() error { return c() }
+
+// raftLogger hands Raft's lines to l.
+func raftLogger(l *slog.Logger) hclog.Logger {
+	return hclog.New(&hclog.LoggerOptions{
+		Name: "raft", Level: hclog.Warn, DisableTime: true,
+		Output: lineWriter{l},
+	})
+}
+
+type lineWriter struct{ log *slog.Logger }
+
+func (w lineWriter) Write(line []byte) (int, error) {
+	w.log.Info("store: " + strings.TrimSpace(string(line)))
+	return len(line), nil
+}

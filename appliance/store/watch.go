@@ -1,0 +1,148 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+const (
+	// watchBuffer is how many events wait in a watch's channel. What is beyond
+	// stays in the change log: a slow reader costs no memory.
+	watchBuffer = 64
+	// snapshotTime bounds how long a reader may take over the objects at the
+	// beginning: the tables' file cannot reuse its old pages meanwhile.
+	snapshotTime = 30 * time.Second
+)
+
+// Watch streams the changes after the revision since, in order and without a
+// gap. From 0, from before the change log, or from after the present revision
+// it begins with a put of every object (Revision 0) and a sync. The channel is
+// closed when ctx ends, when the store closes, and when the reader is so slow
+// that the change log does not reach back to it: then watch again from the
+// last revision that came.
+func (s *Store) Watch(ctx context.Context, since int64) (<-chan api.Event, error) {
+	if err := s.current(ctx); err != nil {
+		return nil, err
+	}
+	select {
+	case s.watches <- struct{}{}:
+	default:
+		return nil, api.Errorf(api.CodeRateLimited, "there are %d watches already", maxWatches).WithHint("close some")
+	}
+	v, end, err := s.tables.begin()
+	if err != nil {
+		<-s.watches
+		return nil, s.public(err)
+	}
+	w := &watch{s: s, ctx: ctx, out: make(chan api.Event, watchBuffer), since: since}
+	run := func() {
+		defer func() { <-s.watches }()
+		defer close(w.out)
+		w.run(v, end)
+	}
+	if !s.run(run) {
+		end()
+		<-s.watches
+		return nil, closed()
+	}
+	return w.out, nil
+}
+
+// watch is one reader of changes.
+//
+//	snapshot ─► sync ─► follow ⟲ bell      since in the change log: follow at once
+type watch struct {
+	s     *Store
+	ctx   context.Context
+	out   chan api.Event
+	since int64 // all up to here was sent
+}
+
+func (w *watch) run(v view, end func()) {
+	if w.since <= 0 || w.since < v.oldest()-1 || w.since > v.revision() {
+		ok := w.snapshot(v)
+		end()
+		if !ok {
+			return
+		}
+	} else {
+		end()
+	}
+	w.follow()
+}
+
+// snapshot sends every object, then the sync.
+func (w *watch) snapshot(v view) bool {
+	deadline := time.After(snapshotTime)
+	c := v.tx.Bucket(bucketObjects).Cursor()
+	for k, raw := c.First(); k != nil; k, raw = c.Next() {
+		o, err := decodeObject(raw)
+		if err != nil {
+			w.s.options.Log.Error("store: watch", "error", err)
+			return false
+		}
+		if !w.send(api.Event{Type: api.EventPut, Object: o}, deadline) {
+			return false
+		}
+	}
+	w.since = v.revision()
+	return w.send(api.Event{Type: api.EventSync, Revision: w.since}, deadline)
+}
+
+// follow sends changes as they come.
+func (w *watch) follow() {
+	for {
+		more := w.s.fsm.bell.wait()
+		events, ok := w.batch()
+		if !ok {
+			return
+		}
+		for _, e := range events {
+			if !w.send(e, nil) {
+				return
+			}
+			w.since = e.Revision
+		}
+		if len(events) == 0 && !w.sleep(more) {
+			return
+		}
+	}
+}
+
+// batch reads the next changes; not ok if some are forgotten.
+func (w *watch) batch() (events []api.Event, ok bool) {
+	err := w.s.tables.read(func(v view) (err error) {
+		if ok = w.since >= v.oldest()-1 && w.since <= v.revision(); ok {
+			events, err = v.changes(w.since, watchBuffer)
+		}
+		return err
+	})
+	if err != nil {
+		w.s.options.Log.Error("store: watch", "error", err)
+		return nil, false
+	}
+	return events, ok
+}
+
+func (w *watch) send(e api.Event, deadline <-chan time.Time) bool {
+	select {
+	case w.out <- e:
+		return true
+	case <-w.ctx.Done():
+	case <-w.s.closing:
+	case <-deadline:
+	}
+	return false
+}
+
+func (w *watch) sleep(more <-chan struct{}) bool {
+	select {
+	case <-more:
+		return true
+	case <-w.ctx.Done():
+	case <-w.s.closing:
+	}
+	return false
+}

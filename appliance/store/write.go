@@ -1,0 +1,148 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// enqueueTimeout bounds the wait for a place in Raft's queue.
+const enqueueTimeout = 10 * time.Second
+
+// stallCheck is how often an Apply looks whether the disk holds it up.
+const stallCheck = 500 * time.Millisecond
+
+// Apply writes a batch: all of it or nothing. It answers one object per
+// command, as it is after it, once the batch is on the disk (of most nodes).
+// Errors are *api.Error. CodeUnavailable, and CodeDiskFull in the middle of a
+// write, may leave open whether the batch was applied: the same batch with the
+// same ID again is always safe.
+func (s *Store) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, gaveUp(err)
+	}
+	if err := checkBatch(b); err != nil {
+		return nil, err
+	}
+	if b.At.IsZero() {
+		b.At = time.Now()
+	}
+	b.At = b.At.UTC().Round(0)
+	raw, err := encodeBatch(b)
+	if err != nil {
+		return nil, err
+	}
+	if len(raw) > maxBatchBytes {
+		return nil, api.Errorf(api.CodeTooLarge, "a batch of %d bytes is too large", len(raw)).
+			WithHint("at most %d bytes fit in one batch", maxBatchBytes)
+	}
+	if err := s.admit(ctx); err != nil {
+		return nil, err
+	}
+	select {
+	case s.inflight <- struct{}{}:
+	case <-ctx.Done():
+		return nil, gaveUp(ctx.Err())
+	case <-s.closing:
+		return nil, closed()
+	}
+	return s.propose(ctx, raw)
+}
+
+// admit refuses early what would fail late.
+func (s *Store) admit(ctx context.Context) error {
+	if err := room(s.options.Dir, s.options.Reserve); err != nil {
+		return s.public(err)
+	}
+	return s.await(ctx, s.leading.Load)
+}
+
+type result struct {
+	answer answer
+	err    error
+}
+
+// propose gives the entry to Raft, which writes what many callers propose at
+// the same time with one fsync.
+func (s *Store) propose(ctx context.Context, raw []byte) ([]api.Object, error) {
+	done := make(chan result, 1)
+	go func() {
+		defer func() { <-s.inflight }()
+		f := s.raft.ApplyLog(raft.Log{Data: raw}, enqueueTimeout)
+		var r result
+		if r.err = f.Error(); r.err == nil {
+			var ok bool
+			if r.answer, ok = f.Response().(answer); !ok {
+				r.err = raft.ErrRaftShutdown // halted while the disk was full
+			}
+		}
+		done <- r
+	}()
+	stalled := time.NewTicker(stallCheck)
+	defer stalled.Stop()
+	for {
+		select {
+		case r := <-done:
+			if r.err != nil {
+				return nil, s.public(r.err)
+			}
+			if r.answer.refused != nil {
+				return nil, r.answer.refused
+			}
+			return r.answer.objects, nil
+		case <-ctx.Done():
+			return nil, unknownOutcome()
+		case <-stalled.C:
+			if s.fsm.full.Load() {
+				return nil, diskFull()
+			}
+		}
+	}
+}
+
+// public is the domain error for one of Raft's or the disk's.
+func (s *Store) public(err error) error {
+	var e *api.Error
+	switch {
+	case errors.As(err, &e):
+		return e
+	case isFull(err):
+		return diskFull()
+	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress):
+		if s.full() {
+			return diskFull()
+		}
+		return noLeader()
+	case errors.Is(err, raft.ErrRaftShutdown):
+		return closed()
+	case errors.Is(err, raft.ErrEnqueueTimeout):
+		return api.Errorf(api.CodeUnavailable, "the cluster has too much to write").WithHint("try again in a moment")
+	case errors.Is(err, raft.ErrLeadershipLost), errors.Is(err, raft.ErrAbortedByRestore):
+		return unknownOutcome()
+	}
+	s.options.Log.Error("store: internal error", "error", err)
+	return api.Errorf(api.CodeInternal, "the cluster's state cannot be accessed").WithHint("the node's log says why")
+}
+
+func noLeader() *api.Error {
+	return api.Errorf(api.CodeUnavailable, "the cluster has no leader at the moment").
+		WithHint("try again in a moment; if it stays so, see whether most nodes run and reach each other")
+}
+
+func closed() *api.Error {
+	return api.Errorf(api.CodeUnavailable, "the node is being stopped").WithHint("try again when it runs")
+}
+
+func unknownOutcome() *api.Error {
+	return api.Errorf(api.CodeUnavailable, "it is not known whether the change was made").
+		WithHint("send the same batch with the same id again: it is applied once")
+}
+
+// gaveUp is for a caller whose context ended before anything was done.
+func gaveUp(err error) *api.Error {
+	return api.Errorf(api.CodeUnavailable, "the request ended before it was done: %v", err)
+}
