@@ -197,3 +197,22 @@ func closeAll(fds []int) {
 		_ = unix.Close(fd)
 	}
 }
+
+// NewServerStream is a stream of vhost-user messages.
+func NewServerStream(fd int) (*Stream, error) {
+	return NewStream(fd, headerSize, payloadSize, MaxFDs, 64<<10)
+}
+
+// ReadMessage is the stream's next message; nil when there is none yet.
+func ReadMessage(s *Stream) (*Message, error) {
+	frame, fds, err := s.Read()
+	if err != nil || frame == nil {
+		return nil, err
+	}
+	m, err := decode(frame, fds)
+	if err != nil {
+		closeAll(fds)
+		return nil, err
+	}
+	return &m, nil
+}

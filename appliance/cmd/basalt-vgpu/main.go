@@ -1,0 +1,115 @@
+// Command basalt-vgpu is one VM's vGPU: the vhost-user back-end that QEMU
+// connects to. It starts a basalt-worker for each guest process that uses the
+// vGPU, and ends with the VM.
+//
+// SIGUSR2 makes it re-execute its binary in place, which is how it is
+// upgraded: QEMU, the guest and the workers do not notice.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/gpu/device"
+)
+
+// The workers are told to die with the thread that started them, and the
+// upgrade's exec keeps only the main one: so the loop runs on that.
+func init() { runtime.LockOSThread() }
+
+func main() {
+	if err := run(os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		if !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(os.Stderr, "basalt-vgpu:", err)
+		}
+		os.Exit(1)
+	}
+}
+
+type config struct {
+	socket, gpud, vgpu, worker string
+	handover                   int
+	versions                   bool
+}
+
+func parse(args []string, stderr io.Writer) (c config, err error) {
+	f := flag.NewFlagSet("basalt-vgpu", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.StringVar(&c.socket, "socket", "", "vhost-user socket to listen on")
+	f.StringVar(&c.gpud, "gpud", "", "basalt-gpud's control socket, for the workers")
+	f.StringVar(&c.vgpu, "vgpu", "", "id of the vGPU")
+	f.StringVar(&c.worker, "worker", "", "path of basalt-worker (default: beside this program)")
+	f.IntVar(&c.handover, "handover-fd", -1, "internal: state of the program that this one replaces")
+	f.BoolVar(&c.versions, "handover-version", false, "print which version of handed-over state this program reads")
+	if err := f.Parse(args); err != nil {
+		return c, err
+	}
+	switch {
+	case c.versions:
+	case f.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q", f.Arg(0))
+	case c.socket == "" || c.vgpu == "":
+		err = errors.New("--socket and --vgpu are needed; basalt-vgpu --help lists all")
+	}
+	return c, err
+}
+
+func run(args []string, stdout, stderr io.Writer) error {
+	c, err := parse(args, stderr)
+	if err != nil {
+		return err
+	}
+	if c.versions {
+		_, err := fmt.Fprintln(stdout, device.HandoverVersion)
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if c.worker == "" {
+		c.worker = filepath.Join(filepath.Dir(self), "basalt-worker")
+	}
+	log := slog.New(device.LimitLog(slog.NewTextHandler(stderr, nil), 100, 1)).With("vgpu", c.vgpu)
+	spawner := device.WorkerProcess{Binary: c.worker, GPUD: c.gpud, VGPU: c.vgpu}
+
+	var s *device.Server
+	if c.handover >= 0 {
+		s, err = device.TakeOver(c.handover, spawner, device.DefaultLimits(), log)
+	} else {
+		s, err = device.Listen(c.socket, spawner, device.DefaultLimits(), log)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.Close() }()
+
+	stop, upgrade := make(chan struct{}, 1), make(chan struct{}, 1)
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGUSR2)
+	go func() {
+		for sig := range signals {
+			to := stop
+			if sig == unix.SIGUSR2 {
+				to = upgrade
+			}
+			select {
+			case to <- struct{}{}:
+			default: // asked for already
+			}
+			s.Wake()
+		}
+	}()
+	return s.Run(stop, upgrade, func() error {
+		return s.HandOver(self, []string{"--socket", c.socket, "--gpud", c.gpud, "--vgpu", c.vgpu, "--worker", c.worker})
+	})
+}

@@ -1,0 +1,232 @@
+// Package testguest boots the tiny test guest (build.sh) under QEMU's software
+// emulation, for tests that need a real guest kernel on a vGPU.
+package testguest
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// lockFile lets one test VM run at a time: they share few processors.
+const lockFile = "/tmp/basalt-vm.lock"
+
+// Patience is how long Expect waits. Software emulation on a busy machine is
+// slow; nothing is measured with it.
+const Patience = 120 * time.Second
+
+// Options of a guest.
+type Options struct {
+	// VGPU is the vhost-user socket of the VM's vGPU; empty for none.
+	VGPU string
+	// Files to put into the guest: path in the guest → path here.
+	Files map[string]string
+	// Run is the body of /run.sh.
+	Run string
+	// MemoryMiB is the guest's memory; 0 means 256.
+	MemoryMiB int
+}
+
+// Guest is a running VM.
+type Guest struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	done chan struct{}
+
+	mu     sync.Mutex // guards all below
+	output strings.Builder
+	seen   int           // of output, by Expect
+	more   chan struct{} // closed when output grows
+}
+
+// Boot starts a guest that ends with the test. It skips the test in short mode.
+func Boot(t *testing.T, o Options) *Guest {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("boots a virtual machine")
+	}
+	lock(t)
+	dir := t.TempDir()
+	initrd := filepath.Join(dir, "initrd.img")
+	overlay := filepath.Join(dir, "overlay")
+	for to, from := range o.Files {
+		install(t, from, filepath.Join(overlay, to))
+	}
+	if err := os.MkdirAll(overlay, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(overlay, "run.sh"), []byte("#!/bin/sh\n"+o.Run+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	here, build := places(t)
+	if out, err := exec.Command(filepath.Join(here, "build.sh"), "overlay", overlay, initrd).CombinedOutput(); err != nil {
+		t.Fatalf("building the test guest: %v\n%s", err, out)
+	}
+	return start(t, o, filepath.Join(build, "testguest", "vmlinuz"), initrd)
+}
+
+func start(t *testing.T, o Options, kernel, initrd string) *Guest {
+	t.Helper()
+	if o.MemoryMiB == 0 {
+		o.MemoryMiB = 256
+	}
+	args := []string{"-machine", "q35,memory-backend=ram", "-accel", "tcg,thread=multi,tb-size=64", "-cpu", "max", "-smp", "2",
+		"-m", fmt.Sprint(o.MemoryMiB), "-object", fmt.Sprintf("memory-backend-memfd,id=ram,size=%dM,share=on", o.MemoryMiB),
+		"-nodefaults", "-nographic", "-serial", "stdio", "-no-reboot",
+		"-kernel", kernel, "-initrd", initrd, "-append", "console=ttyS0 panic=-1 loglevel=4"}
+	if o.VGPU != "" {
+		args = append(args, "-chardev", "socket,id=vgpu0,path="+o.VGPU, "-device", "vhost-user-gpu-pci,chardev=vgpu0")
+	}
+	g := &Guest{t: t, done: make(chan struct{}), more: make(chan struct{}), cmd: exec.Command("qemu-system-x86_64", args...)}
+	g.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := g.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.cmd.Stderr = g.cmd.Stdout
+	started := make(chan error)
+	go func() {
+		// Pdeathsig is about the thread, so one thread starts it and waits.
+		runtime.LockOSThread()
+		started <- g.cmd.Start()
+		<-g.done
+	}()
+	if err := <-started; err != nil {
+		close(g.done)
+		t.Fatal(err)
+	}
+	go g.read(bufio.NewReader(out))
+	t.Cleanup(func() {
+		_ = g.cmd.Process.Kill()
+		<-g.done
+		if t.Failed() {
+			t.Logf("guest's output:\n%s", g.Output())
+		}
+	})
+	return g
+}
+
+func (g *Guest) read(r *bufio.Reader) {
+	for {
+		line, err := r.ReadString('\n')
+		g.mu.Lock()
+		g.output.WriteString(strings.ReplaceAll(line, "\r", ""))
+		close(g.more)
+		g.more = make(chan struct{})
+		g.mu.Unlock()
+		if err != nil {
+			_ = g.cmd.Wait()
+			close(g.done)
+			return
+		}
+	}
+}
+
+// Expect waits until the guest prints something that matches the pattern, from
+// where the last Expect found its match, and returns the match.
+func (g *Guest) Expect(pattern string) string {
+	g.t.Helper()
+	re := regexp.MustCompile(pattern)
+	limit := time.After(Patience)
+	for ended := false; ; {
+		g.mu.Lock()
+		text, more := g.output.String(), g.more
+		if m := re.FindStringIndex(text[g.seen:]); m != nil {
+			found := text[g.seen:][m[0]:m[1]]
+			g.seen += m[1]
+			g.mu.Unlock()
+			return found
+		}
+		g.mu.Unlock()
+		if ended {
+			g.t.Fatalf("guest ended without printing %q", pattern)
+		}
+		select {
+		case <-more:
+		case <-g.done:
+			ended = true
+		case <-limit:
+			g.t.Fatalf("guest did not print %q within %v", pattern, Patience)
+		}
+	}
+}
+
+// Output is all that the guest has printed.
+func (g *Guest) Output() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.output.String()
+}
+
+// Kill ends the VM as a crash of QEMU would.
+func (g *Guest) Kill() {
+	_ = g.cmd.Process.Kill()
+	<-g.done
+}
+
+// Done is closed when QEMU has ended.
+func (g *Guest) Done() <-chan struct{} { return g.done }
+
+func lock(t *testing.T) {
+	t.Helper()
+	f, err := os.OpenFile(lockFile, os.O_CREATE|os.O_RDWR, 0o666)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+}
+
+// places are this folder, and the build folder.
+func places(t *testing.T) (here, build string) {
+	t.Helper()
+	_, file, _, _ := runtime.Caller(0)
+	here = filepath.Dir(file)
+	if build = os.Getenv("BASALT_BUILD"); build == "" {
+		build = filepath.Join(here, "..", "..", "..", "build")
+	}
+	return here, build
+}
+
+// BuildDir is where the tree's binaries are.
+func BuildDir(t *testing.T) string {
+	_, build := places(t)
+	return build
+}
+
+// Program builds a Go program of this module as a static binary for the guest.
+func Program(t *testing.T, pkg string) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), filepath.Base(pkg))
+	cmd := exec.Command("go", "build", "-o", out, pkg)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if b, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("building %s: %v\n%s", pkg, err, b)
+	}
+	return out
+}
+
+func install(t *testing.T, from, to string) {
+	t.Helper()
+	b, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, b, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}

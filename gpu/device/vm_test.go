@@ -1,0 +1,68 @@
+package device
+
+import (
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/device/testguest"
+)
+
+const probe = "github.com/basalt-gpu/basalt/gpu/device/testguest/probe"
+
+// testLog writes to the test's log, until the test has ended.
+type testLog struct{ t *testing.T }
+
+func (l testLog) Write(b []byte) (int, error) {
+	l.t.Logf("%s", b)
+	return len(b), nil
+}
+
+// serve runs a server with peers for workers; it ends with the test.
+func serve(t *testing.T, spawner *peers) (socket string) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "vgpu")
+	s, err := Listen(socket, spawner, DefaultLimits(), slog.New(slog.NewTextHandler(testLog{t}, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, ended := make(chan struct{}, 1), make(chan error, 1)
+	go func() { ended <- s.Run(stop, nil, nil) }()
+	t.Cleanup(func() {
+		stop <- struct{}{}
+		s.Wake()
+		if err := <-ended; err != nil {
+			t.Errorf("server ended with %v", err)
+		}
+		s.Close()
+		spawner.wg.Wait()
+	})
+	return socket
+}
+
+// A real guest kernel finds the vGPU, and a process in it talks to its worker.
+func TestGuestRoundTrip(t *testing.T) {
+	spawner := &peers{t: t, prepare: func(p *peer) { p.Pattern = true }}
+	socket := serve(t, spawner)
+	g := testguest.Boot(t, testguest.Options{VGPU: socket, Files: map[string]string{"probe": testguest.Program(t, probe)},
+		Run: "ls /dev/dri; /probe roundtrip 100 && /probe free"})
+	g.Expect("renderD128")
+	g.Expect("probe: vGPU version 1.0")
+	t.Log(g.Expect(`probe: 100 round trips.*`))
+	g.Expect("probe: ok")
+	g.Expect("probe: ok")
+	g.Expect("testguest: exit 0")
+	select {
+	case <-g.Done():
+	case <-time.After(testguest.Patience):
+		t.Fatal("guest did not power off")
+	}
+	for i := range 2 {
+		if l := spawner.get(i).log(); !slices.Contains(l, "end") {
+			t.Errorf("worker %d was not let go: %q", i, l)
+		}
+	}
+	t.Logf("worker saw %q", spawner.get(0).log()[:4])
+}
