@@ -5,7 +5,7 @@ package abi
 // into one EXECBUFFER, and basalt-vgpu passes it to the worker over the same
 // kind of socket, with MsgRegion completed from the resource's backing pages.
 //
-// Each message: u32 Magic, u16 type, u16 flags, u32 length of the body,
+// CarrierHeaderSize is the size of a message's header: u32 Magic, u16 type, u16 flags, u32 length of the body,
 // u32 argument; then the body. File descriptors ride on the message's first
 // byte (SCM_RIGHTS).
 const CarrierHeaderSize = 16
@@ -53,17 +53,17 @@ const (
 	MsgDropped uint16 = 19
 )
 
-// HelloWakeByMessage, in the argument of MsgHello: the waiters are in another
+// HelloWakeByMessage stands in the argument of MsgHello: the waiters are in another
 // machine; besides the futex wake on the slot's state word, send MsgWake.
 const HelloWakeByMessage uint32 = 1
 
-// Hello's body: u16 Major, u16 Minor, u32 process id in the guest, 64 bytes of
+// HelloSize is the size of a hello's body: u16 Major, u16 Minor, u32 process id in the guest, 64 bytes of
 // process name (NUL-padded, not trusted), 64 bytes of token (NUL-padded).
 const HelloSize = 136
 
 // CapsetID is the virtio-gpu capability set that identifies a Basalt vGPU.
 const CapsetID = 57
 
-// Capset's body: u32 Magic, u16 Major, u16 Minor, u64 largest region in bytes,
+// CapsetSize is the size of the capability set: u32 Magic, u16 Major, u16 Minor, u64 largest region in bytes,
 // u64 reserved. One version: 1.
 const CapsetSize = 24

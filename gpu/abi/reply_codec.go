@@ -1,0 +1,238 @@
+package abi
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// ErrRecord is a record that does not follow reply.go.
+var ErrRecord = errors.New("bad record")
+
+// Limits that the decoders hold records to; a worker's records stay below.
+const (
+	maxAttributes = 4096
+	maxRecordList = 1 << 20 // functions, parameters, globals, processes
+)
+
+// Append appends the record to b.
+func (r DeviceInfoReply) Append(b []byte) []byte {
+	w := beginRecord(b)
+	w.u64(r.TotalMemory)
+	w.b = append(w.b, r.UUID[:]...)
+	w.u32(uint32(len(r.Attributes)))
+	w.u32(0)
+	for _, a := range r.Attributes {
+		w.u32(uint32(a))
+	}
+	w.str(r.Name)
+	w.str(r.DriverVersion)
+	w.u32(r.CUDAVersion)
+	return w.end()
+}
+
+// DecodeDeviceInfoReply reads a record; errors wrap ErrRecord.
+func DecodeDeviceInfoReply(b []byte) (r DeviceInfoReply, err error) {
+	d := openRecord(b)
+	r.TotalMemory = d.u64()
+	copy(r.UUID[:], d.take(16))
+	n := d.count(4, maxAttributes)
+	d.u32()
+	for range n {
+		r.Attributes = append(r.Attributes, int32(d.u32()))
+	}
+	r.Name = d.str()
+	r.DriverVersion = d.str()
+	r.CUDAVersion = d.u32()
+	return r, d.err
+}
+
+// Append appends the record to b.
+func (m ModuleInfo) Append(b []byte) []byte {
+	w := beginRecord(b)
+	w.u32(uint32(len(m.Functions)))
+	w.u32(uint32(len(m.Globals)))
+	for _, f := range m.Functions {
+		w.str(f.Name)
+		w.u32(uint32(len(f.Params)))
+		for _, p := range f.Params {
+			w.u32(p.Offset)
+			w.u32(p.Size)
+		}
+		for _, a := range f.Attributes {
+			w.u32(uint32(a))
+		}
+	}
+	for _, g := range m.Globals {
+		w.str(g.Name)
+		if w.size()%8 != 0 {
+			w.u32(0)
+		}
+		w.u64(g.Address)
+		w.u64(g.Size)
+	}
+	w.str(m.InfoLog)
+	w.str(m.ErrorLog)
+	return w.end()
+}
+
+// DecodeModuleInfo reads a record; errors wrap ErrRecord.
+func DecodeModuleInfo(b []byte) (m ModuleInfo, err error) {
+	d := openRecord(b)
+	functions := d.count(0, maxRecordList)
+	globals := d.count(0, maxRecordList)
+	for i := 0; i < functions && d.err == nil; i++ {
+		f := FunctionInfo{Name: d.str()}
+		for n := d.count(8, maxRecordList); n > 0; n-- {
+			f.Params = append(f.Params, ParamInfo{Offset: d.u32(), Size: d.u32()})
+		}
+		for k := range f.Attributes {
+			f.Attributes[k] = int32(d.u32())
+		}
+		m.Functions = append(m.Functions, f)
+	}
+	for i := 0; i < globals && d.err == nil; i++ {
+		g := GlobalInfo{Name: d.str()}
+		if d.pos%8 != 0 {
+			d.u32()
+		}
+		g.Address, g.Size = d.u64(), d.u64()
+		m.Globals = append(m.Globals, g)
+	}
+	m.InfoLog = d.str()
+	m.ErrorLog = d.str()
+	return m, d.err
+}
+
+// Append appends the record to b.
+func (r VGPUStatusReply) Append(b []byte) []byte {
+	w := beginRecord(b)
+	w.u64(r.VRAMLimit)
+	w.u64(r.VRAMUsed)
+	w.u32(r.GPUUtilization)
+	w.u32(r.MemoryUtilization)
+	w.u32(r.Temperature)
+	w.u32(r.PowerMilliwatts)
+	w.u32(uint32(len(r.Processes)))
+	w.u32(0)
+	for _, p := range r.Processes {
+		w.u32(p.PID)
+		w.u32(0)
+		w.u64(p.VRAMUsed)
+		w.str(p.Name)
+	}
+	return w.end()
+}
+
+// DecodeVGPUStatusReply reads a record; errors wrap ErrRecord.
+func DecodeVGPUStatusReply(b []byte) (r VGPUStatusReply, err error) {
+	d := openRecord(b)
+	r.VRAMLimit, r.VRAMUsed = d.u64(), d.u64()
+	r.GPUUtilization, r.MemoryUtilization = d.u32(), d.u32()
+	r.Temperature, r.PowerMilliwatts = d.u32(), d.u32()
+	n := d.count(20, maxRecordList)
+	d.u32()
+	for i := 0; i < n && d.err == nil; i++ {
+		p := ProcessInfo{PID: d.u32()}
+		d.u32()
+		p.VRAMUsed = d.u64()
+		p.Name = d.str()
+		r.Processes = append(r.Processes, p)
+	}
+	return r, d.err
+}
+
+// recordWriter appends one record; its total is filled in at the end.
+type recordWriter struct {
+	b     []byte
+	start int
+}
+
+func beginRecord(b []byte) *recordWriter {
+	w := &recordWriter{b: b, start: len(b)}
+	w.u32(RecordVersion)
+	w.u32(0)
+	return w
+}
+
+func (w *recordWriter) size() int { return len(w.b) - w.start }
+
+func (w *recordWriter) u32(v uint32) { w.b = binary.LittleEndian.AppendUint32(w.b, v) }
+
+func (w *recordWriter) u64(v uint64) { w.b = binary.LittleEndian.AppendUint64(w.b, v) }
+
+func (w *recordWriter) str(s string) {
+	w.u32(uint32(len(s)))
+	w.b = append(w.b, s...)
+	for w.size()%4 != 0 {
+		w.b = append(w.b, 0)
+	}
+}
+
+func (w *recordWriter) end() []byte {
+	binary.LittleEndian.PutUint32(w.b[w.start+4:], uint32(w.size()))
+	return w.b
+}
+
+// recordReader reads one record; after the first error it reads zeros.
+type recordReader struct {
+	b   []byte
+	pos int
+	err error
+}
+
+func openRecord(b []byte) *recordReader {
+	d := &recordReader{b: b}
+	version, total := d.u32(), d.u32()
+	switch {
+	case d.err != nil:
+	case version != RecordVersion:
+		d.fail("version %d", version)
+	case total < 8 || uint64(total) > uint64(len(b)):
+		d.fail("total of %d bytes in %d", total, len(b))
+	default:
+		d.b = b[:total]
+	}
+	return d
+}
+
+func (d *recordReader) fail(format string, a ...any) {
+	if d.err == nil {
+		d.err = fmt.Errorf("%w: %s", ErrRecord, fmt.Sprintf(format, a...))
+	}
+	d.b, d.pos = nil, 0
+}
+
+func (d *recordReader) take(n int) []byte {
+	if d.err != nil || n > len(d.b)-d.pos {
+		d.fail("ends at %d", len(d.b))
+		return make([]byte, min(n, 16))
+	}
+	d.pos += n
+	return d.b[d.pos-n : d.pos]
+}
+
+func (d *recordReader) u32() uint32 { return binary.LittleEndian.Uint32(d.take(4)) }
+
+func (d *recordReader) u64() uint64 { return binary.LittleEndian.Uint64(d.take(8)) }
+
+// count reads the length of a list whose elements take at least each bytes.
+func (d *recordReader) count(each, limit int) int {
+	n := d.u32()
+	if uint64(n) > uint64(limit) || uint64(n)*uint64(each) > uint64(len(d.b)-d.pos) {
+		d.fail("list of %d", n)
+		return 0
+	}
+	return int(n)
+}
+
+func (d *recordReader) str() string {
+	n := d.u32()
+	if uint64(n) > uint64(len(d.b)-d.pos) {
+		d.fail("string of %d bytes", n)
+		return ""
+	}
+	s := string(d.take(int(n)))
+	d.take((4 - d.pos%4) % 4)
+	return s
+}

@@ -1,0 +1,116 @@
+package abi
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func deviceInfo() DeviceInfoReply {
+	return DeviceInfoReply{
+		TotalMemory: 1 << 30, UUID: [16]byte{1, 2, 3}, Attributes: []int32{0, 1024, -1},
+		Name: "Basalt vGPU", DriverVersion: "550.163.01", CUDAVersion: 12040,
+	}
+}
+
+func moduleInfo() ModuleInfo {
+	return ModuleInfo{
+		Functions: []FunctionInfo{
+			{Name: "add", Params: []ParamInfo{{0, 8}, {8, 4}}, Attributes: [FunctionAttributes]int32{1024, 0, 64}},
+			{Name: "_Z3mulPf"},
+		},
+		Globals: []GlobalInfo{{"a", 0x7000, 4}, {"table", 0x8000, 1 << 20}},
+		InfoLog: "ptxas info", ErrorLog: "",
+	}
+}
+
+func vgpuStatus() VGPUStatusReply {
+	return VGPUStatusReply{
+		VRAMLimit: 1 << 30, VRAMUsed: 5, GPUUtilization: 99, MemoryUtilization: 1, Temperature: 40, PowerMilliwatts: 70000,
+		Processes: []ProcessInfo{{PID: 7, VRAMUsed: 4, Name: "a"}, {PID: 8, VRAMUsed: 1, Name: "python3"}},
+	}
+}
+
+func TestRecordsRoundTrip(t *testing.T) {
+	prefix := []byte{1, 2, 3} // records are laid out from their own start
+	if got, err := DecodeDeviceInfoReply(deviceInfo().Append(prefix)[3:]); err != nil || cmp.Diff(deviceInfo(), got) != "" {
+		t.Errorf("device info: %v %s", err, cmp.Diff(deviceInfo(), got))
+	}
+	if got, err := DecodeModuleInfo(moduleInfo().Append(prefix)[3:]); err != nil || cmp.Diff(moduleInfo(), got) != "" {
+		t.Errorf("module info: %v %s", err, cmp.Diff(moduleInfo(), got))
+	}
+	if got, err := DecodeVGPUStatusReply(vgpuStatus().Append(prefix)[3:]); err != nil || cmp.Diff(vgpuStatus(), got) != "" {
+		t.Errorf("status: %v %s", err, cmp.Diff(vgpuStatus(), got))
+	}
+}
+
+// The bytes are a contract with the guest's C code: they are spelt out here.
+func TestModuleInfoBytes(t *testing.T) {
+	got := ModuleInfo{
+		Functions: []FunctionInfo{{Name: "k", Params: []ParamInfo{{0, 4}}, Attributes: [FunctionAttributes]int32{9: -2}}},
+		Globals:   []GlobalInfo{{"abcd", 0x1122334455667788, 3}},
+		InfoLog:   "i", ErrorLog: "",
+	}.Append(nil)
+	want := []byte{
+		1, 0, 0, 0, 124, 0, 0, 0, // version, total
+		1, 0, 0, 0, 1, 0, 0, 0, // functions, globals
+		1, 0, 0, 0, 'k', 0, 0, 0, // name
+		1, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, // one parameter
+		0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+		0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xfe, 0xff, 0xff, 0xff,
+		4, 0, 0, 0, 'a', 'b', 'c', 'd', // ends at 84: four bytes to the next multiple of 8
+		0, 0, 0, 0,
+		0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 3, 0, 0, 0, 0, 0, 0, 0,
+		1, 0, 0, 0, 'i', 0, 0, 0, // info log
+		0, 0, 0, 0, // error log
+	}
+	want[4] = byte(len(want))
+	if !bytes.Equal(got, want) {
+		t.Errorf("got\n% x\nwant\n% x", got, want)
+	}
+}
+
+func TestCutRecordsAreErrors(t *testing.T) {
+	for name, c := range map[string]struct {
+		b      []byte
+		decode func([]byte) error
+	}{
+		"device": {deviceInfo().Append(nil), func(b []byte) error { _, err := DecodeDeviceInfoReply(b); return err }},
+		"module": {moduleInfo().Append(nil), func(b []byte) error { _, err := DecodeModuleInfo(b); return err }},
+		"status": {vgpuStatus().Append(nil), func(b []byte) error { _, err := DecodeVGPUStatusReply(b); return err }},
+	} {
+		for n := range c.b {
+			if err := c.decode(c.b[:n]); !errors.Is(err, ErrRecord) {
+				t.Errorf("%s cut to %d of %d: %v", name, n, len(c.b), err)
+			}
+		}
+		if err := c.decode(append(c.b, "later bytes are not the record's"...)); err != nil {
+			t.Errorf("%s with bytes after it: %v", name, err)
+		}
+	}
+}
+
+func FuzzRecords(f *testing.F) {
+	f.Add(deviceInfo().Append(nil))
+	f.Add(moduleInfo().Append(nil))
+	f.Add(vgpuStatus().Append(nil))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if r, err := DecodeDeviceInfoReply(b); err == nil {
+			if again, err := DecodeDeviceInfoReply(r.Append(nil)); err != nil || cmp.Diff(r, again) != "" {
+				t.Errorf("device info %+v, %v", again, err)
+			}
+		}
+		if r, err := DecodeModuleInfo(b); err == nil {
+			if again, err := DecodeModuleInfo(r.Append(nil)); err != nil || cmp.Diff(r, again) != "" {
+				t.Errorf("module info %+v, %v", again, err)
+			}
+		}
+		if r, err := DecodeVGPUStatusReply(b); err == nil {
+			if again, err := DecodeVGPUStatusReply(r.Append(nil)); err != nil || cmp.Diff(r, again) != "" {
+				t.Errorf("status %+v, %v", again, err)
+			}
+		}
+	})
+}
