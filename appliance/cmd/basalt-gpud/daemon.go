@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/basalt-gpu/basalt/gpu/node"
+	"github.com/basalt-gpu/basalt/gpu/node/client"
+	"github.com/basalt-gpu/basalt/gpu/node/standalone"
+	"github.com/basalt-gpu/basalt/gpu/node/wire"
+)
+
+// daemon is gpud, and with --standalone the server for programs beside it.
+type daemon struct {
+	o        options
+	control  string // socket
+	node     *node.Node
+	programs *standalone.Server // nil without --standalone
+	log      *slog.Logger
+}
+
+func newDaemon(o options, log *slog.Logger) (_ *daemon, err error) {
+	d := &daemon{o: o, control: o.socket, log: log}
+	if o.standalone {
+		d.control += ".control"
+		if len(o.soft) == 0 && o.noNVIDIA {
+			return nil, errors.New("--standalone needs a card: give --soft-gpu vram=8GiB, or leave --no-nvidia away")
+		}
+	}
+	group, err := o.groupID()
+	if err != nil {
+		return nil, fmt.Errorf("--worker-group: %w", err)
+	}
+	if d.node, err = node.New(node.Config{
+		StateDir: o.state, Socket: d.control, SoftGPUs: o.soft, NoNVIDIA: o.noNVIDIA || o.standalone && len(o.soft) > 0,
+		WorkerGroup: group, Log: log,
+	}); err != nil {
+		return nil, err
+	}
+	if !o.standalone {
+		return d, nil
+	}
+	listener, err := node.Listen(o.socket, group)
+	if err == nil {
+		d.programs, err = standalone.New(standalone.Config{
+			Listener: listener, Worker: o.worker, Control: d.control, MaxWorkers: o.maxWorkers, Log: log,
+		})
+		if err != nil {
+			err = errors.Join(err, listener.Close())
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.node.Close())
+	}
+	return d, nil
+}
+
+// Run serves until ctx ends.
+func (d *daemon) Run(ctx context.Context) error {
+	if d.programs == nil {
+		d.log.Info("gpud is ready", "socket", d.control, "state", d.o.state)
+		return d.node.Run(ctx)
+	}
+	// The workers end before gpud does, so that their last totals count.
+	nodeCtx, stopNode := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopNode()
+	var all errgroup.Group
+	all.Go(func() error { return d.node.Run(nodeCtx) })
+	all.Go(func() error {
+		defer stopNode()
+		if err := d.giveWholeCard(ctx); err != nil {
+			return err
+		}
+		return d.programs.Run(ctx)
+	})
+	return all.Wait()
+}
+
+// giveWholeCard puts the one vGPU on the first card and says how to use it.
+func (d *daemon) giveWholeCard(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	c := client.NewControl(d.control)
+	defer c.Close()
+	gpus, err := c.GPUs(ctx)
+	if err != nil {
+		return err
+	}
+	if len(gpus) == 0 {
+		return errors.New("this machine has no NVIDIA card that answers; give --soft-gpu vram=8GiB")
+	}
+	g := gpus[0]
+	if len(d.o.soft) > 0 {
+		for _, candidate := range gpus {
+			if candidate.ID == d.o.soft[0].Name {
+				g = candidate
+			}
+		}
+	}
+	if _, err := c.PutVGPU(ctx, standalone.VGPU, wire.VGPUSpec{GPU: g.ID, VRAMBytes: g.VRAMBytes, SharePercent: 100}); err != nil {
+		return err
+	}
+	fmt.Printf("GPU %s: %s, %s of memory, %d multiprocessors. Run CUDA programs with:\n\n  BASALT_GPU=unix:%s LD_LIBRARY_PATH=%s ./program\n\n",
+		g.ID, g.Name, node.FormatSize(g.VRAMBytes), g.Multiprocessors, d.o.socket, guestLibraries())
+	return nil
+}
+
+// guestLibraries is where the guest's libcuda lies: beside the programs in a
+// build tree, else as the README says.
+func guestLibraries() string {
+	if exe, err := os.Executable(); err == nil {
+		dir := filepath.Join(filepath.Dir(exe), "..", "guest", "lib")
+		if _, err := os.Stat(filepath.Join(dir, "libcuda.so.1")); err == nil {
+			return dir
+		}
+	}
+	return "build/guest/lib"
+}
+
+// Close removes the sockets and gives the state back.
+func (d *daemon) Close() error {
+	if d.programs != nil {
+		return errors.Join(d.programs.Close(), d.node.Close())
+	}
+	return d.node.Close()
+}

@@ -1,0 +1,37 @@
+// Command basalt-gpud is the GPU daemon of a node: inventory, leases, VRAM
+// ledger and meter. With --standalone it serves programs on this machine.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	err := run(os.Args[1:])
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "basalt-gpud:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	o, err := parse(args)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: o.level}))
+	d, err := newDaemon(o, log)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Run(ctx), d.Close())
+}

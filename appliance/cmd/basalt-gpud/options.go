@@ -1,0 +1,105 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+
+	"github.com/basalt-gpu/basalt/gpu/node"
+)
+
+// options are the command line.
+type options struct {
+	state, socket, worker, group string
+	standalone, noNVIDIA         bool
+	maxWorkers                   int
+	soft                         softGPUs
+	level                        slog.Level
+}
+
+// softGPUs collects --soft-gpu.
+type softGPUs []node.SoftGPU
+
+func (s *softGPUs) String() string { return "" }
+
+func (s *softGPUs) Set(v string) error {
+	g, err := node.ParseSoftGPU(v, len(*s))
+	if err == nil {
+		*s = append(*s, g)
+	}
+	return err
+}
+
+const usage = `basalt-gpud gives virtual GPUs of this machine's cards to workers.
+
+On a node:
+  basalt-gpud --state DIR --socket PATH [--soft-gpu name=soft0,vram=8GiB,sms=4]…
+
+Alone, for CUDA programs on this machine, with or without a GPU:
+  basalt-gpud --standalone --soft-gpu vram=8GiB --socket PATH
+  BASALT_GPU=unix:PATH LD_LIBRARY_PATH=build/guest/lib ./program
+
+`
+
+func parse(args []string) (o options, err error) {
+	f := flag.NewFlagSet("basalt-gpud", flag.ContinueOnError)
+	f.SetOutput(io.Discard) // errors are printed once, by main
+	f.StringVar(&o.state, "state", "", "`directory` of the ledger and the meter (standalone: default beside the socket)")
+	f.StringVar(&o.socket, "socket", "", "unix socket: the control API; with --standalone the one for programs, and the control API is PATH.control")
+	f.Var(&o.soft, "soft-gpu", "a GPU made of CPU: `name=…,vram=8GiB,sms=4`; only vram is needed; may be given again")
+	f.BoolVar(&o.noNVIDIA, "no-nvidia", false, "leave NVIDIA cards alone")
+	f.StringVar(&o.group, "worker-group", "", "`group` that may open the socket besides this user (workers)")
+	f.BoolVar(&o.standalone, "standalone", false, "serve programs on this machine: one worker for each connection to --socket")
+	f.StringVar(&o.worker, "worker", "", "`path` of basalt-worker (standalone; default: beside this program)")
+	f.IntVar(&o.maxWorkers, "max-workers", 64, "programs at a time (standalone)")
+	f.TextVar(&o.level, "log-level", slog.LevelInfo, "debug, info, warn or error")
+	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
+		f.SetOutput(os.Stdout)
+		fmt.Print(usage)
+		f.PrintDefaults()
+		return o, err
+	} else if err != nil {
+		return o, fmt.Errorf("%w (--help tells more)", err)
+	}
+	if f.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
+	}
+	if o.socket == "" {
+		return o, errors.New("--socket is needed")
+	}
+	if o.state == "" && o.standalone {
+		o.state = o.socket + ".state"
+	}
+	if o.state == "" {
+		return o, errors.New("--state is needed")
+	}
+	if o.worker == "" {
+		exe, err := os.Executable()
+		if err != nil {
+			return o, fmt.Errorf("--worker: %w", err)
+		}
+		o.worker = filepath.Join(filepath.Dir(exe), "basalt-worker")
+	}
+	return o, nil
+}
+
+// groupID is the number of --worker-group, 0 when there is none.
+func (o options) groupID() (int, error) {
+	if o.group == "" {
+		return 0, nil
+	}
+	if n, err := strconv.Atoi(o.group); err == nil {
+		return n, nil
+	}
+	g, err := user.LookupGroup(o.group)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(g.Gid)
+}

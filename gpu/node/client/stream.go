@@ -1,0 +1,216 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/node/wire"
+)
+
+// stream is one connection to gpud. Lock order: a Host's mu before this mu.
+type stream struct {
+	conn net.Conn
+	in   *bufio.Reader
+	gone chan struct{}
+	once sync.Once
+
+	mu      sync.Mutex // guards writing and all below
+	next    uint64
+	pending map[uint64]question
+}
+
+type question struct {
+	answer chan wire.FromNode
+	bytes  uint64 // that a reserve asks for
+}
+
+const (
+	dialTimeout  = 5 * time.Second
+	writeTimeout = 10 * time.Second
+)
+
+// connect makes a connection and registers; the host is up when it returns.
+func (h *Host) connect(ctx context.Context) (*stream, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", h.socket)
+	if err != nil {
+		return nil, fmt.Errorf("gpud: %w", err)
+	}
+	deadline, _ := ctx.Deadline()
+	_ = conn.SetDeadline(deadline)
+	s := &stream{conn: conn, in: bufio.NewReaderSize(conn, wire.MaxNodeLine), gone: make(chan struct{}), pending: map[uint64]question{}}
+	if err := errors.Join(s.upgrade(), h.register(s)); err != nil {
+		s.close()
+		return nil, err
+	}
+	_ = conn.SetDeadline(time.Time{})
+	return s, nil
+}
+
+func (s *stream) upgrade() error {
+	if _, err := fmt.Fprintf(s.conn, "POST /v1/worker HTTP/1.1\r\nHost: gpud\r\nConnection: Upgrade\r\nUpgrade: %s\r\nContent-Length: 0\r\n\r\n", wire.Upgrade); err != nil {
+		return fmt.Errorf("gpud: %w", err)
+	}
+	resp, err := http.ReadResponse(s.in, nil)
+	if err != nil {
+		return fmt.Errorf("gpud: %w", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusSwitchingProtocols {
+		return fmt.Errorf("gpud: worker stream: %s", resp.Status)
+	}
+	return nil
+}
+
+// register sends the registration and takes the answer. The memory held is
+// told and the stream put in place under one lock: a release is either in the
+// number or comes after it on this stream.
+func (h *Host) register(s *stream) error {
+	if s.closed() {
+		return errAway
+	}
+	h.mu.Lock()
+	m := wire.ToNode{Op: wire.OpRegister, ID: 1, Register: &wire.Register{
+		Version: wire.Version, VGPU: h.vgpu, Session: h.session,
+		PID: h.pid, Name: h.name, Held: h.held, Totals: h.totals,
+	}}
+	s.next = 1
+	h.mu.Unlock()
+	if err := wire.Write(s.conn, m); err != nil {
+		return fmt.Errorf("gpud: %w", err)
+	}
+	reply, err := wire.ReadFromNode(s.in)
+	if err != nil {
+		return fmt.Errorf("gpud: %w", err)
+	}
+	if reply.Code != "" {
+		return &wire.Error{Code: reply.Code, Message: reply.Message}
+	}
+	if reply.Limits == nil || reply.Device == nil {
+		return errors.New("gpud: its answer to the registration lacks limits or device")
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	// What was given back while the registration was under way is told now.
+	if gone := m.Register.Held - min(h.held, m.Register.Held); gone > 0 {
+		s.tell(wire.ToNode{Op: wire.OpRelease, Bytes: gone})
+	}
+	h.stream, h.limits, h.device = s, *reply.Limits, *reply.Device
+	h.lease.wasOffline()
+	close(h.up)
+	return nil
+}
+
+// serve reads what gpud says until the connection ends.
+func (h *Host) serve(s *stream) {
+	defer s.close()
+	for {
+		m, err := wire.ReadFromNode(s.in)
+		if err != nil {
+			return
+		}
+		switch m.Op {
+		case wire.OpReply:
+			s.mu.Lock()
+			q, ok := s.pending[m.ID]
+			delete(s.pending, m.ID)
+			s.mu.Unlock()
+			if !ok {
+				continue
+			}
+			if q.bytes > 0 && m.Code == "" {
+				h.mu.Lock()
+				h.held += q.bytes
+				h.mu.Unlock()
+			}
+			q.answer <- m
+		case wire.OpHurry:
+			h.hurry()
+		case wire.OpLimits:
+			if m.Limits != nil {
+				h.mu.Lock()
+				h.limits = *m.Limits
+				h.mu.Unlock()
+			}
+		case wire.OpLost:
+			h.lose(&wire.Error{Code: wire.CodeLost, Message: m.Message})
+			return
+		}
+	}
+}
+
+func (s *stream) close() {
+	s.once.Do(func() { close(s.gone); _ = s.conn.Close() })
+}
+
+func (s *stream) closed() bool {
+	select {
+	case <-s.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// ask sends a line and waits for its answer. errAway: the connection ended.
+func (s *stream) ask(ctx context.Context, m wire.ToNode) (wire.FromNode, error) {
+	q := question{answer: make(chan wire.FromNode, 1)}
+	if m.Op == wire.OpReserve {
+		q.bytes = m.Bytes
+	}
+	s.mu.Lock()
+	s.next++
+	m.ID = s.next
+	s.pending[m.ID] = q
+	err := s.writeLocked(m)
+	s.mu.Unlock()
+	if err != nil {
+		return wire.FromNode{}, errAway
+	}
+	select {
+	case reply := <-q.answer:
+		return checked(reply)
+	case <-s.gone:
+		select { // the answer may have come just before the end
+		case reply := <-q.answer:
+			return checked(reply)
+		default:
+			return wire.FromNode{}, errAway
+		}
+	case <-ctx.Done():
+		s.mu.Lock()
+		delete(s.pending, m.ID)
+		s.mu.Unlock()
+		return wire.FromNode{}, ctx.Err()
+	}
+}
+
+func checked(m wire.FromNode) (wire.FromNode, error) {
+	if m.Code != "" {
+		return m, &wire.Error{Code: m.Code, Message: m.Message}
+	}
+	return m, nil
+}
+
+func (s *stream) tell(m wire.ToNode) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.writeLocked(m) // a broken connection is told by the reader
+}
+
+func (s *stream) writeLocked(m wire.ToNode) error {
+	_ = s.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+	err := wire.Write(s.conn, m)
+	if err != nil {
+		s.close()
+	}
+	return err
+}

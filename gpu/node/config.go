@@ -1,0 +1,50 @@
+package node
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Config of a gpud. The durations have defaults when they are zero.
+type Config struct {
+	StateDir string // made when it is not there; one gpud per directory
+	Socket   string // control API and worker stream
+	SoftGPUs []SoftGPU
+	// NoNVIDIA leaves real cards alone even where there are some.
+	NoNVIDIA bool
+	// WorkerGroup, when positive, is the group that may open the socket
+	// besides gpud's own user. Only gpud's user and root may use the control API.
+	WorkerGroup int
+	Log         *slog.Logger
+
+	SaveEvery   time.Duration // how old the state on the disk may get
+	DetachGrace time.Duration // how long a worker may take to come back after gpud's restart
+	Overrun     time.Duration // how long a kernel may run past its lease before its session is ended
+	KillAfter   time.Duration // how long a worker that was told "lost" may take to end
+}
+
+func (c *Config) setDefaults() {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	for _, d := range []struct {
+		of    *time.Duration
+		value time.Duration
+	}{{&c.SaveEvery, time.Second}, {&c.DetachGrace, 10 * time.Second}, {&c.Overrun, time.Minute}, {&c.KillAfter, 2 * time.Second}} {
+		if *d.of <= 0 {
+			*d.of = d.value
+		}
+	}
+}
+
+// Limits against workers that are not ours.
+const (
+	maxLinks           = 4096 // connections of workers
+	maxSessionsPerVGPU = 256
+	maxEndedPerVGPU    = 64
+	keepEnded          = 10 * time.Minute
+	maxVGPUs           = 1024
+	keepDeleted        = 24 * time.Hour
+	registerWithin     = 10 * time.Second
+	tick               = 200 * time.Millisecond
+)

@@ -1,0 +1,140 @@
+package node
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/basalt-gpu/basalt/gpu/node/wire"
+	"github.com/basalt-gpu/basalt/gpu/sched"
+)
+
+// maxBody bounds a request's body, in bytes.
+const maxBody = 64 << 10
+
+// handler is the control API and the worker stream.
+func (n *Node) handler() http.Handler {
+	mux := http.NewServeMux()
+	control := func(pattern string, h http.HandlerFunc) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			if p, ok := r.Context().Value(peerKey{}).(peer); !ok || !p.mayControl() {
+				writeError(w, http.StatusForbidden, &wire.Error{Code: wire.CodeForbidden, Message: "only gpud's own user and root may control it"})
+				return
+			}
+			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+			h(w, r)
+		})
+	}
+	control("GET /v1/healthz", n.getHealth)
+	control("GET /v1/gpus", n.getGPUs)
+	control("GET /v1/vgpus", n.getVGPUs)
+	control("PUT /v1/vgpus/{id}", n.putVGPU)
+	control("DELETE /v1/vgpus/{id}", n.deleteVGPU)
+	mux.HandleFunc("POST /v1/worker", n.serveWorker)
+	return mux
+}
+
+func (n *Node) getHealth(w http.ResponseWriter, _ *http.Request) {
+	var h wire.Health
+	if !n.core.do(func() { h = n.core.health() }) {
+		stopping(w)
+		return
+	}
+	status := http.StatusOK
+	if !h.OK {
+		status = http.StatusServiceUnavailable
+	}
+	writeJSON(w, status, h)
+}
+
+func (n *Node) getGPUs(w http.ResponseWriter, _ *http.Request) {
+	var all []wire.GPU
+	if !n.core.do(func() { all = n.core.gpus(now()) }) {
+		stopping(w)
+		return
+	}
+	writeJSON(w, http.StatusOK, all)
+}
+
+// getVGPUs lists the vGPUs; ?deleted=true also those whose last usage remains.
+func (n *Node) getVGPUs(w http.ResponseWriter, r *http.Request) {
+	answer := make(chan []wire.VGPU, 1)
+	n.core.do(func() {
+		n.core.list("", r.URL.Query().Get("deleted") == "true", func(all []wire.VGPU) { answer <- all })
+	})
+	select {
+	case all := <-answer:
+		writeJSON(w, http.StatusOK, all)
+	case <-n.core.stopped:
+		stopping(w)
+	}
+}
+
+func (n *Node) putVGPU(w http.ResponseWriter, r *http.Request) {
+	var spec wire.VGPUSpec
+	dec := json.NewDecoder(r.Body)
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&spec); err != nil {
+		writeError(w, http.StatusBadRequest, &wire.Error{Code: wire.CodeInvalid, Message: "body: " + err.Error()})
+		return
+	}
+	id := sched.VGPUID(r.PathValue("id"))
+	n.change(w, id, func() *wire.Error { return n.core.put(id, spec, now()) })
+}
+
+func (n *Node) deleteVGPU(w http.ResponseWriter, r *http.Request) {
+	id := sched.VGPUID(r.PathValue("id"))
+	n.change(w, id, func() *wire.Error { return n.core.remove(id, now()) })
+}
+
+// change does something to a vGPU and answers with it once that is on the disk.
+func (n *Node) change(w http.ResponseWriter, id sched.VGPUID, f func() *wire.Error) {
+	type result struct {
+		vgpu wire.VGPU
+		err  error
+	}
+	answer := make(chan result, 1)
+	n.core.do(func() {
+		if e := f(); e != nil {
+			answer <- result{err: e}
+			return
+		}
+		n.core.durable(func(err error) {
+			if err != nil {
+				answer <- result{err: &wire.Error{Code: wire.CodeUnavailable, Message: "the change could not be written: " + err.Error()}}
+			} else if v := n.core.vgpus[id]; v != nil {
+				answer <- result{vgpu: v.answer(now())}
+			} else {
+				answer <- result{err: &wire.Error{Code: wire.CodeNotFound, Message: "the vGPU is gone"}}
+			}
+		})
+	})
+	select {
+	case got := <-answer:
+		var e *wire.Error
+		if errors.As(got.err, &e) {
+			writeError(w, statusOf[e.Code], e)
+			return
+		}
+		writeJSON(w, http.StatusOK, got.vgpu)
+	case <-n.core.stopped:
+		stopping(w)
+	}
+}
+
+var statusOf = map[string]int{
+	wire.CodeInvalid: http.StatusBadRequest, wire.CodeNotFound: http.StatusNotFound, wire.CodeNoFit: http.StatusConflict,
+	wire.CodeBusy: http.StatusConflict, wire.CodeUnavailable: http.StatusServiceUnavailable,
+}
+
+func stopping(w http.ResponseWriter) {
+	writeError(w, http.StatusServiceUnavailable, &wire.Error{Code: wire.CodeUnavailable, Message: "gpud is stopping"})
+}
+
+func writeError(w http.ResponseWriter, status int, e *wire.Error) { writeJSON(w, status, e) }
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // the client is gone: nothing to do
+}

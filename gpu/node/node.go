@@ -1,0 +1,166 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/sched"
+)
+
+// Node is a gpud.
+type Node struct {
+	cfg      Config
+	core     *core
+	nvidia   *nvidia
+	lock     *os.File
+	listener *net.UnixListener
+	server   *http.Server
+}
+
+// New takes the state directory and the socket; nothing is served before Run.
+func New(cfg Config) (_ *Node, err error) {
+	cfg.setDefaults()
+	n := &Node{cfg: cfg, core: newCore(cfg)}
+	defer func() {
+		if err != nil {
+			_ = n.Close()
+		}
+	}()
+	if n.lock, err = lockDir(cfg.StateDir); err != nil {
+		return nil, err
+	}
+	if err := n.core.load(); err != nil {
+		return nil, err
+	}
+	cards, err := softCards(cfg.SoftGPUs, n.core.uuids)
+	if err != nil {
+		return nil, err
+	}
+	if !cfg.NoNVIDIA {
+		if n.nvidia, err = openNVIDIA(); err != nil {
+			cfg.Log.Error("NVIDIA cards are not available", "error", err) // soft GPUs still are
+		}
+		real, errs := n.nvidia.cards()
+		for _, err := range errs {
+			cfg.Log.Error("a card is left out", "error", err)
+		}
+		cards = append(cards, real...)
+	}
+	n.core.addCards(cards)
+	for _, c := range cards {
+		cfg.Log.Info("GPU", "id", c.ID, "driver", c.Driver, "name", c.Name, "vram", FormatSize(c.VRAM), "uuid", c.UUID)
+	}
+	if n.listener, err = Listen(cfg.Socket, cfg.WorkerGroup); err != nil {
+		return nil, err
+	}
+	n.server = &http.Server{
+		Handler: n.handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
+		MaxHeaderBytes: 16 << 10, ConnContext: withPeer,
+		ErrorLog: log.New(logWriter{cfg}, "", 0),
+	}
+	return n, nil
+}
+
+// Run serves until ctx ends. The state is on the disk when it returns.
+func (n *Node) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var all sync.WaitGroup
+	all.Go(func() { n.core.run(ctx) })
+	all.Go(func() { n.watchSensors(ctx) })
+	all.Go(func() {
+		<-ctx.Done()
+		_ = n.server.Close()
+	})
+	err := n.server.Serve(n.listener)
+	cancel()
+	all.Wait()
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// Close gives back what New took. Workers go on; they wait for the next gpud.
+func (n *Node) Close() error {
+	var errs []error
+	if n.listener != nil {
+		if err := n.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	n.nvidia.close()
+	if n.lock != nil {
+		errs = append(errs, n.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// watchSensors reads temperature and power once a second; NVML can take
+// milliseconds, which the owner of the state does not have.
+func (n *Node) watchSensors(ctx context.Context) {
+	if n.nvidia == nil {
+		return
+	}
+	var ids []sched.GPUID
+	n.core.do(func() {
+		for id := range n.core.cards {
+			ids = append(ids, id)
+		}
+	})
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		for _, id := range ids {
+			celsius, milliwatts := n.nvidia.sensors(id)
+			n.core.do(func() { n.core.cards[id].celsius, n.core.cards[id].milliwatts = celsius, milliwatts })
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Listen makes a unix socket at path, in place of one that a dead process
+// left. group, when positive, is the group that may open it besides the owner.
+func Listen(path string, group int) (*net.UnixListener, error) {
+	if c, err := net.Dial("unix", path); err == nil {
+		_ = c.Close()
+		return nil, fmt.Errorf("%s: somebody listens there already", path)
+	}
+	if st, err := os.Lstat(path); err == nil && st.Mode()&os.ModeSocket != 0 {
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	mode := os.FileMode(0o600)
+	if group > 0 {
+		mode = 0o660
+		err = os.Chown(path, -1, group)
+	}
+	if err = errors.Join(err, os.Chmod(path, mode)); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// logWriter takes net/http's complaints.
+type logWriter struct{ cfg Config }
+
+func (w logWriter) Write(b []byte) (int, error) {
+	w.cfg.Log.Warn("http", "message", string(b))
+	return len(b), nil
+}

@@ -1,0 +1,63 @@
+package node
+
+import (
+	"context"
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/gpu/sched"
+)
+
+// peer is the process at the other end of a unix socket.
+type peer struct {
+	uid, pid int // pid 0: not visible from here
+}
+
+func peerOf(conn net.Conn) (p peer, ok bool) {
+	u, isUnix := conn.(*net.UnixConn)
+	if !isUnix {
+		return p, false
+	}
+	raw, err := u.SyscallConn()
+	if err != nil {
+		return p, false
+	}
+	var cred *unix.Ucred
+	if cerr := raw.Control(func(fd uintptr) { cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); cerr != nil || err != nil {
+		return p, false
+	}
+	return peer{uid: int(cred.Uid), pid: int(cred.Pid)}, true
+}
+
+// mayControl says whether the peer may use the control API: a worker, which
+// may be compromised, runs as another user and may only use the worker stream.
+func (p peer) mayControl() bool { return p.uid == 0 || p.uid == os.Geteuid() }
+
+type peerKey struct{}
+
+func withPeer(ctx context.Context, conn net.Conn) context.Context {
+	if p, ok := peerOf(conn); ok {
+		return context.WithValue(ctx, peerKey{}, p)
+	}
+	return ctx
+}
+
+// doomed is a worker that was told to end, and until when it may take.
+type doomed struct {
+	link *link
+	at   sched.Time
+}
+
+// enforce says whether the worker is done with, and kills it when its time is up.
+func (d doomed) enforce(c *core, at sched.Time) bool {
+	if d.link.closed() {
+		return true
+	}
+	if at < d.at {
+		return false
+	}
+	d.link.kill(c.cfg.Log)
+	return true
+}

@@ -1,0 +1,67 @@
+package node
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// SoftGPU is a card made of CPU, from configuration.
+type SoftGPU struct {
+	Name string // unique on the node
+	VRAM uint64 // bytes
+	SMs  int    // multiprocessors
+}
+
+// Limits of a soft GPU, so that a slip of the pen is told and not tried.
+const (
+	minSoftVRAM = 16 << 20
+	maxSoftVRAM = 4 << 40
+	maxSoftSMs  = 1024
+)
+
+// ParseSoftGPU reads "name=soft0,vram=8GiB,sms=4". Only vram must be given;
+// index names a card without a name.
+func ParseSoftGPU(s string, index int) (SoftGPU, error) {
+	g := SoftGPU{Name: "soft" + strconv.Itoa(index), SMs: 4}
+	for _, part := range strings.Split(s, ",") {
+		key, value, ok := strings.Cut(part, "=")
+		if !ok {
+			return SoftGPU{}, fmt.Errorf("soft GPU %q: want name=…,vram=…,sms=…", s)
+		}
+		var err error
+		switch key {
+		case "name":
+			g.Name = value
+		case "vram":
+			g.VRAM, err = ParseSize(value)
+		case "sms":
+			g.SMs, err = strconv.Atoi(value)
+		default:
+			err = fmt.Errorf("unknown key %q: want name, vram or sms", key)
+		}
+		if err != nil {
+			return SoftGPU{}, fmt.Errorf("soft GPU %q: %w", s, err)
+		}
+	}
+	return g, g.check()
+}
+
+func (g SoftGPU) check() error {
+	switch {
+	case !validCardName(g.Name):
+		return fmt.Errorf("soft GPU %q: a name is 1 to 32 letters, digits, '-', '_' or '.'", g.Name)
+	case g.VRAM < minSoftVRAM || g.VRAM > maxSoftVRAM:
+		return fmt.Errorf("soft GPU %s: vram must be from %s to %s, as in vram=8GiB", g.Name, FormatSize(minSoftVRAM), FormatSize(maxSoftVRAM))
+	case g.SMs < 1 || g.SMs > maxSoftSMs:
+		return fmt.Errorf("soft GPU %s: sms must be from 1 to %d", g.Name, maxSoftSMs)
+	}
+	return nil
+}
+
+func validCardName(s string) bool {
+	if len(s) < 1 || len(s) > 32 {
+		return false
+	}
+	return strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == ""
+}

@@ -1,0 +1,114 @@
+// Package standalone serves carrier (b) on one machine without a cluster: each
+// connection to a unix socket becomes one worker on one vGPU.
+package standalone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// VGPU is the id of the only vGPU of a standalone gpud.
+const VGPU = "standalone"
+
+// Config of a Server.
+type Config struct {
+	Listener   *net.UnixListener // for programs; Close closes it
+	Worker     string            // path of basalt-worker
+	Control    string            // gpud's socket
+	MaxWorkers int               // connections at a time; 0: 64
+	Log        *slog.Logger
+}
+
+// Server starts a worker for each connection.
+type Server struct {
+	cfg     Config
+	workers sync.WaitGroup
+	slots   chan struct{}
+}
+
+const (
+	defaultWorkers = 64
+	// endWithin is how long workers may take to end after SIGTERM.
+	endWithin = 3 * time.Second
+)
+
+// New checks that the worker can be started.
+func New(cfg Config) (*Server, error) {
+	if st, err := os.Stat(cfg.Worker); err != nil {
+		return nil, fmt.Errorf("worker: %w", err)
+	} else if st.Mode()&0o111 == 0 || st.IsDir() {
+		return nil, fmt.Errorf("worker: %s is no program", cfg.Worker)
+	}
+	if cfg.MaxWorkers <= 0 {
+		cfg.MaxWorkers = defaultWorkers
+	}
+	return &Server{cfg: cfg, slots: make(chan struct{}, cfg.MaxWorkers)}, nil
+}
+
+// Run accepts until ctx ends; then it ends all workers and waits for them.
+func (s *Server) Run(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() { _ = s.cfg.Listener.Close() })
+	defer stop()
+	defer s.workers.Wait()
+	for {
+		conn, err := s.cfg.Listener.AcceptUnix()
+		if err != nil {
+			if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+				return nil
+			}
+			s.cfg.Log.Error("accept", "error", err) // out of descriptors, say
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
+		select {
+		case s.slots <- struct{}{}:
+			s.workers.Go(func() {
+				defer func() { <-s.slots }()
+				s.serve(ctx, conn)
+			})
+		default:
+			s.cfg.Log.Warn("too many programs at a time; one was refused", "limit", s.cfg.MaxWorkers)
+			_ = conn.Close()
+		}
+	}
+}
+
+// Close stops listening.
+func (s *Server) Close() error {
+	if err := s.cfg.Listener.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// serve runs one worker with the connection as its descriptor 3.
+func (s *Server) serve(ctx context.Context, conn *net.UnixConn) {
+	f, err := conn.File()
+	_ = conn.Close() // f is a descriptor of its own
+	if err != nil {
+		s.cfg.Log.Error("connection", "error", err)
+		return
+	}
+	cmd := exec.CommandContext(ctx, s.cfg.Worker, "--carrier-fd", "3", "--gpud", s.cfg.Control, "--vgpu", VGPU)
+	cmd.ExtraFiles = []*os.File{f}
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = endWithin
+	err = start(cmd)
+	_ = f.Close()
+	if err == nil {
+		err = cmd.Wait()
+	}
+	if err != nil && ctx.Err() == nil {
+		s.cfg.Log.Warn("worker ended", "error", err)
+	}
+}

@@ -1,0 +1,25 @@
+package standalone
+
+import (
+	"os/exec"
+	"runtime"
+)
+
+// starts come from one thread that lives as long as the process: the kernel
+// sends a child its parent-death signal when the *thread* that made it ends.
+var starts = make(chan func())
+
+func init() {
+	go func() {
+		runtime.LockOSThread()
+		for f := range starts {
+			f()
+		}
+	}()
+}
+
+func start(cmd *exec.Cmd) error {
+	result := make(chan error)
+	starts <- func() { result <- cmd.Start() }
+	return <-result
+}

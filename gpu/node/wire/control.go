@@ -1,0 +1,99 @@
+// Package wire is what gpud and its clients say to each other: the JSON of the
+// control API (control.go) and the lines of the worker stream (worker.go).
+package wire
+
+// GPU is a card of the node, in answers to GET /v1/gpus. Memory is in bytes.
+type GPU struct {
+	ID              string `json:"id"`   // stable across restarts
+	UUID            string `json:"uuid"` // as nvidia-smi writes it: GPU-…
+	Name            string `json:"name"`
+	Driver          string `json:"driver"` // DriverSoft or DriverCUDA
+	VRAMBytes       uint64 `json:"vramBytes"`
+	VRAMReserved    uint64 `json:"vramReservedBytes"` // sum of the limits of its vGPUs
+	VRAMUsed        uint64 `json:"vramUsedBytes"`     // what their workers hold now
+	ShareReserved   int    `json:"shareReservedPercent"`
+	Multiprocessors int    `json:"multiprocessors"`
+	VGPUs           int    `json:"vgpus"`
+	LeasedNanos     uint64 `json:"leasedNanos"` // leased since gpud started
+	WallNanos       uint64 `json:"wallNanos"`   // since gpud started; the rest was idle
+	Temperature     uint32 `json:"temperature,omitempty"`
+	PowerMilliwatts uint32 `json:"powerMilliwatts,omitempty"`
+}
+
+// Drivers of a card.
+const (
+	DriverSoft = "soft"
+	DriverCUDA = "cuda"
+)
+
+// VGPUSpec is the body of PUT /v1/vgpus/{id}.
+type VGPUSpec struct {
+	GPU          string `json:"gpu"`          // id of the card
+	Name         string `json:"name"`         // as nvidia-smi shows it; empty: the card's
+	VRAMBytes    uint64 `json:"vramBytes"`    // limit, guaranteed
+	SharePercent int    `json:"sharePercent"` // guaranteed share of the card's time; 0: best effort
+}
+
+// VGPU is a virtual GPU, in answers.
+type VGPU struct {
+	ID string `json:"id"`
+	VGPUSpec
+	UUID           string    `json:"uuid"`
+	VRAMUsed       uint64    `json:"vramUsedBytes"`
+	GPUUtilization uint32    `json:"gpuUtilization"` // per cent of the last second
+	Processes      []Process `json:"processes"`
+	Usage          Usage     `json:"usage"`
+	// Deleted: it is gone; only its last usage remains for a while.
+	Deleted bool `json:"deleted,omitempty"`
+}
+
+// Usage sums what a vGPU has used since it was first put. The numbers never
+// shrink: what has been answered is on the disk.
+type Usage struct {
+	GPUNanos        uint64 `json:"gpuNanos"`
+	VRAMByteSeconds uint64 `json:"vramByteSeconds"` // whole ones; the rest is kept and not lost
+	BytesToDevice   uint64 `json:"bytesToDevice"`
+	BytesFromDevice uint64 `json:"bytesFromDevice"`
+	Launches        uint64 `json:"launches"`
+}
+
+// Process is a guest process with a worker.
+type Process struct {
+	PID       uint32 `json:"pid"` // in the guest
+	Name      string `json:"name"`
+	VRAMBytes uint64 `json:"vramBytes"`
+}
+
+// Health is the answer to GET /v1/healthz.
+type Health struct {
+	OK       bool   `json:"ok"`
+	Problem  string `json:"problem,omitempty"`
+	Version  int    `json:"version"` // of this protocol
+	GPUs     int    `json:"gpus"`
+	VGPUs    int    `json:"vgpus"`
+	Sessions int    `json:"sessions"`
+}
+
+// Version of the control API and of the worker stream.
+const Version = 1
+
+// Error is the body of an answer that is not 2xx.
+type Error struct {
+	Code    string `json:"code"`
+	Reason  string `json:"reason,omitempty"` // sched.Reason when the code is CodeNoFit
+	Message string `json:"message"`
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Codes of an Error and of a refused line of the worker stream.
+const (
+	CodeInvalid     = "invalid"
+	CodeNotFound    = "not-found"
+	CodeNoFit       = "does-not-fit"
+	CodeBusy        = "busy"
+	CodeForbidden   = "forbidden"
+	CodeUnavailable = "unavailable"
+	CodeOutOfMemory = "out-of-memory"
+	CodeLost        = "lost"
+)

@@ -1,0 +1,214 @@
+package wire
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// Upgrade names the worker stream: POST /v1/worker, upgraded; then each side
+// writes lines of JSON. The first line is the worker's registration. Fields that a side
+// does not know it passes over.
+//
+//	worker → gpud                          gpud → worker
+//	register {…}                           reply: limits, device
+//	process  {pid, name}
+//	reserve  {bytes}                       reply: ok | out-of-memory
+//	release  {bytes}
+//	acquire  {totals}                      reply: grantNanos, when it is its turn
+//	yield    {totals}
+//	totals   {totals}
+//	memory                                 reply: used, limits
+//	status                                 reply: status
+//	bye      {totals}                      reply: the totals are on the disk
+//	                                       hurry: others wait
+//	                                       limits: they changed
+//	                                       lost {message}: end yourself
+const Upgrade = "basalt-worker/1"
+
+// Operations of a worker's line.
+const (
+	OpRegister = "register"
+	OpProcess  = "process"
+	OpReserve  = "reserve"
+	OpRelease  = "release"
+	OpAcquire  = "acquire"
+	OpYield    = "yield"
+	OpTotals   = "totals"
+	OpMemory   = "memory"
+	OpStatus   = "status"
+	OpBye      = "bye"
+)
+
+// Operations of gpud's line.
+const (
+	OpReply  = "reply"
+	OpHurry  = "hurry"
+	OpLimits = "limits"
+	OpLost   = "lost"
+)
+
+// Limits of a line in bytes, newline included. A status of a vGPU with all its
+// processes is the longest.
+const (
+	MaxWorkerLine = 4 << 10
+	MaxNodeLine   = 128 << 10
+	// MaxName bounds a process's name, in bytes.
+	MaxName = 64
+	// MaxID bounds session and vGPU ids, in bytes.
+	MaxID = 128
+)
+
+// ToNode is a worker's line.
+type ToNode struct {
+	Op       string         `json:"op"`
+	ID       uint64         `json:"id,omitempty"` // of the request, chosen by the worker; 0: no reply wanted
+	Register *Register      `json:"register,omitempty"`
+	Bytes    uint64         `json:"bytes,omitempty"`
+	PID      uint32         `json:"pid,omitempty"`
+	Name     string         `json:"name,omitempty"`
+	Totals   *worker.Totals `json:"totals,omitempty"`
+}
+
+// Register is a worker's first line. A worker that comes back names the same
+// session, with the memory it holds and its totals since it started.
+type Register struct {
+	Version int           `json:"version"`
+	VGPU    string        `json:"vgpu"`
+	Session string        `json:"session"` // random, made by the worker
+	PID     uint32        `json:"pid"`     // in the guest
+	Name    string        `json:"name"`
+	Held    uint64        `json:"held"` // bytes
+	Totals  worker.Totals `json:"totals"`
+}
+
+// FromNode is gpud's line.
+type FromNode struct {
+	Op         string               `json:"op"`
+	ID         uint64               `json:"id,omitempty"`
+	Code       string               `json:"code,omitempty"` // empty: done
+	Message    string               `json:"message,omitempty"`
+	Limits     *worker.Limits       `json:"limits,omitempty"`
+	Device     *Device              `json:"device,omitempty"`
+	GrantNanos int64                `json:"grantNanos,omitempty"`
+	Used       uint64               `json:"used,omitempty"` // bytes of the vGPU
+	Status     *abi.VGPUStatusReply `json:"status,omitempty"`
+}
+
+// Device is the card that a worker opens.
+type Device struct {
+	Driver          string   `json:"driver"` // DriverSoft or DriverCUDA
+	UUID            [16]byte `json:"uuid"`   // of the card; gpu/cuda finds it by this
+	Name            string   `json:"name"`
+	VRAMBytes       uint64   `json:"vramBytes"`
+	Multiprocessors int      `json:"multiprocessors"`
+}
+
+// ErrLine is a line that breaks a rule; the stream ends.
+var ErrLine = errors.New("bad line in the worker stream")
+
+// ReadToNode reads a worker's line. r must have a buffer of MaxWorkerLine.
+func ReadToNode(r *bufio.Reader) (m ToNode, err error) {
+	if err := readLine(r, MaxWorkerLine, &m); err != nil {
+		return ToNode{}, err
+	}
+	return m, m.check()
+}
+
+// ReadFromNode reads gpud's line. r must have a buffer of MaxNodeLine.
+func ReadFromNode(r *bufio.Reader) (m FromNode, err error) {
+	err = readLine(r, MaxNodeLine, &m)
+	return m, err
+}
+
+// Write writes a line.
+func Write(w io.Writer, m any) error {
+	b, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(b, '\n'))
+	return err
+}
+
+func readLine(r *bufio.Reader, limit int, into any) error {
+	line, err := r.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) || len(line) > limit {
+		return fmt.Errorf("%w: longer than %d bytes", ErrLine, limit)
+	}
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(line, into); err != nil {
+		return fmt.Errorf("%w: %w", ErrLine, err)
+	}
+	return nil
+}
+
+func (m *ToNode) check() error {
+	switch m.Op {
+	case OpRegister:
+		r := m.Register
+		if r == nil || !printable(r.VGPU, 1, MaxID) || !printable(r.Session, 16, MaxID) {
+			return fmt.Errorf("%w: a registration needs a vgpu and a session", ErrLine)
+		}
+		r.Name = CleanName(r.Name)
+	case OpProcess:
+		m.Name = CleanName(m.Name)
+	case OpReserve, OpRelease:
+		if m.Bytes == 0 {
+			return fmt.Errorf("%w: %s of nothing", ErrLine, m.Op)
+		}
+	case OpTotals:
+		if m.Totals == nil {
+			return fmt.Errorf("%w: no totals", ErrLine)
+		}
+	case OpAcquire, OpYield, OpMemory, OpStatus, OpBye:
+	default:
+		return fmt.Errorf("%w: unknown operation", ErrLine)
+	}
+	return nil
+}
+
+func printable(s string, shortest, longest int) bool {
+	if len(s) < shortest || len(s) > longest {
+		return false
+	}
+	for _, c := range []byte(s) {
+		if c <= ' ' || c > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// ValidID says whether a vGPU's id is one: printable ASCII without spaces or
+// slashes, at most MaxID bytes.
+func ValidID(s string) bool {
+	if !printable(s, 1, MaxID) {
+		return false
+	}
+	for _, c := range []byte(s) {
+		if c == '/' {
+			return false
+		}
+	}
+	return true
+}
+
+// CleanName makes a name from the guest fit for a terminal and a log: at most
+// MaxName bytes of printable ASCII.
+func CleanName(s string) string {
+	b := []byte(s[:min(len(s), MaxName)])
+	for i, c := range b {
+		if c < ' ' || c > '~' {
+			b[i] = '?'
+		}
+	}
+	return string(b)
+}

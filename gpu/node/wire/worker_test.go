@@ -1,0 +1,94 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+const session = "0123456789abcdef"
+
+func reader(s string) *bufio.Reader { return bufio.NewReaderSize(strings.NewReader(s), MaxWorkerLine) }
+
+func TestReadToNode(t *testing.T) {
+	r := reader(`{"op":"register","id":7,"register":{"vgpu":"v","session":"` + session + `","name":"a\u001b[2J","held":5}}
+{"op":"acquire","id":8,"later":"field","totals":{"gpuNanos":9}}
+`)
+	m, err := ReadToNode(r)
+	if err != nil || m.ID != 7 || m.Register.Held != 5 || m.Register.Name != "a?[2J" {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	m, err = ReadToNode(r)
+	if err != nil || m.Op != OpAcquire || m.Totals.GPUNanos != 9 {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	if _, err := ReadToNode(r); !errors.Is(err, io.EOF) {
+		t.Fatalf("at the end: %v", err)
+	}
+}
+
+func TestBadLines(t *testing.T) {
+	for name, line := range map[string]string{
+		"not JSON":          "GET / HTTP/1.1\n",
+		"no operation":      "{}\n",
+		"unknown operation": `{"op":"format"}` + "\n",
+		"no registration":   `{"op":"register"}` + "\n",
+		"short session":     `{"op":"register","register":{"vgpu":"v","session":"1"}}` + "\n",
+		"long vgpu":         `{"op":"register","register":{"vgpu":"` + strings.Repeat("v", 129) + `","session":"` + session + `"}}` + "\n",
+		"vgpu with newline": `{"op":"register","register":{"vgpu":"v\nx","session":"` + session + `"}}` + "\n",
+		"negative bytes":    `{"op":"reserve","bytes":-1}` + "\n",
+		"no bytes":          `{"op":"reserve"}` + "\n",
+		"more than 64 bits": `{"op":"reserve","bytes":18446744073709551616}` + "\n",
+		"no totals":         `{"op":"totals"}` + "\n",
+		"long line":         `{"op":"yield","x":"` + strings.Repeat("x", MaxWorkerLine) + `"}` + "\n",
+		"endless line":      strings.Repeat(" ", 10*MaxWorkerLine),
+	} {
+		if m, err := ReadToNode(reader(line)); !errors.Is(err, ErrLine) {
+			t.Errorf("%s: %+v, %v", name, m, err)
+		}
+	}
+}
+
+func TestWriteIsRead(t *testing.T) {
+	var b bytes.Buffer
+	in := ToNode{Op: OpBye, ID: 3, Totals: &worker.Totals{GPUNanos: 1<<64 - 1, Launches: 2}}
+	if err := Write(&b, in); err != nil {
+		t.Fatal(err)
+	}
+	out, err := ReadToNode(bufio.NewReaderSize(&b, MaxWorkerLine))
+	if diff := cmp.Diff(in, out); err != nil || diff != "" {
+		t.Fatal(err, diff)
+	}
+}
+
+func FuzzReadToNode(f *testing.F) {
+	for _, s := range []string{
+		`{"op":"register","id":7,"register":{"vgpu":"v","session":"` + session + `","name":"n","held":5,"totals":{}}}` + "\n",
+		`{"op":"acquire","id":8}` + "\n", `{"op":"totals","totals":{"gpuNanos":1}}` + "\n", "{}\n", "\n", `{"op":`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r := bufio.NewReaderSize(bytes.NewReader(b), MaxWorkerLine)
+		for {
+			m, err := ReadToNode(r)
+			if err != nil {
+				return
+			}
+			if len(m.Name) > MaxName || m.Register != nil && m.Op == OpRegister && (len(m.Register.Name) > MaxName || !printable(m.Register.VGPU, 1, MaxID)) {
+				t.Fatalf("accepted %+v", m)
+			}
+			var back bytes.Buffer
+			if err := Write(&back, m); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
