@@ -5,9 +5,11 @@ package abi
 // into one EXECBUFFER, and basalt-vgpu passes it to the worker over the same
 // kind of socket, with MsgRegion completed from the resource's backing pages.
 //
-// CarrierHeaderSize is the size of a message's header: u32 Magic, u16 type, u16 flags, u32 length of the body,
+// Each message starts with u32 Magic, u16 type, u16 flags, u32 length of the body,
 // u32 argument; then the body. File descriptors ride on the message's first
 // byte (SCM_RIGHTS).
+
+// CarrierHeaderSize is the size of what each message starts with, in bytes.
 const CarrierHeaderSize = 16
 
 // MaxCarrierBody bounds the body of a message, in bytes.

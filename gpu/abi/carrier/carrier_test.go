@@ -128,7 +128,7 @@ func TestBadInputClosesDescriptors(t *testing.T) {
 		"too many descriptors": func(c *net.UnixConn) { c.WriteMsgUnix(abi.CarrierHeader{}.Append(nil), unix.UnixRights(many...), nil) },
 		"flood of descriptors": func(c *net.UnixConn) { c.WriteMsgUnix(abi.CarrierHeader{}.Append(nil), unix.UnixRights(flood...), nil) },
 		"descriptors too late": func(c *net.UnixConn) {
-			b := abi.CarrierHeader{}.Append(nil)
+			b := abi.CarrierHeader{Length: 4}.Append(nil)
 			c.Write(b)
 			c.WriteMsgUnix([]byte("body"), unix.UnixRights(fd), nil)
 		},
