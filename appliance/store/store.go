@@ -64,6 +64,9 @@ type Store struct {
 	closeErr error
 }
 
+// aloneTimeout is how long a node that is alone waits before it elects itself.
+const aloneTimeout = 10 * time.Millisecond
+
 // Bounds of what waits in memory.
 const (
 	maxInflight = 1024
@@ -158,30 +161,26 @@ func (s *Store) startRaft(votes raft.StableStore, snapshots raft.SnapshotStore, 
 	transport, bootstrap := o.Transport, o.Bootstrap
 	if transport == nil {
 		// Nobody else can lead: there is nothing to wait for.
-		conf.HeartbeatTimeout, conf.ElectionTimeout, conf.LeaderLeaseTimeout = 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond
+		conf.HeartbeatTimeout, conf.ElectionTimeout, conf.LeaderLeaseTimeout = aloneTimeout, aloneTimeout, aloneTimeout
 		_, transport = raft.NewInmemTransport(raft.ServerAddress(o.NodeID))
 		bootstrap = true
-	}
-	cache, err := raft.NewLogCache(512, s.log)
-	if err != nil {
-		return err
 	}
 	stands, err := s.checkFiles(snapshots)
 	if err != nil {
 		return err
 	}
 	conf.NoSnapshotRestoreOnStart = stands
-	old, err := raft.HasExistingState(cache, votes, snapshots)
+	old, err := raft.HasExistingState(s.log, votes, snapshots)
 	if err != nil {
 		return err
 	}
 	if !old && bootstrap {
 		first := raft.Configuration{Servers: []raft.Server{{ID: conf.LocalID, Address: transport.LocalAddr()}}}
-		if err := raft.BootstrapCluster(conf, cache, votes, snapshots, transport, first); err != nil {
+		if err := raft.BootstrapCluster(conf, s.log, votes, snapshots, transport, first); err != nil {
 			return err
 		}
 	}
-	s.raft, err = raft.NewRaft(conf, s.fsm, cache, votes, snapshots, transport)
+	s.raft, err = raft.NewRaft(conf, s.fsm, s.log, votes, snapshots, transport)
 	if err != nil {
 		return err
 	}

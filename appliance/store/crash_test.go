@@ -1,0 +1,229 @@
+package store
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// children are what this test binary does when it is started by a test.
+var children = map[string]func(dir string) error{
+	"write":     childWrites,
+	"full":      childFillsTables,
+	"full-log":  childFillsLog,
+	"hold-open": childHolds,
+}
+
+func TestMain(m *testing.M) {
+	if mode := os.Getenv("BASALT_STORE_TEST_CHILD"); mode != "" {
+		if err := children[mode](os.Getenv("BASALT_STORE_TEST_DIR")); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func child(t *testing.T, mode, dir string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "BASALT_STORE_TEST_CHILD="+mode, "BASALT_STORE_TEST_DIR="+dir)
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+const crashClients = 4
+
+// crashBatch is the k-th write of a client: two objects with the same number,
+// and a record. A batch that is not whole shows.
+func crashBatch(client, k int) api.Batch {
+	data := fmt.Appendf(nil, `{"n":%d,"pad":"%0*d"}`, k, 1+k*37%3000, k)
+	put := func(half string) api.Command {
+		id := fmt.Sprintf("flv-%s%d", half, client)
+		return api.Command{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: id, Name: id, Expect: api.AnyRevision, Data: data}
+	}
+	return api.Batch{ID: fmt.Sprintf("c%d-%d", client, k), Commands: []api.Command{put("a"), put("b"),
+		{Op: api.OpRecord, Kind: api.KindUsageRecord, ID: crashRecord(client, k), Data: data}}}
+}
+
+func crashRecord(client, k int) string { return fmt.Sprintf("use-%d-%08d", client, k) }
+
+func crashNumber(s *Store, half string, client int) (n int, revision int64, err error) {
+	o, err := s.Get(context.Background(), api.KindFlavor, fmt.Sprintf("flv-%s%d", half, client))
+	if api.CodeOf(err) == api.CodeNotFound {
+		return 0, 0, nil
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	_, err = fmt.Sscanf(string(o.Spec), `{"n":%d`, &n)
+	return n, o.Meta.Revision, err
+}
+
+// childWrites writes until it is killed, and prints what was acknowledged:
+// client, number, revision.
+func childWrites(dir string) error {
+	s, err := Open(Options{Dir: dir, NodeID: "node-a", Reserve: 1, SnapshotEvery: 50})
+	if err != nil {
+		return err
+	}
+	failed := make(chan error)
+	for client := range crashClients {
+		n, _, err := crashNumber(s, "a", client)
+		if err != nil {
+			return err
+		}
+		go func() {
+			for k := n + 1; ; k++ {
+				out, err := s.Apply(context.Background(), crashBatch(client, k))
+				if err != nil {
+					failed <- err
+					return
+				}
+				fmt.Printf("%d %d %d\n", client, k, out[1].Meta.Revision)
+			}
+		}()
+	}
+	return <-failed
+}
+
+// Killed at any moment, the store has every acknowledged write, whole batches
+// only, and nothing else.
+func TestKill(t *testing.T) {
+	rounds := 40
+	if testing.Short() {
+		rounds = 3
+	}
+	seed := rand.Uint64()
+	if v := os.Getenv("BASALT_SEED"); v != "" {
+		seed, _ = strconv.ParseUint(v, 10, 64)
+	}
+	t.Logf("BASALT_SEED=%d repeats the moments", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	dir := t.TempDir()
+	acked := make([][2]int64, crashClients) // number and revision of the last
+	for round := range rounds {
+		killOnce(t, dir, time.Duration(random.IntN(400))*time.Millisecond, acked)
+		checkAfterKill(t, round, dir, acked)
+		if t.Failed() {
+			return
+		}
+	}
+	if acked[0][0] == 0 {
+		t.Error("nothing was ever acknowledged: the test tested nothing")
+	}
+}
+
+func killOnce(t *testing.T, dir string, after time.Duration, acked [][2]int64) {
+	t.Helper()
+	cmd := child(t, "write", dir)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timer := time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
+	defer timer.Stop()
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		var client int
+		var n, revision int64
+		if _, err := fmt.Sscan(lines.Text(), &client, &n, &revision); err != nil {
+			continue // the last line may be cut
+		}
+		if revision <= acked[client][1] {
+			t.Errorf("client %d: revision %d after %d", client, revision, acked[client][1])
+		}
+		acked[client] = [2]int64{n, revision}
+	}
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
+		t.Fatalf("the child ended by itself: %v", err)
+	}
+}
+
+func checkAfterKill(t *testing.T, round int, dir string, acked [][2]int64) {
+	t.Helper()
+	s, err := Open(Options{Dir: dir, NodeID: "node-a", Reserve: 1})
+	if err != nil {
+		t.Fatalf("round %d: %v", round, err)
+	}
+	defer s.Close()
+	total := int64(0)
+	for client := range crashClients {
+		a, _, errA := crashNumber(s, "a", client)
+		b, revision, errB := crashNumber(s, "b", client)
+		if errA != nil || errB != nil {
+			t.Fatal(errA, errB)
+		}
+		last := int(acked[client][0])
+		if a != b {
+			t.Errorf("round %d, client %d: half a batch: %d and %d", round, client, a, b)
+		}
+		if a != last && a != last+1 {
+			t.Errorf("round %d, client %d: %d was acknowledged, %d is there", round, client, last, a)
+		}
+		if a == last && revision != acked[client][1] {
+			t.Errorf("round %d, client %d: revision %d was acknowledged, %d is there", round, client, acked[client][1], revision)
+		}
+		for k, want := range map[int]api.Code{a: "", a + 1: api.CodeNotFound} {
+			_, err := s.Get(context.Background(), api.KindUsageRecord, crashRecord(client, k))
+			if k > 0 && (err != nil) != (want != "") {
+				t.Errorf("round %d, client %d: record %d: %v", round, client, k, err)
+			}
+		}
+		total += 3 * int64(a)
+		if a > 0 { // a client that saw no answer sends it again
+			before := s.Revision()
+			if _, err := s.Apply(context.Background(), crashBatch(client, a)); err != nil || s.Revision() != before {
+				t.Errorf("round %d, client %d: the batch again: %v, revision %d then %d", round, client, err, before, s.Revision())
+			}
+		}
+		acked[client] = [2]int64{int64(a), revision}
+	}
+	if s.Revision() != total {
+		t.Errorf("round %d: revision %d, but the batches that are there make %d", round, s.Revision(), total)
+	}
+}
+
+// childHolds keeps the store open until its stdin ends.
+func childHolds(dir string) error {
+	s, err := Open(Options{Dir: dir, NodeID: "node-a", Reserve: 1})
+	if err != nil {
+		return err
+	}
+	fmt.Println("open")
+	_, err = io.Copy(io.Discard, os.Stdin)
+	_ = s.Close()
+	return err
+}
+
+// Two processes over one directory would destroy it.
+func TestSecondProcessIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	cmd := child(t, "hold-open", dir)
+	in, _ := cmd.StdinPipe()
+	out, _ := cmd.StdoutPipe()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer in.Close()
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatal(line, err)
+	}
+	if s, err := Open(Options{Dir: dir, NodeID: "node-a"}); err == nil {
+		s.Close()
+		t.Error("the directory was opened twice")
+	}
+}

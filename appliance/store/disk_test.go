@@ -1,0 +1,142 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/signal"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// limitFiles makes writes beyond so many bytes of any file fail, as a full
+// disk does; a negative number lifts it. It is the whole process's.
+func limitFiles(bytes int64) error {
+	signal.Ignore(unix.SIGXFSZ)
+	l := unix.Rlimit{Cur: uint64(bytes), Max: unix.RLIM_INFINITY}
+	if bytes < 0 {
+		l.Cur = unix.RLIM_INFINITY
+	}
+	return unix.Setrlimit(unix.RLIMIT_FSIZE, &l)
+}
+
+// fill writes until the disk is full, lets space return, and checks that
+// nothing was lost or halved.
+func fill(dir string, next func(k int) api.Batch, done func(s *Store, k int) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	s, err := Open(Options{Dir: dir, NodeID: "node-a", Reserve: 1})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if _, err := s.Apply(ctx, next(1)); err != nil {
+		return err
+	}
+	if err := limitFiles(512 << 10); err != nil {
+		return err
+	}
+	k := 2
+	for ; ; k++ {
+		if _, err = s.Apply(ctx, next(k)); err != nil {
+			break
+		}
+		if k > 5000 {
+			return errors.New("the disk never became full")
+		}
+	}
+	if api.CodeOf(err) != api.CodeDiskFull {
+		return fmt.Errorf("on a full disk: %w", err)
+	}
+	if _, err := s.Apply(ctx, next(k)); api.CodeOf(err) != api.CodeDiskFull {
+		return fmt.Errorf("on a disk still full: %v", err)
+	}
+	// All that was acknowledged can be read, and is whole.
+	if n, _, err := crashNumber(s, "a", 0); err != nil || (n != 0 && n != k-1) {
+		return fmt.Errorf("read on a full disk: number %d of %d, %v", n, k-1, err)
+	}
+	if err := limitFiles(-1); err != nil {
+		return err
+	}
+	// The batch that got no answer again, until there is one: it counts once.
+	for {
+		if _, err := s.Apply(ctx, next(k)); err == nil {
+			break
+		} else if c := api.CodeOf(err); c != api.CodeDiskFull && c != api.CodeUnavailable {
+			return fmt.Errorf("after space returned: %w", err)
+		}
+	}
+	if err := done(s, k); err != nil {
+		return err
+	}
+	if err := s.Close(); err != nil {
+		return err
+	}
+	if s, err = Open(Options{Dir: dir, NodeID: "node-a", Reserve: 1}); err != nil {
+		return err
+	}
+	defer s.Close()
+	return done(s, k)
+}
+
+// childFillsTables writes what makes the tables larger than the log.
+func childFillsTables(dir string) error {
+	return fill(dir, func(k int) api.Batch { return crashBatch(0, k) }, func(s *Store, k int) error {
+		a, _, errA := crashNumber(s, "a", 0)
+		b, _, errB := crashNumber(s, "b", 0)
+		if a != k || b != k || s.Revision() != int64(3*k) {
+			return fmt.Errorf("found %d and %d at revision %d, want %d (%v, %v)", a, b, s.Revision(), k, errA, errB)
+		}
+		return nil
+	})
+}
+
+// childFillsLog writes what changes nothing, so that only the log grows.
+func childFillsLog(dir string) error {
+	data := []byte(`{"pad":"` + strings.Repeat("x", 8000) + `"}`)
+	next := func(int) api.Batch {
+		return api.Batch{Commands: []api.Command{
+			{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: "flv-1", Name: "x", Expect: api.AnyRevision, Data: data}}}
+	}
+	return fill(dir, next, func(s *Store, _ int) error {
+		if s.Revision() != 1 {
+			return fmt.Errorf("revision %d", s.Revision())
+		}
+		return nil
+	})
+}
+
+func TestDiskFull(t *testing.T) {
+	for _, mode := range []string{"full", "full-log"} {
+		t.Run(mode, func(t *testing.T) {
+			if err := child(t, mode, t.TempDir()).Run(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Below the reserve nothing is written, and all is read.
+func TestReserve(t *testing.T) {
+	s := open(t, Options{})
+	ctx := t.Context()
+	if _, err := s.Apply(ctx, crashBatch(0, 1)); err != nil {
+		t.Fatal(err)
+	}
+	s.options.Reserve = 1 << 62
+	if _, err := s.Apply(ctx, crashBatch(0, 2)); api.CodeOf(err) != api.CodeDiskFull {
+		t.Error(err)
+	}
+	if n, _, err := crashNumber(s, "a", 0); n != 1 || err != nil {
+		t.Error(n, err)
+	}
+	s.options.Reserve = 1
+	if _, err := s.Apply(ctx, crashBatch(0, 2)); err != nil {
+		t.Error(err)
+	}
+}
