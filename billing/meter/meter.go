@@ -1,0 +1,148 @@
+// Package meter turns what is seen of a resource into usage records: exactly
+// what was used, once. It is pure; the node's agent keeps a State per resource
+// on disk and commits the records.
+//
+// A State says up to when the resource's use has been recorded. Advance takes
+// the next observation and returns the records of the time between, and the
+// next State. The agent writes the next State together with the records to its
+// disk before it commits them, and commits them again after a crash: a
+// record's id is made from resource, meter and start, so that a second commit
+// changes nothing. Nothing is lost or counted twice whenever it is killed.
+package meter
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"math/bits"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Resource that uses something.
+type Resource struct {
+	ID, Name              string
+	Organization, Project string
+	Node                  api.NodeID
+}
+
+// Totals of a vGPU since it was made. They only grow; smaller ones than before
+// mean that it was made anew and count from zero.
+type Totals struct {
+	GPUNanos        uint64 `json:"gpuNanos,omitempty"`
+	VRAMByteSeconds uint64 `json:"vramByteSeconds,omitempty"`
+	CopyBytes       uint64 `json:"copyBytes,omitempty"`
+	Launches        uint64 `json:"launches,omitempty"`
+}
+
+// Rates at which time costs: units of a meter per second.
+type Rates map[api.Meter]uint64
+
+// State is up to when a resource's use has been recorded.
+type State struct {
+	At     time.Time `json:"at"`            // zero: never observed
+	Run    string    `json:"run,omitempty"` // names the run that was on at At; empty: none
+	Rates  Rates     `json:"rates,omitempty"`
+	Totals Totals    `json:"totals"`
+	// Rest is what was used and is less than a whole unit: unit-nanoseconds
+	// below 10⁹, by meter.
+	Rest map[api.Meter]uint64 `json:"rest,omitempty"`
+}
+
+// Observation of a resource.
+type Observation struct {
+	At time.Time
+	// Run names what is on; empty: nothing. Two observations of the same run
+	// mean that it was on all the time between.
+	Run   string
+	Rates Rates
+	// Totals of its vGPU; nil: not known now.
+	Totals *Totals
+	// Watched: the observer was there since the last observation, so that a
+	// run that is over has only just ended. Otherwise nobody knows when it
+	// ended, and the time since the last observation is not charged.
+	Watched bool
+}
+
+const second = uint64(time.Second)
+
+// Advance records the use between the state and the observation. Time goes
+// only forward: an observation from before the state's changes nothing but the
+// totals.
+func Advance(r Resource, s State, o Observation) (State, []api.Command) {
+	next := State{At: o.At.UTC(), Run: o.Run, Rates: o.Rates, Totals: s.Totals, Rest: map[api.Meter]uint64{}}
+	for m, rest := range s.Rest {
+		next.Rest[m] = rest
+	}
+	if o.At.Before(s.At) {
+		next.At = s.At
+	}
+	var cmds []api.Command
+	if s.Run != "" && (s.Run == o.Run || o.Watched) {
+		for start := s.At; start.Before(next.At); {
+			end := min(start.Truncate(time.Hour).Add(time.Hour).UnixNano(), next.At.UnixNano())
+			stop := time.Unix(0, end).UTC()
+			for m, rate := range s.Rates {
+				var q uint64
+				q, next.Rest[m] = accrue(rate, stop.Sub(start), next.Rest[m])
+				cmds = record(cmds, r, m, start, stop, q)
+			}
+			start = stop
+		}
+	}
+	if o.Totals != nil {
+		for _, d := range delta(s.Totals, *o.Totals) {
+			// Work is recorded when it has been counted, at the end of the interval.
+			cmds = record(cmds, r, d.meter, s.At, next.At, d.amount)
+		}
+		next.Totals = *o.Totals
+	}
+	return next, cmds
+}
+
+// accrue is rate × d in whole unit-seconds, and the rest in unit-nanoseconds.
+func accrue(rate uint64, d time.Duration, rest uint64) (whole, left uint64) {
+	hi, lo := bits.Mul64(rate, uint64(d))
+	lo, carry := bits.Add64(lo, rest, 0)
+	hi += carry
+	if hi >= second { // more than 2⁶⁴ unit-seconds in an hour: no such machine
+		return 1<<63 - 1, 0
+	}
+	return bits.Div64(hi, lo, second)
+}
+
+type amount struct {
+	meter  api.Meter
+	amount uint64
+}
+
+func delta(was, is Totals) []amount {
+	if is.GPUNanos < was.GPUNanos || is.VRAMByteSeconds < was.VRAMByteSeconds || is.CopyBytes < was.CopyBytes || is.Launches < was.Launches {
+		was = Totals{}
+	}
+	return []amount{
+		{api.MeterGPU, is.GPUNanos - was.GPUNanos}, {api.MeterVRAM, is.VRAMByteSeconds - was.VRAMByteSeconds},
+		{api.MeterCopy, is.CopyBytes - was.CopyBytes}, {api.MeterLaunch, is.Launches - was.Launches},
+	}
+}
+
+func record(cmds []api.Command, r Resource, m api.Meter, start, end time.Time, quantity uint64) []api.Command {
+	if quantity == 0 {
+		return cmds
+	}
+	if start.IsZero() {
+		start = end
+	}
+	id := RecordID(r.ID, m, start, end)
+	return append(cmds, api.Command{
+		Op: api.OpRecord, Kind: api.KindUsageRecord, ID: id, Name: id, Organization: r.Organization, Project: r.Project,
+		Data: api.Encode(api.UsageRecordSpec{Meter: m, Resource: r.ID, ResourceName: r.Name, Node: r.Node,
+			Start: start.UTC(), End: end.UTC(), Quantity: int64(min(quantity, 1<<63-1))}),
+	})
+}
+
+// RecordID is the same whenever the same use is recorded.
+func RecordID(resource string, m api.Meter, start, end time.Time) string {
+	h := sha256.Sum256([]byte(resource + "\x00" + string(m) + "\x00" + start.UTC().Format(time.RFC3339Nano) + "\x00" + end.UTC().Format(time.RFC3339Nano)))
+	return "use-" + hex.EncodeToString(h[:12])
+}

@@ -1,0 +1,153 @@
+package meter
+
+import (
+	"math/big"
+	"math/rand"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+var (
+	t0   = time.Date(2026, 10, 31, 23, 59, 30, 0, time.UTC)
+	inst = Resource{ID: "ins-1", Name: "demo", Organization: "org-1", Project: "prj-1", Node: "node-1"}
+)
+
+type ledger map[string]api.UsageRecordSpec
+
+// commit keeps what a store would: a second record of the same id changes nothing.
+func (l ledger) commit(t *testing.T, cmds []api.Command) {
+	t.Helper()
+	for _, c := range cmds {
+		if _, there := l[c.ID]; there {
+			continue
+		}
+		r, err := api.Decode[api.UsageRecord](api.Object{Kind: c.Kind, Spec: c.Data})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l[c.ID] = r.Spec
+	}
+}
+
+func (l ledger) sum(m api.Meter) *big.Int {
+	n := new(big.Int)
+	for _, r := range l {
+		if r.Meter == m {
+			n.Add(n, big.NewInt(r.Quantity))
+		}
+	}
+	return n
+}
+
+func run(at time.Time, name string, rate uint64) Observation {
+	return Observation{At: at, Run: name, Rates: Rates{api.MeterVCPU: rate}, Watched: true}
+}
+
+func TestARunIsChargedFromItsStartToItsEnd(t *testing.T) {
+	l := ledger{}
+	var s State
+	var cmds []api.Command
+	for _, o := range []Observation{run(t0, "a", 2), run(t0.Add(90*time.Second), "a", 2), run(t0.Add(100*time.Second), "", 0), run(t0.Add(time.Hour), "", 0)} {
+		s, cmds = Advance(inst, s, o)
+		l.commit(t, cmds)
+	}
+	if got := l.sum(api.MeterVCPU).Int64(); got != 200 {
+		t.Errorf("%d vCPU seconds, want 2 × 100", got)
+	}
+	// Cut at the hour, so that no record lies in two months.
+	for _, r := range l {
+		if r.Start.Truncate(time.Hour) != r.End.Add(-1).Truncate(time.Hour) {
+			t.Errorf("record from %s to %s", r.Start, r.End)
+		}
+	}
+}
+
+func TestWhatNobodySawIsNotCharged(t *testing.T) {
+	var s State
+	s, _ = Advance(inst, s, run(t0, "a", 1))
+	o := run(t0.Add(time.Hour), "", 0)
+	o.Watched = false
+	if _, cmds := Advance(inst, s, o); len(cmds) != 0 {
+		t.Errorf("charged %v for a run that ended while nobody looked", cmds)
+	}
+	o = run(t0.Add(time.Hour), "a", 1) // but the same run is still on
+	o.Watched = false
+	l := ledger{}
+	_, cmds := Advance(inst, s, o)
+	l.commit(t, cmds)
+	if got := l.sum(api.MeterVCPU).Int64(); got != 3600 {
+		t.Errorf("%d s charged of a run that never stopped", got)
+	}
+}
+
+func TestATotalThatStartsAnewCountsFromZero(t *testing.T) {
+	l := ledger{}
+	var s State
+	var cmds []api.Command
+	for i, n := range []uint64{0, 500, 700, 30, 40} {
+		s, cmds = Advance(inst, s, Observation{At: t0.Add(time.Duration(i) * time.Second), Totals: &Totals{GPUNanos: n}, Watched: true})
+		l.commit(t, cmds)
+	}
+	if got := l.sum(api.MeterGPU).Int64(); got != 740 {
+		t.Errorf("%d ns, want 740", got)
+	}
+}
+
+func TestAClockThatGoesBackChargesNothingTwice(t *testing.T) {
+	l := ledger{}
+	var s State
+	var cmds []api.Command
+	for _, sec := range []int{0, 100, 40, 90, 120} {
+		s, cmds = Advance(inst, s, run(t0.Add(time.Duration(sec)*time.Second), "a", 1))
+		l.commit(t, cmds)
+	}
+	if got := l.sum(api.MeterVCPU).Int64(); got != 120 {
+		t.Errorf("%d s, want 120", got)
+	}
+}
+
+// However often and whenever it is looked at, and however often it is killed
+// between writing the state and committing, the sum is what was used.
+func TestExactWhateverTheSampling(t *testing.T) {
+	for seed := range 200 {
+		rng := rand.New(rand.NewSource(int64(seed)))
+		l := ledger{}
+		var s State
+		now, name := t0, 0
+		exact, gpu := new(big.Int), uint64(0) // exact: unit-nanoseconds
+		rate := uint64(rng.Intn(64)+1) << rng.Intn(40)
+		on := false
+		for range 200 {
+			d := time.Duration(rng.Int63n(int64(20 * time.Minute)))
+			now = now.Add(d)
+			if on {
+				exact.Add(exact, new(big.Int).Mul(big.NewInt(int64(d)), new(big.Int).SetUint64(rate)))
+			}
+			switch rng.Intn(5) {
+			case 0:
+				on = false
+			case 1:
+				on = true
+				name++
+			}
+			gpu += uint64(rng.Intn(1e9))
+			o := Observation{At: now, Rates: Rates{api.MeterMemory: rate}, Totals: &Totals{GPUNanos: gpu}, Watched: true}
+			if on {
+				o.Run = string(rune('a' + name%26))
+			}
+			next, cmds := Advance(inst, s, o)
+			l.commit(t, cmds[:rng.Intn(len(cmds)+1)]) // killed in the middle
+			l.commit(t, cmds)                         // and again after the restart
+			s = next
+		}
+		exact.Sub(exact, new(big.Int).SetUint64(s.Rest[api.MeterMemory]))
+		if got := new(big.Int).Mul(l.sum(api.MeterMemory), big.NewInt(int64(time.Second))); got.Cmp(exact) != 0 {
+			t.Fatalf("seed %d: recorded %s, used %s unit-nanoseconds", seed, got, exact)
+		}
+		if got := l.sum(api.MeterGPU).Uint64(); got != gpu {
+			t.Fatalf("seed %d: recorded %d ns of GPU, used %d", seed, got, gpu)
+		}
+	}
+}
