@@ -91,7 +91,7 @@ type Options struct {
 
 	StopGrace   time.Duration // from the power button to the plug, 0: 60 s
 	ReportEvery time.Duration // node and GPU reports, 0: 10 s
-	MeterEvery  time.Duration // usage records, 0: 60 s
+	MeterEvery  time.Duration // usage records, 0: 5 min
 	Log         *slog.Logger
 	Now         func() time.Time // nil: time.Now
 }
@@ -107,8 +107,10 @@ type Agent struct {
 	mu       sync.Mutex
 	stopping map[string]time.Time // instance → when its power button was pressed
 	running  map[string]bool      // images being imported
-	pending  map[string]string    // instance → last error reported, to log each once
 	lastNode api.NodeStatus
+
+	usageMu sync.Mutex
+	watched map[string]bool // resources metered since this process started
 }
 
 // New makes an agent; Run starts it.
@@ -120,7 +122,7 @@ func New(o Options) *Agent {
 		o.ReportEvery = 10 * time.Second
 	}
 	if o.MeterEvery == 0 {
-		o.MeterEvery = time.Minute
+		o.MeterEvery = 5 * time.Minute
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -129,7 +131,7 @@ func New(o Options) *Agent {
 		o.Log = slog.Default()
 	}
 	a := &Agent{o: o, log: o.Log.With("node", o.NodeName), cache: newCache(o.NodeID),
-		stopping: map[string]time.Time{}, running: map[string]bool{}, pending: map[string]string{}}
+		stopping: map[string]time.Time{}, running: map[string]bool{}, watched: map[string]bool{}}
 	a.loop = reconcile.New(reconcile.Options{Reconcile: a.reconcile, OnError: func(key string, err error) {
 		a.log.Warn("step failed, will try again", "key", key, "error", err)
 	}})

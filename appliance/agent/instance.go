@@ -53,7 +53,14 @@ func (a *Agent) say(ctx context.Context, in api.Instance, st api.InstanceStatus)
 	if now, ok := get(a.cache, a.cache.instances, in.Meta.ID); ok && reflect.DeepEqual(now.Status, st) {
 		return nil
 	}
-	return a.report(ctx, api.KindInstance, in.Meta.ID, st)
+	if err := a.report(ctx, api.KindInstance, in.Meta.ID, st); err != nil {
+		return err
+	}
+	if (in.Status.StartedAt == nil) != (st.StartedAt == nil) { // a run has begun, or is over
+		in.Status = st
+		return a.meterInstance(ctx, in)
+	}
+	return nil
 }
 
 // look finds out what there is on the node.
@@ -153,6 +160,9 @@ func (a *Agent) do(ctx context.Context, in api.Instance, s step) error {
 	case stepDestroy:
 		return a.o.Machines.Destroy(ctx, id)
 	case stepUndefine:
+		if err := a.meterInstance(ctx, in); err != nil {
+			return err
+		}
 		return a.o.Machines.Undefine(ctx, id)
 	case stepStopVGPU:
 		return a.o.VGPUs.Stop(ctx, id)
@@ -170,7 +180,7 @@ func (a *Agent) do(ctx context.Context, in api.Instance, s step) error {
 		}
 		return os.RemoveAll(a.filesOf(id))
 	case stepForget:
-		if err := a.meterInstance(ctx, in); err != nil {
+		if err := a.endMetering(in.Meta.ID); err != nil {
 			return err
 		}
 		return a.forget(ctx, api.KindInstance, in.Meta.ID)

@@ -35,7 +35,14 @@ func (a *Agent) reconcileVolume(ctx context.Context, id string) (time.Duration, 
 		return 0, err
 	}
 	st.Phase, st.LastError, st.SizeBytes, st.AllocatedBytes = api.VolumeReady, "", have.SizeBytes, have.AllocatedBytes
-	return time.Minute, a.sayVolume(ctx, v, st)
+	if err := a.sayVolume(ctx, v, st); err != nil {
+		return 0, err
+	}
+	if v.Status.Phase != api.VolumeReady {
+		v.Status = st
+		return time.Minute, a.meterVolume(ctx, v)
+	}
+	return time.Minute, nil
 }
 
 func (a *Agent) sayVolume(ctx context.Context, v api.Volume, st api.VolumeStatus) error {
@@ -67,6 +74,9 @@ func (a *Agent) endVolume(ctx context.Context, v api.Volume) (time.Duration, err
 		return 0, err
 	}
 	if err := a.o.Volumes.DeleteVolume(ctx, api.VolumeID(v.Meta.ID)); err != nil && api.CodeOf(err) != api.CodeNotFound {
+		return 0, err
+	}
+	if err := a.endMetering(v.Meta.ID); err != nil {
 		return 0, err
 	}
 	return 0, a.forget(ctx, api.KindVolume, v.Meta.ID)
