@@ -49,7 +49,8 @@ func (a *Agent) meterInstance(ctx context.Context, in api.Instance) error {
 		api.MeterMemory: uint64(in.Assignment.MemoryBytes),
 	}}
 	if in.Status.StartedAt != nil {
-		o.Run = in.Status.StartedAt.UTC().Format(time.RFC3339Nano)
+		o.Since = *in.Status.StartedAt
+		o.Run = o.Since.UTC().Format(time.RFC3339Nano)
 	}
 	if a.o.VGPUs != nil && exists(a.vgpuMark(api.InstanceID(in.Meta.ID))) {
 		t, err := a.o.VGPUs.Totals(ctx, api.InstanceID(in.Meta.ID))

@@ -56,6 +56,9 @@ type Observation struct {
 	// mean that it was on all the time between.
 	Run   string
 	Rates Rates
+	// Since is when the run began, so that one first seen late is charged from
+	// its start; zero: from now.
+	Since time.Time
 	// Totals of its vGPU; nil: not known now.
 	Totals *Totals
 	// Watched: the observer was there since the last observation, so that a
@@ -78,17 +81,29 @@ func Advance(r Resource, s State, o Observation) (State, []api.Command) {
 		next.At = s.At
 	}
 	var cmds []api.Command
-	if s.Run != "" && (s.Run == o.Run || o.Watched) {
-		for start := s.At; start.Before(next.At); {
-			end := min(start.Truncate(time.Hour).Add(time.Hour).UnixNano(), next.At.UnixNano())
-			stop := time.Unix(0, end).UTC()
-			for m, rate := range s.Rates {
+	charge := func(from time.Time, rates Rates) {
+		for start := from; start.Before(next.At); { // cut at the hours: no record lies in two months
+			stop := start.Truncate(time.Hour).Add(time.Hour)
+			if stop.After(next.At) {
+				stop = next.At
+			}
+			for m, rate := range rates {
 				var q uint64
 				q, next.Rest[m] = accrue(rate, stop.Sub(start), next.Rest[m])
 				cmds = record(cmds, r, m, start, stop, q)
 			}
 			start = stop
 		}
+	}
+	switch {
+	case s.Run != "" && (s.Run == o.Run || o.Watched):
+		charge(s.At, s.Rates)
+	case o.Run != "" && !o.Since.IsZero():
+		from := o.Since.UTC()
+		if from.Before(s.At) {
+			from = s.At
+		}
+		charge(from, o.Rates)
 	}
 	if o.Totals != nil {
 		for _, d := range delta(s.Totals, *o.Totals) {

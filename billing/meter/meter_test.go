@@ -82,6 +82,24 @@ func TestWhatNobodySawIsNotCharged(t *testing.T) {
 	}
 }
 
+func TestARunFirstSeenLateIsChargedFromItsStart(t *testing.T) {
+	l := ledger{}
+	var s State
+	var cmds []api.Command
+	for _, sec := range []int{0, 30, 60} { // it began at 10, and was first seen at 30
+		o := run(t0.Add(time.Duration(sec)*time.Second), "a", 1)
+		o.Since = t0.Add(10 * time.Second)
+		if sec == 0 {
+			o.Run = ""
+		}
+		s, cmds = Advance(inst, s, o)
+		l.commit(t, cmds)
+	}
+	if got := l.sum(api.MeterVCPU).Int64(); got != 50 {
+		t.Errorf("%d s, want 50", got)
+	}
+}
+
 func TestATotalThatStartsAnewCountsFromZero(t *testing.T) {
 	l := ledger{}
 	var s State
