@@ -73,8 +73,8 @@ func (q *Queue) Position() Position { return q.pos }
 // stopped without telling goes on.
 func (q *Queue) UsedIndex() uint16 { return load16(q.used[2:]) }
 
-// Virgin: nothing was ever put into the used ring. A driver hands out zeroed
-// rings after a reset; a queue that was only paused has entries in it.
+// Virgin reports that nothing was ever put into the used ring. A driver hands
+// out zeroed rings after a reset; a queue that was only paused has entries in it.
 func (q *Queue) Virgin() bool {
 	for _, b := range q.used[2 : len(q.used)-2] {
 		if b != 0 {

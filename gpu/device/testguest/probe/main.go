@@ -155,7 +155,7 @@ func (s *session) dead() error {
 			break
 		}
 	}
-	return fmt.Errorf("session dead: %v: %s", abi.Result(s.word(abi.OffError).Load()), text)
+	return fmt.Errorf("session dead: %w: %s", abi.Result(s.word(abi.OffError).Load()), text)
 }
 
 func (s *session) roundtrips(n int) error {
