@@ -1,5 +1,15 @@
 package agent
 
-import "github.com/basalt-gpu/basalt/api"
+import (
+	"os"
 
-func (a *Agent) writeSeed(in api.Instance) error { return nil }
+	"github.com/basalt-gpu/basalt/api"
+)
+
+func (a *Agent) writeSeed(in api.Instance) error {
+	id := api.InstanceID(in.Meta.ID)
+	if err := os.MkdirAll(a.filesOf(id), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(a.seedPath(id), nil, 0o600)
+}
