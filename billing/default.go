@@ -1,0 +1,31 @@
+package billing
+
+import "github.com/basalt-gpu/basalt/api"
+
+// Units that prices are given per.
+const (
+	hour     = 3600                 // seconds
+	gib      = 1 << 30              // bytes
+	gibHour  = gib * hour           // byte-seconds
+	gibMonth = gibHour * 24 * 30    // byte-seconds; a month of 30 days
+	gpuHour  = hour * 1_000_000_000 // nanoseconds
+	cent     = 10_000               // micros
+	tib      = 1 << 40              // bytes
+	million  = 1_000_000            // launches
+	currency = "EUR"                // ISO 4217
+)
+
+// DefaultPriceBook is what a new cluster charges until its operator says
+// otherwise. Every meter has a price, so that nothing is free by accident:
+// copies and launches are, since the GPU time that they take is charged.
+func DefaultPriceBook() api.PriceBookSpec {
+	return api.PriceBookSpec{Currency: currency, Prices: []api.Price{
+		{Meter: api.MeterVCPU, PriceMicros: 1 * cent, Per: hour, Unit: "vCPU hour"},
+		{Meter: api.MeterMemory, PriceMicros: cent / 2, Per: gibHour, Unit: "GiB hour of memory"},
+		{Meter: api.MeterVolume, PriceMicros: 5 * cent, Per: gibMonth, Unit: "GiB month of storage"},
+		{Meter: api.MeterGPU, PriceMicros: 180 * cent, Per: gpuHour, Unit: "GPU hour"},
+		{Meter: api.MeterVRAM, PriceMicros: 1 * cent, Per: gibHour, Unit: "GiB hour of VRAM"},
+		{Meter: api.MeterCopy, PriceMicros: 0, Per: tib, Unit: "TiB copied"},
+		{Meter: api.MeterLaunch, PriceMicros: 0, Per: million, Unit: "million launches"},
+	}}
+}
