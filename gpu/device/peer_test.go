@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -23,10 +24,12 @@ const (
 // peer is a worker for tests: it checks what it is sent, and answers the
 // probe's questions.
 type peer struct {
-	t       *testing.T
+	fail    func(format string, args ...any)
 	conn    *net.UnixConn
 	regions map[uint32][][]byte // extents, mapped
 	fds     []int
+	beating sync.WaitGroup
+	stop    chan struct{} // the heartbeat, if there is one
 
 	// Pattern: region 0's pages after the first must hold their numbers.
 	Pattern bool
@@ -57,13 +60,10 @@ func (p *peers) Spawn() (int, int, error) {
 	if err != nil {
 		return -1, 0, err
 	}
-	f := os.NewFile(uintptr(pair[1]), "carrier")
-	conn, err := net.FileConn(f)
-	f.Close()
+	w, err := newPeer(pair[1], p.t.Errorf)
 	if err != nil {
 		return -1, 0, err
 	}
-	w := &peer{t: p.t, conn: conn.(*net.UnixConn), regions: map[uint32][][]byte{}}
 	if p.prepare != nil {
 		p.prepare(w)
 	}
@@ -76,6 +76,35 @@ func (p *peers) Spawn() (int, int, error) {
 		w.serve()
 	}()
 	return pair[0], 0, nil
+}
+
+func newPeer(fd int, fail func(string, ...any)) (*peer, error) {
+	f := os.NewFile(uintptr(fd), "carrier")
+	defer f.Close()
+	conn, err := net.FileConn(f)
+	if err != nil {
+		return nil, err
+	}
+	return &peer{fail: fail, conn: conn.(*net.UnixConn), regions: map[uint32][][]byte{}}, nil
+}
+
+// TestMain is also the program of a worker process: a peer on descriptor 3.
+// "stubborn" does not end when its socket does.
+func TestMain(m *testing.M) {
+	mode := os.Getenv("BASALT_TEST_WORKER")
+	if mode == "" {
+		os.Exit(m.Run())
+	}
+	p, err := newPeer(3, func(format string, args ...any) { fmt.Fprintf(os.Stderr, "worker: "+format+"\n", args...) })
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "worker:", err)
+		os.Exit(1)
+	}
+	p.serve()
+	if mode == "stubborn" {
+		time.Sleep(time.Hour)
+	}
+	os.Exit(0)
 }
 
 func (p *peers) get(i int) *peer {
@@ -102,6 +131,10 @@ func (p *peer) log() []string {
 func (p *peer) serve() {
 	defer func() {
 		p.conn.Close()
+		if p.stop != nil {
+			close(p.stop)
+		}
+		p.beating.Wait()
 		for _, list := range p.regions {
 			unmap(list)
 		}
@@ -136,7 +169,7 @@ func (p *peer) serve() {
 				p.send(abi.MsgWake, 0, nil)
 			}
 		default:
-			p.t.Errorf("worker got message %d", m.Type)
+			p.fail("worker got message %d", m.Type)
 		}
 	}
 }
@@ -165,7 +198,7 @@ func (p *peer) read() (m message, fds []int, err error) {
 	}
 	size, err := carrierFrame(h)
 	if err != nil {
-		p.t.Errorf("worker got %x", h)
+		p.fail("worker got %x", h)
 		return m, fds, err
 	}
 	frame := append(h, make([]byte, size)...)
@@ -174,7 +207,7 @@ func (p *peer) read() (m message, fds []int, err error) {
 	}
 	m, ok := parseMessage(frame)
 	if !ok {
-		p.t.Errorf("worker got %x", frame)
+		p.fail("worker got %x", frame)
 	}
 	return m, fds, nil
 }
@@ -185,19 +218,19 @@ func (p *peer) region(m message, fds []int) {
 	for e := m.Body[8:]; len(e) > 0; e = e[24:] {
 		i, off, n := le.Uint32(e), le.Uint64(e[8:]), le.Uint64(e[16:])
 		if int(i) >= len(fds) {
-			p.t.Errorf("extent in descriptor %d of %d", i, len(fds))
+			p.fail("extent in descriptor %d of %d", i, len(fds))
 			return
 		}
 		b, err := unix.Mmap(fds[i], int64(off), int(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 		if err != nil {
-			p.t.Errorf("mapping %#x+%#x: %v", off, n, err)
+			p.fail("mapping %#x+%#x: %v", off, n, err)
 			return
 		}
 		sum += n
 		list = append(list, b)
 	}
 	if sum != size {
-		p.t.Errorf("region of %d bytes has extents of %d", size, sum)
+		p.fail("region of %d bytes has extents of %d", size, sum)
 	}
 	p.note("region %d of %d", m.Argument, size)
 	p.regions[m.Argument] = list
@@ -207,8 +240,26 @@ func (p *peer) region(m message, fds []int) {
 	if p.Pattern {
 		p.checkPattern(list)
 	}
+	p.beat(list[0])
 	virtio.Store32(list[0][abi.OffState:], abi.StateReady)
 	p.send(abi.MsgReady, abi.Minor, nil)
+}
+
+// beat keeps the heartbeat going until serve ends.
+func (p *peer) beat(header []byte) {
+	p.beating.Add(1)
+	p.stop = make(chan struct{})
+	go func() {
+		defer p.beating.Done()
+		for n := uint32(1); ; n++ {
+			virtio.Store32(header[abi.OffHeartbeat:], n)
+			select {
+			case <-p.stop:
+				return
+			case <-time.After(abi.HeartbeatMillis * time.Millisecond):
+			}
+		}
+	}()
 }
 
 // checkPattern: the extents, one after the other, are the guest's region.
@@ -217,7 +268,7 @@ func (p *peer) checkPattern(list [][]byte) {
 	for _, b := range list {
 		for ; len(b) > 0; b = b[pageSize:] {
 			if got := le.Uint64(b); page > 0 && got != page {
-				p.t.Errorf("page %d holds number %d", page, got)
+				p.fail("page %d holds number %d", page, got)
 				return
 			}
 			page++
@@ -231,3 +282,19 @@ func unmap(list [][]byte) {
 		unix.Munmap(b)
 	}
 }
+
+// mutes is a Spawner of workers that never say anything.
+type mutes struct{ sockets []int }
+
+func (m *mutes) Spawn() (int, int, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, 0, err
+	}
+	m.sockets = append(m.sockets, pair[1])
+	return pair[0], 0, nil
+}
+
+func (m *mutes) close() { closeAll(m.sockets) }
+
+func (m *mutes) now() time.Time { return time.Now().Add(time.Hour) }

@@ -3,6 +3,7 @@ package device
 import (
 	"log/slog"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -20,8 +21,8 @@ func (l testLog) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// serve runs a server with peers for workers; it ends with the test.
-func serve(t *testing.T, spawner *peers) (socket string) {
+// serve runs a server; it ends with the test.
+func serve(t *testing.T, spawner Spawner) (socket string) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "vgpu")
 	s, err := Listen(socket, spawner, DefaultLimits(), slog.New(slog.NewTextHandler(testLog{t}, nil)))
@@ -29,7 +30,10 @@ func serve(t *testing.T, spawner *peers) (socket string) {
 		t.Fatal(err)
 	}
 	stop, ended := make(chan struct{}, 1), make(chan error, 1)
-	go func() { ended <- s.Run(stop, nil, nil) }()
+	go func() {
+		runtime.LockOSThread() // worker processes die with the thread
+		ended <- s.Run(stop, nil, nil)
+	}()
 	t.Cleanup(func() {
 		stop <- struct{}{}
 		s.Wake()
@@ -37,7 +41,9 @@ func serve(t *testing.T, spawner *peers) (socket string) {
 			t.Errorf("server ended with %v", err)
 		}
 		s.Close()
-		spawner.wg.Wait()
+		if p, ok := spawner.(*peers); ok {
+			p.wg.Wait()
+		}
 	})
 	return socket
 }

@@ -5,6 +5,7 @@ package testguest
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,6 +42,7 @@ type Guest struct {
 	t    *testing.T
 	cmd  *exec.Cmd
 	done chan struct{}
+	in   io.Writer
 
 	mu     sync.Mutex // guards all below
 	output strings.Builder
@@ -93,6 +95,9 @@ func start(t *testing.T, o Options, kernel, initrd string) *Guest {
 		t.Fatal(err)
 	}
 	g.cmd.Stderr = g.cmd.Stdout
+	if g.in, err = g.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
 	started := make(chan error)
 	go func() {
 		// Pdeathsig is about the thread, so one thread starts it and waits.
@@ -157,6 +162,14 @@ func (g *Guest) Expect(pattern string) string {
 		case <-limit:
 			g.t.Fatalf("guest did not print %q within %v", pattern, Patience)
 		}
+	}
+}
+
+// Type sends a line to the guest's console.
+func (g *Guest) Type(line string) {
+	g.t.Helper()
+	if _, err := io.WriteString(g.in, line+"\n"); err != nil {
+		g.t.Fatal(err)
 	}
 }
 

@@ -40,8 +40,8 @@ func NewGuest(t testing.TB, size int) *Guest {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		unix.Munmap(mem)
-		unix.Close(fd)
+		_ = unix.Munmap(mem)
+		_ = unix.Close(fd)
 	})
 	return &Guest{t: t, FD: fd, Mem: mem, next: Base}
 }
@@ -61,7 +61,7 @@ func (g *Guest) Map() *virtio.Memory {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	g.t.Cleanup(func() { m.Close() })
+	g.t.Cleanup(func() { _ = m.Close() })
 	return m
 }
 
