@@ -230,6 +230,7 @@ type Owned struct {
 	Node         api.NodeID
 	SerialSocket string
 	SerialLog    string
+	DiskSerials  []string // of the virtio disks, in order
 }
 
 // ParseOwned reads back what XML wrote, from libvirt's present form of it. ok
@@ -247,6 +248,11 @@ func ParseOwned(text string) (o Owned, ok bool, err error) {
 	}
 	if dom.Devices == nil {
 		return o, true, nil
+	}
+	for _, k := range dom.Devices.Disks {
+		if k.Target != nil && k.Target.Bus == "virtio" {
+			o.DiskSerials = append(o.DiskSerials, k.Serial)
+		}
 	}
 	for _, s := range dom.Devices.Serials {
 		if s.Source != nil && s.Source.UNIX != nil {

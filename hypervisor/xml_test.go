@@ -81,7 +81,11 @@ func TestXMLGolden(t *testing.T) {
 			if err != nil || !ok {
 				t.Fatalf("ParseOwned: %v, %v", ok, err)
 			}
-			if diff := cmp.Diff(Owned{d.ID, d.Node, d.SerialSocket, d.SerialLog}, owned); diff != "" {
+			var serials []string
+			for _, k := range d.Disks {
+				serials = append(serials, k.Serial)
+			}
+			if diff := cmp.Diff(Owned{d.ID, d.Node, d.SerialSocket, d.SerialLog, serials}, owned); diff != "" {
 				t.Error(diff)
 			}
 		})

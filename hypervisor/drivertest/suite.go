@@ -1,0 +1,454 @@
+// Package drivertest holds every hypervisor driver to what hypervisor.Driver
+// says. Its guest is a boot sector of our own (guest.S), so that a real
+// machine boots in a moment under software emulation too.
+package drivertest
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	_ "embed" // of the guest
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
+)
+
+// Guest is the boot sector: it says "ready\r\n", echoes its serial console,
+// obeys the power button, and panics on '!'.
+//
+//go:generate ./guest.sh
+//go:embed guest.bin
+var Guest []byte
+
+// Node whose driver Subject.Open makes.
+const Node api.NodeID = "node-drivertest"
+
+// Subject is a driver under test.
+type Subject struct {
+	Open func(t *testing.T) hypervisor.Driver
+	// Kill makes the domain's QEMU die.
+	Kill func(t *testing.T, d hypervisor.Driver, id api.InstanceID)
+	// Panic makes the guest panic; nil: by writing '!' to its console.
+	Panic func(t *testing.T, d hypervisor.Driver, id api.InstanceID)
+	// Slow: guests are real.
+	Slow bool
+}
+
+// patience with a machine that is slow and busy. Nothing waits so long when
+// all is well.
+const patience = 60 * time.Second
+
+// Run runs the suite.
+func (s Subject) Run(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, *bench)
+	}{
+		{"Lifecycle", testLifecycle}, {"Idempotent", testIdempotent}, {"Missing", testMissing}, {"Invalid", testInvalid},
+		{"Redefine", testRedefine}, {"Console", testConsole}, {"Kill", testKill}, {"Panic", testPanic},
+		{"Agent", testAgent}, {"Events", testEvents}, {"Stats", testStats}, {"Cancelled", testCancelled},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+			t.Cleanup(cancel)
+			c.test(t, &bench{Subject: s, Driver: s.Open(t), ctx: ctx})
+		})
+	}
+}
+
+// bench is a driver and what one test makes with it.
+type bench struct {
+	Subject
+	hypervisor.Driver
+	ctx context.Context
+}
+
+// domain defines a new one and sees to its end.
+func (b *bench) domain(t *testing.T) hypervisor.Domain {
+	t.Helper()
+	// Sockets have short paths: not below t.TempDir().
+	dir, err := os.MkdirTemp("", "basalt-hv-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk := filepath.Join(dir, "disk.raw")
+	if err := os.WriteFile(disk, append(bytes.Clone(Guest), make([]byte, 1<<20-len(Guest))...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	raw := make([]byte, 6)
+	if _, err := rand.Read(raw); err != nil {
+		t.Fatal(err)
+	}
+	d := hypervisor.Domain{
+		ID: api.InstanceID(fmt.Sprintf("ins-%x", raw)), Node: Node, Name: "drivertest <&>", VCPUs: 1, MemoryBytes: 64 << 20,
+		Accelerator:  hypervisor.TCG,
+		Disks:        []hypervisor.Disk{{Path: disk, Format: "raw", Serial: "root"}},
+		SerialSocket: filepath.Join(dir, "serial.sock"), SerialLog: filepath.Join(dir, "console.log"),
+		AgentSocket: filepath.Join(dir, "agent.sock"), VNCSocket: filepath.Join(dir, "vnc.sock"),
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := errors.Join(b.Destroy(ctx, d.ID), b.Undefine(ctx, d.ID)); err != nil {
+			t.Errorf("clean-up: %v", err)
+		}
+		_ = os.RemoveAll(dir)
+	})
+	if err := b.Define(b.ctx, d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// booted starts a domain and waits until its guest says so.
+func (b *bench) booted(t *testing.T) hypervisor.Domain {
+	t.Helper()
+	d := b.domain(t)
+	if err := b.Start(b.ctx, d.ID); err != nil {
+		t.Fatal(err)
+	}
+	b.until(t, "the guest has booted", func() bool {
+		text, err := b.ConsoleLog(b.ctx, d.ID, 4096)
+		return err == nil && (bytes.Contains(text, []byte("ready")) || bytes.Contains(text, []byte("booted")))
+	})
+	return d
+}
+
+func (b *bench) until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain until %s", what)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func (b *bench) untilState(t *testing.T, id api.InstanceID, want hypervisor.State) hypervisor.Status {
+	t.Helper()
+	var got hypervisor.Status
+	b.until(t, fmt.Sprintf("%s is %s", id, want), func() bool {
+		var err error
+		got, err = b.Status(b.ctx, id)
+		return err == nil && got.State == want
+	})
+	return got
+}
+
+func (b *bench) wantState(t *testing.T, id api.InstanceID, want hypervisor.State) {
+	t.Helper()
+	if got, err := b.Status(b.ctx, id); err != nil || got.State != want || got.ID != id {
+		t.Errorf("%s is %+v, %v, want %s", id, got, err, want)
+	}
+}
+
+func wantCode(t *testing.T, what string, err error, code api.Code) {
+	t.Helper()
+	if err == nil || api.CodeOf(err) != code {
+		t.Errorf("%s: want %s, got %v", what, code, err)
+	}
+}
+
+func testLifecycle(t *testing.T, b *bench) {
+	d := b.domain(t)
+	b.wantState(t, d.ID, hypervisor.Stopped)
+	if err := b.Start(b.ctx, d.ID); err != nil {
+		t.Fatal(err)
+	}
+	b.wantState(t, d.ID, hypervisor.Running)
+	b.until(t, "the guest has booted", func() bool {
+		text, _ := b.ConsoleLog(b.ctx, d.ID, 4096)
+		return len(text) > 0
+	})
+	wantCode(t, "undefine of what runs", b.Undefine(b.ctx, d.ID), api.CodeState)
+	// The guest may look at its button a little later.
+	b.until(t, "the guest has shut down", func() bool {
+		if err := b.Shutdown(b.ctx, d.ID); err != nil {
+			t.Fatal(err)
+		}
+		st, err := b.Status(b.ctx, d.ID)
+		return err == nil && st.State == hypervisor.Stopped
+	})
+	if err := b.Start(b.ctx, d.ID); err != nil {
+		t.Fatalf("second start: %v", err)
+	}
+	if err := b.Destroy(b.ctx, d.ID); err != nil {
+		t.Fatal(err)
+	}
+	b.wantState(t, d.ID, hypervisor.Stopped)
+	if text, err := b.ConsoleLog(b.ctx, d.ID, 1<<20); err != nil || len(text) == 0 {
+		t.Errorf("the log of a stopped domain: %q, %v", text, err)
+	}
+	if err := b.Undefine(b.ctx, d.ID); err != nil {
+		t.Fatal(err)
+	}
+	b.wantState(t, d.ID, hypervisor.Missing)
+}
+
+func testIdempotent(t *testing.T, b *bench) {
+	d := b.domain(t)
+	for range 2 {
+		if err := b.Define(b.ctx, d); err != nil {
+			t.Errorf("define: %v", err)
+		}
+	}
+	for _, verb := range []struct {
+		name string
+		do   func(context.Context, api.InstanceID) error
+		then hypervisor.State
+	}{
+		{"shutdown", b.Shutdown, hypervisor.Stopped}, {"destroy", b.Destroy, hypervisor.Stopped},
+		{"start", b.Start, hypervisor.Running}, {"destroy", b.Destroy, hypervisor.Stopped},
+		{"undefine", b.Undefine, hypervisor.Missing}, {"shutdown", b.Shutdown, hypervisor.Missing},
+		{"destroy", b.Destroy, hypervisor.Missing},
+	} {
+		for range 2 {
+			if err := verb.do(b.ctx, d.ID); err != nil {
+				t.Errorf("%s: %v", verb.name, err)
+			}
+			b.wantState(t, d.ID, verb.then)
+		}
+	}
+}
+
+func testMissing(t *testing.T, b *bench) {
+	const id = "ins-000000000000"
+	b.wantState(t, id, hypervisor.Missing)
+	wantCode(t, "start", b.Start(b.ctx, id), api.CodeNotFound)
+	_, err := b.Console(b.ctx, id)
+	wantCode(t, "console", err, api.CodeNotFound)
+	_, err = b.ConsoleLog(b.ctx, id, 1)
+	wantCode(t, "console log", err, api.CodeNotFound)
+	wantCode(t, "agent", b.AgentPing(b.ctx, id), api.CodeNotFound)
+	_, err = b.Stats(b.ctx, id)
+	wantCode(t, "stats", err, api.CodeNotFound)
+}
+
+func testInvalid(t *testing.T, b *bench) {
+	d := b.domain(t)
+	d.VCPUs = 0
+	wantCode(t, "define", b.Define(b.ctx, d), api.CodeInvalid)
+	_, err := b.AgentExec(b.ctx, d.ID, hypervisor.Exec{})
+	wantCode(t, "exec of nothing", err, api.CodeInvalid)
+	_, err = b.AgentExec(b.ctx, d.ID, hypervisor.Exec{Argv: []string{"a\x00b"}})
+	wantCode(t, "exec with a zero", err, api.CodeInvalid)
+	_, err = b.Console(b.ctx, d.ID)
+	wantCode(t, "console of what does not run", err, api.CodeState)
+	_, err = b.Stats(b.ctx, d.ID)
+	wantCode(t, "stats of what does not run", err, api.CodeState)
+	wantCode(t, "agent of what does not run", b.AgentPing(b.ctx, d.ID), api.CodeState)
+}
+
+// A change of what runs waits for the next start.
+func testRedefine(t *testing.T, b *bench) {
+	d := b.domain(t)
+	if err := b.Start(b.ctx, d.ID); err != nil {
+		t.Fatal(err)
+	}
+	d.MemoryBytes = 96 << 20
+	if err := b.Define(b.ctx, d); err != nil {
+		t.Fatalf("define of what runs: %v", err)
+	}
+	b.wantState(t, d.ID, hypervisor.Running)
+	all, err := b.List(b.ctx)
+	if err != nil || len(all) != 1 || all[0].ID != d.ID || all[0].State != hypervisor.Running {
+		t.Errorf("List: %+v, %v", all, err)
+	}
+	if err := errors.Join(b.Destroy(b.ctx, d.ID), b.Start(b.ctx, d.ID)); err != nil {
+		t.Errorf("start as changed: %v", err)
+	}
+}
+
+func testConsole(t *testing.T, b *bench) {
+	d := b.booted(t)
+	c, err := b.Console(b.ctx, d.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = b.Console(b.ctx, d.ID)
+	wantCode(t, "second holder", err, api.CodeInUse)
+	said := make(chan string)
+	go func() {
+		var got strings.Builder
+		buf := make([]byte, 64)
+		for !strings.Contains(got.String(), "hello") {
+			n, err := c.Read(buf)
+			got.Write(buf[:n])
+			if err != nil {
+				break
+			}
+		}
+		said <- got.String()
+	}()
+	if _, err := io.WriteString(c, "hello"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case text := <-said:
+		if !strings.Contains(text, "hello") {
+			t.Errorf("the console said %q", text)
+		}
+	case <-time.After(patience):
+		t.Fatal("the console does not answer")
+	}
+	b.until(t, "the log has what was said", func() bool {
+		text, err := b.ConsoleLog(b.ctx, d.ID, 5)
+		return err == nil && string(text) == "hello"
+	})
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	c, err = b.Console(b.ctx, d.ID)
+	if err != nil {
+		t.Fatalf("after the first holder has left: %v", err)
+	}
+	if err := b.Destroy(b.ctx, d.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, c); err != nil {
+		t.Errorf("the console of a destroyed domain: %v, want its end", err)
+	}
+	_ = c.Close()
+}
+
+func testKill(t *testing.T, b *bench) {
+	d := b.booted(t)
+	b.Kill(t, b.Driver, d.ID)
+	if st := b.untilState(t, d.ID, hypervisor.Crashed); st.Reason == "" {
+		t.Error("no reason given")
+	}
+	if err := b.Start(b.ctx, d.ID); err != nil {
+		t.Errorf("start after a crash: %v", err)
+	}
+	b.wantState(t, d.ID, hypervisor.Running)
+}
+
+func testPanic(t *testing.T, b *bench) {
+	d := b.booted(t)
+	if b.Panic != nil {
+		b.Panic(t, b.Driver, d.ID)
+	} else {
+		c, err := b.Console(b.ctx, d.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := io.WriteString(c, "!"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.untilState(t, d.ID, hypervisor.Crashed)
+	if err := b.Undefine(b.ctx, d.ID); err != nil {
+		t.Errorf("undefine after a crash: %v", err)
+	}
+}
+
+// The boot sector has no guest agent; the fake's boot may be slow.
+func testAgent(t *testing.T, b *bench) {
+	d := b.domain(t)
+	if err := b.Start(b.ctx, d.ID); err != nil {
+		t.Fatal(err)
+	}
+	if !b.Slow {
+		if err := b.AgentPing(b.ctx, d.ID); err != nil {
+			t.Errorf("ping: %v", err)
+		}
+		if r, err := b.AgentExec(b.ctx, d.ID, hypervisor.Exec{Argv: []string{"true"}}); err != nil || r.ExitCode != 0 {
+			t.Errorf("exec: %+v, %v", r, err)
+		}
+		return
+	}
+	wantCode(t, "ping of a guest without an agent", b.AgentPing(b.ctx, d.ID), api.CodeUnavailable)
+	_, err := b.AgentExec(b.ctx, d.ID, hypervisor.Exec{Argv: []string{"true"}})
+	wantCode(t, "exec in a guest without an agent", err, api.CodeUnavailable)
+}
+
+func testEvents(t *testing.T, b *bench) {
+	ctx, cancel := context.WithCancel(b.ctx)
+	events, err := b.Events(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := <-events; e.Type != hypervisor.EventResync || e.ID != "" {
+		t.Errorf("the first event is %+v", e)
+	}
+	d := b.booted(t)
+	b.expect(t, events, d.ID, hypervisor.EventDefined)
+	b.expect(t, events, d.ID, hypervisor.EventStarted)
+	b.Kill(t, b.Driver, d.ID)
+	b.expect(t, events, d.ID, hypervisor.EventCrashed)
+	if err := errors.Join(b.Start(b.ctx, d.ID), b.Destroy(b.ctx, d.ID), b.Undefine(b.ctx, d.ID)); err != nil {
+		t.Fatal(err)
+	}
+	b.expect(t, events, d.ID, hypervisor.EventStarted)
+	b.expect(t, events, d.ID, hypervisor.EventStopped)
+	b.expect(t, events, d.ID, hypervisor.EventUndefined)
+	cancel()
+	b.until(t, "the channel is closed", func() bool {
+		select {
+		case _, open := <-events:
+			return !open
+		default:
+			return false
+		}
+	})
+}
+
+// expect skips events until the one that is wanted.
+func (b *bench) expect(t *testing.T, events <-chan hypervisor.Event, id api.InstanceID, want hypervisor.EventType) {
+	t.Helper()
+	late := time.After(patience)
+	for {
+		select {
+		case e, open := <-events:
+			if !open {
+				t.Fatalf("the events ended before %s", want)
+			}
+			if e.ID == id && e.Type == want {
+				return
+			}
+		case <-late:
+			t.Fatalf("no event %s", want)
+		}
+	}
+}
+
+func testStats(t *testing.T, b *bench) {
+	d := b.booted(t)
+	s, err := b.Stats(b.ctx, d.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.QMPStatus != "running" || len(s.Disks) != 1 || s.Disks[0].Serial != "root" {
+		t.Errorf("%+v", s)
+	}
+	if b.Slow && s.Disks[0].ReadBytes < 512 {
+		t.Errorf("a guest that has read its boot sector: %+v", s.Disks[0])
+	}
+	info, err := b.Info(b.ctx)
+	if err != nil || info.Libvirt == "" || info.QEMU == "" || info.VCPUs < 1 || info.Memory < 1<<20 {
+		t.Errorf("Info: %+v, %v", info, err)
+	}
+}
+
+func testCancelled(t *testing.T, b *bench) {
+	d := b.domain(t)
+	ctx, cancel := context.WithCancel(b.ctx)
+	cancel()
+	if err := b.Start(ctx, d.ID); !errors.Is(err, context.Canceled) {
+		t.Errorf("start: %v", err)
+	}
+	if _, err := b.List(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("list: %v", err)
+	}
+	b.wantState(t, d.ID, hypervisor.Stopped)
+}

@@ -1,0 +1,104 @@
+package fake
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
+	"github.com/basalt-gpu/basalt/hypervisor/drivertest"
+)
+
+func TestConformance(t *testing.T) {
+	crash := func(_ *testing.T, d hypervisor.Driver, id api.InstanceID) { d.(*Driver).Crash(id, "injected") }
+	drivertest.Subject{
+		Open:  func(*testing.T) hypervisor.Driver { return New(Guest{}) },
+		Kill:  crash,
+		Panic: crash,
+	}.Run(t)
+}
+
+func spec() hypervisor.Domain {
+	return hypervisor.Domain{
+		ID: "ins-1", Node: "node-1", VCPUs: 1, MemoryBytes: 64 << 20, Accelerator: hypervisor.TCG,
+		SerialSocket: "/s", SerialLog: "/l",
+	}
+}
+
+func TestSlowBootAndStubbornGuest(t *testing.T) {
+	d := New(Guest{SlowBoot: true, IgnoreButton: true})
+	ctx := t.Context()
+	if err := errors.Join(d.Define(ctx, spec()), d.Start(ctx, "ins-1")); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.AgentPing(ctx, "ins-1"); api.CodeOf(err) != api.CodeUnavailable {
+		t.Errorf("agent during boot: %v", err)
+	}
+	d.Boot("ins-1")
+	if err := d.AgentPing(ctx, "ins-1"); err != nil {
+		t.Errorf("agent after boot: %v", err)
+	}
+	if err := d.Shutdown(ctx, "ins-1"); err != nil {
+		t.Fatal(err)
+	}
+	if st, _ := d.Status(ctx, "ins-1"); st.State != hypervisor.Running {
+		t.Errorf("a stubborn guest is %s", st.State)
+	}
+	d.DiskFull("ins-1")
+	if st, _ := d.Status(ctx, "ins-1"); st.State != hypervisor.Paused {
+		t.Errorf("with a full disk it is %s", st.State)
+	}
+	if err := d.Start(ctx, "ins-1"); err != nil {
+		t.Fatal(err)
+	}
+	if st, _ := d.Status(ctx, "ins-1"); st.State != hypervisor.Running {
+		t.Errorf("resumed it is %s", st.State)
+	}
+}
+
+func TestFaultsAndCalls(t *testing.T) {
+	d := New(Guest{})
+	broken := errors.New("injected")
+	d.Fault(func(op string, id api.InstanceID) error {
+		if op == "Start" && id == "ins-1" {
+			return broken
+		}
+		return nil
+	})
+	if err := d.Define(t.Context(), spec()); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Start(t.Context(), "ins-1"); !errors.Is(err, broken) {
+		t.Errorf("fault: %v", err)
+	}
+	if calls := d.Calls(); len(calls) != 2 || calls[1] != "Start ins-1" {
+		t.Errorf("calls: %v", calls)
+	}
+}
+
+// A reader who does not read is told to look at everything, and nobody waits
+// for him.
+func TestSlowReaderGetsResync(t *testing.T) {
+	d := New(Guest{})
+	ctx, cancel := context.WithCancel(t.Context())
+	events, err := d.Events(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 1000 {
+		if err := d.Define(t.Context(), spec()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cancel()
+	var last hypervisor.Event
+	n := 0
+	for e := range events {
+		last = e
+		n++
+	}
+	if last.Type != hypervisor.EventResync || n >= 1000 {
+		t.Errorf("%d events, the last %+v", n, last)
+	}
+}

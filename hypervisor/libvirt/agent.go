@@ -1,0 +1,132 @@
+package libvirt
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	lv "libvirt.org/go/libvirt"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
+)
+
+// The guest agent's commands: QEMU's docs/interop/qemu-ga-ref.rst. Its answers
+// come from the guest and are not trusted; libvirt bounds their length.
+const (
+	agentTimeout = 10 // seconds for one command
+	pollFirst    = 20 * time.Millisecond
+	pollLast     = 500 * time.Millisecond
+)
+
+// AgentPing implements hypervisor.Driver.
+func (d *Driver) AgentPing(ctx context.Context, id api.InstanceID) error {
+	_, err := d.agent(ctx, id, "guest-ping", nil)
+	return err
+}
+
+// agent sends one command and returns its "return".
+func (d *Driver) agent(ctx context.Context, id api.InstanceID, command string, args any) (json.RawMessage, error) {
+	text, err := json.Marshal(struct {
+		Execute   string `json:"execute"`
+		Arguments any    `json:"arguments,omitempty"`
+	}{command, args})
+	if err != nil {
+		return nil, err
+	}
+	var answer string
+	err = d.with(ctx, id, func(dom *lv.Domain) (err error) {
+		if st, err := active(dom); err != nil {
+			return err
+		} else if st != hypervisor.Running {
+			return api.Errorf(api.CodeState, "%s does not run", id)
+		}
+		answer, err = dom.QemuAgentCommand(string(text), agentTimeout, 0)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var reply struct {
+		Return json.RawMessage `json:"return"`
+	}
+	if err := json.Unmarshal([]byte(answer), &reply); err != nil {
+		return nil, fmt.Errorf("guest agent of %s: %s: %w", id, command, err)
+	}
+	return reply.Return, nil
+}
+
+type execArgs struct {
+	Path    string   `json:"path"`
+	Arg     []string `json:"arg,omitempty"`
+	Env     []string `json:"env,omitempty"`
+	Input   string   `json:"input-data,omitempty"`
+	Capture bool     `json:"capture-output"`
+}
+
+type execStatus struct {
+	Exited       bool   `json:"exited"`
+	ExitCode     int    `json:"exitcode"`
+	Signal       int    `json:"signal"`
+	Out          string `json:"out-data"`
+	Err          string `json:"err-data"`
+	OutTruncated bool   `json:"out-truncated"`
+	ErrTruncated bool   `json:"err-truncated"`
+}
+
+// AgentExec implements hypervisor.Driver.
+func (d *Driver) AgentExec(ctx context.Context, id api.InstanceID, e hypervisor.Exec) (hypervisor.ExecResult, error) {
+	if err := e.Validate(); err != nil {
+		return hypervisor.ExecResult{}, err
+	}
+	raw, err := d.agent(ctx, id, "guest-exec", execArgs{
+		Path: e.Argv[0], Arg: e.Argv[1:], Env: e.Env, Input: base64.StdEncoding.EncodeToString(e.Stdin), Capture: true,
+	})
+	if err != nil {
+		return hypervisor.ExecResult{}, err
+	}
+	var started struct {
+		PID int64 `json:"pid"`
+	}
+	if err := json.Unmarshal(raw, &started); err != nil {
+		return hypervisor.ExecResult{}, fmt.Errorf("guest agent of %s: %w", id, err)
+	}
+	for wait := pollFirst; ; wait = min(2*wait, pollLast) {
+		raw, err := d.agent(ctx, id, "guest-exec-status", map[string]int64{"pid": started.PID})
+		if err != nil {
+			return hypervisor.ExecResult{}, err
+		}
+		var st execStatus
+		if err := json.Unmarshal(raw, &st); err != nil {
+			return hypervisor.ExecResult{}, fmt.Errorf("guest agent of %s: %w", id, err)
+		}
+		if st.Exited {
+			return st.result(e.OutputLimit())
+		}
+		select {
+		case <-ctx.Done():
+			return hypervisor.ExecResult{}, ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (st execStatus) result(limit int) (hypervisor.ExecResult, error) {
+	r := hypervisor.ExecResult{ExitCode: st.ExitCode, Signal: st.Signal, Truncated: st.OutTruncated || st.ErrTruncated}
+	for _, s := range []struct {
+		text string
+		into *[]byte
+	}{{st.Out, &r.Stdout}, {st.Err, &r.Stderr}} {
+		b, err := base64.StdEncoding.DecodeString(s.text)
+		if err != nil {
+			return hypervisor.ExecResult{}, fmt.Errorf("guest agent's output: %w", err)
+		}
+		if len(b) > limit {
+			b, r.Truncated = b[:limit], true
+		}
+		*s.into = b
+	}
+	return r, nil
+}

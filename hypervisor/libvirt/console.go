@@ -1,0 +1,162 @@
+package libvirt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+	lv "libvirt.org/go/libvirt"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
+)
+
+// console is QEMU's end of the serial port's socket. QEMU serves one client
+// and lets others wait without a word, so there is one holder.
+type console struct {
+	net.Conn
+	release func()
+}
+
+// Close lets the console go.
+func (c *console) Close() error {
+	c.release()
+	return c.Conn.Close()
+}
+
+// Console implements hypervisor.Driver.
+func (d *Driver) Console(ctx context.Context, id api.InstanceID) (io.ReadWriteCloser, error) {
+	var o hypervisor.Owned
+	err := d.with(ctx, id, func(dom *lv.Domain) error {
+		st, err := active(dom)
+		if err != nil {
+			return err
+		}
+		if !st.Active() {
+			return api.Errorf(api.CodeState, "%s does not run: it has no console", id)
+		}
+		o, err = d.owned(dom, 0)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	c := &console{}
+	c.release = sync.OnceFunc(func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.consoles, id)
+	})
+	d.mu.Lock()
+	_, taken := d.consoles[id]
+	if !taken {
+		d.consoles[id] = c
+	}
+	d.mu.Unlock()
+	if taken {
+		return nil, api.Errorf(api.CodeInUse, "somebody else is at the console of %s", id)
+	}
+	if c.Conn, err = (&net.Dialer{}).DialContext(ctx, "unix", o.SerialSocket); err != nil {
+		c.release()
+		return nil, fmt.Errorf("console of %s: %w", id, err)
+	}
+	return c, nil
+}
+
+// ConsoleLog implements hypervisor.Driver.
+func (d *Driver) ConsoleLog(ctx context.Context, id api.InstanceID, limit int64) ([]byte, error) {
+	var o hypervisor.Owned
+	err := d.with(ctx, id, func(dom *lv.Domain) (err error) {
+		o, err = d.owned(dom, 0)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	f, err := openLog(o.SerialLog, os.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // it has not been started yet
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return tail(f, min(max(limit, 0), hypervisor.MaxConsoleLog))
+}
+
+// openLog opens a console log: a plain file, and no other.
+func openLog(path string, mode int) (*os.File, error) {
+	f, err := os.OpenFile(path, mode|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		_ = f.Close()
+		return nil, fmt.Errorf("console log %s is no plain file (%v)", path, err)
+	}
+	return f, nil
+}
+
+// tail reads at most the last limit bytes.
+func tail(f *os.File, limit int64) ([]byte, error) {
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	n := min(st.Size(), limit)
+	text := make([]byte, n)
+	got, err := f.ReadAt(text, st.Size()-n)
+	if err != nil && !errors.Is(err, io.EOF) { // it may have been trimmed meanwhile
+		return nil, err
+	}
+	return text[:got], nil
+}
+
+// trimLogs cuts every console log that has grown past its limit down to its
+// end. QEMU appends, so it goes on where the file then ends; what the guest
+// says in between is lost.
+func (d *Driver) trimLogs(ctx context.Context) {
+	var logs []string
+	err := d.do(ctx, "", func(s *session) error {
+		found, err := d.mine(s)
+		for _, m := range found {
+			_ = m.dom.Free()
+			logs = append(logs, m.SerialLog)
+		}
+		return err
+	})
+	if err != nil {
+		return // the next round is not far
+	}
+	for _, path := range logs {
+		if err := trim(path, d.opt.MaxLogBytes); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			d.opt.Logf("libvirt: console log: %v", err)
+		}
+	}
+}
+
+func trim(path string, limit int64) error {
+	f, err := openLog(path, os.O_RDWR)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || st.Size() <= limit {
+		return err
+	}
+	text, err := tail(f, limit/4)
+	if err != nil {
+		return err
+	}
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	_, err = f.WriteAt(text, 0)
+	return err
+}

@@ -1,0 +1,235 @@
+// Package libvirt drives a real libvirtd. It implements hypervisor.Driver.
+//
+// One goroutine (keep) owns the connection: it connects, registers for events,
+// waits until the connection is lost, and begins again. A verb borrows the
+// connection that there is (session) and does its call on a goroutine of its
+// own, so that it can return when its context ends; an abandoned call goes on
+// and is harmless, for every verb is idempotent. The number of calls under way
+// is limited.
+//
+// Locks: Driver.mu guards what stands under it and is held for moments only.
+package libvirt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	lv "libvirt.org/go/libvirt"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
+)
+
+// Options of a driver.
+type Options struct {
+	URI  string     // empty: qemu:///system
+	Node api.NodeID // whose domains it cares for; it sees no others
+	// Socket is libvirtd's, for QMP; empty: the system's.
+	Socket string
+	// MaxLogBytes bounds a console log on the node, because what fills it is
+	// the guest; 0: 16 MiB.
+	MaxLogBytes int64
+	// Logf, when not nil, is told of lost and made connections.
+	Logf func(format string, args ...any)
+}
+
+const (
+	systemURI    = "qemu:///system"
+	systemSocket = "/run/libvirt/libvirt-sock"
+
+	maxCalls      = 64 // under way at once; more wait
+	retryFirst    = 250 * time.Millisecond
+	retryLast     = 5 * time.Second
+	keepAlive     = 5 // seconds between probes of a silent connection
+	keepAliveLost = 3 // probes without an answer: it is lost
+	trimEvery     = 30 * time.Second
+)
+
+// Driver implements hypervisor.Driver.
+type Driver struct {
+	opt    Options
+	events hypervisor.Fanout
+	calls  chan struct{}
+	cancel context.CancelFunc
+	done   chan struct{} // keep has ended
+
+	mu       sync.Mutex
+	current  *session // nil while there is no connection
+	consoles map[api.InstanceID]*console
+}
+
+var _ hypervisor.Driver = (*Driver)(nil)
+
+// Open connects to libvirtd. It fails when there is none now; one that goes
+// away later is waited for.
+func Open(ctx context.Context, opt Options) (*Driver, error) {
+	if opt.URI == "" {
+		opt.URI = systemURI
+	}
+	if opt.Socket == "" {
+		opt.Socket = systemSocket
+	}
+	if opt.MaxLogBytes == 0 {
+		opt.MaxLogBytes = 16 << 20
+	}
+	if opt.Logf == nil {
+		opt.Logf = func(string, ...any) {}
+	}
+	if err := runEventLoop(); err != nil {
+		return nil, err
+	}
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	d := &Driver{
+		opt: opt, calls: make(chan struct{}, maxCalls), cancel: cancel, done: make(chan struct{}),
+		consoles: map[api.InstanceID]*console{},
+	}
+	s, err := d.connect()
+	if err != nil {
+		cancel()
+		return nil, explain(err, "")
+	}
+	d.set(s)
+	go d.keep(running, s)
+	return d, nil
+}
+
+// Close implements hypervisor.Driver.
+func (d *Driver) Close() error {
+	d.cancel()
+	<-d.done
+	return nil
+}
+
+// keep holds a connection until ctx ends.
+func (d *Driver) keep(ctx context.Context, s *session) {
+	defer close(d.done)
+	trim := time.NewTicker(trimEvery)
+	defer trim.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			d.set(nil)
+			s.drop()
+			return
+		case <-trim.C:
+			d.trimLogs(ctx)
+		case <-s.lost:
+			d.opt.Logf("libvirt: the connection to %s is lost", d.opt.URI)
+			d.set(nil)
+			s.drop()
+			if s = d.reconnect(ctx); s == nil {
+				return
+			}
+			d.set(s)
+			d.opt.Logf("libvirt: connected to %s again", d.opt.URI)
+			d.events.Send(hypervisor.Event{Type: hypervisor.EventResync})
+		}
+	}
+}
+
+// reconnect tries until it works; nil when ctx has ended.
+func (d *Driver) reconnect(ctx context.Context) *session {
+	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(wait):
+		}
+		if s, err := d.connect(); err == nil {
+			return s
+		}
+	}
+}
+
+func (d *Driver) set(s *session) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.current = s
+}
+
+// borrow is the connection, until release is called.
+func (d *Driver) borrow() (*session, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.current == nil {
+		return nil, api.Errorf(api.CodeUnavailable, "libvirtd does not answer").WithHint("is it running on this node?")
+	}
+	d.current.users.Add(1)
+	return d.current, nil
+}
+
+// do calls f with the connection and returns when f does, or when ctx ends. id
+// is for the error's words.
+func (d *Driver) do(ctx context.Context, id api.InstanceID, f func(s *session) error) error {
+	select {
+	case d.calls <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if err := ctx.Err(); err != nil {
+		<-d.calls
+		return err
+	}
+	s, err := d.borrow()
+	if err != nil {
+		<-d.calls
+		return err
+	}
+	result := make(chan error, 1)
+	go func() {
+		defer func() { <-d.calls }()
+		defer s.users.Done()
+		result <- f(s)
+	}()
+	select {
+	case err := <-result:
+		return explain(err, id)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// explain turns libvirt's errors into ours.
+func explain(err error, id api.InstanceID) error {
+	var e lv.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	wrap := func(mine *api.Error) error { return errors.Join(mine, err) }
+	switch e.Code {
+	case lv.ERR_NO_DOMAIN:
+		return wrap(notFound(id))
+	case lv.ERR_AGENT_UNRESPONSIVE, lv.ERR_AGENT_UNSYNCED, lv.ERR_AGENT_COMMAND_TIMEOUT:
+		return wrap(api.Errorf(api.CodeUnavailable, "the guest agent of %s does not answer", id))
+	case lv.ERR_NO_CONNECT, lv.ERR_INVALID_CONN, lv.ERR_RPC, lv.ERR_AUTH_UNAVAILABLE:
+		return wrap(api.Errorf(api.CodeUnavailable, "libvirtd does not answer"))
+	case lv.ERR_SYSTEM_ERROR:
+		if e.Domain == lv.FROM_RPC {
+			return wrap(api.Errorf(api.CodeUnavailable, "libvirtd does not answer"))
+		}
+	case lv.ERR_OPERATION_TIMEOUT:
+		return wrap(api.Errorf(api.CodeUnavailable, "the hypervisor is busy with %s", id))
+	case lv.ERR_OPERATION_INVALID:
+		return wrap(api.Errorf(api.CodeState, "not possible in the present state of %s", id))
+	}
+	return fmt.Errorf("libvirt: %w", err)
+}
+
+func is(err error, code lv.ErrorNumber) bool {
+	var e lv.Error
+	return errors.As(err, &e) && e.Code == code
+}
+
+func notFound(id api.InstanceID) *api.Error {
+	return api.Errorf(api.CodeNotFound, "there is no domain of %s on this node", id)
+}
+
+// idOf is the instance of a domain of Basalt's, going by its name.
+func idOf(name string) (api.InstanceID, bool) {
+	id, ok := strings.CutPrefix(name, hypervisor.DomainName(""))
+	return api.InstanceID(id), ok
+}

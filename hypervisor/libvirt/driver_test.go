@@ -1,0 +1,188 @@
+package libvirt
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
+	"github.com/basalt-gpu/basalt/hypervisor/drivertest"
+)
+
+// open needs a libvirtd, and starts it as the Makefile does when there is none.
+func open(t *testing.T) *Driver {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("boots real machines through libvirtd")
+	}
+	if _, err := exec.LookPath("libvirtd"); err != nil {
+		t.Skip("libvirtd is not installed: installer/dev/setup.sh installs it")
+	}
+	if out, err := exec.Command("../../installer/dev/libvirtd.sh", "start").CombinedOutput(); err != nil {
+		t.Fatalf("libvirtd.sh: %v\n%s", err, out)
+	}
+	d, err := Open(context.Background(), Options{Node: drivertest.Node, Logf: t.Logf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	return d
+}
+
+// machines are booted one at a time, by all tests on this computer: it is
+// small, and boots are slow enough alone.
+func oneAtATime(t *testing.T) {
+	t.Helper()
+	f, err := os.OpenFile(filepath.Join(os.TempDir(), "basalt-vm.lock"), os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+}
+
+func TestConformance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("boots real machines through libvirtd")
+	}
+	oneAtATime(t)
+	drivertest.Subject{
+		Open: func(t *testing.T) hypervisor.Driver { return open(t) },
+		Kill: func(t *testing.T, _ hypervisor.Driver, id api.InstanceID) { killQEMU(t, id) },
+		Slow: true,
+	}.Run(t)
+}
+
+// killQEMU kills the one QEMU that runs the domain.
+func killQEMU(t *testing.T, id api.InstanceID) {
+	t.Helper()
+	procs, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range procs {
+		cmd, err := os.ReadFile(p)
+		if err != nil || !strings.Contains(string(cmd), "guest="+hypervisor.DomainName(id)+",") {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(p)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	t.Fatalf("no QEMU runs %s", id)
+}
+
+// A node sees neither another node's domains nor anybody else's.
+func TestOtherNodesDomainsAreLeftAlone(t *testing.T) {
+	d := open(t)
+	other, err := Open(context.Background(), Options{Node: "node-other"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	dir := t.TempDir()
+	spec := hypervisor.Domain{
+		ID: "ins-0123456789ab", Node: drivertest.Node, VCPUs: 1, MemoryBytes: 64 << 20, Accelerator: hypervisor.TCG,
+		SerialSocket: "/tmp/basalt-never.sock", SerialLog: filepath.Join(dir, "log"),
+	}
+	if err := d.Define(t.Context(), spec); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Undefine(context.Background(), spec.ID); err != nil {
+			t.Error(err)
+		}
+	})
+	if st, err := other.Status(t.Context(), spec.ID); err != nil || st.State != hypervisor.Missing {
+		t.Errorf("the other node sees %+v, %v", st, err)
+	}
+	if all, err := other.List(t.Context()); err != nil || len(all) != 0 {
+		t.Errorf("the other node lists %+v, %v", all, err)
+	}
+	if err := other.Undefine(t.Context(), spec.ID); err != nil {
+		t.Error(err)
+	}
+	spec.Node = "node-other"
+	if err := other.Define(t.Context(), spec); api.CodeOf(err) != api.CodeExists {
+		t.Errorf("the other node took it over: %v", err)
+	}
+	if st, err := d.Status(t.Context(), spec.ID); err != nil || st.State != hypervisor.Stopped {
+		t.Errorf("its own node sees %+v, %v", st, err)
+	}
+}
+
+func TestLostConnection(t *testing.T) {
+	d := open(t)
+	events, err := d.Events(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-events
+	d.mu.Lock()
+	s := d.current
+	d.mu.Unlock()
+	close(s.lost) // as libvirt's callback does
+	select {
+	case e := <-events:
+		if e.Type != hypervisor.EventResync {
+			t.Errorf("after the loss: %+v", e)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("it did not connect again")
+	}
+	if _, err := d.List(t.Context()); err != nil {
+		t.Errorf("after the loss: %v", err)
+	}
+}
+
+func TestNoLibvirtd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("loads libvirt")
+	}
+	_, err := Open(context.Background(), Options{URI: "qemu+unix:///system?socket=/nowhere", Node: "node-1"})
+	if api.CodeOf(err) != api.CodeUnavailable {
+		t.Errorf("want unavailable, got %v", err)
+	}
+}
+
+func TestTrim(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(path, []byte(strings.Repeat("x", 1000)+"end"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := trim(path, 2000); err != nil {
+		t.Fatal(err)
+	}
+	if st, _ := os.Stat(path); st.Size() != 1003 {
+		t.Errorf("a short log was trimmed to %d bytes", st.Size())
+	}
+	if err := trim(path, 40); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := os.ReadFile(path); string(got) != "xxxxxxxend" {
+		t.Errorf("trimmed to %q", got)
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := trim(link, 1); err == nil {
+		t.Error("a link was followed")
+	}
+}

@@ -1,0 +1,101 @@
+package libvirt
+
+import (
+	"errors"
+	"sync"
+
+	lv "libvirt.org/go/libvirt"
+
+	"github.com/basalt-gpu/basalt/hypervisor"
+)
+
+// session is one connection to libvirtd.
+type session struct {
+	*lv.Connect
+	users     sync.WaitGroup // verbs that use it; Driver.mu is held to add one
+	lost      chan struct{}  // closed when the connection is lost
+	callbacks []int
+}
+
+var eventLoop = sync.OnceValue(func() error {
+	// Once per process, and before the first connection.
+	if err := lv.EventRegisterDefaultImpl(); err != nil {
+		return err
+	}
+	go func() {
+		for {
+			_ = lv.EventRunDefaultImpl() // it fails for one round only
+		}
+	}()
+	return nil
+})
+
+func runEventLoop() error { return eventLoop() }
+
+// connect makes a session that reports events.
+func (d *Driver) connect() (*session, error) {
+	conn, err := lv.NewConnect(d.opt.URI)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{Connect: conn, lost: make(chan struct{})}
+	lost := sync.OnceFunc(func() { close(s.lost) })
+	err = errors.Join(
+		conn.RegisterCloseCallback(func(*lv.Connect, lv.ConnectCloseReason) { lost() }),
+		conn.SetKeepAlive(keepAlive, keepAliveLost),
+		d.register(s),
+	)
+	if err != nil {
+		s.drop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// drop closes the session when its last user is done.
+func (s *session) drop() {
+	go func() {
+		s.users.Wait()
+		for _, id := range s.callbacks {
+			_ = s.DomainEventDeregister(id) // the connection may be gone
+		}
+		_ = s.UnregisterCloseCallback()
+		_, _ = s.Close()
+	}()
+}
+
+// register asks for the events. The callbacks run on the event loop and must
+// not call libvirt, except for what a domain object knows itself.
+func (d *Driver) register(s *session) error {
+	send := func(dom *lv.Domain, e hypervisor.Event) {
+		name, err := dom.GetName()
+		if err != nil {
+			return
+		}
+		if id, ok := idOf(name); ok && e.Type != "" {
+			e.ID = id
+			d.events.Send(e)
+		}
+	}
+	keep := func(id int, err error) error {
+		if err == nil {
+			s.callbacks = append(s.callbacks, id)
+		}
+		return err
+	}
+	return errors.Join(
+		keep(s.DomainEventLifecycleRegister(nil, func(_ *lv.Connect, dom *lv.Domain, e *lv.DomainEventLifecycle) {
+			send(dom, lifecycle(e.Event, e.Detail))
+		})),
+		keep(s.DomainEventRebootRegister(nil, func(_ *lv.Connect, dom *lv.Domain) {
+			send(dom, hypervisor.Event{Type: hypervisor.EventRebooted})
+		})),
+		keep(s.DomainEventAgentLifecycleRegister(nil, func(_ *lv.Connect, dom *lv.Domain, e *lv.DomainEventAgentLifecycle) {
+			if e.State == lv.CONNECT_DOMAIN_EVENT_AGENT_LIFECYCLE_STATE_CONNECTED {
+				send(dom, hypervisor.Event{Type: hypervisor.EventAgentUp})
+			} else {
+				send(dom, hypervisor.Event{Type: hypervisor.EventAgentDown})
+			}
+		})),
+	)
+}

@@ -1,0 +1,74 @@
+package libvirt
+
+import (
+	lv "libvirt.org/go/libvirt"
+
+	"github.com/basalt-gpu/basalt/hypervisor"
+)
+
+// state says in our words what libvirt says in its.
+func state(s lv.DomainState, reason int) (hypervisor.State, string) {
+	switch s {
+	case lv.DOMAIN_RUNNING, lv.DOMAIN_BLOCKED:
+		return hypervisor.Running, ""
+	case lv.DOMAIN_SHUTDOWN:
+		return hypervisor.Running, "shutting down" // QEMU is still there
+	case lv.DOMAIN_PAUSED:
+		switch lv.DomainPausedReason(reason) {
+		case lv.DOMAIN_PAUSED_STARTING_UP:
+			return hypervisor.Running, "starting"
+		case lv.DOMAIN_PAUSED_SHUTTING_DOWN:
+			return hypervisor.Running, "shutting down"
+		case lv.DOMAIN_PAUSED_IOERROR:
+			return hypervisor.Paused, "its disk cannot be written: the node's disk is full or broken"
+		case lv.DOMAIN_PAUSED_CRASHED:
+			return hypervisor.Crashed, "the guest panicked"
+		}
+		return hypervisor.Paused, ""
+	case lv.DOMAIN_PMSUSPENDED:
+		return hypervisor.Paused, "the guest sleeps"
+	case lv.DOMAIN_CRASHED:
+		return hypervisor.Crashed, "the guest panicked"
+	}
+	switch lv.DomainShutoffReason(reason) {
+	case lv.DOMAIN_SHUTOFF_SHUTDOWN:
+		return hypervisor.Stopped, "the guest shut down"
+	case lv.DOMAIN_SHUTOFF_DESTROYED:
+		return hypervisor.Stopped, "it was switched off"
+	case lv.DOMAIN_SHUTOFF_CRASHED:
+		return hypervisor.Crashed, "QEMU died or the guest panicked"
+	case lv.DOMAIN_SHUTOFF_FAILED:
+		return hypervisor.Stopped, "it could not be started"
+	}
+	return hypervisor.Stopped, ""
+}
+
+// lifecycle turns one of libvirt's events into ours; Type is empty for what
+// tells us nothing.
+func lifecycle(t lv.DomainEventType, detail int) hypervisor.Event {
+	switch t {
+	case lv.DOMAIN_EVENT_DEFINED:
+		return hypervisor.Event{Type: hypervisor.EventDefined}
+	case lv.DOMAIN_EVENT_UNDEFINED:
+		return hypervisor.Event{Type: hypervisor.EventUndefined}
+	case lv.DOMAIN_EVENT_STARTED:
+		return hypervisor.Event{Type: hypervisor.EventStarted}
+	case lv.DOMAIN_EVENT_RESUMED:
+		return hypervisor.Event{Type: hypervisor.EventResumed}
+	case lv.DOMAIN_EVENT_SUSPENDED, lv.DOMAIN_EVENT_PMSUSPENDED:
+		return hypervisor.Event{Type: hypervisor.EventPaused}
+	case lv.DOMAIN_EVENT_CRASHED:
+		return hypervisor.Event{Type: hypervisor.EventCrashed, Reason: "the guest panicked"}
+	case lv.DOMAIN_EVENT_STOPPED:
+		switch lv.DomainEventStoppedDetailType(detail) {
+		case lv.DOMAIN_EVENT_STOPPED_CRASHED:
+			return hypervisor.Event{Type: hypervisor.EventCrashed, Reason: "the guest panicked"}
+		case lv.DOMAIN_EVENT_STOPPED_FAILED:
+			return hypervisor.Event{Type: hypervisor.EventCrashed, Reason: "QEMU died"}
+		case lv.DOMAIN_EVENT_STOPPED_DESTROYED:
+			return hypervisor.Event{Type: hypervisor.EventStopped, Reason: "it was switched off"}
+		}
+		return hypervisor.Event{Type: hypervisor.EventStopped, Reason: "the guest shut down"}
+	}
+	return hypervisor.Event{}
+}

@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# Builds a small Debian guest image with ordinary Debian tools, without loop
+# devices or mounts of its own: build/images/debian-guest.qcow2. The release is
+# this machine's own, from this machine's own apt sources.
+#
+# Usage: build.sh [--force]   as root. Does nothing when the image is there and
+# nothing that goes into it has changed.
+#
+# In the image: the ordinary kernel flavour (the vGPU needs its virtio-gpu
+# driver), cloud-init (NoCloud only), qemu-guest-agent, openssh-server, a
+# console on ttyS0. No password: keys come through cloud-init.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+out=$root/build/images/debian-guest.qcow2
+stamp=$out.inputs
+
+say() { printf 'guest image: %s\n' "$*"; }
+die() { printf 'guest image: %s\n' "$*" >&2; exit 1; }
+
+. /etc/os-release
+[ "${ID:-}" = debian ] || die "this is ${PRETTY_NAME:-not Debian}"
+suite=$VERSION_CODENAME
+size_mib=2048   # of the disk; it takes what is used, and cloud-init grows it to its volume
+first_mib=1     # the partition's start: the loader lies before it
+
+# What the image is made from, besides the archive's state of the day.
+inputs() { cat "$here/build.sh" "$here"/files/*; echo "$suite"; }
+want=$(inputs | sha256sum | cut -d' ' -f1)
+if [ "${1:-}" != --force ] && [ -s "$out" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$want" ]; then
+	exit 0
+fi
+[ "$(id -u)" = 0 ] || die "run it as root (mmdebstrap unpacks a root file system)"
+for tool in mmdebstrap mke2fs sfdisk grub-mkimage qemu-img; do
+	command -v "$tool" >/dev/null || die "$tool is missing: run installer/dev/setup.sh"
+done
+
+mkdir -p "$root/build/images"
+exec 9>"$root/build/images/.lock"
+flock 9
+work=$(mktemp -d "$root/build/images/.guest-XXXXXX")
+trap 'rm -rf --one-file-system "$work"' EXIT
+began=$SECONDS
+
+# This machine's sources of the release, its updates and its security fixes.
+sources() {
+	apt-get indextargets --format '$(SITE) $(RELEASE) $(COMPONENT)' 'Identifier: Packages' |
+		awk -v s="$suite" '$3 == "main" && ($2 == s || $2 == s "-updates" || $2 == s "-security") {
+			print "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] " $1 " " $2 " main" }' | sort -u
+}
+list=$(sources)
+[ -n "$list" ] || die "no Debian $suite archive in this machine's apt sources"
+
+packages=(
+	linux-image-amd64 initramfs-tools zstd systemd-sysv udev dbus libpam-systemd
+	cloud-init cloud-guest-utils qemu-guest-agent openssh-server sudo
+	iproute2 netbase kmod e2fsprogs procps less vim-tiny ca-certificates bash-completion
+)
+# Documentation, translations, and drivers of devices that no virtual machine
+# has. What is left out stays out when the guest upgrades a package.
+excludes=('/usr/share/doc/*' '/usr/share/man/*' '/usr/share/locale/*' '/usr/share/info/*' '/usr/share/lintian/*')
+for d in drivers/gpu/drm/{amd,i915,nouveau,radeon,xe,gma500,ast,mgag200,vmwgfx} drivers/net/wireless drivers/net/ethernet/{mellanox,broadcom,chelsio,qlogic,sfc,netronome,cavium} \
+	drivers/media drivers/infiniband drivers/staging drivers/isdn drivers/bluetooth drivers/mtd drivers/iio drivers/comedi \
+	drivers/input/{touchscreen,joystick} drivers/platform drivers/scsi/{lpfc,qla2xxx,bfa,aacraid,mpt3sas,megaraid} sound net/{bluetooth,wireless,mac80211,nfc,can}; do
+	excludes+=("/lib/modules/*/kernel/$d/*" "/usr/lib/modules/*/kernel/$d/*")
+done
+options=()
+for e in "${excludes[@]}"; do options+=("--dpkgopt=path-exclude=$e"); done
+options+=(--dpkgopt='path-include=/usr/share/doc/*/copyright' --dpkgopt='path-include=/usr/share/locale/locale.alias')
+
+say "unpacking Debian $suite ($(printf '%s' "$list" | wc -w | awk '{print $1/5}') sources); a few minutes"
+uuid=$(cat /proc/sys/kernel/random/uuid)
+printf '%s\n' "$list" | mmdebstrap --mode=auto --variant=minbase --format=directory "${options[@]}" \
+	--aptopt='Acquire::Languages "none"' \
+	--aptopt='APT::Install-Recommends "false"' \
+	--include="$(IFS=,; echo "${packages[*]}")" \
+	--essential-hook="mkdir -p \"\$1/etc/initramfs-tools/conf.d\"" \
+	--essential-hook="copy-in $here/files/initramfs.conf /etc/initramfs-tools/conf.d" \
+	--customize-hook="$here/files/customize \"\$1\" $uuid" \
+	"$suite" "$work/root" - >"$work/log" 2>&1 || { tail -n 40 "$work/log" >&2; die "mmdebstrap failed"; }
+
+say "making the file system"
+mke2fs -q -t ext4 -F -L root -U "$uuid" -m 1 -O ^metadata_csum_seed,^orphan_file -E "offset=$((first_mib << 20)),lazy_itable_init=0" \
+	-d "$work/root" "$work/disk" "$(((size_mib - first_mib - 1) * 1024))" 2>"$work/mke2fs" ||
+	{ cat "$work/mke2fs" >&2; die "mke2fs failed"; }
+truncate -s "${size_mib}M" "$work/disk"
+
+# BIOS loader: boot.img in the code part of sector 0, core.img right behind it,
+# where its own block list expects it.
+say "writing the boot loader"
+sfdisk -q "$work/disk" <<-TABLE
+	label: dos
+	start=$((first_mib * 2048)), type=83, bootable
+TABLE
+grub-mkimage -O i386-pc -o "$work/core.img" -p '(hd0,msdos1)/boot/grub' biosdisk part_msdos ext2 normal linux echo test
+[ "$(stat -c %s "$work/core.img")" -lt $(((first_mib * 2048 - 1) * 512)) ] || die "the boot loader does not fit before the partition"
+dd if=/usr/lib/grub/i386-pc/boot.img of="$work/disk" bs=440 count=1 conv=notrunc status=none
+dd if="$work/core.img" of="$work/disk" bs=512 seek=1 conv=notrunc status=none
+
+say "compressing"
+qemu-img convert -q -c -O qcow2 -o compression_type=zstd "$work/disk" "$work/disk.qcow2"
+mv "$work/disk.qcow2" "$out"
+printf '%s\n' "$want" >"$stamp"
+say "$out: $(($(stat -c %s "$out") >> 20)) MiB, in $((SECONDS - began)) s"
