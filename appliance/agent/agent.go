@@ -111,6 +111,7 @@ type Agent struct {
 
 	usageMu sync.Mutex
 	watched map[string]bool // resources metered since this process started
+	ended   map[string]bool // resources whose metering is over
 }
 
 // New makes an agent; Run starts it.
@@ -131,7 +132,7 @@ func New(o Options) *Agent {
 		o.Log = slog.Default()
 	}
 	a := &Agent{o: o, log: o.Log.With("node", o.NodeName), cache: newCache(o.NodeID),
-		stopping: map[string]time.Time{}, running: map[string]bool{}, watched: map[string]bool{}}
+		stopping: map[string]time.Time{}, running: map[string]bool{}, watched: map[string]bool{}, ended: map[string]bool{}}
 	a.loop = reconcile.New(reconcile.Options{Reconcile: a.reconcile, OnError: func(key string, err error) {
 		a.log.Warn("step failed, will try again", "key", key, "error", err)
 	}})

@@ -321,7 +321,7 @@ func TestABadImageSaysWhy(t *testing.T) {
 func TestOrphansAreRemovedAndOthersAreNot(t *testing.T) {
 	n := newNode(t, hypfake.Guest{})
 	ctx := context.Background()
-	orphan := hypervisor.Domain{ID: "ins-0000", Node: "node-1", Name: "x", VCPUs: 1, MemoryBytes: 64 << 20, SerialSocket: "/run/s", SerialLog: "/l"}
+	orphan := hypervisor.Domain{ID: "ins-0000", Node: "node-1", Name: "x", VCPUs: 1, MemoryBytes: 64 << 20, Accelerator: hypervisor.TCG, SerialSocket: "/run/s", SerialLog: "/l"}
 	if err := n.machines.Define(ctx, orphan); err != nil {
 		t.Fatal(err)
 	}

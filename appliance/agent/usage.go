@@ -29,11 +29,17 @@ func (a *Agent) meter(ctx context.Context) {
 			continue
 		}
 		for _, in := range all(a.cache, a.cache.instances) {
+			if in.Meta.DeletedAt != nil {
+				continue // its own steps record the last of it
+			}
 			if err := a.meterInstance(ctx, in); err != nil {
 				a.log.Warn("meter", "instance", in.Meta.ID, "error", err)
 			}
 		}
 		for _, v := range all(a.cache, a.cache.volumes) {
+			if v.Meta.DeletedAt != nil {
+				continue
+			}
 			if err := a.meterVolume(ctx, v); err != nil {
 				a.log.Warn("meter", "volume", v.Meta.ID, "error", err)
 			}
@@ -80,6 +86,9 @@ func (a *Agent) resource(m api.Meta) meter.Resource {
 func (a *Agent) observe(ctx context.Context, r meter.Resource, o meter.Observation) error {
 	a.usageMu.Lock()
 	defer a.usageMu.Unlock()
+	if a.ended[r.ID] {
+		return nil // the caller's news are old
+	}
 	path := a.usagePath(r.ID)
 	f, err := readUsage(path)
 	if err != nil {
@@ -123,6 +132,10 @@ func (a *Agent) endMetering(id string) error {
 	a.usageMu.Lock()
 	defer a.usageMu.Unlock()
 	delete(a.watched, id)
+	if len(a.ended) >= maxRemoved {
+		clear(a.ended)
+	}
+	a.ended[id] = true
 	return remove(a.usagePath(id))
 }
 
