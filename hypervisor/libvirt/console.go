@@ -96,9 +96,13 @@ func openLog(path string, mode int) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		err = fmt.Errorf("console log %s is no plain file", path)
+	}
+	if err != nil {
 		_ = f.Close()
-		return nil, fmt.Errorf("console log %s is no plain file (%v)", path, err)
+		return nil, err
 	}
 	return f, nil
 }

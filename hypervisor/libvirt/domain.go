@@ -19,7 +19,7 @@ func (d *Driver) with(ctx context.Context, id api.InstanceID, f func(dom *lv.Dom
 		if err != nil {
 			return err
 		}
-		defer dom.Free()
+		defer func() { _ = dom.Free() }()
 		if _, err := d.owned(dom, 0); err != nil {
 			return err
 		}
