@@ -1,0 +1,169 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// StartInstance by id.
+func (a *API) StartInstance(ctx context.Context, id string) (api.Instance, error) {
+	return decode[api.Instance](a.gen.StartInstance(ctx, id))
+}
+
+// StopInstance by id.
+func (a *API) StopInstance(ctx context.Context, id string) (api.Instance, error) {
+	return decode[api.Instance](a.gen.StopInstance(ctx, id))
+}
+
+// RestartInstance by id.
+func (a *API) RestartInstance(ctx context.Context, id string) (api.Instance, error) {
+	return decode[api.Instance](a.gen.RestartInstance(ctx, id))
+}
+
+// Exec runs a command inside an instance.
+func (a *API) Exec(ctx context.Context, id string, req api.ExecRequest) (api.ExecResult, error) {
+	return decode[api.ExecResult](a.gen.ExecInInstance(ctx, id, req))
+}
+
+// ConsoleLog is the end of an instance's serial log, tail bytes at most; 0: the
+// server's choice.
+func (a *API) ConsoleLog(ctx context.Context, id string, tail int64) ([]byte, error) {
+	resp, err := a.gen.GetInstanceConsoleLog(ctx, id, &api.GetInstanceConsoleLogParams{Tail: tail})
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if err := failure(resp); err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(resp.Body, 2<<20))
+}
+
+// Console opens an instance's serial console.
+func (a *API) Console(ctx context.Context, id string) (net.Conn, error) {
+	header := http.Header{}
+	if a.token != "" {
+		header.Set("Authorization", "Bearer "+a.token)
+	}
+	ws, resp, err := websocket.Dial(ctx, a.base.JoinPath("v1", "instances", id, "console").String(),
+		&websocket.DialOptions{HTTPClient: a.http, HTTPHeader: header})
+	if err != nil {
+		if resp != nil && resp.StatusCode >= 300 {
+			return nil, failure(resp)
+		}
+		return nil, fmt.Errorf("open the console: %w", err)
+	}
+	ws.SetReadLimit(1 << 20)
+	return websocket.NetConn(ctx, ws, websocket.MessageBinary), nil
+}
+
+// PutImageContent sends an image's bytes; size is -1 when it is not known.
+func (a *API) PutImageContent(ctx context.Context, id string, r io.Reader, size int64) (api.Image, error) {
+	return decode[api.Image](a.gen.PutImageContentWithBody(ctx, id, "application/octet-stream", io.NopCloser(r),
+		func(_ context.Context, req *http.Request) error {
+			req.ContentLength = size
+			return nil
+		}))
+}
+
+// InvoicePreview of a period that includes from but not to; an empty
+// organization is the key's own.
+func (a *API) InvoicePreview(ctx context.Context, organization string, from, to time.Time) (api.InvoicePreview, error) {
+	return decode[api.InvoicePreview](a.gen.PreviewInvoice(ctx, &api.PreviewInvoiceParams{Organization: organization, From: from, To: to}))
+}
+
+// Whoami is the token's key.
+func (a *API) Whoami(ctx context.Context) (api.Identity, error) {
+	return decode[api.Identity](a.gen.Whoami(ctx))
+}
+
+// Version of the server.
+func (a *API) Version(ctx context.Context) (api.Version, error) {
+	return decode[api.Version](a.gen.GetVersion(ctx))
+}
+
+// errEnded is a watch that the server ended; it goes on with a new one.
+var errEnded = errors.New("the watch ended")
+
+// Watch streams changes after since, of the given kinds (none: all), over any
+// number of connections: a stream that ends goes on where it was. It ends with
+// ctx, or with an error that trying again does not mend.
+func (a *API) Watch(ctx context.Context, since int64, kinds ...api.Kind) iter.Seq2[api.Event, error] {
+	return func(yield func(api.Event, error) bool) {
+		wait := time.Second
+		for ctx.Err() == nil {
+			err := a.watchOnce(ctx, since, kinds, func(e api.Event) bool {
+				wait = time.Second
+				if e.Revision > 0 {
+					since = e.Revision
+				}
+				return yield(e, nil)
+			})
+			if err == nil {
+				return
+			}
+			if code := api.CodeOf(err); code != api.CodeInternal && code != api.CodeUnavailable && code != api.CodeRateLimited {
+				yield(api.Event{}, err)
+				return
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(wait):
+				wait = min(2*wait, 30*time.Second)
+			}
+		}
+	}
+}
+
+// watchOnce reads one stream; nil: the caller has enough.
+func (a *API) watchOnce(ctx context.Context, since int64, kinds []api.Kind, yield func(api.Event) bool) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	// The server sends something every 15 s; a line silent for longer is dead.
+	const silence = time.Minute
+	dead := time.AfterFunc(silence, cancel)
+	defer dead.Stop()
+	resp, err := a.gen.Watch(ctx, &api.WatchParams{Since: since, Kind: kinds})
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if err := failure(resp); err != nil {
+		return err
+	}
+	lines := bufio.NewReader(resp.Body)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return errors.Join(errEnded, err)
+		}
+		dead.Reset(silence)
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		var e api.Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return fmt.Errorf("read a change: %w", err)
+		}
+		if !yield(e) {
+			return nil
+		}
+	}
+}
+
+// Address of the server, for messages.
+func (a *API) Address() string { return strings.TrimSuffix(a.base.String(), "/") }

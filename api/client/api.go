@@ -1,0 +1,152 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Options of a client.
+type Options struct {
+	// Server is "https://host[:port]", "http://…" or "unix:/path/of/socket".
+	Server string
+	Token  string
+	// TLS settings; nil: the system's roots.
+	TLS *tls.Config
+	// Retries of requests that may be repeated, after no answer or a 503; 0: 4,
+	// negative: none.
+	Retries int
+}
+
+// API is a connection to a server.
+type API struct {
+	gen    *Client
+	base   *url.URL
+	http   *http.Client
+	token  string
+	rounds int
+}
+
+// New client.
+func New(o Options) (*API, error) {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = o.TLS
+	server := o.Server
+	if path, ok := strings.CutPrefix(server, "unix:"); ok {
+		path = strings.TrimPrefix(path, "//")
+		transport.Proxy = nil
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "unix", path)
+		}
+		server = "http://localhost"
+	}
+	base, err := url.Parse(server)
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return nil, api.Errorf(api.CodeInvalid, "%q is no server", o.Server).WithHint("https://host, http://host:port or unix:/path")
+	}
+	if o.Retries == 0 {
+		o.Retries = 4
+	}
+	a := &API{base: base, token: o.Token, rounds: max(o.Retries, 0) + 1}
+	a.http = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse // a token is for one server
+	}}
+	a.gen, err = NewClient(base.String(), WithHTTPClient(a))
+	return a, err
+}
+
+// Do implements HttpRequestDoer: authenticates, and repeats what may be.
+func (a *API) Do(r *http.Request) (*http.Response, error) {
+	if a.token != "" {
+		r.Header.Set("Authorization", "Bearer "+a.token)
+	}
+	if r.Method == http.MethodPost && r.Header.Get("Idempotency-Key") == "" {
+		r.Header.Set("Idempotency-Key", rand.Text())
+	}
+	wait := 200 * time.Millisecond
+	for round := 1; ; round++ {
+		resp, err := a.http.Do(r)
+		busy := err == nil && (resp.StatusCode == http.StatusServiceUnavailable || resp.StatusCode == http.StatusTooManyRequests)
+		if err == nil && !busy || round >= a.rounds || !repeatable(r) || r.Context().Err() != nil {
+			return resp, unreachable(err, r)
+		}
+		if busy {
+			_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<16))
+			_ = resp.Body.Close()
+		}
+		if r.GetBody != nil {
+			if r.Body, err = r.GetBody(); err != nil {
+				return nil, err
+			}
+		}
+		select {
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		case <-time.After(wait):
+		}
+		wait *= 2
+	}
+}
+
+// repeatable: everything but what streams, acts twice, or makes a secret.
+func repeatable(r *http.Request) bool {
+	if r.Body != nil && r.Body != http.NoBody && r.GetBody == nil {
+		return false
+	}
+	if r.Method != http.MethodPost {
+		return true
+	}
+	path := strings.TrimSuffix(r.URL.Path, "/")
+	return !strings.HasSuffix(path, "/exec") && !strings.HasSuffix(path, "/restart") && !strings.HasSuffix(path, "/api-keys")
+}
+
+func unreachable(err error, r *http.Request) error {
+	if err == nil || r.Context().Err() != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", api.Errorf(api.CodeUnavailable, "no answer from %s", r.URL.Host).
+		WithHint("is the server running, and the address right?"), err)
+}
+
+// decode reads a JSON answer, or the error it is.
+func decode[T any](resp *http.Response, err error) (T, error) {
+	var out T
+	if err != nil {
+		return out, err
+	}
+	defer resp.Body.Close()
+	if err := failure(resp); err != nil {
+		return out, err
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil {
+		return out, fmt.Errorf("read the answer: %w", err)
+	}
+	return out, nil
+}
+
+// failure is the *api.Error of an answer; nil when it is none.
+func failure(resp *http.Response) error {
+	if resp.StatusCode < 300 {
+		return nil
+	}
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err != nil {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	e := new(api.Error)
+	if json.Unmarshal(raw, e) != nil || e.Code == "" {
+		return api.Errorf(api.CodeInternal, "the server answered %s", resp.Status).WithHint("is this a Basalt server?")
+	}
+	return e
+}

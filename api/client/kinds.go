@@ -1,0 +1,236 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Instances are the collection of kind Instance.
+func (a *API) Instances() Collection[api.Instance] {
+	return Collection[api.Instance]{
+		list: func(ctx context.Context, q Query) (*http.Response, error) {
+			return a.gen.ListInstances(ctx, &api.ListInstancesParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Organization: q.Organization, Project: q.Project})
+		},
+		get: func(ctx context.Context, ref string, q Query) (*http.Response, error) {
+			return a.gen.GetInstance(ctx, ref, &api.GetInstanceParams{Organization: q.Organization, Project: q.Project})
+		},
+		create: func(ctx context.Context, o api.Instance) (*http.Response, error) {
+			return a.gen.CreateInstance(ctx, &api.CreateInstanceParams{}, o)
+		},
+		update: func(ctx context.Context, id string, o api.Instance) (*http.Response, error) {
+			return a.gen.UpdateInstance(ctx, id, o)
+		},
+		remove: func(ctx context.Context, id string) (*http.Response, error) { return a.gen.DeleteInstance(ctx, id) },
+	}
+}
+
+// Volumes are the collection of kind Volume.
+func (a *API) Volumes() Collection[api.Volume] {
+	return Collection[api.Volume]{
+		list: func(ctx context.Context, q Query) (*http.Response, error) {
+			return a.gen.ListVolumes(ctx, &api.ListVolumesParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Organization: q.Organization, Project: q.Project})
+		},
+		get: func(ctx context.Context, ref string, q Query) (*http.Response, error) {
+			return a.gen.GetVolume(ctx, ref, &api.GetVolumeParams{Organization: q.Organization, Project: q.Project})
+		},
+		create: func(ctx context.Context, o api.Volume) (*http.Response, error) {
+			return a.gen.CreateVolume(ctx, &api.CreateVolumeParams{}, o)
+		},
+		update: func(ctx context.Context, id string, o api.Volume) (*http.Response, error) {
+			return a.gen.UpdateVolume(ctx, id, o)
+		},
+		remove: func(ctx context.Context, id string) (*http.Response, error) { return a.gen.DeleteVolume(ctx, id) },
+	}
+}
+
+// Images are the collection of kind Image.
+func (a *API) Images() Collection[api.Image] {
+	return Collection[api.Image]{
+		list: func(ctx context.Context, q Query) (*http.Response, error) {
+			return a.gen.ListImages(ctx, &api.ListImagesParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Organization: q.Organization, Project: q.Project})
+		},
+		get: func(ctx context.Context, ref string, q Query) (*http.Response, error) {
+			return a.gen.GetImage(ctx, ref, &api.GetImageParams{Organization: q.Organization, Project: q.Project})
+		},
+		create: func(ctx context.Context, o api.Image) (*http.Response, error) {
+			return a.gen.CreateImage(ctx, &api.CreateImageParams{}, o)
+		},
+		update: func(ctx context.Context, id string, o api.Image) (*http.Response, error) {
+			return a.gen.UpdateImage(ctx, id, o)
+		},
+		remove: func(ctx context.Context, id string) (*http.Response, error) { return a.gen.DeleteImage(ctx, id) },
+	}
+}
+
+// Flavors are the collection of kind Flavor.
+func (a *API) Flavors() Collection[api.Flavor] {
+	return Collection[api.Flavor]{
+		list: func(ctx context.Context, q Query) (*http.Response, error) {
+			return a.gen.ListFlavors(ctx, &api.ListFlavorsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name})
+		},
+		get: func(ctx context.Context, ref string, _ Query) (*http.Response, error) {
+			return a.gen.GetFlavor(ctx, ref)
+		},
+		create: func(ctx context.Context, o api.Flavor) (*http.Response, error) {
+			return a.gen.CreateFlavor(ctx, &api.CreateFlavorParams{}, o)
+		},
+		update: func(ctx context.Context, id string, o api.Flavor) (*http.Response, error) {
+			return a.gen.UpdateFlavor(ctx, id, o)
+		},
+		remove: func(ctx context.Context, id string) (*http.Response, error) { return a.gen.DeleteFlavor(ctx, id) },
+	}
+}
+
+// GPUPools are the collection of kind GPUPool.
+func (a *API) GPUPools() Collection[api.GPUPool] {
+	return Collection[api.GPUPool]{
+		list: func(ctx context.Context, q Query) (*http.Response, error) {
+			return a.gen.ListGPUPools(ctx, &api.ListGPUPoolsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name})
+		},
+		get: func(ctx context.Context, ref string, _ Query) (*http.Response, error) {
+			return a.gen.GetGPUPool(ctx, ref)
+		},
+		create: func(ctx context.Context, o api.GPUPool) (*http.Response, error) {
+			return a.gen.CreateGPUPool(ctx, &api.CreateGPUPoolParams{}, o)
+		},
+		update: func(ctx context.Context, id string, o api.GPUPool) (*http.Response, error) {
+			return a.gen.UpdateGPUPool(ctx, id, o)
+		},
+		remove: func(ctx context.Context, id string) (*http.Response, error) { return a.gen.DeleteGPUPool(ctx, id) },
+	}
+}
+
+// GPUs are the collection of kind GPU.
+func (a *API) GPUs() Collection[api.GPU] {
+	return Collection[api.GPU]{
+		list: func(ctx context.Context, q Query) (*http.Response, error) {
+			return a.gen.ListGPUs(ctx, &api.ListGPUsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name})
+		},
+		get: func(ctx context.Context, ref string, _ Query) (*http.Response, error) { return a.gen.GetGPU(ctx, ref) },
+		update: func(ctx context.Context, id string, o api.GPU) (*http.Response, error) {
+			return a.gen.UpdateGPU(ctx, id, o)
+		},
+	}
+}
+
+// Nodes are the collection of kind Node.
+func (a *API) Nodes() Collection[api.Node] {
+	return Collection[api.Node]{
+		list: func(ctx context.Context, q Query) (*http.Response, error) {
+			return a.gen.ListNodes(ctx, &api.ListNodesParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name})
+		},
+		get: func(ctx context.Context, ref string, _ Query) (*http.Response, error) { return a.gen.GetNode(ctx, ref) },
+		update: func(ctx context.Context, id string, o api.Node) (*http.Response, error) {
+			return a.gen.UpdateNode(ctx, id, o)
+		},
+	}
+}
+
+// Organizations are the collection of kind Organization.
+func (a *API) Organizations() Collection[api.Organization] {
+	return Collection[api.Organization]{
+		list: func(ctx context.Context, q Query) (*http.Response, error) {
+			return a.gen.ListOrganizations(ctx, &api.ListOrganizationsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name})
+		},
+		get: func(ctx context.Context, ref string, _ Query) (*http.Response, error) {
+			return a.gen.GetOrganization(ctx, ref)
+		},
+		create: func(ctx context.Context, o api.Organization) (*http.Response, error) {
+			return a.gen.CreateOrganization(ctx, &api.CreateOrganizationParams{}, o)
+		},
+		update: func(ctx context.Context, id string, o api.Organization) (*http.Response, error) {
+			return a.gen.UpdateOrganization(ctx, id, o)
+		},
+		remove: func(ctx context.Context, id string) (*http.Response, error) { return a.gen.DeleteOrganization(ctx, id) },
+	}
+}
+
+// Projects are the collection of kind Project.
+func (a *API) Projects() Collection[api.Project] {
+	return Collection[api.Project]{
+		list: func(ctx context.Context, q Query) (*http.Response, error) {
+			return a.gen.ListProjects(ctx, &api.ListProjectsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Organization: q.Organization})
+		},
+		get: func(ctx context.Context, ref string, q Query) (*http.Response, error) {
+			return a.gen.GetProject(ctx, ref, &api.GetProjectParams{Organization: q.Organization})
+		},
+		create: func(ctx context.Context, o api.Project) (*http.Response, error) {
+			return a.gen.CreateProject(ctx, &api.CreateProjectParams{}, o)
+		},
+		update: func(ctx context.Context, id string, o api.Project) (*http.Response, error) {
+			return a.gen.UpdateProject(ctx, id, o)
+		},
+		remove: func(ctx context.Context, id string) (*http.Response, error) { return a.gen.DeleteProject(ctx, id) },
+	}
+}
+
+// APIKeys are the collection of kind APIKey.
+func (a *API) APIKeys() Collection[api.APIKey] {
+	return Collection[api.APIKey]{
+		list: func(ctx context.Context, q Query) (*http.Response, error) {
+			return a.gen.ListAPIKeys(ctx, &api.ListAPIKeysParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Organization: q.Organization, Project: q.Project})
+		},
+		get: func(ctx context.Context, ref string, q Query) (*http.Response, error) {
+			return a.gen.GetAPIKey(ctx, ref, &api.GetAPIKeyParams{Organization: q.Organization, Project: q.Project})
+		},
+		create: func(ctx context.Context, o api.APIKey) (*http.Response, error) {
+			return a.gen.CreateAPIKey(ctx, &api.CreateAPIKeyParams{}, o)
+		},
+		update: func(ctx context.Context, id string, o api.APIKey) (*http.Response, error) {
+			return a.gen.UpdateAPIKey(ctx, id, o)
+		},
+		remove: func(ctx context.Context, id string) (*http.Response, error) { return a.gen.DeleteAPIKey(ctx, id) },
+	}
+}
+
+// UsageRecords are the collection of kind UsageRecord.
+func (a *API) UsageRecords() Collection[api.UsageRecord] {
+	return Collection[api.UsageRecord]{
+		list: func(ctx context.Context, q Query) (*http.Response, error) {
+			return a.gen.ListUsageRecords(ctx, &api.ListUsageRecordsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Organization: q.Organization, Project: q.Project})
+		},
+		get: func(ctx context.Context, ref string, q Query) (*http.Response, error) {
+			return a.gen.GetUsageRecord(ctx, ref, &api.GetUsageRecordParams{Organization: q.Organization, Project: q.Project})
+		},
+	}
+}
+
+// Accounts are the collection of kind Account.
+func (a *API) Accounts() Collection[api.Account] {
+	return Collection[api.Account]{
+		list: func(ctx context.Context, q Query) (*http.Response, error) {
+			return a.gen.ListAccounts(ctx, &api.ListAccountsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Organization: q.Organization})
+		},
+		get: func(ctx context.Context, ref string, q Query) (*http.Response, error) {
+			return a.gen.GetAccount(ctx, ref, &api.GetAccountParams{Organization: q.Organization})
+		},
+		create: func(ctx context.Context, o api.Account) (*http.Response, error) {
+			return a.gen.CreateAccount(ctx, &api.CreateAccountParams{}, o)
+		},
+		update: func(ctx context.Context, id string, o api.Account) (*http.Response, error) {
+			return a.gen.UpdateAccount(ctx, id, o)
+		},
+		remove: func(ctx context.Context, id string) (*http.Response, error) { return a.gen.DeleteAccount(ctx, id) },
+	}
+}
+
+// PriceBooks are the collection of kind PriceBook.
+func (a *API) PriceBooks() Collection[api.PriceBook] {
+	return Collection[api.PriceBook]{
+		list: func(ctx context.Context, q Query) (*http.Response, error) {
+			return a.gen.ListPriceBooks(ctx, &api.ListPriceBooksParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name})
+		},
+		get: func(ctx context.Context, ref string, _ Query) (*http.Response, error) {
+			return a.gen.GetPriceBook(ctx, ref)
+		},
+		create: func(ctx context.Context, o api.PriceBook) (*http.Response, error) {
+			return a.gen.CreatePriceBook(ctx, &api.CreatePriceBookParams{}, o)
+		},
+		update: func(ctx context.Context, id string, o api.PriceBook) (*http.Response, error) {
+			return a.gen.UpdatePriceBook(ctx, id, o)
+		},
+		remove: func(ctx context.Context, id string) (*http.Response, error) { return a.gen.DeletePriceBook(ctx, id) },
+	}
+}

@@ -1,0 +1,223 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+const maxLimit = 1000
+
+// page has the fields of every kind's generated list.
+type page[T any] struct {
+	Continue string
+	Items    []T
+	Revision int64
+}
+
+// query is what a list was asked for. Organization and project are ids or names.
+type query struct {
+	limit                 int
+	after, name           string
+	organization, project string
+}
+
+// list answers one page of what the caller sees. Where the store's filters
+// cannot say that (public images), it reads on until the page is full.
+func list[T any](ctx context.Context, h *handlers, kind api.Kind, q query) (page[T], error) {
+	out := page[T]{Items: []T{}}
+	if q.limit == 0 {
+		q.limit = maxLimit
+	}
+	if q.limit < 1 || q.limit > maxLimit {
+		return out, api.Errorf(api.CodeInvalid, "the limit is 1 to %d", maxLimit).At("limit")
+	}
+	sq := api.ListQuery{Kind: kind, Name: q.name, Limit: q.limit, Continue: q.after}
+	var err error
+	if sq.Organization, sq.Project, err = h.scopeOfList(ctx, kind, q.organization, q.project); err != nil {
+		return out, err
+	}
+	me := who(ctx)
+	for {
+		p, err := h.opts.Store.List(ctx, sq)
+		if err != nil {
+			return out, err
+		}
+		out.Revision = p.Revision
+		for _, o := range p.Items {
+			if !me.sees(o) {
+				continue
+			}
+			if len(out.Items) == q.limit { // there is one more: the page ends before it
+				return out, nil
+			}
+			t, err := decode[T](o)
+			if err != nil {
+				return out, err
+			}
+			out.Items = append(out.Items, t)
+			out.Continue = o.Meta.ID
+		}
+		if p.Continue == "" {
+			out.Continue = ""
+			return out, nil
+		}
+		sq.Continue = p.Continue
+	}
+}
+
+// each calls f with every object of a kind that the query selects; f ends it by
+// returning false.
+func (h *handlers) each(ctx context.Context, q api.ListQuery, f func(api.Object) bool) error {
+	q.Limit = maxLimit
+	for {
+		p, err := h.opts.Store.List(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, o := range p.Items {
+			if !f(o) {
+				return nil
+			}
+		}
+		if p.Continue == "" {
+			return nil
+		}
+		q.Continue = p.Continue
+	}
+}
+
+// decode is the typed form that leaves the server: without secrets.
+func decode[T any](o api.Object) (T, error) { return api.Decode[T](outgoing(o)) }
+
+// outgoing blanks what no client may see.
+func outgoing(o api.Object) api.Object {
+	if o.Kind != api.KindAPIKey {
+		return o
+	}
+	key, err := api.Decode[api.APIKey](o)
+	key.Spec.Hash = ""
+	o.Spec = api.Encode(key.Spec)
+	if err != nil {
+		o.Spec = nil
+	}
+	return o
+}
+
+// get answers one object by id or name.
+func get[T any](ctx context.Context, h *handlers, kind api.Kind, ref, organization, project string) (T, error) {
+	o, err := h.find(ctx, kind, ref, organization, project)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return decode[T](o)
+}
+
+// create makes an object in a scope that place has found; with lists commands
+// of the same batch.
+func create[T any](ctx context.Context, h *handlers, kind api.Kind, id string, m api.Meta, spec any, idempotency string, with ...api.Command) (T, error) {
+	var none T
+	finalizers := []string(nil)
+	switch kind {
+	case api.KindInstance, api.KindVolume, api.KindImage:
+		finalizers = []string{api.FinalizerAgent}
+	}
+	b := api.Batch{At: h.opts.Now().UTC(), Commands: append([]api.Command{{
+		Op: api.OpPutSpec, Kind: kind, ID: id, Name: m.Name, Organization: m.Organization, Project: m.Project,
+		Labels: m.Labels, Finalizers: finalizers, Data: api.Encode(spec),
+	}}, with...)}
+	if idempotency != "" {
+		if len(idempotency) > 128 {
+			return none, api.Errorf(api.CodeInvalid, "at most 128 bytes").At("Idempotency-Key")
+		}
+		// Keys of different callers and kinds never meet.
+		b.ID = who(ctx).key.Meta.ID + "/" + string(kind) + "/" + idempotency
+	}
+	out, err := h.opts.Store.Apply(ctx, b)
+	if err != nil {
+		return none, named(err, kind, m.Name)
+	}
+	return decode[T](out[0])
+}
+
+// named says "exists already" with the name, and what to do.
+func named(err error, kind api.Kind, name string) error {
+	var e *api.Error
+	if errors.As(err, &e) && e.Code == api.CodeExists {
+		return api.Errorf(api.CodeExists, "%s %s exists already", kind, name).At("meta.name").WithHint("choose another name")
+	}
+	return err
+}
+
+// update changes an object's name, labels and spec. spec computes the new spec
+// from the old object, or refuses.
+func update[T any](ctx context.Context, h *handlers, kind api.Kind, ref string, m api.Meta, spec func(old T) (any, error)) (T, error) {
+	var none T
+	o, err := h.own(ctx, kind, ref)
+	if err != nil {
+		return none, err
+	}
+	if m.Revision <= 0 {
+		return none, api.Errorf(api.CodeInvalid, "the revision that you read is needed").At("meta.revision").
+			WithHint("GET it, change it, and PUT it back with its meta.revision")
+	}
+	if m.Name == "" {
+		m.Name = o.Meta.Name
+	}
+	if m.Name != o.Meta.Name {
+		if err := api.ValidateName(m.Name); err != nil {
+			return none, err
+		}
+	}
+	if err := api.ValidateLabels(m.Labels); err != nil {
+		return none, err
+	}
+	if err := h.sameScope(ctx, o.Meta, m); err != nil {
+		return none, err
+	}
+	old, err := api.Decode[T](o)
+	if err != nil {
+		return none, err
+	}
+	next, err := spec(old)
+	if err != nil {
+		return none, err
+	}
+	return put[T](ctx, h, o, m, next)
+}
+
+// put writes an object's spec at the revision in m.
+func put[T any](ctx context.Context, h *handlers, o api.Object, m api.Meta, spec any) (T, error) {
+	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{{
+		Op: api.OpPutSpec, Kind: o.Kind, ID: o.Meta.ID, Expect: m.Revision, Name: m.Name, Labels: m.Labels, Data: api.Encode(spec),
+	}}})
+	if err != nil {
+		var none T
+		return none, named(err, o.Kind, m.Name)
+	}
+	return decode[T](out[0])
+}
+
+// remove deletes an object that nothing uses; with makes commands of the same
+// batch.
+func remove[T any](ctx context.Context, h *handlers, kind api.Kind, ref string, with ...api.Command) (T, error) {
+	var none T
+	o, err := h.own(ctx, kind, ref)
+	if err != nil {
+		return none, err
+	}
+	h.references.Lock()
+	defer h.references.Unlock()
+	if err := h.unused(ctx, o); err != nil {
+		return none, err
+	}
+	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: append(with, api.Command{
+		Op: api.OpDelete, Kind: kind, ID: o.Meta.ID, Expect: api.AnyRevision,
+	})})
+	if err != nil {
+		return none, err
+	}
+	return decode[T](out[len(out)-1])
+}

@@ -1,0 +1,200 @@
+package server
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"net/http"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/labstack/echo/v4"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+//go:embed docs.html.tmpl
+var docsTemplate string
+
+// The page has no script and asks no other host for anything.
+const docsPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+func registerDocs(e *echo.Echo) {
+	render := sync.OnceValues(func() ([]byte, error) { return renderDocs(api.OpenAPI) })
+	e.GET("/", func(c echo.Context) error {
+		html, err := render()
+		if err != nil {
+			return err
+		}
+		c.Response().Header().Set("Content-Security-Policy", docsPolicy)
+		return c.HTMLBlob(http.StatusOK, html)
+	})
+	e.GET("/openapi.yaml", func(c echo.Context) error {
+		return c.Blob(http.StatusOK, "application/yaml", api.OpenAPI)
+	})
+}
+
+type docsPage struct {
+	Title, Version string
+	About          []string
+	Tags           []docsTag
+	Schemas        []docsSchema
+}
+
+type docsTag struct {
+	Name, About string
+	Operations  []docsOperation
+}
+
+type docsOperation struct {
+	ID, Method, Path, Summary, Role string
+	Parameters                      []docsField
+	Body                            template.HTML
+	Answers                         []docsAnswer
+}
+
+type docsAnswer struct {
+	Status, About string
+	Type          template.HTML
+}
+
+type docsField struct {
+	Name, About string
+	Type        template.HTML
+	Required    bool
+}
+
+type docsSchema struct {
+	Name, About string
+	Fields      []docsField
+}
+
+// renderDocs turns the description into a page.
+func renderDocs(spec []byte) ([]byte, error) {
+	doc, err := openapi3.NewLoader().LoadFromData(spec)
+	if err != nil {
+		return nil, fmt.Errorf("openapi.yaml: %w", err)
+	}
+	page := docsPage{Title: doc.Info.Title, Version: doc.Info.Version, About: strings.Split(strings.TrimSpace(doc.Info.Description), "\n\n")}
+	for _, t := range doc.Tags {
+		page.Tags = append(page.Tags, docsTag{Name: t.Name, About: t.Description, Operations: operations(doc, t.Name)})
+	}
+	for _, name := range sortedKeys(doc.Components.Schemas) {
+		s := doc.Components.Schemas[name].Value
+		page.Schemas = append(page.Schemas, docsSchema{Name: name, About: s.Description, Fields: fields(s)})
+	}
+	t, err := template.New("docs").Parse(docsTemplate)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	if err := t.Execute(&out, page); err != nil {
+		return nil, fmt.Errorf("documentation page: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+func operations(doc *openapi3.T, tag string) []docsOperation {
+	var out []docsOperation
+	for _, path := range doc.Paths.InMatchingOrder() {
+		item := doc.Paths.Find(path)
+		for method, op := range item.Operations() {
+			if !slices.Contains(op.Tags, tag) {
+				continue
+			}
+			o := docsOperation{ID: op.OperationID, Method: method, Path: path, Summary: op.Summary, Role: roleWords(op.OperationID)}
+			for _, p := range append(slices.Clone(item.Parameters), op.Parameters...) {
+				o.Parameters = append(o.Parameters, docsField{p.Value.Name + " (" + p.Value.In + ")", p.Value.Description, typeOf(p.Value.Schema), p.Value.Required})
+			}
+			if op.RequestBody != nil {
+				o.Body = content(op.RequestBody.Value.Content)
+			}
+			for _, status := range sortedKeys(op.Responses.Map()) {
+				r := op.Responses.Map()[status].Value
+				o.Answers = append(o.Answers, docsAnswer{status, *r.Description, content(r.Content)})
+			}
+			out = append(out, o)
+		}
+	}
+	sort.Slice(out, func(i, j int) bool {
+		a, b := out[i], out[j]
+		return a.Path < b.Path || a.Path == b.Path && methodOrder(a.Method) < methodOrder(b.Method)
+	})
+	return out
+}
+
+func methodOrder(m string) int {
+	return slices.Index([]string{"GET", "POST", "PUT", "DELETE"}, m)
+}
+
+func roleWords(op string) string {
+	if r := rights[op]; r != everybody {
+		return string(r)
+	}
+	return "no key needed"
+}
+
+func content(c openapi3.Content) template.HTML {
+	for _, media := range sortedKeys(c) {
+		if media == "application/json" {
+			return typeOf(c[media].Schema)
+		}
+		return template.HTML(template.HTMLEscapeString(media))
+	}
+	return ""
+}
+
+func fields(s *openapi3.Schema) []docsField {
+	var out []docsField
+	for _, name := range sortedKeys(s.Properties) {
+		p := s.Properties[name]
+		about := p.Value.Description
+		if p.Ref != "" {
+			about = ""
+		}
+		out = append(out, docsField{name, about, typeOf(p), slices.Contains(s.Required, name)})
+	}
+	return out
+}
+
+// typeOf is a schema in words, with links to the named ones.
+func typeOf(s *openapi3.SchemaRef) template.HTML {
+	if s == nil {
+		return ""
+	}
+	if name, ok := strings.CutPrefix(s.Ref, "#/components/schemas/"); ok {
+		name = template.HTMLEscapeString(name)
+		return template.HTML(`<a href="#schema-` + name + `">` + name + `</a>`)
+	}
+	v := s.Value
+	switch {
+	case v.Type.Is("array"):
+		return "list of " + typeOf(v.Items)
+	case len(v.Enum) > 0:
+		words := make([]string, len(v.Enum))
+		for i, e := range v.Enum {
+			words[i] = fmt.Sprint(e)
+		}
+		return template.HTML(template.HTMLEscapeString(strings.Join(words, " | ")))
+	case v.Type.Is("object") && v.AdditionalProperties.Schema != nil:
+		return "map of " + typeOf(v.AdditionalProperties.Schema)
+	}
+	words := strings.Join(v.Type.Slice(), " ")
+	if v.Format != "" {
+		words += " (" + v.Format + ")"
+	}
+	return template.HTML(template.HTMLEscapeString(words))
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}

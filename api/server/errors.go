@@ -1,0 +1,104 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// sendError answers with the error's code. What is no domain error goes to the
+// log, and its number there to the user.
+func (s *Server) sendError(err error, c echo.Context) {
+	if c.Response().Committed {
+		return // a stream that broke off; its reader sees that
+	}
+	e := domainError(err)
+	if e == nil {
+		var id [6]byte
+		_, _ = rand.Read(id[:])
+		number := hex.EncodeToString(id[:])
+		s.opts.Log.Error("request failed", "id", number, "method", c.Request().Method, "route", c.Path(), "error", err)
+		e = api.Errorf(api.CodeInternal, "internal error %s", number).WithHint("the server's log says more under this number")
+	}
+	if e.Code == api.CodeUnauthenticated {
+		c.Response().Header().Set("WWW-Authenticate", "Bearer")
+	}
+	if sendErr := c.JSON(e.Code.HTTPStatus(), e); sendErr != nil {
+		s.opts.Log.Debug("cannot answer", "route", c.Path(), "error", sendErr)
+	}
+}
+
+// domainError finds what a user may see of err; nil: nothing.
+func domainError(err error) *api.Error {
+	var e *api.Error
+	var h *echo.HTTPError
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &e):
+		return e
+	case errors.As(err, &tooLarge):
+		return api.Errorf(api.CodeTooLarge, "the request is over %d bytes", tooLarge.Limit)
+	case errors.As(err, &h):
+		return routeError(h)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return api.Errorf(api.CodeUnavailable, "it took too long").WithHint("try again")
+	}
+	return nil
+}
+
+// routeError translates what echo and the generated code answer by themselves.
+func routeError(h *echo.HTTPError) *api.Error {
+	switch h.Code {
+	case http.StatusNotFound:
+		return api.Errorf(api.CodeNotFound, "there is no such path").WithHint("GET /openapi.yaml lists them")
+	case http.StatusMethodNotAllowed:
+		return api.Errorf(api.CodeInvalid, "this path has no such method").WithHint("GET /openapi.yaml lists them")
+	case http.StatusBadRequest: // "Invalid format for parameter limit: …"
+		msg := fmt.Sprint(h.Message)
+		if rest, ok := strings.CutPrefix(msg, "Invalid format for parameter "); ok {
+			name, _, _ := strings.Cut(rest, ":")
+			return api.Errorf(api.CodeInvalid, "parameter %s has the wrong form", name).At(name)
+		}
+		return api.Errorf(api.CodeInvalid, "%s", msg)
+	}
+	return nil
+}
+
+// recovered turns a panic into an internal error with its stack in the log.
+func (s *Server) recovered(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) (err error) {
+		defer func() {
+			p := recover()
+			if p == nil {
+				return
+			}
+			if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it so
+				panic(p)
+			}
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}()
+		return next(c)
+	}
+}
+
+// headers that every answer carries.
+func headers(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		h := c.Response().Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Cache-Control", "no-store")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+		return next(c)
+	}
+}

@@ -1,0 +1,95 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+const (
+	maxBody     = 1 << 20 // of JSON
+	requestTime = 30 * time.Second
+)
+
+// streams are the operations that may last.
+var streams = map[string]bool{
+	"Watch": true, "OpenInstanceConsole": true, "PutImageContent": true, "ExecInInstance": true,
+}
+
+type identityKey struct{}
+
+// who is the identity that the guard put there. It panics without one, so that
+// an operation that slipped past the guard cannot act.
+func who(ctx context.Context) identity { return ctx.Value(identityKey{}).(identity) }
+
+type requestKey struct{}
+
+// request is the HTTP request, for the operations that leave HTTP or stream.
+func request(ctx context.Context) *http.Request { return ctx.Value(requestKey{}).(*http.Request) }
+
+// guard stands before an operation, and before its body is read.
+func (s *Server) guard(op string) echo.MiddlewareFunc {
+	least, known := rights[op]
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			ctx := context.WithValue(c.Request().Context(), requestKey{}, c.Request())
+			if !known {
+				return api.Errorf(api.CodeForbidden, "%s is nobody's", op)
+			}
+			if least != everybody {
+				id, err := s.identify(ctx, c)
+				if err != nil {
+					return err
+				}
+				if id.role.Rank() < least.Rank() {
+					return api.Errorf(api.CodeForbidden, "a %s may not do this", id.role).WithHint("it takes a key of role %s", least)
+				}
+				ctx = context.WithValue(ctx, identityKey{}, id)
+			}
+			if !streams[op] {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, requestTime)
+				defer cancel()
+				// Not every ResponseWriter has deadlines (tests); bodies are small then.
+				_ = http.NewResponseController(c.Response()).SetReadDeadline(s.opts.Now().Add(requestTime))
+			}
+			r := c.Request().WithContext(ctx)
+			if op != "PutImageContent" {
+				r.Body = http.MaxBytesReader(c.Response(), r.Body, maxBody)
+			}
+			c.SetRequest(r)
+			return next(c)
+		}
+	}
+}
+
+func (s *Server) identify(ctx context.Context, c echo.Context) (identity, error) {
+	now, from := s.opts.Now(), c.Request().RemoteAddr
+	if i := strings.LastIndexByte(from, ':'); i > 0 {
+		from = from[:i]
+	}
+	slow := api.Errorf(api.CodeRateLimited, "too many requests").WithHint("wait a second")
+	if s.denied.empty(from, now) {
+		return identity{}, slow
+	}
+	scheme, token, _ := strings.Cut(c.Request().Header.Get("Authorization"), " ")
+	if token == "" || !strings.EqualFold(scheme, "Bearer") {
+		return identity{}, api.Errorf(api.CodeUnauthenticated, "an API key is needed").WithHint("Authorization: Bearer bslt_…")
+	}
+	key, err := s.authenticate(ctx, token, now)
+	if err != nil {
+		if api.CodeOf(err) == api.CodeUnauthenticated {
+			s.denied.take(from, now)
+		}
+		return identity{}, err
+	}
+	if !s.keys.take(key.Meta.ID, now) {
+		return identity{}, slow
+	}
+	return identityOf(key), nil
+}

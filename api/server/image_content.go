@@ -1,0 +1,72 @@
+package server
+
+import (
+	"context"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// image that a spec refers to: by id, or by name in the project, else among
+// the cluster's public ones.
+func (h *handlers) image(ctx context.Context, m api.Meta, ref string) (api.Image, error) {
+	me := who(ctx)
+	o, err := h.opts.Store.Get(ctx, api.KindImage, ref)
+	if err == nil && me.sees(o) && usable(o, m) {
+		return api.Decode[api.Image](o)
+	}
+	if err != nil && api.CodeOf(err) != api.CodeNotFound {
+		return api.Image{}, err
+	}
+	var own, public *api.Object
+	err = h.each(ctx, api.ListQuery{Kind: api.KindImage, Name: ref}, func(o api.Object) bool {
+		switch {
+		case o.Meta.Project == m.Project && o.Meta.Organization == m.Organization:
+			own = &o
+		case o.Meta.Project == "" && usable(o, m):
+			public = &o
+		}
+		return own == nil
+	})
+	if err != nil {
+		return api.Image{}, err
+	}
+	if own == nil {
+		own = public
+	}
+	if own == nil {
+		return api.Image{}, api.Errorf(api.CodeInvalid, "Image %s does not exist", ref).At("spec.image").WithHint("basalt image list")
+	}
+	return api.Decode[api.Image](*own)
+}
+
+// usable says whether a project may use an image: its own, or a public one.
+func usable(o api.Object, m api.Meta) bool {
+	image, err := api.Decode[api.Image](o)
+	return err == nil && (o.Meta.Project == m.Project || image.Spec.Public)
+}
+
+// PutImageContent hands an image's bytes on to the node that keeps them.
+func (h *handlers) PutImageContent(ctx context.Context, r PutImageContentRequestObject) (PutImageContentResponseObject, error) {
+	o, err := h.own(ctx, api.KindImage, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	image, err := api.Decode[api.Image](o)
+	switch {
+	case err != nil:
+		return nil, err
+	case h.opts.Runtime == nil:
+		return nil, api.Errorf(api.CodeUnavailable, "this server takes no images")
+	case image.Spec.URL != "":
+		return nil, api.Errorf(api.CodeState, "image %s comes from its URL", image.Meta.Name)
+	case image.Status.Phase == api.ImageReady:
+		return nil, api.Errorf(api.CodeState, "image %s has its bytes already", image.Meta.Name).WithHint("import another one")
+	case image.Meta.DeletedAt != nil:
+		return nil, api.Errorf(api.CodeState, "image %s is being deleted", image.Meta.Name)
+	}
+	if err := h.opts.Runtime.PutImage(ctx, api.ImageID(o.Meta.ID), r.Body, request(ctx).ContentLength); err != nil {
+		return nil, err
+	}
+	now, err := get[api.Image](ctx, h, api.KindImage, o.Meta.ID, "", "")
+	return PutImageContent200JSONResponse(now), err
+}

@@ -1,0 +1,140 @@
+package server
+
+import (
+	"context"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// ListInstances is the first of the pattern: every kind's file has the same
+// five operations, and its own rules in between.
+func (h *handlers) ListInstances(ctx context.Context, r ListInstancesRequestObject) (ListInstancesResponseObject, error) {
+	p, err := list[api.Instance](ctx, h, api.KindInstance, query{limit: r.Params.Limit, after: r.Params.Continue,
+		name: r.Params.Name, organization: r.Params.Organization, project: r.Params.Project})
+	return ListInstances200JSONResponse(p), err
+}
+
+// CreateInstance makes the instance and its root volume in one batch.
+func (h *handlers) CreateInstance(ctx context.Context, r CreateInstanceRequestObject) (CreateInstanceResponseObject, error) {
+	h.references.RLock()
+	defer h.references.RUnlock()
+	m, err := h.place(ctx, api.KindInstance, r.Body.Meta)
+	if err != nil {
+		return nil, err
+	}
+	spec, flavor, image, err := h.instanceSpec(ctx, m, r.Body.Spec)
+	if err != nil {
+		return nil, err
+	}
+	if image.Meta.DeletedAt != nil || image.Status.Phase == api.ImageFailed {
+		return nil, api.Errorf(api.CodeState, "image %s cannot be used", image.Meta.Name).At("spec.image").WithHint("%s", image.Status.LastError)
+	}
+	id := newID(api.KindInstance)
+	root, err := rootVolume(m, api.InstanceID(id), spec, flavor, image)
+	if err != nil {
+		return nil, err
+	}
+	in, err := create[api.Instance](ctx, h, api.KindInstance, id, m, spec, r.Params.IdempotencyKey, root)
+	return CreateInstance201JSONResponse(in), err
+}
+
+// rootVolume is the command that makes an instance's root volume. Its name is
+// made from the id, so that no name of a tenant's is taken.
+func rootVolume(m api.Meta, id api.InstanceID, spec api.InstanceSpec, f api.Flavor, image api.Image) (api.Command, error) {
+	size := spec.RootBytes
+	if size == 0 {
+		size = f.Spec.RootBytes
+	}
+	if least := image.Status.VirtualBytes; size != 0 && size < least {
+		return api.Command{}, api.Errorf(api.CodeInvalid, "a root volume of %d bytes is smaller than image %s, which has %d", size, image.Meta.Name, least).
+			At("spec.rootBytes").WithHint("ask for more, or take a larger flavor")
+	}
+	return api.Command{
+		Op: api.OpPutSpec, Kind: api.KindVolume, ID: newID(api.KindVolume), Name: string(id) + "-root",
+		Organization: m.Organization, Project: m.Project, Finalizers: []string{api.FinalizerAgent},
+		Data: api.Encode(api.VolumeSpec{SizeBytes: max(size, image.Status.VirtualBytes), Image: spec.Image, Instance: id, Root: true}),
+	}, nil
+}
+
+// instanceSpec fills in defaults, turns names into ids and validates.
+func (h *handlers) instanceSpec(ctx context.Context, m api.Meta, s api.InstanceSpec) (api.InstanceSpec, api.Flavor, api.Image, error) {
+	var flavor api.Flavor
+	var image api.Image
+	s = api.DefaultInstance(s)
+	if err := api.ValidateInstance(s); err != nil {
+		return s, flavor, image, err
+	}
+	flavor, err := h.flavor(ctx, string(s.Flavor))
+	if err != nil {
+		return s, flavor, image, err
+	}
+	image, err = h.image(ctx, m, string(s.Image))
+	if err != nil {
+		return s, flavor, image, err
+	}
+	s.Flavor, s.Image = api.FlavorID(flavor.Meta.ID), api.ImageID(image.Meta.ID)
+	if s.Vgpu != nil {
+		err = h.pool(ctx, "spec.vgpu.pool", s.Vgpu.Pool)
+	}
+	return s, flavor, image, err
+}
+
+// GetInstance by id or name.
+func (h *handlers) GetInstance(ctx context.Context, r GetInstanceRequestObject) (GetInstanceResponseObject, error) {
+	in, err := get[api.Instance](ctx, h, api.KindInstance, r.ID, r.Params.Organization, r.Params.Project)
+	return GetInstance200JSONResponse(in), err
+}
+
+// UpdateInstance changes what may change; a new flavor or vGPU takes effect
+// while it is stopped.
+func (h *handlers) UpdateInstance(ctx context.Context, r UpdateInstanceRequestObject) (UpdateInstanceResponseObject, error) {
+	h.references.RLock()
+	defer h.references.RUnlock()
+	in, err := update(ctx, h, api.KindInstance, r.ID, r.Body.Meta, func(old api.Instance) (any, error) {
+		s := r.Body.Spec
+		if s.Power == "" { // left out: as it is, so that a file can be applied again
+			s.Power = old.Spec.Power
+		}
+		if s.Restarts == 0 {
+			s.Restarts = old.Spec.Restarts
+		}
+		s, _, _, err := h.instanceSpec(ctx, old.Meta, s)
+		if err != nil {
+			return nil, err
+		}
+		return s, api.ChangeInstance(old.Spec, s)
+	})
+	return UpdateInstance200JSONResponse(in), err
+}
+
+// DeleteInstance takes its data volumes off; its root volume goes with it (the
+// planner sees to that).
+func (h *handlers) DeleteInstance(ctx context.Context, r DeleteInstanceRequestObject) (DeleteInstanceResponseObject, error) {
+	o, err := h.own(ctx, api.KindInstance, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	var detach []api.Command
+	var broken error
+	err = h.each(ctx, api.ListQuery{Kind: api.KindVolume, Project: o.Meta.Project}, func(x api.Object) bool {
+		v, err := api.Decode[api.Volume](x)
+		if err != nil {
+			broken = err
+			return false
+		}
+		if string(v.Spec.Instance) == o.Meta.ID && !v.Spec.Root && v.Meta.DeletedAt == nil {
+			v.Spec.Instance = ""
+			detach = append(detach, api.Command{Op: api.OpPutSpec, Kind: api.KindVolume, ID: v.Meta.ID,
+				Expect: v.Meta.Revision, Labels: v.Meta.Labels, Data: api.Encode(v.Spec)})
+		}
+		return true
+	})
+	if err == nil {
+		err = broken
+	}
+	if err != nil {
+		return nil, err
+	}
+	in, err := remove[api.Instance](ctx, h, api.KindInstance, o.Meta.ID, detach...)
+	return DeleteInstance200JSONResponse(in), err
+}

@@ -1,0 +1,110 @@
+package server
+
+import (
+	"context"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// StartInstance sets spec.power.
+func (h *handlers) StartInstance(ctx context.Context, r StartInstanceRequestObject) (StartInstanceResponseObject, error) {
+	in, err := h.act(ctx, r.ID, func(s *api.InstanceSpec) { s.Power = api.PowerRunning })
+	return StartInstance200JSONResponse(in), err
+}
+
+// StopInstance sets spec.power.
+func (h *handlers) StopInstance(ctx context.Context, r StopInstanceRequestObject) (StopInstanceResponseObject, error) {
+	in, err := h.act(ctx, r.ID, func(s *api.InstanceSpec) { s.Power = api.PowerStopped })
+	return StopInstance200JSONResponse(in), err
+}
+
+// RestartInstance raises spec.restarts; one that is stopped is started.
+func (h *handlers) RestartInstance(ctx context.Context, r RestartInstanceRequestObject) (RestartInstanceResponseObject, error) {
+	in, err := h.act(ctx, r.ID, func(s *api.InstanceSpec) {
+		if s.Power != api.PowerRunning {
+			s.Power = api.PowerRunning
+			return
+		}
+		s.Restarts++
+	})
+	return RestartInstance200JSONResponse(in), err
+}
+
+// act changes an instance's spec at its present revision, again if somebody
+// (its agent, reporting) was quicker.
+func (h *handlers) act(ctx context.Context, ref string, change func(*api.InstanceSpec)) (api.Instance, error) {
+	const tries = 10
+	for i := 1; ; i++ {
+		o, err := h.own(ctx, api.KindInstance, ref)
+		if err != nil {
+			return api.Instance{}, err
+		}
+		old, err := api.Decode[api.Instance](o)
+		if err != nil {
+			return old, err
+		}
+		change(&old.Spec)
+		in, err := put[api.Instance](ctx, h, o, o.Meta, old.Spec)
+		if err == nil || i == tries || api.CodeOf(err) != api.CodeConflict {
+			return in, err
+		}
+	}
+}
+
+// reach is an instance whose node can be asked, and the runtime that does.
+func (h *handlers) reach(ctx context.Context, ref string, change bool) (api.InstanceID, Runtime, error) {
+	o, err := h.find(ctx, api.KindInstance, ref, "", "")
+	if err == nil && change {
+		o, err = h.own(ctx, api.KindInstance, ref)
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	if h.opts.Runtime == nil {
+		return "", nil, api.Errorf(api.CodeUnavailable, "instances cannot be reached from this server")
+	}
+	return api.InstanceID(o.Meta.ID), h.opts.Runtime, nil
+}
+
+// GetInstanceConsoleLog is the tail of its serial log.
+func (h *handlers) GetInstanceConsoleLog(ctx context.Context, r GetInstanceConsoleLogRequestObject) (GetInstanceConsoleLogResponseObject, error) {
+	tail := r.Params.Tail
+	if tail == 0 {
+		tail = 64 << 10
+	}
+	if tail < 1 || tail > 1<<20 {
+		return nil, api.Errorf(api.CodeInvalid, "1 to %d bytes", 1<<20).At("tail")
+	}
+	id, runtime, err := h.reach(ctx, r.ID, false)
+	if err != nil {
+		return nil, err
+	}
+	log, err := runtime.ConsoleLog(ctx, id, tail)
+	return GetInstanceConsoleLog200TextResponse(log), err
+}
+
+// ExecInInstance runs a command inside.
+func (h *handlers) ExecInInstance(ctx context.Context, r ExecInInstanceRequestObject) (ExecInInstanceResponseObject, error) {
+	req := *r.Body
+	if req.TimeoutSeconds == 0 {
+		req.TimeoutSeconds = 30
+	}
+	switch {
+	case len(req.Argv) == 0 || len(req.Argv) > 256 || req.Argv[0] == "":
+		return nil, api.Errorf(api.CodeInvalid, "a program and at most 255 arguments").At("argv")
+	case req.TimeoutSeconds < 1 || req.TimeoutSeconds > 600:
+		return nil, api.Errorf(api.CodeInvalid, "1 to 600 seconds").At("timeoutSeconds")
+	}
+	id, runtime, err := h.reach(ctx, r.ID, true)
+	if err != nil {
+		return nil, err
+	}
+	result, err := runtime.Exec(ctx, id, req)
+	if result.Stdout == nil {
+		result.Stdout = []byte{}
+	}
+	if result.Stderr == nil {
+		result.Stderr = []byte{}
+	}
+	return ExecInInstance200JSONResponse(result), err
+}

@@ -1,0 +1,36 @@
+package server
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Store keeps the objects. Package api/storetest says what each method does.
+type Store interface {
+	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
+	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
+	List(ctx context.Context, q api.ListQuery) (api.ListPage, error)
+	Watch(ctx context.Context, since int64) (<-chan api.Event, error)
+	Revision() int64
+}
+
+// Runtime reaches what runs on the nodes. Errors that a user may see are
+// *api.Error (CodeState: not running; CodeUnavailable: its node is away).
+type Runtime interface {
+	// ConsoleLog is the end of an instance's serial log, at most tail bytes.
+	ConsoleLog(ctx context.Context, id api.InstanceID, tail int64) ([]byte, error)
+	// Console opens its serial console; closed by the caller.
+	Console(ctx context.Context, id api.InstanceID) (io.ReadWriteCloser, error)
+	// Exec runs a command through the guest agent.
+	Exec(ctx context.Context, id api.InstanceID, req api.ExecRequest) (api.ExecResult, error)
+	// PutImage takes an image's bytes; size is -1 when it is not known.
+	PutImage(ctx context.Context, id api.ImageID, r io.Reader, size int64) error
+}
+
+// Billing answers what usage costs.
+type Billing interface {
+	InvoicePreview(ctx context.Context, org api.OrganizationID, from, to time.Time) (api.InvoicePreview, error)
+}

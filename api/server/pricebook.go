@@ -1,0 +1,47 @@
+package server
+
+import (
+	"context"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// ListPriceBooks pages through what the caller sees.
+func (h *handlers) ListPriceBooks(ctx context.Context, r ListPriceBooksRequestObject) (ListPriceBooksResponseObject, error) {
+	p, err := list[api.PriceBook](ctx, h, api.KindPriceBook, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name})
+	return ListPriceBooks200JSONResponse(p), err
+}
+
+// CreatePriceBook makes one.
+func (h *handlers) CreatePriceBook(ctx context.Context, r CreatePriceBookRequestObject) (CreatePriceBookResponseObject, error) {
+	m, err := h.place(ctx, api.KindPriceBook, r.Body.Meta)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := r.Body.Spec, api.ValidatePriceBook(r.Body.Spec)
+	if err != nil {
+		return nil, err
+	}
+	o, err := create[api.PriceBook](ctx, h, api.KindPriceBook, newID(api.KindPriceBook), m, spec, r.Params.IdempotencyKey)
+	return CreatePriceBook201JSONResponse(o), err
+}
+
+// GetPriceBook by id or name.
+func (h *handlers) GetPriceBook(ctx context.Context, r GetPriceBookRequestObject) (GetPriceBookResponseObject, error) {
+	o, err := get[api.PriceBook](ctx, h, api.KindPriceBook, r.ID, "", "")
+	return GetPriceBook200JSONResponse(o), err
+}
+
+// UpdatePriceBook changes name, labels and spec.
+func (h *handlers) UpdatePriceBook(ctx context.Context, r UpdatePriceBookRequestObject) (UpdatePriceBookResponseObject, error) {
+	o, err := update(ctx, h, api.KindPriceBook, r.ID, r.Body.Meta, func(old api.PriceBook) (any, error) {
+		return r.Body.Spec, api.ValidatePriceBook(r.Body.Spec)
+	})
+	return UpdatePriceBook200JSONResponse(o), err
+}
+
+// DeletePriceBook deletes one that nothing uses.
+func (h *handlers) DeletePriceBook(ctx context.Context, r DeletePriceBookRequestObject) (DeletePriceBookResponseObject, error) {
+	o, err := remove[api.PriceBook](ctx, h, api.KindPriceBook, r.ID)
+	return DeletePriceBook200JSONResponse(o), err
+}

@@ -1,0 +1,188 @@
+package server
+
+import (
+	"context"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// scope is what a kind's objects belong to.
+type scope int
+
+const (
+	ofCluster scope = iota
+	ofOrganization
+	ofProject
+	ofRole // API keys: what their role asks for
+)
+
+var scopes = map[api.Kind]scope{
+	api.KindOrganization: ofCluster, api.KindNode: ofCluster, api.KindGPU: ofCluster, api.KindGPUPool: ofCluster,
+	api.KindFlavor: ofCluster, api.KindPriceBook: ofCluster,
+	api.KindProject: ofOrganization, api.KindAccount: ofOrganization,
+	api.KindImage: ofProject, api.KindVolume: ofProject, api.KindInstance: ofProject, api.KindUsageRecord: ofProject,
+	api.KindAPIKey: ofRole,
+}
+
+func notFound(kind api.Kind, ref string) *api.Error {
+	return api.Errorf(api.CodeNotFound, "%s %s does not exist", kind, ref)
+}
+
+// find is an object that the caller sees, by id, or by a name that is unique in
+// what was asked for. What the caller does not see does not exist.
+func (h *handlers) find(ctx context.Context, kind api.Kind, ref, organization, project string) (api.Object, error) {
+	me := who(ctx)
+	o, err := h.opts.Store.Get(ctx, kind, ref)
+	switch {
+	case err == nil && me.sees(o):
+		return o, nil
+	case err != nil && api.CodeOf(err) != api.CodeNotFound:
+		return o, err
+	}
+	if ref == "" {
+		return o, notFound(kind, ref)
+	}
+	q := api.ListQuery{Kind: kind, Name: ref}
+	if q.Organization, q.Project, err = h.scopeOfList(ctx, kind, organization, project); err != nil {
+		return o, err
+	}
+	var found []api.Object
+	err = h.each(ctx, q, func(o api.Object) bool {
+		if me.sees(o) {
+			found = append(found, o)
+		}
+		return len(found) < 2
+	})
+	switch {
+	case err != nil:
+		return o, err
+	case len(found) == 0:
+		return o, notFound(kind, ref)
+	case len(found) > 1:
+		return o, api.Errorf(api.CodeInvalid, "more than one %s is called %s", kind, ref).WithHint("use its id, or name its project")
+	}
+	return found[0], nil
+}
+
+// own is find for a change: what the caller sees but may not change is refused.
+func (h *handlers) own(ctx context.Context, kind api.Kind, ref string) (api.Object, error) {
+	o, err := h.find(ctx, kind, ref, "", "")
+	if err == nil && !who(ctx).owns(o) {
+		err = api.Errorf(api.CodeForbidden, "%s %s is not yours to change", kind, ref)
+	}
+	return o, err
+}
+
+// scopeOfList narrows a list to what the caller may see, as far as the store's
+// filters can, and to what was asked for.
+func (h *handlers) scopeOfList(ctx context.Context, kind api.Kind, organization, project string) (org, prj string, err error) {
+	if scopes[kind] == ofCluster {
+		return "", "", nil
+	}
+	if organization != "" {
+		o, err := h.find(ctx, api.KindOrganization, organization, "", "")
+		if err != nil {
+			return "", "", at(err, "organization")
+		}
+		org = o.Meta.ID
+	}
+	if project != "" && scopes[kind] != ofOrganization {
+		o, err := h.find(ctx, api.KindProject, project, org, "")
+		if err != nil {
+			return "", "", at(err, "project")
+		}
+		return o.Meta.Organization, o.Meta.ID, nil
+	}
+	me := who(ctx)
+	if me.role == api.RoleOperator || kind == api.KindImage { // public images are others'
+		return org, "", nil
+	}
+	if me.role != api.RoleAdmin && scopes[kind] == ofProject {
+		return me.org, me.project, nil
+	}
+	return me.org, "", nil
+}
+
+// place finds where a new object goes: its scope, as ids, from what was asked
+// for and from the caller's key. It checks name and labels too.
+func (h *handlers) place(ctx context.Context, kind api.Kind, m api.Meta) (api.Meta, error) {
+	if err := api.ValidateName(m.Name); err != nil {
+		return m, err
+	}
+	if err := api.ValidateLabels(m.Labels); err != nil {
+		return m, err
+	}
+	out := api.Meta{Name: m.Name, Labels: m.Labels}
+	me, sc := who(ctx), scopes[kind]
+	if sc == ofCluster || sc == ofOrganization && m.Project != "" {
+		return out, noScope(kind, m, sc)
+	}
+	if m.Organization == "" && (m.Project == "" || me.org != "") {
+		m.Organization = me.org
+	}
+	if m.Project == "" && sc == ofProject {
+		m.Project = me.project
+	}
+	if m.Organization != "" {
+		o, err := h.find(ctx, api.KindOrganization, m.Organization, "", "")
+		if err != nil {
+			return out, at(err, "meta.organization")
+		}
+		out.Organization = o.Meta.ID
+	}
+	if m.Project != "" {
+		o, err := h.find(ctx, api.KindProject, m.Project, out.Organization, "")
+		if err != nil {
+			return out, at(err, "meta.project")
+		}
+		if out.Organization != "" && out.Organization != o.Meta.Organization {
+			return out, at(notFound(api.KindProject, m.Project), "meta.project")
+		}
+		out.Organization, out.Project = o.Meta.Organization, o.Meta.ID
+	}
+	switch {
+	case sc == ofOrganization && out.Organization == "":
+		return out, api.Errorf(api.CodeInvalid, "a %s belongs to an organization", kind).At("meta.organization").WithHint("name it")
+	case sc == ofProject && out.Project == "" && !(kind == api.KindImage && me.role == api.RoleOperator):
+		return out, api.Errorf(api.CodeInvalid, "a %s belongs to a project", kind).At("meta.project").WithHint("name it")
+	}
+	return out, nil
+}
+
+// noScope refuses a scope where the kind has none.
+func noScope(kind api.Kind, m api.Meta, sc scope) error {
+	switch {
+	case m.Project != "":
+		return api.Errorf(api.CodeInvalid, "a %s belongs to no project", kind).At("meta.project").WithHint("leave it out")
+	case m.Organization != "" && sc == ofCluster:
+		return api.Errorf(api.CodeInvalid, "a %s belongs to no organization", kind).At("meta.organization").WithHint("leave it out")
+	}
+	return nil
+}
+
+// sameScope refuses to move an object: organization and project, when given,
+// have to be those that it has.
+func (h *handlers) sameScope(ctx context.Context, old, m api.Meta) error {
+	check := func(kind api.Kind, ref, id, org, field string) error {
+		if ref == "" || ref == id {
+			return nil
+		}
+		if o, err := h.find(ctx, kind, ref, org, ""); err == nil && o.Meta.ID == id {
+			return nil
+		}
+		return api.Errorf(api.CodeInvalid, "an object does not move").At(field).WithHint("leave it as it was")
+	}
+	if err := check(api.KindOrganization, m.Organization, old.Organization, "", "meta.organization"); err != nil {
+		return err
+	}
+	return check(api.KindProject, m.Project, old.Project, old.Organization, "meta.project")
+}
+
+// at names the field whose reference was at fault; a reference that leads
+// nowhere is bad input, not a missing resource.
+func at(err error, field string) error {
+	if e := domainError(err); e != nil && (e.Code == api.CodeNotFound || e.Code == api.CodeInvalid) {
+		return api.Errorf(api.CodeInvalid, "%s", e.Message).At(field).WithHint("%s", e.Hint)
+	}
+	return err
+}

@@ -1,0 +1,109 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Options of a server. Store is needed; without Runtime or Billing their
+// operations answer "unavailable".
+type Options struct {
+	Store   Store
+	Runtime Runtime
+	Billing Billing
+	Version string
+	Log     *slog.Logger     // nil: slog.Default
+	Now     func() time.Time // nil: time.Now
+	// KeyRate is how many requests a second one key may make on average, with
+	// bursts of four times that; 0: 200.
+	KeyRate float64
+}
+
+// Server is the API as an http.Handler.
+type Server struct {
+	opts   Options
+	echo   *echo.Echo
+	keys   *limiter // requests, by key
+	denied *limiter // failed authentications, by address
+
+	// references: writers that refer to an object hold it shared, a delete of
+	// what may be referred to holds it alone, so that "in use" is true when it
+	// is acted on. It covers this process; planners bear what other ones do.
+	references sync.RWMutex
+}
+
+// New server over a store.
+func New(opts Options) (*Server, error) {
+	if opts.Store == nil {
+		return nil, errors.New("server: no store")
+	}
+	if opts.Log == nil {
+		opts.Log = slog.Default()
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.KeyRate == 0 {
+		opts.KeyRate = 200
+	}
+	s := &Server{opts: opts, echo: echo.New(), keys: newLimiter(opts.KeyRate, 4*opts.KeyRate), denied: newLimiter(10, 100)}
+	s.echo.HideBanner, s.echo.HidePort = true, true
+	s.echo.Binder = strictBinder{}
+	s.echo.HTTPErrorHandler = s.sendError
+	s.echo.Use(s.recovered, headers)
+	guards := map[string][]echo.MiddlewareFunc{}
+	for op := range rights {
+		guards[op] = []echo.MiddlewareFunc{s.guard(op)}
+	}
+	RegisterHandlersWithOptions(s.echo, NewStrictHandler(&handlers{s}, nil), RegisterHandlersOptions{OperationMiddlewares: guards})
+	registerDocs(s.echo)
+	return s, nil
+}
+
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.echo.ServeHTTP(w, r) }
+
+// Serve answers on a listener until ctx ends, then lets requests finish for a
+// few seconds. Streams end with ctx.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	h := &http.Server{
+		Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		ErrorLog:    slog.NewLogLogger(s.opts.Log.Handler(), slog.LevelDebug),
+	}
+	done := make(chan error, 1)
+	go func() { done <- h.Serve(l) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if err := h.Shutdown(end); err != nil {
+		_ = h.Close()
+	}
+	<-done
+	return nil
+}
+
+// handlers answers the operations of openapi.yaml, one file per kind.
+type handlers struct{ *Server }
+
+var _ StrictServerInterface = (*handlers)(nil)
+
+// newID of a kind.
+func newID(kind api.Kind) string {
+	var random [6]byte
+	_, _ = rand.Read(random[:]) // never fails: it ends the process instead
+	return api.NewID(kind, random[:])
+}

@@ -1,0 +1,104 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// heartbeat is how often a silent watch sends an empty line, so that both ends
+// and what lies between them know that it lives.
+const heartbeat = 15 * time.Second
+
+// sendTime is how long one line may take to leave.
+const sendTime = 30 * time.Second
+
+// Watch streams the changes that the caller sees.
+func (h *handlers) Watch(ctx context.Context, r WatchRequestObject) (WatchResponseObject, error) {
+	if r.Params.Since < 0 {
+		return nil, api.Errorf(api.CodeInvalid, "a revision is not negative").At("since")
+	}
+	for _, k := range r.Params.Kind {
+		if _, ok := scopes[k]; !ok {
+			return nil, api.Errorf(api.CodeInvalid, "%.64q is no kind", k).At("kind")
+		}
+	}
+	events, err := h.opts.Store.Watch(ctx, r.Params.Since)
+	if err != nil {
+		return nil, err
+	}
+	return watchResponse{ctx, who(ctx), r.Params.Kind, events}, nil
+}
+
+type watchResponse struct {
+	ctx    context.Context
+	me     identity
+	kinds  []api.Kind // none: all
+	events <-chan api.Event
+}
+
+// VisitWatchResponse sends lines until the reader or the store ends it, or the
+// caller's key goes.
+func (w watchResponse) VisitWatchResponse(out http.ResponseWriter) error {
+	out.Header().Set("Content-Type", "application/x-ndjson")
+	out.WriteHeader(http.StatusOK)
+	control := http.NewResponseController(out)
+	send := func(line []byte) error {
+		// Not every ResponseWriter has deadlines (tests).
+		_ = control.SetWriteDeadline(time.Now().Add(sendTime))
+		if _, err := out.Write(append(line, '\n')); err != nil {
+			return fmt.Errorf("send a change: %w", err)
+		}
+		return control.Flush()
+	}
+	if err := control.Flush(); err != nil {
+		return fmt.Errorf("watch: %w", err)
+	}
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	for {
+		select {
+		case <-w.ctx.Done():
+			return nil
+		case <-beat.C:
+			if err := send(nil); err != nil {
+				return err
+			}
+		case e, ok := <-w.events:
+			if !ok {
+				return nil // the reader asks again from where it was
+			}
+			if w.wants(e) {
+				e.Object = outgoing(e.Object)
+				line, err := json.Marshal(e)
+				if err != nil {
+					return fmt.Errorf("encode a change: %w", err)
+				}
+				if err := send(line); err != nil {
+					return err
+				}
+			}
+			if w.keyGone(e) {
+				return nil
+			}
+		}
+	}
+}
+
+func (w watchResponse) wants(e api.Event) bool {
+	if e.Type == api.EventSync {
+		return true
+	}
+	return (len(w.kinds) == 0 || slices.Contains(w.kinds, e.Object.Kind)) && w.me.sees(e.Object)
+}
+
+// keyGone says whether an event ends the caller's own key.
+func (w watchResponse) keyGone(e api.Event) bool {
+	return e.Object.Kind == api.KindAPIKey && e.Object.Meta.ID == w.me.key.Meta.ID &&
+		(e.Type == api.EventRemove || e.Object.Meta.DeletedAt != nil)
+}
