@@ -6,14 +6,19 @@
 // the next observation and returns the records of the time between, and the
 // next State. The agent writes the next State together with the records to its
 // disk before it commits them, and commits them again after a crash: a
-// record's id is made from resource, meter and start, so that a second commit
-// changes nothing. Nothing is lost or counted twice whenever it is killed.
+// record's id is made from resource, meter, interval and the observation's
+// number, so that a second commit changes nothing. Nothing is lost or counted
+// twice whenever it is killed.
 package meter
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -41,6 +46,7 @@ type Rates map[api.Meter]uint64
 // State is up to when a resource's use has been recorded.
 type State struct {
 	At     time.Time `json:"at"`            // zero: never observed
+	Seq    uint64    `json:"seq"`           // of the last observation: 1, 2, …
 	Run    string    `json:"run,omitempty"` // names the run that was on at At; empty: none
 	Rates  Rates     `json:"rates,omitempty"`
 	Totals Totals    `json:"totals"`
@@ -73,7 +79,7 @@ const second = uint64(time.Second)
 // only forward: an observation from before the state's changes nothing but the
 // totals.
 func Advance(r Resource, s State, o Observation) (State, []api.Command) {
-	next := State{At: o.At.UTC(), Run: o.Run, Rates: o.Rates, Totals: s.Totals, Rest: map[api.Meter]uint64{}}
+	next := State{At: o.At.UTC(), Seq: s.Seq + 1, Run: o.Run, Rates: o.Rates, Totals: s.Totals, Rest: map[api.Meter]uint64{}}
 	for m, rest := range s.Rest {
 		next.Rest[m] = rest
 	}
@@ -87,10 +93,10 @@ func Advance(r Resource, s State, o Observation) (State, []api.Command) {
 			if stop.After(next.At) {
 				stop = next.At
 			}
-			for m, rate := range rates {
+			for _, m := range slices.Sorted(maps.Keys(rates)) {
 				var q uint64
-				q, next.Rest[m] = accrue(rate, stop.Sub(start), next.Rest[m])
-				cmds = record(cmds, r, m, start, stop, q)
+				q, next.Rest[m] = accrue(rates[m], stop.Sub(start), next.Rest[m])
+				cmds = record(cmds, r, next.Seq, m, start, stop, q)
 			}
 			start = stop
 		}
@@ -108,7 +114,7 @@ func Advance(r Resource, s State, o Observation) (State, []api.Command) {
 	if o.Totals != nil {
 		for _, d := range delta(s.Totals, *o.Totals) {
 			// Work is recorded when it has been counted, at the end of the interval.
-			cmds = record(cmds, r, d.meter, s.At, next.At, d.amount)
+			cmds = record(cmds, r, next.Seq, d.meter, s.At, next.At, d.amount)
 		}
 		next.Totals = *o.Totals
 	}
@@ -141,14 +147,14 @@ func delta(was, is Totals) []amount {
 	}
 }
 
-func record(cmds []api.Command, r Resource, m api.Meter, start, end time.Time, quantity uint64) []api.Command {
+func record(cmds []api.Command, r Resource, seq uint64, m api.Meter, start, end time.Time, quantity uint64) []api.Command {
 	if quantity == 0 {
 		return cmds
 	}
 	if start.IsZero() {
 		start = end
 	}
-	id := RecordID(r.ID, m, start, end)
+	id := RecordID(r.ID, seq, m, start, end)
 	return append(cmds, api.Command{
 		Op: api.OpRecord, Kind: api.KindUsageRecord, ID: id, Name: id, Organization: r.Organization, Project: r.Project,
 		Data: api.Encode(api.UsageRecordSpec{Meter: m, Resource: r.ID, ResourceName: r.Name, Node: r.Node,
@@ -156,8 +162,10 @@ func record(cmds []api.Command, r Resource, m api.Meter, start, end time.Time, q
 	})
 }
 
-// RecordID is the same whenever the same use is recorded.
-func RecordID(resource string, m api.Meter, start, end time.Time) string {
-	h := sha256.Sum256([]byte(resource + "\x00" + string(m) + "\x00" + start.UTC().Format(time.RFC3339Nano) + "\x00" + end.UTC().Format(time.RFC3339Nano)))
+// RecordID is the same whenever the same use is recorded. The number of the
+// observation tells apart what was counted while the clock stood or went back.
+func RecordID(resource string, seq uint64, m api.Meter, start, end time.Time) string {
+	h := sha256.Sum256([]byte(strings.Join([]string{resource, strconv.FormatUint(seq, 10), string(m),
+		start.UTC().Format(time.RFC3339Nano), end.UTC().Format(time.RFC3339Nano)}, "\x00")))
 	return "use-" + hex.EncodeToString(h[:12])
 }

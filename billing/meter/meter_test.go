@@ -126,6 +126,21 @@ func TestAClockThatGoesBackChargesNothingTwice(t *testing.T) {
 	}
 }
 
+// Work that is counted while the clock stands or goes back lies in intervals
+// that begin and end alike: each must still be a record of its own.
+func TestWorkIsCountedWhileTheClockGoesBack(t *testing.T) {
+	l := ledger{}
+	var s State
+	var cmds []api.Command
+	for i, sec := range []int{0, 100, 40, 90, 90, 120} {
+		s, cmds = Advance(inst, s, Observation{At: t0.Add(time.Duration(sec) * time.Second), Totals: &Totals{Launches: uint64(i * 10)}, Watched: true})
+		l.commit(t, cmds)
+	}
+	if got := l.sum(api.MeterLaunch).Int64(); got != 50 {
+		t.Errorf("%d launches, want 50", got)
+	}
+}
+
 // However often and whenever it is looked at, and however often it is killed
 // between writing the state and committing, the sum is what was used.
 func TestExactWhateverTheSampling(t *testing.T) {
