@@ -26,7 +26,7 @@ size_mib=2048   # of the disk; it takes what is used, and cloud-init grows it to
 first_mib=1     # the partition's start: the loader lies before it
 
 # What the image is made from, besides the archive's state of the day.
-inputs() { cat "$here/build.sh" "$here"/files/*; echo "$suite"; }
+inputs() { cat "$here/build.sh" "$here"/files/* "$root/hypervisor/cloudinit/basalt-guest-tools.service"; echo "$suite"; }
 want=$(inputs | sha256sum | cut -d' ' -f1)
 if [ "${1:-}" != --force ] && [ -s "$out" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$want" ]; then
 	exit 0
