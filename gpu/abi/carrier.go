@@ -51,7 +51,7 @@ const (
 	// mapped. Argument: region number. Sent only in sessions with
 	// HelloWakeByMessage, once per MsgDropRegion: until then the guest kernel is
 	// not told that the pages are its own again, because it would give them to
-	// another process. A worker that does not answer in time is killed.
+	// another process. A worker that leaves too many unanswered is ended.
 	MsgDropped uint16 = 19
 )
 

@@ -54,22 +54,21 @@ func Write(c *net.UnixConn, m Message) error {
 	return err
 }
 
-// TryWrite sends m, which has neither body nor descriptors, or drops it when
-// the socket is full: wake-ups are worth no waiting, since a peer with a full
-// socket has some to read.
-func TryWrite(raw syscall.RawConn, m Message) (err error) {
+// TryWrite sends m, which has neither body nor descriptors, unless the socket
+// is full; it never waits.
+func TryWrite(raw syscall.RawConn, m Message) (sent bool, err error) {
 	h := abi.CarrierHeader{Type: m.Type, Flags: m.Flags, Argument: m.Argument}
 	var buf [abi.CarrierHeaderSize]byte
 	b := h.Append(buf[:0])
 	if e := raw.Control(func(fd uintptr) {
 		err = unix.Sendmsg(int(fd), b, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 	}); e != nil {
-		return e
+		return false, e
 	}
 	if errors.Is(err, unix.EAGAIN) {
-		return nil
+		return false, nil
 	}
-	return err
+	return err == nil, err
 }
 
 // Reader takes messages off a connection. A message that arrives in pieces is

@@ -158,7 +158,7 @@ func TestTryWriteNeverBlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 100_000 { // far more than a socket holds
-		if err := TryWrite(raw, Message{Type: abi.MsgWake}); err != nil {
+		if _, err := TryWrite(raw, Message{Type: abi.MsgWake}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -173,7 +173,7 @@ func TestTryWriteNeverBlocks(t *testing.T) {
 			t.Fatalf("message %d: %+v, %v", n, m, err)
 		}
 	}
-	if err := TryWrite(raw, Message{Type: abi.MsgWake}); err == nil {
+	if _, err := TryWrite(raw, Message{Type: abi.MsgWake}); err == nil {
 		t.Error("a closed connection takes messages")
 	}
 }

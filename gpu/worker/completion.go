@@ -1,0 +1,125 @@
+package worker
+
+import (
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/abi/carrier"
+)
+
+// chunkSpan is a run of staging chunks; count 0: none.
+type chunkSpan struct{ first, count uint64 }
+
+// ticket is a command that the driver has been given. Its done completes it
+// once, from any goroutine.
+type ticket struct {
+	s       *Session
+	ctx     *contextObject
+	slot    uint32
+	release chunkSpan
+	region  *region
+	count   *atomic.Uint64 // gets bytes when the copy was done
+	bytes   uint64
+	fired   atomic.Bool
+}
+
+// start hands an operation to the driver, which calls done when it has been
+// done. The error is errLater, or why the driver did not take it.
+func (s *Session) start(c *command, t *ticket, op func(done func(error)) error) error {
+	t.s, t.ctx, t.slot, t.release = s, c.ctx, c.slot, c.release
+	if t.region != nil {
+		t.region.acquire()
+	}
+	s.inflight.Add(1)
+	if err := op(t.done); err != nil {
+		if t.fired.CompareAndSwap(false, true) {
+			t.end()
+			return err // the issuer completes the command and releases its chunks
+		}
+		return errLater // a driver that did both
+	}
+	return errLater
+}
+
+func (t *ticket) done(err error) {
+	if !t.fired.CompareAndSwap(false, true) {
+		return
+	}
+	r := resultOf(err)
+	if err == nil && t.count != nil {
+		t.count.Add(t.bytes)
+	}
+	if err != nil && t.ctx != nil {
+		r = t.s.asyncError(t.ctx, r)
+	}
+	t.s.guard(func() {
+		t.s.releaseChunks(t.release)
+		t.s.complete(t.slot, r, 0, 0)
+	})
+	t.end()
+}
+
+func (t *ticket) end() {
+	if t.region != nil {
+		t.region.release()
+	}
+	if t.s.inflight.Add(-1) == maxInflight/2 {
+		t.s.signal()
+	}
+}
+
+// asyncError keeps the first asynchronous error of a context and publishes the
+// first of the session in the header.
+func (s *Session) asyncError(ctx *contextObject, r abi.Result) abi.Result {
+	first, fresh := ctx.poison(r)
+	if fresh {
+		s.log.Info("asynchronous error", "result", r)
+		s.guard(func() { s.shared.CAS32(abi.OffAsyncError, 0, uint32(r)) })
+	}
+	return first
+}
+
+// complete finishes the command of a slot and wakes its waiter if it sleeps.
+func (s *Session) complete(slot uint32, r abi.Result, value0, value1 uint64) {
+	if slot == abi.NoSlot {
+		return
+	}
+	at := s.layout.slots + uint64(slot)*abi.SlotSize
+	s.shared.Store32(at+abi.SlotResult, uint32(r))
+	s.shared.Store64(at+abi.SlotValue0, value0)
+	s.shared.Store64(at+abi.SlotValue1, value1)
+	if s.shared.Swap32(at+abi.SlotState, abi.SlotDone) == abi.SlotSleeping {
+		s.shared.Wake(at + abi.SlotState)
+		s.wakeByMessage()
+	}
+}
+
+func (s *Session) wakeByMessage() {
+	if s.byMessage {
+		// A full socket holds a wake-up that the peer has yet to read.
+		_, _ = carrier.TryWrite(s.raw, carrier.Message{Type: abi.MsgWake})
+	}
+}
+
+func (s *Session) releaseChunks(c chunkSpan) {
+	for i := range c.count {
+		s.shared.Store32(s.layout.chunkState+4*(c.first+i), abi.ChunkFree)
+	}
+}
+
+// guard runs f, which touches shared memory. Pages that the other side has
+// taken away end the session, not the worker's other duties.
+func (s *Session) guard(f func()) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			if _, fault := p.(interface{ Addr() uintptr }); !fault {
+				panic(p)
+			}
+			s.stop(fmt.Errorf("%w: shared memory is gone: %v", abi.ErrUnknown, p))
+		}
+	}()
+	f()
+}

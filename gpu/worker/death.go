@@ -1,0 +1,86 @@
+package worker
+
+import (
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+)
+
+// die tells the guest that nothing completes any more, and wakes all who wait.
+// cause is nil when the guest left.
+func (s *Session) die(cause error) {
+	if s.shared == nil {
+		return
+	}
+	r, text := abi.ErrUnavailable, "the session has ended"
+	if cause != nil {
+		r, text = deathResult(cause), cause.Error()
+	}
+	s.guard(func() {
+		var b [abi.ErrorTextSize]byte
+		copy(b[:len(b)-1], text)
+		copy(s.shared.Bytes(abi.OffErrorText, abi.ErrorTextSize), b[:])
+		s.shared.Store32(abi.OffError, uint32(r))
+		s.shared.Store32(abi.OffState, abi.StateDead)
+		s.shared.Wake(abi.OffState)
+		for i := range s.layout.slotCount {
+			s.shared.Wake(s.layout.slots + i*abi.SlotSize + abi.SlotState)
+		}
+	})
+	s.wakeByMessage()
+}
+
+// buryTime is how long the device's running work may take to stop. The process
+// ends afterwards, which frees the rest.
+const buryTime = 500 * time.Millisecond
+
+// bury destroys the contexts, gives the VRAM back and unmaps the regions.
+func (s *Session) bury() {
+	var contexts []*contextObject
+	for ctx := range s.contexts {
+		contexts = append(contexts, ctx)
+	}
+	clear(s.contexts)
+	buried := make(chan struct{})
+	go func() {
+		defer close(buried)
+		for _, ctx := range contexts {
+			if err := ctx.driver.Destroy(); err != nil {
+				s.log.Warn("context not destroyed", "error", err)
+			}
+		}
+	}()
+	select {
+	case <-buried:
+	case <-time.After(buryTime):
+		s.log.Warn("the device's work does not stop")
+	}
+	for _, ctx := range contexts {
+		ctx.dead = true
+		s.giveBack(ctx)
+	}
+	s.awaitRequests()
+	_ = s.conn.Close()
+	s.reader.Close()
+	s.mu.Lock()
+	s.closed = true
+	_ = closeFD(s.event)
+	s.mu.Unlock()
+	if s.inflight.Load() != 0 {
+		return // something may still write into the shared memory
+	}
+	for _, r := range s.regions {
+		r.release()
+	}
+	if s.shared != nil {
+		s.shared.Close()
+	}
+}
+
+// awaitRequests takes the answers of requests to the host that are under way,
+// so that memory reserved by them is given back.
+func (s *Session) awaitRequests() {
+	for deadline := time.Now().Add(buryTime); s.requests > 0 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		_ = s.runPosted()
+	}
+}

@@ -1,0 +1,40 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+)
+
+// ProtocolError says which rule of the channel the guest broke. It ends the
+// session and nothing else.
+type ProtocolError struct{ What string }
+
+func (e *ProtocolError) Error() string { return "the guest broke the protocol: " + e.What }
+
+func protocol(format string, a ...any) error { return &ProtocolError{fmt.Sprintf(format, a...)} }
+
+// errLater: the command completes when the device has done it.
+var errLater = errors.New("completes later")
+
+// resultOf is the CUresult of an error.
+func resultOf(err error) abi.Result {
+	var r abi.Result
+	switch {
+	case err == nil:
+		return abi.Success
+	case errors.As(err, &r) && r != abi.Success:
+		return r
+	}
+	return abi.ErrUnknown
+}
+
+// deathResult is what every later call returns in a session that err ended.
+func deathResult(err error) abi.Result {
+	var p *ProtocolError
+	if errors.As(err, &p) {
+		return abi.ErrIllegalState
+	}
+	return resultOf(err)
+}

@@ -1,0 +1,140 @@
+package worker
+
+import (
+	"errors"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+)
+
+// executors has one function per command. Each checks its handles and ranges
+// and completes now (nil, or the error of that command only) or later
+// (errLater). A *ProtocolError ends the session.
+var executors = [...]func(*Session, *command) error{
+	abi.OpNop: func(*Session, *command) error { return nil },
+
+	abi.OpDeviceInfo: (*Session).deviceInfo,
+	abi.OpVGPUStatus: (*Session).vgpuStatus,
+
+	abi.OpCtxCreate:      (*Session).ctxCreate,
+	abi.OpCtxDestroy:     (*Session).ctxDestroy,
+	abi.OpCtxSynchronize: (*Session).ctxSynchronize,
+
+	abi.OpModuleLoad:       (*Session).moduleLoad,
+	abi.OpModuleUnload:     (*Session).moduleUnload,
+	abi.OpFuncSetAttribute: (*Session).funcSetAttribute,
+	abi.OpOccupancy:        (*Session).occupancy,
+
+	abi.OpMemAlloc: (*Session).memAlloc,
+	abi.OpMemFree:  (*Session).memFree,
+	abi.OpMemInfo:  (*Session).memInfo,
+
+	abi.OpCopyHtoD:       (*Session).copyHtoD,
+	abi.OpCopyHtoDInline: (*Session).copyHtoDInline,
+	abi.OpCopyDtoH:       (*Session).copyDtoH,
+	abi.OpCopyDtoD:       (*Session).copyDtoD,
+	abi.OpMemset:         (*Session).memset,
+
+	abi.OpLaunch: (*Session).launch,
+
+	abi.OpStreamCreate:      (*Session).streamCreate,
+	abi.OpStreamDestroy:     (*Session).streamDestroy,
+	abi.OpStreamSynchronize: (*Session).streamSynchronize,
+	abi.OpStreamQuery:       (*Session).streamQuery,
+	abi.OpStreamWaitEvent:   (*Session).streamWaitEvent,
+
+	abi.OpEventCreate:      (*Session).eventCreate,
+	abi.OpEventDestroy:     (*Session).eventDestroy,
+	abi.OpEventRecord:      (*Session).eventRecord,
+	abi.OpEventSynchronize: (*Session).eventSynchronize,
+	abi.OpEventQuery:       (*Session).eventQuery,
+	abi.OpEventElapsed:     (*Session).eventElapsed,
+}
+
+// execute runs a command. The error ends the session; a command's own error
+// goes into its slot.
+func (s *Session) execute(c *command) error {
+	if c.op == abi.OpNop {
+		return nil
+	}
+	var err error = abi.ErrNotSupported
+	if c.known && int(c.op) < len(executors) && executors[c.op] != nil {
+		err = executors[c.op](s, c)
+	}
+	var broken *ProtocolError
+	switch {
+	case errors.Is(err, errLater):
+		return nil
+	case errors.As(err, &broken) || errors.Is(err, errLeft):
+		return err
+	}
+	s.finish(c, err)
+	return nil
+}
+
+// finish completes a command on the issuer.
+func (s *Session) finish(c *command, err error) {
+	r := resultOf(err)
+	s.releaseChunks(c.release)
+	if c.slot != abi.NoSlot {
+		s.complete(c.slot, r, c.value0, c.value1)
+		return
+	}
+	if err != nil && c.ctx != nil && c.ctx.err() == nil && r != abi.ErrNotReady {
+		c.ctx.deferred = r // nobody waits: the context's next command with a slot tells
+	}
+	if err != nil {
+		s.log.Debug("command failed", "command", c.op, "error", err)
+	}
+}
+
+// write copies a record into a command's out buffer. value0 is its length,
+// also when it does not fit (abi.ErrInvalidValue).
+func (c *command) write(out, record []byte) error {
+	c.value0 = uint64(len(record))
+	if len(record) > len(out) {
+		return abi.ErrInvalidValue
+	}
+	copy(out, record)
+	return nil
+}
+
+// chunksOf takes note of the staging chunks to free when the command is done,
+// for a command with abi.FlagReleaseChunks and that Buf.
+func (s *Session) chunksOf(c *command, number uint32, off, n uint64) error {
+	if c.flags&abi.FlagReleaseChunks == 0 {
+		return nil
+	}
+	first, count, ok := s.layout.chunks(off, n)
+	if number != 0 || !ok {
+		return abi.ErrInvalidValue
+	}
+	c.release = chunkSpan{first, count}
+	return nil
+}
+
+// maxRequests bounds the requests to the host that are under way. A guest has
+// one per thread at most.
+const maxRequests = abi.MaxSlots
+
+// ask runs request, which may wait for the host, away from the issuer, and
+// then answer on the issuer, where the context may have been destroyed
+// meanwhile. What answer returns completes the command.
+func (s *Session) ask(c *command, request func() error, answer func(c *command, err error) error) error {
+	if s.requests >= maxRequests {
+		return abi.ErrUnavailable
+	}
+	s.requests++
+	later := *c
+	later.argBytes, later.inlineBytes = nil, nil
+	go func() {
+		err := request()
+		s.post(func() {
+			s.requests--
+			err := answer(&later, err)
+			if !errors.Is(err, errLater) && s.shared != nil {
+				s.finish(&later, err)
+			}
+		})
+	}()
+	return errLater
+}

@@ -1,0 +1,45 @@
+package worker
+
+import "github.com/basalt-gpu/basalt/gpu/abi"
+
+func (s *Session) deviceInfo(c *command) error {
+	a := abi.DecodeDeviceInfo(c.argBytes)
+	out, _, err := s.buffer(a.OutRegion, a.OutOff, a.OutLen)
+	if err != nil {
+		return err
+	}
+	info, limits := s.driver.Info(), s.host.Limits()
+	info.TotalMemory, info.UUID = limits.VRAM, limits.UUID
+	if limits.Name != "" {
+		info.Name = limits.Name
+	}
+	return c.write(out, info.Append(nil))
+}
+
+func (s *Session) vgpuStatus(c *command) error {
+	a := abi.DecodeVGPUStatus(c.argBytes)
+	out, r, err := s.buffer(a.OutRegion, a.OutOff, a.OutLen)
+	if err != nil {
+		return err
+	}
+	if r != nil {
+		r.acquire()
+	}
+	var status abi.VGPUStatusReply
+	asked := s.ask(c, func() (err error) {
+		status, err = s.host.Status()
+		return err
+	}, func(c *command, err error) error {
+		if r != nil {
+			defer r.release()
+		}
+		if err != nil {
+			return err
+		}
+		return c.write(out, status.Append(nil))
+	})
+	if asked != errLater && r != nil { //nolint:errorlint // ask returns it bare
+		r.release()
+	}
+	return asked
+}

@@ -1,0 +1,60 @@
+package worker
+
+import "github.com/basalt-gpu/basalt/gpu/abi"
+
+func (s *Session) streamCreate(c *command) error {
+	a := abi.DecodeStreamCreate(c.argBytes)
+	ctx, err := s.context(c, a.Ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.handles.free(a.Stream, 1); err != nil {
+		return err
+	}
+	st, err := ctx.driver.StreamCreate(a.Flags, a.Priority)
+	if err != nil {
+		return err
+	}
+	s.handles.add(a.Stream, ctx, &streamObject{ctx, st})
+	return nil
+}
+
+func (s *Session) streamDestroy(c *command) error {
+	h := abi.DecodeStreamDestroy(c.argBytes).Stream
+	o, err := lookup[*streamObject](&s.handles, h)
+	if err != nil {
+		return err
+	}
+	c.ctx = o.ctx
+	s.handles.remove(h, o.ctx)
+	return o.ctx.driver.StreamDestroy(o.stream)
+}
+
+func (s *Session) streamSynchronize(c *command) error {
+	o, err := s.stream(c, abi.DecodeStreamSynchronize(c.argBytes).Stream)
+	if err != nil {
+		return err
+	}
+	return s.start(c, &ticket{}, func(done func(error)) error { return o.ctx.driver.StreamNotify(o.stream, done) })
+}
+
+func (s *Session) streamQuery(c *command) error {
+	o, err := s.stream(c, abi.DecodeStreamQuery(c.argBytes).Stream)
+	if err != nil {
+		return err
+	}
+	return o.ctx.driver.StreamQuery(o.stream)
+}
+
+func (s *Session) streamWaitEvent(c *command) error {
+	a := abi.DecodeStreamWaitEvent(c.argBytes)
+	o, err := s.stream(c, a.Stream)
+	if err != nil {
+		return err
+	}
+	e, err := lookup[*eventObject](&s.handles, a.Event)
+	if err != nil {
+		return err
+	}
+	return o.ctx.driver.StreamWaitEvent(o.stream, e.event)
+}

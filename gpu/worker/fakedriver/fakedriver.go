@@ -1,0 +1,521 @@
+// Package fakedriver is a Driver for tests: memory is host memory, a launch
+// sleeps, and faults are as the test asks.
+//
+// A context does its work one operation after the other, in one goroutine,
+// which is an order that every stream allows. Kernels are chosen by name, from
+// a module whose image is their names separated by spaces.
+package fakedriver
+
+import (
+	"encoding/binary"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// Kernels that every module may name.
+const (
+	KernelNop   = "nop"
+	KernelSleep = "sleep" // parameters: u64 nanoseconds
+	KernelFault = "fault" // abi.ErrIllegalAddress
+	KernelHang  = "hang"  // until the context is destroyed
+	// KernelStore writes parameter 1, u64, to the address in parameter 0.
+	KernelStore = "store"
+)
+
+// Options of the driver.
+type Options struct {
+	VRAM uint64 // of the card, bytes; 0: 1 GiB
+	// Global, in an image, is a variable of this many bytes.
+	Global uint64
+	// FailAlloc makes MemAlloc fail with this error, when not nil.
+	FailAlloc func() error
+}
+
+// Driver implements worker.Driver.
+type Driver struct {
+	o    Options
+	next atomic.Uint64 // device addresses are never used twice
+
+	mu       sync.Mutex
+	contexts map[*Context]struct{}
+	used     uint64
+}
+
+// New makes a driver.
+func New(o Options) *Driver {
+	if o.VRAM == 0 {
+		o.VRAM = 1 << 30
+	}
+	d := &Driver{o: o, contexts: map[*Context]struct{}{}}
+	d.next.Store(0x7000_0000_0000)
+	return d
+}
+
+// Used is how many bytes of memory are allocated.
+func (d *Driver) Used() uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.used
+}
+
+// Contexts is how many contexts there are.
+func (d *Driver) Contexts() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.contexts)
+}
+
+// Info implements worker.Driver.
+func (d *Driver) Info() abi.DeviceInfoReply {
+	return abi.DeviceInfoReply{
+		TotalMemory: d.o.VRAM, Attributes: []int32{0, 1024, 1024, 1024, 64}, Name: "Fake GPU",
+		DriverVersion: "550.163.01", CUDAVersion: 12040,
+	}
+}
+
+// Close implements worker.Driver.
+func (d *Driver) Close() error { return nil }
+
+// NewContext implements worker.Driver.
+func (d *Driver) NewContext(_ uint32, gate worker.Gate) (worker.Context, error) {
+	c := &Context{d: d, gate: gate, memory: map[uint64][]byte{}, end: make(chan struct{}), stopped: make(chan struct{})}
+	c.wake = sync.NewCond(&c.mu)
+	d.mu.Lock()
+	d.contexts[c] = struct{}{}
+	d.mu.Unlock()
+	go c.run()
+	return c, nil
+}
+
+type operation struct {
+	stream *stream
+	event  *event
+	work   func() error
+	kernel bool
+	done   func(error)
+}
+
+type stream struct{ pending int }
+
+type event struct {
+	record  uint64 // number of records; the last one is done when done reaches it
+	done    uint64
+	at      time.Time
+	waiters []waiter
+}
+
+type waiter struct {
+	record uint64
+	done   func(error)
+}
+
+type function struct{ name string }
+
+// Context implements worker.Context.
+type Context struct {
+	d       *Driver
+	gate    worker.Gate
+	end     chan struct{}
+	stopped chan struct{}
+
+	mu      sync.Mutex // guards the following
+	wake    *sync.Cond
+	queue   []operation
+	running *operation
+	memory  map[uint64][]byte
+	err     error
+	ending  bool
+	legacy  stream
+}
+
+func (c *Context) run() {
+	defer close(c.stopped)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for {
+		for len(c.queue) == 0 && !c.ending {
+			c.wake.Wait()
+		}
+		if len(c.queue) == 0 {
+			return
+		}
+		op := c.queue[0]
+		c.queue = c.queue[1:]
+		err := c.err
+		if c.ending && err == nil {
+			err = abi.ErrDeinitialized
+		}
+		if err == nil {
+			c.mu.Unlock()
+			err = c.execute(op)
+			c.mu.Lock()
+			if err != nil {
+				c.err = err
+			}
+		}
+		c.finish(op, err)
+	}
+}
+
+func (c *Context) execute(op operation) error {
+	if op.work == nil {
+		return nil
+	}
+	if !op.kernel {
+		return op.work()
+	}
+	if err := c.gate.Enter(); err != nil {
+		return err
+	}
+	start := time.Now()
+	err := op.work()
+	c.gate.Leave(uint64(time.Since(start)), 1)
+	return err
+}
+
+// finish is called with mu held.
+func (c *Context) finish(op operation, err error) {
+	op.stream.pending--
+	var dones []func(error)
+	if op.done != nil {
+		dones = append(dones, op.done)
+	}
+	if e := op.event; e != nil {
+		e.done++
+		e.at = time.Now()
+		var left []waiter
+		for _, w := range e.waiters {
+			if w.record <= e.done {
+				dones = append(dones, w.done)
+			} else {
+				left = append(left, w)
+			}
+		}
+		e.waiters = left
+	}
+	c.mu.Unlock()
+	for _, done := range dones {
+		done(err)
+	}
+	c.mu.Lock()
+}
+
+func (c *Context) streamOf(s worker.Stream) *stream {
+	if s == nil {
+		return &c.legacy
+	}
+	return s.(*stream)
+}
+
+func (c *Context) enqueue(s worker.Stream, op operation) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return c.err
+	}
+	if c.ending {
+		return abi.ErrInvalidContext
+	}
+	op.stream = c.streamOf(s)
+	op.stream.pending++
+	c.queue = append(c.queue, op)
+	c.wake.Signal()
+	return nil
+}
+
+// MemAlloc implements worker.Context.
+func (c *Context) MemAlloc(size uint64) (uint64, error) {
+	if c.d.o.FailAlloc != nil {
+		if err := c.d.o.FailAlloc(); err != nil {
+			return 0, err
+		}
+	}
+	c.d.mu.Lock()
+	if size == 0 || size > c.d.o.VRAM-c.d.used {
+		c.d.mu.Unlock()
+		return 0, abi.ErrOutOfMemory
+	}
+	c.d.used += size
+	c.d.mu.Unlock()
+	address := c.d.next.Add((size+511)&^255) - (size+511)&^255
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.memory[address] = make([]byte, size)
+	return address, c.err
+}
+
+// MemFree implements worker.Context.
+func (c *Context) MemFree(address uint64) error {
+	c.mu.Lock()
+	_, ok := c.memory[address]
+	c.mu.Unlock()
+	if !ok {
+		return abi.ErrInvalidValue
+	}
+	return c.enqueue(nil, operation{work: func() error { c.free(address); return nil }})
+}
+
+func (c *Context) free(address uint64) {
+	c.mu.Lock()
+	n := uint64(len(c.memory[address]))
+	delete(c.memory, address)
+	c.mu.Unlock()
+	c.d.mu.Lock()
+	c.d.used -= n
+	c.d.mu.Unlock()
+}
+
+// at finds n bytes of device memory.
+func (c *Context) at(address, n uint64) ([]byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for base, m := range c.memory {
+		if off := address - base; address >= base && off <= uint64(len(m)) && n <= uint64(len(m))-off {
+			return m[off : off+n], nil
+		}
+	}
+	return nil, abi.ErrInvalidValue
+}
+
+// CopyHtoD implements worker.Context.
+func (c *Context) CopyHtoD(s worker.Stream, dst uint64, src []byte, done func(error)) error {
+	to, err := c.at(dst, uint64(len(src)))
+	if err != nil {
+		return err
+	}
+	return c.enqueue(s, operation{work: func() error { copy(to, src); return nil }, done: done})
+}
+
+// CopyDtoH implements worker.Context.
+func (c *Context) CopyDtoH(s worker.Stream, dst []byte, src uint64, done func(error)) error {
+	from, err := c.at(src, uint64(len(dst)))
+	if err != nil {
+		return err
+	}
+	return c.enqueue(s, operation{work: func() error { copy(dst, from); return nil }, done: done})
+}
+
+// CopyDtoD implements worker.Context.
+func (c *Context) CopyDtoD(s worker.Stream, dst, src, size uint64, done func(error)) error {
+	to, err := c.at(dst, size)
+	if err != nil {
+		return err
+	}
+	from, err := c.at(src, size)
+	if err != nil {
+		return err
+	}
+	return c.enqueue(s, operation{work: func() error { copy(to, from); return nil }, done: done})
+}
+
+// Memset implements worker.Context.
+func (c *Context) Memset(s worker.Stream, dst uint64, value, width uint32, count uint64, done func(error)) error {
+	if count > c.d.o.VRAM {
+		return abi.ErrInvalidValue
+	}
+	to, err := c.at(dst, count*uint64(width))
+	if err != nil {
+		return err
+	}
+	return c.enqueue(s, operation{work: func() error {
+		var element [4]byte
+		binary.LittleEndian.PutUint32(element[:], value)
+		for ; len(to) > 0; to = to[width:] {
+			copy(to, element[:width])
+		}
+		return nil
+	}, done: done})
+}
+
+type module struct{ global uint64 }
+
+// ModuleLoad implements worker.Context.
+func (c *Context) ModuleLoad(image []byte, _ worker.ModuleOptions) (worker.Module, []worker.Function, abi.ModuleInfo, error) {
+	var info abi.ModuleInfo
+	var functions []worker.Function
+	m := &module{}
+	for _, name := range strings.Fields(strings.TrimRight(string(image), "\x00")) {
+		switch name {
+		case KernelNop, KernelSleep, KernelFault, KernelHang, KernelStore:
+			info.Functions = append(info.Functions, abi.FunctionInfo{Name: name, Params: []abi.ParamInfo{{Offset: 0, Size: 8}, {Offset: 8, Size: 8}}})
+			functions = append(functions, &function{name})
+		case "global":
+			var err error
+			if m.global, err = c.MemAlloc(c.d.o.Global); err != nil {
+				return nil, nil, info, err
+			}
+			info.Globals = append(info.Globals, abi.GlobalInfo{Name: name, Address: m.global, Size: c.d.o.Global})
+		default:
+			return nil, nil, abi.ModuleInfo{ErrorLog: "no kernel is called " + name}, abi.ErrInvalidPTX
+		}
+	}
+	info.InfoLog = "loaded"
+	return m, functions, info, nil
+}
+
+// ModuleUnload implements worker.Context.
+func (c *Context) ModuleUnload(m worker.Module) error {
+	if g := m.(*module).global; g != 0 {
+		return c.MemFree(g)
+	}
+	return nil
+}
+
+// FuncSetAttribute implements worker.Context.
+func (c *Context) FuncSetAttribute(worker.Function, int32, int32) error { return nil }
+
+// Occupancy implements worker.Context.
+func (c *Context) Occupancy(_ worker.Function, blockSize uint32, _ uint64) (uint32, error) {
+	if blockSize == 0 {
+		return 0, abi.ErrInvalidValue
+	}
+	return 2048 / blockSize, nil
+}
+
+// Launch implements worker.Context.
+func (c *Context) Launch(s worker.Stream, f worker.Function, l worker.Launch, done func(error)) error {
+	var params [16]byte
+	copy(params[:], l.Params)
+	first, second := binary.LittleEndian.Uint64(params[:]), binary.LittleEndian.Uint64(params[8:])
+	op := operation{kernel: true, done: done}
+	switch f.(*function).name {
+	case KernelNop:
+		op.work = func() error { return nil }
+	case KernelSleep:
+		op.work = func() error { time.Sleep(time.Duration(first)); return nil }
+	case KernelFault:
+		op.work = func() error { return abi.ErrIllegalAddress }
+	case KernelHang:
+		op.work = func() error { <-c.end; return abi.ErrLaunchTimeout }
+	case KernelStore:
+		op.work = func() error {
+			to, err := c.at(first, 8)
+			if err != nil {
+				return abi.ErrIllegalAddress
+			}
+			binary.LittleEndian.PutUint64(to, second)
+			return nil
+		}
+	}
+	return c.enqueue(s, op)
+}
+
+// StreamCreate implements worker.Context.
+func (c *Context) StreamCreate(uint32, int32) (worker.Stream, error) { return &stream{}, nil }
+
+// StreamDestroy implements worker.Context.
+func (c *Context) StreamDestroy(worker.Stream) error { return nil }
+
+// StreamQuery implements worker.Context.
+func (c *Context) StreamQuery(s worker.Stream) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return c.err
+	}
+	if c.streamOf(s).pending > 0 {
+		return abi.ErrNotReady
+	}
+	return nil
+}
+
+// StreamWaitEvent implements worker.Context. One queue is in order already.
+func (c *Context) StreamWaitEvent(worker.Stream, worker.Event) error { return nil }
+
+// StreamNotify implements worker.Context.
+func (c *Context) StreamNotify(s worker.Stream, done func(error)) error {
+	return c.enqueue(s, operation{done: done})
+}
+
+// EventCreate implements worker.Context.
+func (c *Context) EventCreate(uint32) (worker.Event, error) { return &event{}, nil }
+
+// EventDestroy implements worker.Context.
+func (c *Context) EventDestroy(worker.Event) error { return nil }
+
+// EventRecord implements worker.Context.
+func (c *Context) EventRecord(e worker.Event, s worker.Stream) error {
+	ev := e.(*event)
+	err := c.enqueue(s, operation{event: ev})
+	if err == nil {
+		c.mu.Lock()
+		ev.record++
+		c.mu.Unlock()
+	}
+	return err
+}
+
+// EventQuery implements worker.Context.
+func (c *Context) EventQuery(e worker.Event) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ev := e.(*event)
+	switch {
+	case c.err != nil:
+		return c.err
+	case ev.done < ev.record:
+		return abi.ErrNotReady
+	}
+	return nil
+}
+
+// EventNotify implements worker.Context.
+func (c *Context) EventNotify(e worker.Event, done func(error)) error {
+	c.mu.Lock()
+	ev := e.(*event)
+	if c.err != nil {
+		defer c.mu.Unlock()
+		return c.err
+	}
+	if ev.done < ev.record {
+		ev.waiters = append(ev.waiters, waiter{ev.record, done})
+		c.mu.Unlock()
+		return nil
+	}
+	c.mu.Unlock()
+	done(nil)
+	return nil
+}
+
+// EventElapsed implements worker.Context.
+func (c *Context) EventElapsed(start, end worker.Event) (float32, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a, b := start.(*event), end.(*event)
+	if a.record == 0 || b.record == 0 {
+		return 0, abi.ErrInvalidHandle
+	}
+	if a.done < a.record || b.done < b.record {
+		return 0, abi.ErrNotReady
+	}
+	return float32(b.at.Sub(a.at).Seconds() * 1000), nil
+}
+
+// Notify implements worker.Context.
+func (c *Context) Notify(done func(error)) error { return c.enqueue(nil, operation{done: done}) }
+
+// Destroy implements worker.Context.
+func (c *Context) Destroy() error {
+	c.mu.Lock()
+	if c.ending {
+		c.mu.Unlock()
+		return abi.ErrInvalidContext
+	}
+	c.ending = true
+	close(c.end)
+	c.wake.Signal()
+	c.mu.Unlock()
+	<-c.stopped
+	c.d.mu.Lock()
+	defer c.d.mu.Unlock()
+	for _, m := range c.memory {
+		c.d.used -= uint64(len(m))
+	}
+	delete(c.d.contexts, c)
+	return nil
+}

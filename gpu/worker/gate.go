@@ -1,0 +1,113 @@
+package worker
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+)
+
+// gate is the session's Gate over the host's leases. All its users share one
+// lease; when it has expired, all must leave before the next is asked for,
+// because asking gives the old one back.
+type gate struct {
+	host  Host
+	meter *meter
+	ctx   context.Context
+	end   context.CancelFunc
+	until atomic.Int64 // UnixNano of the lease's end; 0: none
+
+	mu        sync.Mutex // guards the following
+	change    *sync.Cond
+	have      bool
+	acquiring bool
+	users     int
+	waiting   int
+}
+
+func newGate(h Host, m *meter) *gate {
+	g := &gate{host: h, meter: m}
+	g.ctx, g.end = context.WithCancel(context.Background())
+	g.change = sync.NewCond(&g.mu)
+	return g
+}
+
+// Enter implements Gate. It fails with abi.ErrUnavailable when the session ends.
+func (g *gate) Enter() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for {
+		switch {
+		case g.ctx.Err() != nil:
+			g.yieldUnused()
+			return abi.ErrUnavailable
+		case g.have && !g.Expired():
+			g.users++
+			return nil
+		case g.acquiring || g.users > 0:
+			g.waiting++
+			g.change.Wait()
+			g.waiting--
+		default:
+			if err := g.acquire(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// acquire is called with mu held, and gives it up while it waits.
+func (g *gate) acquire() error {
+	g.acquiring = true
+	g.mu.Unlock()
+	lease, err := g.host.Acquire(g.ctx)
+	g.mu.Lock()
+	g.acquiring = false
+	g.change.Broadcast()
+	if err != nil {
+		return abi.ErrUnavailable
+	}
+	g.have = true
+	g.until.Store(lease.Until.UnixNano())
+	return nil
+}
+
+// Expired implements Gate.
+func (g *gate) Expired() bool {
+	return g.ctx.Err() != nil || time.Now().UnixNano() >= g.until.Load()
+}
+
+// Leave implements Gate.
+func (g *gate) Leave(busyNanos, launches uint64) {
+	g.meter.gpuNanos.Add(busyNanos)
+	g.meter.launches.Add(launches)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.users--; g.users > 0 {
+		return
+	}
+	if g.waiting > 0 {
+		g.change.Broadcast()
+		return
+	}
+	g.yieldUnused()
+}
+
+// yieldUnused is called with mu held.
+func (g *gate) yieldUnused() {
+	if g.have && g.users == 0 {
+		g.have = false
+		g.host.Yield()
+	}
+}
+
+// close ends all waiting and makes Expired true.
+func (g *gate) close() {
+	g.end()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.yieldUnused()
+	g.change.Broadcast()
+}

@@ -1,0 +1,109 @@
+package worker
+
+import (
+	"github.com/basalt-gpu/basalt/gpu/abi"
+)
+
+// The objects behind handles. Only the issuer touches them, but for a
+// context's sticky error.
+type (
+	moduleObject struct {
+		ctx       *contextObject
+		module    Module
+		functions []uint64
+		held      uint64 // bytes of VRAM reserved for globals
+	}
+	functionObject struct {
+		ctx      *contextObject
+		function Function
+	}
+	streamObject struct {
+		ctx    *contextObject
+		stream Stream // nil: the legacy default stream
+	}
+	eventObject struct {
+		ctx   *contextObject
+		event Event
+	}
+)
+
+// handles maps the guest's numbers to objects of all kinds.
+type handles struct {
+	objects map[uint64]any
+	allocs  map[uint64]allocation // by device address
+}
+
+type allocation struct {
+	ctx  *contextObject
+	size uint64 // as asked for, bytes
+}
+
+func newHandles() handles {
+	return handles{objects: map[uint64]any{}, allocs: map[uint64]allocation{}}
+}
+
+// room says whether n more objects may be made.
+func (h *handles) room(n int) error {
+	if len(h.objects)+len(h.allocs)+n > abi.MaxHandles {
+		return abi.ErrOutOfMemory
+	}
+	return nil
+}
+
+// free says whether the guest may give n handles from first on to new objects.
+func (h *handles) free(first uint64, n int) error {
+	if err := h.room(n); err != nil {
+		return err
+	}
+	if first == 0 || first+uint64(n) < first {
+		return abi.ErrInvalidHandle
+	}
+	for i := range uint64(n) {
+		if _, used := h.objects[first+i]; used {
+			return abi.ErrInvalidHandle
+		}
+	}
+	return nil
+}
+
+// add puts o, an object of ctx, behind a handle that free has allowed.
+func (h *handles) add(handle uint64, ctx *contextObject, o any) {
+	h.objects[handle] = o
+	ctx.handles[handle] = struct{}{}
+}
+
+func (h *handles) remove(handle uint64, ctx *contextObject) {
+	delete(h.objects, handle)
+	delete(ctx.handles, handle)
+}
+
+// removeContext takes the context and everything made under it out of the table.
+func (h *handles) removeContext(ctx *contextObject) {
+	for handle := range ctx.handles {
+		delete(h.objects, handle)
+	}
+	for address := range ctx.allocs {
+		delete(h.allocs, address)
+	}
+	delete(h.objects, ctx.handle)
+}
+
+// lookup finds an object of kind T.
+func lookup[T any](h *handles, handle uint64) (o T, err error) {
+	o, ok := h.objects[handle].(T)
+	if !ok {
+		return o, abi.ErrInvalidHandle
+	}
+	return o, nil
+}
+
+// stream finds a stream; a context's handle is its legacy default stream.
+func (h *handles) stream(handle uint64) (streamObject, error) {
+	switch o := h.objects[handle].(type) {
+	case *streamObject:
+		return *o, nil
+	case *contextObject:
+		return streamObject{ctx: o}, nil
+	}
+	return streamObject{}, abi.ErrInvalidHandle
+}

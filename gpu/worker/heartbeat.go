@@ -1,0 +1,47 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+)
+
+// beat touches the heartbeat. It says that the process lives, not that the
+// issuer is idle: loading a big module keeps the issuer for seconds.
+func (s *Session) beat(ctx context.Context) {
+	every(ctx, abi.HeartbeatMillis/2*time.Millisecond, func() {
+		s.guard(func() { s.shared.Add64(abi.OffHeartbeat, 1) })
+	})
+}
+
+// reportEvery bounds how often totals go to gpud.
+const reportEvery = 100 * time.Millisecond
+
+// report sends the totals when they have changed.
+func (s *Session) report(ctx context.Context) {
+	var last Totals
+	every(ctx, reportEvery, func() {
+		if t := s.meter.totals(); t != last {
+			s.host.Report(t)
+			last = t
+		}
+	})
+}
+
+func every(ctx context.Context, d time.Duration, f func()) {
+	t := time.NewTicker(d)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			f()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func closeFD(fd int) error { return unix.Close(fd) }

@@ -1,0 +1,207 @@
+package worker
+
+import (
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/abi/carrier"
+)
+
+const (
+	// batch is how many commands are issued before the carrier and the posted
+	// functions are looked at.
+	batch = 64
+	// maxInflight bounds the operations that the driver holds: beyond it the
+	// ring fills, and the guest waits.
+	maxInflight = 4096
+	// minSpin is what the polling time shrinks to when polling is in vain.
+	minSpin = 4 * time.Microsecond
+)
+
+// issue executes the guest's commands in the ring's order until the session
+// ends. It never waits for the device.
+func (s *Session) issue() (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			if _, fault := p.(interface{ Addr() uintptr }); !fault {
+				panic(p)
+			}
+			err = fmt.Errorf("%w: shared memory is gone: %v", abi.ErrUnknown, p)
+		}
+	}()
+	spin := s.opts.Spin
+	for {
+		if err := s.runPosted(); err != nil {
+			return err
+		}
+		n, err := s.issueBatch()
+		if err != nil {
+			return err
+		}
+		s.finishDrops(0)
+		if n == batch {
+			if err := s.readCarrier(); err != nil { // the end is noticed under load too
+				return err
+			}
+			continue
+		}
+		if s.poll(spin) {
+			spin = min(2*spin, s.opts.Spin)
+			continue
+		}
+		slept, err := s.sleep()
+		if err != nil {
+			return err
+		}
+		if slept < 2*s.opts.Spin {
+			spin = s.opts.Spin // a little more patience would have paid
+		} else if spin > minSpin {
+			spin = max(spin/2, minSpin)
+		}
+	}
+}
+
+// issueBatch executes what is in the ring, at most batch commands.
+func (s *Session) issueBatch() (n int, err error) {
+	head := s.shared.Load64(abi.OffHead)
+	for ; n < batch && s.inflight.Load() < maxInflight; n++ {
+		if head == s.tail {
+			if head = s.shared.Load64(abi.OffHead); head == s.tail {
+				return n, nil
+			}
+		}
+		if err := s.issueOne(head); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// issueOne takes the entry at tail, copies it, and executes the copy.
+func (s *Session) issueOne(head uint64) error {
+	avail, err := available(head, s.tail, s.layout.ringSize)
+	if err != nil {
+		return err
+	}
+	at := s.tail & (s.layout.ringSize - 1)
+	toEnd := s.layout.ringSize - at
+	if avail < abi.EntryHeaderSize || toEnd < abi.EntryHeaderSize {
+		// Less than a header before the ring's end can only be filled in one
+		// way, and that is no entry.
+		return protocol("%d bytes of an entry, %d to the ring's end", avail, toEnd)
+	}
+	var header [abi.EntryHeaderSize]byte
+	copy(header[:], s.ring[at:])
+	e, err := parseEntry(header, avail, toEnd, s.layout.slotCount)
+	if err != nil {
+		return err
+	}
+	c := command{entry: e}
+	if e.known && e.op != abi.OpNop {
+		body := s.entry[:e.length-abi.EntryHeaderSize]
+		copy(body, s.ring[at+abi.EntryHeaderSize:])
+		c.argBytes, c.inlineBytes = body[:e.args], body[e.args:e.args+e.inline]
+	}
+	s.tail += e.length
+	s.shared.Store64(abi.OffTail, s.tail)
+	return s.execute(&c)
+}
+
+// poll looks at the ring for d; true: there is something to do.
+func (s *Session) poll(d time.Duration) bool {
+	if s.inflight.Load() >= maxInflight || d <= 0 {
+		return false
+	}
+	for start := time.Now(); ; {
+		for range 64 {
+			if s.shared.Load64(abi.OffHead) != s.tail || s.work.Load() {
+				return true
+			}
+		}
+		if time.Since(start) >= d {
+			return false
+		}
+	}
+}
+
+// sleep blocks until the guest rings, somebody signals, or a while has passed,
+// and reads the carrier. It returns how long it slept.
+func (s *Session) sleep() (time.Duration, error) {
+	s.idle.Store(true)
+	s.shared.Store32(abi.OffWorkerSleeps, 1) // sequentially consistent: a full fence before the next load
+	full := s.inflight.Load() >= maxInflight
+	if s.work.Load() || !full && s.shared.Load64(abi.OffHead) != s.tail {
+		s.awake()
+		return 0, nil
+	}
+	timeout := 1000
+	if len(s.out) > 0 {
+		timeout = 5
+	}
+	start := time.Now()
+	var err error
+	if e := s.raw.Control(func(fd uintptr) {
+		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: int32(s.event), Events: unix.POLLIN}}
+		if _, err = unix.Poll(fds, timeout); err == nil && fds[1].Revents != 0 {
+			var b [8]byte
+			_, _ = unix.Read(s.event, b[:])
+		}
+	}); e != nil {
+		err = e
+	}
+	s.awake()
+	if err != nil && err != unix.EINTR { //nolint:errorlint // a plain errno
+		return 0, fmt.Errorf("poll: %w", err)
+	}
+	return time.Since(start), s.readCarrier()
+}
+
+func (s *Session) awake() {
+	s.shared.Store32(abi.OffWorkerSleeps, 0)
+	s.idle.Store(false)
+}
+
+// readCarrier serves the messages that are there, and sends what could not be
+// sent before.
+func (s *Session) readCarrier() error {
+	for range batch {
+		m, ok, err := s.reader.TryRead()
+		if err != nil {
+			return ended(err)
+		}
+		if !ok {
+			break
+		}
+		if err := s.serve(m); err != nil {
+			return err
+		}
+	}
+	for len(s.out) > 0 {
+		sent, err := carrier.TryWrite(s.raw, s.out[0])
+		if err != nil {
+			return ended(err)
+		}
+		if !sent {
+			break
+		}
+		s.out = s.out[1:]
+	}
+	return nil
+}
+
+func (s *Session) serve(m carrier.Message) error {
+	if m.Type == abi.MsgRegion {
+		return s.addRegion(m)
+	}
+	m.Close()
+	switch m.Type {
+	case abi.MsgKick:
+		return nil
+	case abi.MsgDropRegion:
+		return s.dropRegion(m.Argument)
+	}
+	return protocol("message %d", m.Type)
+}

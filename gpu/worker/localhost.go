@@ -1,0 +1,110 @@
+package worker
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+)
+
+// LocalHost is a Host without gpud: one worker with a vGPU of its own that
+// need not share. It serves tests and programs that embed a worker.
+type LocalHost struct {
+	limits Limits
+	lost   chan struct{}
+
+	mu     sync.Mutex
+	used   uint64
+	leased bool
+	last   Totals
+}
+
+// NewLocalHost gives a worker the whole vGPU.
+func NewLocalHost(l Limits) *LocalHost { return &LocalHost{limits: l, lost: make(chan struct{})} }
+
+// localLease is long enough not to matter and short enough to be exercised.
+const localLease = 20 * time.Millisecond
+
+// Limits implements Host.
+func (h *LocalHost) Limits() Limits { return h.limits }
+
+// Reserve implements Host.
+func (h *LocalHost) Reserve(bytes uint64) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if bytes > h.limits.VRAM-h.used {
+		return abi.ErrOutOfMemory
+	}
+	h.used += bytes
+	return nil
+}
+
+// Release implements Host.
+func (h *LocalHost) Release(bytes uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if bytes > h.used {
+		panic("worker: released more than was reserved")
+	}
+	h.used -= bytes
+}
+
+// Memory implements Host.
+func (h *LocalHost) Memory() (free, total uint64, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.limits.VRAM - h.used, h.limits.VRAM, nil
+}
+
+// Acquire implements Host.
+func (h *LocalHost) Acquire(ctx context.Context) (Lease, error) {
+	if err := ctx.Err(); err != nil {
+		return Lease{}, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.leased = true
+	return Lease{Until: time.Now().Add(localLease)}, nil
+}
+
+// Yield implements Host.
+func (h *LocalHost) Yield() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.leased = false
+}
+
+// Leased says whether a lease is out.
+func (h *LocalHost) Leased() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.leased
+}
+
+// Report implements Host.
+func (h *LocalHost) Report(t Totals) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.last = t
+}
+
+// Totals is what was reported last.
+func (h *LocalHost) Totals() Totals {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.last
+}
+
+// Status implements Host.
+func (h *LocalHost) Status() (abi.VGPUStatusReply, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return abi.VGPUStatusReply{VRAMLimit: h.limits.VRAM, VRAMUsed: h.used}, nil
+}
+
+// Lost implements Host.
+func (h *LocalHost) Lost() <-chan struct{} { return h.lost }
+
+// Lose takes the vGPU away.
+func (h *LocalHost) Lose() { close(h.lost) }

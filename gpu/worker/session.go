@@ -1,0 +1,203 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/abi/carrier"
+	"github.com/basalt-gpu/basalt/gpu/worker/shm"
+)
+
+// Options of a session; the zero value is good.
+type Options struct {
+	Log *slog.Logger
+	// OnHello is told who the guest process is, before its first command.
+	OnHello func(abi.Hello)
+	// Spin is how long the issuer polls an empty ring before it sleeps; 0 is
+	// DefaultSpin, less than 0 is not at all.
+	Spin time.Duration
+}
+
+// DefaultSpin is about the time that a guest needs between two calls.
+const DefaultSpin = 50 * time.Microsecond
+
+// Session serves one guest process over one carrier connection.
+//
+//	        MsgHello, MsgRegion 0          EOF, Lost, protocol error, fault
+//	greet ───────────────────────► issue ─────────────────────────────────► bury
+//	  └── MsgRefused                (StateReady)                    (StateDead)
+//
+// The issuer, one goroutine on its own thread, owns all that is not marked
+// otherwise. Others give it work through post and end it through stop.
+// Completions are written by whoever calls a ticket's done.
+type Session struct {
+	conn   *net.UnixConn
+	raw    syscall.RawConn // any goroutine may TryWrite
+	reader *carrier.Reader
+	driver Driver
+	host   Host
+	opts   Options
+	log    *slog.Logger
+	gate   *gate
+	meter  meter
+
+	byMessage bool // the waiters are woken by messages too
+	shared    *shm.Mapping
+	layout    layout
+	ring      []byte
+	tail      uint64
+	entry     [maxEntry]byte
+	regions   map[uint32]*region
+	drops     []drop
+	out       []carrier.Message // that the socket had no room for
+	handles   handles
+	contexts  map[*contextObject]struct{}
+	requests  int // to the host, not yet answered
+
+	event    int          // eventfd that wakes the issuer
+	inflight atomic.Int64 // operations that the driver has not finished
+
+	mu     sync.Mutex // guards the following
+	posted []func()
+	cause  error // why the session must end
+	closed bool  // event is closed
+	idle   atomic.Bool
+	work   atomic.Bool // posted or cause is set
+}
+
+// NewSession makes a session over conn, which it owns from now on.
+func NewSession(conn *net.UnixConn, d Driver, h Host, o Options) (*Session, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	reader, err := carrier.NewReader(conn)
+	if err != nil {
+		return nil, err
+	}
+	event, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Spin == 0 {
+		o.Spin = DefaultSpin
+	}
+	if runtime.GOMAXPROCS(0) == 1 {
+		o.Spin = -1 // polling would keep the driver from running
+	}
+	s := &Session{
+		conn: conn, raw: raw, reader: reader, driver: d, host: h, opts: o, log: o.Log, event: event,
+		regions: map[uint32]*region{}, handles: newHandles(), contexts: map[*contextObject]struct{}{},
+	}
+	s.gate = newGate(h, &s.meter)
+	return s, nil
+}
+
+// Run serves the guest until it leaves (nil), ctx ends, the vGPU is lost, or
+// the guest breaks the protocol. It closes the connection and frees all the
+// session's memory; the driver stays open.
+func (s *Session) Run(ctx context.Context) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var helpers sync.WaitGroup
+	helpers.Go(func() {
+		select {
+		case <-s.host.Lost():
+			s.stop(abi.ErrUnavailable)
+			cancel()
+		case <-ctx.Done():
+			s.stop(context.Cause(ctx))
+		}
+	})
+	err := s.greet(ctx)
+	if err == nil {
+		helpers.Go(func() { s.beat(ctx) })
+		helpers.Go(func() { s.report(ctx) })
+		err = s.issue()
+	}
+	if reason := s.stopped(); reason != nil && !errors.Is(err, errLeft) {
+		err = reason
+	}
+	if errors.Is(err, errLeft) {
+		err = nil
+	}
+	s.gate.close()
+	s.die(err)
+	cancel()
+	helpers.Wait()
+	s.bury()
+	s.host.Report(s.meter.totals())
+	return err
+}
+
+// post gives the issuer a function to run, from any goroutine.
+func (s *Session) post(f func()) {
+	s.mu.Lock()
+	s.posted = append(s.posted, f)
+	s.work.Store(true)
+	s.mu.Unlock()
+	s.signal()
+}
+
+// stop ends the session, from any goroutine. The first cause counts.
+func (s *Session) stop(cause error) {
+	s.mu.Lock()
+	if s.cause == nil {
+		s.cause = cause
+	}
+	s.work.Store(true)
+	s.mu.Unlock()
+	s.signal()
+}
+
+func (s *Session) stopped() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cause
+}
+
+// signal wakes the issuer if it sleeps.
+func (s *Session) signal() {
+	if !s.idle.Load() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		_, _ = unix.Write(s.event, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+	}
+}
+
+// runPosted runs what others have posted; the error is why to stop.
+func (s *Session) runPosted() error {
+	if !s.work.Load() {
+		return nil
+	}
+	s.mu.Lock()
+	all, cause := s.posted, s.cause
+	s.posted = nil
+	s.work.Store(cause != nil)
+	s.mu.Unlock()
+	for _, f := range all {
+		f()
+	}
+	return cause
+}

@@ -1,0 +1,108 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/abi/carrier"
+)
+
+// helloTime is how long a guest may take from connecting to announcing region 0.
+const helloTime = 10 * time.Second
+
+// errLeft: the guest went away, which ends a session in good order.
+var errLeft = errors.New("the guest left")
+
+// greet takes MsgHello and MsgRegion 0 and answers MsgReady. What is wrong
+// with them is told in MsgRefused and returned.
+func (s *Session) greet(ctx context.Context) error {
+	err := s.handshake(ctx)
+	if err == nil || errors.Is(err, errLeft) || ctx.Err() != nil {
+		return err
+	}
+	r := resultOf(err)
+	var p *ProtocolError
+	if errors.As(err, &p) {
+		r = abi.ErrInvalidValue
+	}
+	_ = s.conn.SetWriteDeadline(time.Now().Add(time.Second))
+	_ = carrier.Write(s.conn, carrier.Message{Type: abi.MsgRefused, Argument: uint32(r), Body: []byte(err.Error())})
+	return err
+}
+
+func (s *Session) handshake(ctx context.Context) error {
+	if err := s.conn.SetReadDeadline(time.Now().Add(helloTime)); err != nil {
+		return err
+	}
+	interrupt := context.AfterFunc(ctx, func() { _ = s.conn.SetReadDeadline(time.Unix(1, 0)) })
+	defer interrupt()
+	m, err := s.reader.Read()
+	if err != nil {
+		return ended(err)
+	}
+	m.Close()
+	if m.Type != abi.MsgHello {
+		return protocol("message %d before hello", m.Type)
+	}
+	hello, err := abi.DecodeHello(m.Body)
+	if err != nil {
+		return protocol("%v", err)
+	}
+	if hello.Major != abi.Major || hello.Minor > abi.Minor {
+		return fmt.Errorf("%w: the guest library speaks version %d.%d, this host %d.0 to %d.%d: update the older of the two",
+			abi.ErrDriverMismatch, hello.Major, hello.Minor, abi.Major, abi.Major, abi.Minor)
+	}
+	s.byMessage = m.Argument&abi.HelloWakeByMessage != 0
+	if s.opts.OnHello != nil {
+		s.opts.OnHello(hello)
+	}
+	if m, err = s.reader.Read(); err != nil {
+		return ended(err)
+	}
+	defer m.Close()
+	if m.Type != abi.MsgRegion || m.Argument != 0 {
+		return protocol("message %d after hello, want region 0", m.Type)
+	}
+	return s.openRegion0(m, hello)
+}
+
+func (s *Session) openRegion0(m carrier.Message, hello abi.Hello) error {
+	mapping, err := mapRegion(m, !s.byMessage)
+	if err != nil {
+		return err
+	}
+	if mapping.Size() < abi.HeaderSize {
+		mapping.Close()
+		return protocol("region 0 of %d bytes", mapping.Size())
+	}
+	l := readLayout(mapping)
+	if err := l.check(mapping.Size(), hello.Major, hello.Minor); err != nil {
+		mapping.Close()
+		return protocol("region 0: %v", err)
+	}
+	s.shared, s.layout = mapping, l
+	s.ring = mapping.Bytes(l.ring, l.ringSize)
+	mapping.Store64(abi.OffTail, 0)
+	mapping.Store64(abi.OffHeartbeat, 1)
+	mapping.Store32(abi.OffState, abi.StateReady)
+	return carrier.Write(s.conn, carrier.Message{Type: abi.MsgReady, Argument: abi.Minor})
+}
+
+// ended turns the ways in which a connection ends into errLeft.
+func ended(err error) error {
+	if errors.Is(err, abi.ErrMessage) {
+		return protocol("%v", err)
+	}
+	if isTimeout(err) {
+		return fmt.Errorf("%w: no hello within %v", abi.ErrUnavailable, helloTime)
+	}
+	return fmt.Errorf("%w: %w", errLeft, err)
+}
+
+func isTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.As(err, &t) && t.Timeout()
+}
