@@ -47,4 +47,7 @@ const (
 	keepDeleted        = 24 * time.Hour
 	registerWithin     = 10 * time.Second
 	tick               = 200 * time.Millisecond
+	// settleEvery is how often VRAM that is only held, by nobody who works, is
+	// written down.
+	settleEvery = 10 * time.Second
 )

@@ -109,6 +109,9 @@ func (c *core) tick(at sched.Time) {
 		}
 	}
 	c.doomed = slices.DeleteFunc(c.doomed, func(d doomed) bool { return d.enforce(c, at) })
+	if at-c.save.last >= settleEvery {
+		c.settle(at) // what is held makes the state dirty
+	}
 	if c.save.dirty && at-c.save.last >= c.cfg.SaveEvery {
 		c.kick()
 	}

@@ -222,7 +222,7 @@ func (c *core) overdue(card *card, key sched.SessionID) {
 func (c *core) kickOut(s *session, at sched.Time, why string) {
 	if l := s.link; l != nil {
 		l.send(wire.FromNode{Op: wire.OpLost, Code: wire.CodeLost, Message: why})
-		c.doomed = append(c.doomed, doomed{link: l, at: at + c.cfg.KillAfter})
+		c.doom(l, at+c.cfg.KillAfter)
 	}
 	c.end(s, at)
 }

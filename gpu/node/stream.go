@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -64,14 +63,6 @@ func (l *link) closed() bool {
 	default:
 		return false
 	}
-}
-
-// kill ends the worker's process. The pidfd names it and no other.
-func (l *link) kill(log *slog.Logger) {
-	if l.pidfd >= 0 {
-		log.Warn("killing a worker that did not end", "error", unix.PidfdSendSignal(l.pidfd, unix.SIGKILL, nil, 0))
-	}
-	l.close()
 }
 
 func (l *link) write() {
