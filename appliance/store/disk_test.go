@@ -53,12 +53,12 @@ func fill(dir string, next func(k int) api.Batch, done func(s *Store, k int) err
 	if api.CodeOf(err) != api.CodeDiskFull {
 		return fmt.Errorf("on a full disk: %w", err)
 	}
-	if _, err := s.Apply(ctx, next(k)); api.CodeOf(err) != api.CodeDiskFull {
-		return fmt.Errorf("on a disk still full: %v", err)
+	if _, err := s.Apply(ctx, next(k)); err == nil || api.CodeOf(err) != api.CodeDiskFull {
+		return fmt.Errorf("on a disk still full: %w", err)
 	}
 	// All that was acknowledged can be read, and is whole.
 	if n, _, err := crashNumber(s, "a", 0); err != nil || (n != 0 && n != k-1) {
-		return fmt.Errorf("read on a full disk: number %d of %d, %v", n, k-1, err)
+		return fmt.Errorf("read on a full disk: number %d of %d: %w", n, k-1, err)
 	}
 	if err := limitFiles(-1); err != nil {
 		return err
@@ -90,7 +90,7 @@ func childFillsTables(dir string) error {
 		a, _, errA := crashNumber(s, "a", 0)
 		b, _, errB := crashNumber(s, "b", 0)
 		if a != k || b != k || s.Revision() != int64(3*k) {
-			return fmt.Errorf("found %d and %d at revision %d, want %d (%v, %v)", a, b, s.Revision(), k, errA, errB)
+			return fmt.Errorf("found %d and %d at revision %d, want %d: %w", a, b, s.Revision(), k, errors.Join(errA, errB))
 		}
 		return nil
 	})

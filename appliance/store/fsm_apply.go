@@ -61,7 +61,7 @@ func (v view) applyEntry(e entry) (answer, error) {
 			return answer{objects: done}, err
 		}
 	}
-	t := &txn{source: v, objects: map[key]*api.Object{}, revision: v.revision(), at: b.At.UTC()}
+	t := newTxn(v, v.revision(), b.At)
 	objects, err := t.apply(b)
 	var refused *api.Error
 	if errors.As(err, &refused) {
@@ -76,12 +76,13 @@ func (v view) applyEntry(e entry) (answer, error) {
 // commit writes what the batch changed.
 func (v view) commit(id string, t *txn, objects []api.Object) error {
 	for _, e := range t.events {
-		before, err := v.object(key{e.Object.Kind, e.Object.Meta.ID})
-		if err != nil {
+		k := key{e.Object.Kind, e.Object.Meta.ID}
+		if err := v.write(e, t.stored[k]); err != nil {
 			return err
 		}
-		if err := v.write(e, before); err != nil {
-			return err
+		t.stored[k] = &e.Object
+		if e.Type == api.EventRemove {
+			t.stored[k] = nil
 		}
 	}
 	if id != "" {

@@ -29,9 +29,14 @@ type source interface {
 type txn struct {
 	source   source
 	objects  map[key]*api.Object // read or changed; nil: there is none
+	stored   map[key]*api.Object // as read; nil: there is none
 	events   []api.Event         // one per change, in order
 	revision int64
 	at       time.Time
+}
+
+func newTxn(over source, revision int64, at time.Time) *txn {
+	return &txn{source: over, objects: map[key]*api.Object{}, stored: map[key]*api.Object{}, revision: revision, at: at.UTC()}
 }
 
 // apply runs a whole batch. A domain error (*api.Error) refuses the batch; any
@@ -102,7 +107,7 @@ func (t *txn) get(k key) (*api.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.objects[k] = o
+	t.objects[k], t.stored[k] = o, o
 	return o, nil
 }
 
