@@ -114,13 +114,37 @@ func (d *Device) wait(c *guestContext, h held) []byte {
 		return h.Response
 	}
 	c.waits = append(c.waits, h)
-	if len(c.waits) > d.limits.Waits {
-		// A wake-up too many does no harm: the guest looks at its slot again.
-		oldest := c.waits[0]
-		c.waits = c.waits[1:]
-		d.complete(oldest)
+	crowd, total := c, 0
+	for _, o := range d.contexts {
+		if total += len(o.waits); len(o.waits) > len(crowd.waits) {
+			crowd = o
+		}
+	}
+	switch {
+	case len(c.waits) > d.limits.Waits:
+		d.releaseOldest(c)
+	case total > d.share():
+		d.releaseOldest(crowd)
 	}
 	return nil
+}
+
+// releaseOldest makes room. A wake-up too many does no harm: the guest looks
+// at its slot again.
+func (d *Device) releaseOldest(c *guestContext) {
+	oldest := c.waits[0]
+	c.waits = c.waits[1:]
+	d.complete(oldest)
+}
+
+// share is how many entries of the control queue held answers of one kind may
+// take: the rest is for commands that are answered at once, a doorbell above
+// all.
+func (d *Device) share() int {
+	if q := d.queues[controlQueue].q; q != nil {
+		return int(q.Size()) / 4
+	}
+	return 0
 }
 
 // wake signals all waits of the context. The queue is served first: a wait

@@ -40,7 +40,7 @@ func newGuest(t *testing.T, spawner Spawner) *guest {
 func connect(t *testing.T, socket string) *guest {
 	t.Helper()
 	g := &guest{t: t, Front: fronttest.Connect(t, socket, drivertest.NewGuest(t, 16<<20)), waiting: map[uint16]*command{}}
-	g.Start(64, 16)
+	g.Start(256, 16)
 	return g
 }
 
@@ -255,7 +255,21 @@ func TestWaitsAreLimited(t *testing.T) {
 	if g.collect(); waits[1].done {
 		t.Error("more waits answered than needed")
 	}
-	g.must(cmdCtxDestroy, 1, nil)
+	// Many processes that wait leave room for the others' commands.
+	for ctx := uint32(2); ctx < 10; ctx++ {
+		g.session(ctx, ctx*10)
+		g.do(cmdSubmit3D, ctx, submission(abi.MsgWait, 0, nil))
+		for range DefaultLimits().Waits {
+			waits = append(waits, g.begin(controlQueue, cmdSubmit3D, ctx, submission(abi.MsgWait, 0, nil)))
+		}
+	}
+	g.context(100)
+	if g.collect(); len(g.waiting) != 256/4 {
+		t.Errorf("%d waits are held", len(g.waiting))
+	}
+	for ctx := uint32(1); ctx < 10; ctx++ {
+		g.must(cmdCtxDestroy, ctx, nil)
+	}
 	for _, w := range waits[1:] {
 		g.finish(w)
 	}
@@ -263,27 +277,62 @@ func TestWaitsAreLimited(t *testing.T) {
 
 // Pages do not go back to the guest kernel while a worker maps them.
 func TestUnrefWaitsForWorker(t *testing.T) {
-	for _, clingy := range []bool{false, true} {
-		spawner := &peers{t: t, prepare: func(p *peer) { p.Clingy = clingy }}
-		g := newGuest(t, spawner)
-		header := g.session(1, 10)
-		g.resource(1, 11, 2)
-		g.send(1, abi.MsgRegion, 1, regionOf(11, 2))
-		g.must(cmdCtxDetachResource, 1, words(11, 0))
-		unref := g.begin(controlQueue, cmdResourceUnref, 0, words(11, 0))
-		g.finish(unref)
-		l := spawner.get(0).log()
-		if !slices.Contains(l, "drop 1") {
-			t.Errorf("clingy %v: unref was answered before the drop: %q", clingy, l)
-		}
-		if clingy {
-			wantDead(g, header, abi.ErrUnavailable, "did not let go")
-		} else if g.state(header) != abi.StateReady {
-			t.Error("session did not survive")
-		}
-		if r, _ := g.do(cmdResourceUnref, 0, words(11, 0)); r != respErrInvalidResource {
-			t.Errorf("second unref: %#x", r)
-		}
+	spawner := &peers{t: t}
+	g := newGuest(t, spawner)
+	header := g.session(1, 10)
+	g.resource(1, 11, 2)
+	g.send(1, abi.MsgRegion, 1, regionOf(11, 2))
+	g.must(cmdCtxDetachResource, 1, words(11, 0))
+	g.must(cmdResourceUnref, 0, words(11, 0))
+	if l := spawner.get(0).log(); !slices.Contains(l, "drop 1") {
+		t.Errorf("unref was answered before the drop: %q", l)
+	}
+	if r, _ := g.do(cmdResourceUnref, 0, words(11, 0)); r != respErrInvalidResource {
+		t.Errorf("second unref: %#x", r)
+	}
+	if g.state(header) != abi.StateReady {
+		t.Error("session did not survive")
+	}
+	// Region 0 goes with the process: its worker is let go in good order.
+	g.must(cmdResourceUnref, 0, words(10, 0))
+	g.until("worker let go", func() bool { return slices.Contains(spawner.get(0).log(), "end") })
+	if slices.Contains(spawner.get(0).log(), "drop 0") {
+		t.Error("worker was told to drop region 0")
+	}
+}
+
+// A worker that keeps pages delays the answers about them and no others, until
+// it keeps too many. A number that is used again makes no ack ambiguous.
+func TestWorkerKeepsPages(t *testing.T) {
+	spawner := &peers{t: t, prepare: func(p *peer) { p.Clingy = true }}
+	g := newGuest(t, spawner)
+	header := g.session(1, 10)
+	w := spawner.get(0)
+	var unrefs []*command
+	free := func(id uint32) {
+		g.resource(1, id, 1)
+		g.send(1, abi.MsgRegion, 7, regionOf(id, 1))
+		g.send(1, abi.MsgDropRegion, 7, nil)
+		unrefs = append(unrefs, g.begin(controlQueue, cmdResourceUnref, 0, words(id, 0)))
+	}
+	free(11)
+	free(12)
+	g.context(2)
+	w.send(abi.MsgDropped, 7, nil)
+	g.context(3)
+	g.context(4)
+	if g.collect(); unrefs[0].done || unrefs[1].done {
+		t.Fatal("an ack that may mean either was taken for one")
+	}
+	w.send(abi.MsgDropped, 7, nil)
+	g.finish(unrefs[0])
+	g.finish(unrefs[1])
+	for i := range DefaultLimits().Releases + 1 {
+		free(uint32(20 + i))
+	}
+	wantDead(g, header, abi.ErrOutOfMemory, "were freed while")
+	for _, u := range unrefs {
+		g.finish(u)
 	}
 }
 
@@ -417,7 +466,7 @@ func TestPauseAndReset(t *testing.T) {
 	g.StopRing(0)
 	g.StopRing(1)
 	g.waiting = map[uint16]*command{}
-	g.Resume(64, 16)
+	g.Resume(256, 16)
 	g.context(1)
 	g.until("worker let go", func() bool { return slices.Contains(spawner.get(0).log(), "end") })
 	g.resource(1, 10, 1) // forgotten
@@ -436,7 +485,7 @@ func TestBrokenQueue(t *testing.T) {
 	g.StopRing(0)
 	g.StopRing(1)
 	g.waiting = map[uint16]*command{}
-	g.Resume(64, 16)
+	g.Resume(256, 16)
 	g.context(1)
 }
 

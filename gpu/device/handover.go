@@ -61,6 +61,7 @@ type workerState struct {
 	PID      int
 	Stream   *vhostuser.StreamState
 	Regions  []pinState
+	Acks     map[uint32]int
 	Deadline time.Time
 	Killed   bool
 }
@@ -172,7 +173,7 @@ func (s *Server) state() serverState {
 }
 
 func (w *worker) state(d *Device) *workerState {
-	ws := &workerState{PID: w.pid, Deadline: w.deadline, Killed: w.killed}
+	ws := &workerState{PID: w.pid, Acks: w.acks, Deadline: w.deadline, Killed: w.killed}
 	if w.stream != nil {
 		ss := w.stream.State()
 		ws.Stream = &ss
@@ -295,7 +296,7 @@ func (d *Device) restore(st serverState) error {
 }
 
 func (d *Device) restoreWorker(ws workerState, context uint32) (*worker, error) {
-	w := &worker{context: context, pid: ws.PID, pidfd: -1, deadline: ws.Deadline, killed: ws.Killed}
+	w := &worker{context: context, pid: ws.PID, pidfd: -1, acks: ws.Acks, deadline: ws.Deadline, killed: ws.Killed}
 	for _, p := range ws.Regions {
 		if res := d.resources[p.Resource]; res != nil {
 			res.pins++

@@ -18,6 +18,7 @@ type Limits struct {
 	Region      uint64 // bytes of one shared region
 	Regions     int    // per context, those on their way out included
 	Waits       int    // fenced waits held per context
+	Releases    int    // per context, regions freed by the guest but not yet by the worker
 }
 
 // DefaultLimits suit a guest with some hundred GPU processes.
@@ -28,19 +29,22 @@ type Limits struct {
 func DefaultLimits() Limits {
 	return Limits{
 		Contexts: 1024, Workers: 256, Resources: 65536, Attachments: 131072, Extents: 4 << 20,
-		Region: 128 << 20, Regions: abi.MaxRegions, Waits: 16,
+		Region: 128 << 20, Regions: abi.MaxRegions, Waits: 16, Releases: 32,
 	}
 }
 
 const (
 	// killGrace is how long a worker may take to end after its socket was
-	// closed, or to let go of a region.
+	// closed.
 	killGrace = time.Second
 	// maxSubmit bounds the commands of one SUBMIT_3D, in bytes: a carrier
 	// message.
 	maxSubmit = 4096
 	// maxSmall bounds what is read of any other command but ATTACH_BACKING.
 	maxSmall = 256
+	// carrierBuffer is what a carrier's socket takes without a reader, in bytes;
+	// the largest region in single pages takes 24 bytes a page.
+	carrierBuffer = 2 << 20
 	// backlog bounds what waits for a worker that does not read, in bytes.
 	backlog = 2 * (abi.MaxCarrierBody + abi.CarrierHeaderSize)
 )

@@ -38,8 +38,11 @@ type worker struct {
 	pid     int
 	pidfd   int // -1 without a process
 	regions []pin
-	// deadline is when it is killed: it was dismissed and did not end, or was
-	// asked to let go of a region and did not. Zero: never.
+	// acks counts MsgDropped by number, until there are as many as drops of
+	// that number: a number may be used again before the first drop is done,
+	// and then which of the two an ack means cannot be told.
+	acks map[uint32]int
+	// deadline is when it is killed, if it was dismissed and does not end.
 	deadline time.Time
 	killed   bool
 }
@@ -87,6 +90,12 @@ func (d *Device) hire(c *guestContext) error {
 }
 
 func newCarrier(fd int) (*vhostuser.Stream, error) {
+	// Room for the largest region's message, so that the worker can have the
+	// whole of it before the guest's next command names the region. Without
+	// the privilege it is as much as the system lets everybody have.
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, carrierBuffer) != nil {
+		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, carrierBuffer)
+	}
 	return vhostuser.NewStream(fd, abi.CarrierHeaderSize, carrierFrame, abi.MaxCarrierFDs, backlog)
 }
 
@@ -196,47 +205,66 @@ func (d *Device) dropRegion(c *guestContext, number uint32) {
 	}
 }
 
-// dropPins asks every worker that maps the resource to let go of it, and to be
-// quick about it.
+// dropPins asks every worker that maps the resource to let go of it. A worker
+// may take as long as commands use it, but not with too many: each holds an
+// entry of the guest's queue, which all its processes share.
 func (d *Device) dropPins(res *resource) {
+	total := 0
+	for _, r := range d.resources {
+		total += len(r.Release)
+	}
 	for _, c := range d.contexts {
-		w := c.worker
-		if w == nil {
+		if c.worker == nil {
 			continue
 		}
-		for i := range w.regions {
-			if p := &w.regions[i]; p.resource == res {
+		waiting := 0
+		for _, p := range c.worker.regions {
+			waiting += len(p.resource.Release)
+		}
+		for _, p := range append([]pin(nil), c.worker.regions...) {
+			switch {
+			case p.resource != res || c.worker == nil:
+			case p.Number == 0:
+				// The library keeps region 0 until its process ends.
+				c.dead = &death{abi.ErrDeinitialized, "region 0 was given back"}
+				d.endContext(c)
+			case waiting > d.limits.Releases || total > d.share():
+				d.fail(c, abi.ErrOutOfMemory, "too many regions (%d) were freed while commands used them", waiting)
+			case !p.Dropping:
 				d.dropRegion(c, p.Number)
-				if c.worker == nil {
-					break // it failed on the way
-				}
-				if w.deadline.IsZero() {
-					w.deadline = time.Now().Add(killGrace)
-				}
 			}
 		}
 	}
 }
 
-// dropped: the worker has let go of a region.
+// dropped: the worker has let go of a region of that number.
 func (d *Device) dropped(w *worker, number uint32) {
-	waiting := false
-	var found *resource
+	drops := 0
+	for _, p := range w.regions {
+		if p.Number == number && p.Dropping {
+			drops++
+		}
+	}
+	if w.acks[number]+1 < drops {
+		if w.acks == nil {
+			w.acks = map[uint32]int{}
+		}
+		w.acks[number]++
+		return
+	}
+	delete(w.acks, number)
+	var found []pin
 	kept := w.regions[:0]
 	for _, p := range w.regions {
-		if found == nil && p.Number == number && p.Dropping {
-			found = p.resource
-			continue
+		if p.Number == number && p.Dropping {
+			found = append(found, p)
+		} else {
+			kept = append(kept, p)
 		}
-		waiting = waiting || len(p.resource.Release) > 0
-		kept = append(kept, p)
 	}
 	w.regions = kept
-	if !waiting {
-		w.deadline = time.Time{}
-	}
-	if found != nil {
-		d.unpin(found)
+	for _, p := range found {
+		d.unpin(p.resource)
 	}
 }
 
@@ -294,30 +322,16 @@ func (d *Device) unpinAll(w *worker) {
 // deadlines kills what is overdue and says how long the loop may sleep.
 func (d *Device) deadlines(now time.Time) time.Duration {
 	sleep := time.Duration(-1)
-	look := func(w *worker) {
-		if w.deadline.IsZero() || w.killed {
-			return
-		}
-		if left := w.deadline.Sub(now); left > 0 {
-			if sleep < 0 || left < sleep {
-				sleep = left
-			}
-			return
-		}
-		w.killed = true
-		if w.pid > 0 {
-			d.log.Warn("worker killed: it did not end, or did not let go of a region, in time", "pid", w.pid)
-			_ = unix.Kill(w.pid, unix.SIGKILL)
-		} else if c := d.contexts[w.context]; c != nil {
-			d.fail(c, abi.ErrUnavailable, "the vGPU's worker did not let go of a region")
-		}
-	}
 	for _, w := range d.ending {
-		look(w)
-	}
-	for _, c := range d.contexts {
-		if c.worker != nil {
-			look(c.worker)
+		left := w.deadline.Sub(now)
+		switch {
+		case w.killed:
+		case left <= 0:
+			w.killed = true
+			d.log.Warn("worker killed: it did not end in time", "pid", w.pid)
+			_ = unix.Kill(w.pid, unix.SIGKILL)
+		case sleep < 0 || left < sleep:
+			sleep = left
 		}
 	}
 	return sleep

@@ -66,6 +66,9 @@ func NewQueue(mem *Memory, l Layout, pos Position, features uint64, limits Limit
 	return q, nil
 }
 
+// Size is the number of the queue's entries.
+func (q *Queue) Size() uint16 { return q.layout.Size }
+
 // Position is where the queue is, for whoever goes on with it.
 func (q *Queue) Position() Position { return q.pos }
 
