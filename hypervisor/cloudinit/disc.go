@@ -1,0 +1,98 @@
+package cloudinit
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/basalt-gpu/basalt/hypervisor/iso9660"
+)
+
+// born is the time of every file on the discs: the same content must make the
+// same disc. Tools that compare times see an old one and never a future one.
+var born = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// WriteSeed writes the guest's seed disc to path, whole or not at all. The same
+// seed makes the same bytes.
+func WriteSeed(path string, s Seed) error {
+	files, err := s.Files()
+	if err != nil {
+		return err
+	}
+	// There may be secrets in it. libvirt gives it to QEMU's user.
+	return writeDisc(path, SeedLabel, files, 0o600)
+}
+
+// WriteTools makes the guest tools' disc from the folder tools (build/guest,
+// with its install.sh) once per content, and returns its path: under the same
+// name there is always the same disc, so a running guest keeps what it has.
+func WriteTools(dir string, tools fs.FS) (string, error) {
+	if _, err := fs.Stat(tools, "install.sh"); err != nil {
+		return "", fmt.Errorf("guest tools: %w", err)
+	}
+	sum, err := digest(tools)
+	if err != nil {
+		return "", fmt.Errorf("guest tools: %w", err)
+	}
+	path := filepath.Join(dir, "tools-"+sum[:16]+".iso")
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	return path, writeDisc(path, ToolsLabel, tools, 0o644)
+}
+
+// digest of names, modes and content, in the order of names.
+func digest(tree fs.FS) (string, error) {
+	h := sha256.New()
+	err := fs.WalkDir(tree, ".", func(p string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(h, "%q %v %d\n", p, info.Mode(), info.Size())
+		switch info.Mode().Type() {
+		case fs.ModeSymlink:
+			target, err := fs.ReadLink(tree, p)
+			fmt.Fprintf(h, "%q\n", target)
+			return err
+		case 0:
+			f, err := tree.Open(p)
+			if err != nil {
+				return err
+			}
+			_, err = io.Copy(h, f)
+			return errors.Join(err, f.Close())
+		}
+		return nil
+	})
+	return hex.EncodeToString(h.Sum(nil)), err
+}
+
+func writeDisc(path, label string, tree fs.FS, mode fs.FileMode) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
+	if err != nil {
+		return err
+	}
+	err = errors.Join(iso9660.Write(f, label, tree, born), f.Chmod(mode), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return err
+	}
+	d, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

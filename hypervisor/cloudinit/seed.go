@@ -1,0 +1,125 @@
+// Package cloudinit makes the discs with which a guest is configured: the
+// NoCloud seed (label CIDATA) and the guest tools (label BASALT-TOOLS).
+//
+// A tenant's user-data is handed on byte for byte. What Basalt adds goes where
+// cloud-init keeps the provider's part: the SSH keys and the name into
+// meta-data, the installation of the guest tools into vendor-data, which a
+// tenant may switch off (vendor_data: {enabled: false}).
+package cloudinit
+
+import (
+	_ "embed" // of the unit
+	"encoding/json"
+	"io/fs"
+	"regexp"
+	"strings"
+	"testing/fstest"
+	"unicode"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Labels of the discs.
+const (
+	SeedLabel  = "CIDATA"
+	ToolsLabel = "BASALT-TOOLS"
+)
+
+// Limits of what a tenant sends.
+const (
+	MaxUserData = 64 << 10
+	MaxKeys     = 64
+	maxKey      = 16 << 10
+)
+
+// Seed is one guest's configuration.
+type Seed struct {
+	// Instance is cloud-init's instance id: with another one it configures
+	// the guest anew.
+	Instance api.InstanceID
+	Hostname string
+	SSHKeys  []string // as in authorized_keys, for the image's default user
+	UserData string   // the tenant's
+}
+
+var (
+	hostForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`) // RFC 1123
+	keyForm  = regexp.MustCompile(`^(ssh-|ecdsa-|sk-)[A-Za-z0-9@.-]+ [A-Za-z0-9+/]+={0,3}( .*)?$`)
+)
+
+// Validate says what is wrong with the seed: an *api.Error, or nil.
+func (s Seed) Validate() error {
+	switch {
+	case s.Instance == "":
+		return api.Errorf(api.CodeInvalid, "no instance").At("id")
+	case !hostForm.MatchString(s.Hostname):
+		return api.Errorf(api.CodeInvalid, "%q is not a host name: 1 to 63 of a-z, 0-9 and '-'", s.Hostname).At("meta.name")
+	case len(s.UserData) > MaxUserData:
+		return api.Errorf(api.CodeTooLarge, "%d bytes of user data are more than %d", len(s.UserData), MaxUserData).At("spec.userData")
+	case len(s.SSHKeys) > MaxKeys:
+		return api.Errorf(api.CodeTooLarge, "more than %d SSH keys", MaxKeys).At("spec.sshKeys")
+	}
+	for _, k := range s.SSHKeys {
+		k = strings.TrimSpace(k)
+		if len(k) > maxKey || !keyForm.MatchString(k) || strings.ContainsFunc(k, unicode.IsControl) {
+			return api.Errorf(api.CodeInvalid, "not an SSH public key: %.40q", k).WithHint("paste the line of a .pub file").At("spec.sshKeys")
+		}
+	}
+	return nil
+}
+
+// Files of the seed disc: cloud-init's NoCloud reference, "file formats".
+func (s Seed) Files() (fs.FS, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	keys := make([]string, 0, len(s.SSHKeys))
+	for _, k := range s.SSHKeys {
+		keys = append(keys, strings.TrimSpace(k))
+	}
+	meta, err := json.MarshalIndent(map[string]any{ // JSON is YAML, and quotes everything
+		"instance-id": string(s.Instance), "local-hostname": s.Hostname, "public-keys": keys,
+	}, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	user := s.UserData
+	if user == "" {
+		user = "#cloud-config\n{}\n"
+	}
+	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text), Mode: 0o600} }
+	return fstest.MapFS{"meta-data": file(string(meta) + "\n"), "user-data": file(user), "vendor-data": file(VendorData())}, nil
+}
+
+// Unit installs the guest tools at every boot that has their disc.
+//
+//go:embed basalt-guest-tools.service
+var Unit string
+
+// VendorData is a script that cloud-init runs once in a new guest: it brings
+// the unit to images that lack it, and the tools to guests without systemd.
+func VendorData() string {
+	return `#!/bin/sh
+# Basalt's guest tools, from the disc that Basalt attaches.
+set -eu
+disc=/dev/disk/by-label/` + ToolsLabel + `
+[ -e "$disc" ] || exit 0
+if [ -d /run/systemd/system ]; then
+	unit=/etc/systemd/system/basalt-guest-tools.service
+	if [ ! -e "$unit" ]; then
+		cat >"$unit" <<'BASALT_UNIT'
+` + Unit + `BASALT_UNIT
+		systemctl daemon-reload
+		systemctl -q enable basalt-guest-tools.service
+	fi
+	exec systemctl start basalt-guest-tools.service
+fi
+mnt=$(mktemp -d)
+mount -o ro "$disc" "$mnt"
+rc=0
+sh "$mnt/install.sh" || rc=$?
+umount "$mnt"
+rmdir "$mnt"
+exit $rc
+`
+}

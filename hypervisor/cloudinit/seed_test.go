@@ -1,0 +1,154 @@
+package cloudinit
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHVuaXR0ZXN0a2V5dW5pdHRlc3RrZXl1bml0dGVzdA== me@here"
+
+func seed() Seed {
+	return Seed{Instance: "ins-4f9c2a7be01d", Hostname: "demo", SSHKeys: []string{key + "\n"}}
+}
+
+func read(t *testing.T, files fs.FS, name string) string {
+	t.Helper()
+	b, err := fs.ReadFile(files, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestSeedFiles(t *testing.T) {
+	s := seed()
+	s.UserData = "#!/bin/sh\necho \"tenant: '$x'\"\n"
+	files, err := s.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, files, "user-data"); got != s.UserData {
+		t.Errorf("the tenant's user data has changed: %q", got)
+	}
+	var meta struct {
+		Instance string   `json:"instance-id"`
+		Host     string   `json:"local-hostname"`
+		Keys     []string `json:"public-keys"`
+	}
+	if err := json.Unmarshal([]byte(read(t, files, "meta-data")), &meta); err != nil {
+		t.Fatal(err)
+	}
+	if meta.Instance != "ins-4f9c2a7be01d" || meta.Host != "demo" || len(meta.Keys) != 1 || meta.Keys[0] != key {
+		t.Errorf("meta-data: %+v", meta)
+	}
+	s.UserData = ""
+	files, err = s.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, files, "user-data"); !strings.HasPrefix(got, "#cloud-config\n") {
+		t.Errorf("empty user data is %q", got)
+	}
+}
+
+func TestSeedValidate(t *testing.T) {
+	for field, change := range map[string]func(*Seed){
+		"id":             func(s *Seed) { s.Instance = "" },
+		"meta.name":      func(s *Seed) { s.Hostname = "a\ninstance-id: other" },
+		"spec.userData":  func(s *Seed) { s.UserData = strings.Repeat("x", MaxUserData+1) },
+		"spec.sshKeys":   func(s *Seed) { s.SSHKeys = []string{key + "\ncommand=\"x\" " + key} },
+		"spec.sshKeys ":  func(s *Seed) { s.SSHKeys = []string{"command=\"x\" " + key} },
+		"spec.sshKeys  ": func(s *Seed) { s.SSHKeys = make([]string, MaxKeys+1) },
+	} {
+		s := seed()
+		change(&s)
+		var e *api.Error
+		_, err := s.Files()
+		if ok := asError(err, &e); !ok || e.Field != strings.TrimSpace(field) {
+			t.Errorf("want an error at %s, got %v", field, err)
+		}
+	}
+}
+
+func asError(err error, into **api.Error) bool {
+	e, ok := err.(*api.Error) //nolint:errorlint // it must be the error itself
+	*into = e
+	return ok
+}
+
+// The script must be one that a shell accepts, and bring the unit as it is.
+func TestVendorDataIsAScript(t *testing.T) {
+	text := VendorData()
+	if !strings.HasPrefix(text, "#!/bin/sh\n") || !strings.Contains(text, "\n"+Unit+"BASALT_UNIT\n") || strings.Contains(Unit, "BASALT_UNIT") {
+		t.Errorf("vendor-data:\n%s", text)
+	}
+	cmd := exec.Command("sh", "-n")
+	cmd.Stdin = strings.NewReader(text)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+func TestWriteSeedIsRepeatable(t *testing.T) {
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a.iso"), filepath.Join(dir, "b.iso")
+	for _, p := range []string{a, b, b} {
+		if err := WriteSeed(p, seed()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x, err := os.ReadFile(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y, err := os.ReadFile(b)
+	if err != nil || !bytes.Equal(x, y) {
+		t.Errorf("one seed makes two discs (%v)", err)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 2 {
+		t.Errorf("left behind: %v", entries)
+	}
+	if err := WriteSeed(filepath.Join(dir, "none", "x.iso"), seed()); err == nil {
+		t.Error("no error for a missing folder")
+	}
+}
+
+func TestWriteToolsOncePerContent(t *testing.T) {
+	dir := t.TempDir()
+	tools := fstest.MapFS{"install.sh": {Data: []byte("#!/bin/sh\n"), Mode: 0o755}, "lib/l.so": {Data: []byte("1"), Mode: 0o755}}
+	first, err := WriteTools(dir, tools)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Stat(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := WriteTools(dir, tools)
+	if err != nil || again != first {
+		t.Errorf("the same tools: %s, %v", again, err)
+	}
+	if after, err := os.Stat(first); err != nil || !os.SameFile(before, after) {
+		t.Errorf("the disc was written again (%v)", err)
+	}
+	tools["lib/l.so"] = &fstest.MapFile{Data: []byte("2"), Mode: 0o755}
+	if other, err := WriteTools(dir, tools); err != nil || other == first {
+		t.Errorf("changed tools: %s, %v", other, err)
+	}
+	tools["lib/l.so"].Mode = 0o644
+	if other, err := WriteTools(dir, tools); err != nil || other == first {
+		t.Errorf("changed mode: %s, %v", other, err)
+	}
+	if _, err := WriteTools(dir, fstest.MapFS{}); err == nil {
+		t.Error("no error without install.sh")
+	}
+}
