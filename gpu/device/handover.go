@@ -85,6 +85,11 @@ func (s *Server) HandOver(binary string, args []string) error {
 	}
 	defer func() { _ = unix.Close(file) }()
 	fds := append(st.fds(), file)
+	// Another request for an upgrade must not kill the next program before it
+	// listens to signals; it gets it then.
+	usr2, old := unix.Sigset_t{Val: [16]uint64{1 << (uint(unix.SIGUSR2) - 1)}}, unix.Sigset_t{}
+	_ = unix.PthreadSigmask(unix.SIG_BLOCK, &usr2, &old)
+	defer func() { _ = unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil) }()
 	if err = inherit(fds, true); err == nil {
 		argv := append([]string{binary}, args...)
 		argv = append(argv, "--handover-fd", fmt.Sprint(file))

@@ -190,6 +190,7 @@ func TestUpgrade(t *testing.T) {
 	g.resource(1, 11, 2)
 	g.send(1, abi.MsgRegion, 1, regionOf(11, 2))
 	for i := range 3 {
+		_ = p.cmd.Process.Signal(syscall.SIGUSR2) // twice as eager as it need be
 		p.upgrade(t)
 		if g.collect(); wait.done {
 			t.Fatal("the upgrade answered a wait")

@@ -50,6 +50,9 @@ func serve(t *testing.T, spawner Spawner) (socket string) {
 
 // A real guest kernel finds the vGPU, and a process in it talks to its worker.
 func TestGuestRoundTrip(t *testing.T) {
+	if testing.Short() {
+		t.Skip("boots a virtual machine")
+	}
 	spawner := &peers{t: t, prepare: func(p *peer) { p.Pattern = true }}
 	socket := serve(t, spawner)
 	g := testguest.Boot(t, testguest.Options{VGPU: socket, Files: map[string]string{"probe": testguest.Program(t, probe)},

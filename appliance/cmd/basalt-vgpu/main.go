@@ -79,6 +79,9 @@ func run(args []string, stdout, stderr io.Writer) error {
 	if c.worker == "" {
 		c.worker = filepath.Join(filepath.Dir(self), "basalt-worker")
 	}
+	// Before anything that a caller could notice: SIGUSR2 is deadly until then.
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGUSR2)
 	log := slog.New(device.LimitLog(slog.NewTextHandler(stderr, nil), 100, 1)).With("vgpu", c.vgpu)
 	spawner := device.WorkerProcess{Binary: c.worker, GPUD: c.gpud, VGPU: c.vgpu}
 
@@ -94,8 +97,6 @@ func run(args []string, stdout, stderr io.Writer) error {
 	defer func() { _ = s.Close() }()
 
 	stop, upgrade := make(chan struct{}, 1), make(chan struct{}, 1)
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGUSR2)
 	go func() {
 		for sig := range signals {
 			to := stop

@@ -189,14 +189,18 @@ func (d *Driver) SetAvailIndex(i uint16) {
 	virtio.Store32(d.avail, uint32(le.Uint16(d.avail))|uint32(i)<<16)
 }
 
-// Collect takes what the device has given back.
+// Collect takes what the device has given back, and asks for an interrupt at
+// the next.
 func (d *Driver) Collect() (list []Used) {
-	for idx := uint16(virtio.Load32(d.used) >> 16); d.usedIdx != idx; d.usedIdx++ {
+	index := func() uint16 { return uint16(virtio.Load32(d.used) >> 16) }
+	d.SetUsedEvent(index())
+	for ; d.usedIdx != index(); d.usedIdx++ {
 		e := d.used[4+8*int(d.usedIdx%d.Size):]
 		u := Used{uint16(le.Uint32(e)), le.Uint32(e[4:])}
 		list = append(list, u)
 		d.free = append(d.free, d.chains[u.Head]...)
 		delete(d.chains, u.Head)
+		d.SetUsedEvent(d.usedIdx + 1)
 	}
 	return list
 }
