@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -20,11 +21,9 @@ const (
 // addChange appends to the change log and drops what is too old.
 func (v view) addChange(e api.Event, object []byte) error {
 	b := v.tx.Bucket(bucketChanges)
-	kind := byte('p')
-	if e.Type == api.EventRemove {
-		kind = 'r'
-	}
-	if err := b.Put(be64(uint64(e.Revision)), append([]byte{kind}, object...)); err != nil {
+	// The kind stands in front, so that who does not want it need not decode.
+	value := join(map[api.EventType]string{api.EventPut: "p", api.EventRemove: "r"}[e.Type], string(e.Object.Kind), string(object))
+	if err := b.Put(be64(uint64(e.Revision)), value); err != nil {
 		return err
 	}
 	// Every revision is one change, so the keys are without gaps.
@@ -43,22 +42,32 @@ func (v view) oldest() int64 {
 	return int64(number(k))
 }
 
-// changes are at most limit events after since.
-func (v view) changes(since int64, limit int) ([]api.Event, error) {
-	var events []api.Event
+// changes are the wanted events among the next limit ones after since; last is
+// the revision of the last that was looked at.
+func (v view) changes(since int64, limit int, want func(api.Kind) bool) (events []api.Event, last int64, err error) {
 	c := v.tx.Bucket(bucketChanges).Cursor()
-	for k, raw := c.Seek(be64(uint64(since + 1))); k != nil && len(events) < limit; k, raw = c.Next() {
-		o, err := decodeObject(raw[1:])
-		if err != nil {
-			return nil, fmt.Errorf("change %d: %w", number(k), err)
+	last = since
+	for k, raw := c.Seek(be64(uint64(since + 1))); k != nil && limit > 0; k, raw = c.Next() {
+		limit--
+		last = int64(number(k))
+		parts := bytes.SplitN(raw, []byte{0}, 3)
+		if len(parts) != 3 {
+			return nil, 0, fmt.Errorf("change %d cannot be decoded", last)
 		}
-		e := api.Event{Revision: int64(number(k)), Type: api.EventPut, Object: o}
-		if raw[0] == 'r' {
+		if !want(api.Kind(parts[1])) {
+			continue
+		}
+		o, err := decodeObject(parts[2])
+		if err != nil {
+			return nil, 0, fmt.Errorf("change %d: %w", last, err)
+		}
+		e := api.Event{Revision: last, Type: api.EventPut, Object: o}
+		if string(parts[0]) == "r" {
 			e.Type = api.EventRemove
 		}
 		events = append(events, e)
 	}
-	return events, nil
+	return events, last, nil
 }
 
 // answered is the answer that a batch of this id got, if it is remembered.
@@ -91,24 +100,23 @@ func (v view) remember(id string, answer []api.Object) error {
 	if err := order.Put(be64(seq), []byte(id)); err != nil {
 		return err
 	}
-	bytes := order.Sequence() + uint64(len(raw))
-	bytes, err = forgetBatches(batches, order, seq, bytes)
+	size, err := forgetBatches(batches, order, seq, order.Sequence()+uint64(len(raw)))
 	if err != nil {
 		return err
 	}
-	return order.SetSequence(bytes)
+	return order.SetSequence(size)
 }
 
 // forgetBatches drops the oldest answers until the rest, which ends with seq
-// and has so many bytes, is within the bounds; the last one always stays.
-func forgetBatches(batches, order *bbolt.Bucket, seq, bytes uint64) (uint64, error) {
+// and has size bytes, is within the bounds; the last one always stays.
+func forgetBatches(batches, order *bbolt.Bucket, seq, size uint64) (uint64, error) {
 	for {
 		first, id := order.Cursor().First()
-		if n := number(first); n == seq || (seq-n < rememberBatches && bytes <= rememberBytes) {
-			return bytes, nil
+		if n := number(first); n == seq || (seq-n < rememberBatches && size <= rememberBytes) {
+			return size, nil
 		}
 		first, id = append([]byte(nil), first...), append([]byte(nil), id...) // bbolt's until the next write
-		bytes -= uint64(len(batches.Get(id)) - 8)
+		size -= uint64(len(batches.Get(id)) - 8)
 		if err := batches.Delete(id); err != nil {
 			return 0, err
 		}

@@ -211,6 +211,38 @@ func TestSlowWatcher(t *testing.T) {
 	}
 }
 
+func TestWatchKinds(t *testing.T) {
+	s := open(t, Options{})
+	for k := 1; k <= 3; k++ {
+		if _, err := s.Apply(t.Context(), crashBatch(0, k)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	events, err := s.WatchKinds(t.Context(), 0, api.KindUsageRecord)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := 4; k <= 100; k++ {
+		if _, err := s.Apply(t.Context(), crashBatch(0, k)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(typ api.EventType, revision int64) {
+		t.Helper()
+		e := <-events
+		if e.Type != typ || e.Revision != revision || (typ != api.EventSync && e.Object.Kind != api.KindUsageRecord) {
+			t.Fatalf("%s of %s at %d, want %s at %d", e.Type, e.Object.Kind, e.Revision, typ, revision)
+		}
+	}
+	for range 3 {
+		want(api.EventPut, 0)
+	}
+	want(api.EventSync, 9)
+	for k := 4; k <= 100; k++ {
+		want(api.EventPut, int64(3*k))
+	}
+}
+
 // A snapshot that is cut or changed anywhere is refused and changes nothing.
 func TestDamagedSnapshot(t *testing.T) {
 	tb := bare(t)

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"bytes"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -23,6 +25,13 @@ const (
 // that the change log does not reach back to it: then watch again from the
 // last revision that came.
 func (s *Store) Watch(ctx context.Context, since int64) (<-chan api.Event, error) {
+	return s.WatchKinds(ctx, since)
+}
+
+// WatchKinds is Watch for objects of these kinds only; none named: of all.
+// Usage records are by far the most objects: who has no use for them should
+// not ask for them.
+func (s *Store) WatchKinds(ctx context.Context, since int64, kinds ...api.Kind) (<-chan api.Event, error) {
 	if err := s.current(ctx); err != nil {
 		return nil, err
 	}
@@ -36,7 +45,7 @@ func (s *Store) Watch(ctx context.Context, since int64) (<-chan api.Event, error
 		<-s.watches
 		return nil, s.public(err)
 	}
-	w := &watch{s: s, ctx: ctx, out: make(chan api.Event, watchBuffer), since: since}
+	w := &watch{s: s, ctx: ctx, out: make(chan api.Event, watchBuffer), since: since, kinds: kinds}
 	run := func() {
 		defer func() { <-s.watches }()
 		defer close(w.out)
@@ -58,7 +67,10 @@ type watch struct {
 	ctx   context.Context
 	out   chan api.Event
 	since int64 // all up to here was sent
+	kinds []api.Kind
 }
+
+func (w *watch) wants(k api.Kind) bool { return len(w.kinds) == 0 || slices.Contains(w.kinds, k) }
 
 func (w *watch) run(v view, end func()) {
 	if w.since <= 0 || w.since < v.oldest()-1 || w.since > v.revision() {
@@ -76,15 +88,24 @@ func (w *watch) run(v view, end func()) {
 // snapshot sends every object, then the sync.
 func (w *watch) snapshot(v view) bool {
 	deadline := time.After(snapshotTime)
+	prefixes := [][]byte{nil}
+	if len(w.kinds) > 0 {
+		prefixes = nil
+	}
+	for _, k := range w.kinds {
+		prefixes = append(prefixes, join(string(k), ""))
+	}
 	c := v.tx.Bucket(bucketObjects).Cursor()
-	for k, raw := c.First(); k != nil; k, raw = c.Next() {
-		o, err := decodeObject(raw)
-		if err != nil {
-			w.s.options.Log.Error("store: watch", "error", err)
-			return false
-		}
-		if !w.send(api.Event{Type: api.EventPut, Object: o}, deadline) {
-			return false
+	for _, prefix := range prefixes {
+		for k, raw := c.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix); k, raw = c.Next() {
+			o, err := decodeObject(raw)
+			if err != nil {
+				w.s.options.Log.Error("store: watch", "error", err)
+				return false
+			}
+			if !w.send(api.Event{Type: api.EventPut, Object: o}, deadline) {
+				return false
+			}
 		}
 	}
 	w.since = v.revision()
@@ -95,7 +116,7 @@ func (w *watch) snapshot(v view) bool {
 func (w *watch) follow() {
 	for {
 		more := w.s.fsm.bell.wait()
-		events, ok := w.batch()
+		events, last, ok := w.batch()
 		if !ok {
 			return
 		}
@@ -103,27 +124,28 @@ func (w *watch) follow() {
 			if !w.send(e, nil) {
 				return
 			}
-			w.since = e.Revision
 		}
-		if len(events) == 0 && !w.sleep(more) {
+		if last == w.since && !w.sleep(more) {
 			return
 		}
+		w.since = last
 	}
 }
 
-// batch reads the next changes; not ok if some are forgotten.
-func (w *watch) batch() (events []api.Event, ok bool) {
+// batch reads the next changes, up to the revision last; not ok if some are
+// forgotten.
+func (w *watch) batch() (events []api.Event, last int64, ok bool) {
 	err := w.s.tables.read(func(v view) (err error) {
 		if ok = w.since >= v.oldest()-1 && w.since <= v.revision(); ok {
-			events, err = v.changes(w.since, watchBuffer)
+			events, last, err = v.changes(w.since, watchBuffer, w.wants)
 		}
 		return err
 	})
 	if err != nil {
 		w.s.options.Log.Error("store: watch", "error", err)
-		return nil, false
+		return nil, 0, false
 	}
-	return events, ok
+	return events, last, ok
 }
 
 func (w *watch) send(e api.Event, deadline <-chan time.Time) bool {
