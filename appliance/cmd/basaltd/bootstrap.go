@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server"
+	"github.com/basalt-gpu/basalt/appliance/store"
+	"github.com/basalt-gpu/basalt/billing"
+)
+
+const gib = 1 << 30
+
+// bootstrap makes what a new cluster starts with: an operator's key, a GPU
+// pool, flavors and a price book, all in one batch. The key's file is written
+// first, so that a crash between never leaves a cluster that nobody can enter.
+func bootstrap(ctx context.Context, s *store.Store, keyFile string, log *slog.Logger) error {
+	page, err := s.List(ctx, api.ListQuery{Kind: api.KindAPIKey, Limit: 1})
+	if err != nil {
+		return err
+	}
+	if len(page.Items) > 0 {
+		return nil
+	}
+	key, token := server.NewAPIKey(api.Meta{Name: "first-operator"}, api.APIKeySpec{Role: api.RoleOperator})
+	if err := writeFile(keyFile, []byte(token+"\n"), 0o600); err != nil {
+		return err
+	}
+	cmds := []api.Command{key,
+		put(api.KindGPUPool, "default", api.GPUPoolSpec{Mode: "time-sliced"}),
+		put(api.KindPriceBook, "default", billing.DefaultPriceBook()),
+		put(api.KindFlavor, "small", api.FlavorSpec{Vcpus: 2, MemoryBytes: 2 * gib, RootBytes: 10 * gib}),
+		put(api.KindFlavor, "medium", api.FlavorSpec{Vcpus: 4, MemoryBytes: 8 * gib, RootBytes: 40 * gib}),
+		put(api.KindFlavor, "large", api.FlavorSpec{Vcpus: 16, MemoryBytes: 64 * gib, RootBytes: 100 * gib}),
+	}
+	if _, err := s.Apply(ctx, api.Batch{ID: "bootstrap", At: time.Now().UTC(), Commands: cmds}); err != nil {
+		return err
+	}
+	log.Info("new cluster; the operator's API key is in a file", "file", keyFile)
+	return nil
+}
+
+func put(kind api.Kind, name string, spec any) api.Command {
+	return api.Command{Op: api.OpPutSpec, Kind: kind, ID: api.NewID(kind, random(6)), Name: name, Data: api.Encode(spec)}
+}
+
+func random(n int) []byte {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // never fails: it ends the process instead
+	return b
+}
+
+// writeFile replaces a file whole, on the disk when it returns.
+func writeFile(path string, data []byte, mode os.FileMode) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	err = errors.Join(tmp.Chmod(mode), write(tmp, data), tmp.Sync(), tmp.Close())
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+func write(f *os.File, data []byte) error {
+	_, err := f.Write(data)
+	return err
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
+	"github.com/basalt-gpu/basalt/hypervisor/cloudinit"
+	"github.com/basalt-gpu/basalt/hypervisor/libvirt"
+	"github.com/basalt-gpu/basalt/sds"
+	"github.com/basalt-gpu/basalt/sds/local"
+)
+
+func openVolumes(c config) (sds.Driver, error) {
+	return local.Open(local.Options{Dir: filepath.Join(c.data, "storage"), ReserveBytes: 256 << 20})
+}
+
+func openMachines(ctx context.Context, c config, id api.NodeID, log *slog.Logger) (hypervisor.Driver, hypervisor.Accelerator, error) {
+	d, err := libvirt.Open(ctx, libvirt.Options{URI: c.libvirt, Node: id, Logf: func(f string, args ...any) { log.Info(fmt.Sprintf(f, args...)) }})
+	if err != nil {
+		return nil, "", err
+	}
+	return d, hypervisor.TCG, nil
+}
+
+// toolsDisc makes the disc from which guests install the guest tools.
+func toolsDisc(c config) (string, error) {
+	if c.guestTools == "" {
+		return "", nil
+	}
+	if _, err := os.Stat(filepath.Join(c.guestTools, "install.sh")); err != nil {
+		return "", fmt.Errorf("--guest-tools: %w", err)
+	}
+	return cloudinit.WriteTools(filepath.Join(c.data, "tools"), os.DirFS(c.guestTools))
+}

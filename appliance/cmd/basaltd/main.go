@@ -1,0 +1,120 @@
+// Command basaltd is a node of the cluster: API, replicated store, planner (on
+// the leader) and node agent in one process. It may be stopped and started at
+// any moment: virtual machines and GPU work go on.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by the linker.
+var version = "dev"
+
+// config is what the command line says.
+type config struct {
+	data, run, listen, nodeName string
+	tlsCert, tlsKey             string
+	libvirt, gpud               string
+	vgpuBinary, workerBinary    string
+	guestTools                  string
+	stopGrace, meterEvery       time.Duration
+	logLevel                    string
+}
+
+func main() {
+	var c config
+	cmd := &cobra.Command{
+		Use:           "basaltd --data DIR",
+		Short:         "Basalt's node daemon: API, store, planner and node agent",
+		Args:          cobra.NoArgs,
+		Version:       version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			return serve(ctx, c)
+		},
+	}
+	beside := siblings()
+	host, _ := os.Hostname()
+	f := cmd.Flags()
+	f.StringVar(&c.data, "data", "/var/lib/basalt", "directory of the node's state")
+	f.StringVar(&c.run, "run", "/run/basalt", "directory of sockets; a short path")
+	f.StringVar(&c.listen, "listen", "127.0.0.1:7480", "address of the API")
+	f.StringVar(&c.nodeName, "node-name", cleanName(host), "name of this node")
+	f.StringVar(&c.tlsCert, "tls-cert", "", "certificate file (PEM); needed to listen on other than loopback addresses")
+	f.StringVar(&c.tlsKey, "tls-key", "", "its key file (PEM)")
+	f.StringVar(&c.libvirt, "libvirt", "qemu:///system", "libvirt connection")
+	f.StringVar(&c.gpud, "gpud", "", "control socket of basalt-gpud; empty: RUN/gpud.sock")
+	f.StringVar(&c.vgpuBinary, "vgpu-binary", beside("basalt-vgpu"), "basalt-vgpu")
+	f.StringVar(&c.workerBinary, "worker-binary", beside("basalt-worker"), "basalt-worker")
+	f.StringVar(&c.guestTools, "guest-tools", "", "directory of the guest tools, offered to guests on a disc; empty: none")
+	f.DurationVar(&c.stopGrace, "stop-grace", time.Minute, "time a guest has to shut down before it is switched off")
+	f.DurationVar(&c.meterEvery, "meter-every", 5*time.Minute, "how often usage is recorded")
+	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
+	if err := cmd.ExecuteContext(context.Background()); err != nil && !errors.Is(err, context.Canceled) {
+		fmt.Fprintln(os.Stderr, "basaltd:", err)
+		os.Exit(1)
+	}
+}
+
+func serve(ctx context.Context, c config) error {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.logLevel)); err != nil {
+		return fmt.Errorf("--log-level: %w", err)
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: utc}))
+	n, err := open(ctx, c, log)
+	if err != nil {
+		return err
+	}
+	err = n.Run(ctx)
+	return errors.Join(err, n.Close())
+}
+
+// utc makes log times UTC, as every time is.
+func utc(_ []string, a slog.Attr) slog.Attr {
+	if a.Key == slog.TimeKey {
+		a.Value = slog.TimeValue(a.Value.Time().UTC())
+	}
+	return a
+}
+
+// siblings finds programs beside this one.
+func siblings() func(string) string {
+	self, err := os.Executable()
+	if err != nil {
+		return func(name string) string { return name }
+	}
+	return func(name string) string { return filepath.Join(filepath.Dir(self), name) }
+}
+
+// cleanName makes a host name a valid object name.
+func cleanName(host string) string {
+	var out []byte
+	for _, c := range []byte(host) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-' && len(out) > 0:
+			out = append(out, c)
+		case c >= 'A' && c <= 'Z':
+			out = append(out, c-'A'+'a')
+		case c == '.':
+			return string(out)
+		}
+	}
+	if len(out) == 0 {
+		return "node"
+	}
+	return string(out)
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/agent"
+	"github.com/basalt-gpu/basalt/hypervisor"
+)
+
+// runtime is server.Runtime over this node's agent.
+type runtime struct{ *agent.Agent }
+
+// execTimeout is how long a program in a guest may run unless asked otherwise.
+const execTimeout = 30 * time.Second
+
+func (r runtime) Exec(ctx context.Context, id api.InstanceID, req api.ExecRequest) (api.ExecResult, error) {
+	timeout := execTimeout
+	if req.TimeoutSeconds > 0 {
+		timeout = time.Duration(req.TimeoutSeconds) * time.Second
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	got, err := r.Agent.Exec(ctx, id, hypervisor.Exec{Argv: req.Argv, Stdin: req.Stdin})
+	if err != nil {
+		return api.ExecResult{}, err
+	}
+	code := int64(got.ExitCode)
+	if got.Signal != 0 {
+		code = int64(128 + got.Signal) // as a shell says it
+	}
+	return api.ExecResult{ExitCode: code, Stdout: nonNil(got.Stdout), Stderr: nonNil(got.Stderr), Truncated: got.Truncated}, nil
+}
+
+func nonNil(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
+func (r runtime) PutImage(ctx context.Context, id api.ImageID, content io.Reader, _ int64) error {
+	return r.Agent.PutImage(ctx, id, content)
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/agent"
+	"github.com/basalt-gpu/basalt/gpu/node/backend"
+	"github.com/basalt-gpu/basalt/gpu/node/client"
+	"github.com/basalt-gpu/basalt/gpu/node/wire"
+)
+
+// vgpus is agent.VGPUs: slices from gpud, a basalt-vgpu process each.
+type vgpus struct {
+	gpud   *client.Control
+	runner *backend.Runner
+	exits  chan api.InstanceID
+}
+
+func newVGPUs(gpud *client.Control, runner *backend.Runner) *vgpus {
+	v := &vgpus{gpud: gpud, runner: runner, exits: make(chan api.InstanceID)}
+	go func() {
+		for id := range runner.Exits() {
+			v.exits <- api.InstanceID(id)
+		}
+	}()
+	return v
+}
+
+func (v *vgpus) GPUs(ctx context.Context) ([]agent.GPU, error) {
+	cards, err := v.gpud.GPUs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []agent.GPU
+	for _, c := range cards {
+		all = append(all, agent.GPU{ID: c.ID, Name: c.ID, Model: c.Name, UUID: c.UUID, Driver: c.Driver,
+			VRAMBytes: int64(c.VRAMBytes), VRAMUsedBytes: int64(c.VRAMUsed), Multiprocessors: int64(c.Multiprocessors), VGPUs: int64(c.VGPUs)})
+	}
+	return all, nil
+}
+
+func (v *vgpus) Ensure(ctx context.Context, g agent.VGPU) (string, error) {
+	_, err := v.gpud.PutVGPU(ctx, string(g.Instance), wire.VGPUSpec{GPU: g.Device, VRAMBytes: uint64(g.VRAMBytes), SharePercent: int(g.SharePercent)})
+	if err != nil {
+		return "", err
+	}
+	return v.runner.Ensure(ctx, string(g.Instance))
+}
+
+func (v *vgpus) Alive(id api.InstanceID) bool { return v.runner.Alive(string(id)) }
+
+func (v *vgpus) Stop(ctx context.Context, id api.InstanceID) error {
+	return v.runner.Remove(ctx, string(id))
+}
+
+func (v *vgpus) Remove(ctx context.Context, id api.InstanceID) error {
+	if err := v.runner.Remove(ctx, string(id)); err != nil {
+		return err
+	}
+	_, err := v.gpud.DeleteVGPU(ctx, string(id))
+	if isNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func (v *vgpus) List(ctx context.Context) ([]api.InstanceID, error) {
+	running, err := v.runner.List()
+	if err != nil {
+		return nil, err
+	}
+	slices, err := v.gpud.VGPUs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	var ids []api.InstanceID
+	for _, s := range slices {
+		running = append(running, s.ID)
+	}
+	for _, id := range running {
+		if !seen[id] {
+			seen[id] = true
+			ids = append(ids, api.InstanceID(id))
+		}
+	}
+	return ids, nil
+}
+
+// Totals also finds a vGPU that was deleted lately: its last usage is kept
+// until it is recorded.
+func (v *vgpus) Totals(ctx context.Context, id api.InstanceID) (agent.Totals, error) {
+	all, err := v.gpud.VGPUsAndDeleted(ctx)
+	if err != nil {
+		return agent.Totals{}, err
+	}
+	for _, g := range all {
+		if g.ID == string(id) {
+			u := g.Usage
+			return agent.Totals{GPUNanos: u.GPUNanos, VRAMByteSeconds: u.VRAMByteSeconds,
+				CopyBytes: u.BytesToDevice + u.BytesFromDevice, Launches: u.Launches}, nil
+		}
+	}
+	return agent.Totals{}, nil
+}
+
+func (v *vgpus) Exits() <-chan api.InstanceID { return v.exits }
+
+func isNotFound(err error) bool {
+	var e *wire.Error
+	return errors.As(err, &e) && e.Code == wire.CodeNotFound
+}
