@@ -25,6 +25,8 @@ const (
 	KernelHang  = "hang"  // until the context is destroyed
 	// KernelStore writes parameter 1, u64, to the address in parameter 0.
 	KernelStore = "store"
+	// KernelDelay sleeps for parameter 2, u64 nanoseconds, and then stores.
+	KernelDelay = "delay"
 )
 
 // Options of the driver.
@@ -83,7 +85,7 @@ func (d *Driver) Close() error { return nil }
 
 // NewContext implements worker.Driver.
 func (d *Driver) NewContext(_ uint32, gate worker.Gate) (worker.Context, error) {
-	c := &Context{d: d, gate: gate, memory: map[uint64][]byte{}, end: make(chan struct{}), stopped: make(chan struct{})}
+	c := &Context{d: d, gate: gate, memory: map[uint64][]byte{}, freeing: map[uint64]bool{}, end: make(chan struct{}), stopped: make(chan struct{})}
 	c.wake = sync.NewCond(&c.mu)
 	d.mu.Lock()
 	d.contexts[c] = struct{}{}
@@ -128,6 +130,7 @@ type Context struct {
 	queue   []operation
 	running *operation
 	memory  map[uint64][]byte
+	freeing map[uint64]bool
 	err     error
 	ending  bool
 	legacy  stream
@@ -245,14 +248,23 @@ func (c *Context) MemAlloc(size uint64) (uint64, error) {
 	address := c.d.next.Add((size+511)&^255) - (size+511)&^255
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.err != nil {
+		c.d.mu.Lock()
+		c.d.used -= size
+		c.d.mu.Unlock()
+		return 0, c.err
+	}
 	c.memory[address] = make([]byte, size)
-	return address, c.err
+	return address, nil
 }
 
 // MemFree implements worker.Context.
 func (c *Context) MemFree(address uint64) error {
 	c.mu.Lock()
 	_, ok := c.memory[address]
+	if ok = ok && !c.freeing[address]; ok {
+		c.freeing[address] = true
+	}
 	c.mu.Unlock()
 	if !ok {
 		return abi.ErrInvalidValue
@@ -264,6 +276,7 @@ func (c *Context) free(address uint64) {
 	c.mu.Lock()
 	n := uint64(len(c.memory[address]))
 	delete(c.memory, address)
+	delete(c.freeing, address)
 	c.mu.Unlock()
 	c.d.mu.Lock()
 	c.d.used -= n
@@ -341,7 +354,7 @@ func (c *Context) ModuleLoad(image []byte, _ worker.ModuleOptions) (worker.Modul
 	m := &module{}
 	for _, name := range strings.Fields(strings.TrimRight(string(image), "\x00")) {
 		switch name {
-		case KernelNop, KernelSleep, KernelFault, KernelHang, KernelStore:
+		case KernelNop, KernelSleep, KernelFault, KernelHang, KernelStore, KernelDelay:
 			info.Functions = append(info.Functions, abi.FunctionInfo{Name: name, Params: []abi.ParamInfo{{Offset: 0, Size: 8}, {Offset: 8, Size: 8}}})
 			functions = append(functions, &function{name})
 		case "global":
@@ -379,9 +392,9 @@ func (c *Context) Occupancy(_ worker.Function, blockSize uint32, _ uint64) (uint
 
 // Launch implements worker.Context.
 func (c *Context) Launch(s worker.Stream, f worker.Function, l worker.Launch, done func(error)) error {
-	var params [16]byte
+	var params [24]byte
 	copy(params[:], l.Params)
-	first, second := binary.LittleEndian.Uint64(params[:]), binary.LittleEndian.Uint64(params[8:])
+	first, second, third := binary.LittleEndian.Uint64(params[:]), binary.LittleEndian.Uint64(params[8:]), binary.LittleEndian.Uint64(params[16:])
 	op := operation{kernel: true, done: done}
 	switch f.(*function).name {
 	case KernelNop:
@@ -392,8 +405,9 @@ func (c *Context) Launch(s worker.Stream, f worker.Function, l worker.Launch, do
 		op.work = func() error { return abi.ErrIllegalAddress }
 	case KernelHang:
 		op.work = func() error { <-c.end; return abi.ErrLaunchTimeout }
-	case KernelStore:
+	case KernelStore, KernelDelay:
 		op.work = func() error {
+			time.Sleep(time.Duration(third))
 			to, err := c.at(first, 8)
 			if err != nil {
 				return abi.ErrIllegalAddress

@@ -1,0 +1,280 @@
+// Package drivertest is the suite that every worker.Driver must pass.
+package drivertest
+
+import (
+	"encoding/binary"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// Options say what the driver can do; the zero value is a whole one.
+type Options struct {
+	// Image replaces Kernels for a driver that does not execute PTX, and skips
+	// the tests of what PTX says.
+	Image []byte
+	// Loops is what delay gets for a noticeable time, some tens of
+	// milliseconds; 0 is 100,000.
+	Loops uint64
+}
+
+// Run runs the suite. newDriver makes a driver with at least 64 MiB of memory,
+// of which nothing is in use; the suite closes it.
+func Run(t *testing.T, newDriver func(t *testing.T) worker.Driver, o Options) {
+	if o.Loops == 0 {
+		o.Loops = 100_000
+	}
+	for _, c := range []struct {
+		name string
+		run  func(*tester)
+		ptx  bool
+	}{
+		{"Info", testInfo, false},
+		{"Memory", testMemory, false},
+		{"MemoryIsLimited", testMemoryIsLimited, false},
+		{"Copies", testCopies, false},
+		{"Memset", testMemset, false},
+		{"BadAddresses", testBadAddresses, false},
+		{"StreamOrder", testStreamOrder, false},
+		{"DefaultStreamWaitsForStreams", testDefaultStreamWaits, false},
+		{"StreamsWaitForDefaultStream", testStreamsWaitForDefault, false},
+		{"NonBlockingStreams", testNonBlockingStreams, false},
+		{"Notify", testNotify, false},
+		{"Events", testEvents, false},
+		{"Elapsed", testElapsed, false},
+		{"ErrorsPoisonTheContext", testPoison, false},
+		{"ModuleErrors", testModuleErrors, false},
+		{"ModuleInfo", testModuleInfo, true},
+		{"Globals", testGlobals, true},
+		{"Grid", testGrid, true},
+		{"LaunchErrors", testLaunchErrors, true},
+		{"GateCounts", testGateCounts, false},
+		{"GateExpires", testGateExpires, false},
+		{"GateEnds", testGateEnds, false},
+		{"DestroyFreesAll", testDestroyFreesAll, false},
+		{"DestroyWhileRunning", testDestroyWhileRunning, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.ptx && o.Image != nil {
+				t.Skip("the driver does not execute PTX")
+			}
+			d := newDriver(t)
+			x := &tester{T: t, o: o, driver: d, gate: &gate{}}
+			c.run(x)
+			for _, ctx := range x.contexts {
+				x.check(ctx.Destroy())
+			}
+			x.check(d.Close())
+			if n := x.late.Load(); n != 0 {
+				t.Errorf("%d operations did not call done once", n)
+			}
+			if in, out := x.gate.counts(); in != out {
+				t.Errorf("gate entered %d times, left %d times", in, out)
+			}
+		})
+	}
+}
+
+// patience is how long an operation may take on a loaded machine.
+const patience = 60 * time.Second
+
+type tester struct {
+	*testing.T
+	o        Options
+	driver   worker.Driver
+	gate     *gate
+	contexts []worker.Context
+	late     atomic.Int64 // operations whose done has not been called
+}
+
+func (x *tester) check(err error) {
+	x.Helper()
+	if err != nil {
+		x.Fatal(err)
+	}
+}
+
+func (x *tester) want(err error, want abi.Result) {
+	x.Helper()
+	if !errors.Is(err, want) {
+		x.Errorf("%v, want %v", err, want)
+	}
+}
+
+func (x *tester) context() worker.Context {
+	x.Helper()
+	ctx, err := x.driver.NewContext(0, x.gate)
+	x.check(err)
+	x.contexts = append(x.contexts, ctx)
+	return ctx
+}
+
+// forget says that the test destroys the context itself.
+func (x *tester) forget(ctx worker.Context) {
+	for i, c := range x.contexts {
+		if c == ctx {
+			x.contexts = append(x.contexts[:i], x.contexts[i+1:]...)
+			return
+		}
+	}
+}
+
+func (x *tester) stream(ctx worker.Context, flags uint32) worker.Stream {
+	x.Helper()
+	s, err := ctx.StreamCreate(flags, 0)
+	x.check(err)
+	return s
+}
+
+func (x *tester) event(ctx worker.Context) worker.Event {
+	x.Helper()
+	e, err := ctx.EventCreate(0)
+	x.check(err)
+	return e
+}
+
+func (x *tester) alloc(ctx worker.Context, size uint64) uint64 {
+	x.Helper()
+	a, err := ctx.MemAlloc(size)
+	x.check(err)
+	return a
+}
+
+// done makes a function for the driver to call, and one that waits for it.
+func (x *tester) done() (done func(error), wait func() error) {
+	x.late.Add(1)
+	c := make(chan error, 1)
+	return func(err error) {
+			x.late.Add(-1)
+			select {
+			case c <- err:
+			default: // called twice: late is off
+			}
+		}, func() error {
+			x.Helper()
+			select {
+			case err := <-c:
+				return err
+			case <-time.After(patience):
+				x.Fatal("done is not called")
+				return nil
+			}
+		}
+}
+
+// do issues an operation and waits for it; the error is the call's or done's.
+func (x *tester) do(op func(done func(error)) error) error {
+	x.Helper()
+	done, wait := x.done()
+	if err := op(done); err != nil {
+		x.late.Add(-1)
+		return err
+	}
+	return wait()
+}
+
+func (x *tester) sync(ctx worker.Context) error {
+	x.Helper()
+	return x.do(ctx.Notify)
+}
+
+func (x *tester) write(ctx worker.Context, s worker.Stream, dst uint64, b []byte) {
+	x.Helper()
+	x.check(x.do(func(done func(error)) error { return ctx.CopyHtoD(s, dst, b, done) }))
+}
+
+func (x *tester) read(ctx worker.Context, s worker.Stream, src, n uint64) []byte {
+	x.Helper()
+	b := make([]byte, n)
+	x.check(x.do(func(done func(error)) error { return ctx.CopyDtoH(s, b, src, done) }))
+	return b
+}
+
+func (x *tester) read64(ctx worker.Context, s worker.Stream, src uint64) uint64 {
+	x.Helper()
+	return binary.LittleEndian.Uint64(x.read(ctx, s, src, 8))
+}
+
+// kernels loads the image and returns its functions by name.
+func (x *tester) kernels(ctx worker.Context) map[string]worker.Function {
+	x.Helper()
+	image := x.o.Image
+	if image == nil {
+		image = []byte(Kernels)
+	}
+	_, functions, info, err := ctx.ModuleLoad(image, worker.ModuleOptions{})
+	if err != nil {
+		x.Fatalf("%v\n%s\n%s", err, info.InfoLog, info.ErrorLog)
+	}
+	if len(functions) != len(info.Functions) {
+		x.Fatalf("%d functions, %d in the info", len(functions), len(info.Functions))
+	}
+	all := map[string]worker.Function{}
+	for i, f := range info.Functions {
+		all[f.Name] = functions[i]
+	}
+	return all
+}
+
+func params(values ...uint64) (b []byte) {
+	for _, v := range values {
+		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	return b
+}
+
+func one(values ...uint64) worker.Launch {
+	return worker.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}, Params: params(values...)}
+}
+
+// gate counts, and can be shut.
+type gate struct {
+	mu              sync.Mutex
+	entered, left   int
+	launches, nanos uint64
+	expired         func() bool
+	shut            bool
+	passes          int // Expired was asked
+}
+
+func (g *gate) Enter() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.shut {
+		return abi.ErrUnavailable
+	}
+	g.entered++
+	return nil
+}
+
+func (g *gate) Expired() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.passes++
+	return g.shut || g.expired != nil && g.expired()
+}
+
+func (g *gate) Leave(nanos, launches uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.left++
+	g.nanos += nanos
+	g.launches += launches
+}
+
+func (g *gate) counts() (entered, left int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.entered, g.left
+}
+
+func (g *gate) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.shut = true
+}

@@ -1,0 +1,122 @@
+package drivertest
+
+import (
+	"errors"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+func testPoison(x *tester) {
+	ctx, other := x.context(), x.context()
+	k := x.kernels(ctx)
+	p := x.alloc(ctx, 8)
+	s := x.stream(ctx, worker.StreamNonBlocking)
+	done, wait := x.done()
+	x.check(ctx.Launch(s, k["fault"], worker.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}, done))
+	x.want(wait(), abi.ErrIllegalAddress)
+	later := map[string]error{
+		"notify":       x.sync(ctx),
+		"stream query": ctx.StreamQuery(s),
+		"launch":       x.do(func(done func(error)) error { return ctx.Launch(s, k["store"], one(p, 1), done) }),
+		"copy":         x.do(func(done func(error)) error { return ctx.CopyHtoD(nil, p, make([]byte, 8), done) }),
+	}
+	_, later["alloc"] = ctx.MemAlloc(8)
+	for name, err := range later {
+		if !errors.Is(err, abi.ErrIllegalAddress) {
+			x.Errorf("%s: %v", name, err)
+		}
+	}
+	// Another context is not touched.
+	q := x.alloc(other, 8)
+	x.check(x.do(func(done func(error)) error { return other.Launch(nil, x.kernels(other)["store"], one(q, 3), done) }))
+	if got := x.read64(other, nil, q); got != 3 {
+		x.Errorf("%d, want 3", got)
+	}
+}
+
+func testModuleErrors(x *tester) {
+	ctx := x.context()
+	for name, image := range map[string]string{
+		"nothing":          "",
+		"no PTX":           "this is no image",
+		"cut":              Kernels[:len(Kernels)/2],
+		"bad instruction":  ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry k()\n{\n\tfrobnicate.u32 1, 2;\n\tret;\n}\n",
+		"unknown register": ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry k()\n{\n\tmov.u32 %r1, 2;\n\tret;\n}\n",
+	} {
+		if x.o.Image != nil && name == "nothing" {
+			continue
+		}
+		m, _, info, err := ctx.ModuleLoad([]byte(image), worker.ModuleOptions{})
+		var r abi.Result
+		if !errors.As(err, &r) || r != abi.ErrInvalidPTX && r != abi.ErrInvalidImage && r != abi.ErrUnsupportedPTX && r != abi.ErrNoBinaryForGPU {
+			x.Errorf("%s: %v, module %v", name, err, m)
+		}
+		if info.ErrorLog == "" && name != "nothing" && name != "no PTX" {
+			x.Errorf("%s: the error log is empty", name)
+		}
+	}
+	x.check(x.sync(ctx)) // no harm done
+}
+
+func testModuleInfo(x *tester) {
+	ctx := x.context()
+	m, _, info, err := ctx.ModuleLoad(append([]byte(Kernels), 0), worker.ModuleOptions{OptLevel: 4})
+	x.check(err)
+	want := map[string][]abi.ParamInfo{
+		"store": {{Offset: 0, Size: 8}, {Offset: 8, Size: 8}},
+		"delay": {{Offset: 0, Size: 8}, {Offset: 8, Size: 8}, {Offset: 16, Size: 8}},
+		"fault": nil,
+		"add":   {{Offset: 0, Size: 8}, {Offset: 8, Size: 8}, {Offset: 16, Size: 8}, {Offset: 24, Size: 4}},
+	}
+	if len(info.Functions) != len(want) {
+		x.Errorf("functions %+v", info.Functions)
+	}
+	for _, f := range info.Functions {
+		p, ok := want[f.Name]
+		if !ok || len(p) != len(f.Params) {
+			x.Errorf("%s: parameters %v, want %v", f.Name, f.Params, p)
+			continue
+		}
+		for i := range p {
+			if p[i] != f.Params[i] {
+				x.Errorf("%s: parameters %v, want %v", f.Name, f.Params, p)
+			}
+		}
+		if f.Attributes[0] <= 0 { // CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
+			x.Errorf("%s: attributes %v", f.Name, f.Attributes)
+		}
+	}
+	x.check(ctx.ModuleUnload(m))
+}
+
+func testGlobals(x *tester) {
+	ctx := x.context()
+	_, _, info, err := ctx.ModuleLoad([]byte(Kernels), worker.ModuleOptions{})
+	x.check(err)
+	if len(info.Globals) != 1 || info.Globals[0].Name != "numbers" || info.Globals[0].Size != 16 {
+		x.Fatalf("globals %+v", info.Globals)
+	}
+	got := x.read(ctx, nil, info.Globals[0].Address, 16)
+	for i, want := range []byte{11, 22, 33, 44} {
+		if got[4*i] != want {
+			x.Errorf("numbers = % x", got)
+			break
+		}
+	}
+}
+
+func testLaunchErrors(x *tester) {
+	ctx := x.context()
+	k := x.kernels(ctx)
+	p := x.alloc(ctx, 8)
+	for name, l := range map[string]worker.Launch{
+		"too many threads":       {Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1 << 20, 1, 1}, Params: params(p, 1)},
+		"too much shared memory": {Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}, Shared: 1 << 30, Params: params(p, 1)},
+	} {
+		if err := ctx.Launch(nil, k["store"], l, nil); err == nil {
+			x.Errorf("%s: accepted", name)
+		}
+	}
+	x.check(x.sync(ctx)) // errors of the call do not poison
+}

@@ -1,0 +1,161 @@
+package drivertest
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+)
+
+func testInfo(x *tester) {
+	info := x.driver.Info()
+	if info.Name == "" || info.TotalMemory < 64<<20 || info.CUDAVersion < 11000 || info.DriverVersion == "" {
+		x.Errorf("%+v", info)
+	}
+	const maxThreadsPerBlock = 1 // CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK
+	if len(info.Attributes) <= maxThreadsPerBlock || info.Attributes[maxThreadsPerBlock] <= 0 {
+		x.Errorf("attributes %v", info.Attributes)
+	}
+}
+
+func testMemory(x *tester) {
+	a, b := x.context(), x.context()
+	seen := map[uint64]bool{}
+	for _, ctx := range []interface {
+		MemAlloc(uint64) (uint64, error)
+	}{a, b} {
+		for _, size := range []uint64{1, 255, 256, 257, 1 << 20} {
+			p, err := ctx.MemAlloc(size)
+			x.check(err)
+			if p == 0 || p%256 != 0 || seen[p] {
+				x.Errorf("%d bytes at %#x", size, p)
+			}
+			seen[p] = true
+		}
+	}
+	p := x.alloc(a, 1<<20)
+	if b := x.read(a, nil, p, 1<<20); !bytes.Equal(b, make([]byte, 1<<20)) {
+		x.Error("fresh memory is not zero")
+	}
+	x.write(a, nil, p, bytes.Repeat([]byte{0xff}, 1<<20))
+	x.check(a.MemFree(p))
+	x.check(x.sync(a))
+	q := x.alloc(a, 1<<20)
+	if b := x.read(a, nil, q, 1<<20); !bytes.Equal(b, make([]byte, 1<<20)) {
+		x.Error("memory that was used before is not zero")
+	}
+	if err := a.MemFree(q + 8); err == nil {
+		x.Error("freed the middle of a piece")
+	}
+	x.check(a.MemFree(q))
+	if err := a.MemFree(q); err == nil {
+		x.Error("freed twice")
+	}
+}
+
+func testMemoryIsLimited(x *tester) {
+	ctx := x.context()
+	_, err := ctx.MemAlloc(1 << 60)
+	x.want(err, abi.ErrOutOfMemory)
+	for round := range 2 { // what is freed can be had again
+		var all []uint64
+		for {
+			p, err := ctx.MemAlloc(16 << 20)
+			if err != nil {
+				x.want(err, abi.ErrOutOfMemory)
+				break
+			}
+			if all = append(all, p); len(all) > 64 {
+				break // a big card: enough of it
+			}
+		}
+		if len(all) < 3 {
+			x.Fatalf("round %d: only %d pieces of 16 MiB", round, len(all))
+		}
+		for _, p := range all {
+			x.check(ctx.MemFree(p))
+		}
+		x.check(x.sync(ctx))
+	}
+}
+
+func pattern(n, seed int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i*7 + seed)
+	}
+	return b
+}
+
+func testCopies(x *tester) {
+	ctx := x.context()
+	s := x.stream(ctx, 0)
+	const n = 100_003
+	p, q := x.alloc(ctx, n), x.alloc(ctx, n)
+	want := pattern(n, 1)
+	x.write(ctx, s, p, want)
+	x.write(ctx, s, p+1000, []byte("in the middle"))
+	copy(want[1000:], "in the middle")
+	x.check(x.do(func(done func(error)) error { return ctx.CopyDtoD(s, q+3, p+1, n-3, done) }))
+	if got := x.read(ctx, s, q+3, n-3); !bytes.Equal(got, want[1:n-2]) {
+		x.Error("device to device differs")
+	}
+	if got := x.read(ctx, nil, p, n); !bytes.Equal(got, want) {
+		x.Error("what came back differs")
+	}
+	x.check(x.do(func(done func(error)) error { return ctx.CopyHtoD(s, p, nil, done) })) // nothing at all
+	x.check(ctx.CopyHtoD(s, p, []byte("nobody waits"), nil))
+	if got := x.read(ctx, s, p, 12); string(got) != "nobody waits" {
+		x.Errorf("%q", got)
+	}
+}
+
+func testMemset(x *tester) {
+	ctx := x.context()
+	p := x.alloc(ctx, 64)
+	for _, c := range []struct {
+		value, width uint32
+		element      []byte
+	}{{0xaa, 1, []byte{0xaa}}, {0x1234, 2, []byte{0x34, 0x12}}, {0x01020304, 4, []byte{4, 3, 2, 1}}} {
+		x.write(ctx, nil, p, make([]byte, 64))
+		x.check(x.do(func(done func(error)) error { return ctx.Memset(nil, p+8, c.value, c.width, 5, done) }))
+		want := append(make([]byte, 8), bytes.Repeat(c.element, 5)...)
+		want = append(want, make([]byte, 64-len(want))...)
+		if got := x.read(ctx, nil, p, 64); !bytes.Equal(got, want) {
+			x.Errorf("width %d: % x", c.width, got)
+		}
+	}
+}
+
+// A copy from or to what is no memory is an error, of the call or of done,
+// and nothing else is touched.
+func testBadAddresses(x *tester) {
+	healthy := x.context()
+	for name, bad := range map[string]uint64{"nothing": 0, "small": 16, "beyond all": 1<<64 - 64, "across the end": 0} {
+		for direction := range 4 {
+			ctx := x.context() // an asynchronous error would poison it
+			mine := x.alloc(ctx, 4096)
+			target := bad
+			if name == "across the end" {
+				target = mine + 4090
+			}
+			b := make([]byte, 1<<20)
+			err := x.do(func(done func(error)) error {
+				switch direction {
+				case 0:
+					return ctx.CopyHtoD(nil, target, b, done)
+				case 1:
+					return ctx.CopyDtoH(nil, b, target, done)
+				case 2:
+					return ctx.CopyDtoD(nil, mine, target, 1<<20, done)
+				}
+				return ctx.Memset(nil, target, 0, 4, 1<<18, done)
+			})
+			var r abi.Result
+			if !errors.As(err, &r) || r == abi.Success {
+				x.Errorf("%s, direction %d: %v", name, direction, err)
+			}
+		}
+	}
+	x.check(x.sync(healthy))
+}

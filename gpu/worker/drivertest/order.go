@@ -1,0 +1,174 @@
+package drivertest
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+func testStreamOrder(x *tester) {
+	ctx := x.context()
+	k := x.kernels(ctx)
+	p := x.alloc(ctx, 8)
+	for _, s := range []worker.Stream{nil, x.stream(ctx, 0), x.stream(ctx, worker.StreamNonBlocking)} {
+		x.check(ctx.Launch(s, k["delay"], one(p, 1, x.o.Loops), nil))
+		x.check(ctx.Launch(s, k["store"], one(p, 2), nil))
+		if got := x.read64(ctx, s, p); got != 2 {
+			x.Errorf("%d, want 2", got)
+		}
+		x.check(ctx.Launch(s, k["delay"], one(p, 3, x.o.Loops), nil))
+		x.check(ctx.Memset(s, p, 4, 4, 1, nil))
+		if got := x.read64(ctx, s, p); got != 4 {
+			x.Errorf("%d, want 4", got)
+		}
+	}
+	// done functions of one stream are called in its order.
+	var mu sync.Mutex
+	var order []int
+	var waits []func() error
+	for i := range 20 {
+		done, wait := x.done()
+		waits = append(waits, wait)
+		x.check(ctx.Launch(nil, k["store"], one(p, uint64(i)), func(err error) {
+			mu.Lock()
+			order = append(order, i)
+			mu.Unlock()
+			done(err)
+		}))
+	}
+	for _, wait := range waits {
+		x.check(wait())
+	}
+	for i, n := range order {
+		if i != n {
+			x.Errorf("done in the order %v", order)
+			break
+		}
+	}
+}
+
+// Work in the default stream begins when all work in blocking streams that was
+// issued before it has ended.
+func testDefaultStreamWaits(x *tester) {
+	ctx := x.context()
+	k := x.kernels(ctx)
+	s, u := x.stream(ctx, 0), x.stream(ctx, 0)
+	p, q := x.alloc(ctx, 8), x.alloc(ctx, 8)
+	x.check(ctx.Launch(s, k["delay"], one(p, 5, x.o.Loops), nil))
+	x.check(ctx.Launch(u, k["delay"], one(q, 6, x.o.Loops), nil))
+	if got := x.read64(ctx, nil, p); got != 5 {
+		x.Errorf("%d, want 5", got)
+	}
+	if got := x.read64(ctx, nil, q); got != 6 {
+		x.Errorf("%d, want 6", got)
+	}
+}
+
+// And the other way round.
+func testStreamsWaitForDefault(x *tester) {
+	ctx := x.context()
+	k := x.kernels(ctx)
+	s := x.stream(ctx, 0)
+	p := x.alloc(ctx, 8)
+	x.check(ctx.Launch(nil, k["delay"], one(p, 7, x.o.Loops), nil))
+	if got := x.read64(ctx, s, p); got != 7 {
+		x.Errorf("%d, want 7", got)
+	}
+	later := x.stream(ctx, 0) // one that did not exist when the work was issued
+	x.check(ctx.Launch(nil, k["delay"], one(p, 8, x.o.Loops), nil))
+	if got := x.read64(ctx, later, p); got != 8 {
+		x.Errorf("%d, want 8", got)
+	}
+}
+
+// Non-blocking streams order themselves with events.
+func testNonBlockingStreams(x *tester) {
+	ctx := x.context()
+	k := x.kernels(ctx)
+	a, b := x.stream(ctx, worker.StreamNonBlocking), x.stream(ctx, worker.StreamNonBlocking)
+	p := x.alloc(ctx, 8)
+	e := x.event(ctx)
+	x.check(ctx.StreamWaitEvent(b, e)) // never recorded: no wait
+	x.check(ctx.Launch(a, k["delay"], one(p, 9, x.o.Loops), nil))
+	x.check(ctx.EventRecord(e, a))
+	x.check(ctx.StreamWaitEvent(b, e))
+	x.check(ctx.EventDestroy(e)) // the wait is not lost
+	if got := x.read64(ctx, b, p); got != 9 {
+		x.Errorf("%d, want 9", got)
+	}
+	// A destroyed stream's work still completes.
+	x.check(ctx.Launch(a, k["delay"], one(p, 10, x.o.Loops), nil))
+	x.check(ctx.StreamDestroy(a))
+	x.check(x.sync(ctx))
+	if got := x.read64(ctx, b, p); got != 10 {
+		x.Errorf("%d, want 10", got)
+	}
+}
+
+func testNotify(x *tester) {
+	ctx := x.context()
+	k := x.kernels(ctx)
+	x.check(x.sync(ctx)) // nothing to wait for
+	s := x.stream(ctx, worker.StreamNonBlocking)
+	x.check(ctx.StreamQuery(s))
+	p := x.alloc(ctx, 8)
+	x.check(ctx.Launch(s, k["delay"], one(p, 1, x.o.Loops), nil))
+	if err := ctx.StreamQuery(s); err != nil && !errors.Is(err, abi.ErrNotReady) {
+		x.Error(err)
+	}
+	x.check(x.do(func(done func(error)) error { return ctx.StreamNotify(s, done) }))
+	x.check(ctx.StreamQuery(s))
+	if got := x.read64(ctx, nil, p); got != 1 {
+		x.Errorf("%d, want 1", got)
+	}
+	x.check(ctx.Launch(s, k["delay"], one(p, 2, x.o.Loops), nil))
+	x.check(x.sync(ctx)) // of all streams, non-blocking ones too
+	if got := x.read64(ctx, nil, p); got != 2 {
+		x.Errorf("%d, want 2", got)
+	}
+}
+
+func testEvents(x *tester) {
+	ctx := x.context()
+	k := x.kernels(ctx)
+	s := x.stream(ctx, 0)
+	p := x.alloc(ctx, 8)
+	e := x.event(ctx)
+	x.check(ctx.EventQuery(e))
+	x.check(x.do(func(done func(error)) error { return ctx.EventNotify(e, done) }))
+	for value := range uint64(3) { // recording again replaces the record
+		x.check(ctx.EventRecord(e, s))
+		x.check(ctx.Launch(s, k["delay"], one(p, value+1, x.o.Loops), nil))
+		x.check(ctx.EventRecord(e, s))
+		if err := ctx.EventQuery(e); err != nil && !errors.Is(err, abi.ErrNotReady) {
+			x.Error(err)
+		}
+		x.check(x.do(func(done func(error)) error { return ctx.EventNotify(e, done) }))
+		x.check(ctx.EventQuery(e))
+		n := x.stream(ctx, worker.StreamNonBlocking)
+		if got := x.read64(ctx, n, p); got != value+1 {
+			x.Errorf("%d, want %d", got, value+1)
+		}
+	}
+	x.check(ctx.EventDestroy(e))
+}
+
+func testElapsed(x *tester) {
+	ctx := x.context()
+	k := x.kernels(ctx)
+	p := x.alloc(ctx, 8)
+	start, end, never := x.event(ctx), x.event(ctx), x.event(ctx)
+	x.check(ctx.EventRecord(start, nil))
+	x.check(ctx.Launch(nil, k["delay"], one(p, 1, x.o.Loops), nil))
+	x.check(ctx.EventRecord(end, nil))
+	x.check(x.sync(ctx))
+	ms, err := ctx.EventElapsed(start, end)
+	x.check(err)
+	if back, err := ctx.EventElapsed(end, start); err != nil || ms <= 0 || back != -ms {
+		x.Errorf("%g ms, backwards %g, %v", ms, back, err)
+	}
+	_, err = ctx.EventElapsed(start, never)
+	x.want(err, abi.ErrInvalidHandle)
+}
