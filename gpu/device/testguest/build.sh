@@ -6,6 +6,8 @@
 #   build.sh                     the two files
 #   build.sh overlay DIR OUT     initrd.img with DIR's files on top, as OUT
 #
+# TESTGUEST_KERNEL names another kernel package than the suite's own.
+#
 # The guest's /init loads the virtio modules, mounts proc, sys and dev, runs
 # /run.sh if an overlay brought one (its output on ttyS0, its exit status as
 # the last line "testguest: exit N"), and powers off.
@@ -35,17 +37,14 @@ overlay() {
 # The kernel package, downloaded and unpacked once.
 kernel() { # DIR
 	local pkg
-	pkg=$(apt-cache depends linux-image-amd64 | awk '/Depends: linux-image-/ { print $2; exit }')
+	pkg=${TESTGUEST_KERNEL:-$(apt-cache depends linux-image-amd64 | awk '/Depends: linux-image-/ { print $2; exit }')}
 	[ -n "$pkg" ] || die "apt knows no linux-image-amd64: run apt-get update"
 	say "downloading and unpacking $pkg"
 	(cd "$1" && apt-get download -qq "$pkg" 2>"$1/apt.err") || die "cannot download $pkg: $(cat "$1/apt.err")"
 	dpkg-deb --fsys-tarfile "$1"/linux-image-*.deb |
-		tar -x -C "$1" --wildcards './boot/vmlinuz-*' './lib/modules/*/kernel/drivers/*' \
-			'./lib/modules/*/kernel/lib/*' './lib/modules/*/kernel/net/*' './lib/modules/*/kernel/fs/*' \
-			'./lib/modules/*/modules.*' --transform 's,^\./usr/lib/,./lib/,' 2>"$1/tar.err" ||
-		dpkg-deb -x "$1"/linux-image-*.deb "$1" || die "cannot unpack $pkg"
-	# Debian 13 puts modules under /usr/lib.
-	[ -d "$1/lib/modules" ] || ln -s usr/lib "$1/lib"
+		tar -x -C "$1" --wildcards --transform 's,^\./usr/lib/,./lib/,' './boot/vmlinuz-*' \
+			'./*lib/modules/*/kernel/drivers/*' './*lib/modules/*/kernel/lib/*' './*lib/modules/*/kernel/net/*' \
+			'./*lib/modules/*/kernel/fs/*' './*lib/modules/*/modules.*' || die "cannot unpack $pkg"
 }
 
 root() { # KERNEL ROOT: what the guest's initramfs holds
@@ -68,7 +67,7 @@ root() { # KERNEL ROOT: what the guest's initramfs holds
 
 make() {
 	local stamp
-	stamp=$(cat "$here/build.sh" "$here/init.sh" | sha256sum)
+	stamp=$(cat "$here/build.sh" "$here/init.sh" - <<<"${TESTGUEST_KERNEL:-}" | sha256sum)
 	[ "$(cat "$out/stamp" 2>/dev/null)" = "$stamp" ] && [ -s "$out/initrd.img" ] && [ -s "$out/vmlinuz" ] && return
 	mkdir -p "$out"
 	work=$(mktemp -d "$out/work.XXXXXX") # not local: the trap needs it
