@@ -1,0 +1,198 @@
+package libvirt
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/basalt-gpu/basalt/hypervisor"
+	"github.com/basalt-gpu/basalt/hypervisor/cloudinit"
+	"github.com/basalt-gpu/basalt/hypervisor/drivertest"
+)
+
+// image is what installer/guest/build.sh makes.
+const image = "../../build/images/debian-guest.qcow2"
+
+// The whole way of a real guest: our image boots by its own loader, takes its
+// name and keys from the seed, installs the tools from their disc, runs
+// programs through the agent, and shuts down at the press of the button.
+func TestGuestImage(t *testing.T) {
+	d := open(t)
+	base, err := filepath.Abs(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(base); err != nil {
+		t.Skipf("no guest image: installer/guest/build.sh builds it (%v)", err)
+	}
+	oneAtATime(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	defer cancel()
+	spec := guest(t, base)
+	t.Cleanup(func() {
+		ctx := context.Background()
+		if err := d.Destroy(ctx, spec.ID); err != nil {
+			t.Error(err)
+		}
+		if err := d.Undefine(ctx, spec.ID); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := d.Define(ctx, spec); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if err := d.Start(ctx, spec.ID); err != nil {
+		t.Fatal(err)
+	}
+	for d.AgentPing(ctx, spec.ID) != nil {
+		if ctx.Err() != nil {
+			log, _ := d.ConsoleLog(context.Background(), spec.ID, 4096)
+			t.Fatalf("the guest agent never answered; the console says\n%s", log)
+		}
+		time.Sleep(time.Second)
+	}
+	t.Logf("the agent answers after %v", time.Since(began).Round(time.Second))
+	run := func(e hypervisor.Exec) hypervisor.ExecResult {
+		t.Helper()
+		r, err := d.AgentExec(ctx, spec.ID, e)
+		if err != nil {
+			t.Fatalf("%q: %v", e.Argv, err)
+		}
+		return r
+	}
+	sh := func(script string) string {
+		t.Helper()
+		r := run(hypervisor.Exec{Argv: []string{"/bin/sh", "-c", script}})
+		if r.ExitCode != 0 {
+			t.Errorf("%q: exit %d\n%s%s", script, r.ExitCode, r.Stdout, r.Stderr)
+		}
+		return string(r.Stdout)
+	}
+	if out := sh("cloud-init status --wait"); !strings.Contains(out, "done") {
+		t.Errorf("cloud-init: %s", out)
+	}
+	t.Logf("cloud-init is done after %v", time.Since(began).Round(time.Second))
+
+	for script, want := range map[string]string{
+		"hostname":                               "image-test\n",
+		"cat /run/tenant":                        "tenant's script\n",
+		"cat /run/tools/marker":                  "tools\n",
+		"cat /home/*/.ssh/authorized_keys":       testKey + "\n",
+		"modprobe virtio_gpu && echo there":      "there\n",
+		"systemctl --failed --no-legend --plain": "",
+		"test $(df --output=size -m / | tail -1) -gt 2500 && echo grown": "grown\n",
+	} {
+		if got := sh(script); got != want {
+			t.Errorf("%q says %q, want %q", script, got, want)
+		}
+	}
+	if r := run(hypervisor.Exec{Argv: []string{"/bin/cat"}, Stdin: []byte("in\x00out")}); string(r.Stdout) != "in\x00out" {
+		t.Errorf("cat: %q", r.Stdout)
+	}
+	if r := run(hypervisor.Exec{Argv: []string{"/bin/sh", "-c", "echo e >&2; kill -9 $$"}}); r.Signal != 9 || string(r.Stderr) != "e\n" {
+		t.Errorf("killed program: %+v", r)
+	}
+	if r := run(hypervisor.Exec{Argv: []string{"/usr/bin/env"}, Env: []string{"A=b c"}}); string(r.Stdout) != "A=b c\n" {
+		t.Errorf("environment: %q", r.Stdout)
+	}
+	if r := run(hypervisor.Exec{Argv: []string{"/bin/sh", "-c", "head -c 100000 /dev/zero"}, MaxOutput: 1000}); len(r.Stdout) != 1000 || !r.Truncated {
+		t.Errorf("long output: %d bytes, %v", len(r.Stdout), r.Truncated)
+	}
+	login(t, d, spec)
+	s, err := d.Stats(ctx, spec.ID)
+	if err != nil || len(s.Disks) != 1 || s.Disks[0].ReadBytes < 10<<20 || s.Disks[0].WriteBytes == 0 || s.Disks[0].Serial != "root" {
+		t.Errorf("stats: %+v, %v", s, err)
+	}
+	shutdown(ctx, t, d, spec)
+}
+
+const testKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHVuaXR0ZXN0a2V5dW5pdHRlc3RrZXl1bml0dGVzdA== me@here"
+
+// guest makes the disk and the discs of a domain.
+func guest(t *testing.T, base string) hypervisor.Domain {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "basalt-img-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	d := hypervisor.Domain{
+		ID: "ins-00000000f00d", Node: drivertest.Node, Name: "image-test", VCPUs: 2, MemoryBytes: 1 << 30, Accelerator: hypervisor.TCG,
+		Disks:        []hypervisor.Disk{{Path: filepath.Join(dir, "disk.qcow2"), Format: "qcow2", Serial: "root"}},
+		SerialSocket: filepath.Join(dir, "serial.sock"), SerialLog: filepath.Join(dir, "console.log"),
+	}
+	if out, err := exec.Command("qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", base, d.Disks[0].Path, "3G").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	seed := filepath.Join(dir, "seed.iso")
+	err = cloudinit.WriteSeed(seed, cloudinit.Seed{
+		Instance: d.ID, Hostname: "image-test", SSHKeys: []string{testKey},
+		UserData: "#!/bin/sh\necho \"tenant's script\" >/run/tenant\n",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools, err := cloudinit.WriteTools(dir, fstest.MapFS{
+		"install.sh": {Data: []byte("set -e\nmkdir -p /run/tools\ncp \"$(dirname \"$0\")/lib/marker\" /run/tools/\n"), Mode: 0o755},
+		"lib/marker": {Data: []byte("tools\n"), Mode: 0o644},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.CDROMs = []hypervisor.CDROM{{Path: seed}, {Path: tools}}
+	return d
+}
+
+// login waits at the console for the prompt that a return key brings.
+func login(t *testing.T, d *Driver, spec hypervisor.Domain) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c, err := d.Console(ctx, spec.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+	defer stop()
+	if _, err := io.WriteString(c, "\n"); err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	buf := make([]byte, 256)
+	for !bytes.Contains(said.Bytes(), []byte("image-test login:")) {
+		n, err := c.Read(buf)
+		said.Write(buf[:n])
+		if err != nil {
+			t.Fatalf("no login prompt: %v\n%s", err, said.String())
+		}
+	}
+}
+
+func shutdown(ctx context.Context, t *testing.T, d *Driver, spec hypervisor.Domain) {
+	t.Helper()
+	began := time.Now()
+	if err := d.Shutdown(ctx, spec.ID); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		st, err := d.Status(ctx, spec.ID)
+		if err != nil {
+			t.Fatal(fmt.Errorf("during shutdown: %w", err))
+		}
+		if st.State == hypervisor.Stopped {
+			t.Logf("shut down after %v", time.Since(began).Round(time.Second))
+			return
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+}
