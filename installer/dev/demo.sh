@@ -104,14 +104,16 @@ basaltd_pid=$!
 wait_for 60 "basaltd" curl -fsS "$BASALT_SERVER/v1/healthz"
 BASALT_TOKEN=$(cat "$data/node/operator.key")
 export BASALT_TOKEN
-wait_for 30 "the node's first report" sh -c 'basalt node list | grep -q Ready'
+wait_for 30 "the node's first report" sh -c 'basalt node list | grep -qE "tcg|kvm"'
 show basalt node list
 show basalt gpu list
 
 step "project and API key"
 show basalt apply -f installer/dev/demo.yaml
 umask 077
-[ -s "$data/demo.key" ] || basalt api-key create demo --project demo --role member --output token >"$data/demo.key"
+if ! BASALT_TOKEN=$(cat "$data/demo.key" 2>/dev/null) basalt whoami >/dev/null 2>&1; then
+	basalt api-key create "demo-$(date +%s)" --project demo --role member -o json | sed -n 's/^ *"secret": "\(.*\)",\{0,1\}$/\1/p' >"$data/demo.key"
+fi
 operator_token=$BASALT_TOKEN
 BASALT_TOKEN=$(cat "$data/demo.key")
 printf '  API key of project demo: %s\n' "$data/demo.key"
@@ -124,7 +126,7 @@ show basalt image list
 
 step "instance demo: 2 vCPUs, 1 GiB RAM, a root volume, one vGPU with 1 GiB VRAM"
 basalt instance delete demo --project demo --wait >/dev/null 2>&1 || true # of a run that was killed
-show basalt instance create demo --project demo --flavor demo --image debian --vgpu 1GiB --pool default --share 50 --wait --timeout 300s
+show basalt instance create demo --project demo --flavor demo --image debian --vram 1GiB --gpu-pool default --gpu-share 50 --wait --timeout 300s
 step "booting, guest tools in"
 wait_for 300 "the guest tools" sh -c 'basalt instance get demo --project demo -o json | grep -q "\"guestTools\": *\"[^\"]"'
 show basalt instance list --project demo

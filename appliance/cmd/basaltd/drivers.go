@@ -11,6 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/hypervisor/cloudinit"
 	"github.com/basalt-gpu/basalt/hypervisor/libvirt"
+	"github.com/basalt-gpu/basalt/hypervisor/probe"
 	"github.com/basalt-gpu/basalt/sds"
 	"github.com/basalt-gpu/basalt/sds/local"
 )
@@ -20,11 +21,18 @@ func openVolumes(c config) (sds.Driver, error) {
 }
 
 func openMachines(ctx context.Context, c config, id api.NodeID, log *slog.Logger) (hypervisor.Driver, hypervisor.Accelerator, error) {
+	how, err := probe.Accelerator(ctx, filepath.Join(c.data, "accelerator.json"))
+	if err != nil {
+		return nil, "", err
+	}
+	if how.Why != "" {
+		log.Info("guests run without KVM", "accelerator", how.Accelerator, "why", how.Why)
+	}
 	d, err := libvirt.Open(ctx, libvirt.Options{URI: c.libvirt, Node: id, Logf: func(f string, args ...any) { log.Info(fmt.Sprintf(f, args...)) }})
 	if err != nil {
 		return nil, "", err
 	}
-	return d, hypervisor.TCG, nil
+	return d, how.Accelerator, nil
 }
 
 // toolsDisc makes the disc from which guests install the guest tools.
