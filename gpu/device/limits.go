@@ -21,14 +21,15 @@ type Limits struct {
 	Releases    int    // per context, regions freed by the guest but not yet by the worker
 }
 
-// DefaultLimits suit a guest with some hundred GPU processes.
+// DefaultLimits suit a guest with some dozens of GPU processes. Each costs the
+// host a worker process.
 //
 // The region's size is bounded by how many mappings a process may have
 // (vm.max_map_count, 65,530 by default): in the worst case a worker needs one
 // for each page.
 func DefaultLimits() Limits {
 	return Limits{
-		Contexts: 1024, Workers: 256, Resources: 65536, Attachments: 131072, Extents: 4 << 20,
+		Contexts: 1024, Workers: 64, Resources: 65536, Attachments: 131072, Extents: 4 << 20,
 		Region: 128 << 20, Regions: abi.MaxRegions, Waits: 16, Releases: 32,
 	}
 }

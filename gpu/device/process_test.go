@@ -3,6 +3,7 @@ package device
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -87,6 +88,7 @@ func TestWorkerProcesses(t *testing.T) {
 type program struct {
 	cmd    *exec.Cmd
 	socket string
+	stderr io.Closer
 	ended  chan error
 	mu     sync.Mutex // guards log
 	log    []string
@@ -108,6 +110,7 @@ func startProgram(t *testing.T) *program {
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	p.stderr = stderr
 	go func() {
 		for s := bufio.NewScanner(stderr); s.Scan(); {
 			p.mu.Lock()
@@ -125,6 +128,9 @@ func startProgram(t *testing.T) *program {
 	p.until(t, "listening", func() bool { _, err := os.Stat(p.socket); return err == nil })
 	return p
 }
+
+// closeLog makes the program's log a broken pipe.
+func (p *program) closeLog() { _ = p.stderr.Close() }
 
 func (p *program) lines() []string {
 	p.mu.Lock()
@@ -240,6 +246,44 @@ func TestUpgradeRefused(t *testing.T) {
 	virtio.Store32(header[offQuestion:], 7)
 	g.send(1, abi.MsgKick, 0, nil)
 	g.until("answer", func() bool { return virtio.Load32(header[offAnswer:]) == 7 })
+}
+
+// Whoever started it, and reads its log, may end.
+func TestOutlivesItsStarter(t *testing.T) {
+	p := startProgram(t)
+	p.closeLog()
+	_ = p.cmd.Process.Signal(syscall.SIGHUP)
+	g := connect(t, p.socket)
+	g.session(1, 10) // logs that a worker was started
+	g.Close()
+	if err := <-p.ended; err != nil {
+		t.Errorf("basalt-vgpu: %v", err)
+	}
+}
+
+// What QEMU does on a pause and on a reset of a real guest.
+func TestPauseAndReboot(t *testing.T) {
+	p := startProgram(t)
+	g := testguest.Boot(t, testguest.Options{VGPU: p.socket, Reboots: true, Files: map[string]string{"probe": testguest.Program(t, probe)}, Run: `
+/probe roundtrip 10000
+/probe hold &
+read what
+$what`})
+	g.Expect("probe: ready")
+	for range 3 {
+		g.Monitor("stop")
+		g.Monitor("cont")
+	}
+	g.Expect("probe: 10000 round trips")
+	g.Expect("probe: holding")
+	pid := p.worker(t, 1)
+	g.Type("reboot -f")
+	g.Expect("probe: 10000 round trips")
+	p.until(t, "worker of before the reboot gone", func() bool { return gone(pid) })
+	g.Expect("probe: holding")
+	if gone(p.worker(t, 3)) {
+		t.Error("the worker of after the reboot is gone")
+	}
 }
 
 // One VM, everything that can be killed.

@@ -211,23 +211,26 @@ func (s *Session) setMemTable(m *Message) error {
 	if err != nil {
 		return err
 	}
+	var running []int
+	for i := range s.rings {
+		if s.rings[i].queue != nil {
+			running = append(running, i)
+			s.stop(i)
+		}
+	}
 	old := s.memory
 	s.memory = memory
 	s.dev.SetMemory(memory)
-	for i := range s.rings {
-		if q := s.rings[i].queue; q != nil {
-			// Running rings go on in the new map (memory was plugged in).
-			s.rings[i].Base = q.Position().Avail
-			s.rings[i].queue = nil
-			if err = s.start(i); err != nil {
-				break
-			}
-		}
-	}
 	if old != nil {
 		_ = old.Close()
 	}
-	return err
+	// Running rings go on in the new map: memory was plugged in.
+	for _, i := range running {
+		if err := s.start(i); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *Session) setGPUSocket(m *Message) error {

@@ -148,7 +148,7 @@ func TestRingLife(t *testing.T) {
 	r.queues[1].Push(c.Head, 0)
 
 	do(t, s, memTable(g)) // memory was plugged in
-	if e := r.take(); !slices.Equal(e, []string{"memory", "start 1"}) || r.queues[1].Position() != (virtio.Position{Avail: 1, Used: 1}) {
+	if e := r.take(); !slices.Equal(e, []string{"stop 1", "memory", "start 1"}) || r.queues[1].Position() != (virtio.Position{Avail: 1, Used: 1}) {
 		t.Fatalf("new memory: %q at %+v", e, r.queues[1].Position())
 	}
 	b := do(t, s, Message{Request: GetVringBase, Payload: state32(1, 0)})

@@ -82,6 +82,8 @@ func run(args []string, stdout, stderr io.Writer) error {
 	// Before anything that a caller could notice: SIGUSR2 is deadly until then.
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGUSR2)
+	// Whoever reads the log, or started this, may end: the VM goes on.
+	signal.Ignore(unix.SIGPIPE, unix.SIGHUP)
 	log := slog.New(device.LimitLog(slog.NewTextHandler(stderr, nil), 100, 1)).With("vgpu", c.vgpu)
 	spawner := device.WorkerProcess{Binary: c.worker, GPUD: c.gpud, VGPU: c.vgpu}
 

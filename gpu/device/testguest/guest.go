@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,6 +36,8 @@ type Options struct {
 	Run string
 	// MemoryMiB is the guest's memory; 0 means 256.
 	MemoryMiB int
+	// Reboots lets the guest reboot, instead of ending then.
+	Reboots bool
 }
 
 // Guest is a running VM.
@@ -43,6 +46,8 @@ type Guest struct {
 	cmd  *exec.Cmd
 	done chan struct{}
 	in   io.Writer
+
+	monitor string
 
 	mu     sync.Mutex // guards all below
 	output strings.Builder
@@ -81,14 +86,18 @@ func start(t *testing.T, o Options, kernel, initrd string) *Guest {
 	if o.MemoryMiB == 0 {
 		o.MemoryMiB = 256
 	}
+	monitor := filepath.Join(filepath.Dir(initrd), "monitor")
 	args := []string{"-machine", "q35,memory-backend=ram", "-accel", "tcg,thread=multi,tb-size=64", "-cpu", "max", "-smp", "2",
 		"-m", fmt.Sprint(o.MemoryMiB), "-object", fmt.Sprintf("memory-backend-memfd,id=ram,size=%dM,share=on", o.MemoryMiB),
-		"-nodefaults", "-nographic", "-serial", "stdio", "-no-reboot",
+		"-nodefaults", "-nographic", "-serial", "stdio", "-monitor", "unix:" + monitor + ",server,nowait",
 		"-kernel", kernel, "-initrd", initrd, "-append", "console=ttyS0 panic=-1 loglevel=4"}
+	if !o.Reboots {
+		args = append(args, "-no-reboot")
+	}
 	if o.VGPU != "" {
 		args = append(args, "-chardev", "socket,id=vgpu0,path="+o.VGPU, "-device", "vhost-user-gpu-pci,chardev=vgpu0")
 	}
-	g := &Guest{t: t, done: make(chan struct{}), more: make(chan struct{}), cmd: exec.Command("qemu-system-x86_64", args...)}
+	g := &Guest{t: t, monitor: monitor, done: make(chan struct{}), more: make(chan struct{}), cmd: exec.Command("qemu-system-x86_64", args...)}
 	g.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := g.cmd.StdoutPipe()
 	if err != nil {
@@ -171,6 +180,32 @@ func (g *Guest) Type(line string) {
 	if _, err := io.WriteString(g.in, line+"\n"); err != nil {
 		g.t.Fatal(err)
 	}
+}
+
+// Monitor gives QEMU a command for humans, and waits until it has been done.
+func (g *Guest) Monitor(command string) {
+	g.t.Helper()
+	c, err := net.Dial("unix", g.monitor)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	_ = c.SetDeadline(time.Now().Add(Patience))
+	r := bufio.NewReader(c)
+	prompt := func() {
+		for text := ""; !strings.HasSuffix(text, "(qemu) "); {
+			b, err := r.ReadByte()
+			if err != nil {
+				g.t.Fatalf("QEMU's monitor: %v after %q", err, text)
+			}
+			text += string(b)
+		}
+	}
+	prompt()
+	if _, err := io.WriteString(c, command+"\n"); err != nil {
+		g.t.Fatal(err)
+	}
+	prompt()
 }
 
 // Output is all that the guest has printed.
