@@ -1,7 +1,9 @@
 package libvirt
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -86,6 +88,32 @@ func killQEMU(t *testing.T, id api.InstanceID) {
 		return
 	}
 	t.Fatalf("no QEMU runs %s", id)
+}
+
+// sector is a domain that boots drivertest's boot sector.
+func sector(t *testing.T) hypervisor.Domain {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "basalt-lv-") // sockets have short paths
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	disk := filepath.Join(dir, "disk.raw")
+	if err := os.WriteFile(disk, append(bytes.Clone(drivertest.Guest), make([]byte, 1<<20)...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return hypervisor.Domain{
+		ID: "ins-0000000b0075", Node: drivertest.Node, VCPUs: 1, MemoryBytes: 64 << 20, Accelerator: hypervisor.TCG,
+		Disks:        []hypervisor.Disk{{Path: disk, Format: "raw", Serial: "root"}},
+		SerialSocket: filepath.Join(dir, "serial.sock"), SerialLog: filepath.Join(dir, "log"),
+	}
+}
+
+func remove(t *testing.T, d *Driver, id api.InstanceID) {
+	t.Helper()
+	if err := errors.Join(d.Destroy(context.Background(), id), d.Undefine(context.Background(), id)); err != nil {
+		t.Errorf("clean-up: %v", err)
+	}
 }
 
 // A node sees neither another node's domains nor anybody else's.

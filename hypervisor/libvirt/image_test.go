@@ -2,6 +2,7 @@ package libvirt
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -19,14 +20,16 @@ import (
 )
 
 // image is what installer/guest/build.sh makes.
-const image = "../../build/images/debian-guest.qcow2"
+func image() string {
+	return filepath.Join(cmp.Or(os.Getenv("BASALT_BUILD"), "../../build"), "images/debian-guest.qcow2")
+}
 
 // The whole way of a real guest: our image boots by its own loader, takes its
 // name and keys from the seed, installs the tools from their disc, runs
 // programs through the agent, and shuts down at the press of the button.
 func TestGuestImage(t *testing.T) {
 	d := open(t)
-	base, err := filepath.Abs(image)
+	base, err := filepath.Abs(image())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,13 +6,14 @@
 # One that answers already is used as it is. Under systemd the distribution's
 # own service is started. Elsewhere (containers, chroots) libvirtd is started
 # directly, with settings for machines that have no cgroups or security modules
-# to offer; they lie under build/libvirt and are put over /etc/libvirt/qemu.conf
-# in a mount namespace of libvirtd's own, so that the operator's file stays as
-# it is. stop ends only what this script started; its domains run on.
+# to offer; they lie under build/libvirt (BASALT_BUILD names another build
+# folder) and are put over /etc/libvirt/qemu.conf in a mount namespace of
+# libvirtd's own, so that the operator's file stays as it is. stop ends only
+# what this script started; its domains run on.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
-state=$root/build/libvirt
+state=${BASALT_BUILD:-$root/build}/libvirt
 pidfile=$state/libvirtd.pid
 conf=/etc/libvirt/qemu.conf
 mark='# Added by Basalt (installer/dev/libvirtd.sh):'
@@ -77,7 +78,7 @@ start() {
 }
 
 direct() {
-	say "starting it directly; log in build/libvirt/libvirtd.log"
+	say "starting it directly; log in $state/libvirtd.log"
 	settings >"$state/qemu.conf"
 	cat >"$state/libvirtd.conf" <<-CONF
 		auth_unix_ro = "none"

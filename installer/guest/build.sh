@@ -13,7 +13,8 @@ set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-out=$root/build/images/debian-guest.qcow2
+images=${BASALT_BUILD:-$root/build}/images
+out=$images/debian-guest.qcow2
 stamp=$out.inputs
 
 say() { printf 'guest image: %s\n' "$*"; }
@@ -28,25 +29,25 @@ first_mib=1     # the partition's start: the loader lies before it
 # What the image is made from, besides the archive's state of the day.
 inputs() { cat "$here/build.sh" "$here"/files/* "$root/hypervisor/cloudinit/basalt-guest-tools.service"; echo "$suite"; }
 want=$(inputs | sha256sum | cut -d' ' -f1)
-if [ "${1:-}" != --force ] && [ -s "$out" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$want" ]; then
-	exit 0
-fi
+fresh() { [ -s "$out" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$want" ]; }
+if [ "${1:-}" != --force ]; then fresh && exit 0; fi
 [ "$(id -u)" = 0 ] || die "run it as root (mmdebstrap unpacks a root file system)"
 for tool in mmdebstrap mke2fs sfdisk grub-mkimage qemu-img; do
 	command -v "$tool" >/dev/null || die "$tool is missing: run installer/dev/setup.sh"
 done
 
-mkdir -p "$root/build/images"
-exec 9>"$root/build/images/.lock"
+mkdir -p "$images"
+exec 9>"$images/.lock"
 flock 9
-work=$(mktemp -d "$root/build/images/.guest-XXXXXX")
+if [ "${1:-}" != --force ]; then fresh && exit 0; fi # another run was faster
+work=$(mktemp -d "$images/.guest-XXXXXX")
 trap 'rm -rf --one-file-system "$work"' EXIT
 began=$SECONDS
 
 # This machine's sources of the release, its updates and its security fixes.
 sources() {
-	apt-get indextargets --format '$(SITE) $(RELEASE) $(COMPONENT)' 'Identifier: Packages' |
-		awk -v s="$suite" '$3 == "main" && ($2 == s || $2 == s "-updates" || $2 == s "-security") {
+	apt-get indextargets --format '$(SITE) $(RELEASE) $(COMPONENT) $(CODENAME)' 'Identifier: Packages' |
+		awk -v s="$suite" '$3 == "main" && ($4 == s || $4 == s "-updates" || $4 == s "-security") {
 			print "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] " $1 " " $2 " main" }' | sort -u
 }
 list=$(sources)
@@ -69,7 +70,7 @@ options=()
 for e in "${excludes[@]}"; do options+=("--dpkgopt=path-exclude=$e"); done
 options+=(--dpkgopt='path-include=/usr/share/doc/*/copyright' --dpkgopt='path-include=/usr/share/locale/locale.alias')
 
-say "unpacking Debian $suite ($(printf '%s' "$list" | wc -w | awk '{print $1/5}') sources); a few minutes"
+say "unpacking Debian $suite; about a minute"
 uuid=$(cat /proc/sys/kernel/random/uuid)
 printf '%s\n' "$list" | mmdebstrap --mode=auto --variant=minbase --format=directory "${options[@]}" \
 	--aptopt='Acquire::Languages "none"' \

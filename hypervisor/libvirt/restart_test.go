@@ -1,0 +1,77 @@
+package libvirt
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
+)
+
+// libvirtd goes away and comes back: the machine runs on, verbs say
+// unavailable in between, and the driver finds its way back by itself.
+func TestLibvirtdRestart(t *testing.T) {
+	d := open(t)
+	const script = "../../installer/dev/libvirtd.sh"
+	if out, _ := exec.Command(script, "status").Output(); strings.TrimSpace(string(out)) != "running, started here" {
+		t.Skip("this libvirtd is somebody else's: it is not ours to restart")
+	}
+	oneAtATime(t) // nobody else's machine is looked after meanwhile
+	spec := sector(t)
+	if err := d.Define(t.Context(), spec); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { remove(t, d, spec.ID) })
+	if err := d.Start(t.Context(), spec.ID); err != nil {
+		t.Fatal(err)
+	}
+	events, err := d.Events(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-events // the first Resync
+	if out, err := exec.Command(script, "stop").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Cleanup(func() { _ = exec.Command(script, "start").Run() })
+	wait(t, "the loss is noticed", func() bool {
+		_, err := d.List(t.Context())
+		return api.CodeOf(err) == api.CodeUnavailable
+	})
+	if out, err := exec.Command(script, "start").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	wait(t, "a Resync comes", func() bool {
+		select {
+		case e := <-events:
+			return e.Type == hypervisor.EventResync
+		default:
+			return false
+		}
+	})
+	if st, err := d.Status(t.Context(), spec.ID); err != nil || st.State != hypervisor.Running {
+		t.Errorf("the machine is %+v, %v", st, err)
+	}
+	killQEMU(t, spec.ID) // events work again
+	wait(t, "the crash is told of", func() bool {
+		select {
+		case e := <-events:
+			return e.Type == hypervisor.EventCrashed && e.ID == spec.ID
+		default:
+			return false
+		}
+	})
+}
+
+func wait(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain until %s", what)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}

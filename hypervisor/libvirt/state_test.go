@@ -1,0 +1,47 @@
+package libvirt
+
+import (
+	"testing"
+
+	"github.com/digitalocean/go-qemu/qemu"
+	lv "libvirt.org/go/libvirt"
+
+	"github.com/basalt-gpu/basalt/hypervisor"
+)
+
+func TestState(t *testing.T) {
+	for _, c := range []struct {
+		state  lv.DomainState
+		reason int
+		want   hypervisor.State
+	}{
+		{lv.DOMAIN_RUNNING, 0, hypervisor.Running},
+		{lv.DOMAIN_BLOCKED, 0, hypervisor.Running},
+		{lv.DOMAIN_SHUTDOWN, 0, hypervisor.Running},
+		{lv.DOMAIN_PAUSED, int(lv.DOMAIN_PAUSED_STARTING_UP), hypervisor.Running},
+		{lv.DOMAIN_PAUSED, int(lv.DOMAIN_PAUSED_IOERROR), hypervisor.Paused},
+		{lv.DOMAIN_PAUSED, int(lv.DOMAIN_PAUSED_USER), hypervisor.Paused},
+		{lv.DOMAIN_PAUSED, int(lv.DOMAIN_PAUSED_CRASHED), hypervisor.Crashed},
+		{lv.DOMAIN_CRASHED, 0, hypervisor.Crashed},
+		{lv.DOMAIN_SHUTOFF, int(lv.DOMAIN_SHUTOFF_CRASHED), hypervisor.Crashed},
+		{lv.DOMAIN_SHUTOFF, int(lv.DOMAIN_SHUTOFF_FAILED), hypervisor.Stopped},
+		{lv.DOMAIN_SHUTOFF, int(lv.DOMAIN_SHUTOFF_DESTROYED), hypervisor.Stopped},
+		{lv.DOMAIN_SHUTOFF, int(lv.DOMAIN_SHUTOFF_UNKNOWN), hypervisor.Stopped},
+		{lv.DOMAIN_NOSTATE, 0, hypervisor.Stopped},
+	} {
+		if got, _ := state(c.state, c.reason); got != c.want {
+			t.Errorf("state %d, reason %d: %s, want %s", c.state, c.reason, got, c.want)
+		}
+	}
+}
+
+func TestStatsGoToTheirDisks(t *testing.T) {
+	s := stats("running", []blockStats{
+		{QDev: "/machine/peripheral/virtio-disk1/virtio-backend", Stats: qemu.BlockStats{ReadBytes: 7}},
+		{QDev: "scsi0-0-0-0", Stats: qemu.BlockStats{ReadBytes: 9}},
+		{QDev: "/machine/peripheral/virtio-disk9/virtio-backend"},
+	}, []string{"root", "data"})
+	if len(s.Disks) != 2 || s.Disks[0].Serial != "data" || s.Disks[0].ReadBytes != 7 || s.Disks[1].Serial != "" {
+		t.Errorf("%+v", s)
+	}
+}
