@@ -24,13 +24,15 @@ type Driver interface {
 	Close() error
 }
 
-// Stream, Event, Module and Function are the driver's own objects; the worker
-// keeps them behind the guest's handles. A nil Stream is the context's legacy
-// default stream.
+// The driver's own objects; the worker keeps them behind the guest's handles.
 type (
-	Stream   interface{}
-	Event    interface{}
-	Module   interface{}
+	// Stream nil is the context's legacy default stream.
+	Stream interface{}
+	// Event of a context.
+	Event interface{}
+	// Module that was loaded.
+	Module interface{}
+	// Function of a module.
 	Function interface{}
 )
 

@@ -128,7 +128,6 @@ type Context struct {
 	mu      sync.Mutex // guards the following
 	wake    *sync.Cond
 	queue   []operation
-	running *operation
 	memory  map[uint64][]byte
 	freeing map[uint64]bool
 	err     error

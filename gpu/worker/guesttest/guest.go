@@ -139,7 +139,7 @@ func Dial(conn *net.UnixConn, flags uint32) (*Guest, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(fd) //nolint:errcheck // the mapping keeps the memory
+	defer unix.Close(fd) // the mapping keeps the memory
 	if err := g.Announce(Hello(), flags, fd); err != nil {
 		g.Close()
 		return nil, err
@@ -190,7 +190,7 @@ func (g *Guest) Region(number uint32, size uint64) (*shm.Mapping, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(fd) //nolint:errcheck // the mapping keeps the memory
+	defer unix.Close(fd) // the mapping keeps the memory
 	m, err := shm.Map([]shm.Extent{{FD: fd, Length: size}})
 	if err != nil {
 		return nil, err

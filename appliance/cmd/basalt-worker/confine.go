@@ -1,0 +1,69 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// confine gives up what a worker does not need. Some of it belongs to threads,
+// and a Go program has several before main: so the first stage gives it up on
+// one thread and executes itself. The second stage knows itself by it.
+func confine() error {
+	if err := limitResources(); err != nil {
+		return err
+	}
+	confined, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
+	if err != nil || confined == 1 {
+		return err
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("no_new_privs: %w", err)
+	}
+	// Root without capabilities owns its files and sockets, and no more.
+	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
+		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
+		if errors.Is(err, unix.EPERM) {
+			break // not privileged to begin with
+		}
+	}
+	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+	if err := dieWithParent(); err != nil {
+		return err
+	}
+	return fmt.Errorf("execute itself: %w", unix.Exec("/proc/self/exe", os.Args, os.Environ()))
+}
+
+// dieWithParent asks for SIGKILL when the parent ends, unless it has asked
+// already. It survives the exec.
+func dieWithParent() error {
+	parent := os.Getppid()
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return fmt.Errorf("parent death signal: %w", err)
+	}
+	if os.Getppid() != parent {
+		return errors.New("the parent has ended")
+	}
+	return nil
+}
+
+const maxFiles = 4096
+
+func limitResources() error {
+	// A core dump would hold the tenant's memory.
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
+		return fmt.Errorf("core limit: %w", err)
+	}
+	var files unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
+		return fmt.Errorf("file limit: %w", err)
+	}
+	files.Max = min(files.Max, maxFiles)
+	files.Cur = min(files.Cur, files.Max)
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
+		return fmt.Errorf("file limit: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,16 @@
+//go:build basalt_fake
+
+package main
+
+import (
+	"github.com/basalt-gpu/basalt/gpu/node/wire"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+	"github.com/basalt-gpu/basalt/gpu/worker/fakedriver"
+)
+
+// The fake is for trying a worker without a device: go build -tags basalt_fake.
+func init() {
+	drivers["fake"] = func(d wire.Device) (worker.Driver, error) {
+		return fakedriver.New(fakedriver.Options{VRAM: d.VRAMBytes}), nil
+	}
+}

@@ -1,0 +1,21 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/gpu/node/wire"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// drivers open devices; each is in a file of its own.
+var drivers = map[string]func(wire.Device) (worker.Driver, error){}
+
+func openDriver(d wire.Device) (worker.Driver, error) {
+	open, ok := drivers[d.Driver]
+	if !ok {
+		return nil, fmt.Errorf("no driver %q; there are %v", d.Driver, slices.Sorted(maps.Keys(drivers)))
+	}
+	return open(d)
+}

@@ -1,0 +1,63 @@
+// Command basalt-worker executes one guest process's CUDA commands. It is
+// started by basalt-vgpu (a guest in a VM) or by a standalone basalt-gpud (a
+// program on this host) with the guest's carrier socket as an inherited
+// descriptor, and ends when the guest does, or when gpud says that the vGPU is
+// gone.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// The first stage changes attributes of its thread and then executes itself.
+func init() { runtime.LockOSThread() }
+
+// endTime is how long orderly cleaning up may take. The kernel cleans up the
+// rest: a tenant's memory is free within a second.
+const endTime = 800 * time.Millisecond
+
+func main() {
+	o, err := parse(os.Args[1:], os.Stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err == nil {
+		err = confine()
+	}
+	if err == nil {
+		runtime.UnlockOSThread()
+		err = run(o)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "basalt-worker:", err)
+		os.Exit(1)
+	}
+}
+
+func run(o options) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("program", "basalt-worker", "vgpu", o.vgpu)
+	p, err := newProgram(ctx, o, log)
+	if err != nil {
+		return err
+	}
+	err = p.Run(ctx)
+	time.AfterFunc(endTime, func() {
+		log.Warn("cleaning up takes too long; left to the kernel")
+		os.Exit(1)
+	})
+	if ctx.Err() != nil {
+		err = nil // told to end
+	}
+	return errors.Join(err, p.Close())
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
+)
+
+// build makes the worker with the fake driver in it.
+func build(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds and starts processes")
+	}
+	bin := filepath.Join(t.TempDir(), "basalt-worker")
+	if out, err := exec.Command("go", "build", "-tags", "basalt_fake", "-o", bin, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return bin
+}
+
+// start starts a worker and a session in it.
+func start(t *testing.T, bin string) (*exec.Cmd, *guesttest.Guest, chan error) {
+	t.Helper()
+	a, b, err := guesttest.Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := b.File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(bin, "--carrier-fd", "3", "--standalone-limits", "vram=64MiB,name=Test", "--driver", "fake")
+	cmd.ExtraFiles = []*os.File{f}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	b.Close()
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	t.Cleanup(func() { _ = cmd.Process.Kill(); a.Close() })
+	g, err := guesttest.Dial(a, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cmd, g, ended
+}
+
+func wait(t *testing.T, ended chan error) error {
+	t.Helper()
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(30 * time.Second):
+		t.Fatal("the worker does not end")
+		return nil
+	}
+}
+
+func TestWorkerServesAndEndsWithTheGuest(t *testing.T) {
+	cmd, g, ended := start(t, build(t))
+	if _, _, err := g.Call(abi.OpCtxCreate, abi.CtxCreate{Ctx: 1}, nil); err != nil {
+		t.Fatal(err)
+	}
+	n, _, err := g.Call(abi.OpDeviceInfo, abi.DeviceInfo{OutOff: g.Arena, OutLen: 4096}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := abi.DecodeDeviceInfoReply(g.Shm.Bytes(g.Arena, n)); err != nil || info.Name != "Test" || info.TotalMemory != 64<<20 {
+		t.Errorf("%+v, %v", info, err)
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"NoNewPrivs:\t1", "CapEff:\t0000000000000000"} {
+		if !strings.Contains(string(status), want) {
+			t.Errorf("no %q in\n%s", want, status)
+		}
+	}
+	g.Close()
+	if err := wait(t, ended); err != nil {
+		t.Errorf("ended with %v", err)
+	}
+}
+
+func TestKilledWorkerLeavesAClosedCarrier(t *testing.T) {
+	cmd, g, ended := start(t, build(t))
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := g.Receive(); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("%+v, %v", m, err)
+	}
+	_ = wait(t, ended)
+}
+
+func TestTerminatedWorkerTellsTheGuest(t *testing.T) {
+	cmd, g, ended := start(t, build(t))
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := wait(t, ended); err != nil {
+		t.Errorf("ended with %v", err)
+	}
+	if g.Dead() == nil {
+		t.Error("the session is not dead")
+	}
+}
+
+func TestRefusedGuestIsAnErrorOfTheWorker(t *testing.T) {
+	_, g, ended := start(t, build(t))
+	g.Shm.Store64(abi.OffHead, 12345) // no multiple of 8
+	if err := g.Kick(); err != nil {
+		t.Fatal(err)
+	}
+	if err := wait(t, ended); err == nil {
+		t.Error("ended as if nothing had happened")
+	}
+	var dead *guesttest.ErrDead
+	if err := g.Dead(); !errors.As(err, &dead) || dead.Result != abi.ErrIllegalState || !strings.Contains(dead.Text, "ring head") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for _, bad := range [][]string{
+		{}, {"--vgpu", "a"}, {"--gpud", "s"}, {"--vgpu", "a", "--gpud", "s", "more"},
+		{"--standalone-limits", "vram=many"}, {"--standalone-limits", "name=x"}, {"--standalone-limits", "vram=1GiB,x=1"},
+		{"--standalone-limits", "vram=99999999999GiB"},
+	} {
+		if o, err := parse(bad, io.Discard); err == nil {
+			t.Errorf("%q: %+v", bad, o)
+		}
+	}
+	o, err := parse([]string{"--standalone-limits", "vram=3MiB,name=a b"}, io.Discard)
+	if err != nil || o.limits.VRAM != 3<<20 || o.limits.Name != "a b" || o.driver != "soft" || o.carrier != 3 {
+		t.Errorf("%+v, %v", o, err)
+	}
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+type options struct {
+	carrier int
+	gpud    string
+	vgpu    string
+	driver  string
+	device  string
+	limits  *worker.Limits // without gpud
+}
+
+func parse(args []string, stderr io.Writer) (o options, err error) {
+	f := flag.NewFlagSet("basalt-worker", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.IntVar(&o.carrier, "carrier-fd", 3, "inherited `descriptor` of the guest's carrier socket")
+	f.StringVar(&o.gpud, "gpud", "", "basalt-gpud's control `socket`")
+	f.StringVar(&o.vgpu, "vgpu", "", "`id` of the vGPU")
+	f.StringVar(&o.driver, "driver", "", "`name` of the driver: soft or cuda (default: what gpud says)")
+	f.StringVar(&o.device, "device", "", "`name` of the device (default: what gpud says)")
+	f.Func("standalone-limits", "vram=`SIZE`,name=NAME: work without gpud, on a vGPU of this worker's own", func(s string) error {
+		l, err := parseLimits(s)
+		o.limits = &l
+		return err
+	})
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	switch {
+	case f.NArg() > 0:
+		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
+	case o.limits == nil && (o.gpud == "" || o.vgpu == ""):
+		return o, errors.New("--gpud and --vgpu are needed, or --standalone-limits; basalt-worker --help lists all")
+	case o.limits != nil && o.driver == "":
+		o.driver = "soft"
+	}
+	return o, nil
+}
+
+// parseLimits reads vram=SIZE,name=NAME; sizes are bytes or have a unit KiB,
+// MiB or GiB.
+func parseLimits(s string) (l worker.Limits, err error) {
+	l.Name = "Basalt vGPU"
+	for part := range strings.SplitSeq(s, ",") {
+		key, value, _ := strings.Cut(part, "=")
+		switch key {
+		case "vram":
+			if l.VRAM, err = parseSize(value); err != nil {
+				return l, err
+			}
+		case "name":
+			l.Name = value
+		default:
+			return l, fmt.Errorf("%q is neither vram=SIZE nor name=NAME", part)
+		}
+	}
+	if l.VRAM == 0 {
+		return l, errors.New("vram=SIZE is needed")
+	}
+	return l, nil
+}
+
+func parseSize(s string) (uint64, error) {
+	shift := 0
+	for unit, n := range map[string]int{"KiB": 10, "MiB": 20, "GiB": 30} {
+		if number, ok := strings.CutSuffix(s, unit); ok {
+			s, shift = number, n
+		}
+	}
+	n, err := strconv.ParseUint(s, 10, 64-shift)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no size in bytes, KiB, MiB or GiB", s)
+	}
+	return n << shift, nil
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/node/client"
+	"github.com/basalt-gpu/basalt/gpu/node/wire"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// program is a worker's parts, wired.
+type program struct {
+	session *worker.Session
+	driver  worker.Driver
+	node    *client.Host // nil without gpud
+}
+
+func newProgram(ctx context.Context, o options, log *slog.Logger) (*program, error) {
+	conn, err := carrierConn(o.carrier)
+	if err != nil {
+		return nil, err
+	}
+	p := &program{}
+	options := worker.Options{Log: log}
+	var host worker.Host
+	device := wire.Device{Driver: o.driver, Name: o.device}
+	if o.limits != nil {
+		host, device.VRAMBytes = worker.NewLocalHost(*o.limits), o.limits.VRAM
+	} else {
+		if p.node, err = client.DialWorker(ctx, o.gpud, o.vgpu, client.Options{Log: log}); err != nil {
+			_ = conn.Close()
+			return nil, err
+		}
+		host, device = p.node, override(p.node.Device(), o)
+		options.OnHello = func(h abi.Hello) { p.node.SetProcess(h.PID, h.Name) }
+	}
+	if p.driver, err = openDriver(device); err == nil {
+		p.session, err = worker.NewSession(conn, p.driver, host, options)
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+func override(d wire.Device, o options) wire.Device {
+	if o.driver != "" {
+		d.Driver = o.driver
+	}
+	if o.device != "" {
+		d.Name = o.device
+	}
+	return d
+}
+
+func carrierConn(fd int) (*net.UnixConn, error) {
+	f := os.NewFile(uintptr(fd), "carrier")
+	if f == nil {
+		return nil, fmt.Errorf("--carrier-fd %d is no descriptor", fd)
+	}
+	defer f.Close() // the connection has its own
+	c, err := net.FileConn(f)
+	if err != nil {
+		return nil, fmt.Errorf("--carrier-fd %d: %w", fd, err)
+	}
+	u, ok := c.(*net.UnixConn)
+	if !ok {
+		_ = c.Close()
+		return nil, fmt.Errorf("--carrier-fd %d is no unix socket", fd)
+	}
+	return u, nil
+}
+
+// Run serves the guest until it leaves.
+func (p *program) Run(ctx context.Context) error { return p.session.Run(ctx) }
+
+// Close frees the device and says goodbye to gpud.
+func (p *program) Close() error {
+	var err error
+	if p.driver != nil {
+		err = p.driver.Close()
+	}
+	if p.node != nil {
+		err = errors.Join(err, p.node.Close())
+	}
+	return err
+}
