@@ -1,0 +1,64 @@
+//go:build cgo
+
+package cuda
+
+/*
+#cgo LDFLAGS: -ldl
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+typedef uintptr_t u;
+typedef int (*function)(u, u, u, u, u, u, u, u, u, u, u);
+
+// The context that this thread last made current: goroutines move between
+// threads, and a call costs nothing more while they do not.
+static __thread u current;
+static __thread unsigned long current_in;
+static unsigned long generation; // of contexts
+
+static int invoke(u set, u ctx, u f, u a, u b, u c, u d, u e, u g, u h, u i, u j, u k, u l) {
+	unsigned long now = __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
+	if (ctx && (ctx != current || now != current_in)) {
+		int r = ((int (*)(u))set)(ctx);
+		if (r) return r;
+		current = ctx;
+		current_in = now;
+	}
+	return ((function)f)(a, b, c, d, e, g, h, i, j, k, l);
+}
+
+// A destroyed context's address may come again for a new one, so no thread
+// may trust what it remembers.
+static void forget(void) { __atomic_add_fetch(&generation, 1, __ATOMIC_ACQ_REL); }
+
+static u open_library(const char *path) { return (u)dlopen(path, RTLD_NOW | RTLD_LOCAL); }
+static u find(u handle, const char *name) { return (u)dlsym((void *)handle, name); }
+static void release(char *s) { free(s); }
+*/
+import "C"
+
+import "fmt"
+
+func dlopen(path string) (uintptr, error) {
+	s := C.CString(path)
+	defer C.release(s)
+	h := C.open_library(s)
+	if h == 0 {
+		return 0, fmt.Errorf("%s: %s", path, C.GoString(C.dlerror()))
+	}
+	return uintptr(h), nil
+}
+
+func dlsym(handle uintptr, name string) uintptr {
+	s := C.CString(name)
+	defer C.release(s)
+	return uintptr(C.find(C.u(handle), s))
+}
+
+func invoke(set, ctx, f uintptr, a *[maxArgs]uintptr) int32 {
+	return int32(C.invoke(C.u(set), C.u(ctx), C.u(f), C.u(a[0]), C.u(a[1]), C.u(a[2]), C.u(a[3]), C.u(a[4]),
+		C.u(a[5]), C.u(a[6]), C.u(a[7]), C.u(a[8]), C.u(a[9]), C.u(a[10])))
+}
+
+func forgetCurrent() { C.forget() }

@@ -1,0 +1,396 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// context is a CUcontext with its queue. Its loop goroutine owns what stands
+// under "loop"; mu is never held while a done function or libcuda is called.
+type context struct {
+	d      *driver
+	handle uintptr
+	gate   worker.Gate
+	queue  chan *op
+	quit   chan struct{} // closed by Destroy
+	once   sync.Once
+	ended  chan struct{} // closed when the loop has ended
+
+	mu  sync.Mutex // guards below, and the counters of streams and records of events
+	err error      // why the context is poisoned
+	def *stream    // the legacy default stream, CUstream 0
+
+	// loop
+	clock    uintptr // a stream of ours: when batches start
+	zero     uintptr // a stream of ours: zeroes new memory (issuer)
+	begin    uintptr // event
+	free     []uintptr
+	active   []*stream // with work in this batch
+	barriers []*op
+	drains   []func()
+	sequence uint64
+	pending  int
+	launches uint64
+	staging  []*chunk
+}
+
+// op is work in the queue.
+type op struct {
+	stream   *stream
+	submit   func(cu uintptr) error // puts it on the CUDA stream; nil: nothing to put
+	after    func()                 // when the device is done with it, before done
+	done     func(error)
+	part     *error // shared by the parts of one copy: the first error of any
+	launches uint64
+	barrier  bool // done when everything before it, in all streams, is done
+	drained  func()
+	sequence uint64
+}
+
+const (
+	// queueLength bounds what is enqueued and not submitted; then the issuer waits.
+	queueLength = 1 << 14
+	// submitAtOnce is how many are submitted between two looks at what is done.
+	submitAtOnce = 64
+	// spinFor is how long the loop looks without sleeping: a guest that
+	// synchronizes waits for it. Then it sleeps sleepFor between looks.
+	spinFor  = 100 * time.Microsecond
+	sleepFor = 20 * time.Microsecond
+)
+
+func newContext(d *driver, handle uintptr, gate worker.Gate) (*context, error) {
+	c := &context{
+		d: d, handle: handle, gate: gate, queue: make(chan *op, queueLength), quit: make(chan struct{}), ended: make(chan struct{}),
+		def: &stream{},
+	}
+	var err error
+	if c.clock, err = c.newStream(worker.StreamNonBlocking, 0); err == nil {
+		if c.zero, err = c.newStream(worker.StreamNonBlocking, 0); err == nil {
+			if c.begin, err = c.newEvent(0); err == nil {
+				err = c.makeStaging()
+			}
+		}
+	}
+	if err != nil {
+		return nil, err // the caller destroys the CUcontext and all that is in it
+	}
+	go c.loop()
+	return c, nil
+}
+
+func (c *context) call(f function, args ...uintptr) error {
+	if err := c.d.lib.call(c.handle, f, args...); err != nil {
+		return fmt.Errorf("%s: %w", functions[f], err)
+	}
+	return nil
+}
+
+// failed is why the context is poisoned, or nil.
+func (c *context) failed() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+func (c *context) poison(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		c.err = err
+	}
+}
+
+// push enqueues; s is nil for the default stream.
+func (c *context) push(s worker.Stream, o *op) error {
+	if err := c.failed(); err != nil {
+		return err
+	}
+	st, err := c.streamOf(s)
+	if err != nil {
+		return err
+	}
+	o.stream = st
+	c.mu.Lock()
+	st.queued++
+	c.mu.Unlock()
+	select {
+	case c.queue <- o:
+		return nil
+	case <-c.quit:
+		return abi.ErrInvalidContext
+	}
+}
+
+// whenDrained calls f from the loop when nothing enqueued before is running.
+func (c *context) whenDrained(f func()) error { return c.push(nil, &op{drained: f}) }
+
+// loop takes work until Destroy.
+func (c *context) loop() {
+	defer close(c.ended)
+	for {
+		select {
+		case o := <-c.queue:
+			if o.drained != nil {
+				c.finish(o, c.failed())
+				o.drained()
+				continue
+			}
+			if err := c.failed(); err != nil {
+				c.finish(o, err)
+				continue
+			}
+			if err := c.gate.Enter(); err != nil {
+				c.poison(fmt.Errorf("%w: %w", abi.ErrUnavailable, err))
+				c.finish(o, c.failed())
+				continue
+			}
+			c.batch(o)
+		case <-c.quit:
+			c.poison(abi.ErrInvalidContext)
+			for {
+				select {
+				case o := <-c.queue:
+					c.finish(o, c.failed())
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+// batch submits work until the lease is over or nothing is left, and leaves
+// the gate when the device has done it all.
+func (c *context) batch(first *op) {
+	entered := time.Now()
+	c.launches = 0
+	if err := c.call(cuEventRecord, c.begin, c.clock); err != nil {
+		c.poison(err)
+	}
+	c.submit(first)
+	for idle := time.Now(); ; {
+		closing := c.gate.Expired()
+		worked := false
+		for n := 0; n < submitAtOnce && !closing; n++ {
+			select {
+			case o := <-c.queue:
+				c.submit(o)
+				worked = true
+				continue
+			case <-c.quit:
+				c.poison(abi.ErrInvalidContext)
+			default:
+			}
+			break
+		}
+		worked = c.look() || worked
+		if c.pending == 0 && (closing || len(c.queue) == 0) {
+			break
+		}
+		if worked {
+			idle = time.Now()
+		} else if time.Since(idle) < spinFor {
+			runtime.Gosched()
+		} else {
+			time.Sleep(sleepFor)
+		}
+	}
+	c.gate.Leave(uint64(c.busy(time.Since(entered))), c.launches)
+	for _, f := range c.drains {
+		f()
+	}
+	c.drains, c.active = nil, nil
+}
+
+// submit puts one on the device.
+func (c *context) submit(o *op) {
+	err := c.failed()
+	if o.drained != nil {
+		c.finish(o, err)
+		c.drains = append(c.drains, o.drained)
+		return
+	}
+	c.sequence++
+	o.sequence = c.sequence
+	if o.barrier && err == nil {
+		c.barriers = append(c.barriers, o)
+		c.pending++
+		return
+	}
+	if o.part != nil && *o.part != nil {
+		err = *o.part // an earlier part failed: the rest is not tried
+	}
+	if err == nil && o.submit != nil {
+		if err = o.submit(o.stream.handle); err != nil && o.part == nil && (o.done == nil || sticky(err)) {
+			c.poison(err) // nobody else would ever hear of it
+		}
+	}
+	if err != nil {
+		if o.part != nil {
+			*o.part = err
+		}
+		if o.after != nil {
+			o.after()
+		}
+		c.finish(o, err)
+		return
+	}
+	c.launches += o.launches
+	s := o.stream
+	if !s.active {
+		s.active = true
+		c.active = append(c.active, s)
+	}
+	s.pending = append(s.pending, o)
+	c.pending++
+}
+
+// sticky errors end a context on a real card too; others are of one call.
+func sticky(err error) bool {
+	var r abi.Result
+	return errors.As(err, &r) && r >= 700 && r < 800
+}
+
+// look marks what was submitted, asks what is done, and finishes it.
+func (c *context) look() (worked bool) {
+	err := c.failed()
+	oldest := c.sequence + 1
+	for _, s := range c.active {
+		if err == nil {
+			err = c.mark(s)
+		}
+		for err == nil && len(s.marks) > 0 {
+			m := s.marks[0]
+			if err = c.call(cuEventQuery, m.event); errors.Is(err, abi.ErrNotReady) {
+				err = nil
+				break
+			}
+			if err != nil {
+				break
+			}
+			s.marks = s.marks[1:]
+			c.finishUpTo(s, m.sequence, nil)
+			if s.last != 0 {
+				c.free = append(c.free, s.last)
+			}
+			s.last, worked = m.event, true
+		}
+		if err == nil && len(s.pending) > 0 {
+			oldest = min(oldest, s.pending[0].sequence)
+		}
+	}
+	if err != nil { // everything that runs has this error
+		c.poison(err)
+		for _, s := range c.active {
+			c.finishUpTo(s, c.sequence, c.failed())
+			for _, m := range s.marks {
+				c.free = append(c.free, m.event)
+			}
+			s.marks = nil
+		}
+		worked = true
+	}
+	for len(c.barriers) > 0 && c.barriers[0].sequence < oldest {
+		b := c.barriers[0]
+		c.barriers = c.barriers[1:]
+		c.pending--
+		c.finish(b, c.failed())
+		worked = true
+	}
+	return worked
+}
+
+// mark records an event after what has been submitted to the stream.
+func (c *context) mark(s *stream) error {
+	if len(s.pending) == 0 {
+		return nil
+	}
+	newest := s.pending[len(s.pending)-1].sequence
+	if len(s.marks) > 0 && s.marks[len(s.marks)-1].sequence == newest {
+		return nil
+	}
+	var e uintptr
+	if n := len(c.free); n > 0 {
+		e, c.free = c.free[n-1], c.free[:n-1]
+	} else {
+		var err error
+		if e, err = c.newEvent(0); err != nil {
+			return err
+		}
+	}
+	s.marks = append(s.marks, mark{e, newest})
+	return c.call(cuEventRecord, e, s.handle)
+}
+
+func (c *context) finishUpTo(s *stream, sequence uint64, err error) {
+	for len(s.pending) > 0 && s.pending[0].sequence <= sequence {
+		o := s.pending[0]
+		s.pending = s.pending[1:]
+		c.pending--
+		if o.after != nil {
+			o.after()
+		}
+		c.finish(o, err)
+	}
+}
+
+// finish tells that an op is over.
+func (c *context) finish(o *op, err error) {
+	c.mu.Lock()
+	o.stream.finished++
+	c.mu.Unlock()
+	if o.part != nil && err == nil {
+		err = *o.part
+	}
+	if o.done != nil {
+		o.done(err)
+	}
+}
+
+// busy is the device time of the batch; wall is taken where the events fail.
+func (c *context) busy(wall time.Duration) time.Duration {
+	var longest time.Duration
+	ms := newOut[float32]()
+	defer ms.free()
+	for _, s := range c.active {
+		s.active = false
+		if s.last == 0 {
+			continue
+		}
+		if err := c.call(cuEventElapsedTime, ms.at(), c.begin, s.last); err != nil {
+			longest = wall
+		} else {
+			longest = max(longest, time.Duration(float64(*ms.value)*float64(time.Millisecond)))
+		}
+		c.free = append(c.free, s.last)
+		s.last = 0
+	}
+	if c.failed() != nil {
+		return wall
+	}
+	return min(longest, wall)
+}
+
+// Notify implements worker.Context.
+func (c *context) Notify(done func(error)) error { return c.push(nil, &op{barrier: true, done: done}) }
+
+// Destroy implements worker.Context.
+func (c *context) Destroy() error {
+	var err error
+	c.once.Do(func() {
+		close(c.quit)
+		<-c.ended
+		err = c.d.lib.call(c.handle, cuCtxDestroy, c.handle) // and everything in it
+		forgetCurrent()
+		c.d.mu.Lock()
+		delete(c.d.contexts, c)
+		c.d.mu.Unlock()
+	})
+	return err
+}

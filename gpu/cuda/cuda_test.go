@@ -1,0 +1,360 @@
+package cuda
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// double is the built double of libcuda, with its log and its script.
+type double struct{ library, log, script string }
+
+func newDouble(t *testing.T, flags ...string) *double {
+	t.Helper()
+	gcc, err := exec.LookPath("gcc")
+	if err != nil {
+		t.Skip("no gcc to build the double of libcuda")
+	}
+	dir := t.TempDir()
+	d := &double{filepath.Join(dir, "libcuda-double.so"), filepath.Join(dir, "log"), filepath.Join(dir, "script")}
+	args := append(flags, "-shared", "-fPIC", "-O1", "-Wall", "-o", d.library, "testdata/double.c", "-lpthread")
+	if out, err := exec.Command(gcc, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Setenv("DOUBLE_LOG", d.log)
+	t.Setenv("DOUBLE_SCRIPT", d.script)
+	return d
+}
+
+func (d *double) play(t *testing.T, script string) {
+	t.Helper()
+	if err := os.WriteFile(d.script, []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// take is the log since the last take.
+func (d *double) take(t *testing.T) []string {
+	t.Helper()
+	b, err := os.ReadFile(d.log)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	_ = os.Remove(d.log)
+	return strings.Split(strings.TrimSpace(string(b)), "\n")
+}
+
+// gate counts what passes; expire, when true, ends each lease at once.
+type gate struct {
+	mu       sync.Mutex
+	inside   bool
+	entered  int
+	launches uint64
+	busy     uint64
+	expire   bool
+	refuse   error
+}
+
+func (g *gate) Enter() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.inside {
+		panic("entered twice")
+	}
+	if g.refuse != nil {
+		return g.refuse
+	}
+	g.inside, g.entered = true, g.entered+1
+	return nil
+}
+
+func (g *gate) Expired() bool { g.mu.Lock(); defer g.mu.Unlock(); return g.expire }
+
+func (g *gate) Leave(busy, launches uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.inside {
+		panic("left without entering")
+	}
+	g.inside, g.launches, g.busy = false, g.launches+launches, g.busy+busy
+}
+
+func (g *gate) settled(t *testing.T) {
+	t.Helper()
+	for range 4000 {
+		g.mu.Lock()
+		inside := g.inside
+		g.mu.Unlock()
+		if !inside {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatal("the gate was not left")
+}
+
+func open(t *testing.T, d *double, g *gate) worker.Context {
+	t.Helper()
+	dev, err := Open(Options{Library: d.library})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := dev.NewContext(0, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := dev.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// wait starts something asynchronous and waits for it.
+func wait(t *testing.T, start func(done func(error)) error) error {
+	t.Helper()
+	got := make(chan error, 2)
+	if err := start(func(err error) { got <- err }); err != nil {
+		return err
+	}
+	select {
+	case err := <-got:
+		return err
+	case <-time.After(20 * time.Second):
+		t.Fatal("not done within 20 s")
+		return nil
+	}
+}
+
+func must[T any](t *testing.T) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func TestOpen(t *testing.T) {
+	d := newDouble(t)
+	dev := must[worker.Driver](t)(Open(Options{Library: d.library, UUID: [16]byte(bytes.Repeat([]byte{0xa1}, 16))}))
+	if i := dev.Info(); i.Name != "Double 1" || i.TotalMemory != 1<<33 || i.CUDAVersion != 12040 || i.Attributes[75] != 75 || i.Attributes[135] != 0 {
+		t.Errorf("%+v", i)
+	}
+	if _, err := Open(Options{Library: d.library, UUID: [16]byte{1}}); !errors.Is(err, abi.ErrNoDevice) {
+		t.Errorf("a card that is not there: %v", err)
+	}
+	d.play(t, "cuInit 100\n")
+	if _, err := Open(Options{Library: d.library}); !errors.Is(err, abi.ErrNoDevice) {
+		t.Errorf("cuInit fails: %v", err)
+	}
+	if _, err := Open(Options{Library: filepath.Join(t.TempDir(), "none.so")}); err == nil {
+		t.Error("no library, no error")
+	}
+}
+
+const source = `.version 8.0
+.target sm_70
+.address_size 64
+.visible .global .align 4 .b8 counter[12];
+.visible .entry first(.param .u64 p) { ret; }
+.visible .entry second(.param .u64 p, .param .u32 n) { ret; }
+`
+
+func TestProgram(t *testing.T) {
+	for _, flags := range [][]string{nil, {"-DOLD"}} {
+		d, g := newDouble(t, flags...), &gate{}
+		c := open(t, d, g)
+		d.take(t)
+		_, functions, info, err := c.ModuleLoad([]byte(source), worker.ModuleOptions{OptLevel: 4, MaxRegisters: 32})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []abi.FunctionInfo{{Name: "first", Params: []abi.ParamInfo{{Offset: 0, Size: 8}}}, {Name: "second", Params: []abi.ParamInfo{{Offset: 0, Size: 8}, {Offset: 8, Size: 4}}}}
+		for i := range want {
+			for a := range want[i].Attributes {
+				want[i].Attributes[a] = int32((i+1)*100 + a)
+			}
+		}
+		if diff := cmp.Diff(want, info.Functions); diff != "" {
+			t.Fatal(diff)
+		}
+		if diff := cmp.Diff([]abi.GlobalInfo{{Name: "counter", Address: 0x77000, Size: 12}}, info.Globals); diff != "" || info.InfoLog != "double: info" {
+			t.Fatal(diff, info.InfoLog)
+		}
+		s := must[worker.Stream](t)(c.StreamCreate(worker.StreamNonBlocking, -1))
+		a := must[uint64](t)(c.MemAlloc(1000))
+		host := make([]byte, 1000)
+		if err := wait(t, func(done func(error)) error { return c.CopyDtoH(nil, host, a, done) }); err != nil || !bytes.Equal(host, make([]byte, 1000)) {
+			t.Fatalf("new memory is not zero (%v)", err)
+		}
+		if err := c.Memset(s, a, 0x01020304, 4, 250, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Launch(s, functions[1], worker.Launch{Grid: [3]uint32{2, 3, 4}, Block: [3]uint32{32, 1, 1}, Shared: 64, Params: []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 0, 0}}, nil); err != nil {
+			t.Fatal(err)
+		}
+		e := must[worker.Event](t)(c.EventCreate(0))
+		if err := errors.Join(c.EventRecord(e, s), c.StreamWaitEvent(nil, e)); err != nil {
+			t.Fatal(err)
+		}
+		if err := wait(t, func(done func(error)) error { return c.CopyDtoH(s, host, a, done) }); err != nil || host[0] != 4 || host[999] != 1 {
+			t.Fatalf("%v % x", err, host[:8])
+		}
+		if err := wait(t, c.Notify); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(c.StreamQuery(s), c.StreamQuery(nil), c.EventQuery(e)); err != nil {
+			t.Error(err)
+		}
+		if err := errors.Join(c.MemFree(a), wait(t, c.Notify)); err != nil {
+			t.Fatal(err)
+		}
+		g.settled(t)
+		if g.launches != 1 || g.busy == 0 {
+			t.Errorf("metered %d launches, %d ns", g.launches, g.busy)
+		}
+		wantLog := []string{
+			"jit max registers 32", "cuModuleLoadDataEx", "stream flags 1 priority -1", "DtoH 1000 stream 0",
+			"launch second grid 2 3 4 block 32 1 1 shared 64 stream 1 params 010203040506070809000000",
+			"wait flags 0", "DtoH 1000 stream 1", "cuMemFree",
+		}
+		if diff := cmp.Diff(wantLog, d.take(t)); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// A copy of many chunks arrives whole, though there are few.
+func TestBigCopies(t *testing.T) {
+	d := newDouble(t)
+	c := open(t, d, &gate{})
+	in := make([]byte, (chunkCount+2)*chunkSize+12345)
+	for i := range in {
+		in[i] = byte(i * 7 >> 3)
+	}
+	a := must[uint64](t)(c.MemAlloc(uint64(len(in))))
+	if err := c.CopyHtoD(nil, a, in, nil); err != nil {
+		t.Fatal(err)
+	}
+	back := make([]byte, len(in))
+	if err := wait(t, func(done func(error)) error { return c.CopyDtoH(nil, back, a, done) }); err != nil || !bytes.Equal(in, back) {
+		t.Fatalf("%v, equal %v", err, bytes.Equal(in, back))
+	}
+	if err := wait(t, func(done func(error)) error { return c.CopyHtoD(nil, a, nil, done) }); err != nil {
+		t.Errorf("nothing: %v", err)
+	}
+}
+
+// Every lease ends at once: the work is still done, each batch with its own
+// turn, and never two.
+func TestShortLeases(t *testing.T) {
+	d, g := newDouble(t), &gate{expire: true}
+	c := open(t, d, g)
+	_, f, _, err := c.ModuleLoad([]byte(source), worker.ModuleOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		if err := c.Launch(nil, f[0], worker.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := wait(t, c.Notify); err != nil {
+		t.Fatal(err)
+	}
+	g.settled(t)
+	if g.launches != 20 || g.entered < 20 {
+		t.Errorf("%d launches in %d turns", g.launches, g.entered)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	launch := worker.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
+	for name, c := range map[string]struct {
+		script string
+		first  error // of the operation
+		later  error // of the context
+	}{
+		"illegal address at the end":   {"cuEventQuery 700\n", abi.ErrIllegalAddress, abi.ErrIllegalAddress},
+		"not ready is no error":        {"cuEventQuery 600\ncuEventQuery 600\n", nil, nil},
+		"refused, the context is well": {"cuLaunchKernel 701\n", abi.ErrLaunchResources, abi.ErrLaunchResources},
+		"an error of one call is its":  {"cuLaunchKernel 1\n", abi.ErrInvalidValue, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDouble(t)
+			ctx := open(t, d, &gate{})
+			_, f, _, err := ctx.ModuleLoad([]byte(source), worker.ModuleOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.play(t, c.script)
+			if err := wait(t, func(done func(error)) error { return ctx.Launch(nil, f[0], launch, done) }); !errors.Is(err, c.first) {
+				t.Errorf("the launch: %v, want %v", err, c.first)
+			}
+			_, err = ctx.MemAlloc(1)
+			if !errors.Is(err, c.later) {
+				t.Errorf("MemAlloc later: %v, want %v", err, c.later)
+			}
+			if err := wait(t, ctx.Notify); !errors.Is(err, c.later) {
+				t.Errorf("Notify later: %v, want %v", err, c.later)
+			}
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	d, g := newDouble(t), &gate{}
+	c := open(t, d, g)
+	if _, _, info, err := c.ModuleLoad([]byte("broken"), worker.ModuleOptions{}); !errors.Is(err, abi.ErrInvalidPTX) || info.ErrorLog != "double: line 1: broken" {
+		t.Errorf("%v, log %q", err, info.ErrorLog)
+	}
+	_, f, _, err := c.ModuleLoad([]byte(source), worker.ModuleOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []worker.Launch{{}, {Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1024, 2, 1}}, {Grid: [3]uint32{1 << 31, 1, 1}, Block: [3]uint32{1, 1, 1}}} {
+		if err := c.Launch(nil, f[0], l, nil); !errors.Is(err, abi.ErrInvalidValue) {
+			t.Errorf("%+v: %v", l, err)
+		}
+	}
+	if err := c.Launch(nil, nil, worker.Launch{}, nil); !errors.Is(err, abi.ErrInvalidHandle) {
+		t.Errorf("no function: %v", err)
+	}
+	if err := c.Memset(nil, 0, 0, 3, 1, nil); !errors.Is(err, abi.ErrInvalidValue) {
+		t.Errorf("memset of 3 bytes: %v", err)
+	}
+	d.play(t, "cuMemAlloc 2\n")
+	if _, err := c.MemAlloc(1); !errors.Is(err, abi.ErrOutOfMemory) {
+		t.Errorf("%v", err)
+	}
+	g.mu.Lock()
+	g.refuse = errors.New("the session ends")
+	g.mu.Unlock()
+	if err := wait(t, c.Notify); !errors.Is(err, abi.ErrUnavailable) {
+		t.Errorf("a closed gate: %v", err)
+	}
+	if err := c.Destroy(); err != nil {
+		t.Error(err)
+	}
+	if err := c.Notify(nil); err == nil {
+		t.Error("a destroyed context takes work")
+	}
+	if !slices.Contains(d.take(t), "cuCtxDestroy") {
+		t.Error("the context was not destroyed")
+	}
+}

@@ -1,0 +1,19 @@
+// Package cuda is the Driver on a real card. It opens the host's libcuda at
+// run time and needs nothing of CUDA to build.
+//
+// Work is queued by the issuer and submitted by one goroutine per context:
+//
+//	issuer ─► queue ─► submit: Gate.Enter ─► CUDA streams ─┐
+//	                     ▲   └── poll events ◄─────────────┘
+//	                     └── done functions, staged bytes, Gate.Leave
+//
+//	idle ──op──► entered ──lease over, or nothing left──► draining ──► idle
+//	                         (takes no more work)      Leave(busy time)
+//
+// The device time of a batch (Enter to Leave) is measured with events: from
+// the one before its first work to the last one of any stream. Zeroing of new
+// memory and module loading run outside of batches.
+//
+// Names of functions and constants are those of cuda.h and of the CUDA driver
+// API reference, 12.4.
+package cuda

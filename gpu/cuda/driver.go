@@ -1,0 +1,146 @@
+package cuda
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"sync"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// Options of Open.
+type Options struct {
+	Library string   // empty: DefaultLibrary
+	UUID    [16]byte // of the card; zero: the first
+}
+
+// driver is one card.
+type driver struct {
+	lib    *library
+	device uintptr
+	info   abi.DeviceInfoReply
+
+	mu       sync.Mutex // guards contexts
+	contexts map[*context]bool
+}
+
+// attributes is how many CUdevice_attribute are asked for (CUDA 12.4: 1 to 136).
+const attributes = 137
+
+// Open opens libcuda and finds the card.
+func Open(o Options) (worker.Driver, error) {
+	if o.Library == "" {
+		o.Library = DefaultLibrary
+	}
+	lib, err := openLibrary(o.Library)
+	if err != nil {
+		return nil, err
+	}
+	d := &driver{lib: lib, contexts: map[*context]bool{}}
+	if err := lib.call(0, cuInit, 0); err != nil {
+		return nil, fmt.Errorf("cuInit: %w", err)
+	}
+	if err := d.find(o.UUID); err != nil {
+		return nil, err
+	}
+	return d, d.readInfo()
+}
+
+// find chooses the card by UUID.
+func (d *driver) find(want [16]byte) error {
+	n := newOut[int32]()
+	defer n.free()
+	if err := d.lib.call(0, cuDeviceGetCount, n.at()); err != nil {
+		return fmt.Errorf("cuDeviceGetCount: %w", err)
+	}
+	dev, uuid := newOut[int32](), newOut[[16]byte]()
+	defer dev.free()
+	defer uuid.free()
+	for i := range *n.value {
+		if err := d.lib.call(0, cuDeviceGet, dev.at(), uintptr(i)); err != nil {
+			return fmt.Errorf("cuDeviceGet: %w", err)
+		}
+		if err := d.lib.call(0, cuDeviceGetUuid, uuid.at(), uintptr(*dev.value)); err != nil {
+			return fmt.Errorf("cuDeviceGetUuid: %w", err)
+		}
+		if want == ([16]byte{}) || want == *uuid.value {
+			d.device, d.info.UUID = uintptr(*dev.value), *uuid.value
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: no card with UUID %x among %d", abi.ErrNoDevice, want, *n.value)
+}
+
+func (d *driver) readInfo() error {
+	name, total, version, value := newOut[[256]byte](), newOut[uint64](), newOut[int32](), newOut[int32]()
+	defer name.free()
+	defer total.free()
+	defer version.free()
+	defer value.free()
+	err := errors.Join(
+		d.lib.call(0, cuDeviceGetName, name.at(), 255, d.device),
+		d.lib.call(0, cuDeviceTotalMem, total.at(), d.device),
+		d.lib.call(0, cuDriverGetVersion, version.at()),
+	)
+	if err != nil {
+		return fmt.Errorf("reading the card: %w", err)
+	}
+	text, _, _ := bytes.Cut(name.value[:], []byte{0})
+	d.info.Name, d.info.TotalMemory, d.info.CUDAVersion = string(text), *total.value, uint32(*version.value)
+	d.info.Attributes = make([]int32, attributes)
+	for i := 1; i < attributes; i++ {
+		*value.value = 0
+		if d.lib.call(0, cuDeviceGetAttribute, value.at(), uintptr(i), d.device) == nil { // else this driver does not know it
+			d.info.Attributes[i] = *value.value
+		}
+	}
+	d.info.DriverVersion = kernelDriverVersion()
+	return nil
+}
+
+var versionPattern = regexp.MustCompile(`\b(\d{3}\.\d+(\.\d+)?)\b`)
+
+// kernelDriverVersion is the NVIDIA kernel module's, empty where there is none.
+func kernelDriverVersion() string {
+	b, _ := os.ReadFile("/proc/driver/nvidia/version")
+	return string(versionPattern.Find(b))
+}
+
+// Info implements worker.Driver.
+func (d *driver) Info() abi.DeviceInfoReply { return d.info }
+
+// NewContext implements worker.Driver.
+func (d *driver) NewContext(flags uint32, gate worker.Gate) (worker.Context, error) {
+	handle := newOut[uintptr]()
+	defer handle.free()
+	if err := d.lib.call(0, cuCtxCreate, handle.at(), uintptr(flags), d.device); err != nil {
+		return nil, fmt.Errorf("cuCtxCreate: %w", err)
+	}
+	c, err := newContext(d, *handle.value, gate)
+	if err != nil {
+		return nil, errors.Join(err, d.lib.call(0, cuCtxDestroy, *handle.value))
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.contexts[c] = true
+	return c, nil
+}
+
+// Close implements worker.Driver.
+func (d *driver) Close() error {
+	d.mu.Lock()
+	var all []*context
+	for c := range d.contexts {
+		all = append(all, c)
+	}
+	d.mu.Unlock()
+	var errs []error
+	for _, c := range all {
+		errs = append(errs, c.Destroy())
+	}
+	return errors.Join(errs...)
+}

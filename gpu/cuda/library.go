@@ -1,0 +1,118 @@
+package cuda
+
+import (
+	"fmt"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+)
+
+// function is one of libcuda's, an index into functions.
+type function int
+
+const (
+	cuInit function = iota
+	cuDriverGetVersion
+	cuDeviceGetCount
+	cuDeviceGet
+	cuDeviceGetName
+	cuDeviceGetUuid
+	cuDeviceTotalMem
+	cuDeviceGetAttribute
+	cuCtxCreate
+	cuCtxDestroy
+	cuCtxSetCurrent
+	cuModuleLoadDataEx
+	cuModuleUnload
+	cuModuleGetFunction
+	cuModuleGetGlobal
+	cuFuncGetAttribute
+	cuFuncSetAttribute
+	cuOccupancyMaxActiveBlocksPerMultiprocessor
+	cuMemAlloc
+	cuMemFree
+	cuMemHostAlloc
+	cuMemFreeHost
+	cuMemcpyHtoDAsync
+	cuMemcpyDtoHAsync
+	cuMemcpyDtoDAsync
+	cuMemsetD8Async
+	cuMemsetD16Async
+	cuMemsetD32Async
+	cuLaunchKernel
+	cuStreamCreateWithPriority
+	cuStreamDestroy
+	cuStreamSynchronize
+	cuStreamWaitEvent
+	cuEventCreate
+	cuEventDestroy
+	cuEventRecord
+	cuEventQuery
+	cuEventElapsedTime
+	needed // those above must be there, those below came with CUDA 12.3 and 12.4
+	cuModuleGetFunctionCount
+	cuModuleEnumerateFunctions
+	cuFuncGetName
+	cuFuncGetParamInfo
+	functionCount
+)
+
+var functions = [functionCount]string{
+	cuInit: "cuInit", cuDriverGetVersion: "cuDriverGetVersion", cuDeviceGetCount: "cuDeviceGetCount",
+	cuDeviceGet: "cuDeviceGet", cuDeviceGetName: "cuDeviceGetName", cuDeviceGetUuid: "cuDeviceGetUuid_v2",
+	cuDeviceTotalMem: "cuDeviceTotalMem_v2", cuDeviceGetAttribute: "cuDeviceGetAttribute",
+	cuCtxCreate: "cuCtxCreate_v2", cuCtxDestroy: "cuCtxDestroy_v2", cuCtxSetCurrent: "cuCtxSetCurrent",
+	cuModuleLoadDataEx: "cuModuleLoadDataEx", cuModuleUnload: "cuModuleUnload",
+	cuModuleGetFunction: "cuModuleGetFunction", cuModuleGetGlobal: "cuModuleGetGlobal_v2",
+	cuFuncGetAttribute: "cuFuncGetAttribute", cuFuncSetAttribute: "cuFuncSetAttribute",
+	cuOccupancyMaxActiveBlocksPerMultiprocessor: "cuOccupancyMaxActiveBlocksPerMultiprocessor",
+	cuMemAlloc: "cuMemAlloc_v2", cuMemFree: "cuMemFree_v2", cuMemHostAlloc: "cuMemHostAlloc", cuMemFreeHost: "cuMemFreeHost",
+	cuMemcpyHtoDAsync: "cuMemcpyHtoDAsync_v2", cuMemcpyDtoHAsync: "cuMemcpyDtoHAsync_v2", cuMemcpyDtoDAsync: "cuMemcpyDtoDAsync_v2",
+	cuMemsetD8Async: "cuMemsetD8Async", cuMemsetD16Async: "cuMemsetD16Async", cuMemsetD32Async: "cuMemsetD32Async",
+	cuLaunchKernel:             "cuLaunchKernel",
+	cuStreamCreateWithPriority: "cuStreamCreateWithPriority", cuStreamDestroy: "cuStreamDestroy_v2",
+	cuStreamSynchronize: "cuStreamSynchronize", cuStreamWaitEvent: "cuStreamWaitEvent",
+	cuEventCreate: "cuEventCreate", cuEventDestroy: "cuEventDestroy_v2", cuEventRecord: "cuEventRecord",
+	cuEventQuery: "cuEventQuery", cuEventElapsedTime: "cuEventElapsedTime",
+	cuModuleGetFunctionCount: "cuModuleGetFunctionCount", cuModuleEnumerateFunctions: "cuModuleEnumerateFunctions",
+	cuFuncGetName: "cuFuncGetName", cuFuncGetParamInfo: "cuFuncGetParamInfo",
+}
+
+// library is an open libcuda.
+type library struct{ entry [functionCount]uintptr }
+
+// DefaultLibrary is the host's libcuda.
+const DefaultLibrary = "libcuda.so.1"
+
+// openLibrary finds all functions in the shared object at path.
+func openLibrary(path string) (*library, error) {
+	handle, err := dlopen(path)
+	if err != nil {
+		return nil, err
+	}
+	l := &library{}
+	for f, name := range functions {
+		if name == "" {
+			continue
+		}
+		if l.entry[f] = dlsym(handle, name); l.entry[f] == 0 && function(f) < needed {
+			return nil, fmt.Errorf("%s has no %s: is the NVIDIA driver older than CUDA 12?", path, name)
+		}
+	}
+	return l, nil
+}
+
+func (l *library) has(f function) bool { return l.entry[f] != 0 }
+
+// maxArgs is how many arguments cuLaunchKernel has.
+const maxArgs = 11
+
+// call calls f with the context ctx current (0: none needed). All arguments of
+// the functions above are integers or pointers, one register or stack slot each.
+func (l *library) call(ctx uintptr, f function, args ...uintptr) error {
+	var a [maxArgs]uintptr
+	copy(a[:], args)
+	if r := abi.Result(invoke(l.entry[cuCtxSetCurrent], ctx, l.entry[f], &a)); r != abi.Success {
+		return r
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package cuda
+
+import (
+	"runtime"
+	"unsafe"
+)
+
+// out is memory for what libcuda returns: pinned while the calls use it.
+type out[T any] struct {
+	pinner runtime.Pinner
+	value  *T
+}
+
+// newOut is a zero T that C may write to until free.
+func newOut[T any]() *out[T] {
+	o := &out[T]{value: new(T)}
+	o.pinner.Pin(o.value)
+	return o
+}
+
+func (o *out[T]) at() uintptr { return uintptr(unsafe.Pointer(o.value)) }
+func (o *out[T]) free()       { o.pinner.Unpin() }
+
+// pinned calls f with the address of b, which stays where it is meanwhile.
+func pinned(b []byte, f func(address uintptr) error) error {
+	if len(b) == 0 {
+		return f(0)
+	}
+	var p runtime.Pinner
+	p.Pin(unsafe.SliceData(b))
+	defer p.Unpin()
+	return f(uintptr(unsafe.Pointer(unsafe.SliceData(b))))
+}
+
+// hostBytes is n bytes of memory that libcuda allocated.
+func hostBytes(address uintptr, n int) []byte {
+	return unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&address))), n)
+}
+
+// goString reads a NUL-terminated string of at most limit bytes that libcuda owns.
+func goString(address uintptr, limit int) string {
+	if address == 0 {
+		return ""
+	}
+	p := *(*unsafe.Pointer)(unsafe.Pointer(&address))
+	var b []byte
+	for i := range limit {
+		c := *(*byte)(unsafe.Add(p, i))
+		if c == 0 {
+			break
+		}
+		b = append(b, c)
+	}
+	return string(b)
+}
+
+// launchExtra is cuLaunchKernel's "extra": the parameter buffer as it is.
+type launchExtra struct {
+	list [5]uintptr
+	size uint64
+}
+
+// Source: cuda.h, CU_LAUNCH_PARAM_*.
+const (
+	launchParamEnd           = 0
+	launchParamBufferPointer = 1
+	launchParamBufferSize    = 2
+)
+
+// withExtra calls f with the address of the extra list for params.
+func withExtra(params []byte, f func(extra uintptr) error) error {
+	if len(params) == 0 {
+		return f(0)
+	}
+	o := newOut[launchExtra]()
+	defer o.free()
+	return pinned(params, func(address uintptr) error {
+		o.value.size = uint64(len(params))
+		o.value.list = [5]uintptr{launchParamBufferPointer, address, launchParamBufferSize, uintptr(unsafe.Pointer(&o.value.size)), launchParamEnd}
+		return f(uintptr(unsafe.Pointer(&o.value.list)))
+	})
+}
+
+// addressOf is the address of a part of something pinned.
+func addressOf[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
+
+func le64(b []byte) uint64 { return *(*uint64)(unsafe.Pointer(unsafe.SliceData(b[:8]))) }

@@ -1,0 +1,228 @@
+package cuda
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/ptx"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// module is a CUmodule.
+type module struct{ handle uintptr }
+
+// kernel is a CUfunction.
+type kernel struct{ handle uintptr }
+
+// CUjit_option, from cuda.h.
+const (
+	jitMaxRegisters            = 0
+	jitInfoLogBuffer           = 3
+	jitInfoLogBufferSizeBytes  = 4
+	jitErrorLogBuffer          = 5
+	jitErrorLogBufferSizeBytes = 6
+	jitOptimizationLevel       = 7
+)
+
+// logSize bounds each of the JIT's logs, in bytes.
+const logSize = 16 << 10
+
+// jit is the option arrays of cuModuleLoadDataEx and its logs.
+type jit struct {
+	options     [6]int32
+	values      [6]uintptr
+	info, error [logSize]byte
+}
+
+// globalPattern finds candidates for a module's variables; the driver says
+// which of them exist, where and how big. PTX ISA 5.4, "Variables".
+var globalPattern = regexp.MustCompile(`(?m)\.(?:global|const)\b[^;={]*?\s([A-Za-z_$%][\w$]*)\s*(?:\[|=|;)`)
+
+// ModuleLoad implements worker.Context.
+func (c *context) ModuleLoad(image []byte, o worker.ModuleOptions) (worker.Module, []worker.Function, abi.ModuleInfo, error) {
+	var info abi.ModuleInfo
+	if err := c.failed(); err != nil {
+		return nil, nil, info, err
+	}
+	isPTX := !bytes.HasPrefix(image, []byte("\x7fELF")) && !bytes.HasPrefix(image, []byte{0x50, 0xed, 0x55, 0xba}) // ELF, fatbin
+	if isPTX {
+		image = append(bytes.TrimRight(image, "\x00"), 0)
+	}
+	m := newOut[uintptr]()
+	defer m.free()
+	err := c.loadImage(m, image, o, &info)
+	if err != nil {
+		return nil, nil, info, err
+	}
+	var source string
+	if isPTX {
+		source = string(image[:len(image)-1])
+	}
+	functions, err := c.functions(*m.value, source, &info)
+	if err != nil {
+		_ = c.call(cuModuleUnload, *m.value)
+		return nil, nil, info, err
+	}
+	return &module{*m.value}, functions, info, nil
+}
+
+func (c *context) loadImage(m *out[uintptr], image []byte, o worker.ModuleOptions, info *abi.ModuleInfo) error {
+	j := newOut[jit]()
+	defer j.free()
+	n := 0
+	add := func(option int32, value uintptr) { j.value.options[n], j.value.values[n] = option, value; n++ }
+	add(jitInfoLogBuffer, addressOf(&j.value.info))
+	add(jitInfoLogBufferSizeBytes, logSize-1)
+	add(jitErrorLogBuffer, addressOf(&j.value.error))
+	add(jitErrorLogBufferSizeBytes, logSize-1)
+	if o.OptLevel <= 4 {
+		add(jitOptimizationLevel, uintptr(o.OptLevel))
+	}
+	if o.MaxRegisters > 0 {
+		add(jitMaxRegisters, uintptr(o.MaxRegisters))
+	}
+	err := pinned(image, func(address uintptr) error {
+		return c.call(cuModuleLoadDataEx, m.at(), address, uintptr(n), addressOf(&j.value.options), addressOf(&j.value.values))
+	})
+	info.InfoLog, info.ErrorLog = untilNUL(j.value.info[:]), untilNUL(j.value.error[:])
+	return err
+}
+
+// functions lists the module's kernels: from the driver where it can (CUDA
+// 12.4), else from the PTX.
+func (c *context) functions(m uintptr, source string, info *abi.ModuleInfo) (list []worker.Function, err error) {
+	if c.d.lib.has(cuModuleEnumerateFunctions) && c.d.lib.has(cuFuncGetName) && c.d.lib.has(cuFuncGetParamInfo) {
+		list, err = c.enumerate(m, info)
+	} else if source != "" {
+		list, err = c.fromPTX(m, source, info)
+	} else {
+		err = fmt.Errorf("%w: machine code without PTX needs the driver of CUDA 12.4 or newer", abi.ErrNoBinaryForGPU)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i, f := range list {
+		v := newOut[int32]()
+		for a := range abi.FunctionAttributes {
+			if c.call(cuFuncGetAttribute, v.at(), uintptr(a), f.(*kernel).handle) == nil {
+				info.Functions[i].Attributes[a] = *v.value
+			}
+		}
+		v.free()
+	}
+	address, size := newOut[uint64](), newOut[uint64]()
+	defer address.free()
+	defer size.free()
+	seen := map[string]bool{}
+	for _, g := range globalPattern.FindAllStringSubmatch(source, -1) {
+		name := g[1]
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		if pinned(append([]byte(name), 0), func(s uintptr) error { return c.call(cuModuleGetGlobal, address.at(), size.at(), m, s) }) == nil {
+			info.Globals = append(info.Globals, abi.GlobalInfo{Name: name, Address: *address.value, Size: *size.value})
+		}
+	}
+	return list, nil
+}
+
+// maxFunctions bounds the kernels of one module; maxParams the parameters of one kernel.
+const (
+	maxFunctions = 1 << 16
+	maxParams    = 4096
+)
+
+func (c *context) enumerate(m uintptr, info *abi.ModuleInfo) (list []worker.Function, err error) {
+	n := newOut[uint32]()
+	defer n.free()
+	if err := c.call(cuModuleGetFunctionCount, n.at(), m); err != nil || *n.value == 0 {
+		return nil, err
+	}
+	if *n.value > maxFunctions {
+		return nil, fmt.Errorf("%w: %d kernels in one module", abi.ErrInvalidImage, *n.value)
+	}
+	handles := make([]byte, 8*int(*n.value))
+	if err := pinned(handles, func(a uintptr) error { return c.call(cuModuleEnumerateFunctions, a, uintptr(*n.value), m) }); err != nil {
+		return nil, err
+	}
+	name, offset, size := newOut[uintptr](), newOut[uint64](), newOut[uint64]()
+	defer name.free()
+	defer offset.free()
+	defer size.free()
+	for ; len(handles) > 0; handles = handles[8:] {
+		f := uintptr(le64(handles))
+		if err := c.call(cuFuncGetName, name.at(), f); err != nil {
+			return nil, err
+		}
+		fi := abi.FunctionInfo{Name: goString(*name.value, 64<<10)}
+		for i := range maxParams {
+			if c.call(cuFuncGetParamInfo, f, uintptr(i), offset.at(), size.at()) != nil {
+				break // INVALID_VALUE: there are no more
+			}
+			fi.Params = append(fi.Params, abi.ParamInfo{Offset: uint32(*offset.value), Size: uint32(*size.value)})
+		}
+		info.Functions = append(info.Functions, fi)
+		list = append(list, &kernel{f})
+	}
+	return list, nil
+}
+
+func (c *context) fromPTX(m uintptr, source string, info *abi.ModuleInfo) (list []worker.Function, err error) {
+	signatures, err := ptx.Signatures(source)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", abi.ErrInvalidPTX, err)
+	}
+	f := newOut[uintptr]()
+	defer f.free()
+	for _, s := range signatures {
+		if err := pinned(append([]byte(s.Name), 0), func(name uintptr) error { return c.call(cuModuleGetFunction, f.at(), m, name) }); err != nil {
+			return nil, fmt.Errorf("cuModuleGetFunction %s: %w", s.Name, err)
+		}
+		fi := abi.FunctionInfo{Name: s.Name}
+		for _, p := range s.Params {
+			fi.Params = append(fi.Params, abi.ParamInfo(p))
+		}
+		info.Functions = append(info.Functions, fi)
+		list = append(list, &kernel{*f.value})
+	}
+	return list, nil
+}
+
+// ModuleUnload implements worker.Context. The module goes when the work
+// enqueued so far is done.
+func (c *context) ModuleUnload(m worker.Module) error {
+	mod, ok := m.(*module)
+	if !ok {
+		return abi.ErrInvalidHandle
+	}
+	return c.whenDrained(func() { _ = c.call(cuModuleUnload, mod.handle) })
+}
+
+// FuncSetAttribute implements worker.Context.
+func (c *context) FuncSetAttribute(f worker.Function, attribute, value int32) error {
+	k, ok := f.(*kernel)
+	if !ok {
+		return abi.ErrInvalidHandle
+	}
+	return c.call(cuFuncSetAttribute, k.handle, uintptr(uint32(attribute)), uintptr(uint32(value)))
+}
+
+// Occupancy implements worker.Context.
+func (c *context) Occupancy(f worker.Function, blockSize uint32, dynamicShared uint64) (uint32, error) {
+	k, ok := f.(*kernel)
+	if !ok {
+		return 0, abi.ErrInvalidHandle
+	}
+	n := newOut[int32]()
+	defer n.free()
+	err := c.call(cuOccupancyMaxActiveBlocksPerMultiprocessor, n.at(), k.handle, uintptr(blockSize), uintptr(dynamicShared))
+	return uint32(*n.value), err
+}
+
+func untilNUL(b []byte) string {
+	s, _, _ := bytes.Cut(b, []byte{0})
+	return string(s)
+}

@@ -1,0 +1,236 @@
+package cuda
+
+import (
+	"fmt"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// stream is a CUstream.
+type stream struct {
+	handle           uintptr
+	queued, finished uint64 // under the context's mu
+	// of the loop:
+	pending []*op
+	marks   []mark
+	active  bool
+	last    uintptr // newest event that has passed
+}
+
+// mark is an event behind everything up to sequence.
+type mark struct {
+	event    uintptr
+	sequence uint64
+}
+
+func (c *context) newStream(flags uint32, priority int32) (uintptr, error) {
+	h := newOut[uintptr]()
+	defer h.free()
+	err := c.call(cuStreamCreateWithPriority, h.at(), uintptr(flags), uintptr(uint32(priority)))
+	return *h.value, err
+}
+
+// streamOf is the driver's stream behind the interface; nil is the default.
+func (c *context) streamOf(s worker.Stream) (*stream, error) {
+	if s == nil {
+		return c.def, nil
+	}
+	if st, ok := s.(*stream); ok {
+		return st, nil
+	}
+	return nil, abi.ErrInvalidHandle
+}
+
+// StreamCreate implements worker.Context.
+func (c *context) StreamCreate(flags uint32, priority int32) (worker.Stream, error) {
+	if err := c.failed(); err != nil {
+		return nil, err
+	}
+	h, err := c.newStream(flags, priority)
+	if err != nil {
+		return nil, err
+	}
+	return &stream{handle: h}, nil
+}
+
+// StreamDestroy implements worker.Context.
+func (c *context) StreamDestroy(s worker.Stream) error {
+	st, ok := s.(*stream)
+	if !ok || st == c.def {
+		return abi.ErrInvalidHandle
+	}
+	return c.whenDrained(func() { _ = c.call(cuStreamDestroy, st.handle) })
+}
+
+// StreamQuery implements worker.Context.
+func (c *context) StreamQuery(s worker.Stream) error {
+	st, err := c.streamOf(s)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return c.err
+	}
+	if st.finished != st.queued {
+		return abi.ErrNotReady
+	}
+	return nil
+}
+
+// StreamWaitEvent implements worker.Context.
+func (c *context) StreamWaitEvent(s worker.Stream, e worker.Event) error {
+	ev, ok := e.(*event)
+	if !ok {
+		return abi.ErrInvalidHandle
+	}
+	return c.push(s, &op{submit: func(cu uintptr) error { return c.call(cuStreamWaitEvent, cu, ev.handle, 0) }})
+}
+
+// StreamNotify implements worker.Context.
+func (c *context) StreamNotify(s worker.Stream, done func(error)) error {
+	return c.push(s, &op{done: done})
+}
+
+// event is a CUevent.
+type event struct {
+	handle uintptr
+	timing bool
+	record *record // newest; under the context's mu
+}
+
+// record is one recording of an event.
+type record struct {
+	over    bool
+	err     error
+	waiters []func(error)
+}
+
+func (c *context) newEvent(flags uint32) (uintptr, error) {
+	h := newOut[uintptr]()
+	defer h.free()
+	err := c.call(cuEventCreate, h.at(), uintptr(flags))
+	return *h.value, err
+}
+
+// EventCreate implements worker.Context.
+func (c *context) EventCreate(flags uint32) (worker.Event, error) {
+	if err := c.failed(); err != nil {
+		return nil, err
+	}
+	h, err := c.newEvent(flags)
+	if err != nil {
+		return nil, err
+	}
+	return &event{handle: h, timing: flags&worker.EventDisableTiming == 0}, nil
+}
+
+// EventDestroy implements worker.Context.
+func (c *context) EventDestroy(e worker.Event) error {
+	ev, ok := e.(*event)
+	if !ok {
+		return abi.ErrInvalidHandle
+	}
+	return c.whenDrained(func() { _ = c.call(cuEventDestroy, ev.handle) })
+}
+
+// EventRecord implements worker.Context.
+func (c *context) EventRecord(e worker.Event, s worker.Stream) error {
+	ev, ok := e.(*event)
+	if !ok {
+		return abi.ErrInvalidHandle
+	}
+	r := &record{}
+	err := c.push(s, &op{
+		submit: func(cu uintptr) error { return c.call(cuEventRecord, ev.handle, cu) },
+		done: func(err error) {
+			c.mu.Lock()
+			r.over, r.err = true, err
+			waiters := r.waiters
+			r.waiters = nil
+			c.mu.Unlock()
+			for _, f := range waiters {
+				f(err)
+			}
+		},
+	})
+	if err == nil {
+		c.mu.Lock()
+		ev.record = r
+		c.mu.Unlock()
+	}
+	return err
+}
+
+// EventQuery implements worker.Context.
+func (c *context) EventQuery(e worker.Event) error {
+	ev, ok := e.(*event)
+	if !ok {
+		return abi.ErrInvalidHandle
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.err != nil:
+		return c.err
+	case ev.record == nil:
+		return nil
+	case !ev.record.over:
+		return abi.ErrNotReady
+	}
+	return ev.record.err
+}
+
+// EventNotify implements worker.Context.
+func (c *context) EventNotify(e worker.Event, done func(error)) error {
+	ev, ok := e.(*event)
+	if !ok {
+		return abi.ErrInvalidHandle
+	}
+	c.mu.Lock()
+	if c.err != nil {
+		defer c.mu.Unlock()
+		return c.err
+	}
+	r := ev.record
+	if r != nil && !r.over {
+		r.waiters = append(r.waiters, done)
+		c.mu.Unlock()
+		return nil
+	}
+	c.mu.Unlock()
+	var err error
+	if r != nil {
+		err = r.err
+	}
+	done(err)
+	return nil
+}
+
+// EventElapsed implements worker.Context.
+func (c *context) EventElapsed(start, end worker.Event) (float32, error) {
+	a, ok1 := start.(*event)
+	b, ok2 := end.(*event)
+	if !ok1 || !ok2 || !a.timing || !b.timing {
+		return 0, abi.ErrInvalidHandle
+	}
+	c.mu.Lock()
+	ra, rb, err := a.record, b.record, c.err
+	switch {
+	case err != nil:
+	case ra == nil || rb == nil:
+		err = fmt.Errorf("%w: the event was never recorded", abi.ErrInvalidHandle)
+	case !ra.over || !rb.over:
+		err = abi.ErrNotReady
+	}
+	c.mu.Unlock()
+	if err != nil {
+		return 0, err
+	}
+	ms := newOut[float32]()
+	defer ms.free()
+	err = c.call(cuEventElapsedTime, ms.at(), a.handle, b.handle)
+	return *ms.value, err
+}

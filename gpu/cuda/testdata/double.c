@@ -1,0 +1,155 @@
+// A libcuda that has no card: device memory is host memory, streams run at
+// once, kernels are recorded and not run. It writes each call that a test
+// cares about to $DOUBLE_LOG and plays the answers that $DOUBLE_SCRIPT (a file
+// of "function result" lines, each used once) gives. Built by the tests.
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef uintptr_t u;
+#define EXPORT __attribute__((visibility("default")))
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static __thread u current;
+static u next_handle = 0x1000;
+
+static void say(const char *line) {
+	const char *path = getenv("DOUBLE_LOG");
+	if (!path) return;
+	pthread_mutex_lock(&lock);
+	FILE *f = fopen(path, "a");
+	if (f) { fprintf(f, "%s\n", line); fclose(f); }
+	pthread_mutex_unlock(&lock);
+}
+#define SAY(...) do { char b[512]; snprintf(b, sizeof b, __VA_ARGS__); say(b); } while (0)
+
+// The scripted result of a function: the first line that names it is used up.
+static int scripted(const char *name) {
+	const char *path = getenv("DOUBLE_SCRIPT");
+	if (!path) return 0;
+	int result = 0, used = 0;
+	char out[4096] = "", word[128];
+	int value;
+	pthread_mutex_lock(&lock);
+	FILE *f = fopen(path, "r");
+	if (f) {
+		while (fscanf(f, "%127s %d", word, &value) == 2) {
+			if (!used && !strcmp(word, name)) { result = value; used = 1; continue; }
+			size_t n = strlen(out);
+			snprintf(out + n, sizeof out - n, "%s %d\n", word, value);
+		}
+		fclose(f);
+		if (used && (f = fopen(path, "w"))) { fputs(out, f); fclose(f); }
+	}
+	pthread_mutex_unlock(&lock);
+	return result;
+}
+#define PLAY(name) do { int r_ = scripted(#name); if (r_) { SAY(#name " = %d", r_); return r_; } } while (0)
+#define NEEDS_CONTEXT do { if (!current) return 201; } while (0)
+
+static u handle(void) { return __atomic_add_fetch(&next_handle, 16, __ATOMIC_RELAXED); }
+
+EXPORT int cuInit(unsigned flags) { PLAY(cuInit); return flags ? 1 : 0; }
+EXPORT int cuDriverGetVersion(int *v) { *v = 12040; return 0; }
+EXPORT int cuDeviceGetCount(int *n) { *n = 2; return 0; }
+EXPORT int cuDeviceGet(int *d, int i) { *d = i; return 0; }
+EXPORT int cuDeviceGetName(char *s, int n, int d) { snprintf(s, n, "Double %d", d); return 0; }
+EXPORT int cuDeviceGetUuid_v2(char *uuid, int d) { memset(uuid, 0xa0 + d, 16); return 0; }
+EXPORT int cuDeviceTotalMem_v2(size_t *n, int d) { (void)d; *n = (size_t)1 << 33; return 0; }
+EXPORT int cuDeviceGetAttribute(int *v, int a, int d) {
+	(void)d;
+	if (a > 130) return 1;
+	*v = a >= 1 && a <= 7 ? 1024 : a;
+	return 0;
+}
+EXPORT int cuCtxCreate_v2(u *c, unsigned flags, int d) { PLAY(cuCtxCreate); *c = current = handle(); SAY("cuCtxCreate flags=%u device=%d", flags, d); return 0; }
+EXPORT int cuCtxDestroy_v2(u c) { (void)c; current = 0; SAY("cuCtxDestroy"); return 0; }
+EXPORT int cuCtxSetCurrent(u c) { current = c; return 0; }
+
+static const char *kernels[2] = {"first", "second"};
+EXPORT int cuModuleLoadDataEx(u *m, const char *image, unsigned n, int *options, void **values) {
+	NEEDS_CONTEXT;
+	for (unsigned i = 0; i < n; i++) {
+		if (options[i] == 3) strcpy(values[i], "double: info");
+		if (options[i] == 5 && strstr(image, "broken")) strcpy(values[i], "double: line 1: broken");
+		if (options[i] == 0) SAY("jit max registers %d", (int)(u)values[i]);
+	}
+	if (strstr(image, "broken")) return 218;
+	*m = handle();
+	SAY("cuModuleLoadDataEx");
+	return 0;
+}
+EXPORT int cuModuleUnload(u m) { (void)m; NEEDS_CONTEXT; SAY("cuModuleUnload"); return 0; }
+EXPORT int cuModuleGetFunction(u *f, u m, const char *name) {
+	(void)m;
+	for (int i = 0; i < 2; i++) if (!strcmp(name, kernels[i])) { *f = i + 1; return 0; }
+	return 500;
+}
+EXPORT int cuModuleGetGlobal_v2(u *p, size_t *n, u m, const char *name) {
+	(void)m;
+	if (strcmp(name, "counter")) return 500;
+	*p = 0x77000; *n = 12;
+	return 0;
+}
+EXPORT int cuFuncGetAttribute(int *v, int a, u f) { *v = (int)(f * 100 + a); return 0; }
+EXPORT int cuFuncSetAttribute(u f, int a, int v) { SAY("cuFuncSetAttribute %s %d %d", kernels[f - 1], a, v); return 0; }
+EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, u f, int block, size_t shared) { (void)f; (void)shared; *n = 2048 / block; return 0; }
+#ifndef OLD // a driver before CUDA 12.4
+EXPORT int cuModuleGetFunctionCount(unsigned *n, u m) { (void)m; *n = 2; return 0; }
+EXPORT int cuModuleEnumerateFunctions(u *f, unsigned n, u m) { (void)m; for (unsigned i = 0; i < n; i++) f[i] = i + 1; return 0; }
+EXPORT int cuFuncGetName(const char **s, u f) { *s = kernels[f - 1]; return 0; }
+EXPORT int cuFuncGetParamInfo(u f, size_t i, size_t *offset, size_t *size) {
+	if (i >= f) return 1;
+	*offset = 8 * i; *size = i ? 4 : 8;
+	return 0;
+}
+#endif
+
+EXPORT int cuMemAlloc_v2(u *p, size_t n) {
+	NEEDS_CONTEXT; PLAY(cuMemAlloc);
+	char *m = aligned_alloc(256, (n + 255) / 256 * 256);
+	if (!m) return 2;
+	memset(m, 0xee, n); // another tenant's
+	*p = (u)m;
+	return 0;
+}
+EXPORT int cuMemFree_v2(u p) { NEEDS_CONTEXT; free((void *)p); SAY("cuMemFree"); return 0; }
+EXPORT int cuMemHostAlloc(void **p, size_t n, unsigned flags) { (void)flags; return (*p = malloc(n)) ? 0 : 2; }
+EXPORT int cuMemFreeHost(void *p) { free(p); return 0; }
+EXPORT int cuMemcpyHtoDAsync_v2(u d, const void *s, size_t n, u st) { NEEDS_CONTEXT; PLAY(cuMemcpyHtoDAsync); memcpy((void *)d, s, n); SAY("HtoD %zu stream %d", n, st != 0); return 0; }
+EXPORT int cuMemcpyDtoHAsync_v2(void *d, u s, size_t n, u st) { NEEDS_CONTEXT; PLAY(cuMemcpyDtoHAsync); memcpy(d, (void *)s, n); SAY("DtoH %zu stream %d", n, st != 0); return 0; }
+EXPORT int cuMemcpyDtoDAsync_v2(u d, u s, size_t n, u st) { NEEDS_CONTEXT; (void)st; memmove((void *)d, (void *)s, n); SAY("DtoD %zu", n); return 0; }
+EXPORT int cuMemsetD8Async(u d, unsigned char v, size_t n, u st) { NEEDS_CONTEXT; (void)st; memset((void *)d, v, n); return 0; }
+EXPORT int cuMemsetD16Async(u d, unsigned short v, size_t n, u st) { NEEDS_CONTEXT; (void)st; for (size_t i = 0; i < n; i++) ((uint16_t *)d)[i] = v; return 0; }
+EXPORT int cuMemsetD32Async(u d, unsigned v, size_t n, u st) { NEEDS_CONTEXT; (void)st; for (size_t i = 0; i < n; i++) ((uint32_t *)d)[i] = v; return 0; }
+
+EXPORT int cuLaunchKernel(u f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, u st, void **params, void **extra) {
+	NEEDS_CONTEXT; PLAY(cuLaunchKernel);
+	char hex[128] = "";
+	if (params) return 1;
+	if (extra) {
+		if ((u)extra[0] != 1 || (u)extra[2] != 2 || extra[4]) return 1;
+		size_t n = *(size_t *)extra[3];
+		for (size_t i = 0; i < n && i < 48; i++) sprintf(hex + 2 * i, "%02x", ((unsigned char *)extra[1])[i]);
+	}
+	SAY("launch %s grid %u %u %u block %u %u %u shared %u stream %d params %s", kernels[f - 1], gx, gy, gz, bx, by, bz, shared, st != 0, hex);
+	return 0;
+}
+EXPORT int cuStreamCreateWithPriority(u *s, unsigned flags, int priority) { NEEDS_CONTEXT; *s = handle(); SAY("stream flags %u priority %d", flags, priority); return 0; }
+EXPORT int cuStreamDestroy_v2(u s) { (void)s; SAY("cuStreamDestroy"); return 0; }
+EXPORT int cuStreamSynchronize(u s) { (void)s; return 0; }
+EXPORT int cuStreamWaitEvent(u s, u e, unsigned flags) { (void)s; (void)e; SAY("wait flags %u", flags); return 0; }
+
+struct event { struct timespec at; int asked; };
+EXPORT int cuEventCreate(u *e, unsigned flags) { NEEDS_CONTEXT; (void)flags; *e = (u)calloc(1, sizeof(struct event)); return 0; }
+EXPORT int cuEventDestroy_v2(u e) { free((void *)e); SAY("cuEventDestroy"); return 0; }
+EXPORT int cuEventRecord(u e, u s) { NEEDS_CONTEXT; (void)s; clock_gettime(CLOCK_MONOTONIC, &((struct event *)e)->at); return 0; }
+EXPORT int cuEventQuery(u e) { NEEDS_CONTEXT; PLAY(cuEventQuery); (void)e; return 0; }
+EXPORT int cuEventElapsedTime(float *ms, u a, u b) {
+	struct event *x = (struct event *)a, *y = (struct event *)b;
+	*ms = (float)((y->at.tv_sec - x->at.tv_sec) * 1e3 + (y->at.tv_nsec - x->at.tv_nsec) / 1e6);
+	return 0;
+}

@@ -1,0 +1,201 @@
+package cuda
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// chunk is pinned host memory through which copies go: the guest's pages are
+// not known to the card, and an asynchronous copy from them would wait.
+type chunk struct {
+	address uintptr
+	bytes   []byte
+}
+
+// Staging: enough chunks that the card copies one while the CPU fills another.
+const (
+	chunkSize  = 4 << 20
+	chunkCount = 4
+)
+
+func (c *context) makeStaging() error {
+	p := newOut[uintptr]()
+	defer p.free()
+	for range chunkCount {
+		if err := c.call(cuMemHostAlloc, p.at(), chunkSize, 0); err != nil {
+			return err
+		}
+		c.staging = append(c.staging, &chunk{*p.value, hostBytes(*p.value, chunkSize)})
+	}
+	return nil
+}
+
+// takeChunk is called by the loop; what is done gives chunks back meanwhile.
+func (c *context) takeChunk() (*chunk, error) {
+	for len(c.staging) == 0 {
+		if err := c.failed(); err != nil {
+			return nil, err
+		}
+		if !c.look() {
+			runtime.Gosched()
+		}
+	}
+	n := len(c.staging) - 1
+	k := c.staging[n]
+	c.staging = c.staging[:n]
+	return k, nil
+}
+
+// MemAlloc implements worker.Context. The memory is zero when it returns: it
+// may have been another tenant's. Zeroing waits for the card's memory alone.
+func (c *context) MemAlloc(size uint64) (uint64, error) {
+	if err := c.failed(); err != nil {
+		return 0, err
+	}
+	p := newOut[uint64]()
+	defer p.free()
+	if err := c.call(cuMemAlloc, p.at(), uintptr(size)); err != nil {
+		return 0, err
+	}
+	err := c.call(cuMemsetD8Async, uintptr(*p.value), 0, uintptr(size), c.zero)
+	if err == nil {
+		err = c.call(cuStreamSynchronize, c.zero)
+	}
+	if err != nil {
+		_ = c.call(cuMemFree, uintptr(*p.value))
+		return 0, err
+	}
+	return *p.value, nil
+}
+
+// MemFree implements worker.Context.
+func (c *context) MemFree(address uint64) error {
+	return c.whenDrained(func() { _ = c.call(cuMemFree, uintptr(address)) })
+}
+
+// CopyHtoD implements worker.Context.
+func (c *context) CopyHtoD(s worker.Stream, dst uint64, src []byte, done func(error)) error {
+	return c.staged(s, len(src), done, func(k *chunk, cu uintptr, at, n int) error {
+		copy(k.bytes, src[at:at+n])
+		return c.call(cuMemcpyHtoDAsync, uintptr(dst)+uintptr(at), k.address, uintptr(n), cu)
+	}, nil)
+}
+
+// CopyDtoH implements worker.Context.
+func (c *context) CopyDtoH(s worker.Stream, dst []byte, src uint64, done func(error)) error {
+	return c.staged(s, len(dst), done, func(k *chunk, cu uintptr, at, n int) error {
+		return c.call(cuMemcpyDtoHAsync, k.address, uintptr(src)+uintptr(at), uintptr(n), cu)
+	}, func(k *chunk, at, n int) { copy(dst[at:at+n], k.bytes) })
+}
+
+// staged enqueues a copy in parts of a chunk; done comes with the last, and
+// with the first error of any.
+func (c *context) staged(s worker.Stream, size int, done func(error), put func(k *chunk, cu uintptr, at, n int) error, get func(k *chunk, at, n int)) error {
+	shared := new(error)
+	for at := 0; at < size || at == 0; at += chunkSize {
+		n := min(chunkSize, size-at)
+		o := &op{part: shared}
+		var k *chunk
+		put1 := func(cu uintptr) (err error) {
+			if n == 0 {
+				return nil
+			}
+			if k, err = c.takeChunk(); err != nil {
+				return err
+			}
+			return put(k, cu, at, n)
+		}
+		o.submit = put1
+		o.after = func() {
+			if k == nil {
+				return
+			}
+			if get != nil && *shared == nil && c.failed() == nil {
+				get(k, at, n)
+			}
+			c.staging, k = append(c.staging, k), nil
+		}
+		if at+n >= size {
+			o.done = func(err error) {
+				if err != nil && done == nil {
+					c.poison(err)
+				}
+				if done != nil {
+					done(err)
+				}
+			}
+		}
+		if err := c.push(s, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CopyDtoD implements worker.Context.
+func (c *context) CopyDtoD(s worker.Stream, dst, src, size uint64, done func(error)) error {
+	return c.push(s, &op{done: done, submit: func(cu uintptr) error {
+		return c.call(cuMemcpyDtoDAsync, uintptr(dst), uintptr(src), uintptr(size), cu)
+	}})
+}
+
+// Memset implements worker.Context.
+func (c *context) Memset(s worker.Stream, dst uint64, value, width uint32, count uint64, done func(error)) error {
+	f, ok := map[uint32]function{1: cuMemsetD8Async, 2: cuMemsetD16Async, 4: cuMemsetD32Async}[width]
+	if !ok {
+		return fmt.Errorf("%w: a memset of %d-byte elements", abi.ErrInvalidValue, width)
+	}
+	return c.push(s, &op{done: done, submit: func(cu uintptr) error {
+		return c.call(f, uintptr(dst), uintptr(value), uintptr(count), cu)
+	}})
+}
+
+// Launch implements worker.Context.
+func (c *context) Launch(s worker.Stream, f worker.Function, l worker.Launch, done func(error)) error {
+	k, ok := f.(*kernel)
+	if !ok {
+		return abi.ErrInvalidHandle
+	}
+	if err := c.checkDimensions(l); err != nil {
+		return err
+	}
+	if l.Cooperative {
+		// cuLaunchCooperativeKernel takes no parameter buffer.
+		return fmt.Errorf("%w: cooperative launch", abi.ErrNotSupported)
+	}
+	params := append([]byte(nil), l.Params...)
+	return c.push(s, &op{done: done, launches: 1, submit: func(cu uintptr) error {
+		return withExtra(params, func(extra uintptr) error {
+			return c.call(cuLaunchKernel, k.handle,
+				uintptr(l.Grid[0]), uintptr(l.Grid[1]), uintptr(l.Grid[2]),
+				uintptr(l.Block[0]), uintptr(l.Block[1]), uintptr(l.Block[2]),
+				uintptr(l.Shared), cu, 0, extra)
+		})
+	}})
+}
+
+// CUdevice_attribute, from cuda.h.
+const (
+	attributeMaxThreadsPerBlock = 1
+	attributeMaxBlockDimX       = 2 // to 4: Z
+	attributeMaxGridDimX        = 5 // to 7: Z
+)
+
+// checkDimensions answers at once what libcuda would say at submission.
+func (c *context) checkDimensions(l worker.Launch) error {
+	a := c.d.info.Attributes
+	threads := uint64(1)
+	for i := range 3 {
+		if l.Grid[i] == 0 || l.Block[i] == 0 || uint64(l.Grid[i]) > uint64(a[attributeMaxGridDimX+i]) || uint64(l.Block[i]) > uint64(a[attributeMaxBlockDimX+i]) {
+			return fmt.Errorf("%w: grid %v, block %v", abi.ErrInvalidValue, l.Grid, l.Block)
+		}
+		threads *= uint64(l.Block[i])
+	}
+	if threads > uint64(a[attributeMaxThreadsPerBlock]) {
+		return fmt.Errorf("%w: %d threads in a block", abi.ErrInvalidValue, threads)
+	}
+	return nil
+}
