@@ -119,6 +119,8 @@ const (
 //
 // then the command's fixed arguments, then inline bytes, then padding to 8.
 // An entry never wraps: the guest fills the rest of the ring with one OpNop.
+// Nor does it leave exactly 8 bytes there, which no OpNop could fill: the guest
+// puts the OpNop in the place of that entry and begins at the ring's start.
 const EntryHeaderSize = 16
 
 // NoSlot says that nobody waits for the command.
