@@ -89,8 +89,6 @@ func (s *Session) issueOne(head uint64) error {
 	at := s.tail & (s.layout.ringSize - 1)
 	toEnd := s.layout.ringSize - at
 	if avail < abi.EntryHeaderSize || toEnd < abi.EntryHeaderSize {
-		// Less than a header before the ring's end can only be filled in one
-		// way, and that is no entry.
 		return protocol("%d bytes of an entry, %d to the ring's end", avail, toEnd)
 	}
 	var header [abi.EntryHeaderSize]byte

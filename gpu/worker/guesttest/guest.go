@@ -267,19 +267,16 @@ func (g *Guest) Put(entry []byte) error {
 	defer g.mu.Unlock()
 	size := g.Layout.RingSize
 	n := uint64(len(entry))
-	if toEnd := size - g.head%size; n > toEnd {
+	if toEnd := size - g.head%size; n > toEnd || toEnd-n == 8 {
 		if err := g.room(toEnd); err != nil {
 			return err
 		}
-		if toEnd >= abi.EntryHeaderSize {
-			at := g.Ring + g.head%size
-			b := g.Shm.Bytes(at, abi.EntryHeaderSize)
-			binary.LittleEndian.PutUint32(b[0:], uint32(toEnd))
-			binary.LittleEndian.PutUint16(b[4:], uint16(abi.OpNop))
-			binary.LittleEndian.PutUint16(b[6:], 0)
-			binary.LittleEndian.PutUint32(b[8:], abi.NoSlot)
-			binary.LittleEndian.PutUint32(b[12:], uint32(toEnd-abi.EntryHeaderSize))
-		}
+		b := g.Shm.Bytes(g.Ring+g.head%size, abi.EntryHeaderSize)
+		binary.LittleEndian.PutUint32(b[0:], uint32(toEnd))
+		binary.LittleEndian.PutUint16(b[4:], uint16(abi.OpNop))
+		binary.LittleEndian.PutUint16(b[6:], 0)
+		binary.LittleEndian.PutUint32(b[8:], abi.NoSlot)
+		binary.LittleEndian.PutUint32(b[12:], uint32(toEnd-abi.EntryHeaderSize))
 		g.head += toEnd
 	}
 	if err := g.room(n); err != nil {

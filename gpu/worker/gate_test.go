@@ -1,0 +1,126 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+)
+
+// leaser grants short leases one at a time and notices misuse.
+type leaser struct {
+	*LocalHost
+	t      *testing.T
+	length time.Duration
+	block  chan struct{} // when not nil, Acquire waits for it
+
+	mu       sync.Mutex
+	users    int // of the gate, by the test
+	acquired int
+	yielded  int
+}
+
+func (l *leaser) Acquire(ctx context.Context) (Lease, error) {
+	if l.block != nil {
+		select {
+		case <-l.block:
+		case <-ctx.Done():
+			return Lease{}, ctx.Err()
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.users > 0 {
+		l.t.Error("a lease is asked for while the last is in use")
+	}
+	l.acquired++
+	return Lease{Until: time.Now().Add(l.length)}, nil
+}
+
+func (l *leaser) Yield() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.yielded++
+}
+
+func (l *leaser) use(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.users += n
+}
+
+func TestGateSharesOneLease(t *testing.T) {
+	h := &leaser{t: t, length: time.Millisecond}
+	var m meter
+	g := newGate(h, &m)
+	var all sync.WaitGroup
+	const goroutines, turns = 8, 200
+	for range goroutines {
+		all.Go(func() {
+			for range turns {
+				if err := g.Enter(); err != nil {
+					t.Error(err)
+					return
+				}
+				h.use(1)
+				for i := 0; i < 20 && !g.Expired(); i++ {
+					time.Sleep(10 * time.Microsecond)
+				}
+				h.use(-1)
+				g.Leave(3, 1)
+			}
+		})
+	}
+	all.Wait()
+	g.close()
+	if got := m.totals(); got.Launches != goroutines*turns || got.GPUNanos != 3*goroutines*turns {
+		t.Errorf("%+v", got)
+	}
+	if h.yielded == 0 || h.yielded > h.acquired {
+		t.Errorf("acquired %d, yielded %d", h.acquired, h.yielded)
+	}
+}
+
+func TestGateYieldsWhenIdle(t *testing.T) {
+	h := &leaser{t: t, length: time.Hour}
+	g := newGate(h, &meter{})
+	for i := range 3 {
+		if err := errors.Join(g.Enter(), g.Enter()); err != nil {
+			t.Fatal(err)
+		}
+		g.Leave(0, 0)
+		if h.yielded != i {
+			t.Error("yielded while in use")
+		}
+		g.Leave(0, 0)
+		if h.yielded != i+1 || h.acquired != i+1 {
+			t.Errorf("acquired %d, yielded %d", h.acquired, h.yielded)
+		}
+	}
+}
+
+func TestGateEndsWaiting(t *testing.T) {
+	h := &leaser{t: t, block: make(chan struct{})}
+	g := newGate(h, &meter{})
+	ended := make(chan error, 3)
+	for range cap(ended) {
+		go func() { ended <- g.Enter() }()
+	}
+	g.close()
+	for range cap(ended) {
+		select {
+		case err := <-ended:
+			if !errors.Is(err, abi.ErrUnavailable) {
+				t.Error(err)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatal("Enter hangs")
+		}
+	}
+	if !g.Expired() {
+		t.Error("a closed gate has not expired")
+	}
+}
