@@ -4,6 +4,7 @@
 //	probe roundtrip N   N round trips with a worker that echoes
 //	probe hold          open a session, and report how it ends
 //	probe free          free a region that the worker still maps
+//	probe sync N        with a real worker: a context, and N synchronizing calls
 package main
 
 import (
@@ -59,6 +60,12 @@ func run(args []string) error {
 		return s.hold()
 	case "free":
 		return s.free()
+	case "sync":
+		n, err := strconv.Atoi(args[1])
+		if err != nil {
+			return err
+		}
+		return s.synchronize(n)
 	}
 	return fmt.Errorf("unknown %q", args[0])
 }
@@ -81,7 +88,7 @@ func open(size int) (*session, error) {
 		le.PutUint64(r.bytes[i*4096:], uint64(i))
 	}
 	le.PutUint32(r.bytes[abi.OffMagic:], abi.Magic)
-	le.PutUint64(r.bytes[abi.OffRegionSize:], uint64(size))
+	s.layout(size)
 	hello := make([]byte, abi.HelloSize)
 	le.PutUint16(hello, abi.Major)
 	le.PutUint16(hello[2:], abi.Minor)

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/gpu/device/testguest"
+	"github.com/basalt-gpu/basalt/gpu/node/client"
+	"github.com/basalt-gpu/basalt/gpu/node/wire"
+)
+
+func TestArguments(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                                 "--socket and --vgpu are needed",
+		"--socket s":                       "--socket and --vgpu are needed",
+		"--socket s --vgpu v more":         `unexpected argument "more"`,
+		"--nonsense":                       "flag provided but not defined",
+		"--handover-version":               "",
+		"--socket s --vgpu v --gpud g":     "",
+		"--socket s --vgpu v --worker /bw": "",
+	} {
+		_, err := parse(strings.Fields(args), io.Discard)
+		if got := fmt.Sprint(err); err == nil != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%q: %v, want %q", args, err, want)
+		}
+	}
+}
+
+// node is a gpud with one soft GPU, and a basalt-vgpu for one VM of it.
+type node struct {
+	t       *testing.T
+	control *client.Control
+	vgpu    *exec.Cmd
+	socket  string
+}
+
+const vgpuID = "vgpu-test"
+
+// startNode builds and starts both; worker is basalt-worker's path.
+func startNode(t *testing.T, worker string) *node {
+	t.Helper()
+	dir := t.TempDir()
+	n := &node{t: t, socket: filepath.Join(dir, "vgpu")}
+	gpud := filepath.Join(dir, "gpud")
+	n.run(goBuild(t, "basalt-gpud"), "--state", filepath.Join(dir, "state"), "--socket", gpud, "--no-nvidia", "--soft-gpu", "name=soft0,vram=1GiB")
+	n.exists(gpud)
+	n.control = client.NewControl(gpud)
+	t.Cleanup(n.control.Close)
+	gpus, err := n.control.GPUs(context.Background())
+	if err != nil || len(gpus) != 1 {
+		t.Fatalf("GPUs: %v, %v", gpus, err)
+	}
+	if _, err := n.control.PutVGPU(context.Background(), vgpuID, wire.VGPUSpec{GPU: gpus[0].ID, Name: "Basalt Test", VRAMBytes: 256 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	n.vgpu = n.run(goBuild(t, "basalt-vgpu"), "--socket", n.socket, "--gpud", gpud, "--vgpu", vgpuID, "--worker", worker)
+	n.exists(n.socket)
+	return n
+}
+
+func goBuild(t *testing.T, name string, tags ...string) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), name)
+	args := append([]string{"build", "-o", out}, tags...)
+	if b, err := exec.Command("go", append(args, "github.com/basalt-gpu/basalt/appliance/cmd/"+name)...).CombinedOutput(); err != nil {
+		t.Fatalf("building %s: %v\n%s", name, err, b)
+	}
+	return out
+}
+
+// run starts a program that ends with the test.
+func (n *node) run(path string, args ...string) *exec.Cmd {
+	n.t.Helper()
+	log, err := os.Create(filepath.Join(n.t.TempDir(), "log"))
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	cmd := exec.Command(path, args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		n.t.Fatal(err)
+	}
+	n.t.Cleanup(func() {
+		_ = cmd.Process.Signal(unix.SIGTERM)
+		force := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
+		_ = cmd.Wait()
+		force.Stop()
+		if b, _ := os.ReadFile(log.Name()); n.t.Failed() {
+			n.t.Logf("%s:\n%s", filepath.Base(path), b)
+		}
+		log.Close()
+	})
+	return cmd
+}
+
+func (n *node) until(what string, f func() bool) {
+	n.t.Helper()
+	for limit := time.Now().Add(testguest.Patience); !f(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(limit) {
+			n.t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+func (n *node) exists(path string) {
+	n.t.Helper()
+	n.until(path, func() bool { _, err := os.Stat(path); return err == nil })
+}
+
+// state is the vGPU as gpud sees it.
+func (n *node) state() wire.VGPU {
+	n.t.Helper()
+	all, err := n.control.VGPUs(context.Background())
+	if err != nil || len(all) != 1 {
+		n.t.Fatalf("vGPUs: %v, %v", all, err)
+	}
+	return all[0]
+}
+
+// A real worker behind a real guest kernel: ring, slots and doorbells.
+func TestRealWorker(t *testing.T) {
+	if testing.Short() {
+		t.Skip("boots a virtual machine")
+	}
+	worker := filepath.Join(t.TempDir(), "worker")
+	script := fmt.Sprintf("#!/bin/sh\nexec %s --driver fake \"$@\"\n", goBuild(t, "basalt-worker", "-tags", "basalt_fake"))
+	if err := os.WriteFile(worker, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	n := startNode(t, worker)
+	g := testguest.Boot(t, testguest.Options{VGPU: n.socket, Run: "/probe sync 500; read more; /probe sync 10",
+		Files: map[string]string{"probe": testguest.Program(t, "github.com/basalt-gpu/basalt/gpu/device/testguest/probe")}})
+	g.Expect("probe: ready")
+	t.Log(g.Expect("probe: 500 synchronizing calls.*"))
+	g.Expect("probe: ok")
+	n.until("gpud forgot the process", func() bool { return len(n.state().Processes) == 0 })
+	g.Type("more")
+	g.Expect("probe: ok")
+}
