@@ -1,0 +1,127 @@
+/* The staging arena: chunks of region 0. This side takes chunks under one lock;
+ * the worker may free them (FlagReleaseChunks). */
+#include "channel.h"
+
+static _Atomic uint32_t *chunk(struct session *s, uint32_t i)
+{
+	return word32(s, s->chunk_state + 4ull * i);
+}
+
+static bool is_free(struct session *s, uint32_t i)
+{
+	return atomic_load_explicit(chunk(s, i), memory_order_acquire) == BSLT_CHUNK_FREE;
+}
+
+/* The longest run of free chunks from start on, at most want. */
+static uint32_t run(struct session *s, uint32_t start, uint32_t want)
+{
+	uint32_t n = 0;
+
+	while (n < want && start + n < s->chunk_count && is_free(s, start + n))
+		n++;
+	return n;
+}
+
+/* Takes a run of min to want chunks; 0 if there is none now. */
+static uint32_t take(struct session *s, uint32_t min, uint32_t want, uint32_t *first)
+{
+	uint32_t n = 0, i;
+
+	pthread_mutex_lock(&s->chunk_lock);
+	i = s->next_chunk;
+	for (uint32_t seen = 0; seen < s->chunk_count; seen += n ? n : 1) {
+		if (i >= s->chunk_count)
+			i = 0;
+		n = run(s, i, want);
+		if (n >= min)
+			break;
+		i += n ? n : 1;
+	}
+	if (n < min)
+		n = 0;
+	for (uint32_t k = 0; k < n; k++)
+		atomic_store_explicit(chunk(s, i + k), BSLT_CHUNK_BUSY, memory_order_relaxed);
+	if (n) {
+		*first = i;
+		s->next_chunk = i + n;
+	}
+	pthread_mutex_unlock(&s->chunk_lock);
+	return n;
+}
+
+static struct piece piece_of(struct session *s, uint32_t first, uint32_t n, uint64_t len)
+{
+	struct piece p = {.off = s->arena + (uint64_t)first * s->chunk_size, .len = len};
+
+	if (p.len > n * s->chunk_size)
+		p.len = n * s->chunk_size;
+	p.bytes = at(s, p.off);
+	return p;
+}
+
+static int take_wait(struct session *s, uint32_t min, uint32_t want, uint64_t len, struct piece *p)
+{
+	unsigned step = 0;
+	uint32_t first, n;
+	int err;
+
+	while ((n = take(s, min, want, &first)) == 0) {
+		if ((err = session_check(s)) != 0)
+			return err;
+		backoff(&step);
+	}
+	*p = piece_of(s, first, n, len);
+	return 0;
+}
+
+static uint32_t chunks(struct session *s, uint64_t len)
+{
+	uint64_t n = (len + s->chunk_size - 1) / s->chunk_size;
+
+	return n == 0 ? 1 : n > s->chunk_count ? s->chunk_count : (uint32_t)n;
+}
+
+int arena_take(struct session *s, uint64_t want, struct piece *p)
+{
+	return take_wait(s, 1, chunks(s, want), want, p);
+}
+
+bool arena_try(struct session *s, uint64_t want, struct piece *p)
+{
+	uint32_t first, n = take(s, 1, chunks(s, want), &first);
+
+	if (n)
+		*p = piece_of(s, first, n, want);
+	return n != 0;
+}
+
+void arena_free(struct session *s, const struct piece *p)
+{
+	uint32_t first = (uint32_t)((p->off - s->arena) / s->chunk_size);
+
+	for (uint32_t n = chunks(s, p->len); n > 0; n--)
+		atomic_store_explicit(chunk(s, first + n - 1), BSLT_CHUNK_FREE, memory_order_release);
+}
+
+int piece_get(struct session *s, uint64_t len, struct piece *p)
+{
+	int err;
+
+	/* A quarter of the arena, lest two waiters hold what the other needs. */
+	if (len <= s->chunk_count / 4 * s->chunk_size)
+		return take_wait(s, chunks(s, len), chunks(s, len), len, p);
+	*p = (struct piece){.len = len};
+	if ((err = session_region(s, len, &p->region)) != 0)
+		return err;
+	p->bytes = p->region.base;
+	p->number = p->region.number;
+	return 0;
+}
+
+void piece_put(struct session *s, struct piece *p)
+{
+	if (p->number)
+		session_region_free(s, &p->region);
+	else
+		arena_free(s, p);
+}

@@ -1,0 +1,202 @@
+/* Carrier (b): a unix socket and memfds, on one host. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "channel.h"
+
+#define READY_MILLIS 30000 /* a worker starts in milliseconds; machines can be slow */
+
+static int send_message(struct session *s, uint16_t type, uint32_t argument, const void *body, uint32_t length, int fd)
+{
+	struct message m = {BSLT_MAGIC, type, 0, length, argument};
+	struct iovec iov[2] = {{&m, sizeof m}, {(void *)(uintptr_t)body, length}};
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct msghdr h = {.msg_iov = iov, .msg_iovlen = length ? 2 : 1};
+	ssize_t n;
+
+	if (fd >= 0) {
+		struct cmsghdr *c;
+
+		memset(&control, 0, sizeof control);
+		h.msg_control = control.buf;
+		h.msg_controllen = sizeof control.buf;
+		c = CMSG_FIRSTHDR(&h);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof fd);
+		memcpy(CMSG_DATA(c), &fd, sizeof fd);
+	}
+	do
+		n = sendmsg(s->fd, &h, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	/* Our messages are far smaller than a socket's buffer: all or nothing. */
+	if (n != (ssize_t)(sizeof m + length)) {
+		session_die(s, RES_UNAVAILABLE);
+		return RES_UNAVAILABLE;
+	}
+	return 0;
+}
+
+static int u_hello(struct session *s, const uint8_t body[BSLT_HELLO_SIZE])
+{
+	return send_message(s, BSLT_MSG_HELLO, 0, body, BSLT_HELLO_SIZE, -1);
+}
+
+static int u_region_make(struct session *s, uint64_t size, struct region *r)
+{
+	int fd = memfd_create("basalt", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	(void)s;
+	if (fd < 0)
+		return RES_OPERATING_SYSTEM;
+	/* The seals tell the worker that the pages cannot vanish under it. */
+	if (ftruncate(fd, (off_t)size) != 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0) {
+		close(fd);
+		return RES_OUT_OF_MEMORY;
+	}
+	*r = (struct region){.size = size, .handle = (uint32_t)fd};
+	r->base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (r->base == MAP_FAILED) {
+		close(fd);
+		r->base = NULL;
+		return RES_OUT_OF_MEMORY;
+	}
+	return 0;
+}
+
+static int u_region_announce(struct session *s, struct region *r)
+{
+	struct {
+		uint64_t size;
+		uint32_t fd, zero;
+		uint64_t offset, length;
+	} body = {r->size, 0, 0, 0, r->size};
+	int fd = (int)r->handle;
+	int err = send_message(s, BSLT_MSG_REGION, r->number, &body, sizeof body, fd);
+
+	close(fd); /* the mapping keeps the pages */
+	r->handle = UINT32_MAX;
+	return err;
+}
+
+static void u_region_drop(struct session *s, struct region *r, bool announced)
+{
+	munmap(r->base, r->size);
+	r->base = NULL;
+	if ((int)r->handle >= 0)
+		close((int)r->handle);
+	if (announced)
+		(void)send_message(s, BSLT_MSG_DROP_REGION, r->number, NULL, 0, -1);
+}
+
+static bool read_all(int fd, void *p, size_t n)
+{
+	for (size_t have = 0; have < n;) {
+		ssize_t k = recv(fd, (char *)p + have, n - have, 0);
+
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k <= 0)
+			return false;
+		have += (size_t)k;
+	}
+	return true;
+}
+
+static int u_ready(struct session *s)
+{
+	struct pollfd p = {.fd = s->fd, .events = POLLIN};
+	struct message m;
+	char text[BSLT_ERROR_TEXT_SIZE];
+	int n;
+
+	do
+		n = poll(&p, 1, READY_MILLIS);
+	while (n < 0 && errno == EINTR);
+	if (n <= 0 || !read_all(s->fd, &m, sizeof m) || m.magic != BSLT_MAGIC)
+		return RES_UNAVAILABLE;
+	if (m.type == BSLT_MSG_READY)
+		return 0;
+	if (m.type != BSLT_MSG_REFUSED)
+		return RES_UNAVAILABLE;
+	if (m.length > sizeof text - 1)
+		m.length = sizeof text - 1;
+	if (read_all(s->fd, text, m.length)) {
+		text[m.length] = 0;
+		if (atomic_load(word32(s, BSLT_OFF_STATE)) != BSLT_STATE_DEAD) {
+			memcpy(at(s, BSLT_OFF_ERROR_TEXT), text, m.length + 1);
+			atomic_store(word32(s, BSLT_OFF_STATE), BSLT_STATE_DEAD);
+		}
+	}
+	return m.argument ? (int)m.argument : RES_UNAVAILABLE;
+}
+
+static void u_kick(struct session *s)
+{
+	struct message m = {BSLT_MAGIC, BSLT_MSG_KICK, 0, 0, 0};
+
+	/* A full socket has kicks in it already; a part of one cannot be sent
+	 * because the kernel takes so small a message whole or not at all. */
+	(void)send(s->fd, &m, sizeof m, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void u_block(struct session *s, _Atomic uint32_t *state, int millis)
+{
+	struct timespec t = {millis / 1000, millis % 1000 * 1000000L};
+
+	(void)s;
+	syscall(SYS_futex, state, FUTEX_WAIT, BSLT_SLOT_SLEEPING, &t, NULL, 0);
+}
+
+static bool u_gone(struct session *s)
+{
+	struct pollfd p = {.fd = s->fd, .events = POLLRDHUP};
+
+	return poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLRDHUP | POLLERR | POLLNVAL)) != 0;
+}
+
+static void u_close(struct session *s)
+{
+	if (s->fd >= 0)
+		close(s->fd);
+	s->fd = -1;
+}
+
+const struct carrier_ops carrier_unix = {
+	"unix", u_region_make, u_region_announce, u_region_drop, u_hello, u_ready, u_kick, u_block, u_gone, u_close,
+};
+
+int carrier_unix_open(struct session *s, const char *path, char why[BSLT_ERROR_TEXT_SIZE])
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+
+	s->ops = &carrier_unix;
+	s->default_arena = 16u << 20;
+	if (strlen(path) >= sizeof a.sun_path) {
+		snprintf(why, BSLT_ERROR_TEXT_SIZE, "BASALT_GPU: socket path is longer than %zu", sizeof a.sun_path - 1);
+		return RES_NO_DEVICE;
+	}
+	memcpy(a.sun_path, path, strlen(path) + 1);
+	s->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (s->fd < 0)
+		return RES_OPERATING_SYSTEM;
+	if (connect(s->fd, (struct sockaddr *)&a, sizeof a) != 0) {
+		snprintf(why, BSLT_ERROR_TEXT_SIZE, "BASALT_GPU: cannot connect to %.100s: %s", path, strerror(errno));
+		close(s->fd);
+		return RES_NO_DEVICE;
+	}
+	return 0;
+}

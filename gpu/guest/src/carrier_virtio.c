@@ -1,0 +1,248 @@
+/* Carrier (a): the stock virtio_gpu driver of a VM. Regions are virtio-gpu
+ * resources with guest pages behind them; EXECBUFFER carries messages. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "channel.h"
+#include "virtgpu_uapi.h"
+
+#define READY_MILLIS 30000
+#define PROCESSED_MILLIS 10000
+
+static int drm(int fd, unsigned long request, void *arg)
+{
+	int r;
+
+	do
+		r = ioctl(fd, request, arg);
+	while (r != 0 && (errno == EINTR || errno == EAGAIN));
+	return r;
+}
+
+/* Sends one carrier message. With fence: *fence is a sync_file that signals
+ * when basalt-vgpu has answered. */
+static int submit(struct session *s, uint16_t type, uint32_t argument, const void *body, uint32_t length, int *fence)
+{
+	uint8_t buf[sizeof(struct message) + BSLT_HELLO_SIZE];
+	struct message m = {BSLT_MAGIC, type, 0, length, argument};
+	struct virtgpu_execbuffer e = {
+		.flags = fence ? VIRTGPU_EXECBUF_FENCE_FD_OUT : 0,
+		.size = (uint32_t)sizeof m + length,
+		.command = (uintptr_t)buf,
+		.fence_fd = -1,
+	};
+
+	memcpy(buf, &m, sizeof m);
+	if (length)
+		memcpy(buf + sizeof m, body, length);
+	if (drm(s->fd, VIRTGPU_IOCTL_EXECBUFFER, &e) != 0)
+		return RES_UNAVAILABLE;
+	if (fence)
+		*fence = e.fence_fd;
+	return 0;
+}
+
+static bool fence_wait(int fence, int millis)
+{
+	struct pollfd p = {.fd = fence, .events = POLLIN};
+	int n;
+
+	do
+		n = poll(&p, 1, millis);
+	while (n < 0 && errno == EINTR);
+	close(fence);
+	return n > 0;
+}
+
+static int v_hello(struct session *s, const uint8_t body[BSLT_HELLO_SIZE])
+{
+	return submit(s, BSLT_MSG_HELLO, BSLT_HELLO_WAKE_BY_MESSAGE, body, BSLT_HELLO_SIZE, NULL);
+}
+
+static int v_region_make(struct session *s, uint64_t size, struct region *r)
+{
+	struct virtgpu_resource_create c = {
+		.format = VIRTGPU_FORMAT_R8, .bind = VIRTGPU_BIND_CUSTOM, .width = (uint32_t)size,
+		.height = 1, .depth = 1, .array_size = 1, .size = (uint32_t)size,
+	};
+	struct virtgpu_map m = {0};
+	struct gem_close g = {0};
+
+	if (size > UINT32_MAX)
+		return RES_OUT_OF_MEMORY;
+	if (drm(s->fd, VIRTGPU_IOCTL_RESOURCE_CREATE, &c) != 0)
+		return RES_OUT_OF_MEMORY;
+	m.handle = g.handle = c.bo_handle;
+	*r = (struct region){.size = size, .handle = c.bo_handle};
+	if (drm(s->fd, VIRTGPU_IOCTL_MAP, &m) != 0 ||
+	    (r->base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, (off_t)m.offset)) == MAP_FAILED) {
+		(void)drm(s->fd, DRM_IOCTL_GEM_CLOSE_, &g);
+		r->base = NULL;
+		return RES_OUT_OF_MEMORY;
+	}
+	/* The kernel gives zeroed pages to shmem objects; a resource may be
+	 * recycled nowhere, but region 0 relies on zeros, so be sure. */
+	memset(r->base, 0, size < (2u << 20) ? size : (2u << 20));
+	return 0;
+}
+
+static int v_region_announce(struct session *s, struct region *r)
+{
+	struct virtgpu_resource_info info = {.bo_handle = r->handle};
+	struct {
+		uint64_t size;
+		uint32_t resource, zero;
+	} body = {r->size, 0, 0};
+	int fence, err;
+
+	if (drm(s->fd, VIRTGPU_IOCTL_RESOURCE_INFO, &info) != 0)
+		return RES_UNAVAILABLE;
+	body.resource = info.res_handle;
+	/* The fence makes sure that the worker's socket has the message before
+	 * the ring has a command that names the region. */
+	if ((err = submit(s, BSLT_MSG_REGION, r->number, &body, sizeof body, &fence)) != 0)
+		return err;
+	return fence_wait(fence, PROCESSED_MILLIS) ? 0 : RES_UNAVAILABLE;
+}
+
+static void v_region_drop(struct session *s, struct region *r, bool announced)
+{
+	struct gem_close g = {.handle = r->handle};
+
+	munmap(r->base, r->size);
+	r->base = NULL;
+	if (announced)
+		(void)submit(s, BSLT_MSG_DROP_REGION, r->number, NULL, 0, NULL);
+	(void)drm(s->fd, DRM_IOCTL_GEM_CLOSE_, &g);
+}
+
+/* Waits for the next wake-up, unless the word changes from expect before. */
+static void wait_message(struct session *s, _Atomic uint32_t *word, uint32_t expect, int millis)
+{
+	struct timespec nap = {0, 1000000};
+	int fence;
+
+	if (submit(s, BSLT_MSG_WAIT, 0, NULL, 0, &fence) != 0) {
+		nanosleep(&nap, NULL);
+		return;
+	}
+	/* Another thread's wait may have taken the wake-up that was ours: the
+	 * word was written before that, so look once more. */
+	if (atomic_load_explicit(word, memory_order_acquire) != expect) {
+		close(fence);
+		return;
+	}
+	(void)fence_wait(fence, millis);
+}
+
+static int v_ready(struct session *s)
+{
+	_Atomic uint32_t *state = word32(s, BSLT_OFF_STATE);
+	uint64_t end = now_nanos() + READY_MILLIS * 1000000ull;
+
+	while (now_nanos() < end) {
+		switch (atomic_load_explicit(state, memory_order_acquire)) {
+		case BSLT_STATE_READY:
+			return 0;
+		case BSLT_STATE_DEAD:
+			return session_check(s);
+		default:
+			wait_message(s, state, BSLT_STATE_NEW, 200);
+		}
+	}
+	return RES_UNAVAILABLE;
+}
+
+static void v_kick(struct session *s)
+{
+	(void)submit(s, BSLT_MSG_KICK, 0, NULL, 0, NULL);
+}
+
+static void v_block(struct session *s, _Atomic uint32_t *state, int millis)
+{
+	wait_message(s, state, BSLT_SLOT_SLEEPING, millis);
+}
+
+static bool v_gone(struct session *s)
+{
+	(void)s; /* basalt-vgpu writes StateDead; its own end shows in the heartbeat */
+	return false;
+}
+
+static void v_close(struct session *s)
+{
+	if (s->fd >= 0)
+		close(s->fd);
+	s->fd = -1;
+}
+
+const struct carrier_ops carrier_virtio = {
+	"virtio", v_region_make, v_region_announce, v_region_drop, v_hello, v_ready, v_kick, v_block, v_gone, v_close,
+};
+
+/* The capability set of a Basalt vGPU, and of a major version that we speak. */
+static bool is_ours(int fd, struct session *s)
+{
+	struct {
+		uint32_t magic;
+		uint16_t major, minor;
+		uint64_t largest, reserved;
+	} caps = {0};
+	struct virtgpu_get_caps g = {
+		.cap_set_id = BSLT_CAPSET_ID, .cap_set_ver = 1, .addr = (uintptr_t)&caps, .size = sizeof caps,
+	};
+	char driver[16] = "";
+	struct drm_version_ v = {.name = driver, .name_len = sizeof driver - 1};
+
+	_Static_assert(sizeof caps == BSLT_CAPSET_SIZE, "capset");
+	if (drm(fd, DRM_IOCTL_VERSION_, &v) != 0 || strcmp(driver, "virtio_gpu") != 0)
+		return false;
+	if (drm(fd, VIRTGPU_IOCTL_GET_CAPS, &g) != 0 || caps.magic != BSLT_MAGIC || caps.major != BSLT_MAJOR)
+		return false;
+	s->max_region = caps.largest;
+	return true;
+}
+
+int carrier_virtio_open(struct session *s, char why[BSLT_ERROR_TEXT_SIZE])
+{
+	DIR *d = opendir("/dev/dri");
+	struct dirent *e;
+	unsigned nodes = 0, denied = 0;
+
+	s->ops = &carrier_virtio;
+	s->default_arena = 10u << 20; /* with ring and header about 12 MiB of the guest's memory */
+	while (d && s->fd < 0 && (e = readdir(d)) != NULL) {
+		char path[300];
+		int fd;
+
+		if (strncmp(e->d_name, "renderD", 7) != 0)
+			continue;
+		nodes++;
+		snprintf(path, sizeof path, "/dev/dri/%s", e->d_name);
+		if ((fd = open(path, O_RDWR | O_CLOEXEC)) < 0) {
+			denied += errno == EACCES || errno == EPERM;
+			continue;
+		}
+		if (is_ours(fd, s))
+			s->fd = fd;
+		else
+			close(fd);
+	}
+	if (d)
+		closedir(d);
+	if (s->fd >= 0)
+		return 0;
+	snprintf(why, BSLT_ERROR_TEXT_SIZE, "no Basalt vGPU among %u render nodes in /dev/dri%s%s", nodes,
+		 denied ? "; some may not be opened by this user" : "",
+		 nodes ? "" : " (is the virtio_gpu kernel module loaded?)");
+	return RES_NO_DEVICE;
+}

@@ -1,0 +1,160 @@
+/* The channel to the worker: gpu/abi/DESIGN.md tells how it works.
+ *
+ * Lock order: session.ring_lock, then session.chunk_lock. Nothing else is
+ * taken under them. */
+#ifndef BASALT_CHANNEL_H
+#define BASALT_CHANNEL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "basalt_abi.h"
+
+/* Results that the channel itself gives (CUresult). */
+enum {
+	RES_SUCCESS = 0,
+	RES_INVALID_VALUE = 1,
+	RES_OUT_OF_MEMORY = 2,
+	RES_UNAVAILABLE = 46,
+	RES_NO_DEVICE = 100,
+	RES_OPERATING_SYSTEM = 304,
+	RES_UNKNOWN = 999,
+};
+
+/* A shared region as this process sees it. */
+struct region {
+	uint8_t *base;
+	uint64_t size;
+	uint32_t number;
+	uint32_t handle; /* (a): GEM handle; (b): memfd until it is announced */
+};
+
+struct session;
+
+/* What differs between carriers (a) and (b). Functions that return int return
+ * a CUresult. */
+struct carrier_ops {
+	const char *name;
+	/* Makes and maps shared pages; does not announce them. */
+	int (*region_make)(struct session *s, uint64_t size, struct region *r);
+	/* Tells the worker about a region; returns when the worker cannot miss it. */
+	int (*region_announce)(struct session *s, struct region *r);
+	/* Unmaps; tells the worker if it knew the region. */
+	void (*region_drop)(struct session *s, struct region *r, bool announced);
+	int (*hello)(struct session *s, const uint8_t body[BSLT_HELLO_SIZE]);
+	/* Waits for the answer to hello and region 0. */
+	int (*ready)(struct session *s);
+	void (*kick)(struct session *s);
+	/* Blocks until the slot's state word may have changed, at most millis. */
+	void (*block)(struct session *s, _Atomic uint32_t *state, int millis);
+	/* Whether the other end is known to be gone. */
+	bool (*gone)(struct session *s);
+	/* Closes descriptors; also called in a forked child. */
+	void (*close)(struct session *s);
+};
+
+struct session {
+	const struct carrier_ops *ops;
+	int fd;
+	struct region region0;
+	uint64_t default_arena; /* bytes, when BASALT_ARENA does not say */
+	uint64_t max_region;    /* bytes of one region, or 0 */
+
+	/* Our own copy of the layout. */
+	uint64_t ring, ring_mask, slots, chunk_state, arena, chunk_size;
+	uint32_t slot_count, chunk_count;
+
+	pthread_mutex_t ring_lock; /* guards head */
+	uint64_t head;
+
+	_Atomic uint64_t slot_free[BSLT_MAX_SLOTS / 64]; /* set bit: free */
+
+	pthread_mutex_t chunk_lock; /* guards next_chunk and taking chunks */
+	uint32_t next_chunk;
+
+	pthread_mutex_t region_lock; /* guards region_used, region_free_at */
+	uint8_t region_used[BSLT_MAX_REGIONS];
+	uint64_t region_free_at[BSLT_MAX_REGIONS]; /* reusable when the tail is here */
+
+	_Atomic int dead; /* 0, or the CUresult that every call returns */
+};
+
+/* session.c. Opens a session as BASALT_GPU says. On failure *why, a static
+ * text, says what was wrong. */
+int session_open(struct session **out, char why[BSLT_ERROR_TEXT_SIZE]);
+void session_close(struct session *s);
+/* In a forked child: forgets the parent's session without touching it. */
+void session_abandon(struct session *s);
+/* 0, or the error that ends everything. */
+int session_check(struct session *s);
+void session_die(struct session *s, int result);
+int session_region(struct session *s, uint64_t size, struct region *r);
+void session_region_free(struct session *s, struct region *r);
+
+static inline uint8_t *at(const struct session *s, uint64_t off)
+{
+	return s->region0.base + off;
+}
+static inline _Atomic uint32_t *word32(const struct session *s, uint64_t off)
+{
+	return (_Atomic uint32_t *)(void *)at(s, off);
+}
+static inline _Atomic uint64_t *word64(const struct session *s, uint64_t off)
+{
+	return (_Atomic uint64_t *)(void *)at(s, off);
+}
+
+/* ring.c. Puts one command; args are the fixed arguments. */
+int ring_put(struct session *s, uint16_t op, uint16_t flags, uint32_t slot, const void *args, uint32_t args_len,
+	     const void *inl, uint32_t inl_len);
+/* Where an entry of length bytes goes: bytes of NOP before it (0: none). */
+uint64_t ring_padding(uint64_t head, uint64_t ring_size, uint64_t length);
+
+/* wait.c */
+struct answer {
+	int result;
+	uint64_t value0, value1;
+};
+int slot_take(struct session *s, uint32_t *slot);
+void slot_give(struct session *s, uint32_t slot);
+/* Waits for the slot and gives it back. A dead session is an answer too. */
+struct answer slot_wait(struct session *s, uint32_t slot);
+/* Puts a command and waits for its answer. */
+struct answer call(struct session *s, uint16_t op, const void *args, uint32_t args_len);
+
+uint64_t now_nanos(void);
+/* Sleeps a little longer each time; *step starts at 0. */
+void backoff(unsigned *step);
+
+/* arena.c. A contiguous piece of a shared region. */
+struct piece {
+	struct region region; /* a region of its own if region.number != 0 */
+	uint8_t *bytes;
+	uint64_t off, len;
+	uint32_t number; /* region number */
+};
+/* Up to want bytes of the arena, at least one chunk; waits for chunks. */
+int arena_take(struct session *s, uint64_t want, struct piece *p);
+/* The same without waiting; false: there is none now. */
+bool arena_try(struct session *s, uint64_t want, struct piece *p);
+void arena_free(struct session *s, const struct piece *p);
+/* Exactly len bytes, in the arena if that is large enough. */
+int piece_get(struct session *s, uint64_t len, struct piece *p);
+void piece_put(struct session *s, struct piece *p);
+
+extern const struct carrier_ops carrier_unix, carrier_virtio;
+int carrier_unix_open(struct session *s, const char *path, char why[BSLT_ERROR_TEXT_SIZE]);
+int carrier_virtio_open(struct session *s, char why[BSLT_ERROR_TEXT_SIZE]);
+
+/* The header of a carrier message. */
+struct message {
+	uint32_t magic;
+	uint16_t type, flags;
+	uint32_t length, argument;
+};
+_Static_assert(sizeof(struct message) == BSLT_CARRIER_HEADER_SIZE, "message");
+
+#endif

@@ -1,0 +1,188 @@
+/* What a context says of itself; nothing here asks the worker. */
+#include "state.h"
+
+CUDA_API CUresult cuCtxGetFlags(unsigned int *flags)
+{
+	struct context *c;
+
+	SESSION(s);
+	(void)s;
+	if (!flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(context_object(&c));
+	*flags = c->flags;
+	object_put(c);
+	return 0;
+}
+
+CUDA_API CUresult cuCtxSetFlags(unsigned int flags)
+{
+	struct context *c;
+
+	SESSION(s);
+	(void)s;
+	TRY(context_object(&c));
+	c->flags = flags;
+	object_put(c);
+	return 0;
+}
+
+CUDA_API CUresult cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
+{
+	struct context *c;
+
+	SESSION(s);
+	(void)s;
+	if (!ctxId)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!ctx)
+		TRY(context_object(&c));
+	else if (!(c = object_get(ctx, KIND_CONTEXT)))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	*ctxId = c->o.id;
+	object_put(c);
+	return 0;
+}
+
+CUDA_API CUresult cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
+{
+	struct context *c;
+
+	SESSION(s);
+	(void)s;
+	if (!version)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!ctx)
+		TRY(context_object(&c));
+	else if (!(c = object_get(ctx, KIND_CONTEXT)))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	*version = c->api;
+	object_put(c);
+	return 0;
+}
+
+CUDA_API CUresult cuCtxGetLimit(size_t *pvalue, int limit)
+{
+	struct context *c;
+
+	SESSION(s);
+	(void)s;
+	if (!pvalue)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (limit < 0 || limit >= 7)
+		return CUDA_ERROR_UNSUPPORTED_LIMIT;
+	TRY(context_object(&c));
+	*pvalue = c->limits[limit];
+	object_put(c);
+	return 0;
+}
+
+CUDA_API CUresult cuCtxSetLimit(int limit, size_t value)
+{
+	struct context *c;
+
+	SESSION(s);
+	(void)s;
+	if (limit < 0 || limit >= 7)
+		return CUDA_ERROR_UNSUPPORTED_LIMIT;
+	TRY(context_object(&c));
+	c->limits[limit] = value;
+	object_put(c);
+	return 0;
+}
+
+CUDA_API CUresult cuCtxGetCacheConfig(int *pconfig)
+{
+	struct context *c;
+
+	SESSION(s);
+	(void)s;
+	if (!pconfig)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(context_object(&c));
+	*pconfig = c->cache_config;
+	object_put(c);
+	return 0;
+}
+
+CUDA_API CUresult cuCtxSetCacheConfig(int config)
+{
+	struct context *c;
+
+	SESSION(s);
+	(void)s;
+	if (config < 0 || config > 3)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(context_object(&c));
+	c->cache_config = config; /* a preference: nothing has to follow it */
+	object_put(c);
+	return 0;
+}
+
+CUDA_API CUresult cuCtxGetSharedMemConfig(int *pConfig)
+{
+	struct context *c;
+
+	SESSION(s);
+	(void)s;
+	if (!pConfig)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(context_object(&c));
+	*pConfig = c->shared_config ? c->shared_config : 1; /* four-byte banks */
+	object_put(c);
+	return 0;
+}
+
+CUDA_API CUresult cuCtxSetSharedMemConfig(int config)
+{
+	struct context *c;
+
+	SESSION(s);
+	(void)s;
+	if (config < 0 || config > 2)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(context_object(&c));
+	c->shared_config = config;
+	object_put(c);
+	return 0;
+}
+
+CUDA_API CUresult cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPriority)
+{
+	uint64_t c;
+
+	SESSION(s);
+	(void)s;
+	TRY(context_current(&c));
+	if (leastPriority)
+		*leastPriority = 0;
+	if (greatestPriority)
+		*greatestPriority = -5;
+	return 0;
+}
+
+CUDA_API CUresult cuCtxResetPersistingL2Cache(void)
+{
+	uint64_t c;
+
+	SESSION(s);
+	(void)s;
+	return context_current(&c);
+}
+
+CUDA_API CUresult cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
+{
+	(void)peerContext;
+	(void)Flags;
+	SESSION(s);
+	(void)s;
+	return 217; /* CUDA_ERROR_PEER_ACCESS_UNSUPPORTED: there is one device */
+}
+
+CUDA_API CUresult cuCtxDisablePeerAccess(CUcontext peerContext)
+{
+	(void)peerContext;
+	SESSION(s);
+	(void)s;
+	return 705; /* CUDA_ERROR_PEER_ACCESS_NOT_ENABLED */
+}

@@ -1,0 +1,247 @@
+/* Copies. Small ones ride in the command; others go through the arena in
+ * pieces, several under way at a time; pinned memory is copied in place. */
+#include <string.h>
+
+#include "state.h"
+
+#define PIECE (1u << 20)
+#define WINDOW 4 /* pieces of a copy to the host under way */
+/* As in CUDA, a copy up to this size to the device may return before it is done. */
+#define NO_WAIT_UP_TO (64u << 10)
+
+bool device_range(CUdeviceptr address, size_t n)
+{
+	struct range r;
+
+	return range_find(SPACE_DEVICE, address, &r) && n <= r.size - (address - r.address);
+}
+
+/* Where host memory lies in a region of its own. */
+static bool pinned(const void *p, size_t n, uint32_t *region, uint64_t *off)
+{
+	struct range r;
+	uint64_t a = (uintptr_t)p;
+
+	if (!range_find(SPACE_HOST, a, &r) || !r.region.base || n > r.size - (a - r.address))
+		return false;
+	*region = r.region.number;
+	*off = a - r.address;
+	return true;
+}
+
+int stream_wait(CUstream h)
+{
+	struct bslt_stream_synchronize a;
+	uint64_t context;
+
+	SESSION(s);
+	TRY(stream_resolve(h, &a.stream, &context));
+	return call(s, BSLT_OP_STREAM_SYNCHRONIZE, &a, sizeof a).result;
+}
+
+/* Puts a command, with a slot to wait for if wait says so. */
+static int put(struct session *s, uint16_t op, uint16_t flags, const void *args, uint32_t args_len, const void *inl,
+	       uint32_t inl_len, bool wait)
+{
+	uint32_t slot = BSLT_NO_SLOT;
+	int err;
+
+	if (wait)
+		TRY(slot_take(s, &slot));
+	if ((err = ring_put(s, op, flags, slot, args, args_len, inl, inl_len)) != 0) {
+		if (wait)
+			slot_give(s, slot);
+		return err;
+	}
+	return wait ? slot_wait(s, slot).result : 0;
+}
+
+int copy_to_device(CUstream h, CUdeviceptr dst, const void *src, size_t n, bool wait)
+{
+	struct bslt_copy_htod a = {.dst = dst};
+	uint64_t context;
+	uint32_t region;
+	uint64_t off;
+
+	SESSION(s);
+	TRY(stream_resolve(h, &a.stream, &context));
+	if (n == 0)
+		return 0;
+	if (!src || !device_range(dst, n))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (n <= BSLT_MAX_INLINE) {
+		struct bslt_copy_htod_inline i = {a.stream, dst};
+
+		return put(s, BSLT_OP_COPY_HTOD_INLINE, 0, &i, sizeof i, src, (uint32_t)n, false);
+	}
+	if (pinned(src, n, &region, &off)) {
+		a.src_off = off;
+		a.src_len = n;
+		a.src_region = region;
+		return put(s, BSLT_OP_COPY_HTOD, 0, &a, sizeof a, NULL, 0, wait);
+	}
+	wait = wait && n > NO_WAIT_UP_TO;
+	while (n) {
+		struct piece p;
+		int err;
+
+		TRY(arena_take(s, n < PIECE ? n : PIECE, &p));
+		memcpy(p.bytes, src, p.len);
+		a.src_off = p.off;
+		a.src_len = p.len;
+		if ((err = put(s, BSLT_OP_COPY_HTOD, BSLT_FLAG_RELEASE_CHUNKS, &a, sizeof a, NULL, 0, wait && p.len == n)) != 0)
+			return err; /* the worker frees the chunks; a dead session needs none */
+		src = (const char *)src + p.len;
+		a.dst += p.len;
+		n -= p.len;
+	}
+	return 0;
+}
+
+struct flight {
+	struct piece p;
+	uint32_t slot;
+	char *dst;
+};
+
+/* Waits for one piece and takes it out of the arena. */
+static int land(struct session *s, const struct flight *f)
+{
+	int err = slot_wait(s, f->slot).result;
+
+	if (err == 0)
+		memcpy(f->dst, f->p.bytes, f->p.len);
+	arena_free(s, &f->p);
+	return err;
+}
+
+int copy_from_device(CUstream h, void *dst, CUdeviceptr src, size_t n, bool wait)
+{
+	struct bslt_copy_dtoh a = {.src = src};
+	struct flight f[WINDOW];
+	unsigned int first = 0, flying = 0;
+	uint64_t context, off;
+	uint32_t region;
+	char *to = dst;
+	int err = 0;
+
+	SESSION(s);
+	TRY(stream_resolve(h, &a.stream, &context));
+	if (n == 0)
+		return 0;
+	if (!dst || !device_range(src, n))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (pinned(dst, n, &region, &off)) {
+		a.dst_off = off;
+		a.dst_len = n;
+		a.dst_region = region;
+		return put(s, BSLT_OP_COPY_DTOH, 0, &a, sizeof a, NULL, 0, wait);
+	}
+	while ((n && !err) || flying) {
+		struct flight *next = &f[(first + flying) % WINDOW];
+
+		/* Whoever holds chunks does not wait for more: two would for ever. */
+		if (n && !err && flying < WINDOW &&
+		    (flying ? arena_try(s, n < PIECE ? n : PIECE, &next->p) : (err = arena_take(s, n < PIECE ? n : PIECE, &next->p)) == 0)) {
+			next->dst = to;
+			a.dst_off = next->p.off;
+			a.dst_len = next->p.len;
+			if ((err = slot_take(s, &next->slot)) == 0 &&
+			    (err = ring_put(s, BSLT_OP_COPY_DTOH, 0, next->slot, &a, sizeof a, NULL, 0)) == 0) {
+				flying++;
+				to += next->p.len;
+				a.src += next->p.len;
+				n -= next->p.len;
+			} else {
+				arena_free(s, &next->p);
+			}
+			continue;
+		}
+		if (flying) {
+			int e = land(s, &f[first]);
+
+			err = err ? err : e;
+			first = (first + 1) % WINDOW;
+			flying--;
+		}
+	}
+	return err;
+}
+
+int copy_on_device(CUstream h, CUdeviceptr dst, CUdeviceptr src, size_t n)
+{
+	struct bslt_copy_dtod a = {.dst = dst, .src = src, .size = n};
+	uint64_t context;
+
+	SESSION(s);
+	TRY(stream_resolve(h, &a.stream, &context));
+	if (n == 0)
+		return 0;
+	if (!device_range(dst, n) || !device_range(src, n))
+		return CUDA_ERROR_INVALID_VALUE;
+	return put(s, BSLT_OP_COPY_DTOD, 0, &a, sizeof a, NULL, 0, false);
+}
+
+static bool on_device(uint64_t address)
+{
+	struct range r;
+
+	return range_find(SPACE_DEVICE, address, &r);
+}
+
+int copy_any(CUstream h, uint64_t dst, uint64_t src, size_t n, bool wait)
+{
+	bool to = on_device(dst), from = on_device(src);
+
+	if (to && from)
+		return copy_on_device(h, dst, src, n);
+	if (to)
+		return copy_to_device(h, dst, (const void *)(uintptr_t)src, n, wait);
+	if (from)
+		return copy_from_device(h, (void *)(uintptr_t)dst, src, n, wait);
+	if (n && (!dst || !src))
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(stream_wait(h)); /* host to host, in the stream's order */
+	memmove((void *)(uintptr_t)dst, (const void *)(uintptr_t)src, n);
+	return 0;
+}
+
+CUDA_API CUresult cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount)
+{
+	return copy_to_device(NULL, dstDevice, srcHost, ByteCount, true);
+}
+
+CUDA_API CUresult cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
+{
+	return copy_from_device(NULL, dstHost, srcDevice, ByteCount, true);
+}
+
+CUDA_API CUresult cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount)
+{
+	return copy_on_device(NULL, dstDevice, srcDevice, ByteCount);
+}
+
+CUDA_API CUresult cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
+{
+	return copy_any(NULL, dst, src, ByteCount, true);
+}
+
+CUDA_API CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream hStream)
+{
+	return copy_to_device(hStream, dstDevice, srcHost, ByteCount, false);
+}
+
+CUDA_API CUresult cuMemcpyDtoHAsync_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream)
+{
+	return copy_from_device(hStream, dstHost, srcDevice, ByteCount, false);
+}
+
+CUDA_API CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream)
+{
+	return copy_on_device(hStream, dstDevice, srcDevice, ByteCount);
+}
+
+CUDA_API CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream)
+{
+	return copy_any(hStream, dst, src, ByteCount, false);
+}

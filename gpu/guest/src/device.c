@@ -1,0 +1,192 @@
+/* cuInit and what a device says of itself. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "state.h"
+
+#define CUDA_VERSION 12040 /* until a session has told us better */
+
+CUDA_API CUresult cuInit(unsigned int Flags)
+{
+	return Flags ? CUDA_ERROR_INVALID_VALUE : library_init();
+}
+
+CUDA_API CUresult cuDriverGetVersion(int *driverVersion)
+{
+	struct session *s;
+
+	if (!driverVersion)
+		return CUDA_ERROR_INVALID_VALUE;
+	*driverVersion = library_session(&s) == 0 && device.cuda_version ? (int)device.cuda_version : CUDA_VERSION;
+	return 0;
+}
+
+CUDA_API CUresult cuDeviceGetCount(int *count)
+{
+	SESSION(s);
+	(void)s;
+	if (!count)
+		return CUDA_ERROR_INVALID_VALUE;
+	*count = 1;
+	return 0;
+}
+
+CUDA_API CUresult cuDeviceGet(CUdevice *dev, int ordinal)
+{
+	SESSION(s);
+	(void)s;
+	if (!dev)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (ordinal != 0)
+		return CUDA_ERROR_INVALID_DEVICE;
+	*dev = 0;
+	return 0;
+}
+
+#define DEVICE(dev, out)                                                                                               \
+	SESSION(s);                                                                                                    \
+	(void)s;                                                                                                       \
+	if (!(out))                                                                                                    \
+		return CUDA_ERROR_INVALID_VALUE;                                                                       \
+	if ((dev) != 0)                                                                                                \
+		return CUDA_ERROR_INVALID_DEVICE
+
+CUDA_API CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
+{
+	DEVICE(dev, name);
+	if (len <= 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	snprintf(name, (size_t)len, "%s", device.name);
+	return 0;
+}
+
+CUDA_API CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
+{
+	DEVICE(dev, uuid);
+	memcpy(uuid->bytes, device.uuid, sizeof uuid->bytes);
+	return 0;
+}
+
+CUDA_API CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
+{
+	return cuDeviceGetUuid(uuid, dev);
+}
+
+CUDA_API CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
+{
+	DEVICE(dev, bytes);
+	*bytes = device.total_memory;
+	return 0;
+}
+
+static int attribute(int a)
+{
+	return a >= 0 && (uint32_t)a < device.attribute_count ? device.attributes[a] : 0;
+}
+
+CUDA_API CUresult cuDeviceGetAttribute(int *pi, int attrib, CUdevice dev)
+{
+	DEVICE(dev, pi);
+	if (attrib <= 0 || attrib > MAX_ATTRIBUTES)
+		return CUDA_ERROR_INVALID_VALUE;
+	*pi = attribute(attrib);
+	return 0;
+}
+
+CUDA_API CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
+{
+	DEVICE(dev, major);
+	if (!minor)
+		return CUDA_ERROR_INVALID_VALUE;
+	*major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+	*minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+	return 0;
+}
+
+CUDA_API CUresult cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
+{
+	DEVICE(dev, prop);
+	*prop = (CUdevprop){
+		.maxThreadsPerBlock = attribute(1),
+		.maxThreadsDim = {attribute(2), attribute(3), attribute(4)},
+		.maxGridSize = {attribute(5), attribute(6), attribute(7)},
+		.sharedMemPerBlock = attribute(8),
+		.totalConstantMemory = attribute(9),
+		.SIMDWidth = attribute(10),
+		.memPitch = attribute(11),
+		.regsPerBlock = attribute(12),
+		.clockRate = attribute(13),
+		.textureAlign = attribute(14),
+	};
+	return 0;
+}
+
+static void bus_id(char out[13])
+{
+	snprintf(out, 13, "%04x:%02x:%02x.0", (unsigned)attribute(CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID) & 0xffff,
+		 (unsigned)attribute(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID) & 0xff,
+		 (unsigned)attribute(CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID) & 0xff);
+}
+
+CUDA_API CUresult cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev)
+{
+	char id[13];
+
+	DEVICE(dev, pciBusId);
+	if (len <= 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	bus_id(id);
+	snprintf(pciBusId, (size_t)len, "%s", id);
+	return 0;
+}
+
+/* [domain]:bus:device.function, the domain and ".0" optional. */
+CUDA_API CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
+{
+	unsigned long part[4] = {0}, parts = 0;
+	const char *p = pciBusId;
+
+	DEVICE(0, dev);
+	if (!p)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (; parts < 4; p++) {
+		char *end;
+
+		part[parts++] = strtoul(p, &end, 16);
+		if (end == p)
+			return CUDA_ERROR_INVALID_VALUE;
+		p = end;
+		if (*p != ':' && *p != '.')
+			break;
+	}
+	if (*p || parts < 2)
+		return CUDA_ERROR_INVALID_VALUE;
+	bool dotted = strchr(pciBusId, '.') != NULL;
+	unsigned long domain = parts - dotted == 3 ? part[0] : 0;
+	const unsigned long *rest = part + (parts - dotted == 3);
+
+	if ((int)domain != attribute(CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID) ||
+	    (int)rest[0] != attribute(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID) ||
+	    (int)rest[1] != attribute(CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID))
+		return CUDA_ERROR_INVALID_DEVICE;
+	*dev = 0;
+	return 0;
+}
+
+CUDA_API CUresult cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice peerDev)
+{
+	DEVICE(dev, canAccessPeer);
+	if (peerDev != 0)
+		return CUDA_ERROR_INVALID_DEVICE;
+	*canAccessPeer = 0;
+	return 0;
+}
+
+CUDA_API CUresult cuDeviceGetExecAffinitySupport(int *pi, int type, CUdevice dev)
+{
+	DEVICE(dev, pi);
+	(void)type;
+	*pi = 0;
+	return 0;
+}

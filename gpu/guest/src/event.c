@@ -1,0 +1,119 @@
+#include <string.h>
+
+#include "state.h"
+
+CUDA_API CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
+{
+	struct bslt_event_create a = {.flags = Flags};
+	struct event *e;
+	int err;
+
+	SESSION(s);
+	if (!phEvent || Flags & ~7u || (Flags & CU_EVENT_INTERPROCESS && !(Flags & CU_EVENT_DISABLE_TIMING)))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (Flags & CU_EVENT_INTERPROCESS)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	TRY(context_current(&a.ctx));
+	a.event = object_ids(1);
+	if (!(e = object_new(sizeof *e, KIND_EVENT, a.event, a.ctx)))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	e->flags = Flags;
+	if ((err = ring_put(s, BSLT_OP_EVENT_CREATE, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0)) != 0) {
+		object_put(e);
+		return err;
+	}
+	object_add(e);
+	*phEvent = handle_of(a.event);
+	return 0;
+}
+
+CUDA_API CUresult cuEventDestroy_v2(CUevent hEvent)
+{
+	struct bslt_event_destroy a = {(uintptr_t)hEvent};
+
+	SESSION(s);
+	if (!object_remove(a.event, KIND_EVENT))
+		return CUDA_ERROR_INVALID_HANDLE;
+	return ring_put(s, BSLT_OP_EVENT_DESTROY, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
+}
+
+CUDA_API CUresult cuEventDestroy(CUevent hEvent)
+{
+	return cuEventDestroy_v2(hEvent);
+}
+
+CUDA_API CUresult cuEventRecord(CUevent hEvent, CUstream hStream)
+{
+	struct bslt_event_record a;
+	uint64_t context;
+	struct event *e;
+	int err;
+
+	SESSION(s);
+	if (!(e = object_get(hEvent, KIND_EVENT)))
+		return CUDA_ERROR_INVALID_HANDLE;
+	a.event = e->o.id;
+	if ((err = stream_resolve(hStream, &a.stream, &context)) == 0 && context != e->o.context)
+		err = CUDA_ERROR_INVALID_HANDLE;
+	if (err == 0 && (err = ring_put(s, BSLT_OP_EVENT_RECORD, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0)) == 0)
+		e->recorded = true;
+	object_put(e);
+	return err;
+}
+
+CUDA_API CUresult cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)
+{
+	return flags & ~1u ? CUDA_ERROR_INVALID_VALUE : cuEventRecord(hEvent, hStream);
+}
+
+/* An event that was never recorded is done. */
+static int ask(CUevent h, uint16_t op)
+{
+	struct bslt_event_query a;
+	struct event *e;
+	bool recorded;
+
+	SESSION(s);
+	if (!(e = object_get(h, KIND_EVENT)))
+		return CUDA_ERROR_INVALID_HANDLE;
+	a.event = e->o.id;
+	recorded = e->recorded;
+	object_put(e);
+	return recorded ? call(s, op, &a, sizeof a).result : 0;
+}
+
+CUDA_API CUresult cuEventSynchronize(CUevent hEvent)
+{
+	return ask(hEvent, BSLT_OP_EVENT_SYNCHRONIZE);
+}
+
+CUDA_API CUresult cuEventQuery(CUevent hEvent)
+{
+	return ask(hEvent, BSLT_OP_EVENT_QUERY);
+}
+
+CUDA_API CUresult cuEventElapsedTime(float *pMilliseconds, CUevent hStart, CUevent hEnd)
+{
+	struct bslt_event_elapsed a;
+	struct event *start, *end;
+	struct answer r = {CUDA_ERROR_INVALID_HANDLE, 0, 0};
+	uint32_t bits;
+
+	SESSION(s);
+	if (!pMilliseconds)
+		return CUDA_ERROR_INVALID_VALUE;
+	start = object_get(hStart, KIND_EVENT);
+	end = object_get(hEnd, KIND_EVENT);
+	if (start && end && !((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING)) {
+		a.start = start->o.id;
+		a.end = end->o.id;
+		r = call(s, BSLT_OP_EVENT_ELAPSED, &a, sizeof a);
+	}
+	object_put(start);
+	object_put(end);
+	if (r.result == 0) {
+		bits = (uint32_t)r.value0;
+		memcpy(pMilliseconds, &bits, sizeof bits);
+	}
+	return r.result;
+}

@@ -1,0 +1,208 @@
+/* Functions: attributes and occupancy. */
+#include "state.h"
+
+CUDA_API CUresult cuFuncGetAttribute(int *pi, int attrib, CUfunction hfunc)
+{
+	struct function *f;
+	int err = 0;
+
+	SESSION(s);
+	(void)s;
+	if (!pi || attrib < 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(function_resolve(hfunc, &f));
+	if (attrib < FUNCTION_ATTRIBUTES)
+		*pi = f->info.attributes[attrib];
+	else if (attrib < 16) /* clusters: none */
+		*pi = 0;
+	else
+		err = CUDA_ERROR_INVALID_VALUE;
+	object_put(f);
+	return err;
+}
+
+CUDA_API CUresult cuFuncSetAttribute(CUfunction hfunc, int attrib, int value)
+{
+	struct bslt_func_set_attribute a = {.attribute = attrib, .value = value};
+	struct function *f;
+	int err;
+
+	SESSION(s);
+	if (attrib != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES && attrib != CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(function_resolve(hfunc, &f));
+	a.function = f->o.id;
+	if ((err = call(s, BSLT_OP_FUNC_SET_ATTRIBUTE, &a, sizeof a).result) == 0)
+		__atomic_store_n(&f->info.attributes[attrib], value, __ATOMIC_RELAXED);
+	object_put(f);
+	return err;
+}
+
+static int valid(CUfunction hfunc)
+{
+	struct function *f;
+
+	SESSION(s);
+	(void)s;
+	TRY(function_resolve(hfunc, &f));
+	object_put(f);
+	return 0;
+}
+
+/* Preferences: nothing has to follow them. */
+CUDA_API CUresult cuFuncSetCacheConfig(CUfunction hfunc, int config)
+{
+	return config < 0 || config > 3 ? CUDA_ERROR_INVALID_VALUE : valid(hfunc);
+}
+
+CUDA_API CUresult cuFuncSetSharedMemConfig(CUfunction hfunc, int config)
+{
+	return config < 0 || config > 2 ? CUDA_ERROR_INVALID_VALUE : valid(hfunc);
+}
+
+CUDA_API CUresult cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
+{
+	struct function *f;
+
+	SESSION(s);
+	(void)s;
+	if (!hmod)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(function_resolve(hfunc, &f));
+	*hmod = handle_of(f->module);
+	object_put(f);
+	return 0;
+}
+
+/* The name lives as long as the module. */
+CUDA_API CUresult cuFuncGetName(const char **name, CUfunction hfunc)
+{
+	struct function *f;
+
+	SESSION(s);
+	(void)s;
+	if (!name)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(function_resolve(hfunc, &f));
+	*name = f->info.name;
+	object_put(f);
+	return 0;
+}
+
+CUDA_API CUresult cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
+{
+	struct function *f;
+	int err = CUDA_ERROR_INVALID_VALUE;
+
+	SESSION(s);
+	(void)s;
+	if (!paramOffset)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(function_resolve(func, &f));
+	if (paramIndex < f->info.param_count) {
+		*paramOffset = f->info.params[paramIndex].offset;
+		if (paramSize)
+			*paramSize = f->info.params[paramIndex].size;
+		err = 0;
+	}
+	object_put(f);
+	return err;
+}
+
+CUDA_API CUresult cuFuncIsLoaded(int *state, CUfunction function)
+{
+	if (!state)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(valid(function));
+	*state = 1; /* CU_FUNCTION_LOADING_STATE_LOADED */
+	return 0;
+}
+
+CUDA_API CUresult cuFuncLoad(CUfunction function)
+{
+	return valid(function);
+}
+
+CUDA_API CUresult cuKernelGetAttribute(int *pi, int attrib, CUkernel kernel, CUdevice dev)
+{
+	return dev != 0 ? CUDA_ERROR_INVALID_DEVICE : cuFuncGetAttribute(pi, attrib, (CUfunction)(void *)kernel);
+}
+
+CUDA_API CUresult cuKernelSetAttribute(int attrib, int val, CUkernel kernel, CUdevice dev)
+{
+	return dev != 0 ? CUDA_ERROR_INVALID_DEVICE : cuFuncSetAttribute((CUfunction)(void *)kernel, attrib, val);
+}
+
+CUDA_API CUresult cuKernelGetName(const char **name, CUkernel hfunc)
+{
+	return cuFuncGetName(name, (CUfunction)(void *)hfunc);
+}
+
+CUDA_API CUresult cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
+{
+	return cuFuncGetParamInfo((CUfunction)(void *)kernel, paramIndex, paramOffset, paramSize);
+}
+
+CUDA_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, CUfunction func, int blockSize,
+							      size_t dynamicSMemSize)
+{
+	struct bslt_occupancy a = {.dynamic_shared = dynamicSMemSize, .block_size = (uint32_t)blockSize};
+	struct function *f;
+	struct answer r;
+
+	SESSION(s);
+	if (!numBlocks || blockSize <= 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(function_resolve(func, &f));
+	a.function = f->o.id;
+	r = call(s, BSLT_OP_OCCUPANCY, &a, sizeof a);
+	object_put(f);
+	if (r.result == 0)
+		*numBlocks = (int)r.value0;
+	return r.result;
+}
+
+CUDA_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, CUfunction func, int blockSize,
+								       size_t dynamicSMemSize, unsigned int flags)
+{
+	return flags & ~1u ? CUDA_ERROR_INVALID_VALUE
+			   : cuOccupancyMaxActiveBlocksPerMultiprocessor(numBlocks, func, blockSize, dynamicSMemSize);
+}
+
+/* Tries every multiple of the warp, largest first; of equals the largest wins. */
+CUDA_API CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockSize, CUfunction func,
+							    CUoccupancyB2DSize blockSizeToDynamicSMemSize,
+							    size_t dynamicSMemSize, int blockSizeLimit, unsigned int flags)
+{
+	int limit, best = 0, sms, most = 0;
+
+	if (!minGridSize || !blockSize || flags & ~1u)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(cuFuncGetAttribute(&limit, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, func));
+	TRY(cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));
+	if (limit <= 0 || limit > 1024)
+		limit = 1024;
+	if (blockSizeLimit > 0 && blockSizeLimit < limit)
+		limit = blockSizeLimit;
+	for (int size = limit; size > 0; size = size % 32 ? size - size % 32 : size - 32) {
+		size_t shared = blockSizeToDynamicSMemSize ? blockSizeToDynamicSMemSize(size) : dynamicSMemSize;
+		int blocks;
+
+		TRY(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, func, size, shared));
+		if (blocks * size > most) {
+			most = blocks * size;
+			best = size;
+			*minGridSize = blocks * sms;
+		}
+	}
+	*blockSize = best;
+	return best ? 0 : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUDA_API CUresult cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize, CUfunction func,
+						   CUoccupancyB2DSize blockSizeToDynamicSMemSize, size_t dynamicSMemSize,
+						   int blockSizeLimit)
+{
+	return cuOccupancyMaxPotentialBlockSizeWithFlags(minGridSize, blockSize, func, blockSizeToDynamicSMemSize,
+							 dynamicSMemSize, blockSizeLimit, 0);
+}

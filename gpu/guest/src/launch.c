@@ -1,0 +1,102 @@
+/* Launches: one ring entry, nothing waits. */
+#include <string.h>
+
+#include "state.h"
+
+/* Lays the parameters out as the kernel's parameter space. *n: bytes. */
+static int parameters(const struct function *f, void **params, void **extra, uint8_t *out, uint32_t *n)
+{
+	const void *buffer = NULL;
+	size_t size = 0;
+
+	*n = f->param_bytes;
+	if (*n > BSLT_MAX_PARAM_BYTES)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	if (params) {
+		if (extra)
+			return CUDA_ERROR_INVALID_VALUE;
+		memset(out, 0, *n);
+		for (uint32_t i = 0; i < f->info.param_count; i++) {
+			if (!params[i])
+				return CUDA_ERROR_INVALID_VALUE;
+			memcpy(out + f->info.params[i].offset, params[i], f->info.params[i].size);
+		}
+		return 0;
+	}
+	if (!extra)
+		return *n ? CUDA_ERROR_INVALID_VALUE : 0;
+	for (; extra[0] != CU_LAUNCH_PARAM_END; extra += 2) {
+		if (extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER)
+			buffer = extra[1];
+		else if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE && extra[1])
+			memcpy(&size, extra[1], sizeof size);
+		else
+			return CUDA_ERROR_INVALID_VALUE;
+	}
+	if (size > BSLT_MAX_PARAM_BYTES || (size && !buffer) || size < *n)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(out, buffer, *n);
+	return 0;
+}
+
+static int launch(CUfunction func, struct bslt_launch *a, CUstream h, void **params, void **extra)
+{
+	uint8_t bytes[BSLT_MAX_PARAM_BYTES];
+	struct function *f;
+	uint64_t context;
+	uint32_t n;
+	int err;
+
+	SESSION(s);
+	if (!a->grid_x || !a->grid_y || !a->grid_z || !a->block_x || !a->block_y || !a->block_z)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(stream_resolve(h, &a->stream, &context));
+	TRY(function_resolve(func, &f));
+	a->function = f->o.id;
+	if (f->o.context != context)
+		err = CUDA_ERROR_INVALID_HANDLE;
+	else if ((uint64_t)a->block_x * a->block_y > 1024 || (uint64_t)a->block_x * a->block_y * a->block_z > 1024)
+		err = CUDA_ERROR_INVALID_VALUE;
+	else if ((err = parameters(f, params, extra, bytes, &n)) == 0)
+		err = ring_put(s, BSLT_OP_LAUNCH, 0, BSLT_NO_SLOT, a, sizeof *a, bytes, n);
+	object_put(f);
+	return err;
+}
+
+CUDA_API CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+				 unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
+				 unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra)
+{
+	struct bslt_launch a = {0, 0, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, 0};
+
+	return launch(f, &a, hStream, kernelParams, extra);
+}
+
+CUDA_API CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
+					    unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,
+					    unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
+					    void **kernelParams)
+{
+	struct bslt_launch a = {0, 0, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, 1};
+
+	return launch(f, &a, hStream, kernelParams, NULL);
+}
+
+CUDA_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
+{
+	struct bslt_launch a = {0};
+
+	if (!config || (config->numAttrs && !config->attrs))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned int i = 0; i < config->numAttrs; i++) {
+		switch (config->attrs[i].id) {
+		case CU_LAUNCH_ATTRIBUTE_IGNORE: break;
+		case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: a.flags = config->attrs[i].value.cooperative != 0; break;
+		default: return CUDA_ERROR_NOT_SUPPORTED;
+		}
+	}
+	a.grid_x = config->gridDimX, a.grid_y = config->gridDimY, a.grid_z = config->gridDimZ;
+	a.block_x = config->blockDimX, a.block_y = config->blockDimY, a.block_z = config->blockDimZ;
+	a.shared = config->sharedMemBytes;
+	return launch(f, &a, config->hStream, kernelParams, extra);
+}

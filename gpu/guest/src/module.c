@@ -1,0 +1,370 @@
+/* Modules: loading, and looking up what is in them. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "query.h"
+#include "state.h"
+
+#define INFO_SIZE (64u << 10)
+#define FUNCTION_LIMIT (1u << 20)
+
+struct jit {
+	uint32_t opt_level, max_registers;
+	int info, info_size, error, error_size, wall_time; /* indices, or -1 */
+};
+
+static struct jit jit_options(unsigned int n, const CUjit_option *keys, void **values)
+{
+	struct jit j = {4, 0, -1, -1, -1, -1, -1};
+
+	for (unsigned int i = 0; i < n; i++) {
+		switch (keys[i]) {
+		case CU_JIT_MAX_REGISTERS: j.max_registers = (uint32_t)(uintptr_t)values[i]; break;
+		case CU_JIT_OPTIMIZATION_LEVEL: j.opt_level = (uint32_t)(uintptr_t)values[i]; break;
+		case CU_JIT_INFO_LOG_BUFFER: j.info = (int)i; break;
+		case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES: j.info_size = (int)i; break;
+		case CU_JIT_ERROR_LOG_BUFFER: j.error = (int)i; break;
+		case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES: j.error_size = (int)i; break;
+		case CU_JIT_WALL_TIME: j.wall_time = (int)i; break;
+		default: break; /* hints that change no result */
+		}
+	}
+	return j;
+}
+
+/* Fills a log buffer of the program and says how much of it is used. */
+static void give_log(int buffer, int size, void **values, const char *text)
+{
+	size_t room, n;
+
+	if (buffer < 0 || size < 0 || !values[buffer])
+		return;
+	room = (size_t)(unsigned int)(uintptr_t)values[size];
+	if (room == 0)
+		return;
+	n = text ? strlen(text) : 0;
+	if (n > room - 1)
+		n = room - 1;
+	memcpy(values[buffer], text ? text : "", n);
+	((char *)values[buffer])[n] = 0;
+	values[size] = (void *)(n ? n + 1 : 0);
+}
+
+/* Sends the image; fills info also when the load fails. */
+static int send_image(struct session *s, struct bslt_module_load *a, const void *image, size_t size, struct module_info *info)
+{
+	struct piece in, out;
+	struct answer r = {0, 0, 0};
+	uint64_t room = INFO_SIZE;
+	int err = piece_get(s, size, &in);
+
+	if (err)
+		return err;
+	memcpy(in.bytes, image, size);
+	a->image_off = in.off;
+	a->image_len = size;
+	a->image_region = in.number;
+	for (int attempt = 0; attempt < 3; attempt++) {
+		if ((r.result = piece_get(s, room, &out)) != 0)
+			break;
+		memset(out.bytes, 0, 8); /* a failure without a record must not show an old one */
+		a->out_off = out.off;
+		a->out_len = out.len;
+		a->out_region = out.number;
+		r = call(s, BSLT_OP_MODULE_LOAD, a, sizeof *a);
+		if (r.result == RES_INVALID_VALUE && r.value0 > out.len && r.value0 <= BSLT_MAX_MODULE_IMAGE) {
+			room = r.value0;
+			piece_put(s, &out);
+			continue;
+		}
+		uint8_t *copy = private_copy(&out, out.len);
+
+		if (!copy)
+			r.result = RES_OUT_OF_MEMORY;
+		else if (decode_module_info(copy, out.len, info) != 0 && r.result == 0)
+			r.result = RES_UNKNOWN;
+		free(copy);
+		piece_put(s, &out);
+		break;
+	}
+	piece_put(s, &in);
+	return r.result;
+}
+
+static void module_destroy(struct object *o)
+{
+	struct module *m = (struct module *)o;
+
+	for (uint32_t i = 0; m->names && i < m->info.function_count; i++)
+		free(m->names[i]);
+	free(m->names);
+	free_module_info(&m->info);
+}
+
+static void function_destroy(struct object *o)
+{
+	struct function *f = (struct function *)o;
+
+	free(f->info.name);
+	free(f->info.params);
+}
+
+/* Gives each function an object of its own, with what was in the record. */
+static int make_functions(struct module *m)
+{
+	struct function **made = calloc(m->info.function_count + 1, sizeof *made);
+
+	m->names = calloc(m->info.function_count + 1, sizeof *m->names);
+	if (!m->names || !made) {
+		free(made);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	for (uint32_t i = 0; i < m->info.function_count; i++) {
+		struct function_info *info = &m->info.functions[i];
+		struct function *f = object_new(sizeof *f, KIND_FUNCTION, m->first_function + i, m->o.context);
+
+		m->names[i] = strdup(info->name);
+		if (!f || !m->names[i]) {
+			object_put(f);
+			for (uint32_t k = 0; k < i; k++)
+				object_put(made[k]);
+			free(made);
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		}
+		f->o.destroy = function_destroy;
+		f->module = m->o.id;
+		f->info = *info;
+		*info = (struct function_info){0};
+		for (uint32_t k = 0; k < f->info.param_count; k++) {
+			const struct param_info *p = &f->info.params[k];
+
+			if (p->size > BSLT_MAX_PARAM_BYTES || p->offset > BSLT_MAX_PARAM_BYTES - p->size)
+				f->param_bytes = UINT32_MAX; /* cannot be launched */
+			else if (f->param_bytes < p->offset + p->size)
+				f->param_bytes = p->offset + p->size;
+		}
+		made[i] = f;
+	}
+	for (uint32_t i = 0; i < m->info.function_count; i++)
+		object_add(made[i]);
+	free(made);
+	return 0;
+}
+
+int module_load(const void *image, size_t size, unsigned int options, const CUjit_option *keys, void **values, CUmodule *out)
+{
+	struct jit jit = jit_options(options, keys, values);
+	struct bslt_module_load a = {.opt_level = jit.opt_level, .max_registers = jit.max_registers};
+	uint64_t start = now_nanos();
+	struct module *m;
+	int err;
+
+	SESSION(s);
+	TRY(context_current(&a.ctx));
+	if (size == 0 || size > BSLT_MAX_MODULE_IMAGE)
+		return CUDA_ERROR_INVALID_IMAGE;
+	a.module = object_ids(1);
+	a.first_function = object_ids(FUNCTION_LIMIT); /* their number is not known yet */
+	if (!(m = object_new(sizeof *m, KIND_MODULE, a.module, a.ctx)))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	m->o.destroy = module_destroy;
+	m->first_function = a.first_function;
+	err = send_image(s, &a, image, size, &m->info);
+	give_log(jit.info, jit.info_size, values, m->info.info_log);
+	give_log(jit.error, jit.error_size, values, m->info.error_log);
+	if (jit.wall_time >= 0) {
+		float millis = (float)(now_nanos() - start) / 1e6f;
+
+		memcpy(&values[jit.wall_time], &millis, sizeof millis);
+	}
+	if (err == 0 && (err = make_functions(m)) != 0)
+		(void)call(s, BSLT_OP_MODULE_UNLOAD, &(struct bslt_module_unload){a.module}, sizeof(struct bslt_module_unload));
+	if (err) {
+		object_put(m);
+		return err;
+	}
+	for (uint32_t i = 0; i < m->info.global_count; i++) {
+		struct range r = {.address = m->info.globals[i].address, .size = m->info.globals[i].size, .context = a.ctx};
+
+		if (r.size)
+			(void)range_add(SPACE_DEVICE, &r);
+	}
+	object_add(m);
+	*out = handle_of(a.module);
+	return 0;
+}
+
+CUDA_API CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions, CUjit_option *options,
+				     void **optionValues)
+{
+	size_t size;
+
+	if (!module || !image || (numOptions && (!options || !optionValues)))
+		return CUDA_ERROR_INVALID_VALUE;
+	size = image_size(&image);
+	return module_load(image, size, numOptions, options, optionValues, module);
+}
+
+CUDA_API CUresult cuModuleLoadData(CUmodule *module, const void *image)
+{
+	return cuModuleLoadDataEx(module, image, 0, NULL, NULL);
+}
+
+CUDA_API CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
+{
+	return cuModuleLoadDataEx(module, fatCubin, 0, NULL, NULL);
+}
+
+/* The bytes of a file, with a NUL after them. */
+static int read_file(const char *name, void **bytes, size_t *size)
+{
+	int fd = open(name, O_RDONLY | O_CLOEXEC), err = CUDA_ERROR_FILE_NOT_FOUND;
+	struct stat st;
+
+	if (fd < 0)
+		return err;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && st.st_size <= BSLT_MAX_MODULE_IMAGE) {
+		size_t n = (size_t)st.st_size, have = 0;
+		char *b = malloc(n + 1);
+		ssize_t k = 1;
+
+		while (b && have < n && (k = read(fd, b + have, n - have)) > 0)
+			have += (size_t)k;
+		if (b && have == n) {
+			b[n] = 0;
+			*bytes = b;
+			*size = n;
+			err = 0;
+		} else {
+			free(b);
+		}
+	}
+	close(fd);
+	return err;
+}
+
+CUDA_API CUresult cuModuleLoad(CUmodule *module, const char *fname)
+{
+	void *bytes;
+	size_t size;
+	int err;
+
+	if (!module || !fname)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(read_file(fname, &bytes, &size));
+	err = module_load(bytes, size, 0, NULL, NULL, module);
+	free(bytes);
+	return err;
+}
+
+CUDA_API CUresult cuModuleUnload(CUmodule hmod)
+{
+	struct bslt_module_unload a = {(uintptr_t)hmod};
+	struct module *m;
+	struct range r;
+
+	SESSION(s);
+	if (!(m = object_get(hmod, KIND_MODULE)))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!object_remove(a.module, KIND_MODULE)) {
+		object_put(m);
+		return CUDA_ERROR_INVALID_HANDLE; /* another thread was first */
+	}
+	for (uint32_t i = 0; i < m->info.function_count; i++)
+		(void)object_remove(m->first_function + i, KIND_FUNCTION);
+	for (uint32_t i = 0; i < m->info.global_count; i++)
+		(void)range_take(SPACE_DEVICE, m->info.globals[i].address, &r);
+	object_put(m);
+	return call(s, BSLT_OP_MODULE_UNLOAD, &a, sizeof a).result;
+}
+
+CUDA_API CUresult cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)
+{
+	struct module *m;
+	int err = CUDA_ERROR_NOT_FOUND;
+
+	SESSION(s);
+	(void)s;
+	if (!hfunc || !name)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!(m = object_get(hmod, KIND_MODULE)))
+		return CUDA_ERROR_INVALID_HANDLE;
+	for (uint32_t i = 0; i < m->info.function_count; i++) {
+		if (strcmp(m->names[i], name) == 0) {
+			*hfunc = handle_of(m->first_function + i);
+			err = 0;
+			break;
+		}
+	}
+	object_put(m);
+	return err;
+}
+
+CUDA_API CUresult cuModuleGetFunctionCount(unsigned int *count, CUmodule mod)
+{
+	struct module *m;
+
+	SESSION(s);
+	(void)s;
+	if (!count)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!(m = object_get(mod, KIND_MODULE)))
+		return CUDA_ERROR_INVALID_HANDLE;
+	*count = m->info.function_count;
+	object_put(m);
+	return 0;
+}
+
+CUDA_API CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned int numFunctions, CUmodule mod)
+{
+	struct module *m;
+
+	SESSION(s);
+	(void)s;
+	if (!functions)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!(m = object_get(mod, KIND_MODULE)))
+		return CUDA_ERROR_INVALID_HANDLE;
+	for (uint32_t i = 0; i < numFunctions && i < m->info.function_count; i++)
+		functions[i] = handle_of(m->first_function + i);
+	object_put(m);
+	return 0;
+}
+
+CUDA_API CUresult cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod, const char *name)
+{
+	struct module *m;
+	int err = CUDA_ERROR_NOT_FOUND;
+
+	SESSION(s);
+	(void)s;
+	if (!name || (!dptr && !bytes))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!(m = object_get(hmod, KIND_MODULE)))
+		return CUDA_ERROR_INVALID_HANDLE;
+	for (uint32_t i = 0; i < m->info.global_count; i++) {
+		const struct global_info *g = &m->info.globals[i];
+
+		if (strcmp(g->name, name) != 0)
+			continue;
+		if (dptr)
+			*dptr = g->address;
+		if (bytes)
+			*bytes = g->size;
+		err = 0;
+		break;
+	}
+	object_put(m);
+	return err;
+}
+
+CUDA_API CUresult cuModuleGetLoadingMode(int *mode)
+{
+	if (!mode)
+		return CUDA_ERROR_INVALID_VALUE;
+	*mode = 1; /* CU_MODULE_EAGER_LOADING */
+	return 0;
+}

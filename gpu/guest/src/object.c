@@ -1,0 +1,168 @@
+/* The table of objects behind the program's handles. */
+#include <stdlib.h>
+
+#include "state.h"
+
+#define FIRST_ID 0x10000u /* above every special value of a handle */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct object **buckets; /* guarded by lock, like the rest */
+static size_t bucket_count, object_count;
+static _Atomic uint64_t next_id = FIRST_ID;
+
+uint64_t object_ids(uint64_t n)
+{
+	return atomic_fetch_add(&next_id, n);
+}
+
+void *object_new(size_t size, enum kind kind, uint64_t id, uint64_t context)
+{
+	struct object *o = calloc(1, size);
+
+	if (o) {
+		o->id = id;
+		o->kind = kind;
+		o->context = context;
+		o->refs = 1;
+	}
+	return o;
+}
+
+static void grow(void)
+{
+	size_t n = bucket_count ? bucket_count * 2 : 256;
+	struct object **b = calloc(n, sizeof *b);
+
+	if (!b) {
+		if (!buckets)
+			abort(); /* not even 2 KiB */
+		return;
+	}
+	for (size_t i = 0; i < bucket_count; i++) {
+		for (struct object *o = buckets[i], *next; o; o = next) {
+			next = o->next;
+			o->next = b[o->id & (n - 1)];
+			b[o->id & (n - 1)] = o;
+		}
+	}
+	free(buckets);
+	buckets = b;
+	bucket_count = n;
+}
+
+void object_add(void *p)
+{
+	struct object *o = p;
+
+	pthread_mutex_lock(&lock);
+	if (object_count >= bucket_count)
+		grow();
+	o->next = buckets[o->id & (bucket_count - 1)];
+	buckets[o->id & (bucket_count - 1)] = o;
+	object_count++;
+	pthread_mutex_unlock(&lock);
+}
+
+void *object_get(const void *handle, enum kind kind)
+{
+	uint64_t id = (uintptr_t)handle;
+	struct object *o = NULL;
+
+	pthread_mutex_lock(&lock);
+	if (buckets)
+		for (o = buckets[id & (bucket_count - 1)]; o && o->id != id; o = o->next)
+			;
+	if (o && o->kind != kind)
+		o = NULL;
+	if (o)
+		o->refs++;
+	pthread_mutex_unlock(&lock);
+	return o;
+}
+
+static void release(struct object *list)
+{
+	for (struct object *next; list; list = next) {
+		next = list->next;
+		if (list->destroy)
+			list->destroy(list);
+		free(list);
+	}
+}
+
+void object_put(void *p)
+{
+	struct object *o = p;
+	bool last;
+
+	if (!o)
+		return;
+	pthread_mutex_lock(&lock);
+	last = --o->refs == 0;
+	pthread_mutex_unlock(&lock);
+	if (last) {
+		o->next = NULL;
+		release(o);
+	}
+}
+
+/* Unlinks what *at points to; called with the lock. */
+static void unlink_object(struct object **at, struct object **dead)
+{
+	struct object *o = *at;
+
+	*at = o->next;
+	object_count--;
+	o->next = NULL;
+	if (--o->refs == 0) {
+		o->next = *dead;
+		*dead = o;
+	}
+}
+
+bool object_remove(uint64_t id, enum kind kind)
+{
+	struct object *dead = NULL;
+	bool found = false;
+
+	pthread_mutex_lock(&lock);
+	if (buckets) {
+		struct object **at = &buckets[id & (bucket_count - 1)];
+
+		while (*at && (*at)->id != id)
+			at = &(*at)->next;
+		if (*at && (*at)->kind == kind) {
+			unlink_object(at, &dead);
+			found = true;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	release(dead);
+	return found;
+}
+
+void object_remove_context(uint64_t context)
+{
+	struct object *dead = NULL;
+
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < bucket_count; i++) {
+		struct object **at = &buckets[i];
+
+		while (*at) {
+			if ((*at)->context == context || (*at)->id == context)
+				unlink_object(at, &dead);
+			else
+				at = &(*at)->next;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	release(dead);
+}
+
+void objects_abandon(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	buckets = NULL;
+	bucket_count = object_count = 0;
+}

@@ -1,0 +1,105 @@
+/* cuPointerGetAttribute: answered from the tables of ranges. */
+#include <string.h>
+
+#include "state.h"
+
+/* CUpointer_attribute */
+enum {
+	ATTRIBUTE_CONTEXT = 1,
+	ATTRIBUTE_MEMORY_TYPE = 2,
+	ATTRIBUTE_DEVICE_POINTER = 3,
+	ATTRIBUTE_HOST_POINTER = 4,
+	ATTRIBUTE_SYNC_MEMOPS = 6,
+	ATTRIBUTE_BUFFER_ID = 7,
+	ATTRIBUTE_IS_MANAGED = 8,
+	ATTRIBUTE_DEVICE_ORDINAL = 9,
+	ATTRIBUTE_IS_LEGACY_IPC_CAPABLE = 10,
+	ATTRIBUTE_RANGE_START = 11,
+	ATTRIBUTE_RANGE_SIZE = 12,
+	ATTRIBUTE_MAPPED = 13,
+};
+
+#define GIVE(type, value)                                                                                              \
+	do {                                                                                                           \
+		type give_value = (type)(value);                                                                       \
+		memcpy(data, &give_value, sizeof give_value);                                                          \
+		return 0;                                                                                              \
+	} while (0)
+
+static int get(void *data, int attribute, const struct range *r, bool on_device, CUdeviceptr ptr)
+{
+	switch (attribute) {
+	case ATTRIBUTE_CONTEXT: GIVE(CUcontext, handle_of(r->context));
+	case ATTRIBUTE_MEMORY_TYPE: GIVE(unsigned int, on_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST);
+	case ATTRIBUTE_DEVICE_POINTER:
+		if (!on_device)
+			return CUDA_ERROR_INVALID_VALUE;
+		GIVE(CUdeviceptr, ptr);
+	case ATTRIBUTE_HOST_POINTER:
+		if (on_device)
+			return CUDA_ERROR_INVALID_VALUE;
+		GIVE(void *, (uintptr_t)ptr);
+	case ATTRIBUTE_SYNC_MEMOPS: GIVE(unsigned int, 0);
+	case ATTRIBUTE_BUFFER_ID: GIVE(unsigned long long, r->address);
+	case ATTRIBUTE_IS_MANAGED: GIVE(unsigned char, 0);
+	case ATTRIBUTE_DEVICE_ORDINAL: GIVE(int, 0);
+	case ATTRIBUTE_IS_LEGACY_IPC_CAPABLE: GIVE(unsigned char, 0);
+	case ATTRIBUTE_RANGE_START: GIVE(void *, (uintptr_t)r->address);
+	case ATTRIBUTE_RANGE_SIZE: GIVE(size_t, r->size);
+	case ATTRIBUTE_MAPPED: GIVE(unsigned char, on_device);
+	default: return CUDA_ERROR_NOT_SUPPORTED;
+	}
+}
+
+CUDA_API CUresult cuPointerGetAttribute(void *data, int attribute, CUdeviceptr ptr)
+{
+	struct range r;
+
+	SESSION(s);
+	(void)s;
+	if (!data)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (range_find(SPACE_DEVICE, ptr, &r))
+		return get(data, attribute, &r, true, ptr);
+	if (range_find(SPACE_HOST, ptr, &r))
+		return get(data, attribute, &r, false, ptr);
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
+/* Unlike the single form this succeeds for unknown pointers, with zeros. */
+CUDA_API CUresult cuPointerGetAttributes(unsigned int numAttributes, int *attributes, void **data, CUdeviceptr ptr)
+{
+	struct range r;
+	bool dev, known;
+
+	SESSION(s);
+	(void)s;
+	if (numAttributes && (!attributes || !data))
+		return CUDA_ERROR_INVALID_VALUE;
+	dev = range_find(SPACE_DEVICE, ptr, &r);
+	known = dev || range_find(SPACE_HOST, ptr, &r);
+	for (unsigned int i = 0; i < numAttributes; i++) {
+		int err = known ? get(data[i], attributes[i], &r, dev, ptr) : CUDA_ERROR_INVALID_VALUE;
+
+		if (err == 0)
+			continue;
+		if (err == CUDA_ERROR_NOT_SUPPORTED)
+			return err;
+		switch (attributes[i]) {
+		case ATTRIBUTE_CONTEXT:
+		case ATTRIBUTE_DEVICE_POINTER:
+		case ATTRIBUTE_HOST_POINTER:
+		case ATTRIBUTE_BUFFER_ID:
+		case ATTRIBUTE_RANGE_START:
+		case ATTRIBUTE_RANGE_SIZE: memset(data[i], 0, 8); break;
+		case ATTRIBUTE_MEMORY_TYPE:
+		case ATTRIBUTE_SYNC_MEMOPS: memset(data[i], 0, 4); break;
+		case ATTRIBUTE_DEVICE_ORDINAL: memcpy(data[i], &(int){-2}, 4); break; /* CU_DEVICE_INVALID */
+		case ATTRIBUTE_IS_MANAGED:
+		case ATTRIBUTE_IS_LEGACY_IPC_CAPABLE:
+		case ATTRIBUTE_MAPPED: memset(data[i], 0, 1); break;
+		default: return CUDA_ERROR_INVALID_VALUE;
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,62 @@
+/* Decoding of the records that the worker writes (gpu/abi/reply.go). The bytes
+ * must be a private copy: the worker could change shared ones meanwhile. */
+#ifndef BASALT_REPLY_H
+#define BASALT_REPLY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define FUNCTION_ATTRIBUTES 10
+#define MAX_ATTRIBUTES 4096
+
+struct device_info {
+	uint64_t total_memory;
+	uint8_t uuid[16];
+	uint32_t attribute_count;
+	int32_t *attributes;
+	char *name, *driver_version;
+	uint32_t cuda_version;
+};
+
+struct param_info {
+	uint32_t offset, size;
+};
+struct function_info {
+	char *name;
+	uint32_t param_count;
+	struct param_info *params;
+	int32_t attributes[FUNCTION_ATTRIBUTES];
+};
+struct global_info {
+	char *name;
+	uint64_t address, size;
+};
+struct module_info {
+	uint32_t function_count, global_count;
+	struct function_info *functions;
+	struct global_info *globals;
+	char *info_log, *error_log;
+};
+
+struct process_info {
+	uint32_t pid;
+	uint64_t vram;
+	char *name;
+};
+struct vgpu_status {
+	uint64_t vram_limit, vram_used;
+	uint32_t gpu_utilization, memory_utilization, temperature, power_milliwatts;
+	uint32_t process_count;
+	struct process_info *processes;
+};
+
+/* 0, or -1 for bytes that are no such record (or no memory); then *out is
+ * empty. What they fill is freed with the function of the same name. */
+int decode_device_info(const uint8_t *b, size_t n, struct device_info *out);
+int decode_module_info(const uint8_t *b, size_t n, struct module_info *out);
+int decode_vgpu_status(const uint8_t *b, size_t n, struct vgpu_status *out);
+void free_device_info(struct device_info *d);
+void free_module_info(struct module_info *m);
+void free_vgpu_status(struct vgpu_status *v);
+
+#endif

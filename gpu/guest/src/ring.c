@@ -1,0 +1,88 @@
+/* Putting commands into the ring. */
+#include <string.h>
+
+#include "channel.h"
+
+/* An entry never wraps, and the rest of the ring must hold a whole header of
+ * the NOP that fills it: so an entry may not leave exactly 8 bytes either. */
+uint64_t ring_padding(uint64_t head, uint64_t ring_size, uint64_t length)
+{
+	uint64_t rest = ring_size - (head & (ring_size - 1));
+
+	if (length > rest || rest - length == 8)
+		return rest;
+	return 0;
+}
+
+static void ring_doorbell(struct session *s)
+{
+	/* Pairs with the worker's: set worker_sleeps, fence, look at head. */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(word32(s, BSLT_OFF_WORKER_SLEEPS), memory_order_relaxed) != 0)
+		s->ops->kick(s);
+}
+
+/* Waits until need bytes are free. Called with ring_lock held: others could
+ * not put anything either. */
+static int ring_room(struct session *s, uint64_t need)
+{
+	uint64_t size = s->ring_mask + 1;
+	unsigned step = 0;
+
+	for (;;) {
+		uint64_t tail = atomic_load_explicit(word64(s, BSLT_OFF_TAIL), memory_order_acquire);
+		int err;
+
+		if (s->head - tail <= size && size - (s->head - tail) >= need)
+			return 0;
+		if (s->head - tail > size) {
+			session_die(s, RES_UNAVAILABLE); /* a tail beyond the head */
+			return RES_UNAVAILABLE;
+		}
+		if ((err = session_check(s)) != 0)
+			return err;
+		ring_doorbell(s);
+		backoff(&step);
+	}
+}
+
+static void put_header(uint8_t *p, uint64_t length, uint16_t op, uint16_t flags, uint32_t slot, uint32_t inl_len)
+{
+	struct bslt_entry e = {(uint32_t)length, op, flags, slot, inl_len};
+
+	memcpy(p, &e, sizeof e);
+}
+
+int ring_put(struct session *s, uint16_t op, uint16_t flags, uint32_t slot, const void *args, uint32_t args_len,
+	     const void *inl, uint32_t inl_len)
+{
+	uint64_t length = (BSLT_ENTRY_HEADER_SIZE + (uint64_t)args_len + inl_len + 7) & ~7ull;
+	uint64_t pad;
+	uint8_t *p;
+	int err = atomic_load_explicit(&s->dead, memory_order_relaxed);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&s->ring_lock);
+	pad = ring_padding(s->head, s->ring_mask + 1, length);
+	if ((err = ring_room(s, pad + length)) != 0) {
+		pthread_mutex_unlock(&s->ring_lock);
+		return err;
+	}
+	if (pad) {
+		put_header(at(s, s->ring + (s->head & s->ring_mask)), pad, BSLT_OP_NOP, 0, BSLT_NO_SLOT,
+			   (uint32_t)(pad - BSLT_ENTRY_HEADER_SIZE));
+		s->head += pad;
+	}
+	p = at(s, s->ring + (s->head & s->ring_mask));
+	put_header(p, length, op, flags, slot, inl_len);
+	if (args_len)
+		memcpy(p + BSLT_ENTRY_HEADER_SIZE, args, args_len);
+	if (inl_len)
+		memcpy(p + BSLT_ENTRY_HEADER_SIZE + args_len, inl, inl_len);
+	s->head += length;
+	atomic_store_explicit(word64(s, BSLT_OFF_HEAD), s->head, memory_order_release);
+	pthread_mutex_unlock(&s->ring_lock);
+	ring_doorbell(s);
+	return 0;
+}

@@ -1,0 +1,75 @@
+/* The process's one session, and fork(). */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "query.h"
+#include "state.h"
+
+struct device_info device;
+_Atomic unsigned generation = 1;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic(struct session *) session; /* set under lock, once */
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+/* The child knows nothing of the parent's session: it may call cuInit itself. */
+static void forked(void)
+{
+	struct session *s = atomic_load(&session);
+
+	pthread_mutex_init(&lock, NULL);
+	if (!s)
+		return;
+	atomic_fetch_add(&generation, 1);
+	atomic_store(&session, NULL);
+	session_abandon(s);
+	objects_abandon();
+	ranges_abandon();
+	primary_abandon();
+	device = (struct device_info){0};
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, forked);
+}
+
+static int start(struct session **out)
+{
+	char why[BSLT_ERROR_TEXT_SIZE];
+	struct session *s;
+	int err = session_open(&s, why);
+
+	if (err == 0 && (err = query_device(s, &device)) != 0)
+		session_close(s);
+	if (err) {
+		const char *v = getenv("BASALT_VERBOSE");
+
+		if (v && *v)
+			fprintf(stderr, "basalt: no vGPU (CUDA error %d) %s\n", err, why);
+		return err;
+	}
+	*out = s;
+	return 0;
+}
+
+int library_init(void)
+{
+	struct session *s = NULL;
+	int err = 0;
+
+	pthread_once(&fork_once, watch_forks);
+	pthread_mutex_lock(&lock);
+	if (!atomic_load(&session) && (err = start(&s)) == 0)
+		atomic_store(&session, s);
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+int library_session(struct session **s)
+{
+	*s = atomic_load_explicit(&session, memory_order_acquire);
+	if (!*s)
+		return CUDA_ERROR_NOT_INITIALIZED;
+	return atomic_load_explicit(&(*s)->dead, memory_order_relaxed);
+}

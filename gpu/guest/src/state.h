@@ -1,0 +1,147 @@
+/* What libcuda keeps in this process: the session, the objects behind the
+ * handles that it gave to the program, each thread's current context.
+ *
+ * A handle that a program holds is a number, never an address: a wrong one is
+ * not found and gives an error. Numbers are not used twice.
+ *
+ * Lock order: library (state.c), objects (object.c), ranges (ranges.c); then
+ * the channel's. */
+#ifndef BASALT_STATE_H
+#define BASALT_STATE_H
+
+#define BASALT_CUDA_IMPLEMENTATION
+#include "basalt_cuda.h"
+#include "channel.h"
+#include "reply.h"
+
+/* state.c: the process's session. */
+extern struct device_info device; /* read only once cuInit has returned */
+int library_init(void);
+/* The session, or why there is none. */
+int library_session(struct session **s);
+/* Changes in a forked child. */
+extern _Atomic unsigned generation;
+
+#define SESSION(s)                                                                                                     \
+	struct session *s;                                                                                             \
+	do {                                                                                                           \
+		int session_err = library_session(&s);                                                                 \
+		if (session_err)                                                                                       \
+			return session_err;                                                                            \
+	} while (0)
+
+#define TRY(call)                                                                                                      \
+	do {                                                                                                           \
+		int try_err = (call);                                                                                  \
+		if (try_err)                                                                                           \
+			return try_err;                                                                                \
+	} while (0)
+
+/* object.c */
+enum kind { KIND_CONTEXT = 1, KIND_MODULE, KIND_FUNCTION, KIND_STREAM, KIND_EVENT, KIND_LIBRARY, KIND_KERNEL, KIND_LINK };
+
+struct object {
+	uint64_t id, context;
+	enum kind kind;
+	int refs; /* guarded by the table's lock; the table holds one */
+	struct object *next;
+	void (*destroy)(struct object *); /* frees what hangs on it; NULL: nothing */
+};
+
+/* n consecutive new handles. */
+uint64_t object_ids(uint64_t n);
+/* An object of size bytes, not yet to be found; NULL: no memory. */
+void *object_new(size_t size, enum kind kind, uint64_t id, uint64_t context);
+void object_add(void *o);
+/* Counts a reference; NULL if the handle is not one of that kind. */
+void *object_get(const void *handle, enum kind kind);
+void object_put(void *o);
+/* Takes it out of the table; false if it was not there. */
+bool object_remove(uint64_t id, enum kind kind);
+/* Takes out all of a context, and it too. */
+void object_remove_context(uint64_t context);
+/* In a forked child: forgets all. */
+void objects_abandon(void);
+
+static inline void *handle_of(uint64_t id)
+{
+	return (void *)(uintptr_t)id;
+}
+
+struct context {
+	struct object o;
+	unsigned int flags, api;
+	bool primary;
+	_Atomic uint64_t limits[8];
+	_Atomic int cache_config, shared_config;
+};
+struct stream {
+	struct object o;
+	unsigned int flags;
+	int priority;
+};
+struct event {
+	struct object o;
+	unsigned int flags;
+	_Atomic bool recorded;
+};
+struct function {
+	struct object o;
+	uint64_t module;
+	struct function_info info;
+	uint32_t param_bytes;
+};
+struct module {
+	struct object o;
+	uint64_t first_function;
+	struct module_info info; /* names and params of functions have moved into them */
+	char **names;
+};
+
+/* context.c */
+int context_current(uint64_t *context);
+int context_object(struct context **c); /* the current one; object_put it */
+/* The wire's stream and its context, for a stream handle of the program. */
+int stream_resolve(CUstream h, uint64_t *stream, uint64_t *context);
+/* The calling thread's own default stream in a context. */
+int stream_per_thread(uint64_t context, uint64_t *stream);
+/* That context of a destroyed or released one. */
+int primary_retain(CUcontext *c);
+void primary_abandon(void);
+int primary_release(void);
+bool primary_active(void);
+
+/* module.c */
+int module_load(const void *image, size_t size, unsigned int options, const CUjit_option *keys, void **values,
+		CUmodule *out);
+/* Bytes of an image that the program gave without its size; 0: not known. */
+size_t image_size(const void **image);
+int function_resolve(CUfunction h, struct function **f);
+
+/* ranges.c: what lies at an address. */
+struct range {
+	uint64_t address, size, context;
+	unsigned int flags;
+	struct region region; /* pinned host memory with a region of its own */
+	bool owned;           /* host: allocated by us, not registered */
+};
+enum space { SPACE_DEVICE, SPACE_HOST };
+int range_add(enum space space, const struct range *r);
+bool range_find(enum space space, uint64_t address, struct range *r);
+/* Takes out the range that starts at address. */
+bool range_take(enum space space, uint64_t address, struct range *r);
+void ranges_drop_context(uint64_t context);
+void ranges_abandon(void);
+
+/* copy.c. stream is the program's handle. */
+int copy_to_device(CUstream h, CUdeviceptr dst, const void *src, size_t n, bool wait);
+int copy_from_device(CUstream h, void *dst, CUdeviceptr src, size_t n, bool wait);
+int copy_on_device(CUstream h, CUdeviceptr dst, CUdeviceptr src, size_t n);
+/* By what the addresses are. */
+int copy_any(CUstream h, uint64_t dst, uint64_t src, size_t n, bool wait);
+int stream_wait(CUstream h);
+/* Whether n bytes from address on lie in one piece of device memory. */
+bool device_range(CUdeviceptr address, size_t n);
+int memset_device(CUstream h, CUdeviceptr dst, uint32_t value, uint32_t width, uint64_t count);
+
+#endif

@@ -1,0 +1,153 @@
+#include "state.h"
+
+CUDA_API CUresult cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
+{
+	struct bslt_stream_create a = {.flags = flags, .priority = priority};
+	struct stream *o;
+	int err;
+
+	SESSION(s);
+	if (!phStream || flags & ~1u)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(context_current(&a.ctx));
+	a.stream = object_ids(1);
+	if (!(o = object_new(sizeof *o, KIND_STREAM, a.stream, a.ctx)))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	o->flags = flags;
+	o->priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
+	a.priority = o->priority;
+	if ((err = ring_put(s, BSLT_OP_STREAM_CREATE, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0)) != 0) {
+		object_put(o);
+		return err;
+	}
+	object_add(o);
+	*phStream = handle_of(a.stream);
+	return 0;
+}
+
+CUDA_API CUresult cuStreamCreate(CUstream *phStream, unsigned int Flags)
+{
+	return cuStreamCreateWithPriority(phStream, Flags, 0);
+}
+
+CUDA_API CUresult cuStreamDestroy_v2(CUstream hStream)
+{
+	struct bslt_stream_destroy a = {(uintptr_t)hStream};
+
+	SESSION(s);
+	if (!object_remove(a.stream, KIND_STREAM))
+		return CUDA_ERROR_INVALID_HANDLE;
+	return ring_put(s, BSLT_OP_STREAM_DESTROY, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
+}
+
+CUDA_API CUresult cuStreamDestroy(CUstream hStream)
+{
+	return cuStreamDestroy_v2(hStream);
+}
+
+CUDA_API CUresult cuStreamSynchronize(CUstream hStream)
+{
+	return stream_wait(hStream);
+}
+
+CUDA_API CUresult cuStreamQuery(CUstream hStream)
+{
+	struct bslt_stream_query a;
+	uint64_t context;
+
+	SESSION(s);
+	TRY(stream_resolve(hStream, &a.stream, &context));
+	return call(s, BSLT_OP_STREAM_QUERY, &a, sizeof a).result;
+}
+
+CUDA_API CUresult cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
+{
+	struct bslt_stream_wait_event a;
+	uint64_t context;
+	struct event *e;
+	int err;
+
+	SESSION(s);
+	if (Flags & ~1u)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(stream_resolve(hStream, &a.stream, &context));
+	if (!(e = object_get(hEvent, KIND_EVENT)))
+		return CUDA_ERROR_INVALID_HANDLE;
+	a.event = e->o.id;
+	err = ring_put(s, BSLT_OP_STREAM_WAIT_EVENT, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
+	object_put(e);
+	return err;
+}
+
+/* Default streams have neither flags nor priority. */
+static int info(CUstream h, unsigned int *flags, int *priority)
+{
+	uint64_t id, context;
+	struct stream *o;
+
+	SESSION(s);
+	(void)s;
+	TRY(stream_resolve(h, &id, &context));
+	*flags = 0;
+	*priority = 0;
+	if ((o = object_get(h, KIND_STREAM)) != NULL) {
+		*flags = o->flags;
+		*priority = o->priority;
+		object_put(o);
+	}
+	return 0;
+}
+
+CUDA_API CUresult cuStreamGetFlags(CUstream hStream, unsigned int *flags)
+{
+	int priority;
+
+	return flags ? info(hStream, flags, &priority) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUDA_API CUresult cuStreamGetPriority(CUstream hStream, int *priority)
+{
+	unsigned int flags;
+
+	return priority ? info(hStream, &flags, priority) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUDA_API CUresult cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
+{
+	uint64_t id, context;
+
+	SESSION(s);
+	(void)s;
+	if (!pctx)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(stream_resolve(hStream, &id, &context));
+	*pctx = handle_of(context);
+	return 0;
+}
+
+CUDA_API CUresult cuStreamGetId(CUstream hStream, unsigned long long *streamId)
+{
+	uint64_t id, context;
+
+	SESSION(s);
+	(void)s;
+	if (!streamId)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(stream_resolve(hStream, &id, &context));
+	*streamId = id;
+	return 0;
+}
+
+/* Nothing is ever captured: graphs are not supported yet. */
+CUDA_API CUresult cuStreamIsCapturing(CUstream hStream, int *captureStatus)
+{
+	uint64_t id, context;
+
+	SESSION(s);
+	(void)s;
+	if (!captureStatus)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(stream_resolve(hStream, &id, &context));
+	*captureStatus = 0;
+	return 0;
+}

@@ -1,0 +1,149 @@
+/* Completion slots: spin some tens of microseconds, then sleep. */
+#include <time.h>
+
+#include "channel.h"
+
+#define SPIN_NANOS 50000u
+#define BLOCK_MILLIS 200 /* how often a sleeper looks whether the worker lives */
+
+uint64_t now_nanos(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void relax(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+void backoff(unsigned *step)
+{
+	struct timespec t = {0, 0};
+
+	if ((*step)++ < 64) {
+		relax();
+		return;
+	}
+	t.tv_nsec = *step < 200 ? 20000 : 500000;
+	nanosleep(&t, NULL);
+}
+
+int slot_take(struct session *s, uint32_t *slot)
+{
+	unsigned step = 0;
+	int err;
+
+	for (;;) {
+		for (uint32_t w = 0; w * 64 < s->slot_count; w++) {
+			uint64_t bits = atomic_load_explicit(&s->slot_free[w], memory_order_relaxed);
+
+			while (bits) {
+				int b = __builtin_ctzll(bits);
+
+				if (!atomic_compare_exchange_weak_explicit(&s->slot_free[w], &bits, bits & ~(1ull << b),
+									   memory_order_acquire, memory_order_relaxed))
+					continue;
+				*slot = w * 64 + (uint32_t)b;
+				atomic_store_explicit(word32(s, s->slots + *slot * BSLT_SLOT_SIZE + BSLT_SLOT_STATE),
+						      BSLT_SLOT_PENDING, memory_order_relaxed);
+				return 0;
+			}
+		}
+		if ((err = session_check(s)) != 0)
+			return err;
+		backoff(&step);
+	}
+}
+
+void slot_give(struct session *s, uint32_t slot)
+{
+	atomic_fetch_or_explicit(&s->slot_free[slot / 64], 1ull << (slot % 64), memory_order_release);
+}
+
+static bool spin(_Atomic uint32_t *state)
+{
+	uint64_t end = 0;
+
+	for (unsigned i = 0;; i++) {
+		if (atomic_load_explicit(state, memory_order_acquire) == BSLT_SLOT_DONE)
+			return true;
+		relax();
+		if (i % 32 == 31) {
+			uint64_t now = now_nanos();
+
+			if (end == 0)
+				end = now + SPIN_NANOS;
+			else if (now > end)
+				return false;
+		}
+	}
+}
+
+/* Sleeps until the slot is done; returns 0 or why it never will be. */
+static int sleep_on(struct session *s, _Atomic uint32_t *state)
+{
+	uint64_t beat = atomic_load_explicit(word64(s, BSLT_OFF_HEARTBEAT), memory_order_relaxed);
+	uint64_t since = now_nanos();
+	uint32_t expect = BSLT_SLOT_PENDING;
+	int err;
+
+	atomic_compare_exchange_strong(state, &expect, BSLT_SLOT_SLEEPING);
+	while (atomic_load_explicit(state, memory_order_acquire) != BSLT_SLOT_DONE) {
+		uint64_t b;
+
+		s->ops->block(s, state, BLOCK_MILLIS);
+		if (atomic_load_explicit(state, memory_order_acquire) == BSLT_SLOT_DONE)
+			break;
+		if ((err = session_check(s)) != 0) {
+			/* The worker may have answered just before it ended. */
+			if (atomic_load_explicit(state, memory_order_acquire) == BSLT_SLOT_DONE)
+				break;
+			return err;
+		}
+		b = atomic_load_explicit(word64(s, BSLT_OFF_HEARTBEAT), memory_order_relaxed);
+		if (b != beat) {
+			beat = b;
+			since = now_nanos();
+		} else if (now_nanos() - since > BSLT_HEARTBEAT_DEAD_MILLIS * 1000000ull) {
+			session_die(s, RES_UNAVAILABLE);
+			return RES_UNAVAILABLE;
+		}
+	}
+	return 0;
+}
+
+struct answer slot_wait(struct session *s, uint32_t slot)
+{
+	uint64_t off = s->slots + slot * BSLT_SLOT_SIZE;
+	_Atomic uint32_t *state = word32(s, off + BSLT_SLOT_STATE);
+	struct answer a = {0, 0, 0};
+
+	if (!spin(state) && (a.result = sleep_on(s, state)) != 0)
+		return a; /* the slot stays taken: a dead session needs none */
+	a.result = (int)atomic_load_explicit(word32(s, off + BSLT_SLOT_RESULT), memory_order_relaxed);
+	a.value0 = atomic_load_explicit(word64(s, off + BSLT_SLOT_VALUE0), memory_order_relaxed);
+	a.value1 = atomic_load_explicit(word64(s, off + BSLT_SLOT_VALUE1), memory_order_relaxed);
+	slot_give(s, slot);
+	return a;
+}
+
+struct answer call(struct session *s, uint16_t op, const void *args, uint32_t args_len)
+{
+	struct answer a = {0, 0, 0};
+	uint32_t slot;
+
+	if ((a.result = slot_take(s, &slot)) != 0)
+		return a;
+	if ((a.result = ring_put(s, op, 0, slot, args, args_len, NULL, 0)) != 0) {
+		slot_give(s, slot);
+		return a;
+	}
+	return slot_wait(s, slot);
+}
