@@ -22,9 +22,12 @@ type context struct {
 	once   sync.Once
 	ended  chan struct{} // closed when the loop has ended
 
-	mu  sync.Mutex // guards below, and the counters of streams and records of events
-	err error      // why the context is poisoned
-	def *stream    // the legacy default stream, CUstream 0
+	def *stream // the legacy default stream, CUstream 0
+
+	mu        sync.Mutex // guards below, and the counters of streams and records of events
+	err       error      // why the context is poisoned
+	allocated map[uint64]bool
+	globals   map[uint64]bool // addresses of modules' variables
 
 	// loop
 	clock    uintptr // a stream of ours: when batches start
@@ -67,7 +70,7 @@ const (
 func newContext(d *driver, handle uintptr, gate worker.Gate) (*context, error) {
 	c := &context{
 		d: d, handle: handle, gate: gate, queue: make(chan *op, queueLength), quit: make(chan struct{}), ended: make(chan struct{}),
-		def: &stream{},
+		def: &stream{}, allocated: map[uint64]bool{}, globals: map[uint64]bool{},
 	}
 	var err error
 	if c.clock, err = c.newStream(worker.StreamNonBlocking, 0); err == nil {
@@ -388,6 +391,12 @@ func (c *context) Destroy() error {
 		<-c.ended
 		err = c.d.lib.call(c.handle, cuCtxDestroy, c.handle) // and everything in it
 		forgetCurrent()
+		for a := range c.allocated {
+			_ = c.d.memory.remove(a, false)
+		}
+		for a := range c.globals {
+			_ = c.d.memory.remove(a, true)
+		}
 		c.d.mu.Lock()
 		delete(c.d.contexts, c)
 		c.d.mu.Unlock()

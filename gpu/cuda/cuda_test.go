@@ -16,6 +16,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/worker"
+	"github.com/basalt-gpu/basalt/gpu/worker/drivertest"
 )
 
 // double is the built double of libcuda, with its log and its script.
@@ -167,7 +168,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-const source = `.version 8.0
+const source = `// double: a program
+.version 8.0
 .target sm_70
 .address_size 64
 .visible .global .align 4 .b8 counter[12];
@@ -335,6 +337,9 @@ func TestRefusals(t *testing.T) {
 	if err := c.Launch(nil, nil, worker.Launch{}, nil); !errors.Is(err, abi.ErrInvalidHandle) {
 		t.Errorf("no function: %v", err)
 	}
+	if err := c.Launch(nil, f[0], worker.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}, Cooperative: true}, nil); !errors.Is(err, abi.ErrNotSupported) {
+		t.Errorf("cooperative: %v", err)
+	}
 	if err := c.Memset(nil, 0, 0, 3, 1, nil); !errors.Is(err, abi.ErrInvalidValue) {
 		t.Errorf("memset of 3 bytes: %v", err)
 	}
@@ -357,4 +362,13 @@ func TestRefusals(t *testing.T) {
 	if !slices.Contains(d.take(t), "cuCtxDestroy") {
 		t.Error("the context was not destroyed")
 	}
+}
+
+// The suite that every driver passes, as far as a library without kernels can.
+func TestConformance(t *testing.T) {
+	d := newDouble(t)
+	t.Setenv("DOUBLE_LOG", "")
+	drivertest.Run(t, func(t *testing.T) worker.Driver {
+		return must[worker.Driver](t)(Open(Options{Library: d.library}))
+	}, drivertest.Options{Image: []byte("double: conformance"), Loops: 1})
 }

@@ -23,6 +23,7 @@ type driver struct {
 	lib    *library
 	device uintptr
 	info   abi.DeviceInfoReply
+	memory ranges
 
 	mu       sync.Mutex // guards contexts
 	contexts map[*context]bool
@@ -104,10 +105,13 @@ func (d *driver) readInfo() error {
 
 var versionPattern = regexp.MustCompile(`\b(\d{3}\.\d+(\.\d+)?)\b`)
 
-// kernelDriverVersion is the NVIDIA kernel module's, empty where there is none.
+// kernelDriverVersion is the NVIDIA kernel module's.
 func kernelDriverVersion() string {
-	b, _ := os.ReadFile("/proc/driver/nvidia/version")
-	return string(versionPattern.Find(b))
+	b, err := os.ReadFile("/proc/driver/nvidia/version")
+	if v := versionPattern.Find(b); err == nil && v != nil {
+		return string(v)
+	}
+	return "unknown"
 }
 
 // Info implements worker.Driver.

@@ -11,7 +11,10 @@ import (
 )
 
 // module is a CUmodule.
-type module struct{ handle uintptr }
+type module struct {
+	handle  uintptr
+	globals []uint64 // addresses
+}
 
 // kernel is a CUfunction.
 type kernel struct{ handle uintptr }
@@ -65,7 +68,11 @@ func (c *context) ModuleLoad(image []byte, o worker.ModuleOptions) (worker.Modul
 		_ = c.call(cuModuleUnload, *m.value)
 		return nil, nil, info, err
 	}
-	return &module{*m.value}, functions, info, nil
+	mod := &module{handle: *m.value}
+	for _, g := range info.Globals {
+		mod.globals = append(mod.globals, g.Address)
+	}
+	return mod, functions, info, nil
 }
 
 func (c *context) loadImage(m *out[uintptr], image []byte, o worker.ModuleOptions, info *abi.ModuleInfo) error {
@@ -123,6 +130,7 @@ func (c *context) functions(m uintptr, source string, info *abi.ModuleInfo) (lis
 		}
 		seen[name] = true
 		if pinned(append([]byte(name), 0), func(s uintptr) error { return c.call(cuModuleGetGlobal, address.at(), size.at(), m, s) }) == nil {
+			c.addGlobal(*address.value, *size.value)
 			info.Globals = append(info.Globals, abi.GlobalInfo{Name: name, Address: *address.value, Size: *size.value})
 		}
 	}
@@ -198,6 +206,12 @@ func (c *context) ModuleUnload(m worker.Module) error {
 	if !ok {
 		return abi.ErrInvalidHandle
 	}
+	c.mu.Lock()
+	for _, a := range mod.globals {
+		delete(c.globals, a)
+		_ = c.d.memory.remove(a, true)
+	}
+	c.mu.Unlock()
 	return c.whenDrained(func() { _ = c.call(cuModuleUnload, mod.handle) })
 }
 
@@ -220,6 +234,13 @@ func (c *context) Occupancy(f worker.Function, blockSize uint32, dynamicShared u
 	defer n.free()
 	err := c.call(cuOccupancyMaxActiveBlocksPerMultiprocessor, n.at(), k.handle, uintptr(blockSize), uintptr(dynamicShared))
 	return uint32(*n.value), err
+}
+
+func (c *context) addGlobal(address, size uint64) {
+	c.d.memory.add(span{start: address, size: size, global: true})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.globals[address] = true
 }
 
 func untilNUL(b []byte) string {

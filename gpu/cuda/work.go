@@ -68,16 +68,37 @@ func (c *context) MemAlloc(size uint64) (uint64, error) {
 		_ = c.call(cuMemFree, uintptr(*p.value))
 		return 0, err
 	}
+	c.d.memory.add(span{start: *p.value, size: size})
+	c.mu.Lock()
+	c.allocated[*p.value] = true
+	c.mu.Unlock()
 	return *p.value, nil
+}
+
+// check refuses what is no memory, unless the context has a worse error.
+func (c *context) check(address, size uint64) error {
+	if err := c.failed(); err != nil || size == 0 {
+		return err
+	}
+	return c.d.memory.check(address, size)
 }
 
 // MemFree implements worker.Context.
 func (c *context) MemFree(address uint64) error {
+	if err := c.d.memory.remove(address, false); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	delete(c.allocated, address)
+	c.mu.Unlock()
 	return c.whenDrained(func() { _ = c.call(cuMemFree, uintptr(address)) })
 }
 
 // CopyHtoD implements worker.Context.
 func (c *context) CopyHtoD(s worker.Stream, dst uint64, src []byte, done func(error)) error {
+	if err := c.check(dst, uint64(len(src))); err != nil {
+		return err
+	}
 	return c.staged(s, len(src), done, func(k *chunk, cu uintptr, at, n int) error {
 		copy(k.bytes, src[at:at+n])
 		return c.call(cuMemcpyHtoDAsync, uintptr(dst)+uintptr(at), k.address, uintptr(n), cu)
@@ -86,6 +107,9 @@ func (c *context) CopyHtoD(s worker.Stream, dst uint64, src []byte, done func(er
 
 // CopyDtoH implements worker.Context.
 func (c *context) CopyDtoH(s worker.Stream, dst []byte, src uint64, done func(error)) error {
+	if err := c.check(src, uint64(len(dst))); err != nil {
+		return err
+	}
 	return c.staged(s, len(dst), done, func(k *chunk, cu uintptr, at, n int) error {
 		return c.call(cuMemcpyDtoHAsync, k.address, uintptr(src)+uintptr(at), uintptr(n), cu)
 	}, func(k *chunk, at, n int) { copy(dst[at:at+n], k.bytes) })
@@ -137,6 +161,12 @@ func (c *context) staged(s worker.Stream, size int, done func(error), put func(k
 
 // CopyDtoD implements worker.Context.
 func (c *context) CopyDtoD(s worker.Stream, dst, src, size uint64, done func(error)) error {
+	if err := c.check(dst, size); err != nil {
+		return err
+	}
+	if err := c.check(src, size); err != nil {
+		return err
+	}
 	return c.push(s, &op{done: done, submit: func(cu uintptr) error {
 		return c.call(cuMemcpyDtoDAsync, uintptr(dst), uintptr(src), uintptr(size), cu)
 	}})
@@ -147,6 +177,12 @@ func (c *context) Memset(s worker.Stream, dst uint64, value, width uint32, count
 	f, ok := map[uint32]function{1: cuMemsetD8Async, 2: cuMemsetD16Async, 4: cuMemsetD32Async}[width]
 	if !ok {
 		return fmt.Errorf("%w: a memset of %d-byte elements", abi.ErrInvalidValue, width)
+	}
+	if count > 1<<48 {
+		return fmt.Errorf("%w: a memset of %d elements", abi.ErrInvalidValue, count)
+	}
+	if err := c.check(dst, count*uint64(width)); err != nil {
+		return err
 	}
 	return c.push(s, &op{done: done, submit: func(cu uintptr) error {
 		return c.call(f, uintptr(dst), uintptr(value), uintptr(count), cu)
@@ -182,6 +218,7 @@ const (
 	attributeMaxThreadsPerBlock = 1
 	attributeMaxBlockDimX       = 2 // to 4: Z
 	attributeMaxGridDimX        = 5 // to 7: Z
+	attributeMaxSharedOptin     = 97
 )
 
 // checkDimensions answers at once what libcuda would say at submission.
@@ -196,6 +233,9 @@ func (c *context) checkDimensions(l worker.Launch) error {
 	}
 	if threads > uint64(a[attributeMaxThreadsPerBlock]) {
 		return fmt.Errorf("%w: %d threads in a block", abi.ErrInvalidValue, threads)
+	}
+	if l.Shared > uint32(a[attributeMaxSharedOptin]) {
+		return fmt.Errorf("%w: %d bytes of shared memory", abi.ErrInvalidValue, l.Shared)
 	}
 	return nil
 }

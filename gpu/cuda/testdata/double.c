@@ -18,7 +18,7 @@ static u next_handle = 0x1000;
 
 static void say(const char *line) {
 	const char *path = getenv("DOUBLE_LOG");
-	if (!path) return;
+	if (!path || !*path) return;
 	pthread_mutex_lock(&lock);
 	FILE *f = fopen(path, "a");
 	if (f) { fprintf(f, "%s\n", line); fclose(f); }
@@ -62,23 +62,26 @@ EXPORT int cuDeviceTotalMem_v2(size_t *n, int d) { (void)d; *n = (size_t)1 << 33
 EXPORT int cuDeviceGetAttribute(int *v, int a, int d) {
 	(void)d;
 	if (a > 130) return 1;
-	*v = a >= 1 && a <= 7 ? 1024 : a;
+	*v = a >= 1 && a <= 7 ? 1024 : a == 97 ? 49152 : a;
 	return 0;
 }
 EXPORT int cuCtxCreate_v2(u *c, unsigned flags, int d) { PLAY(cuCtxCreate); *c = current = handle(); SAY("cuCtxCreate flags=%u device=%d", flags, d); return 0; }
 EXPORT int cuCtxDestroy_v2(u c) { (void)c; current = 0; SAY("cuCtxDestroy"); return 0; }
 EXPORT int cuCtxSetCurrent(u c) { current = c; return 0; }
 
-static const char *kernels[2] = {"first", "second"};
+static const char *kernels[5] = {"first", "second", "store", "delay", "fault"};
+static u poisoned; // the context of a fault
+static int conformance(u m) { return m & 1; }
 EXPORT int cuModuleLoadDataEx(u *m, const char *image, unsigned n, int *options, void **values) {
 	NEEDS_CONTEXT;
+	int known = !!strstr(image, "double:"); // other images are broken
 	for (unsigned i = 0; i < n; i++) {
 		if (options[i] == 3) strcpy(values[i], "double: info");
-		if (options[i] == 5 && strstr(image, "broken")) strcpy(values[i], "double: line 1: broken");
+		if (options[i] == 5 && !known) strcpy(values[i], "double: line 1: broken");
 		if (options[i] == 0) SAY("jit max registers %d", (int)(u)values[i]);
 	}
-	if (strstr(image, "broken")) return 218;
-	*m = handle();
+	if (!known) return 218;
+	*m = handle() + !!strstr(image, "conformance");
 	SAY("cuModuleLoadDataEx");
 	return 0;
 }
@@ -98,11 +101,11 @@ EXPORT int cuFuncGetAttribute(int *v, int a, u f) { *v = (int)(f * 100 + a); ret
 EXPORT int cuFuncSetAttribute(u f, int a, int v) { SAY("cuFuncSetAttribute %s %d %d", kernels[f - 1], a, v); return 0; }
 EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, u f, int block, size_t shared) { (void)f; (void)shared; *n = 2048 / block; return 0; }
 #ifndef OLD // a driver before CUDA 12.4
-EXPORT int cuModuleGetFunctionCount(unsigned *n, u m) { (void)m; *n = 2; return 0; }
-EXPORT int cuModuleEnumerateFunctions(u *f, unsigned n, u m) { (void)m; for (unsigned i = 0; i < n; i++) f[i] = i + 1; return 0; }
+EXPORT int cuModuleGetFunctionCount(unsigned *n, u m) { *n = conformance(m) ? 3 : 2; return 0; }
+EXPORT int cuModuleEnumerateFunctions(u *f, unsigned n, u m) { for (unsigned i = 0; i < n; i++) f[i] = i + 1 + 2 * conformance(m); return 0; }
 EXPORT int cuFuncGetName(const char **s, u f) { *s = kernels[f - 1]; return 0; }
 EXPORT int cuFuncGetParamInfo(u f, size_t i, size_t *offset, size_t *size) {
-	if (i >= f) return 1;
+	if (i >= f || f > 2) return 1;
 	*offset = 8 * i; *size = i ? 4 : 8;
 	return 0;
 }
@@ -110,6 +113,7 @@ EXPORT int cuFuncGetParamInfo(u f, size_t i, size_t *offset, size_t *size) {
 
 EXPORT int cuMemAlloc_v2(u *p, size_t n) {
 	NEEDS_CONTEXT; PLAY(cuMemAlloc);
+	if (n > (size_t)1 << 33) return 2;
 	char *m = aligned_alloc(256, (n + 255) / 256 * 256);
 	if (!m) return 2;
 	memset(m, 0xee, n); // another tenant's
@@ -135,6 +139,11 @@ EXPORT int cuLaunchKernel(u f, unsigned gx, unsigned gy, unsigned gz, unsigned b
 		size_t n = *(size_t *)extra[3];
 		for (size_t i = 0; i < n && i < 48; i++) sprintf(hex + 2 * i, "%02x", ((unsigned char *)extra[1])[i]);
 	}
+	u *p = extra ? (u *)extra[1] : 0;
+	if (f == 5) poisoned = current;
+	if (poisoned && poisoned == current) return 0;
+	if (f == 4) nanosleep(&(struct timespec){0, 1000000}, 0);
+	if (f == 3 || f == 4) { *(u *)p[0] = p[1]; return 0; }
 	SAY("launch %s grid %u %u %u block %u %u %u shared %u stream %d params %s", kernels[f - 1], gx, gy, gz, bx, by, bz, shared, st != 0, hex);
 	return 0;
 }
@@ -147,7 +156,7 @@ struct event { struct timespec at; int asked; };
 EXPORT int cuEventCreate(u *e, unsigned flags) { NEEDS_CONTEXT; (void)flags; *e = (u)calloc(1, sizeof(struct event)); return 0; }
 EXPORT int cuEventDestroy_v2(u e) { free((void *)e); SAY("cuEventDestroy"); return 0; }
 EXPORT int cuEventRecord(u e, u s) { NEEDS_CONTEXT; (void)s; clock_gettime(CLOCK_MONOTONIC, &((struct event *)e)->at); return 0; }
-EXPORT int cuEventQuery(u e) { NEEDS_CONTEXT; PLAY(cuEventQuery); (void)e; return 0; }
+EXPORT int cuEventQuery(u e) { NEEDS_CONTEXT; PLAY(cuEventQuery); (void)e; return poisoned == current ? 700 : 0; }
 EXPORT int cuEventElapsedTime(float *ms, u a, u b) {
 	struct event *x = (struct event *)a, *y = (struct event *)b;
 	*ms = (float)((y->at.tv_sec - x->at.tv_sec) * 1e3 + (y->at.tv_nsec - x->at.tv_nsec) / 1e6);

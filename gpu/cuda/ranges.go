@@ -1,0 +1,68 @@
+package cuda
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+)
+
+// ranges is the card's memory that guests of this process may name: what was
+// allocated and the variables of modules. A copy outside of it is refused
+// before libcuda sees it: there it could end the context, or the process.
+type ranges struct {
+	mu   sync.Mutex // guards list
+	list []span     // sorted, never overlapping
+}
+
+type span struct {
+	start, size uint64
+	global      bool // a module's: not to be freed
+}
+
+func (r *ranges) search(address uint64) (int, bool) {
+	return slices.BinarySearchFunc(r.list, address, func(s span, a uint64) int {
+		switch {
+		case s.start < a:
+			return -1
+		case s.start > a:
+			return 1
+		}
+		return 0
+	})
+}
+
+func (r *ranges) add(s span) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if i, found := r.search(s.start); !found {
+		r.list = slices.Insert(r.list, i, s)
+	}
+}
+
+// check says whether all of the bytes from address on lie in one piece.
+func (r *ranges) check(address, size uint64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i, found := r.search(address)
+	if !found {
+		i--
+	}
+	if i >= 0 && address-r.list[i].start <= r.list[i].size && size <= r.list[i].size-(address-r.list[i].start) {
+		return nil
+	}
+	return fmt.Errorf("%w: %d bytes at %#x are not memory of this device", abi.ErrInvalidValue, size, address)
+}
+
+// remove takes out an allocation, or a module's variable.
+func (r *ranges) remove(address uint64, global bool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i, found := r.search(address)
+	if !found || r.list[i].global != global {
+		return fmt.Errorf("%w: %#x was not allocated", abi.ErrInvalidValue, address)
+	}
+	r.list = slices.Delete(r.list, i, i+1)
+	return nil
+}
