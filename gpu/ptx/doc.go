@@ -1,0 +1,41 @@
+// Package ptx reads NVIDIA PTX assembly into a checked syntax tree.
+//
+// The language is that of the public "Parallel Thread Execution ISA" manual
+// (PTX ISA); comments name its sections. The package knows syntax, names,
+// types and layout. What an instruction means is the business of the package
+// that runs it: an unknown opcode parses and is refused there, with its line.
+//
+// The input is hostile: it comes from a tenant. Every table has a limit, and
+// an error always names the line.
+package ptx
+
+import "fmt"
+
+// Limits on a module. They are far above what compilers emit (the largest
+// public kernels have some 60,000 instructions and 8,000 registers).
+const (
+	MaxSource       = 64 << 20 // bytes
+	MaxInstructions = 1 << 20  // in one module
+	MaxRegisters    = 1 << 16  // in one function
+	MaxVariables    = 1 << 16  // in one module
+	MaxFunctions    = 1 << 14
+	MaxParameters   = 1 << 10 // of one function
+	MaxScopes       = 64      // nesting of { }
+	MaxOperands     = 1 << 10 // of one instruction or branch table
+	MaxVarBytes     = 1 << 30 // of one variable
+	MaxInitBytes    = 64 << 20
+)
+
+// Error is what is wrong with a module and where.
+type Error struct {
+	Line int
+	Text string // the instruction, when there is one
+	Msg  string
+}
+
+func (e *Error) Error() string {
+	if e.Text != "" {
+		return fmt.Sprintf("line %d: %s: %s", e.Line, e.Msg, e.Text)
+	}
+	return fmt.Sprintf("line %d: %s", e.Line, e.Msg)
+}

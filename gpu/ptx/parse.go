@@ -1,0 +1,214 @@
+package ptx
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// parser holds one token of look-ahead over the source.
+type parser struct {
+	lex    lexer
+	tok    token
+	mod    *Module
+	vars   map[string]*Var
+	funcs  map[string]*Func
+	insts  int
+	inited uint64 // bytes of initialisers so far
+	fn     *funcState
+}
+
+// Parse reads and checks a whole module. The error is an *Error.
+func Parse(src string) (*Module, error) {
+	if len(src) > MaxSource {
+		return nil, &Error{Line: 1, Msg: "source too large"}
+	}
+	p := &parser{
+		lex: lexer{src: src, line: 1}, mod: &Module{AddressSize: 64},
+		vars: map[string]*Var{}, funcs: map[string]*Func{},
+	}
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	for p.tok.kind != tokEOF {
+		if err := p.topLevel(); err != nil {
+			return nil, err
+		}
+	}
+	if p.mod.Major == 0 {
+		return nil, &Error{Line: 1, Msg: "no .version directive"}
+	}
+	return p.mod, p.checkRelocs()
+}
+
+func (p *parser) advance() (err error) {
+	p.tok, err = p.lex.next()
+	return err
+}
+
+func (p *parser) errorf(format string, args ...any) error {
+	return &Error{Line: p.tok.line, Msg: fmt.Sprintf(format, args...)}
+}
+
+func (p *parser) is(text string) bool { return p.tok.kind == tokPunct && p.tok.text == text }
+
+// accept takes a punctuation mark when it is next.
+func (p *parser) accept(text string) (bool, error) {
+	if !p.is(text) {
+		return false, nil
+	}
+	return true, p.advance()
+}
+
+func (p *parser) expect(text string) error {
+	if !p.is(text) {
+		return p.errorf("expected %q, found %q", text, p.tok.text)
+	}
+	return p.advance()
+}
+
+func (p *parser) word() (string, error) {
+	if p.tok.kind != tokWord {
+		return "", p.errorf("expected a name, found %q", p.tok.text)
+	}
+	s := p.tok.text
+	return s, p.advance()
+}
+
+func (p *parser) uint(limit uint64) (uint64, error) {
+	if p.tok.kind != tokNumber {
+		return 0, p.errorf("expected a number, found %q", p.tok.text)
+	}
+	o, ok := parseNumber(p.tok.text)
+	if !ok || o.Kind != KindInt || o.Bits > limit {
+		return 0, p.errorf("number %q out of range", p.tok.text)
+	}
+	return o.Bits, p.advance()
+}
+
+// skipLine drops a debugging directive (.loc, .file): all tokens on its line.
+func (p *parser) skipLine() error {
+	for line := p.tok.line; p.tok.kind != tokEOF && p.tok.line == line; {
+		if err := p.advance(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// skipTo drops tokens up to and with the given mark.
+func (p *parser) skipTo(mark string) error {
+	for !p.is(mark) {
+		if p.tok.kind == tokEOF {
+			return p.errorf("expected %q", mark)
+		}
+		if err := p.advance(); err != nil {
+			return err
+		}
+	}
+	return p.advance()
+}
+
+// topLevel is one directive (PTX ISA, "Directives").
+func (p *parser) topLevel() error {
+	if ok, err := p.accept(";"); ok {
+		return err
+	}
+	d, err := p.word()
+	if err != nil {
+		return err
+	}
+	switch d {
+	case ".version":
+		return p.version()
+	case ".target":
+		if p.mod.Target, err = p.word(); err != nil {
+			return err
+		}
+		for p.is(",") {
+			if err := p.advance(); err != nil {
+				return err
+			}
+			if _, err := p.word(); err != nil {
+				return err
+			}
+		}
+		return nil
+	case ".address_size":
+		n, err := p.uint(64)
+		if err != nil {
+			return err
+		}
+		if n != 64 {
+			return p.errorf("only .address_size 64 is supported")
+		}
+		return nil
+	case ".file", ".loc":
+		return p.skipLine()
+	case ".section":
+		return p.skipTo("}")
+	case ".pragma":
+		return p.skipTo(";")
+	case ".alias":
+		return p.errorf(".alias is not supported")
+	}
+	extern := false
+	for d == ".visible" || d == ".weak" || d == ".common" || d == ".extern" {
+		extern = extern || d == ".extern"
+		if d, err = p.word(); err != nil {
+			return err
+		}
+	}
+	if d == ".entry" || d == ".func" {
+		return p.function(d == ".entry", extern)
+	}
+	return p.variables(d, extern, func(v *Var) error { return p.addModuleVar(v) })
+}
+
+func (p *parser) addModuleVar(v *Var) error {
+	if v.Space == Register || v.Space == Param || v.Space == Local && !v.Extern {
+		return &Error{Line: v.Line, Msg: "a ." + v.Space.String() + " variable cannot stand outside a function"}
+	}
+	if old := p.vars[v.Name]; old != nil {
+		if old.Extern && !v.Extern { // a definition after its declaration
+			*old = *v
+			return nil
+		}
+		if v.Extern {
+			return nil
+		}
+		return &Error{Line: v.Line, Msg: "variable " + v.Name + " declared twice"}
+	}
+	if len(p.mod.Vars) >= MaxVariables {
+		return &Error{Line: v.Line, Msg: "too many variables"}
+	}
+	p.vars[v.Name] = v
+	p.mod.Vars = append(p.mod.Vars, v)
+	return nil
+}
+
+func (p *parser) version() error {
+	if p.tok.kind != tokNumber {
+		return p.errorf("bad .version")
+	}
+	major, minor, _ := strings.Cut(p.tok.text, ".")
+	a, err1 := strconv.Atoi(major)
+	b, err2 := strconv.Atoi(minor)
+	if err1 != nil || err2 != nil || a < 1 || a > 99 {
+		return p.errorf("bad .version %q", p.tok.text)
+	}
+	p.mod.Major, p.mod.Minor = a, b
+	return p.advance()
+}
+
+// checkRelocs resolves the names inside initialisers.
+func (p *parser) checkRelocs() error {
+	for _, v := range p.mod.Vars {
+		for _, r := range v.Relocs {
+			if p.vars[r.Symbol] == nil {
+				return &Error{Line: v.Line, Msg: "initialiser of " + v.Name + " names unknown variable " + r.Symbol}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,340 @@
+package ptx
+
+import "strings"
+
+// body is a function body from { to }.
+func (p *parser) body(s *funcState) error {
+	if err := p.expect("{"); err != nil {
+		return err
+	}
+	for base := s.depth; ; {
+		switch {
+		case p.tok.kind == tokEOF:
+			return p.errorf("function %s has no end", s.f.Name)
+		case p.is("{"):
+			if s.depth >= MaxScopes {
+				return p.errorf("scopes nested too deeply")
+			}
+			s.push()
+			if err := p.advance(); err != nil {
+				return err
+			}
+		case p.is("}"):
+			if err := p.advance(); err != nil {
+				return err
+			}
+			if s.depth == base {
+				return nil
+			}
+			s.pop()
+		default:
+			if err := p.statement(s); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (p *parser) statement(s *funcState) error {
+	start := p.tok
+	if ok, err := p.accept(";"); ok {
+		return err
+	}
+	if p.is("@") {
+		return p.instruction(s, start)
+	}
+	w, err := p.word()
+	if err != nil {
+		return err
+	}
+	if p.is(":") {
+		return p.label(s, w)
+	}
+	switch w {
+	case ".reg":
+		return p.registers(s)
+	case ".loc", ".file":
+		return p.skipLine()
+	case ".pragma":
+		return p.skipTo(";")
+	}
+	if strings.HasPrefix(w, ".") {
+		return p.variables(w, false, func(v *Var) error {
+			if len(s.f.Vars) >= MaxVariables {
+				return p.errorf("too many variables")
+			}
+			s.f.Vars = append(s.f.Vars, v)
+			s.scopes[s.cur].vars[v.Name] = v
+			return nil
+		})
+	}
+	return p.operation(s, start, Inst{Guard: -1}, w)
+}
+
+func (p *parser) label(s *funcState, name string) error {
+	labels := s.scopes[s.cur].labels
+	if _, twice := labels[name]; twice {
+		return p.errorf("label %s defined twice", name)
+	}
+	l := label{at: len(s.f.Body)}
+	if err := p.advance(); err != nil {
+		return err
+	}
+	if p.tok.kind == tokWord {
+		switch p.tok.text {
+		case ".branchtargets":
+			if err := p.advance(); err != nil {
+				return err
+			}
+			for {
+				w, err := p.word()
+				if err != nil {
+					return err
+				}
+				l.targets = append(l.targets, Operand{Kind: KindLabel, Name: w, Target: s.cur})
+				if len(l.targets) > MaxOperands {
+					return p.errorf("branch table too large")
+				}
+				if ok, err := p.accept(","); err != nil {
+					return err
+				} else if !ok {
+					break
+				}
+			}
+			if err := p.expect(";"); err != nil {
+				return err
+			}
+		case ".callprototype", ".calltargets":
+			l.proto = true
+			if err := p.skipTo(";"); err != nil {
+				return err
+			}
+		}
+	}
+	labels[name] = l
+	return nil
+}
+
+func (p *parser) instruction(s *funcState, start token) error {
+	in := Inst{Guard: -1}
+	if err := p.expect("@"); err != nil {
+		return err
+	}
+	not, err := p.accept("!")
+	if err != nil {
+		return err
+	}
+	name, err := p.word()
+	if err != nil {
+		return err
+	}
+	r, ok := s.reg(name)
+	if !ok || s.f.Regs[r].Type != Pred {
+		return p.errorf("guard %s is not a predicate register", name)
+	}
+	in.Guard, in.GuardNot = r, not
+	w, err := p.word()
+	if err != nil {
+		return err
+	}
+	return p.operation(s, start, in, w)
+}
+
+// operation is an instruction after its guard (PTX ISA, "Instruction Statements").
+func (p *parser) operation(s *funcState, start token, in Inst, opcode string) (err error) {
+	if p.insts++; p.insts > MaxInstructions {
+		return p.errorf("too many instructions")
+	}
+	parts := strings.Split(opcode, ".")
+	in.Op, in.Mods, in.Line = parts[0], parts[1:], start.line
+	for !p.is(";") {
+		var o Operand
+		if o, err = p.operand(s, 0); err != nil {
+			break
+		}
+		if in.Args = append(in.Args, o); len(in.Args) > MaxOperands {
+			err = p.errorf("too many operands")
+			break
+		}
+		var ok bool
+		if ok, err = p.accept(","); !ok {
+			break
+		}
+	}
+	in.Text = excerpt(p.lex.src[start.pos:p.lex.pos])
+	if err == nil {
+		err = p.expect(";")
+	}
+	if err != nil {
+		if e, ok := err.(*Error); ok && e.Text == "" { //nolint:errorlint // our own, never wrapped
+			e.Text = in.Text
+		}
+		return err
+	}
+	s.f.Body = append(s.f.Body, in)
+	return nil
+}
+
+// excerpt shortens source to one line for an error message.
+func excerpt(src string) string {
+	if i := strings.IndexByte(src, ';'); i >= 0 {
+		src = src[:i+1]
+	}
+	src = strings.Join(strings.Fields(src[:min(len(src), 400)]), " ")
+	if len(src) > 160 {
+		src = src[:160] + " …"
+	}
+	return src
+}
+
+func (p *parser) operand(s *funcState, depth int) (Operand, error) {
+	if depth > 4 {
+		return Operand{}, p.errorf("operand nested too deeply")
+	}
+	o, err := p.primary(s, depth)
+	if err != nil {
+		return o, err
+	}
+	if p.is("|") {
+		if err := p.advance(); err != nil {
+			return o, err
+		}
+		b, err := p.primary(s, depth)
+		return Operand{Kind: KindPair, List: []Operand{o, b}}, err
+	}
+	return o, nil
+}
+
+func (p *parser) primary(s *funcState, depth int) (Operand, error) {
+	switch {
+	case p.is("{"):
+		return p.list(s, KindVec, "}", depth)
+	case p.is("("):
+		return p.list(s, KindList, ")", depth)
+	case p.is("["):
+		return p.memory(s, depth)
+	case p.is("!"):
+		if err := p.advance(); err != nil {
+			return Operand{}, err
+		}
+		o, err := p.primary(s, depth+1)
+		o.Not = !o.Not
+		return o, err
+	case p.tok.kind == tokNumber || p.is("-") || p.is("+"):
+		return p.constant()
+	}
+	w, err := p.word()
+	if err != nil {
+		return Operand{}, err
+	}
+	o := p.name(s, w)
+	if p.is("+") || p.is("-") {
+		c, err := p.constant()
+		if err != nil {
+			return o, err
+		}
+		if o.Kind != KindVar || c.Kind != KindInt {
+			return o, p.errorf("an offset needs a variable")
+		}
+		o.Off = int64(c.Bits)
+	}
+	return o, nil
+}
+
+// name finds what a word means. A word that is nothing yet may be a label
+// further down; resolve decides.
+func (p *parser) name(s *funcState, w string) Operand {
+	if w == "_" {
+		return Operand{Kind: KindSink}
+	}
+	if r, ok := s.reg(w); ok {
+		return Operand{Kind: KindReg, Reg: r}
+	}
+	if v := s.local(w); v != nil {
+		return Operand{Kind: KindVar, Var: v}
+	}
+	if strings.HasPrefix(w, "%") || w == "WARP_SZ" {
+		return Operand{Kind: KindSpecial, Name: w}
+	}
+	if v := p.vars[w]; v != nil {
+		return Operand{Kind: KindVar, Var: v}
+	}
+	if f := p.funcs[w]; f != nil {
+		return Operand{Kind: KindFunc, Func: f, Name: w}
+	}
+	return Operand{Kind: KindLabel, Name: w, Target: s.cur}
+}
+
+func (p *parser) list(s *funcState, kind Kind, end string, depth int) (Operand, error) {
+	o := Operand{Kind: kind}
+	if err := p.advance(); err != nil {
+		return o, err
+	}
+	for !p.is(end) {
+		e, err := p.operand(s, depth+1)
+		if err != nil {
+			return o, err
+		}
+		if o.List = append(o.List, e); len(o.List) > MaxOperands {
+			return o, p.errorf("too many operands")
+		}
+		if ok, err := p.accept(","); err != nil {
+			return o, err
+		} else if !ok {
+			break
+		}
+	}
+	return o, p.expect(end)
+}
+
+// memory is an address operand (PTX ISA, "Addresses as Operands").
+func (p *parser) memory(s *funcState, depth int) (Operand, error) {
+	o := Operand{Kind: KindMem}
+	if err := p.expect("["); err != nil {
+		return o, err
+	}
+	for first := true; ; first = false {
+		e, err := p.offsetOperand(s, depth)
+		if err != nil {
+			return o, err
+		}
+		if first {
+			o.Off, e.Off = e.Off, 0
+			if e.Kind == KindInt {
+				o.Off = int64(e.Bits)
+				if p.is("]") {
+					break
+				}
+			}
+		}
+		o.List = append(o.List, e)
+		if ok, err := p.accept(","); err != nil {
+			return o, err
+		} else if !ok {
+			break
+		}
+	}
+	return o, p.expect("]")
+}
+
+func (p *parser) offsetOperand(s *funcState, depth int) (Operand, error) {
+	if p.tok.kind != tokWord {
+		return p.operand(s, depth+1)
+	}
+	w, err := p.word()
+	if err != nil {
+		return Operand{}, err
+	}
+	o := p.name(s, w)
+	if p.is("+") || p.is("-") {
+		c, err := p.constant()
+		if err != nil {
+			return o, err
+		}
+		if c.Kind != KindInt {
+			return o, p.errorf("an address offset is an integer")
+		}
+		o.Off = int64(c.Bits)
+	}
+	return o, nil
+}

@@ -1,0 +1,303 @@
+package ptx
+
+import (
+	"strconv"
+	"strings"
+)
+
+// scope is one { } of a function body: names live from their declaration to
+// the end of the scope.
+type scope struct {
+	parent int
+	regs   map[string]int
+	ranges map[string]regRange // .reg .b32 %r<10>
+	vars   map[string]*Var
+	labels map[string]label
+}
+
+type regRange struct{ first, count int }
+
+// label is a place in the body, a branch table or a call prototype.
+type label struct {
+	at      int
+	targets []Operand // unresolved names of .branchtargets
+	proto   bool
+}
+
+type funcState struct {
+	f      *Func
+	scopes []scope
+	cur    int
+	depth  int
+}
+
+func (s *funcState) push() {
+	s.scopes = append(s.scopes, scope{
+		parent: s.cur, regs: map[string]int{}, ranges: map[string]regRange{},
+		vars: map[string]*Var{}, labels: map[string]label{},
+	})
+	s.cur = len(s.scopes) - 1
+	s.depth++
+}
+
+func (s *funcState) pop() {
+	s.cur = s.scopes[s.cur].parent
+	s.depth--
+}
+
+// walk visits the scopes from the given one outwards until f says stop.
+func (s *funcState) walk(from int, f func(*scope) bool) {
+	for i := from; i >= 0; i = s.scopes[i].parent {
+		if f(&s.scopes[i]) {
+			return
+		}
+	}
+}
+
+func (s *funcState) reg(name string) (int, bool) {
+	found := -1
+	s.walk(s.cur, func(c *scope) bool {
+		if r, ok := c.regs[name]; ok {
+			found = r
+			return true
+		}
+		cut := len(name)
+		for cut > 0 && digit(name[cut-1]) {
+			cut--
+		}
+		for ; cut < len(name); cut++ { // "%r1<5>" makes %r10 … %r14
+			r, ok := c.ranges[name[:cut]]
+			n, err := strconv.Atoi(name[cut:])
+			if ok && err == nil && n < r.count && (name[cut] != '0' || cut == len(name)-1) {
+				found = r.first + n
+				return true
+			}
+		}
+		return false
+	})
+	return found, found >= 0
+}
+
+func (s *funcState) local(name string) *Var {
+	var found *Var
+	s.walk(s.cur, func(c *scope) bool { found = c.vars[name]; return found != nil })
+	return found
+}
+
+func (p *parser) function(entry, extern bool) (err error) {
+	f := &Func{Entry: entry, Line: p.tok.line}
+	s := &funcState{f: f, cur: -1}
+	s.push()
+	p.fn = s
+	defer func() { p.fn = nil }()
+	if !entry && p.is("(") {
+		if f.Returns, err = p.params(s); err != nil {
+			return err
+		}
+	}
+	if f.Name, err = p.word(); err != nil {
+		return err
+	}
+	if p.is("(") {
+		if f.Params, err = p.params(s); err != nil {
+			return err
+		}
+	}
+	if entry {
+		if err := layoutParams(f); err != nil {
+			return err
+		}
+	}
+	if err := p.funcDirectives(f); err != nil {
+		return err
+	}
+	old := p.funcs[f.Name]
+	if old != nil && !old.Extern && !p.is(";") {
+		return p.errorf("function %s defined twice", f.Name)
+	}
+	if len(p.mod.Funcs) >= MaxFunctions {
+		return p.errorf("too many functions")
+	}
+	target := old
+	if target == nil {
+		target = f
+		p.funcs[f.Name] = f
+		p.mod.Funcs = append(p.mod.Funcs, f)
+	}
+	if ok, err := p.accept(";"); ok || err != nil { // a declaration
+		if old == nil {
+			f.Extern = true
+		}
+		return err
+	}
+	if extern {
+		return p.errorf(".extern function %s has a body", f.Name)
+	}
+	if err := p.body(s); err != nil {
+		return err
+	}
+	if err := p.resolve(s); err != nil {
+		return err
+	}
+	*target = *f
+	return nil
+}
+
+// params is a parenthesised list of .param or .reg declarations.
+func (p *parser) params(s *funcState) ([]*Var, error) {
+	if err := p.expect("("); err != nil {
+		return nil, err
+	}
+	var list []*Var
+	for !p.is(")") {
+		v := &Var{Line: p.tok.line}
+		d, err := p.word()
+		if err != nil {
+			return nil, err
+		}
+		vec, err := p.declaration(d, v)
+		if err != nil {
+			return nil, err
+		}
+		v.Extern = true // allows an unsized last array
+		if err := p.declarator(v, vec); err != nil {
+			return nil, err
+		}
+		v.Extern = false
+		switch v.Space {
+		case Register:
+			if v.Reg, err = p.addReg(s, v.Name, v.Type); err != nil {
+				return nil, err
+			}
+		case Param:
+			s.scopes[s.cur].vars[v.Name] = v
+		default:
+			return nil, p.errorf("a parameter is .param or .reg")
+		}
+		if list = append(list, v); len(list) > MaxParameters {
+			return nil, p.errorf("too many parameters")
+		}
+		if ok, err := p.accept(","); err != nil {
+			return nil, err
+		} else if !ok {
+			break
+		}
+	}
+	return list, p.expect(")")
+}
+
+// layoutParams gives kernel parameters their offsets: declared order, each at
+// its own alignment.
+func layoutParams(f *Func) error {
+	var at uint64
+	for _, v := range f.Params {
+		if v.Space != Param {
+			return &Error{Line: v.Line, Msg: "a kernel's parameters are .param"}
+		}
+		a := uint64(v.Align)
+		at = (at + a - 1) &^ (a - 1)
+		v.Offset = uint32(at)
+		if at += v.Size; at > 32764 { // PTX ISA, "Kernel Function Parameters"
+			return &Error{Line: v.Line, Msg: "parameters of " + f.Name + " exceed 32764 bytes"}
+		}
+	}
+	return nil
+}
+
+// funcDirectives are the performance-tuning directives after the parameters.
+func (p *parser) funcDirectives(f *Func) error {
+	for p.tok.kind == tokWord && strings.HasPrefix(p.tok.text, ".") {
+		d, err := p.word()
+		if err != nil {
+			return err
+		}
+		switch d {
+		case ".maxntid":
+			f.MaxTID, err = p.dims()
+		case ".reqntid":
+			f.ReqTID, err = p.dims()
+		case ".minnctapersm", ".maxnreg", ".maxnctapersm", ".maxclusterrank":
+			_, err = p.uint(1 << 31)
+		case ".noreturn", ".blocksareclusters", ".unique":
+		case ".pragma":
+			err = p.skipTo(";")
+		case ".explicitcluster", ".reqnctapercluster":
+			err = p.errorf("%s is not supported", d)
+		default:
+			err = p.errorf("unsupported directive %s of a function", d)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *parser) dims() (d [3]uint32, err error) {
+	d = [3]uint32{1, 1, 1}
+	for i := range d {
+		n, err := p.uint(1 << 31)
+		if err != nil {
+			return d, err
+		}
+		d[i] = uint32(n)
+		if ok, err := p.accept(","); !ok || err != nil {
+			return d, err
+		}
+	}
+	return d, nil
+}
+
+func (p *parser) addReg(s *funcState, name string, t Type) (int, error) {
+	if len(s.f.Regs) >= MaxRegisters {
+		return 0, p.errorf("too many registers")
+	}
+	s.f.Regs = append(s.f.Regs, Reg{Name: name, Type: t})
+	n := len(s.f.Regs) - 1
+	s.scopes[s.cur].regs[name] = n
+	return n, nil
+}
+
+// registers is a .reg declaration in a body.
+func (p *parser) registers(s *funcState) error {
+	var v Var
+	vec, err := p.declaration(".reg", &v)
+	if err != nil {
+		return err
+	}
+	if vec != 1 {
+		return p.errorf("vector registers are not supported")
+	}
+	for {
+		name, err := p.word()
+		if err != nil {
+			return err
+		}
+		if p.is("<") {
+			if err := p.advance(); err != nil {
+				return err
+			}
+			n, err := p.uint(MaxRegisters)
+			if err != nil {
+				return err
+			}
+			if err := p.expect(">"); err != nil {
+				return err
+			}
+			if len(s.f.Regs)+int(n) > MaxRegisters {
+				return p.errorf("too many registers")
+			}
+			s.scopes[s.cur].ranges[name] = regRange{first: len(s.f.Regs), count: int(n)}
+			for i := range int(n) {
+				s.f.Regs = append(s.f.Regs, Reg{Name: name + strconv.Itoa(i), Type: v.Type})
+			}
+		} else if _, err := p.addReg(s, name, v.Type); err != nil {
+			return err
+		}
+		if ok, err := p.accept(","); err != nil {
+			return err
+		} else if !ok {
+			return p.expect(";")
+		}
+	}
+}

@@ -1,0 +1,357 @@
+package soft
+
+import (
+	"math"
+
+	"github.com/basalt-gpu/basalt/gpu/ptx"
+)
+
+// Limits of one program; PTX of that size is not a compiler's.
+const (
+	maxLocalBytes  = 512 << 10 // per thread, as on hardware
+	maxSharedBytes = 48 << 10  // static
+	maxCallDepth   = 64
+	maxSlots       = 1 << 17
+)
+
+// compiler turns one kernel and what it calls into a program.
+type compiler struct {
+	mod    *layout
+	p      *program
+	frames map[*ptx.Func]*frame
+	consts map[constKey]ref
+	shared map[*ptx.Var]uint32
+	in     *ptx.Inst // the instruction in work, for errors
+	fr     *frame    // its function
+	place  *place
+}
+
+type constKey struct {
+	class class
+	bits  uint64
+}
+
+// frame is where a function keeps its registers and memory. Recursion is
+// refused, so every function has one, and lanes in different calls never
+// share a lane's slots.
+type frame struct {
+	f      *ptx.Func
+	regs   []ref
+	vars   map[*ptx.Var]uint32 // local memory offsets of .local and .param
+	nodes  []node
+	number []int // block number of a node
+	active bool  // on the call path now: recursion
+}
+
+// layout is what a module's symbols are at run time.
+type layout struct {
+	mod     *ptx.Module
+	address map[*ptx.Var]uint64 // device addresses of .global and .const
+}
+
+func compile(l *layout, f *ptx.Func) (*program, error) {
+	p := &program{
+		name: f.Name, const32: map[int]uint32{}, const64: map[int]uint64{}, specials: map[string]int{},
+		params: f.Params, paramBytes: f.ParamBytes(),
+	}
+	c := &compiler{mod: l, p: p, frames: map[*ptx.Func]*frame{}, consts: map[constKey]ref{}, shared: map[*ptx.Var]uint32{}}
+	p.maxThreads = maxThreads
+	if n := f.MaxTID[0] * f.MaxTID[1] * f.MaxTID[2]; n > 0 && n < maxThreads {
+		p.maxThreads = n
+	}
+	p.reqThreads = f.ReqTID
+	if err := c.function(f, 0); err != nil {
+		return nil, err
+	}
+	p.entry = c.frames[f].number[0]
+	for _, fr := range c.frames {
+		if err := c.emitFrame(fr); err != nil {
+			return nil, err
+		}
+	}
+	p.localBytes = (p.localBytes + 15) &^ 15
+	return p, nil
+}
+
+// function gives a function its frame and block numbers, and the ones it calls.
+func (c *compiler) function(f *ptx.Func, depth int) error {
+	if fr := c.frames[f]; fr != nil {
+		if fr.active {
+			return &ptx.Error{Line: f.Line, Msg: "recursive function " + f.Name + " is not supported"}
+		}
+		return nil
+	}
+	if depth > maxCallDepth {
+		return &ptx.Error{Line: f.Line, Msg: "calls nested too deeply"}
+	}
+	fr := &frame{f: f, vars: map[*ptx.Var]uint32{}, active: true}
+	c.frames[f] = fr
+	defer func() { fr.active = false }()
+	for _, r := range f.Regs {
+		slot, err := c.newReg(r.Type)
+		if err != nil {
+			return err
+		}
+		fr.regs = append(fr.regs, slot)
+	}
+	local := append([]*ptx.Var{}, f.Vars...)
+	if !f.Entry {
+		local = append(append(local, f.Params...), f.Returns...)
+	}
+	for _, v := range local {
+		switch v.Space {
+		case ptx.Local, ptx.Param:
+			at := (uint64(c.p.localBytes) + uint64(v.Align) - 1) &^ (uint64(v.Align) - 1)
+			if at+v.Size > maxLocalBytes {
+				return &ptx.Error{Line: v.Line, Msg: "too much local memory"}
+			}
+			fr.vars[v] = uint32(at)
+			c.p.localBytes = uint32(at + v.Size)
+		case ptx.Shared:
+			if err := c.addShared(v); err != nil {
+				return err
+			}
+		case ptx.Register:
+		default:
+			if _, ok := c.mod.address[v]; !ok {
+				return &ptx.Error{Line: v.Line, Msg: "a ." + v.Space.String() + " variable in a function is not supported"}
+			}
+		}
+	}
+	nodes, err := buildGraph(f)
+	if err != nil {
+		return err
+	}
+	fr.nodes, fr.number = nodes, make([]int, len(nodes))
+	for _, n := range orderNodes(nodes) {
+		fr.number[n] = len(c.p.blocks)
+		c.p.blocks = append(c.p.blocks, basicBlock{})
+	}
+	for i := range f.Body {
+		in := &f.Body[i]
+		for _, a := range in.Args {
+			c.noteShared(&a)
+		}
+		if in.Op != "call" {
+			continue
+		}
+		callee, _, _, err := callParts(in)
+		if err != nil {
+			return err
+		}
+		if callee.Extern {
+			return in.Errorf("function " + callee.Name + " is not in the module")
+		}
+		if err := c.function(callee, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noteShared gives module-level shared variables their place when used.
+func (c *compiler) noteShared(a *ptx.Operand) {
+	for i := range a.List {
+		c.noteShared(&a.List[i])
+	}
+	if a.Kind == ptx.KindVar && a.Var.Space == ptx.Shared && !a.Var.Extern {
+		_ = c.addShared(a.Var) // the limit is checked again where it is used
+	}
+}
+
+// addShared places a static shared variable. Dynamic shared memory (extern)
+// begins after all of them.
+func (c *compiler) addShared(v *ptx.Var) error {
+	if v.Extern {
+		return nil
+	}
+	if _, ok := c.shared[v]; ok {
+		return nil
+	}
+	at := (uint64(c.p.sharedBytes) + uint64(v.Align) - 1) &^ (uint64(v.Align) - 1)
+	if at+v.Size > maxSharedBytes {
+		return &ptx.Error{Line: v.Line, Msg: "more than 48 KiB of static shared memory"}
+	}
+	c.shared[v] = uint32(at)
+	c.p.sharedBytes = uint32(at + v.Size)
+	return nil
+}
+
+func classOf(t ptx.Type) class {
+	switch {
+	case t == ptx.Pred:
+		return classPred
+	case t.Size() == 8:
+		return class64
+	}
+	return class32
+}
+
+func (c *compiler) newReg(t ptx.Type) (ref, error) {
+	if t == ptx.B128 {
+		return ref{}, &ptx.Error{Line: 1, Msg: "128-bit registers are not supported"}
+	}
+	r := c.fresh(classOf(t))
+	if c.p.n32+c.p.n64+c.p.np > maxSlots {
+		return r, &ptx.Error{Line: 1, Msg: "too many registers"}
+	}
+	return r, nil
+}
+
+// fresh is a register of the compiler's own.
+func (c *compiler) fresh(cl class) ref {
+	switch cl {
+	case class32:
+		c.p.n32++
+		return ref{cl, c.p.n32 - 1}
+	case class64:
+		c.p.n64++
+		return ref{cl, c.p.n64 - 1}
+	}
+	c.p.np++
+	return ref{classPred, c.p.np - 1}
+}
+
+// constant is a register that holds the same value in every lane.
+func (c *compiler) constant(cl class, bits uint64) ref {
+	if cl == class32 {
+		bits &= 1<<32 - 1
+	}
+	k := constKey{cl, bits}
+	if r, ok := c.consts[k]; ok {
+		return r
+	}
+	r := c.fresh(cl)
+	c.consts[k] = r
+	if cl == class64 {
+		c.p.const64[r.slot] = bits
+	} else {
+		c.p.const32[r.slot] = uint32(bits)
+	}
+	return r
+}
+
+// address is a variable's address in its own space.
+func (c *compiler) address(v *ptx.Var) (uint64, error) {
+	if a, ok := c.fr.vars[v]; ok {
+		return uint64(a), nil
+	}
+	switch v.Space {
+	case ptx.Shared:
+		if v.Extern {
+			return uint64((c.p.sharedBytes + 15) &^ 15), nil
+		}
+		if a, ok := c.shared[v]; ok {
+			return uint64(a), nil
+		}
+		return 0, c.in.Errorf("more than 48 KiB of static shared memory")
+	case ptx.Param:
+		return uint64(v.Offset), nil
+	case ptx.Global, ptx.Const:
+		if a, ok := c.mod.address[v]; ok {
+			return a, nil
+		}
+	}
+	return 0, c.in.Errorf("variable " + v.Name + " is not in the module")
+}
+
+// source is the register that holds an operand. t says how to read constants.
+func (c *compiler) source(a *ptx.Operand, cl class, t ptx.Type) (ref, error) {
+	switch a.Kind {
+	case ptx.KindReg:
+		r := c.fr.regs[a.Reg]
+		if r.class != cl {
+			return r, c.in.Errorf("register " + c.fr.f.Regs[a.Reg].Name + " has the wrong size")
+		}
+		return r, nil
+	case ptx.KindInt:
+		bits := a.Bits
+		if t.Size() == 2 || t.Size() == 1 && cl == class32 {
+			bits &= 0xffff
+		}
+		if cl != classPred {
+			return c.constant(cl, bits), nil
+		}
+	case ptx.KindF32:
+		if cl == class32 {
+			return c.constant(cl, a.Bits), nil
+		}
+	case ptx.KindF64:
+		if cl == class64 {
+			return c.constant(cl, a.Bits), nil
+		}
+		if t == ptx.F32 {
+			return c.constant(cl, uint64(math.Float32bits(float32(math.Float64frombits(a.Bits))))), nil
+		}
+	case ptx.KindVar:
+		at, err := c.address(a.Var)
+		if err != nil {
+			return ref{}, err
+		}
+		if cl != classPred {
+			return c.constant(cl, at+uint64(a.Off)), nil
+		}
+	case ptx.KindSpecial:
+		return c.special(a.Name, cl)
+	}
+	return ref{}, c.in.Errorf("unsupported operand")
+}
+
+// dest is the register that an operand names as a result.
+func (c *compiler) dest(a *ptx.Operand, cl class) (ref, error) {
+	switch a.Kind {
+	case ptx.KindReg:
+		r := c.fr.regs[a.Reg]
+		if r.class == cl {
+			return r, nil
+		}
+		return r, c.in.Errorf("register " + c.fr.f.Regs[a.Reg].Name + " has the wrong size")
+	case ptx.KindSink:
+		return c.fresh(cl), nil
+	}
+	return ref{}, c.in.Errorf("the result must be a register")
+}
+
+// emitFrame compiles a function's nodes into their blocks.
+func (c *compiler) emitFrame(fr *frame) error {
+	c.fr = fr
+	for i := range fr.nodes {
+		n := &fr.nodes[i]
+		b := &c.p.blocks[fr.number[i]]
+		if n.sync != nil {
+			c.at(n.sync)
+			b.syncInst = c.place
+			var err error
+			if b.sync, err = c.syncInst(n.sync); err != nil {
+				return err
+			}
+		}
+		for _, in := range n.insts {
+			c.at(in)
+			steps, err := c.inst(in)
+			if err != nil {
+				return err
+			}
+			guard, not := -1, in.GuardNot
+			if in.Guard >= 0 {
+				guard = fr.regs[in.Guard].slot
+			}
+			for _, s := range steps {
+				s.guard, s.guardNot, s.inst = guard, not, c.place
+				b.steps = append(b.steps, s)
+			}
+		}
+		if n.inst != nil {
+			c.at(n.inst)
+		}
+		if err := c.terminator(n, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *compiler) at(in *ptx.Inst) {
+	c.in = in
+	c.place = &place{fn: c.fr.f.Name, line: in.Line, text: in.Text}
+}

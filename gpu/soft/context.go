@@ -1,0 +1,288 @@
+package soft
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+const maxStreams = 4096
+
+// Context is one CUDA context of a soft GPU: worker.Context.
+type Context struct {
+	d       *device
+	gate    worker.Gate
+	stop    atomic.Bool // ends kernels between instructions
+	engine  sync.Mutex  // one kernel at a time has the device
+	issue   sync.Mutex  // order of enqueueing; before mu
+	table   atomic.Pointer[[]region]
+	running sync.WaitGroup // stream goroutines
+
+	mu       sync.Mutex
+	legacy   *stream
+	streams  []*stream // live ones, legacy first
+	orphans  []*op     // tails of destroyed streams
+	poisoned error
+	closed   bool
+	modules  map[*module]bool
+	allocs   map[uint64]extent // by device address, those not freed yet
+}
+
+func newContext(d *device, gate worker.Gate) *Context {
+	c := &Context{d: d, gate: gate, modules: map[*module]bool{}, allocs: map[uint64]extent{}}
+	c.table.Store(&[]region{})
+	c.legacy = c.newStream(false)
+	c.streams = []*stream{c.legacy}
+	return c
+}
+
+// MemAlloc implements worker.Context.
+func (c *Context) MemAlloc(size uint64) (uint64, error) {
+	if f := c.d.o.Faults.Alloc; f != nil {
+		if err := f(size); err != nil {
+			return 0, err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.poisoned != nil {
+		return 0, c.poisoned
+	}
+	return c.allocLocked(size)
+}
+
+func (c *Context) allocLocked(size uint64) (uint64, error) {
+	if c.closed {
+		return 0, abi.ErrInvalidContext
+	}
+	off, err := c.d.mem.alloc(size)
+	if err != nil {
+		return 0, err
+	}
+	addr := deviceBase + off
+	c.allocs[addr] = extent{off, size}
+	old := *c.table.Load()
+	at, _ := slices.BinarySearchFunc(old, addr, func(r region, a uint64) int {
+		if r.base < a {
+			return -1
+		}
+		return 1
+	})
+	table := slices.Insert(slices.Clone(old), at, region{addr, c.d.mem.arena[off : off+size : off+size]})
+	c.table.Store(&table)
+	return addr, nil
+}
+
+// MemFree implements worker.Context. The bytes count as free at once; the
+// memory itself stays until the work enqueued so far is done.
+func (c *Context) MemFree(addr uint64) error {
+	c.mu.Lock()
+	e, ok := c.allocs[addr]
+	if !ok || c.closed {
+		c.mu.Unlock()
+		return abi.ErrInvalidValue
+	}
+	delete(c.allocs, addr)
+	wait := c.tailsLocked()
+	c.mu.Unlock()
+	c.d.mem.release(e.size)
+	if len(wait) == 0 {
+		c.forget(addr, e)
+		return nil
+	}
+	c.running.Add(1)
+	go func() {
+		defer c.running.Done()
+		for _, o := range wait {
+			<-o.finished
+		}
+		c.forget(addr, e)
+	}()
+	return nil
+}
+
+func (c *Context) forget(addr uint64, e extent) {
+	c.mu.Lock()
+	table := slices.DeleteFunc(slices.Clone(*c.table.Load()), func(r region) bool { return r.base == addr })
+	c.table.Store(&table)
+	c.mu.Unlock()
+	c.d.mem.free(e.off)
+}
+
+// tailsLocked are the latest operations of all streams that are not done.
+func (c *Context) tailsLocked() []*op {
+	c.orphans = slices.DeleteFunc(c.orphans, (*op).done)
+	list := slices.Clone(c.orphans)
+	for _, s := range c.streams {
+		if s.tail != nil && !s.tail.done() {
+			list = append(list, s.tail)
+		}
+	}
+	return list
+}
+
+func (c *Context) memory(addr, size uint64) ([]byte, error) {
+	return slice(*c.table.Load(), addr, size)
+}
+
+// copying enqueues a copy of size bytes.
+func (c *Context) copying(s worker.Stream, size uint64, done func(error), run func() error) error {
+	return c.enqueue(s, &op{notify: notifying(done), run: func() error {
+		if f := c.d.o.Faults.Copy; f != nil {
+			if err := f(size); err != nil {
+				return err
+			}
+		}
+		return run()
+	}})
+}
+
+// CopyHtoD implements worker.Context. Ranges are checked at the call, as the
+// driver API does.
+func (c *Context) CopyHtoD(s worker.Stream, dst uint64, src []byte, done func(error)) error {
+	n := uint64(len(src))
+	if _, err := c.memory(dst, n); err != nil && n > 0 {
+		return abi.ErrInvalidValue
+	}
+	return c.copying(s, n, done, func() error {
+		d, err := c.memory(dst, n)
+		if n > 0 && err != nil {
+			return err
+		}
+		copy(d, src)
+		return nil
+	})
+}
+
+// CopyDtoH implements worker.Context.
+func (c *Context) CopyDtoH(s worker.Stream, dst []byte, src uint64, done func(error)) error {
+	n := uint64(len(dst))
+	if _, err := c.memory(src, n); err != nil && n > 0 {
+		return abi.ErrInvalidValue
+	}
+	return c.copying(s, n, done, func() error {
+		b, err := c.memory(src, n)
+		if n > 0 && err != nil {
+			return err
+		}
+		copy(dst, b)
+		return nil
+	})
+}
+
+// CopyDtoD implements worker.Context.
+func (c *Context) CopyDtoD(s worker.Stream, dst, src, size uint64, done func(error)) error {
+	for _, a := range [2]uint64{dst, src} {
+		if _, err := c.memory(a, size); err != nil && size > 0 {
+			return abi.ErrInvalidValue
+		}
+	}
+	return c.copying(s, size, done, func() error {
+		if size == 0 {
+			return nil
+		}
+		d, err := c.memory(dst, size)
+		if err != nil {
+			return err
+		}
+		b, err := c.memory(src, size)
+		if err != nil {
+			return err
+		}
+		copy(d, b)
+		return nil
+	})
+}
+
+// Memset implements worker.Context.
+func (c *Context) Memset(s worker.Stream, dst uint64, value, width uint32, count uint64, done func(error)) error {
+	w := uint64(width)
+	if w != 1 && w != 2 && w != 4 || count > 1<<48 || dst%w != 0 {
+		return abi.ErrInvalidValue
+	}
+	size := count * w
+	if _, err := c.memory(dst, size); err != nil && size > 0 {
+		return abi.ErrInvalidValue
+	}
+	return c.copying(s, size, done, func() error {
+		if size == 0 {
+			return nil
+		}
+		d, err := c.memory(dst, size)
+		if err != nil {
+			return err
+		}
+		for i := range w {
+			d[i] = byte(value >> (8 * i))
+		}
+		for n := w; n < size; n *= 2 {
+			copy(d[n:], d[:n])
+		}
+		return nil
+	})
+}
+
+// Notify implements worker.Context.
+func (c *Context) Notify(done func(error)) error {
+	c.mu.Lock()
+	wait := c.tailsLocked()
+	err := c.poisoned
+	if c.closed {
+		err = abi.ErrInvalidContext
+	}
+	c.mu.Unlock()
+	if done == nil {
+		return nil
+	}
+	if len(wait) == 0 {
+		done(err)
+		return nil
+	}
+	go func() {
+		for _, o := range wait {
+			<-o.finished
+		}
+		done(c.poison())
+	}()
+	return nil
+}
+
+// Destroy implements worker.Context. Running kernels stop between
+// instructions; what is queued fails.
+func (c *Context) Destroy() error {
+	c.stop.Store(true)
+	c.issue.Lock()
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		c.issue.Unlock()
+		return nil
+	}
+	c.closed = true
+	if c.poisoned == nil {
+		c.poisoned = abi.ErrInvalidContext
+	}
+	for _, s := range c.streams {
+		s.closed = true
+		close(s.queue)
+	}
+	c.mu.Unlock()
+	c.issue.Unlock()
+	c.running.Wait()
+	c.mu.Lock()
+	for _, e := range c.allocs {
+		c.d.mem.release(e.size)
+		c.d.mem.free(e.off)
+	}
+	c.allocs = map[uint64]extent{}
+	empty := []region{}
+	c.table.Store(&empty)
+	c.mu.Unlock()
+	c.d.mu.Lock()
+	delete(c.d.contexts, c)
+	c.d.mu.Unlock()
+	return nil
+}

@@ -1,0 +1,432 @@
+package soft
+
+import (
+	"strings"
+
+	"github.com/basalt-gpu/basalt/gpu/ptx"
+)
+
+// mov (PTX ISA, "Data Movement": mov): copies, packing and unpacking of
+// vectors, predicates, addresses, special registers.
+func (c *compiler) mov(in *ptx.Inst) ([]step, error) {
+	t, err := c.last(in)
+	if err != nil || len(in.Args) != 2 {
+		return nil, in.Errorf("mov needs a type and two operands")
+	}
+	d, a := &in.Args[0], &in.Args[1]
+	switch {
+	case a.Kind == ptx.KindVec:
+		return c.pack(d, a, t)
+	case d.Kind == ptx.KindVec:
+		return c.unpack(d, a, t)
+	case t == ptx.Pred:
+		return c.logic(in)
+	case a.Kind == ptx.KindSpecial && strings.HasPrefix(a.Name, "%clock") || a.Kind == ptx.KindSpecial && strings.HasPrefix(a.Name, "%globaltimer"):
+		return c.clock(d, a, t)
+	case a.Kind == ptx.KindSpecial && t.Size() == 8: // %gridid and the like
+		return nil, in.Errorf("special register " + a.Name + " is not supported as 64 bits")
+	}
+	if t.Size() == 8 {
+		return c.apply(vectorOps["mov.b64"], in.Args, t)
+	}
+	if t.Size() != 2 && t.Size() != 4 {
+		return nil, in.Errorf("unsupported instruction")
+	}
+	return c.apply(vectorOps["mov.b32"], in.Args, t)
+}
+
+// clock reads nanoseconds for every kind of clock: a cycle of the soft GPU is one.
+func (c *compiler) clock(d, a *ptx.Operand, t ptx.Type) ([]step, error) {
+	r, err := c.dest(d, classOf(t))
+	if err != nil {
+		return nil, err
+	}
+	shift := 0
+	if strings.HasSuffix(a.Name, "_hi") {
+		shift = 32
+	}
+	return []step{{dst: []ref{r}, dense: func(m *machine, w0, w1 int) {
+		now := uint64(m.env.clock()) >> shift
+		if r.class == class64 {
+			fill(m.v64(r.slot, w0, w1), now)
+		} else {
+			fill(m.v32(r.slot, w0, w1), uint32(now))
+		}
+	}}}, nil
+}
+
+func (c *compiler) pack(d, a *ptx.Operand, t ptx.Type) ([]step, error) {
+	r, err := c.dest(d, classOf(t))
+	if err != nil {
+		return nil, err
+	}
+	n := len(a.List)
+	width := int(t.Size()) * 8
+	if n != 2 && n != 4 || width/n < 8 {
+		return nil, c.in.Errorf("unsupported vector")
+	}
+	each := width / n
+	src := make([]ref, n)
+	for i := range src {
+		et := map[int]ptx.Type{8: ptx.B8, 16: ptx.B16, 32: ptx.B32}[each]
+		if src[i], err = c.source(&a.List[i], class32, et); err != nil {
+			return nil, err
+		}
+	}
+	mask := uint64(1)<<each - 1
+	return []step{{dst: []ref{r}, dense: func(m *machine, w0, w1 int) {
+		for l := w0 * warpSize; l < w1*warpSize; l++ {
+			var v uint64
+			for i, s := range src {
+				v |= uint64(m.r32[s.slot*m.lanes+l]) & mask << (i * each)
+			}
+			m.set(r, l, v)
+		}
+	}}}, nil
+}
+
+func (c *compiler) unpack(d, a *ptx.Operand, t ptx.Type) ([]step, error) {
+	n := len(d.List)
+	width := int(t.Size()) * 8
+	if n != 2 && n != 4 || width/n < 8 {
+		return nil, c.in.Errorf("unsupported vector")
+	}
+	each := width / n
+	src, err := c.source(a, classOf(t), t)
+	if err != nil {
+		return nil, err
+	}
+	dst := make([]ref, n)
+	for i := range dst {
+		if dst[i], err = c.dest(&d.List[i], class32); err != nil {
+			return nil, err
+		}
+	}
+	mask := uint64(1)<<each - 1
+	return []step{{dst: dst, dense: func(m *machine, w0, w1 int) {
+		for l := w0 * warpSize; l < w1*warpSize; l++ {
+			v := m.get(src, l)
+			for i, r := range dst {
+				m.r32[r.slot*m.lanes+l] = uint32(v >> (i * each) & mask)
+			}
+		}
+	}}}, nil
+}
+
+// predSource is a predicate operand with its negation.
+func (c *compiler) predSource(a *ptx.Operand) (slot int, not uint32, err error) {
+	if a.Kind == ptx.KindInt { // a constant predicate
+		r := c.fresh(classPred) // all zero
+		return r.slot, -uint32(bit(a.Bits != 0)), nil
+	}
+	r, err := c.source(a, classPred, ptx.Pred)
+	if a.Not {
+		not = ^uint32(0)
+	}
+	return r.slot, not, err
+}
+
+// logic is and, or, xor, not, mov of predicates; other types are in the table.
+func (c *compiler) logic(in *ptx.Inst) ([]step, error) {
+	if !in.Has("pred") {
+		return c.tabled(in, in.Mods)
+	}
+	binary := in.Op != "not" && in.Op != "mov"
+	if len(in.Args) != 2 && !binary || len(in.Args) != 3 && binary {
+		return nil, in.Errorf("wrong number of operands")
+	}
+	d, err := c.dest(&in.Args[0], classPred)
+	if err != nil {
+		return nil, err
+	}
+	a, na, err := c.predSource(&in.Args[1])
+	if err != nil {
+		return nil, err
+	}
+	b, nb := a, uint32(0)
+	if binary {
+		if b, nb, err = c.predSource(&in.Args[2]); err != nil {
+			return nil, err
+		}
+	}
+	f := combine(in.Op)
+	return []step{{dst: []ref{d}, dense: func(m *machine, w0, w1 int) {
+		d, a, b := m.pred(d.slot, w0, w1), m.pred(a, w0, w1), m.pred(b, w0, w1)
+		for i := range d {
+			d[i] = f(a[i]^na, b[i]^nb)
+		}
+	}}}, nil
+}
+
+func combine(op string) func(a, b uint32) uint32 {
+	switch op {
+	case "and":
+		return func(a, b uint32) uint32 { return a & b }
+	case "or":
+		return func(a, b uint32) uint32 { return a | b }
+	case "xor":
+		return func(a, b uint32) uint32 { return a ^ b }
+	case "not":
+		return func(a, _ uint32) uint32 { return ^a }
+	}
+	return func(a, _ uint32) uint32 { return a }
+}
+
+// compare compiles the comparison of setp and set into a fresh predicate.
+// mods are without a boolean operator.
+func (c *compiler) compare(mods []string, a, b *ptx.Operand, t ptx.Type) (step, ref, error) {
+	f, ok := vectorOps[key("setp", mods)]
+	if !ok {
+		return step{}, ref{}, c.in.Errorf("unsupported comparison")
+	}
+	d := c.fresh(classPred)
+	_, src, _ := shapeOf(f)
+	ra, err := c.source(a, src[0], t)
+	if err != nil {
+		return step{}, d, err
+	}
+	rb, err := c.source(b, src[1], t)
+	return step{dense: bind(f, []ref{d, ra, rb})}, d, err
+}
+
+// boolOp takes the boolean operator out of the modifiers of setp or set.
+func boolOp(mods []string) (op string, rest []string) {
+	for _, m := range mods {
+		if m == "and" || m == "or" || m == "xor" {
+			op = m
+			continue
+		}
+		rest = append(rest, m)
+	}
+	return op, rest
+}
+
+func (c *compiler) setp(in *ptx.Inst) ([]step, error) {
+	t, err := c.last(in)
+	op, mods := boolOp(in.Mods)
+	if err != nil || len(in.Args) != 3 && op == "" || len(in.Args) != 4 && op != "" {
+		return nil, in.Errorf("wrong number of operands")
+	}
+	p, q := in.Args[0], ptx.Operand{Kind: ptx.KindSink}
+	if p.Kind == ptx.KindPair {
+		p, q = p.List[0], p.List[1]
+	}
+	rp, err := c.dest(&p, classPred)
+	if err != nil {
+		return nil, err
+	}
+	if op == "" && q.Kind == ptx.KindSink {
+		s, r, err := c.compare(mods, &in.Args[1], &in.Args[2], t)
+		if err != nil {
+			return nil, err
+		}
+		copyTo := step{dst: []ref{rp}, dense: func(m *machine, w0, w1 int) {
+			copy(m.pred(rp.slot, w0, w1), m.pred(r.slot, w0, w1))
+		}}
+		return []step{s, copyTo}, nil
+	}
+	rq, err := c.dest(&q, classPred)
+	if err != nil {
+		return nil, err
+	}
+	s, r, err := c.compare(mods, &in.Args[1], &in.Args[2], t)
+	if err != nil {
+		return nil, err
+	}
+	other, not := r.slot, uint32(0)
+	if op != "" {
+		if other, not, err = c.predSource(&in.Args[3]); err != nil {
+			return nil, err
+		}
+	}
+	f := combine(op)
+	both := step{dst: []ref{rp, rq}, dense: func(m *machine, w0, w1 int) {
+		dp, dq := m.pred(rp.slot, w0, w1), m.pred(rq.slot, w0, w1)
+		v, o := m.pred(r.slot, w0, w1), m.pred(other, w0, w1)
+		for i := range v {
+			x, y := v[i], o[i]^not
+			dp[i], dq[i] = f(x, y), f(^x, y)
+		}
+	}}
+	return []step{s, both}, nil
+}
+
+// set gives all ones or 1.0 instead of a predicate.
+func (c *compiler) set(in *ptx.Inst) ([]step, error) {
+	op, mods := boolOp(in.Mods)
+	if len(mods) < 3 || op != "" || len(in.Args) != 3 {
+		return nil, in.Errorf("unsupported instruction")
+	}
+	dt, ok1 := ptx.TypeByName(mods[len(mods)-2])
+	t, ok2 := ptx.TypeByName(mods[len(mods)-1])
+	if !ok1 || !ok2 || dt != ptx.U32 && dt != ptx.S32 && dt != ptx.F32 || t == ptx.F16x2 || t == ptx.BF16x2 {
+		return nil, in.Errorf("unsupported instruction")
+	}
+	s, p, err := c.compare(append(mods[:len(mods)-2:len(mods)-2], mods[len(mods)-1]), &in.Args[1], &in.Args[2], t)
+	if err != nil {
+		return nil, err
+	}
+	yes := ^uint32(0)
+	if dt == ptx.F32 {
+		yes = 0x3f800000
+	}
+	sel, err := c.selectInto(&in.Args[0], c.constant(class32, uint64(yes)), c.constant(class32, 0), p.slot, 0)
+	return []step{s, sel}, err
+}
+
+func (c *compiler) selp(in *ptx.Inst) ([]step, error) {
+	t, err := c.last(in)
+	if err != nil || len(in.Args) != 4 {
+		return nil, in.Errorf("wrong number of operands")
+	}
+	cl := classOf(t)
+	a, err := c.source(&in.Args[1], cl, t)
+	if err != nil {
+		return nil, err
+	}
+	b, err := c.source(&in.Args[2], cl, t)
+	if err != nil {
+		return nil, err
+	}
+	p, not, err := c.predSource(&in.Args[3])
+	if err != nil {
+		return nil, err
+	}
+	s, err := c.selectInto(&in.Args[0], a, b, p, not)
+	return []step{s}, err
+}
+
+// slct selects by the sign of its third source.
+func (c *compiler) slct(in *ptx.Inst) ([]step, error) {
+	if len(in.Mods) < 2 || len(in.Args) != 4 {
+		return nil, in.Errorf("unsupported instruction")
+	}
+	t, ok := ptx.TypeByName(in.Mods[len(in.Mods)-2])
+	if !ok {
+		return nil, in.Errorf("unsupported instruction")
+	}
+	mods := append([]string{"ge"}, in.Mods[len(in.Mods)-1])
+	if in.Has("ftz") {
+		mods = []string{"ge", "ftz", in.Mods[len(in.Mods)-1]}
+	}
+	ct, _ := ptx.TypeByName(in.Mods[len(in.Mods)-1])
+	cmp, p, err := c.compare(mods, &in.Args[3], &ptx.Operand{Kind: ptx.KindInt}, ct)
+	if err != nil {
+		return nil, err
+	}
+	a, err := c.source(&in.Args[1], classOf(t), t)
+	if err != nil {
+		return nil, err
+	}
+	b, err := c.source(&in.Args[2], classOf(t), t)
+	if err != nil {
+		return nil, err
+	}
+	s, err := c.selectInto(&in.Args[0], a, b, p.slot, 0)
+	return []step{cmp, s}, err
+}
+
+func (c *compiler) selectInto(d *ptx.Operand, a, b ref, p int, not uint32) (step, error) {
+	r, err := c.dest(d, a.class)
+	if err != nil {
+		return step{}, err
+	}
+	s := step{dst: []ref{r}}
+	if r.class == class64 {
+		s.dense = func(m *machine, u, v int) {
+			choose(m.v64(r.slot, u, v), m.v64(a.slot, u, v), m.v64(b.slot, u, v), m.pred(p, u, v), not)
+		}
+	} else {
+		s.dense = func(m *machine, u, v int) {
+			choose(m.v32(r.slot, u, v), m.v32(a.slot, u, v), m.v32(b.slot, u, v), m.pred(p, u, v), not)
+		}
+	}
+	return s, nil
+}
+
+func choose[T uint32 | uint64](d, a, b []T, p predicate, not uint32) {
+	for w, bits := range p {
+		bits ^= not
+		d, a, b := d[w*warpSize:][:warpSize], a[w*warpSize:][:warpSize], b[w*warpSize:][:warpSize]
+		for i := range d {
+			v := b[i]
+			if bits>>i&1 != 0 {
+				v = a[i]
+			}
+			d[i] = v
+		}
+	}
+}
+
+func (c *compiler) lop3(in *ptx.Inst) ([]step, error) {
+	if len(in.Args) != 5 || in.Args[4].Kind != ptx.KindInt || len(in.Mods) != 1 {
+		return nil, in.Errorf("unsupported instruction")
+	}
+	table := uint32(in.Args[4].Bits)
+	return c.apply(func(d, x, y, z []uint32) {
+		for i := range d {
+			d[i] = lop3(x[i], y[i], z[i], table)
+		}
+	}, in.Args[:4], ptx.B32)
+}
+
+// cvta turns addresses of a space into generic ones and back; isspacep asks
+// (PTX ISA, "Data Movement": cvta, isspacep).
+func (c *compiler) cvta(in *ptx.Inst) ([]step, error) {
+	if len(in.Args) != 2 || !in.Has("u64") {
+		return nil, in.Errorf("unsupported instruction")
+	}
+	var delta uint64
+	for _, m := range in.Mods {
+		if base, ok := windowOf(m); ok {
+			delta = base
+		}
+	}
+	if in.Has("to") {
+		delta = -delta
+	}
+	return c.apply(func(d, a []uint64) {
+		for i := range d {
+			d[i] = a[i] + delta
+		}
+	}, in.Args, ptx.U64)
+}
+
+// windowOf is where a space's addresses begin in the generic space.
+func windowOf(space string) (base uint64, ok bool) {
+	name, _, _ := strings.Cut(space, "::")
+	switch name {
+	case "shared":
+		return sharedWindow, true
+	case "local":
+		return localWindow, true
+	case "param":
+		return paramWindow, true
+	case "global", "const":
+		return 0, true
+	}
+	return 0, false
+}
+
+func (c *compiler) isspacep(in *ptx.Inst) ([]step, error) {
+	if len(in.Mods) != 1 || len(in.Args) != 2 {
+		return nil, in.Errorf("unsupported instruction")
+	}
+	base, ok := windowOf(in.Mods[0])
+	if !ok {
+		return nil, in.Errorf("unsupported instruction")
+	}
+	size := windowSize
+	if base == 0 { // everything that is no window
+		base, size = deviceBase, 1<<47
+	}
+	return c.apply(func(d predicate, a []uint64) {
+		for w := range d {
+			var bits uint32
+			for l := range warpSize {
+				bits |= bit(a[w*warpSize+l]-base < size) << l
+			}
+			d[w] = bits
+		}
+	}, in.Args, ptx.U64)
+}

@@ -1,0 +1,245 @@
+package soft
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+)
+
+// errStopped ends a kernel whose context is being destroyed.
+var errStopped = errors.New("kernel stopped")
+
+// errDeadlock is a barrier that not all threads can reach; hardware hangs.
+var errDeadlock = fmt.Errorf("%w: threads wait at different barriers", abi.ErrLaunchFailed)
+
+// barrier is one of a block's sixteen named barriers.
+type barrier struct {
+	arrived  int    // threads that came by bar.arrive
+	expected int    // 0: all threads
+	and, or  bool   // bar.red over the threads that came so far
+	count    uint32 // bar.red.popc
+}
+
+// runBlock runs one thread block to its end.
+func (m *machine) runBlock(x, y, z uint32) error {
+	m.ctaid = [3]uint32{x, y, z}
+	m.blockSpecials()
+	g := m.newGroup()
+	g.pc = m.p.entry
+	for w := range m.warps {
+		n := min(m.env.threads-w*warpSize, warpSize)
+		g.act[w] = uint32(1<<n - 1)
+		m.live[w] = g.act[w]
+	}
+	m.groups = append(m.groups[:0], g)
+	m.bars = [16]barrier{}
+	for i := range m.bars {
+		m.bars[i].and = true
+	}
+	for len(m.groups) > 0 {
+		g := m.pick()
+		if g == nil {
+			if err := m.unblock(); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := m.runGroup(g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runGroup advances a group until it ends, waits, or another may be behind it.
+func (m *machine) runGroup(g *group) error {
+	for {
+		if m.env.stop.Load() {
+			return errStopped
+		}
+		if len(m.groups) > 1 {
+			m.merge(g)
+		}
+		b := &m.p.blocks[g.pc]
+		if b.sync != nil {
+			if ready, err := b.sync(m, g); err != nil {
+				return b.wrap(b.syncInst, err)
+			} else if !ready {
+				return nil
+			}
+		}
+		if !g.fresh {
+			g.spans = spansOf(g.spans, g.act[:m.warps], m.live[:m.warps])
+			g.fresh = true
+		}
+		for i := range b.steps {
+			if err := m.step(&b.steps[i], g); err != nil {
+				return b.wrap(b.steps[i].inst, err)
+			}
+		}
+		old := g.pc
+		if alive := b.end(m, g); !alive {
+			return nil
+		}
+		if len(m.groups) > 1 {
+			if g.pc <= old {
+				if g.ticks++; g.ticks > fairTicks {
+					g.skip = true
+				}
+			}
+			return nil
+		}
+	}
+}
+
+// step runs one instruction for the active lanes of a group.
+func (m *machine) step(s *step, g *group) error {
+	spans, act := g.spans, g.act[:m.warps]
+	var narrowed [maxWarps]uint32
+	var buf [maxWarps]span
+	if s.guard >= 0 {
+		p := m.pred(s.guard, 0, m.warps)
+		any := uint32(0)
+		for w := range act {
+			v := p[w]
+			if s.guardNot {
+				v = ^v
+			}
+			narrowed[w] = act[w] & v
+			any |= narrowed[w]
+		}
+		if any == 0 {
+			return nil
+		}
+		act = narrowed[:m.warps]
+		spans = spansOf(buf[:0], act, m.live[:m.warps])
+	}
+	if s.masked != nil {
+		return s.masked(m, act)
+	}
+	for _, sp := range spans {
+		if sp.full {
+			s.dense(m, sp.w0, sp.w1)
+			continue
+		}
+		m.partly(s, act, sp)
+	}
+	return nil
+}
+
+// partly runs a dense operation where only some lanes of a span are active:
+// it computes all of them and puts the others' old values back.
+func (m *machine) partly(s *step, act []uint32, sp span) {
+	if len(s.dst) > 1 {
+		m.partlyMany(s, act, sp)
+		return
+	}
+	if len(s.dst) == 0 {
+		s.dense(m, sp.w0, sp.w1)
+		return
+	}
+	d := s.dst[0]
+	switch d.class {
+	case class32:
+		v := m.v32(d.slot, sp.w0, sp.w1)
+		old := m.save32[:len(v)]
+		copy(old, v)
+		s.dense(m, sp.w0, sp.w1)
+		restore(v, old, act[sp.w0:sp.w1])
+	case class64:
+		v := m.v64(d.slot, sp.w0, sp.w1)
+		old := m.save64[:len(v)]
+		copy(old, v)
+		s.dense(m, sp.w0, sp.w1)
+		restore(v, old, act[sp.w0:sp.w1])
+	case classPred:
+		v := m.pred(d.slot, sp.w0, sp.w1)
+		var old [maxWarps]uint32
+		copy(old[:], v)
+		s.dense(m, sp.w0, sp.w1)
+		for i, a := range act[sp.w0:sp.w1] {
+			v[i] = v[i]&a | old[i]&^a
+		}
+	}
+}
+
+// restore puts old back where a lane is not active.
+func restore[T uint32 | uint64](v, old []T, act []uint32) {
+	for w, a := range act {
+		v, old := v[w*warpSize:][:warpSize], old[w*warpSize:][:warpSize]
+		for i := range v {
+			if a>>i&1 == 0 {
+				v[i] = old[i]
+			}
+		}
+	}
+}
+
+// partlyMany is partly for instructions with several results.
+func (m *machine) partlyMany(s *step, act []uint32, sp span) {
+	type saved struct {
+		r    ref
+		vals []uint64
+	}
+	lo, hi := sp.w0*warpSize, sp.w1*warpSize
+	list := make([]saved, len(s.dst))
+	for i, d := range s.dst {
+		list[i] = saved{d, make([]uint64, hi-lo)}
+		for l := lo; l < hi; l++ {
+			list[i].vals[l-lo] = m.get(d, l)
+		}
+	}
+	s.dense(m, sp.w0, sp.w1)
+	for _, sv := range list {
+		for l := lo; l < hi; l++ {
+			if act[l>>5]>>(l&31)&1 == 0 {
+				m.set(sv.r, l, sv.vals[l-lo])
+			}
+		}
+	}
+}
+
+// exit ends the active lanes of a group.
+func (m *machine) exit(g *group) {
+	for w := range m.warps {
+		m.live[w] &^= g.act[w]
+	}
+	for _, h := range m.groups {
+		h.fresh = false
+	}
+	m.drop(g)
+}
+
+// branch sends the lanes in taken to one place and the rest to another.
+func (m *machine) branch(g *group, taken *[maxWarps]uint32, to, otherwise int) {
+	some, rest := uint32(0), uint32(0)
+	for w := range m.warps {
+		some |= taken[w]
+		rest |= g.act[w] &^ taken[w]
+	}
+	switch {
+	case some == 0 || to == otherwise:
+		g.pc = otherwise
+	case rest == 0:
+		g.pc = to
+	default:
+		h := m.newGroup()
+		h.pc, h.ticks = to, g.ticks
+		h.stack = append(h.stack, g.stack...)
+		for w := range m.warps {
+			h.act[w] = taken[w]
+			g.act[w] &^= taken[w]
+		}
+		g.pc, g.fresh = otherwise, false
+		m.groups = append(m.groups, h)
+	}
+}
+
+// wrap adds the place to an error.
+func (b *basicBlock) wrap(inst *place, err error) error {
+	if inst == nil || errors.Is(err, errStopped) {
+		return err
+	}
+	return fmt.Errorf("%w (kernel %s, line %d: %s)", err, inst.fn, inst.line, inst.text)
+}

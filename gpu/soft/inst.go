@@ -1,0 +1,205 @@
+package soft
+
+import (
+	"strings"
+
+	"github.com/basalt-gpu/basalt/gpu/ptx"
+)
+
+// decoder compiles one plain instruction.
+type decoder func(c *compiler, in *ptx.Inst) ([]step, error)
+
+// decoders are the instructions that are more than a line of ops.txt.
+var decoders map[string]decoder
+
+func init() {
+	decoders = map[string]decoder{
+		"mov": (*compiler).mov, "setp": (*compiler).setp, "set": (*compiler).set, "selp": (*compiler).selp, "slct": (*compiler).slct,
+		"cvt": (*compiler).cvt, "cvta": (*compiler).cvta, "isspacep": (*compiler).isspacep,
+		"ld": (*compiler).load, "ldu": (*compiler).load, "st": (*compiler).store,
+		"atom": (*compiler).atom, "red": (*compiler).atom,
+		"and": (*compiler).logic, "or": (*compiler).logic, "xor": (*compiler).logic, "not": (*compiler).logic,
+		"lop3": (*compiler).lop3, "activemask": (*compiler).activemask,
+		"shfl": (*compiler).lockstep, "vote": (*compiler).lockstep, "match": (*compiler).lockstep, "redux": (*compiler).lockstep,
+		"membar": nothing, "fence": nothing, "prefetch": nothing, "prefetchu": nothing, "nanosleep": nothing,
+		"griddepcontrol": nothing, "pmevent": nothing, "applypriority": nothing, "discard": nothing,
+		"trap": trapped, "brkpt": trapped,
+	}
+}
+
+// nothing is for hints, and for fences: the lanes of a block run in order on
+// one processor, and blocks see each other's memory as that processor's.
+func nothing(*compiler, *ptx.Inst) ([]step, error) { return nil, nil }
+
+func trapped(*compiler, *ptx.Inst) ([]step, error) { return []step{{masked: trap}}, nil }
+
+// inst compiles a plain instruction: by its decoder, or by the table.
+func (c *compiler) inst(in *ptx.Inst) ([]step, error) {
+	if d, ok := decoders[in.Op]; ok {
+		return d(c, in)
+	}
+	return c.tabled(in, in.Mods)
+}
+
+// last is the type of an instruction: its last modifier.
+func (c *compiler) last(in *ptx.Inst) (ptx.Type, error) {
+	if len(in.Mods) > 0 {
+		if t, ok := ptx.TypeByName(in.Mods[len(in.Mods)-1]); ok {
+			return t, nil
+		}
+	}
+	return 0, in.Errorf("instruction without a type")
+}
+
+// key is the name of an operation in ops.txt: .ftz of halves and singles and
+// .sat become suffixes.
+func key(op string, mods []string) string {
+	var k strings.Builder
+	k.WriteString(op)
+	ftz, sat, last := "", "", ""
+	if len(mods) > 0 {
+		last = mods[len(mods)-1]
+	}
+	for _, m := range mods {
+		switch {
+		case m == "ftz" && last != "f64":
+			ftz = "/ftz"
+		case m == "sat":
+			sat = "/sat"
+		default:
+			k.WriteString("." + m)
+		}
+	}
+	return k.String() + ftz + sat
+}
+
+// tabled compiles an instruction that ops.txt describes.
+func (c *compiler) tabled(in *ptx.Inst, mods []string) ([]step, error) {
+	f, ok := vectorOps[key(in.Op, mods)]
+	if !ok {
+		return nil, in.Errorf("unsupported instruction")
+	}
+	t, err := c.last(in)
+	if err != nil && in.Op != "prmt" {
+		return nil, err
+	}
+	return c.apply(f, in.Args, t)
+}
+
+// apply binds a loop of the table to registers; the loop's type says their widths.
+func (c *compiler) apply(f any, args []ptx.Operand, t ptx.Type) ([]step, error) {
+	dst, src, ok := shapeOf(f)
+	if !ok || len(args) != len(src)+1 {
+		return nil, c.in.Errorf("wrong number of operands")
+	}
+	r := make([]ref, len(args))
+	var err error
+	if r[0], err = c.dest(&args[0], dst); err != nil {
+		return nil, err
+	}
+	for i, cl := range src {
+		if r[i+1], err = c.source(&args[i+1], cl, t); err != nil {
+			return nil, err
+		}
+		if args[i+1].Kind == ptx.KindReg && args[i+1].Not {
+			return nil, c.in.Errorf("unexpected !")
+		}
+	}
+	return []step{{dense: bind(f, r), dst: r[:1]}}, nil
+}
+
+// shapeOf reads the register classes off a loop's type.
+func shapeOf(f any) (dst class, src []class, ok bool) {
+	const a, b = class32, class64
+	switch f.(type) {
+	case func(d, a []uint32):
+		return a, []class{a}, true
+	case func(d, a, b []uint32):
+		return a, []class{a, a}, true
+	case func(d, a, b, c []uint32):
+		return a, []class{a, a, a}, true
+	case func(d, a, b, c, e []uint32):
+		return a, []class{a, a, a, a}, true
+	case func(d, a []uint64):
+		return b, []class{b}, true
+	case func(d, a, b []uint64):
+		return b, []class{b, b}, true
+	case func(d, a, b, c []uint64):
+		return b, []class{b, b, b}, true
+	case func(d []uint32, a []uint64):
+		return a, []class{b}, true
+	case func(d []uint64, a []uint32):
+		return b, []class{a}, true
+	case func(d []uint64, a, b []uint32):
+		return b, []class{a, a}, true
+	case func(d []uint64, a, b []uint32, c []uint64):
+		return b, []class{a, a, b}, true
+	case func(d, a []uint64, b []uint32):
+		return b, []class{b, a}, true
+	case func(d, a []uint64, b, c []uint32):
+		return b, []class{b, a, a}, true
+	case func(d, a, b []uint64, c, e []uint32):
+		return b, []class{b, b, a, a}, true
+	case func(d predicate, a []uint32):
+		return classPred, []class{a}, true
+	case func(d predicate, a []uint64):
+		return classPred, []class{b}, true
+	case func(d predicate, a, b []uint32):
+		return classPred, []class{a, a}, true
+	case func(d predicate, a, b []uint64):
+		return classPred, []class{b, b}, true
+	}
+	return 0, nil, false
+}
+
+// bind makes the step of a loop and its registers.
+func bind(f any, r []ref) func(m *machine, w0, w1 int) {
+	var s [5]int
+	for i, x := range r {
+		s[i] = x.slot
+	}
+	d, a, b, c, e := s[0], s[1], s[2], s[3], s[4]
+	switch f := f.(type) {
+	case func(d, a []uint32):
+		return func(m *machine, u, v int) { f(m.v32(d, u, v), m.v32(a, u, v)) }
+	case func(d, a, b []uint32):
+		return func(m *machine, u, v int) { f(m.v32(d, u, v), m.v32(a, u, v), m.v32(b, u, v)) }
+	case func(d, a, b, c []uint32):
+		return func(m *machine, u, v int) { f(m.v32(d, u, v), m.v32(a, u, v), m.v32(b, u, v), m.v32(c, u, v)) }
+	case func(d, a, b, c, e []uint32):
+		return func(m *machine, u, v int) {
+			f(m.v32(d, u, v), m.v32(a, u, v), m.v32(b, u, v), m.v32(c, u, v), m.v32(e, u, v))
+		}
+	case func(d, a []uint64):
+		return func(m *machine, u, v int) { f(m.v64(d, u, v), m.v64(a, u, v)) }
+	case func(d, a, b []uint64):
+		return func(m *machine, u, v int) { f(m.v64(d, u, v), m.v64(a, u, v), m.v64(b, u, v)) }
+	case func(d, a, b, c []uint64):
+		return func(m *machine, u, v int) { f(m.v64(d, u, v), m.v64(a, u, v), m.v64(b, u, v), m.v64(c, u, v)) }
+	case func(d []uint32, a []uint64):
+		return func(m *machine, u, v int) { f(m.v32(d, u, v), m.v64(a, u, v)) }
+	case func(d []uint64, a []uint32):
+		return func(m *machine, u, v int) { f(m.v64(d, u, v), m.v32(a, u, v)) }
+	case func(d []uint64, a, b []uint32):
+		return func(m *machine, u, v int) { f(m.v64(d, u, v), m.v32(a, u, v), m.v32(b, u, v)) }
+	case func(d []uint64, a, b []uint32, c []uint64):
+		return func(m *machine, u, v int) { f(m.v64(d, u, v), m.v32(a, u, v), m.v32(b, u, v), m.v64(c, u, v)) }
+	case func(d, a []uint64, b []uint32):
+		return func(m *machine, u, v int) { f(m.v64(d, u, v), m.v64(a, u, v), m.v32(b, u, v)) }
+	case func(d, a []uint64, b, c []uint32):
+		return func(m *machine, u, v int) { f(m.v64(d, u, v), m.v64(a, u, v), m.v32(b, u, v), m.v32(c, u, v)) }
+	case func(d, a, b []uint64, c, e []uint32):
+		return func(m *machine, u, v int) {
+			f(m.v64(d, u, v), m.v64(a, u, v), m.v64(b, u, v), m.v32(c, u, v), m.v32(e, u, v))
+		}
+	case func(d predicate, a []uint32):
+		return func(m *machine, u, v int) { f(m.pred(d, u, v), m.v32(a, u, v)) }
+	case func(d predicate, a []uint64):
+		return func(m *machine, u, v int) { f(m.pred(d, u, v), m.v64(a, u, v)) }
+	case func(d predicate, a, b []uint32):
+		return func(m *machine, u, v int) { f(m.pred(d, u, v), m.v32(a, u, v), m.v32(b, u, v)) }
+	case func(d predicate, a, b []uint64):
+		return func(m *machine, u, v int) { f(m.pred(d, u, v), m.v64(a, u, v), m.v64(b, u, v)) }
+	}
+	return nil
+}

@@ -1,0 +1,29 @@
+package soft
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// Atomic access to device memory, which other blocks change at the same time.
+// The callers have checked bounds and alignment; allocations are aligned.
+
+func atomic32(b []byte, f func(old uint32) uint32) uint32 {
+	p := (*uint32)(unsafe.Pointer(&b[0]))
+	for {
+		old := atomic.LoadUint32(p)
+		if atomic.CompareAndSwapUint32(p, old, f(old)) {
+			return old
+		}
+	}
+}
+
+func atomic64(b []byte, f func(old uint64) uint64) uint64 {
+	p := (*uint64)(unsafe.Pointer(&b[0]))
+	for {
+		old := atomic.LoadUint64(p)
+		if atomic.CompareAndSwapUint64(p, old, f(old)) {
+			return old
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package soft
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+)
+
+// The generic address space of a kernel. Device memory starts at deviceBase;
+// the windows of the other spaces lie far from it (PTX ISA, "Generic Addressing").
+const (
+	deviceBase   = uint64(0x7f0000000000)
+	sharedWindow = uint64(0x7d0000000000)
+	localWindow  = uint64(0x7c0000000000)
+	paramWindow  = uint64(0x7b0000000000)
+	windowSize   = uint64(1) << 32
+
+	allocAlign = 512 // bytes; the driver API promises 256
+)
+
+// memory is the device's memory: one reservation of host address space that
+// the host backs page by page. Free memory is always zero.
+type memory struct {
+	mu     sync.Mutex
+	arena  []byte
+	limit  uint64 // bytes that may be allocated
+	used   uint64
+	blocks []extent // allocated, by offset
+}
+
+type extent struct{ off, size uint64 }
+
+// newMemory reserves twice the limit: memory that running work still holds
+// does not count, so that free-then-allocate succeeds at once.
+func newMemory(limit uint64) (*memory, error) {
+	size := (2*limit + 1<<20) &^ 0xfff
+	arena, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	if err != nil {
+		return nil, fmt.Errorf("reserving %d bytes of device memory: %w", size, err)
+	}
+	return &memory{arena: arena, limit: limit}, nil
+}
+
+func (m *memory) close() error {
+	if m.arena == nil {
+		return nil
+	}
+	err := unix.Munmap(m.arena)
+	m.arena = nil
+	return err
+}
+
+func rounded(size uint64) uint64 { return (size + allocAlign - 1) &^ (allocAlign - 1) }
+
+// alloc finds the first gap that fits. Between two allocations at least
+// allocAlign bytes stay unused, so that running past an end is noticed.
+func (m *memory) alloc(size uint64) (uint64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if size == 0 {
+		return 0, abi.ErrInvalidValue
+	}
+	if size > m.limit || rounded(size) > m.limit-min(m.used, m.limit) {
+		return 0, abi.ErrOutOfMemory
+	}
+	need := rounded(size) + allocAlign
+	at, i := uint64(0), 0
+	for ; i < len(m.blocks); i++ {
+		if m.blocks[i].off-at >= need {
+			break
+		}
+		at = m.blocks[i].off + rounded(m.blocks[i].size) + allocAlign
+	}
+	if i == len(m.blocks) && (at > uint64(len(m.arena)) || uint64(len(m.arena))-at < need) {
+		return 0, abi.ErrOutOfMemory
+	}
+	m.blocks = slices.Insert(m.blocks, i, extent{at, size})
+	m.used += rounded(size)
+	return at, nil
+}
+
+// release gives the accounted bytes back at once; free returns the space when
+// no work can touch it any more.
+func (m *memory) release(size uint64) {
+	m.mu.Lock()
+	m.used -= rounded(size)
+	m.mu.Unlock()
+}
+
+func (m *memory) free(off uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i := sort.Search(len(m.blocks), func(i int) bool { return m.blocks[i].off >= off })
+	if i == len(m.blocks) || m.blocks[i].off != off || m.arena == nil {
+		return
+	}
+	zero(m.arena, off, rounded(m.blocks[i].size))
+	m.blocks = slices.Delete(m.blocks, i, i+1)
+}
+
+// zero clears a range; whole pages go back to the host.
+func zero(arena []byte, off, size uint64) {
+	end := off + size
+	first, last := (off+4095)&^4095, end&^4095
+	if last > first && last-first >= 1<<16 {
+		if unix.Madvise(arena[first:last], unix.MADV_DONTNEED) == nil {
+			clear(arena[off:first])
+			clear(arena[last:end])
+			return
+		}
+	}
+	clear(arena[off:end])
+}
+
+// space is what one context may touch. Lookups are lock-free for kernels: the
+// table is replaced, never changed.
+type space struct {
+	mem   *memory
+	table []region // sorted by base
+}
+
+// region is one allocation as kernels see it.
+type region struct {
+	base uint64 // device address
+	data []byte
+}
+
+// find gives the region that holds the address.
+func find(table []region, addr uint64) (region, bool) {
+	i := sort.Search(len(table), func(i int) bool { return table[i].base > addr })
+	if i == 0 {
+		return region{}, false
+	}
+	r := table[i-1]
+	return r, addr-r.base < uint64(len(r.data))
+}
+
+// slice gives size bytes at a device address; all of them in one allocation.
+func slice(table []region, addr, size uint64) ([]byte, error) {
+	r, ok := find(table, addr)
+	if !ok || size > uint64(len(r.data))-(addr-r.base) {
+		return nil, fmt.Errorf("%w: %d bytes at %#x", abi.ErrIllegalAddress, size, addr)
+	}
+	return r.data[addr-r.base:][:size], nil
+}

@@ -1,0 +1,231 @@
+package soft
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/ptx"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// module is one loaded PTX module.
+type module struct {
+	c     *Context
+	funcs []*function
+	vars  []uint64 // device addresses to free
+}
+
+// function is one kernel.
+type function struct {
+	m          *module
+	p          *program
+	maxDynamic uint32 // bytes of dynamic shared memory allowed, under Context.mu
+}
+
+// ModuleLoad implements worker.Context.
+func (c *Context) ModuleLoad(image []byte, _ worker.ModuleOptions) (worker.Module, []worker.Function, abi.ModuleInfo, error) {
+	var info abi.ModuleInfo
+	src, err := ptxOf(image)
+	if err != nil {
+		info.ErrorLog = err.Error()
+		return nil, nil, info, err
+	}
+	m, err := c.load(src, &info)
+	if err != nil {
+		var pe *ptx.Error
+		if errors.As(err, &pe) {
+			info.ErrorLog = "ptx: " + pe.Error()
+			err = fmt.Errorf("%w: %w", abi.ErrInvalidPTX, err)
+		}
+		return nil, nil, info, err
+	}
+	var list []worker.Function
+	for _, f := range m.funcs {
+		list = append(list, f)
+	}
+	return m, list, info, nil
+}
+
+// ptxOf finds the PTX in an image: the text itself, or a fatbin's.
+func ptxOf(image []byte) (string, error) {
+	switch {
+	case len(image) >= 4 && bytes.Equal(image[:4], []byte("\x7fELF")):
+		return "", fmt.Errorf("%w: a soft GPU runs PTX, not machine code", abi.ErrNoBinaryForGPU)
+	case len(image) >= 4 && binary.LittleEndian.Uint32(image) == fatbinMagic:
+		return fatbinPTX(image)
+	}
+	return string(bytes.TrimRight(image, "\x00")), nil
+}
+
+func (c *Context) load(src string, info *abi.ModuleInfo) (*module, error) {
+	mod, err := ptx.Parse(src)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.poisoned != nil {
+		return nil, c.poisoned
+	}
+	m := &module{c: c}
+	l := &layout{mod: mod, address: map[*ptx.Var]uint64{}}
+	fail := func(err error) (*module, error) {
+		c.freeVars(m)
+		return nil, err
+	}
+	vars := mod.Vars
+	for _, f := range mod.Funcs {
+		vars = append(vars, f.Vars...)
+	}
+	constBytes := int32(0)
+	for _, v := range vars {
+		if v.Space != ptx.Global && v.Space != ptx.Const {
+			continue
+		}
+		if v.Extern {
+			return fail(&ptx.Error{Line: v.Line, Msg: "unresolved extern variable " + v.Name})
+		}
+		addr, err := c.allocLocked(max(v.Size, 1))
+		if err != nil {
+			return fail(err)
+		}
+		m.vars = append(m.vars, addr)
+		l.address[v] = addr
+		mem, _ := c.memory(addr, v.Size)
+		copy(mem, v.Init)
+		info.Globals = append(info.Globals, abi.GlobalInfo{Name: v.Name, Address: addr, Size: v.Size})
+		if v.Space == ptx.Const {
+			constBytes += int32(v.Size)
+		}
+	}
+	if err := relocate(c, l, mod); err != nil {
+		return fail(err)
+	}
+	for _, f := range mod.Funcs {
+		if !f.Entry || f.Extern {
+			continue
+		}
+		p, err := compile(l, f)
+		if err != nil {
+			return fail(err)
+		}
+		fn := &function{m: m, p: p, maxDynamic: maxSharedBytes - min(p.sharedBytes, maxSharedBytes)}
+		m.funcs = append(m.funcs, fn)
+		info.Functions = append(info.Functions, describe(f, fn, constBytes, mod))
+	}
+	info.InfoLog = fmt.Sprintf("soft GPU: %d kernels compiled", len(m.funcs))
+	c.modules[m] = true
+	return m, nil
+}
+
+// relocate writes addresses into initialised variables.
+func relocate(c *Context, l *layout, mod *ptx.Module) error {
+	byName := map[string]*ptx.Var{}
+	for _, v := range mod.Vars {
+		byName[v.Name] = v
+	}
+	for _, v := range mod.Vars {
+		for _, r := range v.Relocs {
+			to, ok := l.address[byName[r.Symbol]]
+			if !ok {
+				return &ptx.Error{Line: v.Line, Msg: "initialiser of " + v.Name + " names " + r.Symbol + ", which has no fixed address"}
+			}
+			mem, err := c.memory(l.address[v]+r.Offset, 8)
+			if err != nil {
+				return err
+			}
+			binary.LittleEndian.PutUint64(mem, to+uint64(r.Addend))
+		}
+	}
+	return nil
+}
+
+func describe(f *ptx.Func, fn *function, constBytes int32, mod *ptx.Module) abi.FunctionInfo {
+	fi := abi.FunctionInfo{Name: f.Name}
+	for _, v := range f.Params {
+		fi.Params = append(fi.Params, abi.ParamInfo{Offset: v.Offset, Size: uint32(v.Size)})
+	}
+	version := int32(mod.Major*10 + mod.Minor)
+	fi.Attributes = [abi.FunctionAttributes]int32{
+		int32(fn.p.maxThreads), int32(fn.p.sharedBytes), constBytes, int32(fn.p.localBytes),
+		int32(min(fn.p.n32+2*fn.p.n64, 255)), version, 61, 0, int32(fn.maxDynamic), -1,
+	}
+	return fi
+}
+
+func (c *Context) freeVars(m *module) {
+	for _, addr := range m.vars {
+		e := c.allocs[addr]
+		delete(c.allocs, addr)
+		c.d.mem.release(e.size)
+		c.mu.Unlock()
+		c.forget(addr, e)
+		c.mu.Lock()
+	}
+	m.vars = nil
+}
+
+// ModuleUnload implements worker.Context. Its variables go when the work
+// enqueued so far is done.
+func (c *Context) ModuleUnload(mod worker.Module) error {
+	m, ok := mod.(*module)
+	c.mu.Lock()
+	if !ok || m == nil || !c.modules[m] {
+		c.mu.Unlock()
+		return abi.ErrInvalidHandle
+	}
+	delete(c.modules, m)
+	c.mu.Unlock()
+	for _, addr := range m.vars {
+		if err := c.MemFree(addr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CUfunction_attribute 8 and 9.
+const (
+	attrMaxDynamicShared = 8
+	attrSharedCarveout   = 9
+)
+
+// FuncSetAttribute implements worker.Context.
+func (c *Context) FuncSetAttribute(fn worker.Function, attribute, value int32) error {
+	f, ok := fn.(*function)
+	if !ok || f == nil || f.m.c != c {
+		return abi.ErrInvalidHandle
+	}
+	switch attribute {
+	case attrMaxDynamicShared:
+		if value < 0 || uint64(value)+uint64(f.p.sharedBytes) > maxOptInBytes {
+			return abi.ErrInvalidValue
+		}
+		c.mu.Lock()
+		f.maxDynamic = uint32(value)
+		c.mu.Unlock()
+	case attrSharedCarveout:
+	default:
+		return abi.ErrInvalidValue
+	}
+	return nil
+}
+
+// Occupancy implements worker.Context.
+func (c *Context) Occupancy(fn worker.Function, blockSize uint32, dynamicShared uint64) (uint32, error) {
+	f, ok := fn.(*function)
+	if !ok || f == nil || f.m.c != c {
+		return 0, abi.ErrInvalidHandle
+	}
+	if blockSize == 0 || blockSize > f.p.maxThreads {
+		return 0, abi.ErrInvalidValue
+	}
+	n := min(2048/((blockSize+warpSize-1)&^(warpSize-1)), 32)
+	if shared := uint64(f.p.sharedBytes) + dynamicShared; shared > 0 {
+		n = uint32(min(uint64(n), maxOptInBytes/shared))
+	}
+	return n, nil
+}
