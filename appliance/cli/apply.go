@@ -1,0 +1,323 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sort"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+// document is one object of a file: what a person writes, and what `get -o
+// yaml` prints, of which the server's parts are left aside.
+type document struct {
+	Kind       api.Kind        `json:"kind"`
+	Meta       api.Meta        `json:"meta"`
+	Spec       json.RawMessage `json:"spec"`
+	Secret     string          `json:"secret"`
+	Assignment json.RawMessage `json:"assignment"`
+	Status     json.RawMessage `json:"status"`
+}
+
+const maxFile = 8 << 20
+
+func (a *App) applyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "apply -f FILE", Short: "Make or change what a file describes", Args: cobra.NoArgs,
+		Long: "Reads YAML documents of kind, meta (name, organization, project, labels) and spec, and makes each object,\n" +
+			"or changes the one of that name. Applied again, it changes nothing. Fields whose names end in Bytes\n" +
+			"take sizes, as 1GiB. -f - reads standard input.",
+	}
+	files := cmd.Flags().StringArrayP("file", "f", nil, "file of documents, any number of times")
+	var w waiting
+	addWaitFlags(cmd, &w)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if len(*files) == 0 {
+			return usagef("give -f FILE")
+		}
+		for _, file := range *files {
+			docs, err := a.readDocuments(file)
+			if err != nil {
+				return err
+			}
+			for i, d := range docs {
+				if err := a.applyOne(cmd.Context(), d, w); err != nil {
+					return fmt.Errorf("%s, document %d: %w", file, i+1, err)
+				}
+			}
+		}
+		return nil
+	}
+	return cmd
+}
+
+func (a *App) applyOne(ctx context.Context, d document, w waiting) error {
+	for _, k := range a.kinds() {
+		if k.name() == d.Kind {
+			return k.apply(ctx, d, w)
+		}
+	}
+	return api.Errorf(api.CodeInvalid, "there is no kind %q", d.Kind).At("kind")
+}
+
+func (a *App) readDocuments(file string) ([]document, error) {
+	in := a.In
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	raw, err := io.ReadAll(io.LimitReader(in, maxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(raw) > maxFile {
+		return nil, fmt.Errorf("%s is over %s", file, formatSize(maxFile))
+	}
+	var docs []document
+	for i, part := range splitDocuments(string(raw)) {
+		d, err := parseDocument(part)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("%s, document %d: %w", file, i+1, err), "kind, meta and spec; GET /openapi.yaml lists the fields"}
+		}
+		docs = append(docs, d)
+	}
+	return docs, nil
+}
+
+// splitDocuments cuts at lines "---" and drops parts without content.
+func splitDocuments(s string) []string {
+	var parts []string
+	var part strings.Builder
+	keep := func() {
+		if hasContent(part.String()) {
+			parts = append(parts, part.String())
+		}
+		part.Reset()
+	}
+	for line := range strings.Lines(s) {
+		if strings.TrimRight(line, " \r\n") == "---" {
+			keep()
+			continue
+		}
+		part.WriteString(line)
+	}
+	keep()
+	return parts
+}
+
+func hasContent(s string) bool {
+	for line := range strings.Lines(s) {
+		if t := strings.TrimSpace(line); t != "" && !strings.HasPrefix(t, "#") {
+			return true
+		}
+	}
+	return false
+}
+
+func parseDocument(text string) (document, error) {
+	var d document
+	raw, err := yaml.YAMLToJSONStrict([]byte(text))
+	if err != nil {
+		return d, err
+	}
+	var tree any
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	if err := dec.Decode(&tree); err != nil {
+		return d, err
+	}
+	if tree, err = withSizes("", tree); err != nil {
+		return d, err
+	}
+	if raw, err = json.Marshal(tree); err != nil {
+		return d, err
+	}
+	return d, strictly(raw, &d)
+}
+
+func strictly(raw []byte, into any) error {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return nil
+}
+
+// withSizes replaces texts under names that end in Bytes by numbers.
+func withSizes(name string, v any) (any, error) {
+	var err error
+	switch v := v.(type) {
+	case string:
+		if strings.HasSuffix(name, "Bytes") {
+			return parseSize(v)
+		}
+	case map[string]any:
+		for key, x := range v {
+			if v[key], err = withSizes(key, x); err != nil {
+				return nil, fmt.Errorf("%s: %w", key, err)
+			}
+		}
+	case []any:
+		for i, x := range v {
+			if v[i], err = withSizes("", x); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return v, nil
+}
+
+// apply makes the object, or changes the one of that name in that scope.
+func (k *kind[T]) apply(ctx context.Context, d document, w waiting) error {
+	if k.readOnly {
+		return api.Errorf(api.CodeInvalid, "a %s is not written by people", d.Kind).At("kind")
+	}
+	q := k.query()
+	q.Organization, q.Project = first(d.Meta.Organization, q.Organization), first(d.Meta.Project, q.Project)
+	if k.scope < ofProject {
+		q.Project = ""
+	}
+	if d.Meta.Project != "" && d.Meta.Organization == "" && q.Organization != k.app.config.Organization {
+		q.Organization = ""
+	}
+	var want T
+	spec, err := json.Marshal(map[string]any{"kind": d.Kind, "meta": api.Meta{}, "spec": d.Spec})
+	if err != nil {
+		return err
+	}
+	if err := strictly(spec, &want); err != nil {
+		return api.Errorf(api.CodeInvalid, "%s %s: %s", d.Kind, d.Meta.Name, err)
+	}
+	label := fmt.Sprintf("%s %s", k.noun, d.Meta.Name)
+	old, err := k.all(k.app.api).Get(ctx, d.Meta.Name, q)
+	if api.CodeOf(err) == api.CodeNotFound && err != nil {
+		*k.meta(&want) = api.Meta{Name: d.Meta.Name, Organization: q.Organization, Project: q.Project, Labels: d.Meta.Labels}
+		made, err := k.all(k.app.api).Create(ctx, want)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(k.app.Out, "%s created (%s)\n", label, k.meta(&made).ID)
+		if k.made != nil {
+			k.made(made)
+		}
+		_, err = k.await(ctx, made, w)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	next, err := k.replace(ctx, old, want, d.Meta.Labels, q)
+	if err != nil {
+		return err
+	}
+	if k.meta(&next).Generation == k.meta(&old).Generation && sameLabels(k.meta(&next).Labels, k.meta(&old).Labels) {
+		fmt.Fprintf(k.app.Out, "%s unchanged\n", label)
+	} else {
+		fmt.Fprintf(k.app.Out, "%s changed\n", label)
+		for _, line := range differences(old, next) {
+			fmt.Fprintf(k.app.Out, "  %s\n", printable(line))
+		}
+	}
+	_, err = k.await(ctx, next, w)
+	return err
+}
+
+// replace writes want's spec over old, whatever its agent reports meanwhile.
+func (k *kind[T]) replace(ctx context.Context, old, want T, labels map[string]string, q client.Query) (T, error) {
+	const tries = 8
+	for i := 1; ; i++ {
+		*k.meta(&want) = *k.meta(&old)
+		k.meta(&want).Labels = labels
+		next, err := k.all(k.app.api).Update(ctx, k.meta(&old).ID, want)
+		if err == nil || i == tries || api.CodeOf(err) != api.CodeConflict {
+			return next, err
+		}
+		if old, err = k.all(k.app.api).Get(ctx, k.meta(&old).ID, q); err != nil {
+			return old, err
+		}
+	}
+}
+
+func sameLabels(a, b map[string]string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for k, v := range a {
+		if w, ok := b[k]; !ok || v != w {
+			return false
+		}
+	}
+	return true
+}
+
+// differences of specs and labels, one line each.
+func differences(old, next any) []string {
+	a, b := map[string]string{}, map[string]string{}
+	flatten(old, a)
+	flatten(next, b)
+	var lines []string
+	for path, v := range b {
+		if w, ok := a[path]; !ok {
+			lines = append(lines, path+": "+v)
+		} else if v != w {
+			lines = append(lines, path+": "+w+" → "+v)
+		}
+	}
+	for path, w := range a {
+		if _, ok := b[path]; !ok {
+			lines = append(lines, path+": "+w+" → none")
+		}
+	}
+	sort.Strings(lines)
+	return lines
+}
+
+func flatten(o any, into map[string]string) {
+	raw, err := json.Marshal(o)
+	if err != nil {
+		return
+	}
+	var tree struct {
+		Meta struct {
+			Labels map[string]any `json:"labels"`
+		} `json:"meta"`
+		Spec map[string]any `json:"spec"`
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	if dec.Decode(&tree) != nil {
+		return
+	}
+	walk("meta.labels", tree.Meta.Labels, into)
+	walk("spec", tree.Spec, into)
+}
+
+func walk(path string, v any, into map[string]string) {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, x := range v {
+			walk(path+"."+k, x, into)
+		}
+	case []any:
+		for i, x := range v {
+			walk(fmt.Sprintf("%s[%d]", path, i), x, into)
+		}
+	default:
+		into[path] = fmt.Sprint(v)
+	}
+}

@@ -1,0 +1,247 @@
+// Package cli is the command line: `basalt <noun> <verb>`, a client of the API
+// and nothing more. kind.go makes list, get, create, set and delete of every
+// kind from a description in the kind's own file (instance.go, …).
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+// Exit codes, as `basalt help exit-codes` lists them. Of `instance exec` it is
+// the command's own.
+const (
+	exitOK          = 0
+	exitError       = 1
+	exitUsage       = 2
+	exitNotFound    = 3
+	exitConflict    = 4
+	exitDenied      = 5
+	exitUnavailable = 6
+	exitTimeout     = 7
+)
+
+const exitCodes = `  0  done
+  1  failed
+  2  wrong usage or invalid input
+  3  not found
+  4  conflict: exists already, in use, wrong state, changed meanwhile, no capacity
+  5  not authenticated, or not allowed
+  6  the server or a node cannot be reached
+  7  --wait took longer than --timeout
+'basalt instance exec' exits with the command's own code.`
+
+// App is one run of the command line.
+type App struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Getenv   func(string) string
+	Now      func() time.Time
+	// ConfigDir holds config.yaml; empty: there is none.
+	ConfigDir string
+
+	flags struct {
+		server, token, organization, project, output string
+	}
+	config config
+	api    *client.API
+}
+
+// Main runs the command line of this process and answers its exit code.
+func Main(ctx context.Context, args []string) int {
+	dir, err := os.UserConfigDir()
+	if err == nil {
+		dir += "/basalt"
+	}
+	a := &App{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Now: time.Now, ConfigDir: dir}
+	return a.Run(ctx, args)
+}
+
+// exitCode ends a run that has said what there is to say.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// Run executes one command line and answers its exit code.
+func (a *App) Run(ctx context.Context, args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(a.In)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
+	err := root.ExecuteContext(ctx)
+	var code exitCode
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &code):
+		return int(code)
+	}
+	return a.complain(ctx, err)
+}
+
+// complain prints an error and what to do about it.
+func (a *App) complain(ctx context.Context, err error) int {
+	var e *api.Error
+	if !errors.As(err, &e) {
+		if ctx.Err() != nil {
+			err = errors.New("interrupted")
+		}
+		fmt.Fprintf(a.Err, "error: %v\n", err)
+		var usage usageError
+		if errors.As(err, &usage) {
+			fmt.Fprintf(a.Err, "hint: %s\n", usage.hint)
+			return exitUsage
+		}
+		return exitError
+	}
+	msg := e.Message
+	if e.Field != "" {
+		msg = e.Field + ": " + msg
+	}
+	fmt.Fprintf(a.Err, "error: %s\n", msg)
+	if e.Hint != "" {
+		fmt.Fprintf(a.Err, "hint: %s\n", e.Hint)
+	}
+	switch e.Code {
+	case api.CodeInvalid, api.CodeTooLarge:
+		return exitUsage
+	case api.CodeNotFound:
+		return exitNotFound
+	case api.CodeExists, api.CodeConflict, api.CodeInUse, api.CodeState, api.CodeNoCapacity:
+		return exitConflict
+	case api.CodeUnauthenticated, api.CodeForbidden:
+		return exitDenied
+	case api.CodeUnavailable, api.CodeRateLimited:
+		return exitUnavailable
+	case codeTimeout:
+		return exitTimeout
+	}
+	return exitError
+}
+
+// codeTimeout is the CLI's own: --timeout is over.
+const codeTimeout = api.Code("timeout")
+
+// usageError is a command line that cannot be understood.
+type usageError struct {
+	error
+	hint string
+}
+
+func usagef(format string, args ...any) error {
+	return usageError{fmt.Errorf(format, args...), "add --help to see how it is used"}
+}
+
+func (a *App) root() *cobra.Command {
+	root := &cobra.Command{
+		Use: "basalt", Short: "Basalt: a GPU cloud from your own servers", SilenceErrors: true, SilenceUsage: true,
+		CompletionOptions: cobra.CompletionOptions{DisableDescriptions: true},
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.connect(cmd) },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%w", err) })
+	f := root.PersistentFlags()
+	f.StringVar(&a.flags.server, "server", "", "https://host, http://host:port or unix:/path (BASALT_SERVER)")
+	f.StringVar(&a.flags.token, "token", "", "API key (BASALT_TOKEN)")
+	f.StringVar(&a.flags.organization, "organization", "", "organization, id or name (BASALT_ORGANIZATION)")
+	f.StringVarP(&a.flags.project, "project", "p", "", "project, id or name (BASALT_PROJECT)")
+	f.StringVarP(&a.flags.output, "output", "o", "table", "table, json or yaml")
+	root.AddGroup(&cobra.Group{ID: "kinds", Title: "Resources:"}, &cobra.Group{ID: "more", Title: "More:"})
+	for _, k := range a.kinds() {
+		cmd := k.command()
+		cmd.GroupID = "kinds"
+		root.AddCommand(cmd)
+	}
+	for _, cmd := range []*cobra.Command{a.applyCommand(), a.watchCommand(), a.invoiceCommand(), a.loginCommand(),
+		a.contextCommand(), a.whoamiCommand(), a.versionCommand()} {
+		cmd.GroupID = "more"
+		root.AddCommand(cmd)
+	}
+	root.AddCommand(&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodes}) // a help topic
+	root.SetHelpCommandGroupID("more")
+	root.SetCompletionCommandGroupID("more")
+	strictArgs(root)
+	return root
+}
+
+// strictArgs makes a wrong verb or number of arguments a usage error.
+func strictArgs(cmd *cobra.Command) {
+	for _, c := range cmd.Commands() {
+		strictArgs(c)
+	}
+	check := cmd.Args
+	switch {
+	case check != nil:
+		cmd.Args = func(c *cobra.Command, args []string) error {
+			if err := check(c, args); err != nil {
+				return usagef("%s: %w", c.CommandPath(), err)
+			}
+			return nil
+		}
+	case cmd.HasSubCommands():
+		cmd.Args = func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("%s has no %q", c.CommandPath(), args[0])
+			}
+			return nil
+		}
+		if cmd.Run == nil && cmd.RunE == nil {
+			cmd.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+		}
+	}
+}
+
+// connect reads flags, environment and file, in this order of precedence.
+func (a *App) connect(cmd *cobra.Command) error {
+	switch a.flags.output {
+	case "table", "json", "yaml":
+	default:
+		return usagef("--output %s is not possible: table, json or yaml", a.flags.output)
+	}
+	var err error
+	if a.config, err = a.readConfig(); err != nil {
+		return err
+	}
+	server := first(a.flags.server, a.Getenv("BASALT_SERVER"), a.config.Server)
+	token := first(a.flags.token, a.Getenv("BASALT_TOKEN"))
+	// The saved token is for the saved server only.
+	if token == "" && server == a.config.Server {
+		token = a.config.Token
+	}
+	a.config.Server, a.config.Token = server, token
+	a.config.Organization = first(a.flags.organization, a.Getenv("BASALT_ORGANIZATION"), a.config.Organization)
+	a.config.Project = first(a.flags.project, a.Getenv("BASALT_PROJECT"), a.config.Project)
+	if server == "" {
+		a.config.Server = defaultServer
+	}
+	for c := cmd; c != nil; c = c.Parent() { // these work without a server
+		if c.Name() == "completion" || c.Name() == "help" || c.Name() == "context" {
+			return nil
+		}
+	}
+	a.api, err = client.New(client.Options{Server: a.config.Server, Token: token})
+	return err
+}
+
+func first(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// scope narrows to --project and --organization.
+func (a *App) scope() client.Query {
+	return client.Query{Organization: a.config.Organization, Project: a.config.Project}
+}

@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+)
+
+// defaultServer is the socket of a node's own basaltd.
+const defaultServer = "unix:/run/basalt/api.sock"
+
+// config is config.yaml: where to connect to, and as whom.
+type config struct {
+	Server       string `json:"server,omitempty"`
+	Token        string `json:"token,omitempty"`
+	Organization string `json:"organization,omitempty"`
+	Project      string `json:"project,omitempty"`
+}
+
+func (a *App) configFile() string { return filepath.Join(a.ConfigDir, "config.yaml") }
+
+func (a *App) readConfig() (config, error) {
+	var c config
+	if a.ConfigDir == "" {
+		return c, nil
+	}
+	raw, err := os.ReadFile(a.configFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, nil
+	}
+	if err == nil {
+		err = yaml.UnmarshalStrict(raw, &c)
+	}
+	if err != nil {
+		return c, fmt.Errorf("read %s: %w", a.configFile(), err)
+	}
+	return c, nil
+}
+
+// writeConfig replaces the file, readable by its owner only.
+func (a *App) writeConfig(c config) error {
+	raw, err := yaml.Marshal(c)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(a.ConfigDir, 0o700); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(a.ConfigDir, ".config-*") // 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	if _, err = tmp.Write(raw); err == nil {
+		err = tmp.Sync()
+	}
+	if closeErr := tmp.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(tmp.Name(), a.configFile())
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", a.configFile(), err)
+	}
+	return nil
+}
+
+func (a *App) loginCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "login", Short: "Remember --server, --token, --organization and --project", Args: cobra.NoArgs,
+		Long: "Checks the key and writes config.yaml in the user's configuration folder, readable by its owner only.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if a.ConfigDir == "" {
+				return errors.New("there is no home folder to remember it in")
+			}
+			if a.config.Token == "" {
+				return usagef("no key: give --token")
+			}
+			me, err := a.api.Whoami(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := a.writeConfig(a.config); err != nil {
+				return err
+			}
+			fmt.Fprintf(a.Out, "Logged in at %s as %s (%s).\n", a.config.Server, first(me.Name, me.Key), me.Role)
+			return nil
+		},
+	}
+}
+
+func (a *App) contextCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "context", Short: "Show where the CLI connects to", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			shown := a.config
+			if shown.Token != "" {
+				shown.Token = maskToken(shown.Token)
+			}
+			return a.print(shown, func() table {
+				return table{{"SERVER", "KEY", "ORGANIZATION", "PROJECT"}, {shown.Server, shown.Token, shown.Organization, shown.Project}}
+			})
+		},
+	}
+}
+
+// maskToken leaves the part of a token that is no secret.
+func maskToken(t string) string {
+	const public = len("bslt_key-000000000000")
+	if len(t) <= public+16 {
+		return "…"
+	}
+	return t[:public] + "_…"
+}
+
+func (a *App) whoamiCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "whoami", Short: "Show the key that is used", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			me, err := a.api.Whoami(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.print(me, func() table {
+				return table{{"KEY", "NAME", "ROLE", "ORGANIZATION", "PROJECT"}, {me.Key, me.Name, string(me.Role), me.Organization, me.Project}}
+			})
+		},
+	}
+}
+
+func (a *App) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Show the server's version", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			v, err := a.api.Version(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.print(v, func() table { return table{{"VERSION", "API"}, {v.Version, v.API}} })
+		},
+	}
+}

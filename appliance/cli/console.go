@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// leaveKey is Ctrl-].
+const leaveKey = 0x1d
+
+// terminal is the terminal behind a reader or writer.
+func terminal(f any) (int, bool) {
+	file, ok := f.(*os.File)
+	if !ok {
+		return 0, false
+	}
+	fd := int(file.Fd())
+	return fd, term.IsTerminal(fd)
+}
+
+func consoleCommand(k *kind[api.Instance]) *cobra.Command {
+	return &cobra.Command{
+		Use: "console NAME|ID", Short: "Use its serial console; Ctrl-] leaves", Args: cobra.ExactArgs(1),
+		Long: "Bridges this terminal and the instance's serial console. The terminal is in raw mode until Ctrl-]\n" +
+			"is pressed. A serial line has no size: after a resize, run `resize` or `stty` inside.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			i, err := k.get(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			ctx, cancel := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+			defer cancel()
+			conn, err := k.app.api.Console(ctx, i.Meta.ID)
+			if err != nil {
+				return err
+			}
+			defer conn.Close()
+			if fd, ok := terminal(k.app.In); ok {
+				fmt.Fprintf(k.app.Err, "Connected to %s. Ctrl-] leaves.\n", i.Meta.Name)
+				state, err := term.MakeRaw(fd)
+				if err != nil {
+					return fmt.Errorf("raw terminal: %w", err)
+				}
+				defer func() {
+					_ = term.Restore(fd, state)
+					fmt.Fprintln(k.app.Err, "\nLeft the console.")
+				}()
+			}
+			return bridge(ctx, conn, k.app.In, k.app.Out)
+		},
+	}
+}
+
+// bridge copies both ways until the far side ends, the user presses Ctrl-] or
+// ctx ends. Input that ends leaves the output running: `… console < script`.
+func bridge(ctx context.Context, conn io.ReadWriter, in io.Reader, out io.Writer) error {
+	done := make(chan error, 2)
+	go func() {
+		_, err := io.Copy(out, conn)
+		done <- err
+	}()
+	go func() {
+		left, err := copyUntilLeave(conn, in)
+		if left || err != nil {
+			done <- err
+		}
+	}()
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-done:
+		return err
+	}
+}
+
+// copyUntilLeave copies the user's keys until Ctrl-].
+func copyUntilLeave(w io.Writer, in io.Reader) (left bool, err error) {
+	buf := make([]byte, 4096)
+	for {
+		n, err := in.Read(buf)
+		keys := buf[:n]
+		if i := bytes.IndexByte(keys, leaveKey); i >= 0 {
+			keys, left = keys[:i], true
+		}
+		if len(keys) > 0 {
+			if _, werr := w.Write(keys); werr != nil {
+				return left, werr
+			}
+		}
+		if left {
+			return true, nil
+		}
+		if err == io.EOF { //nolint:errorlint // readers return it bare
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+}

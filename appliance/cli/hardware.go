@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+func (a *App) nodes() *kind[api.Node] {
+	return &kind[api.Node]{
+		app: a, kind: api.KindNode, noun: "node", about: "Servers", reported: true,
+		all: (*client.API).Nodes, meta: func(n *api.Node) *api.Meta { return &n.Meta },
+		columns: []string{"VCPUS", "MEMORY", "STORAGE FREE", "GUESTS RUN ON", "VERSION", "SEEN", "NOTE"},
+		row: func(n api.Node) []string {
+			st := n.Status
+			return []string{fmt.Sprint(st.Vcpus), formatSize(st.MemoryBytes), formatSize(st.StorageFreeBytes), st.Accelerator,
+				st.Version, formatAge(a.Now(), st.SeenAt), unschedulable(n.Spec.Unschedulable)}
+		},
+		flags: func(f *pflag.FlagSet) func(*api.Node) error {
+			no := f.Bool("unschedulable", false, "take no new instances")
+			return func(n *api.Node) error {
+				if f.Changed("unschedulable") {
+					n.Spec.Unschedulable = *no
+				}
+				return nil
+			}
+		},
+	}
+}
+
+func unschedulable(no bool) string {
+	if no {
+		return "takes nothing new"
+	}
+	return ""
+}
+
+func (a *App) gpus() *kind[api.GPU] {
+	return &kind[api.GPU]{
+		app: a, kind: api.KindGPU, noun: "gpu", about: "GPUs", reported: true,
+		all: (*client.API).GPUs, meta: func(g *api.GPU) *api.Meta { return &g.Meta },
+		columns: []string{"MODEL", "DRIVER", "POOL", "VRAM", "VRAM USED", "VGPUS", "NODE", "NOTE"},
+		row: func(g api.GPU) []string {
+			st := g.Status
+			return []string{st.Model, st.Driver, cmp.Or(g.Spec.Pool, api.DefaultPool), formatSize(st.VramBytes), formatSize(st.VramUsedBytes),
+				fmt.Sprint(st.Vgpus), string(st.Node), unschedulable(g.Spec.Unschedulable)}
+		},
+		flags: func(f *pflag.FlagSet) func(*api.GPU) error {
+			pool := f.String("pool", "", "its GPU pool")
+			no := f.Bool("unschedulable", false, "take no new virtual GPUs")
+			return func(g *api.GPU) error {
+				g.Spec.Pool = cmp.Or(*pool, g.Spec.Pool)
+				if f.Changed("unschedulable") {
+					g.Spec.Unschedulable = *no
+				}
+				return nil
+			}
+		},
+	}
+}
+
+func (a *App) pools() *kind[api.GPUPool] {
+	return &kind[api.GPUPool]{
+		app: a, kind: api.KindGPUPool, noun: "gpu-pool", about: "Sets of GPUs that are shared in one way",
+		all: (*client.API).GPUPools, meta: func(p *api.GPUPool) *api.Meta { return &p.Meta },
+		columns: []string{"MODE", "VGPUS PER GPU"},
+		row: func(p api.GPUPool) []string {
+			most := "any"
+			if n := p.Spec.MaxVgpusPerGpu; n > 0 {
+				most = fmt.Sprint(n)
+			}
+			return []string{p.Spec.Mode, most}
+		},
+		flags: func(f *pflag.FlagSet) func(*api.GPUPool) error {
+			mode := f.String("mode", "", "time-sliced")
+			most := f.Int64("max-vgpus-per-gpu", 0, "0: any number")
+			return func(p *api.GPUPool) error {
+				p.Spec.Mode = cmp.Or(*mode, p.Spec.Mode)
+				if f.Changed("max-vgpus-per-gpu") {
+					p.Spec.MaxVgpusPerGpu = *most
+				}
+				return nil
+			}
+		},
+	}
+}
+
+func (a *App) flavors() *kind[api.Flavor] {
+	return &kind[api.Flavor]{
+		app: a, kind: api.KindFlavor, noun: "flavor", about: "Sizes of virtual machines",
+		all: (*client.API).Flavors, meta: func(f *api.Flavor) *api.Meta { return &f.Meta },
+		columns: []string{"VCPUS", "MEMORY", "ROOT"},
+		row: func(f api.Flavor) []string {
+			return []string{fmt.Sprint(f.Spec.Vcpus), formatSize(f.Spec.MemoryBytes), formatSize(f.Spec.RootBytes)}
+		},
+		flags: func(f *pflag.FlagSet) func(*api.Flavor) error {
+			vcpus := f.Int64("vcpus", 0, "virtual CPUs")
+			var memory, root int64
+			f.Var(sizeFlag{&memory}, "memory", "RAM, as 1GiB")
+			f.Var(sizeFlag{&root}, "root-size", "root volume; the image's size unless given")
+			return func(o *api.Flavor) error {
+				o.Spec.Vcpus, o.Spec.MemoryBytes = cmp.Or(*vcpus, o.Spec.Vcpus), cmp.Or(memory, o.Spec.MemoryBytes)
+				o.Spec.RootBytes = cmp.Or(root, o.Spec.RootBytes)
+				return nil
+			}
+		},
+	}
+}

@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+func (a *App) images() *kind[api.Image] {
+	k := &kind[api.Image]{
+		app: a, kind: api.KindImage, noun: "image", about: "Disk images", scope: ofProject,
+		all: (*client.API).Images, meta: func(i *api.Image) *api.Meta { return &i.Meta },
+		columns: []string{"PHASE", "FORMAT", "SIZE", "DISK", "PUBLIC", "NOTE"}, row: imageRow,
+		ready: imageReady,
+		flags: func(f *pflag.FlagSet) func(*api.Image) error {
+			format := f.String("format", "", "qcow2 or raw")
+			url := f.String("url", "", "where the nodes fetch it")
+			sum := f.String("sha256", "", "its checksum")
+			public := f.Bool("public", false, "every project may use it (operators)")
+			return func(i *api.Image) error {
+				s := &i.Spec
+				s.Format, s.URL, s.Sha256 = cmp.Or(*format, s.Format), cmp.Or(*url, s.URL), cmp.Or(*sum, s.Sha256)
+				if f.Changed("public") {
+					s.Public = *public
+				}
+				return nil
+			}
+		},
+	}
+	k.more = []*cobra.Command{importCommand(k)}
+	return k
+}
+
+func imageRow(i api.Image) []string {
+	public := ""
+	if i.Spec.Public {
+		public = "yes"
+	}
+	note := i.Status.LastError
+	if i.Status.Phase == api.ImageImporting && i.Status.SizeBytes > 0 {
+		note = fmt.Sprintf("%d%%", 100*i.Status.ProgressBytes/i.Status.SizeBytes)
+	}
+	return []string{string(cmp.Or(i.Status.Phase, api.ImagePending)), i.Spec.Format, formatSize(i.Status.SizeBytes),
+		formatSize(i.Status.VirtualBytes), public, note}
+}
+
+func imageReady(i api.Image) (bool, string, error) {
+	phase := cmp.Or(i.Status.Phase, api.ImagePending)
+	if phase == api.ImageFailed {
+		return false, string(phase), api.Errorf(api.CodeState, "image %s failed: %s", i.Meta.Name, i.Status.LastError)
+	}
+	return phase == api.ImageReady, string(phase), nil
+}
+
+func importCommand(k *kind[api.Image]) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "import NAME --file FILE | --url URL", Short: "Bring in a qcow2 or raw image", Args: cobra.ExactArgs(1),
+		Long: "Sends a file's bytes, or lets the nodes fetch a URL. A file's checksum is computed here unless it is\n" +
+			"given, so that what arrives is what was sent. Waits until the image is ready.",
+	}
+	f := cmd.Flags()
+	file := f.String("file", "", "file to send")
+	url := f.String("url", "", "where the nodes fetch it")
+	sum := f.String("sha256", "", "its checksum")
+	format := f.String("format", "", "qcow2 or raw; found out unless given")
+	public := f.Bool("public", false, "every project may use it (operators)")
+	w := waiting{}
+	addWaitFlags(cmd, &w)
+	f.Lookup("wait").DefValue = "true"
+	w.wait = true
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if (*file == "") == (*url == "") {
+			return usagef("give --file or --url")
+		}
+		q := k.query()
+		image := api.Image{Meta: api.Meta{Name: args[0], Organization: q.Organization, Project: q.Project},
+			Spec: api.ImageSpec{Format: *format, URL: *url, Sha256: strings.ToLower(*sum), Public: *public}}
+		var err error
+		if *file == "" {
+			if image.Spec.Format == "" {
+				image.Spec.Format = formatOfName(*url)
+			}
+			image, err = k.all(k.app.api).Create(cmd.Context(), image)
+		} else {
+			image, err = sendImage(cmd.Context(), k, image, *file)
+		}
+		if err == nil {
+			image, err = k.await(cmd.Context(), image, w)
+		}
+		if err != nil {
+			return err
+		}
+		return k.printOne(image)
+	}
+	return cmd
+}
+
+func formatOfName(name string) string {
+	if strings.HasSuffix(name, ".raw") || strings.HasSuffix(name, ".img") {
+		return api.FormatRaw
+	}
+	return api.FormatQCOW2
+}
+
+// sendImage makes the image and sends a file as its bytes; when that fails the
+// image is deleted again.
+func sendImage(ctx context.Context, k *kind[api.Image], image api.Image, path string) (api.Image, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return image, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return image, err
+	}
+	if !info.Mode().IsRegular() {
+		return image, usagef("%s is no file", path)
+	}
+	head := make([]byte, 4)
+	n, _ := io.ReadFull(file, head)
+	if image.Spec.Format == "" {
+		image.Spec.Format = api.FormatRaw
+		if string(head[:n]) == "QFI\xfb" { // QEMU's docs/interop/qcow2: the magic
+			image.Spec.Format = api.FormatQCOW2
+		}
+	}
+	if image.Spec.Sha256 == "" {
+		if image.Spec.Sha256, err = k.app.checksum(file, info.Size()); err != nil {
+			return image, err
+		}
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return image, err
+	}
+	if image, err = k.all(k.app.api).Create(ctx, image); err != nil {
+		return image, err
+	}
+	bar := k.app.progress("sending "+image.Meta.Name, info.Size())
+	sent, err := k.app.api.PutImageContent(ctx, image.Meta.ID, io.TeeReader(file, bar), info.Size())
+	bar.end()
+	if err != nil {
+		if _, cleanup := k.all(k.app.api).Delete(context.WithoutCancel(ctx), image.Meta.ID); cleanup != nil {
+			fmt.Fprintf(k.app.Err, "image %s stays behind: %v\n", image.Meta.Name, cleanup)
+		}
+		return image, err
+	}
+	return sent, nil
+}
+
+func (a *App) checksum(file io.ReadSeeker, size int64) (string, error) {
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	bar := a.progress("reading", size)
+	_, err := io.Copy(io.MultiWriter(sum, bar), file)
+	bar.end()
+	return hex.EncodeToString(sum.Sum(nil)), err
+}

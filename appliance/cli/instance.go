@@ -1,0 +1,186 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+func (a *App) instances() *kind[api.Instance] {
+	k := &kind[api.Instance]{
+		app: a, kind: api.KindInstance, noun: "instance", about: "Virtual machines", scope: ofProject,
+		all: (*client.API).Instances, meta: func(i *api.Instance) *api.Meta { return &i.Meta },
+		columns: []string{"PHASE", "VCPUS", "MEMORY", "VGPU", "NODE", "NOTE"}, row: instanceRow,
+		ready: instanceReady, flags: instanceFlags,
+	}
+	k.more = []*cobra.Command{
+		k.powerCommand("start", "Start it", (*client.API).StartInstance),
+		k.powerCommand("stop", "Shut it down", (*client.API).StopInstance),
+		k.powerCommand("restart", "Restart it", (*client.API).RestartInstance),
+		resizeCommand(k), consoleCommand(k), logCommand(k), execCommand(k),
+	}
+	return k
+}
+
+func instanceRow(i api.Instance) []string {
+	vgpu, vcpus := "", ""
+	if v := i.Spec.Vgpu; v != nil {
+		vgpu = formatSize(v.VramBytes)
+		if v.SharePercent > 0 {
+			vgpu += fmt.Sprintf(", %d%%", v.SharePercent)
+		}
+	}
+	if i.Assignment.Vcpus > 0 {
+		vcpus = fmt.Sprint(i.Assignment.Vcpus)
+	}
+	note := i.Status.Step
+	if i.Assignment.Node == "" {
+		note = i.Assignment.Reason
+	}
+	return []string{instancePhase(i), vcpus, formatSize(i.Assignment.MemoryBytes), vgpu,
+		string(i.Assignment.Node), cmp.Or(i.Status.LastError, note)}
+}
+
+func instancePhase(i api.Instance) string {
+	switch {
+	case i.Meta.DeletedAt != nil:
+		return string(api.InstanceDeleting)
+	case i.Status.Phase == "":
+		return string(api.InstancePending)
+	}
+	return string(i.Status.Phase)
+}
+
+// instanceReady: the agent has seen this spec and its power is as asked.
+func instanceReady(i api.Instance) (bool, string, error) {
+	st := i.Status
+	doing := instancePhase(i)
+	if note := cmp.Or(st.Step, i.Assignment.Reason); note != "" {
+		doing += ": " + note
+	}
+	want := api.InstanceRunning
+	if i.Spec.Power == api.PowerStopped {
+		want = api.InstanceStopped
+	}
+	seen := st.ObservedGeneration >= i.Meta.Generation
+	if seen && st.Phase == api.InstanceFailed {
+		return false, doing, api.Errorf(api.CodeState, "instance %s failed: %s", i.Meta.Name, st.LastError)
+	}
+	return seen && st.Phase == want && st.Restarts >= i.Spec.Restarts, doing, nil
+}
+
+// vgpuFlags are those that create, set and resize share.
+func vgpuFlags(f *pflag.FlagSet) func(*api.InstanceSpec) {
+	var vram int64
+	f.Var(sizeFlag{&vram}, "vram", "VRAM of its virtual GPU, as 1GiB")
+	pool := f.String("gpu-pool", "", "GPU pool (default \"default\")")
+	share := f.Int64("gpu-share", 0, "guaranteed share of the GPU's time, per cent")
+	none := f.Bool("no-gpu", false, "no virtual GPU")
+	return func(s *api.InstanceSpec) {
+		if *none {
+			s.Vgpu = nil
+			return
+		}
+		if !f.Changed("vram") && !f.Changed("gpu-pool") && !f.Changed("gpu-share") {
+			return
+		}
+		v := api.VGPUSpec{}
+		if s.Vgpu != nil {
+			v = *s.Vgpu
+		}
+		if f.Changed("vram") {
+			v.VramBytes = vram
+		}
+		if f.Changed("gpu-pool") {
+			v.Pool = *pool
+		}
+		if f.Changed("gpu-share") {
+			v.SharePercent = *share
+		}
+		s.Vgpu = &v
+	}
+}
+
+func instanceFlags(f *pflag.FlagSet) func(*api.Instance) error {
+	flavor := f.String("flavor", "", "flavor, name or id")
+	image := f.String("image", "", "image, name or id")
+	vgpu := vgpuFlags(f)
+	var root int64
+	f.Var(sizeFlag{&root}, "root-size", "size of its root volume; the flavor's unless given")
+	keys := f.StringArray("ssh-key", nil, "file with public keys, any number of times")
+	userData := f.String("user-data", "", "file with cloud-init user data")
+	stopped := f.Bool("stopped", false, "do not start it")
+	return func(i *api.Instance) error {
+		s := &i.Spec
+		s.Flavor = cmp.Or(api.FlavorID(*flavor), s.Flavor)
+		s.Image = cmp.Or(api.ImageID(*image), s.Image)
+		s.RootBytes = cmp.Or(root, s.RootBytes)
+		vgpu(s)
+		if *stopped {
+			s.Power = api.PowerStopped
+		}
+		for _, file := range *keys {
+			lines, err := keyLines(file)
+			if err != nil {
+				return err
+			}
+			s.SSHKeys = append(s.SSHKeys, lines...)
+		}
+		if *userData != "" {
+			raw, err := os.ReadFile(*userData)
+			if err != nil {
+				return err
+			}
+			s.UserData = string(raw)
+		}
+		return nil
+	}
+}
+
+// powerCommand is start, stop or restart.
+func (k *kind[T]) powerCommand(verb, about string, do func(*client.API, context.Context, string) (T, error)) *cobra.Command {
+	cmd := &cobra.Command{Use: verb + " NAME|ID", Short: about, Args: cobra.ExactArgs(1)}
+	w := k.waitFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		o, err := k.get(cmd.Context(), args[0])
+		if err == nil {
+			o, err = do(k.app.api, cmd.Context(), k.meta(&o).ID)
+		}
+		if err == nil {
+			o, err = k.await(cmd.Context(), o, *w)
+		}
+		if err != nil {
+			return err
+		}
+		return k.printOne(o)
+	}
+	return cmd
+}
+
+func resizeCommand(k *kind[api.Instance]) *cobra.Command {
+	cmd := &cobra.Command{Use: "resize NAME|ID", Short: "Give it another flavor or virtual GPU, from its next start", Args: cobra.ExactArgs(1)}
+	flavor := cmd.Flags().String("flavor", "", "flavor, name or id")
+	vgpu := vgpuFlags(cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		o, err := k.change(cmd.Context(), args[0], func(i *api.Instance) error {
+			i.Spec.Flavor = cmp.Or(api.FlavorID(*flavor), i.Spec.Flavor)
+			vgpu(&i.Spec)
+			if i.Spec.Power != api.PowerStopped {
+				fmt.Fprintf(k.app.Err, "instance %s is not stopped: its new size holds from the next start after a stop\n", i.Meta.Name)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		return k.printOne(o)
+	}
+	return cmd
+}

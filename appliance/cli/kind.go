@@ -1,0 +1,234 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+// scope says which of --organization and --project a kind's objects have.
+type scope int
+
+const (
+	ofCluster scope = iota
+	ofOrganization
+	ofProject
+)
+
+// kind describes one kind to the command line. From it come its commands.
+type kind[T any] struct {
+	app         *App
+	kind        api.Kind
+	noun, about string // singular noun of the command
+	scope       scope
+	all         func(*client.API) client.Collection[T]
+	meta        func(*T) *api.Meta
+	// columns after the name; rows in the same order.
+	columns []string
+	row     func(T) []string
+	// flags declares a spec's flags; the function that it answers puts those
+	// that were given into the object. nil: no create, no set.
+	flags func(*pflag.FlagSet) func(*T) error
+	// ready says whether an object is what its spec asks for, and else what it
+	// is doing. nil: always ready.
+	ready func(T) (bool, string, error)
+	// made prints what only the answer to a create holds.
+	made func(T)
+	// reported kinds are made and deleted by their nodes.
+	reported bool
+	readOnly bool
+	more     []*cobra.Command
+}
+
+// anyKind is a kind whatever its type.
+type anyKind interface {
+	command() *cobra.Command
+	name() api.Kind
+	apply(ctx context.Context, doc document, w waiting) error
+}
+
+func (k *kind[T]) name() api.Kind { return k.kind }
+
+func (k *kind[T]) command() *cobra.Command {
+	cmd := &cobra.Command{Use: k.noun, Short: k.about}
+	cmd.AddCommand(k.listCommand(), k.getCommand())
+	if !k.readOnly {
+		if !k.reported {
+			cmd.AddCommand(k.createCommand(), k.deleteCommand())
+		}
+		cmd.AddCommand(k.setCommand())
+	}
+	cmd.AddCommand(k.more...)
+	return cmd
+}
+
+// query is --organization and --project, as far as the kind has them.
+func (k *kind[T]) query() client.Query {
+	q := k.app.scope()
+	if k.scope < ofProject {
+		q.Project = ""
+	}
+	if k.scope < ofOrganization {
+		q.Organization = ""
+	}
+	return q
+}
+
+func (k *kind[T]) get(ctx context.Context, ref string) (T, error) {
+	return k.all(k.app.api).Get(ctx, ref, k.query())
+}
+
+func (k *kind[T]) rows(objects []T) table {
+	t := table{append([]string{"NAME", "ID"}, append(k.columns, "AGE")...)}
+	for _, o := range objects {
+		m := k.meta(&o)
+		row := append([]string{m.Name, m.ID}, k.row(o)...)
+		t = append(t, append(row, formatAge(k.app.Now(), m.CreatedAt)))
+	}
+	return t
+}
+
+func (k *kind[T]) printOne(o T) error {
+	return k.app.print(o, func() table { return k.rows([]T{o}) })
+}
+
+func (k *kind[T]) listCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List them", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			objects := []T{}
+			for o, err := range k.all(k.app.api).All(cmd.Context(), k.query()) {
+				if err != nil {
+					return err
+				}
+				objects = append(objects, o)
+			}
+			return k.app.print(objects, func() table { return k.rows(objects) })
+		},
+	}
+}
+
+func (k *kind[T]) getCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "get NAME|ID", Short: "Show one", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, err := k.get(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return k.printOne(o)
+		},
+	}
+}
+
+func (k *kind[T]) createCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "create NAME", Short: "Make one", Args: cobra.ExactArgs(1)}
+	fill := k.flags(cmd.Flags())
+	labels := cmd.Flags().StringToString("label", nil, "key=value, any number of times")
+	w := k.waitFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		var o T
+		if err := fill(&o); err != nil {
+			return err
+		}
+		q := k.query()
+		*k.meta(&o) = api.Meta{Name: args[0], Organization: q.Organization, Project: q.Project, Labels: *labels}
+		o, err := k.all(k.app.api).Create(cmd.Context(), o)
+		if err != nil {
+			return err
+		}
+		if k.made != nil {
+			k.made(o)
+		}
+		if o, err = k.await(cmd.Context(), o, *w); err != nil {
+			return err
+		}
+		return k.printOne(o)
+	}
+	return cmd
+}
+
+func (k *kind[T]) setCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "set NAME|ID", Short: "Change what the flags say", Args: cobra.ExactArgs(1)}
+	fill := k.flags(cmd.Flags())
+	labels := cmd.Flags().StringToString("label", nil, "key=value, any number of times; key= takes it off")
+	name := cmd.Flags().String("name", "", "new name")
+	w := k.waitFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		o, err := k.change(cmd.Context(), args[0], func(o *T) error {
+			m := k.meta(o)
+			m.Name = first(*name, m.Name)
+			m.Labels = mergeLabels(m.Labels, *labels)
+			return fill(o)
+		})
+		if err == nil {
+			o, err = k.await(cmd.Context(), o, *w)
+		}
+		if err != nil {
+			return err
+		}
+		return k.printOne(o)
+	}
+	return cmd
+}
+
+func mergeLabels(old, given map[string]string) map[string]string {
+	out := map[string]string{}
+	for _, m := range []map[string]string{old, given} {
+		for key, v := range m {
+			if out[key] = v; v == "" {
+				delete(out, key)
+			}
+		}
+	}
+	return out
+}
+
+// change reads, changes and writes, again when somebody was quicker (the agent
+// reports now and then).
+func (k *kind[T]) change(ctx context.Context, ref string, change func(*T) error) (T, error) {
+	const tries = 8
+	for i := 1; ; i++ {
+		o, err := k.get(ctx, ref)
+		if err == nil {
+			err = change(&o)
+		}
+		if err != nil {
+			return o, err
+		}
+		next, err := k.all(k.app.api).Update(ctx, k.meta(&o).ID, o)
+		if err == nil || i == tries || api.CodeOf(err) != api.CodeConflict {
+			return next, err
+		}
+	}
+}
+
+func (k *kind[T]) deleteCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "delete NAME|ID…", Short: "Delete them", Args: cobra.MinimumNArgs(1)}
+	w := k.waitFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		for _, ref := range args {
+			o, err := k.get(cmd.Context(), ref)
+			if err != nil {
+				return err
+			}
+			if o, err = k.all(k.app.api).Delete(cmd.Context(), k.meta(&o).ID); err != nil {
+				return err
+			}
+			if w.wait {
+				if err := k.awaitGone(cmd.Context(), o, *w); err != nil {
+					return err
+				}
+			}
+			fmt.Fprintf(k.app.Err, "%s %s deleted\n", strings.ToLower(k.noun), k.meta(&o).Name)
+		}
+		return nil
+	}
+	return cmd
+}

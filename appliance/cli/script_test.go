@@ -1,0 +1,83 @@
+package cli_test
+
+import (
+	"context"
+	"flag"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/servertest"
+	"github.com/basalt-gpu/basalt/appliance/cli"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"basalt": func() { os.Exit(cli.Main(context.Background(), os.Args[1:])) },
+	})
+}
+
+// Every script has a server of its own, an operator's key, and a pretended
+// node that does what instances ask for.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata", UpdateScripts: *update, RequireExplicitExec: false,
+		Setup: func(env *testscript.Env) error {
+			e := servertest.Start(t, nil)
+			ctx, cancel := context.WithCancel(context.Background())
+			done := make(chan error, 1)
+			go func() { done <- e.Node.Play(ctx) }()
+			env.Defer(func() {
+				cancel()
+				if err := <-done; err != nil && ctx.Err() == nil {
+					t.Error(err)
+				}
+			})
+			env.Setenv("BASALT_SERVER", e.URL)
+			env.Setenv("BASALT_TOKEN", e.Token)
+			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/config")
+			env.Values["env"] = e
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			// node: a server and a GPU report themselves.
+			"node": func(ts *testscript.TestScript, _ bool, _ []string) {
+				e := ts.Value("env").(*servertest.Env)
+				e.Apply(t, api.Command{Op: api.OpReport, Kind: api.KindNode, ID: "node-0123456789ab", Name: "n1", Data: api.Encode(api.NodeStatus{
+					Vcpus: 8, MemoryBytes: 16 << 30, StorageBytes: 1 << 40, StorageFreeBytes: 1 << 39, Accelerator: "tcg", Version: "v0"})},
+					api.Command{Op: api.OpReport, Kind: api.KindGPU, ID: "gpu-0123456789ab", Name: "n1-gpu0", Data: api.Encode(api.GPUStatus{
+						Node: "node-0123456789ab", Model: "Soft GPU", Driver: "soft", VramBytes: 8 << 30, VramUsedBytes: 1 << 30, Vgpus: 1})},
+					api.Command{Op: api.OpRecord, Kind: api.KindUsageRecord, ID: "use-0123456789ab", Organization: "org-0", Project: "prj-0",
+						Data: []byte(`{"meter":"gpu-nanoseconds","resource":"ins-1","resourceName":"demo","start":"2026-03-01T00:00:00Z","end":"2026-03-01T00:01:00Z","quantity":1500000000}`)})
+			},
+			// plain FILE: ids, ages and tokens become the same in every run.
+			"plain": func(ts *testscript.TestScript, _ bool, args []string) {
+				for _, name := range args {
+					text := ts.ReadFile(name)
+					for _, r := range [][2]string{
+						{`bslt_key-[0-9a-f]{12}_[0-9a-f]{64}`, "TOKEN"},
+						{`\b(org|prj|key|pool|flv|img|vol|ins|acc|pb)-[0-9a-f]{12}\b`, "$1-xxxxxxxxxxxx"},
+						{`(?m)\b[0-9]+[sm]$`, "AGE"},
+						{`"(createdAt|updatedAt)": "[^"]*"`, `"$1": "TIME"`},
+						{`127\.0\.0\.1:[0-9]+`, "HOST"},
+					} {
+						text = regexp.MustCompile(r[0]).ReplaceAllString(text, r[1])
+					}
+					if name == "stdout" || name == "stderr" {
+						name += ".txt"
+					}
+					if err := os.WriteFile(ts.MkAbs(strings.TrimSpace(name)), []byte(text), 0o600); err != nil {
+						ts.Fatalf("%v", err)
+					}
+				}
+			},
+		},
+	})
+}

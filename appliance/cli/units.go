@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+var units = []struct {
+	name  string
+	bytes float64
+}{
+	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40},
+	{"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"B", 1},
+}
+
+// parseSize reads 1GiB, 512MiB, 1.5 GiB or a number of bytes.
+func parseSize(s string) (int64, error) {
+	number, unit := strings.TrimSpace(s), 1.0
+	for _, u := range units {
+		if rest, ok := strings.CutSuffix(number, u.name); ok {
+			number, unit = strings.TrimSpace(rest), u.bytes
+			break
+		}
+	}
+	f, err := strconv.ParseFloat(number, 64)
+	bytes := f * unit
+	if err != nil || f < 0 || bytes != math.Trunc(bytes) || bytes > 1<<60 {
+		return 0, usageError{fmt.Errorf("%q is no size", s), "write 1GiB, 512MiB or a number of bytes"}
+	}
+	return int64(bytes), nil
+}
+
+// sizeFlag is a flag that takes a size.
+type sizeFlag struct{ bytes *int64 }
+
+// String implements pflag.Value.
+func (f sizeFlag) String() string {
+	if f.bytes == nil || *f.bytes == 0 {
+		return ""
+	}
+	return formatSize(*f.bytes)
+}
+
+// Set implements pflag.Value.
+func (f sizeFlag) Set(s string) (err error) {
+	*f.bytes, err = parseSize(s)
+	return err
+}
+
+// Type implements pflag.Value.
+func (sizeFlag) Type() string { return "size" }
+
+// formatSize is a size for people: at most one decimal.
+func formatSize(n int64) string {
+	if n == 0 {
+		return "-"
+	}
+	f, unit := float64(n), "B"
+	for _, u := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if math.Abs(f) < 1024 {
+			break
+		}
+		f, unit = f/1024, u
+	}
+	return strings.TrimSuffix(strconv.FormatFloat(f, 'f', 1, 64), ".0") + " " + unit
+}
+
+// formatAge is how long ago t was: its largest unit.
+func formatAge(now, t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	d := max(now.Sub(t), 0)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+// formatTime is a moment with its zone.
+func formatTime(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.UTC().Format("2006-01-02 15:04:05 UTC")
+}
+
+// formatMicros is an amount of money: at least two decimals, as many as it has.
+func formatMicros(n int64) string {
+	sign, u := "", uint64(n)
+	if n < 0 {
+		sign, u = "-", -u
+	}
+	fraction := strings.TrimRight(fmt.Sprintf("%06d", u%1e6), "0")
+	for len(fraction) < 2 {
+		fraction += "0"
+	}
+	return fmt.Sprintf("%s%d.%s", sign, u/1e6, fraction)
+}
+
+// formatQuantity is a meter's reading in units that people read.
+func formatQuantity(m api.Meter, n int64) string {
+	hours := func(perHour float64, unit string) string {
+		return strconv.FormatFloat(float64(n)/perHour, 'f', 3, 64) + " " + unit
+	}
+	switch m {
+	case api.MeterVCPU:
+		return hours(3600, "vCPU h")
+	case api.MeterMemory, api.MeterVolume, api.MeterVRAM:
+		return hours(3600*(1<<30), "GiB h")
+	case api.MeterGPU:
+		return strconv.FormatFloat(float64(n)/1e9, 'f', 3, 64) + " GPU s"
+	case api.MeterCopy:
+		return formatSize(n)
+	}
+	return strconv.FormatInt(n, 10)
+}

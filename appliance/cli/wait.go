@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// waiting is --wait and --timeout.
+type waiting struct {
+	wait    bool
+	timeout time.Duration
+}
+
+func (k *kind[T]) waitFlags(cmd *cobra.Command) *waiting {
+	w := &waiting{}
+	if k.ready != nil {
+		addWaitFlags(cmd, w)
+	}
+	return w
+}
+
+func addWaitFlags(cmd *cobra.Command, w *waiting) {
+	cmd.Flags().BoolVar(&w.wait, "wait", false, "wait until it is so, saying what happens")
+	cmd.Flags().DurationVar(&w.timeout, "timeout", 10*time.Minute, "of --wait")
+}
+
+// await waits until an object is what its spec asks for, and answers it then.
+func (k *kind[T]) await(ctx context.Context, o T, w waiting) (T, error) {
+	if !w.wait || k.ready == nil {
+		return o, nil
+	}
+	said := ""
+	err := k.follow(ctx, o, w, func(now T, gone bool) (bool, error) {
+		m := k.meta(&now)
+		if gone {
+			return false, api.Errorf(api.CodeNotFound, "%s %s was deleted meanwhile", k.kind, m.Name)
+		}
+		o = now
+		done, doing, err := k.ready(now)
+		if doing != "" && doing != said {
+			said = doing
+			fmt.Fprintf(k.app.Err, "%s %s: %s\n", k.noun, m.Name, printable(doing))
+		}
+		return done, err
+	})
+	return o, err
+}
+
+// awaitGone waits until an object is gone.
+func (k *kind[T]) awaitGone(ctx context.Context, o T, w waiting) error {
+	return k.follow(ctx, o, w, func(_ T, gone bool) (bool, error) { return gone, nil })
+}
+
+// follow calls f with every state of an object from o on, until f is done.
+func (k *kind[T]) follow(ctx context.Context, o T, w waiting, f func(now T, gone bool) (bool, error)) error {
+	id, since := k.meta(&o).ID, k.meta(&o).Revision
+	if done, err := f(o, false); done || err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout, api.Errorf(codeTimeout, "%s %s is not ready after %s", k.kind, k.meta(&o).Name, w.timeout).
+		WithHint("it goes on: basalt %s get %s", k.noun, k.meta(&o).Name))
+	defer cancel()
+	// The object may have gone before the watch began.
+	now, err := k.all(k.app.api).Get(ctx, id, k.query())
+	switch {
+	case api.CodeOf(err) == api.CodeNotFound && err != nil:
+		_, err := f(o, true)
+		return err
+	case err != nil:
+		return timedOut(ctx, err)
+	}
+	if since = max(since, k.meta(&now).Revision); since > k.meta(&o).Revision {
+		if done, err := f(now, false); done || err != nil {
+			return err
+		}
+	}
+	for e, err := range k.app.api.Watch(ctx, since, k.kind) {
+		if err != nil {
+			return timedOut(ctx, err)
+		}
+		if e.Type != api.EventSync && e.Object.Meta.ID != id {
+			continue
+		}
+		gone := e.Type == api.EventRemove
+		if e.Type == api.EventSync {
+			if now, err = k.all(k.app.api).Get(ctx, id, k.query()); err != nil {
+				if api.CodeOf(err) != api.CodeNotFound {
+					return timedOut(ctx, err)
+				}
+				gone = true
+			}
+		} else if now, err = api.Decode[T](e.Object); err != nil {
+			return err
+		}
+		if done, err := f(now, gone); done || err != nil {
+			return err
+		}
+	}
+	return timedOut(ctx, errors.New("the watch ended"))
+}
+
+// timedOut prefers the reason why ctx ended.
+func timedOut(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+func (a *App) kinds() []anyKind {
+	return []anyKind{a.instances(), a.volumes(), a.images(), a.flavors(), a.pools(), a.gpus(), a.nodes(),
+		a.organizations(), a.projects(), a.apiKeys(), a.usageRecords(), a.accounts(), a.priceBooks()}
+}
+
+func (a *App) watchCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "watch [KIND…]", Short: "Show changes as they happen, until interrupted",
+		Long: "KIND is as in `kind:`, Instance for example; all unless given. -o json prints one object a line.",
+		Args: cobra.ArbitraryArgs,
+	}
+	since := cmd.Flags().Int64("since", 0, "revision after which to begin; 0: with everything that there is")
+	count := cmd.Flags().Int("count", 0, "end after so many; 0: never")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		var kinds []api.Kind
+		for _, arg := range args {
+			kinds = append(kinds, a.kindNamed(arg))
+		}
+		seen := 0
+		for e, err := range a.api.Watch(cmd.Context(), *since, kinds...) {
+			if err != nil {
+				return err
+			}
+			if err := a.printEvent(e); err != nil {
+				return err
+			}
+			if seen++; seen == *count {
+				return nil
+			}
+		}
+		return cmd.Context().Err()
+	}
+	return cmd
+}
+
+// kindNamed takes Instance, instance and gpu-pool.
+func (a *App) kindNamed(s string) api.Kind {
+	flat := strings.ReplaceAll(s, "-", "")
+	for _, k := range a.kinds() {
+		if strings.EqualFold(flat, string(k.name())) {
+			return k.name()
+		}
+	}
+	return api.Kind(s) // the server says that there is none
+}
+
+func (a *App) printEvent(e api.Event) error {
+	if a.flags.output != "table" {
+		raw, err := json.Marshal(e)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(a.Out, "%s\n", raw)
+		return err
+	}
+	if e.Type == api.EventSync {
+		_, err := fmt.Fprintf(a.Out, "%8d  --- that is all; now what changes\n", e.Revision)
+		return err
+	}
+	var status struct {
+		Phase string `json:"phase"`
+		Step  string `json:"step"`
+	}
+	if len(e.Object.Status) > 0 {
+		if err := json.Unmarshal(e.Object.Status, &status); err != nil {
+			return fmt.Errorf("status of %s: %w", e.Object.Meta.ID, err)
+		}
+	}
+	line := fmt.Sprintf("%8d  %-6s  %s %s  %s %s", e.Object.Meta.Revision, e.Type, e.Object.Kind, e.Object.Meta.Name, status.Phase, status.Step)
+	_, err := fmt.Fprintln(a.Out, strings.TrimRight(printable(line), " "))
+	return err
+}
