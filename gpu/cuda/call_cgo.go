@@ -13,16 +13,17 @@ typedef int (*function)(u, u, u, u, u, u, u, u, u, u, u);
 
 // The context that this thread last made current: goroutines move between
 // threads, and a call costs nothing more while they do not.
-static __thread u current;
+static __thread u current, current_of; // context, and the library that it is of
 static __thread unsigned long current_in;
 static unsigned long generation; // of contexts
 
 static int invoke(u set, u ctx, u f, u a, u b, u c, u d, u e, u g, u h, u i, u j, u k, u l) {
 	unsigned long now = __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
-	if (ctx && (ctx != current || now != current_in)) {
+	if (ctx && (ctx != current || set != current_of || now != current_in)) {
 		int r = ((int (*)(u))set)(ctx);
 		if (r) return r;
 		current = ctx;
+		current_of = set;
 		current_in = now;
 	}
 	return ((function)f)(a, b, c, d, e, g, h, i, j, k, l);
