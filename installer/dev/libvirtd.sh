@@ -46,8 +46,8 @@ settings() {
 edit_conf() {
 	grep -qF "$mark" "$conf" 2>/dev/null && return
 	local had
-	had=$(dpkg-query -W -f='${Conffiles}\n' libvirt-daemon-system libvirt-daemon-config-qemu libvirt-daemon-driver-qemu 2>/dev/null |
-		awk -v f="$conf" '$1 == f { print $2; exit }')
+	# The package that it belongs to has another name in each release.
+	had=$({ dpkg-query -W -f='${Conffiles}\n' 'libvirt-daemon*' 2>/dev/null || true; } | awk -v f="$conf" '$1 == f { print $2 }')
 	[ -z "$had" ] || [ "$(md5sum "$conf" | cut -d' ' -f1)" = "$had" ] ||
 		die "$conf has been changed by hand, and this machine allows no mount namespace: start libvirtd yourself"
 	say "adding test settings to $conf"
