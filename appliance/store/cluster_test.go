@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -201,5 +202,50 @@ func TestForeignDirectoryIsRefused(t *testing.T) {
 	if s, err := Open(Options{Dir: dir, NodeID: "node-b"}); err == nil {
 		s.Close()
 		t.Error("another node's directory was opened")
+	}
+}
+
+// Close may come while everything is in use; who was answered was served.
+func TestCloseUnderLoad(t *testing.T) {
+	for range 5 {
+		dir := t.TempDir()
+		s := open(t, Options{Dir: dir})
+		ctx, cancel := context.WithCancel(t.Context())
+		var users sync.WaitGroup
+		acked := make([]int, 8)
+		for client := range acked {
+			users.Go(func() {
+				for k := 1; ; k++ {
+					_, err := s.Apply(ctx, crashBatch(client, k))
+					if err != nil {
+						if api.CodeOf(err) != api.CodeUnavailable {
+							t.Error(err)
+						}
+						return
+					}
+					acked[client] = k
+				}
+			})
+			users.Go(func() {
+				events, err := s.Watch(ctx, 0)
+				if err != nil {
+					return
+				}
+				for range events {
+				}
+			})
+		}
+		eventually(t, "nothing was written", func() bool { return s.Revision() > 100 })
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		users.Wait()
+		cancel()
+		s = open(t, Options{Dir: dir})
+		for client, k := range acked {
+			if n, _, err := crashNumber(s, "b", client); n < k || n > k+1 || err != nil {
+				t.Errorf("client %d: found %d, %d was acknowledged, %v", client, n, k, err)
+			}
+		}
 	}
 }

@@ -17,10 +17,11 @@ import (
 
 // children are what this test binary does when it is started by a test.
 var children = map[string]func(dir string) error{
-	"write":     childWrites,
-	"full":      childFillsTables,
-	"full-log":  childFillsLog,
-	"hold-open": childHolds,
+	"write":        childWrites,
+	"full":         childFillsTables,
+	"full-log":     childFillsLog,
+	"full-restart": childRestartsFull,
+	"hold-open":    childHolds,
 }
 
 func TestMain(m *testing.M) {

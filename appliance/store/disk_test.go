@@ -111,8 +111,62 @@ func childFillsLog(dir string) error {
 	})
 }
 
+// childRestartsFull closes and opens the store while the disk is full and an
+// entry waits to be applied.
+func childRestartsFull(dir string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	o := Options{Dir: dir, NodeID: "node-a", Reserve: 1, StartTimeout: time.Second}
+	s, err := Open(o)
+	if err != nil {
+		return err
+	}
+	if err := limitFiles(512 << 10); err != nil {
+		return err
+	}
+	k := 1
+	for ; err == nil; k++ {
+		_, err = s.Apply(ctx, crashBatch(0, k))
+	}
+	last := k - 2 // acknowledged
+	if api.CodeOf(err) != api.CodeDiskFull {
+		return err
+	}
+	for restart := range 3 {
+		if err := s.Close(); err != nil {
+			return fmt.Errorf("close on a full disk: %w", err)
+		}
+		if s, err = Open(o); err != nil {
+			return fmt.Errorf("open on a full disk: %w", err)
+		}
+		got, err := s.Get(Stale(ctx), api.KindFlavor, "flv-b0")
+		if want := fmt.Sprintf(`{"n":%d,`, last); err != nil || !strings.HasPrefix(string(got.Spec), want) {
+			return fmt.Errorf("restart %d: read %.20s, want %s: %w", restart, got.Spec, want, err)
+		}
+		if _, err := s.Apply(ctx, crashBatch(0, last+1)); err == nil || api.CodeOf(err) != api.CodeDiskFull {
+			return fmt.Errorf("restart %d: write: %w", restart, err)
+		}
+	}
+	if err := limitFiles(-1); err != nil {
+		return err
+	}
+	defer s.Close()
+	for {
+		if _, err = s.Apply(ctx, crashBatch(0, last+1)); err == nil {
+			break
+		}
+		if c := api.CodeOf(err); c != api.CodeDiskFull && c != api.CodeUnavailable {
+			return err
+		}
+	}
+	if n, _, err := crashNumber(s, "b", 0); n != last+1 || err != nil || s.Revision() != int64(3*n) {
+		return fmt.Errorf("found %d at revision %d, want %d: %w", n, s.Revision(), last+1, err)
+	}
+	return nil
+}
+
 func TestDiskFull(t *testing.T) {
-	for _, mode := range []string{"full", "full-log"} {
+	for _, mode := range []string{"full", "full-log", "full-restart"} {
 		t.Run(mode, func(t *testing.T) {
 			if err := child(t, mode, t.TempDir()).Run(); err != nil {
 				t.Error(err)

@@ -27,11 +27,26 @@ func (s *Store) followLeadership() {
 	for {
 		select {
 		case lead := <-s.raft.LeaderCh():
-			s.setLeading(lead && s.raft.Barrier(0).Error() == nil)
+			s.setLeading(lead && s.answer(context.Background(), func() raft.Future { return s.raft.Barrier(0) }) == nil)
 		case <-s.closing:
 			s.setLeading(false)
 			return
 		}
+	}
+}
+
+// answer asks Raft something, and waits for ctx or for Raft's end at most: of
+// what is in its queues when it stops, it answers nothing.
+func (s *Store) answer(ctx context.Context, ask func() raft.Future) error {
+	done := make(chan error, 1)
+	go func() { done <- ask().Error() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return gaveUp(ctx.Err())
+	case <-s.stopped:
+		return closed()
 	}
 }
 

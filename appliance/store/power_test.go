@@ -24,6 +24,7 @@ func TestPowerCut(t *testing.T) {
 	const seed = 7
 	random := rand.New(rand.NewPCG(seed, 0))
 	before, after := oneBatch(t)
+	found := map[int]int{}
 	for _, file := range []string{"log.db", "tables.db"} {
 		a, b := before[file], after[file]
 		if bytes.Equal(a, b) {
@@ -37,7 +38,7 @@ func TestPowerCut(t *testing.T) {
 		}
 		for i := range subsets {
 			base[file] = someSectors(random, a, b)
-			checkAfterCut(t, fmt.Sprintf("%s, sectors %d", file, i), base, file == "tables.db")
+			found[checkAfterCut(t, fmt.Sprintf("%s, sectors %d", file, i), base, file == "tables.db")]++
 		}
 		pages := bytes.Clone(b)
 		copy(pages[:metaBytes], a[:metaBytes])
@@ -47,8 +48,11 @@ func TestPowerCut(t *testing.T) {
 				copy(torn[meta:meta+cut], b[meta:meta+cut])
 			}
 			base[file] = torn
-			checkAfterCut(t, fmt.Sprintf("%s, meta to byte %d", file, cut), base, file == "tables.db")
+			found[checkAfterCut(t, fmt.Sprintf("%s, meta to byte %d", file, cut), base, file == "tables.db")]++
 		}
+	}
+	if found[60] == 0 || found[61] == 0 {
+		t.Errorf("the states before and after the batch should both have been met: %v", found)
 	}
 }
 
@@ -124,7 +128,8 @@ func someSectors(random *rand.Rand, a, b []byte) []byte {
 	return out
 }
 
-func checkAfterCut(t *testing.T, what string, f files, logged bool) {
+// checkAfterCut opens the files and answers the number of the last batch found.
+func checkAfterCut(t *testing.T, what string, f files, logged bool) int {
 	t.Helper()
 	dir := t.TempDir()
 	defer os.RemoveAll(dir)
@@ -132,7 +137,7 @@ func checkAfterCut(t *testing.T, what string, f files, logged bool) {
 	s, err := Open(Options{Dir: dir, NodeID: "node-a", Reserve: 1})
 	if err != nil {
 		t.Errorf("%s: %v", what, err)
-		return
+		return 0
 	}
 	defer s.Close()
 	a, _, errA := crashNumber(s, "a", 0)
@@ -146,6 +151,7 @@ func checkAfterCut(t *testing.T, what string, f files, logged bool) {
 	if _, err := s.Apply(context.Background(), crashBatch(0, a+1)); err != nil {
 		t.Errorf("%s: the next write: %v", what, err)
 	}
+	return a
 }
 
 // A log that lacks what the tables contain is not this node's: going on would

@@ -39,7 +39,7 @@ func (s *Store) current(ctx context.Context) error {
 	if err := s.await(ctx, s.leading.Load); err != nil {
 		return err
 	}
-	if err := s.raft.VerifyLeader().Error(); err != nil {
+	if err := s.answer(ctx, s.raft.VerifyLeader); err != nil {
 		return s.public(err)
 	}
 	return nil

@@ -56,7 +56,8 @@ type Store struct {
 
 	inflight chan struct{} // one element per Apply that Raft has not answered
 	watches  chan struct{} // one element per open watch
-	closing  chan struct{}
+	closing  chan struct{} // closed when Close begins
+	stopped  chan struct{} // closed when Raft has stopped: what it has not answered it never will
 	once     sync.Once
 	running  sync.WaitGroup // watches, and the follower of leadership
 	mu       sync.Mutex     // guards closed against running.Add
@@ -84,7 +85,7 @@ func Open(o Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		options: o, closing: make(chan struct{}), changed: newBell(),
+		options: o, closing: make(chan struct{}), stopped: make(chan struct{}), changed: newBell(),
 		inflight: make(chan struct{}, maxInflight), watches: make(chan struct{}, maxWatches),
 	}
 	if err := s.start(); err != nil {
@@ -267,6 +268,7 @@ func (s *Store) Close() error {
 		close(s.closing)
 		close(s.fsm.closing)
 		err := s.raft.Shutdown().Error()
+		close(s.stopped)
 		s.running.Wait()
 		s.leaders.close()
 		s.closeErr = errors.Join(err, s.closeFiles())

@@ -96,6 +96,8 @@ func (s *Store) propose(ctx context.Context, raw []byte) ([]api.Object, error) {
 			return r.answer.objects, nil
 		case <-ctx.Done():
 			return nil, unknownOutcome()
+		case <-s.stopped:
+			return nil, unknownOutcome()
 		case <-stalled.C:
 			if s.fsm.full.Load() {
 				return nil, diskFull()
