@@ -96,8 +96,8 @@ func NewSession(conn *net.UnixConn, d Driver, h Host, o Options) (*Session, erro
 	if o.Spin == 0 {
 		o.Spin = DefaultSpin
 	}
-	if runtime.GOMAXPROCS(0) == 1 {
-		o.Spin = -1 // polling would keep the driver from running
+	if runtime.NumCPU() == 1 || runtime.GOMAXPROCS(0) == 1 {
+		o.Spin = -1 // polling would keep guest and driver from running
 	}
 	s := &Session{
 		conn: conn, raw: raw, reader: reader, driver: d, host: h, opts: o, log: o.Log, event: event,

@@ -35,6 +35,9 @@ func main() {
 	}
 	if err == nil {
 		runtime.UnlockOSThread()
+		// The issuer polls on a processor of the Go scheduler's: the driver's
+		// goroutines shall not have to wait for that one.
+		runtime.GOMAXPROCS(runtime.NumCPU() + 1)
 		err = run(o)
 	}
 	if err != nil {

@@ -1,0 +1,13 @@
+package main
+
+import (
+	"github.com/basalt-gpu/basalt/gpu/cuda"
+	"github.com/basalt-gpu/basalt/gpu/node/wire"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+func init() {
+	drivers[wire.DriverCUDA] = func(d wire.Device) (worker.Driver, error) {
+		return cuda.Open(cuda.Options{UUID: d.UUID})
+	}
+}

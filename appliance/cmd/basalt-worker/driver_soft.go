@@ -1,0 +1,13 @@
+package main
+
+import (
+	"github.com/basalt-gpu/basalt/gpu/node/wire"
+	"github.com/basalt-gpu/basalt/gpu/soft"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+func init() {
+	drivers[wire.DriverSoft] = func(d wire.Device) (worker.Driver, error) {
+		return soft.New(soft.Options{Name: d.Name, VRAM: d.VRAMBytes, SMs: d.Multiprocessors, UUID: d.UUID})
+	}
+}
