@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
@@ -39,6 +40,7 @@ type Host struct {
 	cancel  context.CancelFunc
 	lost    chan struct{}
 	ended   sync.WaitGroup
+	parted  atomic.Bool // gpud has answered the bye
 
 	mu      sync.Mutex // guards all below
 	stream  *stream    // nil while gpud is away
@@ -98,7 +100,7 @@ func (h *Host) keepUp(s *stream) {
 		h.mu.Lock()
 		h.stream, h.up = nil, make(chan struct{})
 		h.mu.Unlock()
-		if h.isLost() || h.ctx.Err() != nil {
+		if h.isLost() || h.ctx.Err() != nil || h.parted.Load() {
 			return
 		}
 		h.log.Warn("gpud went away; connecting again")

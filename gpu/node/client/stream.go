@@ -28,6 +28,7 @@ type stream struct {
 type question struct {
 	answer chan wire.FromNode
 	bytes  uint64 // that a reserve asks for
+	bye    bool
 }
 
 const (
@@ -131,6 +132,9 @@ func (h *Host) serve(s *stream) {
 				h.held += q.bytes
 				h.mu.Unlock()
 			}
+			if q.bye && m.Code == "" {
+				h.parted.Store(true) // gpud closes the stream now
+			}
 			q.answer <- m
 		case wire.OpHurry:
 			h.hurry()
@@ -163,8 +167,11 @@ func (s *stream) closed() bool {
 // ask sends a line and waits for its answer. errAway: the connection ended.
 func (s *stream) ask(ctx context.Context, m wire.ToNode) (wire.FromNode, error) {
 	q := question{answer: make(chan wire.FromNode, 1)}
-	if m.Op == wire.OpReserve {
+	switch m.Op {
+	case wire.OpReserve:
 		q.bytes = m.Bytes
+	case wire.OpBye:
+		q.bye = true
 	}
 	s.mu.Lock()
 	s.next++
