@@ -91,7 +91,7 @@ func New(loop *Loop, spawner Spawner, limits Limits, log *slog.Logger) *Device {
 
 // Features implements vhostuser.Device.
 func (d *Device) Features() uint64 {
-	return virtio.FeatureVersion1 | virtio.FeatureIndirect | virtio.FeatureEventIdx | featureVirgl
+	return virtio.FeatureVersion1 | virtio.FeatureIndirect | virtio.FeatureEventIdx | featureVirgl | featureEDID
 }
 
 // Config implements vhostuser.Device.

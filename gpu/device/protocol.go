@@ -5,7 +5,10 @@ import "encoding/binary"
 // The wire format of virtio-gpu (virtio 1.2, section 5.7). All little-endian.
 
 // Feature bits (5.7.3).
-const featureVirgl = 1 << 0
+const (
+	featureVirgl = 1 << 0
+	featureEDID  = 1 << 1
+)
 
 // Command types (5.7.6.7).
 const (

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -114,6 +115,19 @@ func (n *node) until(what string, f func() bool) {
 func (n *node) exists(path string) {
 	n.t.Helper()
 	n.until(path, func() bool { _, err := os.Stat(path); return err == nil })
+}
+
+// killWorkers kills basalt-vgpu's children.
+func (n *node) killWorkers() {
+	n.t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", n.vgpu.Process.Pid))
+	if err != nil || len(b) == 0 {
+		n.t.Fatalf("basalt-vgpu's children: %q, %v", b, err)
+	}
+	for _, f := range strings.Fields(string(b)) {
+		pid, _ := strconv.Atoi(f)
+		_ = unix.Kill(pid, unix.SIGKILL)
+	}
 }
 
 // state is the vGPU as gpud sees it.

@@ -278,3 +278,28 @@ func install(t *testing.T, from, to string) {
 		t.Fatal(err)
 	}
 }
+
+// Libraries adds to files what a dynamically linked program of this machine
+// needs of the C library, at the same places.
+func Libraries(t *testing.T, files map[string]string, program string) {
+	t.Helper()
+	out, err := exec.Command("ldd", program).Output()
+	if err != nil {
+		t.Fatalf("ldd %s: %v", program, err)
+	}
+	for _, path := range regexp.MustCompile(`(?m)(?:=> |^\s+)(/\S+) \(`).FindAllStringSubmatch(string(out), -1) {
+		if strings.HasPrefix(path[1], "/lib") || strings.HasPrefix(path[1], "/usr/lib") {
+			files[path[1]] = path[1]
+		}
+	}
+}
+
+// Compile builds a C program of this tree for the guest; flags follow the source.
+func Compile(t *testing.T, source string, flags ...string) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(source), ".c"))
+	if b, err := exec.Command("gcc", append([]string{"-O2", "-Wall", "-Wextra", "-Werror", "-o", out, source}, flags...)...).CombinedOutput(); err != nil {
+		t.Fatalf("compiling %s: %v\n%s", source, err, b)
+	}
+	return out
+}
