@@ -33,3 +33,5 @@ func open(t testing.TB, o Options) *Store {
 func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Store { return open(t, Options{}) })
 }
+
+var _ storetest.Store = (*Store)(nil)
