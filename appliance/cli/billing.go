@@ -51,7 +51,7 @@ func (a *App) priceBooks() *kind[api.PriceBook] {
 		row: func(o api.PriceBook) []string {
 			var prices []string
 			for _, p := range o.Spec.Prices {
-				prices = append(prices, fmt.Sprintf("%s %s", formatMicros(p.PriceMicros), cmp.Or(p.Unit, fmt.Sprintf("%d %s", p.Per, p.Meter))))
+				prices = append(prices, fmt.Sprintf("%s per %s", formatMicros(p.PriceMicros), cmp.Or(p.Unit, fmt.Sprintf("%d %s", p.Per, p.Meter))))
 			}
 			return []string{o.Spec.Currency, strings.Join(prices, ", ")}
 		},
@@ -98,6 +98,9 @@ func (a *App) invoiceCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if a.flags.output == "table" {
+			fmt.Fprintf(a.Out, "From %s to %s\n\n", formatTime(p.From), formatTime(p.To))
+		}
 		return a.print(p, func() table { return invoiceTable(p) })
 	}
 	cmd.AddCommand(preview)
@@ -122,5 +125,5 @@ func invoiceTable(p api.InvoicePreview) table {
 		t = append(t, []string{string(l.Meter), cmp.Or(l.ResourceName, l.Resource), formatQuantity(l.Meter, l.Quantity),
 			formatMicros(l.PriceMicros) + " per " + cmp.Or(l.Unit, fmt.Sprint(l.Per)), formatMicros(l.AmountMicros)})
 	}
-	return append(t, []string{"total", "", formatTime(p.From), formatTime(p.To), formatMicros(p.TotalMicros)})
+	return append(t, []string{"total", "", "", "", formatMicros(p.TotalMicros)})
 }

@@ -49,7 +49,7 @@ func TestMoneyAndAges(t *testing.T) {
 // What tenants and guests wrote cannot command the terminal.
 func TestTablesArePlain(t *testing.T) {
 	got := table{{"A", "B"}, {"x\x1b[2J\ny", ""}}.String()
-	if want := "A          B\nx [2J y   -\n"; got != want {
+	if want := "A         B\nx [2J y   -\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got := plain([]byte("a\x1b]0;t\x07b\r\n\xff")); got != "a]0;tb\n?" {

@@ -1,0 +1,157 @@
+package server
+
+import (
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+func operationsOf(t *testing.T) map[string]bool {
+	t.Helper()
+	doc, err := openapi3.NewLoader().LoadFromData(api.OpenAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := doc.Validate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ops := map[string]bool{}
+	for _, item := range doc.Paths.Map() {
+		for _, op := range item.Operations() {
+			ops[op.OperationID] = true
+			if op.Summary == "" || len(op.Tags) != 1 {
+				t.Errorf("%s has no summary or tag", op.OperationID)
+			}
+		}
+	}
+	return ops
+}
+
+func TestEveryOperationHasARight(t *testing.T) {
+	ops := operationsOf(t)
+	for op := range ops {
+		if _, ok := rights[op]; !ok {
+			t.Errorf("%s is in openapi.yaml but not in rights", op)
+		}
+	}
+	for op := range rights {
+		if !ops[op] {
+			t.Errorf("%s is in rights but not in openapi.yaml", op)
+		}
+	}
+}
+
+func TestSight(t *testing.T) {
+	object := func(kind api.Kind, id, org, project string, spec any) api.Object {
+		return api.Object{Kind: kind, Meta: api.Meta{ID: id, Organization: org, Project: project}, Spec: api.Encode(spec)}
+	}
+	who := map[string]identity{
+		"operator": {role: api.RoleOperator}, "admin": {role: api.RoleAdmin, org: "o1"},
+		"member": {role: api.RoleMember, org: "o1", project: "p1"}, "viewer": {role: api.RoleViewer, org: "o1", project: "p1"},
+		"nobody": {}, "broken admin": {role: api.RoleAdmin}, "broken member": {role: api.RoleMember},
+	}
+	for _, c := range []struct {
+		name string
+		o    api.Object
+		seen string // who sees it; "+" owns it too
+	}{
+		{"own instance", object(api.KindInstance, "i", "o1", "p1", struct{}{}), "operator+ admin+ member+ viewer+"},
+		{"sister project's", object(api.KindInstance, "i", "o1", "p2", struct{}{}), "operator+ admin+"},
+		{"other organization's", object(api.KindInstance, "i", "o2", "p3", struct{}{}), "operator+"},
+		{"nobody's instance", object(api.KindInstance, "i", "", "", struct{}{}), "operator+"},
+		{"node", object(api.KindNode, "n", "", "", struct{}{}), "operator+"},
+		{"flavor", object(api.KindFlavor, "f", "", "", struct{}{}), "operator+ admin member viewer broken-admin broken-member"},
+		{"own organization", object(api.KindOrganization, "o1", "", "", struct{}{}), "operator+ admin member viewer"},
+		{"other organization", object(api.KindOrganization, "o2", "", "", struct{}{}), "operator+"},
+		{"own project", object(api.KindProject, "p1", "o1", "", struct{}{}), "operator+ admin+ member+ viewer+"},
+		{"sister project", object(api.KindProject, "p2", "o1", "", struct{}{}), "operator+ admin+"},
+		{"member's key", object(api.KindAPIKey, "k", "o1", "p1", struct{}{}), "operator+ admin+"},
+		{"operator's key", object(api.KindAPIKey, "k", "", "", struct{}{}), "operator+"},
+		{"private image", object(api.KindImage, "m", "o2", "p3", api.ImageSpec{}), "operator+"},
+		{"public image", object(api.KindImage, "m", "o2", "p3", api.ImageSpec{Public: true}), "operator+ admin member viewer broken-admin broken-member"},
+	} {
+		got := ""
+		for _, name := range []string{"operator", "admin", "member", "viewer", "broken admin", "broken member", "nobody"} {
+			id := who[name]
+			word := name
+			if name == "broken admin" {
+				word = "broken-admin"
+			} else if name == "broken member" {
+				word = "broken-member"
+			}
+			if id.sees(c.o) {
+				got += " " + word
+				if id.owns(c.o) {
+					got += "+"
+				}
+			} else if id.owns(c.o) {
+				t.Errorf("%s owns %s without seeing it", name, c.name)
+			}
+		}
+		if got != " "+c.seen {
+			t.Errorf("%s: seen by%s, want %s", c.name, got, c.seen)
+		}
+	}
+}
+
+func TestStrictJSON(t *testing.T) {
+	for body, field := range map[string]string{
+		`{"spec":{"flavr":"x"}}`:                  "spec.flavr",
+		`{"Spec":{}}`:                             "Spec",
+		`{"spec":{"vgpu":{"vram":1}}}`:            "spec.vgpu.vram",
+		`{"spec":{"vgpu":{"vramBytes":"1"}}}`:     "spec.vgpu.vramBytes",
+		`{"meta":{"labels":{"a":1}}}`:             "meta.labels",
+		`{"status":{"conditions":[{"typ":"x"}]}}`: "status.conditions[0].typ",
+		`{"spec":{"sshKeys":"x"}}`:                "spec.sshKeys",
+		`{"spec":{"flavor":"x"}`:                  "",
+		`{} {}`:                                   "",
+		``:                                        "",
+		`{"spec":{"userData":` + nested(40, "[") + `}}`: "",
+	} {
+		var in api.Instance
+		err := decodeStrict([]byte(body), &in)
+		e := domainError(err)
+		if e == nil || e.Code != api.CodeInvalid {
+			t.Errorf("%.60s: %v", body, err)
+		} else if e.Field != field {
+			t.Errorf("%.60s: at %q (%v), want %q", body, e.Field, e, field)
+		}
+	}
+	var in api.Instance
+	if err := decodeStrict([]byte(`{"kind":"Instance","meta":{"name":"a","labels":{"x":"y"}},"spec":{"flavor":"f","sshKeys":["k"]}}`), &in); err != nil || in.Spec.SSHKeys[0] != "k" {
+		t.Errorf("%+v, %v", in, err)
+	}
+}
+
+func nested(n int, s string) string {
+	out := ""
+	for range n {
+		out += s
+	}
+	return out
+}
+
+func FuzzStrictJSON(f *testing.F) {
+	f.Add([]byte(`{"spec":{"flavor":"x","vgpu":{"vramBytes":1}}}`))
+	f.Add([]byte(`[[[[`))
+	f.Add([]byte(`{"meta":{"createdAt":"2026-01-01T00:00:00Z"}}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var in api.Instance
+		if err := decodeStrict(raw, &in); err != nil && domainError(err) == nil {
+			t.Errorf("%q: %v", raw, err)
+		}
+	})
+}
+
+func FuzzToken(f *testing.F) {
+	_, token := NewAPIKey(api.Meta{}, api.APIKeySpec{})
+	f.Add(token)
+	f.Add("bslt_key-000000000000_")
+	f.Fuzz(func(t *testing.T, token string) {
+		if id, secret, ok := parseToken(token); ok && (!api.LooksLikeID(id) || len(secret) != secretBytes) {
+			t.Errorf("%q gave %q and %d bytes", token, id, len(secret))
+		}
+	})
+}
