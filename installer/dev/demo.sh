@@ -110,10 +110,12 @@ show basalt gpu list
 
 step "project and API key"
 show basalt apply -f installer/dev/demo.yaml
-umask 077
+
+umask_was=$(umask); umask 077
 if ! BASALT_TOKEN=$(cat "$data/demo.key" 2>/dev/null) basalt whoami >/dev/null 2>&1; then
 	basalt api-key create "demo-$(date +%s)" --project demo --role member -o json | sed -n 's/^ *"secret": "\(.*\)",\{0,1\}$/\1/p' >"$data/demo.key"
 fi
+umask "$umask_was"
 operator_token=$BASALT_TOKEN
 BASALT_TOKEN=$(cat "$data/demo.key")
 printf '  API key of project demo: %s\n' "$data/demo.key"
