@@ -1,0 +1,173 @@
+package server_test
+
+import (
+	"bytes"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+func TestWhatIsUsedIsNotDeleted(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	in := must(t, ret(w.instance(w.op, "demo"))).v
+	flavor := must(t, ret(w.op.Flavors().Get(ctx, "small", client.Query{}))).v
+	image := must(t, ret(w.op.Images().Get(ctx, "debian", client.Query{}))).v
+	pool := must(t, ret(w.op.GPUPools().Create(ctx, api.GPUPool{Meta: api.Meta{Name: "default"}}))).v
+	book := must(t, ret(w.op.PriceBooks().Create(ctx, api.PriceBook{Meta: api.Meta{Name: "b"}, Spec: api.PriceBookSpec{Currency: "EUR", Prices: []api.Price{}}}))).v
+	must(t, ret(w.op.Organizations().Create(ctx, api.Organization{Meta: api.Meta{Name: "payer"}, Spec: api.OrganizationSpec{PriceBook: "b"}})))
+	data := must(t, ret(w.op.Volumes().Create(ctx, api.Volume{Meta: api.Meta{Name: "data", Project: w.web}, Spec: api.VolumeSpec{SizeBytes: 1 << 20, Instance: "demo"}}))).v
+	root := must(t, ret(w.op.Volumes().Get(ctx, in.Meta.ID+"-root", client.Query{}))).v
+	deletes := map[string]func() error{
+		"flavor":       func() error { _, err := w.op.Flavors().Delete(ctx, flavor.Meta.ID); return err },
+		"image":        func() error { _, err := w.op.Images().Delete(ctx, image.Meta.ID); return err },
+		"pool":         func() error { _, err := w.op.GPUPools().Delete(ctx, pool.Meta.ID); return err },
+		"price book":   func() error { _, err := w.op.PriceBooks().Delete(ctx, book.Meta.ID); return err },
+		"project":      func() error { _, err := w.op.Projects().Delete(ctx, w.web); return err },
+		"organization": func() error { _, err := w.op.Organizations().Delete(ctx, w.acme); return err },
+		"root volume":  func() error { _, err := w.op.Volumes().Delete(ctx, root.Meta.ID); return err },
+		"data volume":  func() error { _, err := w.op.Volumes().Delete(ctx, data.Meta.ID); return err },
+	}
+	for name, del := range deletes {
+		if err := del(); api.CodeOf(err) != api.CodeInUse {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	must(t, ret(w.op.Instances().Delete(ctx, in.Meta.ID)))
+	off := must(t, ret(w.op.Volumes().Get(ctx, data.Meta.ID, client.Query{}))).v
+	if off.Spec.Instance != "" || off.Meta.DeletedAt != nil {
+		t.Errorf("a data volume after its instance: %+v", off)
+	}
+	if err := deletes["data volume"](); err != nil {
+		t.Errorf("taken off: %v", err)
+	}
+}
+
+func TestIdempotencyKey(t *testing.T) {
+	w := newWorld(t)
+	post := func(name string) (int, string) {
+		r, err := http.NewRequestWithContext(t.Context(), "POST", w.URL+"/v1/flavors", bytes.NewReader([]byte(`{"meta":{"name":"`+name+`"},"spec":{"vcpus":1,"memoryBytes":67108864}}`)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+w.Token)
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Idempotency-Key", "once")
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		var b bytes.Buffer
+		if _, err := b.ReadFrom(resp.Body); err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, b.String()
+	}
+	s1, b1 := post("tiny")
+	s2, b2 := post("tiny")
+	if s1 != 201 || s2 != 201 || b1 != b2 {
+		t.Errorf("%d %s, then %d %s", s1, b1, s2, b2)
+	}
+}
+
+func TestListsPage(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	member := w.as(api.RoleMember, w.acme, w.web)
+	want := map[string]bool{"debian": true}
+	for i := range 7 {
+		name := string(rune('a' + i))
+		project := []string{w.web, w.lab}[i%2]
+		must(t, ret(w.op.Images().Create(ctx, api.Image{Meta: api.Meta{Name: name, Project: project}, Spec: api.ImageSpec{Format: "raw"}})))
+		if project == w.web {
+			want[name] = true
+		}
+	}
+	for _, limit := range []int{1, 2, 5, 100} {
+		got := map[string]bool{}
+		q := client.Query{Limit: limit}
+		for pages := 0; pages < 20; pages++ {
+			page := must(t, ret(member.Images().Page(ctx, q))).v
+			if len(page.Items) > limit {
+				t.Fatalf("limit %d: %d items", limit, len(page.Items))
+			}
+			for _, i := range page.Items {
+				if got[i.Meta.Name] {
+					t.Errorf("limit %d: %s twice", limit, i.Meta.Name)
+				}
+				got[i.Meta.Name] = true
+			}
+			if q.Continue = page.Continue; q.Continue == "" {
+				break
+			}
+		}
+		if len(got) != len(want) || !got["debian"] || got["b"] {
+			t.Errorf("limit %d: %v, want %v", limit, got, want)
+		}
+	}
+	_, err := member.Images().Page(ctx, client.Query{Limit: 1001})
+	wantErr(t, err, api.CodeInvalid, "limit")
+	_, err = member.Images().Page(ctx, client.Query{Project: w.theirs})
+	wantErr(t, err, api.CodeInvalid, "project")
+}
+
+func TestImages(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	member := w.as(api.RoleMember, w.acme, w.web)
+	_, err := member.Images().Create(ctx, api.Image{Meta: api.Meta{Name: "pub"}, Spec: api.ImageSpec{Format: "raw", Public: true}})
+	wantErr(t, err, api.CodeForbidden, "spec.public")
+	image := must(t, ret(member.Images().Create(ctx, api.Image{Meta: api.Meta{Name: "own"}, Spec: api.ImageSpec{Format: "raw"}}))).v
+	data := bytes.Repeat([]byte("0123456789abcdef"), 1<<17) // 2 MiB: more than a JSON body may be
+	ready, err := member.PutImageContent(ctx, image.Meta.ID, bytes.NewReader(data), int64(len(data)))
+	if err != nil || ready.Status.Phase != api.ImageReady || !bytes.Equal(w.Node.Image(image.Meta.ID), data) {
+		t.Fatalf("%+v, %v", ready.Status, err)
+	}
+	_, err = member.PutImageContent(ctx, image.Meta.ID, bytes.NewReader(data), -1)
+	wantErr(t, err, api.CodeState, "")
+	public := must(t, ret(w.op.Images().Get(ctx, "debian", client.Query{}))).v
+	if !public.Spec.Public {
+		t.Error("an image of the cluster is not public")
+	}
+	_, err = member.PutImageContent(ctx, public.Meta.ID, bytes.NewReader(data), -1)
+	wantErr(t, err, api.CodeForbidden, "")
+	// The disk has 1 GiB: no root volume may be smaller.
+	_, err = member.Instances().Create(ctx, api.Instance{Meta: api.Meta{Name: "small"}, Spec: api.InstanceSpec{Flavor: "small", Image: "own", RootBytes: 1 << 29}})
+	wantErr(t, err, api.CodeInvalid, "spec.rootBytes")
+	// A neighbour's private image does not exist.
+	theirs := w.as(api.RoleMember, w.other, w.theirs)
+	_, err = theirs.Instances().Create(ctx, api.Instance{Meta: api.Meta{Name: "x"}, Spec: api.InstanceSpec{Flavor: "small", Image: api.ImageID(image.Meta.ID)}})
+	wantErr(t, err, api.CodeInvalid, "spec.image")
+}
+
+func TestRestOfTheServer(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	from := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	admin := w.as(api.RoleAdmin, w.acme, "")
+	p := must(t, ret(admin.InvoicePreview(ctx, "", from, from.AddDate(0, 1, 0)))).v
+	if string(p.Organization) != w.acme || len(p.Lines) != 1 || p.TotalMicros != 20000 {
+		t.Errorf("%+v", p)
+	}
+	_, err := admin.InvoicePreview(ctx, w.other, from, from.AddDate(0, 1, 0))
+	wantErr(t, err, api.CodeNotFound, "")
+	_, err = admin.InvoicePreview(ctx, "", from, from)
+	wantErr(t, err, api.CodeInvalid, "to")
+	// A deleted key ends its watch.
+	key := must(t, ret(w.op.APIKeys().Create(ctx, api.APIKey{Meta: api.Meta{Name: "brief"}, Spec: api.APIKeySpec{Role: api.RoleOperator}}))).v
+	deleted := false
+	for _, err := range connect(t, w.Env, key.Secret).Watch(ctx, 0) {
+		if err != nil {
+			wantErr(t, err, api.CodeUnauthenticated, "")
+			break
+		}
+		if !deleted {
+			deleted = true
+			must(t, ret(w.op.APIKeys().Delete(ctx, key.Meta.ID)))
+		}
+	}
+}
