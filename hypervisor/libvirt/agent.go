@@ -36,15 +36,13 @@ func (d *Driver) agent(ctx context.Context, id api.InstanceID, command string, a
 	if err != nil {
 		return nil, err
 	}
-	var answer string
-	err = d.with(ctx, id, func(dom *lv.Domain) (err error) {
+	answer, err := with(ctx, d, id, func(dom *lv.Domain) (string, error) {
 		if st, err := active(dom); err != nil {
-			return err
+			return "", err
 		} else if st != hypervisor.Running {
-			return api.Errorf(api.CodeState, "%s does not run", id)
+			return "", api.Errorf(api.CodeState, "%s does not run", id)
 		}
-		answer, err = dom.QemuAgentCommand(string(text), agentTimeout, 0)
-		return err
+		return dom.QemuAgentCommand(string(text), agentTimeout, 0)
 	})
 	if err != nil {
 		return nil, err

@@ -32,18 +32,7 @@ func (c *console) Close() error {
 
 // Console implements hypervisor.Driver.
 func (d *Driver) Console(ctx context.Context, id api.InstanceID) (io.ReadWriteCloser, error) {
-	var o hypervisor.Owned
-	err := d.with(ctx, id, func(dom *lv.Domain) error {
-		st, err := active(dom)
-		if err != nil {
-			return err
-		}
-		if !st.Active() {
-			return api.Errorf(api.CodeState, "%s does not run: it has no console", id)
-		}
-		o, err = d.owned(dom, 0)
-		return err
-	})
+	o, err := d.running(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -71,11 +60,7 @@ func (d *Driver) Console(ctx context.Context, id api.InstanceID) (io.ReadWriteCl
 
 // ConsoleLog implements hypervisor.Driver.
 func (d *Driver) ConsoleLog(ctx context.Context, id api.InstanceID, limit int64) ([]byte, error) {
-	var o hypervisor.Owned
-	err := d.with(ctx, id, func(dom *lv.Domain) (err error) {
-		o, err = d.owned(dom, 0)
-		return err
-	})
+	o, err := with(ctx, d, id, func(dom *lv.Domain) (hypervisor.Owned, error) { return d.owned(dom, 0) })
 	if err != nil {
 		return nil, err
 	}
@@ -88,6 +73,21 @@ func (d *Driver) ConsoleLog(ctx context.Context, id api.InstanceID, limit int64)
 	}
 	defer f.Close()
 	return tail(f, min(max(limit, 0), hypervisor.MaxConsoleLog))
+}
+
+// running is what the XML of a running domain says; wrong_state when it does
+// not run.
+func (d *Driver) running(ctx context.Context, id api.InstanceID) (hypervisor.Owned, error) {
+	return with(ctx, d, id, func(dom *lv.Domain) (hypervisor.Owned, error) {
+		st, err := active(dom)
+		if err != nil {
+			return hypervisor.Owned{}, err
+		}
+		if !st.Active() {
+			return hypervisor.Owned{}, api.Errorf(api.CodeState, "%s does not run", id)
+		}
+		return d.owned(dom, 0)
+	})
 }
 
 // openLog opens a console log: a plain file, and no other.
@@ -126,14 +126,14 @@ func tail(f *os.File, limit int64) ([]byte, error) {
 // end. QEMU appends, so it goes on where the file then ends; what the guest
 // says in between is lost.
 func (d *Driver) trimLogs(ctx context.Context) {
-	var logs []string
-	err := d.do(ctx, "", func(s *session) error {
+	logs, err := do(ctx, d, "", func(s *session) ([]string, error) {
 		found, err := d.mine(s)
+		var logs []string
 		for _, m := range found {
 			_ = m.dom.Free()
 			logs = append(logs, m.SerialLog)
 		}
-		return err
+		return logs, err
 	})
 	if err != nil {
 		return // the next round is not far

@@ -12,19 +12,26 @@ import (
 )
 
 // with calls f with the instance's domain; not_found when there is none, or
-// none of this node's.
-func (d *Driver) with(ctx context.Context, id api.InstanceID, f func(dom *lv.Domain) error) error {
-	return d.do(ctx, id, func(s *session) error {
+// none of this node's. See do.
+func with[T any](ctx context.Context, d *Driver, id api.InstanceID, f func(dom *lv.Domain) (T, error)) (T, error) {
+	return do(ctx, d, id, func(s *session) (T, error) {
+		var none T
 		dom, err := s.LookupDomainByUUIDString(hypervisor.UUID(id))
 		if err != nil {
-			return err
+			return none, err
 		}
 		defer func() { _ = dom.Free() }()
 		if _, err := d.owned(dom, 0); err != nil {
-			return err
+			return none, err
 		}
 		return f(dom)
 	})
+}
+
+// verb is with for what has no answer but an error.
+func (d *Driver) verb(ctx context.Context, id api.InstanceID, f func(dom *lv.Domain) error) error {
+	_, err := with(ctx, d, id, func(dom *lv.Domain) (struct{}, error) { return struct{}{}, f(dom) })
+	return err
 }
 
 // owned reads the domain's XML and says whether it is this node's.
@@ -58,31 +65,34 @@ func (d *Driver) Define(ctx context.Context, spec hypervisor.Domain) error {
 	if spec.Node != d.opt.Node {
 		return api.Errorf(api.CodeInvalid, "a domain of node %s on node %s", spec.Node, d.opt.Node).At("node")
 	}
-	return d.do(ctx, spec.ID, func(s *session) error {
-		old, err := s.LookupDomainByUUIDString(hypervisor.UUID(spec.ID))
-		switch {
-		case err == nil:
-			_, err := d.owned(old, 0)
-			_ = old.Free()
-			if api.CodeOf(err) == api.CodeNotFound {
-				return api.Errorf(api.CodeExists, "somebody else's domain has the UUID of %s", spec.ID)
-			} else if err != nil {
-				return err
-			}
-		case !is(err, lv.ERR_NO_DOMAIN):
+	_, err = do(ctx, d, spec.ID, func(s *session) (struct{}, error) { return struct{}{}, d.define(s, spec.ID, text) })
+	return err
+}
+
+func (d *Driver) define(s *session, id api.InstanceID, text string) error {
+	old, err := s.LookupDomainByUUIDString(hypervisor.UUID(id))
+	switch {
+	case err == nil:
+		_, err := d.owned(old, 0)
+		_ = old.Free()
+		if api.CodeOf(err) == api.CodeNotFound {
+			return api.Errorf(api.CodeExists, "somebody else's domain has the UUID of %s", id)
+		} else if err != nil {
 			return err
 		}
-		dom, err := s.DomainDefineXMLFlags(text, lv.DOMAIN_DEFINE_VALIDATE)
-		if err != nil {
-			return err
-		}
-		return dom.Free()
-	})
+	case !is(err, lv.ERR_NO_DOMAIN):
+		return err
+	}
+	dom, err := s.DomainDefineXMLFlags(text, lv.DOMAIN_DEFINE_VALIDATE)
+	if err != nil {
+		return err
+	}
+	return dom.Free()
 }
 
 // Start implements hypervisor.Driver.
 func (d *Driver) Start(ctx context.Context, id api.InstanceID) error {
-	return d.with(ctx, id, func(dom *lv.Domain) error {
+	return d.verb(ctx, id, func(dom *lv.Domain) error {
 		switch st, err := active(dom); {
 		case err != nil || st == hypervisor.Running:
 			return err
@@ -99,7 +109,7 @@ func (d *Driver) Start(ctx context.Context, id api.InstanceID) error {
 
 // Shutdown implements hypervisor.Driver.
 func (d *Driver) Shutdown(ctx context.Context, id api.InstanceID) error {
-	return none(d.with(ctx, id, func(dom *lv.Domain) error {
+	return none(d.verb(ctx, id, func(dom *lv.Domain) error {
 		if st, err := active(dom); err != nil || st != hypervisor.Running {
 			return err
 		}
@@ -109,7 +119,7 @@ func (d *Driver) Shutdown(ctx context.Context, id api.InstanceID) error {
 
 // Destroy implements hypervisor.Driver.
 func (d *Driver) Destroy(ctx context.Context, id api.InstanceID) error {
-	return none(d.with(ctx, id, func(dom *lv.Domain) error {
+	return none(d.verb(ctx, id, func(dom *lv.Domain) error {
 		if yes, err := dom.IsActive(); err != nil || !yes {
 			return err
 		}
@@ -119,7 +129,7 @@ func (d *Driver) Destroy(ctx context.Context, id api.InstanceID) error {
 
 // Undefine implements hypervisor.Driver.
 func (d *Driver) Undefine(ctx context.Context, id api.InstanceID) error {
-	return none(d.with(ctx, id, func(dom *lv.Domain) error {
+	return none(d.verb(ctx, id, func(dom *lv.Domain) error {
 		yes, err := dom.IsActive()
 		if err != nil {
 			return err
@@ -153,44 +163,41 @@ func stopped(dom *lv.Domain, err error) error {
 
 // Status implements hypervisor.Driver.
 func (d *Driver) Status(ctx context.Context, id api.InstanceID) (hypervisor.Status, error) {
-	st := hypervisor.Status{ID: id, State: hypervisor.Missing}
-	err := none(d.with(ctx, id, func(dom *lv.Domain) error {
-		s, reason, err := dom.GetState()
-		if err != nil {
-			return err
-		}
-		st.State, st.Reason = state(s, reason)
-		return nil
-	}))
+	st, err := with(ctx, d, id, func(dom *lv.Domain) (hypervisor.Status, error) { return status(dom, id) })
+	if api.CodeOf(err) == api.CodeNotFound {
+		return hypervisor.Status{ID: id, State: hypervisor.Missing}, nil
+	}
 	return st, err
+}
+
+func status(dom *lv.Domain, id api.InstanceID) (hypervisor.Status, error) {
+	s, reason, err := dom.GetState()
+	if err != nil {
+		return hypervisor.Status{}, err
+	}
+	st := hypervisor.Status{ID: id}
+	st.State, st.Reason = state(s, reason)
+	return st, nil
 }
 
 // List implements hypervisor.Driver.
 func (d *Driver) List(ctx context.Context) ([]hypervisor.Status, error) {
-	var all []hypervisor.Status
-	err := d.do(ctx, "", func(s *session) error {
+	return do(ctx, d, "", func(s *session) ([]hypervisor.Status, error) {
 		found, err := d.mine(s)
+		var all []hypervisor.Status
 		for _, m := range found {
-			s, reason, e := m.dom.GetState()
+			st, e := status(&m.dom, m.ID)
 			_ = m.dom.Free()
-			if is(e, lv.ERR_NO_DOMAIN) {
-				continue // gone meanwhile
-			}
-			if e != nil {
+			switch {
+			case e == nil:
+				all = append(all, st)
+			case !is(e, lv.ERR_NO_DOMAIN): // gone meanwhile
 				err = e
-				continue
 			}
-			st := hypervisor.Status{ID: m.ID}
-			st.State, st.Reason = state(s, reason)
-			all = append(all, st)
 		}
-		return err
+		slices.SortFunc(all, func(a, b hypervisor.Status) int { return strings.Compare(string(a.ID), string(b.ID)) })
+		return all, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	slices.SortFunc(all, func(a, b hypervisor.Status) int { return strings.Compare(string(a.ID), string(b.ID)) })
-	return all, nil
 }
 
 type mine struct {
@@ -228,22 +235,21 @@ func (d *Driver) Events(ctx context.Context) (<-chan hypervisor.Event, error) {
 
 // Info implements hypervisor.Driver.
 func (d *Driver) Info(ctx context.Context) (hypervisor.Info, error) {
-	var info hypervisor.Info
-	err := d.do(ctx, "", func(s *session) error {
+	return do(ctx, d, "", func(s *session) (hypervisor.Info, error) {
 		lib, err := s.GetLibVersion()
 		if err != nil {
-			return err
+			return hypervisor.Info{}, err
 		}
 		qemu, err := s.GetVersion()
 		if err != nil {
-			return err
+			return hypervisor.Info{}, err
 		}
 		node, err := s.GetNodeInfo()
 		if err != nil {
-			return err
+			return hypervisor.Info{}, err
 		}
-		info = hypervisor.Info{Libvirt: version(uint64(lib)), QEMU: version(uint64(qemu)), VCPUs: int(node.Cpus), Memory: int64(node.Memory) << 10}
-		return nil
+		return hypervisor.Info{
+			Libvirt: version(uint64(lib)), QEMU: version(uint64(qemu)), VCPUs: int(node.Cpus), Memory: int64(node.Memory) << 10,
+		}, nil
 	})
-	return info, err
 }

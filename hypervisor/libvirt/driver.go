@@ -162,34 +162,41 @@ func (d *Driver) borrow() (*session, error) {
 	return d.current, nil
 }
 
-// do calls f with the connection and returns when f does, or when ctx ends. id
-// is for the error's words.
-func (d *Driver) do(ctx context.Context, id api.InstanceID, f func(s *session) error) error {
+// do calls f with the connection and returns what f does, or when ctx ends. f
+// returns its findings rather than writing to its caller's variables: it may
+// outlive the call. id is for the error's words.
+func do[T any](ctx context.Context, d *Driver, id api.InstanceID, f func(s *session) (T, error)) (T, error) {
+	var none T
 	select {
 	case d.calls <- struct{}{}:
 	case <-ctx.Done():
-		return ctx.Err()
+		return none, ctx.Err()
 	}
 	if err := ctx.Err(); err != nil {
 		<-d.calls
-		return err
+		return none, err
 	}
 	s, err := d.borrow()
 	if err != nil {
 		<-d.calls
-		return err
+		return none, err
 	}
-	result := make(chan error, 1)
+	type result struct {
+		found T
+		err   error
+	}
+	results := make(chan result, 1)
 	go func() {
 		defer func() { <-d.calls }()
 		defer s.users.Done()
-		result <- f(s)
+		found, err := f(s)
+		results <- result{found, err}
 	}()
 	select {
-	case err := <-result:
-		return explain(err, id)
+	case r := <-results:
+		return r.found, explain(r.err, id)
 	case <-ctx.Done():
-		return ctx.Err()
+		return none, ctx.Err()
 	}
 }
 

@@ -3,6 +3,7 @@ package libvirt
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"regexp"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/digitalocean/go-qemu/qemu"
 	"github.com/digitalocean/go-qemu/qmp"
-	lv "libvirt.org/go/libvirt"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/hypervisor"
@@ -18,38 +18,58 @@ import (
 
 // Stats implements hypervisor.Driver: QMP, through libvirtd.
 func (d *Driver) Stats(ctx context.Context, id api.InstanceID) (hypervisor.Stats, error) {
-	var serials []string
-	err := d.with(ctx, id, func(dom *lv.Domain) error {
-		st, err := active(dom)
-		if err != nil {
-			return err
-		}
-		if !st.Active() {
-			return api.Errorf(api.CodeState, "%s does not run", id)
-		}
-		o, err := d.owned(dom, 0)
-		serials = o.DiskSerials
-		return err
-	})
+	o, err := d.running(ctx, id)
 	if err != nil {
 		return hypervisor.Stats{}, err
 	}
-	var out hypervisor.Stats
-	err = d.qmp(ctx, id, func(run func(command string, into any) error) error {
-		var status struct {
-			Status string `json:"status"`
-		}
-		if err := run("query-status", &status); err != nil {
-			return err
-		}
-		var blocks []blockStats
-		if err := run("query-blockstats", &blocks); err != nil {
-			return err
-		}
-		out = stats(status.Status, blocks, serials)
-		return nil
-	})
-	return out, err
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", d.opt.Socket)
+	if err != nil {
+		return hypervisor.Stats{}, errors.Join(api.Errorf(api.CodeUnavailable, "libvirtd does not answer"), err)
+	}
+	defer func() { _ = conn.Close() }()
+	// go-qemu knows no contexts: closing the connection ends its calls.
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	s, err := query(qmp.NewLibvirtRPCMonitor(hypervisor.DomainName(id), conn), o.DiskSerials)
+	if ctx.Err() != nil {
+		return hypervisor.Stats{}, ctx.Err()
+	}
+	if err != nil {
+		return hypervisor.Stats{}, fmt.Errorf("QMP of %s: %w", id, err)
+	}
+	return s, nil
+}
+
+// query asks over QMP, which libvirtd passes on.
+func query(mon qmp.Monitor, serials []string) (hypervisor.Stats, error) {
+	if err := mon.Connect(); err != nil {
+		return hypervisor.Stats{}, err
+	}
+	defer func() { _ = mon.Disconnect() }()
+	var status struct {
+		Status string `json:"status"`
+	}
+	var blocks []blockStats
+	if err := errors.Join(run(mon, "query-status", &status), run(mon, "query-blockstats", &blocks)); err != nil {
+		return hypervisor.Stats{}, err
+	}
+	return stats(status.Status, blocks, serials), nil
+}
+
+// run runs one command and decodes its "return".
+func run(mon qmp.Monitor, command string, into any) error {
+	text, err := json.Marshal(qmp.Command{Execute: command})
+	if err != nil {
+		return err
+	}
+	raw, err := mon.Run(text)
+	if err != nil {
+		return err
+	}
+	reply := struct {
+		Return any `json:"return"`
+	}{into}
+	return json.Unmarshal(raw, &reply)
 }
 
 type blockStats struct {
@@ -80,50 +100,6 @@ func stats(status string, blocks []blockStats, serials []string) hypervisor.Stat
 		out.Disks = append(out.Disks, disk)
 	}
 	return out
-}
-
-// qmp opens QMP to the domain and calls f with a function that runs one
-// command and decodes its "return".
-func (d *Driver) qmp(ctx context.Context, id api.InstanceID, f func(run func(string, any) error) error) error {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", d.opt.Socket)
-	if err != nil {
-		return api.Errorf(api.CodeUnavailable, "libvirtd does not answer")
-	}
-	defer conn.Close()
-	result := make(chan error, 1)
-	go func() {
-		mon := qmp.NewLibvirtRPCMonitor(hypervisor.DomainName(id), conn)
-		if err := mon.Connect(); err != nil {
-			result <- err
-			return
-		}
-		err := f(func(command string, into any) error {
-			text, err := json.Marshal(qmp.Command{Execute: command})
-			if err != nil {
-				return err
-			}
-			raw, err := mon.Run(text)
-			if err != nil {
-				return err
-			}
-			reply := struct {
-				Return any `json:"return"`
-			}{into}
-			return json.Unmarshal(raw, &reply)
-		})
-		_ = mon.Disconnect()
-		result <- err
-	}()
-	select {
-	case err := <-result:
-		if err != nil {
-			return fmt.Errorf("QMP of %s: %w", id, err)
-		}
-		return nil
-	case <-ctx.Done():
-		_ = conn.Close() // which ends the goroutine
-		return ctx.Err()
-	}
 }
 
 // version from libvirt's number: major * 1,000,000 + minor * 1,000 + release.

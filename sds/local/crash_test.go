@@ -1,0 +1,154 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sds"
+	"github.com/basalt-gpu/basalt/sds/drivertest"
+)
+
+// crashDir in the environment makes this binary the victim of TestKill.
+const crashDir = "BASALT_TEST_CRASH_DIR"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(crashDir); dir != "" {
+		victim(dir)
+	}
+	os.Exit(m.Run())
+}
+
+// victim makes and deletes images and volumes until it is killed. It prints
+// what it was told is done.
+func victim(dir string) {
+	s, err := Open(Options{Dir: dir})
+	if err != nil {
+		fmt.Println("failed", err)
+		os.Exit(1)
+	}
+	ctx := context.Background()
+	for i := 0; ; i++ {
+		img, vol := api.ImageID(fmt.Sprintf("img-%d", i)), api.VolumeID(fmt.Sprintf("vol-%d", i))
+		_, err := s.ImportImage(ctx, sds.ImageImport{ID: img, Format: sds.Raw, Content: bytes.NewReader(drivertest.Raw(mib))})
+		if err == nil {
+			fmt.Println("done", img)
+			_, err = s.CreateVolume(ctx, sds.VolumeCreate{ID: vol, Image: img})
+		}
+		if err == nil {
+			fmt.Println("done", vol)
+			_, err = s.ResizeVolume(ctx, vol, 3*mib)
+		}
+		if err == nil && i%2 == 0 {
+			fmt.Println("deleting", vol)
+			if err = s.DeleteVolume(ctx, vol); err == nil {
+				fmt.Println("deleted", vol)
+			}
+		}
+		if err != nil {
+			fmt.Println("failed", err)
+			os.Exit(1)
+		}
+	}
+}
+
+// Killed at any moment, the store has everything that it said was done, whole,
+// and nothing that is half.
+func TestKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills processes for some seconds")
+	}
+	needTools(t)
+	done := 0
+	for range 15 {
+		dir := t.TempDir()
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), crashDir+"="+dir)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		said := make(chan string, 1)
+		go func() {
+			b, _ := io.ReadAll(out)
+			said <- string(b)
+		}()
+		time.Sleep(50*time.Millisecond + time.Duration(rand.IntN(250))*time.Millisecond)
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		text := <-said
+		_ = cmd.Wait()
+		if strings.Contains(text, "failed") {
+			t.Fatalf("before it was killed: %s", text)
+		}
+		checkStore(t, dir, text)
+		done += strings.Count(text, "done")
+	}
+	if done == 0 {
+		t.Error("every victim was killed before it had done anything: this test has seen nothing")
+	}
+}
+
+// checkStore opens what a killed process left and compares it with what that
+// process had said.
+func checkStore(t *testing.T, dir, said string) {
+	t.Helper()
+	s := open(t, Options{Dir: dir}) // whose clean-up looks for leftovers
+	defer s.Close()
+	there := map[string]bool{}
+	imgs, err := s.Images(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, img := range imgs {
+		there[string(img.ID)] = true
+		if got, err := os.ReadFile(img.Path); err != nil || !bytes.Equal(got, drivertest.Raw(mib)) {
+			t.Errorf("image %s is not whole (%v)", img.ID, err)
+		}
+	}
+	vols, err := s.Volumes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range vols {
+		there[string(v.ID)] = true
+		if v.SizeBytes != mib && v.SizeBytes != 3*mib || !there[string(v.Image)] {
+			t.Errorf("volume %+v", v)
+		}
+		if out, err := exec.Command("qemu-img", "check", "-q", v.Path).CombinedOutput(); err != nil {
+			t.Errorf("volume %s: %v: %s", v.ID, err, out)
+		}
+	}
+	want := map[string]bool{}
+	for line := range strings.Lines(said) {
+		verb, id, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if !ok || !strings.HasSuffix(line, "\n") {
+			continue
+		}
+		switch verb {
+		case "done":
+			want[id] = true
+		case "deleting":
+			delete(want, id) // it may be there, or not
+		case "deleted":
+			want[id] = false
+		}
+	}
+	for id, be := range want {
+		if there[id] != be {
+			t.Errorf("%s: there %v, although the process had said otherwise", id, there[id])
+		}
+	}
+}
