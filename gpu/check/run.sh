@@ -1,0 +1,50 @@
+#!/bin/sh
+# Runs the GPU tests and benchmarks on this machine's NVIDIA card and writes
+# report.md beside the log. Exits 0 only if every test ran and passed.
+#
+#   BASALT_CUDA_LIBRARY=PATH   another libcuda than the system's
+#   BENCHTIME=1s COUNT=5       length and number of the benchmarks' runs
+set -u
+cd "$(dirname "$0")"
+BASALT_CHECK_CARD=1 # without a card this is a failure, not a skip
+export BASALT_CHECK_CARD
+log=report.log
+status=0
+: >"$log"
+
+step() { # name, command…
+	echo "== $1"
+	name=$1
+	shift
+	if "$@" >>"$log" 2>&1; then
+		result=passed
+	else
+		result=FAILED
+		status=1
+	fi
+	echo "   $result"
+	steps="${steps:-}| $name | $result |
+"
+}
+
+step "card" ./driver.test -test.v -test.run 'TestCardIsNamed$'
+step "driver conformance" ./driver.test -test.v -test.timeout 10m -test.run 'TestCard$'
+step "kernels, card against soft GPU" ./kernels.test -test.v -test.timeout 10m
+step "benchmarks" ./driver.test -test.run '^$' -test.bench . -test.benchtime "${BENCHTIME:-1s}" -test.count "${COUNT:-5}" -test.timeout 30m
+
+{
+	echo "# Basalt GPU check"
+	echo
+	sed -n 's/^.*card: /Card: /p' "$log" | head -n 1
+	echo
+	echo "| step | result |"
+	echo "|---|---|"
+	printf '%s' "$steps"
+	echo
+	awk -f table.awk "$log"
+} >report.md
+echo
+cat report.md
+echo
+echo "Report: $(pwd)/report.md, log: $(pwd)/$log"
+exit $status

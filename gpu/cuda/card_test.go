@@ -1,0 +1,178 @@
+package cuda
+
+import (
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/worker"
+	"github.com/basalt-gpu/basalt/gpu/worker/drivertest"
+)
+
+// card opens the library that the GPU check names, or the host's.
+func card(t testing.TB) *driver {
+	t.Helper()
+	d, err := Open(Options{Library: os.Getenv("BASALT_CUDA_LIBRARY")})
+	if err != nil {
+		if os.Getenv("BASALT_CHECK_CARD") != "" {
+			t.Fatal(err)
+		}
+		t.Skipf("needs an NVIDIA card: %v", err)
+	}
+	return d.(*driver)
+}
+
+// TestCard runs the drivers' suite on a real card.
+func TestCard(t *testing.T) {
+	card(t)
+	drivertest.Run(t, func(t *testing.T) worker.Driver { return card(t) }, drivertest.Options{})
+}
+
+// bench is a context with a kernel and a buffer; raw is its CUstream.
+type bench struct {
+	c    *context
+	f    *kernel
+	raw  uintptr
+	s    worker.Stream
+	p    uint64
+	host []byte
+	pin  *chunk
+}
+
+const (
+	benchBytes = 64 << 20
+	emptyPTX   = ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry first() // double: bench\n{\n\tret;\n}\n"
+)
+
+func newBench(b *testing.B) *bench {
+	b.Helper()
+	d := card(b)
+	ctx, err := d.NewContext(0, &gate{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = d.Close() })
+	x := &bench{c: ctx.(*context), host: make([]byte, benchBytes)}
+	_, fs, _, err := ctx.ModuleLoad([]byte(emptyPTX), worker.ModuleOptions{OptLevel: 4})
+	if err == nil {
+		x.f = fs[0].(*kernel)
+		x.s, err = ctx.StreamCreate(worker.StreamNonBlocking, 0)
+	}
+	if err == nil {
+		x.raw, err = x.c.newStream(worker.StreamNonBlocking, 0)
+	}
+	if err == nil {
+		x.p, err = ctx.MemAlloc(benchBytes)
+	}
+	pin := newOut[uintptr]()
+	defer pin.free()
+	if err == nil {
+		err = x.c.call(cuMemHostAlloc, pin.at(), benchBytes, 0)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	x.pin = &chunk{*pin.value, nil}
+	b.ResetTimer()
+	return x
+}
+
+func (x *bench) check(b *testing.B, err error) {
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+var oneThread = worker.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
+
+func (x *bench) wait(b *testing.B, start func(done func(error)) error) {
+	done := make(chan error, 1)
+	x.check(b, start(func(err error) { done <- err }))
+	select {
+	case err := <-done:
+		x.check(b, err)
+	case <-time.After(time.Minute):
+		b.Fatal("not done within a minute")
+	}
+}
+
+func (x *bench) launchRaw() error {
+	return x.c.call(cuLaunchKernel, x.f.handle, 1, 1, 1, 1, 1, 1, 0, x.raw, 0, 0)
+}
+
+// Pairs of Driver and Raw: run.sh prints their ratios.
+
+func BenchmarkLaunchDriver(b *testing.B) {
+	x := newBench(b)
+	for range b.N {
+		x.check(b, x.c.Launch(x.s, x.f, oneThread, nil))
+	}
+	x.wait(b, x.c.Notify)
+}
+
+func BenchmarkLaunchRaw(b *testing.B) {
+	x := newBench(b)
+	for range b.N {
+		x.check(b, x.launchRaw())
+	}
+	x.check(b, x.c.call(cuStreamSynchronize, x.raw))
+}
+
+func BenchmarkSyncDriver(b *testing.B) {
+	x := newBench(b)
+	for range b.N {
+		x.wait(b, func(done func(error)) error { return x.c.Launch(x.s, x.f, oneThread, done) })
+	}
+}
+
+func BenchmarkSyncRaw(b *testing.B) {
+	x := newBench(b)
+	for range b.N {
+		x.check(b, x.launchRaw())
+		x.check(b, x.c.call(cuStreamSynchronize, x.raw))
+	}
+}
+
+func BenchmarkCopyHtoDDriver(b *testing.B) {
+	x := newBench(b)
+	b.SetBytes(benchBytes)
+	for range b.N {
+		x.wait(b, func(done func(error)) error { return x.c.CopyHtoD(x.s, x.p, x.host, done) })
+	}
+}
+
+func BenchmarkCopyHtoDRaw(b *testing.B) {
+	x := newBench(b)
+	b.SetBytes(benchBytes)
+	for range b.N {
+		x.check(b, x.c.call(cuMemcpyHtoDAsync, uintptr(x.p), x.pin.address, benchBytes, x.raw))
+		x.check(b, x.c.call(cuStreamSynchronize, x.raw))
+	}
+}
+
+func BenchmarkCopyDtoHDriver(b *testing.B) {
+	x := newBench(b)
+	b.SetBytes(benchBytes)
+	for range b.N {
+		x.wait(b, func(done func(error)) error { return x.c.CopyDtoH(x.s, x.host, x.p, done) })
+	}
+}
+
+func BenchmarkCopyDtoHRaw(b *testing.B) {
+	x := newBench(b)
+	b.SetBytes(benchBytes)
+	for range b.N {
+		x.check(b, x.c.call(cuMemcpyDtoHAsync, x.pin.address, uintptr(x.p), benchBytes, x.raw))
+		x.check(b, x.c.call(cuStreamSynchronize, x.raw))
+	}
+}
+
+// TestCardIsNamed prints what the table's heading says.
+func TestCardIsNamed(t *testing.T) {
+	i := card(t).Info()
+	t.Logf("card: %s, %s bytes, driver %s, CUDA %d", i.Name, strconv.FormatUint(i.TotalMemory, 10), i.DriverVersion, i.CUDAVersion)
+	if i.Name == "" || len(i.Attributes) < attributes || i.UUID == ([16]byte{}) {
+		t.Errorf("%+v", i)
+	}
+}
