@@ -167,7 +167,7 @@ func (p *parser) operation(s *funcState, start token, in Inst, opcode string) (e
 	}
 	if err != nil {
 		if e, ok := err.(*Error); ok && e.Text == "" { //nolint:errorlint // our own, never wrapped
-			e.Text = in.Text
+			e.Text, e.Line = in.Text, in.Line
 		}
 		return err
 	}

@@ -161,7 +161,7 @@ var kernelCases = []kernelCase{
 		case 0:
 			r += 5
 		case 1:
-			r = r * 7 ^ 99
+			r = r*7 ^ 99
 		case 2:
 			r ^= 99
 		case 3:

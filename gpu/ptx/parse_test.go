@@ -1,0 +1,145 @@
+package ptx
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func kernels(t testing.TB) map[string]string {
+	t.Helper()
+	names, err := filepath.Glob("../soft/testdata/kernels/*.ptx")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no kernels: %v", err)
+	}
+	m := map[string]string{}
+	for _, n := range names {
+		src, err := os.ReadFile(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m[filepath.Base(n)] = string(src)
+	}
+	return m
+}
+
+func TestParseCompilerOutput(t *testing.T) {
+	total := 0
+	for name, src := range kernels(t) {
+		m, err := Parse(src)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		sigs, err := Signatures(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := 0
+		for _, f := range m.Funcs {
+			if !f.Entry {
+				continue
+			}
+			total++
+			if sigs[i].Name != f.Name || len(sigs[i].Params) != len(f.Params) {
+				t.Errorf("signature %d is %+v, kernel %s has %d parameters", i, sigs[i], f.Name, len(f.Params))
+			}
+			for j, p := range f.Params {
+				if got := sigs[i].Params[j]; got.Offset != p.Offset || uint64(got.Size) != p.Size {
+					t.Errorf("%s parameter %d: %+v, want %d %d", f.Name, j, got, p.Offset, p.Size)
+				}
+			}
+			i++
+		}
+	}
+	if total < 25 {
+		t.Errorf("only %d kernels", total)
+	}
+}
+
+const head = ".version 6.4\n.target sm_61\n.address_size 64\n"
+
+func TestParameterLayout(t *testing.T) {
+	sigs, err := Signatures(head + `.visible .entry k(.param .u8 a, .param .u64 .ptr .global .align 16 b, .param .align 4 .b8 c[6], .param .f64 d)
+{ frobnicate.the.bits %x, [y, {1}]; ret; }`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []ParamLayout{{0, 1}, {8, 8}, {16, 6}, {24, 8}}
+	if len(sigs) != 1 || sigs[0].Name != "k" || len(sigs[0].Params) != len(want) {
+		t.Fatalf("%+v", sigs)
+	}
+	for i, w := range want {
+		if sigs[0].Params[i] != w {
+			t.Errorf("parameter %d: %+v, want %+v", i, sigs[0].Params[i], w)
+		}
+	}
+}
+
+func TestErrorsNameLineAndInstruction(t *testing.T) {
+	for _, c := range []struct{ src, msg string }{
+		{head + ".entry k() {\n\tbra nowhere;\n}", "line 5: unknown name nowhere: bra nowhere;"},
+		{head + ".entry k() {\n.reg .b32 %r<2>;\n\tadd.s32 %r0, %r1\n}", "line 6: "},
+		{head + ".entry k() {\n@%p1 ret;\n}", "line 5: guard %p1"},
+		{head + ".global .b32 a[4] = {1,2,3,4,5};", "longer than the variable"},
+		{head + ".entry k() { L: L: ret; }", "defined twice"},
+		{head + ".entry k() {", "has no end"},
+		{".target sm_61\n", "no .version"},
+		{head + ".entry k() { .reg .b32 %r<70000>; }", "out of range"},
+		{head + ".global .align 3 .b32 a;", "power of two"},
+		{head + ".global .b8 a[1073741824][1073741824];", "too large"},
+		{head + ".entry k() " + strings.Repeat("{", 100), "nested too deeply"},
+		{head + "/* ", "comment without end"},
+		{head + ".global .u64 p = other;", "unknown variable other"},
+	} {
+		_, err := Parse(c.src)
+		if err == nil || !strings.Contains(err.Error(), c.msg) {
+			t.Errorf("%q: error %v, want %q", c.src, err, c.msg)
+		}
+	}
+}
+
+func TestScopesAndInitialisers(t *testing.T) {
+	m, err := Parse(head + `
+.global .align 8 .u64 ptrs[2] = {generic(tab)+4, tab};
+.const .b32 tab[3] = {-1, 0f3F800000, 0x10};
+.entry k() {
+	.reg .b32 %r<12>;
+	{ .reg .b32 %r<3>; mov.b32 %r2, 1; L: bra L; }
+	{ L: mov.b32 %r11, 2; bra L; }
+	ret;
+}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := m.Vars[0].Relocs; len(r) != 2 || r[0] != (Reloc{0, "tab", 4, true, 8}) || r[1] != (Reloc{8, "tab", 0, false, 8}) {
+		t.Errorf("relocations %+v", r)
+	}
+	if got := string(m.Vars[1].Init); got != "\xff\xff\xff\xff\x00\x00\x80\x3f\x10\x00\x00\x00" {
+		t.Errorf("initialiser %x", got)
+	}
+	b := m.Funcs[0].Body
+	if b[0].Args[0].Reg != 12+2 || b[2].Args[0].Reg != 11 {
+		t.Errorf("registers %d and %d", b[0].Args[0].Reg, b[2].Args[0].Reg)
+	}
+	if b[1].Args[0].Target != 1 || b[3].Args[0].Target != 2 {
+		t.Errorf("labels %d and %d", b[1].Args[0].Target, b[3].Args[0].Target)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, src := range kernels(f) {
+		f.Add(src[:min(len(src), 3000)])
+	}
+	f.Add(head + ".entry k(.param .u64 a) { .reg .pred %p<2>; @!%p1 bra L; L: {.reg .b32 t; mov.b32 t, {1,2};} ts: .branchtargets L, L; brx.idx t, ts; }")
+	f.Fuzz(func(t *testing.T, src string) {
+		m, err := Parse(src)
+		if err != nil && !strings.HasPrefix(err.Error(), "line ") {
+			t.Errorf("error without line: %v", err)
+		}
+		if _, serr := Signatures(src); err == nil && serr != nil {
+			t.Errorf("parses, but Signatures: %v", serr)
+		}
+		_ = m
+	})
+}

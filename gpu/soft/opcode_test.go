@@ -1,0 +1,244 @@
+package soft
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+const ptxHead = ".version 7.8\n.target sm_61\n.address_size 64\n"
+
+// opcodeCase is one instruction on constants: %a, %b, %c are its sources and
+// %d its result, in registers of the given types.
+type opcodeCase struct {
+	inst       string // "add.s32 %d, %a, %b"
+	dt, st     string // register types: b16, b32, b64; sources share one
+	a, b, c, d uint64
+}
+
+// The expected values follow from the PTX ISA's text for each instruction.
+var opcodeCases = []opcodeCase{
+	// Integer arithmetic.
+	{"add.s32 %d, %a, %b", "b32", "b32", 0xffffffff, 2, 0, 1},
+	{"add.sat.s32 %d, %a, %b", "b32", "b32", 0x7fffffff, 1, 0, 0x7fffffff},
+	{"sub.sat.s32 %d, %a, %b", "b32", "b32", 0x80000000, 1, 0, 0x80000000},
+	{"add.u16 %d, %a, %b", "b16", "b16", 0xffff, 2, 0, 1},
+	{"mul.hi.s32 %d, %a, %b", "b32", "b32", 0xffffffff, 2, 0, 0xffffffff},
+	{"mul.hi.u64 %d, %a, %b", "b64", "b64", 1 << 63, 6, 0, 3},
+	{"mul.hi.s64 %d, %a, %b", "b64", "b64", 1<<64 - 1, 5, 0, 1<<64 - 1},
+	{"mul.wide.s32 %d, %a, %b", "b64", "b32", 0xffffffff, 3, 0, 1<<64 - 3},
+	{"mul.wide.u16 %d, %a, %b", "b32", "b16", 0xffff, 0xffff, 0, 0xfffe0001},
+	{"mul.wide.s16 %d, %a, %b", "b32", "b16", 0xffff, 3, 0, 0xfffffffd},
+	{"mad.lo.s32 %d, %a, %b, %c", "b32", "b32", 3, 5, 7, 22},
+	{"mul24.lo.s32 %d, %a, %b", "b32", "b32", 0xffffff, 2, 0, 0xfffffffe},
+	{"div.s32 %d, %a, %b", "b32", "b32", 0x80000000, 0xffffffff, 0, 0x80000000},
+	{"div.u32 %d, %a, %b", "b32", "b32", 5, 0, 0, 0xffffffff},
+	{"rem.s32 %d, %a, %b", "b32", "b32", 0xfffffff9, 3, 0, 0xffffffff},
+	{"abs.s32 %d, %a", "b32", "b32", 0xfffffff6, 0, 0, 10},
+	{"sad.s32 %d, %a, %b, %c", "b32", "b32", 0xffffffff, 2, 10, 13},
+	{"popc.b64 %d, %a", "b32", "b64", 1<<63 | 7, 0, 0, 4},
+	{"clz.b32 %d, %a", "b32", "b32", 0, 0, 0, 32},
+	{"bfind.u32 %d, %a", "b32", "b32", 0, 0, 0, 0xffffffff},
+	{"bfind.s32 %d, %a", "b32", "b32", 0xfffffff0, 0, 0, 3},
+	{"bfind.shiftamt.u32 %d, %a", "b32", "b32", 1, 0, 0, 31},
+	{"bfe.u32 %d, %a, 4, 8", "b32", "b32", 0xabcd, 0, 0, 0xbc},
+	{"bfe.s32 %d, %a, 4, 8", "b32", "b32", 0xabcd, 0, 0, 0xffffffbc},
+	{"bfe.s32 %d, %a, 24, 32", "b32", "b32", 0x80000000, 0, 0, 0xffffff80},
+	{"bfi.b32 %d, %a, %b, 8, 4", "b32", "b32", 0xf5, 0xffffffff, 0, 0xfffff5ff},
+	{"dp4a.s32.s32 %d, %a, %b, %c", "b32", "b32", 0xff01ff01, 0x02030405, 10, 10 - 2 + 3 - 4 + 5},
+	{"dp2a.lo.u32.u32 %d, %a, %b, %c", "b32", "b32", 0x00030002, 0x0504, 1, 1 + 8 + 15},
+	// Logic and shifts: counts past the width clamp.
+	{"shl.b32 %d, %a, 32", "b32", "b32", 1, 0, 0, 0},
+	{"shr.s32 %d, %a, 40", "b32", "b32", 0x80000000, 0, 0, 0xffffffff},
+	{"shr.u64 %d, %a, 64", "b64", "b64", 1 << 63, 0, 0, 0},
+	{"shr.s16 %d, %a, 4", "b16", "b16", 0x8000, 0, 0, 0xf800},
+	{"not.b16 %d, %a", "b16", "b16", 0x00ff, 0, 0, 0xff00},
+	{"shf.l.wrap.b32 %d, %a, %b, 36", "b32", "b32", 0xf0000000, 1, 0, 0x1f},
+	{"shf.r.clamp.b32 %d, %a, %b, 40", "b32", "b32", 1, 9, 0, 9},
+	{"prmt.b32 %d, %a, %b, 0x8e40", "b32", "b32", 0x44332281, 0x77668855, 0, 0xff005581},
+	{"lop3.b32 %d, %a, %b, %c, 0x96", "b32", "b32", 0xff00, 0x0ff0, 0x1234, 0xff00 ^ 0x0ff0 ^ 0x1234},
+	// Floating point.
+	{"add.f32 %d, %a, %b", "b32", "b32", 0x7f800000, 0xff800000, 0, 0x7fffffff},
+	{"add.f32 %d, %a, %b", "b32", "b32", 0x80000000, 0x80000000, 0, 0x80000000},
+	{"add.ftz.f32 %d, %a, %b", "b32", "b32", 0x80000001, 0x80000001, 0, 0x80000000},
+	{"add.rp.f32 %d, %a, %b", "b32", "b32", 0x3f800000, 1, 0, 0x3f800001},
+	{"add.rm.f32 %d, %a, %b", "b32", "b32", 0x3f800000, 0x80000001, 0, 0x3f7fffff},
+	{"add.rm.f32 %d, %a, %b", "b32", "b32", 0x3f800000, 0xbf800000, 0, 0x80000000},
+	{"mul.rz.f32 %d, %a, %b", "b32", "b32", 0x7f7fffff, 0x40000000, 0, 0x7f7fffff},
+	{"mul.sat.f32 %d, %a, %b", "b32", "b32", 0x40000000, 0x40000000, 0, 0x3f800000},
+	{"mul.sat.f32 %d, %a, %b", "b32", "b32", 0x7fffffff, 0x40000000, 0, 0},
+	{"fma.rn.f32 %d, %a, %b, %c", "b32", "b32", 0x3f800001, 0x3f800001, 0xbf800002, 0x28800000},
+	{"div.rn.f32 %d, %a, %b", "b32", "b32", 0x3f800000, 0x80000000, 0, 0xff800000},
+	{"div.rz.f32 %d, %a, %b", "b32", "b32", 0x40000000, 0x40400000, 0, 0x3f2aaaaa},
+	{"min.f32 %d, %a, %b", "b32", "b32", 0x7fffffff, 0x40000000, 0, 0x40000000},
+	{"max.f32 %d, %a, %b", "b32", "b32", 0x80000000, 0, 0, 0},
+	{"min.NaN.f32 %d, %a, %b", "b32", "b32", 0x7fc00000, 0x40000000, 0, 0x7fffffff},
+	{"sqrt.rn.f32 %d, %a", "b32", "b32", 0xbf800000, 0, 0, 0x7fffffff},
+	{"ex2.approx.f32 %d, %a", "b32", "b32", 0xff800000, 0, 0, 0},
+	{"lg2.approx.f32 %d, %a", "b32", "b32", 0, 0, 0, 0xff800000},
+	{"neg.f32 %d, %a", "b32", "b32", 0, 0, 0, 0x80000000},
+	{"copysign.f32 %d, %a, %b", "b32", "b32", 0x80000000, 0x3f800000, 0, 0xbf800000},
+	{"add.rz.f64 %d, %a, %b", "b64", "b64", 0x3ff0000000000000, 0xbc00000000000000, 0, 0x3fefffffffffffff},
+	{"fma.rn.f64 %d, %a, %b, %c", "b64", "b64", 0x4000000000000000, 0x4008000000000000, 0x3ff0000000000000, 0x401c000000000000},
+	// Halves.
+	{"add.f16 %d, %a, %b", "b16", "b16", 0x7bff, 0x7bff, 0, 0x7c00},
+	{"mul.f16 %d, %a, %b", "b16", "b16", 0x0001, 0x3800, 0, 0x0000},
+	{"add.f16x2 %d, %a, %b", "b32", "b32", 0x3c004000, 0x3c003c00, 0, 0x40004200},
+	{"fma.rn.f16 %d, %a, %b, %c", "b16", "b16", 0x3c01, 0x3c01, 0xbc02, 0x0010},
+	// Conversions.
+	{"cvt.rn.f16.f32 %d, %a", "b16", "b32", 0x477ff000, 0, 0, 0x7c00},
+	{"cvt.rz.f16.f32 %d, %a", "b16", "b32", 0x477ff000, 0, 0, 0x7bff},
+	{"cvt.rn.f16.f32 %d, %a", "b16", "b32", 0x33000000, 0, 0, 0x0000},
+	{"cvt.rn.f16.f32 %d, %a", "b16", "b32", 0x33000001, 0, 0, 0x0001},
+	{"cvt.f32.f16 %d, %a", "b32", "b16", 0x0001, 0, 0, 0x33800000},
+	{"cvt.rn.bf16.f32 %d, %a", "b16", "b32", 0x3f808000, 0, 0, 0x3f80},
+	{"cvt.rzi.s32.f32 %d, %a", "b32", "b32", 0xc0200000, 0, 0, 0xfffffffe},
+	{"cvt.rni.s32.f32 %d, %a", "b32", "b32", 0x40200000, 0, 0, 2},
+	{"cvt.rmi.f32.f32 %d, %a", "b32", "b32", 0xbf000000, 0, 0, 0xbf800000},
+	{"cvt.rzi.u32.f32 %d, %a", "b32", "b32", 0xc0200000, 0, 0, 0},
+	{"cvt.rzi.s32.f32 %d, %a", "b32", "b32", 0x7f800000, 0, 0, 0x7fffffff},
+	{"cvt.rzi.s32.f32 %d, %a", "b32", "b32", 0x7fc00000, 0, 0, 0},
+	{"cvt.rzi.s64.f64 %d, %a", "b64", "b64", 0x7ff8000000000000, 0, 0, 1 << 63},
+	{"cvt.rzi.u64.f64 %d, %a", "b64", "b64", 0x43efffffffffffff, 0, 0, 0xfffffffffffff800},
+	{"cvt.rn.f32.u64 %d, %a", "b32", "b64", 1<<64 - 1, 0, 0, 0x5f800000},
+	{"cvt.rz.f32.u32 %d, %a", "b32", "b32", 0xffffffff, 0, 0, 0x4f7fffff},
+	{"cvt.rp.f32.f64 %d, %a", "b32", "b64", 0x3ff0000000000001, 0, 0, 0x3f800001},
+	{"cvt.sat.u8.s32 %d, %a", "b32", "b32", 0xfffffffb, 0, 0, 0},
+	{"cvt.sat.s8.s32 %d, %a", "b32", "b32", 300, 0, 0, 127},
+	{"cvt.s32.s8 %d, %a", "b32", "b32", 0x80, 0, 0, 0xffffff80},
+	{"cvt.s64.s16 %d, %a", "b64", "b16", 0x8000, 0, 0, 0xffffffffffff8000},
+	{"cvt.sat.f32.f32 %d, %a", "b32", "b32", 0xbf800000, 0, 0, 0},
+	{"cvt.rn.f16x2.f32 %d, %a, %b", "b32", "b32", 0x3f800000, 0x40000000, 0, 0x3c004000},
+	{"slct.s32.s32 %d, %a, %b, %c", "b32", "b32", 1, 2, 0x80000000, 2},
+	{"set.lt.u32.s32 %d, %a, %b", "b32", "b32", 0xffffffff, 0, 0, 0xffffffff},
+	{"{ .reg .pred p, q; setp.ltu.and.f32 p|q, %a, %b, 1; selp.b32 %d, 1, 2, p; }", "b32", "b32", 0x7fc00000, 0, 0, 1},
+	{"{ .reg .pred p; setp.ne.f32 p, %a, %b; selp.b32 %d, 1, 2, p; }", "b32", "b32", 0x7fc00000, 0, 0, 2},
+	{"{ .reg .pred p; testp.subnormal.f32 p, %a; selp.b32 %d, 1, 2, !p; }", "b32", "b32", 1, 0, 0, 2},
+	{"{ .reg .b16 x, y; mov.b32 {x, y}, %a; mov.b32 %d, {y, x}; }", "b32", "b32", 0x12345678, 0, 0, 0x56781234},
+	{"@!%t mov.b32 %d, %a; @%t mov.b32 %d, %b", "b32", "b32", 1, 2, 0, 1},
+}
+
+func TestOpcodes(t *testing.T) {
+	var src strings.Builder
+	src.WriteString(ptxHead)
+	for i, c := range opcodeCases {
+		inst := c.inst
+		if !strings.HasSuffix(inst, "}") {
+			inst += ";"
+		}
+		fmt.Fprintf(&src, `.entry k%d(.param .u64 out, .param .u64 a, .param .u64 b, .param .u64 c) {
+.reg .%s %%a, %%b, %%c; .reg .%s %%d; .reg .b64 %%o; .reg .pred %%t;
+ld.param.u64 %%o, [out]; ld.param.%s %%a, [a]; ld.param.%s %%b, [b]; ld.param.%s %%c, [c];
+setp.ne.s32 %%t, 0, 0;
+%s
+st.global.%s [%%o], %%d; ret; }
+`, i, c.st, c.dt, c.st, c.st, c.st, inst, c.dt)
+	}
+	r := newRig(t, src.String())
+	out := r.buffer(make([]byte, 8*len(opcodeCases)))
+	for i, c := range opcodeCases {
+		r.launch(fmt.Sprint("k", i), [3]uint32{1, 1, 1}, [3]uint32{1, 1, 1}, 0, out+uint64(8*i), c.a, c.b, c.c)
+	}
+	got, err := r.read(out, 8*len(opcodeCases))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range opcodeCases {
+		if v := binary.LittleEndian.Uint64(got[8*i:]); v != c.d {
+			t.Errorf("%s (a %#x b %#x c %#x): %#x, want %#x", c.inst, c.a, c.b, c.c, v, c.d)
+		}
+	}
+}
+
+func TestUnsupportedInstructionsNameThemselves(t *testing.T) {
+	for _, inst := range []string{
+		"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%r1}, {%r1}, {%r1}, {%r1};",
+		"cp.async.wait_all;", "frobnicate.b32 %r1, %r1;", "add.s32 %r1, %rd1, %r1;",
+		"call %r1;", "ld.global.b128 %r1, [%rd1];", "cvt.rn.satfinite.e4m3x2.f32 %r1, %r1, %r1;",
+	} {
+		d, err := New(Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := d.NewContext(0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, info, err := c.ModuleLoad([]byte(ptxHead+".entry k() {\n.reg .b32 %r<4>; .reg .b64 %rd<4>;\n"+inst+"\n}"), worker.ModuleOptions{})
+		if !errors.Is(err, abi.ErrInvalidPTX) || !strings.Contains(info.ErrorLog, "line 6") || !strings.Contains(info.ErrorLog, inst) {
+			t.Errorf("%s: error %v, log %q", inst, err, info.ErrorLog)
+		}
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestBadAccessesPoison(t *testing.T) {
+	for _, c := range []struct {
+		body string
+		want abi.Result
+	}{
+		{"st.global.u32 [%rd1+16], 1;", abi.ErrIllegalAddress},
+		{"st.global.u32 [%rd1-4], 1;", abi.ErrIllegalAddress},
+		{"st.global.u32 [%rd1+1], 1;", abi.ErrMisaligned},
+		{"ld.global.v2.u32 {%r1, %r2}, [%rd1+4];", abi.ErrMisaligned},
+		{"ld.u32 %r1, [0];", abi.ErrIllegalAddress},
+		{"ld.shared.u32 %r1, [64];", abi.ErrIllegalAddress},
+		{"ld.local.u32 %r1, [1024];", abi.ErrIllegalAddress},
+		{"trap;", abi.ErrLaunchFailed},
+		{"{.reg .pred p; .reg .b32 t; mov.u32 t, %tid.x; setp.eq.s32 p, t, 0; @p bra A; bar.sync 0; bra B; A: bar.sync 1; B: }", abi.ErrLaunchFailed},
+	} {
+		r := newRig(t, ptxHead+".entry k(.param .u64 a) { .reg .b64 %rd<2>; .reg .b32 %r<4>; ld.param.u64 %rd1, [a];\n"+c.body+"\nret; }")
+		a := r.buffer(make([]byte, 16))
+		r.launch("k", [3]uint32{1, 1, 1}, [3]uint32{2, 1, 1}, 0, a)
+		if _, err := r.c.MemAlloc(1); err != nil && !errors.Is(err, c.want) {
+			t.Errorf("%s: alloc: %v", c.body, err)
+		}
+		out := make([]byte, 4)
+		ch := make(chan error, 1)
+		err := r.c.CopyDtoH(nil, out, a, func(err error) { ch <- err })
+		if err == nil {
+			err = <-ch
+		}
+		if !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", c.body, err, c.want)
+		}
+	}
+}
+
+func TestInfiniteLoopsEnd(t *testing.T) {
+	r := newRig(t, ptxHead+".entry k() { L: bra L; }")
+	r.launch("k", [3]uint32{4, 1, 1}, [3]uint32{64, 1, 1}, 0)
+	done := make(chan error, 1)
+	go func() { done <- r.c.Destroy() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("the kernel still runs")
+	}
+}
+
+// Lanes of one warp that take a lock one after another need a scheduler that
+// lets the holder go on.
+func TestSpinLockBetweenLanes(t *testing.T) {
+	r := newRig(t, ptxHead+`.entry k(.param .u64 a) { .reg .b64 %rd<2>; .reg .b32 %r<4>; .reg .pred %p<3>; ld.param.u64 %rd1, [a];
+L: atom.global.cas.b32 %r1, [%rd1], 0, 1; setp.ne.s32 %p1, %r1, 0; @%p1 bra L;
+ld.volatile.global.u32 %r2, [%rd1+4]; add.s32 %r2, %r2, 1; st.volatile.global.u32 [%rd1+4], %r2; membar.gl;
+atom.global.exch.b32 %r3, [%rd1], 0; ret; }`)
+	a := r.buffer(make([]byte, 8))
+	r.launch("k", [3]uint32{3, 1, 1}, [3]uint32{64, 1, 1}, 0, a)
+	got, err := r.read(a, 8)
+	if err != nil || binary.LittleEndian.Uint32(got[4:]) != 192 {
+		t.Errorf("%v %v", got, err)
+	}
+}
