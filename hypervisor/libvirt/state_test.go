@@ -1,9 +1,13 @@
 package libvirt
 
 import (
+	"io"
+	"net"
 	"testing"
+	"time"
 
 	"github.com/digitalocean/go-qemu/qemu"
+	"github.com/digitalocean/go-qemu/qmp"
 	lv "libvirt.org/go/libvirt"
 
 	"github.com/basalt-gpu/basalt/hypervisor"
@@ -44,4 +48,26 @@ func TestStatsGoToTheirDisks(t *testing.T) {
 	if len(s.Disks) != 2 || s.Disks[0].Serial != "data" || s.Disks[0].ReadBytes != 7 || s.Disks[1].Serial != "" {
 		t.Errorf("%+v", s)
 	}
+}
+
+// A libvirtd that takes a request and never answers must not hold the caller
+// for longer than its connection.
+func TestQueryEndsWithItsConnection(t *testing.T) {
+	ours, theirs := net.Pipe()
+	go func() { _, _ = io.Copy(io.Discard, theirs) }()
+	time.AfterFunc(100*time.Millisecond, func() { _ = ours.Close() })
+	done := make(chan error, 1)
+	go func() {
+		_, err := query(qmp.NewLibvirtRPCMonitor("basalt-ins-1", ours), nil)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		if err == nil {
+			t.Error("no error")
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("it hangs")
+	}
+	_ = theirs.Close()
 }
