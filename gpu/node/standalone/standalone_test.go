@@ -1,0 +1,123 @@
+package standalone
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestMain: the test binary is also the worker, which echoes its arguments and
+// then what it reads from descriptor 3.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "--carrier-fd" {
+		f := os.NewFile(3, "carrier")
+		_, _ = f.WriteString(strings.Join(os.Args[1:], " ") + "\n")
+		_, _ = io.Copy(f, f)
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func start1(t *testing.T, limit int) (socket string, stop func()) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "s")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(Config{Listener: l, Worker: os.Args[0], Control: "ctl", MaxWorkers: limit, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- s.Run(ctx) }()
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		select {
+		case err := <-ran:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Error("it does not stop")
+		}
+	}
+	t.Cleanup(stop)
+	return socket, stop
+}
+
+func dial(t *testing.T, socket string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	return c
+}
+
+func read(t *testing.T, c net.Conn, n int) string {
+	t.Helper()
+	b := make([]byte, n)
+	if _, err := io.ReadFull(c, b); err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+const greeting = "--carrier-fd 3 --gpud ctl --vgpu standalone\n"
+
+func TestEachConnectionIsAWorker(t *testing.T) {
+	socket, stop := start1(t, 2)
+	a, b := dial(t, socket), dial(t, socket)
+	for _, c := range []net.Conn{a, b} {
+		if got := read(t, c, len(greeting)); got != greeting {
+			t.Fatalf("%q", got)
+		}
+		_, _ = c.Write([]byte("ping"))
+		if got := read(t, c, 4); got != "ping" {
+			t.Fatalf("%q", got)
+		}
+	}
+	// A third is one too many, until one of the first goes.
+	third := dial(t, socket)
+	if n, err := third.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Fatalf("a third worker: %d, %v", n, err)
+	}
+	_ = a.Close()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		c := dial(t, socket)
+		if _, err := c.Read(make([]byte, 1)); err == nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("the place of a worker that ended stays taken")
+		}
+	}
+	stop() // with workers running: they end
+	if _, err := b.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("a worker outlived it: %v", err)
+	}
+}
+
+func TestNoWorkerProgram(t *testing.T) {
+	for _, path := range []string{filepath.Join(t.TempDir(), "none"), t.TempDir(), "standalone_test.go"} {
+		if _, err := New(Config{Worker: path}); err == nil {
+			t.Errorf("%s is taken for a worker", path)
+		}
+	}
+}
