@@ -492,7 +492,7 @@ func TestBrokenQueue(t *testing.T) {
 // QEMU's protocol errors end the server with an error.
 func TestServerEndsOnBreach(t *testing.T) {
 	socket := t.TempDir() + "/vgpu"
-	s, err := Listen(socket, &peers{t: t}, DefaultLimits(), discard)
+	s, err := Listen(socket, -1, &peers{t: t}, DefaultLimits(), discard)
 	if err != nil {
 		t.Fatal(err)
 	}

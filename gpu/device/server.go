@@ -28,15 +28,15 @@ type Server struct {
 	wake int
 }
 
-// Listen makes a server whose socket is at path. A socket that an earlier
-// process left there is replaced.
-func Listen(path string, spawner Spawner, limits Limits, log *slog.Logger) (*Server, error) {
+// Listen makes a server whose socket is at path, for this user and, if it is
+// not -1, for a group: QEMU's. What an earlier process left there is replaced.
+func Listen(path string, group int, spawner Spawner, limits Limits, log *slog.Logger) (*Server, error) {
 	s, err := newServer(spawner, limits, log)
 	if err != nil {
 		return nil, err
 	}
 	s.path = path
-	if s.listen, err = listenUnix(path); err != nil {
+	if s.listen, err = listenUnix(path, group); err != nil {
 		_ = s.Close()
 		return nil, err
 	}
@@ -63,19 +63,32 @@ func newServer(spawner Spawner, limits Limits, log *slog.Logger) (*Server, error
 	})
 }
 
-func listenUnix(path string) (int, error) {
+// listenUnix makes the socket under another name first: who sees it at path
+// can connect to it. A group of -1 leaves it to this user alone.
+func listenUnix(path string, group int) (int, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return -1, fmt.Errorf("socket: %w", err)
 	}
-	if st, err := os.Lstat(path); err == nil && st.Mode()&os.ModeSocket != 0 {
-		_ = os.Remove(path)
-	}
-	if err = unix.Bind(fd, &unix.SockaddrUnix{Name: path}); err == nil {
+	early := path + "~"
+	_ = os.Remove(early)
+	if err = unix.Bind(fd, &unix.SockaddrUnix{Name: early}); err == nil {
 		err = unix.Listen(fd, 1)
+	}
+	mode := os.FileMode(0o600)
+	if err == nil && group >= 0 {
+		mode = 0o660
+		err = os.Chown(early, -1, group)
+	}
+	if err == nil {
+		err = os.Chmod(early, mode)
+	}
+	if err == nil {
+		err = os.Rename(early, path)
 	}
 	if err != nil {
 		_ = unix.Close(fd)
+		_ = os.Remove(early)
 		return -1, fmt.Errorf("listening on %s: %w", path, err)
 	}
 	return fd, nil

@@ -2,11 +2,14 @@ package device
 
 import (
 	"log/slog"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/gpu/device/testguest"
 )
@@ -25,7 +28,7 @@ func (l testLog) Write(b []byte) (int, error) {
 func serve(t *testing.T, spawner Spawner) (socket string) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "vgpu")
-	s, err := Listen(socket, spawner, DefaultLimits(), slog.New(slog.NewTextHandler(testLog{t}, nil)))
+	s, err := Listen(socket, -1, spawner, DefaultLimits(), slog.New(slog.NewTextHandler(testLog{t}, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,4 +77,29 @@ func TestGuestRoundTrip(t *testing.T) {
 		}
 	}
 	t.Logf("worker saw %q", spawner.get(0).log()[:4])
+}
+
+// The socket is there only once it can be connected to, and only for QEMU.
+func TestSocket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "vgpu")
+	for _, c := range []struct {
+		group int
+		mode  os.FileMode
+	}{{-1, 0o600}, {os.Getgid(), 0o660}} { // the second replaces the first
+		s, err := Listen(path, c.group, &mutes{}, DefaultLimits(), discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		st, err := os.Stat(path)
+		if err != nil || st.Mode() != os.ModeSocket|c.mode {
+			t.Errorf("group %d: %v, %v", c.group, st.Mode(), err)
+		}
+		unix.Close(s.listen) // as a crash leaves it
+	}
+	if left, _ := filepath.Glob(path + "?*"); len(left) > 0 {
+		t.Errorf("left %q", left)
+	}
+	if _, err := Listen(filepath.Join(path, "no"), -1, &mutes{}, DefaultLimits(), discard); err == nil {
+		t.Error("listens in a folder that is none")
+	}
 }

@@ -14,8 +14,10 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"os/user"
 	"path/filepath"
 	"runtime"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -36,15 +38,16 @@ func main() {
 }
 
 type config struct {
-	socket, gpud, vgpu, worker string
-	handover                   int
-	versions                   bool
+	socket, group, gpud, vgpu, worker string
+	handover                          int
+	versions                          bool
 }
 
 func parse(args []string, stderr io.Writer) (c config, err error) {
 	f := flag.NewFlagSet("basalt-vgpu", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.StringVar(&c.socket, "socket", "", "vhost-user socket to listen on")
+	f.StringVar(&c.group, "socket-group", "", "`group` that may connect to the socket besides this user (QEMU's)")
 	f.StringVar(&c.gpud, "gpud", "", "basalt-gpud's control socket, for the workers")
 	f.StringVar(&c.vgpu, "vgpu", "", "id of the vGPU")
 	f.StringVar(&c.worker, "worker", "", "path of basalt-worker (default: beside this program)")
@@ -91,7 +94,11 @@ func run(args []string, stdout, stderr io.Writer) error {
 	if c.handover >= 0 {
 		s, err = device.TakeOver(c.handover, spawner, device.DefaultLimits(), log)
 	} else {
-		s, err = device.Listen(c.socket, spawner, device.DefaultLimits(), log)
+		var group int
+		if group, err = groupID(c.group); err != nil {
+			return err
+		}
+		s, err = device.Listen(c.socket, group, spawner, device.DefaultLimits(), log)
 	}
 	if err != nil {
 		return err
@@ -113,6 +120,18 @@ func run(args []string, stdout, stderr io.Writer) error {
 		}
 	}()
 	return s.Run(stop, upgrade, func() error {
-		return s.HandOver(self, []string{"--socket", c.socket, "--gpud", c.gpud, "--vgpu", c.vgpu, "--worker", c.worker})
+		return s.HandOver(self, []string{"--socket", c.socket, "--socket-group", c.group, "--gpud", c.gpud, "--vgpu", c.vgpu, "--worker", c.worker})
 	})
+}
+
+// groupID is a group's number; -1 for none.
+func groupID(name string) (int, error) {
+	if name == "" {
+		return -1, nil
+	}
+	g, err := user.LookupGroup(name)
+	if err != nil {
+		return -1, err
+	}
+	return strconv.Atoi(g.Gid)
 }
