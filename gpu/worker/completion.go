@@ -75,7 +75,7 @@ func (t *ticket) end() {
 func (s *Session) asyncError(ctx *contextObject, r abi.Result) abi.Result {
 	first, fresh := ctx.poison(r)
 	if fresh {
-		s.log.Info("asynchronous error", "result", r)
+		s.log.Debug("asynchronous error", "result", r)
 		s.guard(func() { s.shared.CAS32(abi.OffAsyncError, 0, uint32(r)) })
 	}
 	return first

@@ -89,7 +89,7 @@ func (s *Session) addRegion(m carrier.Message) error {
 		return err
 	}
 	if err != nil {
-		s.log.Warn("region not mapped", "region", number, "error", err)
+		s.log.Debug("region not mapped", "region", number, "error", err)
 	}
 	r := &region{mapping: mapping, gone: func() { s.dropped(number) }}
 	r.acquire()

@@ -30,7 +30,7 @@ func build(t *testing.T) string {
 }
 
 // start starts a worker and a session in it.
-func start(t *testing.T, bin string) (*exec.Cmd, *guesttest.Guest, chan error) {
+func start(t *testing.T, bin, driver string) (*exec.Cmd, *guesttest.Guest, chan error) {
 	t.Helper()
 	a, b, err := guesttest.Pair()
 	if err != nil {
@@ -40,7 +40,7 @@ func start(t *testing.T, bin string) (*exec.Cmd, *guesttest.Guest, chan error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(bin, "--carrier-fd", "3", "--standalone-limits", "vram=64MiB,name=Test", "--driver", "fake")
+	cmd := exec.Command(bin, "--carrier-fd", "3", "--standalone-limits", "vram=64MiB,name=Test", "--driver", driver)
 	cmd.ExtraFiles = []*os.File{f}
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
@@ -70,7 +70,7 @@ func wait(t *testing.T, ended chan error) error {
 }
 
 func TestWorkerServesAndEndsWithTheGuest(t *testing.T) {
-	cmd, g, ended := start(t, build(t))
+	cmd, g, ended := start(t, build(t), "fake")
 	if _, _, err := g.Call(abi.OpCtxCreate, abi.CtxCreate{Ctx: 1}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestWorkerServesAndEndsWithTheGuest(t *testing.T) {
 }
 
 func TestKilledWorkerLeavesAClosedCarrier(t *testing.T) {
-	cmd, g, ended := start(t, build(t))
+	cmd, g, ended := start(t, build(t), "fake")
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestKilledWorkerLeavesAClosedCarrier(t *testing.T) {
 }
 
 func TestTerminatedWorkerTellsTheGuest(t *testing.T) {
-	cmd, g, ended := start(t, build(t))
+	cmd, g, ended := start(t, build(t), "fake")
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestTerminatedWorkerTellsTheGuest(t *testing.T) {
 }
 
 func TestRefusedGuestIsAnErrorOfTheWorker(t *testing.T) {
-	_, g, ended := start(t, build(t))
+	_, g, ended := start(t, build(t), "fake")
 	g.Shm.Store64(abi.OffHead, 12345) // no multiple of 8
 	if err := g.Kick(); err != nil {
 		t.Fatal(err)
@@ -132,6 +132,49 @@ func TestRefusedGuestIsAnErrorOfTheWorker(t *testing.T) {
 	var dead *guesttest.ErrDead
 	if err := g.Dead(); !errors.As(err, &dead) || dead.Result != abi.ErrIllegalState || !strings.Contains(dead.Text, "ring head") {
 		t.Errorf("%v", err)
+	}
+}
+
+const endless = `.version 6.0
+.target sm_50
+.address_size 64
+.visible .entry endless()
+{
+LOOP:
+	bra LOOP;
+}
+`
+
+// A kernel that never ends dies with its guest, and with SIGTERM.
+func TestEndlessKernelEndsWithItsGuest(t *testing.T) {
+	bin := build(t)
+	for name, end := range map[string]func(*exec.Cmd, *guesttest.Guest){
+		"guest gone": func(_ *exec.Cmd, g *guesttest.Guest) { g.Close() },
+		"SIGTERM":    func(c *exec.Cmd, _ *guesttest.Guest) { _ = c.Process.Signal(syscall.SIGTERM) },
+	} {
+		cmd, g, ended := start(t, bin, "soft")
+		copy(g.Shm.Bytes(g.Arena, g.Layout.ChunkSize), endless)
+		const ctx, module, function = 1, 2, 3
+		_, _, err := g.Call(abi.OpCtxCreate, abi.CtxCreate{Ctx: ctx}, nil)
+		if err == nil {
+			_, _, err = g.Call(abi.OpModuleLoad, abi.ModuleLoad{
+				Ctx: ctx, Module: module, FirstFunction: function, ImageOff: g.Arena, ImageLen: uint64(len(endless)),
+				OutOff: g.Arena + g.Layout.ChunkSize, OutLen: g.Layout.ChunkSize,
+			}, nil)
+		}
+		if err == nil {
+			err = g.Send(abi.OpLaunch, abi.Launch{Stream: ctx, Function: function, GridX: 4, GridY: 1, GridZ: 1, BlockX: 32, BlockY: 1, BlockZ: 1}, nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := g.Call(abi.OpStreamQuery, abi.StreamQuery{Stream: ctx}, nil); !errors.Is(err, abi.ErrNotReady) {
+			t.Fatalf("%s: %v", name, err)
+		}
+		begin := time.Now()
+		end(cmd, g)
+		_ = wait(t, ended)
+		t.Logf("%s: ended after %v", name, time.Since(begin))
 	}
 }
 
