@@ -17,7 +17,7 @@ import (
 )
 
 // build makes the worker with the fake driver in it.
-func build(t *testing.T) string {
+func build(t testing.TB) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("builds and starts processes")
@@ -30,7 +30,7 @@ func build(t *testing.T) string {
 }
 
 // start starts a worker and a session in it.
-func start(t *testing.T, bin, driver string) (*exec.Cmd, *guesttest.Guest, chan error) {
+func start(t testing.TB, bin, driver string) (*exec.Cmd, *guesttest.Guest, chan error) {
 	t.Helper()
 	a, b, err := guesttest.Pair()
 	if err != nil {
@@ -58,7 +58,7 @@ func start(t *testing.T, bin, driver string) (*exec.Cmd, *guesttest.Guest, chan 
 	return cmd, g, ended
 }
 
-func wait(t *testing.T, ended chan error) error {
+func wait(t testing.TB, ended chan error) error {
 	t.Helper()
 	select {
 	case err := <-ended:

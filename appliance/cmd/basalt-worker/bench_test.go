@@ -1,0 +1,72 @@
+package main
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
+)
+
+// session starts a worker process with a soft GPU, a context (1) and a stream (2).
+func session(b *testing.B) *guesttest.Guest {
+	_, g, _ := start(b, build(b), "soft")
+	for _, c := range []struct {
+		op abi.Op
+		a  guesttest.Args
+	}{{abi.OpCtxCreate, abi.CtxCreate{Ctx: 1}}, {abi.OpStreamCreate, abi.StreamCreate{Ctx: 1, Stream: 2}}} {
+		if _, _, err := g.Call(c.op, c.a, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+	runtime.LockOSThread()
+	return g
+}
+
+// BenchmarkProcessRoundTrip is a call that returns data, between two
+// processes. Baseline: BenchmarkPingPong of gpu/worker.
+func BenchmarkProcessRoundTrip(b *testing.B) {
+	g := session(b)
+	for b.Loop() {
+		if _, _, err := g.Call(abi.OpStreamQuery, abi.StreamQuery{Stream: 2}, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkProcessSynchronize also asks the device's goroutine.
+func BenchmarkProcessSynchronize(b *testing.B) {
+	g := session(b)
+	for b.Loop() {
+		if _, _, err := g.Call(abi.OpStreamSynchronize, abi.StreamSynchronize{Stream: 2}, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkProcessCopyHtoD stages 1 MiB in chunks of 64 KiB, as the guest
+// library does, and waits until it is on the device. Baseline:
+// BenchmarkMemcpy of gpu/worker.
+func BenchmarkProcessCopyHtoD(b *testing.B) {
+	g := session(b)
+	const size = 1 << 20
+	address, _, err := g.Call(abi.OpMemAlloc, abi.MemAlloc{Ctx: 1, Size: size}, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	src := make([]byte, size)
+	n := g.Layout.ChunkSize
+	b.SetBytes(size)
+	for b.Loop() {
+		for off := uint64(0); off < size; off += n {
+			at := g.Arena + off%(n*g.Layout.Chunks)
+			copy(g.Shm.Bytes(at, n), src[off:])
+			if err := g.Send(abi.OpCopyHtoD, abi.CopyHtoD{Stream: 2, Dst: address + off, SrcOff: at, SrcLen: n}, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if _, _, err := g.Call(abi.OpStreamSynchronize, abi.StreamSynchronize{Stream: 2}, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
