@@ -3,16 +3,26 @@ package api
 // Typed ids, so that a volume's id cannot be handed where an instance's is
 // meant. Ids are a prefix and 12 random hex digits: "ins-4f9c2a7be01d".
 type (
+	// OrganizationID is an Organization's id.
 	OrganizationID string
-	ProjectID      string
-	NodeID         string
-	GPUID          string
-	GPUPoolID      string
-	FlavorID       string
-	ImageID        string
-	VolumeID       string
-	InstanceID     string
-	PriceBookID    string
+	// ProjectID is a Project's id.
+	ProjectID string
+	// NodeID is a Node's id.
+	NodeID string
+	// GPUID is a GPU's id.
+	GPUID string
+	// GPUPoolID is a GPUPool's id.
+	GPUPoolID string
+	// FlavorID is a Flavor's id.
+	FlavorID string
+	// ImageID is an Image's id.
+	ImageID string
+	// VolumeID is a Volume's id.
+	VolumeID string
+	// InstanceID is an Instance's id.
+	InstanceID string
+	// PriceBookID is a PriceBook's id.
+	PriceBookID string
 )
 
 // Prefixes of ids, by kind.
@@ -62,8 +72,11 @@ const (
 
 // Phases of an image, a volume and an instance.
 type (
-	ImagePhase    string
-	VolumePhase   string
+	// ImagePhase is where an image is in its life.
+	ImagePhase string
+	// VolumePhase is where a volume is in its life.
+	VolumePhase string
+	// InstancePhase is where an instance is in its life.
 	InstancePhase string
 )
 

@@ -21,22 +21,22 @@ import (
 
 // StartInstance by id.
 func (a *API) StartInstance(ctx context.Context, id string) (api.Instance, error) {
-	return decode[api.Instance](a.gen.StartInstance(ctx, id))
+	return decode[api.Instance](a.gen.StartInstance(ctx, id)) //nolint:bodyclose // decode closes it
 }
 
 // StopInstance by id.
 func (a *API) StopInstance(ctx context.Context, id string) (api.Instance, error) {
-	return decode[api.Instance](a.gen.StopInstance(ctx, id))
+	return decode[api.Instance](a.gen.StopInstance(ctx, id)) //nolint:bodyclose // decode closes it
 }
 
 // RestartInstance by id.
 func (a *API) RestartInstance(ctx context.Context, id string) (api.Instance, error) {
-	return decode[api.Instance](a.gen.RestartInstance(ctx, id))
+	return decode[api.Instance](a.gen.RestartInstance(ctx, id)) //nolint:bodyclose // decode closes it
 }
 
 // Exec runs a command inside an instance.
 func (a *API) Exec(ctx context.Context, id string, req api.ExecRequest) (api.ExecResult, error) {
-	return decode[api.ExecResult](a.gen.ExecInInstance(ctx, id, req))
+	return decode[api.ExecResult](a.gen.ExecInInstance(ctx, id, req)) //nolint:bodyclose // decode closes it
 }
 
 // ConsoleLog is the end of an instance's serial log, tail bytes at most; 0: the
@@ -59,7 +59,7 @@ func (a *API) Console(ctx context.Context, id string) (net.Conn, error) {
 	if a.token != "" {
 		header.Set("Authorization", "Bearer "+a.token)
 	}
-	ws, resp, err := websocket.Dial(ctx, a.base.JoinPath("v1", "instances", id, "console").String(),
+	ws, resp, err := websocket.Dial(ctx, a.base.JoinPath("v1", "instances", id, "console").String(), //nolint:bodyclose // Dial has read it
 		&websocket.DialOptions{HTTPClient: a.http, HTTPHeader: header})
 	if err != nil {
 		if resp != nil && resp.StatusCode >= 300 {
@@ -73,7 +73,7 @@ func (a *API) Console(ctx context.Context, id string) (net.Conn, error) {
 
 // PutImageContent sends an image's bytes; size is -1 when it is not known.
 func (a *API) PutImageContent(ctx context.Context, id string, r io.Reader, size int64) (api.Image, error) {
-	return decode[api.Image](a.gen.PutImageContentWithBody(ctx, id, "application/octet-stream", io.NopCloser(r),
+	return decode[api.Image](a.gen.PutImageContentWithBody(ctx, id, "application/octet-stream", io.NopCloser(r), //nolint:bodyclose // decode closes it
 		func(_ context.Context, req *http.Request) error {
 			req.ContentLength = size
 			return nil
@@ -83,17 +83,17 @@ func (a *API) PutImageContent(ctx context.Context, id string, r io.Reader, size 
 // InvoicePreview of a period that includes from but not to; an empty
 // organization is the key's own.
 func (a *API) InvoicePreview(ctx context.Context, organization string, from, to time.Time) (api.InvoicePreview, error) {
-	return decode[api.InvoicePreview](a.gen.PreviewInvoice(ctx, &api.PreviewInvoiceParams{Organization: organization, From: from, To: to}))
+	return decode[api.InvoicePreview](a.gen.PreviewInvoice(ctx, &api.PreviewInvoiceParams{Organization: organization, From: from, To: to})) //nolint:bodyclose // decode closes it
 }
 
 // Whoami is the token's key.
 func (a *API) Whoami(ctx context.Context) (api.Identity, error) {
-	return decode[api.Identity](a.gen.Whoami(ctx))
+	return decode[api.Identity](a.gen.Whoami(ctx)) //nolint:bodyclose // decode closes it
 }
 
 // Version of the server.
 func (a *API) Version(ctx context.Context) (api.Version, error) {
-	return decode[api.Version](a.gen.GetVersion(ctx))
+	return decode[api.Version](a.gen.GetVersion(ctx)) //nolint:bodyclose // decode closes it
 }
 
 // errEnded is a watch that the server ended; it goes on with a new one.

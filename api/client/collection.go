@@ -37,7 +37,7 @@ var errCannot = api.Errorf(api.CodeInvalid, "this kind is not written through th
 
 // Page of the list.
 func (c Collection[T]) Page(ctx context.Context, q Query) (Page[T], error) {
-	return decode[Page[T]](c.list(ctx, q))
+	return decode[Page[T]](c.list(ctx, q)) //nolint:bodyclose // decode closes it
 }
 
 // All objects, page by page; an error ends it.
@@ -65,7 +65,7 @@ func (c Collection[T]) All(ctx context.Context, q Query) iter.Seq2[T, error] {
 
 // Get by id, or by name within q's organization and project.
 func (c Collection[T]) Get(ctx context.Context, ref string, q Query) (T, error) {
-	return decode[T](c.get(ctx, ref, q))
+	return decode[T](c.get(ctx, ref, q)) //nolint:bodyclose // decode closes it
 }
 
 // Create makes an object from its meta's name, organization, project and
@@ -74,7 +74,7 @@ func (c Collection[T]) Create(ctx context.Context, o T) (T, error) {
 	if c.create == nil {
 		return o, errCannot
 	}
-	return decode[T](c.create(ctx, o))
+	return decode[T](c.create(ctx, o)) //nolint:bodyclose // decode closes it
 }
 
 // Update writes name, labels and spec at the revision in its meta.
@@ -82,7 +82,7 @@ func (c Collection[T]) Update(ctx context.Context, id string, o T) (T, error) {
 	if c.update == nil {
 		return o, errCannot
 	}
-	return decode[T](c.update(ctx, id, o))
+	return decode[T](c.update(ctx, id, o)) //nolint:bodyclose // decode closes it
 }
 
 // Delete by id. The object may stay for a while, with deletedAt.
@@ -91,5 +91,5 @@ func (c Collection[T]) Delete(ctx context.Context, id string) (T, error) {
 		var none T
 		return none, errCannot
 	}
-	return decode[T](c.remove(ctx, id))
+	return decode[T](c.remove(ctx, id)) //nolint:bodyclose // decode closes it
 }

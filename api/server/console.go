@@ -39,7 +39,7 @@ func (c consoleResponse) VisitOpenInstanceConsoleResponse(w http.ResponseWriter)
 	if err != nil {
 		return nil //nolint:nilerr // Accept has answered
 	}
-	defer ws.CloseNow()
+	defer func() { _ = ws.CloseNow() }()
 	ws.SetReadLimit(maxConsoleMessage)
 	ctx, cancel := context.WithCancel(c.request.Context())
 	defer cancel()

@@ -112,7 +112,7 @@ func unknownField(v any, t reflect.Type, path string) string {
 	case map[string]any:
 		for name, value := range v {
 			at := strings.TrimPrefix(path+"."+name, ".")
-			sub := t
+			var sub reflect.Type
 			switch t.Kind() {
 			case reflect.Struct:
 				if sub = fieldType(t, name); sub == nil {

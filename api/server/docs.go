@@ -139,13 +139,10 @@ func roleWords(op string) string {
 }
 
 func content(c openapi3.Content) template.HTML {
-	for _, media := range sortedKeys(c) {
-		if media == "application/json" {
-			return typeOf(c[media].Schema)
-		}
-		return template.HTML(template.HTMLEscapeString(media))
+	if json := c["application/json"]; json != nil {
+		return typeOf(json.Schema)
 	}
-	return ""
+	return template.HTML(template.HTMLEscapeString(strings.Join(sortedKeys(c), ", ")))
 }
 
 func fields(s *openapi3.Schema) []docsField {

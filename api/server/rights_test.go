@@ -1,6 +1,7 @@
 package server
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -75,12 +76,7 @@ func TestSight(t *testing.T) {
 		got := ""
 		for _, name := range []string{"operator", "admin", "member", "viewer", "broken admin", "broken member", "nobody"} {
 			id := who[name]
-			word := name
-			if name == "broken admin" {
-				word = "broken-admin"
-			} else if name == "broken member" {
-				word = "broken-member"
-			}
+			word := strings.ReplaceAll(name, " ", "-")
 			if id.sees(c.o) {
 				got += " " + word
 				if id.owns(c.o) {

@@ -143,7 +143,7 @@ func (h *handlers) place(ctx context.Context, kind api.Kind, m api.Meta) (api.Me
 	switch {
 	case sc == ofOrganization && out.Organization == "":
 		return out, api.Errorf(api.CodeInvalid, "a %s belongs to an organization", kind).At("meta.organization").WithHint("name it")
-	case sc == ofProject && out.Project == "" && !(kind == api.KindImage && me.role == api.RoleOperator):
+	case sc == ofProject && out.Project == "" && (kind != api.KindImage || me.role != api.RoleOperator):
 		return out, api.Errorf(api.CodeInvalid, "a %s belongs to a project", kind).At("meta.project").WithHint("name it")
 	}
 	return out, nil

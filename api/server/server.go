@@ -92,7 +92,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	if err := h.Shutdown(end); err != nil {
 		_ = h.Close()
 	}
-	<-done
+	if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
 	return nil
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -100,7 +101,7 @@ func copyUntilLeave(w io.Writer, in io.Reader) (left bool, err error) {
 		if left {
 			return true, nil
 		}
-		if err == io.EOF { //nolint:errorlint // readers return it bare
+		if errors.Is(err, io.EOF) {
 			return false, nil
 		}
 		if err != nil {

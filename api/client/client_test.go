@@ -1,0 +1,101 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/api/server/servertest"
+)
+
+// Over a unix socket, through Serve, until its context ends.
+func TestUnixSocket(t *testing.T) {
+	e := servertest.Start(t, nil)
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- e.Server.Serve(ctx, l) }()
+	c, err := client.New(client.Options{Server: "unix:" + path, Token: e.Token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if me, err := c.Whoami(t.Context()); err != nil || me.Role != api.RoleOperator {
+		t.Errorf("%+v, %v", me, err)
+	}
+	// A watch that is open does not hold up the end.
+	for event, err := range c.Watch(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if event.Type == api.EventSync {
+			cancel()
+			break
+		}
+	}
+	select {
+	case err := <-served:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("Serve goes on")
+	}
+}
+
+func TestRetries(t *testing.T) {
+	var calls atomic.Int64
+	var keys []string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		keys = append(keys, r.Header.Get("Idempotency-Key"))
+		w.Header().Set("Content-Type", "application/json")
+		if calls.Add(1)%2 == 1 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = w.Write([]byte(`{"code":"unavailable","message":"no leader"}`))
+			return
+		}
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write([]byte(`{"kind":"Flavor","meta":{"id":"flv-1","name":"a"},"spec":{}}`))
+	}))
+	defer s.Close()
+	c, err := client.New(client.Options{Server: s.URL, Token: "t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Flavors().Create(t.Context(), api.Flavor{}); err != nil || calls.Load() != 2 || keys[0] == "" || keys[0] != keys[1] {
+		t.Errorf("a create: %v after %d calls with keys %q", err, calls.Load(), keys)
+	}
+	// What acts twice is not repeated.
+	var e *api.Error
+	if _, err := c.Exec(t.Context(), "i", api.ExecRequest{Argv: []string{"x"}}); !errors.As(err, &e) || e.Code != api.CodeUnavailable || calls.Load() != 3 {
+		t.Errorf("exec: %v after %d calls", err, calls.Load())
+	}
+}
+
+func TestBadServers(t *testing.T) {
+	for _, s := range []string{"", "host", "ftp://x", "http://"} {
+		if _, err := client.New(client.Options{Server: s}); api.CodeOf(err) != api.CodeInvalid || err == nil {
+			t.Errorf("%q: %v", s, err)
+		}
+	}
+	s := httptest.NewServer(http.NotFoundHandler())
+	defer s.Close()
+	c, err := client.New(client.Options{Server: s.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Whoami(t.Context()); err == nil || api.CodeOf(err) != api.CodeInternal {
+		t.Errorf("no Basalt server: %v", err)
+	}
+}
