@@ -117,7 +117,7 @@ func (c *compiler) unpack(d, a *ptx.Operand, t ptx.Type) ([]step, error) {
 func (c *compiler) predSource(a *ptx.Operand) (slot int, not uint32, err error) {
 	if a.Kind == ptx.KindInt { // a constant predicate
 		r := c.fresh(classPred) // all zero
-		return r.slot, -uint32(bit(a.Bits != 0)), nil
+		return r.slot, -bit(a.Bits != 0), nil
 	}
 	r, err := c.source(a, classPred, ptx.Pred)
 	if a.Not {

@@ -42,14 +42,17 @@ func saturate(a uint32) uint32 {
 
 // fmaF32 rounds a*b+c once. The product of two f32 is exact in f64. The sum
 // may not be; it matters only when the f64 result lies on a tie of the f32
-// rounding, which its low bits tell.
+// rounding, which its low bits tell and which no f32 value is.
 func fmaF32(a, b, c uint32) uint32 {
 	s := float64(f32(a))*float64(f32(b)) + float64(f32(c))
-	if math.Float64bits(s)&0x0fffffff == 0 {
-		s = fmaOdd(f32(a), f32(b), f32(c))
+	r := float32(s)
+	if math.Float64bits(s)&0x0fffffff == 0 && float64(r) != s {
+		return fmaTie(a, b, c)
 	}
-	return b32(float32(s))
+	return b32(r)
 }
+
+func fmaTie(a, b, c uint32) uint32 { return b32(float32(fmaOdd(f32(a), f32(b), f32(c)))) }
 
 // fmaOdd is a*b+c in f64 rounded to odd, so that a second rounding to any
 // format of at most 51 bits is right.

@@ -117,14 +117,8 @@ func zero(arena []byte, off, size uint64) {
 	clear(arena[off:end])
 }
 
-// space is what one context may touch. Lookups are lock-free for kernels: the
-// table is replaced, never changed.
-type space struct {
-	mem   *memory
-	table []region // sorted by base
-}
-
-// region is one allocation as kernels see it.
+// region is one allocation as kernels see it. A context's table of them is
+// replaced, never changed, so kernels look addresses up without a lock.
 type region struct {
 	base uint64 // device address
 	data []byte

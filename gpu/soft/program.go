@@ -37,7 +37,6 @@ type program struct {
 	reqThreads  [3]uint32
 	params      []*ptx.Var
 	paramBytes  uint32
-	constBytes  uint32
 }
 
 // place is where an instruction stands, for error messages.

@@ -1,0 +1,45 @@
+package soft
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// FuzzModuleLoad: whatever a tenant loads is a module or an error with a log.
+func FuzzModuleLoad(f *testing.F) {
+	for _, file := range []string{"basic", "flow", "block"} {
+		src := kernelFile(f, file)
+		parts := strings.Split(src, ".visible .entry")
+		for _, p := range parts[1:] {
+			f.Add([]byte(ptxHead + ".visible .entry" + p))
+		}
+	}
+	f.Add([]byte("\x50\xed\x55\xba\x01\x00\x10\x00\x00\x00\x00\x00\x00\x00\x00\x00"))
+	d, err := New(Options{VRAM: 64 << 20})
+	if err != nil {
+		f.Fatal(err)
+	}
+	c, err := d.NewContext(0, nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			f.Error(err)
+		}
+	})
+	f.Fuzz(func(t *testing.T, image []byte) {
+		m, _, info, err := c.ModuleLoad(image, worker.ModuleOptions{})
+		if err != nil {
+			if info.ErrorLog == "" && !strings.Contains(err.Error(), "MEMORY") {
+				t.Errorf("%v without a log", err)
+			}
+			return
+		}
+		if err := c.ModuleUnload(m); err != nil {
+			t.Error(err)
+		}
+	})
+}
