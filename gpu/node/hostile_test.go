@@ -16,7 +16,7 @@ import (
 
 // rawWorker is a worker stream without our client.
 type rawWorker struct {
-	t    *testing.T
+	t    testing.TB
 	conn net.Conn
 	in   *bufio.Reader
 }

@@ -24,13 +24,13 @@ var _ worker.Host = (*client.Host)(nil)
 
 // testNode is a gpud with one soft GPU of 8 GiB, in this process.
 type testNode struct {
-	t       *testing.T
+	t       testing.TB
 	cfg     node.Config
 	control *client.Control
 	stop    func()
 }
 
-func newTestNode(t *testing.T) *testNode {
+func newTestNode(t testing.TB) *testNode {
 	dir := t.TempDir()
 	n := &testNode{t: t, cfg: node.Config{
 		StateDir: filepath.Join(dir, "state"), Socket: filepath.Join(dir, "s"), NoNVIDIA: true,
@@ -43,7 +43,7 @@ func newTestNode(t *testing.T) *testNode {
 	return n
 }
 
-func testLog(t *testing.T) *slog.Logger {
+func testLog(t testing.TB) *slog.Logger {
 	if testing.Verbose() {
 		return slog.New(slog.NewTextHandler(t.Output(), nil))
 	}
@@ -348,5 +348,34 @@ func TestStaleSocketAndNewerState(t *testing.T) {
 		if _, err := node.New(n.cfg); err == nil {
 			t.Errorf("started on the state %q", bad)
 		}
+	}
+}
+
+// What crosses the bye changes nothing, and nobody registers again.
+func TestCloseWhileReporting(t *testing.T) {
+	n := newTestNode(t)
+	n.put("a", gib, 0)
+	for range 20 {
+		h := n.dial("a")
+		stop := make(chan struct{})
+		go func() {
+			for i := uint64(0); ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+					h.Report(worker.Totals{Launches: i})
+					h.SetProcess(uint32(i), "busy")
+				}
+			}
+		}()
+		time.Sleep(time.Millisecond)
+		if err := h.Close(); err != nil {
+			t.Fatal(err)
+		}
+		close(stop)
+	}
+	if v := n.vgpu("a"); len(v.Processes) != 0 {
+		t.Errorf("%+v", v)
 	}
 }

@@ -26,6 +26,7 @@ type link struct {
 	pidfd int // of the worker, -1 when there is none or it is this process
 	once  sync.Once
 	gone  chan struct{}
+	left  bool // it said bye; of the core
 }
 
 const (
@@ -190,6 +191,9 @@ func (c *core) greet(l *link, m wire.ToNode) *session {
 
 // line does what one line of a registered worker says.
 func (c *core) line(l *link, s *session, m wire.ToNode) {
+	if l.left {
+		return // what crossed its bye
+	}
 	if s.link != l {
 		l.close() // its session was ended
 		return
@@ -220,6 +224,7 @@ func (c *core) line(l *link, s *session, m wire.ToNode) {
 		reply.Status = s.vgpu.status(c, at)
 	case wire.OpBye:
 		c.end(s, at)
+		l.left = true
 		c.durable(func(error) { l.send(reply) })
 		return
 	case wire.OpRegister:
