@@ -1,0 +1,284 @@
+package guest_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The C tests run against real processes: basalt-gpud --standalone with a soft
+// GPU, and the workers that it starts. TestMain builds all of it once.
+
+const apiPatience = 2 * time.Minute
+
+var (
+	outDir   string // where the C side is built: lib, bin, demo
+	programs string // the Go programs
+)
+
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "basalt-guest")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	outDir, programs = filepath.Join(dir, "guest"), filepath.Join(dir, "bin")
+	for _, c := range [][]string{
+		{"make", "--no-print-directory", "BUILD=" + dir, "testprograms"},
+		{"go", "build", "-o", programs + "/", "../../appliance/cmd/basalt-gpud", "../../appliance/cmd/basalt-worker"},
+	} {
+		if out, err := exec.Command(c[0], c[1:]...).CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "%v: %v\n%s", c, err, out)
+			return 1
+		}
+	}
+	return m.Run()
+}
+
+// gpud is a running basalt-gpud --standalone.
+type gpud struct {
+	socket string
+	cmd    *exec.Cmd
+}
+
+func startGPUD(t *testing.T) *gpud {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "gpud") // unix socket paths are short
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &gpud{socket: filepath.Join(dir, "s")}
+	g.cmd = exec.Command(filepath.Join(programs, "basalt-gpud"), "--standalone", "--no-nvidia",
+		"--soft-gpu", "vram=256MiB", "--socket", g.socket, "--state", filepath.Join(dir, "state"))
+	var log bytes.Buffer
+	g.cmd.Stdout, g.cmd.Stderr = &log, &log
+	if err := g.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = g.cmd.Process.Signal(os.Interrupt)
+		_ = g.cmd.Wait()
+		_ = os.RemoveAll(dir)
+		if t.Failed() {
+			t.Logf("gpud:\n%s", log.String())
+		}
+	})
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if c, err := net.Dial("unix", g.socket); err == nil {
+			_ = c.Close()
+			return g
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("gpud does not listen")
+		}
+	}
+}
+
+// command is a guest program on g's vGPU; a nil g: no vGPU.
+func (g *gpud) command(t *testing.T, path string, args ...string) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), apiPatience)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, path, args...)
+	where := "unix:/nonexistent/basalt"
+	if g != nil {
+		where = "unix:" + g.socket
+	}
+	cmd.Env = append(os.Environ(), "BASALT_GPU="+where, "BASALT_VERBOSE=1")
+	return cmd
+}
+
+func (g *gpud) run(t *testing.T, path string, args ...string) string {
+	t.Helper()
+	out, err := g.command(t, path, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %v: %v\n%s", filepath.Base(path), args, err, out)
+	}
+	return string(out)
+}
+
+func built(parts ...string) string { return filepath.Join(append([]string{outDir}, parts...)...) }
+func object(name string) string {
+	return filepath.Join(filepath.Dir(outDir), "obj", "guest", name)
+}
+
+func TestUnit(t *testing.T) {
+	if out, err := exec.Command(object("unit")).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+func TestGeneratedFilesAreFresh(t *testing.T) {
+	if out, err := exec.Command("go", "run", "./gen", "-check").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+func TestDemos(t *testing.T) {
+	g := startGPUD(t)
+	if got, want := g.run(t, built("demo", "vecadd")), "vecadd: 1048576 elements, max error 0, OK\n"; got != want {
+		t.Errorf("vecadd printed %q", got)
+	}
+	if got := g.run(t, built("demo", "matmul"), "100"); !strings.HasPrefix(got, "matmul: 100 x 100, ") || !strings.HasSuffix(got, ", OK\n") {
+		t.Errorf("matmul printed %q", got)
+	}
+	if got := g.run(t, built("bin", "cuda-info")); !strings.Contains(got, "memory: 256 MiB") {
+		t.Errorf("cuda-info printed %q", got)
+	}
+}
+
+func TestAPI(t *testing.T) {
+	g := startGPUD(t)
+	for _, name := range []string{"threads", "copies", "events", "globals", "library", "bad_handles",
+		"out_of_memory", "bad_ptx", "illegal_address", "forks", "proc_address"} {
+		t.Run(name, func(t *testing.T) { g.run(t, object("api"), name) })
+	}
+}
+
+// A small arena is slower, never wrong.
+func TestSmallArena(t *testing.T) {
+	g := startGPUD(t)
+	for _, name := range []string{"threads", "copies"} {
+		cmd := g.command(t, object("api"), name)
+		cmd.Env = append(cmd.Env, "BASALT_ARENA=1M")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
+}
+
+// kill -9 of the worker is an error in its guest process within seconds.
+func TestDeadWorker(t *testing.T) {
+	g := startGPUD(t)
+	cmd := g.command(t, object("api"), "dead_worker")
+	stdin, _ := cmd.StdinPipe()
+	stdout, _ := cmd.StdoutPipe()
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line := make([]byte, 6)
+	if _, err := stdout.Read(line); err != nil {
+		t.Fatalf("%v: %s", err, stderr.String())
+	}
+	children := children(t, g.cmd.Process.Pid)
+	if len(children) != 1 {
+		t.Fatalf("gpud has %d workers, want 1", len(children))
+	}
+	if err := children[0].Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stdin.Write([]byte("go\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, stderr.String())
+	}
+}
+
+// children of a process that run basalt-worker.
+func children(t *testing.T, parent int) (all []*os.Process) {
+	t.Helper()
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
+	for _, f := range tasks {
+		b, _ := os.ReadFile(f)
+		for _, s := range strings.Fields(string(b)) {
+			pid, _ := strconv.Atoi(s)
+			if exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); filepath.Base(exe) == "basalt-worker" {
+				p, err := os.FindProcess(pid)
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, p)
+			}
+		}
+	}
+	return all
+}
+
+func TestNoDevice(t *testing.T) {
+	var none *gpud
+	out, err := none.command(t, built("bin", "cuda-info")).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "CUDA_ERROR_NO_DEVICE (100)") {
+		t.Errorf("cuda-info: %v, %s", err, out)
+	}
+	out, err = none.command(t, built("bin", "nvidia-smi")).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "no Basalt vGPU was found") {
+		t.Errorf("nvidia-smi: %v, %s", err, out)
+	}
+}
+
+func TestNvidiaSMI(t *testing.T) {
+	g := startGPUD(t)
+	smi := built("bin", "nvidia-smi")
+	if got := g.run(t, smi, "-L"); !strings.HasPrefix(got, "GPU 0: ") || !strings.Contains(got, "(UUID: GPU-") {
+		t.Errorf("-L printed %q", got)
+	}
+	if got := g.run(t, smi, "--query-gpu=memory.total,memory.used", "--format=csv,noheader,nounits"); got != "256, 0\n" {
+		t.Errorf("the query printed %q", got)
+	}
+	if got := g.run(t, smi, "--query-gpu=memory.total,index", "--format=csv"); got != "memory.total [MiB], index\n256 MiB, 0\n" {
+		t.Errorf("the query printed %q", got)
+	}
+	for i, line := range strings.Split(strings.TrimSpace(g.run(t, smi)), "\n") {
+		if i > 0 && line != "" && len(line) != 91 {
+			t.Errorf("line %d of the table has %d columns: %s", i, len(line), line)
+		}
+	}
+	out, err := g.command(t, smi, "--query-gpu=colour", "--format=csv").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), `"colour" is not known`) {
+		t.Errorf("an unknown field: %v, %s", err, out)
+	}
+}
+
+// The library exports the API and nothing else.
+func TestExports(t *testing.T) {
+	for lib, prefix := range map[string]string{"libcuda.so.1": "cu", "libnvidia-ml.so.1": "nvml"} {
+		out, err := exec.Command("nm", "-D", "--defined-only", built("lib", lib)).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(out)) {
+			if f := strings.Fields(line); !strings.HasPrefix(f[len(f)-1], prefix) {
+				t.Errorf("%s exports %s", lib, f[len(f)-1])
+			}
+		}
+	}
+}
+
+// The installer, into a folder, twice.
+func TestInstall(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("the installer wants root")
+	}
+	dest := t.TempDir()
+	for range 2 {
+		cmd := exec.Command(built("install.sh"))
+		cmd.Env = append(os.Environ(), "DESTDIR="+dest)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	for _, f := range []string{"usr/lib/basalt/libcuda.so.1", "usr/lib/basalt/libcuda.so", "usr/lib/basalt/libnvidia-ml.so.1",
+		"usr/local/bin/nvidia-smi", "opt/basalt/demo/vecadd", "opt/basalt/demo/matmul",
+		"etc/basalt-guest-tools-version", "etc/ld.so.conf.d/00-basalt.conf"} {
+		if _, err := os.Stat(filepath.Join(dest, f)); err != nil {
+			t.Error(err)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(dest, "*/*/*.new")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}

@@ -1,0 +1,222 @@
+/* Devices and the system. */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "state.h"
+
+#define NVML_VERSION "12.550.163.01"
+#define TRY(call)                                                                                                      \
+	do {                                                                                                           \
+		nvmlReturn_t try_result = (call);                                                                      \
+		if (try_result)                                                                                        \
+			return try_result;                                                                             \
+	} while (0)
+#define DEVICE(device, out)                                                                                            \
+	do {                                                                                                           \
+		TRY(nvml_handle(device));                                                                              \
+		if (!(out))                                                                                            \
+			return NVML_ERROR_INVALID_ARGUMENT;                                                            \
+	} while (0)
+
+NVML_API const char *nvmlErrorString(nvmlReturn_t result)
+{
+	switch (result) {
+	case NVML_SUCCESS: return "Success";
+	case NVML_ERROR_UNINITIALIZED: return "Uninitialized";
+	case NVML_ERROR_INVALID_ARGUMENT: return "Invalid Argument";
+	case NVML_ERROR_NOT_SUPPORTED: return "Not Supported";
+	case 4: return "Insufficient Permissions";
+	case NVML_ERROR_NOT_FOUND: return "Not Found";
+	case NVML_ERROR_INSUFFICIENT_SIZE: return "Insufficient Size";
+	case NVML_ERROR_DRIVER_NOT_LOADED: return "Driver Not Loaded";
+	case NVML_ERROR_GPU_IS_LOST: return "GPU is lost";
+	case NVML_ERROR_MEMORY: return "Insufficient Memory";
+	default: return "Unknown Error";
+	}
+}
+
+NVML_API nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int length)
+{
+	TRY(nvml_ready());
+	return nvml_text(version, length, nvml_device.driver_version);
+}
+
+NVML_API nvmlReturn_t nvmlSystemGetNVMLVersion(char *version, unsigned int length)
+{
+	return nvml_text(version, length, NVML_VERSION);
+}
+
+NVML_API nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *version)
+{
+	TRY(nvml_ready());
+	if (!version)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*version = (int)nvml_device.cuda_version;
+	return NVML_SUCCESS;
+}
+
+NVML_API nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version)
+{
+	return nvmlSystemGetCudaDriverVersion(version);
+}
+
+NVML_API nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count)
+{
+	TRY(nvml_ready());
+	if (!count)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*count = 1;
+	return NVML_SUCCESS;
+}
+
+NVML_API nvmlReturn_t nvmlDeviceGetCount(unsigned int *count)
+{
+	return nvmlDeviceGetCount_v2(count);
+}
+
+NVML_API nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *device)
+{
+	TRY(nvml_ready());
+	if (!device || index != 0)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*device = nvml_the_device();
+	return NVML_SUCCESS;
+}
+
+NVML_API nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t *device)
+{
+	return nvmlDeviceGetHandleByIndex_v2(index, device);
+}
+
+NVML_API nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *index)
+{
+	DEVICE(device, index);
+	*index = 0;
+	return NVML_SUCCESS;
+}
+
+NVML_API nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned int *minor)
+{
+	return nvmlDeviceGetIndex(device, minor);
+}
+
+NVML_API nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int length)
+{
+	DEVICE(device, name);
+	return nvml_text(name, length, nvml_device.name);
+}
+
+NVML_API nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned int length)
+{
+	const uint8_t *u = nvml_device.uuid;
+	char text[48];
+
+	DEVICE(device, uuid);
+	snprintf(text, sizeof text, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1],
+		 u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
+	return nvml_text(uuid, length, text);
+}
+
+NVML_API nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
+{
+	char ours[48];
+
+	TRY(nvml_ready());
+	if (!uuid || !device)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	TRY(nvmlDeviceGetUUID(nvml_the_device(), ours, sizeof ours));
+	if (strcasecmp(uuid, ours) != 0)
+		return NVML_ERROR_NOT_FOUND;
+	*device = nvml_the_device();
+	return NVML_SUCCESS;
+}
+
+NVML_API nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci)
+{
+	DEVICE(device, pci);
+	memset(pci, 0, sizeof *pci);
+	pci->domain = (unsigned int)nvml_attribute(50) & 0xffff;
+	pci->bus = (unsigned int)nvml_attribute(33) & 0xff;
+	pci->device = (unsigned int)nvml_attribute(34) & 0xff;
+	snprintf(pci->busIdLegacy, sizeof pci->busIdLegacy, "%04X:%02X:%02X.0", pci->domain & 0xffff, pci->bus & 0xff, pci->device & 0xff);
+	snprintf(pci->busId, sizeof pci->busId, "%08X:%02X:%02X.0", pci->domain, pci->bus, pci->device);
+	return NVML_SUCCESS;
+}
+
+NVML_API nvmlReturn_t nvmlDeviceGetPciInfo_v2(nvmlDevice_t device, nvmlPciInfo_t *pci)
+{
+	return nvmlDeviceGetPciInfo_v3(device, pci);
+}
+
+NVML_API nvmlReturn_t nvmlDeviceGetPciInfo(nvmlDevice_t device, nvmlPciInfo_t *pci)
+{
+	return nvmlDeviceGetPciInfo_v3(device, pci);
+}
+
+NVML_API nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *id, nvmlDevice_t *device)
+{
+	nvmlPciInfo_t pci;
+
+	TRY(nvml_ready());
+	if (!id || !device)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	TRY(nvmlDeviceGetPciInfo_v3(nvml_the_device(), &pci));
+	if (strcasecmp(id, pci.busId) != 0 && strcasecmp(id, pci.busIdLegacy) != 0)
+		return NVML_ERROR_NOT_FOUND;
+	*device = nvml_the_device();
+	return NVML_SUCCESS;
+}
+
+NVML_API nvmlReturn_t nvmlDeviceGetHandleByPciBusId(const char *id, nvmlDevice_t *device)
+{
+	return nvmlDeviceGetHandleByPciBusId_v2(id, device);
+}
+
+NVML_API nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major, int *minor)
+{
+	DEVICE(device, major);
+	if (!minor)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*major = nvml_attribute(75);
+	*minor = nvml_attribute(76);
+	return NVML_SUCCESS;
+}
+
+/* Modes of the card, which are not the tenant's. */
+#define FIXED(function, value)                                                                                         \
+	NVML_API nvmlReturn_t function(nvmlDevice_t device, int *out)                                                  \
+	{                                                                                                              \
+		DEVICE(device, out);                                                                                   \
+		*out = value;                                                                                          \
+		return NVML_SUCCESS;                                                                                   \
+	}
+FIXED(nvmlDeviceGetPersistenceMode, 1)
+FIXED(nvmlDeviceGetComputeMode, 0)
+FIXED(nvmlDeviceGetDisplayMode, 0)
+FIXED(nvmlDeviceGetDisplayActive, 0)
+FIXED(nvmlDeviceGetPerformanceState, 0)
+
+/* What a vGPU has not; frameworks look these up and take the answer. */
+#define UNSUPPORTED(function, ...)                                                                                     \
+	NVML_API nvmlReturn_t function(nvmlDevice_t device, ##__VA_ARGS__)                                             \
+	{                                                                                                              \
+		TRY(nvml_handle(device));                                                                              \
+		return NVML_ERROR_NOT_SUPPORTED;                                                                       \
+	}
+UNSUPPORTED(nvmlDeviceGetFanSpeed, unsigned int *speed __attribute__((unused)))
+UNSUPPORTED(nvmlDeviceGetSerial, char *serial __attribute__((unused)), unsigned int length __attribute__((unused)))
+UNSUPPORTED(nvmlDeviceGetBoardId, unsigned int *id __attribute__((unused)))
+UNSUPPORTED(nvmlDeviceGetPowerManagementLimit, unsigned int *limit __attribute__((unused)))
+UNSUPPORTED(nvmlDeviceGetEnforcedPowerLimit, unsigned int *limit __attribute__((unused)))
+UNSUPPORTED(nvmlDeviceGetMigMode, unsigned int *current __attribute__((unused)), unsigned int *pending __attribute__((unused)))
+UNSUPPORTED(nvmlDeviceGetNvLinkState, unsigned int link __attribute__((unused)), int *active __attribute__((unused)))
+UNSUPPORTED(nvmlDeviceGetNvLinkCapability, unsigned int link __attribute__((unused)), int capability __attribute__((unused)),
+	    unsigned int *result __attribute__((unused)))
+UNSUPPORTED(nvmlDeviceGetNvLinkRemotePciInfo_v2, unsigned int link __attribute__((unused)), nvmlPciInfo_t *pci __attribute__((unused)))
+UNSUPPORTED(nvmlDeviceGetClockInfo, int type __attribute__((unused)), unsigned int *clock __attribute__((unused)))
+UNSUPPORTED(nvmlDeviceGetMaxClockInfo, int type __attribute__((unused)), unsigned int *clock __attribute__((unused)))
+UNSUPPORTED(nvmlDeviceGetEccMode, int *current __attribute__((unused)), int *pending __attribute__((unused)))
+UNSUPPORTED(nvmlDeviceSetCpuAffinity)
+UNSUPPORTED(nvmlDeviceClearCpuAffinity)

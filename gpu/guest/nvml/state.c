@@ -1,0 +1,147 @@
+#include "state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct device_info nvml_device;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static struct session *session; /* guarded by lock, like the next */
+static unsigned int users;
+static struct nvmlDevice_st { int only; } the_device;
+
+static void forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	if (session)
+		session_abandon(session);
+	session = NULL;
+	users = 0;
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, forked);
+}
+
+static nvmlReturn_t translate(int result)
+{
+	switch (result) {
+	case RES_SUCCESS: return NVML_SUCCESS;
+	case RES_NO_DEVICE: return NVML_ERROR_DRIVER_NOT_LOADED;
+	case RES_OUT_OF_MEMORY: return NVML_ERROR_MEMORY;
+	case RES_UNAVAILABLE: return NVML_ERROR_GPU_IS_LOST;
+	default: return NVML_ERROR_UNKNOWN;
+	}
+}
+
+static int start(void)
+{
+	char why[BSLT_ERROR_TEXT_SIZE];
+	int err = session_open(&session, why);
+
+	if (err == 0 && (err = query_device(session, &nvml_device)) != 0)
+		session_close(session);
+	if (err) {
+		const char *v = getenv("BASALT_VERBOSE");
+
+		session = NULL;
+		if (v && *v)
+			fprintf(stderr, "basalt: no vGPU (CUDA error %d) %s\n", err, why);
+	}
+	return err;
+}
+
+NVML_API nvmlReturn_t nvmlInit_v2(void)
+{
+	int err = 0;
+
+	pthread_once(&fork_once, watch_forks);
+	pthread_mutex_lock(&lock);
+	if (users == 0)
+		err = start();
+	if (err == 0)
+		users++;
+	pthread_mutex_unlock(&lock);
+	return translate(err);
+}
+
+NVML_API nvmlReturn_t nvmlInit(void)
+{
+	return nvmlInit_v2();
+}
+
+NVML_API nvmlReturn_t nvmlInitWithFlags(unsigned int flags)
+{
+	(void)flags;
+	return nvmlInit_v2();
+}
+
+NVML_API nvmlReturn_t nvmlShutdown(void)
+{
+	nvmlReturn_t r = NVML_SUCCESS;
+
+	pthread_mutex_lock(&lock);
+	if (users == 0) {
+		r = NVML_ERROR_UNINITIALIZED;
+	} else if (--users == 0) {
+		session_close(session);
+		session = NULL;
+		free_device_info(&nvml_device);
+	}
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+nvmlReturn_t nvml_ready(void)
+{
+	nvmlReturn_t r;
+
+	pthread_mutex_lock(&lock);
+	r = session ? NVML_SUCCESS : NVML_ERROR_UNINITIALIZED;
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+nvmlReturn_t nvml_handle(nvmlDevice_t device)
+{
+	nvmlReturn_t r = nvml_ready();
+
+	return r ? r : device == &the_device ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
+}
+
+nvmlDevice_t nvml_the_device(void)
+{
+	return &the_device;
+}
+
+nvmlReturn_t nvml_status(struct vgpu_status *out)
+{
+	int err = -1;
+
+	pthread_mutex_lock(&lock); /* held so that nvmlShutdown waits */
+	if (session)
+		err = query_status(session, out);
+	pthread_mutex_unlock(&lock);
+	return err < 0 ? NVML_ERROR_UNINITIALIZED : translate(err);
+}
+
+int nvml_attribute(int a)
+{
+	return (uint32_t)a < nvml_device.attribute_count ? nvml_device.attributes[a] : 0;
+}
+
+nvmlReturn_t nvml_text(char *out, unsigned int length, const char *text)
+{
+	size_t n = strlen(text);
+
+	if (!out)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	if (n >= length)
+		return NVML_ERROR_INSUFFICIENT_SIZE;
+	memcpy(out, text, n + 1);
+	return NVML_SUCCESS;
+}

@@ -1,0 +1,208 @@
+/* Unit tests of the channel that need no worker. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "channel.h"
+#include "reply.h"
+
+static int failures;
+#define EXPECT(c)                                                                                                      \
+	do {                                                                                                           \
+		if (!(c)) {                                                                                            \
+			printf("%s:%d: %s\n", __FILE__, __LINE__, #c);                                                 \
+			failures++;                                                                                    \
+		}                                                                                                      \
+	} while (0)
+
+static void no_kick(struct session *s) { (void)s; }
+static bool not_gone(struct session *s) { (void)s; return false; }
+static const struct carrier_ops quiet = {.kick = no_kick, .gone = not_gone};
+
+/* A session on ordinary memory: header, a ring of 4096, one chunk state word
+ * for each of 8 chunks of 4096. */
+static struct session *fake(void)
+{
+	struct session *s = calloc(1, sizeof *s);
+
+	s->ops = &quiet;
+	s->region0.size = 16 * 4096;
+	s->region0.base = aligned_alloc(4096, s->region0.size);
+	memset(s->region0.base, 0, s->region0.size);
+	s->ring = 4096;
+	s->ring_mask = 4095;
+	s->slots = 8192;
+	s->slot_count = 4;
+	s->slot_free[0] = 0xf;
+	s->chunk_state = 12288;
+	s->chunk_count = 8;
+	s->chunk_size = 4096;
+	s->arena = 4 * 4096;
+	pthread_mutex_init(&s->ring_lock, NULL);
+	pthread_mutex_init(&s->chunk_lock, NULL);
+	return s;
+}
+
+static void drop(struct session *s)
+{
+	free(s->region0.base);
+	free(s);
+}
+
+/* Reads the ring as a worker would; every entry must hold its number. */
+static void ring_wraps(void)
+{
+	struct session *s = fake();
+	uint64_t tail = 0, expect = 0;
+	uint8_t inl[256];
+
+	memset(inl, 0xab, sizeof inl);
+	for (uint64_t i = 0; i < 5000; i++) {
+		struct bslt_copy_htod_inline a = {i, ~i};
+		uint32_t n = (uint32_t)(i * 7 % sizeof inl);
+
+		EXPECT(ring_put(s, BSLT_OP_COPY_HTOD_INLINE, 0, BSLT_NO_SLOT, &a, sizeof a, inl, n) == 0);
+		while (tail != s->head) {
+			struct bslt_entry e;
+
+			EXPECT(4096 - tail % 4096 >= sizeof e);
+			memcpy(&e, at(s, s->ring + tail % 4096), sizeof e);
+			EXPECT(e.length % 8 == 0 && e.length >= sizeof e && e.length <= s->head - tail);
+			EXPECT(tail % 4096 + e.length <= 4096);
+			if (e.opcode != BSLT_OP_NOP) {
+				memcpy(&a, at(s, s->ring + tail % 4096 + sizeof e), sizeof a);
+				EXPECT(a.stream == expect && a.dst == ~expect);
+				expect++;
+			}
+			tail += e.length;
+		}
+		*word64(s, BSLT_OFF_TAIL) = tail;
+	}
+	EXPECT(expect == 5000);
+	drop(s);
+}
+
+static void padding(void)
+{
+	EXPECT(ring_padding(0, 4096, 4096) == 0);
+	EXPECT(ring_padding(4096 - 64, 4096, 64) == 0);
+	EXPECT(ring_padding(4096 - 64, 4096, 56) == 64); /* 8 bytes hold no header */
+	EXPECT(ring_padding(4096 - 64, 4096, 48) == 0);
+	EXPECT(ring_padding(3 * 4096 - 32, 4096, 40) == 32);
+}
+
+/* A dead session never blocks a producer, a full ring or not. */
+static void dead_session(void)
+{
+	struct session *s = fake();
+	struct bslt_ctx_synchronize a = {1};
+	int err = 0;
+
+	*word32(s, BSLT_OFF_STATE) = BSLT_STATE_DEAD;
+	*word32(s, BSLT_OFF_ERROR) = 700;
+	for (int i = 0; i < 1000 && !err; i++)
+		err = ring_put(s, BSLT_OP_CTX_SYNCHRONIZE, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
+	EXPECT(err == 700);
+	EXPECT(call(s, BSLT_OP_CTX_SYNCHRONIZE, &a, sizeof a).result == 700);
+	drop(s);
+}
+
+/* A tail beyond the head comes from a worker gone mad. */
+static void mad_tail(void)
+{
+	struct session *s = fake();
+	struct bslt_ctx_synchronize a = {1};
+
+	*word64(s, BSLT_OFF_TAIL) = 1 << 20;
+	EXPECT(ring_put(s, BSLT_OP_CTX_SYNCHRONIZE, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0) == RES_UNAVAILABLE);
+	EXPECT(session_check(s) == RES_UNAVAILABLE);
+	drop(s);
+}
+
+static void arena(void)
+{
+	struct session *s = fake();
+	struct piece p[9], q;
+	int n = 0;
+
+	while (n < 9 && arena_try(s, 4096, &p[n]))
+		n++;
+	EXPECT(n == 8);
+	EXPECT(!arena_try(s, 1, &q));
+	arena_free(s, &p[2]);
+	arena_free(s, &p[3]);
+	EXPECT(arena_try(s, 3 * 4096, &q)); /* two are together: a piece may be shorter */
+	EXPECT(q.off == p[2].off && q.len == 2 * 4096);
+	*word32(s, s->chunk_state + 4 * 7) = BSLT_CHUNK_FREE; /* the worker frees one */
+	EXPECT(arena_take(s, 100, &q) == 0 && q.off == p[7].off && q.len == 100);
+	drop(s);
+}
+
+static void slots(void)
+{
+	struct session *s = fake();
+	uint32_t slot[4];
+
+	for (int i = 0; i < 4; i++)
+		EXPECT(slot_take(s, &slot[i]) == 0);
+	slot_give(s, slot[2]);
+	EXPECT(slot_take(s, &slot[0]) == 0 && slot[0] == slot[2]);
+	drop(s);
+}
+
+/* Records: a good one, every truncation of it, and every byte of it spoiled. */
+static size_t module_record(uint8_t *b)
+{
+	uint32_t words[] = {1, 0, 1, 1, 3, 0x636261, 1, 0, 8, 1024, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 'g', 0, 0x1000, 0, 16, 0, 2, 'o' | 'k' << 8, 0};
+
+	words[1] = sizeof words;
+	memcpy(b, words, sizeof words);
+	return sizeof words;
+}
+
+static void records(void)
+{
+	uint8_t good[256], bad[256];
+	size_t n = module_record(good);
+	struct module_info m;
+
+	EXPECT(decode_module_info(good, n, &m) == 0);
+	EXPECT(m.function_count == 1 && strcmp(m.functions[0].name, "abc") == 0 && m.functions[0].param_count == 1);
+	EXPECT(m.functions[0].params[0].size == 8 && m.functions[0].attributes[0] == 1024);
+	EXPECT(m.global_count == 1 && m.globals[0].address == 0x1000 && m.globals[0].size == 16);
+	EXPECT(strcmp(m.info_log, "ok") == 0 && m.error_log[0] == 0);
+	free_module_info(&m);
+	for (size_t cut = 0; cut < n; cut++) {
+		uint8_t *exact = malloc(cut ? cut : 1);
+
+		memcpy(exact, good, cut);
+		EXPECT(decode_module_info(exact, cut, &m) == -1);
+		free(exact);
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct device_info d;
+		struct vgpu_status v;
+
+		memcpy(bad, good, n);
+		bad[i] ^= 0xff;
+		if (decode_module_info(bad, n, &m) == 0)
+			free_module_info(&m);
+		if (decode_device_info(bad, n, &d) == 0)
+			free_device_info(&d);
+		if (decode_vgpu_status(bad, n, &v) == 0)
+			free_vgpu_status(&v);
+	}
+}
+
+int main(void)
+{
+	padding();
+	ring_wraps();
+	dead_session();
+	mad_tail();
+	arena();
+	slots();
+	records();
+	printf("unit: %s\n", failures ? "FAILED" : "ok");
+	return failures != 0;
+}
