@@ -80,6 +80,8 @@ wait_for() { # wait_for SECONDS WHAT COMMAND…
 	shift 2
 	until "$@" >/dev/null 2>&1; do
 		[ $SECONDS -lt $deadline ] || fail "$what: not within the time"
+		kill -0 "$gpud_pid" 2>/dev/null || fail "basalt-gpud has ended"
+		kill -0 "$basaltd_pid" 2>/dev/null || fail "basaltd has ended"
 		sleep 0.2
 	done
 }
@@ -141,7 +143,7 @@ in_guest /opt/basalt/demo/matmul
 
 step "usage and invoice"
 wait_for 60 "metered GPU time" sh -c 'basalt usage-record list --project demo | grep -q gpu-nanoseconds'
-show basalt usage-record list --project demo --limit 12
+show basalt usage-record list --project demo
 BASALT_TOKEN=$operator_token show basalt invoice preview --organization demo
 BASALT_TOKEN=$operator_token basalt invoice preview --organization demo | grep -q 'gpu-nanoseconds' || fail "the invoice has no line for GPU time"
 step_done

@@ -43,5 +43,9 @@ func toolsDisc(c config) (string, error) {
 	if _, err := os.Stat(filepath.Join(c.guestTools, "install.sh")); err != nil {
 		return "", fmt.Errorf("--guest-tools: %w", err)
 	}
-	return cloudinit.WriteTools(filepath.Join(c.data, "tools"), os.DirFS(c.guestTools))
+	dir := filepath.Join(c.data, "tools")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	return cloudinit.WriteTools(dir, os.DirFS(c.guestTools))
 }
