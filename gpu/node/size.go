@@ -14,7 +14,7 @@ func ParseSize(s string) (uint64, error) {
 	unit := strings.TrimSpace(s[len(digits):])
 	shift, ok := map[string]uint{"": 0, "B": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40}[unit]
 	if !ok {
-		return 0, fmt.Errorf("size %q: the unit must be B, KiB, MiB, GiB or TiB", s)
+		return 0, fmt.Errorf("size %q: the unit must be B, KiB, MiB, GiB or TiB, as in 8GiB", s)
 	}
 	n, err := strconv.ParseUint(digits, 10, 64)
 	if err != nil {
