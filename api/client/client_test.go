@@ -25,6 +25,7 @@ func TestUnixSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	served := make(chan error, 1)
 	go func() { served <- e.Server.Serve(ctx, l) }()
 	c, err := client.New(client.Options{Server: "unix:" + path, Token: e.Token})
