@@ -7,6 +7,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
+// Kinds that an agent looks at.
+var Kinds = []api.Kind{api.KindInstance, api.KindVolume, api.KindImage, api.KindGPU}
+
 // cache is this node's part of the store. What it returns is read-only.
 type cache struct {
 	node api.NodeID

@@ -10,6 +10,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
+// Kinds that the planner looks at.
+var Kinds = []api.Kind{api.KindNode, api.KindGPU, api.KindGPUPool, api.KindFlavor, api.KindImage, api.KindVolume, api.KindInstance}
+
 // State is what the planner looks at: every object of the kinds that matter,
 // decoded once, kept up to date by Apply.
 type State struct {

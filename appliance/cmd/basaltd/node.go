@@ -16,6 +16,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/server"
 	"github.com/basalt-gpu/basalt/appliance/agent"
 	"github.com/basalt-gpu/basalt/appliance/leader"
+	"github.com/basalt-gpu/basalt/appliance/plan"
 	"github.com/basalt-gpu/basalt/appliance/store"
 	"github.com/basalt-gpu/basalt/gpu/node/backend"
 	"github.com/basalt-gpu/basalt/gpu/node/client"
@@ -88,7 +89,7 @@ func open(ctx context.Context, c config, log *slog.Logger) (n *node, err error) 
 	}
 	n.agent = agent.New(agent.Options{
 		NodeID: id, NodeName: c.nodeName, DataDir: c.data, RunDir: filepath.Join(c.run, "i"), Version: version,
-		Store: n.store, Machines: n.machines, Volumes: n.volumes, VGPUs: newVGPUs(n.gpud, runner),
+		Store: only{n.store, agent.Kinds}, Machines: n.machines, Volumes: n.volumes, VGPUs: newVGPUs(n.gpud, runner),
 		Accelerator: accelerator, ToolsDisc: tools, StopGrace: c.stopGrace, MeterEvery: c.meterEvery, Log: log,
 	})
 	if n.api, err = server.New(server.Options{Store: n.store, Runtime: runtime{n.agent}, Billing: books{n.store}, Version: version, Log: log}); err != nil {
@@ -96,6 +97,17 @@ func open(ctx context.Context, c config, log *slog.Logger) (n *node, err error) 
 	}
 	n.listener, err = listen(c)
 	return n, err
+}
+
+// only is the store for somebody who cares for some kinds: usage records are
+// many, and nobody but the books wants them.
+type only struct {
+	*store.Store
+	kinds []api.Kind
+}
+
+func (o only) Watch(ctx context.Context, since int64) (<-chan api.Event, error) {
+	return o.WatchKinds(ctx, since, o.kinds...)
 }
 
 // Run serves until ctx ends. Instances run on.
@@ -145,7 +157,7 @@ func (n *node) plan(ctx context.Context) error {
 				}
 			}
 		}()
-		_ = leader.Run(term, n.store, n.log) // ends with the term
+		_ = leader.Run(term, only{n.store, plan.Kinds}, n.log) // ends with the term
 		cancel()
 	}
 	return nil
