@@ -3,6 +3,7 @@ package soft
 import (
 	"encoding/binary"
 	"fmt"
+	mathbits "math/bits"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/ptx"
@@ -138,6 +139,47 @@ func (m *machine) fixed(s addrSpace) (base uint64, data []byte) {
 	return m.cache.base, m.cache.data
 }
 
+// probe makes the first active lane's allocation the one touched last: most
+// instructions stay inside one. A bad address is reported by the access itself.
+func (m *machine) probe(a *access, addrs []uint64, off uint64, act []uint32) {
+	if a.space > spGlobal {
+		return
+	}
+	for w, bits := range act {
+		if bits != 0 {
+			addr := addrs[w*warpSize+mathbits.TrailingZeros32(bits)] + off
+			if addr-m.cache.base >= uint64(len(m.cache.data)) {
+				if r, ok := find(m.env.table, addr); ok {
+					m.cache = r
+				}
+			}
+			return
+		}
+	}
+}
+
+// uniform loads a kernel parameter: the same value for all lanes.
+func (m *machine) uniform(a *access, addr uint64, d ref, act []uint32) error {
+	b, err := m.window(spParam, addr, uint64(a.typ.Size()), 0)
+	if err != nil {
+		return err
+	}
+	v := readAs(b, a.typ) & a.mask
+	for w, bits := range act {
+		switch {
+		case bits == ^uint32(0) && d.class == class32:
+			fill(m.v32(d.slot, w, w+1), uint32(v))
+		case bits == ^uint32(0) && d.class == class64:
+			fill(m.v64(d.slot, w, w+1), v)
+		default:
+			for ; bits != 0; bits &= bits - 1 {
+				m.set(d, w*warpSize+mathbits.TrailingZeros32(bits), v)
+			}
+		}
+	}
+	return nil
+}
+
 func (c *compiler) vector(a *access, o *ptx.Operand) ([]*ptx.Operand, error) {
 	if a.n == 1 {
 		return []*ptx.Operand{o}, nil
@@ -176,12 +218,20 @@ func (c *compiler) load(in *ptx.Inst) ([]step, error) {
 		}
 	}
 	size := uint64(a.typ.Size())
+	base := in.Args[1].List
+	constant := len(base) == 0 || base[0].Kind == ptx.KindVar
 	return []step{{masked: func(m *machine, act []uint32) error {
 		addrs := m.addresses(&a)
 		if err := m.aligned(&a, addrs, act); err != nil {
 			return err
 		}
 		for i, d := range dst {
+			if constant && a.space == spParam {
+				if err := m.uniform(&a, addrs[0]+a.off+uint64(i)*size, d, act); err != nil {
+					return err
+				}
+				continue
+			}
 			if err := m.loadOne(&a, addrs, a.off+uint64(i)*size, d, act); err != nil {
 				return err
 			}
@@ -219,6 +269,7 @@ func (m *machine) aligned(a *access, addrs []uint64, act []uint32) error {
 
 func (m *machine) loadOne(a *access, addrs []uint64, off uint64, d ref, act []uint32) error {
 	size := uint64(a.typ.Size())
+	m.probe(a, addrs, off, act)
 	base, data := m.fixed(a.space)
 	for w, bits := range act {
 		if bits == 0 {
@@ -336,6 +387,7 @@ func (c *compiler) store(in *ptx.Inst) ([]step, error) {
 
 func (m *machine) storeOne(a *access, addrs []uint64, off uint64, s ref, act []uint32) error {
 	size := uint64(a.typ.Size())
+	m.probe(a, addrs, off, act)
 	base, data := m.fixed(a.space)
 	for w, bits := range act {
 		if bits == 0 {
