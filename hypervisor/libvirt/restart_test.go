@@ -32,7 +32,7 @@ func TestLibvirtdRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-events // the first Resync
-	if out, err := exec.Command(script, "stop").CombinedOutput(); err != nil {
+	if out, err := exec.Command(script, "stop", "--force").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	t.Cleanup(func() { _ = exec.Command(script, "start").Run() })

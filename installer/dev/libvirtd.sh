@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Sees to it that a libvirtd answers at qemu:///system. Idempotent.
 #
-# Usage: libvirtd.sh [start|stop|status]
+# Usage: libvirtd.sh [start|stop [--force]|status]
 #
 # One that answers already is used as it is. Under systemd the distribution's
 # own service is started. Elsewhere (containers, chroots) libvirtd is started
@@ -9,13 +9,15 @@
 # to offer; they lie under build/libvirt (BASALT_BUILD names another build
 # folder) and are put over /etc/libvirt/qemu.conf in a mount namespace of
 # libvirtd's own, so that the operator's file stays as it is. stop ends only
-# what this script started; its domains run on.
+# what this script started, and only when nobody's machines need it (--force:
+# even so; they run on).
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
 state=${BASALT_BUILD:-$root/build}/libvirt
 pidfile=$state/libvirtd.pid
 conf=/etc/libvirt/qemu.conf
+vmlock=${TMPDIR:-/tmp}/basalt-vm.lock # held by every test that boots machines
 mark='# Added by Basalt (installer/dev/libvirtd.sh):'
 
 say() { printf 'libvirtd: %s\n' "$*"; }
@@ -98,9 +100,19 @@ direct() {
 	fi
 }
 
+# Domains that run, or a test that has them and holds the lock for it.
+busy() {
+	[ -n "$(timeout 10 virsh -q -c qemu:///system list --name 2>/dev/null)" ] ||
+		{ [ -e "$vmlock" ] && ! flock -n "$vmlock" true; }
+}
+
 stop() {
 	local pid i
 	pid=$(ours) || return 0
+	if [ "${1:-}" != --force ] && busy; then
+		say "left running: somebody else's machines need it"
+		return 0
+	fi
 	say "stopping process $pid"
 	kill "$pid"
 	for i in $(seq 40); do
@@ -112,10 +124,10 @@ stop() {
 
 case "${1:-start}" in
 start) start ;;
-stop) stop ;;
+stop) stop "${2:-}" ;;
 status)
 	answers || { echo stopped; exit 1; }
 	if ours >/dev/null; then echo "running, started here"; else echo "running, not started here"; fi
 	;;
-*) die "usage: libvirtd.sh [start|stop|status]" ;;
+*) die "usage: libvirtd.sh [start|stop [--force]|status]" ;;
 esac

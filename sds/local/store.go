@@ -24,6 +24,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -44,6 +45,8 @@ type Options struct {
 	// addresses: only where tenants may reach those anyway.
 	AllowPrivateURL bool
 }
+
+const lockWait = 2 * time.Second
 
 // Store implements sds.Driver.
 type Store struct {
@@ -72,7 +75,7 @@ func Open(opt Options) (*Store, error) {
 	if s.lock, err = os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(s.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := take(s.lock); err != nil {
 		_ = s.lock.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			return nil, api.Errorf(api.CodeInUse, "another process has the store in %s open", dir)
@@ -86,6 +89,18 @@ func Open(opt Options) (*Store, error) {
 		}
 	}
 	return s, nil
+}
+
+// take locks f, and waits a moment for it: when the process before this one was
+// killed as it was starting a program, the child holds the lock until it is
+// that program.
+func take(f *os.File) error {
+	for until := time.Now().Add(lockWait); ; time.Sleep(20 * time.Millisecond) {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(until) {
+			return err
+		}
+	}
 }
 
 // Close implements sds.Driver.
