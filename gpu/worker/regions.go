@@ -145,8 +145,16 @@ func (s *Session) buffer(number uint32, off, n uint64) ([]byte, *region, error) 
 		}
 		return s.shared.Bytes(off, n), nil, nil
 	}
-	if s.regions[number] == nil {
-		if err := s.readCarrier(); err != nil {
+	// However many messages lie before it.
+	for s.regions[number] == nil {
+		m, ok, err := s.reader.TryRead()
+		if err != nil {
+			return nil, nil, ended(err)
+		}
+		if !ok {
+			break
+		}
+		if err := s.serve(m); err != nil {
 			return nil, nil, err
 		}
 	}
