@@ -75,7 +75,8 @@ struct session {
 	pthread_mutex_t chunk_lock; /* guards next_chunk and taking chunks */
 	uint32_t next_chunk;
 
-	pthread_mutex_t region_lock; /* guards region_used, region_free_at */
+	pthread_mutex_t region_lock; /* guards the next three */
+	uint32_t region_last;
 	uint8_t region_used[BSLT_MAX_REGIONS];
 	uint64_t region_free_at[BSLT_MAX_REGIONS]; /* reusable when the tail is here */
 

@@ -193,18 +193,26 @@ int session_check(struct session *s)
 	return atomic_load_explicit(&s->dead, memory_order_relaxed);
 }
 
-/* A number that no command in the ring can still name; 0: none is free. */
+/* A number that no command in the ring can still name; 0: none is free. The
+ * numbers go round, so that one comes again only after a thousand others: by
+ * then the worker has read the message that dropped it, because the socket
+ * holds a few hundred. Until it has, it would take the old region for the new. */
 static uint32_t region_number(struct session *s)
 {
 	uint64_t tail = atomic_load_explicit(word64(s, BSLT_OFF_TAIL), memory_order_acquire);
 	uint32_t found = 0;
 
 	pthread_mutex_lock(&s->region_lock);
-	for (uint32_t i = 1; i < BSLT_MAX_REGIONS && !found; i++)
-		if (!s->region_used[i] && s->region_free_at[i] <= tail)
+	for (uint32_t k = 1; k < BSLT_MAX_REGIONS && !found; k++) {
+		uint32_t i = (s->region_last + k) % BSLT_MAX_REGIONS;
+
+		if (i != 0 && !s->region_used[i] && s->region_free_at[i] <= tail)
 			found = i;
-	if (found)
+	}
+	if (found) {
 		s->region_used[found] = 1;
+		s->region_last = found;
+	}
 	pthread_mutex_unlock(&s->region_lock);
 	return found;
 }
