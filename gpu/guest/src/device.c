@@ -1,4 +1,5 @@
 /* cuInit and what a device says of itself. */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,6 +142,17 @@ CUDA_API CUresult cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev)
 	return 0;
 }
 
+/* Reads up to 8 hex digits. Not strtoul: a new glibc gives it a new name there
+ * that an older one lacks. */
+static const char *hex(const char *p, unsigned long *out)
+{
+	const char *start = p;
+
+	for (*out = 0; isxdigit((unsigned char)*p) && p - start < 8; p++)
+		*out = *out << 4 | (unsigned long)(*p <= '9' ? *p - '0' : (*p | 0x20) - 'a' + 10);
+	return p == start ? NULL : p;
+}
+
 /* [domain]:bus:device.function, the domain and ".0" optional. */
 CUDA_API CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
 {
@@ -151,12 +163,9 @@ CUDA_API CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
 	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (; parts < 4; p++) {
-		char *end;
-
-		part[parts++] = strtoul(p, &end, 16);
-		if (end == p)
+		p = hex(p, &part[parts++]);
+		if (!p)
 			return CUDA_ERROR_INVALID_VALUE;
-		p = end;
 		if (*p != ':' && *p != '.')
 			break;
 	}
