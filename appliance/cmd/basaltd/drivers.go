@@ -17,7 +17,7 @@ import (
 )
 
 func openVolumes(c config) (sds.Driver, error) {
-	return local.Open(local.Options{Dir: filepath.Join(c.data, "storage"), ReserveBytes: 256 << 20})
+	return local.Open(local.Options{Dir: filepath.Join(c.data, "storage"), ReserveBytes: 256 << 20, AllowPrivateURL: c.privateImages})
 }
 
 func openMachines(ctx context.Context, c config, id api.NodeID, log *slog.Logger) (hypervisor.Driver, hypervisor.Accelerator, error) {

@@ -29,6 +29,7 @@ type config struct {
 	guestTools                  string
 	stopGrace, meterEvery       time.Duration
 	logLevel                    string
+	privateImages               bool
 }
 
 func main() {
@@ -62,6 +63,7 @@ func main() {
 	f.StringVar(&c.guestTools, "guest-tools", "", "directory of the guest tools, offered to guests on a disc; empty: none")
 	f.DurationVar(&c.stopGrace, "stop-grace", time.Minute, "time a guest has to shut down before it is switched off")
 	f.DurationVar(&c.meterEvery, "meter-every", 5*time.Minute, "how often usage is recorded")
+	f.BoolVar(&c.privateImages, "private-image-urls", false, "let images be fetched from loopback and private addresses: whoever may import an image can then reach those")
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
 	if err := cmd.ExecuteContext(context.Background()); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "basaltd:", err)

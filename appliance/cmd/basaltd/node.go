@@ -49,8 +49,10 @@ func open(ctx context.Context, c config, log *slog.Logger) (n *node, err error) 
 	if err := checkListen(c); err != nil {
 		return n, err
 	}
+	// Others on the machine may look into neither: keys, consoles, screens. QEMU
+	// runs as a user that libvirt lets in by the files' own permissions.
 	for _, dir := range []string{c.data, c.run} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
+		if err := os.MkdirAll(dir, 0o711); err != nil {
 			return n, err
 		}
 	}
