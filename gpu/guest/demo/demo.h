@@ -43,4 +43,21 @@ static inline float demo_random(unsigned int *state)
 	return (float)(*state >> 8) / 16777216.0f;
 }
 
+/* The argument as a number, or what it is without one. Not atoi: a new glibc
+ * makes that a function that an older one lacks. */
+static unsigned int number(const char *arg, unsigned int otherwise)
+{
+	unsigned int n = 0;
+
+	if (!arg)
+		return otherwise;
+	for (; *arg >= '0' && *arg <= '9' && n < 100000000; arg++)
+		n = n * 10 + (unsigned int)(*arg - '0');
+	if (*arg || n == 0) {
+		fprintf(stderr, "the size must be a whole number from 1 to 999999999\n");
+		exit(2);
+	}
+	return n;
+}
+
 #endif

@@ -4,7 +4,7 @@
 
 int main(int argc, char **argv)
 {
-	unsigned int n = argc > 1 ? (unsigned int)atoi(argv[1]) : 256, seed = 2;
+	unsigned int n = number(argc > 1 ? argv[1] : NULL, 256), seed = 2;
 	size_t count = (size_t)n * n, bytes = count * sizeof(float);
 	float *a = malloc(bytes), *b = malloc(bytes), *c = malloc(bytes);
 	double worst = 0;

@@ -3,7 +3,7 @@
 
 int main(int argc, char **argv)
 {
-	unsigned int n = argc > 1 ? (unsigned int)atoi(argv[1]) : 1u << 20, seed = 1;
+	unsigned int n = number(argc > 1 ? argv[1] : NULL, 1u << 20), seed = 1;
 	size_t bytes = n * sizeof(float);
 	float *a = malloc(bytes), *b = malloc(bytes), *c = malloc(bytes), worst = 0;
 	CUfunction f = demo_start("vecadd");
