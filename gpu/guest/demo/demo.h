@@ -45,7 +45,7 @@ static inline float demo_random(unsigned int *state)
 
 /* The argument as a number, or what it is without one. Not atoi: a new glibc
  * makes that a function that an older one lacks. */
-static unsigned int number(const char *arg, unsigned int otherwise)
+static inline unsigned int number(const char *arg, unsigned int otherwise)
 {
 	unsigned int n = 0;
 
