@@ -143,7 +143,8 @@ in_guest /opt/basalt/demo/matmul
 
 step "usage and invoice"
 wait_for 60 "metered GPU time" sh -c 'basalt usage-record list --project demo | grep -q gpu-nanoseconds'
-show basalt usage-record list --project demo
+printf '  %s$ basalt usage-record list --project demo   (of the GPU)%s\n' "$dim" "$off"
+basalt usage-record list --project demo | grep -E 'METER|gpu-|vram-' | sed 's/^/  /'
 BASALT_TOKEN=$operator_token show basalt invoice preview --organization demo
 BASALT_TOKEN=$operator_token basalt invoice preview --organization demo | grep -q 'gpu-nanoseconds' || fail "the invoice has no line for GPU time"
 step_done
