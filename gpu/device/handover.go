@@ -73,8 +73,9 @@ type pinState struct {
 
 // HandOver replaces this program by the one at binary, in the same process,
 // which goes on where this one is. It returns only if that failed; then
-// nothing has changed. args are the program's own, beside the handed-over one.
-func (s *Server) HandOver(binary string, args []string) error {
+// nothing has changed. args are the program's own, beside the handed-over one;
+// keep are descriptors that they name.
+func (s *Server) HandOver(binary string, args []string, keep ...int) error {
 	if err := checkVersion(binary); err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func (s *Server) HandOver(binary string, args []string) error {
 		return err
 	}
 	defer func() { _ = unix.Close(file) }()
-	fds := append(st.fds(), file)
+	fds := append(append(st.fds(), file), keep...)
 	// Another request for an upgrade must not kill the next program before it
 	// listens to signals; it gets it then.
 	usr2, old := unix.Sigset_t{Val: [16]uint64{1 << (uint(unix.SIGUSR2) - 1)}}, unix.Sigset_t{}

@@ -15,6 +15,9 @@ type WorkerProcess struct {
 	Binary string // path of basalt-worker
 	GPUD   string // gpud's socket
 	VGPU   string // which vGPU it works for
+	// Token yields a descriptor from which one worker reads the vGPU's secret;
+	// the spawner closes it. nil: there is none, and gpud will refuse it.
+	Token func() (*os.File, error)
 }
 
 // Spawn implements Spawner.
@@ -30,9 +33,20 @@ func (p WorkerProcess) Spawn() (socket, pid int, err error) {
 		return -1, 0, err
 	}
 	defer func() { _ = null.Close() }()
-	pid, err = syscall.ForkExec(p.Binary, []string{"basalt-worker", "--carrier-fd", "3", "--gpud", p.GPUD, "--vgpu", p.VGPU}, &syscall.ProcAttr{
+	args := []string{"basalt-worker", "--carrier-fd", "3", "--gpud", p.GPUD, "--vgpu", p.VGPU}
+	files := []uintptr{null.Fd(), 2, 2, uintptr(pair[1])}
+	if p.Token != nil {
+		token, err := p.Token()
+		if err != nil {
+			_ = unix.Close(pair[0])
+			return -1, 0, err
+		}
+		defer func() { _ = token.Close() }()
+		args, files = append(args, "--token-fd", "4"), append(files, token.Fd())
+	}
+	pid, err = syscall.ForkExec(p.Binary, args, &syscall.ProcAttr{
 		Env:   workerEnv(os.Environ()),
-		Files: []uintptr{null.Fd(), 2, 2, uintptr(pair[1])},
+		Files: files,
 		Sys:   &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
 	})
 	if err != nil {

@@ -79,16 +79,17 @@ func (n *Node) putVGPU(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	id := sched.VGPUID(r.PathValue("id"))
-	n.change(w, id, func() *wire.Error { return n.core.put(id, spec, now()) })
+	n.change(w, id, true, func() *wire.Error { return n.core.put(id, spec, now()) })
 }
 
 func (n *Node) deleteVGPU(w http.ResponseWriter, r *http.Request) {
 	id := sched.VGPUID(r.PathValue("id"))
-	n.change(w, id, func() *wire.Error { return n.core.remove(id, now()) })
+	n.change(w, id, false, func() *wire.Error { return n.core.remove(id, now()) })
 }
 
-// change does something to a vGPU and answers with it once that is on the disk.
-func (n *Node) change(w http.ResponseWriter, id sched.VGPUID, f func() *wire.Error) {
+// change does something to a vGPU and answers with it, and with its token if
+// that is wanted, once that is on the disk.
+func (n *Node) change(w http.ResponseWriter, id sched.VGPUID, token bool, f func() *wire.Error) {
 	type result struct {
 		vgpu wire.VGPU
 		err  error
@@ -103,7 +104,11 @@ func (n *Node) change(w http.ResponseWriter, id sched.VGPUID, f func() *wire.Err
 			if err != nil {
 				answer <- result{err: &wire.Error{Code: wire.CodeUnavailable, Message: "the change could not be written: " + err.Error()}}
 			} else if v := n.core.vgpus[id]; v != nil {
-				answer <- result{vgpu: v.answer(now())}
+				out := v.answer(now())
+				if token {
+					out.Token = v.token
+				}
+				answer <- result{vgpu: out}
 			} else {
 				answer <- result{err: &wire.Error{Code: wire.CodeNotFound, Message: "the vGPU is gone"}}
 			}

@@ -25,6 +25,7 @@ type core struct {
 	links   int
 	save    saving
 	problem string // what healthz tells; empty: all well
+	strange seldom // log lines about workers that may not register
 }
 
 // card is one of the inventory, with its leases.

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	case "worker":
-		h, err := client.DialWorker(context.Background(), os.Getenv("NODE_TEST_SOCKET"), "a", client.Options{PID: 7, Name: "victim"})
+		h, err := client.DialWorker(context.Background(), os.Getenv("NODE_TEST_SOCKET"), "a", client.Options{Token: os.Getenv("NODE_TEST_TOKEN"), PID: 7, Name: "victim"})
 		if err == nil {
 			err = h.Reserve(gib)
 		}
@@ -47,10 +47,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func role(t *testing.T, name, state, socket string) *exec.Cmd {
+func role(t *testing.T, name, state, socket string, env ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "NODE_TEST_ROLE="+name, "NODE_TEST_STATE="+state, "NODE_TEST_SOCKET="+socket)
+	cmd.Env = append(cmd.Env, env...)
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
@@ -58,6 +59,12 @@ func role(t *testing.T, name, state, socket string) *exec.Cmd {
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _, _ = cmd.Process.Wait() })
 	return cmd
+}
+
+// worker is a process that registers, takes 1 GiB and the card, and hangs.
+func (n *testNode) worker(t *testing.T, vgpu string, env ...string) *exec.Cmd {
+	t.Helper()
+	return role(t, "worker", "", n.cfg.Socket, append(env, "NODE_TEST_TOKEN="+n.tokens[vgpu])...)
 }
 
 func kill9(t *testing.T, cmd *exec.Cmd) {
@@ -80,8 +87,9 @@ func TestKilledGpudLosesAndDoublesNothing(t *testing.T) {
 	control := client.NewControl(socket)
 	t.Cleanup(control.Close)
 	var spec = wire.VGPUSpec{GPU: "soft0", VRAMBytes: 4 * gib, SharePercent: 50}
-	eventually(t, "the vGPU", func() bool { _, err := control.PutVGPU(t.Context(), "a", spec); return err == nil })
-	h, err := client.DialWorker(t.Context(), socket, "a", client.Options{PID: 1, Name: "survivor"})
+	var put wire.VGPU
+	eventually(t, "the vGPU", func() (ok bool) { var err error; put, err = control.PutVGPU(t.Context(), "a", spec); return err == nil })
+	h, err := client.DialWorker(t.Context(), socket, "a", client.Options{Token: put.Token, PID: 1, Name: "survivor"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +165,7 @@ func TestKilledGpudLosesAndDoublesNothing(t *testing.T) {
 func TestKilledWorkerFreesEverything(t *testing.T) {
 	n := newTestNode(t)
 	n.put("a", gib, 0)
-	w := role(t, "worker", "", n.cfg.Socket)
+	w := n.worker(t, "a")
 	eventually(t, "the worker at work", func() bool {
 		g, err := n.control.GPUs(t.Context())
 		return err == nil && g[0].VRAMUsed == gib
@@ -178,7 +186,7 @@ func TestHungWorkerIsKilled(t *testing.T) {
 	n.cfg.KillAfter = 50 * time.Millisecond
 	n.start()
 	n.put("a", gib, 0)
-	w := role(t, "worker", "", n.cfg.Socket)
+	w := n.worker(t, "a")
 	eventually(t, "the worker at work", func() bool { return n.vgpu("a").VRAMUsed == gib })
 	// The client in it hears "lost"; the worker around it does not care.
 	if _, err := n.control.DeleteVGPU(t.Context(), "a"); err != nil {
@@ -221,7 +229,7 @@ func TestWorkerThatNeverComesBack(t *testing.T) {
 	n.cfg.DetachGrace = 100 * time.Millisecond
 	n.start()
 	n.put("a", gib, 0)
-	w := role(t, "worker", "", n.cfg.Socket)
+	w := n.worker(t, "a")
 	eventually(t, "the worker at work", func() bool { return n.vgpu("a").VRAMUsed == gib })
 	n.stop()
 	kill9(t, w)

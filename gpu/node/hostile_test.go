@@ -17,6 +17,7 @@ import (
 // rawWorker is a worker stream without our client.
 type rawWorker struct {
 	t    testing.TB
+	node *testNode
 	conn net.Conn
 	in   *bufio.Reader
 }
@@ -29,7 +30,7 @@ func (n *testNode) raw() *rawWorker {
 	}
 	n.t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
-	w := &rawWorker{n.t, conn, bufio.NewReaderSize(conn, wire.MaxNodeLine)}
+	w := &rawWorker{n.t, n, conn, bufio.NewReaderSize(conn, wire.MaxNodeLine)}
 	fmt.Fprintf(conn, "POST /v1/worker HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", wire.Upgrade)
 	resp, err := http.ReadResponse(w.in, nil)
 	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
@@ -53,7 +54,7 @@ func (w *rawWorker) hear() (m wire.FromNode, err error) { return wire.ReadFromNo
 func (w *rawWorker) register(vgpu string, held uint64, totals worker.Totals) wire.FromNode {
 	w.t.Helper()
 	w.say(wire.ToNode{Op: wire.OpRegister, ID: 1, Register: &wire.Register{
-		Version: wire.Version, VGPU: vgpu, Session: "0123456789abcdef-raw", Held: held, Totals: totals,
+		Version: wire.Version, VGPU: vgpu, Token: w.node.tokens[vgpu], Session: "0123456789abcdef-raw", Held: held, Totals: totals,
 	}})
 	m, err := w.hear()
 	if err != nil {
@@ -73,7 +74,7 @@ func TestHostileLines(t *testing.T) {
 		"not JSON":          {"hello\n"},
 		"endless":           {long},
 		"acquire first":     {wire.ToNode{Op: wire.OpAcquire, ID: 1}},
-		"registers twice":   {wire.ToNode{Op: wire.OpRegister, ID: 2, Register: &wire.Register{Version: 1, VGPU: "a", Session: "0123456789abcdef-raw"}}},
+		"registers twice":   {wire.ToNode{Op: wire.OpRegister, ID: 2, Register: &wire.Register{Version: 1, VGPU: "a", Token: n.tokens["a"], Session: "0123456789abcdef-raw"}}},
 		"unknown operation": {wire.ToNode{Op: "format", ID: 2}},
 		"long line later":   {`{"op":"yield","name":"` + long + "\"}\n"},
 		"reserves nothing":  {wire.ToNode{Op: wire.OpReserve, ID: 2}},

@@ -28,11 +28,12 @@ type testNode struct {
 	cfg     node.Config
 	control *client.Control
 	stop    func()
+	tokens  map[string]string // of the vGPUs that were put
 }
 
 func newTestNode(t testing.TB) *testNode {
 	dir := t.TempDir()
-	n := &testNode{t: t, cfg: node.Config{
+	n := &testNode{t: t, tokens: map[string]string{}, cfg: node.Config{
 		StateDir: filepath.Join(dir, "state"), Socket: filepath.Join(dir, "s"), NoNVIDIA: true,
 		SoftGPUs: []node.SoftGPU{{Name: "soft0", VRAM: 8 * gib, SMs: 4}}, Log: testLog(t),
 	}}
@@ -74,12 +75,13 @@ func (n *testNode) put(id string, vram uint64, share int) wire.VGPU {
 	if err != nil {
 		n.t.Fatal(err)
 	}
+	n.tokens[id] = v.Token
 	return v
 }
 
 func (n *testNode) dial(vgpu string) *client.Host {
 	n.t.Helper()
-	h, err := client.DialWorker(n.t.Context(), n.cfg.Socket, vgpu, client.Options{PID: 42, Name: "matmul", Log: n.cfg.Log})
+	h, err := client.DialWorker(n.t.Context(), n.cfg.Socket, vgpu, client.Options{Token: n.tokens[vgpu], PID: 42, Name: "matmul", Log: n.cfg.Log})
 	if err != nil {
 		n.t.Fatal(err)
 	}

@@ -33,6 +33,7 @@ type storedVGPU struct {
 	ID        sched.VGPUID    `json:"id"`
 	Spec      wire.VGPUSpec   `json:"spec"`
 	UUID      uuid            `json:"uuid"`
+	Token     string          `json:"token"`
 	Usage     usage           `json:"usage"`
 	Deleted   bool            `json:"deleted,omitempty"`
 	DeletedAt sched.Time      `json:"deletedAt,omitempty"`
@@ -150,7 +151,7 @@ func (c *core) snapshot(at sched.Time) stored {
 	c.settle(at)
 	doc := stored{Version: stateVersion, Boot: bootID(), At: at, Cards: c.uuids}
 	for _, v := range c.vgpus {
-		out := storedVGPU{ID: v.id, Spec: v.spec, UUID: v.uuid, Usage: v.usage, Deleted: v.deleted, DeletedAt: v.deletedAt}
+		out := storedVGPU{ID: v.id, Spec: v.spec, UUID: v.uuid, Token: v.token, Usage: v.usage, Deleted: v.deleted, DeletedAt: v.deletedAt}
 		for _, s := range v.sessions {
 			counter := s.counter
 			if card := c.cards[v.on()]; card != nil && s.state == live {
@@ -193,8 +194,11 @@ func (c *core) load() error {
 	same := doc.Boot != "" && doc.Boot == bootID() && doc.At <= c.started
 	for _, in := range doc.VGPUs {
 		v := &vgpu{
-			id: in.ID, spec: in.Spec, uuid: in.UUID, usage: in.Usage, durable: in.Usage.wire(),
+			id: in.ID, spec: in.Spec, uuid: in.UUID, token: in.Token, usage: in.Usage, durable: in.Usage.wire(),
 			deleted: in.Deleted, deletedAt: in.DeletedAt, sessions: map[string]*session{},
+		}
+		if v.token == "" { // of a gpud before there were tokens
+			v.token = newToken()
 		}
 		if !same {
 			v.deletedAt = c.started

@@ -80,6 +80,9 @@ func (c *core) register(l *link, r wire.Register, at sched.Time) (*session, *wir
 	if v == nil || v.deleted {
 		return nil, &wire.Error{Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no vGPU %q", r.VGPU)}
 	}
+	if !v.knows(r.Token) {
+		return nil, &wire.Error{Code: wire.CodeForbidden, Message: fmt.Sprintf("that is not the token of vGPU %s", v.id)}
+	}
 	if c.cards[v.on()] == nil {
 		return nil, &wire.Error{Code: wire.CodeUnavailable, Message: fmt.Sprintf("vGPU %s: %v", v.id, errNoCard)}
 	}

@@ -23,7 +23,8 @@ import (
 type link struct {
 	conn  net.Conn
 	out   chan wire.FromNode
-	pidfd int // of the worker, -1 when there is none or it is this process
+	pid   int // of the worker's process on this host; 0: not known
+	pidfd int // of it, -1 when there is none or it is this process
 	once  sync.Once
 	gone  chan struct{}
 	left  bool // it said bye; of the core
@@ -35,7 +36,7 @@ const (
 )
 
 func newLink(conn net.Conn, p peer) *link {
-	l := &link{conn: conn, out: make(chan wire.FromNode, linkQueue), pidfd: -1, gone: make(chan struct{})}
+	l := &link{conn: conn, out: make(chan wire.FromNode, linkQueue), pid: p.pid, pidfd: -1, gone: make(chan struct{})}
 	if p.pid > 1 && p.pid != os.Getpid() {
 		if fd, err := unix.PidfdOpen(p.pid, 0); err == nil {
 			l.pidfd = fd
@@ -131,7 +132,7 @@ func (n *Node) serveLink(l *link, in *bufio.Reader) {
 	_ = l.conn.SetReadDeadline(time.Now().Add(registerWithin))
 	m, err := wire.ReadToNode(in)
 	if err != nil || m.Op != wire.OpRegister {
-		c.cfg.Log.Warn("worker stream without a registration", "error", err)
+		c.do(func() { c.refused("no registration", "pid", l.pid, "error", err) })
 		return
 	}
 	_ = l.conn.SetReadDeadline(time.Time{})
@@ -177,7 +178,7 @@ func (l *link) drain() {
 func (c *core) greet(l *link, m wire.ToNode) *session {
 	s, refused := c.register(l, *m.Register, now())
 	if refused != nil {
-		c.cfg.Log.Warn("worker refused", "vgpu", m.Register.VGPU, "reason", refused.Message)
+		c.refused(refused.Message, "vgpu", m.Register.VGPU, "pid", l.pid, "code", refused.Code)
 		l.send(wire.FromNode{Op: wire.OpReply, ID: m.ID, Code: refused.Code, Message: refused.Message})
 		return nil
 	}
@@ -187,6 +188,13 @@ func (c *core) greet(l *link, m wire.ToNode) *session {
 		}
 	})
 	return s
+}
+
+// refused logs that a worker was not let in, at a bounded rate.
+func (c *core) refused(why string, about ...any) {
+	if ok, leftOut := c.strange.pass(now()); ok {
+		c.cfg.Log.Warn("worker refused", append(about, "reason", why, "leftOut", leftOut)...)
+	}
 }
 
 // line does what one line of a registered worker says.

@@ -18,6 +18,7 @@ type vgpu struct {
 	id        sched.VGPUID
 	spec      wire.VGPUSpec
 	uuid      uuid
+	token     string // its workers' secret
 	usage     usage
 	durable   wire.Usage // the usage that is on the disk: all that is ever answered
 	sessions  map[string]*session
@@ -76,11 +77,14 @@ func (c *core) put(id sched.VGPUID, spec wire.VGPUSpec, at sched.Time) *wire.Err
 		return &wire.Error{Code: wire.CodeNoFit, Reason: string(m.Reason), Message: m.Error()}
 	}
 	if v == nil {
-		v = &vgpu{id: id, uuid: newUUID(), sessions: map[string]*session{}}
+		v = &vgpu{id: id, uuid: newUUID(), token: newToken(), sessions: map[string]*session{}}
 		c.vgpus[id] = v
 	}
 	if v.spec == spec && !v.deleted {
 		return nil
+	}
+	if v.deleted {
+		v.token = newToken() // a worker of before has no business with the new one
 	}
 	was := v.on()
 	v.spec, v.deleted = spec, false

@@ -75,26 +75,28 @@ func (d *daemon) Run(ctx context.Context) error {
 	all.Go(func() error { return d.node.Run(nodeCtx) })
 	all.Go(func() error {
 		defer stopNode()
-		if err := d.giveWholeCard(ctx); err != nil {
+		token, err := d.giveWholeCard(ctx)
+		if err != nil {
 			return err
 		}
-		return d.programs.Run(ctx)
+		return d.programs.Run(ctx, token)
 	})
 	return all.Wait()
 }
 
-// giveWholeCard puts the one vGPU on the first card and says how to use it.
-func (d *daemon) giveWholeCard(ctx context.Context) error {
+// giveWholeCard puts the one vGPU on the first card, says how to use it, and
+// returns its token.
+func (d *daemon) giveWholeCard(ctx context.Context) (token string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	c := client.NewControl(d.control)
 	defer c.Close()
 	gpus, err := c.GPUs(ctx)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if len(gpus) == 0 {
-		return errors.New("this machine has no NVIDIA card that answers; give --soft-gpu vram=8GiB")
+		return "", errors.New("this machine has no NVIDIA card that answers; give --soft-gpu vram=8GiB")
 	}
 	g := gpus[0]
 	if len(d.o.soft) > 0 {
@@ -104,12 +106,13 @@ func (d *daemon) giveWholeCard(ctx context.Context) error {
 			}
 		}
 	}
-	if _, err := c.PutVGPU(ctx, standalone.VGPU, wire.VGPUSpec{GPU: g.ID, VRAMBytes: g.VRAMBytes, SharePercent: 100}); err != nil {
-		return err
+	v, err := c.PutVGPU(ctx, standalone.VGPU, wire.VGPUSpec{GPU: g.ID, VRAMBytes: g.VRAMBytes, SharePercent: 100})
+	if err != nil {
+		return "", err
 	}
 	fmt.Printf("GPU %s: %s, %s of memory, %d multiprocessors. Run CUDA programs with:\n\n  BASALT_GPU=unix:%s LD_LIBRARY_PATH=%s ./program\n\n",
 		g.ID, g.Name, node.FormatSize(g.VRAMBytes), g.Multiprocessors, d.o.socket, guestLibraries())
-	return nil
+	return v.Token, nil
 }
 
 // guestLibraries is where the guest's libcuda lies: beside the programs in a

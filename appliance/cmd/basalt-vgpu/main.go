@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/gpu/device"
+	"github.com/basalt-gpu/basalt/gpu/node/wire"
 )
 
 // The workers are told to die with the thread that started them, and the
@@ -39,7 +40,7 @@ func main() {
 
 type config struct {
 	socket, group, gpud, vgpu, worker string
-	handover                          int
+	token, handover                   int
 	versions                          bool
 }
 
@@ -51,6 +52,7 @@ func parse(args []string, stderr io.Writer) (c config, err error) {
 	f.StringVar(&c.gpud, "gpud", "", "basalt-gpud's control socket, for the workers")
 	f.StringVar(&c.vgpu, "vgpu", "", "id of the vGPU")
 	f.StringVar(&c.worker, "worker", "", "path of basalt-worker (default: beside this program)")
+	f.IntVar(&c.token, "token-fd", -1, "inherited `descriptor` to read the vGPU's token from, which its workers show to basalt-gpud")
 	f.IntVar(&c.handover, "handover-fd", -1, "internal: state of the program that this one replaces")
 	f.BoolVar(&c.versions, "handover-version", false, "print which version of handed-over state this program reads")
 	if err := f.Parse(args); err != nil {
@@ -89,6 +91,13 @@ func run(args []string, stdout, stderr io.Writer) error {
 	signal.Ignore(unix.SIGPIPE, unix.SIGHUP)
 	log := slog.New(device.LimitLog(slog.NewTextHandler(stderr, nil), 100, 1)).With("vgpu", c.vgpu)
 	spawner := device.WorkerProcess{Binary: c.worker, GPUD: c.gpud, VGPU: c.vgpu}
+	if c.token >= 0 {
+		token, err := wire.TakeToken(c.token)
+		if err != nil {
+			return err
+		}
+		spawner.Token = func() (*os.File, error) { return wire.PassToken(token) }
+	}
 
 	var s *device.Server
 	if c.handover >= 0 {
@@ -120,7 +129,17 @@ func run(args []string, stdout, stderr io.Writer) error {
 		}
 	}()
 	return s.Run(stop, upgrade, func() error {
-		return s.HandOver(self, []string{"--socket", c.socket, "--socket-group", c.group, "--gpud", c.gpud, "--vgpu", c.vgpu, "--worker", c.worker})
+		args := []string{"--socket", c.socket, "--socket-group", c.group, "--gpud", c.gpud, "--vgpu", c.vgpu, "--worker", c.worker}
+		if spawner.Token == nil {
+			return s.HandOver(self, args)
+		}
+		token, err := spawner.Token()
+		if err != nil {
+			return err
+		}
+		defer func() { _ = token.Close() }() // the upgrade did not take place
+		fd := int(token.Fd())
+		return s.HandOver(self, append(args, "--token-fd", strconv.Itoa(fd)), fd)
 	})
 }
 

@@ -60,10 +60,16 @@ func startNode(t *testing.T, worker string) *node {
 	if err != nil || len(gpus) != 1 {
 		t.Fatalf("GPUs: %v, %v", gpus, err)
 	}
-	if _, err := n.control.PutVGPU(context.Background(), vgpuID, wire.VGPUSpec{GPU: gpus[0].ID, Name: "Basalt Test", VRAMBytes: 256 << 20}); err != nil {
+	v, err := n.control.PutVGPU(context.Background(), vgpuID, wire.VGPUSpec{GPU: gpus[0].ID, Name: "Basalt Test", VRAMBytes: 256 << 20})
+	if err != nil {
 		t.Fatal(err)
 	}
-	n.vgpu = n.run(goBuild(t, "basalt-vgpu"), "--socket", n.socket, "--gpud", gpud, "--vgpu", vgpuID, "--worker", worker)
+	token, err := wire.PassToken(v.Token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer token.Close()
+	n.vgpu = n.runWith(token, goBuild(t, "basalt-vgpu"), "--socket", n.socket, "--gpud", gpud, "--vgpu", vgpuID, "--worker", worker, "--token-fd", "3")
 	n.exists(n.socket)
 	return n
 }
@@ -81,12 +87,21 @@ func goBuild(t *testing.T, name string, tags ...string) string {
 // run starts a program that ends with the test.
 func (n *node) run(path string, args ...string) *exec.Cmd {
 	n.t.Helper()
+	return n.runWith(nil, path, args...)
+}
+
+// runWith gives it a descriptor 3.
+func (n *node) runWith(file *os.File, path string, args ...string) *exec.Cmd {
+	n.t.Helper()
 	log, err := os.Create(filepath.Join(n.t.TempDir(), "log"))
 	if err != nil {
 		n.t.Fatal(err)
 	}
 	cmd := exec.Command(path, args...)
 	cmd.Stdout, cmd.Stderr = log, log
+	if file != nil {
+		cmd.ExtraFiles = []*os.File{file}
+	}
 	if err := cmd.Start(); err != nil {
 		n.t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 type options struct {
 	carrier int
+	token   int // descriptor
 	gpud    string
 	vgpu    string
 	driver  string
@@ -24,6 +25,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	f := flag.NewFlagSet("basalt-worker", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.IntVar(&o.carrier, "carrier-fd", 3, "inherited `descriptor` of the guest's carrier socket")
+	f.IntVar(&o.token, "token-fd", -1, "inherited `descriptor` to read the vGPU's token from")
 	f.StringVar(&o.gpud, "gpud", "", "basalt-gpud's control `socket`")
 	f.StringVar(&o.vgpu, "vgpu", "", "`id` of the vGPU")
 	f.StringVar(&o.driver, "driver", "", "`name` of the driver: soft or cuda (default: what gpud says)")

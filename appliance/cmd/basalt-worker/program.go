@@ -26,6 +26,13 @@ func newProgram(ctx context.Context, o options, log *slog.Logger) (*program, err
 	if err != nil {
 		return nil, err
 	}
+	var token string
+	if o.token >= 0 {
+		if token, err = wire.TakeToken(o.token); err != nil {
+			_ = conn.Close()
+			return nil, err
+		}
+	}
 	p := &program{}
 	options := worker.Options{Log: log}
 	var host worker.Host
@@ -33,7 +40,7 @@ func newProgram(ctx context.Context, o options, log *slog.Logger) (*program, err
 	if o.limits != nil {
 		host, device.VRAMBytes = worker.NewLocalHost(*o.limits), o.limits.VRAM
 	} else {
-		if p.node, err = client.DialWorker(ctx, o.gpud, o.vgpu, client.Options{Log: log}); err != nil {
+		if p.node, err = client.DialWorker(ctx, o.gpud, o.vgpu, client.Options{Token: token, Log: log}); err != nil {
 			_ = conn.Close()
 			return nil, err
 		}

@@ -42,11 +42,11 @@ func (v *vgpus) GPUs(ctx context.Context) ([]agent.GPU, error) {
 }
 
 func (v *vgpus) Ensure(ctx context.Context, g agent.VGPU) (string, error) {
-	_, err := v.gpud.PutVGPU(ctx, string(g.Instance), wire.VGPUSpec{GPU: g.Device, VRAMBytes: uint64(g.VRAMBytes), SharePercent: int(g.SharePercent)})
+	slice, err := v.gpud.PutVGPU(ctx, string(g.Instance), wire.VGPUSpec{GPU: g.Device, VRAMBytes: uint64(g.VRAMBytes), SharePercent: int(g.SharePercent)})
 	if err != nil {
 		return "", err
 	}
-	return v.runner.Ensure(ctx, string(g.Instance))
+	return v.runner.Ensure(ctx, string(g.Instance), slice.Token)
 }
 
 func (v *vgpus) Alive(id api.InstanceID) bool { return v.runner.Alive(string(id)) }

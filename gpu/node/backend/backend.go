@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/gpu/node/wire"
 )
 
 // Options of a Runner.
@@ -116,22 +118,23 @@ func (r *Runner) Alive(id string) bool {
 	return r.alive[id] != nil
 }
 
-// Ensure that id's backend runs and listens.
-func (r *Runner) Ensure(ctx context.Context, id string) (socket string, err error) {
+// Ensure that id's backend runs and listens. token is the vGPU's secret; a
+// backend that runs already has it.
+func (r *Runner) Ensure(ctx context.Context, id, token string) (socket string, err error) {
 	if !validID.MatchString(id) {
 		return "", fmt.Errorf("vGPU id %q is not one", id)
 	}
 	if r.Alive(id) {
 		return r.Socket(id), nil
 	}
-	p, err := r.start(id)
+	p, err := r.start(id, token)
 	if err != nil {
 		return "", err
 	}
 	return r.Socket(id), r.listening(ctx, id, p)
 }
 
-func (r *Runner) start(id string) (*process, error) {
+func (r *Runner) start(id, token string) (*process, error) {
 	if err := os.Remove(r.Socket(id)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
@@ -140,7 +143,13 @@ func (r *Runner) start(id string) (*process, error) {
 		return nil, err
 	}
 	defer log.Close()
-	cmd := exec.Command(r.o.Binary, "--socket", r.Socket(id), "--gpud", r.o.GPUD, "--vgpu", id, "--worker", r.o.Worker)
+	secret, err := wire.PassToken(token)
+	if err != nil {
+		return nil, err
+	}
+	defer secret.Close()
+	cmd := exec.Command(r.o.Binary, "--socket", r.Socket(id), "--gpud", r.o.GPUD, "--vgpu", id, "--worker", r.o.Worker, "--token-fd", "3")
+	cmd.ExtraFiles = []*os.File{secret}
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it outlives us
 	if err := cmd.Start(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -29,6 +30,13 @@ func runner(t *testing.T, dir, binary string) *Runner {
 	return r
 }
 
+// record of the process that is alive.
+func (r *Runner) record(id string) record {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.alive[id].rec
+}
+
 func ctx(t *testing.T) context.Context {
 	c, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	t.Cleanup(cancel)
@@ -39,11 +47,11 @@ func TestStartFindAgainEnd(t *testing.T) {
 	dir := t.TempDir()
 	bin := script(t, `touch "$2"; exec sleep 600`)
 	first := runner(t, dir, bin)
-	if _, err := first.Ensure(ctx(t), "ins-1"); err != nil {
+	if _, err := first.Ensure(ctx(t), "ins-1", "secret"); err != nil {
 		t.Fatal(err)
 	}
-	pid := first.alive["ins-1"].rec.PID
-	if _, err := first.Ensure(ctx(t), "ins-1"); err != nil || first.alive["ins-1"].rec.PID != pid {
+	pid := first.record("ins-1").PID
+	if _, err := first.Ensure(ctx(t), "ins-1", "secret"); err != nil || first.record("ins-1").PID != pid {
 		t.Errorf("asked twice: %v, a new process", err)
 	}
 
@@ -66,10 +74,10 @@ func TestStartFindAgainEnd(t *testing.T) {
 
 func TestAnEndedBackendIsHeardAndStartedAgain(t *testing.T) {
 	r := runner(t, t.TempDir(), script(t, `touch "$2"; exec sleep 600`))
-	if _, err := r.Ensure(ctx(t), "ins-1"); err != nil {
+	if _, err := r.Ensure(ctx(t), "ins-1", "secret"); err != nil {
 		t.Fatal(err)
 	}
-	old := r.alive["ins-1"].rec
+	old := r.record("ins-1")
 	if err := syscall.Kill(old.PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -81,8 +89,23 @@ func TestAnEndedBackendIsHeardAndStartedAgain(t *testing.T) {
 	case <-ctx(t).Done():
 		t.Fatal("its end was not heard")
 	}
-	if _, err := r.Ensure(ctx(t), "ins-1"); err != nil || r.alive["ins-1"].rec == old {
+	if _, err := r.Ensure(ctx(t), "ins-1", "secret"); err != nil || r.record("ins-1") == old {
 		t.Errorf("not started again: %v", err)
+	}
+	if err := r.Remove(ctx(t), "ins-1"); err != nil {
+		t.Error(err)
+	}
+}
+
+// The token goes to the backend by a descriptor that nobody else sees.
+func TestTokenIsHandedOver(t *testing.T) {
+	r := runner(t, t.TempDir(), script(t, `cat <&3; echo " $*"; touch "$2"; exec sleep 600`))
+	if _, err := r.Ensure(ctx(t), "ins-1", "secret"); err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.ReadFile(r.path("ins-1", "log"))
+	if got, args, _ := strings.Cut(string(log), " "); err != nil || got != "secret" || strings.Contains(args, "secret") || !strings.Contains(args, "--token-fd 3") {
+		t.Errorf("the backend has %q, %v", log, err)
 	}
 	if err := r.Remove(ctx(t), "ins-1"); err != nil {
 		t.Error(err)
@@ -91,13 +114,13 @@ func TestAnEndedBackendIsHeardAndStartedAgain(t *testing.T) {
 
 func TestABackendThatFailsToStartSaysWhereItsLogIs(t *testing.T) {
 	r := runner(t, t.TempDir(), script(t, `echo broken; exit 1`))
-	if _, err := r.Ensure(ctx(t), "ins-1"); err == nil {
+	if _, err := r.Ensure(ctx(t), "ins-1", "secret"); err == nil {
 		t.Fatal("no error")
 	}
 	if log, err := os.ReadFile(r.path("ins-1", "log")); err != nil || string(log) != "broken\n" {
 		t.Errorf("log %q, %v", log, err)
 	}
-	if _, err := r.Ensure(ctx(t), "../x"); err == nil {
+	if _, err := r.Ensure(ctx(t), "../x", "secret"); err == nil {
 		t.Error("a path was taken for an id")
 	}
 }

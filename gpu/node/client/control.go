@@ -59,6 +59,7 @@ func (c *Control) VGPUsAndDeleted(ctx context.Context) (all []wire.VGPU, err err
 }
 
 // PutVGPU makes the vGPU what the spec says; doing it again changes nothing.
+// The answer holds the token for its workers.
 func (c *Control) PutVGPU(ctx context.Context, id string, spec wire.VGPUSpec) (v wire.VGPU, err error) {
 	return v, c.do(ctx, http.MethodPut, "/v1/vgpus/"+url.PathEscape(id), spec, &v)
 }

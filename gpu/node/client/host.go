@@ -18,9 +18,10 @@ import (
 
 // Options of a worker's session.
 type Options struct {
-	PID  uint32 // of the guest process
-	Name string // of the guest process
-	Log  *slog.Logger
+	Token string // the vGPU's secret
+	PID   uint32 // of the guest process
+	Name  string // of the guest process
+	Log   *slog.Logger
 }
 
 // Host is a worker's side of gpud: a worker.Host. When gpud goes away it
@@ -34,6 +35,7 @@ type Options struct {
 type Host struct {
 	socket  string
 	vgpu    string
+	token   string
 	session string
 	log     *slog.Logger
 	ctx     context.Context // ends with Close
@@ -80,7 +82,7 @@ func DialWorker(ctx context.Context, socket, vgpu string, o Options) (*Host, err
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	h := &Host{
-		socket: socket, vgpu: vgpu, session: hex.EncodeToString(id[:]), log: o.Log,
+		socket: socket, vgpu: vgpu, token: o.Token, session: hex.EncodeToString(id[:]), log: o.Log,
 		lost: make(chan struct{}), up: make(chan struct{}), pid: o.PID, name: o.Name,
 	}
 	h.ctx, h.cancel = context.WithCancel(context.WithoutCancel(ctx))

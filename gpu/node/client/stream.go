@@ -80,7 +80,7 @@ func (h *Host) register(s *stream) error {
 	}
 	h.mu.Lock()
 	m := wire.ToNode{Op: wire.OpRegister, ID: 1, Register: &wire.Register{
-		Version: wire.Version, VGPU: h.vgpu, Session: h.session,
+		Version: wire.Version, VGPU: h.vgpu, Token: h.token, Session: h.session,
 		PID: h.pid, Name: h.name, Held: h.held, Totals: h.totals,
 	}}
 	s.next = 1

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/node/wire"
 )
 
 // VGPU is the id of the only vGPU of a standalone gpud.
@@ -54,7 +56,8 @@ func New(cfg Config) (*Server, error) {
 }
 
 // Run accepts until ctx ends; then it ends all workers and waits for them.
-func (s *Server) Run(ctx context.Context) error {
+// token is the vGPU's, for the workers.
+func (s *Server) Run(ctx context.Context, token string) error {
 	stop := context.AfterFunc(ctx, func() { _ = s.cfg.Listener.Close() })
 	defer stop()
 	defer s.workers.Wait()
@@ -72,7 +75,7 @@ func (s *Server) Run(ctx context.Context) error {
 		case s.slots <- struct{}{}:
 			s.workers.Go(func() {
 				defer func() { <-s.slots }()
-				s.serve(ctx, conn)
+				s.serve(ctx, conn, token)
 			})
 		default:
 			s.cfg.Log.Warn("too many programs at a time; one was refused", "limit", s.cfg.MaxWorkers)
@@ -89,22 +92,29 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// serve runs one worker with the connection as its descriptor 3.
-func (s *Server) serve(ctx context.Context, conn *net.UnixConn) {
+// serve runs one worker with the connection as its descriptor 3 and the token
+// to be read from 4.
+func (s *Server) serve(ctx context.Context, conn *net.UnixConn, token string) {
 	f, err := conn.File()
 	_ = conn.Close() // f is a descriptor of its own
 	if err != nil {
 		s.cfg.Log.Error("connection", "error", err)
 		return
 	}
-	cmd := exec.CommandContext(ctx, s.cfg.Worker, "--carrier-fd", "3", "--gpud", s.cfg.Control, "--vgpu", VGPU)
-	cmd.ExtraFiles = []*os.File{f}
+	defer f.Close()
+	secret, err := wire.PassToken(token)
+	if err != nil {
+		s.cfg.Log.Error("token", "error", err)
+		return
+	}
+	cmd := exec.CommandContext(ctx, s.cfg.Worker, "--carrier-fd", "3", "--token-fd", "4", "--gpud", s.cfg.Control, "--vgpu", VGPU)
+	cmd.ExtraFiles = []*os.File{f, secret}
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = endWithin
 	err = start(cmd)
-	_ = f.Close()
+	_, _ = f.Close(), secret.Close() // now the worker's alone
 	if err == nil {
 		err = cmd.Wait()
 	}

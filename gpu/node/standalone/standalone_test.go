@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/node/wire"
 )
 
 // TestMain: the test binary is also the worker, which echoes its arguments and
@@ -18,7 +20,8 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "--carrier-fd" {
 		f := os.NewFile(3, "carrier")
-		_, _ = f.WriteString(strings.Join(os.Args[1:], " ") + "\n")
+		token, _ := wire.TakeToken(4)
+		_, _ = f.WriteString(strings.Join(os.Args[1:], " ") + " " + token + "\n")
 		_, _ = io.Copy(f, f)
 		os.Exit(0)
 	}
@@ -38,7 +41,7 @@ func start1(t *testing.T, limit int) (socket string, stop func()) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
-	go func() { ran <- s.Run(ctx) }()
+	go func() { ran <- s.Run(ctx, "secret") }()
 	stopped := false
 	stop = func() {
 		if stopped {
@@ -79,7 +82,7 @@ func read(t *testing.T, c net.Conn, n int) string {
 	return string(b)
 }
 
-const greeting = "--carrier-fd 3 --gpud ctl --vgpu standalone\n"
+const greeting = "--carrier-fd 3 --token-fd 4 --gpud ctl --vgpu standalone secret\n"
 
 func TestEachConnectionIsAWorker(t *testing.T) {
 	socket, stop := start1(t, 2)

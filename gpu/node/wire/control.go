@@ -43,6 +43,10 @@ type VGPU struct {
 	GPUUtilization uint32    `json:"gpuUtilization"` // per cent of the last second
 	Processes      []Process `json:"processes"`
 	Usage          Usage     `json:"usage"`
+	// Token is the secret that the vGPU's workers register with, in the answer
+	// to PUT only. It goes from hand to hand by inherited descriptors: never on
+	// a command line, in the environment or in a log.
+	Token string `json:"token,omitempty"`
 	// Deleted: it is gone; only its last usage remains for a while.
 	Deleted bool `json:"deleted,omitempty"`
 }

@@ -62,6 +62,8 @@ const (
 	MaxName = 64
 	// MaxID bounds session and vGPU ids, in bytes.
 	MaxID = 128
+	// MaxToken bounds a token, in bytes.
+	MaxToken = 128
 )
 
 // ToNode is a worker's line.
@@ -80,6 +82,7 @@ type ToNode struct {
 type Register struct {
 	Version int           `json:"version"`
 	VGPU    string        `json:"vgpu"`
+	Token   string        `json:"token"`   // the vGPU's secret: VGPU.Token
 	Session string        `json:"session"` // random, made by the worker
 	PID     uint32        `json:"pid"`     // in the guest
 	Name    string        `json:"name"`
@@ -154,8 +157,8 @@ func (m *ToNode) check() error {
 	switch m.Op {
 	case OpRegister:
 		r := m.Register
-		if r == nil || !printable(r.VGPU, 1, MaxID) || !printable(r.Session, 16, MaxID) {
-			return fmt.Errorf("%w: a registration needs a vgpu and a session", ErrLine)
+		if r == nil || !printable(r.VGPU, 1, MaxID) || !printable(r.Session, 16, MaxID) || len(r.Token) > MaxToken {
+			return fmt.Errorf("%w: a registration needs a vgpu, its token and a session", ErrLine)
 		}
 		r.Name = CleanName(r.Name)
 	case OpProcess:

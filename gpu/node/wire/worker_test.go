@@ -43,6 +43,7 @@ func TestBadLines(t *testing.T) {
 		"short session":     `{"op":"register","register":{"vgpu":"v","session":"1"}}` + "\n",
 		"long vgpu":         `{"op":"register","register":{"vgpu":"` + strings.Repeat("v", 129) + `","session":"` + session + `"}}` + "\n",
 		"vgpu with newline": `{"op":"register","register":{"vgpu":"v\nx","session":"` + session + `"}}` + "\n",
+		"long token":        `{"op":"register","register":{"vgpu":"v","session":"` + session + `","token":"` + strings.Repeat("t", MaxToken+1) + `"}}` + "\n",
 		"negative bytes":    `{"op":"reserve","bytes":-1}` + "\n",
 		"no bytes":          `{"op":"reserve"}` + "\n",
 		"more than 64 bits": `{"op":"reserve","bytes":18446744073709551616}` + "\n",
