@@ -12,6 +12,8 @@ export BASALT_BUILD := $(BUILD)
 # go-nvml's header is full of deprecation marks.
 export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+
 GOLANGCI_VERSION := v2.15.0
 CODEGEN_VERSION  := v2.8.2
 
@@ -24,7 +26,7 @@ help:
 ## build: the binaries and the guest's libraries
 build: guest
 	@mkdir -p $(BUILD)/bin
-	$(GO) build -o $(BUILD)/bin/ ./appliance/cmd/...
+	$(GO) build -ldflags '-X main.version=$(VERSION)' -o $(BUILD)/bin/ ./appliance/cmd/...
 
 guest:
 	@$(MAKE) --no-print-directory -C gpu/guest BUILD=$(BUILD)
