@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/signal"
 	"sync"
 	"testing"
 	"time"
@@ -94,6 +95,11 @@ func TestMain(m *testing.M) {
 	mode := os.Getenv("BASALT_TEST_WORKER")
 	if mode == "" {
 		os.Exit(m.Run())
+	}
+	signal.Ignore(unix.SIGPIPE) // its log may be closed
+	if len(os.Args) > 2 && os.Args[len(os.Args)-2] == "--token-fd" && os.Args[len(os.Args)-1] == "4" {
+		token, err := io.ReadAll(os.NewFile(4, "token"))
+		fmt.Fprintf(os.Stderr, "worker has token %q, %v\n", token, err)
 	}
 	p, err := newPeer(3, func(format string, args ...any) { fmt.Fprintf(os.Stderr, "worker: "+format+"\n", args...) })
 	if err != nil {

@@ -102,7 +102,15 @@ func startProgram(t *testing.T) *program {
 	t.Setenv("BASALT_TEST_WORKER", "echo")
 	p := &program{socket: filepath.Join(t.TempDir(), "vgpu"), ended: make(chan error, 1)}
 	p.cmd = exec.Command(testguest.Program(t, "github.com/basalt-gpu/basalt/appliance/cmd/basalt-vgpu"),
-		"--socket", p.socket, "--gpud", "none", "--vgpu", "v1", "--worker", self(t))
+		"--socket", p.socket, "--gpud", "none", "--vgpu", "v1", "--worker", self(t), "--token-fd", "3")
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = w.WriteString("secret")
+	_ = w.Close()
+	defer r.Close()
+	p.cmd.ExtraFiles = []*os.File{r}
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -215,6 +223,7 @@ func TestUpgrade(t *testing.T) {
 	g.must(cmdResourceUnref, 0, words(11, 0)) // the worker still answers drops
 	g.session(2, 20)
 	second := p.worker(t, 1)
+	p.until(t, "the token, before and after", func() bool { return p.count(`worker has token "secret", <nil>`) == 2 })
 	g.must(cmdCtxDestroy, 1, nil)
 	g.until("worker of before the upgrade reaped", func() bool { return gone(worker) })
 	g.Close()

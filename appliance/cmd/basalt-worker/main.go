@@ -49,6 +49,7 @@ func main() {
 func run(o options) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
+	signal.Ignore(syscall.SIGPIPE) // whoever reads the log may end
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("program", "basalt-worker", "vgpu", o.vgpu)
 	p, err := newProgram(ctx, o, log)
 	if err != nil {
