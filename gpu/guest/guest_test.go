@@ -249,6 +249,28 @@ func TestNvidiaSMI(t *testing.T) {
 	}
 }
 
+// The table as testdata has it, 91 columns whatever it shows.
+func TestTable(t *testing.T) {
+	for _, name := range []string{"idle", "full"} {
+		got, err := exec.Command(object("smi"), name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := os.ReadFile(filepath.Join("testdata", "smi-"+name+".txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s: got\n%swant\n%s", name, got, want)
+		}
+		for i, line := range strings.Split(strings.TrimSpace(string(got)), "\n") {
+			if i > 0 && line != "" && len(line) != 91 {
+				t.Errorf("%s: line %d has %d columns: %s", name, i, len(line), line)
+			}
+		}
+	}
+}
+
 // The library exports the API and nothing else.
 func TestExports(t *testing.T) {
 	for lib, prefix := range map[string]string{"libcuda.so.1": "cu", "libnvidia-ml.so.1": "nvml"} {

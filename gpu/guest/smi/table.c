@@ -1,89 +1,100 @@
-/* The table that people know. */
-#include <stdlib.h>
+/* The table that people know: 91 columns, in the layout of driver 550. */
 #include <string.h>
-#include <time.h>
 
-#include "smi.h"
+#include "table.h"
 
-#define LINE "+-----------------------------------------------------------------------------------------+"
+#define LINE "+-----------------------------------------------------------------------------------------+\n"
 
-nvmlReturn_t smi_processes(nvmlDevice_t device, nvmlProcessInfo_t **out, unsigned int *n)
+/* At most room bytes; of what is longer the end stays, after three dots. */
+static const char *tail(const char *text, size_t room, char *out)
 {
-	nvmlReturn_t r = NVML_ERROR_MEMORY;
+	size_t n = strlen(text);
 
-	*out = NULL;
-	for (unsigned int room = 64; room <= 65536; room = *n + 64) { /* they may become more meanwhile */
-		nvmlProcessInfo_t *p = realloc(*out, room * sizeof *p);
-
-		if (!p)
-			return NVML_ERROR_MEMORY;
-		*out = p;
-		*n = room;
-		if ((r = nvmlDeviceGetComputeRunningProcesses_v3(device, n, p)) != NVML_ERROR_INSUFFICIENT_SIZE)
-			break;
-	}
-	return r;
+	if (n <= room)
+		return text;
+	memcpy(out, "...", 3);
+	memcpy(out + 3, text + n - (room - 3), room - 3 + 1);
+	return out;
 }
 
-static nvmlReturn_t process_table(nvmlDevice_t device)
+/* The same, but the start stays: model names differ at their start. */
+static const char *head(const char *text, size_t room, char *out)
 {
-	nvmlProcessInfo_t *p;
-	unsigned int n;
-	nvmlReturn_t r = smi_processes(device, &p, &n);
-
-	if (r) {
-		free(p);
-		return r;
-	}
-	printf("\n%s\n| %-87s |\n| %-76s %10s |\n| %-76s %10s |\n|%.89s|\n", LINE, "Processes:",
-	       " GPU   GI   CI        PID   Type   Process name", "GPU Memory", "       ID   ID", "Usage     ",
-	       "=========================================================================================");
-	if (n == 0)
-		printf("| %-87s |\n", " No running processes found");
-	for (unsigned int i = 0; i < n; i++) {
-		char name[96] = "?";
-
-		nvmlSystemGetProcessName(p[i].pid, name, sizeof name);
-		printf("|    0   N/A  N/A  %9u      C   %-40.40s %11lluMiB |\n", p[i].pid, name, p[i].usedGpuMemory >> 20);
-	}
-	puts(LINE);
-	free(p);
-	return NVML_SUCCESS;
+	if (strlen(text) <= room)
+		return text;
+	memcpy(out, text, room - 3);
+	memcpy(out + room - 3, "...", 4);
+	return out;
 }
 
-nvmlReturn_t smi_table(nvmlDevice_t device)
+/* One byte is one column: what is not plain ASCII becomes a question mark, so
+ * that a name can neither shift the box nor send control codes to a terminal. */
+static void plain(char *out, size_t size, const char *text)
 {
-	char name[96] = "?", version[80] = "?", when[64], memory[64], power[32] = "N/A", temp[16] = "N/A", load[16], cuda[16];
-	unsigned int watts, degrees;
-	nvmlUtilization_t u;
-	nvmlPciInfo_t pci = {0};
-	nvmlMemory_t m;
-	nvmlReturn_t r;
-	int c = 0;
-	time_t now = time(NULL);
+	size_t i = 0;
 
-	if ((r = nvmlDeviceGetMemoryInfo(device, &m)) != 0 || (r = nvmlDeviceGetUtilizationRates(device, &u)) != 0)
-		return r;
-	nvmlDeviceGetName(device, name, sizeof name);
-	nvmlDeviceGetPciInfo_v3(device, &pci);
-	nvmlSystemGetDriverVersion(version, sizeof version);
-	nvmlSystemGetCudaDriverVersion(&c);
-	snprintf(cuda, sizeof cuda, "%d.%d", c / 1000, c % 1000 / 10);
-	if (nvmlDeviceGetTemperature(device, 0, &degrees) == 0)
-		snprintf(temp, sizeof temp, "%uC", degrees);
-	if (nvmlDeviceGetPowerUsage(device, &watts) == 0)
-		snprintf(power, sizeof power, "%uW / N/A", watts / 1000);
-	snprintf(memory, sizeof memory, "%lluMiB / %lluMiB", m.used >> 20, m.total >> 20);
-	snprintf(load, sizeof load, "%u%%", u.gpu);
-	strftime(when, sizeof when, "%a %b %e %H:%M:%S %Y", localtime(&now));
-	printf("%s\n%s\n", when, LINE);
-	printf("| NVIDIA-SMI %-17.17s  Driver Version: %-15.15s  CUDA Version: %-9.9s  |\n", version, version, cuda);
-	puts("|-----------------------------------------+------------------------+----------------------+");
-	puts("| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |");
-	puts("| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  Compute M. |");
-	puts("|=========================================+========================+======================|");
-	printf("|   0  %-26.26s      On |   %16.16s Off |                  N/A |\n", name, pci.busId);
-	printf("| N/A  %4.4s    P0    %20.20s | %22.22s | %7.7s      Default |\n", temp, power, memory, load);
-	puts(LINE);
-	return process_table(device);
+	for (; i < size - 1 && text[i]; i++)
+		out[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
+	out[i] = 0;
+}
+
+/* A worker's number may be nonsense: nine digits are as many as have room. */
+static unsigned long long mib(unsigned long long bytes)
+{
+	return bytes >> 20 < 999999999 ? bytes >> 20 : 999999999;
+}
+
+static void draw_device(FILE *out, const struct smi_view *v)
+{
+	char name[sizeof v->name], cut[64], memory[64], power[32] = "N/A", degrees[16] = "N/A", load[16];
+
+	plain(name, sizeof name, v->name);
+	if (v->degrees >= 0)
+		snprintf(degrees, sizeof degrees, "%dC", v->degrees);
+	if (v->watts >= 0)
+		snprintf(power, sizeof power, "%ldW /  N/A", v->watts);
+	snprintf(memory, sizeof memory, "%lluMiB / %6lluMiB", mib(v->used), mib(v->total));
+	snprintf(load, sizeof load, "%u%%", v->load);
+	fprintf(out, "|   0  %-26s      On |   %16.16s Off |                  N/A |\n", head(name, 26, cut), v->bus);
+	fprintf(out, "| N/A  %4.4s    P0    %20.20s | %22.22s | %7.7s      Default |\n", degrees, power, memory, load);
+	fputs("|                                         |                        |                  N/A |\n", out);
+}
+
+static void draw_processes(FILE *out, const struct smi_view *v)
+{
+	char name[96], cut[64];
+
+	fputs("\n" LINE
+	      "| Processes:                                                                              |\n"
+	      "|  GPU   GI   CI        PID   Type   Process name                              GPU Memory |\n"
+	      "|        ID   ID                                                               Usage      |\n"
+	      "|=========================================================================================|\n", out);
+	if (v->process_count == 0)
+		fputs("|  No running processes found                                                             |\n", out);
+	for (unsigned int i = 0; i < v->process_count; i++) {
+		const struct smi_process *p = &v->processes[i];
+
+		plain(name, sizeof name, p->name);
+		fprintf(out, "|    0   N/A  N/A  %9u      C   %-38s %9lluMiB |\n", p->pid, tail(name, 38, cut), mib(p->bytes));
+	}
+	fputs(LINE, out);
+}
+
+void smi_draw(FILE *out, const struct smi_view *v, const struct tm *when)
+{
+	char text[64], driver[80], cuda[16];
+
+	strftime(text, sizeof text, "%a %b %e %H:%M:%S %Y", when);
+	plain(driver, sizeof driver, v->driver);
+	snprintf(cuda, sizeof cuda, "%d.%d", v->cuda / 1000, v->cuda % 1000 / 10);
+	fprintf(out, "%s\n" LINE, text);
+	fprintf(out, "| NVIDIA-SMI %-22.22s Driver Version: %-14.14s CUDA Version: %-8.8s |\n", driver, driver, cuda);
+	fputs("|-----------------------------------------+------------------------+----------------------+\n"
+	      "| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |\n"
+	      "| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  Compute M. |\n"
+	      "|                                         |                        |               MIG M. |\n"
+	      "|=========================================+========================+======================|\n", out);
+	draw_device(out, v);
+	fputs("+-----------------------------------------+------------------------+----------------------+\n", out);
+	draw_processes(out, v);
 }

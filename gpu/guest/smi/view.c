@@ -1,0 +1,77 @@
+/* What the table shows, asked from NVML. */
+#include <stdlib.h>
+#include <time.h>
+
+#include "smi.h"
+#include "table.h"
+
+nvmlReturn_t smi_processes(nvmlDevice_t device, nvmlProcessInfo_t **out, unsigned int *n)
+{
+	nvmlReturn_t r = NVML_ERROR_MEMORY;
+
+	*out = NULL;
+	for (unsigned int room = 64; room <= 65536; room = *n + 64) { /* they may become more meanwhile */
+		nvmlProcessInfo_t *p = realloc(*out, room * sizeof *p);
+
+		if (!p)
+			return NVML_ERROR_MEMORY;
+		*out = p;
+		*n = room;
+		if ((r = nvmlDeviceGetComputeRunningProcesses_v3(device, n, p)) != NVML_ERROR_INSUFFICIENT_SIZE)
+			break;
+	}
+	return r;
+}
+
+static nvmlReturn_t processes(nvmlDevice_t device, struct smi_process **out, unsigned int *n)
+{
+	nvmlProcessInfo_t *p;
+	nvmlReturn_t r = smi_processes(device, &p, n);
+
+	*out = NULL;
+	if (r == NVML_SUCCESS && (*out = calloc(*n + 1, sizeof **out)) == NULL)
+		r = NVML_ERROR_MEMORY;
+	for (unsigned int i = 0; r == NVML_SUCCESS && i < *n; i++) {
+		struct smi_process *q = &(*out)[i];
+
+		q->pid = p[i].pid;
+		q->bytes = p[i].usedGpuMemory;
+		if (nvmlSystemGetProcessName(q->pid, q->name, sizeof q->name) != 0)
+			q->name[0] = '?'; /* it has ended meanwhile */
+	}
+	free(p);
+	return r;
+}
+
+nvmlReturn_t smi_table(nvmlDevice_t device)
+{
+	struct smi_view v = {.name = "?", .driver = "?", .degrees = -1, .watts = -1};
+	struct smi_process *list;
+	unsigned int degrees, milliwatts;
+	nvmlUtilization_t u;
+	nvmlPciInfo_t pci = {0};
+	nvmlMemory_t m;
+	nvmlReturn_t r;
+	time_t now = time(NULL);
+
+	if ((r = nvmlDeviceGetMemoryInfo(device, &m)) != 0 || (r = nvmlDeviceGetUtilizationRates(device, &u)) != 0)
+		return r;
+	nvmlDeviceGetName(device, v.name, sizeof v.name);
+	nvmlSystemGetDriverVersion(v.driver, sizeof v.driver);
+	nvmlSystemGetCudaDriverVersion(&v.cuda);
+	nvmlDeviceGetPciInfo_v3(device, &pci);
+	snprintf(v.bus, sizeof v.bus, "%s", pci.busId);
+	if (nvmlDeviceGetTemperature(device, 0, &degrees) == 0)
+		v.degrees = (int)degrees;
+	if (nvmlDeviceGetPowerUsage(device, &milliwatts) == 0)
+		v.watts = milliwatts / 1000;
+	v.load = u.gpu;
+	v.used = m.used;
+	v.total = m.total;
+	if ((r = processes(device, &list, &v.process_count)) == NVML_SUCCESS) {
+		v.processes = list;
+		smi_draw(stdout, &v, localtime(&now));
+	}
+	free(list);
+	return r;
+}
