@@ -21,6 +21,7 @@ type Config struct {
 	DetachGrace time.Duration // how long a worker may take to come back after gpud's restart
 	Overrun     time.Duration // how long a kernel may run past its lease before its session is ended
 	KillAfter   time.Duration // how long a worker that was told "lost" may take to end
+	ReturnAfter time.Duration // how long a worker whose connection ended may take to end or to come back
 }
 
 func (c *Config) setDefaults() {
@@ -30,7 +31,7 @@ func (c *Config) setDefaults() {
 	for _, d := range []struct {
 		of    *time.Duration
 		value time.Duration
-	}{{&c.SaveEvery, time.Second}, {&c.DetachGrace, 10 * time.Second}, {&c.Overrun, time.Minute}, {&c.KillAfter, 2 * time.Second}} {
+	}{{&c.SaveEvery, time.Second}, {&c.DetachGrace, 10 * time.Second}, {&c.Overrun, time.Minute}, {&c.KillAfter, 2 * time.Second}, {&c.ReturnAfter, 5 * time.Second}} {
 		if *d.of <= 0 {
 			*d.of = d.value
 		}

@@ -42,6 +42,15 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
+		switch os.Getenv("NODE_TEST_THEN") {
+		case "bye":
+			err = h.Close()
+			fmt.Fprintln(os.Stderr, "a worker said bye and stays:", err)
+		case "wait":
+			h.Yield()
+			<-h.Lost()
+			os.Exit(7)
+		}
 		select {} // a hung worker: it holds memory and the card, and hears nothing
 	}
 	os.Exit(m.Run())
@@ -195,6 +204,62 @@ func TestHungWorkerIsKilled(t *testing.T) {
 	state, err := w.Process.Wait()
 	if err != nil || state.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 		t.Errorf("it ended with %v, %v", state, err)
+	}
+}
+
+func wantKilled(t *testing.T, w *exec.Cmd) {
+	t.Helper()
+	ended := make(chan error, 1)
+	go func() { ended <- w.Wait() }()
+	select {
+	case err := <-ended:
+		if s, ok := w.ProcessState.Sys().(syscall.WaitStatus); !ok || s.Signal() != syscall.SIGKILL {
+			t.Errorf("it ended with %v", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("it still runs")
+	}
+}
+
+// A worker that ends its session and goes on could use the card for nothing.
+func TestWorkerWithoutASessionIsKilled(t *testing.T) {
+	n := newTestNode(t)
+	n.stop()
+	n.cfg.ReturnAfter = 50 * time.Millisecond
+	n.start()
+	n.put("a", gib, 0)
+	wantKilled(t, n.worker(t, "a", "NODE_TEST_THEN=bye"))
+
+	// The next gpud kills one that does not come back to it.
+	n.cfg.DetachGrace = 300 * time.Millisecond
+	w := n.worker(t, "a")
+	eventually(t, "the worker at work", func() bool { return n.vgpu("a").VRAMUsed == gib })
+	_ = w.Process.Signal(syscall.SIGSTOP)
+	n.stop()
+	n.start()
+	wantKilled(t, w)
+	eventually(t, "its memory", func() bool { return n.vgpu("a").VRAMUsed == 0 })
+}
+
+// One that comes back is left alone: it ends when it is told to, by itself.
+func TestWorkerThatComesBackLives(t *testing.T) {
+	n := newTestNode(t)
+	n.stop()
+	n.cfg.DetachGrace, n.cfg.ReturnAfter = 20*time.Second, 20*time.Second
+	n.start()
+	n.put("a", gib, 0)
+	w := n.worker(t, "a", "NODE_TEST_THEN=wait")
+	for range 3 {
+		eventually(t, "the worker at work", func() bool { return len(n.vgpu("a").Processes) == 1 })
+		n.stop()
+		n.start()
+	}
+	eventually(t, "the worker back", func() bool { return len(n.vgpu("a").Processes) == 1 })
+	if _, err := n.control.DeleteVGPU(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Wait(); w.ProcessState.ExitCode() != 7 {
+		t.Errorf("it ended with %v", err)
 	}
 }
 

@@ -1,9 +1,14 @@
 package node
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"os"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -44,11 +49,12 @@ func withPeer(ctx context.Context, conn net.Conn) context.Context {
 	return ctx
 }
 
-// doomed is a worker that was told to end, and until when it may take.
+// doomed is a worker that has to end, and until when it may take.
 type doomed struct {
-	link  *link
-	pidfd int // a duplicate; -1: no process that may be killed
-	at    sched.Time
+	link    *link
+	pidfd   int // a duplicate; -1: no process that may be killed
+	at      sched.Time
+	session *session // it may live if it is in this one again; nil: it may not
 }
 
 // doom gives the worker at the end of the link until at to end its process.
@@ -61,6 +67,28 @@ func (c *core) doom(l *link, at sched.Time) {
 		}
 	}
 	c.doomed = append(c.doomed, d)
+}
+
+// parted: the worker's connection has ended, in good order or not. It ends or
+// comes back, or is killed: without a session it could go on using the card,
+// which nobody would lease or meter.
+func (c *core) parted(l *link, s *session, at sched.Time) {
+	if l.pidfd < 0 {
+		return
+	}
+	for _, d := range c.doomed { // one that comes and goes is watched once
+		if d.link.pid == l.pid && d.pidfd >= 0 && !exited(d.pidfd) {
+			return
+		}
+	}
+	c.doom(l, at+c.cfg.ReturnAfter)
+	c.doomed[len(c.doomed)-1].session = s
+}
+
+// back says whether the process has its session again.
+func (d doomed) back() bool {
+	s := d.session
+	return s != nil && s.state == live && s.link != nil && s.link.pid == d.link.pid
 }
 
 // enforce says whether the worker is done with, and kills it when its time is up.
@@ -76,11 +104,63 @@ func (d doomed) enforce(c *core, at sched.Time) bool {
 		if at < d.at {
 			return false
 		}
-		c.cfg.Log.Warn("killing a worker that was told to end and did not", "error", unix.PidfdSendSignal(d.pidfd, unix.SIGKILL, nil, 0))
+		if !d.back() {
+			c.cfg.Log.Warn("killing a worker that has no session and did not end", "pid", d.link.pid, "error", unix.PidfdSendSignal(d.pidfd, unix.SIGKILL, nil, 0))
+		}
 	}
 	d.link.close()
 	_ = unix.Close(d.pidfd)
 	return true
+}
+
+// process identifies one beyond its number. It is on the disk with its
+// session: a worker that does not come back to the next gpud is killed too.
+type process struct {
+	PID     int    `json:"pid"`
+	Started uint64 `json:"started"` // clock ticks after boot
+}
+
+func processOf(pid int) process {
+	if pid <= 1 || pid == os.Getpid() {
+		return process{}
+	}
+	started, err := startTime(pid)
+	if err != nil {
+		return process{}
+	}
+	return process{pid, started}
+}
+
+// kill ends the process if it still runs; killed says whether it did.
+func (p process) kill() (killed bool, err error) {
+	if p.PID <= 1 {
+		return false, nil
+	}
+	fd, err := unix.PidfdOpen(p.PID, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	defer unix.Close(fd)
+	if processOf(p.PID) != p { // the number was taken anew
+		return false, nil
+	}
+	return true, unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+}
+
+// startTime is field 22 of /proc/PID/stat (proc_pid_stat(5)).
+func startTime(pid int) (uint64, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	// The name, field 2, may hold anything, so count from its closing bracket.
+	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	if len(fields) < 20 {
+		return 0, fmt.Errorf("/proc/%d/stat is not as documented", pid)
+	}
+	return strconv.ParseUint(fields[19], 10, 64)
 }
 
 // exited: a pidfd becomes readable when its process has ended.

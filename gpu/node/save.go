@@ -49,6 +49,7 @@ type storedSession struct {
 	Held    uint64       `json:"held"`
 	Settled sched.Time   `json:"settled"`
 	Counter counter      `json:"counter"`
+	Host    process      `json:"host"`
 }
 
 // saving is the core's side of the saver. One write is under way at a time;
@@ -163,7 +164,7 @@ func (c *core) snapshot(at sched.Time) stored {
 			}
 			out.Sessions = append(out.Sessions, storedSession{
 				ID: s.id, State: s.state, Changed: s.changed, PID: s.pid, Name: s.name,
-				Held: s.held, Settled: settled, Counter: counter,
+				Held: s.held, Settled: settled, Counter: counter, Host: s.host,
 			})
 		}
 		doc.VGPUs = append(doc.VGPUs, out)
@@ -212,7 +213,7 @@ func (c *core) load() error {
 			}
 			v.sessions[s.ID] = &session{
 				id: s.ID, vgpu: v, state: s.State, changed: s.Changed, pid: s.PID, name: s.Name,
-				held: s.Held, settled: s.Settled, counter: s.Counter,
+				held: s.Held, settled: s.Settled, counter: s.Counter, host: s.Host,
 			}
 		}
 		c.vgpus[v.id] = v

@@ -31,6 +31,7 @@ type session struct {
 	settled sched.Time // up to when held has been counted
 	counter counter
 	link    *link // nil unless live
+	host    process
 	acquire uint64
 	warned  sched.Time // when false totals were last logged
 }
@@ -93,6 +94,7 @@ func (c *core) register(l *link, r wire.Register, at sched.Time) (*session, *wir
 		}
 		s = &session{id: r.Session, vgpu: v, counter: counter{Base: r.Totals, Since: at}, state: ended}
 	} else if s.state == live { // it came back before its old connection was seen to be closed
+		s.link.close() // if that is not the same process, it has to end
 		c.end(s, at)
 	}
 	known := uint64(0) // what it is known to hold
@@ -108,7 +110,7 @@ func (c *core) register(l *link, r wire.Register, at sched.Time) (*session, *wir
 		s.counter.Leased += at - s.settled
 	}
 	s.state, s.changed, s.settled, s.link, s.acquire = live, at, at, l, 0
-	s.pid, s.name, s.held = r.PID, r.Name, r.Held
+	s.pid, s.name, s.held, s.host = r.PID, r.Name, r.Held, l.host
 	v.sessions[s.id] = s
 	v.gauge.note(at, v.usage.Work.GPUNanos)
 	c.totals(s, r.Totals, at)
@@ -188,6 +190,9 @@ func (c *core) expire(v *vgpu, at sched.Time) {
 	for id, s := range v.sessions {
 		switch {
 		case s.state == detached && at-c.started > c.cfg.DetachGrace:
+			if killed, err := s.host.kill(); killed || err != nil {
+				c.cfg.Log.Warn("killed a worker that did not come back", "vgpu", v.id, "session", s.id, "pid", s.host.PID, "error", err)
+			}
 			c.end(s, at)
 		case s.state == ended && (at-s.changed > keepEnded || len(v.sessions)-v.active() > maxEndedPerVGPU && v.oldestEnded() == s):
 			delete(v.sessions, id)

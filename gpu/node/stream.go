@@ -23,8 +23,9 @@ import (
 type link struct {
 	conn  net.Conn
 	out   chan wire.FromNode
-	pid   int // of the worker's process on this host; 0: not known
-	pidfd int // of it, -1 when there is none or it is this process
+	pid   int     // of the worker's process on this host; 0: not known
+	host  process // the same, for the disk
+	pidfd int     // of it, -1 when there is none or it is this process
 	once  sync.Once
 	gone  chan struct{}
 	left  bool // it said bye; of the core
@@ -39,7 +40,7 @@ func newLink(conn net.Conn, p peer) *link {
 	l := &link{conn: conn, out: make(chan wire.FromNode, linkQueue), pid: p.pid, pidfd: -1, gone: make(chan struct{})}
 	if p.pid > 1 && p.pid != os.Getpid() {
 		if fd, err := unix.PidfdOpen(p.pid, 0); err == nil {
-			l.pidfd = fd
+			l.pidfd, l.host = fd, processOf(p.pid)
 		}
 	}
 	return l
@@ -143,9 +144,11 @@ func (n *Node) serveLink(l *link, in *bufio.Reader) {
 		return
 	}
 	defer c.do(func() {
+		at := now()
 		if s.link == l { // else it was ended, or came back over another connection
-			c.end(s, now())
+			c.end(s, at)
 		}
+		c.parted(l, s, at)
 	})
 	for {
 		m, err := wire.ReadToNode(in)
