@@ -18,7 +18,7 @@ func card(t testing.TB) *driver {
 		if os.Getenv("BASALT_CHECK_CARD") != "" {
 			t.Fatal(err)
 		}
-		t.Skipf("needs an NVIDIA card: %v", err)
+		t.Skipf("GPU: needs an NVIDIA card: %v", err)
 	}
 	return d.(*driver)
 }

@@ -256,15 +256,24 @@ func TestWakeByMessage(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, abi.HelloWakeByMessage)
 	ctx := r.context()
 	_, f := r.module(ctx, "sleep")
-	if err := r.launch(ctx, f, uint64(20*time.Millisecond)); err != nil {
-		t.Fatal(err)
-	}
-	slot, err := r.Start(abi.OpCtxSynchronize, 0, abi.CtxSynchronize{Ctx: ctx}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !r.Shm.CAS32(r.Slots+uint64(slot)*abi.SlotSize, abi.SlotPending, abi.SlotSleeping) {
-		t.Skip("the kernel was quicker than this machine")
+	var slot uint32
+	for sleep := 20 * time.Millisecond; ; sleep *= 4 { // longer until the kernel is slower than this machine
+		if err := r.launch(ctx, f, uint64(sleep)); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if slot, err = r.Start(abi.OpCtxSynchronize, 0, abi.CtxSynchronize{Ctx: ctx}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if r.Shm.CAS32(r.Slots+uint64(slot)*abi.SlotSize, abi.SlotPending, abi.SlotSleeping) {
+			break
+		}
+		if _, _, err := r.Wait(slot); err != nil {
+			t.Fatal(err)
+		}
+		if sleep > 10*time.Second {
+			t.Fatal("every kernel is quicker than this machine")
+		}
 	}
 	if m, err := r.Receive(); err != nil || m.Type != abi.MsgWake {
 		t.Fatalf("%+v, %v", m, err)

@@ -16,7 +16,7 @@ func TestLibvirtdRestart(t *testing.T) {
 	d := open(t)
 	const script = "../../installer/dev/libvirtd.sh"
 	if out, _ := exec.Command(script, "status").Output(); strings.TrimSpace(string(out)) != "running, started here" {
-		t.Skip("this libvirtd is somebody else's: it is not ours to restart")
+		t.Skip("host: this libvirtd is somebody else's: it is not ours to restart")
 	}
 	oneAtATime(t) // nobody else's machine is looked after meanwhile
 	spec := sector(t)
