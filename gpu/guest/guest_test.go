@@ -147,7 +147,7 @@ func TestDemos(t *testing.T) {
 func TestAPI(t *testing.T) {
 	g := startGPUD(t)
 	for _, name := range []string{"threads", "copies", "events", "globals", "library", "bad_handles",
-		"out_of_memory", "bad_ptx", "illegal_address", "forks", "proc_address"} {
+		"out_of_memory", "attributes", "bad_ptx", "illegal_address", "forks", "proc_address"} {
 		t.Run(name, func(t *testing.T) { g.run(t, object("api"), name) })
 	}
 }
@@ -247,6 +247,10 @@ func TestNvidiaSMI(t *testing.T) {
 	if err == nil || !strings.Contains(string(out), `"colour" is not known`) {
 		t.Errorf("an unknown field: %v, %s", err, out)
 	}
+}
+
+func TestNVML(t *testing.T) {
+	startGPUD(t).run(t, object("nvml-names"), built("lib", "libnvidia-ml.so.1"))
 }
 
 // The table as testdata has it, 91 columns whatever it shows.

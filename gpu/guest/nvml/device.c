@@ -33,6 +33,7 @@ NVML_API const char *nvmlErrorString(nvmlReturn_t result)
 	case NVML_ERROR_DRIVER_NOT_LOADED: return "Driver Not Loaded";
 	case NVML_ERROR_GPU_IS_LOST: return "GPU is lost";
 	case NVML_ERROR_MEMORY: return "Insufficient Memory";
+	case NVML_ERROR_ARGUMENT_VERSION_MISMATCH: return "Argument version mismatch";
 	default: return "Unknown Error";
 	}
 }
@@ -184,6 +185,33 @@ NVML_API nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, in
 	return NVML_SUCCESS;
 }
 
+NVML_API nvmlReturn_t nvmlDeviceGetMemoryBusWidth(nvmlDevice_t device, unsigned int *bits)
+{
+	DEVICE(device, bits);
+	*bits = (unsigned int)nvml_attribute(37);
+	return *bits ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
+}
+
+/* nvmlDeviceArchitecture_t, from the compute capability. */
+NVML_API nvmlReturn_t nvmlDeviceGetArchitecture(nvmlDevice_t device, unsigned int *architecture)
+{
+	static const struct { int capability; unsigned int architecture; } since[] = {
+		{100, 10}, {90, 9}, {89, 8}, {80, 7}, {75, 6}, {70, 5}, {60, 4}, {50, 3}, {30, 2},
+	};
+	int capability;
+
+	DEVICE(device, architecture);
+	capability = nvml_attribute(75) * 10 + nvml_attribute(76);
+	*architecture = 0xffffffffu; /* unknown */
+	for (size_t i = 0; i < sizeof since / sizeof since[0]; i++) {
+		if (capability >= since[i].capability) {
+			*architecture = since[i].architecture;
+			break;
+		}
+	}
+	return NVML_SUCCESS;
+}
+
 /* Modes of the card, which are not the tenant's. */
 #define FIXED(function, value)                                                                                         \
 	NVML_API nvmlReturn_t function(nvmlDevice_t device, int *out)                                                  \
@@ -192,31 +220,13 @@ NVML_API nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, in
 		*out = value;                                                                                          \
 		return NVML_SUCCESS;                                                                                   \
 	}
+FIXED(nvmlDeviceGetMultiGpuBoard, 0)
+FIXED(nvmlDeviceIsMigDeviceHandle, 0)
+FIXED(nvmlDeviceGetMaxMigDeviceCount, 0)
+FIXED(nvmlDeviceGetBrand, 0)              /* unknown */
+FIXED(nvmlDeviceGetVirtualizationMode, 2) /* a vGPU in a guest */
 FIXED(nvmlDeviceGetPersistenceMode, 1)
 FIXED(nvmlDeviceGetComputeMode, 0)
 FIXED(nvmlDeviceGetDisplayMode, 0)
 FIXED(nvmlDeviceGetDisplayActive, 0)
 FIXED(nvmlDeviceGetPerformanceState, 0)
-
-/* What a vGPU has not; frameworks look these up and take the answer. */
-#define UNSUPPORTED(function, ...)                                                                                     \
-	NVML_API nvmlReturn_t function(nvmlDevice_t device, ##__VA_ARGS__)                                             \
-	{                                                                                                              \
-		TRY(nvml_handle(device));                                                                              \
-		return NVML_ERROR_NOT_SUPPORTED;                                                                       \
-	}
-UNSUPPORTED(nvmlDeviceGetFanSpeed, unsigned int *speed __attribute__((unused)))
-UNSUPPORTED(nvmlDeviceGetSerial, char *serial __attribute__((unused)), unsigned int length __attribute__((unused)))
-UNSUPPORTED(nvmlDeviceGetBoardId, unsigned int *id __attribute__((unused)))
-UNSUPPORTED(nvmlDeviceGetPowerManagementLimit, unsigned int *limit __attribute__((unused)))
-UNSUPPORTED(nvmlDeviceGetEnforcedPowerLimit, unsigned int *limit __attribute__((unused)))
-UNSUPPORTED(nvmlDeviceGetMigMode, unsigned int *current __attribute__((unused)), unsigned int *pending __attribute__((unused)))
-UNSUPPORTED(nvmlDeviceGetNvLinkState, unsigned int link __attribute__((unused)), int *active __attribute__((unused)))
-UNSUPPORTED(nvmlDeviceGetNvLinkCapability, unsigned int link __attribute__((unused)), int capability __attribute__((unused)),
-	    unsigned int *result __attribute__((unused)))
-UNSUPPORTED(nvmlDeviceGetNvLinkRemotePciInfo_v2, unsigned int link __attribute__((unused)), nvmlPciInfo_t *pci __attribute__((unused)))
-UNSUPPORTED(nvmlDeviceGetClockInfo, int type __attribute__((unused)), unsigned int *clock __attribute__((unused)))
-UNSUPPORTED(nvmlDeviceGetMaxClockInfo, int type __attribute__((unused)), unsigned int *clock __attribute__((unused)))
-UNSUPPORTED(nvmlDeviceGetEccMode, int *current __attribute__((unused)), int *pending __attribute__((unused)))
-UNSUPPORTED(nvmlDeviceSetCpuAffinity)
-UNSUPPORTED(nvmlDeviceClearCpuAffinity)

@@ -18,6 +18,7 @@ enum {
 	NVML_ERROR_DRIVER_NOT_LOADED = 9,
 	NVML_ERROR_GPU_IS_LOST = 15,
 	NVML_ERROR_MEMORY = 20,
+	NVML_ERROR_ARGUMENT_VERSION_MISMATCH = 25,
 	NVML_ERROR_UNKNOWN = 999,
 };
 
@@ -36,6 +37,14 @@ typedef struct {
 	unsigned int domain, bus, device, pciDeviceId, pciSubSystemId;
 	char busId[32];
 } nvmlPciInfo_t;
+typedef struct {
+	unsigned int fieldId, scopeId;
+	long long timestamp, latencyUsec; /* microseconds */
+	int valueType;
+	nvmlReturn_t nvmlReturn;
+	unsigned long long value;
+} nvmlFieldValue_t;
+enum { NVML_P2P_STATUS_NOT_SUPPORTED = 5 };
 typedef struct {
 	unsigned int pid;
 	unsigned long long usedGpuMemory;

@@ -29,6 +29,8 @@ NVML_API nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t 
 
 NVML_API nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory)
 {
+	if (memory && memory->version != (sizeof *memory | 2u << 24))
+		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
 	STATUS(device, memory, v);
 	memory->total = v.vram_limit;
 	memory->reserved = 0;
@@ -116,17 +118,19 @@ static nvmlReturn_t none(nvmlDevice_t device, unsigned int *count)
 	return r;
 }
 
-NVML_API nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v3(nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos)
-{
-	(void)infos;
-	return none(device, count);
-}
-
-NVML_API nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses(nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_v1_t *infos)
-{
-	(void)infos;
-	return none(device, count);
-}
+/* Nothing draws here, and there is no MPS. */
+#define NO_PROCESSES(function)                                                                                         \
+	NVML_API nvmlReturn_t function(nvmlDevice_t device, unsigned int *count, void *infos)                          \
+	{                                                                                                              \
+		(void)infos;                                                                                           \
+		return none(device, count);                                                                            \
+	}
+NO_PROCESSES(nvmlDeviceGetGraphicsRunningProcesses)
+NO_PROCESSES(nvmlDeviceGetGraphicsRunningProcesses_v2)
+NO_PROCESSES(nvmlDeviceGetGraphicsRunningProcesses_v3)
+NO_PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses)
+NO_PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v2)
+NO_PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v3)
 
 NVML_API nvmlReturn_t nvmlSystemGetProcessName(unsigned int pid, char *name, unsigned int length)
 {

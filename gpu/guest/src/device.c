@@ -81,17 +81,12 @@ CUDA_API CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
 	return 0;
 }
 
-static int attribute(int a)
-{
-	return a >= 0 && (uint32_t)a < device.attribute_count ? device.attributes[a] : 0;
-}
-
 CUDA_API CUresult cuDeviceGetAttribute(int *pi, int attrib, CUdevice dev)
 {
 	DEVICE(dev, pi);
 	if (attrib <= 0 || attrib > MAX_ATTRIBUTES)
 		return CUDA_ERROR_INVALID_VALUE;
-	*pi = attribute(attrib);
+	*pi = device_attribute(attrib);
 	return 0;
 }
 
@@ -100,8 +95,8 @@ CUDA_API CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice dev
 	DEVICE(dev, major);
 	if (!minor)
 		return CUDA_ERROR_INVALID_VALUE;
-	*major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-	*minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+	*major = device_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+	*minor = device_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
 	return 0;
 }
 
@@ -109,25 +104,25 @@ CUDA_API CUresult cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
 {
 	DEVICE(dev, prop);
 	*prop = (CUdevprop){
-		.maxThreadsPerBlock = attribute(1),
-		.maxThreadsDim = {attribute(2), attribute(3), attribute(4)},
-		.maxGridSize = {attribute(5), attribute(6), attribute(7)},
-		.sharedMemPerBlock = attribute(8),
-		.totalConstantMemory = attribute(9),
-		.SIMDWidth = attribute(10),
-		.memPitch = attribute(11),
-		.regsPerBlock = attribute(12),
-		.clockRate = attribute(13),
-		.textureAlign = attribute(14),
+		.maxThreadsPerBlock = device_attribute(1),
+		.maxThreadsDim = {device_attribute(2), device_attribute(3), device_attribute(4)},
+		.maxGridSize = {device_attribute(5), device_attribute(6), device_attribute(7)},
+		.sharedMemPerBlock = device_attribute(8),
+		.totalConstantMemory = device_attribute(9),
+		.SIMDWidth = device_attribute(10),
+		.memPitch = device_attribute(11),
+		.regsPerBlock = device_attribute(12),
+		.clockRate = device_attribute(13),
+		.textureAlign = device_attribute(14),
 	};
 	return 0;
 }
 
 static void bus_id(char out[13])
 {
-	snprintf(out, 13, "%04x:%02x:%02x.0", (unsigned)attribute(CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID) & 0xffff,
-		 (unsigned)attribute(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID) & 0xff,
-		 (unsigned)attribute(CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID) & 0xff);
+	snprintf(out, 13, "%04x:%02x:%02x.0", (unsigned)device_attribute(CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID) & 0xffff,
+		 (unsigned)device_attribute(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID) & 0xff,
+		 (unsigned)device_attribute(CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID) & 0xff);
 }
 
 CUDA_API CUresult cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev)
@@ -175,9 +170,9 @@ CUDA_API CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
 	unsigned long domain = parts - dotted == 3 ? part[0] : 0;
 	const unsigned long *rest = part + (parts - dotted == 3);
 
-	if ((int)domain != attribute(CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID) ||
-	    (int)rest[0] != attribute(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID) ||
-	    (int)rest[1] != attribute(CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID))
+	if ((int)domain != device_attribute(CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID) ||
+	    (int)rest[0] != device_attribute(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID) ||
+	    (int)rest[1] != device_attribute(CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID))
 		return CUDA_ERROR_INVALID_DEVICE;
 	*dev = 0;
 	return 0;

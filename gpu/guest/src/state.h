@@ -37,6 +37,9 @@ extern _Atomic unsigned generation;
 			return try_err;                                                                                \
 	} while (0)
 
+/* attribute.c: a CUdevice_attribute; 0: not known. */
+int device_attribute(int attribute);
+
 /* object.c */
 enum kind { KIND_CONTEXT = 1, KIND_MODULE, KIND_FUNCTION, KIND_STREAM, KIND_EVENT, KIND_LIBRARY, KIND_KERNEL, KIND_LINK };
 

@@ -279,6 +279,39 @@ static void out_of_memory(void)
 	CHECK(cuMemAlloc(&q, total * 3 / 4));
 }
 
+/* An attribute that says yes is a promise: it and the function agree. */
+static void attributes(void)
+{
+	static const int no[] = {19, 83, 88, 89, 91, 92, 102, 115, 120, 125, 132};
+	CUdeviceptr p;
+	void *host;
+	int value;
+
+	(void)demo_start("poke");
+	for (size_t i = 0; i < sizeof no / sizeof no[0]; i++) {
+		CHECK(cuDeviceGetAttribute(&value, no[i], 0));
+		EXPECT(value == 0);
+	}
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuMemAllocManaged(&p, 4096, 1));
+	CHECK(cuMemHostAlloc(&host, 4096, 0));
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuMemHostGetDevicePointer(&p, host, 0));
+	CHECK(cuDeviceGetAttribute(&value, 41, 0)); /* UNIFIED_ADDRESSING */
+	EXPECT(value == 1);
+	unsigned int type = 0;
+	CHECK(cuPointerGetAttribute(&type, 2, (CUdeviceptr)(uintptr_t)host));
+	EXPECT(type == CU_MEMORYTYPE_HOST);
+	CHECK(cuMemAlloc(&p, 4096));
+	CHECK(cuPointerGetAttribute(&type, 2, p + 4095));
+	EXPECT(type == CU_MEMORYTYPE_DEVICE);
+	CHECK(cuMemcpy(p, (CUdeviceptr)(uintptr_t)host, 4096)); /* the addresses say which way */
+	CHECK(cuDeviceGetAttribute(&value, 99, 0)); /* HOST_REGISTER_SUPPORTED */
+	EXPECT(value == 1);
+	CHECK(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));
+	EXPECT(value > 0);
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuDeviceGetAttribute(&value, 0, 0));
+	GIVES(CUDA_ERROR_INVALID_DEVICE, cuDeviceGetAttribute(&value, 16, 1));
+}
+
 static void bad_ptx(void)
 {
 	char log[2000] = "", info[100];
@@ -376,7 +409,7 @@ static const struct {
 	void (*run)(void);
 } tests[] = {
 	{"threads", threads}, {"copies", copies}, {"events", events}, {"globals", globals}, {"library", library},
-	{"bad_handles", bad_handles}, {"out_of_memory", out_of_memory}, {"bad_ptx", bad_ptx},
+	{"bad_handles", bad_handles}, {"out_of_memory", out_of_memory}, {"attributes", attributes}, {"bad_ptx", bad_ptx},
 	{"illegal_address", illegal_address}, {"forks", forks}, {"dead_worker", dead_worker}, {"proc_address", proc_address},
 };
 

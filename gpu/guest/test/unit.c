@@ -5,6 +5,7 @@
 
 #include "channel.h"
 #include "reply.h"
+#include "state.h"
 
 static int failures;
 #define EXPECT(c)                                                                                                      \
@@ -194,8 +195,30 @@ static void records(void)
 	}
 }
 
+struct device_info device;
+
+/* A real card says yes to everything; the library must not. */
+static void attributes(void)
+{
+	static const int refused[] = {19, 83, 88, 89, 91, 102, 115, 120, 127, 132}, kept[] = {16, 41, 95, 97, 106};
+	int32_t ones[140];
+
+	for (size_t i = 0; i < 140; i++)
+		ones[i] = 1;
+	device.attributes = ones;
+	device.attribute_count = 140;
+	for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+		EXPECT(device_attribute(refused[i]) == 0);
+	for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
+		EXPECT(device_attribute(kept[i]) == 1);
+	EXPECT(device_attribute(131) == -1);
+	EXPECT(device_attribute(140) == 0 && device_attribute(-1) == 0);
+	device = (struct device_info){0};
+}
+
 int main(void)
 {
+	attributes();
 	padding();
 	ring_wraps();
 	dead_session();

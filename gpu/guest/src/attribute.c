@@ -1,0 +1,63 @@
+/* A device's attributes: the worker's, less what this library cannot do. */
+#include "state.h"
+
+/* What a program may ask a device that its own driver runs, and cannot ask a
+ * vGPU: a program that reads 1 here would take a path that ends in
+ * CUDA_ERROR_NOT_SUPPORTED. 41, UNIFIED_ADDRESSING, stays: what follows from it
+ * (cuMemcpy and cuPointerGetAttribute find out what an address is) works. */
+static const struct {
+	unsigned char attribute;
+	signed char value;
+} overrides[] = {
+	{19, 0},  /* CAN_MAP_HOST_MEMORY */
+	{83, 0},  /* MANAGED_MEMORY */
+	{84, 0},  /* MULTI_GPU_BOARD: a guest sees one GPU */
+	{86, 0},  /* HOST_NATIVE_ATOMIC_SUPPORTED */
+	{88, 0},  /* PAGEABLE_MEMORY_ACCESS */
+	{89, 0},  /* CONCURRENT_MANAGED_ACCESS */
+	{91, 0},  /* CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM */
+	{92, 0},  /* CAN_USE_STREAM_MEM_OPS_V1 */
+	{93, 0},  /* CAN_USE_64_BIT_STREAM_MEM_OPS_V1 */
+	{94, 0},  /* CAN_USE_STREAM_WAIT_VALUE_NOR_V1 */
+	{96, 0},  /* COOPERATIVE_MULTI_DEVICE_LAUNCH */
+	{98, 0},  /* CAN_FLUSH_REMOTE_WRITES */
+	{99, 1},  /* HOST_REGISTER_SUPPORTED: cuMemHostRegister */
+	{100, 0}, /* PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES */
+	{101, 0}, /* DIRECT_MANAGED_MEM_ACCESS_FROM_HOST */
+	{102, 0}, /* VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED */
+	{103, 0}, /* HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED */
+	{104, 0}, /* HANDLE_TYPE_WIN32_HANDLE_SUPPORTED */
+	{105, 0}, /* HANDLE_TYPE_WIN32_KMT_HANDLE_SUPPORTED */
+	{107, 0}, /* GENERIC_COMPRESSION_SUPPORTED: needs cuMemCreate */
+	{110, 0}, /* GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED */
+	{112, 0}, /* SPARSE_CUDA_ARRAY_SUPPORTED */
+	{113, 0}, /* READ_ONLY_HOST_REGISTER_SUPPORTED */
+	{114, 0}, /* TIMELINE_SEMAPHORE_INTEROP_SUPPORTED */
+	{115, 0}, /* MEMORY_POOLS_SUPPORTED */
+	{116, 0}, /* GPU_DIRECT_RDMA_SUPPORTED */
+	{117, 0}, /* GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS */
+	{118, 0}, /* GPU_DIRECT_RDMA_WRITES_ORDERING */
+	{119, 0}, /* MEMPOOL_SUPPORTED_HANDLE_TYPES */
+	{120, 0}, /* CLUSTER_LAUNCH */
+	{121, 0}, /* DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED */
+	{122, 0}, /* CAN_USE_64_BIT_STREAM_MEM_OPS */
+	{123, 0}, /* CAN_USE_STREAM_WAIT_VALUE_NOR */
+	{124, 0}, /* DMA_BUF_SUPPORTED */
+	{125, 0}, /* IPC_EVENT_SUPPORTED */
+	{127, 0}, /* TENSOR_MAP_ACCESS_SUPPORTED */
+	{128, 0}, /* HANDLE_TYPE_FABRIC_SUPPORTED */
+	{129, 0}, /* UNIFIED_FUNCTION_POINTERS */
+	{130, 0}, /* NUMA_CONFIG */
+	{131, -1}, /* NUMA_ID: none */
+	{132, 0}, /* MULTICAST_SUPPORTED */
+	{133, 0}, /* MPS_ENABLED */
+	{134, -1}, /* HOST_NUMA_ID: none */
+};
+
+int device_attribute(int a)
+{
+	for (size_t i = 0; i < sizeof overrides / sizeof overrides[0]; i++)
+		if (overrides[i].attribute == a)
+			return overrides[i].value;
+	return a >= 0 && (uint32_t)a < device.attribute_count ? device.attributes[a] : 0;
+}
