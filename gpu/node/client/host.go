@@ -74,7 +74,8 @@ const (
 var errAway = errors.New("gpud went away")
 
 // DialWorker registers a worker of the vGPU with the gpud at socket. It fails
-// when gpud is not there or refuses; later losses it survives.
+// when gpud is not there or refuses; later losses it survives. gpud kills a
+// process that goes on for some seconds after its session.
 func DialWorker(ctx context.Context, socket, vgpu string, o Options) (*Host, error) {
 	var id [16]byte
 	rand.Read(id[:])
