@@ -95,9 +95,14 @@ CUDA_API CUresult cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const
 CUDA_API CUresult cuLibraryGetKernelCount(unsigned int *count, CUlibrary lib);
 CUDA_API CUresult cuLibraryGetModule(CUmodule *pMod, CUlibrary library);
 CUDA_API CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jitOptions, void **jitOptionsValues, unsigned int numJitOptions, int *libraryOptions, void **libraryOptionValues, unsigned int numLibraryOptions);
+CUDA_API CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *fileName, CUjit_option *jitOptions, void **jitOptionsValues, unsigned int numJitOptions, int *libraryOptions, void **libraryOptionValues, unsigned int numLibraryOptions);
 CUDA_API CUresult cuLibraryUnload(CUlibrary library);
+CUDA_API CUresult cuLinkAddData(CUlinkState state, int type, void *data, size_t size, const char *name, unsigned int numOptions, CUjit_option *options, void **optionValues);
 CUDA_API CUresult cuLinkAddData_v2(CUlinkState state, int type, void *data, size_t size, const char *name, unsigned int numOptions, CUjit_option *options, void **optionValues);
+CUDA_API CUresult cuLinkAddFile(CUlinkState state, int type, const char *path, unsigned int numOptions, CUjit_option *options, void **optionValues);
+CUDA_API CUresult cuLinkAddFile_v2(CUlinkState state, int type, const char *path, unsigned int numOptions, CUjit_option *options, void **optionValues);
 CUDA_API CUresult cuLinkComplete(CUlinkState state, void **cubinOut, size_t *sizeOut);
+CUDA_API CUresult cuLinkCreate(unsigned int numOptions, CUjit_option *options, void **optionValues, CUlinkState *stateOut);
 CUDA_API CUresult cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options, void **optionValues, CUlinkState *stateOut);
 CUDA_API CUresult cuLinkDestroy(CUlinkState state);
 CUDA_API CUresult cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream);
@@ -219,6 +224,7 @@ CUDA_API CUresult cuStreamWaitEvent_ptsz(CUstream h, CUevent e, unsigned int fla
 #define cuEventDestroy cuEventDestroy_v2
 #define cuGetProcAddress cuGetProcAddress_v2
 #define cuLinkAddData cuLinkAddData_v2
+#define cuLinkAddFile cuLinkAddFile_v2
 #define cuLinkCreate cuLinkCreate_v2
 #define cuMemAllocHost cuMemAllocHost_v2
 #define cuMemAllocPitch cuMemAllocPitch_v2

@@ -10,6 +10,9 @@ struct library {
 	struct object o;
 	void *image;
 	size_t size;
+	CUjit_option keys[2]; /* those that change the code, for every load */
+	void *values[2];
+	unsigned int options;
 	pthread_mutex_t lock; /* guards what follows */
 	struct {
 		uint64_t context;
@@ -38,37 +41,8 @@ static void kernel_destroy(struct object *o)
 	free(((struct kernel *)o)->name);
 }
 
-CUDA_API CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jitOptions,
-				    void **jitOptionsValues, unsigned int numJitOptions, int *libraryOptions,
-				    void **libraryOptionValues, unsigned int numLibraryOptions)
-{
-	struct library *l;
-
-	SESSION(s);
-	(void)s;
-	(void)jitOptions, (void)jitOptionsValues, (void)numJitOptions;
-	(void)libraryOptions, (void)libraryOptionValues, (void)numLibraryOptions;
-	if (!library || !code)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!(l = object_new(sizeof *l, KIND_LIBRARY, object_ids(1), 0)))
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	pthread_mutex_init(&l->lock, NULL);
-	l->o.destroy = library_destroy;
-	l->size = image_size(&code);
-	if (l->size == 0 || l->size > BSLT_MAX_MODULE_IMAGE || !(l->image = malloc(l->size))) {
-		int err = l->size == 0 || l->size > BSLT_MAX_MODULE_IMAGE ? CUDA_ERROR_INVALID_IMAGE : CUDA_ERROR_OUT_OF_MEMORY;
-
-		object_put(l);
-		return err;
-	}
-	memcpy(l->image, code, l->size);
-	object_add(l);
-	*library = handle_of(l->o.id);
-	return 0;
-}
-
 /* The library's module in the current context; loads it the first time. */
-static int library_module(struct library *l, CUmodule *out)
+static int library_module(struct library *l, unsigned int options, const CUjit_option *keys, void **values, CUmodule *out)
 {
 	uint64_t context;
 	int err = CUDA_ERROR_OUT_OF_MEMORY, place = -1;
@@ -88,11 +62,101 @@ static int library_module(struct library *l, CUmodule *out)
 			place = i;
 		object_put(c);
 	}
-	if (place >= 0 && (err = module_load(l->image, l->size, 0, NULL, NULL, out)) == 0) {
+	if (place >= 0 && (err = module_load(l->image, l->size, options, keys, values, out)) == 0) {
 		l->loaded[place].context = context;
 		l->loaded[place].module = *out;
 	}
 	pthread_mutex_unlock(&l->lock);
+	return err;
+}
+
+static int module_now(struct library *l, CUmodule *out)
+{
+	return library_module(l, l->options, l->keys, l->values, out);
+}
+
+/* Whether the program wants to be told something of the compilation. */
+static bool wants_log(unsigned int n, const CUjit_option *keys)
+{
+	for (unsigned int i = 0; i < n; i++)
+		if (keys[i] == CU_JIT_INFO_LOG_BUFFER || keys[i] == CU_JIT_ERROR_LOG_BUFFER || keys[i] == CU_JIT_WALL_TIME)
+			return true;
+	return false;
+}
+
+static void keep_options(struct library *l, unsigned int n, const CUjit_option *keys, void **values)
+{
+	for (unsigned int i = 0; i < n && l->options < 2; i++) {
+		if (keys[i] != CU_JIT_MAX_REGISTERS && keys[i] != CU_JIT_OPTIMIZATION_LEVEL)
+			continue;
+		l->keys[l->options] = keys[i];
+		l->values[l->options++] = values[i];
+	}
+}
+
+/* The image is compiled when a context first needs it; at once if there is one
+ * and the program wants the log, whose buffers are good only during this call. */
+static int library_load(CUlibrary *out, const void *code, size_t size, unsigned int n, const CUjit_option *keys, void **values)
+{
+	struct library *l;
+	uint64_t context;
+	CUmodule m;
+	int err = 0;
+
+	if (size == 0 || size > BSLT_MAX_MODULE_IMAGE)
+		return CUDA_ERROR_INVALID_IMAGE;
+	if (!(l = object_new(sizeof *l, KIND_LIBRARY, object_ids(1), 0)))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	pthread_mutex_init(&l->lock, NULL);
+	l->o.destroy = library_destroy;
+	l->size = size;
+	keep_options(l, n, keys, values);
+	if (!(l->image = malloc(size)))
+		err = CUDA_ERROR_OUT_OF_MEMORY;
+	else
+		memcpy(l->image, code, size);
+	if (err == 0 && wants_log(n, keys) && context_current(&context) == 0)
+		err = library_module(l, n, keys, values, &m);
+	if (err) {
+		object_put(l);
+		return err;
+	}
+	object_add(l);
+	*out = handle_of(l->o.id);
+	return 0;
+}
+
+CUDA_API CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jitOptions,
+				    void **jitOptionsValues, unsigned int numJitOptions, int *libraryOptions,
+				    void **libraryOptionValues, unsigned int numLibraryOptions)
+{
+	size_t size;
+
+	SESSION(s);
+	(void)s;
+	(void)libraryOptions, (void)libraryOptionValues, (void)numLibraryOptions; /* hints */
+	if (!library || !code || (numJitOptions && (!jitOptions || !jitOptionsValues)))
+		return CUDA_ERROR_INVALID_VALUE;
+	size = image_size(&code);
+	return library_load(library, code, size, numJitOptions, jitOptions, jitOptionsValues);
+}
+
+CUDA_API CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *fileName, CUjit_option *jitOptions,
+					void **jitOptionsValues, unsigned int numJitOptions, int *libraryOptions,
+					void **libraryOptionValues, unsigned int numLibraryOptions)
+{
+	void *bytes;
+	size_t size;
+	int err;
+
+	SESSION(s);
+	(void)s;
+	(void)libraryOptions, (void)libraryOptionValues, (void)numLibraryOptions;
+	if (!library || !fileName || (numJitOptions && (!jitOptions || !jitOptionsValues)))
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(read_file(fileName, &bytes, &size));
+	err = library_load(library, bytes, size, numJitOptions, jitOptions, jitOptionsValues);
+	free(bytes);
 	return err;
 }
 
@@ -107,7 +171,7 @@ CUDA_API CUresult cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!(l = object_get(library, KIND_LIBRARY)))
 		return CUDA_ERROR_INVALID_HANDLE;
-	err = library_module(l, pMod);
+	err = module_now(l, pMod);
 	object_put(l);
 	return err;
 }
@@ -147,7 +211,7 @@ CUDA_API CUresult cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!(l = object_get(library, KIND_LIBRARY)))
 		return CUDA_ERROR_INVALID_HANDLE;
-	if ((err = library_module(l, &m)) != 0 || (err = cuModuleGetFunction(&f, m, name)) != 0)
+	if ((err = module_now(l, &m)) != 0 || (err = cuModuleGetFunction(&f, m, name)) != 0)
 		goto out;
 	pthread_mutex_lock(&l->lock);
 	err = CUDA_ERROR_OUT_OF_MEMORY;

@@ -218,8 +218,7 @@ CUDA_API CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
 	return cuModuleLoadDataEx(module, fatCubin, 0, NULL, NULL);
 }
 
-/* The bytes of a file, with a NUL after them. */
-static int read_file(const char *name, void **bytes, size_t *size)
+int read_file(const char *name, void **bytes, size_t *size)
 {
 	int fd = open(name, O_RDONLY | O_CLOEXEC), err = CUDA_ERROR_FILE_NOT_FOUND;
 	struct stat st;

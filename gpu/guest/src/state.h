@@ -119,6 +119,8 @@ int module_load(const void *image, size_t size, unsigned int options, const CUji
 		CUmodule *out);
 /* Bytes of an image that the program gave without its size; 0: not known. */
 size_t image_size(const void **image);
+/* The bytes of a file, with a NUL after them; free(*bytes). */
+int read_file(const char *name, void **bytes, size_t *size);
 int function_resolve(CUfunction h, struct function **f);
 
 /* ranges.c: what lies at an address. */

@@ -230,6 +230,51 @@ static void library(void)
 	CHECK(cuLinkDestroy(link));
 }
 
+#define BAD_PTX ".version 7.0\n.target sm_50\n.address_size 64\n.visible .entry k()\n{\nfrobnicate.u32 %r1;\nret;\n}\n"
+
+/* The log of a library and of a linker comes where the program waits for it. */
+static void jit_logs(void)
+{
+	char log[2000] = "", file[] = "/tmp/basalt-guest-XXXXXX";
+	CUjit_option keys[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, CU_JIT_MAX_REGISTERS};
+	void *values[] = {log, (void *)sizeof log, (void *)32}, *cubin;
+	CUlinkState link;
+	CUlibrary lib;
+	CUkernel k;
+	size_t size;
+	int fd;
+
+	(void)demo_start("poke");
+	GIVES(CUDA_ERROR_INVALID_PTX, cuLibraryLoadData(&lib, BAD_PTX, keys, values, 3, NULL, NULL, 0));
+	EXPECT(strstr(log, "frobnicate") != NULL && (size_t)values[1] == strlen(log) + 1);
+	values[1] = (void *)sizeof log;
+	CHECK(cuLibraryLoadData(&lib, kernels_ptx, keys, values, 3, NULL, NULL, 0));
+	EXPECT(values[1] == NULL); /* nothing to say */
+	CHECK(cuLibraryUnload(lib));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuLibraryLoadData(&lib, kernels_ptx, NULL, NULL, 1, NULL, NULL, 0));
+
+	values[1] = (void *)sizeof log;
+	log[0] = 0;
+	CHECK(cuLinkCreate(2, keys, values, &link));
+	CHECK(cuLinkAddData(link, CU_JIT_INPUT_PTX, BAD_PTX, strlen(BAD_PTX), "bad.ptx", 0, NULL, NULL));
+	GIVES(CUDA_ERROR_INVALID_PTX, cuLinkComplete(link, &cubin, &size));
+	EXPECT(strstr(log, "frobnicate") != NULL);
+	CHECK(cuLinkDestroy(link));
+
+	EXPECT((fd = mkstemp(file)) >= 0);
+	EXPECT(write(fd, kernels_ptx, strlen(kernels_ptx)) == (ssize_t)strlen(kernels_ptx));
+	close(fd);
+	CUresult loaded = cuLibraryLoadFromFile(&lib, file, NULL, NULL, 0, NULL, NULL, 0);
+	CHECK(cuLinkCreate(0, NULL, NULL, &link));
+	CUresult added = cuLinkAddFile(link, CU_JIT_INPUT_PTX, file, 0, NULL, NULL);
+	unlink(file);
+	CHECK(loaded);
+	CHECK(added);
+	CHECK(cuLibraryGetKernel(&k, lib, "poke"));
+	CHECK(cuLinkComplete(link, &cubin, &size));
+	GIVES(CUDA_ERROR_FILE_NOT_FOUND, cuLinkAddFile(link, CU_JIT_INPUT_PTX, file, 0, NULL, NULL));
+}
+
 static void bad_handles(void)
 {
 	static const uintptr_t junk[] = {3, 0xdeadbeef, 0x10000, 0x7fffffffffff, UINTPTR_MAX};
@@ -321,8 +366,7 @@ static void bad_ptx(void)
 	CUmodule m;
 
 	(void)demo_start("poke");
-	GIVES(CUDA_ERROR_INVALID_PTX, cuModuleLoadDataEx(&m, ".version 7.0\n.target sm_50\n.address_size 64\n.visible .entry k()\n{\nfrobnicate.u32 %r1;\nret;\n}\n",
-							 4, keys, values));
+	GIVES(CUDA_ERROR_INVALID_PTX, cuModuleLoadDataEx(&m, BAD_PTX, 4, keys, values));
 	EXPECT(strstr(log, "frobnicate") != NULL);
 	EXPECT((size_t)values[1] == strlen(log) + 1);
 }
@@ -408,7 +452,7 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } tests[] = {
-	{"threads", threads}, {"copies", copies}, {"events", events}, {"globals", globals}, {"library", library},
+	{"threads", threads}, {"copies", copies}, {"events", events}, {"globals", globals}, {"library", library}, {"jit_logs", jit_logs},
 	{"bad_handles", bad_handles}, {"out_of_memory", out_of_memory}, {"attributes", attributes}, {"bad_ptx", bad_ptx},
 	{"illegal_address", illegal_address}, {"forks", forks}, {"dead_worker", dead_worker}, {"proc_address", proc_address},
 };
