@@ -32,7 +32,8 @@ func volumeBytes(field string, n int64) *Error {
 // wholeMiB: hypervisors and disks take no smaller steps.
 func wholeMiB(field string, n int64) *Error {
 	if n%(1<<20) != 0 {
-		return invalid(field, "%d bytes is no whole number of MiB", n)
+		return invalid(field, "%d bytes is no whole number of MiB", n).
+			WithHint("%d or %d", n>>20<<20, (n>>20+1)<<20)
 	}
 	return nil
 }

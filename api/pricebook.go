@@ -5,7 +5,12 @@ import (
 	"math"
 )
 
-const maxPrices = 256
+const (
+	maxPrices = 256
+	// maxPriceMicros, a thousand million of a currency, is beyond any real
+	// price and keeps sums far from overflow.
+	maxPriceMicros = 1e15
+)
 
 // DefaultPriceBook is the name of the price book of organizations that name none.
 const DefaultPriceBook = "default"
@@ -28,7 +33,7 @@ func ValidatePriceBook(s PriceBookSpec) error {
 		at := func(f string) string { return fmt.Sprintf("spec.prices[%d].%s", i, f) }
 		if err := firstError(
 			oneOf(at("meter"), p.Meter, Meters()...),
-			between(at("priceMicros"), p.PriceMicros, 0, math.MaxInt64, ""),
+			between(at("priceMicros"), p.PriceMicros, 0, maxPriceMicros, " millionths"),
 			between(at("per"), p.Per, 1, math.MaxInt64, ""),
 			text(at("unit"), p.Unit)); err != nil {
 			return err

@@ -142,9 +142,9 @@ func (h *handlers) place(ctx context.Context, kind api.Kind, m api.Meta) (api.Me
 	}
 	switch {
 	case sc == ofOrganization && out.Organization == "":
-		return out, api.Errorf(api.CodeInvalid, "a %s belongs to an organization", kind).At("meta.organization").WithHint("name it")
+		return out, api.Errorf(api.CodeInvalid, "%s: it belongs to an organization", kind).At("meta.organization").WithHint("give the organization's name or id; the CLI takes --organization")
 	case sc == ofProject && out.Project == "" && (kind != api.KindImage || me.role != api.RoleOperator):
-		return out, api.Errorf(api.CodeInvalid, "a %s belongs to a project", kind).At("meta.project").WithHint("name it")
+		return out, api.Errorf(api.CodeInvalid, "%s: it belongs to a project", kind).At("meta.project").WithHint("give the project's name or id; the CLI takes --project")
 	}
 	return out, nil
 }

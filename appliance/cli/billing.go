@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -18,10 +19,11 @@ func (a *App) usageRecords() *kind[api.UsageRecord] {
 	return &kind[api.UsageRecord]{
 		app: a, kind: api.KindUsageRecord, noun: "usage-record", about: "What was used", scope: ofProject, readOnly: true,
 		all: (*client.API).UsageRecords, meta: func(u *api.UsageRecord) *api.Meta { return &u.Meta },
-		columns: []string{"METER", "QUANTITY", "RESOURCE", "FROM", "TO"},
+		plainRow: true, refs: []api.Kind{api.KindInstance, api.KindVolume}, columns: []string{"METER", "QUANTITY", "RESOURCE", "FROM (UTC)", "TO"},
 		row: func(u api.UsageRecord) []string {
 			s := u.Spec
-			return []string{string(s.Meter), formatQuantity(s.Meter, s.Quantity), cmp.Or(s.ResourceName, s.Resource), formatTime(s.Start), formatTime(s.End)}
+			from, to := formatSpan(s.Start, s.End)
+			return []string{string(s.Meter), formatQuantity(s.Meter, s.Quantity), a.namedResource(s.ResourceName, s.Resource), from, to}
 		},
 	}
 }
@@ -30,8 +32,11 @@ func (a *App) accounts() *kind[api.Account] {
 	return &kind[api.Account]{
 		app: a, kind: api.KindAccount, noun: "account", about: "Accounts of the ledger", scope: ofOrganization,
 		all: (*client.API).Accounts, meta: func(o *api.Account) *api.Meta { return &o.Meta },
+		refs:    []api.Kind{api.KindOrganization},
 		columns: []string{"CURRENCY", "TYPE", "ORGANIZATION"},
-		row:     func(o api.Account) []string { return []string{o.Spec.Currency, o.Spec.Type, o.Meta.Organization} },
+		row: func(o api.Account) []string {
+			return []string{o.Spec.Currency, o.Spec.Type, a.named(o.Meta.Organization)}
+		},
 		flags: func(f *pflag.FlagSet) func(*api.Account) error {
 			currency := f.String("currency", "", "ISO 4217, as EUR")
 			typ := f.String("type", "", "receivable (default) or revenue")
@@ -101,7 +106,7 @@ func (a *App) invoiceCommand() *cobra.Command {
 		if a.flags.output == "table" {
 			fmt.Fprintf(a.Out, "From %s to %s\n\n", formatTime(p.From), formatTime(p.To))
 		}
-		return a.print(p, func() table { return invoiceTable(p) })
+		return a.print(p, func() table { return a.invoiceTable(cmd.Context(), p) })
 	}
 	cmd.AddCommand(preview)
 	return cmd
@@ -119,11 +124,12 @@ func moment(s string, otherwise time.Time) (time.Time, error) {
 	return otherwise, usagef("%q is no time: write 2026-03-01 or 2026-03-01T12:00:00Z", s)
 }
 
-func invoiceTable(p api.InvoicePreview) table {
+func (a *App) invoiceTable(ctx context.Context, p api.InvoicePreview) table {
+	a.learn(ctx, []api.Kind{api.KindInstance})
 	t := table{{"METER", "RESOURCE", "QUANTITY", "PRICE", "AMOUNT " + p.Currency}}
 	for _, l := range p.Lines {
-		t = append(t, []string{string(l.Meter), cmp.Or(l.ResourceName, l.Resource), formatQuantity(l.Meter, l.Quantity),
+		t = append(t, []string{string(l.Meter), a.namedResource(l.ResourceName, l.Resource), formatQuantity(l.Meter, l.Quantity),
 			formatMicros(l.PriceMicros) + " per " + cmp.Or(l.Unit, fmt.Sprint(l.Per)), formatMicros(l.AmountMicros)})
 	}
-	return append(t, []string{"total", "", "", "", formatMicros(p.TotalMicros)})
+	return append(t, []string{"total", " ", " ", " ", formatMicros(p.TotalMicros)})
 }

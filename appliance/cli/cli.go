@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,6 +47,8 @@ type App struct {
 	Out, Err io.Writer
 	Getenv   func(string) string
 	Now      func() time.Time
+	// Patience is how long --wait bears that a thing fits nowhere; 0: 15 s.
+	Patience time.Duration
 	// ConfigDir holds config.yaml; empty: there is none.
 	ConfigDir string
 
@@ -54,7 +57,11 @@ type App struct {
 	}
 	config config
 	api    *client.API
+	names  map[string]string // by id, as far as learn has asked
 }
+
+// Version of this program; its main sets it.
+var Version = "dev"
 
 // Main runs the command line of this process and answers its exit code.
 func Main(ctx context.Context, args []string) int {
@@ -144,11 +151,19 @@ func usagef(format string, args ...any) error {
 
 func (a *App) root() *cobra.Command {
 	root := &cobra.Command{
-		Use: "basalt", Short: "Basalt: a GPU cloud from your own servers", SilenceErrors: true, SilenceUsage: true,
+		Use: "basalt", Version: Version, Short: "Basalt: a GPU cloud from your own servers", SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{DisableDescriptions: true},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.connect(cmd) },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%w", err) })
+	root.SetVersionTemplate("basalt {{.Version}}\n")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		var usage usageError
+		if errors.As(err, &usage) {
+			return usageError{err, usage.hint}
+		}
+		return usagef("%w", err)
+	})
+	root.SuggestionsMinimumDistance = 2
 	f := root.PersistentFlags()
 	f.StringVar(&a.flags.server, "server", "", "https://host, http://host:port or unix:/path (BASALT_SERVER)")
 	f.StringVar(&a.flags.token, "token", "", "API key (BASALT_TOKEN)")
@@ -169,6 +184,7 @@ func (a *App) root() *cobra.Command {
 	root.AddCommand(&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodes}) // a help topic
 	root.SetHelpCommandGroupID("more")
 	root.SetCompletionCommandGroupID("more")
+	a.completeFlags(root)
 	strictArgs(root)
 	return root
 }
@@ -190,7 +206,11 @@ func strictArgs(cmd *cobra.Command) {
 	case cmd.HasSubCommands():
 		cmd.Args = func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("%s has no %q", c.CommandPath(), args[0])
+				err := fmt.Errorf("%s has no %q", c.CommandPath(), args[0])
+				if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+					return usageError{err, "did you mean: " + strings.Join(near, ", ")}
+				}
+				return usageError{err, "add --help to see how it is used"}
 			}
 			return nil
 		}

@@ -41,7 +41,7 @@ func TestMoneyAndAges(t *testing.T) {
 			t.Errorf("age of %s is %q, want %q", d, got, want)
 		}
 	}
-	if got := formatQuantity(api.MeterGPU, 1500000000); got != "1.500 GPU s" {
+	if got := formatQuantity(api.MeterGPU, 1500000000); got != "1.50 GPU s" {
 		t.Error(got)
 	}
 }
@@ -90,5 +90,32 @@ func TestCopyUntilLeave(t *testing.T) {
 	left, err = copyUntilLeave(&sent, strings.NewReader("script\n"))
 	if left || err != nil || sent.String() != "script\n" {
 		t.Errorf("left %v, %v, sent %q", left, err, sent.String())
+	}
+}
+
+// A quantity keeps three digits, however small it is.
+func TestQuantities(t *testing.T) {
+	for _, c := range []struct {
+		meter api.Meter
+		n     int64
+		want  string
+	}{
+		{api.MeterGPU, 0, "0 GPU ns"},
+		{api.MeterGPU, 999, "999 GPU ns"},
+		{api.MeterGPU, 1_234_567, "1.23 GPU ms"},
+		{api.MeterGPU, 3600e9, "1.00 GPU h"},
+		{api.MeterVCPU, 59, "59 vCPU s"},
+		{api.MeterVCPU, 90, "1.50 vCPU min"},
+		{api.MeterVCPU, 3600 * 12345, "12345 vCPU h"},
+		{api.MeterVRAM, 5 << 30, "5.00 GiB s"},
+		{api.MeterMemory, 1 << 20, "1.00 MiB s"},
+		{api.MeterVolume, 3600 * (4 << 30), "4.00 GiB h"},
+		{api.MeterCopy, 0, "0 B"},
+		{api.MeterCopy, 10 << 20, "10.0 MiB"},
+		{api.MeterLaunch, 7, "7"},
+	} {
+		if got := formatQuantity(c.meter, c.n); got != c.want {
+			t.Errorf("%s %d: %q, want %q", c.meter, c.n, got, c.want)
+		}
 	}
 }

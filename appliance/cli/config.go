@@ -136,7 +136,7 @@ func (a *App) whoamiCommand() *cobra.Command {
 
 func (a *App) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Show the server's version", Args: cobra.NoArgs,
+		Use: "version", Short: "Show the server's version; --version is this program's", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v, err := a.api.Version(cmd.Context())
 			if err != nil {

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/coder/websocket"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -57,7 +58,11 @@ func consoleCommand(k *kind[api.Instance]) *cobra.Command {
 					fmt.Fprintln(k.app.Err, "\nLeft the console.")
 				}()
 			}
-			return bridge(ctx, conn, k.app.In, k.app.Out)
+			if err = bridge(ctx, conn, k.app.In, k.app.Out); errors.Is(err, errFar) {
+				fmt.Fprintf(k.app.Err, "\r\n%v\r\n", err)
+				return nil
+			}
+			return err
 		},
 	}
 }
@@ -67,8 +72,7 @@ func consoleCommand(k *kind[api.Instance]) *cobra.Command {
 func bridge(ctx context.Context, conn io.ReadWriter, in io.Reader, out io.Writer) error {
 	done := make(chan error, 2)
 	go func() {
-		_, err := io.Copy(out, conn)
-		done <- err
+		done <- fromFar(out, conn)
 	}()
 	go func() {
 		left, err := copyUntilLeave(conn, in)
@@ -81,6 +85,22 @@ func bridge(ctx context.Context, conn io.ReadWriter, in io.Reader, out io.Writer
 		return nil
 	case err := <-done:
 		return err
+	}
+}
+
+// errFar is a console whose far side ended.
+var errFar = errors.New("the console ended: the instance stopped, or its node closed it")
+
+// fromFar copies what the instance writes, and says why that ended.
+func fromFar(out io.Writer, conn io.Reader) error {
+	switch _, err := io.Copy(out, conn); {
+	case err == nil:
+		return errFar
+	case websocket.CloseStatus(err) != -1:
+		return fmt.Errorf("the server closed the console: %w", err)
+	default:
+		return fmt.Errorf("%w: %w", api.Errorf(api.CodeUnavailable, "the connection to the server broke").
+			WithHint("the instance runs on; connect again"), err)
 	}
 }
 

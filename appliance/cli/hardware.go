@@ -14,11 +14,17 @@ func (a *App) nodes() *kind[api.Node] {
 	return &kind[api.Node]{
 		app: a, kind: api.KindNode, noun: "node", about: "Servers", reported: true,
 		all: (*client.API).Nodes, meta: func(n *api.Node) *api.Meta { return &n.Meta },
-		columns: []string{"VCPUS", "MEMORY", "STORAGE FREE", "GUESTS RUN ON", "VERSION", "SEEN", "NOTE"},
+		columns: []string{"STATE", "VCPUS", "MEMORY", "DISK FREE", "GUESTS", "VERSION", "SEEN", "NOTE"},
 		row: func(n api.Node) []string {
 			st := n.Status
-			return []string{fmt.Sprint(st.Vcpus), formatSize(st.MemoryBytes), formatSize(st.StorageFreeBytes), st.Accelerator,
-				st.Version, formatAge(a.Now(), st.SeenAt), unschedulable(n.Spec.Unschedulable)}
+			state, why := readiness(a.Now(), st.SeenAt, st.Conditions)
+			return []string{state, fmt.Sprint(st.Vcpus), formatSize(st.MemoryBytes), formatSize(st.StorageFreeBytes), st.Accelerator,
+				st.Version, formatAge(a.Now(), st.SeenAt), cmp.Or(why, unschedulable(n.Spec.Unschedulable))}
+		},
+		detail: func(n api.Node) (d detail) {
+			d.add("Hypervisor", n.Status.Hypervisor)
+			d.conditions(a.Now(), n.Status.Conditions)
+			return d
 		},
 		flags: func(f *pflag.FlagSet) func(*api.Node) error {
 			no := f.Bool("unschedulable", false, "take no new instances")
@@ -43,11 +49,19 @@ func (a *App) gpus() *kind[api.GPU] {
 	return &kind[api.GPU]{
 		app: a, kind: api.KindGPU, noun: "gpu", about: "GPUs", reported: true,
 		all: (*client.API).GPUs, meta: func(g *api.GPU) *api.Meta { return &g.Meta },
-		columns: []string{"MODEL", "DRIVER", "POOL", "VRAM", "VRAM USED", "VGPUS", "NODE", "NOTE"},
+		refs:    []api.Kind{api.KindNode},
+		columns: []string{"STATE", "MODEL", "DRIVER", "POOL", "VRAM", "USED", "VGPUS", "NODE", "NOTE"},
 		row: func(g api.GPU) []string {
 			st := g.Status
-			return []string{st.Model, st.Driver, cmp.Or(g.Spec.Pool, api.DefaultPool), formatSize(st.VramBytes), formatSize(st.VramUsedBytes),
-				fmt.Sprint(st.Vgpus), string(st.Node), unschedulable(g.Spec.Unschedulable)}
+			state, why := readiness(a.Now(), st.SeenAt, st.Conditions)
+			return []string{state, st.Model, st.Driver, cmp.Or(g.Spec.Pool, api.DefaultPool), formatSize(st.VramBytes), formatSize(st.VramUsedBytes),
+				fmt.Sprint(st.Vgpus), a.named(string(st.Node)), cmp.Or(why, unschedulable(g.Spec.Unschedulable))}
+		},
+		detail: func(g api.GPU) (d detail) {
+			d.add("Device", g.Status.Device)
+			d.add("UUID", g.Status.UUID)
+			d.conditions(a.Now(), g.Status.Conditions)
+			return d
 		},
 		flags: func(f *pflag.FlagSet) func(*api.GPU) error {
 			pool := f.String("pool", "", "its GPU pool")

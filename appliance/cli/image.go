@@ -101,7 +101,7 @@ func importCommand(k *kind[api.Image]) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return k.printOne(image)
+		return k.printOne(cmd.Context(), image)
 	}
 	return cmd
 }

@@ -17,8 +17,10 @@ func (a *App) instances() *kind[api.Instance] {
 	k := &kind[api.Instance]{
 		app: a, kind: api.KindInstance, noun: "instance", about: "Virtual machines", scope: ofProject,
 		all: (*client.API).Instances, meta: func(i *api.Instance) *api.Meta { return &i.Meta },
-		columns: []string{"PHASE", "VCPUS", "MEMORY", "VGPU", "NODE", "NOTE"}, row: instanceRow,
-		ready: instanceReady, flags: instanceFlags,
+		columns: []string{"PHASE", "VCPUS", "MEMORY", "VGPU", "NODE", "NOTE"}, row: a.instanceRow,
+		refs:   []api.Kind{api.KindNode, api.KindFlavor, api.KindImage, api.KindGPU, api.KindVolume},
+		detail: instanceDetail(a),
+		ready:  instanceReady, flags: instanceFlags,
 	}
 	k.more = []*cobra.Command{
 		k.powerCommand("start", "Start it", (*client.API).StartInstance),
@@ -29,7 +31,7 @@ func (a *App) instances() *kind[api.Instance] {
 	return k
 }
 
-func instanceRow(i api.Instance) []string {
+func (a *App) instanceRow(i api.Instance) []string {
 	vgpu, vcpus := "", ""
 	if v := i.Spec.Vgpu; v != nil {
 		vgpu = formatSize(v.VramBytes)
@@ -45,7 +47,7 @@ func instanceRow(i api.Instance) []string {
 		note = i.Assignment.Reason
 	}
 	return []string{instancePhase(i), vcpus, formatSize(i.Assignment.MemoryBytes), vgpu,
-		string(i.Assignment.Node), cmp.Or(i.Status.LastError, note)}
+		a.named(string(i.Assignment.Node)), cmp.Or(i.Status.LastError, note)}
 }
 
 func instancePhase(i api.Instance) string {
@@ -72,6 +74,10 @@ func instanceReady(i api.Instance) (bool, string, error) {
 	seen := st.ObservedGeneration >= i.Meta.Generation
 	if seen && st.Phase == api.InstanceFailed {
 		return false, doing, api.Errorf(api.CodeState, "instance %s failed: %s", i.Meta.Name, st.LastError)
+	}
+	if i.Assignment.Node == "" && i.Assignment.Reason != "" && want == api.InstanceRunning && i.Meta.DeletedAt == nil {
+		return false, doing, api.Errorf(api.CodeNoCapacity, "instance %s: %s", i.Meta.Name, i.Assignment.Reason).
+			WithHint("it starts as soon as there is room; or choose a smaller flavor or vGPU: basalt instance resize %s", i.Meta.Name)
 	}
 	return seen && st.Phase == want && st.Restarts >= i.Spec.Restarts, doing, nil
 }
@@ -159,7 +165,7 @@ func (k *kind[T]) powerCommand(verb, about string, do func(*client.API, context.
 		if err != nil {
 			return err
 		}
-		return k.printOne(o)
+		return k.printOne(cmd.Context(), o)
 	}
 	return cmd
 }
@@ -180,7 +186,7 @@ func resizeCommand(k *kind[api.Instance]) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return k.printOne(o)
+		return k.printOne(cmd.Context(), o)
 	}
 	return cmd
 }

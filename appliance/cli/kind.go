@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,6 +33,12 @@ type kind[T any] struct {
 	// columns after the name; rows in the same order.
 	columns []string
 	row     func(T) []string
+	// plainRow kinds have names and ages that say nothing.
+	plainRow bool
+	// refs are the kinds whose ids a row shows by name.
+	refs []api.Kind
+	// detail is what get says below the row; nil: nothing.
+	detail func(T) detail
 	// flags declares a spec's flags; the function that it answers puts those
 	// that were given into the object. nil: no create, no set.
 	flags func(*pflag.FlagSet) func(*T) error
@@ -50,6 +57,9 @@ type kind[T any] struct {
 type anyKind interface {
 	command() *cobra.Command
 	name() api.Kind
+	names(ctx context.Context) map[string]string
+	metas(ctx context.Context, q client.Query) []api.Meta
+	query() client.Query
 	apply(ctx context.Context, doc document, w waiting) error
 }
 
@@ -65,6 +75,16 @@ func (k *kind[T]) command() *cobra.Command {
 		cmd.AddCommand(k.setCommand())
 	}
 	cmd.AddCommand(k.more...)
+	for _, c := range cmd.Commands() {
+		switch use := c.Use; {
+		case strings.HasSuffix(use, "NAME|ID"), strings.Contains(use, "NAME|ID -- "):
+			c.ValidArgsFunction = k.completeNames(1)
+		case strings.HasSuffix(use, "NAME|ID…"):
+			c.ValidArgsFunction = k.completeNames(0)
+		default:
+			c.ValidArgsFunction = cobra.NoFileCompletions
+		}
+	}
 	return cmd
 }
 
@@ -85,33 +105,56 @@ func (k *kind[T]) get(ctx context.Context, ref string) (T, error) {
 }
 
 func (k *kind[T]) rows(objects []T) table {
-	t := table{append([]string{"NAME", "ID"}, append(k.columns, "AGE")...)}
+	if k.plainRow {
+		t := table{append(slices.Clone(k.columns), "ID")}
+		for _, o := range objects {
+			t = append(t, append(k.row(o), k.meta(&o).ID))
+		}
+		return t
+	}
+	t := table{append(append([]string{"NAME"}, k.columns...), "AGE", "ID")}
 	for _, o := range objects {
 		m := k.meta(&o)
-		row := append([]string{m.Name, m.ID}, k.row(o)...)
-		t = append(t, append(row, formatAge(k.app.Now(), m.CreatedAt)))
+		row := append([]string{m.Name}, k.row(o)...)
+		t = append(t, append(row, formatAge(k.app.Now(), m.CreatedAt), m.ID))
 	}
 	return t
 }
 
-func (k *kind[T]) printOne(o T) error {
-	return k.app.print(o, func() table { return k.rows([]T{o}) })
+func (k *kind[T]) printOne(ctx context.Context, o T) error {
+	return k.app.print(o, func() table {
+		k.app.learn(ctx, k.refs)
+		return k.rows([]T{o})
+	})
 }
 
 func (k *kind[T]) listCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "List them", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			objects := []T{}
-			for o, err := range k.all(k.app.api).All(cmd.Context(), k.query()) {
-				if err != nil {
-					return err
-				}
-				objects = append(objects, o)
+	cmd := &cobra.Command{Use: "list", Short: "List them", Args: cobra.NoArgs}
+	limit := cmd.Flags().Int("limit", 0, "at most so many, in the order of their ids; 0: all")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		const page = 1000 // the server's most
+		if *limit < 0 {
+			return usagef("--limit %d is not possible", *limit)
+		}
+		objects, q := []T{}, k.query()
+		q.Limit = min(*limit, page)
+		for o, err := range k.all(k.app.api).All(cmd.Context(), q) {
+			if err != nil {
+				return err
 			}
-			return k.app.print(objects, func() table { return k.rows(objects) })
-		},
+			objects = append(objects, o)
+			if len(objects) == *limit {
+				break
+			}
+		}
+		return k.app.print(objects, func() table {
+			if len(objects) > 0 {
+				k.app.learn(cmd.Context(), k.refs)
+			}
+			return k.rows(objects)
+		})
 	}
+	return cmd
 }
 
 func (k *kind[T]) getCommand() *cobra.Command {
@@ -119,10 +162,16 @@ func (k *kind[T]) getCommand() *cobra.Command {
 		Use: "get NAME|ID", Short: "Show one", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := k.get(cmd.Context(), args[0])
-			if err != nil {
+			if err == nil {
+				err = k.printOne(cmd.Context(), o)
+			}
+			if err != nil || k.detail == nil || k.app.flags.output != "table" {
 				return err
 			}
-			return k.printOne(o)
+			if text := k.detail(o).String(); text != "" {
+				_, err = fmt.Fprintf(k.app.Out, "\n%s", text)
+			}
+			return err
 		},
 	}
 }
@@ -149,7 +198,7 @@ func (k *kind[T]) createCommand() *cobra.Command {
 		if o, err = k.await(cmd.Context(), o, *w); err != nil {
 			return err
 		}
-		return k.printOne(o)
+		return k.printOne(cmd.Context(), o)
 	}
 	return cmd
 }
@@ -173,7 +222,7 @@ func (k *kind[T]) setCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return k.printOne(o)
+		return k.printOne(cmd.Context(), o)
 	}
 	return cmd
 }

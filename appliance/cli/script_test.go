@@ -64,7 +64,7 @@ func TestScripts(t *testing.T) {
 					for _, r := range [][2]string{
 						{`bslt_key-[0-9a-f]{12}_[0-9a-f]{64}`, "TOKEN"},
 						{`\b(org|prj|key|pool|flv|img|vol|ins|acc|pb)-[0-9a-f]{12}\b`, "$1-xxxxxxxxxxxx"},
-						{`(?m)\b[0-9]+[sm]$`, "AGE"},
+						{`\b[0-9]+[sm] +((org|prj|key|pool|flv|img|vol|ins|acc|pb|node|gpu)-)`, "AGE   $1"},
 						{`"(createdAt|updatedAt)": "[^"]*"`, `"$1": "TIME"`},
 						{`127\.0\.0\.1:[0-9]+`, "HOST"},
 					} {

@@ -15,9 +15,10 @@ func (a *App) organizations() *kind[api.Organization] {
 	return &kind[api.Organization]{
 		app: a, kind: api.KindOrganization, noun: "organization", about: "Customers",
 		all: (*client.API).Organizations, meta: func(o *api.Organization) *api.Meta { return &o.Meta },
+		refs:    []api.Kind{api.KindPriceBook},
 		columns: []string{"DISPLAY NAME", "PRICE BOOK"},
 		row: func(o api.Organization) []string {
-			return []string{o.Spec.DisplayName, cmp.Or(string(o.Spec.PriceBook), api.DefaultPriceBook)}
+			return []string{o.Spec.DisplayName, cmp.Or(a.named(string(o.Spec.PriceBook)), api.DefaultPriceBook)}
 		},
 		flags: func(f *pflag.FlagSet) func(*api.Organization) error {
 			display := f.String("display-name", "", "what people call it")
@@ -35,8 +36,9 @@ func (a *App) projects() *kind[api.Project] {
 	return &kind[api.Project]{
 		app: a, kind: api.KindProject, noun: "project", about: "What an organization keeps its resources in", scope: ofOrganization,
 		all: (*client.API).Projects, meta: func(p *api.Project) *api.Meta { return &p.Meta },
+		refs:    []api.Kind{api.KindOrganization},
 		columns: []string{"ORGANIZATION", "DISPLAY NAME"},
-		row:     func(p api.Project) []string { return []string{p.Meta.Organization, p.Spec.DisplayName} },
+		row:     func(p api.Project) []string { return []string{a.named(p.Meta.Organization), p.Spec.DisplayName} },
 		flags: func(f *pflag.FlagSet) func(*api.Project) error {
 			display := f.String("display-name", "", "what people call it")
 			return func(p *api.Project) error {
@@ -51,13 +53,14 @@ func (a *App) apiKeys() *kind[api.APIKey] {
 	return &kind[api.APIKey]{
 		app: a, kind: api.KindAPIKey, noun: "api-key", about: "Bearer tokens", scope: ofProject,
 		all: (*client.API).APIKeys, meta: func(k *api.APIKey) *api.Meta { return &k.Meta },
+		refs:    []api.Kind{api.KindOrganization, api.KindProject},
 		columns: []string{"ROLE", "ORGANIZATION", "PROJECT", "EXPIRES"},
 		row: func(k api.APIKey) []string {
 			expires := "never"
 			if k.Spec.ExpiresAt != nil {
 				expires = formatTime(*k.Spec.ExpiresAt)
 			}
-			return []string{string(k.Spec.Role), k.Meta.Organization, k.Meta.Project, expires}
+			return []string{string(k.Spec.Role), a.named(k.Meta.Organization), a.named(k.Meta.Project), expires}
 		},
 		made: func(k api.APIKey) {
 			if a.flags.output == "table" {

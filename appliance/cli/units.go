@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/basalt-gpu/basalt/api"
 )
 
 var units = []struct {
@@ -22,7 +20,7 @@ var units = []struct {
 func parseSize(s string) (int64, error) {
 	number, unit := strings.TrimSpace(s), 1.0
 	for _, u := range units {
-		if rest, ok := strings.CutSuffix(number, u.name); ok {
+		if rest, ok := strings.CutSuffix(strings.ToLower(number), strings.ToLower(u.name)); ok {
 			number, unit = strings.TrimSpace(rest), u.bytes
 			break
 		}
@@ -95,6 +93,16 @@ func formatTime(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
+// formatSpan is a period, its end without the day when that is the same.
+func formatSpan(from, to time.Time) (string, string) {
+	const second = "2006-01-02 15:04:05"
+	from, to = from.UTC(), to.UTC()
+	if from.Format(time.DateOnly) == to.Format(time.DateOnly) {
+		return from.Format(second), to.Format(time.TimeOnly)
+	}
+	return from.Format(second), to.Format(second)
+}
+
 // formatMicros is an amount of money: at least two decimals, as many as it has.
 func formatMicros(n int64) string {
 	sign, u := "", uint64(n)
@@ -106,22 +114,4 @@ func formatMicros(n int64) string {
 		fraction += "0"
 	}
 	return fmt.Sprintf("%s%d.%s", sign, u/1e6, fraction)
-}
-
-// formatQuantity is a meter's reading in units that people read.
-func formatQuantity(m api.Meter, n int64) string {
-	hours := func(perHour float64, unit string) string {
-		return strconv.FormatFloat(float64(n)/perHour, 'f', 3, 64) + " " + unit
-	}
-	switch m {
-	case api.MeterVCPU:
-		return hours(3600, "vCPU h")
-	case api.MeterMemory, api.MeterVolume, api.MeterVRAM:
-		return hours(3600*(1<<30), "GiB h")
-	case api.MeterGPU:
-		return strconv.FormatFloat(float64(n)/1e9, 'f', 3, 64) + " GPU s"
-	case api.MeterCopy:
-		return formatSize(n)
-	}
-	return strconv.FormatInt(n, 10)
 }

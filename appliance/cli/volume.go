@@ -13,14 +13,14 @@ func (a *App) volumes() *kind[api.Volume] {
 	return &kind[api.Volume]{
 		app: a, kind: api.KindVolume, noun: "volume", about: "Disks of virtual machines", scope: ofProject,
 		all: (*client.API).Volumes, meta: func(v *api.Volume) *api.Meta { return &v.Meta },
-		columns: []string{"PHASE", "SIZE", "USED", "INSTANCE", "NODE", "NOTE"},
+		columns: []string{"PHASE", "SIZE", "USED", "INSTANCE", "NODE", "NOTE"}, refs: []api.Kind{api.KindNode, api.KindInstance},
 		row: func(v api.Volume) []string {
 			phase := cmp.Or(v.Status.Phase, api.VolumePending)
 			if v.Meta.DeletedAt != nil {
 				phase = api.VolumeDeleting
 			}
 			return []string{string(phase), formatSize(cmp.Or(v.Status.SizeBytes, v.Spec.SizeBytes)), formatSize(v.Status.AllocatedBytes),
-				string(v.Spec.Instance), string(v.Assignment.Node), cmp.Or(v.Status.LastError, v.Assignment.Reason)}
+				a.named(string(v.Spec.Instance)), a.named(string(v.Assignment.Node)), cmp.Or(v.Status.LastError, v.Assignment.Reason)}
 		},
 		ready: func(v api.Volume) (bool, string, error) {
 			phase := cmp.Or(v.Status.Phase, api.VolumePending)

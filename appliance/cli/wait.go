@@ -60,12 +60,15 @@ func (k *kind[T]) awaitGone(ctx context.Context, o T, w waiting) error {
 // follow calls f with every state of an object from o on, until f is done.
 func (k *kind[T]) follow(ctx context.Context, o T, w waiting, f func(now T, gone bool) (bool, error)) error {
 	id, since := k.meta(&o).ID, k.meta(&o).Revision
-	if done, err := f(o, false); done || err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout, api.Errorf(codeTimeout, "%s %s is not ready after %s", k.kind, k.meta(&o).Name, w.timeout).
 		WithHint("it goes on: basalt %s get %s", k.noun, k.meta(&o).Name))
 	defer cancel()
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	f = patiently(k.app.Patience, giveUp, f)
+	if done, err := f(o, false); done || err != nil {
+		return err
+	}
 	// The object may have gone before the watch began.
 	now, err := k.all(k.app.api).Get(ctx, id, k.query())
 	switch {
@@ -103,6 +106,30 @@ func (k *kind[T]) follow(ctx context.Context, o T, w waiting, f func(now T, gone
 		}
 	}
 	return timedOut(ctx, errors.New("the watch ended"))
+}
+
+// patiently lets what fits nowhere be so for a while: room may come. Then it
+// gives up and says why. Any other error ends the wait at once.
+func patiently[T any](patience time.Duration, giveUp context.CancelCauseFunc, f func(T, bool) (bool, error)) func(T, bool) (bool, error) {
+	if patience == 0 {
+		patience = 15 * time.Second
+	}
+	var timer *time.Timer
+	return func(now T, gone bool) (bool, error) {
+		done, err := f(now, gone)
+		why, stuck := err, err != nil && api.CodeOf(err) == api.CodeNoCapacity
+		switch {
+		case stuck && timer == nil:
+			timer = time.AfterFunc(patience, func() { giveUp(why) })
+		case !stuck && timer != nil:
+			timer.Stop()
+			timer = nil
+		}
+		if stuck {
+			err = nil
+		}
+		return done, err
+	}
 }
 
 // timedOut prefers the reason why ctx ended.

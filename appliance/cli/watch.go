@@ -19,7 +19,7 @@ func (a *App) watchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "watch [KIND…]", Short: "Show changes as they happen, until interrupted",
 		Long: "KIND is as in `kind:`, Instance for example; all unless given. -o json prints one object a line.",
-		Args: cobra.ArbitraryArgs,
+		Args: cobra.ArbitraryArgs, ValidArgsFunction: a.completeKinds,
 	}
 	since := cmd.Flags().Int64("since", 0, "revision after which to begin; 0: with everything that there is")
 	count := cmd.Flags().Int("count", 0, "end after so many; 0: never")

@@ -69,8 +69,9 @@ func (e *Env) Apply(t testing.TB, cmds ...api.Command) []api.Object {
 type Node struct {
 	store *storetest.Memory
 
-	mu     sync.Mutex // guards images
-	images map[api.ImageID][]byte
+	mu       sync.Mutex // guards images, consoles
+	images   map[api.ImageID][]byte
+	consoles []net.Conn
 }
 
 // ConsoleLog implements server.Runtime.
@@ -79,9 +80,22 @@ func (n *Node) ConsoleLog(_ context.Context, id api.InstanceID, tail int64) ([]b
 	return log[max(0, int64(len(log))-tail):], nil
 }
 
+// HangUp ends all consoles, as when instances stop.
+func (n *Node) HangUp() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, c := range n.consoles {
+		_ = c.Close()
+	}
+	n.consoles = nil
+}
+
 // Console echoes.
 func (n *Node) Console(context.Context, api.InstanceID) (io.ReadWriteCloser, error) {
 	near, far := net.Pipe()
+	n.mu.Lock()
+	n.consoles = append(n.consoles, far)
+	n.mu.Unlock()
 	go func() {
 		defer far.Close()
 		_, _ = io.Copy(far, far)

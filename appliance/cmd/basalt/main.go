@@ -10,7 +10,11 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/cli"
 )
 
+// version is set by the linker.
+var version = "dev"
+
 func main() {
+	cli.Version = version
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := cli.Main(ctx, os.Args[1:])
 	cancel()

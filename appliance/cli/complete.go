@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// completionTime is what a shell's user waits at most for names.
+const completionTime = 2 * time.Second
+
+// completion of a word on the command line.
+type completion = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
+
+// completeNames offers the names of a kind's objects; most is how many
+// arguments the command takes, 0 any number.
+func (k *kind[T]) completeNames(most int) completion {
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		if most > 0 && len(args) >= most {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return k.app.offer(cmd, k, begun, args), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// offer is the names that begin so, without those given already; none when the
+// server does not answer soon.
+func (a *App) offer(cmd *cobra.Command, k anyKind, begun string, given []string) []string {
+	if a.connect(cmd) != nil || a.api == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
+	defer cancel()
+	var names []string
+	for _, m := range k.metas(ctx, k.query()) {
+		if strings.HasPrefix(m.Name, begun) && !slices.Contains(given, m.Name) {
+			names = append(names, m.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// flagKinds are the flags that name an object of a kind.
+var flagKinds = map[string]api.Kind{
+	"organization": api.KindOrganization, "project": api.KindProject, "flavor": api.KindFlavor, "image": api.KindImage,
+	"gpu-pool": api.KindGPUPool, "pool": api.KindGPUPool, "price-book": api.KindPriceBook, "instance": api.KindInstance,
+}
+
+// flagWords are the flags that take one of a few words.
+var flagWords = map[string][]string{
+	"output": {"table", "json", "yaml"}, "format": {api.FormatQCOW2, api.FormatRaw}, "mode": {api.ModeTimeSliced},
+	"role": {string(api.RoleViewer), string(api.RoleMember), string(api.RoleAdmin), string(api.RoleOperator)},
+	"type": {api.AccountReceivable, api.AccountRevenue},
+}
+
+// completeFlags offers values of flags, on cmd and all below it.
+func (a *App) completeFlags(cmd *cobra.Command) {
+	for name, kind := range flagKinds {
+		if cmd.Flag(name) == nil {
+			continue
+		}
+		_ = cmd.RegisterFlagCompletionFunc(name, func(c *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+			for _, k := range a.kinds() {
+				if k.name() == kind {
+					return a.offer(c, k, begun, nil), cobra.ShellCompDirectiveNoFileComp
+				}
+			}
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}) // fails when it is there already, as an inherited flag's is
+	}
+	for name, words := range flagWords {
+		if cmd.Flag(name) != nil {
+			_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+		}
+	}
+	for _, c := range cmd.Commands() {
+		a.completeFlags(c)
+	}
+}
+
+// completeKinds offers the kinds, for watch.
+func (a *App) completeKinds(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var out []string
+	for _, k := range a.kinds() {
+		out = append(out, string(k.name()))
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+// learn asks for the names of objects of these kinds, so that tables show them
+// in place of ids. What the key may not list stays an id.
+func (a *App) learn(ctx context.Context, kinds []api.Kind) {
+	for _, k := range a.kinds() {
+		for _, want := range kinds {
+			if k.name() != want {
+				continue
+			}
+			for id, name := range k.names(ctx) {
+				if a.names == nil {
+					a.names = map[string]string{}
+				}
+				a.names[id] = name
+			}
+		}
+	}
+}
+
+// named is an object's name when it is known, else its id.
+func (a *App) named(id string) string { return cmp.Or(a.names[id], id) }
+
+// namedResource is what a usage record calls its resource. Root volumes bear
+// their instance's id in their names.
+func (a *App) namedResource(name, id string) string {
+	if instance, ok := strings.CutSuffix(name, "-root"); ok {
+		return a.named(instance) + "-root"
+	}
+	return cmp.Or(name, a.named(id))
+}
+
+// names by id: one page of them, the rest stay ids.
+func (k *kind[T]) names(ctx context.Context) map[string]string {
+	names := map[string]string{}
+	for _, m := range k.metas(ctx, client.Query{}) {
+		names[m.ID] = m.Name
+	}
+	return names
+}
+
+// metas of one page of objects; none when the key may not list them.
+func (k *kind[T]) metas(ctx context.Context, q client.Query) []api.Meta {
+	page, err := k.all(k.app.api).Page(ctx, q)
+	if err != nil {
+		return nil
+	}
+	out := make([]api.Meta, len(page.Items))
+	for i := range page.Items {
+		out[i] = *k.meta(&page.Items[i])
+	}
+	return out
+}

@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"strconv"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// step is a unit that people read and how many of the meter's own it is.
+type step struct {
+	unit string
+	size float64
+}
+
+// ladders of units, the largest first.
+var (
+	vcpuSteps = []step{{"vCPU h", 3600}, {"vCPU min", 60}, {"vCPU s", 1}}
+	byteSteps = []step{{"GiB h", 3600 << 30}, {"GiB min", 60 << 30}, {"GiB s", 1 << 30}, {"MiB s", 1 << 20}, {"KiB s", 1 << 10}, {"B s", 1}}
+	gpuSteps  = []step{{"GPU h", 3600e9}, {"GPU s", 1e9}, {"GPU ms", 1e6}, {"GPU µs", 1e3}, {"GPU ns", 1}}
+	copySteps = []step{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
+)
+
+// formatQuantity is a meter's reading in the largest unit of which there is at
+// least one, to three digits. JSON and YAML have it exactly.
+func formatQuantity(m api.Meter, n int64) string {
+	switch m {
+	case api.MeterVCPU:
+		return climb(n, vcpuSteps)
+	case api.MeterMemory, api.MeterVolume, api.MeterVRAM:
+		return climb(n, byteSteps)
+	case api.MeterGPU:
+		return climb(n, gpuSteps)
+	case api.MeterCopy:
+		return climb(n, copySteps)
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+func climb(n int64, steps []step) string {
+	for _, s := range steps {
+		if f := float64(n) / s.size; f >= 1 {
+			return threeDigits(f, s.size == 1) + " " + s.unit
+		}
+	}
+	return strconv.FormatInt(n, 10) + " " + steps[len(steps)-1].unit
+}
+
+// threeDigits of f ≥ 1; more when its whole part has more.
+func threeDigits(f float64, whole bool) string {
+	switch {
+	case whole || f >= 99.95:
+		return strconv.FormatFloat(f, 'f', 0, 64)
+	case f >= 9.995:
+		return strconv.FormatFloat(f, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(f, 'f', 2, 64)
+}
