@@ -18,6 +18,8 @@ type WorkerProcess struct {
 	// Token yields a descriptor from which one worker reads the vGPU's secret;
 	// the spawner closes it. nil: there is none, and gpud will refuse it.
 	Token func() (*os.File, error)
+	// Jail changes how a worker is started; nil: it does not.
+	Jail func(*syscall.SysProcAttr) *syscall.SysProcAttr
 }
 
 // Spawn implements Spawner.
@@ -44,10 +46,14 @@ func (p WorkerProcess) Spawn() (socket, pid int, err error) {
 		defer func() { _ = token.Close() }()
 		args, files = append(args, "--token-fd", "4"), append(files, token.Fd())
 	}
+	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if p.Jail != nil {
+		attr = p.Jail(attr)
+	}
 	pid, err = syscall.ForkExec(p.Binary, args, &syscall.ProcAttr{
 		Env:   workerEnv(os.Environ()),
 		Files: files,
-		Sys:   &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
+		Sys:   attr,
 	})
 	if err != nil {
 		_ = unix.Close(pair[0])

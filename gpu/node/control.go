@@ -18,7 +18,7 @@ func (n *Node) handler() http.Handler {
 	control := func(pattern string, h http.HandlerFunc) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			if p, ok := r.Context().Value(peerKey{}).(peer); !ok || !p.mayControl() {
-				writeError(w, http.StatusForbidden, &wire.Error{Code: wire.CodeForbidden, Message: "only gpud's own user and root may control it"})
+				writeError(w, http.StatusForbidden, &wire.Error{Code: wire.CodeForbidden, Message: "only gpud's own user and root may control it, and no process without new privileges (no_new_privs): that is how workers run"})
 				return
 			}
 			r.Body = http.MaxBytesReader(w, r.Body, maxBody)

@@ -18,6 +18,7 @@ import (
 // peer is the process at the other end of a unix socket.
 type peer struct {
 	uid, pid int // pid 0: not visible from here
+	confined bool
 }
 
 func peerOf(conn net.Conn) (p peer, ok bool) {
@@ -33,12 +34,22 @@ func peerOf(conn net.Conn) (p peer, ok bool) {
 	if cerr := raw.Control(func(fd uintptr) { cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); cerr != nil || err != nil {
 		return p, false
 	}
-	return peer{uid: int(cred.Uid), pid: int(cred.Pid)}, true
+	p = peer{uid: int(cred.Uid), pid: int(cred.Pid)}
+	p.confined = p.pid != 0 && noNewPrivs(strconv.Itoa(p.pid)) && !noNewPrivs("self")
+	return p, true
 }
 
-// mayControl says whether the peer may use the control API: a worker, which
-// may be compromised, runs as another user and may only use the worker stream.
-func (p peer) mayControl() bool { return p.uid == 0 || p.uid == os.Geteuid() }
+// mayControl says whether the peer may use the control API. A worker, which
+// may be compromised, may only use the worker stream. It runs as another user,
+// or at least has given up new privileges for ever, and for its children.
+func (p peer) mayControl() bool { return (p.uid == 0 || p.uid == os.Geteuid()) && !p.confined }
+
+// noNewPrivs says whether the process has given up new privileges
+// (PR_SET_NO_NEW_PRIVS); true when it cannot be told.
+func noNewPrivs(pid string) bool {
+	b, err := os.ReadFile("/proc/" + pid + "/status")
+	return err != nil || !bytes.Contains(b, []byte("\nNoNewPrivs:\t0\n"))
+}
 
 type peerKey struct{}
 

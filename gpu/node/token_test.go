@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -92,5 +93,21 @@ func TestOnlyTheTokenRegisters(t *testing.T) {
 	}
 	if lines := strings.Count(text, "worker refused"); lines == 0 || lines > 20 {
 		t.Errorf("%d lines for 55 refusals in a moment", lines)
+	}
+}
+
+// A worker that runs as gpud's own user cannot ask the control API for tokens.
+func TestTakenOverWorkerMayNotControl(t *testing.T) {
+	if b, err := os.ReadFile("/proc/self/status"); err != nil || !bytes.Contains(b, []byte("NoNewPrivs:\t0")) {
+		t.Skip("this process has no new privileges, so gpud cannot tell workers by that")
+	}
+	n := newTestNode(t)
+	n.put("a", gib, 0)
+	for as, want := range map[string]string{"taken over": `"" forbidden `, "controls": `"` + n.tokens["a"] + `" `} {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), "NODE_TEST_ROLE="+as, "NODE_TEST_SOCKET="+n.cfg.Socket)
+		if got, err := cmd.Output(); err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v; want %q", as, got, err, want)
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/gpu/node"
 	"github.com/basalt-gpu/basalt/gpu/node/client"
+	"github.com/basalt-gpu/basalt/gpu/node/jail"
 	"github.com/basalt-gpu/basalt/gpu/node/standalone"
 	"github.com/basalt-gpu/basalt/gpu/node/wire"
 )
@@ -47,10 +48,17 @@ func newDaemon(o options, log *slog.Logger) (_ *daemon, err error) {
 	if !o.standalone {
 		return d, nil
 	}
+	workers, open, err := jail.For(o.user)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("--worker-user: %w", err), d.node.Close())
+	}
+	if open != "" {
+		log.Warn("workers are not fully confined", "reason", open)
+	}
 	listener, err := node.Listen(o.socket, group)
 	if err == nil {
 		d.programs, err = standalone.New(standalone.Config{
-			Listener: listener, Worker: o.worker, Control: d.control, MaxWorkers: o.maxWorkers, Log: log,
+			Listener: listener, Worker: o.worker, Control: d.control, MaxWorkers: o.maxWorkers, Jail: workers, Log: log,
 		})
 		if err != nil {
 			err = errors.Join(err, listener.Close())

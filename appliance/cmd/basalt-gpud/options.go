@@ -12,15 +12,16 @@ import (
 	"strconv"
 
 	"github.com/basalt-gpu/basalt/gpu/node"
+	"github.com/basalt-gpu/basalt/gpu/node/jail"
 )
 
 // options are the command line.
 type options struct {
-	state, socket, worker, group string
-	standalone, noNVIDIA         bool
-	maxWorkers                   int
-	soft                         softGPUs
-	level                        slog.Level
+	state, socket, worker, group, user string
+	standalone, noNVIDIA               bool
+	maxWorkers                         int
+	soft                               softGPUs
+	level                              slog.Level
 }
 
 // softGPUs collects --soft-gpu.
@@ -54,7 +55,8 @@ func parse(args []string) (o options, err error) {
 	f.StringVar(&o.socket, "socket", "", "unix socket: the control API; with --standalone the one for programs, and the control API is PATH.control")
 	f.Var(&o.soft, "soft-gpu", "a GPU made of CPU: `name=…,vram=8GiB,sms=4`; only vram is needed; may be given again")
 	f.BoolVar(&o.noNVIDIA, "no-nvidia", false, "leave NVIDIA cards alone")
-	f.StringVar(&o.group, "worker-group", "", "`group` that may open the socket besides this user (workers)")
+	f.StringVar(&o.group, "worker-group", "", "`group` that may open the socket besides this user: the workers' (default, as root: basalt-worker if there is one)")
+	f.StringVar(&o.user, "worker-user", "", "`user` that workers run as, when started by root (standalone; default: basalt-worker if there is one)")
 	f.BoolVar(&o.standalone, "standalone", false, "serve programs on this machine: one worker for each connection to --socket")
 	f.StringVar(&o.worker, "worker", "", "`path` of basalt-worker (standalone; default: beside this program)")
 	f.IntVar(&o.maxWorkers, "max-workers", 64, "programs at a time (standalone)")
@@ -89,10 +91,15 @@ func parse(args []string) (o options, err error) {
 	return o, nil
 }
 
-// groupID is the number of --worker-group, 0 when there is none.
+// groupID is the number of --worker-group, or of the workers' usual group;
+// 0 when there is none.
 func (o options) groupID() (int, error) {
 	if o.group == "" {
-		return 0, nil
+		g, err := user.LookupGroup(jail.DefaultUser)
+		if err != nil || os.Geteuid() != 0 {
+			return 0, nil //nolint:nilerr // no such group: nobody else needs the socket
+		}
+		return strconv.Atoi(g.Gid)
 	}
 	if n, err := strconv.Atoi(o.group); err == nil {
 		return n, nil

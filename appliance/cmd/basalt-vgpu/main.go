@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/gpu/device"
+	"github.com/basalt-gpu/basalt/gpu/node/jail"
 	"github.com/basalt-gpu/basalt/gpu/node/wire"
 )
 
@@ -39,9 +40,9 @@ func main() {
 }
 
 type config struct {
-	socket, group, gpud, vgpu, worker string
-	token, handover                   int
-	versions                          bool
+	socket, group, gpud, vgpu, worker, user string
+	token, handover                         int
+	versions                                bool
 }
 
 func parse(args []string, stderr io.Writer) (c config, err error) {
@@ -52,6 +53,7 @@ func parse(args []string, stderr io.Writer) (c config, err error) {
 	f.StringVar(&c.gpud, "gpud", "", "basalt-gpud's control socket, for the workers")
 	f.StringVar(&c.vgpu, "vgpu", "", "id of the vGPU")
 	f.StringVar(&c.worker, "worker", "", "path of basalt-worker (default: beside this program)")
+	f.StringVar(&c.user, "worker-user", "", "`user` that workers run as, when started by root (default: basalt-worker if there is one)")
 	f.IntVar(&c.token, "token-fd", -1, "inherited `descriptor` to read the vGPU's token from, which its workers show to basalt-gpud")
 	f.IntVar(&c.handover, "handover-fd", -1, "internal: state of the program that this one replaces")
 	f.BoolVar(&c.versions, "handover-version", false, "print which version of handed-over state this program reads")
@@ -90,7 +92,14 @@ func run(args []string, stdout, stderr io.Writer) error {
 	// Whoever reads the log, or started this, may end: the VM goes on.
 	signal.Ignore(unix.SIGPIPE, unix.SIGHUP)
 	log := slog.New(device.LimitLog(slog.NewTextHandler(stderr, nil), 100, 1)).With("vgpu", c.vgpu)
-	spawner := device.WorkerProcess{Binary: c.worker, GPUD: c.gpud, VGPU: c.vgpu}
+	workers, open, err := jail.For(c.user)
+	if err != nil {
+		return err
+	}
+	if open != "" && c.handover < 0 {
+		log.Warn("workers are not fully confined", "reason", open)
+	}
+	spawner := device.WorkerProcess{Binary: c.worker, GPUD: c.gpud, VGPU: c.vgpu, Jail: workers.Apply}
 	if c.token >= 0 {
 		token, err := wire.TakeToken(c.token)
 		if err != nil {
@@ -129,7 +138,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 		}
 	}()
 	return s.Run(stop, upgrade, func() error {
-		args := []string{"--socket", c.socket, "--socket-group", c.group, "--gpud", c.gpud, "--vgpu", c.vgpu, "--worker", c.worker}
+		args := []string{"--socket", c.socket, "--socket-group", c.group, "--gpud", c.gpud, "--vgpu", c.vgpu, "--worker", c.worker, "--worker-user", c.user}
 		if spawner.Token == nil {
 			return s.HandOver(self, args)
 		}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -42,6 +43,7 @@ type node struct {
 	control *client.Control
 	vgpu    *exec.Cmd
 	socket  string
+	uid     string // of the workers; empty: this test's
 }
 
 const vgpuID = "vgpu-test"
@@ -52,7 +54,8 @@ func startNode(t *testing.T, worker string) *node {
 	dir := t.TempDir()
 	n := &node{t: t, socket: filepath.Join(dir, "vgpu")}
 	gpud := filepath.Join(dir, "gpud")
-	n.run(goBuild(t, "basalt-gpud"), "--state", filepath.Join(dir, "state"), "--socket", gpud, "--no-nvidia", "--soft-gpu", "name=soft0,vram=1GiB")
+	as, group := n.workerUser(dir)
+	n.run(goBuild(t, "basalt-gpud"), append(group, "--state", filepath.Join(dir, "state"), "--socket", gpud, "--no-nvidia", "--soft-gpu", "name=soft0,vram=1GiB")...)
 	n.exists(gpud)
 	n.control = client.NewControl(gpud)
 	t.Cleanup(n.control.Close)
@@ -69,9 +72,26 @@ func startNode(t *testing.T, worker string) *node {
 		t.Fatal(err)
 	}
 	defer token.Close()
-	n.vgpu = n.runWith(token, goBuild(t, "basalt-vgpu"), "--socket", n.socket, "--gpud", gpud, "--vgpu", vgpuID, "--worker", worker, "--token-fd", "3")
+	n.vgpu = n.runWith(token, goBuild(t, "basalt-vgpu"), append(as, "--socket", n.socket, "--gpud", gpud, "--vgpu", vgpuID, "--worker", worker, "--token-fd", "3")...)
 	n.exists(n.socket)
 	return n
+}
+
+// workerUser are the arguments of basalt-vgpu and of gpud for workers of a user
+// without rights, where this test may have them.
+func (n *node) workerUser(dir string) (vgpu, gpud []string) {
+	n.t.Helper()
+	nobody, err := user.Lookup("nobody")
+	if err != nil || os.Geteuid() != 0 {
+		n.t.Log("workers run as this user: it is not root, or there is no user nobody")
+		return nil, nil
+	}
+	// The programs and gpud's socket lie beneath the test's directory.
+	if err := os.Chmod(filepath.Dir(dir), 0o711); err != nil {
+		n.t.Fatal(err)
+	}
+	n.uid = nobody.Uid
+	return []string{"--worker-user", "nobody"}, []string{"--worker-group", nobody.Gid}
 }
 
 func goBuild(t *testing.T, name string, tags ...string) string {
@@ -141,6 +161,10 @@ func (n *node) killWorkers() {
 	}
 	for _, f := range strings.Fields(string(b)) {
 		pid, _ := strconv.Atoi(f)
+		var st unix.Stat_t
+		if err := unix.Stat("/proc/"+f, &st); err == nil && n.uid != "" && fmt.Sprint(st.Uid) != n.uid {
+			n.t.Errorf("a worker runs as user %d, not %s", st.Uid, n.uid)
+		}
 		_ = unix.Kill(pid, unix.SIGKILL)
 	}
 }

@@ -10,14 +10,14 @@ import (
 
 // confine gives up what a worker does not need. Some of it belongs to threads,
 // and a Go program has several before main: so the first stage gives it up on
-// one thread and executes itself. The second stage knows itself by it.
+// one thread and executes itself, under a name by which the second stage knows
+// itself.
 func confine() error {
 	if err := limitResources(); err != nil {
 		return err
 	}
-	confined, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
-	if err != nil || confined == 1 {
-		return err
+	if os.Args[0] == confinedName {
+		return nil
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no_new_privs: %w", err)
@@ -33,8 +33,14 @@ func confine() error {
 	if err := dieWithParent(); err != nil {
 		return err
 	}
-	return fmt.Errorf("execute itself: %w", unix.Exec("/proc/self/exe", os.Args, os.Environ()))
+	if err := landlock(); err != nil {
+		return err
+	}
+	args := append([]string{confinedName}, os.Args[1:]...)
+	return fmt.Errorf("execute itself: %w", unix.Exec("/proc/self/exe", args, os.Environ()))
 }
+
+const confinedName = "basalt-worker: confined"
 
 // dieWithParent asks for SIGKILL when the parent ends, unless it has asked
 // already. It survives the exec.

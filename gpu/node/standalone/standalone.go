@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/basalt-gpu/basalt/gpu/node/jail"
 	"github.com/basalt-gpu/basalt/gpu/node/wire"
 )
 
@@ -26,6 +27,7 @@ type Config struct {
 	Worker     string            // path of basalt-worker
 	Control    string            // gpud's socket
 	MaxWorkers int               // connections at a time; 0: 64
+	Jail       jail.Jail         // where workers run
 	Log        *slog.Logger
 }
 
@@ -110,7 +112,7 @@ func (s *Server) serve(ctx context.Context, conn *net.UnixConn, token string) {
 	cmd := exec.CommandContext(ctx, s.cfg.Worker, "--carrier-fd", "3", "--token-fd", "4", "--gpud", s.cfg.Control, "--vgpu", VGPU)
 	cmd.ExtraFiles = []*os.File{f, secret}
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	cmd.SysProcAttr = s.cfg.Jail.Apply(&syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true})
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = endWithin
 	err = start(cmd)

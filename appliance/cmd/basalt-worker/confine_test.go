@@ -1,0 +1,137 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestMain: the test binary is also a worker that was taken over, and tries
+// what it is told to.
+func TestMain(m *testing.M) {
+	if len(os.Args) < 2 || os.Args[1] != "taken-over" {
+		os.Exit(m.Run())
+	}
+	runtime.LockOSThread()
+	if err := confine(); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	for _, what := range os.Args[2:] {
+		verb, object, _ := strings.Cut(what, " ")
+		fmt.Println(attempts[verb](object))
+	}
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	os.Exit(0)
+}
+
+var attempts = map[string]func(string) error{
+	"read":    func(path string) error { _, err := os.ReadFile(path); return err },
+	"memory":  func(pid string) error { _, err := os.Open("/proc/" + pid + "/mem"); return err },
+	"write":   func(path string) error { return os.WriteFile(path, []byte("x"), 0o600) },
+	"connect": func(address string) error { _, err := net.Dial("tcp", address); return err },
+	"kill": func(pid string) error {
+		var n int
+		_, _ = fmt.Sscan(pid, &n)
+		return unix.Kill(n, 0)
+	},
+}
+
+// takenOver starts one; its output is its answers, a line each.
+func takenOver(t *testing.T, tries ...string) (pid int, lines []string) {
+	t.Helper()
+	cmd := exec.Command("/proc/self/exe", append([]string{"taken-over"}, tries...)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = in.Close(); _ = cmd.Wait() })
+	if len(tries) > 0 {
+		_ = in.Close()
+		b, err := io.ReadAll(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = strings.Split(strings.TrimSpace(string(b)), "\n")
+	}
+	return cmd.Process.Pid, lines
+}
+
+func landlockVersion() int {
+	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return 0
+	}
+	return int(v)
+}
+
+// A worker that a guest has taken over finds no secret, no other worker and no way out.
+func TestTakenOverWorkerGainsNothing(t *testing.T) {
+	version := landlockVersion()
+	if version == 0 {
+		t.Skip("this kernel has no Landlock")
+	}
+	secret := filepath.Join(t.TempDir(), "state.json")
+	if err := os.WriteFile(secret, []byte("token"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	other, _ := takenOver(t)
+	tries := []struct {
+		what    string
+		allowed bool
+		since   int // Landlock's version
+	}{
+		{"read /etc/passwd", true, 1},
+		{"read /proc/self/maps", true, 1},
+		{"write /dev/null", true, 1},
+		{"read " + secret, false, 1},
+		{"write " + secret, false, 1},
+		{"write " + secret + ".new", false, 1},
+		{fmt.Sprint("memory ", other), false, 1},
+		{"connect " + l.Addr().String(), false, 4},
+		{fmt.Sprint("kill ", other), false, 6},
+	}
+	var words []string
+	for _, try := range tries {
+		words = append(words, try.what)
+	}
+	_, lines := takenOver(t, words...)
+	if len(lines) != len(tries) {
+		t.Fatalf("%q", lines)
+	}
+	for i, try := range tries {
+		denied := strings.Contains(lines[i], "permission denied") || strings.Contains(lines[i], "not permitted")
+		if try.since <= version && (denied == try.allowed || try.allowed && lines[i] != "<nil>") {
+			t.Errorf("%s: %s", try.what, lines[i])
+		}
+	}
+	if b, err := os.ReadFile(secret); err != nil || string(b) != "token" {
+		t.Errorf("the secret is %q now, %v", b, err)
+	}
+	if _, err := os.Stat(secret + ".new"); !errors.Is(err, os.ErrNotExist) {
+		t.Error("a file was made")
+	}
+}
