@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 		n, err := node.New(node.Config{
 			StateDir: os.Getenv("NODE_TEST_STATE"), Socket: os.Getenv("NODE_TEST_SOCKET"), NoNVIDIA: true,
 			SoftGPUs: []node.SoftGPU{{Name: "soft0", VRAM: 8 * gib, SMs: 4}}, SaveEvery: 50 * time.Millisecond,
+			ReturnAfter: time.Hour, DetachGrace: time.Hour, // the worker is the test itself
 		})
 		if err == nil {
 			err = n.Run(context.Background())

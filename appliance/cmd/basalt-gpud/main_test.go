@@ -81,6 +81,7 @@ func TestStandaloneRefusals(t *testing.T) {
 	for want, args := range map[string][]string{
 		"needs a card":   {"--no-nvidia"},
 		"worker":         {"--soft-gpu", "vram=1GiB", "--worker", socket + "/none"},
+		"--worker-user":  {"--soft-gpu", "vram=1GiB", "--worker-user", "no-such-user"},
 		"--worker-group": {"--soft-gpu", "vram=1GiB", "--worker-group", "no such group"},
 	} {
 		o, err := parse(append([]string{"--standalone", "--socket", socket}, args...))
