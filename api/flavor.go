@@ -13,7 +13,7 @@ const (
 func ValidateFlavor(s FlavorSpec) error {
 	return firstError(
 		between("spec.vcpus", s.Vcpus, 1, MaxVCPUs, ""),
-		between("spec.memoryBytes", s.MemoryBytes, MinMemoryBytes, MaxMemoryBytes, " bytes"),
+		between("spec.memoryBytes", s.MemoryBytes, MinMemoryBytes, MaxMemoryBytes, bytesUnit),
 		wholeMiB("spec.memoryBytes", s.MemoryBytes),
 		volumeBytes("spec.rootBytes", s.RootBytes))
 }
@@ -23,7 +23,7 @@ func volumeBytes(field string, n int64) *Error {
 	if n == 0 {
 		return nil
 	}
-	if err := between(field, n, MinVolumeBytes, MaxVolumeBytes, " bytes"); err != nil {
+	if err := between(field, n, MinVolumeBytes, MaxVolumeBytes, bytesUnit); err != nil {
 		return err
 	}
 	return wholeMiB(field, n)

@@ -50,7 +50,7 @@ func ValidateInstance(s InstanceSpec) error {
 	if s.Vgpu != nil {
 		return firstError(
 			poolName("spec.vgpu.pool", s.Vgpu.Pool),
-			between("spec.vgpu.vramBytes", s.Vgpu.VramBytes, MinVRAMBytes, MaxVRAMBytes, " bytes"),
+			between("spec.vgpu.vramBytes", s.Vgpu.VramBytes, MinVRAMBytes, MaxVRAMBytes, bytesUnit),
 			wholeMiB("spec.vgpu.vramBytes", s.Vgpu.VramBytes),
 			between("spec.vgpu.sharePercent", s.Vgpu.SharePercent, 0, 100, " per cent"))
 	}

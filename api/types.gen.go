@@ -375,10 +375,10 @@ type Meta struct {
 	// Generation Of the last change to the spec.
 	Generation int64 `json:"generation,omitempty,omitzero"`
 
-	// ID Unique, never reused; made by the server.
+	// ID Unique, never reused; made by the server, ignored when sent.
 	//
 	// Example: ins-4f9c2a7be01d
-	ID     string            `json:"id"`
+	ID     string            `json:"id,omitempty,omitzero"`
 	Labels map[string]string `json:"labels,omitempty,omitzero"`
 
 	// Name Unique within the project and kind.
@@ -665,7 +665,9 @@ type ListAccountsParams struct {
 
 	// Continue From the page before.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-	Name     QueryName     `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
@@ -673,6 +675,7 @@ type ListAccountsParams struct {
 
 // CreateAccountParams defines parameters for CreateAccount.
 type CreateAccountParams struct {
+	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 
@@ -689,7 +692,9 @@ type ListAPIKeysParams struct {
 
 	// Continue From the page before.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-	Name     QueryName     `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
@@ -700,6 +705,7 @@ type ListAPIKeysParams struct {
 
 // CreateAPIKeyParams defines parameters for CreateAPIKey.
 type CreateAPIKeyParams struct {
+	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 
@@ -719,11 +725,14 @@ type ListFlavorsParams struct {
 
 	// Continue From the page before.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-	Name     QueryName     `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 }
 
 // CreateFlavorParams defines parameters for CreateFlavor.
 type CreateFlavorParams struct {
+	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 
@@ -734,11 +743,14 @@ type ListGPUPoolsParams struct {
 
 	// Continue From the page before.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-	Name     QueryName     `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 }
 
 // CreateGPUPoolParams defines parameters for CreateGPUPool.
 type CreateGPUPoolParams struct {
+	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 
@@ -749,7 +761,9 @@ type ListGPUsParams struct {
 
 	// Continue From the page before.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-	Name     QueryName     `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 }
 
 // ListImagesParams defines parameters for ListImages.
@@ -759,7 +773,9 @@ type ListImagesParams struct {
 
 	// Continue From the page before.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-	Name     QueryName     `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
@@ -770,6 +786,7 @@ type ListImagesParams struct {
 
 // CreateImageParams defines parameters for CreateImage.
 type CreateImageParams struct {
+	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 
@@ -789,7 +806,9 @@ type ListInstancesParams struct {
 
 	// Continue From the page before.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-	Name     QueryName     `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
@@ -800,6 +819,7 @@ type ListInstancesParams struct {
 
 // CreateInstanceParams defines parameters for CreateInstance.
 type CreateInstanceParams struct {
+	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 
@@ -821,8 +841,10 @@ type GetInstanceConsoleLogParams struct {
 // PreviewInvoiceParams defines parameters for PreviewInvoice.
 type PreviewInvoiceParams struct {
 	// Organization Id or name; the key's own unless given.
-	Organization string    `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-	From         time.Time `form:"from" json:"from"`
+	Organization string `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// From First moment.
+	From time.Time `form:"from" json:"from"`
 
 	// To Not included.
 	To time.Time `form:"to" json:"to"`
@@ -835,7 +857,9 @@ type ListNodesParams struct {
 
 	// Continue From the page before.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-	Name     QueryName     `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 }
 
 // ListOrganizationsParams defines parameters for ListOrganizations.
@@ -845,11 +869,14 @@ type ListOrganizationsParams struct {
 
 	// Continue From the page before.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-	Name     QueryName     `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 }
 
 // CreateOrganizationParams defines parameters for CreateOrganization.
 type CreateOrganizationParams struct {
+	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 
@@ -860,11 +887,14 @@ type ListPriceBooksParams struct {
 
 	// Continue From the page before.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-	Name     QueryName     `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 }
 
 // CreatePriceBookParams defines parameters for CreatePriceBook.
 type CreatePriceBookParams struct {
+	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 
@@ -875,7 +905,9 @@ type ListProjectsParams struct {
 
 	// Continue From the page before.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-	Name     QueryName     `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
@@ -883,6 +915,7 @@ type ListProjectsParams struct {
 
 // CreateProjectParams defines parameters for CreateProject.
 type CreateProjectParams struct {
+	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 
@@ -899,7 +932,9 @@ type ListUsageRecordsParams struct {
 
 	// Continue From the page before.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-	Name     QueryName     `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
@@ -924,7 +959,9 @@ type ListVolumesParams struct {
 
 	// Continue From the page before.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-	Name     QueryName     `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
@@ -935,6 +972,7 @@ type ListVolumesParams struct {
 
 // CreateVolumeParams defines parameters for CreateVolume.
 type CreateVolumeParams struct {
+	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 

@@ -88,7 +88,13 @@ func oneOf[T ~string](field string, got T, want ...T) *Error {
 	return invalid(field, "%q is not possible", clip(string(got))).WithHint("one of: %s", strings.Join(words, ", "))
 }
 
+// bytesUnit makes between speak of sizes.
+const bytesUnit = " bytes"
+
 func between(field string, got, least, most int64, unit string) *Error {
+	if (got < least || got > most) && unit == bytesUnit {
+		return invalid(field, "%s is not possible", sizeText(got)).WithHint("%s to %s", sizeText(least), sizeText(most))
+	}
 	if got < least || got > most {
 		return invalid(field, "%d is not possible", got).WithHint("%d to %d%s", least, most, unit)
 	}

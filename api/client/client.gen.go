@@ -96,26 +96,26 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/accounts (the `ListAccounts` operationId).
 	ListAccounts(ctx context.Context, params *ListAccountsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateAccountWithBody Make an Account
+	// CreateAccountWithBody Make an account
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/accounts (the `CreateAccount` operationId).
 	CreateAccountWithBody(ctx context.Context, params *CreateAccountParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateAccount Make an Account
+	// CreateAccount Make an account
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/accounts (the `CreateAccount` operationId).
 	CreateAccount(ctx context.Context, params *CreateAccountParams, body CreateAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DeleteAccount Delete an Account; it is gone once what it holds is
+	// DeleteAccount Delete an account; it is gone once what it holds is
 	//
 	// Corresponds with DELETE /v1/accounts/{id} (the `DeleteAccount` operationId).
 	DeleteAccount(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetAccount Read an Account, by id or by name
+	// GetAccount Read an account, by id or by name
 	//
 	// Corresponds with GET /v1/accounts/{id} (the `GetAccount` operationId).
 	GetAccount(ctx context.Context, id PathID, params *GetAccountParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -134,31 +134,31 @@ type ClientInterface interface {
 	// Corresponds with PUT /v1/accounts/{id} (the `UpdateAccount` operationId).
 	UpdateAccount(ctx context.Context, id PathID, body UpdateAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListAPIKeys List api keys
+	// ListAPIKeys List API keys
 	//
 	// Corresponds with GET /v1/api-keys (the `ListAPIKeys` operationId).
 	ListAPIKeys(ctx context.Context, params *ListAPIKeysParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateAPIKeyWithBody Make an APIKey
+	// CreateAPIKeyWithBody Make an API key
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/api-keys (the `CreateAPIKey` operationId).
 	CreateAPIKeyWithBody(ctx context.Context, params *CreateAPIKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateAPIKey Make an APIKey
+	// CreateAPIKey Make an API key
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/api-keys (the `CreateAPIKey` operationId).
 	CreateAPIKey(ctx context.Context, params *CreateAPIKeyParams, body CreateAPIKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DeleteAPIKey Delete an APIKey; it is gone once what it holds is
+	// DeleteAPIKey Delete an API key; it is gone once what it holds is
 	//
 	// Corresponds with DELETE /v1/api-keys/{id} (the `DeleteAPIKey` operationId).
 	DeleteAPIKey(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetAPIKey Read an APIKey, by id or by name
+	// GetAPIKey Read an API key, by id or by name
 	//
 	// Corresponds with GET /v1/api-keys/{id} (the `GetAPIKey` operationId).
 	GetAPIKey(ctx context.Context, id PathID, params *GetAPIKeyParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -182,26 +182,26 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/flavors (the `ListFlavors` operationId).
 	ListFlavors(ctx context.Context, params *ListFlavorsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateFlavorWithBody Make a Flavor
+	// CreateFlavorWithBody Make a flavor
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/flavors (the `CreateFlavor` operationId).
 	CreateFlavorWithBody(ctx context.Context, params *CreateFlavorParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateFlavor Make a Flavor
+	// CreateFlavor Make a flavor
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/flavors (the `CreateFlavor` operationId).
 	CreateFlavor(ctx context.Context, params *CreateFlavorParams, body CreateFlavorJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DeleteFlavor Delete a Flavor; it is gone once what it holds is
+	// DeleteFlavor Delete a flavor; it is gone once what it holds is
 	//
 	// Corresponds with DELETE /v1/flavors/{id} (the `DeleteFlavor` operationId).
 	DeleteFlavor(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetFlavor Read a Flavor, by id or by name
+	// GetFlavor Read a flavor, by id or by name
 	//
 	// Corresponds with GET /v1/flavors/{id} (the `GetFlavor` operationId).
 	GetFlavor(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -220,31 +220,31 @@ type ClientInterface interface {
 	// Corresponds with PUT /v1/flavors/{id} (the `UpdateFlavor` operationId).
 	UpdateFlavor(ctx context.Context, id PathID, body UpdateFlavorJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListGPUPools List gpu pools
+	// ListGPUPools List GPU pools
 	//
 	// Corresponds with GET /v1/gpu-pools (the `ListGPUPools` operationId).
 	ListGPUPools(ctx context.Context, params *ListGPUPoolsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateGPUPoolWithBody Make a GPUPool
+	// CreateGPUPoolWithBody Make a GPU pool
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/gpu-pools (the `CreateGPUPool` operationId).
 	CreateGPUPoolWithBody(ctx context.Context, params *CreateGPUPoolParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateGPUPool Make a GPUPool
+	// CreateGPUPool Make a GPU pool
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/gpu-pools (the `CreateGPUPool` operationId).
 	CreateGPUPool(ctx context.Context, params *CreateGPUPoolParams, body CreateGPUPoolJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DeleteGPUPool Delete a GPUPool; it is gone once what it holds is
+	// DeleteGPUPool Delete a GPU pool; it is gone once what it holds is
 	//
 	// Corresponds with DELETE /v1/gpu-pools/{id} (the `DeleteGPUPool` operationId).
 	DeleteGPUPool(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetGPUPool Read a GPUPool, by id or by name
+	// GetGPUPool Read a GPU pool, by id or by name
 	//
 	// Corresponds with GET /v1/gpu-pools/{id} (the `GetGPUPool` operationId).
 	GetGPUPool(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -263,7 +263,7 @@ type ClientInterface interface {
 	// Corresponds with PUT /v1/gpu-pools/{id} (the `UpdateGPUPool` operationId).
 	UpdateGPUPool(ctx context.Context, id PathID, body UpdateGPUPoolJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListGPUs List gpus
+	// ListGPUs List GPUs
 	//
 	// Corresponds with GET /v1/gpus (the `ListGPUs` operationId).
 	ListGPUs(ctx context.Context, params *ListGPUsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -297,26 +297,26 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/images (the `ListImages` operationId).
 	ListImages(ctx context.Context, params *ListImagesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateImageWithBody Make an Image
+	// CreateImageWithBody Make an image
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/images (the `CreateImage` operationId).
 	CreateImageWithBody(ctx context.Context, params *CreateImageParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateImage Make an Image
+	// CreateImage Make an image
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/images (the `CreateImage` operationId).
 	CreateImage(ctx context.Context, params *CreateImageParams, body CreateImageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DeleteImage Delete an Image; it is gone once what it holds is
+	// DeleteImage Delete an image; it is gone once what it holds is
 	//
 	// Corresponds with DELETE /v1/images/{id} (the `DeleteImage` operationId).
 	DeleteImage(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetImage Read an Image, by id or by name
+	// GetImage Read an image, by id or by name
 	//
 	// Corresponds with GET /v1/images/{id} (the `GetImage` operationId).
 	GetImage(ctx context.Context, id PathID, params *GetImageParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -347,26 +347,26 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/instances (the `ListInstances` operationId).
 	ListInstances(ctx context.Context, params *ListInstancesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateInstanceWithBody Make an Instance
+	// CreateInstanceWithBody Make an instance
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/instances (the `CreateInstance` operationId).
 	CreateInstanceWithBody(ctx context.Context, params *CreateInstanceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateInstance Make an Instance
+	// CreateInstance Make an instance
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/instances (the `CreateInstance` operationId).
 	CreateInstance(ctx context.Context, params *CreateInstanceParams, body CreateInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DeleteInstance Delete an Instance; it is gone once what it holds is
+	// DeleteInstance Delete an instance; it is gone once what it holds is
 	//
 	// Corresponds with DELETE /v1/instances/{id} (the `DeleteInstance` operationId).
 	DeleteInstance(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetInstance Read an Instance, by id or by name
+	// GetInstance Read an instance, by id or by name
 	//
 	// Corresponds with GET /v1/instances/{id} (the `GetInstance` operationId).
 	GetInstance(ctx context.Context, id PathID, params *GetInstanceParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -434,7 +434,7 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/nodes (the `ListNodes` operationId).
 	ListNodes(ctx context.Context, params *ListNodesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetNode Read a Node, by id or by name
+	// GetNode Read a node, by id or by name
 	//
 	// Corresponds with GET /v1/nodes/{id} (the `GetNode` operationId).
 	GetNode(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -458,26 +458,26 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/organizations (the `ListOrganizations` operationId).
 	ListOrganizations(ctx context.Context, params *ListOrganizationsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateOrganizationWithBody Make an Organization
+	// CreateOrganizationWithBody Make an organization
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/organizations (the `CreateOrganization` operationId).
 	CreateOrganizationWithBody(ctx context.Context, params *CreateOrganizationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateOrganization Make an Organization
+	// CreateOrganization Make an organization
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/organizations (the `CreateOrganization` operationId).
 	CreateOrganization(ctx context.Context, params *CreateOrganizationParams, body CreateOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DeleteOrganization Delete an Organization; it is gone once what it holds is
+	// DeleteOrganization Delete an organization; it is gone once what it holds is
 	//
 	// Corresponds with DELETE /v1/organizations/{id} (the `DeleteOrganization` operationId).
 	DeleteOrganization(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetOrganization Read an Organization, by id or by name
+	// GetOrganization Read an organization, by id or by name
 	//
 	// Corresponds with GET /v1/organizations/{id} (the `GetOrganization` operationId).
 	GetOrganization(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -501,26 +501,26 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/price-books (the `ListPriceBooks` operationId).
 	ListPriceBooks(ctx context.Context, params *ListPriceBooksParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreatePriceBookWithBody Make a PriceBook
+	// CreatePriceBookWithBody Make a price book
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/price-books (the `CreatePriceBook` operationId).
 	CreatePriceBookWithBody(ctx context.Context, params *CreatePriceBookParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreatePriceBook Make a PriceBook
+	// CreatePriceBook Make a price book
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/price-books (the `CreatePriceBook` operationId).
 	CreatePriceBook(ctx context.Context, params *CreatePriceBookParams, body CreatePriceBookJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DeletePriceBook Delete a PriceBook; it is gone once what it holds is
+	// DeletePriceBook Delete a price book; it is gone once what it holds is
 	//
 	// Corresponds with DELETE /v1/price-books/{id} (the `DeletePriceBook` operationId).
 	DeletePriceBook(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetPriceBook Read a PriceBook, by id or by name
+	// GetPriceBook Read a price book, by id or by name
 	//
 	// Corresponds with GET /v1/price-books/{id} (the `GetPriceBook` operationId).
 	GetPriceBook(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -544,26 +544,26 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/projects (the `ListProjects` operationId).
 	ListProjects(ctx context.Context, params *ListProjectsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateProjectWithBody Make a Project
+	// CreateProjectWithBody Make a project
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/projects (the `CreateProject` operationId).
 	CreateProjectWithBody(ctx context.Context, params *CreateProjectParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateProject Make a Project
+	// CreateProject Make a project
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/projects (the `CreateProject` operationId).
 	CreateProject(ctx context.Context, params *CreateProjectParams, body CreateProjectJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DeleteProject Delete a Project; it is gone once what it holds is
+	// DeleteProject Delete a project; it is gone once what it holds is
 	//
 	// Corresponds with DELETE /v1/projects/{id} (the `DeleteProject` operationId).
 	DeleteProject(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetProject Read a Project, by id or by name
+	// GetProject Read a project, by id or by name
 	//
 	// Corresponds with GET /v1/projects/{id} (the `GetProject` operationId).
 	GetProject(ctx context.Context, id PathID, params *GetProjectParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -587,12 +587,12 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/usage-records (the `ListUsageRecords` operationId).
 	ListUsageRecords(ctx context.Context, params *ListUsageRecordsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetUsageRecord Read a UsageRecord, by id or by name
+	// GetUsageRecord Read a usage record, by id or by name
 	//
 	// Corresponds with GET /v1/usage-records/{id} (the `GetUsageRecord` operationId).
 	GetUsageRecord(ctx context.Context, id PathID, params *GetUsageRecordParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetVersion Of the server
+	// GetVersion The version of the server
 	//
 	// Corresponds with GET /v1/version (the `GetVersion` operationId).
 	GetVersion(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -602,26 +602,26 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/volumes (the `ListVolumes` operationId).
 	ListVolumes(ctx context.Context, params *ListVolumesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateVolumeWithBody Make a Volume
+	// CreateVolumeWithBody Make a volume
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/volumes (the `CreateVolume` operationId).
 	CreateVolumeWithBody(ctx context.Context, params *CreateVolumeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateVolume Make a Volume
+	// CreateVolume Make a volume
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/volumes (the `CreateVolume` operationId).
 	CreateVolume(ctx context.Context, params *CreateVolumeParams, body CreateVolumeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DeleteVolume Delete a Volume; it is gone once what it holds is
+	// DeleteVolume Delete a volume; it is gone once what it holds is
 	//
 	// Corresponds with DELETE /v1/volumes/{id} (the `DeleteVolume` operationId).
 	DeleteVolume(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetVolume Read a Volume, by id or by name
+	// GetVolume Read a volume, by id or by name
 	//
 	// Corresponds with GET /v1/volumes/{id} (the `GetVolume` operationId).
 	GetVolume(ctx context.Context, id PathID, params *GetVolumeParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -666,7 +666,7 @@ func (c *Client) ListAccounts(ctx context.Context, params *ListAccountsParams, r
 	return c.Client.Do(req)
 }
 
-// CreateAccountWithBody Make an Account
+// CreateAccountWithBody Make an account
 //
 // Takes any type of body and a specified content type.
 //
@@ -683,7 +683,7 @@ func (c *Client) CreateAccountWithBody(ctx context.Context, params *CreateAccoun
 	return c.Client.Do(req)
 }
 
-// CreateAccount Make an Account
+// CreateAccount Make an account
 //
 // Takes a body of the `application/json` content type.
 //
@@ -700,7 +700,7 @@ func (c *Client) CreateAccount(ctx context.Context, params *CreateAccountParams,
 	return c.Client.Do(req)
 }
 
-// DeleteAccount Delete an Account; it is gone once what it holds is
+// DeleteAccount Delete an account; it is gone once what it holds is
 //
 // Corresponds with DELETE /v1/accounts/{id} (the `DeleteAccount` operationId).
 func (c *Client) DeleteAccount(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -715,7 +715,7 @@ func (c *Client) DeleteAccount(ctx context.Context, id PathID, reqEditors ...Req
 	return c.Client.Do(req)
 }
 
-// GetAccount Read an Account, by id or by name
+// GetAccount Read an account, by id or by name
 //
 // Corresponds with GET /v1/accounts/{id} (the `GetAccount` operationId).
 func (c *Client) GetAccount(ctx context.Context, id PathID, params *GetAccountParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -764,7 +764,7 @@ func (c *Client) UpdateAccount(ctx context.Context, id PathID, body UpdateAccoun
 	return c.Client.Do(req)
 }
 
-// ListAPIKeys List api keys
+// ListAPIKeys List API keys
 //
 // Corresponds with GET /v1/api-keys (the `ListAPIKeys` operationId).
 func (c *Client) ListAPIKeys(ctx context.Context, params *ListAPIKeysParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -779,7 +779,7 @@ func (c *Client) ListAPIKeys(ctx context.Context, params *ListAPIKeysParams, req
 	return c.Client.Do(req)
 }
 
-// CreateAPIKeyWithBody Make an APIKey
+// CreateAPIKeyWithBody Make an API key
 //
 // Takes any type of body and a specified content type.
 //
@@ -796,7 +796,7 @@ func (c *Client) CreateAPIKeyWithBody(ctx context.Context, params *CreateAPIKeyP
 	return c.Client.Do(req)
 }
 
-// CreateAPIKey Make an APIKey
+// CreateAPIKey Make an API key
 //
 // Takes a body of the `application/json` content type.
 //
@@ -813,7 +813,7 @@ func (c *Client) CreateAPIKey(ctx context.Context, params *CreateAPIKeyParams, b
 	return c.Client.Do(req)
 }
 
-// DeleteAPIKey Delete an APIKey; it is gone once what it holds is
+// DeleteAPIKey Delete an API key; it is gone once what it holds is
 //
 // Corresponds with DELETE /v1/api-keys/{id} (the `DeleteAPIKey` operationId).
 func (c *Client) DeleteAPIKey(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -828,7 +828,7 @@ func (c *Client) DeleteAPIKey(ctx context.Context, id PathID, reqEditors ...Requ
 	return c.Client.Do(req)
 }
 
-// GetAPIKey Read an APIKey, by id or by name
+// GetAPIKey Read an API key, by id or by name
 //
 // Corresponds with GET /v1/api-keys/{id} (the `GetAPIKey` operationId).
 func (c *Client) GetAPIKey(ctx context.Context, id PathID, params *GetAPIKeyParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -892,7 +892,7 @@ func (c *Client) ListFlavors(ctx context.Context, params *ListFlavorsParams, req
 	return c.Client.Do(req)
 }
 
-// CreateFlavorWithBody Make a Flavor
+// CreateFlavorWithBody Make a flavor
 //
 // Takes any type of body and a specified content type.
 //
@@ -909,7 +909,7 @@ func (c *Client) CreateFlavorWithBody(ctx context.Context, params *CreateFlavorP
 	return c.Client.Do(req)
 }
 
-// CreateFlavor Make a Flavor
+// CreateFlavor Make a flavor
 //
 // Takes a body of the `application/json` content type.
 //
@@ -926,7 +926,7 @@ func (c *Client) CreateFlavor(ctx context.Context, params *CreateFlavorParams, b
 	return c.Client.Do(req)
 }
 
-// DeleteFlavor Delete a Flavor; it is gone once what it holds is
+// DeleteFlavor Delete a flavor; it is gone once what it holds is
 //
 // Corresponds with DELETE /v1/flavors/{id} (the `DeleteFlavor` operationId).
 func (c *Client) DeleteFlavor(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -941,7 +941,7 @@ func (c *Client) DeleteFlavor(ctx context.Context, id PathID, reqEditors ...Requ
 	return c.Client.Do(req)
 }
 
-// GetFlavor Read a Flavor, by id or by name
+// GetFlavor Read a flavor, by id or by name
 //
 // Corresponds with GET /v1/flavors/{id} (the `GetFlavor` operationId).
 func (c *Client) GetFlavor(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -990,7 +990,7 @@ func (c *Client) UpdateFlavor(ctx context.Context, id PathID, body UpdateFlavorJ
 	return c.Client.Do(req)
 }
 
-// ListGPUPools List gpu pools
+// ListGPUPools List GPU pools
 //
 // Corresponds with GET /v1/gpu-pools (the `ListGPUPools` operationId).
 func (c *Client) ListGPUPools(ctx context.Context, params *ListGPUPoolsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1005,7 +1005,7 @@ func (c *Client) ListGPUPools(ctx context.Context, params *ListGPUPoolsParams, r
 	return c.Client.Do(req)
 }
 
-// CreateGPUPoolWithBody Make a GPUPool
+// CreateGPUPoolWithBody Make a GPU pool
 //
 // Takes any type of body and a specified content type.
 //
@@ -1022,7 +1022,7 @@ func (c *Client) CreateGPUPoolWithBody(ctx context.Context, params *CreateGPUPoo
 	return c.Client.Do(req)
 }
 
-// CreateGPUPool Make a GPUPool
+// CreateGPUPool Make a GPU pool
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1039,7 +1039,7 @@ func (c *Client) CreateGPUPool(ctx context.Context, params *CreateGPUPoolParams,
 	return c.Client.Do(req)
 }
 
-// DeleteGPUPool Delete a GPUPool; it is gone once what it holds is
+// DeleteGPUPool Delete a GPU pool; it is gone once what it holds is
 //
 // Corresponds with DELETE /v1/gpu-pools/{id} (the `DeleteGPUPool` operationId).
 func (c *Client) DeleteGPUPool(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1054,7 +1054,7 @@ func (c *Client) DeleteGPUPool(ctx context.Context, id PathID, reqEditors ...Req
 	return c.Client.Do(req)
 }
 
-// GetGPUPool Read a GPUPool, by id or by name
+// GetGPUPool Read a GPU pool, by id or by name
 //
 // Corresponds with GET /v1/gpu-pools/{id} (the `GetGPUPool` operationId).
 func (c *Client) GetGPUPool(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1103,7 +1103,7 @@ func (c *Client) UpdateGPUPool(ctx context.Context, id PathID, body UpdateGPUPoo
 	return c.Client.Do(req)
 }
 
-// ListGPUs List gpus
+// ListGPUs List GPUs
 //
 // Corresponds with GET /v1/gpus (the `ListGPUs` operationId).
 func (c *Client) ListGPUs(ctx context.Context, params *ListGPUsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1197,7 +1197,7 @@ func (c *Client) ListImages(ctx context.Context, params *ListImagesParams, reqEd
 	return c.Client.Do(req)
 }
 
-// CreateImageWithBody Make an Image
+// CreateImageWithBody Make an image
 //
 // Takes any type of body and a specified content type.
 //
@@ -1214,7 +1214,7 @@ func (c *Client) CreateImageWithBody(ctx context.Context, params *CreateImagePar
 	return c.Client.Do(req)
 }
 
-// CreateImage Make an Image
+// CreateImage Make an image
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1231,7 +1231,7 @@ func (c *Client) CreateImage(ctx context.Context, params *CreateImageParams, bod
 	return c.Client.Do(req)
 }
 
-// DeleteImage Delete an Image; it is gone once what it holds is
+// DeleteImage Delete an image; it is gone once what it holds is
 //
 // Corresponds with DELETE /v1/images/{id} (the `DeleteImage` operationId).
 func (c *Client) DeleteImage(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1246,7 +1246,7 @@ func (c *Client) DeleteImage(ctx context.Context, id PathID, reqEditors ...Reque
 	return c.Client.Do(req)
 }
 
-// GetImage Read an Image, by id or by name
+// GetImage Read an image, by id or by name
 //
 // Corresponds with GET /v1/images/{id} (the `GetImage` operationId).
 func (c *Client) GetImage(ctx context.Context, id PathID, params *GetImageParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1327,7 +1327,7 @@ func (c *Client) ListInstances(ctx context.Context, params *ListInstancesParams,
 	return c.Client.Do(req)
 }
 
-// CreateInstanceWithBody Make an Instance
+// CreateInstanceWithBody Make an instance
 //
 // Takes any type of body and a specified content type.
 //
@@ -1344,7 +1344,7 @@ func (c *Client) CreateInstanceWithBody(ctx context.Context, params *CreateInsta
 	return c.Client.Do(req)
 }
 
-// CreateInstance Make an Instance
+// CreateInstance Make an instance
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1361,7 +1361,7 @@ func (c *Client) CreateInstance(ctx context.Context, params *CreateInstanceParam
 	return c.Client.Do(req)
 }
 
-// DeleteInstance Delete an Instance; it is gone once what it holds is
+// DeleteInstance Delete an instance; it is gone once what it holds is
 //
 // Corresponds with DELETE /v1/instances/{id} (the `DeleteInstance` operationId).
 func (c *Client) DeleteInstance(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1376,7 +1376,7 @@ func (c *Client) DeleteInstance(ctx context.Context, id PathID, reqEditors ...Re
 	return c.Client.Do(req)
 }
 
-// GetInstance Read an Instance, by id or by name
+// GetInstance Read an instance, by id or by name
 //
 // Corresponds with GET /v1/instances/{id} (the `GetInstance` operationId).
 func (c *Client) GetInstance(ctx context.Context, id PathID, params *GetInstanceParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1564,7 +1564,7 @@ func (c *Client) ListNodes(ctx context.Context, params *ListNodesParams, reqEdit
 	return c.Client.Do(req)
 }
 
-// GetNode Read a Node, by id or by name
+// GetNode Read a node, by id or by name
 //
 // Corresponds with GET /v1/nodes/{id} (the `GetNode` operationId).
 func (c *Client) GetNode(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1628,7 +1628,7 @@ func (c *Client) ListOrganizations(ctx context.Context, params *ListOrganization
 	return c.Client.Do(req)
 }
 
-// CreateOrganizationWithBody Make an Organization
+// CreateOrganizationWithBody Make an organization
 //
 // Takes any type of body and a specified content type.
 //
@@ -1645,7 +1645,7 @@ func (c *Client) CreateOrganizationWithBody(ctx context.Context, params *CreateO
 	return c.Client.Do(req)
 }
 
-// CreateOrganization Make an Organization
+// CreateOrganization Make an organization
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1662,7 +1662,7 @@ func (c *Client) CreateOrganization(ctx context.Context, params *CreateOrganizat
 	return c.Client.Do(req)
 }
 
-// DeleteOrganization Delete an Organization; it is gone once what it holds is
+// DeleteOrganization Delete an organization; it is gone once what it holds is
 //
 // Corresponds with DELETE /v1/organizations/{id} (the `DeleteOrganization` operationId).
 func (c *Client) DeleteOrganization(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1677,7 +1677,7 @@ func (c *Client) DeleteOrganization(ctx context.Context, id PathID, reqEditors .
 	return c.Client.Do(req)
 }
 
-// GetOrganization Read an Organization, by id or by name
+// GetOrganization Read an organization, by id or by name
 //
 // Corresponds with GET /v1/organizations/{id} (the `GetOrganization` operationId).
 func (c *Client) GetOrganization(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1741,7 +1741,7 @@ func (c *Client) ListPriceBooks(ctx context.Context, params *ListPriceBooksParam
 	return c.Client.Do(req)
 }
 
-// CreatePriceBookWithBody Make a PriceBook
+// CreatePriceBookWithBody Make a price book
 //
 // Takes any type of body and a specified content type.
 //
@@ -1758,7 +1758,7 @@ func (c *Client) CreatePriceBookWithBody(ctx context.Context, params *CreatePric
 	return c.Client.Do(req)
 }
 
-// CreatePriceBook Make a PriceBook
+// CreatePriceBook Make a price book
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1775,7 +1775,7 @@ func (c *Client) CreatePriceBook(ctx context.Context, params *CreatePriceBookPar
 	return c.Client.Do(req)
 }
 
-// DeletePriceBook Delete a PriceBook; it is gone once what it holds is
+// DeletePriceBook Delete a price book; it is gone once what it holds is
 //
 // Corresponds with DELETE /v1/price-books/{id} (the `DeletePriceBook` operationId).
 func (c *Client) DeletePriceBook(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1790,7 +1790,7 @@ func (c *Client) DeletePriceBook(ctx context.Context, id PathID, reqEditors ...R
 	return c.Client.Do(req)
 }
 
-// GetPriceBook Read a PriceBook, by id or by name
+// GetPriceBook Read a price book, by id or by name
 //
 // Corresponds with GET /v1/price-books/{id} (the `GetPriceBook` operationId).
 func (c *Client) GetPriceBook(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1854,7 +1854,7 @@ func (c *Client) ListProjects(ctx context.Context, params *ListProjectsParams, r
 	return c.Client.Do(req)
 }
 
-// CreateProjectWithBody Make a Project
+// CreateProjectWithBody Make a project
 //
 // Takes any type of body and a specified content type.
 //
@@ -1871,7 +1871,7 @@ func (c *Client) CreateProjectWithBody(ctx context.Context, params *CreateProjec
 	return c.Client.Do(req)
 }
 
-// CreateProject Make a Project
+// CreateProject Make a project
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1888,7 +1888,7 @@ func (c *Client) CreateProject(ctx context.Context, params *CreateProjectParams,
 	return c.Client.Do(req)
 }
 
-// DeleteProject Delete a Project; it is gone once what it holds is
+// DeleteProject Delete a project; it is gone once what it holds is
 //
 // Corresponds with DELETE /v1/projects/{id} (the `DeleteProject` operationId).
 func (c *Client) DeleteProject(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1903,7 +1903,7 @@ func (c *Client) DeleteProject(ctx context.Context, id PathID, reqEditors ...Req
 	return c.Client.Do(req)
 }
 
-// GetProject Read a Project, by id or by name
+// GetProject Read a project, by id or by name
 //
 // Corresponds with GET /v1/projects/{id} (the `GetProject` operationId).
 func (c *Client) GetProject(ctx context.Context, id PathID, params *GetProjectParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1967,7 +1967,7 @@ func (c *Client) ListUsageRecords(ctx context.Context, params *ListUsageRecordsP
 	return c.Client.Do(req)
 }
 
-// GetUsageRecord Read a UsageRecord, by id or by name
+// GetUsageRecord Read a usage record, by id or by name
 //
 // Corresponds with GET /v1/usage-records/{id} (the `GetUsageRecord` operationId).
 func (c *Client) GetUsageRecord(ctx context.Context, id PathID, params *GetUsageRecordParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1982,7 +1982,7 @@ func (c *Client) GetUsageRecord(ctx context.Context, id PathID, params *GetUsage
 	return c.Client.Do(req)
 }
 
-// GetVersion Of the server
+// GetVersion The version of the server
 //
 // Corresponds with GET /v1/version (the `GetVersion` operationId).
 func (c *Client) GetVersion(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2012,7 +2012,7 @@ func (c *Client) ListVolumes(ctx context.Context, params *ListVolumesParams, req
 	return c.Client.Do(req)
 }
 
-// CreateVolumeWithBody Make a Volume
+// CreateVolumeWithBody Make a volume
 //
 // Takes any type of body and a specified content type.
 //
@@ -2029,7 +2029,7 @@ func (c *Client) CreateVolumeWithBody(ctx context.Context, params *CreateVolumeP
 	return c.Client.Do(req)
 }
 
-// CreateVolume Make a Volume
+// CreateVolume Make a volume
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2046,7 +2046,7 @@ func (c *Client) CreateVolume(ctx context.Context, params *CreateVolumeParams, b
 	return c.Client.Do(req)
 }
 
-// DeleteVolume Delete a Volume; it is gone once what it holds is
+// DeleteVolume Delete a volume; it is gone once what it holds is
 //
 // Corresponds with DELETE /v1/volumes/{id} (the `DeleteVolume` operationId).
 func (c *Client) DeleteVolume(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2061,7 +2061,7 @@ func (c *Client) DeleteVolume(ctx context.Context, id PathID, reqEditors ...Requ
 	return c.Client.Do(req)
 }
 
-// GetVolume Read a Volume, by id or by name
+// GetVolume Read a volume, by id or by name
 //
 // Corresponds with GET /v1/volumes/{id} (the `GetVolume` operationId).
 func (c *Client) GetVolume(ctx context.Context, id PathID, params *GetVolumeParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -5707,28 +5707,28 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/accounts (the `ListAccounts` operationId).
 	ListAccountsWithResponse(ctx context.Context, params *ListAccountsParams, reqEditors ...RequestEditorFn) (*ListAccountsResponse, error)
 
-	// CreateAccountWithBodyWithResponse Make an Account
+	// CreateAccountWithBodyWithResponse Make an account
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/accounts (the `CreateAccount` operationId).
 	CreateAccountWithBodyWithResponse(ctx context.Context, params *CreateAccountParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateAccountResponse, error)
 
-	// CreateAccountWithResponse Make an Account
+	// CreateAccountWithResponse Make an account
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/accounts (the `CreateAccount` operationId).
 	CreateAccountWithResponse(ctx context.Context, params *CreateAccountParams, body CreateAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAccountResponse, error)
 
-	// DeleteAccountWithResponse Delete an Account; it is gone once what it holds is
+	// DeleteAccountWithResponse Delete an account; it is gone once what it holds is
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /v1/accounts/{id} (the `DeleteAccount` operationId).
 	DeleteAccountWithResponse(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*DeleteAccountResponse, error)
 
-	// GetAccountWithResponse Read an Account, by id or by name
+	// GetAccountWithResponse Read an account, by id or by name
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5749,35 +5749,35 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /v1/accounts/{id} (the `UpdateAccount` operationId).
 	UpdateAccountWithResponse(ctx context.Context, id PathID, body UpdateAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAccountResponse, error)
 
-	// ListAPIKeysWithResponse List api keys
+	// ListAPIKeysWithResponse List API keys
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/api-keys (the `ListAPIKeys` operationId).
 	ListAPIKeysWithResponse(ctx context.Context, params *ListAPIKeysParams, reqEditors ...RequestEditorFn) (*ListAPIKeysResponse, error)
 
-	// CreateAPIKeyWithBodyWithResponse Make an APIKey
+	// CreateAPIKeyWithBodyWithResponse Make an API key
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/api-keys (the `CreateAPIKey` operationId).
 	CreateAPIKeyWithBodyWithResponse(ctx context.Context, params *CreateAPIKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateAPIKeyResponse, error)
 
-	// CreateAPIKeyWithResponse Make an APIKey
+	// CreateAPIKeyWithResponse Make an API key
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/api-keys (the `CreateAPIKey` operationId).
 	CreateAPIKeyWithResponse(ctx context.Context, params *CreateAPIKeyParams, body CreateAPIKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAPIKeyResponse, error)
 
-	// DeleteAPIKeyWithResponse Delete an APIKey; it is gone once what it holds is
+	// DeleteAPIKeyWithResponse Delete an API key; it is gone once what it holds is
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /v1/api-keys/{id} (the `DeleteAPIKey` operationId).
 	DeleteAPIKeyWithResponse(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*DeleteAPIKeyResponse, error)
 
-	// GetAPIKeyWithResponse Read an APIKey, by id or by name
+	// GetAPIKeyWithResponse Read an API key, by id or by name
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5805,28 +5805,28 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/flavors (the `ListFlavors` operationId).
 	ListFlavorsWithResponse(ctx context.Context, params *ListFlavorsParams, reqEditors ...RequestEditorFn) (*ListFlavorsResponse, error)
 
-	// CreateFlavorWithBodyWithResponse Make a Flavor
+	// CreateFlavorWithBodyWithResponse Make a flavor
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/flavors (the `CreateFlavor` operationId).
 	CreateFlavorWithBodyWithResponse(ctx context.Context, params *CreateFlavorParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateFlavorResponse, error)
 
-	// CreateFlavorWithResponse Make a Flavor
+	// CreateFlavorWithResponse Make a flavor
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/flavors (the `CreateFlavor` operationId).
 	CreateFlavorWithResponse(ctx context.Context, params *CreateFlavorParams, body CreateFlavorJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateFlavorResponse, error)
 
-	// DeleteFlavorWithResponse Delete a Flavor; it is gone once what it holds is
+	// DeleteFlavorWithResponse Delete a flavor; it is gone once what it holds is
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /v1/flavors/{id} (the `DeleteFlavor` operationId).
 	DeleteFlavorWithResponse(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*DeleteFlavorResponse, error)
 
-	// GetFlavorWithResponse Read a Flavor, by id or by name
+	// GetFlavorWithResponse Read a flavor, by id or by name
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5847,35 +5847,35 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /v1/flavors/{id} (the `UpdateFlavor` operationId).
 	UpdateFlavorWithResponse(ctx context.Context, id PathID, body UpdateFlavorJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateFlavorResponse, error)
 
-	// ListGPUPoolsWithResponse List gpu pools
+	// ListGPUPoolsWithResponse List GPU pools
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/gpu-pools (the `ListGPUPools` operationId).
 	ListGPUPoolsWithResponse(ctx context.Context, params *ListGPUPoolsParams, reqEditors ...RequestEditorFn) (*ListGPUPoolsResponse, error)
 
-	// CreateGPUPoolWithBodyWithResponse Make a GPUPool
+	// CreateGPUPoolWithBodyWithResponse Make a GPU pool
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/gpu-pools (the `CreateGPUPool` operationId).
 	CreateGPUPoolWithBodyWithResponse(ctx context.Context, params *CreateGPUPoolParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateGPUPoolResponse, error)
 
-	// CreateGPUPoolWithResponse Make a GPUPool
+	// CreateGPUPoolWithResponse Make a GPU pool
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/gpu-pools (the `CreateGPUPool` operationId).
 	CreateGPUPoolWithResponse(ctx context.Context, params *CreateGPUPoolParams, body CreateGPUPoolJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateGPUPoolResponse, error)
 
-	// DeleteGPUPoolWithResponse Delete a GPUPool; it is gone once what it holds is
+	// DeleteGPUPoolWithResponse Delete a GPU pool; it is gone once what it holds is
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /v1/gpu-pools/{id} (the `DeleteGPUPool` operationId).
 	DeleteGPUPoolWithResponse(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*DeleteGPUPoolResponse, error)
 
-	// GetGPUPoolWithResponse Read a GPUPool, by id or by name
+	// GetGPUPoolWithResponse Read a GPU pool, by id or by name
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5896,7 +5896,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /v1/gpu-pools/{id} (the `UpdateGPUPool` operationId).
 	UpdateGPUPoolWithResponse(ctx context.Context, id PathID, body UpdateGPUPoolJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateGPUPoolResponse, error)
 
-	// ListGPUsWithResponse List gpus
+	// ListGPUsWithResponse List GPUs
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5938,28 +5938,28 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/images (the `ListImages` operationId).
 	ListImagesWithResponse(ctx context.Context, params *ListImagesParams, reqEditors ...RequestEditorFn) (*ListImagesResponse, error)
 
-	// CreateImageWithBodyWithResponse Make an Image
+	// CreateImageWithBodyWithResponse Make an image
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/images (the `CreateImage` operationId).
 	CreateImageWithBodyWithResponse(ctx context.Context, params *CreateImageParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateImageResponse, error)
 
-	// CreateImageWithResponse Make an Image
+	// CreateImageWithResponse Make an image
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/images (the `CreateImage` operationId).
 	CreateImageWithResponse(ctx context.Context, params *CreateImageParams, body CreateImageJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateImageResponse, error)
 
-	// DeleteImageWithResponse Delete an Image; it is gone once what it holds is
+	// DeleteImageWithResponse Delete an image; it is gone once what it holds is
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /v1/images/{id} (the `DeleteImage` operationId).
 	DeleteImageWithResponse(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*DeleteImageResponse, error)
 
-	// GetImageWithResponse Read an Image, by id or by name
+	// GetImageWithResponse Read an image, by id or by name
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5994,28 +5994,28 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/instances (the `ListInstances` operationId).
 	ListInstancesWithResponse(ctx context.Context, params *ListInstancesParams, reqEditors ...RequestEditorFn) (*ListInstancesResponse, error)
 
-	// CreateInstanceWithBodyWithResponse Make an Instance
+	// CreateInstanceWithBodyWithResponse Make an instance
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/instances (the `CreateInstance` operationId).
 	CreateInstanceWithBodyWithResponse(ctx context.Context, params *CreateInstanceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateInstanceResponse, error)
 
-	// CreateInstanceWithResponse Make an Instance
+	// CreateInstanceWithResponse Make an instance
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/instances (the `CreateInstance` operationId).
 	CreateInstanceWithResponse(ctx context.Context, params *CreateInstanceParams, body CreateInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateInstanceResponse, error)
 
-	// DeleteInstanceWithResponse Delete an Instance; it is gone once what it holds is
+	// DeleteInstanceWithResponse Delete an instance; it is gone once what it holds is
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /v1/instances/{id} (the `DeleteInstance` operationId).
 	DeleteInstanceWithResponse(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*DeleteInstanceResponse, error)
 
-	// GetInstanceWithResponse Read an Instance, by id or by name
+	// GetInstanceWithResponse Read an instance, by id or by name
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -6099,7 +6099,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/nodes (the `ListNodes` operationId).
 	ListNodesWithResponse(ctx context.Context, params *ListNodesParams, reqEditors ...RequestEditorFn) (*ListNodesResponse, error)
 
-	// GetNodeWithResponse Read a Node, by id or by name
+	// GetNodeWithResponse Read a node, by id or by name
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -6127,28 +6127,28 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/organizations (the `ListOrganizations` operationId).
 	ListOrganizationsWithResponse(ctx context.Context, params *ListOrganizationsParams, reqEditors ...RequestEditorFn) (*ListOrganizationsResponse, error)
 
-	// CreateOrganizationWithBodyWithResponse Make an Organization
+	// CreateOrganizationWithBodyWithResponse Make an organization
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/organizations (the `CreateOrganization` operationId).
 	CreateOrganizationWithBodyWithResponse(ctx context.Context, params *CreateOrganizationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateOrganizationResponse, error)
 
-	// CreateOrganizationWithResponse Make an Organization
+	// CreateOrganizationWithResponse Make an organization
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/organizations (the `CreateOrganization` operationId).
 	CreateOrganizationWithResponse(ctx context.Context, params *CreateOrganizationParams, body CreateOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateOrganizationResponse, error)
 
-	// DeleteOrganizationWithResponse Delete an Organization; it is gone once what it holds is
+	// DeleteOrganizationWithResponse Delete an organization; it is gone once what it holds is
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /v1/organizations/{id} (the `DeleteOrganization` operationId).
 	DeleteOrganizationWithResponse(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*DeleteOrganizationResponse, error)
 
-	// GetOrganizationWithResponse Read an Organization, by id or by name
+	// GetOrganizationWithResponse Read an organization, by id or by name
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -6176,28 +6176,28 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/price-books (the `ListPriceBooks` operationId).
 	ListPriceBooksWithResponse(ctx context.Context, params *ListPriceBooksParams, reqEditors ...RequestEditorFn) (*ListPriceBooksResponse, error)
 
-	// CreatePriceBookWithBodyWithResponse Make a PriceBook
+	// CreatePriceBookWithBodyWithResponse Make a price book
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/price-books (the `CreatePriceBook` operationId).
 	CreatePriceBookWithBodyWithResponse(ctx context.Context, params *CreatePriceBookParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreatePriceBookResponse, error)
 
-	// CreatePriceBookWithResponse Make a PriceBook
+	// CreatePriceBookWithResponse Make a price book
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/price-books (the `CreatePriceBook` operationId).
 	CreatePriceBookWithResponse(ctx context.Context, params *CreatePriceBookParams, body CreatePriceBookJSONRequestBody, reqEditors ...RequestEditorFn) (*CreatePriceBookResponse, error)
 
-	// DeletePriceBookWithResponse Delete a PriceBook; it is gone once what it holds is
+	// DeletePriceBookWithResponse Delete a price book; it is gone once what it holds is
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /v1/price-books/{id} (the `DeletePriceBook` operationId).
 	DeletePriceBookWithResponse(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*DeletePriceBookResponse, error)
 
-	// GetPriceBookWithResponse Read a PriceBook, by id or by name
+	// GetPriceBookWithResponse Read a price book, by id or by name
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -6225,28 +6225,28 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/projects (the `ListProjects` operationId).
 	ListProjectsWithResponse(ctx context.Context, params *ListProjectsParams, reqEditors ...RequestEditorFn) (*ListProjectsResponse, error)
 
-	// CreateProjectWithBodyWithResponse Make a Project
+	// CreateProjectWithBodyWithResponse Make a project
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/projects (the `CreateProject` operationId).
 	CreateProjectWithBodyWithResponse(ctx context.Context, params *CreateProjectParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateProjectResponse, error)
 
-	// CreateProjectWithResponse Make a Project
+	// CreateProjectWithResponse Make a project
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/projects (the `CreateProject` operationId).
 	CreateProjectWithResponse(ctx context.Context, params *CreateProjectParams, body CreateProjectJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateProjectResponse, error)
 
-	// DeleteProjectWithResponse Delete a Project; it is gone once what it holds is
+	// DeleteProjectWithResponse Delete a project; it is gone once what it holds is
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /v1/projects/{id} (the `DeleteProject` operationId).
 	DeleteProjectWithResponse(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*DeleteProjectResponse, error)
 
-	// GetProjectWithResponse Read a Project, by id or by name
+	// GetProjectWithResponse Read a project, by id or by name
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -6274,14 +6274,14 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/usage-records (the `ListUsageRecords` operationId).
 	ListUsageRecordsWithResponse(ctx context.Context, params *ListUsageRecordsParams, reqEditors ...RequestEditorFn) (*ListUsageRecordsResponse, error)
 
-	// GetUsageRecordWithResponse Read a UsageRecord, by id or by name
+	// GetUsageRecordWithResponse Read a usage record, by id or by name
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/usage-records/{id} (the `GetUsageRecord` operationId).
 	GetUsageRecordWithResponse(ctx context.Context, id PathID, params *GetUsageRecordParams, reqEditors ...RequestEditorFn) (*GetUsageRecordResponse, error)
 
-	// GetVersionWithResponse Of the server
+	// GetVersionWithResponse The version of the server
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -6295,28 +6295,28 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/volumes (the `ListVolumes` operationId).
 	ListVolumesWithResponse(ctx context.Context, params *ListVolumesParams, reqEditors ...RequestEditorFn) (*ListVolumesResponse, error)
 
-	// CreateVolumeWithBodyWithResponse Make a Volume
+	// CreateVolumeWithBodyWithResponse Make a volume
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/volumes (the `CreateVolume` operationId).
 	CreateVolumeWithBodyWithResponse(ctx context.Context, params *CreateVolumeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateVolumeResponse, error)
 
-	// CreateVolumeWithResponse Make a Volume
+	// CreateVolumeWithResponse Make a volume
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/volumes (the `CreateVolume` operationId).
 	CreateVolumeWithResponse(ctx context.Context, params *CreateVolumeParams, body CreateVolumeJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateVolumeResponse, error)
 
-	// DeleteVolumeWithResponse Delete a Volume; it is gone once what it holds is
+	// DeleteVolumeWithResponse Delete a volume; it is gone once what it holds is
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /v1/volumes/{id} (the `DeleteVolume` operationId).
 	DeleteVolumeWithResponse(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*DeleteVolumeResponse, error)
 
-	// GetVolumeWithResponse Read a Volume, by id or by name
+	// GetVolumeWithResponse Read a volume, by id or by name
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -9704,7 +9704,7 @@ func (c *ClientWithResponses) ListAccountsWithResponse(ctx context.Context, para
 	return ParseListAccountsResponse(rsp)
 }
 
-// CreateAccountWithBodyWithResponse Make an Account
+// CreateAccountWithBodyWithResponse Make an account
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -9717,7 +9717,7 @@ func (c *ClientWithResponses) CreateAccountWithBodyWithResponse(ctx context.Cont
 	return ParseCreateAccountResponse(rsp)
 }
 
-// CreateAccountWithResponse Make an Account
+// CreateAccountWithResponse Make an account
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -9730,7 +9730,7 @@ func (c *ClientWithResponses) CreateAccountWithResponse(ctx context.Context, par
 	return ParseCreateAccountResponse(rsp)
 }
 
-// DeleteAccountWithResponse Delete an Account; it is gone once what it holds is
+// DeleteAccountWithResponse Delete an account; it is gone once what it holds is
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -9743,7 +9743,7 @@ func (c *ClientWithResponses) DeleteAccountWithResponse(ctx context.Context, id 
 	return ParseDeleteAccountResponse(rsp)
 }
 
-// GetAccountWithResponse Read an Account, by id or by name
+// GetAccountWithResponse Read an account, by id or by name
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -9782,7 +9782,7 @@ func (c *ClientWithResponses) UpdateAccountWithResponse(ctx context.Context, id 
 	return ParseUpdateAccountResponse(rsp)
 }
 
-// ListAPIKeysWithResponse List api keys
+// ListAPIKeysWithResponse List API keys
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -9795,7 +9795,7 @@ func (c *ClientWithResponses) ListAPIKeysWithResponse(ctx context.Context, param
 	return ParseListAPIKeysResponse(rsp)
 }
 
-// CreateAPIKeyWithBodyWithResponse Make an APIKey
+// CreateAPIKeyWithBodyWithResponse Make an API key
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -9808,7 +9808,7 @@ func (c *ClientWithResponses) CreateAPIKeyWithBodyWithResponse(ctx context.Conte
 	return ParseCreateAPIKeyResponse(rsp)
 }
 
-// CreateAPIKeyWithResponse Make an APIKey
+// CreateAPIKeyWithResponse Make an API key
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -9821,7 +9821,7 @@ func (c *ClientWithResponses) CreateAPIKeyWithResponse(ctx context.Context, para
 	return ParseCreateAPIKeyResponse(rsp)
 }
 
-// DeleteAPIKeyWithResponse Delete an APIKey; it is gone once what it holds is
+// DeleteAPIKeyWithResponse Delete an API key; it is gone once what it holds is
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -9834,7 +9834,7 @@ func (c *ClientWithResponses) DeleteAPIKeyWithResponse(ctx context.Context, id P
 	return ParseDeleteAPIKeyResponse(rsp)
 }
 
-// GetAPIKeyWithResponse Read an APIKey, by id or by name
+// GetAPIKeyWithResponse Read an API key, by id or by name
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -9886,7 +9886,7 @@ func (c *ClientWithResponses) ListFlavorsWithResponse(ctx context.Context, param
 	return ParseListFlavorsResponse(rsp)
 }
 
-// CreateFlavorWithBodyWithResponse Make a Flavor
+// CreateFlavorWithBodyWithResponse Make a flavor
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -9899,7 +9899,7 @@ func (c *ClientWithResponses) CreateFlavorWithBodyWithResponse(ctx context.Conte
 	return ParseCreateFlavorResponse(rsp)
 }
 
-// CreateFlavorWithResponse Make a Flavor
+// CreateFlavorWithResponse Make a flavor
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -9912,7 +9912,7 @@ func (c *ClientWithResponses) CreateFlavorWithResponse(ctx context.Context, para
 	return ParseCreateFlavorResponse(rsp)
 }
 
-// DeleteFlavorWithResponse Delete a Flavor; it is gone once what it holds is
+// DeleteFlavorWithResponse Delete a flavor; it is gone once what it holds is
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -9925,7 +9925,7 @@ func (c *ClientWithResponses) DeleteFlavorWithResponse(ctx context.Context, id P
 	return ParseDeleteFlavorResponse(rsp)
 }
 
-// GetFlavorWithResponse Read a Flavor, by id or by name
+// GetFlavorWithResponse Read a flavor, by id or by name
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -9964,7 +9964,7 @@ func (c *ClientWithResponses) UpdateFlavorWithResponse(ctx context.Context, id P
 	return ParseUpdateFlavorResponse(rsp)
 }
 
-// ListGPUPoolsWithResponse List gpu pools
+// ListGPUPoolsWithResponse List GPU pools
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -9977,7 +9977,7 @@ func (c *ClientWithResponses) ListGPUPoolsWithResponse(ctx context.Context, para
 	return ParseListGPUPoolsResponse(rsp)
 }
 
-// CreateGPUPoolWithBodyWithResponse Make a GPUPool
+// CreateGPUPoolWithBodyWithResponse Make a GPU pool
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -9990,7 +9990,7 @@ func (c *ClientWithResponses) CreateGPUPoolWithBodyWithResponse(ctx context.Cont
 	return ParseCreateGPUPoolResponse(rsp)
 }
 
-// CreateGPUPoolWithResponse Make a GPUPool
+// CreateGPUPoolWithResponse Make a GPU pool
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -10003,7 +10003,7 @@ func (c *ClientWithResponses) CreateGPUPoolWithResponse(ctx context.Context, par
 	return ParseCreateGPUPoolResponse(rsp)
 }
 
-// DeleteGPUPoolWithResponse Delete a GPUPool; it is gone once what it holds is
+// DeleteGPUPoolWithResponse Delete a GPU pool; it is gone once what it holds is
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -10016,7 +10016,7 @@ func (c *ClientWithResponses) DeleteGPUPoolWithResponse(ctx context.Context, id 
 	return ParseDeleteGPUPoolResponse(rsp)
 }
 
-// GetGPUPoolWithResponse Read a GPUPool, by id or by name
+// GetGPUPoolWithResponse Read a GPU pool, by id or by name
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -10055,7 +10055,7 @@ func (c *ClientWithResponses) UpdateGPUPoolWithResponse(ctx context.Context, id 
 	return ParseUpdateGPUPoolResponse(rsp)
 }
 
-// ListGPUsWithResponse List gpus
+// ListGPUsWithResponse List GPUs
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -10133,7 +10133,7 @@ func (c *ClientWithResponses) ListImagesWithResponse(ctx context.Context, params
 	return ParseListImagesResponse(rsp)
 }
 
-// CreateImageWithBodyWithResponse Make an Image
+// CreateImageWithBodyWithResponse Make an image
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -10146,7 +10146,7 @@ func (c *ClientWithResponses) CreateImageWithBodyWithResponse(ctx context.Contex
 	return ParseCreateImageResponse(rsp)
 }
 
-// CreateImageWithResponse Make an Image
+// CreateImageWithResponse Make an image
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -10159,7 +10159,7 @@ func (c *ClientWithResponses) CreateImageWithResponse(ctx context.Context, param
 	return ParseCreateImageResponse(rsp)
 }
 
-// DeleteImageWithResponse Delete an Image; it is gone once what it holds is
+// DeleteImageWithResponse Delete an image; it is gone once what it holds is
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -10172,7 +10172,7 @@ func (c *ClientWithResponses) DeleteImageWithResponse(ctx context.Context, id Pa
 	return ParseDeleteImageResponse(rsp)
 }
 
-// GetImageWithResponse Read an Image, by id or by name
+// GetImageWithResponse Read an image, by id or by name
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -10237,7 +10237,7 @@ func (c *ClientWithResponses) ListInstancesWithResponse(ctx context.Context, par
 	return ParseListInstancesResponse(rsp)
 }
 
-// CreateInstanceWithBodyWithResponse Make an Instance
+// CreateInstanceWithBodyWithResponse Make an instance
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -10250,7 +10250,7 @@ func (c *ClientWithResponses) CreateInstanceWithBodyWithResponse(ctx context.Con
 	return ParseCreateInstanceResponse(rsp)
 }
 
-// CreateInstanceWithResponse Make an Instance
+// CreateInstanceWithResponse Make an instance
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -10263,7 +10263,7 @@ func (c *ClientWithResponses) CreateInstanceWithResponse(ctx context.Context, pa
 	return ParseCreateInstanceResponse(rsp)
 }
 
-// DeleteInstanceWithResponse Delete an Instance; it is gone once what it holds is
+// DeleteInstanceWithResponse Delete an instance; it is gone once what it holds is
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -10276,7 +10276,7 @@ func (c *ClientWithResponses) DeleteInstanceWithResponse(ctx context.Context, id
 	return ParseDeleteInstanceResponse(rsp)
 }
 
-// GetInstanceWithResponse Read an Instance, by id or by name
+// GetInstanceWithResponse Read an instance, by id or by name
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -10432,7 +10432,7 @@ func (c *ClientWithResponses) ListNodesWithResponse(ctx context.Context, params 
 	return ParseListNodesResponse(rsp)
 }
 
-// GetNodeWithResponse Read a Node, by id or by name
+// GetNodeWithResponse Read a node, by id or by name
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -10484,7 +10484,7 @@ func (c *ClientWithResponses) ListOrganizationsWithResponse(ctx context.Context,
 	return ParseListOrganizationsResponse(rsp)
 }
 
-// CreateOrganizationWithBodyWithResponse Make an Organization
+// CreateOrganizationWithBodyWithResponse Make an organization
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -10497,7 +10497,7 @@ func (c *ClientWithResponses) CreateOrganizationWithBodyWithResponse(ctx context
 	return ParseCreateOrganizationResponse(rsp)
 }
 
-// CreateOrganizationWithResponse Make an Organization
+// CreateOrganizationWithResponse Make an organization
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -10510,7 +10510,7 @@ func (c *ClientWithResponses) CreateOrganizationWithResponse(ctx context.Context
 	return ParseCreateOrganizationResponse(rsp)
 }
 
-// DeleteOrganizationWithResponse Delete an Organization; it is gone once what it holds is
+// DeleteOrganizationWithResponse Delete an organization; it is gone once what it holds is
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -10523,7 +10523,7 @@ func (c *ClientWithResponses) DeleteOrganizationWithResponse(ctx context.Context
 	return ParseDeleteOrganizationResponse(rsp)
 }
 
-// GetOrganizationWithResponse Read an Organization, by id or by name
+// GetOrganizationWithResponse Read an organization, by id or by name
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -10575,7 +10575,7 @@ func (c *ClientWithResponses) ListPriceBooksWithResponse(ctx context.Context, pa
 	return ParseListPriceBooksResponse(rsp)
 }
 
-// CreatePriceBookWithBodyWithResponse Make a PriceBook
+// CreatePriceBookWithBodyWithResponse Make a price book
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -10588,7 +10588,7 @@ func (c *ClientWithResponses) CreatePriceBookWithBodyWithResponse(ctx context.Co
 	return ParseCreatePriceBookResponse(rsp)
 }
 
-// CreatePriceBookWithResponse Make a PriceBook
+// CreatePriceBookWithResponse Make a price book
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -10601,7 +10601,7 @@ func (c *ClientWithResponses) CreatePriceBookWithResponse(ctx context.Context, p
 	return ParseCreatePriceBookResponse(rsp)
 }
 
-// DeletePriceBookWithResponse Delete a PriceBook; it is gone once what it holds is
+// DeletePriceBookWithResponse Delete a price book; it is gone once what it holds is
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -10614,7 +10614,7 @@ func (c *ClientWithResponses) DeletePriceBookWithResponse(ctx context.Context, i
 	return ParseDeletePriceBookResponse(rsp)
 }
 
-// GetPriceBookWithResponse Read a PriceBook, by id or by name
+// GetPriceBookWithResponse Read a price book, by id or by name
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -10666,7 +10666,7 @@ func (c *ClientWithResponses) ListProjectsWithResponse(ctx context.Context, para
 	return ParseListProjectsResponse(rsp)
 }
 
-// CreateProjectWithBodyWithResponse Make a Project
+// CreateProjectWithBodyWithResponse Make a project
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -10679,7 +10679,7 @@ func (c *ClientWithResponses) CreateProjectWithBodyWithResponse(ctx context.Cont
 	return ParseCreateProjectResponse(rsp)
 }
 
-// CreateProjectWithResponse Make a Project
+// CreateProjectWithResponse Make a project
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -10692,7 +10692,7 @@ func (c *ClientWithResponses) CreateProjectWithResponse(ctx context.Context, par
 	return ParseCreateProjectResponse(rsp)
 }
 
-// DeleteProjectWithResponse Delete a Project; it is gone once what it holds is
+// DeleteProjectWithResponse Delete a project; it is gone once what it holds is
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -10705,7 +10705,7 @@ func (c *ClientWithResponses) DeleteProjectWithResponse(ctx context.Context, id 
 	return ParseDeleteProjectResponse(rsp)
 }
 
-// GetProjectWithResponse Read a Project, by id or by name
+// GetProjectWithResponse Read a project, by id or by name
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -10757,7 +10757,7 @@ func (c *ClientWithResponses) ListUsageRecordsWithResponse(ctx context.Context, 
 	return ParseListUsageRecordsResponse(rsp)
 }
 
-// GetUsageRecordWithResponse Read a UsageRecord, by id or by name
+// GetUsageRecordWithResponse Read a usage record, by id or by name
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -10770,7 +10770,7 @@ func (c *ClientWithResponses) GetUsageRecordWithResponse(ctx context.Context, id
 	return ParseGetUsageRecordResponse(rsp)
 }
 
-// GetVersionWithResponse Of the server
+// GetVersionWithResponse The version of the server
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -10796,7 +10796,7 @@ func (c *ClientWithResponses) ListVolumesWithResponse(ctx context.Context, param
 	return ParseListVolumesResponse(rsp)
 }
 
-// CreateVolumeWithBodyWithResponse Make a Volume
+// CreateVolumeWithBodyWithResponse Make a volume
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -10809,7 +10809,7 @@ func (c *ClientWithResponses) CreateVolumeWithBodyWithResponse(ctx context.Conte
 	return ParseCreateVolumeResponse(rsp)
 }
 
-// CreateVolumeWithResponse Make a Volume
+// CreateVolumeWithResponse Make a volume
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -10822,7 +10822,7 @@ func (c *ClientWithResponses) CreateVolumeWithResponse(ctx context.Context, para
 	return ParseCreateVolumeResponse(rsp)
 }
 
-// DeleteVolumeWithResponse Delete a Volume; it is gone once what it holds is
+// DeleteVolumeWithResponse Delete a volume; it is gone once what it holds is
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -10835,7 +10835,7 @@ func (c *ClientWithResponses) DeleteVolumeWithResponse(ctx context.Context, id P
 	return ParseDeleteVolumeResponse(rsp)
 }
 
-// GetVolumeWithResponse Read a Volume, by id or by name
+// GetVolumeWithResponse Read a volume, by id or by name
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -40,7 +40,8 @@ func registerDocs(e *echo.Echo) {
 
 type docsPage struct {
 	Title, Version string
-	About          []string
+	About          []template.HTML
+	Codes          []docsCode
 	Tags           []docsTag
 	Schemas        []docsSchema
 }
@@ -54,6 +55,7 @@ type docsOperation struct {
 	ID, Method, Path, Summary, Role string
 	Parameters                      []docsField
 	Body                            template.HTML
+	Example                         string
 	Answers                         []docsAnswer
 }
 
@@ -79,7 +81,10 @@ func renderDocs(spec []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("openapi.yaml: %w", err)
 	}
-	page := docsPage{Title: doc.Info.Title, Version: doc.Info.Version, About: strings.Split(strings.TrimSpace(doc.Info.Description), "\n\n")}
+	page := docsPage{Title: doc.Info.Title, Version: doc.Info.Version, Codes: errorCodes(doc)}
+	for _, p := range strings.Split(strings.TrimSpace(doc.Info.Description), "\n\n") {
+		page.About = append(page.About, prose(p))
+	}
 	for _, t := range doc.Tags {
 		page.Tags = append(page.Tags, docsTag{Name: t.Name, About: t.Description, Operations: operations(doc, t.Name)})
 	}
@@ -117,6 +122,7 @@ func operations(doc *openapi3.T, tag string) []docsOperation {
 				r := op.Responses.Map()[status].Value
 				o.Answers = append(o.Answers, docsAnswer{status, *r.Description, content(r.Content)})
 			}
+			o.Example = example(method, path, item, op)
 			out = append(out, o)
 		}
 	}
@@ -125,6 +131,19 @@ func operations(doc *openapi3.T, tag string) []docsOperation {
 		return a.Path < b.Path || a.Path == b.Path && methodOrder(a.Method) < methodOrder(b.Method)
 	})
 	return out
+}
+
+// prose is a paragraph with its `code` marked.
+func prose(s string) template.HTML {
+	var b strings.Builder
+	for i, part := range strings.Split(s, "`") {
+		part = template.HTMLEscapeString(part)
+		if i%2 == 1 {
+			part = "<code>" + part + "</code>"
+		}
+		b.WriteString(part)
+	}
+	return template.HTML(b.String())
 }
 
 func methodOrder(m string) int {

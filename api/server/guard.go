@@ -47,7 +47,7 @@ func (s *Server) guard(op string) echo.MiddlewareFunc {
 					return err
 				}
 				if id.role.Rank() < least.Rank() {
-					return api.Errorf(api.CodeForbidden, "a %s may not do this", id.role).WithHint("it takes a key of role %s", least)
+					return api.Errorf(api.CodeForbidden, "the role %s may not do this", id.role).WithHint("it takes a key of role %s", least)
 				}
 				ctx = context.WithValue(ctx, identityKey{}, id)
 			}

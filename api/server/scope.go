@@ -153,9 +153,9 @@ func (h *handlers) place(ctx context.Context, kind api.Kind, m api.Meta) (api.Me
 func noScope(kind api.Kind, m api.Meta, sc scope) error {
 	switch {
 	case m.Project != "":
-		return api.Errorf(api.CodeInvalid, "a %s belongs to no project", kind).At("meta.project").WithHint("leave it out")
+		return api.Errorf(api.CodeInvalid, "%s: it belongs to no project", kind).At("meta.project").WithHint("leave it out")
 	case m.Organization != "" && sc == ofCluster:
-		return api.Errorf(api.CodeInvalid, "a %s belongs to no organization", kind).At("meta.organization").WithHint("leave it out")
+		return api.Errorf(api.CodeInvalid, "%s: it belongs to no organization", kind).At("meta.organization").WithHint("leave it out")
 	}
 	return nil
 }

@@ -21,28 +21,28 @@ type ServerInterface interface {
 	// ListAccounts List accounts
 	// (GET /v1/accounts)
 	ListAccounts(ctx echo.Context, params ListAccountsParams) error
-	// CreateAccount Make an Account
+	// CreateAccount Make an account
 	// (POST /v1/accounts)
 	CreateAccount(ctx echo.Context, params CreateAccountParams) error
-	// DeleteAccount Delete an Account; it is gone once what it holds is
+	// DeleteAccount Delete an account; it is gone once what it holds is
 	// (DELETE /v1/accounts/{id})
 	DeleteAccount(ctx echo.Context, id PathID) error
-	// GetAccount Read an Account, by id or by name
+	// GetAccount Read an account, by id or by name
 	// (GET /v1/accounts/{id})
 	GetAccount(ctx echo.Context, id PathID, params GetAccountParams) error
 	// UpdateAccount Change name, labels and spec; meta.revision is the revision that was read
 	// (PUT /v1/accounts/{id})
 	UpdateAccount(ctx echo.Context, id PathID) error
-	// ListAPIKeys List api keys
+	// ListAPIKeys List API keys
 	// (GET /v1/api-keys)
 	ListAPIKeys(ctx echo.Context, params ListAPIKeysParams) error
-	// CreateAPIKey Make an APIKey
+	// CreateAPIKey Make an API key
 	// (POST /v1/api-keys)
 	CreateAPIKey(ctx echo.Context, params CreateAPIKeyParams) error
-	// DeleteAPIKey Delete an APIKey; it is gone once what it holds is
+	// DeleteAPIKey Delete an API key; it is gone once what it holds is
 	// (DELETE /v1/api-keys/{id})
 	DeleteAPIKey(ctx echo.Context, id PathID) error
-	// GetAPIKey Read an APIKey, by id or by name
+	// GetAPIKey Read an API key, by id or by name
 	// (GET /v1/api-keys/{id})
 	GetAPIKey(ctx echo.Context, id PathID, params GetAPIKeyParams) error
 	// UpdateAPIKey Change name, labels and spec; meta.revision is the revision that was read
@@ -51,34 +51,34 @@ type ServerInterface interface {
 	// ListFlavors List flavors
 	// (GET /v1/flavors)
 	ListFlavors(ctx echo.Context, params ListFlavorsParams) error
-	// CreateFlavor Make a Flavor
+	// CreateFlavor Make a flavor
 	// (POST /v1/flavors)
 	CreateFlavor(ctx echo.Context, params CreateFlavorParams) error
-	// DeleteFlavor Delete a Flavor; it is gone once what it holds is
+	// DeleteFlavor Delete a flavor; it is gone once what it holds is
 	// (DELETE /v1/flavors/{id})
 	DeleteFlavor(ctx echo.Context, id PathID) error
-	// GetFlavor Read a Flavor, by id or by name
+	// GetFlavor Read a flavor, by id or by name
 	// (GET /v1/flavors/{id})
 	GetFlavor(ctx echo.Context, id PathID) error
 	// UpdateFlavor Change name, labels and spec; meta.revision is the revision that was read
 	// (PUT /v1/flavors/{id})
 	UpdateFlavor(ctx echo.Context, id PathID) error
-	// ListGPUPools List gpu pools
+	// ListGPUPools List GPU pools
 	// (GET /v1/gpu-pools)
 	ListGPUPools(ctx echo.Context, params ListGPUPoolsParams) error
-	// CreateGPUPool Make a GPUPool
+	// CreateGPUPool Make a GPU pool
 	// (POST /v1/gpu-pools)
 	CreateGPUPool(ctx echo.Context, params CreateGPUPoolParams) error
-	// DeleteGPUPool Delete a GPUPool; it is gone once what it holds is
+	// DeleteGPUPool Delete a GPU pool; it is gone once what it holds is
 	// (DELETE /v1/gpu-pools/{id})
 	DeleteGPUPool(ctx echo.Context, id PathID) error
-	// GetGPUPool Read a GPUPool, by id or by name
+	// GetGPUPool Read a GPU pool, by id or by name
 	// (GET /v1/gpu-pools/{id})
 	GetGPUPool(ctx echo.Context, id PathID) error
 	// UpdateGPUPool Change name, labels and spec; meta.revision is the revision that was read
 	// (PUT /v1/gpu-pools/{id})
 	UpdateGPUPool(ctx echo.Context, id PathID) error
-	// ListGPUs List gpus
+	// ListGPUs List GPUs
 	// (GET /v1/gpus)
 	ListGPUs(ctx echo.Context, params ListGPUsParams) error
 	// GetGPU Read a GPU, by id or by name
@@ -93,13 +93,13 @@ type ServerInterface interface {
 	// ListImages List images
 	// (GET /v1/images)
 	ListImages(ctx echo.Context, params ListImagesParams) error
-	// CreateImage Make an Image
+	// CreateImage Make an image
 	// (POST /v1/images)
 	CreateImage(ctx echo.Context, params CreateImageParams) error
-	// DeleteImage Delete an Image; it is gone once what it holds is
+	// DeleteImage Delete an image; it is gone once what it holds is
 	// (DELETE /v1/images/{id})
 	DeleteImage(ctx echo.Context, id PathID) error
-	// GetImage Read an Image, by id or by name
+	// GetImage Read an image, by id or by name
 	// (GET /v1/images/{id})
 	GetImage(ctx echo.Context, id PathID, params GetImageParams) error
 	// UpdateImage Change name, labels and spec; meta.revision is the revision that was read
@@ -111,13 +111,13 @@ type ServerInterface interface {
 	// ListInstances List instances
 	// (GET /v1/instances)
 	ListInstances(ctx echo.Context, params ListInstancesParams) error
-	// CreateInstance Make an Instance
+	// CreateInstance Make an instance
 	// (POST /v1/instances)
 	CreateInstance(ctx echo.Context, params CreateInstanceParams) error
-	// DeleteInstance Delete an Instance; it is gone once what it holds is
+	// DeleteInstance Delete an instance; it is gone once what it holds is
 	// (DELETE /v1/instances/{id})
 	DeleteInstance(ctx echo.Context, id PathID) error
-	// GetInstance Read an Instance, by id or by name
+	// GetInstance Read an instance, by id or by name
 	// (GET /v1/instances/{id})
 	GetInstance(ctx echo.Context, id PathID, params GetInstanceParams) error
 	// UpdateInstance Change name, labels and spec; meta.revision is the revision that was read
@@ -147,7 +147,7 @@ type ServerInterface interface {
 	// ListNodes List nodes
 	// (GET /v1/nodes)
 	ListNodes(ctx echo.Context, params ListNodesParams) error
-	// GetNode Read a Node, by id or by name
+	// GetNode Read a node, by id or by name
 	// (GET /v1/nodes/{id})
 	GetNode(ctx echo.Context, id PathID) error
 	// UpdateNode Change name, labels and spec; meta.revision is the revision that was read
@@ -156,13 +156,13 @@ type ServerInterface interface {
 	// ListOrganizations List organizations
 	// (GET /v1/organizations)
 	ListOrganizations(ctx echo.Context, params ListOrganizationsParams) error
-	// CreateOrganization Make an Organization
+	// CreateOrganization Make an organization
 	// (POST /v1/organizations)
 	CreateOrganization(ctx echo.Context, params CreateOrganizationParams) error
-	// DeleteOrganization Delete an Organization; it is gone once what it holds is
+	// DeleteOrganization Delete an organization; it is gone once what it holds is
 	// (DELETE /v1/organizations/{id})
 	DeleteOrganization(ctx echo.Context, id PathID) error
-	// GetOrganization Read an Organization, by id or by name
+	// GetOrganization Read an organization, by id or by name
 	// (GET /v1/organizations/{id})
 	GetOrganization(ctx echo.Context, id PathID) error
 	// UpdateOrganization Change name, labels and spec; meta.revision is the revision that was read
@@ -171,13 +171,13 @@ type ServerInterface interface {
 	// ListPriceBooks List price books
 	// (GET /v1/price-books)
 	ListPriceBooks(ctx echo.Context, params ListPriceBooksParams) error
-	// CreatePriceBook Make a PriceBook
+	// CreatePriceBook Make a price book
 	// (POST /v1/price-books)
 	CreatePriceBook(ctx echo.Context, params CreatePriceBookParams) error
-	// DeletePriceBook Delete a PriceBook; it is gone once what it holds is
+	// DeletePriceBook Delete a price book; it is gone once what it holds is
 	// (DELETE /v1/price-books/{id})
 	DeletePriceBook(ctx echo.Context, id PathID) error
-	// GetPriceBook Read a PriceBook, by id or by name
+	// GetPriceBook Read a price book, by id or by name
 	// (GET /v1/price-books/{id})
 	GetPriceBook(ctx echo.Context, id PathID) error
 	// UpdatePriceBook Change name, labels and spec; meta.revision is the revision that was read
@@ -186,13 +186,13 @@ type ServerInterface interface {
 	// ListProjects List projects
 	// (GET /v1/projects)
 	ListProjects(ctx echo.Context, params ListProjectsParams) error
-	// CreateProject Make a Project
+	// CreateProject Make a project
 	// (POST /v1/projects)
 	CreateProject(ctx echo.Context, params CreateProjectParams) error
-	// DeleteProject Delete a Project; it is gone once what it holds is
+	// DeleteProject Delete a project; it is gone once what it holds is
 	// (DELETE /v1/projects/{id})
 	DeleteProject(ctx echo.Context, id PathID) error
-	// GetProject Read a Project, by id or by name
+	// GetProject Read a project, by id or by name
 	// (GET /v1/projects/{id})
 	GetProject(ctx echo.Context, id PathID, params GetProjectParams) error
 	// UpdateProject Change name, labels and spec; meta.revision is the revision that was read
@@ -201,22 +201,22 @@ type ServerInterface interface {
 	// ListUsageRecords List usage records
 	// (GET /v1/usage-records)
 	ListUsageRecords(ctx echo.Context, params ListUsageRecordsParams) error
-	// GetUsageRecord Read a UsageRecord, by id or by name
+	// GetUsageRecord Read a usage record, by id or by name
 	// (GET /v1/usage-records/{id})
 	GetUsageRecord(ctx echo.Context, id PathID, params GetUsageRecordParams) error
-	// GetVersion Of the server
+	// GetVersion The version of the server
 	// (GET /v1/version)
 	GetVersion(ctx echo.Context) error
 	// ListVolumes List volumes
 	// (GET /v1/volumes)
 	ListVolumes(ctx echo.Context, params ListVolumesParams) error
-	// CreateVolume Make a Volume
+	// CreateVolume Make a volume
 	// (POST /v1/volumes)
 	CreateVolume(ctx echo.Context, params CreateVolumeParams) error
-	// DeleteVolume Delete a Volume; it is gone once what it holds is
+	// DeleteVolume Delete a volume; it is gone once what it holds is
 	// (DELETE /v1/volumes/{id})
 	DeleteVolume(ctx echo.Context, id PathID) error
-	// GetVolume Read a Volume, by id or by name
+	// GetVolume Read a volume, by id or by name
 	// (GET /v1/volumes/{id})
 	GetVolume(ctx echo.Context, id PathID, params GetVolumeParams) error
 	// UpdateVolume Change name, labels and spec; meta.revision is the revision that was read
@@ -4794,28 +4794,28 @@ type StrictServerInterface interface {
 	// ListAccounts List accounts
 	// (GET /v1/accounts)
 	ListAccounts(ctx context.Context, request ListAccountsRequestObject) (ListAccountsResponseObject, error)
-	// CreateAccount Make an Account
+	// CreateAccount Make an account
 	// (POST /v1/accounts)
 	CreateAccount(ctx context.Context, request CreateAccountRequestObject) (CreateAccountResponseObject, error)
-	// DeleteAccount Delete an Account; it is gone once what it holds is
+	// DeleteAccount Delete an account; it is gone once what it holds is
 	// (DELETE /v1/accounts/{id})
 	DeleteAccount(ctx context.Context, request DeleteAccountRequestObject) (DeleteAccountResponseObject, error)
-	// GetAccount Read an Account, by id or by name
+	// GetAccount Read an account, by id or by name
 	// (GET /v1/accounts/{id})
 	GetAccount(ctx context.Context, request GetAccountRequestObject) (GetAccountResponseObject, error)
 	// UpdateAccount Change name, labels and spec; meta.revision is the revision that was read
 	// (PUT /v1/accounts/{id})
 	UpdateAccount(ctx context.Context, request UpdateAccountRequestObject) (UpdateAccountResponseObject, error)
-	// ListAPIKeys List api keys
+	// ListAPIKeys List API keys
 	// (GET /v1/api-keys)
 	ListAPIKeys(ctx context.Context, request ListAPIKeysRequestObject) (ListAPIKeysResponseObject, error)
-	// CreateAPIKey Make an APIKey
+	// CreateAPIKey Make an API key
 	// (POST /v1/api-keys)
 	CreateAPIKey(ctx context.Context, request CreateAPIKeyRequestObject) (CreateAPIKeyResponseObject, error)
-	// DeleteAPIKey Delete an APIKey; it is gone once what it holds is
+	// DeleteAPIKey Delete an API key; it is gone once what it holds is
 	// (DELETE /v1/api-keys/{id})
 	DeleteAPIKey(ctx context.Context, request DeleteAPIKeyRequestObject) (DeleteAPIKeyResponseObject, error)
-	// GetAPIKey Read an APIKey, by id or by name
+	// GetAPIKey Read an API key, by id or by name
 	// (GET /v1/api-keys/{id})
 	GetAPIKey(ctx context.Context, request GetAPIKeyRequestObject) (GetAPIKeyResponseObject, error)
 	// UpdateAPIKey Change name, labels and spec; meta.revision is the revision that was read
@@ -4824,34 +4824,34 @@ type StrictServerInterface interface {
 	// ListFlavors List flavors
 	// (GET /v1/flavors)
 	ListFlavors(ctx context.Context, request ListFlavorsRequestObject) (ListFlavorsResponseObject, error)
-	// CreateFlavor Make a Flavor
+	// CreateFlavor Make a flavor
 	// (POST /v1/flavors)
 	CreateFlavor(ctx context.Context, request CreateFlavorRequestObject) (CreateFlavorResponseObject, error)
-	// DeleteFlavor Delete a Flavor; it is gone once what it holds is
+	// DeleteFlavor Delete a flavor; it is gone once what it holds is
 	// (DELETE /v1/flavors/{id})
 	DeleteFlavor(ctx context.Context, request DeleteFlavorRequestObject) (DeleteFlavorResponseObject, error)
-	// GetFlavor Read a Flavor, by id or by name
+	// GetFlavor Read a flavor, by id or by name
 	// (GET /v1/flavors/{id})
 	GetFlavor(ctx context.Context, request GetFlavorRequestObject) (GetFlavorResponseObject, error)
 	// UpdateFlavor Change name, labels and spec; meta.revision is the revision that was read
 	// (PUT /v1/flavors/{id})
 	UpdateFlavor(ctx context.Context, request UpdateFlavorRequestObject) (UpdateFlavorResponseObject, error)
-	// ListGPUPools List gpu pools
+	// ListGPUPools List GPU pools
 	// (GET /v1/gpu-pools)
 	ListGPUPools(ctx context.Context, request ListGPUPoolsRequestObject) (ListGPUPoolsResponseObject, error)
-	// CreateGPUPool Make a GPUPool
+	// CreateGPUPool Make a GPU pool
 	// (POST /v1/gpu-pools)
 	CreateGPUPool(ctx context.Context, request CreateGPUPoolRequestObject) (CreateGPUPoolResponseObject, error)
-	// DeleteGPUPool Delete a GPUPool; it is gone once what it holds is
+	// DeleteGPUPool Delete a GPU pool; it is gone once what it holds is
 	// (DELETE /v1/gpu-pools/{id})
 	DeleteGPUPool(ctx context.Context, request DeleteGPUPoolRequestObject) (DeleteGPUPoolResponseObject, error)
-	// GetGPUPool Read a GPUPool, by id or by name
+	// GetGPUPool Read a GPU pool, by id or by name
 	// (GET /v1/gpu-pools/{id})
 	GetGPUPool(ctx context.Context, request GetGPUPoolRequestObject) (GetGPUPoolResponseObject, error)
 	// UpdateGPUPool Change name, labels and spec; meta.revision is the revision that was read
 	// (PUT /v1/gpu-pools/{id})
 	UpdateGPUPool(ctx context.Context, request UpdateGPUPoolRequestObject) (UpdateGPUPoolResponseObject, error)
-	// ListGPUs List gpus
+	// ListGPUs List GPUs
 	// (GET /v1/gpus)
 	ListGPUs(ctx context.Context, request ListGPUsRequestObject) (ListGPUsResponseObject, error)
 	// GetGPU Read a GPU, by id or by name
@@ -4866,13 +4866,13 @@ type StrictServerInterface interface {
 	// ListImages List images
 	// (GET /v1/images)
 	ListImages(ctx context.Context, request ListImagesRequestObject) (ListImagesResponseObject, error)
-	// CreateImage Make an Image
+	// CreateImage Make an image
 	// (POST /v1/images)
 	CreateImage(ctx context.Context, request CreateImageRequestObject) (CreateImageResponseObject, error)
-	// DeleteImage Delete an Image; it is gone once what it holds is
+	// DeleteImage Delete an image; it is gone once what it holds is
 	// (DELETE /v1/images/{id})
 	DeleteImage(ctx context.Context, request DeleteImageRequestObject) (DeleteImageResponseObject, error)
-	// GetImage Read an Image, by id or by name
+	// GetImage Read an image, by id or by name
 	// (GET /v1/images/{id})
 	GetImage(ctx context.Context, request GetImageRequestObject) (GetImageResponseObject, error)
 	// UpdateImage Change name, labels and spec; meta.revision is the revision that was read
@@ -4884,13 +4884,13 @@ type StrictServerInterface interface {
 	// ListInstances List instances
 	// (GET /v1/instances)
 	ListInstances(ctx context.Context, request ListInstancesRequestObject) (ListInstancesResponseObject, error)
-	// CreateInstance Make an Instance
+	// CreateInstance Make an instance
 	// (POST /v1/instances)
 	CreateInstance(ctx context.Context, request CreateInstanceRequestObject) (CreateInstanceResponseObject, error)
-	// DeleteInstance Delete an Instance; it is gone once what it holds is
+	// DeleteInstance Delete an instance; it is gone once what it holds is
 	// (DELETE /v1/instances/{id})
 	DeleteInstance(ctx context.Context, request DeleteInstanceRequestObject) (DeleteInstanceResponseObject, error)
-	// GetInstance Read an Instance, by id or by name
+	// GetInstance Read an instance, by id or by name
 	// (GET /v1/instances/{id})
 	GetInstance(ctx context.Context, request GetInstanceRequestObject) (GetInstanceResponseObject, error)
 	// UpdateInstance Change name, labels and spec; meta.revision is the revision that was read
@@ -4920,7 +4920,7 @@ type StrictServerInterface interface {
 	// ListNodes List nodes
 	// (GET /v1/nodes)
 	ListNodes(ctx context.Context, request ListNodesRequestObject) (ListNodesResponseObject, error)
-	// GetNode Read a Node, by id or by name
+	// GetNode Read a node, by id or by name
 	// (GET /v1/nodes/{id})
 	GetNode(ctx context.Context, request GetNodeRequestObject) (GetNodeResponseObject, error)
 	// UpdateNode Change name, labels and spec; meta.revision is the revision that was read
@@ -4929,13 +4929,13 @@ type StrictServerInterface interface {
 	// ListOrganizations List organizations
 	// (GET /v1/organizations)
 	ListOrganizations(ctx context.Context, request ListOrganizationsRequestObject) (ListOrganizationsResponseObject, error)
-	// CreateOrganization Make an Organization
+	// CreateOrganization Make an organization
 	// (POST /v1/organizations)
 	CreateOrganization(ctx context.Context, request CreateOrganizationRequestObject) (CreateOrganizationResponseObject, error)
-	// DeleteOrganization Delete an Organization; it is gone once what it holds is
+	// DeleteOrganization Delete an organization; it is gone once what it holds is
 	// (DELETE /v1/organizations/{id})
 	DeleteOrganization(ctx context.Context, request DeleteOrganizationRequestObject) (DeleteOrganizationResponseObject, error)
-	// GetOrganization Read an Organization, by id or by name
+	// GetOrganization Read an organization, by id or by name
 	// (GET /v1/organizations/{id})
 	GetOrganization(ctx context.Context, request GetOrganizationRequestObject) (GetOrganizationResponseObject, error)
 	// UpdateOrganization Change name, labels and spec; meta.revision is the revision that was read
@@ -4944,13 +4944,13 @@ type StrictServerInterface interface {
 	// ListPriceBooks List price books
 	// (GET /v1/price-books)
 	ListPriceBooks(ctx context.Context, request ListPriceBooksRequestObject) (ListPriceBooksResponseObject, error)
-	// CreatePriceBook Make a PriceBook
+	// CreatePriceBook Make a price book
 	// (POST /v1/price-books)
 	CreatePriceBook(ctx context.Context, request CreatePriceBookRequestObject) (CreatePriceBookResponseObject, error)
-	// DeletePriceBook Delete a PriceBook; it is gone once what it holds is
+	// DeletePriceBook Delete a price book; it is gone once what it holds is
 	// (DELETE /v1/price-books/{id})
 	DeletePriceBook(ctx context.Context, request DeletePriceBookRequestObject) (DeletePriceBookResponseObject, error)
-	// GetPriceBook Read a PriceBook, by id or by name
+	// GetPriceBook Read a price book, by id or by name
 	// (GET /v1/price-books/{id})
 	GetPriceBook(ctx context.Context, request GetPriceBookRequestObject) (GetPriceBookResponseObject, error)
 	// UpdatePriceBook Change name, labels and spec; meta.revision is the revision that was read
@@ -4959,13 +4959,13 @@ type StrictServerInterface interface {
 	// ListProjects List projects
 	// (GET /v1/projects)
 	ListProjects(ctx context.Context, request ListProjectsRequestObject) (ListProjectsResponseObject, error)
-	// CreateProject Make a Project
+	// CreateProject Make a project
 	// (POST /v1/projects)
 	CreateProject(ctx context.Context, request CreateProjectRequestObject) (CreateProjectResponseObject, error)
-	// DeleteProject Delete a Project; it is gone once what it holds is
+	// DeleteProject Delete a project; it is gone once what it holds is
 	// (DELETE /v1/projects/{id})
 	DeleteProject(ctx context.Context, request DeleteProjectRequestObject) (DeleteProjectResponseObject, error)
-	// GetProject Read a Project, by id or by name
+	// GetProject Read a project, by id or by name
 	// (GET /v1/projects/{id})
 	GetProject(ctx context.Context, request GetProjectRequestObject) (GetProjectResponseObject, error)
 	// UpdateProject Change name, labels and spec; meta.revision is the revision that was read
@@ -4974,22 +4974,22 @@ type StrictServerInterface interface {
 	// ListUsageRecords List usage records
 	// (GET /v1/usage-records)
 	ListUsageRecords(ctx context.Context, request ListUsageRecordsRequestObject) (ListUsageRecordsResponseObject, error)
-	// GetUsageRecord Read a UsageRecord, by id or by name
+	// GetUsageRecord Read a usage record, by id or by name
 	// (GET /v1/usage-records/{id})
 	GetUsageRecord(ctx context.Context, request GetUsageRecordRequestObject) (GetUsageRecordResponseObject, error)
-	// GetVersion Of the server
+	// GetVersion The version of the server
 	// (GET /v1/version)
 	GetVersion(ctx context.Context, request GetVersionRequestObject) (GetVersionResponseObject, error)
 	// ListVolumes List volumes
 	// (GET /v1/volumes)
 	ListVolumes(ctx context.Context, request ListVolumesRequestObject) (ListVolumesResponseObject, error)
-	// CreateVolume Make a Volume
+	// CreateVolume Make a volume
 	// (POST /v1/volumes)
 	CreateVolume(ctx context.Context, request CreateVolumeRequestObject) (CreateVolumeResponseObject, error)
-	// DeleteVolume Delete a Volume; it is gone once what it holds is
+	// DeleteVolume Delete a volume; it is gone once what it holds is
 	// (DELETE /v1/volumes/{id})
 	DeleteVolume(ctx context.Context, request DeleteVolumeRequestObject) (DeleteVolumeResponseObject, error)
-	// GetVolume Read a Volume, by id or by name
+	// GetVolume Read a volume, by id or by name
 	// (GET /v1/volumes/{id})
 	GetVolume(ctx context.Context, request GetVolumeRequestObject) (GetVolumeResponseObject, error)
 	// UpdateVolume Change name, labels and spec; meta.revision is the revision that was read

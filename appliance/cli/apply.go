@@ -2,12 +2,14 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"sort"
 	"strings"
 
@@ -52,13 +54,31 @@ func (a *App) applyCommand() *cobra.Command {
 			}
 			for i, d := range docs {
 				if err := a.applyOne(cmd.Context(), d, w); err != nil {
-					return fmt.Errorf("%s, document %d: %w", file, i+1, err)
+					return placed{fmt.Sprintf("%s, document %d (%s %s)", fileName(file), i+1, d.Kind, d.Meta.Name), i, err}
 				}
 			}
 		}
 		return nil
 	}
 	return cmd
+}
+
+// placed is an error with the document that it is about; what stood before it
+// is applied.
+type placed struct {
+	where   string
+	applied int
+	err     error
+}
+
+func (p placed) Error() string { return p.where + ": " + p.err.Error() }
+func (p placed) Unwrap() error { return p.err }
+
+func fileName(file string) string {
+	if file == "-" {
+		return "standard input"
+	}
+	return file
 }
 
 func (a *App) applyOne(ctx context.Context, d document, w waiting) error {
@@ -85,13 +105,13 @@ func (a *App) readDocuments(file string) ([]document, error) {
 		return nil, err
 	}
 	if len(raw) > maxFile {
-		return nil, fmt.Errorf("%s is over %s", file, formatSize(maxFile))
+		return nil, fmt.Errorf("%s is over %s", fileName(file), formatSize(maxFile))
 	}
 	var docs []document
 	for i, part := range splitDocuments(string(raw)) {
 		d, err := parseDocument(part)
 		if err != nil {
-			return nil, usageError{fmt.Errorf("%s, document %d: %w", file, i+1, err), "kind, meta and spec; GET /openapi.yaml lists the fields"}
+			return nil, usageError{fmt.Errorf("%s, document %d: %w", fileName(file), i+1, err), "kind, meta and spec; GET /openapi.yaml lists the fields"}
 		}
 		docs = append(docs, d)
 	}
@@ -153,9 +173,28 @@ func strictly(raw []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {
+		var wrong *json.UnmarshalTypeError
+		if errors.As(err, &wrong) {
+			return fmt.Errorf("%s: a %s is not possible, it takes %s", cmp.Or(wrong.Field, "document"), wrong.Value, typeWords(wrong.Type))
+		}
 		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return nil
+}
+
+// typeWords is a Go type for people who write YAML.
+func typeWords(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int64, reflect.Int32, reflect.Int:
+		return "a whole number"
+	case reflect.String:
+		return "a text"
+	case reflect.Slice:
+		return "a list"
+	}
+	return "named fields"
 }
 
 // withSizes replaces texts under names that end in Bytes by numbers.
@@ -201,7 +240,7 @@ func (k *kind[T]) apply(ctx context.Context, d document, w waiting) error {
 		return err
 	}
 	if err := strictly(spec, &want); err != nil {
-		return api.Errorf(api.CodeInvalid, "%s %s: %s", d.Kind, d.Meta.Name, err)
+		return api.Errorf(api.CodeInvalid, "%s", err)
 	}
 	label := fmt.Sprintf("%s %s", k.noun, d.Meta.Name)
 	old, err := k.all(k.app.api).Get(ctx, d.Meta.Name, q)

@@ -99,6 +99,10 @@ func (a *App) Run(ctx context.Context, args []string) int {
 // complain prints an error and what to do about it.
 func (a *App) complain(ctx context.Context, err error) int {
 	var e *api.Error
+	var where placed
+	if errors.As(err, &where) && where.applied > 0 {
+		defer fmt.Fprintf(a.Err, "note: the documents before it are applied; nothing after it is\n")
+	}
 	if !errors.As(err, &e) {
 		if ctx.Err() != nil {
 			err = errors.New("interrupted")
@@ -115,7 +119,10 @@ func (a *App) complain(ctx context.Context, err error) int {
 	if e.Field != "" {
 		msg = e.Field + ": " + msg
 	}
-	fmt.Fprintf(a.Err, "error: %s\n", msg)
+	if where.where != "" {
+		msg = where.where + ": " + msg
+	}
+	fmt.Fprintf(a.Err, "error: %s\n", printable(msg))
 	if e.Hint != "" {
 		fmt.Fprintf(a.Err, "hint: %s\n", e.Hint)
 	}

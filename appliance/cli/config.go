@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
+
+	"github.com/basalt-gpu/basalt/api"
 )
 
 // defaultServer is the socket of a node's own basaltd.
@@ -128,7 +130,8 @@ func (a *App) whoamiCommand() *cobra.Command {
 				return err
 			}
 			return a.print(me, func() table {
-				return table{{"KEY", "NAME", "ROLE", "ORGANIZATION", "PROJECT"}, {me.Key, me.Name, string(me.Role), me.Organization, me.Project}}
+				a.learn(cmd.Context(), []api.Kind{api.KindOrganization, api.KindProject})
+				return table{{"KEY", "NAME", "ROLE", "ORGANIZATION", "PROJECT"}, {me.Key, me.Name, string(me.Role), a.named(me.Organization), a.named(me.Project)}}
 			})
 		},
 	}

@@ -1,0 +1,64 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// docsCode is an error code and the HTTP status that it comes with.
+type docsCode struct {
+	Code   string
+	Status int
+}
+
+// errorCodes are the ones that the description lists.
+func errorCodes(doc *openapi3.T) []docsCode {
+	var out []docsCode
+	for _, code := range doc.Components.Schemas["Error"].Value.Properties["code"].Value.Enum {
+		c := api.Code(fmt.Sprint(code))
+		out = append(out, docsCode{string(c), c.HTTPStatus()})
+	}
+	return out
+}
+
+// example is an operation as a line of curl that runs as it stands, but for
+// names and secrets.
+func example(method, path string, item *openapi3.PathItem, op *openapi3.Operation) string {
+	var b strings.Builder
+	b.WriteString("curl")
+	if method != "GET" {
+		b.WriteString(" -X " + method)
+	}
+	if op.Security == nil {
+		b.WriteString(` -H "Authorization: Bearer $BASALT_TOKEN"`)
+	}
+	query := ""
+	for _, p := range append(append(openapi3.Parameters{}, item.Parameters...), op.Parameters...) {
+		v := p.Value
+		switch {
+		case v.In == "path":
+			path = strings.ReplaceAll(path, "{"+v.Name+"}", "$"+strings.ToUpper(v.Name))
+		case v.In == "query" && v.Example != nil:
+			query += "&" + v.Name + "=" + fmt.Sprint(v.Example)
+		}
+	}
+	if query != "" {
+		query = "?" + query[1:]
+	}
+	if op.RequestBody != nil {
+		if media := op.RequestBody.Value.Content["application/json"]; media == nil {
+			b.WriteString(" -T disk.qcow2")
+		} else if media.Example != nil {
+			raw, err := json.Marshal(media.Example)
+			if err == nil {
+				b.WriteString(" \\\n  --json '" + string(raw) + "'")
+			}
+		}
+	}
+	return b.String() + " \\\n  \"$BASALT_SERVER" + path + query + "\""
+}
