@@ -147,7 +147,9 @@ func TestDemos(t *testing.T) {
 func TestAPI(t *testing.T) {
 	g := startGPUD(t)
 	for _, name := range []string{"threads", "copies", "events", "globals", "library", "jit_logs", "bad_handles",
-		"out_of_memory", "attributes", "bad_ptx", "illegal_address", "forks", "proc_address"} {
+		"out_of_memory", "attributes", "bad_ptx", "illegal_address", "forks", "proc_address",
+		"callbacks", "callback_errors", "boxes", "memsets", "registers", "occupancy", "queries", "event_chain", "dynamic_shared",
+		"thread_churn", "thread_storm", "context_stacks", "after_context", "interrupted", "fork_exec"} {
 		t.Run(name, func(t *testing.T) { g.run(t, object("api"), name) })
 	}
 }
@@ -261,7 +263,21 @@ func TestNvidiaSMI(t *testing.T) {
 }
 
 func TestNVML(t *testing.T) {
-	startGPUD(t).run(t, object("nvml-names"), built("lib", "libnvidia-ml.so.1"))
+	startGPUD(t).run(t, object("nvml-names"), built("lib", "libnvidia-ml.so.1"), built("lib", "libcuda.so.1"))
+}
+
+// A program that ends with work under way leaves neither memory nor a worker.
+func TestLeave(t *testing.T) {
+	g := startGPUD(t)
+	g.run(t, object("api"), "leave")
+	for deadline := time.Now().Add(30 * time.Second); len(children(t, g.cmd.Process.Pid)) > 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("its worker goes on")
+		}
+	}
+	if got := g.run(t, built("bin", "nvidia-smi"), "--query-gpu=memory.used", "--format=csv,noheader,nounits"); got != "0\n" {
+		t.Errorf("it left %q MiB", got)
+	}
 }
 
 // The table as testdata has it, 91 columns whatever it shows.

@@ -21,6 +21,8 @@ typedef struct CUevent_st *CUevent;
 typedef struct CUlinkState_st *CUlinkState;
 typedef struct { char bytes[16]; } CUuuid;
 typedef size_t (*CUoccupancyB2DSize)(int block_size);
+typedef void (*CUhostFn)(void *data);
+typedef void (*CUstreamCallback)(CUstream stream, CUresult status, void *data);
 
 enum {
 	CUDA_SUCCESS = 0,

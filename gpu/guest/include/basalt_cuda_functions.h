@@ -86,6 +86,8 @@ CUDA_API CUresult cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_
 CUDA_API CUresult cuKernelSetAttribute(int attrib, int val, CUkernel kernel, CUdevice dev);
 CUDA_API CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream, void **kernelParams);
 CUDA_API CUresult cuLaunchCooperativeKernel_ptsz(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared, CUstream h, void **params);
+CUDA_API CUresult cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData);
+CUDA_API CUresult cuLaunchHostFunc_ptsz(CUstream h, CUhostFn fn, void *data);
 CUDA_API CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra);
 CUDA_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra);
 CUDA_API CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f, void **params, void **extra);
@@ -189,6 +191,8 @@ CUDA_API CUresult cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockS
 CUDA_API CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockSize, CUfunction func, CUoccupancyB2DSize blockSizeToDynamicSMemSize, size_t dynamicSMemSize, int blockSizeLimit, unsigned int flags);
 CUDA_API CUresult cuPointerGetAttribute(void *data, int attribute, CUdeviceptr ptr);
 CUDA_API CUresult cuPointerGetAttributes(unsigned int numAttributes, int *attributes, void **data, CUdeviceptr ptr);
+CUDA_API CUresult cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags);
+CUDA_API CUresult cuStreamAddCallback_ptsz(CUstream h, CUstreamCallback callback, void *data, unsigned int flags);
 CUDA_API CUresult cuStreamCreate(CUstream *phStream, unsigned int Flags);
 CUDA_API CUresult cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority);
 CUDA_API CUresult cuStreamDestroy(CUstream hStream);

@@ -129,10 +129,11 @@ int stream_per_thread(uint64_t context, uint64_t *stream)
 	return 0;
 }
 
-int stream_resolve(CUstream h, uint64_t *stream, uint64_t *context)
+int stream_find(CUstream h, uint64_t *stream, uint64_t *context, bool *blocking)
 {
 	struct stream *o;
 
+	*blocking = true;
 	if (h == NULL || h == CU_STREAM_LEGACY) {
 		TRY(context_current(context));
 		*stream = *context;
@@ -146,8 +147,17 @@ int stream_resolve(CUstream h, uint64_t *stream, uint64_t *context)
 		return CUDA_ERROR_INVALID_HANDLE;
 	*stream = o->o.id;
 	*context = o->o.context;
+	*blocking = !(o->flags & CU_STREAM_NON_BLOCKING);
 	object_put(o);
 	return 0;
+}
+
+int stream_resolve(CUstream h, uint64_t *stream, uint64_t *context)
+{
+	bool blocking;
+
+	TRY(stream_find(h, stream, context, &blocking));
+	return callbacks_wait(*stream, *context, blocking);
 }
 
 static int create(unsigned int flags, unsigned int api, bool is_primary, uint64_t *id)
@@ -183,6 +193,7 @@ static int destroy(uint64_t id)
 	struct bslt_ctx_destroy a = {id};
 
 	SESSION(s);
+	TRY(callbacks_wait(0, id, true));
 	if (!object_remove(id, KIND_CONTEXT))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	object_remove_context(id);
@@ -469,5 +480,6 @@ CUDA_API CUresult cuCtxSynchronize(void)
 
 	SESSION(s);
 	TRY(context_current(&a.ctx));
+	TRY(callbacks_wait(0, a.ctx, true));
 	return call(s, BSLT_OP_CTX_SYNCHRONIZE, &a, sizeof a).result;
 }

@@ -217,3 +217,13 @@ CUDA_API CUresult cuEventRecordWithFlags_ptsz(CUevent e, CUstream h, unsigned in
 {
 	return cuEventRecordWithFlags(e, PT(h), flags);
 }
+
+CUDA_API CUresult cuLaunchHostFunc_ptsz(CUstream h, CUhostFn fn, void *data)
+{
+	return cuLaunchHostFunc(PT(h), fn, data);
+}
+
+CUDA_API CUresult cuStreamAddCallback_ptsz(CUstream h, CUstreamCallback callback, void *data, unsigned int flags)
+{
+	return cuStreamAddCallback(PT(h), callback, data, flags);
+}

@@ -26,6 +26,7 @@ static void forked(void)
 	objects_abandon();
 	ranges_abandon();
 	primary_abandon();
+	callbacks_abandon();
 	device = (struct device_info){0};
 }
 

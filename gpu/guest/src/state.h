@@ -4,8 +4,8 @@
  * A handle that a program holds is a number, never an address: a wrong one is
  * not found and gives an error. Numbers are not used twice.
  *
- * Lock order: library (state.c), objects (object.c), ranges (ranges.c); then
- * the channel's. */
+ * Lock order: library (state.c), callbacks (callback.c), objects (object.c),
+ * ranges (ranges.c); then the channel's. */
 #ifndef BASALT_STATE_H
 #define BASALT_STATE_H
 
@@ -104,7 +104,10 @@ struct module {
 /* context.c */
 int context_current(uint64_t *context);
 int context_object(struct context **c); /* the current one; object_put it */
-/* The wire's stream and its context, for a stream handle of the program. */
+/* The wire's stream and its context, for a stream handle of the program. *blocking:
+ * whether it and the context's default stream wait for each other. */
+int stream_find(CUstream h, uint64_t *stream, uint64_t *context, bool *blocking);
+/* The same for a call that puts work there or waits for it. */
 int stream_resolve(CUstream h, uint64_t *stream, uint64_t *context);
 /* The calling thread's own default stream in a context. */
 int stream_per_thread(uint64_t context, uint64_t *stream);
@@ -113,6 +116,12 @@ int primary_retain(CUcontext *c);
 void primary_abandon(void);
 int primary_release(void);
 bool primary_active(void);
+
+/* callback.c: waits until no host function is due before what that stream does
+ * next; stream 0: before anything in the context. An error in a host function. */
+int callbacks_wait(uint64_t stream, uint64_t context, bool blocking);
+bool callbacks_pending(uint64_t stream, uint64_t context, bool blocking);
+void callbacks_abandon(void);
 
 /* module.c */
 int module_load(const void *image, size_t size, unsigned int options, const CUjit_option *keys, void **values,

@@ -33,8 +33,12 @@ CUDA_API CUresult cuStreamCreate(CUstream *phStream, unsigned int Flags)
 CUDA_API CUresult cuStreamDestroy_v2(CUstream hStream)
 {
 	struct bslt_stream_destroy a = {(uintptr_t)hStream};
+	uint64_t context;
 
 	SESSION(s);
+	if (a.stream <= (uintptr_t)CU_STREAM_PER_THREAD)
+		return CUDA_ERROR_INVALID_HANDLE;
+	TRY(stream_resolve(hStream, &a.stream, &context));
 	if (!object_remove(a.stream, KIND_STREAM))
 		return CUDA_ERROR_INVALID_HANDLE;
 	return ring_put(s, BSLT_OP_STREAM_DESTROY, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
@@ -54,9 +58,12 @@ CUDA_API CUresult cuStreamQuery(CUstream hStream)
 {
 	struct bslt_stream_query a;
 	uint64_t context;
+	bool blocking;
 
 	SESSION(s);
-	TRY(stream_resolve(hStream, &a.stream, &context));
+	TRY(stream_find(hStream, &a.stream, &context, &blocking));
+	if (callbacks_pending(a.stream, context, blocking))
+		return CUDA_ERROR_NOT_READY;
 	return call(s, BSLT_OP_STREAM_QUERY, &a, sizeof a).result;
 }
 
@@ -83,11 +90,12 @@ CUDA_API CUresult cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned i
 static int info(CUstream h, unsigned int *flags, int *priority)
 {
 	uint64_t id, context;
+	bool blocking;
 	struct stream *o;
 
 	SESSION(s);
 	(void)s;
-	TRY(stream_resolve(h, &id, &context));
+	TRY(stream_find(h, &id, &context, &blocking));
 	*flags = 0;
 	*priority = 0;
 	if ((o = object_get(h, KIND_STREAM)) != NULL) {
@@ -115,12 +123,13 @@ CUDA_API CUresult cuStreamGetPriority(CUstream hStream, int *priority)
 CUDA_API CUresult cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
 {
 	uint64_t id, context;
+	bool blocking;
 
 	SESSION(s);
 	(void)s;
 	if (!pctx)
 		return CUDA_ERROR_INVALID_VALUE;
-	TRY(stream_resolve(hStream, &id, &context));
+	TRY(stream_find(hStream, &id, &context, &blocking));
 	*pctx = handle_of(context);
 	return 0;
 }
@@ -128,12 +137,13 @@ CUDA_API CUresult cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
 CUDA_API CUresult cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 {
 	uint64_t id, context;
+	bool blocking;
 
 	SESSION(s);
 	(void)s;
 	if (!streamId)
 		return CUDA_ERROR_INVALID_VALUE;
-	TRY(stream_resolve(hStream, &id, &context));
+	TRY(stream_find(hStream, &id, &context, &blocking));
 	*streamId = id;
 	return 0;
 }
@@ -142,12 +152,13 @@ CUDA_API CUresult cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 CUDA_API CUresult cuStreamIsCapturing(CUstream hStream, int *captureStatus)
 {
 	uint64_t id, context;
+	bool blocking;
 
 	SESSION(s);
 	(void)s;
 	if (!captureStatus)
 		return CUDA_ERROR_INVALID_VALUE;
-	TRY(stream_resolve(hStream, &id, &context));
+	TRY(stream_find(hStream, &id, &context, &blocking));
 	*captureStatus = 0;
 	return 0;
 }

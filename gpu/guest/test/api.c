@@ -1,28 +1,9 @@
 /* Tests of the library against a real worker: "api NAME" runs one; the Go test
  * runs them all. */
-#include <pthread.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "demo.h"
-
-#define EXPECT(c)                                                                                                      \
-	do {                                                                                                           \
-		if (!(c)) {                                                                                            \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #c);                                        \
-			exit(1);                                                                                       \
-		}                                                                                                      \
-	} while (0)
-#define GIVES(want, call)                                                                                              \
-	do {                                                                                                           \
-		CUresult gives = (call);                                                                               \
-		if (gives != (want)) {                                                                                 \
-			fprintf(stderr, "%s:%d: %s gives %d, want %d\n", __FILE__, __LINE__, #call, gives, want);      \
-			exit(1);                                                                                       \
-		}                                                                                                      \
-	} while (0)
+#include "api.h"
 
 static CUmodule module_of(CUfunction f)
 {
@@ -448,22 +429,24 @@ static void proc_address(void)
 	EXPECT(f == (void *)(cuGetProcAddress));
 }
 
-static const struct {
-	const char *name;
-	void (*run)(void);
-} tests[] = {
+static const struct test tests[] = {
 	{"threads", threads}, {"copies", copies}, {"events", events}, {"globals", globals}, {"library", library}, {"jit_logs", jit_logs},
 	{"bad_handles", bad_handles}, {"out_of_memory", out_of_memory}, {"attributes", attributes}, {"bad_ptx", bad_ptx},
 	{"illegal_address", illegal_address}, {"forks", forks}, {"dead_worker", dead_worker}, {"proc_address", proc_address},
+	{NULL, NULL},
 };
 
 int main(int argc, char **argv)
 {
-	for (size_t i = 0; argc > 1 && i < sizeof tests / sizeof tests[0]; i++) {
-		if (strcmp(tests[i].name, argv[1]) == 0) {
-			tests[i].run();
-			puts("ok");
-			return 0;
+	const struct test *const all[] = {tests, work_tests, robust_tests};
+
+	for (size_t i = 0; argc > 1 && i < 3; i++) {
+		for (const struct test *t = all[i]; t->name; t++) {
+			if (strcmp(t->name, argv[1]) == 0) {
+				t->run();
+				puts("ok");
+				return 0;
+			}
 		}
 	}
 	fprintf(stderr, "usage: api TEST\n");

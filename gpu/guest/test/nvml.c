@@ -1,8 +1,11 @@
 /* libnvidia-ml as frameworks use it: looked up by name in a loaded library. */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "nvml.h"
 
@@ -54,6 +57,42 @@ static void *find(const char *name)
 		}                                                                                                      \
 	} while (0)
 
+static int (*synchronize)(void *stream);
+static void *context;
+
+static void *per_thread(void *p)
+{
+	int (*set)(void *) = (int (*)(void *))find("cuCtxSetCurrent");
+
+	EXPECT(set(context) == 0);
+	EXPECT(synchronize((void *)2) == 0); /* CU_STREAM_PER_THREAD: made here */
+	EXPECT(dlclose(p) == 0);
+	return NULL; /* the thread's end runs the library's destructor */
+}
+
+/* The library is loaded, used, unloaded and loaded again, and the process goes
+ * on to fork and to end threads. */
+static void unload(const char *path)
+{
+	pthread_t t;
+	int status;
+
+	for (int i = 0; i < 5; i++) {
+		lib = dlopen(path, RTLD_NOW);
+		EXPECT(lib);
+		EXPECT(((int (*)(int))find("cuInit"))(0) == 0);
+		EXPECT(((int (*)(void **, int))find("cuDevicePrimaryCtxRetain"))(&context, 0) == 0);
+		synchronize = (int (*)(void *))find("cuStreamSynchronize");
+		EXPECT(pthread_create(&t, NULL, per_thread, lib) == 0);
+		pthread_join(t, NULL);
+	}
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(0);
+	EXPECT(waitpid(child, &status, 0) == child && status == 0);
+}
+
 int main(int argc, char **argv)
 {
 	nvmlDevice_t d = NULL, same = NULL, wild;
@@ -64,7 +103,7 @@ int main(int argc, char **argv)
 	unsigned int n = 7;
 	int major = -1, minor = -1, status = -1;
 
-	EXPECT(argc == 2);
+	EXPECT(argc == 3);
 	lib = dlopen(argv[1], RTLD_NOW);
 	if (!lib)
 		fprintf(stderr, "%s\n", dlerror());
@@ -108,6 +147,8 @@ int main(int argc, char **argv)
 	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetNvLinkState, wild, 0, &status);
 	FAILS(0, nvmlShutdown);
 	FAILS(NVML_ERROR_UNINITIALIZED, nvmlShutdown);
+	EXPECT(dlclose(lib) == 0);
+	unload(argv[2]);
 	puts("ok");
 	return 0;
 }

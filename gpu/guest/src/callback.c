@@ -1,0 +1,176 @@
+/* Host functions in streams. The card cannot call into this process: a thread
+ * here waits until the stream has come to the function's place and calls it.
+ * What the stream is to do after it is held back on this side: a call that puts
+ * work behind a function waits until that has returned. So a function must not
+ * wait for what the program does only after such a call; CUDA allows that, and
+ * few use it. */
+#include <signal.h>
+#include <stdlib.h>
+
+#include "state.h"
+
+struct job {
+	struct job *next;
+	struct session *session;
+	uint64_t stream, context;
+	bool blocking; /* the stream waits for the context's default stream, and that for it */
+	uint32_t slot; /* done when the stream is here */
+	CUhostFn function;
+	CUstreamCallback callback; /* if function is NULL */
+	CUstream handle;
+	void *data;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static struct job *first, **last = &first; /* first is the one under way */
+static bool running;                       /* the thread exists */
+static _Atomic unsigned int pending;       /* their number; written under lock */
+static __thread bool calling;              /* this is that thread */
+
+static void perform(const struct job *j)
+{
+	int err = slot_wait(j->session, j->slot).result;
+
+	if (!j->function)
+		j->callback(j->handle, err, j->data);
+	else if (err == 0) /* not called in a context that has failed */
+		j->function(j->data);
+}
+
+static void *serve(void *unused)
+{
+	(void)unused;
+	calling = true;
+	pthread_mutex_lock(&lock);
+	for (;;) {
+		struct job *j;
+
+		while (!first)
+			pthread_cond_wait(&changed, &lock);
+		j = first;
+		pthread_mutex_unlock(&lock);
+		perform(j);
+		pthread_mutex_lock(&lock);
+		if ((first = j->next) == NULL)
+			last = &first;
+		atomic_fetch_sub(&pending, 1);
+		pthread_cond_broadcast(&changed);
+		free(j);
+	}
+	return NULL;
+}
+
+/* Starts the thread, with all signals blocked: a program's handlers run on its
+ * own threads. Called with the lock. */
+static int start(void)
+{
+	sigset_t all, before;
+	pthread_t t;
+	int err;
+
+	if (running)
+		return 0;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&t, NULL, serve, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	pthread_detach(t);
+	running = true;
+	return 0;
+}
+
+/* Whether work of that stream comes after j; stream 0: of any in the context. */
+static bool after(const struct job *j, uint64_t stream, uint64_t context, bool blocking)
+{
+	if (j->context != context)
+		return false;
+	return stream == 0 || j->stream == stream || (stream == context && j->blocking) || (j->stream == context && blocking);
+}
+
+static bool conflict(uint64_t stream, uint64_t context, bool blocking)
+{
+	for (const struct job *j = first; j; j = j->next)
+		if (after(j, stream, context, blocking))
+			return true;
+	return false;
+}
+
+int callbacks_wait(uint64_t stream, uint64_t context, bool blocking)
+{
+	if (atomic_load_explicit(&pending, memory_order_acquire) == 0)
+		return 0;
+	if (calling)
+		return CUDA_ERROR_NOT_PERMITTED; /* as CUDA says; here it would also wait for itself */
+	pthread_mutex_lock(&lock);
+	while (conflict(stream, context, blocking))
+		pthread_cond_wait(&changed, &lock);
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+bool callbacks_pending(uint64_t stream, uint64_t context, bool blocking)
+{
+	bool found;
+
+	if (atomic_load_explicit(&pending, memory_order_acquire) == 0)
+		return false;
+	pthread_mutex_lock(&lock);
+	found = conflict(stream, context, blocking);
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+void callbacks_abandon(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	pthread_cond_init(&changed, NULL);
+	first = NULL;
+	last = &first;
+	running = false;
+	calling = false;
+	atomic_store(&pending, 0);
+}
+
+static int add(CUstream h, CUhostFn function, CUstreamCallback callback, void *data)
+{
+	struct bslt_stream_synchronize a;
+	struct job *j;
+	int err;
+
+	SESSION(s);
+	if (!(j = calloc(1, sizeof *j)))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*j = (struct job){.session = s, .function = function, .callback = callback, .handle = h, .data = data};
+	if ((err = stream_find(h, &j->stream, &j->context, &j->blocking)) != 0 ||
+	    (err = callbacks_wait(j->stream, j->context, j->blocking)) != 0 || (err = slot_take(s, &j->slot)) != 0) {
+		free(j);
+		return err;
+	}
+	a.stream = j->stream;
+	pthread_mutex_lock(&lock);
+	if ((err = start()) == 0 && (err = ring_put(s, BSLT_OP_STREAM_SYNCHRONIZE, 0, j->slot, &a, sizeof a, NULL, 0)) == 0) {
+		*last = j;
+		last = &j->next;
+		atomic_fetch_add(&pending, 1);
+		pthread_cond_broadcast(&changed);
+	}
+	pthread_mutex_unlock(&lock);
+	if (err) {
+		slot_give(s, j->slot);
+		free(j);
+	}
+	return err;
+}
+
+CUDA_API CUresult cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
+{
+	return fn ? add(hStream, fn, NULL, userData) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUDA_API CUresult cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags)
+{
+	return callback && flags == 0 ? add(hStream, NULL, callback, userData) : CUDA_ERROR_INVALID_VALUE;
+}

@@ -1,0 +1,34 @@
+/* What the tests of the library share. */
+#ifndef BASALT_TEST_API_H
+#define BASALT_TEST_API_H
+
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "demo.h"
+
+#define EXPECT(c)                                                                                                      \
+	do {                                                                                                           \
+		if (!(c)) {                                                                                            \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #c);                                        \
+			exit(1);                                                                                       \
+		}                                                                                                      \
+	} while (0)
+#define GIVES(want, call)                                                                                              \
+	do {                                                                                                           \
+		CUresult gives = (call);                                                                               \
+		if (gives != (want)) {                                                                                 \
+			fprintf(stderr, "%s:%d: %s gives %d, want %d\n", __FILE__, __LINE__, #call, gives, want);      \
+			exit(1);                                                                                       \
+		}                                                                                                      \
+	} while (0)
+
+/* work.c, robust.c */
+struct test {
+	const char *name;
+	void (*run)(void);
+};
+extern const struct test work_tests[], robust_tests[]; /* the last has no name */
+
+#endif
