@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# The benchmarks, each several times with its baseline between, as one table.
+# Called by "make bench". BENCH=quick takes three short rounds instead of seven
+# and boots once instead of three times. The samples stay in build/bench/.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+root=$PWD
+build=${BASALT_BUILD:-$root/build}
+out=$build/bench
+mkdir -p "$out"
+
+case ${BENCH:-} in
+quick) rounds=3 boots=1 time=200ms ;;
+'') rounds=7 boots=3 time=1s ;;
+*) echo "bench: BENCH is \"$BENCH\"; it may be quick" >&2; exit 2 ;;
+esac
+
+sockets=$(mktemp -d)
+gpud=''
+stop() {
+	[ -z "$gpud" ] || { kill "$gpud" 2>/dev/null || true; wait "$gpud" 2>/dev/null || true; }
+	rm -rf "$sockets"
+}
+trap stop EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+echo "bench: building"
+go build -o "$build/bin/" ./appliance/cmd/... ./installer/dev/benchreport
+go test -c -o "$out/soft.test" ./gpu/soft
+go test -c -o "$out/store.test" ./appliance/store
+gcc -O2 -g -std=c11 -Wall -Wextra -Werror -Igpu/guest/include -Igpu/guest/demo -o "$out/guest" \
+	gpu/guest/bench/bench.c "$build/obj/guest/kernels_ptx.c" -L"$build/guest/lib" -lcuda
+
+"$build/bin/basalt-gpud" --standalone --soft-gpu vram=8GiB --socket "$sockets/gpu" >"$out/gpud.log" 2>&1 &
+gpud=$!
+for _ in $(seq 100); do
+	[ -S "$sockets/gpu" ] && break
+	kill -0 "$gpud" 2>/dev/null || { cat "$out/gpud.log" >&2; echo "bench: basalt-gpud has ended" >&2; exit 1; }
+	sleep 0.1
+done
+
+samples=$out/samples.txt
+: >"$samples"
+# take NAME COMMAND…: its samples; what it says besides is shown if it fails
+take() {
+	local name=$1
+	shift
+	"$@" >"$out/last.txt" 2>&1 || { cat "$out/last.txt" >&2; echo "bench: $name failed" >&2; exit 1; }
+	grep '^Benchmark' "$out/last.txt" >>"$samples"
+}
+go_bench() { # go_bench NAME PACKAGE PATTERN
+	(cd "$2" && "$out/$1.test" -test.run '^$' -test.bench "$3" -test.benchtime "$time")
+}
+for round in $(seq "$rounds"); do
+	echo "bench: round $round of $rounds"
+	take busy "$build/bin/benchreport" busy
+	take guest env BASALT_GPU="unix:$sockets/gpu" LD_LIBRARY_PATH="$build/guest/lib" timeout 120 "$out/guest" 1
+	take soft go_bench soft gpu/soft '^BenchmarkKernels'
+	take store go_bench store appliance/store '^BenchmarkCommit$'
+done
+kill "$gpud" && wait "$gpud" || true
+gpud=''
+
+for boot in $(seq "$boots"); do
+	echo "bench: instance, boot $boot of $boots"
+	take busy "$build/bin/benchreport" busy
+	take instance installer/dev/bench-instance.sh
+done
+
+echo
+"$build/bin/benchreport" <"$samples" | tee "$out/report.txt"

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// machine says where and when it was measured.
+func machine(now time.Time) string {
+	accelerator := "tcg"
+	if f, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0); err == nil {
+		_ = f.Close()
+		accelerator = "kvm"
+	}
+	return fmt.Sprintf("%s, %d processors, %s, %s, %s", field("/proc/cpuinfo", "model name", ":"), runtime.NumCPU(),
+		field("/etc/os-release", "PRETTY_NAME", "="), accelerator, now.UTC().Format("2006-01-02 15:04 UTC"))
+}
+
+// field is the first value of a name in a file of lines.
+func field(file, name, sep string) string {
+	b, _ := os.ReadFile(file)
+	for line := range strings.Lines(string(b)) {
+		k, v, ok := strings.Cut(line, sep)
+		if ok && strings.TrimSpace(k) == name {
+			return strings.Trim(strings.TrimSpace(v), `"`)
+		}
+	}
+	return "unknown " + name
+}
+
+// busy is the share of all processors that was used for d.
+func busy(d time.Duration) (float64, error) {
+	read := func() (idle, total uint64, err error) {
+		b, err := os.ReadFile("/proc/stat")
+		if err != nil {
+			return 0, 0, err
+		}
+		first, _, _ := strings.Cut(string(b), "\n")
+		return cpuTimes(first)
+	}
+	idle, total, err := read()
+	if err != nil {
+		return 0, err
+	}
+	time.Sleep(d)
+	idleLater, totalLater, err := read()
+	if err == nil && totalLater == total {
+		err = errors.New("/proc/stat stands still")
+	}
+	if err != nil {
+		return 0, err
+	}
+	return 1 - float64(idleLater-idle)/float64(totalLater-total), nil
+}
+
+// cpuTimes reads the "cpu" line of /proc/stat (proc_stat(5)): user, nice,
+// system, idle, iowait, irq, softirq, steal, of which guest time is a part.
+func cpuTimes(line string) (idle, total uint64, err error) {
+	f := strings.Fields(line)
+	if len(f) < 9 || f[0] != "cpu" {
+		return 0, 0, fmt.Errorf("no cpu line: %q", line)
+	}
+	for i, s := range f[1:9] {
+		n, err := strconv.ParseUint(s, 10, 64)
+		if err != nil {
+			return 0, 0, fmt.Errorf("%q: %w", line, err)
+		}
+		total += n
+		if i == 3 || i == 4 {
+			idle += n
+		}
+	}
+	return idle, total, nil
+}

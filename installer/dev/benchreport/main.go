@@ -1,0 +1,45 @@
+// Command benchreport makes one table of the benchmarks' samples that it reads
+// from its input, in the form that "go test -bench" prints. It fails when a row
+// of the table has no sample: nothing is left out silently. Called by
+// installer/dev/bench.sh.
+//
+//	benchreport         the table, of samples on standard input
+//	benchreport busy    one sample of how busy the machine is now
+package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "benchreport:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) == 1 && args[0] == "busy" {
+		share, err := busy(2 * time.Second)
+		if err == nil {
+			fmt.Printf("Benchmark%s\t1\t%.0f %%\n", busyRow, 100*share)
+		}
+		return err
+	}
+	if len(args) != 0 {
+		return fmt.Errorf("unknown arguments %q", args)
+	}
+	all, err := parse(os.Stdin)
+	if err != nil {
+		return err
+	}
+	fmt.Println(machine(time.Now()))
+	text, missing := report(rows, all)
+	fmt.Print(text)
+	if len(missing) > 0 {
+		return fmt.Errorf("no samples of %q", missing)
+	}
+	return nil
+}

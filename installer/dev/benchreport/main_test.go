@@ -1,0 +1,54 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestReport(t *testing.T) {
+	all, err := parse(strings.NewReader(`goos: linux
+BenchmarkOurs-2     100   3000 ns/op  5 MB/s
+BenchmarkOurs-2     100   1000 ns/op  7 MB/s
+BenchmarkOurs-2     100   2000 ns/op  6 MB/s
+BenchmarkTheirs/clients=1 1 500.0 ns/op
+BenchmarkTheirs/clients=1 1 700.0 ns/op
+BenchmarkBusy 1 40 %
+PASS
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, missing := report([]row{
+		{"ours", ns("Ours"), "theirs", ns("Theirs/clients=1")},
+		{"speed", key{"Ours", "MB/s"}, "none", ns("None")},
+	}, all)
+	if len(missing) != 1 || missing[0] != "speed" {
+		t.Errorf("missing: %q", missing)
+	}
+	for _, want := range []string{"2 µs", "100 %", "3 ", "600 ns", "33 %", "3.33", "NOISY", "MISSING", "WARNING: others used up to 40 %"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if _, err := parse(strings.NewReader("BenchmarkX 1 fast ns/op\n")); err == nil {
+		t.Error("a value that is no number was read")
+	}
+}
+
+func TestMissingBusy(t *testing.T) {
+	if _, missing := report(nil, samples{}); len(missing) != 1 {
+		t.Errorf("missing: %q", missing)
+	}
+}
+
+func TestCPUTimes(t *testing.T) {
+	idle, total, err := cpuTimes("cpu  10 1 5 80 4 0 0 0 7 0")
+	if err != nil || idle != 84 || total != 100 {
+		t.Errorf("%d of %d idle, %v", idle, total, err)
+	}
+	for _, bad := range []string{"", "cpu 1 2", "cpu0 1 2 3 4 5 6 7 8", "cpu 1 2 3 4 x 6 7 8"} {
+		if _, _, err := cpuTimes(bad); err == nil {
+			t.Errorf("%q was read", bad)
+		}
+	}
+}
