@@ -5,12 +5,14 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -166,29 +168,78 @@ func TestSmallArena(t *testing.T) {
 	}
 }
 
-// kill -9 of the worker is an error in its guest process within seconds.
+// kill -9 of the worker is an error in its guest process within seconds, and so
+// is a worker that stands still.
 func TestDeadWorker(t *testing.T) {
-	g := startGPUD(t)
-	cmd := g.command(t, object("api"), "dead_worker")
-	stdin, _ := cmd.StdinPipe()
-	stdout, _ := cmd.StdoutPipe()
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+	for name, signal := range map[string]os.Signal{"dead_worker": syscall.SIGKILL, "stopped_worker": syscall.SIGSTOP} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := startGPUD(t)
+			cmd := g.command(t, object("api"), name)
+			stdin, _ := cmd.StdinPipe()
+			stdout, _ := cmd.StdoutPipe()
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.ReadFull(stdout, make([]byte, 6)); err != nil {
+				t.Fatalf("%v: %s", err, stderr.String())
+			}
+			worker := g.worker(t)
+			if err := worker.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = worker.Kill() }) // a stopped one ends by nothing else
+			if _, err := stdin.Write([]byte("go\n")); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Wait(); err != nil {
+				t.Fatalf("%v: %s", err, stderr.String())
+			}
+		})
 	}
-	line := make([]byte, 6)
-	if _, err := stdout.Read(line); err != nil {
-		t.Fatalf("%v: %s", err, stderr.String())
+}
+
+// A socket behind which nobody answers, and one that closes at once.
+func TestSilentHost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits as long as a heartbeat may be missing")
 	}
-	if err := g.worker(t).Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := stdin.Write([]byte("go\n")); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Fatalf("%v: %s", err, stderr.String())
+	for name, hold := range map[string]bool{"silent": true, "closes": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, err := os.MkdirTemp("", "silent") // unix socket paths are short
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer os.RemoveAll(dir)
+			g := &gpud{socket: filepath.Join(dir, "s")}
+			l, err := net.Listen("unix", g.socket)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			go func() {
+				for {
+					c, err := l.Accept()
+					if err != nil {
+						return
+					}
+					if hold {
+						defer c.Close()
+					} else {
+						_ = c.Close()
+					}
+				}
+			}()
+			for _, program := range []string{"cuda-info", "nvidia-smi"} {
+				out, err := g.command(t, built("bin", program)).CombinedOutput()
+				if err == nil || !strings.Contains(string(out), "the host's side of the vGPU ended or did not answer within 10 s (carrier unix)") {
+					t.Errorf("%s: %v, %s", program, err, out)
+				}
+			}
+		})
 	}
 }
 

@@ -43,8 +43,10 @@ static int start(void)
 	char why[BSLT_ERROR_TEXT_SIZE];
 	int err = session_open(&session, why);
 
-	if (err == 0 && (err = query_device(session, &nvml_device)) != 0)
+	if (err == 0 && (err = query_device(session, &nvml_device)) != 0) {
+		snprintf(why, sizeof why, "the vGPU's worker does not describe its device");
 		session_close(session);
+	}
 	if (err) {
 		const char *v = getenv("BASALT_VERBOSE");
 

@@ -61,12 +61,13 @@ static struct piece piece_of(struct session *s, uint32_t first, uint32_t n, uint
 
 static int take_wait(struct session *s, uint32_t min, uint32_t want, uint64_t len, struct piece *p)
 {
+	struct pulse pulse = {0, 0};
 	unsigned step = 0;
 	uint32_t first, n;
 	int err;
 
 	while ((n = take(s, min, want, &first)) == 0) {
-		if ((err = session_check(s)) != 0)
+		if ((err = pulse_check(s, &pulse)) != 0)
 			return err;
 		backoff(&step);
 	}

@@ -14,8 +14,6 @@
 
 #include "channel.h"
 
-#define READY_MILLIS 30000 /* a worker starts in milliseconds; machines can be slow */
-
 static int send_message(struct session *s, uint16_t type, uint32_t argument, const void *body, uint32_t length, int fd)
 {
 	struct message m = {BSLT_MAGIC, type, 0, length, argument};
@@ -124,7 +122,7 @@ static int u_ready(struct session *s)
 	int n;
 
 	do
-		n = poll(&p, 1, READY_MILLIS);
+		n = poll(&p, 1, BSLT_HEARTBEAT_DEAD_MILLIS);
 	while (n < 0 && errno == EINTR);
 	if (n <= 0 || !read_all(s->fd, &m, sizeof m) || m.magic != BSLT_MAGIC)
 		return RES_UNAVAILABLE;

@@ -15,7 +15,6 @@
 #include "channel.h"
 #include "virtgpu_uapi.h"
 
-#define READY_MILLIS 30000
 #define PROCESSED_MILLIS 10000
 
 static int drm(int fd, unsigned long request, void *arg)
@@ -147,7 +146,7 @@ static void wait_message(struct session *s, _Atomic uint32_t *word, uint32_t exp
 static int v_ready(struct session *s)
 {
 	_Atomic uint32_t *state = word32(s, BSLT_OFF_STATE);
-	uint64_t end = now_nanos() + READY_MILLIS * 1000000ull;
+	uint64_t end = now_nanos() + BSLT_HEARTBEAT_DEAD_MILLIS * 1000000ull;
 
 	while (now_nanos() < end) {
 		switch (atomic_load_explicit(state, memory_order_acquire)) {

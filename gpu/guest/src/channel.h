@@ -126,6 +126,14 @@ struct answer slot_wait(struct session *s, uint32_t slot);
 /* Puts a command and waits for its answer. */
 struct answer call(struct session *s, uint16_t op, const void *args, uint32_t args_len);
 
+/* What a waiter has seen of the worker's heartbeat; zero at first. */
+struct pulse {
+	uint64_t beat, since; /* count; nanoseconds, 0: not looked yet */
+};
+/* session_check, and the session dies when the heartbeat has stood still for
+ * BSLT_HEARTBEAT_DEAD_MILLIS. Every loop that waits for the worker asks it. */
+int pulse_check(struct session *s, struct pulse *p);
+
 uint64_t now_nanos(void);
 /* Sleeps a little longer each time; *step starts at 0. */
 void backoff(unsigned *step);

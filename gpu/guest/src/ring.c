@@ -27,6 +27,7 @@ static void ring_doorbell(struct session *s)
 static int ring_room(struct session *s, uint64_t need)
 {
 	uint64_t size = s->ring_mask + 1;
+	struct pulse pulse = {0, 0};
 	unsigned step = 0;
 
 	for (;;) {
@@ -39,7 +40,7 @@ static int ring_room(struct session *s, uint64_t need)
 			session_die(s, RES_UNAVAILABLE); /* a tail beyond the head */
 			return RES_UNAVAILABLE;
 		}
-		if ((err = session_check(s)) != 0)
+		if ((err = pulse_check(s, &pulse)) != 0)
 			return err;
 		ring_doorbell(s);
 		backoff(&step);

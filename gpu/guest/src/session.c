@@ -114,6 +114,9 @@ static int greet(struct session *s, char why[BSLT_ERROR_TEXT_SIZE])
 		err = s->ops->ready(s);
 	if (err)
 		header_text(s, why);
+	if (err == RES_UNAVAILABLE && !why[0])
+		snprintf(why, BSLT_ERROR_TEXT_SIZE, "the host's side of the vGPU ended or did not answer within %u s (carrier %s)",
+			 BSLT_HEARTBEAT_DEAD_MILLIS / 1000, s->ops->name);
 	return err;
 }
 

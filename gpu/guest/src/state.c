@@ -41,8 +41,10 @@ static int start(struct session **out)
 	struct session *s;
 	int err = session_open(&s, why);
 
-	if (err == 0 && (err = query_device(s, &device)) != 0)
+	if (err == 0 && (err = query_device(s, &device)) != 0) {
+		snprintf(why, sizeof why, "the vGPU's worker does not describe its device");
 		session_close(s);
+	}
 	if (err) {
 		const char *v = getenv("BASALT_VERBOSE");
 

@@ -35,8 +35,25 @@ void backoff(unsigned *step)
 	nanosleep(&t, NULL);
 }
 
+int pulse_check(struct session *s, struct pulse *p)
+{
+	uint64_t beat = atomic_load_explicit(word64(s, BSLT_OFF_HEARTBEAT), memory_order_relaxed), now = now_nanos();
+	int err = session_check(s);
+
+	if (err)
+		return err;
+	if (p->since == 0 || beat != p->beat) {
+		*p = (struct pulse){beat, now};
+	} else if (now - p->since > BSLT_HEARTBEAT_DEAD_MILLIS * 1000000ull) {
+		session_die(s, RES_UNAVAILABLE);
+		return RES_UNAVAILABLE;
+	}
+	return 0;
+}
+
 int slot_take(struct session *s, uint32_t *slot)
 {
+	struct pulse pulse = {0, 0};
 	unsigned step = 0;
 	int err;
 
@@ -56,7 +73,7 @@ int slot_take(struct session *s, uint32_t *slot)
 				return 0;
 			}
 		}
-		if ((err = session_check(s)) != 0)
+		if ((err = pulse_check(s, &pulse)) != 0)
 			return err;
 		backoff(&step);
 	}
@@ -89,31 +106,20 @@ static bool spin(_Atomic uint32_t *state)
 /* Sleeps until the slot is done; returns 0 or why it never will be. */
 static int sleep_on(struct session *s, _Atomic uint32_t *state)
 {
-	uint64_t beat = atomic_load_explicit(word64(s, BSLT_OFF_HEARTBEAT), memory_order_relaxed);
-	uint64_t since = now_nanos();
+	struct pulse pulse = {0, 0};
 	uint32_t expect = BSLT_SLOT_PENDING;
 	int err;
 
 	atomic_compare_exchange_strong(state, &expect, BSLT_SLOT_SLEEPING);
 	while (atomic_load_explicit(state, memory_order_acquire) != BSLT_SLOT_DONE) {
-		uint64_t b;
-
 		s->ops->block(s, state, BLOCK_MILLIS);
 		if (atomic_load_explicit(state, memory_order_acquire) == BSLT_SLOT_DONE)
 			break;
-		if ((err = session_check(s)) != 0) {
+		if ((err = pulse_check(s, &pulse)) != 0) {
 			/* The worker may have answered just before it ended. */
 			if (atomic_load_explicit(state, memory_order_acquire) == BSLT_SLOT_DONE)
 				break;
 			return err;
-		}
-		b = atomic_load_explicit(word64(s, BSLT_OFF_HEARTBEAT), memory_order_relaxed);
-		if (b != beat) {
-			beat = b;
-			since = now_nanos();
-		} else if (now_nanos() - since > BSLT_HEARTBEAT_DEAD_MILLIS * 1000000ull) {
-			session_die(s, RES_UNAVAILABLE);
-			return RES_UNAVAILABLE;
 		}
 	}
 	return 0;

@@ -201,7 +201,7 @@ static void interrupted(void)
 	EXPECT(total() == 20 * 256 * rounds);
 }
 
-static volatile int stop;
+static _Atomic int stop;
 
 static void *keep_launching(void *p)
 {
@@ -250,8 +250,36 @@ static void leave(void)
 	exit(0);
 }
 
+/* The test stops the worker: its socket stays open, its heart stands still. The
+ * ring fills, then every call fails, and only the first has to find it out. */
+static void stopped_worker(void)
+{
+	unsigned int one = 1;
+	void *params[] = {&shared_counter, &one};
+	char line[8];
+	CUresult r;
+	CUdeviceptr p;
+	CUcontext c;
+
+	begin();
+	puts("ready");
+	fflush(stdout);
+	EXPECT(fgets(line, sizeof line, stdin) != NULL);
+	while ((r = cuLaunchKernel(shared_count, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL)) == 0)
+		;
+	EXPECT(r == CUDA_ERROR_DEVICE_UNAVAILABLE);
+	for (int i = 0; i < 1000; i++) {
+		GIVES(CUDA_ERROR_DEVICE_UNAVAILABLE, cuCtxSynchronize());
+		GIVES(CUDA_ERROR_DEVICE_UNAVAILABLE, cuMemAlloc(&p, 4));
+		GIVES(CUDA_ERROR_DEVICE_UNAVAILABLE, cuMemcpyDtoH(&one, shared_counter, 4));
+		GIVES(CUDA_ERROR_DEVICE_UNAVAILABLE, cuCtxCreate(&c, 0, 0));
+		GIVES(CUDA_ERROR_DEVICE_UNAVAILABLE, cuLaunchKernel(shared_count, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+	}
+}
+
 const struct test robust_tests[] = {
 	{"thread_churn", thread_churn}, {"thread_storm", thread_storm}, {"context_stacks", context_stacks},
 	{"after_context", after_context}, {"interrupted", interrupted}, {"fork_exec", fork_exec}, {"leave", leave},
+	{"stopped_worker", stopped_worker},
 	{NULL, NULL},
 };

@@ -120,6 +120,23 @@ static void mad_tail(void)
 	drop(s);
 }
 
+/* A heart that beats keeps the session alive, one that stands still ends it. */
+static void pulse(void)
+{
+	struct session *s = fake();
+	struct pulse p = {0, 0};
+	uint64_t limit = BSLT_HEARTBEAT_DEAD_MILLIS * 1000000ull + 1;
+
+	EXPECT(pulse_check(s, &p) == 0 && p.since != 0);
+	p.since -= limit;
+	*word64(s, BSLT_OFF_HEARTBEAT) = 1;
+	EXPECT(pulse_check(s, &p) == 0);
+	p.since -= limit;
+	EXPECT(pulse_check(s, &p) == RES_UNAVAILABLE);
+	EXPECT(session_check(s) == RES_UNAVAILABLE);
+	drop(s);
+}
+
 static void arena(void)
 {
 	struct session *s = fake();
@@ -223,6 +240,7 @@ int main(void)
 	ring_wraps();
 	dead_session();
 	mad_tail();
+	pulse();
 	arena();
 	slots();
 	records();
