@@ -11,7 +11,16 @@ const nan32 = 0x7fffffff
 
 func f32(a uint32) float32 { return math.Float32frombits(a) }
 func f64(a uint64) float64 { return math.Float64frombits(a) }
-func b64(x float64) uint64 { return math.Float64bits(x) }
+
+// nan64 is the NaN that f64 instructions give; PTX leaves its payload open.
+const nan64 = 0xfff8000000000000
+
+func b64(x float64) uint64 {
+	if x != x {
+		return nan64
+	}
+	return math.Float64bits(x)
+}
 
 func b32(x float32) uint32 {
 	if x != x {
@@ -117,6 +126,8 @@ func maxNaNF32(a, b uint32) uint32 {
 func minF64(a, b uint64) uint64 {
 	x, y := f64(a), f64(b)
 	switch {
+	case x != x && y != y:
+		return nan64
 	case x != x || y < x:
 		return b
 	case y != y || x < y:
@@ -128,6 +139,8 @@ func minF64(a, b uint64) uint64 {
 func maxF64(a, b uint64) uint64 {
 	x, y := f64(a), f64(b)
 	switch {
+	case x != x && y != y:
+		return nan64
 	case x != x || y > x:
 		return b
 	case y != y || x > y:
@@ -239,8 +252,14 @@ func exactly(op arith, a, b, c float64, mode rounding) (x *big.Float, special fl
 		x.SetMode(mode)
 	}
 	if x.Sign() == 0 { // an exact zero: its sign depends on the direction
-		zero := special
-		if op == opAdd && (a != 0 || b != 0) || op == opFMA && (a*b != 0 || c != 0) {
+		zero, opposite := special, false
+		switch op {
+		case opAdd:
+			opposite = math.Signbit(a) != math.Signbit(b)
+		case opFMA:
+			opposite = math.Signbit(a) != math.Signbit(b) != math.Signbit(c)
+		}
+		if opposite {
 			zero = 0
 			if mode == towardMinus {
 				zero = math.Copysign(0, -1)

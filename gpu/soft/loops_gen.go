@@ -3668,7 +3668,7 @@ func vec334(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = a << 16
+		d[i] = b32(bf16(a))
 	}
 }
 

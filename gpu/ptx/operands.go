@@ -1,0 +1,67 @@
+package ptx
+
+// OperandTypes gives the types that an instruction's text demands of its
+// operands, destination first (PTX ISA, each instruction's "Semantics" and
+// syntax). It is nil for instructions whose operands follow other rules:
+// control flow, memory, texture and warp instructions.
+func (in *Inst) OperandTypes() []Type {
+	var types []Type
+	for _, m := range in.Mods {
+		if t, ok := TypeByName(m); ok {
+			types = append(types, t)
+		}
+	}
+	if len(types) == 0 {
+		return nil
+	}
+	first, last := types[0], types[len(types)-1]
+	switch in.Op {
+	case "add", "sub", "mul", "mad", "mul24", "mad24", "sad", "div", "rem", "abs", "neg", "min", "max", "brev",
+		"fma", "rcp", "sqrt", "rsqrt", "sin", "cos", "ex2", "lg2", "tanh", "copysign", "addc", "subc", "madc",
+		"and", "or", "xor", "not", "cnot", "lop3", "shf", "prmt":
+		if in.Has("wide") {
+			return []Type{last.wider(), last, last, last.wider()}
+		}
+		return []Type{last, last, last, last, U32}
+	case "popc", "clz", "bfind":
+		return []Type{U32, last}
+	case "bfe":
+		return []Type{last, last, U32, U32}
+	case "bfi":
+		return []Type{last, last, last, U32, U32}
+	case "shl", "shr":
+		return []Type{last, last, U32}
+	case "dp4a", "dp2a":
+		return []Type{B32, B32, B32, B32}
+	case "testp":
+		return []Type{Pred, last}
+	case "setp":
+		return []Type{Pred, last, last, Pred}
+	case "set":
+		return []Type{first, last, last, Pred}
+	case "selp":
+		return []Type{last, last, last, Pred}
+	case "slct":
+		return []Type{first, first, first, last}
+	case "cvt":
+		return []Type{first, last, last}
+	case "mov":
+		return []Type{last, last}
+	}
+	return nil
+}
+
+// wider is the integer type of twice the size.
+func (t Type) wider() Type {
+	switch t {
+	case U16:
+		return U32
+	case S16:
+		return S32
+	case U32:
+		return U64
+	case S32:
+		return S64
+	}
+	return NoType
+}

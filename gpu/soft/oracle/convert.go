@@ -1,0 +1,106 @@
+package oracle
+
+import (
+	"math/big"
+
+	"github.com/basalt-gpu/basalt/gpu/ptx"
+)
+
+// convert is cvt.
+func convert(in *ptx.Inst, v []uint64) (uint64, error) {
+	var types []ptx.Type
+	mode, toInteger := "rn", false
+	for _, m := range in.Mods {
+		if t, ok := ptx.TypeByName(m); ok {
+			types = append(types, t)
+			continue
+		}
+		switch m {
+		case "rni", "rzi", "rmi", "rpi":
+			mode, toInteger = m[:2], true
+		case "rn", "rz", "rm", "rp", "rna":
+			mode = m
+		}
+	}
+	to, from := types[0], types[1]
+	switch to {
+	case ptx.F16x2, ptx.BF16x2: // the first source goes to the upper half
+		half := formatOf(map[ptx.Type]ptx.Type{ptx.F16x2: ptx.F16, ptx.BF16x2: ptx.BF16}[to])
+		hi, lo := decode(v[0], f32format), decode(v[1], f32format)
+		return relu(in, hi).encode(half, mode)<<16 | relu(in, lo).encode(half, mode), nil
+	case ptx.TF32:
+		d := decode(v[0], f32format).encode(format{8, 10}, mode)
+		if n := decode(v[0], f32format); n.nan {
+			return f32format.nanBits(), nil
+		}
+		return d << 13, nil
+	}
+	if from.Float() {
+		n := decode(v[0], formatOf(from))
+		if in.Has("ftz") && from == ptx.F32 {
+			n = n.flushed(f32format)
+		}
+		if !to.Float() {
+			return floatToInteger(n, from, to, mode), nil
+		}
+		if toInteger && !n.nan && !n.inf {
+			n.r = new(big.Rat).SetInt(roundQuantum(n.r, power(0), mode, n.neg))
+		}
+		return finish(in, relu(in, n), to, mode), nil
+	}
+	x := integer(v[0], from)
+	if to.Float() {
+		return finish(in, exact(new(big.Rat).SetInt(x)), to, mode), nil
+	}
+	if in.Has("sat") {
+		lo, hi := limits(to)
+		x = clamp(x, lo, hi)
+	}
+	return extended(wrap(x, 8*to.Size()), to), nil
+}
+
+func relu(in *ptx.Inst, n number) number {
+	if in.Has("relu") && n.neg && !n.nan {
+		return zeroOf(false)
+	}
+	return n
+}
+
+// extended is what a register wider than the type gets.
+func extended(v uint64, t ptx.Type) uint64 {
+	if t.Signed() {
+		return signExtend(v, t)
+	}
+	return v
+}
+
+func finish(in *ptx.Inst, n number, to ptx.Type, mode string) uint64 {
+	f := formatOf(to)
+	d := n.encode(f, mode)
+	if in.Has("sat") {
+		d = saturated(decode(d, f)).encode(f, mode)
+	}
+	if in.Has("ftz") && to == ptx.F32 {
+		d = decode(d, f).flushed(f).encode(f, mode)
+	}
+	return d
+}
+
+func floatToInteger(n number, from, to ptx.Type, mode string) uint64 {
+	lo, hi := limits(to)
+	switch {
+	case n.nan && from != ptx.F64 && to.Size() != 8:
+		return 0
+	case n.nan:
+		return extended(1<<(8*to.Size()-1), to)
+	case n.inf && n.neg:
+		return extended(wrap(lo, 8*to.Size()), to)
+	case n.inf:
+		return extended(wrap(hi, 8*to.Size()), to)
+	}
+	x := roundQuantum(n.r, power(0), mode, n.neg)
+	if n.neg {
+		x.Neg(x)
+	}
+	return extended(wrap(clamp(x, lo, hi), 8*to.Size()), to)
+}

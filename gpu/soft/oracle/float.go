@@ -1,0 +1,246 @@
+package oracle
+
+import (
+	"math"
+	"math/big"
+
+	"github.com/basalt-gpu/basalt/gpu/ptx"
+)
+
+func modeOf(in *ptx.Inst) string {
+	for _, m := range in.Mods {
+		switch m {
+		case "rz", "rm", "rp", "rna":
+			return m
+		}
+	}
+	return "rn"
+}
+
+// float is one floating-point instruction on one value of each source.
+func float(in *ptx.Inst, t ptx.Type, v []uint64) (uint64, error) {
+	f, mode := formatOf(t), modeOf(in)
+	ftz := in.Has("ftz") && t != ptx.F64
+	x := make([]number, len(v))
+	for i := range v {
+		if x[i] = decode(v[i], f); ftz {
+			if x[i] = x[i].flushed(f); x[i].isZero() {
+				v[i] &= f.signBit()
+			}
+		}
+	}
+	// Instructions on the sign bit only keep a NaN's payload.
+	switch in.Op {
+	case "abs":
+		return v[0] &^ f.signBit(), nil
+	case "neg":
+		return v[0] ^ f.signBit(), nil
+	case "copysign":
+		return v[0]&f.signBit() | v[1]&^f.signBit(), nil
+	}
+	var r number
+	switch in.Op {
+	case "add":
+		r = add(x[0], x[1], mode)
+	case "sub":
+		r = add(x[0], x[1].negated(), mode)
+	case "mul":
+		r = mul(x[0], x[1])
+	case "fma", "mad":
+		r = add(mul(x[0], x[1]), x[2], mode)
+	case "div":
+		r = div(x[0], x[1])
+	case "rcp":
+		r = div(exact(big.NewRat(1, 1)), x[0])
+	case "sqrt":
+		r = sqrt(x[0])
+	case "min", "max":
+		r = pickOne(x[0], x[1], in.Op == "min", in.Has("NaN"))
+	default:
+		a, ok := approximate(in.Op, math.Float64frombits(x[0].encode(f64format, "rn")))
+		if !ok {
+			return 0, errUnknown
+		}
+		r = decode(math.Float64bits(a), f64format)
+	}
+	if in.Has("relu") && (r.nan || r.neg) {
+		if !r.nan {
+			r = zeroOf(false)
+		}
+	}
+	d := r.encode(f, mode)
+	if in.Has("sat") {
+		d = saturated(decode(d, f)).encode(f, mode)
+	}
+	if ftz {
+		d = decode(d, f).flushed(f).encode(f, mode)
+	}
+	return d, nil
+}
+
+func saturated(n number) number {
+	if n.nan || n.sign() <= 0 {
+		return zeroOf(false)
+	}
+	if one := exact(big.NewRat(1, 1)); compare(n, one, false) > 0 {
+		return one
+	}
+	return n
+}
+
+func pickOne(a, b number, smaller, propagate bool) number {
+	switch {
+	case a.nan && b.nan || propagate && (a.nan || b.nan):
+		return nan()
+	case a.nan:
+		return b
+	case b.nan:
+		return a
+	}
+	if c := compare(a, b, true); smaller == (c < 0) {
+		return a
+	}
+	return b
+}
+
+// approximate are the functions that PTX only bounds the error of.
+func approximate(op string, x float64) (float64, bool) {
+	switch op {
+	case "rsqrt":
+		return 1 / math.Sqrt(x), true
+	case "sin":
+		return math.Sin(x), true
+	case "cos":
+		return math.Cos(x), true
+	case "ex2":
+		return math.Exp2(x), true
+	case "lg2":
+		return math.Log2(x), true
+	case "tanh":
+		return math.Tanh(x), true
+	}
+	return 0, false
+}
+
+func testp(in *ptx.Inst, v uint64, f format) uint64 {
+	n := decode(v, f)
+	finite := !n.nan && !n.inf
+	small := finite && n.r.Cmp(power(1-f.bias())) < 0
+	yes := false
+	switch in.Mods[0] {
+	case "finite":
+		yes = finite
+	case "infinite":
+		yes = n.inf
+	case "number":
+		yes = !n.nan
+	case "notanumber":
+		yes = n.nan
+	case "normal":
+		yes = finite && !small
+	case "subnormal":
+		yes = small && !n.isZero()
+	}
+	return boolean(yes)
+}
+
+func boolean(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// holds is the comparison of setp and set.
+func holds(in *ptx.Inst, t ptx.Type, x, y uint64) bool {
+	op := in.Mods[0]
+	var c int
+	unordered := false
+	if t.Float() {
+		f := formatOf(t)
+		a, b := decode(x, f), decode(y, f)
+		if in.Has("ftz") && t != ptx.F64 {
+			a, b = a.flushed(f), b.flushed(f)
+		}
+		if unordered = a.nan || b.nan; !unordered {
+			c = compare(a, b, false)
+		}
+		switch op {
+		case "num":
+			return !unordered
+		case "nan":
+			return unordered
+		}
+		if len(op) == 3 { // equ, neu, ltu …
+			if unordered {
+				return true
+			}
+			op = op[:2]
+		}
+	} else {
+		c = integer(x, t).Cmp(integer(y, t))
+	}
+	if unordered {
+		return false
+	}
+	switch op {
+	case "eq":
+		return c == 0
+	case "ne":
+		return c != 0
+	case "lt", "lo":
+		return c < 0
+	case "le", "ls":
+		return c <= 0
+	case "gt", "hi":
+		return c > 0
+	}
+	return c >= 0
+}
+
+func combine(in *ptx.Inst, p bool, other uint64) bool {
+	switch {
+	case in.Has("and"):
+		return p && other != 0
+	case in.Has("or"):
+		return p || other != 0
+	case in.Has("xor"):
+		return p != (other != 0)
+	}
+	return p
+}
+
+func setp(in *ptx.Inst, v []uint64) (p, q uint64) {
+	t, _ := ptx.TypeByName(in.Mods[len(in.Mods)-1])
+	yes, other := holds(in, t, v[0], v[1]), uint64(0)
+	if len(v) > 2 {
+		other = v[2]
+	}
+	return boolean(combine(in, yes, other)), boolean(combine(in, !yes, other))
+}
+
+func set(in *ptx.Inst, d ptx.Type, v []uint64) (uint64, error) {
+	t, _ := ptx.TypeByName(in.Mods[len(in.Mods)-1])
+	other := uint64(0)
+	if len(v) > 2 {
+		other = v[2]
+	}
+	one := func(yes bool) uint64 {
+		switch yes = combine(in, yes, other); {
+		case !yes:
+			return 0
+		case d == ptx.F32 || d == ptx.F16 || d == ptx.BF16:
+			return exact(big.NewRat(1, 1)).encode(formatOf(d), "rn")
+		}
+		return truncate(1<<64-1, d.Size())
+	}
+	half := map[ptx.Type]ptx.Type{ptx.F16x2: ptx.F16, ptx.BF16x2: ptx.BF16}[t]
+	if half == ptx.NoType {
+		return one(holds(in, t, v[0], v[1])), nil
+	}
+	if d = half; !in.Has("f16x2") || in.Mods[len(in.Mods)-2] == "u32" || in.Mods[len(in.Mods)-2] == "s32" {
+		d = ptx.U16
+	}
+	lo := one(holds(in, half, v[0]&0xffff, v[1]&0xffff))
+	return lo | one(holds(in, half, v[0]>>16, v[1]>>16))<<16, nil
+}

@@ -1,0 +1,227 @@
+package oracle
+
+import (
+	"errors"
+
+	"github.com/basalt-gpu/basalt/gpu/ptx"
+)
+
+// meet lets threads go on for whom everyone they wait for has come.
+func (b *block) meet() (released bool, err error) {
+	for _, t := range b.threads {
+		if t.state != waiting {
+			continue
+		}
+		in := t.inst()
+		if (in.Op == "bar" || in.Op == "barrier") && !in.Has("warp") {
+			if b.barrier(t, in) {
+				released = true
+			}
+			continue
+		}
+		ok, err := b.warp(t, in)
+		if err != nil {
+			return false, err
+		}
+		released = released || ok
+	}
+	return released, nil
+}
+
+func (t *thread) pass() { t.top().pc++; t.state = running }
+
+// barrier is bar.sync, bar.arrive and bar.red for all threads at one barrier.
+func (b *block) barrier(t *thread, in *ptx.Inst) bool {
+	args := in.Args
+	if in.Has("red") {
+		args = args[1 : len(args)-1]
+	}
+	n := t.val(&args[0], ptx.U32) & 15
+	if in.Has("arrive") {
+		b.arrived[n]++
+		t.pass()
+		return true
+	}
+	want, live := 0, 0
+	if len(args) == 2 {
+		want = int(t.val(&args[1], ptx.U32))
+	}
+	var here []*thread
+	for _, o := range b.threads {
+		if o.state != ended {
+			live++
+		}
+		if o.state != waiting {
+			continue
+		}
+		oi := o.inst()
+		if (oi.Op != "bar" && oi.Op != "barrier") || oi.Has("warp") || oi.Has("arrive") {
+			continue
+		}
+		oa := oi.Args
+		if oi.Has("red") {
+			oa = oa[1 : len(oa)-1]
+		}
+		if o.val(&oa[0], ptx.U32)&15 == n {
+			here = append(here, o)
+		}
+	}
+	if want == 0 {
+		want = live
+	}
+	if len(here)+b.arrived[n] < want {
+		return false
+	}
+	b.arrived[n] = 0
+	count, red := uint64(0), 0
+	for _, o := range here {
+		if oi := o.inst(); oi.Has("red") {
+			red++
+			count += o.val(&oi.Args[len(oi.Args)-1], ptx.Pred)
+		}
+	}
+	for _, o := range here {
+		if oi := o.inst(); oi.Has("red") {
+			v := count
+			if oi.Has("and") {
+				v = boolean(count == uint64(red))
+			} else if oi.Has("or") {
+				v = boolean(count > 0)
+			}
+			o.set(&oi.Args[0], v)
+		}
+		o.pass()
+	}
+	return true
+}
+
+// warp is a .sync instruction: all live threads that the mask names must stand
+// at it.
+func (b *block) warp(t *thread, in *ptx.Inst) (bool, error) {
+	mask := t.val(&in.Args[len(in.Args)-1], ptx.B32)
+	first := t.index / warpSize * warpSize
+	var lanes [warpSize]*thread
+	var members uint64
+	for i := range uint32(warpSize) {
+		if mask>>i&1 == 0 || int(first+i) >= len(b.threads) {
+			continue
+		}
+		o := b.threads[first+i]
+		if o.state == ended {
+			continue
+		}
+		if o.state != waiting || o.inst() != in {
+			return false, nil
+		}
+		lanes[i] = o
+		members |= 1 << i
+	}
+	if members>>(t.index%warpSize)&1 == 0 {
+		return false, errors.New("the thread is not in its own member mask")
+	}
+	var d, p [warpSize]uint64
+	for i, o := range lanes {
+		if o != nil {
+			d[i], p[i] = o.exchange(in, lanes, members)
+		}
+	}
+	for i, o := range lanes {
+		if o == nil {
+			continue
+		}
+		if in.Op != "bar" {
+			if dst := in.Args[0]; dst.Kind == ptx.KindPair {
+				o.set(&dst.List[0], d[i])
+				o.set(&dst.List[1], p[i])
+			} else {
+				o.set(&dst, d[i])
+			}
+		}
+		o.pass()
+	}
+	return true, nil
+}
+
+// exchange is what one lane gets.
+func (t *thread) exchange(in *ptx.Inst, lanes [warpSize]*thread, members uint64) (d, p uint64) {
+	switch in.Op {
+	case "shfl":
+		return t.shuffle(in, lanes)
+	case "vote":
+		var yes uint64
+		for i, o := range lanes {
+			if o != nil {
+				yes |= o.val(&in.Args[1], ptx.Pred) << i
+			}
+		}
+		switch {
+		case in.Has("ballot"):
+			return yes, 0
+		case in.Has("all"):
+			return boolean(yes == members), 0
+		case in.Has("any"):
+			return boolean(yes != 0), 0
+		}
+		return boolean(yes == 0 || yes == members), 0
+	case "match":
+		var same uint64
+		for i, o := range lanes {
+			if o != nil && o.val(&in.Args[1], memType(in)) == t.val(&in.Args[1], memType(in)) {
+				same |= 1 << i
+			}
+		}
+		if in.Has("all") && same != members {
+			same = 0
+		}
+		return same, boolean(same == members)
+	case "redux":
+		as := ptx.Inst{Op: in.Mods[1], Mods: in.Mods[2:]}
+		first := true
+		for _, o := range lanes {
+			if o == nil {
+				continue
+			}
+			v := o.val(&in.Args[1], memType(in))
+			if first {
+				d, first = v, false
+				continue
+			}
+			d, _ = eval(&as, as.OperandTypes(), []uint64{d, v}, nil)
+		}
+	}
+	return d, 0
+}
+
+// shuffle follows the pseudocode under shfl.sync in the PTX ISA.
+func (t *thread) shuffle(in *ptx.Inst, lanes [warpSize]*thread) (d, p uint64) {
+	lane := int(t.index % warpSize)
+	b, c := int(t.val(&in.Args[2], ptx.B32)&31), int(t.val(&in.Args[3], ptx.B32))
+	segment := c >> 8 & 31
+	maxLane := lane&segment | c&31&^segment
+	minLane := lane & segment
+	var j int
+	var ok bool
+	switch {
+	case in.Has("up"):
+		j = lane - b
+		ok = j >= maxLane
+	case in.Has("down"):
+		j = lane + b
+		ok = j <= maxLane
+	case in.Has("bfly"):
+		j = lane ^ b
+		ok = j <= maxLane
+	default:
+		j = minLane | b&^segment
+		ok = j <= maxLane
+	}
+	if !ok {
+		j = lane
+	}
+	if o := lanes[j]; o != nil {
+		d = o.val(&in.Args[1], ptx.B32)
+	} else { // open in PTX
+		d = t.val(&in.Args[1], ptx.B32)
+	}
+	return d, boolean(ok)
+}

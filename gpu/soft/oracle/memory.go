@@ -1,0 +1,167 @@
+package oracle
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/basalt-gpu/basalt/gpu/ptx"
+)
+
+// bytes gives the memory of an access.
+func (t *thread) bytes(in *ptx.Inst, mem *ptx.Operand, size uint64) ([]byte, error) {
+	addr := uint64(mem.Off)
+	space := ""
+	for _, m := range in.Mods {
+		switch m {
+		case "global", "const", "shared", "local", "param":
+			space = m
+		}
+	}
+	if len(mem.List) > 0 {
+		o := &mem.List[0]
+		addr += t.val(o, ptx.U64)
+		if o.Kind == ptx.KindVar {
+			if _, inLocal := t.top().addr[o.Var]; inLocal {
+				space = "local"
+			} else if space == "" {
+				space = o.Var.Space.String()
+			}
+		}
+	}
+	if space == "" {
+		switch {
+		case addr-sharedWindow < window:
+			space, addr = "shared", addr-sharedWindow
+		case addr-localWindow < window:
+			space, addr = "local", addr-localWindow
+		}
+	}
+	if addr%size != 0 {
+		return nil, errors.New("misaligned")
+	}
+	var data []byte
+	switch space {
+	case "shared":
+		data = t.b.shared
+	case "local":
+		data = t.local
+	case "param":
+		data = t.b.l.Params
+	default:
+		return t.b.l.Memory(addr, size)
+	}
+	if addr > uint64(len(data)) || uint64(len(data))-addr < size {
+		return nil, errors.New("illegal address")
+	}
+	return data[addr : addr+size], nil
+}
+
+func memType(in *ptx.Inst) ptx.Type {
+	for _, m := range in.Mods {
+		if t, ok := ptx.TypeByName(m); ok {
+			return t
+		}
+	}
+	return ptx.NoType
+}
+
+func elements(o *ptx.Operand) []ptx.Operand {
+	if o.Kind == ptx.KindVec {
+		return o.List
+	}
+	return []ptx.Operand{*o}
+}
+
+func get(b []byte) uint64 {
+	var v [8]byte
+	copy(v[:], b)
+	return binary.LittleEndian.Uint64(v[:])
+}
+
+func put(b []byte, v uint64) {
+	var x [8]byte
+	binary.LittleEndian.PutUint64(x[:], v)
+	copy(b, x[:])
+}
+
+func (t *thread) load(in *ptx.Inst) error {
+	ty, list := memType(in), elements(&in.Args[0])
+	n := uint64(ty.Size())
+	b, err := t.bytes(in, &in.Args[1], n*uint64(len(list)))
+	if err != nil {
+		return err
+	}
+	var v []uint64
+	for i := range list {
+		v = append(v, get(b[uint64(i)*n:][:n]))
+	}
+	for i := range list {
+		x := v[i]
+		if ty.Signed() {
+			x = signExtend(x, ty)
+		}
+		t.set(&list[i], x)
+	}
+	return nil
+}
+
+func (t *thread) store(in *ptx.Inst) error {
+	ty, list := memType(in), elements(&in.Args[1])
+	n := uint64(ty.Size())
+	b, err := t.bytes(in, &in.Args[0], n*uint64(len(list)))
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		put(b[uint64(i)*n:][:n], t.val(&list[i], ty))
+	}
+	return nil
+}
+
+func (t *thread) atom(in *ptx.Inst) error {
+	args := in.Args
+	if in.Op == "atom" {
+		args = args[1:]
+	}
+	ty := memType(in)
+	b, err := t.bytes(in, &args[0], uint64(ty.Size()))
+	if err != nil {
+		return err
+	}
+	old, x := get(b), t.val(&args[1], ty)
+	var now uint64
+	switch {
+	case in.Has("cas"):
+		now = old
+		if old == x {
+			now = t.val(&args[2], ty)
+		}
+	case in.Has("exch"):
+		now = x
+	case in.Has("inc"):
+		if now = old + 1; old >= x {
+			now = 0
+		}
+	case in.Has("dec"):
+		if now = old - 1; old == 0 || old > x {
+			now = x
+		}
+	default:
+		op := ""
+		for _, m := range in.Mods {
+			switch m {
+			case "add", "min", "max", "and", "or", "xor":
+				op = m
+			}
+		}
+		as := ptx.Inst{Op: op, Mods: []string{ty.String()}}
+		if now, err = eval(&as, as.OperandTypes(), []uint64{old, x}, nil); err != nil {
+			return err
+		}
+	}
+	put(b, now)
+	if in.Op == "atom" {
+		t.set(&in.Args[0], old)
+	}
+	return nil
+}

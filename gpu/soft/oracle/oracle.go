@@ -1,0 +1,147 @@
+// Package oracle runs PTX one thread and one instruction at a time. It is slow
+// and simple on purpose: tests hold the vector interpreter of package soft
+// against it. It shares the parser with that, and no arithmetic: integers are
+// math/big integers, floating-point values exact rationals that are rounded once.
+//
+// Where PTX leaves a result open (NaN payloads, approximations, division by
+// zero) it has the values that package soft documents.
+package oracle
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/basalt-gpu/basalt/gpu/ptx"
+)
+
+// Launch is one kernel launch.
+type Launch struct {
+	Func        *ptx.Func
+	Grid, Block [3]uint32
+	Dynamic     uint32 // bytes of dynamic shared memory
+	Params      []byte
+	Address     func(*ptx.Var) uint64 // of module variables in device memory
+	// Memory gives size bytes of device memory at an address.
+	Memory func(addr, size uint64) ([]byte, error)
+	// Steps bounds the instructions of one block; 0 means 100 million.
+	Steps int
+}
+
+// The windows of the generic address space. They are the oracle's own: a
+// program must not depend on them.
+const (
+	sharedWindow = uint64(0x7d0000000000)
+	localWindow  = uint64(0x7c0000000000)
+	window       = uint64(1) << 32
+)
+
+const warpSize = 32
+
+// quantum is how many instructions a thread runs before the next has a turn,
+// so that a thread that waits for another's store does not wait forever.
+const quantum = 1000
+
+var errSteps = errors.New("too many steps")
+
+// block is one running thread block.
+type block struct {
+	l       *Launch
+	at      [3]uint32
+	shared  []byte
+	place   map[*ptx.Var]uint64 // of shared variables
+	static  uint64
+	threads []*thread
+	arrived [16]int // by bar.arrive
+}
+
+// Run runs the blocks one after another.
+func (l *Launch) Run() error {
+	for z := range l.Grid[2] {
+		for y := range l.Grid[1] {
+			for x := range l.Grid[0] {
+				if err := l.block([3]uint32{x, y, z}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (l *Launch) block(at [3]uint32) error {
+	b := &block{l: l, at: at, shared: make([]byte, 96<<10), place: map[*ptx.Var]uint64{}}
+	b.layout(l.Func, map[*ptx.Func]bool{})
+	for i := range l.Block[0] * l.Block[1] * l.Block[2] {
+		t := &thread{b: b, index: i}
+		t.tid = [3]uint32{i % l.Block[0], i / l.Block[0] % l.Block[1], i / l.Block[0] / l.Block[1]}
+		t.push(l.Func)
+		b.threads = append(b.threads, t)
+	}
+	steps := l.Steps
+	if steps == 0 {
+		steps = 100_000_000
+	}
+	for {
+		live, ran := 0, false
+		for _, t := range b.threads {
+			if t.state == ended {
+				continue
+			}
+			live++
+			for n := 0; n < quantum && t.state == running; n++ {
+				in := t.inst()
+				ran = true
+				if steps--; steps < 0 {
+					return errSteps
+				}
+				if err := t.step(); err != nil {
+					return fmt.Errorf("thread %v, line %d, %s: %w", t.tid, in.Line, in.Text, err)
+				}
+			}
+		}
+		if live == 0 {
+			return nil
+		}
+		if released, err := b.meet(); err != nil {
+			return err
+		} else if !released && !ran {
+			return errors.New("deadlock")
+		}
+	}
+}
+
+// layout places the static shared variables of a function and what it calls.
+func (b *block) layout(f *ptx.Func, seen map[*ptx.Func]bool) {
+	if seen[f] {
+		return
+	}
+	seen[f] = true
+	var operand func(o *ptx.Operand)
+	put := func(v *ptx.Var) {
+		if _, ok := b.place[v]; ok || v.Extern || v.Space != ptx.Shared {
+			return
+		}
+		b.static = (b.static + uint64(v.Align) - 1) / uint64(v.Align) * uint64(v.Align)
+		b.place[v] = b.static
+		b.static += v.Size
+	}
+	operand = func(o *ptx.Operand) {
+		if o.Kind == ptx.KindVar {
+			put(o.Var)
+		}
+		if o.Kind == ptx.KindFunc {
+			b.layout(o.Func, seen)
+		}
+		for i := range o.List {
+			operand(&o.List[i])
+		}
+	}
+	for _, v := range f.Vars {
+		put(v)
+	}
+	for i := range f.Body {
+		for j := range f.Body[i].Args {
+			operand(&f.Body[i].Args[j])
+		}
+	}
+}
