@@ -38,7 +38,7 @@ const DefaultSpin = 50 * time.Microsecond
 //	greet ───────────────────────► issue ─────────────────────────────────► bury
 //	  └── MsgRefused                (StateReady)                    (StateDead)
 //
-// The issuer, one goroutine on its own thread, owns all that is not marked
+// The issuer, one goroutine, owns all that is not marked
 // otherwise. Others give it work through post and end it through stop.
 // Completions are written by whoever calls a ticket's done.
 type Session struct {
@@ -111,8 +111,6 @@ func NewSession(conn *net.UnixConn, d Driver, h Host, o Options) (*Session, erro
 // the guest breaks the protocol. It closes the connection and frees all the
 // session's memory; the driver stays open.
 func (s *Session) Run(ctx context.Context) error {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 
 	ctx, cancel := context.WithCancel(ctx)
