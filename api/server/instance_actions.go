@@ -6,33 +6,41 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// StartInstance sets spec.power.
+// StartInstance sets spec.power. A run that ended by itself (the guest shut
+// down, QEMU died) left that as it was, so a new run is asked for; once, however
+// often it is asked.
 func (h *handlers) StartInstance(ctx context.Context, r StartInstanceRequestObject) (StartInstanceResponseObject, error) {
-	in, err := h.act(ctx, r.ID, func(s *api.InstanceSpec) { s.Power = api.PowerRunning })
+	in, err := h.act(ctx, r.ID, func(in *api.Instance) {
+		over := in.Status.Phase == api.InstanceFailed || in.Status.Phase == api.InstanceStopped
+		if over && in.Spec.Power == api.PowerRunning && in.Status.ObservedGeneration >= in.Meta.Generation {
+			in.Spec.Restarts++
+		}
+		in.Spec.Power = api.PowerRunning
+	})
 	return StartInstance200JSONResponse(in), err
 }
 
 // StopInstance sets spec.power.
 func (h *handlers) StopInstance(ctx context.Context, r StopInstanceRequestObject) (StopInstanceResponseObject, error) {
-	in, err := h.act(ctx, r.ID, func(s *api.InstanceSpec) { s.Power = api.PowerStopped })
+	in, err := h.act(ctx, r.ID, func(in *api.Instance) { in.Spec.Power = api.PowerStopped })
 	return StopInstance200JSONResponse(in), err
 }
 
 // RestartInstance raises spec.restarts; one that is stopped is started.
 func (h *handlers) RestartInstance(ctx context.Context, r RestartInstanceRequestObject) (RestartInstanceResponseObject, error) {
-	in, err := h.act(ctx, r.ID, func(s *api.InstanceSpec) {
-		if s.Power != api.PowerRunning {
-			s.Power = api.PowerRunning
+	in, err := h.act(ctx, r.ID, func(in *api.Instance) {
+		if in.Spec.Power != api.PowerRunning {
+			in.Spec.Power = api.PowerRunning
 			return
 		}
-		s.Restarts++
+		in.Spec.Restarts++
 	})
 	return RestartInstance200JSONResponse(in), err
 }
 
 // act changes an instance's spec at its present revision, again if somebody
 // (its agent, reporting) was quicker.
-func (h *handlers) act(ctx context.Context, ref string, change func(*api.InstanceSpec)) (api.Instance, error) {
+func (h *handlers) act(ctx context.Context, ref string, change func(*api.Instance)) (api.Instance, error) {
 	const tries = 10
 	for i := 1; ; i++ {
 		o, err := h.own(ctx, api.KindInstance, ref)
@@ -43,7 +51,7 @@ func (h *handlers) act(ctx context.Context, ref string, change func(*api.Instanc
 		if err != nil {
 			return old, err
 		}
-		change(&old.Spec)
+		change(&old)
 		in, err := put[api.Instance](ctx, h, o, o.Meta, old.Spec)
 		if err == nil || i == tries || api.CodeOf(err) != api.CodeConflict {
 			return in, err

@@ -150,6 +150,16 @@ func TestInstanceActions(t *testing.T) {
 	if in, err = c.RestartInstance(ctx, id); err != nil || in.Spec.Restarts != 1 {
 		t.Errorf("restart: %+v, %v", in.Spec, err)
 	}
+	if in, err = c.StartInstance(ctx, id); err != nil || in.Spec.Restarts != 1 {
+		t.Errorf("start of one that runs: %+v, %v", in.Spec, err)
+	}
+	failed := api.Encode(api.InstanceStatus{Phase: api.InstanceFailed, Restarts: 1, ObservedGeneration: in.Meta.Generation})
+	w.Apply(t, api.Command{Op: api.OpReport, Kind: api.KindInstance, ID: id, Expect: api.AnyRevision, Data: failed})
+	for range 2 { // asked again before its agent has seen it
+		if in, err = c.StartInstance(ctx, id); err != nil || in.Spec.Restarts != 2 || in.Spec.Power != api.PowerRunning {
+			t.Errorf("start of one whose run has failed: %+v, %v", in.Spec, err)
+		}
+	}
 	if log, err := c.ConsoleLog(ctx, id, 7); err != nil || string(log) != "login: " {
 		t.Errorf("log %q, %v", log, err)
 	}
