@@ -110,3 +110,25 @@ func TestIDs(t *testing.T) {
 		}
 	}
 }
+
+// A price book has a price for each meter at most, none absurd.
+func TestPricesOfEveryMeter(t *testing.T) {
+	var all PriceBookSpec
+	all.Currency = "EUR"
+	for _, m := range Meters() {
+		all.Prices = append(all.Prices, Price{Meter: m, PriceMicros: 1, Per: 1})
+		for _, bad := range []Price{{Meter: m, PriceMicros: -1, Per: 1}, {Meter: m, PriceMicros: 1, Per: 0},
+			{Meter: m, PriceMicros: maxPriceMicros + 1, Per: 1}, {Meter: m + "x", PriceMicros: 1, Per: 1}} {
+			if ValidatePriceBook(PriceBookSpec{Currency: "EUR", Prices: []Price{bad}}) == nil {
+				t.Errorf("%+v is accepted", bad)
+			}
+		}
+	}
+	if err := ValidatePriceBook(all); err != nil {
+		t.Error(err)
+	}
+	all.Prices = append(all.Prices, all.Prices[0])
+	if ValidatePriceBook(all) == nil {
+		t.Error("two prices for a meter are accepted")
+	}
+}

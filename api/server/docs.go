@@ -65,8 +65,8 @@ type docsAnswer struct {
 }
 
 type docsField struct {
-	Name, About string
-	Type        template.HTML
+	Name        string
+	Type, About template.HTML
 	Required    bool
 }
 
@@ -113,7 +113,7 @@ func operations(doc *openapi3.T, tag string) []docsOperation {
 			}
 			o := docsOperation{ID: op.OperationID, Method: method, Path: path, Summary: op.Summary, Role: roleWords(op.OperationID)}
 			for _, p := range append(slices.Clone(item.Parameters), op.Parameters...) {
-				o.Parameters = append(o.Parameters, docsField{p.Value.Name + " (" + p.Value.In + ")", p.Value.Description, typeOf(p.Value.Schema), p.Value.Required})
+				o.Parameters = append(o.Parameters, docsField{p.Value.Name + " (" + p.Value.In + ")", typeOf(p.Value.Schema), prose(p.Value.Description), p.Value.Required})
 			}
 			if op.RequestBody != nil {
 				o.Body = content(op.RequestBody.Value.Content)
@@ -172,7 +172,7 @@ func fields(s *openapi3.Schema) []docsField {
 		if p.Ref != "" {
 			about = ""
 		}
-		out = append(out, docsField{name, about, typeOf(p), slices.Contains(s.Required, name)})
+		out = append(out, docsField{name, typeOf(p), prose(about), slices.Contains(s.Required, name)})
 	}
 	return out
 }

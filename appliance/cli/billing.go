@@ -53,6 +53,12 @@ func (a *App) priceBooks() *kind[api.PriceBook] {
 		app: a, kind: api.KindPriceBook, noun: "price-book", about: "Prices of meters",
 		all: (*client.API).PriceBooks, meta: func(o *api.PriceBook) *api.Meta { return &o.Meta },
 		columns: []string{"CURRENCY", "PRICES"},
+		detail: func(o api.PriceBook) (d detail) {
+			for _, p := range o.Spec.Prices {
+				d.add(string(p.Meter), fmt.Sprintf("%s %s per %s", formatMicros(p.PriceMicros), o.Spec.Currency, cmp.Or(p.Unit, fmt.Sprint(p.Per))))
+			}
+			return d
+		},
 		row: func(o api.PriceBook) []string {
 			var prices []string
 			for _, p := range o.Spec.Prices {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"golang.org/x/term"
 	"sigs.k8s.io/yaml"
 )
 
@@ -30,8 +31,53 @@ func (a *App) print(v any, rows func() table) error {
 		_, err = a.Out.Write(raw)
 		return err
 	}
-	_, err := fmt.Fprint(a.Out, rows())
+	t := rows()
+	if fd, ok := terminal(a.Out); ok {
+		if width, _, err := term.GetSize(fd); err == nil {
+			t = t.fit(width)
+		}
+	}
+	_, err := fmt.Fprint(a.Out, t)
 	return err
+}
+
+const (
+	gap     = 3 // columns of space between cells
+	leastOf = 8 // what a cell is never cut below
+)
+
+// fit makes a table narrow enough for a terminal: it leaves out the ids, which
+// names replace, then cuts the widest cells. Pipes get all of it.
+func (t table) fit(width int) table {
+	total := func() (sum, widest, at int) {
+		for c := range t[0] {
+			most := 0
+			for _, row := range t {
+				most = max(most, utf8.RuneCountInString(row[c]))
+			}
+			if sum += most + gap; most > widest {
+				widest, at = most, c
+			}
+		}
+		return sum - gap, widest, at
+	}
+	sum, widest, at := total()
+	if last := len(t[0]) - 1; sum > width && last > 0 && t[0][last] == "ID" {
+		for r := range t {
+			t[r] = t[r][:last]
+		}
+		sum, widest, at = total()
+	}
+	for sum > width && widest > leastOf {
+		most := max(widest-(sum-width), leastOf)
+		for r := range t {
+			if cell := []rune(t[r][at]); len(cell) > most {
+				t[r][at] = string(cell[:most-1]) + "…"
+			}
+		}
+		sum, widest, at = total()
+	}
+	return t
 }
 
 // String aligns the columns. What came from tenants and guests loses its
@@ -56,7 +102,7 @@ func (t table) String() string {
 		for c, cell := range row {
 			b.WriteString(cell)
 			if c < len(row)-1 {
-				b.WriteString(strings.Repeat(" ", widths[c]-utf8.RuneCountInString(cell)+3))
+				b.WriteString(strings.Repeat(" ", widths[c]-utf8.RuneCountInString(cell)+gap))
 			}
 		}
 		b.WriteByte('\n')

@@ -40,7 +40,7 @@ func (a *App) watchCommand() *cobra.Command {
 				return nil
 			}
 		}
-		return cmd.Context().Err()
+		return nil // interrupted, as people end it
 	}
 	return cmd
 }
