@@ -2,6 +2,7 @@ package libvirt
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -153,6 +154,12 @@ func none(err error) error {
 // stopped lets a failure pass when the domain has stopped meanwhile.
 func stopped(dom *lv.Domain, err error) error {
 	if err == nil {
+		return nil
+	}
+	// While libvirt clears up after QEMU's end, the domain still counts as
+	// active, but what asks it to stop is refused with this.
+	var lverr lv.Error
+	if errors.As(err, &lverr) && lverr.Code == lv.ERR_OPERATION_INVALID {
 		return nil
 	}
 	if yes, e := dom.IsActive(); e == nil && !yes {
