@@ -1,0 +1,162 @@
+package e2e_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/gpu/node/wire"
+)
+
+// guest is an instance, as its tenant sees it.
+type guest struct {
+	n  *node
+	c  *client.API
+	id string
+}
+
+func (g guest) get(t *testing.T) api.Instance {
+	t.Helper()
+	in, err := g.c.Instances().Get(g.n.ctx, g.id, client.Query{})
+	if err != nil {
+		t.Fatalf("get instance: %v", err)
+	}
+	return in
+}
+
+// phase waits until the instance is in it.
+func (g guest) phase(t *testing.T, want api.InstancePhase, limit time.Duration) api.Instance {
+	t.Helper()
+	var in api.Instance
+	began := time.Now()
+	for in = g.get(t); in.Status.Phase != want; in = g.get(t) {
+		if time.Since(began) > limit {
+			t.Fatalf("not %s within %v: %+v, assignment %+v", want, limit, in.Status, in.Assignment)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return in
+}
+
+// booted waits for a Running instance's agent and guest tools, and says how
+// long each took since began.
+func (g guest) booted(t *testing.T, what string, began time.Time) {
+	t.Helper()
+	const limit = 4 * time.Minute
+	since := func() time.Duration { return time.Since(began).Round(100 * time.Millisecond) }
+	in := g.phase(t, api.InstanceRunning, limit)
+	running := since()
+	until(t, limit, "the guest agent", func() bool {
+		_, err := g.c.Exec(g.n.ctx, g.id, api.ExecRequest{Argv: []string{"true"}})
+		return err == nil
+	})
+	agent := since()
+	until(t, limit, "the guest tools", func() bool { in = g.get(t); return in.Status.GuestTools != "" })
+	t.Logf("%s: Running after %v, guest agent after %v, guest tools %s after %v", what, running, agent, in.Status.GuestTools, since())
+}
+
+// sh runs a shell script in the guest; it must succeed.
+func (g guest) sh(t *testing.T, script string) string {
+	t.Helper()
+	r, err := g.c.Exec(g.n.ctx, g.id, api.ExecRequest{Argv: []string{"sh", "-c", script}, TimeoutSeconds: 60})
+	if err != nil {
+		t.Fatalf("in the guest, %s: %v", script, err)
+	}
+	if r.ExitCode != 0 {
+		t.Fatalf("in the guest, %s: exit code %d\n%s%s", script, r.ExitCode, r.Stdout, r.Stderr)
+	}
+	return string(r.Stdout)
+}
+
+// put writes a program into the guest.
+func (g guest) put(t *testing.T, path string, content []byte) {
+	t.Helper()
+	r, err := g.c.Exec(g.n.ctx, g.id, api.ExecRequest{Argv: []string{"sh", "-c", "cat >" + path + " && chmod 755 " + path}, Stdin: content})
+	if err != nil || r.ExitCode != 0 {
+		t.Fatalf("put %s: %v %+v", path, err, r)
+	}
+}
+
+// loop is a GPU program that runs in the guest: testdata/loop.c.
+type loop struct {
+	g      guest
+	name   string
+	pid    uint32 // in the guest, as gpud knows it
+	worker int    // on the node
+}
+
+// loops a GPU program that holds so much VRAM for some seconds, and waits until it is at work.
+func (g guest) loop(t *testing.T, name string, mibs, seconds int) loop {
+	t.Helper()
+	workers := g.n.of("basalt-worker", g.id)
+	was, _ := g.n.vgpu(g.id)
+	g.sh(t, fmt.Sprintf(`rm -f /root/%[1]s.*; setsid sh -c '/root/loop %d %d; echo "exit $?"' </dev/null >/root/%[1]s.out 2>&1 & true`, name, mibs, seconds))
+	l := loop{g: g, name: name}
+	until(t, 30*time.Second, name+" at work", func() bool { return strings.Contains(l.output(t), "started") })
+	started := fresh(workers, g.n.of("basalt-worker", g.id))
+	if len(started) != 1 {
+		t.Fatalf("%s has workers %v", name, started)
+	}
+	l.worker = started[0]
+	until(t, 10*time.Second, name+"'s process known to gpud", func() bool {
+		now, _ := g.n.vgpu(g.id)
+		for _, p := range now.Processes {
+			if !listed(was, p.PID) {
+				l.pid = p.PID
+			}
+		}
+		return l.pid != 0
+	})
+	return l
+}
+
+func listed(v wire.VGPU, pid uint32) bool {
+	for _, p := range v.Processes {
+		if p.PID == pid {
+			return true
+		}
+	}
+	return false
+}
+
+func (l loop) output(t *testing.T) string {
+	t.Helper()
+	return l.g.sh(t, "cat /root/"+l.name+".out 2>/dev/null || true")
+}
+
+// ended waits until the program is over, and returns its exit code and output.
+func (l loop) ended(t *testing.T, limit time.Duration) (int, string) {
+	t.Helper()
+	var out string
+	until(t, limit, l.name+" to end", func() bool { out = l.output(t); return strings.Contains(out, "exit ") })
+	_, code, _ := strings.Cut(out, "exit ")
+	n, err := strconv.Atoi(strings.TrimSpace(code))
+	if err != nil {
+		t.Fatalf("%s printed %q", l.name, out)
+	}
+	return n, out
+}
+
+// right waits until the program has ended well and returns how many launches it made.
+func (l loop) right(t *testing.T, limit time.Duration) uint64 {
+	t.Helper()
+	code, out := l.ended(t, limit)
+	var launches uint64
+	_, last, _ := strings.Cut(out, "loop: started\n")
+	if _, err := fmt.Sscanf(last, "loop: %d launches OK", &launches); err != nil || code != 0 || launches == 0 {
+		t.Errorf("%s ended with %d: %s", l.name, code, out)
+	}
+	return launches
+}
+
+// gone waits until gpud does not know the process any more, and says how long
+// that took: its VRAM is free then.
+func (l loop) gone(t *testing.T, what string) {
+	t.Helper()
+	took := until(t, 20*time.Second, what+": VRAM freed", func() bool { v, ok := l.g.n.vgpu(l.g.id); return ok && !listed(v, l.pid) })
+	t.Logf("%s: VRAM freed after %v", what, took)
+}

@@ -1,0 +1,247 @@
+package e2e_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+// world is a node with a tenant on it.
+type world struct {
+	*node
+	tenant   *client.API // a member of project one
+	stranger *client.API // a member of project two, of another organization
+	token    string      // the tenant's
+	debian   guest
+
+	deaf        guest // boots to a halt; being stopped
+	deafStopped chan time.Duration
+}
+
+// TestMachine is one node's life. Its parts go in order and share one Debian
+// guest, because a boot without KVM takes most of a minute.
+func TestMachine(t *testing.T) {
+	prepared(t)
+	w := &world{node: newNode(t, programs(t), t.TempDir())}
+	parts := []struct {
+		name string
+		run  func(*testing.T, *world)
+	}{
+		{"Tenants", tenants},
+		{"ImageBad", badImages},
+		{"FitsNowhere", fitsNowhere},
+		{"ControlPlaneKilledWhileCreating", killedWhileCreating},
+		{"MainJob", mainJob},
+		{"PlugPulled", plugPulled},
+		{"GuestProcessKilled", guestProcessKilled},
+		{"WorkerKilled", workerKilled},
+		{"OutOfMemory", outOfMemory},
+		{"GPUDKilled", gpudKilled},
+		{"ControlPlaneKilled", controlPlaneKilled},
+		{"BackendUpgraded", backendUpgraded},
+		{"UsageIsExact", usageIsExact},
+		{"BackendKilled", backendKilled},
+		{"QEMUKilled", qemuKilled},
+		{"ResizedAndStopped", resizedAndStopped},
+		{"Deleted", deleted},
+	}
+	for _, p := range parts {
+		began := time.Now()
+		if !t.Run(p.name, func(t *testing.T) {
+			was := w.t
+			w.t = t
+			defer func() { w.t = was }()
+			p.run(t, w)
+		}) {
+			t.Fatalf("%s failed: what comes after builds on it", p.name)
+		}
+		t.Logf("%s: %v", p.name, time.Since(began).Round(100*time.Millisecond))
+	}
+	w.stop()
+}
+
+const manifest = `
+kind: Organization
+meta: {name: ORG}
+spec: {displayName: ORG Ltd}
+---
+kind: Project
+meta: {name: PRJ, organization: ORG}
+spec: {displayName: PRJ}
+`
+
+// tenants: two organizations with a project and a member's key each, and what they may see.
+func tenants(t *testing.T, w *world) {
+	operator, err := os.ReadFile(filepath.Join(w.data, "node", "operator.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	flavors := filepath.Join(w.data, "flavors.yaml")
+	if err := os.WriteFile(flavors, []byte(`
+kind: Flavor
+meta: {name: tiny}
+spec: {vcpus: 1, memoryBytes: 64MiB, rootBytes: 64MiB}
+---
+kind: Flavor
+meta: {name: guest}
+spec: {vcpus: 2, memoryBytes: 768MiB, rootBytes: 3GiB}
+---
+kind: Flavor
+meta: {name: guest-big}
+spec: {vcpus: 2, memoryBytes: 1280MiB, rootBytes: 3GiB}
+---
+kind: Flavor
+meta: {name: monster}
+spec: {vcpus: 200, memoryBytes: 1TiB, rootBytes: 64MiB}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.mustCLI(string(operator), "apply", "-f", flavors)
+	for _, pair := range [][2]string{{"org-one", "one"}, {"org-two", "two"}} {
+		file := filepath.Join(w.data, pair[0]+".yaml")
+		text := strings.NewReplacer("ORG", pair[0], "PRJ", pair[1]).Replace(manifest)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w.mustCLI(string(operator), "apply", "-f", file)
+		key, err := w.operator.APIKeys().Create(w.ctx, api.APIKey{Meta: api.Meta{Name: "member", Organization: pair[0], Project: pair[1]}, Spec: api.APIKeySpec{Role: api.RoleMember}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pair[1] == "one" {
+			w.token, w.tenant = key.Secret, w.client(key.Secret)
+		} else {
+			w.stranger = w.client(key.Secret)
+		}
+	}
+	_, err = w.client("basalt_wrong").Whoami(w.ctx)
+	codeOf(t, err, api.CodeUnauthenticated)
+	_, err = w.tenant.Flavors().Create(w.ctx, api.Flavor{Meta: api.Meta{Name: "mine"}, Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 64 * mib}})
+	codeOf(t, err, api.CodeForbidden)
+}
+
+// mainJob: a tenant's CUDA programs in a VM on a virtual GPU, as the README shows it.
+func mainJob(t *testing.T, w *world) {
+	image := filepath.Join(outputs(t), "images", "debian-guest.qcow2")
+	w.mustCLI(operatorToken(t, w), "image", "import", "debian", "--file", image, "--format", "qcow2", "--public", "--wait")
+	began := time.Now()
+	w.mustCLI(w.token, "instance", "create", "main", "--project", "one", "--flavor", "guest", "--image", "debian",
+		"--vram", "1GiB", "--gpu-pool", "default", "--gpu-share", "50", "--wait", "--timeout", "300s")
+	in, err := w.tenant.Instances().Get(w.ctx, "main", client.Query{Project: "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.debian = guest{w.node, w.tenant, in.Meta.ID}
+	w.debian.booted(t, "created", began)
+	for _, c := range []struct {
+		argv []string
+		want string
+	}{
+		{[]string{"nvidia-smi"}, "1024MiB"},
+		{[]string{"/opt/basalt/demo/vecadd"}, "OK"},
+		{[]string{"/opt/basalt/demo/matmul"}, "OK"},
+	} {
+		out := w.mustCLI(w.token, append([]string{"instance", "exec", "main", "--project", "one", "--"}, c.argv...)...)
+		if !strings.Contains(out, c.want) {
+			t.Errorf("%v printed no %s:\n%s", c.argv, c.want, out)
+		}
+	}
+	if out, err := w.cli(w.token, "instance", "exec", "main", "--project", "one", "--", "sh", "-c", "exit 7"); err == nil || !strings.Contains(err.Error(), "7") {
+		t.Errorf("exit 7 in the guest is %v outside: %s", err, out)
+	}
+	w.debian.put(t, "/root/loop", loopProgram(t))
+
+	_, err = w.stranger.Instances().Get(w.ctx, in.Meta.ID, client.Query{})
+	codeOf(t, err, api.CodeNotFound)
+	_, err = w.stranger.Exec(w.ctx, in.Meta.ID, api.ExecRequest{Argv: []string{"id"}})
+	codeOf(t, err, api.CodeNotFound)
+	_, err = w.stranger.StopInstance(w.ctx, in.Meta.ID)
+	codeOf(t, err, api.CodeNotFound)
+	for _, q := range []client.Query{{}, {Project: "two"}} {
+		if page, err := w.stranger.Instances().Page(w.ctx, q); err != nil || len(page.Items) != 0 {
+			t.Errorf("a stranger lists %v, %v", page.Items, err)
+		}
+		if page, err := w.stranger.UsageRecords().Page(w.ctx, q); err != nil || len(page.Items) != 0 {
+			t.Errorf("a stranger lists usage %v, %v", page.Items, err)
+		}
+	}
+}
+
+func operatorToken(t *testing.T, w *world) string {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(w.data, "node", "operator.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// usageIsExact: nothing runs on the vGPU any more, and what was recorded is
+// what gpud counted, to the last nanosecond, through every fault before.
+func usageIsExact(t *testing.T, w *world) {
+	until(t, time.Minute, "every program to end", func() bool { v, ok := w.vgpu(w.debian.id); return ok && len(v.Processes) == 0 })
+	w.recorded(t)
+	inv, err := w.operator.InvoicePreview(w.ctx, "org-one", time.Now().Add(-24*time.Hour), time.Now().Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, _ := w.vgpu(w.debian.id)
+	var total int64
+	seen := false
+	for _, l := range inv.Lines {
+		total += l.AmountMicros
+		if l.Meter == api.MeterGPU && l.Resource == w.debian.id {
+			seen = true
+			if l.Quantity != int64(v.Usage.GPUNanos) || l.AmountMicros < 0 {
+				t.Errorf("the invoice's line is %+v; gpud counted %d ns", l, v.Usage.GPUNanos)
+			}
+		}
+	}
+	if !seen || total != inv.TotalMicros {
+		t.Errorf("the invoice has no line for GPU time, or its lines make %d: %+v", total, inv)
+	}
+}
+
+// recorded waits until the tenant's records say what gpud counted.
+func (w *world) recorded(t *testing.T) {
+	t.Helper()
+	var sums map[api.Meter]int64
+	var want map[api.Meter]uint64
+	same := func() bool {
+		v, ok := w.vgpu(w.debian.id)
+		if !ok {
+			return false
+		}
+		u := v.Usage
+		want = map[api.Meter]uint64{api.MeterGPU: u.GPUNanos, api.MeterVRAM: u.VRAMByteSeconds, api.MeterCopy: u.BytesToDevice + u.BytesFromDevice, api.MeterLaunch: u.Launches}
+		sums = map[api.Meter]int64{}
+		for r, err := range w.tenant.UsageRecords().All(w.ctx, client.Query{Project: "one"}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Spec.Resource == w.debian.id {
+				sums[r.Spec.Meter] += r.Spec.Quantity
+			}
+		}
+		for m, n := range want {
+			if n == 0 || sums[m] != int64(n) {
+				return false
+			}
+		}
+		return true
+	}
+	for began := time.Now(); !same(); time.Sleep(500 * time.Millisecond) {
+		if time.Since(began) > 40*time.Second {
+			t.Fatalf("recorded %v, but gpud counted %v", sums, want)
+		}
+	}
+	if sums[api.MeterVCPU] == 0 || sums[api.MeterMemory] == 0 {
+		t.Errorf("the machine itself was not metered: %v", sums)
+	}
+	t.Logf("recorded as counted: %v", want)
+}

@@ -1,0 +1,322 @@
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+	nodeclient "github.com/basalt-gpu/basalt/gpu/node/client"
+	"github.com/basalt-gpu/basalt/gpu/node/wire"
+)
+
+// node is one node's daemons and their places.
+type node struct {
+	t              *testing.T
+	ctx            context.Context
+	bin, data, run string
+	listen         string
+	id             string
+	basaltd, gpud  *daemon
+	operator       *client.API
+	control        *nodeclient.Control
+	interfaces     []string // of the machine, before the node was
+}
+
+// daemon is a process that the test started.
+type daemon struct {
+	cmd  *exec.Cmd
+	done chan struct{}
+}
+
+const (
+	gib       = 1 << 30
+	mib       = 1 << 20
+	cardVRAM  = 4 * gib
+	stopGrace = 30 * time.Second
+)
+
+// newNode starts a node on data, which is a new directory.
+func newNode(t *testing.T, bin, data string) *node {
+	t.Helper()
+	run, err := os.MkdirTemp("/run", "basalt-e2e-") // short: sockets
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &node{t: t, ctx: context.Background(), bin: bin, data: data, run: run, listen: freePort(t), interfaces: interfaces(t)}
+	n.control = nodeclient.NewControl(filepath.Join(run, "gpud.sock"))
+	t.Cleanup(n.sweep)
+	n.startGPUD()
+	n.startBasaltd()
+	token, err := os.ReadFile(filepath.Join(data, "node", "operator.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.operator = n.client(string(token))
+	id, err := os.ReadFile(filepath.Join(data, "node", "node-id"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.id = string(id)
+	until(t, time.Minute, "the node's and its GPU's first report", func() bool {
+		gpus, err := n.operator.GPUs().Page(n.ctx, client.Query{})
+		nodes, err2 := n.operator.Nodes().Page(n.ctx, client.Query{})
+		return err == nil && err2 == nil && len(gpus.Items) == 1 && len(nodes.Items) == 1
+	})
+	return n
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func (n *node) client(token string) *client.API {
+	n.t.Helper()
+	c, err := client.New(client.Options{Server: "http://" + n.listen, Token: strings.TrimSpace(token)})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return c
+}
+
+// start runs a daemon whose log goes on in the node's data directory.
+func (n *node) start(name string, args ...string) *daemon {
+	n.t.Helper()
+	log, err := os.OpenFile(filepath.Join(n.data, name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	defer log.Close()
+	d := &daemon{cmd: exec.Command(filepath.Join(n.bin, name), args...), done: make(chan struct{})}
+	d.cmd.Stdout, d.cmd.Stderr = log, log
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C is for the test
+	if err := d.cmd.Start(); err != nil {
+		n.t.Fatal(err)
+	}
+	go func() {
+		_ = d.cmd.Wait()
+		close(d.done)
+	}()
+	return d
+}
+
+func (d *daemon) ended() bool {
+	select {
+	case <-d.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (d *daemon) end(sig syscall.Signal) {
+	if d == nil || d.ended() {
+		return
+	}
+	_ = d.cmd.Process.Signal(sig)
+	select {
+	case <-d.done:
+	case <-time.After(20 * time.Second):
+		_ = d.cmd.Process.Kill()
+		<-d.done
+	}
+}
+
+func (n *node) startGPUD() {
+	n.t.Helper()
+	n.gpud = n.start("basalt-gpud", "--state", filepath.Join(n.data, "gpud"), "--socket", filepath.Join(n.run, "gpud.sock"),
+		"--no-nvidia", "--soft-gpu", fmt.Sprintf("name=soft0,vram=%dGiB,sms=2", cardVRAM/gib))
+	until(n.t, 20*time.Second, "gpud", func() bool {
+		h, err := n.control.Health(n.ctx)
+		return err == nil && h.OK
+	})
+}
+
+func (n *node) startBasaltd() {
+	n.t.Helper()
+	n.basaltd = n.start("basaltd", "--data", filepath.Join(n.data, "node"), "--run", n.run, "--listen", n.listen,
+		"--guest-tools", filepath.Join(outputs(n.t), "guest"), "--meter-every", "2s", "--stop-grace", stopGrace.String())
+	until(n.t, time.Minute, "basaltd", func() bool {
+		if n.basaltd.ended() {
+			n.t.Fatalf("basaltd has ended")
+		}
+		c, err := net.Dial("tcp", n.listen)
+		if err == nil {
+			_ = c.Close()
+		}
+		return err == nil
+	})
+}
+
+func (n *node) killBasaltd() { n.basaltd.end(syscall.SIGKILL) }
+
+// cli runs the command line as the key's holder.
+func (n *node) cli(token string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(n.ctx, 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(n.bin, "basalt"), args...)
+	cmd.Env = append(os.Environ(), "BASALT_SERVER=http://"+n.listen, "BASALT_TOKEN="+strings.TrimSpace(token), "XDG_CONFIG_HOME="+n.data)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func (n *node) mustCLI(token string, args ...string) string {
+	n.t.Helper()
+	out, err := n.cli(token, args...)
+	if err != nil {
+		n.t.Fatalf("basalt %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+// vgpu is gpud's word on an instance's vGPU.
+func (n *node) vgpu(id string) (wire.VGPU, bool) {
+	all, err := n.control.VGPUsAndDeleted(n.ctx)
+	if err != nil {
+		return wire.VGPU{}, false
+	}
+	for _, v := range all {
+		if v.ID == id {
+			return v, true
+		}
+	}
+	return wire.VGPU{}, false
+}
+
+// stop ends the node as an operator would, and checks that nothing is left of
+// it: its instances were deleted before.
+func (n *node) stop() {
+	n.t.Helper()
+	n.basaltd.end(syscall.SIGTERM)
+	n.gpud.end(syscall.SIGTERM)
+	for _, d := range []*daemon{n.basaltd, n.gpud} {
+		if code := d.cmd.ProcessState.ExitCode(); code != 0 {
+			n.t.Errorf("%s ended with %v", filepath.Base(d.cmd.Path), d.cmd.ProcessState)
+		}
+	}
+	for _, left := range n.leftovers() {
+		n.t.Errorf("left behind: %s", left)
+	}
+}
+
+// sweep ends by force what a failed test left, and shows why.
+func (n *node) sweep() {
+	if n.t.Failed() {
+		for _, name := range []string{"basaltd", "basalt-gpud"} {
+			raw, _ := os.ReadFile(filepath.Join(n.data, name+".log"))
+			n.t.Logf("--- end of %s's log:\n%s", name, raw[max(0, len(raw)-6000):])
+		}
+		logs, _ := filepath.Glob(filepath.Join(n.run, "vgpu", "*.log"))
+		for _, log := range logs {
+			raw, _ := os.ReadFile(log)
+			n.t.Logf("--- end of %s:\n%s", log, raw[max(0, len(raw)-2000):])
+		}
+	}
+	n.basaltd.end(syscall.SIGKILL)
+	for _, dom := range domains(n.id) {
+		_ = exec.Command("virsh", "-q", "-c", "qemu:///system", "destroy", dom).Run()
+		_ = exec.Command("virsh", "-q", "-c", "qemu:///system", "undefine", dom).Run()
+	}
+	n.gpud.end(syscall.SIGKILL)
+	for _, p := range n.processes() {
+		_ = syscall.Kill(p.pid, syscall.SIGKILL)
+	}
+	n.control.Close()
+	_ = os.RemoveAll(n.run)
+}
+
+// leftovers of a node that has been stopped, in words.
+func (n *node) leftovers() (left []string) {
+	for _, p := range n.processes() {
+		left = append(left, fmt.Sprintf("process %d: %s", p.pid, p.command()))
+	}
+	for _, d := range domains(n.id) {
+		left = append(left, "domain "+d)
+	}
+	mounts, _ := os.ReadFile("/proc/self/mounts")
+	for _, l := range lines(string(mounts)) {
+		if where := strings.Fields(l); strings.HasPrefix(where[1], n.data+"/") || strings.HasPrefix(where[1], n.run) {
+			left = append(left, "mount "+l)
+		}
+	}
+	sockets, _ := os.ReadFile("/proc/net/unix")
+	for _, l := range lines(string(sockets)) {
+		if strings.Contains(l, n.run+"/") || strings.Contains(l, n.data+"/") {
+			left = append(left, "socket "+l)
+		}
+	}
+	for _, name := range interfaces(n.t) {
+		if !contains(n.interfaces, name) {
+			left = append(left, "network interface "+name)
+		}
+	}
+	for _, pattern := range []string{n.run + "/i/*", n.run + "/vgpu/*", n.run + "/*.sock",
+		n.data + "/node/instances/*", n.data + "/node/storage/volumes/*", n.data + "/node/storage/volumes/.*", n.data + "/node/storage/images/.*", n.data + "/node/usage/*"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		for _, f := range files {
+			left = append(left, "file "+f)
+		}
+	}
+	return left
+}
+
+func contains(all []string, s string) bool {
+	for _, a := range all {
+		if a == s {
+			return true
+		}
+	}
+	return false
+}
+
+func interfaces(t *testing.T) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir("/sys/class/net")
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// domains of libvirt that a node marked as its own.
+func domains(node string) (names []string) {
+	out, err := exec.Command("virsh", "-q", "-c", "qemu:///system", "list", "--all", "--name").Output()
+	if err != nil || node == "" {
+		return nil
+	}
+	for _, name := range lines(string(out)) {
+		xml, err := exec.Command("virsh", "-q", "-c", "qemu:///system", "dumpxml", strings.TrimSpace(name)).Output()
+		if err == nil && strings.Contains(string(xml), `node="`+node+`"`) {
+			names = append(names, strings.TrimSpace(name))
+		}
+	}
+	return names
+}
+
+func codeOf(t *testing.T, err error, want api.Code) {
+	t.Helper()
+	if err == nil || api.CodeOf(err) != want {
+		t.Errorf("the error is %v (%s), not %s", err, api.CodeOf(err), want)
+	}
+}
