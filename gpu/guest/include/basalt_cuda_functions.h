@@ -107,17 +107,22 @@ CUDA_API CUresult cuLinkComplete(CUlinkState state, void **cubinOut, size_t *siz
 CUDA_API CUresult cuLinkCreate(unsigned int numOptions, CUjit_option *options, void **optionValues, CUlinkState *stateOut);
 CUDA_API CUresult cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options, void **optionValues, CUlinkState *stateOut);
 CUDA_API CUresult cuLinkDestroy(CUlinkState state);
+CUDA_API CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size);
+CUDA_API CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr, unsigned long long flags);
 CUDA_API CUresult cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream);
 CUDA_API CUresult cuMemAllocAsync_ptsz(CUdeviceptr *dptr, size_t n, CUstream h);
 CUDA_API CUresult cuMemAllocHost_v2(void **pp, size_t bytesize);
 CUDA_API CUresult cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags);
 CUDA_API CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height, unsigned int ElementSizeBytes);
 CUDA_API CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize);
+CUDA_API CUresult cuMemCreate(unsigned long long *handle, size_t size, const void *prop, unsigned long long flags);
+CUDA_API CUresult cuMemExportToShareableHandle(void *out, unsigned long long handle, int type, unsigned long long flags);
 CUDA_API CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream);
 CUDA_API CUresult cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream h);
 CUDA_API CUresult cuMemFreeHost(void *p);
 CUDA_API CUresult cuMemFree_v2(CUdeviceptr dptr);
 CUDA_API CUresult cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr);
+CUDA_API CUresult cuMemGetAllocationGranularity(size_t *granularity, const void *prop, int option);
 CUDA_API CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total);
 CUDA_API CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags);
 CUDA_API CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags);
@@ -125,6 +130,11 @@ CUDA_API CUresult cuMemHostGetFlags(unsigned int *pFlags, void *p);
 CUDA_API CUresult cuMemHostRegister(void *p, size_t bytesize, unsigned int Flags);
 CUDA_API CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags);
 CUDA_API CUresult cuMemHostUnregister(void *p);
+CUDA_API CUresult cuMemImportFromShareableHandle(unsigned long long *handle, void *from, int type);
+CUDA_API CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, unsigned long long handle, unsigned long long flags);
+CUDA_API CUresult cuMemRelease(unsigned long long handle);
+CUDA_API CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size, const void *desc, size_t count);
+CUDA_API CUresult cuMemUnmap(CUdeviceptr ptr, size_t size);
 CUDA_API CUresult cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount);
 CUDA_API CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream);
 CUDA_API CUresult cuMemcpy2DAsync_v2_ptsz(const CUDA_MEMCPY2D *c, CUstream h);
@@ -213,6 +223,7 @@ CUDA_API CUresult cuStreamSynchronize(CUstream hStream);
 CUDA_API CUresult cuStreamSynchronize_ptsz(CUstream h);
 CUDA_API CUresult cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags);
 CUDA_API CUresult cuStreamWaitEvent_ptsz(CUstream h, CUevent e, unsigned int flags);
+CUDA_API CUresult cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address, const uint64_t *dim, const uint64_t *strides, const uint32_t *box, const uint32_t *element_strides, int interleave, int swizzle, int l2_promotion, int fill);
 
 /* The current versions under their plain names. */
 #ifndef BASALT_CUDA_IMPLEMENTATION

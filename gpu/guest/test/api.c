@@ -308,7 +308,7 @@ static void out_of_memory(void)
 /* An attribute that says yes is a promise: it and the function agree. */
 static void attributes(void)
 {
-	static const int no[] = {19, 83, 88, 89, 91, 92, 102, 115, 120, 125, 132};
+	static const int no[] = {19, 83, 88, 89, 91, 92, 102, 115, 120, 125, 127, 132};
 	CUdeviceptr p;
 	void *host;
 	int value;
@@ -319,6 +319,8 @@ static void attributes(void)
 		EXPECT(value == 0);
 	}
 	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuMemAllocManaged(&p, 4096, 1));
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuMemAddressReserve(&p, 4096, 0, 0, 0));
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuTensorMapEncodeTiled(NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0));
 	CHECK(cuMemHostAlloc(&host, 4096, 0));
 	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuMemHostGetDevicePointer(&p, host, 0));
 	CHECK(cuDeviceGetAttribute(&value, 41, 0)); /* UNIFIED_ADDRESSING */
