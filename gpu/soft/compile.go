@@ -24,6 +24,7 @@ type compiler struct {
 	in     *ptx.Inst // the instruction in work, for errors
 	fr     *frame    // its function
 	place  *place
+	carry  *ref // CC.CF, when used
 }
 
 type constKey struct {

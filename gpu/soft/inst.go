@@ -23,6 +23,7 @@ func init() {
 		"shfl": (*compiler).lockstep, "vote": (*compiler).lockstep, "match": (*compiler).lockstep, "redux": (*compiler).lockstep,
 		"membar": nothing, "fence": nothing, "prefetch": nothing, "prefetchu": nothing, "nanosleep": nothing,
 		"griddepcontrol": nothing, "pmevent": nothing, "applypriority": nothing, "discard": nothing,
+		"addc": (*compiler).carrying, "subc": (*compiler).carrying, "madc": (*compiler).carrying,
 		"trap": trapped, "brkpt": trapped,
 	}
 }
@@ -35,6 +36,15 @@ func trapped(*compiler, *ptx.Inst) ([]step, error) { return []step{{masked: trap
 
 // inst compiles a plain instruction: by its decoder, or by the table.
 func (c *compiler) inst(in *ptx.Inst) ([]step, error) {
+	if err := c.typeCheck(in); err != nil {
+		return nil, err
+	}
+	if in.Has("cc") {
+		switch in.Op {
+		case "add", "sub", "mad":
+			return c.carrying(in)
+		}
+	}
 	if d, ok := decoders[in.Op]; ok {
 		return d(c, in)
 	}
@@ -97,7 +107,11 @@ func (c *compiler) apply(f any, args []ptx.Operand, t ptx.Type) ([]step, error) 
 	if r[0], err = c.dest(&args[0], dst); err != nil {
 		return nil, err
 	}
+	types := c.in.OperandTypes()
 	for i, cl := range src {
+		if i+1 < len(types) { // a shift count, say, has a type of its own
+			t = types[i+1]
+		}
 		if r[i+1], err = c.source(&args[i+1], cl, t); err != nil {
 			return nil, err
 		}

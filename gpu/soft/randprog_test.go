@@ -235,7 +235,7 @@ func (g *randProg) decoded() string {
 	t := g.one("b16", "u16", "u32", "s32", "f32", "b64", "f64", "s64")
 	ty, _ := ptx.TypeByName(t)
 	c := randClass(ty)
-	switch g.rnd.Intn(7) {
+	switch g.rnd.Intn(9) {
 	case 0:
 		return fmt.Sprintf("selp.%s %s, %s, %s, %s", t, g.reg(c), g.src(ty), g.src(ty), g.reg("p"))
 	case 1:
@@ -249,6 +249,9 @@ func (g *randProg) decoded() string {
 		return fmt.Sprintf("mov.b32 %s, {%s, %s}", g.reg("r"), g.reg("h"), g.reg("h"))
 	case 5:
 		return fmt.Sprintf("mov.b64 {%s, %s}, %s", "%r0", "%r1", g.reg("d"))
+	}
+	if g.rnd.Intn(2) == 0 {
+		return g.extended()
 	}
 	st := g.one("u16", "s32", "u64", "f32", "f64", "f16")
 	sty, _ := ptx.TypeByName(st)
@@ -277,4 +280,17 @@ func randBits(rnd *rand.Rand, bytes int) uint64 {
 		v &= 1<<(8*bytes) - 1
 	}
 	return v
+}
+
+// extended is arithmetic with the carry flag.
+func (g *randProg) extended() string {
+	t := g.one("u32", "s32", "u64", "s64")
+	ty, _ := ptx.TypeByName(t)
+	c := randClass(ty)
+	op := g.one("add.cc.", "addc.", "addc.cc.", "sub.cc.", "subc.", "subc.cc.", "mad.lo.cc.", "mad.hi.cc.", "madc.lo.", "madc.hi.cc.")
+	s := fmt.Sprintf("%s%s %s, %s, %s", op, t, g.reg(c), g.src(ty), g.src(ty))
+	if op[:3] == "mad" {
+		s += ", " + g.src(ty)
+	}
+	return s
 }
