@@ -59,6 +59,13 @@ const (
 // lookEvery is how often a quiet instance is looked at all the same.
 const lookEvery = 10 * time.Second
 
+// A guest that boots is asked for its tools more often: somebody waits for it.
+// One without tools is not asked so for ever.
+const (
+	bootEvery = 2 * time.Second
+	bootTime  = 5 * time.Minute
+)
+
 // next decides. It is a pure function of what is wanted (spec, assignment),
 // what was said last (status) and what was found (seen).
 //
@@ -160,6 +167,9 @@ func running(in api.Instance, st api.InstanceStatus, s seen, now time.Time) deci
 			st.LastError += ": " + s.reason
 		}
 		return decision{step: stepResume, status: st, again: lookEvery}
+	}
+	if s.tools == "" && now.Sub(*st.StartedAt) < bootTime {
+		return decision{status: st, again: bootEvery}
 	}
 	return decision{status: st, again: lookEvery}
 }
