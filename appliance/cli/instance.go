@@ -67,6 +67,9 @@ func instanceReady(i api.Instance) (bool, string, error) {
 	if note := cmp.Or(st.Step, i.Assignment.Reason); note != "" {
 		doing += ": " + note
 	}
+	if st.LastError != "" {
+		doing += " (" + st.LastError + ")"
+	}
 	want := api.InstanceRunning
 	if i.Spec.Power == api.PowerStopped {
 		want = api.InstanceStopped
