@@ -19,7 +19,7 @@ static void *lib;
 		}                                                                                                      \
 	} while (0)
 
-/* What NCCL 2.27, PyTorch 2.7 and vLLM 0.9 look up. */
+/* What NCCL (src/misc/nvmlwrap.cc), PyTorch and vLLM look up. */
 static const char *const wanted[] = {
 	"nvmlInit", "nvmlInit_v2", "nvmlShutdown", "nvmlErrorString", "nvmlDeviceGetCount", "nvmlDeviceGetCount_v2",
 	"nvmlDeviceGetHandleByPciBusId", "nvmlDeviceGetHandleByPciBusId_v2", "nvmlDeviceGetHandleByIndex",
