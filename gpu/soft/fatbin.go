@@ -19,7 +19,23 @@ const (
 	maxPTX      = 64 << 20
 )
 
-// fatbinPTX gives the PTX of the highest architecture.
+// capability is the compute capability that the device reports, as in sm_61.
+//
+// A real driver refuses PTX for a newer target. The soft GPU takes it: it
+// knows many instructions of later architectures (match, redux, bfloat16), so
+// it judges instructions, not the .target line, and names the one it lacks.
+const capability = 61
+
+// better says whether PTX for architecture a is preferred to that for b: the
+// newest that the device covers, or else the oldest.
+func better(a, b uint32) bool {
+	if a <= capability && b <= capability {
+		return a > b
+	}
+	return a < b
+}
+
+// fatbinPTX gives the PTX that suits the device best.
 func fatbinPTX(image []byte) (string, error) {
 	bad := fmt.Errorf("%w: malformed fatbin", abi.ErrInvalidImage)
 	if len(image) < 16 {
@@ -39,7 +55,7 @@ func fatbinPTX(image []byte) (string, error) {
 			return "", bad
 		}
 		body, flags := h[head:head+size], le.Uint64(h[40:])
-		if le.Uint16(h) == 1 && (best == "" || le.Uint32(h[28:]) > arch) {
+		if le.Uint16(h) == 1 && (best == "" || better(le.Uint32(h[28:]), arch)) {
 			switch {
 			case flags&fatbinZstd != 0:
 				return "", fmt.Errorf("%w: zstd-compressed PTX is not supported", abi.ErrNoBinaryForGPU)

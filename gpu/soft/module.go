@@ -151,7 +151,7 @@ func describe(f *ptx.Func, fn *function, constBytes int32, mod *ptx.Module) abi.
 	version := int32(mod.Major*10 + mod.Minor)
 	fi.Attributes = [abi.FunctionAttributes]int32{
 		int32(fn.p.maxThreads), int32(fn.p.sharedBytes), constBytes, int32(fn.p.localBytes),
-		int32(min(fn.p.n32+2*fn.p.n64, 255)), version, 61, 0, int32(fn.maxDynamic), -1,
+		int32(min(fn.p.n32+2*fn.p.n64, 255)), version, capability, 0, int32(fn.maxDynamic), -1,
 	}
 	return fi
 }

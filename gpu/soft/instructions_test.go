@@ -1,0 +1,262 @@
+package soft
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand"
+	"strings"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// atomicCases are the operations of atom and red with their types.
+var atomicCases = []string{
+	"add.u32", "add.s32", "add.u64", "add.f32", "add.f64", "add.noftz.f16x2", "min.u32", "min.s32", "min.u64", "min.s64",
+	"max.u32", "max.s32", "max.u64", "max.s64", "and.b32", "and.b64", "or.b32", "or.b64", "xor.b32", "xor.b64",
+	"exch.b32", "exch.b64", "cas.b32", "cas.b64", "inc.u32", "dec.u32",
+}
+
+// Each thread has its own cell, so old values and results compare with the
+// oracle's bit for bit; both state spaces and the generic one.
+func TestAtomicsAgainstOracle(t *testing.T) {
+	for _, op := range atomicCases {
+		for _, space := range []string{".global", ".shared", ""} {
+			ty, reg := "b32", "%r"
+			if strings.HasSuffix(op, "64") {
+				ty, reg = "b64", "%d"
+			}
+			third := ""
+			if strings.HasPrefix(op, "cas") {
+				third = ", " + reg + "2"
+			}
+			where := map[bool]string{true: "%sa", false: "%mem"}[space == ".shared"]
+			body := fmt.Sprintf("mul.wide.u32 %%sa, %%tid, 8; mov.b64 %%d5, sh; add.u64 %%sa, %%sa, %%d5; st.shared.%s [%%sa], %s3;\n", ty, reg)
+			body += fmt.Sprintf("atom%s.%s %s0, [%s], %s1%s;\n", space, op, reg, where, reg, third)
+			if third == "" && op[:4] != "exch" {
+				body += fmt.Sprintf("red%s.%s [%s], %s2;\n", space, op, where, reg)
+			}
+			body += fmt.Sprintf("ld%s.%s %s3, [%s];\n", space, ty, reg, where)
+			t.Run(op+space, func(t *testing.T) { differOnce(t, ".reg .b64 %sa;\n"+body) })
+		}
+	}
+}
+
+// Warp and block instructions that no test kernel uses.
+func TestSynchronizationAgainstOracle(t *testing.T) {
+	for name, body := range map[string]string{
+		"match.any":  "and.b32 %r1, %tid, 3; vote.sync.ballot.b32 %r7, 1, -1; match.any.sync.b32 %r0, %r1, -1; match.any.sync.b64 %r2, %d0, -1;",
+		"match.all":  "mov.u32 %r1, 5; match.all.sync.b32 %r0|%p0, %r1, -1; match.all.sync.b32 %r2|%p1, %tid, -1;",
+		"redux":      "redux.sync.add.u32 %r0, %r1, -1; redux.sync.min.s32 %r1, %r2, -1; redux.sync.max.u32 %r2, %r3, -1; redux.sync.xor.b32 %r3, %r4, -1; redux.sync.and.b32 %r4, %r5, -1; redux.sync.or.b32 %r5, %r6, -1;",
+		"vote.uni":   "vote.sync.uni.pred %p0, %p1, -1; vote.sync.all.pred %p2, !%p3, -1; vote.sync.any.pred %p1, %p3, -1;",
+		"brx":        "and.b32 %r0, %tid, 3; brx.idx %r0, T; T: .branchtargets A, B, C, A;\nA: add.u32 %r1, %r1, 1; bra Z;\nB: add.u32 %r1, %r1, 7; bra Z;\nC: xor.b32 %r1, %r1, %tid;\nZ: add.u32 %r1, %r1, 3;",
+		"bar.red":    "bar.red.popc.u32 %r0, 0, %p0; bar.red.and.pred %p1, 1, %p0; bar.red.or.pred %p2, 2, !%p0; barrier.red.popc.u32 %r1, 3, 40, %p3;",
+		"bar.arrive": "setp.lt.u32 %c, %tid, 32; @%c bra P; st.shared.u32 [sh], 99; membar.cta; bar.arrive 1, 40; bra Q;\nP: bar.sync 1, 40; ld.shared.u32 %r0, [sh];\nQ: bar.sync 0;",
+		"shfl":       "setp.ge.u32 %c, %tid, 32; @%c bra E; shfl.sync.up.b32 %r0|%p0, %r1, 3, 0x1800, 0xffffffff; shfl.sync.down.b32 %r2|%p1, %r3, %r4, 31, -1; shfl.sync.idx.b32 %r5, %r6, %r7, 0x181f, -1;\nE:",
+	} {
+		t.Run(name, func(t *testing.T) { differOnce(t, body+"\n") })
+	}
+}
+
+func differOnce(t *testing.T, body string) {
+	t.Helper()
+	d, err := New(Options{VRAM: 64 << 20, SMs: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for seed := range int64(4) {
+		g := &randProg{rnd: rand.New(rand.NewSource(seed))}
+		differ(t, d, g.program(func() { g.out.WriteString(body) }), seed)
+	}
+}
+
+// Generic addresses tell their space.
+func TestAddressSpaces(t *testing.T) {
+	r := newRig(t, ptxHead+`.entry k(.param .u64 out) { .reg .b64 %o, %s, %l; .reg .b32 %r<9>; .reg .pred %p<9>;
+.shared .align 4 .b8 sh[16]; .local .align 4 .b8 lo[16];
+ld.param.u64 %o, [out]; mov.u64 %s, sh; cvta.shared.u64 %s, %s; mov.u64 %l, lo; cvta.local.u64 %l, %l;
+st.u32 [%s+4], 7; st.u32 [%l+4], 9; ld.shared.u32 %r1, [sh+4]; ld.local.u32 %r2, [lo+4];
+isspacep.shared %p1, %s; isspacep.local %p2, %l; isspacep.global %p3, %o; isspacep.global %p4, %s; isspacep.shared %p5, %l;
+selp.u32 %r3, 1, 0, %p1; selp.u32 %r4, 1, 0, %p2; selp.u32 %r5, 1, 0, %p3; selp.u32 %r6, 1, 0, %p4; selp.u32 %r7, 1, 0, %p5;
+cvta.to.shared.u64 %s, %s; ld.shared.u32 %r8, [%s+4];
+st.global.v4.u32 [%o], {%r1, %r2, %r3, %r4}; st.global.v4.u32 [%o+16], {%r5, %r6, %r7, %r8}; ret; }`)
+	out := r.buffer(make([]byte, 32))
+	r.launch("k", [3]uint32{1, 1, 1}, [3]uint32{1, 1, 1}, 0, out)
+	got, err := r.read(out, 32)
+	if want := raw([]uint32{7, 9, 1, 1, 1, 0, 0, 7}); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%v %v, want %v", err, got, want)
+	}
+}
+
+func TestRegisterTypesAreChecked(t *testing.T) {
+	d, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	c, err := d.NewContext(0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for inst, ok := range map[string]bool{
+		"add.u16 %h0, %h0, %r0;": false, "add.u16 %r0, %h0, %h0;": false, "add.f32 %r0, %r0, %u0;": false,
+		"add.s32 %u0, %u0, %f0;": false, "mul.wide.u32 %r0, %r0, %r0;": false, "mul.wide.u16 %h0, %h0, %h0;": false,
+		"setp.eq.s32 %r0, %r0, %r0;": false, "selp.b32 %r0, %r0, %r0, %r0;": false, "shl.b64 %d0, %d0, %d0;": false,
+		"ld.global.u32 %f0, [%d0];": false, "ld.global.u64 %r0, [%d0];": false, "st.global.u32 [%d0], %h0;": false,
+		"ld.global.f32 %g0, [%d0];": false, "atom.global.add.u32 %h0, [%d0], %r0;": false, "cvt.u32.u16 %h0, %h0;": false,
+		"cvt.rn.f32.s32 %u0, %u0;": false, "popc.b64 %d0, %d0;": false, "mov.u32 %r0, %h0;": false,
+		"add.u32 %r0, %u0, 1;": true, "and.b32 %f0, %f0, %r0;": true, "mov.b32 %f0, %u0;": true, "ld.global.u8 %d1, [%d0];": true,
+		"ld.global.u16 %r0, [%d0];": true, "cvt.u16.u32 %r0, %u0;": true, "st.global.u8 [%d0], %u0;": true, "mad.wide.u32 %d0, %r0, %u0, %d0;": true,
+	} {
+		src := ptxHead + ".entry k() {\n.reg .b16 %h<2>; .reg .b32 %r<2>; .reg .u32 %u<2>; .reg .f32 %f<2>; .reg .f64 %g<2>; .reg .b64 %d<2>;\n" + inst + "\n}"
+		_, _, info, err := c.ModuleLoad([]byte(src), worker.ModuleOptions{})
+		if ok && err != nil {
+			t.Errorf("%s: %v", inst, err)
+		}
+		if !ok && (!errors.Is(err, abi.ErrInvalidPTX) || !strings.Contains(info.ErrorLog, "line 6") || !strings.Contains(info.ErrorLog, inst)) {
+			t.Errorf("%s: error %v, log %q", inst, err, info.ErrorLog)
+		}
+	}
+}
+
+// lz4 encodes with one match where the text repeats: literals, then a copy.
+func lz4(text string) []byte {
+	const unit = "// padding\n" // 11 bytes, repeated by the text's head
+	n := strings.Count(text, unit) - 1
+	out := []byte{11<<4 | 15}
+	out = append(out, unit...)
+	out = append(out, byte(len(unit)), 0)
+	rest := n*len(unit) - 4 - 15
+	for ; rest >= 255; rest -= 255 {
+		out = append(out, 255)
+	}
+	out = append(out, byte(rest))
+	tail := text[(n+1)*len(unit):]
+	out = append(out, 15<<4)
+	l := len(tail) - 15
+	for ; l >= 255; l -= 255 {
+		out = append(out, 255)
+	}
+	return append(append(out, byte(l)), tail...)
+}
+
+// fatbin wraps entries of (kind, arch, flags, payload, size when unpacked).
+func fatbin(entries ...[]any) []byte {
+	le := binary.LittleEndian
+	var body []byte
+	for _, e := range entries {
+		payload := e[3].([]byte)
+		h := make([]byte, 64)
+		le.PutUint16(h, uint16(e[0].(int)))
+		le.PutUint32(h[4:], 64)
+		le.PutUint64(h[8:], uint64(len(payload)))
+		le.PutUint32(h[16:], uint32(len(payload)))
+		le.PutUint32(h[28:], uint32(e[1].(int)))
+		le.PutUint64(h[40:], uint64(e[2].(int)))
+		le.PutUint64(h[56:], uint64(e[4].(int)))
+		body = append(append(body, h...), payload...)
+	}
+	head := make([]byte, 16)
+	le.PutUint32(head, fatbinMagic)
+	le.PutUint16(head[4:], 1)
+	le.PutUint16(head[6:], 16)
+	le.PutUint64(head[8:], uint64(len(body)))
+	return append(head, body...)
+}
+
+func TestFatbins(t *testing.T) {
+	old := []byte(ptxHead + ".entry old() { ret; }\x00")
+	text := strings.Repeat("// padding\n", 40) + ptxHead + ".entry packed() { ret; }"
+	packed := lz4(text)
+	for _, e := range [][2]int{{61, 80}, {80, 61}} { // the device's own, not the newest
+		choice := fatbin([]any{1, e[0], 0, []byte(fmt.Sprint("arch", e[0])), 0}, []any{1, e[1], 0, []byte(fmt.Sprint("arch", e[1])), 0})
+		if src, err := fatbinPTX(choice); err != nil || src != "arch61" {
+			t.Errorf("%v: %q %v", e, src, err)
+		}
+	}
+	if src, err := fatbinPTX(fatbin([]any{1, 90, 0, []byte("ninety"), 0}, []any{1, 80, 0, []byte("eighty"), 0})); err != nil || src != "eighty" {
+		t.Errorf("only newer ones: %q %v", src, err)
+	}
+	elf := []any{2, 61, 0, []byte("\x7fELF machine code"), 0}
+	good := fatbin(elf, []any{1, 50, 0, old, 0}, []any{1, 61, fatbinLZ4, packed, len(text)})
+	src, err := fatbinPTX(good)
+	if err != nil || src != text {
+		t.Fatalf("%v, %q", err, src)
+	}
+	for name, bad := range map[string][]byte{
+		"only machine code": fatbin(elf),
+		"zstd":              fatbin([]any{1, 61, fatbinZstd, packed, len(text)}),
+		"wrong size":        fatbin([]any{1, 61, fatbinLZ4, packed, len(text) + 1}),
+		"huge size":         fatbin([]any{1, 61, fatbinLZ4, packed, maxPTX + 1}),
+		"short":             good[:len(good)-1],
+	} {
+		if _, err := fatbinPTX(bad); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	for i := range packed { // every truncation is refused, none panics
+		if _, ok := unlz4(packed[:i], len(text)); ok {
+			t.Errorf("%d of %d bytes decode", i, len(packed))
+		}
+	}
+}
+
+func TestFaults(t *testing.T) {
+	broken := errors.New("broken on purpose")
+	fail := false
+	check := func() error {
+		if fail {
+			return broken
+		}
+		return nil
+	}
+	d, err := New(Options{VRAM: 64 << 20, Faults: Faults{
+		Alloc: func(uint64) error { return check() }, Copy: func(uint64) error { return check() }, Launch: func(string) error { return check() },
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	c, err := d.NewContext(0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{TB: t, c: c, funcs: map[string]worker.Function{}}
+	_, funcs, _, err := c.ModuleLoad([]byte(ptxHead+".entry k() { ret; }"), worker.ModuleOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.funcs["k"] = funcs[0]
+	a := r.buffer(make([]byte, 16))
+	if _, err := r.read(a, 16); err != nil {
+		t.Fatal(err)
+	}
+	fail = true
+	if _, err := c.MemAlloc(16); !errors.Is(err, broken) {
+		t.Errorf("alloc: %v", err)
+	}
+	r.launch("k", [3]uint32{1, 1, 1}, [3]uint32{1, 1, 1}, 0)
+	if _, err := r.read(a, 16); !errors.Is(err, broken) {
+		t.Errorf("after the launch: %v", err)
+	}
+	fail = false
+	if _, err := r.read(a, 16); !errors.Is(err, broken) {
+		t.Errorf("a failed launch must poison the context: %v", err)
+	}
+}
