@@ -41,6 +41,9 @@ wait_for() { # wait_for SECONDS WHAT COMMAND…
 	shift 2
 	until "$@" >/dev/null 2>&1; do
 		[ $SECONDS -lt $deadline ] || fail "$what: not within the time"
+		for pid in $gpud $basaltd $plain; do
+			kill -0 "$pid" 2>/dev/null || fail "$what: a program has ended"
+		done
 		sleep 0.1
 	done
 }
@@ -66,17 +69,19 @@ BASALT_TOKEN=$(cat "$data/node/operator.key")
 export BASALT_TOKEN
 wait_for 30 "the node's first report" sh -c 'basalt node list | grep -qE "tcg|kvm"'
 basalt apply -f installer/dev/demo.yaml >/dev/null
-basalt image import debian --file "$image" --format qcow2 --public --wait >/dev/null
+basalt image import debian --file "$image" --format qcow2 --public --wait >/dev/null 2>>"$data/cli.log"
 
 began=$(now)
-basalt instance create bench --project demo --flavor demo --image debian --vram 1GiB --gpu-pool default --gpu-share 50 --wait --timeout "${limit}s" >/dev/null
+basalt instance create bench --project demo --flavor demo --image debian --vram 1GiB --gpu-pool default --gpu-share 50 --wait --timeout "${limit}s" >/dev/null 2>>"$data/cli.log"
 sample InstanceRunning "$began" "$(now)"
 wait_for "$limit" "the instance's login prompt" said_login "$data/node/instances/*/console.log"
 sample InstanceLogin "$began" "$(now)"
-basalt instance delete bench --project demo --wait --timeout 60s >/dev/null
+basalt instance delete bench --project demo --wait --timeout 60s >/dev/null 2>>"$data/cli.log"
 
-accelerator=tcg processor=max
-if [ -w /dev/kvm ]; then accelerator=kvm processor=host; fi
+accelerator=$(basalt node list | grep -oE 'tcg|kvm' | head -n 1) # what the node found to work
+processor=max
+[ "$accelerator" = tcg ] || processor=host
+printf 'BenchmarkAccelerator/%s\t1\t1 boots\n' "$accelerator"
 qemu-img create -q -f qcow2 -F qcow2 -b "$image" "$data/plain.qcow2" 4G
 began=$(now)
 qemu-system-x86_64 -machine q35 -accel "$accelerator" -cpu "$processor" -m 1024 -smp 2 -display none -nodefaults \

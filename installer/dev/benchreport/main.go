@@ -35,7 +35,7 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println(machine(time.Now()))
+	fmt.Println(machine(time.Now(), all))
 	text, missing := report(rows, all)
 	fmt.Print(text)
 	if len(missing) > 0 {

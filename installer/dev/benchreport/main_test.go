@@ -13,6 +13,7 @@ BenchmarkOurs-2     100   2000 ns/op  6 MB/s
 BenchmarkTheirs/clients=1 1 500.0 ns/op
 BenchmarkTheirs/clients=1 1 700.0 ns/op
 BenchmarkBusy 1 40 %
+BenchmarkAccelerator/tcg	1	1 boots
 PASS
 `))
 	if err != nil {
@@ -29,6 +30,9 @@ PASS
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
+	}
+	if got := accelerator(all); got != "tcg" {
+		t.Errorf("accelerator %q", got)
 	}
 	if _, err := parse(strings.NewReader("BenchmarkX 1 fast ns/op\n")); err == nil {
 		t.Error("a value that is no number was read")
