@@ -200,7 +200,11 @@ func (a *Agent) backendExits(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case id := <-a.o.VGPUs.Exits():
-			a.loop.Kick(key(api.KindInstance, string(id)))
+			// One that ends while it is being started is the start's failure: that
+			// is tried again with growing waits, which a kick would cut short.
+			if in, ok := get(a.cache, a.cache.instances, string(id)); ok && in.Status.Phase == api.InstanceRunning {
+				a.loop.Kick(key(api.KindInstance, string(id)))
+			}
 		}
 	}
 }
