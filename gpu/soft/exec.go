@@ -95,26 +95,35 @@ func (m *machine) runGroup(g *group) error {
 
 // step runs one instruction for the active lanes of a group.
 func (m *machine) step(s *step, g *group) error {
-	spans, act := g.spans, g.act[:m.warps]
+	if s.guard >= 0 {
+		return m.guarded(s, g)
+	}
+	return m.lanesOf(s, g.spans, g.act[:m.warps])
+}
+
+// guarded narrows the active lanes to those whose guard holds. It is apart
+// from step so that the others need no room for masks.
+func (m *machine) guarded(s *step, g *group) error {
 	var narrowed [maxWarps]uint32
 	var buf [maxWarps]span
-	if s.guard >= 0 {
-		p := m.pred(s.guard, 0, m.warps)
-		any := uint32(0)
-		for w := range act {
-			v := p[w]
-			if s.guardNot {
-				v = ^v
-			}
-			narrowed[w] = act[w] & v
-			any |= narrowed[w]
+	p := m.pred(s.guard, 0, m.warps)
+	any := uint32(0)
+	for w, a := range g.act[:m.warps] {
+		v := p[w]
+		if s.guardNot {
+			v = ^v
 		}
-		if any == 0 {
-			return nil
-		}
-		act = narrowed[:m.warps]
-		spans = spansOf(buf[:0], act, m.live[:m.warps])
+		narrowed[w] = a & v
+		any |= narrowed[w]
 	}
+	if any == 0 {
+		return nil
+	}
+	act := narrowed[:m.warps]
+	return m.lanesOf(s, spansOf(buf[:0], act, m.live[:m.warps]), act)
+}
+
+func (m *machine) lanesOf(s *step, spans []span, act []uint32) error {
 	if s.masked != nil {
 		return s.masked(m, act)
 	}

@@ -54,11 +54,10 @@ func saturate(a uint32) uint32 {
 // rounding, which its low bits tell and which no f32 value is.
 func fmaF32(a, b, c uint32) uint32 {
 	s := float64(f32(a))*float64(f32(b)) + float64(f32(c))
-	r := float32(s)
-	if math.Float64bits(s)&0x0fffffff == 0 && float64(r) != s {
-		return fmaTie(a, b, c)
+	if r := float32(s); math.Float64bits(s)&0x0fffffff != 0 || float64(r) == s {
+		return math.Float32bits(r) // no NaN: those have a 0 there or differ from themselves
 	}
-	return b32(r)
+	return fmaTie(a, b, c)
 }
 
 func fmaTie(a, b, c uint32) uint32 { return b32(float32(fmaOdd(f32(a), f32(b), f32(c)))) }

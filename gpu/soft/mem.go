@@ -271,6 +271,7 @@ func (m *machine) loadOne(a *access, addrs []uint64, off uint64, d ref, act []ui
 	size := uint64(a.typ.Size())
 	m.probe(a, addrs, off, act)
 	base, data := m.fixed(a.space)
+	whole := words(data)
 	for w, bits := range act {
 		if bits == 0 {
 			continue
@@ -279,12 +280,12 @@ func (m *machine) loadOne(a *access, addrs []uint64, off uint64, d ref, act []ui
 		if bits == ^uint32(0) && size == 4 && d.class == class32 {
 			v, ad := m.r32[d.slot*m.lanes+lane:][:warpSize], addrs[lane:][:warpSize]
 			i := 0
-			for ; i < warpSize; i++ {
-				o := ad[i] + off - base
-				if o >= uint64(len(data)) || o&3 != 0 || uint64(len(data))-o < 4 {
+			for from := off - base; i < warpSize; i++ {
+				at := mathbits.RotateLeft64(ad[i]+from, -2) // huge when misaligned
+				if at >= uint64(len(whole)) {
 					break
 				}
-				v[i] = binary.LittleEndian.Uint32(data[o:])
+				v[i] = whole[at]
 			}
 			if i == warpSize {
 				continue
@@ -316,6 +317,7 @@ func (m *machine) loadOne(a *access, addrs []uint64, off uint64, d ref, act []ui
 			m.set(d, lane+l, readAs(b, a.typ)&a.mask)
 		}
 		base, data = m.fixed(a.space)
+		whole = words(data)
 	}
 	return nil
 }
@@ -389,6 +391,7 @@ func (m *machine) storeOne(a *access, addrs []uint64, off uint64, s ref, act []u
 	size := uint64(a.typ.Size())
 	m.probe(a, addrs, off, act)
 	base, data := m.fixed(a.space)
+	whole := words(data)
 	for w, bits := range act {
 		if bits == 0 {
 			continue
@@ -397,12 +400,12 @@ func (m *machine) storeOne(a *access, addrs []uint64, off uint64, s ref, act []u
 		if bits == ^uint32(0) && size == 4 && s.class == class32 {
 			v, ad := m.r32[s.slot*m.lanes+lane:][:warpSize], addrs[lane:][:warpSize]
 			i := 0
-			for ; i < warpSize; i++ {
-				o := ad[i] + off - base
-				if o >= uint64(len(data)) || o&3 != 0 || uint64(len(data))-o < 4 {
+			for from := off - base; i < warpSize; i++ {
+				at := mathbits.RotateLeft64(ad[i]+from, -2) // huge when misaligned
+				if at >= uint64(len(whole)) {
 					break
 				}
-				binary.LittleEndian.PutUint32(data[o:], v[i])
+				whole[at] = v[i]
 			}
 			if i == warpSize {
 				continue
@@ -433,6 +436,7 @@ func (m *machine) storeOne(a *access, addrs []uint64, off uint64, s ref, act []u
 			}
 		}
 		base, data = m.fixed(a.space)
+		whole = words(data)
 	}
 	return nil
 }

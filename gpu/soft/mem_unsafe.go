@@ -27,3 +27,12 @@ func atomic64(b []byte, f func(old uint64) uint64) uint64 {
 		}
 	}
 }
+
+// words sees memory as the host's 32-bit words (little-endian, as a GPU's), or
+// is nil where it is not aligned. The bytes after the last whole word are left out.
+func words(b []byte) []uint32 {
+	if len(b) < 4 || uintptr(unsafe.Pointer(&b[0]))%4 != 0 {
+		return nil
+	}
+	return unsafe.Slice((*uint32)(unsafe.Pointer(&b[0])), len(b)/4)
+}
