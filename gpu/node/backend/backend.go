@@ -162,6 +162,9 @@ func (r *Runner) start(id, token string) (*process, error) {
 	if err != nil {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
+		if errors.Is(err, os.ErrProcessDone) {
+			err = r.endedAtStart(id)
+		}
 		return nil, err
 	}
 	p := &process{rec: rec, done: make(chan struct{})}
@@ -175,6 +178,10 @@ func (r *Runner) start(id, token string) (*process, error) {
 	return p, nil
 }
 
+func (r *Runner) endedAtStart(id string) error {
+	return fmt.Errorf("the vGPU backend of %s ended at its start; its log is %s", id, r.path(id, "log"))
+}
+
 // listening waits until the backend accepts connections: the socket appears
 // when it listens.
 func (r *Runner) listening(ctx context.Context, id string, p *process) error {
@@ -186,7 +193,7 @@ func (r *Runner) listening(ctx context.Context, id string, p *process) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-p.done:
-			return fmt.Errorf("the vGPU backend of %s ended at its start; its log is %s", id, r.path(id, "log"))
+			return r.endedAtStart(id)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
