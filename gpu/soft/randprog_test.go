@@ -132,10 +132,10 @@ func (g *randProg) src(t ptx.Type) string {
 	if g.rnd.Intn(6) > 0 || t == ptx.Pred || t.Float() && t != ptx.F32 && t != ptx.F64 {
 		return g.reg(randClass(t))
 	}
-	switch {
-	case t == ptx.F32:
+	switch t {
+	case ptx.F32:
 		return fmt.Sprintf("0f%08x", uint32(randBits(g.rnd, 4)))
-	case t == ptx.F64:
+	case ptx.F64:
 		return fmt.Sprintf("0d%016x", randBits(g.rnd, 8))
 	}
 	return fmt.Sprintf("0x%x", randBits(g.rnd, int(t.Size())))
