@@ -44,7 +44,7 @@ wait_for() { # wait_for SECONDS WHAT COMMAND…
 		for pid in $gpud $basaltd $plain; do
 			kill -0 "$pid" 2>/dev/null || fail "$what: a program has ended"
 		done
-		sleep 0.1
+		sleep 0.05
 	done
 }
 said_login() { grep -aq 'login:' $1; } # $1 may be a pattern
@@ -86,9 +86,9 @@ qemu-img create -q -f qcow2 -F qcow2 -b "$image" "$data/plain.qcow2" 4G
 began=$(now)
 qemu-system-x86_64 -machine q35 -accel "$accelerator" -cpu "$processor" -m 1024 -smp 2 -display none -nodefaults \
 	-drive "file=$data/plain.qcow2,if=virtio" -device VGA -device virtio-rng-pci \
-	-serial "file:$data/plain.console" -monitor none >"$data/qemu.log" 2>&1 9>&- &
+	-serial "file:$data/plain.console" -monitor "unix:$run/monitor,server=on,wait=off" >"$data/qemu.log" 2>&1 9>&- &
 plain=$!
-wait_for "$limit" "plain QEMU's first output" test -s "$data/plain.console"
+wait_for "$limit" "plain QEMU's monitor" test -S "$run/monitor"
 sample PlainRunning "$began" "$(now)"
 wait_for "$limit" "plain QEMU's login prompt" said_login "$data/plain.console"
 sample PlainLogin "$began" "$(now)"

@@ -26,7 +26,7 @@ PASS
 	if len(missing) != 1 || missing[0] != "speed" {
 		t.Errorf("missing: %q", missing)
 	}
-	for _, want := range []string{"2 µs", "100 %", "3 ", "600 ns", "33 %", "3.33", "NOISY", "MISSING", "WARNING: others used up to 40 %"} {
+	for _, want := range []string{"2 µs", "100 %", "3 ", "600 ns", "33 %", "3.3 ", "NOISY", "MISSING", "WARNING: others used up to 40 %"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

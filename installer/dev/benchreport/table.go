@@ -28,7 +28,7 @@ var rows = []row{
 	{"interpreter: matmul", key{"Kernels/matmul", "Ginst/s"}, "the same loop in Go, same count", key{"KernelsInGo/matmul", "Ginst/s"}},
 	{"store: committed writes, 1 client", key{"Commit/store/clients=1", "writes/s"}, "bbolt put and fsync", key{"Commit/baseline=bbolt/clients=1", "writes/s"}},
 	{"store: committed writes, 64 clients", key{"Commit/store/clients=64", "writes/s"}, "bbolt put and fsync", key{"Commit/baseline=bbolt/clients=1", "writes/s"}},
-	{"instance: create to running", key{"InstanceRunning", "s"}, "plain QEMU to its first output", key{"PlainRunning", "s"}},
+	{"instance: create to running", key{"InstanceRunning", "s"}, "plain QEMU to its monitor", key{"PlainRunning", "s"}},
 	{"instance: create to login", key{"InstanceLogin", "s"}, "plain QEMU to login, same image", key{"PlainLogin", "s"}},
 }
 
@@ -78,7 +78,7 @@ func ratio(v, base float64) string {
 		return "-"
 	}
 	if r := v / base; r < 10 {
-		return fmt.Sprintf("%.2f", r)
+		return fmt.Sprintf("%.2g", r)
 	}
 	return fmt.Sprintf("%.0f", v/base)
 }
