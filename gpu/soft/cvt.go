@@ -235,13 +235,13 @@ func (v conversion) finish(b *big.Float) uint64 {
 	switch v.to {
 	case ptx.F32:
 		f, acc := b.Float32()
-		if adjust(acc, v.mode, f < 0) {
+		if adjust(acc, v.mode, b.Signbit()) {
 			f = math.Nextafter32(f, towards32(acc))
 		}
 		return v.pack(float64(f))
 	case ptx.F64:
 		f, acc := b.Float64()
-		if adjust(acc, v.mode, f < 0) {
+		if adjust(acc, v.mode, b.Signbit()) {
 			f = math.Nextafter(f, float64(towards32(acc)))
 		}
 		return v.pack(f)
