@@ -73,6 +73,7 @@ func (a *Agent) look(ctx context.Context, in api.Instance) (seen, error) {
 	s := seen{domain: status.State, reason: status.Reason}
 	if v, ok := get(a.cache, a.cache.volumes, string(in.Assignment.RootVolume)); ok {
 		s.volume = v.Status.Phase == api.VolumeReady
+		s.noVolume = v.Status.LastError
 	}
 	if _, err := os.Stat(a.seedPath(id)); err == nil {
 		s.media = true

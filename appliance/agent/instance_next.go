@@ -31,6 +31,7 @@ type seen struct {
 	domain   hypervisor.State
 	reason   string // why it is in that state
 	volume   bool   // the root volume is there and ready
+	noVolume string // why it could not be made; it is tried again
 	media    bool   // the seed disc is there
 	vgpu     bool   // a backend runs
 	slice    bool   // gpud knows the vGPU
@@ -133,6 +134,9 @@ func start(in api.Instance, st api.InstanceStatus, s seen) decision {
 	switch {
 	case !s.volume:
 		st.Step = "making the root volume"
+		if s.noVolume != "" {
+			st.LastError = "root volume: " + s.noVolume
+		}
 		return decision{step: stepWait, status: st, again: time.Second}
 	case !s.media:
 		st.Step = "writing the seed disc"

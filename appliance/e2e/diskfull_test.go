@@ -49,7 +49,9 @@ func TestDiskFull(t *testing.T) {
 	ballast := filepath.Join(data, "ballast")
 	fill(t, data, ballast, 200*mib)
 	g := w.create(t, "late", "tiny", "blank", nil)
-	until(t, 20*time.Second, "an error", func() bool { return rootVolume(t, w, g).Status.LastError != "" })
+	until(t, 20*time.Second, "an error", func() bool {
+		return rootVolume(t, w, g).Status.LastError != "" && strings.Contains(g.get(t).Status.LastError, "full")
+	})
 	v, in := rootVolume(t, w, g), g.get(t)
 	t.Logf("volume: %s; instance: %s, step %q, error %q", v.Status.LastError, in.Status.Phase, in.Status.Step, in.Status.LastError)
 	if v.Status.Phase != api.VolumeFailed || !strings.Contains(v.Status.LastError, "full") || in.Status.Phase == api.InstanceRunning {
