@@ -1,4 +1,5 @@
 /* Completion slots: spin some tens of microseconds, then sleep. */
+#include <sched.h>
 #include <time.h>
 
 #include "channel.h"
@@ -99,6 +100,7 @@ static bool spin(_Atomic uint32_t *state)
 				end = now + SPIN_NANOS;
 			else if (now > end)
 				return false;
+			sched_yield(); /* with few CPUs the one to wait for may need this one */
 		}
 	}
 }
