@@ -88,7 +88,7 @@ func (c *Context) runKernel(p *program, env *launchEnv) error {
 	c.engine.Lock()
 	defer c.engine.Unlock()
 	total := uint64(env.grid[0]) * uint64(env.grid[1]) * uint64(env.grid[2])
-	n := min(runtime.GOMAXPROCS(0), c.d.o.SMs, int(min(total, 1<<16)))
+	n := min(runtime.NumCPU(), c.d.o.SMs, int(min(total, 1<<16)))
 	if bytes := p.machineBytes(uint64(env.threads)); bytes > 0 {
 		n = max(1, min(n, int(4*maxMachineBytes/bytes)))
 	}
