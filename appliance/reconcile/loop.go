@@ -43,8 +43,14 @@ type Loop struct {
 type state struct {
 	queued, running, again bool
 	failures               int
+	notBefore              time.Time // a key that has just failed waits, kicked or not
 	timer                  *time.Timer
 }
+
+// kickWait is the least time between tries of a key that fails. What a try
+// does makes events that kick it again, so that without it a failing key would
+// spin; with a longer one a person's change would wait.
+const kickWait = time.Second
 
 // maxKeys bounds the ready queue; Kick waits for room beyond it.
 const maxKeys = 1 << 16
@@ -104,9 +110,12 @@ func (l *Loop) Kick(key string) {
 		s.timer.Stop()
 		s.timer = nil
 	}
+	wait := time.Until(s.notBefore)
 	switch {
 	case s.running:
 		s.again = true
+	case !s.queued && wait > 0:
+		s.timer = time.AfterFunc(wait, func() { l.Kick(key) })
 	case !s.queued:
 		s.queued = true
 		l.mu.Unlock()
@@ -133,11 +142,16 @@ func (l *Loop) serve(ctx context.Context, key string) {
 	if err != nil {
 		wait = min(l.opts.MinWait<<min(s.failures, 16), l.opts.MaxWait)
 		s.failures++
+		s.notBefore = time.Now().Add(min(wait, kickWait))
 	} else {
 		s.failures = 0
+		s.notBefore = time.Time{}
 	}
 	switch {
 	case ctx.Err() != nil:
+	case s.again && err != nil:
+		s.again = false
+		s.timer = time.AfterFunc(min(wait, kickWait), func() { l.Kick(key) })
 	case s.again:
 		s.again, s.queued = false, true
 		go func() { l.ready <- key }() // never wait for room with the lock held

@@ -90,6 +90,25 @@ func TestFailuresBackOffAndSuccessResets(t *testing.T) {
 	}
 }
 
+// What a failing try does may kick its key: it must not spin for that.
+func TestAFailingKeyThatKicksItselfDoesNotSpin(t *testing.T) {
+	var calls atomic.Int32
+	var l *Loop
+	l = run(t, Options{MinWait: 20 * time.Millisecond, MaxWait: 20 * time.Millisecond,
+		Reconcile: func(context.Context, string) (time.Duration, error) {
+			calls.Add(1)
+			l.Kick("k")
+			go l.Kick("k")
+			return 0, errors.New("always")
+		}})
+	began := time.Now()
+	l.Kick("k")
+	eventually(t, "ten tries", func() bool { return calls.Load() >= 10 })
+	if took := time.Since(began); took < 9*20*time.Millisecond {
+		t.Errorf("ten tries took %s, with 20 ms between them", took)
+	}
+}
+
 func TestAgainIsCalledWithoutAKick(t *testing.T) {
 	var calls atomic.Int32
 	l := run(t, Options{Reconcile: func(context.Context, string) (time.Duration, error) {
