@@ -50,7 +50,9 @@ fail() {
 gpud_pid='' basaltd_pid='' libvirtd_was=''
 stop() {
 	local code=$?
-	trap - EXIT INT TERM
+	trap - EXIT
+	trap '' INT TERM PIPE # nothing stops the stopping, not even a reader that has gone
+	set +e
 	step_done
 	printf '%s▸ stopping%s\n' "$bold" "$off"
 	if [ -n "$basaltd_pid" ] && kill -0 "$basaltd_pid" 2>/dev/null; then
@@ -98,9 +100,10 @@ installer/dev/libvirtd.sh start 2>&1 | sed 's/^/  /'
 
 step "node up (Raft of one)"
 mkdir -p "$data" "$run"
-basalt-gpud --state "$data/gpud" --socket "$run/gpud.sock" --soft-gpu name=soft0,vram=8GiB,sms=4 >"$data/gpud.log" 2>&1 &
+# In sessions of their own: Ctrl-C is for this script, which needs them to clean up.
+setsid basalt-gpud --state "$data/gpud" --socket "$run/gpud.sock" --soft-gpu name=soft0,vram=8GiB,sms=4 >"$data/gpud.log" 2>&1 &
 gpud_pid=$!
-basaltd --data "$data/node" --run "$run" --listen "$listen" --gpud "$run/gpud.sock" \
+setsid basaltd --data "$data/node" --run "$run" --listen "$listen" --gpud "$run/gpud.sock" \
 	--guest-tools "$build/guest" --meter-every 5s >"$data/basaltd.log" 2>&1 &
 basaltd_pid=$!
 wait_for 60 "basaltd" curl -fsS "$BASALT_SERVER/v1/healthz"
