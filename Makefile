@@ -64,6 +64,12 @@ test: setup tools build
 demo:
 	@installer/dev/demo.sh
 
+## kernels: the PTX in the tree, made again from its sources with clang
+kernels: setup
+	@$(MAKE) --no-print-directory -B -C gpu/soft/testdata/kernels
+	@$(MAKE) --no-print-directory -C gpu/guest ptx
+	@gpu/check/kernels/kernels.sh
+
 images:
 	@installer/guest/build.sh
 
