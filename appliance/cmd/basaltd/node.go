@@ -34,6 +34,7 @@ type node struct {
 	agent    *agent.Agent
 	api      *server.Server
 	listener net.Listener
+	local    net.Listener // the unix socket that the CLI uses unless told otherwise
 	closers  []func() error
 }
 
@@ -97,7 +98,10 @@ func open(ctx context.Context, c config, log *slog.Logger) (n *node, err error) 
 	if n.api, err = server.New(server.Options{Store: n.store, Runtime: runtime{n.agent}, Billing: books{n.store}, Version: version, Log: log}); err != nil {
 		return n, err
 	}
-	n.listener, err = listen(c)
+	if n.listener, err = listen(c); err != nil {
+		return n, err
+	}
+	n.local, err = listenLocal(filepath.Join(c.run, "api.sock"))
 	return n, err
 }
 
@@ -119,6 +123,7 @@ func (n *node) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for what, f := range map[string]func(context.Context) error{
 		"API":     func(ctx context.Context) error { return n.api.Serve(ctx, n.listener) },
+		"socket":  func(ctx context.Context) error { return n.api.Serve(ctx, n.local) },
 		"planner": n.plan,
 		"agent":   n.agent.Run,
 	} {
@@ -168,8 +173,10 @@ func (n *node) plan(ctx context.Context) error {
 // Close lets go of everything, last opened first.
 func (n *node) Close() error {
 	var errs []error
-	if n.listener != nil {
-		_ = n.listener.Close() // Serve has closed it already when it ran
+	for _, l := range []net.Listener{n.listener, n.local} {
+		if l != nil {
+			_ = l.Close() // Serve has closed it already when it ran
+		}
 	}
 	for i := len(n.closers) - 1; i >= 0; i-- {
 		errs = append(errs, n.closers[i]())
@@ -204,6 +211,19 @@ func listen(c config) (net.Listener, error) {
 		return nil, errors.Join(err, l.Close())
 	}
 	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}), nil
+}
+
+// listenLocal serves everybody on the machine: requests need a key as they do
+// over the network.
+func listenLocal(path string) (net.Listener, error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // of a run that was killed; the store's lock says that none lives
+		return nil, err
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, err
+	}
+	return l, os.Chmod(path, 0o666)
 }
 
 // nodeID is drawn at the first start and never changes.
