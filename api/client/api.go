@@ -32,6 +32,7 @@ type Options struct {
 type API struct {
 	gen    *Client
 	base   *url.URL
+	server string // as the caller named it
 	http   *http.Client
 	token  string
 	rounds int
@@ -58,7 +59,7 @@ func New(o Options) (*API, error) {
 	if o.Retries == 0 {
 		o.Retries = 4
 	}
-	a := &API{base: base, token: o.Token, rounds: max(o.Retries, 0) + 1}
+	a := &API{base: base, server: o.Server, token: o.Token, rounds: max(o.Retries, 0) + 1}
 	a.http = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // a token is for one server
 	}}
@@ -79,7 +80,7 @@ func (a *API) Do(r *http.Request) (*http.Response, error) {
 		resp, err := a.http.Do(r)
 		busy := err == nil && (resp.StatusCode == http.StatusServiceUnavailable || resp.StatusCode == http.StatusTooManyRequests)
 		if err == nil && !busy || round >= a.rounds || !repeatable(r) || r.Context().Err() != nil {
-			return resp, unreachable(err, r)
+			return resp, a.unreachable(err, r)
 		}
 		if busy {
 			_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<16))
@@ -111,11 +112,11 @@ func repeatable(r *http.Request) bool {
 	return !strings.HasSuffix(path, "/exec") && !strings.HasSuffix(path, "/restart") && !strings.HasSuffix(path, "/api-keys")
 }
 
-func unreachable(err error, r *http.Request) error {
+func (a *API) unreachable(err error, r *http.Request) error {
 	if err == nil || r.Context().Err() != nil {
 		return err
 	}
-	return fmt.Errorf("%w: %w", api.Errorf(api.CodeUnavailable, "no answer from %s", r.URL.Host).
+	return fmt.Errorf("%w: %w", api.Errorf(api.CodeUnavailable, "no answer from %s", a.server).
 		WithHint("is the server running, and the address right?"), err)
 }
 
