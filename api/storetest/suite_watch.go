@@ -108,6 +108,7 @@ func testWatchFromFuture(t *tester) {
 func testWatchWithoutGaps(t *tester) {
 	const writers, each, watchers = 4, 25, 4
 	t.must(1, flavor("flv-start", "start", 1, 0))
+	end := t.s.Revision() + writers*each
 	var wg, reading sync.WaitGroup
 	for w := range writers {
 		wg.Go(func() {
@@ -119,7 +120,6 @@ func testWatchWithoutGaps(t *tester) {
 			}
 		})
 	}
-	end := t.s.Revision() + writers*each
 	for w := range watchers {
 		reading.Go(func() {
 			since, synced := int64(w%2), false // half begin with a snapshot
