@@ -30,6 +30,7 @@ package device
 import (
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -105,8 +106,13 @@ func (d *Device) SetMemory(m *virtio.Memory) { d.memory = m }
 
 // Start implements vhostuser.Device.
 func (d *Device) Start(i int, q *virtio.Queue, fds vhostuser.RingFDs, fresh bool) {
-	if fresh && i == controlQueue {
-		d.Reset()
+	if i == controlQueue {
+		if fresh {
+			d.signalWorkers(unix.SIGKILL) // what they have mapped is another boot's memory now
+			d.Reset()
+		} else {
+			d.signalWorkers(unix.SIGCONT)
+		}
 	}
 	qu := &d.queues[i]
 	qu.q, qu.fds, qu.broken = q, fds, false
@@ -123,11 +129,31 @@ func (d *Device) Start(i int, q *virtio.Queue, fds vhostuser.RingFDs, fresh bool
 }
 
 // Stop implements vhostuser.Device. Waits that are held stay held: after a
-// pause the queue goes on, after a reset Start drops them.
+// pause the queue goes on, after a reset Start drops them. Until it is known
+// which of the two it is, no worker may write to the guest's memory, not even
+// its heartbeat: after a reset somebody else's data lies there.
 func (d *Device) Stop(i int) {
+	if i == controlQueue {
+		d.signalWorkers(unix.SIGSTOP)
+	}
 	qu := &d.queues[i]
 	d.loop.Remove(qu.fds.Kick)
 	qu.q, qu.again = nil, false
+}
+
+// signalWorkers reaches every worker that may still have the guest's memory mapped.
+func (d *Device) signalWorkers(sig unix.Signal) {
+	all := slices.Clone(d.ending)
+	for _, c := range d.contexts {
+		if c.worker != nil {
+			all = append(all, c.worker)
+		}
+	}
+	for _, w := range all {
+		if w.pid > 0 {
+			_ = unix.Kill(w.pid, sig)
+		}
+	}
 }
 
 // Reset ends all contexts and forgets all resources and held answers: the

@@ -277,6 +277,7 @@ func (d *Device) dismiss(w *worker) {
 		d.unpinAll(w)
 		return
 	}
+	_ = unix.Kill(w.pid, unix.SIGCONT) // one that was stopped with its queue must see it
 	w.deadline = time.Now().Add(killGrace)
 	d.ending = append(d.ending, w)
 }
