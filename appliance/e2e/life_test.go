@@ -273,8 +273,9 @@ func deleted(t *testing.T, w *world) {
 	w.debian.remove(t)
 	w.recorded(t)
 	until(t, 30*time.Second, "the root volume to go with it", func() bool {
-		left, err := os.ReadDir(filepath.Join(w.data, "node", "storage", "volumes"))
-		return err == nil && len(left) == 0
+		volumes, _ := filepath.Glob(filepath.Join(w.data, "node", "storage", "volumes", "*"))
+		usage, _ := filepath.Glob(filepath.Join(w.data, "node", "usage", "*"))
+		return len(volumes)+len(usage) == 0
 	})
 	if v, _ := w.vgpu(w.debian.id); !v.Deleted {
 		t.Errorf("gpud still has %+v", v)
