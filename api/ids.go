@@ -23,6 +23,10 @@ type (
 	InstanceID string
 	// PriceBookID is a PriceBook's id.
 	PriceBookID string
+	// MigrationID is a Migration's id.
+	MigrationID string
+	// JoinTokenID is a JoinToken's id.
+	JoinTokenID string
 )
 
 // Prefixes of ids, by kind.
@@ -30,6 +34,7 @@ var idPrefixes = map[Kind]string{
 	KindOrganization: "org", KindProject: "prj", KindAPIKey: "key", KindNode: "node", KindGPU: "gpu",
 	KindGPUPool: "pool", KindFlavor: "flv", KindImage: "img", KindVolume: "vol", KindInstance: "ins",
 	KindUsageRecord: "use", KindAccount: "acc", KindPriceBook: "pb",
+	KindMigration: "mig", KindJoinToken: "join", KindClusterCA: "ca",
 }
 
 // FinalizerAgent keeps an object until the agent of its node has removed what

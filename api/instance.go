@@ -41,6 +41,8 @@ func ValidateInstance(s InstanceSpec) error {
 		oneOf("spec.power", s.Power, PowerRunning, PowerStopped),
 		volumeBytes("spec.rootBytes", s.RootBytes),
 		between("spec.restarts", s.Restarts, 0, 1<<53, ""),
+		between("spec.priority", s.Priority, 0, 100, ""),
+		storagePool("spec.storagePool", s.StoragePool),
 		sshKeys(s.SSHKeys)); err != nil {
 		return err
 	}
@@ -83,6 +85,8 @@ func ChangeInstance(old, s InstanceSpec) error {
 		return invalid("spec.userData", "it is read at the first boot only").WithHint("make another instance")
 	case !slices.Equal(old.SSHKeys, s.SSHKeys):
 		return invalid("spec.sshKeys", "they are read at the first boot only").WithHint("change authorized_keys inside")
+	case old.StoragePool != s.StoragePool:
+		return invalid("spec.storagePool", "a root volume stays in its pool").WithHint("make another instance")
 	case s.Restarts < old.Restarts:
 		return invalid("spec.restarts", "it only rises")
 	}

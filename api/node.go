@@ -1,4 +1,61 @@
 package api
 
+import (
+	"net"
+	"strconv"
+)
+
+// NodeState is what the cluster thinks of a node; the planner decides it.
+type NodeState string
+
+// Node states.
+//
+//	Ready ─► Suspect ─► Lost ─(given up what is not its own)─► Ready
+//	  │ ▲       │(heard again)
+//	  ▼ └───────┘
+//	Draining ─► Drained ─► Ready (undrained)
+const (
+	NodeReady    NodeState = "Ready"
+	NodeSuspect  NodeState = "Suspect"
+	NodeLost     NodeState = "Lost"
+	NodeDraining NodeState = "Draining"
+	NodeDrained  NodeState = "Drained"
+)
+
+// Names of a node's storage pools.
+const (
+	PoolLocal  = "local"  // a directory of the node's own
+	PoolShared = "shared" // a directory that several nodes have
+)
+
+const maxPeerAddresses = 4
+
 // ValidateNode checks a spec.
-func ValidateNode(NodeSpec) error { return nil }
+func ValidateNode(s NodeSpec) error {
+	if len(s.PeerAddresses) > maxPeerAddresses {
+		return invalid("spec.peerAddresses", "%d addresses, at most %d", len(s.PeerAddresses), maxPeerAddresses)
+	}
+	for _, a := range append([]string{s.APIAddress}, s.PeerAddresses...) {
+		if a == "" {
+			continue
+		}
+		host, port, err := net.SplitHostPort(a)
+		if n, perr := strconv.Atoi(port); err != nil || host == "" || perr != nil || n < 1 || n > 65535 || len(a) > 256 || hasControl(a) {
+			return invalid("spec.peerAddresses", "%q is no HOST:PORT", clip(a))
+		}
+	}
+	return nil
+}
+
+// ChangeNode checks what a user may change: a node's addresses are its own to
+// say.
+func ChangeNode(old, s NodeSpec) (NodeSpec, error) {
+	s.PeerAddresses, s.APIAddress = old.PeerAddresses, old.APIAddress
+	return s, ValidateNode(s)
+}
+
+// Movable says whether an instance can run on another node when its own is
+// lost: its disk is in a pool that others have too, or may be made anew.
+func Movable(in Instance, root Volume) bool {
+	return in.Spec.Ephemeral || root.Assignment.Pool == PoolShared
+}

@@ -27,6 +27,11 @@ const (
 	KindUsageRecord  Kind = "UsageRecord"
 	KindAccount      Kind = "Account"
 	KindPriceBook    Kind = "PriceBook"
+	KindMigration    Kind = "Migration"
+	KindJoinToken    Kind = "JoinToken"
+	// KindClusterCA is internal: what the cluster signs certificates with. The
+	// API neither shows nor takes it.
+	KindClusterCA Kind = "ClusterCA"
 )
 
 // Object is an object of any kind as the store keeps it. What the store

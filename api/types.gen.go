@@ -61,6 +61,19 @@ type AccountSpec struct {
 	Type     string `json:"type,omitempty,omitzero"`
 }
 
+// Cluster defines model for Cluster.
+type Cluster struct {
+	// Alive Members that are heard of.
+	Alive int64 `json:"alive,omitempty,omitzero"`
+
+	// Leader Empty while there is none.
+	Leader   NodeID   `json:"leader,omitempty,omitzero"`
+	Members  []Member `json:"members"`
+	Name     string   `json:"name"`
+	Revision int64    `json:"revision,omitempty,omitzero"`
+	Voters   int64    `json:"voters,omitempty,omitzero"`
+}
+
 // Condition defines model for Condition.
 type Condition struct {
 	Message string    `json:"message,omitempty,omitzero"`
@@ -206,10 +219,17 @@ type Identity struct {
 
 // Image defines model for Image.
 type Image struct {
-	Kind   Kind        `json:"kind"`
-	Meta   Meta        `json:"meta"`
-	Spec   ImageSpec   `json:"spec"`
-	Status ImageStatus `json:"status,omitempty,omitzero"`
+	Assignment ImageAssignment `json:"assignment,omitempty,omitzero"`
+	Kind       Kind            `json:"kind"`
+	Meta       Meta            `json:"meta"`
+	Spec       ImageSpec       `json:"spec"`
+	Status     ImageStatus     `json:"status,omitempty,omitzero"`
+}
+
+// ImageAssignment defines model for ImageAssignment.
+type ImageAssignment struct {
+	// Node It fetches an image that has a URL.
+	Node NodeID `json:"node,omitempty,omitzero"`
 }
 
 // ImageList defines model for ImageList.
@@ -264,13 +284,22 @@ type Instance struct {
 
 // InstanceAssignment defines model for InstanceAssignment.
 type InstanceAssignment struct {
+	// Epoch Raised by one each time that it is given to another node.
+	Epoch int64 `json:"epoch,omitempty,omitzero"`
+
 	// Generation Of the spec that this was made from.
 	Generation  int64 `json:"generation,omitempty,omitzero"`
 	Gpu         GPUID `json:"gpu,omitempty,omitzero"`
 	MemoryBytes int64 `json:"memoryBytes,omitempty,omitzero"`
 
+	// MigrateTo It is moving there; the move's object is a Migration.
+	MigrateTo NodeID `json:"migrateTo,omitempty,omitzero"`
+
 	// Node Empty while it fits nowhere.
 	Node NodeID `json:"node,omitempty,omitzero"`
+
+	// NodeLost Its node is lost and it cannot run elsewhere: it waits for the node; reason says why.
+	NodeLost bool `json:"nodeLost,omitempty,omitzero"`
 
 	// Reason Why it has no node.
 	Reason           string   `json:"reason,omitempty,omitzero"`
@@ -292,6 +321,9 @@ type InstanceList struct {
 
 // InstanceSpec defines model for InstanceSpec.
 type InstanceSpec struct {
+	// Ephemeral Its root volume may be made anew from the image when its node is lost: what was written is gone, the instance runs on elsewhere.
+	Ephemeral bool `json:"ephemeral,omitempty,omitzero"`
+
 	// Flavor Name or id; stored as id.
 	Flavor FlavorID `json:"flavor"`
 
@@ -301,12 +333,18 @@ type InstanceSpec struct {
 	// Power What it should be; empty: Running.
 	Power Power `json:"power,omitempty,omitzero"`
 
+	// Priority When room is short after a node is lost, higher ones start first.
+	Priority int64 `json:"priority,omitempty,omitzero"`
+
 	// Restarts Raised by one to restart it.
 	Restarts int64 `json:"restarts,omitempty,omitzero"`
 
 	// RootBytes Root volume; 0: the flavor's.
 	RootBytes int64    `json:"rootBytes,omitempty,omitzero"`
 	SSHKeys   []string `json:"sshKeys,omitempty,omitzero"`
+
+	// StoragePool Storage pool of the root volume; empty: shared where there is one, else local.
+	StoragePool string `json:"storagePool,omitempty,omitzero"`
 
 	// UserData cloud-init user data.
 	UserData string    `json:"userData,omitempty,omitzero"`
@@ -315,11 +353,19 @@ type InstanceSpec struct {
 
 // InstanceStatus defines model for InstanceStatus.
 type InstanceStatus struct {
+	// BootID Of the node's boot in which the present run began.
+	BootID     string      `json:"bootId,omitempty,omitzero"`
 	Conditions []Condition `json:"conditions,omitempty,omitzero"`
 
+	// Epoch Of the assignment that this is about.
+	Epoch int64 `json:"epoch,omitempty,omitzero"`
+
 	// GuestTools Version that answered from inside the guest.
-	GuestTools         string        `json:"guestTools,omitempty,omitzero"`
-	LastError          string        `json:"lastError,omitempty,omitzero"`
+	GuestTools string `json:"guestTools,omitempty,omitzero"`
+	LastError  string `json:"lastError,omitempty,omitzero"`
+
+	// Node Whose agent said this.
+	Node               NodeID        `json:"node,omitempty,omitzero"`
 	ObservedGeneration int64         `json:"observedGeneration,omitempty,omitzero"`
 	Phase              InstancePhase `json:"phase,omitempty,omitzero"`
 
@@ -364,6 +410,59 @@ type InvoicePreview struct {
 	TotalMicros int64 `json:"totalMicros"`
 }
 
+// JoinToken defines model for JoinToken.
+type JoinToken struct {
+	Kind   Kind            `json:"kind"`
+	Meta   Meta            `json:"meta"`
+	Spec   JoinTokenSpec   `json:"spec"`
+	Status JoinTokenStatus `json:"status,omitempty,omitzero"`
+
+	// Token The token; only in the answer that makes it.
+	Token string `json:"token,omitempty,omitzero"`
+}
+
+// JoinTokenList defines model for JoinTokenList.
+type JoinTokenList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string      `json:"continue,omitempty,omitzero"`
+	Items    []JoinToken `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+}
+
+// JoinTokenSpec defines model for JoinTokenSpec.
+type JoinTokenSpec struct {
+	// ExpiresAt An hour from now unless given, a week at most.
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+
+	// Hash SHA-256 of the secret, hex. Never sent to clients.
+	Hash string `json:"hash,omitempty,omitzero"`
+}
+
+// JoinTokenStatus defines model for JoinTokenStatus.
+type JoinTokenStatus struct {
+	UsedAt *time.Time `json:"usedAt,omitempty"`
+	UsedBy NodeID     `json:"usedBy,omitempty,omitzero"`
+}
+
+// Member defines model for Member.
+type Member struct {
+	APIAddress       string     `json:"apiAddress,omitempty,omitzero"`
+	CertificateUntil *time.Time `json:"certificateUntil,omitempty"`
+
+	// HeardAt Its last sign of life to the leader.
+	HeardAt       *time.Time `json:"heardAt,omitempty"`
+	Leader        bool       `json:"leader,omitempty,omitzero"`
+	Name          string     `json:"name"`
+	Node          NodeID     `json:"node"`
+	PeerAddresses []string   `json:"peerAddresses,omitempty,omitzero"`
+	Reason        string     `json:"reason,omitempty,omitzero"`
+	State         NodeState  `json:"state,omitempty,omitzero"`
+	Version       string     `json:"version,omitempty,omitzero"`
+	Voter         bool       `json:"voter,omitempty,omitzero"`
+}
+
 // Meta defines model for Meta.
 type Meta struct {
 	CreatedAt time.Time `json:"createdAt,omitempty,omitzero"`
@@ -395,12 +494,78 @@ type Meta struct {
 	UpdatedAt time.Time `json:"updatedAt,omitempty,omitzero"`
 }
 
+// Migration defines model for Migration.
+type Migration struct {
+	Assignment MigrationAssignment `json:"assignment,omitempty,omitzero"`
+	Kind       Kind                `json:"kind"`
+	Meta       Meta                `json:"meta"`
+	Spec       MigrationSpec       `json:"spec"`
+	Status     MigrationStatus     `json:"status,omitempty,omitzero"`
+}
+
+// MigrationAssignment defines model for MigrationAssignment.
+type MigrationAssignment struct {
+	// Phase What the cluster has decided; the nodes follow.
+	Phase  MigrationPhase `json:"phase,omitempty,omitzero"`
+	Reason string         `json:"reason,omitempty,omitzero"`
+	Source NodeID         `json:"source,omitempty,omitzero"`
+	Target NodeID         `json:"target,omitempty,omitzero"`
+}
+
+// MigrationList defines model for MigrationList.
+type MigrationList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string      `json:"continue,omitempty,omitzero"`
+	Items    []Migration `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+}
+
+// MigrationSpec defines model for MigrationSpec.
+type MigrationSpec struct {
+	// Abort End it; the instance stays where it is.
+	Abort bool `json:"abort,omitempty,omitzero"`
+
+	// Instance Name or id; stored as id.
+	Instance InstanceID `json:"instance"`
+
+	// Target Name or id of the node; empty: the cluster chooses.
+	Target NodeID `json:"target,omitempty,omitzero"`
+}
+
+// MigrationStatus defines model for MigrationStatus.
+type MigrationStatus struct {
+	DowntimeMillis int64          `json:"downtimeMillis,omitempty,omitzero"`
+	EndedAt        *time.Time     `json:"endedAt,omitempty"`
+	LastError      string         `json:"lastError,omitempty,omitzero"`
+	Phase          MigrationPhase `json:"phase,omitempty,omitzero"`
+	ProgressBytes  int64          `json:"progressBytes,omitempty,omitzero"`
+	StartedAt      *time.Time     `json:"startedAt,omitempty"`
+	TotalBytes     int64          `json:"totalBytes,omitempty,omitzero"`
+}
+
 // Node defines model for Node.
 type Node struct {
-	Kind   Kind       `json:"kind"`
-	Meta   Meta       `json:"meta"`
-	Spec   NodeSpec   `json:"spec"`
-	Status NodeStatus `json:"status,omitempty,omitzero"`
+	Assignment NodeAssignment `json:"assignment,omitempty,omitzero"`
+	Kind       Kind           `json:"kind"`
+	Meta       Meta           `json:"meta"`
+	Spec       NodeSpec       `json:"spec"`
+	Status     NodeStatus     `json:"status,omitempty,omitzero"`
+}
+
+// NodeAssignment defines model for NodeAssignment.
+type NodeAssignment struct {
+	// Epoch Raised by one each time that it is declared lost.
+	Epoch  int64      `json:"epoch,omitempty,omitzero"`
+	Reason string     `json:"reason,omitempty,omitzero"`
+	Since  *time.Time `json:"since,omitempty"`
+
+	// State Ready: takes work. Suspect: not heard of. Lost: certainly runs nothing any more that could run elsewhere.
+	State NodeState `json:"state,omitempty,omitzero"`
+
+	// Voter It votes in the cluster's decisions.
+	Voter bool `json:"voter,omitempty,omitzero"`
 }
 
 // NodeList defines model for NodeList.
@@ -415,6 +580,15 @@ type NodeList struct {
 
 // NodeSpec defines model for NodeSpec.
 type NodeSpec struct {
+	// APIAddress HOST:PORT of its API.
+	APIAddress string `json:"apiAddress,omitempty,omitzero"`
+
+	// Drain Take nothing new, and move away what is here: live where that is possible, else by a restart.
+	Drain bool `json:"drain,omitempty,omitzero"`
+
+	// PeerAddresses HOST:PORT at which the other nodes reach it, one for each network path; the node's own, written when it joins.
+	PeerAddresses []string `json:"peerAddresses,omitempty,omitzero"`
+
 	// Unschedulable Take no new instances.
 	Unschedulable bool `json:"unschedulable,omitempty,omitzero"`
 }
@@ -422,15 +596,25 @@ type NodeSpec struct {
 // NodeStatus defines model for NodeStatus.
 type NodeStatus struct {
 	// Accelerator How guests run here; found by really booting one.
-	Accelerator string      `json:"accelerator,omitempty,omitzero"`
-	Conditions  []Condition `json:"conditions,omitempty,omitzero"`
+	Accelerator string `json:"accelerator,omitempty,omitzero"`
+
+	// BootID Of the machine's present boot.
+	BootID     string      `json:"bootId,omitempty,omitzero"`
+	Conditions []Condition `json:"conditions,omitempty,omitzero"`
 
 	// Hypervisor Versions of libvirt and QEMU.
 	Hypervisor string `json:"hypervisor,omitempty,omitzero"`
 
+	// Images Images that lie on the node itself.
+	Images []ImageID `json:"images,omitempty,omitzero"`
+
 	// MemoryBytes RAM that instances may have together.
-	MemoryBytes        int64 `json:"memoryBytes,omitempty,omitzero"`
-	ObservedGeneration int64 `json:"observedGeneration,omitempty,omitzero"`
+	MemoryBytes int64 `json:"memoryBytes,omitempty,omitzero"`
+
+	// ObservedEpoch Of the assignment after which it has given up what is no longer its own.
+	ObservedEpoch      int64         `json:"observedEpoch,omitempty,omitzero"`
+	ObservedGeneration int64         `json:"observedGeneration,omitempty,omitzero"`
+	Pools              []StoragePool `json:"pools,omitempty,omitzero"`
 
 	// SeenAt When the agent last reported.
 	SeenAt time.Time `json:"seenAt,omitempty,omitzero"`
@@ -531,6 +715,19 @@ type ProjectSpec struct {
 	DisplayName string `json:"displayName,omitempty,omitzero"`
 }
 
+// StoragePool defines model for StoragePool.
+type StoragePool struct {
+	FreeBytes int64 `json:"freeBytes,omitempty,omitzero"`
+
+	// ID The same on every node that shares it.
+	ID string `json:"id,omitempty,omitzero"`
+
+	// Name Example: local
+	Name      string `json:"name"`
+	Shared    bool   `json:"shared,omitempty,omitzero"`
+	SizeBytes int64  `json:"sizeBytes,omitempty,omitzero"`
+}
+
 // UsageRecord defines model for UsageRecord.
 type UsageRecord struct {
 	Kind Kind            `json:"kind"`
@@ -594,10 +791,18 @@ type Volume struct {
 
 // VolumeAssignment defines model for VolumeAssignment.
 type VolumeAssignment struct {
-	Node NodeID `json:"node,omitempty,omitzero"`
+	// Epoch Raised by one each time that it is given to another node.
+	Epoch int64  `json:"epoch,omitempty,omitzero"`
+	Node  NodeID `json:"node,omitempty,omitzero"`
+
+	// Pool Storage pool that it lies in.
+	Pool string `json:"pool,omitempty,omitzero"`
 
 	// Reason Why it has no node yet.
 	Reason string `json:"reason,omitempty,omitzero"`
+
+	// Recreate Raised by one each time that an ephemeral volume is made anew from its image.
+	Recreate int64 `json:"recreate,omitempty,omitzero"`
 }
 
 // VolumeList defines model for VolumeList.
@@ -617,6 +822,9 @@ type VolumeSpec struct {
 
 	// Instance Attached to this instance; as its root volume when it was made with it.
 	Instance InstanceID `json:"instance,omitempty,omitzero"`
+
+	// Pool Name of the storage pool; empty: shared where there is one, else local.
+	Pool string `json:"pool,omitempty,omitzero"`
 
 	// Root Root volume of its instance: goes with it.
 	Root bool `json:"root,omitempty,omitzero"`
@@ -850,6 +1058,42 @@ type PreviewInvoiceParams struct {
 	To time.Time `form:"to" json:"to"`
 }
 
+// ListJoinTokensParams defines parameters for ListJoinTokens.
+type ListJoinTokensParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+}
+
+// CreateJoinTokenParams defines parameters for CreateJoinToken.
+type CreateJoinTokenParams struct {
+	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// ListMigrationsParams defines parameters for ListMigrations.
+type ListMigrationsParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+}
+
+// CreateMigrationParams defines parameters for CreateMigration.
+type CreateMigrationParams struct {
+	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
 // ListNodesParams defines parameters for ListNodes.
 type ListNodesParams struct {
 	// Limit 1000 unless given.
@@ -860,6 +1104,12 @@ type ListNodesParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+}
+
+// DeleteNodeParams defines parameters for DeleteNode.
+type DeleteNodeParams struct {
+	// Force Remove it although instances are on it. They start elsewhere: say this only of a node that is certainly switched off.
+	Force bool `form:"force,omitempty" json:"force,omitempty,omitzero"`
 }
 
 // ListOrganizationsParams defines parameters for ListOrganizations.
@@ -1035,6 +1285,15 @@ type UpdateInstanceJSONRequestBody = Instance
 
 // ExecInInstanceJSONRequestBody defines body for ExecInInstance for application/json ContentType.
 type ExecInInstanceJSONRequestBody = ExecRequest
+
+// CreateJoinTokenJSONRequestBody defines body for CreateJoinToken for application/json ContentType.
+type CreateJoinTokenJSONRequestBody = JoinToken
+
+// CreateMigrationJSONRequestBody defines body for CreateMigration for application/json ContentType.
+type CreateMigrationJSONRequestBody = Migration
+
+// UpdateMigrationJSONRequestBody defines body for UpdateMigration for application/json ContentType.
+type UpdateMigrationJSONRequestBody = Migration
 
 // UpdateNodeJSONRequestBody defines body for UpdateNode for application/json ContentType.
 type UpdateNodeJSONRequestBody = Node

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -46,4 +47,62 @@ func (h *handlers) GetVersion(context.Context, GetVersionRequestObject) (GetVers
 // GetHealth answers when the server does.
 func (h *handlers) GetHealth(context.Context, GetHealthRequestObject) (GetHealthResponseObject, error) {
 	return GetHealth200JSONResponse{Status: "ok", Revision: h.opts.Store.Revision()}, nil
+}
+
+func noCluster() error {
+	return api.Errorf(api.CodeState, "this node is alone: it belongs to no cluster").
+		WithHint("a cluster's nodes are started with --peer-listen, see docs/install.md")
+}
+
+// GetCluster answers who is in it.
+func (h *handlers) GetCluster(ctx context.Context, _ GetClusterRequestObject) (GetClusterResponseObject, error) {
+	if h.opts.Cluster == nil {
+		return nil, noCluster()
+	}
+	c, err := h.opts.Cluster.Cluster(ctx)
+	if c.Members == nil {
+		c.Members = []api.Member{}
+	}
+	return GetCluster200JSONResponse(c), err
+}
+
+// BackupCluster streams the state.
+func (h *handlers) BackupCluster(ctx context.Context, _ BackupClusterRequestObject) (BackupClusterResponseObject, error) {
+	if h.opts.Cluster == nil {
+		return nil, noCluster()
+	}
+	return backupResponse{ctx, h.opts.Cluster}, nil
+}
+
+type backupResponse struct {
+	ctx     context.Context //nolint:containedctx // of the request, which the response is a part of
+	cluster Membership
+}
+
+// VisitBackupClusterResponse sends it. What fails in the middle breaks the
+// connection, so that half a backup is not taken for a whole one; its own
+// checksum says so too.
+func (b backupResponse) VisitBackupClusterResponse(w http.ResponseWriter) error {
+	first := &firstWrite{w: w}
+	err := b.cluster.Backup(b.ctx, first)
+	if err != nil && first.done {
+		panic(http.ErrAbortHandler)
+	}
+	return err
+}
+
+// firstWrite sets the header when the first bytes come, so that an error
+// before them is an ordinary answer.
+type firstWrite struct {
+	w    http.ResponseWriter
+	done bool
+}
+
+func (f *firstWrite) Write(b []byte) (int, error) {
+	if !f.done {
+		f.done = true
+		f.w.Header().Set("Content-Type", "application/octet-stream")
+		f.w.WriteHeader(http.StatusOK)
+	}
+	return f.w.Write(b)
 }

@@ -93,12 +93,19 @@ func decode[T any](o api.Object) (T, error) { return api.Decode[T](outgoing(o)) 
 
 // outgoing blanks what no client may see.
 func outgoing(o api.Object) api.Object {
-	if o.Kind != api.KindAPIKey {
-		return o
+	var err error
+	switch o.Kind {
+	case api.KindAPIKey:
+		var key api.APIKey
+		key, err = api.Decode[api.APIKey](o)
+		key.Spec.Hash = ""
+		o.Spec = api.Encode(key.Spec)
+	case api.KindJoinToken:
+		var token api.JoinToken
+		token, err = api.Decode[api.JoinToken](o)
+		token.Spec.Hash = ""
+		o.Spec = api.Encode(token.Spec)
 	}
-	key, err := api.Decode[api.APIKey](o)
-	key.Spec.Hash = ""
-	o.Spec = api.Encode(key.Spec)
 	if err != nil {
 		o.Spec = nil
 	}

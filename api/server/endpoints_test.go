@@ -25,6 +25,8 @@ func least(op string) api.Role {
 		return api.RoleViewer
 	case "PreviewInvoice":
 		return api.RoleAdmin
+	case "GetCluster", "BackupCluster":
+		return api.RoleOperator
 	}
 	read := strings.HasPrefix(op, "List") || strings.HasPrefix(op, "Get")
 	has := func(words ...string) bool {
@@ -36,7 +38,7 @@ func least(op string) api.Role {
 		return false
 	}
 	switch {
-	case has("Node") || has("GPU"):
+	case has("Node") || has("GPU") || has("Migration") || has("JoinToken"):
 		return api.RoleOperator
 	case has("APIKey"):
 		return api.RoleAdmin

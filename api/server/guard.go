@@ -18,7 +18,29 @@ const (
 
 // streams are the operations that may last.
 var streams = map[string]bool{
-	"Watch": true, "OpenInstanceConsole": true, "PutImageContent": true, "ExecInInstance": true,
+	"Watch": true, "OpenInstanceConsole": true, "PutImageContent": true, "ExecInInstance": true, "BackupCluster": true,
+}
+
+// onNode are the operations that the instance's own node has to answer.
+var onNode = map[string]bool{"OpenInstanceConsole": true, "ExecInInstance": true, "GetInstanceConsoleLog": true}
+
+// elsewhere is the server of the node that has to answer; nil: this one. What
+// is wrong with the request is said here or there alike.
+func (s *Server) elsewhere(ctx context.Context, op string, c echo.Context) http.Handler {
+	if s.opts.Elsewhere == nil || !onNode[op] {
+		return nil
+	}
+	h := &handlers{s}
+	q := c.QueryParams()
+	o, err := h.find(ctx, api.KindInstance, c.Param("id"), q.Get("organization"), q.Get("project"))
+	if err != nil {
+		return nil
+	}
+	in, err := api.Decode[api.Instance](o)
+	if err != nil || in.Assignment.Node == "" {
+		return nil
+	}
+	return s.opts.Elsewhere(in.Assignment.Node)
 }
 
 type identityKey struct{}
@@ -50,6 +72,10 @@ func (s *Server) guard(op string) echo.MiddlewareFunc {
 					return api.Errorf(api.CodeForbidden, "the role %s may not do this", id.role).WithHint("it takes a key of role %s", least)
 				}
 				ctx = context.WithValue(ctx, identityKey{}, id)
+			}
+			if there := s.elsewhere(ctx, op, c); there != nil {
+				there.ServeHTTP(c.Response(), c.Request())
+				return nil
 			}
 			if !streams[op] {
 				var cancel context.CancelFunc

@@ -52,7 +52,7 @@ func rootVolume(m api.Meta, id api.InstanceID, spec api.InstanceSpec, f api.Flav
 	return api.Command{
 		Op: api.OpPutSpec, Kind: api.KindVolume, ID: newID(api.KindVolume), Name: string(id) + "-root",
 		Organization: m.Organization, Project: m.Project, Finalizers: []string{api.FinalizerAgent},
-		Data: api.Encode(api.VolumeSpec{SizeBytes: max(size, image.Status.VirtualBytes), Image: spec.Image, Instance: id, Root: true}),
+		Data: api.Encode(api.VolumeSpec{SizeBytes: max(size, image.Status.VirtualBytes), Image: spec.Image, Instance: id, Root: true, Pool: spec.StoragePool}),
 	}, nil
 }
 

@@ -30,6 +30,15 @@ type Runtime interface {
 	PutImage(ctx context.Context, id api.ImageID, r io.Reader, size int64) error
 }
 
+// Membership answers what the nodes are to each other.
+type Membership interface {
+	Cluster(ctx context.Context) (api.Cluster, error)
+	// NewJoinToken makes a token that carries the id, and the hash of its secret.
+	NewJoinToken(ctx context.Context, id api.JoinTokenID) (token, hash string, err error)
+	// Backup writes the control plane's state.
+	Backup(ctx context.Context, w io.Writer) error
+}
+
 // Billing answers what usage costs.
 type Billing interface {
 	InvoicePreview(ctx context.Context, org api.OrganizationID, from, to time.Time) (api.InvoicePreview, error)

@@ -32,6 +32,16 @@ var rights = map[string]api.Role{
 
 	"ListNodes": api.RoleOperator, "GetNode": api.RoleOperator, "UpdateNode": api.RoleOperator,
 
+	"DeleteNode": api.RoleOperator,
+
+	"ListMigrations": api.RoleOperator, "GetMigration": api.RoleOperator,
+	"CreateMigration": api.RoleOperator, "UpdateMigration": api.RoleOperator, "DeleteMigration": api.RoleOperator,
+
+	"ListJoinTokens": api.RoleOperator, "GetJoinToken": api.RoleOperator,
+	"CreateJoinToken": api.RoleOperator, "DeleteJoinToken": api.RoleOperator,
+
+	"GetCluster": api.RoleOperator, "BackupCluster": api.RoleOperator,
+
 	"ListOrganizations": api.RoleViewer, "GetOrganization": api.RoleViewer,
 	"CreateOrganization": api.RoleOperator, "UpdateOrganization": api.RoleOperator, "DeleteOrganization": api.RoleOperator,
 
@@ -84,8 +94,11 @@ func (i identity) inScope(org, project string) bool {
 // sees says whether an object exists for the key.
 func (i identity) sees(o api.Object) bool {
 	m := o.Meta
+	if _, ok := scopes[o.Kind]; !ok {
+		return false // the cluster's own
+	}
 	switch o.Kind {
-	case api.KindNode, api.KindGPU:
+	case api.KindNode, api.KindGPU, api.KindMigration, api.KindJoinToken:
 		return i.role == api.RoleOperator
 	case api.KindFlavor, api.KindGPUPool, api.KindPriceBook:
 		return i.role.Rank() > 0

@@ -18,7 +18,7 @@ const (
 
 var scopes = map[api.Kind]scope{
 	api.KindOrganization: ofCluster, api.KindNode: ofCluster, api.KindGPU: ofCluster, api.KindGPUPool: ofCluster,
-	api.KindFlavor: ofCluster, api.KindPriceBook: ofCluster,
+	api.KindFlavor: ofCluster, api.KindPriceBook: ofCluster, api.KindMigration: ofCluster, api.KindJoinToken: ofCluster,
 	api.KindProject: ofOrganization, api.KindAccount: ofOrganization,
 	api.KindImage: ofProject, api.KindVolume: ofProject, api.KindInstance: ofProject, api.KindUsageRecord: ofProject,
 	api.KindAPIKey: ofRole,

@@ -48,6 +48,12 @@ type ServerInterface interface {
 	// UpdateAPIKey Change name, labels and spec; meta.revision is the revision that was read
 	// (PUT /v1/api-keys/{id})
 	UpdateAPIKey(ctx echo.Context, id PathID) error
+	// GetCluster The cluster: its members, who leads, whether most of it can be reached
+	// (GET /v1/cluster)
+	GetCluster(ctx echo.Context) error
+	// BackupCluster All of the control plane's state, to be restored into a new cluster; it holds secrets
+	// (GET /v1/cluster/backup)
+	BackupCluster(ctx echo.Context) error
 	// ListFlavors List flavors
 	// (GET /v1/flavors)
 	ListFlavors(ctx echo.Context, params ListFlavorsParams) error
@@ -144,9 +150,39 @@ type ServerInterface interface {
 	// PreviewInvoice What an organization's usage of a period costs
 	// (GET /v1/invoice-preview)
 	PreviewInvoice(ctx echo.Context, params PreviewInvoiceParams) error
+	// ListJoinTokens List join tokens
+	// (GET /v1/join-tokens)
+	ListJoinTokens(ctx echo.Context, params ListJoinTokensParams) error
+	// CreateJoinToken Make a join token; the answer alone holds it
+	// (POST /v1/join-tokens)
+	CreateJoinToken(ctx echo.Context, params CreateJoinTokenParams) error
+	// DeleteJoinToken Make a join token worthless
+	// (DELETE /v1/join-tokens/{id})
+	DeleteJoinToken(ctx echo.Context, id PathID) error
+	// GetJoinToken Read a join token, by id or by name
+	// (GET /v1/join-tokens/{id})
+	GetJoinToken(ctx echo.Context, id PathID) error
+	// ListMigrations List migrations
+	// (GET /v1/migrations)
+	ListMigrations(ctx echo.Context, params ListMigrationsParams) error
+	// CreateMigration Move a running instance to another node without stopping it
+	// (POST /v1/migrations)
+	CreateMigration(ctx echo.Context, params CreateMigrationParams) error
+	// DeleteMigration Forget a migration that has ended
+	// (DELETE /v1/migrations/{id})
+	DeleteMigration(ctx echo.Context, id PathID) error
+	// GetMigration Read a migration, by id or by name
+	// (GET /v1/migrations/{id})
+	GetMigration(ctx echo.Context, id PathID) error
+	// UpdateMigration Change its spec (abort it); meta.revision is the revision that was read
+	// (PUT /v1/migrations/{id})
+	UpdateMigration(ctx echo.Context, id PathID) error
 	// ListNodes List nodes
 	// (GET /v1/nodes)
 	ListNodes(ctx echo.Context, params ListNodesParams) error
+	// DeleteNode Remove a node from the cluster; it must be drained or lost
+	// (DELETE /v1/nodes/{id})
+	DeleteNode(ctx echo.Context, id PathID, params DeleteNodeParams) error
 	// GetNode Read a node, by id or by name
 	// (GET /v1/nodes/{id})
 	GetNode(ctx echo.Context, id PathID) error
@@ -496,6 +532,24 @@ func (w *ServerInterfaceWrapper) UpdateAPIKey(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.UpdateAPIKey(ctx, id)
+	return err
+}
+
+// GetCluster converts echo context to params.
+func (w *ServerInterfaceWrapper) GetCluster(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetCluster(ctx)
+	return err
+}
+
+// BackupCluster converts echo context to params.
+func (w *ServerInterfaceWrapper) BackupCluster(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.BackupCluster(ctx)
 	return err
 }
 
@@ -1221,6 +1275,208 @@ func (w *ServerInterfaceWrapper) PreviewInvoice(ctx echo.Context) error {
 	return err
 }
 
+// ListJoinTokens converts echo context to params.
+func (w *ServerInterfaceWrapper) ListJoinTokens(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListJoinTokensParams
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "continue" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "continue", ctx.QueryParams(), &params.Continue, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter continue: %s", err))
+	}
+
+	// ------------- Optional query parameter "name" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "name", ctx.QueryParams(), &params.Name, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter name: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListJoinTokens(ctx, params)
+	return err
+}
+
+// CreateJoinToken converts echo context to params.
+func (w *ServerInterfaceWrapper) CreateJoinToken(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateJoinTokenParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Idempotency-Key, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Idempotency-Key: %s", err))
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CreateJoinToken(ctx, params)
+	return err
+}
+
+// DeleteJoinToken converts echo context to params.
+func (w *ServerInterfaceWrapper) DeleteJoinToken(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.DeleteJoinToken(ctx, id)
+	return err
+}
+
+// GetJoinToken converts echo context to params.
+func (w *ServerInterfaceWrapper) GetJoinToken(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetJoinToken(ctx, id)
+	return err
+}
+
+// ListMigrations converts echo context to params.
+func (w *ServerInterfaceWrapper) ListMigrations(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListMigrationsParams
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "continue" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "continue", ctx.QueryParams(), &params.Continue, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter continue: %s", err))
+	}
+
+	// ------------- Optional query parameter "name" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "name", ctx.QueryParams(), &params.Name, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter name: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListMigrations(ctx, params)
+	return err
+}
+
+// CreateMigration converts echo context to params.
+func (w *ServerInterfaceWrapper) CreateMigration(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateMigrationParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Idempotency-Key, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Idempotency-Key: %s", err))
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CreateMigration(ctx, params)
+	return err
+}
+
+// DeleteMigration converts echo context to params.
+func (w *ServerInterfaceWrapper) DeleteMigration(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.DeleteMigration(ctx, id)
+	return err
+}
+
+// GetMigration converts echo context to params.
+func (w *ServerInterfaceWrapper) GetMigration(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetMigration(ctx, id)
+	return err
+}
+
+// UpdateMigration converts echo context to params.
+func (w *ServerInterfaceWrapper) UpdateMigration(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.UpdateMigration(ctx, id)
+	return err
+}
+
 // ListNodes converts echo context to params.
 func (w *ServerInterfaceWrapper) ListNodes(ctx echo.Context) error {
 	var err error
@@ -1250,6 +1506,31 @@ func (w *ServerInterfaceWrapper) ListNodes(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.ListNodes(ctx, params)
+	return err
+}
+
+// DeleteNode converts echo context to params.
+func (w *ServerInterfaceWrapper) DeleteNode(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteNodeParams
+	// ------------- Optional query parameter "force" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "force", ctx.QueryParams(), &params.Force, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter force: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.DeleteNode(ctx, id, params)
 	return err
 }
 
@@ -1971,6 +2252,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/gpus/:id", wrapper.GetGPU, options.OperationMiddlewares["GetGPU"]...)
 	router.PUT(options.BaseURL+"/v1/gpus/:id", wrapper.UpdateGPU, options.OperationMiddlewares["UpdateGPU"]...)
 	router.GET(options.BaseURL+"/v1/nodes", wrapper.ListNodes, options.OperationMiddlewares["ListNodes"]...)
+	router.DELETE(options.BaseURL+"/v1/nodes/:id", wrapper.DeleteNode, options.OperationMiddlewares["DeleteNode"]...)
 	router.GET(options.BaseURL+"/v1/nodes/:id", wrapper.GetNode, options.OperationMiddlewares["GetNode"]...)
 	router.PUT(options.BaseURL+"/v1/nodes/:id", wrapper.UpdateNode, options.OperationMiddlewares["UpdateNode"]...)
 	router.GET(options.BaseURL+"/v1/organizations", wrapper.ListOrganizations, options.OperationMiddlewares["ListOrganizations"]...)
@@ -2001,6 +2283,17 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/price-books/:id", wrapper.GetPriceBook, options.OperationMiddlewares["GetPriceBook"]...)
 	router.PUT(options.BaseURL+"/v1/price-books/:id", wrapper.UpdatePriceBook, options.OperationMiddlewares["UpdatePriceBook"]...)
 	router.GET(options.BaseURL+"/v1/invoice-preview", wrapper.PreviewInvoice, options.OperationMiddlewares["PreviewInvoice"]...)
+	router.GET(options.BaseURL+"/v1/migrations", wrapper.ListMigrations, options.OperationMiddlewares["ListMigrations"]...)
+	router.POST(options.BaseURL+"/v1/migrations", wrapper.CreateMigration, options.OperationMiddlewares["CreateMigration"]...)
+	router.DELETE(options.BaseURL+"/v1/migrations/:id", wrapper.DeleteMigration, options.OperationMiddlewares["DeleteMigration"]...)
+	router.GET(options.BaseURL+"/v1/migrations/:id", wrapper.GetMigration, options.OperationMiddlewares["GetMigration"]...)
+	router.PUT(options.BaseURL+"/v1/migrations/:id", wrapper.UpdateMigration, options.OperationMiddlewares["UpdateMigration"]...)
+	router.GET(options.BaseURL+"/v1/join-tokens", wrapper.ListJoinTokens, options.OperationMiddlewares["ListJoinTokens"]...)
+	router.POST(options.BaseURL+"/v1/join-tokens", wrapper.CreateJoinToken, options.OperationMiddlewares["CreateJoinToken"]...)
+	router.DELETE(options.BaseURL+"/v1/join-tokens/:id", wrapper.DeleteJoinToken, options.OperationMiddlewares["DeleteJoinToken"]...)
+	router.GET(options.BaseURL+"/v1/join-tokens/:id", wrapper.GetJoinToken, options.OperationMiddlewares["GetJoinToken"]...)
+	router.GET(options.BaseURL+"/v1/cluster", wrapper.GetCluster, options.OperationMiddlewares["GetCluster"]...)
+	router.GET(options.BaseURL+"/v1/cluster/backup", wrapper.BackupCluster, options.OperationMiddlewares["BackupCluster"]...)
 	router.GET(options.BaseURL+"/v1/watch", wrapper.Watch, options.OperationMiddlewares["Watch"]...)
 	router.GET(options.BaseURL+"/v1/whoami", wrapper.Whoami, options.OperationMiddlewares["Whoami"]...)
 	router.GET(options.BaseURL+"/v1/version", wrapper.GetVersion, options.OperationMiddlewares["GetVersion"]...)
@@ -2395,6 +2688,88 @@ type UpdateAPIKeydefaultJSONResponse struct {
 }
 
 func (response UpdateAPIKeydefaultJSONResponse) VisitUpdateAPIKeyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetClusterRequestObject struct {
+}
+
+type GetClusterResponseObject interface {
+	VisitGetClusterResponse(w http.ResponseWriter) error
+}
+
+type GetCluster200JSONResponse Cluster
+
+func (response GetCluster200JSONResponse) VisitGetClusterResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetClusterdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response GetClusterdefaultJSONResponse) VisitGetClusterResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type BackupClusterRequestObject struct {
+}
+
+type BackupClusterResponseObject interface {
+	VisitBackupClusterResponse(w http.ResponseWriter) error
+}
+
+type BackupCluster200ApplicationOctetStreamResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response BackupCluster200ApplicationOctetStreamResponse) VisitBackupClusterResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "application/octet-stream")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
+type BackupClusterdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response BackupClusterdefaultJSONResponse) VisitBackupClusterResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -3658,6 +4033,360 @@ func (response PreviewInvoicedefaultJSONResponse) VisitPreviewInvoiceResponse(w 
 	return err
 }
 
+type ListJoinTokensRequestObject struct {
+	Params ListJoinTokensParams
+}
+
+type ListJoinTokensResponseObject interface {
+	VisitListJoinTokensResponse(w http.ResponseWriter) error
+}
+
+type ListJoinTokens200JSONResponse JoinTokenList
+
+func (response ListJoinTokens200JSONResponse) VisitListJoinTokensResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListJoinTokensdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response ListJoinTokensdefaultJSONResponse) VisitListJoinTokensResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateJoinTokenRequestObject struct {
+	Params CreateJoinTokenParams
+	Body   *CreateJoinTokenJSONRequestBody
+}
+
+type CreateJoinTokenResponseObject interface {
+	VisitCreateJoinTokenResponse(w http.ResponseWriter) error
+}
+
+type CreateJoinToken201JSONResponse JoinToken
+
+func (response CreateJoinToken201JSONResponse) VisitCreateJoinTokenResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateJoinTokendefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response CreateJoinTokendefaultJSONResponse) VisitCreateJoinTokenResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteJoinTokenRequestObject struct {
+	ID PathID `json:"id"`
+}
+
+type DeleteJoinTokenResponseObject interface {
+	VisitDeleteJoinTokenResponse(w http.ResponseWriter) error
+}
+
+type DeleteJoinToken200JSONResponse JoinToken
+
+func (response DeleteJoinToken200JSONResponse) VisitDeleteJoinTokenResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteJoinTokendefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response DeleteJoinTokendefaultJSONResponse) VisitDeleteJoinTokenResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetJoinTokenRequestObject struct {
+	ID PathID `json:"id"`
+}
+
+type GetJoinTokenResponseObject interface {
+	VisitGetJoinTokenResponse(w http.ResponseWriter) error
+}
+
+type GetJoinToken200JSONResponse JoinToken
+
+func (response GetJoinToken200JSONResponse) VisitGetJoinTokenResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetJoinTokendefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response GetJoinTokendefaultJSONResponse) VisitGetJoinTokenResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListMigrationsRequestObject struct {
+	Params ListMigrationsParams
+}
+
+type ListMigrationsResponseObject interface {
+	VisitListMigrationsResponse(w http.ResponseWriter) error
+}
+
+type ListMigrations200JSONResponse MigrationList
+
+func (response ListMigrations200JSONResponse) VisitListMigrationsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListMigrationsdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response ListMigrationsdefaultJSONResponse) VisitListMigrationsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateMigrationRequestObject struct {
+	Params CreateMigrationParams
+	Body   *CreateMigrationJSONRequestBody
+}
+
+type CreateMigrationResponseObject interface {
+	VisitCreateMigrationResponse(w http.ResponseWriter) error
+}
+
+type CreateMigration201JSONResponse Migration
+
+func (response CreateMigration201JSONResponse) VisitCreateMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateMigrationdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response CreateMigrationdefaultJSONResponse) VisitCreateMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteMigrationRequestObject struct {
+	ID PathID `json:"id"`
+}
+
+type DeleteMigrationResponseObject interface {
+	VisitDeleteMigrationResponse(w http.ResponseWriter) error
+}
+
+type DeleteMigration200JSONResponse Migration
+
+func (response DeleteMigration200JSONResponse) VisitDeleteMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteMigrationdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response DeleteMigrationdefaultJSONResponse) VisitDeleteMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetMigrationRequestObject struct {
+	ID PathID `json:"id"`
+}
+
+type GetMigrationResponseObject interface {
+	VisitGetMigrationResponse(w http.ResponseWriter) error
+}
+
+type GetMigration200JSONResponse Migration
+
+func (response GetMigration200JSONResponse) VisitGetMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetMigrationdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response GetMigrationdefaultJSONResponse) VisitGetMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateMigrationRequestObject struct {
+	ID   PathID `json:"id"`
+	Body *UpdateMigrationJSONRequestBody
+}
+
+type UpdateMigrationResponseObject interface {
+	VisitUpdateMigrationResponse(w http.ResponseWriter) error
+}
+
+type UpdateMigration200JSONResponse Migration
+
+func (response UpdateMigration200JSONResponse) VisitUpdateMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateMigrationdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response UpdateMigrationdefaultJSONResponse) VisitUpdateMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListNodesRequestObject struct {
 	Params ListNodesParams
 }
@@ -3686,6 +4415,46 @@ type ListNodesdefaultJSONResponse struct {
 }
 
 func (response ListNodesdefaultJSONResponse) VisitListNodesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteNodeRequestObject struct {
+	ID     PathID `json:"id"`
+	Params DeleteNodeParams
+}
+
+type DeleteNodeResponseObject interface {
+	VisitDeleteNodeResponse(w http.ResponseWriter) error
+}
+
+type DeleteNode200JSONResponse Node
+
+func (response DeleteNode200JSONResponse) VisitDeleteNodeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteNodedefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response DeleteNodedefaultJSONResponse) VisitDeleteNodeResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -4821,6 +5590,12 @@ type StrictServerInterface interface {
 	// UpdateAPIKey Change name, labels and spec; meta.revision is the revision that was read
 	// (PUT /v1/api-keys/{id})
 	UpdateAPIKey(ctx context.Context, request UpdateAPIKeyRequestObject) (UpdateAPIKeyResponseObject, error)
+	// GetCluster The cluster: its members, who leads, whether most of it can be reached
+	// (GET /v1/cluster)
+	GetCluster(ctx context.Context, request GetClusterRequestObject) (GetClusterResponseObject, error)
+	// BackupCluster All of the control plane's state, to be restored into a new cluster; it holds secrets
+	// (GET /v1/cluster/backup)
+	BackupCluster(ctx context.Context, request BackupClusterRequestObject) (BackupClusterResponseObject, error)
 	// ListFlavors List flavors
 	// (GET /v1/flavors)
 	ListFlavors(ctx context.Context, request ListFlavorsRequestObject) (ListFlavorsResponseObject, error)
@@ -4917,9 +5692,39 @@ type StrictServerInterface interface {
 	// PreviewInvoice What an organization's usage of a period costs
 	// (GET /v1/invoice-preview)
 	PreviewInvoice(ctx context.Context, request PreviewInvoiceRequestObject) (PreviewInvoiceResponseObject, error)
+	// ListJoinTokens List join tokens
+	// (GET /v1/join-tokens)
+	ListJoinTokens(ctx context.Context, request ListJoinTokensRequestObject) (ListJoinTokensResponseObject, error)
+	// CreateJoinToken Make a join token; the answer alone holds it
+	// (POST /v1/join-tokens)
+	CreateJoinToken(ctx context.Context, request CreateJoinTokenRequestObject) (CreateJoinTokenResponseObject, error)
+	// DeleteJoinToken Make a join token worthless
+	// (DELETE /v1/join-tokens/{id})
+	DeleteJoinToken(ctx context.Context, request DeleteJoinTokenRequestObject) (DeleteJoinTokenResponseObject, error)
+	// GetJoinToken Read a join token, by id or by name
+	// (GET /v1/join-tokens/{id})
+	GetJoinToken(ctx context.Context, request GetJoinTokenRequestObject) (GetJoinTokenResponseObject, error)
+	// ListMigrations List migrations
+	// (GET /v1/migrations)
+	ListMigrations(ctx context.Context, request ListMigrationsRequestObject) (ListMigrationsResponseObject, error)
+	// CreateMigration Move a running instance to another node without stopping it
+	// (POST /v1/migrations)
+	CreateMigration(ctx context.Context, request CreateMigrationRequestObject) (CreateMigrationResponseObject, error)
+	// DeleteMigration Forget a migration that has ended
+	// (DELETE /v1/migrations/{id})
+	DeleteMigration(ctx context.Context, request DeleteMigrationRequestObject) (DeleteMigrationResponseObject, error)
+	// GetMigration Read a migration, by id or by name
+	// (GET /v1/migrations/{id})
+	GetMigration(ctx context.Context, request GetMigrationRequestObject) (GetMigrationResponseObject, error)
+	// UpdateMigration Change its spec (abort it); meta.revision is the revision that was read
+	// (PUT /v1/migrations/{id})
+	UpdateMigration(ctx context.Context, request UpdateMigrationRequestObject) (UpdateMigrationResponseObject, error)
 	// ListNodes List nodes
 	// (GET /v1/nodes)
 	ListNodes(ctx context.Context, request ListNodesRequestObject) (ListNodesResponseObject, error)
+	// DeleteNode Remove a node from the cluster; it must be drained or lost
+	// (DELETE /v1/nodes/{id})
+	DeleteNode(ctx context.Context, request DeleteNodeRequestObject) (DeleteNodeResponseObject, error)
 	// GetNode Read a node, by id or by name
 	// (GET /v1/nodes/{id})
 	GetNode(ctx context.Context, request GetNodeRequestObject) (GetNodeResponseObject, error)
@@ -5353,6 +6158,52 @@ func (sh *strictHandler) UpdateAPIKey(ctx echo.Context, id PathID) error {
 		return err
 	} else if validResponse, ok := response.(UpdateAPIKeyResponseObject); ok {
 		return validResponse.VisitUpdateAPIKeyResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetCluster operation middleware
+func (sh *strictHandler) GetCluster(ctx echo.Context) error {
+	var request GetClusterRequestObject
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetCluster(ctx.Request().Context(), request.(GetClusterRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetCluster")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetClusterResponseObject); ok {
+		return validResponse.VisitGetClusterResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// BackupCluster operation middleware
+func (sh *strictHandler) BackupCluster(ctx echo.Context) error {
+	var request BackupClusterRequestObject
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.BackupCluster(ctx.Request().Context(), request.(BackupClusterRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "BackupCluster")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(BackupClusterResponseObject); ok {
+		return validResponse.VisitBackupClusterResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}
@@ -6392,6 +7243,300 @@ func (sh *strictHandler) PreviewInvoice(ctx echo.Context, params PreviewInvoiceP
 	return nil
 }
 
+// ListJoinTokens operation middleware
+func (sh *strictHandler) ListJoinTokens(ctx echo.Context, params ListJoinTokensParams) error {
+	var request ListJoinTokensRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListJoinTokens(ctx.Request().Context(), request.(ListJoinTokensRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListJoinTokens")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListJoinTokensResponseObject); ok {
+		return validResponse.VisitListJoinTokensResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CreateJoinToken operation middleware
+func (sh *strictHandler) CreateJoinToken(ctx echo.Context, params CreateJoinTokenParams) error {
+	var request CreateJoinTokenRequestObject
+
+	request.Params = params
+
+	var body CreateJoinTokenJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateJoinToken(ctx.Request().Context(), request.(CreateJoinTokenRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateJoinToken")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CreateJoinTokenResponseObject); ok {
+		return validResponse.VisitCreateJoinTokenResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// DeleteJoinToken operation middleware
+func (sh *strictHandler) DeleteJoinToken(ctx echo.Context, id PathID) error {
+	var request DeleteJoinTokenRequestObject
+
+	request.ID = id
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteJoinToken(ctx.Request().Context(), request.(DeleteJoinTokenRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteJoinToken")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(DeleteJoinTokenResponseObject); ok {
+		return validResponse.VisitDeleteJoinTokenResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetJoinToken operation middleware
+func (sh *strictHandler) GetJoinToken(ctx echo.Context, id PathID) error {
+	var request GetJoinTokenRequestObject
+
+	request.ID = id
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetJoinToken(ctx.Request().Context(), request.(GetJoinTokenRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetJoinToken")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetJoinTokenResponseObject); ok {
+		return validResponse.VisitGetJoinTokenResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListMigrations operation middleware
+func (sh *strictHandler) ListMigrations(ctx echo.Context, params ListMigrationsParams) error {
+	var request ListMigrationsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListMigrations(ctx.Request().Context(), request.(ListMigrationsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListMigrations")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListMigrationsResponseObject); ok {
+		return validResponse.VisitListMigrationsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CreateMigration operation middleware
+func (sh *strictHandler) CreateMigration(ctx echo.Context, params CreateMigrationParams) error {
+	var request CreateMigrationRequestObject
+
+	request.Params = params
+
+	var body CreateMigrationJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateMigration(ctx.Request().Context(), request.(CreateMigrationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateMigration")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CreateMigrationResponseObject); ok {
+		return validResponse.VisitCreateMigrationResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// DeleteMigration operation middleware
+func (sh *strictHandler) DeleteMigration(ctx echo.Context, id PathID) error {
+	var request DeleteMigrationRequestObject
+
+	request.ID = id
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteMigration(ctx.Request().Context(), request.(DeleteMigrationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteMigration")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(DeleteMigrationResponseObject); ok {
+		return validResponse.VisitDeleteMigrationResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetMigration operation middleware
+func (sh *strictHandler) GetMigration(ctx echo.Context, id PathID) error {
+	var request GetMigrationRequestObject
+
+	request.ID = id
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetMigration(ctx.Request().Context(), request.(GetMigrationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetMigration")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetMigrationResponseObject); ok {
+		return validResponse.VisitGetMigrationResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// UpdateMigration operation middleware
+func (sh *strictHandler) UpdateMigration(ctx echo.Context, id PathID) error {
+	var request UpdateMigrationRequestObject
+
+	request.ID = id
+
+	var body UpdateMigrationJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateMigration(ctx.Request().Context(), request.(UpdateMigrationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateMigration")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(UpdateMigrationResponseObject); ok {
+		return validResponse.VisitUpdateMigrationResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // ListNodes operation middleware
 func (sh *strictHandler) ListNodes(ctx echo.Context, params ListNodesParams) error {
 	var request ListNodesRequestObject
@@ -6411,6 +7556,32 @@ func (sh *strictHandler) ListNodes(ctx echo.Context, params ListNodesParams) err
 		return err
 	} else if validResponse, ok := response.(ListNodesResponseObject); ok {
 		return validResponse.VisitListNodesResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// DeleteNode operation middleware
+func (sh *strictHandler) DeleteNode(ctx echo.Context, id PathID, params DeleteNodeParams) error {
+	var request DeleteNodeRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteNode(ctx.Request().Context(), request.(DeleteNodeRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteNode")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(DeleteNodeResponseObject); ok {
+		return validResponse.VisitDeleteNodeResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

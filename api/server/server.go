@@ -21,9 +21,14 @@ type Options struct {
 	Store   Store
 	Runtime Runtime
 	Billing Billing
-	Version string
-	Log     *slog.Logger     // nil: slog.Default
-	Now     func() time.Time // nil: time.Now
+	Cluster Membership // nil: a node that is alone
+	// Elsewhere hands a request to another node's server; nil for this node's
+	// own, and for one that cannot be asked. A request that came from another
+	// node is not handed on.
+	Elsewhere func(node api.NodeID) http.Handler
+	Version   string
+	Log       *slog.Logger     // nil: slog.Default
+	Now       func() time.Time // nil: time.Now
 	// KeyRate is how many requests a second one key may make on average, with
 	// bursts of four times that; 0: 200.
 	KeyRate float64

@@ -1,0 +1,53 @@
+package server
+
+import (
+	"context"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// CreateJoinToken makes a token. The answer holds it and nothing else does, so
+// this takes no Idempotency-Key: a second answer could not hold it.
+func (h *handlers) CreateJoinToken(ctx context.Context, r CreateJoinTokenRequestObject) (CreateJoinTokenResponseObject, error) {
+	if h.opts.Cluster == nil {
+		return nil, noCluster()
+	}
+	id := newID(api.KindJoinToken)
+	if r.Body.Meta.Name == "" {
+		r.Body.Meta.Name = id
+	}
+	m, err := h.place(ctx, api.KindJoinToken, r.Body.Meta)
+	if err != nil {
+		return nil, err
+	}
+	spec := api.DefaultJoinToken(r.Body.Spec, h.opts.Now())
+	if err := api.ValidateJoinToken(spec, h.opts.Now()); err != nil {
+		return nil, err
+	}
+	token, hash, err := h.opts.Cluster.NewJoinToken(ctx, api.JoinTokenID(id))
+	if err != nil {
+		return nil, err
+	}
+	spec.Hash = hash
+	out, err := create[api.JoinToken](ctx, h, api.KindJoinToken, id, m, spec, "")
+	out.Token = token
+	return CreateJoinToken201JSONResponse(out), err
+}
+
+// ListJoinTokens pages through them.
+func (h *handlers) ListJoinTokens(ctx context.Context, r ListJoinTokensRequestObject) (ListJoinTokensResponseObject, error) {
+	p, err := list[api.JoinToken](ctx, h, api.KindJoinToken, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name})
+	return ListJoinTokens200JSONResponse(p), err
+}
+
+// GetJoinToken by id or name, without the secret.
+func (h *handlers) GetJoinToken(ctx context.Context, r GetJoinTokenRequestObject) (GetJoinTokenResponseObject, error) {
+	o, err := get[api.JoinToken](ctx, h, api.KindJoinToken, r.ID, "", "")
+	return GetJoinToken200JSONResponse(o), err
+}
+
+// DeleteJoinToken makes it worthless.
+func (h *handlers) DeleteJoinToken(ctx context.Context, r DeleteJoinTokenRequestObject) (DeleteJoinTokenResponseObject, error) {
+	o, err := remove[api.JoinToken](ctx, h, api.KindJoinToken, r.ID)
+	return DeleteJoinToken200JSONResponse(o), err
+}

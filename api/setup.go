@@ -1,0 +1,50 @@
+package api
+
+// SetupState is what a node is to a cluster.
+type SetupState string
+
+// Setup states.
+//
+//	Unconfigured ─init, restore─► Member ─leave, removed─► Left
+//	     └──────join─► Joining ──────┘
+const (
+	SetupUnconfigured SetupState = "Unconfigured"
+	SetupJoining      SetupState = "Joining"
+	SetupMember       SetupState = "Member"
+	SetupLeft         SetupState = "Left"
+)
+
+// Setup is what a node says of itself on its own socket, before and after it
+// belongs to a cluster: GET /v1/setup there. The other setup calls are for the
+// machine's root only.
+type Setup struct {
+	State         SetupState `json:"state"`
+	Message       string     `json:"message,omitempty"` // what it does, or why it cannot
+	Node          string     `json:"node"`
+	NodeID        NodeID     `json:"nodeId"`
+	Cluster       string     `json:"cluster,omitempty"`
+	Addresses     []string   `json:"addresses,omitempty"`     // of the API
+	PeerAddresses []string   `json:"peerAddresses,omitempty"` // for the other nodes
+	Version       string     `json:"version"`
+	Members       int        `json:"members,omitempty"`
+	Alive         int        `json:"alive,omitempty"`
+	Leader        string     `json:"leader,omitempty"`      // name
+	Quorum        bool       `json:"quorum"`                // this node reaches most of the cluster
+	OperatorKey   string     `json:"operatorKey,omitempty"` // file with the first operator's key, on this node
+}
+
+// SetupInit makes a new cluster of the node: POST /v1/setup/init.
+type SetupInit struct {
+	Cluster string `json:"cluster"`
+}
+
+// SetupJoin makes the node a member: POST /v1/setup/join.
+type SetupJoin struct {
+	Token string `json:"token"`
+}
+
+// SetupRecover makes this node alone the cluster: POST /v1/setup/recover.
+// Confirm is the node's name.
+type SetupRecover struct {
+	Confirm string `json:"confirm"`
+}
