@@ -273,6 +273,15 @@ func (g *gate) counts() (entered, left int) {
 	return g.entered, g.left
 }
 
+// settle waits until whoever entered has left; the test says if none does.
+func (g *gate) settle() {
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if in, out := g.counts(); in == out {
+			return
+		}
+	}
+}
+
 func (g *gate) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
