@@ -1,0 +1,225 @@
+package lease
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Member is a node as the store has it.
+type Member struct {
+	ID    api.NodeID
+	Name  string // for people
+	Epoch int64  // assignment.epoch
+	Lost  bool   // assignment.state is Lost: no lease until it is Ready again
+}
+
+// Granter is the leader's side. It is a value that one goroutine (or a lock)
+// owns; time comes in.
+type Granter struct {
+	self  api.NodeID
+	term  uint64 // 0: not the leader
+	nodes map[api.NodeID]*granted
+}
+
+// granted is what the leader knows about one node.
+type granted struct {
+	Member
+	heard Instant // arrival of the last heartbeat
+	// last is the latest moment from which the node may count a lease: its
+	// lease is over at last+TTL.
+	last Instant
+	// revoked: no lease for this epoch, ever again; by a Fenced verdict or
+	// by an operator, who vouches for what witnesses cannot.
+	revoked, vouched bool
+	state            State
+	since            Instant
+	sees             map[api.NodeID]sighting // by witness
+}
+
+type sighting struct {
+	at    Instant
+	paths []Sight
+}
+
+// NewGranter of a node that does not lead.
+func NewGranter(self api.NodeID) *Granter { return &Granter{self: self} }
+
+// Elected begins a term: every node may have been granted a lease by the
+// leader before, up to this moment. The members must come from a state machine
+// that has applied everything before this term (raft's Barrier).
+func (g *Granter) Elected(now Instant, term uint64, members []Member) {
+	g.term, g.nodes = term, map[api.NodeID]*granted{}
+	g.Members(now, members)
+}
+
+// Deposed ends the term: nothing is granted or declared.
+func (g *Granter) Deposed() { g.term, g.nodes = 0, nil }
+
+// Term that the Granter was elected in; 0: it does not lead.
+func (g *Granter) Term() uint64 { return g.term }
+
+// Members takes the nodes as the store has them now.
+func (g *Granter) Members(now Instant, members []Member) {
+	if g.term == 0 {
+		return
+	}
+	present := map[api.NodeID]bool{}
+	for _, m := range members {
+		present[m.ID] = true
+		n := g.nodes[m.ID]
+		switch {
+		case n == nil:
+			g.nodes[m.ID] = &granted{Member: m, heard: now, last: now, since: now, sees: map[api.NodeID]sighting{}}
+			continue
+		case m.Epoch < n.Epoch: // an older reading
+			continue
+		case m.Epoch > n.Epoch: // the old epoch's verdict is carried out
+			n.revoked, n.vouched = false, false
+		}
+		if n.Lost && !m.Lost {
+			n.heard, n.last = max(n.heard, now), now // back: it gets the time to ask
+		}
+		n.Member = m
+	}
+	for id := range g.nodes {
+		if !present[id] {
+			delete(g.nodes, id)
+		}
+	}
+	for _, n := range g.nodes {
+		for w := range n.sees {
+			if !present[w] {
+				delete(n.sees, w)
+			}
+		}
+	}
+}
+
+// Hear takes a heartbeat that arrived at arrived, after which leadership in
+// term was verified.
+func (g *Granter) Hear(now, arrived Instant, term uint64, h Heartbeat) Answer {
+	if g.term == 0 || term != g.term {
+		return Answer{V: wireVersion, NotLeader: true, Reason: "this node does not lead the cluster"}
+	}
+	n := g.nodes[h.Node]
+	if n == nil {
+		return Answer{V: wireVersion, Reason: "this node is not a member of the cluster"}
+	}
+	n.heard = max(n.heard, arrived)
+	g.Opinion(arrived, h.Node, h.Sees)
+	switch {
+	case h.Epoch < n.Epoch:
+		return Answer{V: wireVersion, Refused: n.Epoch, Reason: "the cluster has declared this node lost; what ran here may run elsewhere"}
+	case h.Epoch > n.Epoch:
+		return Answer{V: wireVersion, Reason: "the leader does not know this epoch yet"}
+	case n.Lost:
+		return Answer{V: wireVersion, Reason: "declared lost; it takes work again when the planner has seen that it cleared up"}
+	case n.revoked:
+		return Answer{V: wireVersion, Reason: "this node is being declared lost"}
+	}
+	n.last = max(n.last, arrived)
+	return Answer{V: wireVersion, Granted: true, TTL: TTL}
+}
+
+// Opinion takes a witness's sights, all it has at that moment.
+func (g *Granter) Opinion(at Instant, from api.NodeID, sights []Sight) {
+	if g.nodes[from] == nil {
+		return
+	}
+	by := map[api.NodeID][]Sight{}
+	for _, s := range sights {
+		if s.Node != from && g.nodes[s.Node] != nil {
+			by[s.Node] = append(by[s.Node], s)
+		}
+	}
+	for about, paths := range by {
+		if n := g.nodes[about]; n.sees[from].at <= at {
+			n.sees[from] = sighting{at: at, paths: paths}
+		}
+	}
+}
+
+// Revoke is an operator's word that the node is off: no lease from now on, and
+// Fenced 25 s after the last possible grant, without witnesses. It says whether
+// the node is known.
+func (g *Granter) Revoke(node api.NodeID) bool {
+	n := g.nodes[node]
+	if n == nil {
+		return false
+	}
+	n.revoked, n.vouched = true, true
+	return true
+}
+
+// Verdicts on every node, by id. A Fenced one is final for its epoch, and from
+// then on no lease is granted for it: the caller carries it out.
+func (g *Granter) Verdicts(now Instant) []Verdict {
+	out := make([]Verdict, 0, len(g.nodes))
+	for _, n := range g.nodes {
+		v := g.judge(now, n)
+		if v.State == Fenced {
+			n.revoked = true
+		}
+		if n.state != v.State {
+			n.state, n.since = v.State, now
+		}
+		v.Since = n.since
+		out = append(out, v)
+	}
+	slices.SortFunc(out, func(a, b Verdict) int { return cmp.Compare(a.Node, b.Node) })
+	return out
+}
+
+// judge one node.
+func (g *Granter) judge(now Instant, n *granted) Verdict {
+	v := Verdict{
+		Node: n.ID, Epoch: n.Epoch, Term: g.term, Heard: n.heard,
+		LeaseEndsBy: n.last.Add(TTL), FencedBy: n.last.Add(Dead),
+		Witnesses: g.witnesses(now, n),
+	}
+	silent := now.Sub(n.heard)
+	blind := 0
+	for _, w := range v.Witnesses {
+		if !w.Sees {
+			blind++
+		}
+	}
+	switch {
+	case n.Lost, n.revoked && !n.vouched:
+		v.State = Fenced
+	case n.vouched && now >= v.FencedBy:
+		v.State = Fenced
+	case n.vouched:
+		v.State = Suspect
+	case silent < Silence:
+		v.State = Alive
+	case blind < Witnesses:
+		v.State = Silent
+	case now < v.FencedBy:
+		v.State = Suspect
+	default:
+		v.State = Fenced
+	}
+	v.Why = why(now, v, n, silent.Round(time.Second), len(g.nodes))
+	return v
+}
+
+// witnesses with a present opinion of n, by id.
+func (g *Granter) witnesses(now Instant, n *granted) []Witness {
+	var out []Witness
+	for id, s := range n.sees {
+		if now.Sub(s.at) > OpinionAge {
+			continue
+		}
+		w := Witness{Node: id, Name: g.nodes[id].Name, Paths: s.paths}
+		for _, p := range s.paths {
+			w.Sees = w.Sees || p.Up
+		}
+		out = append(out, w)
+	}
+	slices.SortFunc(out, func(a, b Witness) int { return cmp.Compare(a.Node, b.Node) })
+	return out
+}

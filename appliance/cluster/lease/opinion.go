@@ -1,0 +1,84 @@
+package lease
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Opinions is what a node knows about its ways to the others.
+//
+//	unknown ──success──► up ──3 misses in a row──► down ──success──► up
+//	   └──────3 misses in a row──────────────────►┘
+type Opinions struct {
+	paths map[way]*wayState
+}
+
+type way struct {
+	node api.NodeID
+	path string
+}
+
+type wayState struct {
+	known, up bool
+	misses    int
+	at        Instant // of the last result
+}
+
+// Probed notes one probe's result.
+func (o *Opinions) Probed(at Instant, node api.NodeID, path string, ok bool) {
+	if o.paths == nil {
+		o.paths = map[way]*wayState{}
+	}
+	w := way{node, path}
+	s := o.paths[w]
+	if s == nil {
+		if len(o.paths) >= maxSights {
+			return
+		}
+		s = &wayState{}
+		o.paths[w] = s
+	}
+	s.at = at
+	if ok {
+		s.known, s.up, s.misses = true, true, 0
+		return
+	}
+	if s.misses++; s.misses >= ProbeDown {
+		s.known, s.up, s.misses = true, false, ProbeDown
+	}
+}
+
+// Retain forgets every way that keep does not name.
+func (o *Opinions) Retain(keep func(node api.NodeID, path string) bool) {
+	for w := range o.paths {
+		if !keep(w.node, w.path) {
+			delete(o.paths, w)
+		}
+	}
+}
+
+// Sights are the present opinions, in a fixed order.
+func (o *Opinions) Sights(now Instant) []Sight {
+	var out []Sight
+	for w, s := range o.paths {
+		if s.known && now.Sub(s.at) <= OpinionAge {
+			out = append(out, Sight{Node: w.node, Path: w.path, Up: s.up})
+		}
+	}
+	slices.SortFunc(out, func(a, b Sight) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Path, b.Path))
+	})
+	return out
+}
+
+// Reaches says whether any path to the node is known to work.
+func (o *Opinions) Reaches(node api.NodeID) bool {
+	for w, s := range o.paths {
+		if w.node == node && s.known && s.up {
+			return true
+		}
+	}
+	return false
+}

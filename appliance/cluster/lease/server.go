@@ -1,0 +1,110 @@
+package lease
+
+import (
+	"context"
+	"sync"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Leader is this node's part in the election.
+type Leader interface {
+	// Verify proves to a majority that this node leads now, and returns the
+	// term that it is in afterwards.
+	Verify(ctx context.Context) (term uint64, err error)
+	IsLeader() bool
+	LeaderID() api.NodeID // empty: not known
+}
+
+// Server answers heartbeats on the leader, and judges. Every member has one;
+// it does nothing until Elected.
+type Server struct {
+	self   api.NodeID
+	leader Leader
+	rounds rounds
+	now    func() Instant
+
+	mu sync.Mutex // guards g
+	g  *Granter
+}
+
+// NewServer of a node. now nil: the boot clock.
+func NewServer(self api.NodeID, leader Leader, now func() Instant) *Server {
+	if now == nil {
+		now = Now
+	}
+	return &Server{self: self, leader: leader, now: now, rounds: rounds{verify: leader.Verify}, g: NewGranter(self)}
+}
+
+// Elected begins a term. The members must be read after raft's Barrier in that
+// term.
+func (s *Server) Elected(term uint64, members []Member) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.g.Elected(s.now(), term, members)
+}
+
+// Deposed ends it.
+func (s *Server) Deposed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.g.Deposed()
+}
+
+// Members takes the nodes as the store has them now: after every change of a
+// node's assignment, and of who is a member.
+func (s *Server) Members(members []Member) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.g.Members(s.now(), members)
+}
+
+// Revoke is an operator's word that the node is off (Granter.Revoke).
+func (s *Server) Revoke(node api.NodeID) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.g.Term() == 0 {
+		return api.Errorf(api.CodeUnavailable, "this node does not lead the cluster").WithHint("Try again in a few seconds.")
+	}
+	if !s.g.Revoke(node) {
+		return api.Errorf(api.CodeNotFound, "node %s is not a member of the cluster", node)
+	}
+	return nil
+}
+
+// Sights takes this node's own opinions, as a witness.
+func (s *Server) Sights(sights []Sight) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.g.Opinion(s.now(), s.self, sights)
+}
+
+// Verdicts on every node, and when. Empty when this node does not lead.
+// Fenced ones must be carried out, in Verdict.Term.
+func (s *Server) Verdicts() (Instant, []Verdict) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	return now, s.g.Verdicts(now)
+}
+
+// Heartbeat answers one. It may come from the node itself or from the member
+// that relays it; the certificate of either is enough.
+func (s *Server) Heartbeat(ctx context.Context, h Heartbeat) Answer {
+	arrived := s.now()
+	if err := h.Check(); err != nil {
+		return Answer{V: wireVersion, Reason: err.Error()}
+	}
+	elsewhere := Answer{V: wireVersion, NotLeader: true, Leader: s.leader.LeaderID(), Reason: "this node does not lead the cluster"}
+	if !s.leader.IsLeader() {
+		return elsewhere
+	}
+	term, err := s.rounds.ask(ctx)
+	if err != nil {
+		elsewhere.Leader, elsewhere.Reason = "", "this node cannot prove that it still leads the cluster"
+		return elsewhere
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.g.Hear(s.now(), arrived, term, h)
+}

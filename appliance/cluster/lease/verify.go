@@ -1,0 +1,66 @@
+package lease
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// verifyLimit bounds one verification.
+const verifyLimit = 5 * time.Second
+
+// rounds shares verifications of leadership: whoever asks gets the result of
+// one that began after he asked, and at most one is under way.
+//
+//	ask ─► waits for the next round ─► round runs ─► all who waited before it
+type rounds struct {
+	verify func(context.Context) (term uint64, err error)
+
+	mu      sync.Mutex
+	running bool
+	next    *round // collects; nil: nobody waits
+}
+
+type round struct {
+	done chan struct{}
+	term uint64
+	err  error
+}
+
+// ask waits for a verification that begins now or later.
+func (r *rounds) ask(ctx context.Context) (uint64, error) {
+	r.mu.Lock()
+	if r.next == nil {
+		r.next = &round{done: make(chan struct{})}
+	}
+	mine := r.next
+	if !r.running {
+		r.running = true
+		go r.run()
+	}
+	r.mu.Unlock()
+	select {
+	case <-mine.done:
+		return mine.term, mine.err
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
+
+func (r *rounds) run() {
+	for {
+		r.mu.Lock()
+		now := r.next
+		r.next = nil
+		if now == nil {
+			r.running = false
+			r.mu.Unlock()
+			return
+		}
+		r.mu.Unlock()
+		ctx, cancel := context.WithTimeout(context.Background(), verifyLimit)
+		now.term, now.err = r.verify(ctx)
+		cancel()
+		close(now.done)
+	}
+}

@@ -1,0 +1,121 @@
+package lease
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// The times of a lease. They are one protocol: a cluster whose members
+// disagree about them is not safe, so they are no options.
+const (
+	Every    = 2 * time.Second  // between heartbeats
+	TTL      = 10 * time.Second // of a lease, from before its heartbeat was sent
+	Watchdog = 10 * time.Second // from its last feeding to the reset
+	Guard    = 5 * time.Second  // killing, and clocks that run apart
+	Dead     = TTL + Watchdog + Guard
+
+	Silence    = 6 * time.Second // without a heartbeat, before anybody is asked
+	ProbeEvery = time.Second
+	ProbeDown  = 3               // misses that make a path down
+	OpinionAge = 5 * time.Second // after which an opinion is none
+	Witnesses  = 2               // that it takes to suspect a node
+)
+
+// HeartbeatPath is where members serve heartbeats to each other.
+const HeartbeatPath = "/lease/v1/heartbeat"
+
+// MaxBody bounds a heartbeat: 64 members on 4 paths each fit with room.
+const MaxBody = 128 << 10
+
+const (
+	wireVersion = 1
+	maxSights   = 1024
+	maxText     = 256 // bytes of an id, a path, a boot id
+)
+
+// Heartbeat is what a node tells the leader every 2 s.
+type Heartbeat struct {
+	V      int        `json:"v"`
+	Node   api.NodeID `json:"node"`
+	Epoch  int64      `json:"epoch"`
+	BootID string     `json:"bootId,omitempty"`
+	// SentAt is the sender's CLOCK_BOOTTIME in nanoseconds, for its own
+	// use and for logs. The leader computes nothing from it.
+	SentAt Instant `json:"sentAt"`
+	Sees   []Sight `json:"sees,omitempty"`
+}
+
+// Sight is whether the sender reaches a node on one path ("host:port").
+type Sight struct {
+	Node api.NodeID `json:"node"`
+	Path string     `json:"path"`
+	Up   bool       `json:"up"`
+}
+
+// Answer to a heartbeat: a grant, a refusal, or neither and why.
+type Answer struct {
+	V       int  `json:"v"`
+	Granted bool `json:"granted,omitempty"`
+	// TTL of the grant in nanoseconds, counted from before the heartbeat
+	// was sent. The node takes no more than the constant.
+	TTL time.Duration `json:"ttl,omitempty"`
+	// Refused is the epoch that the node must adopt, having destroyed what
+	// is no longer its own; 0: not refused.
+	Refused int64 `json:"refused,omitempty"`
+	// NotLeader: ask another. Leader names it, where known.
+	NotLeader bool       `json:"notLeader,omitempty"`
+	Leader    api.NodeID `json:"leader,omitempty"`
+	Reason    string     `json:"reason,omitempty"`
+}
+
+// DecodeHeartbeat reads what came from the network.
+func DecodeHeartbeat(b []byte) (h Heartbeat, err error) {
+	if err := decode(b, &h); err != nil {
+		return Heartbeat{}, fmt.Errorf("heartbeat: %w", err)
+	}
+	return h, h.Check()
+}
+
+// Check holds a heartbeat to the limits.
+func (h Heartbeat) Check() error {
+	switch {
+	case h.V != wireVersion:
+		return fmt.Errorf("heartbeat of version %d; this node speaks %d", h.V, wireVersion)
+	case h.Node == "":
+		return errors.New("heartbeat without node")
+	case len(h.Node) > maxText || len(h.BootID) > maxText:
+		return errors.New("heartbeat with a name that is too long")
+	case h.Epoch < 0:
+		return errors.New("heartbeat with a negative epoch")
+	case len(h.Sees) > maxSights:
+		return fmt.Errorf("heartbeat with %d opinions; at most %d", len(h.Sees), maxSights)
+	}
+	for _, s := range h.Sees {
+		if s.Node == "" || len(s.Node) > maxText || len(s.Path) > maxText {
+			return errors.New("heartbeat with an opinion about nobody")
+		}
+	}
+	return nil
+}
+
+// decode refuses what is too long, followed by something, or not JSON. Fields
+// that it does not know are a newer member's, and are skipped.
+func decode(b []byte, v any) error {
+	if len(b) > MaxBody {
+		return fmt.Errorf("%d bytes; at most %d", len(b), MaxBody)
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something follows the document")
+	}
+	return nil
+}
