@@ -1,0 +1,180 @@
+package answers
+
+import (
+	"encoding/base64"
+	"errors"
+	"flag"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestParse(t *testing.T) {
+	a, err := Parse(read(t, "full.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Answers{
+		Disk: Disk{Serial: "BASALT0001"}, Erase: "BASALT0001", Hostname: "node1",
+		Network: Network{
+			Path:    Path{Interface: "eno1", Address: netip.MustParsePrefix("192.0.2.11/24")},
+			Gateway: netip.MustParseAddr("192.0.2.1"),
+			DNS:     []netip.Addr{netip.MustParseAddr("192.0.2.53"), netip.MustParseAddr("2001:db8::53")},
+			Second:  &Path{MAC: "52:54:00:12:34:56", Address: netip.MustParsePrefix("198.51.100.11/24")},
+		},
+		NTP: []string{"ntp.example.net", "192.0.2.123"}, Cluster: Cluster{Init: "basalt"},
+		SharedDir: "/srv/shared", Serial: "ttyS0,115200", After: PowerOff,
+	}
+	want.Root = a.Root // compared below
+	if d := cmp.Diff(want, a, cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); d != "" {
+		t.Error(d)
+	}
+	if len(a.Root.SSHKeys) != 1 || !strings.HasPrefix(a.Root.PasswordHash, "$6$") {
+		t.Errorf("root is %+v", a.Root)
+	}
+}
+
+func TestParseSmall(t *testing.T) {
+	a, err := Parse(read(t, "small.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !a.Disk.Only || !a.Network.DHCP || a.Serial != "ttyS0" || a.After != Reboot {
+		t.Errorf("defaults: %+v", a)
+	}
+}
+
+// Every mistake of a file is reported, with its place.
+func TestMistakes(t *testing.T) {
+	_, err := Parse(read(t, "mistakes.yaml"))
+	var ms Mistakes
+	if !errors.As(err, &ms) {
+		t.Fatalf("got %v", err)
+	}
+	got := ms.Error() + "\n"
+	if *update {
+		if err := os.WriteFile("testdata/mistakes.golden", []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := cmp.Diff(string(read(t, "mistakes.golden")), got); d != "" {
+		t.Error(d)
+	}
+}
+
+// Each change of a good file is one mistake, of that field, in that line.
+func TestOneMistake(t *testing.T) {
+	good := string(read(t, "small.yaml"))
+	for _, c := range []struct {
+		old, new string
+		line     int
+		field    string
+		says     string
+	}{
+		{"disk: only", "disk: /dev/sda", 1, "disk", "names no disk"},
+		{"disk: only", "disk: {}", 1, "disk", "exactly one rule"},
+		{"disk: only", "disk: {size: 100}", 1, "disk.size", "no range"},
+		{"disk: only", "disk: {size: 2TiB..1GiB}", 1, "disk.size", "empty range"},
+		{"disk: only", "disk: {serial: A}\nerase: B", 3, "erase", "given twice"},
+		{"erase: yes-everything-on-it", "disk2: x\nerase: y", 2, "disk2", "no such field"},
+		{"erase: yes-everything-on-it\n", "", 1, "erase", "is missing"},
+		{"hostname: node1", "hostname: node1.example.net", 3, "hostname", "cannot be a name"},
+		{"hostname: node1", "hostname: localhost", 3, "hostname", "every machine"},
+		{"hostname: node1", "hostname: [node1]", 3, "hostname", "no text"},
+		{"address: dhcp", "address: 192.0.2.255/24", 4, "network.address", "broadcast"},
+		{"address: dhcp", "address: 127.0.0.1/8", 4, "network.address", "cannot be a node's"},
+		{"address: dhcp", "address: dhcp, gateway: 192.0.2.1", 4, "network.gateway", "comes with DHCP"},
+		{"address: dhcp", "address: 192.0.2.2/24, gateway: 198.51.100.1", 4, "network.gateway", "cannot be reached"},
+		{"address: dhcp", "address: 192.0.2.2/24, second: {interface: eno1, address: dhcp}", 4, "network.second", "same card"},
+		{"address: dhcp", "address: 192.0.2.2/24, second: {interface: eno2, address: 192.0.2.3/25}", 4, "network.second", "one network"},
+		{"interface: eno1", "interface: ../x", 4, "network.interface", "no network card"},
+		{"interface: eno1", "mac: 52:54", 4, "network.mac", "no MAC"},
+		{"init: basalt", "join: hello", 5, "cluster.join", "begins with"},
+		{"init: basalt", "join: bslt-join-e30", 5, "cluster.join", "version 0"},
+		{"password: correct horse", "password: short", 6, "root.password", "5 characters"},
+		{"password: correct horse", "passwordHash: plain", 6, "root.passwordHash", "no password hash"},
+		{"password: correct horse", "sshKeys: [ssh-rsa AAAAC3NzaC1lZDI1NTE5]", 6, "root.sshKeys[0]", "no SSH key"},
+		{"root: {password: correct horse}", "root: {}", 6, "root", "nobody could log in"},
+		{"disk: only", "disk: &d only\nafter: *d", 2, "after", "another place"},
+		{"disk: only", "\tdisk: only", 1, "", "no YAML"},
+		{"root:", "console: {serial: com1}\nroot:", 6, "console.serial", "no serial console"},
+		{"root:", "storage: {sharedDir: srv}\nroot:", 6, "storage.sharedDir", "no absolute path"},
+		{"root:", "storage: {sharedDir: /etc}\nroot:", 6, "storage.sharedDir", "belongs to the system"},
+		{"root:", "---\nroot:", 6, "", "second document"},
+	} {
+		text := strings.Replace(good, c.old, c.new, 1)
+		_, err := Parse([]byte(text))
+		var ms Mistakes
+		if !errors.As(err, &ms) {
+			t.Errorf("%s: got %v", c.new, err)
+			continue
+		}
+		found := false
+		for _, m := range ms {
+			found = found || m.Field == c.field && m.Line == c.line && strings.Contains(m.Reason, c.says)
+		}
+		if !found {
+			t.Errorf("%q: want %s at line %d (%s), got\n%s", c.new, c.field, c.line, c.says, ms)
+		}
+	}
+}
+
+func token(body string) string {
+	return tokenPrefix + base64.RawURLEncoding.EncodeToString([]byte(body))
+}
+
+func TestParseToken(t *testing.T) {
+	ca := strings.Repeat("ab", 32)
+	good := token(`{"v":1,"cluster":"basalt","ca":"` + ca + `","peers":["192.0.2.11:7481"],"id":"jt-1","secret":"s"}`)
+	if tok, err := ParseToken(" " + good[:20] + "\n" + good[20:] + "\n"); err != nil || tok.Cluster != "basalt" {
+		t.Errorf("%+v, %v", tok, err)
+	}
+	for _, bad := range []string{
+		"", "bslt-join-", good[:len(good)-4], token(`{"v":2}`), token(`{"v":1,"ca":"` + ca + `","id":"x","secret":"s"}`),
+		token(`{"v":1,"ca":"` + ca + `","id":"x","secret":"s","peers":["nowhere"]}`), good + strings.Repeat("A", maxToken),
+	} {
+		if _, err := ParseToken(bad); err == nil {
+			t.Errorf("%q is taken", clip(bad))
+		}
+	}
+}
+
+func FuzzAnswers(f *testing.F) {
+	for _, name := range []string{"full.yaml", "small.yaml", "mistakes.yaml"} {
+		data, err := os.ReadFile("testdata/" + name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Add([]byte("a: &a [*a]"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		a, err := Parse(data)
+		var ms Mistakes
+		switch {
+		case err == nil && (a.Erase == "" || a.Hostname == "" || (a.Cluster.Init == "") == (a.Cluster.Token == "")):
+			t.Fatalf("incomplete answers are taken: %+v", a)
+		case err != nil && !errors.As(err, &ms):
+			t.Fatalf("not mistakes: %v", err)
+		}
+		for _, m := range ms {
+			if m.Line < 1 || m.Column < 1 || m.Reason == "" {
+				t.Fatalf("a mistake without a place: %+v", m)
+			}
+		}
+	})
+}
