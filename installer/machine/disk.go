@@ -1,0 +1,263 @@
+// Package machine says what this machine has: disks with what is on them and
+// why one cannot be chosen, and network cards.
+//
+// Pure parsers work on what lsblk and /sys say; Read is the thin shell that
+// asks them.
+package machine
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// MinDiskBytes of a node's disk: the system, the store and a first image.
+const MinDiskBytes = 16 << 30
+
+// Partition names of a node's disk. The root partition gets its final name in
+// the installation's last step, so the name tells a node from a torso.
+const (
+	PartitionBIOS       = "basalt-bios"
+	PartitionESP        = "basalt-esp"
+	PartitionRoot       = "basalt-root"
+	PartitionUnfinished = "basalt-unfinished"
+)
+
+// LiveMedium is where live-boot mounts what it started from.
+const LiveMedium = "/run/live/medium"
+
+// Disk that might be installed on.
+type Disk struct {
+	Path      string   // /dev/sda
+	ByID      []string // names under /dev/disk/by-id
+	Model     string
+	Serial    string
+	SizeBytes uint64
+	Transport string // nvme, sata, usb, virtio…
+	SSD       bool
+	Contents  []string // what would be erased, one line each
+	Node      bool     // a finished Basalt node is on it
+	Refusal   *Refusal // why it cannot be chosen; nil: it can
+}
+
+// Refusal of a disk, and what to do about it.
+type Refusal struct{ Reason, Hint string }
+
+// Confirm is what a person types to have the disk erased: its serial, or when
+// it has none a word that names it.
+func (d Disk) Confirm() string {
+	if d.Serial != "" {
+		return d.Serial
+	}
+	return "erase-" + strings.TrimPrefix(d.Path, "/dev/")
+}
+
+// Partition is the path of the disk's partition n.
+func (d Disk) Partition(n int) string {
+	if last := d.Path[len(d.Path)-1]; last >= '0' && last <= '9' {
+		return fmt.Sprintf("%sp%d", d.Path, n)
+	}
+	return fmt.Sprintf("%s%d", d.Path, n)
+}
+
+// LsblkArgs print what ParseDisks reads.
+var LsblkArgs = []string{"-J", "-b", "-o", "NAME,PATH,TYPE,SIZE,MODEL,SERIAL,TRAN,ROTA,RO,FSTYPE,LABEL,PARTLABEL,PTTYPE,MOUNTPOINTS"}
+
+type blockDevice struct {
+	Name        string        `json:"name"`
+	Path        string        `json:"path"`
+	Type        string        `json:"type"`
+	Size        uint64        `json:"size"`
+	Model       string        `json:"model"`
+	Serial      string        `json:"serial"`
+	Transport   string        `json:"tran"`
+	Rotational  bool          `json:"rota"`
+	ReadOnly    bool          `json:"ro"`
+	FSType      string        `json:"fstype"`
+	Label       string        `json:"label"`
+	PartLabel   string        `json:"partlabel"`
+	PTType      string        `json:"pttype"`
+	Mountpoints []*string     `json:"mountpoints"`
+	Children    []blockDevice `json:"children"`
+}
+
+// ParseDisks of lsblk's output. byID maps a device's path to its names under
+// /dev/disk/by-id. ignoreBelow is a directory whose mounts do not make a disk
+// busy: the installer's own target, when it tries again.
+func ParseDisks(lsblk []byte, byID map[string][]string, ignoreBelow string) ([]Disk, error) {
+	var out struct {
+		Blockdevices []blockDevice `json:"blockdevices"`
+	}
+	if err := json.Unmarshal(lsblk, &out); err != nil {
+		return nil, fmt.Errorf("machine: lsblk's output: %w", err)
+	}
+	var disks []Disk
+	for _, b := range out.Blockdevices {
+		if b.Type != "disk" || b.Size == 0 || b.Path == "" || virtualDisk(b.Name) {
+			continue
+		}
+		d := Disk{
+			Path: b.Path, ByID: byID[b.Path], Model: clean(b.Model), Serial: clean(b.Serial), SizeBytes: b.Size,
+			Transport: b.Transport, SSD: !b.Rotational, Node: holdsNode(b),
+		}
+		sort.Strings(d.ByID)
+		d.Contents = contents(b)
+		d.Refusal = refusal(b, ignoreBelow)
+		disks = append(disks, d)
+	}
+	return disks, nil
+}
+
+func virtualDisk(name string) bool {
+	for _, p := range []string{"zram", "ram", "loop", "fd", "nbd", "sr"} {
+		if strings.HasPrefix(name, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// clean what a disk says of itself: it goes to a terminal.
+func clean(s string) string {
+	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return ' '
+		}
+		return r
+	}, s)), " ")
+}
+
+func holdsNode(b blockDevice) bool {
+	return b.PartLabel == PartitionRoot || slices.ContainsFunc(b.Children, holdsNode)
+}
+
+// contents says in words what lies on the device.
+func contents(b blockDevice) []string {
+	var lines []string
+	if b.FSType != "" {
+		lines = append(lines, content(b))
+	}
+	for _, c := range b.Children {
+		if c.FSType == "" && len(c.Children) == 0 {
+			lines = append(lines, content(c))
+		}
+		lines = append(lines, contents(c)...)
+	}
+	if len(lines) == 0 && b.PTType != "" && b.Type == "disk" {
+		lines = append(lines, "an empty partition table")
+	}
+	return lines
+}
+
+func content(b blockDevice) string {
+	s := fmt.Sprintf("%s %s", b.Name, Bytes(b.Size))
+	switch b.PartLabel {
+	case PartitionRoot:
+		return s + " a Basalt node"
+	case PartitionUnfinished:
+		return s + " an unfinished Basalt installation"
+	}
+	what := kinds[b.FSType]
+	switch {
+	case what != "":
+	case b.FSType != "":
+		what = clean(b.FSType)
+	default:
+		what = "unknown data"
+	}
+	s += " " + what
+	if name := clean(b.Label); name != "" {
+		s += " \"" + name + "\""
+	} else if name := clean(b.PartLabel); name != "" {
+		s += " (" + name + ")"
+	}
+	return s
+}
+
+var kinds = map[string]string{
+	"LVM2_member": "LVM physical volume", "linux_raid_member": "RAID member", "zfs_member": "ZFS pool member",
+	"ceph_bluestore": "Ceph OSD", "crypto_LUKS": "encrypted volume", "bcache": "bcache device", "ddf_raid_member": "RAID member", "isw_raid_member": "RAID member",
+}
+
+// refusal is the first reason that keeps the disk from being chosen.
+func refusal(b blockDevice, ignoreBelow string) *Refusal {
+	if at, ok := mounted(b, LiveMedium); ok {
+		return &Refusal{"this is the medium that the installer runs from (" + at + ")", "choose another disk"}
+	}
+	switch {
+	case b.ReadOnly:
+		return &Refusal{"it is write-protected", "remove the protection, or choose another disk"}
+	case b.Size < MinDiskBytes:
+		return &Refusal{fmt.Sprintf("it has %s; a node needs %s", Bytes(b.Size), Bytes(MinDiskBytes)), "choose a larger disk"}
+	}
+	return busy(b, ignoreBelow)
+}
+
+func mounted(b blockDevice, below string) (string, bool) {
+	for _, m := range b.Mountpoints {
+		if m != nil && (*m == below || strings.HasPrefix(*m, below+"/")) {
+			return *m, true
+		}
+	}
+	for _, c := range b.Children {
+		if at, ok := mounted(c, below); ok {
+			return at, ok
+		}
+	}
+	return "", false
+}
+
+func busy(b blockDevice, ignoreBelow string) *Refusal {
+	for _, m := range b.Mountpoints {
+		switch {
+		case m == nil || *m == "":
+		case *m == "[SWAP]":
+			return &Refusal{b.Name + " is used as swap", "swapoff " + b.Path}
+		case ignoreBelow != "" && (*m == ignoreBelow || strings.HasPrefix(*m, ignoreBelow+"/")):
+		default:
+			return &Refusal{b.Name + " is mounted on " + clean(*m), "umount " + b.Path}
+		}
+	}
+	for _, c := range b.Children {
+		if c.Type == "part" {
+			continue
+		}
+		switch {
+		case c.Type == "lvm":
+			vg, _, _ := strings.Cut(c.Name, "-")
+			return &Refusal{b.Name + " belongs to the LVM volume group " + clean(vg), "vgchange -an " + clean(vg) + "; wipefs -a " + b.Path}
+		case strings.HasPrefix(c.Type, "raid") || c.Type == "md" || c.Type == "linear":
+			return &Refusal{b.Name + " belongs to the RAID array " + clean(c.Name), "mdadm --stop " + c.Path + "; wipefs -a " + b.Path}
+		default:
+			return &Refusal{b.Name + " is held by " + clean(c.Name) + " (" + clean(c.Type) + ")", "dmsetup remove " + clean(c.Name)}
+		}
+	}
+	switch b.FSType {
+	case "LVM2_member", "linux_raid_member", "zfs_member", "ddf_raid_member", "isw_raid_member":
+		return &Refusal{b.Name + " is part of something that may span disks: " + kinds[b.FSType], "if it may go: wipefs -a " + b.Path}
+	}
+	for _, c := range b.Children {
+		if r := busy(c, ignoreBelow); r != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+// Bytes as a person reads them.
+func Bytes(n uint64) string {
+	const unit = 1024
+	if n < unit {
+		return fmt.Sprintf("%d B", n)
+	}
+	f, i := float64(n), -1
+	for ; f >= unit && i < 4; i++ {
+		f /= unit
+	}
+	if f >= 100 || f == float64(int64(f)) {
+		return fmt.Sprintf("%.0f %ciB", f, "KMGTP"[i])
+	}
+	return fmt.Sprintf("%.1f %ciB", f, "KMGTP"[i])
+}

@@ -1,0 +1,54 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// ReadDisks of this machine. See ParseDisks for ignoreBelow.
+func ReadDisks(ctx context.Context, ignoreBelow string) ([]Disk, error) {
+	out, err := exec.CommandContext(ctx, "lsblk", LsblkArgs...).Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			err = fmt.Errorf("%w: %s", err, strings.TrimSpace(string(exit.Stderr)))
+		}
+		return nil, fmt.Errorf("machine: lsblk: %w", err)
+	}
+	return ParseDisks(out, byID("/dev/disk/by-id"), ignoreBelow)
+}
+
+// byID maps devices to their names in dir.
+func byID(dir string) map[string][]string {
+	names := map[string][]string{}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return names // no udev: disks have no such names
+	}
+	for _, e := range entries {
+		if to, err := filepath.EvalSymlinks(filepath.Join(dir, e.Name())); err == nil {
+			names[to] = append(names[to], e.Name())
+		}
+	}
+	return names
+}
+
+// ReadNICs of this machine.
+func ReadNICs() ([]NIC, error) { return ParseNICs(os.DirFS("/sys")) }
+
+// LinksUp brings the cards up: one that is down shows no link.
+func LinksUp(ctx context.Context) {
+	nics, err := ReadNICs()
+	if err != nil {
+		return
+	}
+	for _, n := range nics {
+		// A card that cannot be brought up shows as one without a link.
+		_ = exec.CommandContext(ctx, "ip", "link", "set", n.Name, "up").Run()
+	}
+}
