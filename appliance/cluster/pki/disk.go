@@ -1,0 +1,92 @@
+package pki
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Files of an identity.
+const (
+	bundleFile = "ca.pem"
+	certFile   = "node.crt"
+	keyFile    = "node.key"
+	newKeyFile = "node.key.new"
+)
+
+// replaceFile writes a file so that a power cut leaves the old or the new one.
+func replaceFile(dir, name string, data []byte, mode fs.FileMode) (err error) {
+	f, err := os.CreateTemp(dir, "."+name+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
+	if err != nil {
+		return err
+	}
+	return renameFile(dir, filepath.Base(f.Name()), name)
+}
+
+func renameFile(dir, from, to string) error {
+	if err := os.Rename(filepath.Join(dir, from), filepath.Join(dir, to)); err != nil {
+		return err
+	}
+	return syncDir(dir)
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// readSmall reads a file that is no larger than a bundle may be.
+func readSmall(dir, name string) ([]byte, error) {
+	path := filepath.Join(dir, name)
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > maxBundle {
+		return nil, fmt.Errorf("%s is over %d bytes", path, maxBundle)
+	}
+	return os.ReadFile(path)
+}
+
+// settle finishes or drops a renewal that a power cut interrupted, and returns
+// the key that belongs to the certificate.
+func settle(dir string, certPEM []byte) (keyPEM []byte, err error) {
+	keyPEM, err = readSmall(dir, keyFile)
+	if err == nil && matches(certPEM, keyPEM) {
+		if err := os.Remove(filepath.Join(dir, newKeyFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		return keyPEM, nil
+	}
+	if newKey, newErr := readSmall(dir, newKeyFile); newErr == nil && matches(certPEM, newKey) {
+		return newKey, renameFile(dir, newKeyFile, keyFile)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return nil, fmt.Errorf("%s does not belong to %s", filepath.Join(dir, keyFile), certFile)
+}
+
+func matches(certPEM, keyPEM []byte) bool {
+	leaf, err := parseLeaf(certPEM)
+	if err != nil {
+		return false
+	}
+	key, err := decodeKey(keyPEM)
+	return err == nil && key.PublicKey.Equal(leaf.PublicKey)
+}

@@ -1,0 +1,57 @@
+package pki
+
+import (
+	"fmt"
+	"time"
+)
+
+// caWarning is how long before its end a CA should be rotated.
+const caWarning = 180 * 24 * time.Hour
+
+// RenewAt is when a third of the certificate's life is left.
+func (k *Keeper) RenewAt() time.Time {
+	leaf := k.current.Load().leaf
+	return leaf.NotAfter.Add(-leaf.NotAfter.Sub(leaf.NotBefore) / 3)
+}
+
+// Ends is when the current certificate ends.
+func (k *Keeper) Ends() time.Time { return k.current.Load().leaf.NotAfter }
+
+// Warning is something about this node's certificates that a person should know.
+type Warning struct {
+	Subject string    // "node" or the CA's name
+	Ends    time.Time // of the certificate
+	Message string
+	Hint    string
+}
+
+// Warnings at this moment; none when all is well.
+func (k *Keeper) Warnings() []Warning {
+	id, now := k.current.Load(), k.now()
+	var all []Warning
+	warn := func(subject string, ends time.Time, message, hint string) {
+		all = append(all, Warning{subject, ends, message, hint})
+	}
+	const clock = "check this node's clock; a node that was off for long needs `basalt node join` with a new token"
+	life := id.leaf.NotAfter.Sub(id.leaf.NotBefore)
+	switch left := id.leaf.NotAfter.Sub(now); {
+	case left <= 0:
+		warn("node", id.leaf.NotAfter, "this node's certificate ended "+date(id.leaf.NotAfter), clock)
+	case left < life/6: // half of the time for renewal has gone by
+		warn("node", id.leaf.NotAfter, "this node's certificate ends "+date(id.leaf.NotAfter)+" and could not be renewed",
+			"does this node reach the cluster's leader?")
+	case now.Before(id.leaf.NotBefore):
+		warn("node", id.leaf.NotAfter, "this node's certificate begins only "+date(id.leaf.NotBefore), "check this node's clock")
+	}
+	if !id.trustsItself() {
+		warn("node", id.leaf.NotAfter, "this node's certificate is of a CA that the cluster no longer trusts", clock)
+	}
+	for _, ca := range id.bundle {
+		if ca.NotAfter.Sub(now) < caWarning {
+			warn(ca.Subject.CommonName, ca.NotAfter, fmt.Sprintf("the CA %q ends %s", ca.Subject.CommonName, date(ca.NotAfter)), "rotate the cluster's CA")
+		}
+	}
+	return all
+}
+
+func date(t time.Time) string { return "on " + t.UTC().Format("2006-01-02 15:04 UTC") }

@@ -1,0 +1,280 @@
+package pki
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Keeper keeps this node's identity: on the disk, and in every tls.Config that
+// it hands out. Its methods may be called from any goroutine.
+type Keeper struct {
+	dir string
+	now func() time.Time
+
+	mu      sync.Mutex // held by who changes the identity; guards changed
+	changed chan struct{}
+
+	current atomic.Pointer[identity]
+}
+
+// identity is what a handshake needs; never changed once it is published.
+type identity struct {
+	cluster string
+	node    api.NodeID
+	cert    tls.Certificate // with the CA that issued it, for those who pin that
+	leaf    *x509.Certificate
+	bundle  []*x509.Certificate
+	roots   *x509.CertPool
+}
+
+// Option changes how a Keeper works.
+type Option func(*Keeper)
+
+// WithClock makes the Keeper read another clock than the system's.
+func WithClock(now func() time.Time) Option { return func(k *Keeper) { k.now = now } }
+
+// Create writes a new identity into dir, in place of any that is there, and
+// opens it.
+func Create(dir string, bundlePEM, certPEM, keyPEM []byte, options ...Option) (*Keeper, error) {
+	id, err := newIdentity(bundlePEM, certPEM, keyPEM)
+	if err != nil {
+		return nil, fmt.Errorf("this node's new certificate: %w", err)
+	}
+	if !id.trustsItself() {
+		return nil, errors.New("this node's new certificate is of no CA in the bundle")
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	if err := replaceFile(dir, bundleFile, encodeBundle(id.bundle), 0o600); err != nil {
+		return nil, err
+	}
+	if err := writeCertificate(dir, certPEM, keyPEM); err != nil {
+		return nil, err
+	}
+	return Open(dir, options...)
+}
+
+// writeCertificate in an order that Open can finish: see the package comment.
+func writeCertificate(dir string, certPEM, keyPEM []byte) error {
+	if err := replaceFile(dir, newKeyFile, keyPEM, 0o600); err != nil {
+		return err
+	}
+	if err := replaceFile(dir, certFile, certPEM, 0o600); err != nil {
+		return err
+	}
+	return renameFile(dir, newKeyFile, keyFile)
+}
+
+// Open reads the identity in dir. An expired one opens too: see Warnings. The
+// error is fs.ErrNotExist when there is none.
+func Open(dir string, options ...Option) (*Keeper, error) {
+	bundlePEM, err := readSmall(dir, bundleFile)
+	if err != nil {
+		return nil, err
+	}
+	certPEM, err := readSmall(dir, certFile)
+	if err != nil {
+		return nil, err
+	}
+	keyPEM, err := settle(dir, certPEM)
+	if err != nil {
+		return nil, err
+	}
+	id, err := newIdentity(bundlePEM, certPEM, keyPEM)
+	if err != nil {
+		return nil, fmt.Errorf("this node's identity in %s: %w", dir, err)
+	}
+	k := &Keeper{dir: dir, now: time.Now, changed: make(chan struct{})}
+	for _, o := range options {
+		o(k)
+	}
+	k.current.Store(id)
+	return k, nil
+}
+
+func newIdentity(bundlePEM, certPEM, keyPEM []byte) (*identity, error) {
+	bundle, err := parseBundle(bundlePEM)
+	if err != nil {
+		return nil, err
+	}
+	leaf, err := parseLeaf(certPEM)
+	if err != nil {
+		return nil, err
+	}
+	key, err := decodeKey(keyPEM)
+	if err != nil {
+		return nil, err
+	}
+	if !key.PublicKey.Equal(leaf.PublicKey) {
+		return nil, errors.New("the key does not belong to the certificate")
+	}
+	id := &identity{leaf: leaf, bundle: bundle, roots: pool(bundle)}
+	if id.cluster, id.node, err = identityOf(leaf); err != nil {
+		return nil, err
+	}
+	if cluster, err := clusterOf(bundle[0]); err != nil || cluster != id.cluster {
+		return nil, fmt.Errorf("the certificate is of cluster %s, its CA of %s", id.cluster, cluster)
+	}
+	id.cert = tls.Certificate{Certificate: [][]byte{leaf.Raw}, PrivateKey: key, Leaf: leaf}
+	for _, ca := range bundle {
+		if leaf.CheckSignatureFrom(ca) == nil {
+			id.cert.Certificate = append(id.cert.Certificate, ca.Raw)
+		}
+	}
+	return id, nil
+}
+
+func parseLeaf(certPEM []byte) (*x509.Certificate, error) {
+	block, _ := pem.Decode(certPEM)
+	if block == nil || block.Type != "CERTIFICATE" {
+		return nil, errors.New("there is no certificate in it")
+	}
+	return x509.ParseCertificate(block.Bytes)
+}
+
+// trustsItself: a node that does not would be cut off by its own bundle.
+func (id *identity) trustsItself() bool {
+	_, _, err := verifyChain(id.leaf, id.roots, id.leaf.NotBefore, x509.ExtKeyUsageServerAuth)
+	return err == nil
+}
+
+// Cluster is the name of this node's cluster.
+func (k *Keeper) Cluster() string { return k.current.Load().cluster }
+
+// Node is this node's id.
+func (k *Keeper) Node() api.NodeID { return k.current.Load().node }
+
+// Bundle is the PEM of every CA that is trusted now.
+func (k *Keeper) Bundle() []byte { return encodeBundle(k.current.Load().bundle) }
+
+// CertificatePEM is the current certificate.
+func (k *Keeper) CertificatePEM() []byte { return encodeCert(k.current.Load().leaf.Raw) }
+
+// Changed is closed when the certificate or the bundle changes next.
+func (k *Keeper) Changed() <-chan struct{} {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.changed
+}
+
+// publish makes id the current identity. The caller holds mu.
+func (k *Keeper) publish(id *identity) {
+	k.current.Store(id)
+	close(k.changed)
+	k.changed = make(chan struct{})
+}
+
+// ReplaceBundle trusts these CAs and no others from now on. A bundle that would
+// not trust this node itself is refused.
+func (k *Keeper) ReplaceBundle(bundlePEM []byte) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	old := k.current.Load()
+	keyPEM, err := old.keyPEM()
+	if err != nil {
+		return err
+	}
+	id, err := newIdentity(bundlePEM, encodeCert(old.leaf.Raw), keyPEM)
+	if err != nil {
+		return fmt.Errorf("the new bundle: %w", err)
+	}
+	if !id.trustsItself() {
+		return api.Errorf(api.CodeState, "the new bundle has not the CA of this node's certificate").
+			WithHint("renew every node's certificate before the old CA is dropped")
+	}
+	if err := replaceFile(k.dir, bundleFile, encodeBundle(id.bundle), 0o600); err != nil {
+		return err
+	}
+	k.publish(id)
+	return nil
+}
+
+func (id *identity) keyPEM() ([]byte, error) {
+	key, err := x509.MarshalPKCS8PrivateKey(id.cert.PrivateKey)
+	if err != nil {
+		return nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), nil
+}
+
+// Issued is a signer's answer.
+type Issued struct {
+	CertPEM   []byte `json:"certPem"`
+	BundlePEM []byte `json:"bundlePem,omitempty"` // empty: the bundle stays
+}
+
+// Signer sends a CSR (DER) to who may sign it.
+type Signer func(ctx context.Context, csrDER []byte) (Issued, error)
+
+// Renew gets a certificate for a new key. An answer that does not fit is
+// refused, and the node keeps what it has.
+func (k *Keeper) Renew(ctx context.Context, sign Signer) error {
+	keyPEM, csr, err := NewRequest()
+	if err != nil {
+		return err
+	}
+	issued, err := sign(ctx, csr)
+	if err != nil {
+		return fmt.Errorf("renew this node's certificate: %w", err)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	old := k.current.Load()
+	bundlePEM := issued.BundlePEM
+	if len(bundlePEM) == 0 {
+		bundlePEM = encodeBundle(old.bundle)
+	}
+	id, err := newIdentity(bundlePEM, issued.CertPEM, keyPEM)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the renewed certificate: %w", err)
+	case id.cluster != old.cluster || id.node != old.node:
+		return fmt.Errorf("the renewed certificate is for %s of %s, not %s of %s", id.node, id.cluster, old.node, old.cluster)
+	case !id.trustsItself():
+		return errors.New("the renewed certificate is of no CA in the bundle")
+	}
+	if len(issued.BundlePEM) > 0 {
+		if err := replaceFile(k.dir, bundleFile, encodeBundle(id.bundle), 0o600); err != nil {
+			return err
+		}
+	}
+	if err := writeCertificate(k.dir, encodeCert(id.leaf.Raw), keyPEM); err != nil {
+		return err
+	}
+	k.publish(id)
+	return nil
+}
+
+// Run renews the certificate whenever a third of its life is left, until ctx
+// ends. A failure is logged and tried again.
+func (k *Keeper) Run(ctx context.Context, sign Signer, log *slog.Logger) {
+	for {
+		leaf := k.current.Load().leaf
+		// Ten tries fit between the first and the end. The clock is looked at
+		// each time: it may have been set.
+		pause := min(max(leaf.NotAfter.Sub(leaf.NotBefore)/30, time.Second), time.Hour)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		if k.now().Before(k.RenewAt()) {
+			continue
+		}
+		if err := k.Renew(ctx, sign); err != nil && ctx.Err() == nil {
+			log.Warn("cannot renew this node's certificate", "error", err, "ends", k.Ends())
+		}
+	}
+}

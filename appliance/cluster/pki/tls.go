@@ -1,0 +1,148 @@
+package pki
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Skew is how far outside a certificate's validity this node's clock may be.
+const Skew = time.Hour
+
+// ErrNotPeer is in the chain of every error about a certificate that this
+// cluster does not accept.
+var ErrNotPeer = errors.New("not a node of this cluster")
+
+// ServerConfig is for a listener that speaks one of these protocols (ALPN), the
+// first that both know; a caller that offers none of them is refused. With
+// clientCert the caller must be a node of this cluster.
+func (k *Keeper) ServerConfig(clientCert bool, alpn ...string) *tls.Config {
+	c := &tls.Config{
+		MinVersion: tls.VersionTLS13, NextProtos: alpn, SessionTicketsDisabled: true,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return k.certificate(), nil },
+	}
+	c.VerifyConnection = func(cs tls.ConnectionState) error {
+		if cs.NegotiatedProtocol == "" {
+			return errors.New("the caller names no protocol")
+		}
+		if !clientCert {
+			return nil
+		}
+		_, err := k.verify(&cs, x509.ExtKeyUsageClientAuth)
+		return err
+	}
+	if clientCert {
+		c.ClientAuth = tls.RequireAnyClientCert // VerifyConnection judges it
+	}
+	return c
+}
+
+// ClientConfig is for a connection to one node that speaks one protocol.
+func (k *Keeper) ClientConfig(expect api.NodeID, alpn string) *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13, NextProtos: []string{alpn},
+		InsecureSkipVerify:   true, // VerifyConnection does it: see the package comment, Clocks
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return k.certificate(), nil },
+		VerifyConnection: func(cs tls.ConnectionState) error {
+			node, err := k.verify(&cs, x509.ExtKeyUsageServerAuth)
+			switch {
+			case err != nil:
+				return err
+			case node != expect:
+				return fmt.Errorf("%w: it is %s, not %s", ErrNotPeer, node, expect)
+			case cs.NegotiatedProtocol != alpn:
+				return fmt.Errorf("%s does not speak %s", node, alpn)
+			}
+			return nil
+		},
+	}
+}
+
+// JoinClientConfig is for a node that has nothing yet but a token: it believes
+// whoever has a certificate of the token's cluster from the token's CA.
+func JoinClientConfig(t Token, alpn string) *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13, NextProtos: []string{alpn},
+		InsecureSkipVerify: true, // VerifyConnection does it, with the token's CA
+		VerifyConnection: func(cs tls.ConnectionState) error {
+			if cs.NegotiatedProtocol != alpn {
+				return errors.New("it lets no nodes in")
+			}
+			for i, ca := range cs.PeerCertificates {
+				if i == 0 || fingerprint(ca) != t.CA {
+					continue
+				}
+				// A CA made a moment ago, by a clock that is ahead, has begun.
+				leaf := cs.PeerCertificates[0]
+				cluster, _, err := verifyChain(leaf, pool(cs.PeerCertificates[i:i+1]), nearest(leaf, time.Now()), x509.ExtKeyUsageServerAuth)
+				if err != nil {
+					return err
+				}
+				if cluster != t.Cluster {
+					return fmt.Errorf("%w: it is of cluster %s, not %s", ErrNotPeer, cluster, t.Cluster)
+				}
+				return nil
+			}
+			return fmt.Errorf("%w: its CA is not the token's", ErrNotPeer)
+		},
+	}
+}
+
+// APIConfig is for the API's port: the same certificate, and callers without
+// one. Where the API's names and addresses are in the certificate, a client
+// with ca.pem trusts it.
+func (k *Keeper) APIConfig() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return k.certificate(), nil },
+	}
+}
+
+func (k *Keeper) certificate() *tls.Certificate { return &k.current.Load().cert }
+
+// NodeOf says whose connection it is, by the certificate that was shown, and
+// checks that against the bundle and the clock of this moment.
+func (k *Keeper) NodeOf(cs *tls.ConnectionState) (api.NodeID, error) {
+	return k.verify(cs, x509.ExtKeyUsageAny)
+}
+
+func (k *Keeper) verify(cs *tls.ConnectionState, usage x509.ExtKeyUsage) (api.NodeID, error) {
+	if len(cs.PeerCertificates) == 0 {
+		return "", fmt.Errorf("%w: it shows no certificate", ErrNotPeer)
+	}
+	leaf, id := cs.PeerCertificates[0], k.current.Load()
+	cluster, node, err := verifyChain(leaf, id.roots, nearest(leaf, k.now()), usage)
+	if err != nil {
+		return "", err
+	}
+	if cluster != id.cluster {
+		return "", fmt.Errorf("%w: it is of cluster %s, not %s", ErrNotPeer, cluster, id.cluster)
+	}
+	return node, nil
+}
+
+// nearest is now, moved by at most Skew into the certificate's validity.
+func nearest(leaf *x509.Certificate, now time.Time) time.Time {
+	if now.Before(leaf.NotBefore) {
+		return earlier(now.Add(Skew), leaf.NotBefore)
+	}
+	return later(now.Add(-Skew), earlier(now, leaf.NotAfter))
+}
+
+func verifyChain(leaf *x509.Certificate, roots *x509.CertPool, when time.Time, usage x509.ExtKeyUsage) (cluster string, node api.NodeID, err error) {
+	_, err = leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: when, KeyUsages: []x509.ExtKeyUsage{usage}})
+	if err != nil {
+		return "", "", fmt.Errorf("%w: %w", ErrNotPeer, err)
+	}
+	if leaf.IsCA {
+		return "", "", fmt.Errorf("%w: it shows a CA", ErrNotPeer)
+	}
+	if cluster, node, err = identityOf(leaf); err != nil {
+		return "", "", fmt.Errorf("%w: %w", ErrNotPeer, err)
+	}
+	return cluster, node, nil
+}
