@@ -8,31 +8,52 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// leaderWait is how long a call waits for a leader before it gives up.
-const leaderWait = 5 * time.Second
-
 // IsLeader says whether this node leads, with everything applied that was
 // committed before it did.
-func (s *Store) IsLeader() bool { return s.leading.Load() }
+func (s *Store) IsLeader() bool { return s.term.Load() != 0 }
 
 // Leader is a channel of whether this node leads: the present state at once,
 // then the newest whenever it changed (states between may be left out). Each
 // call makes a channel of its own; Close closes it.
-func (s *Store) Leader() <-chan bool { return s.leaders.subscribe(s.leading.Load) }
+func (s *Store) Leader() <-chan bool { return s.leaders.subscribe(s.IsLeader) }
 
 // followLeadership turns Raft's leadership into the store's: it begins when
 // the tables have caught up.
 func (s *Store) followLeadership() {
 	defer s.running.Done()
+	seen := make(chan raft.Observation, 1) // that it rings is all that counts
+	observer := raft.NewObserver(seen, false, func(o *raft.Observation) bool {
+		_, ok := o.Data.(raft.LeaderObservation)
+		return ok
+	})
+	s.raft.RegisterObserver(observer)
+	defer s.raft.DeregisterObserver(observer)
 	for {
 		select {
 		case lead := <-s.raft.LeaderCh():
-			s.setLeading(lead && s.answer(context.Background(), func() raft.Future { return s.raft.Barrier(0) }) == nil)
+			term := uint64(0)
+			if lead {
+				term = s.catchUp()
+			}
+			s.setLeading(term)
+		case <-seen:
+			s.changed.ring()
 		case <-s.closing:
-			s.setLeading(false)
+			s.setLeading(0)
 			return
 		}
 	}
+}
+
+// catchUp applies what was committed before this node was elected. It is the
+// term that this was true in, or 0 if leadership went meanwhile.
+func (s *Store) catchUp() uint64 {
+	term := s.raft.CurrentTerm()
+	err := s.answer(context.Background(), func() raft.Future { return s.raft.Barrier(0) })
+	if err != nil || s.raft.CurrentTerm() != term {
+		return 0
+	}
+	return term
 }
 
 // answer asks Raft something, and waits for ctx or for Raft's end at most: of
@@ -50,14 +71,14 @@ func (s *Store) answer(ctx context.Context, ask func() raft.Future) error {
 	}
 }
 
-func (s *Store) setLeading(lead bool) {
-	if lead {
+func (s *Store) setLeading(term uint64) {
+	if term != 0 {
 		s.caughtUp.Store(true)
 	} else if !s.alone() {
 		s.caughtUp.Store(false)
 	}
-	if s.leading.Swap(lead) != lead {
-		s.leaders.publish(lead)
+	if before := s.term.Swap(term); (before != 0) != (term != 0) {
+		s.leaders.publish(term != 0)
 	}
 	s.changed.ring()
 }
@@ -74,12 +95,12 @@ func (s *Store) alone() bool {
 	return voters == 1 && me
 }
 
-// await waits, for leaderWait at most, until ok; its error says why not.
+// await waits, for LeaderWait at most, until ok; its error says why not.
 func (s *Store) await(ctx context.Context, ok func() bool) error {
 	if ok() {
 		return nil
 	}
-	deadline := time.NewTimer(leaderWait)
+	deadline := time.NewTimer(s.options.LeaderWait)
 	defer deadline.Stop()
 	for {
 		wait := s.changed.wait()

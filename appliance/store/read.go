@@ -12,39 +12,6 @@ import (
 // maxList is the most objects on a page.
 const maxList = 1000
 
-type staleKey struct{}
-
-// Stale makes reads with the context answer from this node's tables as they
-// are, whoever leads: they may lag behind what was acknowledged elsewhere.
-func Stale(ctx context.Context) context.Context { return context.WithValue(ctx, staleKey{}, true) }
-
-// current returns when the tables contain all that was acknowledged before the
-// call. A node that is alone knows that by itself once it has caught up, even
-// while it cannot write; otherwise the leader asks the others whether it is.
-func (s *Store) current(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return gaveUp(err)
-	}
-	select {
-	case <-s.closing:
-		return closed()
-	default:
-	}
-	if ctx.Value(staleKey{}) != nil {
-		return nil
-	}
-	if s.alone() {
-		return s.await(ctx, s.caughtUp.Load)
-	}
-	if err := s.await(ctx, s.leading.Load); err != nil {
-		return err
-	}
-	if err := s.answer(ctx, s.raft.VerifyLeader); err != nil {
-		return s.public(err)
-	}
-	return nil
-}
-
 // Get is one object, or CodeNotFound.
 func (s *Store) Get(ctx context.Context, kind api.Kind, id string) (o api.Object, err error) {
 	if err := s.current(ctx); err != nil {

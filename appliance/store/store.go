@@ -28,6 +28,15 @@ type Options struct {
 	Transport raft.Transport
 	// Bootstrap makes the node the first of a new cluster; with a Transport only.
 	Bootstrap bool
+	// Remote reaches the stores of other nodes. Nil: this one answers only
+	// while it leads.
+	Remote Remote
+	// Election is how long the others hear nothing from the leader before they
+	// elect another (each waits once to twice as long); 0: 500 ms. It must be
+	// the same on all nodes.
+	Election time.Duration
+	// LeaderWait is how long a call waits for a leader; 0: 5 s.
+	LeaderWait time.Duration
 
 	// Reserve is the free space, in bytes, below which writes are refused; 0: 64 MiB.
 	Reserve int64
@@ -49,12 +58,16 @@ type Store struct {
 	log     *logStore
 	closers []io.Closer // opened so far, to be closed in reverse
 
-	leading  atomic.Bool // leader, and all that was committed before is applied
-	caughtUp atomic.Bool // has been leading since Open, or since another led
+	term     atomic.Uint64 // in which this node leads, with all that was committed before applied; 0: it does not
+	caughtUp atomic.Bool   // has been leading since Open, or since another led
 	leaders  leaders
-	changed  *bell // rings when leading changes
+	changed  *bell // rings when this node's leadership or the known leader changes
 
-	inflight chan struct{} // one element per Apply that Raft has not answered
+	leads   *question[int64]   // of the other voters: does this node lead? Its revision
+	present *question[int64]   // of the leader: its revision
+	reach   *question[reached] // of the other voters: are they there?
+
+	inflight chan struct{} // one element per Apply that Raft or the leader has not answered
 	watches  chan struct{} // one element per open watch
 	closing  chan struct{} // closed when Close begins
 	stopped  chan struct{} // closed when Raft has stopped: what it has not answered it never will
@@ -67,6 +80,11 @@ type Store struct {
 
 // aloneTimeout is how long a node that is alone waits before it elects itself.
 const aloneTimeout = 10 * time.Millisecond
+
+// commitTimeout is how long (once to twice) followers may not know that an
+// entry is committed when no other follows it: linearizable reads on them wait
+// for that. The leader calls each follower this often, even when idle.
+const commitTimeout = 15 * time.Millisecond
 
 // Bounds of what waits in memory.
 const (
@@ -88,6 +106,9 @@ func Open(o Options) (*Store, error) {
 		options: o, closing: make(chan struct{}), stopped: make(chan struct{}), changed: newBell(),
 		inflight: make(chan struct{}, maxInflight), watches: make(chan struct{}, maxWatches),
 	}
+	s.leads = &question[int64]{fn: s.askLeads, limit: readTimeout, run: s.run}
+	s.present = &question[int64]{fn: s.askPresent, limit: readTimeout, run: s.run}
+	s.reach = &question[reached]{fn: s.askReach, limit: reachTimeout, run: s.run}
 	if err := s.start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the store in %s: %w", o.Dir, err), s.closeFiles())
 	}
@@ -108,6 +129,12 @@ func (o *Options) fill() {
 	}
 	if o.StartTimeout == 0 {
 		o.StartTimeout = 10 * time.Second
+	}
+	if o.Election == 0 {
+		o.Election = 500 * time.Millisecond
+	}
+	if o.LeaderWait == 0 {
+		o.LeaderWait = 5 * time.Second
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -150,8 +177,8 @@ func (s *Store) start() error {
 	return s.startRaft(votes, snapshots, logger)
 }
 
-func (s *Store) startRaft(votes raft.StableStore, snapshots raft.SnapshotStore, logger hclog.Logger) error {
-	o := &s.options
+// raftConfig is Raft as the store needs it.
+func (o *Options) raftConfig(logger hclog.Logger) *raft.Config {
 	conf := raft.DefaultConfig()
 	conf.LocalID = raft.ServerID(o.NodeID)
 	conf.Logger = logger
@@ -159,6 +186,16 @@ func (s *Store) startRaft(votes raft.StableStore, snapshots raft.SnapshotStore, 
 	conf.MaxAppendEntries = 256
 	conf.SnapshotThreshold = o.SnapshotEvery
 	conf.TrailingLogs = o.SnapshotEvery
+	conf.HeartbeatTimeout, conf.ElectionTimeout = o.Election, o.Election
+	conf.LeaderLeaseTimeout = o.Election * 4 / 5
+	conf.CommitTimeout = commitTimeout
+	conf.ShutdownOnRemove = false // who was removed can still be read
+	return conf
+}
+
+func (s *Store) startRaft(votes raft.StableStore, snapshots raft.SnapshotStore, logger hclog.Logger) error {
+	o := &s.options
+	conf := o.raftConfig(logger)
 	transport, bootstrap := o.Transport, o.Bootstrap
 	if transport == nil {
 		// Nobody else can lead: there is nothing to wait for.
@@ -176,7 +213,7 @@ func (s *Store) startRaft(votes raft.StableStore, snapshots raft.SnapshotStore, 
 		return err
 	}
 	if !old && bootstrap {
-		first := raft.Configuration{Servers: []raft.Server{{ID: conf.LocalID, Address: transport.LocalAddr()}}}
+		first := raft.Configuration{Servers: []raft.Server{member(o.NodeID)}}
 		if err := raft.BootstrapCluster(conf, s.log, votes, snapshots, transport, first); err != nil {
 			return err
 		}
@@ -186,8 +223,8 @@ func (s *Store) startRaft(votes raft.StableStore, snapshots raft.SnapshotStore, 
 		return err
 	}
 	members := s.raft.GetConfiguration().Configuration().Servers
-	member := func(m raft.Server) bool { return m.ID == conf.LocalID }
-	if o.Transport == nil && !slices.ContainsFunc(members, member) {
+	self := func(m raft.Server) bool { return m.ID == conf.LocalID }
+	if o.Transport == nil && !slices.ContainsFunc(members, self) {
 		return errors.Join(fmt.Errorf("its files belong to another node (%v), not to %s", members, o.NodeID), s.raft.Shutdown().Error())
 	}
 	return nil
@@ -233,7 +270,7 @@ func (s *Store) awaitStart() {
 	deadline := time.After(s.options.StartTimeout)
 	for {
 		wait := s.changed.wait()
-		if s.leading.Load() {
+		if s.IsLeader() {
 			return
 		}
 		select {
@@ -265,6 +302,7 @@ func (s *Store) Close() error {
 		s.mu.Lock()
 		s.closed = true
 		s.mu.Unlock()
+		s.handOver()
 		close(s.closing)
 		close(s.fsm.closing)
 		err := s.raft.Shutdown().Error()

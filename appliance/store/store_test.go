@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"testing"
 
 	"github.com/basalt-gpu/basalt/api/storetest"
@@ -32,6 +33,28 @@ func open(t testing.TB, o Options) *Store {
 
 func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Store { return open(t, Options{}) })
+}
+
+// A follower is as good a store as the leader.
+func TestConformanceOnFollower(t *testing.T) {
+	if testing.Short() {
+		t.Skip("elections among three nodes take seconds")
+	}
+	storetest.Run(t, func(t *testing.T) storetest.Store {
+		c := newCluster(t, 3, Options{})
+		return settled{c.store(c.follower())}
+	})
+}
+
+// settled is a store whose Revision is that of its linearizable reads: a
+// follower's own may lag behind what it forwarded.
+type settled struct{ *Store }
+
+func (s settled) Revision() int64 {
+	if err := s.current(context.Background()); err != nil {
+		panic(err)
+	}
+	return s.Store.Revision()
 }
 
 var _ storetest.Store = (*Store)(nil)

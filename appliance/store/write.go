@@ -16,18 +16,9 @@ const enqueueTimeout = 10 * time.Second
 // stallCheck is how often an Apply looks whether the disk holds it up.
 const stallCheck = 500 * time.Millisecond
 
-// Apply writes a batch: all of it or nothing. It answers one object per
-// command, as it is after it, once the batch is on the disk (of most nodes).
-// Errors are *api.Error. CodeUnavailable, and CodeDiskFull in the middle of a
-// write, may leave open whether the batch was applied: the same batch with the
-// same ID again is always safe.
-func (s *Store) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, gaveUp(err)
-	}
-	if err := checkBatch(b); err != nil {
-		return nil, err
-	}
+// applyHere writes a batch on this node, which must lead: ErrNotLeader says
+// that it does not, and that nothing was done.
+func (s *Store) applyHere(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	if b.At.IsZero() {
 		b.At = time.Now()
 	}
@@ -40,8 +31,11 @@ func (s *Store) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 		return nil, api.Errorf(api.CodeTooLarge, "a batch of %d bytes is too large", len(raw)).
 			WithHint("at most %d bytes fit in one batch", maxBatchBytes)
 	}
-	if err := s.admit(ctx); err != nil {
-		return nil, err
+	if err := room(s.options.Dir, s.options.Reserve); err != nil {
+		return nil, s.public(err)
+	}
+	if !s.IsLeader() {
+		return nil, s.whyNotHere()
 	}
 	select {
 	case s.inflight <- struct{}{}:
@@ -53,12 +47,17 @@ func (s *Store) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	return s.propose(ctx, raw)
 }
 
-// admit refuses early what would fail late.
-func (s *Store) admit(ctx context.Context) error {
-	if err := room(s.options.Dir, s.options.Reserve); err != nil {
-		return s.public(err)
+// whyNotHere is the error of a write on a node that cannot do it.
+func (s *Store) whyNotHere() error {
+	select {
+	case <-s.closing:
+		return closed()
+	default:
 	}
-	return s.await(ctx, s.leading.Load)
+	if s.full() {
+		return diskFull()
+	}
+	return ErrNotLeader
 }
 
 type result struct {
@@ -87,6 +86,9 @@ func (s *Store) propose(ctx context.Context, raw []byte) ([]api.Object, error) {
 	for {
 		select {
 		case r := <-done:
+			if notLeader(r.err) {
+				return nil, s.whyNotHere()
+			}
 			if r.err != nil {
 				return nil, s.public(r.err)
 			}
@@ -114,7 +116,7 @@ func (s *Store) public(err error) error {
 		return e
 	case isFull(err):
 		return diskFull()
-	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress):
+	case notLeader(err):
 		if s.full() {
 			return diskFull()
 		}

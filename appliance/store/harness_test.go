@@ -1,0 +1,220 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// cluster is a few stores in this process, whose network can be cut.
+type cluster struct {
+	t       testing.TB
+	options Options // of every node; Dir is the directory of their directories
+
+	mu    sync.Mutex // guards what is below
+	nodes map[string]*testNode
+	cuts  map[[2]string]bool // from, to: what is sent does not arrive
+}
+
+type testNode struct {
+	dir   string
+	store *Store // nil: it does not run
+	trans *raft.InmemTransport
+}
+
+var errCut = errors.New("the network is cut")
+
+// newCluster makes a cluster of n voters, node-0 to node-(n-1).
+func newCluster(t testing.TB, n int, o Options) *cluster {
+	t.Helper()
+	c := &cluster{t: t, options: o, nodes: map[string]*testNode{}, cuts: map[[2]string]bool{}}
+	if o.Dir == "" {
+		c.options.Dir = t.TempDir()
+	}
+	t.Cleanup(c.close)
+	c.start("node-0", true)
+	eventually(t, "no leader", c.store("node-0").IsLeader)
+	for i := 1; i < n; i++ {
+		id := fmt.Sprintf("node-%d", i)
+		c.start(id, false)
+		if err := c.store("node-0").AddVoter(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+// start opens a node's store, new or again.
+func (c *cluster) start(id string, bootstrap bool) *Store {
+	c.t.Helper()
+	_, trans := raft.NewInmemTransportWithTimeout(raft.ServerAddress(id), 500*time.Millisecond)
+	o := c.options
+	o.Dir, o.NodeID, o.Transport, o.Bootstrap, o.Reserve = c.options.Dir+"/"+id, id, trans, bootstrap, 1
+	o.Remote = &testRemote{c: c, from: id}
+	s, err := Open(o)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nodes[id] = &testNode{dir: o.Dir, store: s, trans: trans}
+	c.wire()
+	return s
+}
+
+// wire connects what is not cut; mu is held.
+func (c *cluster) wire() {
+	for from, a := range c.nodes {
+		for to, b := range c.nodes {
+			switch {
+			case from == to:
+			case a.store != nil && b.store != nil && !c.cuts[[2]string{from, to}]:
+				a.trans.Connect(b.trans.LocalAddr(), b.trans)
+			default:
+				a.trans.Disconnect(b.trans.LocalAddr())
+			}
+		}
+	}
+}
+
+// stop ends a node as a power cut does for the others: without a good-bye.
+func (c *cluster) stop(id string) {
+	c.t.Helper()
+	c.mu.Lock()
+	n := c.nodes[id]
+	s := n.store
+	n.store = nil
+	c.wire()
+	c.mu.Unlock()
+	if s == nil {
+		return
+	}
+	n.trans.DisconnectAll()
+	if err := s.Close(); err != nil {
+		c.t.Error(err)
+	}
+}
+
+// cut makes exactly these the cuts.
+func (c *cluster) cut(cuts ...[2]string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.cuts)
+	for _, x := range cuts {
+		c.cuts[x] = true
+	}
+	c.wire()
+}
+
+// isolate cuts a node off from all others.
+func (c *cluster) isolate(id string) {
+	var cuts [][2]string
+	for _, other := range c.ids() {
+		if other != id {
+			cuts = append(cuts, [2]string{id, other}, [2]string{other, id})
+		}
+	}
+	c.cut(cuts...)
+}
+
+func (c *cluster) ids() (out []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id := range c.nodes {
+		out = append(out, id)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// store is a node's store, nil while it does not run.
+func (c *cluster) store(id string) *Store {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := c.nodes[id]; n != nil {
+		return n.store
+	}
+	return nil
+}
+
+// leader waits for the node that leads.
+func (c *cluster) leader() (id string) {
+	c.t.Helper()
+	eventually(c.t, "no leader", func() bool {
+		for _, x := range c.ids() {
+			if s := c.store(x); s != nil && s.IsLeader() {
+				id = x
+				return true
+			}
+		}
+		return false
+	})
+	return id
+}
+
+// follower is a node that follows the leader.
+func (c *cluster) follower() string {
+	c.t.Helper()
+	leader := c.leader()
+	for _, id := range c.ids() {
+		if s := c.store(id); s != nil && id != leader {
+			eventually(c.t, "the follower knows no leader", func() bool { return s.LeaderID() != "" })
+			return id
+		}
+	}
+	c.t.Fatal("no follower")
+	return ""
+}
+
+func (c *cluster) close() {
+	for _, id := range c.ids() {
+		c.stop(id)
+	}
+}
+
+// testRemote is the network between stores, from one node's point of view.
+type testRemote struct {
+	c    *cluster
+	from string
+}
+
+// call runs fn on a node's store. A request may be lost on its way, and so may
+// its answer.
+func call[T any](r *testRemote, to string, fn func(*Store) (T, error)) (T, error) {
+	var none T
+	r.c.mu.Lock()
+	var s *Store
+	if n := r.c.nodes[to]; n != nil && !r.c.cuts[[2]string{r.from, to}] {
+		s = n.store
+	}
+	r.c.mu.Unlock()
+	if s == nil {
+		return none, fmt.Errorf("%w: %w", ErrNotSent, errCut)
+	}
+	out, err := fn(s)
+	r.c.mu.Lock()
+	cut := r.c.cuts[[2]string{to, r.from}] || r.c.nodes[to].store != s
+	r.c.mu.Unlock()
+	if cut {
+		return none, errCut
+	}
+	return out, err
+}
+
+func (r *testRemote) Apply(ctx context.Context, leader string, b api.Batch) ([]api.Object, error) {
+	return call(r, leader, func(s *Store) ([]api.Object, error) {
+		return s.applyForwarded(ctx, b) // ApplyLocal, but for the time, which the suite checks
+	})
+}
+
+func (r *testRemote) ReadRevision(ctx context.Context, leader string) (int64, error) {
+	return call(r, leader, func(s *Store) (int64, error) { return s.ReadRevision(ctx) })
+}

@@ -1,0 +1,157 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Member is one node of the cluster.
+type Member struct {
+	ID     string
+	Voter  bool
+	Leader bool // as far as this node knows
+}
+
+// Members are the nodes of the cluster as this node knows them, in the order
+// in which they joined.
+func (s *Store) Members() []Member {
+	leader := s.LeaderID()
+	var out []Member
+	for _, m := range s.raft.GetConfiguration().Configuration().Servers {
+		out = append(out, Member{ID: string(m.ID), Voter: m.Suffrage == raft.Voter, Leader: string(m.ID) == leader})
+	}
+	return out
+}
+
+// LeaderID is the node that leads as far as this node knows, or empty.
+func (s *Store) LeaderID() string {
+	_, id := s.raft.LeaderWithID()
+	return string(id)
+}
+
+// member is a server of Raft: its address is its id, and the transport knows
+// where it is.
+func member(id string) raft.Server {
+	return raft.Server{Suffrage: raft.Voter, ID: raft.ServerID(id), Address: raft.ServerAddress(id)}
+}
+
+// AddVoter makes id a member with a vote, or gives a member one. On the leader
+// only, like all changes of membership: ErrNotLeader elsewhere. Each is safe
+// to repeat.
+func (s *Store) AddVoter(ctx context.Context, id string) error {
+	m := member(id)
+	return s.change(ctx, func(timeout time.Duration) raft.Future { return s.raft.AddVoter(m.ID, m.Address, 0, timeout) })
+}
+
+// AddNonvoter makes id a member without a vote. A voter stays one.
+func (s *Store) AddNonvoter(ctx context.Context, id string) error {
+	m := member(id)
+	return s.change(ctx, func(timeout time.Duration) raft.Future { return s.raft.AddNonvoter(m.ID, m.Address, 0, timeout) })
+}
+
+// DemoteVoter takes id's vote. The last vote cannot be taken.
+func (s *Store) DemoteVoter(ctx context.Context, id string) error {
+	if err := s.keepsVoters(id); err != nil {
+		return err
+	}
+	return s.change(ctx, func(timeout time.Duration) raft.Future {
+		return s.raft.DemoteVoter(raft.ServerID(id), 0, timeout)
+	})
+}
+
+// RemoveMember takes id out of the cluster; the leader itself too, which then
+// follows nobody and can be read Stale until it is closed.
+func (s *Store) RemoveMember(ctx context.Context, id string) error {
+	if err := s.keepsVoters(id); err != nil {
+		return err
+	}
+	return s.change(ctx, func(timeout time.Duration) raft.Future {
+		return s.raft.RemoveServer(raft.ServerID(id), 0, timeout)
+	})
+}
+
+// keepsVoters refuses what would leave a cluster without voters.
+func (s *Store) keepsVoters(without string) error {
+	if slices.ContainsFunc(s.Members(), func(m Member) bool { return m.Voter && m.ID != without }) {
+		return nil
+	}
+	return api.Errorf(api.CodeState, "%s is the cluster's only voter", without).
+		WithHint("make another node a voter first")
+}
+
+// TransferLeadership makes another voter lead.
+func (s *Store) TransferLeadership(ctx context.Context) error {
+	return s.change(ctx, func(time.Duration) raft.Future { return s.raft.LeadershipTransfer() })
+}
+
+// changeTimeout bounds a change of membership whose caller sets no limit.
+const changeTimeout = 30 * time.Second
+
+// change asks Raft for a change that only the leader can make.
+func (s *Store) change(ctx context.Context, ask func(timeout time.Duration) raft.Future) error {
+	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
+	defer cancel()
+	if !s.IsLeader() {
+		return ErrNotLeader
+	}
+	err := s.answer(ctx, func() raft.Future { return ask(enqueueTimeout) })
+	switch {
+	case err == nil:
+		return nil
+	case notLeader(err):
+		return ErrNotLeader
+	case ctx.Err() != nil:
+		return unknownChange()
+	}
+	return s.public(err)
+}
+
+func unknownChange() *api.Error {
+	return api.Errorf(api.CodeUnavailable, "it is not known whether the cluster changed").
+		WithHint("look at its members, and try again: a change that was made already is no error")
+}
+
+// handOver makes another node lead before this one goes, so that nobody waits
+// for an election.
+func (s *Store) handOver() {
+	if !s.IsLeader() || s.alone() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 4*s.options.Election)
+	defer cancel()
+	if err := s.answer(ctx, s.raft.LeadershipTransfer); err != nil {
+		s.options.Log.Info("store: hand over", "error", err)
+	}
+}
+
+// Stats is what a node knows of its part in the cluster.
+type Stats struct {
+	State       string        // "Leader", "Follower", "Candidate" or "Shutdown"
+	Leader      string        // empty: unknown
+	Term        uint64        // of the newest election
+	Applied     uint64        // log index up to which the tables are
+	Commit      uint64        // log index up to which the cluster has agreed
+	Last        uint64        // log index of the last entry here
+	Revision    int64         // of the tables
+	LastContact time.Duration // since the leader was heard; 0 on the leader, -1: never
+}
+
+// Stats is how this node stands now.
+func (s *Store) Stats() Stats {
+	st := Stats{
+		State: s.raft.State().String(), Leader: s.LeaderID(), Term: s.raft.CurrentTerm(),
+		Applied: s.raft.AppliedIndex(), Commit: s.raft.CommitIndex(), Last: s.raft.LastIndex(),
+		Revision: s.Revision(), LastContact: -1,
+	}
+	if last := s.raft.LastContact(); s.raft.State() == raft.Leader {
+		st.LastContact = 0
+	} else if !last.IsZero() {
+		st.LastContact = time.Since(last)
+	}
+	return st
+}

@@ -1,0 +1,143 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// readTimeout bounds one question for the leader's revision.
+const readTimeout = 2 * time.Second
+
+type staleKey struct{}
+
+// Stale makes reads with the context answer from this node's tables as they
+// are, whoever leads: they may lag behind what was acknowledged elsewhere.
+func Stale(ctx context.Context) context.Context { return context.WithValue(ctx, staleKey{}, true) }
+
+// current returns when the tables contain all that was acknowledged before the
+// call. A node that is alone knows that by itself once it has caught up, even
+// while it cannot write; the leader asks the others whether it still is; any
+// other node asks the leader for its revision and waits until it has it.
+func (s *Store) current(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return gaveUp(err)
+	}
+	select {
+	case <-s.closing:
+		return closed()
+	default:
+	}
+	if ctx.Value(staleKey{}) != nil {
+		return nil
+	}
+	if s.alone() {
+		return s.await(ctx, s.caughtUp.Load)
+	}
+	if s.options.Remote == nil {
+		if err := s.await(ctx, s.IsLeader); err != nil {
+			return err
+		}
+		_, err := s.leads.ask(ctx)
+		if errors.Is(err, ErrNotLeader) {
+			err = noLeader()
+		}
+		return err
+	}
+	return s.readIndex(ctx)
+}
+
+// readIndex asks until somebody answers for the leader, and waits for the
+// tables.
+func (s *Store) readIndex(ctx context.Context) error {
+	search := s.newSearch()
+	for {
+		leader, err := search.leader(ctx)
+		if err != nil {
+			return err
+		}
+		revision, err := s.present.ask(ctx)
+		if err == nil {
+			return s.awaitRevision(ctx, revision)
+		}
+		if ctx.Err() != nil {
+			return gaveUp(ctx.Err())
+		}
+		search.failed(ctx, leader)
+	}
+}
+
+// askPresent is the revision that the leader, whoever it is, has now.
+func (s *Store) askPresent(ctx context.Context) (int64, error) {
+	if s.IsLeader() {
+		return s.leads.ask(ctx)
+	}
+	leader := s.LeaderID()
+	if leader == "" || leader == s.options.NodeID {
+		return 0, ErrNotLeader
+	}
+	ctx, cancel := s.whileLeads(ctx, leader)
+	defer cancel()
+	return s.options.Remote.ReadRevision(ctx, leader)
+}
+
+// awaitRevision waits until the tables have the revision.
+func (s *Store) awaitRevision(ctx context.Context, revision int64) error {
+	if s.Revision() >= revision {
+		return nil
+	}
+	over := time.NewTimer(s.options.LeaderWait)
+	defer over.Stop()
+	for {
+		wait := s.fsm.bell.wait()
+		if s.Revision() >= revision {
+			return nil
+		}
+		select {
+		case <-wait:
+		case <-over.C:
+			return api.Errorf(api.CodeUnavailable, "this node lags behind the cluster").
+				WithHint("try again in a moment, or on another node; reads that may be stale work here")
+		case <-ctx.Done():
+			return gaveUp(ctx.Err())
+		case <-s.closing:
+			return closed()
+		}
+	}
+}
+
+// ReadRevision verifies that this node leads and answers its revision: who has
+// applied it sees all that was acknowledged before the call. On another node:
+// ErrNotLeader.
+func (s *Store) ReadRevision(ctx context.Context) (int64, error) {
+	if s.term.Load() == 0 {
+		return 0, ErrNotLeader
+	}
+	return s.leads.ask(ctx)
+}
+
+// askLeads asks the other voters whether this node still leads. That it has
+// caught up in the same term is checked too: being elected again does not mean
+// that what others did meanwhile is applied.
+func (s *Store) askLeads(ctx context.Context) (int64, error) {
+	term := s.term.Load()
+	if term == 0 {
+		return 0, ErrNotLeader
+	}
+	err := s.answer(ctx, s.raft.VerifyLeader)
+	if notLeader(err) || errors.Is(err, raft.ErrLeadershipLost) {
+		return 0, ErrNotLeader
+	}
+	if err != nil {
+		return 0, s.public(err)
+	}
+	revision := s.Revision()
+	if s.raft.CurrentTerm() != term {
+		return 0, ErrNotLeader
+	}
+	return revision, nil
+}

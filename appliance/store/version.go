@@ -1,0 +1,7 @@
+package store
+
+// FormatVersion is the version of all that stores of several nodes exchange:
+// log entries, snapshots, and what they mean. A cluster's nodes must agree on
+// it; it is compared when a node joins. A node that meets an entry of a newer
+// version stops (fsm.ApplyBatch): skipping it would make it differ.
+const FormatVersion = batchVersion
