@@ -302,7 +302,10 @@ type InstanceAssignment struct {
 	NodeLost bool `json:"nodeLost,omitempty,omitzero"`
 
 	// Reason Why it has no node.
-	Reason           string   `json:"reason,omitempty,omitzero"`
+	Reason string `json:"reason,omitempty,omitzero"`
+
+	// Release Its node is to stop it and say so (status.released): it is then given to another.
+	Release          bool     `json:"release,omitempty,omitzero"`
 	RootVolume       VolumeID `json:"rootVolume,omitempty,omitzero"`
 	Vcpus            int64    `json:"vcpus,omitempty,omitzero"`
 	VgpuSharePercent int64    `json:"vgpuSharePercent,omitempty,omitzero"`
@@ -368,6 +371,9 @@ type InstanceStatus struct {
 	Node               NodeID        `json:"node,omitempty,omitzero"`
 	ObservedGeneration int64         `json:"observedGeneration,omitempty,omitzero"`
 	Phase              InstancePhase `json:"phase,omitempty,omitzero"`
+
+	// Released As the assignment asks, nothing of it runs on the node any more.
+	Released bool `json:"released,omitempty,omitzero"`
 
 	// Restarts The spec's restarts that have been done.
 	Restarts int64 `json:"restarts,omitempty,omitzero"`

@@ -31,11 +31,21 @@ func (u *used) count(a api.InstanceAssignment, sign int64) {
 	}
 	u.vcpus[a.Node] += sign * a.Vcpus
 	u.memory[a.Node] += sign * a.MemoryBytes
+	if a.MigrateTo != "" { // it takes room on both
+		u.vcpus[a.MigrateTo] += sign * a.Vcpus
+		u.memory[a.MigrateTo] += sign * a.MemoryBytes
+	}
 	if a.Gpu != "" {
 		u.vram[a.Gpu] += sign * a.VgpuVramBytes
 		u.share[a.Gpu] += sign * a.VgpuSharePercent
 		u.vgpus[a.Gpu] += sign
 	}
+}
+
+// addAt counts an instance on a node that it is about to move to.
+func (u *used) addAt(n api.NodeID, a api.InstanceAssignment) {
+	u.vcpus[n] += a.Vcpus
+	u.memory[n] += a.MemoryBytes
 }
 
 // want is what one instance asks for.
@@ -59,6 +69,11 @@ func wants(f api.Flavor, in api.Instance) want {
 // assigned stays where its volume is. Without a node, Reason says for every
 // node what is missing.
 func place(s *State, u *used, in api.Instance, now time.Time) api.InstanceAssignment {
+	return placeOn(s, u, in, now, func(api.Node) bool { return true })
+}
+
+// placeOn is place among the nodes that may.
+func placeOn(s *State, u *used, in api.Instance, now time.Time, may func(api.Node) bool) api.InstanceAssignment {
 	f, ok := s.Flavors[string(in.Spec.Flavor)]
 	if !ok {
 		return api.InstanceAssignment{Reason: fmt.Sprintf("flavor %s is gone", in.Spec.Flavor)}
@@ -76,10 +91,13 @@ func place(s *State, u *used, in api.Instance, now time.Time) api.InstanceAssign
 	var why []string
 	for _, n := range sorted(s.Nodes) {
 		id := api.NodeID(n.Meta.ID)
-		if in.Assignment.Node != "" && in.Assignment.Node != id {
+		if in.Assignment.Node != "" && in.Assignment.Node != id || !may(n) {
 			continue
 		}
 		gpu, reason := fits(s, u, n, w, in.Assignment.Gpu, now)
+		if reason == "" {
+			reason = reachable(s, in, n)
+		}
 		if reason != "" {
 			why = append(why, n.Meta.Name+": "+reason)
 			continue
@@ -117,8 +135,10 @@ func imageState(img api.Image) string {
 }
 
 // alive says why a node takes no new work, or nothing.
-func alive(n api.Node, now time.Time) string {
+func alive(s *State, n api.Node, now time.Time) string {
 	switch {
+	case s.Health != nil:
+		return takesWork(s, n)
 	case n.Meta.DeletedAt != nil:
 		return "is being removed"
 	case n.Spec.Unschedulable:
@@ -129,10 +149,30 @@ func alive(n api.Node, now time.Time) string {
 	return ""
 }
 
+// takesWork is alive where nodes are watched: their own clocks do not count.
+func takesWork(s *State, n api.Node) string {
+	state, h := n.Assignment.State, s.Health[n.Meta.ID]
+	switch {
+	case n.Meta.DeletedAt != nil:
+		return "is being removed"
+	case n.Spec.Unschedulable:
+		return "is marked unschedulable"
+	case n.Spec.Drain:
+		return "is being drained"
+	case state == api.NodeLost || h.Fenced:
+		return "is lost"
+	case state == api.NodeSuspect || h.Suspect:
+		return "is not heard of"
+	case n.Status.SeenAt.IsZero():
+		return "has not reported yet"
+	}
+	return ""
+}
+
 // fits returns the GPU to use (empty when none is asked for), or why not.
 func fits(s *State, u *used, n api.Node, w want, keep api.GPUID, now time.Time) (api.GPUID, string) {
 	id := api.NodeID(n.Meta.ID)
-	if why := alive(n, now); why != "" {
+	if why := alive(s, n, now); why != "" {
 		return "", why
 	}
 	if free := n.Status.Vcpus - u.vcpus[id]; w.vcpus > free {

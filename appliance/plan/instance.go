@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -10,13 +11,22 @@ import (
 // one that is stopped, and ends a deleted one that never had a node.
 func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Command {
 	a := in.Assignment
+	if a.Node != "" && lost(s, a.Node) {
+		return planLost(s, u, in, now)
+	}
 	if in.Meta.DeletedAt != nil {
 		if a.Node != "" {
 			return nil // its agent ends it
 		}
 		return forget(api.KindInstance, in.Meta)
 	}
-	if a.Node != "" && a.Generation == in.Meta.Generation {
+	if cmds := found(s, in); cmds != nil {
+		return cmds
+	}
+	if a.Release && in.Status.Released && in.Status.Epoch == a.Epoch && in.Status.Node == a.Node {
+		return move(s, u, in, now)
+	}
+	if a.Node != "" && a.Generation == in.Meta.Generation || a.MigrateTo != "" || a.Release {
 		return nil
 	}
 	if a.Node != "" && !resized(s, in) {
@@ -29,8 +39,12 @@ func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Comma
 	}
 	u.remove(in)
 	next := place(s, u, in, now)
+	next.Epoch = a.Epoch
 	if next.Node != "" {
 		next.Generation = in.Meta.Generation
+		next.RootVolume = cmp.Or(next.RootVolume, a.RootVolume)
+	} else if a.Node == "" && a.RootVolume != "" {
+		next.RootVolume, next.Reason = a.RootVolume, waiting+next.Reason
 	} else if a.Node != "" { // stays as it was where it is, and says why
 		reason := next.Reason
 		next = a
@@ -61,10 +75,14 @@ func planVolume(s *State, v api.Volume, now time.Time) []api.Command {
 	switch {
 	case v.Meta.DeletedAt != nil && a.Node == "":
 		return forget(api.KindVolume, v.Meta)
+	case v.Meta.DeletedAt != nil && lost(s, a.Node):
+		return endLostVolume(s, v, now)
 	case v.Meta.DeletedAt != nil:
 		return nil
 	case v.Spec.Root && (!hasInstance || in.Meta.DeletedAt != nil):
 		return []api.Command{{Op: api.OpDelete, Kind: api.KindVolume, ID: v.Meta.ID, Expect: v.Meta.Revision}}
+	case a.Node != "" && follows(v) && hasInstance && in.Assignment.Node != "" && in.Assignment.Node != a.Node:
+		a = follow(s, v, in)
 	case a.Node != "":
 		return nil
 	case hasInstance:
@@ -72,6 +90,8 @@ func planVolume(s *State, v api.Volume, now time.Time) []api.Command {
 		a.Reason = ""
 		if a.Node == "" {
 			a.Reason = "waits for its instance to be placed"
+		} else {
+			a.Pool = poolFor(s, v.Spec.Pool, a.Node)
 		}
 	default:
 		a = placeVolume(s, v, now)
@@ -85,14 +105,18 @@ func planVolume(s *State, v api.Volume, now time.Time) []api.Command {
 func placeVolume(s *State, v api.Volume, now time.Time) api.VolumeAssignment {
 	var best api.Node
 	for _, n := range sorted(s.Nodes) {
-		if alive(n, now) == "" && n.Status.StorageFreeBytes >= v.Spec.SizeBytes && n.Status.StorageFreeBytes > best.Status.StorageFreeBytes {
+		if v.Spec.Pool != "" && poolOfNode(n, v.Spec.Pool) == nil {
+			continue
+		}
+		if alive(s, n, now) == "" && n.Status.StorageFreeBytes >= v.Spec.SizeBytes && n.Status.StorageFreeBytes > best.Status.StorageFreeBytes {
 			best = n
 		}
 	}
 	if best.Meta.ID == "" {
 		return api.VolumeAssignment{Reason: "no node has " + size(v.Spec.SizeBytes) + " of storage free"}
 	}
-	return api.VolumeAssignment{Node: api.NodeID(best.Meta.ID)}
+	id := api.NodeID(best.Meta.ID)
+	return api.VolumeAssignment{Node: id, Pool: poolFor(s, v.Spec.Pool, id)}
 }
 
 func assign(kind api.Kind, m api.Meta, a any) []api.Command {

@@ -81,6 +81,22 @@ func commit(t *testing.T, s *State, c api.Command) {
 		}
 		v.Assignment = d.Assignment
 		s.Volumes[c.ID] = v
+	case c.Op == api.OpAssign && c.Kind == api.KindNode:
+		n := s.Nodes[c.ID]
+		n.Assignment = decode[api.Node](t, api.Object{Assignment: c.Data}).Assignment
+		s.Nodes[c.ID] = n
+	case c.Op == api.OpAssign && c.Kind == api.KindMigration:
+		m := s.Migrations[c.ID]
+		m.Assignment = decode[api.Migration](t, api.Object{Assignment: c.Data}).Assignment
+		s.Migrations[c.ID] = m
+	case c.Op == api.OpPutSpec && c.Kind == api.KindMigration:
+		m := decode[api.Migration](t, api.Object{Spec: c.Data})
+		m.Meta = api.Meta{ID: c.ID, Name: c.Name}
+		s.Migrations[c.ID] = m
+	case c.Op == api.OpAssign && c.Kind == api.KindImage:
+		m := s.Images[c.ID]
+		m.Assignment = decode[api.Image](t, api.Object{Assignment: c.Data}).Assignment
+		s.Images[c.ID] = m
 	case c.Op == api.OpDelete:
 		v := s.Volumes[c.ID]
 		v.Meta.DeletedAt = &now

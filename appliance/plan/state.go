@@ -11,18 +11,31 @@ import (
 )
 
 // Kinds that the planner looks at.
-var Kinds = []api.Kind{api.KindNode, api.KindGPU, api.KindGPUPool, api.KindFlavor, api.KindImage, api.KindVolume, api.KindInstance}
+var Kinds = []api.Kind{api.KindNode, api.KindGPU, api.KindGPUPool, api.KindFlavor, api.KindImage, api.KindVolume, api.KindInstance, api.KindMigration}
 
 // State is what the planner looks at: every object of the kinds that matter,
 // decoded once, kept up to date by Apply.
 type State struct {
-	Nodes     map[string]api.Node
-	GPUs      map[string]api.GPU
-	Pools     map[string]api.GPUPool
-	Flavors   map[string]api.Flavor
-	Images    map[string]api.Image
-	Volumes   map[string]api.Volume
-	Instances map[string]api.Instance
+	Nodes      map[string]api.Node
+	GPUs       map[string]api.GPU
+	Pools      map[string]api.GPUPool
+	Flavors    map[string]api.Flavor
+	Images     map[string]api.Image
+	Volumes    map[string]api.Volume
+	Instances  map[string]api.Instance
+	Migrations map[string]api.Migration
+
+	// Health is what the leader hears of each node, and Self the leader's own
+	// id: not from the store. Nil: the node is alone, nobody watches.
+	Health map[string]Health
+	Self   string
+}
+
+// Health of a node, as leases and witnesses have it.
+type Health struct {
+	Suspect bool   // not heard of, by several witnesses
+	Fenced  bool   // certainly runs nothing any more that could run elsewhere
+	Why     string // in words
 }
 
 // NewState is an empty cluster.
@@ -30,7 +43,7 @@ func NewState() *State {
 	return &State{
 		Nodes: map[string]api.Node{}, GPUs: map[string]api.GPU{}, Pools: map[string]api.GPUPool{},
 		Flavors: map[string]api.Flavor{}, Images: map[string]api.Image{},
-		Volumes: map[string]api.Volume{}, Instances: map[string]api.Instance{},
+		Volumes: map[string]api.Volume{}, Instances: map[string]api.Instance{}, Migrations: map[string]api.Migration{},
 	}
 }
 
@@ -51,6 +64,8 @@ func (s *State) Apply(e api.Event) (bool, error) {
 		return apply(s.Volumes, e)
 	case api.KindInstance:
 		return apply(s.Instances, e)
+	case api.KindMigration:
+		return apply(s.Migrations, e)
 	}
 	return false, nil
 }

@@ -1,0 +1,367 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+func decode[T any](t *testing.T, o api.Object) T {
+	t.Helper()
+	v, err := api.Decode[T](o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// three nodes that are watched, n1 leads; all share a pool.
+func three() *State {
+	s := cluster().node("n1", 4*gib).node("n2", 4*gib).node("n3", 4*gib)
+	s.Health, s.Self = map[string]Health{}, "n1"
+	for id, n := range s.Nodes {
+		n.Status.Pools = []api.StoragePool{{Name: "local"}, {Name: "shared", ID: "p", Shared: true}}
+		s.Nodes[id] = n
+	}
+	return s
+}
+
+func (s *State) spec(id string, change func(*api.InstanceSpec)) *State {
+	in := s.Instances[id]
+	change(&in.Spec)
+	s.Instances[id] = in
+	v := s.Volumes["vol-"+id]
+	v.Spec.Pool = in.Spec.StoragePool
+	s.Volumes["vol-"+id] = v
+	return s
+}
+
+func (s *State) running() {
+	for id, in := range s.Instances {
+		in.Status.Phase, in.Status.Node, in.Status.Epoch = api.InstanceRunning, in.Assignment.Node, in.Assignment.Epoch
+		s.Instances[id] = in
+	}
+}
+
+// on pins what is not yet placed to a node.
+func (s *State) on(t *testing.T, node string) {
+	t.Helper()
+	for id, n := range s.Nodes {
+		n.Spec.Unschedulable = id != node
+		s.Nodes[id] = n
+	}
+	settle(t, s)
+	for id, n := range s.Nodes {
+		n.Spec.Unschedulable = false
+		s.Nodes[id] = n
+	}
+	s.running()
+}
+
+func (s *State) fence(id string) {
+	s.Health[id] = Health{Suspect: true, Fenced: true, Why: "n1 and n3 do not reach it"}
+}
+
+func TestFailover(t *testing.T) {
+	s := three()
+	for _, id := range []string{"low", "high", "gpu", "ephemeral", "local"} {
+		vram := int64(0)
+		if id == "gpu" {
+			vram = gib
+		}
+		s.instance(id, "flv-1", vram, 0)
+	}
+	s.spec("high", func(i *api.InstanceSpec) { i.Priority = 90 })
+	s.spec("gpu", func(i *api.InstanceSpec) { i.Priority = 80 })
+	s.spec("ephemeral", func(i *api.InstanceSpec) { i.Ephemeral, i.StoragePool, i.Priority = true, "local", 70 })
+	s.spec("local", func(i *api.InstanceSpec) { i.StoragePool = "local" })
+	s.gpu("g2", "n2", 8*gib).gpu("g3", "n3", 8*gib)
+	n2 := s.Nodes["n2"]
+	n2.Status.MemoryBytes, n2.Status.Vcpus = 8*gib, 16
+	s.Nodes["n2"] = n2
+	s.on(t, "n2")
+	for _, id := range []string{"n1", "n3"} { // room for three of the four that can move
+		n := s.Nodes[id]
+		n.Status.MemoryBytes = gib
+		if id == "n3" {
+			n.Status.MemoryBytes = 2 * gib
+		}
+		s.Nodes[id] = n
+	}
+
+	s.Health["n2"] = Health{Suspect: true, Why: "not heard of"}
+	settle(t, s)
+	if st := s.Nodes["n2"].Assignment; st.State != api.NodeSuspect || st.Epoch != 0 {
+		t.Fatalf("%+v", st)
+	}
+	for id, in := range s.Instances {
+		if in.Assignment.Node != "n2" {
+			t.Errorf("%s moved on a suspicion: %+v", id, in.Assignment)
+		}
+	}
+	s.fence("n2")
+	settle(t, s)
+	if st := s.Nodes["n2"].Assignment; st.State != api.NodeLost || st.Epoch != 1 {
+		t.Fatalf("%+v", st)
+	}
+	at := func(id string) api.InstanceAssignment { return s.Instances[id].Assignment }
+	for _, id := range []string{"high", "gpu", "ephemeral"} {
+		if a := at(id); a.Node == "n2" || a.Node == "" || a.Epoch != 1 {
+			t.Errorf("%s: %+v", id, a)
+		}
+	}
+	if a := at("gpu"); a.Node != "n3" || a.Gpu != "g3" {
+		t.Errorf("gpu: %+v", a)
+	}
+	if a := at("low"); a.Node != "" || !strings.HasPrefix(a.Reason, "waits for room: fits nowhere") {
+		t.Errorf("low: %+v", a)
+	}
+	if a := at("local"); a.Node != "n2" || !a.NodeLost || !strings.Contains(a.Reason, "its disk lies on node n2") {
+		t.Errorf("local: %+v", a)
+	}
+	if v := s.Volumes["vol-high"].Assignment; v.Node != at("high").Node || v.Recreate != 0 || v.Pool != "shared" || v.Epoch != 1 {
+		t.Errorf("the shared volume: %+v", v)
+	}
+	if v := s.Volumes["vol-ephemeral"].Assignment; v.Node != at("ephemeral").Node || v.Recreate != 1 {
+		t.Errorf("the ephemeral volume: %+v", v)
+	}
+	if v := s.Volumes["vol-local"].Assignment; v.Node != "n2" {
+		t.Errorf("the local volume: %+v", v)
+	}
+
+	// It comes back: first it gives up what is not its own, then it takes work.
+	delete(s.Health, "n2")
+	settle(t, s)
+	if st := s.Nodes["n2"].Assignment; st.State != api.NodeLost {
+		t.Fatalf("%+v", st)
+	}
+	n2 = s.Nodes["n2"]
+	n2.Status.ObservedEpoch = 1
+	s.Nodes["n2"] = n2
+	settle(t, s)
+	if st := s.Nodes["n2"].Assignment; st.State != api.NodeReady || st.Epoch != 1 {
+		t.Fatalf("%+v", st)
+	}
+	if a := at("local"); a.Node != "n2" || a.NodeLost || a.Reason != "" || a.Epoch != 0 {
+		t.Errorf("local: %+v", a)
+	}
+	if a := at("low"); a.Node != "n2" || a.Epoch != 1 {
+		t.Errorf("low: %+v", a)
+	}
+}
+
+func TestARemovedNodesInstances(t *testing.T) {
+	s := three().instance("a", "flv-1", 0, 0).instance("b", "flv-1", 0, 0)
+	s.spec("b", func(i *api.InstanceSpec) { i.StoragePool = "local" })
+	s.on(t, "n2")
+	delete(s.Nodes, "n2")
+	settle(t, s)
+	if a := s.Instances["a"].Assignment; a.Node == "n2" || a.Node == "" {
+		t.Errorf("a: %+v", a)
+	}
+	if b := s.Instances["b"].Assignment; b.Node != "n2" || !b.NodeLost {
+		t.Errorf("b: %+v", b)
+	}
+	in := s.Instances["b"]
+	in.Meta.DeletedAt = &now
+	s.Instances["b"] = in
+	settle(t, s)
+	if _, there := s.Instances["b"]; there {
+		t.Error("b cannot be deleted")
+	}
+	if _, there := s.Volumes["vol-b"]; there {
+		t.Error("its volume cannot be deleted")
+	}
+}
+
+func TestVoters(t *testing.T) {
+	voters := func(s *State) string {
+		settle(t, s)
+		var v []string
+		for _, n := range sorted(s.Nodes) {
+			if n.Assignment.Voter {
+				v = append(v, n.Meta.ID)
+			}
+		}
+		return strings.Join(v, " ")
+	}
+	s := cluster().node("n2", gib)
+	s.Health, s.Self = map[string]Health{}, "n2"
+	for _, c := range []struct {
+		do   func()
+		want string
+	}{
+		{func() {}, "n2"},
+		{func() { s.node("n1", gib) }, "n2"}, // a second vote would only be one more that must not fail
+		{func() { s.node("n3", gib) }, "n1 n2 n3"},
+		{func() { s.node("n0", gib) }, "n1 n2 n3"},
+		{func() { s.fence("n3") }, "n0 n1 n2"},
+		{func() { s.fence("n0") }, "n0 n1 n2"}, // nobody is left to take its place
+		{func() { delete(s.Nodes, "n3") }, "n0 n1 n2"},
+		{func() { delete(s.Nodes, "n0") }, "n2"},
+	} {
+		c.do()
+		if got := voters(s); got != c.want {
+			t.Errorf("voters %q, want %q", got, c.want)
+		}
+	}
+}
+
+func TestDrain(t *testing.T) {
+	s := three().instance("live", "flv-1", 0, 0).instance("gpu", "flv-1", gib, 0).instance("stuck", "flv-1", gib, 0)
+	s.spec("stuck", func(i *api.InstanceSpec) { i.StoragePool = "local" })
+	s.gpu("g2", "n2", 8*gib).gpu("g3", "n3", 8*gib)
+	s.on(t, "n2")
+	n2 := s.Nodes["n2"]
+	n2.Spec.Drain = true
+	s.Nodes["n2"] = n2
+	settle(t, s)
+	if n := s.Nodes["n2"].Assignment; n.State != api.NodeDraining || !strings.HasPrefix(n.Reason, "3 to move: ") {
+		t.Errorf("%+v", n)
+	}
+	if len(s.Migrations) != 1 {
+		t.Fatalf("%d migrations", len(s.Migrations))
+	}
+	if a := s.Instances["gpu"].Assignment; !a.Release || a.Node != "n2" {
+		t.Errorf("gpu: %+v", a)
+	}
+	if a := s.Instances["stuck"].Assignment; a.Release || a.Node != "n2" {
+		t.Errorf("stuck: %+v", a)
+	}
+	// Both do what they are asked.
+	in := s.Instances["gpu"]
+	in.Status.Released, in.Status.Phase = true, api.InstanceStopped
+	s.Instances["gpu"] = in
+	for id, m := range s.Migrations {
+		m.Status.Phase = api.MigrationSucceeded
+		s.Migrations[id] = m
+	}
+	settle(t, s)
+	if a := s.Instances["gpu"].Assignment; a.Node != "n3" || a.Release || a.Epoch != 1 {
+		t.Errorf("gpu: %+v", a)
+	}
+	if a := s.Instances["live"].Assignment; a.Node == "n2" || a.MigrateTo != "" || a.Epoch != 1 {
+		t.Errorf("live: %+v", a)
+	}
+	for _, m := range s.Migrations {
+		if m.Assignment.Phase != api.MigrationSucceeded {
+			t.Errorf("%+v", m.Assignment)
+		}
+	}
+	if n := s.Nodes["n2"].Assignment; n.State != api.NodeDraining || !strings.Contains(n.Reason, "stuck: its disk lies on this node and it has a virtual GPU") {
+		t.Errorf("%+v", n)
+	}
+	delete(s.Instances, "stuck")
+	settle(t, s)
+	if n := s.Nodes["n2"].Assignment; n.State != api.NodeDrained {
+		t.Errorf("%+v", n)
+	}
+}
+
+// A move ends the same whichever single command of a plan is applied: a leader
+// may die after any.
+func TestMigrationOneCommandAtATime(t *testing.T) {
+	type end struct {
+		name  string
+		event func(s *State)
+		phase api.MigrationPhase
+		nodes []api.NodeID
+	}
+	for _, c := range []end{
+		{"succeeds", func(s *State) { s.says("m", api.MigrationSucceeded) }, api.MigrationSucceeded, []api.NodeID{"n3"}},
+		{"fails", func(s *State) { s.says("m", api.MigrationFailed) }, api.MigrationFailed, []api.NodeID{"n2"}},
+		{"aborted", func(s *State) { s.says("m", api.MigrationAborted) }, api.MigrationAborted, []api.NodeID{"n2"}},
+		{"source lost", func(s *State) { s.fence("n2") }, api.MigrationFailed, []api.NodeID{"n1", "n3"}},
+		{"target lost", func(s *State) { s.fence("n3") }, api.MigrationFailed, []api.NodeID{"n2"}},
+		{"instance deleted", func(s *State) {
+			in := s.Instances["a"]
+			in.Meta.DeletedAt = &now
+			s.Instances["a"] = in
+		}, api.MigrationFailed, []api.NodeID{"n2"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := three().instance("a", "flv-1", 0, 0)
+			s.on(t, "n2")
+			s.Migrations["m"] = api.Migration{Meta: api.Meta{ID: "m"}, Spec: api.MigrationSpec{Instance: "a", Target: "n3"}}
+			step := func() {
+				for range 50 {
+					cmds := Next(s, now)
+					if len(cmds) == 0 {
+						return
+					}
+					commit(t, s, cmds[len(cmds)-1])
+				}
+				t.Fatal("it does not settle")
+			}
+			step()
+			if a, m := s.Instances["a"].Assignment, s.Migrations["m"].Assignment; a.Node != "n2" || a.MigrateTo != "n3" || m.Phase != api.MigrationPreparing {
+				t.Fatalf("%+v, %+v", a, m)
+			}
+			c.event(s)
+			step()
+			a, m := s.Instances["a"].Assignment, s.Migrations["m"].Assignment
+			if !slices.Contains(c.nodes, a.Node) || c.name != "instance deleted" && a.MigrateTo != "" || m.Phase != c.phase {
+				t.Errorf("%+v, %+v", a, m)
+			}
+		})
+	}
+}
+
+func (s *State) says(id string, p api.MigrationPhase) {
+	m := s.Migrations[id]
+	m.Status.Phase = p
+	s.Migrations[id] = m
+}
+
+func TestMigrationsThatCannotBegin(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		do   func(s *State)
+		want string
+	}{
+		{"GPU", func(s *State) { s.spec("a", func(i *api.InstanceSpec) { i.Vgpu = &api.VGPUSpec{VramBytes: gib} }) }, "virtual GPU"},
+		{"stopped", func(s *State) {
+			in := s.Instances["a"]
+			in.Status.Phase = api.InstanceStopped
+			s.Instances["a"] = in
+		}, "not running"},
+		{"no room", func(s *State) {
+			n := s.Nodes["n3"]
+			n.Status.MemoryBytes = gib / 2
+			s.Nodes["n3"] = n
+		}, "512 MiB"},
+		{"lost", func(s *State) { s.fence("n3") }, "is lost"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := three().instance("a", "flv-1", 0, 0)
+			s.on(t, "n2")
+			c.do(s)
+			settle(t, s)
+			s.Migrations["m"] = api.Migration{Meta: api.Meta{ID: "m"}, Spec: api.MigrationSpec{Instance: "a", Target: "n3"}}
+			settle(t, s)
+			if m := s.Migrations["m"].Assignment; m.Phase != api.MigrationFailed || !strings.Contains(m.Reason, c.want) {
+				t.Errorf("%+v", m)
+			}
+			if a := s.Instances["a"].Assignment; a.Node != "n2" || a.MigrateTo != "" {
+				t.Errorf("%+v", a)
+			}
+		})
+	}
+}
+
+func TestAnImageIsFetchedByOne(t *testing.T) {
+	s := three()
+	s.Images["img-2"] = api.Image{Meta: api.Meta{ID: "img-2"}, Spec: api.ImageSpec{URL: "https://x"}}
+	settle(t, s)
+	was := s.Images["img-2"].Assignment.Node
+	if was == "" {
+		t.Fatal("nobody fetches it")
+	}
+	s.fence(string(was))
+	settle(t, s)
+	if now := s.Images["img-2"].Assignment.Node; now == was || now == "" {
+		t.Errorf("%s is lost, and %q fetches it", was, now)
+	}
+}

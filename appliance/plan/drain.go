@@ -1,0 +1,95 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// movesAtOnce is how many instances leave a draining node at the same time.
+const movesAtOnce = 2
+
+// drainWay is how an instance leaves a node that is drained.
+type drainWay int
+
+const (
+	drainStays   drainWay = iota // it cannot
+	drainLive                    // by a Migration
+	drainRelease                 // stopped, and started elsewhere
+)
+
+type drainPlan struct {
+	way drainWay
+	why string
+}
+
+// drainStep decides: live where that is possible; an instance with a virtual
+// GPU, or a stopped one, by a restart if its disk can be had elsewhere.
+func drainStep(s *State, in api.Instance) drainPlan {
+	running := in.Status.Phase == api.InstanceRunning
+	movable := api.Movable(in, root(s, in))
+	switch {
+	case in.Meta.DeletedAt != nil:
+		return drainPlan{drainStays, "is being deleted"}
+	case in.Assignment.MigrateTo != "":
+		return drainPlan{drainStays, "is moving"}
+	case in.Spec.Vgpu == nil && running && !remade(s, in):
+		return drainPlan{drainLive, "moves without a stop"}
+	case movable:
+		return drainPlan{drainRelease, "is stopped here and started elsewhere"}
+	case in.Spec.Vgpu != nil:
+		return drainPlan{drainStays, "its disk lies on this node and it has a virtual GPU: it cannot move"}
+	}
+	return drainPlan{drainStays, "its disk lies on this node: it can move only while it runs"}
+}
+
+// remade says whether an instance's disk is made anew when it goes elsewhere.
+// Such a one is not worth copying.
+func remade(s *State, in api.Instance) bool {
+	return in.Spec.Ephemeral && root(s, in).Assignment.Pool != api.PoolShared
+}
+
+// planDrains moves instances off the nodes that are drained.
+func planDrains(s *State, u *used, now time.Time) (cmds []api.Command) {
+	busy := map[api.NodeID]int{}
+	tried := map[string]bool{}
+	for _, m := range sorted(s.Migrations) {
+		if !m.Assignment.Phase.Ended() {
+			busy[s.Instances[string(m.Spec.Instance)].Assignment.Node]++
+		}
+		tried[m.Meta.ID] = true
+	}
+	for _, in := range s.Instances {
+		if in.Assignment.Release {
+			busy[in.Assignment.Node]++
+		}
+	}
+	for _, in := range urgent(s) {
+		a := in.Assignment
+		n, ok := s.Nodes[string(a.Node)]
+		if !ok || !n.Spec.Drain || lost(s, a.Node) || a.Release || busy[a.Node] >= movesAtOnce {
+			continue
+		}
+		switch drainStep(s, in).way {
+		case drainLive:
+			// One attempt for each time that somebody drained the node.
+			id := fmt.Sprintf("mig-%s-%d-%d", in.Meta.ID, a.Epoch, n.Meta.Generation)
+			if tried[id] {
+				continue
+			}
+			busy[a.Node]++
+			cmds = append(cmds, api.Command{Op: api.OpPutSpec, Kind: api.KindMigration, ID: id, Name: id,
+				Data: api.Encode(api.MigrationSpec{Instance: api.InstanceID(in.Meta.ID)})})
+		case drainRelease:
+			if next := place(s, u, withoutNode(in), now); next.Node != "" { // never stopped for nothing
+				u.add(next)
+				busy[a.Node]++
+				a.Release = true
+				cmds = append(cmds, assign(api.KindInstance, in.Meta, a)...)
+			}
+		case drainStays:
+		}
+	}
+	return cmds
+}

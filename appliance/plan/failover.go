@@ -1,0 +1,84 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// urgent lists the instances in the order in which room is given out: what has
+// none first by priority, then by id.
+func urgent(s *State) []api.Instance {
+	list := sorted(s.Instances)
+	slices.SortStableFunc(list, func(a, b api.Instance) int {
+		return cmp.Or(cmp.Compare(b.Spec.Priority, a.Spec.Priority), strings.Compare(a.Meta.ID, b.Meta.ID))
+	})
+	return list
+}
+
+// root is the instance's root volume; none: zero.
+func root(s *State, in api.Instance) api.Volume {
+	if v, ok := s.Volumes[string(in.Assignment.RootVolume)]; ok {
+		return v
+	}
+	return s.Volumes[string(rootVolume(s, in))]
+}
+
+// planLost decides about an instance whose node is lost: elsewhere if its disk
+// allows that, else it waits and says for what.
+func planLost(s *State, u *used, in api.Instance, now time.Time) []api.Command {
+	was := in.Assignment
+	if in.Meta.DeletedAt != nil {
+		if _, there := s.Nodes[string(was.Node)]; there && !api.Movable(in, root(s, in)) {
+			return nil // what is left of it lies on the node, whose agent ends it
+		}
+		return forget(api.KindInstance, in.Meta)
+	}
+	if !api.Movable(in, root(s, in)) {
+		a := was
+		a.NodeLost, a.MigrateTo, a.Release = true, "", false
+		a.Reason = "its disk lies on node " + nodeName(s, was.Node) + ", which is lost: it waits for the node"
+		if a == was {
+			return nil
+		}
+		return assign(api.KindInstance, in.Meta, a)
+	}
+	return move(s, u, in, now)
+}
+
+// waiting begins the reason of an instance that had a node and finds no other.
+const waiting = "waits for room: "
+
+// move gives an instance that certainly runs nowhere to another node. Without
+// room it waits, without a node, and says so.
+func move(s *State, u *used, in api.Instance, now time.Time) []api.Command {
+	was := in.Assignment
+	u.remove(in)
+	next := place(s, u, withoutNode(in), now)
+	next.Epoch, next.RootVolume = was.Epoch+1, was.RootVolume
+	if next.Node != "" {
+		next.Generation = in.Meta.Generation
+	} else {
+		next.Reason = waiting + next.Reason
+	}
+	u.add(next)
+	return assign(api.KindInstance, in.Meta, next)
+}
+
+func withoutNode(in api.Instance) api.Instance {
+	in.Assignment.Node, in.Assignment.Gpu = "", ""
+	return in
+}
+
+// found undoes what planLost said when the node has come back.
+func found(s *State, in api.Instance) []api.Command {
+	a := in.Assignment
+	if !a.NodeLost || lost(s, a.Node) || s.Nodes[string(a.Node)].Assignment.State == api.NodeSuspect {
+		return nil
+	}
+	a.NodeLost, a.Reason = false, ""
+	return assign(api.KindInstance, in.Meta, a)
+}

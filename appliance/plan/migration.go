@@ -1,0 +1,109 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// planMigration takes one step with a move. The instance's assignment and the
+// migration's are written one after the other, each from what the other says,
+// so that a leader that dies between them leaves nothing half done.
+//
+//	Pending ─target chosen, instance.migrateTo set─► Preparing ─(the source works)─┬─► instance given to the target ─► Succeeded
+//	                                                                               └─► instance.migrateTo cleared ──► Failed, Aborted
+func planMigration(s *State, u *used, m api.Migration, now time.Time) []api.Command {
+	a := m.Assignment
+	if a.Phase.Ended() {
+		return nil
+	}
+	in, ok := s.Instances[string(m.Spec.Instance)]
+	if !ok || in.Meta.DeletedAt != nil {
+		return endMigration(m, api.MigrationFailed, "the instance is gone")
+	}
+	if a.Phase == "" || a.Phase == api.MigrationPending {
+		return beginMigration(s, u, m, in, now)
+	}
+	return followMigration(s, m, in)
+}
+
+func beginMigration(s *State, u *used, m api.Migration, in api.Instance, now time.Time) []api.Command {
+	a := in.Assignment
+	switch {
+	case m.Spec.Abort:
+		return endMigration(m, api.MigrationAborted, "aborted before it began")
+	case in.Spec.Vgpu != nil:
+		return endMigration(m, api.MigrationFailed, "an instance with a virtual GPU does not move while it runs")
+	case remade(s, in):
+		return endMigration(m, api.MigrationFailed, "its disk is made anew elsewhere: stop it and drain its node instead")
+	case a.Node == "" || lost(s, a.Node) || in.Status.Phase != api.InstanceRunning:
+		return endMigration(m, api.MigrationFailed, "the instance is not running")
+	case a.MigrateTo != "" && !chosen(m, a):
+		return endMigration(m, api.MigrationFailed, "the instance is moving already")
+	case a.MigrateTo != "":
+		next := api.MigrationAssignment{Source: a.Node, Target: a.MigrateTo, Phase: api.MigrationPreparing}
+		return assign(api.KindMigration, m.Meta, next)
+	}
+	to := target(s, u, m, in, now)
+	if to.Node == "" {
+		return endMigration(m, api.MigrationFailed, to.Reason)
+	}
+	u.addAt(to.Node, a)
+	// Two steps in two rounds: the migration names its target first, so that it
+	// is the one that the instance's migrateTo belongs to.
+	if m.Assignment.Target != to.Node {
+		return assign(api.KindMigration, m.Meta, api.MigrationAssignment{Source: a.Node, Target: to.Node, Phase: api.MigrationPending})
+	}
+	a.MigrateTo = to.Node
+	return assign(api.KindInstance, in.Meta, a)
+}
+
+// chosen says whether an instance's migrateTo is this migration's doing.
+func chosen(m api.Migration, a api.InstanceAssignment) bool {
+	return m.Assignment.Target == a.MigrateTo && m.Assignment.Source == a.Node
+}
+
+// target is where the instance would go: the one asked for, the one chosen
+// before, or the best.
+func target(s *State, u *used, m api.Migration, in api.Instance, now time.Time) api.InstanceAssignment {
+	alone := withoutNode(in)
+	want := m.Spec.Target
+	if want == "" {
+		want = m.Assignment.Target
+	}
+	if want != "" && lost(s, want) {
+		return api.InstanceAssignment{Reason: "node " + nodeName(s, want) + " is lost"}
+	}
+	return placeOn(s, u, alone, now, func(n api.Node) bool {
+		id := api.NodeID(n.Meta.ID)
+		return id != in.Assignment.Node && (want == "" || id == want)
+	})
+}
+
+func followMigration(s *State, m api.Migration, in api.Instance) []api.Command {
+	a, ma := in.Assignment, m.Assignment
+	switch {
+	case a.Node == ma.Target && a.MigrateTo == "":
+		return endMigration(m, api.MigrationSucceeded, "")
+	case a.Node != ma.Source: // its node was lost meanwhile
+		return endMigration(m, api.MigrationFailed, "node "+nodeName(s, ma.Source)+" was lost")
+	case m.Status.Phase == api.MigrationSucceeded:
+		a.Node, a.MigrateTo, a.Epoch = ma.Target, "", a.Epoch+1
+		return assign(api.KindInstance, in.Meta, a)
+	case a.MigrateTo == "": // taken back
+		if m.Status.Phase.Ended() {
+			return endMigration(m, m.Status.Phase, m.Status.LastError)
+		}
+		return endMigration(m, api.MigrationFailed, "node "+nodeName(s, ma.Target)+" was lost")
+	case m.Status.Phase.Ended(), lost(s, ma.Target):
+		a.MigrateTo = ""
+		return assign(api.KindInstance, in.Meta, a)
+	}
+	return nil
+}
+
+func endMigration(m api.Migration, phase api.MigrationPhase, reason string) []api.Command {
+	a := m.Assignment
+	a.Phase, a.Reason = phase, reason
+	return assign(api.KindMigration, m.Meta, a)
+}
