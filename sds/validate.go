@@ -47,10 +47,29 @@ func (in ImageImport) Validate() error {
 	case (in.URL == "") == (in.Content == nil):
 		return api.Errorf(api.CodeInvalid, "an image comes either from an address or as content").At("spec.url")
 	}
+	if in.SizeBytes < 0 || in.SizeBytes > 0 && in.Content == nil {
+		return api.Errorf(api.CodeInvalid, "only content has a size of its own, and not %d bytes", in.SizeBytes).At("sizeBytes")
+	}
 	if in.SHA256 != "" {
 		if raw, err := hex.DecodeString(in.SHA256); err != nil || len(raw) != 32 {
 			return api.Errorf(api.CodeInvalid, "not a SHA-256 in hex: %q", in.SHA256).At("spec.sha256")
 		}
+	}
+	return nil
+}
+
+// Validate says what is wrong with the request itself: an *api.Error, or nil.
+func (v VolumeCreate) Validate() error {
+	if err := CheckID(string(v.ID)); err != nil {
+		return err
+	}
+	if v.Image != "" {
+		if err := CheckID(string(v.Image)); err != nil {
+			return err
+		}
+	}
+	if v.Epoch < 0 {
+		return api.Errorf(api.CodeInvalid, "an epoch of %d", v.Epoch).At("epoch")
 	}
 	return nil
 }

@@ -3,6 +3,7 @@
 package fake
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,63 +12,103 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// Store implements sds.Driver.
+// Store implements sds.Driver: one node's view of a pool.
 type Store struct {
+	*pool
+	id string // of the pool; empty: nobody else sees it
+
+	faultMu sync.Mutex
+	fault   func(op, id string) error
+}
+
+// pool is what is kept.
+type pool struct {
 	limits sds.Limits
 
 	mu      sync.Mutex
-	images  map[api.ImageID]sds.Image
-	volumes map[api.VolumeID]sds.Volume
+	images  map[api.ImageID]image
+	volumes map[api.VolumeID]*volume
 	free    int64
 	used    map[api.VolumeID]bool
 	urls    map[string][]byte
-	fault   func(op, id string) error
+	now     func() time.Time
+}
+
+type image struct {
+	sds.Image
+	content []byte
+}
+
+type volume struct {
+	sds.Volume
+	made  time.Time
+	claim *sds.Claim // nil: nobody ever had it
 }
 
 var _ sds.Driver = (*Store)(nil)
 
 const total = 1 << 40
 
-// New is an empty store of 1 TiB.
-func New(l sds.Limits) *Store {
-	return &Store{
-		limits: l.WithDefaults(), free: total, images: map[api.ImageID]sds.Image{}, volumes: map[api.VolumeID]sds.Volume{},
-		used: map[api.VolumeID]bool{}, urls: map[string][]byte{},
+// New is an empty store of 1 TiB, for one node.
+func New(l sds.Limits) *Store { return Shared("", l, 1)[0] }
+
+// Shared is one empty pool of 1 TiB, as each of some nodes sees it. Faults are
+// a node's own; everything else they have in common.
+func Shared(id string, l sds.Limits, nodes int) []*Store {
+	p := &pool{
+		limits: l.WithDefaults(), free: total, images: map[api.ImageID]image{}, volumes: map[api.VolumeID]*volume{},
+		used: map[api.VolumeID]bool{}, urls: map[string][]byte{}, now: time.Now,
 	}
+	all := make([]*Store, nodes)
+	for i := range all {
+		all[i] = &Store{pool: p, id: id}
+	}
+	return all
 }
+
+// Join is one more node's view of the same pool.
+func (s *Store) Join() *Store { return &Store{pool: s.pool, id: s.id} }
 
 // Fault makes f decide, before each verb, whether it fails: op is the verb's
 // name. f nil: nothing fails any more.
 func (s *Store) Fault(f func(op, id string) error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.faultMu.Lock()
+	defer s.faultMu.Unlock()
 	s.fault = f
 }
 
 // SetFree says how much room there is, in bytes.
-func (s *Store) SetFree(bytes int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.free = bytes
+func (p *pool) SetFree(bytes int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.free = bytes
 }
 
 // SetUsed says whether an instance has the volume open.
-func (s *Store) SetUsed(id api.VolumeID, used bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.used[id] = used
+func (p *pool) SetUsed(id api.VolumeID, used bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.used[id] = used
+}
+
+// SetNow gives the pool another clock.
+func (p *pool) SetNow(now func() time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now = now
 }
 
 // Serve makes an address answer with content.
-func (s *Store) Serve(url string, content []byte) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.urls[url] = content
+func (p *pool) Serve(url string, content []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.urls[url] = content
 }
 
 // enter begins a verb. The lock is held when it returns nil.
@@ -80,19 +121,25 @@ func (s *Store) enter(ctx context.Context, op, id string) error {
 			return err
 		}
 	}
-	s.mu.Lock()
-	if fault := s.fault; fault != nil {
-		s.mu.Unlock()
+	s.faultMu.Lock()
+	fault := s.fault
+	s.faultMu.Unlock()
+	if fault != nil {
 		if err := fault(op, id); err != nil {
 			return err
 		}
-		s.mu.Lock()
 	}
+	s.mu.Lock()
 	return nil
 }
 
 // Capabilities implements sds.Driver.
-func (s *Store) Capabilities() sds.Capabilities { return sds.Capabilities{Name: "fake", Thin: true} }
+func (s *Store) Capabilities() sds.Capabilities {
+	return sds.Capabilities{Name: "fake", Thin: true, Shared: s.id != ""}
+}
+
+// PoolID implements sds.Driver.
+func (s *Store) PoolID() string { return s.id }
 
 // ImportImage implements sds.Driver.
 func (s *Store) ImportImage(ctx context.Context, in sds.ImageImport) (sds.Image, error) {
@@ -102,17 +149,20 @@ func (s *Store) ImportImage(ctx context.Context, in sds.ImageImport) (sds.Image,
 	if err := s.enter(ctx, "ImportImage", string(in.ID)); err != nil {
 		return sds.Image{}, err
 	}
-	img, ok := s.images[in.ID]
+	have, ok := s.images[in.ID]
 	served, known := s.urls[in.URL]
 	s.mu.Unlock()
 	if ok {
-		return img, nil
+		return have.Image, nil
 	}
 	content := served
 	if in.Content != nil {
 		var err error
 		if content, err = io.ReadAll(io.LimitReader(in.Content, s.limits.MaxImageBytes+1)); err != nil {
 			return sds.Image{}, err
+		}
+		if got := int64(len(content)); in.SizeBytes > 0 && got < in.SizeBytes {
+			return sds.Image{}, api.Errorf(api.CodeUnavailable, "the image's source ended after %d of %d bytes", got, in.SizeBytes)
 		}
 	} else if !known {
 		return sds.Image{}, api.Errorf(api.CodeInvalid, "nothing is at %q", in.URL).At("spec.url")
@@ -126,11 +176,14 @@ func (s *Store) ImportImage(ctx context.Context, in sds.ImageImport) (sds.Image,
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if have, ok := s.images[in.ID]; ok {
+		return have.Image, nil // another was faster
+	}
 	if s.free < img.SizeBytes {
 		return sds.Image{}, diskFull()
 	}
 	s.free -= img.SizeBytes
-	s.images[in.ID] = img
+	s.images[in.ID] = image{img, content}
 	return img, nil
 }
 
@@ -163,7 +216,7 @@ func (s *Store) Image(ctx context.Context, id api.ImageID) (sds.Image, error) {
 	}
 	defer s.mu.Unlock()
 	if img, ok := s.images[id]; ok {
-		return img, nil
+		return img.Image, nil
 	}
 	return sds.Image{}, api.Errorf(api.CodeNotFound, "there is no image %s", id)
 }
@@ -176,7 +229,7 @@ func (s *Store) Images(ctx context.Context) ([]sds.Image, error) {
 	defer s.mu.Unlock()
 	var all []sds.Image
 	for _, id := range slices.Sorted(maps.Keys(s.images)) {
-		all = append(all, s.images[id])
+		all = append(all, s.images[id].Image)
 	}
 	return all, nil
 }
@@ -188,7 +241,7 @@ func (s *Store) DeleteImage(ctx context.Context, id api.ImageID) error {
 	}
 	defer s.mu.Unlock()
 	for _, v := range s.volumes {
-		if v.Image == id {
+		if v.Image == id && !v.Standalone {
 			return api.Errorf(api.CodeInUse, "volume %s is made from image %s", v.ID, id)
 		}
 	}
@@ -197,99 +250,22 @@ func (s *Store) DeleteImage(ctx context.Context, id api.ImageID) error {
 	return nil
 }
 
-// CreateVolume implements sds.Driver.
-func (s *Store) CreateVolume(ctx context.Context, v sds.VolumeCreate) (sds.Volume, error) {
-	if err := s.enter(ctx, "CreateVolume", string(v.ID)); err != nil {
-		return sds.Volume{}, err
+// ExportImage implements sds.Driver.
+func (s *Store) ExportImage(ctx context.Context, id api.ImageID) (io.ReadSeekCloser, sds.Image, error) {
+	if err := s.enter(ctx, "ExportImage", string(id)); err != nil {
+		return nil, sds.Image{}, err
 	}
 	defer s.mu.Unlock()
-	if old, ok := s.volumes[v.ID]; ok {
-		if old.Image != v.Image {
-			return sds.Volume{}, api.Errorf(api.CodeExists, "volume %s is there already, made from another image", v.ID)
-		}
-		return old, nil
+	img, ok := s.images[id]
+	if !ok {
+		return nil, sds.Image{}, api.Errorf(api.CodeNotFound, "there is no image %s", id)
 	}
-	img, ok := s.images[v.Image]
-	if v.Image != "" && !ok {
-		return sds.Volume{}, api.Errorf(api.CodeNotFound, "there is no image %s", v.Image)
-	}
-	size, err := s.limits.VolumeBytes(v.SizeBytes, img.VirtualBytes)
-	if err != nil {
-		return sds.Volume{}, err
-	}
-	if s.free < 1<<20 {
-		return sds.Volume{}, diskFull()
-	}
-	vol := sds.Volume{ID: v.ID, Image: v.Image, SizeBytes: size, AllocatedBytes: 4096, Path: "/fake/volumes/" + string(v.ID), Format: sds.QCOW2}
-	s.volumes[v.ID] = vol
-	return vol, nil
+	return reader{bytes.NewReader(img.content)}, img.Image, nil
 }
 
-// Volume implements sds.Driver.
-func (s *Store) Volume(ctx context.Context, id api.VolumeID) (sds.Volume, error) {
-	if err := s.enter(ctx, "Volume", string(id)); err != nil {
-		return sds.Volume{}, err
-	}
-	defer s.mu.Unlock()
-	return s.find(id)
-}
+type reader struct{ *bytes.Reader }
 
-func (s *Store) find(id api.VolumeID) (sds.Volume, error) {
-	if v, ok := s.volumes[id]; ok {
-		return v, nil
-	}
-	return sds.Volume{}, api.Errorf(api.CodeNotFound, "there is no volume %s", id)
-}
-
-// Volumes implements sds.Driver.
-func (s *Store) Volumes(ctx context.Context) ([]sds.Volume, error) {
-	if err := s.enter(ctx, "Volumes", ""); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	var all []sds.Volume
-	for _, id := range slices.Sorted(maps.Keys(s.volumes)) {
-		all = append(all, s.volumes[id])
-	}
-	return all, nil
-}
-
-// ResizeVolume implements sds.Driver.
-func (s *Store) ResizeVolume(ctx context.Context, id api.VolumeID, bytes int64) (sds.Volume, error) {
-	if err := s.enter(ctx, "ResizeVolume", string(id)); err != nil {
-		return sds.Volume{}, err
-	}
-	defer s.mu.Unlock()
-	v, err := s.find(id)
-	if err != nil {
-		return sds.Volume{}, err
-	}
-	size, err := s.limits.VolumeBytes(bytes, 0)
-	switch {
-	case err != nil:
-		return sds.Volume{}, err
-	case size <= v.SizeBytes:
-		return v, nil
-	case s.used[id]:
-		return sds.Volume{}, inUse(id)
-	}
-	v.SizeBytes = size
-	s.volumes[id] = v
-	return v, nil
-}
-
-// DeleteVolume implements sds.Driver.
-func (s *Store) DeleteVolume(ctx context.Context, id api.VolumeID) error {
-	if err := s.enter(ctx, "DeleteVolume", string(id)); err != nil {
-		return err
-	}
-	defer s.mu.Unlock()
-	if _, ok := s.volumes[id]; ok && s.used[id] {
-		return inUse(id)
-	}
-	delete(s.volumes, id)
-	return nil
-}
+func (reader) Close() error { return nil }
 
 // Space implements sds.Driver.
 func (s *Store) Space(ctx context.Context) (sds.Space, error) {
@@ -302,9 +278,5 @@ func (s *Store) Space(ctx context.Context) (sds.Space, error) {
 
 // Close implements sds.Driver.
 func (s *Store) Close() error { return nil }
-
-func inUse(id api.VolumeID) error {
-	return api.Errorf(api.CodeInUse, "volume %s is in use by a running instance", id)
-}
 
 func diskFull() error { return api.Errorf(api.CodeDiskFull, "the node's volume store is full") }

@@ -31,7 +31,12 @@ func (s *Store) ImportImage(ctx context.Context, in sds.ImageImport) (sds.Image,
 	if err := in.Validate(); err != nil {
 		return sds.Image{}, err
 	}
-	unlock, err := s.locks.Lock(ctx, images+"/"+string(in.ID))
+	if err := s.begin(ctx); err != nil {
+		return sds.Image{}, err
+	}
+	// Nothing is locked between hosts for as long as an import takes: of two
+	// that import the same, the slower throws its copy away.
+	unlock, err := s.locks.Lock(ctx, images+"/"+string(in.ID), here)
 	if err != nil {
 		return sds.Image{}, err
 	}
@@ -51,7 +56,7 @@ func (s *Store) ImportImage(ctx context.Context, in sds.ImageImport) (sds.Image,
 		return sds.Image{}, err
 	}
 	err = s.create(images, string(in.ID), func(disk string) (any, error) { return s.receive(ctx, in, source, size, disk) })
-	if err != nil {
+	if err != nil && !errors.Is(err, errTaken) {
 		return sds.Image{}, err
 	}
 	return s.image(in.ID)
@@ -166,7 +171,7 @@ func (s *Store) image(id api.ImageID) (sds.Image, error) {
 
 // Image implements sds.Driver.
 func (s *Store) Image(ctx context.Context, id api.ImageID) (sds.Image, error) {
-	if err := errors.Join(ctx.Err(), sds.CheckID(string(id))); err != nil {
+	if err := errors.Join(s.begin(ctx), sds.CheckID(string(id))); err != nil {
 		return sds.Image{}, err
 	}
 	return s.image(id)
@@ -174,6 +179,9 @@ func (s *Store) Image(ctx context.Context, id api.ImageID) (sds.Image, error) {
 
 // Images implements sds.Driver.
 func (s *Store) Images(ctx context.Context) ([]sds.Image, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
 	ids, err := s.ids(images)
 	if err != nil {
 		return nil, err
@@ -193,14 +201,19 @@ func (s *Store) Images(ctx context.Context) ([]sds.Image, error) {
 
 // DeleteImage implements sds.Driver.
 func (s *Store) DeleteImage(ctx context.Context, id api.ImageID) error {
-	if err := sds.CheckID(string(id)); err != nil {
+	if err := errors.Join(s.begin(ctx), sds.CheckID(string(id))); err != nil {
 		return err
 	}
-	unlock, err := s.locks.Lock(ctx, images+"/"+string(id))
+	unlock, err := s.locks.Lock(ctx, images+"/"+string(id), alone)
 	if err != nil {
 		return err
 	}
 	defer unlock()
+	if s.pool != "" {
+		if _, err := s.clock(volumes); err != nil { // for a list that is fresh
+			return err
+		}
+	}
 	all, err := s.ids(volumes)
 	if err != nil {
 		return err
@@ -209,7 +222,7 @@ func (s *Store) DeleteImage(ctx context.Context, id api.ImageID) error {
 		var m volumeMeta
 		if found, err := s.readMeta(volumes, v, &m); err != nil {
 			return err
-		} else if found && m.Image == id {
+		} else if found && m.Image == id && !m.Standalone {
 			return api.Errorf(api.CodeInUse, "volume %s is made from image %s", v, id).WithHint("delete the volume first")
 		}
 	}

@@ -1,9 +1,11 @@
 package local
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,6 +20,10 @@ const (
 	images  = "images"
 	volumes = "volumes"
 
+	// What is made or deleted lies in PREFIX SESSION - anything.
+	newPrefix = ".new-"
+	oldPrefix = ".old-"
+
 	diskName = "disk"
 	metaName = "meta.json"
 	maxMeta  = 64 << 10
@@ -27,9 +33,10 @@ func (s *Store) path(sub, id string) string { return filepath.Join(s.opt.Dir, su
 
 // create makes the object id: fill puts its disk into a folder that nobody
 // sees, and what it returns is kept beside it. Everything is on the disk
-// before the folder takes its name.
+// before the folder takes its name. It is errTaken when another host was
+// faster: whatever is there is whole.
 func (s *Store) create(sub, id string, fill func(disk string) (meta any, err error)) error {
-	tmp, err := os.MkdirTemp(filepath.Join(s.opt.Dir, sub), ".new-"+id+"-")
+	tmp, err := s.temp(sub)
 	if err != nil {
 		return explain(err)
 	}
@@ -50,7 +57,10 @@ func (s *Store) create(sub, id string, fill func(disk string) (meta any, err err
 		if err := syncPath(tmp); err != nil {
 			return err
 		}
-		if err := os.Rename(tmp, s.path(sub, id)); err != nil {
+		// No folder that is not empty is ever replaced: rename(2).
+		if err := os.Rename(tmp, s.path(sub, id)); errors.Is(err, fs.ErrExist) || errors.Is(err, unix.ENOTEMPTY) {
+			return errTaken
+		} else if err != nil {
 			return err
 		}
 		return syncPath(filepath.Join(s.opt.Dir, sub))
@@ -61,28 +71,33 @@ func (s *Store) create(sub, id string, fill func(disk string) (meta any, err err
 	return explain(err)
 }
 
+var errTaken = errors.New("another host has made it meanwhile")
+
 // remove deletes the object; one that is not there is fine.
 func (s *Store) remove(sub, id string) error {
-	trash, err := os.MkdirTemp(filepath.Join(s.opt.Dir, sub), ".old-"+id+"-")
+	// No folder is made for it: a full disk has room for a deletion only.
+	trash := filepath.Join(s.opt.Dir, sub, oldPrefix+s.session+"-"+rand.Text())
+	if err := s.renewSession(); err != nil {
+		return err
+	}
+	err := os.Rename(s.path(sub, id), trash)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return explain(err)
 	}
-	err = os.Rename(s.path(sub, id), filepath.Join(trash, "x"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		_ = os.Remove(trash)
-		return err
-	}
 	if err := syncPath(filepath.Join(s.opt.Dir, sub)); err != nil {
-		return err
+		return explain(err)
 	}
-	return os.RemoveAll(trash)
+	return explain(os.RemoveAll(trash))
 }
 
 // ids of all objects, sorted.
 func (s *Store) ids(sub string) ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(s.opt.Dir, sub))
 	if err != nil {
-		return nil, err
+		return nil, explain(err)
 	}
 	var ids []string
 	for _, e := range entries {
@@ -100,18 +115,33 @@ func (s *Store) readMeta(sub, id string, into any) (found bool, err error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, err
+		return false, explain(err)
 	}
 	defer f.Close()
-	raw := make([]byte, maxMeta)
-	n, err := f.Read(raw)
+	raw, err := io.ReadAll(io.LimitReader(f, maxMeta))
 	if err != nil {
-		return false, fmt.Errorf("%s: %w", f.Name(), err)
+		return false, explain(fmt.Errorf("%s: %w", f.Name(), err))
 	}
-	if err := json.Unmarshal(raw[:n], into); err != nil {
+	if err := json.Unmarshal(raw, into); err != nil {
 		return false, fmt.Errorf("%s: %w", f.Name(), err)
 	}
 	return true, nil
+}
+
+// replaceMeta of an object whose lock is held.
+func (s *Store) replaceMeta(sub, id string, meta any) error {
+	dir := s.path(sub, id)
+	tmp := filepath.Join(dir, "."+metaName)
+	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) { // a crash left it
+		return err
+	}
+	if err := writeMeta(tmp, meta); err != nil {
+		return errors.Join(err, os.Remove(tmp))
+	}
+	if err := os.Rename(tmp, filepath.Join(dir, metaName)); err != nil {
+		return err
+	}
+	return syncPath(dir)
 }
 
 func writeMeta(path string, meta any) error {

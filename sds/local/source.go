@@ -28,6 +28,9 @@ const (
 // open begins to read an image. size is -1 when the source does not say.
 func (s *Store) open(ctx context.Context, in sds.ImageImport) (io.ReadCloser, int64, error) {
 	if in.Content != nil {
+		if in.SizeBytes > 0 {
+			return io.NopCloser(in.Content), in.SizeBytes, nil
+		}
 		return io.NopCloser(in.Content), -1, nil
 	}
 	u, err := url.Parse(in.URL)

@@ -1,28 +1,33 @@
-// Package local keeps images and volumes as files in one directory of the
-// node:
+// Package local keeps images and volumes as files in one directory, of this
+// node or shared by several:
 //
-//	DIR/lock                      held while a Store is open
+//	DIR/lock                      own: held while a Store is open
+//	DIR/pool.json                 shared: the pool's name; without it, no pool
+//	DIR/locks                     shared: the locks between hosts are its bytes
 //	DIR/images/ID/{disk,meta.json}
-//	DIR/volumes/ID/{disk,meta.json}
-//	DIR/{images,volumes}/.new-…   being made; swept when the store is opened
-//	DIR/{images,volumes}/.old-…   being deleted; likewise
+//	DIR/volumes/ID/{disk[-EPOCH],meta.json[,owner-EPOCH]}
+//	DIR/{images,volumes}/.new-…   being made; swept
+//	DIR/{images,volumes}/.old-…   being deleted; swept
 //
 // An object is one folder that is renamed into place when all in it is on the
 // disk, and renamed away before it is deleted: there whole, or not at all. A
 // volume made from an image is a qcow2 overlay whose backing file is named
-// relative to it, so that the whole store may be moved.
+// relative to it, so that the whole store may be moved, and mounted anywhere.
 //
-// Locks: one per object (keyed), taken before anything about it is read. An
+// Locks: one per object (locker), taken before anything about it is read. An
 // image's lock may be taken while a volume's is held, never the other way.
+// sds/DESIGN.md says which steps need no lock between hosts, and why.
 package local
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -36,6 +41,15 @@ import (
 type Options struct {
 	Dir    string
 	Limits sds.Limits
+	// Shared: other nodes use the directory at the same time, through a file
+	// system whose locks reach all of them. It must exist.
+	Shared bool
+	// Remember is a file of this node that keeps which shared pool it is: at
+	// the next start no other is taken for it. Empty: any is.
+	Remember string
+	// LeftoverAge of a dead process's half-made files in a shared pool, before
+	// they are swept; 0: ten minutes.
+	LeftoverAge time.Duration
 	// ReserveBytes are left free on the file system, for the node itself.
 	ReserveBytes int64
 	// AllowFileURL lets images come from the node's own files: only where
@@ -46,56 +60,94 @@ type Options struct {
 	AllowPrivateURL bool
 }
 
-const lockWait = 2 * time.Second
+const openWait = 2 * time.Second
 
 // Store implements sds.Driver.
 type Store struct {
-	opt   Options
-	lock  *os.File
-	locks keyed
+	opt     Options
+	pool    string // empty: not shared
+	session string // of this process's temporary folders
+	renew   sync.Mutex
+	lock    *os.File // guarded by renew
+	locks   locker
+	probe   probe
+	stop    context.CancelFunc // ends the sweeper
+	swept   chan struct{}      // closed when it has ended
 }
 
 var _ sds.Driver = (*Store)(nil)
 
 // Open makes the directory when it is missing, takes it for this process
-// (in_use when another has it) and sweeps what a crash left half-done.
+// (in_use when another has it) and sweeps what a crash left half-done. A
+// shared directory is never made: one that is missing is not mounted.
 func Open(opt Options) (*Store, error) {
 	dir, err := filepath.Abs(opt.Dir)
 	if err != nil {
 		return nil, err
 	}
 	opt.Dir, opt.Limits = dir, opt.Limits.WithDefaults()
-	s := &Store{opt: opt}
+	if opt.LeftoverAge == 0 {
+		opt.LeftoverAge = leftoverAge
+	}
+	s := &Store{opt: opt, session: strings.ToLower(rand.Text())}
+	if opt.Shared {
+		if s.pool, err = openPool(opt); err != nil {
+			return nil, err
+		}
+		s.locks.file = filepath.Join(dir, locksName)
+	} else if _, err := readMarker(dir); err == nil {
+		return nil, api.Errorf(api.CodeState, "%s is a shared storage pool", dir).WithHint("give this node a directory of its own")
+	}
 	for _, sub := range []string{images, volumes} {
 		// QEMU runs as another user and must reach the disks, not the list.
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o711); err != nil {
-			return nil, err
+			return nil, explain(err)
 		}
 	}
-	if s.lock, err = os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
-		return nil, err
+	take := s.takeDir
+	if opt.Shared {
+		take = s.takeSession
 	}
-	if err := take(s.lock); err != nil {
-		_ = s.lock.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, api.Errorf(api.CodeInUse, "another process has the store in %s open", dir)
-		}
-		return nil, fmt.Errorf("lock %s: %w", dir, err)
+	if err := take(); err != nil {
+		return nil, explain(err)
 	}
 	for _, sub := range []string{images, volumes} {
-		if err := s.sweep(sub); err != nil {
+		if err := s.sweep(context.Background(), sub); err != nil {
 			_ = s.lock.Close()
-			return nil, err
+			return nil, explain(err)
 		}
 	}
+	if opt.Shared {
+		var ctx context.Context
+		ctx, s.stop = context.WithCancel(context.Background())
+		s.swept = make(chan struct{})
+		go s.sweeper(ctx)
+	}
 	return s, nil
+}
+
+// takeDir takes the whole directory for this process.
+func (s *Store) takeDir() error {
+	f, err := os.OpenFile(filepath.Join(s.opt.Dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := take(f); err != nil {
+		_ = f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return api.Errorf(api.CodeInUse, "another process has the store in %s open", s.opt.Dir)
+		}
+		return fmt.Errorf("lock %s: %w", s.opt.Dir, err)
+	}
+	s.lock = f
+	return nil
 }
 
 // take locks f, and waits a moment for it: when the process before this one was
 // killed as it was starting a program, the child holds the lock until it is
 // that program.
 func take(f *os.File) error {
-	for until := time.Now().Add(lockWait); ; time.Sleep(20 * time.Millisecond) {
+	for until := time.Now().Add(openWait); ; time.Sleep(20 * time.Millisecond) {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(until) {
 			return err
@@ -104,21 +156,33 @@ func take(f *os.File) error {
 }
 
 // Close implements sds.Driver.
-func (s *Store) Close() error { return s.lock.Close() }
+func (s *Store) Close() error {
+	if s.stop != nil {
+		s.stop()
+		select {
+		case <-s.swept:
+		case <-time.After(probeTime): // it waits for a server that is away
+		}
+	}
+	return s.lock.Close()
+}
 
 // Capabilities implements sds.Driver.
 func (s *Store) Capabilities() sds.Capabilities {
+	if s.pool != "" {
+		return sds.Capabilities{Name: "shared", Shared: true, Thin: true}
+	}
 	return sds.Capabilities{Name: "local", Thin: true}
 }
 
 // Space implements sds.Driver. The reserve counts as taken.
 func (s *Store) Space(ctx context.Context) (sds.Space, error) {
-	if err := ctx.Err(); err != nil {
+	if err := s.begin(ctx); err != nil {
 		return sds.Space{}, err
 	}
 	var st unix.Statfs_t
 	if err := unix.Statfs(s.opt.Dir, &st); err != nil {
-		return sds.Space{}, fmt.Errorf("statfs %s: %w", s.opt.Dir, err)
+		return sds.Space{}, explain(fmt.Errorf("statfs %s: %w", s.opt.Dir, err))
 	}
 	return sds.Space{
 		TotalBytes: int64(st.Blocks) * st.Bsize,
@@ -139,29 +203,24 @@ func (s *Store) room(ctx context.Context, want int64) error {
 }
 
 func diskFull() error {
-	return api.Errorf(api.CodeDiskFull, "the node's volume store is full").WithHint("delete images or volumes there, or add a disk")
+	return api.Errorf(api.CodeDiskFull, "the volume store is full").WithHint("delete images or volumes there, or add a disk")
 }
 
-// explain turns a full disk into an error that a user understands.
+// explain turns a full disk, and a server that is away, into errors that a
+// user understands.
 func explain(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	var said *api.Error
+	switch {
+	case err == nil || errors.As(err, &said):
+		return err
+	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
 		return diskFull()
+	case errors.Is(err, syscall.ENOLCK) || errors.Is(err, syscall.EOPNOTSUPP):
+		return errors.Join(api.Errorf(api.CodeUnavailable, "the storage's file system does not lock files").
+			WithHint("mount it with locks: NFS version 4, without nolock and local_lock"), err)
+	case gone(err):
+		return errors.Join(api.Errorf(api.CodeUnavailable, "the storage does not answer as it should").
+			WithHint("look at its server, its mount and its disks"), err)
 	}
 	return err
-}
-
-// sweep removes what is half made or half deleted.
-func (s *Store) sweep(sub string) error {
-	entries, err := os.ReadDir(filepath.Join(s.opt.Dir, sub))
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), ".new-") || strings.HasPrefix(e.Name(), ".old-") {
-			if err := os.RemoveAll(filepath.Join(s.opt.Dir, sub, e.Name())); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

@@ -1,0 +1,113 @@
+package local
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// locker is one lock per object: among the goroutines of this process, and,
+// where file is set, among all processes on all hosts that have the pool open.
+//
+// All locks of a pool are bytes of one file, the place of each made from its
+// key: no lock leaves a file behind. They are open-file-description locks,
+// which end with their holder (over NFS: when the server gives the holder's
+// lease up).
+type locker struct {
+	keyed keyed
+	file  string // empty: the store is not shared
+}
+
+// reach of a lock.
+type reach int
+
+const (
+	// here: only among this process's goroutines; for what needs no lock
+	// between hosts.
+	here reach = iota
+	// among: shared with others that hold it so, on other hosts.
+	among
+	// alone: nobody else on any host.
+	alone
+)
+
+const (
+	lockWait = 30 * time.Second // another host's lock is held for a moment only
+	lockPoll = 200 * time.Millisecond
+)
+
+// Lock waits for key until ctx ends, and for other hosts no longer than
+// lockWait; unlock must be called once.
+func (l *locker) Lock(ctx context.Context, key string, how reach) (unlock func(), err error) {
+	free, err := l.keyed.Lock(ctx, key)
+	if err != nil || l.file == "" || how == here {
+		return free, err
+	}
+	kind := int16(unix.F_WRLCK)
+	if how == among {
+		kind = unix.F_RDLCK
+	}
+	// One open file for each lock: locks of one open file do not exclude each
+	// other.
+	f, err := os.OpenFile(l.file, os.O_RDWR, 0)
+	if err == nil {
+		err = wait(ctx, f, key, kind)
+	}
+	if err != nil {
+		if f != nil {
+			_ = f.Close()
+		}
+		free()
+		return nil, explain(err)
+	}
+	return func() {
+		// Said and not left to Close: a child between fork and exec has the file
+		// open too.
+		_ = setLock(f, key, unix.F_UNLCK)
+		_ = f.Close()
+		free()
+	}, nil
+}
+
+func wait(ctx context.Context, f *os.File, key string, kind int16) error {
+	until := time.Now().Add(lockWait)
+	for pause := time.Millisecond; ; pause = min(2*pause, lockPoll) {
+		err := setLock(f, key, kind)
+		switch {
+		case !errors.Is(err, errLocked):
+			return err
+		case time.Now().After(until):
+			return api.Errorf(api.CodeUnavailable, "another node has held the lock of %s for %v", key, lockWait).
+				WithHint("if that node hangs, reset it: its locks end with it")
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+var errLocked = errors.New("somebody else has the lock")
+
+// setLock locks or unlocks key's byte of f at once, or says errLocked.
+func setLock(f *os.File, key string, kind int16) error {
+	sum := sha256.Sum256([]byte(key))
+	lk := unix.Flock_t{Type: kind, Start: int64(binary.BigEndian.Uint64(sum[:]) >> 2), Len: 1}
+	err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &lk)
+	switch {
+	case errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES):
+		return errLocked
+	case err != nil:
+		return fmt.Errorf("lock %s in %s: %w", key, f.Name(), err)
+	}
+	return nil
+}

@@ -1,0 +1,234 @@
+package local
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+const (
+	markerName = "pool.json"
+	locksName  = "locks"
+	probeTime  = 10 * time.Second
+)
+
+// marker stands in the root of a shared pool. A mount point on which nothing
+// is mounted is an empty folder: without the marker it is no pool.
+type marker struct {
+	Version int    `json:"version"` // 1
+	ID      string `json:"id"`
+}
+
+// openPool says which pool is in the directory; an empty directory becomes a
+// new pool, but not where this node remembers one.
+func openPool(opt Options) (string, error) {
+	known, err := remembered(opt.Remember)
+	if err != nil {
+		return "", err
+	}
+	if err := lookAt(opt.Dir, known); err != nil {
+		return "", err
+	}
+	for range 3 { // another node may be making it at the same time
+		id, err := readMarker(opt.Dir)
+		switch {
+		case err == nil:
+			return id, remember(opt.Remember, known, id)
+		case !errors.Is(err, fs.ErrNotExist):
+			return "", explain(err)
+		}
+		empty, err := isEmpty(opt.Dir)
+		if err != nil {
+			return "", explain(err)
+		}
+		if !empty {
+			if _, err := readMarker(opt.Dir); err == nil {
+				continue // it has come in between
+			}
+			return "", api.Errorf(api.CodeState, "%s is no storage pool and not empty", opt.Dir).
+				WithHint("give an empty directory, or one that holds a pool")
+		}
+		if err := makeMarker(opt.Dir); err != nil {
+			return "", explain(err)
+		}
+	}
+	return "", api.Errorf(api.CodeUnavailable, "the storage pool in %s comes and goes", opt.Dir)
+}
+
+// lookAt refuses a directory in which the pool that is known is not.
+func lookAt(dir, known string) error {
+	id, err := readMarker(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && known == "":
+		if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+			return away(dir, "there is no such directory", err)
+		}
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return away(dir, "the pool "+known+" is not there", nil)
+	case err != nil:
+		return away(dir, "it cannot be read", err)
+	case known != "" && id != known:
+		return away(dir, "it holds the pool "+id+" and not "+known, nil)
+	}
+	return nil
+}
+
+func away(dir, why string, cause error) error {
+	e := api.Errorf(api.CodeUnavailable, "the shared storage pool in %s is not available: %s", dir, why).
+		WithHint("look whether the directory is mounted on this node, and mount it")
+	if cause == nil {
+		return e
+	}
+	return errors.Join(e, cause)
+}
+
+func readMarker(dir string) (string, error) {
+	raw, err := os.ReadFile(filepath.Join(dir, markerName))
+	if err != nil {
+		return "", err
+	}
+	var m marker
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return "", fmt.Errorf("%s in %s: %w", markerName, dir, err)
+	}
+	if m.Version != 1 || m.ID == "" {
+		return "", api.Errorf(api.CodeState, "the storage pool in %s has version %d, which is not known", dir, m.Version).WithHint("update this node")
+	}
+	return m.ID, nil
+}
+
+// makeMarker leaves one marker, whole, however many nodes make it at once.
+func makeMarker(dir string) error {
+	tmp, err := os.MkdirTemp(dir, ".pool-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	file := filepath.Join(tmp, markerName)
+	if err := writeMeta(file, marker{Version: 1, ID: "pool-" + strings.ToLower(rand.Text())}); err != nil {
+		return err
+	}
+	if err := os.Link(file, filepath.Join(dir, markerName)); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncPath(dir)
+}
+
+// isEmpty: nothing but what file systems and half-made pools leave.
+func isEmpty(dir string) (bool, error) {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if e.Name() != "lost+found" && !strings.HasPrefix(e.Name(), ".pool-") && !strings.HasPrefix(e.Name(), ".nfs") {
+			return false, err
+		}
+	}
+	return true, err
+}
+
+// remembered is the pool that this node had at its last start.
+func remembered(file string) (string, error) {
+	if file == "" {
+		return "", nil
+	}
+	raw, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return strings.TrimSpace(string(raw)), err
+}
+
+func remember(file, known, id string) error {
+	if file == "" || known == id {
+		return nil
+	}
+	tmp := file + ".new"
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(f, id)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return errors.Join(os.Rename(tmp, file), syncPath(filepath.Dir(file)))
+}
+
+// PoolID implements sds.Driver.
+func (s *Store) PoolID() string { return s.pool }
+
+// begin every verb: the pool must be there. A server that does not answer
+// hangs whoever asks it, beyond the reach of any context: one goroutine asks
+// for all, and they wait for a while only.
+func (s *Store) begin(ctx context.Context) error {
+	if err := ctx.Err(); err != nil || s.pool == "" {
+		return err
+	}
+	return s.probe.ask(ctx, func() error { return lookAt(s.opt.Dir, s.pool) })
+}
+
+// probe runs one look at a time. The zero value is ready.
+type probe struct {
+	mu  sync.Mutex
+	now *look // nil: none is under way
+}
+
+type look struct {
+	done chan struct{}
+	err  error // when done is closed
+}
+
+func (p *probe) ask(ctx context.Context, at func() error) error {
+	p.mu.Lock()
+	l := p.now
+	if l == nil {
+		l = &look{done: make(chan struct{})}
+		p.now = l
+		go func() {
+			l.err = at()
+			p.mu.Lock()
+			p.now = nil
+			p.mu.Unlock()
+			close(l.done)
+		}()
+	}
+	p.mu.Unlock()
+	late := time.NewTimer(probeTime)
+	defer late.Stop()
+	select {
+	case <-l.done:
+		return l.err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-late.C:
+		return api.Errorf(api.CodeUnavailable, "the shared storage has not answered for %v", probeTime).
+			WithHint("look at its server and at the network to it")
+	}
+}
+
+// gone: errors of a file system whose server or mount is.
+func gone(err error) bool {
+	var network *net.OpError // an image's source, and no file system
+	if errors.As(err, &network) {
+		return false
+	}
+	for _, e := range []error{unix.ESTALE, unix.ENOTCONN, unix.ETIMEDOUT, unix.EHOSTDOWN, unix.EHOSTUNREACH, unix.EIO, unix.ENODEV} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
