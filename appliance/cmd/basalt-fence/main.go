@@ -1,0 +1,87 @@
+// Command basalt-fence kills the instances of this node whose lease is over,
+// and feeds the watchdog while it is able to. See package fence.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/basalt-gpu/basalt/appliance/fence"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "basalt-fence:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	o, level, err := parse(args)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	o.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: utc}))
+	if err := fence.Harden(); err != nil {
+		o.Log.Warn("this process can be starved", "error", err)
+	}
+	d, err := fence.New(o)
+	if err != nil {
+		return err
+	}
+	return d.Run(ctx)
+}
+
+const usage = `basalt-fence kills the instances whose lease is over and feeds the watchdog.
+
+  basalt-fence --socket /run/basalt/fence.sock --state /var/lib/basalt/fence --watchdog /dev/watchdog
+
+`
+
+func parse(args []string) (o fence.Options, level slog.Level, err error) {
+	f := flag.NewFlagSet("basalt-fence", flag.ContinueOnError)
+	f.SetOutput(io.Discard) // errors are printed once, by main
+	f.StringVar(&o.Socket, "socket", "", "unix `socket` that basaltd speaks to")
+	f.StringVar(&o.State, "state", "", "`directory` of the state")
+	f.StringVar(&o.Watchdog, "watchdog", "none", "`path` of the watchdog device, or of a unix socket or FIFO that stands in for one; none: no watchdog")
+	f.DurationVar(&o.Grace, "grace", fence.DefaultGrace, "how long killing may take before the machine is left to reset; the cluster counts on no more than the default")
+	f.TextVar(&level, "log-level", slog.LevelInfo, "debug, info, warn or error")
+	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
+		f.SetOutput(os.Stdout)
+		fmt.Print(usage)
+		f.PrintDefaults()
+		return o, level, err
+	} else if err != nil {
+		return o, level, fmt.Errorf("%w (--help tells more)", err)
+	}
+	switch {
+	case f.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q", f.Arg(0))
+	case o.Socket == "":
+		err = errors.New("--socket is needed")
+	case o.State == "":
+		err = errors.New("--state is needed")
+	case o.Watchdog == "":
+		err = errors.New("--watchdog is a path or none")
+	case o.Grace <= 0 || o.Grace > fence.DefaultGrace:
+		err = fmt.Errorf("--grace is more than 0 and at most %s", fence.DefaultGrace)
+	}
+	return o, level, err
+}
+
+// utc makes log times UTC, as every time is.
+func utc(_ []string, a slog.Attr) slog.Attr {
+	if a.Key == slog.TimeKey {
+		a.Value = slog.TimeValue(a.Value.Time().UTC())
+	}
+	return a
+}

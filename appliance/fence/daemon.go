@@ -1,0 +1,353 @@
+package fence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Options of a Daemon.
+type Options struct {
+	Socket   string
+	State    string        // directory
+	Watchdog string        // path; "none" or empty: none
+	Grace    time.Duration // 0: DefaultGrace
+	Log      *slog.Logger
+}
+
+// Daemon is basalt-fence.
+type Daemon struct {
+	o     Options
+	boot  string
+	now   func() time.Duration
+	lock  *os.File
+	ln    *net.UnixListener
+	calls chan call
+
+	// The loop's.
+	m        *machine
+	wd       *watchdog
+	fedAt    time.Duration
+	starved  bool
+	saving   bool
+	waiting  []call // for a save that holds what they asked for
+	flying   []call // for the save under way
+	dirty    bool
+	saveErr  error
+	saveNext time.Duration // not before
+	loadErr  error
+	told     Mode
+	spare    atomic.Pointer[spare]
+	hunter   *hunter
+	hunts    chan hunt
+	catches  chan Catch
+	saves    chan stored
+	saved    chan error
+	lastFail string
+}
+
+const (
+	saveRetry = time.Second     // after a state that could not be written
+	lastLook  = 2 * time.Second // for running instances, when stopping
+)
+
+// call is a request with the way back.
+type call struct {
+	Request
+	reply chan Reply // holds one
+}
+
+// New opens a daemon: state, socket. Run runs it.
+func New(o Options) (*Daemon, error) {
+	if o.Grace == 0 {
+		o.Grace = DefaultGrace
+	}
+	d := &Daemon{
+		o: o, boot: bootID(), now: boottime, calls: make(chan call),
+		wd: newWatchdog(o.Watchdog), hunter: newHunter(),
+		hunts: make(chan hunt, 1), catches: make(chan Catch, 1),
+		saves: make(chan stored, 1), saved: make(chan error, 1),
+	}
+	if err := os.MkdirAll(o.State, 0o700); err != nil {
+		return nil, err
+	}
+	var err error
+	if d.lock, err = lock(o.State); err != nil {
+		return nil, err
+	}
+	d.m, d.loadErr = load(o.State, d.boot)
+	d.m.grace = o.Grace
+	if d.loadErr != nil {
+		o.Log.Error("the state cannot be read: no lease, and nobody is kept", "error", d.loadErr)
+	}
+	if d.ln, err = listen(o.Socket); err != nil {
+		return nil, errors.Join(err, d.lock.Close())
+	}
+	return d, nil
+}
+
+// Run until ctx ends.
+func (d *Daemon) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	served := make(chan struct{})
+	go func() { d.serve(ctx); close(served) }()
+	go d.huntLoop()
+	go d.saveLoop()
+	d.loop(ctx)
+	cancel()
+	err := d.ln.Close()
+	<-served
+	close(d.hunts)
+	close(d.saves)
+	return errors.Join(ignoreClosed(err), d.lock.Close())
+}
+
+func (d *Daemon) huntLoop() {
+	for o := range d.hunts {
+		d.catches <- d.hunter.run(o)
+	}
+}
+
+func (d *Daemon) saveLoop() {
+	for s := range d.saves {
+		d.saved <- save(d.o.State, s)
+	}
+}
+
+// loop owns the machine and the watchdog, and never waits for anything else.
+func (d *Daemon) loop(ctx context.Context) {
+	if d.wd.path == "" {
+		d.o.Log.Warn(d.wd.status.Problem)
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		d.step()
+		timer.Reset(d.m.wake(d.now()))
+		select {
+		case <-ctx.Done():
+			d.stop()
+			return
+		case <-timer.C:
+		case c := <-d.calls:
+			d.handle(c)
+		case c := <-d.catches:
+			d.hunted(c)
+		case err := <-d.saved:
+			d.wrote(err)
+		}
+	}
+}
+
+// step does what is due now.
+func (d *Daemon) step() {
+	now := d.now()
+	d.spare.Store(&spare{armed: d.m.armed, until: d.m.lease.Until, keep: d.m.keep})
+	mode := d.m.mode(now)
+	if mode != d.told {
+		d.o.Log.Info("mode", "now", mode, "was", d.told, "node", d.m.lease.Node, "epoch", d.m.lease.Epoch)
+		d.told = mode
+	}
+	if d.m.huntDue(now) {
+		d.hunts <- hunt{began: now, spare: func(id string) bool { return d.spare.Load().instance(d.now(), id) }}
+	}
+	if mode == Idle {
+		if err := d.wd.close(); err != nil {
+			d.o.Log.Error("the watchdog cannot be disarmed", "error", err)
+		}
+		d.fedAt, d.starved = 0, false
+	} else {
+		d.feed(now)
+	}
+	if d.dirty && !d.saving && now >= d.saveNext {
+		d.save()
+	}
+}
+
+// save hands the state to the saver, if it must be written and none is under
+// way.
+func (d *Daemon) save() {
+	if d.dirty && !d.saving {
+		d.dirty, d.saving = false, true
+		d.flying, d.waiting = d.waiting, nil
+		d.saves <- d.m.store(d.boot)
+	}
+}
+
+// feed the watchdog, if it may be. The time is read once more: a process that
+// was stopped meanwhile must not feed on what was true before.
+func (d *Daemon) feed(now time.Duration) {
+	if now < d.fedAt+feedEvery && d.fedAt != 0 {
+		return
+	}
+	if !d.m.feed(d.now()) {
+		if !d.starved && d.wd.status.Armed {
+			d.o.Log.Error("the watchdog is not fed any more: killing does not succeed", "why", d.m.failed, "dying", d.m.dying)
+		}
+		d.starved = true
+		return
+	}
+	d.starved, d.fedAt = false, now
+	before := d.wd.status.Problem
+	if err := d.wd.feed(now); err != nil && d.wd.status.Problem != before {
+		d.o.Log.Error(err.Error())
+	}
+}
+
+func (d *Daemon) hunted(c Catch) {
+	now := d.now()
+	for _, v := range c.Gone {
+		d.o.Log.Warn("fenced: an instance whose lease is over", "instance", v.Instance, "pid", v.PID)
+	}
+	d.m.hunted(now, c)
+	if d.m.failed != "" && d.m.failed != d.lastFail {
+		d.o.Log.Error("fencing is not finished", "why", d.m.failed)
+	}
+	d.lastFail = d.m.failed
+}
+
+// handle a request. What must outlive this process is answered when it is on
+// disk; a lease that is only longer, at once.
+func (d *Daemon) handle(c call) {
+	now := d.now()
+	r := Reply{V: version}
+	wait := true
+	switch {
+	case c.Status != nil:
+		s := d.status(now)
+		r.Status, wait = &s, false
+	case c.Lease != nil:
+		longer := d.m.armed && c.Lease.Until > d.m.lease.Until
+		if err := d.m.setLease(now, *c.Lease); err != nil {
+			c.reply <- Reply{V: version, Error: err.Error()}
+			return
+		}
+		wait, d.dirty = !longer, true
+	case c.Keep != nil:
+		d.m.setKeep(*c.Keep)
+		d.dirty = true
+	case c.StandDown != nil:
+		d.m.standDown()
+		d.dirty = true
+	}
+	if wait {
+		d.waiting = append(d.waiting, c)
+		return
+	}
+	c.reply <- r
+}
+
+func (d *Daemon) wrote(err error) {
+	d.saving = false
+	if err != nil {
+		d.o.Log.Error("the state cannot be written", "error", err)
+		d.dirty, d.saveNext = true, d.now()+saveRetry
+	}
+	d.saveErr = err
+	for _, c := range d.flying {
+		r := Reply{V: version}
+		if err != nil {
+			r.Error = "done, but the state cannot be written: " + err.Error()
+		}
+		c.reply <- r
+	}
+	d.flying = nil
+}
+
+// stop writes the state once more, and disarms the watchdog if no instance is
+// running that a lease must cover: stopping basalt-fence does not unfence a
+// node. It must be back before the watchdog runs out.
+func (d *Daemon) stop() {
+	if d.m.mode(d.now()) == Idle || d.nothingRuns() {
+		if err := d.wd.close(); err != nil {
+			d.o.Log.Error("the watchdog cannot be disarmed", "error", err)
+		}
+	} else if d.wd.status.Armed {
+		d.o.Log.Warn("stopped with the watchdog armed: it resets this machine unless basalt-fence is back in time", "timeout", d.wd.status.Timeout)
+	}
+	for d.saving || d.dirty {
+		if d.saving {
+			d.wrote(<-d.saved)
+		}
+		if d.saveErr != nil {
+			return
+		}
+		d.save()
+	}
+}
+
+// nothingRuns looks for instances that are not kept.
+func (d *Daemon) nothingRuns() bool {
+	limit := time.After(lastLook)
+	for sent := false; ; {
+		if d.m.hunt == 0 && !sent {
+			keep := d.m.keep
+			d.hunts <- hunt{began: d.now(), look: true, spare: func(id string) bool { return keep[id] }}
+			sent = true
+		}
+		select {
+		case c := <-d.catches:
+			if sent {
+				return c.Err == nil && len(c.Dying) == 0
+			}
+			d.hunted(c)
+		case <-limit:
+			return false
+		}
+	}
+}
+
+func (d *Daemon) status(now time.Duration) Status {
+	s := Status{
+		Mode: d.m.mode(now), Now: now, Until: d.m.lease.Until, Node: d.m.lease.Node, Epoch: d.m.lease.Epoch,
+		Keep: slices.Sorted(maps.Keys(d.m.keep)), Clean: d.m.clean, Watchdog: d.wd.status,
+		Killing: slices.Clone(d.m.dying), Fenced: slices.Clone(d.m.victim),
+	}
+	for _, p := range []struct {
+		what string
+		err  error
+	}{{"the state could not be read", d.loadErr}, {"the state cannot be written", d.saveErr}} {
+		if p.err != nil {
+			s.Problems = append(s.Problems, fmt.Sprintf("%s: %v", p.what, p.err))
+		}
+	}
+	if d.m.failed != "" {
+		s.Problems = append(s.Problems, "fencing is not finished: "+d.m.failed)
+	}
+	return s
+}
+
+func boottime() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+		panic("CLOCK_BOOTTIME: " + err.Error()) // exists since Linux 2.6.39
+	}
+	return time.Duration(ts.Nano())
+}
+
+// bootID changes when the machine starts; empty where there is none.
+func bootID() string {
+	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,136 @@
+package fence
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+const (
+	// Scan is the time between hunts without a lease.
+	Scan = 200 * time.Millisecond
+	// DefaultGrace is how long killing may take before the watchdog is left
+	// to run out. The cluster's guard time holds it.
+	DefaultGrace = 3 * time.Second
+
+	feedEvery  = time.Second
+	maxVictims = 256
+)
+
+// machine is the state machine of the package comment. Time is CLOCK_BOOTTIME
+// and comes in; the loop carries out what it says.
+type machine struct {
+	grace  time.Duration
+	armed  bool // not stood down
+	lease  Lease
+	keep   map[string]bool
+	hunt   time.Duration // start of the hunt under way; 0: none
+	next   time.Duration // start of the next hunt, not before
+	clean  time.Duration // start of the last hunt that found nothing left
+	victim []Victim      // gone
+	dying  []Victim
+	failed string // why the last hunt was not clean
+}
+
+// mode at a moment.
+func (m *machine) mode(now time.Duration) Mode {
+	switch {
+	case !m.armed:
+		return Idle
+	case now < m.lease.Until:
+		return Holding
+	}
+	return Fencing
+}
+
+// setLease takes a new deadline.
+func (m *machine) setLease(now time.Duration, l Lease) error {
+	if l.Until > now+maxLease {
+		return fmt.Errorf("a lease for %s; at most %s", (l.Until - now).Round(time.Second), maxLease)
+	}
+	if l.Until <= now {
+		// Ended early: the grace counts from now, not from when it would
+		// have ended.
+		l.Until = min(m.lease.Until, now)
+	}
+	m.armed, m.lease = true, l
+	return nil
+}
+
+func (m *machine) setKeep(ids []string) {
+	m.keep = make(map[string]bool, len(ids))
+	for _, id := range ids {
+		m.keep[id] = true
+	}
+}
+
+// standDown ends it all: the lease too, so that being armed again means a new
+// one.
+func (m *machine) standDown() {
+	m.armed, m.lease = false, Lease{}
+}
+
+// huntDue says whether to begin a hunt, and notes that it began.
+func (m *machine) huntDue(now time.Duration) bool {
+	// Those that were killed are followed to their end in any mode.
+	if m.mode(now) != Fencing && len(m.dying) == 0 || m.hunt != 0 || now < m.next {
+		return false
+	}
+	m.hunt, m.next = now, now+Scan
+	return true
+}
+
+// hunted takes a hunt's result.
+func (m *machine) hunted(now time.Duration, r Catch) {
+	began := m.hunt
+	m.hunt = 0
+	for _, v := range r.Gone {
+		v.At = now
+		m.victim = append(m.victim, v)
+	}
+	if n := len(m.victim); n > maxVictims {
+		m.victim = slices.Clone(m.victim[n-maxVictims:])
+	}
+	m.dying, m.failed = r.Dying, ""
+	switch {
+	case r.Err != nil:
+		m.failed = r.Err.Error()
+	case len(r.Dying) > 0:
+		m.failed = fmt.Sprintf("%d killed and not gone", len(r.Dying))
+	default:
+		m.clean = began
+	}
+}
+
+// feed says whether the watchdog may be fed: under a lease, or when everything
+// was seen to be gone, or its killing has only just begun.
+func (m *machine) feed(now time.Duration) bool {
+	switch m.mode(now) {
+	case Holding:
+		return true
+	case Fencing:
+		return now < max(m.clean, m.lease.Until)+m.grace
+	}
+	return false
+}
+
+// spare says whom a hunt leaves alone. It is asked from the hunter's goroutine,
+// so it is a value of its own.
+type spare struct {
+	armed bool
+	until time.Duration
+	keep  map[string]bool
+}
+
+func (s spare) instance(now time.Duration, id string) bool {
+	return !s.armed || now < s.until || s.keep[id]
+}
+
+// wake is when to look again at the latest.
+func (m *machine) wake(now time.Duration) time.Duration {
+	wait := Scan
+	if m.mode(now) == Holding {
+		wait = min(wait, m.lease.Until-now)
+	}
+	return wait
+}

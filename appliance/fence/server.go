@@ -1,0 +1,128 @@
+package fence
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	maxConns = 16
+	idleConn = time.Minute
+	sendWait = 5 * time.Second
+)
+
+// listen on the socket, which only root may open. What lies there is a
+// predecessor's: the lock on the state was taken before.
+func listen(path string) (*net.UnixListener, error) {
+	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(err, ln.Close())
+	}
+	return ln, nil
+}
+
+// serve accepts until the listener is closed, and returns when the last
+// connection has ended.
+func (d *Daemon) serve(ctx context.Context) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	slots := make(chan struct{}, maxConns)
+	for {
+		conn, err := d.ln.AcceptUnix()
+		if errors.Is(err, net.ErrClosed) || ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			d.o.Log.Error("accept", "error", err)
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(Scan): // out of descriptors, say
+			}
+			continue
+		}
+		select {
+		case slots <- struct{}{}:
+		default:
+			_ = conn.Close()
+			continue
+		}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+			defer stop()
+			d.connection(ctx, conn)
+		})
+	}
+}
+
+func (d *Daemon) connection(ctx context.Context, conn *net.UnixConn) {
+	defer conn.Close()
+	if !trusted(conn) {
+		d.o.Log.Warn("somebody other than root has opened the socket")
+		return
+	}
+	in := bufio.NewScanner(conn)
+	in.Buffer(make([]byte, 4096), maxLine)
+	for {
+		_ = conn.SetReadDeadline(time.Now().Add(idleConn))
+		if !in.Scan() {
+			return
+		}
+		r, err := DecodeRequest(in.Bytes())
+		reply := Reply{V: version}
+		if err != nil {
+			reply.Error = err.Error()
+		} else {
+			c := call{r, make(chan Reply, 1)}
+			select {
+			case d.calls <- c:
+			case <-ctx.Done():
+				return
+			}
+			select {
+			case reply = <-c.reply:
+			case <-ctx.Done():
+				return
+			}
+		}
+		b, err := json.Marshal(reply)
+		if err != nil {
+			return
+		}
+		_ = conn.SetWriteDeadline(time.Now().Add(sendWait))
+		if _, err := conn.Write(append(b, '\n')); err != nil {
+			return
+		}
+	}
+}
+
+// trusted is root, or who runs this process in tests.
+func trusted(conn *net.UnixConn) bool {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return false
+	}
+	var cred *unix.Ucred
+	if cerr := raw.Control(func(fd uintptr) { cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); cerr != nil || err != nil {
+		return false
+	}
+	return cred.Uid == 0 || int(cred.Uid) == os.Geteuid()
+}

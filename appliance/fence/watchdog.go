@@ -1,0 +1,139 @@
+package fence
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// WatchdogTimeout is from the last feeding to the reset. The cluster counts on
+// no more.
+const WatchdogTimeout = 10 * time.Second
+
+// reopenEvery is between tries to open a watchdog that cannot be opened.
+const reopenEvery = time.Second
+
+// watchdog resets the machine when it is not fed: a device
+// (Documentation/watchdog/watchdog-api.rst), or a unix socket or FIFO whose
+// reader stands in for one. The loop owns it.
+type watchdog struct {
+	path   string // empty: none
+	fd     int    // -1: closed
+	status WatchdogStatus
+	tried  time.Duration
+}
+
+func newWatchdog(path string) *watchdog {
+	if path == "none" {
+		path = ""
+	}
+	w := &watchdog{path: path, fd: -1, status: WatchdogStatus{Kind: "none", Path: path}}
+	if path == "" {
+		w.status.Problem = "no watchdog: nothing stops instances while basalt-fence itself cannot"
+	}
+	return w
+}
+
+// feed opens the watchdog if need be, and feeds it.
+func (w *watchdog) feed(now time.Duration) error {
+	if w.path == "" {
+		return nil
+	}
+	if w.fd < 0 {
+		if w.tried != 0 && now < w.tried+reopenEvery {
+			return nil
+		}
+		w.tried = now
+		if err := w.open(); err != nil {
+			w.status.Problem = "the watchdog cannot be opened: " + err.Error()
+			return errors.New(w.status.Problem)
+		}
+	}
+	if _, err := unix.Write(w.fd, []byte("1")); err != nil {
+		w.status.Problem = "the watchdog cannot be fed: " + err.Error()
+		// A stand-in that went away. One that is slow, and a device, stay.
+		if w.status.Kind != "device" && !errors.Is(err, unix.EAGAIN) {
+			w.drop()
+			w.tried = 0
+		}
+		return errors.New(w.status.Problem)
+	}
+	w.status.Fed = now
+	return nil
+}
+
+// close disarms it (magic close) in good order.
+func (w *watchdog) close() error {
+	if w.fd < 0 {
+		return nil
+	}
+	_, err := unix.Write(w.fd, []byte("V"))
+	w.drop()
+	return err
+}
+
+func (w *watchdog) drop() {
+	_ = unix.Close(w.fd)
+	w.fd, w.status.Armed = -1, false
+}
+
+func (w *watchdog) open() error {
+	info, err := os.Stat(w.path)
+	if err != nil {
+		return err
+	}
+	w.status.Timeout, w.status.Problem = WatchdogTimeout, ""
+	switch mode := info.Mode(); {
+	case mode&os.ModeSocket != 0:
+		w.status.Kind = "socket"
+		w.fd, err = dialNonblock(w.path)
+	case mode&os.ModeNamedPipe != 0:
+		w.status.Kind = "fifo"
+		w.fd, err = unix.Open(w.path, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	case mode&os.ModeCharDevice != 0:
+		w.status.Kind = "device"
+		if w.fd, err = unix.Open(w.path, unix.O_WRONLY|unix.O_CLOEXEC, 0); err == nil {
+			w.setTimeout()
+		}
+	default:
+		return fmt.Errorf("%s is no device, socket or FIFO", w.path)
+	}
+	if err != nil {
+		w.fd = -1
+		return err
+	}
+	w.status.Armed = true
+	return nil
+}
+
+// setTimeout of a device, which may have its own mind.
+func (w *watchdog) setTimeout() {
+	want := int(WatchdogTimeout / time.Second)
+	err := unix.IoctlSetPointerInt(w.fd, unix.WDIOC_SETTIMEOUT, want)
+	got, gerr := unix.IoctlGetInt(w.fd, unix.WDIOC_GETTIMEOUT)
+	switch {
+	case gerr != nil:
+		w.status.Timeout = 0
+		w.status.Problem = fmt.Sprintf("the watchdog does not say its timeout (%v): the cluster counts on %d s", gerr, want)
+	case got > want:
+		w.status.Timeout = time.Duration(got) * time.Second
+		w.status.Problem = fmt.Sprintf("the watchdog's timeout is %d s and cannot be set to %d s (%v): a machine that fails to fence itself resets too late", got, want, err)
+	default:
+		w.status.Timeout = time.Duration(got) * time.Second
+	}
+}
+
+func dialNonblock(path string) (int, error) {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return -1, err
+	}
+	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: path}); err != nil {
+		_ = unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
