@@ -1,0 +1,75 @@
+package peer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// WriteError answers with err, in the form of the API's errors. What is no
+// domain error goes out as internal, with its text: only members read it, and
+// Client.Call does not hand it to users.
+func WriteError(w http.ResponseWriter, err error) {
+	var e *api.Error
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &e):
+	case errors.As(err, &large):
+		e = api.Errorf(api.CodeTooLarge, "the request is over %d bytes", large.Limit)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		e = api.Errorf(api.CodeUnavailable, "it took too long").WithHint("try again")
+	default:
+		e = api.Errorf(api.CodeInternal, "%s", err)
+	}
+	writeJSON(w, e.Code.HTTPStatus(), e)
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(raw)
+}
+
+// JSON makes a handler of a function: the other end of Client.Call. A request
+// without a body leaves In zero. caller is the member that called; for a joiner
+// it is empty.
+func JSON[In, Out any](fn func(ctx context.Context, caller api.NodeID, in In) (Out, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var in In
+		if r.ContentLength != 0 {
+			if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxCall)).Decode(&in); err != nil {
+				var large *http.MaxBytesError
+				if !errors.As(err, &large) {
+					err = api.Errorf(api.CodeInvalid, "the message cannot be read").WithHint("do both nodes run the same version?")
+				}
+				WriteError(w, err)
+				return
+			}
+		}
+		out, err := fn(r.Context(), Caller(r.Context()), in)
+		if err != nil {
+			WriteError(w, err)
+			return
+		}
+		writeJSON(w, http.StatusOK, out)
+	})
+}
+
+type callerKey struct{}
+
+// Caller is the member whose request this is; empty: not a member's.
+func Caller(ctx context.Context) api.NodeID {
+	c, _ := ctx.Value(callerKey{}).(*conn)
+	if c == nil {
+		return ""
+	}
+	return c.node
+}

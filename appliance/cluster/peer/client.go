@@ -1,0 +1,181 @@
+package peer
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
+)
+
+// Protocols, by their ALPN names.
+const (
+	ProtocolRaft = "basalt-raft/1"
+	ProtocolPeer = "basalt-peer/1"
+	ProtocolJoin = "basalt-join/1"
+)
+
+// maxCall bounds the JSON of a call, and of its answer, in bytes.
+const maxCall = 16 << 20
+
+// Client reaches other nodes by their ids. Its methods may be called from any
+// goroutine.
+type Client struct {
+	keeper *pki.Keeper
+	book   *Book
+	log    *slog.Logger
+	pool   *http.Transport
+	out    conns
+}
+
+// NewClient makes the client of the node whose identity the Keeper has.
+func NewClient(keeper *pki.Keeper, book *Book, log *slog.Logger) *Client {
+	c := &Client{keeper: keeper, book: book, log: orDiscard(log)}
+	c.pool = &http.Transport{
+		// The "host" is a node's id. http: TLS is made here, not by net/http.
+		DialContext: func(ctx context.Context, _, host string) (net.Conn, error) {
+			node, _, err := net.SplitHostPort(host)
+			if err != nil {
+				return nil, err
+			}
+			conn, err := c.dial(ctx, api.NodeID(node), ProtocolPeer)
+			if err != nil {
+				return nil, err
+			}
+			return conn, nil
+		},
+		MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second, MaxResponseHeaderBytes: maxHeader,
+		DisableCompression: true, ExpectContinueTimeout: time.Second,
+	}
+	return c
+}
+
+func orDiscard(log *slog.Logger) *slog.Logger {
+	if log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return log
+}
+
+// Self is this node's id.
+func (c *Client) Self() api.NodeID { return c.keeper.Node() }
+
+// Book of paths that the client uses.
+func (c *Client) Book() *Book { return c.book }
+
+// Close ends every connection.
+func (c *Client) Close() {
+	c.out.shut()
+	c.pool.CloseIdleConnections()
+}
+
+// Kick closes this node's connections to another.
+func (c *Client) Kick(node api.NodeID) {
+	c.out.abort(func(x *conn) bool { return x.node == node })
+}
+
+// leave closes the connections on one path.
+func (c *Client) leave(node api.NodeID, address string) int {
+	return c.out.abort(func(x *conn) bool { return x.node == node && x.address == address })
+}
+
+// Do sends a request to a node, over a pooled connection on whichever path
+// works. Of the URL, only path and query count. The answer is whatever the
+// node says; see Call.
+func (c *Client) Do(ctx context.Context, node api.NodeID, r *http.Request) (*http.Response, error) {
+	var used *conn
+	trace := &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { used, _ = i.Conn.(*conn) }}
+	out := r.Clone(httptrace.WithClientTrace(ctx, trace))
+	out.URL = &url.URL{Scheme: "http", Host: string(node), Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}
+	out.RequestURI = ""
+	resp, err := c.pool.RoundTrip(out)
+	if err == nil {
+		return resp, nil
+	}
+	if used != nil && errors.Is(err, context.DeadlineExceeded) {
+		// Perhaps the path is dead, perhaps the node is slow: the next call
+		// tries another path first, until a ping says that this one is alive.
+		c.book.failed(node, used.address, time.Now(), err)
+	}
+	var known *api.Error
+	if !errors.As(err, &known) && used != nil {
+		err = fmt.Errorf("%w: %w", unreachable(node), err)
+	}
+	return nil, err
+}
+
+// Call sends in as JSON (nil: no body) and reads the answer into out (nil: it
+// is dropped). A refusal is the node's *api.Error.
+func (c *Client) Call(ctx context.Context, node api.NodeID, method, path string, in, out any) error {
+	r, err := newCall(ctx, method, path, in)
+	if err != nil {
+		return err
+	}
+	resp, err := c.Do(ctx, node, r)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	return readAnswer(node, resp, out)
+}
+
+func newCall(ctx context.Context, method, path string, in any) (*http.Request, error) {
+	var body io.Reader
+	if in != nil {
+		raw, err := json.Marshal(in)
+		if err != nil {
+			return nil, err
+		}
+		if len(raw) > maxCall {
+			return nil, api.Errorf(api.CodeTooLarge, "a message between nodes has %d bytes; %d is the limit", len(raw), maxCall)
+		}
+		body = bytes.NewReader(raw)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, path, body)
+	if err != nil {
+		return nil, err
+	}
+	if in != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	return r, nil
+}
+
+// readAnswer of a call. An internal error of the other node stays internal: it
+// must not reach a user as if it were meant for him.
+func readAnswer(from api.NodeID, resp *http.Response, out any) error {
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxCall+1))
+	if err != nil {
+		return fmt.Errorf("%w: %w", unreachable(from), err)
+	}
+	if len(raw) > maxCall {
+		return fmt.Errorf("node %s answers with more than %d bytes", from, maxCall)
+	}
+	if resp.StatusCode >= 300 {
+		e := new(api.Error)
+		switch {
+		case json.Unmarshal(raw, e) != nil || e.Code == "":
+			return fmt.Errorf("node %s answers %s", from, resp.Status)
+		case e.Code == api.CodeInternal:
+			return fmt.Errorf("node %s: %s", from, e.Message)
+		}
+		return e
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(raw, out); err != nil {
+		return fmt.Errorf("read the answer of node %s: %w", from, err)
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package peer
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+const (
+	// dialTimeout bounds one path's TCP and TLS handshakes.
+	dialTimeout = 3 * time.Second
+	// stagger is how long a path has before the next is tried beside it.
+	stagger = 250 * time.Millisecond
+)
+
+var dialer = net.Dialer{KeepAliveConfig: keepAlive, Control: setUserTimeout}
+
+// dial connects to a node on the path that answers first.
+func (c *Client) dial(ctx context.Context, node api.NodeID, alpn string) (*conn, error) {
+	paths := order(c.book.Paths(node), time.Now())
+	if len(paths) == 0 {
+		return nil, api.Errorf(api.CodeUnavailable, "no address of node %s is known", node).WithHint("is it a member of the cluster?")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type result struct {
+		conn *conn
+		err  error
+	}
+	results := make(chan result, len(paths))
+	next := time.NewTimer(0)
+	defer next.Stop()
+	var failures []error
+	for started, done := 0, 0; done < len(paths); {
+		select {
+		case <-next.C:
+			if started < len(paths) {
+				address := paths[started]
+				started++
+				go func() {
+					conn, err := c.dialPath(ctx, node, address, alpn)
+					results <- result{conn, err}
+				}()
+				next.Reset(stagger)
+			}
+		case r := <-results:
+			done++
+			if r.err != nil {
+				failures = append(failures, r.err)
+				next.Reset(0)
+				continue
+			}
+			cancel()
+			go func(open int) { // the losers
+				for range open {
+					if r := <-results; r.conn != nil {
+						_ = r.conn.Close()
+					}
+				}
+			}(started - done)
+			return r.conn, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: %w", unreachable(node), errors.Join(failures...))
+}
+
+func unreachable(node api.NodeID) *api.Error {
+	return api.Errorf(api.CodeUnavailable, "node %s cannot be reached", node).WithHint("is it running, and is the network between the nodes up?")
+}
+
+// dialPath connects on one path, and notes how that went.
+func (c *Client) dialPath(ctx context.Context, node api.NodeID, address, alpn string) (*conn, error) {
+	limit, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	begin := time.Now()
+	t, err := dialTLS(limit, address, c.keeper.ClientConfig(node, alpn))
+	if err != nil {
+		err = fmt.Errorf("node %s on %s: %w", node, address, err)
+		if ctx.Err() == nil { // else another path won, or nobody wants it any more
+			c.book.failed(node, address, time.Now(), err)
+		}
+		return nil, err
+	}
+	c.book.answered(node, address, time.Now(), time.Since(begin))
+	conn := newConn(t, node, address)
+	if err := c.out.add(conn); err != nil {
+		conn.abort()
+		return nil, err
+	}
+	return conn, nil
+}
+
+func dialTLS(ctx context.Context, address string, conf *tls.Config) (*tls.Conn, error) {
+	raw, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	t := tls.Client(raw, conf)
+	if err := t.HandshakeContext(ctx); err != nil {
+		_ = raw.Close()
+		return nil, err
+	}
+	return t, nil
+}

@@ -1,0 +1,112 @@
+package peer
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
+)
+
+// Limits of a joiner, who may be anybody.
+const (
+	maxJoin     = 64 << 10 // bytes
+	joinTimeout = time.Minute
+)
+
+// joinHTTP serves who has no certificate yet: one small request, then the
+// connection is closed.
+func (s *Server) joinHTTP(ctx context.Context) *http.Server {
+	rate := &bucket{burst: 20, perSecond: 2}
+	h := &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			handler := s.join.Load()
+			switch {
+			case r.Method != http.MethodPost || r.URL.Path != "/join":
+				WriteError(w, api.Errorf(api.CodeNotFound, "only POST /join is here"))
+			case handler == nil:
+				WriteError(w, api.Errorf(api.CodeUnavailable, "this node lets nobody in yet").WithHint("try again in a moment"))
+			case !rate.take(time.Now()):
+				WriteError(w, api.Errorf(api.CodeRateLimited, "too many nodes want to join").WithHint("try again in a minute"))
+			default:
+				ctx, cancel := context.WithTimeout(r.Context(), joinTimeout)
+				defer cancel()
+				r.Body = http.MaxBytesReader(w, r.Body, maxJoin)
+				(*handler).ServeHTTP(w, r.WithContext(ctx))
+			}
+		}),
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: joinTimeout + 10*time.Second,
+		MaxHeaderBytes: 8 << 10,
+		BaseContext:    func(net.Listener) context.Context { return ctx },
+		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	h.SetKeepAlivesEnabled(false)
+	return h
+}
+
+// Join asks the token's members, in turn, to let this node in: POST /join with
+// in as JSON, the answer into out. The next member is asked only when one could
+// not be reached or is not able to answer (CodeUnavailable); as that one may
+// have acted all the same, the other side must take the same request twice.
+func Join(ctx context.Context, token pki.Token, in, out any) error {
+	raw, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	var failures []error
+	for _, address := range token.Peers {
+		err := joinAt(ctx, address, token, raw, out)
+		if err == nil {
+			return nil
+		}
+		failures = append(failures, fmt.Errorf("%s: %w", address, err))
+		var refused *api.Error
+		if errors.As(err, &refused) && refused.Code != api.CodeUnavailable {
+			return refused
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	why := errors.Join(failures...)
+	hint := "is the network up, and does one of these addresses belong to a running node of the cluster?"
+	if errors.Is(why, pki.ErrNotPeer) {
+		hint = "an address belongs to another cluster, or the cluster's CA was replaced: make a new token"
+	}
+	return fmt.Errorf("%w: %w", api.Errorf(api.CodeUnavailable, "no member of cluster %s lets this node in (%d addresses tried)", token.Cluster, len(failures)).WithHint("%s", hint), why)
+}
+
+func joinAt(ctx context.Context, address string, token pki.Token, body []byte, out any) error {
+	limit, cancel := context.WithTimeout(ctx, joinTimeout)
+	defer cancel()
+	once := &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+			defer cancel()
+			t, err := dialTLS(ctx, address, pki.JoinClientConfig(token, ProtocolJoin))
+			if err != nil {
+				return nil, err
+			}
+			return newConn(t, "", address), nil // not a *tls.Conn: net/http would ask for its ALPN
+		},
+		DisableKeepAlives: true, MaxResponseHeaderBytes: maxHeader,
+	}
+	r, err := http.NewRequestWithContext(limit, http.MethodPost, "http://join/join", bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	resp, err := once.RoundTrip(r)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	return readAnswer(api.NodeID(address), resp, out)
+}

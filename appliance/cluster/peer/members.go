@@ -1,0 +1,37 @@
+package peer
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// peerHTTP serves members. Bodies have no time limit: some are streams.
+func (s *Server) peerHTTP(ctx context.Context) *http.Server {
+	return &http.Server{
+		Handler:           http.HandlerFunc(s.serveMember),
+		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeader,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, callerKey{}, c)
+		},
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+}
+
+// serveMember asks for membership at each request: a connection may be older
+// than the node's removal.
+func (s *Server) serveMember(w http.ResponseWriter, r *http.Request) {
+	node := Caller(r.Context())
+	if node == "" || !s.options.Member(node) {
+		w.Header().Set("Connection", "close")
+		WriteError(w, api.Errorf(api.CodeForbidden, "node %s is no member of the cluster", node).
+			WithHint("it was removed; join it again with a new token"))
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}

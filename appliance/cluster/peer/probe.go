@@ -1,0 +1,252 @@
+package peer
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+const (
+	// pingStream carries 8 bytes there and the same 8 bytes back.
+	pingStream = "ping"
+	// PingEvery is how often a path is pinged.
+	PingEvery = time.Second
+	// pingTimeout is how long an answer may take.
+	pingTimeout = 3 * time.Second
+	// pingSilence ends a ping stream that nobody uses.
+	pingSilence = 30 * time.Second
+)
+
+func servePing(_ context.Context, _ api.NodeID, _ http.Header, c net.Conn) {
+	var b [8]byte
+	for {
+		_ = c.SetDeadline(time.Now().Add(pingSilence))
+		if _, err := io.ReadFull(c, b[:]); err != nil {
+			return
+		}
+		if _, err := c.Write(b[:]); err != nil {
+			return
+		}
+	}
+}
+
+// ping once, on an open ping stream.
+func ping(c *stream, number uint64) (rtt time.Duration, err error) {
+	begin := time.Now()
+	_ = c.SetDeadline(begin.Add(pingTimeout))
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], number)
+	if _, err := c.Write(b[:]); err != nil {
+		return 0, err
+	}
+	if _, err := io.ReadFull(c, b[:]); err != nil {
+		return 0, err
+	}
+	if binary.BigEndian.Uint64(b[:]) != number {
+		return 0, errors.New("the answer is to another ping")
+	}
+	return time.Since(begin), nil
+}
+
+// openPing on exactly this path.
+func (c *Client) openPing(ctx context.Context, node api.NodeID, address string) (*stream, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout+pingTimeout)
+	defer cancel()
+	conn, err := c.dialPath(ctx, node, address, ProtocolPeer)
+	if err != nil {
+		return nil, err
+	}
+	return openStream(ctx, conn, pingStream, nil)
+}
+
+// Probe makes one round trip to a node, process to process, on exactly this
+// path. Prober does it all the time, for less.
+func (c *Client) Probe(ctx context.Context, node api.NodeID, address string) (rtt time.Duration, err error) {
+	s, err := c.openPing(ctx, node, address)
+	if err != nil {
+		return 0, err
+	}
+	defer s.Close()
+	defer context.AfterFunc(ctx, s.abort)()
+	return ping(s, 1)
+}
+
+// Heard is what a Prober knows of one path.
+type Heard struct {
+	Address string
+	Last    time.Time // of the last answer; zero: none yet
+	RTT     time.Duration
+	Error   string // why there is no answer now; empty: there is
+}
+
+// Prober pings every node of the Book on every path, each second, on one
+// standing connection a path. It is a witness's eyes: it hears a node only when
+// that node's process answers on that path.
+type Prober struct {
+	client *Client
+	every  time.Duration
+
+	mu    sync.Mutex
+	heard map[probeKey]Heard
+}
+
+type probeKey struct {
+	node    api.NodeID
+	address string
+}
+
+// NewProber of the nodes in the client's Book, but for this one.
+func NewProber(client *Client) *Prober {
+	return &Prober{client: client, every: PingEvery, heard: map[probeKey]Heard{}}
+}
+
+// Run probes until ctx ends, and follows the Book.
+func (p *Prober) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	stops := map[probeKey]context.CancelFunc{}
+	for {
+		changed := p.client.book.Changed()
+		wanted := p.wanted()
+		for key, stop := range stops {
+			if !wanted[key] {
+				stop()
+				delete(stops, key)
+				p.forget(key)
+			}
+		}
+		for key := range wanted {
+			if stops[key] == nil {
+				one, stop := context.WithCancel(ctx)
+				defer stop()
+				stops[key] = stop
+				p.note(key, func(h *Heard) { h.Error = "not tried yet" })
+				running.Go(func() { p.probe(one, key) })
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		}
+	}
+}
+
+func (p *Prober) wanted() map[probeKey]bool {
+	wanted := map[probeKey]bool{}
+	for _, node := range p.client.book.Nodes() {
+		if node == p.client.Self() {
+			continue
+		}
+		for _, path := range p.client.book.Paths(node) {
+			wanted[probeKey{node, path.Address}] = true
+		}
+	}
+	return wanted
+}
+
+// probe one path until ctx ends.
+func (p *Prober) probe(ctx context.Context, key probeKey) {
+	var s *stream
+	defer func() {
+		if s != nil {
+			s.abort()
+		}
+	}()
+	every := time.NewTicker(p.every)
+	defer every.Stop()
+	for number := uint64(1); ; number++ {
+		var err error
+		if s == nil {
+			s, err = p.client.openPing(ctx, key.node, key.address)
+		}
+		if err == nil {
+			err = p.once(ctx, s, key, number)
+		}
+		if err != nil && ctx.Err() == nil {
+			if s != nil {
+				s.abort()
+				s = nil
+			}
+			p.failed(key, err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+	}
+}
+
+func (p *Prober) once(ctx context.Context, s *stream, key probeKey, number uint64) error {
+	defer context.AfterFunc(ctx, s.abort)()
+	rtt, err := ping(s, number)
+	if err != nil {
+		return fmt.Errorf("no answer on %s: %w", key.address, err)
+	}
+	now := time.Now()
+	p.client.book.answered(key.node, key.address, now, rtt)
+	p.note(key, func(h *Heard) { h.Last, h.RTT, h.Error = now, rtt, "" })
+	return nil
+}
+
+// failed notes a silent path. What stands on it moves when there is another
+// that works; when there is none, it stays: the silence may be short.
+func (p *Prober) failed(key probeKey, err error) {
+	p.client.book.failed(key.node, key.address, time.Now(), err)
+	p.note(key, func(h *Heard) { h.Error = err.Error() })
+	for _, h := range p.Heard(key.node) {
+		if h.Address != key.address && h.Error == "" && time.Since(h.Last) < pingTimeout {
+			if n := p.client.leave(key.node, key.address); n > 0 {
+				p.client.log.Info("peer: left a path that does not answer", "node", key.node, "path", key.address, "connections", n)
+			}
+			return
+		}
+	}
+}
+
+func (p *Prober) note(key probeKey, change func(*Heard)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h := p.heard[key]
+	h.Address = key.address
+	change(&h)
+	p.heard[key] = h
+}
+
+func (p *Prober) forget(key probeKey) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.heard, key)
+}
+
+// Heard of a node, path by path in the Book's order.
+func (p *Prober) Heard(node api.NodeID) (all []Heard) {
+	paths := p.client.book.Paths(node)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, path := range paths {
+		if h, ok := p.heard[probeKey{node, path.Address}]; ok {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
+// LastHeard of a node on any path; zero: never.
+func (p *Prober) LastHeard(node api.NodeID) (last time.Time) {
+	for _, h := range p.Heard(node) {
+		if h.Last.After(last) {
+			last = h.Last
+		}
+	}
+	return last
+}

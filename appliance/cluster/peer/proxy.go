@@ -1,0 +1,69 @@
+package peer
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httputil"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+const (
+	// apiPrefix is where a node's API is mounted for other members.
+	apiPrefix = "/api"
+	// forwardedBy names the member that forwarded a request of the API.
+	forwardedBy = "Basalt-Forwarded-By"
+)
+
+// Forwarded says whether another node forwarded this request of the API here.
+// Such a request must be answered here, whatever the answer.
+func Forwarded(r *http.Request) bool {
+	return r.Header.Get(forwardedBy) != "" || Caller(r.Context()) != ""
+}
+
+// ProxyTo forwards requests of the API to another node's API, with all they
+// carry: authorization, bodies that stream both ways, websockets. A request
+// that was forwarded once is refused: there are no loops.
+func (c *Client) ProxyTo(node api.NodeID) http.Handler {
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.Out.URL.Path = apiPrefix + p.In.URL.Path
+			if p.In.URL.RawPath != "" {
+				p.Out.URL.RawPath = apiPrefix + p.In.URL.RawPath
+			}
+			p.Out.URL.RawQuery = p.In.URL.RawQuery // as it came, also what net/url finds odd
+			p.SetXForwarded()
+			p.Out.Header.Set(forwardedBy, string(c.Self()))
+		},
+		Transport:     toNode{c, node},
+		FlushInterval: -1, // a watch's event must not wait for the next
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			c.log.Info("peer: cannot forward a request of the API", "node", node, "path", r.URL.Path, "error", err)
+			WriteError(w, api.Errorf(api.CodeUnavailable, "node %s, which must answer this, cannot be reached", node).
+				WithHint("try again; `basalt node list` shows which nodes are up"))
+		},
+		ErrorLog: slog.NewLogLogger(c.log.Handler(), slog.LevelDebug),
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if Forwarded(r) {
+			WriteError(w, api.Errorf(api.CodeUnavailable, "the nodes do not agree on who must answer this").
+				WithHint("try again in a moment"))
+			return
+		}
+		// HTTP/1 otherwise reads the whole body before the answer goes out; on
+		// HTTP/2 that is no question, and the error says so.
+		_ = http.NewResponseController(w).EnableFullDuplex()
+		proxy.ServeHTTP(w, r)
+	})
+}
+
+// toNode is a transport whose every request goes to one node.
+type toNode struct {
+	client *Client
+	node   api.NodeID
+}
+
+// RoundTrip sends the request.
+func (t toNode) RoundTrip(r *http.Request) (*http.Response, error) {
+	return t.client.Do(r.Context(), t.node, r)
+}

@@ -1,0 +1,99 @@
+package peer
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Limits of what is relayed: heartbeats are small and of use only at once.
+const (
+	maxRelayed   = 64 << 10 // bytes, of the request and of the answer
+	relayTimeout = 5 * time.Second
+)
+
+// relayedFor names the member for whom a request was relayed.
+const relayedFor = "Basalt-Relayed-For"
+
+// RelayRule says what this node relays for other members.
+type RelayRule func(method, path string) bool
+
+// AllowRelay makes this node relay what the rule allows; before, nothing. What
+// was relayed once is never relayed again.
+func (s *Server) AllowRelay(rule RelayRule) { s.relay.Store(&rule) }
+
+// Origin is the member that made the request: the caller, or for whom the
+// caller relays. That is the caller's word, and members believe each other.
+func Origin(r *http.Request) api.NodeID {
+	if node := r.Header.Get(relayedFor); node != "" && Caller(r.Context()) != "" {
+		return api.NodeID(node)
+	}
+	return Caller(r.Context())
+}
+
+func (s *Server) serveRelay(w http.ResponseWriter, r *http.Request) {
+	node, path := api.NodeID(r.PathValue("node")), "/"+r.PathValue("path")
+	method := r.URL.Query().Get("method")
+	rule := s.relay.Load()
+	switch {
+	case rule == nil || !(*rule)(method, path):
+		WriteError(w, api.Errorf(api.CodeForbidden, "%s %s is not relayed", clip(method), clip(path)))
+		return
+	case r.Header.Get(relayedFor) != "":
+		WriteError(w, api.Errorf(api.CodeForbidden, "the request was relayed already"))
+		return
+	case !s.options.Member(node):
+		WriteError(w, api.Errorf(api.CodeNotFound, "node %s is no member of the cluster", clip(string(node))))
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), relayTimeout)
+	defer cancel()
+	// Read whole: a body that is being sent cannot be tried again.
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRelayed))
+	if err != nil {
+		WriteError(w, err)
+		return
+	}
+	out, err := http.NewRequestWithContext(ctx, method, (&url.URL{Path: path}).String(), strings.NewReader(string(body)))
+	if err != nil {
+		WriteError(w, err)
+		return
+	}
+	out.Header.Set("Content-Type", "application/json")
+	out.Header.Set(relayedFor, string(Caller(r.Context())))
+	resp, err := s.options.Client.Do(ctx, node, out)
+	if err != nil {
+		WriteError(w, err)
+		return
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxRelayed+1))
+	if err == nil && len(answer) > maxRelayed {
+		err = api.Errorf(api.CodeTooLarge, "the answer is over %d bytes", maxRelayed)
+	}
+	if err != nil {
+		WriteError(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", resp.Header.Get("Content-Type"))
+	w.WriteHeader(resp.StatusCode)
+	_, _ = w.Write(answer)
+}
+
+// CallVia is Call, relayed by another member.
+func (c *Client) CallVia(ctx context.Context, via, node api.NodeID, method, path string, in, out any) error {
+	to := url.URL{Path: "/relay/" + string(node) + path, RawQuery: url.Values{"method": {method}}.Encode()}
+	return c.Call(ctx, via, http.MethodPost, to.String(), in, out)
+}
+
+func clip(s string) string {
+	if len(s) > 64 {
+		return s[:61] + "..."
+	}
+	return s
+}

@@ -1,0 +1,269 @@
+package peer
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
+)
+
+// Options of a Server.
+type Options struct {
+	Keeper *pki.Keeper
+	Client *Client  // for raft's outgoing connections, and what is relayed
+	Listen []string // host:port, one for each path; the first is the main one
+	// Member says whether a node may speak now. It is asked for every request.
+	Member func(api.NodeID) bool
+	Log    *slog.Logger // nil: nothing
+}
+
+// Server is this node's end of the wire. NewServer listens, so that addresses
+// are known; nothing is answered before Serve.
+type Server struct {
+	options   Options
+	log       *slog.Logger
+	listeners []net.Listener
+	tls       *tls.Config
+	in        conns
+	pending   gate
+	mux       *http.ServeMux
+	raft      *RaftLayer
+	peers     *queue // connections for the two HTTP servers
+	joiners   *queue
+	join      atomic.Pointer[http.Handler]
+	relay     atomic.Pointer[RelayRule]
+
+	mu      sync.RWMutex // guards streams
+	streams map[string]StreamHandler
+}
+
+// NewServer listens on all paths, or on none and says why.
+func NewServer(o Options) (*Server, error) {
+	if o.Keeper == nil || o.Client == nil || o.Member == nil || len(o.Listen) == 0 {
+		return nil, errors.New("a peer server needs a Keeper, a Client, Member and an address")
+	}
+	s := &Server{
+		options: o, log: orDiscard(o.Log), mux: http.NewServeMux(), streams: map[string]StreamHandler{},
+		in: conns{limit: maxPerNode, joiners: maxJoiners}, peers: newQueue(maxPerNode), joiners: newQueue(maxJoiners),
+	}
+	s.raft = &RaftLayer{self: o.Keeper.Node(), client: o.Client, queue: newQueue(0)}
+	s.tls = s.choose()
+	s.mux.HandleFunc("/stream/{name}", s.serveStream)
+	s.mux.HandleFunc("POST /relay/{node}/{path...}", s.serveRelay)
+	s.HandleStream(pingStream, servePing)
+	listen := net.ListenConfig{KeepAliveConfig: keepAlive, Control: setUserTimeout}
+	for _, address := range o.Listen {
+		l, err := listen.Listen(context.Background(), "tcp", address)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("listen for other nodes on %s: %w", address, err), s.closeListeners())
+		}
+		s.listeners = append(s.listeners, l)
+	}
+	return s, nil
+}
+
+// choose the TLS rules by the protocol that the caller wants.
+func (s *Server) choose() *tls.Config {
+	rules := map[string]*tls.Config{}
+	for _, p := range []string{ProtocolRaft, ProtocolPeer, ProtocolJoin} {
+		rules[p] = s.options.Keeper.ServerConfig(p != ProtocolJoin, p)
+	}
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13,
+		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			for _, p := range []string{ProtocolRaft, ProtocolPeer, ProtocolJoin} {
+				if slices.Contains(hello.SupportedProtos, p) {
+					return rules[p], nil
+				}
+			}
+			return nil, errors.New("it speaks no protocol of ours")
+		},
+	}
+}
+
+// Addresses that the server listens on, one for each path.
+func (s *Server) Addresses() (all []string) {
+	for _, l := range s.listeners {
+		all = append(all, l.Addr().String())
+	}
+	return all
+}
+
+// Raft is the stream layer for raft.NewNetworkTransport.
+func (s *Server) Raft() *RaftLayer { return s.raft }
+
+// Handle mounts a handler of members' requests, with a pattern of
+// http.ServeMux. Caller(r.Context()) is the member.
+func (s *Server) Handle(pattern string, h http.Handler) { s.mux.Handle(pattern, h) }
+
+// HandleAPI mounts this node's API for requests that ProxyTo forwards here.
+func (s *Server) HandleAPI(h http.Handler) {
+	s.mux.Handle(apiPrefix+"/", http.StripPrefix(apiPrefix, h))
+}
+
+// HandleJoin sets what answers POST /join; until then nobody is let in. The
+// body has at most 64 KiB and a minute to be answered.
+func (s *Server) HandleJoin(h http.Handler) { s.join.Store(&h) }
+
+// Kick closes a node's connections, both ways.
+func (s *Server) Kick(node api.NodeID) {
+	s.in.abort(func(c *conn) bool { return c.node == node })
+	s.options.Client.Kick(node)
+}
+
+// Recheck closes connections that would not be let in now: of nodes that are
+// no longer members, and with certificates that the bundle no longer trusts.
+func (s *Server) Recheck() {
+	refuse := func(c *conn) bool {
+		if c.node == "" {
+			return false
+		}
+		state := c.ConnectionState()
+		_, err := s.options.Keeper.NodeOf(&state)
+		return err != nil || !s.options.Member(c.node)
+	}
+	if n := s.in.abort(refuse) + s.options.Client.out.abort(refuse); n > 0 {
+		s.log.Info("peer: closed connections of nodes that are no longer accepted", "count", n)
+	}
+}
+
+// recheckEvery finds what nobody told us about: a certificate that ended.
+const recheckEvery = time.Minute
+
+// Serve answers until ctx ends, then closes everything.
+func (s *Server) Serve(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	peers, joiners := s.peerHTTP(ctx), s.joinHTTP(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { _ = peers.Serve(s.peers) })
+	running.Go(func() { _ = joiners.Serve(s.joiners) })
+	running.Go(func() { s.watchTrust(ctx) })
+	failed := make(chan error, len(s.listeners))
+	for _, l := range s.listeners {
+		running.Go(func() { failed <- s.accept(ctx, l, &running) })
+	}
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	cancel()
+	err = errors.Join(err, s.closeListeners())
+	s.peers.shut()
+	s.joiners.shut()
+	s.in.shut()
+	_ = peers.Close()
+	_ = joiners.Close()
+	running.Wait()
+	return err
+}
+
+func (s *Server) watchTrust(ctx context.Context) {
+	every := time.NewTicker(recheckEvery)
+	defer every.Stop()
+	for {
+		changed := s.options.Keeper.Changed()
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		case <-every.C:
+		}
+		s.Recheck()
+	}
+}
+
+// Close closes the listeners of a server that was never served.
+func (s *Server) Close() error { return s.closeListeners() }
+
+func (s *Server) closeListeners() error {
+	var errs []error
+	for _, l := range s.listeners {
+		if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// accept on one path until it is closed.
+func (s *Server) accept(ctx context.Context, l net.Listener, running *sync.WaitGroup) error {
+	for {
+		raw, err := l.Accept()
+		switch {
+		case ctx.Err() != nil || errors.Is(err, net.ErrClosed):
+			if err == nil {
+				_ = raw.Close()
+			}
+			return nil
+		case err != nil: // no descriptors left, or a caller who left at once
+			s.log.Warn("peer: cannot accept", "listen", l.Addr().String(), "error", err)
+			select {
+			case <-ctx.Done():
+			case <-time.After(100 * time.Millisecond):
+			}
+			continue
+		}
+		host := hostOf(raw)
+		if !s.pending.enter(host) {
+			_ = raw.Close()
+			continue
+		}
+		running.Go(func() {
+			defer s.pending.leave(host)
+			s.greet(ctx, raw)
+		})
+	}
+}
+
+// greet makes the handshake and hands the connection to its protocol.
+func (s *Server) greet(ctx context.Context, raw net.Conn) {
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	t := tls.Server(raw, s.tls)
+	if err := t.HandshakeContext(ctx); err != nil {
+		_ = raw.Close()
+		s.log.Debug("peer: refused", "from", raw.RemoteAddr().String(), "error", err)
+		return
+	}
+	state := t.ConnectionState()
+	var node api.NodeID
+	if state.NegotiatedProtocol != ProtocolJoin {
+		var err error
+		if node, err = s.options.Keeper.NodeOf(&state); err != nil {
+			_ = raw.Close()
+			return
+		}
+	}
+	c := newConn(t, node, raw.RemoteAddr().String())
+	queue := s.peers
+	switch state.NegotiatedProtocol {
+	case ProtocolRaft:
+		if queue = s.raft.queue; !s.options.Member(node) {
+			_ = c.Close()
+			s.log.Info("peer: refused raft of a node that is no member", "node", node)
+			return
+		}
+	case ProtocolJoin:
+		queue = s.joiners
+	}
+	if err := s.in.add(c); err != nil {
+		c.abort()
+		s.log.Warn("peer: refused", "error", err)
+		return
+	}
+	if !queue.put(ctx, c) {
+		c.abort()
+	}
+}
