@@ -3,17 +3,18 @@ package lease
 import (
 	"context"
 	"errors"
+	"net/http"
 	"sync"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Peers calls other members. in and out are JSON documents.
+// Peers calls other members (peer.Client). in and out are JSON documents.
 type Peers interface {
-	Call(ctx context.Context, node api.NodeID, path string, in, out any) error
+	Call(ctx context.Context, node api.NodeID, method, path string, in, out any) error
 	// CallVia has a member pass the call on.
-	CallVia(ctx context.Context, via, node api.NodeID, path string, in, out any) error
+	CallVia(ctx context.Context, via, node api.NodeID, method, path string, in, out any) error
 }
 
 // ClientOptions of a node's lease client.
@@ -29,9 +30,9 @@ type ClientOptions struct {
 	// likeliest first: Prober has both.
 	Sights func() []Sight
 	Relays func() []api.NodeID
-	// OnLease hears each new deadline (for basalt-fence) and OnRefused that
-	// the cluster moved on: clear up, then Adopt. An until of 0 is the end
-	// of the lease, now. Neither may take long.
+	// OnLease hears each new deadline (for basalt-fence); 0 is the end of
+	// the lease, now. OnRefused hears, with every heartbeat until Adopt, that
+	// the cluster moved on: clear up, then Adopt. Neither may take long.
 	OnLease   func(until Instant, epoch int64)
 	OnRefused func(epoch int64)
 	Now       func() Instant // nil: the boot clock
@@ -206,9 +207,9 @@ func (c *Client) ask(ctx context.Context, good api.NodeID, h Heartbeat) (a Answe
 	start := func(via api.NodeID) {
 		r := result{via: via}
 		if via == "" {
-			r.err = c.o.Peers.Call(ctx, leader, HeartbeatPath, h, &r.a)
+			r.err = c.o.Peers.Call(ctx, leader, http.MethodPost, HeartbeatPath, h, &r.a)
 		} else {
-			r.err = c.o.Peers.CallVia(ctx, via, leader, HeartbeatPath, h, &r.a)
+			r.err = c.o.Peers.CallVia(ctx, via, leader, http.MethodPost, HeartbeatPath, h, &r.a)
 		}
 		if r.err == nil && r.a.NotLeader {
 			r.err = errors.New(r.a.Reason)

@@ -15,6 +15,9 @@ type Opinions struct {
 	paths map[way]*wayState
 }
 
+// maxWays bounds what is remembered.
+const maxWays = 1 << 14
+
 type way struct {
 	node api.NodeID
 	path string
@@ -34,7 +37,7 @@ func (o *Opinions) Probed(at Instant, node api.NodeID, path string, ok bool) {
 	w := way{node, path}
 	s := o.paths[w]
 	if s == nil {
-		if len(o.paths) >= maxSights {
+		if len(o.paths) >= maxWays {
 			return
 		}
 		s = &wayState{}
@@ -59,7 +62,8 @@ func (o *Opinions) Retain(keep func(node api.NodeID, path string) bool) {
 	}
 }
 
-// Sights are the present opinions, in a fixed order.
+// Sights are the present opinions, in a fixed order. When there are too many
+// for a heartbeat, those that are down go first: only they can be missed.
 func (o *Opinions) Sights(now Instant) []Sight {
 	var out []Sight
 	for w, s := range o.paths {
@@ -67,10 +71,13 @@ func (o *Opinions) Sights(now Instant) []Sight {
 			out = append(out, Sight{Node: w.node, Path: w.path, Up: s.up})
 		}
 	}
+	if len(out) > maxSights {
+		out = slices.DeleteFunc(out, func(s Sight) bool { return s.Up })
+	}
 	slices.SortFunc(out, func(a, b Sight) int {
 		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Path, b.Path))
 	})
-	return out
+	return out[:min(len(out), maxSights)]
 }
 
 // Reaches says whether any path to the node is known to work.

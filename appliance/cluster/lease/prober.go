@@ -9,30 +9,29 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Reach knows the ways to the other members.
+// Reach knows the ways to the other members, and somebody pings each of them
+// every second (peer.Prober).
 type Reach interface {
 	// Paths of each other member ("host:port").
 	Paths() map[api.NodeID][]string
-	// Probe tries one path; nil: a member answered on it.
-	Probe(ctx context.Context, node api.NodeID, path string) error
+	// Heard is when a member last answered on the path; zero: never.
+	Heard(node api.NodeID, path string) time.Time
 }
 
-// maxProbes bounds the probes under way at a time.
-const maxProbes = 128
-
-// Prober is this node as a witness: it probes every other on each path once a
-// second.
+// Prober makes this node a witness: once a second it looks which paths have
+// answered since it looked before.
 type Prober struct {
 	reach Reach
 	now   func() Instant
-	after func([]Sight) // after each round
+	after func([]Sight)
 
 	mu       sync.Mutex // guards what follows
 	opinions Opinions
+	last     map[way]time.Time
 	nodes    []api.NodeID
 }
 
-// NewProber of a node. after, if not nil, hears the opinions after every round
+// NewProber of a node. after, if not nil, hears the opinions after every look
 // (Server.Sights); now nil: the boot clock.
 func NewProber(reach Reach, after func([]Sight), now func() Instant) *Prober {
 	if now == nil {
@@ -41,15 +40,16 @@ func NewProber(reach Reach, after func([]Sight), now func() Instant) *Prober {
 	if after == nil {
 		after = func([]Sight) {}
 	}
-	return &Prober{reach: reach, now: now, after: after}
+	return &Prober{reach: reach, now: now, after: after, last: map[way]time.Time{}}
 }
 
-// Run probes until ctx ends.
+// Run looks until ctx ends. Looks that were missed, because the process was
+// stopped, are not made up for: they are nobody's silence but our own.
 func (p *Prober) Run(ctx context.Context) error {
 	tick := time.NewTicker(ProbeEvery)
 	defer tick.Stop()
 	for {
-		p.round(ctx)
+		p.look()
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -58,35 +58,29 @@ func (p *Prober) Run(ctx context.Context) error {
 	}
 }
 
-// round probes every path once. A probe has a second, so that three misses are
-// three seconds.
-func (p *Prober) round(ctx context.Context) {
+func (p *Prober) look() {
 	paths := p.reach.Paths()
-	ctx, cancel := context.WithTimeout(ctx, ProbeEvery)
-	defer cancel()
-	limit := make(chan struct{}, maxProbes)
-	var wg sync.WaitGroup
+	p.mu.Lock()
+	now := p.now()
+	p.nodes = p.nodes[:0]
 	for node, list := range paths {
+		p.nodes = append(p.nodes, node)
 		for _, path := range list {
-			limit <- struct{}{}
-			wg.Go(func() {
-				err := p.reach.Probe(ctx, node, path)
-				p.mu.Lock()
-				p.opinions.Probed(p.now(), node, path, err == nil)
-				p.mu.Unlock()
-				<-limit
-			})
+			w, heard := way{node, path}, p.reach.Heard(node, path)
+			// Times are compared with each other, never with a clock.
+			p.opinions.Probed(now, node, path, heard.After(p.last[w]))
+			p.last[w] = heard
 		}
 	}
-	wg.Wait()
-	p.mu.Lock()
-	p.opinions.Retain(func(n api.NodeID, path string) bool { return slices.Contains(paths[n], path) })
-	p.nodes = p.nodes[:0]
-	for n := range paths {
-		p.nodes = append(p.nodes, n)
+	known := func(n api.NodeID, path string) bool { return slices.Contains(paths[n], path) }
+	p.opinions.Retain(known)
+	for w := range p.last {
+		if !known(w.node, w.path) {
+			delete(p.last, w)
+		}
 	}
 	slices.Sort(p.nodes)
-	sights := p.opinions.Sights(p.now())
+	sights := p.opinions.Sights(now)
 	p.mu.Unlock()
 	p.after(sights)
 }

@@ -2,6 +2,9 @@ package lease
 
 import (
 	"context"
+	"encoding/json"
+	"io"
+	"net/http"
 	"sync"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -107,4 +110,22 @@ func (s *Server) Heartbeat(ctx context.Context, h Heartbeat) Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.g.Hear(s.now(), arrived, term, h)
+}
+
+// ServeHTTP is Heartbeat on the wire (POST HeartbeatPath).
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
+	var h Heartbeat
+	if err == nil {
+		h, err = DecodeHeartbeat(b)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	var out any
+	if err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		out = api.Errorf(api.CodeInvalid, "%v", err).WithHint("Do both nodes run the same version?")
+	} else {
+		out = s.Heartbeat(r.Context(), h)
+	}
+	_ = json.NewEncoder(w).Encode(out)
 }

@@ -30,12 +30,12 @@ const (
 // HeartbeatPath is where members serve heartbeats to each other.
 const HeartbeatPath = "/lease/v1/heartbeat"
 
-// MaxBody bounds a heartbeat: 64 members on 4 paths each fit with room.
-const MaxBody = 128 << 10
+// MaxBody bounds a heartbeat, in bytes: it must be small enough to be relayed.
+const MaxBody = 64 << 10
 
 const (
 	wireVersion = 1
-	maxSights   = 1024
+	maxSights   = 512 // in a heartbeat; 64 members on 4 paths each fit
 	maxText     = 256 // bytes of an id, a path, a boot id
 )
 
