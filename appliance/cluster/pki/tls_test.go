@@ -1,0 +1,161 @@
+package pki
+
+import (
+	"crypto/tls"
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// shake hands over loopback; node is whom the server saw.
+func shake(t *testing.T, server, client *tls.Config, who *Keeper) (node api.NodeID, serverErr, clientErr error) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	done := make(chan error, 1)
+	go func() {
+		raw, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			done <- err
+			return
+		}
+		defer raw.Close()
+		raw.SetDeadline(time.Now().Add(time.Minute))
+		c := tls.Client(raw, client)
+		if err = c.Handshake(); err == nil {
+			_, err = c.Read(make([]byte, 1)) // a refusal of the client's certificate comes after its handshake
+		}
+		done <- err
+	}()
+	raw, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer raw.Close()
+	raw.SetDeadline(time.Now().Add(time.Minute))
+	s := tls.Server(raw, server)
+	if serverErr = s.Handshake(); serverErr == nil {
+		state := s.ConnectionState()
+		if who != nil {
+			node, serverErr = who.NodeOf(&state)
+		}
+		s.Write([]byte("x"))
+	}
+	raw.Close()
+	return node, serverErr, <-done
+}
+
+const alpn = "basalt-test/1"
+
+func TestHandshakes(t *testing.T) {
+	now := time.Now()
+	at := func(d time.Duration) Option { return WithClock(func() time.Time { return now.Add(d) }) }
+	old := now.Add(-2 * NodeLifetime)
+	ca, other, foreign := must(NewCA("basalt", old))(t), must(NewCA("basalt", old))(t), must(NewCA("foreign", old))(t)
+	server := newKeeper(t, ca, nodeA, now, 0, at(0))
+	keeper := func(ca CA, signed, clock time.Duration) *Keeper {
+		return newKeeper(t, ca, nodeB, now.Add(signed), 0, at(clock))
+	}
+	for name, c := range map[string]struct {
+		client *Keeper
+		ok     bool
+	}{
+		"a member":                               {keeper(ca, 0, 0), true},
+		"a clock an hour behind":                 {keeper(ca, 0, -time.Hour), true},
+		"a clock an hour ahead":                  {keeper(ca, 0, time.Hour), true},
+		"signed by a clock two hours ahead":      {keeper(ca, 2*time.Hour-time.Second, 0), true},
+		"signed by a clock three hours ahead":    {keeper(ca, 3*time.Hour, 0), false},
+		"expired half an hour ago":               {keeper(ca, -NodeLifetime-30*time.Minute, 0), true},
+		"expired two hours ago":                  {keeper(ca, -NodeLifetime-2*time.Hour, 0), false},
+		"a clock that thinks the server expired": {keeper(ca, 0, NodeLifetime+2*time.Hour), false},
+		"another CA of the cluster's name":       {keeper(other, 0, 0), false},
+		"another cluster":                        {keeper(foreign, 0, 0), false},
+	} {
+		node, serverErr, clientErr := shake(t, server.ServerConfig(true, alpn), c.client.ClientConfig(nodeA, alpn), server)
+		if ok := serverErr == nil && clientErr == nil; ok != c.ok {
+			t.Errorf("%s: %v, %v", name, serverErr, clientErr)
+		} else if ok && node != nodeB {
+			t.Errorf("%s: the server saw %q", name, node)
+		}
+		if !c.ok && !errors.Is(serverErr, ErrNotPeer) && !errors.Is(clientErr, ErrNotPeer) {
+			t.Errorf("%s: %v, %v", name, serverErr, clientErr)
+		}
+	}
+	member := keeper(ca, 0, 0)
+	refused := func(name string, server, client *tls.Config) {
+		t.Helper()
+		if _, serverErr, clientErr := shake(t, server, client, nil); serverErr == nil && clientErr == nil {
+			t.Errorf("%s is let in", name)
+		}
+	}
+	wants := server.ServerConfig(true, alpn)
+	refused("another node than the expected", wants, member.ClientConfig(nodeB, alpn))
+	refused("another protocol", wants, member.ClientConfig(nodeA, "basalt-other/1"))
+	bare := &tls.Config{InsecureSkipVerify: true, NextProtos: []string{alpn}}
+	refused("no certificate", wants, bare)
+	noALPN := member.ClientConfig(nodeA, alpn)
+	noALPN.NextProtos, noALPN.VerifyConnection = nil, nil
+	refused("no protocol", wants, noALPN)
+	tls12 := member.ClientConfig(nodeA, alpn)
+	tls12.MinVersion, tls12.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
+	refused("TLS 1.2", wants, tls12)
+	// A CA's own certificate and key are no node's.
+	root := must(tls.X509KeyPair(ca.CertPEM, ca.KeyPEM))(t)
+	asCA := &tls.Config{InsecureSkipVerify: true, NextProtos: []string{alpn}, Certificates: []tls.Certificate{root}}
+	refused("the CA itself", wants, asCA)
+	refused("a server of another cluster", keeper(foreign, 0, 0).ServerConfig(false, alpn), member.ClientConfig(nodeB, alpn))
+}
+
+func TestJoinPinsTheCA(t *testing.T) {
+	now := time.Now()
+	ca, second, foreign := must(NewCA("basalt", now))(t), must(NewCA("basalt", now))(t), must(NewCA("foreign", now))(t)
+	token := must(NewToken("basalt", must(ca.Fingerprint())(t), []string{"127.0.0.1:1"}, "jtk-1"))(t)
+	rotated := newKeeper(t, ca, nodeA, now, 0)
+	if err := rotated.Renew(t.Context(), signer(second, nodeA, must(AddToBundle(ca.CertPEM, second.CertPEM))(t))); err != nil {
+		t.Fatal(err)
+	}
+	// Somebody who shows the right CA, but has a certificate of another.
+	liar := newKeeper(t, second, nodeA, now, 0)
+	liarConf := liar.ServerConfig(false, alpn)
+	liarConf.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		c := *liar.certificate()
+		c.Certificate = append(c.Certificate[:1:1], must(parseBundle(ca.CertPEM))(t)[0].Raw)
+		return &c, nil
+	}
+	for name, c := range map[string]struct {
+		server *tls.Config
+		ok     bool
+	}{
+		"the token's cluster":    {newKeeper(t, ca, nodeA, now, 0).ServerConfig(false, alpn), true},
+		"a moment after init":    {newKeeper(t, ca, nodeA, now.Add(90*time.Minute), 0).ServerConfig(false, alpn), true},
+		"another cluster":        {newKeeper(t, foreign, nodeA, now, 0).ServerConfig(false, alpn), false},
+		"another CA":             {newKeeper(t, second, nodeA, now, 0).ServerConfig(false, alpn), false},
+		"renewed with a new CA":  {rotated.ServerConfig(false, alpn), false},
+		"a borrowed CA":          {liarConf, false},
+		"no join protocol there": {newKeeper(t, ca, nodeA, now, 0).ServerConfig(false, "x"), false},
+		"the API's port":         {newKeeper(t, ca, nodeA, now, 0).APIConfig(), false},
+	} {
+		_, serverErr, clientErr := shake(t, c.server, JoinClientConfig(token, alpn), nil)
+		if (clientErr == nil) != c.ok {
+			t.Errorf("%s: %v, %v", name, serverErr, clientErr)
+		}
+	}
+}
+
+// The API's clients have ca.pem and the name or address that they typed.
+func TestAPIConfig(t *testing.T) {
+	ca := must(NewCA("basalt", time.Now()))(t)
+	k := newKeeper(t, ca, nodeA, time.Now(), 0)
+	for name, ok := range map[string]bool{"host-a.example": true, "api.example": true, "127.0.0.1": true, "::1": true, "evil.example": false} {
+		client := &tls.Config{RootCAs: pool(must(parseBundle(ca.CertPEM))(t)), ServerName: name, NextProtos: []string{"h2"}}
+		if _, serverErr, clientErr := shake(t, k.APIConfig(), client, nil); (clientErr == nil) != ok {
+			t.Errorf("%s: %v, %v", name, serverErr, clientErr)
+		}
+	}
+}
