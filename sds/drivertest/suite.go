@@ -34,6 +34,7 @@ func Run(t *testing.T, open func(t *testing.T) sds.Driver) {
 		{"Import", testImport}, {"ImportTwice", testImportTwice}, {"ImportRefuses", testImportRefuses},
 		{"ImportBrokenSource", testBrokenSource}, {"Volumes", testVolumes}, {"VolumesRefused", testVolumesRefused},
 		{"ImageInUse", testImageInUse}, {"Concurrent", testConcurrent}, {"Cancelled", testCancelled},
+		{"Export", testExport}, {"Recreate", testRecreate}, {"Standalone", testStandalone}, {"Owners", testOwners},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, open(t)) })
 	}

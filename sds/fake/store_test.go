@@ -13,6 +13,14 @@ func TestConformance(t *testing.T) {
 	drivertest.Run(t, func(*testing.T) sds.Driver { return New(drivertest.Limits) })
 }
 
+func TestSharedConformance(t *testing.T) {
+	drivertest.Run(t, func(*testing.T) sds.Driver { return Shared("pool-1", drivertest.Limits, 1)[0] })
+	drivertest.RunShared(t, func(*testing.T) (a, b sds.Driver) {
+		s := Shared("pool-1", drivertest.Limits, 1)[0]
+		return s, s.Join()
+	})
+}
+
 func TestInjectedConditions(t *testing.T) {
 	s := New(sds.Limits{})
 	s.Serve("http://x/i", drivertest.Raw(1024))

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -33,6 +35,11 @@ func qemuImg(ctx context.Context, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "prlimit", append([]string{imgAddressSpace, imgCPU, "--core=0", "qemu-img"}, args...)...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}
 	cmd.WaitDelay = time.Second
+	// It dies with this process, whose locks end too. The kernel counts the
+	// thread that started it as its parent: the thread must stay.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	out, errs := &limited{left: imgOutput}, &limited{left: imgOutput}
 	cmd.Stdout, cmd.Stderr = out, errs
 	err := cmd.Run()

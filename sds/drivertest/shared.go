@@ -1,0 +1,228 @@
+package drivertest
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sds"
+)
+
+// RunShared runs the suite of two drivers on one pool; open makes an empty
+// pool for one test and gives two views of it.
+func RunShared(t *testing.T, open func(t *testing.T) (a, b sds.Driver)) {
+	for _, c := range []struct {
+		name string
+		test func(t *testing.T, a, b sds.Driver)
+	}{
+		{"SeeTheSame", testSeeTheSame}, {"Claims", testClaims}, {"ClaimRace", testClaimRace},
+		{"SameVolumeAtOnce", testSameVolumeAtOnce}, {"ImageAgainstVolume", testImageAgainstVolume}, {"Orphans", testOrphans},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a, b := open(t)
+			c.test(t, a, b)
+		})
+	}
+}
+
+func testSeeTheSame(t *testing.T, a, b sds.Driver) {
+	ctx := t.Context()
+	if a.PoolID() == "" || a.PoolID() != b.PoolID() || !a.Capabilities().Shared {
+		t.Errorf("pools %q and %q, %+v", a.PoolID(), b.PoolID(), a.Capabilities())
+	}
+	importImage(t, a, "img-1")
+	if img, err := b.ImportImage(ctx, sds.ImageImport{ID: "img-1", Format: sds.QCOW2, Content: failing{}}); err != nil || img.ID != "img-1" {
+		t.Errorf("an image that is in the pool was imported again: %+v, %v", img, err)
+	}
+	if _, err := b.CreateVolume(ctx, sds.VolumeCreate{ID: "vol-1", Image: "img-1"}); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, "delete of an image in use", a.DeleteImage(ctx, "img-1"), api.CodeInUse)
+	if _, err := a.ResizeVolume(ctx, "vol-1", 9*mib); err != nil {
+		t.Error(err)
+	}
+	if v, err := b.Volume(ctx, "vol-1"); err != nil || v.SizeBytes != 9*mib {
+		t.Errorf("%+v, %v", v, err)
+	}
+	if v, err := a.RecreateVolume(ctx, sds.VolumeCreate{ID: "vol-1", Image: "img-1", Epoch: 1}); err != nil || v.SizeBytes != 2*mib {
+		t.Errorf("%+v, %v", v, err)
+	}
+	if err := b.DeleteVolume(ctx, "vol-1"); err != nil {
+		t.Error(err)
+	}
+	_, err := a.Volume(ctx, "vol-1")
+	wantCode(t, "deleted by the other", err, api.CodeNotFound)
+}
+
+func testClaims(t *testing.T, a, b sds.Driver) {
+	ctx := t.Context()
+	node := func(n api.NodeID, epoch int64) sds.Owner { return sds.Owner{Node: n, Epoch: epoch} }
+	wantCode(t, "claim of nothing", a.ClaimVolume(ctx, "vol-1", node("node-a", 1)), api.CodeNotFound)
+	if err := a.ReleaseVolume(ctx, "vol-1", node("node-a", 1)); err != nil {
+		t.Errorf("release of nothing: %v", err)
+	}
+	importImage(t, a, "img-1")
+	if _, err := a.CreateVolume(ctx, sds.VolumeCreate{ID: "vol-1", Image: "img-1"}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := b.Owner(ctx, "vol-1"); err != nil || got != (sds.Owner{}) {
+		t.Errorf("nobody's: %+v, %v", got, err)
+	}
+	for i, c := range []struct {
+		by      sds.Driver
+		release bool
+		who     sds.Owner
+		code    api.Code
+		owner   sds.Owner // afterwards
+	}{
+		{a, false, node("node-a", 2), "", node("node-a", 2)},
+		{a, false, node("node-a", 2), "", node("node-a", 2)},
+		{b, false, node("node-b", 2), api.CodeState, node("node-a", 2)},
+		{b, false, node("node-b", 1), api.CodeState, node("node-a", 2)},
+		{a, false, node("node-a", 1), "", node("node-a", 2)},
+		{b, true, node("node-b", 2), "", node("node-a", 2)}, // not its own
+		{b, false, node("node-b", 10), "", node("node-b", 10)},
+		{a, true, node("node-a", 2), "", node("node-b", 10)}, // taken over
+		{a, false, node("node-a", 9), api.CodeState, node("node-b", 10)},
+		{b, true, node("node-b", 10), "", sds.Owner{}},
+		{b, true, node("node-b", 10), "", sds.Owner{}},
+		{a, false, node("node-a", 10), api.CodeState, sds.Owner{}}, // the epoch still counts
+		{b, false, node("node-b", 9), api.CodeState, sds.Owner{}},
+		{b, false, node("node-b", 10), "", node("node-b", 10)},
+		{a, false, node("node-a", 11), "", node("node-a", 11)},
+	} {
+		verb := c.by.ClaimVolume
+		if c.release {
+			verb = c.by.ReleaseVolume
+		}
+		if err := verb(ctx, "vol-1", c.who); c.code == "" && err != nil || c.code != "" && (err == nil || api.CodeOf(err) != c.code) {
+			t.Errorf("step %d: want %q, got %v", i, c.code, err)
+		}
+		for _, d := range []sds.Driver{a, b} {
+			if got, err := d.Owner(ctx, "vol-1"); err != nil || got != c.owner {
+				t.Errorf("step %d: owner %+v, %v", i, got, err)
+			}
+		}
+	}
+	if _, err := b.RecreateVolume(ctx, sds.VolumeCreate{ID: "vol-1", Image: "img-1", Epoch: 1}); err != nil {
+		t.Error(err)
+	}
+	if got, err := a.Owner(ctx, "vol-1"); err != nil || got != node("node-a", 11) {
+		t.Errorf("the owner was lost with the content: %+v, %v", got, err)
+	}
+}
+
+// Of many that claim in one epoch, one gets it; the highest epoch wins.
+func testClaimRace(t *testing.T, a, b sds.Driver) {
+	if _, err := a.CreateVolume(t.Context(), sds.VolumeCreate{ID: "vol-1", SizeBytes: mib}); err != nil {
+		t.Fatal(err)
+	}
+	for epoch := int64(1); epoch <= 20; epoch += 2 {
+		var won, top atomic.Int32
+		var wg sync.WaitGroup
+		for i := range 8 {
+			d := []sds.Driver{a, b}[i%2]
+			o := sds.Owner{Node: api.NodeID(fmt.Sprintf("node-%d", i)), Epoch: epoch + int64(i/7)} // one of them is later
+			wg.Go(func() {
+				switch err := d.ClaimVolume(t.Context(), "vol-1", o); {
+				case err == nil && o.Epoch > epoch:
+					top.Add(1)
+				case err == nil:
+					won.Add(1)
+				case api.CodeOf(err) != api.CodeState:
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if won.Load() > 1 || top.Load() != 1 {
+			t.Errorf("epoch %d: %d owners; epoch %d: %d", epoch, won.Load(), epoch+1, top.Load())
+		}
+		if got, err := b.Owner(t.Context(), "vol-1"); err != nil || got != (sds.Owner{Node: "node-7", Epoch: epoch + 1}) {
+			t.Errorf("owner %+v, %v", got, err)
+		}
+	}
+}
+
+// Both make, grow, make anew and delete the same volume: nobody is told of
+// anything but of a volume that is there or is not.
+func testSameVolumeAtOnce(t *testing.T, a, b sds.Driver) {
+	importImage(t, a, "img-1")
+	var wg sync.WaitGroup
+	for i, d := range []sds.Driver{a, b, a, b} {
+		wg.Go(func() {
+			for n := range 6 {
+				ctx := t.Context()
+				_, err := d.CreateVolume(ctx, sds.VolumeCreate{ID: "vol-1", Image: "img-1"})
+				allow(t, "create", err, api.CodeNotFound) // deleted between its making and its reading
+				_, err = d.ResizeVolume(ctx, "vol-1", 4*mib)
+				allow(t, "resize", err, api.CodeNotFound)
+				_, err = d.RecreateVolume(ctx, sds.VolumeCreate{ID: "vol-1", Image: "img-1", Epoch: int64(4*n + i)})
+				allow(t, "recreate", err, api.CodeState, api.CodeNotFound)
+				_, err = d.Volumes(ctx)
+				allow(t, "list", err)
+				allow(t, "delete", d.DeleteVolume(ctx, "vol-1"))
+			}
+		})
+	}
+	wg.Wait()
+	if all, err := b.Volumes(t.Context()); err != nil || len(all) != 0 {
+		t.Errorf("left behind: %+v, %v", all, err)
+	}
+}
+
+// An image is never deleted under a volume that is being made from it.
+func testImageAgainstVolume(t *testing.T, a, b sds.Driver) {
+	for range 8 {
+		importImage(t, a, "img-1")
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			_, err := a.CreateVolume(t.Context(), sds.VolumeCreate{ID: "vol-1", Image: "img-1"})
+			allow(t, "create", err, api.CodeNotFound)
+		})
+		wg.Go(func() { allow(t, "delete", b.DeleteImage(t.Context(), "img-1"), api.CodeInUse) })
+		wg.Wait()
+		_, volume := a.Volume(t.Context(), "vol-1")
+		_, image := b.Image(t.Context(), "img-1")
+		if volume == nil && image != nil {
+			t.Fatalf("the volume is there and its image is not: %v", image)
+		}
+		if err := a.DeleteVolume(t.Context(), "vol-1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func testOrphans(t *testing.T, a, b sds.Driver) {
+	for _, id := range []api.VolumeID{"vol-1", "vol-2"} {
+		if _, err := a.CreateVolume(t.Context(), sds.VolumeCreate{ID: id, SizeBytes: mib}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := b.Volumes(t.Context())
+	if err != nil || len(all) != 2 || all[0].Age < 0 || all[0].Age > time.Hour {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	known := func(id api.VolumeID) bool { return id == "vol-1" }
+	if got := sds.Orphans(all, time.Hour, known); len(got) != 0 {
+		t.Errorf("young ones were taken for orphans: %+v", got)
+	}
+	if got := sds.Orphans(all, 0, known); len(got) != 1 || got[0].ID != "vol-2" {
+		t.Errorf("orphans: %+v", got)
+	}
+}
+
+func allow(t *testing.T, what string, err error, codes ...api.Code) {
+	t.Helper()
+	for _, c := range codes {
+		if err != nil && api.CodeOf(err) == c {
+			return
+		}
+	}
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
+	}
+}
