@@ -18,7 +18,7 @@ GOLANGCI_VERSION := v2.15.0
 CODEGEN_VERSION  := v2.8.2
 
 .DEFAULT_GOAL := build
-.PHONY: help build setup guest kernels images testguest libvirtd tools lint check generated test test-go demo bench fuzz gpu-check clean
+.PHONY: help build setup guest kernels images testguest libvirtd tools lint check generated test test-go demo bench fuzz gpu-check deb iso clean
 
 help:
 	@sed -n "s/^## /  make /p" $(MAKEFILE_LIST)
@@ -91,6 +91,14 @@ fuzz: setup
 ## gpu-check: one folder of binaries and tests for a machine with an NVIDIA card
 gpu-check: setup build
 	@gpu/check/pack.sh $(BUILD)/gpu-check
+
+## deb: Debian packages of what is built, in build/deb
+deb: build
+	@installer/deb/build.sh
+
+## iso: the installation medium, build/basalt.iso (as root; FRESH=1: Debian anew)
+iso: setup deb
+	@installer/iso/build.sh $(if $(FRESH),--fresh)
 
 clean:
 	rm -rf $(BUILD)

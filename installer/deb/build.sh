@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# Makes Debian packages of what "make build" has built: build/deb/*.deb. The
+# same tree gives the same bytes.
+#
+# A package is a folder here: control, maintainer scripts, root/ with what goes
+# onto the machine as it is. Programs and the guest's files are added below.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+build=${BASALT_BUILD:-$top/build}
+out=$build/deb
+cd "$top"
+
+say() { printf 'deb: %s\n' "$*"; }
+die() { printf 'deb: %s\n' "$*" >&2; exit 1; }
+
+# v1.2.3 is 1.2.3; five commits later 1.2.3+5.gabcdef; without any tag
+# 0~TIME.abcdef, older than every release. Changes that are not committed make
+# it +dirty.
+version() {
+	local described
+	described=$(git describe --tags --always --dirty=+dirty --abbrev=9 2>/dev/null) || { echo '0~unknown'; return; }
+	case "$described" in
+	v[0-9]*) sed -E 's/^v//; s/-([0-9]+)-(g[0-9a-f]+)/+\1.\2/; s/-/~/g' <<<"$described" ;;
+	*) echo "0~$(git log -1 --format=%cd --date=format-local:%Y%m%d%H%M%S).$described" ;;
+	esac
+}
+export TZ=UTC LC_ALL=C
+version=$(version)
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
+export SOURCE_DATE_EPOCH
+
+[ -x "$build/bin/basaltd" ] || die "$build/bin has no basaltd: run make build"
+mkdir -p "$out"
+work=$(mktemp -d "$out/.work-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+
+# Programs of a package that exist in this tree.
+add_programs() { # ROOT NAME…
+	local root=$1 name
+	shift
+	mkdir -p "$root/usr/bin"
+	for name in "$@"; do
+		[ -x "$build/bin/$name" ] || { say "$name is not built, so it is left out"; continue; }
+		install -m 755 "$build/bin/$name" "$root/usr/bin/"
+		strip --strip-unneeded "$root/usr/bin/$name"
+	done
+}
+
+# The newest glibc that a program here asks for.
+glibc() { objdump -T "$@" 2>/dev/null | grep -o 'GLIBC_[0-9.]*' | sed 's/GLIBC_//' | sort -uV | tail -n 1; }
+
+pack() { # PACKAGE, its files in $work/PACKAGE
+	local name=$1 root=$work/$1
+	if [ -d "$here/$name/root" ]; then cp -r "$here/$name/root/." "$root/"; fi
+	mkdir -p "$root/usr/share/doc/$name" "$root/DEBIAN"
+	install -m 644 "$here/copyright" "$root/usr/share/doc/$name/"
+	for f in conffiles postinst prerm postrm; do
+		if [ -f "$here/$name/$f" ]; then cp "$here/$name/$f" "$root/DEBIAN/"; fi
+	done
+	find "$root" -type d -exec chmod 755 {} +
+	find "$root" -type f -exec chmod go-w,go+r {} +
+	{
+		sed "s/@VERSION@/$version/; s/@GLIBC@/$(glibc "$root"/usr/bin/* || true)/" "$here/$name/control" | sed "/^Maintainer/a Installed-Size: $(du -sk --exclude=DEBIAN --apparent-size "$root" | cut -f1)"
+	} >"$root/DEBIAN/control"
+	(cd "$root" && find . -path ./DEBIAN -prune -o -type f -printf '%P\0' | sort -z | xargs -0 md5sum) >"$work/md5sums"
+	mv "$work/md5sums" "$root/DEBIAN/"
+	find "$root" -exec touch -hd "@$SOURCE_DATE_EPOCH" {} +
+	dpkg-deb --root-owner-group -Zxz -z1 --build "$root" "$work/debs/${name}_${version}_amd64.deb" >/dev/null
+}
+
+mkdir -p "$work"/{debs,basalt,basalt-guest-tools/usr/share/basalt/guest-tools,basalt-installer}
+[ -f "$build/guest/lib/libcuda.so.1" ] || die "$build/guest is not built: run make build"
+add_programs "$work/basalt" basaltd basalt basalt-gpud basalt-vgpu basalt-worker basalt-fence basalt-console
+add_programs "$work/basalt-installer" basalt-installer
+cp -r "$build"/guest/{bin,demo,include,lib,install.sh,version} "$work/basalt-guest-tools/usr/share/basalt/guest-tools/"
+for package in basalt basalt-guest-tools basalt-installer; do pack "$package"; done
+
+# All of this version or none.
+rm -f "$out"/*.deb
+mv "$work"/debs/*.deb "$out/"
+say "version $version"
+(cd "$out" && ls -l -- *.deb | awk '{ printf "deb: %s, %.1f MiB\n", $NF, $5 / 1048576 }')

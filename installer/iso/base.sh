@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Unpacks the Debian part of the ISO: base.sh DIR. Only build.sh calls it, and
+# only when the list of packages or a file here has changed.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+out=$1
+suite=trixie
+keys=/usr/share/keyrings/debian-archive-keyring.gpg
+
+# The archive that this machine's own apt uses; on Debian 12 it is asked for
+# Debian 13.
+sites=$(apt-get indextargets --format '$(SITE) $(RELEASE) $(COMPONENT)' 'Identifier: Packages' |
+	awk '$3 == "main" && $2 ~ /^(bookworm|trixie)(-security)?$/ { print ($2 ~ /-security/ ? "security" : "main"), $1 }' | sort -u)
+main=$(awk '$1 == "main" { print $2; exit }' <<<"$sites")
+security=$(awk '$1 == "security" { print $2; exit }' <<<"$sites")
+[ -n "$main" ] || { echo "iso: no Debian archive in this machine's apt sources" >&2; exit 1; }
+sources() {
+	printf 'deb [signed-by=%s] %s %s main non-free-firmware\n' "$keys" "$main" "$suite" "$keys" "$main" "$suite-updates"
+	[ -z "$security" ] || printf 'deb [signed-by=%s] %s %s main non-free-firmware\n' "$keys" "$security" "$suite-security"
+}
+
+# Documentation, translations, and drivers of things that no server has. What
+# is left out stays out when a node upgrades a package.
+excludes=('/usr/share/doc/*' '/usr/share/man/*' '/usr/share/locale/*' '/usr/share/info/*' '/usr/share/lintian/*' '/usr/share/bug/*')
+for d in drivers/gpu/drm/{amd,i915,nouveau,radeon,xe,gma500,vmwgfx,vboxvideo} drivers/net/wireless drivers/media drivers/staging \
+	drivers/bluetooth drivers/iio drivers/comedi drivers/input/{touchscreen,joystick,tablet} drivers/nfc drivers/leds sound \
+	net/{bluetooth,wireless,mac80211,nfc,can}; do
+	excludes+=("/lib/modules/*/kernel/$d/*" "/usr/lib/modules/*/kernel/$d/*")
+done
+options=()
+for e in "${excludes[@]}"; do options+=("--dpkgopt=path-exclude=$e"); done
+options+=(--dpkgopt='path-include=/usr/share/doc/*/copyright' --dpkgopt='path-include=/usr/share/locale/locale.alias')
+
+packages=$(sed 's/#.*//' "$here/packages.txt" | xargs | tr ' ' ,)
+sources | mmdebstrap --mode=auto --variant=minbase --format=directory "${options[@]}" \
+	--aptopt='Acquire::Languages "none"' \
+	--aptopt='APT::Install-Recommends "false"' \
+	--include="$packages" \
+	--essential-hook='mkdir -p "$1/etc/initramfs-tools/conf.d"' \
+	--essential-hook="copy-in $here/files/initramfs.conf /etc/initramfs-tools/conf.d" \
+	--customize-hook="$here/files/customize \"\$1\"" \
+	"$suite" "$out" -

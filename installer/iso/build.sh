@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# Makes the installation medium: build/basalt.iso, with its SHA-256 and a list
+# of its contents beside it. As root.
+#
+# Two stages. The Debian part (base.sh) is unpacked once and kept in
+# build/cache; it is made again when packages.txt or a file here changes, or
+# with --fresh (for Debian's newest updates). Basalt's own packages are then
+# installed over it, which takes seconds, and the whole is compressed.
+#
+# What is on the medium:
+#   /live/filesystem.squashfs   the root file system: the live system, and what
+#                               the installer copies to the disk
+#   /live/vmlinuz, initrd.img   copies of its kernel and initramfs
+#   /boot/grub                  loader for BIOS and UEFI
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+build=${BASALT_BUILD:-$top/build}
+cache=$build/cache
+iso=$build/basalt.iso
+
+began=$SECONDS
+say() { printf 'iso: %3d s  %s\n' $((SECONDS - began)) "$*"; }
+die() { printf 'iso: %s\n' "$*" >&2; exit 1; }
+mib() { echo $(($(stat -c %s "$1") >> 20)) MiB; }
+
+[ "$(id -u)" = 0 ] || die "run it as root (a root file system is unpacked and mounted)"
+for tool in mmdebstrap mksquashfs grub-mkrescue xorriso mformat; do
+	command -v "$tool" >/dev/null || die "$tool is missing: run installer/dev/setup.sh"
+done
+for platform in i386-pc x86_64-efi; do
+	[ -d "/usr/lib/grub/$platform" ] || die "GRUB for $platform is missing: run installer/dev/setup.sh"
+done
+debs=("$build"/deb/*.deb)
+[ -f "${debs[0]}" ] || die "no packages in $build/deb: run make deb"
+
+mkdir -p "$cache"
+exec 9>"$cache/.iso-lock"
+flock 9
+
+# --- Debian
+hash=$(cat "$here/base.sh" "$here/packages.txt" "$here"/files/* | sha256sum | cut -c1-16)
+base=$cache/iso-$hash
+if [ "${1:-}" = --fresh ] || [ ! -d "$base" ]; then
+	rm -rf --one-file-system "$cache"/iso-*
+	say "unpacking Debian: two to three minutes, kept for the next time"
+	"$here/base.sh" "$base.new" >"$cache/iso.log" 2>&1 || { tail -n 40 "$cache/iso.log" >&2; die "the base failed; all of its output: $cache/iso.log"; }
+	mv "$base.new" "$base"
+fi
+say "Debian: $(du -sxm "$base" | cut -f1) MiB unpacked"
+
+# --- Basalt, over it. The kept part is only read: an overlay takes the changes.
+work=$(mktemp -d "$cache/.iso-XXXXXX")
+trap 'rm -rf --one-file-system "$work"' EXIT
+mkdir -p "$work"/{root,upper,overlay,iso/live,iso/boot/grub,debs}
+cp "${debs[@]}" "$work/debs/"
+
+# In a mount namespace of its own: nothing stays mounted, however this ends.
+export here base work
+unshare --mount --propagation private bash -euo pipefail <<'INSIDE' || die "the root file system could not be made"
+if ! mount -t overlay overlay -o "lowerdir=$base,upperdir=$work/upper,workdir=$work/overlay" "$work/root" 2>/dev/null; then
+	echo "iso: no overlay file system here: copying"
+	cp -a "$base/." "$work/root/"
+fi
+root=$work/root
+mkdir "$root/tmp/debs"
+mount --bind "$work/debs" "$root/tmp/debs"
+mount -t proc proc "$root/proc"
+DEBIAN_FRONTEND=noninteractive chroot "$root" sh -c 'dpkg -i /tmp/debs/*.deb' >"$work/dpkg.log" 2>&1 || { cat "$work/dpkg.log" >&2; exit 1; }
+# The first screen of a node is Basalt's.
+chroot "$root" systemctl -q enable basalt-console.service
+chroot "$root" systemctl -q disable getty@tty1.service
+umount "$root/proc" "$root/tmp/debs"
+rmdir "$root/tmp/debs"
+rm -f "$root"/var/log/dpkg.log "$root"/var/log/alternatives.log "$root"/var/lib/dpkg/*-old "$root"/var/cache/debconf/*-old
+chroot "$root" dpkg-query -W -f '${Package}\t${Version}\t${Installed-Size}\n' >"$work/packages"
+cp "$root"/boot/vmlinuz-* "$work/iso/live/vmlinuz"
+cp "$root"/boot/initrd.img-* "$work/iso/live/initrd.img"
+echo "iso: compressing"
+# Level 9 takes a sixth of level 15's time and 5 % more room.
+mksquashfs "$root" "$work/iso/live/filesystem.squashfs" -comp zstd -Xcompression-level 9 -b 256K -noappend -no-progress -quiet \
+	-wildcards -e 'proc/*' 'sys/*' 'run/*' 'tmp/*' 2>&1 | grep -v 'Unrecognised xattr prefix system' || true
+INSIDE
+[ -s "$work/iso/live/filesystem.squashfs" ] || die "mksquashfs made nothing"
+say "root file system: $(mib "$work/iso/live/filesystem.squashfs")"
+
+# --- the medium
+cp "$here/grub.cfg" "$work/iso/boot/grub/"
+grub-mkrescue -o "$work/basalt.iso" --locales= --fonts= --themes= "$work/iso" -- -volid BASALT >"$work/mkrescue.log" 2>&1 ||
+	{ cat "$work/mkrescue.log" >&2; die "grub-mkrescue failed"; }
+{
+	echo "# build/basalt.iso: $(stat -c %s "$work/basalt.iso") bytes"
+	echo "# root file system, kernel, initramfs: $(stat -c %s "$work"/iso/live/{filesystem.squashfs,vmlinuz,initrd.img} | xargs) bytes"
+	echo "# package, version, installed size in KiB"
+	cat "$work/packages"
+} >"$iso.contents"
+mv "$work/basalt.iso" "$iso"
+(cd "$build" && sha256sum basalt.iso >basalt.iso.sha256)
+say "$iso: $(mib "$iso"), $(($(wc -l <"$iso.contents") - 3)) packages"
