@@ -43,9 +43,15 @@ func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
 	var at []int
 	responses := make([]any, len(logs))
 	for i, l := range logs {
-		if l.Type == raft.LogCommand {
-			entries, at = append(entries, entry{l.Index, l.Data}), append(at, i)
+		if l.Type != raft.LogCommand {
+			continue
 		}
+		raw, holds := ofTerm(l)
+		if !holds {
+			responses[i] = answer{refused: pastTerm()}
+			continue
+		}
+		entries, at = append(entries, entry{l.Index, raw}), append(at, i)
 	}
 	if len(entries) == 0 {
 		return responses

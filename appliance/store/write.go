@@ -44,7 +44,7 @@ func (s *Store) applyHere(ctx context.Context, b api.Batch) ([]api.Object, error
 	case <-s.closing:
 		return nil, closed()
 	}
-	return s.propose(ctx, raw)
+	return s.propose(ctx, termed(ctx, raw))
 }
 
 // whyNotHere is the error of a write on a node that cannot do it.

@@ -1,0 +1,111 @@
+package member
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/store"
+)
+
+// Raft is what the council changes: *store.Store on the leader.
+type Raft interface {
+	IsLeader() bool
+	Members() []store.Member
+	AddVoter(ctx context.Context, id string) error
+	AddNonvoter(ctx context.Context, id string) error
+	DemoteVoter(ctx context.Context, id string) error
+	RemoveMember(ctx context.Context, id string) error
+	TransferLeadership(ctx context.Context) error
+}
+
+// change of Raft's configuration.
+type change struct {
+	verb string // add, promote, demote, remove, transfer
+	id   string
+}
+
+// nextChange is one step from the members that Raft has towards the nodes that
+// there are: who is new follows first, votes are given before they are taken,
+// and who leads hands over before its vote goes. Nil: all is as it should be.
+func nextChange(self string, have []store.Member, nodes []api.Node) *change {
+	members := map[string]store.Member{}
+	for _, m := range have {
+		members[m.ID] = m
+	}
+	want := map[string]bool{} // id → votes
+	for _, n := range nodes {
+		want[n.Meta.ID] = n.Assignment.Voter
+		if _, ok := members[n.Meta.ID]; !ok {
+			return &change{"add", n.Meta.ID}
+		}
+	}
+	votes := 0
+	for _, m := range have {
+		if m.Voter && want[m.ID] {
+			votes++
+		}
+	}
+	for _, n := range nodes {
+		if m := members[n.Meta.ID]; want[m.ID] && !m.Voter {
+			return &change{"promote", m.ID}
+		}
+	}
+	if votes == 0 {
+		return nil // the planner has not chosen yet: nobody's vote goes
+	}
+	for _, m := range have {
+		_, known := want[m.ID]
+		switch {
+		case m.ID == self && (!known || m.Voter && !want[m.ID]):
+			return &change{"transfer", m.ID}
+		case !known:
+			return &change{"remove", m.ID}
+		case m.Voter && !want[m.ID]:
+			return &change{"demote", m.ID}
+		}
+	}
+	return nil
+}
+
+// Council makes Raft's configuration follow the Node objects while this node
+// leads, one change at a time.
+func Council(ctx context.Context, self api.NodeID, r Raft, nodes func() []api.Node, log *slog.Logger) error {
+	const every = 500 * time.Millisecond
+	for ctx.Err() == nil {
+		wait := every
+		if all := nodes(); r.IsLeader() && len(all) > 0 {
+			slices.SortFunc(all, func(a, b api.Node) int { return a.Meta.CreatedAt.Compare(b.Meta.CreatedAt) })
+			if c := nextChange(string(self), r.Members(), all); c != nil {
+				if err := carryOut(ctx, r, *c); err != nil {
+					log.Warn("membership", "change", c.verb, "node", c.id, "error", err)
+					wait = 2 * time.Second
+				} else {
+					log.Info("membership", "change", c.verb, "node", c.id)
+					wait = 0
+				}
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+	return ctx.Err()
+}
+
+func carryOut(ctx context.Context, r Raft, c change) error {
+	switch c.verb {
+	case "add":
+		return r.AddNonvoter(ctx, c.id)
+	case "promote":
+		return r.AddVoter(ctx, c.id)
+	case "demote":
+		return r.DemoteVoter(ctx, c.id)
+	case "remove":
+		return r.RemoveMember(ctx, c.id)
+	}
+	return r.TransferLeadership(ctx)
+}

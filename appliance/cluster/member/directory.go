@@ -1,0 +1,168 @@
+package member
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Directory follows the Node objects: where each member is, and who is one.
+// Before the store has said anything it goes by the record.
+type Directory struct {
+	self    Self
+	publish func(map[api.NodeID][]string) // to the address book
+	kick    func(api.NodeID)              // a member that is none any more
+	save    func(map[api.NodeID][]string) error
+	log     *slog.Logger
+
+	mu     sync.Mutex // guards what is below
+	synced bool
+	nodes  map[api.NodeID]api.Node
+	peers  map[api.NodeID][]string // as published
+}
+
+// DirectoryOptions of a directory.
+type DirectoryOptions struct {
+	Self    Self
+	Known   map[api.NodeID][]string // from the record
+	Publish func(map[api.NodeID][]string)
+	Kick    func(api.NodeID)
+	Save    func(map[api.NodeID][]string) error
+	Log     *slog.Logger
+}
+
+// NewDirectory makes a directory and publishes what the record knows.
+func NewDirectory(o DirectoryOptions) *Directory {
+	d := &Directory{self: o.Self, publish: o.Publish, kick: o.Kick, save: o.Save, log: o.Log,
+		nodes: map[api.NodeID]api.Node{}, peers: maps.Clone(o.Known)}
+	if d.peers == nil {
+		d.peers = map[api.NodeID][]string{}
+	}
+	d.peers[o.Self.Node] = o.Self.PeerAddresses
+	d.publish(maps.Clone(d.peers))
+	return d
+}
+
+// Member says whether a node may speak. A node that has not heard of the
+// cluster's state yet believes every certificate: it knows nothing better.
+func (d *Directory) Member(id api.NodeID) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.synced || id == d.self.Node {
+		return true
+	}
+	_, ok := d.nodes[id]
+	return ok
+}
+
+// Nodes as the store has them here.
+func (d *Directory) Nodes() []api.Node {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := make([]api.Node, 0, len(d.nodes))
+	for _, n := range d.nodes {
+		out = append(out, n)
+	}
+	return out
+}
+
+// Removed says that the store, as it is here, knows members and not this node.
+func (d *Directory) Removed() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, there := d.nodes[d.self.Node]
+	return d.synced && !there && len(d.nodes) > 0
+}
+
+// Run follows the store until ctx ends. ctx must make reads stale: a minority's
+// nodes must go on talking to each other.
+func (d *Directory) Run(ctx context.Context, watch func(ctx context.Context, since int64) (<-chan api.Event, error)) error {
+	for ctx.Err() == nil {
+		events, err := watch(ctx, 0)
+		if err == nil {
+			d.follow(events)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+	return ctx.Err()
+}
+
+func (d *Directory) follow(events <-chan api.Event) {
+	fresh := map[api.NodeID]api.Node{}
+	inSnapshot := true
+	for e := range events {
+		id := api.NodeID(e.Object.Meta.ID)
+		switch {
+		case e.Type == api.EventSync:
+			inSnapshot = false
+			d.replace(fresh)
+			continue
+		case e.Type == api.EventRemove:
+			delete(fresh, id)
+		default:
+			n, err := api.Decode[api.Node](e.Object)
+			if err != nil {
+				d.log.Error("a node's object cannot be read", "error", err)
+				continue
+			}
+			fresh[id] = n
+		}
+		if !inSnapshot {
+			d.replace(fresh)
+		}
+	}
+}
+
+// replace takes in the nodes that there are. An empty store says nothing: it is
+// a new member's, which has not been told yet.
+func (d *Directory) replace(nodes map[api.NodeID]api.Node) {
+	d.mu.Lock()
+	if len(nodes) == 0 {
+		d.mu.Unlock()
+		return
+	}
+	var gone []api.NodeID
+	for id := range d.peers {
+		if _, ok := nodes[id]; !ok && id != d.self.Node {
+			gone = append(gone, id)
+		}
+	}
+	peers := map[api.NodeID][]string{d.self.Node: d.self.PeerAddresses}
+	for id, n := range nodes {
+		if id != d.self.Node {
+			peers[id] = n.Spec.PeerAddresses
+		}
+	}
+	changed := !maps.EqualFunc(peers, d.peers, equal)
+	d.synced, d.nodes, d.peers = true, maps.Clone(nodes), peers
+	d.mu.Unlock()
+	if !changed {
+		return
+	}
+	d.publish(maps.Clone(peers))
+	for _, id := range gone {
+		d.kick(id)
+	}
+	if err := d.save(peers); err != nil {
+		d.log.Warn("the members' addresses cannot be saved", "error", err)
+	}
+}
+
+func equal(a, b []string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,164 @@
+package member
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
+	"github.com/basalt-gpu/basalt/appliance/durable"
+)
+
+// Self is this node, as it presents itself.
+type Self struct {
+	Node          api.NodeID
+	Name          string
+	Version       string
+	PeerAddresses []string // HOST:PORT, one for each path
+	APIAddress    string
+}
+
+// Spec of the node's object.
+func (s Self) Spec() api.NodeSpec {
+	return api.NodeSpec{PeerAddresses: s.PeerAddresses, APIAddress: s.APIAddress}
+}
+
+// identity is what a certificate says of a node with this name and spec.
+func identity(cluster string, id api.NodeID, name string, spec api.NodeSpec) pki.NodeIdentity {
+	out := pki.NodeIdentity{Cluster: cluster, Node: id, Name: name}
+	seen := map[string]bool{name: true}
+	for _, a := range append([]string{spec.APIAddress}, spec.PeerAddresses...) {
+		host, _, err := net.SplitHostPort(a)
+		if err != nil || seen[host] {
+			continue
+		}
+		seen[host] = true
+		if ip, err := netip.ParseAddr(host); err == nil {
+			out.IPs = append(out.IPs, ip)
+		} else {
+			out.DNS = append(out.DNS, host)
+		}
+	}
+	return out
+}
+
+// caFile holds a new cluster's CA until the store has it.
+func caFile(dir string) string { return filepath.Join(dir, "ca-key.json") }
+
+// Found makes a new cluster of this node. ca is the one to go on with (of a
+// backup); nil: a new one.
+func Found(dir, cluster string, self Self, ca *pki.CA, now time.Time) error {
+	if err := pki.CheckClusterName(cluster); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if ca == nil {
+		fresh, err := pki.NewCA(cluster, now)
+		if err != nil {
+			return err
+		}
+		ca = &fresh
+	}
+	raw, err := json.Marshal(ca)
+	if err != nil {
+		return err
+	}
+	if err := durable.WriteFile(caFile(dir), raw, 0o600); err != nil {
+		return err
+	}
+	key, csr, err := pki.NewRequest()
+	if err != nil {
+		return err
+	}
+	cert, err := ca.Sign(csr, identity(cluster, self.Node, self.Name, self.Spec()), now, 0)
+	if err != nil {
+		return err
+	}
+	if _, err := pki.Create(dir, ca.CertPEM, cert, key); err != nil {
+		return err
+	}
+	return Record{State: api.SetupMember, Cluster: cluster, Node: self.Node, Founder: true}.Save(dir)
+}
+
+// Store is what membership needs of the cluster's state.
+type Store interface {
+	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
+	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
+	List(ctx context.Context, q api.ListQuery) (api.ListPage, error)
+	Watch(ctx context.Context, since int64) (<-chan api.Event, error)
+}
+
+// caID is the id of the cluster's only ClusterCA.
+const caID = "ca-cluster"
+
+// authority is the spec of the ClusterCA.
+type authority struct {
+	Cluster string `json:"cluster"`
+	CA      pki.CA `json:"ca"`
+}
+
+// Establish puts into the store what a founder's store must have: the CA and
+// the node itself. It is called at every start of a founder, and done once.
+func Establish(ctx context.Context, s Store, dir string, r Record, self Self) error {
+	raw, err := os.ReadFile(caFile(dir))
+	if err == nil {
+		var ca pki.CA
+		if err := json.Unmarshal(raw, &ca); err != nil {
+			return err
+		}
+		cmd := api.Command{Op: api.OpPutSpec, Kind: api.KindClusterCA, ID: caID, Name: "cluster", Data: api.Encode(authority{r.Cluster, ca})}
+		if _, err := s.Apply(ctx, api.Batch{Commands: []api.Command{cmd}}); err != nil && api.CodeOf(err) != api.CodeExists && api.CodeOf(err) != api.CodeConflict {
+			return err
+		}
+		if err := os.Remove(caFile(dir)); err != nil {
+			return err
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return Present(ctx, s, self)
+}
+
+// Present writes this node's object: its addresses may have changed since its
+// last start.
+func Present(ctx context.Context, s Store, self Self) error {
+	for {
+		cmd := api.Command{Op: api.OpPutSpec, Kind: api.KindNode, ID: string(self.Node), Name: self.Name}
+		spec := self.Spec()
+		o, err := s.Get(ctx, api.KindNode, string(self.Node))
+		switch {
+		case err == nil:
+			n, err := api.Decode[api.Node](o)
+			if err != nil {
+				return err
+			}
+			spec.Unschedulable, spec.Drain = n.Spec.Unschedulable, n.Spec.Drain
+			cmd.Expect, cmd.Name, cmd.Labels = o.Meta.Revision, o.Meta.Name, o.Meta.Labels
+		case api.CodeOf(err) != api.CodeNotFound:
+			return err
+		}
+		cmd.Data = api.Encode(spec)
+		if _, err := s.Apply(ctx, api.Batch{Commands: []api.Command{cmd}}); api.CodeOf(err) != api.CodeConflict {
+			return err
+		}
+	}
+}
+
+func readAuthority(ctx context.Context, s Store) (authority, error) {
+	o, err := s.Get(ctx, api.KindClusterCA, caID)
+	if err != nil {
+		return authority{}, err
+	}
+	var a authority
+	err = json.Unmarshal(o.Spec, &a)
+	return a, err
+}

@@ -1,0 +1,222 @@
+package member
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/cluster/peer"
+	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
+	"github.com/basalt-gpu/basalt/appliance/store"
+)
+
+// Request of a node that wants to join: POST /join on a member's peer port.
+type Request struct {
+	Token  string `json:"token"` // JoinToken's id
+	Secret string `json:"secret"`
+	Format int    `json:"format"` // store.FormatVersion of the joiner
+
+	Node          api.NodeID `json:"node"`
+	Name          string     `json:"name"`
+	Version       string     `json:"version"`
+	PeerAddresses []string   `json:"peerAddresses"`
+	APIAddress    string     `json:"apiAddress"`
+	CSR           []byte     `json:"csr"` // DER
+}
+
+// Welcome is the answer.
+type Welcome struct {
+	CertPEM   []byte                  `json:"certPem"`
+	BundlePEM []byte                  `json:"bundlePem"`
+	Peers     map[api.NodeID][]string `json:"peers"`
+}
+
+// Join makes this node a member with a token.
+func Join(ctx context.Context, dir, token string, self Self) error {
+	t, err := pki.ParseToken(token)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	key, csr, err := pki.NewRequest()
+	if err != nil {
+		return err
+	}
+	var w Welcome
+	err = peer.Join(ctx, t, Request{Token: t.ID, Secret: t.Secret, Format: store.FormatVersion,
+		Node: self.Node, Name: self.Name, Version: self.Version,
+		PeerAddresses: self.PeerAddresses, APIAddress: self.APIAddress, CSR: csr}, &w)
+	if err != nil {
+		return err
+	}
+	if _, err := pki.Create(dir, w.BundlePEM, w.CertPEM, key); err != nil {
+		return err
+	}
+	return Record{State: api.SetupMember, Cluster: t.Cluster, Node: self.Node, Peers: w.Peers}.Save(dir)
+}
+
+// Admit lets a node in: any member can, the store decides. The token is used
+// and the node's object made in one batch, so that a token lets in one node;
+// the same node may ask again, when the answer got lost.
+func Admit(ctx context.Context, s Store, r Request, now time.Time) (Welcome, error) {
+	if r.Format != store.FormatVersion {
+		return Welcome{}, api.Errorf(api.CodeState, "node %s runs Basalt %s, whose state has format %d; the cluster's has %d", r.Name, r.Version, r.Format, store.FormatVersion).
+			WithHint("install the cluster's version on the node")
+	}
+	spec := api.NodeSpec{PeerAddresses: r.PeerAddresses, APIAddress: r.APIAddress}
+	if err := api.ValidateNode(spec); err != nil {
+		return Welcome{}, err
+	}
+	if err := api.ValidateName(r.Name); err != nil {
+		return Welcome{}, err
+	}
+	if len(r.PeerAddresses) == 0 || !api.LooksLikeID(string(r.Node)) {
+		return Welcome{}, api.Errorf(api.CodeInvalid, "a node needs an id and a peer address")
+	}
+	token, err := redeemable(ctx, s, r, now)
+	if err != nil {
+		return Welcome{}, err
+	}
+	a, err := readAuthority(ctx, s)
+	if err != nil {
+		return Welcome{}, err
+	}
+	cert, err := a.CA.Sign(r.CSR, identity(a.Cluster, r.Node, r.Name, spec), now, 0)
+	if err != nil {
+		return Welcome{}, api.Errorf(api.CodeInvalid, "the node's certificate request: %v", err)
+	}
+	if err := redeem(ctx, s, token, r, spec, now); err != nil {
+		return Welcome{}, err
+	}
+	w := Welcome{CertPEM: cert, BundlePEM: a.CA.CertPEM, Peers: map[api.NodeID][]string{}}
+	nodes, err := listNodes(ctx, s)
+	for _, n := range nodes {
+		w.Peers[api.NodeID(n.Meta.ID)] = n.Spec.PeerAddresses
+	}
+	return w, err
+}
+
+// redeemable is the token, if the request may use it. What is wrong with a
+// token is not told apart to who does not have one.
+func redeemable(ctx context.Context, s Store, r Request, now time.Time) (api.JoinToken, error) {
+	wrong := api.Errorf(api.CodeForbidden, "the join token is not valid").
+		WithHint("it may be used up or deleted; make another with: basalt node token create")
+	o, err := s.Get(ctx, api.KindJoinToken, r.Token)
+	if api.CodeOf(err) == api.CodeNotFound {
+		return api.JoinToken{}, wrong
+	}
+	if err != nil {
+		return api.JoinToken{}, err
+	}
+	t, err := api.Decode[api.JoinToken](o)
+	switch {
+	case err != nil:
+		return t, err
+	case !pki.SecretMatches(t.Spec.Hash, r.Secret):
+		return t, wrong
+	case t.Spec.ExpiresAt != nil && now.After(*t.Spec.ExpiresAt):
+		return t, api.Errorf(api.CodeForbidden, "the join token expired at %s", t.Spec.ExpiresAt.UTC().Format(time.RFC3339)).
+			WithHint("make another with: basalt node token create")
+	case t.Status.UsedBy != "" && t.Status.UsedBy != r.Node:
+		return t, api.Errorf(api.CodeForbidden, "the join token was used already, by node %s", t.Status.UsedBy).
+			WithHint("each lets in one node; make another with: basalt node token create")
+	}
+	return t, nil
+}
+
+func redeem(ctx context.Context, s Store, t api.JoinToken, r Request, spec api.NodeSpec, now time.Time) error {
+	put := api.Command{Op: api.OpPutSpec, Kind: api.KindNode, ID: string(r.Node), Name: r.Name, Data: api.Encode(spec)}
+	o, err := s.Get(ctx, api.KindNode, string(r.Node))
+	switch {
+	case err == nil && t.Status.UsedBy == r.Node:
+		put.Expect = o.Meta.Revision
+	case err == nil:
+		return api.Errorf(api.CodeExists, "there is a node with the id %s already", r.Node)
+	case api.CodeOf(err) != api.CodeNotFound:
+		return err
+	}
+	at := now.UTC().Truncate(time.Second)
+	_, err = s.Apply(ctx, api.Batch{Commands: []api.Command{
+		{Op: api.OpReport, Kind: api.KindJoinToken, ID: t.Meta.ID, Expect: t.Meta.Revision, Data: api.Encode(api.JoinTokenStatus{UsedBy: r.Node, UsedAt: &at})},
+		put,
+	}})
+	switch api.CodeOf(err) {
+	case api.CodeExists:
+		return api.Errorf(api.CodeExists, "there is a node named %s already", r.Name).
+			WithHint("give this one another name, or remove the old one: basalt node remove %s", r.Name)
+	case api.CodeConflict:
+		return api.Errorf(api.CodeForbidden, "the join token was used at the same moment by another node").
+			WithHint("make another with: basalt node token create")
+	}
+	return err
+}
+
+func listNodes(ctx context.Context, s Store) ([]api.Node, error) {
+	var nodes []api.Node
+	q := api.ListQuery{Kind: api.KindNode, Limit: 1000}
+	for {
+		page, err := s.List(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range page.Items {
+			n, err := api.Decode[api.Node](o)
+			if err != nil {
+				return nil, err
+			}
+			nodes = append(nodes, n)
+		}
+		if page.Continue == "" {
+			return nodes, nil
+		}
+		q.Continue = page.Continue
+	}
+}
+
+// NewToken makes a token for a new node; hash is what the cluster keeps of it.
+func NewToken(ctx context.Context, s Store, id api.JoinTokenID) (text, hash string, err error) {
+	a, err := readAuthority(ctx, s)
+	if err != nil {
+		return "", "", err
+	}
+	print, err := a.CA.Fingerprint()
+	if err != nil {
+		return "", "", err
+	}
+	nodes, err := listNodes(ctx, s)
+	if err != nil {
+		return "", "", err
+	}
+	var peers []string
+	for _, n := range nodes {
+		if n.Assignment.State != api.NodeLost && len(peers) < maxTokenPeers {
+			peers = append(peers, n.Spec.PeerAddresses...)
+		}
+	}
+	t, err := pki.NewToken(a.Cluster, print, peers, string(id))
+	return t.String(), t.Hash(), err
+}
+
+// maxTokenPeers keeps a token short enough to paste.
+const maxTokenPeers = 6
+
+// Sign renews a member's certificate.
+func Sign(ctx context.Context, s Store, node api.NodeID, csr []byte, now time.Time) (pki.Issued, error) {
+	o, err := s.Get(ctx, api.KindNode, string(node))
+	if err != nil {
+		return pki.Issued{}, err
+	}
+	n, err := api.Decode[api.Node](o)
+	if err != nil {
+		return pki.Issued{}, err
+	}
+	a, err := readAuthority(ctx, s)
+	if err != nil {
+		return pki.Issued{}, err
+	}
+	cert, err := a.CA.Sign(csr, identity(a.Cluster, node, n.Meta.Name, n.Spec), now, 0)
+	return pki.Issued{CertPEM: cert}, err
+}
