@@ -82,10 +82,16 @@ const (
 	Running State = "Running"
 	Paused  State = "Paused"
 	Crashed State = "Crashed"
+	// Incoming comes from another node and does not run yet, Outgoing stands
+	// still in the last step of a move (see Migrator). Start refuses both.
+	Incoming State = "Incoming"
+	Outgoing State = "Outgoing"
 )
 
 // Active is true while there is a QEMU process.
-func (s State) Active() bool { return s == Running || s == Paused }
+func (s State) Active() bool {
+	return s == Running || s == Paused || s == Incoming || s == Outgoing
+}
 
 // Status of a domain.
 type Status struct {

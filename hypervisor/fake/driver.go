@@ -41,6 +41,10 @@ type Driver struct {
 	fault   func(op string, id api.InstanceID) error
 	calls   []string
 	closed  bool
+	// moves from here, prepared for moves to here, and the test's say in them.
+	moves    map[api.InstanceID]*move
+	prepared map[api.InstanceID]*incoming
+	step     func(ctx context.Context, id api.InstanceID, p hypervisor.MigrationProgress) error
 }
 
 type domain struct {
@@ -50,16 +54,24 @@ type domain struct {
 	booted  bool
 	log     []byte
 	console *console
+
+	received bool // an Incoming machine is whole
 }
 
-var _ hypervisor.Driver = (*Driver)(nil)
+var (
+	_ hypervisor.Driver   = (*Driver)(nil)
+	_ hypervisor.Migrator = (*Driver)(nil)
+)
 
 // New is a hypervisor without domains.
 func New(g Guest) *Driver {
 	if g.Greeting == "" {
 		g.Greeting = "booted\r\n"
 	}
-	return &Driver{guest: g, domains: map[api.InstanceID]*domain{}}
+	return &Driver{
+		guest: g, domains: map[api.InstanceID]*domain{},
+		moves: map[api.InstanceID]*move{}, prepared: map[api.InstanceID]*incoming{},
+	}
 }
 
 // enter begins a verb: what the context, Close and the test's faults have to
@@ -107,8 +119,7 @@ func (d *Driver) Define(ctx context.Context, spec hypervisor.Domain) error {
 		dom = &domain{status: hypervisor.Status{ID: spec.ID, State: hypervisor.Stopped}}
 		d.domains[spec.ID] = dom
 	}
-	spec.Disks, spec.CDROMs, spec.NICs = slices.Clone(spec.Disks), slices.Clone(spec.CDROMs), slices.Clone(spec.NICs)
-	dom.spec = spec
+	dom.spec = clone(spec)
 	d.events.Send(hypervisor.Event{ID: spec.ID, Type: hypervisor.EventDefined})
 	return nil
 }
@@ -129,6 +140,8 @@ func (d *Driver) Start(ctx context.Context, id api.InstanceID) error {
 	case hypervisor.Paused:
 		d.set(dom, hypervisor.Running, "", hypervisor.EventResumed)
 		return nil
+	case hypervisor.Incoming, hypervisor.Outgoing:
+		return api.Errorf(api.CodeState, "%s is being moved", id)
 	}
 	dom.running = dom.spec
 	dom.log = append(dom.log, d.guest.Greeting...)
@@ -157,6 +170,9 @@ func (d *Driver) Destroy(ctx context.Context, id api.InstanceID) error {
 		return err
 	}
 	defer d.mu.Unlock()
+	if m := d.moves[id]; m != nil {
+		m.cancel(context.Canceled)
+	}
 	if dom, ok := d.domains[id]; ok && dom.status.State.Active() {
 		d.set(dom, hypervisor.Stopped, "it was switched off", hypervisor.EventStopped)
 	}
@@ -230,7 +246,7 @@ func (d *Driver) Console(ctx context.Context, id api.InstanceID) (io.ReadWriteCl
 	switch {
 	case err != nil:
 		return nil, err
-	case !dom.status.State.Active():
+	case !dom.status.State.Active(), dom.status.State == hypervisor.Incoming:
 		return nil, api.Errorf(api.CodeState, "%s does not run: it has no console", id)
 	case dom.console != nil:
 		return nil, api.Errorf(api.CodeInUse, "somebody else is at the console of %s", id)

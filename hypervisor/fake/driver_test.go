@@ -19,6 +19,33 @@ func TestConformance(t *testing.T) {
 	}.Run(t)
 }
 
+func TestPairConformance(t *testing.T) {
+	drivertest.Pair{
+		Open: func(*testing.T) (source, target drivertest.Machine) { return New(Guest{}), New(Guest{}) },
+		Crawl: func(m drivertest.Machine) {
+			if m == nil {
+				return
+			}
+			once := true
+			m.(*Driver).MigrationStep(func(ctx context.Context, _ api.InstanceID, p hypervisor.MigrationProgress) error {
+				if once && p.Phase == hypervisor.MigrationCopying && p.TransferredBytes > 0 {
+					once = false
+					<-ctx.Done()
+				}
+				return nil
+			})
+		},
+		Strand: func(m drivertest.Machine) {
+			m.(*Driver).Fault(func(op string, _ api.InstanceID) error {
+				if op == "MigrateResume" {
+					return errors.New("injected")
+				}
+				return nil
+			})
+		},
+	}.Run(t)
+}
+
 func spec() hypervisor.Domain {
 	return hypervisor.Domain{
 		ID: "ins-1", Node: "node-1", VCPUs: 1, MemoryBytes: 64 << 20, Accelerator: hypervisor.TCG,

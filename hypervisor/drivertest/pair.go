@@ -1,0 +1,497 @@
+package drivertest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math/rand"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
+)
+
+// TargetNode is the other node of a Pair.
+const TargetNode api.NodeID = "node-drivertest-2"
+
+// Machine is a driver that can move machines.
+type Machine interface {
+	hypervisor.Driver
+	hypervisor.Migrator
+}
+
+// Pair is two drivers under test, of Node and of TargetNode, between which
+// machines move. Both see the same files.
+type Pair struct {
+	Open func(t *testing.T) (source, target Machine)
+	// Crawl makes the next migration take for ever; nil: its bandwidth does.
+	Crawl func(source Machine)
+	// Strand makes the next migration fail when the source has let go and the
+	// target has not been told to run.
+	Strand func(source Machine)
+	Slow   bool // guests are real
+}
+
+// diskBytes of a disk that is copied: some time at one MiB/s.
+const diskBytes = 24 << 20
+
+// Run runs the suite.
+func (p Pair) Run(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, *pair)
+	}{
+		{"Shared", testShared}, {"Copied", testCopied}, {"Abort", testAbort}, {"ContextEnds", testContextEnds},
+		{"TunnelCut", testTunnelCut}, {"Unprepared", testUnprepared}, {"Stranded", testStranded}, {"Refused", testRefused},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+			t.Cleanup(cancel)
+			s, d := p.Open(t)
+			c.test(t, &pair{
+				Pair: p, ctx: ctx,
+				source: &bench{Subject: Subject{Slow: p.Slow}, Driver: s, ctx: ctx}, from: s,
+				target: &bench{Subject: Subject{Slow: p.Slow}, Driver: d, ctx: ctx}, to: d,
+			})
+		})
+	}
+}
+
+type pair struct {
+	Pair
+	ctx            context.Context
+	source, target *bench
+	from, to       Machine
+}
+
+// booted is a running machine on the source, and what it will be on the
+// target, where it is prepared.
+func (p *pair) booted(t *testing.T) (src, dst hypervisor.Domain) {
+	t.Helper()
+	src = p.source.booted(t)
+	dir, err := os.MkdirTemp("", "basalt-hv-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dst = src
+	dst.Node = TargetNode
+	dst.SerialSocket, dst.SerialLog = filepath.Join(dir, "serial.sock"), filepath.Join(dir, "console.log")
+	dst.AgentSocket, dst.VNCSocket = filepath.Join(dir, "agent.sock"), filepath.Join(dir, "vnc.sock")
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := errors.Join(p.to.Destroy(ctx, dst.ID), p.to.DiscardMigration(ctx, dst.ID), p.to.Undefine(ctx, dst.ID)); err != nil {
+			t.Errorf("clean-up of the target: %v", err)
+		}
+		_ = os.RemoveAll(dir)
+	})
+	return src, dst
+}
+
+// own gives the target a disk of its own, empty, and the source's one more to
+// copy.
+func own(t *testing.T, src, dst *hypervisor.Domain) {
+	t.Helper()
+	dst.Disks = []hypervisor.Disk{src.Disks[0]}
+	dst.Disks[0].Path = filepath.Join(filepath.Dir(dst.SerialLog), "disk.raw")
+	st, err := os.Stat(src.Disks[0].Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dst.Disks[0].Path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(dst.Disks[0].Path, st.Size()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p *pair) prepare(t *testing.T, d hypervisor.Domain) {
+	t.Helper()
+	for range 2 { // it is idempotent
+		if err := p.to.PrepareMigration(p.ctx, d); err != nil {
+			t.Fatalf("prepare: %v", err)
+		}
+	}
+}
+
+// says writes to the console and waits for the guest's echo.
+func says(t *testing.T, b *bench, id api.InstanceID, word string) {
+	t.Helper()
+	c, err := b.Console(b.ctx, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(patience, func() { _ = c.Close() })
+	defer late.Stop()
+	defer c.Close()
+	if _, err := io.WriteString(c, word); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, 0, 4096)
+	for !bytes.Contains(got, []byte(word)) {
+		buf := make([]byte, 64)
+		n, err := c.Read(buf)
+		if got = append(got, buf[:n]...); err != nil {
+			t.Fatalf("the console said %q instead of %q: %v", got, word, err)
+		}
+	}
+}
+
+// atHome: the machine runs on the source as if nothing had been, and the
+// target has nothing of it.
+func (p *pair) atHome(t *testing.T, id api.InstanceID) {
+	t.Helper()
+	p.source.wantState(t, id, hypervisor.Running)
+	says(t, p.source, id, "stayed")
+	if err := p.to.DiscardMigration(p.ctx, id); err != nil {
+		t.Errorf("discard: %v", err)
+	}
+	p.target.wantState(t, id, hypervisor.Missing)
+	for _, m := range []Machine{p.from, p.to} {
+		if s, err := m.MigrationStatus(p.ctx, id); err != nil || s.Role != hypervisor.MigrationNone {
+			t.Errorf("after the end a migration is %+v, %v", s, err)
+		}
+	}
+}
+
+// moved: the machine runs on the target, where it has not been booted, and the
+// source has forgotten it.
+func (p *pair) moved(t *testing.T, id api.InstanceID) {
+	t.Helper()
+	p.source.wantState(t, id, hypervisor.Missing)
+	p.target.wantState(t, id, hypervisor.Running)
+	says(t, p.target, id, "moved")
+	if text, err := p.to.ConsoleLog(p.ctx, id, 4096); err != nil || bytes.Contains(text, []byte("ready")) || bytes.Contains(text, []byte("booted")) {
+		t.Errorf("it was booted instead of moved: %q, %v", text, err)
+	}
+	for _, m := range []Machine{p.from, p.to} {
+		if s, err := m.MigrationStatus(p.ctx, id); err != nil || s.Role != hypervisor.MigrationNone {
+			t.Errorf("after the end a migration is %+v, %v", s, err)
+		}
+		if err := m.AbortMigration(p.ctx, id); err != nil {
+			t.Errorf("abort of what is over: %v", err)
+		}
+	}
+	wantCode(t, "discard of what runs", p.to.DiscardMigration(p.ctx, id), api.CodeState)
+	if err := p.to.FinishMigration(p.ctx, id); err != nil {
+		t.Errorf("finish of what is over: %v", err)
+	}
+	// Its definition is the target's: it boots there again.
+	if err := errors.Join(p.to.Destroy(p.ctx, id), p.to.Start(p.ctx, id)); err != nil {
+		t.Fatal(err)
+	}
+	p.target.until(t, "it has booted on the target", func() bool {
+		text, err := p.to.ConsoleLog(p.ctx, id, 4096)
+		return err == nil && (bytes.Contains(text, []byte("ready")) || bytes.Contains(text, []byte("booted")))
+	})
+}
+
+func testShared(t *testing.T, p *pair) {
+	src, dst := p.booted(t)
+	events, err := p.to.Events(p.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, p.source, src.ID, "here")
+	p.prepare(t, dst)
+	r, err := p.from.Migrate(p.ctx, src.ID, hypervisor.MigrateOptions{Target: dst, Tunnel: p.tunnel(t, src.ID)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%+v", r)
+	p.target.expect(t, events, src.ID, hypervisor.EventResumed)
+	p.moved(t, src.ID)
+}
+
+func testCopied(t *testing.T, p *pair) {
+	src, dst := p.booted(t)
+	content := make([]byte, 4<<20)
+	rand.New(rand.NewSource(1)).Read(content)
+	p.grow(t, &src, content)
+	own(t, &src, &dst)
+	p.prepare(t, dst)
+	var last hypervisor.MigrationProgress
+	r, err := p.from.Migrate(p.ctx, src.ID, hypervisor.MigrateOptions{
+		Target: dst, Tunnel: p.tunnel(t, src.ID), CopyDisks: []string{"root"}, BandwidthBytesPerSecond: 8 << 20,
+		Progress: func(m hypervisor.MigrationProgress) { last = m },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%+v, at last %+v", r, last)
+	if last.DiskTotalBytes == 0 || last.DiskCopiedBytes > last.DiskTotalBytes || last.TransferredBytes > last.TotalBytes {
+		t.Errorf("progress %+v", last)
+	}
+	p.moved(t, src.ID)
+	if p.Slow {
+		got, err := os.ReadFile(dst.Disks[0].Path)
+		if err != nil || !bytes.Equal(got[1<<20:], content) {
+			t.Errorf("the copied disk is not the source's (%v)", err)
+		}
+	}
+}
+
+// grow gives the machine's disk content behind its first MiB and boots it
+// again, for QEMU keeps the size that it has found.
+func (p *pair) grow(t *testing.T, d *hypervisor.Domain, content []byte) {
+	t.Helper()
+	if err := p.from.Destroy(p.ctx, d.ID); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(d.Disks[0].Path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WriteAt(content, 1<<20)
+	if err := errors.Join(err, f.Close(), p.from.Start(p.ctx, d.ID)); err != nil {
+		t.Fatal(err)
+	}
+	p.source.until(t, "it has booted again", func() bool {
+		text, err := p.from.ConsoleLog(p.ctx, d.ID, 4096)
+		return err == nil && (bytes.Count(text, []byte("ready")) > 1 || bytes.Count(text, []byte("booted")) > 1)
+	})
+}
+
+// crawling begins a migration that does not come to its end by itself, and
+// returns when it is under way.
+func (p *pair) crawling(t *testing.T, ctx context.Context, tun *tunnel, src, dst *hypervisor.Domain) <-chan error {
+	t.Helper()
+	content := make([]byte, diskBytes)
+	rand.New(rand.NewSource(2)).Read(content)
+	p.grow(t, src, content)
+	own(t, src, dst)
+	p.prepare(t, *dst)
+	if p.Crawl != nil {
+		p.Crawl(p.from)
+	}
+	begun, done := make(chan struct{}, 1), make(chan error, 1)
+	go func() {
+		_, err := p.from.Migrate(ctx, src.ID, hypervisor.MigrateOptions{
+			Target: *dst, Tunnel: tun, CopyDisks: []string{"root"}, BandwidthBytesPerSecond: 1 << 20,
+			Progress: func(m hypervisor.MigrationProgress) {
+				if m.Phase == hypervisor.MigrationCopying && m.TransferredBytes > 0 {
+					select {
+					case begun <- struct{}{}:
+					default:
+					}
+				}
+			},
+		})
+		done <- err
+	}()
+	select {
+	case <-begun:
+	case err := <-done:
+		t.Fatalf("the migration ended before it was under way: %v", err)
+	case <-time.After(patience):
+		t.Fatal("the migration does not begin")
+	}
+	s, err := p.from.MigrationStatus(p.ctx, src.ID)
+	if err != nil || s.Role != hypervisor.MigrationSource || s.State != hypervisor.Running {
+		t.Errorf("the source says %+v, %v", s, err)
+	}
+	s, err = p.to.MigrationStatus(p.ctx, src.ID)
+	if err != nil || s.Role != hypervisor.MigrationTarget || s.State != hypervisor.Incoming || s.Received {
+		t.Errorf("the target says %+v, %v", s, err)
+	}
+	wantCode(t, "a second migration", second(p.from.Migrate(p.ctx, src.ID, hypervisor.MigrateOptions{Target: *dst, Tunnel: tun})), api.CodeState)
+	wantCode(t, "start of what comes in", p.to.Start(p.ctx, src.ID), api.CodeState)
+	wantCode(t, "finish of what is not whole", p.to.FinishMigration(p.ctx, src.ID), api.CodeState)
+	return done
+}
+
+func second(_ hypervisor.MigrationResult, err error) error { return err }
+
+func wait(t *testing.T, done <-chan error) error {
+	t.Helper()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(patience):
+		t.Fatal("the migration does not end")
+		return nil
+	}
+}
+
+func testAbort(t *testing.T, p *pair) {
+	src, dst := p.booted(t)
+	done := p.crawling(t, p.ctx, p.tunnel(t, src.ID), &src, &dst)
+	if err := p.from.AbortMigration(p.ctx, src.ID); err != nil {
+		t.Fatalf("abort: %v", err)
+	}
+	if err := wait(t, done); err == nil {
+		t.Error("an aborted migration succeeded")
+	}
+	p.atHome(t, src.ID)
+	// And another goes through.
+	if p.Crawl != nil {
+		p.Crawl(nil)
+	}
+	p.prepare(t, dst)
+	if _, err := p.from.Migrate(p.ctx, src.ID, hypervisor.MigrateOptions{
+		Target: dst, Tunnel: p.tunnel(t, src.ID), CopyDisks: []string{"root"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	p.moved(t, src.ID)
+}
+
+func testContextEnds(t *testing.T, p *pair) {
+	src, dst := p.booted(t)
+	ctx, cancel := context.WithCancel(p.ctx)
+	done := p.crawling(t, ctx, p.tunnel(t, src.ID), &src, &dst)
+	cancel()
+	if err := wait(t, done); !errors.Is(err, context.Canceled) {
+		t.Errorf("want cancelled, got %v", err)
+	}
+	p.atHome(t, src.ID)
+}
+
+func testTunnelCut(t *testing.T, p *pair) {
+	src, dst := p.booted(t)
+	tun := p.tunnel(t, src.ID)
+	done := p.crawling(t, p.ctx, tun, &src, &dst)
+	tun.cut()
+	if err := wait(t, done); err == nil {
+		t.Error("it succeeded without a tunnel")
+	}
+	p.atHome(t, src.ID)
+}
+
+func testUnprepared(t *testing.T, p *pair) {
+	src, dst := p.booted(t)
+	if _, err := p.from.Migrate(p.ctx, src.ID, hypervisor.MigrateOptions{Target: dst, Tunnel: p.tunnel(t, src.ID)}); err == nil {
+		t.Error("it went where nothing was prepared")
+	}
+	p.atHome(t, src.ID)
+}
+
+// The source is gone and the target waits: nothing but FinishMigration starts
+// the machine.
+func testStranded(t *testing.T, p *pair) {
+	src, dst := p.booted(t)
+	p.prepare(t, dst)
+	p.Strand(p.from)
+	_, err := p.from.Migrate(p.ctx, src.ID, hypervisor.MigrateOptions{Target: dst, Tunnel: p.tunnel(t, src.ID)})
+	wantCode(t, "a migration without its last word", err, api.CodeUnavailable)
+	p.source.wantState(t, src.ID, hypervisor.Missing)
+	p.target.wantState(t, src.ID, hypervisor.Incoming)
+	s, err := p.to.MigrationStatus(p.ctx, src.ID)
+	if err != nil || s.Role != hypervisor.MigrationTarget || !s.Received {
+		t.Errorf("the target says %+v, %v", s, err)
+	}
+	wantCode(t, "start of what was not finished", p.to.Start(p.ctx, src.ID), api.CodeState)
+	if err := p.to.FinishMigration(p.ctx, src.ID); err != nil {
+		t.Fatalf("finish: %v", err)
+	}
+	p.moved(t, src.ID)
+}
+
+func testRefused(t *testing.T, p *pair) {
+	src, dst := p.booted(t)
+	o := hypervisor.MigrateOptions{Target: dst, Tunnel: p.tunnel(t, src.ID)}
+	refused := func(what string, code api.Code, change func(*hypervisor.MigrateOptions)) {
+		t.Helper()
+		o := o
+		change(&o)
+		wantCode(t, what, second(p.from.Migrate(p.ctx, src.ID, o)), code)
+	}
+	refused("a vGPU on the target", api.CodeState, func(o *hypervisor.MigrateOptions) { o.Target.VGPUSocket = "/run/vgpu" })
+	refused("a disk that is not there", api.CodeInvalid, func(o *hypervisor.MigrateOptions) { o.CopyDisks = []string{"other"} })
+	refused("a disk twice", api.CodeInvalid, func(o *hypervisor.MigrateOptions) { o.CopyDisks = []string{"root", "root"} })
+	refused("no tunnel", api.CodeInvalid, func(o *hypervisor.MigrateOptions) { o.Tunnel = nil })
+	refused("other disks", api.CodeInvalid, func(o *hypervisor.MigrateOptions) { o.Target.Disks = nil })
+	refused("no screen", api.CodeInvalid, func(o *hypervisor.MigrateOptions) { o.Target.VNCSocket = "" })
+	refused("less than no bandwidth", api.CodeInvalid, func(o *hypervisor.MigrateOptions) { o.BandwidthBytesPerSecond = -1 })
+	p.source.wantState(t, src.ID, hypervisor.Running)
+
+	gpu := dst
+	gpu.VGPUSocket = "/run/vgpu"
+	wantCode(t, "preparing a vGPU", p.to.PrepareMigration(p.ctx, gpu), api.CodeState)
+	at := src
+	wantCode(t, "preparing where it runs", p.from.PrepareMigration(p.ctx, at), api.CodeState)
+	wantCode(t, "discarding where it runs", p.from.DiscardMigration(p.ctx, src.ID), api.CodeState)
+	wantCode(t, "finishing nothing", p.to.FinishMigration(p.ctx, src.ID), api.CodeNotFound)
+	a, b := net.Pipe()
+	defer a.Close()
+	wantCode(t, "an unexpected stream", p.to.AcceptMigration(p.ctx, src.ID, hypervisor.StreamLibvirt, b), api.CodeState)
+	p.prepare(t, dst)
+	a, b = net.Pipe()
+	defer a.Close()
+	wantCode(t, "an unknown stream", p.to.AcceptMigration(p.ctx, src.ID, "other", b), api.CodeState)
+
+	if err := p.from.Destroy(p.ctx, src.ID); err != nil {
+		t.Fatal(err)
+	}
+	refused("what does not run", api.CodeState, func(*hypervisor.MigrateOptions) {})
+	if err := p.from.AbortMigration(p.ctx, src.ID); err != nil {
+		t.Errorf("abort of nothing: %v", err)
+	}
+	if err := p.from.Undefine(p.ctx, src.ID); err != nil {
+		t.Fatal(err)
+	}
+	refused("what is not there", api.CodeNotFound, func(*hypervisor.MigrateOptions) {})
+}
+
+// tunnel hands streams to the target's AcceptMigration, as two agents do.
+type tunnel struct {
+	to  Machine
+	id  api.InstanceID
+	ctx context.Context
+
+	mu    sync.Mutex
+	conns []net.Conn
+	off   bool
+	wg    sync.WaitGroup
+}
+
+// tunnel of one machine; its streams have all ended when the test has.
+func (p *pair) tunnel(t *testing.T, id api.InstanceID) *tunnel {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(p.ctx))
+	tun := &tunnel{to: p.to, id: id, ctx: ctx}
+	t.Cleanup(func() {
+		defer cancel()
+		ended := make(chan struct{})
+		go func() { tun.wg.Wait(); close(ended) }()
+		select {
+		case <-ended:
+		case <-time.After(patience):
+			t.Error("streams of the tunnel are left open")
+			tun.cut()
+		}
+	})
+	return tun
+}
+
+func (n *tunnel) Open(_ context.Context, s hypervisor.Stream) (net.Conn, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.off {
+		return nil, errors.New("the tunnel is cut")
+	}
+	a, b := net.Pipe()
+	n.conns = append(n.conns, a, b)
+	n.wg.Add(1)
+	go func() {
+		defer n.wg.Done()
+		_ = n.to.AcceptMigration(n.ctx, n.id, s, b)
+	}()
+	return a, nil
+}
+
+func (n *tunnel) cut() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.off = true
+	for _, c := range n.conns {
+		_ = c.Close()
+	}
+}

@@ -1,0 +1,167 @@
+package fake
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
+)
+
+// incoming is a machine that is expected here.
+type incoming struct {
+	streams map[net.Conn]struct{}
+}
+
+// PrepareMigration implements hypervisor.Migrator.
+func (d *Driver) PrepareMigration(ctx context.Context, spec hypervisor.Domain) error {
+	if err := spec.CheckMovable(); err != nil {
+		return err
+	}
+	if err := d.enter(ctx, "PrepareMigration", spec.ID); err != nil {
+		return err
+	}
+	defer d.mu.Unlock()
+	if dom, ok := d.domains[spec.ID]; ok && dom.status.State.Active() && dom.status.State != hypervisor.Incoming {
+		return api.Errorf(api.CodeState, "%s runs here", spec.ID)
+	}
+	d.forget(spec.ID)
+	d.prepared[spec.ID] = &incoming{streams: map[net.Conn]struct{}{}}
+	return nil
+}
+
+// DiscardMigration implements hypervisor.Migrator.
+func (d *Driver) DiscardMigration(ctx context.Context, id api.InstanceID) error {
+	if err := d.enter(ctx, "DiscardMigration", id); err != nil {
+		return err
+	}
+	defer d.mu.Unlock()
+	if dom, ok := d.domains[id]; ok && dom.status.State != hypervisor.Incoming {
+		if dom.status.State.Active() {
+			return api.Errorf(api.CodeState, "%s runs here", id)
+		}
+		return nil
+	}
+	d.forget(id)
+	return nil
+}
+
+// forget ends what is prepared and what came. The lock is held.
+func (d *Driver) forget(id api.InstanceID) {
+	if in := d.prepared[id]; in != nil {
+		hangUpAll(in.streams)
+		delete(d.prepared, id)
+	}
+	if dom, ok := d.domains[id]; ok {
+		if dom.status.State.Active() {
+			d.set(dom, hypervisor.Stopped, "its move here has ended", hypervisor.EventStopped)
+		}
+		delete(d.domains, id)
+		d.events.Send(hypervisor.Event{ID: id, Type: hypervisor.EventUndefined})
+	}
+}
+
+// FinishMigration implements hypervisor.Migrator.
+func (d *Driver) FinishMigration(ctx context.Context, id api.InstanceID) error {
+	if err := d.enter(ctx, "FinishMigration", id); err != nil {
+		return err
+	}
+	defer d.mu.Unlock()
+	return d.resume(id)
+}
+
+// resume lets a received machine run. The lock is held.
+func (d *Driver) resume(id api.InstanceID) error {
+	dom, err := d.find(id)
+	switch {
+	case err != nil:
+		return err
+	case dom.status.State == hypervisor.Running:
+		return nil
+	case dom.status.State != hypervisor.Incoming || !dom.received:
+		return api.Errorf(api.CodeState, "%s is not received", id)
+	}
+	booted := dom.booted
+	dom.booted, dom.received = false, false
+	d.set(dom, hypervisor.Running, "", hypervisor.EventResumed)
+	if booted {
+		d.boot(dom)
+	}
+	delete(d.prepared, id) // the source closes its streams itself
+	return nil
+}
+
+// AcceptMigration implements hypervisor.Migrator.
+func (d *Driver) AcceptMigration(ctx context.Context, id api.InstanceID, s hypervisor.Stream, conn net.Conn) error {
+	defer func() { _ = conn.Close() }()
+	if err := d.enter(ctx, "AcceptMigration", id); err != nil {
+		return err
+	}
+	in := d.prepared[id]
+	if in == nil || !s.Valid() || len(in.streams) == hypervisor.MaxStreams {
+		d.mu.Unlock()
+		return api.Errorf(api.CodeState, "no migration of %s is prepared here that has room for a stream %q", id, s)
+	}
+	in.streams[conn] = struct{}{}
+	d.mu.Unlock()
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	var err error
+	if s == hypervisor.StreamLibvirt {
+		err = d.obey(id, conn)
+	} else {
+		_, err = io.Copy(io.Discard, conn)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(in.streams, conn)
+	// As libvirt does: what is not whole when the source goes is thrown away.
+	if dom, ok := d.domains[id]; s == hypervisor.StreamLibvirt && ok && dom.status.State == hypervisor.Incoming && !dom.received {
+		d.forget(id)
+	}
+	return err
+}
+
+// obey does what the source says until it has nothing more to say.
+func (d *Driver) obey(id api.InstanceID, conn net.Conn) error {
+	enc, dec := json.NewEncoder(conn), json.NewDecoder(io.LimitReader(conn, 1<<20))
+	for {
+		var o order
+		if err := dec.Decode(&o); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		var a answer
+		if err := d.follow(id, o); err != nil {
+			a.Error = err.Error()
+		}
+		if err := enc.Encode(a); err != nil {
+			return err
+		}
+	}
+}
+
+func (d *Driver) follow(id api.InstanceID, o order) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	dom := d.domains[id]
+	switch {
+	case o.Do == "receive" && o.Spec.ID == id && dom == nil && d.prepared[id] != nil:
+		dom = &domain{spec: clone(o.Spec), running: clone(o.Spec), booted: o.Booted, status: hypervisor.Status{ID: id, State: hypervisor.Incoming}}
+		d.domains[id] = dom
+		d.events.Send(hypervisor.Event{ID: id, Type: hypervisor.EventDefined})
+		return nil
+	case o.Do == "received" && dom != nil && dom.status.State == hypervisor.Incoming:
+		dom.received = true
+		return nil
+	case o.Do == "cancel" && dom != nil && dom.status.State == hypervisor.Incoming:
+		dom.received = false // the stream's end does the rest
+		return nil
+	case o.Do == "resume":
+		return d.resume(id)
+	}
+	return api.Errorf(api.CodeState, "%s: cannot %q now", id, o.Do)
+}

@@ -1,0 +1,340 @@
+package fake
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
+)
+
+// Two fakes move machines over the same tunnel as two real nodes: the source
+// says on the libvirt stream what the target shall do (order), and sends a few
+// bytes over the others. See incoming.go for the target.
+
+// fakeBytes is what a fake machine's memory is for its progress.
+const fakeBytes = 64 << 20
+
+// move is one migration from here.
+type move struct {
+	cancel   context.CancelCauseFunc
+	done     chan struct{}
+	progress hypervisor.MigrationProgress
+	final    bool // the source has let go: too late to abort
+}
+
+// order is one line from the source to the target, and its answer.
+type order struct {
+	Do     string // receive, received, cancel, resume
+	Spec   hypervisor.Domain
+	Booted bool
+}
+type answer struct{ Error string }
+
+// MigrationStep makes f see every step of every migration from here before it
+// is taken: Preparing once, Copying at 0, 25, 50, 75 and 100 percent, Switching
+// once. f may wait for as long as ctx lasts; its error makes the migration
+// fail. f nil: nothing waits or fails any more. Beside it, Fault is asked for
+// "MigrateResume" when the source has gone and the target does not run yet.
+func (d *Driver) MigrationStep(f func(ctx context.Context, id api.InstanceID, p hypervisor.MigrationProgress) error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.step = f
+}
+
+// Migrate implements hypervisor.Migrator.
+func (d *Driver) Migrate(ctx context.Context, id api.InstanceID, o hypervisor.MigrateOptions) (hypervisor.MigrationResult, error) {
+	none := hypervisor.MigrationResult{}
+	if err := o.Check(id); err != nil {
+		return none, err
+	}
+	if err := d.enter(ctx, "Migrate", id); err != nil {
+		return none, err
+	}
+	dom, err := d.find(id)
+	switch {
+	case err != nil:
+	case dom.status.State != hypervisor.Running:
+		err = api.Errorf(api.CodeState, "%s does not run", id)
+	case d.moves[id] != nil:
+		err = api.Errorf(api.CodeState, "%s is being moved already", id)
+	default:
+		err = fits(dom.running, o.Target)
+	}
+	if err != nil {
+		d.mu.Unlock()
+		return none, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	m := &move{cancel: cancel, done: make(chan struct{})}
+	d.moves[id] = m
+	first := order{Do: "receive", Spec: o.Target, Booted: dom.booted}
+	d.mu.Unlock()
+	defer func() {
+		d.mu.Lock()
+		delete(d.moves, id)
+		d.mu.Unlock()
+		close(m.done)
+	}()
+	return d.send(ctx, id, m, o, first)
+}
+
+// fits asks what a real driver asks.
+func fits(running, target hypervisor.Domain) error {
+	text, err := running.XML()
+	if err == nil {
+		_, err = hypervisor.Retarget(text, target)
+	}
+	return err
+}
+
+// send does a migration: every step before the commit may fail, and then the
+// machine runs on here.
+func (d *Driver) send(ctx context.Context, id api.InstanceID, m *move, o hypervisor.MigrateOptions, first order) (hypervisor.MigrationResult, error) {
+	none := hypervisor.MigrationResult{}
+	progress := hypervisor.MigrationProgress{Phase: hypervisor.MigrationPreparing, TotalBytes: fakeBytes, RemainingBytes: fakeBytes}
+	if len(o.CopyDisks) > 0 {
+		progress.DiskTotalBytes = fakeBytes / 2
+	}
+	if err := d.take(ctx, id, m, o, progress); err != nil {
+		return none, err
+	}
+	target, err := dial(ctx, o.Tunnel, m.cancel)
+	if err != nil {
+		return none, err
+	}
+	defer target.close()
+	fail := func(err error) (hypervisor.MigrationResult, error) {
+		_ = target.say(order{Do: "cancel"}) // it notices the closed stream too
+		d.back(id)
+		return none, err
+	}
+	if err := target.say(first); err != nil {
+		return fail(err)
+	}
+	if err := payload(ctx, o); err != nil {
+		return fail(err)
+	}
+	progress.Phase = hypervisor.MigrationCopying
+	for quarter := range int64(5) {
+		progress.TransferredBytes = progress.TotalBytes * quarter / 4
+		progress.RemainingBytes = progress.TotalBytes - progress.TransferredBytes
+		progress.DiskCopiedBytes = progress.DiskTotalBytes * quarter / 4
+		if err := d.take(ctx, id, m, o, progress); err != nil {
+			return fail(err)
+		}
+	}
+	progress.Phase = hypervisor.MigrationSwitching
+	d.change(id, hypervisor.Running, func(dom *domain) { d.set(dom, hypervisor.Outgoing, "", hypervisor.EventPaused) })
+	if err := d.take(ctx, id, m, o, progress); err != nil {
+		return fail(err)
+	}
+	if err := target.say(order{Do: "received"}); err != nil {
+		return fail(err)
+	}
+	if !d.commit(ctx, id, m) {
+		return fail(cmp.Or(context.Cause(ctx), error(api.Errorf(api.CodeState, "%s does not run any more", id))))
+	}
+	if err := d.faulted("MigrateResume", id); err != nil {
+		return none, errors.Join(api.Errorf(api.CodeUnavailable, "%s has left, but does not run yet", id), err)
+	}
+	if err := target.say(order{Do: "resume"}); err != nil {
+		return none, errors.Join(api.Errorf(api.CodeUnavailable, "%s has left, but does not run yet", id), err)
+	}
+	return hypervisor.MigrationResult{Downtime: time.Millisecond, Elapsed: time.Second, TransferredBytes: progress.TotalBytes}, nil
+}
+
+// take lets the test have its say before a step.
+func (d *Driver) take(ctx context.Context, id api.InstanceID, m *move, o hypervisor.MigrateOptions, p hypervisor.MigrationProgress) error {
+	d.mu.Lock()
+	m.progress = p
+	step := d.step
+	d.mu.Unlock()
+	if o.Progress != nil {
+		o.Progress(p)
+	}
+	if step != nil {
+		if err := step(ctx, id, p); err != nil {
+			return errors.Join(err, context.Cause(ctx))
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// commit forgets the machine here, unless it was aborted or has stopped.
+func (d *Driver) commit(ctx context.Context, id api.InstanceID, m *move) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	dom, ok := d.domains[id]
+	if ctx.Err() != nil || !ok || dom.status.State != hypervisor.Outgoing {
+		return false
+	}
+	m.final = true
+	d.set(dom, hypervisor.Stopped, "it has moved to another node", hypervisor.EventStopped)
+	delete(d.domains, id)
+	d.events.Send(hypervisor.Event{ID: id, Type: hypervisor.EventUndefined})
+	return true
+}
+
+// back lets the machine run on here.
+func (d *Driver) back(id api.InstanceID) {
+	d.change(id, hypervisor.Outgoing, func(dom *domain) { d.set(dom, hypervisor.Running, "", hypervisor.EventResumed) })
+}
+
+func (d *Driver) faulted(op string, id api.InstanceID) error {
+	d.mu.Lock()
+	fault := d.fault
+	d.mu.Unlock()
+	if fault == nil {
+		return nil
+	}
+	return fault(op, id)
+}
+
+// AbortMigration implements hypervisor.Migrator.
+func (d *Driver) AbortMigration(ctx context.Context, id api.InstanceID) error {
+	if err := d.enter(ctx, "AbortMigration", id); err != nil {
+		return err
+	}
+	m := d.moves[id]
+	final := m != nil && m.final
+	d.mu.Unlock()
+	if m == nil {
+		d.back(id)
+		return nil
+	}
+	if final {
+		return nil
+	}
+	m.cancel(context.Canceled)
+	select {
+	case <-m.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// MigrationStatus implements hypervisor.Migrator.
+func (d *Driver) MigrationStatus(ctx context.Context, id api.InstanceID) (hypervisor.MigrationStatus, error) {
+	if err := d.enter(ctx, "MigrationStatus", id); err != nil {
+		return hypervisor.MigrationStatus{}, err
+	}
+	defer d.mu.Unlock()
+	s := hypervisor.MigrationStatus{State: hypervisor.Missing}
+	dom := d.domains[id]
+	if dom != nil {
+		s.State, s.Received = dom.status.State, dom.received
+	}
+	switch m := d.moves[id]; {
+	case m != nil:
+		s.Role, s.Progress = hypervisor.MigrationSource, m.progress
+	case s.State == hypervisor.Outgoing:
+		s.Role = hypervisor.MigrationSource
+	case s.State == hypervisor.Incoming || d.prepared[id] != nil:
+		s.Role = hypervisor.MigrationTarget
+	}
+	return s, nil
+}
+
+// Strand is the source's agent dying in the middle of the last step: the
+// machine stands still, and nobody moves it.
+func (d *Driver) Strand(id api.InstanceID) {
+	d.change(id, hypervisor.Running, func(dom *domain) { d.set(dom, hypervisor.Outgoing, "", hypervisor.EventPaused) })
+}
+
+// remote is the target, as the source sees it.
+type remote struct {
+	conn    net.Conn
+	stop    func() bool
+	enc     *json.Encoder
+	answers chan answer
+}
+
+// dial connects to the target. lost is called when the stream ends.
+func dial(ctx context.Context, t hypervisor.Tunnel, lost context.CancelCauseFunc) (*remote, error) {
+	conn, err := t.Open(ctx, hypervisor.StreamLibvirt)
+	if err != nil {
+		return nil, err
+	}
+	// A cancelled migration must still be able to say so.
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now().Add(5 * time.Second)) })
+	r := &remote{conn, stop, json.NewEncoder(conn), make(chan answer, 1)}
+	go r.listen(lost)
+	return r, nil
+}
+
+func (r *remote) listen(lost context.CancelCauseFunc) {
+	defer close(r.answers)
+	dec := json.NewDecoder(io.LimitReader(r.conn, 1<<20))
+	for {
+		var a answer
+		if err := dec.Decode(&a); err != nil {
+			lost(errors.Join(api.Errorf(api.CodeUnavailable, "the connection to the target is lost"), err))
+			return
+		}
+		r.answers <- a // one for each order: there is room
+	}
+}
+
+func (r *remote) say(o order) error {
+	if err := r.enc.Encode(o); err != nil {
+		return err
+	}
+	a, ok := <-r.answers
+	if !ok {
+		return api.Errorf(api.CodeUnavailable, "the connection to the target is lost")
+	}
+	if a.Error != "" {
+		return errors.New(a.Error)
+	}
+	return nil
+}
+
+func (r *remote) close() {
+	r.stop()
+	_ = r.conn.Close()
+	for range r.answers { // listen has ended
+	}
+}
+
+// payload sends a little over the other streams, so that a tunnel is used as
+// by real nodes.
+func payload(ctx context.Context, o hypervisor.MigrateOptions) error {
+	streams := []hypervisor.Stream{hypervisor.StreamMemory}
+	for range o.CopyDisks {
+		streams = append(streams, hypervisor.StreamDisks)
+	}
+	for _, s := range streams {
+		conn, err := o.Tunnel.Open(ctx, s)
+		if err != nil {
+			return err
+		}
+		_, err = conn.Write([]byte(s))
+		if err := errors.Join(err, conn.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clone keeps a caller's slices from being ours.
+func clone(spec hypervisor.Domain) hypervisor.Domain {
+	spec.Disks, spec.CDROMs, spec.NICs = slices.Clone(spec.Disks), slices.Clone(spec.CDROMs), slices.Clone(spec.NICs)
+	return spec
+}
+
+// hangUpAll closes the streams that a migration has open on the target.
+func hangUpAll(conns map[net.Conn]struct{}) {
+	for c := range maps.Keys(conns) {
+		_ = c.Close()
+	}
+}
