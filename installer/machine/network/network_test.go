@@ -33,7 +33,7 @@ Kind=!*
 Address=192.0.2.11/24
 Gateway=192.0.2.1
 DNS=192.0.2.53
-KeepConfiguration=yes
+ConfigureWithoutCarrier=yes
 `
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -46,7 +46,7 @@ Kind=!*
 
 [Network]
 DHCP=ipv4
-KeepConfiguration=yes
+KeepConfiguration=dhcp
 
 [DHCPv4]
 ClientIdentifier=mac

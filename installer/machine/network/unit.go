@@ -30,9 +30,13 @@ func Unit(mac string, p answers.Path, gateway netip.Addr, dns []netip.Addr) stri
 	for _, d := range dns {
 		fmt.Fprintf(&b, "DNS=%s\n", d)
 	}
-	// A node keeps its address while networkd restarts or its DHCP server is away:
-	// the others know the node by it.
-	b.WriteString("KeepConfiguration=yes\n")
+	// The others know the node by its address: it keeps it while the cable is
+	// out, or the DHCP server away.
+	if p.DHCP {
+		b.WriteString("KeepConfiguration=dhcp\n")
+	} else {
+		b.WriteString("ConfigureWithoutCarrier=yes\n")
+	}
 	if p.DHCP {
 		b.WriteString("\n[DHCPv4]\nClientIdentifier=mac\nUseHostname=no\n")
 		if len(dns) > 0 {

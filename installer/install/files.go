@@ -1,0 +1,128 @@
+package install
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+
+	"github.com/basalt-gpu/basalt/installer/answers"
+	"github.com/basalt-gpu/basalt/installer/machine/network"
+	"sigs.k8s.io/yaml"
+)
+
+// Ports of a node: the API, and what nodes say to each other.
+const (
+	APIPort  = "7480"
+	PeerPort = "7481"
+)
+
+// GuestTools is where the basalt-guest-tools package puts them.
+const GuestTools = "/usr/share/basalt/guest-tools"
+
+func fstab(j Job) string {
+	return "# <file system> <mount point> <type> <options> <dump> <pass>\n" +
+		"UUID=" + j.IDs.RootFS + " / ext4 errors=remount-ro 0 1\n" +
+		"UUID=" + j.IDs.ESP[:4] + "-" + j.IDs.ESP[4:] + " /boot/efi vfat umask=0077,nofail 0 2\n"
+}
+
+func hosts(name string) string {
+	return "127.0.0.1 localhost\n127.0.1.1 " + name + "\n\n::1 localhost ip6-localhost ip6-loopback\nff02::1 ip6-allnodes\nff02::2 ip6-allrouters\n"
+}
+
+// secondUnit brings no default route: the second path carries only what nodes
+// say to each other.
+func secondUnit(up network.Up, p answers.Path) string {
+	u := network.Unit(up.MAC, p, netip.Addr{}, nil)
+	if p.DHCP {
+		u += "UseGateway=no\nUseDNS=no\n"
+	}
+	return u
+}
+
+// basaltd's configuration: the names of its flags.
+func basaltd(j Job) string {
+	peers := []string{net.JoinHostPort(j.Main.Address.Addr().String(), PeerPort)}
+	if j.Second != nil {
+		peers = append(peers, net.JoinHostPort(j.Second.Address.Addr().String(), PeerPort))
+	}
+	c := map[string]any{
+		"listen":      "0.0.0.0:" + APIPort,
+		"node-name":   j.Answers.Hostname,
+		"peer-listen": peers,
+		"setup":       "/etc/basalt/setup.yaml",
+		"guest-tools": GuestTools,
+	}
+	if j.Answers.SharedDir != "" {
+		c["shared-dir"] = j.Answers.SharedDir
+	}
+	return "# Written by the installer: the names of basaltd's flags and their values.\n" +
+		"# After a change: systemctl restart basaltd (running machines stay up).\n" + marshal(c)
+}
+
+func setup(c answers.Cluster) string {
+	m := map[string]any{"cluster": "init", "name": c.Init}
+	if c.Token != "" {
+		m = map[string]any{"cluster": "join", "token": strings.Join(strings.Fields(c.Token), "")}
+	}
+	return "# Done once by basaltd, at its first start.\n" + marshal(m)
+}
+
+func marshal(v any) string {
+	out, err := yaml.Marshal(v)
+	if err != nil {
+		panic("install: maps of strings always have a YAML form: " + err.Error())
+	}
+	return string(out)
+}
+
+// kernelArgs: the screen first, the serial line last, so that boot messages
+// and the login of last resort are on the line when there is one.
+func kernelArgs(j Job) string {
+	args := "console=tty0"
+	if j.Answers.Serial != "" {
+		args += " console=" + serial(j.Answers.Serial)
+	}
+	return args
+}
+
+func serial(s string) string {
+	if !strings.Contains(s, ",") {
+		s += ",115200"
+	}
+	return s
+}
+
+// grubSerial are GRUB's commands for a serial console that it can drive.
+func grubSerial(s string) string {
+	port, speed, _ := strings.Cut(serial(s), ",")
+	unit, ok := strings.CutPrefix(port, "ttyS")
+	if s == "" || !ok {
+		return ""
+	}
+	return "serial --unit=" + unit + " --speed=" + speed + "\n"
+}
+
+// grubConfig starts /vmlinuz: Debian keeps that link on the newest kernel.
+func grubConfig(j Job) string {
+	var b strings.Builder
+	if s := grubSerial(j.Answers.Serial); s != "" {
+		b.WriteString(s + "terminal_input console serial\nterminal_output console serial\n")
+	}
+	root := "root=PARTUUID=" + j.IDs.RootPart
+	fmt.Fprintf(&b, "set default=0\nset timeout=3\nsearch --no-floppy --fs-uuid --set=root %s\n\n", j.IDs.RootFS)
+	fmt.Fprintf(&b, "menuentry \"Basalt\" {\n\tlinux /vmlinuz %s ro quiet loglevel=3 %s\n\tinitrd /initrd.img\n}\n", root, kernelArgs(j))
+	fmt.Fprintf(&b, "menuentry \"Basalt, one-user rescue mode\" {\n\tlinux /vmlinuz %s ro systemd.unit=rescue.target %s\n\tinitrd /initrd.img\n}\n", root, kernelArgs(j))
+	return b.String()
+}
+
+// grubDefaults say the same to update-grub, which writes grub.cfg anew when a
+// kernel package comes.
+func grubDefaults(j Job) string {
+	s := "GRUB_DISTRIBUTOR=Basalt\nGRUB_TIMEOUT=3\nGRUB_DISABLE_OS_PROBER=true\nGRUB_CMDLINE_LINUX_DEFAULT=\"quiet loglevel=3\"\n" +
+		"GRUB_CMDLINE_LINUX=\"" + kernelArgs(j) + "\"\n"
+	if c := grubSerial(j.Answers.Serial); c != "" {
+		s += "GRUB_TERMINAL=\"console serial\"\nGRUB_SERIAL_COMMAND=\"" + strings.TrimSpace(c) + "\"\n"
+	}
+	return s
+}

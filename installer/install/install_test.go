@@ -1,0 +1,390 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/installer/answers"
+	"github.com/basalt-gpu/basalt/installer/machine"
+	"github.com/basalt-gpu/basalt/installer/machine/network"
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Error(d)
+	}
+}
+
+func full() Job {
+	p := netip.MustParsePrefix
+	return Job{
+		Answers: answers.Answers{
+			Hostname: "node1", NTP: []string{"ntp.example.net"}, Cluster: answers.Cluster{Init: "basalt"},
+			Network: answers.Network{
+				Path: answers.Path{Interface: "eno1", Address: p("192.0.2.11/24")}, Gateway: netip.MustParseAddr("192.0.2.1"),
+				DNS: []netip.Addr{netip.MustParseAddr("192.0.2.53")}, Second: &answers.Path{Interface: "eno2", Address: p("198.51.100.11/24")},
+			},
+			Root:      answers.Root{Password: "correct horse", SSHKeys: []string{"ssh-ed25519 AAAA me"}},
+			SharedDir: "/srv/shared", Serial: "ttyS0", After: answers.Reboot,
+		},
+		Disk:   machine.Disk{Path: "/dev/nvme0n1", Serial: "S1", SizeBytes: 1 << 40},
+		Main:   network.Up{Card: "eno1", MAC: "52:54:00:00:00:01", Address: p("192.0.2.11/24")},
+		Second: &network.Up{Card: "eno2", MAC: "52:54:00:00:00:02", Address: p("198.51.100.11/24")},
+		Source: Source, Target: Target, Version: "v1", Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), IDs: NewIDs([36]byte{}),
+	}
+}
+
+func small() Job {
+	return Job{
+		Answers: answers.Answers{
+			Hostname: "node2", Network: answers.Network{Path: answers.Path{MAC: "52:54:00:00:00:03", DHCP: true}},
+			Cluster: answers.Cluster{Token: "bslt-join-abc"}, Root: answers.Root{PasswordHash: "$y$j9T$abc"}, After: answers.PowerOff,
+		},
+		Disk:   machine.Disk{Path: "/dev/vda", SizeBytes: 20 << 30},
+		Main:   network.Up{Card: "ens3", MAC: "52:54:00:00:00:03", Address: netip.MustParsePrefix("10.0.2.15/24")},
+		Source: Source, Target: Target, Version: "v1", Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), IDs: NewIDs([36]byte{1}),
+	}
+}
+
+// script of a plan: what a person reads, then every file.
+func script(steps []Step) string {
+	var b strings.Builder
+	var files []Write
+	for i, s := range steps {
+		fmt.Fprintf(&b, "%d. %s   [%s; again: %s]\n", i+1, s.Text, s.ID, s.Again)
+		for _, a := range s.Actions {
+			fmt.Fprintf(&b, "   %s\n", a)
+			if w, ok := a.(Write); ok {
+				files = append(files, w)
+			}
+		}
+	}
+	for _, w := range files {
+		fmt.Fprintf(&b, "\n-- %s --\n%s", w.Path, w.Data)
+	}
+	return b.String()
+}
+
+func TestPlan(t *testing.T) {
+	golden(t, "full.golden", script(Plan(full())))
+	golden(t, "small.golden", script(Plan(small())))
+}
+
+// The promises about a power cut, read off the plan.
+func TestOrder(t *testing.T) {
+	j := full()
+	at := map[string]int{}
+	var commands []string
+	for _, s := range Plan(j) {
+		if s.Again == "" || hints[s.ID] == "" && s.ID != "check" {
+			t.Errorf("step %s does not say why it may be done again, or what to do when it fails", s.ID)
+		}
+		for _, a := range s.Actions {
+			commands = append(commands, a.String())
+			if strings.Contains(a.String(), "correct horse") || strings.Contains(a.String(), "bslt-join") {
+				t.Errorf("%s shows a secret", a)
+			}
+		}
+	}
+	for i, c := range commands {
+		for _, word := range []string{"grub-install", machine.PartitionRoot, j.IDs.RootPart, "unpack", "etc/basalt/installed", "dd if=/dev/zero"} {
+			if strings.Contains(c, word) {
+				at[word] = i
+			}
+		}
+	}
+	if at["unpack"] > at["etc/basalt/installed"] || at["etc/basalt/installed"] > at["grub-install"] || at["grub-install"] > at[machine.PartitionRoot] || at["dd if=/dev/zero"] > at["unpack"] {
+		t.Errorf("the order is %v", at)
+	}
+	// The boot loader looks for the id that only the last write gives.
+	if at[j.IDs.RootPart] != at[machine.PartitionRoot] {
+		t.Error("name and id are not one write")
+	}
+	if !strings.Contains(grubConfig(j), "root=PARTUUID="+j.IDs.RootPart) {
+		t.Error("the boot loader does not wait for completeness")
+	}
+}
+
+func TestNewIDs(t *testing.T) {
+	var random [36]byte
+	for i := range random {
+		random[i] = byte(255 - i)
+	}
+	ids := NewIDs(random)
+	uuid := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
+	if !uuid.MatchString(ids.RootFS) || !uuid.MatchString(ids.RootPart) || ids.RootFS == ids.RootPart || !regexp.MustCompile(`^[0-9A-F]{8}$`).MatchString(ids.ESP) {
+		t.Errorf("%+v", ids)
+	}
+}
+
+func TestPick(t *testing.T) {
+	busy := &machine.Refusal{Reason: "sdb1 is mounted on /mnt", Hint: "umount /dev/sdb1"}
+	a := machine.Disk{Path: "/dev/sda", Serial: "A", SizeBytes: 100 << 30, ByID: []string{"ata-A"}}
+	b := machine.Disk{Path: "/dev/sdb", Serial: "B", SizeBytes: 200 << 30, Refusal: busy}
+	c := machine.Disk{Path: "/dev/sdc", Serial: "C", SizeBytes: 400 << 30, Node: true}
+	for name, c := range map[string]struct {
+		disks  []machine.Disk
+		disk   answers.Disk
+		erase  string
+		re     bool
+		want   string
+		reason string
+	}{
+		"only":                 {[]machine.Disk{a, b}, answers.Disk{Only: true}, "A", false, "/dev/sda", ""},
+		"by serial":            {[]machine.Disk{a, b}, answers.Disk{Serial: "A"}, answers.EraseAnything, false, "/dev/sda", ""},
+		"by id":                {[]machine.Disk{a, c}, answers.Disk{ByID: "ata-A"}, "A", false, "/dev/sda", ""},
+		"by size":              {[]machine.Disk{a, c}, answers.Disk{Size: answers.Size{Max: 150 << 30}}, "A", false, "/dev/sda", ""},
+		"two fit":              {[]machine.Disk{a, c}, answers.Disk{Only: true}, "A", false, "", "2 disks fit"},
+		"two of the size":      {[]machine.Disk{a, c}, answers.Disk{Size: answers.Size{Min: 1}}, "A", false, "", "2 disks fit"},
+		"none":                 {nil, answers.Disk{Only: true}, "A", false, "", "no disk here fits"},
+		"none of that serial":  {[]machine.Disk{a}, answers.Disk{Serial: "X"}, "X", false, "", "no disk here fits"},
+		"busy":                 {[]machine.Disk{a, b}, answers.Disk{Serial: "B"}, "B", false, "", "sdb1 is mounted"},
+		"another confirmation": {[]machine.Disk{a}, answers.Disk{Only: true}, "B", false, "", `erase allows "B"`},
+		"a node":               {[]machine.Disk{c}, answers.Disk{Only: true}, "C", false, "", "finished Basalt node"},
+		"a node again":         {[]machine.Disk{c}, answers.Disk{Only: true}, "C", true, "/dev/sdc", ""},
+	} {
+		d, err := Pick(c.disks, answers.Answers{Disk: c.disk, Erase: c.erase, Reinstall: c.re})
+		if c.reason == "" {
+			if err != nil || d.Path != c.want {
+				t.Errorf("%s: %s, %v", name, d.Path, err)
+			}
+			continue
+		}
+		var known *api.Error
+		if !errors.As(err, &known) || !strings.Contains(known.Message, c.reason) || known.Hint == "" {
+			t.Errorf("%s: want %q and a hint, got %v", name, c.reason, err)
+		}
+	}
+}
+
+func TestMountsBelow(t *testing.T) {
+	info := "1 0 8:1 / / rw - ext4 x y\n2 1 8:2 / /target rw - ext4 x y\n3 2 8:3 / /target/boot\\040efi rw - vfat x y\n4 1 8:4 / /target2 rw - ext4 x y\nbroken\n"
+	if got := fmt.Sprintf("%q", mountsBelow(info, "/target")); got != `["/target/boot efi" "/target"]` {
+		t.Error(got)
+	}
+}
+
+func TestPercent(t *testing.T) {
+	var p percent
+	for _, s := range []string{"1\n2", "\n3", "7\r", "created 12 files\n", "999\n"} {
+		fmt.Fprint(&p, s)
+	}
+	if p.value.Load() != 37 {
+		t.Error(p.value.Load())
+	}
+}
+
+// The whole plan against a directory as target: disk commands are recorded,
+// files are real, and the image is a real squashfs where the tools are here.
+func TestRunOnDirectory(t *testing.T) {
+	j := full()
+	j.Target = t.TempDir()
+	j.Disk.Path = filepath.Join(t.TempDir(), "disk")
+	for _, p := range []int{2, 3} {
+		if err := os.WriteFile(j.Disk.Partition(p), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	image := t.TempDir()
+	for _, f := range []string{"boot/vmlinuz-6.1", "boot/vmlinuz-6.12", "boot/initrd.img-6.12", "etc/ssh/ssh_host_rsa_key", "etc/systemd/network/80-live.network", "etc/basalt/basaltd.yaml"} {
+		path := filepath.Join(image, f)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("old"), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	j.Source = filepath.Join(t.TempDir(), "filesystem.squashfs")
+	_, noTools := exec.LookPath("mksquashfs")
+	if noTools == nil {
+		if out, err := exec.Command("mksquashfs", image, j.Source, "-no-progress").CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	} else if err := os.WriteFile(j.Source, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	var last Progress
+	inputs := map[string]string{}
+	e := &Executor{
+		Target: j.Target, Log: &log, Progress: func(p Progress) { last = p },
+		Disks: func(context.Context, string) ([]machine.Disk, error) { return []machine.Disk{j.Disk}, nil },
+		Command: func(ctx context.Context, argv []string, input string, out io.Writer) error {
+			inputs[argv[0]] = input
+			switch {
+			case argv[0] == "unsquashfs" && noTools == nil:
+				return Exec(ctx, argv, input, out)
+			case argv[0] == "unsquashfs":
+				return os.CopyFS(j.Target, os.DirFS(image))
+			}
+			return nil
+		},
+	}
+	for range 2 { // a second run goes through as the first did
+		if err := e.Run(context.Background(), Plan(j)); err != nil {
+			t.Fatalf("%v\n%s", err, log.String())
+		}
+		if noTools != nil {
+			break // CopyFS does not overwrite
+		}
+	}
+	if !last.Done {
+		t.Errorf("the last progress is %+v", last)
+	}
+	for name, want := range map[string]string{"etc/hostname": "node1\n", "etc/basalt/setup.yaml": setup(j.Answers.Cluster), "root/.ssh/authorized_keys": "ssh-ed25519 AAAA me\n"} {
+		if got, err := os.ReadFile(filepath.Join(j.Target, name)); err != nil || string(got) != want {
+			t.Errorf("%s is %q, %v", name, got, err)
+		}
+	}
+	for name, want := range map[string]os.FileMode{"etc/basalt/setup.yaml": 0o600, "root/.ssh": 0o700, "root/.ssh/authorized_keys": 0o600} {
+		if s, err := os.Stat(filepath.Join(j.Target, name)); err != nil || s.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v", name, s, err)
+		}
+	}
+	for _, gone := range []string{"etc/ssh/ssh_host_rsa_key", "etc/systemd/network/80-live.network"} {
+		if _, err := os.Stat(filepath.Join(j.Target, gone)); err == nil {
+			t.Errorf("%s is still there", gone)
+		}
+	}
+	if to, err := os.Readlink(filepath.Join(j.Target, "vmlinuz")); err != nil || to != "boot/vmlinuz-6.12" {
+		t.Errorf("vmlinuz is %q, %v", to, err)
+	}
+	if inputs["chroot"] != "root:correct horse\n" || strings.Contains(log.String(), "correct horse") {
+		t.Errorf("the password is %q, or in the log", inputs["chroot"])
+	}
+}
+
+// Whatever action fails, the error says what to do and no later one runs.
+func TestFailureSaysWhatToDo(t *testing.T) {
+	j := small()
+	j.Target = t.TempDir()
+	for _, broken := range []string{"wipefs", "mkfs.ext4", "mount"} {
+		var ran []string
+		e := &Executor{
+			Target: j.Target, Log: io.Discard, Progress: func(Progress) {},
+			Disks: func(context.Context, string) ([]machine.Disk, error) { return []machine.Disk{j.Disk}, nil },
+			Command: func(_ context.Context, argv []string, _ string, out io.Writer) error {
+				ran = append(ran, argv[0])
+				if argv[0] == broken {
+					fmt.Fprintln(out, "Input/output error")
+					return errors.New("exit status 1")
+				}
+				return nil
+			},
+		}
+		steps := Plan(j)
+		for i := range steps { // no device files appear here
+			steps[i].Actions = withoutAwait(steps[i].Actions)
+		}
+		err := e.Run(context.Background(), steps)
+		var known *api.Error
+		if !errors.As(err, &known) || known.Hint == "" || !strings.Contains(known.Message, "Input/output error") || ran[len(ran)-1] != broken {
+			t.Errorf("%s: %v after %v", broken, err, ran)
+		}
+	}
+}
+
+func withoutAwait(in []Action) (out []Action) {
+	for _, a := range in {
+		if _, ok := a.(Await); !ok {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func TestRecheckRefusesAnotherDisk(t *testing.T) {
+	want := small().Disk
+	for name, now := range map[string][]machine.Disk{
+		"gone":           nil,
+		"another serial": {{Path: want.Path, Serial: "X", SizeBytes: want.SizeBytes}},
+		"another size":   {{Path: want.Path, SizeBytes: 1}},
+		"busy":           {{Path: want.Path, SizeBytes: want.SizeBytes, Refusal: &machine.Refusal{Reason: "mounted"}}},
+	} {
+		e := &Executor{Target: Target, Disks: func(context.Context, string) ([]machine.Disk, error) { return now, nil }}
+		if err := e.recheck(context.Background(), want); err == nil {
+			t.Errorf("%s: would be erased", name)
+		}
+	}
+}
+
+// The partition commands themselves, on an image file.
+func TestPartitionAnImageFile(t *testing.T) {
+	for _, tool := range []string{"sgdisk", "wipefs"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("host: no %s", tool)
+		}
+	}
+	j := full()
+	j.Disk.Path = filepath.Join(t.TempDir(), "disk.img")
+	f, err := os.Create(j.Disk.Path)
+	if err == nil {
+		err = errors.Join(f.Truncate(20<<30), f.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	do := func(id string) {
+		t.Helper()
+		for _, s := range Plan(j) {
+			if s.ID != id {
+				continue
+			}
+			for _, a := range s.Actions {
+				r, ok := a.(Run)
+				if !ok || r.Argv[0] == "udevadm" {
+					continue
+				}
+				if r.Argv[0] == "dd" {
+					r.Argv = append(r.Argv, "conv=notrunc")
+				}
+				if out, err := exec.Command(r.Argv[0], r.Argv[1:]...).CombinedOutput(); err != nil {
+					t.Fatalf("%s: %v %s", r, err, out)
+				}
+			}
+		}
+	}
+	names := func() string {
+		out, err := exec.Command("sgdisk", "--print", j.Disk.Path).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return string(out)
+	}
+	for range 2 {
+		do("erase")
+		do("partition")
+		if got := names(); !strings.Contains(got, machine.PartitionUnfinished) || strings.Contains(got, machine.PartitionRoot+"\n") || !strings.Contains(got, "EF02  "+machine.PartitionBIOS) {
+			t.Errorf("before the end:\n%s", got)
+		}
+		do("complete")
+		out, err := exec.Command("sgdisk", "--info=3", j.Disk.Path).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), strings.ToUpper(j.IDs.RootPart)) || !strings.Contains(names(), machine.PartitionRoot) {
+			t.Errorf("at the end:\n%s\n%s", out, names())
+		}
+	}
+}

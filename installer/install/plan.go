@@ -1,0 +1,139 @@
+package install
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/basalt-gpu/basalt/installer/answers"
+	"github.com/basalt-gpu/basalt/installer/machine"
+	"github.com/basalt-gpu/basalt/installer/machine/network"
+)
+
+// Where the live system keeps the image, and where the disk is mounted.
+const (
+	Source = machine.LiveMedium + "/live/filesystem.squashfs"
+	Target = "/target"
+)
+
+// Job is everything that a plan follows from.
+type Job struct {
+	Answers     answers.Answers
+	Disk        machine.Disk
+	Main        network.Up
+	Second      *network.Up
+	Source      string // the image
+	SourceBytes uint64 // unpacked; 0: unknown
+	Target      string
+	IDs         IDs
+	Version     string
+	Now         time.Time
+}
+
+// IDs of this installation's disk, random.
+type IDs struct {
+	RootFS   string // UUID of the root file system
+	RootPart string // UUID of the root partition, once complete
+	ESP      string // volume id, 8 hex digits
+}
+
+// NewIDs from 36 random bytes.
+func NewIDs(random [36]byte) IDs {
+	uuid := func(b []byte) string {
+		b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80 // version 4 (RFC 9562)
+		return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
+	}
+	return IDs{uuid(random[:16]), uuid(random[16:32]), strings.ToUpper(fmt.Sprintf("%x", random[32:]))}
+}
+
+// Plan the installation. Pure.
+func Plan(j Job) []Step {
+	d := j.Disk.Path
+	esp, root := j.Disk.Partition(2), j.Disk.Partition(3)
+	settle := Run{Argv: []string{"udevadm", "settle", "--timeout=30"}, MayFail: "waiting is all it does"}
+	return []Step{
+		{"check", "Look at the disk a last time", "it only looks", []Action{Release{}, Recheck{j.Disk}}},
+		{"erase", "Erase " + d, "what is erased stays erased", []Action{
+			Run{Argv: []string{"sgdisk", "--zap-all", d}, MayFail: "a damaged table is erased below"},
+			Run{Argv: []string{"wipefs", "--all", "--force", "--quiet", d}},
+			// An old boot loader would start into what is no longer there.
+			Run{Argv: []string{"dd", "if=/dev/zero", "of=" + d, "bs=1M", "count=4", "conv=fsync", "status=none"}},
+		}},
+		{"partition", "Make partitions", "the table is written anew", []Action{
+			Run{Argv: []string{"sgdisk",
+				"--new=1:1M:+1M", "--typecode=1:ef02", "--change-name=1:" + machine.PartitionBIOS,
+				"--new=2:0:+512M", "--typecode=2:ef00", "--change-name=2:" + machine.PartitionESP,
+				"--new=3:0:0", "--typecode=3:8300", "--change-name=3:" + machine.PartitionUnfinished, d}},
+			settle, Await{[]string{esp, root}},
+		}},
+		{"format", "Make file systems", "they are made anew", []Action{
+			Run{Argv: []string{"wipefs", "--all", "--force", "--quiet", esp, root}},
+			Run{Argv: []string{"mkfs.vfat", "-F", "32", "-n", "BASALT-ESP", "-i", j.IDs.ESP, esp}},
+			Run{Argv: []string{"mkfs.ext4", "-F", "-q", "-m", "1", "-L", "basalt", "-U", j.IDs.RootFS, root}},
+		}},
+		{"mount", "Mount them", "nothing is mounted: check released it", []Action{
+			Run{Argv: []string{"mkdir", "-p", j.Target}},
+			Run{Argv: []string{"mount", "-t", "ext4", root, j.Target}},
+			Mkdir{"boot/efi", 0o755},
+			Run{Argv: []string{"mount", "-t", "vfat", "-o", "umask=0077", esp, j.Target + "/boot/efi"}},
+		}},
+		{"unpack", "Copy the system", "the file system is new", []Action{Unpack{j.Source, j.SourceBytes}}},
+		{"configure", "Configure the node", "each file is written whole", configure(j)},
+		{"boot", "Install the boot loader", "it is written anew", []Action{
+			Kernel{},
+			Write{"boot/grub/grub.cfg", 0o600, grubConfig(j)},
+			Write{"etc/default/grub.d/basalt.cfg", 0o644, grubDefaults(j)},
+			Run{Argv: []string{"sync"}},
+			Run{Argv: []string{"grub-install", "--target=x86_64-efi", "--removable", "--no-nvram", "--efi-directory=" + j.Target + "/boot/efi", "--boot-directory=" + j.Target + "/boot"}},
+			Run{Argv: []string{"grub-install", "--target=i386-pc", "--boot-directory=" + j.Target + "/boot", d}},
+		}},
+		{"unmount", "Write everything to the disk", "nothing is left to write", []Action{Run{Argv: []string{"sync"}}, Release{}}},
+		{"complete", "Declare it complete", "the same id and name again", []Action{
+			Run{Argv: []string{"sgdisk", "--partition-guid=3:" + j.IDs.RootPart, "--change-name=3:" + machine.PartitionRoot, d}},
+			settle, Run{Argv: []string{"sync"}},
+		}},
+	}
+}
+
+// configure turns the copied system into this node.
+func configure(j Job) []Action {
+	a := j.Answers
+	acts := []Action{
+		Write{"etc/fstab", 0o644, fstab(j)},
+		Write{"etc/hostname", 0o644, a.Hostname + "\n"},
+		Write{"etc/hosts", 0o644, hosts(a.Hostname)},
+		Remove{"etc/systemd/network/*.network"},
+		Write{"etc/systemd/network/10-basalt-main.network", 0o644, network.Unit(j.Main.MAC, a.Network.Path, a.Network.Gateway, a.Network.DNS)},
+	}
+	if j.Second != nil && a.Network.Second != nil {
+		acts = append(acts, Write{"etc/systemd/network/10-basalt-second.network", 0o644, secondUnit(*j.Second, *a.Network.Second)})
+	}
+	acts = append(acts, Link{"etc/resolv.conf", "/run/systemd/resolve/stub-resolv.conf"})
+	if len(a.NTP) > 0 {
+		acts = append(acts, Write{"etc/systemd/timesyncd.conf.d/basalt.conf", 0o644, "[Time]\nNTP=" + strings.Join(a.NTP, " ") + "\n"})
+	}
+	acts = append(acts,
+		// Every node makes its own at its first start.
+		Write{"etc/machine-id", 0o444, ""},
+		Remove{"var/lib/dbus/machine-id"},
+		Remove{"var/lib/systemd/random-seed"},
+		Remove{"etc/ssh/ssh_host_*"},
+		Mkdir{"etc/basalt", 0o755},
+		Write{"etc/basalt/basaltd.yaml", 0o644, basaltd(j)},
+		Write{"etc/basalt/setup.yaml", 0o600, setup(a.Cluster)},
+		Write{"etc/basalt/installed", 0o644, fmt.Sprintf("version: %q\nat: %s\n", j.Version, j.Now.UTC().Format(time.RFC3339))},
+	)
+	if a.SharedDir != "" {
+		acts = append(acts, Mkdir{strings.TrimPrefix(a.SharedDir, "/"), 0o755})
+	}
+	if len(a.Root.SSHKeys) > 0 {
+		acts = append(acts, Mkdir{"root/.ssh", 0o700}, Write{"root/.ssh/authorized_keys", 0o600, strings.Join(a.Root.SSHKeys, "\n") + "\n"})
+	}
+	switch {
+	case a.Root.PasswordHash != "":
+		acts = append(acts, Run{Argv: []string{"chroot", j.Target, "chpasswd", "-e"}, Input: "root:" + a.Root.PasswordHash + "\n"})
+	case a.Root.Password != "":
+		acts = append(acts, Run{Argv: []string{"chroot", j.Target, "chpasswd"}, Input: "root:" + a.Root.Password + "\n"})
+	}
+	return acts
+}
