@@ -79,9 +79,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.echo.Serv
 
 // Serve answers on a listener until ctx ends, then lets requests finish for a
 // few seconds. Streams end with ctx.
-func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+func (s *Server) Serve(ctx context.Context, l net.Listener) error { return s.ServeWith(ctx, l, s, nil) }
+
+// ServeWith is Serve with a handler around the server, and with what is noted
+// of each connection.
+func (s *Server) ServeWith(ctx context.Context, l net.Listener, handler http.Handler, note func(context.Context, net.Conn) context.Context) error {
 	h := &http.Server{
-		Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		Handler: handler, ConnContext: note, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ErrorLog:    slog.NewLogLogger(s.opts.Log.Handler(), slog.LevelDebug),
 	}

@@ -7,6 +7,7 @@ package leader
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -19,17 +20,23 @@ type Store interface {
 	Watch(ctx context.Context, since int64) (<-chan api.Event, error)
 }
 
+// Health is what the leader hears of the nodes, and its own id; nil: nobody
+// watches them.
+type Health func() (self string, health map[string]plan.Health)
+
 const (
-	settle = 10 * time.Millisecond // events come in groups
-	tick   = 5 * time.Second       // nodes go silent without an event
+	settle = 10 * time.Millisecond  // events come in groups
+	tick   = 5 * time.Second        // nodes go silent without an event
+	listen = 500 * time.Millisecond // between looks at the nodes' health
 	// maxCommands in one batch keeps log entries small.
 	maxCommands = 256
 )
 
-// Run plans until ctx ends. Call it while this node is the leader.
-func Run(ctx context.Context, s Store, log *slog.Logger) error {
+// Run plans until ctx ends. Call it while this node is the leader, with a store
+// whose writes hold in that term only.
+func Run(ctx context.Context, s Store, health Health, log *slog.Logger) error {
 	for ctx.Err() == nil {
-		if err := follow(ctx, s, log); err != nil && ctx.Err() == nil {
+		if err := follow(ctx, s, health, log); err != nil && ctx.Err() == nil {
 			log.Warn("planner", "error", err)
 		}
 		select {
@@ -41,7 +48,7 @@ func Run(ctx context.Context, s Store, log *slog.Logger) error {
 }
 
 // follow builds the state anew and plans until the watch breaks.
-func follow(ctx context.Context, s Store, log *slog.Logger) error {
+func follow(ctx context.Context, s Store, health Health, log *slog.Logger) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	events, err := s.Watch(ctx, 0)
@@ -52,8 +59,19 @@ func follow(ctx context.Context, s Store, log *slog.Logger) error {
 	synced := false
 	timer := time.NewTimer(tick)
 	defer timer.Stop()
+	ears := time.NewTicker(listen)
+	defer ears.Stop()
 	for {
 		select {
+		case <-ears.C:
+			if health == nil {
+				continue
+			}
+			self, now := health()
+			if self != state.Self || !maps.Equal(now, state.Health) {
+				state.Self, state.Health = self, now
+				timer.Reset(0)
+			}
 		case e, ok := <-events:
 			if !ok {
 				return ctx.Err() // too slow: start anew
@@ -72,7 +90,7 @@ func follow(ctx context.Context, s Store, log *slog.Logger) error {
 			}
 		case <-timer.C:
 			timer.Reset(tick)
-			if synced {
+			if synced && (health == nil || state.Health != nil) {
 				commit(ctx, s, plan.Next(state, time.Now()), log)
 			}
 		}

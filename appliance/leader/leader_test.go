@@ -14,7 +14,7 @@ func TestPlacesWhatComes(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	s := storetest.NewMemory()
 	done := make(chan struct{})
-	go func() { _ = Run(ctx, s, slog.Default()); close(done) }()
+	go func() { _ = Run(ctx, s, nil, slog.Default()); close(done) }()
 	defer func() { cancel(); <-done }()
 
 	put := func(c api.Command) {

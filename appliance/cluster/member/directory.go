@@ -19,10 +19,10 @@ type Directory struct {
 	save    func(map[api.NodeID][]string) error
 	log     *slog.Logger
 
-	mu     sync.Mutex // guards what is below
-	synced bool
-	nodes  map[api.NodeID]api.Node
-	peers  map[api.NodeID][]string // as published
+	mu              sync.Mutex // guards what is below
+	synced, removed bool
+	nodes           map[api.NodeID]api.Node
+	peers           map[api.NodeID][]string // as published
 }
 
 // DirectoryOptions of a directory.
@@ -70,12 +70,12 @@ func (d *Directory) Nodes() []api.Node {
 	return out
 }
 
-// Removed says that the store, as it is here, knows members and not this node.
+// Removed says that the node was a member and is none any more, as far as it
+// was told: a node that was cut off when it happened is not.
 func (d *Directory) Removed() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	_, there := d.nodes[d.self.Node]
-	return d.synced && !there && len(d.nodes) > 0
+	return d.removed
 }
 
 // Run follows the store until ctx ends. ctx must make reads stale: a minority's
@@ -120,14 +120,17 @@ func (d *Directory) follow(events <-chan api.Event) {
 	}
 }
 
-// replace takes in the nodes that there are. An empty store says nothing: it is
-// a new member's, which has not been told yet.
+// replace takes in the nodes that there are. A store without this node is a new
+// member's, which has not been told all yet, or the last that a removed one
+// hears: both go on with what they know.
 func (d *Directory) replace(nodes map[api.NodeID]api.Node) {
 	d.mu.Lock()
-	if len(nodes) == 0 {
+	if _, self := nodes[d.self.Node]; !self {
+		d.removed = d.synced
 		d.mu.Unlock()
 		return
 	}
+	d.removed = false
 	var gone []api.NodeID
 	for id := range d.peers {
 		if _, ok := nodes[id]; !ok && id != d.self.Node {

@@ -164,7 +164,7 @@ func (n *node) plan(ctx context.Context) error {
 				}
 			}
 		}()
-		_ = leader.Run(term, only{n.store, plan.Kinds}, n.log) // ends with the term
+		_ = leader.Run(term, only{n.store, plan.Kinds}, nil, n.log) // ends with the term
 		cancel()
 	}
 	return nil
