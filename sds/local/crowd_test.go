@@ -1,0 +1,268 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sds"
+	"github.com/basalt-gpu/basalt/sds/drivertest"
+)
+
+// crowdNode in the environment, with crashDir, makes this binary one of the
+// nodes of TestCrowd.
+const crowdNode = "BASALT_TEST_CROWD_NODE"
+
+const (
+	claimed     = api.VolumeID("vol-claimed") // what all fight for
+	crowdImages = 3
+)
+
+// member of the crowd does everything at once until it is killed, and prints
+// what it was told is done.
+func member(dir, node string) {
+	s, err := Open(Options{Dir: dir, Shared: true, LeftoverAge: 100 * time.Millisecond})
+	if err != nil {
+		fmt.Println("failed", err)
+		os.Exit(1)
+	}
+	m := &crowdMember{s: s, node: api.NodeID(strings.SplitN(node, ".", 2)[0]), name: strings.ReplaceAll(node, ".", "-")}
+	for i := 0; ; i++ {
+		m.step(i)
+	}
+}
+
+type crowdMember struct {
+	s    *Store
+	node api.NodeID
+	name string
+}
+
+// must ends the process with a word when err is none of the codes.
+func (m *crowdMember) must(what string, err error, codes ...api.Code) {
+	for _, c := range codes {
+		if err != nil && api.CodeOf(err) == c {
+			return
+		}
+	}
+	if err != nil {
+		fmt.Println("failed", what, err)
+		os.Exit(1)
+	}
+}
+
+func (m *crowdMember) step(i int) {
+	ctx := context.Background()
+	img := api.ImageID(fmt.Sprintf("img-%d", rand.IntN(crowdImages)))
+	_, err := m.s.ImportImage(ctx, sds.ImageImport{ID: img, Format: sds.Raw, Content: bytes.NewReader(drivertest.Raw(mib))})
+	m.must("import", err, api.CodeNotFound) // deleted between its making and its reading
+	mine := api.VolumeID(fmt.Sprintf("vol-%s-%d", m.name, i))
+	_, err = m.s.CreateVolume(ctx, sds.VolumeCreate{ID: mine, Image: img})
+	m.must("create", err, api.CodeNotFound) // the image is gone again
+	if err == nil {
+		fmt.Println("done", mine)
+		_, err = m.s.ResizeVolume(ctx, mine, 3*mib)
+		m.must("resize", err)
+	}
+	if i%3 != 0 {
+		fmt.Println("deleting", mine)
+		m.must("delete", m.s.DeleteVolume(ctx, mine))
+		fmt.Println("deleted", mine)
+	}
+	common := api.VolumeID(fmt.Sprintf("vol-common-%d", rand.IntN(2)))
+	_, err = m.s.RecreateVolume(ctx, sds.VolumeCreate{ID: common, SizeBytes: mib, Epoch: int64(i)})
+	m.must("recreate", err, api.CodeState, api.CodeNotFound)
+	if rand.IntN(4) == 0 {
+		m.must("delete common", m.s.DeleteVolume(ctx, common), api.CodeInUse) // its maker was killed and qemu-img dies now
+	}
+	if rand.IntN(3) == 0 {
+		m.must("delete image", m.s.DeleteImage(ctx, img), api.CodeInUse)
+	}
+	_, err = m.s.Volumes(ctx)
+	m.must("list", err)
+	m.claim(ctx)
+}
+
+func (m *crowdMember) claim(ctx context.Context) {
+	now, err := m.s.Owner(ctx, claimed)
+	m.must("owner", err)
+	want := sds.Owner{Node: m.node, Epoch: now.Epoch + 1}
+	err = m.s.ClaimVolume(ctx, claimed, want)
+	m.must("claim", err, api.CodeState)
+	if err == nil {
+		fmt.Println("claimed", want.Epoch)
+	}
+}
+
+// Four nodes on one pool, killed and frozen at any moment: what they were told
+// is done is there, nothing is half, no image is missing under a volume, and
+// no epoch of a volume has two owners.
+func TestCrowd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills processes for some seconds")
+	}
+	needTools(t)
+	dir := t.TempDir()
+	s := open(t, Options{Dir: dir, Shared: true})
+	if _, err := s.CreateVolume(t.Context(), sds.VolumeCreate{ID: claimed, SizeBytes: mib}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.ClaimVolume(t.Context(), claimed, sds.Owner{Node: "node-test", Epoch: 1}); err != nil {
+		t.Fatal(err)
+	}
+	said := map[string]string{} // by node and incarnation
+	running := make([]*process, 4)
+	for i := range running {
+		running[i] = startMember(t, dir, fmt.Sprintf("node-%d.0", i))
+	}
+	for round := 1; round <= 24; round++ {
+		time.Sleep(time.Duration(50+rand.IntN(250)) * time.Millisecond) // of work
+		i := rand.IntN(len(running))
+		p := running[i]
+		if round%3 == 0 {
+			p.signal(t, syscall.SIGSTOP)
+			time.Sleep(time.Duration(rand.IntN(300)) * time.Millisecond) // of a frozen node
+			p.signal(t, syscall.SIGCONT)
+			continue
+		}
+		said[p.node] = p.kill(t)
+		running[i] = startMember(t, dir, fmt.Sprintf("node-%d.%d", i, round))
+	}
+	for _, p := range running {
+		said[p.node] = p.kill(t)
+	}
+	checkCrowd(t, dir, said)
+}
+
+type process struct {
+	node string
+	cmd  *exec.Cmd
+	said chan string
+}
+
+func startMember(t *testing.T, dir, node string) *process {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), crashDir+"="+dir, crowdNode+"="+node)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := &process{node: node, cmd: cmd, said: make(chan string, 1)}
+	go func() {
+		b, _ := io.ReadAll(out)
+		p.said <- string(b)
+	}()
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return p
+}
+
+func (p *process) signal(t *testing.T, sig syscall.Signal) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(sig); err != nil {
+		t.Fatalf("%s: %v: %s", p.node, err, <-p.said)
+	}
+}
+
+func (p *process) kill(t *testing.T) string {
+	t.Helper()
+	p.signal(t, syscall.SIGKILL)
+	text := <-p.said
+	_ = p.cmd.Wait()
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "failed") {
+			t.Errorf("%s, before it was killed: %s", p.node, line)
+		}
+	}
+	return text
+}
+
+func checkCrowd(t *testing.T, dir string, said map[string]string) {
+	t.Helper()
+	// A new node sweeps what all the dead ones left, once it is old enough.
+	s := open(t, Options{Dir: dir, Shared: true, LeftoverAge: time.Nanosecond})
+	for _, pattern := range []string{"*/.new-*", "*/.old-*"} {
+		if left, _ := filepath.Glob(filepath.Join(dir, pattern)); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	}
+	there := map[string]bool{}
+	imgs, err := s.Images(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, img := range imgs {
+		there[string(img.ID)] = true
+		if got, err := os.ReadFile(img.Path); err != nil || !bytes.Equal(got, drivertest.Raw(mib)) {
+			t.Errorf("image %s is not whole (%v)", img.ID, err)
+		}
+	}
+	vols, err := s.Volumes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range vols {
+		there[string(v.ID)] = true
+		if v.Image != "" && !there[string(v.Image)] {
+			t.Errorf("volume %s has lost its image %s", v.ID, v.Image)
+		}
+		if out, err := exec.Command("qemu-img", "check", "-q", v.Path).CombinedOutput(); err != nil {
+			t.Errorf("volume %s: %v: %s", v.ID, err, out)
+		}
+	}
+	want, owners, done, top := map[string]bool{}, map[int64]string{}, 0, int64(1)
+	for node, text := range said {
+		for line := range strings.Lines(text) {
+			verb, what, ok := strings.Cut(strings.TrimSpace(line), " ")
+			if !ok || !strings.HasSuffix(line, "\n") {
+				continue
+			}
+			switch verb {
+			case "done":
+				want[what], done = true, done+1
+			case "deleting":
+				delete(want, what)
+			case "deleted":
+				want[what] = false
+			case "claimed":
+				epoch, err := strconv.ParseInt(what, 10, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				name, _, _ := strings.Cut(node, ".")
+				if other, ok := owners[epoch]; ok && other != name {
+					t.Errorf("epoch %d belongs to %s and to %s", epoch, other, name)
+				}
+				owners[epoch], top = name, max(top, epoch)
+			}
+		}
+	}
+	for id, be := range want {
+		if there[id] != be {
+			t.Errorf("%s: there %v, although its node had said otherwise", id, there[id])
+		}
+	}
+	// A claim of which the node did not live to hear may stand above all.
+	owner, err := s.Owner(t.Context(), claimed)
+	if err != nil || owner.Epoch < top || owner.Epoch == top && string(owner.Node) != owners[top] {
+		t.Errorf("owner %+v, %v; the last that was told so is %s in epoch %d", owner, err, owners[top], top)
+	}
+	if done < 20 || len(owners) < 20 {
+		t.Errorf("%d volumes and %d claims: this test has seen nothing", done, len(owners))
+	}
+	t.Logf("%d volumes, %d claims, %d processes", done, len(owners), len(said))
+}
