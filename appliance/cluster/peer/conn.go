@@ -36,13 +36,14 @@ type conn struct {
 	*tls.Conn
 	node    api.NodeID // empty: a joiner
 	address string     // the path it was dialled on; of an incoming one, the caller's address
+	trust   uint64     // the Keeper's generation before the handshake
 	set     *conns
 	closed  context.Context
 	close   context.CancelFunc
 }
 
-func newConn(c *tls.Conn, node api.NodeID, address string) *conn {
-	n := &conn{Conn: c, node: node, address: address}
+func newConn(c *tls.Conn, node api.NodeID, address string, trust uint64) *conn {
+	n := &conn{Conn: c, node: node, address: address, trust: trust}
 	n.closed, n.close = context.WithCancel(context.Background())
 	return n
 }

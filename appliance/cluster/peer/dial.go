@@ -77,7 +77,7 @@ func unreachable(node api.NodeID) *api.Error {
 func (c *Client) dialPath(ctx context.Context, node api.NodeID, address, alpn string) (*conn, error) {
 	limit, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	begin := time.Now()
+	begin, trust := time.Now(), c.keeper.Generation()
 	t, err := dialTLS(limit, address, c.keeper.ClientConfig(node, alpn))
 	if err != nil {
 		err = fmt.Errorf("node %s on %s: %w", node, address, err)
@@ -87,7 +87,7 @@ func (c *Client) dialPath(ctx context.Context, node api.NodeID, address, alpn st
 		return nil, err
 	}
 	c.book.answered(node, address, time.Now(), time.Since(begin))
-	conn := newConn(t, node, address)
+	conn := newConn(t, node, address, trust)
 	if err := c.out.add(conn); err != nil {
 		conn.abort()
 		return nil, err

@@ -31,8 +31,9 @@
 // membership is asked for every connection and every request, so a node that
 // was removed is refused although its certificate is still valid. Its requests
 // are answered "forbidden", so that it learns why; raft connections are just
-// closed. Kick closes what stands. Recheck, which also runs by itself, closes
-// what a new bundle no longer trusts.
+// closed. Kick closes what stands. After a rotation, handshakes follow the new
+// bundle at once; connections that stand are used for the call that is under
+// way and then left, and what remains is closed within a minute (Recheck).
 //
 // # Addresses of HTTP on basalt-peer/1
 //

@@ -94,7 +94,7 @@ func joinAt(ctx context.Context, address string, token pki.Token, body []byte, o
 			if err != nil {
 				return nil, err
 			}
-			return newConn(t, "", address), nil // not a *tls.Conn: net/http would ask for its ALPN
+			return newConn(t, "", address, 0), nil // not a *tls.Conn: net/http would ask for its ALPN
 		},
 		DisableKeepAlives: true, MaxResponseHeaderBytes: maxHeader,
 	}

@@ -24,7 +24,8 @@ func (s *Server) peerHTTP(ctx context.Context) *http.Server {
 }
 
 // serveMember asks for membership at each request: a connection may be older
-// than the node's removal.
+// than the node's removal. One that is older than this node's certificate or
+// bundle is not used again after this request, so that no rotation breaks one.
 func (s *Server) serveMember(w http.ResponseWriter, r *http.Request) {
 	node := Caller(r.Context())
 	if node == "" || !s.options.Member(node) {
@@ -32,6 +33,9 @@ func (s *Server) serveMember(w http.ResponseWriter, r *http.Request) {
 		WriteError(w, api.Errorf(api.CodeForbidden, "node %s is no member of the cluster", node).
 			WithHint("it was removed; join it again with a new token"))
 		return
+	}
+	if c, _ := r.Context().Value(callerKey{}).(*conn); c.trust != s.options.Keeper.Generation() && r.Header.Get("Upgrade") == "" {
+		w.Header().Set("Connection", "close")
 	}
 	s.mux.ServeHTTP(w, r)
 }

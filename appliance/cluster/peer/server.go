@@ -36,6 +36,7 @@ type Server struct {
 	tls       *tls.Config
 	in        conns
 	pending   gate
+	handshake time.Duration // how long one may take
 	mux       *http.ServeMux
 	raft      *RaftLayer
 	peers     *queue // connections for the two HTTP servers
@@ -54,7 +55,9 @@ func NewServer(o Options) (*Server, error) {
 	}
 	s := &Server{
 		options: o, log: orDiscard(o.Log), mux: http.NewServeMux(), streams: map[string]StreamHandler{},
-		in: conns{limit: maxPerNode, joiners: maxJoiners}, peers: newQueue(maxPerNode), joiners: newQueue(maxJoiners),
+		handshake: handshakeTimeout,
+		in:        conns{limit: maxPerNode, joiners: maxJoiners},
+		peers:     newQueue(maxPerNode), joiners: newQueue(maxJoiners),
 	}
 	s.raft = &RaftLayer{self: o.Keeper.Node(), client: o.Client, queue: newQueue(0)}
 	s.tls = s.choose()
@@ -137,7 +140,8 @@ func (s *Server) Recheck() {
 	}
 }
 
-// recheckEvery finds what nobody told us about: a certificate that ended.
+// recheckEvery is how soon connections follow a change of trust. Handshakes and
+// membership follow at once; a call that is under way may end.
 const recheckEvery = time.Minute
 
 // Serve answers until ctx ends, then closes everything.
@@ -178,9 +182,11 @@ func (s *Server) watchTrust(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-changed:
+			// Those that are in use go after their next call: see serveMember.
+			s.options.Client.pool.CloseIdleConnections()
 		case <-every.C:
+			s.Recheck()
 		}
-		s.Recheck()
 	}
 }
 
@@ -229,8 +235,9 @@ func (s *Server) accept(ctx context.Context, l net.Listener, running *sync.WaitG
 
 // greet makes the handshake and hands the connection to its protocol.
 func (s *Server) greet(ctx context.Context, raw net.Conn) {
-	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.handshake)
 	defer cancel()
+	trust := s.options.Keeper.Generation()
 	t := tls.Server(raw, s.tls)
 	if err := t.HandshakeContext(ctx); err != nil {
 		_ = raw.Close()
@@ -246,7 +253,7 @@ func (s *Server) greet(ctx context.Context, raw net.Conn) {
 			return
 		}
 	}
-	c := newConn(t, node, raw.RemoteAddr().String())
+	c := newConn(t, node, raw.RemoteAddr().String(), trust)
 	queue := s.peers
 	switch state.NegotiatedProtocol {
 	case ProtocolRaft:

@@ -25,7 +25,8 @@ type Keeper struct {
 	mu      sync.Mutex // held by who changes the identity; guards changed
 	changed chan struct{}
 
-	current atomic.Pointer[identity]
+	current    atomic.Pointer[identity]
+	generation atomic.Uint64
 }
 
 // identity is what a handshake needs; never changed once it is published.
@@ -169,9 +170,13 @@ func (k *Keeper) Changed() <-chan struct{} {
 	return k.changed
 }
 
+// Generation grows whenever the certificate or the bundle changes.
+func (k *Keeper) Generation() uint64 { return k.generation.Load() }
+
 // publish makes id the current identity. The caller holds mu.
 func (k *Keeper) publish(id *identity) {
 	k.current.Store(id)
+	k.generation.Add(1)
 	close(k.changed)
 	k.changed = make(chan struct{})
 }

@@ -1,0 +1,253 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
+)
+
+func TestCall(t *testing.T) {
+	c := newCluster(t, 1, func(n *node) {
+		greets(n)
+		n.server.Handle("GET /empty", JSON(func(context.Context, api.NodeID, struct{}) (struct{}, error) { return struct{}{}, nil }))
+		n.server.Handle("POST /refuse", JSON(func(context.Context, api.NodeID, struct{}) (any, error) {
+			return nil, api.Errorf(api.CodeConflict, "no").WithHint("yes").At("spec.x")
+		}))
+		n.server.Handle("POST /break", JSON(func(context.Context, api.NodeID, struct{}) (any, error) {
+			return nil, errors.New("secret path /x")
+		}))
+		n.server.Handle("GET /odd", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>", 502) }))
+		n.server.Handle("GET /huge", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			for range maxCall/1024 + 1 {
+				w.Write([]byte(strings.Repeat("1", 1024)))
+			}
+		}))
+	}, nodeA, nodeB)
+	a := c.nodes[nodeA]
+	ctx := t.Context()
+	for _, to := range []api.NodeID{nodeB, nodeA} { // a node reaches itself, too
+		if got, err := hello(ctx, a, to); got != "node-00000000000a says hello" || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	if err := a.client.Call(ctx, nodeB, "GET", "/empty?x=1", nil, nil); err != nil {
+		t.Error(err)
+	}
+	var e *api.Error
+	if err := a.client.Call(ctx, nodeB, "POST", "/refuse", nil, nil); !errors.As(err, &e) || *e != (api.Error{Code: api.CodeConflict, Message: "no", Hint: "yes", Field: "spec.x"}) {
+		t.Errorf("a refusal: %v", err)
+	}
+	for _, path := range []string{"/odd", "/huge"} {
+		if err := a.client.Call(ctx, nodeB, "GET", path, nil, nil); err == nil || errors.As(err, &e) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if err := a.client.Call(ctx, nodeB, "POST", "/break", nil, nil); err == nil || errors.As(err, &e) || !strings.Contains(err.Error(), "secret path") {
+		t.Errorf("an internal error is shown to users, or lost: %v", err)
+	}
+	if err := a.client.Call(ctx, nodeB, "GET", "/nowhere", nil, nil); err == nil {
+		t.Error("no path, no error")
+	}
+	if err := a.client.Call(ctx, nodeC, "GET", "/empty", nil, nil); api.CodeOf(err) != api.CodeUnavailable {
+		t.Errorf("an unknown node: %v", err)
+	}
+	big := greeting{strings.Repeat("x", maxCall)}
+	if err := a.client.Call(ctx, nodeB, "POST", "/hello", big, nil); api.CodeOf(err) != api.CodeTooLarge {
+		t.Errorf("a huge call: %v", err)
+	}
+	resp, err := a.client.Do(ctx, nodeB, must(http.NewRequest("POST", "/hello", strings.NewReader("{"))))
+	if err != nil || resp.StatusCode != 400 {
+		t.Errorf("half a message: %v, %v", resp, err)
+	}
+	resp.Body.Close()
+	late, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := hello(late, a, nodeB); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// Paths die and come back; calls go on, and first by the first that works.
+func TestPaths(t *testing.T) {
+	c := newCluster(t, 3, greets, nodeA, nodeB)
+	a, roads := c.nodes[nodeA], c.nodes[nodeB].roads
+	call := func(why string) {
+		t.Helper()
+		a.client.Kick(nodeB) // a new connection, please
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := hello(ctx, a, nodeB); err != nil {
+			t.Errorf("%s: %v", why, err)
+		}
+	}
+	used := func() string {
+		for _, x := range a.client.out.all() {
+			return x.address
+		}
+		return ""
+	}
+	call("all open")
+	roads[0].set("cut")
+	call("the first is cut")
+	roads[1].set("silent")
+	call("the second is silent, too")
+	if used() != roads[2].address() {
+		t.Errorf("it goes over %s", used())
+	}
+	health := a.book.Paths(nodeB)
+	if health[0].Up() || health[0].LastError == "" || !health[2].Up() || health[2].RTT <= 0 {
+		t.Errorf("health is %+v", health)
+	}
+	roads[2].set("cut")
+	a.client.Kick(nodeB)
+	_, err := hello(t.Context(), a, nodeB)
+	if api.CodeOf(err) != api.CodeUnavailable || !strings.Contains(err.Error(), roads[0].address()) {
+		t.Errorf("on no path: %v", err)
+	}
+	for _, r := range roads {
+		r.set("")
+	}
+	call("all open again")
+	// What a ping would find.
+	if _, err := a.client.Probe(t.Context(), nodeB, roads[0].address()); err != nil {
+		t.Error(err)
+	}
+	call("the first again")
+	if used() != roads[0].address() {
+		t.Errorf("it goes over %s, not the first again", used())
+	}
+}
+
+func TestOrder(t *testing.T) {
+	now := time.Now()
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	paths := []PathHealth{
+		{Address: "failed", LastOK: ago(time.Minute), LastFailure: ago(time.Second)},
+		{Address: "new"},
+		{Address: "failed long ago", LastFailure: ago(time.Minute)},
+		{Address: "back", LastOK: ago(time.Second), LastFailure: ago(2 * time.Second)},
+		{Address: "never worked", LastFailure: ago(time.Second)},
+	}
+	want := "new, failed long ago, back, failed, never worked"
+	if got := strings.Join(order(paths, now), ", "); got != want {
+		t.Errorf("order is %s, not %s", got, want)
+	}
+}
+
+func TestBook(t *testing.T) {
+	var b Book
+	changed := b.Changed()
+	b.Replace(map[api.NodeID][]string{nodeA: {"x:1", "y:1", "x:1"}, nodeB: {"z:1"}})
+	<-changed
+	b.answered(nodeA, "y:1", time.Now(), time.Second)
+	changed = b.Changed()
+	b.Set(nodeA, "x:1", "y:1")
+	select {
+	case <-changed:
+		t.Error("it rings for nothing")
+	default:
+	}
+	b.Set(nodeA, "y:1", "x:1")
+	<-changed
+	if p := b.Paths(nodeA); len(p) != 2 || p[0].RTT != time.Second || p[1].RTT != 0 {
+		t.Errorf("health was lost: %+v", p)
+	}
+	b.Set(nodeB)
+	if n := b.Nodes(); len(n) != 1 || len(b.Paths(nodeB)) != 0 {
+		t.Errorf("%v are in it", n)
+	}
+	b.Set(nodeB, strings.Split(strings.Repeat("a:1 ", 3)+"b:1 c:1 d:1 e:1 f:1 g:1 h:1 i:1", " ")...)
+	if n := len(b.Paths(nodeB)); n != maxPaths {
+		t.Errorf("%d paths", n)
+	}
+}
+
+// New keys, a new CA, the old one gone, all while everybody talks: no call fails.
+func TestRotationUnderTraffic(t *testing.T) {
+	c := newCluster(t, 2, greets, nodeA, nodeB)
+	ctx, stop := context.WithCancel(t.Context())
+	var calls, fails atomic.Int64
+	var talking sync.WaitGroup
+	for i := range 6 {
+		from, to := c.nodes[nodeA], nodeB
+		if i%2 == 1 {
+			from, to = c.nodes[nodeB], nodeA
+		}
+		talking.Go(func() {
+			for k := 0; ctx.Err() == nil; k++ {
+				if k%5 == 0 {
+					from.client.pool.CloseIdleConnections()
+				}
+				if _, err := hello(context.WithoutCancel(ctx), from, to); err != nil {
+					fails.Add(1)
+					t.Errorf("call %d: %v", k, err)
+					return
+				}
+				calls.Add(1)
+			}
+		})
+	}
+	more := func() {
+		t.Helper()
+		target := calls.Load() + 50
+		eventually(t, "more calls", func() bool { return calls.Load() > target || fails.Load() > 0 })
+	}
+	old := c.ca
+	for range 3 {
+		next := newCA(t, "basalt")
+		more()
+		for _, n := range c.nodes {
+			if err := n.keeper.ReplaceBundle(must(pki.AddToBundle(n.keeper.Bundle(), next.CertPEM))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		more()
+		for _, n := range c.nodes {
+			err := n.keeper.Renew(t.Context(), func(_ context.Context, csr []byte) (pki.Issued, error) {
+				cert, err := next.Sign(csr, pki.NodeIdentity{Cluster: "basalt", Node: n.id, Name: "x"}, time.Now(), 0)
+				return pki.Issued{CertPEM: cert}, err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			more()
+		}
+		for _, n := range c.nodes {
+			if err := n.keeper.ReplaceBundle(must(pki.RemoveFromBundle(n.keeper.Bundle(), must(old.Fingerprint())))); err != nil {
+				t.Fatal(err)
+			}
+			more()
+		}
+		old = next
+		for _, n := range c.nodes {
+			n.server.Recheck()
+		}
+	}
+	stop()
+	talking.Wait()
+	t.Logf("%d calls", calls.Load())
+	// Nothing that was made under the first CA is left.
+	for _, n := range c.nodes {
+		for _, x := range append(n.client.out.all(), n.server.in.all()...) {
+			state := x.ConnectionState()
+			if _, err := n.keeper.NodeOf(&state); err != nil {
+				t.Errorf("a connection is left that is not trusted: %v", err)
+			}
+		}
+	}
+}

@@ -1,0 +1,274 @@
+package peer
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
+)
+
+const nodeA, nodeB, nodeC = api.NodeID("node-00000000000a"), api.NodeID("node-00000000000b"), api.NodeID("node-00000000000c")
+
+// eventually waits for what the network does in its own time.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("not within a minute: " + what)
+		}
+	}
+}
+
+// road is one network path to one node, which a test can break.
+type road struct {
+	listener net.Listener
+	target   string
+
+	mu    sync.Mutex
+	mode  string // "": open; "cut": refuses, what stood is reset; "silent": takes everything, gives nothing
+	conns map[net.Conn]bool
+	open  *sync.Cond
+}
+
+func newRoad(t *testing.T, address, target string) *road {
+	t.Helper()
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &road{listener: l, target: target, conns: map[net.Conn]bool{}}
+	r.open = sync.NewCond(&r.mu)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go r.carry(c)
+		}
+	}()
+	t.Cleanup(func() {
+		l.Close()
+		r.set("cut")
+	})
+	return r
+}
+
+func (r *road) address() string { return r.listener.Addr().String() }
+
+func (r *road) set(mode string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mode = mode
+	if mode == "cut" {
+		for c := range r.conns {
+			c.Close()
+		}
+		clear(r.conns)
+	}
+	r.open.Broadcast()
+}
+
+// pass waits until the road is not silent; false: it is cut.
+func (r *road) pass() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.mode == "silent" {
+		r.open.Wait()
+	}
+	return r.mode == ""
+}
+
+func (r *road) keep(c net.Conn) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.mode == "cut" {
+		c.Close()
+		return false
+	}
+	r.conns[c] = true
+	return true
+}
+
+func (r *road) carry(from net.Conn) {
+	defer from.Close()
+	if !r.keep(from) || !r.pass() {
+		return
+	}
+	to, err := net.Dial("tcp", r.target)
+	if err != nil || !r.keep(to) {
+		return
+	}
+	defer to.Close()
+	move := func(dst, src net.Conn) {
+		b := make([]byte, 32<<10)
+		for {
+			n, err := src.Read(b)
+			if !r.pass() {
+				return
+			}
+			if n > 0 {
+				if _, err := dst.Write(b[:n]); err != nil {
+					return
+				}
+			}
+			if err != nil {
+				dst.(*net.TCPConn).CloseWrite()
+				return
+			}
+		}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		move(to, from)
+	}()
+	move(from, to)
+	<-done
+}
+
+// node is one end of the wire in a test.
+type node struct {
+	id     api.NodeID
+	keeper *pki.Keeper
+	book   *Book
+	client *Client
+	server *Server
+	roads  []*road // to this node, one a path
+}
+
+// members of a test's cluster; changeable.
+type members struct {
+	mu  sync.Mutex
+	ids map[api.NodeID]bool
+}
+
+func (m *members) is(id api.NodeID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.ids[id]
+}
+
+func (m *members) set(id api.NodeID, member bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ids[id] = member
+}
+
+type cluster struct {
+	ca      pki.CA
+	members *members
+	nodes   map[api.NodeID]*node
+}
+
+func newCA(t testing.TB, name string) pki.CA {
+	t.Helper()
+	ca, err := pki.NewCA(name, time.Now().Add(-365*24*time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ca
+}
+
+func newKeeper(t testing.TB, ca pki.CA, name string, id api.NodeID, signed time.Time) *pki.Keeper {
+	t.Helper()
+	key, csr, err := pki.NewRequest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := ca.Sign(csr, pki.NodeIdentity{Cluster: name, Node: id, Name: string(id), IPs: []netip.Addr{netip.MustParseAddr("127.0.0.1")}}, signed, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := pki.Create(t.TempDir(), ca.CertPEM, cert, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// newCluster makes nodes that know each other on so many paths, 127.0.0.1 and
+// up; prepare runs before each is served.
+func newCluster(t *testing.T, paths int, prepare func(*node), ids ...api.NodeID) *cluster {
+	t.Helper()
+	c := &cluster{ca: newCA(t, "basalt"), members: &members{ids: map[api.NodeID]bool{}}, nodes: map[api.NodeID]*node{}}
+	addresses := map[api.NodeID][]string{}
+	for _, id := range ids {
+		n := &node{id: id, keeper: newKeeper(t, c.ca, "basalt", id, time.Now()), book: &Book{}}
+		n.client = NewClient(n.keeper, n.book, nil)
+		t.Cleanup(n.client.Close)
+		var listen []string
+		for p := range paths {
+			listen = append(listen, netip.AddrFrom4([4]byte{127, 0, 0, byte(p + 1)}).String()+":0")
+		}
+		server, err := NewServer(Options{Keeper: n.keeper, Client: n.client, Listen: listen, Member: c.members.is})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.server = server
+		for p, real := range server.Addresses() {
+			n.roads = append(n.roads, newRoad(t, listen[p], real))
+			addresses[id] = append(addresses[id], n.roads[p].address())
+		}
+		if prepare != nil {
+			prepare(n)
+		}
+		serve(t, server)
+		c.members.set(id, true)
+		c.nodes[id] = n
+	}
+	for _, n := range c.nodes {
+		n.book.Replace(addresses)
+	}
+	return c
+}
+
+func serve(t *testing.T, s *Server) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(time.Minute):
+			t.Error("the server does not end")
+		}
+	})
+}
+
+type greeting struct {
+	Name string `json:"name"`
+}
+
+// greets answers a call with the caller and what it said.
+func greets(n *node) {
+	n.server.Handle("POST /hello", JSON(func(_ context.Context, caller api.NodeID, in greeting) (greeting, error) {
+		return greeting{string(caller) + " says " + in.Name}, nil
+	}))
+}
+
+func hello(ctx context.Context, from *node, to api.NodeID) (string, error) {
+	var out greeting
+	err := from.client.Call(ctx, to, "POST", "/hello", greeting{"hello"}, &out)
+	return out.Name, err
+}
+
+func readAll(t *testing.T, r io.Reader) string {
+	t.Helper()
+	b, err := io.ReadAll(r)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(b)
+}
