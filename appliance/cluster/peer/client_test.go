@@ -24,7 +24,7 @@ func TestCall(t *testing.T) {
 		n.server.Handle("POST /break", JSON(func(context.Context, api.NodeID, struct{}) (any, error) {
 			return nil, errors.New("secret path /x")
 		}))
-		n.server.Handle("GET /odd", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>", 502) }))
+		n.server.Handle("GET /odd", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>", http.StatusBadGateway) }))
 		n.server.Handle("GET /huge", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			for range maxCall/1024 + 1 {
 				w.Write([]byte(strings.Repeat("1", 1024)))

@@ -14,8 +14,9 @@ import (
 // streamProtocol is what a request is upgraded to: bytes both ways.
 const streamProtocol = "basalt-stream/1"
 
-// StreamHandler serves one stream and closes it when it returns. ctx ends with
-// the connection. c has CloseWrite: see HalfCloser.
+// StreamHandler serves one stream, which is closed when it returns. ctx ends
+// when this side closes the connection: the node was kicked, or the server ends.
+// That the other side is gone, reads and writes say. c is a HalfCloser.
 type StreamHandler func(ctx context.Context, node api.NodeID, header http.Header, c net.Conn)
 
 // HalfCloser is a stream one of whose directions can end before the other.
@@ -60,7 +61,8 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return // every connection of this server is one
 	}
-	ctx, cancel := context.WithCancel(r.Context())
+	// The request's own context ends when the other side has closed its direction.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	defer cancel()
 	defer context.AfterFunc(c.closed, cancel)()
 	_ = c.SetDeadline(time.Now().Add(handshakeTimeout))

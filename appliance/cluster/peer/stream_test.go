@@ -1,0 +1,96 @@
+package peer
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// A stream carries bytes both ways at once, and each way ends by itself.
+func TestStream(t *testing.T) {
+	sizes := make(chan int64, 1)
+	c := newCluster(t, 1, func(n *node) {
+		n.server.HandleStream("digest", func(ctx context.Context, from api.NodeID, header http.Header, conn net.Conn) {
+			// Read to the end, then answer: only a half-close makes that possible.
+			h := sha256.New()
+			size, err := io.Copy(h, conn)
+			if err != nil || ctx.Err() != nil || from != nodeA || header.Get("Basalt-Volume") != "vol-1" {
+				t.Errorf("%v, %v, from %s, %v", err, ctx.Err(), from, header)
+			}
+			sizes <- size
+			conn.Write(h.Sum(nil))
+		})
+		n.server.HandleStream("talk", func(_ context.Context, _ api.NodeID, _ http.Header, conn net.Conn) {
+			conn.Write([]byte("first word"))
+			if err := conn.(HalfCloser).CloseWrite(); err != nil {
+				t.Error(err)
+			}
+			io.Copy(io.Discard, conn)
+		})
+	}, nodeA, nodeB)
+	a := c.nodes[nodeA]
+	s, err := a.client.Stream(t.Context(), nodeB, "digest", http.Header{"Basalt-Volume": {"vol-1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := make([]byte, 5<<20)
+	rand.Read(data)
+	if _, err := io.Copy(s, bytes.NewReader(data)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.(HalfCloser).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	want := sha256.Sum256(data)
+	if got := readAll(t, s); got != string(want[:]) || <-sizes != int64(len(data)) {
+		t.Error("the bytes are not those that were sent")
+	}
+	s.Close()
+
+	// What comes together with the head of the answer is not lost.
+	s, err = a.client.Stream(t.Context(), nodeB, "talk", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := readAll(t, s); got != "first word" {
+		t.Errorf("%q", got)
+	}
+	if _, err := s.Write(make([]byte, 1<<20)); err != nil {
+		t.Errorf("the other direction is closed, too: %v", err)
+	}
+	s.Close()
+	for _, n := range c.nodes {
+		eventually(t, "no connection is left", func() bool { return len(n.server.in.all())+len(n.client.out.all()) == 0 })
+	}
+}
+
+func TestStreamRefused(t *testing.T) {
+	c := newCluster(t, 1, nil, nodeA, nodeB)
+	a := c.nodes[nodeA]
+	if _, err := a.client.Stream(t.Context(), nodeB, "nothing", nil); api.CodeOf(err) != api.CodeNotFound {
+		t.Errorf("a stream that nobody handles: %v", err)
+	}
+	if _, err := a.client.Stream(t.Context(), nodeC, "ping", nil); api.CodeOf(err) != api.CodeUnavailable {
+		t.Errorf("a node that nobody knows: %v", err)
+	}
+	if err := a.client.Call(t.Context(), nodeB, "GET", "/stream/ping", nil, nil); api.CodeOf(err) != api.CodeNotFound {
+		t.Errorf("a call of a stream: %v", err)
+	}
+	c.nodes[nodeB].roads[0].set("silent")
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := a.client.Stream(ctx, nodeB, "ping", nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a node that does not answer: %v", err)
+	}
+	a.client.pool.CloseIdleConnections()
+	eventually(t, "no connection is left", func() bool { return len(a.client.out.all()) == 0 })
+}
