@@ -24,6 +24,8 @@ import (
 type locker struct {
 	keyed keyed
 	file  string // empty: the store is not shared
+	// patience with other hosts, which hold a lock for a moment only.
+	patience time.Duration
 }
 
 // reach of a lock.
@@ -40,12 +42,12 @@ const (
 )
 
 const (
-	lockWait = 30 * time.Second // another host's lock is held for a moment only
+	lockWait = 30 * time.Second
 	lockPoll = 200 * time.Millisecond
 )
 
 // Lock waits for key until ctx ends, and for other hosts no longer than
-// lockWait; unlock must be called once.
+// its patience lasts; unlock must be called once.
 func (l *locker) Lock(ctx context.Context, key string, how reach) (unlock func(), err error) {
 	free, err := l.keyed.Lock(ctx, key)
 	if err != nil || l.file == "" || how == here {
@@ -59,7 +61,7 @@ func (l *locker) Lock(ctx context.Context, key string, how reach) (unlock func()
 	// other.
 	f, err := os.OpenFile(l.file, os.O_RDWR, 0)
 	if err == nil {
-		err = wait(ctx, f, key, kind)
+		err = l.wait(ctx, f, key, kind)
 	}
 	if err != nil {
 		if f != nil {
@@ -77,15 +79,15 @@ func (l *locker) Lock(ctx context.Context, key string, how reach) (unlock func()
 	}, nil
 }
 
-func wait(ctx context.Context, f *os.File, key string, kind int16) error {
-	until := time.Now().Add(lockWait)
+func (l *locker) wait(ctx context.Context, f *os.File, key string, kind int16) error {
+	until := time.Now().Add(l.patience)
 	for pause := time.Millisecond; ; pause = min(2*pause, lockPoll) {
 		err := setLock(f, key, kind)
 		switch {
 		case !errors.Is(err, errLocked):
 			return err
 		case time.Now().After(until):
-			return api.Errorf(api.CodeUnavailable, "another node has held the lock of %s for %v", key, lockWait).
+			return api.Errorf(api.CodeUnavailable, "another node has held the lock of %s for %v", key, l.patience).
 				WithHint("if that node hangs, reset it: its locks end with it")
 		}
 		select {

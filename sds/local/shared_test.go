@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -122,6 +123,37 @@ func TestPoolThatIsAway(t *testing.T) {
 	}
 	if again := open(t, opt); again.PoolID() != s.PoolID() {
 		t.Error("the pool has changed its name")
+	}
+}
+
+// Nodes that find the directory empty at the same time make one pool.
+func TestPoolIsMadeOnce(t *testing.T) {
+	for range 10 {
+		dir := t.TempDir()
+		all := make([]*Store, 8)
+		var wg sync.WaitGroup
+		for i := range all {
+			wg.Go(func() {
+				s, err := Open(Options{Dir: dir, Shared: true})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				all[i] = s
+			})
+		}
+		wg.Wait()
+		for _, s := range all {
+			if s == nil || all[0] == nil {
+				t.Fatal("not all are open")
+			}
+			if s.PoolID() != all[0].PoolID() {
+				t.Errorf("pools %s and %s in one directory", s.PoolID(), all[0].PoolID())
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }
 
@@ -264,6 +296,11 @@ func TestLockBetweenHosts(t *testing.T) {
 	if _, err := b.ResizeVolume(ctx, "vol-1", 2*mib); !errors.Is(err, ctx.Err()) {
 		t.Errorf("the lock was not waited for: %v", err)
 	}
+	b.locks.patience = 50 * time.Millisecond // with a node that is frozen
+	if err := b.DeleteVolume(t.Context(), "vol-1"); api.CodeOf(err) != api.CodeUnavailable {
+		t.Errorf("a lock that is never free: %v", err)
+	}
+	b.locks.patience = lockWait
 	done := make(chan error, 1)
 	go func() { done <- b.DeleteVolume(t.Context(), "vol-1") }()
 	unlock()

@@ -91,10 +91,13 @@ func Open(opt Options) (*Store, error) {
 	}
 	s := &Store{opt: opt, session: strings.ToLower(rand.Text())}
 	if opt.Shared {
+		if err := checkMount(dir); err != nil {
+			return nil, err
+		}
 		if s.pool, err = openPool(opt); err != nil {
 			return nil, err
 		}
-		s.locks.file = filepath.Join(dir, locksName)
+		s.locks.file, s.locks.patience = filepath.Join(dir, locksName), lockWait
 	} else if _, err := readMarker(dir); err == nil {
 		return nil, api.Errorf(api.CodeState, "%s is a shared storage pool", dir).WithHint("give this node a directory of its own")
 	}
