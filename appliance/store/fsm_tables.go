@@ -175,43 +175,58 @@ func (v view) named(kind api.Kind, organization, project, name string) (ids []st
 	return ids, nil
 }
 
-// write stores the event's object and its indexes; before is the object that
-// it replaces, nil if there was none.
+// write stores what the event says, in objects, indexes and the change log;
+// before is the object that it replaces, nil if there was none.
 func (v view) write(e api.Event, before *api.Object) error {
 	raw, err := encodeJSON(e.Object)
 	if err != nil {
 		return err
 	}
-	kind, m := string(e.Object.Kind), e.Object.Meta
-	type step struct {
-		bucket []byte
-		key    []byte
-		value  []byte
-	}
-	owned := []step{{bucketByProj, join(kind, m.Project, m.ID), nil}, {bucketByOrg, join(kind, m.Organization, m.ID), nil}}
 	if before != nil {
 		if err := v.tx.Bucket(bucketNames).Delete(nameKey(*before)); err != nil {
 			return err
 		}
 	}
 	if e.Type == api.EventRemove {
-		for _, s := range append(owned, step{bucketObjects, join(kind, m.ID), nil}) {
-			if err := v.tx.Bucket(s.bucket).Delete(s.key); err != nil {
-				return err
-			}
-		}
+		err = v.displace(e.Object)
 	} else {
-		steps := []step{{bucketObjects, join(kind, m.ID), raw}, {bucketNames, nameKey(e.Object), nil}}
-		if before == nil { // the owner never changes
-			steps = append(steps, owned...)
-		}
-		for _, s := range steps {
-			if err := v.tx.Bucket(s.bucket).Put(s.key, s.value); err != nil {
-				return err
-			}
-		}
+		err = v.place(e.Object, raw, before == nil)
+	}
+	if err != nil {
+		return err
 	}
 	return v.addChange(e, raw)
+}
+
+// place stores an object, encoded as raw, and its indexes.
+func (v view) place(o api.Object, raw []byte, isNew bool) error {
+	if err := v.tx.Bucket(bucketObjects).Put(join(string(o.Kind), o.Meta.ID), raw); err != nil {
+		return err
+	}
+	if err := v.tx.Bucket(bucketNames).Put(nameKey(o), nil); err != nil || !isNew {
+		return err // the owner never changes
+	}
+	if err := v.tx.Bucket(bucketByProj).Put(projectKey(o), nil); err != nil {
+		return err
+	}
+	return v.tx.Bucket(bucketByOrg).Put(organizationKey(o), nil)
+}
+
+// displace takes away what place stored, but for the name.
+func (v view) displace(o api.Object) error {
+	if err := v.tx.Bucket(bucketObjects).Delete(join(string(o.Kind), o.Meta.ID)); err != nil {
+		return err
+	}
+	if err := v.tx.Bucket(bucketByProj).Delete(projectKey(o)); err != nil {
+		return err
+	}
+	return v.tx.Bucket(bucketByOrg).Delete(organizationKey(o))
+}
+
+func projectKey(o api.Object) []byte { return join(string(o.Kind), o.Meta.Project, o.Meta.ID) }
+
+func organizationKey(o api.Object) []byte {
+	return join(string(o.Kind), o.Meta.Organization, o.Meta.ID)
 }
 
 func nameKey(o api.Object) []byte {

@@ -3,7 +3,9 @@ package store
 import (
 	"context"
 	"encoding/binary"
+	"log/slog"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -75,3 +77,6 @@ func ofTerm(l *raft.Log) (raw []byte, holds bool) {
 func pastTerm() *api.Error {
 	return api.Errorf(api.CodeConflict, "another node has led the cluster meanwhile").WithHint("decide again")
 }
+
+// RaftLogger hands Raft's lines, and its transport's, to l.
+func RaftLogger(l *slog.Logger) hclog.Logger { return raftLogger(l) }

@@ -1,0 +1,150 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Recover makes nodeID the only member of its cluster, after most voters were
+// lost for good: everything that this node's log has is kept, also what was
+// never acknowledged. The store must not be open. It can be repeated, and a
+// crash in the middle leaves a store as before or after. Other nodes of the
+// old cluster must not come back with their old files.
+func Recover(dir, nodeID string) error {
+	if err := recoverAlone(Options{Dir: dir, NodeID: nodeID}); err != nil {
+		return fmt.Errorf("recover the store in %s: %w", dir, err)
+	}
+	return nil
+}
+
+func recoverAlone(o Options) (err error) {
+	o.fill()
+	if o.Dir == "" || o.NodeID == "" {
+		return errors.New("dir and nodeID are needed")
+	}
+	for _, name := range []string{"tables.db", "log.db", "vote"} {
+		if _, err := os.Stat(o.path(name)); err != nil {
+			return errNothing(err)
+		}
+	}
+	if err := removeLeftover(o.path("tables.db.restore")); err != nil {
+		return err
+	}
+	s := &Store{options: o}
+	defer func() { err = errors.Join(err, s.closeFiles()) }()
+	logger := raftLogger(slog.New(slog.DiscardHandler))
+	t, err := openTables(o.path("tables.db"))
+	if err != nil {
+		return err
+	}
+	s.tables, s.closers = t, append(s.closers, closer(t.close))
+	if s.fsm, err = newFSM(t); err != nil {
+		return err
+	}
+	bolt, err := raftboltdb.New(raftboltdb.Options{Path: o.path("log.db"), BoltOptions: boltOptions()})
+	if err != nil {
+		return err
+	}
+	s.log, s.closers = &logStore{BoltStore: bolt, sleep: s.pause}, append(s.closers, bolt)
+	votes, err := openStable(o.path("vote"))
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, votes)
+	snapshots, err := raft.NewFileSnapshotStoreWithLogger(o.Dir, 2, logger)
+	if err != nil {
+		return err
+	}
+	stands, err := s.checkFiles(snapshots)
+	if err != nil {
+		return err
+	}
+	_, trans := raft.NewInmemTransport(raft.ServerAddress(o.NodeID))
+	conf := o.raftConfig(logger)
+	conf.NoSnapshotRestoreOnStart = stands
+	machine := &recoveringFSM{fsm: s.fsm, stands: stands}
+	if err := machine.look(); err != nil {
+		return err
+	}
+	before, err := raft.GetConfiguration(conf, machine, s.log, votes, snapshots, trans)
+	if err != nil {
+		return err
+	}
+	if len(before.Servers) == 0 {
+		return errNothing(nil)
+	}
+	if !slices.ContainsFunc(before.Servers, func(m raft.Server) bool { return string(m.ID) == o.NodeID }) {
+		return api.Errorf(api.CodeState, "%s is no member of the cluster that its files belong to", o.NodeID)
+	}
+	conf = o.raftConfig(logger)
+	alone := raft.Configuration{Servers: []raft.Server{member(o.NodeID)}}
+	if err := raft.RecoverCluster(conf, machine, s.log, votes, snapshots, trans, alone); err != nil {
+		return err
+	}
+	return syncDir(filepath.Join(o.Dir, "snapshots", "x"))
+}
+
+func errNothing(cause error) error {
+	e := api.Errorf(api.CodeState, "there is nothing to recover: this node never was a member of a cluster")
+	return errors.Join(e, cause)
+}
+
+// recoveringFSM applies what the tables lack, and keeps the first failure:
+// RecoverCluster asks for no answer, but it takes no for one to Snapshot.
+type recoveringFSM struct {
+	*fsm
+	stands  bool // the tables have what the newest snapshot has
+	applied uint64
+	err     error
+}
+
+// Restore replaces the tables, but never by what is older than they are.
+func (f *recoveringFSM) Restore(r io.ReadCloser) error {
+	if f.stands {
+		return nil
+	}
+	if err := f.fsm.Restore(r); err != nil {
+		return err
+	}
+	return f.look()
+}
+
+// look finds out how far the tables are.
+func (f *recoveringFSM) look() error {
+	return f.tables.read(func(v view) error { f.applied = v.applied(); return nil })
+}
+
+// Apply is called in the order of the log.
+func (f *recoveringFSM) Apply(l *raft.Log) any {
+	if raw, holds := ofTerm(l); holds && l.Index > f.applied && f.err == nil {
+		_, _, _, f.err = f.tables.apply([]entry{{l.Index, raw}})
+	}
+	return nil
+}
+
+// Snapshot refuses if something was not applied.
+func (f *recoveringFSM) Snapshot() (raft.FSMSnapshot, error) {
+	if f.err != nil {
+		return nil, f.err
+	}
+	s, err := f.fsm.Snapshot()
+	return releasing{s}, err
+}
+
+// releasing is a snapshot that RecoverCluster uses once, and forgets to release.
+type releasing struct{ raft.FSMSnapshot }
+
+func (r releasing) Persist(sink raft.SnapshotSink) error {
+	defer r.Release()
+	return r.FSMSnapshot.Persist(sink)
+}

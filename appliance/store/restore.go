@@ -1,0 +1,214 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/raft"
+	"go.etcd.io/bbolt"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+const (
+	// revisionGap lies between a backup's revision and that of the cluster made
+	// of it: more than the old cluster can have counted after the backup. So a
+	// watch's place of before is never a place in the new one, and begins anew.
+	revisionGap = 1_000_000_000
+	// maxRevision of a backup: what follows it still is exact in a float64, as
+	// which some readers of JSON take it.
+	maxRevision = 1<<53 - 1 - 2*revisionGap
+	// restoredIndex and restoredTerm are the place in the log of what was
+	// restored. Raft gives it to nodes that join as a snapshot.
+	restoredIndex, restoredTerm = 1, 1
+)
+
+// RestoreInto makes dir the store of nodeID, the only member of a new cluster
+// with the backup's content. All of the backup is checked before dir is
+// touched, which must be empty or not be there; it appears whole, by one
+// rename. What an interrupted call leaves is removed by the next one.
+func RestoreInto(dir, nodeID string, r io.Reader) (BackupInfo, error) {
+	var info BackupInfo
+	if dir == "" || nodeID == "" {
+		return info, errors.New("restore a backup: dir and nodeID are needed")
+	}
+	dir = filepath.Clean(dir)
+	if err := checkEmpty(dir); err != nil {
+		return info, err
+	}
+	work := dir + ".restoring"
+	if err := os.RemoveAll(work); err != nil {
+		return info, err
+	}
+	if err := os.MkdirAll(work, 0o700); err != nil {
+		return info, err
+	}
+	info, err := restoreFiles(work, nodeID, r)
+	if err == nil {
+		err = appear(work, dir)
+	}
+	if err != nil {
+		return info, errors.Join(err, os.RemoveAll(work))
+	}
+	return info, nil
+}
+
+func checkEmpty(dir string) error {
+	names, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if len(names) > 0 {
+		return api.Errorf(api.CodeState, "there is a store on this node already").
+			WithHint("a backup is restored on a node that belongs to no cluster")
+	}
+	return nil
+}
+
+// appear gives work, complete and synced, its place.
+func appear(work, dir string) error {
+	if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := os.Rename(work, dir); err != nil {
+		return err
+	}
+	return syncDir(dir)
+}
+
+// restoreFiles makes the files of a store in dir.
+func restoreFiles(dir, nodeID string, r io.Reader) (info BackupInfo, err error) {
+	t, err := openTables(filepath.Join(dir, "tables.db"))
+	if err != nil {
+		return info, err
+	}
+	t.db.NoSync = true // until it is complete
+	if info, err = t.fill(r); err == nil {
+		err = t.db.Sync()
+	}
+	if err == nil {
+		err = firstSnapshot(dir, nodeID, t)
+	}
+	if err = errors.Join(err, t.close()); err != nil {
+		return info, err
+	}
+	votes, err := openStable(filepath.Join(dir, "vote"))
+	if err != nil {
+		return info, err
+	}
+	err = votes.SetUint64([]byte("CurrentTerm"), restoredTerm) // Raft's key for it
+	if err = errors.Join(err, votes.Close()); err != nil {
+		return info, err
+	}
+	return info, syncDir(filepath.Join(dir, "vote"))
+}
+
+// firstSnapshot is the beginning of the new cluster's log.
+func firstSnapshot(dir, nodeID string, t *tables) error {
+	snapshots, err := raft.NewFileSnapshotStore(dir, 2, io.Discard)
+	if err != nil {
+		return err
+	}
+	_, trans := raft.NewInmemTransport(raft.ServerAddress(nodeID))
+	members := raft.Configuration{Servers: []raft.Server{member(nodeID)}}
+	sink, err := snapshots.Create(raft.SnapshotVersionMax, restoredIndex, restoredTerm, members, restoredIndex, trans)
+	if err != nil {
+		return err
+	}
+	v, end, err := t.begin()
+	if err != nil {
+		return errors.Join(err, sink.Cancel())
+	}
+	s := snapshot{view: v, end: end}
+	defer s.Release()
+	return s.Persist(sink)
+}
+
+// restoreBatch is how many records one transaction takes.
+const restoreBatch = 1000
+
+// fill writes a backup into new tables. They are good only if there is no error.
+func (t *tables) fill(r io.Reader) (BackupInfo, error) {
+	b := newBackupReader(r)
+	info, err := b.info()
+	if err != nil {
+		return info, err
+	}
+	var last key
+	for ended := false; !ended; {
+		err := t.db.Update(func(tx *bbolt.Tx) error {
+			v := view{tx}
+			for range restoreBatch {
+				kind, raw, err := b.next()
+				if err != nil {
+					return err
+				}
+				switch kind {
+				case recordEnd:
+					ended = true
+					return v.begun(info.Revision + revisionGap)
+				case recordObject:
+					if b.found.Batches > 0 {
+						return badBackup("an object follows the batches")
+					}
+					o, err := backupObject(raw, last, info.Revision)
+					if err != nil {
+						return err
+					}
+					last = key{o.Kind, o.Meta.ID}
+					if err := v.placeNew(o); err != nil {
+						return err
+					}
+				case recordBatch:
+					if err := v.placeBatch(raw); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return info, err
+		}
+	}
+	return info, nil
+}
+
+// begun says where the restored tables stand.
+func (v view) begun(revision int64) error {
+	meta := v.tx.Bucket(bucketMeta)
+	if err := meta.Put(metaRevision, be64(uint64(revision))); err != nil {
+		return err
+	}
+	return meta.Put(metaApplied, be64(restoredIndex))
+}
+
+// placeNew stores an object in the form that this version writes.
+func (v view) placeNew(o api.Object) error {
+	raw, err := encodeJSON(o)
+	if err != nil {
+		return err
+	}
+	return v.place(o, raw, true)
+}
+
+// placeBatch remembers a batch again.
+func (v view) placeBatch(raw []byte) error {
+	var b backupBatch
+	if err := json.Unmarshal(raw, &b); err != nil {
+		return badBackup("a batch cannot be read: %v", err)
+	}
+	if b.ID == "" || len(b.ID) > maxNameBytes {
+		return badBackup("a batch has no id, or one that is too long")
+	}
+	if v.tx.Bucket(bucketBatches).Get([]byte(b.ID)) != nil {
+		return badBackup("batch %q is there twice", b.ID)
+	}
+	if b.Answer == nil {
+		b.Answer = []api.Object{}
+	}
+	return v.remember(b.ID, b.Answer)
+}

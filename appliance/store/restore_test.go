@@ -1,0 +1,160 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// everything is what a store says of its objects, without the revision of the
+// store itself.
+func everything(t *testing.T, s *Store) string {
+	t.Helper()
+	var out []api.Object
+	for _, kind := range []api.Kind{api.KindFlavor, api.KindUsageRecord} {
+		page, err := s.List(Stale(t.Context()), api.ListQuery{Kind: kind, Limit: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, page.Items...)
+	}
+	raw, err := json.Marshal(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func writeSome(t *testing.T, s *Store, from, to int) {
+	t.Helper()
+	for k := from; k <= to; k++ {
+		if _, err := s.Apply(t.Context(), crashBatch(0, k)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func backupOf(t *testing.T, s *Store) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := s.Backup(t.Context(), &b, json.RawMessage(`{"name":"test"}`)); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// What was backed up is there again, other nodes get it too, and clients
+// notice that it is another cluster.
+func TestRestoreInto(t *testing.T) {
+	s := open(t, Options{})
+	writeSome(t, s, 1, 30)
+	want, revision := everything(t, s), s.Revision()
+	raw := backupOf(t, s)
+	writeSome(t, s, 31, 40) // not in the backup
+
+	info, err := ReadBackupInfo(bytes.NewReader(raw))
+	if err != nil || info.Revision != revision || string(info.Cluster) != `{"name":"test"}` || info.MadeBy != "node-a" || info.Format != FormatVersion {
+		t.Fatalf("info %+v, %v", info, err)
+	}
+	base := t.TempDir()
+	dir := filepath.Join(base, "node-0")
+	if _, err := RestoreInto(dir, "node-0", bytes.NewReader(raw)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := RestoreInto(dir, "node-0", bytes.NewReader(raw)); api.CodeOf(err) != api.CodeState {
+		t.Errorf("a store was restored over: %v", err)
+	}
+	c := newCluster(t, 3, Options{Dir: base})
+	for _, id := range c.ids() {
+		r := c.store(id)
+		if _, err := r.List(t.Context(), api.ListQuery{Kind: api.KindFlavor, Limit: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if got := everything(t, r); got != want {
+			t.Errorf("%s restored\n%s\nwant\n%s", id, got, want)
+		}
+		if r.Revision() != revision+revisionGap {
+			t.Errorf("%s has revision %d, the backup %d", id, r.Revision(), revision)
+		}
+		events, err := r.Watch(t.Context(), revision)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := <-events; e.Revision != 0 {
+			t.Errorf("a watch of the old cluster goes on with %v", e)
+		}
+	}
+	r := c.store("node-0")
+	before := r.Revision()
+	if _, err := r.Apply(t.Context(), crashBatch(0, 30)); err != nil || r.Revision() != before {
+		t.Errorf("a batch of before the backup was applied again: %v", err)
+	}
+	if _, err := r.Apply(t.Context(), crashBatch(0, 35)); err != nil || r.Revision() == before {
+		t.Errorf("a batch that is not in the backup: %v", err)
+	}
+	page, err := r.List(t.Context(), api.ListQuery{Kind: api.KindFlavor, Name: "flv-a0", Limit: 10})
+	if err != nil || len(page.Items) != 1 {
+		t.Errorf("the indexes were not restored: %v %v", page, err)
+	}
+}
+
+// A backup on a follower has all that was acknowledged.
+func TestBackupOnFollower(t *testing.T) {
+	if testing.Short() {
+		t.Skip("elections among three nodes take seconds")
+	}
+	c := newCluster(t, 3, Options{})
+	f := c.store(c.follower())
+	writeSome(t, f, 1, 20)
+	raw := backupOf(t, f)
+	dir := filepath.Join(t.TempDir(), "x")
+	if _, err := RestoreInto(dir, "node-x", bytes.NewReader(raw)); err != nil {
+		t.Fatal(err)
+	}
+	r := open(t, Options{Dir: dir, NodeID: "node-x"})
+	if got, want := everything(t, r), everything(t, f); got != want {
+		t.Errorf("restored\n%s\nwant\n%s", got, want)
+	}
+}
+
+// Whatever is wrong with a backup, nothing is touched.
+func TestBadBackups(t *testing.T) {
+	s := open(t, Options{})
+	writeSome(t, s, 1, 5)
+	good := backupOf(t, s)
+	dir := filepath.Join(t.TempDir(), "restored")
+	refused := func(what string, raw []byte, message string) {
+		t.Helper()
+		_, err := RestoreInto(dir, "node-b", bytes.NewReader(raw))
+		if api.CodeOf(err) != api.CodeInvalid || !strings.Contains(err.Error(), message) {
+			t.Errorf("%s: %v", what, err)
+		}
+		for _, path := range []string{dir, dir + ".restoring"} {
+			if _, err := os.Stat(path); !os.IsNotExist(err) {
+				t.Fatalf("%s left %s", what, path)
+			}
+		}
+	}
+	for n := 0; n < len(good); n += 1 + len(good)/100 {
+		refused("cut off", good[:n], "ends too early")
+	}
+	for n := 0; n < len(good); n += 1 + len(good)/200 {
+		bad := bytes.Clone(good)
+		bad[n] ^= 0x10
+		refused("one bit wrong", bad, "")
+	}
+	refused("more at the end", append(bytes.Clone(good), 0), "follows")
+	newer := bytes.Clone(good)
+	newer[8] = backupVersion + 1
+	refused("a newer version", newer, "newer Basalt")
+	refused("a newer content", bytes.Replace(good, []byte(`"format":1`), []byte(`"format":9`), 1), "newer Basalt")
+	refused("nothing", nil, "ends too early")
+	if _, err := RestoreInto(dir, "node-b", bytes.NewReader(good)); err != nil {
+		t.Error(err)
+	}
+}
