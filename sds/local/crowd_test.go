@@ -194,7 +194,14 @@ func (p *process) kill(t *testing.T) string {
 func checkCrowd(t *testing.T, dir string, said map[string]string) {
 	t.Helper()
 	// A new node sweeps what all the dead ones left, once it is old enough.
-	s := open(t, Options{Dir: dir, Shared: true, LeftoverAge: time.Nanosecond})
+	swept, err := Open(Options{Dir: dir, Shared: true, LeftoverAge: time.Nanosecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := swept.Close(); err != nil {
+		t.Error(err)
+	}
+	s := open(t, Options{Dir: dir, Shared: true})
 	for _, pattern := range []string{"*/.new-*", "*/.old-*"} {
 		if left, _ := filepath.Glob(filepath.Join(dir, pattern)); len(left) > 0 {
 			t.Errorf("left behind: %v", left)

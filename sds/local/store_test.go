@@ -25,7 +25,7 @@ func needTools(t *testing.T) {
 	t.Helper()
 	for _, tool := range []string{"qemu-img", "prlimit"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("%s is not installed: installer/dev/setup.sh installs it", tool)
+			t.Skipf("host: %s is not installed: installer/dev/setup.sh installs it", tool)
 		}
 	}
 }
@@ -142,7 +142,7 @@ func TestUsedVolumeIsLeftAlone(t *testing.T) {
 	// As QEMU does for a disk that it writes to.
 	lk := unix.Flock_t{Type: unix.F_RDLCK, Start: 100, Len: 2}
 	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &lk); err != nil {
-		t.Skipf("no open-file-description locks here: %v", err)
+		t.Skipf("host: no open-file-description locks: %v", err)
 	}
 	if err := s.DeleteVolume(t.Context(), "vol-1"); api.CodeOf(err) != api.CodeInUse {
 		t.Errorf("delete: %v", err)
@@ -200,7 +200,7 @@ func TestFullDisk(t *testing.T) {
 	needTools(t)
 	dir := t.TempDir()
 	if err := unix.Mount("basalt-test", dir, "tmpfs", 0, "size=3m"); err != nil {
-		t.Skipf("a tmpfs cannot be mounted here: %v", err)
+		t.Skipf("host: a tmpfs cannot be mounted here: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
