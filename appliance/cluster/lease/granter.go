@@ -79,8 +79,9 @@ func (g *Granter) Members(now Instant, members []Member) {
 		case m.Epoch > n.Epoch: // the old epoch's verdict is carried out
 			n.revoked, n.vouched = false, false
 		}
-		if n.Lost && !m.Lost {
-			n.heard, n.last = max(n.heard, now), now // back: it gets the time to ask
+		if n.Lost && !m.Lost { // back: it gets the time to ask
+			n.heard, n.last = max(n.heard, now), now
+			n.revoked, n.vouched = false, false
 		}
 		n.Member = m
 	}
@@ -160,7 +161,7 @@ func (g *Granter) Verdicts(now Instant) []Verdict {
 	out := make([]Verdict, 0, len(g.nodes))
 	for _, n := range g.nodes {
 		v := g.judge(now, n)
-		if v.State == Fenced {
+		if v.State == Fenced && !n.Lost {
 			n.revoked = true
 		}
 		if n.state != v.State {
