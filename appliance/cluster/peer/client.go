@@ -84,9 +84,10 @@ func (c *Client) Kick(node api.NodeID) {
 	c.out.abort(func(x *conn) bool { return x.node == node })
 }
 
-// leave closes the connections on one path.
+// leave closes what can be made anew on another path: raft's connections and
+// the pool's, not streams.
 func (c *Client) leave(node api.NodeID, address string) int {
-	return c.out.abort(func(x *conn) bool { return x.node == node && x.address == address })
+	return c.out.abort(func(x *conn) bool { return x.node == node && x.address == address && !x.stream.Load() })
 }
 
 // Do sends a request to a node, over a pooled connection on whichever path
@@ -109,7 +110,7 @@ func (c *Client) Do(ctx context.Context, node api.NodeID, r *http.Request) (*htt
 	}
 	var known *api.Error
 	if !errors.As(err, &known) && used != nil {
-		err = fmt.Errorf("%w: %w", unreachable(node), err)
+		err = unreachable(node, err)
 	}
 	return nil, err
 }
@@ -156,7 +157,7 @@ func newCall(ctx context.Context, method, path string, in any) (*http.Request, e
 func readAnswer(from api.NodeID, resp *http.Response, out any) error {
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxCall+1))
 	if err != nil {
-		return fmt.Errorf("%w: %w", unreachable(from), err)
+		return unreachable(from, err)
 	}
 	if len(raw) > maxCall {
 		return fmt.Errorf("node %s answers with more than %d bytes", from, maxCall)

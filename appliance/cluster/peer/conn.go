@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -36,7 +37,8 @@ type conn struct {
 	*tls.Conn
 	node    api.NodeID // empty: a joiner
 	address string     // the path it was dialled on; of an incoming one, the caller's address
-	trust   uint64     // the Keeper's generation before the handshake
+	stream  atomic.Bool
+	trust   uint64 // the Keeper's generation before the handshake
 	set     *conns
 	closed  context.Context
 	close   context.CancelFunc

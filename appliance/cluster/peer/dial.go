@@ -3,12 +3,14 @@ package peer
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
 )
 
 const (
@@ -66,11 +68,32 @@ func (c *Client) dial(ctx context.Context, node api.NodeID, alpn string) (*conn,
 			return r.conn, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: %w", unreachable(node), errors.Join(failures...))
+	return nil, unreachable(node, errors.Join(failures...))
 }
 
-func unreachable(node api.NodeID) *api.Error {
-	return api.Errorf(api.CodeUnavailable, "node %s cannot be reached", node).WithHint("is it running, and is the network between the nodes up?")
+const clockHint = "is the clock of one of the two nodes wrong?"
+
+// unreachable explains to a user why a node could not be called.
+func unreachable(node api.NodeID, why error) error {
+	e := api.Errorf(api.CodeUnavailable, "node %s cannot be reached", node).
+		WithHint("is it running, and is the network between the nodes up?")
+	var alert tls.AlertError
+	switch {
+	case wrongTime(why):
+		e = e.WithHint("%s", clockHint)
+	case errors.As(why, &alert): // in TLS 1.3 it comes with the first answer
+		e = api.Errorf(api.CodeUnavailable, "node %s refuses this node's certificate", node).
+			WithHint("was this node removed, or is the clock of one of the two wrong?")
+	case errors.Is(why, pki.ErrNotPeer):
+		e = e.WithHint("what answers at its address is not this node: did addresses change?")
+	}
+	return fmt.Errorf("%w: %w", e, why)
+}
+
+// wrongTime says whether a certificate failed only for its dates.
+func wrongTime(err error) bool {
+	var invalid x509.CertificateInvalidError
+	return errors.As(err, &invalid) && invalid.Reason == x509.Expired
 }
 
 // dialPath connects on one path, and notes how that went.

@@ -27,6 +27,7 @@ func (s *Server) joinHTTP(ctx context.Context) *http.Server {
 	rate := &bucket{burst: 20, perSecond: 2}
 	h := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			defer s.logPanic(r)
 			handler := s.join.Load()
 			switch {
 			case r.Method != http.MethodPost || r.URL.Path != "/join":
@@ -76,11 +77,15 @@ func Join(ctx context.Context, token pki.Token, in, out any) error {
 		}
 	}
 	why := errors.Join(failures...)
-	hint := "is the network up, and does one of these addresses belong to a running node of the cluster?"
-	if errors.Is(why, pki.ErrNotPeer) {
-		hint = "an address belongs to another cluster, or the cluster's CA was replaced: make a new token"
+	e := api.Errorf(api.CodeUnavailable, "no member of cluster %s lets this node in (%d addresses tried)", token.Cluster, len(failures)).
+		WithHint("is the network up, and does one of %v belong to a running node of the cluster?", token.Peers)
+	switch {
+	case wrongTime(why):
+		e = e.WithHint("%s", clockHint)
+	case errors.Is(why, pki.ErrNotPeer):
+		e = e.WithHint("an address belongs to another cluster, or the cluster's CA was replaced: make a new token")
 	}
-	return fmt.Errorf("%w: %w", api.Errorf(api.CodeUnavailable, "no member of cluster %s lets this node in (%d addresses tried)", token.Cluster, len(failures)).WithHint("%s", hint), why)
+	return fmt.Errorf("%w: %w", e, why)
 }
 
 func joinAt(ctx context.Context, address string, token pki.Token, body []byte, out any) error {

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -27,6 +28,7 @@ func (s *Server) peerHTTP(ctx context.Context) *http.Server {
 // than the node's removal. One that is older than this node's certificate or
 // bundle is not used again after this request, so that no rotation breaks one.
 func (s *Server) serveMember(w http.ResponseWriter, r *http.Request) {
+	defer s.logPanic(r)
 	node := Caller(r.Context())
 	if node == "" || !s.options.Member(node) {
 		w.Header().Set("Connection", "close")
@@ -38,4 +40,17 @@ func (s *Server) serveMember(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close")
 	}
 	s.mux.ServeHTTP(w, r)
+}
+
+// logPanic says what net/http would say only at debug level, and lets it end
+// the connection.
+func (s *Server) logPanic(r *http.Request) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if p != http.ErrAbortHandler { //nolint:errorlint // net/http compares it so
+		s.log.Error("peer: panic", "path", r.URL.Path, "node", Caller(r.Context()), "panic", p, "stack", string(debug.Stack()))
+	}
+	panic(http.ErrAbortHandler)
 }

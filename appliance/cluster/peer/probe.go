@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +22,9 @@ const (
 	PingEvery = time.Second
 	// pingTimeout is how long an answer may take.
 	pingTimeout = 3 * time.Second
+	// giveUp is how long a node may be silent on every path before what waits
+	// for it fails.
+	giveUp = 15 * time.Second
 	// pingSilence ends a ping stream that nobody uses.
 	pingSilence = 30 * time.Second
 )
@@ -39,7 +43,7 @@ func servePing(_ context.Context, _ api.NodeID, _ http.Header, c net.Conn) {
 }
 
 // ping once, on an open ping stream.
-func ping(c *stream, number uint64) (rtt time.Duration, err error) {
+func ping(c *streamConn, number uint64) (rtt time.Duration, err error) {
 	begin := time.Now()
 	_ = c.SetDeadline(begin.Add(pingTimeout))
 	var b [8]byte
@@ -57,7 +61,7 @@ func ping(c *stream, number uint64) (rtt time.Duration, err error) {
 }
 
 // openPing on exactly this path.
-func (c *Client) openPing(ctx context.Context, node api.NodeID, address string) (*stream, error) {
+func (c *Client) openPing(ctx context.Context, node api.NodeID, address string) (*streamConn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout+pingTimeout)
 	defer cancel()
 	conn, err := c.dialPath(ctx, node, address, ProtocolPeer)
@@ -84,7 +88,8 @@ type Heard struct {
 	Address string
 	Last    time.Time // of the last answer; zero: none yet
 	RTT     time.Duration
-	Error   string // why there is no answer now; empty: there is
+	Error   string    // why there is no answer now; empty: there is
+	Since   time.Time // with an Error: when the first ping failed after Last
 }
 
 // Prober pings every node of the Book on every path, each second, on one
@@ -128,7 +133,7 @@ func (p *Prober) Run(ctx context.Context) {
 				one, stop := context.WithCancel(ctx)
 				defer stop()
 				stops[key] = stop
-				p.note(key, func(h *Heard) { h.Error = "not tried yet" })
+				p.note(key, func(h *Heard) { h.Error, h.Since = "not tried yet", time.Now() })
 				running.Go(func() { p.probe(one, key) })
 			}
 		}
@@ -155,7 +160,7 @@ func (p *Prober) wanted() map[probeKey]bool {
 
 // probe one path until ctx ends.
 func (p *Prober) probe(ctx context.Context, key probeKey) {
-	var s *stream
+	var s *streamConn
 	defer func() {
 		if s != nil {
 			s.abort()
@@ -186,7 +191,7 @@ func (p *Prober) probe(ctx context.Context, key probeKey) {
 	}
 }
 
-func (p *Prober) once(ctx context.Context, s *stream, key probeKey, number uint64) error {
+func (p *Prober) once(ctx context.Context, s *streamConn, key probeKey, number uint64) error {
 	defer context.AfterFunc(ctx, s.abort)()
 	rtt, err := ping(s, number)
 	if err != nil {
@@ -194,22 +199,26 @@ func (p *Prober) once(ctx context.Context, s *stream, key probeKey, number uint6
 	}
 	now := time.Now()
 	p.client.book.answered(key.node, key.address, now, rtt)
-	p.note(key, func(h *Heard) { h.Last, h.RTT, h.Error = now, rtt, "" })
+	p.note(key, func(h *Heard) { h.Last, h.RTT, h.Error, h.Since = now, rtt, "", time.Time{} })
 	return nil
 }
 
 // failed notes a silent path. What stands on it moves when there is another
-// that works; when there is none, it stays: the silence may be short.
+// that works; when there is none, it stays for a while: the silence may be
+// short, but a call without a deadline must not wait for ever.
 func (p *Prober) failed(key probeKey, err error) {
 	p.client.book.failed(key.node, key.address, time.Now(), err)
-	p.note(key, func(h *Heard) { h.Error = err.Error() })
-	for _, h := range p.Heard(key.node) {
-		if h.Address != key.address && h.Error == "" && time.Since(h.Last) < pingTimeout {
-			if n := p.client.leave(key.node, key.address); n > 0 {
-				p.client.log.Info("peer: left a path that does not answer", "node", key.node, "path", key.address, "connections", n)
-			}
-			return
+	p.note(key, func(h *Heard) {
+		if h.Error = err.Error(); h.Since.IsZero() {
+			h.Since = time.Now()
 		}
+	})
+	works := func(h Heard) bool { return h.Error == "" && time.Since(h.Last) < pingTimeout }
+	if !slices.ContainsFunc(p.Heard(key.node), works) && !p.Silent(key.node, giveUp) {
+		return
+	}
+	if n := p.client.leave(key.node, key.address); n > 0 {
+		p.client.log.Info("peer: left a path that does not answer", "node", key.node, "path", key.address, "connections", n)
 	}
 }
 
@@ -239,6 +248,20 @@ func (p *Prober) Heard(node api.NodeID) (all []Heard) {
 		}
 	}
 	return all
+}
+
+// Silent says whether every path to a node has been failing for at least d. It
+// is counted from the first ping that failed, so a witness that was itself
+// stopped for a while (SIGSTOP, a busy machine) accuses nobody when it goes on.
+// A node without paths is not known to be silent.
+func (p *Prober) Silent(node api.NodeID, d time.Duration) bool {
+	heard := p.Heard(node)
+	for _, h := range heard {
+		if h.Error == "" || time.Since(h.Since) < d {
+			return false
+		}
+	}
+	return len(heard) > 0
 }
 
 // LastHeard of a node on any path; zero: never.

@@ -2,6 +2,7 @@ package peer
 
 import (
 	"context"
+	"io"
 	"testing"
 	"time"
 
@@ -77,9 +78,13 @@ func TestProber(t *testing.T) {
 	if _, err := hello(t.Context(), a, nodeB); err != nil {
 		t.Fatal(err)
 	}
+	stream, err := a.client.Stream(t.Context(), nodeB, "ping", nil) // must outlive the silence
+	if err != nil {
+		t.Fatal(err)
+	}
 	on := func(path int) (n int) {
 		for _, x := range a.client.out.all() {
-			if x.node == nodeB && x.address == roads[path].address() {
+			if x != stream.(*streamConn).conn && x.node == nodeB && x.address == roads[path].address() {
 				n++
 			}
 		}
@@ -95,10 +100,20 @@ func TestProber(t *testing.T) {
 		t.Errorf("a call: %v, %d connections on the second path", err, on(1))
 	}
 	roads[0].set("")
+	if _, err := stream.Write([]byte("12345678")); err != nil {
+		t.Error(err)
+	}
+	if _, err := io.ReadFull(stream, make([]byte, 8)); err != nil {
+		t.Errorf("a stream did not outlive a silence: %v", err)
+	}
 	eventually(t, "the first path is back", hears(nodeB, true, true))
 	roads[0].set("cut")
 	roads[1].set("cut")
 	eventually(t, "the node is gone", hears(nodeB, false, false))
+	if p.Silent(nodeB, time.Hour) || p.Silent(nodeC, 0) || p.Silent("node-x", 0) {
+		t.Error("it calls silent who is not, or not for so long")
+	}
+	eventually(t, "it is called silent", func() bool { return p.Silent(nodeB, 100*time.Millisecond) })
 	last := p.LastHeard(nodeB)
 	if !hears(nodeC, true, true)() {
 		t.Error("another node is gone, too")

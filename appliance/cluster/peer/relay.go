@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	pathpkg "path"
 	"strings"
 	"time"
 
@@ -41,7 +42,7 @@ func (s *Server) serveRelay(w http.ResponseWriter, r *http.Request) {
 	method := r.URL.Query().Get("method")
 	rule := s.relay.Load()
 	switch {
-	case rule == nil || !(*rule)(method, path):
+	case rule == nil || path != pathpkg.Clean(path) || !(*rule)(method, path):
 		WriteError(w, api.Errorf(api.CodeForbidden, "%s %s is not relayed", clip(method), clip(path)))
 		return
 	case r.Header.Get(relayedFor) != "":
@@ -85,7 +86,7 @@ func (s *Server) serveRelay(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(answer)
 }
 
-// CallVia is Call, relayed by another member.
+// CallVia is Call, relayed by another member. The path is one without a query.
 func (c *Client) CallVia(ctx context.Context, via, node api.NodeID, method, path string, in, out any) error {
 	to := url.URL{Path: "/relay/" + string(node) + path, RawQuery: url.Values{"method": {method}}.Encode()}
 	return c.Call(ctx, via, http.MethodPost, to.String(), in, out)

@@ -25,16 +25,16 @@ type HalfCloser interface {
 	CloseWrite() error // the other side reads EOF, and may go on writing
 }
 
-// stream is a connection after its HTTP upgrade.
-type stream struct {
+// streamConn is a connection after its HTTP upgrade.
+type streamConn struct {
 	*conn
 	read io.Reader // begins with what was read along with the HTTP head
 }
 
-var _ HalfCloser = (*stream)(nil)
+var _ HalfCloser = (*streamConn)(nil)
 
 // Read bytes of the other side.
-func (s *stream) Read(b []byte) (int, error) { return s.read.Read(b) }
+func (s *streamConn) Read(b []byte) (int, error) { return s.read.Read(b) }
 
 // HandleStream serves streams of a name. "ping" is taken.
 func (s *Server) HandleStream(name string, h StreamHandler) {
@@ -70,7 +70,7 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_ = c.SetDeadline(time.Time{})
-	serve(ctx, c.node, r.Header, &stream{c, buffered.Reader})
+	serve(ctx, c.node, r.Header, &streamConn{c, buffered.Reader})
 }
 
 // Stream opens a stream of bytes to a node, on a connection of its own. ctx
@@ -85,7 +85,8 @@ func (c *Client) Stream(ctx context.Context, node api.NodeID, name string, heade
 }
 
 // openStream upgrades a connection, or closes it.
-func openStream(ctx context.Context, c *conn, name string, header http.Header) (_ *stream, err error) {
+func openStream(ctx context.Context, c *conn, name string, header http.Header) (_ *streamConn, err error) {
+	c.stream.Store(true)
 	stop := context.AfterFunc(ctx, c.abort)
 	defer func() {
 		if !stop() && err == nil {
@@ -105,12 +106,12 @@ func openStream(ctx context.Context, c *conn, name string, header http.Header) (
 	r.Header.Set("Connection", "Upgrade")
 	r.Header.Set("Upgrade", streamProtocol)
 	if err := r.Write(c); err != nil {
-		return nil, err
+		return nil, unreachable(c.node, err)
 	}
 	read := bufio.NewReader(c)
 	resp, err := http.ReadResponse(read, r)
 	if err != nil {
-		return nil, err
+		return nil, unreachable(c.node, err)
 	}
 	if resp.StatusCode != http.StatusSwitchingProtocols {
 		defer resp.Body.Close()
@@ -119,5 +120,5 @@ func openStream(ctx context.Context, c *conn, name string, header http.Header) (
 		}
 		return nil, api.Errorf(api.CodeInternal, "node %s does not open the stream", c.node)
 	}
-	return &stream{c, read}, nil
+	return &streamConn{c, read}, nil
 }
