@@ -14,14 +14,14 @@ var (
 
 // fault breaks something for a while, and again a little later.
 func (w *world) fault() {
-	w.at(w.between(500*time.Millisecond, 6*time.Second), w.fault)
+	w.at(w.between(time.Second, 10*time.Second), w.fault)
 	n := w.nodes[w.rng.IntN(len(w.nodes))]
 	o := w.nodes[w.rng.IntN(len(w.nodes))]
 	d := w.between(500*time.Millisecond, 8*time.Second)
-	if w.chance(0.4) {
-		d = w.between(5*time.Second, 45*time.Second)
+	if w.chance(0.5) {
+		d = w.between(10*time.Second, 60*time.Second)
 	}
-	switch w.rng.IntN(9) {
+	switch w.rng.IntN(10) {
 	case 0: // one way, one path
 		p := w.rng.IntN(simPaths)
 		w.cut[n.i][o.i][p] = true
@@ -46,7 +46,7 @@ func (w *world) fault() {
 	case 5:
 		w.logf("%s: basalt-fence is stopped for %s", n.id, d)
 		n.frozen = max(n.frozen, w.now+d)
-	case 6:
+	case 6, 9:
 		if n.up {
 			n.die()
 			w.at(d, n.start)

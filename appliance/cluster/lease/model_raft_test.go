@@ -94,6 +94,9 @@ func (n *node) raftTick() {
 		return
 	}
 	n.heard, n.patient = w.now, w.between(800*time.Millisecond, 2*time.Second)
+	if !n.wanted() {
+		return
+	}
 	n.term++
 	term, votes := n.term, 0
 	vote := func() {
@@ -127,6 +130,18 @@ func (n *node) raftTick() {
 			w.send(v, n, vote)
 		})
 	}
+}
+
+// wanted is the pre-vote: a majority misses its leader too.
+func (n *node) wanted() bool {
+	willing := 0
+	for _, v := range n.w.nodes {
+		content := v.leading > 0 || n.w.now-v.heard < 600*time.Millisecond && v != n
+		if v == n || !content && v.stopped <= n.w.now && n.w.open(n, v) && n.w.open(v, n) {
+			willing++
+		}
+	}
+	return willing >= n.w.majority()
 }
 
 func (n *node) lead() {
