@@ -111,7 +111,8 @@ func gatewayCheck(ctx context.Context, up Up) Check {
 	case err != nil:
 		return Check{Warning, fmt.Sprintf("the gateway could not be asked: %v", err), "see the log"}
 	case mac == nil:
-		return Check{Failure, "gateway " + up.Gateway.String() + " does not answer", "check its address, the cable and the switch's VLAN"}
+		// It may come later; only the address itself cannot wait.
+		return Check{Warning, "gateway " + up.Gateway.String() + " does not answer", "check its address, the cable and the switch's VLAN"}
 	}
 	return Check{OK, "gateway " + up.Gateway.String() + " answers", ""}
 }

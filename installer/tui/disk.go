@@ -1,0 +1,219 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/basalt-gpu/basalt/installer/answers"
+	"github.com/basalt-gpu/basalt/installer/machine"
+)
+
+// diskPage chooses the disk and has its serial typed.
+type diskPage struct {
+	disks   []machine.Disk
+	err     error
+	looking bool
+	cursor  int
+	confirm *field // of the disk under the cursor, once it is chosen
+	asking  bool
+	wrong   string
+}
+
+func newDiskPage() *diskPage { return &diskPage{confirm: text("", "")} }
+
+type disksMsg struct {
+	disks []machine.Disk
+	err   error
+}
+
+func (*diskPage) name() string { return "Disk" }
+
+func (p *diskPage) enter(m *Model) tea.Cmd { return p.look(m) }
+
+func (p *diskPage) look(m *Model) tea.Cmd {
+	p.looking = true
+	return func() tea.Msg {
+		disks, err := m.sys.Disks(context.Background())
+		return disksMsg{disks, err}
+	}
+}
+
+func (p *diskPage) typing() bool { return p.asking }
+
+func (p *diskPage) update(m *Model, msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case disksMsg:
+		p.found(msg)
+	case tea.KeyMsg:
+		if p.asking {
+			return p.confirming(m, msg)
+		}
+		switch msg.String() {
+		case "esc":
+			return m.back()
+		case "up", "k", "shift+tab":
+			p.cursor = max(0, p.cursor-1)
+		case "down", "j", "tab":
+			p.cursor = max(0, min(p.cursor+1, len(p.disks)-1))
+		case "r":
+			return p.look(m)
+		case "enter":
+			p.choose()
+		}
+	}
+	return nil
+}
+
+// found disks; the one that was chosen stays chosen when it is still there.
+func (p *diskPage) found(msg disksMsg) {
+	var was machine.Disk
+	if p.cursor < len(p.disks) {
+		was = p.disks[p.cursor]
+	}
+	p.disks, p.err, p.looking = msg.disks, msg.err, false
+	p.cursor = -1
+	for i, d := range p.disks {
+		if d.Path == was.Path && d.Serial == was.Serial && d.Refusal == nil {
+			p.cursor = i
+			return
+		}
+	}
+	p.asking = false
+	p.confirm.input.SetValue("")
+	for i, d := range p.disks {
+		if d.Refusal == nil {
+			p.cursor = i
+			return
+		}
+	}
+	p.cursor = 0
+}
+
+func (p *diskPage) choose() {
+	p.wrong = ""
+	if p.cursor >= len(p.disks) {
+		return
+	}
+	if r := p.disks[p.cursor].Refusal; r != nil {
+		p.wrong = "Choose another disk, or free this one and press r."
+		return
+	}
+	p.asking = true
+	p.confirm.input.Focus()
+}
+
+func (p *diskPage) confirming(m *Model, key tea.KeyMsg) tea.Cmd {
+	d := p.disks[p.cursor]
+	switch key.String() {
+	case "esc":
+		p.asking, p.wrong = false, ""
+		return nil
+	case "enter":
+		if typed := p.confirm.value(); typed != d.Confirm() {
+			p.wrong = fmt.Sprintf("That is not %s. Nothing is erased.", d.Confirm())
+			return nil
+		}
+		m.request.Disk = d
+		m.request.Answers.Disk = answers.Disk{Serial: d.Serial}
+		return m.next()
+	}
+	p.wrong = ""
+	p.confirm.input, _ = p.confirm.input.Update(key)
+	return nil
+}
+
+func (p *diskPage) keys() string {
+	if p.asking {
+		return "Enter go on   Esc another disk   F1 help   Ctrl-C leave"
+	}
+	return "Up/Down choose   Enter take it   r look again   Esc back   F1 help   F2 shell"
+}
+
+func (p *diskPage) help() string {
+	return `The chosen disk is erased whole and holds the system and, as pool "local", the disks of virtual machines. It needs 16 GiB; take a fast one, an SSD at best.
+
+A disk in use (mounted, swap, part of LVM, RAID or ZFS) cannot be chosen; the line below it says why and how to free it in a shell (F2).
+
+Typing the serial keeps you from erasing the wrong one: compare it with the label on the disk.`
+}
+
+func (p *diskPage) body(m *Model) string {
+	width := m.width - 6
+	var b strings.Builder
+	b.WriteString(m.look.title.Render("Which disk shall become the node's?") + "\n\n")
+	switch {
+	case p.err != nil:
+		b.WriteString(say(m.look.bad, "The disks could not be listed: "+p.err.Error(), "press r to look again, F2 for a shell", width))
+		return b.String()
+	case p.disks == nil && p.looking:
+		b.WriteString("Looking for disks ...")
+		return b.String()
+	case len(p.disks) == 0:
+		b.WriteString(say(m.look.bad, "There is no disk that the kernel knows.", "check cables and the controller's mode (no RAID) in the firmware; then press r", width))
+		return b.String()
+	}
+	p.list(m, &b)
+	d := p.disks[p.cursor]
+	b.WriteString("\n")
+	switch {
+	case d.Refusal != nil:
+		b.WriteString(say(m.look.warn, "Cannot be chosen: "+d.Refusal.Reason+".", d.Refusal.Hint, width))
+	case len(d.Contents) == 0:
+		b.WriteString("It is empty.")
+	default:
+		b.WriteString(m.look.warn.Render("This will be erased:"))
+		for i, c := range d.Contents {
+			if i == 4 && len(d.Contents) > 5 {
+				fmt.Fprintf(&b, "\n   and %d more", len(d.Contents)-i)
+				break
+			}
+			b.WriteString("\n   " + fit(c, width-3))
+		}
+	}
+	if p.asking {
+		fmt.Fprintf(&b, "\n\nType %s to have it erased:\n> %s", m.look.chosen.Render(d.Confirm()), p.confirm.input.View())
+	}
+	if p.wrong != "" {
+		b.WriteString("\n" + m.look.bad.Render(p.wrong))
+	}
+	return b.String()
+}
+
+// list of disks, at most seven around the cursor.
+func (p *diskPage) list(m *Model, b *strings.Builder) {
+	const most = 7
+	first := max(0, min(p.cursor-most/2, len(p.disks)-most))
+	fmt.Fprintf(b, "%s\n", m.look.dim.Render(fmt.Sprintf("  %-13s %9s  %-6s %-25s %s", "disk", "size", "", "model", "serial")))
+	for i := first; i < min(first+most, len(p.disks)); i++ {
+		d := p.disks[i]
+		kind := d.Transport
+		if kind == "" && d.SSD {
+			kind = "ssd"
+		}
+		line := fmt.Sprintf("%-13s %9s  %-6s %-25s %s", fit(d.Path, 13), machine.Bytes(d.SizeBytes), fit(kind, 6), fit(orDash(d.Model), 25), orDash(d.Serial))
+		switch {
+		case i == p.cursor && d.Refusal == nil:
+			line = m.look.chosen.Render("> " + line)
+		case i == p.cursor:
+			line = "> " + line
+		case d.Refusal != nil:
+			line = m.look.dim.Render("  " + line)
+		default:
+			line = "  " + line
+		}
+		b.WriteString(line + "\n")
+	}
+	if n := len(p.disks); n > most {
+		b.WriteString(m.look.dim.Render(fmt.Sprintf("  %d of %d disks", most, n)) + "\n")
+	}
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

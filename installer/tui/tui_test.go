@@ -1,0 +1,300 @@
+package tui
+
+import (
+	"encoding/base64"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/installer/answers"
+	"github.com/basalt-gpu/basalt/installer/machine/network"
+
+	tea "github.com/charmbracelet/bubbletea"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// screen is the golden 80 by 24 picture of what the person sees.
+func (p *person) screen(name string) {
+	p.t.Helper()
+	got := p.m.View()
+	lines := strings.Split(got, "\n")
+	if len(lines) != 24 {
+		p.t.Errorf("%s has %d lines", name, len(lines))
+	}
+	for i, l := range lines {
+		if w := ansi.StringWidth(l); w > 79 {
+			p.t.Errorf("%s: line %d has %d columns", name, i+1, w)
+		}
+		lines[i] = strings.TrimRight(l, " ")
+	}
+	got = strings.Join(lines, "\n") + "\n"
+	path := filepath.Join("testdata", name+".screen")
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		p.t.Errorf("%s:\n%s", name, d)
+	}
+}
+
+const sshKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBR5bZVuT2cQp0j0bWv0yq6xq7v1Rr0vR4r0c2q6u1aB me@example.net"
+
+func token() string {
+	return "bslt-join-" + base64.RawURLEncoding.EncodeToString([]byte(`{"v":1,"cluster":"basalt","ca":"`+strings.Repeat("ab", 32)+`","peers":["192.0.2.11:7481"],"id":"jt-1","secret":"s"}`))
+}
+
+// The whole way, as a person goes it.
+func TestTheWholeWay(t *testing.T) {
+	f := newFake()
+	p := sit(t, f)
+	p.screen("1-welcome")
+	p.types("<enter>")
+	p.screen("2-disk")
+	p.types("<enter>", "S45P")
+	p.types("<enter>")
+	p.sees("That is not S45PNA0M500001. Nothing is erased.")
+	p.screen("2-disk-wrong")
+	p.types("NA0M500001", "<enter>")
+	p.screen("3-network")
+	p.types("<down>", "<right>", "<enter>", "192.0.2.11", "<enter>", "<enter>", "<enter>", "<enter>")
+	p.sees(`"192.0.2.11" has no prefix length`, "192.0.2.11/24")
+	p.types("/24", "<enter>", "192.0.2.1", "<enter>", "192.0.2.53", "<enter>", "<right>", "<right>", "<enter>", "<right>", "<enter>", "198.51.100.11/24", "<enter>")
+	p.screen("3-network-works")
+	p.types("<enter>")
+	p.types("node1", "<enter>", "<enter>", "<enter>")
+	p.types("correct horse", "<enter>", "correct horsf", "<enter>", "<enter>")
+	p.sees("the two passwords are not the same")
+	p.types("<backspace>", "e", "<enter>", "ssh-rsa broken", "<enter>")
+	p.sees("is no SSH key")
+	p.types("<ctrl+u>", sshKey, "<enter>")
+	p.screen("5-access")
+	p.types("<enter>")
+	p.screen("6-summary")
+	p.types("<enter>") // only i installs
+	if len(f.installed) != 0 {
+		t.Fatal("Enter installs")
+	}
+	p.types("i")
+	p.screen("8-end")
+	if len(f.installed) != 1 {
+		t.Fatalf("%d installations", len(f.installed))
+	}
+	r := f.installed[0]
+	if r.Disk.Serial != "S45PNA0M500001" || r.Answers.Hostname != "node1" || r.Answers.Cluster.Init != "basalt" || r.Answers.Root.Password != "correct horse" ||
+		len(r.Answers.Root.SSHKeys) != 1 || r.Main.Address.String() != "192.0.2.11/24" || r.Second == nil || r.Second.Card != "eno2" || r.Answers.Network.Second == nil {
+		t.Errorf("%+v", r)
+	}
+}
+
+func (p *person) toNetwork() { p.types("<enter>", "<enter>", "S45PNA0M500001", "<enter>") }
+
+// toCluster by DHCP.
+func (p *person) toCluster() {
+	p.toNetwork()
+	p.types("<enter>", "<enter>", "<enter>", "<enter>")
+}
+
+func (p *person) toSummary() {
+	p.toCluster()
+	p.types("node1", "<enter>", "<enter>", "<enter>", "correct horse", "<enter>", "correct horse", "<enter>", "<enter>")
+}
+
+func TestBusyDiskCannotBeChosen(t *testing.T) {
+	p := sit(t, newFake())
+	p.types("<enter>", "<down>", "<enter>")
+	p.sees("Cannot be chosen: this is the medium", "Choose another disk")
+	p.screen("2-disk-busy")
+	p.types("<down>", "<enter>")
+	p.sees("Type erase-vda to have it erased") // it has no serial
+}
+
+func TestNoDisk(t *testing.T) {
+	f := newFake()
+	f.disks = nil
+	p := sit(t, f)
+	p.types("<enter>", "<enter>", "<down>", "<up>")
+	p.sees("There is no disk", "press r")
+	f.disks = newFake().disks
+	p.types("r")
+	p.sees("S45PNA0M500001")
+}
+
+func TestAddressInUse(t *testing.T) {
+	f := newFake()
+	f.duplicate = "192.0.2.11"
+	p := sit(t, f)
+	p.toNetwork()
+	p.types("<down>", "<right>", "<enter>", "192.0.2.11/24", "<enter>", "<enter>", "<enter>", "<enter>")
+	p.screen("3-network-duplicate")
+	p.types("<enter>") // tries again, does not go on
+	p.sees("is in use by")
+	p.types("<up>", "<up>", "<up>", "<backspace>", "<backspace>", "<backspace>", "<backspace>", "12/24", "<down>", "<down>", "<down>", "<enter>")
+	p.sees("It works.")
+}
+
+// What was tried is what is installed: a change after the test has to be tried.
+func TestChangeAfterTheTest(t *testing.T) {
+	p := sit(t, newFake())
+	p.toNetwork()
+	p.types("<enter>", "<enter>", "<enter>")
+	p.sees("It works.")
+	p.types("<up>", "<right>")
+	p.seesNot("It works.")
+}
+
+func TestJoin(t *testing.T) {
+	f := newFake()
+	f.reach = []network.Check{{Outcome: network.Failure, Text: "no member of the cluster can be reached", Hint: "check the network"}}
+	p := sit(t, f)
+	p.toCluster()
+	p.types("node2", "<enter>", "<right>", "<enter>", "bslt-join-abc", "<enter>")
+	p.sees("the join token is damaged or not complete")
+	p.types("<ctrl+u>", token(), "<enter>")
+	p.screen("4-join-unreachable")
+	f.reach = newFake().reach
+	p.types("<enter>")
+	p.sees("It can be joined.")
+	p.types("<enter>")
+	p.sees("Who may log in")
+}
+
+// Going back and forth loses nothing.
+func TestBackKeepsInput(t *testing.T) {
+	f := newFake()
+	p := sit(t, f)
+	p.toSummary()
+	p.types("<esc>")
+	p.sees("*************") // the password
+	p.types("<esc>")
+	p.sees("node1")
+	p.types("<esc>", "<esc>", "<esc>", "<esc>", "<esc>")
+	p.sees("Welcome")
+	p.types("<enter>", "<enter>", "<enter>", "<enter>")
+	p.sees("The node and its cluster", "node1")
+	p.types("<enter>", "<enter>")
+	p.sees("This is what will be done")
+}
+
+// A disk that goes away while the person is on another page is not erased.
+func TestDiskIsAskedForAgain(t *testing.T) {
+	f := newFake()
+	p := sit(t, f)
+	p.toSummary()
+	f.disks = f.disks[1:]
+	p.types("<esc>", "<esc>", "<esc>", "<esc>", "<enter>")
+	p.sees("Type erase-vda")
+	p.types("<enter>")
+	p.sees("That is not erase-vda")
+}
+
+func TestFailureAndAgain(t *testing.T) {
+	f := newFake()
+	f.fail = api.Errorf(api.CodeInternal, "could not copy the system: unsquashfs: exit status 1: read error").WithHint("the medium or the disk may be damaged: compare the medium's SHA-256, then try another medium or disk")
+	p := sit(t, f)
+	p.toSummary()
+	p.types("i")
+	p.screen("7-failed")
+	f.fail = nil
+	p.types("r")
+	p.sees("The node is installed")
+	p.types("<enter>")
+}
+
+func TestStopping(t *testing.T) {
+	f := newFake()
+	f.fail = errHang
+	p := sit(t, f)
+	p.toSummary()
+	_, cmd := p.m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("i")})
+	page := p.m.pages[p.m.at].(*progressPage)
+	listen := cmd
+	for page.now.Fraction != 0.43 {
+		_, next := p.m.Update(listen())
+		listen = next
+	}
+	p.screen("7-progress")
+	p.types("<ctrl+c>")
+	p.screen("7-leave")
+	p.types("<esc>", "<ctrl+c>", "x")
+	p.do(listen)
+	if page.running() || page.failed == nil {
+		t.Fatal("it was not stopped")
+	}
+}
+
+func TestOverlays(t *testing.T) {
+	p := sit(t, newFake())
+	p.types("<enter>", "?")
+	p.screen("help")
+	p.types("<esc>", "<f3>")
+	p.sees("last line")
+	p.seesNot("\x1b[31m")
+	p.types("<esc>", "<ctrl+c>")
+	p.sees("Nothing has been changed")
+	p.types("z", "<esc>")
+	p.sees("Which disk")
+	// In a text field ? is a character.
+	p.types("<enter>", "?")
+	p.sees("> ?")
+}
+
+func TestEnd(t *testing.T) {
+	f := newFake()
+	p := sit(t, f)
+	p.types("<ctrl+c>")
+	_, cmd := p.m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("p")})
+	if cmd == nil || p.m.leave != answers.PowerOff {
+		t.Fatalf("p asks for %q", p.m.leave)
+	}
+}
+
+func TestStrength(t *testing.T) {
+	for s, want := range map[string]string{"short": "too short", "aaaaaaaaaaaa": "weak", "password": "weak", "password1234": "fair", "correct horse battery": "strong"} {
+		if got, _ := strength(s); got != want {
+			t.Errorf("%s is %s, want %s", s, got, want)
+		}
+	}
+}
+
+// A serial line that says it has no size gets 80 by 24; a small window is no crash.
+func TestSizes(t *testing.T) {
+	p := sit(t, newFake())
+	for _, size := range []tea.WindowSizeMsg{{}, {Width: 20, Height: 5}, {Width: 200, Height: 60}} {
+		p.m.Update(size)
+		if got := strings.Count(p.m.View(), "\n") + 1; got < 24 || size.Height > 24 && got != size.Height {
+			t.Errorf("%v has %d lines", size, got)
+		}
+	}
+}
+
+// Whatever keys come in whatever order, nothing panics and nothing is
+// installed without the serial having been typed.
+func FuzzKeys(f *testing.F) {
+	names := []string{"<enter>", "<esc>", "<tab>", "<up>", "<down>", "<left>", "<right>", "<f1>", "<f3>", "<ctrl+c>", "<ctrl+u>", "<backspace>", "i", "r", "x", "?", "1", ".", "/", "a"}
+	f.Add([]byte{0, 0, 0, 12, 12})
+	f.Add([]byte{0, 4, 0, 1, 9, 14, 0})
+	f.Fuzz(func(t *testing.T, keys []byte) {
+		sys := newFake()
+		p := sit(t, sys)
+		for _, k := range keys[:min(len(keys), 200)] {
+			p.types(names[int(k)%len(names)])
+			p.m.View()
+		}
+		if len(sys.installed) != 0 {
+			t.Fatal("installed without a typed confirmation")
+		}
+	})
+}
