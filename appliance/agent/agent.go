@@ -7,12 +7,20 @@
 //	watch ─► cache ─kick─► reconcile(key): look ─► next (pure) ─► one step ─► report
 //	libvirt events ─kick─┘        ▲──────────────────────────────────┘
 //
-// instance_next.go draws the instance's life cycle.
+// instance_next.go draws the instance's life cycle, migration_next.go a
+// migration's, return.go the return of a lost node. DESIGN.md says why an
+// instance never runs twice.
+//
+// Locks: keepMu or usageMu before mu before the cache's; no driver, store or
+// fence is called with mu held.
 package agent
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -81,8 +89,19 @@ type Options struct {
 
 	Store    Store
 	Machines hypervisor.Driver
-	Volumes  sds.Driver
+	Pools    map[string]sds.Driver // by name: api.PoolLocal always, api.PoolShared where there is one
 	VGPUs    VGPUs
+
+	// In a cluster; nil on a node alone.
+	Lease    Lease               // nil: always valid
+	Fence    Fence               // nil: nobody kills
+	Migrator hypervisor.Migrator // nil: machines do not move while they run
+	Remote   Remote              // nil: there is nobody to fetch images from
+	Peers    Peers               // nil: nobody to move to
+	// Fenced says whether the fence has ended a run of the instance that began
+	// at since; nil: it does not say.
+	Fenced func(id api.InstanceID, since time.Time) bool
+	BootID string // of the machine's present boot; empty: the kernel's
 
 	Accelerator hypervisor.Accelerator
 	VCPUs       int64  // to give out; 0: 4 for each CPU of the machine
@@ -94,6 +113,8 @@ type Options struct {
 	MeterEvery  time.Duration // usage records, 0: 5 min
 	Log         *slog.Logger
 	Now         func() time.Time // nil: time.Now
+	// Go runs what takes long beside everything else; nil: a goroutine.
+	Go func(func())
 }
 
 // Agent of one node.
@@ -102,12 +123,21 @@ type Agent struct {
 	log  *slog.Logger
 	loop *reconcile.Loop
 
+	kick func(key string) // asks for a key to be reconciled soon
+
 	cache *cache
+	jobs  jobs
 
 	mu       sync.Mutex
 	stopping map[string]time.Time // instance → when its power button was pressed
 	running  map[string]bool      // images being imported
+	claimed  map[string]int64     // instance → epoch in which its volume was claimed
+	moves    map[string]*move     // migrations from here, by id
 	lastNode api.NodeStatus
+	observed int64 // epoch given up for
+
+	keepMu sync.Mutex
+	kept   []api.InstanceID // what the fence has; nil: unknown
 
 	usageMu sync.Mutex
 	watched map[string]bool // resources metered since this process started
@@ -131,22 +161,41 @@ func New(o Options) *Agent {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
+	if o.Go == nil {
+		o.Go = func(f func()) { go f() }
+	}
+	if o.BootID == "" {
+		o.BootID = bootID()
+	}
 	a := &Agent{o: o, log: o.Log.With("node", o.NodeName), cache: newCache(o.NodeID),
-		stopping: map[string]time.Time{}, running: map[string]bool{}, watched: map[string]bool{}, ended: map[string]bool{}}
+		stopping: map[string]time.Time{}, running: map[string]bool{},
+		claimed: map[string]int64{}, moves: map[string]*move{}, watched: map[string]bool{}, ended: map[string]bool{}}
+	a.jobs.init(a)
 	a.loop = reconcile.New(reconcile.Options{Reconcile: a.reconcile, OnError: func(key string, err error) {
 		a.log.Warn("step failed, will try again", "key", key, "error", err)
 	}})
+	a.kick = a.loop.Kick
 	return a
+}
+
+// bootID is the kernel's name of the present boot.
+func bootID() string {
+	raw, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(raw))
 }
 
 // Run until ctx ends. Instances and their vGPUs run on.
 func (a *Agent) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
-	for _, f := range []func(context.Context){a.watch, a.machineEvents, a.backendExits, a.reports, a.orphans, a.meter, a.loop.Run} {
+	for _, f := range []func(context.Context){a.watch, a.machineEvents, a.backendExits, a.reports, a.orphans, a.meters, a.loop.Run} {
 		wg.Add(1)
 		go func() { defer wg.Done(); f(ctx) }()
 	}
 	wg.Wait()
+	a.jobs.wait()
 	return ctx.Err()
 }
 
@@ -164,9 +213,7 @@ func (a *Agent) watch(ctx context.Context) {
 		}
 		for e := range events {
 			since = max(since, e.Revision)
-			for _, key := range a.cache.apply(e) {
-				a.loop.Kick(key)
-			}
+			a.take(e)
 		}
 	}
 }
@@ -180,14 +227,33 @@ func (a *Agent) machineEvents(ctx context.Context) {
 			continue
 		}
 		for e := range events {
-			if e.Type == hypervisor.EventResync {
-				for _, key := range a.cache.instanceKeys() {
-					a.loop.Kick(key)
-				}
-				continue
-			}
-			a.loop.Kick(key(api.KindInstance, string(e.ID)))
+			a.machineEvent(e)
 		}
+	}
+}
+
+func (a *Agent) machineEvent(e hypervisor.Event) {
+	if e.Type != hypervisor.EventResync {
+		a.kick(key(api.KindInstance, string(e.ID)))
+		return
+	}
+	for _, key := range a.cache.instanceKeys() {
+		a.kick(key)
+	}
+}
+
+// take in a change of the store: the fence hears of it before anything is done
+// about it.
+func (a *Agent) take(e api.Event) {
+	keys := a.cache.apply(e)
+	if len(keys) == 0 {
+		return
+	}
+	if err := a.keep(false); err != nil {
+		a.log.Warn("telling the fence what to keep", "error", err) // each start and report tries again
+	}
+	for _, key := range keys {
+		a.kick(key)
 	}
 }
 
@@ -200,16 +266,39 @@ func (a *Agent) backendExits(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case id := <-a.o.VGPUs.Exits():
-			// One that ends while it is being started is the start's failure: that
-			// is tried again with growing waits, which a kick would cut short.
-			if in, ok := get(a.cache, a.cache.instances, string(id)); ok && in.Status.Phase == api.InstanceRunning {
-				a.loop.Kick(key(api.KindInstance, string(id)))
-			}
+			a.backendExit(id)
 		}
 	}
 }
 
+// backendExit looks at a running instance. One that ends while it is being
+// started is the start's failure: that is tried again with growing waits,
+// which a kick would cut short.
+func (a *Agent) backendExit(id api.InstanceID) {
+	if in, ok := get(a.cache, a.cache.instances, string(id)); ok && in.Status.Phase == api.InstanceRunning {
+		a.kick(key(api.KindInstance, string(id)))
+	}
+}
+
+// syncLook is how often a key waits for the first snapshot; staleLook is when
+// one is decided on again whose news were old.
+const (
+	syncLook  = 100 * time.Millisecond
+	staleLook = 20 * time.Millisecond
+)
+
 func (a *Agent) reconcile(ctx context.Context, k string) (time.Duration, error) {
+	if !a.cache.isSynced() {
+		return syncLook, nil
+	}
+	again, err := a.reconcileKind(ctx, k)
+	if errors.Is(err, errStale) {
+		return staleLook, nil
+	}
+	return again, err
+}
+
+func (a *Agent) reconcileKind(ctx context.Context, k string) (time.Duration, error) {
 	kind, id := splitKey(k)
 	switch kind {
 	case api.KindInstance:
@@ -218,6 +307,12 @@ func (a *Agent) reconcile(ctx context.Context, k string) (time.Duration, error) 
 		return a.reconcileVolume(ctx, id)
 	case api.KindImage:
 		return a.reconcileImage(ctx, id)
+	case api.KindNode:
+		if id == string(a.o.NodeID) {
+			return a.reconcileNode(ctx)
+		}
+	case api.KindMigration:
+		return a.reconcileMigration(ctx, id)
 	}
 	return 0, nil
 }
@@ -233,10 +328,6 @@ func (a *Agent) apply(ctx context.Context, cmds ...api.Command) error {
 		a.cache.apply(api.Event{Type: api.EventPut, Revision: o.Meta.Revision, Object: o})
 	}
 	return nil
-}
-
-func (a *Agent) report(ctx context.Context, kind api.Kind, id string, status any) error {
-	return a.apply(ctx, api.Command{Op: api.OpReport, Kind: kind, ID: id, Expect: api.AnyRevision, Data: api.Encode(status)})
 }
 
 // forget takes the agent's finalizer off: nothing of the object is left here.

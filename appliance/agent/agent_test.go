@@ -112,7 +112,7 @@ func newNode(t *testing.T, g hypfake.Guest) *node {
 func (n *node) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	o := agent.Options{NodeID: "node-1", NodeName: "n1", DataDir: n.dir, RunDir: filepath.Join(n.dir, "run"), Store: n.store,
-		Machines: n.machines, Volumes: n.volumes, VGPUs: n.vgpus, Accelerator: hypervisor.TCG,
+		Machines: n.machines, Pools: map[string]sds.Driver{api.PoolLocal: n.volumes}, VGPUs: n.vgpus, Accelerator: hypervisor.TCG,
 		StopGrace: 50 * time.Millisecond, ReportEvery: 50 * time.Millisecond, MeterEvery: 20 * time.Millisecond,
 		Log: slog.New(slog.DiscardHandler)}
 	if n.opts != nil {

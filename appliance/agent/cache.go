@@ -1,32 +1,43 @@
 package agent
 
 import (
+	"maps"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 )
 
 // Kinds that an agent looks at.
-var Kinds = []api.Kind{api.KindInstance, api.KindVolume, api.KindImage, api.KindGPU}
+var Kinds = []api.Kind{api.KindInstance, api.KindVolume, api.KindImage, api.KindGPU, api.KindNode, api.KindMigration}
 
-// cache is this node's part of the store. What it returns is read-only.
+// cache is this node's part of the store: its instances, volumes, GPUs and
+// migrations, and every image and node. What it returns is read-only.
 type cache struct {
 	node api.NodeID
 
-	mu        sync.Mutex
-	synced    bool            // the first snapshot is complete
-	fresh     map[string]bool // keys of the snapshot that is coming in
-	removed   map[string]bool // ids are never reused: an answer that comes late must not bring one back
-	instances map[string]api.Instance
-	volumes   map[string]api.Volume
-	images    map[string]api.Image
-	gpus      map[string]api.GPU
+	mu      sync.Mutex
+	synced  bool            // the first snapshot is complete
+	fresh   map[string]bool // keys of the snapshot that is coming in
+	removed map[string]bool // ids are never reused: an answer that comes late must not bring one back
+	// left says when what was this node's was given to another: until then
+	// its use is counted here.
+	left       map[string]time.Time
+	instances  map[string]api.Instance
+	volumes    map[string]api.Volume
+	images     map[string]api.Image
+	gpus       map[string]api.GPU
+	nodes      map[string]api.Node
+	migrations map[string]api.Migration
 }
 
 func newCache(node api.NodeID) *cache {
 	return &cache{node: node, instances: map[string]api.Instance{}, volumes: map[string]api.Volume{},
-		images: map[string]api.Image{}, gpus: map[string]api.GPU{}, removed: map[string]bool{}}
+		images: map[string]api.Image{}, gpus: map[string]api.GPU{}, removed: map[string]bool{}, left: map[string]time.Time{},
+		nodes: map[string]api.Node{}, migrations: map[string]api.Migration{}}
 }
 
 // maxRemoved bounds the memory of removed ids; an answer is late by seconds at most.
@@ -71,16 +82,34 @@ func (c *cache) apply(e api.Event) []string {
 	keys := []string{k}
 	switch kind {
 	case api.KindInstance:
-		changed = put(c.instances, e, func(i api.Instance) (bool, int64) { return i.Assignment.Node == c.node, i.Meta.Revision })
+		changed = put(c, c.instances, e, func(i api.Instance) (bool, int64) { return i.Assignment.Node == c.node, i.Meta.Revision })
 	case api.KindVolume:
-		changed = put(c.volumes, e, func(v api.Volume) (bool, int64) { return v.Assignment.Node == c.node, v.Meta.Revision })
-		if v, ok := c.volumes[id]; ok && v.Spec.Instance != "" {
-			keys = append(keys, key(api.KindInstance, string(v.Spec.Instance)))
+		was := c.volumes[id].Spec.Instance
+		changed = put(c, c.volumes, e, func(v api.Volume) (bool, int64) { return v.Assignment.Node == c.node, v.Meta.Revision })
+		for _, in := range []api.InstanceID{c.volumes[id].Spec.Instance, was} {
+			if in != "" && !slices.Contains(keys, key(api.KindInstance, string(in))) {
+				keys = append(keys, key(api.KindInstance, string(in)))
+			}
 		}
 	case api.KindImage:
-		changed = put(c.images, e, func(i api.Image) (bool, int64) { return true, i.Meta.Revision })
+		changed = put(c, c.images, e, func(i api.Image) (bool, int64) { return true, i.Meta.Revision })
 	case api.KindGPU:
-		put(c.gpus, e, func(g api.GPU) (bool, int64) { return g.Status.Node == c.node, g.Meta.Revision })
+		put(c, c.gpus, e, func(g api.GPU) (bool, int64) { return g.Status.Node == c.node, g.Meta.Revision })
+	case api.KindNode:
+		was := c.nodes[id].Assignment
+		put(c, c.nodes, e, func(n api.Node) (bool, int64) { return true, n.Meta.Revision })
+		// Nodes report all the time; what the cluster thinks of them is news.
+		if changed = !reflect.DeepEqual(was, c.nodes[id].Assignment); changed {
+			keys = append(keys, sortedKeys(api.KindMigration, c.migrations)...)
+			keys = append(keys, sortedKeys(api.KindImage, c.images)...)
+		}
+	case api.KindMigration:
+		changed = put(c, c.migrations, e, func(m api.Migration) (bool, int64) {
+			return m.Assignment.Source == c.node || m.Assignment.Target == c.node, m.Meta.Revision
+		})
+		if in := c.migrations[id].Spec.Instance; in != "" {
+			keys = append(keys, key(api.KindInstance, string(in)))
+		}
 	}
 	if !changed {
 		return nil
@@ -89,22 +118,31 @@ func (c *cache) apply(e api.Event) []string {
 }
 
 func (c *cache) endSnapshot() (keys []string) {
-	c.synced = true
+	if !c.synced { // nothing was decided until now
+		c.synced = true
+		keys = append(keys, key(api.KindNode, string(c.node)))
+		keys = append(keys, sortedKeys(api.KindInstance, c.instances)...)
+		keys = append(keys, sortedKeys(api.KindVolume, c.volumes)...)
+		keys = append(keys, sortedKeys(api.KindImage, c.images)...)
+		keys = append(keys, sortedKeys(api.KindMigration, c.migrations)...)
+	}
 	if c.fresh == nil {
-		return nil
+		return keys
 	}
 	keys = append(keys, drop(c, api.KindInstance, c.instances)...)
 	keys = append(keys, drop(c, api.KindVolume, c.volumes)...)
 	keys = append(keys, drop(c, api.KindImage, c.images)...)
 	drop(c, api.KindGPU, c.gpus)
+	drop(c, api.KindNode, c.nodes)
+	keys = append(keys, drop(c, api.KindMigration, c.migrations)...)
 	c.fresh = nil
 	return keys
 }
 
 // drop forgets what the snapshot did not hold.
 func drop[T any](c *cache, kind api.Kind, m map[string]T) (keys []string) {
-	for id := range m {
-		if k := key(kind, id); !c.fresh[k] {
+	for _, k := range sortedKeys(kind, m) {
+		if _, id := splitKey(k); !c.fresh[k] {
 			delete(m, id)
 			keys = append(keys, k)
 		}
@@ -114,7 +152,7 @@ func drop[T any](c *cache, kind api.Kind, m map[string]T) (keys []string) {
 
 // put keeps the object if it is this node's and newer than what is known, and
 // says whether anything of this node's changed.
-func put[T any](m map[string]T, e api.Event, mine func(T) (mine bool, revision int64)) bool {
+func put[T any](c *cache, m map[string]T, e api.Event, mine func(T) (mine bool, revision int64)) bool {
 	id := e.Object.Meta.ID
 	old, known := m[id]
 	if e.Type == api.EventRemove {
@@ -131,12 +169,28 @@ func put[T any](m map[string]T, e api.Event, mine func(T) (mine bool, revision i
 			return false
 		}
 	}
+	k := key(e.Object.Kind, id)
 	if !is {
+		if known {
+			if len(c.left) >= maxRemoved {
+				clear(c.left)
+			}
+			c.left[k] = e.Object.Meta.UpdatedAt
+		}
 		delete(m, id)
 		return known
 	}
+	delete(c.left, k)
 	m[id] = t
 	return true
+}
+
+// sortedKeys in the order of the ids, so that nothing depends on a map's.
+func sortedKeys[T any](kind api.Kind, m map[string]T) (keys []string) {
+	for _, id := range slices.Sorted(maps.Keys(m)) {
+		keys = append(keys, key(kind, id))
+	}
+	return keys
 }
 
 func get[T any](c *cache, m map[string]T, id string) (T, bool) {
@@ -150,18 +204,37 @@ func all[T any](c *cache, m map[string]T) []T {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out := make([]T, 0, len(m))
-	for _, t := range m {
-		out = append(out, t)
+	for _, id := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, m[id])
 	}
 	return out
 }
 
 func (c *cache) instanceKeys() []string {
-	var keys []string
-	for _, i := range all(c, c.instances) {
-		keys = append(keys, key(api.KindInstance, i.Meta.ID))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return sortedKeys(api.KindInstance, c.instances)
+}
+
+// leftAt says when the object was given to another node; zero: this process
+// did not see it.
+func (c *cache) leftAt(k string) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.left[k]
+}
+
+// self is this node as the cluster has it.
+func (c *cache) self() (api.Node, bool) { return get(c, c.nodes, string(c.node)) }
+
+// migrationOf the instance, to or from this node, that has not ended.
+func (c *cache) migrationOf(id api.InstanceID) (api.Migration, bool) {
+	for _, m := range all(c, c.migrations) {
+		if m.Spec.Instance == id && !m.Assignment.Phase.Ended() && m.Assignment.Phase != "" && m.Assignment.Phase != api.MigrationPending {
+			return m, true
+		}
 	}
-	return keys
+	return api.Migration{}, false
 }
 
 func (c *cache) isSynced() bool {

@@ -10,37 +10,89 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// reconcileImage fetches an image that has a URL; one without waits for its
-// bytes to be sent (PutImage).
+// reconcileImage brings an image into the cluster, if that is this node's to
+// do: one with a URL is fetched by the node that it is assigned to, one without
+// waits for its bytes to be sent to any node (PutImage). Then voters fetch a
+// copy each, so that no dead node takes the only one with it; other nodes fetch
+// what their volumes need (fetch.go).
+//
+//	Pending ─► Importing ─► Ready ─► deleted: every node its own copy; the one
+//	               └─► Failed       that brought it in takes the finalizer off,
+//	                                or when it is lost the one on duty
 func (a *Agent) reconcileImage(ctx context.Context, id string) (time.Duration, error) {
 	img, ok := get(a.cache, a.cache.images, id)
 	if !ok {
 		return 0, nil
 	}
 	if img.Meta.DeletedAt != nil {
-		if err := a.o.Volumes.DeleteImage(ctx, api.ImageID(id)); err != nil && api.CodeOf(err) != api.CodeNotFound {
-			return 0, err
-		}
-		return 0, a.forget(ctx, api.KindImage, id)
+		return a.endImage(ctx, img)
 	}
-	if img.Status.Phase == api.ImageReady || img.Status.Phase == api.ImageFailed && img.Spec.URL == "" {
+	if img.Status.Phase == api.ImageReady {
+		return a.copyImage(ctx, img)
+	}
+	mine := img.Assignment.Node == a.o.NodeID || img.Assignment.Node == "" && a.alone()
+	if img.Spec.URL == "" {
+		return 0, a.awaitUpload(ctx, img)
+	}
+	if !mine {
 		return 0, nil
 	}
-	if have, err := a.o.Volumes.Image(ctx, api.ImageID(id)); err == nil {
+	if have, _, err := a.findImage(ctx, api.ImageID(id)); err == nil {
 		return 0, a.sayImage(ctx, img, ready(have, a.o.NodeID))
 	}
-	if img.Spec.URL == "" {
-		if a.importing(id) {
-			return 0, nil
-		}
-		// Also after a restart in the middle of an upload: the bytes must come again.
-		return 0, a.sayImage(ctx, img, api.ImageStatus{Phase: api.ImagePending})
-	}
-	err := a.importImage(ctx, img, sds.ImageImport{URL: img.Spec.URL})
+	err := a.jobs.start(ctx, "import "+id, key(api.KindImage, id), func(ctx context.Context) error {
+		return a.importImage(ctx, img, sds.ImageImport{URL: img.Spec.URL})
+	})
 	if err != nil && api.CodeOf(err) != api.CodeUnavailable && api.CodeOf(err) != api.CodeInternal {
 		return 0, nil // trying again gives the same answer; the status says which
 	}
-	return 0, err
+	return time.Second, err
+}
+
+// awaitUpload says what became of an upload that a restart has ended, or of one
+// whose node is lost: the bytes must come again.
+func (a *Agent) awaitUpload(ctx context.Context, img api.Image) error {
+	id := api.ImageID(img.Meta.ID)
+	st := img.Status
+	began := st.Phase == api.ImageImporting
+	switch {
+	case began && st.Node == a.o.NodeID:
+		if a.importing(img.Meta.ID) {
+			return nil
+		}
+		if have, _, err := a.findImage(ctx, id); err == nil {
+			return a.sayImage(ctx, img, ready(have, a.o.NodeID))
+		}
+	case began && a.away(st.Node), st.Phase == "":
+		if !a.onDuty() {
+			return nil
+		}
+	default:
+		return nil
+	}
+	return a.sayImage(ctx, img, api.ImageStatus{Phase: api.ImagePending})
+}
+
+// endImage deletes this node's copies.
+func (a *Agent) endImage(ctx context.Context, img api.Image) (time.Duration, error) {
+	id := api.ImageID(img.Meta.ID)
+	for _, name := range a.poolNames() {
+		err := a.o.Pools[name].DeleteImage(ctx, id)
+		if api.CodeOf(err) == api.CodeInUse { // volumes of it are being deleted
+			return time.Second, nil
+		}
+		if err != nil && api.CodeOf(err) != api.CodeNotFound {
+			return 0, err
+		}
+	}
+	if img.Status.Node != "" && !a.away(img.Status.Node) {
+		if img.Status.Node != a.o.NodeID {
+			return 0, nil
+		}
+	} else if !a.onDuty() {
+		return 0, nil
+	}
+	return 0, a.forget(ctx, api.KindImage, img.Meta.ID)
 }
 
 // PutImage takes an image's bytes from a client.
@@ -49,12 +101,16 @@ func (a *Agent) PutImage(ctx context.Context, id api.ImageID, content io.Reader)
 	if err != nil {
 		return err
 	}
+	a.cache.apply(api.Event{Type: api.EventPut, Revision: o.Meta.Revision, Object: o})
 	img, err := api.Decode[api.Image](o)
 	if err != nil {
 		return err
 	}
-	if img.Status.Phase == api.ImageReady {
+	switch {
+	case img.Status.Phase == api.ImageReady:
 		return api.Errorf(api.CodeState, "image %s has its content already", img.Meta.Name).WithHint("import it under another name")
+	case img.Status.Phase == api.ImageImporting && img.Status.Node != a.o.NodeID && !a.away(img.Status.Node):
+		return api.Errorf(api.CodeState, "image %s is being sent to another node", img.Meta.Name)
 	}
 	return a.importImage(ctx, img, sds.ImageImport{Content: content})
 }
@@ -93,7 +149,11 @@ func (a *Agent) importImage(ctx context.Context, img api.Image, in sds.ImageImpo
 			}
 		}
 	}
-	have, err := a.o.Volumes.ImportImage(ctx, in)
+	pool, err := a.pool(a.homePool())
+	if err != nil {
+		return err
+	}
+	have, err := pool.ImportImage(ctx, in)
 	if err != nil {
 		// The caller may be gone; the status must still tell the truth.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
@@ -111,9 +171,20 @@ func ready(have sds.Image, node api.NodeID) api.ImageStatus {
 		VirtualBytes: have.VirtualBytes, ProgressBytes: have.SizeBytes}
 }
 
+// sayImage reports a status. Whoever brings an image in is the only one that
+// writes it, so a conflict is a change of something else: once more.
 func (a *Agent) sayImage(ctx context.Context, img api.Image, st api.ImageStatus) error {
-	if now, ok := get(a.cache, a.cache.images, img.Meta.ID); ok && reflect.DeepEqual(now.Status, st) {
-		return nil
+	var err error
+	for range 3 {
+		if now, ok := get(a.cache, a.cache.images, img.Meta.ID); ok {
+			img = now
+		}
+		if reflect.DeepEqual(img.Status, st) {
+			return nil
+		}
+		if err = a.report(ctx, api.KindImage, img.Meta.ID, img.Meta.Revision, st); err != errStale {
+			return err
+		}
 	}
-	return a.report(ctx, api.KindImage, img.Meta.ID, st)
+	return err
 }

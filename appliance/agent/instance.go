@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/hypervisor"
+	"github.com/basalt-gpu/basalt/sds"
 )
 
 // reconcileInstance looks at one instance, takes one step, and says what is so.
@@ -17,7 +19,14 @@ import (
 func (a *Agent) reconcileInstance(ctx context.Context, id string) (time.Duration, error) {
 	in, ok := get(a.cache, a.cache.instances, id)
 	if !ok {
-		return 0, nil // another node's, or gone; orphans() cleans up after it
+		a.forgetRun(id)
+		return 0, a.leaveInstance(ctx, api.InstanceID(id)) // another node's, or gone
+	}
+	if m, ok := a.moving(api.InstanceID(id)); ok {
+		return a.whileMoving(ctx, in, m)
+	}
+	if err := a.keep(false); err != nil {
+		return 0, fmt.Errorf("telling the fence what to keep: %w", err)
 	}
 	s, err := a.look(ctx, in)
 	if err != nil {
@@ -32,6 +41,9 @@ func (a *Agent) reconcileInstance(ctx context.Context, id string) (time.Duration
 	}
 	a.log.Info("instance", "id", id, "name", in.Meta.Name, "step", string(d.step))
 	if err := a.do(ctx, in, d.step); err != nil {
+		if errors.Is(err, errStale) {
+			return 0, err
+		}
 		st := d.status
 		st.LastError = err.Error()
 		if said := a.say(ctx, in, st); said != nil {
@@ -45,22 +57,32 @@ func (a *Agent) reconcileInstance(ctx context.Context, id string) (time.Duration
 	return max(d.again, time.Millisecond), nil
 }
 
-// say reports a changed status.
+// say reports a changed status, if the instance is still assigned as it was
+// when that was decided.
 func (a *Agent) say(ctx context.Context, in api.Instance, st api.InstanceStatus) error {
-	if reflect.DeepEqual(in.Status, st) {
+	now, ok := get(a.cache, a.cache.instances, in.Meta.ID)
+	if !ok || now.Assignment.Epoch != in.Assignment.Epoch {
+		return errStale
+	}
+	if reflect.DeepEqual(in.Status, st) || reflect.DeepEqual(now.Status, st) {
 		return nil
 	}
-	if now, ok := get(a.cache, a.cache.instances, in.Meta.ID); ok && reflect.DeepEqual(now.Status, st) {
-		return nil
-	}
-	if err := a.report(ctx, api.KindInstance, in.Meta.ID, st); err != nil {
+	if err := a.report(ctx, api.KindInstance, in.Meta.ID, now.Meta.Revision, st); err != nil {
 		return err
 	}
-	if (in.Status.StartedAt == nil) != (st.StartedAt == nil) { // a run has begun, or is over
+	if (in.Status.StartedAt == nil) != (st.StartedAt == nil) || in.Status.Epoch != st.Epoch { // a run has begun, or is over
 		in.Status = st
 		return a.meterInstance(ctx, in)
 	}
 	return nil
+}
+
+// forgetRun drops what this process remembers of an instance.
+func (a *Agent) forgetRun(id string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.claimed, id)
+	delete(a.stopping, id)
 }
 
 // look finds out what there is on the node.
@@ -70,9 +92,19 @@ func (a *Agent) look(ctx context.Context, in api.Instance) (seen, error) {
 	if err != nil {
 		return seen{}, err
 	}
-	s := seen{domain: status.State, reason: status.Reason}
+	s := seen{domain: status.State, reason: status.Reason, node: a.o.NodeID, boot: a.o.BootID, blocked: a.blocked(in)}
+	r, err := a.readRun(id)
+	if err != nil {
+		return seen{}, err
+	}
+	s.epoch = r.Epoch
+	if !s.domain.Active() && in.Status.StartedAt != nil && r.Epoch == in.Assignment.Epoch {
+		if s.interrupted, err = a.interrupted(in, r, s.domain); err != nil {
+			return seen{}, err
+		}
+	}
 	if v, ok := get(a.cache, a.cache.volumes, string(in.Assignment.RootVolume)); ok {
-		s.volume = v.Status.Phase == api.VolumeReady
+		s.volume = v.Status.Phase == api.VolumeReady && (s.domain.Active() || a.hasVolume(ctx, v))
 		s.noVolume = v.Status.LastError
 	}
 	if _, err := os.Stat(a.seedPath(id)); err == nil {
@@ -83,6 +115,8 @@ func (a *Agent) look(ctx context.Context, in api.Instance) (seen, error) {
 		s.slice = s.vgpu || exists(a.vgpuMark(id))
 	}
 	a.mu.Lock()
+	claimed, ok := a.claimed[in.Meta.ID]
+	s.unclaimed = !ok || claimed != in.Assignment.Epoch
 	s.stopping = a.stopping[in.Meta.ID]
 	if !s.domain.Active() {
 		delete(a.stopping, in.Meta.ID)
@@ -140,16 +174,18 @@ func (a *Agent) do(ctx context.Context, in api.Instance, s step) error {
 		_, err := a.ensureVGPU(ctx, in)
 		return err
 	case stepStart:
-		d, err := a.domain(ctx, in)
-		if err != nil {
-			return err
-		}
-		if err := a.o.Machines.Define(ctx, d); err != nil {
-			return err
-		}
-		return a.o.Machines.Start(ctx, id)
+		return a.begin(ctx, in)
 	case stepResume:
+		if err := a.confirm(ctx, in); err != nil {
+			return err
+		}
 		return a.o.Machines.Start(ctx, id)
+	case stepClaim:
+		return a.adopt(ctx, in)
+	case stepAbortMove:
+		return a.o.Migrator.AbortMigration(ctx, id)
+	case stepEndMove:
+		return a.endMove(ctx, id)
 	case stepShutdown:
 		if err := a.o.Machines.Shutdown(ctx, id); err != nil {
 			return err
@@ -159,7 +195,11 @@ func (a *Agent) do(ctx context.Context, in api.Instance, s step) error {
 		a.mu.Unlock()
 		return nil
 	case stepDestroy:
-		return a.o.Machines.Destroy(ctx, id)
+		s, err := a.o.Machines.Status(ctx, id)
+		if err != nil {
+			return err
+		}
+		return a.destroy(ctx, id, s.State)
 	case stepUndefine:
 		if err := a.meterInstance(ctx, in); err != nil {
 			return err
@@ -176,10 +216,7 @@ func (a *Agent) do(ctx context.Context, in api.Instance, s step) error {
 		}
 		return remove(a.vgpuMark(id))
 	case stepDropFiles:
-		if err := os.RemoveAll(a.runOf(id)); err != nil {
-			return err
-		}
-		return os.RemoveAll(a.filesOf(id))
+		return a.dropFiles(id)
 	case stepForget:
 		if err := a.endMetering(in.Meta.ID); err != nil {
 			return err
@@ -187,6 +224,78 @@ func (a *Agent) do(ctx context.Context, in api.Instance, s step) error {
 		return a.forget(ctx, api.KindInstance, in.Meta.ID)
 	}
 	return fmt.Errorf("unknown step %q", s)
+}
+
+// begin a run. What could run elsewhere is this node's only as long as the
+// cluster says so: the claim comes first, then the store's word, then the
+// lease, and then nothing that takes long.
+func (a *Agent) begin(ctx context.Context, in api.Instance) error {
+	id := api.InstanceID(in.Meta.ID)
+	if err := a.claim(ctx, in); err != nil {
+		return err
+	}
+	d, err := a.domain(ctx, in)
+	if err != nil {
+		return err
+	}
+	if err := a.o.Machines.Define(ctx, d); err != nil {
+		return err
+	}
+	if err := a.writeRun(id, runFile{Epoch: in.Assignment.Epoch, Boot: a.o.BootID, Since: a.o.Now().UTC()}); err != nil {
+		return err
+	}
+	if err := a.confirm(ctx, in); err != nil {
+		return err
+	}
+	return a.o.Machines.Start(ctx, id)
+}
+
+// claim the root volume for this assignment.
+func (a *Agent) claim(ctx context.Context, in api.Instance) error {
+	v, ok := get(a.cache, a.cache.volumes, string(in.Assignment.RootVolume))
+	if !ok {
+		return errStale
+	}
+	p, err := a.pool(v.Assignment.Pool)
+	if err != nil {
+		return err
+	}
+	if err := p.ClaimVolume(ctx, in.Assignment.RootVolume, sds.Owner{Node: a.o.NodeID, Epoch: in.Assignment.Epoch}); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.claimed[in.Meta.ID] = in.Assignment.Epoch
+	return nil
+}
+
+// adopt a domain that runs already: by a migration, or since before this
+// process.
+func (a *Agent) adopt(ctx context.Context, in api.Instance) error {
+	id := api.InstanceID(in.Meta.ID)
+	r, err := a.readRun(id)
+	if err != nil {
+		return err
+	}
+	if r.Incoming != "" {
+		r.Incoming, r.Volume = "", ""
+		if r.Since.IsZero() {
+			r.Since = a.o.Now().UTC()
+		}
+		if err := a.writeRun(id, r); err != nil {
+			return err
+		}
+	}
+	return a.claim(ctx, in)
+}
+
+// endMove lets a machine run that has come here as a whole, and throws away
+// what has not.
+func (a *Agent) endMove(ctx context.Context, id api.InstanceID) error {
+	if err := a.o.Migrator.FinishMigration(ctx, id); api.CodeOf(err) != api.CodeState {
+		return err
+	}
+	return a.o.Migrator.DiscardMigration(ctx, id)
 }
 
 func remove(path string) error {
@@ -213,11 +322,24 @@ func (a *Agent) ensureVGPU(ctx context.Context, in api.Instance) (string, error)
 
 // domain is the machine that the instance's assignment asks for.
 func (a *Agent) domain(ctx context.Context, in api.Instance) (hypervisor.Domain, error) {
-	id := api.InstanceID(in.Meta.ID)
-	root, err := a.o.Volumes.Volume(ctx, in.Assignment.RootVolume)
+	v, ok := get(a.cache, a.cache.volumes, string(in.Assignment.RootVolume))
+	if !ok {
+		return hypervisor.Domain{}, errStale
+	}
+	p, err := a.pool(v.Assignment.Pool)
 	if err != nil {
 		return hypervisor.Domain{}, err
 	}
+	root, err := p.Volume(ctx, in.Assignment.RootVolume)
+	if err != nil {
+		return hypervisor.Domain{}, err
+	}
+	return a.domainOn(ctx, in, root)
+}
+
+// domainOn is the machine with that disk.
+func (a *Agent) domainOn(ctx context.Context, in api.Instance, root sds.Volume) (hypervisor.Domain, error) {
+	id := api.InstanceID(in.Meta.ID)
 	if err := os.MkdirAll(a.runOf(id), 0o755); err != nil {
 		return hypervisor.Domain{}, err
 	}
@@ -233,6 +355,7 @@ func (a *Agent) domain(ctx context.Context, in api.Instance) (hypervisor.Domain,
 		d.CDROMs = append(d.CDROMs, hypervisor.CDROM{Path: a.o.ToolsDisc, Serial: "tools"})
 	}
 	if in.Assignment.Gpu != "" {
+		var err error
 		if d.VGPUSocket, err = a.ensureVGPU(ctx, in); err != nil {
 			return hypervisor.Domain{}, err
 		}

@@ -24,6 +24,9 @@ const (
 	stepDropVGPU  step = "drop-vgpu"  // … and give the slice back
 	stepDropFiles step = "drop-files" // seed, logs
 	stepForget    step = "forget"     // finalizer off
+	stepClaim     step = "claim"      // the root volume of a domain that runs already
+	stepAbortMove step = "abort-move" // a domain that stands still in a move from here runs on
+	stepEndMove   step = "end-move"   // a domain that came by a move runs, or is thrown away
 )
 
 // seen is what was found on the node.
@@ -37,6 +40,13 @@ type seen struct {
 	slice    bool   // gpud knows the vGPU
 	stopping time.Time
 	tools    string // version that the guest tools answered with
+
+	node        api.NodeID // this one
+	boot        string     // its present boot
+	epoch       int64      // of the assignment that the domain was started under
+	interrupted bool       // the run that is gone did not end by itself
+	blocked     string     // why nothing may start or go on now
+	unclaimed   bool       // the root volume is not known to be claimed
 }
 
 // decision is a step, and what to tell the world meanwhile.
@@ -72,15 +82,31 @@ const (
 //
 //	          start                         guest off, crash
 //	Pending ─► Creating ─► Starting ─► Running ──────────────► Stopped, Failed (until asked to start)
-//	                          ▲          │ stop, restart
-//	                          └──────── Stopping ─► Stopped
+//	                ▲         ▲          │ stop, restart
+//	                │         └──────── Stopping ─► Stopped
+//	                └──────────── killed by the fence, by the host's end,
+//	                              or on another node: not the guest's doing
+//	any ── released ─► Stopping ─► Stopped, released ─► another node's
 //	any ── delete ─► Deleting ─► gone
+//
+// A domain of an older epoch is of a time when the instance was given to this
+// node before: it is destroyed, whatever it is doing.
 func next(in api.Instance, s seen, now time.Time, grace time.Duration) decision {
-	st := in.Status
+	st := inherit(in, s)
 	st.ObservedGeneration = in.Meta.Generation
 	st.GuestTools = s.tools
-	if in.Meta.DeletedAt != nil {
+	switch {
+	case s.domain.Active() && s.epoch != in.Assignment.Epoch:
+		st.Phase, st.Step = api.InstanceStarting, "ending a run of an earlier assignment"
+		return decision{step: stepDestroy, status: st}
+	case in.Meta.DeletedAt != nil:
 		return end(st, s)
+	case s.domain == hypervisor.Outgoing: // and no move is under way
+		return decision{step: stepAbortMove, status: st}
+	case s.domain == hypervisor.Incoming:
+		return decision{step: stepEndMove, status: st}
+	case in.Assignment.Release:
+		return release(st, s, now, grace)
 	}
 	wantRunning := in.Spec.Power != api.PowerStopped
 	restart := in.Spec.Restarts > st.Restarts
@@ -94,7 +120,8 @@ func next(in api.Instance, s seen, now time.Time, grace time.Duration) decision 
 	// No QEMU. A run that was seen is over.
 	if st.StartedAt != nil {
 		st.StartedAt = nil
-		if wantRunning && !restart {
+		rebooted := st.BootID != "" && st.BootID != s.boot
+		if wantRunning && !restart && !rebooted && !s.interrupted {
 			by := endedByGuest
 			if s.domain == hypervisor.Crashed || s.domain == hypervisor.Missing {
 				by = endedByCrash
@@ -129,6 +156,39 @@ func next(in api.Instance, s seen, now time.Time, grace time.Duration) decision 
 	return start(in, st, s)
 }
 
+// inherit is the status to go on from. What another node said last, or this
+// one when the instance was given to it before, is about a run that is over,
+// unless that very run has moved here.
+func inherit(in api.Instance, s seen) api.InstanceStatus {
+	st := in.Status
+	if st.Epoch != in.Assignment.Epoch || st.Node != "" && st.Node != s.node {
+		moved := s.domain.Active() && s.epoch == in.Assignment.Epoch
+		if !moved {
+			st.StartedAt, st.BootID = nil, ""
+		}
+		clearCondition(&st, condVGPU)
+	}
+	st.Node, st.Epoch, st.Released = s.node, in.Assignment.Epoch, false
+	return st
+}
+
+// release stops the instance and gives back what it has here, so that another
+// node can have it. Its files go once it has it.
+func release(st api.InstanceStatus, s seen, now time.Time, grace time.Duration) decision {
+	clearCondition(&st, condVGPU)
+	switch {
+	case s.domain.Active():
+		return stop(st, s, now, grace)
+	case s.domain != hypervisor.Missing:
+		return decision{step: stepUndefine, status: st}
+	case s.vgpu || s.slice:
+		return decision{step: stepDropVGPU, status: st}
+	}
+	st.Phase, st.Step, st.LastError, st.GuestTools, st.StartedAt, st.BootID = api.InstanceStopped, "leaving the node", "", "", nil, ""
+	st.Released = true
+	return decision{status: st, again: lookEvery}
+}
+
 func start(in api.Instance, st api.InstanceStatus, s seen) decision {
 	st.Phase = api.InstanceCreating
 	switch {
@@ -144,6 +204,9 @@ func start(in api.Instance, st api.InstanceStatus, s seen) decision {
 	case in.Assignment.Gpu != "" && !s.vgpu:
 		st.Step = "making the vGPU"
 		return decision{step: stepVGPU, status: st}
+	case s.blocked != "":
+		st.Phase, st.Step = api.InstanceStarting, s.blocked
+		return decision{step: stepWait, status: st, again: time.Second}
 	}
 	st.Phase, st.Step = api.InstanceStarting, "starting the virtual machine"
 	return decision{step: stepStart, status: st}
@@ -155,6 +218,10 @@ func running(in api.Instance, st api.InstanceStatus, s seen, now time.Time) deci
 	if st.StartedAt == nil {
 		t := now.UTC()
 		st.StartedAt = &t
+	}
+	st.BootID = s.boot
+	if s.unclaimed {
+		return decision{step: stepClaim, status: st}
 	}
 	if in.Assignment.Gpu != "" {
 		if s.vgpu {
@@ -169,6 +236,10 @@ func running(in api.Instance, st api.InstanceStatus, s seen, now time.Time) deci
 		st.LastError = "the virtual machine is paused"
 		if s.reason != "" {
 			st.LastError += ": " + s.reason
+		}
+		if s.blocked != "" {
+			st.Step = s.blocked
+			return decision{step: stepWait, status: st, again: time.Second}
 		}
 		return decision{step: stepResume, status: st, again: lookEvery}
 	}
@@ -191,7 +262,7 @@ func stop(st api.InstanceStatus, s seen, now time.Time, grace time.Duration) dec
 }
 
 func end(st api.InstanceStatus, s seen) decision {
-	st.Phase, st.StartedAt, st.GuestTools = api.InstanceDeleting, nil, ""
+	st.Phase, st.StartedAt, st.GuestTools, st.BootID = api.InstanceDeleting, nil, "", ""
 	switch {
 	case s.domain.Active():
 		st.Step = "stopping the virtual machine"

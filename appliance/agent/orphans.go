@@ -2,19 +2,25 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sds"
 )
 
 const orphansEvery = time.Minute
 
-// orphans removes what lies on the node and belongs to no object of the
-// cluster: what a restore or a crash of the control plane left behind. Nothing
-// is removed on the cache's word alone: the store is asked, and only its clear
-// "not found", or another node's name on it, counts.
+// youngVolume may be one that another node is making.
+const youngVolume = 10 * time.Minute
+
+// orphans removes what lies on the node and is not its own: what a restore or
+// a crash of the control plane left behind, and what was given to another node
+// meanwhile. Nothing is removed on the cache's word alone: the store is asked,
+// and only its clear "not found", or another node's name on it, counts.
 func (a *Agent) orphans(ctx context.Context) {
 	for ctx.Err() == nil {
 		if a.cache.isSynced() {
@@ -29,92 +35,139 @@ func (a *Agent) orphans(ctx context.Context) {
 }
 
 func (a *Agent) sweep(ctx context.Context) error {
+	if !a.cache.isSynced() {
+		return nil
+	}
+	return errors.Join(a.sweepRuns(ctx), a.sweepVolumes(ctx), a.sweepImages(ctx))
+}
+
+// sweepRuns gives up whatever can run, or has run: domains, vGPUs, files. When
+// it returns nil nothing is left of instances of others.
+func (a *Agent) sweepRuns(ctx context.Context) error {
+	ids := map[string]bool{}
 	domains, err := a.o.Machines.List(ctx)
 	if err != nil {
 		return err
 	}
 	for _, d := range domains {
-		if gone, err := a.notMine(ctx, api.KindInstance, string(d.ID)); err != nil || !gone {
-			continue
-		}
-		a.log.Warn("removing a virtual machine that no instance owns", "id", d.ID)
-		if err := a.o.Machines.Destroy(ctx, d.ID); err != nil {
-			return err
-		}
-		if err := a.o.Machines.Undefine(ctx, d.ID); err != nil {
-			return err
-		}
+		ids[string(d.ID)] = true
 	}
 	if a.o.VGPUs != nil {
-		ids, err := a.o.VGPUs.List(ctx)
+		vgpus, err := a.o.VGPUs.List(ctx)
 		if err != nil {
 			return err
 		}
-		for _, id := range ids {
-			if gone, err := a.notMine(ctx, api.KindInstance, string(id)); err != nil || !gone {
-				continue
-			}
-			a.log.Warn("removing a vGPU that no instance owns", "id", id)
-			if err := a.o.VGPUs.Remove(ctx, id); err != nil {
-				return err
-			}
+		for _, id := range vgpus {
+			ids[string(id)] = true
 		}
 	}
-	if err := a.sweepFiles(ctx); err != nil {
-		return err
-	}
-	volumes, err := a.o.Volumes.Volumes(ctx)
-	if err != nil {
-		return err
-	}
-	for _, v := range volumes {
-		if gone, err := a.notMine(ctx, api.KindVolume, string(v.ID)); err != nil || !gone {
-			continue
-		}
-		a.log.Warn("removing a volume that the cluster does not know", "id", v.ID)
-		if err := a.o.Volumes.DeleteVolume(ctx, v.ID); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (a *Agent) sweepFiles(ctx context.Context) error {
-	dir := filepath.Join(a.o.DataDir, "instances")
-	entries, err := os.ReadDir(dir)
-	if os.IsNotExist(err) {
-		return nil
-	}
-	if err != nil {
+	entries, err := os.ReadDir(filepath.Join(a.o.DataDir, "instances"))
+	if err != nil && !os.IsNotExist(err) {
 		return err
 	}
 	for _, e := range entries {
-		if gone, err := a.notMine(ctx, api.KindInstance, e.Name()); err != nil || !gone {
-			continue
-		}
-		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
-			return err
-		}
+		ids[e.Name()] = true
 	}
-	return nil
+	var errs []error
+	for _, k := range sortedKeys(api.KindInstance, ids) {
+		_, id := splitKey(k)
+		if _, mine := get(a.cache, a.cache.instances, id); mine {
+			continue // its own reconcile follows its assignment
+		}
+		errs = append(errs, a.leaveInstance(ctx, api.InstanceID(id)), a.leaveVGPU(ctx, api.InstanceID(id)))
+	}
+	return errors.Join(errs...)
 }
 
-// notMine is true when the store says that the object does not exist or lives
-// on another node.
-func (a *Agent) notMine(ctx context.Context, kind api.Kind, id string) (bool, error) {
-	o, err := a.o.Store.Get(ctx, kind, id)
-	if api.CodeOf(err) == api.CodeNotFound {
-		return true, nil
+// leaveVGPU gives back a slice that gpud has and of which nothing else on the
+// node knows.
+func (a *Agent) leaveVGPU(ctx context.Context, id api.InstanceID) error {
+	if a.o.VGPUs == nil || exists(a.vgpuMark(id)) {
+		return nil
 	}
-	if err != nil {
-		return false, err
+	gone, _, err := a.notMine(ctx, api.KindInstance, string(id))
+	if err != nil || !gone {
+		return err
 	}
-	switch kind {
-	case api.KindInstance:
-		in, err := api.Decode[api.Instance](o)
-		return err == nil && in.Assignment.Node != "" && in.Assignment.Node != a.o.NodeID, err
-	default:
-		v, err := api.Decode[api.Volume](o)
-		return err == nil && v.Assignment.Node != "" && v.Assignment.Node != a.o.NodeID, err
+	return a.o.VGPUs.Remove(ctx, id)
+}
+
+// sweepVolumes deletes what lies in the node's own pool and is not its own, and
+// what lies in a shared one and is nobody's.
+func (a *Agent) sweepVolumes(ctx context.Context) error {
+	var errs []error
+	for _, name := range a.poolNames() {
+		volumes, err := a.o.Pools[name].Volumes(ctx)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if a.shared(name) {
+			errs = append(errs, a.sweepShared(ctx, a.o.Pools[name], volumes))
+			continue
+		}
+		for _, v := range volumes {
+			errs = append(errs, ignoreInUse(a.leaveVolume(ctx, string(v.ID))))
+		}
 	}
+	usage, err := os.ReadDir(filepath.Join(a.o.DataDir, "usage"))
+	if err != nil && !os.IsNotExist(err) {
+		return errors.Join(append(errs, err)...)
+	}
+	for _, e := range usage { // of shared volumes that others have now
+		id, ok := strings.CutSuffix(e.Name(), ".json")
+		if _, mine := get(a.cache, a.cache.volumes, id); ok && !mine && strings.HasPrefix(id, "vol-") {
+			errs = append(errs, ignoreInUse(a.leaveVolume(ctx, id)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// sweepShared deletes volumes that the store does not know, whoever had them:
+// one node does that, and not to young ones.
+func (a *Agent) sweepShared(ctx context.Context, p sds.Driver, volumes []sds.Volume) error {
+	if !a.onDuty() {
+		return nil
+	}
+	var errs []error
+	known := func(id api.VolumeID) bool { // the list came first
+		_, err := a.o.Store.Get(ctx, api.KindVolume, string(id))
+		return api.CodeOf(err) != api.CodeNotFound
+	}
+	for _, v := range sds.Orphans(volumes, youngVolume, known) {
+		a.log.Warn("removing a volume that the cluster does not know", "id", v.ID)
+		errs = append(errs, ignoreInUse(p.DeleteVolume(ctx, v.ID)))
+	}
+	return errors.Join(errs...)
+}
+
+// sweepImages deletes copies of images that were deleted while this node was
+// away.
+func (a *Agent) sweepImages(ctx context.Context) error {
+	var errs []error
+	for _, name := range a.poolNames() {
+		if a.shared(name) && !a.onDuty() {
+			continue
+		}
+		images, err := a.o.Pools[name].Images(ctx)
+		errs = append(errs, err)
+		for _, img := range images {
+			if _, ok := get(a.cache, a.cache.images, string(img.ID)); ok {
+				continue
+			}
+			if _, err := a.o.Store.Get(ctx, api.KindImage, string(img.ID)); api.CodeOf(err) != api.CodeNotFound {
+				continue
+			}
+			a.log.Warn("removing an image that the cluster does not know", "id", img.ID)
+			errs = append(errs, ignoreInUse(a.o.Pools[name].DeleteImage(ctx, img.ID)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func ignoreInUse(err error) error {
+	if api.CodeOf(err) == api.CodeInUse || api.CodeOf(err) == api.CodeNotFound {
+		return nil
+	}
+	return err
 }

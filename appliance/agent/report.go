@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"time"
 
@@ -12,20 +13,27 @@ import (
 // is still made every few rounds: SeenAt is how others know the node lives.
 func (a *Agent) reports(ctx context.Context) {
 	for ctx.Err() == nil {
-		if err := a.reportNode(ctx); err != nil {
-			a.log.Warn("report node", "error", err)
+		if !a.cache.isSynced() { // what it said last is not known
+			sleep(ctx, 20*time.Millisecond)
+			continue
 		}
-		if err := a.reportGPUs(ctx); err != nil {
-			a.log.Warn("report GPUs", "error", err)
+		if err := a.reportAll(ctx); err != nil {
+			a.log.Warn("report", "error", err)
 		}
 		sleep(ctx, a.o.ReportEvery)
 	}
 }
 
+func (a *Agent) reportAll(ctx context.Context) error {
+	if !a.cache.isSynced() {
+		return nil
+	}
+	return errors.Join(a.keep(true), a.reportNode(ctx), a.reportGPUs(ctx))
+}
+
 const (
 	condHypervisor = "Hypervisor"
 	condGPUD       = "GPUScheduler"
-	condStorage    = "Storage"
 	// reserved for the host itself, out of its RAM.
 	reservedMemory = 2 << 30
 	// vcpusPerCPU is how many virtual CPUs share one of the machine's.
@@ -34,7 +42,8 @@ const (
 
 func (a *Agent) reportNode(ctx context.Context) error {
 	now := a.o.Now().UTC()
-	st := api.NodeStatus{Vcpus: a.o.VCPUs, MemoryBytes: a.o.MemoryBytes, Accelerator: string(a.o.Accelerator), Version: a.o.Version, SeenAt: now}
+	st := api.NodeStatus{Vcpus: a.o.VCPUs, MemoryBytes: a.o.MemoryBytes, Accelerator: string(a.o.Accelerator), Version: a.o.Version, SeenAt: now,
+		BootID: a.o.BootID, ObservedEpoch: a.gaveUp()}
 	info, err := a.o.Machines.Info(ctx)
 	st.Conditions = append(st.Conditions, answer(condHypervisor, err, now))
 	if err == nil {
@@ -46,9 +55,7 @@ func (a *Agent) reportNode(ctx context.Context) error {
 			st.MemoryBytes = max(info.Memory-reservedMemory, 0)
 		}
 	}
-	space, err := a.o.Volumes.Space(ctx)
-	st.Conditions = append(st.Conditions, answer(condStorage, err, now))
-	st.StorageBytes, st.StorageFreeBytes = space.TotalBytes, space.FreeBytes
+	a.reportPools(ctx, &st, now)
 	if a.o.VGPUs != nil {
 		_, err := a.o.VGPUs.GPUs(ctx)
 		st.Conditions = append(st.Conditions, answer(condGPUD, err, now))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -20,52 +21,73 @@ type usageFile struct {
 	Pending []api.Command `json:"pending,omitempty"`
 }
 
-// meter records the use of everything on this node periodically. What begins
+// meters records the use of everything on this node periodically. What begins
 // and ends is recorded when it does.
-func (a *Agent) meter(ctx context.Context) {
+func (a *Agent) meters(ctx context.Context) {
 	for ctx.Err() == nil {
 		sleep(ctx, a.o.MeterEvery)
-		if ctx.Err() != nil || !a.cache.isSynced() {
-			continue
+		if ctx.Err() != nil {
+			return
 		}
-		for _, in := range all(a.cache, a.cache.instances) {
-			if in.Meta.DeletedAt != nil {
-				continue // its own steps record the last of it
-			}
-			if err := a.meterInstance(ctx, in); err != nil {
-				a.log.Warn("meter", "instance", in.Meta.ID, "error", err)
-			}
-		}
-		for _, v := range all(a.cache, a.cache.volumes) {
-			if v.Meta.DeletedAt != nil {
-				continue
-			}
-			if err := a.meterVolume(ctx, v); err != nil {
-				a.log.Warn("meter", "volume", v.Meta.ID, "error", err)
-			}
+		if err := a.meterAll(ctx); err != nil {
+			a.log.Warn("meter", "error", err)
 		}
 	}
 }
 
-// meterInstance records what an instance has used since last time. Its run is
-// the one that its status says.
+func (a *Agent) meterAll(ctx context.Context) error {
+	if !a.cache.isSynced() {
+		return nil
+	}
+	var errs []error
+	for _, in := range all(a.cache, a.cache.instances) {
+		if in.Meta.DeletedAt == nil { // else its own steps record the last of it
+			errs = append(errs, a.meterInstance(ctx, in))
+		}
+	}
+	for _, v := range all(a.cache, a.cache.volumes) {
+		if v.Meta.DeletedAt == nil {
+			errs = append(errs, a.meterVolume(ctx, v))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// meterInstance records what an instance has used here since last time. Its
+// run is the one that its status says, under this assignment: what it used on
+// another node is counted there.
 func (a *Agent) meterInstance(ctx context.Context, in api.Instance) error {
+	r, err := a.readRun(api.InstanceID(in.Meta.ID))
+	if err != nil {
+		return err
+	}
 	o := meter.Observation{Rates: meter.Rates{
 		api.MeterVCPU:   uint64(in.Assignment.Vcpus),
 		api.MeterMemory: uint64(in.Assignment.MemoryBytes),
 	}}
-	if in.Status.StartedAt != nil {
-		o.Since = *in.Status.StartedAt
-		o.Run = o.Since.UTC().Format(time.RFC3339Nano)
-	}
-	if a.o.VGPUs != nil && exists(a.vgpuMark(api.InstanceID(in.Meta.ID))) {
-		t, err := a.o.VGPUs.Totals(ctx, api.InstanceID(in.Meta.ID))
-		if err != nil {
-			return err // its use is recorded once gpud answers
+	if st := in.Status; st.StartedAt != nil && st.Epoch == in.Assignment.Epoch && !r.Over && (r.Incoming == "" || !r.Since.IsZero()) {
+		o.Since = *st.StartedAt
+		if r.Epoch == in.Assignment.Epoch && r.Since.After(o.Since) {
+			o.Since = r.Since
 		}
-		o.Totals = &meter.Totals{GPUNanos: t.GPUNanos, VRAMByteSeconds: t.VRAMByteSeconds, CopyBytes: t.CopyBytes, Launches: t.Launches}
+		o.Run = fmt.Sprintf("%s/%d/%s", a.o.NodeID, in.Assignment.Epoch, st.StartedAt.UTC().Format(time.RFC3339Nano))
 	}
-	return a.observe(ctx, a.resource(in.Meta), o)
+	if o.Totals, err = a.totals(ctx, api.InstanceID(in.Meta.ID)); err != nil {
+		return err // its use is recorded once gpud answers
+	}
+	return a.observe(ctx, a.resource(in.Meta), in.Assignment.Epoch, o)
+}
+
+// totals of the instance's vGPU; nil: it has none here.
+func (a *Agent) totals(ctx context.Context, id api.InstanceID) (*meter.Totals, error) {
+	if a.o.VGPUs == nil || !exists(a.vgpuMark(id)) {
+		return nil, nil
+	}
+	t, err := a.o.VGPUs.Totals(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return &meter.Totals{GPUNanos: t.GPUNanos, VRAMByteSeconds: t.VRAMByteSeconds, CopyBytes: t.CopyBytes, Launches: t.Launches}, nil
 }
 
 // meterVolume records the storage that a volume has taken. A volume costs its
@@ -75,30 +97,41 @@ func (a *Agent) meterVolume(ctx context.Context, v api.Volume) error {
 	if v.Status.Phase == api.VolumeReady {
 		o.Run = v.Meta.ID
 	}
-	return a.observe(ctx, a.resource(v.Meta), o)
+	return a.observe(ctx, a.resource(v.Meta), v.Assignment.Epoch, o)
 }
 
 func (a *Agent) resource(m api.Meta) meter.Resource {
 	return meter.Resource{ID: m.ID, Name: m.Name, Organization: m.Organization, Project: m.Project, Node: a.o.NodeID}
 }
 
+// epochBits leave room for this many observations in an epoch.
+const epochBits = 32
+
 // observe advances a resource's metering: first to the disk, then to the store.
-func (a *Agent) observe(ctx context.Context, r meter.Resource, o meter.Observation) error {
+// The observations of each epoch have numbers of their own, so that the records
+// of two nodes never have the same id.
+func (a *Agent) observe(ctx context.Context, r meter.Resource, epoch int64, o meter.Observation) error {
 	a.usageMu.Lock()
 	defer a.usageMu.Unlock()
 	if a.ended[r.ID] {
 		return nil // the caller's news are old
 	}
-	path := a.usagePath(r.ID)
-	f, err := readUsage(path)
+	f, err := readUsage(a.usagePath(r.ID))
 	if err != nil {
 		return err
 	}
+	f.State.Seq = max(f.State.Seq, uint64(max(epoch, 0))<<epochBits)
+	o.At = a.o.Now()
+	return a.advance(ctx, r, f, o)
+}
+
+// advance with the lock held.
+func (a *Agent) advance(ctx context.Context, r meter.Resource, f usageFile, o meter.Observation) error {
 	if err := a.record(ctx, f.Pending); err != nil { // of before a crash, or a failure
 		return err
 	}
-	o.At = a.o.Now()
 	o.Watched = a.watched[r.ID]
+	path := a.usagePath(r.ID)
 	next, records := meter.Advance(r, f.State, o)
 	if err := writeUsage(path, usageFile{State: next, Pending: records}); err != nil {
 		return err
@@ -111,6 +144,42 @@ func (a *Agent) observe(ctx context.Context, r meter.Resource, o meter.Observati
 		return err
 	}
 	return writeUsage(path, usageFile{State: next})
+}
+
+// closeUsage ends the metering here of what is another node's now: what was
+// counted is recorded, and with last what was used until last.At (zero: until
+// the last observation, because nobody saw the end).
+func (a *Agent) closeUsage(ctx context.Context, r meter.Resource, last *meter.Observation) error {
+	a.usageMu.Lock()
+	defer a.usageMu.Unlock()
+	f, err := readUsage(a.usagePath(r.ID))
+	if err != nil {
+		return err
+	}
+	if err := a.record(ctx, f.Pending); err != nil {
+		return err
+	}
+	f.Pending = nil
+	if last != nil {
+		if last.At.IsZero() {
+			last.At = f.State.At
+			a.watched[r.ID] = false
+		}
+		if now := a.o.Now(); last.At.After(now) {
+			last.At = now
+		}
+		if err := a.advance(ctx, r, f, *last); err != nil {
+			return err
+		}
+	}
+	delete(a.watched, r.ID)
+	return remove(a.usagePath(r.ID))
+}
+
+func (a *Agent) isWatched(id string) bool {
+	a.usageMu.Lock()
+	defer a.usageMu.Unlock()
+	return a.watched[id]
 }
 
 // maxRecords in one batch keeps log entries small.
@@ -153,7 +222,6 @@ func readUsage(path string) (usageFile, error) {
 	return f, json.Unmarshal(raw, &f)
 }
 
-// writeUsage replaces the file whole, on the disk when it returns.
 func writeUsage(path string, f usageFile) error {
 	raw, err := json.Marshal(f)
 	if err != nil {
@@ -162,6 +230,11 @@ func writeUsage(path string, f usageFile) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
+	return writeFile(path, raw)
+}
+
+// writeFile replaces the file whole, on the disk when it returns.
+func writeFile(path string, raw []byte) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
 		return err

@@ -9,24 +9,28 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// reconcileVolume makes the volume, grows it, or takes it away.
+// reconcileVolume makes the volume, makes it anew, grows it, or takes it away.
 func (a *Agent) reconcileVolume(ctx context.Context, id string) (time.Duration, error) {
 	v, ok := get(a.cache, a.cache.volumes, id)
 	if !ok {
-		return 0, nil
+		err := a.leaveVolume(ctx, id)
+		if api.CodeOf(err) == api.CodeInUse {
+			return time.Second, nil // its instance is being given up
+		}
+		return 0, err
 	}
 	if v.Meta.DeletedAt != nil {
 		return a.endVolume(ctx, v)
+	}
+	if err := a.keep(false); err != nil {
+		return 0, err
 	}
 	st := v.Status
 	st.ObservedGeneration = v.Meta.Generation
 	if st.Phase == "" || st.Phase == api.VolumePending || st.Phase == api.VolumeFailed {
 		st.Phase = api.VolumeCreating
 	}
-	have, err := a.o.Volumes.CreateVolume(ctx, sds.VolumeCreate{ID: api.VolumeID(id), Image: v.Spec.Image, SizeBytes: v.Spec.SizeBytes})
-	if err == nil && have.SizeBytes < v.Spec.SizeBytes && !a.inUse(ctx, v) {
-		have, err = a.o.Volumes.ResizeVolume(ctx, api.VolumeID(id), v.Spec.SizeBytes)
-	}
+	have, wait, err := a.makeVolume(ctx, v)
 	if err != nil {
 		st.Phase, st.LastError = api.VolumeFailed, err.Error()
 		if said := a.sayVolume(ctx, v, st); said != nil {
@@ -34,15 +38,85 @@ func (a *Agent) reconcileVolume(ctx context.Context, id string) (time.Duration, 
 		}
 		return 0, err
 	}
+	if wait != "" {
+		st.Phase, st.LastError = api.VolumeCreating, wait
+		return time.Second, a.sayVolume(ctx, v, st)
+	}
 	st.Phase, st.LastError, st.SizeBytes, st.AllocatedBytes = api.VolumeReady, "", have.SizeBytes, have.AllocatedBytes
 	if err := a.sayVolume(ctx, v, st); err != nil {
 		return 0, err
 	}
-	if v.Status.Phase != api.VolumeReady {
+	if v.Spec.Instance != "" && v.Status.Phase != api.VolumeReady {
+		a.kick(key(api.KindInstance, string(v.Spec.Instance)))
+	}
+	if v.Status.Phase != api.VolumeReady || !a.isWatched(id) {
 		v.Status = st
 		return time.Minute, a.meterVolume(ctx, v)
 	}
 	return time.Minute, nil
+}
+
+// makeVolume says what it waits for when it cannot go on now.
+func (a *Agent) makeVolume(ctx context.Context, v api.Volume) (have sds.Volume, wait string, err error) {
+	id := api.VolumeID(v.Meta.ID)
+	p, err := a.pool(v.Assignment.Pool)
+	if err != nil {
+		return have, "", err
+	}
+	want := sds.VolumeCreate{ID: id, Image: v.Spec.Image, SizeBytes: v.Spec.SizeBytes, Epoch: v.Assignment.Recreate}
+	have, err = p.Volume(ctx, id)
+	missing := api.CodeOf(err) == api.CodeNotFound
+	if err != nil && !missing {
+		return have, "", err
+	}
+	if missing || have.Epoch < want.Epoch {
+		if a.inUse(ctx, v) {
+			return have, "an earlier run has it open", nil
+		}
+		if v.Spec.Image != "" {
+			if wait, err := a.imageFor(ctx, v); wait != "" || err != nil {
+				return have, wait, err
+			}
+		}
+		if missing {
+			have, err = p.CreateVolume(ctx, want)
+		} else {
+			have, err = p.RecreateVolume(ctx, want)
+		}
+	} else {
+		have, err = p.CreateVolume(ctx, want) // is it what was asked for?
+	}
+	if err == nil && have.SizeBytes < v.Spec.SizeBytes && !a.inUse(ctx, v) {
+		have, err = p.ResizeVolume(ctx, id, v.Spec.SizeBytes)
+	}
+	return have, "", err
+}
+
+// imageFor has the volume's image fetched into the volume's pool.
+func (a *Agent) imageFor(ctx context.Context, v api.Volume) (wait string, err error) {
+	img, ok := get(a.cache, a.cache.images, string(v.Spec.Image))
+	if !ok {
+		return "", nil // the driver may still have it; it says if not
+	}
+	there, err := a.needImage(ctx, v.Assignment.Pool, img, key(api.KindVolume, v.Meta.ID))
+	if there || err != nil {
+		return "", err
+	}
+	if img.Status.Phase != api.ImageReady {
+		return "waiting for image " + img.Meta.Name, nil
+	}
+	return "fetching image " + img.Meta.Name, nil
+}
+
+// hasVolume says whether the volume is on this node, made when the assignment
+// says: its status may be what another node said.
+func (a *Agent) hasVolume(ctx context.Context, v api.Volume) bool {
+	p, err := a.pool(v.Assignment.Pool)
+	if err != nil {
+		return false
+	}
+	have, err := p.Volume(ctx, api.VolumeID(v.Meta.ID))
+	return err == nil && have.Epoch >= v.Assignment.Recreate
 }
 
 func (a *Agent) sayVolume(ctx context.Context, v api.Volume, st api.VolumeStatus) error {
@@ -54,7 +128,11 @@ func (a *Agent) sayVolume(ctx context.Context, v api.Volume, st api.VolumeStatus
 	if reflect.DeepEqual(was, st) {
 		return nil
 	}
-	return a.report(ctx, api.KindVolume, v.Meta.ID, st)
+	now, ok := get(a.cache, a.cache.volumes, v.Meta.ID)
+	if !ok || now.Assignment != v.Assignment {
+		return errStale
+	}
+	return a.report(ctx, api.KindVolume, v.Meta.ID, now.Meta.Revision, st)
 }
 
 // inUse: the hypervisor may have it open.
@@ -73,7 +151,11 @@ func (a *Agent) endVolume(ctx context.Context, v api.Volume) (time.Duration, err
 	if err := a.meterVolume(ctx, v); err != nil {
 		return 0, err
 	}
-	if err := a.o.Volumes.DeleteVolume(ctx, api.VolumeID(v.Meta.ID)); err != nil && api.CodeOf(err) != api.CodeNotFound {
+	p, err := a.pool(v.Assignment.Pool)
+	if err != nil {
+		return 0, err
+	}
+	if err := p.DeleteVolume(ctx, api.VolumeID(v.Meta.ID)); err != nil && api.CodeOf(err) != api.CodeNotFound {
 		return 0, err
 	}
 	if err := a.endMetering(v.Meta.ID); err != nil {

@@ -92,7 +92,7 @@ func open(ctx context.Context, c config, log *slog.Logger) (n *node, err error) 
 	}
 	n.agent = agent.New(agent.Options{
 		NodeID: id, NodeName: c.nodeName, DataDir: c.data, RunDir: filepath.Join(c.run, "i"), Version: version,
-		Store: only{n.store, agent.Kinds}, Machines: n.machines, Volumes: n.volumes, VGPUs: newVGPUs(n.gpud, runner),
+		Store: only{n.store, agent.Kinds}, Machines: n.machines, Pools: map[string]sds.Driver{api.PoolLocal: n.volumes}, VGPUs: newVGPUs(n.gpud, runner),
 		Accelerator: accelerator, ToolsDisc: tools, StopGrace: c.stopGrace, MeterEvery: c.meterEvery, Log: log,
 	})
 	if n.api, err = server.New(server.Options{Store: n.store, Runtime: runtime{n.agent}, Billing: books{n.store}, Version: version, Log: log}); err != nil {

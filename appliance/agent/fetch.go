@@ -1,0 +1,119 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sds"
+)
+
+// Remote is what other nodes' agents are asked for: their ExportImage.
+type Remote interface {
+	FetchImage(ctx context.Context, from api.NodeID, id api.ImageID) (io.ReadCloser, sds.Image, error)
+}
+
+// ExportImage gives another node an image, whichever pool it lies in.
+func (a *Agent) ExportImage(ctx context.Context, id api.ImageID) (io.ReadCloser, sds.Image, error) {
+	_, pool, err := a.findImage(ctx, id)
+	if err != nil {
+		return nil, sds.Image{}, err
+	}
+	return pool.ExportImage(ctx, id)
+}
+
+// findImage on this node.
+func (a *Agent) findImage(ctx context.Context, id api.ImageID) (sds.Image, sds.Driver, error) {
+	for _, name := range a.poolNames() {
+		img, err := a.o.Pools[name].Image(ctx, id)
+		if err == nil {
+			return img, a.o.Pools[name], nil
+		}
+		if api.CodeOf(err) != api.CodeNotFound {
+			return sds.Image{}, nil, err
+		}
+	}
+	return sds.Image{}, nil, api.Errorf(api.CodeNotFound, "image %s is not on this node", id)
+}
+
+const copyEvery = 5 * time.Minute
+
+// copyImage fetches a ready image for a node that votes.
+func (a *Agent) copyImage(ctx context.Context, img api.Image) (time.Duration, error) {
+	n, ok := a.cache.self()
+	if !ok || !n.Assignment.Voter || a.o.Remote == nil {
+		return 0, nil
+	}
+	if _, _, err := a.findImage(ctx, api.ImageID(img.Meta.ID)); api.CodeOf(err) != api.CodeNotFound {
+		return copyEvery, err
+	}
+	_, err := a.needImage(ctx, a.homePool(), img, key(api.KindImage, img.Meta.ID))
+	return time.Second, err
+}
+
+// needImage says whether the image is in the pool, and otherwise has it
+// fetched; the key is kicked when it is there.
+func (a *Agent) needImage(ctx context.Context, pool string, img api.Image, kick string) (bool, error) {
+	id := api.ImageID(img.Meta.ID)
+	p, err := a.pool(pool)
+	if err != nil {
+		return false, err
+	}
+	if _, err := p.Image(ctx, id); api.CodeOf(err) != api.CodeNotFound {
+		return err == nil, err
+	}
+	if img.Status.Phase != api.ImageReady {
+		return false, nil
+	}
+	return false, a.jobs.start(ctx, "fetch "+pool+" "+img.Meta.ID, kick, func(ctx context.Context) error {
+		return a.fetchImage(ctx, pool, p, img)
+	})
+}
+
+// fetchImage copies an image from another pool of this node, or from another
+// node, into the pool.
+func (a *Agent) fetchImage(ctx context.Context, name string, into sds.Driver, img api.Image) error {
+	id := api.ImageID(img.Meta.ID)
+	var errs []error
+	try := func(content io.ReadCloser, have sds.Image, err error) bool {
+		if err == nil {
+			_, err = into.ImportImage(ctx, sds.ImageImport{ID: id, Format: have.Format, SHA256: cmp.Or(img.Status.Sha256, have.SHA256),
+				Content: content, SizeBytes: have.SizeBytes})
+			_ = content.Close() // it was only read
+		}
+		if err != nil {
+			errs = append(errs, err)
+		}
+		return err == nil
+	}
+	for _, other := range a.poolNames() {
+		if other == cmp.Or(name, api.PoolLocal) {
+			continue
+		}
+		content, have, err := a.o.Pools[other].ExportImage(ctx, id)
+		if api.CodeOf(err) == api.CodeNotFound {
+			continue
+		}
+		if try(content, have, err) {
+			return nil
+		}
+	}
+	for _, n := range all(a.cache, a.cache.nodes) {
+		from := api.NodeID(n.Meta.ID)
+		if from == a.o.NodeID || a.away(from) || !slices.Contains(n.Status.Images, id) || a.o.Remote == nil {
+			continue
+		}
+		if content, have, err := a.o.Remote.FetchImage(ctx, from, id); try(content, have, err) {
+			a.log.Info("fetched an image", "id", id, "from", from)
+			return a.reportNode(ctx) // others may fetch it from here
+		}
+	}
+	if len(errs) == 0 {
+		return api.Errorf(api.CodeUnavailable, "no node that is there has image %s", img.Meta.Name)
+	}
+	return errors.Join(errs...)
+}

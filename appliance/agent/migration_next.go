@@ -1,0 +1,168 @@
+package agent
+
+import (
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
+)
+
+// moveStep is one idempotent thing that the source of a migration does.
+type moveStep string
+
+const (
+	moveNone    moveStep = ""
+	movePrepare moveStep = "prepare" // have the target make ready
+	moveCopy    moveStep = "copy"    // begin to send
+	moveAbort   moveStep = "abort"   // stop sending: the machine runs on here
+	moveDiscard moveStep = "discard" // have the target throw away what it has
+	moveSettle  moveStep = "settle"  // it is gone here: does the target have all of it? Then it runs there
+	moveLost    moveStep = "lost"    // it is gone here and did not arrive: not the guest's doing
+)
+
+// arrival is what is known of a machine that is gone here.
+type arrival int
+
+const (
+	arrivalUnknown arrival = iota
+	arrived
+	arrivedNot
+)
+
+// moveSeen is what the source found out about a migration.
+type moveSeen struct {
+	domain     hypervisor.State // here
+	sending    bool             // the hypervisor is at it
+	prepared   bool             // the target is ready, since this process began
+	refused    string           // why it cannot be made ready
+	copying    bool             // this process is sending
+	done       bool             // … and has sent all: it runs there
+	err        string           // … or why not
+	arrival    arrival
+	targetLost bool // the store says that nothing runs on the target
+	unable     string
+	progress   hypervisor.MigrationProgress
+	downtime   time.Duration
+}
+
+// moveDecision: status is said, then the step is done, then end is said if it
+// worked.
+type moveDecision struct {
+	status api.MigrationStatus
+	step   moveStep
+	end    *api.MigrationStatus
+	again  time.Duration
+}
+
+// prepareTime is how long a target may be unreachable before the migration has
+// failed.
+const prepareTime = time.Minute
+
+// nextMove decides what the source does next. The source decides everything: as
+// long as the domain exists here the machine is the source's, and the target
+// lets it run only when it is gone here. Copying is committed before sending
+// begins, so whoever finds a migration that copies, and nobody sending, knows
+// that it may have happened, and looks.
+//
+//	         target ready          sent
+//	Preparing ─────────► Copying ─────────────────────────────► Succeeded
+//	    │                   │ killed, failed: gone here? ─ arrived ──┘
+//	    ▼                   ▼          │ here, or not arrived
+//	  Failed, Aborted ◄────────────────┘ (it runs on here, or again)
+//
+// The planner gives the instance to the target when it reads Succeeded; until
+// then the source does nothing else for it. When the source is lost the target
+// decides (reconcileIncoming).
+func nextMove(m api.Migration, in api.Instance, s moveSeen, now time.Time) moveDecision {
+	st := m.Status
+	stop, phase := stopMove(m, in)
+	fail := func(why string) *api.MigrationStatus {
+		end, t := st, now.UTC()
+		end.Phase, end.EndedAt, end.LastError = api.MigrationFailed, &t, why
+		if stop != "" {
+			end.Phase, end.LastError = phase, stop
+		}
+		return &end
+	}
+	succeed := func() *api.MigrationStatus {
+		end, t := st, now.UTC()
+		end.Phase, end.EndedAt, end.LastError = api.MigrationSucceeded, &t, ""
+		end.DowntimeMillis = s.downtime.Milliseconds()
+		if end.TotalBytes > 0 {
+			end.ProgressBytes = end.TotalBytes
+		}
+		return &end
+	}
+	switch st.Phase {
+	case "", api.MigrationPending:
+		switch {
+		case stop != "" || s.unable != "":
+			return moveDecision{status: *fail(s.unable)}
+		case s.domain != hypervisor.Running:
+			return moveDecision{status: *fail("the instance is not running")}
+		}
+		t := now.UTC()
+		st.Phase, st.StartedAt = api.MigrationPreparing, &t
+		return moveDecision{status: st, again: time.Millisecond}
+	case api.MigrationPreparing:
+		waited := st.StartedAt != nil && now.Sub(*st.StartedAt) > prepareTime
+		switch {
+		case stop != "" || s.unable != "":
+			return moveDecision{status: st, step: moveDiscard, end: fail(s.unable)}
+		case s.domain != hypervisor.Running:
+			return moveDecision{status: st, step: moveDiscard, end: fail("the instance is not running any more")}
+		case s.refused != "" || waited && !s.prepared:
+			return moveDecision{status: st, step: moveDiscard, end: fail("the target cannot take it: " + orElse(s.refused, "it does not answer"))}
+		case !s.prepared:
+			return moveDecision{status: st, step: movePrepare, again: time.Millisecond}
+		}
+		st.Phase = api.MigrationCopying
+		return moveDecision{status: st, step: moveCopy, again: time.Second}
+	case api.MigrationCopying:
+		if s.progress.TotalBytes > 0 {
+			st.ProgressBytes, st.TotalBytes = s.progress.TransferredBytes, s.progress.TotalBytes
+		}
+		switch {
+		case s.copying && stop != "":
+			return moveDecision{status: m.Status, step: moveAbort, again: time.Second}
+		case s.copying:
+			return moveDecision{status: st, again: time.Second}
+		case s.done:
+			return moveDecision{status: st, step: moveSettle, end: succeed()}
+		case s.sending, s.domain == hypervisor.Outgoing:
+			return moveDecision{status: st, step: moveAbort, again: time.Millisecond}
+		case s.domain != hypervisor.Missing:
+			return moveDecision{status: st, step: moveDiscard, end: fail(orElse(s.err, "it was interrupted"))}
+		case s.arrival == arrived:
+			return moveDecision{status: *succeed()}
+		case s.arrival == arrivedNot:
+			return moveDecision{status: st, step: moveLost, end: fail("it was interrupted; the instance is started again")}
+		case s.targetLost:
+			return moveDecision{status: st, step: moveLost, end: fail("the target was lost; the instance is started again")}
+		}
+		return moveDecision{status: st, step: moveSettle, again: time.Second}
+	}
+	return moveDecision{status: st}
+}
+
+// stopMove says why a migration is not to go on, and as what it then ends.
+func stopMove(m api.Migration, in api.Instance) (why string, end api.MigrationPhase) {
+	switch {
+	case m.Spec.Abort:
+		return "aborted", api.MigrationAborted
+	case m.Meta.DeletedAt != nil, m.Assignment.Phase.Ended(), in.Assignment.MigrateTo != m.Assignment.Target:
+		return "the cluster has ended it", api.MigrationFailed
+	case in.Meta.DeletedAt != nil:
+		return "the instance is being deleted", api.MigrationFailed
+	case in.Spec.Power == api.PowerStopped || in.Spec.Restarts > in.Status.Restarts:
+		return "the instance is to stop or restart", api.MigrationFailed
+	}
+	return "", ""
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}

@@ -1,0 +1,224 @@
+package agent
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
+	"github.com/basalt-gpu/basalt/sds"
+)
+
+// arriving is a migration from that node to this one, and its instance, as the
+// store has them now.
+func (a *Agent) arriving(ctx context.Context, from api.NodeID, id api.MigrationID) (m api.Migration, in api.Instance, err error) {
+	o, err := a.o.Store.Get(ctx, api.KindMigration, string(id))
+	if err != nil {
+		return m, in, err
+	}
+	a.cache.apply(api.Event{Type: api.EventPut, Revision: o.Meta.Revision, Object: o})
+	if m, err = api.Decode[api.Migration](o); err != nil {
+		return m, in, err
+	}
+	if m.Assignment.Target != a.o.NodeID || m.Assignment.Source != from {
+		return m, in, api.Errorf(api.CodeForbidden, "migration %s is not from node %s to this one", id, from)
+	}
+	if o, err = a.o.Store.Get(ctx, api.KindInstance, string(m.Spec.Instance)); err != nil {
+		return m, in, err
+	}
+	in, err = api.Decode[api.Instance](o)
+	return m, in, err
+}
+
+// active says that the migration is under way.
+func active(m api.Migration, in api.Instance) error {
+	if m.Assignment.Phase != api.MigrationPreparing && m.Assignment.Phase != api.MigrationCopying || m.Status.Phase.Ended() ||
+		in.Assignment.Node != m.Assignment.Source || in.Assignment.MigrateTo != m.Assignment.Target {
+		return api.Errorf(api.CodeState, "migration %s is not under way", m.Meta.ID)
+	}
+	return nil
+}
+
+// HandlePrepareMigration makes this node ready for a machine from another. It
+// is undone when the migration ends otherwise than here (leaveInstance).
+func (a *Agent) HandlePrepareMigration(ctx context.Context, from api.NodeID, r PrepareRequest) (PrepareReply, error) {
+	var none PrepareReply
+	m, in, err := a.arriving(ctx, from, r.Migration)
+	if err == nil {
+		err = active(m, in)
+	}
+	if err != nil {
+		return none, err
+	}
+	if a.o.Migrator == nil {
+		return none, api.Errorf(api.CodeState, "this node cannot take machines while they run")
+	}
+	if n, ok := a.cache.self(); !ok || n.Assignment.Epoch > a.gaveUp() || !a.leased() {
+		return none, api.Errorf(api.CodeUnavailable, "the target takes no work now").WithHint("it will try again")
+	}
+	id := api.InstanceID(in.Meta.ID)
+	root, copied, err := a.makeTarget(ctx, m, in, r.RootBytes)
+	if err != nil {
+		return none, err
+	}
+	if err := a.writeSeed(in); err != nil {
+		return none, err
+	}
+	d, err := a.domainOn(ctx, in, root)
+	if err != nil {
+		return none, err
+	}
+	if err := a.o.Migrator.PrepareMigration(ctx, d); err != nil {
+		return none, err
+	}
+	reply := PrepareReply{Target: d}
+	if copied {
+		reply.CopyDisks = []string{d.Disks[0].Serial}
+	}
+	a.log.Info("ready for a migration", "id", m.Meta.ID, "instance", id, "from", from)
+	return reply, nil
+}
+
+// makeTarget is the disk that the machine will have here: the shared one, or a
+// blank one. The run's file says first what is made, so that it is found again.
+func (a *Agent) makeTarget(ctx context.Context, m api.Migration, in api.Instance, bytes int64) (root sds.Volume, copied bool, err error) {
+	id := in.Assignment.RootVolume
+	o, err := a.o.Store.Get(ctx, api.KindVolume, string(id))
+	if err != nil {
+		return root, false, err
+	}
+	v, err := api.Decode[api.Volume](o)
+	if err != nil {
+		return root, false, err
+	}
+	p, err := a.pool(v.Assignment.Pool)
+	if err != nil {
+		return root, false, err
+	}
+	r := runFile{Epoch: in.Assignment.Epoch + 1, Boot: a.o.BootID, Incoming: api.MigrationID(m.Meta.ID)}
+	copied = !p.Capabilities().Shared
+	if copied {
+		r.Volume = id
+	}
+	if err := a.writeRun(api.InstanceID(in.Meta.ID), r); err != nil {
+		return root, false, err
+	}
+	if !copied {
+		root, err = p.Volume(ctx, id)
+		return root, false, err
+	}
+	// What an earlier attempt or an earlier life here has left is no part of it.
+	if err := p.DeleteVolume(ctx, id); err != nil && api.CodeOf(err) != api.CodeNotFound {
+		return root, false, err
+	}
+	root, err = p.CreateVolume(ctx, sds.VolumeCreate{ID: id, Image: v.Spec.Image, SizeBytes: bytes, Epoch: v.Assignment.Recreate, Standalone: true})
+	return root, true, err
+}
+
+// HandleTunnel is this node's end of one stream; it closes conn.
+func (a *Agent) HandleTunnel(ctx context.Context, from api.NodeID, r TunnelRequest, conn net.Conn) error {
+	m, in, err := a.arriving(ctx, from, r.Migration)
+	if err == nil {
+		err = active(m, in)
+	}
+	if err == nil && (a.o.Migrator == nil || !r.Stream.Valid()) {
+		err = api.Errorf(api.CodeInvalid, "no stream %q", r.Stream)
+	}
+	if err != nil {
+		_ = conn.Close() // its end is the answer
+		return err
+	}
+	return a.o.Migrator.AcceptMigration(ctx, m.Spec.Instance, r.Stream, conn)
+}
+
+// HandleFinish ends a migration here: the machine runs if all of it has
+// arrived, or is thrown away. The source has made sure that it does not run
+// there, or that it does.
+func (a *Agent) HandleFinish(ctx context.Context, from api.NodeID, r FinishRequest) (FinishReply, error) {
+	m, in, err := a.arriving(ctx, from, r.Migration)
+	if err != nil {
+		return FinishReply{}, err
+	}
+	id := m.Spec.Instance
+	run, err := a.readRun(id)
+	if err != nil {
+		return FinishReply{}, err
+	}
+	if a.o.Migrator == nil || run.Incoming != r.Migration { // of a migration that is not the one that came last
+		return FinishReply{Runs: in.Assignment.Node == a.o.NodeID}, nil
+	}
+	if r.Discard {
+		return FinishReply{}, a.o.Migrator.DiscardMigration(ctx, id)
+	}
+	if !a.leased() {
+		return FinishReply{}, api.Errorf(api.CodeUnavailable, "the target has no lease now")
+	}
+	s, err := a.o.Machines.Status(ctx, id)
+	if err != nil {
+		return FinishReply{}, err
+	}
+	if s.State != hypervisor.Running && s.State != hypervisor.Paused {
+		if err := a.endMove(ctx, id); err != nil {
+			return FinishReply{}, err
+		}
+		if s, err = a.o.Machines.Status(ctx, id); err != nil {
+			return FinishReply{}, err
+		}
+	}
+	if !s.State.Active() {
+		return FinishReply{}, nil
+	}
+	if run.Since.IsZero() {
+		run.Since = a.o.Now().UTC()
+		if err := a.writeRun(id, run); err != nil {
+			return FinishReply{}, err
+		}
+	}
+	return FinishReply{Runs: true}, nil
+}
+
+// reconcileIncoming is the target's part when nobody asks it: to clear up when
+// a migration has ended otherwise, and to decide when the source is lost. It
+// does not let the machine run: it says that it has it, and runs it when the
+// instance is given to this node.
+func (a *Agent) reconcileIncoming(ctx context.Context, m api.Migration) (time.Duration, error) {
+	id := m.Spec.Instance
+	if m.Assignment.Phase.Ended() || m.Status.Phase.Ended() {
+		a.kick(key(api.KindInstance, string(id)))
+		return 0, nil
+	}
+	if !a.away(m.Assignment.Source) {
+		return 10 * time.Second, nil
+	}
+	n, ok := a.cache.self()
+	if !ok || n.Assignment.Epoch > a.gaveUp() || !a.leased() {
+		return time.Second, nil
+	}
+	now := a.o.Now().UTC()
+	st := m.Status
+	st.EndedAt = &now
+	has := false
+	if a.o.Migrator != nil {
+		s, err := a.o.Migrator.MigrationStatus(ctx, id)
+		if err != nil {
+			return 0, err
+		}
+		has = s.State == hypervisor.Running || s.State == hypervisor.Paused || s.State == hypervisor.Incoming && s.Received
+		if !has {
+			if err := a.o.Migrator.DiscardMigration(ctx, id); err != nil {
+				return 0, err
+			}
+		}
+	}
+	if has {
+		st.Phase, st.LastError = api.MigrationSucceeded, ""
+	} else {
+		st.Phase, st.LastError = api.MigrationFailed, "the source was lost"
+	}
+	if err := a.sayMove(ctx, m, st); err != nil {
+		return 0, err
+	}
+	a.kick(key(api.KindMigration, m.Meta.ID))
+	return 0, nil
+}

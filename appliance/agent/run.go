@@ -1,0 +1,54 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// runFile lies beside an instance's seed and says what the domain that is, or
+// was, on the node belongs to. It is written before the domain can run.
+type runFile struct {
+	// Epoch of the assignment under which it runs. A domain of an older one is
+	// destroyed.
+	Epoch int64  `json:"epoch"`
+	Boot  string `json:"boot"`
+	// Since it runs on this node; its use is counted here from then.
+	Since time.Time `json:"since,omitzero"`
+	// Interrupted: it did not end by itself, so it is started again.
+	Interrupted bool `json:"interrupted,omitempty"`
+	// Over: it has moved away; its use has been counted here to the end.
+	Over bool `json:"over,omitempty"`
+	// Incoming is the migration by which it comes; Volume was made for it.
+	Incoming api.MigrationID `json:"incoming,omitempty"`
+	Volume   api.VolumeID    `json:"volume,omitempty"`
+}
+
+func (a *Agent) runPath(id api.InstanceID) string { return filepath.Join(a.filesOf(id), "run.json") }
+
+// readRun of an instance without one is zero: of before there were epochs.
+func (a *Agent) readRun(id api.InstanceID) (r runFile, err error) {
+	raw, err := os.ReadFile(a.runPath(id))
+	if errors.Is(err, os.ErrNotExist) {
+		return r, nil
+	}
+	if err != nil {
+		return r, err
+	}
+	return r, json.Unmarshal(raw, &r)
+}
+
+func (a *Agent) writeRun(id api.InstanceID, r runFile) error {
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(a.filesOf(id), 0o755); err != nil {
+		return err
+	}
+	return writeFile(a.runPath(id), raw)
+}

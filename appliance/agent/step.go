@@ -1,0 +1,104 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
+)
+
+// Stepper drives an agent from outside, everything on one goroutine and in the
+// time of Options.Now: a simulation calls what Run's goroutines call. Options.Go
+// should run its argument at once, or when the simulation likes.
+type Stepper struct {
+	a     *Agent
+	due   map[string]time.Time
+	fails map[string]int
+}
+
+// NewStepper makes an agent that is stepped and not Run.
+func NewStepper(o Options) *Stepper {
+	s := &Stepper{a: New(o), due: map[string]time.Time{}, fails: map[string]int{}}
+	s.a.kick = func(k string) { s.at(k, s.a.o.Now()) }
+	return s
+}
+
+// Agent that is stepped.
+func (s *Stepper) Agent() *Agent { return s.a }
+
+func (s *Stepper) at(k string, t time.Time) {
+	if was, ok := s.due[k]; !ok || t.Before(was) {
+		s.due[k] = t
+	}
+}
+
+// BeginWatch comes before the first event of each watch: it may begin with a
+// snapshot, and what is not in that is gone.
+func (s *Stepper) BeginWatch() { s.a.cache.begin() }
+
+// Deliver changes of the store, in their order.
+func (s *Stepper) Deliver(events ...api.Event) {
+	for _, e := range events {
+		s.a.take(e)
+	}
+}
+
+// MachineEvent is one of the hypervisor's.
+func (s *Stepper) MachineEvent(e hypervisor.Event) { s.a.machineEvent(e) }
+
+// BackendExit says that the instance's vGPU backend has ended.
+func (s *Stepper) BackendExit(id api.InstanceID) { s.a.backendExit(id) }
+
+// Due are the keys to reconcile now, in their order.
+func (s *Stepper) Due(now time.Time) (keys []string) {
+	for k, t := range s.due {
+		if !t.After(now) {
+			keys = append(keys, k)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// Next is when a key is due; zero: none is.
+func (s *Stepper) Next() (next time.Time) {
+	for _, t := range s.due {
+		if next.IsZero() || t.Before(next) {
+			next = t
+		}
+	}
+	return next
+}
+
+// Waits of a key that fails, as the loop has them.
+const (
+	minWait = 200 * time.Millisecond
+	maxWait = 30 * time.Second
+)
+
+// Reconcile one key, and note when it is due again.
+func (s *Stepper) Reconcile(ctx context.Context, k string) (again time.Duration, err error) {
+	delete(s.due, k)
+	again, err = s.a.reconcile(ctx, k)
+	if err != nil {
+		again = min(minWait<<min(s.fails[k], 16), maxWait)
+		s.fails[k]++
+	} else {
+		delete(s.fails, k)
+	}
+	if again > 0 {
+		s.at(k, s.a.o.Now().Add(again))
+	}
+	return again, err
+}
+
+// Report says how the node is; Run does it every Options.ReportEvery.
+func (s *Stepper) Report(ctx context.Context) error { return s.a.reportAll(ctx) }
+
+// Sweep removes what belongs to nobody; Run does it every minute.
+func (s *Stepper) Sweep(ctx context.Context) error { return s.a.sweep(ctx) }
+
+// Meter records the use of everything; Run does it every Options.MeterEvery.
+func (s *Stepper) Meter(ctx context.Context) error { return s.a.meterAll(ctx) }
