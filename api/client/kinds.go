@@ -234,3 +234,38 @@ func (a *API) PriceBooks() Collection[api.PriceBook] {
 		remove: func(ctx context.Context, id string) (*http.Response, error) { return a.gen.DeletePriceBook(ctx, id) },
 	}
 }
+
+// Migrations are the collection of kind Migration.
+func (a *API) Migrations() Collection[api.Migration] {
+	return Collection[api.Migration]{
+		list: func(ctx context.Context, q Query) (*http.Response, error) {
+			return a.gen.ListMigrations(ctx, &api.ListMigrationsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name})
+		},
+		get: func(ctx context.Context, ref string, _ Query) (*http.Response, error) {
+			return a.gen.GetMigration(ctx, ref)
+		},
+		create: func(ctx context.Context, o api.Migration) (*http.Response, error) {
+			return a.gen.CreateMigration(ctx, &api.CreateMigrationParams{}, o)
+		},
+		update: func(ctx context.Context, id string, o api.Migration) (*http.Response, error) {
+			return a.gen.UpdateMigration(ctx, id, o)
+		},
+		remove: func(ctx context.Context, id string) (*http.Response, error) { return a.gen.DeleteMigration(ctx, id) },
+	}
+}
+
+// JoinTokens are the collection of kind JoinToken.
+func (a *API) JoinTokens() Collection[api.JoinToken] {
+	return Collection[api.JoinToken]{
+		list: func(ctx context.Context, q Query) (*http.Response, error) {
+			return a.gen.ListJoinTokens(ctx, &api.ListJoinTokensParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name})
+		},
+		get: func(ctx context.Context, ref string, _ Query) (*http.Response, error) {
+			return a.gen.GetJoinToken(ctx, ref)
+		},
+		create: func(ctx context.Context, o api.JoinToken) (*http.Response, error) {
+			return a.gen.CreateJoinToken(ctx, &api.CreateJoinTokenParams{}, o)
+		},
+		remove: func(ctx context.Context, id string) (*http.Response, error) { return a.gen.DeleteJoinToken(ctx, id) },
+	}
+}

@@ -179,11 +179,14 @@ func (a *App) root() *cobra.Command {
 	f.StringVarP(&a.flags.output, "output", "o", "table", "table, json or yaml")
 	root.AddGroup(&cobra.Group{ID: "kinds", Title: "Resources:"}, &cobra.Group{ID: "more", Title: "More:"})
 	for _, k := range a.kinds() {
+		if k.name() == api.KindJoinToken {
+			continue // `basalt node token`
+		}
 		cmd := k.command()
 		cmd.GroupID = "kinds"
 		root.AddCommand(cmd)
 	}
-	for _, cmd := range []*cobra.Command{a.applyCommand(), a.watchCommand(), a.invoiceCommand(), a.loginCommand(),
+	for _, cmd := range []*cobra.Command{a.clusterCommand(), a.applyCommand(), a.watchCommand(), a.invoiceCommand(), a.loginCommand(),
 		a.contextCommand(), a.whoamiCommand(), a.versionCommand()} {
 		cmd.GroupID = "more"
 		root.AddCommand(cmd)

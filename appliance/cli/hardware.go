@@ -11,13 +11,16 @@ import (
 )
 
 func (a *App) nodes() *kind[api.Node] {
-	return &kind[api.Node]{
+	k := &kind[api.Node]{
 		app: a, kind: api.KindNode, noun: "node", about: "Servers", reported: true,
 		all: (*client.API).Nodes, meta: func(n *api.Node) *api.Meta { return &n.Meta },
 		columns: []string{"STATE", "VCPUS", "MEMORY", "DISK FREE", "GUESTS", "VERSION", "SEEN", "NOTE"},
 		row: func(n api.Node) []string {
 			st := n.Status
 			state, why := readiness(a.Now(), st.SeenAt, st.Conditions)
+			if at := n.Assignment; at.State != "" && at.State != api.NodeReady {
+				state, why = string(at.State), cmp.Or(at.Reason, why)
+			}
 			return []string{state, fmt.Sprint(st.Vcpus), formatSize(st.MemoryBytes), formatSize(st.StorageFreeBytes), st.Accelerator,
 				st.Version, formatAge(a.Now(), st.SeenAt), cmp.Or(why, unschedulable(n.Spec.Unschedulable))}
 		},
@@ -35,7 +38,10 @@ func (a *App) nodes() *kind[api.Node] {
 				return nil
 			}
 		},
+		ready: nodeReady,
 	}
+	k.more = a.nodeCommands(k)
+	return k
 }
 
 func unschedulable(no bool) string {

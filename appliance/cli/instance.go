@@ -26,7 +26,7 @@ func (a *App) instances() *kind[api.Instance] {
 		k.powerCommand("start", "Start it", (*client.API).StartInstance),
 		k.powerCommand("stop", "Shut it down", (*client.API).StopInstance),
 		k.powerCommand("restart", "Restart it", (*client.API).RestartInstance),
-		resizeCommand(k), consoleCommand(k), logCommand(k), execCommand(k),
+		resizeCommand(k), a.migrateCommand(k), consoleCommand(k), logCommand(k), execCommand(k),
 	}
 	return k
 }
@@ -43,7 +43,7 @@ func (a *App) instanceRow(i api.Instance) []string {
 		vcpus = fmt.Sprint(i.Assignment.Vcpus)
 	}
 	note := i.Status.Step
-	if i.Assignment.Node == "" {
+	if i.Assignment.Node == "" || i.Assignment.NodeLost {
 		note = i.Assignment.Reason
 	}
 	return []string{instancePhase(i), vcpus, formatSize(i.Assignment.MemoryBytes), vgpu,
@@ -54,6 +54,10 @@ func instancePhase(i api.Instance) string {
 	switch {
 	case i.Meta.DeletedAt != nil:
 		return string(api.InstanceDeleting)
+	case i.Assignment.NodeLost:
+		return "NodeLost"
+	case i.Assignment.Node == "" && i.Assignment.Epoch > 0:
+		return string(api.InstancePending) // what its last node said is no longer so
 	case i.Status.Phase == "":
 		return string(api.InstancePending)
 	}
@@ -126,12 +130,22 @@ func instanceFlags(f *pflag.FlagSet) func(*api.Instance) error {
 	keys := f.StringArray("ssh-key", nil, "file with public keys, any number of times")
 	userData := f.String("user-data", "", "file with cloud-init user data")
 	stopped := f.Bool("stopped", false, "do not start it")
+	priority := f.Int64("priority", 0, "0 to 100: when room is short after a node is lost, higher ones start first")
+	ephemeral := f.Bool("ephemeral", false, "its root volume may be made anew from the image when its node is lost")
+	pool := f.String("storage-pool", "", "of its root volume: local or shared; shared where there is one unless given")
 	return func(i *api.Instance) error {
 		s := &i.Spec
 		s.Flavor = cmp.Or(api.FlavorID(*flavor), s.Flavor)
 		s.Image = cmp.Or(api.ImageID(*image), s.Image)
 		s.RootBytes = cmp.Or(root, s.RootBytes)
 		vgpu(s)
+		s.StoragePool = cmp.Or(*pool, s.StoragePool)
+		if f.Changed("priority") {
+			s.Priority = *priority
+		}
+		if f.Changed("ephemeral") {
+			s.Ephemeral = *ephemeral
+		}
 		if *stopped {
 			s.Power = api.PowerStopped
 		}

@@ -12,7 +12,8 @@ import (
 
 func (a *App) kinds() []anyKind {
 	return []anyKind{a.instances(), a.volumes(), a.images(), a.flavors(), a.pools(), a.gpus(), a.nodes(),
-		a.organizations(), a.projects(), a.apiKeys(), a.usageRecords(), a.accounts(), a.priceBooks()}
+		a.organizations(), a.projects(), a.apiKeys(), a.usageRecords(), a.accounts(), a.priceBooks(),
+		a.migrations(), a.joinTokens()}
 }
 
 func (a *App) watchCommand() *cobra.Command {

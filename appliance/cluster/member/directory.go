@@ -99,14 +99,14 @@ func (d *Directory) follow(events <-chan api.Event) {
 	inSnapshot := true
 	for e := range events {
 		id := api.NodeID(e.Object.Meta.ID)
-		switch {
-		case e.Type == api.EventSync:
+		switch e.Type {
+		case api.EventSync:
 			inSnapshot = false
 			d.replace(fresh)
 			continue
-		case e.Type == api.EventRemove:
+		case api.EventRemove:
 			delete(fresh, id)
-		default:
+		case api.EventPut:
 			n, err := api.Decode[api.Node](e.Object)
 			if err != nil {
 				d.log.Error("a node's object cannot be read", "error", err)

@@ -220,3 +220,9 @@ func Sign(ctx context.Context, s Store, node api.NodeID, csr []byte, now time.Ti
 	cert, err := a.CA.Sign(csr, identity(a.Cluster, node, n.Meta.Name, n.Spec), now, 0)
 	return pki.Issued{CertPEM: cert}, err
 }
+
+// Authority is the cluster's CA: a secret, for backups.
+func Authority(ctx context.Context, s Store) (pki.CA, error) {
+	a, err := readAuthority(ctx, s)
+	return a.CA, err
+}

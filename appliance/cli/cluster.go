@@ -1,0 +1,248 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+func (a *App) clusterCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "cluster", Short: "The cluster as a whole"}
+	cmd.AddCommand(a.clusterInitCommand(), a.clusterStatusCommand(), a.clusterBackupCommand(), a.clusterRestoreCommand(), a.clusterRecoverCommand())
+	return cmd
+}
+
+// local is for what a node says to its own machine only.
+const local = "Run it as root on the node itself: it speaks to the node's own socket."
+
+func (a *App) clusterInitCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "init", Short: "Make a new cluster of this node", Long: local, Args: cobra.NoArgs}
+	name := cmd.Flags().String("name", "basalt", "name of the cluster")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if _, err := a.api.SetupInit(cmd.Context(), *name); err != nil {
+			return err
+		}
+		s, err := a.awaitMember(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return a.print(s, func() table { return setupTable(s) })
+	}
+	return cmd
+}
+
+func (a *App) nodeJoinCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "join TOKEN", Short: "Make this node a member of a cluster", Args: cobra.ExactArgs(1),
+		Long: local + "\nThe token comes from `basalt node token create` on a member; it works once.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := a.api.SetupJoin(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			s, err := a.awaitMember(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.print(s, func() table { return setupTable(s) })
+		},
+	}
+}
+
+// awaitMember waits until the node, which opens everything anew, answers as a
+// member that reaches the cluster.
+func (a *App) awaitMember(ctx context.Context) (s api.Setup, err error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		s, err = a.api.Setup(ctx)
+		if err == nil && s.State == api.SetupMember && s.Quorum {
+			return s, nil
+		}
+		select {
+		case <-ctx.Done():
+			if err == nil {
+				err = api.Errorf(codeTimeout, "the node is a member, but does not reach the cluster: %s", cmp.Or(s.Message, string(s.State))).
+					WithHint("basalt cluster status")
+			}
+			return s, err
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+func setupTable(s api.Setup) table {
+	return table{{"NODE", "STATE", "CLUSTER", "MEMBERS", "LEADER", "API"},
+		{s.Node, string(s.State), s.Cluster, fmt.Sprintf("%d of %d heard", s.Alive, s.Members), s.Leader, firstOf(s.Addresses)}}
+}
+
+func firstOf(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return list[0]
+}
+
+func (a *App) clusterStatusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Short: "Show its members, who leads, and whether they are heard", Args: cobra.NoArgs,
+		Long: "With an operator's key, the whole cluster; on a node's own socket without one, what the node says of itself.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if a.config.Token == "" {
+				s, err := a.api.Setup(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if err := a.print(s, func() table { return setupTable(s) }); err != nil || s.Message == "" || a.flags.output != "table" {
+					return err
+				}
+				_, err = fmt.Fprintln(a.Out, printable(s.Message))
+				return err
+			}
+			c, err := a.api.Cluster(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.print(c, func() table { return a.memberTable(c) })
+		},
+	}
+}
+
+func (a *App) memberTable(c api.Cluster) table {
+	t := table{{"NAME", "STATE", "ROLE", "HEARD", "PEER ADDRESS", "API", "VERSION", "NOTE"}}
+	for _, m := range c.Members {
+		role := "follower"
+		switch {
+		case m.Leader:
+			role = "leader"
+		case m.Voter:
+			role = "voter"
+		}
+		heard := "never"
+		if m.HeardAt != nil {
+			heard = formatAge(a.Now(), *m.HeardAt)
+		}
+		t = append(t, []string{m.Name, string(m.State), role, heard, firstOf(m.PeerAddresses), m.APIAddress, m.Version, m.Reason})
+	}
+	return t
+}
+
+func (a *App) clusterBackupCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "backup FILE", Short: "Write the control plane's state to a file", Args: cobra.ExactArgs(1),
+		Long: "Objects, keys' hashes, records, the cluster's CA: keep it as you keep a private key. Disks of instances are not in it.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			tmp, err := os.CreateTemp(filepath.Dir(args[0]), ".backup-*")
+			if err != nil {
+				return err
+			}
+			defer os.Remove(tmp.Name())
+			bar := a.progress("backup", 0)
+			err = a.api.Backup(cmd.Context(), io.MultiWriter(tmp, bar))
+			bar.end()
+			if err == nil {
+				err = tmp.Sync()
+			}
+			if closeErr := tmp.Close(); err == nil {
+				err = closeErr
+			}
+			if err == nil {
+				err = os.Rename(tmp.Name(), args[0])
+			}
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(a.Err, "backup written to %s\n", args[0])
+			return nil
+		},
+	}
+}
+
+func (a *App) clusterRestoreCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "restore FILE", Short: "Make a new cluster of this node with a backup's content", Args: cobra.ExactArgs(1),
+		Long: local + "\nThe node must belong to no cluster. The old nodes are in the backup too: remove each with\n" +
+			"`basalt node remove NAME --force` when it is certain that it is off.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f, err := os.Open(args[0])
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			if _, err := a.api.SetupRestore(cmd.Context(), f); err != nil {
+				return err
+			}
+			s, err := a.awaitMember(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.print(s, func() table { return setupTable(s) })
+		},
+	}
+}
+
+func (a *App) clusterRecoverCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "recover --i-am NODE", Short: "Most nodes are lost for good: make this node alone the cluster", Args: cobra.NoArgs,
+		Long: local + "\nEvery other node must be switched off for good: what was on them starts here, and they can\n" +
+			"come back only with empty data directories. What only they had acknowledged last may be lost.",
+	}
+	confirm := cmd.Flags().String("i-am", "", "this node's name, to confirm")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *confirm == "" {
+			return usagef("give --i-am NODE")
+		}
+		if _, err := a.api.SetupRecover(cmd.Context(), *confirm); err != nil {
+			return err
+		}
+		s, err := a.awaitMember(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return a.print(s, func() table { return setupTable(s) })
+	}
+	return cmd
+}
+
+func (a *App) nodeLeaveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "leave", Short: "Take this node out of its cluster", Args: cobra.NoArgs, Long: local + "\nDrain it first.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, err := a.api.SetupLeave(cmd.Context()); err != nil {
+				return err
+			}
+			fmt.Fprintln(a.Err, "this node has left its cluster")
+			return nil
+		},
+	}
+}
+
+func (a *App) nodeTokenCommand() *cobra.Command {
+	k := a.joinTokens()
+	cmd := k.command()
+	cmd.Use = "token"
+	create := &cobra.Command{Use: "create", Short: "Make a token that lets one new node in; prints it", Args: cobra.NoArgs}
+	lasts := create.Flags().Duration("expires-in", api.DefaultTokenLife, "how long it can be used")
+	create.RunE = func(cmd *cobra.Command, _ []string) error {
+		at := a.Now().Add(*lasts).UTC().Truncate(time.Second)
+		t, err := a.api.JoinTokens().Create(cmd.Context(), api.JoinToken{Spec: api.JoinTokenSpec{ExpiresAt: &at}})
+		if err != nil {
+			return err
+		}
+		if a.flags.output != "table" {
+			return a.print(t, nil)
+		}
+		fmt.Fprintf(a.Err, "works once, until %s, on the new node: basalt node join TOKEN\n", formatTime(at))
+		_, err = fmt.Fprintln(a.Out, t.Token)
+		return err
+	}
+	cmd.AddCommand(create)
+	return cmd
+}

@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+func (a *App) migrations() *kind[api.Migration] {
+	k := &kind[api.Migration]{
+		app: a, kind: api.KindMigration, noun: "migration", about: "Moves of running instances from node to node", reported: true, readOnly: true,
+		all: (*client.API).Migrations, meta: func(m *api.Migration) *api.Meta { return &m.Meta },
+		refs:    []api.Kind{api.KindNode, api.KindInstance},
+		columns: []string{"PHASE", "INSTANCE", "FROM", "TO", "DONE", "DOWNTIME", "NOTE"},
+		row: func(m api.Migration) []string {
+			st, done, down := m.Status, "", ""
+			if st.TotalBytes > 0 {
+				done = fmt.Sprintf("%d%% of %s", 100*st.ProgressBytes/st.TotalBytes, formatSize(st.TotalBytes))
+			}
+			if st.DowntimeMillis > 0 {
+				down = fmt.Sprintf("%d ms", st.DowntimeMillis)
+			}
+			return []string{migrationPhase(m), a.named(string(m.Spec.Instance)), a.named(string(m.Assignment.Source)),
+				a.named(string(cmp.Or(m.Assignment.Target, m.Spec.Target))), done, down, cmp.Or(m.Assignment.Reason, st.LastError)}
+		},
+		ready: migrationReady,
+	}
+	k.more = []*cobra.Command{abortCommand(k), k.deleteCommand()}
+	return k
+}
+
+// migrationPhase is what the cluster has decided when it is over, else what the
+// source is doing.
+func migrationPhase(m api.Migration) string {
+	switch {
+	case m.Assignment.Phase.Ended():
+		return string(m.Assignment.Phase)
+	case m.Spec.Abort:
+		return "Aborting"
+	}
+	return string(cmp.Or(m.Status.Phase, m.Assignment.Phase, api.MigrationPending))
+}
+
+func migrationReady(m api.Migration) (bool, string, error) {
+	doing := migrationPhase(m)
+	if st := m.Status; st.TotalBytes > 0 && !m.Assignment.Phase.Ended() {
+		doing += fmt.Sprintf(": %s of %s", formatSize(st.ProgressBytes), formatSize(st.TotalBytes))
+	}
+	switch m.Assignment.Phase {
+	case api.MigrationSucceeded:
+		return true, doing, nil
+	case api.MigrationFailed, api.MigrationAborted:
+		return false, doing, api.Errorf(api.CodeState, "the instance stays where it was: %s", cmp.Or(m.Assignment.Reason, m.Status.LastError, string(m.Assignment.Phase)))
+	}
+	return false, doing, nil
+}
+
+func abortCommand(k *kind[api.Migration]) *cobra.Command {
+	return &cobra.Command{
+		Use: "abort NAME|ID", Short: "End it; the instance stays where it is", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, err := k.change(cmd.Context(), args[0], func(m *api.Migration) error {
+				if m.Assignment.Phase.Ended() {
+					return api.Errorf(api.CodeState, "migration %s is over: %s", m.Meta.Name, m.Assignment.Phase)
+				}
+				m.Spec.Abort = true
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			return k.printOne(cmd.Context(), o)
+		},
+	}
+}
+
+// migrateCommand of an instance makes a migration and follows it.
+func (a *App) migrateCommand(instances *kind[api.Instance]) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "migrate NAME|ID", Short: "Move it to another node while it runs", Args: cobra.ExactArgs(1),
+		Long: "For instances without a virtual GPU. Its disk comes along when the nodes do not share it.",
+	}
+	to := cmd.Flags().String("to", "", "node, name or id; the cluster chooses unless given")
+	w := waiting{}
+	addWaitFlags(cmd, &w)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		in, err := instances.get(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		k := a.migrations()
+		m, err := a.api.Migrations().Create(cmd.Context(), api.Migration{
+			Spec: api.MigrationSpec{Instance: api.InstanceID(in.Meta.ID), Target: api.NodeID(*to)}})
+		if err == nil {
+			m, err = k.await(cmd.Context(), m, w)
+		}
+		if err != nil {
+			return err
+		}
+		return k.printOne(cmd.Context(), m)
+	}
+	return cmd
+}

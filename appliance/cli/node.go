@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+func (a *App) joinTokens() *kind[api.JoinToken] {
+	k := &kind[api.JoinToken]{
+		app: a, kind: api.KindJoinToken, noun: "join-token", about: "Tokens that let a new node in", reported: true, readOnly: true,
+		all: (*client.API).JoinTokens, meta: func(t *api.JoinToken) *api.Meta { return &t.Meta },
+		refs:    []api.Kind{api.KindNode},
+		columns: []string{"EXPIRES", "USED BY"},
+		row: func(t api.JoinToken) []string {
+			expires := ""
+			if t.Spec.ExpiresAt != nil {
+				expires = formatTime(*t.Spec.ExpiresAt)
+			}
+			return []string{expires, a.named(string(t.Status.UsedBy))}
+		},
+	}
+	k.more = []*cobra.Command{k.deleteCommand()}
+	return k
+}
+
+// nodeCommands are the verbs of a node beyond those of every kind.
+func (a *App) nodeCommands(k *kind[api.Node]) []*cobra.Command {
+	return []*cobra.Command{a.nodeTokenCommand(), a.nodeJoinCommand(), a.nodeLeaveCommand(), a.nodeRemoveCommand(k),
+		drainCommand(k, "drain", "Move everything away from it, and give it nothing new", true),
+		drainCommand(k, "undrain", "Let it take work again", false)}
+}
+
+func (a *App) nodeRemoveCommand(k *kind[api.Node]) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "remove NAME|ID", Short: "Take a node out of the cluster", Args: cobra.ExactArgs(1),
+		Long: "For a node that is drained, or dead. With --force also for one with instances on it: they start\n" +
+			"elsewhere, or are lost with its disks. Say --force only when the node is certainly switched off.",
+	}
+	force := cmd.Flags().Bool("force", false, "the node is certainly switched off")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		n, err := k.get(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		if _, err := a.api.RemoveNode(cmd.Context(), n.Meta.ID, *force); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.Err, "node %s removed\n", n.Meta.Name)
+		return nil
+	}
+	return cmd
+}
+
+func drainCommand(k *kind[api.Node], verb, about string, drain bool) *cobra.Command {
+	cmd := &cobra.Command{Use: verb + " NAME|ID", Short: about, Args: cobra.ExactArgs(1)}
+	if drain {
+		cmd.Long = "Instances without a virtual GPU move while they run; others are stopped and started elsewhere,\n" +
+			"if their disks can be had there."
+	}
+	w := k.waitFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		n, err := k.change(cmd.Context(), args[0], func(n *api.Node) error { n.Spec.Drain = drain; return nil })
+		if err == nil {
+			n, err = k.await(cmd.Context(), n, *w)
+		}
+		if err != nil {
+			return err
+		}
+		return k.printOne(cmd.Context(), n)
+	}
+	return cmd
+}
+
+// nodeReady: drained, if that is asked for, or takes work.
+func nodeReady(n api.Node) (bool, string, error) {
+	a := n.Assignment
+	doing := string(a.State)
+	if a.Reason != "" {
+		doing += ": " + a.Reason
+	}
+	if n.Spec.Drain {
+		return a.State == api.NodeDrained, doing, nil
+	}
+	return a.State == api.NodeReady || a.State == "", doing, nil
+}
