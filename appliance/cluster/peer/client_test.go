@@ -1,8 +1,10 @@
 package peer
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -15,8 +17,10 @@ import (
 )
 
 func TestCall(t *testing.T) {
+	logged := &bytes.Buffer{}
 	c := newCluster(t, 1, func(n *node) {
 		greets(n)
+		n.server.log = slog.New(slog.NewTextHandler(logged, nil))
 		n.server.Handle("GET /empty", JSON(func(context.Context, api.NodeID, struct{}) (struct{}, error) { return struct{}{}, nil }))
 		n.server.Handle("POST /refuse", JSON(func(context.Context, api.NodeID, struct{}) (any, error) {
 			return nil, api.Errorf(api.CodeConflict, "no").WithHint("yes").At("spec.x")
@@ -24,6 +28,7 @@ func TestCall(t *testing.T) {
 		n.server.Handle("POST /break", JSON(func(context.Context, api.NodeID, struct{}) (any, error) {
 			return nil, errors.New("secret path /x")
 		}))
+		n.server.Handle("POST /panic", JSON(func(context.Context, api.NodeID, struct{}) (any, error) { panic("oh") }))
 		n.server.Handle("GET /odd", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>", http.StatusBadGateway) }))
 		n.server.Handle("GET /huge", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			for range maxCall/1024 + 1 {
@@ -52,6 +57,13 @@ func TestCall(t *testing.T) {
 	}
 	if err := a.client.Call(ctx, nodeB, "POST", "/break", nil, nil); err == nil || errors.As(err, &e) || !strings.Contains(err.Error(), "secret path") {
 		t.Errorf("an internal error is shown to users, or lost: %v", err)
+	}
+	if err := a.client.Call(ctx, nodeB, "POST", "/panic", nil, nil); err == nil {
+		t.Error("a panic is no error")
+	}
+	eventually(t, "the handler is done", func() bool { return len(c.nodes[nodeB].server.in.all()) <= 1 })
+	if !strings.Contains(logged.String(), "panic=oh") {
+		t.Errorf("nobody was told of a panic: %s", logged)
 	}
 	if err := a.client.Call(ctx, nodeB, "GET", "/nowhere", nil, nil); err == nil {
 		t.Error("no path, no error")

@@ -51,6 +51,7 @@ func TestRelay(t *testing.T) {
 		"a path not allowed":      {code(nodeB, nodeC, "POST", "/hello", greeting{}), api.CodeForbidden},
 		"a method not allowed":    {code(nodeB, nodeC, "DELETE", "/heartbeat", greeting{}), api.CodeForbidden},
 		"a path in disguise":      {code(nodeB, nodeC, "POST", "/heartbeat/../hello", greeting{}), api.CodeInternal}, // 307 of ServeMux
+		"a better disguise":       {api.CodeOf(a.client.Call(ctx, nodeB, "POST", "/relay/"+string(nodeC)+"/relay/x%2F..%2F..%2Fhello?method=POST", greeting{}, nil)), api.CodeForbidden},
 		"no member":               {code(nodeB, "node-x", "POST", "/heartbeat", greeting{}), api.CodeNotFound},
 		"relayed twice":           {code(nodeB, nodeA, "POST", "/relay/"+string(nodeC)+"/heartbeat", greeting{}), api.CodeForbidden},
 		"a large request":         {code(nodeB, nodeC, "POST", "/heartbeat", greeting{strings.Repeat("x", maxRelayed)}), api.CodeTooLarge},
