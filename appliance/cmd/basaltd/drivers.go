@@ -16,8 +16,24 @@ import (
 	"github.com/basalt-gpu/basalt/sds/local"
 )
 
-func openVolumes(c config) (sds.Driver, error) {
-	return local.Open(local.Options{Dir: filepath.Join(c.data, "storage"), ReserveBytes: 256 << 20, AllowPrivateURL: c.privateImages})
+// openPools opens the node's storage pools, by name.
+func openPools(c config) (map[string]sds.Driver, error) {
+	o := local.Options{Dir: filepath.Join(c.data, "storage"), ReserveBytes: 256 << 20, AllowPrivateURL: c.privateImages}
+	own, err := local.Open(o)
+	if err != nil {
+		return nil, err
+	}
+	pools := map[string]sds.Driver{api.PoolLocal: own}
+	if c.sharedDir == "" {
+		return pools, nil
+	}
+	o.Dir, o.Shared, o.Remember = c.sharedDir, true, filepath.Join(c.data, "shared-pool")
+	shared, err := local.Open(o)
+	if err != nil {
+		return pools, fmt.Errorf("--shared-dir: %w", err)
+	}
+	pools[api.PoolShared] = shared
+	return pools, nil
 }
 
 func openMachines(ctx context.Context, c config, id api.NodeID, log *slog.Logger) (hypervisor.Driver, hypervisor.Accelerator, error) {

@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/cluster/member"
 )
 
 // version is set by the linker.
@@ -22,7 +25,10 @@ var version = "dev"
 
 // config is what the command line says.
 type config struct {
+	file                        string
 	data, run, listen, nodeName string
+	peerListen                  []string
+	setup, sharedDir, fence     string
 	tlsCert, tlsKey             string
 	libvirt, gpud               string
 	vgpuBinary, workerBinary    string
@@ -42,6 +48,11 @@ func main() {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if c.file != "" {
+				if err := readConfig(c.file, cmd.Flags()); err != nil {
+					return err
+				}
+			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			return serve(ctx, c)
@@ -50,6 +61,11 @@ func main() {
 	beside := siblings()
 	host, _ := os.Hostname()
 	f := cmd.Flags()
+	f.StringVar(&c.file, "config", "", "YAML file of these settings by name; the command line wins")
+	f.StringArrayVar(&c.peerListen, "peer-listen", nil, "HOST:PORT for the cluster's other nodes, one for each network path, the main one first; without it the node stays alone")
+	f.StringVar(&c.setup, "setup", "", "file that says which cluster to make or to join at the first start")
+	f.StringVar(&c.sharedDir, "shared-dir", "", "directory that several nodes have (NFS or the like): the storage pool \"shared\"")
+	f.StringVar(&c.fence, "fence", "", "basalt-fence's socket; none: nothing stops this node's instances when it is cut off; empty: RUN/fence.sock")
 	f.StringVar(&c.data, "data", "/var/lib/basalt", "directory of the node's state")
 	f.StringVar(&c.run, "run", "/run/basalt", "directory of sockets; a short path")
 	f.StringVar(&c.listen, "listen", "127.0.0.1:7480", "address of the API")
@@ -77,12 +93,57 @@ func serve(ctx context.Context, c config) error {
 		return fmt.Errorf("--log-level: %w", err)
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: utc}))
-	n, err := open(ctx, c, log)
+	if c.fence == "" {
+		c.fence = filepath.Join(c.run, "fence.sock")
+	}
+	for {
+		err := live(ctx, c, log)
+		if !errors.Is(err, errBeginAnew) {
+			return err
+		}
+		log.Info("opening everything again")
+	}
+}
+
+// live is one life of the node: until it ends, or what it is has changed.
+func live(ctx context.Context, c config, log *slog.Logger) error {
+	if err := makeFolders(c); err != nil {
+		return err
+	}
+	rec := member.Record{}
+	if c.clustered() {
+		var err error
+		if rec, err = member.Load(member.Dir(c.data)); err != nil {
+			return err
+		}
+		if rec.State != api.SetupMember {
+			if err := apply(ctx, c, rec, log); err != nil {
+				return err
+			}
+			return errBeginAnew
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	n, err := open(ctx, c, rec, log)
 	if err != nil {
 		return err
 	}
 	err = n.Run(ctx)
+	cancel()
 	return errors.Join(err, n.Close())
+}
+
+// makeFolders makes the node's own. Others on the machine may look into
+// neither: keys, consoles, screens. QEMU runs as a user that libvirt lets in by
+// the files' own permissions.
+func makeFolders(c config) error {
+	for _, dir := range []string{c.data, c.run} {
+		if err := os.MkdirAll(dir, 0o711); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // utc makes log times UTC, as every time is.

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
@@ -15,6 +17,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/server"
 	"github.com/basalt-gpu/basalt/appliance/agent"
+	"github.com/basalt-gpu/basalt/appliance/cluster/member"
 	"github.com/basalt-gpu/basalt/appliance/leader"
 	"github.com/basalt-gpu/basalt/appliance/plan"
 	"github.com/basalt-gpu/basalt/appliance/store"
@@ -28,8 +31,9 @@ import (
 type node struct {
 	log      *slog.Logger
 	store    *store.Store
+	cluster  *cluster // nil: the node is alone
 	machines hypervisor.Driver
-	volumes  sds.Driver
+	pools    map[string]sds.Driver
 	gpud     *client.Control
 	agent    *agent.Agent
 	api      *server.Server
@@ -39,7 +43,7 @@ type node struct {
 }
 
 // open wires the node: nothing runs yet.
-func open(ctx context.Context, c config, log *slog.Logger) (n *node, err error) {
+func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n *node, err error) {
 	n = &node{log: log}
 	defer func() {
 		if err != nil {
@@ -50,28 +54,20 @@ func open(ctx context.Context, c config, log *slog.Logger) (n *node, err error) 
 	if err := checkListen(c); err != nil {
 		return n, err
 	}
-	// Others on the machine may look into neither: keys, consoles, screens. QEMU
-	// runs as a user that libvirt lets in by the files' own permissions.
-	for _, dir := range []string{c.data, c.run} {
-		if err := os.MkdirAll(dir, 0o711); err != nil {
-			return n, err
-		}
-	}
 	id, err := nodeID(filepath.Join(c.data, "node-id"))
 	if err != nil {
 		return n, err
 	}
-	if n.store, err = store.Open(store.Options{Dir: filepath.Join(c.data, "store"), NodeID: string(id), Log: log}); err != nil {
+	if err := n.openStore(ctx, c, rec, id); err != nil {
 		return n, err
 	}
-	n.closers = append(n.closers, n.store.Close)
-	if err := bootstrap(ctx, n.store, filepath.Join(c.data, "operator.key"), log); err != nil {
-		return n, fmt.Errorf("first objects: %w", err)
+	n.pools, err = openPools(c)
+	for _, p := range n.pools {
+		n.closers = append(n.closers, p.Close)
 	}
-	if n.volumes, err = openVolumes(c); err != nil {
+	if err != nil {
 		return n, err
 	}
-	n.closers = append(n.closers, n.volumes.Close)
 	var accelerator hypervisor.Accelerator
 	if n.machines, accelerator, err = openMachines(ctx, c, id, log); err != nil {
 		return n, err
@@ -90,19 +86,79 @@ func open(ctx context.Context, c config, log *slog.Logger) (n *node, err error) 
 	if err != nil {
 		return n, err
 	}
-	n.agent = agent.New(agent.Options{
+	ao := agent.Options{
 		NodeID: id, NodeName: c.nodeName, DataDir: c.data, RunDir: filepath.Join(c.run, "i"), Version: version,
-		Store: only{n.store, agent.Kinds}, Machines: n.machines, Pools: map[string]sds.Driver{api.PoolLocal: n.volumes}, VGPUs: newVGPUs(n.gpud, runner),
+		Store: only{n.store, agent.Kinds}, Machines: n.machines, Pools: n.pools, VGPUs: newVGPUs(n.gpud, runner),
 		Accelerator: accelerator, ToolsDisc: tools, StopGrace: c.stopGrace, MeterEvery: c.meterEvery, Log: log,
-	})
-	if n.api, err = server.New(server.Options{Store: n.store, Runtime: runtime{n.agent}, Billing: books{n.store}, Version: version, Log: log}); err != nil {
+	}
+	if n.cluster != nil {
+		n.cluster.agentOptions(&ao)
+	}
+	n.agent = agent.New(ao)
+	if n.cluster != nil {
+		n.cluster.serveAgent(n.agent)
+	}
+	so := server.Options{Store: n.store, Runtime: runtime{n.agent}, Billing: books{n.store}, Version: version, Log: log}
+	if n.cluster != nil {
+		so.Cluster, so.Elsewhere = n.cluster, n.elsewhere
+	}
+	if n.api, err = server.New(so); err != nil {
 		return n, err
 	}
-	if n.listener, err = listen(c); err != nil {
+	if n.cluster != nil {
+		n.cluster.server.HandleAPI(n.api)
+	}
+	if n.listener, err = n.listen(c); err != nil {
 		return n, err
 	}
 	n.local, err = listenLocal(filepath.Join(c.run, "api.sock"))
 	return n, err
+}
+
+// openStore opens the store, and with it the wire to the other nodes.
+func (n *node) openStore(ctx context.Context, c config, rec member.Record, id api.NodeID) (err error) {
+	o := store.Options{Dir: filepath.Join(c.data, "store"), NodeID: string(id), Log: n.log}
+	founder := true
+	if c.clustered() {
+		self, err := selfOf(c, id)
+		if err != nil {
+			return err
+		}
+		if n.cluster, err = openWire(c, rec, self, n.log); err != nil {
+			return err
+		}
+		n.closers = append(n.closers, n.cluster.close)
+		if err := n.cluster.recoverAlone(o.Dir); err != nil {
+			return err
+		}
+		o = n.cluster.storeOptions(o)
+		founder = rec.Founder
+	}
+	if n.store, err = store.Open(o); err != nil {
+		return err
+	}
+	n.closers = append(n.closers, n.store.Close)
+	if n.cluster != nil {
+		n.cluster.openStore(ctx, n.store)
+		if err := n.cluster.removeOthers(ctx); err != nil {
+			return err
+		}
+	}
+	if !founder {
+		return nil // what a new cluster has came from the founder
+	}
+	if err := bootstrap(ctx, n.store, filepath.Join(c.data, "operator.key"), n.log); err != nil {
+		return fmt.Errorf("first objects: %w", err)
+	}
+	return nil
+}
+
+// elsewhere hands a request to the node that can answer it.
+func (n *node) elsewhere(id api.NodeID) http.Handler {
+	if id == n.cluster.self.Node {
+		return nil
+	}
+	return n.cluster.client.ProxyTo(id)
 }
 
 // only is the store for somebody who cares for some kinds: usage records are
@@ -121,12 +177,24 @@ func (n *node) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
-	for what, f := range map[string]func(context.Context) error{
+	parts := map[string]func(context.Context) error{
 		"API":     func(ctx context.Context) error { return n.api.Serve(ctx, n.listener) },
-		"socket":  func(ctx context.Context) error { return n.api.Serve(ctx, n.local) },
+		"socket":  n.serveLocal,
 		"planner": n.plan,
 		"agent":   n.agent.Run,
-	} {
+	}
+	if n.cluster != nil {
+		maps.Copy(parts, n.cluster.run())
+		parts["restart"] = func(ctx context.Context) error {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case why := <-n.cluster.restart:
+				return why
+			}
+		}
+	}
+	for what, f := range parts {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
@@ -143,31 +211,65 @@ func (n *node) Run(ctx context.Context) error {
 	return nil
 }
 
-// plan runs the planner whenever this node leads.
+// serveLocal serves the API and the setup calls on the node's own socket.
+func (n *node) serveLocal(ctx context.Context) error {
+	if n.cluster == nil {
+		return n.api.Serve(ctx, n.local)
+	}
+	mux := http.NewServeMux()
+	setup := member.Handler(n.cluster)
+	mux.Handle("/v1/setup", setup)
+	mux.Handle("/v1/setup/", setup)
+	mux.Handle("/", n.api)
+	return n.api.ServeWith(ctx, n.local, mux, member.WithPeer)
+}
+
+// plan runs the planner whenever this node leads, for one term at a time: what
+// it decides is written in that term or not at all.
 func (n *node) plan(ctx context.Context) error {
+	const look = 100 * time.Millisecond
 	for ctx.Err() == nil {
-		if !n.store.IsLeader() {
+		in := n.store.LeadTerm()
+		if in == 0 {
 			select {
 			case <-ctx.Done():
-			case <-time.After(200 * time.Millisecond):
+			case <-time.After(look):
 			}
 			continue
 		}
-		term, cancel := context.WithCancel(ctx)
+		ctx, cancel := context.WithCancel(ctx)
 		go func() {
 			defer cancel()
-			for n.store.IsLeader() {
+			for n.store.LeadTerm() == in {
 				select {
-				case <-term.Done():
+				case <-ctx.Done():
 					return
-				case <-time.After(200 * time.Millisecond):
+				case <-time.After(look):
 				}
 			}
 		}()
-		_ = leader.Run(term, only{n.store, plan.Kinds}, nil, n.log) // ends with the term
+		var health leader.Health
+		if n.cluster != nil {
+			health = func() (string, map[string]plan.Health) { return n.cluster.health(in) }
+		}
+		_ = leader.Run(ctx, term{n.store, in}, health, n.log) // ends with the term
 		cancel()
 	}
 	return nil
+}
+
+// term is the store for the planner of one term.
+type term struct {
+	store *store.Store
+	in    uint64
+}
+
+func (t term) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
+	return t.store.ApplyInTerm(ctx, t.in, b)
+}
+
+func (t term) Watch(ctx context.Context, since int64) (<-chan api.Event, error) {
+	return t.store.WatchKinds(ctx, since, plan.Kinds...)
 }
 
 // Close lets go of everything, last opened first.
@@ -195,16 +297,23 @@ func checkListen(c config) error {
 		return errors.New("--tls-cert and --tls-key go together")
 	}
 	ip := net.ParseIP(host)
-	if c.tlsCert == "" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+	if c.tlsCert == "" && !c.clustered() && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return fmt.Errorf("--listen %s: only loopback addresses are served without TLS; give --tls-cert and --tls-key", c.listen)
 	}
 	return nil
 }
 
-func listen(c config) (net.Listener, error) {
+// listen opens the API's port: with TLS by a given certificate, else by the
+// cluster's, else, on a loopback address, without.
+func (n *node) listen(c config) (net.Listener, error) {
 	l, err := net.Listen("tcp", c.listen)
-	if err != nil || c.tlsCert == "" {
-		return l, err
+	switch {
+	case err != nil:
+		return nil, err
+	case c.tlsCert == "" && n.cluster != nil:
+		return tls.NewListener(l, n.cluster.keeper.APIConfig()), nil
+	case c.tlsCert == "":
+		return l, nil
 	}
 	cert, err := tls.LoadX509KeyPair(c.tlsCert, c.tlsKey)
 	if err != nil {

@@ -1,0 +1,266 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptrace"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/cluster/lease"
+	"github.com/basalt-gpu/basalt/appliance/cluster/member"
+	"github.com/basalt-gpu/basalt/appliance/cluster/peer"
+	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
+	"github.com/basalt-gpu/basalt/appliance/fence"
+	"github.com/basalt-gpu/basalt/appliance/store"
+)
+
+// cluster is a member's part of the cluster: the wire, who is on it, the lease.
+//
+//	keeper (who am I) ─► peers (the wire) ─► store (Raft)
+//	                       ▲                   │ Node objects
+//	                       └──── directory ◄───┘
+//	prober ─► leases (witness, heartbeats) ─► fence
+type cluster struct {
+	dir  string
+	self member.Self
+	log  *slog.Logger
+
+	mu  sync.Mutex // guards rec
+	rec member.Record
+
+	keeper    *pki.Keeper
+	client    *peer.Client
+	server    *peer.Server
+	directory *member.Directory
+	prober    *peer.Prober
+	store     *store.Store
+
+	leases  *lease.Server // of the leader
+	lease   *lease.Client // this node's own
+	witness *lease.Prober
+	fence   *fence.Client
+
+	restart chan error // why the process begins anew
+}
+
+// openWire opens what a member needs before its store: its identity and the
+// peer port, which is served from here on, because Raft needs it.
+func openWire(c config, rec member.Record, self member.Self, log *slog.Logger) (cl *cluster, err error) {
+	cl = &cluster{dir: member.Dir(c.data), self: self, log: log, rec: rec, restart: make(chan error, 1)}
+	if cl.keeper, err = pki.Open(cl.dir); err != nil {
+		return nil, err
+	}
+	book := new(peer.Book)
+	cl.client = peer.NewClient(cl.keeper, book, log)
+	var server atomic.Pointer[peer.Server]
+	cl.directory = member.NewDirectory(member.DirectoryOptions{
+		Self: self, Known: rec.Peers, Publish: book.Replace, Save: cl.savePeers, Log: log,
+		Kick: func(id api.NodeID) {
+			if s := server.Load(); s != nil {
+				s.Kick(id)
+			}
+		},
+	})
+	cl.server, err = peer.NewServer(peer.Options{Keeper: cl.keeper, Client: cl.client, Listen: c.peerListen, Member: cl.directory.Member, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	server.Store(cl.server)
+	cl.prober = peer.NewProber(cl.client)
+	if c.fence != "none" {
+		cl.fence = fence.Dial(c.fence)
+	}
+	return cl, nil
+}
+
+func (cl *cluster) savePeers(peers map[api.NodeID][]string) error {
+	return cl.change(func(r *member.Record) { r.Peers = maps.Clone(peers) })
+}
+
+// change the record on the disk.
+func (cl *cluster) change(f func(*member.Record)) error {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	f(&cl.rec)
+	return cl.rec.Save(cl.dir)
+}
+
+// storeOptions are what makes a store one of several.
+func (cl *cluster) storeOptions(o store.Options) store.Options {
+	o.Transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		Stream: cl.server.Raft(), MaxPool: 3, Timeout: 10 * time.Second, Logger: store.RaftLogger(cl.log),
+	})
+	o.Bootstrap = cl.rec.Founder
+	o.Remote = remote{cl.client}
+	return o
+}
+
+// remote is store.Remote over the wire.
+type remote struct{ client *peer.Client }
+
+func (r remote) call(ctx context.Context, leader, path string, in, out any) error {
+	sent := false
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = true }})
+	err := r.client.Call(ctx, api.NodeID(leader), http.MethodPost, path, in, out)
+	var e *api.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &e) && e.Message == store.ErrNotLeader.Error():
+		return store.ErrNotLeader
+	case !sent:
+		return fmt.Errorf("%w: %w", store.ErrNotSent, err)
+	}
+	return err
+}
+
+// Apply a batch on the leader.
+func (r remote) Apply(ctx context.Context, leader string, b api.Batch) (out []api.Object, err error) {
+	return out, r.call(ctx, leader, "/store/apply", b, &out)
+}
+
+// ReadRevision of the leader.
+func (r remote) ReadRevision(ctx context.Context, leader string) (revision int64, err error) {
+	return revision, r.call(ctx, leader, "/store/revision", nil, &revision)
+}
+
+// openStore takes the store in and mounts what members ask of each other.
+func (cl *cluster) openStore(ctx context.Context, s *store.Store) {
+	cl.store = s
+	cl.server.Handle("POST /store/apply", peer.JSON(func(ctx context.Context, _ api.NodeID, b api.Batch) ([]api.Object, error) {
+		return s.ApplyLocal(ctx, b)
+	}))
+	cl.server.Handle("POST /store/revision", peer.JSON(func(ctx context.Context, _ api.NodeID, _ struct{}) (int64, error) {
+		return s.ReadRevision(ctx)
+	}))
+	cl.server.Handle("POST /certificate", peer.JSON(func(ctx context.Context, caller api.NodeID, csr []byte) (pki.Issued, error) {
+		return member.Sign(ctx, s, caller, csr, time.Now())
+	}))
+	cl.server.HandleJoin(peer.JSON(func(ctx context.Context, _ api.NodeID, r member.Request) (member.Welcome, error) {
+		return member.Admit(ctx, s, r, time.Now())
+	}))
+	cl.openLease(ctx)
+	go func() {
+		if err := cl.server.Serve(ctx); err != nil && ctx.Err() == nil {
+			cl.begin(fmt.Errorf("peer port: %w", err))
+		}
+	}()
+}
+
+// begin ends the process's present life.
+func (cl *cluster) begin(why error) {
+	select {
+	case cl.restart <- why:
+	default: // it is ending already
+	}
+}
+
+// sign asks a member for a new certificate: itself can, when its store answers.
+func (cl *cluster) sign(ctx context.Context, csr []byte) (pki.Issued, error) {
+	return member.Sign(ctx, cl.store, cl.self.Node, csr, time.Now())
+}
+
+// run is everything that goes on while the node is a member.
+func (cl *cluster) run() map[string]func(context.Context) error {
+	return map[string]func(context.Context) error{
+		"directory": func(ctx context.Context) error {
+			return cl.directory.Run(store.Stale(ctx), func(ctx context.Context, since int64) (<-chan api.Event, error) {
+				return cl.store.WatchKinds(ctx, since, api.KindNode)
+			})
+		},
+		"council": func(ctx context.Context) error {
+			return member.Council(ctx, cl.self.Node, cl.store, cl.directory.Nodes, cl.log)
+		},
+		"certificate": func(ctx context.Context) error { cl.keeper.Run(ctx, cl.sign, cl.log); return ctx.Err() },
+		"prober":      func(ctx context.Context) error { cl.prober.Run(ctx); return ctx.Err() },
+		"witness":     cl.witness.Run,
+		"lease":       cl.lease.Run,
+		"term":        cl.followTerm,
+		"presence":    cl.present,
+		"membership":  cl.stay,
+	}
+}
+
+// present tells the cluster this node's addresses, as soon as there is one that
+// listens.
+func (cl *cluster) present(ctx context.Context) error {
+	for ctx.Err() == nil {
+		var err error
+		if cl.rec.Founder {
+			err = member.Establish(ctx, cl.store, cl.dir, cl.rec, cl.self)
+		} else {
+			err = member.Present(ctx, cl.store, cl.self)
+		}
+		if err == nil {
+			<-ctx.Done()
+			break
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+	return ctx.Err()
+}
+
+// stay looks whether the node is still a member, and ends this life if not.
+func (cl *cluster) stay(ctx context.Context) error {
+	for ctx.Err() == nil {
+		if cl.directory.Removed() {
+			return cl.left("the node was removed from the cluster")
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+	return ctx.Err()
+}
+
+// left ends membership.
+func (cl *cluster) left(why string) error {
+	cl.log.Warn(why)
+	if err := cl.change(func(r *member.Record) { r.State = api.SetupLeft }); err != nil {
+		return err
+	}
+	cl.begin(errBeginAnew)
+	return nil
+}
+
+// errBeginAnew makes the process open everything again, as its record says now.
+var errBeginAnew = errors.New("begin anew")
+
+// close lets the wire go.
+func (cl *cluster) close() error {
+	cl.client.Close()
+	_ = cl.server.Close() // Serve has closed it already when it ran
+	if cl.fence != nil {
+		return cl.fence.Close()
+	}
+	return nil
+}
+
+// restore makes a store of a backup and this node the founder of a new cluster.
+func restore(c config, dir string, self member.Self, backup io.Reader) error {
+	path := filepath.Join(c.data, "store")
+	info, err := store.RestoreInto(path, string(self.Node), backup)
+	if err != nil {
+		return err
+	}
+	var m backupMeta
+	if err := m.decode(info.Cluster); err != nil {
+		return err
+	}
+	return member.Found(dir, m.Cluster, self, &m.CA, time.Now())
+}

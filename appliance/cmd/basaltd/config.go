@@ -1,0 +1,41 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/yaml"
+)
+
+// readConfig sets from a YAML file the flags that the command line leaves
+// alone. The file's keys are the flags' names.
+func readConfig(path string, flags *pflag.FlagSet) error {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var values map[string]any
+	if err := yaml.UnmarshalStrict(raw, &values); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	for key, value := range values {
+		f := flags.Lookup(key)
+		if f == nil || key == "config" {
+			return fmt.Errorf("%s: there is no setting %q; basaltd --help lists them", path, key)
+		}
+		if f.Changed || value == nil {
+			continue
+		}
+		list, ok := value.([]any)
+		if !ok {
+			list = []any{value}
+		}
+		for _, v := range list {
+			if err := f.Value.Set(fmt.Sprint(v)); err != nil {
+				return fmt.Errorf("%s: %s: %w", path, key, err)
+			}
+		}
+	}
+	return nil
+}

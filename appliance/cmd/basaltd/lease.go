@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/cluster/lease"
+	"github.com/basalt-gpu/basalt/appliance/cluster/peer"
+	"github.com/basalt-gpu/basalt/appliance/fence"
+	"github.com/basalt-gpu/basalt/appliance/plan"
+	"github.com/basalt-gpu/basalt/appliance/store"
+)
+
+// openLease wires the lease: this node's own, its eyes as a witness, and its
+// part when it leads.
+func (cl *cluster) openLease(ctx context.Context) {
+	cl.leases = lease.NewServer(cl.self.Node, election{cl.store}, nil)
+	cl.witness = lease.NewProber(eyes{cl.prober, cl.client.Book(), cl.self.Node}, cl.leases.Sights, nil)
+	epoch := int64(0)
+	if o, err := cl.store.Get(store.Stale(ctx), api.KindNode, string(cl.self.Node)); err == nil {
+		if n, err := api.Decode[api.Node](o); err == nil {
+			epoch = n.Status.ObservedEpoch
+		}
+	}
+	cl.lease = lease.NewClient(lease.ClientOptions{
+		Self: cl.self.Node, BootID: lease.BootID(), Epoch: epoch,
+		Peers: cl.client, Leader: election{cl.store}, Local: cl.leases.Heartbeat,
+		Sights: cl.witness.Sights, Relays: cl.witness.Relays,
+		OnLease: cl.tellFence,
+		OnRefused: func(epoch int64) {
+			cl.log.Warn("the cluster has declared this node lost: it gives up what is no longer its own", "epoch", epoch)
+		},
+	})
+	cl.server.Handle("POST "+lease.HeartbeatPath, peer.JSON(func(ctx context.Context, _ api.NodeID, h lease.Heartbeat) (lease.Answer, error) {
+		if err := h.Check(); err != nil {
+			return lease.Answer{}, api.Errorf(api.CodeInvalid, "heartbeat: %v", err)
+		}
+		return cl.leases.Heartbeat(ctx, h), nil
+	}))
+	cl.server.AllowRelay(func(method, path string) bool { return method == http.MethodPost && path == lease.HeartbeatPath })
+}
+
+// tellFence hands the deadline to basalt-fence, which kills when it passes.
+func (cl *cluster) tellFence(until lease.Instant, epoch int64) {
+	if cl.fence == nil {
+		return
+	}
+	if err := cl.fence.SetLease(fence.Lease{Until: time.Duration(until), Node: string(cl.self.Node), Epoch: epoch}); err != nil {
+		cl.log.Error("basalt-fence does not hear of the lease: it will stop this node's instances", "error", err)
+	}
+}
+
+// leaseMargin is what must be left of the lease for something new to start.
+const leaseMargin = 2 * time.Second
+
+// leaseHolder is agent.Lease.
+type leaseHolder struct{ *lease.Client }
+
+func (l leaseHolder) Valid() bool { return l.Client.Valid(leaseMargin) }
+
+// keeper of instances that may run without a lease: agent.Fence.
+type fenceKeeper struct{ *fence.Client }
+
+func (f fenceKeeper) Keep(ids []api.InstanceID) error {
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = string(id)
+	}
+	return f.Client.Keep(names)
+}
+
+// election is lease.Leader over the store.
+type election struct{ store *store.Store }
+
+func (e election) Verify(ctx context.Context) (uint64, error) { return e.store.Verify(ctx) }
+func (e election) IsLeader() bool                             { return e.store.IsLeader() }
+func (e election) LeaderID() api.NodeID                       { return api.NodeID(e.store.LeaderID()) }
+
+// eyes is lease.Reach over the prober's standing connections.
+type eyes struct {
+	prober *peer.Prober
+	book   *peer.Book
+	self   api.NodeID
+}
+
+func (e eyes) Paths() map[api.NodeID][]string {
+	all := map[api.NodeID][]string{}
+	for _, n := range e.book.Nodes() {
+		if n == e.self {
+			continue
+		}
+		for _, p := range e.book.Paths(n) {
+			all[n] = append(all[n], p.Address)
+		}
+	}
+	return all
+}
+
+func (e eyes) Heard(node api.NodeID, path string) (last time.Time) {
+	for _, h := range e.prober.Heard(node) {
+		if h.Address == path {
+			last = h.Last
+		}
+	}
+	return last
+}
+
+// followTerm tells the lease server who leads, and who there is.
+func (cl *cluster) followTerm(ctx context.Context) error {
+	var term uint64
+	for ctx.Err() == nil {
+		now := cl.store.LeadTerm()
+		switch {
+		case now != 0 && now != term:
+			if nodes, err := cl.readMembers(ctx); err == nil {
+				cl.leases.Elected(now, nodes)
+				term = now
+			}
+		case now == 0 && term != 0:
+			cl.leases.Deposed()
+			term = 0
+		case now != 0:
+			cl.leases.Members(leaseMembers(cl.directory.Nodes()))
+			cl.adopt()
+		default:
+			cl.adopt()
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return ctx.Err()
+}
+
+// readMembers are the nodes as they were when this node's term began, or later.
+func (cl *cluster) readMembers(ctx context.Context) ([]lease.Member, error) {
+	page, err := cl.store.List(ctx, api.ListQuery{Kind: api.KindNode, Limit: 1000})
+	if err != nil {
+		return nil, err
+	}
+	var nodes []api.Node
+	for _, o := range page.Items {
+		n, err := api.Decode[api.Node](o)
+		if err != nil {
+			return nil, err
+		}
+		nodes = append(nodes, n)
+	}
+	return leaseMembers(nodes), nil
+}
+
+func leaseMembers(nodes []api.Node) []lease.Member {
+	out := make([]lease.Member, 0, len(nodes))
+	for _, n := range nodes {
+		out = append(out, lease.Member{ID: api.NodeID(n.Meta.ID), Name: n.Meta.Name, Epoch: n.Assignment.Epoch, Lost: n.Assignment.State == api.NodeLost})
+	}
+	return out
+}
+
+// adopt takes on the epoch for which the agent has cleared up.
+func (cl *cluster) adopt() {
+	for _, n := range cl.directory.Nodes() {
+		if n.Meta.ID == string(cl.self.Node) && n.Status.ObservedEpoch > cl.lease.State().Epoch {
+			cl.lease.Adopt(n.Status.ObservedEpoch)
+		}
+	}
+}
+
+// health is what the planner is told of the nodes in a term; nothing before
+// the lease server has begun the term.
+func (cl *cluster) health(term uint64) (string, map[string]plan.Health) {
+	_, verdicts := cl.leases.Verdicts()
+	if len(verdicts) == 0 {
+		return string(cl.self.Node), nil
+	}
+	all := map[string]plan.Health{}
+	for _, v := range verdicts {
+		if v.Term != term {
+			return string(cl.self.Node), nil
+		}
+		if v.State >= lease.Suspect {
+			all[string(v.Node)] = plan.Health{Suspect: true, Fenced: v.State == lease.Fenced, Why: v.Why}
+		}
+	}
+	return string(cl.self.Node), all
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/cluster/lease"
+	"github.com/basalt-gpu/basalt/appliance/cluster/member"
+	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
+	"github.com/basalt-gpu/basalt/appliance/store"
+)
+
+// Cluster answers server.Membership: as this node knows it, so that a minority
+// can be asked too.
+func (cl *cluster) Cluster(context.Context) (api.Cluster, error) {
+	out := api.Cluster{Name: cl.keeper.Cluster(), Leader: api.NodeID(cl.store.LeaderID()), Revision: cl.store.Revision()}
+	now, verdicts := cl.leases.Verdicts()
+	heard := map[api.NodeID]time.Time{}
+	for _, v := range verdicts {
+		heard[v.Node] = v.Heard.Wall(now, time.Now()).UTC()
+	}
+	for _, n := range cl.directory.Nodes() {
+		id := api.NodeID(n.Meta.ID)
+		m := api.Member{Node: id, Name: n.Meta.Name, Voter: n.Assignment.Voter, Leader: id == out.Leader,
+			State: cmp.Or(n.Assignment.State, api.NodeReady), Reason: n.Assignment.Reason,
+			PeerAddresses: n.Spec.PeerAddresses, APIAddress: n.Spec.APIAddress, Version: n.Status.Version}
+		at, ok := heard[id]
+		if !ok {
+			at = cl.prober.LastHeard(id).UTC()
+		}
+		if id == cl.self.Node {
+			at = time.Now().UTC()
+			ends := cl.keeper.Ends().UTC()
+			m.CertificateUntil = &ends
+		}
+		if !at.IsZero() {
+			m.HeardAt = &at
+		}
+		if time.Since(at) < lease.Silence {
+			out.Alive++
+		}
+		if m.Voter {
+			out.Voters++
+		}
+		out.Members = append(out.Members, m)
+	}
+	slices.SortFunc(out.Members, func(a, b api.Member) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// NewJoinToken makes a token.
+func (cl *cluster) NewJoinToken(ctx context.Context, id api.JoinTokenID) (token, hash string, err error) {
+	return member.NewToken(ctx, cl.store, id)
+}
+
+// backupMeta goes with a backup: what a new cluster needs before its store is
+// open.
+type backupMeta struct {
+	Cluster string    `json:"cluster"`
+	CA      pki.CA    `json:"ca"`
+	Node    string    `json:"node"`
+	Version string    `json:"version"`
+	At      time.Time `json:"at"`
+}
+
+func (m *backupMeta) decode(raw []byte) error {
+	if err := json.Unmarshal(raw, m); err != nil || m.Cluster == "" {
+		return api.Errorf(api.CodeInvalid, "the backup does not say of which cluster it is")
+	}
+	return nil
+}
+
+// Backup writes the state, as it is when it begins.
+func (cl *cluster) Backup(ctx context.Context, w io.Writer) error {
+	ca, err := member.Authority(ctx, cl.store)
+	if err != nil {
+		return err
+	}
+	meta, err := json.Marshal(backupMeta{Cluster: cl.keeper.Cluster(), CA: ca, Node: cl.self.Name, Version: version, At: time.Now().UTC()})
+	if err != nil {
+		return err
+	}
+	return cl.store.Backup(ctx, w, meta)
+}
+
+// Setup says what the node is, member.Setup.
+func (cl *cluster) Setup(ctx context.Context) api.Setup {
+	c, _ := cl.Cluster(ctx)
+	s := api.Setup{State: api.SetupMember, Node: cl.self.Name, NodeID: cl.self.Node, Cluster: c.Name,
+		Addresses: []string{cl.self.APIAddress}, PeerAddresses: cl.self.PeerAddresses, Version: version,
+		Members: len(c.Members), Alive: int(c.Alive)}
+	for _, m := range c.Members {
+		if m.Leader {
+			s.Leader = m.Name
+		}
+	}
+	quick, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_, err := cl.store.Get(quick, api.KindNode, string(cl.self.Node))
+	s.Quorum = err == nil || api.CodeOf(err) == api.CodeNotFound
+	if !s.Quorum {
+		s.Message = err.Error()
+	}
+	return s
+}
+
+func isMember() error {
+	return api.Errorf(api.CodeState, "this node is a member of a cluster already").WithHint("basalt cluster status; to leave it: basalt node leave")
+}
+
+// Init is for a node without a cluster.
+func (cl *cluster) Init(context.Context, string) error { return isMember() }
+
+// Join is for a node without a cluster.
+func (cl *cluster) Join(context.Context, string) error { return isMember() }
+
+// Restore is for a node without a cluster.
+func (cl *cluster) Restore(context.Context, io.Reader) error { return isMember() }
+
+// Leave takes the node out, when nothing is left on it.
+func (cl *cluster) Leave(ctx context.Context) error {
+	page, err := cl.store.List(ctx, api.ListQuery{Kind: api.KindNode, Limit: 2})
+	switch {
+	case err != nil:
+		return err
+	case len(page.Items) < 2:
+		return api.Errorf(api.CodeState, "this node is the whole cluster").WithHint("to take it down, stop basaltd")
+	}
+	instances, err := list[api.Instance](ctx, cl.store, api.ListQuery{Kind: api.KindInstance})
+	if err != nil {
+		return err
+	}
+	for _, in := range instances {
+		if in.Assignment.Node == cl.self.Node {
+			return api.Errorf(api.CodeInUse, "instance %s is on this node", in.Meta.Name).WithHint("basalt node drain %s, then leave", cl.self.Name)
+		}
+	}
+	_, err = cl.store.Apply(ctx, api.Batch{Commands: []api.Command{{Op: api.OpDelete, Kind: api.KindNode, ID: string(cl.self.Node), Expect: api.AnyRevision}}})
+	if err != nil {
+		return err
+	}
+	if cl.fence != nil {
+		if err := cl.fence.StandDown(); err != nil {
+			cl.log.Warn("basalt-fence was not told that the node has left", "error", err)
+		}
+	}
+	return cl.left("the node has left the cluster")
+}
+
+// Recover makes this node alone the cluster. It takes hold when everything is
+// opened again.
+func (cl *cluster) Recover(_ context.Context, confirm string) error {
+	if confirm != cl.self.Name {
+		return api.Errorf(api.CodeInvalid, "to confirm, name this node: %s", cl.self.Name).At("confirm").
+			WithHint("every other node must be switched off, and joins anew with an empty data directory")
+	}
+	if err := cl.change(func(r *member.Record) { r.Recover, r.Founder = true, true }); err != nil {
+		return err
+	}
+	cl.begin(errBeginAnew)
+	return nil
+}
+
+// recoverAlone does what Recover asked for, before the store is opened.
+func (cl *cluster) recoverAlone(dir string) error {
+	if !cl.rec.Recover {
+		return nil
+	}
+	return store.Recover(dir, string(cl.self.Node))
+}
+
+// removeOthers ends a recovery: the other nodes' objects go, so that their
+// certificates count no more and what was on them starts here.
+func (cl *cluster) removeOthers(ctx context.Context) error {
+	if !cl.rec.Recover {
+		return nil
+	}
+	nodes, err := list[api.Node](ctx, cl.store, api.ListQuery{Kind: api.KindNode})
+	if err != nil {
+		return err
+	}
+	var cmds []api.Command
+	for _, n := range nodes {
+		if n.Meta.ID != string(cl.self.Node) {
+			cmds = append(cmds, api.Command{Op: api.OpDelete, Kind: api.KindNode, ID: n.Meta.ID, Expect: api.AnyRevision})
+		}
+	}
+	if len(cmds) > 0 {
+		if _, err := cl.store.Apply(ctx, api.Batch{Commands: cmds}); err != nil {
+			return err
+		}
+	}
+	return cl.change(func(r *member.Record) { r.Recover, r.Peers = false, nil })
+}

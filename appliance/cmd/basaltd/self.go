@@ -1,0 +1,57 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/cluster/member"
+	"github.com/basalt-gpu/basalt/appliance/durable"
+)
+
+// clustered says whether the node may belong to a cluster of several.
+func (c config) clustered() bool { return len(c.peerListen) > 0 }
+
+// selfOf is this node as the others are told of it.
+func selfOf(c config, id api.NodeID) (member.Self, error) {
+	self := member.Self{Node: id, Name: c.nodeName, Version: version, PeerAddresses: c.peerListen}
+	for _, a := range c.peerListen {
+		host, _, err := net.SplitHostPort(a)
+		if err != nil {
+			return self, fmt.Errorf("--peer-listen %s: want HOST:PORT", a)
+		}
+		if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
+			return self, fmt.Errorf("--peer-listen %s: the other nodes are told this address: give one of this node's own", a)
+		}
+	}
+	host, port, err := net.SplitHostPort(c.listen)
+	if err != nil {
+		return self, fmt.Errorf("--listen %s: want HOST:PORT", c.listen)
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host, _, _ = net.SplitHostPort(c.peerListen[0])
+	}
+	self.APIAddress = net.JoinHostPort(host, port)
+	return self, nil
+}
+
+// newIdentity forgets who this node was in a cluster that it has left: its id,
+// and the state of that cluster, which is kept under another name.
+func newIdentity(c config) error {
+	for _, name := range []string{"store", "cluster"} {
+		path := filepath.Join(c.data, name)
+		if err := os.RemoveAll(path + ".left"); err != nil {
+			return err
+		}
+		if err := os.Rename(path, path+".left"); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	if err := os.Remove(filepath.Join(c.data, "node-id")); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return durable.SyncDir(c.data)
+}

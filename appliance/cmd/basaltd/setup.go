@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/cluster/member"
+	"github.com/basalt-gpu/basalt/appliance/durable"
+)
+
+// applicant is a node without a cluster: it serves the setup calls on its own
+// socket until one of them, or its setup file, has made it a member.
+type applicant struct {
+	c    config
+	log  *slog.Logger
+	done chan struct{} // closed when the node is a member
+
+	mu      sync.Mutex // one attempt at a time; guards what is below
+	state   api.SetupState
+	message string
+}
+
+// apply waits until the node is a member.
+func apply(ctx context.Context, c config, rec member.Record, log *slog.Logger) error {
+	a := &applicant{c: c, log: log, done: make(chan struct{}), state: rec.State}
+	l, err := listenLocal(filepath.Join(c.run, "api.sock"))
+	if err != nil {
+		return err
+	}
+	srv := &http.Server{Handler: member.Handler(a), ConnContext: member.WithPeer, ReadHeaderTimeout: 10 * time.Second}
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(l) }()
+	if c.setup != "" && rec.State == api.SetupUnconfigured {
+		go a.followFile(ctx)
+	}
+	log.Info("this node belongs to no cluster yet", "state", rec.State, "hint", "basalt cluster init, or basalt node join TOKEN")
+	select {
+	case <-ctx.Done():
+	case <-a.done:
+	case err := <-served:
+		return err
+	}
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	_ = srv.Shutdown(end) // the call that made it a member still gets its answer
+	return ctx.Err()
+}
+
+// setupFile is what an installer leaves.
+type setupFile struct {
+	Cluster string `json:"cluster"` // init or join
+	Name    string `json:"name,omitempty"`
+	Token   string `json:"token,omitempty"`
+}
+
+// followFile does what the setup file says, again and again until it worked:
+// the members of the cluster may not be up yet.
+func (a *applicant) followFile(ctx context.Context) {
+	raw, err := os.ReadFile(a.c.setup)
+	if errors.Is(err, os.ErrNotExist) {
+		return
+	}
+	var f setupFile
+	if err == nil {
+		err = yaml.UnmarshalStrict(raw, &f)
+	}
+	if err == nil && f.Cluster != "init" && f.Cluster != "join" {
+		err = fmt.Errorf("cluster: want init or join")
+	}
+	if err != nil {
+		a.say(fmt.Sprintf("%s: %v", a.c.setup, err))
+		return
+	}
+	for wait := time.Second; ctx.Err() == nil; wait = min(2*wait, 30*time.Second) {
+		if f.Cluster == "init" {
+			err = a.Init(ctx, f.Name)
+		} else {
+			err = a.Join(ctx, f.Token)
+		}
+		if err == nil || a.isDone() {
+			break
+		}
+		a.log.Warn("the setup file could not be followed yet", "file", a.c.setup, "error", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+	if f.Token != "" && a.isDone() {
+		f.Token = ""
+		if raw, err := yaml.Marshal(f); err == nil {
+			if err := durable.WriteFile(a.c.setup, raw, 0o600); err != nil {
+				a.log.Warn("the used token stays in the setup file", "error", err)
+			}
+		}
+	}
+}
+
+func (a *applicant) isDone() bool {
+	select {
+	case <-a.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (a *applicant) say(message string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.message = message
+	a.log.Warn(message)
+}
+
+// Setup says what the node is.
+func (a *applicant) Setup(context.Context) api.Setup {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := api.Setup{State: a.state, Message: a.message, Node: a.c.nodeName, PeerAddresses: a.c.peerListen, Version: version}
+	if id, err := nodeID(filepath.Join(a.c.data, "node-id")); err == nil {
+		s.NodeID = id
+		if self, err := selfOf(a.c, id); err == nil {
+			s.Addresses = []string{self.APIAddress}
+		}
+	}
+	return s
+}
+
+// become does one attempt. A node that has left a cluster begins as another.
+func (a *applicant) become(what string, do func(dir string, self member.Self) error) error {
+	if !a.mu.TryLock() {
+		return api.Errorf(api.CodeState, "another setup call is under way").WithHint("basalt cluster status shows how it goes")
+	}
+	defer a.mu.Unlock()
+	if a.isDone() {
+		return api.Errorf(api.CodeState, "the node is a member already").WithHint("basalt cluster status")
+	}
+	if a.state == api.SetupLeft {
+		if err := newIdentity(a.c); err != nil {
+			return err
+		}
+		a.state = api.SetupUnconfigured
+	}
+	id, err := nodeID(filepath.Join(a.c.data, "node-id"))
+	if err != nil {
+		return err
+	}
+	self, err := selfOf(a.c, id)
+	if err == nil {
+		err = do(member.Dir(a.c.data), self)
+	}
+	if err != nil {
+		a.message = what + ": " + err.Error()
+		return err
+	}
+	a.state, a.message = api.SetupMember, ""
+	close(a.done)
+	return nil
+}
+
+// Init makes a new cluster.
+func (a *applicant) Init(_ context.Context, cluster string) error {
+	return a.become("making the cluster", func(dir string, self member.Self) error {
+		return member.Found(dir, cluster, self, nil, time.Now())
+	})
+}
+
+// Join makes the node a member of a cluster.
+func (a *applicant) Join(ctx context.Context, token string) error {
+	return a.become("joining", func(dir string, self member.Self) error {
+		if entries, err := os.ReadDir(filepath.Join(a.c.data, "store")); err == nil && len(entries) > 0 {
+			return api.Errorf(api.CodeState, "this node has a state of its own").
+				WithHint("move %s away: what it knows does not come along", filepath.Join(a.c.data, "store"))
+		}
+		return member.Join(ctx, dir, token, self)
+	})
+}
+
+// Recover is for members.
+func (a *applicant) Recover(context.Context, string) error { return notMember() }
+
+// Leave is for members.
+func (a *applicant) Leave(context.Context) error { return notMember() }
+
+func notMember() error {
+	return api.Errorf(api.CodeState, "this node belongs to no cluster").WithHint("basalt cluster init, or basalt node join TOKEN")
+}
+
+// Restore makes a new cluster with a backup's content.
+func (a *applicant) Restore(_ context.Context, backup io.Reader) error {
+	return a.become("restoring", func(dir string, self member.Self) error {
+		return restore(a.c, dir, self, backup)
+	})
+}
