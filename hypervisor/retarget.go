@@ -87,7 +87,7 @@ func Retarget(running string, target Domain) (string, error) {
 		return "", invalid("target", "the running machine is not %s", target.ID)
 	}
 	dom.Title = target.Name
-	dom.Metadata = &lx.DomainMetadata{XML: metadata(target.ID, target.Node)}
+	dom.Metadata = &lx.DomainMetadata{XML: metadata(target.ID, target.Node, true)}
 	if target.Boot != nil {
 		dom.OS.Kernel, dom.OS.Initrd, dom.OS.Cmdline = target.Boot.Kernel, target.Boot.Initrd, target.Boot.Cmdline
 	}

@@ -36,7 +36,7 @@ func (d Domain) XML() (string, error) {
 		Name:     DomainName(d.ID),
 		UUID:     UUID(d.ID),
 		Title:    d.Name,
-		Metadata: &lx.DomainMetadata{XML: metadata(d.ID, d.Node)},
+		Metadata: &lx.DomainMetadata{XML: metadata(d.ID, d.Node, false)},
 		// A guest's memory belongs in no core dump.
 		Memory: &lx.DomainMemory{Value: uint(d.MemoryBytes / mib), Unit: "MiB", DumpCore: "off"},
 		// The vGPU's process maps the guest's memory: a shared memfd. Tenants'
@@ -150,7 +150,7 @@ func (k Disk) xml(i int) lx.DomainDisk {
 			ErrorPolicy: "enospace",
 		},
 		Source: &lx.DomainDiskSource{File: &lx.DomainDiskSourceFile{File: k.Path}},
-		Target: &lx.DomainDiskTarget{Dev: "vd" + letter(i), Bus: "virtio"},
+		Target: &lx.DomainDiskTarget{Dev: DiskDevice(i), Bus: "virtio"},
 		Serial: k.Serial,
 	}
 	if k.ReadOnly {
@@ -210,11 +210,25 @@ func listen(path string) *lx.DomainChardevSource {
 	return &lx.DomainChardevSource{UNIX: &lx.DomainChardevSourceUNIX{Mode: "bind", Path: path}}
 }
 
+// DiskDevice is what libvirt calls the i-th disk.
+func DiskDevice(i int) string { return "vd" + letter(i) }
+
 func letter(i int) string { return string(rune('a' + i)) }
 
-// metadata marks the domain as ours, so that orphans can be found.
-func metadata(id api.InstanceID, node api.NodeID) string {
-	return fmt.Sprintf(`<basalt:instance xmlns:basalt=%q id="%s" node="%s"/>`, metadataNS, escape(string(id)), escape(string(node)))
+// metadata marks the domain as ours, so that orphans can be found. incoming
+// marks one that another node sends and that has not run here yet.
+func metadata(id api.InstanceID, node api.NodeID, incoming bool) string {
+	mark := ""
+	if incoming {
+		mark = ` incoming="yes"`
+	}
+	return fmt.Sprintf(`<basalt:instance xmlns:basalt=%q id="%s" node="%s"%s/>`, metadataNS, escape(string(id)), escape(string(node)), mark)
+}
+
+// Metadata is the mark of a domain that is ours and does not come in any more,
+// and its namespace, as libvirt takes them to replace another.
+func Metadata(id api.InstanceID, node api.NodeID) (namespace, element string) {
+	return metadataNS, fmt.Sprintf(`<instance id="%s" node="%s"/>`, escape(string(id)), escape(string(node)))
 }
 
 func escape(s string) string {
@@ -231,6 +245,7 @@ type Owned struct {
 	SerialSocket string
 	SerialLog    string
 	DiskSerials  []string // of the virtio disks, in order
+	Incoming     bool     // it comes from another node, and has not run here yet
 }
 
 // ParseOwned reads back what XML wrote, from libvirt's present form of it. ok
@@ -243,7 +258,7 @@ func ParseOwned(text string) (o Owned, ok bool, err error) {
 	if dom.Metadata == nil {
 		return Owned{}, false, nil
 	}
-	if o.ID, o.Node, ok = parseMetadata(dom.Metadata.XML); !ok || dom.Name != DomainName(o.ID) {
+	if o.ID, o.Node, o.Incoming, ok = parseMetadata(dom.Metadata.XML); !ok || dom.Name != DomainName(o.ID) {
 		return Owned{}, false, nil
 	}
 	if dom.Devices == nil {
@@ -265,16 +280,17 @@ func ParseOwned(text string) (o Owned, ok bool, err error) {
 	return o, true, nil
 }
 
-func parseMetadata(text string) (api.InstanceID, api.NodeID, bool) {
+func parseMetadata(text string) (id api.InstanceID, node api.NodeID, incoming, ok bool) {
 	var m struct {
 		Instance struct {
-			ID   string `xml:"id,attr"`
-			Node string `xml:"node,attr"`
+			ID       string `xml:"id,attr"`
+			Node     string `xml:"node,attr"`
+			Incoming string `xml:"incoming,attr"`
 		} `xml:"urn:basalt-gpu:domain:1 instance"`
 	}
 	if err := xml.Unmarshal([]byte("<metadata>"+text+"</metadata>"), &m); err != nil {
-		return "", "", false
+		return "", "", false, false
 	}
-	id, node := m.Instance.ID, m.Instance.Node
-	return api.InstanceID(id), api.NodeID(node), idForm.MatchString(id) && idForm.MatchString(node)
+	x := m.Instance
+	return api.InstanceID(x.ID), api.NodeID(x.Node), x.Incoming == "yes", idForm.MatchString(x.ID) && idForm.MatchString(x.Node)
 }

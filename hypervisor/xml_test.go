@@ -85,7 +85,7 @@ func TestXMLGolden(t *testing.T) {
 			for _, k := range d.Disks {
 				serials = append(serials, k.Serial)
 			}
-			if diff := cmp.Diff(Owned{d.ID, d.Node, d.SerialSocket, d.SerialLog, serials}, owned); diff != "" {
+			if diff := cmp.Diff(Owned{ID: d.ID, Node: d.Node, SerialSocket: d.SerialSocket, SerialLog: d.SerialLog, DiskSerials: serials}, owned); diff != "" {
 				t.Error(diff)
 			}
 		})

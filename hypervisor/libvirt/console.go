@@ -83,7 +83,7 @@ func (d *Driver) running(ctx context.Context, id api.InstanceID) (hypervisor.Own
 		if err != nil {
 			return hypervisor.Owned{}, err
 		}
-		if !st.Active() {
+		if !st.Active() || st == hypervisor.Incoming {
 			return hypervisor.Owned{}, api.Errorf(api.CodeState, "%s does not run", id)
 		}
 		return d.owned(dom, 0)

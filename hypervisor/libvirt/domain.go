@@ -52,9 +52,35 @@ func (d *Driver) owned(dom *lv.Domain, flags lv.DomainXMLFlags) (hypervisor.Owne
 }
 
 func active(dom *lv.Domain) (hypervisor.State, error) {
-	s, reason, err := dom.GetState()
-	st, _ := state(s, reason)
+	st, _, err := present(dom)
 	return st, err
+}
+
+// present is what a domain is now, and why.
+func present(dom *lv.Domain) (hypervisor.State, string, error) {
+	s, reason, err := dom.GetState()
+	if err != nil {
+		return "", "", err
+	}
+	st, why := state(s, reason)
+	if st != hypervisor.Paused {
+		return st, why, nil
+	}
+	// Does it come, or does it leave?
+	text, err := dom.GetXMLDesc(0)
+	if err != nil {
+		return "", "", err
+	}
+	o, _, err := hypervisor.ParseOwned(text)
+	switch pause := lv.DomainPausedReason(reason); {
+	case err != nil:
+		return "", "", err
+	case o.Incoming && (pause == lv.DOMAIN_PAUSED_MIGRATION || pause == lv.DOMAIN_PAUSED_USER):
+		return hypervisor.Incoming, "it comes from another node", nil
+	case pause == lv.DOMAIN_PAUSED_MIGRATION:
+		return hypervisor.Outgoing, "it leaves for another node", nil
+	}
+	return st, why, nil
 }
 
 // Define implements hypervisor.Driver.
@@ -99,6 +125,8 @@ func (d *Driver) Start(ctx context.Context, id api.InstanceID) error {
 			return err
 		case st == hypervisor.Paused:
 			return dom.Resume()
+		case st == hypervisor.Incoming || st == hypervisor.Outgoing:
+			return api.Errorf(api.CodeState, "%s is being moved", id)
 		}
 		err := dom.Create()
 		if st, e := active(dom); err != nil && e == nil && st.Active() {
@@ -178,13 +206,11 @@ func (d *Driver) Status(ctx context.Context, id api.InstanceID) (hypervisor.Stat
 }
 
 func status(dom *lv.Domain, id api.InstanceID) (hypervisor.Status, error) {
-	s, reason, err := dom.GetState()
+	st, reason, err := present(dom)
 	if err != nil {
 		return hypervisor.Status{}, err
 	}
-	st := hypervisor.Status{ID: id}
-	st.State, st.Reason = state(s, reason)
-	return st, nil
+	return hypervisor.Status{ID: id, State: st, Reason: reason}, nil
 }
 
 // List implements hypervisor.Driver.

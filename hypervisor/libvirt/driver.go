@@ -11,6 +11,7 @@
 package libvirt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,15 @@ type Options struct {
 	// MaxLogBytes bounds a console log on the node, because what fills it is
 	// the guest; 0: 16 MiB.
 	MaxLogBytes int64
+	// MigrationDir is where libvirtd and QEMU find the sockets of migrations;
+	// the same on all nodes. Empty: /run/basalt/migrate.
+	MigrationDir string
+	// MigrationDirHere is the same folder where this process does not see the
+	// file system that libvirtd sees. Empty: MigrationDir.
+	MigrationDirHere string
+	// QEMUUser is whom QEMU runs as, unless there is no such user. Empty:
+	// libvirt-qemu, which is Debian's.
+	QEMUUser string
 	// Logf, when not nil, is told of lost and made connections.
 	Logf func(format string, args ...any)
 }
@@ -40,6 +50,8 @@ type Options struct {
 const (
 	systemURI    = "qemu:///system"
 	systemSocket = "/run/libvirt/libvirt-sock"
+	migrationDir = "/run/basalt/migrate"
+	qemuUser     = "libvirt-qemu"
 
 	maxCalls      = 64 // under way at once; more wait
 	retryFirst    = 250 * time.Millisecond
@@ -60,9 +72,16 @@ type Driver struct {
 	mu       sync.Mutex
 	current  *session // nil while there is no connection
 	consoles map[api.InstanceID]*console
+	moves    map[api.InstanceID]*move     // from here
+	prepared map[api.InstanceID]*incoming // for moves to here
+
+	beforeWake func() // a test's
 }
 
-var _ hypervisor.Driver = (*Driver)(nil)
+var (
+	_ hypervisor.Driver   = (*Driver)(nil)
+	_ hypervisor.Migrator = (*Driver)(nil)
+)
 
 // Open connects to libvirtd. It fails when there is none now; one that goes
 // away later is waited for.
@@ -76,6 +95,9 @@ func Open(ctx context.Context, opt Options) (*Driver, error) {
 	if opt.MaxLogBytes == 0 {
 		opt.MaxLogBytes = 16 << 20
 	}
+	opt.MigrationDir = cmp.Or(opt.MigrationDir, migrationDir)
+	opt.MigrationDirHere = cmp.Or(opt.MigrationDirHere, opt.MigrationDir)
+	opt.QEMUUser = cmp.Or(opt.QEMUUser, qemuUser)
 	if opt.Logf == nil {
 		opt.Logf = func(string, ...any) {}
 	}
@@ -85,7 +107,7 @@ func Open(ctx context.Context, opt Options) (*Driver, error) {
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	d := &Driver{
 		opt: opt, calls: make(chan struct{}, maxCalls), cancel: cancel, done: make(chan struct{}),
-		consoles: map[api.InstanceID]*console{},
+		consoles: map[api.InstanceID]*console{}, moves: map[api.InstanceID]*move{}, prepared: map[api.InstanceID]*incoming{},
 	}
 	s, err := d.connect()
 	if err != nil {

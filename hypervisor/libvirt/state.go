@@ -6,6 +6,8 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
+const movedAway = "it has moved to another node"
+
 // state says in our words what libvirt says in its.
 func state(s lv.DomainState, reason int) (hypervisor.State, string) {
 	switch s {
@@ -39,6 +41,8 @@ func state(s lv.DomainState, reason int) (hypervisor.State, string) {
 		return hypervisor.Crashed, "QEMU died or the guest panicked"
 	case lv.DOMAIN_SHUTOFF_FAILED:
 		return hypervisor.Stopped, "it could not be started"
+	case lv.DOMAIN_SHUTOFF_MIGRATED:
+		return hypervisor.Stopped, movedAway
 	}
 	return hypervisor.Stopped, ""
 }
@@ -67,6 +71,8 @@ func lifecycle(t lv.DomainEventType, detail int) hypervisor.Event {
 			return hypervisor.Event{Type: hypervisor.EventCrashed, Reason: "QEMU died"}
 		case lv.DOMAIN_EVENT_STOPPED_DESTROYED:
 			return hypervisor.Event{Type: hypervisor.EventStopped, Reason: "it was switched off"}
+		case lv.DOMAIN_EVENT_STOPPED_MIGRATED:
+			return hypervisor.Event{Type: hypervisor.EventStopped, Reason: movedAway}
 		}
 		return hypervisor.Event{Type: hypervisor.EventStopped, Reason: "the guest shut down"}
 	}

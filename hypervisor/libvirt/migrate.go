@@ -1,0 +1,370 @@
+package libvirt
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	lv "libvirt.org/go/libvirt"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
+)
+
+const (
+	progressEvery   = 500 * time.Millisecond
+	abortPatience   = 20 * time.Second // then the streams are cut, and it fails by itself
+	resumePatience  = 10 * time.Second
+	defaultDowntime = 300 * time.Millisecond // QEMU's own
+
+	// Live, and the source is undefined when the target has everything. The
+	// target then has it defined, but paused: it must not run before the source
+	// is known to be gone, and only we know when. Auto-converge slows down a
+	// machine that writes faster than can be copied. No post-copy: with it, a
+	// broken connection kills the machine.
+	// Unsafe is what libvirt calls it when it cannot see that a disk is shared;
+	// the caller knows which are.
+	migrateFlags = lv.MIGRATE_LIVE | lv.MIGRATE_PERSIST_DEST | lv.MIGRATE_UNDEFINE_SOURCE | lv.MIGRATE_PAUSED |
+		lv.MIGRATE_AUTO_CONVERGE | lv.MIGRATE_ABORT_ON_ERROR | lv.MIGRATE_UNSAFE
+	// Writes of the machine wait for the copy, or it might never be done.
+	copyFlags = lv.MIGRATE_NON_SHARED_DISK | lv.MIGRATE_NON_SHARED_SYNCHRONOUS_WRITES
+)
+
+// move is one migration from here.
+type move struct {
+	cancel context.CancelCauseFunc
+	done   chan struct{}
+
+	// Driver.mu guards what follows.
+	progress hypervisor.MigrationProgress
+	final    bool // the source is gone: too late to abort
+}
+
+// Migrate implements hypervisor.Migrator.
+func (d *Driver) Migrate(ctx context.Context, id api.InstanceID, o hypervisor.MigrateOptions) (hypervisor.MigrationResult, error) {
+	none := hypervisor.MigrationResult{}
+	if err := o.Check(id); err != nil {
+		return none, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	m := &move{cancel: cancel, done: make(chan struct{}), progress: hypervisor.MigrationProgress{Phase: hypervisor.MigrationPreparing}}
+	d.mu.Lock()
+	if d.moves[id] != nil {
+		d.mu.Unlock()
+		return none, api.Errorf(api.CodeState, "%s is being moved already", id)
+	}
+	d.moves[id] = m
+	d.mu.Unlock()
+	defer func() {
+		d.mu.Lock()
+		delete(d.moves, id)
+		d.mu.Unlock()
+		close(m.done)
+	}()
+	params, err := d.parameters(ctx, id, o)
+	if err != nil {
+		return none, cause(ctx, err)
+	}
+	r, err := d.relay(id, o.Tunnel, cancel)
+	if err != nil {
+		return none, err
+	}
+	defer r.close()
+	target, err := dial(ctx, d.socket(id, hypervisor.StreamLibvirt, true), r, cancel)
+	if err != nil {
+		return none, cause(ctx, err)
+	}
+	defer hangUp(target, r)
+	return d.send(ctx, id, m, o, target, params, r)
+}
+
+// parameters of the migration. What cannot be moved is found out here.
+func (d *Driver) parameters(ctx context.Context, id api.InstanceID, o hypervisor.MigrateOptions) (*lv.DomainMigrateParameters, error) {
+	indexes, err := o.CopyIndexes()
+	if err != nil {
+		return nil, err
+	}
+	persistent, err := o.Target.XML()
+	if err != nil {
+		return nil, err
+	}
+	running, err := with(ctx, d, id, func(dom *lv.Domain) (string, error) {
+		st, err := active(dom)
+		if err != nil {
+			return "", err
+		}
+		if st != hypervisor.Running {
+			return "", api.Errorf(api.CodeState, "%s does not run", id)
+		}
+		if j, err := dom.GetJobStats(0); err == nil && outgoing(j) {
+			return "", api.Errorf(api.CodeState, "%s is being moved already", id)
+		}
+		downtime := o.MaxDowntime
+		if downtime == 0 {
+			downtime = defaultDowntime
+		}
+		if err := dom.MigrateSetMaxDowntime(uint64(max(downtime.Milliseconds(), 1)), 0); err != nil {
+			return "", err
+		}
+		return dom.GetXMLDesc(lv.DOMAIN_XML_SECURE | lv.DOMAIN_XML_MIGRATABLE)
+	})
+	if err != nil {
+		return nil, err
+	}
+	text, err := hypervisor.Retarget(running, o.Target)
+	if err != nil {
+		return nil, err
+	}
+	p := &lv.DomainMigrateParameters{
+		URISet: true, URI: "unix://" + d.socket(id, hypervisor.StreamMemory, false),
+		DestXMLSet: true, DestXML: text,
+		PersistXMLSet: true, PersistXML: persistent,
+	}
+	if o.BandwidthBytesPerSecond > 0 {
+		p.BandwidthSet, p.Bandwidth = true, uint64(o.BandwidthBytesPerSecond+(1<<20)-1)>>20
+	}
+	if len(indexes) > 0 {
+		p.DisksURISet, p.DisksURI = true, "unix://"+d.socket(id, hypervisor.StreamDisks, false)
+		p.MigrateDisksSet = true
+		for _, i := range indexes {
+			p.MigrateDisks = append(p.MigrateDisks, hypervisor.DiskDevice(i))
+		}
+	}
+	return p, nil
+}
+
+// send does the migration and watches over it.
+func (d *Driver) send(ctx context.Context, id api.InstanceID, m *move, o hypervisor.MigrateOptions, target *lv.Connect,
+	params *lv.DomainMigrateParameters, r *relay) (hypervisor.MigrationResult, error) {
+	flags := migrateFlags
+	if params.MigrateDisksSet {
+		flags |= copyFlags
+	}
+	watching, unwatch := context.WithCancel(context.WithoutCancel(ctx))
+	defer unwatch()
+	events := d.events.Subscribe(watching)
+	began := time.Now()
+	type result struct {
+		dom *lv.Domain // on the target
+		err error
+	}
+	results := make(chan result, 1)
+	go func() {
+		dom, err := with(watching, d, id, func(dom *lv.Domain) (*lv.Domain, error) { return dom.Migrate3(target, params, flags) })
+		results <- result{dom, err}
+	}()
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+	var still time.Time // since when the machine stands still
+	var late <-chan time.Time
+	ended := ctx.Done()
+	for {
+		select {
+		case res := <-results:
+			if res.err != nil {
+				return hypervisor.MigrationResult{}, cause(ctx, res.err)
+			}
+			d.mu.Lock()
+			m.final = true
+			last := m.progress
+			d.mu.Unlock()
+			defer func() { _ = res.dom.Free() }()
+			if err := d.wake(id, res.dom, r); err != nil {
+				return hypervisor.MigrationResult{}, err
+			}
+			now := time.Now()
+			if still.IsZero() {
+				still = now
+			}
+			out := hypervisor.MigrationResult{Downtime: now.Sub(still), Elapsed: now.Sub(began), TransferredBytes: last.TransferredBytes}
+			if j, err := res.dom.GetJobStats(lv.DOMAIN_JOB_STATS_COMPLETED); err == nil {
+				out.TransferredBytes = int64(j.DataProcessed)
+			}
+			return out, nil
+		case <-tick.C:
+			d.tell(watching, id, m, o, still)
+		case e := <-events:
+			if e.ID == id && e.Type == hypervisor.EventPaused && still.IsZero() {
+				still = time.Now()
+				d.tell(watching, id, m, o, still)
+			}
+		case <-ended:
+			ended, late = nil, time.After(abortPatience)
+			d.abort(watching, id)
+		case <-late:
+			d.opt.Logf("libvirt: %s does not stop being moved: its streams are cut", id)
+			r.stop()
+		}
+	}
+}
+
+// wake lets the machine run on the target, now that it is gone here.
+func (d *Driver) wake(id api.InstanceID, dom *lv.Domain, r *relay) error {
+	if d.beforeWake != nil {
+		d.beforeWake()
+	}
+	// Nothing else ends a call over a tunnel that is silent.
+	late := time.AfterFunc(resumePatience, r.stop)
+	defer late.Stop()
+	if err := finish(dom, id); err != nil {
+		return errors.Join(api.Errorf(api.CodeUnavailable, "%s has left, but does not run yet", id), err)
+	}
+	return nil
+}
+
+// tell finds out how far it is.
+func (d *Driver) tell(ctx context.Context, id api.InstanceID, m *move, o hypervisor.MigrateOptions, still time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, progressEvery)
+	defer cancel()
+	j, err := with(ctx, d, id, func(dom *lv.Domain) (*lv.DomainJobInfo, error) { return dom.GetJobStats(0) })
+	if err != nil || !outgoing(j) {
+		return // not begun yet, or over
+	}
+	phase := hypervisor.MigrationCopying
+	if !still.IsZero() {
+		phase = hypervisor.MigrationSwitching
+	}
+	p := progress(j, phase)
+	d.mu.Lock()
+	m.progress = p
+	d.mu.Unlock()
+	if o.Progress != nil {
+		o.Progress(p)
+	}
+}
+
+// abort asks libvirt to end the migration; that it has ended is seen elsewhere.
+func (d *Driver) abort(ctx context.Context, id api.InstanceID) {
+	ctx, cancel := context.WithTimeout(ctx, abortPatience)
+	defer cancel()
+	if err := none(d.verb(ctx, id, func(dom *lv.Domain) error { return dom.AbortJob() })); err != nil {
+		d.opt.Logf("libvirt: aborting the move of %s: %v", id, err)
+	}
+}
+
+// AbortMigration implements hypervisor.Migrator.
+func (d *Driver) AbortMigration(ctx context.Context, id api.InstanceID) error {
+	d.mu.Lock()
+	m := d.moves[id]
+	final := m != nil && m.final
+	d.mu.Unlock()
+	if final {
+		return nil
+	}
+	if m != nil {
+		m.cancel(api.Errorf(api.CodeState, "the move of %s was aborted", id))
+		select {
+		case <-m.done:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	// What an agent that has died was doing.
+	for asked := false; ; {
+		st, err := with(ctx, d, id, func(dom *lv.Domain) (hypervisor.State, error) {
+			if j, err := dom.GetJobStats(0); err == nil && outgoing(j) {
+				if asked {
+					return hypervisor.Outgoing, nil
+				}
+				asked = true
+				return hypervisor.Outgoing, dom.AbortJob()
+			}
+			st, err := active(dom)
+			if err == nil && st == hypervisor.Outgoing {
+				err = dom.Resume()
+				st = hypervisor.Running
+			}
+			return st, err
+		})
+		if err != nil || st != hypervisor.Outgoing {
+			return none(err)
+		}
+		select {
+		case <-time.After(pollLast):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// MigrationStatus implements hypervisor.Migrator.
+func (d *Driver) MigrationStatus(ctx context.Context, id api.InstanceID) (hypervisor.MigrationStatus, error) {
+	s, err := with(ctx, d, id, func(dom *lv.Domain) (hypervisor.MigrationStatus, error) {
+		st, err := active(dom)
+		s := hypervisor.MigrationStatus{State: st}
+		if err != nil {
+			return s, err
+		}
+		switch j, err := dom.GetJobStats(0); {
+		case err == nil && outgoing(j):
+			s.Role, s.Progress = hypervisor.MigrationSource, progress(j, hypervisor.MigrationCopying)
+			if st == hypervisor.Outgoing {
+				s.Progress.Phase = hypervisor.MigrationSwitching
+			}
+		case st == hypervisor.Outgoing:
+			s.Role = hypervisor.MigrationSource
+		case st == hypervisor.Incoming:
+			s.Role = hypervisor.MigrationTarget
+			s.Received, err = received(dom)
+			return s, err
+		}
+		return s, nil
+	})
+	if api.CodeOf(err) == api.CodeNotFound {
+		s, err = hypervisor.MigrationStatus{State: hypervisor.Missing}, nil
+	}
+	if err != nil {
+		return s, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch m, in := d.moves[id], d.prepared[id]; {
+	case m != nil:
+		s.Role, s.Progress = hypervisor.MigrationSource, m.progress
+	case in != nil && s.State == hypervisor.Missing:
+		s.Role = hypervisor.MigrationTarget
+	}
+	return s, nil
+}
+
+// dial connects to the target's libvirtd through the relay. cancel is told
+// when the connection is lost.
+func dial(ctx context.Context, socket string, r *relay, cancel context.CancelCauseFunc) (*lv.Connect, error) {
+	// libvirt knows no contexts: without its socket it gives up.
+	stop := context.AfterFunc(ctx, r.stop)
+	conn, err := lv.NewConnect("qemu+unix:///system?socket=" + socket)
+	if !stop() && err == nil {
+		_, _ = conn.Close()
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(api.Errorf(api.CodeUnavailable, "the target's hypervisor does not answer"), err)
+	}
+	lost := func(*lv.Connect, lv.ConnectCloseReason) {
+		cancel(api.Errorf(api.CodeUnavailable, "the connection to the target is lost"))
+	}
+	if err := errors.Join(conn.RegisterCloseCallback(lost), conn.SetKeepAlive(keepAlive, keepAliveLost)); err != nil {
+		_, _ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// hangUp closes the connection to the target; over a silent tunnel not even
+// that ends by itself.
+func hangUp(target *lv.Connect, r *relay) {
+	late := time.AfterFunc(resumePatience, r.stop)
+	defer late.Stop()
+	_ = target.UnregisterCloseCallback()
+	_, _ = target.Close()
+}
+
+// cause is why ctx has ended, if it has, and else err.
+func cause(ctx context.Context, err error) error {
+	if why := context.Cause(ctx); why != nil {
+		return errors.Join(why, err)
+	}
+	return err
+}

@@ -1,0 +1,173 @@
+package libvirt
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor/drivertest"
+)
+
+// nodeScript is the first process of a node of its own on this machine: it has
+// its own /run, libvirt's folders and no network, starts libvirtd and starts it
+// again when it dies, as systemd would. When it is killed, all of the node is.
+// $1 is the node's folder, $2 its name, $3 the host's UUID: libvirt refuses to
+// move anything to the host where it is.
+const nodeScript = `
+set -e
+mount --make-rslave /
+mount -t proc proc /proc
+hostname "$2"
+ip link set lo up
+cd "$1"
+mkdir etc lib cache log migrate run
+cp -a /etc/libvirt/. etc
+rm -rf etc/qemu
+mkdir etc/qemu
+[ ! -d /var/cache/libvirt/qemu ] || cp -a /var/cache/libvirt/. cache
+cat >etc/qemu.conf <<C
+security_driver = "none"
+cgroup_controllers = [ ]
+stdio_handler = "file"
+namespaces = [ ]
+remember_owner = 0
+user = "root"
+group = "root"
+C
+cat >etc/libvirtd.conf <<C
+auth_unix_ro = "none"
+auth_unix_rw = "none"
+unix_sock_rw_perms = "0700"
+unix_sock_dir = "$1/run"
+host_uuid = "$3"
+log_outputs = "3:file:$1/libvirtd.log"
+C
+mount -t tmpfs tmpfs /run
+mkdir -p /run/libvirt /run/basalt/migrate
+mount --bind migrate /run/basalt/migrate
+for d in lib cache log; do mount --bind $d /var/$d/libvirt; done
+mount --bind etc /etc/libvirt
+while :; do
+	rm -f /run/libvirtd.pid
+	libvirtd --config /etc/libvirt/libvirtd.conf --pid-file /run/libvirtd.pid || true
+	sleep 0.2
+done
+`
+
+// testNode is a node of its own: libvirtd in its namespaces.
+type testNode struct {
+	name, dir string
+	id        api.NodeID
+	init      *exec.Cmd
+}
+
+func startNode(t *testing.T, name, uuid string, id api.NodeID) *testNode {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "basalt-lv-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &testNode{name: name, dir: dir, id: id, init: exec.Command("sh", "-c", nodeScript, "sh", dir, name, uuid)}
+	out, err := os.Create(filepath.Join(dir, "init.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	n.init.Stdout, n.init.Stderr = out, out
+	n.init.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS | syscall.CLONE_NEWNET,
+		Pdeathsig:  syscall.SIGKILL,
+	}
+	if err := n.init.Start(); err != nil {
+		_ = os.RemoveAll(dir)
+		t.Skipf("host: no namespaces here: %v", err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			text, _ := exec.Command("tail", "-n", "20", filepath.Join(dir, "init.log"), filepath.Join(dir, "libvirtd.log")).CombinedOutput()
+			t.Logf("%s:\n%s", name, text)
+		}
+		n.kill()
+		_ = os.RemoveAll(dir)
+	})
+	return n
+}
+
+// kill ends the node with all its processes, as a power cut does.
+func (n *testNode) kill() {
+	_ = n.init.Process.Kill()
+	_ = n.init.Wait()
+}
+
+func (n *testNode) open(t *testing.T) *Driver {
+	t.Helper()
+	socket := filepath.Join(n.dir, "run/libvirt-sock")
+	opt := Options{
+		URI: "qemu+unix:///system?socket=" + socket, Socket: socket, Node: n.id, Logf: t.Logf,
+		MigrationDirHere: filepath.Join(n.dir, "migrate"),
+	}
+	var d *Driver
+	var err error
+	deadline := time.Now().Add(5 * time.Minute) // it asks every QEMU what it can, if nobody has before
+	for {
+		if d, err = Open(context.Background(), opt); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: %v", n.name, err)
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	return d
+}
+
+// twoNodes on this machine.
+func twoNodes(t *testing.T) (source, target *testNode) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("boots real machines through two libvirtds")
+	}
+	if _, err := exec.LookPath("libvirtd"); err != nil {
+		t.Skip("host: libvirtd is not installed: installer/dev/setup.sh installs it")
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("host: namespaces need root")
+	}
+	oneAtATime(t)
+	return startNode(t, "basalt-a", "5c1d5bd5-9e5f-4d0c-9f0e-1d0000000001", drivertest.Node),
+		startNode(t, "basalt-b", "5c1d5bd5-9e5f-4d0c-9f0e-1d0000000002", drivertest.TargetNode)
+}
+
+func TestPairConformance(t *testing.T) {
+	a, b := twoNodes(t)
+	source, target := a.open(t), b.open(t)
+	drivertest.Pair{
+		Open: func(t *testing.T) (drivertest.Machine, drivertest.Machine) {
+			source.beforeWake = nil
+			return source, target
+		},
+		Strand: func(m drivertest.Machine) {
+			m.(*Driver).beforeWake = func() { target.unprepareAll() }
+		},
+		Slow: true,
+	}.Run(t)
+}
+
+// unprepareAll cuts every stream that comes in.
+func (d *Driver) unprepareAll() {
+	d.mu.Lock()
+	var all []api.InstanceID
+	for id := range d.prepared {
+		all = append(all, id)
+	}
+	d.mu.Unlock()
+	for _, id := range all {
+		d.unprepare(id)
+	}
+}
