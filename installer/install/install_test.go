@@ -43,7 +43,7 @@ func golden(t *testing.T, name, got string) {
 
 func full() Job {
 	p := netip.MustParsePrefix
-	return Job{
+	r := Request{
 		Answers: answers.Answers{
 			Hostname: "node1", NTP: []string{"ntp.example.net"}, Cluster: answers.Cluster{Init: "basalt"},
 			Network: answers.Network{
@@ -56,19 +56,23 @@ func full() Job {
 		Disk:   machine.Disk{Path: "/dev/nvme0n1", Serial: "S1", SizeBytes: 1 << 40},
 		Main:   network.Up{Card: "eno1", MAC: "52:54:00:00:00:01", Address: p("192.0.2.11/24")},
 		Second: &network.Up{Card: "eno2", MAC: "52:54:00:00:00:02", Address: p("198.51.100.11/24")},
-		Source: Source, Target: Target, Version: "v1", Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), IDs: NewIDs([36]byte{}),
+	}
+	return Job{
+		Request: r, Source: Source, Target: Target, Version: "v1", Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), IDs: NewIDs([36]byte{}),
 	}
 }
 
 func small() Job {
-	return Job{
+	r := Request{
 		Answers: answers.Answers{
 			Hostname: "node2", Network: answers.Network{Path: answers.Path{MAC: "52:54:00:00:00:03", DHCP: true}},
 			Cluster: answers.Cluster{Token: "bslt-join-abc"}, Root: answers.Root{PasswordHash: "$y$j9T$abc"}, After: answers.PowerOff,
 		},
-		Disk:   machine.Disk{Path: "/dev/vda", SizeBytes: 20 << 30},
-		Main:   network.Up{Card: "ens3", MAC: "52:54:00:00:00:03", Address: netip.MustParsePrefix("10.0.2.15/24")},
-		Source: Source, Target: Target, Version: "v1", Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), IDs: NewIDs([36]byte{1}),
+		Disk: machine.Disk{Path: "/dev/vda", SizeBytes: 20 << 30},
+		Main: network.Up{Card: "ens3", MAC: "52:54:00:00:00:03", Address: netip.MustParsePrefix("10.0.2.15/24")},
+	}
+	return Job{
+		Request: r, Source: Source, Target: Target, Version: "v1", Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), IDs: NewIDs([36]byte{1}),
 	}
 }
 

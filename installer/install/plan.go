@@ -16,12 +16,17 @@ const (
 	Target = "/target"
 )
 
+// Request to install: what was asked for, and what of this machine it means.
+type Request struct {
+	Answers answers.Answers
+	Disk    machine.Disk
+	Main    network.Up
+	Second  *network.Up
+}
+
 // Job is everything that a plan follows from.
 type Job struct {
-	Answers     answers.Answers
-	Disk        machine.Disk
-	Main        network.Up
-	Second      *network.Up
+	Request
 	Source      string // the image
 	SourceBytes uint64 // unpacked; 0: unknown
 	Target      string

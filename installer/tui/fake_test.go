@@ -26,7 +26,7 @@ type fake struct {
 	duplicate string // an address that another machine has
 	reach     []network.Check
 	fail      error // of the installation
-	installed []Request
+	installed []install.Request
 	ended     []answers.After
 }
 
@@ -68,9 +68,9 @@ func (f *fake) Try(_ context.Context, _ string, nic machine.NIC, p answers.Path,
 
 func (f *fake) Reach(context.Context, answers.Token) []network.Check { return f.reach }
 
-func (f *fake) Install(ctx context.Context, r Request, progress func(install.Progress)) error {
+func (f *fake) Install(ctx context.Context, r install.Request, progress func(install.Progress)) error {
 	f.installed = append(f.installed, r)
-	for i, s := range install.Plan(install.Job{Answers: r.Answers, Disk: r.Disk, Main: r.Main, Target: install.Target, IDs: install.NewIDs([36]byte{})}) {
+	for i, s := range install.Plan(install.Job{Request: r, Target: install.Target, IDs: install.NewIDs([36]byte{})}) {
 		progress(install.Progress{Step: i, Steps: 10, ID: s.ID, Text: s.Text, Fraction: -1})
 		if s.ID == "unpack" {
 			progress(install.Progress{Step: i, Steps: 10, ID: s.ID, Text: s.Text, Fraction: 0.43, Bytes: 645 << 20, Total: 1500 << 20})

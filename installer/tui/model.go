@@ -32,18 +32,10 @@ type System interface {
 	// Try a path at once; name is "main" or "second".
 	Try(ctx context.Context, name string, nic machine.NIC, p answers.Path, gateway netip.Addr, dns []netip.Addr) (network.Up, []network.Check)
 	Reach(ctx context.Context, t answers.Token) []network.Check
-	Install(ctx context.Context, r Request, progress func(install.Progress)) error
+	Install(ctx context.Context, r install.Request, progress func(install.Progress)) error
 	Log() string
 	Shell() *exec.Cmd
 	End(a answers.After) error
-}
-
-// Request to install.
-type Request struct {
-	Answers answers.Answers
-	Disk    machine.Disk
-	Main    network.Up
-	Second  *network.Up
 }
 
 // page of the installer.
@@ -69,7 +61,7 @@ type Model struct {
 	at    int
 	over  overlay
 
-	request Request
+	request install.Request
 	leave   answers.After // asked for at the end
 }
 

@@ -1,0 +1,163 @@
+// Package unattended installs from an answer file and tells what it does in
+// plain lines, which a serial console's log keeps.
+//
+//	read the file ─► find disk and cards ─► set up the network ─► reach the cluster ─► install
+//	nothing has been written to a disk so far ───────────────────────────────────┘
+package unattended
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/installer/answers"
+	"github.com/basalt-gpu/basalt/installer/install"
+	"github.com/basalt-gpu/basalt/installer/machine"
+	"github.com/basalt-gpu/basalt/installer/machine/network"
+)
+
+// System is the machine that is installed on.
+type System interface {
+	Disks(ctx context.Context) ([]machine.Disk, error)
+	NICs(ctx context.Context) ([]machine.NIC, error)
+	Try(ctx context.Context, name string, nic machine.NIC, p answers.Path, gateway netip.Addr, dns []netip.Addr) (network.Up, []network.Check)
+	Reach(ctx context.Context, t answers.Token) []network.Check
+	Install(ctx context.Context, r install.Request, progress func(install.Progress)) error
+}
+
+// Prefix of every line, to be found in a console's log.
+const Prefix = "basalt-installer: "
+
+// Run the installation that the file describes. It returns what shall follow.
+func Run(ctx context.Context, sys System, file []byte, out io.Writer) (answers.After, error) {
+	say := func(format string, args ...any) { fmt.Fprintf(out, Prefix+format+"\n", args...) }
+	a, err := answers.Parse(file)
+	if err != nil {
+		return "", err
+	}
+	r, err := request(ctx, sys, a, say)
+	if err != nil {
+		return "", err
+	}
+	say("installing %s on %s (%s, serial %s)", a.Hostname, r.Disk.Path, machine.Bytes(r.Disk.SizeBytes), r.Disk.Serial)
+	last := progress{decile: -1}
+	if err := sys.Install(ctx, r, func(p install.Progress) { last.tell(p, say) }); err != nil {
+		return "", err
+	}
+	say("complete: %s will answer at https://%s", a.Hostname, net.JoinHostPort(r.Main.Address.Addr().String(), install.APIPort))
+	return a.After, nil
+}
+
+// request finds what the answers mean on this machine. It writes to no disk.
+func request(ctx context.Context, sys System, a answers.Answers, say func(string, ...any)) (r install.Request, err error) {
+	r.Answers = a
+	disks, err := sys.Disks(ctx)
+	if err != nil {
+		return r, err
+	}
+	if r.Disk, err = install.Pick(disks, a); err != nil {
+		return r, err
+	}
+	nics, err := sys.NICs(ctx)
+	if err != nil {
+		return r, err
+	}
+	main, err := install.PickNIC(nics, a.Network.Path, "network")
+	if err != nil {
+		return r, err
+	}
+	var checks []network.Check
+	r.Main, checks = sys.Try(ctx, "main", main, a.Network.Path, a.Network.Gateway, a.Network.DNS)
+	if err := report(checks, "network", say); err != nil {
+		return r, err
+	}
+	if s := a.Network.Second; s != nil {
+		second, err := install.PickNIC(nics, *s, "network.second")
+		if err != nil {
+			return r, err
+		}
+		if second.Name == main.Name {
+			return r, api.Errorf(api.CodeInvalid, "the second path is the same card as the first: %s", main.Name).At("network.second").WithHint("name another card")
+		}
+		up, checks := sys.Try(ctx, "second", second, *s, netip.Addr{}, nil)
+		if err := report(checks, "network.second", say); err != nil {
+			return r, err
+		}
+		r.Second = &up
+	}
+	if a.Cluster.Token != "" {
+		t, err := answers.ParseToken(a.Cluster.Token)
+		if err != nil {
+			return r, err
+		}
+		return r, report(sys.Reach(ctx, t), "cluster.join", say)
+	}
+	return r, nil
+}
+
+// report the checks; the first failure is the error.
+func report(checks []network.Check, field string, say func(string, ...any)) error {
+	words := map[network.Outcome]string{network.OK: "ok", network.Warning: "warning", network.Failure: "no"}
+	var failed error
+	for _, c := range checks {
+		line := words[c.Outcome] + ": " + c.Text
+		if c.Hint != "" {
+			line += " (" + c.Hint + ")"
+		}
+		say("%s", line)
+		if c.Outcome == network.Failure && failed == nil {
+			failed = api.Errorf(api.CodeUnavailable, "%s", c.Text).At(field).WithHint("%s", c.Hint)
+		}
+	}
+	return failed
+}
+
+// progress tells each step once, and the copying in tenths.
+type progress struct {
+	id     string
+	decile int
+}
+
+func (l *progress) tell(p install.Progress, say func(string, ...any)) {
+	if p.Done {
+		return
+	}
+	if p.ID != l.id {
+		l.id, l.decile = p.ID, 0
+		say("step %d of %d: %s", p.Step+1, p.Steps, p.Text)
+	}
+	if d := int(p.Fraction * 10); d > l.decile {
+		l.decile = d
+		say("step %d of %d: %s: %d %%, %s", p.Step+1, p.Steps, p.Text, d*10, machine.Bytes(p.Bytes))
+	}
+}
+
+// Explain a failure in lines: what, where, and what to do.
+func Explain(err error, out io.Writer) {
+	var ms answers.Mistakes
+	if errors.As(err, &ms) {
+		fmt.Fprintf(out, Prefix+"FAILED: the answer file has %d mistake(s)\n", len(ms))
+		for _, line := range strings.Split(ms.Error(), "\n") {
+			fmt.Fprintln(out, Prefix+"  "+line)
+		}
+		return
+	}
+	var known *api.Error
+	if !errors.As(err, &known) {
+		fmt.Fprintln(out, Prefix+"FAILED: "+err.Error())
+		return
+	}
+	where := ""
+	if known.Field != "" {
+		where = known.Field + ": "
+	}
+	fmt.Fprintln(out, Prefix+"FAILED: "+where+known.Message)
+	if known.Hint != "" {
+		fmt.Fprintln(out, Prefix+"  what to do: "+known.Hint)
+	}
+}
