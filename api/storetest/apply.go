@@ -30,10 +30,18 @@ func (t *txn) get(k key) (api.Object, bool) {
 	return o, ok
 }
 
+// timeFor keeps an object's times from going back.
+func (t *txn) timeFor(o api.Object) time.Time {
+	if o.Meta.UpdatedAt.After(t.at) {
+		return o.Meta.UpdatedAt
+	}
+	return t.at
+}
+
 // put stores o as a change.
 func (t *txn) put(o api.Object) api.Object {
 	t.revision++
-	o.Meta.Revision, o.Meta.UpdatedAt = t.revision, t.at
+	o.Meta.Revision, o.Meta.UpdatedAt = t.revision, t.timeFor(o)
 	t.changed[key{o.Kind, o.Meta.ID}] = &o
 	t.events = append(t.events, api.Event{Revision: t.revision, Type: api.EventPut, Object: o})
 	return o
@@ -42,7 +50,7 @@ func (t *txn) put(o api.Object) api.Object {
 func (t *txn) remove(o api.Object) api.Object {
 	t.revision++
 	if o.Meta.DeletedAt == nil {
-		at := t.at
+		at := t.timeFor(o)
 		o.Meta.DeletedAt = &at
 	}
 	t.changed[key{o.Kind, o.Meta.ID}] = nil
@@ -197,7 +205,7 @@ func (t *txn) delete(o api.Object) (api.Object, error) {
 	if o.Meta.DeletedAt != nil {
 		return o, nil
 	}
-	at := t.at
+	at := t.timeFor(o)
 	o.Meta.DeletedAt = &at
 	return t.put(o), nil
 }

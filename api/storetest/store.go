@@ -16,7 +16,8 @@
 // command: the object after it; of a removal, the object as it was with
 // deletedAt set. A batch with an ID that was applied lately (at least the last
 // 1000) answers the same again; a failed one is not remembered. A batch
-// without At gets the store's clock before it enters the log.
+// without At gets the store's clock before it enters the log. An object's times
+// do not go back: a change that is timed before the last one gets its time.
 //
 // Expect. AnyRevision: no check. Otherwise the object's revision must be the
 // one given: CodeConflict. 0 says that there must be no object: CodeExists

@@ -26,6 +26,7 @@ func Run(t *testing.T, newStore func(t *testing.T) Store) {
 		{"BatchIsAllOrNothing", testAllOrNothing},
 		{"BatchSeesItself", testBatchSeesItself},
 		{"BatchIDMakesRetriesHarmless", testBatchID},
+		{"TimesDoNotGoBack", testTimes},
 		{"AssignAndReport", testAssignReport},
 		{"ReportMakesNodesAndGPUs", testReportMakes},
 		{"DeleteWithoutFinalizers", testDelete},

@@ -126,6 +126,28 @@ func testNoChange(t *tester) {
 	}
 }
 
+func testTimes(t *tester) {
+	c := flavor("flv-1", "a", 1, 0)
+	c.Finalizers = []string{"x"}
+	t.must(10, c)
+	o := t.must(5, flavor("flv-1", "a", 2, api.AnyRevision))
+	if !o.Meta.UpdatedAt.Equal(at(10)) || !o.Meta.CreatedAt.Equal(at(10)) {
+		t.Errorf("made at %v, changed at %v, want %v", o.Meta.CreatedAt, o.Meta.UpdatedAt, at(10))
+	}
+	o = t.must(6, api.Command{Op: api.OpDelete, Kind: api.KindFlavor, ID: "flv-1", Expect: api.AnyRevision})
+	if !o.Meta.DeletedAt.Equal(at(10)) || !o.Meta.UpdatedAt.Equal(at(10)) {
+		t.Errorf("deleted at %v, changed at %v, want %v", o.Meta.DeletedAt, o.Meta.UpdatedAt, at(10))
+	}
+	t.must(12, flavor("flv-2", "b", 1, 0))
+	o = t.must(7, api.Command{Op: api.OpDelete, Kind: api.KindFlavor, ID: "flv-2", Expect: api.AnyRevision})
+	if !o.Meta.DeletedAt.Equal(at(12)) {
+		t.Errorf("removed at %v, want %v", o.Meta.DeletedAt, at(12))
+	}
+	if o = t.must(8, flavor("flv-3", "c", 1, 0)); !o.Meta.CreatedAt.Equal(at(8)) {
+		t.Errorf("another object was made at %v, want %v", o.Meta.CreatedAt, at(8))
+	}
+}
+
 func testAllOrNothing(t *tester) {
 	before := t.must(1, flavor("flv-1", "a", 1, 0))
 	_, err := t.apply(2,

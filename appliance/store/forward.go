@@ -101,6 +101,8 @@ func (s *Store) applyAnywhere(ctx context.Context, b api.Batch) ([]api.Object, e
 		case errors.Is(err, ErrNotLeader), errors.Is(err, ErrNotSent):
 		case b.ID != "" && api.CodeOf(err) == api.CodeUnavailable:
 			unknown = true
+		case unknown: // refused now, but what was sent before may still take hold
+			return nil, unknownOutcome()
 		default:
 			return nil, err
 		}

@@ -13,6 +13,7 @@ import (
 type fsm struct {
 	tables   *tables
 	revision atomic.Int64  // of what is committed
+	applied  atomic.Uint64 // log index of the last command in it
 	bell     *bell         // rings when it moves
 	closing  chan struct{} // ends the wait for space
 	full     atomic.Bool   // an entry waits for space on the disk
@@ -27,7 +28,7 @@ var _ raft.BatchingFSM = (*fsm)(nil)
 func newFSM(t *tables) (*fsm, error) {
 	f := &fsm{tables: t, closing: make(chan struct{}), bell: newBell()}
 	return f, t.read(func(v view) error {
-		f.revision.Store(v.revision())
+		f.moved(v.revision(), v.applied())
 		return nil
 	})
 }
@@ -70,7 +71,7 @@ func (f *fsm) commit(entries []entry) []answer {
 			f.full.Store(false)
 			f.skipped.Add(int64(skipped))
 			f.replayed.Add(int64(len(entries) - skipped))
-			f.moved(revision)
+			f.moved(revision, entries[len(entries)-1].index)
 			return answers
 		}
 		if !isFull(err) {
@@ -86,8 +87,9 @@ func (f *fsm) commit(entries []entry) []answer {
 	return nil
 }
 
-func (f *fsm) moved(revision int64) {
+func (f *fsm) moved(revision int64, applied uint64) {
 	f.revision.Store(revision)
+	f.applied.Store(max(applied, f.applied.Load())) // replayed entries are skipped
 	f.bell.ring()
 }
 
@@ -106,7 +108,7 @@ func (f *fsm) Restore(r io.ReadCloser) error {
 		return err
 	}
 	return f.tables.read(func(v view) error {
-		f.moved(v.revision())
+		f.moved(v.revision(), v.applied())
 		return nil
 	})
 }

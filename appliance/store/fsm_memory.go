@@ -14,7 +14,7 @@ import (
 // machine: nodes that disagreed about it would answer a retry differently.
 const (
 	keepChanges     = 4096 // changes over which a watch can resume
-	rememberBatches = 4096
+	rememberBatches = 16384 // more than a cluster writes while a client still tries again
 	rememberBytes   = 64 << 20 // of the answers together
 )
 

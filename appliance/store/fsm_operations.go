@@ -101,7 +101,7 @@ func (t *txn) delete(_ api.Command, o *api.Object) (api.Object, error) {
 	case n.Meta.DeletedAt != nil:
 		return n, nil
 	}
-	at := t.at
+	at := t.timeFor(n)
 	n.Meta.DeletedAt = &at
 	return t.put(n)
 }

@@ -111,10 +111,19 @@ func (t *txn) get(k key) (*api.Object, error) {
 	return o, nil
 }
 
+// timeFor is the batch's time for a change of o: an object's times never go
+// back, although the clocks of two leaders may differ.
+func (t *txn) timeFor(o api.Object) time.Time {
+	if o.Meta.UpdatedAt.After(t.at) {
+		return o.Meta.UpdatedAt
+	}
+	return t.at
+}
+
 // put makes o the object's present state, under the next revision.
 func (t *txn) put(o api.Object) (api.Object, error) {
 	t.revision++
-	o.Meta.Revision, o.Meta.UpdatedAt = t.revision, t.at
+	o.Meta.Revision, o.Meta.UpdatedAt = t.revision, t.timeFor(o)
 	t.objects[key{o.Kind, o.Meta.ID}] = &o
 	t.events = append(t.events, api.Event{Revision: t.revision, Type: api.EventPut, Object: o})
 	return o, nil
@@ -124,7 +133,7 @@ func (t *txn) put(o api.Object) (api.Object, error) {
 func (t *txn) remove(o api.Object) (api.Object, error) {
 	t.revision++
 	if o.Meta.DeletedAt == nil {
-		at := t.at
+		at := t.timeFor(o)
 		o.Meta.DeletedAt = &at
 	}
 	t.objects[key{o.Kind, o.Meta.ID}] = nil

@@ -36,7 +36,10 @@ func (s *Store) current(ctx context.Context) error {
 		return nil
 	}
 	if s.alone() {
-		return s.await(ctx, s.caughtUp.Load)
+		if err := s.await(ctx, s.caughtUp.Load); err != nil || len(s.Members()) == 1 {
+			return err
+		}
+		return s.awaitCommitted(ctx, s.raft.CommitIndex())
 	}
 	if s.options.Remote == nil {
 		if err := s.await(ctx, s.IsLeader); err != nil {
@@ -123,21 +126,64 @@ func (s *Store) ReadRevision(ctx context.Context) (int64, error) {
 // askLeads asks the other voters whether this node still leads. That it has
 // caught up in the same term is checked too: being elected again does not mean
 // that what others did meanwhile is applied.
-func (s *Store) askLeads(ctx context.Context) (int64, error) {
+func (s *Store) askLeads(ctx context.Context) (revision int64, err error) {
 	term := s.term.Load()
 	if term == 0 {
 		return 0, ErrNotLeader
 	}
-	err := s.answer(ctx, s.raft.VerifyLeader)
+	commit := s.raft.CommitIndex()
+	err = s.answer(ctx, s.raft.VerifyLeader)
 	if notLeader(err) || errors.Is(err, raft.ErrLeadershipLost) {
 		return 0, ErrNotLeader
 	}
 	if err != nil {
 		return 0, s.public(err)
 	}
-	revision := s.Revision()
+	if err := s.awaitCommitted(ctx, commit); err != nil {
+		return 0, err
+	}
+	// From the tables: what they show may be ahead of Revision for a moment.
+	if err := s.view(func(v view) error { revision = v.revision(); return nil }); err != nil {
+		return 0, err
+	}
 	if s.raft.CurrentTerm() != term {
 		return 0, ErrNotLeader
 	}
 	return revision, nil
+}
+
+// awaitCommitted waits until the tables have the log up to commit: a follower
+// may be faster in applying what is committed, and what somebody read there
+// must not be missing here.
+func (s *Store) awaitCommitted(ctx context.Context, commit uint64) error {
+	for {
+		wait := s.fsm.bell.wait()
+		applied := max(s.fsm.applied.Load(), s.quiet.Load())
+		i := commit
+		for ; i > applied; i-- { // elections and barriers: the tables never get them
+			var l raft.Log
+			err := s.log.GetLog(i, &l)
+			if errors.Is(err, raft.ErrLogNotFound) { // in a snapshot, hence applied
+				i = applied
+				break
+			}
+			if err != nil {
+				return s.public(err)
+			}
+			if l.Type == raft.LogCommand {
+				break
+			}
+		}
+		if i <= applied {
+			s.quiet.Store(commit)
+			return nil
+		}
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return gaveUp(ctx.Err())
+		case <-s.closing:
+			return closed()
+		}
+	}
 }

@@ -60,6 +60,7 @@ type Store struct {
 
 	term     atomic.Uint64 // in which this node leads, with all that was committed before applied; 0: it does not
 	caughtUp atomic.Bool   // has been leading since Open, or since another led
+	quiet    atomic.Uint64 // log index up to which all commands were applied, as a reader found out
 	leaders  leaders
 	changed  *bell // rings when this node's leadership or the known leader changes
 

@@ -1,0 +1,144 @@
+package histtest_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/appliance/store/histtest"
+)
+
+func run(target histtest.Target, forTime time.Duration) *histtest.Recorder {
+	r := histtest.New()
+	ctx, cancel := context.WithTimeout(context.Background(), forTime)
+	defer cancel()
+	histtest.Workload{Seed: 1, Clients: 6, Objects: 3, Kind: api.KindFlavor, Timeout: time.Second,
+		Targets: func() histtest.Target { return target }}.Run(ctx, r)
+	return r
+}
+
+// slow makes operations of the memory store overlap, and bounds their number.
+type slow struct{ histtest.Target }
+
+func (s slow) Get(ctx context.Context, kind api.Kind, id string) (api.Object, error) {
+	time.Sleep(time.Millisecond)
+	defer time.Sleep(time.Millisecond)
+	return s.Target.Get(ctx, kind, id)
+}
+
+func (s slow) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
+	time.Sleep(time.Millisecond)
+	defer time.Sleep(time.Millisecond)
+	return s.Target.Apply(ctx, b)
+}
+
+func TestGoodStore(t *testing.T) {
+	r := run(slow{storetest.NewMemory()}, 300*time.Millisecond)
+	if done, refused, open := r.Counts(); done < 50 || refused == 0 || open != 0 {
+		t.Errorf("%d done, %d refused, %d open: the workload tests little", done, refused, open)
+	}
+	r.Check(t)
+}
+
+// failures counts what a check finds.
+type failures struct {
+	testing.TB
+	n int
+}
+
+func (f *failures) Helper()                           {}
+func (f *failures) Errorf(format string, args ...any) { f.n++ }
+
+// forgetful acknowledges every 20th write without doing it.
+type forgetful struct {
+	slow
+	mu sync.Mutex
+	n  int
+}
+
+func (f *forgetful) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
+	f.mu.Lock()
+	f.n++
+	lose := f.n%20 == 0 && b.Commands[0].Op == api.OpPutSpec && b.Commands[0].Expect > 0
+	f.mu.Unlock()
+	if lose {
+		return []api.Object{{Meta: api.Meta{Revision: 1 << 40}}}, nil
+	}
+	return f.slow.Apply(ctx, b)
+}
+
+// stale answers reads with what was there a while ago.
+type stale struct {
+	slow
+	mu  sync.Mutex
+	old map[string]api.Object
+	n   int
+}
+
+func (s *stale) Get(ctx context.Context, kind api.Kind, id string) (api.Object, error) {
+	o, err := s.slow.Get(ctx, kind, id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.n++
+	if old, ok := s.old[id]; ok && s.n%10 == 0 {
+		return old, nil
+	}
+	if err == nil && s.n%7 == 0 {
+		s.old[id] = o
+	}
+	return o, err
+}
+
+// A check that finds nothing wrong with a wrong store checks nothing.
+func TestBadStores(t *testing.T) {
+	memory := func() slow { return slow{storetest.NewMemory()} }
+	for name, target := range map[string]histtest.Target{
+		"loses writes": &forgetful{slow: memory()},
+		"reads stale":  &stale{slow: memory(), old: map[string]api.Object{}},
+	} {
+		f := &failures{TB: t}
+		r := run(target, 300*time.Millisecond)
+		r.Drawings = t.TempDir()
+		r.Check(f)
+		if f.n == 0 {
+			t.Errorf("a store that %s was not found out", name)
+		}
+	}
+}
+
+// An operation without an answer may have happened, or not, or later.
+func TestOpenOperations(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		seen []string // values read one after the other; empty: not found
+		bad  bool
+	}{
+		{"never", []string{"", ""}, false},
+		{"later", []string{"", "v"}, false},
+		{"undone", []string{"v", ""}, true},
+		{"another", []string{"x"}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := histtest.New()
+			r.Drawings = t.TempDir()
+			r.Call(0, histtest.Op{Kind: histtest.Create, Object: "a", Value: "v"}).Fail(fmt.Errorf("the connection broke"))
+			for _, v := range c.seen {
+				p := r.Call(1, histtest.Op{Kind: histtest.Get, Object: "a"})
+				if v == "" {
+					p.Fail(api.Errorf(api.CodeNotFound, "none"))
+				} else {
+					p.Return(histtest.Result{Version: histtest.Version{Revision: 1, Value: v}})
+				}
+			}
+			f := &failures{TB: t}
+			r.Check(f)
+			if (f.n > 0) != c.bad {
+				t.Errorf("%d problems were found", f.n)
+			}
+		})
+	}
+}

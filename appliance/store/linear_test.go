@@ -1,0 +1,145 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/store/histtest"
+)
+
+// seed is BASALT_SEED or a new one; the log says which.
+func seed(t testing.TB) uint64 {
+	t.Helper()
+	n := rand.Uint64()
+	if v := os.Getenv("BASALT_SEED"); v != "" {
+		var err error
+		if n, err = strconv.ParseUint(v, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("BASALT_SEED=%d repeats the choices", n)
+	return n
+}
+
+// nemesis does one bad thing to the cluster at a time, and heals it again.
+type nemesis struct {
+	c      *cluster
+	random *rand.Rand
+	did    map[string]int
+}
+
+func (n *nemesis) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		ids := n.c.ids()
+		id, other := ids[n.random.IntN(len(ids))], ids[n.random.IntN(len(ids))]
+		what := []string{"isolate", "one way", "stop", "hand over", "snapshot", "isolate the leader", "stop the leader"}[n.random.IntN(7)]
+		if what == "isolate the leader" || what == "stop the leader" {
+			id = n.c.leader()
+		}
+		n.did[what]++
+		switch what {
+		case "isolate", "isolate the leader":
+			n.c.isolate(id)
+		case "one way":
+			n.c.cut([2]string{id, other})
+		case "stop", "stop the leader":
+			n.c.stop(id)
+		case "hand over":
+			if err := n.c.store(id).TransferLeadership(ctx); err != nil && api.CodeOf(err) != api.CodeUnavailable && ctx.Err() == nil {
+				n.c.t.Logf("hand over: %v", err)
+			}
+		case "snapshot":
+			_ = n.c.store(id).raft.Snapshot().Error() // nothing new is an error too
+		}
+		sleep(ctx, time.Duration(200+n.random.IntN(1300))*time.Millisecond)
+		n.c.cut()
+		if n.c.store(id) == nil {
+			n.c.start(id, false)
+		}
+		sleep(ctx, time.Duration(n.random.IntN(800))*time.Millisecond)
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// Whatever happens to the nodes, what clients of all of them are told has one
+// explanation: the store is linearizable.
+func TestLinearizable(t *testing.T) {
+	length := 25 * time.Second
+	switch {
+	case os.Getenv("BASALT_LONG") != "":
+		length = 5 * time.Minute
+	case testing.Short():
+		length = 4 * time.Second
+	}
+	n := seed(t)
+	c := newCluster(t, 3, Options{SnapshotEvery: 50, Election: 150 * time.Millisecond, LeaderWait: time.Second})
+	random := rand.New(rand.NewPCG(n, 1))
+	ctx, cancel := context.WithTimeout(t.Context(), length)
+	defer cancel()
+	r := histtest.New()
+	w := histtest.Workload{Seed: n, Clients: 8, Objects: 4, Kind: api.KindFlavor, Timeout: 3 * time.Second, Targets: c.anyNode(n)}
+	var running sync.WaitGroup
+	running.Go(func() { w.Run(ctx, r) })
+	bad := nemesis{c: c, random: random, did: map[string]int{}}
+	bad.run(ctx)
+	running.Wait()
+	r.Check(t)
+	done, refused, open := r.Counts()
+	t.Logf("%d operations were done, %d refused, of %d nobody knows; %v", done, refused, open, bad.did)
+	if done < 100 {
+		t.Error("the test tested little")
+	}
+	c.agree()
+}
+
+// anyNode chooses nodes that run.
+func (c *cluster) anyNode(seed uint64) func() histtest.Target {
+	var mu sync.Mutex
+	random := rand.New(rand.NewPCG(seed, 2))
+	return func() histtest.Target {
+		mu.Lock()
+		defer mu.Unlock()
+		ids := c.ids()
+		if s := c.store(ids[random.IntN(len(ids))]); s != nil {
+			return s
+		}
+		return nil
+	}
+}
+
+// agree waits until all nodes that run have the same.
+func (c *cluster) agree() {
+	c.t.Helper()
+	leader := c.store(c.leader())
+	for _, id := range c.ids() {
+		s := c.store(id)
+		if s == nil {
+			continue
+		}
+		var err error
+		eventually(c.t, "the nodes do not become equal", func() bool {
+			if _, err = s.Get(c.t.Context(), api.KindFlavor, "none"); api.CodeOf(err) != api.CodeNotFound {
+				return false
+			}
+			return s.Revision() == leader.Revision()
+		})
+		a, errA := s.tables.sum()
+		b, errB := leader.tables.sum()
+		if errA != nil || errB != nil || a != b {
+			c.t.Errorf("%s and the leader differ: %v", id, errors.Join(errA, errB))
+		}
+	}
+}
