@@ -1,0 +1,287 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/appliance/fence"
+)
+
+// The tests run basalt-fence and QEMUs made of paper in a PID namespace of
+// their own: what it kills is whatever it sees.
+
+const (
+	roleEnv  = "BASALT_FENCE_TEST"
+	patience = 60 * time.Second
+)
+
+func TestMain(m *testing.M) {
+	if strings.HasPrefix(filepath.Base(os.Args[0]), "qemu-") {
+		signal.Ignore(unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
+		for {
+			time.Sleep(time.Hour)
+		}
+	}
+	if os.Getenv(roleEnv) == "fence" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// node is a PID namespace with a shell as its init, which takes commands. Its
+// end is the end of everything in it, as a reset is of a machine.
+type node struct {
+	t      *testing.T
+	dir    string
+	in     io.Writer
+	out    *bufio.Scanner
+	ended  chan struct{}
+	killed sync.Once
+	init   *os.Process
+	*fence.Client
+}
+
+func newNode(t *testing.T) *node {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("host: PID namespaces need root")
+	}
+	if out, err := exec.Command("unshare", "-m", "-p", "-f", "--mount-proc", "true").CombinedOutput(); err != nil {
+		t.Skipf("host: no PID namespaces: %v: %s", err, out)
+	}
+	n := &node{t: t, dir: t.TempDir(), ended: make(chan struct{})}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"qemu-system-x86_64", "basalt-fence"} {
+		copyFile(t, self, filepath.Join(n.dir, name))
+	}
+	cmd := exec.Command("unshare", "-m", "-p", "-f", "--mount-proc", "--kill-child=KILL", "sh")
+	cmd.Dir = n.dir
+	cmd.Stderr = t.Output()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	n.in, n.out, n.init = in, bufio.NewScanner(out), cmd.Process
+	go func() { _ = cmd.Wait(); close(n.ended) }()
+	n.Client = fence.Dial(filepath.Join(n.dir, "s"))
+	t.Cleanup(func() { n.reset(); <-n.ended; _ = n.Client.Close() })
+	return n
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	if os.Link(from, to) == nil {
+		return
+	}
+	b, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, b, 0o700)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reset the machine. unshare takes its child with it.
+func (n *node) reset() { n.killed.Do(func() { _ = n.init.Kill() }) }
+
+// sh has the shell run something, and returns what its last echo says.
+func (n *node) sh(format string, args ...any) string {
+	n.t.Helper()
+	if _, err := fmt.Fprintf(n.in, format+"\n", args...); err != nil {
+		n.t.Fatal(err)
+	}
+	if !n.out.Scan() {
+		n.t.Fatalf("the node is gone: %v", n.out.Err())
+	}
+	return n.out.Text()
+}
+
+// qemu of an instance; its number.
+func (n *node) qemu(instance string) string {
+	return n.sh("./qemu-system-x86_64 -name guest=basalt-%s,debug-threads=on -S </dev/null >&2 & echo $!", instance)
+}
+
+// fence started; its number.
+func (n *node) fence(watchdog string) string {
+	pid := n.sh("%s=fence ./basalt-fence --socket s --state state --watchdog %s </dev/null >&2 & echo $!", roleEnv, watchdog)
+	n.until("it answers", func(fence.Status) bool { return true })
+	return pid
+}
+
+func (n *node) wait(pid string) string { return n.sh("wait %s; echo $?", pid) }
+
+func (n *node) until(what string, f func(fence.Status) bool) fence.Status {
+	n.t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		s, err := n.Status()
+		if err == nil && f(s) {
+			return s
+		}
+		if time.Now().After(end) {
+			n.t.Fatalf("never: %s; %+v, %v", what, s, err)
+		}
+	}
+}
+
+func (n *node) lease(d time.Duration) {
+	n.t.Helper()
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+		n.t.Fatal(err)
+	}
+	if err := n.SetLease(fence.Lease{Until: time.Duration(ts.Nano()) + d, Node: "node-1", Epoch: 1}); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+const sigkilled = "137" // as a shell says it
+
+func TestKills(t *testing.T) {
+	n := newNode(t)
+	n.fence("none")
+	if err := n.Keep([]string{"ins-kept"}); err != nil {
+		t.Fatal(err)
+	}
+	kept, running, stopped := n.qemu("ins-kept"), n.qemu("ins-running"), n.qemu("ins-stopped")
+	other := n.sh("./qemu-system-x86_64 -name guest=somebody-elses </dev/null >&2 & echo $!")
+	n.sh("kill -STOP %s; echo", stopped)
+	n.lease(3 * time.Second)
+	for _, pid := range []string{running, stopped} { // they ignore SIGTERM
+		if got := n.wait(pid); got != sigkilled {
+			t.Errorf("process %s ended with %s", pid, got)
+		}
+	}
+	s := n.until("both reported", func(s fence.Status) bool { return len(s.Fenced) == 2 && len(s.Killing) == 0 })
+	if s.Mode != fence.Fencing {
+		t.Errorf("%+v", s)
+	}
+	if got := n.wait(n.qemu("ins-late")); got != sigkilled {
+		t.Errorf("a late one ended with %s", got)
+	}
+	if got := n.sh("kill -0 %s %s && echo alive", kept, other); got != "alive" {
+		t.Error(got)
+	}
+}
+
+func TestKilledItself(t *testing.T) {
+	n := newNode(t)
+	pid := n.fence("none")
+	if err := n.Keep([]string{"ins-kept"}); err != nil {
+		t.Fatal(err)
+	}
+	kept, moved := n.qemu("ins-kept"), n.qemu("ins-moved")
+	n.lease(50 * time.Second)
+	n.lease(5 * time.Second) // shorter: on disk before it answers
+	n.sh("kill -KILL %s; echo", pid)
+	n.wait(pid)
+	// The lease ends while nobody is there, or after; in both cases:
+	n.fence("none")
+	if got := n.wait(moved); got != sigkilled {
+		t.Errorf("ended with %s", got)
+	}
+	// And in the middle of fencing.
+	pid = n.sh("pidof basalt-fence")
+	n.sh("kill -KILL %s; echo", pid)
+	late := n.qemu("ins-late")
+	n.fence("none")
+	if got := n.wait(late); got != sigkilled {
+		t.Errorf("ended with %s", got)
+	}
+	if got := n.sh("kill -0 %s && echo alive", kept); got != "alive" {
+		t.Error(got)
+	}
+	if s, err := n.Status(); err != nil || s.Mode != fence.Fencing || len(s.Keep) != 1 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// The stand-in for the hardware resets the node when it is not fed, even
+// though basalt-fence can do nothing any more.
+func TestStoppedItself(t *testing.T) {
+	n := newNode(t)
+	path := filepath.Join(n.dir, "watchdog")
+	ln, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	fed := make(chan struct{}, 1)
+	go n.watchdog(ln, 5*time.Second, fed)
+	pid := n.fence("watchdog")
+	n.lease(8 * time.Second)
+	n.qemu("ins-moved")
+	select {
+	case <-fed:
+	case <-time.After(patience):
+		t.Fatal("never fed")
+	}
+	n.sh("kill -STOP %s; echo", pid)
+	select {
+	case <-n.ended:
+	case <-time.After(patience):
+		t.Error("the node was not reset")
+	}
+}
+
+// watchdog resets the node limit after it was last fed, from the first time on.
+func (n *node) watchdog(ln net.Listener, limit time.Duration, fed chan<- struct{}) {
+	c, err := ln.Accept()
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	for b := make([]byte, 64); ; {
+		_ = c.SetReadDeadline(time.Now().Add(limit))
+		k, err := c.Read(b)
+		if err != nil {
+			n.reset()
+			return
+		}
+		if strings.Contains(string(b[:k]), "V") {
+			return
+		}
+		select {
+		case fed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func TestOptions(t *testing.T) {
+	good := []string{"--socket", "s", "--state", "d"}
+	if o, _, err := parse(good); err != nil || o.Grace != fence.DefaultGrace || o.Watchdog != "none" {
+		t.Errorf("%+v, %v", o, err)
+	}
+	for _, bad := range [][]string{nil, {"--socket", "s"}, append(good, "x"), append(good, "--grace", "4s"), append(good, "--grace", "0"), append(good, "--watchdog", ""), append(good, "--nonsense")} {
+		if _, _, err := parse(bad); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+}

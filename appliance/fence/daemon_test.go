@@ -1,0 +1,391 @@
+package fence
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// patience is for a loaded machine; nothing is asserted by it.
+const patience = 60 * time.Second
+
+func writeFile(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// node is a daemon that sees no processes but those of its own /proc: this
+// machine may run real instances.
+type testNode struct {
+	*Client
+	d    *Daemon
+	dir  string
+	proc string
+}
+
+func start(t *testing.T, watchdog string, change func(*Daemon)) *testNode {
+	t.Helper()
+	dir := t.TempDir()
+	n := &testNode{dir: dir, proc: filepath.Join(dir, "proc")}
+	if err := os.MkdirAll(n.proc, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	n.run(t, watchdog, change)
+	return n
+}
+
+func (n *testNode) run(t *testing.T, watchdog string, change func(*Daemon)) (stop func()) {
+	t.Helper()
+	socket := filepath.Join(n.dir, "s")
+	d, err := New(Options{Socket: socket, State: filepath.Join(n.dir, "state"), Watchdog: watchdog, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.hunter.proc = n.proc
+	if change != nil {
+		change(d)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- d.Run(ctx) }()
+	c := Dial(socket)
+	n.d, n.Client = d, c
+	var stopped atomic.Bool
+	stop = func() {
+		if stopped.Swap(true) {
+			return
+		}
+		cancel()
+		_ = c.Close()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+// qemu is a process that looks like an instance in the node's own /proc.
+func (n *testNode) qemu(t *testing.T, instance string) (gone <-chan struct{}) {
+	t.Helper()
+	cmd := exec.Command("sleep", "1000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(n.proc, fmt.Sprint(cmd.Process.Pid))
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		_ = os.RemoveAll(dir)
+		close(ended)
+	}()
+	t.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
+	next := dir + ".new" // not a number: not seen before it is whole
+	if err := os.Mkdir(next, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, next+"/cmdline", "qemu\x00-name\x00guest=basalt-"+instance+",debug-threads=on\x00")
+	if err := os.Symlink("/usr/bin/qemu-system-x86_64", next+"/exe"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(next, dir); err != nil {
+		t.Fatal(err)
+	}
+	return ended
+}
+
+func wait[T any](t *testing.T, what string, c <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-c:
+	case <-time.After(patience):
+		t.Fatalf("never: %s", what)
+	}
+	return v
+}
+
+func (n *testNode) until(t *testing.T, what string, f func(Status) bool) Status {
+	t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		s, err := n.Status()
+		if err == nil && f(s) {
+			return s
+		}
+		if time.Now().After(end) {
+			t.Fatalf("never: %s; %+v, %v", what, s, err)
+		}
+	}
+}
+
+// fifo stands in for the watchdog; the bytes come in the channel.
+func fifo(t *testing.T) (path string, fed chan byte) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "watchdog")
+	if err := unix.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0) // never at its end
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	fed = make(chan byte, 1000)
+	go func() {
+		for in := bufio.NewReader(f); ; {
+			b, err := in.ReadByte()
+			if err != nil {
+				return
+			}
+			fed <- b
+		}
+	}()
+	return path, fed
+}
+
+func soon(d time.Duration) Lease {
+	return Lease{Until: boottime() + d, Node: "node-1", Epoch: 4}
+}
+
+func TestLeaseEnds(t *testing.T) {
+	n := start(t, "none", nil)
+	if s, err := n.Status(); err != nil || s.Mode != Idle || s.Watchdog.Problem == "" {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	if err := n.Keep([]string{"kept"}); err != nil {
+		t.Fatal(err)
+	}
+	kept, moved := n.qemu(t, "kept"), n.qemu(t, "moved")
+	if err := n.SetLease(soon(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "moved is killed", moved)
+	n.until(t, "the report", func(s Status) bool {
+		return s.Mode == Fencing && len(s.Fenced) == 1 && s.Fenced[0].Instance == "moved" && s.Clean > 0 && len(s.Killing) == 0
+	})
+	// What comes later dies too, until there is a lease.
+	wait(t, "a late one is killed", n.qemu(t, "late"))
+	if err := n.SetLease(soon(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	alive := n.qemu(t, "moved")
+	if s := n.until(t, "holding", func(s Status) bool { return s.Mode == Holding }); s.Node != "node-1" || s.Epoch != 4 {
+		t.Errorf("%+v", s)
+	}
+	// The lease is taken back, and then all of it.
+	if err := n.SetLease(Lease{Node: "node-1", Epoch: 4}); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "killed when the lease is taken back", alive)
+	select {
+	case <-kept:
+		t.Error("a kept one was killed")
+	default:
+	}
+	if err := n.StandDown(); err != nil {
+		t.Fatal(err)
+	}
+	n.until(t, "idle", func(s Status) bool { return s.Mode == Idle })
+}
+
+func TestWatchdogIsFedOnlyWhileKillingWorks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	path, fed := fifo(t)
+	var works atomic.Bool
+	n := start(t, path, func(d *Daemon) {
+		kill := d.hunter.kill
+		d.hunter.kill = func(fd int) error {
+			if !works.Load() {
+				return errors.New("the test forbids it")
+			}
+			return kill(fd)
+		}
+	})
+	if err := n.SetLease(soon(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	victim := n.qemu(t, "moved")
+	if b := wait(t, "fed", fed); b == 'V' {
+		t.Error("disarmed")
+	}
+	s := n.until(t, "the grace is over", func(s Status) bool { return s.Mode == Fencing && s.Now > s.Until+DefaultGrace+2*feedEvery })
+	if s.Watchdog.Fed >= s.Until+DefaultGrace || len(s.Killing) != 1 || len(s.Problems) == 0 || !s.Watchdog.Armed {
+		t.Errorf("fed %s after the lease: %+v", s.Watchdog.Fed-s.Until, s)
+	}
+	for len(fed) > 0 {
+		<-fed
+	}
+	works.Store(true)
+	wait(t, "killed", victim)
+	wait(t, "fed again", fed)
+	// Order: disarmed when it stands down.
+	if err := n.StandDown(); err != nil {
+		t.Fatal(err)
+	}
+	for wait(t, "disarmed", fed) != 'V' {
+	}
+}
+
+func TestStoppingDisarmsOnlyAnEmptyNode(t *testing.T) {
+	path, fed := fifo(t)
+	n := &testNode{dir: t.TempDir(), proc: t.TempDir()}
+	stop := n.run(t, path, nil)
+	if err := n.SetLease(soon(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	alive := n.qemu(t, "moved")
+	wait(t, "fed", fed)
+	stop()
+	select {
+	case <-alive:
+		t.Error("stopping killed an instance")
+	default:
+	}
+	// Started again it goes on where it was.
+	stop = n.run(t, path, nil)
+	n.until(t, "holding", func(s Status) bool { return s.Mode == Holding && s.Watchdog.Armed })
+	if err := n.SetLease(Lease{}); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "killed", alive)
+	for len(fed) > 0 {
+		if <-fed == 'V' {
+			t.Error("disarmed with an instance running")
+		}
+	}
+	if err := n.SetLease(soon(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	for wait(t, "disarmed with nothing running", fed) != 'V' {
+	}
+}
+
+func TestStandInSocket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "w")
+	ln, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	n := start(t, path, nil)
+	if err := n.SetLease(soon(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // a stand-in that hangs up is connected to again
+		c, err := ln.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Read(make([]byte, 1)); err != nil {
+			t.Error(err)
+		}
+		_ = c.Close()
+	}
+	n.until(t, "armed", func(s Status) bool { return s.Watchdog.Kind == "socket" && s.Watchdog.Armed })
+}
+
+func TestNoSuchWatchdog(t *testing.T) {
+	n := start(t, filepath.Join(t.TempDir(), "missing"), nil)
+	if err := n.SetLease(soon(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	n.until(t, "said", func(s Status) bool {
+		return strings.Contains(s.Watchdog.Problem, "cannot be opened") && !s.Watchdog.Armed
+	})
+}
+
+func TestHostileClients(t *testing.T) {
+	n := start(t, "none", nil)
+	socket := filepath.Join(n.dir, "s")
+	talk := func(text string) string {
+		c, err := net.Dial("unix", socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		_ = c.SetDeadline(time.Now().Add(patience))
+		_, _ = c.Write([]byte(text))
+		line, _ := bufio.NewReader(c).ReadString('\n')
+		return line
+	}
+	if s := talk("nonsense\n"); !strings.Contains(s, "error") {
+		t.Error(s)
+	}
+	if s := talk(strings.Repeat("x", maxLine+10)); s != "" {
+		t.Error(s)
+	}
+	if err := n.SetLease(soon(time.Hour)); err == nil {
+		t.Error("an hour's lease")
+	}
+	var conns []net.Conn
+	for range maxConns + 4 {
+		if c, err := net.Dial("unix", socket); err == nil {
+			conns = append(conns, c)
+		}
+	}
+	for _, c := range conns {
+		_ = c.Close()
+	}
+	n.until(t, "still there", func(s Status) bool { return s.Mode == Idle })
+}
+
+func TestStateThatCannotBeWritten(t *testing.T) {
+	n := start(t, "none", nil)
+	if err := os.Mkdir(filepath.Join(n.dir, "state", stateFile+".new"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Keep([]string{"a"}); err == nil {
+		t.Error("kept, and not written")
+	}
+	if err := os.Remove(filepath.Join(n.dir, "state", stateFile+".new")); err != nil {
+		t.Fatal(err)
+	}
+	n.until(t, "written after all", func(s Status) bool { return len(s.Problems) == 0 && len(s.Keep) == 1 })
+}
+
+// A process that must not be looked at is not proof of an empty node.
+func TestUnreadableProcess(t *testing.T) {
+	h := newHunter()
+	h.proc = t.TempDir()
+	dir := filepath.Join(h.proc, fmt.Sprint(os.Getpid()))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, dir+"/exe", "not a link: an error other than gone")
+	writeFile(t, dir+"/comm", "qemu-system-x86\n")
+	nobody := func(string) bool { return false }
+	if c := h.run(hunt{spare: nobody}); c.Err == nil {
+		t.Error("clean")
+	}
+	writeFile(t, dir+"/comm", "bash\n")
+	if c := h.run(hunt{spare: nobody}); c.Err != nil {
+		t.Error(c.Err)
+	}
+}
+
+// /dev/null is a character device that knows nothing of watchdogs.
+func TestDeviceThatRefuses(t *testing.T) {
+	n := start(t, "/dev/null", nil)
+	if err := n.SetLease(soon(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	n.until(t, "said", func(s Status) bool {
+		return s.Watchdog.Kind == "device" && s.Watchdog.Armed && s.Watchdog.Fed > 0 && strings.Contains(s.Watchdog.Problem, "does not say its timeout")
+	})
+}

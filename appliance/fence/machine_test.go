@@ -1,0 +1,144 @@
+package fence
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+const sec = time.Second
+
+func TestMachine(t *testing.T) {
+	m := &machine{grace: 3 * sec}
+	if m.mode(5*sec) != Idle || m.feed(5*sec) || m.huntDue(5*sec) {
+		t.Error("idle does something")
+	}
+	if err := m.setLease(5*sec, Lease{Until: 5*sec + maxLease + 1}); err == nil || m.armed {
+		t.Error("a lease for ever is taken")
+	}
+	if err := m.setLease(5*sec, Lease{Until: 15 * sec}); err != nil {
+		t.Fatal(err)
+	}
+	if m.mode(14*sec) != Holding || !m.feed(14*sec) || m.huntDue(14*sec) || m.wake(15*sec-1) != 1 {
+		t.Error("holding")
+	}
+	if m.mode(15*sec) != Fencing || !m.feed(15*sec) || !m.huntDue(15*sec) {
+		t.Error("the lease is not over at its end")
+	}
+	if m.huntDue(16 * sec) {
+		t.Error("two hunts at once")
+	}
+	m.hunted(16*sec, Catch{Dying: []Victim{{Instance: "a", PID: 1}}})
+	if !m.feed(18*sec-1) || m.feed(18*sec) {
+		t.Error("fed when killing takes more than the grace")
+	}
+	if !m.huntDue(17 * sec) {
+		t.Error("no second hunt")
+	}
+	m.hunted(17*sec, Catch{Err: errors.New("x")})
+	if m.clean != 0 {
+		t.Error("a hunt that failed is clean")
+	}
+	if !m.huntDue(19 * sec) {
+		t.Error("no third hunt")
+	}
+	m.hunted(20*sec, Catch{Gone: []Victim{{Instance: "a", PID: 1}}})
+	if !m.feed(22*sec-1) || m.feed(22*sec) { // from when the hunt began
+		t.Error("not fed after everything is gone, or for too long")
+	}
+	if err := m.setLease(20*sec, Lease{Until: 25 * sec}); err != nil || m.mode(20*sec) != Holding {
+		t.Error("no new lease after fencing")
+	}
+	if err := m.setLease(21*sec, Lease{Until: 0}); err != nil || m.mode(21*sec) != Fencing || !m.feed(24*sec-1) || m.feed(24*sec) {
+		t.Error("a lease ended early")
+	}
+	m.standDown()
+	if m.mode(22*sec) != Idle || m.feed(22*sec) {
+		t.Error("stood down")
+	}
+	if err := m.setLease(30*sec, Lease{Until: 0}); err != nil || m.mode(30*sec) != Fencing || m.feed(30*sec) {
+		t.Error("armed without a lease: nothing is fed before the first clean hunt")
+	}
+}
+
+func TestVictimsAreFollowedUnderANewLease(t *testing.T) {
+	m := &machine{grace: 3 * sec, armed: true}
+	if !m.huntDue(sec) {
+		t.Fatal("no hunt")
+	}
+	m.hunted(sec, Catch{Dying: []Victim{{Instance: "a", PID: 1}}})
+	_ = m.setLease(sec, Lease{Until: 10 * sec})
+	if !m.huntDue(2 * sec) {
+		t.Error("forgotten")
+	}
+	m.hunted(2*sec, Catch{Gone: []Victim{{Instance: "a", PID: 1}}})
+	if m.huntDue(3*sec) || len(m.victim) != 1 {
+		t.Error("hunts under a lease")
+	}
+	for range 1000 {
+		m.hunted(3*sec, Catch{Gone: []Victim{{Instance: "a", PID: 1}}})
+	}
+	if len(m.victim) != maxVictims {
+		t.Error(len(m.victim))
+	}
+}
+
+func TestSpare(t *testing.T) {
+	s := spare{armed: true, until: 10 * sec, keep: map[string]bool{"a": true}}
+	if !s.instance(9*sec, "b") || s.instance(10*sec, "b") || !s.instance(10*sec, "a") || !(spare{}).instance(10*sec, "b") {
+		t.Error("spares the wrong ones")
+	}
+}
+
+func TestStateFile(t *testing.T) {
+	dir := t.TempDir()
+	m, err := load(dir, "boot1")
+	if err != nil || m.armed {
+		t.Fatal("a new node is armed", err)
+	}
+	m.setKeep([]string{"b", "a"})
+	_ = m.setLease(sec, Lease{Until: 5 * sec, Node: "n", Epoch: 3})
+	if err := save(dir, m.store("boot1")); err != nil {
+		t.Fatal(err)
+	}
+	same, err := load(dir, "boot1")
+	if err != nil || !same.armed || same.lease != m.lease || len(same.keep) != 2 {
+		t.Errorf("%+v, %v", same, err)
+	}
+	for _, boot := range []string{"boot2", ""} {
+		later, err := load(dir, boot)
+		if err != nil || !later.armed || later.lease != (Lease{}) || !later.keep["a"] {
+			t.Errorf("after a reboot: %+v, %v", later, err)
+		}
+	}
+	m.standDown()
+	if err := save(dir, m.store("boot1")); err != nil {
+		t.Fatal(err)
+	}
+	if down, err := load(dir, "boot1"); err != nil || down.armed {
+		t.Error("stood down, and armed again", err)
+	}
+	for _, bad := range []string{"", "{", `{"v":2}`} {
+		writeFile(t, dir+"/"+stateFile, bad)
+		if m, err := load(dir, "boot1"); err == nil || !m.armed || m.lease.Until != 0 {
+			t.Errorf("%q: %+v, %v", bad, m, err)
+		}
+	}
+}
+
+func TestOneAtATime(t *testing.T) {
+	dir := t.TempDir()
+	f, err := lock(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lock(dir); err == nil {
+		t.Error("two on one state")
+	}
+	_ = f.Close()
+	g, err := lock(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = g.Close()
+}
