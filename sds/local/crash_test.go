@@ -22,6 +22,9 @@ const crashDir = "BASALT_TEST_CRASH_DIR"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(crashDir); dir != "" {
+		if os.Getenv(crashSteps) != "" {
+			walkAndExit(dir)
+		}
 		if node := os.Getenv(crowdNode); node != "" {
 			member(dir, node)
 		}
