@@ -1,0 +1,472 @@
+package agent_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/appliance/agent"
+	"github.com/basalt-gpu/basalt/hypervisor"
+	hypfake "github.com/basalt-gpu/basalt/hypervisor/fake"
+	"github.com/basalt-gpu/basalt/sds"
+	sdsfake "github.com/basalt-gpu/basalt/sds/fake"
+)
+
+// town is a cluster of agents over one store, stepped in virtual time on one
+// goroutine. The test is the planner.
+type town struct {
+	t      *testing.T
+	store  *storetest.Memory
+	now    time.Time
+	houses []*house
+	shared *sdsfake.Store
+	frozen bool // nobody hears of changes by itself
+}
+
+// house is one node: what survives its agent, and its agent.
+type house struct {
+	*town
+	id       api.NodeID
+	machines *hypfake.Driver
+	local    *sdsfake.Store
+	shared   *sdsfake.Store
+	vgpus    *vgpus
+	dir      string
+	boot     string
+	lease    bool
+	cut      bool // from the store and the other nodes
+	kept     []api.InstanceID
+	keepErr  error
+	fenced   map[api.InstanceID]time.Time
+	step     func(what string) // called before each thing that the agent does
+
+	*agent.Stepper // nil: its agent is dead
+	seen           map[string]int64
+	cancel         context.CancelFunc
+	ctx            context.Context
+}
+
+func newTown(t *testing.T, nodes int, shared bool) *town {
+	w := &town{t: t, store: storetest.NewMemory(), now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	if shared {
+		w.shared = sdsfake.Shared("pool-1", sds.Limits{}, 1)[0]
+		w.shared.SetNow(func() time.Time { return w.now })
+	}
+	for i := range nodes {
+		h := &house{town: w, id: api.NodeID(fmt.Sprintf("node-%d", i+1)), machines: hypfake.New(hypfake.Guest{}), local: sdsfake.New(sds.Limits{}),
+			vgpus: newVGPUs(), dir: t.TempDir(), boot: "boot-1", lease: true, fenced: map[api.InstanceID]time.Time{}}
+		h.local.SetNow(func() time.Time { return w.now })
+		if shared {
+			h.shared = w.shared.Join()
+		}
+		w.houses = append(w.houses, h)
+		h.start()
+	}
+	w.turn()
+	return w
+}
+
+var errCut = api.Errorf(api.CodeUnavailable, "cut off")
+
+// Store of a node that can be cut off.
+func (h *house) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
+	if h.cut {
+		return nil, errCut
+	}
+	return h.store.Apply(ctx, b)
+}
+
+func (h *house) Get(ctx context.Context, k api.Kind, id string) (api.Object, error) {
+	if h.cut {
+		return api.Object{}, errCut
+	}
+	return h.store.Get(ctx, k, id)
+}
+
+func (h *house) List(ctx context.Context, q api.ListQuery) (api.ListPage, error) {
+	return h.store.List(ctx, q)
+}
+
+func (h *house) Watch(context.Context, int64) (<-chan api.Event, error) {
+	return nil, errors.New("stepped agents are delivered to")
+}
+
+// Valid implements agent.Lease.
+func (h *house) Valid() bool { return h.lease }
+
+// Keep implements agent.Fence.
+func (h *house) Keep(ids []api.InstanceID) error {
+	if h.keepErr == nil {
+		h.kept = slices.Clone(ids)
+	}
+	return h.keepErr
+}
+
+func (h *house) other(id api.NodeID) (*house, error) {
+	for _, o := range h.houses {
+		if o.id == id && !o.cut && !h.cut && o.Stepper != nil {
+			return o, nil
+		}
+	}
+	return nil, errCut
+}
+
+// FetchImage implements agent.Remote.
+func (h *house) FetchImage(ctx context.Context, from api.NodeID, id api.ImageID) (io.ReadCloser, sds.Image, error) {
+	o, err := h.other(from)
+	if err != nil {
+		return nil, sds.Image{}, err
+	}
+	return o.Agent().ExportImage(ctx, id)
+}
+
+// PrepareMigration, OpenTunnel and FinishMigration implement agent.Peers.
+func (h *house) PrepareMigration(_ context.Context, to api.NodeID, r agent.PrepareRequest) (agent.PrepareReply, error) {
+	o, err := h.other(to)
+	if err != nil {
+		return agent.PrepareReply{}, err
+	}
+	return o.Agent().HandlePrepareMigration(o.ctx, h.id, r)
+}
+
+func (h *house) OpenTunnel(_ context.Context, to api.NodeID, r agent.TunnelRequest) (net.Conn, error) {
+	o, err := h.other(to)
+	if err != nil {
+		return nil, err
+	}
+	near, far := net.Pipe()
+	ctx, a := o.ctx, o.Agent()
+	go func() { _ = a.HandleTunnel(ctx, h.id, r, far) }()
+	return near, nil
+}
+
+func (h *house) FinishMigration(_ context.Context, to api.NodeID, r agent.FinishRequest) (agent.FinishReply, error) {
+	o, err := h.other(to)
+	if err != nil {
+		return agent.FinishReply{}, err
+	}
+	return o.Agent().HandleFinish(o.ctx, h.id, r)
+}
+
+// start the node's agent.
+func (h *house) start() {
+	h.ctx, h.cancel = context.WithCancel(context.Background())
+	o := agent.Options{NodeID: h.id, NodeName: string(h.id), DataDir: h.dir, RunDir: filepath.Join(h.dir, "run"), Store: h,
+		Machines: h.machines, Migrator: h.machines, Pools: map[string]sds.Driver{api.PoolLocal: h.local}, VGPUs: h.vgpus,
+		Accelerator: hypervisor.TCG, Lease: h, Fence: h, Remote: h, Peers: h, BootID: h.boot,
+		Fenced: func(id api.InstanceID, since time.Time) bool { return h.fenced[id].After(since) },
+		Log:    slog.New(slog.DiscardHandler), Now: func() time.Time { return h.now }, Go: func(f func()) { f() }}
+	if h.shared != nil {
+		o.Pools[api.PoolShared] = h.shared
+	}
+	if os.Getenv("AGENT_LOG") != "" {
+		o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil)).With("at", h.now.Format("05.000"))
+	}
+	h.Stepper, h.seen = agent.NewStepper(o), map[string]int64{}
+	h.BeginWatch()
+	h.hear()
+	h.Deliver(api.Event{Type: api.EventSync})
+	h.try(h.Sweep(h.ctx))
+	h.try(h.Report(h.ctx))
+}
+
+// kill -9 of the agent.
+func (h *house) kill() {
+	if h.Stepper != nil {
+		h.cancel()
+		h.Stepper = nil
+	}
+}
+
+func (h *house) try(err error) {
+	if err != nil && !h.cut {
+		h.t.Logf("%s: %v", h.id, err)
+	}
+}
+
+// news are the changes that the agent has not heard of.
+func (h *house) news() (events []api.Event) {
+	there := map[string]bool{}
+	for _, k := range agent.Kinds {
+		page, err := h.store.List(context.Background(), api.ListQuery{Kind: k, Limit: 1000})
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		for _, o := range page.Items {
+			key := string(k) + "/" + o.Meta.ID
+			there[key] = true
+			if h.seen[key] != o.Meta.Revision {
+				events = append(events, api.Event{Type: api.EventPut, Revision: o.Meta.Revision, Object: o})
+			}
+		}
+	}
+	slices.SortFunc(events, func(a, b api.Event) int { return int(a.Revision - b.Revision) })
+	for _, key := range slices.Sorted(maps.Keys(h.seen)) {
+		if !there[key] {
+			kind, id, _ := strings.Cut(key, "/")
+			events = append(events, api.Event{Type: api.EventRemove, Object: api.Object{Kind: api.Kind(kind), Meta: api.Meta{ID: id}}})
+		}
+	}
+	return events
+}
+
+func (h *house) tell(e api.Event) {
+	key := string(e.Object.Kind) + "/" + e.Object.Meta.ID
+	h.seen[key] = e.Object.Meta.Revision
+	if e.Type == api.EventRemove {
+		delete(h.seen, key)
+	}
+	h.Deliver(e)
+}
+
+func (h *house) hear() {
+	if h.cut {
+		return
+	}
+	for _, e := range h.news() {
+		h.tell(e)
+	}
+}
+
+// work does everything that is due.
+func (h *house) work() (did bool) {
+	for range 1000 {
+		if h.Stepper == nil {
+			return did
+		}
+		due := h.Due(h.now)
+		if len(due) == 0 {
+			return did
+		}
+		did = true
+		if h.step != nil {
+			h.step(due[0])
+		}
+		if h.Stepper == nil {
+			return did
+		}
+		_, err := h.Reconcile(h.ctx, due[0])
+		h.try(err)
+		h.once()
+	}
+	h.t.Fatalf("%s never rests: %v", h.id, h.Due(h.now))
+	return did
+}
+
+// once fails if an instance runs twice.
+func (w *town) once() {
+	w.t.Helper()
+	runs := map[api.InstanceID]api.NodeID{}
+	for _, h := range w.houses {
+		domains, err := h.machines.List(context.Background())
+		if err != nil {
+			continue // its faults are injected
+		}
+		for _, d := range domains {
+			if d.State != hypervisor.Running && d.State != hypervisor.Paused {
+				continue
+			}
+			if at, twice := runs[d.ID]; twice {
+				w.t.Fatalf("%s runs on %s and on %s", d.ID, at, h.id)
+			}
+			runs[d.ID] = h.id
+		}
+	}
+}
+
+// turn lets everybody hear and work until nobody has anything to do now.
+func (w *town) turn() {
+	w.t.Helper()
+	for range 200 {
+		did := false
+		for _, h := range w.houses {
+			if h.Stepper != nil && !w.frozen {
+				h.hear()
+			}
+			if h.Stepper != nil {
+				did = h.work() || did
+			}
+			w.once()
+		}
+		if !did {
+			return
+		}
+	}
+	w.t.Fatal("never rests")
+}
+
+func (w *town) pass(d time.Duration) {
+	w.t.Helper()
+	for end := w.now.Add(d); w.now.Before(end); {
+		w.turn()
+		next := end
+		for _, h := range w.houses {
+			if h.Stepper == nil {
+				continue
+			}
+			if n := h.Next(); !n.IsZero() && n.Before(next) {
+				next = n
+			}
+		}
+		w.now = next
+	}
+	w.turn()
+}
+
+func (w *town) until(what string, f func() bool) {
+	w.t.Helper()
+	for range 600 {
+		w.turn()
+		if f() {
+			return
+		}
+		w.pass(time.Second)
+	}
+	in, _ := w.instance("ins-1")
+	w.t.Fatalf("never: %s; ins-1 %+v %+v", what, in.Assignment, in.Status)
+}
+
+func (w *town) apply(cmds ...api.Command) {
+	w.t.Helper()
+	if _, err := w.store.Apply(context.Background(), api.Batch{At: w.now, Commands: cmds}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func read[T any](w *town, kind api.Kind, id string) (T, bool) {
+	w.t.Helper()
+	var none T
+	o, err := w.store.Get(context.Background(), kind, id)
+	if api.CodeOf(err) == api.CodeNotFound {
+		return none, false
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	t, err := api.Decode[T](o)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return t, true
+}
+
+func (w *town) instance(id string) (api.Instance, bool) {
+	return read[api.Instance](w, api.KindInstance, id)
+}
+
+func (w *town) assign(kind api.Kind, id string, a any) {
+	w.t.Helper()
+	w.apply(api.Command{Op: api.OpAssign, Kind: kind, ID: id, Expect: api.AnyRevision, Data: api.Encode(a)})
+}
+
+// nodes says what the cluster thinks of a node.
+func (w *town) node(h *house, a api.NodeAssignment) { w.assign(api.KindNode, string(h.id), a) }
+
+// upload an image to a node.
+func (w *town) upload(h *house, id string) {
+	w.t.Helper()
+	w.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindImage, ID: id, Name: id, Finalizers: []string{api.FinalizerAgent},
+		Data: api.Encode(api.ImageSpec{Format: "raw"})})
+	w.turn()
+	if err := h.Agent().PutImage(h.ctx, api.ImageID(id), bytes.NewReader(raw())); err != nil {
+		w.t.Fatal(err)
+	}
+	w.report()
+}
+
+func (w *town) report() {
+	for _, h := range w.houses {
+		if h.Stepper != nil {
+			h.try(h.Report(h.ctx))
+		}
+	}
+	w.turn()
+}
+
+// create an instance on a node.
+func (w *town) create(h *house, id, pool string, change func(*api.InstanceSpec, *api.InstanceAssignment)) {
+	spec := api.InstanceSpec{Flavor: "flv-1", Image: "img-1"}
+	a := api.InstanceAssignment{Node: h.id, Generation: 1, Vcpus: 2, MemoryBytes: 1 << 30, RootVolume: api.VolumeID("vol-" + id), Epoch: 1}
+	if change != nil {
+		change(&spec, &a)
+	}
+	fin := []string{api.FinalizerAgent}
+	w.apply(
+		api.Command{Op: api.OpPutSpec, Kind: api.KindInstance, ID: id, Name: id, Organization: "org-1", Project: "prj-1", Finalizers: fin, Data: api.Encode(spec)},
+		api.Command{Op: api.OpPutSpec, Kind: api.KindVolume, ID: "vol-" + id, Name: id, Organization: "org-1", Project: "prj-1", Finalizers: fin,
+			Data: api.Encode(api.VolumeSpec{Image: "img-1", Instance: api.InstanceID(id), Root: true, SizeBytes: 2 << 20})},
+	)
+	w.assign(api.KindVolume, "vol-"+id, api.VolumeAssignment{Node: h.id, Pool: pool, Epoch: 1})
+	w.assign(api.KindInstance, id, a)
+}
+
+// give an instance and its root volume to another node, as the planner does.
+func (w *town) give(id string, h *house, change func(*api.InstanceAssignment, *api.VolumeAssignment)) {
+	in, _ := w.instance(id)
+	v, _ := read[api.Volume](w, api.KindVolume, "vol-"+id)
+	a, va := in.Assignment, v.Assignment
+	a.Node, a.Epoch, a.MigrateTo, a.Release = h.id, a.Epoch+1, "", false
+	va.Node, va.Epoch = h.id, a.Epoch
+	if change != nil {
+		change(&a, &va)
+	}
+	w.assign(api.KindInstance, id, a)
+	w.assign(api.KindVolume, "vol-"+id, va)
+}
+
+func (w *town) runsOn(id string, h *house) bool {
+	s, err := h.machines.Status(context.Background(), api.InstanceID(id))
+	in, _ := w.instance(id)
+	return err == nil && s.State == hypervisor.Running && in.Status.Phase == api.InstanceRunning && in.Status.Node == h.id && in.Status.Epoch == in.Assignment.Epoch
+}
+
+// die: the agent is gone and the fence does its work.
+func (h *house) die() {
+	h.kill()
+	h.lapse()
+}
+
+// lapse is the lease's end.
+func (h *house) lapse() {
+	h.lease = false
+	domains, _ := h.machines.List(context.Background())
+	for _, d := range domains {
+		if d.State.Active() && !slices.Contains(h.kept, d.ID) {
+			h.machines.Crash(d.ID, "killed")
+			h.fenced[d.ID] = h.now
+		}
+	}
+}
+
+func (h *house) starts(id string) (n int) {
+	for _, c := range h.machines.Calls() {
+		if c == "Start "+id {
+			n++
+		}
+	}
+	return n
+}
+
+// left says what there is of instances and of volumes of its own on a node.
+func (h *house) left() string {
+	domains, _ := h.machines.List(context.Background())
+	volumes, _ := h.local.Volumes(context.Background())
+	files, _ := filepath.Glob(filepath.Join(h.dir, "*", "*"))
+	if len(domains)+len(volumes)+len(files)+len(h.vgpus.slices) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("domains %v, volumes %v, files %v, vGPUs %v", domains, volumes, files, h.vgpus.slices)
+}
