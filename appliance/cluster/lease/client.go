@@ -83,8 +83,8 @@ func (c *Client) Valid(margin time.Duration) bool {
 	return c.holder.Valid(c.o.Now(), margin)
 }
 
-// LeaseState is what a Client knows.
-type LeaseState struct {
+// Held is the lease as a Client knows it.
+type Held struct {
 	Epoch   int64
 	Until   Instant // 0: no lease
 	Valid   bool
@@ -93,10 +93,10 @@ type LeaseState struct {
 }
 
 // State of the lease, for people and status.
-func (c *Client) State() LeaseState {
+func (c *Client) State() Held {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := LeaseState{Epoch: c.holder.Epoch(), Until: c.holder.Until(), Valid: c.holder.Valid(c.o.Now(), 0), Refused: c.holder.Refused()}
+	s := Held{Epoch: c.holder.Epoch(), Until: c.holder.Until(), Valid: c.holder.Valid(c.o.Now(), 0), Refused: c.holder.Refused()}
 	switch {
 	case s.Valid:
 		s.Why = "the lease is valid"

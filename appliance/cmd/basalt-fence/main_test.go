@@ -90,7 +90,7 @@ func newNode(t *testing.T) *node {
 	n.in, n.out, n.init = in, bufio.NewScanner(out), cmd.Process
 	go func() { _ = cmd.Wait(); close(n.ended) }()
 	n.Client = fence.Dial(filepath.Join(n.dir, "s"))
-	t.Cleanup(func() { n.reset(); <-n.ended; _ = n.Client.Close() })
+	t.Cleanup(func() { n.reset(); <-n.ended; _ = n.Close() })
 	return n
 }
 

@@ -1,0 +1,260 @@
+package lease
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+const second = Instant(time.Second)
+
+var three = []Member{{ID: "a", Name: "node1"}, {ID: "b", Name: "node2"}, {ID: "c", Name: "node3"}}
+
+func beat(n api.NodeID, epoch int64) Heartbeat {
+	return Heartbeat{V: wireVersion, Node: n, Epoch: epoch}
+}
+
+func of(vs []Verdict, n api.NodeID) Verdict {
+	for _, v := range vs {
+		if v.Node == n {
+			return v
+		}
+	}
+	return Verdict{State: -1}
+}
+
+// blind says that from reaches about on no path.
+func (g *Granter) blind(at Instant, from, about api.NodeID) {
+	g.Opinion(at, from, []Sight{{about, "1", false}, {about, "2", false}})
+}
+
+func elected(members ...Member) *Granter {
+	g := NewGranter("a")
+	g.Elected(100*second, 7, members)
+	return g
+}
+
+func TestGranting(t *testing.T) {
+	g := elected(three...)
+	for _, c := range []struct {
+		name string
+		term uint64
+		h    Heartbeat
+		want func(Answer) bool
+	}{
+		{"member", 7, beat("b", 0), func(a Answer) bool { return a.Granted && a.TTL == TTL }},
+		{"another term", 8, beat("b", 0), func(a Answer) bool { return a.NotLeader && !a.Granted }},
+		{"stranger", 7, beat("x", 0), func(a Answer) bool { return !a.Granted && a.Refused == 0 }},
+		{"an epoch that is not yet", 7, beat("b", 1), func(a Answer) bool { return !a.Granted && a.Refused == 0 }},
+	} {
+		if a := g.Hear(101*second, 101*second, c.term, c.h); !c.want(a) {
+			t.Errorf("%s: %+v", c.name, a)
+		}
+	}
+	lost := []Member{three[0], {ID: "b", Name: "node2", Epoch: 1, Lost: true}, three[2]}
+	g.Members(102*second, lost)
+	if a := g.Hear(103*second, 103*second, 7, beat("b", 0)); a.Refused != 1 {
+		t.Errorf("behind: %+v", a)
+	}
+	if a := g.Hear(103*second, 103*second, 7, beat("b", 1)); a.Granted || a.Refused != 0 {
+		t.Errorf("lost: %+v", a)
+	}
+	if v := of(g.Verdicts(104*second), "b"); v.State != Fenced || !strings.Contains(v.Why, "it is back") {
+		t.Errorf("%+v", v)
+	}
+	g.Members(104*second, three) // an older reading changes nothing
+	if a := g.Hear(104*second, 104*second, 7, beat("b", 0)); a.Refused != 1 {
+		t.Errorf("an older reading was believed: %+v", a)
+	}
+	lost[1].Lost = false
+	g.Members(105*second, lost)
+	if a := g.Hear(106*second, 106*second, 7, beat("b", 1)); !a.Granted {
+		t.Errorf("back: %+v", a)
+	}
+	g.Members(107*second, three[:1])
+	if a := g.Hear(107*second, 107*second, 7, beat("b", 1)); a.Granted {
+		t.Error("a node that was removed")
+	}
+	g.Deposed()
+	if a := g.Hear(108*second, 108*second, 7, beat("a", 0)); !a.NotLeader || len(g.Verdicts(108*second)) != 0 {
+		t.Errorf("deposed: %+v", a)
+	}
+}
+
+func TestSuspicion(t *testing.T) {
+	g := elected(three...)
+	alive := func(now Instant) {
+		g.Hear(now, now, 7, beat("a", 0))
+		g.Hear(now, now, 7, beat("c", 0))
+	}
+	verdict := func(now Instant) Verdict { alive(now); return of(g.Verdicts(now), "b") }
+	g.Hear(100*second, 100*second, 7, beat("b", 0))
+	if v := verdict(105 * second); v.State != Alive {
+		t.Errorf("%+v", v)
+	}
+	g.blind(106*second, "a", "b")
+	if v := verdict(106 * second); v.State != Silent || !strings.Contains(v.Why, "nobody else has looked") {
+		t.Errorf("one witness: %+v", v)
+	}
+	g.Opinion(106*second, "c", []Sight{{"b", "1", false}, {"b", "2", true}})
+	if v := verdict(107 * second); v.State != Silent || len(v.Witnesses) != 2 || !strings.Contains(v.Why, "node3 can") {
+		t.Errorf("one of two sees it: %+v", v)
+	}
+	g.blind(108*second, "c", "b")
+	v := verdict(109 * second)
+	if v.State != Suspect || v.LeaseEndsBy != 110*second || v.FencedBy != 125*second || v.Term != 7 || v.Since != 109*second {
+		t.Errorf("%+v", v)
+	}
+	// Opinions age.
+	if v := verdict(126 * second); v.State != Silent {
+		t.Errorf("old opinions: %+v", v)
+	}
+	g.blind(126*second, "a", "b")
+	g.blind(126*second, "b", "b") // nobody's witness is itself
+	if v := verdict(126 * second); v.State != Silent {
+		t.Errorf("itself: %+v", v)
+	}
+	g.blind(126*second, "c", "b")
+	if v := verdict(126 * second); v.State != Fenced {
+		t.Errorf("%+v", v)
+	}
+	// Nothing brings this epoch back.
+	if a := g.Hear(127*second, 127*second, 7, beat("b", 0)); a.Granted {
+		t.Error("granted after it was declared dead")
+	}
+	g.Opinion(127*second, "c", []Sight{{"b", "1", true}})
+	if v := verdict(128 * second); v.State != Fenced {
+		t.Errorf("%+v", v)
+	}
+	// Another term begins anew, with 25 s.
+	g.Elected(130*second, 9, three)
+	if v := verdict(131 * second); v.State != Alive || v.FencedBy != 155*second {
+		t.Errorf("%+v", v)
+	}
+}
+
+// A heartbeat that waited long for Verify counts from when it arrived.
+func TestGrantCountsFromArrival(t *testing.T) {
+	g := elected(three...)
+	g.Hear(120*second, 105*second, 7, beat("b", 0))
+	if v := of(g.Verdicts(120*second), "b"); v.Heard != 105*second || v.LeaseEndsBy != 115*second {
+		t.Errorf("%+v", v)
+	}
+	g.Hear(121*second, 104*second, 7, beat("b", 0)) // overtaken
+	if v := of(g.Verdicts(121*second), "b"); v.LeaseEndsBy != 115*second {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestTwoNodesWaitForAPerson(t *testing.T) {
+	g := elected(three[:2]...)
+	g.Hear(101*second, 101*second, 7, beat("b", 0))
+	for now := 101 * second; now < 1000*second; now += second {
+		g.Hear(now, now, 7, beat("a", 0))
+		g.blind(now, "a", "b")
+		if v := of(g.Verdicts(now), "b"); v.State > Silent || v.State == Silent && !strings.Contains(v.Why, "basalt node remove node2") {
+			t.Fatalf("%+v", v)
+		}
+	}
+	// An operator knows. What the lease may still cover is waited for.
+	if g.Hear(1000*second, 1000*second, 7, beat("b", 0)); !g.Revoke("b") || g.Revoke("x") {
+		t.Fatal("revoke")
+	}
+	if a := g.Hear(1001*second, 1001*second, 7, beat("b", 0)); a.Granted {
+		t.Error("granted after Revoke")
+	}
+	if v := of(g.Verdicts(1024*second), "b"); v.State != Suspect || !strings.Contains(v.Why, "operator") {
+		t.Errorf("%+v", v)
+	}
+	if v := of(g.Verdicts(1025*second), "b"); v.State != Fenced {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestOneNodeGrantsItself(t *testing.T) {
+	g := elected(three[:1]...)
+	if a := g.Hear(101*second, 101*second, 7, beat("a", 0)); !a.Granted {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestHolder(t *testing.T) {
+	h := NewHolder(2)
+	q := h.Sent(10 * second)
+	grant := Answer{Granted: true, TTL: TTL}
+	if h.Valid(10*second, 0) || !h.Answered(q, grant) || !h.Valid(20*second-1, 0) || h.Valid(20*second, 0) || h.Valid(19*second, time.Second) {
+		t.Error("a grant counts from before sending")
+	}
+	if h.Answered(Ask{Sent: 5 * second, Epoch: 2}, grant) || h.Until() != 20*second {
+		t.Error("a late answer shortens")
+	}
+	if h.Answered(Ask{Sent: 15 * second, Epoch: 1}, grant) || h.Answered(h.Sent(15*second), Answer{Reason: "no"}) {
+		t.Error("another epoch's grant, or none, counts")
+	}
+	if !h.Answered(h.Sent(12*second), Answer{Granted: true, TTL: time.Hour}) || h.Until() != 22*second {
+		t.Error("more than the constant")
+	}
+	if !h.Answered(h.Sent(13*second), Answer{Refused: 4}) || h.Valid(13*second, 0) || h.Refused() != 4 {
+		t.Error("refused")
+	}
+	if h.Answered(h.Sent(14*second), grant) {
+		t.Error("a grant for the refused epoch counts")
+	}
+	h.Adopt(3)
+	if h.Refused() != 4 {
+		t.Error("adopted too little")
+	}
+	h.Adopt(4)
+	if h.Refused() != 0 || h.Epoch() != 4 || h.Answered(q, grant) || !h.Answered(h.Sent(15*second), grant) {
+		t.Error("adopted")
+	}
+}
+
+func TestOpinions(t *testing.T) {
+	var o Opinions
+	up := func(now Instant) (string, bool) {
+		s := o.Sights(now)
+		if len(s) != 1 {
+			return "unknown", false
+		}
+		return s[0].Path, s[0].Up
+	}
+	miss := func(at Instant) { o.Probed(at, "b", "p", false) }
+	miss(1 * second)
+	miss(2 * second)
+	if s, _ := up(2 * second); s != "unknown" {
+		t.Error("two misses are an opinion")
+	}
+	miss(3 * second)
+	if s, ok := up(3 * second); s != "p" || ok || o.Reaches("b") {
+		t.Error("three misses are not down")
+	}
+	o.Probed(4*second, "b", "p", true)
+	miss(5 * second)
+	miss(6 * second)
+	if _, ok := up(6 * second); !ok || !o.Reaches("b") {
+		t.Error("two misses after a success are down")
+	}
+	if s, _ := up(12 * second); s != "unknown" {
+		t.Error("old opinions count")
+	}
+	o.Retain(func(api.NodeID, string) bool { return false })
+	if o.Reaches("b") {
+		t.Error("not forgotten")
+	}
+}
+
+func TestManyOpinionsFitAHeartbeat(t *testing.T) {
+	var o Opinions
+	for i := range 2 * maxSights {
+		o.Probed(second, api.NodeID(strings.Repeat("n", 1+i/100)), strings.Repeat("p", 1+i%100), true)
+	}
+	for range ProbeDown {
+		o.Probed(second, "dead", "p", false)
+	}
+	if s := o.Sights(second); len(s) != 1 || s[0].Node != "dead" {
+		t.Errorf("%d sights", len(s))
+	}
+}

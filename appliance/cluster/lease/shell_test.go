@@ -1,0 +1,296 @@
+package lease
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+const patience = 60 * time.Second
+
+func eventually(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !f(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+type fakeLeader struct {
+	verify func(context.Context) (uint64, error)
+	id     api.NodeID
+	leads  bool
+}
+
+func (l fakeLeader) Verify(ctx context.Context) (uint64, error) { return l.verify(ctx) }
+func (l fakeLeader) IsLeader() bool                             { return l.leads }
+func (l fakeLeader) LeaderID() api.NodeID                       { return l.id }
+
+// Many share one verification, and nobody gets one that began before he asked.
+func TestVerifyIsShared(t *testing.T) {
+	var count atomic.Int64
+	enter, leave := make(chan struct{}), make(chan struct{})
+	r := rounds{verify: func(context.Context) (uint64, error) {
+		n := count.Add(1)
+		enter <- struct{}{}
+		<-leave
+		return uint64(n), nil
+	}}
+	type got struct{ term uint64 }
+	first := make(chan got, 1)
+	go func() { n, _ := r.ask(t.Context()); first <- got{n} }()
+	<-enter
+	later := make(chan got, 50)
+	for range cap(later) {
+		go func() { n, _ := r.ask(t.Context()); later <- got{n} }()
+	}
+	// All of them wait for the next round before this one ends.
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := r.ask(canceled); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	leave <- struct{}{}
+	if g := <-first; g.term != 1 {
+		t.Errorf("round %d", g.term)
+	}
+	<-enter
+	leave <- struct{}{}
+	seen := 0
+	for seen < cap(later) {
+		select {
+		case g := <-later:
+			if g.term < 2 {
+				t.Errorf("round %d began before it was asked for", g.term)
+			}
+			seen++
+		case <-enter: // somebody who came late
+			leave <- struct{}{}
+		}
+	}
+	if n := count.Load(); n > 10 {
+		t.Errorf("%d rounds for 51", n)
+	}
+}
+
+func leading(verify func(context.Context) (uint64, error)) *Server {
+	s := NewServer("a", fakeLeader{verify, "a", true}, nil)
+	s.Elected(7, three)
+	return s
+}
+
+func TestServer(t *testing.T) {
+	term := uint64(7)
+	var err error
+	s := leading(func(context.Context) (uint64, error) { return term, err })
+	post := func(body string) (code int, a Answer) {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequest(http.MethodPost, HeartbeatPath, strings.NewReader(body)))
+		_ = json.Unmarshal(w.Body.Bytes(), &a)
+		return w.Code, a
+	}
+	const ok = `{"v":1,"node":"b","epoch":0,"sees":[{"node":"c","path":"p","up":true}]}`
+	if code, a := post(ok); code != 200 || !a.Granted {
+		t.Errorf("%d %+v", code, a)
+	}
+	if code, _ := post(`{"v":2,"node":"b"}`); code != 400 {
+		t.Error(code)
+	}
+	if code, _ := post(`{"v":1,"node":"` + strings.Repeat("b", MaxBody) + `"}`); code != 400 {
+		t.Error(code)
+	}
+	term = 9 // elected again meanwhile, and not told yet
+	if _, a := post(ok); a.Granted || !a.NotLeader {
+		t.Errorf("another term: %+v", a)
+	}
+	err = errors.New("no majority")
+	if _, a := post(ok); a.Granted || !a.NotLeader {
+		t.Errorf("not verified: %+v", a)
+	}
+	if err := s.Revoke("x"); err == nil {
+		t.Error("a stranger")
+	}
+	if err := s.Revoke("b"); err != nil {
+		t.Error(err)
+	}
+	if _, vs := s.Verdicts(); len(vs) != 3 {
+		t.Error(len(vs))
+	}
+	s.Deposed()
+	if err := s.Revoke("b"); err == nil {
+		t.Error("deposed")
+	}
+	follower := NewServer("b", fakeLeader{nil, "a", false}, nil)
+	if a := follower.Heartbeat(t.Context(), beat("b", 0)); !a.NotLeader || a.Leader != "a" {
+		t.Errorf("%+v", a)
+	}
+}
+
+// wire is a network that calls the leader's server, where it is not cut.
+type wire struct {
+	server *Server
+	mu     sync.Mutex
+	direct func(ctx context.Context) error
+	via    []api.NodeID
+}
+
+func (w *wire) Call(ctx context.Context, _ api.NodeID, _, _ string, in, out any) error {
+	w.mu.Lock()
+	direct := w.direct
+	w.mu.Unlock()
+	if err := direct(ctx); err != nil {
+		return err
+	}
+	return w.deliver(ctx, in, out)
+}
+
+func (w *wire) CallVia(ctx context.Context, via, _ api.NodeID, _, _ string, in, out any) error {
+	w.mu.Lock()
+	w.via = append(w.via, via)
+	w.mu.Unlock()
+	return w.deliver(ctx, in, out)
+}
+
+func (w *wire) deliver(ctx context.Context, in, out any) error {
+	b, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	rec := httptest.NewRecorder()
+	w.server.ServeHTTP(rec, httptest.NewRequestWithContext(ctx, http.MethodPost, HeartbeatPath, bytes.NewReader(b)))
+	return json.Unmarshal(rec.Body.Bytes(), out)
+}
+
+func TestClient(t *testing.T) {
+	w := &wire{
+		server: leading(func(context.Context) (uint64, error) { return 7, nil }),
+		direct: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, // packets vanish
+	}
+	leases, refusals := make(chan int64, 100), make(chan int64, 100)
+	c := NewClient(ClientOptions{
+		Self: "b", Peers: w, Leader: fakeLeader{nil, "a", false},
+		Relays:    func() []api.NodeID { return []api.NodeID{"a", "b", "c"} },
+		OnLease:   func(until Instant, epoch int64) { leases <- int64(until); _ = epoch },
+		OnRefused: func(epoch int64) { refusals <- epoch },
+	})
+	if c.Valid(0) || c.State().Why == "" {
+		t.Error("a lease before the first heartbeat")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- c.Run(ctx) }()
+	<-leases
+	if !c.Valid(0) || !c.State().Valid {
+		t.Errorf("%+v", c.State())
+	}
+	w.mu.Lock()
+	for _, via := range w.via {
+		if via != "c" {
+			t.Errorf("relayed by %s", via)
+		}
+	}
+	w.direct = func(context.Context) error { return nil }
+	w.mu.Unlock()
+
+	lost := []Member{three[0], {ID: "b", Name: "node2", Epoch: 3, Lost: true}, three[2]}
+	w.server.Members(lost)
+	c.Kick()
+	if e := <-refusals; e != 3 {
+		t.Errorf("epoch %d", e)
+	}
+	if s := c.State(); s.Valid || s.Until != 0 || s.Refused != 3 {
+		t.Errorf("%+v", s)
+	}
+	c.Adopt(3)
+	eventually(t, "told why", func() bool { return strings.Contains(c.State().Why, "declared lost") })
+	lost[1].Lost = false
+	w.server.Members(lost)
+	eventually(t, "a lease of the new epoch", func() bool { s := c.State(); return s.Valid && s.Epoch == 3 })
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestClientOnTheLeader(t *testing.T) {
+	s := leading(func(context.Context) (uint64, error) { return 7, nil })
+	c := NewClient(ClientOptions{Self: "a", Leader: fakeLeader{nil, "a", true}, Local: s.Heartbeat})
+	if !c.beat(t.Context()) || !c.Valid(TTL/2) {
+		t.Errorf("%+v", c.State())
+	}
+	s.Deposed()
+	if c.beat(t.Context()) || !c.Valid(0) || !c.Valid(TTL/2) {
+		t.Errorf("a lease outlives the leader's term: %+v", c.State())
+	}
+	none := NewClient(ClientOptions{Self: "a", Leader: fakeLeader{}})
+	if none.beat(t.Context()) || !strings.Contains(none.State().Why, "no leader") {
+		t.Errorf("%+v", none.State())
+	}
+}
+
+type fakeReach struct{ heard map[string]time.Time }
+
+func (f fakeReach) Paths() map[api.NodeID][]string {
+	return map[api.NodeID][]string{"b": {"b1", "b2"}, "c": {"c1"}}
+}
+func (f fakeReach) Heard(_ api.NodeID, path string) time.Time { return f.heard[path] }
+
+func TestProber(t *testing.T) {
+	r := fakeReach{map[string]time.Time{}}
+	now := Instant(0)
+	var last []Sight
+	p := NewProber(r, func(s []Sight) { last = s }, func() Instant { return now })
+	begin := time.Unix(0, 0)
+	for i := range 5 {
+		now += second
+		r.heard["b2"] = begin.Add(time.Duration(i) * time.Second)
+		p.look()
+	}
+	want := []Sight{{"b", "b1", false}, {"b", "b2", true}, {"c", "c1", false}}
+	if len(last) != 3 || last[0] != want[0] || last[1] != want[1] || last[2] != want[2] {
+		t.Errorf("%+v", last)
+	}
+	if r := p.Relays(); len(r) != 2 || r[0] != "b" {
+		t.Errorf("%v", r)
+	}
+}
+
+func FuzzHeartbeat(f *testing.F) {
+	f.Add([]byte(`{"v":1,"node":"b","epoch":0,"bootId":"x","sentAt":5,"sees":[{"node":"c","path":"p","up":true}]}`))
+	f.Add([]byte(`{"v":1,"node":"b","epoch":-1}`))
+	f.Add([]byte(`{"v":1}{}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		h, err := DecodeHeartbeat(b)
+		if err != nil {
+			return
+		}
+		g := elected(three...)
+		a := g.Hear(101*second, 101*second, 7, h)
+		if a.Granted && (h.Epoch != 0 || len(g.nodes) != 3) {
+			t.Errorf("%+v: %+v", h, a)
+		}
+		for _, v := range g.Verdicts(120 * second) {
+			if v.State > Silent { // one sender is at most one witness
+				t.Errorf("%+v: %+v", h, v)
+			}
+		}
+		out, err := json.Marshal(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := DecodeHeartbeat(out); err != nil && len(out) <= MaxBody {
+			t.Errorf("%s became %s: %v", b, out, err)
+		}
+	})
+}
