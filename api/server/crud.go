@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -228,3 +229,7 @@ func remove[T any](ctx context.Context, h *handlers, kind api.Kind, ref string, 
 	}
 	return decode[T](out[len(out)-1])
 }
+
+// nameOf makes a name for an object that nobody has named. A name must not look
+// like an id.
+func nameOf(id string) string { return strings.Replace(id, "-", "", 1) }

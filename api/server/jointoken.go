@@ -14,7 +14,7 @@ func (h *handlers) CreateJoinToken(ctx context.Context, r CreateJoinTokenRequest
 	}
 	id := newID(api.KindJoinToken)
 	if r.Body.Meta.Name == "" {
-		r.Body.Meta.Name = id
+		r.Body.Meta.Name = nameOf(id)
 	}
 	m, err := h.place(ctx, api.KindJoinToken, r.Body.Meta)
 	if err != nil {

@@ -19,7 +19,7 @@ func (h *handlers) CreateMigration(ctx context.Context, r CreateMigrationRequest
 	defer h.references.RUnlock()
 	id := newID(api.KindMigration)
 	if r.Body.Meta.Name == "" {
-		r.Body.Meta.Name = id
+		r.Body.Meta.Name = nameOf(id)
 	}
 	m, err := h.place(ctx, api.KindMigration, r.Body.Meta)
 	if err != nil {

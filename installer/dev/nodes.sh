@@ -1,0 +1,244 @@
+#!/usr/bin/env bash
+# Nodes of a cluster on one machine: each with its own network, processes,
+# mounts, libvirtd and Basalt daemons. For the cluster's demo and its tests.
+#
+#   nodes.sh CLUSTER net                 the cables: two networks, A and B
+#   nodes.sh CLUSTER start N             switch node N (1 to 9) on
+#   nodes.sh CLUSTER kill N              pull its plug: every process of it ends
+#   nodes.sh CLUSTER freeze|thaw N       SIGSTOP, SIGCONT to every process of it
+#   nodes.sh CLUSTER cut|mend N [a|b]    its cables, both unless one is named
+#   nodes.sh CLUSTER deaf N FROM         it hears nothing of node FROM (one way)
+#   nodes.sh CLUSTER loss N PERCENT      of the packets that reach it get lost
+#   nodes.sh CLUSTER hear N              ends deaf and loss
+#   nodes.sh CLUSTER exec N COMMAND…     a command on it, as its root
+#   nodes.sh CLUSTER pid N               its first process, as seen from outside
+#   nodes.sh CLUSTER down                everything off and away
+#
+# CLUSTER is a short name. State lies in DIR (environment; default
+# /var/tmp/basalt-nodes-CLUSTER): nN/data is the node's /var/lib/basalt, nN/log
+# its logs, shared what all nodes have as /var/lib/basalt-shared. A node's
+# addresses are 10.SUBNET.1.N and 10.SUBNET.2.N (SUBNET: 77), this machine's end
+# is .254. nN/args holds further flags of its basaltd, one a line.
+#
+# A stand-in for the hardware's watchdog runs outside each node: when
+# basalt-fence stops feeding it, it pulls the plug.
+set -euo pipefail
+
+cluster=${1:?CLUSTER} verb=${2:?VERB}
+shift 2
+dir=${DIR:-/var/tmp/basalt-nodes-$cluster}
+net=10.${SUBNET:-77}
+bin=${BASALT_BIN:-$(cd "$(dirname "$0")/../.." && pwd)/build/bin}
+tools=${BASALT_TOOLS:-$(dirname "$bin")/guest}
+
+die() { printf 'nodes: %s\n' "$*" >&2; exit 1; }
+[ "$(id -u)" = 0 ] || die "run it as root"
+[ ${#cluster} -le 6 ] || die "CLUSTER has six letters at most: devices are named by it"
+
+ns() { printf '%s-n%s' "$cluster" "$1"; }
+alive() { [ -s "$dir/n$1/pid" ] && kill -0 "$(cat "$dir/n$1/pid")" 2>/dev/null; }
+everybody() { # process ids of a node, its first one first
+	local first todo next pid
+	first=$(cat "$dir/n$1/pid")
+	todo=$first
+	while [ -n "$todo" ]; do
+		echo "$todo"
+		next=
+		for pid in $todo; do next+=" $(cat "/proc/$pid/task/"*/children 2>/dev/null || true)"; done
+		todo=$(xargs -n1 <<<"$next" 2>/dev/null || true)
+	done
+}
+
+make_net() {
+	local path
+	mkdir -p "$dir/shared"
+	for path in a b; do
+		ip link show "$cluster-$path" >/dev/null 2>&1 && continue
+		ip link add "$cluster-$path" type bridge
+		[ $path = a ] && ip addr add "$net.1.254/24" dev "$cluster-$path"
+		[ $path = b ] && ip addr add "$net.2.254/24" dev "$cluster-$path"
+		ip link set "$cluster-$path" up
+	done
+}
+
+make_cables() {
+	local n=$1 path i=0 name
+	name=$(ns "$n")
+	ip netns add "$name"
+	ip -n "$name" link set lo up
+	for path in a b; do
+		i=$((i + 1))
+		ip link add "$name$path" type veth peer name "eth$path" netns "$name"
+		ip link set "$name$path" master "$cluster-$path" up
+		ip -n "$name" addr add "$net.$i.$n/24" dev "eth$path"
+		ip -n "$name" link set "eth$path" up
+	done
+}
+
+start() {
+	local n=$1 home=$dir/n$1
+	alive "$n" && die "node $n is on"
+	make_net
+	ip netns list | grep -qw "$(ns "$n")" || make_cables "$n"
+	mkdir -p "$home"/{data,log,libvirt/{etc,lib,cache,log}}
+	touch "$home/args"
+	[ -e "$home/libvirt/etc/libvirtd.conf" ] || cp -r /etc/libvirt/. "$home/libvirt/etc/"
+	settings "$home"
+	rm -f "$home/watchdog" "$home/ready"
+	mkfifo "$home/watchdog"
+	# In a session of its own, without our standard streams: it outlives us.
+	setsid ip netns exec "$(ns "$n")" unshare --mount --uts --pid --fork --mount-proc --kill-child=KILL \
+		"$0" "$cluster" init "$n" </dev/null >"$home/log/node.log" 2>&1 &
+	local i
+	for i in $(seq 100); do
+		[ -e "$home/ready" ] && break
+		sleep 0.1
+	done
+	[ -e "$home/ready" ] || die "node $n does not start; see $home/log/node.log"
+	setsid "$0" "$cluster" watchdog "$n" </dev/null >"$home/log/watchdog.log" 2>&1 &
+}
+
+settings() {
+	cat >"$1/libvirt/etc/qemu.conf" <<-'CONF'
+		security_driver = "none"
+		cgroup_controllers = [ ]
+		stdio_handler = "file"
+		namespaces = [ ]
+		remember_owner = 0
+		user = "root"
+		group = "root"
+	CONF
+	cat >"$1/libvirt/etc/libvirtd.conf" <<-CONF
+		auth_unix_ro = "none"
+		auth_unix_rw = "none"
+		host_uuid = "$(cat "$1/uuid" 2>/dev/null || tee "$1/uuid" </proc/sys/kernel/random/uuid)"
+	CONF
+}
+
+# The node's first process, inside its namespaces.
+init() {
+	local n=$1 home=$dir/n$1
+	hostname "n$n"
+	mount --make-rprivate /
+	mount -t tmpfs tmpfs /run
+	mkdir -p /run/libvirt /run/basalt /var/lib/basalt /var/lib/basalt-shared /etc/libvirt /var/lib/libvirt /var/cache/libvirt /var/log/libvirt
+	mount --bind "$home/libvirt/etc" /etc/libvirt
+	mount --bind "$home/libvirt/lib" /var/lib/libvirt
+	mount --bind "$home/libvirt/cache" /var/cache/libvirt
+	mount --bind "$home/libvirt/log" /var/log/libvirt
+	mount --bind "$dir/shared" /var/lib/basalt-shared
+	mount --bind "$home/data" /var/lib/basalt
+	# What a kernel gives a machine that starts: another boot id.
+	cat /proc/sys/kernel/random/uuid >/run/boot_id
+	mount --bind /run/boot_id /proc/sys/kernel/random/boot_id
+	libvirtd >"$home/log/libvirtd.log" 2>&1 &
+	keep gpud "$bin/basalt-gpud" --state /var/lib/basalt/gpud --socket /run/basalt/gpud.sock --soft-gpu "name=soft$n,vram=4GiB,sms=2" &
+	keep fence "$bin/basalt-fence" --socket /run/basalt/fence.sock --state /var/lib/basalt/fence --watchdog "$home/watchdog" &
+	mapfile -t args <"$home/args"
+	keep basaltd "$bin/basaltd" --node-name "n$n" --listen "$net.1.$n:7480" --peer-listen "$net.1.$n:7481" --peer-listen "$net.2.$n:7481" \
+		--gpud /run/basalt/gpud.sock --guest-tools "$tools" --shared-dir /var/lib/basalt-shared --meter-every 5s --stop-grace 5s "${args[@]}" &
+	echo "$n" >"$home/ready"
+	wait
+}
+
+# keep a daemon running as systemd would.
+keep() {
+	local name=$1
+	shift
+	while :; do
+		"$@" >>"$home/log/$name.log" 2>&1 || true
+		sleep 1
+	done
+}
+
+# The hardware's watchdog: armed by the first byte, disarmed by a V.
+watchdog() {
+	local n=$1 byte armed='' home=$dir/n$1 pid
+	pid=$(cat "$home/pid")
+	exec 3<>"$home/watchdog"
+	while kill -0 "$pid" 2>/dev/null; do
+		if IFS= read -r -d '' -n 1 -t 10 -u 3 byte; then
+			[ "$byte" = V ] && armed='' || armed=1
+		elif [ -n "$armed" ] && kill -0 "$pid" 2>/dev/null; then
+			echo "$(date -u +%FT%TZ) not fed for 10 s: pulling the plug"
+			kill -9 "$pid"
+			return
+		fi
+	done
+}
+
+find_pid() { # of the init inside, from outside: the child of unshare
+	local n=$1 unshare
+	unshare=$(pgrep -f "^unshare --mount .* $cluster init $n\$" | head -n1) || return 1
+	pgrep -P "$unshare" | head -n1
+}
+
+unplug() {
+	local n=$1 pid i
+	alive "$n" || return 0
+	pid=$(cat "$dir/n$n/pid")
+	kill -9 "$pid"
+	for i in $(seq 100); do
+		kill -0 "$pid" 2>/dev/null || break
+		sleep 0.05
+	done
+	rm -f "$dir/n$n/pid"
+}
+
+drop() { # drop N RULE…: on every packet that comes in
+	local n=$1 dev
+	shift
+	ip netns exec "$(ns "$n")" nft add table netdev basalt
+	for dev in etha ethb; do
+		ip netns exec "$(ns "$n")" nft add chain netdev basalt "$dev" "{ type filter hook ingress device $dev priority 0; }"
+		ip netns exec "$(ns "$n")" nft add rule netdev basalt "$dev" "$@" drop
+	done
+}
+
+down() {
+	local home n path i
+	for home in "$dir"/n[0-9]; do
+		[ -d "$home" ] || continue
+		n=${home##*/n}
+		unplug "$n"
+		ip link del "$(ns "$n")a" 2>/dev/null || true
+		ip link del "$(ns "$n")b" 2>/dev/null || true
+		ip netns del "$(ns "$n")" 2>/dev/null || true
+	done
+	for path in a b; do ip link del "$cluster-$path" 2>/dev/null || true; done
+	for i in $(seq 100); do # watchdogs see that their node has gone
+		pgrep -f "nodes.sh $cluster watchdog" >/dev/null || break
+		pkill -f "nodes.sh $cluster watchdog" || true
+		sleep 0.1
+	done
+	rm -rf "$dir"
+}
+
+case $verb in
+net) make_net ;;
+start)
+	start "$1"
+	find_pid "$1" >"$dir/n$1/pid.new" && mv "$dir/n$1/pid.new" "$dir/n$1/pid"
+	;;
+init) init "$1" ;;
+watchdog)
+	for _ in $(seq 50); do [ -s "$dir/n$1/pid" ] && break; sleep 0.1; done
+	watchdog "$1"
+	;;
+kill) unplug "$1" ;;
+freeze) everybody "$1" | xargs -r kill -STOP ;;
+thaw) everybody "$1" | xargs -r kill -CONT ;;
+cut) for p in ${2:-a b}; do ip link set "$(ns "$1")$p" down; done ;;
+mend) for p in ${2:-a b}; do ip link set "$(ns "$1")$p" up; done ;;
+deaf) drop "$1" ip saddr "{ $net.1.$2, $net.2.$2 }" ;;
+loss) drop "$1" numgen random mod 100 "<" "$2" ;;
+hear) ip netns exec "$(ns "$1")" nft delete table netdev basalt 2>/dev/null || true ;;
+exec)
+	n=$1
+	shift
+	exec nsenter -t "$(cat "$dir/n$n/pid")" -m -u -p -n "$@"
+	;;
+pid) cat "$dir/n$1/pid" ;;
+down) down ;;
+*) die "unknown verb $verb; the script's head lists them" ;;
+esac
