@@ -56,6 +56,8 @@ pack() { # PACKAGE, its files in $work/PACKAGE
 	if [ -d "$here/$name/root" ]; then cp -r "$here/$name/root/." "$root/"; fi
 	mkdir -p "$root/usr/share/doc/$name" "$root/DEBIAN"
 	install -m 644 "$here/copyright" "$root/usr/share/doc/$name/"
+	printf '%s (%s) unstable; urgency=medium\n\n  * See the commits.\n\n -- Basalt <basalt@localhost>  %s\n' \
+		"$name" "$version" "$(date -R -d "@$SOURCE_DATE_EPOCH")" | gzip -9n >"$root/usr/share/doc/$name/changelog.gz"
 	for f in conffiles postinst prerm postrm; do
 		if [ -f "$here/$name/$f" ]; then cp "$here/$name/$f" "$root/DEBIAN/"; fi
 	done

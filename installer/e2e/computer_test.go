@@ -1,0 +1,283 @@
+// Package e2e installs the medium that "make iso" makes, on computers that QEMU
+// emulates, and looks at the node that comes out of it. Nothing here knows the
+// installer's code: it reads the serial line and asks the API.
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const hint = "run make iso"
+
+// patience for one boot or one installation: minutes are usual without KVM,
+// on two processors that others use too.
+const patience = 15 * time.Minute
+
+// prepared takes turns with every other test that boots machines, and returns
+// the path of the medium.
+func prepared(t *testing.T) (iso string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("installs whole machines: minutes")
+	}
+	lock, err := os.OpenFile(filepath.Join(os.TempDir(), "basalt-vm.lock"), os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = lock.Close() })
+	iso = filepath.Join(outputs(t), "basalt.iso")
+	if _, err := os.Stat(iso); err != nil {
+		t.Fatalf("%v: %s", err, hint)
+	}
+	return iso
+}
+
+// outputs is the folder of everything built.
+func outputs(t *testing.T) string {
+	t.Helper()
+	dir := os.Getenv("BASALT_BUILD")
+	if dir == "" {
+		dir = "../../build"
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// computer is one whose disk outlives its power.
+type computer struct {
+	uefi   bool
+	serial string // of its disk
+	nvme   bool   // else virtio
+	dir    string
+	apiFwd int // port of this machine that leads to the node's API
+	sshFwd int
+}
+
+func newComputer(t *testing.T, c computer) *computer {
+	t.Helper()
+	c.dir = t.TempDir()
+	c.apiFwd, c.sshFwd = freePort(t), freePort(t)
+	run(t, "qemu-img", "create", "-q", "-f", "qcow2", c.disk(), "24G")
+	if c.uefi {
+		run(t, "cp", ovmf(t, "VARS"), filepath.Join(c.dir, "vars.fd"))
+	}
+	return &c
+}
+
+func (c *computer) disk() string { return filepath.Join(c.dir, "disk.qcow2") }
+
+// written is how much of the disk holds something, in bytes.
+func (c *computer) written(t *testing.T) int64 {
+	t.Helper()
+	st, err := os.Stat(c.disk())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st.Size()
+}
+
+// powerOn starts the computer with these discs in it.
+func (c *computer) powerOn(t *testing.T, discs ...string) *power {
+	t.Helper()
+	args := []string{"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio",
+		// graphics=off: the BIOS speaks on the serial line.
+		"-machine", "q35,graphics=off", "-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max", "-smp", "2", "-m", "2048",
+		"-drive", "if=none,id=disk,format=qcow2,cache=unsafe,discard=unmap,file=" + c.disk(),
+		"-netdev", fmt.Sprintf("user,id=net,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:7480,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:22", c.apiFwd, c.sshFwd),
+		"-device", "virtio-net-pci,netdev=net,mac=52:54:00:ba:5a:17,romfile=", "-device", "virtio-rng-pci"}
+	device := "virtio-blk-pci"
+	if c.nvme {
+		device = "nvme"
+	}
+	args = append(args, "-device", device+",drive=disk,bootindex=2,serial="+c.serial)
+	if c.uefi {
+		args = append(args, "-drive", "if=pflash,format=raw,readonly=on,file="+ovmf(t, "CODE"),
+			"-drive", "if=pflash,format=raw,file="+filepath.Join(c.dir, "vars.fd"))
+	}
+	for i, d := range discs {
+		args = append(args, "-drive", fmt.Sprintf("if=none,id=disc%d,media=cdrom,readonly=on,format=raw,file=%s", i, d),
+			"-device", fmt.Sprintf("ide-cd,bus=ide.%d,drive=disc%d,bootindex=%d", i, i, map[bool]int{true: 1, false: 9}[i == 0]))
+	}
+	p := &power{t: t, cmd: exec.Command("qemu-system-x86_64", args...), more: make(chan struct{}), done: make(chan struct{})}
+	stdin, err := p.cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.keys = stdin
+	p.cmd.Stdout, p.cmd.Stderr = p, p
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.done)
+	}()
+	t.Cleanup(func() {
+		p.cut()
+		if t.Failed() {
+			t.Logf("the serial line's end:\n%s", p.tail(6000))
+		}
+	})
+	return p
+}
+
+// power is a computer between power on and power off.
+type power struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	keys io.Writer
+	done chan struct{} // closed when it is off
+	err  error         // of QEMU, once done
+
+	mu   sync.Mutex
+	line []byte        // everything on the serial line
+	more chan struct{} // closed and replaced when there is more
+}
+
+// Write takes what the serial line says.
+func (p *power) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.line = append(p.line, b...)
+	close(p.more)
+	p.more = make(chan struct{})
+	return len(b), nil
+}
+
+func (p *power) tail(n int) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return string(p.line[max(0, len(p.line)-n):])
+}
+
+// see waits until the serial line has said one of the texts and returns it.
+func (p *power) see(texts ...string) string {
+	p.t.Helper()
+	end := time.After(patience)
+	for {
+		p.mu.Lock()
+		for _, s := range texts {
+			if bytes.Contains(p.line, []byte(s)) {
+				p.mu.Unlock()
+				return s
+			}
+		}
+		more := p.more
+		p.mu.Unlock()
+		select {
+		case <-more:
+		case <-p.done:
+			if s := p.tail(1 << 20); !strings.Contains(s, texts[0]) {
+				p.t.Fatalf("the computer went off (%v) before the serial line said %q", p.err, texts)
+			}
+		case <-end:
+			p.t.Fatalf("the serial line did not say %q", texts)
+		}
+	}
+}
+
+// saw whether the serial line has said it so far.
+func (p *power) saw(text string) bool { return strings.Contains(p.tail(1<<30), text) }
+
+func (p *power) press(keys string) {
+	p.t.Helper()
+	if _, err := io.WriteString(p.keys, keys); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// cut is a power cut.
+func (p *power) cut() {
+	_ = p.cmd.Process.Kill() // gone already is as good
+	<-p.done
+}
+
+// off waits until the computer has switched itself off.
+func (p *power) off() {
+	p.t.Helper()
+	select {
+	case <-p.done:
+		if p.err != nil {
+			p.t.Fatalf("QEMU: %v", p.err)
+		}
+	case <-time.After(patience):
+		p.t.Fatal("the computer did not switch itself off")
+	}
+}
+
+// poll asks every half second until there is no error; the last one is told.
+func (p *power) poll(what string, try func(context.Context) error) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		one, stop := context.WithTimeout(ctx, 20*time.Second)
+		err := try(one)
+		stop()
+		if err == nil {
+			return
+		}
+		select {
+		case <-p.done:
+			p.t.Fatalf("%s: the computer went off; before that: %v", what, err)
+		case <-ctx.Done():
+			p.t.Fatalf("%s: %v", what, err)
+		case <-tick.C:
+		}
+	}
+}
+
+// ovmf is a file of UEFI for QEMU: CODE or VARS.
+func ovmf(t *testing.T, which string) string {
+	t.Helper()
+	path := "/usr/share/OVMF/OVMF_" + which + "_4M.fd"
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("%v: run make setup", err)
+	}
+	return path
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+func run(t *testing.T, name string, args ...string) {
+	t.Helper()
+	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		if errors.Is(err, exec.ErrNotFound) {
+			t.Fatalf("%v: run make setup", err)
+		}
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+}

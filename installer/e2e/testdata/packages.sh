@@ -1,0 +1,48 @@
+# packages.sh BASE DEBS WORK: the life of the Debian packages on a Debian 13.
+# Run by TestPackages, in a mount namespace of its own.
+base=$1 debs=$2 work=$3
+fail() { echo "packages: $*"; exit 1; }
+
+mkdir "$work"/{root,upper,overlay}
+mount -t overlay overlay -o "lowerdir=$base,upperdir=$work/upper,workdir=$work/overlay" "$work/root" 2>/dev/null ||
+	cp -a "$base/." "$work/root/"
+root=$work/root
+mount -t proc proc "$root/proc"
+mkdir "$root/tmp/debs"
+cp "$debs"/*.deb "$root/tmp/debs/"
+in_root() { DEBIAN_FRONTEND=noninteractive chroot "$root" "$@"; }
+install() { in_root sh -c 'dpkg -i /tmp/debs/*.deb' >"$work/log" 2>&1 || { cat "$work/log"; fail "dpkg -i"; }; }
+
+install
+grep -q '^basalt-worker:.*:/usr/sbin/nologin$' "$root/etc/passwd" || fail "no user basalt-worker without a login"
+for unit in basaltd basalt-gpud basalt-fence; do
+	[ "$(in_root systemctl is-enabled $unit)" = enabled ] || fail "$unit is not enabled"
+done
+[ "$(in_root systemctl is-enabled basalt-console || true)" = disabled ] || fail "the console took a screen without being asked"
+[ ! -e "$root/etc/systemd/system/basalt-install.target.wants" ] || fail "the installer starts on a node"
+units=(basaltd.service basalt-gpud.service basalt-fence.service basalt-install.target basalt-install@ttyS0.service)
+[ ! -x "$root/usr/bin/basalt-console" ] || units+=(basalt-console.service)
+in_root systemd-analyze verify "${units[@]}" || fail "systemd does not like a unit"
+for program in basaltd basalt basalt-gpud; do
+	in_root "$program" --help >/dev/null 2>&1 || fail "$program does not run on this Debian"
+done
+
+# A node's own configuration outlives an upgrade, without a question.
+echo 'node-name: mine' >"$root/etc/basalt/basaltd.yaml"
+install
+[ "$(cat "$root/etc/basalt/basaltd.yaml")" = 'node-name: mine' ] || fail "an upgrade changed basaltd.yaml"
+
+mkdir -p "$root/var/lib/basalt/store"
+in_root dpkg --remove basalt basalt-guest-tools basalt-installer >"$work/log" 2>&1 || { cat "$work/log"; fail "remove"; }
+grep -q 'purging the package removes it' "$work/log" || fail "removal does not say that state stays"
+[ -d "$root/var/lib/basalt/store" ] && [ -f "$root/etc/basalt/basaltd.yaml" ] || fail "removal took state along"
+
+in_root dpkg --purge basalt basalt-guest-tools basalt-installer >"$work/log" 2>&1 || { cat "$work/log"; fail "purge"; }
+grep -q "disks with it" "$work/log" || fail "purge does not say what it removes"
+left=$(cd "$root" && find . -xdev \( -path ./proc -o -path ./tmp/debs \) -prune -o -iname '*basalt*' -print)
+# The medium's own configuration of other programs has been there before.
+left=$(cd "$root" && for f in $left; do [ -e "$base/$f" ] || echo "$f"; done)
+[ -z "$left" ] || fail "purge left $left"
+! grep -q basalt-worker "$root/etc/passwd" "$root/etc/group" || fail "purge left the user"
+umount "$root/proc"
+echo "packages: all right"
