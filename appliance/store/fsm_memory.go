@@ -13,8 +13,8 @@ import (
 // Bounds of what the tables remember. rememberBatches is part of the state
 // machine: nodes that disagreed about it would answer a retry differently.
 const (
-	keepChanges     = 4096 // changes over which a watch can resume
-	rememberBatches = 16384 // more than a cluster writes while a client still tries again
+	keepChanges     = 4096     // changes over which a watch can resume
+	rememberBatches = 16384    // more than a cluster writes while a client still tries again
 	rememberBytes   = 64 << 20 // of the answers together
 )
 

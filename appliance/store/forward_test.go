@@ -1,0 +1,159 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// lossy loses the answers to writes.
+type lossy struct {
+	Remote
+	lose  atomic.Int64 // so many
+	err   error
+	calls atomic.Int64
+}
+
+func (l *lossy) Apply(ctx context.Context, leader string, b api.Batch) ([]api.Object, error) {
+	l.calls.Add(1)
+	out, err := l.Remote.Apply(ctx, leader, b)
+	if l.lose.Add(-1) >= 0 {
+		return nil, l.err
+	}
+	return out, err
+}
+
+// A lost answer is asked for again only where that is harmless.
+func TestLostAnswers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("elections among three nodes take seconds")
+	}
+	c := newCluster(t, 3, Options{})
+	f := c.store(c.follower())
+	l := &lossy{Remote: f.options.Remote, err: errors.New("the connection broke")}
+	f.options.Remote = l
+	l.lose.Store(1)
+	b := crashBatch(0, 1)
+	b.ID = ""
+	_, err := f.Apply(t.Context(), b)
+	if api.CodeOf(err) != api.CodeUnavailable || err.Error() != unknownOutcome().Error() {
+		t.Errorf("a write of which nobody knows: %v", err)
+	}
+	if l.calls.Load() != 1 {
+		t.Errorf("it was sent %d times", l.calls.Load())
+	}
+	if n := number1(t, f); n != 1 {
+		t.Errorf("read %d", n)
+	}
+	l.lose.Store(2)
+	if _, err := f.Apply(t.Context(), crashBatch(0, 2)); err != nil {
+		t.Errorf("a write with an ID: %v", err)
+	}
+	if l.calls.Load() != 4 || f.Revision() != 6 {
+		t.Errorf("sent %d times, revision %d", l.calls.Load(), f.Revision())
+	}
+	// Nothing was done for certain: it is sent again without an ID.
+	b = crashBatch(0, 3)
+	b.ID = ""
+	refusing := &lossy{Remote: refuser{}, err: ErrNotLeader}
+	refusing.lose.Store(3)
+	f.options.Remote = &switching{first: refusing, then: l, calls: 3}
+	if _, err := f.Apply(t.Context(), b); err != nil {
+		t.Error(err)
+	}
+	if n := number1(t, f); n != 3 || f.Revision() != 9 {
+		t.Errorf("read %d at revision %d", n, f.Revision())
+	}
+}
+
+type refuser struct{}
+
+func (refuser) Apply(context.Context, string, api.Batch) ([]api.Object, error) {
+	return nil, ErrNotLeader
+}
+func (refuser) ReadRevision(context.Context, string) (int64, error) { return 0, ErrNotLeader }
+
+// switching asks first for some writes, then the other.
+type switching struct {
+	first, then Remote
+	calls       int
+}
+
+func (s *switching) Apply(ctx context.Context, leader string, b api.Batch) ([]api.Object, error) {
+	if s.calls--; s.calls >= 0 {
+		return s.first.Apply(ctx, leader, b)
+	}
+	return s.then.Apply(ctx, leader, b)
+}
+
+func (s *switching) ReadRevision(ctx context.Context, leader string) (int64, error) {
+	return s.then.ReadRevision(ctx, leader)
+}
+
+// A forwarded batch gets the leader's time: the clock of the node that it
+// comes from may be wrong.
+func TestForwardedTime(t *testing.T) {
+	s := open(t, Options{})
+	b := crashBatch(0, 1)
+	b.At = time.Now().Add(time.Hour)
+	out, err := s.ApplyLocal(t.Context(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := time.Until(out[0].Meta.CreatedAt); d > time.Minute {
+		t.Errorf("made %v in the future", d)
+	}
+}
+
+// Who asks while a question is under way gets the answer to the next one; many
+// share it.
+func TestQuestion(t *testing.T) {
+	begun, release := make(chan int), make(chan struct{})
+	rounds := 0
+	q := &question[int]{limit: time.Minute, run: func(f func()) bool { go f(); return true },
+		fn: func(context.Context) (int, error) {
+			rounds++
+			begun <- rounds
+			<-release
+			return rounds, nil
+		}}
+	answers := make(chan int)
+	ask := func() {
+		n, err := q.ask(t.Context())
+		if err != nil {
+			t.Error(err)
+		}
+		answers <- n
+	}
+	go ask()
+	<-begun
+	for range 5 {
+		go ask()
+	}
+	eventually(t, "nobody joins", func() bool { q.mu.Lock(); defer q.mu.Unlock(); return q.next != nil })
+	release <- struct{}{}
+	if n := <-answers; n != 1 {
+		t.Errorf("the first got answer %d", n)
+	}
+	<-begun
+	close(release)
+	go func() {
+		for range begun { // of those who came late
+		}
+	}()
+	for range 5 {
+		if n := <-answers; n < 2 {
+			t.Errorf("who came later got answer %d", n)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	q.fn = func(ctx context.Context) (int, error) { <-t.Context().Done(); return 0, nil }
+	if _, err := q.ask(ctx); api.CodeOf(err) != api.CodeUnavailable {
+		t.Errorf("who gave up got %v", err)
+	}
+}
