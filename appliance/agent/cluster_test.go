@@ -51,7 +51,7 @@ type house struct {
 	kept     []api.InstanceID
 	keepErr  error
 	fenced   map[api.InstanceID]time.Time
-	step     func(what string) // called before each thing that the agent does
+	step     func(what string) // called around what the agent does
 
 	*agent.Stepper // nil: its agent is dead
 	seen           map[string]int64
@@ -86,7 +86,16 @@ func (h *house) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	if h.cut {
 		return nil, errCut
 	}
-	return h.store.Apply(ctx, b)
+	h.moment("apply")
+	objects, err := h.store.Apply(ctx, b)
+	h.moment("applied")
+	return objects, errors.Join(err, ctx.Err()) // of one that is dead by now
+}
+
+func (h *house) moment(what string) {
+	if h.step != nil {
+		h.step(what)
+	}
 }
 
 func (h *house) Get(ctx context.Context, k api.Kind, id string) (api.Object, error) {
@@ -139,6 +148,7 @@ func (h *house) PrepareMigration(_ context.Context, to api.NodeID, r agent.Prepa
 	if err != nil {
 		return agent.PrepareReply{}, err
 	}
+	defer h.moment("prepared")
 	return o.Agent().HandlePrepareMigration(o.ctx, h.id, r)
 }
 
@@ -158,6 +168,7 @@ func (h *house) FinishMigration(_ context.Context, to api.NodeID, r agent.Finish
 	if err != nil {
 		return agent.FinishReply{}, err
 	}
+	defer h.moment("finished")
 	return o.Agent().HandleFinish(o.ctx, h.id, r)
 }
 
@@ -252,9 +263,7 @@ func (h *house) work() (did bool) {
 			return did
 		}
 		did = true
-		if h.step != nil {
-			h.step(due[0])
-		}
+		h.moment(due[0])
 		if h.Stepper == nil {
 			return did
 		}
