@@ -87,6 +87,8 @@ func TestOneMistake(t *testing.T) {
 	}{
 		{"disk: only", "disk: /dev/sda", 1, "disk", "names no disk"},
 		{"disk: only", "disk: {}", 1, "disk", "exactly one rule"},
+		{"disk: only", "disk: {only: false}", 1, "disk.only", "names no disk"},
+		{"disk: only", "disk: {only: true, serial: A}", 1, "disk", "exactly one rule"},
 		{"disk: only", "disk: {size: 100}", 1, "disk.size", "no range"},
 		{"disk: only", "disk: {size: 2TiB..1GiB}", 1, "disk.size", "empty range"},
 		{"disk: only", "disk: {serial: A}\nerase: B", 3, "erase", "given twice"},

@@ -78,7 +78,7 @@ func (r *reader) because(n *yaml.Node, at string, err error) {
 }
 
 func (r *reader) disk(n *yaml.Node, at string, d *Disk) {
-	const instead = "write only, or one of byId:, serial:, size:"
+	const instead = "write disk: only, or one of serial:, byId:, size: below it"
 	if n.Kind == yaml.ScalarNode {
 		if n.Value != "only" {
 			r.wrong(n, at, instead, "%q names no disk", clip(n.Value))
@@ -87,6 +87,11 @@ func (r *reader) disk(n *yaml.Node, at string, d *Disk) {
 		return
 	}
 	ok := r.mapping(n, at,
+		field{"only", "", func(n *yaml.Node, at string) {
+			if d.Only = r.flag(n, at); !d.Only {
+				r.wrong(n, at, instead, "false names no disk")
+			}
+		}},
 		field{"byId", "", func(n *yaml.Node, at string) {
 			d.ByID, _ = r.text(n, at, "write a name from /dev/disk/by-id")
 			d.ByID = strings.TrimPrefix(d.ByID, "/dev/disk/by-id/")
