@@ -68,7 +68,8 @@ func follow(ctx context.Context, s Store, health Health, log *slog.Logger) error
 				continue
 			}
 			self, now := health()
-			if self != state.Self || !maps.Equal(now, state.Health) {
+			// An empty map is news after nil: now somebody watches.
+			if self != state.Self || (now == nil) != (state.Health == nil) || !maps.Equal(now, state.Health) {
 				state.Self, state.Health = self, now
 				timer.Reset(0)
 			}

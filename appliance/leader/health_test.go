@@ -1,0 +1,57 @@
+package leader
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/appliance/plan"
+)
+
+// Nothing is planned before the nodes are watched, and everything as soon as
+// they are, though all of them be well.
+func TestWaitsForTheNodesHealth(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	s := storetest.NewMemory()
+	var watched atomic.Bool
+	health := func() (string, map[string]plan.Health) {
+		if !watched.Load() {
+			return "node-1", nil
+		}
+		return "node-1", map[string]plan.Health{}
+	}
+	if _, err := s.Apply(ctx, api.Batch{At: time.Now().UTC(), Commands: []api.Command{
+		{Op: api.OpPutSpec, Kind: api.KindNode, ID: "node-1", Name: "n1", Data: api.Encode(api.NodeSpec{})}}}); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() { _ = Run(ctx, s, health, slog.Default()); close(done) }()
+	defer func() { cancel(); <-done }()
+	state := func() api.NodeState {
+		o, err := s.Get(ctx, api.KindNode, "node-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := api.Decode[api.Node](o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n.Assignment.State
+	}
+	time.Sleep(3 * listen / 2) // it has looked once
+	if got := state(); got != "" {
+		t.Fatalf("planned without knowing the nodes' health: %s", got)
+	}
+	watched.Store(true)
+	for state() != api.NodeReady {
+		select {
+		case <-ctx.Done():
+			t.Fatal("never planned")
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
