@@ -33,6 +33,7 @@ type town struct {
 	now    time.Time
 	houses []*house
 	shared *sdsfake.Store
+	moves  int
 	frozen bool // nobody hears of changes by itself
 }
 

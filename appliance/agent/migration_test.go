@@ -14,16 +14,20 @@ import (
 // moveTo makes a migration and does what the planner does until it has ended.
 func (w *town) moveTo(from, to *house) {
 	w.t.Helper()
-	w.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindMigration, ID: "mig-1", Name: "mig-1", Data: api.Encode(api.MigrationSpec{Instance: "ins-1"})})
+	w.moves++
+	id := w.moveID()
+	w.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindMigration, ID: id, Name: id, Data: api.Encode(api.MigrationSpec{Instance: "ins-1"})})
 	in, _ := w.instance("ins-1")
 	a := in.Assignment
 	a.MigrateTo = to.id
 	w.assign(api.KindInstance, "ins-1", a)
-	w.assign(api.KindMigration, "mig-1", api.MigrationAssignment{Source: from.id, Target: to.id, Phase: api.MigrationPreparing})
+	w.assign(api.KindMigration, w.moveID(), api.MigrationAssignment{Source: from.id, Target: to.id, Phase: api.MigrationPreparing})
 }
 
+func (w *town) moveID() string { return fmt.Sprintf("mig-%d", w.moves) }
+
 func (w *town) migration() api.Migration {
-	m, _ := read[api.Migration](w, api.KindMigration, "mig-1")
+	m, _ := read[api.Migration](w, api.KindMigration, w.moveID())
 	return m
 }
 
@@ -48,7 +52,7 @@ func (w *town) follow() bool {
 	}
 	ma := m.Assignment
 	ma.Phase = m.Status.Phase
-	w.assign(api.KindMigration, "mig-1", ma)
+	w.assign(api.KindMigration, w.moveID(), ma)
 	return true
 }
 
@@ -103,7 +107,7 @@ func TestAMigrationIsAborted(t *testing.T) {
 		if p.Phase == hypervisor.MigrationCopying && p.TransferredBytes > 0 {
 			m := w.migration()
 			m.Spec.Abort = true
-			w.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindMigration, ID: "mig-1", Expect: api.AnyRevision, Data: api.Encode(m.Spec)})
+			w.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindMigration, ID: w.moveID(), Expect: api.AnyRevision, Data: api.Encode(m.Spec)})
 			return context.Canceled
 		}
 		return nil
