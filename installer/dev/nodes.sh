@@ -136,7 +136,7 @@ init() {
 	keep fence "$bin/basalt-fence" --socket /run/basalt/fence.sock --state /var/lib/basalt/fence --watchdog "$home/watchdog" &
 	mapfile -t args <"$home/args"
 	keep basaltd "$bin/basaltd" --node-name "n$n" --listen "$net.1.$n:7480" --peer-listen "$net.1.$n:7481" --peer-listen "$net.2.$n:7481" \
-		--gpud /run/basalt/gpud.sock --guest-tools "$tools" --shared-dir /var/lib/basalt-shared --meter-every 5s --stop-grace 5s "${args[@]}" &
+		--gpud /run/basalt/gpud.sock --guest-tools "$tools" --shared-dir /var/lib/basalt-shared --meter-every 5s --stop-grace 5s --election-timeout "${ELECTION:-1s}" "${args[@]}" &
 	echo "$n" >"$home/ready"
 	wait
 }

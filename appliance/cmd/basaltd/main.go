@@ -34,6 +34,7 @@ type config struct {
 	vgpuBinary, workerBinary    string
 	guestTools                  string
 	stopGrace, meterEvery       time.Duration
+	election                    time.Duration
 	logLevel                    string
 	privateImages               bool
 }
@@ -63,6 +64,7 @@ func main() {
 	f := cmd.Flags()
 	f.StringVar(&c.file, "config", "", "YAML file of these settings by name; the command line wins")
 	f.StringArrayVar(&c.peerListen, "peer-listen", nil, "HOST:PORT for the cluster's other nodes, one for each network path, the main one first; without it the node stays alone")
+	f.DurationVar(&c.election, "election-timeout", 0, "how long the others hear nothing from the leader before they elect another; the same on all nodes; 0: 500ms")
 	f.StringVar(&c.setup, "setup", "", "file that says which cluster to make or to join at the first start")
 	f.StringVar(&c.sharedDir, "shared-dir", "", "directory that several nodes have (NFS or the like): the storage pool \"shared\"")
 	f.StringVar(&c.fence, "fence", "", "basalt-fence's socket; none: nothing stops this node's instances when it is cut off; empty: RUN/fence.sock")

@@ -132,6 +132,7 @@ func (n *node) openStore(ctx context.Context, c config, rec member.Record, id ap
 			return err
 		}
 		o = n.cluster.storeOptions(o)
+		o.Election = c.election
 		founder = rec.Founder
 	}
 	if n.store, err = store.Open(o); err != nil {
