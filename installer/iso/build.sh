@@ -10,6 +10,7 @@
 # What is on the medium:
 #   /live/filesystem.squashfs   the root file system: the live system, and what
 #                               the installer copies to the disk
+#   /live/filesystem.size       its bytes when unpacked, for the progress bar
 #   /live/vmlinuz, initrd.img   copies of its kernel and initramfs
 #   /boot/grub                  loader for BIOS and UEFI
 set -euo pipefail
@@ -75,6 +76,7 @@ umount "$root/proc" "$root/tmp/debs"
 rmdir "$root/tmp/debs"
 rm -f "$root"/var/log/dpkg.log "$root"/var/log/alternatives.log "$root"/var/lib/dpkg/*-old "$root"/var/cache/debconf/*-old
 chroot "$root" dpkg-query -W -f '${Package}\t${Version}\t${Installed-Size}\n' >"$work/packages"
+du -sxB1 "$root" | cut -f1 >"$work/iso/live/filesystem.size"
 cp "$root"/boot/vmlinuz-* "$work/iso/live/vmlinuz"
 cp "$root"/boot/initrd.img-* "$work/iso/live/initrd.img"
 echo "iso: compressing"
