@@ -1,0 +1,234 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/lipgloss"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-cmp/cmp"
+	"github.com/muesli/termenv"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func TestMain(m *testing.M) {
+	lipgloss.SetColorProfile(termenv.Ascii)
+	os.Exit(m.Run())
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	lines := strings.Split(got, "\n")
+	if len(lines) != 24 {
+		t.Errorf("%s has %d lines", name, len(lines))
+	}
+	for i, l := range lines {
+		if w := ansi.StringWidth(l); w > 79 {
+			t.Errorf("%s: line %d has %d columns", name, i+1, w)
+		}
+		lines[i] = strings.TrimRight(l, " ")
+	}
+	got = strings.Join(lines, "\n") + "\n"
+	path := filepath.Join("testdata", name+".screen")
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("%s:\n%s", name, d)
+	}
+}
+
+func seen(change func(*api.Setup)) Seen {
+	u := &api.Setup{
+		State: api.SetupMember, Node: "node1", NodeID: "node-000000000001", Cluster: "basalt", Addresses: []string{"192.0.2.11:7480"},
+		PeerAddresses: []string{"192.0.2.11:7481"}, Version: "v0.3.0", Members: 3, Alive: 3, Leader: "node2", Quorum: true,
+	}
+	if change != nil {
+		change(u)
+	}
+	return Seen{Setup: u, Host: "node1", Addresses: []string{"192.0.2.11 (eno1)", "198.51.100.11 (eno2)"}, Up: 26*time.Hour + 5*time.Minute, At: time.Unix(1767323045, 0), Version: "v0.3.0"}
+}
+
+var size = Size{80, 24}
+
+func TestView(t *testing.T) {
+	away := seen(nil)
+	away.Setup, away.Err = nil, "dial unix /run/basalt/api.sock: connect: no such file or directory"
+	starting := away
+	starting.Up = 20 * time.Second
+	for name, s := range map[string]Seen{
+		"member": seen(nil),
+		"first": seen(func(u *api.Setup) {
+			u.Members, u.Alive, u.Leader, u.OperatorKey = 1, 1, "node1", OperatorKey
+		}),
+		"one-dead": seen(func(u *api.Setup) { u.Alive = 2 }),
+		"minority": seen(func(u *api.Setup) { u.Quorum, u.Alive, u.Leader = false, 1, "" }),
+		"unconfigured": seen(func(u *api.Setup) {
+			*u = api.Setup{State: api.SetupUnconfigured, Node: "node1", Version: "v0.3.0"}
+		}),
+		"joining": seen(func(u *api.Setup) {
+			u.State, u.Message, u.Members, u.Leader = api.SetupJoining, "192.0.2.12:7481 does not answer", 0, ""
+		}),
+		"left":     seen(func(u *api.Setup) { u.State, u.Message, u.Cluster = api.SetupLeft, "removed by an operator", "" }),
+		"away":     away,
+		"starting": starting,
+	} {
+		golden(t, name, View(s, size, newLook(false)))
+	}
+}
+
+// Whatever basaltd or a network says, the screen stays whole.
+func TestHostileText(t *testing.T) {
+	s := seen(func(u *api.Setup) {
+		u.Message = "\x1b[2J\x1b]0;title\x07" + strings.Repeat("x", 5000)
+		u.Cluster, u.Leader, u.Node, u.State = "\n\n\n", "\x9b31m", strings.Repeat("n", 300), "Strange\x1b"
+		u.Addresses = []string{"a", "b", "c", "d", strings.Repeat("e", 1000)}
+	})
+	got := View(s, size, newLook(true))
+	if strings.ContainsAny(got, "\x1b\x07\u009b") || strings.Count(got, "\n") != 23 {
+		t.Errorf("%q", got)
+	}
+	for _, l := range strings.Split(got, "\n") {
+		if ansi.StringWidth(l) > 79 {
+			t.Errorf("%d columns: %q", ansi.StringWidth(l), l)
+		}
+	}
+}
+
+type fake struct {
+	seen             Seen
+	err              error
+	rebooted, halted int
+}
+
+func (f *fake) Look(context.Context) Seen { return f.seen }
+func (f *fake) Log(int) string            { return "one\n\x1b[31mtwo\n" }
+func (f *fake) Reboot() error             { f.rebooted++; return f.err }
+func (f *fake) PowerOff() error           { f.halted++; return f.err }
+
+type person struct{ m *Model }
+
+func (p person) do(cmd tea.Cmd) {
+	if cmd != nil {
+		_, next := p.m.Update(cmd())
+		p.do(next)
+	}
+}
+
+func (p person) types(keys string) {
+	for _, r := range keys {
+		_, cmd := p.m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}})
+		p.do(cmd)
+	}
+}
+
+func stand(f *fake) person {
+	m := New(f, false)
+	m.tick = nil
+	p := person{m}
+	p.do(m.Init())
+	return p
+}
+
+func TestKeys(t *testing.T) {
+	f := &fake{seen: seen(nil)}
+	p := stand(f)
+	golden(t, "member", p.m.View())
+	p.types("r")
+	golden(t, "restart", p.m.View())
+	p.types("n")
+	golden(t, "member", p.m.View())
+	p.types("rn" + "y" + "px" + "y")
+	if f.rebooted+f.halted != 0 {
+		t.Fatal("it goes down without having been told to")
+	}
+	p.types("l")
+	golden(t, "log", p.m.View())
+	p.types("q")
+	golden(t, "member", p.m.View())
+	f.err = errors.New("no systemd")
+	p.types("ry")
+	if !strings.Contains(p.m.View(), "That failed: no systemd") {
+		t.Error(p.m.View())
+	}
+	f.err = nil
+	p.types("x" + "py")
+	if f.rebooted != 1 || f.halted != 1 || !strings.Contains(p.m.View(), "Going down") {
+		t.Errorf("%d, %d", f.rebooted, f.halted)
+	}
+}
+
+// A real basaltd's answers over a real socket; and none, and nonsense.
+func TestAsk(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "api.sock")
+	if _, err := ask(context.Background(), socket); err == nil {
+		t.Error("nobody is there, but there is an answer")
+	}
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, status := `{"state":"Member","node":"node1","quorum":true}`, 200
+	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/setup" || r.Method != http.MethodGet {
+			w.WriteHeader(404)
+			return
+		}
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(answer))
+	})}
+	go func() { _ = srv.Serve(l) }()
+	defer srv.Close()
+	if s, err := ask(context.Background(), socket); err != nil || s.Node != "node1" || !s.Quorum {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for _, bad := range []string{"", "null", "[]", "{", `{"state":7}`, "{}"} {
+		answer = bad
+		if _, err := ask(context.Background(), socket); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+	status = 500
+	if _, err := ask(context.Background(), socket); err == nil {
+		t.Error("500 is taken")
+	}
+}
+
+func TestLookNeverFails(t *testing.T) {
+	s := Node{Socket: filepath.Join(t.TempDir(), "none")}.Look(context.Background())
+	if s.Setup != nil || s.Err == "" || s.At.IsZero() {
+		t.Errorf("%+v", s)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(`{"state":"Member","node":"node1","members":3,"alive":-1,"addresses":["x"]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := parse(200, data)
+		if err != nil {
+			return
+		}
+		got := View(Seen{Setup: s, At: time.Unix(0, 0)}, size, newLook(true))
+		if strings.Count(got, "\n") != 23 || strings.ContainsRune(got, 0x1b) {
+			t.Fatalf("%q", got)
+		}
+	})
+}

@@ -1,0 +1,113 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Node that the screen is of.
+type Node struct {
+	Socket  string // basaltd's
+	Version string
+}
+
+const maxAnswer = 64 << 10
+
+// Look at the node. It never fails: what it could not find out is in Seen.
+func (n Node) Look(ctx context.Context) Seen {
+	s := Seen{At: time.Now(), Version: n.Version, Addresses: addresses(), Up: uptime()}
+	s.Host, _ = os.Hostname() // empty shows as nothing
+	_, err := os.Stat(OperatorKey)
+	s.Key = err == nil
+	setup, err := ask(ctx, n.Socket)
+	if err != nil {
+		s.Err = err.Error()
+	} else {
+		s.Setup = setup
+	}
+	return s
+}
+
+// ask basaltd what the node is.
+func ask(ctx context.Context, socket string) (*api.Setup, error) {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	transport := &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		},
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://basaltd/v1/setup", nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := (&http.Client{Transport: transport}).Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return nil, err
+	}
+	return parse(resp.StatusCode, data)
+}
+
+// parse basaltd's answer.
+func parse(status int, data []byte) (*api.Setup, error) {
+	if status != http.StatusOK {
+		return nil, fmt.Errorf("it answers %d", status)
+	}
+	var s api.Setup
+	if err := json.Unmarshal(data, &s); err != nil {
+		return nil, fmt.Errorf("it answers what this screen does not understand: %w", err)
+	}
+	if s.State == "" {
+		return nil, fmt.Errorf("it answers without a state")
+	}
+	return &s, nil
+}
+
+// addresses of this machine that others reach, without those of virtual
+// machines' networks.
+func addresses() (all []string) {
+	cards, err := net.Interfaces()
+	if err != nil {
+		return nil
+	}
+	for _, c := range cards {
+		if c.Flags&net.FlagLoopback != 0 || c.Flags&net.FlagUp == 0 || strings.HasPrefix(c.Name, "virbr") || strings.HasPrefix(c.Name, "vnet") || strings.HasPrefix(c.Name, "tap") {
+			continue
+		}
+		list, _ := c.Addrs() // none while it goes away
+		for _, a := range list {
+			ip, _, err := net.ParseCIDR(a.String())
+			if err == nil && !ip.IsLinkLocalUnicast() && len(all) < 4 {
+				all = append(all, ip.String()+" ("+c.Name+")")
+			}
+		}
+	}
+	return all
+}
+
+// uptime of this machine; 0 when the kernel does not say.
+func uptime() time.Duration {
+	data, err := os.ReadFile("/proc/uptime")
+	if err != nil {
+		return 0
+	}
+	first, _, _ := strings.Cut(string(data), " ")
+	seconds, _ := strconv.ParseFloat(first, 64) // 0 is unknown
+	return time.Duration(seconds * float64(time.Second))
+}
