@@ -3,10 +3,12 @@ package console
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -30,9 +32,13 @@ func (n Node) Look(ctx context.Context) Seen {
 	_, err := os.Stat(OperatorKey)
 	s.Key = err == nil
 	setup, err := ask(ctx, n.Socket)
-	if err != nil {
+	var wrapped *url.Error
+	switch {
+	case errors.As(err, &wrapped): // without the made-up URL
+		s.Err = wrapped.Err.Error()
+	case err != nil:
 		s.Err = err.Error()
-	} else {
+	default:
 		s.Setup = setup
 	}
 	return s
