@@ -15,7 +15,6 @@ func FuzzBackup(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	defer s.Close()
 	for k := 1; k <= 3; k++ {
 		if _, err := s.Apply(f.Context(), crashBatch(0, k)); err != nil {
 			f.Fatal(err)
@@ -23,6 +22,9 @@ func FuzzBackup(f *testing.F) {
 	}
 	var b bytes.Buffer
 	if err := s.Backup(f.Context(), &b, []byte(`{"a":1}`)); err != nil {
+		f.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
 		f.Fatal(err)
 	}
 	good := b.Bytes()[:b.Len()-sha256.Size]

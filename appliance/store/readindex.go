@@ -132,7 +132,11 @@ func (s *Store) askLeads(ctx context.Context) (revision int64, err error) {
 		return 0, ErrNotLeader
 	}
 	commit := s.raft.CommitIndex()
-	err = s.answer(ctx, s.raft.VerifyLeader)
+	ask := s.raft.VerifyLeader
+	if s.pulse.stoodStill() {
+		ask = func() raft.Future { return s.raft.Barrier(enqueueTimeout) }
+	}
+	err = s.answer(ctx, ask)
 	if notLeader(err) || errors.Is(err, raft.ErrLeadershipLost) {
 		return 0, ErrNotLeader
 	}

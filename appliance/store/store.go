@@ -64,6 +64,7 @@ type Store struct {
 	leaders  leaders
 	changed  *bell // rings when this node's leadership or the known leader changes
 
+	pulse   *pulse
 	leads   *question[int64]   // of the other voters: does this node lead? Its revision
 	present *question[int64]   // of the leader: its revision
 	reach   *question[reached] // of the other voters: are they there?
@@ -107,6 +108,7 @@ func Open(o Options) (*Store, error) {
 		options: o, closing: make(chan struct{}), stopped: make(chan struct{}), changed: newBell(),
 		inflight: make(chan struct{}, maxInflight), watches: make(chan struct{}, maxWatches),
 	}
+	s.pulse = newPulse(o.Election)
 	s.leads = &question[int64]{fn: s.askLeads, limit: readTimeout, run: s.run}
 	s.present = &question[int64]{fn: s.askPresent, limit: readTimeout, run: s.run}
 	s.reach = &question[reached]{fn: s.askReach, limit: reachTimeout, run: s.run}
@@ -115,6 +117,9 @@ func Open(o Options) (*Store, error) {
 	}
 	s.running.Add(1)
 	go s.followLeadership()
+	if o.Transport != nil {
+		s.running.Go(s.beats)
+	}
 	if o.Transport == nil {
 		s.awaitStart()
 	}
