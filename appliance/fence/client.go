@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -23,6 +24,8 @@ type Client struct {
 	mu   sync.Mutex // guards what follows; held during a call
 	conn net.Conn
 	in   *bufio.Scanner
+
+	covered atomic.Int64 // the deadline that basalt-fence has; 0: none
 }
 
 // Dial makes a client of the socket; it connects with the first call.
@@ -39,8 +42,18 @@ func (c *Client) Close() error {
 // instances that are not kept when it passes; one that lies in the past ends
 // the lease now.
 func (c *Client) SetLease(l Lease) error {
+	c.covered.Store(min(c.covered.Load(), int64(l.Until))) // what is over is over, heard or not
 	_, err := c.call(quick, Request{Lease: &l})
+	if err == nil {
+		c.covered.Store(int64(l.Until))
+	}
 	return err
+}
+
+// Covers says whether basalt-fence has taken a deadline that is further away
+// than margin: it will kill at that deadline, so a movable instance may start.
+func (c *Client) Covers(margin time.Duration) bool {
+	return boottime()+margin < time.Duration(c.covered.Load())
 }
 
 // Keep names all instances that may run without a lease. It returns when that
@@ -68,6 +81,7 @@ func (c *Client) Status() (Status, error) {
 // StandDown ends fencing until the next lease: the node has left the cluster,
 // or leases are not used. Nothing is killed, and the watchdog is disarmed.
 func (c *Client) StandDown() error {
+	c.covered.Store(0)
 	_, err := c.call(slow, Request{StandDown: &struct{}{}})
 	return err
 }

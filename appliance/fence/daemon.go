@@ -164,11 +164,14 @@ func (d *Daemon) step() {
 	}
 	if mode == Idle {
 		if err := d.wd.close(); err != nil {
-			d.o.Log.Error("the watchdog cannot be disarmed", "error", err)
+			d.o.Log.Error("standing down", "error", err)
 		}
-		d.fedAt, d.starved = 0, false
+		d.starved = false
+	}
+	if mode != Idle || d.wd.stuck {
+		d.feed(now, mode)
 	} else {
-		d.feed(now)
+		d.fedAt = 0
 	}
 	if d.dirty && !d.saving && now >= d.saveNext {
 		d.save()
@@ -187,11 +190,11 @@ func (d *Daemon) save() {
 
 // feed the watchdog, if it may be. The time is read once more: a process that
 // was stopped meanwhile must not feed on what was true before.
-func (d *Daemon) feed(now time.Duration) {
+func (d *Daemon) feed(now time.Duration, mode Mode) {
 	if now < d.fedAt+feedEvery && d.fedAt != 0 {
 		return
 	}
-	if !d.m.feed(d.now()) {
+	if mode != Idle && !d.m.feed(d.now()) {
 		if !d.starved && d.wd.status.Armed {
 			d.o.Log.Error("the watchdog is not fed any more: killing does not succeed", "why", d.m.failed, "dying", d.m.dying)
 		}
@@ -271,7 +274,7 @@ func (d *Daemon) wrote(err error) {
 func (d *Daemon) stop() {
 	if d.m.mode(d.now()) == Idle || d.nothingRuns() {
 		if err := d.wd.close(); err != nil {
-			d.o.Log.Error("the watchdog cannot be disarmed", "error", err)
+			d.o.Log.Error("stopping", "error", err)
 		}
 	} else if d.wd.status.Armed {
 		d.o.Log.Warn("stopped with the watchdog armed: it resets this machine unless basalt-fence is back in time", "timeout", d.wd.status.Timeout)

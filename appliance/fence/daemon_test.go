@@ -181,6 +181,9 @@ func TestLeaseEnds(t *testing.T) {
 	if err := n.SetLease(soon(30 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
+	if !n.Covers(time.Second) || n.Covers(time.Hour) {
+		t.Error("covers")
+	}
 	alive := n.qemu(t, "moved")
 	if s := n.until(t, "holding", func(s Status) bool { return s.Mode == Holding }); s.Node != "node-1" || s.Epoch != 4 {
 		t.Errorf("%+v", s)
@@ -188,6 +191,9 @@ func TestLeaseEnds(t *testing.T) {
 	// The lease is taken back, and then all of it.
 	if err := n.SetLease(Lease{Node: "node-1", Epoch: 4}); err != nil {
 		t.Fatal(err)
+	}
+	if n.Covers(0) {
+		t.Error("covers what was taken back")
 	}
 	wait(t, "killed when the lease is taken back", alive)
 	select {
@@ -298,6 +304,21 @@ func TestStandInSocket(t *testing.T) {
 		_ = c.Close()
 	}
 	n.until(t, "armed", func(s Status) bool { return s.Watchdog.Kind == "socket" && s.Watchdog.Armed })
+}
+
+// A device that cannot be disarmed is fed even when nothing is fenced.
+func TestStuckWatchdog(t *testing.T) {
+	path, fed := fifo(t)
+	n := start(t, path, func(d *Daemon) { d.wd.stuck = true })
+	wait(t, "fed", fed)
+	if err := n.StandDown(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if wait(t, "fed", fed) == 'V' {
+			t.Error("disarmed")
+		}
+	}
 }
 
 func TestNoSuchWatchdog(t *testing.T) {

@@ -24,6 +24,9 @@ type watchdog struct {
 	fd     int    // -1: closed
 	status WatchdogStatus
 	tried  time.Duration
+	// stuck: the device cannot be disarmed (nowayout), so that it is fed for
+	// as long as there is anybody to feed it.
+	stuck bool
 }
 
 func newWatchdog(path string) *watchdog {
@@ -65,12 +68,21 @@ func (w *watchdog) feed(now time.Duration) error {
 	return nil
 }
 
-// close disarms it (magic close) in good order.
+// close disarms it in good order, if it can be.
 func (w *watchdog) close() error {
-	if w.fd < 0 {
+	if w.fd < 0 || w.stuck {
 		return nil
 	}
-	_, err := unix.Write(w.fd, []byte("V"))
+	if w.status.Kind == "device" {
+		// A driver that was told never to stop says so here; one that does
+		// not know the question goes by the magic close.
+		if err := unix.IoctlSetPointerInt(w.fd, unix.WDIOC_SETOPTIONS, unix.WDIOS_DISABLECARD); errors.Is(err, unix.EBUSY) {
+			w.stuck = true
+			w.status.Problem = "the watchdog cannot be disarmed (nowayout): it is fed for as long as basalt-fence runs, and resets the machine after it"
+			return errors.New(w.status.Problem)
+		}
+	}
+	_, err := unix.Write(w.fd, []byte("V")) // magic close
 	w.drop()
 	return err
 }
