@@ -101,7 +101,7 @@ func (a *Agent) PutImage(ctx context.Context, id api.ImageID, content io.Reader)
 	if err != nil {
 		return err
 	}
-	a.cache.apply(api.Event{Type: api.EventPut, Revision: o.Meta.Revision, Object: o})
+	a.take(api.Event{Type: api.EventPut, Revision: o.Meta.Revision, Object: o})
 	img, err := api.Decode[api.Image](o)
 	if err != nil {
 		return err

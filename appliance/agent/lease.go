@@ -82,19 +82,11 @@ func (a *Agent) blocked(in api.Instance) string {
 // node's: a lease that was renewed a moment ago may come from after it was
 // given to another.
 func (a *Agent) confirm(ctx context.Context, in api.Instance) error {
-	o, err := a.o.Store.Get(ctx, api.KindInstance, in.Meta.ID)
-	if api.CodeOf(err) == api.CodeNotFound {
-		return errStale
-	}
-	if err != nil {
+	if err := a.refresh(ctx, api.KindInstance, in.Meta.ID); err != nil {
 		return err
 	}
-	now, err := api.Decode[api.Instance](o)
-	if err != nil {
-		return err
-	}
-	if now.Assignment.Node != a.o.NodeID || now.Assignment.Epoch != in.Assignment.Epoch || now.Assignment.Release || now.Meta.DeletedAt != nil {
-		a.take(api.Event{Type: api.EventPut, Revision: o.Meta.Revision, Object: o})
+	now, ok := get(a.cache, a.cache.instances, in.Meta.ID)
+	if !ok || now.Assignment.Epoch != in.Assignment.Epoch || now.Assignment.Release || now.Meta.DeletedAt != nil {
 		return errStale
 	}
 	if why := a.blocked(now); why != "" {

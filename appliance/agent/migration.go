@@ -59,6 +59,7 @@ const (
 // move is what this process knows of a migration from here. Guarded by
 // Agent.mu.
 type move struct {
+	in    api.InstanceID
 	seen  moveSeen
 	reply PrepareReply
 	said  time.Time
@@ -109,7 +110,7 @@ func (a *Agent) learn(m api.Migration, f func(*move)) {
 	defer a.mu.Unlock()
 	mv := a.moves[m.Meta.ID]
 	if mv == nil {
-		mv = &move{}
+		mv = &move{in: m.Spec.Instance}
 		a.moves[m.Meta.ID] = mv
 	}
 	f(mv)
@@ -117,8 +118,11 @@ func (a *Agent) learn(m api.Migration, f func(*move)) {
 
 func (a *Agent) reconcileMigration(ctx context.Context, id string) (time.Duration, error) {
 	m, ok := get(a.cache, a.cache.migrations, id)
+	if !ok {
+		return 0, a.dropMove(ctx, id)
+	}
 	switch {
-	case !ok || m.Assignment.Phase == "" || m.Assignment.Phase == api.MigrationPending:
+	case m.Assignment.Phase == "" || m.Assignment.Phase == api.MigrationPending:
 		return 0, nil
 	case m.Assignment.Target == a.o.NodeID:
 		return a.reconcileIncoming(ctx, m)
@@ -132,6 +136,24 @@ func (a *Agent) reconcileMigration(ctx context.Context, id string) (time.Duratio
 		return 0, nil
 	}
 	return a.send(ctx, m, in)
+}
+
+// dropMove ends what is under way for a migration that is gone.
+func (a *Agent) dropMove(ctx context.Context, id string) error {
+	a.mu.Lock()
+	mv := a.moves[id]
+	a.mu.Unlock()
+	if mv == nil || a.o.Migrator == nil {
+		return nil
+	}
+	if err := a.o.Migrator.AbortMigration(ctx, mv.in); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	delete(a.moves, id)
+	a.mu.Unlock()
+	a.kick(key(api.KindInstance, string(mv.in)))
+	return nil
 }
 
 // send takes one step of a migration from here.

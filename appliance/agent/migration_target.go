@@ -17,7 +17,7 @@ func (a *Agent) arriving(ctx context.Context, from api.NodeID, id api.MigrationI
 	if err != nil {
 		return m, in, err
 	}
-	a.cache.apply(api.Event{Type: api.EventPut, Revision: o.Meta.Revision, Object: o})
+	a.take(api.Event{Type: api.EventPut, Revision: o.Meta.Revision, Object: o})
 	if m, err = api.Decode[api.Migration](o); err != nil {
 		return m, in, err
 	}

@@ -18,13 +18,10 @@ var errStale = errors.New("decided on old news")
 // node says of what is its own now is never overwritten.
 func (a *Agent) report(ctx context.Context, kind api.Kind, id string, revision int64, status any) error {
 	err := a.apply(ctx, api.Command{Op: api.OpReport, Kind: kind, ID: id, Expect: revision, Data: api.Encode(status)})
-	switch api.CodeOf(err) {
-	case api.CodeConflict:
+	if c := api.CodeOf(err); c == api.CodeConflict || c == api.CodeNotFound {
 		if err := a.refresh(ctx, kind, id); err != nil {
 			return err
 		}
-		return errStale
-	case api.CodeNotFound:
 		return errStale
 	}
 	return err
@@ -33,6 +30,10 @@ func (a *Agent) report(ctx context.Context, kind api.Kind, id string, revision i
 // refresh the cache from the store.
 func (a *Agent) refresh(ctx context.Context, kind api.Kind, id string) error {
 	o, err := a.o.Store.Get(ctx, kind, id)
+	if api.CodeOf(err) == api.CodeNotFound {
+		a.take(api.Event{Type: api.EventRemove, Object: api.Object{Kind: kind, Meta: api.Meta{ID: id}}})
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,12 @@ func (a *Agent) reconcileNode(ctx context.Context) (time.Duration, error) {
 		return 0, nil
 	}
 	a.log.Warn("this node was declared lost: giving up what is no longer its own", "epoch", n.Assignment.Epoch)
+	// What this node still believes to be its own is asked about too.
+	for _, in := range all(a.cache, a.cache.instances) {
+		if err := a.refresh(ctx, api.KindInstance, in.Meta.ID); err != nil {
+			return 0, err
+		}
+	}
 	if err := a.sweepRuns(ctx); err != nil {
 		return 0, err
 	}

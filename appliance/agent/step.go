@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -13,7 +14,9 @@ import (
 // time of Options.Now: a simulation calls what Run's goroutines call. Options.Go
 // should run its argument at once, or when the simulation likes.
 type Stepper struct {
-	a     *Agent
+	a *Agent
+
+	mu    sync.Mutex // other nodes' calls kick keys too
 	due   map[string]time.Time
 	fails map[string]int
 }
@@ -29,6 +32,8 @@ func NewStepper(o Options) *Stepper {
 func (s *Stepper) Agent() *Agent { return s.a }
 
 func (s *Stepper) at(k string, t time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if was, ok := s.due[k]; !ok || t.Before(was) {
 		s.due[k] = t
 	}
@@ -53,6 +58,8 @@ func (s *Stepper) BackendExit(id api.InstanceID) { s.a.backendExit(id) }
 
 // Due are the keys to reconcile now, in their order.
 func (s *Stepper) Due(now time.Time) (keys []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for k, t := range s.due {
 		if !t.After(now) {
 			keys = append(keys, k)
@@ -64,6 +71,8 @@ func (s *Stepper) Due(now time.Time) (keys []string) {
 
 // Next is when a key is due; zero: none is.
 func (s *Stepper) Next() (next time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, t := range s.due {
 		if next.IsZero() || t.Before(next) {
 			next = t
@@ -80,7 +89,9 @@ const (
 
 // Reconcile one key, and note when it is due again.
 func (s *Stepper) Reconcile(ctx context.Context, k string) (again time.Duration, err error) {
+	s.mu.Lock()
 	delete(s.due, k)
+	s.mu.Unlock()
 	again, err = s.a.reconcile(ctx, k)
 	if err != nil {
 		again = min(minWait<<min(s.fails[k], 16), maxWait)
