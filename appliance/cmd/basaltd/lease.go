@@ -172,14 +172,21 @@ func (cl *cluster) adopt() {
 // health is what the planner is told of the nodes in a term; nothing before
 // the lease server has begun the term.
 func (cl *cluster) health(term uint64) (string, map[string]plan.Health) {
-	_, verdicts := cl.leases.Verdicts()
+	now, verdicts := cl.leases.Verdicts()
 	if len(verdicts) == 0 {
 		return string(cl.self.Node), nil
+	}
+	lost := map[string]bool{}
+	for _, n := range cl.directory.Nodes() {
+		lost[n.Meta.ID] = n.Assignment.State == api.NodeLost
 	}
 	all := map[string]plan.Health{}
 	for _, v := range verdicts {
 		if v.Term != term {
 			return string(cl.self.Node), nil
+		}
+		if lost[string(v.Node)] && now.Sub(v.Heard) < lease.Silence {
+			continue // the verdict is carried out, and the node is back
 		}
 		if v.State >= lease.Suspect {
 			all[string(v.Node)] = plan.Health{Suspect: true, Fenced: v.State == lease.Fenced, Why: v.Why}
