@@ -22,6 +22,8 @@ var children = map[string]func(dir string) error{
 	"full-log":     childFillsLog,
 	"full-restart": childRestartsFull,
 	"hold-open":    childHolds,
+	"node":         childNode,
+	"restore":      childRestores,
 }
 
 func TestMain(m *testing.M) {
