@@ -29,6 +29,13 @@ func (c *cluster) stranger(t *testing.T, k *pki.Keeper) *node {
 func TestStrangers(t *testing.T) {
 	c := newCluster(t, 1, greets, nodeA)
 	now := time.Now()
+	raftLayer := c.nodes[nodeA].server.Raft()
+	t.Cleanup(func() { raftLayer.Close() })
+	go func() {
+		if got, err := raftLayer.Accept(); err == nil {
+			t.Errorf("raft gets a connection of %s", got.(*conn).node)
+		}
+	}()
 	for name, k := range map[string]*pki.Keeper{
 		// Which side refuses, and in which words, is tested in package pki.
 		"another cluster":            newKeeper(t, newCA(t, "foreign"), "foreign", nodeB, now),
