@@ -86,6 +86,7 @@ start() {
 	settings "$home"
 	rm -f "$home/watchdog" "$home/ready"
 	mkfifo "$home/watchdog"
+	setsid "$0" "$cluster" watchdog "$n" </dev/null >"$home/log/watchdog.log" 2>&1 &
 	# In a session of its own, without our standard streams: it outlives us.
 	setsid ip netns exec "$(ns "$n")" unshare --mount --uts --pid --fork --mount-proc --kill-child=KILL \
 		"$0" "$cluster" init "$n" </dev/null >"$home/log/node.log" 2>&1 &
@@ -95,7 +96,6 @@ start() {
 		sleep 0.1
 	done
 	[ -e "$home/ready" ] || die "node $n does not start; see $home/log/node.log"
-	setsid "$0" "$cluster" watchdog "$n" </dev/null >"$home/log/watchdog.log" 2>&1 &
 }
 
 settings() {
@@ -154,8 +154,9 @@ keep() {
 # The hardware's watchdog: armed by the first byte, disarmed by a V.
 watchdog() {
 	local n=$1 byte armed='' home=$dir/n$1 pid
-	pid=$(cat "$home/pid")
 	exec 3<>"$home/watchdog"
+	for _ in $(seq 100); do [ -s "$home/pid" ] && break; sleep 0.1; done
+	pid=$(cat "$home/pid")
 	while kill -0 "$pid" 2>/dev/null; do
 		if IFS= read -r -d '' -n 1 -t 10 -u 3 byte; then
 			[ "$byte" = V ] && armed='' || armed=1
@@ -221,10 +222,7 @@ start)
 	find_pid "$1" >"$dir/n$1/pid.new" && mv "$dir/n$1/pid.new" "$dir/n$1/pid"
 	;;
 init) init "$1" ;;
-watchdog)
-	for _ in $(seq 50); do [ -s "$dir/n$1/pid" ] && break; sleep 0.1; done
-	watchdog "$1"
-	;;
+watchdog) watchdog "$1" ;;
 kill) unplug "$1" ;;
 freeze) everybody "$1" | xargs -r kill -STOP ;;
 thaw) everybody "$1" | xargs -r kill -CONT ;;
