@@ -3,7 +3,6 @@ package lease
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -22,6 +21,9 @@ type Granter struct {
 	self  api.NodeID
 	term  uint64 // 0: not the leader
 	nodes map[api.NodeID]*granted
+	// gone are those that were members in this term: one that a late reading
+	// brings back has lost neither its epoch nor a verdict.
+	gone map[api.NodeID]*granted
 }
 
 // granted is what the leader knows about one node.
@@ -51,12 +53,12 @@ func NewGranter(self api.NodeID) *Granter { return &Granter{self: self} }
 // leader before, up to this moment. The members must come from a state machine
 // that has applied everything before this term (raft's Barrier).
 func (g *Granter) Elected(now Instant, term uint64, members []Member) {
-	g.term, g.nodes = term, map[api.NodeID]*granted{}
+	g.term, g.nodes, g.gone = term, map[api.NodeID]*granted{}, map[api.NodeID]*granted{}
 	g.Members(now, members)
 }
 
 // Deposed ends the term: nothing is granted or declared.
-func (g *Granter) Deposed() { g.term, g.nodes = 0, nil }
+func (g *Granter) Deposed() { g.term, g.nodes, g.gone = 0, nil, nil }
 
 // Term that the Granter was elected in; 0: it does not lead.
 func (g *Granter) Term() uint64 { return g.term }
@@ -70,6 +72,11 @@ func (g *Granter) Members(now Instant, members []Member) {
 	for _, m := range members {
 		present[m.ID] = true
 		n := g.nodes[m.ID]
+		if n == nil && g.gone[m.ID] != nil {
+			n = g.gone[m.ID]
+			n.heard, n.last = now, now
+			g.nodes[m.ID] = n
+		}
 		switch {
 		case n == nil:
 			g.nodes[m.ID] = &granted{Member: m, heard: now, last: now, since: now, sees: map[api.NodeID]sighting{}}
@@ -85,8 +92,9 @@ func (g *Granter) Members(now Instant, members []Member) {
 		}
 		n.Member = m
 	}
-	for id := range g.nodes {
+	for id, n := range g.nodes {
 		if !present[id] {
+			g.gone[id] = n
 			delete(g.nodes, id)
 		}
 	}
@@ -189,6 +197,8 @@ func (g *Granter) judge(now Instant, n *granted) Verdict {
 		}
 	}
 	switch {
+	case n.Lost && silent < Silence: // back; no lease while it is Lost
+		v.State = Alive
 	case n.Lost, n.revoked && !n.vouched:
 		v.State = Fenced
 	case n.vouched && now >= v.FencedBy:
@@ -204,7 +214,7 @@ func (g *Granter) judge(now Instant, n *granted) Verdict {
 	default:
 		v.State = Fenced
 	}
-	v.Why = why(now, v, n, silent.Round(time.Second), len(g.nodes))
+	v.Why = why(v, n, len(g.nodes))
 	return v
 }
 

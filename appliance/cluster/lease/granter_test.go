@@ -61,7 +61,10 @@ func TestGranting(t *testing.T) {
 	if a := g.Hear(103*second, 103*second, 7, beat("b", 1)); a.Granted || a.Refused != 0 {
 		t.Errorf("lost: %+v", a)
 	}
-	if v := of(g.Verdicts(104*second), "b"); v.State != Fenced || !strings.Contains(v.Why, "it is back") {
+	if v := of(g.Verdicts(104*second), "b"); v.State != Alive || !strings.Contains(v.Why, "it is back") {
+		t.Errorf("%+v", v)
+	}
+	if v := of(g.Verdicts(104*second+Instant(Silence)), "b"); v.State != Fenced {
 		t.Errorf("%+v", v)
 	}
 	g.Members(104*second, three) // an older reading changes nothing
@@ -256,5 +259,27 @@ func TestManyOpinionsFitAHeartbeat(t *testing.T) {
 	}
 	if s := o.Sights(second); len(s) != 1 || s[0].Node != "dead" {
 		t.Errorf("%d sights", len(s))
+	}
+}
+
+// A reading of the members that lacks a node, and the next that has it again,
+// must not take back a verdict or an epoch.
+func TestLateReadings(t *testing.T) {
+	g := elected(three...)
+	g.blind(126*second, "a", "b")
+	g.blind(126*second, "c", "b")
+	if v := of(g.Verdicts(126*second), "b"); v.State != Fenced {
+		t.Fatalf("%+v", v)
+	}
+	g.Members(126*second, nil)
+	g.Members(127*second, three)
+	if a := g.Hear(128*second, 128*second, 7, beat("b", 0)); a.Granted {
+		t.Error("granted after the verdict")
+	}
+	g.Members(129*second, []Member{three[0], {ID: "b", Name: "node2", Epoch: 1, Lost: true}, three[2]})
+	g.Members(129*second, nil)
+	g.Members(130*second, three)
+	if a := g.Hear(131*second, 131*second, 7, beat("b", 0)); a.Granted || a.Refused != 1 {
+		t.Errorf("an older epoch is back: %+v", a)
 	}
 }

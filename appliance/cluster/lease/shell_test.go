@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,48 +38,41 @@ func (l fakeLeader) LeaderID() api.NodeID                       { return l.id }
 
 // Many share one verification, and nobody gets one that began before he asked.
 func TestVerifyIsShared(t *testing.T) {
-	var count atomic.Int64
+	term := uint64(0)
 	enter, leave := make(chan struct{}), make(chan struct{})
 	r := rounds{verify: func(context.Context) (uint64, error) {
-		n := count.Add(1)
+		term++
 		enter <- struct{}{}
 		<-leave
-		return uint64(n), nil
+		return term, nil
 	}}
-	type got struct{ term uint64 }
-	first := make(chan got, 1)
-	go func() { n, _ := r.ask(t.Context()); first <- got{n} }()
+	first := r.join()
 	<-enter
-	later := make(chan got, 50)
-	for range cap(later) {
-		go func() { n, _ := r.ask(t.Context()); later <- got{n} }()
+	second := r.join()
+	for range 50 {
+		if r.join() != second {
+			t.Fatal("not shared")
+		}
 	}
-	// All of them wait for the next round before this one ends.
+	if first == second {
+		t.Fatal("a round that had begun")
+	}
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := r.ask(canceled); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	leave <- struct{}{}
-	if g := <-first; g.term != 1 {
-		t.Errorf("round %d", g.term)
-	}
+	<-first.done
+	<-enter
+	third := r.join()
+	leave <- struct{}{}
+	<-second.done
 	<-enter
 	leave <- struct{}{}
-	seen := 0
-	for seen < cap(later) {
-		select {
-		case g := <-later:
-			if g.term < 2 {
-				t.Errorf("round %d began before it was asked for", g.term)
-			}
-			seen++
-		case <-enter: // somebody who came late
-			leave <- struct{}{}
-		}
-	}
-	if n := count.Load(); n > 10 {
-		t.Errorf("%d rounds for 51", n)
+	<-third.done
+	if first.term != 1 || second.term != 2 || third.term != 3 {
+		t.Errorf("rounds %d, %d, %d", first.term, second.term, third.term)
 	}
 }
 

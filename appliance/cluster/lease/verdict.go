@@ -3,7 +3,6 @@ package lease
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -48,9 +47,10 @@ type Witness struct {
 	Paths []Sight
 }
 
-// why a node is in its state, for people. members is the size of the cluster.
-func why(now Instant, v Verdict, n *granted, silent time.Duration, members int) string {
-	quiet := "no heartbeat for " + silent.String()
+// why a node is in its state, for people. It counts no seconds: it is stored,
+// and must change only when something does. members is the cluster's size.
+func why(v Verdict, n *granted, members int) string {
+	quiet := fmt.Sprintf("no heartbeat for %s or more", Silence)
 	var blind, seeing []string
 	for _, w := range v.Witnesses {
 		if w.Sees {
@@ -59,44 +59,31 @@ func why(now Instant, v Verdict, n *granted, silent time.Duration, members int) 
 			blind = append(blind, w.Name)
 		}
 	}
-	switch v.State {
-	case Alive:
-		return fmt.Sprintf("heartbeat %s ago", silent)
-	case Silent:
-		switch {
-		case members <= Witnesses:
-			return fmt.Sprintf("%s. With one other node left nobody can tell a dead node from a cut cable, so it is not declared dead by itself: if you know that it is off, run `basalt node remove %s`", quiet, n.Name)
-		case len(blind) == 1 && len(seeing) > 0:
-			return fmt.Sprintf("%s; only %s cannot reach it, %s can; two must not", quiet, blind[0], list(seeing))
-		case len(seeing) > 0:
-			return fmt.Sprintf("%s, but %s can reach it", quiet, list(seeing))
-		case len(blind) == 1:
-			return fmt.Sprintf("%s; %s cannot reach it, and nobody else has looked: two must not", quiet, blind[0])
-		}
-		return quiet + "; nobody has looked for it yet"
-	case Suspect:
+	switch {
+	case v.State == Alive && n.Lost:
+		return "declared lost; it is back and clears up"
+	case v.State == Alive:
+		return "heartbeats arrive"
+	case v.State == Fenced && n.Lost:
+		return "declared lost; " + quiet
+	case v.State == Fenced:
+		return quiet + "; its last lease is over, so whatever could run elsewhere was stopped there"
+	case v.State == Suspect:
 		reason := list(blind) + " reach it on no path"
 		if n.vouched {
 			reason = "an operator says that it is off"
 		}
-		return fmt.Sprintf("%s; %s. Its lease %s; its instances may start elsewhere in %s", quiet, reason,
-			when("ends", "ended", v.LeaseEndsBy.Sub(now)), max(v.FencedBy.Sub(now), 0).Round(time.Second))
-	default:
-		if n.Lost && silent < Silence {
-			return fmt.Sprintf("declared lost; heartbeat %s ago: it is back and clears up", silent)
-		}
-		if n.Lost {
-			return "declared lost; " + quiet
-		}
-		return fmt.Sprintf("%s; its last lease ended at least %s ago, so whatever could run elsewhere was stopped there", quiet, now.Sub(v.LeaseEndsBy).Truncate(time.Second))
+		return fmt.Sprintf("%s; %s. Its instances may start elsewhere %s after its last lease was granted", quiet, reason, Dead)
+	case members <= Witnesses:
+		return fmt.Sprintf("%s. With one other node left nobody can tell a dead node from a cut cable, so it is not declared dead by itself: if you know that it is off, run `basalt node remove %s`", quiet, n.Name)
+	case len(blind) == 1 && len(seeing) > 0:
+		return fmt.Sprintf("%s; only %s cannot reach it, %s can; it takes two that cannot", quiet, blind[0], list(seeing))
+	case len(seeing) > 0:
+		return fmt.Sprintf("%s, but %s can reach it", quiet, list(seeing))
+	case len(blind) == 1:
+		return fmt.Sprintf("%s; %s cannot reach it, and nobody else has looked; it takes two that cannot", quiet, blind[0])
 	}
-}
-
-func when(future, past string, d time.Duration) string {
-	if d > 0 {
-		return fmt.Sprintf("%s in %s", future, d.Round(time.Second))
-	}
-	return fmt.Sprintf("%s %s ago", past, (-d).Round(time.Second))
+	return quiet + "; nobody has looked for it yet"
 }
 
 func list(names []string) string {

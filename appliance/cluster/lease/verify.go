@@ -29,22 +29,27 @@ type round struct {
 
 // ask waits for a verification that begins now or later.
 func (r *rounds) ask(ctx context.Context) (uint64, error) {
-	r.mu.Lock()
-	if r.next == nil {
-		r.next = &round{done: make(chan struct{})}
-	}
-	mine := r.next
-	if !r.running {
-		r.running = true
-		go r.run()
-	}
-	r.mu.Unlock()
+	mine := r.join()
 	select {
 	case <-mine.done:
 		return mine.term, mine.err
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
+}
+
+// join the next round to begin.
+func (r *rounds) join() *round {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.next == nil {
+		r.next = &round{done: make(chan struct{})}
+	}
+	if !r.running {
+		r.running = true
+		go r.run()
+	}
+	return r.next
 }
 
 func (r *rounds) run() {
