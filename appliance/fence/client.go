@@ -19,31 +19,32 @@ const (
 // Client speaks to basalt-fence. It connects when it needs to, and again when
 // basalt-fence was restarted. Its methods may be called from anywhere.
 type Client struct {
+	// Two connections: what waits for the disk holds up no lease.
+	fast, disk lane
+	covered    atomic.Int64 // the deadline that basalt-fence has; 0: none
+}
+
+// lane is one connection, with one call at a time.
+type lane struct {
 	path string
 
 	mu   sync.Mutex // guards what follows; held during a call
 	conn net.Conn
 	in   *bufio.Scanner
-
-	covered atomic.Int64 // the deadline that basalt-fence has; 0: none
 }
 
 // Dial makes a client of the socket; it connects with the first call.
-func Dial(path string) *Client { return &Client{path: path} }
+func Dial(path string) *Client { return &Client{fast: lane{path: path}, disk: lane{path: path}} }
 
-// Close the connection.
-func (c *Client) Close() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.drop()
-}
+// Close the connections.
+func (c *Client) Close() error { return errors.Join(c.fast.close(), c.disk.close()) }
 
 // SetLease hands over the deadline. From the first one on basalt-fence kills
 // instances that are not kept when it passes; one that lies in the past ends
 // the lease now.
 func (c *Client) SetLease(l Lease) error {
 	c.covered.Store(min(c.covered.Load(), int64(l.Until))) // what is over is over, heard or not
-	_, err := c.call(quick, Request{Lease: &l})
+	_, err := c.fast.call(quick, Request{Lease: &l})
 	if err == nil {
 		c.covered.Store(int64(l.Until))
 	}
@@ -62,13 +63,13 @@ func (c *Client) Keep(ids []string) error {
 	if ids == nil {
 		ids = []string{}
 	}
-	_, err := c.call(slow, Request{Keep: &ids})
+	_, err := c.disk.call(slow, Request{Keep: &ids})
 	return err
 }
 
 // Status asks how things are.
 func (c *Client) Status() (Status, error) {
-	r, err := c.call(quick, Request{Status: &struct{}{}})
+	r, err := c.fast.call(quick, Request{Status: &struct{}{}})
 	if err == nil && r.Status == nil {
 		err = errors.New("basalt-fence: a reply without status")
 	}
@@ -82,11 +83,11 @@ func (c *Client) Status() (Status, error) {
 // or leases are not used. Nothing is killed, and the watchdog is disarmed.
 func (c *Client) StandDown() error {
 	c.covered.Store(0)
-	_, err := c.call(slow, Request{StandDown: &struct{}{}})
+	_, err := c.disk.call(slow, Request{StandDown: &struct{}{}})
 	return err
 }
 
-func (c *Client) call(limit time.Duration, r Request) (Reply, error) {
+func (c *lane) call(limit time.Duration, r Request) (Reply, error) {
 	r.V = version
 	b, err := json.Marshal(r)
 	if err != nil {
@@ -114,7 +115,7 @@ type replyError struct{ text string }
 
 func (e *replyError) Error() string { return e.text }
 
-func (c *Client) exchange(deadline time.Time, line []byte) (r Reply, err error) {
+func (c *lane) exchange(deadline time.Time, line []byte) (r Reply, err error) {
 	defer func() {
 		var refused *replyError
 		if err != nil && !errors.As(err, &refused) {
@@ -147,7 +148,13 @@ func (c *Client) exchange(deadline time.Time, line []byte) (r Reply, err error) 
 	return r, nil
 }
 
-func (c *Client) drop() error {
+func (c *lane) close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.drop()
+}
+
+func (c *lane) drop() error {
 	if c.conn == nil {
 		return nil
 	}

@@ -59,6 +59,9 @@ type Daemon struct {
 const (
 	saveRetry = time.Second     // after a state that could not be written
 	lastLook  = 2 * time.Second // for running instances, when stopping
+	lastSave  = 2 * time.Second // of the state, when stopping
+
+	maxWaiting = 64 // requests for a disk that does not answer
 )
 
 // call is a request with the way back.
@@ -244,9 +247,13 @@ func (d *Daemon) handle(c call) {
 		d.m.standDown()
 		d.dirty = true
 	}
-	if wait {
+	switch {
+	case !wait:
+	case len(d.waiting) < maxWaiting:
 		d.waiting = append(d.waiting, c)
 		return
+	default:
+		r.Error = "done, but too many wait for the disk that the state is on"
 	}
 	c.reply <- r
 }
@@ -279,14 +286,18 @@ func (d *Daemon) stop() {
 	} else if d.wd.status.Armed {
 		d.o.Log.Warn("stopped with the watchdog armed: it resets this machine unless basalt-fence is back in time", "timeout", d.wd.status.Timeout)
 	}
-	for d.saving || d.dirty {
-		if d.saving {
-			d.wrote(<-d.saved)
+	for limit := time.After(lastSave); d.saving || d.dirty; d.save() {
+		if !d.saving {
+			continue
 		}
-		if d.saveErr != nil {
+		select {
+		case err := <-d.saved:
+			if d.wrote(err); err != nil {
+				return
+			}
+		case <-limit:
 			return
 		}
-		d.save()
 	}
 }
 

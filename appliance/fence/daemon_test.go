@@ -410,3 +410,38 @@ func TestDeviceThatRefuses(t *testing.T) {
 		return s.Watchdog.Kind == "device" && s.Watchdog.Armed && s.Watchdog.Fed > 0 && strings.Contains(s.Watchdog.Problem, "does not say its timeout")
 	})
 }
+
+// A disk that does not answer holds up what must be on it, and nothing else.
+func TestDiskThatHangs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	n := start(t, "none", nil)
+	if err := n.SetLease(soon(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	next := filepath.Join(n.dir, "state", stateFile+".new")
+	if err := unix.Mkfifo(next, 0o600); err != nil { // opening it waits for a reader
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // let the saver go
+		f, err := os.OpenFile(next, os.O_RDONLY|unix.O_NONBLOCK, 0)
+		if err == nil {
+			_ = f.Close()
+		}
+	})
+	kept := make(chan error, 1)
+	go func() { kept <- n.Keep([]string{"kept"}) }()
+	n.until(t, "heard", func(s Status) bool { return len(s.Keep) == 1 })
+	if err := n.SetLease(soon(35 * time.Second)); err != nil {
+		t.Error("a longer lease waits for the disk:", err)
+	}
+	moved := n.qemu(t, "moved")
+	if err := n.SetLease(soon(time.Second)); err == nil {
+		t.Error("a shorter one does not")
+	}
+	wait(t, "killed all the same", moved)
+	if err := wait(t, "Keep gives up", kept); err == nil {
+		t.Error("kept, and not on disk")
+	}
+}

@@ -18,6 +18,8 @@ const (
 	maxConns = 16
 	idleConn = time.Minute
 	sendWait = 5 * time.Second
+	// diskWait is longer than clients wait: it only frees their connections.
+	diskWait = 2 * slow
 )
 
 // listen on the socket, which only root may open. What lies there is a
@@ -99,6 +101,8 @@ func (d *Daemon) connection(ctx context.Context, conn *net.UnixConn) {
 			}
 			select {
 			case reply = <-c.reply:
+			case <-time.After(diskWait):
+				reply.Error = "done, but the disk that the state is on does not answer"
 			case <-ctx.Done():
 				return
 			}
