@@ -18,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/basalt-gpu/basalt/installer/console"
+	"github.com/basalt-gpu/basalt/installer/tui/terminal"
 )
 
 // version is set by the linker.
@@ -49,10 +50,8 @@ func command() *cobra.Command {
 			if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stdout.Fd())) {
 				return errors.New("this is no terminal: --once prints the state")
 			}
-			plain := !strings.HasPrefix(os.Getenv("TERM"), "linux") && !strings.HasPrefix(os.Getenv("TERM"), "xterm") &&
-				!strings.HasPrefix(os.Getenv("TERM"), "screen") && !strings.HasPrefix(os.Getenv("TERM"), "tmux")
 			// Ctrl-C must not end the screen: it is a key as any other.
-			_, err := tea.NewProgram(console.New(n, plain), tea.WithAltScreen(), tea.WithContext(cmd.Context())).Run()
+			_, err := tea.NewProgram(console.New(n, terminal.Plain(os.Getenv("TERM"))), tea.WithAltScreen(), tea.WithContext(cmd.Context())).Run()
 			if errors.Is(err, tea.ErrProgramKilled) && cmd.Context().Err() != nil {
 				return nil // asked to end
 			}

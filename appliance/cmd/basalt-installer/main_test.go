@@ -57,14 +57,6 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-func TestPlain(t *testing.T) {
-	for terminal, want := range map[string]bool{"vt220": true, "vt100": true, "": true, "dumb": true, "linux": false, "xterm-256color": false, "tmux-256color": false} {
-		if plain(terminal) != want {
-			t.Errorf("%s is plain: %v", terminal, !want)
-		}
-	}
-}
-
 func TestInventory(t *testing.T) {
 	var out bytes.Buffer
 	inventory(&out, []machine.Disk{{Path: "/dev/sda", Serial: "A", ByID: []string{"ata-A"}, Contents: []string{"sda1 ext4"}, Refusal: &machine.Refusal{Reason: "small", Hint: "larger"}}},

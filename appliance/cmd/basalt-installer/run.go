@@ -23,6 +23,7 @@ import (
 	"github.com/basalt-gpu/basalt/installer/install/unattended"
 	"github.com/basalt-gpu/basalt/installer/machine/network"
 	"github.com/basalt-gpu/basalt/installer/tui"
+	"github.com/basalt-gpu/basalt/installer/tui/terminal"
 )
 
 func runCommand() *cobra.Command {
@@ -140,20 +141,9 @@ func ask(ctx context.Context, sys *system) error {
 	if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stdout.Fd())) {
 		return errors.New("there is no terminal to ask on: give --answers FILE")
 	}
-	m := tui.New(sys, tui.Options{Version: version, Plain: plain(os.Getenv("TERM")), Now: time.Now})
+	m := tui.New(sys, tui.Options{Version: version, Plain: terminal.Plain(os.Getenv("TERM")), Now: time.Now})
 	_, err := tea.NewProgram(m, tea.WithAltScreen(), tea.WithContext(ctx)).Run()
 	return err
-}
-
-// plain says whether a terminal may have no characters but ASCII: real ones on
-// a serial line, and whatever calls itself one.
-func plain(terminal string) bool {
-	for _, known := range []string{"linux", "xterm", "screen", "tmux", "rxvt", "alacritty", "foot"} {
-		if strings.HasPrefix(terminal, known) {
-			return false
-		}
-	}
-	return true
 }
 
 // stay after a failure: the machine must not go on as if nothing were, and

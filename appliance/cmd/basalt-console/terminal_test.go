@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// pty is a terminal whose other end nobody answers on, as a serial line is.
+func pty(t *testing.T) (master, slave *os.File) {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("host: %v", err)
+	}
+	t.Cleanup(func() { master.Close() })
+	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err != nil {
+		t.Skipf("host: %v", err)
+	}
+	slave, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("host: %v", err)
+	}
+	return master, slave
+}
+
+// On a line where nobody answers, the programs do not ask the terminal
+// anything (and so do not wait for answers), and the screen comes at once,
+// without a basaltd.
+func TestOnALineWithoutAnswers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds programs")
+	}
+	dir := t.TempDir()
+	if out, err := exec.Command("go", "build", "-o", dir, ".", "../basalt-installer").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, c := range []struct {
+		name string
+		args []string
+		sees string
+	}{
+		{"basalt-installer", []string{"--version"}, "basalt-installer version"},
+		{"basalt-console", []string{"--once", "--socket", filepath.Join(dir, "none")}, "does not answer"},
+		{"basalt-console", []string{"--socket", filepath.Join(dir, "none")}, "Alt-F2 log in"},
+	} {
+		got := onTerminal(t, filepath.Join(dir, c.name), c.args, c.sees)
+		if !strings.Contains(got, c.sees) {
+			t.Errorf("%s %v: %q is not in %q", c.name, c.args, c.sees, got)
+		}
+		for _, question := range []string{"\x1b]11;?", "\x1b]10;?", "\x1b[6n", "\x1b[c"} {
+			if strings.Contains(got, question) {
+				t.Errorf("%s %v asks the terminal %q", c.name, c.args, question)
+			}
+		}
+	}
+}
+
+// onTerminal runs a program on a terminal until it has printed sees or ends,
+// and returns what it printed.
+func onTerminal(t *testing.T, program string, args []string, sees string) string {
+	t.Helper()
+	master, slave := pty(t)
+	cmd := exec.Command(program, args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
+	cmd.Env = append(os.Environ(), "TERM=vt220")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	slave.Close()
+	stuck := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	var out bytes.Buffer
+	buf := make([]byte, 4096)
+	for {
+		n, err := master.Read(buf)
+		out.Write(buf[:n])
+		if strings.Contains(out.String(), sees) {
+			_ = cmd.Process.Signal(unix.SIGTERM) // it may have ended
+		}
+		if err != nil { // EIO: the other end is closed
+			if !errors.Is(err, io.EOF) && !errors.Is(err, unix.EIO) {
+				t.Error(err)
+			}
+			break
+		}
+	}
+	stuck.Stop()
+	_ = cmd.Wait() // by a signal, or by itself
+	return out.String()
+}
