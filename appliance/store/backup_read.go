@@ -40,7 +40,6 @@ type backupReader struct {
 	sum   hash.Hash
 	read  int64 // bytes
 	found backupEnd
-	ended bool
 }
 
 func newBackupReader(r io.Reader) *backupReader {

@@ -169,3 +169,42 @@ func populate(b *testing.B, s *Store, kind api.Kind, n, projects int) {
 		}
 	}
 }
+
+// BenchmarkFollower is linearizable reads on a follower, and a write through
+// it followed by a read there, which waits until the follower knows that the
+// write is committed.
+func BenchmarkFollower(b *testing.B) {
+	c := newCluster(b, 3, Options{})
+	f := c.store(c.follower())
+	if _, err := f.Apply(b.Context(), benchBatch(1)); err != nil {
+		b.Fatal(err)
+	}
+	for _, clients := range []int{1, 64} {
+		b.Run(fmt.Sprintf("get/clients=%d", clients), func(b *testing.B) {
+			var n atomic.Int64
+			var all sync.WaitGroup
+			for range clients {
+				all.Go(func() {
+					for n.Add(1) <= int64(b.N) {
+						if _, err := f.Get(context.Background(), api.KindFlavor, "flv-1"); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			all.Wait()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "reads/s")
+		})
+	}
+	b.Run("write-then-get", func(b *testing.B) {
+		for n := range b.N {
+			if _, err := f.Apply(context.Background(), benchBatch(int64(n))); err != nil {
+				b.Fatal(err)
+			}
+			if _, err := f.Get(context.Background(), api.KindFlavor, "flv-1"); err != nil && api.CodeOf(err) != api.CodeNotFound {
+				b.Fatal(err)
+			}
+		}
+	})
+}

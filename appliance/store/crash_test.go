@@ -24,6 +24,7 @@ var children = map[string]func(dir string) error{
 	"hold-open":    childHolds,
 	"node":         childNode,
 	"restore":      childRestores,
+	"recover":      childRecovers,
 }
 
 func TestMain(m *testing.M) {

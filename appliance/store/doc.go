@@ -3,13 +3,17 @@
 // watchers look at the tables. What commands mean is written once, in package
 // storetest; DESIGN.md here says how it is kept and what survives what.
 //
+// Any node takes writes and linearizable reads: a follower forwards the former
+// to the leader (Remote), and asks it how far its tables must be for the latter.
+//
 //	Apply ─► Raft log (log.db, fsync) ─► fsm ─► tables.db (fsync) ─► answer
 //	                                             └─► bell ─► watches
 //
 // Files named fsm* are a function of the log alone: no clock, no randomness
 // (the linter holds them to it).
 //
-// Locks: tables.mu is held for reading by every transaction and for writing
+// Locks: question.mu is held while Store.mu is taken, never the other way.
+// tables.mu is held for reading by every transaction and for writing
 // only while a restored file takes the place of the old one. Nothing is locked
 // while it is held, but bbolt's own locks.
 package store

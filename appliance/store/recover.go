@@ -32,7 +32,7 @@ func recoverAlone(o Options) (err error) {
 	if o.Dir == "" || o.NodeID == "" {
 		return errors.New("dir and nodeID are needed")
 	}
-	for _, name := range []string{"tables.db", "log.db", "vote"} {
+	for _, name := range []string{"log.db", "vote"} { // what both make of the tables can be made again
 		if _, err := os.Stat(o.path(name)); err != nil {
 			return errNothing(err)
 		}

@@ -88,3 +88,56 @@ func TestKillRestore(t *testing.T) {
 	}
 	t.Logf("%d whole, %d interrupted", whole-rounds, half)
 }
+
+// childRecovers recovers the store again and again.
+func childRecovers(dir string) error {
+	for {
+		if err := Recover(dir, "node-a"); err != nil {
+			return err
+		}
+	}
+}
+
+// Killed at any moment, a recovery has lost nothing and can be done again.
+func TestKillRecover(t *testing.T) {
+	rounds := 20
+	if testing.Short() {
+		rounds = 3
+	}
+	random := rand.New(rand.NewPCG(seed(t), 0))
+	dir := t.TempDir()
+	for round := range rounds {
+		s, err := Open(Options{Dir: dir, NodeID: "node-a", Reserve: 1, SnapshotEvery: 30})
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeSome(t, s, 1+20*round, 20+20*round)
+		want := dump(t, s)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if round%3 == 1 { // the snapshot and the log behind it must do
+			if err := os.Remove(s.tables.path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cmd := child(t, "recover", dir)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(10+random.IntN(150)) * time.Millisecond) // the moment of the kill
+		_ = cmd.Process.Kill()
+		if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
+			t.Fatalf("the child ended by itself: %v", err)
+		}
+		if s, err = Open(Options{Dir: dir, NodeID: "node-a", Reserve: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if got := dump(t, s); got != want {
+			t.Errorf("round %d: recovered\n%s\nwant\n%s", round, got, want)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
