@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -65,18 +66,27 @@ func outputs(t *testing.T) string {
 
 // computer is one whose disk outlives its power.
 type computer struct {
+	name   string // of the node that it becomes
 	uefi   bool
 	serial string // of its disk
 	nvme   bool   // else virtio
-	dir    string
-	apiFwd int // port of this machine that leads to the node's API
-	sshFwd int
+
+	dir              string
+	key, public      string // of root: file of the private one, and the public one
+	apiPort, sshPort int    // of this machine; they lead to the node
 }
 
 func newComputer(t *testing.T, c computer) *computer {
 	t.Helper()
 	c.dir = t.TempDir()
-	c.apiFwd, c.sshFwd = freePort(t), freePort(t)
+	c.apiPort, c.sshPort = freePort(t), freePort(t)
+	c.key = filepath.Join(c.dir, "key")
+	run(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", c.key)
+	public, err := os.ReadFile(c.key + ".pub")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.public = strings.TrimSpace(string(public))
 	run(t, "qemu-img", "create", "-q", "-f", "qcow2", c.disk(), "24G")
 	if c.uefi {
 		run(t, "cp", ovmf(t, "VARS"), filepath.Join(c.dir, "vars.fd"))
@@ -103,7 +113,7 @@ func (c *computer) powerOn(t *testing.T, discs ...string) *power {
 		// graphics=off: the BIOS speaks on the serial line.
 		"-machine", "q35,graphics=off", "-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max", "-smp", "2", "-m", "2048",
 		"-drive", "if=none,id=disk,format=qcow2,cache=unsafe,discard=unmap,file=" + c.disk(),
-		"-netdev", fmt.Sprintf("user,id=net,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:7480,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:22", c.apiFwd, c.sshFwd),
+		"-netdev", fmt.Sprintf("user,id=net,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:7480,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:22", c.apiPort, c.sshPort),
 		"-device", "virtio-net-pci,netdev=net,mac=52:54:00:ba:5a:17,romfile=", "-device", "virtio-rng-pci"}
 	device := "virtio-blk-pci"
 	if c.nvme {
@@ -119,12 +129,20 @@ func (c *computer) powerOn(t *testing.T, discs ...string) *power {
 			"-device", fmt.Sprintf("ide-cd,bus=ide.%d,drive=disc%d,bootindex=%d", i, i, map[bool]int{true: 1, false: 9}[i == 0]))
 	}
 	p := &power{t: t, cmd: exec.Command("qemu-system-x86_64", args...), more: make(chan struct{}), done: make(chan struct{})}
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // whatever becomes of the test
 	stdin, err := p.cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.keys = stdin
-	p.cmd.Stdout, p.cmd.Stderr = p, p
+	// Also in a file, for whoever wants to watch.
+	log, err := os.OpenFile(filepath.Join(c.dir, "serial.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = log.Close() })
+	both := io.MultiWriter(p, log)
+	p.cmd.Stdout, p.cmd.Stderr = both, both
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

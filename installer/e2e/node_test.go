@@ -1,0 +1,105 @@
+package e2e
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// serves starts the installed disk and waits for the node's API, its SSH and
+// its login on the serial line.
+func (c *computer) serves(t *testing.T) *power {
+	t.Helper()
+	began := time.Now()
+	p := c.powerOn(t)
+	p.poll("the API", c.healthy)
+	t.Logf("from power on to the API: %v", time.Since(began).Round(time.Second))
+	p.poll("SSH", func(ctx context.Context) error { _, err := c.try(ctx, "true"); return err })
+	p.see(c.name + " login:")
+	if failed := c.ssh(t, "systemctl --failed --plain --no-legend"); failed != "" {
+		t.Errorf("units that failed:\n%s", failed)
+	}
+	if c.ssh(t, "hostname") != c.name {
+		t.Error("the node has another name than the answers said")
+	}
+	return p
+}
+
+// healthy asks the node's API, which has a certificate of the node's name.
+func (c *computer) healthy(ctx context.Context) error {
+	// The certificate is of the cluster's own authority, which nobody here knows.
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d/v1/healthz", c.apiPort), nil)
+	if err != nil {
+		return err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<16))
+	if err != nil || resp.StatusCode != http.StatusOK {
+		return errors.Join(fmt.Errorf("%s: %s", resp.Status, body), err)
+	}
+	if certs := resp.TLS.PeerCertificates; len(certs) == 0 || certs[0].VerifyHostname(c.name) != nil {
+		return fmt.Errorf("the certificate is not %s's", c.name)
+	}
+	return nil
+}
+
+// try runs a command on the node.
+func (c *computer) try(ctx context.Context, command string) (string, error) {
+	out, err := exec.CommandContext(ctx, "ssh", "-q", "-p", strconv.Itoa(c.sshPort), "-i", c.key, "-o", "BatchMode=yes",
+		"-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "ConnectTimeout=15", "root@127.0.0.1", command).CombinedOutput()
+	return strings.TrimSpace(string(out)), err
+}
+
+func (c *computer) ssh(t *testing.T, command string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	out, err := c.try(ctx, command)
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", command, err, out)
+	}
+	return out
+}
+
+// A machine that does nothing and belongs to nobody.
+const bystander = `<domain type="qemu"><name>bystander</name><memory unit="MiB">32</memory><os><type arch="x86_64" machine="q35">hvm</type></os></domain>`
+
+// restartsAlone: every daemon comes back, by itself too, and the QEMU that was
+// there is still the same process.
+func (c *computer) restartsAlone(t *testing.T, p *power) {
+	t.Helper()
+	const qemu = "pgrep -f guest=bystander"
+	c.ssh(t, "echo '"+bystander+"' >/run/bystander.xml && virsh -q create --paused /run/bystander.xml")
+	before := c.ssh(t, qemu)
+	c.ssh(t, "systemctl restart basaltd basalt-gpud basalt-fence libvirtd")
+	p.poll("the API again", c.healthy)
+	pid := c.ssh(t, "systemctl show -P MainPID basaltd")
+	c.ssh(t, "systemctl kill --kill-whom=main --signal=KILL basaltd basalt-gpud basalt-fence")
+	p.poll("another basaltd", func(ctx context.Context) error {
+		now, err := c.try(ctx, "systemctl show -P MainPID basaltd")
+		if err == nil && (now == pid || now == "0") {
+			err = errors.New("it is " + now)
+		}
+		return err
+	})
+	p.poll("the API after a kill", c.healthy)
+	if after := c.ssh(t, qemu); after != before {
+		t.Errorf("the machine's process was %s and is %s", before, after)
+	}
+	for _, unit := range []string{"basaltd", "basalt-gpud", "basalt-fence"} {
+		p.poll(unit, func(ctx context.Context) error { _, err := c.try(ctx, "systemctl is-active "+unit); return err })
+	}
+}
