@@ -18,7 +18,7 @@ GOLANGCI_VERSION := v2.15.0
 CODEGEN_VERSION  := v2.8.2
 
 .DEFAULT_GOAL := build
-.PHONY: help build setup guest kernels images testguest libvirtd tools lint check generated test test-go demo bench fuzz gpu-check deb iso clean
+.PHONY: help build setup guest kernels images testguest libvirtd tools lint check generated test test-go demo demo-cluster bench fuzz gpu-check deb iso clean
 
 help:
 	@sed -n "s/^## /  make /p" $(MAKEFILE_LIST)
@@ -63,6 +63,10 @@ test: setup tools build
 ## demo: the main job, shown; ONCE=1 ends by itself, 0 only if all was right
 demo:
 	@installer/dev/demo.sh
+
+## demo-cluster: three nodes on this machine, one dies and comes back; ONCE=1 as above
+demo-cluster:
+	@installer/dev/demo-cluster.sh
 
 ## kernels: the PTX in the tree, made again from its sources with clang
 kernels: setup

@@ -1,0 +1,196 @@
+#!/usr/bin/env bash
+# A cluster of three on this machine, shown: it is made, a node dies, its GPU
+# instance runs on elsewhere, the node comes back, instances move while they
+# run. Called by "make demo-cluster". ONCE=1 ends by itself and exits 0 only if
+# all of it was right; otherwise the cluster runs until Ctrl-C.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+root=$PWD
+build=${BASALT_BUILD:-$root/build}
+cluster=demo3
+export DIR=${DIR:-/var/tmp/basalt-demo-cluster} BASALT_BIN=$build/bin BASALT_TOOLS=$build/guest
+# A laptop that runs three nodes and their VMs is no quiet server.
+export ELECTION=${ELECTION:-2s}
+nodes="installer/dev/nodes.sh $cluster"
+
+if [ "$(id -u)" != 0 ]; then exec sudo -E "$0" "$@"; fi
+
+bold=$'\e[1m' dim=$'\e[2m' red=$'\e[31m' green=$'\e[32m' off=$'\e[0m'
+[ -t 1 ] || bold='' dim='' red='' green='' off=''
+began=$SECONDS step_began=0 step_name=''
+step() {
+	step_done
+	step_name=$1 step_began=$(date +%s%N)
+	printf '%s▸ %s%s\n' "$bold" "$1" "$off"
+}
+step_done() {
+	[ -n "$step_name" ] || return 0
+	local ms=$((($(date +%s%N) - step_began) / 1000000))
+	printf '  %s%d.%03d s%s\n' "$dim" $((ms / 1000)) $((ms % 1000)) "$off"
+	step_name=''
+}
+right() { printf '  %s✓ %s%s\n' "$green" "$*" "$off"; }
+fail() {
+	printf '%sdemo-cluster: %s%s\n' "$red" "$*" "$off" >&2
+	local n
+	for n in 1 2 3; do
+		[ -s "$DIR/n$n/log/basaltd.log" ] || continue
+		printf -- '--- n%s: last lines of basaltd\n' "$n" >&2
+		grep -v ' raft: ' "$DIR/n$n/log/basaltd.log" | tail -n 8 >&2
+	done
+	exit 1
+}
+
+# on N COMMAND…: the CLI on node N, as its operator
+key=''
+on() {
+	local n=$1
+	shift
+	$nodes exec "$n" env BASALT_TOKEN="$key" BASALT_PROJECT=demo "$BASALT_BIN/basalt" "$@"
+}
+# the same, shown as a person would type it
+show() {
+	printf '  %sn%s$ basalt %s%s\n' "$dim" "$1" "${*:2}" "$off"
+	on "$@" 2>&1 | sed 's/^/  /'
+}
+wait_for() { # wait_for SECONDS WHAT COMMAND…
+	local deadline=$((SECONDS + $1)) what=$2
+	shift 2
+	until "$@" >/dev/null 2>&1; do
+		[ $SECONDS -lt $deadline ] || fail "$what: not within the time"
+		sleep 0.3
+	done
+}
+# where an instance is, as a node's name
+place() { on "$1" instance list | awk -v i="$2" '$1 == i { for (f = 2; f <= NF; f++) if ($f ~ /^n[1-9]$/) print $f }'; }
+phase() { on "$1" instance list | awk -v i="$2" '$1 == i { print $2 }'; }
+state() { on "$1" node list | awk -v n="$2" '$1 == n { print $2 }'; }
+is() { [ "$("${@:2}")" = "$1" ]; }
+runs_elsewhere() { [ "$(phase "$1" "$2")" = Running ] && [ "$(place "$1" "$2")" != "$3" ]; }
+
+stop() {
+	local code=$?
+	trap - EXIT
+	trap '' INT TERM PIPE
+	set +e
+	step_done
+	printf '%s▸ stopping%s\n' "$bold" "$off"
+	$nodes down
+	local left
+	left=$(pgrep -af "$DIR|nodes.sh $cluster" | grep -v "^$$ " || true)
+	left+=$(grep -F "$DIR" /proc/mounts || true)
+	left+=$(ip -o link | grep -F "$cluster-" || true)
+	left+=$(ip netns list | grep -F "$cluster-" || true)
+	if [ -n "$left" ]; then
+		printf '%sleft behind:%s\n%s\n' "$red" "$off" "$left" >&2
+		code=1
+	fi
+	exit "$code"
+}
+trap 'exit 130' INT
+trap 'exit 143' TERM
+trap stop EXIT
+
+step "packages"
+installer/dev/setup.sh | sed 's/^/  /'
+step "build"
+make --no-print-directory -s build >"$build.log" 2>&1 || { cat "$build.log" >&2; fail "the build failed"; }
+rm -f "$build.log"
+step "guest image"
+installer/guest/build.sh 2>&1 | sed 's/^/  /'
+
+step "three machines on, each with its own network, processes and libvirt"
+$nodes down
+for n in 1 2 3; do $nodes start $n; done
+step "a new cluster, and two nodes that join"
+show 1 cluster init --name demo
+key=$($nodes exec 1 cat /var/lib/basalt/operator.key)
+for n in 2 3; do
+	printf '  %sn1$ basalt node token create%s\n' "$dim" "$off"
+	token=$(on 1 node token create 2>/dev/null)
+	printf '  %sn%s$ basalt node join %.24s…%s\n' "$dim" $n "$token" "$off"
+	on $n node join "$token" 2>&1 | sed 's/^/  /'
+	on $n node join "$token" >/dev/null 2>&1 && fail "a token worked twice"
+done
+wait_for 60 "three voters" sh -c "$nodes exec 2 env BASALT_TOKEN=$key $BASALT_BIN/basalt cluster status | grep -cE 'leader|voter' | grep -qx 3"
+wait_for 60 "three nodes that take work" sh -c "$nodes exec 2 env BASALT_TOKEN=$key $BASALT_BIN/basalt node list | grep -cE 'n[123] +Ready .*(kvm|tcg)' | grep -qx 3"
+show 2 cluster status
+right "every node serves the API; each token let in one node"
+
+step "an image, and three instances: two on the shared storage pool, one on a node's own"
+on 2 apply -f "$root/installer/dev/demo.yaml" | sed 's/^/  /'
+show 3 image import debian --file "$build/images/debian-guest.qcow2" --format qcow2 --public --wait
+show 1 instance create gpu --flavor demo --image debian --vram 256MiB --priority 80 --wait --timeout 300s
+show 2 instance create web --flavor demo --image debian --priority 20 --wait --timeout 300s
+victim=$(place 1 gpu)
+on 3 node list -o json >/dev/null
+show 3 instance create disk --flavor demo --image debian --storage-pool local --wait --timeout 300s
+show 3 instance list
+
+step "web moves to another node while it runs"
+from=$(place 1 web)
+show 1 instance migrate web --wait --timeout 300s
+is Running phase 1 web || fail "web does not run"
+[ "$(place 1 web)" != "$from" ] || fail "web did not move"
+right "web runs on $(place 1 web), it was on $from"
+
+step "node $victim, on which gpu runs, loses power"
+v=${victim#n}
+for o in 1 2 3; do [ $o = "$v" ] || break; done
+show "$o" instance list
+$nodes kill "$v"
+died=$SECONDS
+wait_for 60 "an answer from the two that are left" on "$o" flavor create after-the-death --vcpus 1 --memory 1GiB
+right "a write was acknowledged $((SECONDS - died)) s after"
+wait_for 90 "the others suspect it" is Suspect state "$o" "$victim"
+printf '  %3d s: %s\n' $((SECONDS - died)) "$(on "$o" node list | grep "^$victim ")"
+wait_for 120 "gpu elsewhere" runs_elsewhere "$o" gpu "$victim"
+took=$((SECONDS - died))
+printf '  %3d s: %s\n' $took "$(on "$o" node list | grep "^$victim ")"
+show "$o" instance list
+right "gpu runs on $(place "$o" gpu), $took s after its node died"
+for i in web disk; do
+	[ "$(place "$o" $i)" = "$victim" ] || continue
+	is NodeLost phase "$o" $i || fail "$i was on $victim: $(phase "$o" $i)"
+done
+
+step "$victim comes back, gives up what is no longer its own, and takes work again"
+$nodes start "$v"
+wait_for 120 "$victim Ready" is Ready state "$o" "$victim"
+[ "$($nodes exec "$v" virsh -q list --all --name | grep -c "$(on "$o" instance get gpu -o json | sed -n 's/.*"id": "\(ins-[^"]*\)".*/\1/p' | head -1)")" = 0 ] || fail "gpu is still on $victim"
+for i in gpu web disk; do wait_for 120 "$i running" is Running phase "$o" $i; done
+show "$o" cluster status
+show "$o" instance list
+right "all three run, each once"
+
+step "the leader is asked to empty itself"
+leader=$(on "$o" cluster status | awk '$3 == "leader" { print $1 }')
+show "$o" node drain "$leader" --wait --timeout 400s
+show "$o" instance list
+for i in gpu web disk; do
+	wait_for 120 "$i running" is Running phase "$o" $i
+	[ "$(place "$o" $i)" != "$leader" ] || fail "$i is still on $leader"
+done
+show "$o" node undrain "$leader"
+right "$leader is empty, nothing was lost"
+
+step "CUDA in the instance that moved"
+wait_for 300 "the guest tools" sh -c "$nodes exec $o env BASALT_TOKEN=$key BASALT_PROJECT=demo $BASALT_BIN/basalt instance get gpu -o json | grep -q '\"guestTools\": *\"[^\"]'"
+show "$o" instance exec gpu -- /opt/basalt/demo/vecadd || fail "vecadd failed"
+
+step "a backup of the control plane"
+show "$o" cluster backup /var/lib/basalt/demo.backup
+on "$o" version >/dev/null
+$nodes exec "$o" ls -l /var/lib/basalt/demo.backup | sed 's/^/  /'
+step_done
+
+cat <<TEXT
+
+${bold}It works${off} (in $((SECONDS - began)) s).
+  Look around:  $root/$nodes exec 1 env BASALT_TOKEN=$key $BASALT_BIN/basalt cluster status
+  Pull a plug:  $root/$nodes kill 2
+TEXT
+if [ "${ONCE:-}" != 1 ]; then
+	echo "  The cluster runs until Ctrl-C."
+	while :; do sleep 60; done
+fi
