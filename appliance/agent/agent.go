@@ -27,6 +27,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/reconcile"
 	"github.com/basalt-gpu/basalt/hypervisor"
+	"github.com/basalt-gpu/basalt/hypervisor/cloudinit"
 	"github.com/basalt-gpu/basalt/sds"
 )
 
@@ -113,6 +114,11 @@ type Options struct {
 	MeterEvery  time.Duration // usage records, 0: 5 min
 	Log         *slog.Logger
 	Now         func() time.Time // nil: time.Now
+	// NoSync: what the agent writes need not outlive a power cut. For
+	// simulations, which write much.
+	NoSync bool
+	// WriteSeed writes an instance's cloud-init disc; nil: cloudinit.WriteSeed.
+	WriteSeed func(path string, s cloudinit.Seed) error
 	// Go runs what takes long beside everything else; nil: a goroutine.
 	Go func(func())
 }
@@ -163,6 +169,9 @@ func New(o Options) *Agent {
 	}
 	if o.Go == nil {
 		o.Go = func(f func()) { go f() }
+	}
+	if o.WriteSeed == nil {
+		o.WriteSeed = cloudinit.WriteSeed
 	}
 	if o.BootID == "" {
 		o.BootID = bootID()

@@ -20,6 +20,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/storetest"
 	"github.com/basalt-gpu/basalt/appliance/agent"
 	"github.com/basalt-gpu/basalt/hypervisor"
+	"github.com/basalt-gpu/basalt/hypervisor/cloudinit"
 	hypfake "github.com/basalt-gpu/basalt/hypervisor/fake"
 	"github.com/basalt-gpu/basalt/sds"
 	sdsfake "github.com/basalt-gpu/basalt/sds/fake"
@@ -180,7 +181,8 @@ func (h *house) start() {
 		Machines: h.machines, Migrator: h.machines, Pools: map[string]sds.Driver{api.PoolLocal: h.local}, VGPUs: h.vgpus,
 		Accelerator: hypervisor.TCG, Lease: h, Fence: h, Remote: h, Peers: h, BootID: h.boot,
 		Fenced: func(id api.InstanceID, since time.Time) bool { return h.fenced[id].After(since) },
-		Log:    slog.New(slog.DiscardHandler), Now: func() time.Time { return h.now }, Go: func(f func()) { f() }}
+		Log:    slog.New(slog.DiscardHandler), Now: func() time.Time { return h.now }, Go: func(f func()) { f() }, NoSync: true,
+		WriteSeed: func(path string, s cloudinit.Seed) error { return os.WriteFile(path, []byte(s.Instance), 0o600) }}
 	if h.shared != nil {
 		o.Pools[api.PoolShared] = h.shared
 	}

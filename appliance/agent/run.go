@@ -50,5 +50,5 @@ func (a *Agent) writeRun(id api.InstanceID, r runFile) error {
 	if err := os.MkdirAll(a.filesOf(id), 0o755); err != nil {
 		return err
 	}
-	return writeFile(a.runPath(id), raw)
+	return a.writeFile(a.runPath(id), raw)
 }

@@ -13,7 +13,7 @@ func (a *Agent) writeSeed(in api.Instance) error {
 	if err := os.MkdirAll(a.filesOf(id), 0o755); err != nil {
 		return err
 	}
-	return cloudinit.WriteSeed(a.seedPath(id), cloudinit.Seed{
+	return a.o.WriteSeed(a.seedPath(id), cloudinit.Seed{
 		Instance: id, Hostname: in.Meta.Name, SSHKeys: in.Spec.SSHKeys, UserData: in.Spec.UserData,
 	})
 }

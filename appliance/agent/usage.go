@@ -133,7 +133,7 @@ func (a *Agent) advance(ctx context.Context, r meter.Resource, f usageFile, o me
 	o.Watched = a.watched[r.ID]
 	path := a.usagePath(r.ID)
 	next, records := meter.Advance(r, f.State, o)
-	if err := writeUsage(path, usageFile{State: next, Pending: records}); err != nil {
+	if err := a.writeUsage(path, usageFile{State: next, Pending: records}); err != nil {
 		return err
 	}
 	a.watched[r.ID] = true
@@ -143,7 +143,7 @@ func (a *Agent) advance(ctx context.Context, r meter.Resource, f usageFile, o me
 	if err := a.record(ctx, records); err != nil {
 		return err
 	}
-	return writeUsage(path, usageFile{State: next})
+	return a.writeUsage(path, usageFile{State: next})
 }
 
 // closeUsage ends the metering here of what is another node's now: what was
@@ -222,7 +222,7 @@ func readUsage(path string) (usageFile, error) {
 	return f, json.Unmarshal(raw, &f)
 }
 
-func writeUsage(path string, f usageFile) error {
+func (a *Agent) writeUsage(path string, f usageFile) error {
 	raw, err := json.Marshal(f)
 	if err != nil {
 		return err
@@ -230,23 +230,29 @@ func writeUsage(path string, f usageFile) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	return writeFile(path, raw)
+	return a.writeFile(path, raw)
 }
 
 // writeFile replaces the file whole, on the disk when it returns.
-func writeFile(path string, raw []byte) error {
+func (a *Agent) writeFile(path string, raw []byte) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(tmp.Name())
 	_, err = tmp.Write(raw)
-	err = errors.Join(err, tmp.Sync(), tmp.Close())
+	if !a.o.NoSync {
+		err = errors.Join(err, tmp.Sync())
+	}
+	err = errors.Join(err, tmp.Close())
 	if err != nil {
 		return err
 	}
 	if err := os.Rename(tmp.Name(), path); err != nil {
 		return err
+	}
+	if a.o.NoSync {
+		return nil
 	}
 	return syncDir(filepath.Dir(path)) // or a power cut could bring the old state back
 }
