@@ -96,6 +96,9 @@ func must[T any](v T, err error) T {
 
 // Paths die and come back; calls go on, and first by the first that works.
 func TestPaths(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	c := newCluster(t, 3, greets, nodeA, nodeB)
 	a, roads := c.nodes[nodeA], c.nodes[nodeB].roads
 	call := func(why string) {
@@ -189,8 +192,42 @@ func TestBook(t *testing.T) {
 	}
 }
 
+// A call that is under way when the identity changes ends well, and its
+// connection is used for one more at most.
+func TestRotationLeavesConnections(t *testing.T) {
+	arrived, goOn := make(chan struct{}), make(chan struct{})
+	var first atomic.Bool
+	c := newCluster(t, 1, func(n *node) {
+		n.server.Handle("POST /wait", JSON(func(context.Context, api.NodeID, struct{}) (struct{}, error) {
+			if first.CompareAndSwap(false, true) {
+				close(arrived)
+				<-goOn
+			}
+			return struct{}{}, nil
+		}))
+	}, nodeA, nodeB)
+	done := make(chan error, 1)
+	call := func() error {
+		return c.nodes[nodeA].client.Call(context.Background(), nodeB, "POST", "/wait", nil, nil)
+	}
+	go func() { done <- call() }()
+	<-arrived
+	b := c.nodes[nodeB]
+	if err := b.keeper.ReplaceBundle(must(pki.AddToBundle(b.keeper.Bundle(), newCA(t, "basalt").CertPEM))); err != nil {
+		t.Fatal(err)
+	}
+	close(goOn)
+	if err := errors.Join(<-done, call()); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "the old connection is left", func() bool { return len(b.server.in.all()) == 0 })
+}
+
 // New keys, a new CA, the old one gone, all while everybody talks: no call fails.
 func TestRotationUnderTraffic(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	c := newCluster(t, 2, greets, nodeA, nodeB)
 	ctx, stop := context.WithCancel(t.Context())
 	var calls, fails atomic.Int64

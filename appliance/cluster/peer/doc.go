@@ -32,8 +32,8 @@
 // was removed is refused although its certificate is still valid. Its requests
 // are answered "forbidden", so that it learns why; raft connections are just
 // closed. Kick closes what stands. After a rotation, handshakes follow the new
-// bundle at once; connections that stand are used for the call that is under
-// way and then left, and what remains is closed within a minute (Recheck).
+// bundle at once; connections that stand are used for at most one more call
+// each and then left, and what remains is closed within a minute (Recheck).
 //
 // # Addresses of HTTP on basalt-peer/1
 //

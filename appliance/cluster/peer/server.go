@@ -176,6 +176,7 @@ func (s *Server) Serve(ctx context.Context) error {
 func (s *Server) watchTrust(ctx context.Context) {
 	every := time.NewTicker(recheckEvery)
 	defer every.Stop()
+	stale := false
 	for {
 		changed := s.options.Keeper.Changed()
 		select {
@@ -184,7 +185,12 @@ func (s *Server) watchTrust(ctx context.Context) {
 		case <-changed:
 			// Those that are in use go after their next call: see serveMember.
 			s.options.Client.pool.CloseIdleConnections()
+			stale = true
 		case <-every.C:
+			if stale { // what was in use then, and idle since
+				s.options.Client.pool.CloseIdleConnections()
+				stale = false
+			}
 			s.Recheck()
 		}
 	}

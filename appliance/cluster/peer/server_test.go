@@ -263,6 +263,9 @@ func TestRemovedNodeIsCutOff(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer accepted.Close()
+		if _, err := hello(t.Context(), a, nodeB); err != nil {
+			t.Fatal(err)
+		}
 		c.members.set(nodeB, false)
 		cut(a.server)
 		for what, conn := range map[string]net.Conn{"stream": stream, "raft": raft} {
@@ -272,7 +275,7 @@ func TestRemovedNodeIsCutOff(t *testing.T) {
 			}
 		}
 		<-ended
-		for _, x := range a.server.in.all() {
+		for _, x := range append(a.server.in.all(), a.client.out.all()...) {
 			if x.node == nodeB {
 				t.Errorf("%s: a connection is left", name)
 			}
