@@ -366,8 +366,9 @@ func TestPartitionAnImageFile(t *testing.T) {
 				if r.Argv[0] == "dd" {
 					r.Argv = append(r.Argv, "conv=notrunc")
 				}
-				if out, err := exec.Command(r.Argv[0], r.Argv[1:]...).CombinedOutput(); err != nil {
-					t.Fatalf("%s: %v %s", r, err, out)
+				var out strings.Builder
+				if err := Exec(context.Background(), r.Argv, r.Input, &out); err != nil {
+					t.Fatalf("%s: %v %s", r, err, out.String())
 				}
 			}
 		}
@@ -382,6 +383,9 @@ func TestPartitionAnImageFile(t *testing.T) {
 	for range 2 {
 		do("erase")
 		do("partition")
+		if mbr := make([]byte, 512); readAt(t, j.Disk.Path, mbr) && (!strings.HasPrefix(string(mbr), unfinished()) || mbr[510] != 0x55 || mbr[450] != 0xee) {
+			t.Errorf("the first sector is %q", mbr)
+		}
 		if got := names(); !strings.Contains(got, machine.PartitionUnfinished) || strings.Contains(got, machine.PartitionRoot+"\n") || !strings.Contains(got, "EF02  "+machine.PartitionBIOS) {
 			t.Errorf("before the end:\n%s", got)
 		}
@@ -390,5 +394,32 @@ func TestPartitionAnImageFile(t *testing.T) {
 		if err != nil || !strings.Contains(string(out), strings.ToUpper(j.IDs.RootPart)) || !strings.Contains(names(), machine.PartitionRoot) {
 			t.Errorf("at the end:\n%s\n%s", out, names())
 		}
+	}
+}
+
+func readAt(t *testing.T, path string, b []byte) bool {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := io.ReadFull(f, b); err != nil {
+		t.Fatal(err)
+	}
+	return true
+}
+
+// The code is right where the CPU finds it: jumps and the message's address.
+func TestUnfinishedCode(t *testing.T) {
+	code := unfinished()
+	message := strings.Index(code, "\r\nBasalt")
+	if len(code) > 440 || int(code[6])|int(code[7])<<8 != 0x7c00+message || code[len(code)-1] != 0 {
+		t.Errorf("%d bytes, the message is at %#x", len(code), message)
+	}
+	next, end := strings.IndexByte(code, 0xac), strings.Index(code, "\xcd\x18")
+	jz, jmp := strings.IndexByte(code, 0x74), strings.Index(code, "\xeb\xf2")
+	if jz+2+int(code[jz+1]) != end || jmp+2+int(int8(code[jmp+1])) != next {
+		t.Errorf("jz leads to %d, not %d; jmp to %d, not %d", jz+2+int(code[jz+1]), end, jmp+2+int(int8(code[jmp+1])), next)
 	}
 }

@@ -69,6 +69,7 @@ func Plan(j Job) []Step {
 				"--new=1:1M:+1M", "--typecode=1:ef02", "--change-name=1:" + machine.PartitionBIOS,
 				"--new=2:0:+512M", "--typecode=2:ef00", "--change-name=2:" + machine.PartitionESP,
 				"--new=3:0:0", "--typecode=3:8300", "--change-name=3:" + machine.PartitionUnfinished, d}},
+			Run{Argv: []string{"dd", "of=" + d, "bs=440", "count=1", "iflag=fullblock", "conv=notrunc,fsync", "status=none"}, Input: unfinished()},
 			settle, Await{[]string{esp, root}},
 		}},
 		{"format", "Make file systems", "they are made anew", []Action{
