@@ -11,9 +11,10 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-const (
-	metadataNS = "urn:basalt-gpu:domain:1"
+// MetadataNamespace of the mark in the domain's metadata that says whose it is.
+const MetadataNamespace = "urn:basalt-gpu:domain:1"
 
+const (
 	// tbCacheMiB bounds TCG's translation cache: unbounded, QEMU takes about a
 	// GiB beside the guest's memory; 128 MiB boots as fast.
 	tbCacheMiB = 128
@@ -222,13 +223,13 @@ func metadata(id api.InstanceID, node api.NodeID, incoming bool) string {
 	if incoming {
 		mark = ` incoming="yes"`
 	}
-	return fmt.Sprintf(`<basalt:instance xmlns:basalt=%q id="%s" node="%s"%s/>`, metadataNS, escape(string(id)), escape(string(node)), mark)
+	return fmt.Sprintf(`<basalt:instance xmlns:basalt=%q id="%s" node="%s"%s/>`, MetadataNamespace, escape(string(id)), escape(string(node)), mark)
 }
 
 // Metadata is the mark of a domain that is ours and does not come in any more,
 // and its namespace, as libvirt takes them to replace another.
 func Metadata(id api.InstanceID, node api.NodeID) (namespace, element string) {
-	return metadataNS, fmt.Sprintf(`<instance id="%s" node="%s"/>`, escape(string(id)), escape(string(node)))
+	return MetadataNamespace, fmt.Sprintf(`<instance id="%s" node="%s"/>`, escape(string(id)), escape(string(node)))
 }
 
 func escape(s string) string {
@@ -278,6 +279,21 @@ func ParseOwned(text string) (o Owned, ok bool, err error) {
 		}
 	}
 	return o, true, nil
+}
+
+// ParseMark reads the mark as libvirt gives it by itself: without its
+// namespace.
+func ParseMark(text string) (o Owned, ok bool) {
+	var m struct {
+		XMLName  xml.Name
+		ID       string `xml:"id,attr"`
+		Node     string `xml:"node,attr"`
+		Incoming string `xml:"incoming,attr"`
+	}
+	if err := xml.Unmarshal([]byte(text), &m); err != nil || m.XMLName.Local != "instance" || !idForm.MatchString(m.ID) || !idForm.MatchString(m.Node) {
+		return Owned{}, false
+	}
+	return Owned{ID: api.InstanceID(m.ID), Node: api.NodeID(m.Node), Incoming: m.Incoming == "yes"}, true
 }
 
 func parseMetadata(text string) (id api.InstanceID, node api.NodeID, incoming, ok bool) {

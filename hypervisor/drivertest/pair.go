@@ -261,7 +261,7 @@ func (p *pair) grow(t *testing.T, d *hypervisor.Domain, content []byte) {
 
 // crawling begins a migration that does not come to its end by itself, and
 // returns when it is under way.
-func (p *pair) crawling(t *testing.T, ctx context.Context, tun *tunnel, src, dst *hypervisor.Domain) <-chan error {
+func (p *pair) crawling(ctx context.Context, t *testing.T, tun *tunnel, src, dst *hypervisor.Domain) <-chan error {
 	t.Helper()
 	content := make([]byte, diskBytes)
 	rand.New(rand.NewSource(2)).Read(content)
@@ -322,7 +322,7 @@ func wait(t *testing.T, done <-chan error) error {
 
 func testAbort(t *testing.T, p *pair) {
 	src, dst := p.booted(t)
-	done := p.crawling(t, p.ctx, p.tunnel(t, src.ID), &src, &dst)
+	done := p.crawling(p.ctx, t, p.tunnel(t, src.ID), &src, &dst)
 	if err := p.from.AbortMigration(p.ctx, src.ID); err != nil {
 		t.Fatalf("abort: %v", err)
 	}
@@ -346,7 +346,7 @@ func testAbort(t *testing.T, p *pair) {
 func testContextEnds(t *testing.T, p *pair) {
 	src, dst := p.booted(t)
 	ctx, cancel := context.WithCancel(p.ctx)
-	done := p.crawling(t, ctx, p.tunnel(t, src.ID), &src, &dst)
+	done := p.crawling(ctx, t, p.tunnel(t, src.ID), &src, &dst)
 	cancel()
 	if err := wait(t, done); !errors.Is(err, context.Canceled) {
 		t.Errorf("want cancelled, got %v", err)
@@ -357,7 +357,7 @@ func testContextEnds(t *testing.T, p *pair) {
 func testTunnelCut(t *testing.T, p *pair) {
 	src, dst := p.booted(t)
 	tun := p.tunnel(t, src.ID)
-	done := p.crawling(t, p.ctx, tun, &src, &dst)
+	done := p.crawling(p.ctx, t, tun, &src, &dst)
 	tun.cut()
 	if err := wait(t, done); err == nil {
 		t.Error("it succeeded without a tunnel")

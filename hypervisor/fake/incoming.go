@@ -42,18 +42,24 @@ func (d *Driver) DiscardMigration(ctx context.Context, id api.InstanceID) error 
 		if dom.status.State.Active() {
 			return api.Errorf(api.CodeState, "%s runs here", id)
 		}
+		d.unprepare(id)
 		return nil
 	}
 	d.forget(id)
 	return nil
 }
 
-// forget ends what is prepared and what came. The lock is held.
-func (d *Driver) forget(id api.InstanceID) {
+// unprepare hangs up and expects the machine no longer. The lock is held.
+func (d *Driver) unprepare(id api.InstanceID) {
 	if in := d.prepared[id]; in != nil {
 		hangUpAll(in.streams)
 		delete(d.prepared, id)
 	}
+}
+
+// forget ends what is prepared and what came. The lock is held.
+func (d *Driver) forget(id api.InstanceID) {
+	d.unprepare(id)
 	if dom, ok := d.domains[id]; ok {
 		if dom.status.State.Active() {
 			d.set(dom, hypervisor.Stopped, "its move here has ended", hypervisor.EventStopped)

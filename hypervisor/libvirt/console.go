@@ -130,8 +130,12 @@ func (d *Driver) trimLogs(ctx context.Context) {
 		found, err := d.mine(s)
 		var logs []string
 		for _, m := range found {
+			if st, err := active(&m.dom); err == nil && st != hypervisor.Incoming {
+				if o, err := d.owned(&m.dom, 0); err == nil {
+					logs = append(logs, o.SerialLog)
+				}
+			}
 			_ = m.dom.Free()
-			logs = append(logs, m.SerialLog)
 		}
 		return logs, err
 	})

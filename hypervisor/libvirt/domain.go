@@ -22,7 +22,7 @@ func with[T any](ctx context.Context, d *Driver, id api.InstanceID, f func(dom *
 			return none, err
 		}
 		defer func() { _ = dom.Free() }()
-		if _, err := d.owned(dom, 0); err != nil {
+		if _, err := d.ours(dom); err != nil {
 			return none, err
 		}
 		return f(dom)
@@ -33,6 +33,32 @@ func with[T any](ctx context.Context, d *Driver, id api.InstanceID, f func(dom *
 func (d *Driver) verb(ctx context.Context, id api.InstanceID, f func(dom *lv.Domain) error) error {
 	_, err := with(ctx, d, id, func(dom *lv.Domain) (struct{}, error) { return struct{}{}, f(dom) })
 	return err
+}
+
+// mark is whose a domain is. It reads the metadata alone: libvirt does not give
+// the XML of a machine that comes in until all of it is there.
+func mark(dom *lv.Domain) (o hypervisor.Owned, ok bool, err error) {
+	text, err := dom.GetMetadata(lv.DOMAIN_METADATA_ELEMENT, hypervisor.MetadataNamespace, lv.DOMAIN_AFFECT_CURRENT)
+	if is(err, lv.ERR_NO_DOMAIN_METADATA) {
+		return o, false, nil
+	} else if err != nil {
+		return o, false, err
+	}
+	name, err := dom.GetName()
+	if err != nil {
+		return o, false, err
+	}
+	o, ok = hypervisor.ParseMark(text)
+	return o, ok && name == hypervisor.DomainName(o.ID), nil
+}
+
+// ours is mark, and not_found for a domain that is not this node's.
+func (d *Driver) ours(dom *lv.Domain) (hypervisor.Owned, error) {
+	o, ok, err := mark(dom)
+	if err == nil && (!ok || o.Node != d.opt.Node) {
+		err = notFound(o.ID)
+	}
+	return o, err
 }
 
 // owned reads the domain's XML and says whether it is this node's.
@@ -66,12 +92,7 @@ func present(dom *lv.Domain) (hypervisor.State, string, error) {
 	if st != hypervisor.Paused {
 		return st, why, nil
 	}
-	// Does it come, or does it leave?
-	text, err := dom.GetXMLDesc(0)
-	if err != nil {
-		return "", "", err
-	}
-	o, _, err := hypervisor.ParseOwned(text)
+	o, _, err := mark(dom) // does it come, or does it leave?
 	switch pause := lv.DomainPausedReason(reason); {
 	case err != nil:
 		return "", "", err
@@ -100,7 +121,7 @@ func (d *Driver) define(s *session, id api.InstanceID, text string) error {
 	old, err := s.LookupDomainByUUIDString(hypervisor.UUID(id))
 	switch {
 	case err == nil:
-		_, err := d.owned(old, 0)
+		_, err := d.ours(old)
 		_ = old.Free()
 		if api.CodeOf(err) == api.CodeNotFound {
 			return api.Errorf(api.CodeExists, "somebody else's domain has the UUID of %s", id)
@@ -238,7 +259,8 @@ type mine struct {
 	dom lv.Domain
 }
 
-// mine is every domain of this node. The caller frees them.
+// mine is every domain of this node, without what only its XML says. The caller
+// frees them.
 func (d *Driver) mine(s *session) ([]mine, error) {
 	doms, err := s.ListAllDomains(0)
 	if err != nil {
@@ -248,7 +270,7 @@ func (d *Driver) mine(s *session) ([]mine, error) {
 	for i := range doms {
 		name, err := doms[i].GetName()
 		if _, ok := idOf(name); err == nil && ok {
-			if o, err := d.owned(&doms[i], 0); err == nil {
+			if o, err := d.ours(&doms[i]); err == nil {
 				all = append(all, mine{o, doms[i]})
 				continue
 			}

@@ -111,11 +111,7 @@ func received(dom *lv.Domain) (bool, error) {
 // unmark takes the mark that it comes in from the running machine: from now on
 // it is one like all others.
 func unmark(dom *lv.Domain) error {
-	text, err := dom.GetXMLDesc(0)
-	if err != nil {
-		return err
-	}
-	o, ok, err := hypervisor.ParseOwned(text)
+	o, ok, err := mark(dom)
 	if err != nil || !ok || !o.Incoming {
 		return err
 	}

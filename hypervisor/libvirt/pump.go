@@ -1,17 +1,17 @@
 package libvirt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/user"
 	"path/filepath"
 	"strconv"
 	"sync"
-
-	"io"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/hypervisor"
@@ -144,19 +144,16 @@ func join(ctx context.Context, a, b net.Conn) error {
 	results := make(chan error, 2)
 	one := func(to, from net.Conn) {
 		_, err := io.Copy(to, from)
-		if half, ok := to.(interface{ CloseWrite() error }); err == nil && ok {
+		half, ok := to.(interface{ CloseWrite() error })
+		if err == nil && ok {
 			err = half.CloseWrite() // the other way may have more to say
-		} else {
+		}
+		if err != nil || !ok {
 			both()
 		}
 		results <- err
 	}
 	go one(a, b)
 	go one(b, a)
-	err := <-results
-	if err != nil {
-		both()
-	}
-	<-results
-	return err
+	return cmp.Or(<-results, <-results)
 }

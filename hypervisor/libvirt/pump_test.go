@@ -1,0 +1,76 @@
+package libvirt
+
+import (
+	"context"
+	"io"
+	"net"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// sockets is a connection over a unix socket, both ends.
+func sockets(t *testing.T) (a, b net.Conn) {
+	t.Helper()
+	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if a, err = net.Dial("unix", l.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	if b, err = l.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Close(); _ = b.Close() })
+	return a, b
+}
+
+// Who has said everything may still be answered: the end of one way is passed
+// on and does not end the other.
+func TestJoinPassesTheEndOn(t *testing.T) {
+	left, a := sockets(t)
+	b, right := sockets(t)
+	done := make(chan error, 1)
+	go func() { done <- join(context.Background(), a, b) }()
+	if _, err := io.WriteString(left, "question"); err != nil {
+		t.Fatal(err)
+	}
+	if err := left.(*net.UnixConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(right); err != nil || string(got) != "question" {
+		t.Fatalf("%q, %v", got, err)
+	}
+	if _, err := io.WriteString(right, "answer"); err != nil {
+		t.Fatal(err)
+	}
+	_ = right.Close()
+	if got, err := io.ReadAll(left); err != nil || string(got) != "answer" {
+		t.Fatalf("%q, %v", got, err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// A silent stream ends with its context, at both ends.
+func TestJoinEndsWithItsContext(t *testing.T) {
+	left, a := sockets(t)
+	b, right := net.Pipe() // it cannot be closed by half
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- join(ctx, a, b) }()
+	cancel()
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		t.Fatal("it goes on")
+	}
+	for _, c := range []net.Conn{left, right} {
+		if _, err := c.Read(make([]byte, 1)); err == nil {
+			t.Error("an end is open")
+		}
+	}
+}

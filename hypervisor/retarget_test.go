@@ -1,0 +1,115 @@
+package hypervisor
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// moved is a machine on its source and on its target.
+func moved() (src, dst Domain) {
+	src = minimal()
+	src.Disks = []Disk{{Path: "/a/root.raw", Format: "raw", Serial: "root"}}
+	src.CDROMs = []CDROM{{Path: "/a/seed.iso", Serial: "seed"}}
+	src.NICs = []NIC{{MAC: "52:54:00:12:34:56", Tap: "tap-a"}}
+	src.VNCSocket, src.AgentSocket = "/a/vnc", "/a/agent"
+	src.SerialSocket, src.SerialLog = "/a/serial", "/a/log"
+	dst = src
+	dst.Node = "node-2"
+	dst.Disks = []Disk{{Path: "/b/root.raw", Format: "raw", Serial: "root"}}
+	dst.CDROMs = []CDROM{{Path: "/b/seed.iso", Serial: "seed"}}
+	dst.NICs = []NIC{{MAC: "52:54:00:12:34:56", Tap: "tap-b"}}
+	dst.VNCSocket, dst.AgentSocket = "/b/vnc", "/b/agent"
+	dst.SerialSocket, dst.SerialLog = "/b/serial", "/b/log"
+	return src, dst
+}
+
+// Nothing of the source's host is left, and the machine is the same.
+func TestRetarget(t *testing.T) {
+	src, dst := moved()
+	running, err := src.XML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	running = strings.Replace(running, `machine="q35"`, `machine="pc-q35-10.0"`, 1) // as libvirt gives it
+	got, err := Retarget(running, dst)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, gone := range []string{"/a/", "tap-a", "node-1"} {
+		if strings.Contains(got, gone) {
+			t.Errorf("%q of the source is left in\n%s", gone, got)
+		}
+	}
+	for _, want := range []string{"/b/root.raw", "/b/seed.iso", "/b/vnc", "/b/agent", "/b/serial", "/b/log", "tap-b", "node-2", `incoming="yes"`, "pc-q35-10.0"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in\n%s", want, got)
+		}
+	}
+	if o, ok, err := ParseOwned(got); err != nil || !ok || !o.Incoming || o.Node != "node-2" {
+		t.Errorf("%+v, %v, %v", o, ok, err)
+	}
+}
+
+func TestRetargetRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		code   api.Code
+		change func(src, dst *Domain)
+	}{
+		"a vGPU":        {api.CodeState, func(src, _ *Domain) { src.VGPUSocket = "/run/v" }},
+		"a future vGPU": {api.CodeState, func(_, dst *Domain) { dst.VGPUSocket = "/run/v" }},
+		"another":       {api.CodeInvalid, func(_, dst *Domain) { dst.ID = "ins-000000000001" }},
+		"more disks":    {api.CodeInvalid, func(_, dst *Domain) { dst.Disks = append(dst.Disks, Disk{Path: "/b/2", Format: "raw", Serial: "2"}) }},
+		"fewer discs":   {api.CodeInvalid, func(_, dst *Domain) { dst.CDROMs = nil }},
+		"another disk":  {api.CodeInvalid, func(_, dst *Domain) { dst.Disks[0].Serial = "other" }},
+		"another card":  {api.CodeInvalid, func(_, dst *Domain) { dst.NICs[0].MAC = "52:54:00:12:34:57" }},
+		"no screen":     {api.CodeInvalid, func(_, dst *Domain) { dst.VNCSocket = "" }},
+	} {
+		src, dst := moved()
+		c.change(&src, &dst)
+		running, err := src.XML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Retarget(running, dst)
+		var e *api.Error
+		if !errors.As(err, &e) || e.Code != c.code {
+			t.Errorf("%s: want %s, got %v", name, c.code, err)
+		}
+	}
+}
+
+func TestParseMark(t *testing.T) {
+	_, element := Metadata("ins-1", "node-1")
+	if o, ok := ParseMark(element); !ok || o.ID != "ins-1" || o.Node != "node-1" || o.Incoming {
+		t.Errorf("%+v, %v", o, ok)
+	}
+	if o, ok := ParseMark(`<instance id="ins-1" node="node-1" incoming="yes"/>`); !ok || !o.Incoming {
+		t.Errorf("%+v, %v", o, ok)
+	}
+	for _, text := range []string{"", "<instance/>", `<other id="ins-1" node="node-1"/>`, `<instance id="../1" node="n"/>`} {
+		if _, ok := ParseMark(text); ok {
+			t.Errorf("%q was taken", text)
+		}
+	}
+}
+
+func FuzzRetarget(f *testing.F) {
+	src, dst := moved()
+	text, err := src.XML()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := Retarget(text, dst)
+		if err != nil {
+			return
+		}
+		if o, ok, err := ParseOwned(got); err == nil && ok && (o.ID != dst.ID || o.Node != dst.Node || !o.Incoming) {
+			t.Errorf("%+v", o)
+		}
+	})
+}
