@@ -18,7 +18,9 @@ import (
 
 // Options of a client.
 type Options struct {
-	// Server is "https://host[:port]", "http://…" or "unix:/path/of/socket".
+	// Server is "https://host[:port]", "http://…" or "unix:/path/of/socket"; or
+	// several of one cluster with commas: the next one is asked when one does
+	// not answer.
 	Server string
 	Token  string
 	// TLS settings; nil: the system's roots.
@@ -52,15 +54,16 @@ func New(o Options) (*API, error) {
 		}
 		server = "http://localhost"
 	}
-	base, err := url.Parse(server)
-	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-		return nil, api.Errorf(api.CodeInvalid, "%q is no server", o.Server).WithHint("https://host, http://host:port or unix:/path")
+	bases, err := parseServers(server)
+	if err != nil {
+		return nil, err
 	}
+	base := bases[0]
 	if o.Retries == 0 {
 		o.Retries = 4
 	}
 	a := &API{base: base, server: o.Server, token: o.Token, rounds: max(o.Retries, 0) + 1}
-	a.http = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+	a.http = &http.Client{Transport: &servers{next: transport, bases: bases}, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // a token is for one server
 	}}
 	a.gen, err = NewClient(base.String(), WithHTTPClient(a))

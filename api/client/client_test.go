@@ -100,3 +100,26 @@ func TestBadServers(t *testing.T) {
 		t.Errorf("no Basalt server: %v", err)
 	}
 }
+
+// Of several servers, the next is asked when one is gone or cannot serve.
+func TestSeveralServers(t *testing.T) {
+	e := servertest.Start(t, nil)
+	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
+	defer busy.Close()
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	good := httptest.NewServer(e.Server)
+	defer good.Close()
+	c, err := client.New(client.Options{Server: gone.URL + "," + busy.URL + ", " + good.URL, Token: e.Token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if me, err := c.Whoami(t.Context()); err != nil || me.Role != api.RoleOperator {
+			t.Errorf("%+v, %v", me, err)
+		}
+	}
+	if _, err := client.New(client.Options{Server: good.URL + ",nonsense"}); api.CodeOf(err) != api.CodeInvalid {
+		t.Errorf("%v", err)
+	}
+}

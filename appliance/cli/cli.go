@@ -5,6 +5,8 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -53,7 +55,7 @@ type App struct {
 	ConfigDir string
 
 	flags struct {
-		server, token, organization, project, output string
+		server, ca, token, organization, project, output string
 	}
 	config config
 	api    *client.API
@@ -172,7 +174,8 @@ func (a *App) root() *cobra.Command {
 	})
 	root.SuggestionsMinimumDistance = 2
 	f := root.PersistentFlags()
-	f.StringVar(&a.flags.server, "server", "", "https://host, http://host:port or unix:/path (BASALT_SERVER)")
+	f.StringVar(&a.flags.server, "server", "", "https://host, http://host:port or unix:/path; several of one cluster with commas (BASALT_SERVER)")
+	f.StringVar(&a.flags.ca, "ca-file", "", "the cluster's CA, /var/lib/basalt/cluster/ca.pem on its nodes; the system's CAs unless given (BASALT_CA_FILE)")
 	f.StringVar(&a.flags.token, "token", "", "API key (BASALT_TOKEN)")
 	f.StringVar(&a.flags.organization, "organization", "", "organization, id or name (BASALT_ORGANIZATION)")
 	f.StringVarP(&a.flags.project, "project", "p", "", "project, id or name (BASALT_PROJECT)")
@@ -258,8 +261,31 @@ func (a *App) connect(cmd *cobra.Command) error {
 			return nil
 		}
 	}
-	a.api, err = client.New(client.Options{Server: a.config.Server, Token: token})
+	var trust *tls.Config
+	if trust, err = a.trust(); err == nil {
+		a.api, err = client.New(client.Options{Server: a.config.Server, Token: token, TLS: trust})
+	}
 	return err
+}
+
+// trust is whom to believe: the CA of --ca-file, or the one of the last login;
+// nil: the system's.
+func (a *App) trust() (*tls.Config, error) {
+	if path := first(a.flags.ca, a.Getenv("BASALT_CA_FILE")); path != "" {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		a.config.CA = string(raw)
+	}
+	if a.config.CA == "" {
+		return nil, nil
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM([]byte(a.config.CA)) {
+		return nil, usagef("--ca-file holds no certificate")
+	}
+	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
 }
 
 func first(values ...string) string {

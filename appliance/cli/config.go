@@ -20,6 +20,7 @@ const defaultServer = "unix:/run/basalt/api.sock"
 type config struct {
 	Server       string `json:"server,omitempty"`
 	Token        string `json:"token,omitempty"`
+	CA           string `json:"ca,omitempty"` // PEM of the cluster's CA
 	Organization string `json:"organization,omitempty"`
 	Project      string `json:"project,omitempty"`
 }
@@ -75,7 +76,7 @@ func (a *App) writeConfig(c config) error {
 
 func (a *App) loginCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "login", Short: "Remember --server, --token, --organization and --project", Args: cobra.NoArgs,
+		Use: "login", Short: "Remember --server, --ca-file, --token, --organization and --project", Args: cobra.NoArgs,
 		Long: "Checks the key and writes config.yaml in the user's configuration folder, readable by its owner only.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if a.ConfigDir == "" {

@@ -1,0 +1,48 @@
+package client
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// servers sends requests to one of several servers of a cluster: to the same
+// one as long as it answers, then to the next.
+type servers struct {
+	next  http.RoundTripper
+	bases []*url.URL
+	at    atomic.Int64
+}
+
+// RoundTrip implements http.RoundTripper. It does not try again itself: API.Do
+// knows what may be.
+func (s *servers) RoundTrip(r *http.Request) (*http.Response, error) {
+	if len(s.bases) == 1 {
+		return s.next.RoundTrip(r)
+	}
+	i := s.at.Load()
+	to := r.Clone(r.Context())
+	to.URL.Scheme, to.URL.Host, to.Host = s.bases[i].Scheme, s.bases[i].Host, ""
+	resp, err := s.next.RoundTrip(to)
+	if err != nil && r.Context().Err() == nil || err == nil && resp.StatusCode == http.StatusServiceUnavailable {
+		s.at.CompareAndSwap(i, (i+1)%int64(len(s.bases)))
+	}
+	return resp, err
+}
+
+// parseServers reads one address or, for a cluster, several with commas.
+func parseServers(text string) ([]*url.URL, error) {
+	var out []*url.URL
+	for part := range strings.SplitSeq(text, ",") {
+		base, err := url.Parse(strings.TrimSpace(part))
+		if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+			return nil, api.Errorf(api.CodeInvalid, "%q is no server", text).
+				WithHint("https://host, http://host:port or unix:/path; several of one cluster with commas")
+		}
+		out = append(out, base)
+	}
+	return out, nil
+}
