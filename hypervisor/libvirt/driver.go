@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -29,7 +30,8 @@ import (
 type Options struct {
 	URI  string     // empty: qemu:///system
 	Node api.NodeID // whose domains it cares for; it sees no others
-	// Socket is libvirtd's, for QMP; empty: the system's.
+	// Socket is libvirtd's, for QMP and migrations; empty: the one that the URI
+	// names, or the system's.
 	Socket string
 	// MaxLogBytes bounds a console log on the node, because what fills it is
 	// the guest; 0: 16 MiB.
@@ -89,9 +91,7 @@ func Open(ctx context.Context, opt Options) (*Driver, error) {
 	if opt.URI == "" {
 		opt.URI = systemURI
 	}
-	if opt.Socket == "" {
-		opt.Socket = systemSocket
-	}
+	opt.Socket = cmp.Or(opt.Socket, socketOf(opt.URI), systemSocket)
 	if opt.MaxLogBytes == 0 {
 		opt.MaxLogBytes = 16 << 20
 	}
@@ -117,6 +117,15 @@ func Open(ctx context.Context, opt Options) (*Driver, error) {
 	d.set(s)
 	go d.keep(running, s)
 	return d, nil
+}
+
+// socketOf is the socket that the URI names, if it does.
+func socketOf(uri string) string {
+	u, err := url.Parse(uri)
+	if err != nil {
+		return ""
+	}
+	return u.Query().Get("socket")
 }
 
 // Close implements hypervisor.Driver.

@@ -189,6 +189,16 @@ func TestNoLibvirtd(t *testing.T) {
 	}
 }
 
+func TestSocketOf(t *testing.T) {
+	for uri, want := range map[string]string{
+		"qemu:///system": "", "qemu+unix:///system?socket=/run/x": "/run/x", "%": "",
+	} {
+		if got := socketOf(uri); got != want {
+			t.Errorf("%s: %q, want %q", uri, got, want)
+		}
+	}
+}
+
 func TestTrim(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	if err := os.WriteFile(path, []byte(strings.Repeat("x", 1000)+"end"), 0o600); err != nil {

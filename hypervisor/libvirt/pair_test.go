@@ -108,7 +108,7 @@ func (n *testNode) open(t *testing.T) *Driver {
 	t.Helper()
 	socket := filepath.Join(n.dir, "run/libvirt-sock")
 	opt := Options{
-		URI: "qemu+unix:///system?socket=" + socket, Socket: socket, Node: n.id, Logf: t.Logf,
+		URI: "qemu+unix:///system?socket=" + socket, Node: n.id, Logf: t.Logf,
 		MigrationDirHere: filepath.Join(n.dir, "migrate"),
 	}
 	var d *Driver
