@@ -18,7 +18,7 @@ GOLANGCI_VERSION := v2.15.0
 CODEGEN_VERSION  := v2.8.2
 
 .DEFAULT_GOAL := build
-.PHONY: help build setup guest kernels images testguest libvirtd tools lint check generated test test-go demo demo-cluster bench fuzz gpu-check deb iso clean
+.PHONY: help build setup guest kernels images testguest libvirtd tools lint check generated test test-long demo demo-cluster bench fuzz gpu-check deb iso clean
 
 help:
 	@sed -n "s/^## /  make /p" $(MAKEFILE_LIST)
@@ -59,6 +59,10 @@ generated: tools
 ## test: every test, on real libvirt and QEMU (only GPU tests may skip)
 test: setup tools build
 	@installer/dev/test.sh
+
+## test-long: the same, with the long forms: thousands of simulated clusters, mixed faults
+test-long: export BASALT_LONG := 1
+test-long: test
 
 ## demo: the main job, shown; ONCE=1 ends by itself, 0 only if all was right
 demo:
