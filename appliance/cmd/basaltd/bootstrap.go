@@ -3,15 +3,12 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"errors"
-	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/server"
+	"github.com/basalt-gpu/basalt/appliance/durable"
 	"github.com/basalt-gpu/basalt/appliance/store"
 	"github.com/basalt-gpu/basalt/billing"
 )
@@ -30,7 +27,7 @@ func bootstrap(ctx context.Context, s *store.Store, keyFile string, log *slog.Lo
 		return nil
 	}
 	key, token := server.NewAPIKey(api.Meta{Name: "first-operator"}, api.APIKeySpec{Role: api.RoleOperator})
-	if err := writeFile(keyFile, []byte(token+"\n"), 0o600); err != nil {
+	if err := durable.WriteFile(keyFile, []byte(token+"\n"), 0o600); err != nil {
 		return err
 	}
 	cmds := []api.Command{key,
@@ -55,26 +52,4 @@ func random(n int) []byte {
 	b := make([]byte, n)
 	_, _ = rand.Read(b) // never fails: it ends the process instead
 	return b
-}
-
-// writeFile replaces a file whole, on the disk when it returns.
-func writeFile(path string, data []byte, mode os.FileMode) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	err = errors.Join(tmp.Chmod(mode), write(tmp, data), tmp.Sync(), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return nil
-}
-
-func write(f *os.File, data []byte) error {
-	_, err := f.Write(data)
-	return err
 }

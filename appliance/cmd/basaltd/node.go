@@ -18,6 +18,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/server"
 	"github.com/basalt-gpu/basalt/appliance/agent"
 	"github.com/basalt-gpu/basalt/appliance/cluster/member"
+	"github.com/basalt-gpu/basalt/appliance/durable"
 	"github.com/basalt-gpu/basalt/appliance/leader"
 	"github.com/basalt-gpu/basalt/appliance/plan"
 	"github.com/basalt-gpu/basalt/appliance/store"
@@ -346,5 +347,5 @@ func nodeID(path string) (api.NodeID, error) {
 		return "", err
 	}
 	id := api.NewID(api.KindNode, random(6))
-	return api.NodeID(id), writeFile(path, []byte(id), 0o644)
+	return api.NodeID(id), durable.WriteFile(path, []byte(id), 0o644)
 }
