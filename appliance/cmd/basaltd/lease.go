@@ -137,17 +137,9 @@ func (cl *cluster) followTerm(ctx context.Context) error {
 
 // readMembers are the nodes as they were when this node's term began, or later.
 func (cl *cluster) readMembers(ctx context.Context) ([]lease.Member, error) {
-	page, err := cl.store.List(ctx, api.ListQuery{Kind: api.KindNode, Limit: 1000})
+	nodes, err := list[api.Node](ctx, cl.store, api.ListQuery{Kind: api.KindNode})
 	if err != nil {
 		return nil, err
-	}
-	var nodes []api.Node
-	for _, o := range page.Items {
-		n, err := api.Decode[api.Node](o)
-		if err != nil {
-			return nil, err
-		}
-		nodes = append(nodes, n)
 	}
 	return leaseMembers(nodes), nil
 }
