@@ -16,6 +16,12 @@
 // basalt-fence, a process of its own, kills what may move at that deadline, and
 // a watchdog resets the machine when basalt-fence itself does not.
 //
+// A movable instance starts only while the lease is valid and basalt-fence has
+// acknowledged a deadline (fence.Client.Covers): one that was stopped before it
+// heard of its first lease arms nothing. It is made paused and resumed after
+// another look at both, so that whenever it runs, basalt-fence could see it
+// before the deadline. The model in the tests breaks without either.
+//
 // # The leader's side (Granter, Server)
 //
 //	        6 s without heartbeat        2 witnesses reach it on no path

@@ -45,6 +45,7 @@ type world struct {
 	cut    [][][simPaths]bool // from, to
 	loss   float64
 	slow   time.Duration // the longest delay of a message
+	late   time.Duration // from a verdict to its proposal, at least
 	broken string        // what the model leaves out, to see that it is missed
 
 	done    []entry // committed, by anybody
@@ -73,6 +74,7 @@ type node struct {
 	observed int64
 
 	fenceUntil Instant // what basalt-fence knows
+	covered    Instant // what basaltd knows that it knows
 	fed        Instant
 	armed      bool
 
@@ -229,7 +231,7 @@ func (n *node) start() {
 
 // restart basaltd: what it holds in memory is gone.
 func (n *node) restart() {
-	n.granter, n.holder, n.opinions = NewGranter(n.id), NewHolder(n.observed), &Opinions{}
+	n.granter, n.holder, n.opinions, n.covered = NewGranter(n.id), NewHolder(n.observed), &Opinions{}, 0
 	n.leading, n.commit, n.leader, n.heard = 0, 0, nil, n.w.now
 	n.patient = n.w.between(800*time.Millisecond, 2*time.Second)
 	me := n.holder
@@ -287,7 +289,15 @@ func (n *node) beat() {
 		}
 		if n.holder.Answered(q, a) {
 			until := n.holder.Until()
-			n.process(w.between(0, 100*time.Millisecond), &n.frozen, func() { n.fenceUntil, n.armed = until, true })
+			n.covered = min(n.covered, until)
+			n.process(w.between(0, 100*time.Millisecond), &n.frozen, func() {
+				n.fenceUntil, n.armed = until, true
+				n.at(w.between(0, 10*time.Millisecond), func() {
+					if n.holder == me {
+						n.covered = until
+					}
+				})
+			})
 			n.check()
 		}
 	}
@@ -355,7 +365,7 @@ func (n *node) planner() {
 			w.suspect[i] = true
 		}
 		if v.State == Fenced && !seen.lost[i] {
-			late := w.between(0, 300*time.Millisecond)
+			late := w.late + w.between(0, 300*time.Millisecond)
 			if w.chance(0.1) {
 				late = w.between(0, 20*time.Second)
 			}
@@ -374,6 +384,12 @@ func (n *node) planner() {
 	}
 }
 
+// mayRun is what the agent asks before it starts or resumes.
+func (n *node) mayRun() bool {
+	const margin = time.Second
+	return n.holder.Valid(n.clock(), margin) && (n.clock().Add(margin) < n.covered || n.w.broken == "covers")
+}
+
 // agent runs the instance while there is a lease: made paused, looked again,
 // resumed.
 func (n *node) agent() {
@@ -385,7 +401,7 @@ func (n *node) agent() {
 		n.holder.Adopt(e)
 		return
 	}
-	if n.created || !n.holder.Valid(n.clock(), time.Second) {
+	if n.created || !n.mayRun() {
 		return
 	}
 	if w.broken == "resume" {
@@ -404,7 +420,7 @@ func (n *node) agent() {
 		if n.holder != me || !alive() {
 			return
 		}
-		if !n.holder.Valid(n.clock(), time.Second) || n.holder.Epoch() != n.vmEpoch {
+		if !n.mayRun() || n.holder.Epoch() != n.vmEpoch {
 			n.created = false
 			return
 		}
