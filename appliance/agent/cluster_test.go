@@ -50,6 +50,7 @@ type house struct {
 	boot     string
 	lease    bool
 	cut      bool // from the store and the other nodes
+	deaf     bool // its watch lags behind
 	kept     []api.InstanceID
 	keepErr  error
 	fenced   map[api.InstanceID]time.Time
@@ -305,7 +306,7 @@ func (w *town) turn() {
 	for range 200 {
 		did := false
 		for _, h := range w.houses {
-			if h.Stepper != nil && !w.frozen {
+			if h.Stepper != nil && !w.frozen && !h.deaf {
 				h.hear()
 			}
 			if h.Stepper != nil {

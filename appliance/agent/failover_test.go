@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/sds"
 )
 
@@ -79,6 +80,13 @@ func testReturn(t *testing.T, restarted bool, order, leaseAt int) {
 			events[i], events[j] = events[j], events[i]
 		}
 	}
+	a.step = func(what string) { // it says so only when it is so
+		n, _ := read[api.Node](w, api.KindNode, string(a.id))
+		s, err := a.machines.Status(context.Background(), "ins-1")
+		if what == "applied" && n.Status.ObservedEpoch == 1 && (err != nil || s.State != hypervisor.Missing) {
+			t.Errorf("it says that it has given up, and has %s", s.State)
+		}
+	}
 	for i, e := range events {
 		if i == leaseAt {
 			a.lease = true
@@ -130,27 +138,92 @@ func TestAStartOnOldNewsIsRefused(t *testing.T) {
 	w.until("runs on b", func() bool { return w.runsOn("ins-1", b) })
 }
 
-// What an old owner thinks is never written over what the new one says.
-func TestReportsOfAnOldOwnerDoNotCount(t *testing.T) {
+// What an old owner thinks is never written over what the new one says, and
+// what it would do it does not.
+func TestAnOldOwnerDoesNotCount(t *testing.T) {
 	w := newTown(t, 2, true)
 	a, b := w.houses[0], w.houses[1]
 	w.upload(b, "img-1")
 	w.create(a, "ins-1", api.PoolShared, nil)
 	w.until("runs on a", func() bool { return w.runsOn("ins-1", a) })
+	a.deaf = true
 	a.lapse()
-	a.kill()
 	w.give("ins-1", b, nil)
 	w.until("runs on b", func() bool { return w.runsOn("ins-1", b) })
+	b.kill() // nobody corrects it
+	a.lease = true
 	before, _ := w.instance("ins-1")
-	w.frozen = true
-	a.start()
-	w.give("ins-1", a, nil) // and back, while it does not listen
-	w.give("ins-1", b, nil)
 	w.pass(30 * time.Second)
 	after, _ := w.instance("ins-1")
-	if after.Status.Node != before.Status.Node || after.Status.Phase != api.InstanceRunning {
+	if after.Meta.Revision != before.Meta.Revision {
 		t.Errorf("status %+v", after.Status)
 	}
+	if n := a.starts("ins-1"); n != 1 {
+		t.Errorf("a started it %d times", n)
+	}
+}
+
+// Given away and back while the node did not listen: the run of the first time
+// is not the one that is asked for.
+func TestARunOfAnEarlierAssignmentEnds(t *testing.T) {
+	w := newTown(t, 2, true)
+	a, b := w.houses[0], w.houses[1]
+	w.upload(a, "img-1")
+	w.create(a, "ins-1", api.PoolShared, nil)
+	w.until("runs on a", func() bool { return w.runsOn("ins-1", a) })
+	first, _ := w.instance("ins-1")
+	a.deaf = true
+	b.kill()
+	w.give("ins-1", b, nil)
+	w.give("ins-1", a, nil)
+	w.pass(time.Minute)
+	a.deaf = false
+	w.until("runs on a again", func() bool { return w.runsOn("ins-1", a) })
+	if in, _ := w.instance("ins-1"); a.starts("ins-1") != 2 || !in.Status.StartedAt.After(*first.Status.StartedAt) {
+		t.Errorf("%d starts, %+v", a.starts("ins-1"), in.Status)
+	}
+}
+
+func TestNothingStartsBeforeTheClaim(t *testing.T) {
+	w := newTown(t, 1, true)
+	a := w.houses[0]
+	w.upload(a, "img-1")
+	w.create(a, "ins-1", api.PoolShared, func(s *api.InstanceSpec, _ *api.InstanceAssignment) { s.Power = api.PowerStopped })
+	w.until("volume", func() bool {
+		v, _ := read[api.Volume](w, api.KindVolume, "vol-ins-1")
+		return v.Status.Phase == api.VolumeReady
+	})
+	if err := a.shared.ClaimVolume(context.Background(), "vol-ins-1", sds.Owner{Node: "node-9", Epoch: 9}); err != nil {
+		t.Fatal(err)
+	}
+	w.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindInstance, ID: "ins-1", Expect: api.AnyRevision,
+		Data: api.Encode(api.InstanceSpec{Flavor: "flv-1", Image: "img-1"})})
+	w.pass(time.Minute)
+	if in, _ := w.instance("ins-1"); a.starts("ins-1") != 0 || in.Status.LastError == "" {
+		t.Errorf("%d starts, %+v", a.starts("ins-1"), in.Status)
+	}
+}
+
+// A returned node that cannot look at its domains takes no work.
+func TestNoWorkBeforeItHasGivenUp(t *testing.T) {
+	w := newTown(t, 2, false)
+	a := w.houses[0]
+	w.upload(a, "img-1")
+	a.machines.Fault(func(op string, _ api.InstanceID) error {
+		if op == "List" {
+			return errCut
+		}
+		return nil
+	})
+	w.node(a, api.NodeAssignment{State: api.NodeLost, Epoch: 1})
+	w.create(a, "ins-1", api.PoolLocal, nil)
+	w.pass(time.Minute)
+	n, _ := read[api.Node](w, api.KindNode, string(a.id))
+	if n.Status.ObservedEpoch != 0 || a.starts("ins-1") != 0 {
+		t.Errorf("observed %d, %d starts", n.Status.ObservedEpoch, a.starts("ins-1"))
+	}
+	a.machines.Fault(nil)
+	w.until("runs", func() bool { return w.runsOn("ins-1", a) })
 }
 
 func TestTheFenceDidItSoItRunsAgain(t *testing.T) {

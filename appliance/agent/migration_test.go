@@ -210,6 +210,9 @@ func testKilledInMigration(t *testing.T, pool string, who, at int) (hit bool) {
 	w.until("runs", func() bool { return w.runsOn("ins-1", on) })
 	w.until("nothing is left elsewhere", func() bool { return off.left() == "" })
 	w.pass(time.Minute)
+	if v, err := on.local.Volume(context.Background(), "vol-ins-1"); pool == api.PoolLocal && (err != nil || v.Standalone != (on == b)) {
+		t.Errorf("its disk is not the one that was copied: %+v, %v", v, err)
+	}
 	if !w.runsOn("ins-1", on) || off.left() != "" {
 		t.Errorf("%s: it does not stay as it is", p)
 	}
@@ -277,6 +280,11 @@ func TestTheSourceIsLost(t *testing.T) {
 			a.lease = true
 			a.start()
 			w.until("a is clean", func() bool { return a.left() == "" })
+			w.pass(10 * time.Minute)
+			w.meter()
+			if _, by := w.used(api.MeterVCPU, "ins-1"); by[b.id] < 2*600 || by[b.id] > 2*620 {
+				t.Errorf("counted %v: more than it has run on b", by)
+			}
 		})
 	}
 }
