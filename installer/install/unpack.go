@@ -34,7 +34,12 @@ func (e *Executor) unpack(ctx context.Context, a Unpack, at Progress) error {
 		at.Bytes, at.Total = used(e.Target)-min(empty, used(e.Target)), a.Bytes
 		switch p := done.value.Load(); {
 		case p > 0:
+			// It counts files too, many of which are small: the better measure of
+			// the time that is left, so the bytes follow it.
 			at.Fraction = float64(p) / 100
+			if at.Total > 0 {
+				at.Bytes = uint64(at.Fraction * float64(at.Total))
+			}
 		case at.Total > 0:
 			at.Fraction = min(float64(at.Bytes)/float64(at.Total), 1)
 		}
