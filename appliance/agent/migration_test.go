@@ -77,6 +77,9 @@ func TestMigrate(t *testing.T) {
 		t.Run(pool, func(t *testing.T) {
 			w, a, b := migrating(t, pool)
 			before, _ := w.instance("ins-1")
+			a.machines.MigrationStep(func(context.Context, api.InstanceID, hypervisor.MigrationProgress) error {
+				return errors.Join(a.Sweep(a.ctx), b.Sweep(b.ctx)) // whose is it now?
+			})
 			w.moveTo(a, b)
 			if p := w.ended(); p != api.MigrationSucceeded {
 				t.Fatalf("%s: %s", p, w.migration().Status.LastError)
@@ -90,8 +93,8 @@ func TestMigrate(t *testing.T) {
 			if left := a.left(); left != "" {
 				t.Errorf("left on the source: %s", left)
 			}
-			if _, err := b.local.Volume(context.Background(), "vol-ins-1"); (err == nil) != (pool == api.PoolLocal) {
-				t.Errorf("volume on the target: %v", err)
+			if v, err := b.local.Volume(context.Background(), "vol-ins-1"); (err == nil) != (pool == api.PoolLocal) || err == nil && !v.Standalone {
+				t.Errorf("volume on the target: %+v, %v", v, err)
 			}
 			st := w.migration().Status
 			if st.StartedAt == nil || st.EndedAt == nil || st.TotalBytes == 0 || st.ProgressBytes != st.TotalBytes {

@@ -58,7 +58,10 @@ func (a *Agent) notMine(ctx context.Context, kind api.Kind, id string) (bool, *a
 		return err == nil && in.Assignment.Node != a.o.NodeID && !a.incoming(api.InstanceID(id)), &o, err
 	default:
 		v, err := api.Decode[api.Volume](o)
-		return err == nil && v.Assignment.Node != "" && v.Assignment.Node != a.o.NodeID && !a.incoming(v.Spec.Instance), &o, err
+		if _, mine := get(a.cache, a.cache.instances, string(v.Spec.Instance)); mine || a.incoming(v.Spec.Instance) {
+			return false, &o, err // it follows its instance
+		}
+		return err == nil && v.Assignment.Node != "" && v.Assignment.Node != a.o.NodeID, &o, err
 	}
 }
 
