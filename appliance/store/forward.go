@@ -33,6 +33,8 @@ const (
 	// retryFirst and retryMost bound the wait between two attempts, when
 	// nothing tells that the leader has changed.
 	retryFirst, retryMost = 20 * time.Millisecond, 200 * time.Millisecond
+	// forwardTimeout bounds one forwarded write, when its caller sets no limit.
+	forwardTimeout = 15 * time.Second
 	// changeGrace is how long a deposed leader may still take to answer.
 	changeGrace = 250 * time.Millisecond
 )
@@ -124,6 +126,8 @@ func (s *Store) applyAt(ctx context.Context, leader string, b api.Batch) ([]api.
 	case <-s.closing:
 		return nil, closed()
 	}
+	ctx, cancelTimeout := context.WithTimeout(ctx, forwardTimeout)
+	defer cancelTimeout()
 	ctx, cancel := s.whileLeads(ctx, leader)
 	defer cancel()
 	out, err := s.options.Remote.Apply(ctx, leader, b)
