@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"io"
 	"reflect"
 	"time"
@@ -182,7 +183,7 @@ func (a *Agent) sayImage(ctx context.Context, img api.Image, st api.ImageStatus)
 		if reflect.DeepEqual(img.Status, st) {
 			return nil
 		}
-		if err = a.report(ctx, api.KindImage, img.Meta.ID, img.Meta.Revision, st); err != errStale {
+		if err = a.report(ctx, api.KindImage, img.Meta.ID, img.Meta.Revision, st); !errors.Is(err, errStale) {
 			return err
 		}
 	}

@@ -1,0 +1,215 @@
+package agent_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/hypervisor"
+	hypfake "github.com/basalt-gpu/basalt/hypervisor/fake"
+	"github.com/basalt-gpu/basalt/sds"
+	sdsfake "github.com/basalt-gpu/basalt/sds/fake"
+)
+
+// town is a cluster of agents over one store, stepped in virtual time on one
+// goroutine. The test is the planner.
+type town struct {
+	t      *testing.T
+	store  *storetest.Memory
+	now    time.Time
+	houses []*house
+	shared *sdsfake.Store
+	moves  int
+	frozen bool // nobody hears of changes by itself
+}
+
+func newTown(t *testing.T, nodes int, shared bool) *town {
+	w := &town{t: t, store: storetest.NewMemory(), now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	if shared {
+		w.shared = sdsfake.Shared("pool-1", sds.Limits{}, 1)[0]
+		w.shared.SetNow(func() time.Time { return w.now })
+	}
+	for i := range nodes {
+		h := &house{town: w, id: api.NodeID(fmt.Sprintf("node-%d", i+1)), machines: hypfake.New(hypfake.Guest{}), local: sdsfake.New(sds.Limits{}),
+			vgpus: newVGPUs(), dir: t.TempDir(), boot: "boot-1", lease: true, fenced: map[api.InstanceID]time.Time{}}
+		h.local.SetNow(func() time.Time { return w.now })
+		if shared {
+			h.shared = w.shared.Join()
+		}
+		w.houses = append(w.houses, h)
+		h.start()
+	}
+	w.turn()
+	return w
+}
+
+// once fails if an instance runs twice.
+func (w *town) once() {
+	w.t.Helper()
+	runs := map[api.InstanceID]api.NodeID{}
+	for _, h := range w.houses {
+		domains, err := h.machines.List(context.Background())
+		if err != nil {
+			continue // its faults are injected
+		}
+		for _, d := range domains {
+			if d.State != hypervisor.Running && d.State != hypervisor.Paused {
+				continue
+			}
+			if at, twice := runs[d.ID]; twice {
+				w.t.Fatalf("%s runs on %s and on %s", d.ID, at, h.id)
+			}
+			runs[d.ID] = h.id
+		}
+	}
+}
+
+// turn lets everybody hear and work until nobody has anything to do now.
+func (w *town) turn() {
+	w.t.Helper()
+	for range 200 {
+		did := false
+		for _, h := range w.houses {
+			if h.Stepper != nil && !w.frozen && !h.deaf {
+				h.hear()
+			}
+			if h.Stepper != nil {
+				did = h.work() || did
+			}
+			w.once()
+		}
+		if !did {
+			return
+		}
+	}
+	w.t.Fatal("never rests")
+}
+
+func (w *town) pass(d time.Duration) {
+	w.t.Helper()
+	for end := w.now.Add(d); w.now.Before(end); {
+		w.turn()
+		next := end
+		for _, h := range w.houses {
+			if h.Stepper == nil {
+				continue
+			}
+			if n := h.Next(); !n.IsZero() && n.Before(next) {
+				next = n
+			}
+		}
+		w.now = next
+	}
+	w.turn()
+}
+
+func (w *town) until(what string, f func() bool) {
+	w.t.Helper()
+	for range 600 {
+		w.turn()
+		if f() {
+			return
+		}
+		w.pass(time.Second)
+	}
+	in, _ := w.instance("ins-1")
+	w.t.Fatalf("never: %s; ins-1 %+v %+v", what, in.Assignment, in.Status)
+}
+
+func (w *town) apply(cmds ...api.Command) {
+	w.t.Helper()
+	if _, err := w.store.Apply(context.Background(), api.Batch{At: w.now, Commands: cmds}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func read[T any](w *town, kind api.Kind, id string) (T, bool) {
+	w.t.Helper()
+	var none T
+	o, err := w.store.Get(context.Background(), kind, id)
+	if api.CodeOf(err) == api.CodeNotFound {
+		return none, false
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	t, err := api.Decode[T](o)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return t, true
+}
+
+func (w *town) instance(id string) (api.Instance, bool) {
+	return read[api.Instance](w, api.KindInstance, id)
+}
+
+func (w *town) assign(kind api.Kind, id string, a any) {
+	w.t.Helper()
+	w.apply(api.Command{Op: api.OpAssign, Kind: kind, ID: id, Expect: api.AnyRevision, Data: api.Encode(a)})
+}
+
+// nodes says what the cluster thinks of a node.
+func (w *town) node(h *house, a api.NodeAssignment) { w.assign(api.KindNode, string(h.id), a) }
+
+// upload an image to a node.
+func (w *town) upload(h *house, id string) {
+	w.t.Helper()
+	w.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindImage, ID: id, Name: id, Finalizers: []string{api.FinalizerAgent},
+		Data: api.Encode(api.ImageSpec{Format: "raw"})})
+	w.turn()
+	if err := h.Agent().PutImage(h.ctx, api.ImageID(id), bytes.NewReader(raw())); err != nil {
+		w.t.Fatal(err)
+	}
+	w.report()
+}
+
+func (w *town) report() {
+	for _, h := range w.houses {
+		if h.Stepper != nil {
+			h.try(h.Report(h.ctx))
+		}
+	}
+	w.turn()
+}
+
+// create an instance on a node.
+func (w *town) create(h *house, id, pool string, change func(*api.InstanceSpec, *api.InstanceAssignment)) {
+	spec := api.InstanceSpec{Flavor: "flv-1", Image: "img-1"}
+	a := api.InstanceAssignment{Node: h.id, Generation: 1, Vcpus: 2, MemoryBytes: 1 << 30, RootVolume: api.VolumeID("vol-" + id), Epoch: 1}
+	if change != nil {
+		change(&spec, &a)
+	}
+	fin := []string{api.FinalizerAgent}
+	w.apply(
+		api.Command{Op: api.OpPutSpec, Kind: api.KindInstance, ID: id, Name: id, Organization: "org-1", Project: "prj-1", Finalizers: fin, Data: api.Encode(spec)},
+		api.Command{Op: api.OpPutSpec, Kind: api.KindVolume, ID: "vol-" + id, Name: id, Organization: "org-1", Project: "prj-1", Finalizers: fin,
+			Data: api.Encode(api.VolumeSpec{Image: "img-1", Instance: api.InstanceID(id), Root: true, SizeBytes: 2 << 20})},
+	)
+	w.assign(api.KindVolume, "vol-"+id, api.VolumeAssignment{Node: h.id, Pool: pool, Epoch: 1})
+	w.assign(api.KindInstance, id, a)
+}
+
+// give an instance and its root volume to another node, as the planner does.
+func (w *town) give(id string, h *house, change func(*api.InstanceAssignment, *api.VolumeAssignment)) {
+	in, _ := w.instance(id)
+	v, _ := read[api.Volume](w, api.KindVolume, "vol-"+id)
+	a, va := in.Assignment, v.Assignment
+	a.Node, a.Epoch, a.MigrateTo, a.Release = h.id, a.Epoch+1, "", false
+	va.Node, va.Epoch = h.id, a.Epoch
+	if change != nil {
+		change(&a, &va)
+	}
+	w.assign(api.KindInstance, id, a)
+	w.assign(api.KindVolume, "vol-"+id, va)
+}
+
+func (w *town) runsOn(id string, h *house) bool {
+	s, err := h.machines.Status(context.Background(), api.InstanceID(id))
+	in, _ := w.instance(id)
+	return err == nil && s.State == hypervisor.Running && in.Status.Phase == api.InstanceRunning && in.Status.Node == h.id && in.Status.Epoch == in.Assignment.Epoch
+}
