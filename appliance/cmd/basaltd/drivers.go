@@ -44,7 +44,7 @@ func openMachines(ctx context.Context, c config, id api.NodeID, log *slog.Logger
 	if how.Why != "" {
 		log.Info("guests run without KVM", "accelerator", how.Accelerator, "why", how.Why)
 	}
-	d, err := libvirt.Open(ctx, libvirt.Options{URI: c.libvirt, Node: id, Logf: func(f string, args ...any) { log.Info(fmt.Sprintf(f, args...)) }})
+	d, err := libvirt.Open(ctx, libvirt.Options{URI: c.libvirt, Node: id, MigrationDir: filepath.Join(c.run, "migrate"), Logf: func(f string, args ...any) { log.Info(fmt.Sprintf(f, args...)) }})
 	if err != nil {
 		return nil, "", err
 	}
