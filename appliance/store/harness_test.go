@@ -45,9 +45,13 @@ func newCluster(t testing.TB, n int, o Options) *cluster {
 	for i := 1; i < n; i++ {
 		id := fmt.Sprintf("node-%d", i)
 		c.start(id, false)
-		if err := c.store("node-0").AddVoter(t.Context(), id); err != nil {
-			t.Fatal(err)
-		}
+		eventually(t, "no new voter", func() bool { // on a busy machine the leader may change meanwhile
+			err := c.store(c.leader()).AddVoter(t.Context(), id)
+			if err != nil && api.CodeOf(err) != api.CodeUnavailable {
+				t.Fatal(err)
+			}
+			return err == nil
+		})
 	}
 	return c
 }
