@@ -3,6 +3,7 @@
 # mounts, libvirtd and Basalt daemons. For the cluster's demo and its tests.
 #
 #   nodes.sh CLUSTER net                 the cables: two networks, A and B
+#   nodes.sh CLUSTER disk N SIZE         node N, not on yet, has a small disk (tmpfs) for its data
 #   nodes.sh CLUSTER start N             switch node N (1 to 9) on
 #   nodes.sh CLUSTER kill N              pull its plug: every process of it ends
 #   nodes.sh CLUSTER freeze|thaw N       SIGSTOP, SIGCONT to every process of it
@@ -205,6 +206,7 @@ down() {
 		ip link del "$(ns "$n")a" 2>/dev/null || true
 		ip link del "$(ns "$n")b" 2>/dev/null || true
 		ip netns del "$(ns "$n")" 2>/dev/null || true
+		if mountpoint -q "$home/data"; then umount "$home/data"; fi
 	done
 	for path in a b; do ip link del "$cluster-$path" 2>/dev/null || true; done
 	for i in $(seq 100); do # watchdogs see that their node has gone
@@ -217,6 +219,10 @@ down() {
 
 case $verb in
 net) make_net ;;
+disk)
+	mkdir -p "$dir/n$1/data"
+	mount -t tmpfs -o "size=$2" basalt-nodes "$dir/n$1/data"
+	;;
 start)
 	start "$1"
 	find_pid "$1" >"$dir/n$1/pid.new" && mv "$dir/n$1/pid.new" "$dir/n$1/pid"

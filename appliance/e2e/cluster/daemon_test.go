@@ -1,0 +1,107 @@
+package cluster_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+// daemon is the process id of a node's daemon, as this machine sees it; 0: none.
+func (c *cluster) daemon(n int, program string) int {
+	space, err := os.Readlink("/proc/" + itoa(c.pid(n)) + "/ns/pid")
+	if err != nil {
+		return 0
+	}
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		raw, err := os.ReadFile(dir + "/cmdline")
+		argv := strings.Split(string(raw), "\x00")
+		if err != nil || argv[0] != filepath.Join(c.bin, program) {
+			continue
+		}
+		if own, err := os.Readlink(dir + "/ns/pid"); err == nil && own == space {
+			return number(filepath.Base(dir))
+		}
+	}
+	return 0
+}
+
+// signal a node's daemon, which runs.
+func (c *cluster) signal(n int, program string, sig syscall.Signal) {
+	c.t.Helper()
+	c.until(30*time.Second, program+" runs", func() bool {
+		pid := c.daemon(n, program)
+		return pid != 0 && syscall.Kill(pid, sig) == nil
+	})
+}
+
+// qemus are the process ids of instances.
+func (c *cluster) qemus(ids map[string]string) map[string]int {
+	c.t.Helper()
+	out := map[string]int{}
+	for name, id := range ids {
+		all := c.watch.of(id)
+		if len(all) != 1 {
+			c.t.Fatalf("%s has %d QEMUs: %v", name, len(all), all)
+		}
+		out[name] = all[0].pid
+	}
+	return out
+}
+
+// leaderKilled: the leader's basaltd is killed again and again, while clients
+// write. Machines do not notice.
+func leaderKilled(c *cluster) {
+	ids := c.create(want{name: "k1", on: 1, pool: "shared"}, want{name: "k2", on: 2, pool: "local"}, want{name: "k3", on: 3, pool: "shared", vram: gib})
+	before := c.qemus(ids)
+	h := c.record("kill")
+	var gaps []time.Duration
+	for range 5 {
+		time.Sleep(time.Second) // clients at work
+		leader := c.someLeader(1, 2, 3)
+		c.signal(leader, "basaltd", syscall.SIGKILL)
+		killed := time.Now()
+		c.until(30*time.Second, "an acknowledged write", func() bool {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			return h.last.After(killed.Add(10 * time.Millisecond)) // not one that was answered before
+		})
+		gaps = append(gaps, time.Since(killed).Round(10*time.Millisecond))
+		c.until(time.Minute, "its basaltd again", func() bool { return c.leader(leader) != 0 })
+	}
+	slices.Sort(gaps)
+	c.t.Logf("leader killed to next acknowledged write: %v", gaps)
+	c.settled()
+	h.check(c.t)
+	for name, pid := range c.qemus(ids) {
+		if before[name] != pid {
+			c.t.Errorf("%s was pid %d and is pid %d", name, before[name], pid)
+		}
+	}
+	c.agreed()
+	c.remove(ids)
+}
+
+// sweep deletes what a story that failed has left.
+func (c *cluster) sweep() {
+	for i := 1; i <= 3; i++ {
+		c.fault("mend", i)
+		c.fault("hear", i)
+	}
+	page, err := c.operator.Instances().Page(c.ctx, client.Query{})
+	if err != nil {
+		return
+	}
+	left := map[string]string{}
+	for _, in := range page.Items {
+		left[in.Meta.Name] = in.Meta.ID
+	}
+	c.mend()
+	c.only(0)
+	c.remove(left)
+}

@@ -1,0 +1,205 @@
+package cluster_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/appliance/store/histtest"
+)
+
+// history is API clients at work on all nodes. Organizations are their
+// registers: one is made by whoever comes first, and its display name is
+// replaced by whoever names the revision that it has.
+type history struct {
+	c        *cluster
+	recorder *histtest.Recorder
+	prefix   string
+	stop     context.CancelFunc
+	all      sync.WaitGroup
+	values   atomic.Int64
+
+	mu      sync.Mutex
+	created map[string]bool // with an idempotency key: acknowledged
+	longest time.Duration   // between two acknowledged writes
+	last    time.Time
+}
+
+const (
+	historyClients = 6
+	registers      = 4
+)
+
+// record starts clients.
+func (c *cluster) record(story string) *history {
+	ctx, stop := context.WithCancel(c.ctx)
+	h := &history{c: c, recorder: histtest.New(), prefix: story + "-", stop: stop, created: map[string]bool{}, last: time.Now()}
+	h.recorder.Drawings = c.t.TempDir()
+	for i := range historyClients {
+		one := c.clientWith(-1, i%3+1)
+		any := c.client(i%3+1, (i+1)%3+1, (i+2)%3+1)
+		k := &historian{history: h, number: i, one: one, any: any, random: rand.New(rand.NewPCG(1, uint64(i))), seen: map[string]api.Organization{}}
+		h.all.Go(func() {
+			for ctx.Err() == nil {
+				k.step()
+				time.Sleep(time.Duration(k.random.IntN(60)) * time.Millisecond)
+			}
+		})
+	}
+	return h
+}
+
+// check ends the clients and seeks an explanation of what they were answered.
+func (h *history) check(t *testing.T) {
+	t.Helper()
+	h.stop()
+	h.all.Wait()
+	found := map[string]int{}
+	for o, err := range h.c.operator.Organizations().All(h.c.ctx, client.Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[o.Meta.Name]++
+	}
+	for name := range h.created {
+		if found[name] != 1 {
+			t.Errorf("%s was created and acknowledged, and is there %d times", name, found[name])
+		}
+	}
+	for name, n := range found {
+		if n > 1 {
+			t.Errorf("%s is there %d times", name, n)
+		}
+	}
+	h.recorder.Check(t)
+	done, refused, open := h.recorder.Counts()
+	t.Logf("history: %d done, %d refused, %d of which nobody knows; %d keyed creates; longest time without an acknowledged write %v",
+		done, refused, open, len(h.created), h.longest.Round(time.Millisecond))
+	if done < 50 {
+		t.Errorf("%d operations prove nothing", done)
+	}
+}
+
+func (h *history) wrote() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := time.Now()
+	h.longest = max(h.longest, now.Sub(h.last))
+	h.last = now
+}
+
+// historian is one client.
+type historian struct {
+	*history
+	number   int
+	one, any *client.API // of one node, without repeats; of whichever answers, with
+	random   *rand.Rand
+	seen     map[string]api.Organization
+}
+
+func (k *historian) step() {
+	ctx, cancel := context.WithTimeout(k.c.ctx, 5*time.Second)
+	defer cancel()
+	id := fmt.Sprintf("%sreg-%d", k.prefix, k.random.IntN(registers))
+	switch n := k.random.IntN(100); {
+	case n < 30:
+		k.get(ctx, id)
+	case n < 40:
+		k.list(ctx)
+	case n < 50:
+		k.keyed(ctx)
+	case k.seen[id].Meta.Revision == 0:
+		k.create(ctx, id)
+	default:
+		k.update(ctx, id)
+	}
+}
+
+func (k *historian) value() string { return fmt.Sprintf("%s%d", k.prefix, k.values.Add(1)) }
+
+func version(o api.Organization) histtest.Version {
+	return histtest.Version{Revision: o.Meta.Revision, Value: o.Spec.DisplayName}
+}
+
+func (k *historian) get(ctx context.Context, id string) {
+	p := k.recorder.Call(k.number, histtest.Op{Kind: histtest.Get, Object: id})
+	o, err := k.one.Organizations().Get(ctx, id, client.Query{})
+	if err != nil {
+		p.Fail(err)
+		return
+	}
+	k.seen[id] = o
+	p.Return(histtest.Result{Version: version(o)})
+}
+
+func (k *historian) list(ctx context.Context) {
+	p := k.recorder.Call(k.number, histtest.Op{Kind: histtest.List})
+	page, err := k.one.Organizations().Page(ctx, client.Query{Limit: 1000})
+	if err != nil {
+		p.Fail(err)
+		return
+	}
+	items := map[string]histtest.Version{}
+	for r := range registers {
+		id := fmt.Sprintf("%sreg-%d", k.prefix, r)
+		for _, o := range page.Items {
+			if o.Meta.Name == id {
+				items[id] = version(o)
+			}
+		}
+	}
+	if page.Continue == "" {
+		p.Return(histtest.Result{Items: items, Store: page.Revision})
+	}
+}
+
+func (k *historian) create(ctx context.Context, id string) {
+	value := k.value()
+	p := k.recorder.Call(k.number, histtest.Op{Kind: histtest.Create, Object: id, Value: value})
+	o, err := k.one.Organizations().Create(ctx, api.Organization{Meta: api.Meta{Name: id}, Spec: api.OrganizationSpec{DisplayName: value}})
+	if err != nil {
+		p.Fail(err)
+		return
+	}
+	k.seen[id] = o
+	p.Return(histtest.Result{Version: version(o)})
+	k.wrote()
+}
+
+func (k *historian) update(ctx context.Context, id string) {
+	o := k.seen[id]
+	o.Spec.DisplayName = k.value()
+	p := k.recorder.Call(k.number, histtest.Op{Kind: histtest.Update, Object: id, Expect: o.Meta.Revision, Value: o.Spec.DisplayName})
+	o, err := k.one.Organizations().Update(ctx, o.Meta.ID, o)
+	if err != nil {
+		p.Fail(err)
+		delete(k.seen, id)
+		return
+	}
+	k.seen[id] = o
+	p.Return(histtest.Result{Version: version(o)})
+	k.wrote()
+}
+
+// keyed creates an object of its own through whichever node answers, again and
+// again with one idempotency key: it must be there once, and acknowledged means
+// for ever.
+func (k *historian) keyed(ctx context.Context) {
+	name := k.value()
+	_, err := k.any.Organizations().Create(ctx, api.Organization{Meta: api.Meta{Name: name}})
+	switch {
+	case err == nil:
+		k.mu.Lock()
+		k.created[name] = true
+		k.mu.Unlock()
+		k.wrote()
+	case api.CodeOf(err) == api.CodeExists:
+		k.c.t.Errorf("the repeated create of %s was not recognized: %v", name, err)
+	}
+}

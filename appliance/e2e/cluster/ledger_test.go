@@ -1,0 +1,159 @@
+package cluster_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+	nodeclient "github.com/basalt-gpu/basalt/gpu/node/client"
+)
+
+// ledger looks again and again at what the planner has given out.
+type ledger struct {
+	stop context.CancelFunc
+	all  sync.WaitGroup
+
+	mu       sync.Mutex
+	problems []string
+	looks    int
+}
+
+func newLedger(c *cluster) *ledger {
+	ctx, stop := context.WithCancel(c.ctx)
+	s := &ledger{stop: stop}
+	api := c.operator
+	s.all.Go(func() {
+		for ctx.Err() == nil {
+			s.look(ctx, api)
+			select {
+			case <-ctx.Done():
+			case <-time.After(500 * time.Millisecond):
+			}
+		}
+	})
+	return s
+}
+
+// look at one list: it is the state at one revision.
+func (s *ledger) look(ctx context.Context, c *client.API) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	page, err := c.Instances().Page(ctx, client.Query{Limit: 1000})
+	if err != nil {
+		return // a partition may be what is tested
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.looks++
+	bytes, share := map[api.GPUID]int64{}, map[api.GPUID]int64{}
+	for _, in := range page.Items {
+		a := in.Assignment
+		if a.Gpu == "" {
+			continue
+		}
+		bytes[a.Gpu] += a.VgpuVramBytes
+		share[a.Gpu] += a.VgpuSharePercent
+		if a.Node == "" {
+			s.problems = append(s.problems, fmt.Sprintf("%s has a GPU and no node: %+v", in.Meta.Name, a))
+		}
+	}
+	for gpu, n := range bytes {
+		if n > vram || share[gpu] > 100 {
+			s.problems = append(s.problems, fmt.Sprintf("revision %d: GPU %s is given out with %d bytes, %d %%", page.Revision, gpu, n, share[gpu]))
+		}
+	}
+}
+
+func (s *ledger) check(t *testing.T) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, p := range s.problems {
+		if i < 10 {
+			t.Error(p)
+		}
+	}
+	if s.looks == 0 {
+		t.Error("nobody looked at what is given out")
+	}
+	s.problems, s.looks = nil, 0
+}
+
+// vgpus are the vGPUs that a node's gpud holds.
+func (c *cluster) vgpus(n int) map[string]bool {
+	out := map[string]bool{}
+	socket := c.root(n, "/run/basalt/gpud.sock")
+	if _, err := os.Stat(socket); err != nil {
+		return out
+	}
+	control := nodeclient.NewControl(socket)
+	defer control.Close()
+	all, err := control.VGPUs(c.ctx)
+	if err != nil {
+		return out
+	}
+	for _, v := range all {
+		out[v.ID] = true
+	}
+	return out
+}
+
+// agreed waits until every node holds exactly what it was given: QEMUs,
+// and vGPUs of running instances.
+func (c *cluster) agreed() {
+	c.t.Helper()
+	var why string
+	began := time.Now()
+	for why = c.disagreement(); why != ""; why = c.disagreement() {
+		if time.Since(began) > 2*time.Minute {
+			c.t.Fatalf("assignments and machines do not agree: %s", why)
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+}
+
+func (c *cluster) disagreement() string {
+	page, err := c.operator.Instances().Page(c.ctx, client.Query{})
+	if err != nil {
+		return err.Error()
+	}
+	vgpus := map[int]map[string]bool{}
+	for n := 1; n <= 3; n++ {
+		if c.on(n) {
+			vgpus[n] = c.vgpus(n)
+		}
+	}
+	machines := map[string][]machine{}
+	for _, m := range c.watch.machines() {
+		machines[m.instance] = append(machines[m.instance], m)
+	}
+	for _, in := range page.Items {
+		at := c.node(in.Assignment.Node)
+		id := in.Meta.ID
+		runs := at != 0 && c.on(at) && in.Spec.Power != api.PowerStopped
+		if m := machines[id]; runs && (len(m) != 1 || m[0].node != at) || !runs && len(m) != 0 {
+			return fmt.Sprintf("%s (%s, %s) is to be on n%d: %v", in.Meta.Name, in.Status.Phase, in.Status.LastError, at, m)
+		}
+		delete(machines, id)
+		for n, have := range vgpus {
+			if want := in.Spec.Vgpu != nil && n == at; have[id] != want {
+				return fmt.Sprintf("%s's vGPU on n%d: %v, want %v", in.Meta.Name, n, have[id], want)
+			}
+			delete(have, id)
+		}
+	}
+	for id, m := range machines {
+		return fmt.Sprintf("%s is of no instance: %v", id, m)
+	}
+	for n, have := range vgpus {
+		for id := range have {
+			return fmt.Sprintf("n%d has a vGPU %s of no instance", n, id)
+		}
+	}
+	return ""
+}

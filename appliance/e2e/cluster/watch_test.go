@@ -1,0 +1,179 @@
+package cluster_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// machine is a QEMU of an instance, seen from outside.
+type machine struct {
+	instance string
+	pid      int
+	started  string // by the kernel's clock: with pid, this process and no other
+	node     int    // 0: of a node that the watch was not told of
+	stopped  bool   // by SIGSTOP
+	incoming bool   // the target of a migration
+}
+
+func (m machine) String() string {
+	return fmt.Sprintf("%s: pid %d on n%d, stopped %v, incoming %v", m.instance, m.pid, m.node, m.stopped, m.incoming)
+}
+
+// watch looks at every QEMU of the cluster ten times a second. It knows nothing
+// of what Basalt believes.
+type watch struct {
+	done  chan struct{}
+	ended sync.WaitGroup
+
+	mu     sync.Mutex
+	spaces map[string]int // the PID namespace of a node
+	seen   map[string][]machine
+	pairs  []string // two of one instance at once, that are no migration
+	moving map[string]bool
+	rounds int
+}
+
+func newWatch() *watch {
+	w := &watch{done: make(chan struct{}), spaces: map[string]int{}, seen: map[string][]machine{}, moving: map[string]bool{}}
+	w.ended.Go(func() {
+		for {
+			w.look()
+			select {
+			case <-w.done:
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	})
+	return w
+}
+
+func (w *watch) end() {
+	close(w.done)
+	w.ended.Wait()
+}
+
+// know the node whose first process is pid.
+func (w *watch) know(node, pid int) {
+	space, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", pid))
+	if err != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.spaces[space] = node
+}
+
+var guest = regexp.MustCompile(`guest=basalt-(ins-[0-9a-f]{12})`)
+
+// machines of the cluster now.
+func (w *watch) machines() (all []machine) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		comm, _ := os.ReadFile(dir + "/comm")
+		if !strings.HasPrefix(string(comm), "qemu-system") {
+			continue
+		}
+		argv, err := os.ReadFile(dir + "/cmdline")
+		m := guest.FindSubmatch(argv)
+		space, err2 := os.Readlink(dir + "/ns/pid")
+		if err != nil || err2 != nil || m == nil {
+			continue
+		}
+		w.mu.Lock()
+		node, ours := w.spaces[space]
+		w.mu.Unlock()
+		state, started := stat(dir)
+		if !ours || state == "" || state == "Z" || state == "X" {
+			continue
+		}
+		all = append(all, machine{string(m[1]), number(filepath.Base(dir)), started, node, state == "T", strings.Contains(string(argv), "\x00-incoming\x00")})
+	}
+	return all
+}
+
+// stat is a process's state and start.
+func stat(dir string) (state, started string) {
+	raw, err := os.ReadFile(dir + "/stat")
+	i := strings.LastIndex(string(raw), ") ")
+	if err != nil || i < 0 {
+		return "", ""
+	}
+	f := strings.Fields(string(raw)[i+2:])
+	if len(f) < 20 {
+		return "", ""
+	}
+	return f[0], f[19]
+}
+
+// lives still, as the same process.
+func (m machine) lives() bool {
+	state, started := stat(fmt.Sprintf("/proc/%d", m.pid))
+	return started == m.started && state != "Z" && state != "X" && state != ""
+}
+
+func (w *watch) look() {
+	now := map[string][]machine{}
+	for _, m := range w.machines() {
+		now[m.instance] = append(now[m.instance], m)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rounds++
+	for id, all := range now {
+		for _, m := range all {
+			if !slices.ContainsFunc(w.seen[id], func(o machine) bool { return o.pid == m.pid && o.started == m.started }) {
+				w.seen[id] = append(w.seen[id], m)
+			}
+		}
+		// Reading /proc takes a while: they count when they live together now.
+		all = slices.DeleteFunc(all, func(m machine) bool { return !m.lives() })
+		if len(all) < 2 {
+			delete(w.moving, id)
+			continue
+		}
+		ends := len(all) == 2 && all[0].incoming != all[1].incoming && !all[0].stopped && !all[1].stopped && all[0].node != all[1].node
+		// Both ends may have come by migrations: then one is younger and waits.
+		ends = ends || len(all) == 2 && all[0].incoming && all[1].incoming && all[0].node != all[1].node && !all[0].stopped && !all[1].stopped
+		if ends {
+			w.moving[id] = true
+			continue
+		}
+		w.pairs = append(w.pairs, fmt.Sprintf("%s %v", time.Now().UTC().Format(time.TimeOnly), all))
+	}
+}
+
+// of an instance: the QEMUs that live.
+func (w *watch) of(instance string) (all []machine) {
+	for _, m := range w.machines() {
+		if m.instance == instance {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// check reports what was seen twice.
+func (w *watch) check(t *testing.T) {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, p := range w.pairs {
+		if i == 10 {
+			t.Errorf("… and %d more", len(w.pairs)-i)
+			break
+		}
+		t.Errorf("an instance ran twice: %s", p)
+	}
+	w.pairs = nil
+	if w.rounds == 0 {
+		t.Error("the watch never looked")
+	}
+}
