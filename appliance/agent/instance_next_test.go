@@ -20,6 +20,7 @@ type world struct {
 	now     time.Time
 	deaf    bool // the guest ignores the power button
 	gone    bool // finalizer off
+	broken  bool
 	history []string
 }
 
@@ -45,8 +46,16 @@ func (w *world) turn(lost bool) decision {
 		w.s.media = true
 	case stepVGPU:
 		w.s.vgpu, w.s.slice = true, true
-	case stepStart, stepResume:
+	case stepStart:
+		w.s.domain, w.s.epoch, w.s.interrupted, w.s.unclaimed = hypervisor.Running, w.in.Assignment.Epoch, false, false
+		if w.s.blocked != "" {
+			w.history = append(w.history, "STARTED WITHOUT A LEASE")
+			w.broken = true
+		}
+	case stepResume, stepAbortMove:
 		w.s.domain = hypervisor.Running
+	case stepClaim:
+		w.s.unclaimed = false
 	case stepShutdown:
 		w.s.stopping = w.now
 		if !w.deaf {
@@ -199,7 +208,29 @@ func TestEveryPathEndsRight(t *testing.T) {
 		rng := rand.New(rand.NewSource(int64(seed)))
 		w := newWorld(rng.Intn(2) == 0)
 		for range 60 {
-			switch rng.Intn(12) {
+			switch rng.Intn(20) {
+			case 12: // the host reboots
+				w.s.boot += "+"
+				w.s.vgpu = false
+				if w.s.domain != hypervisor.Missing {
+					w.s.domain = hypervisor.Stopped
+				}
+			case 13: // the lease ends; the fence kills
+				w.s.blocked = waitsForLease
+				if w.s.domain.Active() {
+					w.s.domain, w.s.interrupted = hypervisor.Crashed, true
+				}
+			case 14, 15:
+				w.s.blocked = ""
+			case 16: // given away and back, unseen
+				w.in.Assignment.Epoch += 2
+				w.s.unclaimed = true
+			case 17:
+				w.in.Assignment.Release = !w.in.Assignment.Release
+			case 18:
+				if w.s.domain == hypervisor.Running {
+					w.s.domain = hypervisor.Outgoing
+				}
 			case 0:
 				w.wants(func(s *api.InstanceSpec) { s.Power = api.PowerStopped })
 			case 1:
@@ -218,8 +249,12 @@ func TestEveryPathEndsRight(t *testing.T) {
 				w.turn(rng.Intn(4) == 0)
 			}
 		}
+		w.s.blocked, w.in.Assignment.Release = "", false
 		w.wants(func(s *api.InstanceSpec) { s.Power = api.PowerRunning; s.Restarts++ })
 		w.settle(t)
+		if w.broken || w.s.epoch != w.in.Assignment.Epoch || w.in.Status.Epoch != w.in.Assignment.Epoch || w.in.Status.Released || w.s.unclaimed {
+			t.Fatalf("seed %d: runs as %+v, assigned %+v: %v", seed, w.s, w.in.Assignment, w.history)
+		}
 		if w.in.Status.Phase != api.InstanceRunning || w.s.domain != hypervisor.Running || w.in.Status.Restarts != w.in.Spec.Restarts {
 			t.Fatalf("seed %d: asked to run, is %+v, %+v: %v", seed, w.in.Status, w.s, w.history)
 		}
@@ -228,6 +263,41 @@ func TestEveryPathEndsRight(t *testing.T) {
 		w.settle(t)
 		if !w.gone || w.s.domain != hypervisor.Missing || w.s.slice || w.s.media {
 			t.Fatalf("seed %d: deleted, left %+v: %v", seed, w.s, w.history)
+		}
+	}
+}
+
+// What ended the run was not the guest: it runs again without being asked, and
+// one that had ended by itself before does not.
+func TestWhatDidNotEndByItselfRunsAgain(t *testing.T) {
+	for name, end := range map[string]func(*world){
+		"the host rebooted":     func(w *world) { w.s.boot = "2"; w.s.domain = hypervisor.Stopped },
+		"the fence":             func(w *world) { w.s.domain, w.s.interrupted = hypervisor.Crashed, true },
+		"another node had it":   func(w *world) { w.in.Assignment.Epoch++; w.s.domain = hypervisor.Missing },
+		"an earlier assignment": func(w *world) { w.in.Assignment.Epoch++ },
+		"released and kept": func(w *world) {
+			w.in.Assignment.Release = true
+			w.expect(t, api.InstanceStopped)
+			if !w.in.Status.Released || w.s.slice || w.s.domain != hypervisor.Missing {
+				t.Errorf("released: %+v, %+v", w.in.Status, w.s)
+			}
+			w.in.Assignment.Release = false
+		},
+	} {
+		for _, off := range []bool{false, true} {
+			w := newWorld(true)
+			w.s.boot = "1"
+			w.expect(t, api.InstanceRunning)
+			want := api.InstanceRunning
+			if off {
+				w.s.domain, want = hypervisor.Stopped, api.InstanceStopped
+				w.expect(t, want)
+			}
+			end(w)
+			w.expect(t, want)
+			if want == api.InstanceRunning && w.s.epoch != w.in.Assignment.Epoch {
+				t.Errorf("%s: runs in epoch %d", name, w.s.epoch)
+			}
 		}
 	}
 }

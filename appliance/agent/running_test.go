@@ -94,7 +94,10 @@ func TestTwoRunningAgents(t *testing.T) {
 		assign()
 		a.apply(api.Command{Op: api.OpAssign, Kind: api.KindMigration, ID: id, Expect: api.AnyRevision,
 			Data: api.Encode(api.MigrationAssignment{Source: from, Target: to, Phase: api.MigrationSucceeded})})
-		a.until("adopted", func() bool { in, _ := a.get("ins-1"); return in.Status.Node == to && in.Status.Phase == api.InstanceRunning })
+		a.until("adopted", func() bool {
+			in, _ := a.get("ins-1")
+			return in.Status.Node == to && in.Status.Phase == api.InstanceRunning
+		})
 	}
 	a.remove("ins-1")
 	a.clean()
