@@ -1,0 +1,60 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// bill holds what was metered against what really ran, in vCPU seconds.
+type bill struct {
+	w       *world
+	real    map[api.InstanceID]float64
+	metered map[api.InstanceID]float64
+	since   map[api.InstanceID]time.Duration
+	rate    map[api.InstanceID]float64
+	ends    map[api.InstanceID]int // how often a run began or ended
+}
+
+func newBill(w *world) *bill {
+	return &bill{w: w, real: map[api.InstanceID]float64{}, metered: map[api.InstanceID]float64{}, since: map[api.InstanceID]time.Duration{},
+		rate: map[api.InstanceID]float64{}, ends: map[api.InstanceID]int{}}
+}
+
+// changed: a domain of the instance is not what it was.
+func (b *bill) changed(id api.InstanceID) {
+	b.real[id] += b.rate[id] * (b.w.now - b.since[id]).Seconds()
+	b.since[id] = b.w.now
+	rate := 0.0
+	for _, m := range b.w.nodes {
+		if runs(m.domains[id]) {
+			_, running, _ := m.machines.Domain(id)
+			rate = max(rate, float64(running.VCPUs))
+		}
+	}
+	if rate != b.rate[id] {
+		b.ends[id]++
+	}
+	b.rate[id] = rate
+}
+
+func (b *bill) record(o api.Object) {
+	r, err := api.Decode[api.UsageRecord](o)
+	if err == nil && r.Spec.Meter == api.MeterVCPU {
+		b.metered[api.InstanceID(r.Spec.Resource)] += float64(r.Spec.Quantity)
+		b.w.say(string(r.Spec.Node), "%s used %d vCPU s from %.1f s to %.1f s", r.Spec.Resource, r.Spec.Quantity, r.Spec.Start.Sub(epoch).Seconds(), r.Spec.End.Sub(epoch).Seconds())
+	}
+}
+
+// wrong says whose bill is.
+func (b *bill) wrong() (out []string) {
+	for _, id := range sortedIDs(b.real) {
+		b.changed(id)
+		real, metered := b.real[id], b.metered[id]
+		if over := metered - real; over > 2+0.01*real {
+			out = append(out, fmt.Sprintf("%s ran %.1f vCPU s and pays for %.1f", id, real, metered))
+		}
+	}
+	return out
+}

@@ -1,0 +1,16 @@
+package sim
+
+// Planted is a fault of the product, made here by how the simulation wires it:
+// the simulation is worth something only if it finds each.
+type Planted int
+
+// What can be planted.
+const (
+	NoBug Planted = iota
+	// PlannerMovesOnSuspicion takes silence for death.
+	PlannerMovesOnSuspicion
+	// AgentIgnoresLease starts and resumes whatever the lease says.
+	AgentIgnoresLease
+	// FenceThatDoesNothing neither kills nor lets the watchdog run out.
+	FenceThatDoesNothing
+)
