@@ -7,6 +7,8 @@
 //
 //	disk: {serial: S4EVNX0R123456}     # or byId: …, size: 100GiB..2TiB, or just: only
 //	erase: S4EVNX0R123456              # or yes-everything-on-it
+//	reinstall: true                    # only to erase a finished Basalt node: without it,
+//	                                   # a medium left in the drive erases nothing again
 //	hostname: node1
 //	network:
 //	  interface: eno1                  # or mac: 52:54:00:12:34:56

@@ -165,6 +165,9 @@ func (p *diskPage) body(m *Model) string {
 		b.WriteString("It is empty.")
 	default:
 		b.WriteString(m.look.warn.Render("This will be erased:"))
+		if d.Node {
+			b.WriteString(m.look.bad.Render("  a finished Basalt node, with the disks of its machines"))
+		}
 		for i, c := range d.Contents {
 			if i == 4 && len(d.Contents) > 5 {
 				fmt.Fprintf(&b, "\n   and %d more", len(d.Contents)-i)

@@ -121,6 +121,16 @@ func TestBusyDiskCannotBeChosen(t *testing.T) {
 	p.sees("Type erase-vda to have it erased") // it has no serial
 }
 
+func TestNodeOnTheDiskIsNamed(t *testing.T) {
+	f := newFake()
+	f.disks[0].Node = true
+	p := sit(t, f)
+	p.types("<enter>")
+	p.sees("a finished Basalt node, with the disks of its machines")
+	p.types("<down>")
+	p.seesNot("a finished Basalt node")
+}
+
 func TestNoDisk(t *testing.T) {
 	f := newFake()
 	f.disks = nil
