@@ -20,7 +20,7 @@ func Pick(disks []machine.Disk, a answers.Answers) (machine.Disk, error) {
 	}
 	switch {
 	case len(found) == 0:
-		return machine.Disk{}, api.Errorf(api.CodeNotFound, "no disk here fits the rule in disk").At("disk").WithHint("%s", overview(disks))
+		return machine.Disk{}, api.Errorf(api.CodeNotFound, "no disk here fits the rule in disk").At("disk").WithHint("this machine has: %s", overview(disks))
 	case len(found) > 1:
 		return machine.Disk{}, api.Errorf(api.CodeConflict, "%d disks fit the rule in disk", len(found)).At("disk").
 			WithHint("name one by its serial: %s", overview(found))
@@ -54,7 +54,7 @@ func matches(d machine.Disk, rule answers.Disk) bool {
 // overview of disks in one line.
 func overview(disks []machine.Disk) string {
 	if len(disks) == 0 {
-		return "this machine has no disk that its kernel knows"
+		return "no disk that its kernel knows"
 	}
 	var all []string
 	for _, d := range disks {
