@@ -31,6 +31,9 @@ func root(s *State, in api.Instance) api.Volume {
 // allows that, else it waits and says for what.
 func planLost(s *State, u *used, in api.Instance, now time.Time) []api.Command {
 	was := in.Assignment
+	if m, ok := leaving(s, in); ok && !lost(s, m.Assignment.Target) {
+		return waitForTarget(s, in, m)
+	}
 	if in.Meta.DeletedAt != nil {
 		if _, there := s.Nodes[string(was.Node)]; there && !api.Movable(in, root(s, in)) {
 			return nil // what is left of it lies on the node, whose agent ends it
@@ -47,6 +50,18 @@ func planLost(s *State, u *used, in api.Instance, now time.Time) []api.Command {
 		return assign(api.KindInstance, in.Meta, a)
 	}
 	return move(s, u, in, now)
+}
+
+// waitForTarget: the machine was on its way when its node was lost, and may run
+// on the target by now. The target's agent says so, or that it has not arrived.
+func waitForTarget(s *State, in api.Instance, m api.Migration) []api.Command {
+	a := in.Assignment
+	a.NodeLost = true
+	a.Reason = "it was moving to node " + nodeName(s, m.Assignment.Target) + " when its node was lost: waits for that one to say whether it has arrived"
+	if a == in.Assignment {
+		return nil
+	}
+	return assign(api.KindInstance, in.Meta, a)
 }
 
 // waiting begins the reason of an instance that had a node and finds no other.

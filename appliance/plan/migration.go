@@ -30,6 +30,10 @@ func planMigration(s *State, u *used, m api.Migration, now time.Time) []api.Comm
 func beginMigration(s *State, u *used, m api.Migration, in api.Instance, now time.Time) []api.Command {
 	a := in.Assignment
 	switch {
+	case a.MigrateTo != "" && chosen(m, a):
+		// It has begun: whatever has happened since, the source ends it, and
+		// migrateTo is taken back.
+		return assign(api.KindMigration, m.Meta, api.MigrationAssignment{Source: a.Node, Target: a.MigrateTo, Phase: api.MigrationPreparing})
 	case m.Spec.Abort:
 		return endMigration(m, api.MigrationAborted, "aborted before it began")
 	case in.Spec.Vgpu != nil:
@@ -38,11 +42,8 @@ func beginMigration(s *State, u *used, m api.Migration, in api.Instance, now tim
 		return endMigration(m, api.MigrationFailed, "its disk is made anew elsewhere: stop it and drain its node instead")
 	case a.Node == "" || lost(s, a.Node) || in.Status.Phase != api.InstanceRunning:
 		return endMigration(m, api.MigrationFailed, "the instance is not running")
-	case a.MigrateTo != "" && !chosen(m, a):
+	case a.MigrateTo != "", begun(s, m):
 		return endMigration(m, api.MigrationFailed, "the instance is moving already")
-	case a.MigrateTo != "":
-		next := api.MigrationAssignment{Source: a.Node, Target: a.MigrateTo, Phase: api.MigrationPreparing}
-		return assign(api.KindMigration, m.Meta, next)
 	}
 	to := target(s, u, m, in, now)
 	if to.Node == "" {
@@ -56,6 +57,18 @@ func beginMigration(s *State, u *used, m api.Migration, in api.Instance, now tim
 	}
 	a.MigrateTo = to.Node
 	return assign(api.KindInstance, in.Meta, a)
+}
+
+// begun says whether another migration of the instance has chosen its target
+// before this one.
+func begun(s *State, m api.Migration) bool {
+	for _, o := range s.Migrations {
+		if o.Spec.Instance == m.Spec.Instance && o.Meta.ID != m.Meta.ID && !o.Assignment.Phase.Ended() && o.Assignment.Target != "" &&
+			(m.Assignment.Target == "" || o.Meta.ID < m.Meta.ID) {
+			return true
+		}
+	}
+	return false
 }
 
 // chosen says whether an instance's migrateTo is this migration's doing.
@@ -88,18 +101,36 @@ func followMigration(s *State, m api.Migration, in api.Instance) []api.Command {
 	case a.Node != ma.Source: // its node was lost meanwhile
 		return endMigration(m, api.MigrationFailed, "node "+nodeName(s, ma.Source)+" was lost")
 	case m.Status.Phase == api.MigrationSucceeded:
-		a.Node, a.MigrateTo, a.Epoch = ma.Target, "", a.Epoch+1
+		a.Node, a.MigrateTo, a.Epoch, a.NodeLost, a.Reason = ma.Target, "", a.Epoch+1, false, ""
 		return assign(api.KindInstance, in.Meta, a)
 	case a.MigrateTo == "": // taken back
 		if m.Status.Phase.Ended() {
 			return endMigration(m, m.Status.Phase, m.Status.LastError)
 		}
 		return endMigration(m, api.MigrationFailed, "node "+nodeName(s, ma.Target)+" was lost")
-	case m.Status.Phase.Ended(), lost(s, ma.Target):
+	case m.Status.Phase.Ended(), lost(s, ma.Target) && !copying(m):
 		a.MigrateTo = ""
 		return assign(api.KindInstance, in.Meta, a)
 	}
 	return nil
+}
+
+// copying says that the machine may have left its source: only the source knows,
+// or where that is lost the target.
+func copying(m api.Migration) bool {
+	return m.Assignment.Phase == api.MigrationPreparing && m.Status.Phase == api.MigrationCopying
+}
+
+// leaving is the migration by which the instance may be on another node than
+// its own already.
+func leaving(s *State, in api.Instance) (api.Migration, bool) {
+	for _, m := range sorted(s.Migrations) {
+		arrived := m.Assignment.Phase == api.MigrationPreparing && m.Status.Phase == api.MigrationSucceeded
+		if string(m.Spec.Instance) == in.Meta.ID && chosen(m, in.Assignment) && (copying(m) || arrived) {
+			return m, true
+		}
+	}
+	return api.Migration{}, false
 }
 
 func endMigration(m api.Migration, phase api.MigrationPhase, reason string) []api.Command {

@@ -1,0 +1,114 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// moving is instance a on its way from n2 to n3.
+func moving(t *testing.T, phase api.MigrationPhase) *State {
+	s := three().instance("a", "flv-1", 0, 0)
+	s.on(t, "n2")
+	s.Migrations["m"] = api.Migration{Meta: api.Meta{ID: "m"}, Spec: api.MigrationSpec{Instance: "a", Target: "n3"}}
+	settle(t, s)
+	s.says("m", phase)
+	settle(t, s)
+	return s
+}
+
+// Whose source is lost while it is copied may run on the target already: it is
+// placed only when the target has said, or is lost too.
+func TestASourceLostOnTheWay(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		then func(s *State)
+		node []api.NodeID
+	}{
+		{"the target has it", func(s *State) { s.says("m", api.MigrationSucceeded) }, []api.NodeID{"n3"}},
+		{"the target does not", func(s *State) { s.says("m", api.MigrationFailed) }, []api.NodeID{"n1", "n3"}},
+		{"the target is lost", func(s *State) { s.fence("n3") }, []api.NodeID{"n1"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := moving(t, api.MigrationCopying)
+			s.fence("n2")
+			settle(t, s)
+			if a := s.Instances["a"].Assignment; a.Node != "n2" || a.Epoch != 0 || !a.NodeLost || a.Reason == "" {
+				t.Fatalf("it is not waited for the target: %+v", a)
+			}
+			c.then(s)
+			settle(t, s)
+			a := s.Instances["a"].Assignment
+			ok := false
+			for _, n := range c.node {
+				ok = ok || a.Node == n
+			}
+			if !ok || a.Epoch != 1 || a.NodeLost || a.MigrateTo != "" || a.Reason != "" {
+				t.Errorf("%+v", a)
+			}
+			if p := s.Migrations["m"].Assignment.Phase; !p.Ended() {
+				t.Errorf("the migration is %s", p)
+			}
+		})
+	}
+}
+
+// Only the source knows whether the machine has left it for a target that is
+// lost: nothing is taken back before it has said.
+func TestATargetLostOnTheWay(t *testing.T) {
+	s := moving(t, api.MigrationCopying)
+	s.fence("n3")
+	settle(t, s)
+	if a := s.Instances["a"].Assignment; a.Node != "n2" || a.MigrateTo != "n3" {
+		t.Fatalf("%+v", a)
+	}
+	s.says("m", api.MigrationFailed)
+	settle(t, s)
+	if a := s.Instances["a"].Assignment; a.Node != "n2" || a.MigrateTo != "" || a.Epoch != 0 {
+		t.Errorf("%+v", a)
+	}
+}
+
+// A migration that has set migrateTo is the one that takes it back, whatever
+// the instance does in between.
+func TestAnInstanceThatStopsAsItsMoveBegins(t *testing.T) {
+	s := three().instance("a", "flv-1", 0, 0)
+	s.on(t, "n2")
+	s.Migrations["m"] = api.Migration{Meta: api.Meta{ID: "m"}, Spec: api.MigrationSpec{Instance: "a", Target: "n3"}}
+	for s.Instances["a"].Assignment.MigrateTo == "" {
+		cmds := Next(s, now)
+		if len(cmds) == 0 {
+			t.Fatal("it does not begin")
+		}
+		for _, c := range cmds {
+			commit(t, s, c)
+		}
+	}
+	in := s.Instances["a"]
+	in.Status.Phase = api.InstanceStopped
+	s.Instances["a"] = in
+	settle(t, s)
+	if p := s.Migrations["m"].Assignment.Phase; p != api.MigrationPreparing {
+		t.Fatalf("the migration is %s", p)
+	}
+	s.says("m", api.MigrationFailed)
+	settle(t, s)
+	if a := s.Instances["a"].Assignment; a.MigrateTo != "" {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestOneMigrationOfAnInstanceAtATime(t *testing.T) {
+	s := three().instance("a", "flv-1", 0, 0)
+	s.on(t, "n2")
+	for _, id := range []string{"m1", "m2"} {
+		s.Migrations[id] = api.Migration{Meta: api.Meta{ID: id}, Spec: api.MigrationSpec{Instance: "a", Target: "n3"}}
+	}
+	settle(t, s)
+	if m := s.Migrations["m1"].Assignment; m.Phase != api.MigrationPreparing {
+		t.Errorf("m1: %+v", m)
+	}
+	if m := s.Migrations["m2"].Assignment; m.Phase != api.MigrationFailed || m.Reason != "the instance is moving already" {
+		t.Errorf("m2: %+v", m)
+	}
+}
