@@ -50,7 +50,7 @@ func ValidateNode(s NodeSpec) error {
 // ChangeNode checks what a user may change: a node's addresses are its own to
 // say.
 func ChangeNode(old, s NodeSpec) (NodeSpec, error) {
-	s.PeerAddresses, s.APIAddress = old.PeerAddresses, old.APIAddress
+	s.PeerAddresses, s.APIAddress, s.Off = old.PeerAddresses, old.APIAddress, old.Off
 	return s, ValidateNode(s)
 }
 

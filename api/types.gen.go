@@ -592,6 +592,9 @@ type NodeSpec struct {
 	// Drain Take nothing new, and move away what is here: live where that is possible, else by a restart.
 	Drain bool `json:"drain,omitempty,omitzero"`
 
+	// Off An operator says that it is switched off for good: it is removed as soon as it is certain that nothing of it runs. Set by removing it with force.
+	Off bool `json:"off,omitempty,omitzero"`
+
 	// PeerAddresses HOST:PORT at which the other nodes reach it, one for each network path; the node's own, written when it joins.
 	PeerAddresses []string `json:"peerAddresses,omitempty,omitzero"`
 

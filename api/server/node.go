@@ -27,32 +27,45 @@ func (h *handlers) UpdateNode(ctx context.Context, r UpdateNodeRequestObject) (U
 	return UpdateNode200JSONResponse(o), err
 }
 
-// DeleteNode removes a node that has nothing left on it. Its certificate is
-// refused from then on; with force, what was on it starts elsewhere.
+// DeleteNode removes a node that has nothing left on it. With force, also one
+// with instances: it gets no lease any more, and when that has certainly ended
+// the planner removes it, and what was on it starts elsewhere.
 func (h *handlers) DeleteNode(ctx context.Context, r DeleteNodeRequestObject) (DeleteNodeResponseObject, error) {
-	n, err := get[api.Node](ctx, h, api.KindNode, r.ID, "", "")
+	o, err := h.own(ctx, api.KindNode, r.ID)
 	if err != nil {
 		return nil, err
 	}
-	if !r.Params.Force {
-		var on []string
-		err := h.each(ctx, api.ListQuery{Kind: api.KindInstance}, func(o api.Object) bool {
-			if in, err := api.Decode[api.Instance](o); err == nil && string(in.Assignment.Node) == n.Meta.ID {
-				on = append(on, in.Meta.Name)
-			}
-			return len(on) < 3
-		})
-		switch {
-		case err != nil:
-			return nil, err
-		case len(on) > 0 && n.Assignment.State == api.NodeLost:
-			return nil, api.Errorf(api.CodeInUse, "instances wait for node %s: %s", n.Meta.Name, strings.Join(on, ", ")).
-				WithHint("their disks lie on it and are lost with it: delete them, or remove the node with --force")
-		case len(on) > 0:
-			return nil, api.Errorf(api.CodeInUse, "instances are on node %s: %s", n.Meta.Name, strings.Join(on, ", ")).
-				WithHint("basalt node drain %s; or, if it is certainly switched off, --force", n.Meta.Name)
-		}
+	n, err := api.Decode[api.Node](o)
+	if err != nil {
+		return nil, err
 	}
-	o, err := remove[api.Node](ctx, h, api.KindNode, n.Meta.ID)
-	return DeleteNode200JSONResponse(o), err
+	on, err := h.instancesOn(ctx, n.Meta.ID)
+	switch {
+	case err != nil:
+		return nil, err
+	case r.Params.Force && n.Assignment.State != api.NodeLost && n.Assignment.State != "":
+		n.Spec.Off = true
+		n, err = put[api.Node](ctx, h, o, o.Meta, n.Spec)
+		return DeleteNode200JSONResponse(n), err
+	case !r.Params.Force && len(on) > 0 && n.Assignment.State == api.NodeLost:
+		return nil, api.Errorf(api.CodeInUse, "instances wait for node %s: %s", n.Meta.Name, strings.Join(on, ", ")).
+			WithHint("their disks lie on it and are lost with it: delete them, or remove the node with --force")
+	case !r.Params.Force && len(on) > 0:
+		return nil, api.Errorf(api.CodeInUse, "instances are on node %s: %s", n.Meta.Name, strings.Join(on, ", ")).
+			WithHint("basalt node drain %s; or, if it is certainly switched off, --force", n.Meta.Name)
+	}
+	n, err = remove[api.Node](ctx, h, api.KindNode, n.Meta.ID)
+	return DeleteNode200JSONResponse(n), err
+}
+
+// instancesOn names some of the instances on a node.
+func (h *handlers) instancesOn(ctx context.Context, node string) (names []string, err error) {
+	const most = 3
+	err = h.each(ctx, api.ListQuery{Kind: api.KindInstance}, func(o api.Object) bool {
+		if in, err := api.Decode[api.Instance](o); err == nil && string(in.Assignment.Node) == node {
+			names = append(names, in.Meta.Name)
+		}
+		return len(names) < most
+	})
+	return names, err
 }

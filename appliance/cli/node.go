@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -46,8 +47,15 @@ func (a *App) nodeRemoveCommand(k *kind[api.Node]) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if _, err := a.api.RemoveNode(cmd.Context(), n.Meta.ID, *force); err != nil {
+		n, err = a.api.RemoveNode(cmd.Context(), n.Meta.ID, *force)
+		if err != nil {
 			return err
+		}
+		if n.Spec.Off {
+			fmt.Fprintf(a.Err, "node %s gets no lease any more; it is removed when its last one has certainly ended\n", n.Meta.Name)
+			if err := k.awaitGone(cmd.Context(), n, waiting{timeout: 2 * time.Minute}); err != nil {
+				return err
+			}
 		}
 		fmt.Fprintf(a.Err, "node %s removed\n", n.Meta.Name)
 		return nil

@@ -176,6 +176,28 @@ func TestARemovedNodesInstances(t *testing.T) {
 	}
 }
 
+// An operator's word takes the lease, not the node: what was on it starts
+// elsewhere when that has certainly ended.
+func TestANodeThatAnOperatorSaysIsOff(t *testing.T) {
+	s := three().instance("a", "flv-1", 0, 0)
+	s.on(t, "n2")
+	n := s.Nodes["n2"]
+	n.Spec.Off = true
+	s.Nodes["n2"] = n
+	settle(t, s)
+	if a := s.Instances["a"].Assignment; a.Node != "n2" {
+		t.Fatalf("moved on a word: %+v", a)
+	}
+	s.fence("n2")
+	settle(t, s)
+	if _, there := s.Nodes["n2"]; there {
+		t.Error("it is still a node")
+	}
+	if a := s.Instances["a"].Assignment; a.Node == "n2" || a.Node == "" {
+		t.Errorf("%+v", a)
+	}
+}
+
 func TestVoters(t *testing.T) {
 	voters := func(s *State) string {
 		settle(t, s)

@@ -28,6 +28,10 @@ func planNodes(s *State, now time.Time) (cmds []api.Command) {
 		if n.Meta.DeletedAt != nil {
 			continue
 		}
+		if n.Spec.Off && n.Assignment.State == api.NodeLost {
+			cmds = append(cmds, api.Command{Op: api.OpDelete, Kind: api.KindNode, ID: n.Meta.ID, Expect: n.Meta.Revision})
+			continue
+		}
 		a := nextNode(s, n)
 		a.Voter = voters[n.Meta.ID]
 		if a.State != n.Assignment.State {

@@ -97,6 +97,8 @@ func commit(t *testing.T, s *State, c api.Command) {
 		m := s.Images[c.ID]
 		m.Assignment = decode[api.Image](t, api.Object{Assignment: c.Data}).Assignment
 		s.Images[c.ID] = m
+	case c.Op == api.OpDelete && c.Kind == api.KindNode:
+		delete(s.Nodes, c.ID)
 	case c.Op == api.OpDelete:
 		v := s.Volumes[c.ID]
 		v.Meta.DeletedAt = &now

@@ -33,12 +33,7 @@ func (cl *cluster) openLease(ctx context.Context) {
 			cl.log.Warn("the cluster has declared this node lost: it gives up what is no longer its own", "epoch", epoch)
 		},
 	})
-	cl.server.Handle("POST "+lease.HeartbeatPath, peer.JSON(func(ctx context.Context, _ api.NodeID, h lease.Heartbeat) (lease.Answer, error) {
-		if err := h.Check(); err != nil {
-			return lease.Answer{}, api.Errorf(api.CodeInvalid, "heartbeat: %v", err)
-		}
-		return cl.leases.Heartbeat(ctx, h), nil
-	}))
+	cl.server.Handle("POST "+lease.HeartbeatPath, cl.leases)
 	cl.server.AllowRelay(func(method, path string) bool { return method == http.MethodPost && path == lease.HeartbeatPath })
 }
 
@@ -55,10 +50,16 @@ func (cl *cluster) tellFence(until lease.Instant, epoch int64) {
 // leaseMargin is what must be left of the lease for something new to start.
 const leaseMargin = 2 * time.Second
 
-// leaseHolder is agent.Lease.
-type leaseHolder struct{ *lease.Client }
+// leaseHolder is agent.Lease. A lease that basalt-fence has not heard of does
+// not count: nobody would stop at its end what starts now.
+type leaseHolder struct {
+	lease *lease.Client
+	fence *fence.Client // nil: there is none
+}
 
-func (l leaseHolder) Valid() bool { return l.Client.Valid(leaseMargin) }
+func (l leaseHolder) Valid() bool {
+	return l.lease.Valid(leaseMargin) && (l.fence == nil || l.fence.Covers(leaseMargin))
+}
 
 // keeper of instances that may run without a lease: agent.Fence.
 type fenceKeeper struct{ *fence.Client }
@@ -122,7 +123,9 @@ func (cl *cluster) followTerm(ctx context.Context) error {
 			cl.leases.Deposed()
 			term = 0
 		case now != 0:
-			cl.leases.Members(leaseMembers(cl.directory.Nodes()))
+			nodes := cl.directory.Nodes()
+			cl.leases.Members(leaseMembers(nodes))
+			cl.revoke(nodes)
 			cl.adopt()
 		default:
 			cl.adopt()
@@ -133,6 +136,17 @@ func (cl *cluster) followTerm(ctx context.Context) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// revoke takes the lease of nodes of which an operator says that they are off.
+func (cl *cluster) revoke(nodes []api.Node) {
+	for _, n := range nodes {
+		if n.Spec.Off && n.Assignment.State != api.NodeLost {
+			if err := cl.leases.Revoke(api.NodeID(n.Meta.ID)); err != nil {
+				cl.log.Warn("revoke a lease", "node", n.Meta.Name, "error", err)
+			}
+		}
+	}
 }
 
 // readMembers are the nodes as they were when this node's term began, or later.

@@ -21,14 +21,17 @@ import (
 func (cl *cluster) Cluster(context.Context) (api.Cluster, error) {
 	out := api.Cluster{Name: cl.keeper.Cluster(), Leader: api.NodeID(cl.store.LeaderID()), Revision: cl.store.Revision()}
 	now, verdicts := cl.leases.Verdicts()
-	heard := map[api.NodeID]time.Time{}
+	heard, why := map[api.NodeID]time.Time{}, map[api.NodeID]string{}
 	for _, v := range verdicts {
 		heard[v.Node] = v.Heard.Wall(now, time.Now()).UTC()
+		if v.State == lease.Silent {
+			why[v.Node] = v.Why
+		}
 	}
 	for _, n := range cl.directory.Nodes() {
 		id := api.NodeID(n.Meta.ID)
 		m := api.Member{Node: id, Name: n.Meta.Name, Voter: n.Assignment.Voter, Leader: id == out.Leader,
-			State: cmp.Or(n.Assignment.State, api.NodeReady), Reason: n.Assignment.Reason,
+			State: cmp.Or(n.Assignment.State, api.NodeReady), Reason: cmp.Or(n.Assignment.Reason, why[id]),
 			PeerAddresses: n.Spec.PeerAddresses, APIAddress: n.Spec.APIAddress, Version: n.Status.Version}
 		at, ok := heard[id]
 		if !ok {

@@ -124,7 +124,7 @@ func fenced(f *fence.Client) func(api.InstanceID, time.Time) bool {
 
 // agentOptions are what an agent needs in a cluster.
 func (cl *cluster) agentOptions(o *agent.Options) {
-	o.Lease = leaseHolder{cl.lease}
+	o.Lease = leaseHolder{cl.lease, cl.fence}
 	o.Peers, o.Remote = neighbours{cl.client}, neighbours{cl.client}
 	o.Migrator, _ = o.Machines.(hypervisor.Migrator)
 	o.BootID = lease.BootID()
