@@ -71,6 +71,7 @@ type computer struct {
 	serial string // of its disk
 	nvme   bool   // else virtio
 
+	installed        bool // its disk should start
 	dir              string
 	key, public      string // of root: file of the private one, and the public one
 	apiPort, sshPort int    // of this machine; they lead to the node
@@ -106,12 +107,11 @@ func (c *computer) written(t *testing.T) int64 {
 	return st.Size()
 }
 
-// powerOn starts the computer with these discs in it.
-func (c *computer) powerOn(t *testing.T, discs ...string) *power {
+// powerOn starts the computer with these media in it: discs (.iso) or sticks.
+func (c *computer) powerOn(t *testing.T, media ...string) *power {
 	t.Helper()
 	args := []string{"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio",
-		// graphics=off: the BIOS speaks on the serial line.
-		"-machine", "q35,graphics=off", "-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max", "-smp", "2", "-m", "2048",
+		"-device", "VGA", "-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max", "-smp", "2", "-m", "2048",
 		"-drive", "if=none,id=disk,format=qcow2,cache=unsafe,discard=unmap,file=" + c.disk(),
 		"-netdev", fmt.Sprintf("user,id=net,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:7480,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:22", c.apiPort, c.sshPort),
 		"-device", "virtio-net-pci,netdev=net,mac=52:54:00:ba:5a:17,romfile=", "-device", "virtio-rng-pci"}
@@ -124,9 +124,23 @@ func (c *computer) powerOn(t *testing.T, discs ...string) *power {
 		args = append(args, "-drive", "if=pflash,format=raw,readonly=on,file="+ovmf(t, "CODE"),
 			"-drive", "if=pflash,format=raw,file="+filepath.Join(c.dir, "vars.fd"))
 	}
-	for i, d := range discs {
-		args = append(args, "-drive", fmt.Sprintf("if=none,id=disc%d,media=cdrom,readonly=on,format=raw,file=%s", i, d),
-			"-device", fmt.Sprintf("ide-cd,bus=ide.%d,drive=disc%d,bootindex=%d", i, i, map[bool]int{true: 1, false: 9}[i == 0]))
+	// The BIOS of a computer without anything to start from says so; with
+	// graphics off it says it on the serial line, where it would mix with the
+	// loader's words.
+	machine := "q35"
+	if len(media) == 0 && !c.installed {
+		machine += ",graphics=off"
+	}
+	args = append(args, "-machine", machine)
+	for i, m := range media {
+		id := fmt.Sprintf("medium%d", i)
+		if strings.HasSuffix(m, ".iso") {
+			args = append(args, "-drive", "if=none,media=cdrom,readonly=on,format=raw,id="+id+",file="+m,
+				"-device", fmt.Sprintf("ide-cd,bus=ide.%d,drive=%s,bootindex=%d", i, id, 1+8*i))
+		} else {
+			args = append(args, "-drive", "if=none,readonly=on,format=raw,id="+id+",file="+m,
+				"-device", "qemu-xhci", "-device", "usb-storage,drive="+id)
+		}
 	}
 	p := &power{t: t, cmd: exec.Command("qemu-system-x86_64", args...), more: make(chan struct{}), done: make(chan struct{})}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // whatever becomes of the test

@@ -69,7 +69,7 @@ func TestBIOS(t *testing.T) {
 	p.cut()
 
 	p = c.install(t, iso, disc)
-	p.complete()
+	c.complete(p)
 	c.serves(t)
 }
 
@@ -80,7 +80,7 @@ func TestUEFI(t *testing.T) {
 	iso := prepared(t)
 	c := newComputer(t, computer{name: "node2", uefi: true, nvme: true, serial: "BASALT0002"})
 	p := c.install(t, iso, answersFAT(t, c.answers(answersDHCP)))
-	p.complete()
+	c.complete(p)
 	p = c.serves(t)
 	c.restartsAlone(t, p)
 }
@@ -99,12 +99,13 @@ func (c *computer) install(t *testing.T, iso, answers string) *power {
 }
 
 // complete waits for the end of the installation.
-func (p *power) complete() {
+func (c *computer) complete(p *power) {
 	p.t.Helper()
 	if p.see(said+"complete", said+"FAILED") != said+"complete" {
 		p.t.Fatal("the installation has failed")
 	}
 	p.off()
+	c.installed = true
 }
 
 func (c *computer) answers(form string) string { return fmt.Sprintf(form, c.serial, c.name, c.public) }
@@ -112,7 +113,7 @@ func (c *computer) answers(form string) string { return fmt.Sprintf(form, c.seri
 // answersISO and answersFAT make the second medium, as a disc and as a stick.
 func answersISO(t *testing.T, text string) string {
 	t.Helper()
-	out := filepath.Join(t.TempDir(), "answers.img")
+	out := filepath.Join(t.TempDir(), "answers.iso")
 	run(t, "xorriso", "-as", "mkisofs", "-quiet", "-r", "-J", "-V", "BASALT-ANS", "-o", out, filepath.Dir(answersFile(t, text)))
 	return out
 }
