@@ -137,6 +137,7 @@ type Agent struct {
 	mu       sync.Mutex
 	stopping map[string]time.Time // instance → when its power button was pressed
 	running  map[string]bool      // images being imported
+	ran      map[string]time.Time // instance → when it was last seen to run here
 	claimed  map[string]int64     // instance → epoch in which its volume was claimed
 	moves    map[string]*move     // migrations from here, by id
 	lastNode api.NodeStatus
@@ -178,7 +179,7 @@ func New(o Options) *Agent {
 	}
 	a := &Agent{o: o, log: o.Log.With("node", o.NodeName), cache: newCache(o.NodeID),
 		stopping: map[string]time.Time{}, running: map[string]bool{},
-		claimed: map[string]int64{}, moves: map[string]*move{}, watched: map[string]bool{}, ended: map[string]bool{}}
+		ran: map[string]time.Time{}, claimed: map[string]int64{}, moves: map[string]*move{}, watched: map[string]bool{}, ended: map[string]bool{}}
 	a.jobs.init(a)
 	a.loop = reconcile.New(reconcile.Options{Reconcile: a.reconcile, OnError: func(key string, err error) {
 		a.log.Warn("step failed, will try again", "key", key, "error", err)

@@ -19,8 +19,11 @@ import (
 func (a *Agent) reconcileInstance(ctx context.Context, id string) (time.Duration, error) {
 	in, ok := get(a.cache, a.cache.instances, id)
 	if !ok {
+		if err := a.leaveInstance(ctx, api.InstanceID(id)); err != nil { // another node's, or gone
+			return 0, err
+		}
 		a.forgetRun(id)
-		return 0, a.leaveInstance(ctx, api.InstanceID(id)) // another node's, or gone
+		return 0, nil
 	}
 	if m, ok := a.moving(api.InstanceID(id)); ok {
 		return a.whileMoving(ctx, in, m)
@@ -81,6 +84,7 @@ func (a *Agent) say(ctx context.Context, in api.Instance, st api.InstanceStatus)
 func (a *Agent) forgetRun(id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	delete(a.ran, id)
 	delete(a.claimed, id)
 	delete(a.stopping, id)
 }
@@ -98,6 +102,9 @@ func (a *Agent) look(ctx context.Context, in api.Instance) (seen, error) {
 		return seen{}, err
 	}
 	s.epoch = r.Epoch
+	if s.epoch == in.Assignment.Epoch {
+		a.sawRun(id, s.domain)
+	}
 	if !s.domain.Active() && in.Status.StartedAt != nil && r.Epoch == in.Assignment.Epoch {
 		if s.interrupted, err = a.interrupted(in, r, s.domain); err != nil {
 			return seen{}, err

@@ -196,6 +196,7 @@ func (a *Agent) lookMove(ctx context.Context, m api.Migration, in api.Instance) 
 		return s, err
 	}
 	s.domain = status.State
+	a.sawRun(id, s.domain)
 	s.targetLost = a.away(m.Assignment.Target)
 	if a.o.Migrator != nil && !s.copying {
 		ms, err := a.o.Migrator.MigrationStatus(ctx, id)

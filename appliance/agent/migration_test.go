@@ -285,7 +285,7 @@ func TestTheSourceIsLost(t *testing.T) {
 			w.until("a is clean", func() bool { return a.left() == "" })
 			w.pass(10 * time.Minute)
 			w.meter()
-			if _, by := w.used(api.MeterVCPU, "ins-1"); by[b.id] < 2*600 || by[b.id] > 2*620 {
+			if _, by := w.used(api.MeterVCPU, "ins-1"); by[b.id] < 2*590 || by[b.id] > 2*620 {
 				t.Errorf("counted %v: more than it has run on b", by)
 			}
 		})

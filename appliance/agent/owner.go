@@ -176,6 +176,9 @@ func (a *Agent) leaveUsage(ctx context.Context, kind api.Kind, id string, o *api
 		return a.closeUsage(ctx, meter.Resource{ID: id}, nil)
 	}
 	if kind == api.KindInstance {
+		if ran := a.ranUntil(api.InstanceID(id)); ran.IsZero() || ran.Before(last.At) {
+			last.At = ran
+		}
 		totals, err := a.totals(ctx, api.InstanceID(id))
 		if err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/billing/meter"
+	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
 // usageFile is what is on the node's disk about a resource's metering: up to
@@ -53,6 +54,26 @@ func (a *Agent) meterAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// sawRun notes that the instance was seen to run. Its use is counted up to
+// such a moment: whoever looks late, because the agent was stopped or the store
+// away, must not charge for what did not run any more.
+func (a *Agent) sawRun(id api.InstanceID, s hypervisor.State) {
+	if s != hypervisor.Running && s != hypervisor.Paused {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ran[string(id)] = a.o.Now().UTC()
+}
+
+// ranUntil is when the instance was last seen to run here; zero: not by this
+// process.
+func (a *Agent) ranUntil(id api.InstanceID) time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.ran[string(id)]
+}
+
 // meterInstance records what an instance has used here since last time. Its
 // run is the one that its status says, under this assignment: what it used on
 // another node is counted there.
@@ -61,7 +82,7 @@ func (a *Agent) meterInstance(ctx context.Context, in api.Instance) error {
 	if err != nil {
 		return err
 	}
-	o := meter.Observation{Rates: meter.Rates{
+	o := meter.Observation{At: a.ranUntil(api.InstanceID(in.Meta.ID)), Rates: meter.Rates{
 		api.MeterVCPU:   uint64(in.Assignment.Vcpus),
 		api.MeterMemory: uint64(in.Assignment.MemoryBytes),
 	}}
@@ -71,6 +92,9 @@ func (a *Agent) meterInstance(ctx context.Context, in api.Instance) error {
 			o.Since = r.Since
 		}
 		o.Run = fmt.Sprintf("%s/%d/%s", a.o.NodeID, in.Assignment.Epoch, st.StartedAt.UTC().Format(time.RFC3339Nano))
+	}
+	if o.Run != "" && o.At.IsZero() {
+		return nil // it is looked at soon
 	}
 	if o.Totals, err = a.totals(ctx, api.InstanceID(in.Meta.ID)); err != nil {
 		return err // its use is recorded once gpud answers
@@ -121,7 +145,9 @@ func (a *Agent) observe(ctx context.Context, r meter.Resource, epoch int64, o me
 		return err
 	}
 	f.State.Seq = max(f.State.Seq, uint64(max(epoch, 0))<<epochBits)
-	o.At = a.o.Now()
+	if o.At.IsZero() {
+		o.At = a.o.Now()
+	}
 	return a.advance(ctx, r, f, o)
 }
 
