@@ -335,7 +335,12 @@ func (a *Agent) apply(ctx context.Context, cmds ...api.Command) error {
 		return err
 	}
 	for _, o := range objects {
-		a.cache.apply(api.Event{Type: api.EventPut, Revision: o.Meta.Revision, Object: o})
+		e := api.Event{Type: api.EventPut, Revision: o.Meta.Revision, Object: o}
+		if o.Kind == api.KindNode {
+			a.take(e) // written on any revision: it may bring what others decided
+			continue
+		}
+		a.cache.apply(e) // what this node just said is no news
 	}
 	return nil
 }

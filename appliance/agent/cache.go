@@ -19,13 +19,11 @@ var Kinds = []api.Kind{api.KindInstance, api.KindVolume, api.KindImage, api.Kind
 type cache struct {
 	node api.NodeID
 
-	mu      sync.Mutex
-	synced  bool            // the first snapshot is complete
-	fresh   map[string]bool // keys of the snapshot that is coming in
-	removed map[string]bool // ids are never reused: an answer that comes late must not bring one back
-	// left says when what was this node's was given to another: until then
-	// its use is counted here.
-	left       map[string]time.Time
+	mu         sync.Mutex
+	synced     bool            // the first snapshot is complete
+	fresh      map[string]bool // keys of the snapshot that is coming in
+	removed    map[string]bool // ids are never reused: an answer that comes late must not bring one back
+	left       map[string]leaving
 	instances  map[string]api.Instance
 	volumes    map[string]api.Volume
 	images     map[string]api.Image
@@ -36,8 +34,16 @@ type cache struct {
 
 func newCache(node api.NodeID) *cache {
 	return &cache{node: node, instances: map[string]api.Instance{}, volumes: map[string]api.Volume{},
-		images: map[string]api.Image{}, gpus: map[string]api.GPU{}, removed: map[string]bool{}, left: map[string]time.Time{},
+		images: map[string]api.Image{}, gpus: map[string]api.GPU{}, removed: map[string]bool{}, left: map[string]leaving{},
 		nodes: map[string]api.Node{}, migrations: map[string]api.Migration{}}
+}
+
+// leaving is how what was this node's was given to another: until then its use
+// is counted here, and an answer from before, that comes late, must not bring
+// it back.
+type leaving struct {
+	at       time.Time
+	revision int64
 }
 
 // maxRemoved bounds the memory of removed ids; an answer is late by seconds at most.
@@ -170,12 +176,15 @@ func put[T any](c *cache, m map[string]T, e api.Event, mine func(T) (mine bool, 
 		}
 	}
 	k := key(e.Object.Kind, id)
+	if l, ok := c.left[k]; ok && revision <= l.revision {
+		return false
+	}
 	if !is {
 		if known {
 			if len(c.left) >= maxRemoved {
 				clear(c.left)
 			}
-			c.left[k] = e.Object.Meta.UpdatedAt
+			c.left[k] = leaving{e.Object.Meta.UpdatedAt, revision}
 		}
 		delete(m, id)
 		return known
@@ -221,7 +230,7 @@ func (c *cache) instanceKeys() []string {
 func (c *cache) leftAt(k string) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.left[k]
+	return c.left[k].at
 }
 
 // self is this node as the cluster has it.

@@ -299,7 +299,8 @@ func (a *Agent) adopt(ctx context.Context, in api.Instance) error {
 // endMove lets a machine run that has come here as a whole, and throws away
 // what has not.
 func (a *Agent) endMove(ctx context.Context, id api.InstanceID) error {
-	if err := a.o.Migrator.FinishMigration(ctx, id); api.CodeOf(err) != api.CodeState {
+	err := a.o.Migrator.FinishMigration(ctx, id)
+	if c := api.CodeOf(err); c != api.CodeState && c != api.CodeNotFound {
 		return err
 	}
 	return a.o.Migrator.DiscardMigration(ctx, id)

@@ -151,22 +151,31 @@ func (a *Agent) observe(ctx context.Context, r meter.Resource, epoch int64, o me
 	return a.advance(ctx, r, f, o)
 }
 
-// advance with the lock held.
+// advance with the lock held. What cannot be recorded now is kept, so that
+// what is seen while the store is away is not forgotten.
 func (a *Agent) advance(ctx context.Context, r meter.Resource, f usageFile, o meter.Observation) error {
-	if err := a.record(ctx, f.Pending); err != nil { // of before a crash, or a failure
-		return err
+	failed := a.record(ctx, f.Pending) // of before a crash, or a failure
+	if failed != nil && len(f.Pending) > maxPending {
+		return failed
+	}
+	if failed == nil {
+		f.Pending = nil
 	}
 	o.Watched = a.watched[r.ID]
+	if f.State.Run != "" && o.Run != "" && f.State.Run != o.Run { // nobody saw the one end
+		f.State.Run = ""
+	}
 	path := a.usagePath(r.ID)
 	next, records := meter.Advance(r, f.State, o)
-	if err := a.writeUsage(path, usageFile{State: next, Pending: records}); err != nil {
+	f = usageFile{State: next, Pending: append(f.Pending, records...)}
+	if err := a.writeUsage(path, f); err != nil {
 		return err
 	}
 	a.watched[r.ID] = true
-	if len(records) == 0 {
-		return nil
+	if failed != nil || len(f.Pending) == 0 {
+		return failed
 	}
-	if err := a.record(ctx, records); err != nil {
+	if err := a.record(ctx, f.Pending); err != nil {
 		return err
 	}
 	return a.writeUsage(path, usageFile{State: next})
@@ -207,6 +216,10 @@ func (a *Agent) isWatched(id string) bool {
 	defer a.usageMu.Unlock()
 	return a.watched[id]
 }
+
+// maxPending records are kept of a resource while the store is away; then its
+// use is observed again only when it is back.
+const maxPending = 1024
 
 // maxRecords in one batch keeps log entries small.
 const maxRecords = 256
