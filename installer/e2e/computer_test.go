@@ -68,10 +68,10 @@ func outputs(t *testing.T) string {
 type computer struct {
 	name   string // of the node that it becomes
 	uefi   bool
+	alone  bool   // without a network
 	serial string // of its disk
 	nvme   bool   // else virtio
 
-	installed        bool // its disk should start
 	dir              string
 	key, public      string // of root: file of the private one, and the public one
 	apiPort, sshPort int    // of this machine; they lead to the node
@@ -88,33 +88,43 @@ func newComputer(t *testing.T, c computer) *computer {
 		t.Fatal(err)
 	}
 	c.public = strings.TrimSpace(string(public))
-	run(t, "qemu-img", "create", "-q", "-f", "qcow2", c.disk(), "24G")
+	// Raw: what QEMU has written is on it even when QEMU is killed.
+	run(t, "truncate", "-s", "24G", c.disk())
 	if c.uefi {
-		run(t, "cp", ovmf(t, "VARS"), filepath.Join(c.dir, "vars.fd"))
+		c.newFirmware(t)
 	}
 	return &c
 }
 
-func (c *computer) disk() string { return filepath.Join(c.dir, "disk.qcow2") }
+func (c *computer) disk() string { return filepath.Join(c.dir, "disk.raw") }
+
+// newFirmware remembers nothing.
+func (c *computer) newFirmware(t *testing.T) {
+	t.Helper()
+	run(t, "cp", ovmf(t, "VARS"), filepath.Join(c.dir, "vars.fd"))
+}
 
 // written is how much of the disk holds something, in bytes.
 func (c *computer) written(t *testing.T) int64 {
 	t.Helper()
-	st, err := os.Stat(c.disk())
-	if err != nil {
+	var st unix.Stat_t
+	if err := unix.Stat(c.disk(), &st); err != nil {
 		t.Fatal(err)
 	}
-	return st.Size()
+	return st.Blocks * 512
 }
 
 // powerOn starts the computer with these media in it: discs (.iso) or sticks.
 func (c *computer) powerOn(t *testing.T, media ...string) *power {
 	t.Helper()
 	args := []string{"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio",
-		"-device", "VGA", "-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max", "-smp", "2", "-m", "2048",
-		"-drive", "if=none,id=disk,format=qcow2,cache=unsafe,discard=unmap,file=" + c.disk(),
-		"-netdev", fmt.Sprintf("user,id=net,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:7480,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:22", c.apiPort, c.sshPort),
-		"-device", "virtio-net-pci,netdev=net,mac=52:54:00:ba:5a:17,romfile=", "-device", "virtio-rng-pci"}
+		"-device", "VGA", "-machine", "q35", "-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max", "-smp", "2", "-m", "2048",
+		"-drive", "if=none,id=disk,format=raw,cache=unsafe,discard=unmap,file=" + c.disk(),
+		"-device", "virtio-rng-pci"}
+	if !c.alone {
+		args = append(args, "-netdev", fmt.Sprintf("user,id=net,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:7480,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:22", c.apiPort, c.sshPort),
+			"-device", "virtio-net-pci,netdev=net,mac=52:54:00:ba:5a:17,romfile=")
+	}
 	device := "virtio-blk-pci"
 	if c.nvme {
 		device = "nvme"
@@ -124,14 +134,6 @@ func (c *computer) powerOn(t *testing.T, media ...string) *power {
 		args = append(args, "-drive", "if=pflash,format=raw,readonly=on,file="+ovmf(t, "CODE"),
 			"-drive", "if=pflash,format=raw,file="+filepath.Join(c.dir, "vars.fd"))
 	}
-	// The BIOS of a computer without anything to start from says so; with
-	// graphics off it says it on the serial line, where it would mix with the
-	// loader's words.
-	machine := "q35"
-	if len(media) == 0 && !c.installed {
-		machine += ",graphics=off"
-	}
-	args = append(args, "-machine", machine)
 	for i, m := range media {
 		id := fmt.Sprintf("medium%d", i)
 		if strings.HasSuffix(m, ".iso") {
