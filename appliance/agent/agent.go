@@ -147,8 +147,9 @@ type Agent struct {
 	kept   []api.InstanceID // what the fence has; nil: unknown
 
 	usageMu sync.Mutex
-	watched map[string]bool // resources metered since this process started
-	ended   map[string]bool // resources whose metering is over
+	watched map[string]bool  // resources metered since this process started
+	ended   map[string]bool  // resources whose metering is over
+	closed  map[string]int64 // … here, up to this epoch
 }
 
 // New makes an agent; Run starts it.
@@ -179,7 +180,7 @@ func New(o Options) *Agent {
 	}
 	a := &Agent{o: o, log: o.Log.With("node", o.NodeName), cache: newCache(o.NodeID),
 		stopping: map[string]time.Time{}, running: map[string]bool{},
-		ran: map[string]time.Time{}, claimed: map[string]int64{}, moves: map[string]*move{}, watched: map[string]bool{}, ended: map[string]bool{}}
+		ran: map[string]time.Time{}, claimed: map[string]int64{}, moves: map[string]*move{}, watched: map[string]bool{}, ended: map[string]bool{}, closed: map[string]int64{}}
 	a.jobs.init(a)
 	a.loop = reconcile.New(reconcile.Options{Reconcile: a.reconcile, OnError: func(key string, err error) {
 		a.log.Warn("step failed, will try again", "key", key, "error", err)

@@ -68,6 +68,15 @@ func (a *Agent) sweepRuns(ctx context.Context) error {
 	for _, e := range entries {
 		ids[e.Name()] = true
 	}
+	usage, err := os.ReadDir(filepath.Join(a.o.DataDir, "usage"))
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	for _, e := range usage {
+		if id, ok := strings.CutSuffix(e.Name(), ".json"); ok && strings.HasPrefix(id, "ins-") {
+			ids[id] = true
+		}
+	}
 	var errs []error
 	for _, k := range sortedKeys(api.KindInstance, ids) {
 		_, id := splitKey(k)

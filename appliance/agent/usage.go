@@ -144,6 +144,9 @@ func (a *Agent) observe(ctx context.Context, r meter.Resource, epoch int64, o me
 	if err != nil {
 		return err
 	}
+	if closed, ok := a.closed[r.ID]; ok && epoch <= closed {
+		return nil // … and another node's by now
+	}
 	f.State.Seq = max(f.State.Seq, uint64(max(epoch, 0))<<epochBits)
 	if o.At.IsZero() {
 		o.At = a.o.Now()
@@ -208,6 +211,10 @@ func (a *Agent) closeUsage(ctx context.Context, r meter.Resource, last *meter.Ob
 		}
 	}
 	delete(a.watched, r.ID)
+	if len(a.closed) >= maxRemoved {
+		clear(a.closed)
+	}
+	a.closed[r.ID] = max(a.closed[r.ID], int64(f.State.Seq>>epochBits))
 	return remove(a.usagePath(r.ID))
 }
 
