@@ -93,7 +93,7 @@ func (c *cluster) sweep() {
 		c.fault("mend", i)
 		c.fault("hear", i)
 	}
-	page, err := c.operator.Instances().Page(c.ctx, client.Query{})
+	page, err := c.op().Instances().Page(c.ctx, client.Query{})
 	if err != nil {
 		return
 	}

@@ -61,7 +61,7 @@ func (h *history) check(t *testing.T) {
 	h.stop()
 	h.all.Wait()
 	found := map[string]int{}
-	for o, err := range h.c.operator.Organizations().All(h.c.ctx, client.Query{}) {
+	for o, err := range h.c.op().Organizations().All(h.c.ctx, client.Query{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,10 +26,9 @@ type ledger struct {
 func newLedger(c *cluster) *ledger {
 	ctx, stop := context.WithCancel(c.ctx)
 	s := &ledger{stop: stop}
-	api := c.operator
 	s.all.Go(func() {
 		for ctx.Err() == nil {
-			s.look(ctx, api)
+			s.look(ctx, c.op())
 			select {
 			case <-ctx.Done():
 			case <-time.After(500 * time.Millisecond):
@@ -118,7 +117,7 @@ func (c *cluster) agreed() {
 }
 
 func (c *cluster) disagreement() string {
-	page, err := c.operator.Instances().Page(c.ctx, client.Query{})
+	page, err := c.op().Instances().Page(c.ctx, client.Query{})
 	if err != nil {
 		return err.Error()
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,7 +38,7 @@ type cluster struct {
 	ctx      context.Context
 	bin      string
 	key      string
-	operator *client.API // of all nodes
+	operator atomic.Pointer[client.API]
 	ids      map[int]api.NodeID
 	watch    *watch
 	ledger   *ledger
@@ -102,7 +103,7 @@ func up(t *testing.T) *cluster {
 	for n := 2; n <= 3; n++ {
 		c.join(n)
 	}
-	c.operator = c.client(1, 2, 3)
+	c.ask(1, 2, 3)
 	c.settled()
 	for n := 1; n <= 3; n++ {
 		c.ids[n] = c.setup(n).NodeID
@@ -262,6 +263,12 @@ func (c *cluster) clientWith(retries int, of ...int) *client.API {
 	return a
 }
 
+// ask these nodes from now on: a connection to one that was cut off would hang.
+func (c *cluster) ask(nodes ...int) { c.t.Helper(); c.operator.Store(c.client(nodes...)) }
+
+// op is the operator.
+func (c *cluster) op() *client.API { return c.operator.Load() }
+
 // until asks again until ok, and fails the test when it takes longer than
 // limit. It returns how long it took.
 func (c *cluster) until(limit time.Duration, what string, ok func() bool) time.Duration {
@@ -289,6 +296,7 @@ func (c *cluster) mend() {
 			c.start(n)
 		}
 	}
+	c.ask(1, 2, 3)
 	c.settled()
 }
 

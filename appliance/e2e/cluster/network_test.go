@@ -1,0 +1,191 @@
+package cluster_test
+
+import (
+	"context"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+// partition: the leader loses both of its cables.
+func partition(c *cluster) {
+	victim := c.someLeader(1, 2, 3)
+	rest := others(victim)
+	ids := c.create(want{name: "cut", on: victim, pool: "shared"}, want{name: "cut-local", on: victim, pool: "local"}, want{name: "far", on: rest[0], pool: "shared"})
+	far, local := map[string]string{"far": ids["far"]}, map[string]string{"cut-local": ids["cut-local"]}
+	before, localBefore := c.qemus(far), c.qemus(local)
+	h := c.record("cut")
+	began := time.Now()
+	c.fault("cut", victim)
+	c.ask(rest...)
+	next := c.someLeader(rest...)
+	c.t.Logf("n%d leads %v after n%d was cut off", next, time.Since(began).Round(10*time.Millisecond), victim)
+
+	// The minority's side, on its own socket.
+	alone := c.socket(victim)
+	c.until(time.Minute, "the minority refuses writes and says why", func() bool {
+		ctx, cancel := context.WithTimeout(c.ctx, 20*time.Second)
+		defer cancel()
+		_, err := alone.Organizations().Create(ctx, api.Organization{Meta: api.Meta{Name: "minority"}})
+		if err == nil {
+			c.t.Fatal("a node without the others wrote")
+		}
+		return saysWhy(err)
+	})
+	ctx, cancel := context.WithTimeout(c.ctx, 20*time.Second)
+	_, err := alone.Organizations().Page(ctx, client.Query{})
+	cancel()
+	if !saysWhy(err) {
+		c.t.Errorf("a node without the others reads: %v", err)
+	}
+	if s := c.setup(victim); s.Quorum || s.Message == "" {
+		c.t.Errorf("its own word on itself: %+v", s)
+	}
+
+	c.until(patience, "its movable machine is killed", func() bool { return len(c.watch.of(ids["cut"])) == 0 })
+	c.t.Logf("fenced after %v", time.Since(began).Round(10*time.Millisecond))
+	c.until(patience, "elsewhere", func() bool { at := c.place(ids["cut"]); return at != victim && at != 0 })
+	c.runs(ids["cut"], patience)
+	c.t.Logf("runs elsewhere after %v", time.Since(began).Round(10*time.Millisecond))
+
+	c.fault("mend", victim)
+	c.ask(1, 2, 3)
+	c.settled()
+	h.check(c.t)
+	for name, pid := range c.qemus(far) {
+		if before[name] != pid {
+			c.t.Errorf("%s was pid %d and is pid %d", name, before[name], pid)
+		}
+	}
+	if now := c.qemus(local); now["cut-local"] != localBefore["cut-local"] {
+		c.t.Errorf("what cannot run elsewhere was pid %v and is pid %v", localBefore, now)
+	}
+	if found, err := c.op().Organizations().Page(c.ctx, client.Query{Name: "minority"}); err != nil || len(found.Items) != 0 {
+		c.t.Errorf("what was refused is there: %v %v", found.Items, err)
+	}
+	c.agreed()
+	c.remove(ids)
+}
+
+// oneOfTwoPaths: the cable of one network is out, on each node in turn.
+func oneOfTwoPaths(c *cluster) {
+	ids := c.everywhere("path")
+	before, epochs := c.qemus(ids), c.epochs()
+	h := c.record("path")
+	for n := 1; n <= 3; n++ {
+		path := []string{"a", "b"}[n%2]
+		c.fault("cut", n, path)
+		c.watchFor(15*time.Second, func() { c.undisturbed(ids, before, epochs) })
+		c.fault("mend", n, path)
+	}
+	c.settled()
+	h.check(c.t)
+	c.undisturbed(ids, before, epochs)
+	c.agreed()
+	c.remove(ids)
+}
+
+// oneWay: a node does not hear the leader, on either path, while the third
+// node hears both. Its lease is renewed by way of the third.
+func oneWay(c *cluster) {
+	ids := c.everywhere("way")
+	before, epochs := c.qemus(ids), c.epochs()
+	h := c.record("way")
+	leader := c.someLeader(1, 2, 3)
+	follower := others(leader)[0]
+	for _, deaf := range [][2]int{{follower, leader}, {leader, follower}} {
+		c.fault("deaf", deaf[0], deaf[1])
+		c.watchFor(40*time.Second, func() { c.alive(ids, before) })
+		c.fault("hear", deaf[0])
+		c.t.Logf("n%d did not hear n%d for 40 s: states %v, leader n%d", deaf[0], deaf[1], c.states(), c.someLeader(1, 2, 3))
+		c.settled()
+	}
+	h.check(c.t)
+	c.undisturbed(ids, before, epochs)
+	c.agreed()
+	c.remove(ids)
+}
+
+// packetLoss: a quarter of all packets to every node get lost. Nothing is
+// promised but that what is answered is right.
+func packetLoss(c *cluster) {
+	ids := c.everywhere("loss")
+	h := c.record("loss")
+	for n := 1; n <= 3; n++ {
+		c.fault("loss", n, 25)
+	}
+	time.Sleep(40 * time.Second) // what is to be seen is that nothing wrong happens
+	for n := 1; n <= 3; n++ {
+		c.fault("hear", n)
+	}
+	c.t.Logf("after 40 s of loss: states %v", c.states())
+	c.settled()
+	h.check(c.t)
+	for _, id := range ids {
+		c.runs(id, patience)
+	}
+	c.agreed()
+	c.remove(ids)
+}
+
+// everywhere is a movable machine on each node.
+func (c *cluster) everywhere(prefix string) map[string]string {
+	c.t.Helper()
+	return c.create(want{name: prefix + "1", on: 1, pool: "shared"}, want{name: prefix + "2", on: 2, pool: "shared"}, want{name: prefix + "3", on: 3, pool: "shared"})
+}
+
+// watchFor looks again and again for a while.
+func (c *cluster) watchFor(long time.Duration, look func()) {
+	c.t.Helper()
+	for began := time.Now(); time.Since(began) < long && !c.t.Failed(); time.Sleep(500 * time.Millisecond) {
+		look()
+	}
+}
+
+// epochs of the nodes: one is raised when its node is declared lost.
+func (c *cluster) epochs() map[string]int64 {
+	c.t.Helper()
+	out := map[string]int64{}
+	c.until(time.Minute, "the nodes are read", func() bool {
+		page, err := c.op().Nodes().Page(c.ctx, client.Query{})
+		for _, n := range page.Items {
+			out[n.Meta.Name] = n.Assignment.Epoch
+		}
+		return err == nil
+	})
+	return out
+}
+
+func (c *cluster) states() map[string]string {
+	out := map[string]string{}
+	page, err := c.op().Nodes().Page(c.ctx, client.Query{})
+	if err != nil {
+		return map[string]string{"error": err.Error()}
+	}
+	for _, n := range page.Items {
+		out[n.Meta.Name] = string(n.Assignment.State)
+	}
+	return out
+}
+
+// alive: every machine is the process that it was.
+func (c *cluster) alive(ids map[string]string, before map[string]int) {
+	c.t.Helper()
+	for name, id := range ids {
+		if all := c.watch.of(id); len(all) != 1 || all[0].pid != before[name] {
+			c.t.Errorf("%s was pid %d and is %v; states %v", name, before[name], all, c.states())
+		}
+	}
+}
+
+// undisturbed: and no node was declared lost.
+func (c *cluster) undisturbed(ids map[string]string, before map[string]int, epochs map[string]int64) {
+	c.t.Helper()
+	c.alive(ids, before)
+	for name, epoch := range c.epochs() {
+		if epochs[name] != epoch {
+			c.t.Errorf("%s had epoch %d and has %d", name, epochs[name], epoch)
+		}
+	}
+}
