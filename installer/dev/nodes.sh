@@ -85,7 +85,7 @@ start() {
 	touch "$home/args"
 	[ -e "$home/libvirt/etc/libvirtd.conf" ] || cp -r /etc/libvirt/. "$home/libvirt/etc/"
 	settings "$home"
-	rm -f "$home/watchdog" "$home/ready"
+	rm -f "$home/watchdog" "$home/ready" "$home/pid" # of its last life
 	mkfifo "$home/watchdog"
 	setsid "$0" "$cluster" watchdog "$n" </dev/null >"$home/log/watchdog.log" 2>&1 &
 	# In a session of its own, without our standard streams: it outlives us.
