@@ -85,8 +85,24 @@ func (a *Agent) moving(id api.InstanceID) (api.Migration, bool) {
 	return api.Migration{}, false
 }
 
-// whileMoving says only that it moves.
+// whileMoving says only that it moves, and notes when the fence ends it: that
+// is seen only as long as there is no lease.
 func (a *Agent) whileMoving(ctx context.Context, in api.Instance, m api.Migration) (time.Duration, error) {
+	id := api.InstanceID(in.Meta.ID)
+	s, err := a.o.Machines.Status(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	a.sawRun(id, s.State)
+	if s.State == hypervisor.Crashed {
+		r, err := a.readRun(id)
+		if err == nil {
+			_, err = a.interrupted(in, r, s.State)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
 	st := in.Status
 	st.Step = "moving to node " + string(m.Assignment.Target)
 	if n, ok := get(a.cache, a.cache.nodes, string(m.Assignment.Target)); ok {
