@@ -46,6 +46,7 @@ type cluster struct {
 	prober    *peer.Prober
 	store     *store.Store
 
+	guide   *guide        // who leads
 	leases  *lease.Server // of the leader
 	lease   *lease.Client // this node's own
 	witness *lease.Prober
@@ -186,6 +187,7 @@ func (cl *cluster) run() map[string]func(context.Context) error {
 		"prober":      func(ctx context.Context) error { cl.prober.Run(ctx); return ctx.Err() },
 		"witness":     cl.witness.Run,
 		"lease":       cl.lease.Run,
+		"guide":       cl.guide.run,
 		"term":        cl.followTerm,
 		"presence":    cl.present,
 		"membership":  cl.stay,

@@ -16,7 +16,8 @@ import (
 // openLease wires the lease: this node's own, its eyes as a witness, and its
 // part when it leads.
 func (cl *cluster) openLease(ctx context.Context) {
-	cl.leases = lease.NewServer(cl.self.Node, election{cl.store}, nil)
+	cl.openGuide()
+	cl.leases = lease.NewServer(cl.self.Node, cl.guide, nil)
 	cl.witness = lease.NewProber(eyes{cl.prober, cl.client.Book(), cl.self.Node}, cl.leases.Sights, nil)
 	epoch := int64(0)
 	if o, err := cl.store.Get(store.Stale(ctx), api.KindNode, string(cl.self.Node)); err == nil {
@@ -26,7 +27,7 @@ func (cl *cluster) openLease(ctx context.Context) {
 	}
 	cl.lease = lease.NewClient(lease.ClientOptions{
 		Self: cl.self.Node, BootID: lease.BootID(), Epoch: epoch,
-		Peers: cl.client, Leader: election{cl.store}, Local: cl.leases.Heartbeat,
+		Peers: cl.client, Leader: cl.guide, Local: cl.leases.Heartbeat,
 		Sights: cl.witness.Sights, Relays: cl.witness.Relays,
 		OnLease: cl.tellFence,
 		OnRefused: func(epoch int64) {
@@ -71,13 +72,6 @@ func (f fenceKeeper) Keep(ids []api.InstanceID) error {
 	}
 	return f.Client.Keep(names)
 }
-
-// election is lease.Leader over the store.
-type election struct{ store *store.Store }
-
-func (e election) Verify(ctx context.Context) (uint64, error) { return e.store.Verify(ctx) }
-func (e election) IsLeader() bool                             { return e.store.IsLeader() }
-func (e election) LeaderID() api.NodeID                       { return api.NodeID(e.store.LeaderID()) }
 
 // eyes is lease.Reach over the prober's standing connections.
 type eyes struct {

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/cluster/peer"
+)
+
+// guide knows who leads, also where Raft does not: a node that does not hear
+// the leader forgets it, while another member hears both and relays its
+// heartbeats. Whom it names wrongly grants nothing.
+type guide struct {
+	store elector
+	peers func() []api.NodeID // the other members
+	ask   func(ctx context.Context, member api.NodeID) (leader api.NodeID, err error)
+
+	mu   sync.Mutex
+	told api.NodeID // by Raft or by a member, whichever was last
+}
+
+// elector is *store.Store.
+type elector interface {
+	Verify(ctx context.Context) (term uint64, err error)
+	IsLeader() bool
+	LeaderID() string // empty: Raft does not hear of one here
+}
+
+const (
+	leaderPath = "/store/leader"
+	guideEvery = 500 * time.Millisecond
+	guideLimit = 2 * time.Second // for a member's answer
+)
+
+func (g *guide) Verify(ctx context.Context) (uint64, error) { return g.store.Verify(ctx) }
+func (g *guide) IsLeader() bool                             { return g.store.IsLeader() }
+
+// LeaderID is empty where nobody ever said.
+func (g *guide) LeaderID() api.NodeID {
+	if id := api.NodeID(g.store.LeaderID()); id != "" {
+		return id
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.told
+}
+
+// run follows Raft, and asks the others while it knows of no leader.
+func (g *guide) run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		if id := api.NodeID(g.store.LeaderID()); id != "" {
+			g.hear(id)
+		} else {
+			g.askAll(ctx)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(guideEvery):
+		}
+	}
+	return ctx.Err()
+}
+
+func (g *guide) hear(leader api.NodeID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.told = leader
+}
+
+// askAll takes the first answer: members that hear each other agree.
+func (g *guide) askAll(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, guideLimit)
+	defer cancel()
+	members := g.peers()
+	answers := make(chan api.NodeID, len(members))
+	for _, m := range members {
+		go func() {
+			leader, err := g.ask(ctx, m)
+			if err != nil {
+				leader = ""
+			}
+			answers <- leader
+		}()
+	}
+	for range members {
+		if leader := <-answers; leader != "" {
+			g.hear(leader)
+			return
+		}
+	}
+}
+
+// openGuide also answers the others' questions.
+func (cl *cluster) openGuide() {
+	cl.guide = &guide{store: cl.store,
+		peers: func() (others []api.NodeID) {
+			for _, n := range cl.client.Book().Nodes() {
+				if n != cl.self.Node {
+					others = append(others, n)
+				}
+			}
+			return others
+		},
+		ask: func(ctx context.Context, member api.NodeID) (leader api.NodeID, err error) {
+			return leader, cl.client.Call(ctx, member, http.MethodPost, leaderPath, struct{}{}, &leader)
+		},
+	}
+	cl.server.Handle("POST "+leaderPath, peer.JSON(func(context.Context, api.NodeID, struct{}) (api.NodeID, error) {
+		return api.NodeID(cl.store.LeaderID()), nil
+	}))
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+type fakeElector struct{ leader string }
+
+func (f *fakeElector) Verify(context.Context) (uint64, error) { return 0, errors.New("not leading") }
+func (f *fakeElector) IsLeader() bool                         { return false }
+func (f *fakeElector) LeaderID() string                       { return f.leader }
+
+// A node that Raft tells of no leader believes the members that it can hear,
+// and Raft again as soon as it speaks.
+func TestGuideAsksTheOthers(t *testing.T) {
+	raft := &fakeElector{}
+	var knows atomic.Bool
+	knows.Store(true)
+	g := &guide{store: raft, peers: func() []api.NodeID { return []api.NodeID{"b", "c", "d"} },
+		ask: func(_ context.Context, member api.NodeID) (api.NodeID, error) {
+			switch {
+			case member == "c": // it leads, and is not heard
+				return "", errors.New("no answer")
+			case member == "d" && knows.Load():
+				return "c", nil
+			}
+			return "", nil
+		}}
+	if got := g.LeaderID(); got != "" {
+		t.Errorf("before anybody was asked it is %q", got)
+	}
+	g.askAll(t.Context())
+	if got := g.LeaderID(); got != "c" {
+		t.Errorf("d says c, and it is %q", got)
+	}
+	knows.Store(false)
+	g.askAll(t.Context())
+	if got := g.LeaderID(); got != "c" {
+		t.Errorf("nobody knows better, and it is %q", got)
+	}
+	raft.leader = "b"
+	if got := g.LeaderID(); got != "b" {
+		t.Errorf("Raft says b, and it is %q", got)
+	}
+}
