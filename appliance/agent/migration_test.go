@@ -320,3 +320,24 @@ func TestTheTargetIsLost(t *testing.T) {
 		w.until("b is clean", func() bool { return b.left() == "" })
 	}
 }
+
+// The lease ends in the middle of a migration and comes back: what the fence
+// ended is started again.
+func TestTheFenceEndsItOnTheMove(t *testing.T) {
+	w, a, b := migrating(t, api.PoolShared)
+	a.machines.MigrationStep(func(_ context.Context, _ api.InstanceID, p hypervisor.MigrationProgress) error {
+		if p.Phase == hypervisor.MigrationCopying {
+			a.lapse()
+			clear(a.fenced) // and forgets it
+			return errors.New("killed")
+		}
+		return nil
+	})
+	w.moveTo(a, b)
+	w.pass(time.Second)
+	a.lease = true
+	if p := w.ended(); p != api.MigrationFailed {
+		t.Errorf("%s", p)
+	}
+	w.until("runs again", func() bool { return w.runsOn("ins-1", a) })
+}

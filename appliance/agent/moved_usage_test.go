@@ -118,3 +118,27 @@ func TestALostNodesUsageIsNotLost(t *testing.T) {
 		t.Errorf("counted %v", by)
 	}
 }
+
+// A run that ends while the store is away is charged to its end, and the next
+// one from its start.
+func TestARunThatEndsWhileTheStoreIsAway(t *testing.T) {
+	w := newTown(t, 1, true)
+	a := w.houses[0]
+	w.upload(a, "img-1")
+	w.create(a, "ins-1", api.PoolShared, nil)
+	w.until("runs", func() bool { return w.runsOn("ins-1", a) })
+	w.pass(100 * time.Second)
+	w.meter()
+	w.pass(100 * time.Second)
+	a.cut = true
+	w.meter() // has something that it cannot tell
+	a.lapse()
+	w.pass(10 * time.Minute)
+	a.cut, a.lease = false, true
+	w.until("runs again", func() bool { return w.runsOn("ins-1", a) })
+	w.pass(100 * time.Second)
+	w.meter()
+	if sum, _ := w.used(api.MeterVCPU, "ins-1"); sum < 2*270 || sum > 2*301 {
+		t.Errorf("%d vCPU seconds counted, of 600", sum)
+	}
+}
