@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"strings"
+
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
@@ -42,6 +44,21 @@ func (d *disks) opened(m *machine, id api.InstanceID) {
 	}
 	d.latest[id] = last + 1
 	d.content[path] = last + 1
+}
+
+// locked by another node's QEMU: the locks of QEMU on its images hold between
+// nodes (sds refuses pools where they do not).
+func (d *disks) locked(m *machine, id api.InstanceID) *machine {
+	defined, _, _ := m.machines.Domain(id)
+	if len(defined.Disks) == 0 || !strings.HasPrefix(defined.Disks[0].Path, "/"+api.PoolShared+"/") {
+		return nil
+	}
+	for _, o := range d.w.nodes {
+		if o != m && runs(o.domains[id]) && d.path(o, id) == defined.Disks[0].Path {
+			return o
+		}
+	}
+	return nil
 }
 
 // copied by a migration: all of it, at the moment when the source stands still.

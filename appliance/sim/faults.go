@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
@@ -43,7 +42,7 @@ func (w *world) drawFaults(r *rand.Rand) (list []planned) {
 			list = append(list, planned{at, fmt.Sprintf("%s %s", m.id, name), do})
 		}
 		undo := func(f func()) { w.after(d, "fault ends", f) }
-		switch r.IntN(21) {
+		switch r.IntN(22) {
 		case 0:
 			add(fmt.Sprintf("loses power for %s", d.Round(time.Second)), func() { m.off("the power is cut"); undo(m.on) })
 		case 1, 2:
@@ -119,6 +118,11 @@ func (w *world) drawFaults(r *rand.Rand) (list []planned) {
 				}
 			})
 		case 20:
+			d += 20 * time.Second
+			add("trap: basaltd is stopped at a start", func() {
+				m.faults.traps = append(m.faults.traps, trap{"Start", false, func() { w.trapped(m, 2, d) }})
+			})
+		case 21:
 			add("guest or QEMU ends", func() { w.endGuest(m, pick, coin) })
 		}
 	}
@@ -207,8 +211,6 @@ func (w *world) heal() {
 		}
 	}
 }
-
-var _ = api.KindNode
 
 // moving are the traps in a migration.
 var moving = map[string]bool{"copy": true, "switch": true, "received": true, "left": true, "PrepareMigration": true, "FinishMigration": true}

@@ -75,6 +75,11 @@ func (f *fence) set(until lease.Instant) bool {
 	return true
 }
 
+// covers says whether it has heard of a lease that holds so long.
+func (f *fence) covers(margin time.Duration) bool {
+	return f.up && f.armed && f.boot == f.m.boots && f.m.clock().Add(margin) < f.until
+}
+
 // loop is its next turn, and those after it.
 func (f *fence) loop() {
 	f.next++

@@ -126,7 +126,26 @@ func (h hyper) Define(ctx context.Context, d hypervisor.Domain) error {
 }
 
 func (h hyper) Start(ctx context.Context, id api.InstanceID) error {
-	return h.do(ctx, "Start", id, func() error { return h.m.machines.Start(ctx, id) })
+	h.leased(id)
+	return h.do(ctx, "Start", id, func() error {
+		if !runs(h.m.domains[id]) {
+			if o := h.m.w.disks.locked(h.m, id); o != nil {
+				return api.Errorf(api.CodeInUse, "failed to get the write lock: %s has the disk open", o.id)
+			}
+		}
+		return h.m.machines.Start(ctx, id)
+	})
+}
+
+// justThawed: who was stopped between looking and acting acts on old news.
+const justThawed = 3 * time.Second
+
+// leased: what could run elsewhere is started under a lease only.
+func (h hyper) leased(id api.InstanceID) {
+	w := h.m.w
+	if w.movable(id) && !h.m.fence.covers(0) && w.now-h.p.thawed > justThawed && h.m.domains[id] != hypervisor.Running {
+		w.broken("%s starts %s, which could run elsewhere, without a lease", h.m.id, id)
+	}
 }
 
 func (h hyper) Shutdown(ctx context.Context, id api.InstanceID) error {

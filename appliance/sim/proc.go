@@ -21,7 +21,8 @@ type proc struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	dead    bool
-	pause   bool     // SIGSTOP
+	pause   bool // SIGSTOP
+	thawed  time.Duration
 	held    []func() // what would have happened meanwhile
 	threads []*thread
 
@@ -46,6 +47,7 @@ type proc struct {
 
 func newProc(m *machine) *proc {
 	p := &proc{m: m, w: m.w, prepared: map[api.InstanceID]bool{}}
+	p.thawed = -time.Hour
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.w.say(m.name(), "basaltd starts")
 	p.book = lease.NewGranter(m.id)
@@ -117,6 +119,7 @@ func (p *proc) freeze(d time.Duration) {
 // thaw lets happen what was held, in its order but not all at once.
 func (p *proc) thaw() {
 	held := p.held
+	p.thawed = p.w.now
 	p.held = nil
 	for _, f := range held {
 		p.w.after(p.w.between(0, 20*time.Millisecond), "thawed", func() { p.do(f) })
@@ -258,7 +261,7 @@ func (p *proc) options() agent.Options {
 		Pools: map[string]sds.Driver{api.PoolLocal: pool{Store: m.local, m: m, p: p, name: m.name()}},
 		VGPUs: m.gpud, Lease: heldLease{p}, Fence: keeper{p}, Remote: peers{p}, Peers: peers{p},
 		Fenced: func(id api.InstanceID, since time.Time) bool { return m.fence.victim[id].After(since) },
-		BootID: m.bootID(), Accelerator: hypervisor.TCG, VCPUs: m.vcpus, MemoryBytes: m.memory,
+		BootID: m.bootID(), NoSync: true, Accelerator: hypervisor.TCG, VCPUs: m.vcpus, MemoryBytes: m.memory,
 		StopGrace: 10 * time.Second, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: m.wall,
 		Go: func(f func()) { p.w.spawn(p, "job", func(*thread) { f() }) },
 	}
@@ -276,7 +279,8 @@ type heldLease struct{ p *proc }
 const leaseMargin = 2 * time.Second
 
 func (l heldLease) Valid() bool {
-	return l.p.w.o.Bug == AgentIgnoresLease || l.p.holder.Valid(l.p.m.clock(), leaseMargin)
+	m := l.p.m
+	return l.p.w.o.Bug == AgentIgnoresLease || l.p.holder.Valid(m.clock(), leaseMargin) && m.fence.covers(leaseMargin)
 }
 
 // keeper is agent.Fence.

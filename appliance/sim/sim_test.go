@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -11,14 +12,13 @@ import (
 )
 
 var (
-	seed  = flag.Uint64("seed", 0, "run only this seed")
-	trace = flag.Bool("trace", false, "print the end of its trace")
-	seeds = flag.Int("seeds", 0, "how many seeds")
-	bug   = flag.Int("bug", 0, "with this planted bug")
+	seed   = flag.Uint64("seed", 0, "run only this seed")
+	trace  = flag.Bool("trace", false, "print the plan, and the end of the trace")
+	shrink = flag.Bool("shrink", false, "leave out what a failing seed does not need")
+	bug    = flag.Int("bug", 0, "plant this bug")
 )
 
-// dir is in memory where that can be had: the agents write and sync small files
-// all the time.
+// dir is in memory where that can be had: agents write small files all the time.
 func dir(t *testing.T) string {
 	d, err := os.MkdirTemp("/dev/shm", "basalt-sim-")
 	if err != nil {
@@ -28,30 +28,110 @@ func dir(t *testing.T) string {
 	return d
 }
 
-func TestSeeds(t *testing.T) {
-	n := 200
+// seeds to run: 200, and in the long form 5000 or as many as SEEDS says.
+func seeds(t *testing.T) (first, n uint64) {
+	if *seed > 0 {
+		return *seed, 1
+	}
+	n = 200
 	if os.Getenv("BASALT_LONG") != "" {
 		n = 5000
 	}
-	if *seeds > 0 {
-		n = *seeds
+	if s := os.Getenv("SEEDS"); s != "" {
+		var err error
+		if n, err = strconv.ParseUint(s, 10, 32); err != nil {
+			t.Fatalf("SEEDS: %v", err)
+		}
 	}
-	first := uint64(1)
-	if *seed > 0 {
-		first, n = *seed, 1
+	if testing.Short() {
+		n = min(n, 20)
 	}
-	for s := first; s < first+uint64(n); s++ {
+	return 1, n
+}
+
+func TestSeeds(t *testing.T) {
+	first, n := seeds(t)
+	for s := first; s < first+n; s++ {
 		t.Run(fmt.Sprint(s), func(t *testing.T) {
 			if n > 1 {
 				t.Parallel()
 			}
-			r := sim.Run(sim.Options{Seed: s, Dir: dir(t), Bug: sim.Planted(*bug)})
+			o := sim.Options{Seed: s, Dir: dir(t), Bug: sim.Planted(*bug)}
+			r := sim.Run(o)
+			if r.Err != nil && *shrink {
+				o.Dir = dir(t)
+				var without map[int]bool
+				r, without = sim.Shrink(o)
+				for i := len(r.Plan) - 1; i >= 0; i-- {
+					if without[i] {
+						r.Plan = append(r.Plan[:i], r.Plan[i+1:]...)
+					}
+				}
+			}
 			if *trace {
-				t.Logf("%+v\n%s\n%s", r.Stats, strings.Join(r.Plan, "\n"), strings.Join(r.Trace, "\n"))
+				t.Logf("%+v\n%s\n\n%s", r.Stats, strings.Join(r.Plan, "\n"), strings.Join(r.Trace, "\n"))
 			}
 			if r.Err != nil {
-				t.Errorf("seed %d: %v\n(replay: go test ./appliance/sim -run TestSeeds -seed=%d -trace)", s, r.Err, s)
+				t.Errorf("seed %d: %v\nreplay: go test ./appliance/sim -run TestSeeds -v -seed=%d -trace -shrink", s, r.Err, s)
 			}
 		})
+	}
+}
+
+// A seed is the whole run: the same events, in the same order, at the same
+// times, with the same words about them.
+func TestASeedReplaysExactly(t *testing.T) {
+	hashes := map[uint64]uint64{}
+	for s := uint64(1); s <= 6; s++ {
+		a, b := sim.Run(sim.Options{Seed: s, Dir: dir(t)}), sim.Run(sim.Options{Seed: s, Dir: dir(t)})
+		if a.Hash != b.Hash || a.Stats != b.Stats {
+			t.Errorf("seed %d: %x %+v, and %x %+v", s, a.Hash, a.Stats, b.Hash, b.Stats)
+		}
+		if was, ok := hashes[a.Hash]; ok {
+			t.Errorf("seeds %d and %d are the same run", was, s)
+		}
+		hashes[a.Hash] = s
+	}
+}
+
+// What the simulation is for: it finds these, each within 200 seeds.
+func TestPlantedBugsAreFound(t *testing.T) {
+	for b, name := range map[sim.Planted]string{
+		sim.PlannerMovesOnSuspicion: "the planner moves on suspicion",
+		sim.AgentIgnoresLease:       "the agent ignores its lease",
+		sim.FenceThatDoesNothing:    "the fence does nothing",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for s := uint64(1); s <= 200; s++ {
+				if r := sim.Run(sim.Options{Seed: s, Dir: dir(t), Bug: b}); r.Err != nil {
+					t.Logf("seed %d: %v", s, r.Err)
+					return
+				}
+			}
+			t.Error("not found in 200 seeds")
+		})
+	}
+}
+
+// The runs are worth something only if they do what they are for.
+func TestTheStormIsOne(t *testing.T) {
+	var sum sim.Stats
+	for s := uint64(1); s <= 20; s++ {
+		r := sim.Run(sim.Options{Seed: s, Dir: dir(t)})
+		sum.Starts += r.Stats.Starts
+		sum.Kills += r.Stats.Kills
+		sum.Resets += r.Stats.Resets
+		sum.Lost += r.Stats.Lost
+		sum.Elections += r.Stats.Elections
+		sum.Migrations += r.Stats.Migrations
+		sum.Moved += r.Stats.Moved
+	}
+	t.Logf("%+v", sum)
+	for what, n := range map[string]int{"starts": sum.Starts, "fenced instances": sum.Kills, "watchdog resets": sum.Resets, "lost nodes": sum.Lost,
+		"elections": sum.Elections - 20, "migrations": sum.Migrations, "finished migrations": sum.Moved} {
+		if n < 5 {
+			t.Errorf("%d %s in 20 seeds", n, what)
+		}
 	}
 }
