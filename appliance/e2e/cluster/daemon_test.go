@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
@@ -89,19 +90,15 @@ func leaderKilled(c *cluster) {
 
 // sweep deletes what a story that failed has left.
 func (c *cluster) sweep() {
-	for i := 1; i <= 3; i++ {
-		c.fault("mend", i)
-		c.fault("hear", i)
-	}
-	page, err := c.op().Instances().Page(c.ctx, client.Query{})
-	if err != nil {
-		return
-	}
+	c.mend()
 	left := map[string]string{}
-	for _, in := range page.Items {
+	for in, err := range c.op().Instances().All(c.ctx, client.Query{}) {
+		must(c, err)
 		left[in.Meta.Name] = in.Meta.ID
 	}
-	c.mend()
+	for _, id := range c.ids {
+		c.edit(id, func(s *api.NodeSpec) { s.Drain = false })
+	}
 	c.only(0)
 	c.remove(left)
 }

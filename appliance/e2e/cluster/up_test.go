@@ -100,6 +100,7 @@ func up(t *testing.T) *cluster {
 		c.start(n)
 	}
 	c.found(1)
+	c.ask(1)
 	for n := 2; n <= 3; n++ {
 		c.join(n)
 	}
@@ -141,7 +142,7 @@ func (c *cluster) join(n int) {
 func (c *cluster) token(life time.Duration) string {
 	c.t.Helper()
 	at := time.Now().Add(life)
-	tok, err := c.client(1).JoinTokens().Create(c.ctx, api.JoinToken{Meta: api.Meta{Name: "t-" + strconv.FormatInt(time.Now().UnixNano(), 36)}, Spec: api.JoinTokenSpec{ExpiresAt: &at}})
+	tok, err := c.op().JoinTokens().Create(c.ctx, api.JoinToken{Meta: api.Meta{Name: "t-" + strconv.FormatInt(time.Now().UnixNano(), 36)}, Spec: api.JoinTokenSpec{ExpiresAt: &at}})
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -1,0 +1,300 @@
+package cluster_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+const guestNode = 4 // the fourth, that some stories switch on
+
+// fresh switches the fourth node on as a new machine; flags are further ones
+// of its basaltd.
+func (c *cluster) fresh(flags ...string) {
+	c.t.Helper()
+	c.fault("kill", guestNode)
+	dir := filepath.Join(home, name(guestNode))
+	must(c, os.RemoveAll(dir))
+	must(c, os.MkdirAll(dir, 0o755))
+	if len(flags) > 0 {
+		must(c, os.WriteFile(filepath.Join(dir, "args"), []byte(strings.Join(flags, "\n")+"\n"), 0o600))
+	}
+	c.start(guestNode)
+}
+
+// refused checks that the fourth node is not let in, and with which words.
+func (c *cluster) refused(token string, code api.Code, words string) {
+	c.t.Helper()
+	_, err := c.socket(guestNode).SetupJoin(c.ctx, token)
+	if err == nil {
+		c.t.Fatalf("a node was let in that should hear %q", words)
+	}
+	if api.CodeOf(err) != code || !strings.Contains(err.Error(), words) {
+		c.t.Errorf("the refusal is %v (%s), not %s with %q", err, api.CodeOf(err), code, words)
+	}
+	c.t.Logf("refused: %v", err)
+}
+
+// otherSecret is a token that somebody made up.
+func otherSecret(c *cluster, token string) string {
+	c.t.Helper()
+	const prefix = "bslt-join-"
+	raw, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(token, prefix))
+	must(c, err)
+	fields := map[string]any{}
+	must(c, json.Unmarshal(raw, &fields))
+	if fields["secret"] == nil {
+		c.t.Fatalf("a token holds %v", fields)
+	}
+	secret := fields["secret"].(string)
+	flip := "A"
+	if strings.HasPrefix(secret, "A") {
+		flip = "B"
+	}
+	fields["secret"] = flip + secret[1:]
+	raw, err = json.Marshal(fields)
+	must(c, err)
+	return prefix + base64.RawURLEncoding.EncodeToString(raw)
+}
+
+// joining: every wrong way to become a member, the right one, and both ways out.
+func joining(c *cluster) {
+	defer c.fault("kill", guestNode)
+	c.fresh()
+	good := c.token(time.Hour)
+	c.refused("bslt-join-AAAA", api.CodeInvalid, "token")
+	c.refused(good[:len(good)-9], api.CodeInvalid, "token")
+	c.refused(otherSecret(c, good), api.CodeForbidden, "not valid")
+	short := c.token(2 * time.Second)
+	time.Sleep(3 * time.Second) // its life
+	c.refused(short, api.CodeForbidden, "expired")
+	c.fresh("--node-name", "n1")
+	c.refused(good, api.CodeExists, "named n1")
+	c.fresh()
+	must(c, os.MkdirAll(filepath.Join(home, name(guestNode), "data/store/old"), 0o700))
+	c.refused(good, api.CodeState, "state of its own")
+	must(c, os.RemoveAll(filepath.Join(home, name(guestNode), "data/store")))
+
+	if _, err := c.socket(guestNode).SetupJoin(c.ctx, good); err != nil {
+		c.t.Fatalf("with a good token: %v", err)
+	}
+	id := c.setup(guestNode).NodeID
+	c.ids[guestNode] = id
+	defer delete(c.ids, guestNode)
+	c.until(time.Minute, "the fourth node is Ready and has no vote", func() bool {
+		n, err := c.op().Nodes().Get(c.ctx, string(id), client.Query{})
+		return err == nil && n.Assignment.State == api.NodeReady && !n.Assignment.Voter && n.Status.Accelerator != ""
+	})
+	c.until(time.Minute, "it serves the API", func() bool {
+		_, err := c.client(guestNode).Organizations().Get(c.ctx, "org", client.Query{})
+		return err == nil
+	})
+	ids := c.create(want{name: "fourth", on: guestNode, pool: "shared"})
+	_, err := c.op().RemoveNode(c.ctx, string(id), false)
+	c.code(err, api.CodeInUse)
+	_, err = c.socket(guestNode).SetupLeave(c.ctx)
+	c.code(err, api.CodeInUse)
+	c.remove(ids)
+	if _, err := c.socket(guestNode).SetupLeave(c.ctx); err != nil {
+		c.t.Fatalf("leave: %v", err)
+	}
+	c.until(time.Minute, "it has left", func() bool { return c.setup(guestNode).State == api.SetupLeft })
+	c.refused(good, api.CodeForbidden, "used")
+
+	// It comes again as another node, and dies for good.
+	c.join(guestNode)
+	again := c.setup(guestNode).NodeID
+	if again == id {
+		c.t.Errorf("it came again as %s", id)
+	}
+	c.ids[guestNode] = again
+	c.until(time.Minute, "Ready again", func() bool {
+		n, err := c.op().Nodes().Get(c.ctx, string(again), client.Query{})
+		return err == nil && n.Assignment.State == api.NodeReady && n.Status.Accelerator != ""
+	})
+	ids = c.create(want{name: "orphan", on: guestNode, pool: "shared"}, want{name: "gone", on: guestNode, pool: "local"})
+	began := time.Now()
+	c.fault("kill", guestNode)
+	_, err = c.op().RemoveNode(c.ctx, string(again), false)
+	c.code(err, api.CodeInUse)
+	_, err = c.op().RemoveNode(c.ctx, string(again), true)
+	must(c, err)
+	c.until(patience, "it is removed", func() bool {
+		_, err := c.op().Nodes().Get(c.ctx, string(again), client.Query{})
+		return err != nil && api.CodeOf(err) == api.CodeNotFound
+	})
+	c.t.Logf("removed with force %v after its plug was pulled", time.Since(began).Round(10*time.Millisecond))
+	c.runs(ids["orphan"], patience)
+	gone := c.get(ids["gone"])
+	c.t.Logf("an instance whose disk went with it: %s, assignment %+v, error %q", gone.Status.Phase, gone.Assignment, gone.Status.LastError)
+	if len(c.watch.of(ids["gone"])) != 0 {
+		c.t.Errorf("an instance runs without its disk")
+	}
+
+	// Back from the dead: the cluster does not know it any more.
+	c.start(guestNode)
+	c.until(patience, "a removed node hears that it is none of them", func() bool {
+		s, err := c.socket(guestNode).Setup(c.ctx)
+		return err == nil && (s.State == api.SetupLeft || !s.Quorum && s.Message != "")
+	})
+	s := c.setup(guestNode)
+	c.t.Logf("a removed node says: %s, quorum %v, %q", s.State, s.Quorum, s.Message)
+	if machines := append(c.watch.of(ids["gone"]), c.watch.of(ids["orphan"])...); len(machines) != 1 {
+		c.t.Errorf("the removed node's machines: %v", machines)
+	}
+	c.fault("kill", guestNode)
+	c.remove(ids)
+}
+
+func (c *cluster) code(err error, want api.Code) {
+	c.t.Helper()
+	if err == nil || api.CodeOf(err) != want {
+		c.t.Errorf("the error is %v (%s), not %s", err, api.CodeOf(err), want)
+	}
+}
+
+// backedUp: a backup of the control plane becomes a new cluster on another
+// node, while the old one goes on.
+func backedUp(c *cluster) {
+	defer c.fault("kill", guestNode)
+	token := c.token(time.Hour)
+	var backup bytes.Buffer
+	must(c, c.op().Backup(c.ctx, &backup))
+	c.t.Logf("the backup has %d bytes", backup.Len())
+	_, err := c.op().Organizations().Create(c.ctx, api.Organization{Meta: api.Meta{Name: "later"}})
+	must(c, err)
+	want := map[string]string{}
+	for o, err := range c.op().Organizations().All(c.ctx, client.Query{}) {
+		must(c, err)
+		want[o.Meta.Name] = o.Meta.ID
+	}
+	delete(want, "later")
+
+	c.fresh()
+	damaged := bytes.Clone(backup.Bytes())
+	damaged[len(damaged)/2] ^= 1
+	if _, err := c.socket(guestNode).SetupRestore(c.ctx, bytes.NewReader(damaged)); err == nil {
+		c.t.Fatal("a damaged backup was taken")
+	} else {
+		c.t.Logf("damaged: %v", err)
+	}
+	began := time.Now()
+	if _, err := c.socket(guestNode).SetupRestore(c.ctx, bytes.NewReader(backup.Bytes())); err != nil {
+		c.t.Fatal(err)
+	}
+	var restored *client.API
+	c.until(time.Minute, "the restored cluster writes", func() bool {
+		restored = c.client(guestNode) // with the key of before
+		_, err := restored.Organizations().Create(c.ctx, api.Organization{Meta: api.Meta{Name: "new-life"}})
+		return err == nil || api.CodeOf(err) == api.CodeExists
+	})
+	c.t.Logf("restored to the first acknowledged write: %v", time.Since(began).Round(10*time.Millisecond))
+	got := map[string]string{}
+	for o, err := range restored.Organizations().All(c.ctx, client.Query{}) {
+		must(c, err)
+		got[o.Meta.Name] = o.Meta.ID
+	}
+	for name, id := range want {
+		if got[name] != id {
+			c.t.Errorf("%s was %s and is %q", name, id, got[name])
+		}
+	}
+	if _, ok := got["later"]; ok {
+		c.t.Error("what was made after the backup is in it")
+	}
+	if _, err := restored.Images().Get(c.ctx, "halt", client.Query{}); err != nil {
+		c.t.Errorf("the image: %v", err)
+	}
+	if _, err := c.op().Organizations().Get(c.ctx, "new-life", client.Query{}); api.CodeOf(err) != api.CodeNotFound || err == nil {
+		c.t.Errorf("the old cluster has the new one's objects: %v", err)
+	}
+	nodes, err := restored.Nodes().Page(c.ctx, client.Query{})
+	must(c, err)
+	for _, n := range nodes.Items {
+		c.t.Logf("the restored cluster's node %s: %+v", n.Meta.Name, n.Assignment)
+	}
+	_ = token
+	_, err = c.op().Organizations().Delete(c.ctx, c.organization("later"))
+	must(c, err)
+}
+
+func (c *cluster) organization(name string) string {
+	c.t.Helper()
+	o, err := c.op().Organizations().Get(c.ctx, name, client.Query{})
+	must(c, err)
+	return o.Meta.ID
+}
+
+// quorumLost: two of three are destroyed for good. One command makes the third
+// a cluster again. It is the last story: nothing mends this.
+func quorumLost(c *cluster) {
+	const survivor = 2
+	dead := others(survivor)
+	ids := c.create(want{name: "here", on: survivor, pool: "shared"}, want{name: "there", on: dead[0], pool: "shared"},
+		want{name: "card", on: dead[1], pool: "shared", vram: gib}, want{name: "buried", on: dead[0], pool: "local"})
+	h := c.record("quorum")
+	time.Sleep(3 * time.Second) // clients at work
+	h.stop()
+	h.all.Wait()
+	before := c.qemus(map[string]string{"here": ids["here"]})
+	for _, n := range dead {
+		c.fault("kill", n)
+	}
+	c.ask(survivor)
+	c.until(time.Minute, "the survivor refuses writes and says why", func() bool {
+		_, err := c.client(survivor).Organizations().Create(c.ctx, api.Organization{Meta: api.Meta{Name: "lonely"}})
+		return saysWhy(err)
+	})
+	_, err := c.socket(survivor).SetupRecover(c.ctx, "n9")
+	c.code(err, api.CodeInvalid)
+	began := time.Now()
+	if _, err := c.socket(survivor).SetupRecover(c.ctx, name(survivor)); err != nil {
+		c.t.Fatal(err)
+	}
+	c.until(time.Minute, "it writes", func() bool {
+		_, err := c.client(survivor).Organizations().Create(c.ctx, api.Organization{Meta: api.Meta{Name: "lonely"}})
+		return err == nil || api.CodeOf(err) == api.CodeExists
+	})
+	c.t.Logf("recovered to the first acknowledged write: %v", time.Since(began).Round(10*time.Millisecond))
+	h.check(c.t)
+	for _, name := range []string{"there", "card"} {
+		c.runs(ids[name], patience)
+	}
+	c.t.Logf("what ran on the others runs here after %v", time.Since(began).Round(10*time.Millisecond))
+	c.runs(ids["here"], patience)
+	if now := c.qemus(map[string]string{"here": ids["here"]}); now["here"] != before["here"] {
+		c.t.Logf("here was pid %d and is pid %d: killed when the lease ended", before["here"], now["here"])
+	}
+	buried := c.get(ids["buried"])
+	c.t.Logf("whose disk is gone: %s, %+v", buried.Status.Phase, buried.Assignment)
+
+	// One of the dead comes back with its old state.
+	c.start(dead[0])
+	c.until(patience, "it says that it has no part in the cluster", func() bool {
+		s, err := c.socket(dead[0]).Setup(c.ctx)
+		return err == nil && (s.State == api.SetupLeft || !s.Quorum && s.Message != "")
+	})
+	s := c.setup(dead[0])
+	c.t.Logf("the one that came back says: %s, quorum %v, %q", s.State, s.Quorum, s.Message)
+	nodes, err := c.op().Nodes().Page(c.ctx, client.Query{})
+	must(c, err)
+	if len(nodes.Items) != 1 {
+		c.t.Errorf("after the recovery there are %d nodes", len(nodes.Items))
+	}
+	c.watchFor(10*time.Second, func() {
+		if all := append(c.watch.of(ids["there"]), c.watch.of(ids["buried"])...); len(all) != 1 {
+			c.t.Errorf("a machine of before runs on the node that came back: %v", all)
+		}
+	})
+	c.fault("kill", dead[0])
+	must(c, os.RemoveAll(filepath.Join(home, name(dead[0]), "data")))
+	c.start(dead[0])
+	c.join(dead[0])
+}

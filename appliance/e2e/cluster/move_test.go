@@ -1,0 +1,74 @@
+package cluster_test
+
+import (
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+// moves: machines move while they run, and a node is emptied.
+func moves(c *cluster) {
+	ids := c.create(want{name: "live", on: 1, pool: "shared"}, want{name: "disk", on: 1, pool: "local"}, want{name: "card", on: 1, pool: "shared", vram: gib})
+	h := c.record("move")
+	if m := c.migrate(ids["live"], 2, false); m.Assignment.Phase != api.MigrationSucceeded {
+		c.t.Fatalf("the migration: %+v, %+v", m.Assignment, m.Status)
+	} else {
+		c.t.Logf("moved %d of %d bytes, down for %d ms", m.Status.ProgressBytes, m.Status.TotalBytes, m.Status.DowntimeMillis)
+	}
+	c.runs(ids["live"], patience)
+	if at := c.place(ids["live"]); at != 2 {
+		c.t.Errorf("live is on n%d", at)
+	}
+
+	// One that is called off at once: it is here or there, whole.
+	m := c.migrate(ids["live"], 3, true)
+	c.t.Logf("called off: %s %q", m.Assignment.Phase, m.Status.LastError)
+	if m.Assignment.Phase != api.MigrationAborted && m.Assignment.Phase != api.MigrationSucceeded {
+		c.t.Errorf("a migration that was called off: %+v, %+v", m.Assignment, m.Status)
+	}
+	c.runs(ids["live"], patience)
+	c.agreed()
+
+	began := time.Now()
+	c.edit(c.ids[1], func(s *api.NodeSpec) { s.Drain = true })
+	c.until(patience, "n1 is empty", func() bool {
+		n, err := c.op().Nodes().Get(c.ctx, string(c.ids[1]), client.Query{})
+		return err == nil && n.Assignment.State == api.NodeDrained
+	})
+	c.t.Logf("drained after %v", time.Since(began).Round(10*time.Millisecond))
+	for name, id := range ids {
+		c.runs(id, patience)
+		if at := c.place(id); at == 1 {
+			c.t.Errorf("%s is on the node that was emptied", name)
+		}
+	}
+	c.agreed()
+	c.edit(c.ids[1], func(s *api.NodeSpec) { s.Drain = false })
+	c.settled()
+	h.check(c.t)
+	c.remove(ids)
+}
+
+// migrate an instance and wait for its end.
+func (c *cluster) migrate(id string, to int, abort bool) api.Migration {
+	c.t.Helper()
+	m, err := c.op().Migrations().Create(c.ctx, api.Migration{Spec: api.MigrationSpec{Instance: api.InstanceID(id), Target: c.ids[to]}})
+	must(c, err)
+	if abort {
+		c.until(time.Minute, "it is called off", func() bool {
+			now, err := c.op().Migrations().Get(c.ctx, m.Meta.ID, client.Query{})
+			if err != nil || now.Assignment.Phase.Ended() {
+				return err == nil
+			}
+			now.Spec.Abort = true
+			_, err = c.op().Migrations().Update(c.ctx, m.Meta.ID, now)
+			return err == nil
+		})
+	}
+	c.until(patience, "the migration ends", func() bool {
+		m, err = c.op().Migrations().Get(c.ctx, m.Meta.ID, client.Query{})
+		return err == nil && m.Assignment.Phase.Ended()
+	})
+	return m
+}
