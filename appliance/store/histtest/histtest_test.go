@@ -142,3 +142,26 @@ func TestOpenOperations(t *testing.T) {
 		})
 	}
 }
+
+// A long time of writes without an answer is explained in no time, and one of
+// them that nobody read but that came between still counts.
+func TestManyOpenOperations(t *testing.T) {
+	r := histtest.New()
+	r.Drawings = t.TempDir()
+	p := r.Call(0, histtest.Op{Kind: histtest.Create, Object: "a", Value: "first"})
+	p.Return(histtest.Result{Version: histtest.Version{Revision: 1}})
+	for i := range 200 {
+		r.Call(1+i, histtest.Op{Kind: histtest.Update, Object: "a", Expect: 1, Value: fmt.Sprint(i)}).Fail(fmt.Errorf("no answer"))
+	}
+	p = r.Call(0, histtest.Op{Kind: histtest.Get, Object: "a"})
+	p.Return(histtest.Result{Version: histtest.Version{Revision: 7, Value: "42"}})
+	r.Check(t)
+
+	r = histtest.New()
+	r.Drawings = t.TempDir()
+	p = r.Call(0, histtest.Op{Kind: histtest.Create, Object: "a", Value: "first"})
+	p.Return(histtest.Result{Version: histtest.Version{Revision: 1}})
+	r.Call(1, histtest.Op{Kind: histtest.Update, Object: "a", Expect: 1, Value: "unseen"}).Fail(fmt.Errorf("no answer"))
+	r.Call(0, histtest.Op{Kind: histtest.Update, Object: "a", Expect: 1, Value: "late"}).Fail(api.Errorf(api.CodeConflict, "changed"))
+	r.Check(t)
+}
