@@ -85,6 +85,9 @@ func ChangeInstance(old, s InstanceSpec) error {
 		return invalid("spec.userData", "it is read at the first boot only").WithHint("make another instance")
 	case !slices.Equal(old.SSHKeys, s.SSHKeys):
 		return invalid("spec.sshKeys", "they are read at the first boot only").WithHint("change authorized_keys inside")
+	case old.Ephemeral != s.Ephemeral:
+		// Its node must know, for certain, before it may run elsewhere.
+		return invalid("spec.ephemeral", "it is decided when the instance is made").WithHint("make another instance")
 	case old.StoragePool != s.StoragePool:
 		return invalid("spec.storagePool", "a root volume stays in its pool").WithHint("make another instance")
 	case s.Restarts < old.Restarts:
