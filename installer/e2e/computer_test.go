@@ -64,22 +64,23 @@ func outputs(t *testing.T) string {
 	return dir
 }
 
-// computer is one whose disk outlives its power.
+// computer is one whose disk outlives its power, and fits into another kind.
 type computer struct {
 	name   string // of the node that it becomes
-	uefi   bool
-	alone  bool   // without a network
 	serial string // of its disk
+	uefi   bool   // else BIOS
 	nvme   bool   // else virtio
+	alone  bool   // without a network, and a screen that the BIOS writes to
 
 	dir              string
 	key, public      string // of root: file of the private one, and the public one
 	apiPort, sshPort int    // of this machine; they lead to the node
 }
 
-func newComputer(t *testing.T, c computer) *computer {
+// newComputer has an empty disk.
+func newComputer(t *testing.T, name, serial string) *computer {
 	t.Helper()
-	c.dir = t.TempDir()
+	c := &computer{name: name, serial: serial, dir: t.TempDir()}
 	c.apiPort, c.sshPort = freePort(t), freePort(t)
 	c.key = filepath.Join(c.dir, "key")
 	run(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", c.key)
@@ -90,39 +91,30 @@ func newComputer(t *testing.T, c computer) *computer {
 	c.public = strings.TrimSpace(string(public))
 	// Raw: what QEMU has written is on it even when QEMU is killed.
 	run(t, "truncate", "-s", "24G", c.disk())
-	if c.uefi {
-		c.newFirmware(t)
-	}
-	return &c
+	run(t, "cp", ovmf(t, "VARS"), filepath.Join(c.dir, "vars.fd"))
+	return c
 }
 
 func (c *computer) disk() string { return filepath.Join(c.dir, "disk.raw") }
 
-// newFirmware remembers nothing.
-func (c *computer) newFirmware(t *testing.T) {
-	t.Helper()
-	run(t, "cp", ovmf(t, "VARS"), filepath.Join(c.dir, "vars.fd"))
-}
-
-// written is how much of the disk holds something, in bytes.
-func (c *computer) written(t *testing.T) int64 {
-	t.Helper()
-	var st unix.Stat_t
-	if err := unix.Stat(c.disk(), &st); err != nil {
-		t.Fatal(err)
+func (c *computer) firmware() string {
+	if c.uefi {
+		return "UEFI"
 	}
-	return st.Blocks * 512
+	return "BIOS"
 }
 
 // powerOn starts the computer with these media in it: discs (.iso) or sticks.
 func (c *computer) powerOn(t *testing.T, media ...string) *power {
 	t.Helper()
 	args := []string{"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio",
-		"-device", "VGA", "-machine", "q35", "-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max", "-smp", "2", "-m", "2048",
+		"-device", "VGA", "-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max", "-smp", "2", "-m", "2048",
 		"-drive", "if=none,id=disk,format=raw,cache=unsafe,discard=unmap,file=" + c.disk(),
 		"-device", "virtio-rng-pci"}
-	if !c.alone {
-		args = append(args, "-netdev", fmt.Sprintf("user,id=net,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:7480,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:22", c.apiPort, c.sshPort),
+	if c.alone {
+		args = append(args, "-machine", "q35,graphics=off") // the BIOS speaks on the serial line too
+	} else {
+		args = append(args, "-machine", "q35", "-netdev", fmt.Sprintf("user,id=net,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:7480,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:22", c.apiPort, c.sshPort),
 			"-device", "virtio-net-pci,netdev=net,mac=52:54:00:ba:5a:17,romfile=")
 	}
 	device := "virtio-blk-pci"
@@ -267,7 +259,7 @@ func (p *power) poll(what string, try func(context.Context) error) {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		one, stop := context.WithTimeout(ctx, 20*time.Second)
+		one, stop := context.WithTimeout(ctx, time.Minute)
 		err := try(one)
 		stop()
 		if err == nil {

@@ -21,7 +21,7 @@ func (c *computer) serves(t *testing.T) *power {
 	began := time.Now()
 	p := c.powerOn(t)
 	p.poll("the API", c.healthy)
-	t.Logf("from power on to the API: %v", time.Since(began).Round(time.Second))
+	t.Logf("%s: from power on to the API: %v", c.firmware(), time.Since(began).Round(time.Second))
 	p.poll("SSH", func(ctx context.Context) error { _, err := c.try(ctx, "true"); return err })
 	p.see(c.name + " login:")
 	if failed := c.ssh(t, "systemctl --failed --plain --no-legend"); failed != "" {
@@ -32,6 +32,9 @@ func (c *computer) serves(t *testing.T) *power {
 	}
 	return p
 }
+
+// identity of a node, for as long as it lives.
+const identity = "cat /etc/machine-id; sha256sum </var/lib/basalt/cluster/ca.pem"
 
 // healthy asks the node's API, which has a certificate of the node's name.
 func (c *computer) healthy(ctx context.Context) error {
