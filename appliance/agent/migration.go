@@ -214,6 +214,9 @@ func (a *Agent) lookMove(ctx context.Context, m api.Migration, in api.Instance) 
 	s.domain = status.State
 	a.sawRun(id, s.domain)
 	s.targetLost = a.away(m.Assignment.Target)
+	if v, ok := get(a.cache, a.cache.volumes, string(in.Assignment.RootVolume)); ok {
+		s.copied = !a.shared(v.Assignment.Pool)
+	}
 	if a.o.Migrator != nil && !s.copying {
 		ms, err := a.o.Migrator.MigrationStatus(ctx, id)
 		if err != nil {

@@ -39,6 +39,7 @@ type moveSeen struct {
 	done       bool             // … and has sent all: it runs there
 	err        string           // … or why not
 	arrival    arrival
+	copied     bool // the target has a disk of its own
 	targetLost bool // the store says that nothing runs on the target
 	unable     string
 	progress   hypervisor.MigrationProgress
@@ -69,6 +70,10 @@ const prepareTime = time.Minute
 //	    │                   │ killed, failed: gone here? ─ arrived ──┘
 //	    ▼                   ▼          │ here, or not arrived
 //	  Failed, Aborted ◄────────────────┘ (it runs on here, or again)
+//
+// Gone here means that the target had all of it and may have let it run. A disk
+// that was copied is the newer one there from then on, whatever became of the
+// machine: it never runs from the old one again.
 //
 // The planner gives the instance to the target when it reads Succeeded; until
 // then the source does nothing else for it. When the source is lost the target
@@ -135,6 +140,8 @@ func nextMove(m api.Migration, in api.Instance, s moveSeen, now time.Time) moveD
 			return moveDecision{status: st, step: moveDiscard, end: fail(orElse(s.err, "it was interrupted"))}
 		case s.arrival == arrived:
 			return moveDecision{status: *succeed()}
+		case s.copied && (s.arrival == arrivedNot || s.targetLost):
+			return moveDecision{status: *succeed()} // it is started again there
 		case s.arrival == arrivedNot:
 			return moveDecision{status: st, step: moveLost, end: fail("it was interrupted; the instance is started again")}
 		case s.targetLost:

@@ -41,6 +41,8 @@ func TestNextMove(t *testing.T) {
 		{name: "gone, arrived", phase: api.MigrationCopying, s: moveSeen{domain: hypervisor.Missing, arrival: arrived}, now: api.MigrationSucceeded},
 		{name: "gone, not arrived", phase: api.MigrationCopying, s: moveSeen{domain: hypervisor.Missing, arrival: arrivedNot}, step: moveLost, now: api.MigrationCopying, end: api.MigrationFailed},
 		{name: "gone with its target", phase: api.MigrationCopying, s: moveSeen{domain: hypervisor.Missing, targetLost: true}, step: moveLost, now: api.MigrationCopying, end: api.MigrationFailed},
+		{name: "gone, its copied disk is newer there", phase: api.MigrationCopying, s: moveSeen{domain: hypervisor.Missing, arrival: arrivedNot, copied: true}, now: api.MigrationSucceeded},
+		{name: "gone with its target, and with its copied disk", phase: api.MigrationCopying, s: moveSeen{domain: hypervisor.Missing, targetLost: true, copied: true}, now: api.MigrationSucceeded},
 		{name: "gone and arrived before its target was lost", phase: api.MigrationCopying, s: moveSeen{domain: hypervisor.Missing, arrival: arrived, targetLost: true}, now: api.MigrationSucceeded},
 	} {
 		m := api.Migration{Spec: api.MigrationSpec{Abort: c.abort}, Assignment: api.MigrationAssignment{Phase: api.MigrationPreparing, Source: "a", Target: "b"},

@@ -204,7 +204,8 @@ func (a *Agent) reconcileIncoming(ctx context.Context, m api.Migration) (time.Du
 		if err != nil {
 			return 0, err
 		}
-		has = s.State == hypervisor.Running || s.State == hypervisor.Paused || s.State == hypervisor.Incoming && s.Received
+		// One that has ended since then has run here.
+		has = s.State != hypervisor.Missing && (s.State != hypervisor.Incoming || s.Received)
 		if !has {
 			if err := a.o.Migrator.DiscardMigration(ctx, id); err != nil {
 				return 0, err

@@ -292,7 +292,8 @@ func TestTheSourceIsLost(t *testing.T) {
 	}
 }
 
-// The target's node dies with the machine in its hands: it runs again here.
+// The target's node dies with the machine in its hands: it runs again here, or
+// waits for its disk if that was copied.
 func TestTheTargetIsLost(t *testing.T) {
 	for _, local := range []string{api.PoolShared, api.PoolLocal} {
 		w, a, b := migrating(t, local)
@@ -310,6 +311,17 @@ func TestTheTargetIsLost(t *testing.T) {
 			t.Fatalf("decided without knowing: %+v", w.migration().Status)
 		}
 		w.node(b, api.NodeAssignment{State: api.NodeLost, Epoch: 1})
+		if local == api.PoolLocal {
+			if p := w.ended(); p != api.MigrationSucceeded {
+				t.Errorf("%s", p)
+			}
+			b.cut, b.lease = false, true
+			b.machines.Fault(nil)
+			b.start()
+			w.until("runs on b", func() bool { return w.runsOn("ins-1", b) })
+			w.until("a is clean", func() bool { return a.left() == "" })
+			continue
+		}
 		if p := w.ended(); p != api.MigrationFailed {
 			t.Errorf("%s", p)
 		}
