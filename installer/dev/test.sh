@@ -6,11 +6,11 @@ cd "$(dirname "$0")/../.."
 
 make --no-print-directory lint generated
 make --no-print-directory -C gpu/guest BUILD="$BASALT_BUILD" test
-make --no-print-directory testguest images libvirtd
+make --no-print-directory testguest images iso libvirtd
 trap 'installer/dev/libvirtd.sh stop' EXIT
 
 go build -o "$BASALT_BUILD/bin/testreport" ./installer/dev/testreport
 # Two packages at a time: most of them wait for a VM more than they compute.
 # -count=1: a cached result says nothing about this machine's libvirt.
 set -o pipefail
-go test -json -count=1 -p 2 -timeout 30m ./... | "$BASALT_BUILD/bin/testreport"
+go test -json -count=1 -p 2 -timeout 60m ./... | "$BASALT_BUILD/bin/testreport"
