@@ -18,8 +18,9 @@ type guide struct {
 	peers func() []api.NodeID // the other members
 	ask   func(ctx context.Context, member api.NodeID) (leader api.NodeID, err error)
 
-	mu   sync.Mutex
-	told api.NodeID // by Raft or by a member, whichever was last
+	mu      sync.Mutex
+	told    api.NodeID // by Raft or by a member, whichever was last
+	refused api.NodeID // a member that says that this node is none, while nobody says otherwise
 }
 
 // elector is *store.Store.
@@ -48,13 +49,21 @@ func (g *guide) LeaderID() api.NodeID {
 	return g.told
 }
 
+// RefusedBy is a member that does not take this node for one any more; empty:
+// none.
+func (g *guide) RefusedBy() api.NodeID {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.refused
+}
+
 // run follows Raft, and asks the others while it knows of no leader.
 func (g *guide) run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if id := api.NodeID(g.store.LeaderID()); id != "" {
-			g.hear(id)
+			g.hear(id, "")
 		} else {
-			g.askAll(ctx)
+			g.hear(g.askAll(ctx))
 		}
 		select {
 		case <-ctx.Done():
@@ -64,33 +73,39 @@ func (g *guide) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (g *guide) hear(leader api.NodeID) {
+func (g *guide) hear(leader, refused api.NodeID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.told = leader
+	if g.refused = refused; leader != "" {
+		g.told = leader
+	}
 }
 
 // askAll takes the first answer: members that hear each other agree.
-func (g *guide) askAll(ctx context.Context) {
+func (g *guide) askAll(ctx context.Context) (leader, refused api.NodeID) {
 	ctx, cancel := context.WithTimeout(ctx, guideLimit)
 	defer cancel()
+	type answer struct {
+		member, leader api.NodeID
+		err            error
+	}
 	members := g.peers()
-	answers := make(chan api.NodeID, len(members))
+	answers := make(chan answer, len(members))
 	for _, m := range members {
 		go func() {
 			leader, err := g.ask(ctx, m)
-			if err != nil {
-				leader = ""
-			}
-			answers <- leader
+			answers <- answer{m, leader, err}
 		}()
 	}
 	for range members {
-		if leader := <-answers; leader != "" {
-			g.hear(leader)
-			return
+		switch a := <-answers; {
+		case a.err == nil && a.leader != "":
+			return a.leader, ""
+		case a.err != nil && api.CodeOf(a.err) == api.CodeForbidden:
+			refused = a.member
 		}
 	}
+	return "", refused
 }
 
 // openGuide also answers the others' questions.

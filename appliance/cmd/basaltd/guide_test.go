@@ -19,7 +19,7 @@ func (f *fakeElector) LeaderID() string                       { return f.leader 
 // and Raft again as soon as it speaks.
 func TestGuideAsksTheOthers(t *testing.T) {
 	raft := &fakeElector{}
-	var knows atomic.Bool
+	var knows, expelled atomic.Bool
 	knows.Store(true)
 	g := &guide{store: raft, peers: func() []api.NodeID { return []api.NodeID{"b", "c", "d"} },
 		ask: func(_ context.Context, member api.NodeID) (api.NodeID, error) {
@@ -28,20 +28,30 @@ func TestGuideAsksTheOthers(t *testing.T) {
 				return "", errors.New("no answer")
 			case member == "d" && knows.Load():
 				return "c", nil
+			case member == "b" && expelled.Load():
+				return "", api.Errorf(api.CodeForbidden, "no member")
 			}
 			return "", nil
 		}}
 	if got := g.LeaderID(); got != "" {
 		t.Errorf("before anybody was asked it is %q", got)
 	}
-	g.askAll(t.Context())
+	g.hear(g.askAll(t.Context()))
 	if got := g.LeaderID(); got != "c" {
 		t.Errorf("d says c, and it is %q", got)
 	}
 	knows.Store(false)
-	g.askAll(t.Context())
+	g.hear(g.askAll(t.Context()))
 	if got := g.LeaderID(); got != "c" {
 		t.Errorf("nobody knows better, and it is %q", got)
+	}
+	if by := g.RefusedBy(); by != "" {
+		t.Errorf("refused by %q", by)
+	}
+	expelled.Store(true)
+	g.hear(g.askAll(t.Context()))
+	if by := g.RefusedBy(); by != "b" {
+		t.Errorf("b says that this node is no member, and it is %q", by)
 	}
 	raft.leader = "b"
 	if got := g.LeaderID(); got != "b" {

@@ -109,8 +109,24 @@ func (cl *cluster) Setup(ctx context.Context) api.Setup {
 	s.Quorum = err == nil || api.CodeOf(err) == api.CodeNotFound
 	if !s.Quorum {
 		s.Message = err.Error()
+		if by := cl.guide.RefusedBy(); by != "" {
+			s.Message = cl.expelled(by, c.Members).Error()
+		}
 	}
 	return s
+}
+
+// expelled says that this node was removed while it was away, or that the
+// others were made a cluster without it.
+func (cl *cluster) expelled(by api.NodeID, members []api.Member) error {
+	name := string(by)
+	for _, m := range members {
+		if m.Node == by {
+			name = m.Name
+		}
+	}
+	return api.Errorf(api.CodeState, "node %s says that this node is no member of the cluster any more", name).
+		WithHint("to join anew: stop basaltd, move its data directory away, then basalt node join TOKEN")
 }
 
 func isMember() error {
