@@ -51,7 +51,8 @@ func diskFull(c *cluster) {
 	c.remove(ids)
 }
 
-// lead makes node n the leader, by killing whoever leads instead.
+// lead makes node n the leader: whoever leads instead stands still for so long
+// that another is elected, and not so long that a lease ends.
 func (c *cluster) lead(n int) {
 	c.t.Helper()
 	c.until(5*time.Minute, name(n)+" leads", func() bool {
@@ -59,8 +60,13 @@ func (c *cluster) lead(n int) {
 		if leader == n {
 			return true
 		}
-		c.signal(leader, "basaltd", syscall.SIGKILL)
-		c.until(time.Minute, "the next leader", func() bool { return c.leader(n) != 0 && c.leader(n) != leader })
+		c.signal(leader, "basaltd", syscall.SIGSTOP)
+		for began := time.Now(); time.Since(began) < 7*time.Second; time.Sleep(100 * time.Millisecond) {
+			if now := c.leader(n); now != 0 && now != leader {
+				break
+			}
+		}
+		c.signal(leader, "basaltd", syscall.SIGCONT)
 		c.settled()
 		return false
 	})

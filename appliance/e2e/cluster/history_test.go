@@ -100,12 +100,17 @@ type historian struct {
 	number   int
 	one, any *client.API // of one node, without repeats; of whichever answers, with
 	random   *rand.Rand
+	failed   bool // the last one had no answer, or one that says nothing
 	seen     map[string]api.Organization
 }
 
 func (k *historian) step() {
 	ctx, cancel := context.WithTimeout(k.c.ctx, 5*time.Second)
 	defer cancel()
+	if k.failed { // what nobody knows the end of makes the search long
+		time.Sleep(300 * time.Millisecond)
+		k.failed = false
+	}
 	id := fmt.Sprintf("%sreg-%d", k.prefix, k.random.IntN(registers))
 	switch n := k.random.IntN(100); {
 	case n < 30:
@@ -121,6 +126,15 @@ func (k *historian) step() {
 	}
 }
 
+func (k *historian) fail(p *histtest.Pending, err error) {
+	p.Fail(err)
+	switch api.CodeOf(err) {
+	case api.CodeExists, api.CodeConflict, api.CodeNotFound:
+	default:
+		k.failed = true
+	}
+}
+
 func (k *historian) value() string { return fmt.Sprintf("%s%d", k.prefix, k.values.Add(1)) }
 
 func version(o api.Organization) histtest.Version {
@@ -131,7 +145,7 @@ func (k *historian) get(ctx context.Context, id string) {
 	p := k.recorder.Call(k.number, histtest.Op{Kind: histtest.Get, Object: id})
 	o, err := k.one.Organizations().Get(ctx, id, client.Query{})
 	if err != nil {
-		p.Fail(err)
+		k.fail(p, err)
 		return
 	}
 	k.seen[id] = o
@@ -142,7 +156,7 @@ func (k *historian) list(ctx context.Context) {
 	p := k.recorder.Call(k.number, histtest.Op{Kind: histtest.List})
 	page, err := k.one.Organizations().Page(ctx, client.Query{Limit: 1000})
 	if err != nil {
-		p.Fail(err)
+		k.fail(p, err)
 		return
 	}
 	items := map[string]histtest.Version{}
@@ -164,7 +178,7 @@ func (k *historian) create(ctx context.Context, id string) {
 	p := k.recorder.Call(k.number, histtest.Op{Kind: histtest.Create, Object: id, Value: value})
 	o, err := k.one.Organizations().Create(ctx, api.Organization{Meta: api.Meta{Name: id}, Spec: api.OrganizationSpec{DisplayName: value}})
 	if err != nil {
-		p.Fail(err)
+		k.fail(p, err)
 		return
 	}
 	k.seen[id] = o
@@ -178,7 +192,7 @@ func (k *historian) update(ctx context.Context, id string) {
 	p := k.recorder.Call(k.number, histtest.Op{Kind: histtest.Update, Object: id, Expect: o.Meta.Revision, Value: o.Spec.DisplayName})
 	o, err := k.one.Organizations().Update(ctx, o.Meta.ID, o)
 	if err != nil {
-		p.Fail(err)
+		k.fail(p, err)
 		delete(k.seen, id)
 		return
 	}

@@ -76,7 +76,7 @@ func oneOfTwoPaths(c *cluster) {
 	for n := 1; n <= 3; n++ {
 		path := []string{"a", "b"}[n%2]
 		c.fault("cut", n, path)
-		c.watchFor(15*time.Second, func() { c.undisturbed(ids, before, epochs) })
+		c.watchFor(12*time.Second, func() { c.undisturbed(ids, before, epochs) })
 		c.fault("mend", n, path)
 	}
 	c.settled()
@@ -96,9 +96,9 @@ func oneWay(c *cluster) {
 	follower := others(leader)[0]
 	for _, deaf := range [][2]int{{follower, leader}, {leader, follower}} {
 		c.fault("deaf", deaf[0], deaf[1])
-		c.watchFor(40*time.Second, func() { c.alive(ids, before) })
+		c.watchFor(20*time.Second, func() { c.alive(ids, before) })
 		c.fault("hear", deaf[0])
-		c.t.Logf("n%d did not hear n%d for 40 s: states %v, leader n%d", deaf[0], deaf[1], c.states(), c.someLeader(1, 2, 3))
+		c.t.Logf("n%d did not hear n%d for 20 s: states %v, leader n%d", deaf[0], deaf[1], c.states(), c.someLeader(1, 2, 3))
 		c.settled()
 	}
 	h.check(c.t)
@@ -115,11 +115,11 @@ func packetLoss(c *cluster) {
 	for n := 1; n <= 3; n++ {
 		c.fault("loss", n, 25)
 	}
-	time.Sleep(40 * time.Second) // what is to be seen is that nothing wrong happens
+	time.Sleep(30 * time.Second) // what is to be seen is that nothing wrong happens
 	for n := 1; n <= 3; n++ {
 		c.fault("hear", n)
 	}
-	c.t.Logf("after 40 s of loss: states %v", c.states())
+	c.t.Logf("after 30 s of loss: states %v", c.states())
 	c.settled()
 	h.check(c.t)
 	for _, id := range ids {
