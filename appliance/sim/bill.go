@@ -28,7 +28,7 @@ func (b *bill) changed(id api.InstanceID) {
 	b.since[id] = b.w.now
 	rate := 0.0
 	for _, m := range b.w.nodes {
-		if runs(m.domains[id]) {
+		if m.executes(id) {
 			_, running, _ := m.machines.Domain(id)
 			rate = max(rate, float64(running.VCPUs))
 		}

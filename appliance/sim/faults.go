@@ -22,7 +22,7 @@ var trapOps = []struct {
 	op    string
 	after bool
 }{
-	{"Start", false}, {"Start", true}, {"Define", true}, {"ClaimVolume", false}, {"CreateVolume", true}, {"RecreateVolume", true}, {"DeleteVolume", true},
+	{"Start", false}, {"Start", true}, {"Load", true}, {"Define", true}, {"ClaimVolume", false}, {"CreateVolume", true}, {"RecreateVolume", true}, {"DeleteVolume", true},
 	{"Destroy", false}, {"Destroy", true}, {"Undefine", true}, {"Ensure", true}, {"Shutdown", true},
 	{"copy", false}, {"switch", false}, {"received", false}, {"left", false}, {"PrepareMigration", true}, {"FinishMigration", false}, {"FinishMigration", true},
 }
@@ -42,7 +42,7 @@ func (w *world) drawFaults(r *rand.Rand) (list []planned) {
 			list = append(list, planned{at, fmt.Sprintf("%s %s", m.id, name), do})
 		}
 		undo := func(f func()) { w.after(d, "fault ends", f) }
-		switch r.IntN(22) {
+		switch r.IntN(23) {
 		case 0:
 			add(fmt.Sprintf("loses power for %s", d.Round(time.Second)), func() { m.off("the power is cut"); undo(m.on) })
 		case 1, 2:
@@ -123,6 +123,8 @@ func (w *world) drawFaults(r *rand.Rand) (list []planned) {
 				m.faults.traps = append(m.faults.traps, trap{"Start", false, func() { w.trapped(m, 2, d) }})
 			})
 		case 21:
+			add("SIGKILL does not work", func() { m.fence.stuck = true; undo(func() { m.fence.stuck = false }) })
+		case 22:
 			add("guest or QEMU ends", func() { w.endGuest(m, pick, coin) })
 		}
 	}
@@ -195,7 +197,7 @@ func (w *world) heal() {
 	w.acts.lostAnswers = 0
 	for _, m := range w.nodes {
 		m.faults = driverFaults{}
-		m.gpud.away = false
+		m.gpud.away, m.fence.stuck = false, false
 		m.local.SetFree(1 << 40)
 		if m.shared != nil {
 			m.shared.SetFree(1 << 40)

@@ -50,6 +50,9 @@ func (f *fence) start() {
 // kill the process. It is started again, unless the machine is off.
 func (f *fence) kill(again bool) {
 	f.up = false
+	for id := range f.victim { // who asks it now is not told that it was the fence
+		f.m.w.ended[id] = true
+	}
 	life, boot := f.life, f.m.boots
 	if again {
 		f.m.w.say(f.m.name(), "basalt-fence is killed")

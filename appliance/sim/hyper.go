@@ -31,23 +31,30 @@ func (m *machine) look(id api.InstanceID) {
 	if was == s.State || !known && s.State == hypervisor.Missing {
 		return
 	}
-	m.domains[id] = s.State
-	if s.State == hypervisor.Missing {
+	if m.domains[id] = s.State; s.State == hypervisor.Missing {
 		delete(m.domains, id)
 	}
+	if s.State != hypervisor.Paused {
+		delete(m.loaded, id)
+	}
 	m.w.say(m.name(), "%s is %s", id, s.State)
-	if runs(s.State) && !runs(was) {
+	_, ran := m.ran[id]
+	switch executes := m.executes(id); {
+	case executes && !ran:
 		m.ran[id] = m.w.now
 		m.w.stats.Starts++
 		m.w.disks.opened(m, id)
-	} else if !runs(s.State) {
+	case !executes:
 		delete(m.ran, id)
 	}
 	m.w.disks.use(m, id)
 	m.w.bill.changed(id)
 }
 
-// runs: a QEMU has the disk open, and executes or may go on to.
+// executes: the guest has begun, and runs or may go on to.
+func (m *machine) executes(id api.InstanceID) bool { return runs(m.domains[id]) && !m.loaded[id] }
+
+// runs: a QEMU has the disk open.
 func runs(s hypervisor.State) bool {
 	return s == hypervisor.Running || s == hypervisor.Paused || s == hypervisor.Outgoing
 }
@@ -125,12 +132,44 @@ func (h hyper) Define(ctx context.Context, d hypervisor.Domain) error {
 	return h.do(ctx, "Define", d.ID, func() error { return h.m.machines.Define(ctx, d) })
 }
 
+// Load is Start without letting the guest begin.
+func (h hyper) Load(ctx context.Context, id api.InstanceID) error {
+	l, ok := any(h.m.machines).(interface {
+		Load(ctx context.Context, id api.InstanceID) error
+	})
+	if !ok {
+		return nil
+	}
+	return h.do(ctx, "Load", id, func() error {
+		if runs(h.m.domains[id]) {
+			return l.Load(ctx, id)
+		}
+		if err := h.lock(id); err != nil {
+			return err
+		}
+		h.m.loaded[id] = true
+		err := l.Load(ctx, id)
+		if err != nil {
+			delete(h.m.loaded, id)
+		}
+		return err
+	})
+}
+
+// lock the disks, as QEMU does when it starts.
+func (h hyper) lock(id api.InstanceID) error {
+	if o := h.m.w.disks.locked(h.m, id); o != nil {
+		return api.Errorf(api.CodeInUse, "failed to get the write lock: %s has the disk open", o.id)
+	}
+	return nil
+}
+
 func (h hyper) Start(ctx context.Context, id api.InstanceID) error {
 	h.leased(id)
 	return h.do(ctx, "Start", id, func() error {
 		if !runs(h.m.domains[id]) {
-			if o := h.m.w.disks.locked(h.m, id); o != nil {
-				return api.Errorf(api.CodeInUse, "failed to get the write lock: %s has the disk open", o.id)
+			if err := h.lock(id); err != nil {
+				return err
 			}
 		}
 		return h.m.machines.Start(ctx, id)

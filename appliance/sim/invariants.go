@@ -32,7 +32,7 @@ func (w *world) check() {
 		var vcpus, memory int64
 		for _, id := range sortedIDs(m.domains) {
 			s := m.domains[id]
-			if !runs(s) || m.caught(id) {
+			if !m.executes(id) || m.caught(id) {
 				continue
 			}
 			if other := at[id]; other != nil {

@@ -39,8 +39,8 @@ type machine struct {
 
 	machines *hypfake.Driver
 	events   <-chan hypervisor.Event
-	heardAll bool
 	domains  map[api.InstanceID]hypervisor.State // as the hypervisor has them
+	loaded   map[api.InstanceID]bool             // has its disks, and its guest has not begun
 	ran      map[api.InstanceID]time.Duration    // since when they run
 	moves    map[api.InstanceID]*sending
 	local    *sdsfake.Store
@@ -79,7 +79,7 @@ func (m *machine) wall() time.Time { return epoch.Add(m.w.now + m.skew) }
 func (w *world) addMachine(shared bool) *machine {
 	n := len(w.nodes) + 1
 	m := &machine{w: w, n: n, id: api.NodeID(fmt.Sprintf("node-%d", n)), rate: 1,
-		domains: map[api.InstanceID]hypervisor.State{}, ran: map[api.InstanceID]time.Duration{},
+		domains: map[api.InstanceID]hypervisor.State{}, ran: map[api.InstanceID]time.Duration{}, loaded: map[api.InstanceID]bool{},
 		moves: map[api.InstanceID]*sending{}, vcpus: 8, memory: 8 << 30}
 	m.machines = hypfake.New(guest)
 	m.events, _ = m.machines.Events(forever)

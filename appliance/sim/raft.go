@@ -25,8 +25,6 @@ type raft struct {
 	since  time.Duration
 	lost   time.Duration // since when the leader has no majority; 0: it has
 	elect  time.Duration // not before
-
-	results map[string]bool
 }
 
 const (
