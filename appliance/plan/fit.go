@@ -69,11 +69,6 @@ func wants(f api.Flavor, in api.Instance) want {
 // assigned stays where its volume is. Without a node, Reason says for every
 // node what is missing.
 func place(s *State, u *used, in api.Instance, now time.Time) api.InstanceAssignment {
-	return placeOn(s, u, in, now, func(api.Node) bool { return true })
-}
-
-// placeOn is place among the nodes that may.
-func placeOn(s *State, u *used, in api.Instance, now time.Time, may func(api.Node) bool) api.InstanceAssignment {
 	f, ok := s.Flavors[string(in.Spec.Flavor)]
 	if !ok {
 		return api.InstanceAssignment{Reason: fmt.Sprintf("flavor %s is gone", in.Spec.Flavor)}
@@ -85,7 +80,11 @@ func placeOn(s *State, u *used, in api.Instance, now time.Time, may func(api.Nod
 	if img.Status.Phase != api.ImageReady {
 		return api.InstanceAssignment{Reason: "image " + img.Meta.Name + " is not ready: " + imageState(img)}
 	}
-	w := wants(f, in)
+	return placeOn(s, u, in, wants(f, in), now, func(api.Node) bool { return true })
+}
+
+// placeOn is the best of the nodes that may, for what is wanted.
+func placeOn(s *State, u *used, in api.Instance, w want, now time.Time, may func(api.Node) bool) api.InstanceAssignment {
 	var best api.InstanceAssignment
 	var bestFree int64 = -1
 	var why []string

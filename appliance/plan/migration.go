@@ -80,16 +80,18 @@ func chosen(m api.Migration, a api.InstanceAssignment) bool {
 // before, or the best.
 func target(s *State, u *used, m api.Migration, in api.Instance, now time.Time) api.InstanceAssignment {
 	alone := withoutNode(in)
-	want := m.Spec.Target
-	if want == "" {
-		want = m.Assignment.Target
+	to := m.Spec.Target
+	if to == "" {
+		to = m.Assignment.Target
 	}
-	if want != "" && lost(s, want) {
-		return api.InstanceAssignment{Reason: "node " + nodeName(s, want) + " is lost"}
+	if to != "" && lost(s, to) {
+		return api.InstanceAssignment{Reason: "node " + nodeName(s, to) + " is lost"}
 	}
-	return placeOn(s, u, alone, now, func(n api.Node) bool {
+	// It moves as it runs: what its spec asks for by now counts when it is stopped.
+	runs := want{vcpus: in.Assignment.Vcpus, memory: in.Assignment.MemoryBytes}
+	return placeOn(s, u, alone, runs, now, func(n api.Node) bool {
 		id := api.NodeID(n.Meta.ID)
-		return id != in.Assignment.Node && (want == "" || id == want)
+		return id != in.Assignment.Node && (to == "" || id == to)
 	})
 }
 

@@ -112,3 +112,22 @@ func TestOneMigrationOfAnInstanceAtATime(t *testing.T) {
 		t.Errorf("m2: %+v", m)
 	}
 }
+
+// A machine moves as large as it runs, whatever its spec asks for by now.
+func TestAMoveNeedsRoomForWhatRuns(t *testing.T) {
+	s := three().instance("a", "flv-1", 0, 0)
+	s.on(t, "n2")
+	f := s.Flavors["flv-1"]
+	small := f
+	small.Meta.ID, small.Spec.Vcpus, small.Spec.MemoryBytes = "flv-small", 1, f.Spec.MemoryBytes/2
+	s.Flavors["flv-small"] = small
+	s.spec("a", func(i *api.InstanceSpec) { i.Flavor = "flv-small" })
+	n := s.Nodes["n3"]
+	n.Status.MemoryBytes = small.Spec.MemoryBytes
+	s.Nodes["n3"] = n
+	s.Migrations["m"] = api.Migration{Meta: api.Meta{ID: "m"}, Spec: api.MigrationSpec{Instance: "a", Target: "n3"}}
+	settle(t, s)
+	if m := s.Migrations["m"].Assignment; m.Phase != api.MigrationFailed || s.Instances["a"].Assignment.MigrateTo != "" {
+		t.Errorf("%+v, %+v", m, s.Instances["a"].Assignment)
+	}
+}
