@@ -29,6 +29,7 @@ func TestCluster(t *testing.T) {
 		{"PacketLoss", packetLoss},
 		{"DiskFull", diskFull},
 		{"Moves", moves},
+		{"RandomFaults", randomFaults},
 		{"Joining", joining},
 		{"BackedUp", backedUp},
 		{last, quorumLost},

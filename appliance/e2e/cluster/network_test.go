@@ -44,7 +44,7 @@ func partition(c *cluster) {
 	}
 
 	c.until(patience, "its movable machine is killed", func() bool { return len(c.watch.of(ids["cut"])) == 0 })
-	c.t.Logf("fenced after %v", time.Since(began).Round(10*time.Millisecond))
+	c.t.Logf("fenced after %v", c.watch.lastSeen(ids["cut"]).Sub(began).Round(100*time.Millisecond))
 	c.until(patience, "elsewhere", func() bool { at := c.place(ids["cut"]); return at != victim && at != 0 })
 	c.runs(ids["cut"], patience)
 	c.t.Logf("runs elsewhere after %v", time.Since(began).Round(10*time.Millisecond))

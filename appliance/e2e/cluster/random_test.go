@@ -6,29 +6,26 @@ import (
 	"os"
 	"strconv"
 	"syscall"
-	"testing"
 	"time"
 )
 
-// TestRandomFaults does one fault after the other, to one node at a time, in an
-// order that a seed gives, while clients write and machines run. It belongs to
-// the long tests: BASALT_LONG=1; BASALT_SEED repeats an order, and
-// BASALT_ROUNDS says how many faults there are.
-func TestRandomFaults(t *testing.T) {
-	if os.Getenv("BASALT_LONG") == "" {
-		t.Skip("minutes to hours of faults: BASALT_LONG=1")
-	}
+// randomFaults does one fault after the other, to one node at a time, in an
+// order that a seed gives, while clients write and machines run. BASALT_LONG=1
+// does many; BASALT_SEED repeats an order, BASALT_ROUNDS says how many.
+func randomFaults(c *cluster) {
 	seed, err := strconv.ParseUint(os.Getenv("BASALT_SEED"), 10, 64)
 	if err != nil {
 		seed = uint64(time.Now().UnixNano())
 	}
 	rounds, err := strconv.Atoi(os.Getenv("BASALT_ROUNDS"))
-	if err != nil {
-		rounds = 12
+	switch {
+	case err == nil:
+	case os.Getenv("BASALT_LONG") != "":
+		rounds = 20
+	default:
+		rounds = 1
 	}
-	t.Logf("BASALT_SEED=%d BASALT_ROUNDS=%d", seed, rounds)
-	c := up(t)
-	c.furnish()
+	c.t.Logf("BASALT_SEED=%d BASALT_ROUNDS=%d", seed, rounds)
 	ids := c.everywhere("any")
 	for name, id := range c.create(want{name: "card", pool: "shared", vram: 3 * gib}, want{name: "card-too", pool: "shared", vram: 3 * gib},
 		want{name: "own", pool: "local"}, want{name: "anew", pool: "local", ephemeral: true}) {
@@ -39,7 +36,7 @@ func TestRandomFaults(t *testing.T) {
 		f, n := faults[random.IntN(len(faults))], 1+random.IntN(3)
 		other := others(n)[random.IntN(2)]
 		long := time.Duration(2+random.IntN(40)) * time.Second
-		t.Logf("round %d: %s, n%d (n%d), for %v", round, f.name, n, other, long)
+		c.t.Logf("round %d: %s, n%d (n%d), for %v", round, f.name, n, other, long)
 		h := c.record(fmt.Sprintf("r%d", round))
 		c.ask(others(n)...)
 		f.begin(c, n, other)
@@ -48,17 +45,18 @@ func TestRandomFaults(t *testing.T) {
 			f.end(c, n)
 		}
 		c.mend()
-		h.check(t)
+		h.check(c.t)
 		for _, id := range ids {
 			c.runs(id, patience)
 		}
 		c.agreed()
-		c.watch.check(t)
-		c.ledger.check(t)
-		if t.Failed() {
-			t.Fatalf("in round %d", round)
+		c.watch.check(c.t)
+		c.ledger.check(c.t)
+		if c.t.Failed() {
+			c.t.Fatalf("in round %d", round)
 		}
 	}
+	c.remove(ids)
 }
 
 // faults; what they break is mended by cluster.mend unless they have an end.

@@ -33,15 +33,14 @@ type watch struct {
 	ended sync.WaitGroup
 
 	mu     sync.Mutex
-	spaces map[string]int // the PID namespace of a node
-	seen   map[string][]machine
-	pairs  []string // two of one instance at once, that are no migration
-	moving map[string]bool
+	spaces map[string]int       // the PID namespace of a node
+	seen   map[string]time.Time // when an instance's QEMU was last there
+	pairs  []string             // two of one instance at once, that are no migration
 	rounds int
 }
 
 func newWatch() *watch {
-	w := &watch{done: make(chan struct{}), spaces: map[string]int{}, seen: map[string][]machine{}, moving: map[string]bool{}}
+	w := &watch{done: make(chan struct{}), spaces: map[string]int{}, seen: map[string]time.Time{}}
 	w.ended.Go(func() {
 		for {
 			w.look()
@@ -128,26 +127,27 @@ func (w *watch) look() {
 	defer w.mu.Unlock()
 	w.rounds++
 	for id, all := range now {
-		for _, m := range all {
-			if !slices.ContainsFunc(w.seen[id], func(o machine) bool { return o.pid == m.pid && o.started == m.started }) {
-				w.seen[id] = append(w.seen[id], m)
-			}
-		}
+		w.seen[id] = time.Now()
 		// Reading /proc takes a while: they count when they live together now.
 		all = slices.DeleteFunc(all, func(m machine) bool { return !m.lives() })
-		if len(all) < 2 {
-			delete(w.moving, id)
-			continue
-		}
-		ends := len(all) == 2 && all[0].incoming != all[1].incoming && !all[0].stopped && !all[1].stopped && all[0].node != all[1].node
-		// Both ends may have come by migrations: then one is younger and waits.
-		ends = ends || len(all) == 2 && all[0].incoming && all[1].incoming && all[0].node != all[1].node && !all[0].stopped && !all[1].stopped
-		if ends {
-			w.moving[id] = true
+		if len(all) < 2 || migrates(all) {
 			continue
 		}
 		w.pairs = append(w.pairs, fmt.Sprintf("%s %v", time.Now().UTC().Format(time.TimeOnly), all))
 	}
+}
+
+// migrates says whether these are a migration's two ends: the younger one came
+// to take over. One that was started to run came too early, always.
+func migrates(all []machine) bool {
+	if len(all) != 2 || all[0].node == all[1].node || all[0].stopped || all[1].stopped {
+		return false
+	}
+	younger := all[0]
+	if number(all[1].started) > number(younger.started) {
+		younger = all[1]
+	}
+	return younger.incoming
 }
 
 // of an instance: the QEMUs that live.
@@ -158,6 +158,13 @@ func (w *watch) of(instance string) (all []machine) {
 		}
 	}
 	return all
+}
+
+// lastSeen is when the instance last had a QEMU.
+func (w *watch) lastSeen(instance string) time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.seen[instance]
 }
 
 // check reports what was seen twice.
