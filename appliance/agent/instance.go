@@ -194,6 +194,9 @@ func (a *Agent) do(ctx context.Context, in api.Instance, s step) error {
 	case stepEndMove:
 		return a.endMove(ctx, id)
 	case stepShutdown:
+		if err := a.endRun(id); err != nil {
+			return err
+		}
 		if err := a.o.Machines.Shutdown(ctx, id); err != nil {
 			return err
 		}
@@ -203,6 +206,9 @@ func (a *Agent) do(ctx context.Context, in api.Instance, s step) error {
 		return nil
 	case stepDestroy:
 		s, err := a.o.Machines.Status(ctx, id)
+		if err == nil {
+			err = a.endRun(id)
+		}
 		if err != nil {
 			return err
 		}

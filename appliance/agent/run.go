@@ -52,3 +52,15 @@ func (a *Agent) writeRun(id api.InstanceID, r runFile) error {
 	}
 	return a.writeFile(a.runPath(id), raw)
 }
+
+// endRun notes that this node is about to end a run. Should somebody want the
+// instance to run again before that has been said, it is started again: its
+// guest did not end it.
+func (a *Agent) endRun(id api.InstanceID) error {
+	r, err := a.readRun(id)
+	if err != nil || r.Interrupted {
+		return err
+	}
+	r.Interrupted = true
+	return a.writeRun(id, r)
+}
