@@ -29,6 +29,10 @@ type Driver interface {
 	// Define makes the domain, or changes it. What runs goes on as it is
 	// until its next start.
 	Define(ctx context.Context, d Domain) error
+	// Load starts QEMU, which takes the disks, and lets the guest stand still
+	// (Paused): Start lets it go. So whoever starts can look once more whether
+	// it still may, however long starting took.
+	Load(ctx context.Context, id api.InstanceID) error
 	// Start boots it. A paused domain goes on.
 	Start(ctx context.Context, id api.InstanceID) error
 	// Shutdown presses the power button and does not wait; the guest may

@@ -260,6 +260,14 @@ func (a *Agent) begin(ctx context.Context, in api.Instance) error {
 	if err := a.confirm(ctx, in); err != nil {
 		return err
 	}
+	// However long QEMU takes to start, or this process to go on: the guest
+	// runs only if it still may.
+	if err := a.o.Machines.Load(ctx, id); err != nil {
+		return err
+	}
+	if err := a.confirm(ctx, in); err != nil {
+		return errors.Join(err, a.o.Machines.Destroy(context.WithoutCancel(ctx), id))
+	}
 	return a.o.Machines.Start(ctx, id)
 }
 

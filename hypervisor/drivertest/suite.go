@@ -52,7 +52,7 @@ func (s Subject) Run(t *testing.T) {
 		name string
 		test func(*testing.T, *bench)
 	}{
-		{"Lifecycle", testLifecycle}, {"Idempotent", testIdempotent}, {"Missing", testMissing}, {"Invalid", testInvalid},
+		{"Lifecycle", testLifecycle}, {"Load", testLoad}, {"Idempotent", testIdempotent}, {"Missing", testMissing}, {"Invalid", testInvalid},
 		{"Redefine", testRedefine}, {"Console", testConsole}, {"Kill", testKill}, {"Panic", testPanic},
 		{"Agent", testAgent}, {"Events", testEvents}, {"Stats", testStats}, {"Cancelled", testCancelled},
 	} {
@@ -155,6 +155,42 @@ func wantCode(t *testing.T, what string, err error, code api.Code) {
 	t.Helper()
 	if err == nil || api.CodeOf(err) != code {
 		t.Errorf("%s: want %s, got %v", what, code, err)
+	}
+}
+
+// A loaded domain has its QEMU and stands still until it is started.
+func testLoad(t *testing.T, b *bench) {
+	d := b.domain(t)
+	for _, step := range []struct {
+		name string
+		do   func(context.Context, api.InstanceID) error
+		want hypervisor.State
+	}{
+		{"load", b.Load, hypervisor.Paused}, {"load again", b.Load, hypervisor.Paused},
+		{"destroy", b.Destroy, hypervisor.Stopped}, {"load", b.Load, hypervisor.Paused},
+	} {
+		if err := step.do(b.ctx, d.ID); err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		if st, err := b.Status(b.ctx, d.ID); err != nil || st.State != step.want {
+			t.Fatalf("%s: %+v, %v", step.name, st, err)
+		}
+	}
+	if text, err := b.ConsoleLog(b.ctx, d.ID, 4096); err != nil || len(text) > 0 {
+		t.Errorf("a guest that stands still says %q, %v", text, err)
+	}
+	if err := b.Start(b.ctx, d.ID); err != nil {
+		t.Fatal(err)
+	}
+	b.until(t, "the guest has booted", func() bool {
+		text, err := b.ConsoleLog(b.ctx, d.ID, 4096)
+		return err == nil && len(text) > 0
+	})
+	if err := b.Load(b.ctx, d.ID); err != nil {
+		t.Fatal(err)
+	}
+	if st, err := b.Status(b.ctx, d.ID); err != nil || st.State != hypervisor.Running {
+		t.Errorf("load while it runs: %+v, %v", st, err)
 	}
 }
 

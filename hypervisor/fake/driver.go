@@ -52,6 +52,7 @@ type domain struct {
 	running hypervisor.Domain // what was booted
 	status  hypervisor.Status
 	booted  bool
+	loaded  bool // stands still since Load
 	log     []byte
 	console *console
 
@@ -126,7 +127,16 @@ func (d *Driver) Define(ctx context.Context, spec hypervisor.Domain) error {
 
 // Start implements hypervisor.Driver.
 func (d *Driver) Start(ctx context.Context, id api.InstanceID) error {
-	if err := d.enter(ctx, "Start", id); err != nil {
+	return d.start(ctx, "Start", id)
+}
+
+// Load implements hypervisor.Driver.
+func (d *Driver) Load(ctx context.Context, id api.InstanceID) error {
+	return d.start(ctx, "Load", id)
+}
+
+func (d *Driver) start(ctx context.Context, verb string, id api.InstanceID) error {
+	if err := d.enter(ctx, verb, id); err != nil {
 		return err
 	}
 	defer d.mu.Unlock()
@@ -138,12 +148,24 @@ func (d *Driver) Start(ctx context.Context, id api.InstanceID) error {
 	case hypervisor.Running:
 		return nil
 	case hypervisor.Paused:
+		if verb == "Load" {
+			return nil
+		}
+		if dom.loaded { // its guest has not begun yet
+			break
+		}
 		d.set(dom, hypervisor.Running, "", hypervisor.EventResumed)
 		return nil
 	case hypervisor.Incoming, hypervisor.Outgoing:
 		return api.Errorf(api.CodeState, "%s is being moved", id)
 	}
-	dom.running = dom.spec
+	if !dom.loaded {
+		dom.running = dom.spec
+	}
+	if dom.loaded = verb == "Load"; dom.loaded {
+		d.set(dom, hypervisor.Paused, "", hypervisor.EventStarted)
+		return nil
+	}
 	dom.log = append(dom.log, d.guest.Greeting...)
 	d.set(dom, hypervisor.Running, "", hypervisor.EventStarted)
 	if !d.guest.SlowBoot {
@@ -367,7 +389,7 @@ func (d *Driver) set(dom *domain, s hypervisor.State, reason string, e hyperviso
 		if dom.booted {
 			d.events.Send(hypervisor.Event{ID: dom.status.ID, Type: hypervisor.EventAgentDown})
 		}
-		dom.booted = false
+		dom.booted, dom.loaded = false, false
 		if dom.console != nil {
 			dom.console.hangUp()
 			dom.console = nil

@@ -140,16 +140,26 @@ func (d *Driver) define(s *session, id api.InstanceID, text string) error {
 
 // Start implements hypervisor.Driver.
 func (d *Driver) Start(ctx context.Context, id api.InstanceID) error {
+	return d.start(ctx, id, lv.DOMAIN_NONE)
+}
+
+// Load implements hypervisor.Driver.
+func (d *Driver) Load(ctx context.Context, id api.InstanceID) error {
+	return d.start(ctx, id, lv.DOMAIN_START_PAUSED)
+}
+
+func (d *Driver) start(ctx context.Context, id api.InstanceID, flags lv.DomainCreateFlags) error {
+	load := flags&lv.DOMAIN_START_PAUSED != 0
 	return d.verb(ctx, id, func(dom *lv.Domain) error {
 		switch st, err := active(dom); {
-		case err != nil || st == hypervisor.Running:
+		case err != nil || st == hypervisor.Running || st == hypervisor.Paused && load:
 			return err
 		case st == hypervisor.Paused:
 			return dom.Resume()
 		case st == hypervisor.Incoming || st == hypervisor.Outgoing:
 			return api.Errorf(api.CodeState, "%s is being moved", id)
 		}
-		err := dom.Create()
+		err := dom.CreateWithFlags(flags)
 		if st, e := active(dom); err != nil && e == nil && st.Active() {
 			return nil // somebody else was faster
 		}
