@@ -20,13 +20,15 @@ PASS
 		t.Fatal(err)
 	}
 	text, missing := report([]row{
-		{"ours", ns("Ours"), "theirs", ns("Theirs/clients=1")},
-		{"speed", key{"Ours", "MB/s"}, "none", ns("None")},
+		{name: "ours", bench: ns("Ours"), baselineName: "theirs", baseline: ns("Theirs/clients=1")},
+		{name: "speed", bench: key{"Ours", "MB/s"}, baselineName: "none", baseline: ns("None")},
+		{name: "at worst", bench: ns("Ours"), baselineName: "theirs", baseline: ns("Theirs/clients=1"), worst: true, goal: 3000},
+		{name: "still at worst", bench: ns("Ours"), baselineName: "theirs", baseline: ns("Theirs/clients=1"), worst: true, goal: 2999},
 	}, all)
 	if len(missing) != 1 || missing[0] != "speed" {
 		t.Errorf("missing: %q", missing)
 	}
-	for _, want := range []string{"2 µs", "100 %", "3 ", "600 ns", "33 %", "3.3 ", "NOISY", "MISSING", "WARNING: others used up to 40 %"} {
+	for _, want := range []string{"2 µs", "100 %", "3 ", "600 ns", "33 %", "3.3 ", "NOISY", "MISSING", "goal 3 µs: met", "goal 3 µs: MISSED", "4.3 ", "WARNING: others used up to 40 %"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

@@ -13,6 +13,16 @@ type row struct {
 	bench        key
 	baselineName string
 	baseline     key
+	worst        bool    // the greatest of the samples counts, and not their median
+	goal         float64 // at most so much, in the bench's unit; 0: none is set
+}
+
+// value that the row shows of its samples.
+func (r row) value(v []float64) float64 {
+	if r.worst {
+		return slices.Max(v)
+	}
+	return median(v)
 }
 
 // ns is a benchmark's time for one operation.
@@ -20,16 +30,28 @@ func ns(bench string) key { return key{bench, "ns/op"} }
 
 // rows is the table. What is not named here is not printed.
 var rows = []row{
-	{"guest library: enqueue a launch", ns("GuestEnqueue"), "write the same bytes to memory", ns("GuestEnqueueBaseline")},
-	{"guest library: synchronize, carrier (b)", ns("GuestRoundTrip"), "two processes, ping-pong in shared memory", ns("GuestRoundTripBaseline")},
-	{"guest library: copy 64 KiB to the device", ns("GuestCopySmall"), "memcpy", ns("GuestCopySmallBaseline")},
-	{"guest library: copy 16 MiB to the device", ns("GuestCopyBig"), "memcpy", ns("GuestCopyBigBaseline")},
-	{"interpreter: saxpy", key{"Kernels/saxpy", "Ginst/s"}, "the same loop in Go, same count", key{"KernelsInGo/saxpy", "Ginst/s"}},
-	{"interpreter: matmul", key{"Kernels/matmul", "Ginst/s"}, "the same loop in Go, same count", key{"KernelsInGo/matmul", "Ginst/s"}},
-	{"store: committed writes, 1 client", key{"Commit/store/clients=1", "writes/s"}, "bbolt put and fsync", key{"Commit/baseline=bbolt/clients=1", "writes/s"}},
-	{"store: committed writes, 64 clients", key{"Commit/store/clients=64", "writes/s"}, "bbolt put and fsync", key{"Commit/baseline=bbolt/clients=1", "writes/s"}},
-	{"instance: create to running", key{"InstanceRunning", "s"}, "plain QEMU to its monitor", key{"PlainRunning", "s"}},
-	{"instance: create to login", key{"InstanceLogin", "s"}, "plain QEMU to login, same image", key{"PlainLogin", "s"}},
+	{name: "guest library: enqueue a launch", bench: ns("GuestEnqueue"), baselineName: "write the same bytes to memory", baseline: ns("GuestEnqueueBaseline")},
+	{name: "guest library: synchronize, carrier (b)", bench: ns("GuestRoundTrip"), baselineName: "two processes, ping-pong in shared memory", baseline: ns("GuestRoundTripBaseline")},
+	{name: "guest library: copy 64 KiB to the device", bench: ns("GuestCopySmall"), baselineName: "memcpy", baseline: ns("GuestCopySmallBaseline")},
+	{name: "guest library: copy 16 MiB to the device", bench: ns("GuestCopyBig"), baselineName: "memcpy", baseline: ns("GuestCopyBigBaseline")},
+	{name: "interpreter: saxpy", bench: key{"Kernels/saxpy", "Ginst/s"}, baselineName: "the same loop in Go, same count", baseline: key{"KernelsInGo/saxpy", "Ginst/s"}},
+	{name: "interpreter: matmul", bench: key{"Kernels/matmul", "Ginst/s"}, baselineName: "the same loop in Go, same count", baseline: key{"KernelsInGo/matmul", "Ginst/s"}},
+	{name: "store: committed writes, 1 client", bench: key{"Commit/store/clients=1", "writes/s"}, baselineName: "bbolt put and fsync", baseline: key{"Commit/baseline=bbolt/clients=1", "writes/s"}},
+	{name: "store: committed writes, 64 clients", bench: key{"Commit/store/clients=64", "writes/s"}, baselineName: "bbolt put and fsync", baseline: key{"Commit/baseline=bbolt/clients=1", "writes/s"}},
+	{name: "instance: create to running", bench: key{"InstanceRunning", "s"}, baselineName: "plain QEMU to its monitor", baseline: key{"PlainRunning", "s"}},
+	{name: "instance: create to login", bench: key{"InstanceLogin", "s"}, baselineName: "plain QEMU to login, same image", baseline: key{"PlainLogin", "s"}},
+	{name: "cluster: committed writes, 1 client", bench: key{"ClusterCommit/clients=1", "writes/s"}, baselineName: "fsyncs of the same disk", baseline: key{"ClusterCommit/clients=1", "disk-fsyncs/s"}},
+	{name: "cluster: committed writes, 1,000 clients", bench: key{"ClusterCommit/clients=1000", "writes/s"}, baselineName: "fsyncs of the same disk", baseline: key{"ClusterCommit/clients=1000", "disk-fsyncs/s"}},
+	{name: "cluster: leader killed to next write", bench: key{"LeaderKilled", "s"}, baselineName: "the same write before", baseline: key{"ClusterWrite", "s"}},
+	{name: "cluster: leader killed to next write, worst", bench: key{"LeaderKilled", "s"}, baselineName: "the same write before", baseline: key{"ClusterWrite", "s"}, worst: true, goal: 2},
+	{name: "cluster: node dead to running elsewhere", bench: key{"NodeDead", "s"}, baselineName: "until its death is certain", baseline: key{"NodeDeadCertain", "s"}},
+	{name: "cluster: node dead to running elsewhere, worst", bench: key{"NodeDead", "s"}, baselineName: "until its death is certain", baseline: key{"NodeDeadCertain", "s"}, worst: true, goal: 45},
+	{name: "20,000 instances: list 100, p99", bench: key{"List/page=100", "p99-ms"}, baselineName: "a whole project of 100, p99", baseline: key{"List/project", "p99-ms"}, worst: true, goal: 100},
+	{name: "20,000 instances: list 1,000, p99", bench: key{"List/page=1000", "p99-ms"}, baselineName: "a page of 100, p99", baseline: key{"List/page=100", "p99-ms"}, worst: true, goal: 100},
+	{name: "20,000 instances: memory of the store", bench: key{"List/page=100", "heap-MiB"}, baselineName: "the same on the disk", baseline: key{"List/page=100", "file-MiB"}},
+	{name: "ISO: size", bench: key{"ISOSize", "MiB"}, baselineName: "its Debian part alone", baseline: key{"DebianSize", "MiB"}},
+	{name: "ISO: time to make, Debian unpacked", bench: key{"ISOBuild", "s"}, baselineName: "compress its Debian part alone", baseline: key{"DebianBuild", "s"}},
+	{name: "installed node: power on to API", bench: key{"BootAPI", "s"}, baselineName: "to the login prompt, same boot", baseline: key{"BootLogin", "s"}},
 }
 
 const (
@@ -54,21 +76,34 @@ func report(rows []row, all samples) (text string, missing []string) {
 			line(r.name, "MISSING", "", "", r.baselineName)
 			continue
 		}
-		note := ""
-		if spread(v) > noisy || spread(base) > noisy {
-			note = "NOISY"
-		}
-		line(r.name, quantity(median(v), r.bench.unit), percent(spread(v)), fmt.Sprint(len(v)),
-			r.baselineName, quantity(median(base), r.baseline.unit), percent(spread(base)), ratio(median(v), median(base)), note)
+		got, than := r.value(v), r.value(base)
+		line(r.name, quantity(got, r.bench.unit), percent(spread(v)), fmt.Sprint(len(v)),
+			r.baselineName, quantity(than, r.baseline.unit), percent(spread(base)), ratio(got, than), r.note(got, v, base))
 	}
 	_ = w.Flush() // to memory
-	b.WriteString("ratio: median to the baseline's median. spread: greatest less least, by the median.\n")
+	b.WriteString("ratio: median to the baseline's median (in rows of the worst, the greatest to the greatest). spread: greatest less least, by the median.\n")
 	if v := all[key{busyRow, "%"}]; len(v) == 0 {
 		missing = append(missing, "how busy the machine was")
 	} else if worst := slices.Max(v); worst > busyLimit {
 		fmt.Fprintf(&b, "WARNING: others used up to %.0f %% of the processors between the rounds (median %.0f %%).\n", worst, median(v))
 	}
 	return b.String(), missing
+}
+
+// note is what to beware of.
+func (r row) note(got float64, v, base []float64) string {
+	var notes []string
+	if r.goal != 0 {
+		said := "met"
+		if got > r.goal {
+			said = "MISSED"
+		}
+		notes = append(notes, fmt.Sprintf("goal %s: %s", quantity(r.goal, r.bench.unit), said))
+	}
+	if spread(v) > noisy || spread(base) > noisy {
+		notes = append(notes, "NOISY")
+	}
+	return strings.Join(notes, ", ")
 }
 
 func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
