@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/durable"
 	"github.com/basalt-gpu/basalt/billing/meter"
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
@@ -281,32 +282,8 @@ func (a *Agent) writeUsage(path string, f usageFile) error {
 
 // writeFile replaces the file whole, on the disk when it returns.
 func (a *Agent) writeFile(path string, raw []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(raw)
-	if !a.o.NoSync {
-		err = errors.Join(err, tmp.Sync())
-	}
-	err = errors.Join(err, tmp.Close())
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(tmp.Name(), path); err != nil {
-		return err
-	}
 	if a.o.NoSync {
-		return nil
+		return os.WriteFile(path, raw, 0o600)
 	}
-	return syncDir(filepath.Dir(path)) // or a power cut could bring the old state back
-}
-
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return durable.WriteFile(path, raw, 0o600)
 }
