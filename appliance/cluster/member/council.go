@@ -2,6 +2,7 @@ package member
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -71,15 +72,17 @@ func nextChange(self string, have []store.Member, nodes []api.Node) *change {
 }
 
 // Council makes Raft's configuration follow the Node objects while this node
-// leads, one change at a time.
-func Council(ctx context.Context, self api.NodeID, r Raft, nodes func() []api.Node, log *slog.Logger) error {
+// leads, one change at a time. Only a node that answers gets a vote: one that
+// is listed and does not, as all are in a cluster made of a backup, would take
+// the others' majority away.
+func Council(ctx context.Context, self api.NodeID, r Raft, nodes func() []api.Node, answers func(context.Context, api.NodeID) error, log *slog.Logger) error {
 	const every = 500 * time.Millisecond
 	for ctx.Err() == nil {
 		wait := every
 		if all := nodes(); r.IsLeader() && len(all) > 0 {
 			slices.SortFunc(all, func(a, b api.Node) int { return a.Meta.CreatedAt.Compare(b.Meta.CreatedAt) })
 			if c := nextChange(string(self), r.Members(), all); c != nil {
-				if err := carryOut(ctx, r, *c); err != nil {
+				if err := carryOut(ctx, r, answers, *c); err != nil {
 					log.Warn("membership", "change", c.verb, "node", c.id, "error", err)
 					wait = 2 * time.Second
 				} else {
@@ -96,11 +99,19 @@ func Council(ctx context.Context, self api.NodeID, r Raft, nodes func() []api.No
 	return ctx.Err()
 }
 
-func carryOut(ctx context.Context, r Raft, c change) error {
+// answerLimit is the time that a node has to answer before it gets a vote.
+const answerLimit = 2 * time.Second
+
+func carryOut(ctx context.Context, r Raft, answers func(context.Context, api.NodeID) error, c change) error {
 	switch c.verb {
 	case "add":
 		return r.AddNonvoter(ctx, c.id)
 	case "promote":
+		quick, cancel := context.WithTimeout(ctx, answerLimit)
+		defer cancel()
+		if err := answers(quick, api.NodeID(c.id)); err != nil {
+			return fmt.Errorf("it gets no vote before it answers: %w", err)
+		}
 		return r.AddVoter(ctx, c.id)
 	case "demote":
 		return r.DemoteVoter(ctx, c.id)

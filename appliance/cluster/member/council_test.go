@@ -1,6 +1,8 @@
 package member
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -50,5 +52,38 @@ func TestNextChange(t *testing.T) {
 		if got != c.next {
 			t.Errorf("have %q, want %q: %q, should be %q", c.have, c.want, got, c.next)
 		}
+	}
+}
+
+// votes counts votes that were given.
+type votes struct {
+	Raft
+	given []string
+}
+
+func (v *votes) AddVoter(_ context.Context, id string) error {
+	v.given = append(v.given, id)
+	return nil
+}
+
+// A node that is listed and does not answer gets no vote: after a restore none
+// of the old ones does.
+func TestNoVoteWithoutAnAnswer(t *testing.T) {
+	away := errors.New("it does not answer")
+	v := &votes{}
+	answers := func(_ context.Context, id api.NodeID) error {
+		if id == "old" {
+			return away
+		}
+		return nil
+	}
+	if err := carryOut(t.Context(), v, answers, change{"promote", "old"}); !errors.Is(err, away) {
+		t.Errorf("the error is %v", err)
+	}
+	if err := carryOut(t.Context(), v, answers, change{"promote", "here"}); err != nil {
+		t.Error(err)
+	}
+	if len(v.given) != 1 || v.given[0] != "here" {
+		t.Errorf("votes were given to %v", v.given)
 	}
 }

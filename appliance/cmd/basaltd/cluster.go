@@ -181,7 +181,7 @@ func (cl *cluster) run() map[string]func(context.Context) error {
 			})
 		},
 		"council": func(ctx context.Context) error {
-			return member.Council(ctx, cl.self.Node, cl.store, cl.directory.Nodes, cl.log)
+			return member.Council(ctx, cl.self.Node, cl.store, cl.directory.Nodes, cl.guide.answers, cl.log)
 		},
 		"certificate": func(ctx context.Context) error { cl.keeper.Run(ctx, cl.sign, cl.log); return ctx.Err() },
 		"prober":      func(ctx context.Context) error { cl.prober.Run(ctx); return ctx.Err() },

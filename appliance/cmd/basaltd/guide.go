@@ -49,6 +49,12 @@ func (g *guide) LeaderID() api.NodeID {
 	return g.told
 }
 
+// answers says whether a node takes this one for a member, and answers.
+func (g *guide) answers(ctx context.Context, node api.NodeID) error {
+	_, err := g.ask(ctx, node)
+	return err
+}
+
 // RefusedBy is a member that does not take this node for one any more; empty:
 // none.
 func (g *guide) RefusedBy() api.NodeID {
