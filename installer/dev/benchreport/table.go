@@ -118,10 +118,11 @@ func ratio(v, base float64) string {
 	return fmt.Sprintf("%.0f", v/base)
 }
 
-// quantity prints nanoseconds in a unit that suits, and the rest as it is.
+// quantity prints nanoseconds in a unit that suits, and the rest as it is; what
+// a unit says before a dash (p99-ms) the row says too.
 func quantity(v float64, unit string) string {
 	if unit != "ns/op" {
-		return fmt.Sprintf("%.4g %s", v, unit)
+		return fmt.Sprintf("%.4g %s", v, unit[strings.LastIndex(unit, "-")+1:])
 	}
 	for _, u := range []struct {
 		name  string
