@@ -28,6 +28,7 @@ func TestCluster(t *testing.T) {
 		{"OneWay", oneWay},
 		{"PacketLoss", packetLoss},
 		{"DiskFull", diskFull},
+		{"ClockOff", clockOff},
 		{"Moves", moves},
 		{"RandomFaults", randomFaults},
 		{"Joining", joining},

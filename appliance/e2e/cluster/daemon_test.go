@@ -22,7 +22,7 @@ func (c *cluster) daemon(n int, program string) int {
 	for _, dir := range dirs {
 		raw, err := os.ReadFile(dir + "/cmdline")
 		argv := strings.Split(string(raw), "\x00")
-		if err != nil || argv[0] != filepath.Join(c.bin, program) {
+		if err != nil || filepath.Base(argv[0]) != program {
 			continue
 		}
 		if own, err := os.Readlink(dir + "/ns/pid"); err == nil && own == space {

@@ -40,6 +40,7 @@ type cluster struct {
 	key      string
 	operator atomic.Pointer[client.API]
 	ids      map[int]api.NodeID
+	extra    []string // of the environment of nodes.sh
 	watch    *watch
 	ledger   *ledger
 }
@@ -170,6 +171,7 @@ func (c *cluster) try(args ...string) (string, error) {
 	}
 	cmd := exec.Command("../../../installer/dev/nodes.sh", append([]string{short}, args...)...)
 	cmd.Env = append(os.Environ(), "DIR="+home, "SUBNET="+subnet, "BASALT_BIN="+c.bin, "BASALT_TOOLS="+filepath.Join(tools, "guest"), "ELECTION=2s")
+	cmd.Env = append(cmd.Env, c.extra...) // the last one counts
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
