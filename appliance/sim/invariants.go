@@ -105,7 +105,7 @@ func (w *world) trackAssignment(e api.Event) {
 	in := w.truth.Instances[e.Object.Meta.ID]
 	id := api.InstanceID(e.Object.Meta.ID)
 	if a := in.Assignment; a != w.assigned[id] {
-		w.say("cluster", "%s: node %q epoch %d moveTo %q release %t lost %t %s", id, a.Node, a.Epoch, a.MigrateTo, a.Release, a.NodeLost, a.Reason)
+		w.say("cluster", "%s: node %q epoch %d vCPUs %d moveTo %q release %t lost %t %s", id, a.Node, a.Epoch, a.Vcpus, a.MigrateTo, a.Release, a.NodeLost, a.Reason)
 		w.assigned[id] = a
 	} else {
 		return

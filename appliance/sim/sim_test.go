@@ -15,6 +15,7 @@ var (
 	seed   = flag.Uint64("seed", 0, "run only this seed")
 	trace  = flag.Bool("trace", false, "print the plan, and the end of the trace")
 	shrink = flag.Bool("shrink", false, "leave out what a failing seed does not need")
+	tail   = flag.Int("tail", 200, "lines of the trace")
 	bug    = flag.Int("bug", 0, "plant this bug")
 )
 
@@ -56,7 +57,7 @@ func TestSeeds(t *testing.T) {
 			if n > 1 {
 				t.Parallel()
 			}
-			o := sim.Options{Seed: s, Dir: dir(t), Bug: sim.Planted(*bug)}
+			o := sim.Options{Seed: s, Dir: dir(t), Bug: sim.Planted(*bug), Tail: *tail}
 			r := sim.Run(o)
 			if r.Err != nil && *shrink {
 				o.Dir = dir(t)
