@@ -75,6 +75,8 @@ chroot "$root" systemctl -q disable getty@tty1.service
 umount "$root/proc" "$root/tmp/debs"
 rmdir "$root/tmp/debs"
 rm -f "$root"/var/log/dpkg.log "$root"/var/log/alternatives.log "$root"/var/lib/dpkg/*-old "$root"/var/cache/debconf/*-old
+# Caches and users are up to date: no boot makes them anew (systemd-update-done(8)).
+touch -r "$root/usr" "$root/etc/.updated" "$root/var/.updated"
 chroot "$root" dpkg-query -W -f '${Package}\t${Version}\t${Installed-Size}\n' >"$work/packages"
 du -sxB1 "$root" | cut -f1 >"$work/iso/live/filesystem.size"
 cp "$root"/boot/vmlinuz-* "$work/iso/live/vmlinuz"
