@@ -31,9 +31,15 @@ import (
 // be dead). So there are never two, whoever dies when: after a crash the two
 // nodes look at their MigrationStatus and
 //
-//	source Outgoing, or being copied by nobody   AbortMigration: it runs on
-//	source Running                               target: DiscardMigration
+//	source Outgoing                              target: DiscardMigration; source: AbortMigration: it runs on
+//	source being copied by nobody                AbortMigration: it runs on
+//	source Running, Stopped or Crashed           target: DiscardMigration, and Undefine what is not active there
 //	source Missing, target Incoming and received target: FinishMigration
+//
+// In the first of them the order matters: a target that has received the
+// machine holds the locks of its shared disks, and without them the source's
+// cannot run on. Nothing but the agents' word leads out of there: Migrate itself
+// may end like that when it loses the target in the last step.
 //
 // Nothing listens on the network: see docs/decisions/0006.
 type Migrator interface {
@@ -57,16 +63,18 @@ type Migrator interface {
 	DiscardMigration(ctx context.Context, id api.InstanceID) error
 
 	// Migrate moves the machine and returns when it runs on the target and is
-	// forgotten here, or when it has failed and runs on here. When ctx ends, it
-	// aborts. After an error the caller looks at MigrationStatus: a failure of
+	// forgotten here, or when it has failed. When ctx ends, it aborts. After an
+	// error the caller looks at MigrationStatus: mostly it runs on here. When the
+	// target was lost in the last step it may stand still (Outgoing). A failure of
 	// the very last step (the source is gone, the target has not been told to
 	// run) is CodeUnavailable with the domain Missing here; FinishMigration on
 	// the target then completes it. wrong_state: it does not run, has a vGPU,
 	// or is being moved already.
 	Migrate(ctx context.Context, id api.InstanceID, o MigrateOptions) (MigrationResult, error)
 	// AbortMigration ends the move of a machine from here and returns when it
-	// runs on here. It resumes a machine that a crash has left Outgoing. When
-	// there is nothing to abort, or it is too late, it does nothing.
+	// runs on here. It resumes a machine that a crash has left Outgoing;
+	// unavailable while the target holds its disks. When there is nothing to
+	// abort, or it is too late, it does nothing.
 	AbortMigration(ctx context.Context, id api.InstanceID) error
 	// MigrationStatus says where a move from or to here stands.
 	MigrationStatus(ctx context.Context, id api.InstanceID) (MigrationStatus, error)

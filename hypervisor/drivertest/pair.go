@@ -35,7 +35,9 @@ type Pair struct {
 	// Strand makes the next migration fail when the source has let go and the
 	// target has not been told to run.
 	Strand func(source Machine)
-	Slow   bool // guests are real
+	// Crashes to live through; they need real guests.
+	Crashes []Crash
+	Slow    bool // guests are real
 }
 
 // diskBytes of a disk that is copied: some time at one MiB/s.
@@ -51,15 +53,21 @@ func (p Pair) Run(t *testing.T) {
 		{"TunnelCut", testTunnelCut}, {"Unprepared", testUnprepared}, {"Stranded", testStranded}, {"Refused", testRefused},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
-			t.Cleanup(cancel)
 			s, d := p.Open(t)
-			c.test(t, &pair{
-				Pair: p, ctx: ctx,
-				source: &bench{Subject: Subject{Slow: p.Slow}, Driver: s, ctx: ctx}, from: s,
-				target: &bench{Subject: Subject{Slow: p.Slow}, Driver: d, ctx: ctx}, to: d,
-			})
+			c.test(t, p.pair(t, s, d))
 		})
+	}
+	p.crashes(t)
+}
+
+// pair for one test.
+func (p Pair) pair(t *testing.T, s, d Machine) *pair {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	t.Cleanup(cancel)
+	return &pair{
+		Pair: p, ctx: ctx,
+		source: &bench{Subject: Subject{Slow: p.Slow}, Driver: s, ctx: ctx}, from: s,
+		target: &bench{Subject: Subject{Slow: p.Slow}, Driver: d, ctx: ctx}, to: d,
 	}
 }
 
@@ -446,8 +454,11 @@ type tunnel struct {
 	id  api.InstanceID
 	ctx context.Context
 
+	hold direction // after the memory's stream is open; 0: none
+
 	mu    sync.Mutex
 	conns []net.Conn
+	flows bool // the memory's stream is open
 	off   bool
 	wg    sync.WaitGroup
 }
@@ -477,7 +488,12 @@ func (n *tunnel) Open(_ context.Context, s hypervisor.Stream) (net.Conn, error) 
 	if n.off {
 		return nil, errors.New("the tunnel is cut")
 	}
+	var a net.Conn
 	a, b := net.Pipe()
+	if s == hypervisor.StreamLibvirt {
+		a = &held{Conn: a, tunnel: n, closed: make(chan struct{})}
+	}
+	n.flows = n.flows || s == hypervisor.StreamMemory
 	n.conns = append(n.conns, a, b)
 	n.wg.Add(1)
 	go func() {

@@ -273,7 +273,9 @@ func (d *Driver) AbortMigration(ctx context.Context, id api.InstanceID) error {
 			}
 			st, err := active(dom)
 			if err == nil && st == hypervisor.Outgoing {
-				err = dom.Resume()
+				if err = dom.Resume(); err != nil {
+					err = errors.Join(api.Errorf(api.CodeUnavailable, "%s cannot run on here", id).WithHint("the target may hold its disks: discard it there first"), err)
+				}
 				st = hypervisor.Running
 			}
 			return st, err

@@ -155,7 +155,8 @@ func TestPairConformance(t *testing.T) {
 		Strand: func(m drivertest.Machine) {
 			m.(*Driver).beforeWake = func() { target.unprepareAll() }
 		},
-		Slow: true,
+		Crashes: crashes(a, b, source),
+		Slow:    true,
 	}.Run(t)
 }
 
