@@ -214,11 +214,12 @@ func backedUp(c *cluster) {
 	if _, err := c.op().Organizations().Get(c.ctx, "new-life", client.Query{}); api.CodeOf(err) != api.CodeNotFound || err == nil {
 		c.t.Errorf("the old cluster has the new one's objects: %v", err)
 	}
-	nodes, err := restored.Nodes().Page(c.ctx, client.Query{})
-	must(c, err)
-	if len(nodes.Items) != 4 {
-		c.t.Errorf("the restored cluster lists %d nodes, with the old ones to be removed 4", len(nodes.Items))
-	}
+	var nodes client.Page[api.Node]
+	c.until(time.Minute, "the restored cluster lists its own node and the old ones", func() bool {
+		var err error
+		nodes, err = restored.Nodes().Page(c.ctx, client.Query{})
+		return err == nil && len(nodes.Items) == 4
+	})
 	began = time.Now()
 	for _, n := range nodes.Items {
 		if n.Meta.Name != name(guestNode) {
