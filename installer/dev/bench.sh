@@ -1,17 +1,20 @@
 #!/usr/bin/env bash
 # The benchmarks, each several times with its baseline between, as one table.
 # Called by "make bench". BENCH=quick takes three short rounds instead of seven
-# and boots once instead of three times. The samples stay in build/bench/.
+# and boots once instead of three times; the leader dies 10 times instead of 30,
+# a node twice instead of 5 times. The samples stay in build/bench/. The medium
+# (make iso) must be there.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
 build=${BASALT_BUILD:-$root/build}
 out=$build/bench
 mkdir -p "$out"
+[ -s "$build/basalt.iso" ] || { echo "bench: no installation medium: run make iso" >&2; exit 1; }
 
 case ${BENCH:-} in
-quick) rounds=3 boots=1 time=200ms ;;
-'') rounds=7 boots=3 time=1s ;;
+quick) rounds=3 boots=1 time=200ms leaders=10 deaths=2 ;;
+'') rounds=7 boots=3 time=1s leaders=30 deaths=5 ;;
 *) echo "bench: BENCH is \"$BENCH\"; it may be quick" >&2; exit 2 ;;
 esac
 
@@ -49,15 +52,16 @@ take() {
 	"$@" >"$out/last.txt" 2>&1 || { cat "$out/last.txt" >&2; echo "bench: $name failed" >&2; exit 1; }
 	grep '^Benchmark' "$out/last.txt" >>"$samples"
 }
-go_bench() { # go_bench NAME PACKAGE PATTERN
-	(cd "$2" && "$out/$1.test" -test.run '^$' -test.bench "$3" -test.benchtime "$time")
+go_bench() { # go_bench NAME PACKAGE PATTERN [TIME]
+	(cd "$2" && "$out/$1.test" -test.run '^$' -test.bench "$3" -test.benchtime "${4:-$time}")
 }
 for round in $(seq "$rounds"); do
 	echo "bench: round $round of $rounds"
 	take busy "$build/bin/benchreport" busy
 	take guest env BASALT_GPU="unix:$sockets/gpu" LD_LIBRARY_PATH="$build/guest/lib" timeout 120 "$out/guest" 1
 	take soft go_bench soft gpu/soft '^BenchmarkKernels'
-	take store go_bench store appliance/store '^BenchmarkCommit$'
+	take store go_bench store appliance/store '^(BenchmarkCommit|BenchmarkList)$'
+	take store go_bench store appliance/store '^BenchmarkClusterCommit$' 1s # a thousand clients take time to begin
 done
 kill "$gpud" && wait "$gpud" || true
 gpud=''
@@ -66,7 +70,14 @@ for boot in $(seq "$boots"); do
 	echo "bench: instance, boot $boot of $boots"
 	take busy "$build/bin/benchreport" busy
 	take instance installer/dev/bench-instance.sh
+	take boot env BOOTS=1 installer/dev/bench-boot.sh
+	take iso installer/dev/bench-iso.sh
 done
+
+echo "bench: cluster, $leaders leaders and $deaths nodes die"
+take busy "$build/bin/benchreport" busy
+take cluster env LEADERS="$leaders" NODES="$deaths" installer/dev/bench-cluster.sh
+take busy "$build/bin/benchreport" busy
 
 echo
 "$build/bin/benchreport" <"$samples" | tee "$out/report.txt"

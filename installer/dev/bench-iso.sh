@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# How big the installation medium is and how long it takes to make, with the
+# Debian part unpacked already, beside compressing that Debian part alone, with
+# the same options. Prints samples as "go test -bench" does; called by
+# installer/dev/bench.sh. What it makes it removes: build/basalt.iso stays.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+build=${BASALT_BUILD:-$PWD/build}
+
+[ "$(id -u)" = 0 ] || exec sudo -E "$0" "$@"
+
+# Big things are made one at a time on this machine.
+exec 9>"${TMPDIR:-/tmp}/basalt-vm.lock"
+flock 9
+mkdir -p "$build/cache"
+work=$(mktemp -d "$build/cache/.bench-XXXXXX")
+trap 'rm -rf --one-file-system "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+now() { date +%s%N; }
+sample() { # sample NAME FROM TO, in nanoseconds
+	awk -v n="$1" -v t=$(($3 - $2)) 'BEGIN { printf "Benchmark%s\t1\t%.3f s\n", n, t / 1e9 }'
+}
+size() { awk -v n="$1" -v b="$(cat "${@:2}" | wc -c)" 'BEGIN { printf "Benchmark%s\t1\t%.1f MiB\n", n, b / 1048576 }'; }
+
+ln -s "$build/cache" "$build/deb" "$work/"
+make_iso() { BASALT_BUILD=$work installer/iso/build.sh >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }; }
+# The first time unpacks Debian, which its mirror's speed decides.
+base=$(find "$build/cache" -maxdepth 1 -name 'iso-*' -type d | head -n 1)
+[ -n "$base" ] || make_iso
+began=$(now)
+make_iso
+sample ISOBuild "$began" "$(now)"
+size ISOSize "$work/basalt.iso"
+
+base=$(find "$build/cache" -maxdepth 1 -name 'iso-*' -type d | head -n 1)
+began=$(now)
+# As installer/iso/build.sh does.
+mksquashfs "$base" "$work/debian.squashfs" -comp zstd -Xcompression-level 9 -b 256K -noappend -no-progress -quiet \
+	-wildcards -e 'proc/*' 'sys/*' 'run/*' 'tmp/*' >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+sample DebianBuild "$began" "$(now)"
+size DebianSize "$work/debian.squashfs" "$base"/boot/vmlinuz-* "$base"/boot/initrd.img-*
