@@ -108,7 +108,7 @@ func (c *computer) firmware() string {
 func (c *computer) powerOn(t *testing.T, media ...string) *power {
 	t.Helper()
 	args := []string{"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio",
-		"-device", "VGA", "-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max,svm=off", "-smp", "2", "-m", "2048",
+		"-device", "VGA", "-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max", "-smp", "2", "-m", "2048",
 		"-drive", "if=none,id=disk,format=raw,cache=unsafe,discard=unmap,file=" + c.disk(),
 		"-device", "virtio-rng-pci"}
 	if c.alone {

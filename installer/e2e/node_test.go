@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -59,10 +60,12 @@ func (c *computer) healthy(ctx context.Context) error {
 	return nil
 }
 
-// try runs a command on the node.
+// try runs a command on the node. One connection serves them all: each costs an
+// emulated computer seconds. It ends when the computer goes off.
 func (c *computer) try(ctx context.Context, command string) (string, error) {
 	out, err := exec.CommandContext(ctx, "ssh", "-q", "-p", strconv.Itoa(c.sshPort), "-i", c.key, "-o", "BatchMode=yes",
-		"-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "ConnectTimeout=15", "root@127.0.0.1", command).CombinedOutput()
+		"-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "ConnectTimeout=60",
+		"-o", "ControlMaster=auto", "-o", "ControlPersist=yes", "-o", "ControlPath="+filepath.Join(c.dir, "ssh"), "root@127.0.0.1", command).CombinedOutput()
 	return strings.TrimSpace(string(out)), err
 }
 
