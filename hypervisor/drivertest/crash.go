@@ -75,8 +75,9 @@ func crashBeforeFinish(t *testing.T, p *pair, c Crash) {
 	}
 }
 
-// The target has received the machine and the source does not hear of it: it
-// is on both, and runs on neither.
+// The target has received the machine and the source has not heard of it: it is
+// on both, and runs on neither. If the source's agent has survived it hears of
+// it when the tunnel is cut, and lets go.
 func crashBeforeConfirm(t *testing.T, p *pair, c Crash) {
 	src, dst := p.booted(t)
 	tun := p.tunnel(t, src.ID)
@@ -145,6 +146,8 @@ func (p *pair) settle(t *testing.T, id api.InstanceID) *bench {
 			err = p.from.AbortMigration(p.ctx, id)
 		case here.State == hypervisor.Missing && there.Received:
 			err = p.to.FinishMigration(p.ctx, id)
+		case here.State == hypervisor.Missing && !there.State.Active(): // its QEMU has died since
+			err = p.to.Start(p.ctx, id)
 		case here.State == hypervisor.Missing:
 			owner = p.target
 			return there.State == hypervisor.Running
