@@ -103,6 +103,9 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case shellMsg:
 		return m, tea.ClearScreen
 	case tea.KeyMsg:
+		if len(msg.Runes) > 1 {
+			return m, m.typed(msg.Runes)
+		}
 		if m.over != none {
 			return m, m.overKey(msg)
 		}
@@ -126,6 +129,17 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	}
 	return m, m.pages[m.at].update(m, msg)
+}
+
+// typed text that came at once, a pasted word say. Letter by letter: as a whole
+// the word "home" would be taken for the key of that name.
+func (m *Model) typed(text []rune) tea.Cmd {
+	var cmds []tea.Cmd
+	for _, r := range text {
+		_, cmd := m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}})
+		cmds = append(cmds, cmd)
+	}
+	return tea.Batch(cmds...)
 }
 
 // typist is a page whose fields take every character.

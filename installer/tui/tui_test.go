@@ -308,3 +308,16 @@ func FuzzKeys(f *testing.F) {
 		}
 	})
 }
+
+// A pasted word is text, also when a key has that name.
+func TestPastedWord(t *testing.T) {
+	p := newAccessPage()
+	m := &Model{pages: []page{p}}
+	p.enter(m)
+	for _, word := range []string{"down", " ", "home", " ", "esc"} {
+		m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(word)})
+	}
+	if got := p.password.value(); got != "down home esc" {
+		t.Errorf("typed: %q", got)
+	}
+}
