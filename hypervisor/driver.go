@@ -33,6 +33,10 @@ type Driver interface {
 	// (Paused): Start lets it go. So whoever starts can look once more whether
 	// it still may, however long starting took.
 	Load(ctx context.Context, id api.InstanceID) error
+	// Resume lets a Paused domain go on, loaded or paused otherwise; what runs
+	// goes on. It never makes a QEMU: wrong_state when there is none, so who
+	// looked whether it may go on, and was stopped meanwhile, starts nothing.
+	Resume(ctx context.Context, id api.InstanceID) error
 	// Start boots it. A paused domain goes on.
 	Start(ctx context.Context, id api.InstanceID) error
 	// Shutdown presses the power button and does not wait; the guest may

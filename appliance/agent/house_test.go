@@ -264,7 +264,7 @@ func (h *house) lapse() {
 
 func (h *house) starts(id string) (n int) {
 	for _, c := range h.machines.Calls() {
-		if c == "Start "+id {
+		if c == "Load "+id {
 			n++
 		}
 	}

@@ -186,7 +186,7 @@ func (a *Agent) do(ctx context.Context, in api.Instance, s step) error {
 		if err := a.confirm(ctx, in); err != nil {
 			return err
 		}
-		return a.o.Machines.Start(ctx, id)
+		return a.o.Machines.Resume(ctx, id)
 	case stepClaim:
 		return a.adopt(ctx, in)
 	case stepAbortMove:
@@ -268,7 +268,7 @@ func (a *Agent) begin(ctx context.Context, in api.Instance) error {
 	if err := a.confirm(ctx, in); err != nil {
 		return errors.Join(err, a.o.Machines.Destroy(context.WithoutCancel(ctx), id))
 	}
-	return a.o.Machines.Start(ctx, id)
+	return a.o.Machines.Resume(ctx, id) // which starts nothing if the fence was faster
 }
 
 // claim the root volume for this assignment.

@@ -104,7 +104,8 @@ func (a *Agent) interrupted(in api.Instance, r runFile, s hypervisor.State) (boo
 	switch {
 	case r.Interrupted:
 		return true, nil
-	case killed && a.movable(in) && !a.leased(), // nobody else would have
+	case s == hypervisor.Missing && !r.Since.IsZero() && in.Assignment.MigrateTo == "", // a move lost it: a crash leaves the domain
+		killed && a.movable(in) && !a.leased(), // nobody else would have
 		a.o.Fenced != nil && !r.Since.IsZero() && a.o.Fenced(id, r.Since):
 		r.Interrupted = true
 		return true, a.writeRun(id, r)

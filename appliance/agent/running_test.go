@@ -56,9 +56,9 @@ func TestTwoRunningAgents(t *testing.T) {
 		return func() bool { _, err := a.store.Get(context.Background(), api.KindNode, id); return err == nil }
 	}
 	a.until("nodes", func() bool { return nodeThere("node-1")() && nodeThere("node-2")() })
+	pools[0].Serve("https://images.example/debian", raw())
 	a.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindImage, ID: "img-1", Name: "img", Data: api.Encode(api.ImageSpec{Format: "raw", URL: "https://images.example/debian"})},
 		api.Command{Op: api.OpAssign, Kind: api.KindImage, ID: "img-1", Expect: api.AnyRevision, Data: api.Encode(api.ImageAssignment{Node: "node-1"})})
-	pools[0].Serve("https://images.example/debian", raw())
 	a.until("image", func() bool { return a.imageStatus("img-1").Phase == api.ImageReady })
 	as := api.InstanceAssignment{Node: "node-1", Epoch: 1, Generation: 1, Vcpus: 1, MemoryBytes: 1 << 30, RootVolume: "vol-ins-1"}
 	va := api.VolumeAssignment{Node: "node-1", Epoch: 1}

@@ -25,7 +25,6 @@ func (w *world) build() (names []string) {
 		w.o.Storm = time.Duration(100+r.IntN(100)) * time.Second
 	}
 	w.states, w.assigned, w.ended = map[string]api.NodeState{}, map[api.InstanceID]api.InstanceAssignment{}, map[api.InstanceID]bool{}
-	w.late = map[time.Duration]bool{}
 	w.net = network{w: w, cut: map[link]bool{}}
 	w.disks, w.bill = newDisks(w), newBill(w)
 	w.acts = &actions{w: w, acked: map[string]ack{}}

@@ -31,9 +31,6 @@ func (d *disks) path(m *machine, id api.InstanceID) string {
 
 // opened: the instance begins to write, or goes on after a move.
 func (d *disks) opened(m *machine, id api.InstanceID) {
-	if m.caught(id) {
-		return // not on a disk that counts
-	}
 	path := d.path(m, id)
 	have, last := d.content[path], d.latest[id]
 	ephemeral := d.w.truth.Instances[string(id)].Spec.Ephemeral

@@ -22,7 +22,7 @@ var trapOps = []struct {
 	op    string
 	after bool
 }{
-	{"Start", false}, {"Start", true}, {"Load", true}, {"Define", true}, {"ClaimVolume", false}, {"CreateVolume", true}, {"RecreateVolume", true}, {"DeleteVolume", true},
+	{"Resume", false}, {"Resume", true}, {"Load", true}, {"Define", true}, {"ClaimVolume", false}, {"CreateVolume", true}, {"RecreateVolume", true}, {"DeleteVolume", true},
 	{"Destroy", false}, {"Destroy", true}, {"Undefine", true}, {"Ensure", true}, {"Shutdown", true},
 	{"copy", false}, {"switch", false}, {"received", false}, {"left", false}, {"PrepareMigration", true}, {"FinishMigration", false}, {"FinishMigration", true},
 }
@@ -120,7 +120,7 @@ func (w *world) drawFaults(r *rand.Rand) (list []planned) {
 		case 20:
 			d += 20 * time.Second
 			add("trap: basaltd is stopped at a start", func() {
-				m.faults.traps = append(m.faults.traps, trap{"Start", false, func() { w.trapped(m, 2, d) }})
+				m.faults.traps = append(m.faults.traps, trap{"Resume", false, func() { w.trapped(m, 2, d) }})
 			})
 		case 21:
 			add("SIGKILL does not work", func() { m.fence.stuck = true; undo(func() { m.fence.stuck = false }) })

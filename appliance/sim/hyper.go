@@ -134,26 +134,26 @@ func (h hyper) Define(ctx context.Context, d hypervisor.Domain) error {
 
 // Load is Start without letting the guest begin.
 func (h hyper) Load(ctx context.Context, id api.InstanceID) error {
-	l, ok := any(h.m.machines).(interface {
-		Load(ctx context.Context, id api.InstanceID) error
-	})
-	if !ok {
-		return nil
-	}
 	return h.do(ctx, "Load", id, func() error {
 		if runs(h.m.domains[id]) {
-			return l.Load(ctx, id)
+			return h.m.machines.Load(ctx, id)
 		}
 		if err := h.lock(id); err != nil {
 			return err
 		}
 		h.m.loaded[id] = true
-		err := l.Load(ctx, id)
+		err := h.m.machines.Load(ctx, id)
 		if err != nil {
 			delete(h.m.loaded, id)
 		}
 		return err
 	})
+}
+
+// Resume lets a loaded guest begin, and makes no QEMU.
+func (h hyper) Resume(ctx context.Context, id api.InstanceID) error {
+	h.leased(id)
+	return h.do(ctx, "Resume", id, func() error { return h.m.machines.Resume(ctx, id) })
 }
 
 // lock the disks, as QEMU does when it starts.

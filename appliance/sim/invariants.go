@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"time"
-
 	"github.com/basalt-gpu/basalt/api"
 )
 
@@ -32,7 +30,7 @@ func (w *world) check() {
 		var vcpus, memory int64
 		for _, id := range sortedIDs(m.domains) {
 			s := m.domains[id]
-			if !m.executes(id) || m.caught(id) {
+			if !m.executes(id) {
 				continue
 			}
 			if other := at[id]; other != nil {
@@ -52,20 +50,6 @@ func (w *world) check() {
 			w.broken("%s has %d vCPUs and %d MiB, and runs %d and %d", m.id, m.vcpus, m.memory>>20, vcpus, memory>>20)
 		}
 	}
-}
-
-// caught: an agent that was stopped between its last look at the lease and the
-// start has started the instance all the same, and basalt-fence, which hunts,
-// has not come by since. That window is no longer than a hunt's turn, and
-// stays; a shared disk is not open in it, because its lock is another's.
-func (m *machine) caught(id api.InstanceID) bool {
-	f := m.fence
-	late := f.up && f.armed && !m.pause && !f.covers(0) && m.w.movable(id) && m.w.now-m.ran[id] <= fenceScan+time.Millisecond
-	if late && !m.w.late[m.ran[id]] {
-		m.w.late[m.ran[id]] = true
-		m.w.stats.Late++
-	}
-	return late
 }
 
 // isLost: what may run elsewhere must not run there, until it has given up what

@@ -42,7 +42,6 @@ type Stats struct {
 	Events, Commits, Faults, Actions int
 	Starts, Kills, Resets, Lost      int
 	Elections, Migrations, Moved     int
-	Late                             int // starts by an agent that had been stopped
 	Virtual                          time.Duration
 }
 
@@ -74,7 +73,6 @@ type world struct {
 
 	states   map[string]api.NodeState
 	assigned map[api.InstanceID]api.InstanceAssignment
-	late     map[time.Duration]bool  // starts without a lease
 	ended    map[api.InstanceID]bool // by their guests, or by a crash
 }
 

@@ -179,8 +179,10 @@ func testLoad(t *testing.T, b *bench) {
 	if text, err := b.ConsoleLog(b.ctx, d.ID, 4096); err != nil || len(text) > 0 {
 		t.Errorf("a guest that stands still says %q, %v", text, err)
 	}
-	if err := b.Start(b.ctx, d.ID); err != nil {
-		t.Fatal(err)
+	for range 2 {
+		if err := b.Resume(b.ctx, d.ID); err != nil {
+			t.Fatal(err)
+		}
 	}
 	b.until(t, "the guest has booted", func() bool {
 		text, err := b.ConsoleLog(b.ctx, d.ID, 4096)
@@ -191,6 +193,12 @@ func testLoad(t *testing.T, b *bench) {
 	}
 	if st, err := b.Status(b.ctx, d.ID); err != nil || st.State != hypervisor.Running {
 		t.Errorf("load while it runs: %+v, %v", st, err)
+	}
+	if err := b.Destroy(b.ctx, d.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Resume(b.ctx, d.ID); api.CodeOf(err) != api.CodeState {
+		t.Errorf("resume without a QEMU: %v", err)
 	}
 }
 

@@ -135,6 +135,11 @@ func (d *Driver) Load(ctx context.Context, id api.InstanceID) error {
 	return d.start(ctx, "Load", id)
 }
 
+// Resume implements hypervisor.Driver.
+func (d *Driver) Resume(ctx context.Context, id api.InstanceID) error {
+	return d.start(ctx, "Resume", id)
+}
+
 func (d *Driver) start(ctx context.Context, verb string, id api.InstanceID) error {
 	if err := d.enter(ctx, verb, id); err != nil {
 		return err
@@ -158,6 +163,9 @@ func (d *Driver) start(ctx context.Context, verb string, id api.InstanceID) erro
 		return nil
 	case hypervisor.Incoming, hypervisor.Outgoing:
 		return api.Errorf(api.CodeState, "%s is being moved", id)
+	}
+	if verb == "Resume" && !dom.status.State.Active() {
+		return api.Errorf(api.CodeState, "%s does not stand still: it is %s", id, dom.status.State)
 	}
 	if !dom.loaded {
 		dom.running = dom.spec

@@ -148,6 +148,19 @@ func (d *Driver) Load(ctx context.Context, id api.InstanceID) error {
 	return d.start(ctx, id, lv.DOMAIN_START_PAUSED)
 }
 
+// Resume implements hypervisor.Driver.
+func (d *Driver) Resume(ctx context.Context, id api.InstanceID) error {
+	return d.verb(ctx, id, func(dom *lv.Domain) error {
+		switch st, err := active(dom); {
+		case err != nil || st == hypervisor.Running:
+			return err
+		case st != hypervisor.Paused:
+			return api.Errorf(api.CodeState, "%s does not stand still: it is %s", id, st)
+		}
+		return dom.Resume()
+	})
+}
+
 func (d *Driver) start(ctx context.Context, id api.InstanceID, flags lv.DomainCreateFlags) error {
 	load := flags&lv.DOMAIN_START_PAUSED != 0
 	return d.verb(ctx, id, func(dom *lv.Domain) error {
