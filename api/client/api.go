@@ -23,6 +23,9 @@ type Options struct {
 	// not answer.
 	Server string
 	Token  string
+	// Stale asks the server for what it knows, though it may lag behind or be
+	// cut off from its cluster.
+	Stale bool
 	// TLS settings; nil: the system's roots.
 	TLS *tls.Config
 	// Retries of requests that may be repeated, after no answer or a 503; 0: 4,
@@ -37,6 +40,7 @@ type API struct {
 	server string // as the caller named it
 	http   *http.Client
 	token  string
+	stale  bool
 	rounds int
 }
 
@@ -62,7 +66,7 @@ func New(o Options) (*API, error) {
 	if o.Retries == 0 {
 		o.Retries = 4
 	}
-	a := &API{base: base, server: o.Server, token: o.Token, rounds: max(o.Retries, 0) + 1}
+	a := &API{base: base, server: o.Server, token: o.Token, stale: o.Stale, rounds: max(o.Retries, 0) + 1}
 	a.http = &http.Client{Transport: &servers{next: transport, bases: bases}, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // a token is for one server
 	}}
@@ -74,6 +78,9 @@ func New(o Options) (*API, error) {
 func (a *API) Do(r *http.Request) (*http.Response, error) {
 	if a.token != "" {
 		r.Header.Set("Authorization", "Bearer "+a.token)
+	}
+	if a.stale && r.Method == http.MethodGet {
+		r.Header.Set("Basalt-Consistency", "stale")
 	}
 	if r.Method == http.MethodPost && r.Header.Get("Idempotency-Key") == "" {
 		r.Header.Set("Idempotency-Key", rand.Text())

@@ -1,6 +1,8 @@
 package client
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -27,7 +29,8 @@ func (s *servers) RoundTrip(r *http.Request) (*http.Response, error) {
 	to := r.Clone(r.Context())
 	to.URL.Scheme, to.URL.Host, to.Host = s.bases[i].Scheme, s.bases[i].Host, ""
 	resp, err := s.next.RoundTrip(to)
-	if err != nil && r.Context().Err() == nil || err == nil && resp.StatusCode == http.StatusServiceUnavailable {
+	// One that lets a deadline pass is no better than one that refuses.
+	if err != nil && !errors.Is(r.Context().Err(), context.Canceled) || err == nil && resp.StatusCode == http.StatusServiceUnavailable {
 		s.at.CompareAndSwap(i, (i+1)%int64(len(s.bases)))
 	}
 	return resp, err

@@ -16,6 +16,10 @@ const (
 	requestTime = 30 * time.Second
 )
 
+// consistencyHeader: "stale" asks what this node knows, also when it cannot reach
+// the others. That holds for the caller's key as well.
+const consistencyHeader = "Basalt-Consistency"
+
 // streams are the operations that may last.
 var streams = map[string]bool{
 	"Watch": true, "OpenInstanceConsole": true, "PutImageContent": true, "ExecInInstance": true, "BackupCluster": true,
@@ -62,6 +66,9 @@ func (s *Server) guard(op string) echo.MiddlewareFunc {
 			ctx := context.WithValue(c.Request().Context(), requestKey{}, c.Request())
 			if !known {
 				return api.Errorf(api.CodeForbidden, "%s is nobody's", op)
+			}
+			if c.Request().Header.Get(consistencyHeader) == "stale" && c.Request().Method == http.MethodGet && s.opts.Stale != nil {
+				ctx = s.opts.Stale(ctx)
 			}
 			if least != everybody {
 				id, err := s.identify(ctx, c)

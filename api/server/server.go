@@ -22,6 +22,9 @@ type Options struct {
 	Runtime Runtime
 	Billing Billing
 	Cluster Membership // nil: a node that is alone
+	// Stale makes reads with the context answer what this node knows, whoever
+	// leads; nil: such reads are as all others.
+	Stale func(context.Context) context.Context
 	// Elsewhere hands a request to another node's server; nil for this node's
 	// own, and for one that cannot be asked. A request that came from another
 	// node is not handed on.

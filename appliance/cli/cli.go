@@ -56,6 +56,7 @@ type App struct {
 
 	flags struct {
 		server, ca, token, organization, project, output string
+		stale                                            bool
 	}
 	config config
 	api    *client.API
@@ -176,6 +177,7 @@ func (a *App) root() *cobra.Command {
 	f := root.PersistentFlags()
 	f.StringVar(&a.flags.server, "server", "", "https://host, http://host:port or unix:/path; several of one cluster with commas (BASALT_SERVER)")
 	f.StringVar(&a.flags.ca, "ca-file", "", "the cluster's CA, /var/lib/basalt/cluster/ca.pem on its nodes; the system's CAs unless given (BASALT_CA_FILE)")
+	f.BoolVar(&a.flags.stale, "stale", false, "read what the server knows, though it may lag behind or be cut off from its cluster")
 	f.StringVar(&a.flags.token, "token", "", "API key (BASALT_TOKEN)")
 	f.StringVar(&a.flags.organization, "organization", "", "organization, id or name (BASALT_ORGANIZATION)")
 	f.StringVarP(&a.flags.project, "project", "p", "", "project, id or name (BASALT_PROJECT)")
@@ -263,7 +265,7 @@ func (a *App) connect(cmd *cobra.Command) error {
 	}
 	var trust *tls.Config
 	if trust, err = a.trust(); err == nil {
-		a.api, err = client.New(client.Options{Server: a.config.Server, Token: token, TLS: trust})
+		a.api, err = client.New(client.Options{Server: a.config.Server, Token: token, TLS: trust, Stale: a.flags.stale})
 	}
 	return err
 }

@@ -44,6 +44,9 @@ func planLost(s *State, u *used, in api.Instance, now time.Time) []api.Command {
 		a := was
 		a.NodeLost, a.MigrateTo, a.Release = true, "", false
 		a.Reason = "its disk lies on node " + nodeName(s, was.Node) + ", which is lost: it waits for the node"
+		if _, there := s.Nodes[string(was.Node)]; !there {
+			a.Reason = "its disk lay on a node that was removed: it cannot run any more, delete it"
+		}
 		if a == was {
 			return nil
 		}

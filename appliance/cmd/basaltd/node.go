@@ -101,7 +101,7 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 	}
 	so := server.Options{Store: n.store, Runtime: runtime{n.agent}, Billing: books{n.store}, Version: version, Log: log}
 	if n.cluster != nil {
-		so.Cluster, so.Elsewhere = n.cluster, n.elsewhere
+		so.Cluster, so.Elsewhere, so.Stale = n.cluster, n.elsewhere, store.Stale
 	}
 	if n.api, err = server.New(so); err != nil {
 		return n, err
