@@ -19,8 +19,13 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// limit for one boot. Under KVM the guest is done in a fraction of a second.
-const limit = 20 * time.Second
+// How long one boot may take. Under KVM the guest is done in a fraction of a
+// second. Without, the machine may be an emulated one itself, and busy: there
+// is nothing else to try, so it gets time.
+const (
+	limitKVM = 20 * time.Second
+	limitTCG = 5 * time.Minute
+)
 
 // guest is a boot sector that turns paging on and then writes one byte to
 // QEMU's debug-exit port, which ends QEMU with a status of its own.
@@ -68,18 +73,18 @@ func Accelerator(ctx context.Context, cache string) (Result, error) {
 }
 
 func probe(ctx context.Context) (Result, error) {
-	kvm := boot(ctx, "kvm", "host")
+	kvm := boot(ctx, "kvm", "host", limitKVM)
 	if kvm == nil {
 		return Result{Accelerator: hypervisor.KVM}, nil
 	}
-	if err := boot(ctx, "tcg", "max"); err != nil {
+	if err := boot(ctx, "tcg", "max", limitTCG); err != nil {
 		return Result{}, fmt.Errorf("no guest starts here: %w", errors.Join(kvm, err))
 	}
 	return Result{Accelerator: hypervisor.TCG, Why: kvm.Error()}, nil
 }
 
 // boot runs the guest once; nil when it got as far as to say so.
-func boot(ctx context.Context, accel, cpu string) error {
+func boot(ctx context.Context, accel, cpu string, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	disk, err := os.CreateTemp("", "basalt-probe-")

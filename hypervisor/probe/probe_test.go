@@ -28,7 +28,7 @@ func TestBootsForReal(t *testing.T) {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil { // one machine at a time on this computer
 		t.Fatal(err)
 	}
-	if err := boot(t.Context(), "tcg", "max"); err != nil {
+	if err := boot(t.Context(), "tcg", "max", limitTCG); err != nil {
 		t.Fatalf("TCG works everywhere: %v", err)
 	}
 	cache := filepath.Join(t.TempDir(), "accelerator.json")
