@@ -263,7 +263,16 @@ func (a *Agent) doMove(ctx context.Context, m api.Migration, in api.Instance, s 
 		if a.o.Migrator == nil {
 			return nil
 		}
-		return a.o.Migrator.AbortMigration(ctx, id)
+		err := a.o.Migrator.AbortMigration(ctx, id)
+		if api.CodeOf(err) == api.CodeUnavailable {
+			// A target that has received all of it holds the locks of its disks,
+			// and does not let it run while this node has the domain.
+			if err := a.doMove(ctx, m, in, moveDiscard); err != nil {
+				return err
+			}
+			err = a.o.Migrator.AbortMigration(ctx, id)
+		}
+		return err
 	case moveDiscard:
 		if a.o.Peers == nil {
 			return nil
