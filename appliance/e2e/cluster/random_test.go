@@ -51,7 +51,6 @@ func randomFaults(c *cluster) {
 		}
 		c.agreed()
 		c.watch.check(c.t)
-		c.ledger.check(c.t)
 		if c.t.Failed() {
 			c.t.Fatalf("in round %d", round)
 		}
