@@ -220,9 +220,6 @@ func running(in api.Instance, st api.InstanceStatus, s seen, now time.Time) deci
 		st.StartedAt = &t
 	}
 	st.BootID = s.boot
-	if s.unclaimed {
-		return decision{step: stepClaim, status: st}
-	}
 	if in.Assignment.Gpu != "" {
 		if s.vgpu {
 			setCondition(&st, condVGPU, true, "", "", now)
@@ -230,6 +227,9 @@ func running(in api.Instance, st api.InstanceStatus, s seen, now time.Time) deci
 			setCondition(&st, condVGPU, false, "backend-ended", "the vGPU's backend has ended; restart the instance to get the vGPU back", now)
 			st.LastError = "the vGPU's backend has ended: restart the instance to get the vGPU back"
 		}
+	}
+	if s.unclaimed {
+		return decision{step: stepClaim, status: st}
 	}
 	if s.domain == hypervisor.Paused {
 		st.Step = "paused"
