@@ -30,7 +30,7 @@ var rules = []rule{
 	{"appliance/plan", []string{"api", "gpu/sched", "billing"}, "planners are pure functions of objects"},
 	{"appliance/agent", []string{"api", "appliance/durable", "appliance/reconcile", "hypervisor", "sds", "billing/meter"}, "the agent acts through small interfaces; main hands it drivers"},
 	{"appliance/reconcile", []string{"api"}, "the loop knows keys, not what is behind them"},
-	{"appliance/cluster/pki", []string{"api"}, "certificates know names, not who uses them"},
+	{"appliance/cluster/pki", []string{"api", "appliance/durable"}, "certificates know names, not who uses them"},
 	{"appliance/cluster/peer", []string{"api", "appliance/cluster/pki"}, "the wire between nodes carries calls and does not know what they mean"},
 	{"appliance/cluster/lease", []string{"api"}, "leases and witnesses are pure decisions with a thin shell; main hands it peers"},
 	{"appliance/durable", nil, "files, and nothing of ours"},

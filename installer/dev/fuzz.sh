@@ -5,7 +5,7 @@ cd "$(dirname "$0")/../.."
 grep -rlE --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u | while read -r pkg; do
 	go test -list '^Fuzz' "$pkg" | grep '^Fuzz' | while read -r target; do
 		echo "fuzz $pkg $target for $FUZZTIME"
-		go test -run '^$' -fuzz "^$target\$" -fuzztime "$FUZZTIME" "$pkg"
+		go test -run '^$' -fuzz "^$target\$" -fuzztime "$FUZZTIME" -fuzzminimizetime 10x "$pkg"
 	done
 done
 make --no-print-directory -C gpu/guest BUILD="$BASALT_BUILD" fuzz FUZZTIME="$FUZZTIME"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -143,7 +144,7 @@ func (d *Directory) replace(nodes map[api.NodeID]api.Node) {
 			peers[id] = n.Spec.PeerAddresses
 		}
 	}
-	changed := !maps.EqualFunc(peers, d.peers, equal)
+	changed := !maps.EqualFunc(peers, d.peers, slices.Equal)
 	d.synced, d.nodes, d.peers = true, maps.Clone(nodes), peers
 	d.mu.Unlock()
 	if !changed {
@@ -156,16 +157,4 @@ func (d *Directory) replace(nodes map[api.NodeID]api.Node) {
 	if err := d.save(peers); err != nil {
 		d.log.Warn("the members' addresses cannot be saved", "error", err)
 	}
-}
-
-func equal(a, b []string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }

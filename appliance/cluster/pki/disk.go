@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/basalt-gpu/basalt/appliance/durable"
 )
 
 // Files of an identity.
@@ -16,38 +18,12 @@ const (
 	newKeyFile = "node.key.new"
 )
 
-// replaceFile writes a file so that a power cut leaves the old or the new one.
-func replaceFile(dir, name string, data []byte, mode fs.FileMode) (err error) {
-	f, err := os.CreateTemp(dir, "."+name+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	return renameFile(dir, filepath.Base(f.Name()), name)
-}
-
+// renameFile makes a file another, for good when it returns.
 func renameFile(dir, from, to string) error {
 	if err := os.Rename(filepath.Join(dir, from), filepath.Join(dir, to)); err != nil {
 		return err
 	}
-	return syncDir(dir)
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return durable.SyncDir(dir)
 }
 
 // readSmall reads a file that is no larger than a bundle may be.
