@@ -12,10 +12,16 @@ type Op uint8
 const (
 	OpPutSpec Op = 1 // creates, or changes Spec, name, labels: bumps generation
 	OpAssign  Op = 2 // the planner: Assignment
-	OpReport  Op = 3 // the owning agent: Status; creates Nodes and GPUs, which nobody asks for
+	OpReport  Op = 3 // the owning agent: Status; creates what nobody asks for (Reported)
 	OpDelete  Op = 4 // marks deletedAt; an object without finalizers goes at once
 	OpForget  Op = 5 // takes Finalizer off; the last one off a deleted object removes it
 	OpRecord  Op = 6 // appends an immutable object (UsageRecord); the same id again changes nothing
+)
+
+// Limits of Command.Claims.
+const (
+	MaxClaims     = 64
+	MaxClaimBytes = 128
 )
 
 // AnyRevision as Command.Expect skips the check.
@@ -35,8 +41,36 @@ type Command struct {
 	Labels       map[string]string `json:"labels,omitempty"`
 	Finalizers   []string          `json:"finalizers,omitempty"`
 	Finalizer    string            `json:"finalizer,omitempty"` // OpForget
+	// Claims are the names that the object holds from now on, none of which
+	// another object may hold (OpPutSpec, OpAssign). Nil: as before; empty, not
+	// nil: none. What is removed lets go.
+	Claims []string `json:"claims,omitzero"`
 	// Data is the Spec, Assignment or Status.
 	Data json.RawMessage `json:"data,omitempty"`
+}
+
+// Reported says whether objects of the kind are made by OpReport: nobody asks
+// for them, their agents find them.
+func Reported(k Kind) bool {
+	return k == KindNode || k == KindGPU || k == KindDisk || k == KindChassis
+}
+
+// CheckClaims says what is wrong with a command's claims, or nothing.
+func CheckClaims(c Command) error {
+	switch {
+	case c.Claims == nil:
+		return nil
+	case c.Op != OpPutSpec && c.Op != OpAssign:
+		return invalid("claims", "this command takes no claims")
+	case len(c.Claims) > MaxClaims:
+		return Errorf(CodeTooLarge, "%s %s: %d claims, at most %d", c.Kind, c.ID, len(c.Claims), MaxClaims)
+	}
+	for _, name := range c.Claims {
+		if name == "" || len(name) > MaxClaimBytes || hasControl(name) {
+			return invalid("claims", "%q is no name to claim", clip(name)).WithHint("1 to %d bytes", MaxClaimBytes)
+		}
+	}
+	return nil
 }
 
 // Batch is one log entry: all of its commands apply, or none.

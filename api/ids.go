@@ -27,6 +27,28 @@ type (
 	MigrationID string
 	// JoinTokenID is a JoinToken's id.
 	JoinTokenID string
+	// NetworkID is a Network's id.
+	NetworkID string
+	// SecurityGroupID is a SecurityGroup's id.
+	SecurityGroupID string
+	// ExternalNetworkID is an ExternalNetwork's id.
+	ExternalNetworkID string
+	// RouterID is a Router's id.
+	RouterID string
+	// FloatingIPID is a FloatingIP's id.
+	FloatingIPID string
+	// LoadBalancerID is a LoadBalancer's id.
+	LoadBalancerID string
+	// SnapshotID is a Snapshot's id.
+	SnapshotID string
+	// BackupTargetID is a BackupTarget's id.
+	BackupTargetID string
+	// BackupID is a Backup's id.
+	BackupID string
+	// DiskID is a Disk's id.
+	DiskID string
+	// CephClusterID is a CephCluster's id.
+	CephClusterID string
 )
 
 // Prefixes of ids, by kind.
@@ -35,6 +57,9 @@ var idPrefixes = map[Kind]string{
 	KindGPUPool: "pool", KindFlavor: "flv", KindImage: "img", KindVolume: "vol", KindInstance: "ins",
 	KindUsageRecord: "use", KindAccount: "acc", KindPriceBook: "pb",
 	KindMigration: "mig", KindJoinToken: "join", KindClusterCA: "ca",
+	KindNetwork: "net", KindSecurityGroup: "sg", KindExternalNetwork: "ext", KindRouter: "rtr", KindFloatingIP: "fip",
+	KindLoadBalancer: "lb", KindSnapshot: "snap", KindBackupTarget: "bt", KindBackup: "bak", KindDisk: "disk",
+	KindCephCluster: "ceph", KindCephKeys: "cephkeys", KindVolumeKeys: "volumekeys", KindOVN: "ovn", KindChassis: "chassis",
 }
 
 // FinalizerAgent keeps an object until the agent of its node has removed what

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -13,6 +14,15 @@ const (
 	maxSSHKeys    = 32
 	maxSSHKeySize = 8192
 )
+
+// Equal says whether two assignments are the same.
+func (a InstanceAssignment) Equal(b InstanceAssignment) bool {
+	if !slices.Equal(a.Ports, b.Ports) {
+		return false
+	}
+	a.Ports, b.Ports = nil, nil
+	return reflect.DeepEqual(a, b)
+}
 
 // DefaultInstance fills in what was left out. The first stage of the pattern:
 // pure functions on the spec, here; what needs other objects, in
@@ -43,6 +53,7 @@ func ValidateInstance(s InstanceSpec) error {
 		between("spec.restarts", s.Restarts, 0, 1<<53, ""),
 		between("spec.priority", s.Priority, 0, 100, ""),
 		storagePool("spec.storagePool", s.StoragePool),
+		instanceNetworks(s.Networks),
 		sshKeys(s.SSHKeys)); err != nil {
 		return err
 	}

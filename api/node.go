@@ -26,6 +26,7 @@ const (
 const (
 	PoolLocal  = "local"  // a directory of the node's own
 	PoolShared = "shared" // a directory that several nodes have
+	PoolCeph   = "ceph"   // Ceph's, which every node with status.ceph has
 )
 
 const maxPeerAddresses = 4
@@ -54,8 +55,11 @@ func ChangeNode(old, s NodeSpec) (NodeSpec, error) {
 	return s, ValidateNode(s)
 }
 
+// SharedPool says whether what lies in the pool can be reached from other nodes.
+func SharedPool(pool string) bool { return pool == PoolShared || pool == PoolCeph }
+
 // Movable says whether an instance can run on another node when its own is
 // lost: its disk is in a pool that others have too, or may be made anew.
 func Movable(in Instance, root Volume) bool {
-	return in.Spec.Ephemeral || root.Assignment.Pool == PoolShared
+	return in.Spec.Ephemeral || SharedPool(root.Assignment.Pool)
 }

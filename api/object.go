@@ -29,9 +29,30 @@ const (
 	KindPriceBook    Kind = "PriceBook"
 	KindMigration    Kind = "Migration"
 	KindJoinToken    Kind = "JoinToken"
+
+	KindNetwork         Kind = "Network"
+	KindSecurityGroup   Kind = "SecurityGroup"
+	KindExternalNetwork Kind = "ExternalNetwork"
+	KindRouter          Kind = "Router"
+	KindFloatingIP      Kind = "FloatingIP"
+	KindLoadBalancer    Kind = "LoadBalancer"
+	KindSnapshot        Kind = "Snapshot"
+	KindBackupTarget    Kind = "BackupTarget"
+	KindBackup          Kind = "Backup"
+	KindDisk            Kind = "Disk"
+	KindCephCluster     Kind = "CephCluster"
+
 	// KindClusterCA is internal: what the cluster signs certificates with. The
 	// API neither shows nor takes it.
 	KindClusterCA Kind = "ClusterCA"
+	// KindVolumeKeys is internal: what wraps the keys of encrypted volumes.
+	KindVolumeKeys Kind = "VolumeKeys"
+	// KindCephKeys is internal: the keys of Ceph's daemons and clients.
+	KindCephKeys Kind = "CephKeys"
+	// KindOVN and KindChassis are internal: what was decided about OVN's
+	// databases, and how each node's part of the network is.
+	KindOVN     Kind = "OVN"
+	KindChassis Kind = "Chassis"
 )
 
 // Object is an object of any kind as the store keeps it. What the store
@@ -42,19 +63,9 @@ type Object struct {
 	Spec       json.RawMessage `json:"spec,omitempty"`
 	Assignment json.RawMessage `json:"assignment,omitempty"`
 	Status     json.RawMessage `json:"status,omitempty"`
-}
-
-// Decode turns a stored object into its typed form (Instance, Volume, …).
-func Decode[T any](o Object) (T, error) {
-	var t T
-	raw, err := json.Marshal(o)
-	if err == nil {
-		err = json.Unmarshal(raw, &t)
-	}
-	if err != nil {
-		return t, fmt.Errorf("decode %s %s: %w", o.Kind, o.Meta.ID, err)
-	}
-	return t, nil
+	// Claims are the names that no other object may hold while this one is
+	// there, sorted. The API does not show them.
+	Claims []string `json:"claims,omitempty"`
 }
 
 // Encode is the stored form of a Spec, Assignment or Status.

@@ -61,6 +61,158 @@ type AccountSpec struct {
 	Type     string `json:"type,omitempty,omitzero"`
 }
 
+// Backup defines model for Backup.
+type Backup struct {
+	Assignment BackupAssignment `json:"assignment,omitempty,omitzero"`
+	Kind       Kind             `json:"kind"`
+	Meta       Meta             `json:"meta"`
+	Spec       BackupSpec       `json:"spec"`
+	Status     BackupStatus     `json:"status,omitempty,omitzero"`
+}
+
+// BackupAssignment defines model for BackupAssignment.
+type BackupAssignment struct {
+	Node NodeID `json:"node,omitempty,omitzero"`
+
+	// Reason Why it has no node yet.
+	Reason string `json:"reason,omitempty,omitzero"`
+}
+
+// BackupList defines model for BackupList.
+type BackupList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string   `json:"continue,omitempty,omitzero"`
+	Items    []Backup `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+}
+
+// BackupSpec defines model for BackupSpec.
+type BackupSpec struct {
+	// SizeBytes The volume's size when it was asked for; the server fills it in.
+	SizeBytes int64 `json:"sizeBytes,omitempty,omitzero"`
+
+	// Target Name or id; stored as id.
+	Target BackupTargetID `json:"target"`
+
+	// Volume Name or id; stored as id.
+	Volume VolumeID `json:"volume"`
+}
+
+// BackupStatus defines model for BackupStatus.
+type BackupStatus struct {
+	// AddedBytes Stored anew; the rest was there from earlier backups.
+	AddedBytes    int64       `json:"addedBytes,omitempty,omitzero"`
+	EndedAt       *time.Time  `json:"endedAt,omitempty"`
+	LastError     string      `json:"lastError,omitempty,omitzero"`
+	Phase         BackupPhase `json:"phase,omitempty,omitzero"`
+	ProgressBytes int64       `json:"progressBytes,omitempty,omitzero"`
+	StartedAt     *time.Time  `json:"startedAt,omitempty"`
+	TotalBytes    int64       `json:"totalBytes,omitempty,omitzero"`
+}
+
+// BackupTarget defines model for BackupTarget.
+type BackupTarget struct {
+	Kind   Kind               `json:"kind"`
+	Meta   Meta               `json:"meta"`
+	Spec   BackupTargetSpec   `json:"spec"`
+	Status BackupTargetStatus `json:"status,omitempty,omitzero"`
+}
+
+// BackupTargetList defines model for BackupTargetList.
+type BackupTargetList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string         `json:"continue,omitempty,omitzero"`
+	Items    []BackupTarget `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+}
+
+// BackupTargetSpec defines model for BackupTargetSpec.
+type BackupTargetSpec struct {
+	// Directory Absolute path that every node has, as a mounted share.
+	Directory string `json:"directory,omitempty,omitzero"`
+
+	// Password What the backups are encrypted with; made when empty. Never sent to clients.
+	Password string    `json:"password,omitempty,omitzero"`
+	S3       *S3Target `json:"s3,omitempty"`
+}
+
+// BackupTargetStatus defines model for BackupTargetStatus.
+type BackupTargetStatus struct {
+	LastError          string      `json:"lastError,omitempty,omitzero"`
+	ObservedGeneration int64       `json:"observedGeneration,omitempty,omitzero"`
+	Phase              TargetPhase `json:"phase,omitempty,omitzero"`
+}
+
+// CephCheck defines model for CephCheck.
+type CephCheck struct {
+	// Name Ceph's own word for it.
+	Name     string     `json:"name"`
+	Severity CephHealth `json:"severity,omitempty,omitzero"`
+	Summary  string     `json:"summary"`
+}
+
+// CephCluster defines model for CephCluster.
+type CephCluster struct {
+	Assignment CephClusterAssignment `json:"assignment,omitempty,omitzero"`
+	Kind       Kind                  `json:"kind"`
+	Meta       Meta                  `json:"meta"`
+	Spec       CephClusterSpec       `json:"spec"`
+	Status     CephClusterStatus     `json:"status,omitempty,omitzero"`
+}
+
+// CephClusterAssignment defines model for CephClusterAssignment.
+type CephClusterAssignment struct {
+	Fsid string   `json:"fsid,omitempty,omitzero"`
+	Mgrs []NodeID `json:"mgrs,omitempty,omitzero"`
+	Mons []NodeID `json:"mons,omitempty,omitzero"`
+}
+
+// CephClusterList defines model for CephClusterList.
+type CephClusterList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string        `json:"continue,omitempty,omitzero"`
+	Items    []CephCluster `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+}
+
+// CephClusterSpec defines model for CephClusterSpec.
+type CephClusterSpec struct {
+	Enabled bool `json:"enabled,omitempty,omitzero"`
+
+	// FailureDomain No two copies in the same one; empty: host.
+	FailureDomain FailureDomain `json:"failureDomain,omitempty,omitzero"`
+
+	// Replicas Copies of everything; 0: 3.
+	Replicas int64 `json:"replicas,omitempty,omitzero"`
+}
+
+// CephClusterStatus defines model for CephClusterStatus.
+type CephClusterStatus struct {
+	Checks    []CephCheck `json:"checks,omitempty,omitzero"`
+	Health    CephHealth  `json:"health,omitempty,omitzero"`
+	LastError string      `json:"lastError,omitempty,omitzero"`
+
+	// Next The one next thing to do.
+	Next               string    `json:"next,omitempty,omitzero"`
+	ObservedGeneration int64     `json:"observedGeneration,omitempty,omitzero"`
+	Osds               int64     `json:"osds,omitempty,omitzero"`
+	OsdsUp             int64     `json:"osdsUp,omitempty,omitzero"`
+	Phase              CephPhase `json:"phase,omitempty,omitzero"`
+
+	// SizeBytes Raw.
+	SizeBytes int64 `json:"sizeBytes,omitempty,omitzero"`
+
+	// Summary In plain words.
+	Summary   string `json:"summary,omitempty,omitzero"`
+	UsedBytes int64  `json:"usedBytes,omitempty,omitzero"`
+}
+
 // Cluster defines model for Cluster.
 type Cluster struct {
 	// Alive Members that are heard of.
@@ -83,6 +235,55 @@ type Condition struct {
 	Type    string    `json:"type"`
 }
 
+// Disk defines model for Disk.
+type Disk struct {
+	Kind   Kind       `json:"kind"`
+	Meta   Meta       `json:"meta"`
+	Spec   DiskSpec   `json:"spec"`
+	Status DiskStatus `json:"status,omitempty,omitzero"`
+}
+
+// DiskList defines model for DiskList.
+type DiskList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string `json:"continue,omitempty,omitzero"`
+	Items    []Disk `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+}
+
+// DiskSpec defines model for DiskSpec.
+type DiskSpec struct {
+	// Use What it is for; empty: nothing. Taking ceph away drains it first.
+	Use DiskUse `json:"use,omitempty,omitzero"`
+
+	// Wipe Take it although something is on it, all of which is lost. Never one that is mounted or has the system on it.
+	Wipe bool `json:"wipe,omitempty,omitzero"`
+}
+
+// DiskStatus defines model for DiskStatus.
+type DiskStatus struct {
+	// ByID The path that stays the same when disks are moved.
+	ByID               string `json:"byId,omitempty,omitzero"`
+	Model              string `json:"model,omitempty,omitzero"`
+	Node               NodeID `json:"node,omitempty,omitzero"`
+	ObservedGeneration int64  `json:"observedGeneration,omitempty,omitzero"`
+
+	// Osd Number of its Ceph OSD; -1: none.
+	Osd int64 `json:"osd,omitempty,omitzero"`
+
+	// Path Example: /dev/sdb
+	Path       string `json:"path,omitempty,omitzero"`
+	Reason     string `json:"reason,omitempty,omitzero"`
+	Rotational bool   `json:"rotational,omitempty,omitzero"`
+	Serial     string `json:"serial,omitempty,omitzero"`
+	SizeBytes  int64  `json:"sizeBytes,omitempty,omitzero"`
+
+	// State Free: nothing is on it. InUse: something else has it.
+	State DiskState `json:"state,omitempty,omitzero"`
+}
+
 // ExecRequest defines model for ExecRequest.
 type ExecRequest struct {
 	// Argv The program and its arguments; no shell.
@@ -102,6 +303,55 @@ type ExecResult struct {
 
 	// Truncated There was more than what is sent.
 	Truncated bool `json:"truncated,omitempty,omitzero"`
+}
+
+// ExternalNetwork defines model for ExternalNetwork.
+type ExternalNetwork struct {
+	Kind   Kind                  `json:"kind"`
+	Meta   Meta                  `json:"meta"`
+	Spec   ExternalNetworkSpec   `json:"spec"`
+	Status ExternalNetworkStatus `json:"status,omitempty,omitzero"`
+}
+
+// ExternalNetworkList defines model for ExternalNetworkList.
+type ExternalNetworkList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string            `json:"continue,omitempty,omitzero"`
+	Items    []ExternalNetwork `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+}
+
+// ExternalNetworkSpec defines model for ExternalNetworkSpec.
+type ExternalNetworkSpec struct {
+	// Cidr4 Example: 203.0.113.0/24
+	Cidr4 string `json:"cidr4,omitempty,omitzero"`
+	Cidr6 string `json:"cidr6,omitempty,omitzero"`
+
+	// Default Routers go out here, and floating IPs come from here; one network has it.
+	Default bool `json:"default,omitempty,omitzero"`
+
+	// Gateway4 Example: 203.0.113.1
+	Gateway4 string `json:"gateway4,omitempty,omitzero"`
+	Gateway6 string `json:"gateway6,omitempty,omitzero"`
+
+	// PhysicalNetwork Which of the nodes' cables; empty: external.
+	PhysicalNetwork string `json:"physicalNetwork,omitempty,omitzero"`
+
+	// Ranges4 Addresses that the cluster may give: FIRST-LAST, or one.
+	Ranges4 []string `json:"ranges4,omitempty,omitzero"`
+	Ranges6 []string `json:"ranges6,omitempty,omitzero"`
+
+	// Vlan 0: untagged.
+	Vlan int64 `json:"vlan,omitempty,omitzero"`
+}
+
+// ExternalNetworkStatus defines model for ExternalNetworkStatus.
+type ExternalNetworkStatus struct {
+	LastError          string       `json:"lastError,omitempty,omitzero"`
+	ObservedGeneration int64        `json:"observedGeneration,omitempty,omitzero"`
+	Phase              NetworkPhase `json:"phase,omitempty,omitzero"`
 }
 
 // Flavor defines model for Flavor.
@@ -128,6 +378,51 @@ type FlavorSpec struct {
 	// RootBytes Root volume; 0: the image's own size.
 	RootBytes int64 `json:"rootBytes,omitempty,omitzero"`
 	Vcpus     int64 `json:"vcpus"`
+}
+
+// FloatingIP defines model for FloatingIP.
+type FloatingIP struct {
+	Assignment FloatingIPAssignment `json:"assignment,omitempty,omitzero"`
+	Kind       Kind                 `json:"kind"`
+	Meta       Meta                 `json:"meta"`
+	Spec       FloatingIPSpec       `json:"spec"`
+	Status     FloatingIPStatus     `json:"status,omitempty,omitzero"`
+}
+
+// FloatingIPAssignment defines model for FloatingIPAssignment.
+type FloatingIPAssignment struct {
+	Address string `json:"address,omitempty,omitzero"`
+
+	// Reason Why it has none.
+	Reason string `json:"reason,omitempty,omitzero"`
+}
+
+// FloatingIPList defines model for FloatingIPList.
+type FloatingIPList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string       `json:"continue,omitempty,omitzero"`
+	Items    []FloatingIP `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+}
+
+// FloatingIPSpec defines model for FloatingIPSpec.
+type FloatingIPSpec struct {
+	// ExternalNetwork Name or id, stored as id; empty: the default one.
+	ExternalNetwork ExternalNetworkID `json:"externalNetwork,omitempty,omitzero"`
+
+	// Instance Name or id, stored as id; empty: free.
+	Instance InstanceID `json:"instance,omitempty,omitzero"`
+
+	// Network Which of the instance's; name or id, stored as id; empty: its first.
+	Network NetworkID `json:"network,omitempty,omitzero"`
+}
+
+// FloatingIPStatus defines model for FloatingIPStatus.
+type FloatingIPStatus struct {
+	LastError string       `json:"lastError,omitempty,omitzero"`
+	Phase     NetworkPhase `json:"phase,omitempty,omitzero"`
 }
 
 // GPU defines model for GPU.
@@ -301,6 +596,9 @@ type InstanceAssignment struct {
 	// NodeLost Its node is lost and it cannot run elsewhere: it waits for the node; reason says why.
 	NodeLost bool `json:"nodeLost,omitempty,omitzero"`
 
+	// Ports In the order of spec.networks.
+	Ports []InstancePort `json:"ports,omitempty,omitzero"`
+
 	// Reason Why it has no node.
 	Reason string `json:"reason,omitempty,omitzero"`
 
@@ -322,6 +620,29 @@ type InstanceList struct {
 	Revision int64 `json:"revision"`
 }
 
+// InstanceNetwork defines model for InstanceNetwork.
+type InstanceNetwork struct {
+	// Address4 This IPv4 address; empty: any that is free.
+	Address4 string `json:"address4,omitempty,omitzero"`
+
+	// Address6 This IPv6 address; empty: one made from the MAC.
+	Address6 string `json:"address6,omitempty,omitzero"`
+
+	// Network Name or id; stored as id.
+	Network NetworkID `json:"network"`
+
+	// SecurityGroups Names or ids, stored as ids; empty: the project's group default.
+	SecurityGroups []SecurityGroupID `json:"securityGroups,omitempty,omitzero"`
+}
+
+// InstancePort defines model for InstancePort.
+type InstancePort struct {
+	Address4 string    `json:"address4,omitempty,omitzero"`
+	Address6 string    `json:"address6,omitempty,omitzero"`
+	Mac      string    `json:"mac"`
+	Network  NetworkID `json:"network"`
+}
+
 // InstanceSpec defines model for InstanceSpec.
 type InstanceSpec struct {
 	// Ephemeral Its root volume may be made anew from the image when its node is lost: what was written is gone, the instance runs on elsewhere.
@@ -332,6 +653,9 @@ type InstanceSpec struct {
 
 	// Image Name or id; stored as id.
 	Image ImageID `json:"image"`
+
+	// Networks Networks that it has a port in; empty: the project's network default, where there is one.
+	Networks []InstanceNetwork `json:"networks,omitempty,omitzero"`
 
 	// Power What it should be; empty: Running.
 	Power Power `json:"power,omitempty,omitzero"`
@@ -346,7 +670,7 @@ type InstanceSpec struct {
 	RootBytes int64    `json:"rootBytes,omitempty,omitzero"`
 	SSHKeys   []string `json:"sshKeys,omitempty,omitzero"`
 
-	// StoragePool Storage pool of the root volume; empty: shared where there is one, else local.
+	// StoragePool Storage pool of the root volume; empty: ceph where there is one, else shared, else local.
 	StoragePool string `json:"storagePool,omitempty,omitzero"`
 
 	// UserData cloud-init user data.
@@ -452,6 +776,83 @@ type JoinTokenStatus struct {
 	UsedBy NodeID     `json:"usedBy,omitempty,omitzero"`
 }
 
+// Leak defines model for Leak.
+type Leak struct {
+	// ID That object's; the cluster does not know it, or has it on another node.
+	ID string `json:"id"`
+
+	// Kind Of the object that it belonged to.
+	Kind string `json:"kind"`
+
+	// What What is left of it.
+	What string `json:"what"`
+}
+
+// LeakList defines model for LeakList.
+type LeakList struct {
+	Items []Leak `json:"items"`
+}
+
+// LoadBalancer defines model for LoadBalancer.
+type LoadBalancer struct {
+	Assignment LoadBalancerAssignment `json:"assignment,omitempty,omitzero"`
+	Kind       Kind                   `json:"kind"`
+	Meta       Meta                   `json:"meta"`
+	Spec       LoadBalancerSpec       `json:"spec"`
+	Status     LoadBalancerStatus     `json:"status,omitempty,omitzero"`
+}
+
+// LoadBalancerAssignment defines model for LoadBalancerAssignment.
+type LoadBalancerAssignment struct {
+	// Address Its own in the network.
+	Address string `json:"address,omitempty,omitzero"`
+
+	// Reason Why it has none.
+	Reason string `json:"reason,omitempty,omitzero"`
+}
+
+// LoadBalancerBackend defines model for LoadBalancerBackend.
+type LoadBalancerBackend struct {
+	// Instance Name or id; stored as id.
+	Instance InstanceID `json:"instance"`
+	Port     int64      `json:"port"`
+}
+
+// LoadBalancerList defines model for LoadBalancerList.
+type LoadBalancerList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string         `json:"continue,omitempty,omitzero"`
+	Items    []LoadBalancer `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+}
+
+// LoadBalancerSpec defines model for LoadBalancerSpec.
+type LoadBalancerSpec struct {
+	Backends []LoadBalancerBackend `json:"backends,omitempty,omitzero"`
+
+	// FloatingIP Reached from outside with this address. Name or id; stored as id.
+	FloatingIP FloatingIPID `json:"floatingIP,omitempty,omitzero"`
+
+	// Health Send nothing to backends that do not answer.
+	Health bool `json:"health,omitempty,omitzero"`
+
+	// Network Name or id; stored as id.
+	Network  NetworkID `json:"network"`
+	Port     int64     `json:"port"`
+	Protocol Protocol  `json:"protocol"`
+}
+
+// LoadBalancerStatus defines model for LoadBalancerStatus.
+type LoadBalancerStatus struct {
+	BackendsDown       int64        `json:"backendsDown,omitempty,omitzero"`
+	BackendsUp         int64        `json:"backendsUp,omitempty,omitzero"`
+	LastError          string       `json:"lastError,omitempty,omitzero"`
+	ObservedGeneration int64        `json:"observedGeneration,omitempty,omitzero"`
+	Phase              NetworkPhase `json:"phase,omitempty,omitzero"`
+}
+
 // Member defines model for Member.
 type Member struct {
 	APIAddress       string     `json:"apiAddress,omitempty,omitzero"`
@@ -551,6 +952,70 @@ type MigrationStatus struct {
 	TotalBytes     int64          `json:"totalBytes,omitempty,omitzero"`
 }
 
+// Network defines model for Network.
+type Network struct {
+	Assignment NetworkAssignment `json:"assignment,omitempty,omitzero"`
+	Kind       Kind              `json:"kind"`
+	Meta       Meta              `json:"meta"`
+	Spec       NetworkSpec       `json:"spec"`
+	Status     NetworkStatus     `json:"status,omitempty,omitzero"`
+}
+
+// NetworkAssignment defines model for NetworkAssignment.
+type NetworkAssignment struct {
+	Gateway4 string `json:"gateway4,omitempty,omitzero"`
+	Gateway6 string `json:"gateway6,omitempty,omitzero"`
+
+	// Key Number of the network, 1 to 16777215, unique in the cluster.
+	Key int64 `json:"key,omitempty,omitzero"`
+}
+
+// NetworkList defines model for NetworkList.
+type NetworkList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string    `json:"continue,omitempty,omitzero"`
+	Items    []Network `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+}
+
+// NetworkSpec defines model for NetworkSpec.
+type NetworkSpec struct {
+	// Cidr4 IPv4 addresses, /8 to /29; empty: none.
+	//
+	// Example: 10.64.3.0/24
+	Cidr4 string `json:"cidr4,omitempty,omitzero"`
+
+	// Cidr6 IPv6 addresses, a /64; empty: none.
+	Cidr6 string `json:"cidr6,omitempty,omitzero"`
+
+	// DNSServers Resolvers of names outside; empty: the cluster's choice.
+	DNSServers []string `json:"dnsServers,omitempty,omitzero"`
+
+	// Isolated No router: nothing leaves it, nothing comes in.
+	Isolated bool `json:"isolated,omitempty,omitzero"`
+
+	// Mtu 0: 1442.
+	Mtu int64 `json:"mtu,omitempty,omitzero"`
+}
+
+// NetworkStatus defines model for NetworkStatus.
+type NetworkStatus struct {
+	LastError          string       `json:"lastError,omitempty,omitzero"`
+	ObservedGeneration int64        `json:"observedGeneration,omitempty,omitzero"`
+	Phase              NetworkPhase `json:"phase,omitempty,omitzero"`
+}
+
+// NetworkTrace defines model for NetworkTrace.
+type NetworkTrace struct {
+	// Lines Its way step by step, for a person; what to do next when it dies.
+	Lines []string `json:"lines"`
+
+	// Passes It arrives.
+	Passes bool `json:"passes"`
+}
+
 // Node defines model for Node.
 type Node struct {
 	Assignment NodeAssignment `json:"assignment,omitempty,omitzero"`
@@ -608,7 +1073,13 @@ type NodeStatus struct {
 	Accelerator string `json:"accelerator,omitempty,omitzero"`
 
 	// BootID Of the machine's present boot.
-	BootID     string      `json:"bootId,omitempty,omitzero"`
+	BootID string `json:"bootId,omitempty,omitzero"`
+
+	// Ceph The pool ceph can be used here: librbd and the cluster's key are there.
+	Ceph bool `json:"ceph,omitempty,omitzero"`
+
+	// Chassis Networks work here: instances with ports can run.
+	Chassis    bool        `json:"chassis,omitempty,omitzero"`
 	Conditions []Condition `json:"conditions,omitempty,omitzero"`
 
 	// Hypervisor Versions of libvirt and QEMU.
@@ -724,6 +1195,148 @@ type ProjectSpec struct {
 	DisplayName string `json:"displayName,omitempty,omitzero"`
 }
 
+// Router defines model for Router.
+type Router struct {
+	Assignment RouterAssignment `json:"assignment,omitempty,omitzero"`
+	Kind       Kind             `json:"kind"`
+	Meta       Meta             `json:"meta"`
+	Spec       RouterSpec       `json:"spec"`
+	Status     RouterStatus     `json:"status,omitempty,omitzero"`
+}
+
+// RouterAssignment defines model for RouterAssignment.
+type RouterAssignment struct {
+	// Address4 What the project's instances are seen with outside.
+	Address4 string `json:"address4,omitempty,omitzero"`
+	Address6 string `json:"address6,omitempty,omitzero"`
+
+	// Reason Why it has no address.
+	Reason string `json:"reason,omitempty,omitzero"`
+}
+
+// RouterList defines model for RouterList.
+type RouterList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string   `json:"continue,omitempty,omitzero"`
+	Items    []Router `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+}
+
+// RouterSpec defines model for RouterSpec.
+type RouterSpec struct {
+	ExternalNetwork ExternalNetworkID `json:"externalNetwork,omitempty,omitzero"`
+}
+
+// RouterStatus defines model for RouterStatus.
+type RouterStatus struct {
+	LastError string `json:"lastError,omitempty,omitzero"`
+
+	// Node Where it goes out now.
+	Node  NodeID       `json:"node,omitempty,omitzero"`
+	Phase NetworkPhase `json:"phase,omitempty,omitzero"`
+}
+
+// S3Target defines model for S3Target.
+type S3Target struct {
+	AccessKey string `json:"accessKey,omitempty,omitzero"`
+	Bucket    string `json:"bucket"`
+
+	// Endpoint Example: https://s3.example
+	Endpoint string `json:"endpoint"`
+	Region   string `json:"region,omitempty,omitzero"`
+
+	// SecretKey Never sent to clients; empty in a change: as it was.
+	SecretKey string `json:"secretKey,omitempty,omitzero"`
+}
+
+// SecurityGroup defines model for SecurityGroup.
+type SecurityGroup struct {
+	Kind Kind              `json:"kind"`
+	Meta Meta              `json:"meta"`
+	Spec SecurityGroupSpec `json:"spec"`
+}
+
+// SecurityGroupList defines model for SecurityGroupList.
+type SecurityGroupList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string          `json:"continue,omitempty,omitzero"`
+	Items    []SecurityGroup `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+}
+
+// SecurityGroupSpec defines model for SecurityGroupSpec.
+type SecurityGroupSpec struct {
+	// Rules What is not allowed here is dropped; answers to what was allowed are allowed.
+	Rules []SecurityRule `json:"rules,omitempty,omitzero"`
+}
+
+// SecurityRule defines model for SecurityRule.
+type SecurityRule struct {
+	// Cidr From or to these addresses; empty, and no group: all of IPv4 and IPv6.
+	//
+	// Example: 0.0.0.0/0
+	Cidr      string    `json:"cidr,omitempty,omitzero"`
+	Direction Direction `json:"direction"`
+
+	// Group From or to the instances of this group. Name or id; stored as id; self: this group.
+	Group SecurityGroupID `json:"group,omitempty,omitzero"`
+
+	// Ports One port or a range, of tcp and udp; empty: all.
+	//
+	// Example: 8000-8080
+	Ports    string   `json:"ports,omitempty,omitzero"`
+	Protocol Protocol `json:"protocol"`
+}
+
+// Snapshot defines model for Snapshot.
+type Snapshot struct {
+	Assignment SnapshotAssignment `json:"assignment,omitempty,omitzero"`
+	Kind       Kind               `json:"kind"`
+	Meta       Meta               `json:"meta"`
+	Spec       SnapshotSpec       `json:"spec"`
+	Status     SnapshotStatus     `json:"status,omitempty,omitzero"`
+}
+
+// SnapshotAssignment defines model for SnapshotAssignment.
+type SnapshotAssignment struct {
+	Node NodeID `json:"node,omitempty,omitzero"`
+	Pool string `json:"pool,omitempty,omitzero"`
+
+	// Reason Why it has no node yet.
+	Reason string `json:"reason,omitempty,omitzero"`
+}
+
+// SnapshotList defines model for SnapshotList.
+type SnapshotList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string     `json:"continue,omitempty,omitzero"`
+	Items    []Snapshot `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+}
+
+// SnapshotSpec defines model for SnapshotSpec.
+type SnapshotSpec struct {
+	// Volume Name or id; stored as id.
+	Volume VolumeID `json:"volume"`
+}
+
+// SnapshotStatus defines model for SnapshotStatus.
+type SnapshotStatus struct {
+	// CreatedAt Of its content.
+	CreatedAt *time.Time    `json:"createdAt,omitempty"`
+	LastError string        `json:"lastError,omitempty,omitzero"`
+	Phase     SnapshotPhase `json:"phase,omitempty,omitzero"`
+
+	// SizeBytes Of the disk as it was.
+	SizeBytes int64 `json:"sizeBytes,omitempty,omitzero"`
+}
+
 // StoragePool defines model for StoragePool.
 type StoragePool struct {
 	FreeBytes int64 `json:"freeBytes,omitempty,omitzero"`
@@ -824,31 +1437,72 @@ type VolumeList struct {
 	Revision int64 `json:"revision"`
 }
 
+// VolumeQoS Limits; 0: none. They may change while it is in use.
+type VolumeQoS struct {
+	ReadBytesPerSecond  int64 `json:"readBytesPerSecond,omitempty,omitzero"`
+	ReadIOPS            int64 `json:"readIOPS,omitempty,omitzero"`
+	WriteBytesPerSecond int64 `json:"writeBytesPerSecond,omitempty,omitzero"`
+	WriteIOPS           int64 `json:"writeIOPS,omitempty,omitzero"`
+}
+
+// VolumeRollback Back to a snapshot of it, while no instance has it open.
+type VolumeRollback struct {
+	// Count Raised by one for each rollback.
+	Count int64 `json:"count"`
+
+	// Snapshot Name or id; stored as id.
+	Snapshot SnapshotID `json:"snapshot"`
+}
+
 // VolumeSpec defines model for VolumeSpec.
 type VolumeSpec struct {
+	// Backup Name or id, stored as id. Made from this backup: restored.
+	Backup BackupID `json:"backup,omitempty,omitzero"`
+
+	// Encrypted LUKS, with a key of its own; decided when it is made.
+	Encrypted bool `json:"encrypted,omitempty,omitzero"`
+
 	// Image Made from this image; empty: blank.
 	Image ImageID `json:"image,omitempty,omitzero"`
 
 	// Instance Attached to this instance; as its root volume when it was made with it.
 	Instance InstanceID `json:"instance,omitempty,omitzero"`
 
-	// Pool Name of the storage pool; empty: shared where there is one, else local.
+	// Pool Name of the storage pool; empty: ceph where there is one, else shared, else local.
 	Pool string `json:"pool,omitempty,omitzero"`
+
+	// Qos Limits; 0: none. They may change while it is in use.
+	Qos *VolumeQoS `json:"qos,omitempty"`
+
+	// Rollback Back to a snapshot of it, while no instance has it open.
+	Rollback *VolumeRollback `json:"rollback,omitempty"`
 
 	// Root Root volume of its instance: goes with it.
 	Root bool `json:"root,omitempty,omitzero"`
 
 	// SizeBytes 0 with an image: the image's size.
 	SizeBytes int64 `json:"sizeBytes,omitempty,omitzero"`
+
+	// Snapshot Name or id, stored as id. Made from this snapshot: a clone.
+	Snapshot SnapshotID `json:"snapshot,omitempty,omitzero"`
+
+	// WrappedKey Its key, wrapped by the cluster's. Never sent to clients.
+	WrappedKey string `json:"wrappedKey,omitempty,omitzero"`
 }
 
 // VolumeStatus defines model for VolumeStatus.
 type VolumeStatus struct {
-	AllocatedBytes     int64       `json:"allocatedBytes,omitempty,omitzero"`
+	AllocatedBytes int64 `json:"allocatedBytes,omitempty,omitzero"`
+
+	// Attached The instance that has it open.
+	Attached           InstanceID  `json:"attached,omitempty,omitzero"`
 	LastError          string      `json:"lastError,omitempty,omitzero"`
 	ObservedGeneration int64       `json:"observedGeneration,omitempty,omitzero"`
 	Phase              VolumePhase `json:"phase,omitempty,omitzero"`
-	SizeBytes          int64       `json:"sizeBytes,omitempty,omitzero"`
+
+	// Rollbacks The spec's rollback.count that has been done.
+	Rollbacks int64 `json:"rollbacks,omitempty,omitzero"`
+	SizeBytes int64 `json:"sizeBytes,omitempty,omitzero"`
 }
 
 // IdempotencyKey defines model for IdempotencyKey.
@@ -935,6 +1589,105 @@ type GetAPIKeyParams struct {
 	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
 }
 
+// ListBackupTargetsParams defines parameters for ListBackupTargets.
+type ListBackupTargetsParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+}
+
+// CreateBackupTargetParams defines parameters for CreateBackupTarget.
+type CreateBackupTargetParams struct {
+	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// ListBackupsParams defines parameters for ListBackups.
+type ListBackupsParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// Project Id or name.
+	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
+}
+
+// CreateBackupParams defines parameters for CreateBackup.
+type CreateBackupParams struct {
+	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// GetBackupParams defines parameters for GetBackup.
+type GetBackupParams struct {
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// Project Id or name.
+	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
+}
+
+// ListCephClustersParams defines parameters for ListCephClusters.
+type ListCephClustersParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+}
+
+// CreateCephClusterParams defines parameters for CreateCephCluster.
+type CreateCephClusterParams struct {
+	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// ListDisksParams defines parameters for ListDisks.
+type ListDisksParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+}
+
+// ListExternalNetworksParams defines parameters for ListExternalNetworks.
+type ListExternalNetworksParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+}
+
+// CreateExternalNetworkParams defines parameters for CreateExternalNetwork.
+type CreateExternalNetworkParams struct {
+	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
 // ListFlavorsParams defines parameters for ListFlavors.
 type ListFlavorsParams struct {
 	// Limit 1000 unless given.
@@ -951,6 +1704,39 @@ type ListFlavorsParams struct {
 type CreateFlavorParams struct {
 	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// ListFloatingIPsParams defines parameters for ListFloatingIPs.
+type ListFloatingIPsParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// Project Id or name.
+	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
+}
+
+// CreateFloatingIPParams defines parameters for CreateFloatingIP.
+type CreateFloatingIPParams struct {
+	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// GetFloatingIPParams defines parameters for GetFloatingIP.
+type GetFloatingIPParams struct {
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// Project Id or name.
+	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
 }
 
 // ListGPUPoolsParams defines parameters for ListGPUPools.
@@ -1085,6 +1871,39 @@ type CreateJoinTokenParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 
+// ListLoadBalancersParams defines parameters for ListLoadBalancers.
+type ListLoadBalancersParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// Project Id or name.
+	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
+}
+
+// CreateLoadBalancerParams defines parameters for CreateLoadBalancer.
+type CreateLoadBalancerParams struct {
+	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// GetLoadBalancerParams defines parameters for GetLoadBalancer.
+type GetLoadBalancerParams struct {
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// Project Id or name.
+	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
+}
+
 // ListMigrationsParams defines parameters for ListMigrations.
 type ListMigrationsParams struct {
 	// Limit 1000 unless given.
@@ -1101,6 +1920,54 @@ type ListMigrationsParams struct {
 type CreateMigrationParams struct {
 	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// TraceNetworkParams defines parameters for TraceNetwork.
+type TraceNetworkParams struct {
+	// From The sender: an instance's name or id, or an address outside.
+	From string `form:"from" json:"from"`
+
+	// To The receiver: an instance's name or id, or any address.
+	To string `form:"to" json:"to"`
+
+	// Packet The first packet of a connection: tcp/443, udp/53, icmp or icmp6.
+	Packet string `form:"packet" json:"packet"`
+
+	// Project Id or name.
+	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
+}
+
+// ListNetworksParams defines parameters for ListNetworks.
+type ListNetworksParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// Project Id or name.
+	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
+}
+
+// CreateNetworkParams defines parameters for CreateNetwork.
+type CreateNetworkParams struct {
+	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// GetNetworkParams defines parameters for GetNetwork.
+type GetNetworkParams struct {
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// Project Id or name.
+	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
 }
 
 // ListNodesParams defines parameters for ListNodes.
@@ -1184,6 +2051,99 @@ type GetProjectParams struct {
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
+// ListRoutersParams defines parameters for ListRouters.
+type ListRoutersParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// Project Id or name.
+	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
+}
+
+// GetRouterParams defines parameters for GetRouter.
+type GetRouterParams struct {
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// Project Id or name.
+	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
+}
+
+// ListSecurityGroupsParams defines parameters for ListSecurityGroups.
+type ListSecurityGroupsParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// Project Id or name.
+	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
+}
+
+// CreateSecurityGroupParams defines parameters for CreateSecurityGroup.
+type CreateSecurityGroupParams struct {
+	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// GetSecurityGroupParams defines parameters for GetSecurityGroup.
+type GetSecurityGroupParams struct {
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// Project Id or name.
+	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
+}
+
+// ListSnapshotsParams defines parameters for ListSnapshots.
+type ListSnapshotsParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// Project Id or name.
+	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
+}
+
+// CreateSnapshotParams defines parameters for CreateSnapshot.
+type CreateSnapshotParams struct {
+	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// GetSnapshotParams defines parameters for GetSnapshot.
+type GetSnapshotParams struct {
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// Project Id or name.
+	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
+}
+
 // ListUsageRecordsParams defines parameters for ListUsageRecords.
 type ListUsageRecordsParams struct {
 	// Limit 1000 unless given.
@@ -1235,6 +2195,12 @@ type CreateVolumeParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 
+// DeleteVolumeParams defines parameters for DeleteVolume.
+type DeleteVolumeParams struct {
+	// Cascade Delete its snapshots with it.
+	Cascade bool `form:"cascade,omitempty" json:"cascade,omitempty,omitzero"`
+}
+
 // GetVolumeParams defines parameters for GetVolume.
 type GetVolumeParams struct {
 	// Organization Id or name.
@@ -1265,11 +2231,44 @@ type CreateAPIKeyJSONRequestBody = APIKey
 // UpdateAPIKeyJSONRequestBody defines body for UpdateAPIKey for application/json ContentType.
 type UpdateAPIKeyJSONRequestBody = APIKey
 
+// CreateBackupTargetJSONRequestBody defines body for CreateBackupTarget for application/json ContentType.
+type CreateBackupTargetJSONRequestBody = BackupTarget
+
+// UpdateBackupTargetJSONRequestBody defines body for UpdateBackupTarget for application/json ContentType.
+type UpdateBackupTargetJSONRequestBody = BackupTarget
+
+// CreateBackupJSONRequestBody defines body for CreateBackup for application/json ContentType.
+type CreateBackupJSONRequestBody = Backup
+
+// UpdateBackupJSONRequestBody defines body for UpdateBackup for application/json ContentType.
+type UpdateBackupJSONRequestBody = Backup
+
+// CreateCephClusterJSONRequestBody defines body for CreateCephCluster for application/json ContentType.
+type CreateCephClusterJSONRequestBody = CephCluster
+
+// UpdateCephClusterJSONRequestBody defines body for UpdateCephCluster for application/json ContentType.
+type UpdateCephClusterJSONRequestBody = CephCluster
+
+// UpdateDiskJSONRequestBody defines body for UpdateDisk for application/json ContentType.
+type UpdateDiskJSONRequestBody = Disk
+
+// CreateExternalNetworkJSONRequestBody defines body for CreateExternalNetwork for application/json ContentType.
+type CreateExternalNetworkJSONRequestBody = ExternalNetwork
+
+// UpdateExternalNetworkJSONRequestBody defines body for UpdateExternalNetwork for application/json ContentType.
+type UpdateExternalNetworkJSONRequestBody = ExternalNetwork
+
 // CreateFlavorJSONRequestBody defines body for CreateFlavor for application/json ContentType.
 type CreateFlavorJSONRequestBody = Flavor
 
 // UpdateFlavorJSONRequestBody defines body for UpdateFlavor for application/json ContentType.
 type UpdateFlavorJSONRequestBody = Flavor
+
+// CreateFloatingIPJSONRequestBody defines body for CreateFloatingIP for application/json ContentType.
+type CreateFloatingIPJSONRequestBody = FloatingIP
+
+// UpdateFloatingIPJSONRequestBody defines body for UpdateFloatingIP for application/json ContentType.
+type UpdateFloatingIPJSONRequestBody = FloatingIP
 
 // CreateGPUPoolJSONRequestBody defines body for CreateGPUPool for application/json ContentType.
 type CreateGPUPoolJSONRequestBody = GPUPool
@@ -1298,11 +2297,23 @@ type ExecInInstanceJSONRequestBody = ExecRequest
 // CreateJoinTokenJSONRequestBody defines body for CreateJoinToken for application/json ContentType.
 type CreateJoinTokenJSONRequestBody = JoinToken
 
+// CreateLoadBalancerJSONRequestBody defines body for CreateLoadBalancer for application/json ContentType.
+type CreateLoadBalancerJSONRequestBody = LoadBalancer
+
+// UpdateLoadBalancerJSONRequestBody defines body for UpdateLoadBalancer for application/json ContentType.
+type UpdateLoadBalancerJSONRequestBody = LoadBalancer
+
 // CreateMigrationJSONRequestBody defines body for CreateMigration for application/json ContentType.
 type CreateMigrationJSONRequestBody = Migration
 
 // UpdateMigrationJSONRequestBody defines body for UpdateMigration for application/json ContentType.
 type UpdateMigrationJSONRequestBody = Migration
+
+// CreateNetworkJSONRequestBody defines body for CreateNetwork for application/json ContentType.
+type CreateNetworkJSONRequestBody = Network
+
+// UpdateNetworkJSONRequestBody defines body for UpdateNetwork for application/json ContentType.
+type UpdateNetworkJSONRequestBody = Network
 
 // UpdateNodeJSONRequestBody defines body for UpdateNode for application/json ContentType.
 type UpdateNodeJSONRequestBody = Node
@@ -1324,6 +2335,18 @@ type CreateProjectJSONRequestBody = Project
 
 // UpdateProjectJSONRequestBody defines body for UpdateProject for application/json ContentType.
 type UpdateProjectJSONRequestBody = Project
+
+// CreateSecurityGroupJSONRequestBody defines body for CreateSecurityGroup for application/json ContentType.
+type CreateSecurityGroupJSONRequestBody = SecurityGroup
+
+// UpdateSecurityGroupJSONRequestBody defines body for UpdateSecurityGroup for application/json ContentType.
+type UpdateSecurityGroupJSONRequestBody = SecurityGroup
+
+// CreateSnapshotJSONRequestBody defines body for CreateSnapshot for application/json ContentType.
+type CreateSnapshotJSONRequestBody = Snapshot
+
+// UpdateSnapshotJSONRequestBody defines body for UpdateSnapshot for application/json ContentType.
+type UpdateSnapshotJSONRequestBody = Snapshot
 
 // CreateVolumeJSONRequestBody defines body for CreateVolume for application/json ContentType.
 type CreateVolumeJSONRequestBody = Volume

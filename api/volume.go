@@ -8,7 +8,18 @@ func ValidateVolume(s VolumeSpec) error {
 	if err := storagePool("spec.pool", s.Pool); err != nil {
 		return err
 	}
-	if s.SizeBytes == 0 && s.Image == "" {
+	if err := firstError(volumeSource(s), volumeQoS(s.Qos)); err != nil {
+		return err
+	}
+	if s.Rollback != nil {
+		if s.Rollback.Snapshot == "" {
+			return invalid("spec.rollback.snapshot", "to which snapshot?").WithHint("basalt snapshot list")
+		}
+		if err := between("spec.rollback.count", s.Rollback.Count, 0, 1<<53, ""); err != nil {
+			return err
+		}
+	}
+	if s.SizeBytes == 0 && s.Image == "" && s.Snapshot == "" && s.Backup == "" {
 		return invalid("spec.sizeBytes", "an empty volume needs a size").WithHint("or an image to start from")
 	}
 	return nil
@@ -20,6 +31,16 @@ func ChangeVolume(old, s VolumeSpec) error {
 	switch {
 	case old.Image != s.Image:
 		return invalid("spec.image", "a volume's image does not change").WithHint("make another volume")
+	case old.Snapshot != s.Snapshot:
+		return invalid("spec.snapshot", "it is decided when the volume is made").WithHint("make another volume; or roll this one back")
+	case old.Backup != s.Backup:
+		return invalid("spec.backup", "it is decided when the volume is made").WithHint("make another volume")
+	case old.Encrypted != s.Encrypted:
+		return invalid("spec.encrypted", "it is decided when the volume is made").WithHint("make another volume and copy")
+	case old.Instance != "" && s.Instance != "" && old.Instance != s.Instance:
+		return invalid("spec.instance", "it is attached to another instance").WithHint("take it off first: basalt volume detach")
+	case rollbackCount(s) < rollbackCount(old):
+		return invalid("spec.rollback.count", "it only rises")
 	case old.Pool != s.Pool:
 		return invalid("spec.pool", "a volume stays in its pool").WithHint("make another volume")
 	case old.Root != s.Root:
@@ -35,8 +56,53 @@ func ChangeVolume(old, s VolumeSpec) error {
 // storagePool is one of those that a node can have; empty: the cluster chooses.
 func storagePool(field, name string) *Error {
 	switch name {
-	case "", PoolLocal, PoolShared:
+	case "", PoolLocal, PoolShared, PoolCeph:
 		return nil
 	}
-	return invalid(field, "there is no storage pool %q", clip(name)).WithHint("%s or %s", PoolLocal, PoolShared)
+	return invalid(field, "there is no storage pool %q", clip(name)).WithHint("%s, %s or %s", PoolLocal, PoolShared, PoolCeph)
+}
+
+// volumeSource: a volume is made from one thing, or blank.
+func volumeSource(s VolumeSpec) *Error {
+	sources := 0
+	for _, from := range []string{string(s.Image), string(s.Snapshot), string(s.Backup)} {
+		if from != "" {
+			sources++
+		}
+	}
+	if sources > 1 {
+		return invalid("spec.snapshot", "a volume is made from an image, a snapshot or a backup").WithHint("one of them")
+	}
+	return nil
+}
+
+func volumeQoS(q *VolumeQoS) *Error {
+	if q == nil {
+		return nil
+	}
+	for _, l := range []struct {
+		field      string
+		got, least int64
+		unit       string
+	}{
+		{"readIOPS", q.ReadIOPS, 10, " operations a second; 0: no limit"},
+		{"writeIOPS", q.WriteIOPS, 10, " operations a second; 0: no limit"},
+		{"readBytesPerSecond", q.ReadBytesPerSecond, 64 << 10, " bytes a second; 0: no limit"},
+		{"writeBytesPerSecond", q.WriteBytesPerSecond, 64 << 10, " bytes a second; 0: no limit"},
+	} {
+		if l.got == 0 {
+			continue
+		}
+		if err := between("spec.qos."+l.field, l.got, l.least, 1<<40, l.unit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func rollbackCount(s VolumeSpec) int64 {
+	if s.Rollback == nil {
+		return 0
+	}
+	return s.Rollback.Count
 }

@@ -54,26 +54,10 @@ type Domain struct {
 	Boot *DirectBoot
 }
 
-// Disk is a virtio-blk disk.
-type Disk struct {
-	Path     string
-	Format   string // raw or qcow2; never guessed from the content, which the guest writes
-	Serial   string // the guest finds it as /dev/disk/by-id/virtio-SERIAL; at most 20 bytes
-	ReadOnly bool
-	Cache    string // none, writeback (the default), unsafe
-}
-
 // CDROM is a disc in a SCSI drive, always raw and read-only.
 type CDROM struct {
 	Path   string
 	Serial string
-}
-
-// NIC is a virtio network card on a tap device that exists already.
-type NIC struct {
-	MAC string
-	Tap string // name of the device
-	MTU int    // 0: the guest's own default
 }
 
 // DirectBoot starts a kernel without a boot loader.
@@ -90,10 +74,16 @@ func DomainName(id api.InstanceID) string { return "basalt-" + string(id) }
 var uuidNamespace = [16]byte{0x6f, 0x1c, 0x2b, 0x8e, 0x35, 0x0d, 0x4a, 0x77, 0x9b, 0xe2, 0x51, 0xc4, 0x08, 0xd6, 0xaf, 0x13}
 
 // UUID of the instance's domain: RFC 9562 version 5 of its id.
-func UUID(id api.InstanceID) string {
+func UUID(id api.InstanceID) string { return uuid(string(id)) }
+
+// SecretUUID is the UUID of a secret (see Secret): version 5 of what it is for,
+// such as "volume/vol-1".
+func SecretUUID(name string) string { return uuid("secret/" + name) }
+
+func uuid(name string) string {
 	h := sha1.New()
 	h.Write(uuidNamespace[:])
-	h.Write([]byte(id))
+	h.Write([]byte(name))
 	u := h.Sum(nil)[:16]
 	u[6] = u[6]&0x0f | 0x50
 	u[8] = u[8]&0x3f | 0x80

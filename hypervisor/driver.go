@@ -26,6 +26,8 @@ import (
 //	                         │ Start         │
 //	                      Crashed ◄──────────┘ QEMU died or the guest panicked
 type Driver interface {
+	Devices
+
 	// Define makes the domain, or changes it. What runs goes on as it is
 	// until its next start.
 	Define(ctx context.Context, d Domain) error
@@ -68,6 +70,13 @@ type Driver interface {
 
 	// AgentPing returns nil when the guest agent answers.
 	AgentPing(ctx context.Context, id api.InstanceID) error
+	// Freeze makes the guest write out its file systems and hold back what
+	// would change them, until Thaw; it says how many it froze. Frozen for
+	// long, a guest hangs: whoever freezes sees to it that it is thawed,
+	// whatever happens to him.
+	Freeze(ctx context.Context, id api.InstanceID) (int, error)
+	// Thaw ends Freeze. What does not run is not frozen.
+	Thaw(ctx context.Context, id api.InstanceID) error
 	// AgentExec runs a program in the guest as its root and waits for it until
 	// ctx ends; the program is then left running.
 	AgentExec(ctx context.Context, id api.InstanceID, e Exec) (ExecResult, error)

@@ -2,6 +2,7 @@ package hypervisor
 
 import (
 	"fmt"
+	"slices"
 
 	lx "libvirt.org/go/libvirtxml"
 
@@ -42,29 +43,22 @@ func (o MigrateOptions) Check(id api.InstanceID) error {
 	case o.MaxDowntime < 0 || o.MaxDowntime.Milliseconds() > 2_000_000: // QEMU's limit, MAX_MIGRATE_DOWNTIME
 		return invalid("maxDowntime", "%s is not between 0 and 2000 s", o.MaxDowntime)
 	}
-	_, err := o.CopyIndexes()
-	return err
+	return o.checkCopies()
 }
 
-// CopyIndexes are the places of CopyDisks among the target's disks.
-func (o MigrateOptions) CopyIndexes() ([]int, error) {
-	place := map[string]int{}
-	for i, k := range o.Target.Disks {
-		if _, twice := place[k.Serial]; twice {
-			i = -1
-		}
-		place[k.Serial] = i
+// checkCopies: each names one of the target's disks, once.
+func (o MigrateOptions) checkCopies() error {
+	left := map[string]bool{}
+	for _, k := range o.Target.Disks {
+		left[k.Serial] = k.RBD == nil
 	}
-	var all []int
 	for _, serial := range o.CopyDisks {
-		i, ok := place[serial]
-		if serial == "" || !ok || i < 0 {
-			return nil, invalid("copyDisks", "there is not exactly one disk %q", serial)
+		if serial == "" || !left[serial] {
+			return invalid("copyDisks", "there is not exactly one file %q", serial)
 		}
-		all = append(all, i)
-		place[serial] = -1
+		left[serial] = false
 	}
-	return all, nil
+	return nil
 }
 
 // Retarget is the XML of a running machine with everything in it that differs
@@ -101,22 +95,26 @@ func Retarget(running string, target Domain) (string, error) {
 }
 
 func retargetDisks(list *lx.DomainDeviceList, target Domain) error {
-	disks, discs := target.Disks, target.CDROMs
+	disks, discs := slices.Clone(target.Disks), target.CDROMs
 	for i := range list.Disks {
 		x := &list.Disks[i]
-		path := ""
-		switch {
-		case x.Device == "cdrom" && len(discs) > 0:
-			path, discs = discs[0].Path, discs[1:]
-		case x.Device != "cdrom" && len(disks) > 0 && disks[0].Serial == x.Serial:
-			path = disks[0].Path
-			x.Driver = disks[0].xml(0).Driver
-			disks = disks[1:]
-		default:
+		if x.Device == "cdrom" {
+			if len(discs) == 0 {
+				return differ("disks")
+			}
+			x.Source, discs = discs[0].xml(0).Source, discs[1:]
+			x.BackingStore = nil
+			continue
+		}
+		// What was attached while it ran stands in another order.
+		at := slices.IndexFunc(disks, func(k Disk) bool { return k.Serial == x.Serial })
+		if at < 0 {
 			return differ("disks")
 		}
-		x.Source = &lx.DomainDiskSource{File: &lx.DomainDiskSourceFile{File: path}}
-		x.BackingStore, x.Mirror = nil, nil // libvirt finds the target's own
+		want := disks[at].xml(0)
+		disks = slices.Delete(disks, at, at+1)
+		x.Driver, x.Source, x.IOTune = want.Driver, want.Source, want.IOTune
+		x.BackingStore, x.Mirror = want.BackingStore, nil // none: libvirt finds the target's own
 	}
 	if len(disks)+len(discs) > 0 {
 		return differ("disks")
@@ -133,12 +131,15 @@ func retargetPorts(list *lx.DomainDeviceList, target Domain) error {
 	list.Serials[0].Log = &lx.DomainChardevLog{File: target.SerialLog, Append: "on"}
 	list.Consoles = nil // libvirt's copy of the serial port: it makes another
 	list.Channels[0].Source = listen(target.AgentSocket)
-	for i, n := range target.NICs {
-		want := n.xml()
+	nics := slices.Clone(target.NICs)
+	for i := range list.Interfaces {
 		x := &list.Interfaces[i]
-		if x.MAC == nil || x.MAC.Address != n.MAC {
+		at := slices.IndexFunc(nics, func(n NIC) bool { return x.MAC != nil && x.MAC.Address == n.MAC })
+		if at < 0 {
 			return differ("nics")
 		}
+		want := nics[at].xml(0)
+		nics = slices.Delete(nics, at, at+1)
 		x.Source, x.Target = want.Source, want.Target
 	}
 	if len(list.Graphics) == 1 {

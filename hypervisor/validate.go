@@ -4,6 +4,7 @@ import (
 	"net"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -19,18 +20,24 @@ const (
 	MaxDisks       = 16
 	MaxCDROMs      = 4
 	MaxNICs        = 8
+	MaxLayers      = 128 // below a disk
 
 	// maxSocketPath is sockaddr_un's sun_path less its final zero (unix(7)).
 	maxSocketPath = 107
 	maxPath       = 4095
 	maxSerial     = 20 // VIRTIO_BLK_ID_BYTES, virtio 1.2 section 5.2.6
 	maxCmdline    = 2047
+	maxMonitors   = 16
+	maxQoS        = 1_000_000_000_000_000 // what libvirt takes, QEMU_BLOCK_IOTUNE_MAX
 	mib           = 1 << 20
 )
 
 var (
 	idForm     = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 	serialForm = regexp.MustCompile(`^[A-Za-z0-9_.-]*$`)
+	hostForm   = regexp.MustCompile(`^[A-Za-z0-9:.-]{1,253}$`)
+	rbdForm    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
+	uuidForm   = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 	tapForm    = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,15}$`) // IFNAMSIZ less its zero
 )
 
@@ -76,21 +83,15 @@ func (d Domain) Validate() error {
 }
 
 func (d Domain) validateDevices() error {
+	seen := map[string]bool{}
 	for _, disk := range d.Disks {
-		if err := checkPath("disks.path", disk.Path, true, maxPath); err != nil {
+		if err := disk.Validate(); err != nil {
 			return err
 		}
-		if disk.Format != "raw" && disk.Format != "qcow2" {
-			return invalid("disks.format", "%q is neither raw nor qcow2", disk.Format)
+		if disk.Serial != "" && seen[disk.Serial] {
+			return invalid("disks.serial", "two disks are %q", disk.Serial)
 		}
-		if err := checkSerial("disks.serial", disk.Serial); err != nil {
-			return err
-		}
-		switch disk.Cache {
-		case "", "none", "writeback", "unsafe":
-		default:
-			return invalid("disks.cache", "%q is none of none, writeback, unsafe", disk.Cache)
-		}
+		seen[disk.Serial] = true
 	}
 	for _, c := range d.CDROMs {
 		if err := checkPath("cdroms.path", c.Path, true, maxPath); err != nil {
@@ -101,15 +102,124 @@ func (d Domain) validateDevices() error {
 		}
 	}
 	for _, n := range d.NICs {
-		if mac, err := net.ParseMAC(n.MAC); err != nil || len(mac) != 6 || mac[0]&1 != 0 {
-			return invalid("nics.mac", "%q is not a unicast Ethernet address", n.MAC)
+		if err := n.Validate(); err != nil {
+			return err
 		}
-		if !tapForm.MatchString(n.Tap) || n.Tap == "." || n.Tap == ".." {
-			return invalid("nics.tap", "%q is not a network device's name", n.Tap)
+		if seen["mac "+n.MAC] {
+			return invalid("nics.mac", "two cards have %s", n.MAC)
 		}
-		if n.MTU != 0 && (n.MTU < 68 || n.MTU > 65535) {
-			return invalid("nics.mtu", "%d is not between 68 and 65535", n.MTU)
+		seen["mac "+n.MAC] = true
+	}
+	return nil
+}
+
+// Validate says what is wrong with the disk: an *api.Error, or nil.
+func (k Disk) Validate() error {
+	switch {
+	case k.RBD != nil && k.Path != "":
+		return invalid("disks.path", "a disk is a file or an image in Ceph, not both")
+	case k.RBD != nil && k.Format != "raw":
+		return invalid("disks.format", "%q: an image in Ceph is raw", k.Format)
+	case k.RBD != nil && len(k.Backing) > 0:
+		return invalid("disks.backing", "an image in Ceph has no layers")
+	case len(k.Backing) > MaxLayers:
+		return invalid("disks.backing", "more than %d layers", MaxLayers)
+	}
+	if k.RBD != nil {
+		if err := k.RBD.validate(); err != nil {
+			return err
 		}
+	} else if err := checkFile("disks", k.Path, k.Format); err != nil {
+		return err
+	}
+	if err := checkSecret("disks.secret", k.Secret, false); err != nil {
+		return err
+	}
+	for _, l := range k.Backing {
+		if err := checkFile("disks.backing", l.Path, l.Format); err != nil {
+			return err
+		}
+		if err := checkSecret("disks.backing.secret", l.Secret, false); err != nil {
+			return err
+		}
+	}
+	if err := checkSerial("disks.serial", k.Serial); err != nil {
+		return err
+	}
+	switch k.Cache {
+	case "", "none", "writeback", "unsafe":
+	default:
+		return invalid("disks.cache", "%q is none of none, writeback, unsafe", k.Cache)
+	}
+	return k.QoS.Validate()
+}
+
+// Validate says what is wrong with the bounds: an *api.Error, or nil.
+func (q QoS) Validate() error {
+	for _, n := range []int64{q.ReadIOPS, q.WriteIOPS, q.ReadBytesPerSecond, q.WriteBytesPerSecond} {
+		if n < 0 || n > maxQoS {
+			return invalid("disks.qos", "%d is not between 0 and %d", n, int64(maxQoS))
+		}
+	}
+	return nil
+}
+
+func (r *RBD) validate() error {
+	switch {
+	case !rbdForm.MatchString(r.Pool):
+		return invalid("disks.rbd.pool", "%q is not a pool's name", r.Pool)
+	case !rbdForm.MatchString(r.Image):
+		return invalid("disks.rbd.image", "%q is not an image's name", r.Image)
+	case len(r.Monitors) == 0 || len(r.Monitors) > maxMonitors:
+		return invalid("disks.rbd.monitors", "%d are not 1 to %d", len(r.Monitors), maxMonitors)
+	case r.User != "" && !rbdForm.MatchString(r.User):
+		return invalid("disks.rbd.user", "%q is not a user's name", r.User)
+	}
+	for _, m := range r.Monitors {
+		if _, _, err := splitMonitor(m); err != nil {
+			return err
+		}
+	}
+	return checkSecret("disks.rbd.secretUUID", r.SecretUUID, r.User != "")
+}
+
+// splitMonitor into its host and its port.
+func splitMonitor(m string) (host, port string, err error) {
+	host, port, err = net.SplitHostPort(m)
+	n, e := strconv.ParseUint(port, 10, 16)
+	if err != nil || e != nil || n == 0 || !hostForm.MatchString(host) {
+		return "", "", invalid("disks.rbd.monitors", "%q is not a host and a port", m)
+	}
+	return host, port, nil
+}
+
+// Validate says what is wrong with the card: an *api.Error, or nil.
+func (n NIC) Validate() error {
+	if mac, err := net.ParseMAC(n.MAC); err != nil || len(mac) != 6 || mac[0]&1 != 0 || mac.String() != n.MAC {
+		return invalid("nics.mac", "%q is not a unicast Ethernet address in lower case", n.MAC)
+	}
+	if !tapForm.MatchString(n.Tap) || n.Tap == "." || n.Tap == ".." {
+		return invalid("nics.tap", "%q is not a network device's name", n.Tap)
+	}
+	if n.MTU != 0 && (n.MTU < 68 || n.MTU > 65535) {
+		return invalid("nics.mtu", "%d is not between 68 and 65535", n.MTU)
+	}
+	return nil
+}
+
+func checkFile(field, path, format string) error {
+	if err := checkPath(field+".path", path, true, maxPath); err != nil {
+		return err
+	}
+	if format != "raw" && format != "qcow2" {
+		return invalid(field+".format", "%q is neither raw nor qcow2", format)
+	}
+	return nil
+}
+
+func checkSecret(field, uuid string, required bool) error {
+	if (uuid != "" || required) && !uuidForm.MatchString(uuid) {
+		return invalid(field, "%q is not the UUID of a secret", uuid)
 	}
 	return nil
 }

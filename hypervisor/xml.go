@@ -100,7 +100,7 @@ func (d Domain) os() *lx.DomainOS {
 func (d Domain) devices() *lx.DomainDeviceList {
 	zero := uint(0)
 	list := &lx.DomainDeviceList{
-		Controllers: []lx.DomainController{{Type: "usb", Model: "none"}},
+		Controllers: append([]lx.DomainController{{Type: "usb", Model: "none"}}, ports()...),
 		Serials: []lx.DomainSerial{{
 			Source: listen(d.SerialSocket),
 			Log:    &lx.DomainChardevLog{File: d.SerialLog, Append: "on"},
@@ -135,55 +135,10 @@ func (d Domain) devices() *lx.DomainDeviceList {
 	for i, c := range d.CDROMs {
 		list.Disks = append(list.Disks, c.xml(i))
 	}
-	for _, n := range d.NICs {
-		list.Interfaces = append(list.Interfaces, n.xml())
+	for i, n := range d.NICs {
+		list.Interfaces = append(list.Interfaces, n.xml(i))
 	}
 	return list
-}
-
-func (k Disk) xml(i int) lx.DomainDisk {
-	x := lx.DomainDisk{
-		Device: "disk",
-		Driver: &lx.DomainDiskDriver{
-			Name: "qemu", Type: k.Format, Cache: k.Cache, Discard: "unmap",
-			// A full disk on the host stops the guest, which sees no error and
-			// goes on when there is room again.
-			ErrorPolicy: "enospace",
-		},
-		Source: &lx.DomainDiskSource{File: &lx.DomainDiskSourceFile{File: k.Path}},
-		Target: &lx.DomainDiskTarget{Dev: DiskDevice(i), Bus: "virtio"},
-		Serial: k.Serial,
-	}
-	if k.ReadOnly {
-		x.ReadOnly = &lx.DomainDiskReadOnly{}
-	}
-	return x
-}
-
-// SCSI and not SATA: the kernels of cloud images have virtio-scsi for certain,
-// AHCI not always.
-func (c CDROM) xml(i int) lx.DomainDisk {
-	return lx.DomainDisk{
-		Device:   "cdrom",
-		Driver:   &lx.DomainDiskDriver{Name: "qemu", Type: "raw"},
-		Source:   &lx.DomainDiskSource{File: &lx.DomainDiskSourceFile{File: c.Path}},
-		Target:   &lx.DomainDiskTarget{Dev: "sd" + letter(i), Bus: "scsi"},
-		ReadOnly: &lx.DomainDiskReadOnly{},
-		Serial:   c.Serial,
-	}
-}
-
-func (n NIC) xml() lx.DomainInterface {
-	x := lx.DomainInterface{
-		MAC:    &lx.DomainInterfaceMAC{Address: n.MAC},
-		Source: &lx.DomainInterfaceSource{Ethernet: &lx.DomainInterfaceSourceEthernet{}},
-		Target: &lx.DomainInterfaceTarget{Dev: n.Tap, Managed: "no"},
-		Model:  &lx.DomainInterfaceModel{Type: "virtio"},
-	}
-	if n.MTU != 0 {
-		x.MTU = &lx.DomainInterfaceMTU{Size: uint(n.MTU)}
-	}
-	return x
 }
 
 // vgpu adds the vhost-user-gpu device: libvirt itself would make it the
@@ -210,11 +165,6 @@ func vgpu(socket string) *lx.DomainQEMUCommandline {
 func listen(path string) *lx.DomainChardevSource {
 	return &lx.DomainChardevSource{UNIX: &lx.DomainChardevSourceUNIX{Mode: "bind", Path: path}}
 }
-
-// DiskDevice is what libvirt calls the i-th disk.
-func DiskDevice(i int) string { return "vd" + letter(i) }
-
-func letter(i int) string { return string(rune('a' + i)) }
 
 // metadata marks the domain as ours, so that orphans can be found. incoming
 // marks one that another node sends and that has not run here yet.
@@ -245,7 +195,7 @@ type Owned struct {
 	Node         api.NodeID
 	SerialSocket string
 	SerialLog    string
-	DiskSerials  []string // of the virtio disks, in order
+	DiskSerials  []string // of the disks, by their places; empty where there is none
 	Incoming     bool     // it comes from another node, and has not run here yet
 }
 
@@ -266,8 +216,12 @@ func ParseOwned(text string) (o Owned, ok bool, err error) {
 		return o, true, nil
 	}
 	for _, k := range dom.Devices.Disks {
-		if k.Target != nil && k.Target.Bus == "virtio" {
-			o.DiskSerials = append(o.DiskSerials, k.Serial)
+		if k.Target == nil {
+			continue
+		}
+		if i := place(k.Target.Dev); i >= 0 {
+			o.DiskSerials = append(o.DiskSerials, make([]string, max(0, i+1-len(o.DiskSerials)))...)
+			o.DiskSerials[i] = k.Serial
 		}
 	}
 	for _, s := range dom.Devices.Serials {

@@ -46,6 +46,21 @@ var goldens = map[string]func(*Domain){
 	"kernel": func(d *Domain) {
 		d.Boot = &DirectBoot{Kernel: "/boot/vmlinuz", Initrd: "/boot/initrd.img", Cmdline: "console=ttyS0 quiet <&'\">"}
 	},
+	"storage": func(d *Domain) {
+		key := SecretUUID("volume/vol-2")
+		d.Disks = []Disk{
+			{RBD: &RBD{Pool: "basalt", Image: "vol-1", Monitors: []string{"10.0.0.1:6789", "[fd00::1]:3300"}, User: "basalt", SecretUUID: SecretUUID("ceph/basalt")},
+				Format: "raw", Serial: "vol-1", QoS: QoS{ReadIOPS: 500, WriteBytesPerSecond: 50 << 20}},
+			{RBD: &RBD{Pool: "basalt", Image: "vol-2", Monitors: []string{"mon.example:6789"}}, Format: "raw", Serial: "vol-2", Secret: key},
+			{Path: "/var/lib/basalt/volumes/vol-3/2.qcow2", Format: "qcow2", Serial: "vol-3", Secret: key, Backing: []Layer{
+				{Path: "/var/lib/basalt/volumes/vol-3/1.qcow2", Format: "qcow2", Secret: key},
+				{Path: "/var/lib/basalt/images/img-1", Format: "raw"},
+			}},
+		}
+	},
+	"network": func(d *Domain) {
+		d.NICs = []NIC{{MAC: "52:54:00:12:34:56", Tap: "bt0123456789ab", NoOffload: true, MTU: 1442}, {MAC: "52:54:00:12:34:57", Tap: "bt1"}}
+	},
 	// Every character that means something to XML or to QEMU's options.
 	"hostile": func(d *Domain) {
 		d.Name = `</title><devices><disk type='file'/></devices> & "x" 'y' ]]>`
@@ -184,6 +199,29 @@ func TestValidateNamesTheField(t *testing.T) {
 		{"disks.serial", func(d *Domain) { d.Disks = []Disk{{Path: "/a", Format: "raw", Serial: "a,b"}} }},
 		{"disks.cache", func(d *Domain) { d.Disks = []Disk{{Path: "/a", Format: "raw", Cache: "x"}} }},
 		{"disks", func(d *Domain) { d.Disks = make([]Disk, 17) }},
+		{"disks.path", func(d *Domain) { d.Disks = []Disk{{Path: "/a", RBD: rbd(), Format: "raw"}} }},
+		{"disks.format", func(d *Domain) { d.Disks = []Disk{{RBD: rbd(), Format: "qcow2"}} }},
+		{"disks.serial", func(d *Domain) {
+			d.Disks = []Disk{{Path: "/a", Format: "raw", Serial: "a"}, {Path: "/b", Format: "raw", Serial: "a"}}
+		}},
+		{"disks.rbd.pool", func(d *Domain) { d.Disks = []Disk{{RBD: rbd(func(r *RBD) { r.Pool = "a/b" }), Format: "raw"}} }},
+		{"disks.rbd.image", func(d *Domain) { d.Disks = []Disk{{RBD: rbd(func(r *RBD) { r.Image = "a:conf=/x" }), Format: "raw"}} }},
+		{"disks.rbd.monitors", func(d *Domain) { d.Disks = []Disk{{RBD: rbd(func(r *RBD) { r.Monitors = nil }), Format: "raw"}} }},
+		{"disks.rbd.monitors", func(d *Domain) {
+			d.Disks = []Disk{{RBD: rbd(func(r *RBD) { r.Monitors = []string{"10.0.0.1"} }), Format: "raw"}}
+		}},
+		{"disks.rbd.monitors", func(d *Domain) {
+			d.Disks = []Disk{{RBD: rbd(func(r *RBD) { r.Monitors = []string{"a;b:1"} }), Format: "raw"}}
+		}},
+		{"disks.rbd.secretUUID", func(d *Domain) { d.Disks = []Disk{{RBD: rbd(func(r *RBD) { r.User = "u" }), Format: "raw"}} }},
+		{"disks.secret", func(d *Domain) { d.Disks = []Disk{{Path: "/a", Format: "raw", Secret: "x"}} }},
+		{"disks.backing.path", func(d *Domain) {
+			d.Disks = []Disk{{Path: "/a", Format: "raw", Backing: []Layer{{Path: "b", Format: "raw"}}}}
+		}},
+		{"disks.qos", func(d *Domain) { d.Disks = []Disk{{Path: "/a", Format: "raw", QoS: QoS{WriteIOPS: -1}}} }},
+		{"nics.mac", func(d *Domain) {
+			d.NICs = []NIC{{MAC: "52:54:00:00:00:01", Tap: "a"}, {MAC: "52:54:00:00:00:01", Tap: "b"}}
+		}},
 		{"cdroms.path", func(d *Domain) { d.CDROMs = []CDROM{{}} }},
 		{"nics.mac", func(d *Domain) { d.NICs = []NIC{{MAC: "01:00:5e:00:00:01", Tap: "t"}} }},
 		{"nics.tap", func(d *Domain) { d.NICs = []NIC{{MAC: "52:54:00:00:00:01", Tap: "a/b"}} }},
@@ -199,6 +237,14 @@ func TestValidateNamesTheField(t *testing.T) {
 			t.Errorf("want invalid at %s, got %v", c.field, err)
 		}
 	}
+}
+
+func rbd(change ...func(*RBD)) *RBD {
+	r := &RBD{Pool: "p", Image: "i", Monitors: []string{"10.0.0.1:6789"}}
+	for _, f := range change {
+		f(r)
+	}
+	return r
 }
 
 func TestUUIDIsStable(t *testing.T) {

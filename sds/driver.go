@@ -1,14 +1,14 @@
 // Package sds is the storage of a node: images that volumes are made from,
-// and volumes that instances use as disks. This package holds the types and
-// the Driver interface; sds/local keeps files in a directory, which may be one
-// that all nodes share, sds/fake keeps nothing, and sds/drivertest holds both
-// to what is written here. DESIGN.md says how a pool is shared.
+// volumes that instances use as disks, and snapshots of volumes. This package
+// holds the types and the Driver interface; sds/local keeps files in a
+// directory, which may be one that all nodes share, sds/ceph keeps images of a
+// Ceph cluster, sds/fake keeps nothing, and sds/drivertest holds all of them to
+// what is written here. DESIGN.md says how a pool is shared.
 package sds
 
 import (
 	"context"
 	"io"
-	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -29,7 +29,8 @@ const (
 // Errors that a user may see are *api.Error: not_found, invalid (an image that
 // is none, a volume smaller than its image), in_use, insufficient_disk,
 // too_large, unavailable (the image's server), wrong_state (the driver lacks
-// the capability). Anything else is internal.
+// the capability). A key that does not open a volume is invalid. Anything else
+// is internal.
 type Driver interface {
 	Capabilities() Capabilities
 	// PoolID names a shared pool: drivers that say the same have the same
@@ -54,15 +55,39 @@ type Driver interface {
 	// RecreateVolume throws the volume's content away and makes it anew, when
 	// v.Epoch is higher than the epoch that it was made in; one of the same
 	// epoch is returned as it is, one of a higher refused with wrong_state. A
-	// volume that is not there is created.
+	// volume that is not there is created. One with snapshots is in_use.
 	RecreateVolume(ctx context.Context, v VolumeCreate) (Volume, error)
 	// Volumes is every volume there is, of a shared pool those of every node.
 	// Orphans says which of them may be swept.
 	Volumes(ctx context.Context) ([]Volume, error)
-	// ResizeVolume makes it at least that big; it never shrinks. The volume
-	// must not be in use unless Capabilities.ResizeOnline.
-	ResizeVolume(ctx context.Context, id api.VolumeID, bytes int64) (Volume, error)
+	// ResizeVolume makes it at least that big; it never shrinks. One that is
+	// in use needs a.Live and Capabilities.ResizeOnline.
+	ResizeVolume(ctx context.Context, id api.VolumeID, bytes int64, a Access) (Volume, error)
+	// DeleteVolume refuses with in_use while it is open, and while it has
+	// snapshots.
 	DeleteVolume(ctx context.Context, id api.VolumeID) error
+	// Movable says whether a live migration may copy the volume's disk to
+	// another node: wrong_state where that would lose its snapshots.
+	Movable(ctx context.Context, id api.VolumeID) error
+
+	// CreateSnapshot keeps the volume as it is now. One that is there already
+	// is returned as it is. One that was begun (Ready is false) is finished.
+	CreateSnapshot(ctx context.Context, s SnapshotCreate, a Access) (Snapshot, error)
+	Snapshot(ctx context.Context, v api.VolumeID, id api.SnapshotID) (Snapshot, error)
+	// Snapshots of the volume, the oldest first.
+	Snapshots(ctx context.Context, v api.VolumeID) ([]Snapshot, error)
+	// DeleteSnapshot refuses with in_use while volumes are cloned from it or it
+	// is open for reading. The volume's content stays what it is.
+	DeleteSnapshot(ctx context.Context, v api.VolumeID, id api.SnapshotID, a Access) error
+	// RollbackVolume makes the volume's content that of its snapshot; its size
+	// and its snapshots stay. in_use while it is open. It is done when count is
+	// higher than Volume.Rollbacks, which it becomes; the same count returns
+	// the volume as it is, a lower one is refused with wrong_state.
+	RollbackVolume(ctx context.Context, v api.VolumeID, id api.SnapshotID, count int64, a Access) (Volume, error)
+	// OpenForReading gives a snapshot's content, or, where id is empty, that of
+	// a volume that nobody has open (in_use). Until the reading is closed the
+	// content stays as it is and cannot be deleted.
+	OpenForReading(ctx context.Context, v api.VolumeID, id api.SnapshotID) (Reading, error)
 
 	// ClaimVolume makes o the owner: whoever starts an instance claims its
 	// volumes first. A higher epoch takes over (the cluster has made sure that
@@ -82,15 +107,21 @@ type Driver interface {
 
 // Capabilities a driver declares.
 type Capabilities struct {
-	Name string // "local", "shared", "fake"
+	Name string // "local", "shared", "ceph", "fake"
 	// Shared: every node sees the same volumes.
 	Shared bool
 	// Thin: a volume takes only what was written to it.
 	Thin bool
 	// ResizeOnline: a volume may grow while an instance uses it.
 	ResizeOnline bool
-	// Snapshots can be made.
+	// Snapshots can be made, and volumes rolled back to them.
 	Snapshots bool
+	// LiveSnapshots: also of a volume that an instance uses.
+	LiveSnapshots bool
+	// Clones: volumes can be made from snapshots, copied on write.
+	Clones bool
+	// Encryption: volumes can be encrypted.
+	Encryption bool
 }
 
 // ImageImport says what to import. Exactly one of URL and Content is set.
@@ -118,38 +149,6 @@ type Image struct {
 	SizeBytes    int64  // of the file as sent
 	VirtualBytes int64  // of the disk in it
 	Path         string // on this node
-}
-
-// VolumeCreate says what volume to make.
-type VolumeCreate struct {
-	ID    api.VolumeID
-	Image api.ImageID // empty: blank
-	// SizeBytes is rounded up to a whole MiB; 0 with an image: the image's.
-	SizeBytes int64
-	// Epoch of the content: see RecreateVolume.
-	Epoch int64
-	// Standalone: the volume is to receive another's whole content (a live
-	// migration with its disks). It is blank, exactly SizeBytes large and
-	// needs no image on this node; Image only says what it was made from.
-	Standalone bool
-}
-
-// Volume that is kept.
-type Volume struct {
-	ID             api.VolumeID
-	Image          api.ImageID // it was made from
-	SizeBytes      int64       // as an instance sees it
-	AllocatedBytes int64       // taken on the node
-	// Path and Format are what the hypervisor is told.
-	Path   string
-	Format Format
-	// Epoch that its content was made in.
-	Epoch int64
-	// Standalone: it does not read from its image.
-	Standalone bool
-	// Age since it was made, by the store's own clock, which may differ from
-	// the node's. Only Volumes says it.
-	Age time.Duration
 }
 
 // Owner of a volume: the node whose instance may open it.

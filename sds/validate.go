@@ -68,14 +68,25 @@ func (v VolumeCreate) Validate() error {
 			return err
 		}
 	}
+	if v.Snapshot != (SnapshotRef{}) {
+		if err := v.Snapshot.Validate(); err != nil {
+			return err
+		}
+		if v.Snapshot.Volume == v.ID || v.Image != "" || v.Fill != nil {
+			return api.Errorf(api.CodeInvalid, "a volume is made from a snapshot or from something else").At("spec.snapshot")
+		}
+	}
 	if v.Epoch < 0 {
 		return api.Errorf(api.CodeInvalid, "an epoch of %d", v.Epoch).At("epoch")
 	}
-	return nil
+	return v.Encryption.Validate()
 }
 
+// Clones says whether the volume to make reads from a snapshot.
+func (v VolumeCreate) Clones() bool { return v.Snapshot != (SnapshotRef{}) && !v.Standalone }
+
 // VolumeBytes is the size of the volume to make: want rounded up to a whole
-// MiB, or the image's. imageBytes is 0 without an image.
+// MiB, or that of the image or snapshot it is made from (0: of none).
 func (l Limits) VolumeBytes(want, imageBytes int64) (int64, error) {
 	l = l.WithDefaults()
 	switch {
@@ -89,7 +100,7 @@ func (l Limits) VolumeBytes(want, imageBytes int64) (int64, error) {
 	}
 	want = (want + mib - 1) / mib * mib
 	if want < imageBytes {
-		return 0, api.Errorf(api.CodeInvalid, "%d bytes are less than the image's %d", want, imageBytes).
+		return 0, api.Errorf(api.CodeInvalid, "%d bytes are less than the %d of what the volume is made from", want, imageBytes).
 			WithHint("leave the size out, or ask for at least %d", (imageBytes+mib-1)/mib*mib).At("spec.sizeBytes")
 	}
 	return want, nil

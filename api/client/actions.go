@@ -34,6 +34,11 @@ func (a *API) RestartInstance(ctx context.Context, id string) (api.Instance, err
 	return decode[api.Instance](a.gen.RestartInstance(ctx, id)) //nolint:bodyclose // decode closes it
 }
 
+// DeleteVolume by id; with cascade its snapshots too.
+func (a *API) DeleteVolume(ctx context.Context, id string, cascade bool) (api.Volume, error) {
+	return decode[api.Volume](a.gen.DeleteVolume(ctx, id, &api.DeleteVolumeParams{Cascade: cascade})) //nolint:bodyclose // decode closes it
+}
+
 // Exec runs a command inside an instance.
 func (a *API) Exec(ctx context.Context, id string, req api.ExecRequest) (api.ExecResult, error) {
 	return decode[api.ExecResult](a.gen.ExecInInstance(ctx, id, req)) //nolint:bodyclose // decode closes it
@@ -84,6 +89,18 @@ func (a *API) PutImageContent(ctx context.Context, id string, r io.Reader, size 
 // organization is the key's own.
 func (a *API) InvoicePreview(ctx context.Context, organization string, from, to time.Time) (api.InvoicePreview, error) {
 	return decode[api.InvoicePreview](a.gen.PreviewInvoice(ctx, &api.PreviewInvoiceParams{Organization: organization, From: from, To: to})) //nolint:bodyclose // decode closes it
+}
+
+// TraceNetwork says where a packet goes: from and to are instances or addresses,
+// packet is "tcp/443", "udp/53", "icmp" or "icmp6"; an empty project is the key's.
+func (a *API) TraceNetwork(ctx context.Context, from, to, packet, project string) (api.NetworkTrace, error) {
+	p := &api.TraceNetworkParams{From: from, To: to, Packet: packet, Project: project}
+	return decode[api.NetworkTrace](a.gen.TraceNetwork(ctx, p)) //nolint:bodyclose // decode closes it
+}
+
+// NodeLeaks is what lies on the node and belongs to nobody.
+func (a *API) NodeLeaks(ctx context.Context, id string) (api.LeakList, error) {
+	return decode[api.LeakList](a.gen.GetNodeLeaks(ctx, id)) //nolint:bodyclose // decode closes it
 }
 
 // Whoami is the token's key.

@@ -62,6 +62,9 @@ func New(o Options) (*API, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(bases) > 1 {
+		connectWithin(transport, patience)
+	}
 	base := bases[0]
 	if o.Retries == 0 {
 		o.Retries = 4

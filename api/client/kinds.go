@@ -41,7 +41,9 @@ func (a *API) Volumes() Collection[api.Volume] {
 		update: func(ctx context.Context, id string, o api.Volume) (*http.Response, error) {
 			return a.gen.UpdateVolume(ctx, id, o)
 		},
-		remove: func(ctx context.Context, id string) (*http.Response, error) { return a.gen.DeleteVolume(ctx, id) },
+		remove: func(ctx context.Context, id string) (*http.Response, error) {
+			return a.gen.DeleteVolume(ctx, id, &api.DeleteVolumeParams{})
+		},
 	}
 }
 

@@ -3,13 +3,25 @@ package client
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 )
+
+// patience with one of several servers until there is a connection. A machine
+// that is off says nothing, and what forwards a port to it takes connections in
+// its stead: by the transport's own limits each command would wait 10 s or 30 s.
+const patience = 4 * time.Second
+
+func connectWithin(t *http.Transport, limit time.Duration) {
+	t.DialContext = (&net.Dialer{Timeout: limit}).DialContext
+	t.TLSHandshakeTimeout = limit
+}
 
 // servers sends requests to one of several servers of a cluster: to the same
 // one as long as it answers, then to the next.

@@ -95,6 +95,7 @@ func decode[T any](o api.Object) (T, error) { return api.Decode[T](outgoing(o)) 
 // outgoing blanks what no client may see.
 func outgoing(o api.Object) api.Object {
 	var err error
+	o.Claims = nil
 	switch o.Kind {
 	case api.KindAPIKey:
 		var key api.APIKey
@@ -106,6 +107,19 @@ func outgoing(o api.Object) api.Object {
 		token, err = api.Decode[api.JoinToken](o)
 		token.Spec.Hash = ""
 		o.Spec = api.Encode(token.Spec)
+	case api.KindVolume:
+		var volume api.Volume
+		volume, err = api.Decode[api.Volume](o)
+		volume.Spec.WrappedKey = ""
+		o.Spec = api.Encode(volume.Spec)
+	case api.KindBackupTarget:
+		var target api.BackupTarget
+		target, err = api.Decode[api.BackupTarget](o)
+		target.Spec.Password = ""
+		if target.Spec.S3 != nil {
+			target.Spec.S3.SecretKey = ""
+		}
+		o.Spec = api.Encode(target.Spec)
 	}
 	if err != nil {
 		o.Spec = nil
@@ -129,7 +143,7 @@ func create[T any](ctx context.Context, h *handlers, kind api.Kind, id string, m
 	var none T
 	finalizers := []string(nil)
 	switch kind {
-	case api.KindInstance, api.KindVolume, api.KindImage:
+	case api.KindInstance, api.KindVolume, api.KindImage, api.KindSnapshot, api.KindBackup:
 		finalizers = []string{api.FinalizerAgent}
 	}
 	b := api.Batch{At: h.opts.Now().UTC(), Commands: append([]api.Command{{

@@ -21,7 +21,7 @@ func least(op string) api.Role {
 	switch op {
 	case "GetVersion", "GetHealth":
 		return ""
-	case "Whoami", "Watch":
+	case "Whoami", "Watch", "TraceNetwork":
 		return api.RoleViewer
 	case "PreviewInvoice":
 		return api.RoleAdmin
@@ -38,7 +38,7 @@ func least(op string) api.Role {
 		return false
 	}
 	switch {
-	case has("Node") || has("GPU") || has("Migration") || has("JoinToken"):
+	case has("Node") || has("NodeLeak") || has("GPU") || has("Migration") || has("JoinToken"), has("Disk"), has("CephCluster"):
 		return api.RoleOperator
 	case has("APIKey"):
 		return api.RoleAdmin
@@ -46,7 +46,7 @@ func least(op string) api.Role {
 		return api.RoleAdmin
 	case read:
 		return api.RoleViewer
-	case has("Flavor", "GPUPool", "Organization", "Account", "PriceBook"):
+	case has("Flavor", "GPUPool", "Organization", "Account", "PriceBook", "ExternalNetwork", "BackupTarget"):
 		return api.RoleOperator
 	case has("Project"):
 		return api.RoleAdmin

@@ -25,20 +25,26 @@ var streams = map[string]bool{
 	"Watch": true, "OpenInstanceConsole": true, "PutImageContent": true, "ExecInInstance": true, "BackupCluster": true,
 }
 
-// onNode are the operations that the instance's own node has to answer.
-var onNode = map[string]bool{"OpenInstanceConsole": true, "ExecInInstance": true, "GetInstanceConsoleLog": true}
+// onNode are the operations that one node has to answer: an instance's own, or
+// the one that is named.
+var onNode = map[string]api.Kind{"OpenInstanceConsole": api.KindInstance, "ExecInInstance": api.KindInstance, "GetInstanceConsoleLog": api.KindInstance,
+	"GetNodeLeaks": api.KindNode}
 
 // elsewhere is the server of the node that has to answer; nil: this one. What
 // is wrong with the request is said here or there alike.
 func (s *Server) elsewhere(ctx context.Context, op string, c echo.Context) http.Handler {
-	if s.opts.Elsewhere == nil || !onNode[op] {
+	kind := onNode[op]
+	if s.opts.Elsewhere == nil || kind == "" {
 		return nil
 	}
 	h := &handlers{s}
 	q := c.QueryParams()
-	o, err := h.find(ctx, api.KindInstance, c.Param("id"), q.Get("organization"), q.Get("project"))
+	o, err := h.find(ctx, kind, c.Param("id"), q.Get("organization"), q.Get("project"))
 	if err != nil {
 		return nil
+	}
+	if kind == api.KindNode {
+		return s.opts.Elsewhere(api.NodeID(o.Meta.ID))
 	}
 	in, err := api.Decode[api.Instance](o)
 	if err != nil || in.Assignment.Node == "" {

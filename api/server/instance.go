@@ -29,6 +29,14 @@ func (h *handlers) CreateInstance(ctx context.Context, r CreateInstanceRequestOb
 	if image.Meta.DeletedAt != nil || image.Status.Phase == api.ImageFailed {
 		return nil, api.Errorf(api.CodeState, "image %s cannot be used", image.Meta.Name).At("spec.image").WithHint("%s", image.Status.LastError)
 	}
+	if len(spec.Networks) == 0 {
+		if spec.Networks, err = h.firstNetwork(ctx, m); err != nil {
+			return nil, err
+		}
+	}
+	if err := h.freeAddresses(ctx, m, spec.Networks); err != nil {
+		return nil, err
+	}
 	id := newID(api.KindInstance)
 	root, err := rootVolume(m, api.InstanceID(id), spec, flavor, image)
 	if err != nil {
@@ -74,8 +82,11 @@ func (h *handlers) instanceSpec(ctx context.Context, m api.Meta, s api.InstanceS
 	}
 	s.Flavor, s.Image = api.FlavorID(flavor.Meta.ID), api.ImageID(image.Meta.ID)
 	if s.Vgpu != nil {
-		err = h.pool(ctx, "spec.vgpu.pool", s.Vgpu.Pool)
+		if err = h.pool(ctx, "spec.vgpu.pool", s.Vgpu.Pool); err != nil {
+			return s, flavor, image, err
+		}
 	}
+	s.Networks, err = h.networksOf(ctx, m, s.Networks)
 	return s, flavor, image, err
 }
 
@@ -98,8 +109,14 @@ func (h *handlers) UpdateInstance(ctx context.Context, r UpdateInstanceRequestOb
 		if s.Restarts == 0 {
 			s.Restarts = old.Spec.Restarts
 		}
+		if len(s.Networks) == 0 { // left out: as they are, which may be the default
+			s.Networks = old.Spec.Networks
+		}
 		s, _, _, err := h.instanceSpec(ctx, old.Meta, s)
 		if err != nil {
+			return nil, err
+		}
+		if err := h.changedNetworks(ctx, old, s.Networks); err != nil {
 			return nil, err
 		}
 		return s, api.ChangeInstance(old.Spec, s)
@@ -107,20 +124,24 @@ func (h *handlers) UpdateInstance(ctx context.Context, r UpdateInstanceRequestOb
 	return UpdateInstance200JSONResponse(in), err
 }
 
-// DeleteInstance takes its data volumes off; its root volume goes with it (the
-// planner sees to that).
+// DeleteInstance takes its data volumes and floating IPs off, and itself out of
+// load balancers; its root volume goes with it (the planner sees to that).
 func (h *handlers) DeleteInstance(ctx context.Context, r DeleteInstanceRequestObject) (DeleteInstanceResponseObject, error) {
 	o, err := h.own(ctx, api.KindInstance, r.ID)
 	if err != nil {
 		return nil, err
 	}
 	var detach []api.Command
+	var root api.Object
 	var broken error
 	err = h.each(ctx, api.ListQuery{Kind: api.KindVolume, Project: o.Meta.Project}, func(x api.Object) bool {
 		v, err := api.Decode[api.Volume](x)
 		if err != nil {
 			broken = err
 			return false
+		}
+		if string(v.Spec.Instance) == o.Meta.ID && v.Spec.Root {
+			root = x
 		}
 		if string(v.Spec.Instance) == o.Meta.ID && !v.Spec.Root && v.Meta.DeletedAt == nil {
 			v.Spec.Instance = ""
@@ -135,6 +156,13 @@ func (h *handlers) DeleteInstance(ctx context.Context, r DeleteInstanceRequestOb
 	if err != nil {
 		return nil, err
 	}
-	in, err := remove[api.Instance](ctx, h, api.KindInstance, o.Meta.ID, detach...)
+	if err := h.noSnapshots(ctx, o.Meta, root.Meta); err != nil {
+		return nil, err
+	}
+	loose, err := h.unplug(ctx, o.Meta)
+	if err != nil {
+		return nil, err
+	}
+	in, err := remove[api.Instance](ctx, h, api.KindInstance, o.Meta.ID, append(detach, loose...)...)
 	return DeleteInstance200JSONResponse(in), err
 }

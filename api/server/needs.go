@@ -26,8 +26,17 @@ type Runtime interface {
 	Console(ctx context.Context, id api.InstanceID) (io.ReadWriteCloser, error)
 	// Exec runs a command through the guest agent.
 	Exec(ctx context.Context, id api.InstanceID, req api.ExecRequest) (api.ExecResult, error)
+	// Leaks is what lies on the node and belongs to nobody.
+	Leaks(ctx context.Context, node api.NodeID) ([]api.Leak, error)
 	// PutImage takes an image's bytes; size is -1 when it is not known.
 	PutImage(ctx context.Context, id api.ImageID, r io.Reader, size int64) error
+}
+
+// Secrets seals what operators give and no client may see: what lies in the
+// store's files and backups is of no use by itself.
+type Secrets interface {
+	Seal(ctx context.Context, secret string) (sealed string, err error)
+	Open(ctx context.Context, sealed string) (secret string, err error)
 }
 
 // Membership answers what the nodes are to each other.
@@ -42,4 +51,9 @@ type Membership interface {
 // Billing answers what usage costs.
 type Billing interface {
 	InvoicePreview(ctx context.Context, org api.OrganizationID, from, to time.Time) (api.InvoicePreview, error)
+}
+
+// Tracer follows packets through the network.
+type Tracer interface {
+	Trace(ctx context.Context, q api.TraceQuestion) (api.NetworkTrace, error)
 }

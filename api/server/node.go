@@ -19,6 +19,22 @@ func (h *handlers) GetNode(ctx context.Context, r GetNodeRequestObject) (GetNode
 	return GetNode200JSONResponse(o), err
 }
 
+// GetNodeLeaks is what lies there and belongs to nobody.
+func (h *handlers) GetNodeLeaks(ctx context.Context, r GetNodeLeaksRequestObject) (GetNodeLeaksResponseObject, error) {
+	o, err := h.find(ctx, api.KindNode, r.ID, "", "")
+	if err != nil {
+		return nil, err
+	}
+	if h.opts.Runtime == nil {
+		return nil, api.Errorf(api.CodeUnavailable, "nodes cannot be looked at from this server")
+	}
+	all, err := h.opts.Runtime.Leaks(ctx, api.NodeID(o.Meta.ID))
+	if all == nil {
+		all = []api.Leak{}
+	}
+	return GetNodeLeaks200JSONResponse{Items: all}, err
+}
+
 // UpdateNode changes name, labels and spec.
 func (h *handlers) UpdateNode(ctx context.Context, r UpdateNodeRequestObject) (UpdateNodeResponseObject, error) {
 	o, err := update(ctx, h, api.KindNode, r.ID, r.Body.Meta, func(old api.Node) (any, error) {

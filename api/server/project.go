@@ -24,8 +24,24 @@ func (h *handlers) CreateProject(ctx context.Context, r CreateProjectRequestObje
 	if err != nil {
 		return nil, err
 	}
-	o, err := create[api.Project](ctx, h, api.KindProject, newID(api.KindProject), m, spec, r.Params.IdempotencyKey)
+	id := newID(api.KindProject)
+	o, err := create[api.Project](ctx, h, api.KindProject, id, m, spec, r.Params.IdempotencyKey, h.firstOf(m.Organization, id)...)
 	return CreateProject201JSONResponse(o), err
+}
+
+// firstOf makes what a project begins with where the cluster has networks.
+func (h *handlers) firstOf(organization, project string) []api.Command {
+	if !h.opts.Networking {
+		return nil
+	}
+	group := newID(api.KindSecurityGroup)
+	made := func(kind api.Kind, id string, spec any) api.Command {
+		return api.Command{Op: api.OpPutSpec, Kind: kind, ID: id, Name: api.DefaultName, Organization: organization, Project: project, Data: api.Encode(spec)}
+	}
+	return []api.Command{
+		made(api.KindNetwork, newID(api.KindNetwork), api.ProjectNetwork(api.ProjectID(project))),
+		made(api.KindSecurityGroup, group, api.ProjectSecurityGroup(api.SecurityGroupID(group))),
+	}
 }
 
 // GetProject by id or name.
@@ -44,8 +60,21 @@ func (h *handlers) UpdateProject(ctx context.Context, r UpdateProjectRequestObje
 	return UpdateProject200JSONResponse(o), err
 }
 
-// DeleteProject deletes one that nothing uses.
+// DeleteProject deletes one that nothing uses, with what it began with.
 func (h *handlers) DeleteProject(ctx context.Context, r DeleteProjectRequestObject) (DeleteProjectResponseObject, error) {
-	o, err := remove[api.Project](ctx, h, api.KindProject, r.ID)
+	p, err := h.own(ctx, api.KindProject, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	var with []api.Command
+	for _, kind := range []api.Kind{api.KindNetwork, api.KindSecurityGroup} {
+		if err := h.each(ctx, api.ListQuery{Kind: kind, Project: p.Meta.ID, Name: api.DefaultName}, func(o api.Object) bool {
+			with = append(with, api.Command{Op: api.OpDelete, Kind: kind, ID: o.Meta.ID, Expect: api.AnyRevision})
+			return true
+		}); err != nil {
+			return nil, err
+		}
+	}
+	o, err := remove[api.Project](ctx, h, api.KindProject, p.Meta.ID, with...)
 	return DeleteProject200JSONResponse(o), err
 }

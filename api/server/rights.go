@@ -32,7 +32,7 @@ var rights = map[string]api.Role{
 
 	"ListNodes": api.RoleOperator, "GetNode": api.RoleOperator, "UpdateNode": api.RoleOperator,
 
-	"DeleteNode": api.RoleOperator,
+	"DeleteNode": api.RoleOperator, "GetNodeLeaks": api.RoleOperator,
 
 	"ListMigrations": api.RoleOperator, "GetMigration": api.RoleOperator,
 	"CreateMigration": api.RoleOperator, "UpdateMigration": api.RoleOperator, "DeleteMigration": api.RoleOperator,
@@ -41,6 +41,39 @@ var rights = map[string]api.Role{
 	"CreateJoinToken": api.RoleOperator, "DeleteJoinToken": api.RoleOperator,
 
 	"GetCluster": api.RoleOperator, "BackupCluster": api.RoleOperator,
+
+	"ListNetworks": api.RoleViewer, "GetNetwork": api.RoleViewer,
+	"TraceNetwork":  api.RoleViewer,
+	"CreateNetwork": api.RoleMember, "UpdateNetwork": api.RoleMember, "DeleteNetwork": api.RoleMember,
+
+	"ListSecurityGroups": api.RoleViewer, "GetSecurityGroup": api.RoleViewer,
+	"CreateSecurityGroup": api.RoleMember, "UpdateSecurityGroup": api.RoleMember, "DeleteSecurityGroup": api.RoleMember,
+
+	"ListExternalNetworks": api.RoleViewer, "GetExternalNetwork": api.RoleViewer,
+	"CreateExternalNetwork": api.RoleOperator, "UpdateExternalNetwork": api.RoleOperator, "DeleteExternalNetwork": api.RoleOperator,
+
+	"ListRouters": api.RoleViewer, "GetRouter": api.RoleViewer,
+
+	"ListFloatingIPs": api.RoleViewer, "GetFloatingIP": api.RoleViewer,
+	"CreateFloatingIP": api.RoleMember, "UpdateFloatingIP": api.RoleMember, "DeleteFloatingIP": api.RoleMember,
+
+	"ListLoadBalancers": api.RoleViewer, "GetLoadBalancer": api.RoleViewer,
+	"CreateLoadBalancer": api.RoleMember, "UpdateLoadBalancer": api.RoleMember, "DeleteLoadBalancer": api.RoleMember,
+
+	"ListSnapshots": api.RoleViewer, "GetSnapshot": api.RoleViewer,
+	"CreateSnapshot": api.RoleMember, "UpdateSnapshot": api.RoleMember, "DeleteSnapshot": api.RoleMember,
+
+	"ListBackupTargets": api.RoleViewer, "GetBackupTarget": api.RoleViewer,
+	"CreateBackupTarget": api.RoleOperator, "UpdateBackupTarget": api.RoleOperator, "DeleteBackupTarget": api.RoleOperator,
+
+	"ListBackups": api.RoleViewer, "GetBackup": api.RoleViewer,
+	"CreateBackup": api.RoleMember, "UpdateBackup": api.RoleMember, "DeleteBackup": api.RoleMember,
+
+	"ListDisks": api.RoleOperator, "GetDisk": api.RoleOperator,
+	"UpdateDisk": api.RoleOperator,
+
+	"ListCephClusters": api.RoleOperator, "GetCephCluster": api.RoleOperator,
+	"CreateCephCluster": api.RoleOperator, "UpdateCephCluster": api.RoleOperator, "DeleteCephCluster": api.RoleOperator,
 
 	"ListOrganizations": api.RoleViewer, "GetOrganization": api.RoleViewer,
 	"CreateOrganization": api.RoleOperator, "UpdateOrganization": api.RoleOperator, "DeleteOrganization": api.RoleOperator,
@@ -98,9 +131,9 @@ func (i identity) sees(o api.Object) bool {
 		return false // the cluster's own
 	}
 	switch o.Kind {
-	case api.KindNode, api.KindGPU, api.KindMigration, api.KindJoinToken:
+	case api.KindNode, api.KindGPU, api.KindMigration, api.KindJoinToken, api.KindDisk, api.KindCephCluster:
 		return i.role == api.RoleOperator
-	case api.KindFlavor, api.KindGPUPool, api.KindPriceBook:
+	case api.KindFlavor, api.KindGPUPool, api.KindPriceBook, api.KindExternalNetwork, api.KindBackupTarget:
 		return i.role.Rank() > 0
 	case api.KindOrganization:
 		return i.role == api.RoleOperator || i.org != "" && m.ID == i.org
@@ -123,7 +156,7 @@ func (i identity) owns(o api.Object) bool {
 	switch o.Kind {
 	case api.KindProject:
 		return i.inScope(o.Meta.Organization, o.Meta.ID)
-	case api.KindFlavor, api.KindGPUPool, api.KindPriceBook, api.KindOrganization:
+	case api.KindFlavor, api.KindGPUPool, api.KindPriceBook, api.KindOrganization, api.KindExternalNetwork, api.KindBackupTarget:
 		return i.role == api.RoleOperator
 	}
 	return i.sees(o) && i.inScope(o.Meta.Organization, o.Meta.Project)

@@ -22,6 +22,11 @@ var scopes = map[api.Kind]scope{
 	api.KindProject: ofOrganization, api.KindAccount: ofOrganization,
 	api.KindImage: ofProject, api.KindVolume: ofProject, api.KindInstance: ofProject, api.KindUsageRecord: ofProject,
 	api.KindAPIKey: ofRole,
+
+	api.KindNetwork: ofProject, api.KindSecurityGroup: ofProject, api.KindRouter: ofProject, api.KindFloatingIP: ofProject,
+	api.KindLoadBalancer: ofProject, api.KindExternalNetwork: ofCluster,
+	api.KindSnapshot: ofProject, api.KindBackup: ofProject, api.KindBackupTarget: ofCluster,
+	api.KindDisk: ofCluster, api.KindCephCluster: ofCluster,
 }
 
 func notFound(kind api.Kind, ref string) *api.Error {
@@ -106,6 +111,9 @@ func (h *handlers) scopeOfList(ctx context.Context, kind api.Kind, organization,
 // place finds where a new object goes: its scope, as ids, from what was asked
 // for and from the caller's key. It checks name and labels too.
 func (h *handlers) place(ctx context.Context, kind api.Kind, m api.Meta) (api.Meta, error) {
+	if why := h.opts.Lacks[kind]; why != "" {
+		return m, api.Errorf(api.CodeUnavailable, "%s", why)
+	}
 	if err := api.ValidateName(m.Name); err != nil {
 		return m, err
 	}

@@ -48,12 +48,81 @@ type ServerInterface interface {
 	// UpdateAPIKey Change name, labels and spec; meta.revision is the revision that was read
 	// (PUT /v1/api-keys/{id})
 	UpdateAPIKey(ctx echo.Context, id PathID) error
+	// ListBackupTargets List backup targets
+	// (GET /v1/backup-targets)
+	ListBackupTargets(ctx echo.Context, params ListBackupTargetsParams) error
+	// CreateBackupTarget Make a backup target
+	// (POST /v1/backup-targets)
+	CreateBackupTarget(ctx echo.Context, params CreateBackupTargetParams) error
+	// DeleteBackupTarget Forget a backup target that has no backups
+	// (DELETE /v1/backup-targets/{id})
+	DeleteBackupTarget(ctx echo.Context, id PathID) error
+	// GetBackupTarget Read a backup target, by id or by name
+	// (GET /v1/backup-targets/{id})
+	GetBackupTarget(ctx echo.Context, id PathID) error
+	// UpdateBackupTarget Change name, labels and spec; meta.revision is the revision that was read
+	// (PUT /v1/backup-targets/{id})
+	UpdateBackupTarget(ctx echo.Context, id PathID) error
+	// ListBackups List backups
+	// (GET /v1/backups)
+	ListBackups(ctx echo.Context, params ListBackupsParams) error
+	// CreateBackup Back a volume up
+	// (POST /v1/backups)
+	CreateBackup(ctx echo.Context, params CreateBackupParams) error
+	// DeleteBackup Delete a backup
+	// (DELETE /v1/backups/{id})
+	DeleteBackup(ctx echo.Context, id PathID) error
+	// GetBackup Read a backup, by id or by name
+	// (GET /v1/backups/{id})
+	GetBackup(ctx echo.Context, id PathID, params GetBackupParams) error
+	// UpdateBackup Change name and labels; meta.revision is the revision that was read
+	// (PUT /v1/backups/{id})
+	UpdateBackup(ctx echo.Context, id PathID) error
+	// ListCephClusters List ceph clusters
+	// (GET /v1/ceph-clusters)
+	ListCephClusters(ctx echo.Context, params ListCephClustersParams) error
+	// CreateCephCluster Switch Ceph on
+	// (POST /v1/ceph-clusters)
+	CreateCephCluster(ctx echo.Context, params CreateCephClusterParams) error
+	// DeleteCephCluster Forget Ceph, once it is switched off and has no disks
+	// (DELETE /v1/ceph-clusters/{id})
+	DeleteCephCluster(ctx echo.Context, id PathID) error
+	// GetCephCluster Read the Ceph cluster, by id or by name
+	// (GET /v1/ceph-clusters/{id})
+	GetCephCluster(ctx echo.Context, id PathID) error
+	// UpdateCephCluster Change name, labels and spec; meta.revision is the revision that was read
+	// (PUT /v1/ceph-clusters/{id})
+	UpdateCephCluster(ctx echo.Context, id PathID) error
 	// GetCluster The cluster: its members, who leads, whether most of it can be reached
 	// (GET /v1/cluster)
 	GetCluster(ctx echo.Context) error
 	// BackupCluster All of the control plane's state, to be restored into a new cluster; it holds secrets
 	// (GET /v1/cluster/backup)
 	BackupCluster(ctx echo.Context) error
+	// ListDisks List disks
+	// (GET /v1/disks)
+	ListDisks(ctx echo.Context, params ListDisksParams) error
+	// GetDisk Read a disk, by id or by name
+	// (GET /v1/disks/{id})
+	GetDisk(ctx echo.Context, id PathID) error
+	// UpdateDisk Say what it is used for; meta.revision is the revision that was read
+	// (PUT /v1/disks/{id})
+	UpdateDisk(ctx echo.Context, id PathID) error
+	// ListExternalNetworks List external networks
+	// (GET /v1/external-networks)
+	ListExternalNetworks(ctx echo.Context, params ListExternalNetworksParams) error
+	// CreateExternalNetwork Make an external network
+	// (POST /v1/external-networks)
+	CreateExternalNetwork(ctx echo.Context, params CreateExternalNetworkParams) error
+	// DeleteExternalNetwork Delete an external network that nothing uses
+	// (DELETE /v1/external-networks/{id})
+	DeleteExternalNetwork(ctx echo.Context, id PathID) error
+	// GetExternalNetwork Read an external network, by id or by name
+	// (GET /v1/external-networks/{id})
+	GetExternalNetwork(ctx echo.Context, id PathID) error
+	// UpdateExternalNetwork Change name, labels and spec; meta.revision is the revision that was read
+	// (PUT /v1/external-networks/{id})
+	UpdateExternalNetwork(ctx echo.Context, id PathID) error
 	// ListFlavors List flavors
 	// (GET /v1/flavors)
 	ListFlavors(ctx echo.Context, params ListFlavorsParams) error
@@ -69,6 +138,21 @@ type ServerInterface interface {
 	// UpdateFlavor Change name, labels and spec; meta.revision is the revision that was read
 	// (PUT /v1/flavors/{id})
 	UpdateFlavor(ctx echo.Context, id PathID) error
+	// ListFloatingIPs List floating ips
+	// (GET /v1/floating-ips)
+	ListFloatingIPs(ctx echo.Context, params ListFloatingIPsParams) error
+	// CreateFloatingIP Take an address of an external network
+	// (POST /v1/floating-ips)
+	CreateFloatingIP(ctx echo.Context, params CreateFloatingIPParams) error
+	// DeleteFloatingIP Give the address back
+	// (DELETE /v1/floating-ips/{id})
+	DeleteFloatingIP(ctx echo.Context, id PathID) error
+	// GetFloatingIP Read a floating IP, by id or by name
+	// (GET /v1/floating-ips/{id})
+	GetFloatingIP(ctx echo.Context, id PathID, params GetFloatingIPParams) error
+	// UpdateFloatingIP Change name, labels and spec; meta.revision is the revision that was read
+	// (PUT /v1/floating-ips/{id})
+	UpdateFloatingIP(ctx echo.Context, id PathID) error
 	// ListGPUPools List GPU pools
 	// (GET /v1/gpu-pools)
 	ListGPUPools(ctx echo.Context, params ListGPUPoolsParams) error
@@ -162,6 +246,21 @@ type ServerInterface interface {
 	// GetJoinToken Read a join token, by id or by name
 	// (GET /v1/join-tokens/{id})
 	GetJoinToken(ctx echo.Context, id PathID) error
+	// ListLoadBalancers List load balancers
+	// (GET /v1/load-balancers)
+	ListLoadBalancers(ctx echo.Context, params ListLoadBalancersParams) error
+	// CreateLoadBalancer Make a load balancer
+	// (POST /v1/load-balancers)
+	CreateLoadBalancer(ctx echo.Context, params CreateLoadBalancerParams) error
+	// DeleteLoadBalancer Delete a load balancer
+	// (DELETE /v1/load-balancers/{id})
+	DeleteLoadBalancer(ctx echo.Context, id PathID) error
+	// GetLoadBalancer Read a load balancer, by id or by name
+	// (GET /v1/load-balancers/{id})
+	GetLoadBalancer(ctx echo.Context, id PathID, params GetLoadBalancerParams) error
+	// UpdateLoadBalancer Change name, labels and spec; meta.revision is the revision that was read
+	// (PUT /v1/load-balancers/{id})
+	UpdateLoadBalancer(ctx echo.Context, id PathID) error
 	// ListMigrations List migrations
 	// (GET /v1/migrations)
 	ListMigrations(ctx echo.Context, params ListMigrationsParams) error
@@ -177,6 +276,24 @@ type ServerInterface interface {
 	// UpdateMigration Change its spec (abort it); meta.revision is the revision that was read
 	// (PUT /v1/migrations/{id})
 	UpdateMigration(ctx echo.Context, id PathID) error
+	// TraceNetwork Where a packet goes, or what drops it, in words
+	// (GET /v1/network-trace)
+	TraceNetwork(ctx echo.Context, params TraceNetworkParams) error
+	// ListNetworks List networks
+	// (GET /v1/networks)
+	ListNetworks(ctx echo.Context, params ListNetworksParams) error
+	// CreateNetwork Make a network
+	// (POST /v1/networks)
+	CreateNetwork(ctx echo.Context, params CreateNetworkParams) error
+	// DeleteNetwork Delete a network that nothing is in
+	// (DELETE /v1/networks/{id})
+	DeleteNetwork(ctx echo.Context, id PathID) error
+	// GetNetwork Read a network, by id or by name
+	// (GET /v1/networks/{id})
+	GetNetwork(ctx echo.Context, id PathID, params GetNetworkParams) error
+	// UpdateNetwork Change name, labels and spec; meta.revision is the revision that was read
+	// (PUT /v1/networks/{id})
+	UpdateNetwork(ctx echo.Context, id PathID) error
 	// ListNodes List nodes
 	// (GET /v1/nodes)
 	ListNodes(ctx echo.Context, params ListNodesParams) error
@@ -189,6 +306,9 @@ type ServerInterface interface {
 	// UpdateNode Change name, labels and spec; meta.revision is the revision that was read
 	// (PUT /v1/nodes/{id})
 	UpdateNode(ctx echo.Context, id PathID) error
+	// GetNodeLeaks What lies on the node and belongs to nobody
+	// (GET /v1/nodes/{id}/leaks)
+	GetNodeLeaks(ctx echo.Context, id PathID) error
 	// ListOrganizations List organizations
 	// (GET /v1/organizations)
 	ListOrganizations(ctx echo.Context, params ListOrganizationsParams) error
@@ -234,6 +354,42 @@ type ServerInterface interface {
 	// UpdateProject Change name, labels and spec; meta.revision is the revision that was read
 	// (PUT /v1/projects/{id})
 	UpdateProject(ctx echo.Context, id PathID) error
+	// ListRouters List routers
+	// (GET /v1/routers)
+	ListRouters(ctx echo.Context, params ListRoutersParams) error
+	// GetRouter Read a router, by id or by name
+	// (GET /v1/routers/{id})
+	GetRouter(ctx echo.Context, id PathID, params GetRouterParams) error
+	// ListSecurityGroups List security groups
+	// (GET /v1/security-groups)
+	ListSecurityGroups(ctx echo.Context, params ListSecurityGroupsParams) error
+	// CreateSecurityGroup Make a security group
+	// (POST /v1/security-groups)
+	CreateSecurityGroup(ctx echo.Context, params CreateSecurityGroupParams) error
+	// DeleteSecurityGroup Delete a security group that nothing uses
+	// (DELETE /v1/security-groups/{id})
+	DeleteSecurityGroup(ctx echo.Context, id PathID) error
+	// GetSecurityGroup Read a security group, by id or by name
+	// (GET /v1/security-groups/{id})
+	GetSecurityGroup(ctx echo.Context, id PathID, params GetSecurityGroupParams) error
+	// UpdateSecurityGroup Change name, labels and spec; meta.revision is the revision that was read
+	// (PUT /v1/security-groups/{id})
+	UpdateSecurityGroup(ctx echo.Context, id PathID) error
+	// ListSnapshots List snapshots
+	// (GET /v1/snapshots)
+	ListSnapshots(ctx echo.Context, params ListSnapshotsParams) error
+	// CreateSnapshot Make a snapshot of a volume as it is now
+	// (POST /v1/snapshots)
+	CreateSnapshot(ctx echo.Context, params CreateSnapshotParams) error
+	// DeleteSnapshot Delete a snapshot that no volume is made from
+	// (DELETE /v1/snapshots/{id})
+	DeleteSnapshot(ctx echo.Context, id PathID) error
+	// GetSnapshot Read a snapshot, by id or by name
+	// (GET /v1/snapshots/{id})
+	GetSnapshot(ctx echo.Context, id PathID, params GetSnapshotParams) error
+	// UpdateSnapshot Change name and labels; meta.revision is the revision that was read
+	// (PUT /v1/snapshots/{id})
+	UpdateSnapshot(ctx echo.Context, id PathID) error
 	// ListUsageRecords List usage records
 	// (GET /v1/usage-records)
 	ListUsageRecords(ctx echo.Context, params ListUsageRecordsParams) error
@@ -251,7 +407,7 @@ type ServerInterface interface {
 	CreateVolume(ctx echo.Context, params CreateVolumeParams) error
 	// DeleteVolume Delete a volume; it is gone once what it holds is
 	// (DELETE /v1/volumes/{id})
-	DeleteVolume(ctx echo.Context, id PathID) error
+	DeleteVolume(ctx echo.Context, id PathID, params DeleteVolumeParams) error
 	// GetVolume Read a volume, by id or by name
 	// (GET /v1/volumes/{id})
 	GetVolume(ctx echo.Context, id PathID, params GetVolumeParams) error
@@ -535,6 +691,363 @@ func (w *ServerInterfaceWrapper) UpdateAPIKey(ctx echo.Context) error {
 	return err
 }
 
+// ListBackupTargets converts echo context to params.
+func (w *ServerInterfaceWrapper) ListBackupTargets(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListBackupTargetsParams
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "continue" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "continue", ctx.QueryParams(), &params.Continue, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter continue: %s", err))
+	}
+
+	// ------------- Optional query parameter "name" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "name", ctx.QueryParams(), &params.Name, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter name: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListBackupTargets(ctx, params)
+	return err
+}
+
+// CreateBackupTarget converts echo context to params.
+func (w *ServerInterfaceWrapper) CreateBackupTarget(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateBackupTargetParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Idempotency-Key, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Idempotency-Key: %s", err))
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CreateBackupTarget(ctx, params)
+	return err
+}
+
+// DeleteBackupTarget converts echo context to params.
+func (w *ServerInterfaceWrapper) DeleteBackupTarget(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.DeleteBackupTarget(ctx, id)
+	return err
+}
+
+// GetBackupTarget converts echo context to params.
+func (w *ServerInterfaceWrapper) GetBackupTarget(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetBackupTarget(ctx, id)
+	return err
+}
+
+// UpdateBackupTarget converts echo context to params.
+func (w *ServerInterfaceWrapper) UpdateBackupTarget(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.UpdateBackupTarget(ctx, id)
+	return err
+}
+
+// ListBackups converts echo context to params.
+func (w *ServerInterfaceWrapper) ListBackups(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListBackupsParams
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "continue" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "continue", ctx.QueryParams(), &params.Continue, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter continue: %s", err))
+	}
+
+	// ------------- Optional query parameter "name" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "name", ctx.QueryParams(), &params.Name, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter name: %s", err))
+	}
+
+	// ------------- Optional query parameter "organization" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "organization", ctx.QueryParams(), &params.Organization, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter organization: %s", err))
+	}
+
+	// ------------- Optional query parameter "project" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "project", ctx.QueryParams(), &params.Project, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter project: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListBackups(ctx, params)
+	return err
+}
+
+// CreateBackup converts echo context to params.
+func (w *ServerInterfaceWrapper) CreateBackup(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateBackupParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Idempotency-Key, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Idempotency-Key: %s", err))
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CreateBackup(ctx, params)
+	return err
+}
+
+// DeleteBackup converts echo context to params.
+func (w *ServerInterfaceWrapper) DeleteBackup(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.DeleteBackup(ctx, id)
+	return err
+}
+
+// GetBackup converts echo context to params.
+func (w *ServerInterfaceWrapper) GetBackup(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetBackupParams
+	// ------------- Optional query parameter "organization" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "organization", ctx.QueryParams(), &params.Organization, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter organization: %s", err))
+	}
+
+	// ------------- Optional query parameter "project" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "project", ctx.QueryParams(), &params.Project, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter project: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetBackup(ctx, id, params)
+	return err
+}
+
+// UpdateBackup converts echo context to params.
+func (w *ServerInterfaceWrapper) UpdateBackup(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.UpdateBackup(ctx, id)
+	return err
+}
+
+// ListCephClusters converts echo context to params.
+func (w *ServerInterfaceWrapper) ListCephClusters(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListCephClustersParams
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "continue" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "continue", ctx.QueryParams(), &params.Continue, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter continue: %s", err))
+	}
+
+	// ------------- Optional query parameter "name" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "name", ctx.QueryParams(), &params.Name, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter name: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListCephClusters(ctx, params)
+	return err
+}
+
+// CreateCephCluster converts echo context to params.
+func (w *ServerInterfaceWrapper) CreateCephCluster(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateCephClusterParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Idempotency-Key, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Idempotency-Key: %s", err))
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CreateCephCluster(ctx, params)
+	return err
+}
+
+// DeleteCephCluster converts echo context to params.
+func (w *ServerInterfaceWrapper) DeleteCephCluster(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.DeleteCephCluster(ctx, id)
+	return err
+}
+
+// GetCephCluster converts echo context to params.
+func (w *ServerInterfaceWrapper) GetCephCluster(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetCephCluster(ctx, id)
+	return err
+}
+
+// UpdateCephCluster converts echo context to params.
+func (w *ServerInterfaceWrapper) UpdateCephCluster(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.UpdateCephCluster(ctx, id)
+	return err
+}
+
 // GetCluster converts echo context to params.
 func (w *ServerInterfaceWrapper) GetCluster(ctx echo.Context) error {
 	var err error
@@ -550,6 +1063,179 @@ func (w *ServerInterfaceWrapper) BackupCluster(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.BackupCluster(ctx)
+	return err
+}
+
+// ListDisks converts echo context to params.
+func (w *ServerInterfaceWrapper) ListDisks(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListDisksParams
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "continue" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "continue", ctx.QueryParams(), &params.Continue, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter continue: %s", err))
+	}
+
+	// ------------- Optional query parameter "name" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "name", ctx.QueryParams(), &params.Name, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter name: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListDisks(ctx, params)
+	return err
+}
+
+// GetDisk converts echo context to params.
+func (w *ServerInterfaceWrapper) GetDisk(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetDisk(ctx, id)
+	return err
+}
+
+// UpdateDisk converts echo context to params.
+func (w *ServerInterfaceWrapper) UpdateDisk(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.UpdateDisk(ctx, id)
+	return err
+}
+
+// ListExternalNetworks converts echo context to params.
+func (w *ServerInterfaceWrapper) ListExternalNetworks(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListExternalNetworksParams
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "continue" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "continue", ctx.QueryParams(), &params.Continue, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter continue: %s", err))
+	}
+
+	// ------------- Optional query parameter "name" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "name", ctx.QueryParams(), &params.Name, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter name: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListExternalNetworks(ctx, params)
+	return err
+}
+
+// CreateExternalNetwork converts echo context to params.
+func (w *ServerInterfaceWrapper) CreateExternalNetwork(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateExternalNetworkParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Idempotency-Key, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Idempotency-Key: %s", err))
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CreateExternalNetwork(ctx, params)
+	return err
+}
+
+// DeleteExternalNetwork converts echo context to params.
+func (w *ServerInterfaceWrapper) DeleteExternalNetwork(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.DeleteExternalNetwork(ctx, id)
+	return err
+}
+
+// GetExternalNetwork converts echo context to params.
+func (w *ServerInterfaceWrapper) GetExternalNetwork(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetExternalNetwork(ctx, id)
+	return err
+}
+
+// UpdateExternalNetwork converts echo context to params.
+func (w *ServerInterfaceWrapper) UpdateExternalNetwork(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.UpdateExternalNetwork(ctx, id)
 	return err
 }
 
@@ -659,6 +1345,145 @@ func (w *ServerInterfaceWrapper) UpdateFlavor(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.UpdateFlavor(ctx, id)
+	return err
+}
+
+// ListFloatingIPs converts echo context to params.
+func (w *ServerInterfaceWrapper) ListFloatingIPs(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListFloatingIPsParams
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "continue" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "continue", ctx.QueryParams(), &params.Continue, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter continue: %s", err))
+	}
+
+	// ------------- Optional query parameter "name" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "name", ctx.QueryParams(), &params.Name, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter name: %s", err))
+	}
+
+	// ------------- Optional query parameter "organization" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "organization", ctx.QueryParams(), &params.Organization, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter organization: %s", err))
+	}
+
+	// ------------- Optional query parameter "project" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "project", ctx.QueryParams(), &params.Project, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter project: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListFloatingIPs(ctx, params)
+	return err
+}
+
+// CreateFloatingIP converts echo context to params.
+func (w *ServerInterfaceWrapper) CreateFloatingIP(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateFloatingIPParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Idempotency-Key, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Idempotency-Key: %s", err))
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CreateFloatingIP(ctx, params)
+	return err
+}
+
+// DeleteFloatingIP converts echo context to params.
+func (w *ServerInterfaceWrapper) DeleteFloatingIP(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.DeleteFloatingIP(ctx, id)
+	return err
+}
+
+// GetFloatingIP converts echo context to params.
+func (w *ServerInterfaceWrapper) GetFloatingIP(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetFloatingIPParams
+	// ------------- Optional query parameter "organization" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "organization", ctx.QueryParams(), &params.Organization, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter organization: %s", err))
+	}
+
+	// ------------- Optional query parameter "project" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "project", ctx.QueryParams(), &params.Project, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter project: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetFloatingIP(ctx, id, params)
+	return err
+}
+
+// UpdateFloatingIP converts echo context to params.
+func (w *ServerInterfaceWrapper) UpdateFloatingIP(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.UpdateFloatingIP(ctx, id)
 	return err
 }
 
@@ -1368,6 +2193,145 @@ func (w *ServerInterfaceWrapper) GetJoinToken(ctx echo.Context) error {
 	return err
 }
 
+// ListLoadBalancers converts echo context to params.
+func (w *ServerInterfaceWrapper) ListLoadBalancers(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListLoadBalancersParams
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "continue" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "continue", ctx.QueryParams(), &params.Continue, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter continue: %s", err))
+	}
+
+	// ------------- Optional query parameter "name" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "name", ctx.QueryParams(), &params.Name, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter name: %s", err))
+	}
+
+	// ------------- Optional query parameter "organization" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "organization", ctx.QueryParams(), &params.Organization, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter organization: %s", err))
+	}
+
+	// ------------- Optional query parameter "project" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "project", ctx.QueryParams(), &params.Project, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter project: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListLoadBalancers(ctx, params)
+	return err
+}
+
+// CreateLoadBalancer converts echo context to params.
+func (w *ServerInterfaceWrapper) CreateLoadBalancer(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateLoadBalancerParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Idempotency-Key, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Idempotency-Key: %s", err))
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CreateLoadBalancer(ctx, params)
+	return err
+}
+
+// DeleteLoadBalancer converts echo context to params.
+func (w *ServerInterfaceWrapper) DeleteLoadBalancer(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.DeleteLoadBalancer(ctx, id)
+	return err
+}
+
+// GetLoadBalancer converts echo context to params.
+func (w *ServerInterfaceWrapper) GetLoadBalancer(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetLoadBalancerParams
+	// ------------- Optional query parameter "organization" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "organization", ctx.QueryParams(), &params.Organization, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter organization: %s", err))
+	}
+
+	// ------------- Optional query parameter "project" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "project", ctx.QueryParams(), &params.Project, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter project: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetLoadBalancer(ctx, id, params)
+	return err
+}
+
+// UpdateLoadBalancer converts echo context to params.
+func (w *ServerInterfaceWrapper) UpdateLoadBalancer(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.UpdateLoadBalancer(ctx, id)
+	return err
+}
+
 // ListMigrations converts echo context to params.
 func (w *ServerInterfaceWrapper) ListMigrations(ctx echo.Context) error {
 	var err error
@@ -1477,6 +2441,184 @@ func (w *ServerInterfaceWrapper) UpdateMigration(ctx echo.Context) error {
 	return err
 }
 
+// TraceNetwork converts echo context to params.
+func (w *ServerInterfaceWrapper) TraceNetwork(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params TraceNetworkParams
+	// ------------- Required query parameter "from" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "from", ctx.QueryParams(), &params.From, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter from: %s", err))
+	}
+
+	// ------------- Required query parameter "to" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "to", ctx.QueryParams(), &params.To, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter to: %s", err))
+	}
+
+	// ------------- Required query parameter "packet" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "packet", ctx.QueryParams(), &params.Packet, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter packet: %s", err))
+	}
+
+	// ------------- Optional query parameter "project" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "project", ctx.QueryParams(), &params.Project, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter project: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.TraceNetwork(ctx, params)
+	return err
+}
+
+// ListNetworks converts echo context to params.
+func (w *ServerInterfaceWrapper) ListNetworks(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListNetworksParams
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "continue" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "continue", ctx.QueryParams(), &params.Continue, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter continue: %s", err))
+	}
+
+	// ------------- Optional query parameter "name" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "name", ctx.QueryParams(), &params.Name, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter name: %s", err))
+	}
+
+	// ------------- Optional query parameter "organization" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "organization", ctx.QueryParams(), &params.Organization, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter organization: %s", err))
+	}
+
+	// ------------- Optional query parameter "project" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "project", ctx.QueryParams(), &params.Project, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter project: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListNetworks(ctx, params)
+	return err
+}
+
+// CreateNetwork converts echo context to params.
+func (w *ServerInterfaceWrapper) CreateNetwork(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateNetworkParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Idempotency-Key, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Idempotency-Key: %s", err))
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CreateNetwork(ctx, params)
+	return err
+}
+
+// DeleteNetwork converts echo context to params.
+func (w *ServerInterfaceWrapper) DeleteNetwork(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.DeleteNetwork(ctx, id)
+	return err
+}
+
+// GetNetwork converts echo context to params.
+func (w *ServerInterfaceWrapper) GetNetwork(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetNetworkParams
+	// ------------- Optional query parameter "organization" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "organization", ctx.QueryParams(), &params.Organization, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter organization: %s", err))
+	}
+
+	// ------------- Optional query parameter "project" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "project", ctx.QueryParams(), &params.Project, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter project: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetNetwork(ctx, id, params)
+	return err
+}
+
+// UpdateNetwork converts echo context to params.
+func (w *ServerInterfaceWrapper) UpdateNetwork(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.UpdateNetwork(ctx, id)
+	return err
+}
+
 // ListNodes converts echo context to params.
 func (w *ServerInterfaceWrapper) ListNodes(ctx echo.Context) error {
 	var err error
@@ -1563,6 +2705,22 @@ func (w *ServerInterfaceWrapper) UpdateNode(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.UpdateNode(ctx, id)
+	return err
+}
+
+// GetNodeLeaks converts echo context to params.
+func (w *ServerInterfaceWrapper) GetNodeLeaks(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetNodeLeaks(ctx, id)
 	return err
 }
 
@@ -1909,6 +3067,362 @@ func (w *ServerInterfaceWrapper) UpdateProject(ctx echo.Context) error {
 	return err
 }
 
+// ListRouters converts echo context to params.
+func (w *ServerInterfaceWrapper) ListRouters(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListRoutersParams
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "continue" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "continue", ctx.QueryParams(), &params.Continue, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter continue: %s", err))
+	}
+
+	// ------------- Optional query parameter "name" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "name", ctx.QueryParams(), &params.Name, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter name: %s", err))
+	}
+
+	// ------------- Optional query parameter "organization" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "organization", ctx.QueryParams(), &params.Organization, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter organization: %s", err))
+	}
+
+	// ------------- Optional query parameter "project" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "project", ctx.QueryParams(), &params.Project, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter project: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListRouters(ctx, params)
+	return err
+}
+
+// GetRouter converts echo context to params.
+func (w *ServerInterfaceWrapper) GetRouter(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetRouterParams
+	// ------------- Optional query parameter "organization" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "organization", ctx.QueryParams(), &params.Organization, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter organization: %s", err))
+	}
+
+	// ------------- Optional query parameter "project" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "project", ctx.QueryParams(), &params.Project, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter project: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetRouter(ctx, id, params)
+	return err
+}
+
+// ListSecurityGroups converts echo context to params.
+func (w *ServerInterfaceWrapper) ListSecurityGroups(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListSecurityGroupsParams
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "continue" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "continue", ctx.QueryParams(), &params.Continue, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter continue: %s", err))
+	}
+
+	// ------------- Optional query parameter "name" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "name", ctx.QueryParams(), &params.Name, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter name: %s", err))
+	}
+
+	// ------------- Optional query parameter "organization" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "organization", ctx.QueryParams(), &params.Organization, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter organization: %s", err))
+	}
+
+	// ------------- Optional query parameter "project" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "project", ctx.QueryParams(), &params.Project, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter project: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListSecurityGroups(ctx, params)
+	return err
+}
+
+// CreateSecurityGroup converts echo context to params.
+func (w *ServerInterfaceWrapper) CreateSecurityGroup(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateSecurityGroupParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Idempotency-Key, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Idempotency-Key: %s", err))
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CreateSecurityGroup(ctx, params)
+	return err
+}
+
+// DeleteSecurityGroup converts echo context to params.
+func (w *ServerInterfaceWrapper) DeleteSecurityGroup(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.DeleteSecurityGroup(ctx, id)
+	return err
+}
+
+// GetSecurityGroup converts echo context to params.
+func (w *ServerInterfaceWrapper) GetSecurityGroup(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetSecurityGroupParams
+	// ------------- Optional query parameter "organization" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "organization", ctx.QueryParams(), &params.Organization, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter organization: %s", err))
+	}
+
+	// ------------- Optional query parameter "project" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "project", ctx.QueryParams(), &params.Project, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter project: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetSecurityGroup(ctx, id, params)
+	return err
+}
+
+// UpdateSecurityGroup converts echo context to params.
+func (w *ServerInterfaceWrapper) UpdateSecurityGroup(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.UpdateSecurityGroup(ctx, id)
+	return err
+}
+
+// ListSnapshots converts echo context to params.
+func (w *ServerInterfaceWrapper) ListSnapshots(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListSnapshotsParams
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "continue" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "continue", ctx.QueryParams(), &params.Continue, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter continue: %s", err))
+	}
+
+	// ------------- Optional query parameter "name" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "name", ctx.QueryParams(), &params.Name, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter name: %s", err))
+	}
+
+	// ------------- Optional query parameter "organization" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "organization", ctx.QueryParams(), &params.Organization, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter organization: %s", err))
+	}
+
+	// ------------- Optional query parameter "project" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "project", ctx.QueryParams(), &params.Project, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter project: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListSnapshots(ctx, params)
+	return err
+}
+
+// CreateSnapshot converts echo context to params.
+func (w *ServerInterfaceWrapper) CreateSnapshot(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateSnapshotParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Idempotency-Key, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Idempotency-Key: %s", err))
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CreateSnapshot(ctx, params)
+	return err
+}
+
+// DeleteSnapshot converts echo context to params.
+func (w *ServerInterfaceWrapper) DeleteSnapshot(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.DeleteSnapshot(ctx, id)
+	return err
+}
+
+// GetSnapshot converts echo context to params.
+func (w *ServerInterfaceWrapper) GetSnapshot(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetSnapshotParams
+	// ------------- Optional query parameter "organization" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "organization", ctx.QueryParams(), &params.Organization, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter organization: %s", err))
+	}
+
+	// ------------- Optional query parameter "project" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "project", ctx.QueryParams(), &params.Project, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter project: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetSnapshot(ctx, id, params)
+	return err
+}
+
+// UpdateSnapshot converts echo context to params.
+func (w *ServerInterfaceWrapper) UpdateSnapshot(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.UpdateSnapshot(ctx, id)
+	return err
+}
+
 // ListUsageRecords converts echo context to params.
 func (w *ServerInterfaceWrapper) ListUsageRecords(ctx echo.Context) error {
 	var err error
@@ -2082,8 +3596,17 @@ func (w *ServerInterfaceWrapper) DeleteVolume(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteVolumeParams
+	// ------------- Optional query parameter "cascade" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cascade", ctx.QueryParams(), &params.Cascade, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter cascade: %s", err))
+	}
+
 	// Invoke the callback with all the unmarshaled arguments
-	err = w.Handler.DeleteVolume(ctx, id)
+	err = w.Handler.DeleteVolume(ctx, id, params)
 	return err
 }
 
@@ -2255,6 +3778,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.DELETE(options.BaseURL+"/v1/nodes/:id", wrapper.DeleteNode, options.OperationMiddlewares["DeleteNode"]...)
 	router.GET(options.BaseURL+"/v1/nodes/:id", wrapper.GetNode, options.OperationMiddlewares["GetNode"]...)
 	router.PUT(options.BaseURL+"/v1/nodes/:id", wrapper.UpdateNode, options.OperationMiddlewares["UpdateNode"]...)
+	router.GET(options.BaseURL+"/v1/nodes/:id/leaks", wrapper.GetNodeLeaks, options.OperationMiddlewares["GetNodeLeaks"]...)
 	router.GET(options.BaseURL+"/v1/organizations", wrapper.ListOrganizations, options.OperationMiddlewares["ListOrganizations"]...)
 	router.POST(options.BaseURL+"/v1/organizations", wrapper.CreateOrganization, options.OperationMiddlewares["CreateOrganization"]...)
 	router.DELETE(options.BaseURL+"/v1/organizations/:id", wrapper.DeleteOrganization, options.OperationMiddlewares["DeleteOrganization"]...)
@@ -2294,6 +3818,57 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/join-tokens/:id", wrapper.GetJoinToken, options.OperationMiddlewares["GetJoinToken"]...)
 	router.GET(options.BaseURL+"/v1/cluster", wrapper.GetCluster, options.OperationMiddlewares["GetCluster"]...)
 	router.GET(options.BaseURL+"/v1/cluster/backup", wrapper.BackupCluster, options.OperationMiddlewares["BackupCluster"]...)
+	router.GET(options.BaseURL+"/v1/networks", wrapper.ListNetworks, options.OperationMiddlewares["ListNetworks"]...)
+	router.POST(options.BaseURL+"/v1/networks", wrapper.CreateNetwork, options.OperationMiddlewares["CreateNetwork"]...)
+	router.DELETE(options.BaseURL+"/v1/networks/:id", wrapper.DeleteNetwork, options.OperationMiddlewares["DeleteNetwork"]...)
+	router.GET(options.BaseURL+"/v1/networks/:id", wrapper.GetNetwork, options.OperationMiddlewares["GetNetwork"]...)
+	router.PUT(options.BaseURL+"/v1/networks/:id", wrapper.UpdateNetwork, options.OperationMiddlewares["UpdateNetwork"]...)
+	router.GET(options.BaseURL+"/v1/network-trace", wrapper.TraceNetwork, options.OperationMiddlewares["TraceNetwork"]...)
+	router.GET(options.BaseURL+"/v1/security-groups", wrapper.ListSecurityGroups, options.OperationMiddlewares["ListSecurityGroups"]...)
+	router.POST(options.BaseURL+"/v1/security-groups", wrapper.CreateSecurityGroup, options.OperationMiddlewares["CreateSecurityGroup"]...)
+	router.DELETE(options.BaseURL+"/v1/security-groups/:id", wrapper.DeleteSecurityGroup, options.OperationMiddlewares["DeleteSecurityGroup"]...)
+	router.GET(options.BaseURL+"/v1/security-groups/:id", wrapper.GetSecurityGroup, options.OperationMiddlewares["GetSecurityGroup"]...)
+	router.PUT(options.BaseURL+"/v1/security-groups/:id", wrapper.UpdateSecurityGroup, options.OperationMiddlewares["UpdateSecurityGroup"]...)
+	router.GET(options.BaseURL+"/v1/external-networks", wrapper.ListExternalNetworks, options.OperationMiddlewares["ListExternalNetworks"]...)
+	router.POST(options.BaseURL+"/v1/external-networks", wrapper.CreateExternalNetwork, options.OperationMiddlewares["CreateExternalNetwork"]...)
+	router.DELETE(options.BaseURL+"/v1/external-networks/:id", wrapper.DeleteExternalNetwork, options.OperationMiddlewares["DeleteExternalNetwork"]...)
+	router.GET(options.BaseURL+"/v1/external-networks/:id", wrapper.GetExternalNetwork, options.OperationMiddlewares["GetExternalNetwork"]...)
+	router.PUT(options.BaseURL+"/v1/external-networks/:id", wrapper.UpdateExternalNetwork, options.OperationMiddlewares["UpdateExternalNetwork"]...)
+	router.GET(options.BaseURL+"/v1/routers", wrapper.ListRouters, options.OperationMiddlewares["ListRouters"]...)
+	router.GET(options.BaseURL+"/v1/routers/:id", wrapper.GetRouter, options.OperationMiddlewares["GetRouter"]...)
+	router.GET(options.BaseURL+"/v1/floating-ips", wrapper.ListFloatingIPs, options.OperationMiddlewares["ListFloatingIPs"]...)
+	router.POST(options.BaseURL+"/v1/floating-ips", wrapper.CreateFloatingIP, options.OperationMiddlewares["CreateFloatingIP"]...)
+	router.DELETE(options.BaseURL+"/v1/floating-ips/:id", wrapper.DeleteFloatingIP, options.OperationMiddlewares["DeleteFloatingIP"]...)
+	router.GET(options.BaseURL+"/v1/floating-ips/:id", wrapper.GetFloatingIP, options.OperationMiddlewares["GetFloatingIP"]...)
+	router.PUT(options.BaseURL+"/v1/floating-ips/:id", wrapper.UpdateFloatingIP, options.OperationMiddlewares["UpdateFloatingIP"]...)
+	router.GET(options.BaseURL+"/v1/load-balancers", wrapper.ListLoadBalancers, options.OperationMiddlewares["ListLoadBalancers"]...)
+	router.POST(options.BaseURL+"/v1/load-balancers", wrapper.CreateLoadBalancer, options.OperationMiddlewares["CreateLoadBalancer"]...)
+	router.DELETE(options.BaseURL+"/v1/load-balancers/:id", wrapper.DeleteLoadBalancer, options.OperationMiddlewares["DeleteLoadBalancer"]...)
+	router.GET(options.BaseURL+"/v1/load-balancers/:id", wrapper.GetLoadBalancer, options.OperationMiddlewares["GetLoadBalancer"]...)
+	router.PUT(options.BaseURL+"/v1/load-balancers/:id", wrapper.UpdateLoadBalancer, options.OperationMiddlewares["UpdateLoadBalancer"]...)
+	router.GET(options.BaseURL+"/v1/snapshots", wrapper.ListSnapshots, options.OperationMiddlewares["ListSnapshots"]...)
+	router.POST(options.BaseURL+"/v1/snapshots", wrapper.CreateSnapshot, options.OperationMiddlewares["CreateSnapshot"]...)
+	router.DELETE(options.BaseURL+"/v1/snapshots/:id", wrapper.DeleteSnapshot, options.OperationMiddlewares["DeleteSnapshot"]...)
+	router.GET(options.BaseURL+"/v1/snapshots/:id", wrapper.GetSnapshot, options.OperationMiddlewares["GetSnapshot"]...)
+	router.PUT(options.BaseURL+"/v1/snapshots/:id", wrapper.UpdateSnapshot, options.OperationMiddlewares["UpdateSnapshot"]...)
+	router.GET(options.BaseURL+"/v1/backup-targets", wrapper.ListBackupTargets, options.OperationMiddlewares["ListBackupTargets"]...)
+	router.POST(options.BaseURL+"/v1/backup-targets", wrapper.CreateBackupTarget, options.OperationMiddlewares["CreateBackupTarget"]...)
+	router.DELETE(options.BaseURL+"/v1/backup-targets/:id", wrapper.DeleteBackupTarget, options.OperationMiddlewares["DeleteBackupTarget"]...)
+	router.GET(options.BaseURL+"/v1/backup-targets/:id", wrapper.GetBackupTarget, options.OperationMiddlewares["GetBackupTarget"]...)
+	router.PUT(options.BaseURL+"/v1/backup-targets/:id", wrapper.UpdateBackupTarget, options.OperationMiddlewares["UpdateBackupTarget"]...)
+	router.GET(options.BaseURL+"/v1/backups", wrapper.ListBackups, options.OperationMiddlewares["ListBackups"]...)
+	router.POST(options.BaseURL+"/v1/backups", wrapper.CreateBackup, options.OperationMiddlewares["CreateBackup"]...)
+	router.DELETE(options.BaseURL+"/v1/backups/:id", wrapper.DeleteBackup, options.OperationMiddlewares["DeleteBackup"]...)
+	router.GET(options.BaseURL+"/v1/backups/:id", wrapper.GetBackup, options.OperationMiddlewares["GetBackup"]...)
+	router.PUT(options.BaseURL+"/v1/backups/:id", wrapper.UpdateBackup, options.OperationMiddlewares["UpdateBackup"]...)
+	router.GET(options.BaseURL+"/v1/disks", wrapper.ListDisks, options.OperationMiddlewares["ListDisks"]...)
+	router.GET(options.BaseURL+"/v1/disks/:id", wrapper.GetDisk, options.OperationMiddlewares["GetDisk"]...)
+	router.PUT(options.BaseURL+"/v1/disks/:id", wrapper.UpdateDisk, options.OperationMiddlewares["UpdateDisk"]...)
+	router.GET(options.BaseURL+"/v1/ceph-clusters", wrapper.ListCephClusters, options.OperationMiddlewares["ListCephClusters"]...)
+	router.POST(options.BaseURL+"/v1/ceph-clusters", wrapper.CreateCephCluster, options.OperationMiddlewares["CreateCephCluster"]...)
+	router.DELETE(options.BaseURL+"/v1/ceph-clusters/:id", wrapper.DeleteCephCluster, options.OperationMiddlewares["DeleteCephCluster"]...)
+	router.GET(options.BaseURL+"/v1/ceph-clusters/:id", wrapper.GetCephCluster, options.OperationMiddlewares["GetCephCluster"]...)
+	router.PUT(options.BaseURL+"/v1/ceph-clusters/:id", wrapper.UpdateCephCluster, options.OperationMiddlewares["UpdateCephCluster"]...)
 	router.GET(options.BaseURL+"/v1/watch", wrapper.Watch, options.OperationMiddlewares["Watch"]...)
 	router.GET(options.BaseURL+"/v1/whoami", wrapper.Whoami, options.OperationMiddlewares["Whoami"]...)
 	router.GET(options.BaseURL+"/v1/version", wrapper.GetVersion, options.OperationMiddlewares["GetVersion"]...)
@@ -2699,6 +4274,598 @@ func (response UpdateAPIKeydefaultJSONResponse) VisitUpdateAPIKeyResponse(w http
 	return err
 }
 
+type ListBackupTargetsRequestObject struct {
+	Params ListBackupTargetsParams
+}
+
+type ListBackupTargetsResponseObject interface {
+	VisitListBackupTargetsResponse(w http.ResponseWriter) error
+}
+
+type ListBackupTargets200JSONResponse BackupTargetList
+
+func (response ListBackupTargets200JSONResponse) VisitListBackupTargetsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListBackupTargetsdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response ListBackupTargetsdefaultJSONResponse) VisitListBackupTargetsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateBackupTargetRequestObject struct {
+	Params CreateBackupTargetParams
+	Body   *CreateBackupTargetJSONRequestBody
+}
+
+type CreateBackupTargetResponseObject interface {
+	VisitCreateBackupTargetResponse(w http.ResponseWriter) error
+}
+
+type CreateBackupTarget201JSONResponse BackupTarget
+
+func (response CreateBackupTarget201JSONResponse) VisitCreateBackupTargetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateBackupTargetdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response CreateBackupTargetdefaultJSONResponse) VisitCreateBackupTargetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteBackupTargetRequestObject struct {
+	ID PathID `json:"id"`
+}
+
+type DeleteBackupTargetResponseObject interface {
+	VisitDeleteBackupTargetResponse(w http.ResponseWriter) error
+}
+
+type DeleteBackupTarget200JSONResponse BackupTarget
+
+func (response DeleteBackupTarget200JSONResponse) VisitDeleteBackupTargetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteBackupTargetdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response DeleteBackupTargetdefaultJSONResponse) VisitDeleteBackupTargetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetBackupTargetRequestObject struct {
+	ID PathID `json:"id"`
+}
+
+type GetBackupTargetResponseObject interface {
+	VisitGetBackupTargetResponse(w http.ResponseWriter) error
+}
+
+type GetBackupTarget200JSONResponse BackupTarget
+
+func (response GetBackupTarget200JSONResponse) VisitGetBackupTargetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetBackupTargetdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response GetBackupTargetdefaultJSONResponse) VisitGetBackupTargetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateBackupTargetRequestObject struct {
+	ID   PathID `json:"id"`
+	Body *UpdateBackupTargetJSONRequestBody
+}
+
+type UpdateBackupTargetResponseObject interface {
+	VisitUpdateBackupTargetResponse(w http.ResponseWriter) error
+}
+
+type UpdateBackupTarget200JSONResponse BackupTarget
+
+func (response UpdateBackupTarget200JSONResponse) VisitUpdateBackupTargetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateBackupTargetdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response UpdateBackupTargetdefaultJSONResponse) VisitUpdateBackupTargetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListBackupsRequestObject struct {
+	Params ListBackupsParams
+}
+
+type ListBackupsResponseObject interface {
+	VisitListBackupsResponse(w http.ResponseWriter) error
+}
+
+type ListBackups200JSONResponse BackupList
+
+func (response ListBackups200JSONResponse) VisitListBackupsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListBackupsdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response ListBackupsdefaultJSONResponse) VisitListBackupsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateBackupRequestObject struct {
+	Params CreateBackupParams
+	Body   *CreateBackupJSONRequestBody
+}
+
+type CreateBackupResponseObject interface {
+	VisitCreateBackupResponse(w http.ResponseWriter) error
+}
+
+type CreateBackup201JSONResponse Backup
+
+func (response CreateBackup201JSONResponse) VisitCreateBackupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateBackupdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response CreateBackupdefaultJSONResponse) VisitCreateBackupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteBackupRequestObject struct {
+	ID PathID `json:"id"`
+}
+
+type DeleteBackupResponseObject interface {
+	VisitDeleteBackupResponse(w http.ResponseWriter) error
+}
+
+type DeleteBackup200JSONResponse Backup
+
+func (response DeleteBackup200JSONResponse) VisitDeleteBackupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteBackupdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response DeleteBackupdefaultJSONResponse) VisitDeleteBackupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetBackupRequestObject struct {
+	ID     PathID `json:"id"`
+	Params GetBackupParams
+}
+
+type GetBackupResponseObject interface {
+	VisitGetBackupResponse(w http.ResponseWriter) error
+}
+
+type GetBackup200JSONResponse Backup
+
+func (response GetBackup200JSONResponse) VisitGetBackupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetBackupdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response GetBackupdefaultJSONResponse) VisitGetBackupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateBackupRequestObject struct {
+	ID   PathID `json:"id"`
+	Body *UpdateBackupJSONRequestBody
+}
+
+type UpdateBackupResponseObject interface {
+	VisitUpdateBackupResponse(w http.ResponseWriter) error
+}
+
+type UpdateBackup200JSONResponse Backup
+
+func (response UpdateBackup200JSONResponse) VisitUpdateBackupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateBackupdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response UpdateBackupdefaultJSONResponse) VisitUpdateBackupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListCephClustersRequestObject struct {
+	Params ListCephClustersParams
+}
+
+type ListCephClustersResponseObject interface {
+	VisitListCephClustersResponse(w http.ResponseWriter) error
+}
+
+type ListCephClusters200JSONResponse CephClusterList
+
+func (response ListCephClusters200JSONResponse) VisitListCephClustersResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListCephClustersdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response ListCephClustersdefaultJSONResponse) VisitListCephClustersResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateCephClusterRequestObject struct {
+	Params CreateCephClusterParams
+	Body   *CreateCephClusterJSONRequestBody
+}
+
+type CreateCephClusterResponseObject interface {
+	VisitCreateCephClusterResponse(w http.ResponseWriter) error
+}
+
+type CreateCephCluster201JSONResponse CephCluster
+
+func (response CreateCephCluster201JSONResponse) VisitCreateCephClusterResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateCephClusterdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response CreateCephClusterdefaultJSONResponse) VisitCreateCephClusterResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteCephClusterRequestObject struct {
+	ID PathID `json:"id"`
+}
+
+type DeleteCephClusterResponseObject interface {
+	VisitDeleteCephClusterResponse(w http.ResponseWriter) error
+}
+
+type DeleteCephCluster200JSONResponse CephCluster
+
+func (response DeleteCephCluster200JSONResponse) VisitDeleteCephClusterResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteCephClusterdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response DeleteCephClusterdefaultJSONResponse) VisitDeleteCephClusterResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetCephClusterRequestObject struct {
+	ID PathID `json:"id"`
+}
+
+type GetCephClusterResponseObject interface {
+	VisitGetCephClusterResponse(w http.ResponseWriter) error
+}
+
+type GetCephCluster200JSONResponse CephCluster
+
+func (response GetCephCluster200JSONResponse) VisitGetCephClusterResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetCephClusterdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response GetCephClusterdefaultJSONResponse) VisitGetCephClusterResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateCephClusterRequestObject struct {
+	ID   PathID `json:"id"`
+	Body *UpdateCephClusterJSONRequestBody
+}
+
+type UpdateCephClusterResponseObject interface {
+	VisitUpdateCephClusterResponse(w http.ResponseWriter) error
+}
+
+type UpdateCephCluster200JSONResponse CephCluster
+
+func (response UpdateCephCluster200JSONResponse) VisitUpdateCephClusterResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateCephClusterdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response UpdateCephClusterdefaultJSONResponse) VisitUpdateCephClusterResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetClusterRequestObject struct {
 }
 
@@ -2770,6 +4937,321 @@ type BackupClusterdefaultJSONResponse struct {
 }
 
 func (response BackupClusterdefaultJSONResponse) VisitBackupClusterResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListDisksRequestObject struct {
+	Params ListDisksParams
+}
+
+type ListDisksResponseObject interface {
+	VisitListDisksResponse(w http.ResponseWriter) error
+}
+
+type ListDisks200JSONResponse DiskList
+
+func (response ListDisks200JSONResponse) VisitListDisksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListDisksdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response ListDisksdefaultJSONResponse) VisitListDisksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetDiskRequestObject struct {
+	ID PathID `json:"id"`
+}
+
+type GetDiskResponseObject interface {
+	VisitGetDiskResponse(w http.ResponseWriter) error
+}
+
+type GetDisk200JSONResponse Disk
+
+func (response GetDisk200JSONResponse) VisitGetDiskResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetDiskdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response GetDiskdefaultJSONResponse) VisitGetDiskResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateDiskRequestObject struct {
+	ID   PathID `json:"id"`
+	Body *UpdateDiskJSONRequestBody
+}
+
+type UpdateDiskResponseObject interface {
+	VisitUpdateDiskResponse(w http.ResponseWriter) error
+}
+
+type UpdateDisk200JSONResponse Disk
+
+func (response UpdateDisk200JSONResponse) VisitUpdateDiskResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateDiskdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response UpdateDiskdefaultJSONResponse) VisitUpdateDiskResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListExternalNetworksRequestObject struct {
+	Params ListExternalNetworksParams
+}
+
+type ListExternalNetworksResponseObject interface {
+	VisitListExternalNetworksResponse(w http.ResponseWriter) error
+}
+
+type ListExternalNetworks200JSONResponse ExternalNetworkList
+
+func (response ListExternalNetworks200JSONResponse) VisitListExternalNetworksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListExternalNetworksdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response ListExternalNetworksdefaultJSONResponse) VisitListExternalNetworksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateExternalNetworkRequestObject struct {
+	Params CreateExternalNetworkParams
+	Body   *CreateExternalNetworkJSONRequestBody
+}
+
+type CreateExternalNetworkResponseObject interface {
+	VisitCreateExternalNetworkResponse(w http.ResponseWriter) error
+}
+
+type CreateExternalNetwork201JSONResponse ExternalNetwork
+
+func (response CreateExternalNetwork201JSONResponse) VisitCreateExternalNetworkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateExternalNetworkdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response CreateExternalNetworkdefaultJSONResponse) VisitCreateExternalNetworkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteExternalNetworkRequestObject struct {
+	ID PathID `json:"id"`
+}
+
+type DeleteExternalNetworkResponseObject interface {
+	VisitDeleteExternalNetworkResponse(w http.ResponseWriter) error
+}
+
+type DeleteExternalNetwork200JSONResponse ExternalNetwork
+
+func (response DeleteExternalNetwork200JSONResponse) VisitDeleteExternalNetworkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteExternalNetworkdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response DeleteExternalNetworkdefaultJSONResponse) VisitDeleteExternalNetworkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetExternalNetworkRequestObject struct {
+	ID PathID `json:"id"`
+}
+
+type GetExternalNetworkResponseObject interface {
+	VisitGetExternalNetworkResponse(w http.ResponseWriter) error
+}
+
+type GetExternalNetwork200JSONResponse ExternalNetwork
+
+func (response GetExternalNetwork200JSONResponse) VisitGetExternalNetworkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetExternalNetworkdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response GetExternalNetworkdefaultJSONResponse) VisitGetExternalNetworkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateExternalNetworkRequestObject struct {
+	ID   PathID `json:"id"`
+	Body *UpdateExternalNetworkJSONRequestBody
+}
+
+type UpdateExternalNetworkResponseObject interface {
+	VisitUpdateExternalNetworkResponse(w http.ResponseWriter) error
+}
+
+type UpdateExternalNetwork200JSONResponse ExternalNetwork
+
+func (response UpdateExternalNetwork200JSONResponse) VisitUpdateExternalNetworkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateExternalNetworkdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response UpdateExternalNetworkdefaultJSONResponse) VisitUpdateExternalNetworkResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -2967,6 +5449,204 @@ type UpdateFlavordefaultJSONResponse struct {
 }
 
 func (response UpdateFlavordefaultJSONResponse) VisitUpdateFlavorResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListFloatingIPsRequestObject struct {
+	Params ListFloatingIPsParams
+}
+
+type ListFloatingIPsResponseObject interface {
+	VisitListFloatingIPsResponse(w http.ResponseWriter) error
+}
+
+type ListFloatingIPs200JSONResponse FloatingIPList
+
+func (response ListFloatingIPs200JSONResponse) VisitListFloatingIPsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListFloatingIPsdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response ListFloatingIPsdefaultJSONResponse) VisitListFloatingIPsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateFloatingIPRequestObject struct {
+	Params CreateFloatingIPParams
+	Body   *CreateFloatingIPJSONRequestBody
+}
+
+type CreateFloatingIPResponseObject interface {
+	VisitCreateFloatingIPResponse(w http.ResponseWriter) error
+}
+
+type CreateFloatingIP201JSONResponse FloatingIP
+
+func (response CreateFloatingIP201JSONResponse) VisitCreateFloatingIPResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateFloatingIPdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response CreateFloatingIPdefaultJSONResponse) VisitCreateFloatingIPResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteFloatingIPRequestObject struct {
+	ID PathID `json:"id"`
+}
+
+type DeleteFloatingIPResponseObject interface {
+	VisitDeleteFloatingIPResponse(w http.ResponseWriter) error
+}
+
+type DeleteFloatingIP200JSONResponse FloatingIP
+
+func (response DeleteFloatingIP200JSONResponse) VisitDeleteFloatingIPResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteFloatingIPdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response DeleteFloatingIPdefaultJSONResponse) VisitDeleteFloatingIPResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetFloatingIPRequestObject struct {
+	ID     PathID `json:"id"`
+	Params GetFloatingIPParams
+}
+
+type GetFloatingIPResponseObject interface {
+	VisitGetFloatingIPResponse(w http.ResponseWriter) error
+}
+
+type GetFloatingIP200JSONResponse FloatingIP
+
+func (response GetFloatingIP200JSONResponse) VisitGetFloatingIPResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetFloatingIPdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response GetFloatingIPdefaultJSONResponse) VisitGetFloatingIPResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateFloatingIPRequestObject struct {
+	ID   PathID `json:"id"`
+	Body *UpdateFloatingIPJSONRequestBody
+}
+
+type UpdateFloatingIPResponseObject interface {
+	VisitUpdateFloatingIPResponse(w http.ResponseWriter) error
+}
+
+type UpdateFloatingIP200JSONResponse FloatingIP
+
+func (response UpdateFloatingIP200JSONResponse) VisitUpdateFloatingIPResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateFloatingIPdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response UpdateFloatingIPdefaultJSONResponse) VisitUpdateFloatingIPResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -4190,6 +6870,204 @@ func (response GetJoinTokendefaultJSONResponse) VisitGetJoinTokenResponse(w http
 	return err
 }
 
+type ListLoadBalancersRequestObject struct {
+	Params ListLoadBalancersParams
+}
+
+type ListLoadBalancersResponseObject interface {
+	VisitListLoadBalancersResponse(w http.ResponseWriter) error
+}
+
+type ListLoadBalancers200JSONResponse LoadBalancerList
+
+func (response ListLoadBalancers200JSONResponse) VisitListLoadBalancersResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListLoadBalancersdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response ListLoadBalancersdefaultJSONResponse) VisitListLoadBalancersResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateLoadBalancerRequestObject struct {
+	Params CreateLoadBalancerParams
+	Body   *CreateLoadBalancerJSONRequestBody
+}
+
+type CreateLoadBalancerResponseObject interface {
+	VisitCreateLoadBalancerResponse(w http.ResponseWriter) error
+}
+
+type CreateLoadBalancer201JSONResponse LoadBalancer
+
+func (response CreateLoadBalancer201JSONResponse) VisitCreateLoadBalancerResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateLoadBalancerdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response CreateLoadBalancerdefaultJSONResponse) VisitCreateLoadBalancerResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteLoadBalancerRequestObject struct {
+	ID PathID `json:"id"`
+}
+
+type DeleteLoadBalancerResponseObject interface {
+	VisitDeleteLoadBalancerResponse(w http.ResponseWriter) error
+}
+
+type DeleteLoadBalancer200JSONResponse LoadBalancer
+
+func (response DeleteLoadBalancer200JSONResponse) VisitDeleteLoadBalancerResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteLoadBalancerdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response DeleteLoadBalancerdefaultJSONResponse) VisitDeleteLoadBalancerResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetLoadBalancerRequestObject struct {
+	ID     PathID `json:"id"`
+	Params GetLoadBalancerParams
+}
+
+type GetLoadBalancerResponseObject interface {
+	VisitGetLoadBalancerResponse(w http.ResponseWriter) error
+}
+
+type GetLoadBalancer200JSONResponse LoadBalancer
+
+func (response GetLoadBalancer200JSONResponse) VisitGetLoadBalancerResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetLoadBalancerdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response GetLoadBalancerdefaultJSONResponse) VisitGetLoadBalancerResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateLoadBalancerRequestObject struct {
+	ID   PathID `json:"id"`
+	Body *UpdateLoadBalancerJSONRequestBody
+}
+
+type UpdateLoadBalancerResponseObject interface {
+	VisitUpdateLoadBalancerResponse(w http.ResponseWriter) error
+}
+
+type UpdateLoadBalancer200JSONResponse LoadBalancer
+
+func (response UpdateLoadBalancer200JSONResponse) VisitUpdateLoadBalancerResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateLoadBalancerdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response UpdateLoadBalancerdefaultJSONResponse) VisitUpdateLoadBalancerResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListMigrationsRequestObject struct {
 	Params ListMigrationsParams
 }
@@ -4387,6 +7265,243 @@ func (response UpdateMigrationdefaultJSONResponse) VisitUpdateMigrationResponse(
 	return err
 }
 
+type TraceNetworkRequestObject struct {
+	Params TraceNetworkParams
+}
+
+type TraceNetworkResponseObject interface {
+	VisitTraceNetworkResponse(w http.ResponseWriter) error
+}
+
+type TraceNetwork200JSONResponse NetworkTrace
+
+func (response TraceNetwork200JSONResponse) VisitTraceNetworkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type TraceNetworkdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response TraceNetworkdefaultJSONResponse) VisitTraceNetworkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListNetworksRequestObject struct {
+	Params ListNetworksParams
+}
+
+type ListNetworksResponseObject interface {
+	VisitListNetworksResponse(w http.ResponseWriter) error
+}
+
+type ListNetworks200JSONResponse NetworkList
+
+func (response ListNetworks200JSONResponse) VisitListNetworksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListNetworksdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response ListNetworksdefaultJSONResponse) VisitListNetworksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateNetworkRequestObject struct {
+	Params CreateNetworkParams
+	Body   *CreateNetworkJSONRequestBody
+}
+
+type CreateNetworkResponseObject interface {
+	VisitCreateNetworkResponse(w http.ResponseWriter) error
+}
+
+type CreateNetwork201JSONResponse Network
+
+func (response CreateNetwork201JSONResponse) VisitCreateNetworkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateNetworkdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response CreateNetworkdefaultJSONResponse) VisitCreateNetworkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteNetworkRequestObject struct {
+	ID PathID `json:"id"`
+}
+
+type DeleteNetworkResponseObject interface {
+	VisitDeleteNetworkResponse(w http.ResponseWriter) error
+}
+
+type DeleteNetwork200JSONResponse Network
+
+func (response DeleteNetwork200JSONResponse) VisitDeleteNetworkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteNetworkdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response DeleteNetworkdefaultJSONResponse) VisitDeleteNetworkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetNetworkRequestObject struct {
+	ID     PathID `json:"id"`
+	Params GetNetworkParams
+}
+
+type GetNetworkResponseObject interface {
+	VisitGetNetworkResponse(w http.ResponseWriter) error
+}
+
+type GetNetwork200JSONResponse Network
+
+func (response GetNetwork200JSONResponse) VisitGetNetworkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetNetworkdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response GetNetworkdefaultJSONResponse) VisitGetNetworkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateNetworkRequestObject struct {
+	ID   PathID `json:"id"`
+	Body *UpdateNetworkJSONRequestBody
+}
+
+type UpdateNetworkResponseObject interface {
+	VisitUpdateNetworkResponse(w http.ResponseWriter) error
+}
+
+type UpdateNetwork200JSONResponse Network
+
+func (response UpdateNetwork200JSONResponse) VisitUpdateNetworkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateNetworkdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response UpdateNetworkdefaultJSONResponse) VisitUpdateNetworkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListNodesRequestObject struct {
 	Params ListNodesParams
 }
@@ -4534,6 +7649,45 @@ type UpdateNodedefaultJSONResponse struct {
 }
 
 func (response UpdateNodedefaultJSONResponse) VisitUpdateNodeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetNodeLeaksRequestObject struct {
+	ID PathID `json:"id"`
+}
+
+type GetNodeLeaksResponseObject interface {
+	VisitGetNodeLeaksResponse(w http.ResponseWriter) error
+}
+
+type GetNodeLeaks200JSONResponse LeakList
+
+func (response GetNodeLeaks200JSONResponse) VisitGetNodeLeaksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetNodeLeaksdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response GetNodeLeaksdefaultJSONResponse) VisitGetNodeLeaksResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -5137,6 +8291,481 @@ func (response UpdateProjectdefaultJSONResponse) VisitUpdateProjectResponse(w ht
 	return err
 }
 
+type ListRoutersRequestObject struct {
+	Params ListRoutersParams
+}
+
+type ListRoutersResponseObject interface {
+	VisitListRoutersResponse(w http.ResponseWriter) error
+}
+
+type ListRouters200JSONResponse RouterList
+
+func (response ListRouters200JSONResponse) VisitListRoutersResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListRoutersdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response ListRoutersdefaultJSONResponse) VisitListRoutersResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetRouterRequestObject struct {
+	ID     PathID `json:"id"`
+	Params GetRouterParams
+}
+
+type GetRouterResponseObject interface {
+	VisitGetRouterResponse(w http.ResponseWriter) error
+}
+
+type GetRouter200JSONResponse Router
+
+func (response GetRouter200JSONResponse) VisitGetRouterResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetRouterdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response GetRouterdefaultJSONResponse) VisitGetRouterResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListSecurityGroupsRequestObject struct {
+	Params ListSecurityGroupsParams
+}
+
+type ListSecurityGroupsResponseObject interface {
+	VisitListSecurityGroupsResponse(w http.ResponseWriter) error
+}
+
+type ListSecurityGroups200JSONResponse SecurityGroupList
+
+func (response ListSecurityGroups200JSONResponse) VisitListSecurityGroupsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListSecurityGroupsdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response ListSecurityGroupsdefaultJSONResponse) VisitListSecurityGroupsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateSecurityGroupRequestObject struct {
+	Params CreateSecurityGroupParams
+	Body   *CreateSecurityGroupJSONRequestBody
+}
+
+type CreateSecurityGroupResponseObject interface {
+	VisitCreateSecurityGroupResponse(w http.ResponseWriter) error
+}
+
+type CreateSecurityGroup201JSONResponse SecurityGroup
+
+func (response CreateSecurityGroup201JSONResponse) VisitCreateSecurityGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateSecurityGroupdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response CreateSecurityGroupdefaultJSONResponse) VisitCreateSecurityGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteSecurityGroupRequestObject struct {
+	ID PathID `json:"id"`
+}
+
+type DeleteSecurityGroupResponseObject interface {
+	VisitDeleteSecurityGroupResponse(w http.ResponseWriter) error
+}
+
+type DeleteSecurityGroup200JSONResponse SecurityGroup
+
+func (response DeleteSecurityGroup200JSONResponse) VisitDeleteSecurityGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteSecurityGroupdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response DeleteSecurityGroupdefaultJSONResponse) VisitDeleteSecurityGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetSecurityGroupRequestObject struct {
+	ID     PathID `json:"id"`
+	Params GetSecurityGroupParams
+}
+
+type GetSecurityGroupResponseObject interface {
+	VisitGetSecurityGroupResponse(w http.ResponseWriter) error
+}
+
+type GetSecurityGroup200JSONResponse SecurityGroup
+
+func (response GetSecurityGroup200JSONResponse) VisitGetSecurityGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetSecurityGroupdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response GetSecurityGroupdefaultJSONResponse) VisitGetSecurityGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateSecurityGroupRequestObject struct {
+	ID   PathID `json:"id"`
+	Body *UpdateSecurityGroupJSONRequestBody
+}
+
+type UpdateSecurityGroupResponseObject interface {
+	VisitUpdateSecurityGroupResponse(w http.ResponseWriter) error
+}
+
+type UpdateSecurityGroup200JSONResponse SecurityGroup
+
+func (response UpdateSecurityGroup200JSONResponse) VisitUpdateSecurityGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateSecurityGroupdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response UpdateSecurityGroupdefaultJSONResponse) VisitUpdateSecurityGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListSnapshotsRequestObject struct {
+	Params ListSnapshotsParams
+}
+
+type ListSnapshotsResponseObject interface {
+	VisitListSnapshotsResponse(w http.ResponseWriter) error
+}
+
+type ListSnapshots200JSONResponse SnapshotList
+
+func (response ListSnapshots200JSONResponse) VisitListSnapshotsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListSnapshotsdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response ListSnapshotsdefaultJSONResponse) VisitListSnapshotsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateSnapshotRequestObject struct {
+	Params CreateSnapshotParams
+	Body   *CreateSnapshotJSONRequestBody
+}
+
+type CreateSnapshotResponseObject interface {
+	VisitCreateSnapshotResponse(w http.ResponseWriter) error
+}
+
+type CreateSnapshot201JSONResponse Snapshot
+
+func (response CreateSnapshot201JSONResponse) VisitCreateSnapshotResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateSnapshotdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response CreateSnapshotdefaultJSONResponse) VisitCreateSnapshotResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteSnapshotRequestObject struct {
+	ID PathID `json:"id"`
+}
+
+type DeleteSnapshotResponseObject interface {
+	VisitDeleteSnapshotResponse(w http.ResponseWriter) error
+}
+
+type DeleteSnapshot200JSONResponse Snapshot
+
+func (response DeleteSnapshot200JSONResponse) VisitDeleteSnapshotResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteSnapshotdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response DeleteSnapshotdefaultJSONResponse) VisitDeleteSnapshotResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetSnapshotRequestObject struct {
+	ID     PathID `json:"id"`
+	Params GetSnapshotParams
+}
+
+type GetSnapshotResponseObject interface {
+	VisitGetSnapshotResponse(w http.ResponseWriter) error
+}
+
+type GetSnapshot200JSONResponse Snapshot
+
+func (response GetSnapshot200JSONResponse) VisitGetSnapshotResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetSnapshotdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response GetSnapshotdefaultJSONResponse) VisitGetSnapshotResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateSnapshotRequestObject struct {
+	ID   PathID `json:"id"`
+	Body *UpdateSnapshotJSONRequestBody
+}
+
+type UpdateSnapshotResponseObject interface {
+	VisitUpdateSnapshotResponse(w http.ResponseWriter) error
+}
+
+type UpdateSnapshot200JSONResponse Snapshot
+
+func (response UpdateSnapshot200JSONResponse) VisitUpdateSnapshotResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateSnapshotdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response UpdateSnapshotdefaultJSONResponse) VisitUpdateSnapshotResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListUsageRecordsRequestObject struct {
 	Params ListUsageRecordsParams
 }
@@ -5334,7 +8963,8 @@ func (response CreateVolumedefaultJSONResponse) VisitCreateVolumeResponse(w http
 }
 
 type DeleteVolumeRequestObject struct {
-	ID PathID `json:"id"`
+	ID     PathID `json:"id"`
+	Params DeleteVolumeParams
 }
 
 type DeleteVolumeResponseObject interface {
@@ -5590,12 +9220,81 @@ type StrictServerInterface interface {
 	// UpdateAPIKey Change name, labels and spec; meta.revision is the revision that was read
 	// (PUT /v1/api-keys/{id})
 	UpdateAPIKey(ctx context.Context, request UpdateAPIKeyRequestObject) (UpdateAPIKeyResponseObject, error)
+	// ListBackupTargets List backup targets
+	// (GET /v1/backup-targets)
+	ListBackupTargets(ctx context.Context, request ListBackupTargetsRequestObject) (ListBackupTargetsResponseObject, error)
+	// CreateBackupTarget Make a backup target
+	// (POST /v1/backup-targets)
+	CreateBackupTarget(ctx context.Context, request CreateBackupTargetRequestObject) (CreateBackupTargetResponseObject, error)
+	// DeleteBackupTarget Forget a backup target that has no backups
+	// (DELETE /v1/backup-targets/{id})
+	DeleteBackupTarget(ctx context.Context, request DeleteBackupTargetRequestObject) (DeleteBackupTargetResponseObject, error)
+	// GetBackupTarget Read a backup target, by id or by name
+	// (GET /v1/backup-targets/{id})
+	GetBackupTarget(ctx context.Context, request GetBackupTargetRequestObject) (GetBackupTargetResponseObject, error)
+	// UpdateBackupTarget Change name, labels and spec; meta.revision is the revision that was read
+	// (PUT /v1/backup-targets/{id})
+	UpdateBackupTarget(ctx context.Context, request UpdateBackupTargetRequestObject) (UpdateBackupTargetResponseObject, error)
+	// ListBackups List backups
+	// (GET /v1/backups)
+	ListBackups(ctx context.Context, request ListBackupsRequestObject) (ListBackupsResponseObject, error)
+	// CreateBackup Back a volume up
+	// (POST /v1/backups)
+	CreateBackup(ctx context.Context, request CreateBackupRequestObject) (CreateBackupResponseObject, error)
+	// DeleteBackup Delete a backup
+	// (DELETE /v1/backups/{id})
+	DeleteBackup(ctx context.Context, request DeleteBackupRequestObject) (DeleteBackupResponseObject, error)
+	// GetBackup Read a backup, by id or by name
+	// (GET /v1/backups/{id})
+	GetBackup(ctx context.Context, request GetBackupRequestObject) (GetBackupResponseObject, error)
+	// UpdateBackup Change name and labels; meta.revision is the revision that was read
+	// (PUT /v1/backups/{id})
+	UpdateBackup(ctx context.Context, request UpdateBackupRequestObject) (UpdateBackupResponseObject, error)
+	// ListCephClusters List ceph clusters
+	// (GET /v1/ceph-clusters)
+	ListCephClusters(ctx context.Context, request ListCephClustersRequestObject) (ListCephClustersResponseObject, error)
+	// CreateCephCluster Switch Ceph on
+	// (POST /v1/ceph-clusters)
+	CreateCephCluster(ctx context.Context, request CreateCephClusterRequestObject) (CreateCephClusterResponseObject, error)
+	// DeleteCephCluster Forget Ceph, once it is switched off and has no disks
+	// (DELETE /v1/ceph-clusters/{id})
+	DeleteCephCluster(ctx context.Context, request DeleteCephClusterRequestObject) (DeleteCephClusterResponseObject, error)
+	// GetCephCluster Read the Ceph cluster, by id or by name
+	// (GET /v1/ceph-clusters/{id})
+	GetCephCluster(ctx context.Context, request GetCephClusterRequestObject) (GetCephClusterResponseObject, error)
+	// UpdateCephCluster Change name, labels and spec; meta.revision is the revision that was read
+	// (PUT /v1/ceph-clusters/{id})
+	UpdateCephCluster(ctx context.Context, request UpdateCephClusterRequestObject) (UpdateCephClusterResponseObject, error)
 	// GetCluster The cluster: its members, who leads, whether most of it can be reached
 	// (GET /v1/cluster)
 	GetCluster(ctx context.Context, request GetClusterRequestObject) (GetClusterResponseObject, error)
 	// BackupCluster All of the control plane's state, to be restored into a new cluster; it holds secrets
 	// (GET /v1/cluster/backup)
 	BackupCluster(ctx context.Context, request BackupClusterRequestObject) (BackupClusterResponseObject, error)
+	// ListDisks List disks
+	// (GET /v1/disks)
+	ListDisks(ctx context.Context, request ListDisksRequestObject) (ListDisksResponseObject, error)
+	// GetDisk Read a disk, by id or by name
+	// (GET /v1/disks/{id})
+	GetDisk(ctx context.Context, request GetDiskRequestObject) (GetDiskResponseObject, error)
+	// UpdateDisk Say what it is used for; meta.revision is the revision that was read
+	// (PUT /v1/disks/{id})
+	UpdateDisk(ctx context.Context, request UpdateDiskRequestObject) (UpdateDiskResponseObject, error)
+	// ListExternalNetworks List external networks
+	// (GET /v1/external-networks)
+	ListExternalNetworks(ctx context.Context, request ListExternalNetworksRequestObject) (ListExternalNetworksResponseObject, error)
+	// CreateExternalNetwork Make an external network
+	// (POST /v1/external-networks)
+	CreateExternalNetwork(ctx context.Context, request CreateExternalNetworkRequestObject) (CreateExternalNetworkResponseObject, error)
+	// DeleteExternalNetwork Delete an external network that nothing uses
+	// (DELETE /v1/external-networks/{id})
+	DeleteExternalNetwork(ctx context.Context, request DeleteExternalNetworkRequestObject) (DeleteExternalNetworkResponseObject, error)
+	// GetExternalNetwork Read an external network, by id or by name
+	// (GET /v1/external-networks/{id})
+	GetExternalNetwork(ctx context.Context, request GetExternalNetworkRequestObject) (GetExternalNetworkResponseObject, error)
+	// UpdateExternalNetwork Change name, labels and spec; meta.revision is the revision that was read
+	// (PUT /v1/external-networks/{id})
+	UpdateExternalNetwork(ctx context.Context, request UpdateExternalNetworkRequestObject) (UpdateExternalNetworkResponseObject, error)
 	// ListFlavors List flavors
 	// (GET /v1/flavors)
 	ListFlavors(ctx context.Context, request ListFlavorsRequestObject) (ListFlavorsResponseObject, error)
@@ -5611,6 +9310,21 @@ type StrictServerInterface interface {
 	// UpdateFlavor Change name, labels and spec; meta.revision is the revision that was read
 	// (PUT /v1/flavors/{id})
 	UpdateFlavor(ctx context.Context, request UpdateFlavorRequestObject) (UpdateFlavorResponseObject, error)
+	// ListFloatingIPs List floating ips
+	// (GET /v1/floating-ips)
+	ListFloatingIPs(ctx context.Context, request ListFloatingIPsRequestObject) (ListFloatingIPsResponseObject, error)
+	// CreateFloatingIP Take an address of an external network
+	// (POST /v1/floating-ips)
+	CreateFloatingIP(ctx context.Context, request CreateFloatingIPRequestObject) (CreateFloatingIPResponseObject, error)
+	// DeleteFloatingIP Give the address back
+	// (DELETE /v1/floating-ips/{id})
+	DeleteFloatingIP(ctx context.Context, request DeleteFloatingIPRequestObject) (DeleteFloatingIPResponseObject, error)
+	// GetFloatingIP Read a floating IP, by id or by name
+	// (GET /v1/floating-ips/{id})
+	GetFloatingIP(ctx context.Context, request GetFloatingIPRequestObject) (GetFloatingIPResponseObject, error)
+	// UpdateFloatingIP Change name, labels and spec; meta.revision is the revision that was read
+	// (PUT /v1/floating-ips/{id})
+	UpdateFloatingIP(ctx context.Context, request UpdateFloatingIPRequestObject) (UpdateFloatingIPResponseObject, error)
 	// ListGPUPools List GPU pools
 	// (GET /v1/gpu-pools)
 	ListGPUPools(ctx context.Context, request ListGPUPoolsRequestObject) (ListGPUPoolsResponseObject, error)
@@ -5704,6 +9418,21 @@ type StrictServerInterface interface {
 	// GetJoinToken Read a join token, by id or by name
 	// (GET /v1/join-tokens/{id})
 	GetJoinToken(ctx context.Context, request GetJoinTokenRequestObject) (GetJoinTokenResponseObject, error)
+	// ListLoadBalancers List load balancers
+	// (GET /v1/load-balancers)
+	ListLoadBalancers(ctx context.Context, request ListLoadBalancersRequestObject) (ListLoadBalancersResponseObject, error)
+	// CreateLoadBalancer Make a load balancer
+	// (POST /v1/load-balancers)
+	CreateLoadBalancer(ctx context.Context, request CreateLoadBalancerRequestObject) (CreateLoadBalancerResponseObject, error)
+	// DeleteLoadBalancer Delete a load balancer
+	// (DELETE /v1/load-balancers/{id})
+	DeleteLoadBalancer(ctx context.Context, request DeleteLoadBalancerRequestObject) (DeleteLoadBalancerResponseObject, error)
+	// GetLoadBalancer Read a load balancer, by id or by name
+	// (GET /v1/load-balancers/{id})
+	GetLoadBalancer(ctx context.Context, request GetLoadBalancerRequestObject) (GetLoadBalancerResponseObject, error)
+	// UpdateLoadBalancer Change name, labels and spec; meta.revision is the revision that was read
+	// (PUT /v1/load-balancers/{id})
+	UpdateLoadBalancer(ctx context.Context, request UpdateLoadBalancerRequestObject) (UpdateLoadBalancerResponseObject, error)
 	// ListMigrations List migrations
 	// (GET /v1/migrations)
 	ListMigrations(ctx context.Context, request ListMigrationsRequestObject) (ListMigrationsResponseObject, error)
@@ -5719,6 +9448,24 @@ type StrictServerInterface interface {
 	// UpdateMigration Change its spec (abort it); meta.revision is the revision that was read
 	// (PUT /v1/migrations/{id})
 	UpdateMigration(ctx context.Context, request UpdateMigrationRequestObject) (UpdateMigrationResponseObject, error)
+	// TraceNetwork Where a packet goes, or what drops it, in words
+	// (GET /v1/network-trace)
+	TraceNetwork(ctx context.Context, request TraceNetworkRequestObject) (TraceNetworkResponseObject, error)
+	// ListNetworks List networks
+	// (GET /v1/networks)
+	ListNetworks(ctx context.Context, request ListNetworksRequestObject) (ListNetworksResponseObject, error)
+	// CreateNetwork Make a network
+	// (POST /v1/networks)
+	CreateNetwork(ctx context.Context, request CreateNetworkRequestObject) (CreateNetworkResponseObject, error)
+	// DeleteNetwork Delete a network that nothing is in
+	// (DELETE /v1/networks/{id})
+	DeleteNetwork(ctx context.Context, request DeleteNetworkRequestObject) (DeleteNetworkResponseObject, error)
+	// GetNetwork Read a network, by id or by name
+	// (GET /v1/networks/{id})
+	GetNetwork(ctx context.Context, request GetNetworkRequestObject) (GetNetworkResponseObject, error)
+	// UpdateNetwork Change name, labels and spec; meta.revision is the revision that was read
+	// (PUT /v1/networks/{id})
+	UpdateNetwork(ctx context.Context, request UpdateNetworkRequestObject) (UpdateNetworkResponseObject, error)
 	// ListNodes List nodes
 	// (GET /v1/nodes)
 	ListNodes(ctx context.Context, request ListNodesRequestObject) (ListNodesResponseObject, error)
@@ -5731,6 +9478,9 @@ type StrictServerInterface interface {
 	// UpdateNode Change name, labels and spec; meta.revision is the revision that was read
 	// (PUT /v1/nodes/{id})
 	UpdateNode(ctx context.Context, request UpdateNodeRequestObject) (UpdateNodeResponseObject, error)
+	// GetNodeLeaks What lies on the node and belongs to nobody
+	// (GET /v1/nodes/{id}/leaks)
+	GetNodeLeaks(ctx context.Context, request GetNodeLeaksRequestObject) (GetNodeLeaksResponseObject, error)
 	// ListOrganizations List organizations
 	// (GET /v1/organizations)
 	ListOrganizations(ctx context.Context, request ListOrganizationsRequestObject) (ListOrganizationsResponseObject, error)
@@ -5776,6 +9526,42 @@ type StrictServerInterface interface {
 	// UpdateProject Change name, labels and spec; meta.revision is the revision that was read
 	// (PUT /v1/projects/{id})
 	UpdateProject(ctx context.Context, request UpdateProjectRequestObject) (UpdateProjectResponseObject, error)
+	// ListRouters List routers
+	// (GET /v1/routers)
+	ListRouters(ctx context.Context, request ListRoutersRequestObject) (ListRoutersResponseObject, error)
+	// GetRouter Read a router, by id or by name
+	// (GET /v1/routers/{id})
+	GetRouter(ctx context.Context, request GetRouterRequestObject) (GetRouterResponseObject, error)
+	// ListSecurityGroups List security groups
+	// (GET /v1/security-groups)
+	ListSecurityGroups(ctx context.Context, request ListSecurityGroupsRequestObject) (ListSecurityGroupsResponseObject, error)
+	// CreateSecurityGroup Make a security group
+	// (POST /v1/security-groups)
+	CreateSecurityGroup(ctx context.Context, request CreateSecurityGroupRequestObject) (CreateSecurityGroupResponseObject, error)
+	// DeleteSecurityGroup Delete a security group that nothing uses
+	// (DELETE /v1/security-groups/{id})
+	DeleteSecurityGroup(ctx context.Context, request DeleteSecurityGroupRequestObject) (DeleteSecurityGroupResponseObject, error)
+	// GetSecurityGroup Read a security group, by id or by name
+	// (GET /v1/security-groups/{id})
+	GetSecurityGroup(ctx context.Context, request GetSecurityGroupRequestObject) (GetSecurityGroupResponseObject, error)
+	// UpdateSecurityGroup Change name, labels and spec; meta.revision is the revision that was read
+	// (PUT /v1/security-groups/{id})
+	UpdateSecurityGroup(ctx context.Context, request UpdateSecurityGroupRequestObject) (UpdateSecurityGroupResponseObject, error)
+	// ListSnapshots List snapshots
+	// (GET /v1/snapshots)
+	ListSnapshots(ctx context.Context, request ListSnapshotsRequestObject) (ListSnapshotsResponseObject, error)
+	// CreateSnapshot Make a snapshot of a volume as it is now
+	// (POST /v1/snapshots)
+	CreateSnapshot(ctx context.Context, request CreateSnapshotRequestObject) (CreateSnapshotResponseObject, error)
+	// DeleteSnapshot Delete a snapshot that no volume is made from
+	// (DELETE /v1/snapshots/{id})
+	DeleteSnapshot(ctx context.Context, request DeleteSnapshotRequestObject) (DeleteSnapshotResponseObject, error)
+	// GetSnapshot Read a snapshot, by id or by name
+	// (GET /v1/snapshots/{id})
+	GetSnapshot(ctx context.Context, request GetSnapshotRequestObject) (GetSnapshotResponseObject, error)
+	// UpdateSnapshot Change name and labels; meta.revision is the revision that was read
+	// (PUT /v1/snapshots/{id})
+	UpdateSnapshot(ctx context.Context, request UpdateSnapshotRequestObject) (UpdateSnapshotResponseObject, error)
 	// ListUsageRecords List usage records
 	// (GET /v1/usage-records)
 	ListUsageRecords(ctx context.Context, request ListUsageRecordsRequestObject) (ListUsageRecordsResponseObject, error)
@@ -6164,6 +9950,520 @@ func (sh *strictHandler) UpdateAPIKey(ctx echo.Context, id PathID) error {
 	return nil
 }
 
+// ListBackupTargets operation middleware
+func (sh *strictHandler) ListBackupTargets(ctx echo.Context, params ListBackupTargetsParams) error {
+	var request ListBackupTargetsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListBackupTargets(ctx.Request().Context(), request.(ListBackupTargetsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListBackupTargets")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListBackupTargetsResponseObject); ok {
+		return validResponse.VisitListBackupTargetsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CreateBackupTarget operation middleware
+func (sh *strictHandler) CreateBackupTarget(ctx echo.Context, params CreateBackupTargetParams) error {
+	var request CreateBackupTargetRequestObject
+
+	request.Params = params
+
+	var body CreateBackupTargetJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateBackupTarget(ctx.Request().Context(), request.(CreateBackupTargetRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateBackupTarget")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CreateBackupTargetResponseObject); ok {
+		return validResponse.VisitCreateBackupTargetResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// DeleteBackupTarget operation middleware
+func (sh *strictHandler) DeleteBackupTarget(ctx echo.Context, id PathID) error {
+	var request DeleteBackupTargetRequestObject
+
+	request.ID = id
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteBackupTarget(ctx.Request().Context(), request.(DeleteBackupTargetRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteBackupTarget")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(DeleteBackupTargetResponseObject); ok {
+		return validResponse.VisitDeleteBackupTargetResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetBackupTarget operation middleware
+func (sh *strictHandler) GetBackupTarget(ctx echo.Context, id PathID) error {
+	var request GetBackupTargetRequestObject
+
+	request.ID = id
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetBackupTarget(ctx.Request().Context(), request.(GetBackupTargetRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetBackupTarget")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetBackupTargetResponseObject); ok {
+		return validResponse.VisitGetBackupTargetResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// UpdateBackupTarget operation middleware
+func (sh *strictHandler) UpdateBackupTarget(ctx echo.Context, id PathID) error {
+	var request UpdateBackupTargetRequestObject
+
+	request.ID = id
+
+	var body UpdateBackupTargetJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateBackupTarget(ctx.Request().Context(), request.(UpdateBackupTargetRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateBackupTarget")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(UpdateBackupTargetResponseObject); ok {
+		return validResponse.VisitUpdateBackupTargetResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListBackups operation middleware
+func (sh *strictHandler) ListBackups(ctx echo.Context, params ListBackupsParams) error {
+	var request ListBackupsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListBackups(ctx.Request().Context(), request.(ListBackupsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListBackups")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListBackupsResponseObject); ok {
+		return validResponse.VisitListBackupsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CreateBackup operation middleware
+func (sh *strictHandler) CreateBackup(ctx echo.Context, params CreateBackupParams) error {
+	var request CreateBackupRequestObject
+
+	request.Params = params
+
+	var body CreateBackupJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateBackup(ctx.Request().Context(), request.(CreateBackupRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateBackup")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CreateBackupResponseObject); ok {
+		return validResponse.VisitCreateBackupResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// DeleteBackup operation middleware
+func (sh *strictHandler) DeleteBackup(ctx echo.Context, id PathID) error {
+	var request DeleteBackupRequestObject
+
+	request.ID = id
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteBackup(ctx.Request().Context(), request.(DeleteBackupRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteBackup")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(DeleteBackupResponseObject); ok {
+		return validResponse.VisitDeleteBackupResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetBackup operation middleware
+func (sh *strictHandler) GetBackup(ctx echo.Context, id PathID, params GetBackupParams) error {
+	var request GetBackupRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetBackup(ctx.Request().Context(), request.(GetBackupRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetBackup")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetBackupResponseObject); ok {
+		return validResponse.VisitGetBackupResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// UpdateBackup operation middleware
+func (sh *strictHandler) UpdateBackup(ctx echo.Context, id PathID) error {
+	var request UpdateBackupRequestObject
+
+	request.ID = id
+
+	var body UpdateBackupJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateBackup(ctx.Request().Context(), request.(UpdateBackupRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateBackup")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(UpdateBackupResponseObject); ok {
+		return validResponse.VisitUpdateBackupResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListCephClusters operation middleware
+func (sh *strictHandler) ListCephClusters(ctx echo.Context, params ListCephClustersParams) error {
+	var request ListCephClustersRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListCephClusters(ctx.Request().Context(), request.(ListCephClustersRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListCephClusters")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListCephClustersResponseObject); ok {
+		return validResponse.VisitListCephClustersResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CreateCephCluster operation middleware
+func (sh *strictHandler) CreateCephCluster(ctx echo.Context, params CreateCephClusterParams) error {
+	var request CreateCephClusterRequestObject
+
+	request.Params = params
+
+	var body CreateCephClusterJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateCephCluster(ctx.Request().Context(), request.(CreateCephClusterRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateCephCluster")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CreateCephClusterResponseObject); ok {
+		return validResponse.VisitCreateCephClusterResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// DeleteCephCluster operation middleware
+func (sh *strictHandler) DeleteCephCluster(ctx echo.Context, id PathID) error {
+	var request DeleteCephClusterRequestObject
+
+	request.ID = id
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteCephCluster(ctx.Request().Context(), request.(DeleteCephClusterRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteCephCluster")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(DeleteCephClusterResponseObject); ok {
+		return validResponse.VisitDeleteCephClusterResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetCephCluster operation middleware
+func (sh *strictHandler) GetCephCluster(ctx echo.Context, id PathID) error {
+	var request GetCephClusterRequestObject
+
+	request.ID = id
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetCephCluster(ctx.Request().Context(), request.(GetCephClusterRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetCephCluster")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetCephClusterResponseObject); ok {
+		return validResponse.VisitGetCephClusterResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// UpdateCephCluster operation middleware
+func (sh *strictHandler) UpdateCephCluster(ctx echo.Context, id PathID) error {
+	var request UpdateCephClusterRequestObject
+
+	request.ID = id
+
+	var body UpdateCephClusterJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateCephCluster(ctx.Request().Context(), request.(UpdateCephClusterRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateCephCluster")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(UpdateCephClusterResponseObject); ok {
+		return validResponse.VisitUpdateCephClusterResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // GetCluster operation middleware
 func (sh *strictHandler) GetCluster(ctx echo.Context) error {
 	var request GetClusterRequestObject
@@ -6204,6 +10504,275 @@ func (sh *strictHandler) BackupCluster(ctx echo.Context) error {
 		return err
 	} else if validResponse, ok := response.(BackupClusterResponseObject); ok {
 		return validResponse.VisitBackupClusterResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListDisks operation middleware
+func (sh *strictHandler) ListDisks(ctx echo.Context, params ListDisksParams) error {
+	var request ListDisksRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListDisks(ctx.Request().Context(), request.(ListDisksRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListDisks")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListDisksResponseObject); ok {
+		return validResponse.VisitListDisksResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetDisk operation middleware
+func (sh *strictHandler) GetDisk(ctx echo.Context, id PathID) error {
+	var request GetDiskRequestObject
+
+	request.ID = id
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetDisk(ctx.Request().Context(), request.(GetDiskRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetDisk")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetDiskResponseObject); ok {
+		return validResponse.VisitGetDiskResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// UpdateDisk operation middleware
+func (sh *strictHandler) UpdateDisk(ctx echo.Context, id PathID) error {
+	var request UpdateDiskRequestObject
+
+	request.ID = id
+
+	var body UpdateDiskJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateDisk(ctx.Request().Context(), request.(UpdateDiskRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateDisk")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(UpdateDiskResponseObject); ok {
+		return validResponse.VisitUpdateDiskResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListExternalNetworks operation middleware
+func (sh *strictHandler) ListExternalNetworks(ctx echo.Context, params ListExternalNetworksParams) error {
+	var request ListExternalNetworksRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListExternalNetworks(ctx.Request().Context(), request.(ListExternalNetworksRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListExternalNetworks")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListExternalNetworksResponseObject); ok {
+		return validResponse.VisitListExternalNetworksResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CreateExternalNetwork operation middleware
+func (sh *strictHandler) CreateExternalNetwork(ctx echo.Context, params CreateExternalNetworkParams) error {
+	var request CreateExternalNetworkRequestObject
+
+	request.Params = params
+
+	var body CreateExternalNetworkJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateExternalNetwork(ctx.Request().Context(), request.(CreateExternalNetworkRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateExternalNetwork")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CreateExternalNetworkResponseObject); ok {
+		return validResponse.VisitCreateExternalNetworkResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// DeleteExternalNetwork operation middleware
+func (sh *strictHandler) DeleteExternalNetwork(ctx echo.Context, id PathID) error {
+	var request DeleteExternalNetworkRequestObject
+
+	request.ID = id
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteExternalNetwork(ctx.Request().Context(), request.(DeleteExternalNetworkRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteExternalNetwork")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(DeleteExternalNetworkResponseObject); ok {
+		return validResponse.VisitDeleteExternalNetworkResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetExternalNetwork operation middleware
+func (sh *strictHandler) GetExternalNetwork(ctx echo.Context, id PathID) error {
+	var request GetExternalNetworkRequestObject
+
+	request.ID = id
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetExternalNetwork(ctx.Request().Context(), request.(GetExternalNetworkRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetExternalNetwork")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetExternalNetworkResponseObject); ok {
+		return validResponse.VisitGetExternalNetworkResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// UpdateExternalNetwork operation middleware
+func (sh *strictHandler) UpdateExternalNetwork(ctx echo.Context, id PathID) error {
+	var request UpdateExternalNetworkRequestObject
+
+	request.ID = id
+
+	var body UpdateExternalNetworkJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateExternalNetwork(ctx.Request().Context(), request.(UpdateExternalNetworkRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateExternalNetwork")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(UpdateExternalNetworkResponseObject); ok {
+		return validResponse.VisitUpdateExternalNetworkResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}
@@ -6375,6 +10944,178 @@ func (sh *strictHandler) UpdateFlavor(ctx echo.Context, id PathID) error {
 		return err
 	} else if validResponse, ok := response.(UpdateFlavorResponseObject); ok {
 		return validResponse.VisitUpdateFlavorResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListFloatingIPs operation middleware
+func (sh *strictHandler) ListFloatingIPs(ctx echo.Context, params ListFloatingIPsParams) error {
+	var request ListFloatingIPsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListFloatingIPs(ctx.Request().Context(), request.(ListFloatingIPsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListFloatingIPs")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListFloatingIPsResponseObject); ok {
+		return validResponse.VisitListFloatingIPsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CreateFloatingIP operation middleware
+func (sh *strictHandler) CreateFloatingIP(ctx echo.Context, params CreateFloatingIPParams) error {
+	var request CreateFloatingIPRequestObject
+
+	request.Params = params
+
+	var body CreateFloatingIPJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateFloatingIP(ctx.Request().Context(), request.(CreateFloatingIPRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateFloatingIP")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CreateFloatingIPResponseObject); ok {
+		return validResponse.VisitCreateFloatingIPResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// DeleteFloatingIP operation middleware
+func (sh *strictHandler) DeleteFloatingIP(ctx echo.Context, id PathID) error {
+	var request DeleteFloatingIPRequestObject
+
+	request.ID = id
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteFloatingIP(ctx.Request().Context(), request.(DeleteFloatingIPRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteFloatingIP")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(DeleteFloatingIPResponseObject); ok {
+		return validResponse.VisitDeleteFloatingIPResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetFloatingIP operation middleware
+func (sh *strictHandler) GetFloatingIP(ctx echo.Context, id PathID, params GetFloatingIPParams) error {
+	var request GetFloatingIPRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetFloatingIP(ctx.Request().Context(), request.(GetFloatingIPRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetFloatingIP")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetFloatingIPResponseObject); ok {
+		return validResponse.VisitGetFloatingIPResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// UpdateFloatingIP operation middleware
+func (sh *strictHandler) UpdateFloatingIP(ctx echo.Context, id PathID) error {
+	var request UpdateFloatingIPRequestObject
+
+	request.ID = id
+
+	var body UpdateFloatingIPJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateFloatingIP(ctx.Request().Context(), request.(UpdateFloatingIPRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateFloatingIP")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(UpdateFloatingIPResponseObject); ok {
+		return validResponse.VisitUpdateFloatingIPResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}
@@ -7366,6 +12107,178 @@ func (sh *strictHandler) GetJoinToken(ctx echo.Context, id PathID) error {
 	return nil
 }
 
+// ListLoadBalancers operation middleware
+func (sh *strictHandler) ListLoadBalancers(ctx echo.Context, params ListLoadBalancersParams) error {
+	var request ListLoadBalancersRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListLoadBalancers(ctx.Request().Context(), request.(ListLoadBalancersRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListLoadBalancers")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListLoadBalancersResponseObject); ok {
+		return validResponse.VisitListLoadBalancersResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CreateLoadBalancer operation middleware
+func (sh *strictHandler) CreateLoadBalancer(ctx echo.Context, params CreateLoadBalancerParams) error {
+	var request CreateLoadBalancerRequestObject
+
+	request.Params = params
+
+	var body CreateLoadBalancerJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateLoadBalancer(ctx.Request().Context(), request.(CreateLoadBalancerRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateLoadBalancer")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CreateLoadBalancerResponseObject); ok {
+		return validResponse.VisitCreateLoadBalancerResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// DeleteLoadBalancer operation middleware
+func (sh *strictHandler) DeleteLoadBalancer(ctx echo.Context, id PathID) error {
+	var request DeleteLoadBalancerRequestObject
+
+	request.ID = id
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteLoadBalancer(ctx.Request().Context(), request.(DeleteLoadBalancerRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteLoadBalancer")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(DeleteLoadBalancerResponseObject); ok {
+		return validResponse.VisitDeleteLoadBalancerResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetLoadBalancer operation middleware
+func (sh *strictHandler) GetLoadBalancer(ctx echo.Context, id PathID, params GetLoadBalancerParams) error {
+	var request GetLoadBalancerRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetLoadBalancer(ctx.Request().Context(), request.(GetLoadBalancerRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetLoadBalancer")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetLoadBalancerResponseObject); ok {
+		return validResponse.VisitGetLoadBalancerResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// UpdateLoadBalancer operation middleware
+func (sh *strictHandler) UpdateLoadBalancer(ctx echo.Context, id PathID) error {
+	var request UpdateLoadBalancerRequestObject
+
+	request.ID = id
+
+	var body UpdateLoadBalancerJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateLoadBalancer(ctx.Request().Context(), request.(UpdateLoadBalancerRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateLoadBalancer")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(UpdateLoadBalancerResponseObject); ok {
+		return validResponse.VisitUpdateLoadBalancerResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // ListMigrations operation middleware
 func (sh *strictHandler) ListMigrations(ctx echo.Context, params ListMigrationsParams) error {
 	var request ListMigrationsRequestObject
@@ -7537,6 +12450,203 @@ func (sh *strictHandler) UpdateMigration(ctx echo.Context, id PathID) error {
 	return nil
 }
 
+// TraceNetwork operation middleware
+func (sh *strictHandler) TraceNetwork(ctx echo.Context, params TraceNetworkParams) error {
+	var request TraceNetworkRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.TraceNetwork(ctx.Request().Context(), request.(TraceNetworkRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "TraceNetwork")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(TraceNetworkResponseObject); ok {
+		return validResponse.VisitTraceNetworkResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListNetworks operation middleware
+func (sh *strictHandler) ListNetworks(ctx echo.Context, params ListNetworksParams) error {
+	var request ListNetworksRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListNetworks(ctx.Request().Context(), request.(ListNetworksRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListNetworks")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListNetworksResponseObject); ok {
+		return validResponse.VisitListNetworksResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CreateNetwork operation middleware
+func (sh *strictHandler) CreateNetwork(ctx echo.Context, params CreateNetworkParams) error {
+	var request CreateNetworkRequestObject
+
+	request.Params = params
+
+	var body CreateNetworkJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateNetwork(ctx.Request().Context(), request.(CreateNetworkRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateNetwork")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CreateNetworkResponseObject); ok {
+		return validResponse.VisitCreateNetworkResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// DeleteNetwork operation middleware
+func (sh *strictHandler) DeleteNetwork(ctx echo.Context, id PathID) error {
+	var request DeleteNetworkRequestObject
+
+	request.ID = id
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteNetwork(ctx.Request().Context(), request.(DeleteNetworkRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteNetwork")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(DeleteNetworkResponseObject); ok {
+		return validResponse.VisitDeleteNetworkResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetNetwork operation middleware
+func (sh *strictHandler) GetNetwork(ctx echo.Context, id PathID, params GetNetworkParams) error {
+	var request GetNetworkRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetNetwork(ctx.Request().Context(), request.(GetNetworkRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetNetwork")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetNetworkResponseObject); ok {
+		return validResponse.VisitGetNetworkResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// UpdateNetwork operation middleware
+func (sh *strictHandler) UpdateNetwork(ctx echo.Context, id PathID) error {
+	var request UpdateNetworkRequestObject
+
+	request.ID = id
+
+	var body UpdateNetworkJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateNetwork(ctx.Request().Context(), request.(UpdateNetworkRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateNetwork")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(UpdateNetworkResponseObject); ok {
+		return validResponse.VisitUpdateNetworkResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // ListNodes operation middleware
 func (sh *strictHandler) ListNodes(ctx echo.Context, params ListNodesParams) error {
 	var request ListNodesRequestObject
@@ -7655,6 +12765,31 @@ func (sh *strictHandler) UpdateNode(ctx echo.Context, id PathID) error {
 		return err
 	} else if validResponse, ok := response.(UpdateNodeResponseObject); ok {
 		return validResponse.VisitUpdateNodeResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetNodeLeaks operation middleware
+func (sh *strictHandler) GetNodeLeaks(ctx echo.Context, id PathID) error {
+	var request GetNodeLeaksRequestObject
+
+	request.ID = id
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetNodeLeaks(ctx.Request().Context(), request.(GetNodeLeaksRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetNodeLeaks")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetNodeLeaksResponseObject); ok {
+		return validResponse.VisitGetNodeLeaksResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}
@@ -8175,6 +13310,401 @@ func (sh *strictHandler) UpdateProject(ctx echo.Context, id PathID) error {
 	return nil
 }
 
+// ListRouters operation middleware
+func (sh *strictHandler) ListRouters(ctx echo.Context, params ListRoutersParams) error {
+	var request ListRoutersRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListRouters(ctx.Request().Context(), request.(ListRoutersRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListRouters")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListRoutersResponseObject); ok {
+		return validResponse.VisitListRoutersResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetRouter operation middleware
+func (sh *strictHandler) GetRouter(ctx echo.Context, id PathID, params GetRouterParams) error {
+	var request GetRouterRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetRouter(ctx.Request().Context(), request.(GetRouterRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetRouter")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetRouterResponseObject); ok {
+		return validResponse.VisitGetRouterResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListSecurityGroups operation middleware
+func (sh *strictHandler) ListSecurityGroups(ctx echo.Context, params ListSecurityGroupsParams) error {
+	var request ListSecurityGroupsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListSecurityGroups(ctx.Request().Context(), request.(ListSecurityGroupsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListSecurityGroups")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListSecurityGroupsResponseObject); ok {
+		return validResponse.VisitListSecurityGroupsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CreateSecurityGroup operation middleware
+func (sh *strictHandler) CreateSecurityGroup(ctx echo.Context, params CreateSecurityGroupParams) error {
+	var request CreateSecurityGroupRequestObject
+
+	request.Params = params
+
+	var body CreateSecurityGroupJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateSecurityGroup(ctx.Request().Context(), request.(CreateSecurityGroupRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateSecurityGroup")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CreateSecurityGroupResponseObject); ok {
+		return validResponse.VisitCreateSecurityGroupResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// DeleteSecurityGroup operation middleware
+func (sh *strictHandler) DeleteSecurityGroup(ctx echo.Context, id PathID) error {
+	var request DeleteSecurityGroupRequestObject
+
+	request.ID = id
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteSecurityGroup(ctx.Request().Context(), request.(DeleteSecurityGroupRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteSecurityGroup")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(DeleteSecurityGroupResponseObject); ok {
+		return validResponse.VisitDeleteSecurityGroupResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetSecurityGroup operation middleware
+func (sh *strictHandler) GetSecurityGroup(ctx echo.Context, id PathID, params GetSecurityGroupParams) error {
+	var request GetSecurityGroupRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetSecurityGroup(ctx.Request().Context(), request.(GetSecurityGroupRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetSecurityGroup")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetSecurityGroupResponseObject); ok {
+		return validResponse.VisitGetSecurityGroupResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// UpdateSecurityGroup operation middleware
+func (sh *strictHandler) UpdateSecurityGroup(ctx echo.Context, id PathID) error {
+	var request UpdateSecurityGroupRequestObject
+
+	request.ID = id
+
+	var body UpdateSecurityGroupJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateSecurityGroup(ctx.Request().Context(), request.(UpdateSecurityGroupRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateSecurityGroup")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(UpdateSecurityGroupResponseObject); ok {
+		return validResponse.VisitUpdateSecurityGroupResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListSnapshots operation middleware
+func (sh *strictHandler) ListSnapshots(ctx echo.Context, params ListSnapshotsParams) error {
+	var request ListSnapshotsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListSnapshots(ctx.Request().Context(), request.(ListSnapshotsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListSnapshots")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListSnapshotsResponseObject); ok {
+		return validResponse.VisitListSnapshotsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CreateSnapshot operation middleware
+func (sh *strictHandler) CreateSnapshot(ctx echo.Context, params CreateSnapshotParams) error {
+	var request CreateSnapshotRequestObject
+
+	request.Params = params
+
+	var body CreateSnapshotJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateSnapshot(ctx.Request().Context(), request.(CreateSnapshotRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateSnapshot")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CreateSnapshotResponseObject); ok {
+		return validResponse.VisitCreateSnapshotResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// DeleteSnapshot operation middleware
+func (sh *strictHandler) DeleteSnapshot(ctx echo.Context, id PathID) error {
+	var request DeleteSnapshotRequestObject
+
+	request.ID = id
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteSnapshot(ctx.Request().Context(), request.(DeleteSnapshotRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteSnapshot")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(DeleteSnapshotResponseObject); ok {
+		return validResponse.VisitDeleteSnapshotResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetSnapshot operation middleware
+func (sh *strictHandler) GetSnapshot(ctx echo.Context, id PathID, params GetSnapshotParams) error {
+	var request GetSnapshotRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetSnapshot(ctx.Request().Context(), request.(GetSnapshotRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetSnapshot")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetSnapshotResponseObject); ok {
+		return validResponse.VisitGetSnapshotResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// UpdateSnapshot operation middleware
+func (sh *strictHandler) UpdateSnapshot(ctx echo.Context, id PathID) error {
+	var request UpdateSnapshotRequestObject
+
+	request.ID = id
+
+	var body UpdateSnapshotJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateSnapshot(ctx.Request().Context(), request.(UpdateSnapshotRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateSnapshot")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(UpdateSnapshotResponseObject); ok {
+		return validResponse.VisitUpdateSnapshotResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // ListUsageRecords operation middleware
 func (sh *strictHandler) ListUsageRecords(ctx echo.Context, params ListUsageRecordsParams) error {
 	var request ListUsageRecordsRequestObject
@@ -8323,10 +13853,11 @@ func (sh *strictHandler) CreateVolume(ctx echo.Context, params CreateVolumeParam
 }
 
 // DeleteVolume operation middleware
-func (sh *strictHandler) DeleteVolume(ctx echo.Context, id PathID) error {
+func (sh *strictHandler) DeleteVolume(ctx echo.Context, id PathID, params DeleteVolumeParams) error {
 	var request DeleteVolumeRequestObject
 
 	request.ID = id
+	request.Params = params
 
 	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.DeleteVolume(ctx.Request().Context(), request.(DeleteVolumeRequestObject))

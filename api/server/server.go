@@ -21,6 +21,7 @@ type Options struct {
 	Store   Store
 	Runtime Runtime
 	Billing Billing
+	Tracer  Tracer
 	Cluster Membership // nil: a node that is alone
 	// Stale makes reads with the context answer what this node knows, whoever
 	// leads; nil: such reads are as all others.
@@ -29,9 +30,21 @@ type Options struct {
 	// own, and for one that cannot be asked. A request that came from another
 	// node is not handed on.
 	Elsewhere func(node api.NodeID) http.Handler
-	Version   string
-	Log       *slog.Logger     // nil: slog.Default
-	Now       func() time.Time // nil: time.Now
+	// Networking says that the cluster has networks: a project begins with one,
+	// and an instance is in it unless it says otherwise.
+	Networking bool
+	// Lacks are the kinds that nothing here carries out, and why: making one is
+	// refused, and does not wait for ever.
+	Lacks map[api.Kind]string
+	// NewVolumeKey makes a volume's key, wrapped by the cluster's; nil: volumes
+	// cannot be encrypted.
+	NewVolumeKey func(context.Context) (wrapped string, err error)
+	// Secrets seals the passwords and keys of backup targets; nil: they are kept
+	// as they are.
+	Secrets Secrets
+	Version string
+	Log     *slog.Logger     // nil: slog.Default
+	Now     func() time.Time // nil: time.Now
 	// KeyRate is how many requests a second one key may make on average, with
 	// bursts of four times that; 0: 200.
 	KeyRate float64

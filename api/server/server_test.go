@@ -32,7 +32,11 @@ func connect(t testing.TB, e *servertest.Env, token string) *client.API {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	e := servertest.Start(t, nil)
+	return worldOf(t, servertest.Start(t, nil))
+}
+
+func worldOf(t *testing.T, e *servertest.Env) *world {
+	t.Helper()
 	w := &world{Env: e, t: t, op: connect(t, e, e.Token)}
 	org := func(name string) string {
 		o, err := w.op.Organizations().Create(t.Context(), api.Organization{Meta: api.Meta{Name: name}})

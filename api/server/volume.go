@@ -22,21 +22,113 @@ func (h *handlers) volumeSpec(ctx context.Context, m api.Meta, s api.VolumeSpec)
 		}
 	}
 	if s.Instance != "" && !s.Root {
-		o, err := h.find(ctx, api.KindInstance, string(s.Instance), m.Organization, m.Project)
-		if err == nil && (o.Meta.Project != m.Project || o.Meta.DeletedAt != nil) {
-			err = notFound(api.KindInstance, string(s.Instance))
-		}
+		_, o, err := sibling[api.Instance](ctx, h, api.KindInstance, m, "spec.instance", string(s.Instance))
 		if err != nil {
-			return s, at(err, "spec.instance")
+			return s, err
 		}
 		s.Instance = api.InstanceID(o.Meta.ID)
 	}
 	return s, api.ValidateVolume(s)
 }
 
+// madeFrom fills in what a new volume has of the snapshot or backup that it is
+// made from: size, pool, and a clone its key.
+func (h *handlers) madeFrom(ctx context.Context, m api.Meta, s api.VolumeSpec) (api.VolumeSpec, error) {
+	var least int64
+	switch {
+	case s.Snapshot != "":
+		snap, _, err := sibling[api.Snapshot](ctx, h, api.KindSnapshot, m, "spec.snapshot", string(s.Snapshot))
+		if err != nil {
+			return s, err
+		}
+		if snap.Status.Phase != api.SnapshotReady {
+			return s, api.Errorf(api.CodeState, "snapshot %s is not ready", snap.Meta.Name).At("spec.snapshot")
+		}
+		from, _, err := sibling[api.Volume](ctx, h, api.KindVolume, m, "spec.snapshot", string(snap.Spec.Volume))
+		if err != nil {
+			return s, err
+		}
+		switch {
+		case s.Encrypted && !from.Spec.Encrypted:
+			return s, api.Errorf(api.CodeInvalid, "volume %s is not encrypted, nor is what is made from its snapshots", from.Meta.Name).At("spec.encrypted").
+				WithHint("make an empty encrypted volume and copy")
+		case s.Pool != "" && s.Pool != snap.Assignment.Pool:
+			return s, api.Errorf(api.CodeInvalid, "the snapshot lies in pool %s", snap.Assignment.Pool).At("spec.pool").WithHint("leave it out")
+		}
+		s.Snapshot, s.Pool, least = api.SnapshotID(snap.Meta.ID), snap.Assignment.Pool, snap.Status.SizeBytes
+		s.Encrypted, s.WrappedKey = from.Spec.Encrypted, from.Spec.WrappedKey
+	case s.Backup != "":
+		b, _, err := sibling[api.Backup](ctx, h, api.KindBackup, m, "spec.backup", string(s.Backup))
+		if err != nil {
+			return s, err
+		}
+		if b.Status.Phase != api.BackupSucceeded {
+			return s, api.Errorf(api.CodeState, "backup %s has not succeeded", b.Meta.Name).At("spec.backup").WithHint("%s", b.Status.LastError)
+		}
+		s.Backup, least = api.BackupID(b.Meta.ID), max(b.Spec.SizeBytes, b.Status.TotalBytes) // it may have grown since it was asked for
+	}
+	if s.SizeBytes == 0 {
+		s.SizeBytes = least
+	}
+	if s.SizeBytes < least {
+		return s, api.Errorf(api.CodeInvalid, "%d bytes are less than what it is made from has: %d", s.SizeBytes, least).At("spec.sizeBytes")
+	}
+	if s.Encrypted && s.WrappedKey == "" {
+		if h.opts.NewVolumeKey == nil {
+			return s, api.Errorf(api.CodeUnavailable, "this cluster has no key to encrypt volumes with").At("spec.encrypted")
+		}
+		var err error
+		if s.WrappedKey, err = h.opts.NewVolumeKey(ctx); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// changedVolume checks what depends on the volume's state: one instance at a
+// time, and no rollback under a running one.
+func (h *handlers) changedVolume(ctx context.Context, old api.Volume, s api.VolumeSpec) error {
+	open := old.Status.Attached
+	if s.Instance != "" && s.Instance != old.Spec.Instance && open != "" && open != s.Instance {
+		return api.Errorf(api.CodeInUse, "volume %s is still being taken off its last instance", old.Meta.Name).At("spec.instance").
+			WithHint("wait until it is: basalt volume get %s", old.Meta.Name)
+	}
+	r := s.Rollback
+	if r == nil || old.Spec.Rollback != nil && *old.Spec.Rollback == *r {
+		return nil
+	}
+	snap, _, err := sibling[api.Snapshot](ctx, h, api.KindSnapshot, old.Meta, "spec.rollback.snapshot", string(r.Snapshot))
+	switch {
+	case err != nil:
+		return err
+	case string(snap.Spec.Volume) != old.Meta.ID:
+		return api.Errorf(api.CodeInvalid, "snapshot %s is of another volume", snap.Meta.Name).At("spec.rollback.snapshot").WithHint("basalt snapshot list")
+	case snap.Status.Phase != api.SnapshotReady:
+		return api.Errorf(api.CodeState, "snapshot %s is not ready", snap.Meta.Name).At("spec.rollback.snapshot")
+	case open != "":
+		return api.Errorf(api.CodeInUse, "volume %s is open in an instance", old.Meta.Name).At("spec.rollback").
+			WithHint("stop the instance, or take the volume off")
+	}
+	r.Snapshot = api.SnapshotID(snap.Meta.ID)
+	return nil
+}
+
 func (h *handlers) newVolumeSpec(ctx context.Context, m api.Meta, s api.VolumeSpec) (api.VolumeSpec, error) {
 	if s.Root {
 		return s, api.Errorf(api.CodeInvalid, "a root volume is made with its instance").At("spec.root").WithHint("make an instance")
+	}
+	if s.WrappedKey != "" {
+		return s, api.Errorf(api.CodeInvalid, "the cluster makes the key").At("spec.wrappedKey").WithHint("leave it out")
+	}
+	if s.Rollback != nil {
+		return s, api.Errorf(api.CodeInvalid, "a new volume has no snapshots").At("spec.rollback")
+	}
+	if err := api.ValidateVolume(s); err != nil {
+		return s, err
+	}
+	s, err := h.madeFrom(ctx, m, s)
+	if err != nil {
+		return s, err
 	}
 	return h.volumeSpec(ctx, m, s)
 }
@@ -76,20 +168,85 @@ func (h *handlers) UpdateVolume(ctx context.Context, r UpdateVolumeRequestObject
 	defer h.references.RUnlock()
 	o, err := update(ctx, h, api.KindVolume, r.ID, r.Body.Meta, func(old api.Volume) (any, error) {
 		s := r.Body.Spec
+		s.WrappedKey = old.Spec.WrappedKey
+		if s.Pool == "" { // as a clone's was filled in
+			s.Pool = old.Spec.Pool
+		}
+		s.Encrypted = s.Encrypted || old.Spec.Encrypted && old.Spec.Snapshot != ""
+		var err error
+		if s, err = h.sameSource(ctx, old, s); err != nil {
+			return nil, err
+		}
 		if err := api.ChangeVolume(old.Spec, s); err != nil && s.Image == old.Spec.Image {
 			return nil, err
 		}
-		s, err := h.volumeSpec(ctx, old.Meta, s)
-		if err != nil {
+		if s, err = h.volumeSpec(ctx, old.Meta, s); err != nil {
 			return nil, err
 		}
-		return s, api.ChangeVolume(old.Spec, s)
+		if err := api.ChangeVolume(old.Spec, s); err != nil {
+			return nil, err
+		}
+		return s, h.changedVolume(ctx, old, s)
 	})
 	return UpdateVolume200JSONResponse(o), err
 }
 
-// DeleteVolume deletes one that nothing uses.
+// sameSource turns names of what the volume was made from into the ids that it
+// has, so that a file can be applied again.
+func (h *handlers) sameSource(ctx context.Context, old api.Volume, s api.VolumeSpec) (api.VolumeSpec, error) {
+	if s.Snapshot != "" && s.Snapshot != old.Spec.Snapshot {
+		o, err := h.find(ctx, api.KindSnapshot, string(s.Snapshot), old.Meta.Organization, old.Meta.Project)
+		if err != nil {
+			return s, at(err, "spec.snapshot")
+		}
+		s.Snapshot = api.SnapshotID(o.Meta.ID)
+	}
+	if s.Backup != "" && s.Backup != old.Spec.Backup {
+		o, err := h.find(ctx, api.KindBackup, string(s.Backup), old.Meta.Organization, old.Meta.Project)
+		if err != nil {
+			return s, at(err, "spec.backup")
+		}
+		s.Backup = api.BackupID(o.Meta.ID)
+	}
+	if s.SizeBytes == 0 && (s.Snapshot != "" || s.Backup != "") {
+		s.SizeBytes = old.Spec.SizeBytes
+	}
+	if s.Rollback == nil {
+		s.Rollback = old.Spec.Rollback
+	}
+	return s, nil
+}
+
+// DeleteVolume deletes one that nothing uses; with cascade its snapshots too,
+// unless something is made from them.
 func (h *handlers) DeleteVolume(ctx context.Context, r DeleteVolumeRequestObject) (DeleteVolumeResponseObject, error) {
+	var snapshots []api.Snapshot
+	if r.Params.Cascade {
+		v, err := h.own(ctx, api.KindVolume, r.ID)
+		if err != nil {
+			return nil, err
+		}
+		all, err := all[api.Snapshot](ctx, h, api.ListQuery{Kind: api.KindSnapshot, Project: v.Meta.Project})
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range all {
+			if string(s.Spec.Volume) == v.Meta.ID {
+				snapshots = append(snapshots, s)
+			}
+		}
+		// All or nothing: nothing is deleted while one of them has a clone.
+		for _, s := range snapshots {
+			if err := h.unused(ctx, api.Object{Kind: api.KindSnapshot, Meta: s.Meta}); err != nil {
+				return nil, err
+			}
+		}
+		for _, s := range snapshots {
+			if _, err := remove[api.Snapshot](ctx, h, api.KindSnapshot, s.Meta.ID); err != nil {
+				return nil, err
+			}
+		}
+	}
 	o, err := remove[api.Volume](ctx, h, api.KindVolume, r.ID)
 	return DeleteVolume200JSONResponse(o), err
 }

@@ -14,6 +14,8 @@ import (
 type txn struct {
 	base     map[key]api.Object
 	changed  map[key]*api.Object // nil: removed
+	held     map[string]key      // claimed names before
+	claims   map[string]key      // taken, or let go of: zero
 	events   []api.Event
 	revision int64
 	at       time.Time
@@ -54,6 +56,9 @@ func (t *txn) remove(o api.Object) api.Object {
 		o.Meta.DeletedAt = &at
 	}
 	t.changed[key{o.Kind, o.Meta.ID}] = nil
+	for _, name := range o.Claims {
+		t.claims[name] = key{}
+	}
 	t.events = append(t.events, api.Event{Revision: t.revision, Type: api.EventRemove, Object: o})
 	return o
 }
@@ -67,6 +72,9 @@ func (t *txn) apply(c api.Command) (api.Object, error) {
 	}
 	data, err := compact(c)
 	if err != nil {
+		return api.Object{}, err
+	}
+	if err := api.CheckClaims(c); err != nil {
 		return api.Object{}, err
 	}
 	o, exists := t.get(key{c.Kind, c.ID})
@@ -85,7 +93,11 @@ func (t *txn) apply(c api.Command) (api.Object, error) {
 	case api.OpPutSpec:
 		return t.putSpec(c, data, o, exists)
 	case api.OpAssign:
-		if bytes.Equal(o.Assignment, data) {
+		claimed, err := t.claim(&o, c.Claims)
+		if err != nil {
+			return o, err
+		}
+		if !claimed && bytes.Equal(o.Assignment, data) {
 			return o, nil
 		}
 		o.Assignment = data
@@ -96,6 +108,38 @@ func (t *txn) apply(c api.Command) (api.Object, error) {
 		return t.delete(o)
 	}
 	return t.forget(c, o)
+}
+
+// claim gives o the names instead of those that it had; nil: as they are.
+func (t *txn) claim(o *api.Object, names []string) (changed bool, err error) {
+	if names == nil {
+		return false, nil
+	}
+	names = slices.Compact(slices.Sorted(slices.Values(names)))
+	if slices.Equal(names, o.Claims) {
+		return false, nil
+	}
+	me := key{o.Kind, o.Meta.ID}
+	for _, name := range names {
+		holder, changed := t.claims[name]
+		if !changed {
+			holder = t.held[name]
+		}
+		if holder != (key{}) && holder != me {
+			return false, api.Errorf(api.CodeConflict, "%s is taken", name)
+		}
+	}
+	for _, name := range o.Claims {
+		t.claims[name] = key{}
+	}
+	for _, name := range names {
+		t.claims[name] = me
+	}
+	o.Claims = names
+	if len(names) == 0 {
+		o.Claims = nil
+	}
+	return true, nil
 }
 
 func compact(c api.Command) (json.RawMessage, error) {
@@ -113,7 +157,7 @@ func compact(c api.Command) (json.RawMessage, error) {
 // expect checks the command's revision, and that there is an object unless the
 // command may make one.
 func expect(c api.Command, o api.Object, exists bool) error {
-	makes := c.Op == api.OpPutSpec || c.Op == api.OpReport && (c.Kind == api.KindNode || c.Kind == api.KindGPU)
+	makes := c.Op == api.OpPutSpec || c.Op == api.OpReport && api.Reported(c.Kind)
 	switch {
 	case !exists && (!makes || c.Expect > 0):
 		return notFound(c.Kind, c.ID)
@@ -141,12 +185,19 @@ func (t *txn) putSpec(c api.Command, data json.RawMessage, o api.Object, exists 
 		if err := t.uniqueName(o); err != nil {
 			return o, err
 		}
+		if _, err := t.claim(&o, c.Claims); err != nil {
+			return o, err
+		}
 		return t.put(o), nil
+	}
+	claimed, err := t.claim(&o, c.Claims)
+	if err != nil {
+		return o, err
 	}
 	if o.Meta.DeletedAt != nil {
 		return o, api.Errorf(api.CodeState, "%s %s is being deleted", c.Kind, c.ID)
 	}
-	if bytes.Equal(o.Spec, data) && (c.Name == "" || c.Name == o.Meta.Name) && maps.Equal(c.Labels, o.Meta.Labels) {
+	if !claimed && bytes.Equal(o.Spec, data) && (c.Name == "" || c.Name == o.Meta.Name) && maps.Equal(c.Labels, o.Meta.Labels) {
 		return o, nil
 	}
 	if !bytes.Equal(o.Spec, data) {

@@ -26,6 +26,7 @@ type key struct {
 type Memory struct {
 	mu       sync.Mutex // guards everything below
 	objects  map[key]api.Object
+	claims   map[string]key
 	revision int64
 	history  []api.Event // the newest, at least historyLen
 	batches  map[string][]api.Object
@@ -35,7 +36,7 @@ type Memory struct {
 
 // NewMemory is an empty store.
 func NewMemory() *Memory {
-	return &Memory{objects: map[key]api.Object{}, batches: map[string][]api.Object{}, watchers: map[*watcher]struct{}{}}
+	return &Memory{objects: map[key]api.Object{}, claims: map[string]key{}, batches: map[string][]api.Object{}, watchers: map[*watcher]struct{}{}}
 }
 
 // Apply does all of a batch, or none of it.
@@ -51,7 +52,7 @@ func (m *Memory) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	if done, ok := m.batches[b.ID]; ok && b.ID != "" {
 		return done, nil
 	}
-	t := &txn{base: m.objects, changed: map[key]*api.Object{}, revision: m.revision, at: b.At.UTC()}
+	t := &txn{base: m.objects, changed: map[key]*api.Object{}, held: m.claims, claims: map[string]key{}, revision: m.revision, at: b.At.UTC()}
 	results := make([]api.Object, 0, len(b.Commands))
 	for i, c := range b.Commands {
 		o, err := t.apply(c)
@@ -73,6 +74,11 @@ func (m *Memory) commit(t *txn) {
 			delete(m.objects, k)
 		} else {
 			m.objects[k] = *o
+		}
+	}
+	for name, k := range t.claims {
+		if m.claims[name] = k; k == (key{}) {
+			delete(m.claims, name)
 		}
 	}
 	m.revision = t.revision

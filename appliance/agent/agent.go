@@ -19,9 +19,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -90,7 +92,7 @@ type Options struct {
 
 	Store    Store
 	Machines hypervisor.Driver
-	Pools    map[string]sds.Driver // by name: api.PoolLocal always, api.PoolShared where there is one
+	Pools    map[string]sds.Driver // by name: api.PoolLocal always, api.PoolShared where there is one; more by SetPool
 	VGPUs    VGPUs
 
 	// In a cluster; nil on a node alone.
@@ -99,15 +101,19 @@ type Options struct {
 	Migrator hypervisor.Migrator // nil: machines do not move while they run
 	Remote   Remote              // nil: there is nobody to fetch images from
 	Peers    Peers               // nil: nobody to move to
+	Keys     Keys                // nil: no disk is encrypted or in Ceph
+	Ports    Ports               // nil: no networks
+	Ceph     Storage             // nil: this node runs no Ceph
+	Backups  Backups             // nil: no backups
 	// Fenced says whether the fence has ended a run of the instance that began
-	// at since; nil: it does not say.
-	Fenced func(id api.InstanceID, since time.Time) bool
+	// at since; an error: it does not answer now. nil: it does not say.
+	Fenced func(id api.InstanceID, since time.Time) (bool, error)
 	BootID string // of the machine's present boot; empty: the kernel's
 
-	Accelerator hypervisor.Accelerator
-	VCPUs       int64  // to give out; 0: 4 for each CPU of the machine
-	MemoryBytes int64  // to give out; 0: the machine's, less 2 GiB
-	ToolsDisc   string // ISO with the guest tools; empty: none
+	Accelerator hypervisor.Accelerator // until SetAccelerator
+	VCPUs       int64                  // to give out; 0: 4 for each CPU of the machine
+	MemoryBytes int64                  // to give out; 0: the machine's, less 2 GiB
+	ToolsDisc   string                 // ISO with the guest tools; empty: none
 
 	StopGrace   time.Duration // from the power button to the plug, 0: 60 s
 	ReportEvery time.Duration // node and GPU reports, 0: 10 s
@@ -134,14 +140,21 @@ type Agent struct {
 	cache *cache
 	jobs  jobs
 
+	backups, restores, targets *copies
+
+	accelerator atomic.Value // hypervisor.Accelerator
+	pools       atomic.Pointer[map[string]sds.Driver]
+
 	mu       sync.Mutex
 	stopping map[string]time.Time // instance → when its power button was pressed
 	running  map[string]bool      // images being imported
 	ran      map[string]time.Time // instance → when it was last seen to run here
 	claimed  map[string]int64     // instance → epoch in which its volume was claimed
 	moves    map[string]*move     // migrations from here, by id
-	lastNode api.NodeStatus
-	observed int64 // epoch given up for
+	// disksHeld are instances whose disks somebody changes, or starts with.
+	disksHeld map[api.InstanceID]bool
+	lastNode  api.NodeStatus
+	observed  int64 // epoch given up for
 
 	keepMu sync.Mutex
 	kept   []api.InstanceID // what the fence has; nil: unknown
@@ -180,8 +193,12 @@ func New(o Options) *Agent {
 	}
 	a := &Agent{o: o, log: o.Log.With("node", o.NodeName), cache: newCache(o.NodeID),
 		stopping: map[string]time.Time{}, running: map[string]bool{},
-		ran: map[string]time.Time{}, claimed: map[string]int64{}, moves: map[string]*move{}, watched: map[string]bool{}, ended: map[string]bool{}, closed: map[string]int64{}}
+		ran: map[string]time.Time{}, claimed: map[string]int64{}, moves: map[string]*move{}, disksHeld: map[api.InstanceID]bool{}, watched: map[string]bool{}, ended: map[string]bool{}, closed: map[string]int64{}}
 	a.jobs.init(a)
+	pools := maps.Clone(o.Pools)
+	a.pools.Store(&pools)
+	a.backups, a.restores, a.targets = newCopies(a, maxBackups), newCopies(a, maxRestores), newCopies(a, maxTargets)
+	a.SetAccelerator(o.Accelerator)
 	a.loop = reconcile.New(reconcile.Options{Reconcile: a.reconcile, OnError: func(key string, err error) {
 		a.log.Warn("step failed, will try again", "key", key, "error", err)
 	}})
@@ -207,6 +224,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	wg.Wait()
 	a.jobs.wait()
+	for _, c := range []*copies{a.backups, a.restores, a.targets} {
+		c.wait()
+	}
 	return ctx.Err()
 }
 
@@ -296,6 +316,7 @@ func (a *Agent) backendExit(id api.InstanceID) {
 const (
 	syncLook  = 100 * time.Millisecond
 	staleLook = 20 * time.Millisecond
+	laterLook = time.Second
 )
 
 func (a *Agent) reconcile(ctx context.Context, k string) (time.Duration, error) {
@@ -303,8 +324,11 @@ func (a *Agent) reconcile(ctx context.Context, k string) (time.Duration, error) 
 		return syncLook, nil
 	}
 	again, err := a.reconcileKind(ctx, k)
-	if errors.Is(err, errStale) {
+	switch {
+	case errors.Is(err, errStale):
 		return staleLook, nil
+	case errors.Is(err, errLater):
+		return laterLook, nil
 	}
 	return again, err
 }
@@ -316,6 +340,12 @@ func (a *Agent) reconcileKind(ctx context.Context, k string) (time.Duration, err
 		return a.reconcileInstance(ctx, id)
 	case api.KindVolume:
 		return a.reconcileVolume(ctx, id)
+	case api.KindSnapshot:
+		return a.reconcileSnapshot(ctx, id)
+	case api.KindBackup:
+		return a.reconcileBackup(ctx, id)
+	case api.KindBackupTarget:
+		return a.reconcileTarget(ctx, id)
 	case api.KindImage:
 		return a.reconcileImage(ctx, id)
 	case api.KindNode:

@@ -109,8 +109,8 @@ func newNode(t *testing.T, g hypfake.Guest) *node {
 	return n
 }
 
-func (n *node) start() {
-	ctx, cancel := context.WithCancel(context.Background())
+// prepare an agent that does nothing yet.
+func (n *node) prepare() {
 	o := agent.Options{NodeID: "node-1", NodeName: "n1", DataDir: n.dir, RunDir: filepath.Join(n.dir, "run"), Store: n.store,
 		Machines: n.machines, Pools: map[string]sds.Driver{api.PoolLocal: n.volumes}, VGPUs: n.vgpus, Accelerator: hypervisor.TCG,
 		StopGrace: 50 * time.Millisecond, ReportEvery: 50 * time.Millisecond, MeterEvery: 20 * time.Millisecond,
@@ -119,6 +119,11 @@ func (n *node) start() {
 		n.opts(&o)
 	}
 	n.agent = agent.New(o)
+}
+
+func (n *node) start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	n.prepare()
 	done := make(chan struct{})
 	go func() { _ = n.agent.Run(ctx); close(done) }()
 	n.kill = func() { cancel(); <-done; n.kill = nil }

@@ -12,10 +12,11 @@ import (
 )
 
 // Kinds that an agent looks at.
-var Kinds = []api.Kind{api.KindInstance, api.KindVolume, api.KindImage, api.KindGPU, api.KindNode, api.KindMigration}
+var Kinds = []api.Kind{api.KindInstance, api.KindVolume, api.KindImage, api.KindGPU, api.KindNode, api.KindMigration, api.KindSnapshot,
+	api.KindBackup, api.KindBackupTarget}
 
-// cache is this node's part of the store: its instances, volumes, GPUs and
-// migrations, and every image and node. What it returns is read-only.
+// cache is this node's part of the store: its instances, volumes, snapshots,
+// backups, GPUs and migrations, and every image, node and backup target. What it returns is read-only.
 type cache struct {
 	node api.NodeID
 
@@ -30,12 +31,16 @@ type cache struct {
 	gpus       map[string]api.GPU
 	nodes      map[string]api.Node
 	migrations map[string]api.Migration
+	snapshots  map[string]api.Snapshot
+	backups    map[string]api.Backup
+	targets    map[string]api.BackupTarget
 }
 
 func newCache(node api.NodeID) *cache {
 	return &cache{node: node, instances: map[string]api.Instance{}, volumes: map[string]api.Volume{},
 		images: map[string]api.Image{}, gpus: map[string]api.GPU{}, removed: map[string]bool{}, left: map[string]leaving{},
-		nodes: map[string]api.Node{}, migrations: map[string]api.Migration{}}
+		nodes: map[string]api.Node{}, migrations: map[string]api.Migration{}, snapshots: map[string]api.Snapshot{},
+		backups: map[string]api.Backup{}, targets: map[string]api.BackupTarget{}}
 }
 
 // leaving is how what was this node's was given to another: until then its use
@@ -97,6 +102,12 @@ func (c *cache) apply(e api.Event) []string {
 				keys = append(keys, key(api.KindInstance, string(in)))
 			}
 		}
+	case api.KindSnapshot:
+		changed = put(c, c.snapshots, e, func(s api.Snapshot) (bool, int64) { return s.Assignment.Node == c.node, s.Meta.Revision })
+	case api.KindBackup:
+		changed = put(c, c.backups, e, func(b api.Backup) (bool, int64) { return b.Assignment.Node == c.node, b.Meta.Revision })
+	case api.KindBackupTarget:
+		changed = put(c, c.targets, e, func(t api.BackupTarget) (bool, int64) { return true, t.Meta.Revision })
 	case api.KindImage:
 		changed = put(c, c.images, e, func(i api.Image) (bool, int64) { return true, i.Meta.Revision })
 	case api.KindGPU:
@@ -108,6 +119,7 @@ func (c *cache) apply(e api.Event) []string {
 		if changed = !reflect.DeepEqual(was, c.nodes[id].Assignment); changed {
 			keys = append(keys, sortedKeys(api.KindMigration, c.migrations)...)
 			keys = append(keys, sortedKeys(api.KindImage, c.images)...)
+			keys = append(keys, sortedKeys(api.KindBackupTarget, c.targets)...)
 		}
 	case api.KindMigration:
 		changed = put(c, c.migrations, e, func(m api.Migration) (bool, int64) {
@@ -131,6 +143,9 @@ func (c *cache) endSnapshot() (keys []string) {
 		keys = append(keys, sortedKeys(api.KindVolume, c.volumes)...)
 		keys = append(keys, sortedKeys(api.KindImage, c.images)...)
 		keys = append(keys, sortedKeys(api.KindMigration, c.migrations)...)
+		keys = append(keys, sortedKeys(api.KindSnapshot, c.snapshots)...)
+		keys = append(keys, sortedKeys(api.KindBackup, c.backups)...)
+		keys = append(keys, sortedKeys(api.KindBackupTarget, c.targets)...)
 	}
 	if c.fresh == nil {
 		return keys
@@ -141,6 +156,9 @@ func (c *cache) endSnapshot() (keys []string) {
 	drop(c, api.KindGPU, c.gpus)
 	drop(c, api.KindNode, c.nodes)
 	keys = append(keys, drop(c, api.KindMigration, c.migrations)...)
+	keys = append(keys, drop(c, api.KindSnapshot, c.snapshots)...)
+	keys = append(keys, drop(c, api.KindBackup, c.backups)...)
+	drop(c, api.KindBackupTarget, c.targets)
 	c.fresh = nil
 	return keys
 }

@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -245,8 +246,14 @@ func TestTheFenceDidItSoItRunsAgain(t *testing.T) {
 			}
 		}
 		a.lease = true
-		if !seen {
+		if !seen { // and only when it is there again itself
+			a.fenceErr = errors.New("basalt-fence does not answer")
 			a.start()
+			w.pass(3 * time.Second)
+			if in, _ := w.instance("ins-1"); in.Status.Phase == api.InstanceFailed || a.starts("ins-1") != 1 {
+				t.Errorf("decided without the fence: %+v", in.Status)
+			}
+			a.fenceErr = nil
 		}
 		w.until("runs again", func() bool { return w.runsOn("ins-1", a) })
 		// A crash is still a crash.

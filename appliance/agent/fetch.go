@@ -28,10 +28,10 @@ func (a *Agent) ExportImage(ctx context.Context, id api.ImageID) (io.ReadCloser,
 
 // findImage on this node.
 func (a *Agent) findImage(ctx context.Context, id api.ImageID) (sds.Image, sds.Driver, error) {
-	for _, name := range a.poolNames() {
-		img, err := a.o.Pools[name].Image(ctx, id)
+	for _, p := range a.inOrder() {
+		img, err := p.Image(ctx, id)
 		if err == nil {
-			return img, a.o.Pools[name], nil
+			return img, p, nil
 		}
 		if api.CodeOf(err) != api.CodeNotFound {
 			return sds.Image{}, nil, err
@@ -90,11 +90,11 @@ func (a *Agent) fetchImage(ctx context.Context, name string, into sds.Driver, im
 		}
 		return err == nil
 	}
-	for _, other := range a.poolNames() {
+	for other, p := range a.inOrder() {
 		if other == cmp.Or(name, api.PoolLocal) {
 			continue
 		}
-		content, have, err := a.o.Pools[other].ExportImage(ctx, id)
+		content, have, err := p.ExportImage(ctx, id)
 		if api.CodeOf(err) == api.CodeNotFound {
 			continue
 		}

@@ -39,6 +39,10 @@ type house struct {
 	kept     []api.InstanceID
 	keepErr  error
 	fenced   map[api.InstanceID]time.Time
+	fenceErr error             // it does not answer
+	keyless  bool              // it has no keys of encrypted volumes
+	ports    map[string]string // plugged: id → tap
+	vault    *vault            // where backups are; nil: there are none
 	step     func(what string) // called around what the agent does
 
 	*agent.Stepper // nil: its agent is dead
@@ -146,9 +150,16 @@ func (h *house) start() {
 	o := agent.Options{NodeID: h.id, NodeName: string(h.id), DataDir: h.dir, RunDir: filepath.Join(h.dir, "run"), Store: h,
 		Machines: h.machines, Migrator: h.machines, Pools: map[string]sds.Driver{api.PoolLocal: h.local}, VGPUs: h.vgpus,
 		Accelerator: hypervisor.TCG, Lease: h, Fence: h, Remote: h, Peers: h, BootID: h.boot,
-		Fenced: func(id api.InstanceID, since time.Time) bool { return h.fenced[id].After(since) },
+		Fenced: func(id api.InstanceID, since time.Time) (bool, error) { return h.fenced[id].After(since), h.fenceErr },
 		Log:    slog.New(slog.DiscardHandler), Now: func() time.Time { return h.now }, Go: func(f func()) { f() }, NoSync: true,
 		WriteSeed: func(path string, s cloudinit.Seed) error { return os.WriteFile(path, []byte(s.Instance), 0o600) }}
+	o.Ports = h
+	if h.vault != nil {
+		o.Backups = kept{h.vault, h}
+	}
+	if !h.keyless {
+		o.Keys = h
+	}
 	if h.shared != nil {
 		o.Pools[api.PoolShared] = h.shared
 	}

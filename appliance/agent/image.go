@@ -77,8 +77,8 @@ func (a *Agent) awaitUpload(ctx context.Context, img api.Image) error {
 // endImage deletes this node's copies.
 func (a *Agent) endImage(ctx context.Context, img api.Image) (time.Duration, error) {
 	id := api.ImageID(img.Meta.ID)
-	for _, name := range a.poolNames() {
-		err := a.o.Pools[name].DeleteImage(ctx, id)
+	for _, p := range a.inOrder() {
+		err := p.DeleteImage(ctx, id)
 		if api.CodeOf(err) == api.CodeInUse { // volumes of it are being deleted
 			return time.Second, nil
 		}

@@ -111,12 +111,17 @@ func (a *Agent) look(ctx context.Context, in api.Instance) (seen, error) {
 		}
 	}
 	if v, ok := get(a.cache, a.cache.volumes, string(in.Assignment.RootVolume)); ok {
-		s.volume = v.Status.Phase == api.VolumeReady && (s.domain.Active() || a.hasVolume(ctx, v))
+		s.volume = v.Status.Phase == api.VolumeReady && (s.domain.Active() || a.hasVolume(ctx, v) && !needsRollback(v))
 		s.noVolume = v.Status.LastError
 	}
 	if _, err := os.Stat(a.seedPath(id)); err == nil {
 		s.media = true
 	}
+	ports, err := a.plugged(ctx, id)
+	if err != nil && !s.domain.Active() && len(in.Assignment.Ports) > 0 {
+		return seen{}, err // what runs goes on
+	}
+	s.ports = len(ports) > 0
 	if a.o.VGPUs != nil {
 		s.vgpu = a.o.VGPUs.Alive(id)
 		s.slice = s.vgpu || exists(a.vgpuMark(id))
@@ -131,6 +136,7 @@ func (a *Agent) look(ctx context.Context, in api.Instance) (seen, error) {
 	}
 	a.mu.Unlock()
 	if s.domain == hypervisor.Running {
+		a.thawLeft(ctx, id)
 		s.tools = a.toolsVersion(ctx, id, in.Status.GuestTools)
 	}
 	return s, nil
@@ -228,6 +234,8 @@ func (a *Agent) do(ctx context.Context, in api.Instance, s step) error {
 			return err
 		}
 		return remove(a.vgpuMark(id))
+	case stepUnplug:
+		return a.unplug(ctx, id)
 	case stepDropFiles:
 		return a.dropFiles(id)
 	case stepForget:
@@ -244,10 +252,21 @@ func (a *Agent) do(ctx context.Context, in api.Instance, s step) error {
 // lease, and then nothing that takes long.
 func (a *Agent) begin(ctx context.Context, in api.Instance) error {
 	id := api.InstanceID(in.Meta.ID)
+	release, err := a.holdDisks(id) // and so the list of its volumes
+	if err != nil {
+		return err
+	}
+	defer release()
 	if err := a.claim(ctx, in); err != nil {
 		return err
 	}
-	d, err := a.domain(ctx, in)
+	attached := a.attachedTo(in)
+	for _, v := range attached {
+		if err := a.claimVolume(ctx, v); err != nil {
+			return err
+		}
+	}
+	d, disks, err := a.domain(ctx, in, attached)
 	if err != nil {
 		return err
 	}
@@ -260,9 +279,14 @@ func (a *Agent) begin(ctx context.Context, in api.Instance) error {
 	if err := a.confirm(ctx, in); err != nil {
 		return err
 	}
+	for _, v := range attached {
+		if err := a.confirmVolume(ctx, v); err != nil {
+			return err
+		}
+	}
 	// However long QEMU takes to start, or this process to go on: the guest
 	// runs only if it still may.
-	if err := a.o.Machines.Load(ctx, id); err != nil {
+	if err := a.withSecrets(ctx, disks, func() error { return a.o.Machines.Load(ctx, id) }); err != nil {
 		return err
 	}
 	if err := a.confirm(ctx, in); err != nil {
@@ -299,7 +323,8 @@ func (a *Agent) adopt(ctx context.Context, in api.Instance) error {
 		return err
 	}
 	if r.Incoming != "" {
-		r.Incoming, r.Volume = "", ""
+		a.forgetKeys(ctx, r.Opens)
+		r.Incoming, r.Volume, r.Opens = "", "", nil
 		if r.Since.IsZero() {
 			r.Since = a.o.Now().UTC()
 		}
@@ -307,7 +332,15 @@ func (a *Agent) adopt(ctx context.Context, in api.Instance) error {
 			return err
 		}
 	}
-	return a.claim(ctx, in)
+	if err := a.claim(ctx, in); err != nil {
+		return err
+	}
+	for _, v := range a.attachedTo(in) {
+		if err := a.claimVolume(ctx, v); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // endMove lets a machine run that has come here as a whole, and throws away
@@ -342,36 +375,45 @@ func (a *Agent) ensureVGPU(ctx context.Context, in api.Instance) (string, error)
 		VRAMBytes: in.Assignment.VgpuVramBytes, SharePercent: in.Assignment.VgpuSharePercent})
 }
 
-// domain is the machine that the instance's assignment asks for.
-func (a *Agent) domain(ctx context.Context, in api.Instance) (hypervisor.Domain, error) {
+// domain is the machine that the instance's assignment asks for, with its root
+// volume and those that are attached to it.
+func (a *Agent) domain(ctx context.Context, in api.Instance, attached []api.Volume) (hypervisor.Domain, []disk, error) {
 	v, ok := get(a.cache, a.cache.volumes, string(in.Assignment.RootVolume))
 	if !ok {
-		return hypervisor.Domain{}, errStale
+		return hypervisor.Domain{}, nil, errStale
 	}
-	p, err := a.pool(v.Assignment.Pool)
+	var disks []disk
+	for _, v := range append([]api.Volume{v}, attached...) {
+		k, err := a.findDisk(ctx, v)
+		if err != nil {
+			return hypervisor.Domain{}, nil, err
+		}
+		disks = append(disks, k)
+	}
+	nics, err := a.plug(ctx, in, false)
 	if err != nil {
-		return hypervisor.Domain{}, err
+		return hypervisor.Domain{}, nil, err
 	}
-	root, err := p.Volume(ctx, in.Assignment.RootVolume)
-	if err != nil {
-		return hypervisor.Domain{}, err
-	}
-	return a.domainOn(ctx, in, root)
+	d, err := a.domainOn(ctx, in, disks, nics)
+	return d, disks, err
 }
 
-// domainOn is the machine with that disk.
-func (a *Agent) domainOn(ctx context.Context, in api.Instance, root sds.Volume) (hypervisor.Domain, error) {
+// domainOn is the machine with those disks and cards.
+func (a *Agent) domainOn(ctx context.Context, in api.Instance, disks []disk, nics []hypervisor.NIC) (hypervisor.Domain, error) {
 	id := api.InstanceID(in.Meta.ID)
 	if err := os.MkdirAll(a.runOf(id), 0o755); err != nil {
 		return hypervisor.Domain{}, err
 	}
 	d := hypervisor.Domain{
 		ID: id, Node: a.o.NodeID, Name: in.Meta.Name,
-		VCPUs: int(in.Assignment.Vcpus), MemoryBytes: in.Assignment.MemoryBytes, Accelerator: a.o.Accelerator,
-		Disks:        []hypervisor.Disk{{Path: root.Path, Format: string(root.Format), Serial: "root"}},
+		VCPUs: int(in.Assignment.Vcpus), MemoryBytes: in.Assignment.MemoryBytes, Accelerator: a.howMachinesRun(),
+		NICs:         nics,
 		CDROMs:       []hypervisor.CDROM{{Path: a.seedPath(id), Serial: "seed"}},
 		SerialSocket: filepath.Join(a.runOf(id), "serial"), SerialLog: filepath.Join(a.filesOf(id), "console.log"),
 		VNCSocket: filepath.Join(a.runOf(id), "vnc"),
+	}
+	for _, k := range disks {
+		d.Disks = append(d.Disks, k.Disk)
 	}
 	if a.o.ToolsDisc != "" {
 		d.CDROMs = append(d.CDROMs, hypervisor.CDROM{Path: a.o.ToolsDisc, Serial: "tools"})

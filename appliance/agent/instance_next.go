@@ -22,6 +22,7 @@ const (
 	stepUndefine  step = "undefine"   // …
 	stepStopVGPU  step = "stop-vgpu"  // end the backend; the slice stays reserved
 	stepDropVGPU  step = "drop-vgpu"  // … and give the slice back
+	stepUnplug    step = "unplug"     // its network ports
 	stepDropFiles step = "drop-files" // seed, logs
 	stepForget    step = "forget"     // finalizer off
 	stepClaim     step = "claim"      // the root volume of a domain that runs already
@@ -38,6 +39,7 @@ type seen struct {
 	media    bool   // the seed disc is there
 	vgpu     bool   // a backend runs
 	slice    bool   // gpud knows the vGPU
+	ports    bool   // network ports are plugged
 	stopping time.Time
 	tools    string // version that the guest tools answered with
 
@@ -151,6 +153,9 @@ func next(in api.Instance, s seen, now time.Time, grace time.Duration) decision 
 		if s.vgpu {
 			return decision{step: stepStopVGPU, status: st}
 		}
+		if s.ports {
+			return decision{step: stepUnplug, status: st}
+		}
 		return decision{status: st, again: lookEvery}
 	}
 	return start(in, st, s)
@@ -181,6 +186,8 @@ func release(st api.InstanceStatus, s seen, now time.Time, grace time.Duration) 
 		return stop(st, s, now, grace)
 	case s.domain != hypervisor.Missing:
 		return decision{step: stepUndefine, status: st}
+	case s.ports:
+		return decision{step: stepUnplug, status: st}
 	case s.vgpu || s.slice:
 		return decision{step: stepDropVGPU, status: st}
 	}
@@ -270,6 +277,9 @@ func end(st api.InstanceStatus, s seen) decision {
 	case s.domain != hypervisor.Missing:
 		st.Step = "removing the virtual machine"
 		return decision{step: stepUndefine, status: st}
+	case s.ports:
+		st.Step = "leaving its networks"
+		return decision{step: stepUnplug, status: st}
 	case s.vgpu || s.slice:
 		st.Step = "removing the vGPU"
 		return decision{step: stepDropVGPU, status: st}

@@ -105,10 +105,18 @@ func (a *Agent) interrupted(in api.Instance, r runFile, s hypervisor.State) (boo
 	case r.Interrupted:
 		return true, nil
 	case s == hypervisor.Missing && !r.Since.IsZero() && in.Assignment.MigrateTo == "", // a move lost it: a crash leaves the domain
-		killed && a.movable(in) && !a.leased(), // nobody else would have
-		a.o.Fenced != nil && !r.Since.IsZero() && a.o.Fenced(id, r.Since):
-		r.Interrupted = true
-		return true, a.writeRun(id, r)
+		killed && a.movable(in) && !a.leased(): // nobody else would have
+	case a.o.Fenced == nil || r.Since.IsZero():
+		return false, nil
+	default:
+		fenced, err := a.o.Fenced(id, r.Since)
+		if err != nil && a.movable(in) {
+			return false, err // later: what cannot move it leaves alone
+		}
+		if err != nil || !fenced {
+			return false, nil
+		}
 	}
-	return false, nil
+	r.Interrupted = true
+	return true, a.writeRun(id, r)
 }

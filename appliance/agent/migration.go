@@ -24,6 +24,8 @@ type Peers interface {
 type PrepareRequest struct {
 	Migration api.MigrationID `json:"migration"`
 	RootBytes int64           `json:"rootBytes"` // exact size of the root disk
+	// Volumes that are attached beside the root volume, in the machine's order.
+	Volumes []api.VolumeID `json:"volumes,omitempty"`
 }
 
 // PrepareReply is the machine as it will be on the target.
@@ -206,6 +208,11 @@ func (a *Agent) lookMove(ctx context.Context, m api.Migration, in api.Instance) 
 	} else if in.Assignment.Gpu != "" {
 		s.unable = "an instance with a virtual GPU does not move while it runs"
 	}
+	for _, v := range a.attachedTo(in) {
+		if !a.shared(v.Assignment.Pool) {
+			s.unable = notShared(v).Error()
+		}
+	}
 	id := api.InstanceID(in.Meta.ID)
 	status, err := a.o.Machines.Status(ctx, id)
 	if err != nil {
@@ -310,9 +317,25 @@ func (a *Agent) prepareMove(ctx context.Context, m api.Migration, in api.Instanc
 	if err != nil {
 		return err
 	}
+	if !p.Capabilities().Shared {
+		if err := p.Movable(ctx, in.Assignment.RootVolume); err != nil {
+			a.learn(m, func(mv *move) { mv.seen.refused = err.Error() })
+			return nil
+		}
+	}
+	ask := PrepareRequest{Migration: api.MigrationID(m.Meta.ID), RootBytes: root.SizeBytes}
+	open, err := a.o.Machines.Disks(ctx, m.Spec.Instance)
+	if err != nil {
+		return err
+	}
+	for _, v := range a.attachedTo(in) {
+		if hasDisk(open, serialOf(v)) != nil { // one that is not yet attached is so when it has arrived
+			ask.Volumes = append(ask.Volumes, api.VolumeID(v.Meta.ID))
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, prepareTimeout)
 	defer cancel()
-	reply, err := a.o.Peers.PrepareMigration(ctx, m.Assignment.Target, PrepareRequest{Migration: api.MigrationID(m.Meta.ID), RootBytes: root.SizeBytes})
+	reply, err := a.o.Peers.PrepareMigration(ctx, m.Assignment.Target, ask)
 	code := api.CodeOf(err)
 	if err != nil && (code == api.CodeUnavailable || code == api.CodeInternal || code == api.CodeConflict) {
 		return err // later

@@ -58,15 +58,23 @@ func (a *Agent) HandlePrepareMigration(ctx context.Context, from api.NodeID, r P
 		return none, api.Errorf(api.CodeUnavailable, "the target takes no work now").WithHint("it will try again")
 	}
 	id := api.InstanceID(in.Meta.ID)
-	root, copied, err := a.makeTarget(ctx, m, in, r.RootBytes)
+	disks, copied, err := a.makeTarget(ctx, m, in, r)
 	if err != nil {
 		return none, err
 	}
 	if err := a.writeSeed(in); err != nil {
 		return none, err
 	}
-	d, err := a.domainOn(ctx, in, root)
+	nics, err := a.plug(ctx, in, true)
 	if err != nil {
+		return none, err
+	}
+	d, err := a.domainOn(ctx, in, disks, nics)
+	if err != nil {
+		return none, err
+	}
+	// They stay until it has come, or does not come (adopt, leaveInstance).
+	if err := a.setSecrets(ctx, disks); err != nil {
 		return none, err
 	}
 	if err := a.o.Migrator.PrepareMigration(ctx, d); err != nil {
@@ -80,40 +88,74 @@ func (a *Agent) HandlePrepareMigration(ctx context.Context, from api.NodeID, r P
 	return reply, nil
 }
 
-// makeTarget is the disk that the machine will have here: the shared one, or a
-// blank one. The run's file says first what is made, so that it is found again.
-func (a *Agent) makeTarget(ctx context.Context, m api.Migration, in api.Instance, bytes int64) (root sds.Volume, copied bool, err error) {
-	id := in.Assignment.RootVolume
-	o, err := a.o.Store.Get(ctx, api.KindVolume, string(id))
-	if err != nil {
-		return root, false, err
-	}
-	v, err := api.Decode[api.Volume](o)
-	if err != nil {
-		return root, false, err
-	}
-	p, err := a.pool(v.Assignment.Pool)
-	if err != nil {
-		return root, false, err
-	}
+// makeTarget are the disks that the machine will have here: the shared ones,
+// and in place of a root volume that is not shared a blank one. The run's file
+// says first what is made, so that it is found again.
+func (a *Agent) makeTarget(ctx context.Context, m api.Migration, in api.Instance, req PrepareRequest) (disks []disk, copied bool, err error) {
 	r := runFile{Epoch: in.Assignment.Epoch + 1, Boot: a.o.BootID, Incoming: api.MigrationID(m.Meta.ID)}
-	copied = !p.Capabilities().Shared
-	if copied {
-		r.Volume = id
+	for i, id := range append([]api.VolumeID{in.Assignment.RootVolume}, req.Volumes...) {
+		o, err := a.o.Store.Get(ctx, api.KindVolume, string(id))
+		if err != nil {
+			return nil, false, err
+		}
+		v, err := api.Decode[api.Volume](o)
+		if err != nil {
+			return nil, false, err
+		}
+		p, err := a.pool(v.Assignment.Pool)
+		if err != nil {
+			return nil, false, err
+		}
+		root := i == 0
+		copied = copied || root && !p.Capabilities().Shared
+		switch {
+		case root && copied:
+			r.Volume = id
+		case !p.Capabilities().Shared:
+			return nil, false, notShared(v)
+		case !root && (v.Spec.Instance != m.Spec.Instance || v.Status.Attached != m.Spec.Instance):
+			return nil, false, api.Errorf(api.CodeConflict, "volume %s is not attached to the instance any more", id)
+		}
+		if v.Spec.Encrypted {
+			r.Opens = append(r.Opens, id)
+		}
+		if root || v.Spec.Encrypted {
+			if err := a.writeRun(m.Spec.Instance, r); err != nil {
+				return nil, false, err
+			}
+		}
+		have, err := a.targetVolume(ctx, v, p, root && copied, req.RootBytes)
+		if err != nil {
+			return nil, false, err
+		}
+		k, err := a.openable(ctx, v, have, p)
+		if err != nil {
+			return nil, false, err
+		}
+		disks = append(disks, k)
 	}
-	if err := a.writeRun(api.InstanceID(in.Meta.ID), r); err != nil {
-		return root, false, err
-	}
-	if !copied {
-		root, err = p.Volume(ctx, id)
-		return root, false, err
+	return disks, copied, nil
+}
+
+func (a *Agent) targetVolume(ctx context.Context, v api.Volume, p sds.Driver, blank bool, bytes int64) (sds.Volume, error) {
+	id := api.VolumeID(v.Meta.ID)
+	if !blank {
+		return p.Volume(ctx, id)
 	}
 	// What an earlier attempt or an earlier life here has left is no part of it.
 	if err := p.DeleteVolume(ctx, id); err != nil && api.CodeOf(err) != api.CodeNotFound {
-		return root, false, err
+		return sds.Volume{}, err
 	}
-	root, err = p.CreateVolume(ctx, sds.VolumeCreate{ID: id, Image: v.Spec.Image, SizeBytes: bytes, Epoch: v.Assignment.Recreate, Standalone: true})
-	return root, true, err
+	e, err := a.encryption(ctx, v)
+	if err != nil {
+		return sds.Volume{}, err
+	}
+	return p.CreateVolume(ctx, sds.VolumeCreate{ID: id, Image: v.Spec.Image, SizeBytes: bytes, Epoch: v.Assignment.Recreate, Standalone: true, Encryption: e})
+}
+
+func notShared(v api.Volume) error {
+	return api.Errorf(api.CodeState, "volume %s lies on one node only, and does not move with a running instance", v.Meta.Name).
+		WithHint("detach it, or stop the instance first")
 }
 
 // HandleTunnel is this node's end of one stream; it closes conn.

@@ -222,6 +222,15 @@ func testKilledInMigration(t *testing.T, pool string, who, at int) (hit bool) {
 	return hit
 }
 
+// dead waits for the agent's death in the middle of the migration.
+func (w *town) dead(h *house) {
+	w.t.Helper()
+	w.pass(time.Second)
+	if p := w.migration().Status.Phase; h.Stepper != nil || p != api.MigrationCopying {
+		w.t.Fatalf("%s did not die on the way: %s", h.id, p)
+	}
+}
+
 // The last step of a crash: the machine stands still at the source.
 func TestAStrandedMachineRunsOn(t *testing.T) {
 	w, a, b := migrating(t, api.PoolShared)
@@ -233,13 +242,44 @@ func TestAStrandedMachineRunsOn(t *testing.T) {
 		return nil
 	})
 	w.moveTo(a, b)
-	w.turn()
+	w.dead(a)
 	a.machines.Strand("ins-1")
 	a.start()
 	if p := w.ended(); p != api.MigrationFailed {
 		t.Errorf("%s", p)
 	}
 	w.until("runs on a", func() bool { return w.runsOn("ins-1", a) })
+	if a.starts("ins-1") != 1 {
+		t.Error("it was restarted")
+	}
+}
+
+// The same when the target has received all of it: its QEMU has the locks of
+// the disks, and nothing runs on before the source has had it let go.
+func TestAStrandedMachineWhoseTargetHoldsItsDisksRunsOn(t *testing.T) {
+	w, a, b := migrating(t, api.PoolShared)
+	a.machines.MigrationStep(func(_ context.Context, _ api.InstanceID, p hypervisor.MigrationProgress) error {
+		if p.Phase == hypervisor.MigrationSwitching {
+			a.kill()
+			return errors.New("died")
+		}
+		return nil
+	})
+	w.moveTo(a, b)
+	w.dead(a)
+	a.machines.StrandReceived("ins-1", b.machines)
+	b.cut = true // it is not there to let go
+	a.start()
+	w.pass(30 * time.Second)
+	if s, _ := a.machines.Status(context.Background(), "ins-1"); s.State != hypervisor.Outgoing || w.migration().Status.Phase.Ended() {
+		t.Fatalf("decided while the target holds the disks: %s, %+v", s.State, w.migration().Status)
+	}
+	b.cut = false
+	if p := w.ended(); p != api.MigrationFailed {
+		t.Errorf("%s", p)
+	}
+	w.until("runs on a", func() bool { return w.runsOn("ins-1", a) })
+	w.until("b is clean", func() bool { return b.left() == "" })
 	if a.starts("ins-1") != 1 {
 		t.Error("it was restarted")
 	}
@@ -330,6 +370,36 @@ func TestTheTargetIsLost(t *testing.T) {
 		b.machines.Fault(nil)
 		b.start()
 		w.until("b is clean", func() bool { return b.left() == "" })
+	}
+}
+
+// What has arrived dies before it was let run: it is started again where its
+// disk is.
+func TestTheMachineDiesOnTheTarget(t *testing.T) {
+	for _, pool := range []string{api.PoolShared, api.PoolLocal} {
+		t.Run(pool, func(t *testing.T) {
+			w, a, b := migrating(t, pool)
+			a.machines.Fault(func(op string, id api.InstanceID) error {
+				if op == "MigrateResume" {
+					b.machines.Lose(id)
+					return errors.New("its QEMU is dead")
+				}
+				return nil
+			})
+			w.moveTo(a, b)
+			on, off, starts, phase := a, b, 2, api.MigrationFailed
+			if pool == api.PoolLocal {
+				on, off, starts, phase = b, a, 1, api.MigrationSucceeded
+			}
+			if p := w.ended(); p != phase {
+				t.Errorf("%s: %s", p, w.migration().Status.LastError)
+			}
+			w.until("it runs again", func() bool { return w.runsOn("ins-1", on) })
+			w.until("nothing is left elsewhere", func() bool { return off.left() == "" })
+			if n := on.starts("ins-1"); n != starts {
+				t.Errorf("%d starts", n)
+			}
+		})
 	}
 }
 

@@ -3,8 +3,10 @@ package agent
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,54 +40,62 @@ func (a *Agent) sweep(ctx context.Context) error {
 	if !a.cache.isSynced() {
 		return nil
 	}
-	return errors.Join(a.sweepRuns(ctx), a.sweepVolumes(ctx), a.sweepImages(ctx))
+	return errors.Join(a.sweepRuns(ctx), a.sweepPorts(ctx), a.sweepVolumes(ctx), a.sweepReadings(ctx), a.sweepImages(ctx))
 }
 
 // sweepRuns gives up whatever can run, or has run: domains, vGPUs, files. When
 // it returns nil nothing is left of instances of others.
 func (a *Agent) sweepRuns(ctx context.Context) error {
-	ids := map[string]bool{}
-	domains, err := a.o.Machines.List(ctx)
+	ids, err := a.runs(ctx)
 	if err != nil {
 		return err
 	}
-	for _, d := range domains {
-		ids[string(d.ID)] = true
-	}
-	if a.o.VGPUs != nil {
-		vgpus, err := a.o.VGPUs.List(ctx)
-		if err != nil {
-			return err
-		}
-		for _, id := range vgpus {
-			ids[string(id)] = true
-		}
-	}
-	entries, err := os.ReadDir(filepath.Join(a.o.DataDir, "instances"))
-	if err != nil && !os.IsNotExist(err) {
-		return err
-	}
-	for _, e := range entries {
-		ids[e.Name()] = true
-	}
-	usage, err := os.ReadDir(filepath.Join(a.o.DataDir, "usage"))
-	if err != nil && !os.IsNotExist(err) {
-		return err
-	}
-	for _, e := range usage {
-		if id, ok := strings.CutSuffix(e.Name(), ".json"); ok && strings.HasPrefix(id, "ins-") {
-			ids[id] = true
-		}
-	}
 	var errs []error
-	for _, k := range sortedKeys(api.KindInstance, ids) {
-		_, id := splitKey(k)
+	for _, id := range slices.Sorted(maps.Keys(ids)) {
 		if _, mine := get(a.cache, a.cache.instances, id); mine {
 			continue // its own reconcile follows its assignment
 		}
 		errs = append(errs, a.leaveInstance(ctx, api.InstanceID(id)), a.leaveVGPU(ctx, api.InstanceID(id)))
 	}
 	return errors.Join(errs...)
+}
+
+// runs are the instances of which something is on the node, and what.
+func (a *Agent) runs(ctx context.Context) (map[string][]string, error) {
+	ids := map[string][]string{}
+	domains, err := a.o.Machines.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range domains {
+		ids[string(d.ID)] = append(ids[string(d.ID)], "machine")
+	}
+	if a.o.VGPUs != nil {
+		vgpus, err := a.o.VGPUs.List(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range vgpus {
+			ids[string(id)] = append(ids[string(id)], "virtual GPU")
+		}
+	}
+	entries, err := os.ReadDir(filepath.Join(a.o.DataDir, "instances"))
+	if err != nil && !os.IsNotExist(err) {
+		return nil, err
+	}
+	for _, e := range entries {
+		ids[e.Name()] = append(ids[e.Name()], "files")
+	}
+	usage, err := os.ReadDir(filepath.Join(a.o.DataDir, "usage"))
+	if err != nil && !os.IsNotExist(err) {
+		return nil, err
+	}
+	for _, e := range usage {
+		if id, ok := strings.CutSuffix(e.Name(), ".json"); ok && strings.HasPrefix(id, "ins-") {
+			ids[id] = append(ids[id], "meter")
+		}
+	}
+	return ids, nil
 }
 
 // leaveVGPU gives back a slice that gpud has and of which nothing else on the
@@ -105,14 +115,14 @@ func (a *Agent) leaveVGPU(ctx context.Context, id api.InstanceID) error {
 // what lies in a shared one and is nobody's.
 func (a *Agent) sweepVolumes(ctx context.Context) error {
 	var errs []error
-	for _, name := range a.poolNames() {
-		volumes, err := a.o.Pools[name].Volumes(ctx)
+	for name, p := range a.inOrder() {
+		volumes, err := p.Volumes(ctx)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
 		if a.shared(name) {
-			errs = append(errs, a.sweepShared(ctx, a.o.Pools[name], volumes))
+			errs = append(errs, a.sweepShared(ctx, p, volumes))
 			continue
 		}
 		for _, v := range volumes {
@@ -145,7 +155,7 @@ func (a *Agent) sweepShared(ctx context.Context, p sds.Driver, volumes []sds.Vol
 	}
 	for _, v := range sds.Orphans(volumes, youngVolume, known) {
 		a.log.Warn("removing a volume that the cluster does not know", "id", v.ID)
-		errs = append(errs, ignoreInUse(p.DeleteVolume(ctx, v.ID)))
+		errs = append(errs, ignoreInUse(a.dropVolume(ctx, p, v.ID, api.Volume{})))
 	}
 	return errors.Join(errs...)
 }
@@ -154,11 +164,11 @@ func (a *Agent) sweepShared(ctx context.Context, p sds.Driver, volumes []sds.Vol
 // away.
 func (a *Agent) sweepImages(ctx context.Context) error {
 	var errs []error
-	for _, name := range a.poolNames() {
+	for name, p := range a.inOrder() {
 		if a.shared(name) && !a.onDuty() {
 			continue
 		}
-		images, err := a.o.Pools[name].Images(ctx)
+		images, err := p.Images(ctx)
 		errs = append(errs, err)
 		for _, img := range images {
 			if _, ok := get(a.cache, a.cache.images, string(img.ID)); ok {
@@ -168,7 +178,7 @@ func (a *Agent) sweepImages(ctx context.Context) error {
 				continue
 			}
 			a.log.Warn("removing an image that the cluster does not know", "id", img.ID)
-			errs = append(errs, ignoreInUse(a.o.Pools[name].DeleteImage(ctx, img.ID)))
+			errs = append(errs, ignoreInUse(p.DeleteImage(ctx, img.ID)))
 		}
 	}
 	return errors.Join(errs...)

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/billing/meter"
 	"github.com/basalt-gpu/basalt/hypervisor"
+	"github.com/basalt-gpu/basalt/sds"
 )
 
 // errStale ends a reconcile that was decided on old news: the cache has the
@@ -92,6 +94,9 @@ func (a *Agent) leaveInstance(ctx context.Context, id api.InstanceID) error {
 	if err := a.o.Machines.Undefine(ctx, id); err != nil {
 		return err
 	}
+	if err := a.unplug(ctx, id); err != nil {
+		return err
+	}
 	if err := a.leaveUsage(ctx, api.KindInstance, string(id), o); err != nil {
 		return err
 	}
@@ -101,6 +106,7 @@ func (a *Agent) leaveInstance(ctx context.Context, id api.InstanceID) error {
 		}
 	}
 	r, err := a.readRun(id)
+	a.forgetKeys(ctx, r.Opens)
 	if err == nil && r.Volume != "" { // made for a migration that came to nothing
 		err = a.leaveVolume(ctx, string(r.Volume))
 	}
@@ -130,7 +136,7 @@ func (a *Agent) dropFiles(id api.InstanceID) error {
 // leaveVolume deletes a volume of this node's own that another node has now. A
 // shared one is left to its new owner.
 func (a *Agent) leaveVolume(ctx context.Context, id string) error {
-	local := a.o.Pools[api.PoolLocal]
+	local := a.drivers()[api.PoolLocal]
 	_, err := local.Volume(ctx, api.VolumeID(id))
 	here := err == nil
 	if err != nil && api.CodeOf(err) != api.CodeNotFound {
@@ -143,9 +149,9 @@ func (a *Agent) leaveVolume(ctx context.Context, id string) error {
 	if err != nil || !gone {
 		return err
 	}
+	var v api.Volume
 	if o != nil {
-		v, err := api.Decode[api.Volume](*o)
-		if err != nil {
+		if v, err = api.Decode[api.Volume](*o); err != nil {
 			return err
 		}
 		if a.inUse(ctx, v) {
@@ -159,10 +165,31 @@ func (a *Agent) leaveVolume(ctx context.Context, id string) error {
 		return nil
 	}
 	a.log.Warn("removing a volume that is not this node's", "id", id)
-	if err := local.DeleteVolume(ctx, api.VolumeID(id)); err != nil && api.CodeOf(err) != api.CodeNotFound {
+	if err := a.dropVolume(ctx, local, api.VolumeID(id), v); err != nil && api.CodeOf(err) != api.CodeNotFound {
 		return err
 	}
 	return nil
+}
+
+// dropVolume deletes a volume that is nobody's here any more, with its
+// snapshots. v is what is known of it.
+func (a *Agent) dropVolume(ctx context.Context, p sds.Driver, id api.VolumeID, v api.Volume) error {
+	if p.Capabilities().Snapshots {
+		snapshots, err := p.Snapshots(ctx, id)
+		if err != nil {
+			return err
+		}
+		e, err := a.encryption(ctx, v)
+		if err != nil {
+			return err
+		}
+		for _, s := range slices.Backward(snapshots) {
+			if err := p.DeleteSnapshot(ctx, id, s.ID, sds.Access{Encryption: e}); err != nil {
+				return err
+			}
+		}
+	}
+	return p.DeleteVolume(ctx, id)
 }
 
 // leaveUsage records the last use here of what is another's: until it was

@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"context"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -11,27 +12,66 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-const condStorage = "Storage"
+const (
+	condStorage = "Storage"
+	condCeph    = "Ceph"
+)
+
+// drivers of the node's pools, by name. The map is not to be changed.
+func (a *Agent) drivers() map[string]sds.Driver { return *a.pools.Load() }
+
+// SetPool takes a pool in that can be used from now on, instead of one of that
+// name; nil: it cannot any more.
+func (a *Agent) SetPool(name string, d sds.Driver) {
+	for {
+		old := a.pools.Load()
+		now := maps.Clone(*old)
+		if now[name] = d; d == nil {
+			delete(now, name)
+		}
+		if a.pools.CompareAndSwap(old, &now) {
+			return
+		}
+	}
+}
+
+// Storage is Ceph on this node.
+type Storage interface {
+	// Works says whether Ceph is switched on, and what keeps it from working
+	// here.
+	Works() (on bool, err error)
+}
 
 // pool of that name; empty: local, as in assignments of before there were
 // pools.
 func (a *Agent) pool(name string) (sds.Driver, error) {
-	if p := a.o.Pools[cmp.Or(name, api.PoolLocal)]; p != nil {
+	if p := a.drivers()[cmp.Or(name, api.PoolLocal)]; p != nil {
 		return p, nil
 	}
 	return nil, api.Errorf(api.CodeUnavailable, "the node has no storage pool %s", name).
 		WithHint("look whether its directory is mounted and --shared-dir is set")
 }
 
-// poolNames in order: what is shared first, since an image there need not be
-// fetched.
-func (a *Agent) poolNames() []string {
-	names := slices.Sorted(maps.Keys(a.o.Pools))
+// inOrder are the pools as they are now: what is shared first, since an image
+// there need not be fetched.
+func (a *Agent) inOrder() iter.Seq2[string, sds.Driver] {
+	all := a.drivers()
+	names := slices.Sorted(maps.Keys(all))
 	slices.SortStableFunc(names, func(x, y string) int {
-		return cmp.Compare(b2i(a.shared(y)), b2i(a.shared(x)))
+		return cmp.Compare(b2i(all[y].Capabilities().Shared), b2i(all[x].Capabilities().Shared))
 	})
-	return names
+	return func(yield func(string, sds.Driver) bool) {
+		for _, name := range names {
+			if !yield(name, all[name]) {
+				return
+			}
+		}
+	}
 }
+
+// poolAnswers is how long the node's report waits for what a pool holds: while
+// Ceph is away its commands wait.
+const poolAnswers = time.Minute
 
 func b2i(b bool) int {
 	if b {
@@ -41,14 +81,14 @@ func b2i(b bool) int {
 }
 
 func (a *Agent) shared(name string) bool {
-	p := a.o.Pools[name]
+	p := a.drivers()[name]
 	return p != nil && p.Capabilities().Shared
 }
 
 // homePool is where images go that come from outside.
 func (a *Agent) homePool() string {
-	for _, name := range a.poolNames() {
-		if a.shared(name) {
+	for name, p := range a.inOrder() {
+		if p.Capabilities().Shared {
 			return name
 		}
 	}
@@ -59,18 +99,21 @@ func (a *Agent) homePool() string {
 func (a *Agent) reportPools(ctx context.Context, st *api.NodeStatus, now time.Time) {
 	var bad error
 	images := map[api.ImageID]bool{}
-	for _, name := range a.poolNames() {
-		p := a.o.Pools[name]
+	for name, p := range a.inOrder() {
+		ctx, cancel := context.WithTimeout(ctx, poolAnswers)
 		space, err := p.Space(ctx)
 		bad = cmp.Or(bad, err)
 		if name == api.PoolLocal {
 			st.StorageBytes, st.StorageFreeBytes = space.TotalBytes, space.FreeBytes
 		}
 		if err != nil && a.shared(name) {
+			cancel()
 			continue // its volumes cannot be had here now
 		}
+		st.Ceph = st.Ceph || name == api.PoolCeph && err == nil
 		st.Pools = append(st.Pools, api.StoragePool{Name: name, ID: p.PoolID(), Shared: a.shared(name), SizeBytes: space.TotalBytes, FreeBytes: space.FreeBytes})
 		held, err := p.Images(ctx)
+		cancel()
 		bad = cmp.Or(bad, err)
 		for _, img := range held {
 			images[img.ID] = true

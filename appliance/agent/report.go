@@ -34,6 +34,7 @@ func (a *Agent) reportAll(ctx context.Context) error {
 const (
 	condHypervisor = "Hypervisor"
 	condGPUD       = "GPUScheduler"
+	condNetwork    = "Network"
 	// reserved for the host itself, out of its RAM.
 	reservedMemory = 2 << 30
 	// vcpusPerCPU is how many virtual CPUs share one of the machine's.
@@ -42,7 +43,7 @@ const (
 
 func (a *Agent) reportNode(ctx context.Context) error {
 	now := a.o.Now().UTC()
-	st := api.NodeStatus{Vcpus: a.o.VCPUs, MemoryBytes: a.o.MemoryBytes, Accelerator: string(a.o.Accelerator), Version: a.o.Version, SeenAt: now,
+	st := api.NodeStatus{Vcpus: a.o.VCPUs, MemoryBytes: a.o.MemoryBytes, Accelerator: string(a.howMachinesRun()), Version: a.o.Version, SeenAt: now,
 		BootID: a.o.BootID, ObservedEpoch: a.gaveUp()}
 	info, err := a.o.Machines.Info(ctx)
 	st.Conditions = append(st.Conditions, answer(condHypervisor, err, now))
@@ -56,6 +57,16 @@ func (a *Agent) reportNode(ctx context.Context) error {
 		}
 	}
 	a.reportPools(ctx, &st, now)
+	if a.o.Ports != nil {
+		err := a.o.Ports.Works(ctx)
+		st.Chassis = err == nil
+		st.Conditions = append(st.Conditions, answer(condNetwork, err, now))
+	}
+	if a.o.Ceph != nil {
+		if on, err := a.o.Ceph.Works(); on || err != nil {
+			st.Conditions = append(st.Conditions, answer(condCeph, err, now))
+		}
+	}
 	if a.o.VGPUs != nil {
 		_, err := a.o.VGPUs.GPUs(ctx)
 		st.Conditions = append(st.Conditions, answer(condGPUD, err, now))

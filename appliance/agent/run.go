@@ -26,6 +26,8 @@ type runFile struct {
 	// Incoming is the migration by which it comes; Volume was made for it.
 	Incoming api.MigrationID `json:"incoming,omitempty"`
 	Volume   api.VolumeID    `json:"volume,omitempty"`
+	// Opens are volumes whose keys the hypervisor was given for it.
+	Opens []api.VolumeID `json:"opens,omitempty"`
 }
 
 func (a *Agent) runPath(id api.InstanceID) string { return filepath.Join(a.filesOf(id), "run.json") }

@@ -1,7 +1,9 @@
 package agent
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"reflect"
 	"time"
 
@@ -13,6 +15,9 @@ import (
 func (a *Agent) reconcileVolume(ctx context.Context, id string) (time.Duration, error) {
 	v, ok := get(a.cache, a.cache.volumes, id)
 	if !ok {
+		if a.restores.cancel(key(api.KindVolume, id)) {
+			return time.Second, nil
+		}
 		err := a.leaveVolume(ctx, id)
 		if api.CodeOf(err) == api.CodeInUse {
 			return time.Second, nil // its instance is being given up
@@ -31,6 +36,9 @@ func (a *Agent) reconcileVolume(ctx context.Context, id string) (time.Duration, 
 		st.Phase = api.VolumeCreating
 	}
 	have, wait, err := a.makeVolume(ctx, v)
+	if errors.Is(err, errLater) || errors.Is(err, errStale) {
+		return 0, err
+	}
 	if err != nil {
 		st.Phase, st.LastError = api.VolumeFailed, err.Error()
 		if said := a.sayVolume(ctx, v, st); said != nil {
@@ -43,6 +51,15 @@ func (a *Agent) reconcileVolume(ctx context.Context, id string) (time.Duration, 
 		return time.Second, a.sayVolume(ctx, v, st)
 	}
 	st.Phase, st.LastError, st.SizeBytes, st.AllocatedBytes = api.VolumeReady, "", have.SizeBytes, have.AllocatedBytes
+	st, again, err := a.reconcileDisk(ctx, v, st)
+	if err != nil {
+		if st.LastError != "" && !errors.Is(err, errStale) && !errors.Is(err, errLater) {
+			if said := a.sayVolume(ctx, v, st); said != nil {
+				a.log.Warn("report", "id", id, "error", said)
+			}
+		}
+		return 0, err
+	}
 	if err := a.sayVolume(ctx, v, st); err != nil {
 		return 0, err
 	}
@@ -51,9 +68,9 @@ func (a *Agent) reconcileVolume(ctx context.Context, id string) (time.Duration, 
 	}
 	if v.Status.Phase != api.VolumeReady || !a.isWatched(id) {
 		v.Status = st
-		return time.Minute, a.meterVolume(ctx, v)
+		return cmp.Or(again, time.Minute), a.meterVolume(ctx, v)
 	}
-	return time.Minute, nil
+	return cmp.Or(again, time.Minute), nil
 }
 
 // makeVolume says what it waits for when it cannot go on now.
@@ -64,11 +81,24 @@ func (a *Agent) makeVolume(ctx context.Context, v api.Volume) (have sds.Volume, 
 		return have, "", err
 	}
 	want := sds.VolumeCreate{ID: id, Image: v.Spec.Image, SizeBytes: v.Spec.SizeBytes, Epoch: v.Assignment.Recreate}
+	if want.Encryption, err = a.encryption(ctx, v); err != nil {
+		return have, "", err
+	}
+	if v.Spec.Snapshot != "" {
+		if want.Snapshot, wait, err = a.original(ctx, v); wait != "" || err != nil {
+			return have, wait, err
+		}
+	}
 	have, err = p.Volume(ctx, id)
 	missing := api.CodeOf(err) == api.CodeNotFound
 	if err != nil && !missing {
 		return have, "", err
 	}
+	if missing && v.Spec.Backup != "" {
+		wait, err := a.restore(ctx, v, p, want)
+		return have, wait, err
+	}
+	a.restores.take(key(api.KindVolume, v.Meta.ID))
 	if missing || have.Epoch < want.Epoch {
 		if a.inUse(ctx, v) {
 			return have, "an earlier run has it open", nil
@@ -86,10 +116,52 @@ func (a *Agent) makeVolume(ctx context.Context, v api.Volume) (have sds.Volume, 
 	} else {
 		have, err = p.CreateVolume(ctx, want) // is it what was asked for?
 	}
-	if err == nil && have.SizeBytes < v.Spec.SizeBytes && !a.inUse(ctx, v) {
-		have, err = p.ResizeVolume(ctx, id, v.Spec.SizeBytes)
+	if err == nil && have.SizeBytes < v.Spec.SizeBytes {
+		have, err = a.growVolume(ctx, v, have, p)
 	}
 	return have, "", err
+}
+
+// growVolume to the size that is asked for: at once where the pool can, else
+// when nobody has it open.
+func (a *Agent) growVolume(ctx context.Context, v api.Volume, have sds.Volume, p sds.Driver) (sds.Volume, error) {
+	open, holder, err := a.opener(ctx, v)
+	if err != nil || open && !p.Capabilities().ResizeOnline {
+		return have, err
+	}
+	if holder != "" {
+		if _, moving := a.moving(holder); moving {
+			return have, nil
+		}
+		release, err := a.holdDisks(holder)
+		if err != nil {
+			return have, err
+		}
+		defer release()
+	}
+	access, err := a.access(ctx, v)
+	if err != nil {
+		return have, err
+	}
+	return p.ResizeVolume(ctx, api.VolumeID(v.Meta.ID), v.Spec.SizeBytes, access)
+}
+
+// original is the snapshot that the volume is cloned from, when it is there.
+func (a *Agent) original(ctx context.Context, v api.Volume) (ref sds.SnapshotRef, wait string, err error) {
+	o, err := a.o.Store.Get(ctx, api.KindSnapshot, string(v.Spec.Snapshot))
+	if api.CodeOf(err) == api.CodeNotFound && v.Status.Phase == api.VolumeReady {
+		return ref, "", nil // it is no clone any more
+	} else if err != nil {
+		return ref, "", err
+	}
+	s, err := api.Decode[api.Snapshot](o)
+	if err != nil {
+		return ref, "", err
+	}
+	if s.Status.Phase != api.SnapshotReady && s.Status.Phase != api.SnapshotDeleting {
+		return ref, "waiting for snapshot " + s.Meta.Name, nil
+	}
+	return sds.SnapshotRef{Volume: s.Spec.Volume, ID: v.Spec.Snapshot}, "", nil
 }
 
 // imageFor has the volume's image fetched into the volume's pool.
@@ -137,14 +209,33 @@ func (a *Agent) sayVolume(ctx context.Context, v api.Volume, st api.VolumeStatus
 
 // inUse: the hypervisor may have it open.
 func (a *Agent) inUse(ctx context.Context, v api.Volume) bool {
-	if v.Spec.Instance == "" {
-		return false
+	holders := []api.InstanceID{v.Status.Attached}
+	if v.Spec.Root {
+		holders = append(holders, v.Spec.Instance)
 	}
-	s, err := a.o.Machines.Status(ctx, v.Spec.Instance)
-	return err != nil || s.State.Active()
+	for _, id := range holders {
+		if id == "" {
+			continue
+		}
+		if s, err := a.o.Machines.Status(ctx, id); err != nil || s.State.Active() {
+			return true
+		}
+	}
+	return false
 }
 
 func (a *Agent) endVolume(ctx context.Context, v api.Volume) (time.Duration, error) {
+	if a.restores.cancel(key(api.KindVolume, v.Meta.ID)) {
+		return time.Second, nil // until it has let go
+	}
+	if v.Status.Attached != "" { // as if it were nobody's any more
+		v.Spec.Instance = ""
+		st, again, err := a.reconcileDisk(ctx, v, v.Status)
+		if err == nil {
+			err = a.sayVolume(ctx, v, st)
+		}
+		return again, err
+	}
 	if a.inUse(ctx, v) {
 		return time.Second, nil
 	}
@@ -155,7 +246,13 @@ func (a *Agent) endVolume(ctx context.Context, v api.Volume) (time.Duration, err
 	if err != nil {
 		return 0, err
 	}
-	if err := p.DeleteVolume(ctx, api.VolumeID(v.Meta.ID)); err != nil && api.CodeOf(err) != api.CodeNotFound {
+	err = p.DeleteVolume(ctx, api.VolumeID(v.Meta.ID))
+	if api.CodeOf(err) == api.CodeInUse { // its snapshots go first
+		st := v.Status
+		st.LastError = err.Error()
+		return snapWaits, a.sayVolume(ctx, v, st)
+	}
+	if err != nil && api.CodeOf(err) != api.CodeNotFound {
 		return 0, err
 	}
 	if err := a.endMetering(v.Meta.ID); err != nil {

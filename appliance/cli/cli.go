@@ -191,7 +191,7 @@ func (a *App) root() *cobra.Command {
 		cmd.GroupID = "kinds"
 		root.AddCommand(cmd)
 	}
-	for _, cmd := range []*cobra.Command{a.clusterCommand(), a.applyCommand(), a.watchCommand(), a.invoiceCommand(), a.loginCommand(),
+	for _, cmd := range []*cobra.Command{a.clusterCommand(), a.doctorCommand(), a.applyCommand(), a.watchCommand(), a.invoiceCommand(), a.loginCommand(),
 		a.contextCommand(), a.whoamiCommand(), a.versionCommand()} {
 		cmd.GroupID = "more"
 		root.AddCommand(cmd)

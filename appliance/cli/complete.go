@@ -50,13 +50,18 @@ func (a *App) offer(cmd *cobra.Command, k anyKind, begun string, given []string)
 var flagKinds = map[string]api.Kind{
 	"organization": api.KindOrganization, "project": api.KindProject, "flavor": api.KindFlavor, "image": api.KindImage,
 	"gpu-pool": api.KindGPUPool, "pool": api.KindGPUPool, "price-book": api.KindPriceBook, "instance": api.KindInstance,
+	"network": api.KindNetwork, "security-group": api.KindSecurityGroup, "external-network": api.KindExternalNetwork,
+	"floating-ip": api.KindFloatingIP, "volume": api.KindVolume, "snapshot": api.KindSnapshot, "backup": api.KindBackup,
+	"target": api.KindBackupTarget,
 }
 
 // flagWords are the flags that take one of a few words.
 var flagWords = map[string][]string{
 	"output": {"table", "json", "yaml"}, "format": {api.FormatQCOW2, api.FormatRaw}, "mode": {api.ModeTimeSliced},
-	"role": {string(api.RoleViewer), string(api.RoleMember), string(api.RoleAdmin), string(api.RoleOperator)},
-	"type": {api.AccountReceivable, api.AccountRevenue},
+	"role":     {string(api.RoleViewer), string(api.RoleMember), string(api.RoleAdmin), string(api.RoleOperator)},
+	"protocol": {string(api.ProtocolTCP), string(api.ProtocolUDP)}, "storage-pool": {api.PoolCeph, api.PoolShared, api.PoolLocal},
+	"failure-domain": {string(api.DomainHost), string(api.DomainOSD)},
+	"type":           {api.AccountReceivable, api.AccountRevenue},
 }
 
 // completeFlags offers values of flags, on cmd and all below it.

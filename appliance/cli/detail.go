@@ -78,6 +78,7 @@ func instanceDetail(a *App) func(api.Instance) detail {
 		if i.Assignment.Node == "" {
 			d.add("Not placed", i.Assignment.Reason)
 		}
+		a.addressesOf(&d, i)
 		d.add("Doing", st.Step)
 		d.add("Last error", st.LastError)
 		d.conditions(a.Now(), st.Conditions)

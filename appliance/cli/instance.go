@@ -18,7 +18,7 @@ func (a *App) instances() *kind[api.Instance] {
 		app: a, kind: api.KindInstance, noun: "instance", about: "Virtual machines", scope: ofProject,
 		all: (*client.API).Instances, meta: func(i *api.Instance) *api.Meta { return &i.Meta },
 		columns: []string{"PHASE", "VCPUS", "MEMORY", "VGPU", "NODE", "NOTE"}, row: a.instanceRow,
-		refs:   []api.Kind{api.KindNode, api.KindFlavor, api.KindImage, api.KindGPU, api.KindVolume},
+		refs:   []api.Kind{api.KindNode, api.KindFlavor, api.KindImage, api.KindGPU, api.KindVolume, api.KindNetwork},
 		detail: instanceDetail(a),
 		ready:  instanceReady, flags: instanceFlags,
 	}
@@ -132,9 +132,13 @@ func instanceFlags(f *pflag.FlagSet) func(*api.Instance) error {
 	stopped := f.Bool("stopped", false, "do not start it")
 	priority := f.Int64("priority", 0, "0 to 100: when room is short after a node is lost, higher ones start first")
 	ephemeral := f.Bool("ephemeral", false, "its root volume may be made anew from the image when its node is lost")
-	pool := f.String("storage-pool", "", "of its root volume: local or shared; shared where there is one unless given")
+	pool := f.String("storage-pool", "", "of its root volume: ceph, shared or local; the first of these that there is unless given")
+	networks := networkFlags(f)
 	return func(i *api.Instance) error {
 		s := &i.Spec
+		if err := networks(s); err != nil {
+			return err
+		}
 		s.Flavor = cmp.Or(api.FlavorID(*flavor), s.Flavor)
 		s.Image = cmp.Or(api.ImageID(*image), s.Image)
 		s.RootBytes = cmp.Or(root, s.RootBytes)

@@ -27,6 +27,7 @@ type kind[T any] struct {
 	app         *App
 	kind        api.Kind
 	noun, about string // singular noun of the command
+	aliases     []string
 	scope       scope
 	all         func(*client.API) client.Collection[T]
 	meta        func(*T) *api.Meta
@@ -47,6 +48,8 @@ type kind[T any] struct {
 	ready func(T) (bool, string, error)
 	// made prints what only the answer to a create holds.
 	made func(T)
+	// remove is another way to delete, with flags of its own; nil: none.
+	remove func(*pflag.FlagSet) func(context.Context, string) (T, error)
 	// reported kinds are made and deleted by their nodes.
 	reported bool
 	readOnly bool
@@ -66,13 +69,15 @@ type anyKind interface {
 func (k *kind[T]) name() api.Kind { return k.kind }
 
 func (k *kind[T]) command() *cobra.Command {
-	cmd := &cobra.Command{Use: k.noun, Short: k.about}
+	cmd := &cobra.Command{Use: k.noun, Short: k.about, Aliases: k.aliases}
 	cmd.AddCommand(k.listCommand(), k.getCommand())
 	if !k.readOnly {
 		if !k.reported {
 			cmd.AddCommand(k.createCommand(), k.deleteCommand())
 		}
-		cmd.AddCommand(k.setCommand())
+		if k.flags != nil {
+			cmd.AddCommand(k.setCommand())
+		}
 	}
 	cmd.AddCommand(k.more...)
 	for _, c := range cmd.Commands() {
@@ -261,13 +266,17 @@ func (k *kind[T]) change(ctx context.Context, ref string, change func(*T) error)
 func (k *kind[T]) deleteCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "delete NAME|ID…", Short: "Delete them", Args: cobra.MinimumNArgs(1)}
 	w := k.waitFlags(cmd)
+	remove := func(ctx context.Context, id string) (T, error) { return k.all(k.app.api).Delete(ctx, id) }
+	if k.remove != nil {
+		remove = k.remove(cmd.Flags())
+	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, ref := range args {
 			o, err := k.get(cmd.Context(), ref)
 			if err != nil {
 				return err
 			}
-			if o, err = k.all(k.app.api).Delete(cmd.Context(), k.meta(&o).ID); err != nil {
+			if o, err = remove(cmd.Context(), k.meta(&o).ID); err != nil {
 				return err
 			}
 			if w.wait {

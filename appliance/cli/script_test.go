@@ -57,14 +57,31 @@ func TestScripts(t *testing.T) {
 					api.Command{Op: api.OpRecord, Kind: api.KindUsageRecord, ID: "use-0123456789ab", Organization: "org-0", Project: "prj-0",
 						Data: []byte(`{"meter":"gpu-nanoseconds","resource":"ins-1","resourceName":"demo","start":"2026-03-01T00:00:00Z","end":"2026-03-01T00:01:00Z","quantity":1500000000}`)})
 			},
+			// disk: the server's disk reports itself.
+			"disk": func(ts *testscript.TestScript, _ bool, _ []string) {
+				ts.Value("env").(*servertest.Env).Apply(t, api.Command{Op: api.OpReport, Kind: api.KindDisk, ID: "disk-0123456789ab", Name: "n1-sdb",
+					Data: api.Encode(api.DiskStatus{Node: "node-0123456789ab", Path: "/dev/sdb", Model: "Fast", Serial: "S1", SizeBytes: 1 << 40, State: api.DiskFree, Osd: -1})})
+			},
+			// says KIND NAME ASSIGNMENT STATUS: what the cluster's other parts would say.
+			"says": func(ts *testscript.TestScript, _ bool, args []string) {
+				e := ts.Value("env").(*servertest.Env)
+				kind := api.Kind(args[0])
+				page, err := e.Store.List(context.Background(), api.ListQuery{Kind: kind, Name: args[1], Limit: 10})
+				if err != nil || len(page.Items) != 1 {
+					ts.Fatalf("%s %s: %v, %v", kind, args[1], page.Items, err)
+				}
+				id := page.Items[0].Meta.ID
+				e.Apply(t, api.Command{Op: api.OpAssign, Kind: kind, ID: id, Expect: api.AnyRevision, Data: []byte(args[2])},
+					api.Command{Op: api.OpReport, Kind: kind, ID: id, Expect: api.AnyRevision, Data: []byte(args[3])})
+			},
 			// plain FILE: ids, ages and tokens become the same in every run.
 			"plain": func(ts *testscript.TestScript, _ bool, args []string) {
 				for _, name := range args {
 					text := ts.ReadFile(name)
 					for _, r := range [][2]string{
 						{`bslt_key-[0-9a-f]{12}_[0-9a-f]{64}`, "TOKEN"},
-						{`\b(org|prj|key|pool|flv|img|vol|ins|acc|pb)-[0-9a-f]{12}\b`, "$1-xxxxxxxxxxxx"},
-						{`\b[0-9]+[sm] +((org|prj|key|pool|flv|img|vol|ins|acc|pb|node|gpu)-)`, "AGE   $1"},
+						{`\b(org|prj|key|pool|flv|img|vol|ins|acc|pb|net|sg|ext|fip|lb|snap|bt|bak|ceph)-[0-9a-f]{12}\b`, "$1-xxxxxxxxxxxx"},
+						{`\b[0-9]+[sm] +((org|prj|key|pool|flv|img|vol|ins|acc|pb|node|gpu|net|sg|ext|fip|lb|snap|bt|bak|ceph|disk)-)`, "AGE   $1"},
 						{`"(createdAt|updatedAt)": "[^"]*"`, `"$1": "TIME"`},
 						{`127\.0\.0\.1:[0-9]+`, "HOST"},
 					} {

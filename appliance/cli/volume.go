@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 
 	"github.com/spf13/pflag"
 
@@ -10,10 +11,15 @@ import (
 )
 
 func (a *App) volumes() *kind[api.Volume] {
-	return &kind[api.Volume]{
+	k := &kind[api.Volume]{
 		app: a, kind: api.KindVolume, noun: "volume", about: "Disks of virtual machines", scope: ofProject,
 		all: (*client.API).Volumes, meta: func(v *api.Volume) *api.Meta { return &v.Meta },
-		columns: []string{"PHASE", "SIZE", "USED", "INSTANCE", "NODE", "NOTE"}, refs: []api.Kind{api.KindNode, api.KindInstance},
+		columns: []string{"PHASE", "SIZE", "USED", "INSTANCE", "NODE", "NOTE"}, refs: []api.Kind{api.KindNode, api.KindInstance, api.KindSnapshot, api.KindBackup},
+		detail: a.volumeDetail,
+		remove: func(f *pflag.FlagSet) func(context.Context, string) (api.Volume, error) {
+			cascade := f.Bool("cascade", false, "its snapshots too")
+			return func(ctx context.Context, id string) (api.Volume, error) { return a.api.DeleteVolume(ctx, id, *cascade) }
+		},
 		row: func(v api.Volume) []string {
 			phase := cmp.Or(v.Status.Phase, api.VolumePending)
 			if v.Meta.DeletedAt != nil {
@@ -28,7 +34,8 @@ func (a *App) volumes() *kind[api.Volume] {
 			if seen && phase == api.VolumeFailed {
 				return false, string(phase), api.Errorf(api.CodeState, "volume %s failed: %s", v.Meta.Name, v.Status.LastError)
 			}
-			return seen && phase == api.VolumeReady, string(phase), nil
+			done := v.Spec.Rollback == nil || v.Status.Rollbacks >= v.Spec.Rollback.Count
+			return seen && done && phase == api.VolumeReady, string(phase), nil
 		},
 		flags: func(f *pflag.FlagSet) func(*api.Volume) error {
 			var size int64
@@ -36,7 +43,19 @@ func (a *App) volumes() *kind[api.Volume] {
 			image := f.String("image", "", "start from this image")
 			instance := f.String("instance", "", "attach to this instance")
 			detach := f.Bool("detach", false, "take it off its instance")
+			snapshot := f.String("snapshot", "", "make it from this snapshot")
+			backup := f.String("backup", "", "make it from this backup")
+			encrypted := f.Bool("encrypted", false, "keep it encrypted, with a key of its own")
+			pool := f.String("storage-pool", "", "ceph, shared or local; the first of these that there is unless given")
+			qos := qosFlags(f)
 			return func(v *api.Volume) error {
+				qos(&v.Spec)
+				v.Spec.Snapshot = cmp.Or(api.SnapshotID(*snapshot), v.Spec.Snapshot)
+				v.Spec.Backup = cmp.Or(api.BackupID(*backup), v.Spec.Backup)
+				v.Spec.Pool = cmp.Or(*pool, v.Spec.Pool)
+				if f.Changed("encrypted") {
+					v.Spec.Encrypted = *encrypted
+				}
 				v.Spec.SizeBytes = cmp.Or(size, v.Spec.SizeBytes)
 				v.Spec.Image = cmp.Or(api.ImageID(*image), v.Spec.Image)
 				v.Spec.Instance = cmp.Or(api.InstanceID(*instance), v.Spec.Instance)
@@ -47,4 +66,6 @@ func (a *App) volumes() *kind[api.Volume] {
 			}
 		},
 	}
+	k.more = a.volumeCommands(k)
+	return k
 }

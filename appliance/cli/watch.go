@@ -13,7 +13,9 @@ import (
 func (a *App) kinds() []anyKind {
 	return []anyKind{a.instances(), a.volumes(), a.images(), a.flavors(), a.pools(), a.gpus(), a.nodes(),
 		a.organizations(), a.projects(), a.apiKeys(), a.usageRecords(), a.accounts(), a.priceBooks(),
-		a.migrations(), a.joinTokens()}
+		a.migrations(), a.joinTokens(),
+		a.networks(), a.securityGroups(), a.externalNetworks(), a.routers(), a.floatingIPs(), a.loadBalancers(),
+		a.snapshots(), a.backups(), a.backupTargets(), a.disks(), a.ceph()}
 }
 
 func (a *App) watchCommand() *cobra.Command {

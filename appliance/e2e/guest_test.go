@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -49,14 +50,39 @@ func (g guest) booted(t *testing.T, what string, began time.Time) {
 	const limit = 4 * time.Minute
 	since := func() time.Duration { return time.Since(began).Round(100 * time.Millisecond) }
 	in := g.phase(t, api.InstanceRunning, limit)
-	running := since()
+	running, again := since(), false
 	until(t, limit, "the guest agent", func() bool {
 		_, err := g.c.Exec(g.n.ctx, g.id, api.ExecRequest{Argv: []string{"true"}})
+		if err != nil && !again && g.get(t).Status.Phase == api.InstanceFailed && g.aborted(t) {
+			again, began = true, time.Now()
+			if _, err := g.c.StartInstance(g.n.ctx, g.id); err != nil {
+				t.Fatalf("start it again: %v", err)
+			}
+		}
 		return err == nil
 	})
 	agent := since()
 	until(t, limit, "the guest tools", func() bool { in = g.get(t); return in.Status.GuestTools != "" })
 	t.Logf("%s: Running after %v, guest agent after %v, guest tools %s after %v", what, running, agent, in.Status.GuestTools, since())
+}
+
+// aborted says whether the instance's QEMU has ended by a fault of its own
+// emulator, which guests of two processors meet now and then (QEMU 10.0,
+// docs/STATUS.md, "Learned"). Nothing of ours can keep it from that.
+func (g guest) aborted(t *testing.T) bool {
+	t.Helper()
+	raw, err := os.ReadFile("/var/log/libvirt/qemu/basalt-" + g.id + ".log")
+	if err != nil {
+		t.Logf("QEMU's log: %v", err)
+		return false
+	}
+	for _, line := range lines(string(raw)) {
+		if strings.Contains(line, "Assertion") && (strings.Contains(line, "iotlb_to_section") || strings.Contains(line, "msix_table_mmio_write")) {
+			t.Logf("QEMU's emulator gave up, it is started again: %s", line)
+			return true
+		}
+	}
+	return false
 }
 
 // sh runs a shell script in the guest; it must succeed.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -49,9 +50,11 @@ type Daemon struct {
 	told     Mode
 	spare    atomic.Pointer[spare]
 	hunter   *hunter
+	files    *files // the saver's
+	bookErr  error
 	hunts    chan hunt
 	catches  chan Catch
-	saves    chan stored
+	saves    chan state
 	saved    chan error
 	lastFail string
 }
@@ -77,9 +80,9 @@ func New(o Options) (*Daemon, error) {
 	}
 	d := &Daemon{
 		o: o, boot: bootID(), now: boottime, calls: make(chan call),
-		wd: newWatchdog(o.Watchdog), hunter: newHunter(),
+		wd: newWatchdog(o.Watchdog), hunter: newHunter(), files: &files{state: o.State, run: filepath.Dir(o.Socket)},
 		hunts: make(chan hunt, 1), catches: make(chan Catch, 1),
-		saves: make(chan stored, 1), saved: make(chan error, 1),
+		saves: make(chan state, 1), saved: make(chan error, 1),
 	}
 	if err := os.MkdirAll(o.State, 0o700); err != nil {
 		return nil, err
@@ -88,10 +91,13 @@ func New(o Options) (*Daemon, error) {
 	if d.lock, err = lock(o.State); err != nil {
 		return nil, err
 	}
-	d.m, d.loadErr = load(o.State, d.boot)
+	d.m, d.loadErr = load(*d.files, d.boot)
 	d.m.grace = o.Grace
 	if d.loadErr != nil {
 		o.Log.Error("the state cannot be read: no lease, and nobody is kept", "error", d.loadErr)
+	}
+	if d.hunter.book, d.bookErr = openBook(d.files.run, d.boot); d.bookErr != nil {
+		o.Log.Error("the victims' file cannot be read: whom an earlier basalt-fence has killed is forgotten", "error", d.bookErr)
 	}
 	if d.ln, err = listen(o.Socket); err != nil {
 		return nil, errors.Join(err, d.lock.Close())
@@ -103,6 +109,7 @@ func New(o Options) (*Daemon, error) {
 func (d *Daemon) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	d.m.victim, d.m.dying = d.hunter.recall()
 	served := make(chan struct{})
 	go func() { d.serve(ctx); close(served) }()
 	go d.huntLoop()
@@ -124,7 +131,7 @@ func (d *Daemon) huntLoop() {
 
 func (d *Daemon) saveLoop() {
 	for s := range d.saves {
-		d.saved <- save(d.o.State, s)
+		d.saved <- d.files.save(s)
 	}
 }
 
@@ -137,7 +144,7 @@ func (d *Daemon) loop(ctx context.Context) {
 	defer timer.Stop()
 	for {
 		d.step()
-		timer.Reset(d.m.wake(d.now()))
+		timer.Reset(d.wake(d.now()))
 		select {
 		case <-ctx.Done():
 			d.stop()
@@ -181,6 +188,18 @@ func (d *Daemon) step() {
 	}
 }
 
+// wake is when there is something to do again, when nothing else happens.
+func (d *Daemon) wake(now time.Duration) time.Duration {
+	wait := d.m.wake(now)
+	if (d.m.mode(now) != Idle || d.wd.stuck) && !d.starved {
+		wait = min(wait, max(0, d.fedAt+feedEvery-now))
+	}
+	if d.dirty && !d.saving {
+		wait = min(wait, max(0, d.saveNext-now))
+	}
+	return wait
+}
+
 // save hands the state to the saver, if it must be written and none is under
 // way.
 func (d *Daemon) save() {
@@ -217,6 +236,9 @@ func (d *Daemon) hunted(c Catch) {
 		d.o.Log.Warn("fenced: an instance whose lease is over", "instance", v.Instance, "pid", v.PID)
 	}
 	d.m.hunted(now, c)
+	if d.bookErr = c.Unwritten; d.bookErr != nil {
+		d.o.Log.Error("whom this killed is not written down", "error", d.bookErr)
+	}
 	if d.m.failed != "" && d.m.failed != d.lastFail {
 		d.o.Log.Error("fencing is not finished", "why", d.m.failed)
 	}
@@ -331,7 +353,7 @@ func (d *Daemon) status(now time.Duration) Status {
 	for _, p := range []struct {
 		what string
 		err  error
-	}{{"the state could not be read", d.loadErr}, {"the state cannot be written", d.saveErr}} {
+	}{{"the state could not be read", d.loadErr}, {"the state cannot be written", d.saveErr}, {"the victims' file", d.bookErr}} {
 		if p.err != nil {
 			s.Problems = append(s.Problems, fmt.Sprintf("%s: %v", p.what, p.err))
 		}

@@ -11,7 +11,8 @@
 //
 // Idle: nothing is killed and no watchdog is armed. Holding: the watchdog is
 // fed. Fencing: every 200 ms each QEMU of an instance that is not kept gets
-// SIGKILL and is watched until it is gone; the watchdog is fed only while the
+// SIGKILL and is watched until it is gone (every second when none was found for
+// 15 s); the watchdog is fed only while the
 // last look that found everything gone is less than the grace (3 s) old. So
 // whatever happens to this process or to its victims, no instance that is not
 // kept runs longer than
@@ -22,10 +23,10 @@
 //
 // # Goroutines
 //
-//	connections ──request──► loop ◄──result── hunter (/proc, SIGKILL)
+//	connections ──request──► loop ◄──result── hunter (/proc, the victims' file, SIGKILL)
 //	                          │ ▲
 //	                    state ▼ │ written
-//	                         saver (the state file)
+//	                         saver (the files of state and lease)
 //
 // The loop owns the state machine and the watchdog and never waits: neither for
 // the disk, nor for /proc, whose files of a process in trouble can hang. A hunt
@@ -33,9 +34,13 @@
 //
 // # State
 //
-// The state file says what was asked for, with the boot id. A lease of another
-// boot is void; without a lease, and not stood down, basalt-fence kills.
-// A file that cannot be read means that too, with nobody kept.
+// The state file says what was asked for. The lease has a file beside the socket,
+// in memory, with the boot id: it changes every two seconds, and one of another
+// boot is void. Without a lease, and not stood down, basalt-fence kills. A file
+// that cannot be read means that too; if it is the state's, with nobody kept.
+//
+// The victims' file beside it names those who are killed, before they are. Who
+// finds it at the start, and one of them alive, finishes that.
 //
 // # What it does not do
 //

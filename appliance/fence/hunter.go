@@ -19,6 +19,7 @@ import (
 type Catch struct {
 	Gone, Dying []Victim
 	Err         error
+	Unwritten   error // why the victims' file does not name them all
 }
 
 // hunt is one order to the hunter.
@@ -40,6 +41,7 @@ type hunter struct {
 	proc  string // "/proc"
 	kill  func(pidfd int) error
 	dying map[int]dying // by pid
+	book  *book
 }
 
 type dying struct {
@@ -48,7 +50,7 @@ type dying struct {
 }
 
 func newHunter() *hunter {
-	return &hunter{proc: "/proc", dying: map[int]dying{}, kill: func(pidfd int) error {
+	return &hunter{proc: "/proc", dying: map[int]dying{}, book: &book{}, kill: func(pidfd int) error {
 		return unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0)
 	}}
 }
@@ -60,6 +62,7 @@ func (h *hunter) run(o hunt) (c Catch) {
 		return Catch{Err: err}
 	}
 	var errs []error
+	var sentenced []Victim
 	for _, pid := range pids {
 		if _, known := h.dying[pid]; known {
 			continue
@@ -67,6 +70,12 @@ func (h *hunter) run(o hunt) (c Catch) {
 		if err := h.try(o.began, pid, o.spare); err != nil {
 			errs = append(errs, fmt.Errorf("process %d: %w", pid, err))
 		}
+		if d, found := h.dying[pid]; found {
+			sentenced = append(sentenced, d.Victim)
+		}
+	}
+	if len(sentenced) > 0 && !o.look {
+		c.Unwritten = h.book.add(sentenced)
 	}
 	// Again each time: a signal that failed may succeed.
 	for pid, d := range h.dying {

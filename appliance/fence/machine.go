@@ -7,8 +7,11 @@ import (
 )
 
 const (
-	// Scan is the time between hunts without a lease.
-	Scan = 200 * time.Millisecond
+	// Scan is the time between hunts without a lease; calmScan when nothing has
+	// been found for a while: every hunt reads all of /proc.
+	Scan      = 200 * time.Millisecond
+	calmScan  = time.Second
+	calmAfter = 15 * time.Second
 	// DefaultGrace is how long killing may take before the watchdog is left
 	// to run out. The cluster's guard time holds it.
 	DefaultGrace = 3 * time.Second
@@ -27,6 +30,7 @@ type machine struct {
 	hunt   time.Duration // start of the hunt under way; 0: none
 	next   time.Duration // start of the next hunt, not before
 	clean  time.Duration // start of the last hunt that found nothing left
+	caught time.Duration // when one last found somebody, or failed
 	victim []Victim      // gone
 	dying  []Victim
 	failed string // why the last hunt was not clean
@@ -76,8 +80,16 @@ func (m *machine) huntDue(now time.Duration) bool {
 	if m.mode(now) != Fencing && len(m.dying) == 0 || m.hunt != 0 || now < m.next {
 		return false
 	}
-	m.hunt, m.next = now, now+Scan
+	m.hunt, m.next = now, now+m.pace(now)
 	return true
+}
+
+// pace of hunts. The grace has room for three of them.
+func (m *machine) pace(now time.Duration) time.Duration {
+	if now < max(m.lease.Until, m.caught)+calmAfter {
+		return Scan
+	}
+	return max(Scan, min(calmScan, m.grace/3))
 }
 
 // hunted takes a hunt's result.
@@ -90,6 +102,9 @@ func (m *machine) hunted(now time.Duration, r Catch) {
 	}
 	if n := len(m.victim); n > maxVictims {
 		m.victim = slices.Clone(m.victim[n-maxVictims:])
+	}
+	if len(r.Gone)+len(r.Dying) > 0 || r.Err != nil {
+		m.caught, m.next = now, min(m.next, now+Scan)
 	}
 	m.dying, m.failed = r.Dying, ""
 	switch {
@@ -126,11 +141,19 @@ func (s spare) instance(now time.Duration, id string) bool {
 	return !s.armed || now < s.until || s.keep[id]
 }
 
-// wake is when to look again at the latest.
+// wake is when to look again at the latest, when nothing else happens.
 func (m *machine) wake(now time.Duration) time.Duration {
-	wait := Scan
-	if m.mode(now) == Holding {
-		wait = min(wait, m.lease.Until-now)
+	wait := time.Hour
+	switch m.mode(now) {
+	case Holding:
+		// Not all of it: the timer stands still while the machine sleeps, and
+		// the deadline does not.
+		wait = min(m.lease.Until-now, feedEvery)
+	case Fencing:
+		wait = feedEvery
 	}
-	return wait
+	if m.hunt == 0 && (m.mode(now) == Fencing || len(m.dying) > 0) {
+		wait = min(wait, m.next-now)
+	}
+	return max(wait, 0)
 }

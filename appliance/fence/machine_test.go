@@ -2,6 +2,7 @@ package fence
 
 import (
 	"errors"
+	"os"
 	"testing"
 	"time"
 )
@@ -83,6 +84,30 @@ func TestVictimsAreFollowedUnderANewLease(t *testing.T) {
 	}
 }
 
+// Who finds nobody for a while looks less often, but often enough for the grace.
+func TestPace(t *testing.T) {
+	m := &machine{grace: 3 * sec, armed: true, lease: Lease{Until: 10 * sec}}
+	for now, want := range map[time.Duration]time.Duration{10 * sec: Scan, 24 * sec: Scan, 25 * sec: calmScan} {
+		if got := m.pace(now); got != want {
+			t.Errorf("at %s every %s", now, got)
+		}
+	}
+	if !m.huntDue(30*sec) || m.wake(30*sec) > feedEvery {
+		t.Fatal("no hunt")
+	}
+	m.hunted(30*sec, Catch{Dying: []Victim{{Instance: "a", PID: 1}}})
+	if m.huntDue(30*sec) || !m.huntDue(30*sec+Scan) || m.pace(31*sec) != Scan {
+		t.Error("it does not look at once for more")
+	}
+	m.grace = 900 * time.Millisecond
+	if got := m.pace(time.Hour); got != 300*time.Millisecond {
+		t.Errorf("every %s", got)
+	}
+	if idle := (&machine{}); idle.wake(sec) < time.Minute {
+		t.Error("it wakes up for nothing")
+	}
+}
+
 func TestSpare(t *testing.T) {
 	s := spare{armed: true, until: 10 * sec, keep: map[string]bool{"a": true}}
 	if !s.instance(9*sec, "b") || s.instance(10*sec, "b") || !s.instance(10*sec, "a") || !(spare{}).instance(10*sec, "b") {
@@ -91,36 +116,63 @@ func TestSpare(t *testing.T) {
 }
 
 func TestStateFile(t *testing.T) {
-	dir := t.TempDir()
-	m, err := load(dir, "boot1")
+	dir, run := t.TempDir(), t.TempDir()
+	f := files{state: dir, run: run}
+	m, err := load(f, "boot1")
 	if err != nil || m.armed {
 		t.Fatal("a new node is armed", err)
 	}
 	m.setKeep([]string{"b", "a"})
 	_ = m.setLease(sec, Lease{Until: 5 * sec, Node: "n", Epoch: 3})
-	if err := save(dir, m.store("boot1")); err != nil {
+	if err := f.save(m.store("boot1")); err != nil {
 		t.Fatal(err)
 	}
-	same, err := load(dir, "boot1")
+	same, err := load(f, "boot1")
 	if err != nil || !same.armed || same.lease != m.lease || len(same.keep) != 2 {
 		t.Errorf("%+v, %v", same, err)
 	}
 	for _, boot := range []string{"boot2", ""} {
-		later, err := load(dir, boot)
+		later, err := load(f, boot)
 		if err != nil || !later.armed || later.lease != (Lease{}) || !later.keep["a"] {
 			t.Errorf("after a reboot: %+v, %v", later, err)
 		}
 	}
-	m.standDown()
-	if err := save(dir, m.store("boot1")); err != nil {
+	// A lease that is only longer touches no disk.
+	if err := os.Remove(dir + "/" + stateFile); err != nil {
 		t.Fatal(err)
 	}
-	if down, err := load(dir, "boot1"); err != nil || down.armed {
+	_ = m.setLease(sec, Lease{Until: 6 * sec, Node: "n", Epoch: 3})
+	if err := f.save(m.store("boot1")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir + "/" + stateFile); err == nil {
+		t.Error("the state is written with every lease")
+	}
+	// A file of an older version has the lease too.
+	writeFile(t, dir+"/"+stateFile, `{"v":1,"boot":"boot1","armed":true,"lease":{"until_boottime_ns":4000000000,"node":"n","epoch":3}}`)
+	if now, err := load(f, "boot1"); err != nil || now.lease != m.lease {
+		t.Errorf("%+v, %v", now, err)
+	}
+	if err := os.Rename(run+"/"+leaseFile, run+"/away"); err != nil {
+		t.Fatal(err)
+	}
+	if old, err := load(f, "boot1"); err != nil || old.lease.Until != 4*sec {
+		t.Errorf("%+v, %v", old, err)
+	}
+	writeFile(t, run+"/"+leaseFile, "{")
+	if bad, err := load(f, "boot1"); err == nil || !bad.armed || bad.lease.Until != 0 {
+		t.Errorf("%+v, %v", bad, err)
+	}
+	m.standDown()
+	if err := f.save(m.store("boot1")); err != nil {
+		t.Fatal(err)
+	}
+	if down, err := load(f, "boot1"); err != nil || down.armed {
 		t.Error("stood down, and armed again", err)
 	}
 	for _, bad := range []string{"", "{", `{"v":2}`} {
 		writeFile(t, dir+"/"+stateFile, bad)
-		if m, err := load(dir, "boot1"); err == nil || !m.armed || m.lease.Until != 0 {
+		if m, err := load(f, "boot1"); err == nil || !m.armed || m.lease.Until != 0 {
 			t.Errorf("%q: %+v, %v", bad, m, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package fence
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,70 +14,144 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Files in the state directory, and beside the socket: those are in memory, and
+// of this boot only. What changes all the time, or must be written before a
+// kill, is there, where no disk is worn or waited for.
 const (
 	stateFile = "fence.json"
 	lockFile  = "lock"
+
+	leaseFile  = "fence.lease"
+	victimFile = "fence.victims"
 )
 
-// stored is the state file. It is replaced as a whole.
+// stored is the state file, but for the lease, which has a file of its own. Each
+// is replaced as a whole.
 type stored struct {
 	V     int      `json:"v"`
 	Boot  string   `json:"boot"`
 	Armed bool     `json:"armed"`
-	Lease Lease    `json:"lease"`
+	Lease *Lease   `json:"lease,omitempty"` // in files of older versions
 	Keep  []string `json:"keep,omitempty"`
 }
 
-func (m *machine) store(boot string) stored {
-	return stored{V: version, Boot: boot, Armed: m.armed, Lease: m.lease, Keep: slices.Sorted(maps.Keys(m.keep))}
+// storedLease is the lease's file.
+type storedLease struct {
+	V     int    `json:"v"`
+	Boot  string `json:"boot"`
+	Lease Lease  `json:"lease"`
 }
 
-// load makes a machine of the state file. An error comes with a machine that
-// kills everything: it is what safety asks for.
-func load(dir, boot string) (*machine, error) {
+// state is what a machine asks to be written.
+type state struct {
+	stored
+	lease storedLease
+}
+
+func (m *machine) store(boot string) state {
+	return state{stored{V: version, Boot: boot, Armed: m.armed, Keep: slices.Sorted(maps.Keys(m.keep))}, storedLease{version, boot, m.lease}}
+}
+
+// files that the saver writes.
+type files struct {
+	state, run string // directories
+	last       []byte // on disk
+}
+
+// save what is new: the state for good, the lease for as long as this boot
+// lasts. A death between the two must not leave a node that is armed without the
+// lease that goes with it.
+func (f *files) save(s state) error {
+	if s.Armed {
+		return errors.Join(f.saveLease(s.lease), f.saveState(s.stored))
+	}
+	return errors.Join(f.saveState(s.stored), f.saveLease(s.lease))
+}
+
+func (f *files) saveState(s stored) error {
+	b, err := json.Marshal(s)
+	if err != nil || bytes.Equal(b, f.last) {
+		return err
+	}
+	f.last = nil
+	if err := replace(filepath.Join(f.state, stateFile), b, true); err != nil {
+		return err
+	}
+	f.last = b
+	return nil
+}
+
+func (f *files) saveLease(s storedLease) error {
+	b, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	return replace(filepath.Join(f.run, leaseFile), b, false)
+}
+
+// load makes a machine of the files. An error comes with a machine that kills
+// everything: it is what safety asks for.
+func load(f files, boot string) (*machine, error) {
 	m := &machine{}
-	b, err := os.ReadFile(filepath.Join(dir, stateFile))
-	if errors.Is(err, fs.ErrNotExist) {
+	var s stored
+	there, err := read(filepath.Join(f.state, stateFile), &s)
+	if !there && err == nil {
 		return m, nil
 	}
 	m.armed = true
 	if err != nil {
 		return m, err
 	}
-	var s stored
-	if err := json.Unmarshal(b, &s); err != nil {
-		return m, fmt.Errorf("%s: %w", stateFile, err)
-	}
 	if s.V != version {
 		return m, fmt.Errorf("%s is of version %d; this basalt-fence knows %d", stateFile, s.V, version)
 	}
 	m.armed = s.Armed
 	m.setKeep(s.Keep)
-	if boot != "" && s.Boot == boot {
-		m.lease = s.Lease
+	var l storedLease
+	switch there, err = read(filepath.Join(f.run, leaseFile), &l); {
+	case err != nil:
+		return m, err
+	case boot == "":
+	case there && l.V == version && l.Boot == boot:
+		m.lease = l.Lease
+	case !there && s.Lease != nil && s.Boot == boot:
+		m.lease = *s.Lease
 	}
 	return m, nil
 }
 
-// save replaces the state file for good.
-func save(dir string, s stored) (err error) {
-	b, err := json.Marshal(s)
-	if err != nil {
-		return err
+// read a file of ours.
+func read(name string, into any) (there bool, err error) {
+	b, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
 	}
-	name := filepath.Join(dir, stateFile)
+	if err == nil {
+		err = json.Unmarshal(b, into)
+	}
+	if err != nil {
+		return true, fmt.Errorf("%s: %w", filepath.Base(name), err)
+	}
+	return true, nil
+}
+
+// replace a file as a whole; sync: for good.
+func replace(name string, b []byte, sync bool) (err error) {
 	f, err := os.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(b)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+	if sync {
+		err = errors.Join(err, f.Sync())
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(name+".new", name); err != nil {
+	if err := os.Rename(name+".new", name); err != nil || !sync {
 		return err
 	}
-	d, err := os.Open(dir)
+	d, err := os.Open(filepath.Dir(name))
 	if err != nil {
 		return err
 	}

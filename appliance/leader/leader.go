@@ -1,13 +1,18 @@
 // Package leader runs the planners on the leader: it follows the store, asks
 // appliance/plan what follows, and commits it. It decides nothing itself.
 //
-//	watch ─► plan.State ─(quiet for a moment, or a tick)─► plan.Next ─► Apply
+//	watch ─► plan.State ─(a moment later, or a tick)─► plan.Next ─► Apply
+//
+// A plan looks at everything that there is. In a large cluster that takes a
+// while, and something always changes: so planning rests for twice as long as it
+// took, and leaves most of a processor to those who ask this node.
 package leader
 
 import (
 	"context"
 	"log/slog"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -28,6 +33,9 @@ const (
 	settle = 10 * time.Millisecond  // events come in groups
 	tick   = 5 * time.Second        // nodes go silent without an event
 	listen = 500 * time.Millisecond // between looks at the nodes' health
+	// rest between plans: so many times what the last one took, up to maxRest.
+	rest    = 2
+	maxRest = time.Second
 	// maxCommands in one batch keeps log entries small.
 	maxCommands = 256
 )
@@ -59,6 +67,14 @@ func follow(ctx context.Context, s Store, health Health, log *slog.Logger) error
 	synced := false
 	timer := time.NewTimer(tick)
 	defer timer.Stop()
+	due := false        // the timer runs for a change
+	var ready time.Time // to plan again, not before
+	soon := func(d time.Duration) {
+		if !due { // a change after the first does not put it off
+			due = true
+			timer.Reset(max(d, time.Until(ready)))
+		}
+	}
 	ears := time.NewTicker(listen)
 	defer ears.Stop()
 	for {
@@ -71,7 +87,7 @@ func follow(ctx context.Context, s Store, health Health, log *slog.Logger) error
 			// An empty map is news after nil: now somebody watches.
 			if self != state.Self || (now == nil) != (state.Health == nil) || !maps.Equal(now, state.Health) {
 				state.Self, state.Health = self, now
-				timer.Reset(0)
+				soon(0)
 			}
 		case e, ok := <-events:
 			if !ok {
@@ -79,7 +95,7 @@ func follow(ctx context.Context, s Store, health Health, log *slog.Logger) error
 			}
 			if e.Type == api.EventSync {
 				synced = true
-				timer.Reset(0)
+				soon(0)
 				continue
 			}
 			cares, err := state.Apply(e)
@@ -87,12 +103,16 @@ func follow(ctx context.Context, s Store, health Health, log *slog.Logger) error
 				log.Error("an object that cannot be read is not planned for", "error", err)
 			}
 			if cares && synced {
-				timer.Reset(settle)
+				soon(settle)
 			}
 		case <-timer.C:
+			due = false
 			timer.Reset(tick)
 			if synced && (health == nil || state.Health != nil) {
-				commit(ctx, s, plan.Next(state, time.Now()), log)
+				began := time.Now()
+				cmds := plan.Next(state, began)
+				ready = time.Now().Add(min(rest*time.Since(began), maxRest))
+				commit(ctx, s, cmds, log)
 			}
 		}
 	}
@@ -101,17 +121,20 @@ func follow(ctx context.Context, s Store, health Health, log *slog.Logger) error
 // commit applies the plan in batches of what belongs together or less: one
 // that fails, because an object has changed since, is planned again.
 func commit(ctx context.Context, s Store, cmds []api.Command, log *slog.Logger) {
-	for len(cmds) > 0 {
-		n := min(len(cmds), maxCommands)
-		batch := cmds[:n]
-		cmds = cmds[n:]
+	for groups := plan.Groups(cmds); len(groups) > 0; {
+		n, batch := 1, groups[0]
+		for ; n < len(groups) && len(batch)+len(groups[n]) <= maxCommands; n++ {
+			batch = slices.Concat(batch, groups[n])
+		}
+		tried := groups[:n]
+		groups = groups[n:]
 		if err := apply(ctx, s, batch); err == nil {
 			continue
 		}
 		// One stale command must not hold up the others.
-		for _, c := range batch {
-			if err := apply(ctx, s, []api.Command{c}); err != nil && api.CodeOf(err) != api.CodeConflict && api.CodeOf(err) != api.CodeNotFound {
-				log.Warn("a planned command was refused", "op", c.Op, "id", c.ID, "error", err)
+		for _, g := range tried {
+			if err := apply(ctx, s, g); err != nil && api.CodeOf(err) != api.CodeConflict && api.CodeOf(err) != api.CodeNotFound {
+				log.Warn("a planned command was refused", "op", g[0].Op, "id", g[0].ID, "error", err)
 			}
 		}
 	}

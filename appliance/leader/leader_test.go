@@ -3,6 +3,7 @@ package leader
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"testing"
 	"time"
 
@@ -48,4 +49,49 @@ func TestPlacesWhatComes(t *testing.T) {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
+}
+
+// Changes without a pause do not put planning off.
+func TestPlansWhileEverythingChanges(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	events := make(chan api.Event)
+	s := &stream{events: events, planned: make(chan struct{})}
+	done := make(chan struct{})
+	go func() { _ = Run(ctx, s, nil, slog.New(slog.DiscardHandler)); close(done) }()
+	defer func() { cancel(); close(events); <-done }()
+	put := func(kind api.Kind, id string, spec, status any) api.Event {
+		return api.Event{Type: api.EventPut, Object: api.Object{Kind: kind, Meta: api.Meta{ID: id, Name: id, Revision: 1}, Spec: api.Encode(spec), Status: api.Encode(status)}}
+	}
+	send := func(e api.Event) bool {
+		select {
+		case events <- e:
+			return true
+		case <-s.planned:
+			return false
+		case <-ctx.Done():
+			t.Fatal("it never plans")
+			return false
+		}
+	}
+	send(api.Event{Type: api.EventSync})
+	send(put(api.KindFlavor, "flv-1", api.FlavorSpec{Vcpus: 1, MemoryBytes: 1 << 30}, struct{}{}))
+	send(put(api.KindImage, "img-1", api.ImageSpec{Format: "raw"}, api.ImageStatus{Phase: api.ImageReady}))
+	send(put(api.KindInstance, "ins-1", api.InstanceSpec{Flavor: "flv-1", Image: "img-1"}, api.InstanceStatus{}))
+	for node := put(api.KindNode, "node-1", api.NodeSpec{}, api.NodeStatus{Vcpus: 4, MemoryBytes: 4 << 30, SeenAt: time.Now()}); send(node); {
+	}
+}
+
+// stream is a store with a watch that the test writes.
+type stream struct {
+	events  chan api.Event
+	planned chan struct{}
+	once    sync.Once
+}
+
+func (s *stream) Watch(context.Context, int64) (<-chan api.Event, error) { return s.events, nil }
+
+func (s *stream) Apply(context.Context, api.Batch) ([]api.Object, error) {
+	s.once.Do(func() { close(s.planned) })
+	return nil, nil
 }

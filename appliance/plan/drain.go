@@ -26,7 +26,7 @@ type drainPlan struct {
 
 // drainStep decides: live where that is possible; an instance with a virtual
 // GPU, or a stopped one, by a restart if its disk can be had elsewhere.
-func drainStep(s *State, in api.Instance) drainPlan {
+func drainStep(s *State, u *used, in api.Instance) drainPlan {
 	running := in.Status.Phase == api.InstanceRunning
 	movable := api.Movable(in, root(s, in))
 	switch {
@@ -34,6 +34,8 @@ func drainStep(s *State, in api.Instance) drainPlan {
 		return drainPlan{drainStays, "is being deleted"}
 	case in.Assignment.MigrateTo != "":
 		return drainPlan{drainStays, "is moving"}
+	case u.bound(in) != "":
+		return drainPlan{drainStays, "its volume " + u.bound(in) + " lies on this node"}
 	case in.Spec.Vgpu == nil && running && !remade(s, in):
 		return drainPlan{drainLive, "moves without a stop"}
 	case movable:
@@ -47,11 +49,18 @@ func drainStep(s *State, in api.Instance) drainPlan {
 // remade says whether an instance's disk is made anew when it goes elsewhere.
 // Such a one is not worth copying.
 func remade(s *State, in api.Instance) bool {
-	return in.Spec.Ephemeral && root(s, in).Assignment.Pool != api.PoolShared
+	return in.Spec.Ephemeral && !api.SharedPool(root(s, in).Assignment.Pool)
 }
 
 // planDrains moves instances off the nodes that are drained.
 func planDrains(s *State, u *used, now time.Time) (cmds []api.Command) {
+	drained := false
+	for _, n := range s.Nodes {
+		drained = drained || n.Spec.Drain
+	}
+	if !drained {
+		return nil // nearly always: do not look at every instance for it
+	}
 	busy := map[api.NodeID]int{}
 	tried := map[string]bool{}
 	for _, m := range sorted(s.Migrations) {
@@ -71,7 +80,7 @@ func planDrains(s *State, u *used, now time.Time) (cmds []api.Command) {
 		if !ok || !n.Spec.Drain || lost(s, a.Node) || a.Release || busy[a.Node] >= movesAtOnce {
 			continue
 		}
-		switch drainStep(s, in).way {
+		switch drainStep(s, u, in).way {
 		case drainLive:
 			// One attempt for each time that somebody drained the node.
 			id := fmt.Sprintf("mig-%s-%d-%d", in.Meta.ID, a.Epoch, n.Meta.Generation)

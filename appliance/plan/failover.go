@@ -47,7 +47,7 @@ func planLost(s *State, u *used, in api.Instance, now time.Time) []api.Command {
 		if _, there := s.Nodes[string(was.Node)]; !there {
 			a.Reason = "its disk lay on a node that was removed: it cannot run any more, delete it"
 		}
-		if a == was {
+		if a.Equal(was) {
 			return nil
 		}
 		return assign(api.KindInstance, in.Meta, a)
@@ -61,7 +61,7 @@ func waitForTarget(s *State, in api.Instance, m api.Migration) []api.Command {
 	a := in.Assignment
 	a.NodeLost = true
 	a.Reason = "it was moving to node " + nodeName(s, m.Assignment.Target) + " when its node was lost: waits for that one to say whether it has arrived"
-	if a == in.Assignment {
+	if a.Equal(in.Assignment) {
 		return nil
 	}
 	return assign(api.KindInstance, in.Meta, a)
@@ -76,7 +76,7 @@ func move(s *State, u *used, in api.Instance, now time.Time) []api.Command {
 	was := in.Assignment
 	u.remove(in)
 	next := place(s, u, withoutNode(in), now)
-	next.Epoch, next.RootVolume = was.Epoch+1, was.RootVolume
+	next.Epoch, next.RootVolume, next.Ports = was.Epoch+1, was.RootVolume, was.Ports
 	if next.Node != "" {
 		next.Generation = in.Meta.Generation
 	} else {

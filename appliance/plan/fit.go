@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -8,15 +9,18 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// used is what the assigned instances take of each node and GPU.
+// used is what the assigned instances take of each node and GPU, and of addresses.
 type used struct {
 	vcpus, memory map[api.NodeID]int64
 	vram, share   map[api.GPUID]int64
 	vgpus         map[api.GPUID]int64
+	ips           addresses
+	volumes       map[string][]api.Volume // by instance; nil: not looked up yet
+	gone          map[string]bool         // volumes that were given to another node in this plan
 }
 
 func usage(s *State) *used {
-	u := &used{map[api.NodeID]int64{}, map[api.NodeID]int64{}, map[api.GPUID]int64{}, map[api.GPUID]int64{}, map[api.GPUID]int64{}}
+	u := &used{map[api.NodeID]int64{}, map[api.NodeID]int64{}, map[api.GPUID]int64{}, map[api.GPUID]int64{}, map[api.GPUID]int64{}, addresses{s: s}, nil, map[string]bool{}}
 	for _, in := range s.Instances {
 		u.add(in.Assignment)
 	}
@@ -95,7 +99,7 @@ func placeOn(s *State, u *used, in api.Instance, w want, now time.Time, may func
 		}
 		gpu, reason := fits(s, u, n, w, in.Assignment.Gpu, now)
 		if reason == "" {
-			reason = reachable(s, in, n)
+			reason = cmp.Or(reachable(s, in, n), u.binds(in, n))
 		}
 		if reason != "" {
 			why = append(why, n.Meta.Name+": "+reason)
@@ -115,12 +119,13 @@ func placeOn(s *State, u *used, in api.Instance, w want, now time.Time, may func
 }
 
 func rootVolume(s *State, in api.Instance) api.VolumeID {
-	for _, v := range sorted(s.Volumes) {
-		if v.Spec.Root && string(v.Spec.Instance) == in.Meta.ID {
-			return api.VolumeID(v.Meta.ID)
+	least := ""
+	for id, v := range s.Volumes {
+		if v.Spec.Root && string(v.Spec.Instance) == in.Meta.ID && (least == "" || id < least) {
+			least = id
 		}
 	}
-	return ""
+	return api.VolumeID(least)
 }
 
 func imageState(img api.Image) string {

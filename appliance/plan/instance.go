@@ -29,10 +29,21 @@ func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Comma
 	if a.Node != "" && a.Generation == in.Meta.Generation || a.MigrateTo != "" || a.Release {
 		return nil
 	}
+	ports := a.Ports
+	if !samePorts(in) {
+		var why string
+		if ports, why = u.ips.ports(in); why != "" {
+			a.Reason = why
+			if a.Equal(in.Assignment) {
+				return nil
+			}
+			return assign(api.KindInstance, in.Meta, a)
+		}
+	}
 	if a.Node != "" && !resized(s, in) {
 		// The spec changed in something that placement does not look at.
-		a.Generation = in.Meta.Generation
-		return assign(api.KindInstance, in.Meta, a)
+		a.Generation, a.Ports, a.Reason = in.Meta.Generation, ports, ""
+		return assignPorts(in, a)
 	}
 	if a.Node != "" && in.Status.Phase != api.InstanceStopped {
 		return nil // resized once it is stopped
@@ -43,18 +54,22 @@ func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Comma
 	if next.Node != "" {
 		next.Generation = in.Meta.Generation
 		next.RootVolume = cmp.Or(next.RootVolume, a.RootVolume)
+		next.Ports = ports
 	} else if a.Node == "" && a.RootVolume != "" {
-		next.RootVolume, next.Reason = a.RootVolume, waiting+next.Reason
+		next.RootVolume, next.Ports, next.Reason = a.RootVolume, a.Ports, waiting+next.Reason
 	} else if a.Node != "" { // stays as it was where it is, and says why
 		reason := next.Reason
 		next = a
 		next.Reason = reason
 	}
+	if next.Node == "" {
+		u.ips.dropPorts(in, ports)
+	}
 	u.add(next)
-	if next == a {
+	if next.Equal(a) {
 		return nil
 	}
-	return assign(api.KindInstance, in.Meta, next)
+	return assignPorts(in, next)
 }
 
 // resized says whether the spec asks for other resources than assigned.
@@ -75,14 +90,24 @@ func planVolume(s *State, v api.Volume, now time.Time) []api.Command {
 	switch {
 	case v.Meta.DeletedAt != nil && a.Node == "":
 		return forget(api.KindVolume, v.Meta)
+	case v.Meta.DeletedAt != nil && !v.Spec.Root && v.Status.Attached != "" && isHeld(s, v):
+		a = planData(s, v) // whoever may have it open lets it go first
 	case v.Meta.DeletedAt != nil && lost(s, a.Node):
 		return endLostVolume(s, v, now)
 	case v.Meta.DeletedAt != nil:
 		return nil
 	case v.Spec.Root && (!hasInstance || in.Meta.DeletedAt != nil):
 		return []api.Command{{Op: api.OpDelete, Kind: api.KindVolume, ID: v.Meta.ID, Expect: v.Meta.Revision}}
-	case a.Node != "" && follows(v) && hasInstance && in.Assignment.Node != "" && in.Assignment.Node != a.Node:
+	case a.Node != "" && v.Spec.Root && in.Assignment.Node != "" && in.Assignment.Node != a.Node:
 		a = follow(s, v, in)
+	case a.Node != "" && !v.Spec.Root && !isHeld(s, v) && lost(s, a.Node) && api.SharedPool(a.Pool):
+		n, ok := anyNode(s, a.Pool, now)
+		if !ok {
+			return nil
+		}
+		a.Node, a.Epoch = n, a.Epoch+1
+	case a.Node != "" && !v.Spec.Root:
+		a = planData(s, v)
 	case a.Node != "":
 		return nil
 	case hasInstance:
@@ -92,6 +117,12 @@ func planVolume(s *State, v api.Volume, now time.Time) []api.Command {
 			a.Reason = "waits for its instance to be placed"
 		} else {
 			a.Pool = poolFor(s, v.Spec.Pool, a.Node)
+		}
+		if a.Node != "" && !v.Spec.Root && poolOfNode(s.Nodes[string(a.Node)], a.Pool) == nil {
+			a = api.VolumeAssignment{Reason: "its instance is on node " + nodeName(s, a.Node) + ", which has no storage pool " + a.Pool}
+		}
+		if why := notThere(s, v, a); why != "" {
+			a = api.VolumeAssignment{Reason: why}
 		}
 	default:
 		a = placeVolume(s, v, now)
@@ -104,13 +135,20 @@ func planVolume(s *State, v api.Volume, now time.Time) []api.Command {
 
 func placeVolume(s *State, v api.Volume, now time.Time) api.VolumeAssignment {
 	var best api.Node
+	pool := wantPool(s, v.Spec.Pool)
 	for _, n := range sorted(s.Nodes) {
-		if v.Spec.Pool != "" && poolOfNode(n, v.Spec.Pool) == nil {
+		if pool != "" && poolOfNode(n, pool) == nil || notThere(s, v, api.VolumeAssignment{Node: api.NodeID(n.Meta.ID), Pool: pool}) != "" {
 			continue
 		}
-		if alive(s, n, now) == "" && n.Status.StorageFreeBytes >= v.Spec.SizeBytes && n.Status.StorageFreeBytes > best.Status.StorageFreeBytes {
+		if alive(s, n, now) == "" && (pool == api.PoolCeph || n.Status.StorageFreeBytes >= v.Spec.SizeBytes) && (best.Meta.ID == "" || n.Status.StorageFreeBytes > best.Status.StorageFreeBytes) {
 			best = n
 		}
+	}
+	if best.Meta.ID == "" && pool == api.PoolCeph {
+		return api.VolumeAssignment{Reason: "Ceph works on no node: basalt ceph status"}
+	}
+	if best.Meta.ID == "" && v.Spec.Snapshot != "" {
+		return api.VolumeAssignment{Reason: "waits for the node on which its snapshot lies"}
 	}
 	if best.Meta.ID == "" {
 		return api.VolumeAssignment{Reason: "no node has " + size(v.Spec.SizeBytes) + " of storage free"}

@@ -19,7 +19,7 @@ const wantVoters = 3
 //	Ready ─suspected─► Suspect ─fenced─► Lost (epoch + 1) ─has given up what is not its own─► Ready
 //	  │ drain             └─heard─► Ready
 //	  └─► Draining ─nothing left─► Drained
-func planNodes(s *State, now time.Time) (cmds []api.Command) {
+func planNodes(s *State, u *used, now time.Time) (cmds []api.Command) {
 	if s.Health == nil {
 		return nil
 	}
@@ -32,7 +32,7 @@ func planNodes(s *State, now time.Time) (cmds []api.Command) {
 			cmds = append(cmds, api.Command{Op: api.OpDelete, Kind: api.KindNode, ID: n.Meta.ID, Expect: n.Meta.Revision})
 			continue
 		}
-		a := nextNode(s, n)
+		a := nextNode(s, u, n)
 		a.Voter = voters[n.Meta.ID]
 		if a.State != n.Assignment.State {
 			at := now.UTC().Truncate(time.Second)
@@ -49,7 +49,7 @@ func sameNode(a, b api.NodeAssignment) bool {
 	return a.State == b.State && a.Epoch == b.Epoch && a.Voter == b.Voter && a.Reason == b.Reason
 }
 
-func nextNode(s *State, n api.Node) api.NodeAssignment {
+func nextNode(s *State, u *used, n api.Node) api.NodeAssignment {
 	a, h := n.Assignment, s.Health[n.Meta.ID]
 	switch {
 	case a.State == api.NodeLost && (h.Suspect || h.Fenced || n.Status.ObservedEpoch < a.Epoch):
@@ -60,7 +60,7 @@ func nextNode(s *State, n api.Node) api.NodeAssignment {
 		a.State, a.Reason = api.NodeSuspect, h.Why
 	case n.Spec.Drain:
 		a.State, a.Reason = api.NodeDrained, ""
-		if left := stuckOn(s, api.NodeID(n.Meta.ID)); left != "" {
+		if left := stuckOn(s, u, api.NodeID(n.Meta.ID)); left != "" {
 			a.State, a.Reason = api.NodeDraining, left
 		}
 	default:
@@ -71,11 +71,11 @@ func nextNode(s *State, n api.Node) api.NodeAssignment {
 
 // stuckOn says which instances are still on a node that is being drained, and
 // what they wait for.
-func stuckOn(s *State, node api.NodeID) string {
+func stuckOn(s *State, u *used, node api.NodeID) string {
 	var left []string
 	for _, in := range sorted(s.Instances) {
 		if in.Assignment.Node == node {
-			left = append(left, in.Meta.Name+": "+drainStep(s, in).why)
+			left = append(left, in.Meta.Name+": "+drainStep(s, u, in).why)
 		}
 	}
 	if len(left) == 0 {

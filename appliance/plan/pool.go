@@ -14,6 +14,9 @@ func poolOfNode(n api.Node, name string) *api.StoragePool {
 			return &p
 		}
 	}
+	if name == api.PoolCeph && n.Status.Ceph {
+		return &api.StoragePool{Name: name, ID: name, Shared: true}
+	}
 	if name == api.PoolLocal {
 		return &api.StoragePool{Name: name, SizeBytes: n.Status.StorageBytes, FreeBytes: n.Status.StorageFreeBytes}
 	}
@@ -23,27 +26,58 @@ func poolOfNode(n api.Node, name string) *api.StoragePool {
 // poolFor is the pool of a new volume: the one asked for, else the one that
 // outlives its node, where there is one.
 func poolFor(s *State, asked string, node api.NodeID) string {
-	switch {
-	case asked != "":
+	if asked = wantPool(s, asked); asked != "" {
 		return asked
-	case poolOfNode(s.Nodes[string(node)], api.PoolShared) != nil:
+	}
+	if poolOfNode(s.Nodes[string(node)], api.PoolShared) != nil {
 		return api.PoolShared
 	}
 	return api.PoolLocal
 }
 
+// wantPool is the pool that a new volume has to lie in, whatever node it gets:
+// the one asked for, else Ceph where the cluster has it; empty: the node's best.
+func wantPool(s *State, asked string) string {
+	if asked == "" && cephReady(s) {
+		return api.PoolCeph
+	}
+	return asked
+}
+
+// notThere says why a volume cannot be made in this place, or nothing: a clone
+// shares blocks with its snapshot.
+func notThere(s *State, v api.Volume, a api.VolumeAssignment) string {
+	snap, ok := s.Snapshots[string(v.Spec.Snapshot)]
+	if v.Spec.Snapshot == "" || a.Node == "" {
+		return ""
+	}
+	if !ok || snap.Assignment.Node == "" {
+		return "its snapshot is gone"
+	}
+	if !api.SharedPool(snap.Assignment.Pool) && snap.Assignment.Node != a.Node {
+		return "its snapshot lies on node " + nodeName(s, snap.Assignment.Node) + ", and not on node " + nodeName(s, a.Node)
+	}
+	return ""
+}
+
 // reachable says why a node cannot have the instance's root volume, or nothing.
 // A volume that exists in a shared pool needs that very pool.
 func reachable(s *State, in api.Instance, n api.Node) string {
+	if len(in.Spec.Networks) > 0 && !n.Status.Chassis {
+		return "networks do not work there"
+	}
 	v := root(s, in)
 	pool := v.Assignment.Pool
 	if pool == "" {
-		pool = in.Spec.StoragePool
+		pool = wantPool(s, in.Spec.StoragePool)
 	}
 	if pool == "" || pool == api.PoolLocal {
 		return ""
 	}
 	have := poolOfNode(n, pool)
+	if have == nil && pool == api.PoolCeph {
+		return "Ceph does not work there"
+	}
 	if have == nil {
 		return "has no storage pool " + pool
 	}
@@ -53,18 +87,14 @@ func reachable(s *State, in api.Instance, n api.Node) string {
 	return ""
 }
 
-// follows says whether a volume goes where its instance goes. A data volume of
-// a node's own stays where its content is.
-func follows(v api.Volume) bool { return v.Spec.Root || v.Assignment.Pool == api.PoolShared }
-
-// follow gives a volume to the node that its instance has gone to: a shared one
-// as it is, an ephemeral one to be made anew, one whose content a migration
+// follow gives a root volume to the node that its instance has gone to: a shared
+// one as it is, an ephemeral one to be made anew, one whose content a migration
 // has copied as it is.
 func follow(s *State, v api.Volume, in api.Instance) api.VolumeAssignment {
 	a := v.Assignment
 	was := a.Node
 	a.Node, a.Epoch, a.Reason = in.Assignment.Node, in.Assignment.Epoch, ""
-	if a.Pool != api.PoolShared && in.Spec.Ephemeral && v.Spec.Root && (lost(s, was) || in.Status.Released) {
+	if !api.SharedPool(a.Pool) && in.Spec.Ephemeral && (lost(s, was) || in.Status.Released) {
 		a.Recreate++
 	}
 	return a
@@ -74,9 +104,9 @@ func follow(s *State, v api.Volume, in api.Instance) api.VolumeAssignment {
 // another node; one on a node that was removed is gone with it.
 func endLostVolume(s *State, v api.Volume, now time.Time) []api.Command {
 	a := v.Assignment
-	if a.Pool == api.PoolShared {
+	if api.SharedPool(a.Pool) {
 		for _, n := range sorted(s.Nodes) {
-			if alive(s, n, now) == "" && poolOfNode(n, api.PoolShared) != nil {
+			if alive(s, n, now) == "" && poolOfNode(n, a.Pool) != nil {
 				a.Node = api.NodeID(n.Meta.ID)
 				return assign(api.KindVolume, v.Meta, a)
 			}

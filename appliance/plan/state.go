@@ -11,7 +11,9 @@ import (
 )
 
 // Kinds that the planner looks at.
-var Kinds = []api.Kind{api.KindNode, api.KindGPU, api.KindGPUPool, api.KindFlavor, api.KindImage, api.KindVolume, api.KindInstance, api.KindMigration}
+var Kinds = []api.Kind{api.KindNode, api.KindGPU, api.KindGPUPool, api.KindFlavor, api.KindImage, api.KindVolume, api.KindInstance, api.KindMigration,
+	api.KindNetwork, api.KindExternalNetwork, api.KindRouter, api.KindFloatingIP, api.KindLoadBalancer,
+	api.KindSnapshot, api.KindBackup, api.KindDisk, api.KindCephCluster}
 
 // State is what the planner looks at: every object of the kinds that matter,
 // decoded once, kept up to date by Apply.
@@ -24,6 +26,16 @@ type State struct {
 	Volumes    map[string]api.Volume
 	Instances  map[string]api.Instance
 	Migrations map[string]api.Migration
+
+	Networks         map[string]api.Network
+	ExternalNetworks map[string]api.ExternalNetwork
+	Routers          map[string]api.Router
+	FloatingIPs      map[string]api.FloatingIP
+	LoadBalancers    map[string]api.LoadBalancer
+	Snapshots        map[string]api.Snapshot
+	Backups          map[string]api.Backup
+	Disks            map[string]api.Disk
+	Ceph             map[string]api.CephCluster
 
 	// Health is what the leader hears of each node, and Self the leader's own
 	// id: not from the store. Nil: the node is alone, nobody watches.
@@ -44,6 +56,9 @@ func NewState() *State {
 		Nodes: map[string]api.Node{}, GPUs: map[string]api.GPU{}, Pools: map[string]api.GPUPool{},
 		Flavors: map[string]api.Flavor{}, Images: map[string]api.Image{},
 		Volumes: map[string]api.Volume{}, Instances: map[string]api.Instance{}, Migrations: map[string]api.Migration{},
+		Networks: map[string]api.Network{}, ExternalNetworks: map[string]api.ExternalNetwork{}, Routers: map[string]api.Router{},
+		FloatingIPs: map[string]api.FloatingIP{}, LoadBalancers: map[string]api.LoadBalancer{},
+		Snapshots: map[string]api.Snapshot{}, Backups: map[string]api.Backup{}, Disks: map[string]api.Disk{}, Ceph: map[string]api.CephCluster{},
 	}
 }
 
@@ -66,6 +81,24 @@ func (s *State) Apply(e api.Event) (bool, error) {
 		return apply(s.Instances, e)
 	case api.KindMigration:
 		return apply(s.Migrations, e)
+	case api.KindNetwork:
+		return apply(s.Networks, e)
+	case api.KindExternalNetwork:
+		return apply(s.ExternalNetworks, e)
+	case api.KindRouter:
+		return apply(s.Routers, e)
+	case api.KindFloatingIP:
+		return apply(s.FloatingIPs, e)
+	case api.KindLoadBalancer:
+		return apply(s.LoadBalancers, e)
+	case api.KindSnapshot:
+		return apply(s.Snapshots, e)
+	case api.KindBackup:
+		return apply(s.Backups, e)
+	case api.KindDisk:
+		return apply(s.Disks, e)
+	case api.KindCephCluster:
+		return apply(s.Ceph, e)
 	}
 	return false, nil
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -12,13 +13,15 @@ import (
 // Of appliance/fence, which keeps its state machine to itself.
 const (
 	fenceScan  = 200 * time.Millisecond
+	fenceCalm  = time.Second // between hunts when calmAfter nobody was found
+	calmAfter  = 15 * time.Second
 	fenceGrace = 3 * time.Second
 )
 
 // fence is basalt-fence: a process of its own that kills what is not kept when
 // there is no lease, and feeds the watchdog while it can. appliance/fence's
-// package comment draws it. Its state outlives it; of a lease only in the same
-// boot.
+// package comment draws it. Its state outlives it; a lease, and whom it killed,
+// only in the same boot.
 type fence struct {
 	m     *machine
 	life  int // counts its processes
@@ -30,17 +33,21 @@ type fence struct {
 
 	clean  lease.Instant
 	fedAt  lease.Instant
-	next   uint64 // the turn that counts
-	stuck  bool   // a fault: SIGKILL does not work
+	next   uint64        // the turn that counts
+	stuck  bool          // a fault: SIGKILL does not work
+	caught lease.Instant // when somebody was found last
 	victim map[api.InstanceID]time.Time
+	killer int // the boot of the victims
 }
 
 func newFence(m *machine) *fence { return &fence{m: m, victim: map[api.InstanceID]time.Time{}} }
 
 func (f *fence) start() {
 	f.life++
-	f.up, f.fedAt, f.clean = true, 0, 0
-	f.victim = map[api.InstanceID]time.Time{}
+	f.up, f.fedAt, f.clean, f.caught = true, 0, 0, 0
+	if f.killer != f.m.boots {
+		f.victim, f.killer = map[api.InstanceID]time.Time{}, f.m.boots
+	}
 	if f.boot != f.m.boots {
 		f.until = 0
 	}
@@ -50,9 +57,6 @@ func (f *fence) start() {
 // kill the process. It is started again, unless the machine is off.
 func (f *fence) kill(again bool) {
 	f.up = false
-	for id := range f.victim { // who asks it now is not told that it was the fence
-		f.m.w.ended[id] = true
-	}
 	life, boot := f.life, f.m.boots
 	if again {
 		f.m.w.say(f.m.name(), "basalt-fence is killed")
@@ -76,6 +80,14 @@ func (f *fence) set(until lease.Instant) bool {
 	f.armed, f.until, f.boot = true, until, f.m.boots
 	f.loop()
 	return true
+}
+
+// killed says whether it has ended a run that began at since.
+func (f *fence) killed(id api.InstanceID, since time.Time) (bool, error) {
+	if !f.up || f.m.pause {
+		return false, errors.New("basalt-fence does not answer")
+	}
+	return f.victim[id].After(since), nil
 }
 
 // covers says whether it has heard of a lease that holds so long.
@@ -105,6 +117,9 @@ func (f *fence) turn(n uint64) {
 		}
 	}
 	wait := fenceScan
+	if now >= max(f.until, f.caught).Add(calmAfter) {
+		wait = fenceCalm
+	}
 	if holding {
 		wait = min(time.Second, f.m.when(f.until)-f.m.w.now)
 	}
@@ -128,7 +143,7 @@ func (f *fence) hunt(now lease.Instant) {
 		f.m.w.say(f.m.name(), "basalt-fence kills %s", id)
 		f.m.w.stats.Kills++
 		f.m.murder(id)
-		f.victim[id] = f.m.wall()
+		f.victim[id], f.caught = f.m.wall(), now
 	}
 	f.clean = now
 }

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"reflect"
+
 	"github.com/basalt-gpu/basalt/api"
 )
 
@@ -17,12 +19,24 @@ func (w *world) committed(e api.Event) {
 	w.trackAssignment(e)
 }
 
+// rootSerial is by what an instance finds its root volume; others by their ids.
+const rootSerial = "root"
+
 // check everything that must hold at every moment.
 func (w *world) check() {
 	if w.err != nil {
 		return
 	}
+	defer func(was map[string]string) {
+		for v, by := range w.open {
+			if was[v] != by {
+				w.stats.Attached++
+			}
+		}
+	}(w.open)
 	at := map[api.InstanceID]*machine{}
+	open := map[string]string{} // data volume → who has it open
+	w.open = open
 	for _, m := range w.nodes {
 		if len(m.domains) == 0 {
 			continue
@@ -39,6 +53,16 @@ func (w *world) check() {
 			}
 			at[id] = m
 			_, d, _ := m.machines.Domain(id)
+			for _, k := range d.Disks {
+				if k.Serial == rootSerial {
+					continue
+				}
+				if open[k.Serial] != "" {
+					w.broken("%s is open in %s and in %s on %s", k.Serial, open[k.Serial], id, m.id)
+					return
+				}
+				open[k.Serial] = string(id) + " on " + string(m.id)
+			}
 			vcpus += int64(d.VCPUs)
 			memory += d.MemoryBytes
 			if w.isLost(m) && w.movable(id) {
@@ -88,7 +112,7 @@ func (w *world) trackAssignment(e api.Event) {
 	}
 	in := w.truth.Instances[e.Object.Meta.ID]
 	id := api.InstanceID(e.Object.Meta.ID)
-	if a := in.Assignment; a != w.assigned[id] {
+	if a := in.Assignment; !reflect.DeepEqual(a, w.assigned[id]) {
 		w.say("cluster", "%s: node %q epoch %d vCPUs %d moveTo %q release %t lost %t %s", id, a.Node, a.Epoch, a.Vcpus, a.MigrateTo, a.Release, a.NodeLost, a.Reason)
 		w.assigned[id] = a
 	} else {

@@ -168,7 +168,7 @@ func (w *world) room(in api.Instance) string {
 	}
 	for _, m := range w.nodes {
 		n, ok := w.truth.Nodes[string(m.id)]
-		if !ok || m.gone || n.Assignment.State != api.NodeReady || n.Spec.Unschedulable || n.Spec.Drain || pool == api.PoolShared && m.shared == nil {
+		if !ok || m.gone || n.Assignment.State != api.NodeReady || n.Spec.Unschedulable || n.Spec.Drain || pool == api.PoolShared && m.shared == nil || !w.reaches(m, in) {
 			continue
 		}
 		vcpus, memory, vram, share := m.vcpus, m.memory, int64(vramBytes), int64(100)
@@ -187,6 +187,25 @@ func (w *world) room(in api.Instance) string {
 		}
 	}
 	return ""
+}
+
+// reaches says whether the machine has every data volume of the instance.
+func (w *world) reaches(m *machine, in api.Instance) bool {
+	for _, v := range w.truth.Volumes {
+		if v.Spec.Root || v.Meta.DeletedAt != nil || string(v.Status.Attached) != in.Meta.ID && (v.Status.Attached != "" || string(v.Spec.Instance) != in.Meta.ID) {
+			continue
+		}
+		if v.Assignment.Node == "" {
+			if v.Spec.Pool == api.PoolShared && m.shared == nil {
+				return false
+			}
+			continue
+		}
+		if v.Assignment.Pool == api.PoolShared && m.shared == nil || v.Assignment.Pool != api.PoolShared && v.Assignment.Node != m.id {
+			return false
+		}
+	}
+	return true
 }
 
 // orphans are what lies on a machine and is nobody's there.

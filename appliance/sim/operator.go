@@ -167,6 +167,10 @@ func (a *actions) draw(r *rand.Rand) (list []planned) {
 		s := spec()
 		add(moment(15*time.Second, 40*time.Second), "creates", func() { a.create(s) })
 	}
+	kinds := 16
+	if w.o.Attach {
+		kinds = 20
+	}
 	added, removed := 0, 0
 	for range 5 + r.IntN(15) {
 		at, pick, coin := moment(35*time.Second, w.o.Storm), r.IntN(1<<30), r.IntN(2) == 0
@@ -178,7 +182,7 @@ func (a *actions) draw(r *rand.Rand) (list []planned) {
 			return ids[pick%len(ids)]
 		}
 		node := fmt.Sprintf("node-%d", 1+pick%len(w.nodes))
-		switch r.IntN(16) {
+		switch r.IntN(kinds) {
 		case 0, 1:
 			s := spec()
 			add(at, "creates", func() { a.create(s) })
@@ -246,8 +250,10 @@ func (a *actions) draw(r *rand.Rand) (list []planned) {
 			if removed++; removed == 1 {
 				add(at, "removes "+node+" if it is off", func() { a.force(w.machine(api.NodeID(node))) })
 			}
-		case 15:
-			add(at, "makes or deletes a volume", func() { a.volume(coin) })
+		case 15, 16:
+			add(at, "makes or deletes a volume", func() { a.volume(coin, pick%3 > 0) })
+		case 17, 18, 19:
+			add(at, "attaches or detaches a volume", func() { a.attach(pick, some(), coin || pick%3 > 0) })
 		}
 	}
 	return list
@@ -268,14 +274,38 @@ func (a *actions) force(m *machine) {
 	a.remove(api.KindNode, string(m.id))
 }
 
-// volume of data, which no instance has.
-func (a *actions) volume(make bool) {
+// attach one of the volumes to the instance, or take it off, as the API does.
+func (a *actions) attach(pick int, instance string, on bool) {
+	if a.volumes == 0 {
+		a.volume(true, pick%2 > 0)
+	}
+	id := fmt.Sprintf("vol-data-%d", 1+pick%a.volumes)
+	change(a, id, api.KindVolume, a.w.truth.Volumes, func(v api.Volume) api.Meta { return v.Meta }, func(v api.Volume) (any, bool) {
+		s := v.Spec
+		if s.Instance = ""; on {
+			s.Instance = api.InstanceID(instance)
+		}
+		return s, s.Instance == "" || v.Status.Attached == "" || v.Status.Attached == s.Instance
+	})
+}
+
+// volume of data, which no instance has yet.
+func (a *actions) volume(make, shared bool) {
 	if !make && a.volumes > 0 {
-		a.remove(api.KindVolume, fmt.Sprintf("vol-data-%d", a.volumes))
+		id := fmt.Sprintf("vol-data-%d", a.volumes)
+		if v, ok := a.w.truth.Volumes[id]; ok && v.Spec.Instance == "" && v.Status.Attached == "" {
+			a.remove(api.KindVolume, id)
+		}
 		return
 	}
 	a.volumes++
 	id := fmt.Sprintf("vol-data-%d", a.volumes)
+	s := api.VolumeSpec{SizeBytes: 1 << 20}
+	if a.w.o.Attach {
+		if s.Pool = api.PoolLocal; shared {
+			s.Pool = api.PoolShared
+		}
+	}
 	_ = a.apply(fmt.Sprintf("create-%s-%d", id, a.w.now), api.Command{Op: api.OpPutSpec, Kind: api.KindVolume, ID: id, Name: id, Organization: "org-1", Project: "prj-1",
-		Finalizers: finalizers, Data: api.Encode(api.VolumeSpec{SizeBytes: 1 << 20})})
+		Finalizers: finalizers, Data: api.Encode(s)})
 }

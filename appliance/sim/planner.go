@@ -62,8 +62,8 @@ func (p *proc) commit(store view, cmds []api.Command) {
 	if apply(cmds...) == nil {
 		return
 	}
-	for _, c := range cmds {
-		if err := apply(c); err != nil && api.CodeOf(err) != api.CodeConflict && api.CodeOf(err) != api.CodeNotFound {
+	for _, g := range plan.Groups(cmds) {
+		if err := apply(g...); err != nil && api.CodeOf(err) != api.CodeConflict && api.CodeOf(err) != api.CodeNotFound {
 			p.w.say(p.m.name(), "planned and refused: %v", err)
 			if api.CodeOf(err) == api.CodeUnavailable {
 				return

@@ -31,7 +31,7 @@ var _ sds.Driver = pool{}
 
 func (s pool) path(v sds.Volume, err error) (sds.Volume, error) {
 	if err == nil {
-		v.Path = "/" + s.name + v.Path
+		v.Source.Path = "/" + s.name + v.Source.Path
 	}
 	return v, err
 }
@@ -64,7 +64,7 @@ func (s pool) CreateVolume(ctx context.Context, v sds.VolumeCreate) (sds.Volume,
 	_, err := s.Store.Volume(ctx, v.ID)
 	made, cerr := s.path(s.Store.CreateVolume(ctx, v))
 	if err != nil && cerr == nil {
-		s.m.w.disks.made(s, made.Path)
+		s.m.w.disks.made(s, made.Source.Path)
 	}
 	s.m.spring("CreateVolume", true)
 	return made, cerr
@@ -77,7 +77,7 @@ func (s pool) RecreateVolume(ctx context.Context, v sds.VolumeCreate) (sds.Volum
 	was, _ := s.Store.Volume(ctx, v.ID)
 	made, err := s.path(s.Store.RecreateVolume(ctx, v))
 	if err == nil && was.Epoch != made.Epoch {
-		s.m.w.disks.made(s, made.Path)
+		s.m.w.disks.made(s, made.Source.Path)
 	}
 	s.m.spring("RecreateVolume", true)
 	return made, err
@@ -97,11 +97,11 @@ func (s pool) Volumes(ctx context.Context) ([]sds.Volume, error) {
 	return s.Store.Volumes(ctx)
 }
 
-func (s pool) ResizeVolume(ctx context.Context, id api.VolumeID, bytes int64) (sds.Volume, error) {
+func (s pool) ResizeVolume(ctx context.Context, id api.VolumeID, bytes int64, a sds.Access) (sds.Volume, error) {
 	if err := s.m.enter(ctx, "ResizeVolume"); err != nil {
 		return sds.Volume{}, err
 	}
-	return s.path(s.Store.ResizeVolume(ctx, id, bytes))
+	return s.path(s.Store.ResizeVolume(ctx, id, bytes, a))
 }
 
 func (s pool) DeleteVolume(ctx context.Context, id api.VolumeID) error {

@@ -260,7 +260,7 @@ func (p *proc) options() agent.Options {
 		Store: view{m: m, p: p}, Machines: newHyper(m, p), Migrator: newHyper(m, p),
 		Pools: map[string]sds.Driver{api.PoolLocal: pool{Store: m.local, m: m, p: p, name: m.name()}},
 		VGPUs: m.gpud, Lease: heldLease{p}, Fence: keeper{p}, Remote: peers{p}, Peers: peers{p},
-		Fenced: func(id api.InstanceID, since time.Time) bool { return m.fence.victim[id].After(since) },
+		Fenced: func(id api.InstanceID, since time.Time) (bool, error) { return m.fence.killed(id, since) },
 		BootID: m.bootID(), NoSync: true, Accelerator: hypervisor.TCG, VCPUs: m.vcpus, MemoryBytes: m.memory,
 		StopGrace: 10 * time.Second, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: m.wall,
 		Go: func(f func()) { p.w.spawn(p, "job", func(*thread) { f() }) },

@@ -146,18 +146,27 @@ func (r *raft) replicate(m *machine) {
 	}
 }
 
-// council makes the voters follow the Node objects, one at a time.
+// council makes the voters follow the Node objects, one at a time, as
+// member.nextChange does: votes are given before they are taken, so while one
+// that is to vote does not answer nobody's vote goes.
 func (r *raft) council() {
-	for _, m := range r.w.nodes {
+	wanted := func(m *machine) bool {
 		n, ok := r.w.truth.Nodes[string(m.id)]
-		want := ok && n.Assignment.Voter && n.Meta.DeletedAt == nil
-		switch {
-		case want && !r.voters[m] && r.linked(r.leader, m):
+		return ok && n.Assignment.Voter && n.Meta.DeletedAt == nil
+	}
+	for _, m := range r.w.nodes {
+		if !wanted(m) || r.voters[m] {
+			continue
+		}
+		if r.linked(r.leader, m) {
 			r.voters[m] = true
 			m.persisted = len(r.log)
 			r.w.say("raft", "%s votes", m.id)
-			return
-		case !want && r.voters[m] && m != r.leader && r.agreed() > 0:
+		}
+		return
+	}
+	for _, m := range r.w.nodes {
+		if r.voters[m] && !wanted(m) && m != r.leader && r.agreed() > 0 {
 			delete(r.voters, m)
 			r.w.say("raft", "%s votes no more", m.id)
 			return

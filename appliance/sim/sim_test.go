@@ -73,9 +73,29 @@ func TestSeeds(t *testing.T) {
 				t.Logf("%+v\n%s\n\n%s", r.Stats, strings.Join(r.Plan, "\n"), strings.Join(r.Trace, "\n"))
 			}
 			if r.Err != nil {
-				t.Errorf("seed %d: %v\nreplay: go test ./appliance/sim -run TestSeeds -v -seed=%d -trace -shrink", s, r.Err, s)
+				t.Errorf("seed %d: %v\nreplay: go test ./appliance/sim -run TestSeeds -v -args -seed=%d -trace -shrink", s, r.Err, s)
 			}
 		})
+	}
+}
+
+// With volumes that are attached and taken off meanwhile: none is open in two
+// machines, whatever else happens.
+func TestVolumesAreOpenOnce(t *testing.T) {
+	first, n := seeds(t)
+	if n > 1 && os.Getenv("SEEDS") == "" {
+		n = min(n, 60)
+	}
+	attached := 0
+	for s := first; s < first+n; s++ {
+		r := sim.Run(sim.Options{Seed: s, Dir: dir(t), Attach: true, Tail: *tail})
+		attached += r.Stats.Attached
+		if r.Err != nil {
+			t.Errorf("seed %d: %v", s, r.Err)
+		}
+	}
+	if t.Logf("opened %d times", attached); n > 1 && attached < int(n)/4 {
+		t.Errorf("only %d times in %d seeds was a volume opened", attached, n)
 	}
 }
 

@@ -23,6 +23,8 @@ type Options struct {
 	Nodes int
 	Storm time.Duration // how long there are faults
 	Bug   Planted
+	// Attach: tenants make data volumes, attach them and take them off.
+	Attach bool
 	// Skip leaves out the faults and the operator's actions of these numbers.
 	Skip func(i int) bool
 	Tail int // how many lines of the trace are kept, 0: 200
@@ -42,6 +44,7 @@ type Stats struct {
 	Events, Commits, Faults, Actions int
 	Starts, Kills, Resets, Lost      int
 	Elections, Migrations, Moved     int
+	Attached                         int // how often a machine opened a data volume
 	Virtual                          time.Duration
 }
 
@@ -50,6 +53,7 @@ var epoch = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // world is everything.
 type world struct {
+	open  map[string]string // data volume → who has it open
 	o     Options
 	rng   *rand.Rand
 	now   time.Duration

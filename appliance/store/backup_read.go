@@ -188,6 +188,9 @@ func backupObject(raw []byte, before key, last int64) (api.Object, error) {
 			return o, badBackup("a name is too long, or has a zero byte")
 		}
 	}
+	if err := api.CheckClaims(api.Command{Op: api.OpAssign, Kind: o.Kind, ID: m.ID, Claims: o.Claims}); err != nil {
+		return o, badBackup("%v", err)
+	}
 	k := key{o.Kind, m.ID}
 	if bytes.Compare(join(string(k.kind), k.id), join(string(before.kind), before.id)) <= 0 {
 		return o, badBackup("%s %s is not in its place", k.kind, k.id)

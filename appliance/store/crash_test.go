@@ -56,7 +56,11 @@ func crashBatch(client, k int) api.Batch {
 		id := fmt.Sprintf("flv-%s%d", half, client)
 		return api.Command{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: id, Name: id, Expect: api.AnyRevision, Data: data}
 	}
-	return api.Batch{ID: fmt.Sprintf("c%d-%d", client, k), Commands: []api.Command{put("a"), put("b"),
+	a := put("a")
+	if k%2 == 0 {
+		a.Claims = []string{fmt.Sprintf("k/%d/%d", client, k)}
+	}
+	return api.Batch{ID: fmt.Sprintf("c%d-%d", client, k), Commands: []api.Command{a, put("b"),
 		{Op: api.OpRecord, Kind: api.KindUsageRecord, ID: crashRecord(client, k), Data: data}}}
 }
 

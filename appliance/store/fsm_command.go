@@ -10,7 +10,12 @@ import (
 
 // batchVersion is the first byte of a log entry. Numbers are append-only: a
 // log written by this version must replay on every later one.
-const batchVersion = 1
+// Batches with claims have a number of their own, so that a program that does
+// not know them stops. termVersion and termClaimsVersion are 2 and 4.
+const (
+	batchVersion  = 1
+	claimsVersion = 3
+)
 
 // Limits of one batch. They are checked before it enters the log, never when
 // it is applied: a later version may move them, and old logs must still replay.
@@ -26,7 +31,13 @@ func encodeBatch(b api.Batch) ([]byte, error) {
 	if err != nil {
 		return nil, api.Errorf(api.CodeInvalid, "the batch cannot be encoded: %v", err)
 	}
-	return append([]byte{batchVersion}, raw...), nil
+	version := byte(batchVersion)
+	for _, c := range b.Commands {
+		if c.Claims != nil {
+			version = claimsVersion
+		}
+	}
+	return append([]byte{version}, raw...), nil
 }
 
 // decodeBatch reads a log entry. An error means that a newer version wrote it,
@@ -36,8 +47,8 @@ func decodeBatch(raw []byte) (api.Batch, error) {
 	if len(raw) == 0 {
 		return b, fmt.Errorf("the log entry is empty")
 	}
-	if raw[0] != batchVersion {
-		return b, fmt.Errorf("the log entry has version %d; this program knows %d", raw[0], batchVersion)
+	if raw[0] != batchVersion && raw[0] != claimsVersion {
+		return b, fmt.Errorf("the log entry has version %d; this program knows %d and %d", raw[0], batchVersion, claimsVersion)
 	}
 	if err := json.Unmarshal(raw[1:], &b); err != nil {
 		return b, fmt.Errorf("the log entry cannot be decoded: %w", err)
@@ -66,6 +77,9 @@ func checkBatch(b api.Batch) error {
 			if len(s) > maxNameBytes || bytes.IndexByte([]byte(s), 0) >= 0 {
 				return api.Errorf(api.CodeInvalid, "at most %d bytes, none of them zero", maxNameBytes).At(field)
 			}
+		}
+		if err := api.CheckClaims(c); err != nil {
+			return err
 		}
 		if len(c.Data) > 0 && !json.Valid(c.Data) {
 			return api.Errorf(api.CodeInvalid, "the data of %s %s is no JSON", c.Kind, c.ID)

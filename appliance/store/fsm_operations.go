@@ -24,7 +24,7 @@ func init() { // not a literal: the functions and the table refer to each other
 	operations = map[api.Op]operation{
 		api.OpPutSpec: {run: (*txn).putSpec, makes: always, data: true},
 		api.OpAssign:  {run: (*txn).assign, makes: never, data: true},
-		api.OpReport:  {run: (*txn).report, makes: reportedKind, data: true},
+		api.OpReport:  {run: (*txn).report, makes: api.Reported, data: true},
 		api.OpDelete:  {run: (*txn).delete, makes: never},
 		api.OpForget:  {run: (*txn).forget, makes: never},
 		api.OpRecord:  {run: (*txn).record, makes: always, data: true},
@@ -34,9 +34,6 @@ func init() { // not a literal: the functions and the table refer to each other
 func always(api.Kind) bool { return true }
 func never(api.Kind) bool  { return false }
 
-// reportedKind: nobody asks for nodes and GPUs, their agents find them.
-func reportedKind(k api.Kind) bool { return k == api.KindNode || k == api.KindGPU }
-
 func (t *txn) putSpec(c api.Command, o *api.Object) (api.Object, error) {
 	if o == nil {
 		n := t.fresh(c)
@@ -44,14 +41,21 @@ func (t *txn) putSpec(c api.Command, o *api.Object) (api.Object, error) {
 		if err := t.uniqueName(n); err != nil {
 			return n, err
 		}
+		if _, err := t.claim(&n, c.Claims); err != nil {
+			return n, err
+		}
 		return t.put(n)
 	}
 	n := *o
+	claimed, err := t.claim(&n, c.Claims)
+	if err != nil {
+		return n, err
+	}
 	if n.Meta.DeletedAt != nil {
 		return n, api.Errorf(api.CodeState, "%s %s is being deleted", c.Kind, c.ID)
 	}
 	sameSpec := bytes.Equal(n.Spec, c.Data)
-	if sameSpec && (c.Name == "" || c.Name == n.Meta.Name) && maps.Equal(c.Labels, n.Meta.Labels) {
+	if sameSpec && !claimed && (c.Name == "" || c.Name == n.Meta.Name) && maps.Equal(c.Labels, n.Meta.Labels) {
 		return n, nil
 	}
 	if !sameSpec {
@@ -69,7 +73,11 @@ func (t *txn) putSpec(c api.Command, o *api.Object) (api.Object, error) {
 
 func (t *txn) assign(c api.Command, o *api.Object) (api.Object, error) {
 	n := *o
-	if bytes.Equal(n.Assignment, c.Data) {
+	claimed, err := t.claim(&n, c.Claims)
+	if err != nil {
+		return n, err
+	}
+	if !claimed && bytes.Equal(n.Assignment, c.Data) {
 		return n, nil
 	}
 	n.Assignment = c.Data

@@ -158,7 +158,7 @@ func verify(path string, h header) error {
 	}
 	err = db.View(func(tx *bbolt.Tx) error {
 		v := view{tx}
-		if tx.Bucket(bucketMeta) == nil || number(tx.Bucket(bucketMeta).Get(metaFormat)) != tablesFormat {
+		if tx.Bucket(bucketMeta) == nil || !knownFormat(number(tx.Bucket(bucketMeta).Get(metaFormat))) {
 			return errors.New("the snapshot's tables are of a format that is not known")
 		}
 		if v.applied() != h.applied || uint64(v.revision()) != h.revision {

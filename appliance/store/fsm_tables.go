@@ -16,8 +16,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// tablesFormat is the version of what stands in tables.db.
-const tablesFormat = 1
+// tablesFormat is the version of what stands in tables.db. 1 had no claims: a
+// file of it is one in which nothing has any.
+const tablesFormat = 2
 
 // Buckets of tables.db. Parts of keys are separated by a zero byte, which no
 // part may contain; numbers are big-endian, so that they sort.
@@ -27,12 +28,13 @@ var (
 	bucketNames    = []byte("names")      // kind, name, organization, project, id → nothing
 	bucketByOrg    = []byte("by-org")     // kind, organization, id → nothing
 	bucketByProj   = []byte("by-project") // kind, project, id → nothing
+	bucketClaims   = []byte("claims")     // claimed name → kind, id
 	bucketChanges  = []byte("changes")    // revision → event type, object
 	bucketBatches  = []byte("batches")    // batch id → sequence, answer
 	bucketBatchSeq = []byte("batch-seq")  // sequence → batch id
 
 	buckets = [][]byte{bucketMeta, bucketObjects, bucketNames, bucketByOrg, bucketByProj,
-		bucketChanges, bucketBatches, bucketBatchSeq}
+		bucketClaims, bucketChanges, bucketBatches, bucketBatchSeq}
 
 	metaFormat   = []byte("format")
 	metaApplied  = []byte("applied")
@@ -72,7 +74,8 @@ func openTables(path string) (*tables, error) {
 	return t, nil
 }
 
-// prepare makes the buckets of a new file and checks the format of an old one.
+// prepare makes the buckets of a new file, and those that an older version's
+// lacks.
 func (t *tables) prepare() error {
 	var format uint64
 	err := t.db.View(func(tx *bbolt.Tx) error {
@@ -84,7 +87,7 @@ func (t *tables) prepare() error {
 	if err != nil || format == tablesFormat {
 		return err
 	}
-	if format != 0 {
+	if format != 0 && !knownFormat(format) {
 		return fmt.Errorf("format %d is not known; this program knows %d", format, tablesFormat)
 	}
 	return t.db.Update(func(tx *bbolt.Tx) error {
@@ -96,6 +99,9 @@ func (t *tables) prepare() error {
 		return tx.Bucket(bucketMeta).Put(metaFormat, be64(tablesFormat))
 	})
 }
+
+// knownFormat says whether tables of the format can be used, or made so.
+func knownFormat(f uint64) bool { return f >= 1 && f <= tablesFormat }
 
 // begin starts a read; end must be called once.
 func (t *tables) begin() (v view, end func(), err error) {
@@ -145,7 +151,7 @@ func (t *tables) replace(path string) error {
 		return err
 	}
 	t.db = db
-	return nil
+	return t.prepare() // it may be an older version's
 }
 
 // view is the tables within one transaction.
@@ -187,9 +193,19 @@ func (v view) write(e api.Event, before *api.Object) error {
 			return err
 		}
 	}
+	var held []string
+	if before != nil {
+		held = before.Claims
+	}
 	if e.Type == api.EventRemove {
+		if err := v.claimed(e.Object, held, nil); err != nil {
+			return err
+		}
 		err = v.displace(e.Object)
 	} else {
+		if err := v.claimed(e.Object, held, e.Object.Claims); err != nil {
+			return err
+		}
 		err = v.place(e.Object, raw, before == nil)
 	}
 	if err != nil {

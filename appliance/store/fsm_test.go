@@ -297,7 +297,7 @@ func TestUnknownEntryStops(t *testing.T) {
 }
 
 func FuzzDecodeBatch(f *testing.F) {
-	for _, b := range []api.Batch{{}, crashBatch(0, 1)} {
+	for _, b := range []api.Batch{{}, crashBatch(0, 1), claimBatch("flv-1", "a"), claimBatch("flv-1")} {
 		raw, err := encodeBatch(b)
 		if err != nil {
 			f.Fatal(err)

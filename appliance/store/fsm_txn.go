@@ -22,6 +22,8 @@ type source interface {
 	object(k key) (*api.Object, error)
 	// named are the ids of the objects of that name in that scope.
 	named(kind api.Kind, organization, project, name string) ([]string, error)
+	// holder is who has claimed the name; none: zero.
+	holder(name string) (key, error)
 }
 
 // txn is one batch being applied: what it changed, over what was there. A
@@ -30,13 +32,14 @@ type txn struct {
 	source   source
 	objects  map[key]*api.Object // read or changed; nil: there is none
 	stored   map[key]*api.Object // as read; nil: there is none
+	claims   map[string]key      // taken, or let go of: zero
 	events   []api.Event         // one per change, in order
 	revision int64
 	at       time.Time
 }
 
 func newTxn(over source, revision int64, at time.Time) *txn {
-	return &txn{source: over, objects: map[key]*api.Object{}, stored: map[key]*api.Object{}, revision: revision, at: at.UTC()}
+	return &txn{source: over, objects: map[key]*api.Object{}, stored: map[key]*api.Object{}, claims: map[string]key{}, revision: revision, at: at.UTC()}
 }
 
 // apply runs a whole batch. A domain error (*api.Error) refuses the batch; any
@@ -137,6 +140,9 @@ func (t *txn) remove(o api.Object) (api.Object, error) {
 		o.Meta.DeletedAt = &at
 	}
 	t.objects[key{o.Kind, o.Meta.ID}] = nil
+	for _, name := range o.Claims {
+		t.claims[name] = key{}
+	}
 	t.events = append(t.events, api.Event{Revision: t.revision, Type: api.EventRemove, Object: o})
 	return o, nil
 }

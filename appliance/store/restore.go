@@ -192,6 +192,14 @@ func (v view) placeNew(o api.Object) error {
 	if err != nil {
 		return err
 	}
+	for _, name := range o.Claims {
+		if holder, err := v.holder(name); err != nil || holder != (key{}) {
+			return errors.Join(err, badBackup("%q is claimed by %s and %s", name, holder.id, o.Meta.ID))
+		}
+	}
+	if err := v.claimed(o, nil, o.Claims); err != nil {
+		return err
+	}
 	return v.place(o, raw, true)
 }
 

@@ -85,8 +85,11 @@ const aloneTimeout = 10 * time.Millisecond
 
 // commitTimeout is how long (once to twice) followers may not know that an
 // entry is committed when no other follows it: linearizable reads on them wait
-// for that. The leader calls each follower this often, even when idle.
-const commitTimeout = 15 * time.Millisecond
+// for that. The leader calls each follower this often, even when idle, which
+// machines that are too slow for the usual election timeout cannot bear either.
+func commitTimeout(election time.Duration) time.Duration {
+	return max(15*time.Millisecond, election*3/100)
+}
 
 // Bounds of what waits in memory.
 const (
@@ -194,7 +197,7 @@ func (o *Options) raftConfig(logger hclog.Logger) *raft.Config {
 	conf.TrailingLogs = o.SnapshotEvery
 	conf.HeartbeatTimeout, conf.ElectionTimeout = o.Election, o.Election
 	conf.LeaderLeaseTimeout = o.Election * 4 / 5
-	conf.CommitTimeout = commitTimeout
+	conf.CommitTimeout = commitTimeout(o.Election)
 	conf.ShutdownOnRemove = false // who was removed can still be read
 	return conf
 }

@@ -12,8 +12,12 @@ import (
 )
 
 // termVersion is the first byte of an entry that holds in one term only: eight
-// bytes of the term, then the batch's JSON.
-const termVersion = 2
+// bytes of the term, then the batch's JSON. termClaimsVersion is the same for a
+// batch with claims.
+const (
+	termVersion       = 2
+	termClaimsVersion = 4
+)
 
 // LeadTerm is the term in which this node leads, with everything applied that
 // was committed before; 0: it does not lead.
@@ -59,7 +63,11 @@ func termed(ctx context.Context, raw []byte) []byte {
 	if !ok {
 		return raw
 	}
-	out := binary.BigEndian.AppendUint64([]byte{termVersion}, term)
+	version := byte(termVersion)
+	if raw[0] == claimsVersion {
+		version = termClaimsVersion
+	}
+	out := binary.BigEndian.AppendUint64([]byte{version}, term)
 	return append(out, raw[1:]...)
 }
 
@@ -67,10 +75,10 @@ func termed(ctx context.Context, raw []byte) []byte {
 // entry holds: it was written in the term that it is for.
 func ofTerm(l *raft.Log) (raw []byte, holds bool) {
 	const header = 1 + 8
-	if len(l.Data) < header || l.Data[0] != termVersion {
+	if len(l.Data) < header || l.Data[0] != termVersion && l.Data[0] != termClaimsVersion {
 		return l.Data, true
 	}
-	raw = append([]byte{batchVersion}, l.Data[header:]...)
+	raw = append([]byte{l.Data[0] - 1}, l.Data[header:]...) // the version of the batch itself
 	return raw, binary.BigEndian.Uint64(l.Data[1:]) == l.Term
 }
 

@@ -4,4 +4,5 @@ package store
 // log entries, snapshots, and what they mean. A cluster's nodes must agree on
 // it; it is compared when a node joins. A node that meets an entry of a newer
 // version stops (fsm.ApplyBatch): skipping it would make it differ.
-const FormatVersion = batchVersion
+// 2: objects have claims.
+const FormatVersion = 2

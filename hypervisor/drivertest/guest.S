@@ -1,6 +1,8 @@
 # The smallest guest there is, in a boot sector: it says "ready", echoes what
 # the serial console sends, switches off when the power button is pressed, and
-# panics on '!'. go generate rebuilds guest.bin.
+# panics on '!'. It says "+" for each device that is plugged in, and lets go of
+# each that it is asked for, except between '<' and '>'. '~' reboots it. go
+# generate rebuilds guest.bin.
 	.code16
 	.globl _start
 _start:
@@ -35,9 +37,39 @@ wait:	mov	$0x600, %dx		# PM1_STS: PWRBTN_STS?
 	in	%dx, %al
 	cmp	$'!', %al
 	je	panic
-	call	putc
+	cmp	$'~', %al
+	je	reboot
+	cmp	$'<', %al
+	jne	1f
+	movb	$1, holds
+1:	cmp	$'>', %al
+	jne	1f
+	movb	$0, holds
+1:	call	putc
 	jmp	wait
-idle:	sti
+
+idle:	xor	%ecx, %ecx		# ACPI PCI hotplug of q35, one set of registers for each bus
+bus:	mov	$0xcd0, %dx		# (QEMU docs/specs/acpi_pci_hotplug.rst): the bus
+	mov	%ecx, %eax
+	out	%eax, %dx
+	mov	$0xcc0, %dx		# plugged in since the last look?
+	in	%dx, %eax
+	test	%eax, %eax
+	jz	1f
+	mov	$'+', %al
+	call	putc
+1:	cmpb	$0, holds
+	jne	next
+	mov	$0xcc4, %dx		# to be let go of?
+	in	%dx, %eax
+	test	%eax, %eax
+	jz	next
+	mov	$0xcc8, %dx		# eject
+	out	%eax, %dx
+next:	inc	%cx
+	cmp	$32, %cx
+	jb	bus
+	sti
 	hlt				# until the next tick, 55 ms at most
 	cli
 	jmp	wait
@@ -64,6 +96,14 @@ panic:	mov	$0x505, %dx		# pvpanic: the guest has panicked
 1:	hlt
 	jmp	1b
 
+reboot:	call	putc
+	mov	$0xcf9, %dx		# the chipset's reset register
+	mov	$6, %al
+	out	%al, %dx
+1:	hlt
+	jmp	1b
+
+holds:	.byte	0
 message: .asciz "ready\r\n"
 	.org	510
 	.byte	0x55, 0xaa

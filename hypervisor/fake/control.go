@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -58,6 +59,38 @@ func (d *Driver) DiskFull(id api.InstanceID) {
 	d.change(id, hypervisor.Running, func(dom *domain) {
 		d.set(dom, hypervisor.Paused, "the disk on the host is full", hypervisor.EventPaused)
 	})
+}
+
+// Hold makes the running guest let go of no device, or again of all: of those
+// that it was asked for meanwhile the next time that it is asked.
+func (d *Driver) Hold(id api.InstanceID, holds bool) {
+	d.change(id, hypervisor.Running, func(dom *domain) { dom.holds = holds })
+}
+
+// Frozen says whether the guest's file systems are frozen.
+func (d *Driver) Frozen(id api.InstanceID) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	dom, ok := d.domains[id]
+	return ok && dom.frozen
+}
+
+// Grown is the size that a disk was given while the domain ran; 0: none.
+func (d *Driver) Grown(id api.InstanceID, serial string) int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	dom, ok := d.domains[id]
+	if !ok {
+		return 0
+	}
+	return dom.sizes[serial]
+}
+
+// Secrets that are set now, by UUID.
+func (d *Driver) Secrets() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Sorted(maps.Keys(d.secrets))
 }
 
 // Lose forgets a domain without an event, as if somebody had removed it behind

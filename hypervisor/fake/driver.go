@@ -41,9 +41,11 @@ type Driver struct {
 	fault   func(op string, id api.InstanceID) error
 	calls   []string
 	closed  bool
+	secrets map[string][]byte // by UUID
 	// moves from here, prepared for moves to here, and the test's say in them.
 	moves    map[api.InstanceID]*move
 	prepared map[api.InstanceID]*incoming
+	heldBy   map[api.InstanceID]*Driver // StrandReceived
 	step     func(ctx context.Context, id api.InstanceID, p hypervisor.MigrationProgress) error
 }
 
@@ -57,6 +59,10 @@ type domain struct {
 	console *console
 
 	received bool // an Incoming machine is whole
+
+	sizes  map[string]int64 // of disks that grew while it ran
+	holds  bool             // the guest lets go of no device
+	frozen bool
 }
 
 var (
@@ -70,8 +76,8 @@ func New(g Guest) *Driver {
 		g.Greeting = "booted\r\n"
 	}
 	return &Driver{
-		guest: g, domains: map[api.InstanceID]*domain{},
-		moves: map[api.InstanceID]*move{}, prepared: map[api.InstanceID]*incoming{},
+		guest: g, domains: map[api.InstanceID]*domain{}, secrets: map[string][]byte{},
+		moves: map[api.InstanceID]*move{}, prepared: map[api.InstanceID]*incoming{}, heldBy: map[api.InstanceID]*Driver{},
 	}
 }
 
@@ -168,7 +174,10 @@ func (d *Driver) start(ctx context.Context, verb string, id api.InstanceID) erro
 		return api.Errorf(api.CodeState, "%s does not stand still: it is %s", id, dom.status.State)
 	}
 	if !dom.loaded {
-		dom.running = dom.spec
+		if err := d.keys(dom.spec.Disks...); err != nil {
+			return err
+		}
+		dom.running = clone(dom.spec)
 	}
 	if dom.loaded = verb == "Load"; dom.loaded {
 		d.set(dom, hypervisor.Paused, "", hypervisor.EventStarted)
@@ -397,7 +406,7 @@ func (d *Driver) set(dom *domain, s hypervisor.State, reason string, e hyperviso
 		if dom.booted {
 			d.events.Send(hypervisor.Event{ID: dom.status.ID, Type: hypervisor.EventAgentDown})
 		}
-		dom.booted, dom.loaded = false, false
+		dom.booted, dom.loaded, dom.frozen, dom.sizes = false, false, false, nil
 		if dom.console != nil {
 			dom.console.hangUp()
 			dom.console = nil

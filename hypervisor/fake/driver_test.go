@@ -16,6 +16,7 @@ func TestConformance(t *testing.T) {
 		Open:  func(*testing.T) hypervisor.Driver { return New(Guest{}) },
 		Kill:  crash,
 		Panic: crash,
+		Hold:  func(d hypervisor.Driver, id api.InstanceID, holds bool) { d.(*Driver).Hold(id, holds) },
 	}.Run(t)
 }
 

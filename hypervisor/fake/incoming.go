@@ -156,6 +156,9 @@ func (d *Driver) follow(id api.InstanceID, o order) error {
 	dom := d.domains[id]
 	switch {
 	case o.Do == "receive" && o.Spec.ID == id && dom == nil && d.prepared[id] != nil:
+		if err := d.keys(o.Spec.Disks...); err != nil {
+			return err
+		}
 		dom = &domain{spec: clone(o.Spec), running: clone(o.Spec), booted: o.Booted, status: hypervisor.Status{ID: id, State: hypervisor.Incoming}}
 		d.domains[id] = dom
 		d.events.Send(hypervisor.Event{ID: id, Type: hypervisor.EventDefined})

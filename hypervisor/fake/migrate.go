@@ -206,8 +206,12 @@ func (d *Driver) AbortMigration(ctx context.Context, id api.InstanceID) error {
 	}
 	m := d.moves[id]
 	final := m != nil && m.final
+	held := d.heldBy[id]
 	d.mu.Unlock()
 	if m == nil {
+		if held != nil && held.holds(id) {
+			return api.Errorf(api.CodeUnavailable, "%s cannot run on here: the target holds its disks", id)
+		}
 		d.back(id)
 		return nil
 	}
@@ -249,6 +253,27 @@ func (d *Driver) MigrationStatus(ctx context.Context, id api.InstanceID) (hyperv
 // machine stands still, and nobody moves it.
 func (d *Driver) Strand(id api.InstanceID) {
 	d.change(id, hypervisor.Running, func(dom *domain) { d.set(dom, hypervisor.Outgoing, "", hypervisor.EventPaused) })
+}
+
+// StrandReceived is Strand when the target has received all of it: that holds
+// the locks of the shared disks until it discards the machine.
+func (d *Driver) StrandReceived(id api.InstanceID, target *Driver) {
+	d.Strand(id)
+	d.mu.Lock()
+	spec := clone(d.domains[id].running)
+	d.heldBy[id] = target
+	d.mu.Unlock()
+	target.mu.Lock()
+	defer target.mu.Unlock()
+	target.domains[id] = &domain{spec: spec, running: spec, received: true, status: hypervisor.Status{ID: id, State: hypervisor.Incoming}}
+}
+
+// holds says that this node's QEMU has the locks of the machine's disks.
+func (d *Driver) holds(id api.InstanceID) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	dom, ok := d.domains[id]
+	return ok && dom.received
 }
 
 // remote is the target, as the source sees it.

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	lv "libvirt.org/go/libvirt"
@@ -24,6 +25,33 @@ const (
 // AgentPing implements hypervisor.Driver.
 func (d *Driver) AgentPing(ctx context.Context, id api.InstanceID) error {
 	_, err := d.agent(ctx, id, "guest-ping", nil)
+	return err
+}
+
+// Freeze implements hypervisor.Driver.
+func (d *Driver) Freeze(ctx context.Context, id api.InstanceID) (n int, err error) {
+	raw, err := d.agent(ctx, id, "guest-fsfreeze-status", nil)
+	if err != nil {
+		return 0, err
+	}
+	if string(raw) == `"frozen"` { // and the agent would refuse to do it again
+		return 0, nil
+	}
+	if raw, err = d.agent(ctx, id, "guest-fsfreeze-freeze", nil); err != nil {
+		return 0, err
+	}
+	if err := json.Unmarshal(raw, &n); err != nil {
+		return 0, fmt.Errorf("guest agent of %s: %w", id, err)
+	}
+	return n, nil
+}
+
+// Thaw implements hypervisor.Driver.
+func (d *Driver) Thaw(ctx context.Context, id api.InstanceID) error {
+	_, err := d.agent(ctx, id, "guest-fsfreeze-thaw", nil)
+	if c := api.CodeOf(err); c == api.CodeState || c == api.CodeNotFound {
+		return nil
+	}
 	return err
 }
 
@@ -82,6 +110,9 @@ func (d *Driver) AgentExec(ctx context.Context, id api.InstanceID, e hypervisor.
 	raw, err := d.agent(ctx, id, "guest-exec", execArgs{
 		Path: e.Argv[0], Arg: e.Argv[1:], Env: e.Env, Input: base64.StdEncoding.EncodeToString(e.Stdin), Capture: true,
 	})
+	if err != nil && strings.Contains(err.Error(), "Failed to execute child process") { // glib's words, in the guest agent
+		return hypervisor.ExecResult{}, api.Errorf(api.CodeInvalid, "the guest cannot run %q", e.Argv[0]).WithHint("is the program installed there, and executable?")
+	}
 	if err != nil {
 		return hypervisor.ExecResult{}, err
 	}

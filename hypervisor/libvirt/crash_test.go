@@ -47,8 +47,7 @@ func crashes(a, b *testNode, source *Driver) []drivertest.Crash {
 		{Name: "SourceAgent", Do: agent.die, Source: func(*testing.T) drivertest.Machine { return agent }},
 		{Name: "SourceLibvirtd", Do: libvirtd(a)}, {Name: "TargetLibvirtd", Do: libvirtd(b)},
 		{Name: "SourceQEMU", Do: qemu(a)},
-		// Left out until it has been seen to pass.
-		{Name: "TargetQEMU", Do: qemu(b), Except: "BeforeConfirm"},
+		{Name: "TargetQEMU", Do: qemu(b)},
 	}
 }
 

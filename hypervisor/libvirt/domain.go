@@ -113,6 +113,9 @@ func (d *Driver) Define(ctx context.Context, spec hypervisor.Domain) error {
 	if spec.Node != d.opt.Node {
 		return api.Errorf(api.CodeInvalid, "a domain of node %s on node %s", spec.Node, d.opt.Node).At("node")
 	}
+	if err := d.admit(spec); err != nil {
+		return err
+	}
 	_, err = do(ctx, d, spec.ID, func(s *session) (struct{}, error) { return struct{}{}, d.define(s, spec.ID, text) })
 	return err
 }

@@ -45,6 +45,9 @@ type Options struct {
 	// QEMUUser is whom QEMU runs as, unless there is no such user. Empty:
 	// libvirt-qemu, which is Debian's.
 	QEMUUser string
+	// DetachPatience is how long a guest is waited for; 0:
+	// hypervisor.DetachPatience.
+	DetachPatience time.Duration
 	// Logf, when not nil, is told of lost and made connections.
 	Logf func(format string, args ...any)
 }
@@ -95,6 +98,7 @@ func Open(ctx context.Context, opt Options) (*Driver, error) {
 	if opt.MaxLogBytes == 0 {
 		opt.MaxLogBytes = 16 << 20
 	}
+	opt.DetachPatience = cmp.Or(opt.DetachPatience, hypervisor.DetachPatience)
 	opt.MigrationDir = cmp.Or(opt.MigrationDir, migrationDir)
 	opt.MigrationDirHere = cmp.Or(opt.MigrationDirHere, opt.MigrationDir)
 	opt.QEMUUser = cmp.Or(opt.QEMUUser, qemuUser)
@@ -241,6 +245,8 @@ func explain(err error, id api.InstanceID) error {
 	switch e.Code {
 	case lv.ERR_NO_DOMAIN:
 		return wrap(notFound(id))
+	case lv.ERR_NO_SECRET:
+		return wrap(api.Errorf(api.CodeUnavailable, "the hypervisor has no key of a disk of %s", id))
 	case lv.ERR_AGENT_UNRESPONSIVE, lv.ERR_AGENT_UNSYNCED, lv.ERR_AGENT_COMMAND_TIMEOUT:
 		return wrap(api.Errorf(api.CodeUnavailable, "the guest agent of %s does not answer", id))
 	case lv.ERR_NO_CONNECT, lv.ERR_INVALID_CONN, lv.ERR_RPC, lv.ERR_AUTH_UNAVAILABLE:

@@ -32,7 +32,7 @@ func open(t *testing.T) *Driver {
 	if out, err := exec.Command("../../installer/dev/libvirtd.sh", "start").CombinedOutput(); err != nil {
 		t.Fatalf("libvirtd.sh: %v\n%s", err, out)
 	}
-	d, err := Open(context.Background(), Options{Node: drivertest.Node, Logf: t.Logf})
+	d, err := Open(context.Background(), Options{Node: drivertest.Node, DetachPatience: 6 * time.Second, Logf: t.Logf})
 	if err != nil {
 		t.Fatal(err)
 	}

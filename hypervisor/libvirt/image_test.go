@@ -14,6 +14,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/hypervisor/cloudinit"
 	"github.com/basalt-gpu/basalt/hypervisor/drivertest"
@@ -64,6 +65,9 @@ func TestGuestImage(t *testing.T) {
 		time.Sleep(time.Second)
 	}
 	t.Logf("the agent answers after %v", time.Since(began).Round(time.Second))
+	if _, err := d.AgentExec(ctx, spec.ID, hypervisor.Exec{Argv: []string{"no-such-program"}}); api.CodeOf(err) != api.CodeInvalid {
+		t.Errorf("a program that is not there: %v", err)
+	}
 	run := func(e hypervisor.Exec) hypervisor.ExecResult {
 		t.Helper()
 		r, err := d.AgentExec(ctx, spec.ID, e)
@@ -110,6 +114,7 @@ func TestGuestImage(t *testing.T) {
 	if r := run(hypervisor.Exec{Argv: []string{"/bin/sh", "-c", "head -c 100000 /dev/zero"}, MaxOutput: 1000}); len(r.Stdout) != 1000 || !r.Truncated {
 		t.Errorf("long output: %d bytes, %v", len(r.Stdout), r.Truncated)
 	}
+	hotplug(ctx, t, d, spec, sh)
 	login(t, d, spec)
 	s, err := d.Stats(ctx, spec.ID)
 	if err != nil || len(s.Disks) != 1 || s.Disks[0].ReadBytes < 10<<20 || s.Disks[0].WriteBytes == 0 || s.Disks[0].Serial != "root" {
@@ -119,6 +124,47 @@ func TestGuestImage(t *testing.T) {
 }
 
 const testKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHVuaXR0ZXN0a2V5dW5pdHRlc3RrZXl1bml0dGVzdA== me@here"
+
+// hotplug: a real guest takes a disk, sees it grow, writes to it, holds its
+// file systems still, and lets it go when it is unmounted.
+func hotplug(ctx context.Context, t *testing.T, d *Driver, spec hypervisor.Domain, sh func(string) string) {
+	t.Helper()
+	k := hypervisor.Disk{Path: filepath.Join(filepath.Dir(spec.SerialLog), "data.qcow2"), Format: "qcow2", Serial: "data"}
+	over := k.Path + ".over"
+	for _, args := range [][]string{
+		{"create", "-q", "-f", "qcow2", k.Path, "64M"}, {"create", "-q", "-f", "qcow2", "-F", "qcow2", "-u", "-b", k.Path, over, "96M"},
+	} {
+		if out, err := exec.Command("qemu-img", args...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	const device = "/dev/disk/by-id/virtio-data"
+	must := func(what string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+	must("attach", d.AttachDisk(ctx, spec.ID, k))
+	sh("udevadm settle; until test -b " + device + "; do sleep 0.2; done")
+	must("grow", d.ResizeDisk(ctx, spec.ID, "data", 96<<20))
+	sh("until test $(blockdev --getsize64 " + device + ") = 100663296; do sleep 0.2; done")
+	sh("mkfs.ext4 -q " + device + " && mount " + device + " /mnt && echo before >/mnt/a && sync")
+	n, err := d.Freeze(ctx, spec.ID)
+	if err != nil || n < 2 {
+		t.Errorf("freeze: %d file systems, %v", n, err)
+	}
+	must("snapshot", d.SnapshotDisk(ctx, spec.ID, "data", over))
+	must("thaw", d.Thaw(ctx, spec.ID))
+	sh("echo after >/mnt/b && sync")
+	must("commit", d.CommitDisk(ctx, spec.ID, "data", over, k.Path))
+	if got := sh("cat /mnt/a /mnt/b"); got != "before\nafter\n" {
+		t.Errorf("after the merge: %q", got)
+	}
+	sh("umount /mnt")
+	must("detach", d.DetachDisk(ctx, spec.ID, "data"))
+	sh("test ! -e " + device)
+}
 
 // guest makes the disk and the discs of a domain.
 func guest(t *testing.T, base string) hypervisor.Domain {

@@ -32,6 +32,9 @@ func (d *Driver) PrepareMigration(ctx context.Context, spec hypervisor.Domain) e
 	if err := d.Undefine(ctx, spec.ID); err != nil {
 		return err // what is left of it here would be taken for it
 	}
+	if err := d.admit(spec); err != nil {
+		return err
+	}
 	if _, err := d.socketDir(spec.ID); err != nil {
 		return err
 	}

@@ -81,10 +81,6 @@ func (d *Driver) Migrate(ctx context.Context, id api.InstanceID, o hypervisor.Mi
 
 // parameters of the migration. What cannot be moved is found out here.
 func (d *Driver) parameters(ctx context.Context, id api.InstanceID, o hypervisor.MigrateOptions) (*lv.DomainMigrateParameters, error) {
-	indexes, err := o.CopyIndexes()
-	if err != nil {
-		return nil, err
-	}
 	persistent, err := o.Target.XML()
 	if err != nil {
 		return nil, err
@@ -116,6 +112,10 @@ func (d *Driver) parameters(ctx context.Context, id api.InstanceID, o hypervisor
 	if err != nil {
 		return nil, err
 	}
+	has, err := hypervisor.ParseAttached(running)
+	if err != nil {
+		return nil, err
+	}
 	p := &lv.DomainMigrateParameters{
 		URISet: true, URI: "unix://" + d.socket(id, hypervisor.StreamMemory, false),
 		DestXMLSet: true, DestXML: text,
@@ -124,11 +124,11 @@ func (d *Driver) parameters(ctx context.Context, id api.InstanceID, o hypervisor
 	if o.BandwidthBytesPerSecond > 0 {
 		p.BandwidthSet, p.Bandwidth = true, uint64(o.BandwidthBytesPerSecond+(1<<20)-1)>>20
 	}
-	if len(indexes) > 0 {
+	if len(o.CopyDisks) > 0 {
 		p.DisksURISet, p.DisksURI = true, "unix://"+d.socket(id, hypervisor.StreamDisks, false)
 		p.MigrateDisksSet = true
-		for _, i := range indexes {
-			p.MigrateDisks = append(p.MigrateDisks, hypervisor.DiskDevice(i))
+		for _, serial := range o.CopyDisks {
+			p.MigrateDisks = append(p.MigrateDisks, has.Device(serial))
 		}
 	}
 	return p, nil

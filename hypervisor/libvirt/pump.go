@@ -8,9 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/user"
 	"path/filepath"
-	"strconv"
 	"sync"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -46,22 +44,6 @@ func (d *Driver) socketDir(id api.InstanceID) (string, error) {
 		return "", err
 	}
 	return dir, d.giveToQEMU(dir)
-}
-
-// giveToQEMU makes the file QEMU's, where QEMU is not root.
-func (d *Driver) giveToQEMU(path string) error {
-	u, err := user.Lookup(d.opt.QEMUUser)
-	var unknown user.UnknownUserError
-	if errors.As(err, &unknown) {
-		return nil // QEMU is root here
-	} else if err != nil {
-		return err
-	}
-	uid, err := strconv.Atoi(u.Uid)
-	if err != nil {
-		return err
-	}
-	return os.Chown(path, uid, -1)
 }
 
 // relay carries what connects to a source's sockets through the tunnel.

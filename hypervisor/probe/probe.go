@@ -37,11 +37,21 @@ var guest []byte
 // exitOK is QEMU's exit status for the byte that the guest writes: 0x2a << 1 | 1.
 const exitOK = 0x2a<<1 | 1
 
+// A probe that got no answer, for the machine was starved perhaps, is made again
+// later, but not for ever: where KVM only hangs it takes its time each time.
+const (
+	askPause = 10 * time.Minute
+	askTimes = 4
+)
+
 // Result of a probe.
 type Result struct {
 	Accelerator hypervisor.Accelerator `json:"accelerator"`
 	// Why it is not KVM, in words; empty for KVM.
 	Why string `json:"why,omitempty"`
+	// AskAgain is when to ask again, because KVM gave no answer; zero: this is
+	// the answer until the machine's next boot.
+	AskAgain time.Time `json:"askAgain,omitzero"`
 }
 
 // cached is what is kept, with what it holds for: another kernel, QEMU or boot
@@ -49,39 +59,88 @@ type Result struct {
 type cached struct {
 	Key    string `json:"key"`
 	Result Result `json:"result"`
+	Asked  int    `json:"asked,omitempty"` // times without an answer
 }
+
+// booter runs the guest once; nil when it got as far as to say so.
+type booter func(ctx context.Context, accel, cpu string, limit time.Duration) error
 
 // Accelerator is how guests run here: the cached answer, or the one of a probe
 // now. cache is a file's path; empty: none. It fails only when not even TCG
 // boots a guest.
 func Accelerator(ctx context.Context, cache string) (Result, error) {
-	key := key(ctx)
-	var c cached
-	if raw, err := os.ReadFile(cache); err == nil && json.Unmarshal(raw, &c) == nil && c.Key == key && c.Result.Accelerator != "" {
-		return c.Result, nil
-	}
-	r, err := probe(ctx)
-	if err != nil {
-		return Result{}, err
-	}
-	if cache != "" {
-		if err := store(cache, cached{key, r}); err != nil {
-			return r, fmt.Errorf("probe's cache: %w", err)
-		}
-	}
-	return r, nil
+	return accelerator(ctx, cache, time.Now().UTC(), boot)
 }
 
-func probe(ctx context.Context) (Result, error) {
+func accelerator(ctx context.Context, cache string, now time.Time, boot booter) (Result, error) {
+	c := cached{Key: key(ctx)}
+	var was cached
+	if raw, err := os.ReadFile(cache); err == nil && json.Unmarshal(raw, &was) == nil && was.Key == c.Key && was.Result.Accelerator != "" {
+		// A clock that was set back does not put it off for long.
+		if at := was.Result.AskAgain; at.IsZero() || now.Before(at) && at.Sub(now) <= askPause {
+			return was.Result, nil
+		}
+		c.Asked = was.Asked
+	}
+	if awaitDevice(ctx, "/proc/cpuinfo", "/dev/kvm", limitDevice) {
+		c.Key = key(ctx) // with the device
+	}
+	var silent bool
+	var err error
+	if c.Result, silent, err = probe(ctx, boot); err != nil {
+		return Result{}, err
+	}
+	if silent {
+		if c.Asked++; c.Asked < askTimes {
+			c.Result.AskAgain = now.Add(askPause)
+		}
+	}
+	if cache != "" {
+		if err := store(cache, c); err != nil {
+			return c.Result, fmt.Errorf("probe's cache: %w", err)
+		}
+	}
+	return c.Result, nil
+}
+
+// Watch asks again for as long as the result says so, and tells each new one.
+func Watch(ctx context.Context, cache string, r Result, tell func(Result)) error {
+	for !r.AskAgain.IsZero() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(min(time.Until(r.AskAgain), askPause)):
+		}
+		again, err := Accelerator(ctx, cache)
+		if err != nil {
+			return err
+		}
+		if r = again; !r.AskAgain.IsZero() && time.Until(r.AskAgain) <= 0 {
+			r.AskAgain = time.Now().Add(askPause) // the clock was set
+		}
+		tell(r)
+	}
+	return nil
+}
+
+// probe; silent: KVM did not say whether it works.
+func probe(ctx context.Context, boot booter) (r Result, silent bool, err error) {
 	kvm := boot(ctx, "kvm", "host", limitKVM)
 	if kvm == nil {
-		return Result{Accelerator: hypervisor.KVM}, nil
+		return Result{Accelerator: hypervisor.KVM}, false, nil
 	}
+	var no *noError
+	silent = !errors.As(kvm, &no)
 	if err := boot(ctx, "tcg", "max", limitTCG); err != nil {
-		return Result{}, fmt.Errorf("no guest starts here: %w", errors.Join(kvm, err))
+		return Result{}, false, fmt.Errorf("no guest starts here: %w", errors.Join(kvm, err))
 	}
-	return Result{Accelerator: hypervisor.TCG, Why: kvm.Error()}, nil
+	return Result{Accelerator: hypervisor.TCG, Why: kvm.Error()}, silent, ctx.Err()
 }
+
+// noError is QEMU's word that no guest starts with the accelerator.
+type noError struct{ text string }
+
+func (e *noError) Error() string { return e.text }
 
 // boot runs the guest once; nil when it got as far as to say so.
 func boot(ctx context.Context, accel, cpu string, limit time.Duration) error {
@@ -111,12 +170,12 @@ func boot(ctx context.Context, accel, cpu string, limit time.Duration) error {
 		return nil
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s: a guest did not boot within %v", accel, limit)
-	case exit != nil:
-		return fmt.Errorf("%s: %s", accel, lastLine(says.String(), exit))
-	case err != nil:
+	case exit != nil && exit.Exited():
+		return &noError{accel + ": " + lastLine(says.String(), exit)}
+	case err != nil: // killed, or never begun
 		return fmt.Errorf("%s: %w", accel, err)
 	}
-	return fmt.Errorf("%s: QEMU ended before the guest booted", accel)
+	return &noError{accel + ": QEMU ended before the guest booted"}
 }
 
 func lastLine(says string, exit *exec.ExitError) string {

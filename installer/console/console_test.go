@@ -176,6 +176,30 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// A node in order is looked at seldom, and its screen stays as it is until
+// something changes.
+func TestAScreenOnWhichNothingChanges(t *testing.T) {
+	f := &fake{seen: seen(nil)}
+	p := stand(f)
+	var waits []time.Duration
+	p.m.tick = func(d time.Duration, _ tea.Msg) tea.Cmd { waits = append(waits, d); return nil }
+	was := p.m.View()
+	f.seen.At, f.seen.Up = f.seen.At.Truncate(time.Minute).Add(59*time.Second), f.seen.Up.Truncate(time.Minute)+59*time.Second
+	p.do(p.m.watch)
+	if now := p.m.View(); now != was {
+		t.Errorf("it is drawn anew:\n%s", cmp.Diff(was, now))
+	}
+	f.seen = seen(func(u *api.Setup) { u.Alive-- })
+	p.do(p.m.watch)
+	f.seen = seen(func(u *api.Setup) { u.Quorum = false })
+	p.do(p.m.watch)
+	f.seen = Seen{At: f.seen.At}
+	p.do(p.m.watch)
+	if d := cmp.Diff([]time.Duration{later, soon, soon, soon}, waits); d != "" {
+		t.Error(d)
+	}
+}
+
 // A real basaltd's answers over a real socket; and none, and nonsense.
 func TestAsk(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "api.sock")

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/basalt-gpu/basalt/api"
 )
 
 // Machine is what the keys act on.
@@ -16,8 +18,20 @@ type Machine interface {
 	PowerOff() error
 }
 
-// refresh of the screen.
-const refresh = 2 * time.Second
+// How often the screen looks again: while somebody may wait for a change, and
+// when all is in order.
+const (
+	soon  = 2 * time.Second
+	later = 10 * time.Second
+)
+
+// again is when to look again after this was seen.
+func again(s Seen) time.Duration {
+	if u := s.Setup; u != nil && u.State == api.SetupMember && u.Quorum && u.Alive >= u.Members {
+		return later
+	}
+	return soon
+}
 
 type mode int
 
@@ -42,13 +56,13 @@ type Model struct {
 	mode    mode
 	log     string
 	err     string
-	tick    func(tea.Msg) tea.Cmd // nil: no clock
+	tick    func(time.Duration, tea.Msg) tea.Cmd // nil: no clock
 }
 
 // New model. plain: only ASCII.
 func New(m Machine, plain bool) *Model {
-	return &Model{machine: m, look: newLook(plain), size: Size{80, 24}, tick: func(msg tea.Msg) tea.Cmd {
-		return tea.Tick(refresh, func(time.Time) tea.Msg { return msg })
+	return &Model{machine: m, look: newLook(plain), size: Size{80, 24}, tick: func(d time.Duration, msg tea.Msg) tea.Cmd {
+		return tea.Tick(d, func(time.Time) tea.Msg { return msg })
 	}}
 }
 
@@ -73,14 +87,14 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case seenMsg:
 		m.seen = Seen(msg)
 		if m.tick != nil {
-			return m, m.tick(lookMsg{})
+			return m, m.tick(again(m.seen), lookMsg{})
 		}
 	case lookMsg:
 		return m, m.watch
 	case logMsg:
 		m.log = string(msg)
 		if m.mode == logging && m.tick != nil {
-			return m, m.tick(againMsg{})
+			return m, m.tick(soon, againMsg{})
 		}
 	case againMsg:
 		if m.mode == logging {
@@ -126,7 +140,7 @@ func (m *Model) key(key string) tea.Cmd {
 
 // View of the screen.
 func (m *Model) View() string {
-	at := m.seen.At.UTC().Format("15:04:05 UTC")
+	at := clock(m.seen)
 	ask := func(what string) string {
 		return frame([]string{
 			m.look.title.Render(what), "",

@@ -1,5 +1,5 @@
 // Package console is the first screen of an installed node: what the node is,
-// where it is reached, and what to do next. It looks every two seconds, and
+// where it is reached, and what to do next. It looks every few seconds, and
 // what it cannot find out it says instead of failing: whoever stands before
 // the machine has nothing else.
 package console
@@ -62,8 +62,11 @@ func View(s Seen, size Size, l look) string {
 		b = append(b, l.title.Render(line))
 	}
 	b = append(append(b, ""), lines(s, l, size.Width-4)...)
-	return frame(b, size, l, "Alt-F2 log in   l log   r restart   p switch off", s.At.UTC().Format("15:04:05 UTC"))
+	return frame(b, size, l, "Alt-F2 log in   l log   r restart   p switch off", clock(s))
 }
+
+// clock has no seconds: a screen on which nothing has changed is not drawn.
+func clock(s Seen) string { return s.At.UTC().Format("15:04 UTC") }
 
 // lines of the node's state, and what to do next.
 func lines(s Seen, l look, width int) (b []string) {

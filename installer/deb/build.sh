@@ -76,6 +76,13 @@ mkdir -p "$work"/{debs,basalt,basalt-guest-tools/usr/share/basalt/guest-tools,ba
 [ -f "$build/guest/lib/libcuda.so.1" ] || die "$build/guest is not built: run make build"
 add_programs "$work/basalt" basaltd basalt basalt-gpud basalt-vgpu basalt-worker basalt-fence basalt-console
 add_programs "$work/basalt-installer" basalt-installer
+# Basalt starts Open vSwitch and OVN itself. The links are the package's own
+# files: they are there before the other packages' scripts start anything, and
+# go with it.
+mkdir -p "$work/basalt/etc/systemd/system"
+for unit in ovs{db-server,-vswitchd,-record-hostname} openvswitch-switch ovn-{central,northd,ovsdb-server-nb,ovsdb-server-sb,host,controller}; do
+	ln -s /dev/null "$work/basalt/etc/systemd/system/$unit.service"
+done
 cp -r "$build"/guest/{bin,demo,include,lib,install.sh,version} "$work/basalt-guest-tools/usr/share/basalt/guest-tools/"
 for package in basalt basalt-guest-tools basalt-installer; do pack "$package"; done
 

@@ -26,14 +26,14 @@ size() { awk -v n="$1" -v b="$(cat "${@:2}" | wc -c)" 'BEGIN { printf "Benchmark
 ln -s "$build/cache" "$build/deb" "$work/"
 make_iso() { BASALT_BUILD=$work installer/iso/build.sh >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }; }
 # The first time unpacks Debian, which its mirror's speed decides.
-base=$(find "$build/cache" -maxdepth 1 -name 'iso-*' -type d | head -n 1)
+base=$(find "$build/cache/" -maxdepth 1 -name 'iso-*' -type d | head -n 1)
 [ -n "$base" ] || make_iso
 began=$(now)
 make_iso
 sample ISOBuild "$began" "$(now)"
 size ISOSize "$work/basalt.iso"
 
-base=$(find "$build/cache" -maxdepth 1 -name 'iso-*' -type d | head -n 1)
+base=$(find "$build/cache/" -maxdepth 1 -name 'iso-*' -type d | head -n 1)
 began=$(now)
 # As installer/iso/build.sh does.
 mksquashfs "$base" "$work/debian.squashfs" -comp zstd -Xcompression-level 9 -b 256K -noappend -no-progress -quiet \

@@ -104,7 +104,9 @@ $nodes down
 for n in 1 2 3; do $nodes start $n; done
 step "a new cluster, and two nodes that join"
 show 1 cluster init --name demo
+wait_for 60 "the operator's key" $nodes exec 1 test -s /var/lib/basalt/operator.key
 key=$($nodes exec 1 cat /var/lib/basalt/operator.key)
+wait_for 60 "an answer to it" on 1 node list
 for n in 2 3; do
 	printf '  %sn1$ basalt node token create%s\n' "$dim" "$off"
 	token=$(on 1 node token create 2>/dev/null)

@@ -2,7 +2,8 @@
 # The main job on this machine, shown: a one-node cluster, an instance with a
 # virtual GPU, two CUDA programs inside it, what they cost. Called by
 # "make demo". ONCE=1 stops everything at the end and exits 0 only if all of
-# it was right; otherwise the node runs until Ctrl-C.
+# it was right; otherwise the node runs until Ctrl-C. NETWORK=ovn gives the
+# instance a network and shows it (docs/STATUS.md says why not always).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
@@ -62,6 +63,7 @@ stop() {
 		kill "$pid" 2>/dev/null || true
 		wait "$pid" 2>/dev/null || true
 	done
+	installer/dev/ovn.sh stop "$run" || true
 	installer/dev/libvirtd.sh stop || true
 	rm -rf "$run"
 	local left
@@ -104,7 +106,7 @@ mkdir -p "$data" "$run"
 setsid basalt-gpud --state "$data/gpud" --socket "$run/gpud.sock" --soft-gpu name=soft0,vram=8GiB,sms=4 >"$data/gpud.log" 2>&1 &
 gpud_pid=$!
 setsid basaltd --data "$data/node" --run "$run" --listen "$listen" --gpud "$run/gpud.sock" \
-	--guest-tools "$build/guest" --meter-every 5s >"$data/basaltd.log" 2>&1 &
+	--guest-tools "$build/guest" --meter-every 5s --network "${NETWORK:-none}" --datapath netdev >"$data/basaltd.log" 2>&1 &
 basaltd_pid=$!
 wait_for 60 "basaltd" curl -fsS "$BASALT_SERVER/v1/healthz"
 BASALT_TOKEN=$(cat "$data/node/operator.key")
@@ -115,6 +117,7 @@ show basalt gpu list
 
 step "project and API key"
 show basalt apply -f installer/dev/demo.yaml
+[ "${NETWORK:-none}" = none ] || basalt network get default --project demo >/dev/null 2>&1 || fail "$data is of a Basalt without networks: remove it, and run this again"
 
 umask_was=$(umask); umask 077
 if ! BASALT_TOKEN=$(cat "$data/demo.key" 2>/dev/null) basalt whoami >/dev/null 2>&1; then
@@ -143,6 +146,14 @@ in_guest() { show basalt instance exec demo --project demo -- "$@" || fail "fail
 in_guest nvidia-smi
 in_guest /opt/basalt/demo/vecadd
 in_guest /opt/basalt/demo/matmul
+
+if [ "${NETWORK:-none}" != none ]; then
+	step "network: addresses by DHCP, the name, what 169.254.169.254 knows"
+	wait_for 120 "the guest's own name" basalt instance exec demo --project demo -- getent hosts demo.demo.internal
+	in_guest ip -brief address show dev eth0
+	in_guest getent hosts demo.demo.internal
+	in_guest python3 -c 'from urllib.request import urlopen; print(urlopen("http://169.254.169.254/latest/meta-data/instance-id").read().decode())'
+fi
 
 step "usage and invoice"
 wait_for 60 "metered GPU time" sh -c 'basalt usage-record list --project demo | grep -q gpu-nanoseconds'

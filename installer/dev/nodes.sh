@@ -2,12 +2,12 @@
 # Nodes of a cluster on one machine: each with its own network, processes,
 # mounts, libvirtd and Basalt daemons. For the cluster's demo and its tests.
 #
-#   nodes.sh CLUSTER net                 the cables: two networks, A and B
+#   nodes.sh CLUSTER net                 the cables: networks A and B, and C for tunnels
 #   nodes.sh CLUSTER disk N SIZE         node N, not on yet, has a small disk (tmpfs) for its data
 #   nodes.sh CLUSTER start N             switch node N (1 to 9) on
 #   nodes.sh CLUSTER kill N              pull its plug: every process of it ends
 #   nodes.sh CLUSTER freeze|thaw N       SIGSTOP, SIGCONT to every process of it
-#   nodes.sh CLUSTER cut|mend N [a|b]    its cables, both unless one is named
+#   nodes.sh CLUSTER cut|mend N [a|b|c]  its cables, all unless one is named
 #   nodes.sh CLUSTER deaf N FROM         it hears nothing of node FROM (one way)
 #   nodes.sh CLUSTER loss N PERCENT      of the packets that reach it get lost
 #   nodes.sh CLUSTER hear N              ends deaf and loss
@@ -19,7 +19,11 @@
 # /var/tmp/basalt-nodes-CLUSTER): nN/data is the node's /var/lib/basalt, nN/log
 # its logs, shared what all nodes have as /var/lib/basalt-shared. A node's
 # addresses are 10.SUBNET.1.N and 10.SUBNET.2.N (SUBNET: 77), this machine's end
-# is .254. nN/args holds further flags of its basaltd, one a line.
+# is .254; 10.SUBNET.3.N is for tunnels. nN/args holds further flags of its
+# basaltd, one a line.
+#
+# NETWORK=ovn gives the nodes networks for instances, with Open vSwitch's
+# userspace datapath: this machine's kernel needs no module for it.
 #
 # A stand-in for the hardware's watchdog runs outside each node: when
 # basalt-fence stops feeding it, it pulls the plug.
@@ -53,7 +57,7 @@ everybody() { # process ids of a node, its first one first
 make_net() {
 	local path
 	mkdir -p "$dir/shared"
-	for path in a b; do
+	for path in a b c; do
 		ip link show "$cluster-$path" >/dev/null 2>&1 && continue
 		ip link add "$cluster-$path" type bridge
 		[ $path = a ] && ip addr add "$net.1.254/24" dev "$cluster-$path"
@@ -67,7 +71,7 @@ make_cables() {
 	name=$(ns "$n")
 	ip netns add "$name"
 	ip -n "$name" link set lo up
-	for path in a b; do
+	for path in a b c; do
 		i=$((i + 1))
 		ip link add "$name$path" type veth peer name "eth$path" netns "$name"
 		ip link set "$name$path" master "$cluster-$path" up
@@ -136,6 +140,9 @@ init() {
 	keep gpud "$bin/basalt-gpud" --state /var/lib/basalt/gpud --socket /run/basalt/gpud.sock --soft-gpu "name=soft$n,vram=4GiB,sms=2" &
 	keep fence "$bin/basalt-fence" --socket /run/basalt/fence.sock --state /var/lib/basalt/fence --watchdog "$home/watchdog" &
 	mapfile -t args <"$home/args"
+	if [ "${NETWORK:-none}" != none ]; then
+		args+=(--network "$NETWORK" --datapath netdev --encap "$net.3.$n" --underlay ethc)
+	fi
 	keep basaltd "$bin/basaltd" --node-name "n$n" --listen "$net.1.$n:7480" --peer-listen "$net.1.$n:7481" --peer-listen "$net.2.$n:7481" \
 		--gpud /run/basalt/gpud.sock --guest-tools "$tools" --shared-dir /var/lib/basalt-shared --meter-every 5s --stop-grace 5s --election-timeout "${ELECTION:-1s}" "${args[@]}" &
 	echo "$n" >"$home/ready"
@@ -205,10 +212,11 @@ down() {
 		unplug "$n"
 		ip link del "$(ns "$n")a" 2>/dev/null || true
 		ip link del "$(ns "$n")b" 2>/dev/null || true
+		ip link del "$(ns "$n")c" 2>/dev/null || true
 		ip netns del "$(ns "$n")" 2>/dev/null || true
 		if mountpoint -q "$home/data"; then umount "$home/data"; fi
 	done
-	for path in a b; do ip link del "$cluster-$path" 2>/dev/null || true; done
+	for path in a b c; do ip link del "$cluster-$path" 2>/dev/null || true; done
 	for i in $(seq 100); do # watchdogs see that their node has gone
 		pgrep -f "nodes.sh $cluster watchdog" >/dev/null || break
 		pkill -f "nodes.sh $cluster watchdog" || true
@@ -232,8 +240,8 @@ watchdog) watchdog "$1" ;;
 kill) unplug "$1" ;;
 freeze) everybody "$1" | xargs -r kill -STOP ;;
 thaw) everybody "$1" | xargs -r kill -CONT ;;
-cut) for p in ${2:-a b}; do ip link set "$(ns "$1")$p" down; done ;;
-mend) for p in ${2:-a b}; do ip link set "$(ns "$1")$p" up; done ;;
+cut) for p in ${2:-a b c}; do ip link set "$(ns "$1")$p" down; done ;;
+mend) for p in ${2:-a b c}; do ip link set "$(ns "$1")$p" up; done ;;
 deaf) drop "$1" ip saddr "{ $net.1.$2, $net.2.$2 }" ;;
 loss) drop "$1" numgen random mod 100 "<" "$2" ;;
 hear) ip netns exec "$(ns "$1")" nft delete table netdev basalt 2>/dev/null || true ;;

@@ -13,4 +13,4 @@ go build -o "$BASALT_BUILD/bin/testreport" ./installer/dev/testreport
 # Two packages at a time: most of them wait for a VM more than they compute.
 # -count=1: a cached result says nothing about this machine's libvirt.
 set -o pipefail
-go test -json -count=1 -p 2 -timeout 60m ./... | "$BASALT_BUILD/bin/testreport"
+go test -json -count=1 -p 2 -timeout 25m ./... | "$BASALT_BUILD/bin/testreport"

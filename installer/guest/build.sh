@@ -7,8 +7,9 @@
 # nothing that goes into it has changed.
 #
 # In the image: the ordinary kernel flavour (the vGPU needs its virtio-gpu
-# driver), cloud-init (NoCloud only), qemu-guest-agent, openssh-server, a
-# console on ttyS0. No password: keys come through cloud-init.
+# driver), cloud-init (NoCloud only), qemu-guest-agent, openssh-server,
+# systemd-resolved, which writes what DHCP and router advertisements say into
+# resolv.conf, a console on ttyS0. No password: keys come through cloud-init.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -54,9 +55,9 @@ list=$(sources)
 [ -n "$list" ] || die "no Debian $suite archive in this machine's apt sources"
 
 packages=(
-	linux-image-amd64 initramfs-tools zstd systemd-sysv udev dbus libpam-systemd
+	linux-image-amd64 initramfs-tools zstd systemd-sysv systemd-resolved udev dbus libpam-systemd
 	cloud-init cloud-guest-utils qemu-guest-agent openssh-server sudo
-	iproute2 netbase kmod e2fsprogs procps less vim-tiny ca-certificates bash-completion
+	iproute2 iputils-ping netbase kmod e2fsprogs procps less vim-tiny ca-certificates bash-completion
 )
 # Documentation, translations, and drivers of devices that no virtual machine
 # has. What is left out stays out when the guest upgrades a package.

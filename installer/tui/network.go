@@ -21,6 +21,7 @@ type networkPage struct {
 	second, secondHow, secondAddress *field
 
 	nics   []machine.NIC
+	others []machine.NIC // for the second card: without the first
 	err    error
 	trying bool
 	tried  string // the values that the checks are of
@@ -66,13 +67,22 @@ func (p *networkPage) enter(m *Model) tea.Cmd {
 	}
 }
 
-// arrange which fields there are.
+// arrange which fields there are, and which second cards: the first is none.
 func (p *networkPage) arrange() {
+	was := p.others
+	p.others, p.second.choices = nil, []string{"none"}
+	for i, n := range p.nics {
+		if i != p.card.chosen {
+			p.others = append(p.others, n)
+			p.second.choices = append(p.second.choices, line(n))
+		}
+	}
+	p.second.chosen = keep(was, p.others, p.second.chosen-1, -1) + 1
 	byHand := p.how.chosen == 1
 	for _, f := range []*field{p.address, p.gateway, p.dns} {
 		f.hidden = !byHand
 	}
-	p.second.hidden = len(p.nics) < 2
+	p.second.hidden = len(p.others) == 0
 	p.secondHow.hidden = p.second.hidden || p.second.chosen == 0
 	p.secondAddress.hidden = p.secondHow.hidden || p.secondHow.chosen == 0
 }
@@ -80,16 +90,18 @@ func (p *networkPage) arrange() {
 func (p *networkPage) found(msg nicsMsg) {
 	was := p.nics
 	p.nics, p.err = msg.nics, msg.err
-	p.card.choices, p.second.choices = []string{}, []string{"none"}
+	p.card.choices = []string{}
 	for _, n := range p.nics {
-		line := fmt.Sprintf("%-8s %s  %s  %s", n.Name, n.MAC, n.Speed(), n.Driver)
-		p.card.choices = append(p.card.choices, line)
-		p.second.choices = append(p.second.choices, line)
+		p.card.choices = append(p.card.choices, line(n))
 	}
-	// The order follows the links: what was chosen is looked for by its name.
+	// The order follows the links: what was chosen is looked for by its address.
 	p.card.chosen = keep(was, p.nics, p.card.chosen, 0)
-	p.second.chosen = keep(was, p.nics, p.second.chosen-1, -1) + 1
 	p.arrange()
+}
+
+// line of a card among the choices.
+func line(n machine.NIC) string {
+	return fmt.Sprintf("%-8s %s  %s  %s", n.Name, n.MAC, n.Speed(), n.Driver)
 }
 
 func keep(was, now []machine.NIC, chosen, otherwise int) int {
@@ -161,7 +173,7 @@ func (p *networkPage) submit(m *Model) tea.Cmd {
 	of, nic := p.values(), p.nics[p.card.chosen]
 	var other machine.NIC
 	if w.Second != nil {
-		other = p.nics[p.second.chosen-1]
+		other = p.others[p.second.chosen-1]
 	}
 	return func() tea.Msg {
 		ctx := context.Background()
@@ -202,7 +214,7 @@ func (p *networkPage) read() (w answers.Network, at *field, err error) {
 	if p.second.hidden || p.second.chosen == 0 {
 		return w, nil, nil
 	}
-	other := p.nics[p.second.chosen-1]
+	other := p.others[p.second.chosen-1]
 	s := answers.Path{Interface: other.Name, MAC: other.MAC, DHCP: p.secondHow.chosen == 0}
 	if !s.DHCP {
 		if s.Address, err = answers.ParseAddress(p.secondAddress.value()); err != nil {
@@ -244,9 +256,12 @@ func (p *networkPage) body(m *Model) string {
 	case p.wrong != nil:
 		b.WriteString(wrong(m.look, p.wrong, width))
 	case p.checks != nil:
-		if network.Failed(p.checks) {
+		switch network.Worst(p.checks) {
+		case network.Failure:
 			b.WriteString(m.look.bad.Render("It does not work.") + " Change what is wrong; Enter on the last field tries again.\n")
-		} else {
+		case network.Warning:
+			b.WriteString(m.look.good.Render("It works,") + " but for what is marked !!. Enter goes on.\n")
+		default:
 			b.WriteString(m.look.good.Render("It works.") + " Enter goes on.\n")
 		}
 		b.WriteString(m.look.checks(p.checks, width))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/installer/answers"
+	"github.com/basalt-gpu/basalt/installer/machine"
 	"github.com/basalt-gpu/basalt/installer/machine/network"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -71,7 +72,7 @@ func TestTheWholeWay(t *testing.T) {
 	p.screen("3-network")
 	p.types("<down>", "<right>", "<enter>", "192.0.2.11", "<enter>", "<enter>", "<enter>", "<enter>")
 	p.sees(`"192.0.2.11" has no prefix length`, "192.0.2.11/24")
-	p.types("/24", "<enter>", "192.0.2.1", "<enter>", "192.0.2.53", "<enter>", "<right>", "<right>", "<enter>", "<right>", "<enter>", "198.51.100.11/24", "<enter>")
+	p.types("/24", "<enter>", "192.0.2.1", "<enter>", "192.0.2.53", "<enter>", "<right>", "<enter>", "<right>", "<enter>", "198.51.100.11/24", "<enter>")
 	p.screen("3-network-works")
 	p.types("<enter>")
 	p.types("node1", "<enter>", "<enter>", "<enter>")
@@ -96,6 +97,38 @@ func TestTheWholeWay(t *testing.T) {
 	if r.Disk.Serial != "S45PNA0M500001" || r.Answers.Hostname != "node1" || r.Answers.Cluster.Init != "basalt" || r.Answers.Root.Password != "correct horse" ||
 		len(r.Answers.Root.SSHKeys) != 1 || r.Main.Address.String() != "192.0.2.11/24" || r.Second == nil || r.Second.Card != "eno2" || r.Answers.Network.Second == nil {
 		t.Errorf("%+v", r)
+	}
+}
+
+// The main card is none of the second cards, whichever it is.
+func TestTheSecondCardIsAnother(t *testing.T) {
+	f := newFake()
+	f.nics = append(f.nics, machine.NIC{Name: "eno3", MAC: "52:54:00:00:00:13", Driver: "igb"})
+	p := newNetworkPage()
+	p.found(nicsMsg{nics: f.nics})
+	offered := func() (all []string) {
+		for _, c := range p.second.choices {
+			all = append(all, strings.Fields(c)[0])
+		}
+		return all
+	}
+	for card, want := range [][]string{{"none", "eno2", "eno3"}, {"none", "eno1", "eno3"}, {"none", "eno1", "eno2"}} {
+		p.card.chosen = card
+		p.arrange()
+		if d := cmp.Diff(want, offered()); d != "" {
+			t.Errorf("beside %s: %s", f.nics[card].Name, d)
+		}
+	}
+	p.second.chosen = 2 // eno2
+	p.card.chosen = 0
+	p.arrange()
+	if got := offered()[p.second.chosen]; got != "eno2" {
+		t.Errorf("with another main card the second is %s", got)
+	}
+	p.card.chosen = 1
+	p.arrange()
+	if p.second.chosen != 0 {
+		t.Error("the main card is the second one too")
 	}
 }
 
@@ -160,9 +193,9 @@ func TestChangeAfterTheTest(t *testing.T) {
 	p := sit(t, newFake())
 	p.toNetwork()
 	p.types("<enter>", "<enter>", "<enter>")
-	p.sees("It works.")
+	p.sees("It works, but for what is marked !!.") // DHCP is worth a warning
 	p.types("<up>", "<right>")
-	p.seesNot("It works.")
+	p.seesNot("It works")
 }
 
 func TestJoin(t *testing.T) {

@@ -56,7 +56,7 @@ func testRecreate(t *testing.T, d sds.Driver) {
 	if err != nil || first.Epoch != 3 || first.SizeBytes != 2*mib {
 		t.Fatalf("%+v, %v", first, err)
 	}
-	if grown, err := d.ResizeVolume(ctx, "vol-1", 8*mib); err != nil || grown.Epoch != 3 {
+	if grown, err := d.ResizeVolume(ctx, "vol-1", 8*mib, sds.Access{}); err != nil || grown.Epoch != 3 {
 		t.Fatalf("%+v, %v", grown, err)
 	}
 	for _, verb := range []func() (sds.Volume, error){
@@ -81,7 +81,7 @@ func testRecreate(t *testing.T, d sds.Driver) {
 			if err != nil || v.SizeBytes != 2*mib || v.Epoch != epoch || v.Image != "img-1" {
 				t.Errorf("anew: %+v, %v", v, err)
 			}
-			if got, err := d.Volume(ctx, "vol-1"); err != nil || got.Epoch != epoch || got.Path != v.Path {
+			if got, err := d.Volume(ctx, "vol-1"); err != nil || got.Epoch != epoch || place(got.Source) != place(v.Source) {
 				t.Errorf("after it: %+v, %v", got, err)
 			}
 		}
@@ -98,7 +98,7 @@ func testRecreate(t *testing.T, d sds.Driver) {
 func testStandalone(t *testing.T, d sds.Driver) {
 	ctx := t.Context()
 	v, err := d.CreateVolume(ctx, sds.VolumeCreate{ID: "vol-1", Image: "img-1", SizeBytes: 4 * mib, Standalone: true})
-	if err != nil || v.Image != "img-1" || !v.Standalone || v.SizeBytes != 4*mib || v.Format != sds.QCOW2 {
+	if err != nil || v.Image != "img-1" || !v.Standalone || v.SizeBytes != 4*mib || (v.Source.RBD == nil) != (v.Source.Format == sds.QCOW2) {
 		t.Fatalf("%+v, %v", v, err)
 	}
 	// As the agent asks for it every minute afterwards.

@@ -73,6 +73,14 @@ func Raw(size int) []byte {
 	return b
 }
 
+// place of a disk, in a file or a cluster.
+func place(s sds.Source) string {
+	if s.RBD != nil {
+		return s.RBD.Pool + "/" + s.RBD.Image
+	}
+	return s.Path
+}
+
 func sum(b []byte) string {
 	h := sha256.Sum256(b)
 	return hex.EncodeToString(h[:])
@@ -191,11 +199,11 @@ func testVolumes(t *testing.T, d sds.Driver) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.create.ID, err)
 		}
-		if v.ID != c.create.ID || v.Image != c.create.Image || v.SizeBytes != c.size || v.Path == "" || v.Format == "" || v.AllocatedBytes <= 0 {
+		if v.ID != c.create.ID || v.Image != c.create.Image || v.SizeBytes != c.size || place(v.Source) == "" || v.Source.Format == "" || v.AllocatedBytes <= 0 {
 			t.Errorf("%+v made %+v", c.create, v)
 		}
 		again, err := d.CreateVolume(ctx, c.create)
-		if err != nil || again.Path != v.Path || again.SizeBytes != v.SizeBytes {
+		if err != nil || place(again.Source) != place(v.Source) || again.SizeBytes != v.SizeBytes {
 			t.Errorf("again: %+v, %v", again, err)
 		}
 	}
@@ -204,7 +212,7 @@ func testVolumes(t *testing.T, d sds.Driver) {
 		t.Errorf("Volumes: %+v, %v", all, err)
 	}
 	for _, c := range []struct{ ask, size int64 }{{8*mib - 1, 8 * mib}, {8 * mib, 8 * mib}, {mib, 8 * mib}} {
-		v, err := d.ResizeVolume(ctx, "vol-1", c.ask)
+		v, err := d.ResizeVolume(ctx, "vol-1", c.ask, sds.Access{})
 		if err != nil || v.SizeBytes != c.size {
 			t.Errorf("resize to %d: %d, %v", c.ask, v.SizeBytes, err)
 		}
@@ -246,9 +254,9 @@ func testVolumesRefused(t *testing.T, d sds.Driver) {
 		_, err := d.CreateVolume(t.Context(), c.create)
 		wantCode(t, fmt.Sprintf("%+v", c.create), err, c.code)
 	}
-	_, err := d.ResizeVolume(t.Context(), "vol-9", mib)
+	_, err := d.ResizeVolume(t.Context(), "vol-9", mib, sds.Access{})
 	wantCode(t, "resize of nothing", err, api.CodeNotFound)
-	_, err = d.ResizeVolume(t.Context(), "vol-1", 2<<40)
+	_, err = d.ResizeVolume(t.Context(), "vol-1", 2<<40, sds.Access{})
 	wantCode(t, "resize to too much", err, api.CodeTooLarge)
 	if all, err := d.Volumes(t.Context()); err != nil || len(all) != 1 {
 		t.Errorf("refused volumes were left: %+v, %v", all, err)

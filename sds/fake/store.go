@@ -1,5 +1,5 @@
 // Package fake is storage in memory: it checks what sds/local checks, keeps
-// only what it would say about images and volumes, and fails when told to.
+// what is written to volumes with WriteAt, and fails when told to.
 package fake
 
 import (
@@ -34,6 +34,7 @@ type pool struct {
 	mu      sync.Mutex
 	images  map[api.ImageID]image
 	volumes map[api.VolumeID]*volume
+	hidden  map[api.VolumeID]*volume // being filled
 	free    int64
 	used    map[api.VolumeID]bool
 	urls    map[string][]byte
@@ -43,12 +44,6 @@ type pool struct {
 type image struct {
 	sds.Image
 	content []byte
-}
-
-type volume struct {
-	sds.Volume
-	made  time.Time
-	claim *sds.Claim // nil: nobody ever had it
 }
 
 var _ sds.Driver = (*Store)(nil)
@@ -63,7 +58,8 @@ func New(l sds.Limits) *Store { return Shared("", l, 1)[0] }
 func Shared(id string, l sds.Limits, nodes int) []*Store {
 	p := &pool{
 		limits: l.WithDefaults(), free: total, images: map[api.ImageID]image{}, volumes: map[api.VolumeID]*volume{},
-		used: map[api.VolumeID]bool{}, urls: map[string][]byte{}, now: time.Now,
+		hidden: map[api.VolumeID]*volume{},
+		used:   map[api.VolumeID]bool{}, urls: map[string][]byte{}, now: time.Now,
 	}
 	all := make([]*Store, nodes)
 	for i := range all {
@@ -135,7 +131,9 @@ func (s *Store) enter(ctx context.Context, op, id string) error {
 
 // Capabilities implements sds.Driver.
 func (s *Store) Capabilities() sds.Capabilities {
-	return sds.Capabilities{Name: "fake", Thin: true, Shared: s.id != ""}
+	return sds.Capabilities{
+		Name: "fake", Thin: true, Shared: s.id != "", ResizeOnline: true, Snapshots: true, LiveSnapshots: true, Clones: true, Encryption: true,
+	}
 }
 
 // PoolID implements sds.Driver.

@@ -1,31 +1,48 @@
 package fake
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/sds"
 )
 
+type volume struct {
+	sds.Volume
+	made      time.Time
+	claim     *sds.Claim // nil: nobody ever had it
+	key       string     // empty: not encrypted
+	content   blocks
+	snapshots []*snapshot // the oldest first
+	files     int         // that it ever had, of snapshots and rollbacks
+	overlay   string      // file that its machine was told to write to, and may
+	reading   int         // readings of the volume itself
+}
+
+func (v *volume) file() string {
+	v.files++
+	return fmt.Sprintf("/fake/volumes/%s.%d", v.ID, v.files)
+}
+
 // CreateVolume implements sds.Driver.
 func (s *Store) CreateVolume(ctx context.Context, v sds.VolumeCreate) (sds.Volume, error) {
-	return s.make(ctx, "CreateVolume", v, func(old *volume) (bool, error) {
-		if old.Image != v.Image {
-			return false, sds.OtherImage(v.ID)
-		}
-		return false, nil
-	})
+	return s.make(ctx, "CreateVolume", v, func(old *volume) (bool, error) { return false, v.Same(old.Volume) })
 }
 
 // RecreateVolume implements sds.Driver.
 func (s *Store) RecreateVolume(ctx context.Context, v sds.VolumeCreate) (sds.Volume, error) {
 	return s.make(ctx, "RecreateVolume", v, func(old *volume) (bool, error) {
-		anew, err := v.Anew(old.Image, old.Epoch)
-		if anew && err == nil && s.used[v.ID] {
-			err = inUse(v.ID)
+		anew, err := v.Anew(old.Volume)
+		if anew && err == nil {
+			err = s.idle(old)
+		}
+		if n := len(old.snapshots); anew && err == nil && n > 0 {
+			err = sds.HasSnapshots(v.ID, n)
 		}
 		return anew, err
 	})
@@ -48,30 +65,86 @@ func (s *Store) make(ctx context.Context, op string, v sds.VolumeCreate, anew fu
 			return old.Volume, nil
 		}
 	}
-	var img image
-	if v.Image != "" && !v.Standalone {
-		var ok bool
-		if img, ok = s.images[v.Image]; !ok {
-			return sds.Volume{}, api.Errorf(api.CodeNotFound, "there is no image %s", v.Image)
-		}
+	made := &volume{made: s.now(), content: blocks{}, Volume: sds.Volume{
+		ID: v.ID, Image: v.Image, Snapshot: v.Snapshot, AllocatedBytes: 4096, Epoch: v.Epoch, Standalone: v.Standalone,
+		Source: sds.Source{Path: "/fake/volumes/" + string(v.ID), Format: sds.QCOW2},
+	}}
+	base, err := s.base(v, made)
+	if err == nil {
+		made.SizeBytes, err = s.limits.VolumeBytes(v.SizeBytes, base)
 	}
-	size, err := s.limits.VolumeBytes(v.SizeBytes, img.VirtualBytes)
-	if err != nil {
+	switch {
+	case err != nil:
 		return sds.Volume{}, err
-	}
-	if s.free < 1<<20 {
+	case s.free < 1<<20:
 		return sds.Volume{}, diskFull()
 	}
-	made := &volume{made: s.now(), Volume: sds.Volume{
-		ID: v.ID, Image: v.Image, SizeBytes: size, AllocatedBytes: 4096, Path: "/fake/volumes/" + string(v.ID), Format: sds.QCOW2,
-		Epoch: v.Epoch, Standalone: v.Standalone,
-	}}
+	if v.Encryption != nil {
+		made.key, made.Source.Encrypted = string(v.Encryption.Passphrase), true
+	}
+	if v.Fill != nil {
+		if err := s.fill(ctx, v, made); err != nil {
+			return sds.Volume{}, err
+		}
+		if now := s.volumes[v.ID]; now != old { // another was faster
+			return now.Volume, nil
+		}
+	}
 	if old != nil {
-		made.claim = old.claim
-		made.Path = fmt.Sprintf("%s-%d", made.Path, v.Epoch)
+		made.claim, made.files, made.Rollbacks = old.claim, old.files, old.Rollbacks
+		made.Source.Path = fmt.Sprintf("%s-%d", made.Source.Path, v.Epoch)
 	}
 	s.volumes[v.ID] = made
 	return made.Volume, nil
+}
+
+// base says how large what v is made from is, and gives made its content.
+func (p *pool) base(v sds.VolumeCreate, made *volume) (bytes int64, err error) {
+	switch {
+	case v.Standalone:
+		return 0, nil
+	case v.Clones():
+		of, err := p.find(v.Snapshot.Volume)
+		if err != nil {
+			return 0, err
+		}
+		snap, err := of.snapshot(v.Snapshot.ID)
+		switch {
+		case err != nil:
+			return 0, err
+		case !snap.Ready:
+			return 0, sds.NotReady(snap.Snapshot)
+		}
+		if err := of.opens(sds.Access{Encryption: v.Encryption}); err != nil {
+			return 0, err
+		}
+		made.content = maps.Clone(snap.content)
+		return snap.SizeBytes, nil
+	case v.Image != "":
+		img, ok := p.images[v.Image]
+		if !ok {
+			return 0, api.Errorf(api.CodeNotFound, "there is no image %s", v.Image)
+		}
+		if img.Format == sds.Raw {
+			made.content.write(0, img.content)
+		}
+		return img.VirtualBytes, nil
+	}
+	return 0, nil
+}
+
+// fill lets the caller write the volume's content. Nobody sees it meanwhile.
+func (s *Store) fill(ctx context.Context, v sds.VolumeCreate, made *volume) error {
+	id := api.VolumeID(fmt.Sprintf(".new-%s-%p", v.ID, made))
+	final := made.Source
+	made.Source.Path = "/fake/volumes/" + string(id)
+	s.hidden[id] = made
+	s.mu.Unlock()
+	err := v.Fill(ctx, made.Source)
+	s.mu.Lock()
+	delete(s.hidden, id)
+	made.Source = final
+	return err
 }
 
 // Volume implements sds.Driver.
@@ -110,7 +183,7 @@ func (s *Store) Volumes(ctx context.Context) ([]sds.Volume, error) {
 }
 
 // ResizeVolume implements sds.Driver.
-func (s *Store) ResizeVolume(ctx context.Context, id api.VolumeID, bytes int64) (sds.Volume, error) {
+func (s *Store) ResizeVolume(ctx context.Context, id api.VolumeID, bytes int64, a sds.Access) (sds.Volume, error) {
 	if err := s.enter(ctx, "ResizeVolume", string(id)); err != nil {
 		return sds.Volume{}, err
 	}
@@ -120,16 +193,45 @@ func (s *Store) ResizeVolume(ctx context.Context, id api.VolumeID, bytes int64) 
 		return sds.Volume{}, err
 	}
 	size, err := s.limits.VolumeBytes(bytes, 0)
+	if err == nil {
+		err = v.opens(a)
+	}
 	switch {
 	case err != nil:
 		return sds.Volume{}, err
 	case size <= v.SizeBytes:
 		return v.Volume, nil
+	case v.reading > 0 || s.used[id] && a.Live == nil:
+		return sds.Volume{}, sds.InUse(id)
 	case s.used[id]:
-		return sds.Volume{}, inUse(id)
+		s.mu.Unlock()
+		err := a.Live.Resize(ctx, size)
+		s.mu.Lock()
+		if err != nil {
+			return sds.Volume{}, err
+		}
 	}
-	v.SizeBytes = size
+	v.SizeBytes = max(v.SizeBytes, size)
 	return v.Volume, nil
+}
+
+// opens refuses what is not the volume's key.
+func (v *volume) opens(a sds.Access) error {
+	if err := a.CheckKey(v.ID, v.key != ""); err != nil {
+		return err
+	}
+	if v.key != "" && !bytes.Equal([]byte(v.key), a.Encryption.Passphrase) {
+		return sds.WrongKey(v.ID)
+	}
+	return nil
+}
+
+// idle refuses with in_use while the volume is open.
+func (p *pool) idle(v *volume) error {
+	if p.used[v.ID] || v.reading > 0 {
+		return sds.InUse(v.ID)
+	}
+	return nil
 }
 
 // DeleteVolume implements sds.Driver.
@@ -138,80 +240,29 @@ func (s *Store) DeleteVolume(ctx context.Context, id api.VolumeID) error {
 		return err
 	}
 	defer s.mu.Unlock()
-	if _, ok := s.volumes[id]; ok && s.used[id] {
-		return inUse(id)
+	v, ok := s.volumes[id]
+	if !ok {
+		return nil
+	}
+	if err := s.idle(v); err != nil {
+		return err
+	}
+	if n := len(v.snapshots); n > 0 {
+		return sds.HasSnapshots(id, n)
 	}
 	delete(s.volumes, id)
 	return nil
 }
 
-// ClaimVolume implements sds.Driver.
-func (s *Store) ClaimVolume(ctx context.Context, id api.VolumeID, o sds.Owner) error {
-	v, err := s.owned(ctx, "ClaimVolume", id, o)
-	if v == nil || err != nil {
+// Movable implements sds.Driver.
+func (s *Store) Movable(ctx context.Context, id api.VolumeID) error {
+	if err := s.enter(ctx, "Movable", string(id)); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
-	write, err := o.Decide(id, v.claim)
-	if write {
-		v.claim = &sds.Claim{Owner: o}
+	v, err := s.find(id)
+	if err == nil && s.id == "" && len(v.snapshots) > 0 {
+		err = sds.NotMovable(id, len(v.snapshots))
 	}
 	return err
-}
-
-// ReleaseVolume implements sds.Driver.
-func (s *Store) ReleaseVolume(ctx context.Context, id api.VolumeID, o sds.Owner) error {
-	v, err := s.owned(ctx, "ReleaseVolume", id, o)
-	if api.CodeOf(err) == api.CodeNotFound {
-		return nil
-	}
-	if v == nil || err != nil {
-		return err
-	}
-	defer s.mu.Unlock()
-	if v.claim != nil && v.claim.Owner == o {
-		v.claim = &sds.Claim{Owner: o, Released: true}
-	}
-	return nil
-}
-
-// owned begins a verb about a claim; the lock is held when a volume is
-// returned. None is when the pool is not shared.
-func (s *Store) owned(ctx context.Context, op string, id api.VolumeID, o sds.Owner) (*volume, error) {
-	if err := o.Validate(); err != nil {
-		return nil, err
-	}
-	if err := s.enter(ctx, op, string(id)); err != nil {
-		return nil, err
-	}
-	if s.id == "" {
-		s.mu.Unlock()
-		return nil, nil
-	}
-	v, err := s.find(id)
-	if err != nil {
-		s.mu.Unlock()
-		return nil, err
-	}
-	return v, nil
-}
-
-// Owner implements sds.Driver.
-func (s *Store) Owner(ctx context.Context, id api.VolumeID) (sds.Owner, error) {
-	if err := s.enter(ctx, "Owner", string(id)); err != nil {
-		return sds.Owner{}, err
-	}
-	defer s.mu.Unlock()
-	if s.id == "" {
-		return sds.Owner{}, nil
-	}
-	v, err := s.find(id)
-	if err != nil || v.claim == nil || v.claim.Released {
-		return sds.Owner{}, err
-	}
-	return v.claim.Owner, nil
-}
-
-func inUse(id api.VolumeID) error {
-	return api.Errorf(api.CodeInUse, "volume %s is in use by a running instance", id)
 }

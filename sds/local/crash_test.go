@@ -22,6 +22,9 @@ const crashDir = "BASALT_TEST_CRASH_DIR"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(crashDir); dir != "" {
+		if os.Getenv(crashLayers) != "" {
+			layerWalkAndExit(dir)
+		}
 		if os.Getenv(crashSteps) != "" {
 			walkAndExit(dir)
 		}
@@ -51,7 +54,7 @@ func victim(dir string) {
 		}
 		if err == nil {
 			fmt.Println("done", vol)
-			_, err = s.ResizeVolume(ctx, vol, 3*mib)
+			_, err = s.ResizeVolume(ctx, vol, 3*mib, sds.Access{})
 		}
 		if err == nil && i%2 == 0 {
 			fmt.Println("deleting", vol)
@@ -133,7 +136,7 @@ func checkStore(t *testing.T, dir, said string) {
 		if v.SizeBytes != mib && v.SizeBytes != 3*mib || !there[string(v.Image)] {
 			t.Errorf("volume %+v", v)
 		}
-		if out, err := exec.Command("qemu-img", "check", "-q", v.Path).CombinedOutput(); err != nil {
+		if out, err := exec.Command("qemu-img", "check", "-q", v.Source.Path).CombinedOutput(); err != nil {
 			t.Errorf("volume %s: %v: %s", v.ID, err, out)
 		}
 	}

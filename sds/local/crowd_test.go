@@ -72,7 +72,7 @@ func (m *crowdMember) step(i int) {
 	m.must("create", err, api.CodeNotFound) // the image is gone again
 	if err == nil {
 		fmt.Println("done", mine)
-		_, err = m.s.ResizeVolume(ctx, mine, 3*mib)
+		_, err = m.s.ResizeVolume(ctx, mine, 3*mib, sds.Access{})
 		m.must("resize", err)
 	}
 	if i%3 != 0 {
@@ -227,7 +227,7 @@ func checkCrowd(t *testing.T, dir string, said map[string]string) {
 		if v.Image != "" && !there[string(v.Image)] {
 			t.Errorf("volume %s has lost its image %s", v.ID, v.Image)
 		}
-		if out, err := exec.Command("qemu-img", "check", "-q", v.Path).CombinedOutput(); err != nil {
+		if out, err := exec.Command("qemu-img", "check", "-q", v.Source.Path).CombinedOutput(); err != nil {
 			t.Errorf("volume %s: %v: %s", v.ID, err, out)
 		}
 	}

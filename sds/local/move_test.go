@@ -28,14 +28,14 @@ func TestRecreateForgets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		qemu(t, "qemu-io", "-f", "qcow2", "-c", "write -P 0x77 0 1M", v.Path)
+		qemu(t, "qemu-io", "-f", "qcow2", "-c", "write -P 0x77 0 1M", v.Source.Path)
 		// As if an earlier try had died of it.
 		for _, name := range []string{"disk-4", "." + metaName} {
-			if err := os.WriteFile(filepath.Join(filepath.Dir(v.Path), name), []byte("half"), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(filepath.Dir(v.Source.Path), name), []byte("half"), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
-		f, err := os.OpenFile(v.Path, os.O_RDWR, 0)
+		f, err := os.OpenFile(v.Source.Path, os.O_RDWR, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,10 +51,10 @@ func TestRecreateForgets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := flat(t, anew.Path); !bytes.Equal(got, content) {
+		if got := flat(t, anew.Source.Path); !bytes.Equal(got, content) {
 			t.Error("the volume still has what was written to it")
 		}
-		names, err := filepath.Glob(filepath.Join(filepath.Dir(v.Path), "*"))
+		names, err := filepath.Glob(filepath.Join(filepath.Dir(v.Source.Path), "*"))
 		if err != nil || len(names) != 2 {
 			t.Errorf("left behind: %v, %v", names, err)
 		}
@@ -73,17 +73,17 @@ func TestStandaloneTakesACopy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	qemu(t, "qemu-io", "-f", "qcow2", "-c", "write -P 0x77 1M 64k", from.Path)
+	qemu(t, "qemu-io", "-f", "qcow2", "-c", "write -P 0x77 1M 64k", from.Source.Path)
 	to, err := target.CreateVolume(t.Context(), sds.VolumeCreate{ID: "vol-1", Image: "img-1", SizeBytes: from.SizeBytes, Standalone: true})
-	if err != nil || to.SizeBytes != from.SizeBytes || to.Format != from.Format {
+	if err != nil || to.SizeBytes != from.SizeBytes || to.Source.Format != from.Source.Format {
 		t.Fatalf("%+v, %v", to, err)
 	}
 	// What the migration's full mirror does, into the file that is there.
-	qemu(t, "qemu-img", "convert", "-n", "-f", "qcow2", "-O", "qcow2", from.Path, to.Path)
-	if out := qemu(t, "qemu-img", "info", to.Path); strings.Contains(out, "backing") {
+	qemu(t, "qemu-img", "convert", "-n", "-f", "qcow2", "-O", "qcow2", from.Source.Path, to.Source.Path)
+	if out := qemu(t, "qemu-img", "info", to.Source.Path); strings.Contains(out, "backing") {
 		t.Errorf("the copy has a backing file: %s", out)
 	}
-	if got, want := flat(t, to.Path), flat(t, from.Path); !bytes.Equal(got, want) || int64(len(got)) != from.SizeBytes {
+	if got, want := flat(t, to.Source.Path), flat(t, from.Source.Path); !bytes.Equal(got, want) || int64(len(got)) != from.SizeBytes {
 		t.Errorf("the copy of %d bytes differs from the %d of the source", len(got), len(want))
 	}
 	if v, err := target.Volume(t.Context(), "vol-1"); err != nil || v.Image != "img-1" || !v.Standalone {

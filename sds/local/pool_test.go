@@ -55,7 +55,7 @@ func TestPoolThatIsAway(t *testing.T) {
 		"DeleteVolume":  func() error { return s.DeleteVolume(ctx, "vol-1") },
 		"DeleteImage":   func() error { return s.DeleteImage(ctx, "img-1") },
 		"ExportImage":   func() error { _, _, err := s.ExportImage(ctx, "img-1"); return err },
-		"ResizeVolume":  func() error { _, err := s.ResizeVolume(ctx, "vol-1", 2*mib); return err },
+		"ResizeVolume":  func() error { _, err := s.ResizeVolume(ctx, "vol-1", 2*mib, sds.Access{}); return err },
 		"CreateVolume": func() error {
 			_, err := s.CreateVolume(ctx, sds.VolumeCreate{ID: "vol-2", SizeBytes: mib})
 			return err

@@ -114,7 +114,7 @@ func TestLockBetweenHosts(t *testing.T) {
 	if err := b.DeleteVolume(ctx, "vol-1"); !errors.Is(err, ctx.Err()) || ctx.Err() == nil {
 		t.Errorf("the lock was not waited for: %v", err)
 	}
-	if _, err := b.ResizeVolume(ctx, "vol-1", 2*mib); !errors.Is(err, ctx.Err()) {
+	if _, err := b.ResizeVolume(ctx, "vol-1", 2*mib, sds.Access{}); !errors.Is(err, ctx.Err()) {
 		t.Errorf("the lock was not waited for: %v", err)
 	}
 	b.locks.patience = 50 * time.Millisecond // with a node that is frozen
@@ -183,7 +183,7 @@ func TestFullSharedDisk(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if all, err := s.Volumes(ctx); err != nil || len(all) != 1 || all[0].Path != v.Path || all[0].Epoch != 0 {
+	if all, err := s.Volumes(ctx); err != nil || len(all) != 1 || all[0].Source.Path != v.Source.Path || all[0].Epoch != 0 {
 		t.Errorf("%+v, %v", all, err)
 	}
 	if o, err := s.Owner(ctx, "vol-1"); err != nil || o != (sds.Owner{}) {

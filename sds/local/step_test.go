@@ -36,7 +36,7 @@ func walk(ctx context.Context, s *Store) error {
 		_, err = s.RecreateVolume(ctx, sds.VolumeCreate{ID: "vol-1", Image: "img-1", Epoch: 1})
 	}
 	if err == nil {
-		_, err = s.ResizeVolume(ctx, "vol-1", 2*mib)
+		_, err = s.ResizeVolume(ctx, "vol-1", 2*mib, sds.Access{})
 	}
 	if err == nil {
 		err = s.ReleaseVolume(ctx, "vol-1", walker)
@@ -117,7 +117,7 @@ func checkStep(t *testing.T, step, dir string) {
 		if _, err := s.Image(t.Context(), v.Image); err != nil {
 			t.Errorf("%s: volume without its image: %v", step, err)
 		}
-		if out, err := exec.Command("qemu-img", "check", "-q", v.Path).CombinedOutput(); err != nil {
+		if out, err := exec.Command("qemu-img", "check", "-q", v.Source.Path).CombinedOutput(); err != nil {
 			t.Errorf("%s: %+v: %v: %s", step, v, err, out)
 		}
 		if o, err := s.Owner(t.Context(), v.ID); err != nil || o != (sds.Owner{}) && o != walker {

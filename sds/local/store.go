@@ -5,7 +5,7 @@
 //	DIR/pool.json                 shared: the pool's name; without it, no pool
 //	DIR/locks                     shared: the locks between hosts are its bytes
 //	DIR/images/ID/{disk,meta.json}
-//	DIR/volumes/ID/{disk[-EPOCH],meta.json[,owner-EPOCH]}
+//	DIR/volumes/ID/{disk[-EPOCH],disk.N…,meta.json[,owner-EPOCH]}
 //	DIR/{images,volumes}/.new-…   being made; swept
 //	DIR/{images,volumes}/.old-…   being deleted; swept
 //
@@ -13,9 +13,11 @@
 // disk, and renamed away before it is deleted: there whole, or not at all. A
 // volume made from an image is a qcow2 overlay whose backing file is named
 // relative to it, so that the whole store may be moved, and mounted anywhere.
+// Snapshots are further files in the volume's folder: layers.go, merge.go.
 //
 // Locks: one per object (locker), taken before anything about it is read. An
-// image's lock may be taken while a volume's is held, never the other way.
+// image's lock may be taken while a volume's is held, never the other way, and
+// so may that of the volume that a new one is cloned from, which is older.
 // sds/DESIGN.md says which steps need no lock between hosts, and why.
 package local
 
@@ -50,6 +52,8 @@ type Options struct {
 	// LeftoverAge of a dead process's half-made files in a shared pool, before
 	// they are swept; 0: ten minutes.
 	LeftoverAge time.Duration
+	// MaxLayers of a volume, with those of what it is made from; 0: 32.
+	MaxLayers int
 	// ReserveBytes are left free on the file system, for the node itself.
 	ReserveBytes int64
 	// AllowFileURL lets images come from the node's own files: only where
@@ -70,6 +74,7 @@ type Store struct {
 	renew   sync.Mutex
 	lock    *os.File // guarded by renew
 	locks   locker
+	pins    pins
 	probe   probe
 	stop    context.CancelFunc // ends the sweeper
 	swept   chan struct{}      // closed when it has ended
@@ -86,6 +91,9 @@ func Open(opt Options) (*Store, error) {
 		return nil, err
 	}
 	opt.Dir, opt.Limits = dir, opt.Limits.WithDefaults()
+	if opt.MaxLayers == 0 {
+		opt.MaxLayers = maxLayers
+	}
 	if opt.LeftoverAge == 0 {
 		opt.LeftoverAge = leftoverAge
 	}
@@ -172,10 +180,11 @@ func (s *Store) Close() error {
 
 // Capabilities implements sds.Driver.
 func (s *Store) Capabilities() sds.Capabilities {
+	c := sds.Capabilities{Name: "local", Thin: true, ResizeOnline: true, Snapshots: true, LiveSnapshots: true, Clones: true, Encryption: true}
 	if s.pool != "" {
-		return sds.Capabilities{Name: "shared", Shared: true, Thin: true}
+		c.Name, c.Shared = "shared", true
 	}
-	return sds.Capabilities{Name: "local", Thin: true}
+	return c
 }
 
 // Space implements sds.Driver. The reserve counts as taken.

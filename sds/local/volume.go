@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,26 +15,8 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/sds"
+	"github.com/basalt-gpu/basalt/sds/qemuimg"
 )
-
-// volumeMeta is kept beside a volume's disk. Its size stands in the qcow2
-// header only.
-type volumeMeta struct {
-	Version    int         `json:"version"` // 1; 2 since there are Disk, Epoch and Standalone
-	Image      api.ImageID `json:"image,omitempty"`
-	Disk       string      `json:"disk,omitempty"` // file that counts; empty: "disk"
-	Epoch      int64       `json:"epoch,omitempty"`
-	Standalone bool        `json:"standalone,omitempty"`
-}
-
-const volumeVersion = 2
-
-func (m *volumeMeta) disk() string {
-	if m.Disk == "" {
-		return diskName
-	}
-	return filepath.Base(m.Disk)
-}
 
 // CreateVolume implements sds.Driver.
 func (s *Store) CreateVolume(ctx context.Context, v sds.VolumeCreate) (sds.Volume, error) {
@@ -54,43 +35,45 @@ func (s *Store) CreateVolume(ctx context.Context, v sds.VolumeCreate) (sds.Volum
 // name.
 func (s *Store) createVolume(ctx context.Context, v sds.VolumeCreate) (sds.Volume, error) {
 	switch old, err := s.volume(v.ID); {
-	case err == nil && old.Image != v.Image:
-		return sds.Volume{}, sds.OtherImage(v.ID)
-	case err == nil || api.CodeOf(err) != api.CodeNotFound:
+	case err == nil:
+		return old, v.Same(old)
+	case api.CodeOf(err) != api.CodeNotFound:
 		return old, err
 	}
-	err := s.withDisk(ctx, v, func(write func(disk string) error) error {
-		return s.create(volumes, string(v.ID), func(disk string) (any, error) {
-			return &volumeMeta{Version: volumeVersion, Image: v.Image, Epoch: v.Epoch, Standalone: v.Standalone}, write(disk)
-		})
+	meta := &volumeMeta{Version: volumeVersion, Disk: diskName, Layers: []layer{{File: diskName}}}
+	err := s.withDisk(ctx, v, meta, func(write func(disk string) error) error {
+		return s.create(volumes, string(v.ID), func(disk string) (any, error) { return meta, write(disk) })
 	})
 	if err != nil && !errors.Is(err, errTaken) {
 		return sds.Volume{}, err
 	}
 	made, err := s.volume(v.ID)
-	if err == nil && made.Image != v.Image {
-		return sds.Volume{}, sds.OtherImage(v.ID)
+	if err == nil {
+		err = v.Same(made)
 	}
 	return made, err
 }
 
-// withDisk lets put place the volume's disk, which it writes to a file. The
-// image's lock is held until the volume names it: it cannot be deleted in
-// between.
-func (s *Store) withDisk(ctx context.Context, v sds.VolumeCreate, put func(write func(disk string) error) error) error {
-	var img sds.Image
-	backed := v.Image != "" && !v.Standalone
-	if backed {
-		unlock, err := s.locks.Lock(ctx, images+"/"+string(v.Image), among)
+// withDisk lets put place the volume's disk, which it writes to a file, and
+// fills in what the metadata says of its making. What the volume is made from
+// is locked until the volume names it: it cannot be deleted in between.
+func (s *Store) withDisk(ctx context.Context, v sds.VolumeCreate, m *volumeMeta, put func(write func(disk string) error) error) error {
+	m.Image, m.Epoch, m.Standalone, m.Encrypted = v.Image, v.Epoch, v.Standalone, v.Encryption != nil
+	if v.Snapshot != (sds.SnapshotRef{}) {
+		m.From = &snapshotRef{v.Snapshot.Volume, v.Snapshot.ID}
+	}
+	for _, key := range reads(v) {
+		unlock, err := s.locks.Lock(ctx, key, among)
 		if err != nil {
 			return err
 		}
 		defer unlock()
-		if img, err = s.image(v.Image); err != nil {
-			return err
-		}
 	}
-	size, err := s.opt.Limits.VolumeBytes(v.SizeBytes, img.VirtualBytes)
+	from, bytes, err := s.base(ctx, v, m)
+	if err != nil {
+		return err
+	}
+	size, err := s.opt.Limits.VolumeBytes(v.SizeBytes, bytes)
 	if err != nil {
 		return err
 	}
@@ -98,14 +81,57 @@ func (s *Store) withDisk(ctx context.Context, v sds.VolumeCreate, put func(write
 		return err
 	}
 	return put(func(disk string) error {
-		args := []string{"create", "-q", "-f", "qcow2"}
-		if backed {
+		args := createArgs(v.Encryption)
+		if from != nil {
 			// Relative to the disk, which lies as deep now as it will later.
-			args = append(args, "-F", string(img.Format), "-b", filepath.Join("..", "..", images, string(v.Image), diskName))
+			name, err := filepath.Rel(filepath.Join(s.opt.Dir, volumes), from.Path)
+			if err != nil {
+				return err
+			}
+			args = append(args, "-u", "-F", string(from.Format), "-b", filepath.Join("..", name))
 		}
-		_, err := qemuImg(ctx, append(args, disk, strconv.FormatInt(size, 10))...)
-		return s.full(ctx, err)
+		if _, err := qemuimg.Own(ctx, secrets(v.Encryption), append(args, disk, strconv.FormatInt(size, 10))...); err != nil {
+			return s.full(ctx, err)
+		}
+		if v.Fill == nil {
+			return nil
+		}
+		return v.Fill(ctx, sds.Source{Path: disk, Format: sds.QCOW2, Encrypted: m.Encrypted, Backing: from})
 	})
+}
+
+// reads are the locks of what a volume to make reads.
+func reads(v sds.VolumeCreate) []string {
+	switch {
+	case v.Clones():
+		return []string{volumes + "/" + string(v.Snapshot.Volume)}
+	case v.Image != "" && !v.Standalone:
+		return []string{images + "/" + string(v.Image)}
+	}
+	return nil
+}
+
+// base is what a volume to make reads, nil being nothing, and how large that
+// is. What it is made from is locked.
+func (s *Store) base(ctx context.Context, v sds.VolumeCreate, m *volumeMeta) (from *sds.Source, bytes int64, err error) {
+	from, deep, err := s.origin(m, maxLayers)
+	switch {
+	case err != nil || from == nil:
+		return nil, 0, err
+	case !v.Clones():
+		img, err := s.image(v.Image)
+		return from, img.VirtualBytes, err
+	case deep >= s.opt.MaxLayers:
+		return nil, 0, sds.TooManySnapshots(v.Snapshot.Volume, s.opt.MaxLayers)
+	}
+	of, snap, err := s.snapshotOf(v.Snapshot)
+	if err == nil {
+		err = s.opens(ctx, v.Snapshot.Volume, of, snap.File, sds.Access{Encryption: v.Encryption})
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	return from, snap.SizeBytes, nil
 }
 
 // full explains a failure of qemu-img, which has no exit status for a full
@@ -131,26 +157,28 @@ func (s *Store) RecreateVolume(ctx context.Context, v sds.VolumeCreate) (sds.Vol
 		return sds.Volume{}, err
 	}
 	defer unlock()
-	var m volumeMeta
-	found, err := s.readMeta(volumes, string(v.ID), &m)
-	switch {
-	case err != nil:
-		return sds.Volume{}, err
-	case !found:
+	old, err := s.meta(v.ID)
+	if api.CodeOf(err) == api.CodeNotFound {
 		return s.createVolume(ctx, v)
 	}
-	if anew, err := v.Anew(m.Image, m.Epoch); err != nil {
+	if err != nil {
+		return sds.Volume{}, explain(err)
+	}
+	if anew, err := v.Anew(old.public(v.ID)); err != nil {
 		return sds.Volume{}, err
 	} else if !anew {
 		return s.volume(v.ID)
 	}
-	dir := s.path(volumes, string(v.ID))
-	if err := s.idle(v.ID, filepath.Join(dir, m.disk())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := s.unused(v.ID, old); err != nil {
 		return sds.Volume{}, err
 	}
+	if n := len(old.Snapshots); n > 0 {
+		return sds.Volume{}, sds.HasSnapshots(v.ID, n)
+	}
 	name := fmt.Sprintf("%s-%d", diskName, v.Epoch)
-	err = s.withDisk(ctx, v, func(write func(disk string) error) error {
-		disk := filepath.Join(dir, name)
+	m := &volumeMeta{Disk: name, Layers: []layer{{File: name}}, Rollbacks: old.Rollbacks, Files: old.Files}
+	err = s.withDisk(ctx, v, m, func(write func(disk string) error) error {
+		disk := s.file(v.ID, name)
 		err := os.Remove(disk) // half made, by whoever died of it
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -159,22 +187,20 @@ func (s *Store) RecreateVolume(ctx context.Context, v sds.VolumeCreate) (sds.Vol
 			_ = os.Remove(disk)
 			return err
 		}
-		return s.replaceMeta(volumes, string(v.ID), &volumeMeta{Version: volumeVersion, Image: v.Image, Disk: name, Epoch: v.Epoch, Standalone: v.Standalone})
+		return s.keep(v.ID, m)
 	})
 	if err != nil {
 		return sds.Volume{}, explain(err)
 	}
-	// Every other disk is of the past, or half made.
-	disks, err := filepath.Glob(filepath.Join(dir, diskName+"*"))
-	for _, old := range disks {
-		if filepath.Base(old) != name {
-			err = errors.Join(err, os.Remove(old))
-		}
-	}
-	if err != nil {
-		return sds.Volume{}, explain(err)
-	}
 	return s.volume(v.ID)
+}
+
+// public is what the metadata alone says.
+func (m *volumeMeta) public(id api.VolumeID) sds.Volume {
+	return sds.Volume{
+		ID: id, Image: m.Image, Snapshot: m.ref(), Epoch: m.Epoch, Rollbacks: m.Rollbacks, Standalone: m.Standalone,
+		Source: sds.Source{Format: sds.QCOW2, Encrypted: m.Encrypted},
+	}
 }
 
 // volume reads what is kept. One that is replaced meanwhile is read again.
@@ -189,40 +215,25 @@ func (s *Store) volume(id api.VolumeID) (sds.Volume, error) {
 }
 
 func (s *Store) readVolume(id api.VolumeID) (sds.Volume, error) {
-	var m volumeMeta
-	found, err := s.readMeta(volumes, string(id), &m)
+	m, err := s.meta(id)
 	if err != nil {
 		return sds.Volume{}, err
 	}
-	if !found {
-		return sds.Volume{}, notFound("volume", string(id))
-	}
-	if m.Version > volumeVersion {
-		return sds.Volume{}, api.Errorf(api.CodeState, "volume %s was written by a later version of Basalt", id).WithHint("update this node")
-	}
-	v := sds.Volume{
-		ID: id, Image: m.Image, Format: sds.QCOW2, Path: filepath.Join(s.path(volumes, string(id)), m.disk()),
-		Epoch: m.Epoch, Standalone: m.Standalone,
-	}
-	f, err := os.Open(v.Path)
-	if err != nil {
+	v := m.public(id)
+	if v.Source, _, err = s.source(id, m, m.Disk); err != nil {
 		return sds.Volume{}, err
 	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return sds.Volume{}, err
+	for _, l := range m.Layers {
+		st, err := os.Stat(s.file(id, l.File))
+		if err != nil {
+			return sds.Volume{}, err
+		}
+		if sys, ok := st.Sys().(*syscall.Stat_t); ok {
+			v.AllocatedBytes += sys.Blocks * 512 // st_blocks counts these, whatever st_blksize is
+		}
 	}
-	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
-		v.AllocatedBytes = sys.Blocks * 512 // st_blocks counts these, whatever st_blksize is
-	}
-	head := make([]byte, sds.HeadBytes)
-	n, err := io.ReadFull(f, head)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return sds.Volume{}, err
-	}
-	if v.SizeBytes, err = sds.VirtualBytes(head[:n]); err != nil {
-		return sds.Volume{}, fmt.Errorf("volume %s: %s: %w", id, v.Path, err)
+	if v.SizeBytes, err = s.size(id, m.Disk); err != nil {
+		return sds.Volume{}, fmt.Errorf("volume %s: %s: %w", id, v.Source.Path, err)
 	}
 	return v, nil
 }
@@ -275,36 +286,48 @@ func (s *Store) age(id string, now time.Time) (time.Duration, error) {
 }
 
 // ResizeVolume implements sds.Driver.
-func (s *Store) ResizeVolume(ctx context.Context, id api.VolumeID, bytes int64) (sds.Volume, error) {
-	if err := errors.Join(s.begin(ctx), sds.CheckID(string(id))); err != nil {
-		return sds.Volume{}, err
+func (s *Store) ResizeVolume(ctx context.Context, id api.VolumeID, bytes int64, a sds.Access) (made sds.Volume, err error) {
+	err = s.change(ctx, id, func(m *volumeMeta) error {
+		have, err := s.volume(id)
+		if err != nil {
+			return err
+		}
+		size, err := s.opt.Limits.VolumeBytes(bytes, 0)
+		if err == nil {
+			err = a.CheckKey(id, m.Encrypted)
+		}
+		if err != nil || size <= have.SizeBytes {
+			made = have
+			return err
+		}
+		if err := s.finishSnapshot(ctx, id, m, a); err != nil {
+			return err
+		}
+		if err := s.grow(ctx, id, m, have, size, a); err != nil {
+			return err
+		}
+		made, err = s.volume(id)
+		return err
+	})
+	return made, explain(err)
+}
+
+func (s *Store) grow(ctx context.Context, id api.VolumeID, m *volumeMeta, have sds.Volume, size int64, a sds.Access) error {
+	err := s.unused(id, m)
+	if api.CodeOf(err) == api.CodeInUse && a.Live != nil {
+		return a.Live.Resize(ctx, size)
 	}
-	unlock, err := s.locks.Lock(ctx, volumes+"/"+string(id), alone)
 	if err != nil {
-		return sds.Volume{}, err
+		return err
 	}
-	defer unlock()
-	v, err := s.volume(id)
+	name, err := imageName(have.Source, false)
 	if err != nil {
-		return sds.Volume{}, err
+		return err
 	}
-	size, err := s.opt.Limits.VolumeBytes(bytes, 0)
-	if err != nil {
-		return sds.Volume{}, err
+	if _, err := qemuimg.Own(ctx, secrets(a.Encryption), "resize", "-q", name, strconv.FormatInt(size, 10)); err != nil {
+		return s.full(ctx, wrongKey(id, err))
 	}
-	if size <= v.SizeBytes {
-		return v, nil
-	}
-	if err := s.idle(id, v.Path); err != nil {
-		return sds.Volume{}, err
-	}
-	if _, err := qemuImg(ctx, "resize", "-q", "-f", "qcow2", v.Path, strconv.FormatInt(size, 10)); err != nil {
-		return sds.Volume{}, s.full(ctx, err)
-	}
-	if err := syncPath(v.Path); err != nil {
-		return sds.Volume{}, explain(err)
-	}
-	return s.volume(id)
+	return syncPath(have.Source.Path)
 }
 
 // DeleteVolume implements sds.Driver.
@@ -317,11 +340,14 @@ func (s *Store) DeleteVolume(ctx context.Context, id api.VolumeID) error {
 		return err
 	}
 	defer unlock()
-	v, err := s.volume(id)
+	m, err := s.meta(id)
 	switch err = explain(err); {
 	case err == nil:
-		if err := s.idle(id, v.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.unused(id, m); err != nil {
 			return err
+		}
+		if n := len(m.Snapshots); n > 0 {
+			return sds.HasSnapshots(id, n)
 		}
 	case api.CodeOf(err) == api.CodeUnavailable || api.CodeOf(err) == api.CodeState:
 		return err // it may be in order; one that is too damaged to be read may go
@@ -331,17 +357,4 @@ func (s *Store) DeleteVolume(ctx context.Context, id api.VolumeID) error {
 		return nil
 	}
 	return s.remove(volumes, string(id))
-}
-
-// idle refuses with in_use while a hypervisor has the disk open, on this host
-// or, where the file system's locks reach there, on another.
-func (s *Store) idle(id api.VolumeID, disk string) error {
-	used, err := busy(disk)
-	if err != nil {
-		return err
-	}
-	if used {
-		return api.Errorf(api.CodeInUse, "volume %s is in use by a running instance", id).WithHint("stop the instance first")
-	}
-	return nil
 }

@@ -30,9 +30,17 @@ type Env struct {
 // Start runs a server until the test ends. now is its clock; nil: the real one.
 func Start(t testing.TB, now func() time.Time) *Env {
 	t.Helper()
+	return StartWith(t, func(o *server.Options) { o.Now = now })
+}
+
+// StartWith is Start with other options.
+func StartWith(t testing.TB, change func(*server.Options)) *Env {
+	t.Helper()
 	store := storetest.NewMemory()
 	node := &Node{store: store, images: map[api.ImageID][]byte{}}
-	s, err := server.New(server.Options{Store: store, Runtime: node, Billing: Bill{}, Version: "test", Now: now, KeyRate: 1e6})
+	o := server.Options{Store: store, Runtime: node, Billing: Bill{}, Version: "test", KeyRate: 1e6}
+	change(&o)
+	s, err := server.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,6 +117,11 @@ func (n *Node) Exec(_ context.Context, _ api.InstanceID, req api.ExecRequest) (a
 		return api.ExecResult{ExitCode: 1, Stderr: []byte("no\n")}, nil
 	}
 	return api.ExecResult{Stdout: append(fmt.Appendf(nil, "%q\n", req.Argv), req.Stdin...)}, nil
+}
+
+// Leaks is one volume.
+func (n *Node) Leaks(context.Context, api.NodeID) ([]api.Leak, error) {
+	return []api.Leak{{Kind: string(api.KindVolume), ID: "vol-left", What: "in pool local"}}, nil
 }
 
 // PutImage keeps the bytes and reports the image ready, or failed when its

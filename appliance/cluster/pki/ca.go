@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"math/big"
 	"net"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -107,8 +108,8 @@ func (ca CA) Sign(csrDER []byte, id NodeIdentity, now time.Time, lifetime time.D
 		KeyUsage: x509.KeyUsageDigitalSignature, BasicConstraintsValid: true,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
-	for _, ip := range id.IPs {
-		template.IPAddresses = append(template.IPAddresses, net.IP(ip.Unmap().AsSlice()))
+	for _, ip := range addresses(id) {
+		template.IPAddresses = append(template.IPAddresses, net.IP(ip.AsSlice()))
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, cert, public, key)
 	if err != nil {
@@ -172,8 +173,25 @@ func keyOf(csrDER []byte) (*ecdsa.PublicKey, error) {
 	return public, nil
 }
 
+// Every node's certificate is also good for the machine that it is on: a client
+// there, or behind a forwarded port, knows the API as localhost. Who is reached
+// by that name has a key of this cluster, and between nodes names and addresses
+// count for nothing (identityOf).
+const localhost = "localhost"
+
+var loopback = []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
+
+func addresses(id NodeIdentity) (all []netip.Addr) {
+	for _, ip := range append(slices.Clone(id.IPs), loopback...) {
+		if ip = ip.Unmap(); !slices.Contains(all, ip) {
+			all = append(all, ip)
+		}
+	}
+	return all
+}
+
 func names(id NodeIdentity) []string {
-	all := append([]string{id.Name}, id.DNS...)
+	all := append([]string{id.Name, localhost}, id.DNS...)
 	for i := range all {
 		all[i] = strings.ToLower(all[i])
 	}

@@ -33,7 +33,7 @@ func must[T any](v T, err error) func(*testing.T) T {
 func identityFor(node api.NodeID) NodeIdentity {
 	return NodeIdentity{
 		Cluster: "basalt", Node: node, Name: "host-a.example",
-		IPs: []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("::1")}, DNS: []string{"api.example"},
+		IPs: []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("127.0.0.1")}, DNS: []string{"api.example"},
 	}
 }
 
@@ -50,7 +50,7 @@ func TestSignTrustsOnlyTheKey(t *testing.T) {
 	if cluster, node, err := identityOf(leaf); cluster != "basalt" || node != nodeA || err != nil {
 		t.Errorf("it is for %s of %s: %v", node, cluster, err)
 	}
-	if !slices.Equal(leaf.DNSNames, []string{"api.example", "host-a.example"}) || len(leaf.IPAddresses) != 2 || leaf.IsCA ||
+	if !slices.Equal(leaf.DNSNames, []string{"api.example", "host-a.example", "localhost"}) || len(leaf.IPAddresses) != 3 || leaf.IsCA ||
 		leaf.Subject.CommonName != "host-a" || len(leaf.Subject.Organization) > 0 {
 		t.Errorf("it says %v %v %v", leaf.Subject, leaf.DNSNames, leaf.IPAddresses)
 	}

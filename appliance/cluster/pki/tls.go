@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -60,6 +61,26 @@ func (k *Keeper) ClientConfig(expect api.NodeID, alpn string) *tls.Config {
 			return nil
 		},
 	}
+}
+
+// AnyNodeConfig is for a connection to whichever node of the cluster answers,
+// by a protocol that names none in TLS, as OVSDB's.
+func (k *Keeper) AnyNodeConfig() *tls.Config {
+	return &tls.Config{
+		MinVersion:           tls.VersionTLS12,
+		InsecureSkipVerify:   true, // VerifyConnection does it
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return k.certificate(), nil },
+		VerifyConnection: func(cs tls.ConnectionState) error {
+			_, err := k.verify(&cs, x509.ExtKeyUsageServerAuth)
+			return err
+		},
+	}
+}
+
+// Files in which the bundle of CAs, the certificate and its key lie: for
+// programs that read them themselves. They are replaced whole when they change.
+func Files(dir string) (bundle, cert, key string) {
+	return filepath.Join(dir, bundleFile), filepath.Join(dir, certFile), filepath.Join(dir, keyFile)
 }
 
 // JoinClientConfig is for a node that has nothing yet but a token: it believes

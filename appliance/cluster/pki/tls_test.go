@@ -148,14 +148,29 @@ func TestJoinPinsTheCA(t *testing.T) {
 	}
 }
 
-// The API's clients have ca.pem and the name or address that they typed.
+// The API's clients have ca.pem and the name or address that they typed; on the
+// node itself, or through a forwarded port, that is the loopback's.
 func TestAPIConfig(t *testing.T) {
 	ca := must(NewCA("basalt", time.Now()))(t)
 	k := newKeeper(t, ca, nodeA, time.Now(), 0)
-	for name, ok := range map[string]bool{"host-a.example": true, "api.example": true, "127.0.0.1": true, "::1": true, "evil.example": false} {
+	for name, ok := range map[string]bool{"host-a.example": true, "api.example": true, "192.0.2.1": true,
+		"localhost": true, "127.0.0.1": true, "::1": true, "evil.example": false, "127.0.0.2": false} {
 		client := &tls.Config{RootCAs: pool(must(parseBundle(ca.CertPEM))(t)), ServerName: name, NextProtos: []string{"h2"}}
 		if _, serverErr, clientErr := shake(t, k.APIConfig(), client, nil); (clientErr == nil) != ok {
 			t.Errorf("%s: %v, %v", name, serverErr, clientErr)
 		}
+	}
+}
+
+// A program that names no protocol is any node of the cluster, and no other's.
+func TestAnyNode(t *testing.T) {
+	now := time.Now()
+	ca, foreign := must(NewCA("basalt", now))(t), must(NewCA("basalt", now))(t)
+	member, node := newKeeper(t, ca, nodeB, now, 0), newKeeper(t, ca, nodeA, now, 0)
+	if _, serverErr, clientErr := shake(t, node.APIConfig(), member.AnyNodeConfig(), nil); serverErr != nil || clientErr != nil {
+		t.Errorf("a node of the cluster: %v, %v", serverErr, clientErr)
+	}
+	if _, _, clientErr := shake(t, newKeeper(t, foreign, nodeA, now, 0).APIConfig(), member.AnyNodeConfig(), nil); !errors.Is(clientErr, ErrNotPeer) {
+		t.Errorf("a node of another cluster: %v", clientErr)
 	}
 }

@@ -13,11 +13,11 @@ import (
 	"syscall"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/basalt-gpu/basalt/installer/console"
+	"github.com/basalt-gpu/basalt/installer/tui/screen"
 	"github.com/basalt-gpu/basalt/installer/tui/terminal"
 )
 
@@ -51,11 +51,7 @@ func command() *cobra.Command {
 				return errors.New("this is no terminal: --once prints the state")
 			}
 			// Ctrl-C must not end the screen: it is a key as any other.
-			_, err := tea.NewProgram(console.New(n, terminal.Plain(os.Getenv("TERM"))), tea.WithAltScreen(), tea.WithContext(cmd.Context())).Run()
-			if errors.Is(err, tea.ErrProgramKilled) && cmd.Context().Err() != nil {
-				return nil // asked to end
-			}
-			return err
+			return screen.Run(cmd.Context(), console.New(n, terminal.Plain(os.Getenv("TERM"))), 4)
 		},
 	}
 	cmd.Flags().StringVar(&socket, "socket", "/run/basalt/api.sock", "basaltd's socket")

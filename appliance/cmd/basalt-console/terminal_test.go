@@ -70,6 +70,65 @@ func TestOnALineWithoutAnswers(t *testing.T) {
 	}
 }
 
+// It ends when it is told to: while it draws, and with a terminal that takes
+// nothing.
+func TestEndsOnSIGTERM(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	program := filepath.Join(t.TempDir(), "basalt-console")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for range 8 { // what once kept it did so every other time
+		endOnSIGTERM(t, program, false)
+	}
+	endOnSIGTERM(t, program, true)
+}
+
+func endOnSIGTERM(t *testing.T, program string, held bool) {
+	t.Helper()
+	master, slave := pty(t)
+	defer master.Close()
+	defer slave.Close()
+	cmd := exec.Command(program, "--socket", filepath.Join(t.TempDir(), "none"))
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
+	cmd.Env = append(os.Environ(), "TERM=vt220")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stuck := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	defer stuck.Stop()
+	drawn := make(chan struct{})
+	go func() {
+		var out bytes.Buffer
+		buf := make([]byte, 4096)
+		for seen := false; ; {
+			n, err := master.Read(buf)
+			if out.Write(buf[:n]); !seen && (err != nil || strings.Contains(out.String(), "Alt-F2 log in")) {
+				seen = true
+				close(drawn)
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	<-drawn
+	if held {
+		if err := unix.IoctlSetInt(int(slave.Fd()), unix.TCXONC, unix.TCOOFF); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := cmd.Process.Signal(unix.SIGTERM); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("terminal held: %v: it ended with %v", held, err)
+	}
+}
+
 // onTerminal runs a program on a terminal until it has printed sees or ends,
 // and returns what it printed.
 func onTerminal(t *testing.T, program string, args []string, sees string) string {

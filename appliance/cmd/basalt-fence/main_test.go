@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -117,15 +119,23 @@ func (n *node) sh(format string, args ...any) string {
 	if _, err := fmt.Fprintf(n.in, format+"\n", args...); err != nil {
 		n.t.Fatal(err)
 	}
+	slow := time.AfterFunc(2*patience, n.reset) // what it waits for never comes
+	defer slow.Stop()
 	if !n.out.Scan() {
-		n.t.Fatalf("the node is gone: %v", n.out.Err())
+		n.t.Fatalf("the node is gone, or did not answer: %v", n.out.Err())
 	}
 	return n.out.Text()
 }
 
-// qemu of an instance; its number.
+// qemu of an instance; its number. Until the program is loaded the process is
+// the shell's copy, which nobody kills.
 func (n *node) qemu(instance string) string {
-	return n.sh("./qemu-system-x86_64 -name guest=basalt-%s,debug-threads=on -S </dev/null >&2 & echo $!", instance)
+	return n.named("basalt-" + instance)
+}
+
+func (n *node) named(guest string) string {
+	return n.sh(`./qemu-system-x86_64 -name guest=%s,debug-threads=on -S </dev/null >&2 &
+until readlink /proc/$!/exe | grep -q /qemu-; do :; done; echo $!`, guest)
 }
 
 // fence started; its number.
@@ -152,11 +162,7 @@ func (n *node) until(what string, f func(fence.Status) bool) fence.Status {
 
 func (n *node) lease(d time.Duration) {
 	n.t.Helper()
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
-		n.t.Fatal(err)
-	}
-	if err := n.SetLease(fence.Lease{Until: time.Duration(ts.Nano()) + d, Node: "node-1", Epoch: 1}); err != nil {
+	if err := n.SetLease(fence.Lease{Until: boottime(n.t) + d, Node: "node-1", Epoch: 1}); err != nil {
 		n.t.Fatal(err)
 	}
 }
@@ -170,7 +176,7 @@ func TestKills(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept, running, stopped := n.qemu("ins-kept"), n.qemu("ins-running"), n.qemu("ins-stopped")
-	other := n.sh("./qemu-system-x86_64 -name guest=somebody-elses </dev/null >&2 & echo $!")
+	other := n.named("somebody-elses")
 	n.sh("kill -STOP %s; echo", stopped)
 	n.lease(3 * time.Second)
 	for _, pid := range []string{running, stopped} { // they ignore SIGTERM
@@ -220,6 +226,71 @@ func TestKilledItself(t *testing.T) {
 	if s, err := n.Status(); err != nil || s.Mode != fence.Fencing || len(s.Keep) != 1 {
 		t.Errorf("%+v, %v", s, err)
 	}
+}
+
+// Killed with its work half done, it knows afterwards whom it had killed, and
+// kills whom it only had meant to.
+func TestRemembersItsVictims(t *testing.T) {
+	n := newNode(t)
+	pid := n.fence("none")
+	moved := n.qemu("ins-moved")
+	n.lease(time.Second)
+	if got := n.wait(moved); got != sigkilled {
+		t.Fatalf("ended with %s", got)
+	}
+	n.sh("kill -KILL %s; echo", pid)
+	n.wait(pid)
+	// What it writes before the signal, for one that did not get it any more. A
+	// lease has come meanwhile.
+	meant := n.qemu("ins-meant")
+	path := filepath.Join(n.dir, "fence.victims")
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var book struct {
+		V       int            `json:"v"`
+		Boot    string         `json:"boot"`
+		Victims []fence.Victim `json:"victims"`
+	}
+	if err := json.Unmarshal(raw, &book); err != nil {
+		t.Fatal(err)
+	}
+	number, err := strconv.Atoi(meant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	book.Victims = append(book.Victims, fence.Victim{Instance: "ins-meant", PID: number, At: boottime(t)})
+	if raw, err = json.Marshal(book); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(n.dir, "fence.lease"), []byte(fmt.Sprintf(`{"v":1,"boot":%q,"lease":{"until_boottime_ns":%d,"node":"node-1"}}`, book.Boot, boottime(t)+50*time.Second)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pid = n.fence("none")
+	if got := n.wait(meant); got != sigkilled {
+		t.Errorf("ended with %s", got)
+	}
+	both := func(s fence.Status) bool {
+		return s.Mode == fence.Holding && len(s.Fenced) == 2 && s.Fenced[0].Instance == "ins-moved" && s.Fenced[1].Instance == "ins-meant"
+	}
+	n.until("it knows both", both)
+	n.sh("kill -KILL %s; echo", pid)
+	n.wait(pid)
+	n.fence("none")
+	n.until("and again", both)
+}
+
+func boottime(t *testing.T) time.Duration {
+	t.Helper()
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(ts.Nano())
 }
 
 // The stand-in for the hardware resets the node when it is not fed, even

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -23,6 +22,7 @@ import (
 	"github.com/basalt-gpu/basalt/installer/install/unattended"
 	"github.com/basalt-gpu/basalt/installer/machine/network"
 	"github.com/basalt-gpu/basalt/installer/tui"
+	"github.com/basalt-gpu/basalt/installer/tui/screen"
 	"github.com/basalt-gpu/basalt/installer/tui/terminal"
 )
 
@@ -142,8 +142,7 @@ func ask(ctx context.Context, sys *system) error {
 		return errors.New("there is no terminal to ask on: give --answers FILE")
 	}
 	m := tui.New(sys, tui.Options{Version: version, Plain: terminal.Plain(os.Getenv("TERM")), Now: time.Now})
-	_, err := tea.NewProgram(m, tea.WithAltScreen(), tea.WithContext(ctx)).Run()
-	return err
+	return errors.Join(screen.Run(ctx, m, 15), ctx.Err())
 }
 
 // stay after a failure: the machine must not go on as if nothing were, and

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/hypervisor/cloudinit"
 	"github.com/basalt-gpu/basalt/hypervisor/libvirt"
 	"github.com/basalt-gpu/basalt/hypervisor/probe"
@@ -36,19 +35,44 @@ func openPools(c config) (map[string]sds.Driver, error) {
 	return pools, nil
 }
 
-func openMachines(ctx context.Context, c config, id api.NodeID, log *slog.Logger) (hypervisor.Driver, hypervisor.Accelerator, error) {
-	how, err := probe.Accelerator(ctx, filepath.Join(c.data, "accelerator.json"))
-	if err != nil {
-		return nil, "", err
-	}
-	if how.Why != "" {
+func sayAccelerator(log *slog.Logger, how probe.Result) {
+	switch {
+	case how.Why == "":
+		log.Info("guests run with KVM")
+	case how.AskAgain.IsZero():
 		log.Info("guests run without KVM", "accelerator", how.Accelerator, "why", how.Why)
+	default:
+		log.Info("guests run without KVM, which is tried again", "accelerator", how.Accelerator, "why", how.Why, "at", how.AskAgain)
 	}
+}
+
+// watchAccelerator tries KVM again where it gave no answer.
+func (n *node) watchAccelerator(ctx context.Context) error {
+	err := probe.Watch(ctx, n.probed, n.how, func(how probe.Result) {
+		sayAccelerator(n.log, how)
+		n.agent.SetAccelerator(how.Accelerator)
+	})
+	if err != nil && ctx.Err() == nil {
+		n.log.Warn("KVM is not tried again", "error", err)
+	}
+	return nil
+}
+
+// openMachines finds out how guests run, and opens libvirt.
+func (n *node) openMachines(ctx context.Context, c config, id api.NodeID) (err error) {
+	n.probed = filepath.Join(c.data, "accelerator.json")
+	if n.how, err = probe.Accelerator(ctx, n.probed); err != nil {
+		return err
+	}
+	log := n.log
+	sayAccelerator(log, n.how)
 	d, err := libvirt.Open(ctx, libvirt.Options{URI: c.libvirt, Node: id, MigrationDir: filepath.Join(c.run, "migrate"), Logf: func(f string, args ...any) { log.Info(fmt.Sprintf(f, args...)) }})
 	if err != nil {
-		return nil, "", err
+		return err
 	}
-	return d, how.Accelerator, nil
+	n.machines = d
+	n.closers = append(n.closers, d.Close)
+	return nil
 }
 
 // toolsDisc makes the disc from which guests install the guest tools.

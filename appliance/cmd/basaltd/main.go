@@ -37,6 +37,10 @@ type config struct {
 	election                    time.Duration
 	logLevel                    string
 	privateImages               bool
+	network, encap, datapath    string
+	underlay                    string
+	external                    []string
+	disks                       []string
 }
 
 func main() {
@@ -82,6 +86,13 @@ func main() {
 	f.DurationVar(&c.stopGrace, "stop-grace", time.Minute, "time a guest has to shut down before it is switched off")
 	f.DurationVar(&c.meterEvery, "meter-every", 5*time.Minute, "how often usage is recorded")
 	f.BoolVar(&c.privateImages, "private-image-urls", false, "let images be fetched from loopback and private addresses: whoever may import an image can then reach those")
+	f.StringVar(&c.network, "network", "none", "ovn: instances have private networks; none: they have no network; the same on all nodes")
+	f.StringVar(&c.encap, "encap", "", "this node's address for tunnels to the others; empty: that of the first --peer-listen")
+	f.StringVar(&c.datapath, "datapath", "auto", "of Open vSwitch: system (the kernel's), netdev (none of the kernel's is needed), auto")
+	f.StringVar(&c.underlay, "underlay", "", "with datapath netdev: the interface that has the --encap address; it is put on a bridge")
+	f.StringArrayVar(&c.external, "external", nil, "[NETWORK=]INTERFACE by which guests reach the world outside; the interface serves nothing else")
+	f.StringArrayVar(&c.disks, "disks", nil, "pattern of files: loop devices over them are disks, too; for development")
+	_ = f.MarkHidden("disks")
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
 	if err := cmd.ExecuteContext(context.Background()); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "basaltd:", err)

@@ -106,19 +106,19 @@ func (cl *cluster) serveAgent(a *agent.Agent) {
 
 // fenced says whether basalt-fence has ended a run of the instance that began
 // at since.
-func fenced(f *fence.Client) func(api.InstanceID, time.Time) bool {
-	return func(id api.InstanceID, since time.Time) bool {
+func fenced(f *fence.Client) func(api.InstanceID, time.Time) (bool, error) {
+	return func(id api.InstanceID, since time.Time) (bool, error) {
 		st, err := f.Status()
 		if err != nil {
-			return false
+			return false, err
 		}
 		now, wall := lease.Now(), time.Now()
 		for _, v := range st.Fenced {
 			if v.Instance == string(id) && lease.Instant(v.At).Wall(now, wall).After(since) {
-				return true
+				return true, nil
 			}
 		}
-		return false
+		return false, nil
 	}
 }
 

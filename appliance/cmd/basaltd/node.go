@@ -18,6 +18,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/server"
 	"github.com/basalt-gpu/basalt/appliance/agent"
 	"github.com/basalt-gpu/basalt/appliance/cluster/member"
+	"github.com/basalt-gpu/basalt/appliance/cluster/seal"
 	"github.com/basalt-gpu/basalt/appliance/durable"
 	"github.com/basalt-gpu/basalt/appliance/leader"
 	"github.com/basalt-gpu/basalt/appliance/plan"
@@ -25,6 +26,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/node/backend"
 	"github.com/basalt-gpu/basalt/gpu/node/client"
 	"github.com/basalt-gpu/basalt/hypervisor"
+	"github.com/basalt-gpu/basalt/hypervisor/probe"
 	"github.com/basalt-gpu/basalt/sds"
 )
 
@@ -34,8 +36,12 @@ type node struct {
 	store    *store.Store
 	cluster  *cluster // nil: the node is alone
 	machines hypervisor.Driver
+	how      probe.Result // machines run
+	probed   string       // the probe's cache
 	pools    map[string]sds.Driver
 	gpud     *client.Control
+	network  *fabric // nil: there are no networks
+	storage  *depot
 	agent    *agent.Agent
 	api      *server.Server
 	listener net.Listener
@@ -69,11 +75,9 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 	if err != nil {
 		return n, err
 	}
-	var accelerator hypervisor.Accelerator
-	if n.machines, accelerator, err = openMachines(ctx, c, id, log); err != nil {
+	if err := n.openMachines(ctx, c, id); err != nil {
 		return n, err
 	}
-	n.closers = append(n.closers, n.machines.Close)
 	if c.gpud == "" {
 		c.gpud = filepath.Join(c.run, "gpud.sock")
 	}
@@ -87,19 +91,37 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 	if err != nil {
 		return n, err
 	}
+	sealed := seal.NewKeep(n.store)
 	ao := agent.Options{
 		NodeID: id, NodeName: c.nodeName, DataDir: c.data, RunDir: filepath.Join(c.run, "i"), Version: version,
 		Store: only{n.store, agent.Kinds}, Machines: n.machines, Pools: n.pools, VGPUs: newVGPUs(n.gpud, runner),
-		Accelerator: accelerator, ToolsDisc: tools, StopGrace: c.stopGrace, MeterEvery: c.meterEvery, Log: log,
+		Accelerator: n.how.Accelerator, ToolsDisc: tools, StopGrace: c.stopGrace, MeterEvery: c.meterEvery, Log: log,
+	}
+	if err := n.openStorage(c, id); err != nil {
+		return n, err
+	}
+	ao.Keys, ao.Ceph = keys{sealed, n.storage.node}, n.storage.node
+	if kept, err := openBackups(c, sealed); err == nil {
+		ao.Backups = kept
+	} else { // machines do not wait for that
+		log.Error("no backups until basaltd starts anew", "error", err)
+	}
+	if err := n.openNetwork(c, id); err != nil {
+		return n, err
+	}
+	if n.network != nil {
+		ao.Ports = n.network
 	}
 	if n.cluster != nil {
 		n.cluster.agentOptions(&ao)
 	}
 	n.agent = agent.New(ao)
+	n.storage.agent = n.agent
 	if n.cluster != nil {
 		n.cluster.serveAgent(n.agent)
 	}
-	so := server.Options{Store: n.store, Runtime: runtime{n.agent}, Billing: books{n.store}, Version: version, Log: log}
+	so := server.Options{Store: n.store, Runtime: runtime{n.agent}, Billing: books{n.store}, Tracer: n.tracer(), Version: version, Log: log,
+		Networking: n.network != nil, NewVolumeKey: sealed.NewKey, Secrets: sealed, Lacks: n.lacks()}
 	if n.cluster != nil {
 		so.Cluster, so.Elsewhere, so.Stale = n.cluster, n.elsewhere, store.Stale
 	}
@@ -184,7 +206,12 @@ func (n *node) Run(ctx context.Context) error {
 		"socket":  n.serveLocal,
 		"planner": n.plan,
 		"agent":   n.agent.Run,
+		"KVM":     n.watchAccelerator,
 	}
+	if n.network != nil {
+		maps.Copy(parts, n.network.run())
+	}
+	maps.Copy(parts, n.storage.run())
 	if n.cluster != nil {
 		maps.Copy(parts, n.cluster.run())
 		parts["restart"] = func(ctx context.Context) error {
@@ -254,7 +281,13 @@ func (n *node) plan(ctx context.Context) error {
 		if n.cluster != nil {
 			health = func() (string, map[string]plan.Health) { return n.cluster.health(in) }
 		}
+		var wg sync.WaitGroup
+		if n.network != nil {
+			wg.Go(func() { n.network.lead(ctx, n, in) })
+		}
+		wg.Go(func() { n.storage.lead(ctx, n, in) })
 		_ = leader.Run(ctx, term{n.store, in}, health, n.log) // ends with the term
+		wg.Wait()
 		cancel()
 	}
 	return nil

@@ -19,6 +19,16 @@ for unit in basaltd basalt-gpud basalt-fence; do
 	[ "$(in_root systemctl is-enabled $unit)" = enabled ] || fail "$unit is not enabled"
 done
 [ "$(in_root systemctl is-enabled basalt-console || true)" = disabled ] || fail "the console took a screen without being asked"
+# Open vSwitch and OVN are started by Basalt and nobody else, also after an
+# upgrade of theirs, whose scripts unmask and enable.
+own_switch="ovsdb-server ovs-vswitchd openvswitch-switch ovn-central ovn-host ovn-controller ovn-northd ovn-ovsdb-server-nb ovn-ovsdb-server-sb"
+in_root dpkg-reconfigure openvswitch-switch ovn-host ovn-central >"$work/log" 2>&1 || { cat "$work/log"; fail "their packages' scripts"; }
+for unit in $own_switch; do
+	[ "$(in_root systemctl is-enabled $unit || true)" = masked ] || fail "$unit may start by itself"
+done
+for program in ovs-vswitchd ovsdb-server ovn-controller ovn-northd restic; do
+	in_root sh -c "command -v $program" >/dev/null || fail "no $program"
+done
 [ ! -e "$root/etc/systemd/system/basalt-install.target.wants" ] || fail "the installer starts on a node"
 units=(basaltd.service basalt-gpud.service basalt-fence.service basalt-install.target basalt-install@ttyS0.service)
 [ ! -x "$root/usr/bin/basalt-console" ] || units+=(basalt-console.service)
@@ -39,6 +49,9 @@ grep -q 'purging the package removes it' "$work/log" || fail "removal does not s
 
 in_root dpkg --purge basalt basalt-guest-tools basalt-installer >"$work/log" 2>&1 || { cat "$work/log"; fail "purge"; }
 grep -q "disks with it" "$work/log" || fail "purge does not say what it removes"
+for unit in $own_switch; do
+	[ "$(in_root systemctl is-enabled $unit || true)" != masked ] || fail "purge left $unit masked"
+done
 left=$(cd "$root" && find . -xdev \( -path ./proc -o -path ./tmp/debs \) -prune -o -iname '*basalt*' -print)
 # The medium's own configuration of other programs has been there before.
 left=$(cd "$root" && for f in $left; do [ -e "$base/$f" ] || echo "$f"; done)

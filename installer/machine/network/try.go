@@ -33,15 +33,17 @@ type Check struct {
 	Hint    string // what to do, unless OK
 }
 
-// Failed says whether one of the checks failed.
-func Failed(checks []Check) bool {
+// Worst outcome of the checks.
+func Worst(checks []Check) Outcome {
+	worst := OK
 	for _, c := range checks {
-		if c.Outcome == Failure {
-			return true
-		}
+		worst = max(worst, c.Outcome)
 	}
-	return false
+	return worst
 }
+
+// Failed says whether one of the checks failed.
+func Failed(checks []Check) bool { return Worst(checks) == Failure }
 
 const (
 	runtimeDir  = "/run/systemd/network"

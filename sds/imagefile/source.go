@@ -1,4 +1,4 @@
-package local
+package imagefile
 
 import (
 	"context"
@@ -25,8 +25,8 @@ const (
 	maxRedirects = 5
 )
 
-// open begins to read an image. size is -1 when the source does not say.
-func (s *Store) open(ctx context.Context, in sds.ImageImport) (io.ReadCloser, int64, error) {
+// Open begins to read an image. size is -1 when the source does not say.
+func (r Receiver) Open(ctx context.Context, in sds.ImageImport) (io.ReadCloser, int64, error) {
 	if in.Content != nil {
 		if in.SizeBytes > 0 {
 			return io.NopCloser(in.Content), in.SizeBytes, nil
@@ -39,12 +39,12 @@ func (s *Store) open(ctx context.Context, in sds.ImageImport) (io.ReadCloser, in
 	}
 	switch u.Scheme {
 	case "file":
-		if !s.opt.AllowFileURL {
+		if !r.AllowFileURL {
 			return nil, 0, badURL("images from the node's own files are not allowed here")
 		}
 		return openFile(u.Path)
 	case "http", "https":
-		return s.fetch(ctx, u)
+		return r.fetch(ctx, u)
 	}
 	return nil, 0, badURL("%q is neither http nor https", in.URL)
 }
@@ -68,9 +68,9 @@ func openFile(path string) (io.ReadCloser, int64, error) {
 // fetch asks for the image. Nobody may make the node ask its own services, or
 // those beside it, in his name: the address is checked after the name is
 // resolved, at every redirect.
-func (s *Store) fetch(ctx context.Context, u *url.URL) (io.ReadCloser, int64, error) {
+func (r Receiver) fetch(ctx context.Context, u *url.URL) (io.ReadCloser, int64, error) {
 	dialer := &net.Dialer{Timeout: dialTime, Control: func(_, address string, _ syscall.RawConn) error {
-		if s.opt.AllowPrivateURL {
+		if r.AllowPrivateURL {
 			return nil
 		}
 		return publicOnly(address)
@@ -79,13 +79,13 @@ func (s *Store) fetch(ctx context.Context, u *url.URL) (io.ReadCloser, int64, er
 		DialContext: dialer.DialContext, TLSHandshakeTimeout: dialTime, ResponseHeaderTimeout: headerTime,
 		DisableCompression: true, DisableKeepAlives: true,
 	}
-	if s.opt.AllowPrivateURL {
+	if r.AllowPrivateURL {
 		transport.Proxy = http.ProxyFromEnvironment // whose addresses nobody could check
 	}
 	client := &http.Client{
 		Transport: transport,
-		CheckRedirect: func(r *http.Request, via []*http.Request) error {
-			if len(via) > maxRedirects || r.URL.Scheme != "http" && r.URL.Scheme != "https" {
+		CheckRedirect: func(to *http.Request, via []*http.Request) error {
+			if len(via) > maxRedirects || to.URL.Scheme != "http" && to.URL.Scheme != "https" {
 				return badURL("the address leads on to %d others, or to none of http and https", len(via))
 			}
 			return nil

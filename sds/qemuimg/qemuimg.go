@@ -1,4 +1,6 @@
-package local
+// Package qemuimg runs qemu-img in a process that dies with this one: on what
+// tenants sent, under limits, and on disks of our own.
+package qemuimg
 
 import (
 	"bytes"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/sds"
+	"github.com/basalt-gpu/basalt/sds/qsd"
 )
 
 // Limits for qemu-img on files that tenants sent: address space, processor
@@ -28,11 +31,38 @@ const (
 	maxCluster      = 2 << 20 // of qcow2
 )
 
-// qemuImg runs qemu-img under the limits and returns its output.
-func qemuImg(ctx context.Context, args ...string) ([]byte, error) {
+// Run runs qemu-img under the limits and returns its output.
+func Run(ctx context.Context, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, imgTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "prlimit", append([]string{imgAddressSpace, imgCPU, "--core=0", "qemu-img"}, args...)...)
+	return run(ctx, nil, []string{imgAddressSpace, imgCPU, "--core=0", "qemu-img"}, args)
+}
+
+// Own runs qemu-img on disks of our own making, for as long as it takes, with
+// secret objects by id.
+func Own(ctx context.Context, secrets map[string][]byte, args ...string) ([]byte, error) {
+	files, objects, err := qsd.Secrets(secrets)
+	defer func() {
+		for _, f := range files {
+			_ = f.Close()
+		}
+	}()
+	if err != nil {
+		return nil, err
+	}
+	// The verb comes first.
+	return run(ctx, files, []string{"--core=0", "qemu-img"}, append(append([]string{args[0]}, objects...), args[1:]...))
+}
+
+// WrongKey says whether qemu-img refused because a secret does not open a disk.
+func WrongKey(err error) bool {
+	var e *imgError
+	return errors.As(err, &e) && strings.Contains(e.says, "Invalid password")
+}
+
+func run(ctx context.Context, files []*os.File, limits, args []string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "prlimit", append(limits, args...)...)
+	cmd.ExtraFiles = files
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}
 	cmd.WaitDelay = time.Second
 	// It dies with this process, whose locks end too. The kernel counts the
@@ -81,11 +111,11 @@ func (l *limited) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// verify lets qemu-img confirm what sds.Inspect read off the header, and that
+// Verify lets qemu-img confirm what sds.Inspect read off the header, and that
 // the image's tables are in order. The format is always given: QEMU never
 // guesses from what a tenant sent.
-func verify(ctx context.Context, disk string, format sds.Format, virtual int64) error {
-	out, err := qemuImg(ctx, "info", "--output=json", "-f", string(format), disk)
+func Verify(ctx context.Context, disk string, format sds.Format, virtual int64) error {
+	out, err := Run(ctx, "info", "--output=json", "-f", string(format), disk)
 	if err != nil {
 		return refused(err)
 	}
@@ -119,7 +149,7 @@ func verify(ctx context.Context, disk string, format sds.Format, virtual int64) 
 
 // checkTables lets qemu-img walk the tables of a qcow2 image.
 func checkTables(ctx context.Context, disk string) error {
-	out, err := qemuImg(ctx, "check", "--output=json", "-f", "qcow2", disk)
+	out, err := Run(ctx, "check", "--output=json", "-f", "qcow2", disk)
 	// 0: in order; 3: only leaked clusters, which waste space and harm nothing.
 	var exit *exec.ExitError
 	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 3) {

@@ -1,0 +1,65 @@
+package api
+
+import (
+	"net/url"
+	"path/filepath"
+	"regexp"
+)
+
+const (
+	maxSecretBytes   = 1024
+	minPasswordBytes = 12
+)
+
+// bucketPattern is what S3 allows and more: some servers take capitals and '_'.
+var bucketPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$`)
+
+// ValidateBackupTarget checks a spec with its password.
+func ValidateBackupTarget(s BackupTargetSpec) error {
+	switch {
+	case (s.Directory == "") == (s.S3 == nil):
+		return invalid("spec.directory", "a target is a directory or an S3 bucket").WithHint("one of spec.directory and spec.s3")
+	case len(s.Password) < minPasswordBytes || len(s.Password) > maxSecretBytes || hasControl(s.Password):
+		return invalid("spec.password", "a password has %d to %d bytes", minPasswordBytes, maxSecretBytes).WithHint("leave it out: one is made")
+	case s.S3 != nil:
+		return s3(*s.S3)
+	case !filepath.IsAbs(s.Directory) || filepath.Clean(s.Directory) != s.Directory || s.Directory == "/" || hasControl(s.Directory) || len(s.Directory) > maxSecretBytes:
+		return invalid("spec.directory", "%q is no absolute path", clip(s.Directory)).WithHint("as /srv/backup")
+	}
+	return nil
+}
+
+func s3(s S3Target) error {
+	u, err := url.Parse(s.Endpoint)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.RawQuery != "" || hasControl(s.Endpoint) || len(s.Endpoint) > maxSecretBytes:
+		return invalid("spec.s3.endpoint", "%q is no endpoint", clip(s.Endpoint)).WithHint("as https://s3.example")
+	case !bucketPattern.MatchString(s.Bucket):
+		return invalid("spec.s3.bucket", "%q is no bucket", clip(s.Bucket))
+	case len(s.AccessKey) > maxSecretBytes || hasControl(s.AccessKey):
+		return invalid("spec.s3.accessKey", "at most %d bytes, without control characters", maxSecretBytes)
+	case len(s.SecretKey) > maxSecretBytes || hasControl(s.SecretKey):
+		return invalid("spec.s3.secretKey", "at most %d bytes, without control characters", maxSecretBytes)
+	}
+	return firstError(text("spec.s3.region", s.Region))
+}
+
+// ChangeBackupTarget is the new spec with the secrets that were left out; what
+// the backups there need stays as it is.
+func ChangeBackupTarget(old, s BackupTargetSpec) (BackupTargetSpec, error) {
+	if s.Password == "" {
+		s.Password = old.Password
+	}
+	if s.S3 != nil && old.S3 != nil && s.S3.SecretKey == "" {
+		c := *s.S3
+		c.SecretKey = old.S3.SecretKey
+		s.S3 = &c
+	}
+	switch {
+	case s.Password != old.Password:
+		return s, invalid("spec.password", "the backups there are encrypted with the one that it has").WithHint("make another target")
+	case s.Directory != old.Directory, (s.S3 == nil) != (old.S3 == nil), s.S3 != nil && s.S3.Bucket != old.S3.Bucket:
+		return s, invalid("spec", "a target stays where it is").WithHint("make another target")
+	}
+	return s, ValidateBackupTarget(s)
+}

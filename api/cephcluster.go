@@ -1,0 +1,29 @@
+package api
+
+// CephName is the one that a CephCluster has.
+const CephName = "ceph"
+
+const (
+	defaultReplicas = 3
+	maxReplicas     = 5
+)
+
+// DefaultCephCluster fills in what was left out.
+func DefaultCephCluster(s CephClusterSpec) CephClusterSpec {
+	if s.Replicas == 0 {
+		s.Replicas = defaultReplicas
+	}
+	if s.FailureDomain == "" {
+		s.FailureDomain = DomainHost
+	}
+	return s
+}
+
+// ValidateCephCluster checks a spec with its defaults filled in.
+func ValidateCephCluster(name string, s CephClusterSpec) error {
+	if name != CephName {
+		return invalid("meta.name", "there is one Ceph cluster, called %s", CephName)
+	}
+	return firstError(between("spec.replicas", s.Replicas, 1, maxReplicas, " copies"),
+		oneOf("spec.failureDomain", s.FailureDomain, DomainHost, DomainOSD))
+}

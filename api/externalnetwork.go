@@ -1,0 +1,122 @@
+package api
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+const (
+	maxVLAN           = 4094
+	maxRanges         = 16
+	minExternalBits6  = 16
+	maxExternalBits6  = 126
+	minExternalBits4  = 8
+	maxExternalBits4  = 31 // of a link between two
+	maxPhysicalLength = 32
+)
+
+// DefaultExternalNetwork fills in what was left out.
+func DefaultExternalNetwork(s ExternalNetworkSpec) ExternalNetworkSpec {
+	if s.PhysicalNetwork == "" {
+		s.PhysicalNetwork = "external"
+	}
+	return s
+}
+
+// ValidateExternalNetwork checks a spec with its defaults filled in.
+func ValidateExternalNetwork(s ExternalNetworkSpec) error {
+	if !namePattern.MatchString(s.PhysicalNetwork) || len(s.PhysicalNetwork) > maxPhysicalLength {
+		return invalid("spec.physicalNetwork", "%q is no name", clip(s.PhysicalNetwork)).WithHint("1 to %d of a-z, 0-9 and '-'", maxPhysicalLength)
+	}
+	if err := between("spec.vlan", s.Vlan, 0, maxVLAN, ""); err != nil {
+		return err
+	}
+	if s.Cidr4 == "" && s.Cidr6 == "" {
+		return invalid("spec.cidr4", "an external network needs addresses").WithHint("as 203.0.113.0/24; or spec.cidr6")
+	}
+	if err := outside("4", s.Cidr4, s.Gateway4, s.Ranges4, minExternalBits4, maxExternalBits4); err != nil {
+		return err
+	}
+	return outside("6", s.Cidr6, s.Gateway6, s.Ranges6, minExternalBits6, maxExternalBits6)
+}
+
+// outside checks one family's addresses: the gateway and the ranges lie in the
+// network, and apart.
+func outside(v, network, gateway string, ranges []string, least, most int) error {
+	if network == "" {
+		if gateway != "" || len(ranges) > 0 {
+			return invalid("spec.cidr"+v, "a gateway and ranges need a network")
+		}
+		return nil
+	}
+	p, bad := cidr("spec.cidr"+v, network, v == "6", least, most)
+	if bad != nil {
+		return bad
+	}
+	gw, err := netip.ParseAddr(gateway)
+	if gateway != "" && (err != nil || !p.Contains(gw)) {
+		return invalid("spec.gateway"+v, "%q is no address of %s", clip(gateway), network)
+	}
+	field := "spec.ranges" + v
+	if len(ranges) > maxRanges {
+		return invalid(field, "%d ranges, at most %d", len(ranges), maxRanges)
+	}
+	var before []AddressRange
+	for i, text := range ranges {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		r, err := ParseRange(text)
+		switch {
+		case err != nil:
+			return invalid(at, "%q is no range of addresses", clip(text)).WithHint("FIRST-LAST, as 203.0.113.10-203.0.113.200")
+		case !p.Contains(r.First) || !p.Contains(r.Last):
+			return invalid(at, "%s is not within %s", text, network)
+		case gateway != "" && r.Contains(gw):
+			return invalid(at, "%s has the gateway %s in it", text, gateway)
+		case r.First.Is4() && p.Bits() < 31 && (r.Contains(p.Addr()) || r.Contains(LastAddr(p))):
+			return invalid(at, "%s has the network's own address or its broadcast address in it", text)
+		}
+		for _, o := range before {
+			if o.Contains(r.First) || r.Contains(o.First) {
+				return invalid(at, "%s overlaps %s-%s", text, o.First, o.Last)
+			}
+		}
+		before = append(before, r)
+	}
+	return nil
+}
+
+// ChangeExternalNetwork checks what may change once it is there. Addresses that
+// were given stay given when a range no longer has them.
+func ChangeExternalNetwork(old, s ExternalNetworkSpec) error {
+	switch {
+	case old.Cidr4 != s.Cidr4:
+		return invalid("spec.cidr4", "a network's addresses do not change").WithHint("make another external network")
+	case old.Cidr6 != s.Cidr6:
+		return invalid("spec.cidr6", "a network's addresses do not change").WithHint("make another external network")
+	}
+	return nil
+}
+
+// AddressRange is from First to Last, both included.
+type AddressRange struct{ First, Last netip.Addr }
+
+// Contains says whether an address is in the range.
+func (r AddressRange) Contains(a netip.Addr) bool {
+	return a.Compare(r.First) >= 0 && a.Compare(r.Last) <= 0
+}
+
+// ParseRange reads "FIRST-LAST", or one address.
+func ParseRange(s string) (r AddressRange, err error) {
+	first, last, isRange := strings.Cut(s, "-")
+	if !isRange {
+		last = first
+	}
+	if r.First, err = netip.ParseAddr(first); err == nil {
+		r.Last, err = netip.ParseAddr(last)
+	}
+	if err == nil && (r.First.Is4() != r.Last.Is4() || r.Last.Less(r.First) || r.First.Zone() != "" || r.Last.Zone() != "" || r.First.Is4In6()) {
+		err = fmt.Errorf("%q is no range", s)
+	}
+	return r, err
+}

@@ -1,0 +1,212 @@
+package api
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// DefaultName is what a project's first network and security group are called.
+const DefaultName = "default"
+
+// DefaultMTU of a network: what fits into 1500 bytes with Geneve around it.
+const DefaultMTU = 1442
+
+// Limits of networks.
+const (
+	minBits4, maxBits4 = 8, 29
+	bits6              = 64
+	maxMTU             = 9000
+	minMTU4, minMTU6   = 576, 1280 // RFC 791 and 8200: less does not carry them
+	maxDNSServers      = 4
+)
+
+// ProjectNetwork is the spec of a new project's network: a /24 of 10.64.0.0/10
+// and a /64 of RFC 4193, both from a hash of the project's id, so that projects
+// that are joined later seldom collide.
+func ProjectNetwork(id ProjectID) NetworkSpec {
+	h := sha256.Sum256([]byte("network of " + id))
+	v6 := [16]byte{0: 0xfd}
+	copy(v6[1:6], h[2:7]) // the 40 bits of the global id; subnet 0
+	return NetworkSpec{
+		Cidr4: netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 64 | h[0]&0x3f, h[1], 0}), 24).String(),
+		Cidr6: netip.PrefixFrom(netip.AddrFrom16(v6), bits6).String(),
+	}
+}
+
+// ValidateNetwork checks a spec.
+func ValidateNetwork(s NetworkSpec) error {
+	if s.Cidr4 == "" && s.Cidr6 == "" {
+		return invalid("spec.cidr4", "a network needs addresses").WithHint("as 10.20.0.0/24; or spec.cidr6")
+	}
+	if s.Cidr4 != "" {
+		if _, err := cidr("spec.cidr4", s.Cidr4, false, minBits4, maxBits4); err != nil {
+			return err
+		}
+	}
+	least := int64(minMTU4)
+	if s.Cidr6 != "" {
+		least = minMTU6
+		if _, err := cidr("spec.cidr6", s.Cidr6, true, bits6, bits6); err != nil {
+			return err
+		}
+	}
+	if len(s.DNSServers) > maxDNSServers {
+		return invalid("spec.dnsServers", "%d resolvers, at most %d", len(s.DNSServers), maxDNSServers)
+	}
+	for _, a := range s.DNSServers {
+		if ip, err := netip.ParseAddr(a); err != nil || ip.Zone() != "" || ip.Is4In6() || ip.IsUnspecified() || ip.IsMulticast() {
+			return invalid("spec.dnsServers", "%q is no address", clip(a)).WithHint("as 192.0.2.53")
+		}
+	}
+	if s.Mtu != 0 {
+		return firstError(between("spec.mtu", s.Mtu, least, maxMTU, bytesUnit))
+	}
+	return nil
+}
+
+// ChangeNetwork checks what may change once a network is there.
+func ChangeNetwork(old, s NetworkSpec) error {
+	switch {
+	case old.Cidr4 != s.Cidr4:
+		return invalid("spec.cidr4", "a network's addresses do not change").WithHint("make another network")
+	case old.Cidr6 != s.Cidr6:
+		return invalid("spec.cidr6", "a network's addresses do not change").WithHint("make another network")
+	case old.Isolated != s.Isolated:
+		return invalid("spec.isolated", "it is decided when the network is made").WithHint("make another network")
+	}
+	return nil
+}
+
+// cidr is a network's prefix: its host bits are zero, and guests can have its
+// addresses.
+func cidr(field, s string, v6 bool, least, most int) (netip.Prefix, *Error) {
+	p, err := netip.ParsePrefix(s)
+	switch {
+	case err != nil, p.Addr().Is4In6(), p.Addr().Is6() != v6:
+		example := "10.20.0.0/24"
+		if v6 {
+			example = "fd12:3456:789a::/64"
+		}
+		return p, invalid(field, "%q is no %s network", clip(s), family(v6)).WithHint("as %s", example)
+	case p.Masked() != p:
+		return p, invalid(field, "%s has bits set behind its /%d", s, p.Bits()).WithHint("%s?", p.Masked())
+	case p.Bits() < least || p.Bits() > most:
+		return p, invalid(field, "/%d is not possible", p.Bits()).WithHint("%s", bitsWords(least, most))
+	}
+	for _, no := range reserved {
+		if no.Overlaps(p) {
+			return p, invalid(field, "%s has addresses of %s, which are not for networks", s, no).
+				WithHint("take one of 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, or fd00::/8")
+		}
+	}
+	return p, nil
+}
+
+func bitsWords(least, most int) string {
+	if least == most {
+		return fmt.Sprintf("it has to be a /%d", least)
+	}
+	return fmt.Sprintf("/%d to /%d", least, most)
+}
+
+func family(v6 bool) string {
+	if v6 {
+		return "IPv6"
+	}
+	return "IPv4"
+}
+
+// reserved addresses: this host, link-local (and the metadata service),
+// multicast and what is not assigned (RFC 6890), mapped IPv4.
+var reserved = prefixes("0.0.0.0/8 127.0.0.0/8 169.254.0.0/16 224.0.0.0/3 ::/96 ::ffff:0:0/96 fe80::/10 ff00::/8")
+
+func prefixes(list string) (out []netip.Prefix) {
+	for _, s := range strings.Fields(list) {
+		out = append(out, netip.MustParsePrefix(s))
+	}
+	return out
+}
+
+// Gateway of a network: its first address; of IPv6 ::1.
+func Gateway(p netip.Prefix) netip.Addr { return p.Masked().Addr().Next() }
+
+// LastAddr of a prefix: of IPv4 the broadcast address.
+func LastAddr(p netip.Prefix) netip.Addr {
+	raw := p.Masked().Addr().AsSlice()
+	for bit := p.Bits(); bit < len(raw)*8; bit++ {
+		raw[bit/8] |= 0x80 >> (bit % 8)
+	}
+	last, _ := netip.AddrFromSlice(raw)
+	return last
+}
+
+// HealthAddr is the last address of an IPv4 network but its broadcast address:
+// the health of load balancers' backends is checked from there.
+func HealthAddr(p netip.Prefix) netip.Addr { return LastAddr(p).Prev() }
+
+// ValidateAddress checks that a port of an instance can have the address.
+func ValidateAddress(field, address, network string) error {
+	ip, err := netip.ParseAddr(address)
+	if err != nil || ip.Zone() != "" || ip.String() != address {
+		return invalid(field, "%q is no address", clip(address))
+	}
+	p, err := netip.ParsePrefix(network)
+	switch {
+	case err != nil || p.Addr().Is6() != ip.Is6():
+		return invalid(field, "the network has no %s addresses", family(ip.Is6()))
+	case !p.Contains(ip):
+		return invalid(field, "%s is not in the network", address).WithHint("one of %s", network)
+	case ip == p.Addr() || ip.Is4() && ip == LastAddr(p):
+		return invalid(field, "%s is the network's own", address)
+	case ip == Gateway(p):
+		return invalid(field, "%s is the gateway's", address)
+	case ip.Is4() && ip == HealthAddr(p):
+		return invalid(field, "%s is kept for the health checks of load balancers", address)
+	}
+	return nil
+}
+
+// Overlap says which of a network's prefixes has addresses of another's, or nothing.
+func Overlap(a, b NetworkSpec) string {
+	for _, pair := range [][2]string{{a.Cidr4, b.Cidr4}, {a.Cidr6, b.Cidr6}} {
+		x, errX := netip.ParsePrefix(pair[0])
+		y, errY := netip.ParsePrefix(pair[1])
+		if errX == nil && errY == nil && x.Overlaps(y) {
+			return pair[1]
+		}
+	}
+	return ""
+}
+
+// maxInstanceNetworks is how many ports an instance has at most.
+const maxInstanceNetworks = 8
+
+// instanceNetworks checks what needs no other object.
+func instanceNetworks(list []InstanceNetwork) *Error {
+	if len(list) > maxInstanceNetworks {
+		return invalid("spec.networks", "%d networks, at most %d", len(list), maxInstanceNetworks)
+	}
+	for i, n := range list {
+		field := fmt.Sprintf("spec.networks[%d]", i)
+		if n.Network == "" {
+			return invalid(field+".network", "which network?").WithHint("basalt network list")
+		}
+		if slices.ContainsFunc(list[:i], func(o InstanceNetwork) bool { return o.Network == n.Network }) {
+			return invalid(field+".network", "it has a port in %s already", clip(string(n.Network)))
+		}
+		if len(n.SecurityGroups) > maxInstanceNetworks {
+			return invalid(field+".securityGroups", "%d groups, at most %d", len(n.SecurityGroups), maxInstanceNetworks)
+		}
+	}
+	return nil
+}
+
+// EqualNetworks says whether two instances ask for the same ports.
+func EqualNetworks(a, b []InstanceNetwork) bool {
+	return slices.EqualFunc(a, b, func(x, y InstanceNetwork) bool {
+		return x.Network == y.Network && x.Address4 == y.Address4 && x.Address6 == y.Address6
+	})
+}

@@ -1,0 +1,74 @@
+package api
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+const maxRules = 128
+
+// SelfGroup as a rule's group is the group that the rule stands in.
+const SelfGroup SecurityGroupID = "self"
+
+// ProjectSecurityGroup is the spec of a new project's group: nothing comes in
+// but from the same group, everything goes out.
+func ProjectSecurityGroup(self SecurityGroupID) SecurityGroupSpec {
+	return SecurityGroupSpec{Rules: []SecurityRule{
+		{Direction: Ingress, Protocol: ProtocolAny, Group: self},
+		{Direction: Egress, Protocol: ProtocolAny},
+	}}
+}
+
+// ValidateSecurityGroup checks a spec.
+func ValidateSecurityGroup(s SecurityGroupSpec) error {
+	if len(s.Rules) > maxRules {
+		return invalid("spec.rules", "%d rules, at most %d", len(s.Rules), maxRules)
+	}
+	for i, r := range s.Rules {
+		field := fmt.Sprintf("spec.rules[%d]", i)
+		if err := firstError(oneOf(field+".direction", r.Direction, Ingress, Egress),
+			oneOf(field+".protocol", r.Protocol, ProtocolTCP, ProtocolUDP, ProtocolICMP, ProtocolICMP6, ProtocolAny)); err != nil {
+			return err
+		}
+		if r.Ports != "" {
+			if r.Protocol != ProtocolTCP && r.Protocol != ProtocolUDP {
+				return invalid(field+".ports", "%s has no ports", r.Protocol).WithHint("leave them out, or say tcp or udp")
+			}
+			if _, _, err := ParsePorts(r.Ports); err != nil {
+				return invalid(field+".ports", "%q is no port or range of ports", clip(r.Ports)).WithHint("as 80 or 8000-8080")
+			}
+		}
+		if r.Cidr != "" && r.Group != "" {
+			return invalid(field+".group", "a rule has a cidr or a group").WithHint("make two rules of it")
+		}
+		if r.Cidr == "" {
+			continue
+		}
+		p, err := netip.ParsePrefix(r.Cidr)
+		switch {
+		case err != nil || p.Addr().Is4In6():
+			return invalid(field+".cidr", "%q is no network", clip(r.Cidr)).WithHint("as 192.0.2.0/24; of one address 192.0.2.7/32")
+		case p.Masked() != p:
+			return invalid(field+".cidr", "%s has bits set behind its /%d", r.Cidr, p.Bits()).WithHint("%s?", p.Masked())
+		case r.Protocol == ProtocolICMP && p.Addr().Is6(), r.Protocol == ProtocolICMP6 && p.Addr().Is4():
+			return invalid(field+".protocol", "%s has no addresses as %s", r.Protocol, r.Cidr).WithHint("icmp is of IPv4, icmp6 of IPv6")
+		}
+	}
+	return nil
+}
+
+// ParsePorts reads "80" or "8000-8080".
+func ParsePorts(s string) (first, last uint16, err error) {
+	a, b, isRange := strings.Cut(s, "-")
+	if !isRange {
+		b = a
+	}
+	x, errX := strconv.ParseUint(a, 10, 16)
+	y, errY := strconv.ParseUint(b, 10, 16)
+	if errX != nil || errY != nil || x < 1 || y < x || strings.HasPrefix(s, "+") {
+		return 0, 0, fmt.Errorf("%q is no range of ports", s)
+	}
+	return uint16(x), uint16(y), nil
+}

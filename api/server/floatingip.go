@@ -1,0 +1,125 @@
+package server
+
+import (
+	"context"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// floatingIPSpec turns names into ids and validates: the instance has a port in
+// the network, and no other floating IP there.
+func (h *handlers) floatingIPSpec(ctx context.Context, m api.Meta, s api.FloatingIPSpec) (api.FloatingIPSpec, error) {
+	if s.ExternalNetwork == "" {
+		out, err := h.defaultExternal(ctx)
+		if err == nil && out == nil {
+			err = api.Errorf(api.CodeInvalid, "the cluster has no default external network").At("spec.externalNetwork").
+				WithHint("name one; an operator makes them: basalt external-network create")
+		}
+		if err != nil {
+			return s, err
+		}
+		s.ExternalNetwork = api.ExternalNetworkID(out.Meta.ID)
+	} else {
+		_, o, err := clusterwide[api.ExternalNetwork](ctx, h, api.KindExternalNetwork, "spec.externalNetwork", string(s.ExternalNetwork))
+		if err != nil {
+			return s, err
+		}
+		s.ExternalNetwork = api.ExternalNetworkID(o.Meta.ID)
+	}
+	if err := api.ValidateFloatingIP(s); err != nil || s.Instance == "" {
+		return s, err
+	}
+	in, _, err := sibling[api.Instance](ctx, h, api.KindInstance, m, "spec.instance", string(s.Instance))
+	if err != nil {
+		return s, err
+	}
+	s.Instance = api.InstanceID(in.Meta.ID)
+	if s.Network, err = h.portOf(ctx, m, in, "spec.network", s.Network); err != nil {
+		return s, err
+	}
+	others, err := all[api.FloatingIP](ctx, h, api.ListQuery{Kind: api.KindFloatingIP, Project: m.Project})
+	for _, o := range others {
+		if o.Spec.Instance == s.Instance && o.Spec.Network == s.Network && o.Meta.ID != m.ID {
+			return s, api.Errorf(api.CodeInUse, "instance %s has floating IP %s already", in.Meta.Name, o.Meta.Name).At("spec.instance").
+				WithHint("take that off first: basalt floating-ip set %s --free", o.Meta.Name)
+		}
+	}
+	return s, err
+}
+
+// portOf is the network, by name or id, in which the instance has a port that
+// can be reached from outside; empty: its first.
+func (h *handlers) portOf(ctx context.Context, m api.Meta, in api.Instance, field string, ref api.NetworkID) (api.NetworkID, error) {
+	if len(in.Spec.Networks) == 0 {
+		return "", api.Errorf(api.CodeInvalid, "instance %s is in no network", in.Meta.Name).At(field)
+	}
+	if ref == "" {
+		ref = in.Spec.Networks[0].Network
+	}
+	n, _, err := sibling[api.Network](ctx, h, api.KindNetwork, m, field, string(ref))
+	if err != nil {
+		return "", err
+	}
+	id := api.NetworkID(n.Meta.ID)
+	switch {
+	case !slices.ContainsFunc(in.Spec.Networks, func(p api.InstanceNetwork) bool { return p.Network == id }):
+		return "", api.Errorf(api.CodeInvalid, "instance %s is not in network %s", in.Meta.Name, n.Meta.Name).At(field)
+	case n.Spec.Isolated || n.Spec.Cidr4 == "":
+		return "", api.Errorf(api.CodeInvalid, "network %s cannot be reached from outside", n.Meta.Name).At(field).
+			WithHint("it is isolated, or has no IPv4 addresses")
+	}
+	return id, nil
+}
+
+// ListFloatingIPs pages through what the caller sees.
+func (h *handlers) ListFloatingIPs(ctx context.Context, r ListFloatingIPsRequestObject) (ListFloatingIPsResponseObject, error) {
+	p, err := list[api.FloatingIP](ctx, h, api.KindFloatingIP, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, organization: r.Params.Organization, project: r.Params.Project})
+	return ListFloatingIPs200JSONResponse(p), err
+}
+
+// CreateFloatingIP makes one.
+func (h *handlers) CreateFloatingIP(ctx context.Context, r CreateFloatingIPRequestObject) (CreateFloatingIPResponseObject, error) {
+	h.references.RLock()
+	defer h.references.RUnlock()
+	m, err := h.place(ctx, api.KindFloatingIP, r.Body.Meta)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := h.floatingIPSpec(ctx, m, r.Body.Spec)
+	if err != nil {
+		return nil, err
+	}
+	o, err := create[api.FloatingIP](ctx, h, api.KindFloatingIP, newID(api.KindFloatingIP), m, spec, r.Params.IdempotencyKey)
+	return CreateFloatingIP201JSONResponse(o), err
+}
+
+// GetFloatingIP by id or name.
+func (h *handlers) GetFloatingIP(ctx context.Context, r GetFloatingIPRequestObject) (GetFloatingIPResponseObject, error) {
+	o, err := get[api.FloatingIP](ctx, h, api.KindFloatingIP, r.ID, r.Params.Organization, r.Params.Project)
+	return GetFloatingIP200JSONResponse(o), err
+}
+
+// UpdateFloatingIP changes name, labels and spec.
+func (h *handlers) UpdateFloatingIP(ctx context.Context, r UpdateFloatingIPRequestObject) (UpdateFloatingIPResponseObject, error) {
+	h.references.RLock()
+	defer h.references.RUnlock()
+	o, err := update(ctx, h, api.KindFloatingIP, r.ID, r.Body.Meta, func(old api.FloatingIP) (any, error) {
+		s := r.Body.Spec
+		if s.ExternalNetwork == "" { // the default may be another by now
+			s.ExternalNetwork = old.Spec.ExternalNetwork
+		}
+		s, err := h.floatingIPSpec(ctx, old.Meta, s)
+		if err != nil {
+			return nil, err
+		}
+		return s, api.ChangeFloatingIP(old.Spec, s)
+	})
+	return UpdateFloatingIP200JSONResponse(o), err
+}
+
+// DeleteFloatingIP deletes one that nothing uses.
+func (h *handlers) DeleteFloatingIP(ctx context.Context, r DeleteFloatingIPRequestObject) (DeleteFloatingIPResponseObject, error) {
+	o, err := remove[api.FloatingIP](ctx, h, api.KindFloatingIP, r.ID)
+	return DeleteFloatingIP200JSONResponse(o), err
+}

@@ -1,0 +1,238 @@
+package server_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/api/server"
+	"github.com/basalt-gpu/basalt/api/server/servertest"
+)
+
+// newNetworkWorld is a world that has networks, and a key for volumes.
+func newNetworkWorld(t *testing.T) *world {
+	t.Helper()
+	return worldOf(t, servertest.StartWith(t, func(o *server.Options) {
+		o.Networking = true
+		o.NewVolumeKey = func(context.Context) (string, error) { return "wrapped", nil }
+	}))
+}
+
+func wantCode(t *testing.T, what string, code api.Code, err error) {
+	t.Helper()
+	if err == nil || api.CodeOf(err) != code {
+		t.Errorf("%s: %v, want %s", what, err, code)
+	}
+}
+
+// status makes an object what its agent would say.
+func (w *world) status(kind api.Kind, id string, assignment, status any) {
+	w.t.Helper()
+	w.Apply(w.t, api.Command{Op: api.OpAssign, Kind: kind, ID: id, Expect: api.AnyRevision, Data: api.Encode(assignment)},
+		api.Command{Op: api.OpReport, Kind: kind, ID: id, Expect: api.AnyRevision, Data: api.Encode(status)})
+}
+
+// A project begins with a network and a group, instances are in them, and both
+// go with the project.
+func TestProjectsBeginWithANetwork(t *testing.T) {
+	w := newNetworkWorld(t)
+	q := client.Query{Project: w.web}
+	n := must(t, ret(w.op.Networks().Get(t.Context(), "default", q))).v
+	g := must(t, ret(w.op.SecurityGroups().Get(t.Context(), "default", q))).v
+	if n.Spec.Cidr4 == "" || n.Spec.Cidr6 == "" || n.Meta.Organization != w.acme || string(g.Spec.Rules[0].Group) != g.Meta.ID {
+		t.Errorf("%+v %+v", n, g)
+	}
+	in := must(t, ret(w.instance(w.op, "one"))).v
+	if len(in.Spec.Networks) != 1 || string(in.Spec.Networks[0].Network) != n.Meta.ID || string(in.Spec.Networks[0].SecurityGroups[0]) != g.Meta.ID {
+		t.Errorf("%+v", in.Spec.Networks)
+	}
+	// The file that made it can be applied again.
+	again := in
+	again.Spec.Networks = nil
+	again = must(t, ret(w.op.Instances().Update(t.Context(), in.Meta.ID, again))).v
+	if again.Meta.Generation != in.Meta.Generation {
+		t.Errorf("applied again it changed: %+v", again.Spec)
+	}
+	_, err := w.op.Networks().Delete(t.Context(), n.Meta.ID)
+	wantCode(t, "a network in use", api.CodeInUse, err)
+	_, err = w.op.SecurityGroups().Delete(t.Context(), g.Meta.ID)
+	wantCode(t, "a group in use", api.CodeInUse, err)
+	theirs := must(t, ret(w.op.Networks().Get(t.Context(), "default", client.Query{Project: w.lab}))).v
+	bad := in
+	bad.Meta, bad.Spec.Networks = api.Meta{Name: "two", Project: w.web}, []api.InstanceNetwork{{Network: api.NetworkID(theirs.Meta.ID)}}
+	_, err = w.op.Instances().Create(t.Context(), bad)
+	wantCode(t, "another project's network", api.CodeInvalid, err)
+
+	// Its ports change while it is stopped only.
+	w.status(api.KindInstance, in.Meta.ID, api.InstanceAssignment{Node: "node-1"}, api.InstanceStatus{Phase: api.InstanceRunning})
+	in = must(t, ret(w.op.Instances().Get(t.Context(), in.Meta.ID, q))).v
+	in.Spec.Networks[0].Address4 = strings.TrimSuffix(n.Spec.Cidr4, "0/24") + "77"
+	_, err = w.op.Instances().Update(t.Context(), in.Meta.ID, in)
+	wantCode(t, "ports of a running instance", api.CodeState, err)
+
+	must(t, ret(w.op.Projects().Delete(t.Context(), w.lab)))
+	if _, err := w.op.Networks().Get(t.Context(), theirs.Meta.ID, client.Query{}); api.CodeOf(err) != api.CodeNotFound {
+		t.Errorf("the network outlived its project: %v", err)
+	}
+	_, err = w.op.Projects().Delete(t.Context(), w.web)
+	wantCode(t, "a project with an instance", api.CodeInUse, err)
+}
+
+// A volume has one instance at a time, keeps its key to itself, and its
+// snapshots as long as something is made of them.
+func TestVolumesAndTheirSnapshots(t *testing.T) {
+	w := newNetworkWorld(t)
+	one, two := must(t, ret(w.instance(w.op, "one"))).v, must(t, ret(w.instance(w.op, "two"))).v
+	v := must(t, ret(w.op.Volumes().Create(t.Context(), api.Volume{Meta: api.Meta{Name: "data", Project: w.web},
+		Spec: api.VolumeSpec{SizeBytes: 1 << 30, Encrypted: true, Instance: api.InstanceID(one.Meta.ID)}}))).v
+	o := must(t, ret(w.Store.Get(t.Context(), api.KindVolume, v.Meta.ID))).v
+	var stored api.VolumeSpec
+	if err := json.Unmarshal(o.Spec, &stored); err != nil || stored.WrappedKey != "wrapped" || v.Spec.WrappedKey != "" {
+		t.Fatalf("stored %+v, shown %+v, %v", stored, v.Spec, err)
+	}
+	update := func(change func(*api.Volume)) error {
+		now := must(t, ret(w.op.Volumes().Get(t.Context(), v.Meta.ID, client.Query{}))).v
+		change(&now)
+		_, err := w.op.Volumes().Update(t.Context(), v.Meta.ID, now)
+		return err
+	}
+	place := api.VolumeAssignment{Node: "node-1", Pool: api.PoolLocal}
+	w.status(api.KindVolume, v.Meta.ID, place, api.VolumeStatus{Phase: api.VolumeReady, SizeBytes: 1 << 30, Attached: api.InstanceID(one.Meta.ID)})
+	wantCode(t, "attached twice", api.CodeInvalid, update(func(v *api.Volume) { v.Spec.Instance = api.InstanceID(two.Meta.ID) }))
+	if err := update(func(v *api.Volume) { v.Spec.Instance = "" }); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, "not yet let go of", api.CodeInUse, update(func(v *api.Volume) { v.Spec.Instance = api.InstanceID(two.Meta.ID) }))
+	if o = must(t, ret(w.Store.Get(t.Context(), api.KindVolume, v.Meta.ID))).v; !strings.Contains(string(o.Spec), "wrapped") {
+		t.Error("a change lost the key")
+	}
+
+	s := must(t, ret(w.op.Snapshots().Create(t.Context(), api.Snapshot{Meta: api.Meta{Name: "s", Project: w.web}, Spec: api.SnapshotSpec{Volume: "data"}}))).v
+	clone := api.Volume{Meta: api.Meta{Name: "clone", Project: w.web}, Spec: api.VolumeSpec{Snapshot: "s"}}
+	_, err := w.op.Volumes().Create(t.Context(), clone)
+	wantCode(t, "a clone of what is not ready", api.CodeState, err)
+	w.status(api.KindSnapshot, s.Meta.ID, api.SnapshotAssignment{Node: "node-1", Pool: api.PoolLocal}, api.SnapshotStatus{Phase: api.SnapshotReady, SizeBytes: 1 << 30})
+	wantCode(t, "a rollback under a running instance", api.CodeInUse, update(func(v *api.Volume) { v.Spec.Rollback = &api.VolumeRollback{Snapshot: "s", Count: 1} }))
+	_, err = w.op.DeleteVolume(t.Context(), v.Meta.ID, false)
+	wantCode(t, "a volume with snapshots", api.CodeInUse, err)
+	clone = must(t, ret(w.op.Volumes().Create(t.Context(), clone))).v
+	if clone.Spec.SizeBytes != 1<<30 || clone.Spec.Pool != api.PoolLocal || !clone.Spec.Encrypted {
+		t.Errorf("%+v", clone.Spec)
+	}
+	for _, cascade := range []bool{false, true} {
+		_, err = w.op.DeleteVolume(t.Context(), v.Meta.ID, cascade)
+		wantCode(t, "a volume with clones", api.CodeInUse, err)
+	}
+	_, err = w.op.Snapshots().Delete(t.Context(), s.Meta.ID)
+	wantCode(t, "a snapshot with clones", api.CodeInUse, err)
+	must(t, ret(w.op.DeleteVolume(t.Context(), clone.Meta.ID, false)))
+	w.Apply(t, api.Command{Op: api.OpForget, Kind: api.KindVolume, ID: clone.Meta.ID, Expect: api.AnyRevision, Finalizer: api.FinalizerAgent})
+	must(t, ret(w.op.DeleteVolume(t.Context(), v.Meta.ID, true)))
+	if s = must(t, ret(w.op.Snapshots().Get(t.Context(), s.Meta.ID, client.Query{}))).v; s.Meta.DeletedAt == nil {
+		t.Error("the cascade left the snapshot")
+	}
+}
+
+// Secrets of a target are taken and never given, to nobody and by no way.
+func TestSecretsOfTargets(t *testing.T) {
+	w := newNetworkWorld(t)
+	target := must(t, ret(w.op.BackupTargets().Create(t.Context(), api.BackupTarget{Meta: api.Meta{Name: "s3"}, Spec: api.BackupTargetSpec{
+		S3: &api.S3Target{Endpoint: "https://s3.example", Bucket: "abc", AccessKey: "id", SecretKey: "very-secret"}}}))).v
+	stored := must(t, ret(w.Store.Get(t.Context(), api.KindBackupTarget, target.Meta.ID))).v
+	kept, err := api.Decode[api.BackupTarget](stored)
+	if err != nil || kept.Spec.S3.SecretKey != "very-secret" || len(kept.Spec.Password) < 20 {
+		t.Fatalf("kept %+v, %v", kept.Spec, err)
+	}
+	seen := must(t, ret(w.op.BackupTargets().Get(t.Context(), "s3", client.Query{}))).v
+	page := must(t, ret(w.op.BackupTargets().Page(t.Context(), client.Query{}))).v
+	seen.Spec.S3.Endpoint = "https://s4.example"
+	changed := must(t, ret(w.op.BackupTargets().Update(t.Context(), target.Meta.ID, seen))).v
+	for _, v := range []any{target, seen, page, changed} {
+		if raw := string(api.Encode(v)); strings.Contains(raw, "very-secret") || strings.Contains(raw, kept.Spec.Password) {
+			t.Errorf("shown: %s", raw)
+		}
+	}
+	kept, err = api.Decode[api.BackupTarget](must(t, ret(w.Store.Get(t.Context(), api.KindBackupTarget, target.Meta.ID))).v)
+	if err != nil || kept.Spec.S3.SecretKey != "very-secret" || kept.Spec.S3.Endpoint != "https://s4.example" {
+		t.Errorf("a change left %+v, %v", kept.Spec, err)
+	}
+}
+
+// What nothing carries out is refused with the reason; everything else is not.
+func TestKindsThatAreLacking(t *testing.T) {
+	e := servertest.StartWith(t, func(o *server.Options) {
+		o.Lacks = map[api.Kind]string{api.KindCephCluster: "there is no Ceph here"}
+	})
+	c := connect(t, e, e.Token)
+	_, err := c.CephClusters().Create(t.Context(), api.CephCluster{Kind: api.KindCephCluster, Meta: api.Meta{Name: "ceph"}, Spec: api.CephClusterSpec{Enabled: true}})
+	if api.CodeOf(err) != api.CodeUnavailable || !strings.Contains(err.Error(), "there is no Ceph here") {
+		t.Errorf("Ceph: %v", err)
+	}
+	if _, err := c.BackupTargets().Create(t.Context(), api.BackupTarget{Kind: api.KindBackupTarget, Meta: api.Meta{Name: "bt"}, Spec: api.BackupTargetSpec{Directory: "/srv/backup"}}); err != nil {
+		t.Errorf("a target: %v", err)
+	}
+}
+
+// sealer seals otherwise each time, as a real one.
+type sealer struct{ n int }
+
+func (s *sealer) Seal(_ context.Context, secret string) (string, error) {
+	s.n++
+	return fmt.Sprintf("sealed:%d:%x", s.n, secret), nil
+}
+
+func (s *sealer) Open(_ context.Context, sealed string) (secret string, err error) {
+	var n int
+	var raw []byte
+	_, err = fmt.Sscanf(sealed, "sealed:%d:%x", &n, &raw)
+	return string(raw), err
+}
+
+// What is secret lies in the store sealed, and applying the same again changes
+// nothing.
+func TestSecretsOfTargetsAreSealed(t *testing.T) {
+	seals := &sealer{}
+	e := servertest.StartWith(t, func(o *server.Options) { o.Secrets = seals })
+	c := connect(t, e, e.Token)
+	spec := api.BackupTargetSpec{Password: "a long password", S3: &api.S3Target{Endpoint: "https://s3.example", Bucket: "abc", AccessKey: "id", SecretKey: "very-secret"}}
+	target := must(t, ret(c.BackupTargets().Create(t.Context(), api.BackupTarget{Meta: api.Meta{Name: "s3"}, Spec: spec}))).v
+	kept := func() api.BackupTargetSpec {
+		return must(t, ret(api.Decode[api.BackupTarget](must(t, ret(e.Store.Get(t.Context(), api.KindBackupTarget, target.Meta.ID))).v))).v.Spec
+	}
+	first := kept()
+	for _, s := range []string{first.Password, first.S3.SecretKey} {
+		if !strings.HasPrefix(s, "sealed:") {
+			t.Errorf("in the store: %q", s)
+		}
+	}
+	put := func(s api.BackupTargetSpec) error {
+		now := must(t, ret(c.BackupTargets().Get(t.Context(), "s3", client.Query{}))).v
+		now.Spec = s
+		_, err := c.BackupTargets().Update(t.Context(), target.Meta.ID, now)
+		return err
+	}
+	without := spec
+	s3 := *spec.S3
+	s3.SecretKey, without.Password, without.S3 = "", "", &s3
+	for _, s := range []api.BackupTargetSpec{spec, without} {
+		if err := put(s); err != nil || !reflect.DeepEqual(kept(), first) {
+			t.Errorf("applied again: %v, %+v", err, kept())
+		}
+	}
+	s3.SecretKey = "another"
+	if err := put(without); err != nil {
+		t.Error(err)
+	}
+	if got, err := seals.Open(t.Context(), kept().S3.SecretKey); err != nil || got != "another" || kept().Password != first.Password {
+		t.Errorf("%q, %v, %+v", got, err, kept())
+	}
+	without.Password = "another password"
+	wantCode(t, "another password", api.CodeInvalid, put(without))
+	without.Password, s3.SecretKey = "", strings.Repeat("x", 1025)
+	wantCode(t, "a key that is too long", api.CodeInvalid, put(without))
+}

@@ -1,0 +1,54 @@
+package server
+
+import (
+	"context"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// sibling turns a reference, by name or id, to another object of the same
+// project into that object. One that is being deleted is none.
+func sibling[T any](ctx context.Context, h *handlers, kind api.Kind, m api.Meta, field, ref string) (T, api.Object, error) {
+	var t T
+	o, err := h.find(ctx, kind, ref, m.Organization, m.Project)
+	if err == nil && (o.Meta.Project != m.Project || o.Meta.DeletedAt != nil) {
+		err = notFound(kind, ref)
+	}
+	if err != nil {
+		return t, o, at(err, field)
+	}
+	t, err = api.Decode[T](o)
+	return t, o, err
+}
+
+// clusterwide is sibling for what belongs to the cluster.
+func clusterwide[T any](ctx context.Context, h *handlers, kind api.Kind, field, ref string) (T, api.Object, error) {
+	var t T
+	o, err := h.find(ctx, kind, ref, "", "")
+	if err == nil && o.Meta.DeletedAt != nil {
+		err = notFound(kind, ref)
+	}
+	if err != nil {
+		return t, o, at(err, field)
+	}
+	t, err = api.Decode[T](o)
+	return t, o, err
+}
+
+// all decodes the objects that a query selects, and that are not being deleted.
+func all[T any](ctx context.Context, h *handlers, q api.ListQuery) ([]T, error) {
+	var out []T
+	var broken error
+	err := h.each(ctx, q, func(o api.Object) bool {
+		if o.Meta.DeletedAt != nil {
+			return true
+		}
+		t, err := api.Decode[T](o)
+		out, broken = append(out, t), err
+		return err == nil
+	})
+	if err == nil {
+		err = broken
+	}
+	return out, err
+}

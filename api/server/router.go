@@ -1,0 +1,19 @@
+package server
+
+import (
+	"context"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// ListRouters pages through what the caller sees.
+func (h *handlers) ListRouters(ctx context.Context, r ListRoutersRequestObject) (ListRoutersResponseObject, error) {
+	p, err := list[api.Router](ctx, h, api.KindRouter, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, organization: r.Params.Organization, project: r.Params.Project})
+	return ListRouters200JSONResponse(p), err
+}
+
+// GetRouter by id or name.
+func (h *handlers) GetRouter(ctx context.Context, r GetRouterRequestObject) (GetRouterResponseObject, error) {
+	o, err := get[api.Router](ctx, h, api.KindRouter, r.ID, r.Params.Organization, r.Params.Project)
+	return GetRouter200JSONResponse(o), err
+}

@@ -1,0 +1,58 @@
+package server
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// TraceNetwork says where a packet goes.
+func (h *handlers) TraceNetwork(ctx context.Context, r TraceNetworkRequestObject) (TraceNetworkResponseObject, error) {
+	if h.opts.Tracer == nil {
+		return nil, api.Errorf(api.CodeUnavailable, "this cluster has no networks: basaltd runs without --network ovn")
+	}
+	q := api.TraceQuestion{Packet: r.Params.Packet}
+	var err error
+	if r.Params.Project != "" {
+		o, err := h.find(ctx, api.KindProject, r.Params.Project, "", "")
+		if err != nil {
+			return nil, at(err, "project")
+		}
+		q.Project = api.ProjectID(o.Meta.ID)
+	}
+	var from, to api.ProjectID
+	if q.From, from, err = h.traceEnd(ctx, r.Params.From, string(q.Project)); err != nil {
+		return nil, at(err, "from")
+	}
+	if q.To, to, err = h.traceEnd(ctx, r.Params.To, string(q.Project)); err != nil {
+		return nil, at(err, "to")
+	}
+	if who(ctx).role == api.RoleOperator {
+		q.Project = ""
+	} else {
+		// What others have must not be learnt from the way past it.
+		for _, p := range []api.ProjectID{from, to, api.ProjectID(who(ctx).project)} {
+			if q.Project == "" {
+				q.Project = p
+			}
+		}
+		if q.Project == "" {
+			return nil, api.Errorf(api.CodeInvalid, "whose network?").At("project").WithHint("name a project")
+		}
+	}
+	t, err := h.opts.Tracer.Trace(ctx, q)
+	if t.Lines == nil {
+		t.Lines = []string{}
+	}
+	return TraceNetwork200JSONResponse(t), err
+}
+
+// traceEnd is an address, or an instance that the caller sees and its project.
+func (h *handlers) traceEnd(ctx context.Context, ref, project string) (api.TraceEnd, api.ProjectID, error) {
+	if a, err := netip.ParseAddr(ref); err == nil {
+		return api.TraceEnd{Address: a.Unmap().WithZone("")}, "", nil
+	}
+	o, err := h.find(ctx, api.KindInstance, ref, "", project)
+	return api.TraceEnd{Instance: api.InstanceID(o.Meta.ID)}, api.ProjectID(o.Meta.Project), err
+}

@@ -1,0 +1,401 @@
+package agent_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sds"
+	"github.com/basalt-gpu/basalt/sds/backup"
+)
+
+// vault is a backup target in memory.
+type vault struct {
+	ready bool // it has a repository
+	away  error
+	kept  map[api.BackupID][]byte
+	calls []string
+	held  func(h *house, v string) // called in the middle of a run, with the snapshot there
+}
+
+func newVault() *vault { return &vault{kept: map[api.BackupID][]byte{}} }
+
+// kept is the vault as a node sees it. It implements agent.Backups.
+type kept struct {
+	*vault
+	h *house
+}
+
+func (k kept) say(what string, id any) error {
+	k.calls = append(k.calls, fmt.Sprintf("%s %s %v", k.h.id, what, id))
+	k.h.moment(what)
+	return k.away
+}
+
+func (k kept) Prepare(_ context.Context, t api.BackupTarget) error {
+	if err := k.say("prepare", t.Meta.ID); err != nil {
+		return err
+	}
+	k.ready = true
+	return nil
+}
+
+func (k kept) Answers(_ context.Context, t api.BackupTarget) error {
+	if err := k.say("ask", t.Meta.ID); err != nil || k.ready {
+		return err
+	}
+	return api.Errorf(api.CodeUnavailable, "there is no repository")
+}
+
+func (k kept) pool(d backup.Disk) interface {
+	ReadAt(sds.Source, *sds.Encryption, []byte, int64) error
+	WriteAt(sds.Source, *sds.Encryption, []byte, int64) error
+} {
+	if k.h.shared != nil && strings.Contains(d.Source.Path, "shared") {
+		return k.h.shared
+	}
+	return k.h.local
+}
+
+func (k kept) Run(ctx context.Context, _ api.BackupTarget, d backup.Disk, id api.BackupID, p func(backup.Progress)) (backup.Result, error) {
+	if err := k.say("run", id); err != nil {
+		return backup.Result{}, err
+	}
+	if have, there := k.kept[id]; there {
+		return backup.Result{TotalBytes: int64(len(have)), AddedBytes: -1}, nil
+	}
+	data := make([]byte, d.SizeBytes)
+	if err := k.pool(d).ReadAt(d.Source, d.Encryption, data, 0); err != nil {
+		return backup.Result{}, err
+	}
+	p(backup.Progress{DoneBytes: d.SizeBytes / 2, TotalBytes: d.SizeBytes})
+	if k.held != nil {
+		k.held(k.h, string(id))
+	}
+	if err := errors.Join(ctx.Err(), k.away); err != nil {
+		return backup.Result{}, err
+	}
+	k.kept[id] = data
+	return backup.Result{TotalBytes: d.SizeBytes, AddedBytes: d.SizeBytes / 4}, k.say("ran", id)
+}
+
+func (k kept) Restore(_ context.Context, _ api.BackupTarget, id api.BackupID, d backup.Disk, _ func(backup.Progress)) error {
+	if err := k.say("restore", id); err != nil {
+		return err
+	}
+	return k.pool(d).WriteAt(d.Source, d.Encryption, k.kept[id], 0)
+}
+
+func (k kept) Delete(_ context.Context, _ api.BackupTarget, id api.BackupID) error {
+	if err := k.say("delete", id); err != nil {
+		return err
+	}
+	delete(k.kept, id)
+	return nil
+}
+
+// withVault is a town whose nodes have a target, "bt-1".
+func withVault(t *testing.T, nodes int) (*town, *vault) {
+	w, x := newTown(t, nodes, false), newVault()
+	for _, h := range w.houses {
+		h.kill()
+		h.vault = x
+		h.start()
+	}
+	w.report()
+	w.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindBackupTarget, ID: "bt-1", Name: "bt-1", Data: api.Encode(api.BackupTargetSpec{Directory: "/srv/backup"})})
+	return w, x
+}
+
+func (w *town) target() api.BackupTarget {
+	t, _ := read[api.BackupTarget](w, api.KindBackupTarget, "bt-1")
+	return t
+}
+
+func (w *town) backup(h *house, id, volume string) {
+	w.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindBackup, ID: id, Name: id, Organization: "org-1", Project: "prj-1",
+		Finalizers: []string{api.FinalizerAgent}, Data: api.Encode(api.BackupSpec{Volume: api.VolumeID(volume), Target: "bt-1", SizeBytes: 2 << 20})})
+	w.assign(api.KindBackup, id, api.BackupAssignment{Node: h.id})
+}
+
+func (w *town) bak(id string) api.BackupStatus {
+	b, _ := read[api.Backup](w, api.KindBackup, id)
+	return b.Status
+}
+
+func (w *town) phase(id string, p api.BackupPhase) {
+	w.t.Helper()
+	w.until(id+" is "+string(p), func() bool { return w.bak(id).Phase == p })
+}
+
+func (h *house) write(id string, data string) {
+	h.t.Helper()
+	v, err := h.local.Volume(context.Background(), api.VolumeID(id))
+	if err == nil {
+		err = h.local.WriteAt(v.Source, nil, []byte(data), 1000)
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *house) holds(id string, key *sds.Encryption, data string) {
+	h.t.Helper()
+	got := make([]byte, len(data))
+	v, err := h.local.Volume(context.Background(), api.VolumeID(id))
+	if err == nil {
+		err = h.local.ReadAt(v.Source, key, got, 1000)
+	}
+	if err != nil || string(got) != data {
+		h.t.Errorf("%s holds %q, %v", id, got, err)
+	}
+}
+
+// unread fails if a snapshot is left of which the store knows nothing.
+func (h *house) unread(id string) {
+	h.t.Helper()
+	snaps, err := h.local.Snapshots(context.Background(), api.VolumeID(id))
+	if err != nil || len(snaps) > 0 {
+		h.t.Errorf("left to be read: %v, %v", snaps, err)
+	}
+}
+
+func (w *town) ready(id string) {
+	w.t.Helper()
+	w.until(id+" is ready", func() bool { return w.vol(id).Status.Phase == api.VolumeReady })
+}
+
+func (w *town) drop(kind api.Kind, id string) {
+	w.apply(api.Command{Op: api.OpDelete, Kind: kind, ID: id, Expect: api.AnyRevision})
+}
+
+// A volume that a running machine writes to: what is kept is the moment.
+func TestBackupAndRestore(t *testing.T) {
+	w, x := withVault(t, 1)
+	h := w.houses[0]
+	w.upload(h, "img-1")
+	w.create(h, "ins-1", api.PoolLocal, nil)
+	w.until("runs", func() bool { return w.runsOn("ins-1", h) })
+	w.volume(h, "vol-2", api.PoolLocal, attachTo("ins-1"))
+	w.until("attached", func() bool { return slices.Contains(h.disks("ins-1"), "vol-2") })
+	h.write("vol-2", "first")
+	h.local.SetUsed("vol-2", true)
+	x.held = func(h *house, _ string) { h.write("vol-2", "later") }
+	w.backup(h, "bak-1", "vol-2")
+	w.phase("bak-1", api.BackupSucceeded)
+	st := w.bak("bak-1")
+	if st.StartedAt == nil || st.EndedAt == nil || st.StartedAt.Location() != time.UTC || st.ProgressBytes != 2<<20 || st.TotalBytes != 2<<20 || st.AddedBytes != 2<<18 || st.LastError != "" {
+		t.Errorf("%+v", st)
+	}
+	h.unread("vol-2")
+	h.holds("vol-2", nil, "later")
+
+	w.volume(h, "vol-3", api.PoolLocal, func(s *api.VolumeSpec) { s.Backup, s.Encrypted = "bak-1", true })
+	w.ready("vol-3")
+	h.holds("vol-3", &sds.Encryption{Passphrase: []byte("the-passphrase-of-a-volume")}, "first")
+	// It is made, and its backup may go.
+	w.drop(api.KindBackup, "bak-1")
+	w.until("gone", func() bool {
+		_, there := read[api.Backup](w, api.KindBackup, "bak-1")
+		return !there && len(x.kept) == 0
+	})
+	w.pass(2 * time.Minute)
+	if v := w.vol("vol-3"); v.Status.Phase != api.VolumeReady || v.Status.LastError != "" {
+		t.Errorf("%+v", v.Status)
+	}
+}
+
+// A target that goes away in the middle: it says so, and leaves nothing.
+func TestTargetGoesAway(t *testing.T) {
+	w, x := withVault(t, 1)
+	h := w.houses[0]
+	w.volume(h, "vol-2", api.PoolLocal, nil)
+	w.ready("vol-2")
+	x.held = func(*house, string) {
+		x.away = errors.Join(api.Errorf(api.CodeUnavailable, "the backup target is not available"), errors.New("restic: RESTIC_PASSWORD"))
+	}
+	w.backup(h, "bak-1", "vol-2")
+	w.phase("bak-1", api.BackupFailed)
+	if st := w.bak("bak-1"); st.LastError != "the backup target is not available" || st.EndedAt == nil || len(x.kept) > 0 {
+		t.Errorf("%+v", st)
+	}
+	h.unread("vol-2")
+	// It is deleted when the target is back, and no sooner.
+	w.drop(api.KindBackup, "bak-1")
+	w.until("says why", func() bool { return w.bak("bak-1").Phase == api.BackupDeleting && w.bak("bak-1").LastError != "" })
+	x.away, x.held = nil, nil
+	w.until("gone", func() bool { _, there := read[api.Backup](w, api.KindBackup, "bak-1"); return !there })
+
+	// A restore says why not, and leaves no volume.
+	w.backup(h, "bak-2", "vol-2")
+	w.phase("bak-2", api.BackupSucceeded)
+	x.away = api.Errorf(api.CodeForbidden, "the backup target does not take the password")
+	w.volume(h, "vol-3", api.PoolLocal, func(s *api.VolumeSpec) { s.Backup = "bak-2" })
+	w.until("fails", func() bool { return w.vol("vol-3").Status.Phase == api.VolumeFailed })
+	if e := w.vol("vol-3").Status.LastError; e != "the backup target does not take the password" {
+		t.Errorf("%q", e)
+	}
+	if _, err := h.local.Volume(t.Context(), "vol-3"); api.CodeOf(err) != api.CodeNotFound {
+		t.Errorf("half a volume: %v", err)
+	}
+	x.away = nil
+	w.ready("vol-3")
+}
+
+// Somebody else's work on the target is waited for.
+func TestTargetInUse(t *testing.T) {
+	w, x := withVault(t, 1)
+	h := w.houses[0]
+	w.volume(h, "vol-2", api.PoolLocal, nil)
+	w.ready("vol-2")
+	w.until("prepared", func() bool { return w.target().Status.Phase == api.TargetReady })
+	x.away = api.Errorf(api.CodeInUse, "another is using the target")
+	w.backup(h, "bak-1", "vol-2")
+	w.until("waits", func() bool { return w.bak("bak-1").Phase == api.BackupRunning && w.bak("bak-1").LastError != "" })
+	x.away = nil
+	w.phase("bak-1", api.BackupSucceeded)
+	if st := w.bak("bak-1"); st.LastError != "" {
+		t.Errorf("%+v", st)
+	}
+}
+
+// The agent is killed at every step of a backup, a restore and two deletions;
+// what is there in the end is whole, and nothing else is.
+func TestBackupKilledAnywhere(t *testing.T) {
+	for n := 0; ; n++ {
+		w, x := withVault(t, 1)
+		h := w.houses[0]
+		w.volume(h, "vol-2", api.PoolLocal, nil)
+		w.ready("vol-2")
+		h.write("vol-2", "first")
+		left := n
+		h.step = func(string) {
+			if left--; left == -1 {
+				h.kill()
+			}
+		}
+		alive := func() {
+			if h.Stepper == nil {
+				h.start()
+			}
+		}
+		until := func(what string, f func() bool) {
+			w.until(what, func() bool { alive(); return f() })
+		}
+		w.backup(h, "bak-1", "vol-2")
+		until("backed up", func() bool { return w.bak("bak-1").Phase == api.BackupSucceeded })
+		w.volume(h, "vol-3", api.PoolLocal, func(s *api.VolumeSpec) { s.Backup = "bak-1" })
+		until("restored", func() bool { return w.vol("vol-3").Status.Phase == api.VolumeReady })
+		h.holds("vol-3", nil, "first")
+		h.unread("vol-2")
+		w.drop(api.KindBackup, "bak-1")
+		w.drop(api.KindVolume, "vol-2")
+		until("gone", func() bool {
+			_, b := read[api.Backup](w, api.KindBackup, "bak-1")
+			_, v := read[api.Volume](w, api.KindVolume, "vol-2")
+			return !b && !v
+		})
+		if len(x.kept) > 0 {
+			t.Errorf("step %d: left in the target: %d", n, len(x.kept))
+		}
+		if t.Failed() {
+			t.Fatalf("killed at step %d", n)
+		}
+		if left >= 0 {
+			if n < 20 {
+				t.Errorf("only %d steps", n)
+			}
+			return
+		}
+	}
+}
+
+// One node prepares a target, and once: a repository that is missing later is
+// not made again.
+func TestTargetIsPreparedOnce(t *testing.T) {
+	w, x := withVault(t, 2)
+	w.until("ready", func() bool { return w.target().Status.Phase == api.TargetReady })
+	if !slices.Equal(x.calls, []string{"node-1 prepare bt-1"}) {
+		t.Errorf("%v", x.calls)
+	}
+	x.ready = false
+	w.until("is seen to be gone", func() bool { return w.target().Status.Phase == api.TargetFailed })
+	if st := w.target().Status; !strings.Contains(st.LastError, "no repository") {
+		t.Errorf("%+v", st)
+	}
+	x.ready = true
+	w.until("is seen to be back", func() bool { return w.target().Status.Phase == api.TargetReady })
+	if n := len(slices.DeleteFunc(slices.Clone(x.calls), func(c string) bool { return !strings.Contains(c, "prepare") })); n != 1 {
+		t.Errorf("prepared %d times", n)
+	}
+	// A changed one is asked at once.
+	w.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindBackupTarget, ID: "bt-1", Name: "bt-1", Expect: w.target().Meta.Revision, Data: api.Encode(api.BackupTargetSpec{Directory: "/srv/other"})})
+	w.turn()
+	w.pass(2 * time.Second)
+	if g := w.target(); g.Status.ObservedGeneration != g.Meta.Generation {
+		t.Errorf("%+v", g.Status)
+	}
+}
+
+// A backup of a target that does not answer yet waits, and says for what.
+func TestBackupWaitsForItsTarget(t *testing.T) {
+	w, x := withVault(t, 1)
+	x.away = api.Errorf(api.CodeUnavailable, "its server is off")
+	h := w.houses[0]
+	w.volume(h, "vol-2", api.PoolLocal, nil)
+	w.ready("vol-2")
+	w.backup(h, "bak-1", "vol-2")
+	w.until("waits", func() bool { return strings.Contains(w.bak("bak-1").LastError, "its server is off") })
+	if p := w.bak("bak-1").Phase; p != api.BackupPending {
+		t.Errorf("%s", p)
+	}
+	x.away = nil
+	w.phase("bak-1", api.BackupSucceeded)
+}
+
+// A backup whose node was away when it was deleted: another has ended it, and
+// what it read from goes when the node is back.
+func TestReadingOfADeletedBackup(t *testing.T) {
+	w, _ := withVault(t, 1)
+	h := w.houses[0]
+	w.volume(h, "vol-2", api.PoolLocal, nil)
+	w.ready("vol-2")
+	if _, err := h.local.CreateSnapshot(t.Context(), sds.SnapshotCreate{ID: "bak-9", Volume: "vol-2"}, sds.Access{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.local.CreateSnapshot(t.Context(), sds.SnapshotCreate{ID: "snap-9", Volume: "vol-2"}, sds.Access{}); err != nil {
+		t.Fatal(err)
+	}
+	h.try(h.Sweep(h.ctx))
+	snaps, err := h.local.Snapshots(t.Context(), "vol-2")
+	if err != nil || len(snaps) != 1 || snaps[0].ID != "snap-9" {
+		t.Errorf("%v, %v", snaps, err)
+	}
+}
+
+// A volume that is deleted while it is copied lets the backup fail, and goes.
+func TestVolumeDeletedUnderItsBackup(t *testing.T) {
+	w, x := withVault(t, 1)
+	h := w.houses[0]
+	w.volume(h, "vol-2", api.PoolLocal, nil)
+	w.ready("vol-2")
+	x.held = func(h *house, _ string) {
+		w.drop(api.KindVolume, "vol-2")
+		x.away = api.Errorf(api.CodeInUse, "for now")
+	}
+	w.backup(h, "bak-1", "vol-2")
+	w.phase("bak-1", api.BackupFailed)
+	if e := w.bak("bak-1").LastError; e != "its volume is gone" {
+		t.Errorf("%q", e)
+	}
+	w.until("gone", func() bool { _, there := read[api.Volume](w, api.KindVolume, "vol-2"); return !there })
+	if !bytes.Equal(x.kept["bak-1"], nil) {
+		t.Error("half a backup")
+	}
+}

@@ -1,0 +1,204 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sds"
+)
+
+// snapStep is one idempotent thing to do for a snapshot.
+type snapStep string
+
+const (
+	snapNone   snapStep = ""
+	snapWait   snapStep = "wait"   // for the volume
+	snapCreate snapStep = "create" // finish what was begun, too
+	snapDelete snapStep = "delete"
+	snapForget snapStep = "forget" // finalizer off
+)
+
+// snapSeen is what was found out about a snapshot.
+type snapSeen struct {
+	volume bool // it is this node's, and made
+	gone   bool // the cluster knows the volume no more
+	able   bool // the pool keeps snapshots
+}
+
+// snapDecision is what to say, and then a step.
+type snapDecision struct {
+	step   snapStep
+	status api.SnapshotStatus
+}
+
+// nextSnapshot decides. Creating is said before anything is made, so that a
+// snapshot that a crash has left half-made is finished or deleted.
+//
+//	Pending ─► Creating ─► Ready ─┐
+//	              │ ▲             │ delete
+//	              ▼ │ again       ▼
+//	            Failed ───────► Deleting ─► gone
+func nextSnapshot(s api.Snapshot, seen snapSeen) snapDecision {
+	st := s.Status
+	switch {
+	case s.Meta.DeletedAt != nil && seen.gone:
+		return snapDecision{snapForget, st}
+	case s.Meta.DeletedAt != nil:
+		if st.Phase != api.SnapshotDeleting {
+			st.Phase, st.LastError = api.SnapshotDeleting, ""
+		}
+		if !seen.volume {
+			st.LastError = "waiting for its volume"
+			return snapDecision{snapWait, st}
+		}
+		return snapDecision{snapDelete, st}
+	case st.Phase == api.SnapshotReady:
+		return snapDecision{snapNone, st}
+	case seen.gone:
+		st.Phase, st.LastError = api.SnapshotFailed, "its volume is gone"
+		return snapDecision{snapNone, st}
+	case !seen.volume:
+		if st.Phase == "" {
+			st.Phase = api.SnapshotPending
+		}
+		st.LastError = "waiting for its volume"
+		return snapDecision{snapWait, st}
+	case !seen.able:
+		st.Phase, st.LastError = api.SnapshotFailed, "the volume's storage pool cannot keep snapshots"
+		return snapDecision{snapNone, st}
+	}
+	if st.Phase != api.SnapshotFailed { // the reason stays until it works
+		st.Phase, st.LastError = api.SnapshotCreating, ""
+	}
+	return snapDecision{snapCreate, st}
+}
+
+const (
+	snapWaits = 2 * time.Second
+	snapAgain = 10 * time.Second // of what was refused for a reason that can pass
+)
+
+func (a *Agent) reconcileSnapshot(ctx context.Context, id string) (time.Duration, error) {
+	s, ok := get(a.cache, a.cache.snapshots, id)
+	if !ok {
+		return 0, nil // another node's, or gone; its data goes by the volume
+	}
+	v, mine := get(a.cache, a.cache.volumes, string(s.Spec.Volume))
+	seen := snapSeen{volume: mine && v.Status.Phase == api.VolumeReady && a.hasVolume(ctx, v)}
+	var p sds.Driver
+	if mine {
+		var err error
+		if p, err = a.pool(v.Assignment.Pool); err != nil {
+			return 0, err
+		}
+		seen.able = p.Capabilities().Snapshots
+	} else {
+		_, err := a.o.Store.Get(ctx, api.KindVolume, string(s.Spec.Volume))
+		if seen.gone = api.CodeOf(err) == api.CodeNotFound; err != nil && !seen.gone {
+			return 0, err
+		}
+	}
+	d := nextSnapshot(s, seen)
+	if err := a.saySnapshot(ctx, s, d.status); err != nil {
+		return 0, err
+	}
+	switch d.step {
+	case snapWait:
+		return snapWaits, nil
+	case snapCreate, snapDelete:
+		return a.doSnapshot(ctx, s, v, p, d)
+	case snapForget:
+		return 0, a.forget(ctx, api.KindSnapshot, id)
+	}
+	return 0, nil
+}
+
+// doSnapshot makes it or deletes it. To delete may mean to merge what a running
+// machine has written, which takes long: it is a job.
+func (a *Agent) doSnapshot(ctx context.Context, s api.Snapshot, v api.Volume, p sds.Driver, d snapDecision) (time.Duration, error) {
+	a.log.Info("snapshot", "id", s.Meta.ID, "volume", v.Meta.ID, "step", string(d.step))
+	id := api.SnapshotID(s.Meta.ID)
+	if d.step == snapDelete {
+		_, err := p.Snapshot(ctx, s.Spec.Volume, id)
+		if api.CodeOf(err) == api.CodeNotFound {
+			return 0, a.forget(ctx, api.KindSnapshot, s.Meta.ID)
+		}
+		if err == nil {
+			k := key(api.KindSnapshot, s.Meta.ID)
+			err = a.jobs.start(ctx, k, k, func(ctx context.Context) error {
+				return a.withVolume(ctx, v, func(access sds.Access) error { return p.DeleteSnapshot(ctx, s.Spec.Volume, id, access) })
+			})
+		}
+		if err != nil {
+			return a.snapshotFailed(ctx, s, d.status, err)
+		}
+		return snapWaits, nil
+	}
+	var have sds.Snapshot
+	err := a.withVolume(ctx, v, func(access sds.Access) (err error) {
+		have, err = p.CreateSnapshot(ctx, sds.SnapshotCreate{ID: id, Volume: s.Spec.Volume}, access)
+		return err
+	})
+	if err != nil {
+		return a.snapshotFailed(ctx, s, d.status, err)
+	}
+	at := have.CreatedAt.UTC()
+	return 0, a.saySnapshot(ctx, s, api.SnapshotStatus{Phase: api.SnapshotReady, SizeBytes: have.SizeBytes, CreatedAt: &at})
+}
+
+// withVolume calls f while nobody starts, moves or changes the machine that may
+// have the volume open.
+func (a *Agent) withVolume(ctx context.Context, v api.Volume, f func(sds.Access) error) error {
+	_, holder, err := a.opener(ctx, v)
+	if err != nil {
+		return err
+	}
+	if holder != "" {
+		if _, moving := a.moving(holder); moving {
+			return errLater
+		}
+		release, err := a.holdDisks(holder)
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
+	access, err := a.access(ctx, v)
+	if err != nil {
+		return err
+	}
+	return f(access)
+}
+
+// snapshotFailed says why; what can pass is tried again at its own time.
+func (a *Agent) snapshotFailed(ctx context.Context, s api.Snapshot, st api.SnapshotStatus, err error) (time.Duration, error) {
+	if errors.Is(err, errLater) {
+		return 0, err
+	}
+	st.LastError = err.Error()
+	if st.Phase != api.SnapshotDeleting {
+		st.Phase = api.SnapshotFailed
+	}
+	if said := a.saySnapshot(ctx, s, st); said != nil {
+		return 0, said
+	}
+	switch api.CodeOf(err) {
+	case api.CodeInUse, api.CodeState, api.CodeUnavailable, api.CodeInvalid:
+		return snapAgain, nil
+	}
+	return 0, err
+}
+
+func (a *Agent) saySnapshot(ctx context.Context, s api.Snapshot, st api.SnapshotStatus) error {
+	now, ok := get(a.cache, a.cache.snapshots, s.Meta.ID)
+	if !ok || now.Assignment != s.Assignment {
+		return errStale
+	}
+	if reflect.DeepEqual(now.Status, st) {
+		return nil
+	}
+	return a.report(ctx, api.KindSnapshot, s.Meta.ID, now.Meta.Revision, st)
+}

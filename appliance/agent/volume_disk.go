@@ -1,0 +1,178 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
+)
+
+// reconcileDisk has the volume, which is made, where it should be: one step. It
+// returns what to say of it.
+func (a *Agent) reconcileDisk(ctx context.Context, v api.Volume, st api.VolumeStatus) (api.VolumeStatus, time.Duration, error) {
+	s, err := a.lookDisk(ctx, v)
+	if err != nil {
+		return st, 0, err
+	}
+	d := nextDisk(v, s)
+	st.Attached = d.attached
+	if d.waits != "" {
+		st.LastError = d.waits
+	}
+	switch d.step {
+	case diskNone:
+		return st, 0, nil
+	case diskWait:
+		return st, time.Second, nil
+	case diskSay:
+		return st, time.Millisecond, nil
+	}
+	holder := v.Status.Attached
+	if v.Spec.Root {
+		holder = v.Spec.Instance
+	}
+	if holder != "" {
+		release, err := a.holdDisks(holder)
+		if err != nil {
+			return st, 0, err
+		}
+		defer release()
+	}
+	a.log.Info("volume", "id", v.Meta.ID, "step", string(d.step), "instance", holder)
+	if err := a.doDisk(ctx, v, holder, d.step, &st); err != nil {
+		if errors.Is(err, errStale) {
+			return st, 0, err
+		}
+		st.LastError = err.Error()
+		if code := api.CodeOf(err); code == api.CodeInUse || code == api.CodeState || code == api.CodeUnavailable {
+			return st, 5 * time.Second, nil // it is asked again
+		}
+		return st, 0, fmt.Errorf("%s: %w", d.step, err)
+	}
+	if d.step == diskDetach { // said while nobody can start it
+		return st, time.Millisecond, a.sayVolume(ctx, v, st)
+	}
+	return st, time.Millisecond, nil
+}
+
+func (a *Agent) lookDisk(ctx context.Context, v api.Volume) (s diskSeen, err error) {
+	if s.holder, err = a.lookHolder(ctx, v.Status.Attached); err != nil {
+		return s, err
+	}
+	if s.wanted = s.holder; v.Spec.Instance != v.Status.Attached {
+		if s.wanted, err = a.lookHolder(ctx, v.Spec.Instance); err != nil {
+			return s, err
+		}
+	}
+	id := v.Status.Attached
+	if v.Spec.Root {
+		id = v.Spec.Instance
+	}
+	if id == "" {
+		return s, nil
+	}
+	st, err := a.o.Machines.Status(ctx, id)
+	if err != nil || !st.State.Active() {
+		return s, err
+	}
+	disks, err := a.o.Machines.Disks(ctx, id)
+	if err != nil {
+		return s, err
+	}
+	if k := hasDisk(disks, serialOf(v)); k != nil {
+		s.open, s.qos = true, k.QoS
+	}
+	return s, nil
+}
+
+func (a *Agent) lookHolder(ctx context.Context, id api.InstanceID) (h diskHolder, err error) {
+	if id == "" {
+		return h, nil
+	}
+	_, h.here = get(a.cache, a.cache.instances, string(id))
+	if !h.here {
+		_, err := a.o.Store.Get(ctx, api.KindInstance, string(id))
+		if h.gone = api.CodeOf(err) == api.CodeNotFound; !h.gone {
+			return h, err
+		}
+	}
+	if _, h.moving = a.moving(id); h.moving {
+		return h, nil
+	}
+	s, err := a.o.Machines.Status(ctx, id)
+	h.active = s.State == hypervisor.Running || s.State == hypervisor.Paused
+	return h, err
+}
+
+func (a *Agent) doDisk(ctx context.Context, v api.Volume, holder api.InstanceID, step diskStep, st *api.VolumeStatus) error {
+	switch step {
+	case diskDetach:
+		if err := a.o.Machines.DetachDisk(ctx, holder, serialOf(v)); err != nil {
+			return err
+		}
+		st.Attached, st.LastError = "", ""
+		return nil
+	case diskAttach:
+		return a.attach(ctx, v, holder)
+	case diskQoS:
+		return a.o.Machines.SetDiskQoS(ctx, holder, serialOf(v), qosOf(v))
+	case diskRollback:
+		return a.rollback(ctx, v, st)
+	}
+	return fmt.Errorf("unknown step %q", step)
+}
+
+// attach the volume to a running machine: as for a start, the claim comes
+// first, then the store's word, then the lease.
+func (a *Agent) attach(ctx context.Context, v api.Volume, holder api.InstanceID) error {
+	in, ok := get(a.cache, a.cache.instances, string(holder))
+	if !ok {
+		return errStale
+	}
+	if err := a.claimVolume(ctx, v); err != nil {
+		return err
+	}
+	k, err := a.findDisk(ctx, v)
+	if err != nil {
+		return err
+	}
+	return a.withSecrets(ctx, []disk{k}, func() error {
+		if err := a.confirm(ctx, in); err != nil {
+			return err
+		}
+		if err := a.confirmVolume(ctx, v); err != nil {
+			return err
+		}
+		return a.o.Machines.AttachDisk(ctx, holder, k.Disk)
+	})
+}
+
+// rollback the volume, which nobody has open and nobody opens meanwhile.
+func (a *Agent) rollback(ctx context.Context, v api.Volume, st *api.VolumeStatus) error {
+	p, err := a.pool(v.Assignment.Pool)
+	if err != nil {
+		return err
+	}
+	access, err := a.access(ctx, v)
+	if err != nil {
+		return err
+	}
+	if access.Live != nil {
+		return api.Errorf(api.CodeInUse, "volume %s is open", v.Meta.ID)
+	}
+	if !v.Spec.Root { // a root volume is claimed by its instance's epoch, when that starts
+		if err := a.claimVolume(ctx, v); err != nil {
+			return err
+		}
+	}
+	r := v.Spec.Rollback
+	have, err := p.RollbackVolume(ctx, api.VolumeID(v.Meta.ID), r.Snapshot, r.Count, access)
+	if err != nil {
+		return err
+	}
+	st.Rollbacks, st.SizeBytes, st.AllocatedBytes, st.LastError = r.Count, have.SizeBytes, have.AllocatedBytes, ""
+	return nil
+}

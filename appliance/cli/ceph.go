@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+func (a *App) disks() *kind[api.Disk] {
+	k := &kind[api.Disk]{
+		app: a, kind: api.KindDisk, noun: "disk", about: "Disks of the nodes", reported: true,
+		all: (*client.API).Disks, meta: func(d *api.Disk) *api.Meta { return &d.Meta },
+		refs:    []api.Kind{api.KindNode},
+		columns: []string{"STATE", "USE", "NODE", "PATH", "SIZE", "MODEL", "SERIAL", "OSD", "NOTE"},
+		row: func(d api.Disk) []string {
+			st, osd := d.Status, ""
+			if d.Spec.Use == api.DiskCeph && st.Osd >= 0 {
+				osd = fmt.Sprint(st.Osd)
+			}
+			return []string{string(st.State), string(d.Spec.Use), a.named(string(st.Node)), st.Path, formatSize(st.SizeBytes), st.Model, st.Serial, osd, st.Reason}
+		},
+		ready: diskReady,
+	}
+	use := &cobra.Command{
+		Use: "use DISK ceph|nothing", Short: "Say what it is for", Args: cobra.ExactArgs(2),
+		Long: "With nothing, what is on a disk of Ceph is first copied to others.\nA disk that holds something is refused, unless --wipe is given: then all that is on it is lost.",
+	}
+	wipe := use.Flags().Bool("wipe", false, "take it although something is on it; all of that is lost")
+	w := waiting{}
+	addWaitFlags(use, &w)
+	use.RunE = func(cmd *cobra.Command, args []string) error {
+		var what api.DiskUse
+		switch args[1] {
+		case string(api.DiskCeph):
+			what = api.DiskCeph
+		case "nothing":
+		default:
+			return usagef("%q is not possible: ceph or nothing", args[1])
+		}
+		d, err := k.change(cmd.Context(), args[0], func(d *api.Disk) error {
+			d.Spec.Use, d.Spec.Wipe = what, *wipe
+			return nil
+		})
+		if err == nil {
+			d, err = k.await(cmd.Context(), d, w)
+		}
+		if err != nil {
+			return err
+		}
+		return k.printOne(cmd.Context(), d)
+	}
+	k.more = []*cobra.Command{use, diskRelease(k)}
+	return k
+}
+
+// diskRelease is "use DISK nothing" in one word.
+func diskRelease(k *kind[api.Disk]) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "release DISK", Short: "Take it out of Ceph, once its data is on other disks", Args: cobra.ExactArgs(1),
+	}
+	w := waiting{}
+	addWaitFlags(cmd, &w)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		d, err := k.change(cmd.Context(), args[0], func(d *api.Disk) error {
+			d.Spec = api.DiskSpec{}
+			return nil
+		})
+		return k.done(cmd.Context(), d, err, w)
+	}
+	return cmd
+}
+
+func diskReady(d api.Disk) (bool, string, error) {
+	st := d.Status
+	if st.ObservedGeneration < d.Meta.Generation {
+		return false, string(st.State), nil // what it says is from before
+	}
+	if st.State == api.DiskFailed {
+		return false, string(st.State), api.Errorf(api.CodeState, "disk %s failed: %s", d.Meta.Name, st.Reason)
+	}
+	if d.Spec.Use == api.DiskCeph {
+		return st.State == api.DiskReady, string(st.State), nil
+	}
+	return st.State == api.DiskFree || st.State == api.DiskInUse, string(st.State), nil
+}
+
+func (a *App) ceph() *kind[api.CephCluster] {
+	k := &kind[api.CephCluster]{
+		app: a, kind: api.KindCephCluster, noun: "ceph", about: "Replicated storage on the nodes' disks", reported: true,
+		all: (*client.API).CephClusters, meta: func(c *api.CephCluster) *api.Meta { return &c.Meta },
+		refs:    []api.Kind{api.KindNode},
+		columns: []string{"PHASE", "HEALTH", "COPIES", "DISKS", "USED", "SIZE", "NOTE"},
+		row: func(c api.CephCluster) []string {
+			st, phase := c.Status, string(cmp.Or(c.Status.Phase, api.CephPending))
+			if !c.Spec.Enabled {
+				phase = "Off"
+			}
+			return []string{phase, string(st.Health), fmt.Sprint(c.Spec.Replicas), fmt.Sprintf("%d of %d up", st.OsdsUp, st.Osds),
+				formatSize(st.UsedBytes), formatSize(st.SizeBytes), cmp.Or(st.LastError, st.Summary)}
+		},
+		detail: func(c api.CephCluster) (d detail) {
+			d.add("Next", c.Status.Next)
+			for _, check := range c.Status.Checks {
+				d.add(string(cmp.Or(check.Severity, api.CephWarning)), check.Summary+" ("+check.Name+")")
+			}
+			for _, n := range c.Assignment.Mons {
+				d.add("Monitor on", a.named(string(n)))
+			}
+			d.add("Failure domain", string(c.Spec.FailureDomain))
+			d.add("FSID", c.Assignment.Fsid)
+			return d
+		},
+		ready: func(c api.CephCluster) (bool, string, error) {
+			st := c.Status
+			if st.Phase == api.CephFailed {
+				return false, string(st.Phase), api.Errorf(api.CodeState, "Ceph: %s", cmp.Or(st.LastError, st.Summary)).WithHint("%s", st.Next)
+			}
+			return st.ObservedGeneration >= c.Meta.Generation && (st.Phase == api.CephReady || !c.Spec.Enabled), string(st.Phase), nil
+		},
+	}
+	k.more = []*cobra.Command{cephStatus(k), cephEnable(k), cephDisable(k)}
+	return k
+}
+
+func cephStatus(k *kind[api.CephCluster]) *cobra.Command {
+	get := k.getCommand()
+	return &cobra.Command{
+		Use: "status", Short: "How it is, and the one next thing to do", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return get.RunE(cmd, []string{api.CephName}) },
+	}
+}
+
+func cephEnable(k *kind[api.CephCluster]) *cobra.Command {
+	cmd := &cobra.Command{Use: "enable", Short: "Switch it on, or change how it keeps its copies", Args: cobra.NoArgs}
+	replicas := cmd.Flags().Int64("replicas", 0, "copies of everything; 3 unless given")
+	domain := cmd.Flags().String("failure-domain", "", "host or osd: no two copies in the same one; host unless given")
+	w := waiting{}
+	addWaitFlags(cmd, &w)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		set := func(c *api.CephCluster) error {
+			c.Spec.Enabled = true
+			c.Spec.Replicas, c.Spec.FailureDomain = cmp.Or(*replicas, c.Spec.Replicas), cmp.Or(api.FailureDomain(*domain), c.Spec.FailureDomain)
+			return nil
+		}
+		ctx := cmd.Context()
+		_, err := k.get(ctx, api.CephName)
+		var c api.CephCluster
+		switch {
+		case err == nil:
+			c, err = k.change(ctx, api.CephName, set)
+		case api.CodeOf(err) == api.CodeNotFound:
+			c.Meta.Name = api.CephName
+			_ = set(&c) // cannot fail
+			c, err = k.all(k.app.api).Create(ctx, c)
+		}
+		return k.done(ctx, c, err, w)
+	}
+	return cmd
+}
+
+func cephDisable(k *kind[api.CephCluster]) *cobra.Command {
+	return &cobra.Command{
+		Use: "disable", Short: "Switch it off, once no volume lies in it and no disk is its", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := k.change(cmd.Context(), api.CephName, func(c *api.CephCluster) error {
+				c.Spec.Enabled = false
+				return nil
+			})
+			return k.done(cmd.Context(), c, err, waiting{})
+		},
+	}
+}
+
+// done waits, if that was asked for, and prints what came of it.
+func (k *kind[T]) done(ctx context.Context, o T, err error, w waiting) error {
+	if err == nil {
+		o, err = k.await(ctx, o, w)
+	}
+	if err != nil {
+		return err
+	}
+	return k.printOne(ctx, o)
+}

@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+func (a *App) doctorCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "doctor", Short: "Look for what is wrong", Args: cobra.NoArgs}
+	cmd.AddCommand(a.leaksCommand())
+	return cmd
+}
+
+// leaksCommand ends with 1 when something is left somewhere.
+func (a *App) leaksCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "leaks", Short: "What lies on the nodes and belongs to nobody", Args: cobra.NoArgs,
+		Long: "Machines, virtual GPUs, files, ports, volumes and images of objects that the cluster does not know or\n" +
+			"has on another node. Nodes sweep such things away themselves within minutes: what is listed again\n" +
+			"after ten is worth a bug report.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			found := []nodeLeak{}
+			var errs []error
+			for n, err := range a.api.Nodes().All(cmd.Context(), client.Query{}) {
+				if err != nil {
+					return err
+				}
+				all, err := a.api.NodeLeaks(cmd.Context(), n.Meta.ID)
+				if err != nil {
+					errs = append(errs, fmt.Errorf("node %s: %w", n.Meta.Name, err))
+				}
+				for _, l := range all.Items {
+					found = append(found, nodeLeak{n.Meta.Name, l})
+				}
+			}
+			if err := errors.Join(errs...); err != nil {
+				return err
+			}
+			if len(found) == 0 && a.flags.output == "table" {
+				fmt.Fprintln(a.Out, "nothing is left anywhere")
+				return nil
+			}
+			err := a.print(found, func() table {
+				t := table{{"NODE", "KIND", "ID", "WHAT IS LEFT"}}
+				for _, l := range found {
+					t = append(t, []string{l.Node, l.Kind, l.ID, l.What})
+				}
+				return t
+			})
+			if err == nil && len(found) > 0 {
+				err = exitCode(1)
+			}
+			return err
+		},
+	}
+}
+
+type nodeLeak struct {
+	Node     string `json:"node"`
+	api.Leak `json:",inline"`
+}

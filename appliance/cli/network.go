@@ -1,0 +1,353 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+func (a *App) networks() *kind[api.Network] {
+	return &kind[api.Network]{
+		app: a, kind: api.KindNetwork, noun: "network", about: "Private networks of a project", scope: ofProject,
+		more: []*cobra.Command{a.traceCommand()},
+		all:  (*client.API).Networks, meta: func(n *api.Network) *api.Meta { return &n.Meta },
+		columns: []string{"PHASE", "IPV4", "IPV6", "WAY OUT", "NOTE"},
+		row: func(n api.Network) []string {
+			out := "router"
+			if n.Spec.Isolated {
+				out = "none"
+			}
+			return []string{networkPhase(n.Status.Phase), n.Spec.Cidr4, n.Spec.Cidr6, out, n.Status.LastError}
+		},
+		detail: func(n api.Network) (d detail) {
+			d.add("Gateway", strings.TrimSpace(n.Assignment.Gateway4+" "+n.Assignment.Gateway6))
+			d.add("Resolvers", strings.Join(n.Spec.DNSServers, " "))
+			d.add("MTU", fmt.Sprint(cmp.Or(n.Spec.Mtu, api.DefaultMTU), " bytes"))
+			return d
+		},
+		flags: func(f *pflag.FlagSet) func(*api.Network) error {
+			cidr4 := f.String("cidr4", "", "IPv4 addresses, as 10.20.0.0/24")
+			cidr6 := f.String("cidr6", "", "IPv6 addresses, a /64")
+			dns := f.StringSlice("dns", nil, "resolvers of names outside, with commas between")
+			isolated := f.Bool("isolated", false, "no router: nothing leaves it, nothing comes in")
+			mtu := f.Int64("mtu", 0, "bytes; 1442 unless given")
+			return func(n *api.Network) error {
+				s := &n.Spec
+				s.Cidr4, s.Cidr6, s.Mtu = cmp.Or(*cidr4, s.Cidr4), cmp.Or(*cidr6, s.Cidr6), cmp.Or(*mtu, s.Mtu)
+				if f.Changed("dns") {
+					s.DNSServers = *dns
+				}
+				if f.Changed("isolated") {
+					s.Isolated = *isolated
+				}
+				return nil
+			}
+		},
+	}
+}
+
+// traceCommand ends with 1 when the packet does not arrive.
+func (a *App) traceCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "trace FROM TO PACKET", Short: "Where a packet goes, or what drops it, in words",
+		Long: "FROM and TO are instances, or addresses; PACKET is the first of a connection:\ntcp/443, udp/53, icmp or icmp6.",
+		Args: cobra.ExactArgs(3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := a.api.TraceNetwork(cmd.Context(), args[0], args[1], args[2], a.config.Project)
+			if err != nil {
+				return err
+			}
+			if a.flags.output != "table" {
+				return a.print(t, nil)
+			}
+			for _, line := range t.Lines {
+				fmt.Fprintln(a.Out, printable(line))
+			}
+			if !t.Passes {
+				return exitCode(1)
+			}
+			return nil
+		},
+	}
+}
+
+func networkPhase(p api.NetworkPhase) string { return string(cmp.Or(p, api.NetworkPending)) }
+
+func (a *App) securityGroups() *kind[api.SecurityGroup] {
+	return &kind[api.SecurityGroup]{
+		app: a, kind: api.KindSecurityGroup, noun: "security-group", aliases: []string{"sg"},
+		about: "What may reach an instance, and what it may reach", scope: ofProject,
+		all: (*client.API).SecurityGroups, meta: func(g *api.SecurityGroup) *api.Meta { return &g.Meta },
+		columns: []string{"RULES"}, refs: []api.Kind{api.KindSecurityGroup},
+		row: func(g api.SecurityGroup) []string { return []string{fmt.Sprint(len(g.Spec.Rules))} },
+		detail: func(g api.SecurityGroup) (d detail) {
+			for _, r := range g.Spec.Rules {
+				d.add("Allow", a.ruleText(g.Meta.ID, r))
+			}
+			return d
+		},
+		flags: func(f *pflag.FlagSet) func(*api.SecurityGroup) error {
+			allow := f.StringArray("allow", nil, `"ingress tcp 443 from 0.0.0.0/0", "ingress any from group web", "egress any"; any number of times, in place of what was allowed`)
+			return func(g *api.SecurityGroup) error {
+				if !f.Changed("allow") {
+					return nil
+				}
+				g.Spec.Rules = []api.SecurityRule{}
+				for _, text := range *allow {
+					r, err := parseRule(text)
+					if err != nil {
+						return err
+					}
+					g.Spec.Rules = append(g.Spec.Rules, r)
+				}
+				return nil
+			}
+		},
+	}
+}
+
+// ruleText is a rule as --allow takes it.
+func (a *App) ruleText(self string, r api.SecurityRule) string {
+	words := []string{string(r.Direction), string(r.Protocol)}
+	if r.Ports != "" {
+		words = append(words, r.Ports)
+	}
+	at := "from"
+	if r.Direction == api.Egress {
+		at = "to"
+	}
+	switch {
+	case string(r.Group) == self:
+		words = append(words, at, "group", string(api.SelfGroup))
+	case r.Group != "":
+		words = append(words, at, "group", a.named(string(r.Group)))
+	case r.Cidr != "":
+		words = append(words, at, r.Cidr)
+	}
+	return strings.Join(words, " ")
+}
+
+// parseRule reads DIRECTION PROTOCOL [PORTS] [from|to CIDR | from|to group NAME].
+func parseRule(text string) (api.SecurityRule, error) {
+	bad := usageError{fmt.Errorf("%q is no rule", text), `write "ingress tcp 443 from 0.0.0.0/0" or "egress any to group web"`}
+	words := strings.Fields(text)
+	if len(words) < 2 {
+		return api.SecurityRule{}, bad
+	}
+	r := api.SecurityRule{Direction: api.Direction(words[0]), Protocol: api.Protocol(words[1])}
+	words = words[2:]
+	if len(words) > 0 && words[0] != "from" && words[0] != "to" {
+		r.Ports, words = words[0], words[1:]
+	}
+	switch {
+	case len(words) == 0:
+	case len(words) == 2:
+		r.Cidr = words[1]
+	case len(words) == 3 && words[1] == "group":
+		r.Group = api.SecurityGroupID(words[2])
+	default:
+		return r, bad
+	}
+	return r, nil
+}
+
+func (a *App) externalNetworks() *kind[api.ExternalNetwork] {
+	return &kind[api.ExternalNetwork]{
+		app: a, kind: api.KindExternalNetwork, noun: "external-network", about: "Networks outside: where routers go out and floating IPs come from",
+		all: (*client.API).ExternalNetworks, meta: func(n *api.ExternalNetwork) *api.Meta { return &n.Meta },
+		columns: []string{"PHASE", "IPV4", "IPV6", "VLAN", "DEFAULT", "NOTE"},
+		row: func(n api.ExternalNetwork) []string {
+			vlan, isDefault := "", ""
+			if n.Spec.Vlan != 0 {
+				vlan = fmt.Sprint(n.Spec.Vlan)
+			}
+			if n.Spec.Default {
+				isDefault = "yes"
+			}
+			return []string{networkPhase(n.Status.Phase), n.Spec.Cidr4, n.Spec.Cidr6, vlan, isDefault, n.Status.LastError}
+		},
+		detail: func(n api.ExternalNetwork) (d detail) {
+			d.add("Cable", n.Spec.PhysicalNetwork)
+			d.add("Gateway", strings.TrimSpace(n.Spec.Gateway4+" "+n.Spec.Gateway6))
+			d.add("Gives out", strings.Join(append(n.Spec.Ranges4, n.Spec.Ranges6...), ", "))
+			return d
+		},
+		flags: func(f *pflag.FlagSet) func(*api.ExternalNetwork) error {
+			cable := f.String("physical-network", "", "which of the nodes' cables; external unless given")
+			vlan := f.Int64("vlan", 0, "VLAN; 0: untagged")
+			cidr4, cidr6 := f.String("cidr4", "", "its IPv4 network"), f.String("cidr6", "", "its IPv6 network")
+			gw4, gw6 := f.String("gateway4", "", "its IPv4 router"), f.String("gateway6", "", "its IPv6 router")
+			r4 := f.StringSlice("ranges4", nil, "IPv4 addresses to give out, FIRST-LAST with commas between")
+			r6 := f.StringSlice("ranges6", nil, "IPv6 addresses to give out")
+			isDefault := f.Bool("default", false, "routers go out here, and floating IPs come from here")
+			return func(n *api.ExternalNetwork) error {
+				s := &n.Spec
+				s.PhysicalNetwork = cmp.Or(*cable, s.PhysicalNetwork)
+				s.Cidr4, s.Cidr6 = cmp.Or(*cidr4, s.Cidr4), cmp.Or(*cidr6, s.Cidr6)
+				s.Gateway4, s.Gateway6 = cmp.Or(*gw4, s.Gateway4), cmp.Or(*gw6, s.Gateway6)
+				if f.Changed("vlan") {
+					s.Vlan = *vlan
+				}
+				if f.Changed("ranges4") {
+					s.Ranges4 = *r4
+				}
+				if f.Changed("ranges6") {
+					s.Ranges6 = *r6
+				}
+				if f.Changed("default") {
+					s.Default = *isDefault
+				}
+				return nil
+			}
+		},
+	}
+}
+
+func (a *App) routers() *kind[api.Router] {
+	return &kind[api.Router]{
+		app: a, kind: api.KindRouter, noun: "router", about: "Projects' ways out; the cluster makes them", scope: ofProject, reported: true, readOnly: true,
+		all: (*client.API).Routers, meta: func(r *api.Router) *api.Meta { return &r.Meta },
+		refs:    []api.Kind{api.KindExternalNetwork, api.KindNode, api.KindProject},
+		columns: []string{"PROJECT", "PHASE", "OUT THROUGH", "IPV4", "IPV6", "NODE", "NOTE"},
+		row: func(r api.Router) []string {
+			return []string{a.named(r.Meta.Project), networkPhase(r.Status.Phase), a.named(string(r.Spec.ExternalNetwork)), r.Assignment.Address4, r.Assignment.Address6,
+				a.named(string(r.Status.Node)), cmp.Or(r.Assignment.Reason, r.Status.LastError)}
+		},
+	}
+}
+
+func (a *App) floatingIPs() *kind[api.FloatingIP] {
+	return &kind[api.FloatingIP]{
+		app: a, kind: api.KindFloatingIP, noun: "floating-ip", aliases: []string{"fip"}, about: "Addresses outside that reach an instance", scope: ofProject,
+		all: (*client.API).FloatingIPs, meta: func(f *api.FloatingIP) *api.Meta { return &f.Meta },
+		refs:    []api.Kind{api.KindInstance, api.KindExternalNetwork},
+		columns: []string{"ADDRESS", "PHASE", "INSTANCE", "OF", "NOTE"},
+		row: func(f api.FloatingIP) []string {
+			return []string{f.Assignment.Address, networkPhase(f.Status.Phase), a.named(string(f.Spec.Instance)), a.named(string(f.Spec.ExternalNetwork)),
+				cmp.Or(f.Assignment.Reason, f.Status.LastError)}
+		},
+		flags: func(f *pflag.FlagSet) func(*api.FloatingIP) error {
+			from := f.String("external-network", "", "where from; the default one unless given")
+			instance := f.String("instance", "", "it reaches this instance")
+			network := f.String("network", "", "which of the instance's; its first unless given")
+			free := f.Bool("free", false, "it reaches no instance")
+			return func(o *api.FloatingIP) error {
+				s := &o.Spec
+				s.ExternalNetwork = cmp.Or(api.ExternalNetworkID(*from), s.ExternalNetwork)
+				if *free {
+					s.Instance, s.Network = "", ""
+				}
+				if *instance != "" {
+					s.Instance, s.Network = api.InstanceID(*instance), ""
+				}
+				s.Network = cmp.Or(api.NetworkID(*network), s.Network)
+				return nil
+			}
+		},
+	}
+}
+
+func (a *App) loadBalancers() *kind[api.LoadBalancer] {
+	return &kind[api.LoadBalancer]{
+		app: a, kind: api.KindLoadBalancer, noun: "load-balancer", aliases: []string{"lb"}, about: "One address for many instances", scope: ofProject,
+		all: (*client.API).LoadBalancers, meta: func(l *api.LoadBalancer) *api.Meta { return &l.Meta },
+		refs:    []api.Kind{api.KindInstance, api.KindNetwork, api.KindFloatingIP},
+		columns: []string{"PHASE", "ADDRESS", "PORT", "BACKENDS", "NETWORK", "FLOATING IP", "NOTE"},
+		row: func(l api.LoadBalancer) []string {
+			backends := fmt.Sprint(len(l.Spec.Backends))
+			if l.Spec.Health {
+				backends = fmt.Sprintf("%d of %d up", l.Status.BackendsUp, len(l.Spec.Backends))
+			}
+			return []string{networkPhase(l.Status.Phase), l.Assignment.Address, fmt.Sprintf("%s/%d", l.Spec.Protocol, l.Spec.Port), backends,
+				a.named(string(l.Spec.Network)), a.named(string(l.Spec.FloatingIP)), cmp.Or(l.Assignment.Reason, l.Status.LastError)}
+		},
+		detail: func(l api.LoadBalancer) (d detail) {
+			for _, b := range l.Spec.Backends {
+				d.add("Backend", fmt.Sprintf("%s port %d", a.named(string(b.Instance)), b.Port))
+			}
+			return d
+		},
+		flags: loadBalancerFlags,
+	}
+}
+
+func loadBalancerFlags(f *pflag.FlagSet) func(*api.LoadBalancer) error {
+	network := f.String("network", "", "network, name or id; default unless given")
+	protocol := f.String("protocol", "", "tcp or udp; tcp unless given")
+	port := f.Int64("port", 0, "the port that it listens on")
+	backends := f.StringArray("backend", nil, "INSTANCE:PORT, any number of times, in place of those that it had")
+	health := f.Bool("health", false, "send nothing to backends that do not answer")
+	fip := f.String("floating-ip", "", "reached from outside with this address")
+	return func(l *api.LoadBalancer) error {
+		s := &l.Spec
+		s.Network = cmp.Or(api.NetworkID(*network), s.Network, api.DefaultName)
+		s.Protocol = cmp.Or(api.Protocol(*protocol), s.Protocol, api.ProtocolTCP)
+		s.Port = cmp.Or(*port, s.Port)
+		s.FloatingIP = cmp.Or(api.FloatingIPID(*fip), s.FloatingIP)
+		if f.Changed("health") {
+			s.Health = *health
+		}
+		if !f.Changed("backend") {
+			return nil
+		}
+		s.Backends = nil
+		for _, text := range *backends {
+			instance, number, _ := strings.Cut(text, ":")
+			p, _, err := api.ParsePorts(number)
+			if err != nil || instance == "" {
+				return usageError{fmt.Errorf("%q is no backend", text), "write INSTANCE:PORT"}
+			}
+			s.Backends = append(s.Backends, api.LoadBalancerBackend{Instance: api.InstanceID(instance), Port: int64(p)})
+		}
+		return nil
+	}
+}
+
+// networkFlags of an instance.
+func networkFlags(f *pflag.FlagSet) func(*api.InstanceSpec) error {
+	networks := f.StringArray("network", nil, "NETWORK, or NETWORK,ADDRESS for an address of your choice; any number of times; the project's default one unless given")
+	groups := f.StringSlice("security-group", nil, "security groups of its ports; the project's default one unless given")
+	return func(s *api.InstanceSpec) error {
+		if f.Changed("network") {
+			s.Networks = nil
+			for _, text := range *networks {
+				words := strings.Split(text, ",")
+				n := api.InstanceNetwork{Network: api.NetworkID(words[0])}
+				for _, address := range words[1:] {
+					if strings.Contains(address, ":") {
+						n.Address6 = address
+					} else {
+						n.Address4 = address
+					}
+				}
+				s.Networks = append(s.Networks, n)
+			}
+		}
+		if !f.Changed("security-group") {
+			return nil
+		}
+		if len(s.Networks) == 0 {
+			s.Networks = []api.InstanceNetwork{{Network: api.DefaultName}}
+		}
+		for i := range s.Networks {
+			s.Networks[i].SecurityGroups = nil
+			for _, g := range *groups {
+				s.Networks[i].SecurityGroups = append(s.Networks[i].SecurityGroups, api.SecurityGroupID(g))
+			}
+		}
+		return nil
+	}
+}
+
+// addressesOf an instance, for its detail.
+func (a *App) addressesOf(d *detail, i api.Instance) {
+	for _, p := range i.Assignment.Ports {
+		d.add("Address", strings.TrimSpace(fmt.Sprintf("%s %s", p.Address4, p.Address6))+", network "+a.named(string(p.Network))+", MAC "+p.Mac)
+	}
+}

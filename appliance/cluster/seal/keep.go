@@ -1,0 +1,111 @@
+package seal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Store is what is needed of the cluster's state.
+type Store interface {
+	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
+	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
+}
+
+// ringID is the id of the cluster's only VolumeKeys.
+const ringID = "volumekeys-cluster"
+
+// Keep is the cluster's ring in its store, made when it is first needed.
+type Keep struct {
+	store Store
+
+	mu   sync.Mutex
+	ring Ring
+}
+
+// NewKeep knows nothing yet.
+func NewKeep(s Store) *Keep { return &Keep{store: s} }
+
+// NewKey draws a volume's passphrase and returns it sealed.
+func (k *Keep) NewKey(ctx context.Context) (sealed string, err error) {
+	r, err := k.load(ctx, true)
+	if err != nil {
+		return "", err
+	}
+	return r.Seal(NewPassphrase())
+}
+
+// Unwrap the passphrase of an encrypted volume.
+func (k *Keep) Unwrap(ctx context.Context, v api.Volume) ([]byte, error) {
+	plain, err := k.open(ctx, func(r Ring) ([]byte, error) { return r.Open(v.Spec.WrappedKey) })
+	if errors.Is(err, ErrSealed) {
+		return nil, errors.Join(api.Errorf(api.CodeInvalid, "the cluster has no key that opens volume %s", v.Meta.Name).
+			WithHint("was it restored from another cluster?"), err)
+	}
+	return plain, err
+}
+
+// Seal a secret that an operator gave, or that was made for him.
+func (k *Keep) Seal(ctx context.Context, secret string) (sealed string, err error) {
+	r, err := k.load(ctx, true)
+	if err != nil {
+		return "", err
+	}
+	return r.SealSecret([]byte(secret))
+}
+
+// Open what Seal has sealed.
+func (k *Keep) Open(ctx context.Context, sealed string) (secret string, err error) {
+	plain, err := k.open(ctx, func(r Ring) ([]byte, error) { return r.OpenSecret(sealed) })
+	if errors.Is(err, ErrSealed) {
+		err = errors.Join(api.Errorf(api.CodeInvalid, "the cluster has no key that opens this secret").
+			WithHint("was it restored from another cluster?"), err)
+	}
+	return string(plain), err
+}
+
+// open with the ring that is known here, and if that has no such key with the
+// store's.
+func (k *Keep) open(ctx context.Context, f func(Ring) ([]byte, error)) ([]byte, error) {
+	k.mu.Lock()
+	r := k.ring
+	k.mu.Unlock()
+	plain, err := f(r)
+	if errors.Is(err, ErrSealed) {
+		if r, err = k.load(ctx, false); err != nil {
+			return nil, err
+		}
+		plain, err = f(r)
+	}
+	return plain, err
+}
+
+func (k *Keep) load(ctx context.Context, found bool) (Ring, error) {
+	for {
+		o, err := k.store.Get(ctx, api.KindVolumeKeys, ringID)
+		if api.CodeOf(err) == api.CodeNotFound && found {
+			cmd := api.Command{Op: api.OpPutSpec, Kind: api.KindVolumeKeys, ID: ringID, Name: "cluster", Data: api.Encode(NewRing())}
+			_, err = k.store.Apply(ctx, api.Batch{Commands: []api.Command{cmd}})
+			if c := api.CodeOf(err); err == nil || c == api.CodeExists || c == api.CodeConflict {
+				continue // read what was written, by whomever
+			}
+		}
+		if api.CodeOf(err) == api.CodeNotFound {
+			return Ring{}, nil
+		}
+		if err != nil {
+			return Ring{}, err
+		}
+		var r Ring
+		if err := json.Unmarshal(o.Spec, &r); err != nil {
+			return Ring{}, err
+		}
+		k.mu.Lock()
+		k.ring = r
+		k.mu.Unlock()
+		return r, nil
+	}
+}

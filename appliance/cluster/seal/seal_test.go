@@ -1,0 +1,86 @@
+package seal
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+)
+
+func sealed(t *testing.T, r Ring, plain []byte) string {
+	t.Helper()
+	text, err := r.Seal(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func TestSeal(t *testing.T) {
+	r, plain := NewRing(), NewPassphrase()
+	text := sealed(t, r, plain)
+	if got, err := r.Open(text); err != nil || !bytes.Equal(got, plain) {
+		t.Errorf("%q, %v", got, err)
+	}
+	if strings.Contains(text, string(plain)) || text == sealed(t, r, plain) {
+		t.Error("it can be read, or is the same twice")
+	}
+	if bytes.Equal(plain, NewPassphrase()) || len(plain) < 32 {
+		t.Errorf("a passphrase like %q", plain)
+	}
+}
+
+// A ring with a new key opens what the old one sealed.
+func TestRotation(t *testing.T) {
+	old := NewRing()
+	text := sealed(t, old, []byte("one"))
+	grown := old.Grow()
+	if got, err := grown.Open(text); err != nil || string(got) != "one" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := old.Open(sealed(t, grown, []byte("two"))); !errors.Is(err, ErrSealed) {
+		t.Errorf("the old ring opens what the new key sealed: %v", err)
+	}
+	if len(old.Keys) != 1 || len(grown.Keys) != 2 {
+		t.Errorf("%d and %d keys", len(old.Keys), len(grown.Keys))
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	r := NewRing()
+	text := sealed(t, r, []byte("secret"))
+	last := "A"
+	if strings.HasSuffix(text, last) {
+		last = "B"
+	}
+	for name, bad := range map[string]string{
+		"nothing": "", "no form": "secret", "another version": strings.Replace(text, ":1:", ":2:", 1), "no text": form + r.Keys[0].ID + ":",
+		"another key": sealed(t, NewRing(), []byte("secret")), "cut": text[:len(text)-4], "changed": text[:len(form)+9] + last + text[len(form)+10:],
+		"too long": text + strings.Repeat("A", maxSealed),
+	} {
+		if got, err := r.Open(bad); !errors.Is(err, ErrSealed) {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	if _, err := (Ring{}).Seal([]byte("x")); err == nil {
+		t.Error("an empty ring seals")
+	}
+	if _, err := (Ring{[]Key{{"00000000", []byte("short")}}}).Seal([]byte("x")); err == nil {
+		t.Error("a short key seals")
+	}
+}
+
+func FuzzOpen(f *testing.F) {
+	r := NewRing()
+	text, err := r.Seal([]byte("secret"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Add(form)
+	f.Fuzz(func(t *testing.T, s string) {
+		if got, err := r.Open(s); err == nil && (s != text || string(got) != "secret") {
+			t.Errorf("%q opens as %q", s, got)
+		}
+	})
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/cluster/seal"
+	"github.com/basalt-gpu/basalt/sds/backup"
+)
+
+// backups is agent.Backups: restic, with the secrets that the cluster's ring in
+// the store seals.
+type backups struct {
+	tool    *backup.Tool
+	secrets *seal.Keep
+}
+
+// openBackups also takes away what an earlier life of the process has mounted.
+func openBackups(c config, secrets *seal.Keep) (backups, error) {
+	tool, err := backup.Open(backup.Tool{Dir: filepath.Join(c.run, "backup"), Cache: filepath.Join(c.data, "backup-cache")})
+	return backups{tool, secrets}, err
+}
+
+// target with its secrets opened: they go to restic's environment and nowhere else.
+func (b backups) target(ctx context.Context, t api.BackupTarget) (out backup.Target, err error) {
+	out.Directory = t.Spec.Directory
+	if out.Password, err = b.secrets.Open(ctx, t.Spec.Password); err != nil {
+		return out, err
+	}
+	if s := t.Spec.S3; s != nil {
+		out.S3 = &backup.S3{Endpoint: s.Endpoint, Bucket: s.Bucket, Region: s.Region, AccessKey: s.AccessKey}
+		if s.SecretKey != "" {
+			out.S3.SecretKey, err = b.secrets.Open(ctx, s.SecretKey)
+		}
+	}
+	return out, err
+}
+
+// Prepare implements agent.Backups.
+func (b backups) Prepare(ctx context.Context, t api.BackupTarget) error {
+	to, err := b.target(ctx, t)
+	if err != nil {
+		return err
+	}
+	return b.tool.Prepare(ctx, to)
+}
+
+// Answers implements agent.Backups.
+func (b backups) Answers(ctx context.Context, t api.BackupTarget) error {
+	to, err := b.target(ctx, t)
+	if err != nil {
+		return err
+	}
+	return b.tool.Answers(ctx, to)
+}
+
+// Run implements agent.Backups.
+func (b backups) Run(ctx context.Context, t api.BackupTarget, from backup.Disk, id api.BackupID, progress func(backup.Progress)) (backup.Result, error) {
+	to, err := b.target(ctx, t)
+	if err != nil {
+		return backup.Result{}, err
+	}
+	return b.tool.Run(ctx, to, from, id, progress)
+}
+
+// Restore implements agent.Backups.
+func (b backups) Restore(ctx context.Context, t api.BackupTarget, id api.BackupID, into backup.Disk, progress func(backup.Progress)) error {
+	from, err := b.target(ctx, t)
+	if err != nil {
+		return err
+	}
+	return b.tool.Restore(ctx, from, id, into, progress)
+}
+
+// Delete implements agent.Backups.
+func (b backups) Delete(ctx context.Context, t api.BackupTarget, id api.BackupID) error {
+	from, err := b.target(ctx, t)
+	if err != nil {
+		return err
+	}
+	return b.tool.Delete(ctx, from, id)
+}

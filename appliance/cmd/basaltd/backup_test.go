@@ -1,0 +1,512 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/appliance/agent"
+	"github.com/basalt-gpu/basalt/appliance/cluster/seal"
+	"github.com/basalt-gpu/basalt/hypervisor"
+	hypfake "github.com/basalt-gpu/basalt/hypervisor/fake"
+	"github.com/basalt-gpu/basalt/sds"
+	"github.com/basalt-gpu/basalt/sds/local"
+)
+
+const (
+	mib        = 1 << 20
+	diskBytes  = 48 * mib
+	password   = "a password that nobody may see"
+	secretKey  = "a-key-that-nobody-may-see"
+	childEnv   = "BASALT_TEST_BACKUP_CHILD"
+	longEnough = 5 * time.Minute
+)
+
+func TestMain(m *testing.M) {
+	if spec := os.Getenv(childEnv); spec != "" {
+		child(spec)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// archive is an agent over a real pool and real restic; the hypervisor is a fake.
+type archive struct {
+	store *storetest.Memory
+	pool  *local.Store
+	kept  backups
+	says  *says
+	stop  func()
+}
+
+// says is a log that is looked at.
+type says struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (s *says) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.Write(p)
+}
+
+func (s *says) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.String()
+}
+
+// openArchive in dir; stall is how long a target may make no progress.
+func openArchive(dir string, store *storetest.Memory, stall time.Duration) (*archive, error) {
+	a := &archive{store: store, says: &says{}}
+	var err error
+	if a.pool, err = local.Open(local.Options{Dir: filepath.Join(dir, "pool")}); err != nil {
+		return nil, err
+	}
+	if a.kept, err = openBackups(config{run: filepath.Join(dir, "run"), data: dir}, seal.NewKeep(a.store)); err != nil {
+		return nil, err
+	}
+	a.kept.tool.Stall = stall
+	o := agent.Options{NodeID: "node-1", NodeName: "n1", DataDir: dir, RunDir: filepath.Join(dir, "i"), Store: a.store,
+		Machines: hypfake.New(hypfake.Guest{}), Pools: map[string]sds.Driver{api.PoolLocal: a.pool}, Accelerator: hypervisor.TCG,
+		Backups: a.kept, ReportEvery: time.Second, Log: slog.New(slog.NewTextHandler(a.says, nil))}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	ag := agent.New(o)
+	go func() { _ = ag.Run(ctx); close(done) }()
+	a.stop = sync.OnceFunc(func() { cancel(); <-done; _ = a.pool.Close() })
+	return a, nil
+}
+
+func needs(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("runs restic and QEMU's storage daemon")
+	}
+	for _, tool := range []string{"restic", "qemu-img", "qemu-io", "qemu-storage-daemon"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("host: %s is not installed: installer/dev/setup.sh installs it", tool)
+		}
+	}
+	if f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0); err != nil || os.Getuid() != 0 {
+		t.Skipf("host: no FUSE for this user: %v", err)
+	} else {
+		_ = f.Close()
+	}
+}
+
+// newArchive is one in dir; whatever the test did, no mount and no secret in
+// the log is left.
+func newArchive(t *testing.T, dir string, store *storetest.Memory, stall time.Duration) *archive {
+	t.Helper()
+	needs(t)
+	a, err := openArchive(dir, store, stall)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		a.stop()
+		if left, err := os.ReadDir(filepath.Join(dir, "run", "backup")); err != nil || len(left) > 0 {
+			t.Errorf("left behind: %v, %v", left, err)
+		}
+		if mounts, err := os.ReadFile("/proc/self/mounts"); err != nil || strings.Contains(string(mounts), dir) {
+			t.Errorf("mounts are left: %v", err)
+		}
+		if log := a.says.String(); strings.Contains(log, password) || strings.Contains(log, secretKey) {
+			t.Error("a secret is in the log")
+		} else if t.Failed() {
+			t.Log(log)
+		}
+	})
+	return a
+}
+
+func (a *archive) apply(cmds ...api.Command) error {
+	_, err := a.store.Apply(context.Background(), api.Batch{At: time.Now().UTC(), Commands: cmds})
+	return err
+}
+
+// put an object, as the API does, and give it to the node.
+func (a *archive) put(kind api.Kind, id string, spec, assignment any) error {
+	cmds := []api.Command{{Op: api.OpPutSpec, Kind: kind, ID: id, Name: id, Organization: "org-1", Project: "prj-1", Data: api.Encode(spec)}}
+	if assignment != nil {
+		cmds[0].Finalizers = []string{api.FinalizerAgent}
+		cmds = append(cmds, api.Command{Op: api.OpAssign, Kind: kind, ID: id, Expect: api.AnyRevision, Data: api.Encode(assignment)})
+	}
+	return a.apply(cmds...)
+}
+
+// target with its secrets sealed, as the API server seals them.
+func (a *archive) target(id string, s api.BackupTargetSpec) error {
+	var err error
+	if s.Password, err = a.kept.secrets.Seal(context.Background(), s.Password); err != nil {
+		return err
+	}
+	if s.S3 != nil {
+		c := *s.S3
+		s.S3 = &c
+		if c.SecretKey, err = a.kept.secrets.Seal(context.Background(), c.SecretKey); err != nil {
+			return err
+		}
+	}
+	return a.put(api.KindBackupTarget, id, s, nil)
+}
+
+func (a *archive) volume(id string, s api.VolumeSpec) error {
+	s.SizeBytes = diskBytes
+	return a.put(api.KindVolume, id, s, api.VolumeAssignment{Node: "node-1", Pool: api.PoolLocal, Epoch: 1})
+}
+
+func (a *archive) backup(id, volume, target string) error {
+	return a.put(api.KindBackup, id, api.BackupSpec{Volume: api.VolumeID(volume), Target: api.BackupTargetID(target), SizeBytes: diskBytes}, api.BackupAssignment{Node: "node-1"})
+}
+
+func read[T any](a *archive, kind api.Kind, id string) (x T, there bool) {
+	o, err := a.store.Get(context.Background(), kind, id)
+	if err != nil {
+		return x, false
+	}
+	x, err = api.Decode[T](o)
+	return x, err == nil
+}
+
+func until(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(longEnough); !f(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (a *archive) ready(t *testing.T, volume string) {
+	t.Helper()
+	until(t, volume+" is ready", func() bool {
+		v, _ := read[api.Volume](a, api.KindVolume, volume)
+		return v.Status.Phase == api.VolumeReady
+	})
+}
+
+// ends waits until the backup has ended, and returns how.
+func (a *archive) ends(t *testing.T, id string) api.BackupStatus {
+	t.Helper()
+	var b api.Backup
+	until(t, id+" ends", func() bool { b, _ = read[api.Backup](a, api.KindBackup, id); return b.Status.Phase.Ended() })
+	return b.Status
+}
+
+func (a *archive) path(t *testing.T, volume string) string {
+	t.Helper()
+	v, err := a.pool.Volume(t.Context(), api.VolumeID(volume))
+	must(t, err)
+	return v.Source.Path
+}
+
+// unread fails if a snapshot is left that a backup read from.
+func (a *archive) unread(t *testing.T, volume string) {
+	t.Helper()
+	if snaps, err := a.pool.Snapshots(t.Context(), api.VolumeID(volume)); err != nil || len(snaps) > 0 {
+		t.Errorf("left to be read: %v, %v", snaps, err)
+	}
+}
+
+func run(t *testing.T, name string, args ...string) {
+	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %v: %v: %s", name, args, err, out)
+	}
+}
+
+// random content of a disk, as a raw file.
+func random48(t *testing.T) string {
+	t.Helper()
+	data := make([]byte, 40*mib)
+	_, _ = rand.NewChaCha8([32]byte{7}).Read(data)
+	path := filepath.Join(t.TempDir(), "first.raw")
+	must(t, os.WriteFile(path, data, 0o600))
+	must(t, os.Truncate(path, diskBytes))
+	return path
+}
+
+// fill the volume, which nobody has open.
+func (a *archive) fill(t *testing.T, volume, raw string) {
+	t.Helper()
+	run(t, "qemu-img", "convert", "-n", "-f", "raw", "-O", "qcow2", raw, a.path(t, volume))
+}
+
+func (a *archive) same(t *testing.T, volume, format, other string) {
+	t.Helper()
+	run(t, "qemu-img", "compare", "-f", format, "-F", "qcow2", other, a.path(t, volume))
+}
+
+func TestBackupToADirectory(t *testing.T) {
+	dir, to := t.TempDir(), t.TempDir()
+	a := newArchive(t, dir, storetest.NewMemory(), longEnough)
+	must(t, a.target("bt-1", api.BackupTargetSpec{Directory: to, Password: password}))
+	until(t, "the target is ready", func() bool {
+		x, _ := read[api.BackupTarget](a, api.KindBackupTarget, "bt-1")
+		return x.Status.Phase == api.TargetReady
+	})
+	must(t, a.volume("vol-1", api.VolumeSpec{}))
+	a.ready(t, "vol-1")
+	first := random48(t)
+	a.fill(t, "vol-1", first)
+	must(t, a.backup("bak-1", "vol-1", "bt-1"))
+	one := a.ends(t, "bak-1")
+	if one.Phase != api.BackupSucceeded || one.TotalBytes != diskBytes || one.ProgressBytes != diskBytes || one.AddedBytes < 40*mib ||
+		one.StartedAt == nil || one.EndedAt == nil || one.EndedAt.Before(*one.StartedAt) || one.EndedAt.Location() != time.UTC {
+		t.Fatalf("%+v", one)
+	}
+	a.unread(t, "vol-1")
+	run(t, "qemu-io", "-f", "qcow2", "-c", fmt.Sprintf("write -P 0x5a %d 64k", 5*mib), a.path(t, "vol-1"))
+	must(t, a.backup("bak-2", "vol-1", "bt-1"))
+	if two := a.ends(t, "bak-2"); two.Phase != api.BackupSucceeded || two.AddedBytes < 64<<10 || two.AddedBytes > one.AddedBytes/2 {
+		t.Errorf("%+v", two)
+	}
+	must(t, a.volume("vol-2", api.VolumeSpec{Backup: "bak-1"}))
+	must(t, a.volume("vol-3", api.VolumeSpec{Backup: "bak-2"}))
+	a.ready(t, "vol-2")
+	a.ready(t, "vol-3")
+	a.same(t, "vol-2", "raw", first)
+	a.same(t, "vol-3", "qcow2", a.path(t, "vol-1"))
+
+	// Another password: the target says so, and what goes there waits.
+	must(t, a.target("bt-2", api.BackupTargetSpec{Directory: to, Password: "not " + password}))
+	must(t, a.backup("bak-3", "vol-1", "bt-2"))
+	until(t, "the wrong password is seen", func() bool {
+		x, _ := read[api.BackupTarget](a, api.KindBackupTarget, "bt-2")
+		b, _ := read[api.Backup](a, api.KindBackup, "bak-3")
+		return x.Status.Phase == api.TargetFailed && strings.Contains(x.Status.LastError, "password") &&
+			b.Status.Phase == api.BackupPending && strings.Contains(b.Status.LastError, "password")
+	})
+
+	// Each goes alone, and one that never began at once.
+	for _, id := range []string{"bak-1", "bak-3"} {
+		must(t, a.apply(api.Command{Op: api.OpDelete, Kind: api.KindBackup, ID: id, Expect: api.AnyRevision}))
+		until(t, id+" is gone", func() bool { _, there := read[api.Backup](a, api.KindBackup, id); return !there })
+	}
+	bt, _ := read[api.BackupTarget](a, api.KindBackupTarget, "bt-1")
+	real, err := a.kept.target(t.Context(), bt)
+	must(t, err)
+	if _, err := a.kept.tool.Size(t.Context(), real, "bak-1"); api.CodeOf(err) != api.CodeNotFound {
+		t.Errorf("the deleted one: %v", err)
+	}
+	if n, err := a.kept.tool.Size(t.Context(), real, "bak-2"); err != nil || n != diskBytes {
+		t.Errorf("the other one: %d, %v", n, err)
+	}
+	if locks, err := os.ReadDir(filepath.Join(to, "locks")); err != nil || len(locks) > 0 {
+		t.Errorf("locks: %v, %v", locks, err)
+	}
+}
+
+// bucket is an S3 store that hears of the first data that comes, and does then
+// what it is told.
+type bucket struct {
+	srv     *httptest.Server
+	back    *s3mem.Backend
+	mu      sync.Mutex
+	atData  func() // once, when the first data comes
+	refuses bool
+}
+
+func newBucket(t *testing.T) *bucket {
+	t.Helper()
+	b := &bucket{back: s3mem.New()}
+	must(t, b.back.CreateBucket("backups"))
+	store := gofakes3.New(b.back).Server()
+	b.srv = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b.mu.Lock()
+		var do func()
+		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/data/") {
+			do, b.atData = b.atData, nil
+		}
+		b.mu.Unlock()
+		if do != nil {
+			do()
+		}
+		b.mu.Lock()
+		away := b.refuses
+		b.mu.Unlock()
+		if away {
+			panic(http.ErrAbortHandler)
+		}
+		store.ServeHTTP(w, r)
+	}))
+	t.Cleanup(b.srv.Close)
+	return b
+}
+
+func (b *bucket) away(is bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.refuses = is
+}
+
+func (b *bucket) at(f func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.atData = f
+}
+
+func (b *bucket) spec() api.BackupTargetSpec {
+	return api.BackupTargetSpec{Password: password, S3: &api.S3Target{Endpoint: b.srv.URL, Bucket: "backups", Region: "us-east-1", AccessKey: "key", SecretKey: secretKey}}
+}
+
+// holds are the names in a folder of the bucket.
+func (b *bucket) holds(t *testing.T, folder string) (names []string) {
+	t.Helper()
+	list, err := b.back.ListBucket("backups", &gofakes3.Prefix{Prefix: folder + "/", HasPrefix: true}, gofakes3.ListBucketPage{})
+	must(t, err)
+	for _, c := range list.Contents {
+		names = append(names, c.Key)
+	}
+	return names
+}
+
+// A target that goes away in the middle of a backup: it fails and says why, and
+// nothing is left of it on the node; nor in the target, when the next is made.
+func TestBackupTargetGone(t *testing.T) {
+	needs(t)
+	b, dir, store := newBucket(t), t.TempDir(), storetest.NewMemory()
+	a := newArchive(t, dir, store, 15*time.Second)
+	must(t, a.target("bt-1", b.spec()))
+	must(t, a.volume("vol-1", api.VolumeSpec{}))
+	a.ready(t, "vol-1")
+	first := random48(t)
+	a.fill(t, "vol-1", first)
+	b.at(func() { b.away(true) })
+	must(t, a.backup("bak-1", "vol-1", "bt-1"))
+	if st := a.ends(t, "bak-1"); st.Phase != api.BackupFailed || !strings.Contains(st.LastError, "the backup target is not available") {
+		t.Errorf("%+v", st)
+	}
+	a.unread(t, "vol-1")
+	a.stop()
+	b.at(nil) // on a busy machine it gave up before the first data
+	b.away(false)
+	a = newArchive(t, dir, store, longEnough) // with patience for a busy machine
+	must(t, a.backup("bak-2", "vol-1", "bt-1"))
+	if st := a.ends(t, "bak-2"); st.Phase != api.BackupSucceeded {
+		t.Fatalf("%+v", st)
+	}
+	if locks, snaps := b.holds(t, "locks"), b.holds(t, "snapshots"); len(locks) != 0 || len(snaps) != 1 {
+		t.Errorf("locks %v, snapshots %v", locks, snaps)
+	}
+	// One that is deleted while it is copied is cancelled, and leaves nothing.
+	run(t, "qemu-io", "-f", "qcow2", "-c", fmt.Sprintf("write -P 0x5a %d 64k", 5*mib), a.path(t, "vol-1"))
+	b.at(func() {
+		_ = a.apply(api.Command{Op: api.OpDelete, Kind: api.KindBackup, ID: "bak-3", Expect: api.AnyRevision})
+	})
+	must(t, a.backup("bak-3", "vol-1", "bt-1"))
+	until(t, "it is gone", func() bool { _, there := read[api.Backup](a, api.KindBackup, "bak-3"); return !there })
+	a.unread(t, "vol-1")
+	if locks, snaps := b.holds(t, "locks"), b.holds(t, "snapshots"); len(locks) != 0 || len(snaps) != 1 {
+		t.Errorf("locks %v, snapshots %v", locks, snaps)
+	}
+	must(t, a.volume("vol-2", api.VolumeSpec{Backup: "bak-2"}))
+	a.ready(t, "vol-2")
+	a.same(t, "vol-2", "raw", first)
+}
+
+// child is basaltd as far as backups go, until it is killed.
+func child(spec string) {
+	dir, endpoint, _ := strings.Cut(spec, " ")
+	a, err := openArchive(dir, storetest.NewMemory(), longEnough)
+	if err == nil {
+		b := bucket{srv: &httptest.Server{URL: endpoint}}
+		err = a.target("bt-1", b.spec())
+	}
+	if err == nil {
+		err = a.volume("vol-1", api.VolumeSpec{})
+	}
+	if err == nil {
+		err = a.backup("bak-1", "vol-1", "bt-1")
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	select {}
+}
+
+// basaltd is killed in the middle of a backup. The next one finds what it was
+// reading from, and goes on.
+func TestBackupKilled(t *testing.T) {
+	needs(t)
+	b, dir, first := newBucket(t), t.TempDir(), random48(t)
+	pool, err := local.Open(local.Options{Dir: filepath.Join(dir, "pool")})
+	must(t, err)
+	v, err := pool.CreateVolume(t.Context(), sds.VolumeCreate{ID: "vol-1", SizeBytes: diskBytes})
+	must(t, err)
+	run(t, "qemu-img", "convert", "-n", "-f", "raw", "-O", "qcow2", first, v.Source.Path)
+	must(t, pool.Close())
+
+	arrived, killed := make(chan struct{}), make(chan struct{})
+	b.at(func() { close(arrived); <-killed })
+	self, err := os.Executable()
+	must(t, err)
+	cmd := exec.CommandContext(t.Context(), self)
+	cmd.Env = append(os.Environ(), childEnv+"="+dir+" "+b.srv.URL)
+	cmd.Stderr = os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	must(t, cmd.Start())
+	select {
+	case <-arrived:
+	case <-time.After(longEnough):
+		t.Error("no data comes")
+	}
+	must(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+	b.away(true) // what the dead one's restic still sends
+	close(killed)
+	b.away(false)
+	if t.Failed() {
+		return
+	}
+
+	a := newArchive(t, dir, storetest.NewMemory(), longEnough)
+	if _, err := a.pool.Snapshot(t.Context(), "vol-1", "bak-1"); err != nil {
+		t.Errorf("it was not killed in the middle: %v", err)
+	}
+	// What the cluster's store has kept.
+	must(t, a.target("bt-1", b.spec()))
+	must(t, a.volume("vol-1", api.VolumeSpec{}))
+	began := time.Now().UTC().Add(-time.Minute)
+	must(t, a.put(api.KindBackup, "bak-1", api.BackupSpec{Volume: "vol-1", Target: "bt-1", SizeBytes: diskBytes}, api.BackupAssignment{}))
+	must(t, a.apply(api.Command{Op: api.OpReport, Kind: api.KindBackup, ID: "bak-1", Expect: api.AnyRevision, Data: api.Encode(api.BackupStatus{Phase: api.BackupRunning, StartedAt: &began})},
+		api.Command{Op: api.OpAssign, Kind: api.KindBackup, ID: "bak-1", Expect: api.AnyRevision, Data: api.Encode(api.BackupAssignment{Node: "node-1"})}))
+	if st := a.ends(t, "bak-1"); st.Phase != api.BackupSucceeded || !st.StartedAt.Equal(began) {
+		t.Fatalf("%+v", st)
+	}
+	a.unread(t, "vol-1")
+	if locks, snaps := b.holds(t, "locks"), b.holds(t, "snapshots"); len(locks) != 0 || len(snaps) != 1 {
+		t.Errorf("locks %v, snapshots %v", locks, snaps)
+	}
+	must(t, a.volume("vol-2", api.VolumeSpec{Backup: "bak-1"}))
+	a.ready(t, "vol-2")
+	a.same(t, "vol-2", "raw", first)
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strings"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/agent"
+	"github.com/basalt-gpu/basalt/appliance/cluster/member"
+	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
+	"github.com/basalt-gpu/basalt/appliance/daemon"
+	"github.com/basalt-gpu/basalt/appliance/network"
+	"github.com/basalt-gpu/basalt/appliance/store"
+	"github.com/basalt-gpu/basalt/sdn"
+	"github.com/basalt-gpu/basalt/sdn/metadata"
+	"github.com/basalt-gpu/basalt/sdn/ovn"
+	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
+)
+
+// fabric is the node's part of the cluster's network; nil: it has none.
+type fabric struct {
+	self    deploy.Member
+	paths   deploy.Paths
+	tls     *tls.Config // of the wire to other nodes' databases
+	node    *network.Node
+	guests  *network.Metadata
+	chassis *ovn.Chassis
+	store   *store.Store
+}
+
+// openNetwork prepares the network; nothing runs yet.
+func (n *node) openNetwork(c config, id api.NodeID) error {
+	switch c.network {
+	case "none", "":
+		return nil
+	case "ovn":
+	default:
+		return fmt.Errorf("--network %s: ovn or none", c.network)
+	}
+	tunnels, err := network.MemberOf(id, encap(c))
+	if err != nil {
+		return fmt.Errorf("--encap: %w", err)
+	}
+	// Where the others will reach its databases, also while there are no others
+	// yet: founded under another address, they would have to be founded again.
+	self, err := network.MemberOf(id, peerHost(c))
+	if err != nil {
+		return fmt.Errorf("--peer-listen: %w", err)
+	}
+	external, err := network.ParseExternal(c.external)
+	if err != nil {
+		return fmt.Errorf("--external: %w", err)
+	}
+	switch deploy.Datapath(c.datapath) {
+	case deploy.Auto, deploy.System, deploy.Netdev:
+	default:
+		return fmt.Errorf("--datapath %s: auto, system or netdev", c.datapath)
+	}
+	daemons, foreign, err := daemonsOf(c)
+	if err != nil {
+		return err
+	}
+	f := &fabric{self: self, store: n.store, paths: deploy.Paths{
+		State: filepath.Join(c.data, "ovn"), Run: filepath.Join(c.run, "ovn"), OVSRun: filepath.Join(c.run, "ovs")}}
+	if foreign {
+		f.paths.OVSRun = "/run/openvswitch"
+	}
+	stepper, err := deploy.NewNode(deploy.Config{Paths: f.paths, Daemons: daemons, Foreign: func() bool { return foreign }, Log: func(a deploy.Action) {
+		if a.Verb != deploy.Run { // which leaves alone what runs
+			n.log.Info("network: " + a.String())
+		}
+	}})
+	if err != nil {
+		return err
+	}
+	f.node = &network.Node{
+		Store: only{n.store, network.NodeKinds}, Self: self, Encap: tunnels.Address, Datapath: deploy.Datapath(c.datapath), External: external,
+		Underlay: c.underlay, Deploy: stepper, Log: n.log,
+	}
+	if n.cluster != nil {
+		f.tls = n.cluster.keeper.AnyNodeConfig()
+		f.node.TLS.Bundle, f.node.TLS.Cert, f.node.TLS.Key = pki.Files(member.Dir(c.data))
+	}
+	db := "unix:" + filepath.Join(f.paths.OVSRun, "db.sock")
+	f.chassis = ovn.NewChassis(ovn.ChassisOptions{DB: db})
+	f.guests = &network.Metadata{Store: only{n.store, network.MetadataKinds}, Node: id, Cluster: n.clusterName(), Log: n.log}
+	service := metadata.NewService(metadata.Config{Source: f.guests, Switch: db, Log: n.log})
+	f.guests.Service = service
+	n.closers = append(n.closers, f.chassis.Close, service.Close)
+	n.network = f
+	return nil
+}
+
+// installed is the run folder of an installed node.
+const installed = "/run/basalt"
+
+// daemonsOf is who runs the network's programs, and whether the distribution's
+// service runs Open vSwitch. A node with a run folder of its own is a demo or a
+// test beside whatever else its machine does: it keeps to itself.
+func daemonsOf(c config) (d daemon.Daemons, foreign bool, err error) {
+	state, logs := filepath.Join(c.run, "daemons"), filepath.Join(c.data, "log")
+	if c.run != installed {
+		d, err = daemon.NewProcesses(state, logs)
+		return d, false, err
+	}
+	d, err = daemon.New(state, logs)
+	return d, deploy.Foreign(), err
+}
+
+// clusterName of a node that is alone is its own for ever.
+func (n *node) clusterName() string {
+	if n.cluster != nil {
+		return n.cluster.keeper.Cluster()
+	}
+	return "basalt"
+}
+
+// lacks are the kinds that this node's basaltd cannot carry out.
+func (n *node) lacks() map[api.Kind]string {
+	all := map[api.Kind]string{}
+	if why := lacksCeph(); why != "" {
+		all[api.KindCephCluster] = why
+	}
+	if n.network == nil {
+		for _, kind := range []api.Kind{api.KindNetwork, api.KindSecurityGroup, api.KindExternalNetwork, api.KindFloatingIP, api.KindLoadBalancer} {
+			all[kind] = "this cluster has no networks: basaltd runs without --network ovn"
+		}
+	}
+	return all
+}
+
+// run is what goes on on every node.
+func (f *fabric) run() map[string]func(context.Context) error {
+	return map[string]func(context.Context) error{"network": f.node.Run, "metadata": f.guests.Run}
+}
+
+// Works implements agent.Ports.
+func (f *fabric) Works(context.Context) error {
+	if works, why := f.node.Works(); !works {
+		return api.Errorf(api.CodeUnavailable, "%s", why)
+	}
+	return nil
+}
+
+// Plug implements agent.Ports.
+func (f *fabric) Plug(ctx context.Context, p agent.Port, now bool) (agent.Tap, error) {
+	if err := f.Works(ctx); err != nil {
+		return agent.Tap{}, err
+	}
+	o, err := f.store.Get(store.Stale(ctx), api.KindNetwork, string(p.Network))
+	if err != nil {
+		return agent.Tap{}, err
+	}
+	net, err := api.Decode[api.Network](o)
+	if err != nil {
+		return agent.Tap{}, err
+	}
+	t, err := f.chassis.Plug(ctx, sdn.Plug{Port: sdn.PortID(p.ID), MAC: p.MAC, MTU: int(net.Spec.Mtu), Now: now})
+	return agent.Tap{Name: t.Name, MTU: t.MTU, NoOffload: t.NoOffload}, err
+}
+
+// Unplug implements agent.Ports.
+func (f *fabric) Unplug(ctx context.Context, port string) error {
+	return f.chassis.Unplug(ctx, sdn.PortID(port))
+}
+
+// Plugged implements agent.Ports.
+func (f *fabric) Plugged(ctx context.Context) ([]string, error) {
+	if works, _ := f.node.Works(); !works {
+		return nil, nil // there is nobody to ask, and nothing to take away
+	}
+	all, err := f.chassis.Ports(ctx)
+	ids := make([]string, 0, len(all))
+	for _, p := range all {
+		ids = append(ids, string(p.Port))
+	}
+	return ids, err
+}
+
+// encap is where this node's tunnels end: the main path unless told otherwise.
+func encap(c config) string { return cmp.Or(c.encap, peerHost(c)) }
+
+// peerHost is this node's address on the main path to the others.
+func peerHost(c config) string {
+	if !c.clustered() {
+		return "127.0.0.1" // there are none
+	}
+	host, _, _ := net.SplitHostPort(c.peerListen[0]) // looked at by selfOf
+	return host
+}
+
+// lead makes the cluster's network while this node leads in that term.
+func (f *fabric) lead(ctx context.Context, n *node, in uint64) {
+	l := &network.Leader{
+		Store: networkTerm{term{n.store, in}}, Cluster: n.clusterName(), Self: f.self, TLS: f.tls != nil, Log: n.log,
+		Open: func(_ context.Context, members []deploy.Member, founding deploy.Founding) (sdn.Controller, error) {
+			i := deploy.Intent{Node: f.self.Node, Members: members, Founding: founding}
+			ends := func(d deploy.DB) []string { return strings.Split(i.Endpoint(d, f.paths.Run), ",") }
+			return ovn.New(ovn.Options{NB: ends(deploy.NB), SB: ends(deploy.SB), TLS: f.tls}), nil
+		},
+	}
+	_ = l.Run(ctx) // ends with the term
+}
+
+// networkTerm is the store of one term for the network's leader.
+type networkTerm struct{ term }
+
+func (t networkTerm) Watch(ctx context.Context, since int64) (<-chan api.Event, error) {
+	return t.store.WatchKinds(ctx, since, network.LeaderKinds...)
+}

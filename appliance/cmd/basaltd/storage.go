@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/agent"
+	"github.com/basalt-gpu/basalt/appliance/network"
+	"github.com/basalt-gpu/basalt/appliance/storage"
+	"github.com/basalt-gpu/basalt/sds/ceph"
+	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
+)
+
+// depot is the node's part of the cluster's storage: its disks, and Ceph when
+// the cluster has it.
+type depot struct {
+	node    *storage.Node
+	deploy  deploy.Node
+	agent   *agent.Agent
+	staging string
+	private bool // images may come from private addresses
+	driver  atomic.Pointer[ceph.Driver]
+	log     interface{ Warn(msg string, args ...any) }
+}
+
+// cephPrograms that a node needs to have a part in Ceph.
+var cephPrograms = []string{"ceph", "ceph-mon", "ceph-mgr", "ceph-osd", "ceph-bluestore-tool", "rbd", "rados"}
+
+// openStorage prepares it; nothing runs yet. Ceph's daemons run on the network
+// of the nodes' main path.
+func (n *node) openStorage(c config, id api.NodeID) error {
+	self, err := network.MemberOf(id, peerHost(c))
+	if err != nil {
+		return fmt.Errorf("--peer-listen: %w", err)
+	}
+	daemons, _, err := daemonsOf(c)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(c.data, "ceph")
+	alone := netip.Addr{}
+	if n.cluster == nil {
+		alone = self.Address
+	}
+	d := &depot{staging: filepath.Join(c.data, "ceph-staging"), private: c.privateImages, log: n.log}
+	d.deploy = deploy.Node{ID: string(id), Dir: dir, Address: self.Address, Daemons: daemons}
+	d.node = &storage.Node{
+		Store: only{n.store, storage.NodeKinds}, Self: id, Name: c.nodeName, Address: alone, Dir: dir, Deploy: d.deploy, Probe: storage.Probe, Pool: d.pool, Log: n.log,
+		Look: func(ctx context.Context) ([]storage.Block, error) { return storage.Look(ctx, id, c.disks) },
+	}
+	n.storage = d
+	return nil
+}
+
+// lacksCeph says why this node cannot have a part in Ceph; empty: it can.
+func lacksCeph() string {
+	for _, p := range cephPrograms {
+		if _, err := exec.LookPath(p); err != nil {
+			return "this node has not all of Ceph's programs: " + p + " is not installed"
+		}
+	}
+	return ""
+}
+
+// pool gives the agent the pool ceph, or takes it away.
+func (d *depot) pool(ctx context.Context, a *storage.Access) error {
+	if a == nil {
+		d.driver.Store(nil)
+		d.agent.SetPool(api.PoolCeph, nil)
+		return nil
+	}
+	if d.driver.Load() != nil {
+		// Other monitors: those that it knows suffice until basaltd starts anew.
+		// A second driver beside it would take its work for a dead process's.
+		return nil
+	}
+	driver, err := ceph.Open(ctx, ceph.Options{
+		FSID: a.FSID, Conf: d.deploy.Conf(), User: a.User, Pool: a.Pool, Monitors: a.Monitors,
+		Node: d.node.Self, Staging: d.staging, AllowPrivateURL: d.private,
+	})
+	if err != nil {
+		return err
+	}
+	d.driver.Store(driver)
+	d.agent.SetPool(api.PoolCeph, driver)
+	return nil
+}
+
+// sweepEvery is how often what dead processes left in the pool is looked for.
+const sweepEvery = time.Hour
+
+func (d *depot) sweep(ctx context.Context) error {
+	t := time.NewTicker(sweepEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-t.C:
+		}
+		if driver := d.driver.Load(); driver != nil {
+			if err := driver.Sweep(ctx); err != nil && ctx.Err() == nil {
+				d.log.Warn("storage: what dead processes left in the pool ceph is not swept", "error", err)
+			}
+		}
+	}
+}
+
+// run is what goes on on every node.
+func (d *depot) run() map[string]func(context.Context) error {
+	return map[string]func(context.Context) error{"storage": d.node.Run, "storage sweep": d.sweep}
+}
+
+// lead decides about the cluster's storage while this node leads in that term.
+func (d *depot) lead(ctx context.Context, n *node, in uint64) {
+	l := &storage.Leader{Store: storageTerm{term{n.store, in}}, Ceph: d.deploy, Node: d.node, Log: n.log}
+	_ = l.Run(ctx) // ends with the term
+}
+
+// storageTerm is the store of one term for the storage's leader.
+type storageTerm struct{ term }
+
+func (t storageTerm) Watch(ctx context.Context, since int64) (<-chan api.Event, error) {
+	return t.store.WatchKinds(ctx, since, storage.LeaderKinds...)
+}

@@ -1,0 +1,15 @@
+package main
+
+import (
+	"github.com/basalt-gpu/basalt/api/server"
+	"github.com/basalt-gpu/basalt/appliance/network"
+)
+
+// tracer follows packets through the network; nil: there is none.
+func (n *node) tracer() server.Tracer {
+	if n.network == nil {
+		return nil
+	}
+	f := n.network
+	return &network.Tracer{Store: only{n.store, network.LeaderKinds}, Cluster: n.clusterName(), Self: f.self, TLS: f.node.TLS, Run: f.paths.Run}
+}

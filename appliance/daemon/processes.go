@@ -1,0 +1,214 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/appliance/durable"
+)
+
+// Processes runs each program as a process in a session of its own.
+//
+// Files in the state folder, by name: NAME.lock is locked by who starts or
+// stops it; NAME.argv is what was last started; NAME.pid is written by the
+// program's own process before it becomes the program, so that nothing ever
+// runs that no pid file tells of.
+type Processes struct {
+	state, logs string
+	grace       time.Duration
+}
+
+// NewProcesses keeps pid files and locks in state and output in logs.
+func NewProcesses(state, logs string) (*Processes, error) {
+	for _, dir := range []string{state, logs} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	return &Processes{state: state, logs: logs, grace: grace}, nil
+}
+
+func (p *Processes) file(name, what string) string { return filepath.Join(p.state, name+"."+what) }
+func (p *Processes) log(name string) string        { return filepath.Join(p.logs, name+".log") }
+
+// shim becomes the program. It writes who it is (its line of /proc and the
+// boot's id) first, and lets go of the lock (descriptor 3) with the exec: the
+// lock is for starting, the pid file for running.
+const shim = `read -r stat </proc/$$/stat && read -r boot </proc/sys/kernel/random/boot_id || exit 125
+pid=$1; files=$2; shift 2
+printf '%s\n%s\n' "$boot" "$stat" >"$pid.new" && mv "$pid.new" "$pid" || exit 125
+ulimit -n "$files" 2>/dev/null
+exec "$@" 3>&-`
+
+// Run implements Daemons.
+func (p *Processes) Run(ctx context.Context, name string, argv []string) error {
+	if err := check(name, argv); err != nil {
+		return err
+	}
+	lock, err := p.lock(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := trim(p.log(name)); err != nil {
+		return fmt.Errorf("daemon %s: its log: %w", name, err)
+	}
+	if who, ok := p.find(name); ok {
+		if slices.Equal(p.argv(name), argv) {
+			return nil
+		}
+		// From here on it is on its way out, whoever looks at it next.
+		if err := remove(p.file(name, "argv")); err != nil {
+			return err
+		}
+		if err := end(ctx, who, p.grace); err != nil {
+			return fmt.Errorf("daemon %s: stop it, to start it with other arguments: %w", name, err)
+		}
+	}
+	text, err := json.Marshal(argv)
+	if err != nil {
+		return err
+	}
+	if err := durable.WriteFile(p.file(name, "argv"), text, 0o600); err != nil {
+		return err
+	}
+	if err := p.start(name, argv, lock); err != nil {
+		return fmt.Errorf("daemon %s: %w", name, err)
+	}
+	return nil
+}
+
+func (p *Processes) start(name string, argv []string, lock *os.File) error {
+	out, err := os.OpenFile(p.log(name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	fmt.Fprintf(out, "%s basalt: starting %q\n", time.Now().UTC().Format(time.RFC3339), argv)
+	pidFile := p.file(name, "pid")
+	if err := remove(pidFile); err != nil {
+		return err
+	}
+	cmd := exec.Command("/bin/sh", append([]string{"-c", shim, "sh", pidFile, fmt.Sprint(maxFiles)}, argv...)...)
+	cmd.Dir = "/"
+	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "HOME=/", "TZ=UTC"}
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.ExtraFiles = []*os.File{lock}
+	cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }() // no zombies while we live
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		if _, err := readPid(pidFile); err == nil {
+			return nil
+		}
+		select {
+		case err := <-ended:
+			if _, perr := readPid(pidFile); perr == nil {
+				return nil // it was started; that it ended is for the next Run
+			}
+			return fmt.Errorf("its pid file could not be written: is %s full? %w", p.state, err)
+		case <-time.After(5 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			return errors.New("it did not start within 10 s")
+		}
+	}
+}
+
+// Stop implements Daemons.
+func (p *Processes) Stop(ctx context.Context, name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	lock, err := p.lock(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := remove(p.file(name, "argv")); err != nil {
+		return err
+	}
+	if who, ok := p.find(name); ok {
+		if err := end(ctx, who, p.grace); err != nil {
+			return fmt.Errorf("daemon %s: %w", name, err)
+		}
+	}
+	return remove(p.file(name, "pid"))
+}
+
+func remove(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Running implements Daemons.
+func (p *Processes) Running(_ context.Context, name string) (bool, error) {
+	if err := checkName(name); err != nil {
+		return false, err
+	}
+	_, ok := p.find(name)
+	return ok, nil
+}
+
+// Words implements Daemons.
+func (p *Processes) Words(_ context.Context, name string) string {
+	if checkName(name) != nil {
+		return ""
+	}
+	return tail(p.log(name), maxWords)
+}
+
+// lock waits until nobody else starts or stops this program. A starting one
+// holds it too (see shim), whoever started it.
+func (p *Processes) lock(ctx context.Context, name string) (*os.File, error) {
+	f, err := os.OpenFile(p.file(name, "lock"), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return f, nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			f.Close()
+			return nil, fmt.Errorf("lock of daemon %s: %w", name, err)
+		}
+		select {
+		case <-ctx.Done():
+			f.Close()
+			return nil, fmt.Errorf("daemon %s is being started or stopped by somebody else: %w", name, ctx.Err())
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// find is the program's process, if it lives.
+func (p *Processes) find(name string) (process, bool) {
+	who, err := readPid(p.file(name, "pid"))
+	return who, err == nil && who.alive()
+}
+
+// argv of what was last started; nil when that is not known.
+func (p *Processes) argv(name string) (argv []string) {
+	text, err := os.ReadFile(p.file(name, "argv"))
+	if err != nil || json.Unmarshal(text, &argv) != nil {
+		return nil
+	}
+	return argv
+}

@@ -1,0 +1,287 @@
+package daemon
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func newProcesses(t *testing.T) *Processes {
+	t.Helper()
+	dir := t.TempDir()
+	p, err := NewProcesses(filepath.Join(dir, "state"), filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestProcesses(t *testing.T) {
+	p := newProcesses(t)
+	suite(t, p, func(t *testing.T, name string) {
+		who, ok := p.find(name)
+		if !ok {
+			t.Fatal("it does not run")
+		}
+		if err := unix.Kill(who.pid, unix.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if words := p.Words(t.Context(), "one"); !strings.Contains(words, "words third") {
+		t.Errorf("its last words are %q", words)
+	}
+}
+
+// A pid file that tells of a process that has gone does no harm to the one that
+// has its pid now.
+func TestRecycledPidIsLeftAlone(t *testing.T) {
+	p := newProcesses(t)
+	victim := exec.Command("/bin/sleep", "1000")
+	if err := victim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = victim.Process.Kill(); _ = victim.Wait() }()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", victim.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, _, err := parseStat(string(stat))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(boot, stat string) {
+		if err := os.WriteFile(p.file("one", "pid"), []byte(boot+stat), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(string(boot), string(stat))
+	if _, ok := p.find("one"); !ok {
+		t.Fatal("the true pid file is not believed: the test proves nothing")
+	}
+	earlier := strings.Replace(string(stat), fmt.Sprintf(" %d ", now.start), fmt.Sprintf(" %d ", now.start-1), 1)
+	for name, write := range map[string]func(){
+		"another start": func() { write(string(boot), earlier) },
+		"another boot":  func() { write("00000000-0000-0000-0000-000000000000\n", string(stat)) },
+		"torn":          func() { write(string(boot), string(stat[:8])) },
+		"empty":         func() { write("", "") },
+	} {
+		write()
+		if ok, err := p.Running(t.Context(), "one"); ok || err != nil {
+			t.Errorf("%s: runs (%v)", name, err)
+		}
+		if err := p.Stop(t.Context(), "one"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := victim.Process.Signal(unix.Signal(0)); err != nil {
+		t.Errorf("the other process was ended: %v", err)
+	}
+}
+
+// However many ask at once, and with whatever arguments, one runs at a time.
+func TestNoSecondInstance(t *testing.T) {
+	p := newProcesses(t)
+	lock := filepath.Join(t.TempDir(), "alone")
+	// Ends with 9 while another one runs: then nothing would run at the end. It
+	// becomes the program (-F): a child of its would keep the lock without it.
+	argv := func(word string) []string {
+		return []string{"/usr/bin/flock", "-F", "-n", "-E", "9", lock, "/bin/sh", "-c", "exec sleep 1000", word}
+	}
+	t.Cleanup(func() { _ = p.Stop(context.Background(), "one") })
+	var all sync.WaitGroup
+	for i := range 16 {
+		// Another Processes: another basaltd that knows nothing of this one.
+		other, err := NewProcesses(p.state, p.logs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Go(func() {
+			if err := other.Run(context.Background(), "one", argv(fmt.Sprint(i/8))); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if ok, err := p.Running(t.Context(), "one"); !ok || err != nil {
+		t.Errorf("it does not run: %v", err)
+	}
+}
+
+// A basaltd that is killed at any point leaves a program that the next one
+// finds, or none.
+func TestKilledBetweenAnyTwoSteps(t *testing.T) {
+	if dir := os.Getenv("BASALT_TEST_DAEMON"); dir != "" {
+		p, err := NewProcesses(filepath.Join(dir, "state"), filepath.Join(dir, "log"))
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println("ready")
+		for i := 0; ; i++ { // restarts without end, until it is killed
+			if err := p.Run(context.Background(), "one", sleeper(dir, fmt.Sprint(i%3))); err != nil {
+				panic(err)
+			}
+		}
+	}
+	if testing.Short() {
+		t.Skip("some 5 s")
+	}
+	dir := t.TempDir()
+	p, err := NewProcesses(filepath.Join(dir, "state"), filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Stop(context.Background(), "one") })
+	for i := range 25 {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestKilledBetweenAnyTwoSteps$")
+		cmd.Env = append(os.Environ(), "BASALT_TEST_DAEMON="+dir)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+			t.Fatalf("%q, %v", line, err)
+		}
+		time.Sleep(time.Duration(i) * 1700 * time.Microsecond) // another step each time
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if err := p.Run(t.Context(), "one", sleeper(dir, "last")); err != nil {
+			t.Fatalf("round %d: %v", i, err)
+		}
+		// The programs themselves say how many of them live: each has the folder
+		// as its argument.
+		eventually(t, "one program", func() bool { return len(sleepers(t, dir)) == 1 })
+		who, ok := p.find("one")
+		if !ok {
+			t.Fatalf("round %d: it does not run", i)
+		}
+		if all := sleepers(t, dir); len(all) != 1 || all[0] != who.pid {
+			t.Fatalf("round %d: %d is in the pid file, %v live", i, who.pid, all)
+		}
+	}
+}
+
+func sleeper(dir, word string) []string {
+	return []string{"/bin/sh", "-c", "trap 'exit 0' TERM; while :; do sleep 0.05; done", "sh", "sleeper-of-" + dir, word}
+}
+
+// sleepers finds them by their arguments; the shim has them too, so whoever
+// has only those.
+func sleepers(t *testing.T, dir string) (pids []int) {
+	t.Helper()
+	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range all {
+		text, err := os.ReadFile(path)
+		if err != nil || !bytes.HasPrefix(text, []byte("/bin/sh\x00-c\x00trap")) || !bytes.Contains(text, []byte("sleeper-of-"+dir+"\x00")) {
+			continue
+		}
+		var pid int
+		if _, err := fmt.Sscanf(path, "/proc/%d/cmdline", &pid); err != nil {
+			t.Fatal(err)
+		}
+		// Not the loop's own fork just before it becomes sleep.
+		if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil {
+			var ppid int
+			if _, err := fmt.Sscanf(string(stat[bytes.LastIndexByte(stat, ')')+4:]), "%d", &ppid); err == nil && !isSleeper(ppid, dir) {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
+}
+
+func isSleeper(pid int, dir string) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return err == nil && bytes.Contains(text, []byte("sleeper-of-"+dir+"\x00"))
+}
+
+func TestStopKillsTheDeaf(t *testing.T) {
+	p := newProcesses(t)
+	p.grace = 50 * time.Millisecond
+	mark := filepath.Join(t.TempDir(), "up")
+	if err := p.Run(t.Context(), "deaf", []string{"/bin/sh", "-c", `trap "" TERM; : >"$1"; while :; do sleep 0.05; done`, "sh", mark}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "its trap", func() bool { _, err := os.Stat(mark); return err == nil })
+	if err := p.Stop(t.Context(), "deaf"); err != nil {
+		t.Fatal(err)
+	}
+	if ok, _ := p.Running(t.Context(), "deaf"); ok {
+		t.Error("it runs")
+	}
+}
+
+func TestLogIsTrimmed(t *testing.T) {
+	p := newProcesses(t)
+	t.Cleanup(func() { _ = p.Stop(context.Background(), "one") })
+	argv := []string{"/bin/sh", "-c", `while read -r line; do echo "$line"; done; exec sleep 1000`}
+	if err := p.Run(t.Context(), "one", argv); err != nil {
+		t.Fatal(err)
+	}
+	line := []byte(strings.Repeat("x", 99) + "\n")
+	if err := os.WriteFile(p.log("one"), bytes.Repeat(line, maxLog/100+100), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Run(t.Context(), "one", argv); err != nil {
+		t.Fatal(err)
+	}
+	now, err := os.Stat(p.log("one"))
+	if err != nil || now.Size() > 1<<10 {
+		t.Errorf("%v, %v", now, err)
+	}
+	if old, err := os.Stat(p.log("one") + ".1"); err != nil || old.Size() > maxLog || old.Size() < maxLog/2 {
+		t.Errorf("%v, %v", old, err)
+	}
+}
+
+func TestLockIsWaitedForAndLetGo(t *testing.T) {
+	p := newProcesses(t)
+	held, err := p.lock(t.Context(), "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	if err := p.Run(ctx, "one", []string{"/bin/sleep", "1"}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+	held.Close()
+	if err := p.Run(t.Context(), "one", []string{"/bin/sleep", "1000"}); err != nil {
+		t.Error(err)
+	}
+	if err := p.Stop(t.Context(), "one"); err != nil {
+		t.Error(err)
+	}
+}
+
+func FuzzParseStat(f *testing.F) {
+	f.Add("1 (init) S 0 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 55 1 1\n")
+	f.Add("77 (a) b) R) R 0 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 99 1 1\n")
+	f.Add("")
+	f.Fuzz(func(t *testing.T, text string) {
+		who, _, err := parseStat(text)
+		if err == nil && who.pid <= 0 {
+			t.Errorf("pid %d from %q", who.pid, text)
+		}
+	})
+}

@@ -1,0 +1,172 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+)
+
+// Systemd runs each program as a transient unit basalt-NAME.service with
+// Restart=always. The unit's description bears a hash of the argv: that is how
+// a changed one is known. A transient unit is gone after a reboot; the next Run
+// makes it again.
+type Systemd struct {
+	// command runs a program of systemd's and gives its standard output; tests
+	// have one of their own.
+	command func(ctx context.Context, argv ...string) (string, error)
+	scope   []string // --user in tests against a real systemd
+}
+
+// NewSystemd talks to the machine's systemd.
+func NewSystemd() *Systemd { return &Systemd{command: command} }
+
+func command(ctx context.Context, argv ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	var out, bad bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &bad
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("%s: %w: %s", strings.Join(argv[:min(2, len(argv))], " "), err, clip(bad.String(), maxWords))
+	}
+	return out.String(), nil
+}
+
+func unit(name string) string { return "basalt-" + name + ".service" }
+
+func describe(name string, argv []string) string {
+	sum := sha256.Sum256([]byte(strings.Join(argv, "\x00")))
+	return "Basalt's " + name + " (" + hex.EncodeToString(sum[:8]) + ")"
+}
+
+// Run implements Daemons.
+func (s *Systemd) Run(ctx context.Context, name string, argv []string) error {
+	if err := check(name, argv); err != nil {
+		return err
+	}
+	now, err := s.show(ctx, name)
+	if err != nil {
+		return err
+	}
+	if now.loaded {
+		if now.up() && now.description == describe(name, argv) {
+			return nil
+		}
+		if err := s.Stop(ctx, name); err != nil {
+			return err
+		}
+	}
+	_, err = s.run(ctx, "systemd-run", append([]string{
+		"--quiet", "--unit=" + unit(name), "--description=" + describe(name, argv),
+		"--property=Restart=always", "--property=RestartSec=1s",
+		// No limit on restarts: a daemon that gives up for good is worse.
+		"--property=StartLimitIntervalSec=0",
+		fmt.Sprintf("--property=LimitNOFILE=%d", maxFiles),
+		fmt.Sprintf("--property=TimeoutStopSec=%ds", int(grace.Seconds())),
+		"--property=WorkingDirectory=/", "--setenv=LANG=C.UTF-8", "--setenv=TZ=UTC",
+		"--", argv[0]}, escape(argv[1:])...)...)
+	return err
+}
+
+// escape keeps systemd from putting values in place of ${NAME} and $NAME in a
+// command line. (%n and its like mean something in unit files only.)
+func escape(args []string) []string {
+	out := make([]string, len(args))
+	for i, a := range args {
+		out[i] = strings.ReplaceAll(a, "$", "$$")
+	}
+	return out
+}
+
+// Stop implements Daemons.
+func (s *Systemd) Stop(ctx context.Context, name string) error {
+	now, err := s.show(ctx, name)
+	if err != nil || !now.loaded {
+		return err
+	}
+	if _, err := s.run(ctx, "systemctl", "stop", unit(name)); err != nil {
+		return err
+	}
+	// A failed transient unit stays, with its name taken, until it is told to go.
+	now, err = s.show(ctx, name)
+	if err != nil || !now.loaded || now.active != "failed" {
+		return err
+	}
+	_, err = s.run(ctx, "systemctl", "reset-failed", unit(name))
+	return err
+}
+
+// Running implements Daemons.
+func (s *Systemd) Running(ctx context.Context, name string) (bool, error) {
+	now, err := s.show(ctx, name)
+	// One that systemd waits to start again (activating, auto-restart) is dead.
+	return now.loaded && (now.active == "active" || now.active == "reloading"), err
+}
+
+// Words implements Daemons.
+func (s *Systemd) Words(ctx context.Context, name string) string {
+	if checkName(name) != nil {
+		return ""
+	}
+	out, err := s.run(ctx, "journalctl", "--no-pager", "--output=cat", "--lines=20", "--unit="+unit(name))
+	if err != nil {
+		return ""
+	}
+	return clip(out, maxWords)
+}
+
+type state struct {
+	loaded      bool
+	active, sub string
+	description string
+}
+
+// up tells that systemd runs it or is about to run it again.
+func (s state) up() bool {
+	return s.active == "active" || s.active == "reloading" || s.active == "activating"
+}
+
+func (s *Systemd) show(ctx context.Context, name string) (state, error) {
+	if err := checkName(name); err != nil {
+		return state{}, err
+	}
+	out, err := s.run(ctx, "systemctl", "show", "--property=LoadState,ActiveState,SubState,Description", unit(name))
+	if err != nil {
+		return state{}, err
+	}
+	return parseShow(out)
+}
+
+func parseShow(text string) (s state, err error) {
+	seen := false
+	for line := range strings.Lines(text) {
+		key, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+		switch key {
+		case "LoadState":
+			seen, s.loaded = true, value != "not-found"
+		case "ActiveState":
+			s.active = value
+		case "SubState":
+			s.sub = value
+		case "Description":
+			s.description = value
+		}
+	}
+	if !seen {
+		return state{}, errors.New("systemctl show says nothing of LoadState")
+	}
+	return s, nil
+}
+
+func (s *Systemd) run(ctx context.Context, program string, args ...string) (string, error) {
+	return s.command(ctx, append(append([]string{program}, s.scope...), args...)...)
+}
+
+// clip is the end of a text, at most so many bytes.
+func clip(text string, limit int) string {
+	text = strings.TrimSpace(text)
+	return strings.ToValidUTF8(text[max(0, len(text)-limit):], "")
+}

@@ -1,0 +1,102 @@
+package fence
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Whom it kills stands in the book before the signal is sent, and another
+// basalt-fence reads it there.
+func TestVictimsAreWrittenDownFirst(t *testing.T) {
+	n := start(t, "none", func(d *Daemon) {
+		kill := d.hunter.kill
+		d.hunter.kill = func(fd int) error {
+			if b, err := openBook(d.files.run, d.boot); err != nil || len(b.list) != 1 || b.list[0].Instance != "moved" {
+				t.Errorf("killed before it was written down: %+v, %v", b.list, err)
+			}
+			return kill(fd)
+		}
+	})
+	moved := n.qemu(t, "moved")
+	if err := n.SetLease(Lease{Node: "node-1"}); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "killed", moved)
+	if b, err := openBook(n.dir, n.d.boot); err != nil || len(b.list) != 1 {
+		t.Errorf("%+v, %v", b, err)
+	}
+	if b, err := openBook(n.dir, "another boot"); err != nil || len(b.list) != 0 {
+		t.Errorf("of another boot: %+v, %v", b, err)
+	}
+	writeFile(t, filepath.Join(n.dir, victimFile), "{")
+	if b, err := openBook(n.dir, n.d.boot); err == nil || len(b.list) != 0 {
+		t.Errorf("%+v, %v", b, err)
+	}
+}
+
+// A book that cannot be written holds up no kill.
+func TestKillsWhomItCannotWriteDown(t *testing.T) {
+	n := start(t, "none", func(d *Daemon) {
+		if err := os.Mkdir(filepath.Join(d.files.run, victimFile+".new"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	})
+	moved := n.qemu(t, "moved")
+	if err := n.SetLease(Lease{Node: "node-1"}); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "killed", moved)
+	n.until(t, "reported", func(s Status) bool { return len(s.Fenced) == 1 })
+}
+
+// Of those that stand in the book, who is still there is killed; who is gone, or
+// is another, is not looked for.
+func TestRecall(t *testing.T) {
+	h := newHunter()
+	h.proc = t.TempDir()
+	var pids []int
+	began := func(pid int, name string, ticks int) {
+		dir := filepath.Join(h.proc, fmt.Sprint(pid))
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, dir+"/cmdline", "qemu\x00-name\x00guest=basalt-"+name+"\x00")
+		writeFile(t, dir+"/stat", fmt.Sprintf("%d (a) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 %d 20 21\n", pid, ticks))
+	}
+	for range 3 {
+		cmd := exec.Command("sleep", "1000")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, cmd.Process.Pid)
+		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	}
+	began(pids[0], "alive", 100)
+	began(pids[1], "other", 100)
+	began(pids[2], "again", 201)
+	h.book = &book{list: []Victim{
+		{Instance: "alive", PID: pids[0], At: 2 * sec}, {Instance: "changed", PID: pids[1], At: 2 * sec},
+		{Instance: "again", PID: pids[2], At: 2 * sec}, {Instance: "gone", PID: 1 << 30, At: 2 * sec}}}
+	gone, left := h.recall()
+	name := func(vs []Victim) (all []string) {
+		for _, v := range vs {
+			all = append(all, v.Instance)
+		}
+		return all
+	}
+	if got := name(left); !slices.Equal(got, []string{"alive"}) {
+		t.Errorf("still there: %v", got)
+	}
+	if got := name(gone); !slices.Equal(got, []string{"changed", "again", "gone"}) {
+		t.Errorf("gone: %v", got)
+	}
+	for _, d := range h.dying {
+		_ = unix.Close(d.pidfd)
+	}
+}

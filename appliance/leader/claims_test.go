@@ -1,0 +1,98 @@
+package leader_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/leader"
+	"github.com/basalt-gpu/basalt/appliance/store"
+)
+
+// Two leaders that know nothing of each other plan over one real store, while
+// instances come and go in a network that is a little too small: no address is
+// given twice, and everyone that there is room for gets one.
+func TestTwoLeadersGiveNoAddressTwice(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	s, err := store.Open(store.Options{Dir: t.TempDir(), NodeID: "node-a", Reserve: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	put := func(cmds ...api.Command) {
+		t.Helper()
+		if _, err := s.Apply(ctx, api.Batch{At: time.Now().UTC(), Commands: cmds}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	made := func(kind api.Kind, id string, spec any) api.Command {
+		return api.Command{Op: api.OpPutSpec, Kind: kind, ID: id, Name: id, Data: api.Encode(spec)}
+	}
+	put(made(api.KindFlavor, "flv-1", api.FlavorSpec{Vcpus: 1, MemoryBytes: 1 << 30}), made(api.KindImage, "img-1", api.ImageSpec{Format: "raw"}),
+		made(api.KindNetwork, "net-1", api.NetworkSpec{Cidr4: "10.1.0.0/28", Cidr6: "fd00::/64"}),
+		api.Command{Op: api.OpReport, Kind: api.KindImage, ID: "img-1", Expect: api.AnyRevision, Data: api.Encode(api.ImageStatus{Phase: api.ImageReady})},
+		api.Command{Op: api.OpReport, Kind: api.KindNode, ID: "node-1", Name: "n1", Data: api.Encode(api.NodeStatus{
+			Vcpus: 100, MemoryBytes: 1 << 40, SeenAt: time.Now().Add(time.Hour), Chassis: true})})
+	ended := make(chan struct{}, 2)
+	for range 2 {
+		go func() {
+			_ = leader.Run(ctx, s, nil, slog.New(slog.DiscardHandler))
+			ended <- struct{}{}
+		}()
+	}
+	defer func() {
+		cancel()
+		<-ended
+		<-ended
+	}()
+	const instances, room = 16, 12 // of a /28: not the network, its broadcast, its gateway, the health checks
+	for i := range instances {
+		put(made(api.KindInstance, fmt.Sprint("ins-", i), api.InstanceSpec{Flavor: "flv-1", Image: "img-1", Networks: []api.InstanceNetwork{{Network: "net-1"}}}))
+		if i%4 == 3 { // its address is another's now
+			put(api.Command{Op: api.OpDelete, Kind: api.KindInstance, ID: fmt.Sprint("ins-", i-1), Expect: api.AnyRevision},
+				made(api.KindInstance, fmt.Sprint("ins-", i-1), api.InstanceSpec{Flavor: "flv-1", Image: "img-1", Networks: []api.InstanceNetwork{{Network: "net-1"}}}))
+		}
+	}
+	events, err := s.Watch(ctx, s.Revision())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for placed(t, s) < room {
+		select {
+		case <-events:
+		case <-ctx.Done():
+			t.Fatalf("only %d of %d have an address", placed(t, s), room)
+		}
+	}
+}
+
+// placed is how many have an address; nobody has another's.
+func placed(t *testing.T, s *store.Store) int {
+	t.Helper()
+	page, err := s.List(t.Context(), api.ListQuery{Kind: api.KindInstance, Limit: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := map[string]string{}
+	n := 0
+	for _, o := range page.Items {
+		in, err := api.Decode[api.Instance](o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range in.Assignment.Ports {
+			n++
+			for _, a := range []string{p.Address4, p.Address6, p.Mac} {
+				if by := held[a]; by != "" || a == "" {
+					t.Fatalf("%q is %s's and %s's", a, by, in.Meta.ID)
+				}
+				held[a] = in.Meta.ID
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,56 @@
+// Package network brings the cluster's network to life: OVN's daemons on every
+// node, and the Topology that the objects ask for in OVN. Decisions are made
+// elsewhere (sdn.Intent, deploy.Next, deploy.Decide); here they are followed.
+//
+//	objects ─watch─► State ─┬─ every node: intent ─► deploy.Node.Step ─► report ─┐
+//	                        │                                          (Chassis) │
+//	                        └─ leader: Decide ─► founding (OVN) ◄────────────────┘
+//	                                   Intent ─► Topology ─► Controller ─► statuses
+//
+// Two internal kinds, which the API neither shows nor takes: one OVN object
+// holds what was decided about OVN's databases, one Chassis per node what the
+// node says of its part.
+package network
+
+import (
+	"context"
+	"net"
+	"net/netip"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
+)
+
+// OVN is the internal object that all nodes follow.
+type OVN struct {
+	Meta api.Meta        `json:"meta"`
+	Spec deploy.Founding `json:"spec"`
+}
+
+// Chassis is the internal object in which a node says how its part is.
+type Chassis struct {
+	Meta   api.Meta      `json:"meta"`
+	Status deploy.Report `json:"status"`
+}
+
+// ovnID is the id of the only OVN object.
+const ovnID = "ovn"
+
+// Store is what both sides need of the cluster's state.
+type Store interface {
+	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
+	Watch(ctx context.Context, since int64) (<-chan api.Event, error)
+}
+
+// memberAddress is where a node's databases are reached: its first path.
+func memberAddress(n api.Node) (netip.Addr, bool) {
+	if len(n.Spec.PeerAddresses) == 0 {
+		return netip.Addr{}, false
+	}
+	host, _, err := net.SplitHostPort(n.Spec.PeerAddresses[0])
+	if err != nil {
+		return netip.Addr{}, false
+	}
+	a, err := netip.ParseAddr(host)
+	return a.Unmap().WithZone(""), err == nil
+}

@@ -1,0 +1,117 @@
+package network
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/follow"
+	"github.com/basalt-gpu/basalt/sdn"
+	"github.com/basalt-gpu/basalt/sdn/metadata"
+	"github.com/basalt-gpu/basalt/sdn/ovn"
+)
+
+// MetadataKinds are what a node follows to answer its guests.
+var MetadataKinds = []api.Kind{api.KindInstance, api.KindMigration, api.KindNetwork, api.KindFlavor, api.KindNode}
+
+// Metadata answers the guests of this node.
+type Metadata struct {
+	Store   Store
+	Node    api.NodeID
+	Cluster string
+	Service interface {
+		Apply(ctx context.Context, networks []metadata.Network) error
+	}
+	Log *slog.Logger
+
+	book atomic.Pointer[map[guest]metadata.Instance]
+	said string
+}
+
+// guest is who asks, as the network knows it.
+type guest struct {
+	network api.NetworkID
+	address netip.Addr
+}
+
+// Run until ctx ends.
+func (m *Metadata) Run(ctx context.Context) error {
+	return follow.Run(ctx, m.Store, m.Log, "network", newState, m.step)
+}
+
+// Lookup implements metadata.Source.
+func (m *Metadata) Lookup(network api.NetworkID, address netip.Addr) (metadata.Instance, bool) {
+	book := m.book.Load()
+	if book == nil {
+		return metadata.Instance{}, false
+	}
+	in, ok := (*book)[guest{network, address.Unmap().WithZone("")}]
+	return in, ok
+}
+
+func (m *Metadata) step(ctx context.Context, s *state) time.Duration {
+	networks, book := m.guests(s)
+	m.book.Store(&book)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if err := m.Service.Apply(ctx, networks); err != nil {
+		if err.Error() != m.said {
+			m.said = err.Error()
+			m.Log.Warn("network: guests cannot ask who they are", "error", err)
+		}
+		return lookBusy
+	}
+	m.said = ""
+	return lookIdle
+}
+
+// guests of this node, and those that are moving here.
+func (m *Metadata) guests(s *state) ([]metadata.Network, map[guest]metadata.Instance) {
+	coming := map[api.InstanceID]bool{}
+	for _, x := range s.migrations {
+		if x.Assignment.Target == m.Node && !x.Status.Phase.Ended() {
+			coming[x.Spec.Instance] = true
+		}
+	}
+	used, book := map[api.NetworkID]bool{}, map[guest]metadata.Instance{}
+	for _, in := range s.instances {
+		id := api.InstanceID(in.Meta.ID)
+		if in.Assignment.Node != m.Node && !coming[id] {
+			continue
+		}
+		for _, p := range in.Assignment.Ports {
+			used[p.Network] = true
+			x := metadata.Instance{
+				ID: id, Name: in.Meta.Name, Project: api.ProjectID(in.Meta.Project), MAC: p.Mac,
+				Flavor: s.flavors[string(in.Spec.Flavor)].Meta.Name, Node: s.nodes[string(m.Node)].Meta.Name, Cluster: m.Cluster,
+				Keys: in.Spec.SSHKeys, UserData: []byte(in.Spec.UserData),
+			}
+			x.Address4, _ = netip.ParseAddr(p.Address4) // the zero Addr: it has none
+			x.Address6, _ = netip.ParseAddr(p.Address6)
+			for _, a := range []netip.Addr{x.Address4, x.Address6} {
+				if a.IsValid() {
+					book[guest{p.Network, a}] = x
+				}
+			}
+		}
+	}
+	var networks []metadata.Network
+	for id := range used {
+		n, ok := s.networks[string(id)]
+		if !ok {
+			continue
+		}
+		cidr, err := netip.ParsePrefix(n.Spec.Cidr4)
+		if err != nil {
+			continue // metadata is asked for over IPv4
+		}
+		networks = append(networks, metadata.Network{ID: id, MAC: ovn.MetadataMAC(id), CIDR4: cidr, MTU: cmp.Or(int(n.Spec.Mtu), sdn.DefaultMTU)})
+	}
+	slices.SortFunc(networks, func(a, b metadata.Network) int { return cmp.Compare(a.ID, b.ID) })
+	return networks, book
+}

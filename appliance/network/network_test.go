@@ -1,0 +1,262 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/appliance/follow"
+	"github.com/basalt-gpu/basalt/sdn"
+	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
+)
+
+// stepper is a node on which everything works at once.
+type stepper struct {
+	mu      sync.Mutex
+	intents []deploy.Intent
+	err     error
+}
+
+func (s *stepper) Step(_ context.Context, i deploy.Intent) (deploy.Report, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.intents = append(s.intents, i)
+	if s.err != nil {
+		return deploy.Report{}, s.err
+	}
+	db := deploy.DatabaseReport{Cluster: "id-of-" + i.Node, Settled: true, Leads: true}
+	return deploy.Report{Generation: i.Founding.Generation, NB: db, SB: db, Chassis: true, Datapath: deploy.Netdev}, nil
+}
+
+func (s *stepper) last() deploy.Intent {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.intents) == 0 {
+		return deploy.Intent{}
+	}
+	return s.intents[len(s.intents)-1]
+}
+
+// controller keeps what it is given.
+type controller struct {
+	mu     sync.Mutex
+	t      sdn.Topology
+	fail   error
+	closed int
+}
+
+func (c *controller) Apply(_ context.Context, t sdn.Topology) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.fail == nil {
+		c.t = t
+	}
+	return c.fail
+}
+
+func (c *controller) Observe(context.Context) (sdn.State, error) { return sdn.State{}, nil }
+
+func (c *controller) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed++
+	return nil
+}
+
+func (c *controller) set(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fail = err
+}
+
+type house struct {
+	t     *testing.T
+	store *storetest.Memory
+	step  *stepper
+	ctrl  *controller
+	node  *Node
+}
+
+// newHouse runs one node that leads.
+func newHouse(t *testing.T) *house {
+	h := &house{t: t, store: storetest.NewMemory(), step: &stepper{}, ctrl: &controller{}}
+	self := deploy.Member{Node: "node-1", Address: netip.MustParseAddr("127.0.0.1")}
+	h.node = &Node{Store: h.store, Self: self, Encap: self.Address, Datapath: deploy.Auto, Deploy: h.step, Log: slog.New(slog.DiscardHandler)}
+	leader := &Leader{Store: h.store, Cluster: "c", Self: self, Log: slog.New(slog.DiscardHandler),
+		Open: func(context.Context, []deploy.Member, deploy.Founding) (sdn.Controller, error) { return h.ctrl, nil }}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	for _, run := range []func(context.Context) error{h.node.Run, leader.Run} {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			if err := run(ctx); !errors.Is(err, context.Canceled) {
+				t.Errorf("ended: %v", err)
+			}
+		}()
+	}
+	t.Cleanup(func() {
+		cancel()
+		wg.Wait()
+		if h.ctrl.closed == 0 {
+			t.Error("the controller was not closed")
+		}
+	})
+	h.put(api.KindNode, "node-1", api.NodeSpec{})
+	return h
+}
+
+func (h *house) put(kind api.Kind, id string, spec any) {
+	h.t.Helper()
+	h.apply(api.Command{Op: api.OpPutSpec, Kind: kind, ID: id, Name: id, Organization: "org-1", Project: "prj-1", Expect: api.AnyRevision, Data: api.Encode(spec)})
+}
+
+func (h *house) apply(c api.Command) {
+	h.t.Helper()
+	if _, err := h.store.Apply(context.Background(), api.Batch{At: time.Now().UTC(), Commands: []api.Command{c}}); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *house) network() (n api.Network) {
+	h.t.Helper()
+	o, err := h.store.Get(context.Background(), api.KindNetwork, "net-1")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if n, err = api.Decode[api.Network](o); err != nil {
+		h.t.Fatal(err)
+	}
+	return n
+}
+
+func (h *house) until(what string, ok func() bool) {
+	h.t.Helper()
+	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			h.t.Fatal("never: " + what)
+		}
+	}
+}
+
+// From nothing: the leader decides, the node founds, the network is made and
+// says so; one whose range is nonsense says what is wrong with it.
+func TestFromNothingToANetwork(t *testing.T) {
+	h := newHouse(t)
+	h.put(api.KindNetwork, "net-1", api.NetworkSpec{Cidr4: "10.0.0.0/24"})
+	h.until("the founding's ids are known to the node", func() bool {
+		f := h.step.last().Founding
+		return f.Generation == 1 && f.NB == "id-of-node-1" && f.SB == "id-of-node-1" && !f.Clustered
+	})
+	if works, why := h.node.Works(); !works {
+		t.Fatalf("the node does not work: %s", why)
+	}
+	h.until("the network waits for its gateway", func() bool { return h.network().Status.Phase == api.NetworkPending })
+	h.apply(api.Command{Op: api.OpAssign, Kind: api.KindNetwork, ID: "net-1", Expect: api.AnyRevision, Data: api.Encode(api.NetworkAssignment{Key: 1, Gateway4: "10.0.0.1"})})
+	h.until("the network is ready", func() bool { return h.network().Status.Phase == api.NetworkReady })
+	h.ctrl.mu.Lock()
+	if n := h.ctrl.t.Networks; len(n) != 1 || n[0].Gateway4 != netip.MustParseAddr("10.0.0.1") {
+		t.Errorf("the topology's networks: %+v", n)
+	}
+	h.ctrl.mu.Unlock()
+	h.apply(api.Command{Op: api.OpAssign, Kind: api.KindNetwork, ID: "net-1", Expect: api.AnyRevision, Data: api.Encode(api.NetworkAssignment{Key: 1, Gateway4: "nonsense"})})
+	h.until("the network has failed and says why", func() bool {
+		s := h.network().Status
+		return s.Phase == api.NetworkFailed && s.LastError != ""
+	})
+}
+
+// What the database refuses is tried again, and is not called ready meanwhile.
+func TestRefusedIsTriedAgain(t *testing.T) {
+	h := newHouse(t)
+	h.ctrl.set(errors.New("no quorum"))
+	h.put(api.KindNetwork, "net-1", api.NetworkSpec{Cidr4: "10.0.0.0/24"})
+	h.apply(api.Command{Op: api.OpAssign, Kind: api.KindNetwork, ID: "net-1", Expect: api.AnyRevision, Data: api.Encode(api.NetworkAssignment{Key: 1, Gateway4: "10.0.0.1"})})
+	h.until("the founding is decided", func() bool { return h.step.last().Founding.NB != "" })
+	time.Sleep(5 * follow.Settle)
+	if p := h.network().Status.Phase; p == api.NetworkReady {
+		t.Fatal("ready, though the database refused it")
+	}
+	h.ctrl.set(nil)
+	h.until("the network is ready", func() bool { return h.network().Status.Phase == api.NetworkReady })
+}
+
+func TestParseExternal(t *testing.T) {
+	got, err := ParseExternal([]string{"eno3", "campus=eno4"})
+	if err != nil || got["external"] != "eno3" || got["campus"] != "eno4" {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, bad := range [][]string{{"eno3", "external=eno4"}, {"a b"}, {"=x"}, {"x="}, {""}} {
+		if _, err := ParseExternal(bad); err == nil {
+			t.Errorf("%q is accepted", bad)
+		}
+	}
+}
+
+func TestMemberOf(t *testing.T) {
+	if m, err := MemberOf("node-1", "192.0.2.7"); err != nil || m.Address.String() != "192.0.2.7" {
+		t.Errorf("%+v, %v", m, err)
+	}
+	for _, bad := range []string{"", "0.0.0.0", "host", "192.0.2.7:80"} {
+		if _, err := MemberOf("node-1", bad); err == nil {
+			t.Errorf("%q is accepted", bad)
+		}
+	}
+}
+
+// A guest is known by its network and address together; one that moves here is
+// answered already, one elsewhere is not.
+func TestGuests(t *testing.T) {
+	st := newState()
+	put := func(id, node, network, address string) {
+		in := api.Instance{Meta: api.Meta{ID: id, Name: id, Project: "prj-1"}, Spec: api.InstanceSpec{UserData: "#!" + id}}
+		in.Assignment.Node = api.NodeID(node)
+		in.Assignment.Ports = []api.InstancePort{{Network: api.NetworkID(network), Mac: "0a:00:00:00:00:01", Address4: address}}
+		st.instances[id] = in
+	}
+	for _, id := range []string{"net-1", "net-2", "net-3"} {
+		st.networks[id] = api.Network{Meta: api.Meta{ID: id}, Spec: api.NetworkSpec{Cidr4: "10.0.0.0/24"}}
+	}
+	put("ins-1", "node-1", "net-1", "10.0.0.2")
+	put("ins-2", "node-1", "net-2", "10.0.0.2")
+	put("ins-3", "node-2", "net-3", "10.0.0.2")
+	put("ins-4", "node-2", "net-1", "10.0.0.4")
+	st.migrations["mig-1"] = api.Migration{Spec: api.MigrationSpec{Instance: "ins-4"}, Assignment: api.MigrationAssignment{Target: "node-1"}}
+	m := &Metadata{Node: "node-1"}
+	networks, book := m.guests(st)
+	m.book.Store(&book)
+	if len(networks) != 2 || networks[0].ID != "net-1" || networks[1].ID != "net-2" || networks[0].MAC == "" {
+		t.Errorf("networks: %+v", networks)
+	}
+	for _, c := range []struct{ network, address, want string }{
+		{"net-1", "10.0.0.2", "ins-1"}, {"net-2", "10.0.0.2", "ins-2"}, {"net-1", "10.0.0.4", "ins-4"},
+		{"net-3", "10.0.0.2", ""}, {"net-1", "10.0.0.3", ""}, {"net-2", "10.0.0.4", ""},
+	} {
+		in, ok := m.Lookup(api.NetworkID(c.network), netip.MustParseAddr(c.address))
+		if ok != (c.want != "") || string(in.ID) != c.want || ok && string(in.UserData) != "#!"+c.want {
+			t.Errorf("%s in %s: %+v, want %s", c.address, c.network, in, c.want)
+		}
+	}
+}
+
+// Only those who live are asked how the databases are.
+func TestTheDeadDoNotReport(t *testing.T) {
+	st := newState()
+	for id, state := range map[string]api.NodeState{"alone": "", "ready": api.NodeReady, "drained": api.NodeDrained, "suspect": api.NodeSuspect, "lost": api.NodeLost} {
+		st.nodes[id] = api.Node{Meta: api.Meta{ID: id}, Assignment: api.NodeAssignment{State: state}}
+		st.chassis[id] = Chassis{Meta: api.Meta{ID: id}}
+	}
+	st.chassis["removed"] = Chassis{}
+	got := slices.Sorted(maps.Keys(st.reports()))
+	if want := []string{"alone", "drained", "ready"}; !slices.Equal(got, want) {
+		t.Errorf("%v report, want %v", got, want)
+	}
+}

@@ -1,0 +1,86 @@
+package network
+
+import (
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sdn"
+)
+
+// statuses are the reports that say what has become of the objects: only those
+// that change something.
+func statuses(s *state, t sdn.Topology, seen sdn.State, problems []sdn.Problem) []api.Command {
+	r := reporter{wrong: map[string]string{}, made: map[string]bool{}}
+	for _, p := range problems {
+		r.wrong[p.ID] = p.Error.Error()
+	}
+	for _, n := range t.Networks {
+		r.made[string(n.ID)] = true
+	}
+	for _, x := range t.External {
+		r.made[string(x.ID)] = true
+	}
+	for _, f := range t.FloatingIPs {
+		r.made[string(f.ID)] = true
+	}
+	for _, b := range t.LoadBalancers {
+		r.made[string(b.ID)] = true
+	}
+	out := map[api.ProjectID]bool{}
+	for _, x := range t.Routers {
+		out[x.Project] = x.External != ""
+	}
+	for _, n := range values(s.networks) {
+		phase, why := r.phase(n.Meta.ID)
+		report(&r, api.KindNetwork, n.Meta, n.Status, api.NetworkStatus{ObservedGeneration: n.Meta.Generation, Phase: phase, LastError: why})
+	}
+	for _, x := range values(s.external) {
+		phase, why := r.phase(x.Meta.ID)
+		report(&r, api.KindExternalNetwork, x.Meta, x.Status, api.ExternalNetworkStatus{ObservedGeneration: x.Meta.Generation, Phase: phase, LastError: why})
+	}
+	for _, x := range values(s.routers) {
+		project := api.ProjectID(x.Meta.Project)
+		st := api.RouterStatus{Phase: api.NetworkPending, Node: seen.Gateways[project], LastError: r.wrong[x.Meta.ID]}
+		switch {
+		case st.LastError != "":
+			st.Phase = api.NetworkFailed
+		case out[project]:
+			st.Phase = api.NetworkReady
+		}
+		report(&r, api.KindRouter, x.Meta, x.Status, st)
+	}
+	for _, f := range values(s.floating) {
+		phase, why := r.phase(f.Meta.ID)
+		if f.Spec.Instance == "" && why == "" && f.Assignment.Address != "" {
+			phase = api.NetworkReady // nothing to make: it is kept for its project
+		}
+		report(&r, api.KindFloatingIP, f.Meta, f.Status, api.FloatingIPStatus{Phase: phase, LastError: why})
+	}
+	for _, b := range values(s.balancers) {
+		phase, why := r.phase(b.Meta.ID)
+		n := seen.Backends[api.LoadBalancerID(b.Meta.ID)]
+		report(&r, api.KindLoadBalancer, b.Meta, b.Status, api.LoadBalancerStatus{
+			ObservedGeneration: b.Meta.Generation, Phase: phase, BackendsUp: int64(n.Up), BackendsDown: int64(n.Down), LastError: why})
+	}
+	return r.cmds
+}
+
+type reporter struct {
+	wrong map[string]string // by object id
+	made  map[string]bool
+	cmds  []api.Command
+}
+
+func (r *reporter) phase(id string) (api.NetworkPhase, string) {
+	switch {
+	case r.wrong[id] != "":
+		return api.NetworkFailed, r.wrong[id]
+	case r.made[id]:
+		return api.NetworkReady, ""
+	}
+	return api.NetworkPending, ""
+}
+
+func report[T comparable](r *reporter, kind api.Kind, m api.Meta, was, now T) {
+	if was != now {
+		r.cmds = append(r.cmds, api.Command{Op: api.OpReport, Kind: kind, ID: m.ID, Expect: m.Revision, Data: api.Encode(now)})
+	}
+}

@@ -1,0 +1,149 @@
+package network
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sdn"
+	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
+	"github.com/basalt-gpu/basalt/sdn/trace"
+)
+
+const (
+	traceTime = 15 * time.Second // ovn-trace reads the whole southbound database
+	maxTrace  = 1 << 20          // bytes of its answer
+)
+
+// Tracer follows packets through the network: what the objects say, and what
+// OVN has made of them. Any node can.
+type Tracer struct {
+	Store   Store
+	Cluster string
+	Self    deploy.Member
+	TLS     deploy.TLS
+	Run     string // folder of OVN's sockets
+}
+
+// Trace implements server.Tracer. Errors are *api.Error.
+func (r *Tracer) Trace(ctx context.Context, asked api.TraceQuestion) (api.NetworkTrace, error) {
+	s, err := snapshot(ctx, r.Store)
+	if err != nil {
+		return api.NetworkTrace{}, err
+	}
+	t, _ := sdn.Intent(s.objects(r.Cluster))
+	if asked.Project != "" {
+		t = trace.Own(t, asked.Project)
+	}
+	q, err := trace.Ask(t, asked)
+	if err != nil {
+		return api.NetworkTrace{}, err
+	}
+	q.Name = s.name
+	v, err := trace.Explain(t, q)
+	if err != nil {
+		return api.NetworkTrace{}, err
+	}
+	real, why := r.real(ctx, s, t, q, v, asked.Project == "")
+	return api.NetworkTrace{Passes: v.Passes, Lines: trace.Lines(q, v, real, why)}, nil
+}
+
+// snapshot is the objects as they are now.
+func snapshot(ctx context.Context, store Store) (*state, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	events, err := store.Watch(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	s := newState()
+	for e := range events {
+		if e.Type == api.EventSync {
+			return s, nil
+		}
+		if err := s.apply(e); err != nil {
+			return nil, err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return nil, api.Errorf(api.CodeUnavailable, "the cluster's state cannot be read now").WithHint("ask again")
+}
+
+// name of what has one.
+func (s *state) name(id string) string {
+	if i, ok := s.instances[id]; ok {
+		return i.Meta.Name
+	}
+	if n, ok := s.networks[id]; ok {
+		return n.Meta.Name
+	}
+	if g, ok := s.groups[id]; ok {
+		return g.Meta.Name
+	}
+	return s.balancers[id].Meta.Name // empty: the id has to do
+}
+
+// real is what OVN says, and else why it was not asked. A project is not told
+// what becomes of its packets elsewhere.
+func (r *Tracer) real(ctx context.Context, s *state, t sdn.Topology, q trace.Question, v trace.Verdict, everything bool) (*trace.Real, string) {
+	switch {
+	case q.From.Port == "":
+		return nil, "it knows the way of what instances send only"
+	case !everything && v.Passes && len(v.Ports) == 0:
+		return nil, ""
+	}
+	args, err := trace.Flow(t, q)
+	if err != nil {
+		return nil, err.Error()
+	}
+	f := s.founding()
+	if f.Generation == 0 || f.Clustered && f.SB == "" {
+		return nil, "its databases are not there yet"
+	}
+	i := deploy.Intent{Node: r.Self.Node, Members: s.members(r.Self), Founding: f, TLS: r.TLS}
+	text, err := run(ctx, "ovn-trace", append(i.Client(deploy.SB, r.Run), args...))
+	if err != nil {
+		return nil, err.Error()
+	}
+	real, err := trace.ParseTrace(text)
+	if err != nil {
+		return nil, err.Error()
+	}
+	return &real, ""
+}
+
+func run(ctx context.Context, program string, args []string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, traceTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env, cmd.WaitDelay = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}, time.Second
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return "", err
+	}
+	var says bytes.Buffer
+	cmd.Stderr = &says
+	if err := cmd.Start(); err != nil {
+		return "", fmt.Errorf("%s does not start: %w", program, err)
+	}
+	text, err := io.ReadAll(io.LimitReader(out, maxTrace+1))
+	if len(text) > maxTrace {
+		_ = cmd.Process.Kill()
+	}
+	switch err = errors.Join(err, cmd.Wait()); {
+	case ctx.Err() != nil:
+		return "", fmt.Errorf("%s did not answer within %s", program, traceTime)
+	case err != nil:
+		line, _, _ := strings.Cut(strings.TrimSpace(says.String()), "\n")
+		return "", fmt.Errorf("%s: %w: %.200s", program, err, line)
+	}
+	return string(text), nil
+}

@@ -1,0 +1,43 @@
+package network
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
+)
+
+// The objects alone say where a packet goes; that OVN was not asked is said.
+func TestTrace(t *testing.T) {
+	h := &house{t: t, store: storetest.NewMemory()}
+	r := &Tracer{Store: h.store, Cluster: "c", Self: deploy.Member{Node: "node-1"}, Run: t.TempDir()}
+	h.put(api.KindProject, "prj-1", api.ProjectSpec{})
+	h.put(api.KindNetwork, "net-1", api.NetworkSpec{Cidr4: "10.0.0.0/24"})
+	h.apply(api.Command{Op: api.OpAssign, Kind: api.KindNetwork, ID: "net-1", Expect: api.AnyRevision, Data: api.Encode(api.NetworkAssignment{Key: 1, Gateway4: "10.0.0.1"})})
+	h.put(api.KindSecurityGroup, "sg-1", api.SecurityGroupSpec{Rules: []api.SecurityRule{
+		{Direction: api.Egress, Protocol: api.ProtocolAny}, {Direction: api.Ingress, Protocol: api.ProtocolTCP, Ports: "443"}}})
+	for i, id := range []string{"ins-1", "ins-2"} {
+		h.put(api.KindInstance, id, api.InstanceSpec{Networks: []api.InstanceNetwork{{Network: "net-1", SecurityGroups: []api.SecurityGroupID{"sg-1"}}}})
+		h.apply(api.Command{Op: api.OpAssign, Kind: api.KindInstance, ID: id, Expect: api.AnyRevision, Data: api.Encode(api.InstanceAssignment{Node: "node-1",
+			Ports: []api.InstancePort{{Network: "net-1", Mac: "06:00:00:00:00:0" + id[4:], Address4: []string{"10.0.0.5", "10.0.0.6"}[i]}}})})
+	}
+	q := api.TraceQuestion{Project: "prj-1", From: api.TraceEnd{Instance: "ins-1"}, To: api.TraceEnd{Instance: "ins-2"}, Packet: "tcp/443"}
+	for packet, passes := range map[string]bool{"tcp/443": true, "tcp/22": false} {
+		q.Packet = packet
+		got, err := r.Trace(t.Context(), q)
+		if text := strings.Join(got.Lines, "\n"); err != nil || got.Passes != passes || !strings.Contains(text, "OVN was not asked: its databases are not there yet") {
+			t.Errorf("%s: %v\n%s", packet, err, text)
+		}
+	}
+	// A database that does not answer is no reason to say nothing.
+	h.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindOVN, ID: ovnID, Name: ovnID, Expect: api.AnyRevision, Data: api.Encode(deploy.Founding{Generation: 1, NB: "x", SB: "y"})})
+	if got, err := r.Trace(t.Context(), q); err != nil || !strings.Contains(strings.Join(got.Lines, "\n"), "OVN was not asked: ovn-trace") {
+		t.Errorf("%+v, %v", got, err)
+	}
+	q.Project = "prj-2"
+	if _, err := r.Trace(t.Context(), q); api.CodeOf(err) != api.CodeState {
+		t.Errorf("another project: %v", err)
+	}
+}

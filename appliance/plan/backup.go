@@ -1,0 +1,58 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// strayed says whether the volume has gone to another node, before anything was
+// copied or where only that node can read it.
+func strayed(s *State, b api.Backup, now time.Time) bool {
+	v, ok := s.Volumes[string(b.Spec.Volume)]
+	a := v.Assignment
+	if !ok || b.Meta.DeletedAt != nil || a.Node == "" || a.Node == b.Assignment.Node || alive(s, s.Nodes[string(a.Node)], now) != "" {
+		return false
+	}
+	return b.Status.Phase != api.BackupRunning || !api.SharedPool(a.Pool)
+}
+
+// planBackup chooses who copies: the node that has the volume, or any that
+// reaches its pool when that one is lost. Every node reaches a target.
+func planBackup(s *State, b api.Backup, now time.Time) []api.Command {
+	a := b.Assignment
+	deleted := b.Meta.DeletedAt != nil
+	switch {
+	case deleted && a.Node == "":
+		return forget(api.KindBackup, b.Meta)
+	case a.Node != "" && !lost(s, a.Node) && !strayed(s, b, now), b.Status.Phase.Ended() && !deleted:
+		return nil
+	}
+	v, ok := s.Volumes[string(b.Spec.Volume)]
+	next := api.BackupAssignment{}
+	switch {
+	case deleted: // what is in the target can be deleted from anywhere
+		next.Node, _ = anyNode(s, "", now)
+	case !ok || v.Meta.DeletedAt != nil:
+		next.Reason = "its volume is gone"
+	case v.Assignment.Node == "":
+		next.Reason = "waits for its volume to be placed"
+	case !lost(s, v.Assignment.Node) && alive(s, s.Nodes[string(v.Assignment.Node)], now) == "":
+		next.Node = v.Assignment.Node
+	case api.SharedPool(v.Assignment.Pool):
+		next.Node, _ = anyNode(s, v.Assignment.Pool, now)
+	}
+	if next.Node == "" && next.Reason == "" {
+		next.Reason = "no node can reach its volume: node " + nodeName(s, v.Assignment.Node) + " is away"
+		if deleted {
+			next.Reason = "no node is there to delete it"
+		}
+	}
+	if next.Node == "" {
+		next.Node = a.Node // as it was; it says why nothing happens
+	}
+	if next == a {
+		return nil
+	}
+	return assign(api.KindBackup, b.Meta, next)
+}

@@ -1,0 +1,106 @@
+package plan
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+const maxNetworkKey = 1<<24 - 1 // a Geneve VNI has 24 bits
+
+// planNetwork gives a network its number and its gateways.
+func planNetwork(p *addresses, n api.Network) []api.Command {
+	if n.Meta.DeletedAt != nil || n.Assignment.Key != 0 {
+		return nil
+	}
+	var a api.NetworkAssignment
+	first := seed(n.Meta.ID) % maxNetworkKey
+	for i := range uint64(maxNetworkKey) {
+		key := int64((first+i)%maxNetworkKey) + 1
+		if !p.has(fmt.Sprintf("netkey/%d", key)) {
+			a.Key = key
+			break
+		}
+	}
+	if a.Key == 0 {
+		return nil
+	}
+	if c, err := netip.ParsePrefix(n.Spec.Cidr4); err == nil {
+		a.Gateway4 = api.Gateway(c).String()
+	}
+	if c, err := netip.ParsePrefix(n.Spec.Cidr6); err == nil {
+		a.Gateway6 = api.Gateway(c).String()
+	}
+	return p.claimed(api.KindNetwork, n.Meta, a, networkClaims(n.Meta.ID, a))
+}
+
+// claimed assigns, with claims.
+func (p *addresses) claimed(kind api.Kind, m api.Meta, a any, claims []string) []api.Command {
+	for _, c := range claims {
+		p.take(c)
+	}
+	cmds := assign(kind, m, a)
+	cmds[0].Claims = claims
+	return cmds
+}
+
+// external finds a free address in an external network's ranges; empty: none.
+func (p *addresses) external(n api.ExternalNetwork, ranges []string, who string) string {
+	for i, text := range ranges {
+		r, err := api.ParseRange(text)
+		if err != nil {
+			continue
+		}
+		// Every range from its own place: the first one is not filled up first
+		// where there are many.
+		if a := p.in(n.Meta.ID, r, seed(who, n.Meta.ID, fmt.Sprint(i))); a.IsValid() {
+			return a.String()
+		}
+	}
+	return ""
+}
+
+// planFloatingIP gives a floating IP its address.
+func planFloatingIP(p *addresses, f api.FloatingIP) []api.Command {
+	if f.Meta.DeletedAt != nil || f.Assignment.Address != "" {
+		return nil
+	}
+	var a api.FloatingIPAssignment
+	n, ok := p.s.ExternalNetworks[string(f.Spec.ExternalNetwork)]
+	if a.Address = p.external(n, n.Spec.Ranges4, f.Meta.ID); a.Address == "" {
+		a.Reason = "external network " + n.Meta.Name + " has no address free"
+		if !ok {
+			a.Reason = "its external network is gone"
+		}
+		if a == f.Assignment {
+			return nil
+		}
+	}
+	return p.claimed(api.KindFloatingIP, f.Meta, a, ipClaims(n.Meta.ID, a.Address))
+}
+
+// planLoadBalancer gives a load balancer its address in the network.
+func planLoadBalancer(p *addresses, l api.LoadBalancer) []api.Command {
+	if l.Meta.DeletedAt != nil || l.Assignment.Address != "" {
+		return nil
+	}
+	var a api.LoadBalancerAssignment
+	n, ok := p.s.Networks[string(l.Spec.Network)]
+	cidr, err := netip.ParsePrefix(n.Spec.Cidr4)
+	switch {
+	case !ok || n.Assignment.Key == 0 || err != nil:
+		a.Reason = "network " + networkName(p.s, l.Spec.Network) + " is not ready"
+	default:
+		ip := p.in(n.Meta.ID, guests(cidr), seed(l.Meta.ID, n.Meta.ID))
+		if ip.IsValid() {
+			a.Address = ip.String()
+		} else {
+			a.Reason = fmt.Sprintf("network %s has no address free in %s", n.Meta.Name, cidr)
+		}
+	}
+	if a == l.Assignment {
+		return nil
+	}
+	return p.claimed(api.KindLoadBalancer, l.Meta, a, ipClaims(n.Meta.ID, a.Address))
+}

@@ -1,0 +1,420 @@
+package plan
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/storetest"
+)
+
+var netNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// netWorld is a store with planners over it, each with its own, perhaps old,
+// picture of it.
+type netWorld struct {
+	t     *testing.T
+	store *storetest.Memory
+}
+
+func newNetWorld(t *testing.T) *netWorld {
+	w := &netWorld{t, storetest.NewMemory()}
+	w.put(api.KindFlavor, "flv-1", "", api.FlavorSpec{Vcpus: 1, MemoryBytes: 1 << 30})
+	w.put(api.KindImage, "img-1", "", api.ImageSpec{Format: "raw"})
+	w.report(api.KindImage, "img-1", api.ImageStatus{Phase: api.ImageReady})
+	w.node("node-1", true)
+	return w
+}
+
+func (w *netWorld) apply(cmds ...api.Command) error {
+	_, err := w.store.Apply(w.t.Context(), api.Batch{At: netNow, Commands: cmds})
+	return err
+}
+
+func (w *netWorld) must(c api.Command) {
+	w.t.Helper()
+	if err := w.apply(c); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *netWorld) put(kind api.Kind, id, project string, spec any) {
+	w.t.Helper()
+	w.must(api.Command{Op: api.OpPutSpec, Kind: kind, ID: id, Name: strings.ReplaceAll(id, "-", ""), Project: project, Expect: api.AnyRevision, Data: api.Encode(spec)})
+}
+
+func (w *netWorld) report(kind api.Kind, id string, status any) {
+	w.t.Helper()
+	w.must(api.Command{Op: api.OpReport, Kind: kind, ID: id, Name: id, Expect: api.AnyRevision, Data: api.Encode(status)})
+}
+
+func (w *netWorld) node(id string, chassis bool) {
+	w.report(api.KindNode, id, api.NodeStatus{Vcpus: 10000, MemoryBytes: 1 << 50, StorageFreeBytes: 1 << 50, SeenAt: netNow, Chassis: chassis})
+}
+
+func (w *netWorld) instance(id string, nets ...api.InstanceNetwork) {
+	w.put(api.KindInstance, id, "prj-1", api.InstanceSpec{Flavor: "flv-1", Image: "img-1", Networks: nets})
+}
+
+func (w *netWorld) remove(kind api.Kind, id string) {
+	w.must(api.Command{Op: api.OpDelete, Kind: kind, ID: id, Expect: api.AnyRevision})
+}
+
+// state is what a planner that has read everything knows.
+func (w *netWorld) state() *State {
+	s := NewState()
+	for _, kind := range Kinds {
+		page, err := w.store.List(w.t.Context(), api.ListQuery{Kind: kind, Limit: 1000})
+		if err != nil || page.Continue != "" {
+			w.t.Fatal("too much for one page", err)
+		}
+		for _, o := range page.Items {
+			if _, err := s.Apply(api.Event{Type: api.EventPut, Object: o}); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+	}
+	return s
+}
+
+// plan does as the leader does: what fails is planned again.
+func (w *netWorld) plan(s *State) (refused int) {
+	for _, c := range Next(s, netNow) {
+		if err := w.apply(c); err != nil {
+			if code := api.CodeOf(err); code != api.CodeConflict && code != api.CodeNotFound && code != api.CodeExists {
+				w.t.Fatalf("%d %s %s: %v", c.Op, c.Kind, c.ID, err)
+			}
+			refused++
+		}
+	}
+	return refused
+}
+
+func (w *netWorld) settle() *State {
+	w.t.Helper()
+	for range 10 {
+		s := w.state()
+		if len(Next(s, netNow)) == 0 {
+			return s
+		}
+		w.plan(s)
+	}
+	w.t.Fatalf("the plan has no end: %+v", Next(w.state(), netNow))
+	return nil
+}
+
+func TestPortsAreGivenOut(t *testing.T) {
+	w := newNetWorld(t)
+	w.put(api.KindNetwork, "net-1", "prj-1", api.NetworkSpec{Cidr4: "10.1.0.0/29", Cidr6: "fd00::/64"})
+	w.instance("ins-1", api.InstanceNetwork{Network: "net-1", Address4: "10.1.0.4"})
+	w.instance("ins-2", api.InstanceNetwork{Network: "net-1"})
+	s := w.settle()
+	n := s.Networks["net-1"].Assignment
+	if n.Key < 1 || n.Key > maxNetworkKey || n.Gateway4 != "10.1.0.1" || n.Gateway6 != "fd00::1" {
+		t.Errorf("network: %+v", n)
+	}
+	for _, id := range []string{"ins-1", "ins-2"} {
+		a := s.Instances[id].Assignment
+		if len(a.Ports) != 1 || a.Node != "node-1" {
+			t.Fatalf("%s: %+v", id, a)
+		}
+		p := a.Ports[0]
+		m := strings.Split(p.Mac, ":")
+		if len(m) != 6 || m[0] != "06" || !guests(netip.MustParsePrefix("10.1.0.0/29")).Contains(netip.MustParseAddr(p.Address4)) ||
+			!netip.MustParsePrefix("fd00::/64").Contains(netip.MustParseAddr(p.Address6)) || !strings.HasSuffix(p.Address6, m[4]+m[5]) {
+			t.Errorf("%s: %+v", id, p)
+		}
+	}
+	if got := s.Instances["ins-1"].Assignment.Ports[0].Address4; got != "10.1.0.4" {
+		t.Errorf("the chosen address is %s", got)
+	}
+
+	// Four guests fit into a /29; the fifth waits and says why.
+	for i := 3; i <= 5; i++ {
+		w.instance(fmt.Sprint("ins-", i), api.InstanceNetwork{Network: "net-1"})
+	}
+	s = w.settle()
+	if a := s.Instances["ins-5"].Assignment; a.Node != "" || a.Reason != "network net1 has no address free in 10.1.0.0/29" {
+		t.Errorf("the fifth: %+v", a)
+	}
+	freed := s.Instances["ins-3"].Assignment.Ports[0].Address4
+	w.remove(api.KindInstance, "ins-3")
+	s = w.settle()
+	if a := s.Instances["ins-5"].Assignment; a.Node == "" || a.Ports[0].Address4 != freed {
+		t.Errorf("after one went: %+v, free was %s", a, freed)
+	}
+	w.instance("ins-7", api.InstanceNetwork{Network: "net-1", Address4: "10.1.0.4"})
+	if a := w.settle().Instances["ins-7"].Assignment; a.Node != "" || a.Reason != "address 10.1.0.4 of network net1 is taken" {
+		t.Errorf("an address that is taken: %+v", a)
+	}
+	w.instance("ins-8", api.InstanceNetwork{Network: "net-none"})
+	if a := w.settle().Instances["ins-8"].Assignment; a.Reason != "network net-none (removed) is not ready" {
+		t.Errorf("a network that is gone: %+v", a)
+	}
+}
+
+// A node on which networks do not work gets what needs none.
+func TestNodesWithoutNetworks(t *testing.T) {
+	w := newNetWorld(t)
+	w.node("node-1", false)
+	w.put(api.KindNetwork, "net-1", "prj-1", api.NetworkSpec{Cidr4: "10.1.0.0/24"})
+	w.instance("ins-1", api.InstanceNetwork{Network: "net-1"})
+	w.instance("ins-2")
+	s := w.settle()
+	if a := s.Instances["ins-1"].Assignment; a.Node != "" || !strings.Contains(a.Reason, "networks do not work there") || len(a.Ports) != 0 {
+		t.Errorf("%+v", a)
+	}
+	if a := s.Instances["ins-2"].Assignment; a.Node != "node-1" {
+		t.Errorf("%+v", a)
+	}
+	w.node("node-2", true)
+	if a := w.settle().Instances["ins-1"].Assignment; a.Node != "node-2" || len(a.Ports) != 1 {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestRoutersAndAddressesOutside(t *testing.T) {
+	w := newNetWorld(t)
+	w.put(api.KindNetwork, "net-1", "prj-1", api.NetworkSpec{Cidr4: "10.1.0.0/24"})
+	w.put(api.KindNetwork, "net-2", "prj-2", api.NetworkSpec{Cidr4: "10.2.0.0/24", Isolated: true})
+	if s := w.settle(); len(s.Routers) != 0 {
+		t.Errorf("routers to nowhere: %v", s.Routers)
+	}
+	w.put(api.KindExternalNetwork, "ext-1", "", api.ExternalNetworkSpec{Cidr4: "203.0.113.0/24", Ranges4: []string{"203.0.113.9", "203.0.113.10-203.0.113.11"}, Default: true})
+	w.settle() // the router comes first
+	for i := range 3 {
+		w.put(api.KindFloatingIP, fmt.Sprint("fip-", i), "prj-1", api.FloatingIPSpec{ExternalNetwork: "ext-1"})
+	}
+	w.put(api.KindLoadBalancer, "lb-1", "prj-1", api.LoadBalancerSpec{Network: "net-1", Protocol: api.ProtocolTCP, Port: 80})
+	s := w.settle()
+	r, ok := s.Routers[routerID("prj-1")]
+	if len(s.Routers) != 1 || !ok || r.Meta.Project != "prj-1" || r.Assignment.Address4 == "" {
+		t.Fatalf("routers: %+v", s.Routers)
+	}
+	given := []string{r.Assignment.Address4}
+	var why []string
+	for _, f := range s.FloatingIPs {
+		if f.Assignment.Address != "" {
+			given = append(given, f.Assignment.Address)
+		} else {
+			why = append(why, f.Assignment.Reason)
+		}
+	}
+	slices.Sort(given)
+	if fmt.Sprint(given, why) != "[203.0.113.10 203.0.113.11 203.0.113.9] [external network ext1 has no address free]" {
+		t.Errorf("given %v, %v", given, why)
+	}
+	if a := s.LoadBalancers["lb-1"].Assignment; !strings.HasPrefix(a.Address, "10.1.0.") {
+		t.Errorf("%+v", a)
+	}
+
+	// Another default: the router goes out there; without networks it goes.
+	w.put(api.KindExternalNetwork, "ext-1", "", api.ExternalNetworkSpec{Cidr4: "203.0.113.0/24", Ranges4: []string{"203.0.113.9-203.0.113.11"}})
+	w.put(api.KindExternalNetwork, "ext-2", "", api.ExternalNetworkSpec{Cidr6: "2001:db8::/32", Ranges6: []string{"2001:db8::5-2001:db9::"}, Default: true})
+	if a := w.settle().Routers[r.Meta.ID]; a.Spec.ExternalNetwork != "ext-2" || a.Assignment.Address4 != "" || !strings.HasPrefix(a.Assignment.Address6, "2001:db8") {
+		t.Errorf("%+v", a)
+	}
+	w.remove(api.KindLoadBalancer, "lb-1")
+	w.remove(api.KindNetwork, "net-1")
+	if s := w.settle(); len(s.Routers) != 0 {
+		t.Errorf("routers of nothing: %v", s.Routers)
+	}
+}
+
+// Two planners with pictures of different age, in any order: no address, MAC or
+// key is given twice, and in the end everybody has one while there are any.
+func TestNoInterleavingGivesTwice(t *testing.T) {
+	for seed := range uint64(10) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		w := newNetWorld(t)
+		w.put(api.KindNetwork, "net-1", "prj-1", api.NetworkSpec{Cidr4: "10.1.0.0/28", Cidr6: "fd00::/64"})
+		w.put(api.KindNetwork, "net-2", "prj-1", api.NetworkSpec{Cidr4: "10.2.0.0/28"})
+		w.put(api.KindExternalNetwork, "ext-1", "", api.ExternalNetworkSpec{Cidr4: "203.0.113.0/24", Ranges4: []string{"203.0.113.1-203.0.113.5"}, Default: true})
+		old := []*State{w.state(), w.state()}
+		refused := 0
+		for step := range 60 {
+			id := fmt.Sprint("ins-", r.IntN(16))
+			switch r.IntN(6) {
+			case 0:
+				_ = w.apply(api.Command{Op: api.OpDelete, Kind: api.KindInstance, ID: id, Expect: api.AnyRevision})
+			case 1:
+				w.put(api.KindFloatingIP, fmt.Sprint("fip-", r.IntN(6)), "prj-1", api.FloatingIPSpec{ExternalNetwork: "ext-1"})
+			case 2:
+				w.put(api.KindLoadBalancer, fmt.Sprint("lb-", r.IntN(3)), "prj-1", api.LoadBalancerSpec{Network: "net-1", Port: int64(step + 1)})
+			default:
+				nets := []api.InstanceNetwork{{Network: "net-1"}, {Network: "net-2"}}[r.IntN(2):]
+				if r.IntN(3) == 0 {
+					nets[len(nets)-1].Address4 = fmt.Sprint("10.2.0.", 2+r.IntN(12))
+				}
+				w.instance(id, nets...)
+			}
+			if i := r.IntN(2); r.IntN(2) == 0 {
+				refused += w.plan(old[i])
+			} else {
+				old[i] = w.state()
+			}
+			once(t, w.state())
+		}
+		once(t, w.settle())
+	}
+}
+
+// once fails when two have the same claim.
+func once(t *testing.T, s *State) {
+	t.Helper()
+	held := map[string]string{}
+	take := func(who string, claims []string) {
+		for _, c := range claims {
+			if held[c] != "" {
+				t.Fatalf("%s and %s have %s", held[c], who, c)
+			}
+			held[c] = who
+		}
+	}
+	for id, in := range s.Instances {
+		take(id, portClaims(in.Assignment.Ports))
+	}
+	for id, n := range s.Networks {
+		take(id, networkClaims(id, n.Assignment))
+	}
+	for id, r := range s.Routers {
+		take(id, ipClaims(string(r.Spec.ExternalNetwork), r.Assignment.Address4, r.Assignment.Address6))
+	}
+	for id, f := range s.FloatingIPs {
+		take(id, ipClaims(string(f.Spec.ExternalNetwork), f.Assignment.Address))
+	}
+	for id, l := range s.LoadBalancers {
+		take(id, ipClaims(string(l.Spec.Network), l.Assignment.Address))
+	}
+}
+
+// The search wraps around, ends, and stays within the range.
+func TestAddressesOfARange(t *testing.T) {
+	for _, c := range []struct {
+		first, last string
+		n           int
+	}{{"10.0.0.250", "10.0.1.5", 12}, {"10.0.0.1", "10.0.0.1", 1}, {"2001:db8::ffff:ffff:ffff:fffe", "2001:db8:0:1::2", 5}} {
+		p := &addresses{s: NewState()}
+		r := api.AddressRange{First: netip.MustParseAddr(c.first), Last: netip.MustParseAddr(c.last)}
+		if !r.First.Is4() { // as wide as can be: the seed may fall outside of so small a range
+			r.First = netip.MustParseAddr("2001:db8:0:1::")
+			c.n = 3
+		}
+		seen := map[netip.Addr]bool{}
+		for range c.n {
+			a := p.in("net", r, 12345)
+			if !a.IsValid() || !r.Contains(a) || seen[a] {
+				t.Fatalf("%s-%s gave %v again or wrongly", c.first, c.last, a)
+			}
+			seen[a] = true
+			p.take("ip/net/" + a.String())
+		}
+		if a := p.in("net", r, 12345); a.IsValid() {
+			t.Errorf("%s-%s gave %v when all are taken", c.first, c.last, a)
+		}
+	}
+}
+
+func BenchmarkPlan20000(b *testing.B) {
+	s := NewState()
+	s.Nodes["node-1"] = api.Node{Meta: api.Meta{ID: "node-1"}, Status: api.NodeStatus{Vcpus: 1 << 40, MemoryBytes: 1 << 60, SeenAt: netNow, Chassis: true}}
+	s.Flavors["flv-1"] = api.Flavor{Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 1 << 30}}
+	s.Images["img-1"] = api.Image{Status: api.ImageStatus{Phase: api.ImageReady}}
+	for n := range 100 {
+		id := fmt.Sprint("net-", n)
+		s.Networks[id] = api.Network{Meta: api.Meta{ID: id}, Spec: api.NetworkSpec{Cidr4: fmt.Sprintf("10.%d.0.0/16", n)}, Assignment: api.NetworkAssignment{Key: int64(n + 1)}}
+	}
+	for n := range 20000 {
+		id := fmt.Sprint("ins-", n)
+		net := api.NetworkID(fmt.Sprint("net-", n%100))
+		in := api.Instance{Meta: api.Meta{ID: id, Generation: 1}, Spec: api.InstanceSpec{Flavor: "flv-1", Image: "img-1", Networks: []api.InstanceNetwork{{Network: net}}}}
+		if n%1000 != 0 { // twenty are new
+			in.Assignment = api.InstanceAssignment{Node: "node-1", Generation: 1, Vcpus: 1, MemoryBytes: 1 << 30,
+				Ports: []api.InstancePort{{Network: net, Mac: mac(id).String(), Address4: fmt.Sprintf("10.%d.1.%d", n%100, 2+n/100)}}}
+		}
+		s.Instances[id] = in
+	}
+	for b.Loop() {
+		if len(Next(s, netNow)) != 20 {
+			b.Fatal("not twenty")
+		}
+	}
+}
+
+// Where the cluster has Ceph, volumes and snapshots lie there, and what needs it
+// goes where it works.
+func TestCephIsTheFirstPool(t *testing.T) {
+	w := newNetWorld(t)
+	w.put(api.KindCephCluster, "ceph-1", "", api.CephClusterSpec{Enabled: true, Replicas: 3})
+	w.report(api.KindCephCluster, "ceph-1", api.CephClusterStatus{Phase: api.CephReady})
+	volume := api.VolumeSpec{SizeBytes: 1 << 30}
+	w.put(api.KindVolume, "vol-1", "prj-1", volume)
+	w.put(api.KindVolume, "vol-2", "prj-1", api.VolumeSpec{SizeBytes: 1 << 30, Pool: api.PoolLocal})
+	w.instance("ins-1")
+	s := w.settle()
+	c := s.Ceph["ceph-1"].Assignment
+	if len(c.Fsid) != 36 || fmt.Sprint(c.Mons, c.Mgrs) != "[node-1] [node-1]" {
+		t.Errorf("%+v", c)
+	}
+	if a := s.Volumes["vol-1"].Assignment; a.Node != "" || !strings.Contains(a.Reason, "Ceph works on no node") {
+		t.Errorf("%+v", a)
+	}
+	if a := s.Volumes["vol-2"].Assignment; a.Node != "node-1" || a.Pool != api.PoolLocal {
+		t.Errorf("%+v", a)
+	}
+	if a := s.Instances["ins-1"].Assignment; a.Node != "" || !strings.Contains(a.Reason, "n1: Ceph does not work there") && !strings.Contains(a.Reason, "node-1: Ceph does not work there") {
+		t.Errorf("%+v", a)
+	}
+	w.report(api.KindNode, "node-2", api.NodeStatus{Vcpus: 8, MemoryBytes: 1 << 40, SeenAt: netNow, Ceph: true})
+	w.put(api.KindSnapshot, "snap-1", "prj-1", api.SnapshotSpec{Volume: "vol-1"})
+	w.put(api.KindSnapshot, "snap-2", "prj-1", api.SnapshotSpec{Volume: "vol-2"})
+	w.put(api.KindBackup, "bak-1", "prj-1", api.BackupSpec{Volume: "vol-2", Target: "bt-1"})
+	s = w.settle()
+	if a := s.Volumes["vol-1"].Assignment; a.Node != "node-2" || a.Pool != api.PoolCeph {
+		t.Errorf("%+v", a)
+	}
+	if a := s.Instances["ins-1"].Assignment; a.Node != "node-2" {
+		t.Errorf("%+v", a)
+	}
+	for id, want := range map[string]api.SnapshotAssignment{"snap-1": {Node: "node-2", Pool: api.PoolCeph}, "snap-2": {Node: "node-1", Pool: api.PoolLocal}} {
+		if a := s.Snapshots[id].Assignment; a != want {
+			t.Errorf("%s: %+v", id, a)
+		}
+	}
+	if a := s.Backups["bak-1"].Assignment; a.Node != "node-1" {
+		t.Errorf("%+v", a)
+	}
+	// A clone of what lies on a node is made there, and nowhere else.
+	w.put(api.KindVolume, "vol-3", "prj-1", api.VolumeSpec{SizeBytes: 1 << 30, Pool: api.PoolLocal, Snapshot: "snap-2"})
+	if a := w.settle().Volumes["vol-3"].Assignment; a.Node != "node-1" {
+		t.Errorf("%+v", a)
+	}
+}
+
+// Monitors follow the voters one at a time.
+func TestMonitorsFollowVoters(t *testing.T) {
+	s := NewState()
+	s.Health = map[string]Health{}
+	voters := func(ids ...string) {
+		s.Nodes = map[string]api.Node{}
+		for _, id := range ids {
+			s.Nodes[id] = api.Node{Meta: api.Meta{ID: id}, Assignment: api.NodeAssignment{Voter: true}}
+		}
+	}
+	voters("a", "b", "c")
+	mons := monitors(s, nil)
+	voters("b", "c", "d", "e")
+	var steps []string
+	for range 6 {
+		mons = monitors(s, mons)
+		steps = append(steps, fmt.Sprint(mons))
+	}
+	if got, want := strings.Join(steps, " "), "[a b c d] [a b c d e] [b c d e] [b c d e] [b c d e] [b c d e]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -1,0 +1,109 @@
+package plan
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// ports are those that the instance's spec asks for: what it has already, and
+// new ones. why says what is missing.
+func (p *addresses) ports(in api.Instance) (ports []api.InstancePort, why string) {
+	for _, want := range in.Spec.Networks {
+		n, ok := p.s.Networks[string(want.Network)]
+		if !ok || n.Assignment.Key == 0 {
+			return nil, fmt.Sprintf("network %s is not ready", networkName(p.s, want.Network))
+		}
+		if i := slices.IndexFunc(in.Assignment.Ports, func(has api.InstancePort) bool { return serves(has, want) }); i >= 0 {
+			ports = append(ports, in.Assignment.Ports[i])
+			continue
+		}
+		port, why := p.port(in, n, want)
+		if why != "" {
+			return nil, why
+		}
+		ports = append(ports, port)
+	}
+	for _, c := range portClaims(ports) {
+		p.take(c)
+	}
+	return ports, ""
+}
+
+// dropPorts gives back what ports took for an instance that gets no node: it
+// must not keep others from theirs.
+func (p *addresses) dropPorts(in api.Instance, ports []api.InstancePort) {
+	for _, c := range portClaims(ports) {
+		if !slices.Contains(portClaims(in.Assignment.Ports), c) {
+			delete(p.taken, c)
+		}
+	}
+}
+
+// samePorts says whether the instance has the ports that it asks for.
+func samePorts(in api.Instance) bool {
+	return slices.EqualFunc(in.Assignment.Ports, in.Spec.Networks, serves)
+}
+
+func serves(has api.InstancePort, want api.InstanceNetwork) bool {
+	return has.Network == want.Network && (want.Address4 == "" || want.Address4 == has.Address4) &&
+		(want.Address6 == "" || want.Address6 == has.Address6)
+}
+
+// macTries is how many MACs are tried: each is one of 2⁴⁰.
+const macTries = 16
+
+func (p *addresses) port(in api.Instance, n api.Network, want api.InstanceNetwork) (api.InstancePort, string) {
+	id, name := n.Meta.ID, n.Meta.Name
+	port := api.InstancePort{Network: want.Network, Address4: want.Address4, Address6: want.Address6}
+	mine := map[string]bool{}
+	for _, c := range portClaims(in.Assignment.Ports) {
+		mine[c] = true
+	}
+	for _, a := range []string{want.Address4, want.Address6} {
+		if c := "ip/" + id + "/" + a; a != "" && p.has(c) && !mine[c] {
+			return port, fmt.Sprintf("address %s of network %s is taken", a, name)
+		}
+	}
+	if cidr, err := netip.ParsePrefix(n.Spec.Cidr4); err == nil && port.Address4 == "" {
+		a := p.in(id, guests(cidr), seed(in.Meta.ID, id))
+		if !a.IsValid() {
+			return port, fmt.Sprintf("network %s has no address free in %s", name, cidr)
+		}
+		port.Address4 = a.String()
+	}
+	cidr6, err6 := netip.ParsePrefix(n.Spec.Cidr6)
+	for try := range macTries {
+		m := mac(in.Meta.ID, id, fmt.Sprint(try))
+		if p.has("mac/" + m.String()) {
+			continue
+		}
+		port.Mac = m.String()
+		if err6 != nil || want.Address6 != "" {
+			return port, ""
+		}
+		port.Address6 = eui64(cidr6, m).String()
+		if !p.has("ip/" + id + "/" + port.Address6) {
+			return port, ""
+		}
+	}
+	return port, fmt.Sprintf("network %s has no MAC free", name)
+}
+
+func networkName(s *State, id api.NetworkID) string {
+	if n, ok := s.Networks[string(id)]; ok {
+		return n.Meta.Name
+	}
+	return string(id) + " (removed)"
+}
+
+// assignPorts is assign for an instance, whose ports' addresses are claimed.
+func assignPorts(in api.Instance, next api.InstanceAssignment) []api.Command {
+	cmds := assign(api.KindInstance, in.Meta, next)
+	if len(next.Ports)+len(in.Assignment.Ports) > 0 {
+		cmds[0].Claims = portClaims(next.Ports)
+	}
+	return cmds
+}

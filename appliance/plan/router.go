@@ -1,0 +1,86 @@
+package plan
+
+import (
+	"crypto/sha256"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// planRouters makes one router for each project that has a network which is not
+// isolated, as long as there is an external network to go out through, and gives
+// it addresses there.
+func planRouters(p *addresses) (cmds []api.Command) {
+	s := p.s
+	out, hasDefault := defaultExternal(s)
+	wanted := map[string]api.Network{} // by router's id: a network of the project
+	for _, n := range s.Networks {
+		if n.Spec.Isolated || n.Meta.DeletedAt != nil {
+			continue
+		}
+		if id := routerID(n.Meta.Project); wanted[id].Meta.ID == "" {
+			wanted[id] = n
+		}
+	}
+	for _, r := range sorted(s.Routers) {
+		_, there := s.ExternalNetworks[string(r.Spec.ExternalNetwork)]
+		switch {
+		case wanted[r.Meta.ID].Meta.ID == "" || !there && !hasDefault:
+			cmds = append(cmds, api.Command{Op: api.OpDelete, Kind: api.KindRouter, ID: r.Meta.ID, Expect: r.Meta.Revision})
+		case hasDefault && string(r.Spec.ExternalNetwork) != out.Meta.ID:
+			// It goes out elsewhere from now on, and lets go of its addresses.
+			r.Spec.ExternalNetwork = api.ExternalNetworkID(out.Meta.ID)
+			cmds = append(cmds, api.Command{Op: api.OpPutSpec, Kind: api.KindRouter, ID: r.Meta.ID, Expect: r.Meta.Revision,
+				Labels: r.Meta.Labels, Data: api.Encode(r.Spec), Claims: []string{}},
+				api.Command{Op: api.OpAssign, Kind: api.KindRouter, ID: r.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(api.RouterAssignment{})})
+		default:
+			cmds = append(cmds, planRouter(p, r)...)
+		}
+	}
+	if !hasDefault {
+		return cmds
+	}
+	for _, n := range sorted(s.Networks) {
+		id := routerID(n.Meta.Project)
+		if _, there := s.Routers[id]; there || wanted[id].Meta.ID != n.Meta.ID {
+			continue
+		}
+		cmds = append(cmds, api.Command{Op: api.OpPutSpec, Kind: api.KindRouter, ID: id, Name: "router",
+			Organization: n.Meta.Organization, Project: n.Meta.Project,
+			Data: api.Encode(api.RouterSpec{ExternalNetwork: api.ExternalNetworkID(out.Meta.ID)})})
+	}
+	return cmds
+}
+
+func planRouter(p *addresses, r api.Router) []api.Command {
+	n := p.s.ExternalNetworks[string(r.Spec.ExternalNetwork)]
+	a := r.Assignment
+	a.Reason = ""
+	if a.Address4 == "" && len(n.Spec.Ranges4) > 0 {
+		a.Address4 = p.external(n, n.Spec.Ranges4, r.Meta.ID)
+	}
+	if a.Address6 == "" && len(n.Spec.Ranges6) > 0 {
+		a.Address6 = p.external(n, n.Spec.Ranges6, r.Meta.ID)
+	}
+	if a.Address4 == "" && a.Address6 == "" {
+		a.Reason = "external network " + n.Meta.Name + " has no address free"
+	}
+	if a == r.Assignment {
+		return nil
+	}
+	return p.claimed(api.KindRouter, r.Meta, a, ipClaims(n.Meta.ID, a.Address4, a.Address6))
+}
+
+// routerID is the id of a project's router.
+func routerID(project string) string {
+	h := sha256.Sum256([]byte("router of " + project))
+	return api.NewID(api.KindRouter, h[:])
+}
+
+func defaultExternal(s *State) (api.ExternalNetwork, bool) {
+	for _, n := range sorted(s.ExternalNetworks) {
+		if n.Spec.Default && n.Meta.DeletedAt == nil {
+			return n, true
+		}
+	}
+	return api.ExternalNetwork{}, false
+}

@@ -1,0 +1,53 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// planSnapshot keeps a snapshot where its volume is: both are one thing to the
+// storage. Those of a root volume go with it.
+func planSnapshot(s *State, x api.Snapshot, now time.Time) []api.Command {
+	a := x.Assignment
+	v, ok := s.Volumes[string(x.Spec.Volume)]
+	if x.Meta.DeletedAt != nil {
+		if a.Node == "" {
+			return forget(api.KindSnapshot, x.Meta)
+		}
+		if !lost(s, a.Node) {
+			return nil // its agent ends it
+		}
+		if _, there := s.Nodes[string(a.Node)]; !api.SharedPool(a.Pool) && !there {
+			return forget(api.KindSnapshot, x.Meta) // gone with its node
+		}
+	}
+	if x.Meta.DeletedAt == nil && (!ok || v.Spec.Root && v.Meta.DeletedAt != nil) {
+		return []api.Command{{Op: api.OpDelete, Kind: api.KindSnapshot, ID: x.Meta.ID, Expect: x.Meta.Revision}}
+	}
+	a.Reason = ""
+	switch {
+	case ok && v.Assignment.Node != "" && (!lost(s, v.Assignment.Node) || !api.SharedPool(v.Assignment.Pool)):
+		a.Node, a.Pool = v.Assignment.Node, v.Assignment.Pool
+	case api.SharedPool(a.Pool) && (a.Node == "" || lost(s, a.Node)):
+		if n, there := anyNode(s, a.Pool, now); there {
+			a.Node = n
+		}
+	case a.Node == "":
+		a.Reason = "waits for its volume to be placed"
+	}
+	if a == x.Assignment {
+		return nil
+	}
+	return assign(api.KindSnapshot, x.Meta, a)
+}
+
+// anyNode is one that takes work and has the pool.
+func anyNode(s *State, pool string, now time.Time) (api.NodeID, bool) {
+	for _, n := range sorted(s.Nodes) {
+		if alive(s, n, now) == "" && (pool == "" || poolOfNode(n, pool) != nil) {
+			return api.NodeID(n.Meta.ID), true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,229 @@
+package storage
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Block is a disk of this node.
+type Block struct {
+	ID            api.DiskID
+	Path, ByID    string
+	Model, Serial string
+	SizeBytes     int64
+	Rotational    bool
+	// Held is why it cannot be taken, whatever the spec says; empty: it can.
+	Held string
+	// Holds is what is on it, which would be lost; empty: nothing that shows.
+	Holds string
+}
+
+// path that is still the disk's after the next start of the machine, where
+// there is one.
+func (b Block) path() string { return cmp.Or(b.ByID, b.Path) }
+
+// device as lsblk tells of it.
+type device struct {
+	Name     string    `json:"name"`
+	Path     string    `json:"path"`
+	Type     string    `json:"type"`
+	Size     int64     `json:"size"`
+	ReadOnly bool      `json:"ro"`
+	Rotates  bool      `json:"rota"`
+	Removed  bool      `json:"rm"` // it can be
+	Model    string    `json:"model"`
+	Serial   string    `json:"serial"`
+	WWN      string    `json:"wwn"`
+	FSType   string    `json:"fstype"`
+	PTType   string    `json:"pttype"`
+	Mounts   []*string `json:"mountpoints"`
+	Children []device  `json:"children"`
+}
+
+// Limits of what lsblk may say.
+const (
+	maxLsblkBytes = 8 << 20
+	maxDevices    = 4096
+	maxWord       = 256
+)
+
+// parseDevices reads the output of lsblk.
+func parseDevices(raw []byte) ([]device, error) {
+	if len(raw) > maxLsblkBytes {
+		return nil, fmt.Errorf("lsblk: %d bytes of output", len(raw))
+	}
+	var all struct {
+		Devices []device `json:"blockdevices"`
+	}
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return nil, fmt.Errorf("lsblk: %w", err)
+	}
+	if len(all.Devices) > maxDevices {
+		return nil, fmt.Errorf("lsblk: %d devices", len(all.Devices))
+	}
+	for i := range all.Devices {
+		d := &all.Devices[i]
+		if !strings.HasPrefix(d.Path, "/dev/") || strings.ContainsAny(d.Path, "\n\x00") || len(d.Path) > maxWord || d.Size < 0 {
+			return nil, fmt.Errorf("lsblk: not a device: %.80q", d.Path)
+		}
+		for _, s := range []*string{&d.Name, &d.Model, &d.Serial, &d.WWN, &d.FSType, &d.PTType} {
+			*s = word(*s)
+		}
+	}
+	return all.Devices, nil
+}
+
+// word of a device that may say anything: it ends up in an object.
+func word(s string) string {
+	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "?"), func(r rune) bool { return r < ' ' || r == ' ' || r == 0x7f }), " ")
+	if len(s) > maxWord {
+		s = strings.ToValidUTF8(s[:maxWord], "")
+	}
+	return s
+}
+
+// surroundings are what lsblk does not say.
+type surroundings struct {
+	Node api.NodeID
+	// Links are stable names of devices, by the devices' paths.
+	Links map[string][]string
+	// Backing are the files behind loop devices, by the devices' names.
+	Backing map[string]string
+	// Loops are patterns of files: loop devices over them are disks, too.
+	Loops []string
+}
+
+const minDiskBytes = 4 << 30
+
+// blocks are the disks among the devices.
+func blocks(all []device, in surroundings) []Block {
+	var out []Block
+	for _, d := range all {
+		file := in.Backing[d.Name]
+		loop := d.Type == "loop" && file != "" && slices.ContainsFunc(in.Loops, func(p string) bool { ok, _ := filepath.Match(p, file); return ok })
+		if d.Size == 0 || !loop && (d.Type != "disk" || pretended(d.Name)) {
+			continue
+		}
+		b := Block{Path: d.Path, Model: d.Model, Serial: d.Serial, SizeBytes: d.Size, Rotational: d.Rotates}
+		name := ""
+		if loop {
+			b.Model, name = "file "+file, "loop "+file
+		} else {
+			b.ByID = bestLink(in.Links[d.Path])
+			name = cmp.Or(named("wwn", d.WWN), b.ByID, named(d.Model, d.Serial))
+		}
+		b.Held, b.Holds = held(d, name), holds(d)
+		sum := sha256.Sum256([]byte(string(in.Node) + "\x00" + cmp.Or(name, "path "+d.Path)))
+		b.ID = api.DiskID(api.NewID(api.KindDisk, sum[:]))
+		out = append(out, b)
+	}
+	return out
+}
+
+// pretended disks are no disks of the machine.
+func pretended(name string) bool {
+	return slices.ContainsFunc([]string{"zram", "ram", "nbd", "rbd", "fd", "loop", "dm-", "md"}, func(p string) bool { return strings.HasPrefix(name, p) })
+}
+
+func named(what, number string) string {
+	if number == "" {
+		return ""
+	}
+	return what + " " + number
+}
+
+// bestLink is the name that says most about the disk itself, or at least about
+// where it is plugged.
+func bestLink(links []string) string {
+	rank := func(link string) int {
+		for i, p := range []string{"/by-id/wwn-", "/by-id/nvme-eui.", "/by-id/nvme-", "/by-id/ata-", "/by-id/scsi-", "/by-id/virtio-", "/by-id/", "/by-path/"} {
+			if strings.Contains(link, p) {
+				return i
+			}
+		}
+		return 99
+	}
+	return slices.MinFunc(append(slices.Clone(links), ""), func(a, b string) int {
+		if (a == "") != (b == "") {
+			return cmp.Compare(len(b), len(a)) // any rather than none
+		}
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
+	})
+}
+
+// held says why the disk cannot be taken.
+func held(d device, name string) string {
+	for _, at := range mounts(d) {
+		switch {
+		case at == "[SWAP]":
+			return "the system swaps to it"
+		case at == "/" || at == "/usr" || at == "/var" || strings.HasPrefix(at, "/boot"):
+			return "the system is on it: " + at
+		default:
+			return "it is mounted at " + at
+		}
+	}
+	if c := stacked(d.Children); c != nil {
+		return fmt.Sprintf("it is part of %s (%s)", word(c.Name), word(c.Type))
+	}
+	switch {
+	case d.ReadOnly:
+		return "it is read-only"
+	case d.Removed:
+		return "it is a removable disk"
+	case d.Size < minDiskBytes:
+		return fmt.Sprintf("it is too small: %d MiB, and at least %d are needed", d.Size>>20, minDiskBytes>>20)
+	case name == "":
+		return "it has no serial number, and no name that stays when disks are moved"
+	}
+	return ""
+}
+
+// mounts of the device and all on it, the root first.
+func mounts(d device) (all []string) {
+	for _, m := range d.Mounts {
+		if m != nil && *m != "" {
+			all = append(all, word(*m))
+		}
+	}
+	for _, c := range d.Children {
+		all = append(all, mounts(c)...)
+	}
+	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	return all
+}
+
+// stacked is something that works on the device: LVM, RAID, encryption.
+func stacked(children []device) *device {
+	for _, c := range children {
+		if c.Type != "part" {
+			return &c
+		}
+		if s := stacked(c.Children); s != nil {
+			return s
+		}
+	}
+	return nil
+}
+
+// holds says what is on the device.
+func holds(d device) string {
+	switch n := len(d.Children); {
+	case n == 1:
+		return "it has a partition"
+	case n > 1:
+		return fmt.Sprintf("it has %d partitions", n)
+	case d.FSType != "":
+		return "it holds " + d.FSType
+	case d.PTType != "":
+		return "it holds a partition table (" + d.PTType + ")"
+	}
+	return ""
+}

@@ -1,0 +1,112 @@
+package storage
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+func devices(t *testing.T) []device {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/lsblk.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := parseDevices(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// What becomes of the disks of a machine that has some of everything.
+func TestBlocks(t *testing.T) {
+	got := map[string]string{}
+	for _, b := range blocks(devices(t), surroundings{
+		Node: "node-1", Loops: []string{"/tmp/x/disk*"},
+		Backing: map[string]string{"loop0": "/tmp/x/disk0", "loop1": "/var/snap/core"},
+		Links: map[string][]string{
+			"/dev/sdb": {"/dev/disk/by-path/pci-1", "/dev/disk/by-id/scsi-3600", "/dev/disk/by-id/ata-FAST_S1"},
+			"/dev/vdb": {"/dev/disk/by-path/virtio-pci-1"},
+		},
+	}) {
+		got[b.Path] = fmt.Sprintf("%s|%s|%s", b.path(), b.Held, b.Holds)
+	}
+	want := map[string]string{
+		"/dev/sda":     "/dev/sda|the system is on it: /|it has 2 partitions",
+		"/dev/sdb":     "/dev/disk/by-id/ata-FAST_S1||",
+		"/dev/sdc":     "/dev/sdc||it has a partition",
+		"/dev/sdd":     "/dev/sdd|it is part of vg-data (lvm)|it has a partition",
+		"/dev/sde":     "/dev/sde|it is mounted at /srv|it holds ext4",
+		"/dev/sdf":     "/dev/sdf|it is a removable disk|",
+		"/dev/sdg":     "/dev/sdg|it is read-only|",
+		"/dev/sdh":     "/dev/sdh|it is too small: 1024 MiB, and at least 4096 are needed|",
+		"/dev/sdi":     "/dev/sdi|the system swaps to it|it holds swap",
+		"/dev/nvme0n1": "/dev/nvme0n1||it holds a partition table (gpt)",
+		"/dev/vdb":     "/dev/disk/by-path/virtio-pci-1||",
+		"/dev/vdc":     "/dev/vdc|it has no serial number, and no name that stays when disks are moved|",
+		"/dev/loop0":   "/dev/loop0||",
+	}
+	for path, w := range want {
+		if got[path] != w {
+			t.Errorf("%s: %q, want %q", path, got[path], w)
+		}
+	}
+	for path := range got {
+		if _, ok := want[path]; !ok {
+			t.Errorf("%s is taken for a disk: %s", path, got[path])
+		}
+	}
+}
+
+// A disk is the same one whatever the kernel calls it, and another one on
+// another node.
+func TestBlockIsTheSame(t *testing.T) {
+	at := func(node, path, serial string) Block {
+		raw := fmt.Sprintf(`{"blockdevices":[{"name":"x","path":%q,"type":"disk","size":%d,"model":"Fast","serial":%q}]}`, path, int64(1)<<40, serial)
+		all, err := parseDevices([]byte(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return blocks(all, surroundings{Node: api.NodeID(node)})[0]
+	}
+	one := at("1", "/dev/sda", "S1")
+	if again := at("1", "/dev/sdq", "S1"); again.ID != one.ID {
+		t.Errorf("%s is now %s", one.ID, again.ID)
+	}
+	for _, other := range []Block{at("1", "/dev/sda", "S2"), at("2", "/dev/sda", "S1")} {
+		if other.ID == one.ID {
+			t.Errorf("two disks are %s", one.ID)
+		}
+	}
+}
+
+func FuzzParseDevices(f *testing.F) {
+	raw, err := os.ReadFile("testdata/lsblk.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(raw)
+	f.Add([]byte(`{"blockdevices":[{"path":"/dev/x","size":-1}]}`))
+	f.Add([]byte(`{"blockdevices":[{"path":"/dev/a","size":9,"type":"disk","children":[{"mountpoints":["\n"]}]}]}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		all, err := parseDevices(raw)
+		if err != nil {
+			return
+		}
+		for _, b := range blocks(all, surroundings{Node: "node-1", Loops: []string{"*"}, Backing: map[string]string{"loop0": "x"}}) {
+			if _, err := json.Marshal(b); err != nil || b.ID == "" || b.SizeBytes <= 0 {
+				t.Errorf("%+v, %v", b, err)
+			}
+			for _, s := range []string{b.Path, b.Model, b.Serial, b.Held, b.Holds} {
+				if len(s) > 3*maxWord || strings.ContainsAny(s, "\n\x00") {
+					t.Errorf("%q", s)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,366 @@
+package storage
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/appliance/daemon"
+	"github.com/basalt-gpu/basalt/sds"
+	"github.com/basalt-gpu/basalt/sds/ceph"
+	"github.com/basalt-gpu/basalt/sds/ceph/cephtest"
+	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
+)
+
+// quick is what a cluster on one small machine needs to be up soon; most of a
+// manager's modules take seconds to load.
+var quick = map[string]string{
+	"osd_heartbeat_grace": "60", "osd_heartbeat_interval": "3", "mon_osd_min_down_reporters": "1",
+	"bluestore_cache_autotune": "false", "bluestore_cache_size": "33554432", "osd_op_num_shards": "2",
+	"mon_data_avail_warn": "1", "mon_data_avail_crit": "1", "mgr_stats_period": "1", "mgr_tick_period": "1", "osd_fast_shutdown": "true",
+	"mgr_disabled_modules": "alerts,cephadm,dashboard,diskprediction_local,influx,insights,iostat,k8sevents,localpool,mds_autoscaler,mirroring,nfs,osd_perf_query,osd_support,prometheus,restful,rook,selftest,snap_schedule,stats,telegraf,test_orchestrator,zabbix",
+}
+
+// real is one node that leads, over a store double, with a real Ceph on loop
+// devices.
+type real struct {
+	t      *testing.T
+	ctx    context.Context
+	store  *storetest.Memory
+	dir    string
+	deploy deploy.Node
+	node   *Node
+	driver atomic.Pointer[ceph.Driver]
+	log    *journal
+}
+
+// journal is a log that two goroutines write.
+type journal struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.Buffer.Write(p)
+}
+
+func newReal(t *testing.T) *real {
+	if missing := cephtest.Missing(); missing != "" {
+		t.Skip("host: " + missing + " is not installed: installer/dev/setup.sh installs it")
+	}
+	if os.Getuid() != 0 {
+		t.Skip("host: loop devices need root")
+	}
+	dir, err := os.MkdirTemp("/tmp", "basalt-stor-") // short: sockets lie in it
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	daemons, err := daemon.NewProcesses(filepath.Join(dir, "run"), filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	local := netip.MustParseAddr("127.0.0.1")
+	ctx, cancel := context.WithTimeout(context.Background(), 18*time.Minute)
+	r := &real{t: t, ctx: ctx, store: storetest.NewMemory(), dir: dir, log: &journal{}}
+	log := slog.New(slog.NewTextHandler(r.log, nil))
+	r.deploy = deploy.Node{ID: "node-a", Dir: filepath.Join(dir, "ceph"), Address: local, Daemons: daemons}
+	r.node = &Node{
+		Store: r.store, Self: "node-a", Name: "alpha", Address: local, Dir: r.deploy.Dir, Deploy: r.deploy, Settings: quick, Log: log, Probe: Probe, Pool: r.pool,
+		Look: func(ctx context.Context) ([]Block, error) { return Look(ctx, "node-a", []string{dir + "/disk*"}) },
+	}
+	leader := &Leader{Store: r.store, Ceph: r.deploy, Node: r.node, Port: freePort(t), Log: log}
+	var wg sync.WaitGroup
+	t.Cleanup(func() { // first of all: nobody starts anything again
+		cancel()
+		wg.Wait()
+		if err := r.deploy.Remove(context.Background()); err != nil {
+			t.Errorf("what is left: %v", err)
+		}
+		if t.Failed() {
+			t.Log(r.log.String())
+		}
+	})
+	for _, run := range []func(context.Context) error{r.node.Run, leader.Run} {
+		wg.Go(func() {
+			if err := run(ctx); ctx.Err() == nil {
+				t.Errorf("ended: %v", err)
+			}
+		})
+	}
+	return r
+}
+
+func freePort(t *testing.T) uint16 {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return netip.MustParseAddrPort(l.Addr().String()).Port()
+}
+
+func (r *real) pool(ctx context.Context, a *Access) error {
+	if a == nil {
+		r.driver.Store(nil)
+		return nil
+	}
+	d, err := ceph.Open(ctx, ceph.Options{FSID: a.FSID, Conf: r.deploy.Conf(), User: a.User, Pool: a.Pool, Monitors: a.Monitors,
+		Node: "node-a", Staging: filepath.Join(r.dir, "staging"), Timeout: 3 * time.Minute})
+	if err == nil {
+		r.driver.Store(d)
+	}
+	return err
+}
+
+// disk makes a loop device over a sparse file.
+func (r *real) disk(name string) (loop string) {
+	path := filepath.Join(r.dir, name)
+	f, err := os.Create(path)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := errors.Join(f.Truncate(minDiskBytes), f.Close()); err != nil {
+		r.t.Fatal(err)
+	}
+	out, err := exec.Command("losetup", "--find", "--show", path).CombinedOutput()
+	if err != nil {
+		r.t.Skipf("host: no loop devices: %v: %s", err, out)
+	}
+	loop = strings.TrimSpace(string(out))
+	r.t.Cleanup(func() {
+		if out, err := exec.Command("losetup", "--detach", loop).CombinedOutput(); err != nil {
+			r.t.Errorf("%s stays: %v: %s", loop, err, out)
+		}
+	})
+	return loop
+}
+
+func (r *real) apply(c api.Command) {
+	r.t.Helper()
+	if _, err := r.store.Apply(r.ctx, api.Batch{At: time.Now().UTC(), Commands: []api.Command{c}}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// until something is so that comes when it comes.
+func (r *real) until(what string, ok func() bool) {
+	r.t.Helper()
+	began := time.Now()
+	limit := time.After(6 * time.Minute)
+	for !ok() {
+		select {
+		case <-limit:
+			r.t.Fatalf("never: %s; %+v", what, r.disks())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	r.t.Logf("%5.1f s: %s", time.Since(began).Seconds(), what)
+}
+
+func (r *real) disks() map[string]api.Disk {
+	r.t.Helper()
+	page, err := r.store.List(context.Background(), api.ListQuery{Kind: api.KindDisk, Limit: 1000})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	all := map[string]api.Disk{}
+	for _, o := range page.Items {
+		d, err := api.Decode[api.Disk](o)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if strings.HasPrefix(d.Status.Model, "file "+r.dir) { // not the machine's own
+			all[filepath.Base(d.Status.Model)] = d
+		}
+	}
+	return all
+}
+
+func (r *real) use(name string, spec api.DiskSpec) {
+	r.t.Helper()
+	r.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindDisk, ID: r.disks()[name].Meta.ID, Name: r.disks()[name].Meta.Name, Expect: api.AnyRevision, Data: api.Encode(spec)})
+}
+
+// all says whether the disks are in the state.
+func (r *real) all(state api.DiskState, names ...string) bool {
+	all := r.disks()
+	return !slices.ContainsFunc(names, func(n string) bool { d, ok := all[n]; return !ok || d.Status.State != state })
+}
+
+func (r *real) cluster() (c api.CephCluster) {
+	r.t.Helper()
+	o, err := r.store.Get(context.Background(), api.KindCephCluster, "ceph-1")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if c, err = api.Decode[api.CephCluster](o); err != nil {
+		r.t.Fatal(err)
+	}
+	return c
+}
+
+func (r *real) enable(on bool) {
+	r.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindCephCluster, ID: "ceph-1", Name: "ceph", Expect: api.AnyRevision,
+		Data: api.Encode(api.CephClusterSpec{Enabled: on, Replicas: 2, FailureDomain: api.DomainOSD})})
+}
+
+// On this machine: what it is asked it answers, and in make test-long a cluster
+// lives its whole life.
+func TestReal(t *testing.T) {
+	if testing.Short() {
+		t.Skip("real disks and daemons")
+	}
+	t.Run("Look", testLook)
+	if os.Getenv("BASALT_LONG") != "" { // minutes, on a machine that has other things to do
+		t.Run("Ceph", testCeph)
+	}
+}
+
+// A node without disks to give away says so, and a loop device over a file that
+// nobody named is no disk.
+func testLook(t *testing.T) {
+	if _, err := exec.LookPath("lsblk"); err != nil {
+		t.Skip("host: lsblk is not installed")
+	}
+	all, err := Look(t.Context(), "node-a", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range all {
+		if b.ID == "" || b.SizeBytes <= 0 || strings.HasPrefix(b.Path, "/dev/loop") {
+			t.Errorf("%+v", b)
+		}
+		if b.Held == "" {
+			if words, err := Probe(t.Context(), b.Path); err != nil {
+				t.Errorf("%s: %q, %v", b.Path, words, err)
+			}
+		}
+	}
+}
+
+// From three disks and a wish to a cluster that keeps a volume, whose disk then
+// leaves, and back to nothing.
+func testCeph(t *testing.T) {
+	r := newReal(t)
+	const a, b, c = "disk-a", "disk-b", "disk-c"
+	r.disk(a)
+	r.disk(b)
+	full := r.disk(c)
+	r.apply(api.Command{Op: api.OpReport, Kind: api.KindNode, ID: "node-a", Name: "alpha", Data: api.Encode(api.NodeStatus{})})
+	r.until("the disks are known", func() bool { return r.all(api.DiskFree, a, b, c) })
+	if out, err := exec.Command("mkfs.ext4", "-q", full).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, name := range []string{a, b, c} {
+		r.use(name, api.DiskSpec{Use: api.DiskCeph})
+	}
+	r.until("a disk that holds something is not taken", func() bool {
+		d := r.disks()[c]
+		return d.Status.State == api.DiskInUse && strings.Contains(d.Status.Reason, "ext4")
+	})
+	if entries, err := os.ReadDir(r.dir); err != nil || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == "ceph" }) {
+		t.Fatalf("something was made before Ceph was switched on: %v, %v", entries, err)
+	}
+
+	r.enable(true)
+	r.apply(api.Command{Op: api.OpAssign, Kind: api.KindCephCluster, ID: "ceph-1", Expect: api.AnyRevision,
+		Data: api.Encode(api.CephClusterAssignment{Fsid: uuid.NewString(), Mons: []api.NodeID{"node-a"}, Mgrs: []api.NodeID{"node-a"}})})
+	r.until("two disks are Ceph's", func() bool { return r.all(api.DiskReady, a, b) })
+	if d := r.disks()[c]; d.Status.State != api.DiskInUse {
+		t.Fatalf("the disk that holds something: %+v", d.Status)
+	}
+	r.use(c, api.DiskSpec{Use: api.DiskCeph, Wipe: true})
+	r.until("the third is wiped and Ceph's", func() bool { return r.all(api.DiskReady, c) })
+	r.until("it is ready, and says how it is", func() bool {
+		st := r.cluster().Status
+		return st.Phase == api.CephReady && (st.Health == api.CephOK || st.Health == api.CephWarning) && st.Summary != "" && st.OsdsUp == 3 && st.SizeBytes > 0
+	})
+	t.Logf("%s: %s; %s", r.cluster().Status.Health, r.cluster().Status.Summary, r.cluster().Status.Next)
+	r.until("the pool can be used", func() bool { return r.driver.Load() != nil })
+	d := r.driver.Load()
+	v, err := d.CreateVolume(r.ctx, sds.VolumeCreate{ID: "vol-1", SizeBytes: 64 << 20})
+	if err != nil || v.Source.RBD == nil {
+		t.Fatalf("%+v, %v", v, err)
+	}
+	if key, err := r.node.Key(deploy.Client); err != nil || len(key) != 28 {
+		t.Errorf("the key has %d bytes, %v", len(key), err)
+	}
+	image := filepath.Join(r.dir, "image")
+	content := bytes.Repeat([]byte("basalt! "), 8<<20/8)
+	if err := os.WriteFile(image, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rbd := fmt.Sprintf("rbd:%s/%s:id=%s:conf=%s", v.Source.RBD.Pool, v.Source.RBD.Image, v.Source.RBD.User, r.deploy.Conf())
+	r.qemu("convert", "-n", "-f", "raw", "-O", "raw", image, rbd)
+
+	r.use(a, api.DiskSpec{})
+	r.until("a disk was drained and is free", func() bool { return r.all(api.DiskFree, a) })
+	if head := r.head(a); len(bytes.Trim(head, "\x00")) > 0 {
+		t.Errorf("the disk was given back with something on it: %.40q", head)
+	}
+	back := filepath.Join(r.dir, "back")
+	r.qemu("convert", "-f", "raw", "-O", "raw", rbd, back)
+	if have, err := os.ReadFile(back); err != nil || !bytes.HasPrefix(have, content) {
+		t.Errorf("the volume's content is another: %d bytes, %v", len(have), err)
+	}
+
+	r.use(b, api.DiskSpec{})
+	r.use(c, api.DiskSpec{})
+	r.enable(false)
+	r.until("a cluster that holds a volume stays", func() bool { return strings.Contains(r.cluster().Status.Summary, "holds 1 volumes") })
+	if err := d.DeleteVolume(r.ctx, "vol-1"); err != nil {
+		t.Fatal(err)
+	}
+	r.until("all disks are free", func() bool { return r.all(api.DiskFree, a, b, c) })
+	r.until("it is switched off", func() bool {
+		st := r.cluster().Status
+		return st.Phase == api.CephPending && st.Summary == "switched off"
+	})
+	r.until("nothing is left of it on the node", func() bool { _, err := os.Stat(r.deploy.Dir); return errors.Is(err, os.ErrNotExist) })
+	if r.driver.Load() != nil {
+		t.Error("the pool is still offered")
+	}
+	if out, _ := exec.Command("pgrep", "--full", r.dir).Output(); len(out) > 0 {
+		t.Errorf("processes are left: %s", out)
+	}
+}
+
+func (r *real) qemu(args ...string) {
+	r.t.Helper()
+	if out, err := exec.CommandContext(r.ctx, "qemu-img", args...).CombinedOutput(); err != nil {
+		r.t.Fatalf("qemu-img %q: %v: %s", args, err, out)
+	}
+}
+
+func (r *real) head(name string) []byte {
+	f, err := os.Open(filepath.Join(r.dir, name))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer f.Close()
+	b := make([]byte, 1<<20)
+	if _, err := f.Read(b); err != nil {
+		r.t.Fatal(err)
+	}
+	return b
+}

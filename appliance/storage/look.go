@@ -1,0 +1,76 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sds/ceph/command"
+	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
+)
+
+// Look for the disks of this node. Loop devices over files that one of the
+// patterns fits are disks, too: for tests.
+func Look(ctx context.Context, node api.NodeID, loops []string) ([]Block, error) {
+	raw, err := command.Exec(ctx, command.Exe{
+		Program: "lsblk", Args: []string{"--json", "--bytes", "--output", "NAME,PATH,TYPE,SIZE,RO,ROTA,RM,MODEL,SERIAL,WWN,FSTYPE,PTTYPE,MOUNTPOINTS"},
+		Verb: "--json", Timeout: time.Minute,
+	})
+	if err != nil {
+		return nil, err
+	}
+	all, err := parseDevices(raw)
+	if err != nil {
+		return nil, err
+	}
+	in := surroundings{Node: node, Links: map[string][]string{}, Backing: map[string]string{}, Loops: loops}
+	for _, dir := range []string{"/dev/disk/by-id", "/dev/disk/by-path"} {
+		if err := links(dir, in.Links); err != nil {
+			return nil, err
+		}
+	}
+	if len(loops) > 0 {
+		for _, d := range all {
+			file, err := os.ReadFile(filepath.Join("/sys/block", filepath.Base(d.Path), "loop/backing_file"))
+			if err == nil { // it is a loop device, and there is a file behind it
+				in.Backing[d.Name] = strings.TrimSuffix(string(file), "\n")
+			}
+		}
+	}
+	return blocks(all, in), nil
+}
+
+// Probe says what is on a disk, in words.
+func Probe(ctx context.Context, path string) (string, error) {
+	f, err := deploy.Probe(ctx, "", path)
+	switch f.Content {
+	case deploy.Blank:
+		return "", err
+	case deploy.OSD, deploy.Begun:
+		return "it holds an OSD", err
+	}
+	return word(f.What), err
+}
+
+func links(dir string, into map[string][]string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // a machine without udev
+	}
+	if err != nil {
+		return fmt.Errorf("names of disks: %w", err)
+	}
+	for _, e := range entries {
+		link := filepath.Join(dir, e.Name())
+		if path, err := filepath.EvalSymlinks(link); err == nil { // else it has gone meanwhile
+			into[path] = append(into[path], link)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,246 @@
+package hypervisor
+
+import (
+	"fmt"
+	"slices"
+
+	lx "libvirt.org/go/libvirtxml"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Attached is what one of a domain's two descriptions, the running machine's
+// or the definition, has of disks and network cards.
+type Attached struct {
+	disks []lx.DomainDisk
+	nics  []lx.DomainInterface
+	ports int
+}
+
+// ParseAttached reads libvirt's XML of a domain.
+func ParseAttached(text string) (a Attached, err error) {
+	var dom lx.Domain
+	if err := dom.Unmarshal(text); err != nil {
+		return a, fmt.Errorf("domain XML: %w", err)
+	}
+	if dom.Devices == nil {
+		return a, nil
+	}
+	for _, k := range dom.Devices.Disks {
+		if k.Target != nil && place(k.Target.Dev) >= 0 {
+			a.disks = append(a.disks, k)
+		}
+	}
+	for _, n := range dom.Devices.Interfaces {
+		if n.MAC != nil {
+			a.nics = append(a.nics, n)
+		}
+	}
+	for _, c := range dom.Devices.Controllers {
+		if c.Type == "pci" && c.Model == "pcie-root-port" && c.Index != nil && *c.Index <= allPorts {
+			a.ports++
+		}
+	}
+	return a, nil
+}
+
+func (a Attached) disk(serial string) (lx.DomainDisk, bool) {
+	i := slices.IndexFunc(a.disks, func(k lx.DomainDisk) bool { return k.Serial == serial })
+	if i < 0 {
+		return lx.DomainDisk{}, false
+	}
+	return a.disks[i], true
+}
+
+func (a Attached) nic(mac string) (lx.DomainInterface, bool) {
+	i := slices.IndexFunc(a.nics, func(n lx.DomainInterface) bool { return n.MAC.Address == mac })
+	if i < 0 {
+		return lx.DomainInterface{}, false
+	}
+	return a.nics[i], true
+}
+
+// Device is what libvirt calls the disk; empty: it is not there.
+func (a Attached) Device(serial string) string {
+	k, ok := a.disk(serial)
+	if !ok {
+		return ""
+	}
+	return k.Target.Dev
+}
+
+// Open disks, with their chains.
+func (a Attached) Open() (all []OpenDisk) {
+	for _, k := range a.disks {
+		o := OpenDisk{Serial: k.Serial}
+		if t := k.IOTune; t != nil {
+			o.QoS = QoS{int64(t.ReadIopsSec), int64(t.WriteIopsSec), int64(t.ReadBytesSec), int64(t.WriteBytesSec)}
+		}
+		for _, l := range layers(k) {
+			o.Chain = append(o.Chain, l.path)
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+// LayerName is how libvirt calls one file of the disk's chain: "vdb[2]", or
+// for what is written to "vdb". Empty: the file is not in the chain. top says
+// that it is what is written to.
+func (a Attached) LayerName(serial, path string) (name string, top bool) {
+	k, _ := a.disk(serial)
+	for i, l := range layers(k) {
+		switch {
+		case l.path != path:
+		case i == 0:
+			return k.Target.Dev, true
+		default:
+			return fmt.Sprintf("%s[%d]", k.Target.Dev, l.index), false
+		}
+	}
+	return "", false
+}
+
+// Mirrored says whether a job on the disk has copied all, and waits to be
+// ended.
+func (a Attached) Mirrored(serial string) bool {
+	k, _ := a.disk(serial)
+	return k.Mirror != nil && k.Mirror.Ready == "yes"
+}
+
+// SnapshotXML asks libvirt to write into overlay from now on, and to leave the
+// other disks alone.
+func (a Attached) SnapshotXML(serial, overlay string) (string, error) {
+	if err := checkPath("overlay", overlay, true, maxPath); err != nil {
+		return "", err
+	}
+	x := lx.DomainSnapshot{Disks: &lx.DomainSnapshotDisks{}}
+	for _, k := range a.disks {
+		to := lx.DomainSnapshotDisk{Name: k.Target.Dev, Snapshot: "no"}
+		if k.Serial == serial {
+			to.Snapshot, to.Driver = "external", &lx.DomainDiskDriver{Type: "qcow2"}
+			to.Source = &lx.DomainDiskSource{File: &lx.DomainDiskSourceFile{File: overlay}}
+			if k.Source != nil {
+				to.Source.Encryption = k.Source.Encryption
+			}
+		}
+		x.Disks.Disks = append(x.Disks.Disks, to)
+	}
+	return x.Marshal()
+}
+
+type layer struct {
+	path  string
+	index uint
+}
+
+func layers(k lx.DomainDisk) (all []layer) {
+	if k.Source != nil && k.Source.File != nil {
+		all = append(all, layer{k.Source.File.File, k.Source.Index})
+	}
+	for b := k.BackingStore; b != nil && b.Source != nil && len(all) <= MaxLayers; b = b.BackingStore {
+		if b.Source.File != nil {
+			all = append(all, layer{b.Source.File.File, b.Index})
+		}
+	}
+	return all
+}
+
+// Room for one device more.
+type Room struct {
+	disks, nics map[int]bool // taken
+	ports       bool
+	active      bool
+}
+
+// RoomOf a domain: nil for what does not run.
+func RoomOf(running, defined *Attached) Room {
+	r := Room{disks: map[int]bool{}, nics: map[int]bool{}, ports: true, active: running != nil}
+	for _, a := range []*Attached{running, defined} {
+		if a == nil {
+			continue
+		}
+		for _, k := range a.disks {
+			r.disks[place(k.Target.Dev)] = true
+		}
+		for _, n := range a.nics {
+			if n.Address != nil && n.Address.PCI != nil && n.Address.PCI.Bus != nil {
+				r.nics[int(*n.Address.PCI.Bus)-nicPort] = true
+			}
+		}
+		r.ports = r.ports && a.ports == allPorts
+	}
+	return r
+}
+
+// Disk is what to attach for it; empty: it is there already.
+func (r Room) Disk(id api.InstanceID, in Attached, k Disk) (string, error) {
+	if err := k.Validate(); err != nil {
+		return "", err
+	}
+	if k.Serial == "" {
+		return "", invalid("disks.serial", "missing: it is the disk's name")
+	}
+	if have, ok := in.disk(k.Serial); ok {
+		if !k.same(have.Source) {
+			return "", api.Errorf(api.CodeExists, "%s has another disk %s", id, k.Serial)
+		}
+		return "", nil
+	}
+	i, err := r.free(id, r.disks, MaxDisks, "disks")
+	if err != nil {
+		return "", err
+	}
+	x := k.xml(i)
+	return x.Marshal()
+}
+
+// NIC is what to attach for it; empty: it is there already.
+func (r Room) NIC(id api.InstanceID, in Attached, n NIC) (string, error) {
+	if err := n.Validate(); err != nil {
+		return "", err
+	}
+	if have, ok := in.nic(n.MAC); ok {
+		if have.Target == nil || have.Target.Dev != n.Tap {
+			return "", api.Errorf(api.CodeExists, "%s has another network card %s", id, n.MAC)
+		}
+		return "", nil
+	}
+	i, err := r.free(id, r.nics, MaxNICs, "nics")
+	if err != nil {
+		return "", err
+	}
+	x := n.xml(i)
+	return x.Marshal()
+}
+
+func (r Room) free(id api.InstanceID, taken map[int]bool, most int, field string) (int, error) {
+	if !r.ports {
+		return 0, api.Errorf(api.CodeState, "%s was started when machines had no room for more devices", id).
+			WithHint("restart it once")
+	}
+	for i := range most {
+		if !taken[i] {
+			return i, nil
+		}
+	}
+	return 0, invalid(field, "%s has %d already, which is the most", id, most)
+}
+
+// DetachDisk is what to detach for it; empty: it is not there.
+func (a Attached) DetachDisk(serial string) (string, error) {
+	k, ok := a.disk(serial)
+	if !ok {
+		return "", nil
+	}
+	return k.Marshal()
+}
+
+// DetachNIC is what to detach for it; empty: it is not there.
+func (a Attached) DetachNIC(mac string) (string, error) {
+	n, ok := a.nic(mac)
+	if !ok {
+		return "", nil
+	}
+	return n.Marshal()
+}

@@ -1,0 +1,394 @@
+package drivertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
+)
+
+const mib = 1 << 20
+
+// extra makes a disk of 4 MiB for d.
+func extra(t *testing.T, d hypervisor.Domain, serial string) hypervisor.Disk {
+	t.Helper()
+	k := hypervisor.Disk{Path: filepath.Join(filepath.Dir(d.SerialLog), serial+".raw"), Format: "raw", Serial: serial}
+	if err := errors.Join(os.WriteFile(k.Path, nil, 0o600), os.Truncate(k.Path, 4*mib)); err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// wantDisks: the machine, or its definition when it does not run, has these.
+func (b *bench) wantDisks(t *testing.T, when string, id api.InstanceID, want ...string) {
+	t.Helper()
+	all, err := b.Disks(b.ctx, id)
+	var got []string
+	for _, k := range all {
+		got = append(got, k.Serial)
+	}
+	slices.Sort(got)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%s: disks %v, %v, want %v", when, got, err, want)
+	}
+}
+
+// twice: the verb is idempotent.
+func twice(t *testing.T, what string, verb func() error) {
+	t.Helper()
+	for range 2 {
+		if err := verb(); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+}
+
+// again ends the run, and waits until the guest has booted in another.
+func (b *bench) again(t *testing.T, id api.InstanceID) {
+	t.Helper()
+	before := b.boots(id)
+	if err := errors.Join(b.Destroy(b.ctx, id), b.Start(b.ctx, id)); err != nil {
+		t.Fatalf("restart: %v", err)
+	}
+	b.until(t, "the guest has booted again", func() bool { return b.boots(id) > before })
+}
+
+func testAttachDisk(t *testing.T, b *bench) {
+	d := b.booted(t)
+	k := extra(t, d, "data")
+	twice(t, "attach", func() error { return b.AttachDisk(b.ctx, d.ID, k) })
+	b.wantDisks(t, "after attach", d.ID, "data", "root")
+	if b.Slow {
+		b.until(t, "the guest sees it", func() bool {
+			text, err := b.ConsoleLog(b.ctx, d.ID, 4096)
+			return err == nil && strings.HasSuffix(string(text), "+")
+		})
+		says(t, b, d.ID, "~") // said, then done: the guest reboots itself
+		b.until(t, "the guest has rebooted", func() bool { return b.boots(d.ID) == 2 })
+		b.wantDisks(t, "after a reboot of the guest", d.ID, "data", "root")
+	}
+	if s, err := b.Stats(b.ctx, d.ID); err != nil || len(s.Disks) != 2 || s.Disks[0].Serial != "root" || s.Disks[1].Serial != "data" {
+		t.Errorf("stats: %+v, %v", s, err)
+	}
+	other := extra(t, d, "other")
+	other.Serial = "data"
+	wantCode(t, "attach of another of that serial", b.AttachDisk(b.ctx, d.ID, other), api.CodeExists)
+	wantCode(t, "attach without a serial", b.AttachDisk(b.ctx, d.ID, hypervisor.Disk{Path: "/x", Format: "raw"}), api.CodeInvalid)
+	wantCode(t, "attach to nothing", b.AttachDisk(b.ctx, "ins-000000000000", k), api.CodeNotFound)
+	b.again(t, d.ID)
+	b.wantDisks(t, "after a restart", d.ID, "data", "root")
+	twice(t, "detach", func() error { return b.DetachDisk(b.ctx, d.ID, "data") })
+	b.wantDisks(t, "after detach", d.ID, "root")
+	b.again(t, d.ID)
+	b.wantDisks(t, "after detach and a restart", d.ID, "root")
+	twice(t, "detach from nothing", func() error { return b.DetachDisk(b.ctx, "ins-000000000000", "data") })
+}
+
+func testAttachStopped(t *testing.T, b *bench) {
+	d := b.domain(t)
+	k := extra(t, d, "data")
+	twice(t, "attach", func() error { return b.AttachDisk(b.ctx, d.ID, k) })
+	b.wantDisks(t, "before the start", d.ID, "data", "root")
+	if err := b.Load(b.ctx, d.ID); err != nil {
+		t.Fatal(err)
+	}
+	b.wantDisks(t, "after the start", d.ID, "data", "root")
+	if err := b.Destroy(b.ctx, d.ID); err != nil {
+		t.Fatal(err)
+	}
+	twice(t, "detach", func() error { return b.DetachDisk(b.ctx, d.ID, "data") })
+	b.wantDisks(t, "after detach", d.ID, "root")
+}
+
+// A guest that does not let go keeps the disk, until it does.
+func testDetachHeld(t *testing.T, b *bench) {
+	d := b.booted(t)
+	hold := func(holds bool, key string) {
+		if b.Hold != nil {
+			b.Hold(b.Driver, d.ID, holds)
+		} else {
+			says(t, b, d.ID, key)
+		}
+	}
+	hold(true, "<")
+	if err := b.AttachDisk(b.ctx, d.ID, extra(t, d, "data")); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, "detach of what is held", b.DetachDisk(b.ctx, d.ID, "data"), api.CodeInUse)
+	b.wantDisks(t, "while it is held", d.ID, "data", "root")
+	hold(false, ">")
+	if err := b.DetachDisk(b.ctx, d.ID, "data"); err != nil {
+		t.Errorf("detach of what is let go: %v", err)
+	}
+	b.wantDisks(t, "after detach", d.ID, "root")
+}
+
+// As many as the limits say can be attached at any time, and no more.
+func testNoRoom(t *testing.T, b *bench) {
+	d := b.booted(t)
+	want := []string{"root"}
+	for i := 1; i < hypervisor.MaxDisks; i++ {
+		serial := fmt.Sprintf("data-%02d", i)
+		if err := b.AttachDisk(b.ctx, d.ID, extra(t, d, serial)); err != nil {
+			t.Fatalf("disk %d: %v", i, err)
+		}
+		want = append(want, serial)
+	}
+	slices.Sort(want)
+	b.wantDisks(t, "full", d.ID, want...)
+	wantCode(t, "one more", b.AttachDisk(b.ctx, d.ID, extra(t, d, "more")), api.CodeInvalid)
+	if err := b.DetachDisk(b.ctx, d.ID, "data-07"); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.AttachDisk(b.ctx, d.ID, extra(t, d, "more")); err != nil {
+		t.Errorf("in the place of one that is gone: %v", err)
+	}
+}
+
+func testResize(t *testing.T, b *bench) {
+	d := b.booted(t)
+	k := extra(t, d, "data")
+	if err := b.AttachDisk(b.ctx, d.ID, k); err != nil {
+		t.Fatal(err)
+	}
+	twice(t, "resize", func() error { return b.ResizeDisk(b.ctx, d.ID, "data", 8*mib) })
+	if err := b.ResizeDisk(b.ctx, d.ID, "data", 2*mib); err != nil {
+		t.Errorf("a size that it has: %v", err)
+	}
+	if st, err := os.Stat(k.Path); b.Slow && (err != nil || st.Size() != 8*mib) {
+		t.Errorf("its file has %d bytes, %v", st.Size(), err)
+	}
+	wantCode(t, "resize of no disk", b.ResizeDisk(b.ctx, d.ID, "none", 8*mib), api.CodeNotFound)
+	if err := errors.Join(b.Destroy(b.ctx, d.ID), b.ResizeDisk(b.ctx, d.ID, "data", 16*mib)); err != nil {
+		t.Errorf("resize of what does not run: %v", err)
+	}
+}
+
+func testQoS(t *testing.T, b *bench) {
+	d := b.booted(t)
+	has := func(when string, want hypervisor.QoS) {
+		t.Helper()
+		all, err := b.Disks(b.ctx, d.ID)
+		if err != nil || len(all) != 1 || all[0].QoS != want {
+			t.Errorf("%s: %+v, %v, want %+v", when, all, err, want)
+		}
+	}
+	q := hypervisor.QoS{ReadIOPS: 100, WriteIOPS: 50, ReadBytesPerSecond: 10 * mib, WriteBytesPerSecond: 5 * mib}
+	twice(t, "set", func() error { return b.SetDiskQoS(b.ctx, d.ID, "root", q) })
+	has("after set", q)
+	b.again(t, d.ID)
+	has("after a restart", q)
+	q = hypervisor.QoS{WriteIOPS: 10}
+	if err := b.SetDiskQoS(b.ctx, d.ID, "root", q); err != nil {
+		t.Fatal(err)
+	}
+	has("after a change", q)
+	if err := b.SetDiskQoS(b.ctx, d.ID, "root", hypervisor.QoS{}); err != nil {
+		t.Fatal(err)
+	}
+	has("after the end of all bounds", hypervisor.QoS{})
+	wantCode(t, "of no disk", b.SetDiskQoS(b.ctx, d.ID, "none", q), api.CodeNotFound)
+	wantCode(t, "a bound below zero", b.SetDiskQoS(b.ctx, d.ID, "root", hypervisor.QoS{ReadIOPS: -1}), api.CodeInvalid)
+}
+
+// qemuImg, where the guest is real; the fake opens no files.
+func (b *bench) qemuImg(t *testing.T, args ...string) {
+	t.Helper()
+	if !b.Slow {
+		return
+	}
+	if out, err := exec.Command("qemu-img", args...).CombinedOutput(); err != nil {
+		t.Fatalf("qemu-img %v: %v\n%s", args, err, out)
+	}
+}
+
+func (b *bench) wantChain(t *testing.T, when string, id api.InstanceID, want ...string) {
+	t.Helper()
+	all, err := b.Disks(b.ctx, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range all {
+		if k.Serial == "data" {
+			if diff := cmp.Diff(want, k.Chain); diff != "" {
+				t.Errorf("%s: the chain (-want +got):\n%s", when, diff)
+			}
+			return
+		}
+	}
+	t.Errorf("%s: there is no disk", when)
+}
+
+// layers: what a disk of a running machine has is kept by a layer above it,
+// and merged downwards again. create makes a file, above below if it is given.
+func (b *bench) layers(t *testing.T, d hypervisor.Domain, k func(path string) hypervisor.Disk, create func(path, below string)) {
+	dir := filepath.Dir(d.SerialLog)
+	file := func(i int) string { return filepath.Join(dir, fmt.Sprintf("data.%d", i)) }
+	create(file(0), "")
+	if err := b.AttachDisk(b.ctx, d.ID, k(file(0))); err != nil {
+		t.Fatal(err)
+	}
+	b.wantChain(t, "at first", d.ID, file(0))
+	for i := 1; i < 4; i++ {
+		create(file(i), file(i-1))
+		twice(t, "snapshot", func() error { return b.SnapshotDisk(b.ctx, d.ID, "data", file(i)) })
+	}
+	b.wantChain(t, "after snapshots", d.ID, file(3), file(2), file(1), file(0))
+	if len(rootChain(t, b, d.ID)) != 1 {
+		t.Error("the other disk has a layer too")
+	}
+	twice(t, "commit in the middle", func() error { return b.CommitDisk(b.ctx, d.ID, "data", file(2), file(1)) })
+	b.wantChain(t, "after a commit", d.ID, file(3), file(1), file(0))
+	twice(t, "commit of what is written to", func() error { return b.CommitDisk(b.ctx, d.ID, "data", file(3), file(0)) })
+	b.wantChain(t, "after all commits", d.ID, file(0))
+	wantCode(t, "commit into what is not there", b.CommitDisk(b.ctx, d.ID, "data", file(2), file(1)), api.CodeNotFound)
+	if err := b.Destroy(b.ctx, d.ID); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, "snapshot of what does not run", b.SnapshotDisk(b.ctx, d.ID, "data", file(1)), api.CodeState)
+	wantCode(t, "commit of what does not run", b.CommitDisk(b.ctx, d.ID, "data", file(1), file(0)), api.CodeState)
+}
+
+func rootChain(t *testing.T, b *bench, id api.InstanceID) []string {
+	t.Helper()
+	all, err := b.Disks(b.ctx, id)
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%v, %v", all, err)
+	}
+	return all[0].Chain
+}
+
+func testLayers(t *testing.T, b *bench) {
+	b.layers(t, b.booted(t), func(path string) hypervisor.Disk { return hypervisor.Disk{Path: path, Format: "qcow2", Serial: "data"} },
+		func(path, below string) {
+			args := []string{"create", "-q", "-f", "qcow2", path, "4M"}
+			if below != "" {
+				args = []string{"create", "-q", "-f", "qcow2", "-b", below, "-F", "qcow2", path}
+			}
+			b.qemuImg(t, args...)
+		})
+}
+
+func testEncrypted(t *testing.T, b *bench) {
+	secret := hypervisor.NewSecret(hypervisor.SecretDisk, "volume/drivertest", []byte("a passphrase, <&> \"quoted\""))
+	forget := func() {
+		twice(t, "unset", func() error { return b.UnsetSecret(context.Background(), secret.UUID) })
+	}
+	forget() // what a test that was killed has left
+	t.Cleanup(forget)
+	pass := filepath.Join(t.TempDir(), "pass")
+	if err := os.WriteFile(pass, secret.Value, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	create := func(path, below string) {
+		args := []string{"create", "-q", "-f", "qcow2", "--object", "secret,id=s,file=" + pass,
+			"-o", "encrypt.format=luks,encrypt.key-secret=s,encrypt.iter-time=10"}
+		if below != "" {
+			args = append(args, "-u", "-b", below, "-F", "qcow2")
+		}
+		b.qemuImg(t, append(args, path, "4M")...)
+	}
+	k := func(path string) hypervisor.Disk {
+		return hypervisor.Disk{Path: path, Format: "qcow2", Serial: "data", Secret: secret.UUID}
+	}
+	d := b.booted(t)
+	file := filepath.Join(filepath.Dir(d.SerialLog), "luks")
+	create(file, "")
+	wantCode(t, "without its key", b.AttachDisk(b.ctx, d.ID, k(file)), api.CodeUnavailable)
+	wrong := secret
+	wrong.Value = []byte("another passphrase")
+	if err := b.SetSecret(b.ctx, wrong); err != nil {
+		t.Fatal(err)
+	}
+	if b.Slow {
+		if err := b.AttachDisk(b.ctx, d.ID, k(file)); err == nil {
+			t.Error("the wrong key opens it")
+		}
+	}
+	b.wantDisks(t, "with the wrong key", d.ID, "root")
+	twice(t, "set", func() error { return b.SetSecret(b.ctx, secret) })
+	b.layers(t, d, k, create)
+
+	// A chain of which every layer is encrypted, at a start.
+	up := b.domain(t)
+	files := []string{filepath.Join(filepath.Dir(up.SerialLog), "luks.0"), filepath.Join(filepath.Dir(up.SerialLog), "luks.1")}
+	create(files[0], "")
+	create(files[1], files[0])
+	over := k(files[1])
+	over.Backing = []hypervisor.Layer{{Path: files[0], Format: "qcow2", Secret: secret.UUID}}
+	up.Disks = append(slices.Clone(up.Disks), over)
+	if err := errors.Join(b.Define(b.ctx, up), b.UnsetSecret(b.ctx, secret.UUID)); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, "start without the key", b.Load(b.ctx, up.ID), api.CodeUnavailable)
+	if err := errors.Join(b.SetSecret(b.ctx, secret), b.Load(b.ctx, up.ID)); err != nil {
+		t.Fatal(err)
+	}
+	b.wantChain(t, "after the start", up.ID, files[1], files[0])
+	bad := secret
+	bad.UUID = "x"
+	wantCode(t, "a secret of another name", b.SetSecret(b.ctx, bad), api.CodeInvalid)
+}
+
+func testNIC(t *testing.T, b *bench) {
+	d := b.booted(t)
+	n := hypervisor.NIC{MAC: "52:54:00:ba:5a:17", Tap: "bhvtest0", NoOffload: true}
+	if b.Slow {
+		if out, err := exec.Command("ip", "tuntap", "add", "dev", n.Tap, "mode", "tap").CombinedOutput(); err != nil {
+			t.Skipf("host: no tap devices here: %v: %s", err, out)
+		}
+		t.Cleanup(func() { _ = exec.Command("ip", "link", "del", n.Tap).Run() })
+	}
+	twice(t, "attach", func() error { return b.AttachNIC(b.ctx, d.ID, n) })
+	other := n
+	other.Tap = "bhvtest1"
+	wantCode(t, "attach of another of that address", b.AttachNIC(b.ctx, d.ID, other), api.CodeExists)
+	wantCode(t, "attach of an upper-case address", b.AttachNIC(b.ctx, d.ID, hypervisor.NIC{MAC: "52:54:00:BA:5A:17", Tap: "t"}), api.CodeInvalid)
+	b.again(t, d.ID)
+	wantCode(t, "after a restart it is there", b.AttachNIC(b.ctx, d.ID, other), api.CodeExists)
+	twice(t, "detach", func() error { return b.DetachNIC(b.ctx, d.ID, n.MAC) })
+	if b.Slow { // its tap is the caller's, and stays
+		if out, err := exec.Command("ip", "link", "show", "dev", n.Tap).CombinedOutput(); err != nil {
+			t.Errorf("the tap is gone: %v: %s", err, out)
+		}
+	}
+	b.again(t, d.ID)
+	if err := b.DetachNIC(b.ctx, d.ID, n.MAC); err != nil {
+		t.Error(err)
+	}
+}
+
+// The boot sector has no agent, and so no file systems to freeze; the real
+// guest's test is hypervisor/libvirt's TestGuestImage.
+func testFreeze(t *testing.T, b *bench) {
+	d := b.booted(t)
+	if b.Slow {
+		_, err := b.Freeze(b.ctx, d.ID)
+		wantCode(t, "freeze of a guest without an agent", err, api.CodeUnavailable)
+	} else {
+		if n, err := b.Freeze(b.ctx, d.ID); err != nil || n != 1 {
+			t.Errorf("freeze: %d, %v", n, err)
+		}
+		if _, err := b.Freeze(b.ctx, d.ID); err != nil {
+			t.Errorf("freeze again: %v", err)
+		}
+		twice(t, "thaw", func() error { return b.Thaw(b.ctx, d.ID) })
+	}
+	if err := b.Destroy(b.ctx, d.ID); err != nil {
+		t.Fatal(err)
+	}
+	_, err := b.Freeze(b.ctx, d.ID)
+	wantCode(t, "freeze of what does not run", err, api.CodeState)
+	twice(t, "thaw of what does not run", func() error { return b.Thaw(b.ctx, d.ID) })
+	twice(t, "thaw of nothing", func() error { return b.Thaw(b.ctx, "ins-000000000000") })
+}

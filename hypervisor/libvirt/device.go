@@ -1,0 +1,264 @@
+package libvirt
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	lv "libvirt.org/go/libvirt"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
+)
+
+// detachPoll is how often it is looked whether the guest has let go.
+const detachPoll = 100 * time.Millisecond
+
+// devices of a domain: in the running machine (nil: it does not run) and in
+// its definition (nil: it has none any more).
+type devices struct {
+	running, defined *hypervisor.Attached
+}
+
+// look at the domain's devices. What is being moved is not changed.
+func look(dom *lv.Domain, id api.InstanceID) (s devices, err error) {
+	st, err := active(dom)
+	if err != nil {
+		return s, err
+	}
+	job, err := dom.GetJobStats(0)
+	if st == hypervisor.Incoming || st == hypervisor.Outgoing || err == nil && outgoing(job) {
+		return s, api.Errorf(api.CodeState, "%s is being moved", id)
+	}
+	if st.Active() {
+		if s.running, err = attached(dom, 0); err != nil {
+			return s, err
+		}
+	}
+	s.defined, err = attached(dom, lv.DOMAIN_XML_INACTIVE)
+	return s, err
+}
+
+func attached(dom *lv.Domain, flags lv.DomainXMLFlags) (*hypervisor.Attached, error) {
+	// Whatever is attached again later is so with its secrets.
+	text, err := dom.GetXMLDesc(flags | lv.DOMAIN_XML_SECURE)
+	if err != nil {
+		return nil, err
+	}
+	a, err := hypervisor.ParseAttached(text)
+	return &a, err
+}
+
+// AttachDisk implements hypervisor.Devices.
+func (d *Driver) AttachDisk(ctx context.Context, id api.InstanceID, k hypervisor.Disk) error {
+	return d.attach(ctx, id, func(r hypervisor.Room, in hypervisor.Attached) (string, error) { return r.Disk(id, in, k) })
+}
+
+// AttachNIC implements hypervisor.Devices.
+func (d *Driver) AttachNIC(ctx context.Context, id api.InstanceID, n hypervisor.NIC) error {
+	return d.attach(ctx, id, func(r hypervisor.Room, in hypervisor.Attached) (string, error) { return r.NIC(id, in, n) })
+}
+
+func (d *Driver) attach(ctx context.Context, id api.InstanceID, want func(hypervisor.Room, hypervisor.Attached) (string, error)) error {
+	return d.verb(ctx, id, func(dom *lv.Domain) error {
+		s, err := look(dom, id)
+		if err != nil {
+			return err
+		}
+		room := hypervisor.RoomOf(s.running, s.defined)
+		text, err := want(room, *s.defined)
+		var flags lv.DomainDeviceModifyFlags
+		if text != "" {
+			flags = lv.DOMAIN_DEVICE_MODIFY_CONFIG
+		}
+		if err == nil && s.running != nil {
+			var live string
+			if live, err = want(room, *s.running); live != "" {
+				text, flags = live, flags|lv.DOMAIN_DEVICE_MODIFY_LIVE
+			}
+		}
+		if err != nil || text == "" {
+			return err
+		}
+		return dom.AttachDeviceFlags(text, flags)
+	})
+}
+
+// DetachDisk implements hypervisor.Devices.
+func (d *Driver) DetachDisk(ctx context.Context, id api.InstanceID, serial string) error {
+	return d.detach(ctx, id, "disk "+serial, func(a *hypervisor.Attached) (string, error) { return a.DetachDisk(serial) })
+}
+
+// DetachNIC implements hypervisor.Devices.
+func (d *Driver) DetachNIC(ctx context.Context, id api.InstanceID, mac string) error {
+	return d.detach(ctx, id, "network card "+mac, func(a *hypervisor.Attached) (string, error) { return a.DetachNIC(mac) })
+}
+
+// detach takes it out of the definition, presses the guest's button for it, and
+// waits until it is gone: libvirt itself waits for five seconds and then says
+// that all is well.
+func (d *Driver) detach(ctx context.Context, id api.InstanceID, what string, find func(*hypervisor.Attached) (string, error)) error {
+	deadline := time.Now().Add(d.opt.DetachPatience)
+	for asked := false; ; asked = true {
+		gone, err := with(ctx, d, id, func(dom *lv.Domain) (bool, error) { return detachOnce(dom, id, !asked, find) })
+		switch {
+		case err != nil:
+			return none(err)
+		case gone:
+			return nil
+		case time.Now().After(deadline):
+			return api.Errorf(api.CodeInUse, "the guest of %s does not let go of its %s", id, what).
+				WithHint("unmount it in the guest, or restart the instance")
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(detachPoll):
+		}
+	}
+}
+
+func detachOnce(dom *lv.Domain, id api.InstanceID, ask bool, find func(*hypervisor.Attached) (string, error)) (gone bool, err error) {
+	s, err := look(dom, id)
+	if err != nil {
+		return false, err
+	}
+	text, err := find(s.defined)
+	if err == nil && text != "" {
+		err = dom.DetachDeviceFlags(text, lv.DOMAIN_DEVICE_MODIFY_CONFIG)
+	}
+	if err != nil || s.running == nil {
+		return err == nil, err
+	}
+	if text, err = find(s.running); err != nil || text == "" {
+		return err == nil, err
+	}
+	if !ask {
+		return false, nil
+	}
+	// Asked already by somebody else, or gone this very moment: the next look
+	// tells.
+	err = dom.DetachDeviceFlags(text, lv.DOMAIN_DEVICE_MODIFY_LIVE)
+	if is(err, lv.ERR_OPERATION_FAILED) || is(err, lv.ERR_DEVICE_MISSING) || is(err, lv.ERR_INTERNAL_ERROR) {
+		err = nil
+	}
+	return false, err
+}
+
+// onDisk calls f with a running domain, what it has, and what libvirt calls the
+// disk. idle is what to return for what does not run.
+func (d *Driver) onDisk(ctx context.Context, id api.InstanceID, serial string, idle error, f func(dom *lv.Domain, a hypervisor.Attached, device string) error) error {
+	return d.verb(ctx, id, func(dom *lv.Domain) error {
+		s, err := look(dom, id)
+		if err != nil {
+			return err
+		}
+		if s.running == nil {
+			return idle
+		}
+		device := s.running.Device(serial)
+		if device == "" {
+			return api.Errorf(api.CodeNotFound, "%s has no disk %s", id, serial)
+		}
+		return f(dom, *s.running, device)
+	})
+}
+
+// ResizeDisk implements hypervisor.Devices.
+func (d *Driver) ResizeDisk(ctx context.Context, id api.InstanceID, serial string, bytes int64) error {
+	return d.onDisk(ctx, id, serial, nil, func(dom *lv.Domain, _ hypervisor.Attached, device string) error {
+		info, err := dom.GetBlockInfo(device, 0)
+		if err != nil || int64(info.Capacity) >= bytes {
+			return err
+		}
+		return dom.BlockResize(device, uint64(bytes), lv.DOMAIN_BLOCK_RESIZE_BYTES)
+	})
+}
+
+// SetDiskQoS implements hypervisor.Devices.
+func (d *Driver) SetDiskQoS(ctx context.Context, id api.InstanceID, serial string, q hypervisor.QoS) error {
+	if err := q.Validate(); err != nil {
+		return err
+	}
+	params := &lv.DomainBlockIoTuneParameters{
+		ReadIopsSecSet: true, ReadIopsSec: uint64(q.ReadIOPS), WriteIopsSecSet: true, WriteIopsSec: uint64(q.WriteIOPS),
+		ReadBytesSecSet: true, ReadBytesSec: uint64(q.ReadBytesPerSecond), WriteBytesSecSet: true, WriteBytesSec: uint64(q.WriteBytesPerSecond),
+	}
+	return d.verb(ctx, id, func(dom *lv.Domain) error {
+		s, err := look(dom, id)
+		if err != nil {
+			return err
+		}
+		found := false
+		for _, at := range []struct {
+			a    *hypervisor.Attached
+			flag lv.DomainModificationImpact
+		}{{s.running, lv.DOMAIN_AFFECT_LIVE}, {s.defined, lv.DOMAIN_AFFECT_CONFIG}} {
+			if at.a == nil {
+				continue
+			}
+			if device := at.a.Device(serial); device != "" {
+				found = true
+				err = errors.Join(err, dom.SetBlockIoTune(device, params, at.flag))
+			}
+		}
+		if !found {
+			return api.Errorf(api.CodeNotFound, "%s has no disk %s", id, serial)
+		}
+		return err
+	})
+}
+
+// Disks implements hypervisor.Devices.
+func (d *Driver) Disks(ctx context.Context, id api.InstanceID) ([]hypervisor.OpenDisk, error) {
+	return with(ctx, d, id, func(dom *lv.Domain) ([]hypervisor.OpenDisk, error) {
+		st, err := active(dom)
+		if err != nil {
+			return nil, err
+		}
+		flags := lv.DOMAIN_XML_INACTIVE
+		if st.Active() {
+			flags = 0
+		}
+		a, err := attached(dom, flags)
+		if err != nil {
+			return nil, err
+		}
+		return a.Open(), nil
+	})
+}
+
+// SetSecret implements hypervisor.Devices.
+func (d *Driver) SetSecret(ctx context.Context, secret hypervisor.Secret) error {
+	text, err := secret.XML()
+	if err != nil {
+		return err
+	}
+	value := append([]byte(nil), secret.Value...) // the call may outlive us
+	_, err = do(ctx, d, "", func(s *session) (struct{}, error) {
+		defer clear(value)
+		have, err := s.SecretDefineXML(text, 0)
+		if err != nil {
+			return struct{}{}, err
+		}
+		defer func() { _ = have.Free() }()
+		return struct{}{}, have.SetValue(value, 0)
+	})
+	return err
+}
+
+// UnsetSecret implements hypervisor.Devices.
+func (d *Driver) UnsetSecret(ctx context.Context, uuid string) error {
+	_, err := do(ctx, d, "", func(s *session) (struct{}, error) {
+		have, err := s.LookupSecretByUUIDString(uuid)
+		if err == nil {
+			defer func() { _ = have.Free() }()
+			err = have.Undefine()
+		}
+		if is(err, lv.ERR_NO_SECRET) {
+			err = nil
+		}
+		return struct{}{}, err
+	})
+	return err
+}

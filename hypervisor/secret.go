@@ -1,0 +1,62 @@
+package hypervisor
+
+import lx "libvirt.org/go/libvirtxml"
+
+// SecretUse says what a secret opens.
+type SecretUse string
+
+// Uses.
+const (
+	SecretDisk SecretUse = "volume" // the LUKS of a disk: its passphrase
+	SecretCeph SecretUse = "ceph"   // the images of a Ceph user: its key, as it stands in a keyring
+)
+
+// MaxSecret is the length of the longest value.
+const MaxSecret = 4096
+
+// Secret opens a disk. Its value is never in a domain's XML.
+type Secret struct {
+	UUID  string // SecretUUID(Name)
+	Use   SecretUse
+	Name  string // for whoever looks what secrets there are
+	Value []byte // the key in base64 as Ceph writes it is given decoded
+}
+
+// NewSecret names it.
+func NewSecret(use SecretUse, name string, value []byte) Secret {
+	return Secret{UUID: SecretUUID(name), Use: use, Name: name, Value: value}
+}
+
+// XML is the secret as libvirt wants it, without its value: in memory only, and
+// never told to anybody.
+func (s Secret) XML() (string, error) {
+	if err := s.Validate(); err != nil {
+		return "", err
+	}
+	usage := &lx.SecretUsage{Type: string(s.Use)}
+	if s.Use == SecretCeph {
+		usage.Name = secretMark + s.Name
+	} else {
+		usage.Volume = secretMark + s.Name
+	}
+	return (&lx.Secret{Ephemeral: "yes", Private: "yes", UUID: s.UUID, Usage: usage}).Marshal()
+}
+
+// secretMark begins the names of our secrets: libvirt wants them to be nobody
+// else's.
+const secretMark = "basalt/"
+
+// Validate says what is wrong with the secret: an *api.Error, or nil.
+func (s Secret) Validate() error {
+	switch {
+	case s.Name == "" || len(s.Name) > 200 || !printable(s.Name):
+		return invalid("secret.name", "%q is not 1 to 200 bytes without control characters", s.Name)
+	case s.UUID != SecretUUID(s.Name):
+		return invalid("secret.uuid", "it is not %q's", s.Name)
+	case s.Use != SecretDisk && s.Use != SecretCeph:
+		return invalid("secret.use", "%q is neither volume nor ceph", s.Use)
+	case len(s.Value) == 0 || len(s.Value) > MaxSecret:
+		return invalid("secret.value", "%d bytes are not 1 to %d", len(s.Value), MaxSecret)
+	}
+	return nil
+}

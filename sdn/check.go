@@ -1,0 +1,330 @@
+package sdn
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Limits of a Topology.
+const (
+	MaxNetworks      = 16384
+	MaxPorts         = 131072
+	MaxRules         = 256 // of one group
+	MaxGroupsOfAPort = 16
+	MaxBackends      = 128 // of one load balancer
+	MinMTU           = 1280
+	MaxMTU           = 9000
+)
+
+// Check is what can be made of t: everything in the result fits together, and
+// for what was left out there is a Problem. One object that contradicts
+// another must not keep the network of all others from being made.
+func (t Topology) Check() (Topology, []Problem) {
+	c := checker{in: t, networks: map[api.NetworkID]Network{}, routers: map[api.ProjectID]Router{}, groups: map[api.SecurityGroupID]api.ProjectID{},
+		ports: map[PortID]Port{}, external: map[api.ExternalNetworkID]ExternalNetwork{}, taken: map[address]string{}, vips: map[vip]bool{}}
+	c.out = Topology{Cluster: t.Cluster, Gateways: t.Gateways, Forbidden: t.Forbidden}
+	keep(&c, &c.out.External, t.External, api.KindExternalNetwork, func(x ExternalNetwork) string { return string(x.ID) }, c.checkExternal)
+	keep(&c, &c.out.Networks, t.Networks, api.KindNetwork, func(x Network) string { return string(x.ID) }, c.checkNetwork)
+	keep(&c, &c.out.Routers, t.Routers, api.KindRouter, func(x Router) string { return string(x.Project) }, c.checkRouter)
+	for _, g := range t.SecurityGroups {
+		c.groups[g.ID] = g.Project
+	}
+	for _, g := range t.SecurityGroups {
+		if err := c.checkGroup(g); err != nil {
+			c.problems = append(c.problems, Problem{api.KindSecurityGroup, string(g.ID), err})
+			g.Rules = nil // others refer to the group; it allows nothing
+		}
+		c.out.SecurityGroups = append(c.out.SecurityGroups, g)
+	}
+	keep(&c, &c.out.Ports, t.Ports, api.KindInstance, func(x Port) string { i, _ := x.ID.Instance(); return string(i) }, c.checkPort)
+	keep(&c, &c.out.FloatingIPs, t.FloatingIPs, api.KindFloatingIP, func(x FloatingIP) string { return string(x.ID) }, c.checkFloating)
+	keep(&c, &c.out.LoadBalancers, t.LoadBalancers, api.KindLoadBalancer, func(x LoadBalancer) string { return string(x.ID) }, c.checkBalancer)
+	return c.out, c.problems
+}
+
+// keep what check lets pass.
+func keep[T any](c *checker, to *[]T, from []T, kind api.Kind, id func(T) string, check func(T) *api.Error) {
+	for _, x := range from {
+		if err := check(x); err != nil {
+			c.problems = append(c.problems, Problem{kind, id(x), err})
+			continue
+		}
+		*to = append(*to, x)
+	}
+}
+
+type (
+	// address in a network; in an external one the id is its.
+	address struct {
+		network string
+		ip      netip.Addr
+	}
+	vip struct {
+		address  address
+		protocol api.Protocol
+		port     uint16
+	}
+)
+
+type checker struct {
+	in, out  Topology
+	problems []Problem
+
+	networks map[api.NetworkID]Network
+	external map[api.ExternalNetworkID]ExternalNetwork
+	routers  map[api.ProjectID]Router
+	groups   map[api.SecurityGroupID]api.ProjectID
+	ports    map[PortID]Port
+	taken    map[address]string // whose
+	vips     map[vip]bool
+}
+
+func asError(err error) *api.Error {
+	var e *api.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return api.Errorf(api.CodeInternal, "%v", err)
+}
+
+func invalid(format string, args ...any) *api.Error {
+	return api.Errorf(api.CodeInvalid, format, args...)
+}
+
+// take the address for whoever; it must be free and in the range.
+func (c *checker) take(network string, cidr netip.Prefix, ip netip.Addr, who string) *api.Error {
+	if !ip.IsValid() {
+		return nil
+	}
+	a := address{network, ip}
+	switch owner, taken := c.taken[a]; {
+	case !cidr.IsValid() || !cidr.Contains(ip):
+		return invalid("%s is not in the network's range %s", ip, cidr)
+	case taken && owner != who:
+		return api.Errorf(api.CodeConflict, "%s is taken by %s", ip, owner)
+	}
+	c.taken[a] = who
+	return nil
+}
+
+func ranges(cidr4, cidr6 netip.Prefix) *api.Error {
+	switch {
+	case !cidr4.IsValid() && !cidr6.IsValid():
+		return invalid("the network has no range of addresses")
+	case cidr4.IsValid() && (!cidr4.Addr().Is4() || cidr4 != cidr4.Masked() || cidr4.Bits() > 29 || cidr4.Bits() < 8):
+		return invalid("%s is no range of IPv4 addresses from /8 to /29", cidr4)
+	case cidr6.IsValid() && (!cidr6.Addr().Is6() || cidr6 != cidr6.Masked() || cidr6.Bits() > 112 || cidr6.Bits() < 32):
+		return invalid("%s is no range of IPv6 addresses from /32 to /112", cidr6)
+	}
+	return nil
+}
+
+func (c *checker) checkExternal(x ExternalNetwork) *api.Error {
+	if err := ranges(x.CIDR4, x.CIDR6); err != nil {
+		return err
+	}
+	if x.VLAN < 0 || x.VLAN > 4094 {
+		return invalid("VLAN %d: from 1 to 4094", x.VLAN)
+	}
+	for _, o := range c.external {
+		if o.Physical == x.Physical && o.VLAN == x.VLAN && (overlap(o.CIDR4, x.CIDR4) || overlap(o.CIDR6, x.CIDR6)) {
+			return api.Errorf(api.CodeConflict, "its range is in %s on the same physical network", o.ID)
+		}
+	}
+	if err := c.take(string(x.ID), x.CIDR4, x.Gateway4, "its gateway"); err != nil {
+		return err
+	}
+	if err := c.take(string(x.ID), x.CIDR6, x.Gateway6, "its gateway"); err != nil {
+		return err
+	}
+	c.external[x.ID] = x
+	return nil
+}
+
+func overlap(a, b netip.Prefix) bool { return a.IsValid() && b.IsValid() && a.Overlaps(b) }
+
+func (c *checker) checkNetwork(n Network) *api.Error {
+	if len(c.networks) >= MaxNetworks {
+		return api.Errorf(api.CodeNoCapacity, "there are %d networks already", MaxNetworks)
+	}
+	if err := ranges(n.CIDR4, n.CIDR6); err != nil {
+		return err
+	}
+	if n.MTU < MinMTU || n.MTU > MaxMTU {
+		return invalid("an MTU of %d bytes: from %d to %d", n.MTU, MinMTU, MaxMTU)
+	}
+	if !n.Isolated {
+		for _, o := range c.networks {
+			if o.Project == n.Project && !o.Isolated && (overlap(o.CIDR4, n.CIDR4) || overlap(o.CIDR6, n.CIDR6)) {
+				return api.Errorf(api.CodeConflict, "its range overlaps that of %s, and both are on the project's router", o.ID).
+					WithHint("choose another range, or isolate one of them")
+			}
+		}
+	}
+	for _, g := range []struct {
+		cidr netip.Prefix
+		ip   netip.Addr
+	}{{n.CIDR4, n.Gateway4}, {n.CIDR6, n.Gateway6}} {
+		if g.cidr.IsValid() && !g.ip.IsValid() {
+			return invalid("%s has no gateway", g.cidr)
+		}
+		if err := c.take(string(n.ID), g.cidr, g.ip, "the gateway"); err != nil {
+			return err
+		}
+	}
+	if n.CIDR4.IsValid() {
+		c.taken[address{string(n.ID), HealthAddress(n.CIDR4)}] = "the health checks"
+	}
+	c.networks[n.ID] = n
+	return nil
+}
+
+func (c *checker) checkRouter(r Router) *api.Error {
+	if _, twice := c.routers[r.Project]; twice {
+		return api.Errorf(api.CodeConflict, "project %s has two routers", r.Project)
+	}
+	if r.External != "" {
+		x, ok := c.external[r.External]
+		if !ok {
+			return api.Errorf(api.CodeNotFound, "there is no external network %s", r.External)
+		}
+		if err := c.take(string(x.ID), x.CIDR4, r.Address4, "the router of "+string(r.Project)); err != nil {
+			return err
+		}
+		if err := c.take(string(x.ID), x.CIDR6, r.Address6, "the router of "+string(r.Project)); err != nil {
+			return err
+		}
+	}
+	c.routers[r.Project] = r
+	return nil
+}
+
+func (c *checker) checkGroup(g SecurityGroup) *api.Error {
+	if len(g.Rules) > MaxRules {
+		return invalid("%d rules, at most %d", len(g.Rules), MaxRules)
+	}
+	for _, r := range g.Rules {
+		if project, known := c.groups[r.Group]; r.Group != "" && (!known || project != g.Project) {
+			return api.Errorf(api.CodeNotFound, "there is no security group %s", r.Group)
+		}
+		if r.FirstPort > r.LastPort {
+			return invalid("ports from %d to %d", r.FirstPort, r.LastPort)
+		}
+		if r.FirstPort != 0 && r.Protocol != api.ProtocolTCP && r.Protocol != api.ProtocolUDP {
+			return invalid("%s has no ports", r.Protocol)
+		}
+		if r.Peer.IsValid() && (r.Protocol == api.ProtocolICMP && r.Peer.Addr().Is6() || r.Protocol == api.ProtocolICMP6 && r.Peer.Addr().Is4()) {
+			return invalid("%s does not come from %s", r.Protocol, r.Peer)
+		}
+		if r.Direction != api.Ingress && r.Direction != api.Egress ||
+			!slices.Contains([]api.Protocol{api.ProtocolTCP, api.ProtocolUDP, api.ProtocolICMP, api.ProtocolICMP6, api.ProtocolAny}, r.Protocol) {
+			return invalid("a rule for %s, %s", r.Direction, r.Protocol)
+		}
+	}
+	return nil
+}
+
+func (c *checker) checkPort(p Port) *api.Error {
+	n, ok := c.networks[p.Network]
+	if !ok {
+		return api.Errorf(api.CodeNotFound, "there is no network %s", p.Network)
+	}
+	if len(c.ports) >= MaxPorts {
+		return api.Errorf(api.CodeNoCapacity, "there are %d ports already", MaxPorts)
+	}
+	if _, twice := c.ports[p.ID]; twice {
+		return api.Errorf(api.CodeConflict, "there are two ports %s", p.ID)
+	}
+	if _, ok := p.ID.Instance(); !ok {
+		return invalid("%q is no port of an instance", p.ID)
+	}
+	mac, err := net.ParseMAC(p.MAC)
+	if err != nil || len(mac) != 6 || mac[0]&1 != 0 || mac[0] == RouterMACs || mac.String() != p.MAC {
+		return invalid("%q is no MAC address of a card", p.MAC)
+	}
+	if !p.Address4.IsValid() && !p.Address6.IsValid() {
+		return invalid("port %s has no address", p.ID)
+	}
+	if len(p.SecurityGroups) > MaxGroupsOfAPort {
+		return invalid("%d security groups, at most %d", len(p.SecurityGroups), MaxGroupsOfAPort)
+	}
+	for _, g := range p.SecurityGroups {
+		if project, known := c.groups[g]; !known || project != n.Project {
+			return api.Errorf(api.CodeNotFound, "there is no security group %s", g)
+		}
+	}
+	if err := c.take(string(n.ID), n.CIDR4, p.Address4, string(p.ID)); err != nil {
+		return err
+	}
+	if err := c.take(string(n.ID), n.CIDR6, p.Address6, string(p.ID)); err != nil {
+		return err
+	}
+	c.ports[p.ID] = p
+	return nil
+}
+
+// outside checks an address that the project's router is to answer for.
+func (c *checker) outside(project api.ProjectID, ip netip.Addr, who string) *api.Error {
+	r := c.routers[project]
+	x, ok := c.external[r.External]
+	if !ok {
+		return api.Errorf(api.CodeState, "the project's router has no way out yet")
+	}
+	cidr := x.CIDR4
+	if ip.Is6() {
+		cidr = x.CIDR6
+	}
+	return c.take(string(x.ID), cidr, ip, who)
+}
+
+func (c *checker) checkFloating(f FloatingIP) *api.Error {
+	p, ok := c.ports[f.Port]
+	n := c.networks[p.Network]
+	switch {
+	case !ok || n.Project != f.Project:
+		return api.Errorf(api.CodeNotFound, "there is no port %s", f.Port)
+	case n.Isolated:
+		return api.Errorf(api.CodeState, "network %s is isolated: no address outside reaches it", n.ID)
+	case !f.Target.IsValid() || f.Target != p.Address4 && f.Target != p.Address6 || f.Target.Is4() != f.Address.Is4():
+		return invalid("port %s has no address for %s", f.Port, f.Address)
+	}
+	return c.outside(f.Project, f.Address, "floating IP "+string(f.ID))
+}
+
+func (c *checker) checkBalancer(l LoadBalancer) *api.Error {
+	n, ok := c.networks[l.Network]
+	switch {
+	case !ok || n.Project != l.Project:
+		return api.Errorf(api.CodeNotFound, "there is no network %s", l.Network)
+	case n.Isolated:
+		return api.Errorf(api.CodeState, "network %s is isolated: it has no router to answer for a load balancer", n.ID)
+	case len(l.Backends) > MaxBackends:
+		return invalid("%d backends, at most %d", len(l.Backends), MaxBackends)
+	case l.Protocol != api.ProtocolTCP && l.Protocol != api.ProtocolUDP:
+		return invalid("%s cannot be balanced", l.Protocol)
+	case !l.Address.Is4() || l.Port == 0:
+		return invalid("a load balancer needs an IPv4 address and a port")
+	}
+	for _, k := range l.Backends {
+		if p, ok := c.ports[k.Port]; !ok || p.Network != l.Network || p.Address4 != k.Address || k.Target == 0 {
+			return api.Errorf(api.CodeNotFound, "there is no backend %s at %s", k.Port, k.Address)
+		}
+	}
+	if err := c.take(string(n.ID), n.CIDR4, l.Address, "load balancer "+string(l.ID)); err != nil {
+		return err
+	}
+	if !l.Floating.IsValid() {
+		return nil
+	}
+	// Several load balancers may share an address outside, each with its port.
+	v := vip{address{string(c.routers[l.Project].External), l.Floating}, l.Protocol, l.Port}
+	if c.vips[v] {
+		return api.Errorf(api.CodeConflict, "%s port %d is another load balancer's", l.Floating, l.Port)
+	}
+	c.vips[v] = true
+	return c.outside(l.Project, l.Floating, "load balancers of "+string(l.Project))
+}

@@ -1,0 +1,228 @@
+package sdn
+
+import (
+	"cmp"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Objects that a Topology is made from. What has nothing to do with the
+// network in them is not looked at.
+type Objects struct {
+	Cluster          string
+	Projects         []api.Project
+	Networks         []api.Network
+	SecurityGroups   []api.SecurityGroup
+	ExternalNetworks []api.ExternalNetwork
+	Routers          []api.Router
+	FloatingIPs      []api.FloatingIP
+	LoadBalancers    []api.LoadBalancer
+	Instances        []api.Instance
+	Migrations       []api.Migration
+	Nodes            []api.Node
+	// Forbidden on top of the nodes' addresses.
+	Forbidden []netip.Prefix
+	// Resolvers for networks that name none of their own.
+	Resolvers []netip.Addr
+}
+
+// Problem with an object: it is left out of the Topology, the rest is not.
+type Problem struct {
+	Kind  api.Kind
+	ID    string
+	Error *api.Error
+}
+
+// Intent is the Topology that the objects ask for, sorted, and what was wrong
+// with those that are not in it. An object that waits for the planner is not
+// in it either, and no problem.
+func Intent(o Objects) (Topology, []Problem) {
+	b := builder{objects: o, t: Topology{Cluster: o.Cluster}}
+	b.index()
+	b.external()
+	b.networks()
+	b.routers()
+	b.groups()
+	b.ports()
+	b.floating()
+	b.balancers()
+	b.nodes()
+	b.t.sort()
+	t, more := b.t.Check()
+	return t, append(b.problems, more...)
+}
+
+type builder struct {
+	objects  Objects
+	t        Topology
+	problems []Problem
+
+	domains  map[api.ProjectID]string
+	network  map[api.NetworkID]*Network
+	defaults map[api.ProjectID]api.SecurityGroupID
+	floats   map[api.FloatingIPID]api.FloatingIP
+	ofHost   map[api.InstanceID][]Port
+	moves    map[api.InstanceID]api.NodeID // target
+}
+
+func (b *builder) index() {
+	b.domains, b.network = map[api.ProjectID]string{}, map[api.NetworkID]*Network{}
+	b.defaults, b.floats = map[api.ProjectID]api.SecurityGroupID{}, map[api.FloatingIPID]api.FloatingIP{}
+	b.ofHost, b.moves = map[api.InstanceID][]Port{}, map[api.InstanceID]api.NodeID{}
+	for _, p := range b.objects.Projects {
+		b.domains[api.ProjectID(p.Meta.ID)] = p.Meta.Name + ".internal"
+	}
+	for _, g := range b.objects.SecurityGroups {
+		if g.Meta.Name == "default" && g.Meta.DeletedAt == nil {
+			b.defaults[api.ProjectID(g.Meta.Project)] = api.SecurityGroupID(g.Meta.ID)
+		}
+	}
+	for _, f := range b.objects.FloatingIPs {
+		b.floats[api.FloatingIPID(f.Meta.ID)] = f
+	}
+	for _, m := range b.objects.Migrations {
+		if m.Assignment.Target != "" && !m.Status.Phase.Ended() {
+			b.moves[m.Spec.Instance] = m.Assignment.Target
+		}
+	}
+}
+
+func (b *builder) problem(kind api.Kind, id string, err error) {
+	if err != nil {
+		b.problems = append(b.problems, Problem{kind, id, asError(err)})
+	}
+}
+
+func (b *builder) external() {
+	for _, x := range b.objects.ExternalNetworks {
+		if x.Meta.DeletedAt != nil {
+			continue
+		}
+		var p parser
+		n := ExternalNetwork{
+			ID: api.ExternalNetworkID(x.Meta.ID), Physical: cmp.Or(x.Spec.PhysicalNetwork, "external"), VLAN: int(x.Spec.Vlan),
+			CIDR4: p.prefix("spec.cidr4", x.Spec.Cidr4), CIDR6: p.prefix("spec.cidr6", x.Spec.Cidr6),
+			Gateway4: p.addr("spec.gateway4", x.Spec.Gateway4), Gateway6: p.addr("spec.gateway6", x.Spec.Gateway6),
+		}
+		if p.err != nil {
+			b.problem(api.KindExternalNetwork, x.Meta.ID, p.err)
+			continue
+		}
+		b.t.External = append(b.t.External, n)
+	}
+}
+
+func (b *builder) networks() {
+	for _, x := range b.objects.Networks {
+		if x.Meta.DeletedAt != nil || x.Assignment.Gateway4 == "" && x.Assignment.Gateway6 == "" {
+			continue
+		}
+		var p parser
+		project := api.ProjectID(x.Meta.Project)
+		n := Network{
+			ID: api.NetworkID(x.Meta.ID), Project: project,
+			CIDR4: p.prefix("spec.cidr4", x.Spec.Cidr4), CIDR6: p.prefix("spec.cidr6", x.Spec.Cidr6),
+			Gateway4: p.addr("assignment.gateway4", x.Assignment.Gateway4), Gateway6: p.addr("assignment.gateway6", x.Assignment.Gateway6),
+			Domain: strings.ToLower(b.domains[project]), Names: map[string][]netip.Addr{},
+			Isolated: x.Spec.Isolated, MTU: cmp.Or(int(x.Spec.Mtu), DefaultMTU),
+		}
+		for _, s := range x.Spec.DNSServers {
+			n.DNSServers = append(n.DNSServers, p.addr("spec.dnsServers", s))
+		}
+		if len(n.DNSServers) == 0 {
+			n.DNSServers = slices.Clone(b.objects.Resolvers)
+		}
+		if p.err != nil {
+			b.problem(api.KindNetwork, x.Meta.ID, p.err)
+			continue
+		}
+		b.t.Networks = append(b.t.Networks, n)
+	}
+	for i := range b.t.Networks {
+		b.network[b.t.Networks[i].ID] = &b.t.Networks[i]
+	}
+}
+
+// routers: one for each project that has a network with one, whether or not
+// it has a way out yet.
+func (b *builder) routers() {
+	byProject := map[api.ProjectID]Router{}
+	for _, n := range b.t.Networks {
+		if !n.Isolated {
+			byProject[n.Project] = Router{Project: n.Project}
+		}
+	}
+	for _, x := range b.objects.Routers {
+		project := api.ProjectID(x.Meta.Project)
+		if _, needed := byProject[project]; !needed || x.Meta.DeletedAt != nil || x.Assignment.Address4 == "" && x.Assignment.Address6 == "" {
+			continue
+		}
+		var p parser
+		r := Router{Project: project, External: x.Spec.ExternalNetwork,
+			Address4: p.addr("assignment.address4", x.Assignment.Address4), Address6: p.addr("assignment.address6", x.Assignment.Address6)}
+		if p.err != nil {
+			b.problem(api.KindRouter, x.Meta.ID, p.err)
+			continue
+		}
+		byProject[project] = r
+	}
+	for _, r := range byProject {
+		b.t.Routers = append(b.t.Routers, r)
+	}
+}
+
+func (b *builder) nodes() {
+	b.t.Forbidden = slices.Clone(b.objects.Forbidden)
+	for _, n := range b.objects.Nodes {
+		if n.Status.Chassis && n.Meta.DeletedAt == nil && n.Assignment.State != api.NodeLost {
+			b.t.Gateways = append(b.t.Gateways, api.NodeID(n.Meta.ID))
+		}
+		for _, a := range append(slices.Clone(n.Spec.PeerAddresses), n.Spec.APIAddress) {
+			host, _, err := net.SplitHostPort(a)
+			if err != nil {
+				continue
+			}
+			if ip, err := netip.ParseAddr(host); err == nil && !ip.IsUnspecified() {
+				ip = ip.Unmap().WithZone("")
+				b.t.Forbidden = append(b.t.Forbidden, netip.PrefixFrom(ip, ip.BitLen()))
+			}
+		}
+	}
+}
+
+// parser keeps the first thing that was wrong.
+type parser struct{ err error }
+
+func (p *parser) fail(field, text, what string) {
+	if p.err == nil {
+		p.err = api.Errorf(api.CodeInvalid, "%q is no %s", text, what).At(field)
+	}
+}
+
+func (p *parser) addr(field, s string) netip.Addr {
+	if s == "" {
+		return netip.Addr{}
+	}
+	a, err := netip.ParseAddr(s)
+	if err != nil || a.Zone() != "" || a.Is4In6() {
+		p.fail(field, s, "address")
+		return netip.Addr{}
+	}
+	return a
+}
+
+func (p *parser) prefix(field, s string) netip.Prefix {
+	if s == "" {
+		return netip.Prefix{}
+	}
+	x, err := netip.ParsePrefix(s)
+	if err != nil || x.Addr().Is4In6() {
+		p.fail(field, s, "range of addresses")
+		return netip.Prefix{}
+	}
+	return x.Masked()
+}

@@ -1,0 +1,49 @@
+package metadata
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// namespace is a network namespace that lives as long as its file is open.
+type namespace struct{ file *os.File }
+
+// newNamespace makes an empty one.
+func newNamespace() (*namespace, error) {
+	n := &namespace{}
+	err := onThread(func() (err error) {
+		if err = unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			return fmt.Errorf("a new network namespace: %w", err)
+		}
+		n.file, err = os.Open("/proc/thread-self/ns/net")
+		return err
+	})
+	return n, err
+}
+
+// path by which another program opens it.
+func (n *namespace) path() string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), n.file.Fd()) }
+
+// inside runs f on a thread that is in it; what f starts or opens is in it too.
+func (n *namespace) inside(f func() error) error {
+	return onThread(func() error {
+		if err := unix.Setns(int(n.file.Fd()), unix.CLONE_NEWNET); err != nil {
+			return fmt.Errorf("enter a network namespace: %w", err)
+		}
+		return f()
+	})
+}
+
+// onThread runs f on a thread of its own that ends with it: one that has been
+// elsewhere must never run anything else.
+func onThread(f func() error) error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // not unlocked: the thread ends with the goroutine
+		done <- f()
+	}()
+	return <-done
+}

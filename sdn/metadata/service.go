@@ -1,0 +1,323 @@
+package metadata
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sdn"
+	"github.com/basalt-gpu/basalt/sdn/link"
+)
+
+// Network whose guests are answered on this node.
+type Network struct {
+	ID api.NetworkID
+	// MAC of the network's metadata port, as OVN's database has it.
+	MAC string
+	// Range of the guests that ask.
+	CIDR4 netip.Prefix
+	MTU   int // bytes; 0: sdn.DefaultMTU
+}
+
+// Limits.
+const (
+	MaxNetworks    = 512 // on one node
+	maxConnections = 64  // of one network
+	toolTime       = 20 * time.Second
+)
+
+// prefix of the devices; a name has 15 letters.
+const prefix = "bmd"
+
+// Device of a network's metadata port on the switch's side.
+func Device(network api.NetworkID) string {
+	sum := sha256.Sum256([]byte(network))
+	return prefix + hex.EncodeToString(sum[:6])
+}
+
+// Config of a Service.
+type Config struct {
+	Source Source
+	// Switch is Open vSwitch's database (unix:…/db.sock), Bridge what OVN
+	// integrates (empty: br-int).
+	Switch, Bridge string
+	Log            *slog.Logger
+}
+
+// Service answers the guests of a node.
+type Service struct {
+	config Config
+
+	mu      sync.Mutex // held by Apply and Close
+	running map[api.NetworkID]*running
+	swept   bool
+}
+
+type running struct {
+	network   Network
+	namespace *namespace
+	server    *http.Server
+	ended     chan struct{}
+}
+
+// NewService answers nobody yet.
+func NewService(c Config) *Service {
+	if c.Bridge == "" {
+		c.Bridge = "br-int"
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	return &Service{config: c, running: map[api.NetworkID]*running{}}
+}
+
+// Apply makes it so that exactly these networks are answered: those of the
+// ports on this node. One that fails does not keep the others from it.
+func (s *Service) Apply(ctx context.Context, networks []Network) error {
+	if len(networks) > MaxNetworks {
+		return fmt.Errorf("%d networks with metadata on this node, at most %d", len(networks), MaxNetworks)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	want := map[api.NetworkID]Network{}
+	for _, n := range networks {
+		if n.CIDR4.IsValid() && n.CIDR4.Addr().Is4() { // nobody else can ask
+			want[n.ID] = n
+		}
+	}
+	all := s.sweep(ctx, want)
+	for id, r := range s.running {
+		if n, ok := want[id]; !ok || n != r.network || r.dead() {
+			all = errors.Join(all, s.stop(ctx, r))
+			delete(s.running, id)
+		}
+	}
+	for id, n := range want {
+		if s.running[id] != nil {
+			continue
+		}
+		r, err := s.start(ctx, n)
+		if err != nil {
+			all = errors.Join(all, fmt.Errorf("metadata of network %s: %w", id, err))
+			continue
+		}
+		s.running[id] = r
+	}
+	return all
+}
+
+// sweep takes from the switch what a former process left there.
+func (s *Service) sweep(ctx context.Context, want map[api.NetworkID]Network) error {
+	if s.swept {
+		return nil
+	}
+	ports, err := s.vsctl(ctx, "list-ports", s.config.Bridge)
+	if err != nil {
+		return err
+	}
+	keep := map[string]bool{}
+	for id := range want {
+		keep[Device(id)] = true
+	}
+	for _, p := range strings.Fields(ports) {
+		if strings.HasPrefix(p, prefix) && !keep[p] {
+			if _, err := s.vsctl(ctx, "--if-exists", "del-port", s.config.Bridge, p); err != nil {
+				return err
+			}
+		}
+	}
+	s.swept = true
+	return nil
+}
+
+func (r *running) dead() bool {
+	select {
+	case <-r.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s *Service) start(ctx context.Context, n Network) (_ *running, err error) {
+	ns, err := newNamespace()
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, ns.file.Close())
+		}
+	}()
+	device, mtu := Device(n.ID), n.MTU
+	if mtu == 0 {
+		mtu = sdn.DefaultMTU
+	}
+	// One that a killed process left goes when its namespace does, in a moment.
+	// The switch must let go of it first, and know: under the same name it would
+	// not look for a new one.
+	if _, err := command(ctx, "ovs-vsctl", "--db="+s.config.Switch, "--timeout=15", "--", "--if-exists", "del-port", s.config.Bridge, device); err != nil {
+		return nil, err
+	}
+	if _, err := net.InterfaceByName(device); err == nil {
+		if _, err := command(ctx, "ip", "link", "del", "dev", device); err != nil && exists(device) {
+			return nil, err
+		}
+	}
+	if _, err := command(ctx, "ip", "link", "add", "dev", device, "mtu", strconv.Itoa(mtu), "type", "veth",
+		"peer", "name", "eth0", "address", n.MAC, "mtu", strconv.Itoa(mtu), "netns", ns.path()); err != nil {
+		return nil, err
+	}
+	var listener net.Listener
+	err = ns.inside(func() error {
+		for _, words := range [][]string{
+			{"link", "set", "dev", "lo", "up"}, {"link", "set", "dev", "eth0", "up"},
+			{"address", "add", sdn.MetadataAddress.String() + "/32", "dev", "eth0"},
+			{"route", "add", n.CIDR4.Masked().String(), "dev", "eth0", "scope", "link", "src", sdn.MetadataAddress.String()},
+		} {
+			if _, err := command(ctx, "ip", words...); err != nil {
+				return err
+			}
+		}
+		if err := link.SetOffload("eth0", false); err != nil {
+			return err
+		}
+		var err error
+		listener, err = net.Listen("tcp4", netip.AddrPortFrom(sdn.MetadataAddress, 80).String())
+		return err
+	})
+	if err == nil {
+		err = link.SetOffload(device, false)
+	}
+	if err == nil {
+		_, err = command(ctx, "ip", "link", "set", "dev", device, "up")
+	}
+	if err == nil {
+		_, err = s.vsctl(ctx, "--may-exist", "add-port", s.config.Bridge, device, "--",
+			"set", "Interface", device, "external_ids:iface-id="+string(sdn.MetadataPort(n.ID)))
+	}
+	if err != nil {
+		if listener != nil {
+			err = errors.Join(err, listener.Close())
+		}
+		return nil, err
+	}
+	r := &running{network: n, namespace: ns, ended: make(chan struct{}), server: &http.Server{
+		Handler: NewServer(n.ID, s.config.Source), MaxHeaderBytes: maxHeader,
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 10 * time.Second,
+		ErrorLog: slog.NewLogLogger(s.config.Log.Handler(), slog.LevelDebug), // of guests' making
+	}}
+	go func() {
+		defer close(r.ended)
+		if err := r.server.Serve(limit(listener, maxConnections)); !errors.Is(err, http.ErrServerClosed) {
+			s.config.Log.Error("metadata service ended", "network", n.ID, "error", err)
+		}
+	}()
+	return r, nil
+}
+
+func (s *Service) stop(ctx context.Context, r *running) error {
+	err := r.server.Close()
+	<-r.ended
+	device := Device(r.network.ID)
+	_, portErr := s.vsctl(ctx, "--if-exists", "del-port", s.config.Bridge, device)
+	var linkErr error
+	if exists(device) {
+		if _, linkErr = command(ctx, "ip", "link", "del", "dev", device); !exists(device) {
+			linkErr = nil
+		}
+	}
+	return errors.Join(err, portErr, linkErr, r.namespace.file.Close())
+}
+
+func exists(device string) bool {
+	_, err := net.InterfaceByName(device)
+	return err == nil
+}
+
+// Close answers nobody any more and takes its ports away.
+func (s *Service) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), toolTime)
+	defer cancel()
+	var all error
+	for id, r := range s.running {
+		all = errors.Join(all, s.stop(ctx, r))
+		delete(s.running, id)
+	}
+	return all
+}
+
+func (s *Service) vsctl(ctx context.Context, args ...string) (string, error) {
+	// Not waiting for ovs-vswitchd: it may be away, and finds it later.
+	return command(ctx, "ovs-vsctl", append([]string{"--db=" + s.config.Switch, "--timeout=10", "--no-wait", "--"}, args...)...)
+}
+
+func command(ctx context.Context, program string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, toolTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	var out, bad bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &bad
+	if err := cmd.Run(); err != nil {
+		words := strings.TrimSpace(bad.String())
+		return "", fmt.Errorf("%s %s: %w: %s", program, strings.Join(args[:min(3, len(args))], " "), err, words[:min(300, len(words))])
+	}
+	return out.String(), nil
+}
+
+// limit lets so many connections be open at a time; more wait in the kernel's
+// queue, which has a limit too.
+func limit(l net.Listener, n int) net.Listener {
+	return &limited{Listener: l, slots: make(chan struct{}, n), closed: make(chan struct{})}
+}
+
+type limited struct {
+	net.Listener
+	slots  chan struct{}
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (l *limited) Accept() (net.Conn, error) {
+	select {
+	case l.slots <- struct{}{}:
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+	c, err := l.Listener.Accept()
+	if err != nil {
+		<-l.slots
+		return nil, err
+	}
+	return &slotConn{Conn: c, free: sync.OnceFunc(func() { <-l.slots })}, nil
+}
+
+func (l *limited) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return l.Listener.Close()
+}
+
+type slotConn struct {
+	net.Conn
+	free func()
+}
+
+func (c *slotConn) Close() error {
+	defer c.free()
+	return c.Conn.Close()
+}

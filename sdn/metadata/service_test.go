@@ -1,0 +1,176 @@
+package metadata
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/sdn/link"
+)
+
+// A real Open vSwitch (userspace) with a plain bridge in OVN's place, two
+// networks that overlap, apart by VLAN, and a guest in each with the same
+// address.
+func TestService(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some 5 s of real daemons")
+	}
+	if os.Getuid() != 0 {
+		t.Skip("host: namespaces need root")
+	}
+	for _, path := range []string{"/usr/sbin/ovsdb-server", "/usr/sbin/ovs-vswitchd", "/dev/net/tun"} {
+		if _, err := os.Stat(path); err != nil {
+			t.Skip("host: no " + path)
+		}
+	}
+	home, err := newNamespace() // the node's: everything happens in there
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer home.file.Close()
+	dir, err := os.MkdirTemp("", "ovsmd") // unix sockets have short names
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	run := func(argv ...string) string {
+		t.Helper()
+		var out string
+		if err := home.inside(func() (err error) { out, err = command(t.Context(), argv[0], argv[1:]...); return err }); err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	daemon := func(argv ...string) {
+		t.Helper()
+		cmd := exec.Command(argv[0], argv[1:]...)
+		cmd.Env = append(os.Environ(), "OVS_RUNDIR="+dir, "OVS_LOGDIR="+dir)
+		cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
+		if err := home.inside(cmd.Start); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	}
+	db := "unix:" + dir + "/db.sock"
+	run("ovsdb-tool", "create", dir+"/conf.db", "/usr/share/openvswitch/vswitch.ovsschema")
+	daemon("/usr/sbin/ovsdb-server", dir+"/conf.db", "--remote=p"+db, "-vconsole:off")
+	daemon("/usr/sbin/ovs-vswitchd", db, "-vconsole:off", "--pidfile="+filepath.Join(dir, "ovs-vswitchd.pid"))
+	vsctl := func(args ...string) string {
+		return run(append([]string{"ovs-vsctl", "--retry", "--timeout=60", "--db=" + db}, args...)...)
+	}
+	vsctl("add-br", "br-int", "--", "set", "Bridge", "br-int", "datapath_type=netdev")
+
+	blue := Network{ID: "net-blue", MAC: "0a:00:00:00:00:01", CIDR4: netip.MustParsePrefix("10.64.0.0/24")}
+	red := Network{ID: "net-red", MAC: "0a:00:00:00:00:02", CIDR4: netip.MustParsePrefix("10.64.0.0/24")}
+	s := NewService(Config{Source: both, Switch: db})
+	apply := func(networks ...Network) {
+		t.Helper()
+		if err := home.inside(func() error { return s.Apply(context.Background(), networks) }); err != nil {
+			t.Fatal(err)
+		}
+		for i, n := range networks {
+			vsctl("set", "Port", Device(n.ID), fmt.Sprintf("tag=%d", map[string]int{"net-blue": 1, "net-red": 2}[string(networks[i].ID)]))
+		}
+	}
+	apply(blue, red)
+	defer home.inside(func() error { return s.Close() })
+	if got := strings.TrimSpace(vsctl("get", "Interface", Device("net-blue"), "external_ids:iface-id")); got != "metadata-net-blue" {
+		t.Errorf("the port is %s", got)
+	}
+	if got := strings.TrimSpace(vsctl("get", "Interface", Device("net-blue"), "mac_in_use")); got == "" {
+		t.Error("no such port")
+	}
+
+	guests := map[string]*namespace{}
+	for name, tag := range map[string]string{"blue": "1", "red": "2"} {
+		g, err := newNamespace()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.file.Close()
+		guests[name] = g
+		run("ip", "link", "add", "dev", "g"+name, "type", "veth", "peer", "name", "eth0", "netns", g.path())
+		run("ip", "link", "set", "dev", "g"+name, "up")
+		vsctl("add-port", "br-int", "g"+name, "tag="+tag)
+		if err := g.inside(func() error {
+			for _, words := range []string{"link set dev eth0 up", "address add 10.64.0.5/24 dev eth0", "address add 10.64.0.6/24 dev eth0", "route add 169.254.169.254 dev eth0 src 10.64.0.5"} {
+				if _, err := command(t.Context(), "ip", strings.Fields(words)...); err != nil {
+					return err
+				}
+			}
+			return link.SetOffload("eth0", false)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if err := home.inside(func() error { return link.SetOffload("g"+name, false) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	get := func(guest, path string) (string, error) {
+		var text string
+		err := guests[guest].inside(func() error {
+			// One connection, made on this thread: http's own dialing is on others.
+			conn, err := dial(t.Context())
+			if err != nil {
+				return err
+			}
+			defer conn.Close()
+			fmt.Fprintf(conn, "GET %s HTTP/1.0\r\n\r\n", path)
+			r, err := http.ReadResponse(conn.reader, nil)
+			if err != nil {
+				return err
+			}
+			defer r.Body.Close()
+			b, err := io.ReadAll(r.Body)
+			text = string(b)
+			return err
+		})
+		return text, err
+	}
+	want := func(guest, id string) {
+		t.Helper()
+		var got string
+		var err error
+		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+			if got, err = get(guest, "/latest/meta-data/instance-id"); err == nil {
+				break
+			}
+		}
+		if err != nil || got != id {
+			t.Errorf("%s is told that it is %q (%v), want %q", guest, got, err, id)
+		}
+	}
+	want("blue", "ins-web")
+	want("red", "ins-secret")
+
+	// A basaltd that was killed: its namespaces go, its ports stay behind.
+	for id, r := range s.running {
+		r.server.Close()
+		<-r.ended
+		r.namespace.file.Close()
+		delete(s.running, id)
+	}
+	s = NewService(Config{Source: both, Switch: db})
+	apply(red)
+	want("red", "ins-secret")
+	if ports := vsctl("list-ports", "br-int"); strings.Contains(ports, Device("net-blue")) || !strings.Contains(ports, Device("net-red")) {
+		t.Errorf("ports: %q", ports)
+	}
+	apply()
+	if ports := vsctl("list-ports", "br-int"); strings.Contains(ports, prefix) {
+		t.Errorf("ports: %q", ports)
+	}
+	if links := run("ip", "-o", "link"); strings.Contains(links, prefix) {
+		t.Errorf("links: %s", links)
+	}
+}

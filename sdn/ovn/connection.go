@@ -1,0 +1,125 @@
+package ovn
+
+import (
+	"context"
+	"crypto/tls"
+	"sync"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/cenkalti/backoff/v4"
+	"github.com/go-logr/logr"
+	"github.com/ovn-kubernetes/libovsdb/client"
+	"github.com/ovn-kubernetes/libovsdb/model"
+)
+
+// Patience with a database. A member that has lost its disk, or its majority,
+// answers slowly or not at all.
+const (
+	connectTimeout = 5 * time.Second
+	silence        = 10 * time.Second // then it is asked whether it lives
+	retryAtLeast   = 100 * time.Millisecond
+	retryAtMost    = 2 * time.Second
+)
+
+// connection to one database, made when it is first needed and kept up from
+// then on by the library, on whichever member leads.
+type connection struct {
+	name      string // for people
+	endpoints []string
+	tls       *tls.Config
+	leader    bool
+	database  func() (model.ClientDBModel, error)
+	monitor   func(client.Client) *client.Monitor
+
+	// mu guards what follows.
+	mu      sync.Mutex
+	client  client.Client
+	changed chan struct{} // closed at the next change of what is monitored
+}
+
+// open is the connected client.
+func (c *connection) open(ctx context.Context) (client.Client, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.client != nil {
+		return c.client, nil
+	}
+	m, err := c.database()
+	if err != nil {
+		return nil, err
+	}
+	wait := backoff.NewExponentialBackOff(backoff.WithInitialInterval(retryAtLeast), backoff.WithMaxInterval(retryAtMost), backoff.WithMaxElapsedTime(0))
+	quiet := logr.Discard()
+	options := []client.Option{client.WithLeaderOnly(c.leader), client.WithInactivityCheck(silence, connectTimeout, wait), client.WithLogger(&quiet)}
+	if c.tls != nil {
+		options = append(options, client.WithTLSConfig(c.tls))
+	}
+	for _, e := range c.endpoints {
+		options = append(options, client.WithEndpoint(e))
+	}
+	db, err := client.NewOVSDBClient(m, options...)
+	if err != nil {
+		return nil, err
+	}
+	dial, cancel := context.WithTimeout(ctx, connectTimeout*time.Duration(max(1, len(c.endpoints))))
+	defer cancel()
+	if err := db.Connect(dial); err != nil {
+		db.Close()
+		return nil, c.unavailable(err)
+	}
+	db.Cache().AddEventHandler(onChange(c.wake))
+	if _, err := db.Monitor(dial, c.monitor(db)); err != nil {
+		db.Close()
+		return nil, c.unavailable(err)
+	}
+	c.client, c.changed = db, make(chan struct{})
+	return db, nil
+}
+
+// wake those who wait for a change.
+func (c *connection) wake() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.changed != nil {
+		close(c.changed)
+		c.changed = make(chan struct{})
+	}
+}
+
+// until the function says true of the cache. It is asked again at each change.
+func (c *connection) until(ctx context.Context, what string, done func() (bool, error)) error {
+	for {
+		c.mu.Lock()
+		changed := c.changed
+		c.mu.Unlock()
+		if ok, err := done(); ok || err != nil {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return api.Errorf(api.CodeUnavailable, "%s: %s: %v", c.name, what, context.Cause(ctx))
+		}
+	}
+}
+
+func (c *connection) unavailable(err error) error {
+	return api.Errorf(api.CodeUnavailable, "%s does not answer: %v", c.name, err)
+}
+
+func (c *connection) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.client != nil {
+		c.client.Close()
+		c.client = nil
+	}
+}
+
+// onChange of anything.
+type onChange func()
+
+func (f onChange) OnAdd(string, model.Model)                 { f() }
+func (f onChange) OnUpdate(string, model.Model, model.Model) { f() }
+func (f onChange) OnDelete(string, model.Model)              { f() }

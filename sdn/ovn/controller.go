@@ -1,0 +1,172 @@
+package ovn
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sdn"
+	"github.com/basalt-gpu/basalt/sdn/ovn/nb"
+	"github.com/google/uuid"
+	"github.com/ovn-kubernetes/libovsdb/client"
+	"github.com/ovn-kubernetes/libovsdb/model"
+	"github.com/ovn-kubernetes/libovsdb/ovsdb"
+)
+
+// Options of a Controller.
+type Options struct {
+	// NB and SB are the databases' endpoints, one for each member:
+	// "unix:/path", "tcp:HOST:PORT" or "ssl:HOST:PORT".
+	NB, SB []string
+	TLS    *tls.Config // for ssl
+}
+
+// Controller is sdn.Controller over OVN's databases.
+type Controller struct {
+	nb, sb *connection
+
+	// applying is held by Apply: one at a time.
+	applying sync.Mutex
+}
+
+var _ sdn.Controller = (*Controller)(nil)
+
+// New is a Controller. It connects when it is first used.
+func New(o Options) *Controller {
+	return &Controller{
+		nb: &connection{name: "OVN's northbound database", endpoints: o.NB, tls: o.TLS, leader: true, database: nbModel, monitor: monitorNB},
+		sb: &connection{name: "OVN's southbound database", endpoints: o.SB, tls: o.TLS, leader: true, database: sbModel, monitor: monitorSB},
+	}
+}
+
+// nbModel has the tables that we use and no other, so that a newer schema may
+// lack the rest.
+func nbModel() (model.ClientDBModel, error) {
+	all := map[string]model.Model{nb.NBGlobalTable: &nb.NBGlobal{}}
+	for t, m := range tables {
+		all[t] = m
+	}
+	return model.NewClientDBModel("OVN_Northbound", all)
+}
+
+func monitorNB(c client.Client) *client.Monitor {
+	var options []client.MonitorOption
+	for table, m := range tables {
+		var fields []any
+		for _, column := range owned[table] {
+			fields = append(fields, columnOf(m, column).Addr().Interface())
+		}
+		options = append(options, client.WithTable(m, fields...))
+	}
+	g := &nb.NBGlobal{}
+	return c.NewMonitor(append(options, client.WithTable(g, &g.NbCfg, &g.SbCfg, &g.HvCfg))...)
+}
+
+// Apply makes everything as t says.
+func (c *Controller) Apply(ctx context.Context, t sdn.Topology) error {
+	if _, problems := t.Check(); len(problems) > 0 {
+		p := problems[0]
+		return api.Errorf(api.CodeInvalid, "%s %s: %s", p.Kind, p.ID, p.Error.Message)
+	}
+	if t.Cluster == "" {
+		return errors.New("sdn/ovn: a topology of no cluster")
+	}
+	c.applying.Lock()
+	defer c.applying.Unlock()
+	db, err := c.nb.open(ctx)
+	if err != nil {
+		return err
+	}
+	want := rows(t)
+	is, err := c.have(ctx, db, t.Cluster, want)
+	if err != nil {
+		return err
+	}
+	p := diff(want, is)
+	if p.empty() {
+		return nil
+	}
+	var all [][]ovsdb.Operation
+	for _, step := range [][][]change{p.part, p.write, p.sweep} {
+		ts, err := transactions(step)
+		if err != nil {
+			return fmt.Errorf("sdn/ovn: %w", err)
+		}
+		all = append(all, ts...)
+	}
+	// The last transaction leaves a mark: when the cache shows it, it shows
+	// everything, and the next Apply starts from there.
+	revision := uuid.NewString()
+	marker := rowID(t.Cluster, nb.AddressSetTable, Forbidden4)
+	all[len(all)-1] = append(all[len(all)-1], mark(marker, revision))
+	for _, ops := range all {
+		if err := c.transact(ctx, db, ops); err != nil {
+			return err
+		}
+	}
+	return c.nb.until(ctx, "its changes have not come back", func() (bool, error) {
+		s, ok := db.Cache().Table(nb.AddressSetTable).Row(marker).(*nb.AddressSet)
+		return ok && s.ExternalIDs[revisionKey] == revision, nil
+	})
+}
+
+func mark(row, revision string) ovsdb.Operation {
+	key, _ := ovsdb.NewOvsSet([]string{revisionKey})
+	value, _ := ovsdb.NewOvsMap(map[string]string{revisionKey: revision})
+	return ovsdb.Operation{
+		Op: ovsdb.OperationMutate, Table: nb.AddressSetTable,
+		Where:     []ovsdb.Condition{ovsdb.NewCondition("_uuid", ovsdb.ConditionEqual, ovsdb.UUID{GoUUID: row})},
+		Mutations: []ovsdb.Mutation{*ovsdb.NewMutation("external_ids", ovsdb.MutateOperationDelete, key), *ovsdb.NewMutation("external_ids", ovsdb.MutateOperationInsert, value)},
+	}
+}
+
+func (c *Controller) transact(ctx context.Context, db client.Client, ops []ovsdb.Operation) error {
+	results, err := db.Transact(ctx, ops...)
+	if err != nil {
+		return c.nb.unavailable(err)
+	}
+	if failed, err := ovsdb.CheckOperationResults(results, ops); err != nil {
+		return fmt.Errorf("sdn/ovn: OVN_Northbound: %w %v", err, failed)
+	}
+	return nil
+}
+
+// have is what there is of ours: the rows that bear our mark, and those that
+// bear a UUID of ours, whatever somebody has made of them.
+func (c *Controller) have(ctx context.Context, db client.Client, cluster string, want []unit) (have, error) {
+	// List waits until the cache is whole, after a reconnect too.
+	var global []nb.NBGlobal
+	if err := db.List(ctx, &global); err != nil {
+		return nil, c.nb.unavailable(err)
+	}
+	if !db.Connected() {
+		return nil, c.nb.unavailable(client.ErrNotConnected)
+	}
+	ours := map[string]bool{}
+	for _, u := range want {
+		ours[uuidOf(u.root)] = true
+		for _, m := range u.children {
+			ours[uuidOf(m)] = true
+		}
+	}
+	h := have{}
+	for table := range tables {
+		h[table] = map[string]model.Model{}
+		for id, m := range db.Cache().Table(table).RowsShallow() {
+			if ours[id] || columnOf(m, "external_ids").Interface().(map[string]string)[Owner] == cluster {
+				h[table][id] = m
+			}
+		}
+	}
+	return h, nil
+}
+
+// Close lets go of the databases; nothing in them changes.
+func (c *Controller) Close() error {
+	c.nb.close()
+	c.sb.close()
+	return nil
+}

@@ -1,0 +1,155 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/basalt-gpu/basalt/sdn/link"
+)
+
+func (n *Node) act(ctx context.Context, a Action) error {
+	run := func(argv ...string) error {
+		_, err := n.command(ctx, argv...)
+		return err
+	}
+	switch a.Verb {
+	case Run:
+		if err := n.config.Daemons.Run(ctx, a.Name, a.Argv); err != nil {
+			return err
+		}
+		return n.up(ctx, a)
+	case Stop:
+		return n.config.Daemons.Stop(ctx, a.Name)
+	case CreateLocal:
+		return n.create(ctx, a.File, "create", "", localSchema)
+	case Create:
+		return n.create(ctx, a.File, "create", "", a.DB.schemaFile())
+	case Found:
+		return n.create(ctx, a.File, "create-cluster", fmt.Sprintf("--election-timer=%d", n.config.Election.Milliseconds()), a.DB.schemaFile(), a.Addr)
+	case Join:
+		return n.create(ctx, a.File, "join-cluster", "--cid="+a.ID, append([]string{a.DB.schemaName(), a.Addr}, a.Others...)...)
+	case SetAside:
+		if err := os.Rename(a.File, a.File+".old"); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	case Remove:
+		lock := filepath.Join(filepath.Dir(a.File), "."+filepath.Base(a.File)+".~lock~")
+		for _, path := range []string{a.File, a.File + ".old", lock} {
+			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+		return nil
+	case Leave:
+		return run("ovs-appctl", "--timeout=10", "-t", control(n.config.Paths.Run, a.DB), "cluster/leave", a.DB.schemaName())
+	case Kick:
+		return run("ovs-appctl", "--timeout=10", "-t", control(n.config.Paths.Run, a.DB), "cluster/kick", a.DB.schemaName(), a.ID)
+	case Convert:
+		if a.DB == "" {
+			return run("ovsdb-client", "--timeout=15", "convert", "unix:"+n.config.Paths.OVSRun+"/db.sock", localSchema)
+		}
+		return run("ovsdb-client", "--timeout=15", "convert", "unix:"+socket(n.config.Paths.Run, a.DB), a.DB.schemaFile())
+	case Configure:
+		return run(append([]string{"ovs-vsctl", "--db=unix:" + n.config.Paths.OVSRun + "/db.sock", "--timeout=15", "--"}, a.Argv...)...)
+	case Move:
+		return n.move(ctx, a.ID, a.Addr)
+	case Plain:
+		return link.SetOffload(a.ID, false)
+	case DropChassis:
+		return run("ovn-sbctl", "--db=unix:"+socket(n.config.Paths.Run, SB), "--timeout=10",
+			"--if-exists", "chassis-del", a.ID, "--", "--if-exists", "destroy", "Chassis_Private", a.ID)
+	}
+	return fmt.Errorf("no such verb: %q", a.Verb)
+}
+
+// create a database's file whole or not at all.
+func (n *Node) create(ctx context.Context, file, verb, option string, rest ...string) error {
+	tmp := filepath.Join(filepath.Dir(file), ".new-"+filepath.Base(file))
+	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	argv := []string{"ovsdb-tool"}
+	if option != "" {
+		argv = append(argv, option)
+	}
+	if _, err := n.command(ctx, append(append(argv, verb, tmp), rest...)...); err != nil {
+		return errors.Join(err, os.Remove(tmp))
+	}
+	if err := os.Rename(tmp, file); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(file))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// up waits until a server that was told to run can be spoken to, so that what
+// comes next in the plan does not fail for nothing.
+func (n *Node) up(ctx context.Context, a Action) error {
+	path := ""
+	switch a.Name {
+	case "ovs-db":
+		path = n.config.Paths.OVSRun + "/db.sock"
+	case "ovn-nb", "ovn-sb":
+		path = socket(n.config.Paths.Run, a.DB)
+	default:
+		return nil
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		c, err := net.Dial("unix", path)
+		if err == nil {
+			return c.Close()
+		}
+		if running, err := n.config.Daemons.Running(ctx, a.Name); err != nil {
+			return err
+		} else if !running || time.Now().After(deadline) {
+			return fmt.Errorf("%s does not come up: %s", a.Name, lastLine(n.config.Daemons.Words(ctx, a.Name)))
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// move the addresses of a link to another, that of ours first on the new one:
+// cut off in between, both have it, and the next try goes on.
+func (n *Node) move(ctx context.Context, from, to string) error {
+	text, err := n.command(ctx, "ip", "-json", "address", "show", "dev", from)
+	if err != nil {
+		return err
+	}
+	links, err := parseLinks([]byte(text))
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{from, to} {
+		if _, err := n.command(ctx, "ip", "link", "set", "dev", name, "up"); err != nil {
+			return err
+		}
+	}
+	for _, address := range links[from].Addresses {
+		args := []string{address, "dev", to}
+		if strings.Contains(address, ":") {
+			args = append(args, "nodad")
+		}
+		if _, err := n.command(ctx, append([]string{"ip", "address", "replace"}, args...)...); err != nil {
+			return err
+		}
+		if _, err := n.command(ctx, "ip", "address", "del", address, "dev", from); err != nil {
+			return err
+		}
+	}
+	return nil
+}

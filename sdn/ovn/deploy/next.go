@@ -1,0 +1,273 @@
+package deploy
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// Paths of a node.
+type Paths struct {
+	State  string // databases
+	Run    string // OVN's sockets
+	OVSRun string // Open vSwitch's sockets
+}
+
+// File of a database's generation.
+func (p Paths) File(d DB, generation int) string {
+	return filepath.Join(p.State, fmt.Sprintf("%s-%d.db", d, generation))
+}
+
+func (p Paths) local() string { return filepath.Join(p.State, "conf.db") }
+
+// Next is what to do now, in order: when an action fails, the later ones of its
+// part wait for the next time. Nothing to do is the end of the way, not of
+// looking.
+func Next(in Intent, o Observed, p Paths) ([]Action, []Problem) {
+	n := &next{Intent: in, o: o, paths: p}
+	n.openvswitch()
+	for _, d := range DBs {
+		n.database(d)
+	}
+	n.northd()
+	n.chassis()
+	return n.actions, n.problems
+}
+
+type next struct {
+	Intent
+	o        Observed
+	paths    Paths
+	actions  []Action
+	problems []Problem
+}
+
+func (n *next) do(a Action) { n.actions = append(n.actions, a) }
+
+func (n *next) problem(part Part, next, what string, args ...any) {
+	n.problems = append(n.problems, Problem{Part: part, What: fmt.Sprintf(what, args...), Next: next})
+}
+
+// env gives OVN's and Open vSwitch's programs their folders.
+func (n *next) env(argv ...string) []string {
+	return append([]string{"/usr/bin/env", "OVN_RUNDIR=" + n.paths.Run, "OVS_RUNDIR=" + n.paths.OVSRun, "OVN_DBDIR=" + n.paths.State}, argv...)
+}
+
+// client is env for those who follow the databases. They remember how far they
+// have read and refuse what is older, so another generation needs them anew.
+func (n *next) client(program string) []string {
+	return append(n.env(fmt.Sprintf("BASALT_GENERATION=%d", n.Founding.Generation), program), quiet...)
+}
+
+var quiet = []string{"-vconsole:info", "-vsyslog:off", "-vfile:off"}
+
+func (n *next) database(d DB) {
+	part, o := d.part(), n.o.db(d)
+	file := n.paths.File(d, n.Founding.Generation)
+	daemon := "ovn-" + string(d)
+	if n.Founding.Generation == 0 || len(n.Members) == 0 {
+		return // not told, which is not: nowhere
+	}
+	me, member := n.member(n.Node)
+	if !member {
+		n.leave(d, o, file)
+		return
+	}
+	others := n.others(d)
+	if !n.Founding.Clustered && len(others) > 0 {
+		n.problem(part, "", "waits for databases that %d nodes can share", len(n.Members))
+		return
+	}
+	if n.Founding.Clustered && !n.TLS.on() {
+		n.problem(part, "give this node a certificate of the cluster", "members talk with TLS only, and this node has no certificate")
+		return
+	}
+	if n.o.Free < minFree {
+		if o.Running {
+			n.do(Action{Part: part, Verb: Stop, DB: d, Name: daemon})
+		}
+		n.problem(part, "make room on "+n.paths.State, "%d MiB are free for the databases and %d must be: their servers are stopped here", n.o.Free>>20, minFree>>20)
+		return
+	}
+	for _, stale := range o.Stale {
+		n.do(Action{Part: part, Verb: Remove, DB: d, File: stale})
+	}
+	known := n.Founding.id(d)
+	foreign := o.File == Good && (o.Clustered != n.Founding.Clustered ||
+		o.Clustered && (o.Address != raft(me, d) || known != "" && o.Cluster != "" && o.Cluster != known))
+	if o.Unknown || foreign || n.Founding.removed(d, o) || o.File == Left || o.File == Broken {
+		if o.File == Broken {
+			n.problem(part, "look at this node's disk if it happens again", "its file is broken and is made anew from the other members'")
+		}
+		n.do(Action{Part: part, Verb: Stop, DB: d, Name: daemon})
+		n.do(Action{Part: part, Verb: SetAside, DB: d, File: file})
+		o.File = Absent
+	}
+	if o.File == Absent {
+		switch {
+		case known != "" && n.Founding.Clustered && len(others) > 0:
+			n.do(Action{Part: part, Verb: Join, DB: d, File: file, ID: known, Addr: raft(me, d), Others: others})
+		case known != "":
+			// Its only copy was here. Found raises the generation.
+			n.problem(part, "", "the only copy of the database is lost; a new one is made")
+			return
+		case n.Founding.Founder != n.Node:
+			n.problem(part, "", "waits until %s has created the database", n.Founding.Founder)
+			return
+		case n.Founding.Clustered:
+			n.do(Action{Part: part, Verb: Found, DB: d, File: file, Addr: raft(me, d)})
+		default:
+			n.do(Action{Part: part, Verb: Create, DB: d, File: file})
+		}
+	}
+	n.do(Action{Part: part, Verb: Run, DB: d, Name: daemon, Argv: n.server(d, me, file)})
+	if o.Running && o.File == Good {
+		n.settle(d, o)
+	} else if o.Words != "" {
+		n.problem(part, "", "its server does not stay up: %s", o.Words)
+	}
+}
+
+// server is the command line of a member's database.
+func (n *next) server(d DB, me Member, file string) []string {
+	argv := append(n.env("/usr/sbin/ovsdb-server"), quiet...)
+	argv = append(argv, "--remote=punix:"+socket(n.paths.Run, d),
+		"--pidfile="+n.paths.Run+"/ovn"+string(d)+"_db.pid", "--unixctl="+control(n.paths.Run, d))
+	if n.Founding.Clustered {
+		argv = append(argv, "--remote=pssl:"+strings.TrimSuffix(fmt.Sprintf("%d:%s", d.port(), bracket(me)), ":"))
+		argv = append(argv, n.TLS.args()...)
+	}
+	return append(argv, file)
+}
+
+func control(run string, d DB) string { return run + "/ovn" + string(d) + "_db.ctl" }
+
+func bracket(m Member) string {
+	if a := m.Address.Unmap(); a.Is6() {
+		return "[" + a.WithZone("").String() + "]"
+	}
+	return m.Address.Unmap().String()
+}
+
+// settle keeps the cluster of a running server as it should be; the leader
+// does it, one step a time.
+func (n *next) settle(d DB, o Database) {
+	part := d.part()
+	if !n.Founding.Clustered {
+		if o.Outdated {
+			n.do(Action{Part: part, Verb: Convert, DB: d})
+		}
+		return
+	}
+	switch s := o.Status; {
+	case s == nil:
+		n.problem(part, "", "its server does not answer")
+	case s.joining():
+		n.problem(part, "", "joins the cluster; it needs a majority of the others")
+	case !s.settled():
+		alive, all := o.reach()
+		n.problem(part, "bring back a member, or take the lost ones out of the cluster",
+			"has no leader: %d of %d servers are heard of, and %d must be", alive, all, all/2+1)
+	case s.leads():
+		if gone := n.stranger(d, s); gone != "" {
+			n.do(Action{Part: part, Verb: Kick, DB: d, ID: gone})
+		} else if o.Outdated {
+			n.do(Action{Part: part, Verb: Convert, DB: d})
+		}
+		if d == SB && len(n.Nodes) > 0 {
+			n.dropChassis()
+		}
+	}
+	if s := o.Status; s.settled() {
+		if alive, all := o.reach(); alive < all {
+			n.problem(part, "see why a member is away", "%d of %d servers answer", alive, all)
+		}
+	}
+}
+
+// stranger is one server that should not be in the cluster: at no member's
+// address, or the one that is silent of two at the same.
+func (n *next) stranger(d DB, s *Status) string {
+	at := map[string]Server{}
+	for _, server := range s.Servers {
+		if server.Self {
+			at[server.Address] = server
+		}
+	}
+	for _, server := range s.Servers {
+		if server.Self {
+			continue
+		}
+		known := false
+		for _, m := range n.Members {
+			known = known || raft(m, d) == server.Address
+		}
+		if !known {
+			return server.Short
+		}
+		other, twice := at[server.Address]
+		if !twice {
+			at[server.Address] = server
+			continue
+		}
+		if other.Self || fresher(other, server) {
+			return server.Short
+		}
+		return other.Short
+	}
+	return ""
+}
+
+// fresher tells whether a was heard of later than b.
+func fresher(a, b Server) bool {
+	if a.Heard < 0 || b.Heard < 0 {
+		return a.Heard >= 0 || b.Heard < 0 && a.Match >= b.Match
+	}
+	return a.Heard < b.Heard
+}
+
+func (n *next) dropChassis() {
+	nodes := map[string]bool{}
+	for _, node := range n.Nodes {
+		nodes[node] = true
+	}
+	for _, c := range n.o.Chassis {
+		if !nodes[c] {
+			n.do(Action{Part: PartSB, Verb: DropChassis, DB: SB, ID: c})
+		}
+	}
+}
+
+// leave a database that this node should not have.
+func (n *next) leave(d DB, o Database, file string) {
+	part, daemon := d.part(), "ovn-"+string(d)
+	for _, stale := range o.Stale {
+		n.do(Action{Part: part, Verb: Remove, DB: d, File: stale})
+	}
+	if o.File == Absent && !o.Running {
+		return
+	}
+	// A leader that is kicked by others leaves a gap until the next election; one
+	// that leaves hands over first. It can only leave while there is a majority.
+	if s := o.Status; o.Running && s.settled() && len(s.Servers) > 1 {
+		n.do(Action{Part: part, Verb: Leave, DB: d})
+		return
+	}
+	if s := o.Status; o.Running && s != nil && s.State == "leaving cluster" && s.Leader != "unknown" {
+		return
+	}
+	n.do(Action{Part: part, Verb: Stop, DB: d, Name: daemon})
+	n.do(Action{Part: part, Verb: Remove, DB: d, File: file})
+}
+
+// reach counts the servers that were heard of lately, itself included. A
+// follower hears the leader only.
+func (d Database) reach() (alive, all int) {
+	for _, s := range d.Status.Servers {
+		all++
+		if s.Self || d.Status.Role != "leader" && d.Status.settled() || s.Heard >= 0 && s.Heard < silent {
+			alive++
+		}
+	}
+	return alive, all
+}

@@ -1,0 +1,280 @@
+package deploy
+
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"time"
+)
+
+// silent is when a server that was not heard of counts as away.
+const silent = 30 * time.Second
+
+// Bridges of ours.
+const (
+	Integration = "br-int"
+	Underlay    = "br-encap"
+)
+
+// externalBridge of a physical network. A device's name has 15 letters; a long
+// one ends with a hash.
+func externalBridge(physical string) string {
+	if len(physical) <= 12 {
+		return "bx-" + physical
+	}
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(physical)) // a hash's never fails
+	return fmt.Sprintf("bx-%s%08x", physical[:4], sum.Sum32())
+}
+
+// datapath that the node gets. Auto keeps what there is: a kernel without the
+// module must not silently move the node to the slow one.
+func (n *next) datapath() Datapath {
+	if c := n.o.Switch.Configured; c != nil && n.Datapath != System && n.Datapath != Netdev {
+		if b, ok := c.Bridges[Integration]; ok {
+			return normal(b.Datapath)
+		}
+	}
+	switch {
+	case n.Datapath == System || n.Datapath == Netdev:
+		return n.Datapath
+	case n.o.Switch.Kernel:
+		return System
+	}
+	return Netdev
+}
+
+func (n *next) openvswitch() {
+	o := n.o.Switch
+	if n.datapath() == System && !o.Kernel {
+		n.problem(PartSwitch, "install the kernel's openvswitch module, or choose the userspace datapath",
+			"the kernel has no openvswitch module")
+		return
+	}
+	if o.Foreign {
+		if o.Configured == nil {
+			n.problem(PartSwitch, "systemctl status openvswitch-switch", "Open vSwitch's service of this machine does not answer")
+			return
+		}
+	} else {
+		n.localDaemons()
+	}
+	if o.Configured == nil && o.DB {
+		n.problem(PartSwitch, "", "Open vSwitch's database does not answer")
+	}
+	if o.Outdated {
+		n.do(Action{Part: PartSwitch, Verb: Convert})
+	}
+	n.configure()
+}
+
+// localDaemons are Open vSwitch's own, where the distribution does not run them.
+func (n *next) localDaemons() {
+	o, file, run := n.o.Switch, n.paths.local(), n.paths.OVSRun
+	if o.File == Broken && !o.DB {
+		n.problem(PartSwitch, "look at this node's disk if it happens again", "Open vSwitch's database is broken and is made anew")
+		n.do(Action{Part: PartSwitch, Verb: SetAside, File: file})
+		o.File = Absent
+	}
+	if o.File == Absent {
+		// A server whose file has gone serves what nobody will ever see again.
+		n.do(Action{Part: PartSwitch, Verb: Stop, Name: "ovs-db"})
+		n.do(Action{Part: PartSwitch, Verb: CreateLocal, File: file})
+	}
+	server := append(n.env("/usr/sbin/ovsdb-server"), quiet...)
+	n.do(Action{Part: PartSwitch, Verb: Run, Name: "ovs-db", Argv: append(server, "--remote=punix:"+run+"/db.sock",
+		"--pidfile="+run+"/ovsdb-server.pid", "--unixctl="+run+"/ovsdb-server.ctl", file)})
+	daemon := append(n.env("/usr/sbin/ovs-vswitchd"), quiet...)
+	n.do(Action{Part: PartSwitch, Verb: Run, Name: "ovs-vswitchd", Argv: append(daemon,
+		"--pidfile="+run+"/ovs-vswitchd.pid", "--unixctl="+run+"/ovs-vswitchd.ctl", "unix:"+run+"/db.sock")})
+}
+
+// configure Open vSwitch: one transaction with what differs.
+func (n *next) configure() {
+	datapath := n.datapath()
+	have := Configured{}
+	if n.o.Switch.Configured != nil {
+		have = *n.o.Switch.Configured
+	}
+	var argv []string
+	say := func(words ...string) {
+		if len(argv) > 0 {
+			argv = append(argv, "--")
+		}
+		argv = append(argv, words...)
+	}
+	bridge := func(name string, secure bool, ports ...string) {
+		b, ok := have.Bridges[name]
+		if !ok || normal(b.Datapath) != datapath || b.Secure != secure {
+			mode := "standalone"
+			if secure {
+				mode = "secure"
+			}
+			say("--may-exist", "add-br", name)
+			say("set", "Bridge", name, "datapath_type="+string(datapath), "fail_mode="+mode, "other_config:disable-in-band=true")
+		}
+		for _, p := range ports {
+			if !slices.Contains(b.Ports, p) {
+				say("--may-exist", "add-port", name, p)
+			}
+		}
+	}
+	want := map[string]string{
+		"system-id": n.Node, "ovn-bridge": Integration, "ovn-bridge-datapath-type": string(datapath),
+		"ovn-encap-type": "geneve", "ovn-encap-ip": n.Encap.Unmap().WithZone("").String(),
+		"ovn-bridge-mappings": n.mappings(),
+		// The switch's own probe of its controller: long, it is one process.
+		"ovn-openflow-probe-interval": "60", "ovn-remote-probe-interval": "10000", // s, ms
+	}
+	if n.Founding.founded(SB) && len(n.Members) > 0 {
+		want["ovn-remote"] = n.remote(SB, n.paths.Run)
+	}
+	for _, key := range sorted(want) {
+		switch value := want[key]; value {
+		case have.ExternalIDs[key]:
+		case "":
+			say("remove", "Open_vSwitch", ".", "external_ids", key)
+		default:
+			say("set", "Open_vSwitch", ".", fmt.Sprintf("external_ids:%s=%q", key, value))
+		}
+	}
+	bridge(Integration, true)
+	for _, physical := range sorted(n.External) {
+		if n.usable(physical) {
+			bridge(externalBridge(physical), false, n.External[physical])
+		}
+	}
+	moved := datapath == Netdev && n.underlayUsable()
+	if moved {
+		bridge(Underlay, false, n.Underlay)
+	}
+	if len(argv) > 0 {
+		n.do(Action{Part: PartSwitch, Verb: Configure, Argv: argv})
+	}
+	if moved {
+		if len(n.o.Switch.Links[n.Underlay].Addresses) > 0 || !n.o.Switch.Links[Underlay].Up {
+			n.do(Action{Part: PartSwitch, Verb: Move, ID: n.Underlay, Addr: Underlay})
+		}
+	}
+	if datapath == Netdev {
+		n.plain()
+	}
+	for name, b := range have.Bridges {
+		if b.Error != "" {
+			n.problem(PartSwitch, "", "bridge %s: %s", name, b.Error)
+		}
+	}
+}
+
+// plain: nobody behind an userspace switch completes checksums.
+func (n *next) plain() {
+	for _, name := range sorted(n.o.Switch.Links) {
+		if n.o.Switch.Links[name].Offload {
+			n.do(Action{Part: PartSwitch, Verb: Plain, ID: name})
+		}
+	}
+}
+
+func normal(d string) Datapath {
+	if d == "" {
+		return System
+	}
+	return Datapath(d)
+}
+
+// mappings of physical networks to bridges, of those that can be used.
+func (n *next) mappings() string {
+	var all []string
+	for _, physical := range sorted(n.External) {
+		if n.usable(physical) {
+			all = append(all, physical+":"+externalBridge(physical))
+		}
+	}
+	return strings.Join(all, ",")
+}
+
+// usable tells whether a physical network's interface is there and has no other
+// use; the first who asks says why not.
+func (n *next) usable(physical string) bool {
+	name := n.External[physical]
+	link, ok := n.o.Switch.Links[name]
+	switch {
+	case !ok:
+		n.once("name another interface, or plug it in", "external network %s: there is no interface %s", physical, name)
+		return false
+	case len(link.Addresses) > 0:
+		n.once("give the external network an interface of its own", "external network %s: interface %s has addresses of this node (%s)",
+			physical, name, strings.Join(link.Addresses, ", "))
+		return false
+	}
+	return true
+}
+
+func (n *next) once(next, what string, args ...any) {
+	p := Problem{Part: PartSwitch, What: fmt.Sprintf(what, args...), Next: next}
+	if !slices.Contains(n.problems, p) {
+		n.problems = append(n.problems, p)
+	}
+}
+
+func (n *next) underlayUsable() bool {
+	if n.Underlay == "" {
+		return false
+	}
+	link, ok := n.o.Switch.Links[n.Underlay]
+	switch {
+	case !ok:
+		n.once("name another interface", "there is no interface %s for the tunnels", n.Underlay)
+		return false
+	case link.Default:
+		n.once("give the tunnels an interface of their own", "the default route goes through %s: it cannot become the tunnels' port", n.Underlay)
+		return false
+	}
+	return true
+}
+
+// northd runs on every member; one of them works, the others wait.
+func (n *next) northd() {
+	if n.Founding.Generation == 0 || len(n.Members) == 0 {
+		return
+	}
+	_, member := n.member(n.Node)
+	founded := n.Founding.NB != "" && n.Founding.SB != "" || !n.Founding.Clustered && n.Founding.Founder == n.Node
+	if !member || !founded {
+		if n.o.Northd {
+			n.do(Action{Part: PartNorthd, Verb: Stop, Name: "ovn-northd"})
+		}
+		return
+	}
+	argv := append(n.client("/usr/bin/ovn-northd"), "--pidfile="+n.paths.Run+"/ovn-northd.pid", "--unixctl="+n.paths.Run+"/ovn-northd.ctl",
+		"--ovnnb-db="+n.remote(NB, n.paths.Run), "--ovnsb-db="+n.remote(SB, n.paths.Run))
+	if n.Founding.Clustered {
+		argv = append(argv, n.TLS.args()...)
+	}
+	n.do(Action{Part: PartNorthd, Verb: Run, Name: "ovn-northd", Argv: argv})
+}
+
+// chassis is ovn-controller. It stops without taking the switch's flows away.
+func (n *next) chassis() {
+	if n.Founding.Generation == 0 || len(n.Members) == 0 {
+		n.problem(PartChassis, "", "waits until it is decided who has OVN's databases")
+		return
+	}
+	if n.Founding.Clustered && !n.TLS.on() {
+		n.problem(PartChassis, "give this node a certificate of the cluster", "ovn-controller needs a certificate")
+		return
+	}
+	if !n.Founding.founded(SB) {
+		n.problem(PartChassis, "", "waits until %s has created the southbound database", n.Founding.Founder)
+		return // one that runs keeps its flows
+	}
+	argv := append(n.client("/usr/bin/ovn-controller"), "--pidfile="+n.paths.Run+"/ovn-controller.pid")
+	if n.Founding.Clustered {
+		argv = append(argv, n.TLS.args()...)
+	}
+	n.do(Action{Part: PartChassis, Verb: Run, Name: "ovn-controller", Argv: append(argv, "unix:"+n.paths.OVSRun+"/db.sock")})
+	if n.o.Controller && !n.o.Connected {
+		n.problem(PartChassis, "see whether the members can be reached from here", "ovn-controller reaches no southbound database; what is configured goes on working")
+	}
+}

@@ -1,0 +1,284 @@
+package deploy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/basalt-gpu/basalt/sdn/link"
+)
+
+const localSchema = "/usr/share/openvswitch/vswitch.ovsschema"
+
+func (n *Node) observeSwitch(ctx context.Context, in Intent, o Switch) (Switch, error) {
+	if _, err := os.Stat("/sys/module/openvswitch"); err == nil {
+		o.Kernel = true
+	} else if !n.probed && in.Datapath != Netdev {
+		n.probed = true // once a life: it costs a process
+		if _, err := n.command(ctx, "modprobe", "-q", "openvswitch"); err == nil {
+			_, err := os.Stat("/sys/module/openvswitch")
+			o.Kernel = err == nil
+		}
+	}
+	o.Foreign = n.config.Foreign()
+	remote := "unix:" + n.config.Paths.OVSRun + "/db.sock"
+	if !o.Foreign {
+		file := n.config.Paths.local()
+		if _, err := os.Stat(file); err == nil {
+			o.File = Good
+			if !o.DB {
+				// The server would say the same, at the cost of a start.
+				if _, err := n.command(ctx, "ovsdb-tool", "query", file, `["Open_vSwitch"]`); refused(err) {
+					o.File = Broken
+				} else if err != nil {
+					return o, fmt.Errorf("look at %s: %w", file, err)
+				}
+			}
+		}
+	}
+	if o.Foreign || o.DB && o.File == Good {
+		text, err := n.command(ctx, "ovsdb-client", "--timeout=5", "transact", remote, configuredQuery)
+		if err == nil {
+			o.Configured, err = parseConfigured([]byte(text))
+		}
+		if err != nil && ctx.Err() != nil {
+			return o, ctx.Err()
+		}
+		o.Daemon = o.Daemon || o.Foreign && o.Configured != nil
+		o.Outdated = !o.Foreign && o.Configured != nil && n.outdated(ctx, remote, "Open_vSwitch", localSchema)
+	}
+	var err error
+	o.Links, err = n.observeLinks(ctx, in)
+	return o, err
+}
+
+func (n *Node) observeLinks(ctx context.Context, in Intent) (map[string]Link, error) {
+	wanted := map[string]bool{}
+	if in.Underlay != "" {
+		wanted[Underlay], wanted[in.Underlay] = true, true
+	}
+	for _, l := range in.External {
+		wanted[l] = true
+	}
+	if len(wanted) == 0 {
+		return nil, nil
+	}
+	text, err := n.command(ctx, "ip", "-json", "address", "show")
+	if err != nil {
+		return nil, fmt.Errorf("look at the interfaces: %w", err)
+	}
+	all, err := parseLinks([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	for name, l := range all {
+		if !wanted[name] {
+			delete(all, name)
+			continue
+		}
+		l.Offload = link.Offload(name)
+		all[name] = l
+	}
+	for _, family := range []string{"-4", "-6"} {
+		text, err := n.command(ctx, "ip", family, "-json", "route", "show", "default")
+		if err != nil {
+			return nil, fmt.Errorf("look at the routes: %w", err)
+		}
+		var routes []struct {
+			Dev string `json:"dev"`
+		}
+		if strings.TrimSpace(text) != "" {
+			if err := json.Unmarshal([]byte(text), &routes); err != nil {
+				return nil, fmt.Errorf("look at the routes: %w", err)
+			}
+		}
+		for _, r := range routes {
+			if l, ok := all[r.Dev]; ok {
+				l.Default = true
+				all[r.Dev] = l
+			}
+		}
+	}
+	return all, nil
+}
+
+// parseLinks reads ip -json address show.
+func parseLinks(text []byte) (map[string]Link, error) {
+	var all []struct {
+		Name  string   `json:"ifname"`
+		Flags []string `json:"flags"`
+		Infos []struct {
+			Local string `json:"local"`
+			Bits  int    `json:"prefixlen"`
+			Scope string `json:"scope"`
+		} `json:"addr_info"`
+	}
+	if err := json.Unmarshal(text, &all); err != nil {
+		return nil, fmt.Errorf("look at the interfaces: %w", err)
+	}
+	links := map[string]Link{}
+	for _, l := range all {
+		link := Link{}
+		for _, f := range l.Flags {
+			link.Up = link.Up || f == "UP"
+		}
+		for _, a := range l.Infos {
+			if a.Scope != "link" && a.Local != "" {
+				link.Addresses = append(link.Addresses, fmt.Sprintf("%s/%d", a.Local, a.Bits))
+			}
+		}
+		links[l.Name] = link
+	}
+	return links, nil
+}
+
+const configuredQuery = `["Open_vSwitch",` +
+	`{"op":"select","table":"Open_vSwitch","where":[],"columns":["external_ids"]},` +
+	`{"op":"select","table":"Bridge","where":[],"columns":["name","datapath_type","fail_mode","ports"]},` +
+	`{"op":"select","table":"Port","where":[],"columns":["_uuid","name","interfaces"]},` +
+	`{"op":"select","table":"Interface","where":[],"columns":["_uuid","error"]}]`
+
+// parseConfigured reads the answer to configuredQuery (RFC 7047, 4.1.3).
+func parseConfigured(text []byte) (*Configured, error) {
+	var results []struct {
+		Rows  []map[string]json.RawMessage `json:"rows"`
+		Error string                       `json:"error"`
+	}
+	if err := json.Unmarshal(text, &results); err != nil {
+		return nil, fmt.Errorf("Open vSwitch's database: %w", err) //nolint:staticcheck // a name
+	}
+	if len(results) != 4 {
+		return nil, errors.New("the answer of Open vSwitch's database has not four parts")
+	}
+	for _, r := range results {
+		if r.Error != "" {
+			return nil, fmt.Errorf("Open vSwitch's database: %s", r.Error) //nolint:staticcheck // a name
+		}
+	}
+	c := &Configured{ExternalIDs: map[string]string{}, Bridges: map[string]Bridge{}}
+	for _, row := range results[0].Rows {
+		c.ExternalIDs = stringMap(row["external_ids"])
+	}
+	faults := map[string]string{} // by interface
+	for _, row := range results[3].Rows {
+		for _, id := range atoms(row["_uuid"]) {
+			for _, fault := range atoms(row["error"]) {
+				faults[id] = fault
+			}
+		}
+	}
+	type port struct {
+		name       string
+		interfaces []string
+	}
+	ports := map[string]port{}
+	for _, row := range results[2].Rows {
+		for _, id := range atoms(row["_uuid"]) {
+			ports[id] = port{name: first(atoms(row["name"])), interfaces: atoms(row["interfaces"])}
+		}
+	}
+	for _, row := range results[1].Rows {
+		name := first(atoms(row["name"]))
+		b := Bridge{Datapath: first(atoms(row["datapath_type"])), Secure: first(atoms(row["fail_mode"])) == "secure"}
+		for _, id := range atoms(row["ports"]) {
+			b.Ports = append(b.Ports, ports[id].name)
+			for _, i := range ports[id].interfaces {
+				// A tap whose machine ended is no fault of the bridge.
+				if faults[i] != "" && ports[id].name == name {
+					b.Error = faults[i]
+				}
+			}
+		}
+		c.Bridges[name] = b
+	}
+	return c, nil
+}
+
+func first(all []string) string {
+	if len(all) == 0 {
+		return ""
+	}
+	return all[0]
+}
+
+// atoms of a value: a string, ["uuid", id] or ["set", [value …]]. Others are
+// none.
+func atoms(raw json.RawMessage) []string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return []string{s}
+	}
+	var pair []json.RawMessage
+	if json.Unmarshal(raw, &pair) != nil || len(pair) != 2 {
+		return nil
+	}
+	var kind string
+	if json.Unmarshal(pair[0], &kind) != nil {
+		return nil
+	}
+	switch kind {
+	case "uuid":
+		if json.Unmarshal(pair[1], &s) == nil {
+			return []string{s}
+		}
+	case "set":
+		var set []json.RawMessage
+		if json.Unmarshal(pair[1], &set) != nil {
+			return nil
+		}
+		var all []string
+		for _, v := range set {
+			var inner []string
+			if json.Unmarshal(v, &s) == nil {
+				all = append(all, s)
+			} else if json.Unmarshal(v, &inner) == nil && len(inner) == 2 && inner[0] == "uuid" {
+				all = append(all, inner[1])
+			}
+		}
+		return all
+	}
+	return nil
+}
+
+// stringMap of ["map", [[key, value] …]].
+func stringMap(raw json.RawMessage) map[string]string {
+	out := map[string]string{}
+	var pair []json.RawMessage
+	var entries [][]json.RawMessage
+	if json.Unmarshal(raw, &pair) != nil || len(pair) != 2 || json.Unmarshal(pair[1], &entries) != nil {
+		return out
+	}
+	for _, e := range entries {
+		var k, v string
+		if len(e) == 2 && json.Unmarshal(e[0], &k) == nil && json.Unmarshal(e[1], &v) == nil {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// column of all rows of a table.
+func (n *Node) column(ctx context.Context, remote, db, table, column string) ([]string, error) {
+	query, err := json.Marshal([]any{db, map[string]any{"op": "select", "table": table, "where": []any{}, "columns": []string{column}}})
+	if err != nil {
+		return nil, err
+	}
+	text, err := n.command(ctx, "ovsdb-client", "--timeout=5", "transact", remote, string(query))
+	if err != nil {
+		return nil, err
+	}
+	var results []struct {
+		Rows []map[string]json.RawMessage `json:"rows"`
+	}
+	if err := json.Unmarshal([]byte(text), &results); err != nil || len(results) != 1 {
+		return nil, fmt.Errorf("an answer that is none: %w", err)
+	}
+	var all []string
+	for _, row := range results[0].Rows {
+		all = append(all, atoms(row[column])...)
+	}
+	return all, nil
+}

@@ -1,0 +1,236 @@
+package ovn
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/sdn/ovn/nb"
+	"github.com/ovn-kubernetes/libovsdb/model"
+)
+
+// owned are the columns that we write, by table. Every other column is OVN's,
+// or an operator's.
+var owned = map[string][]string{
+	nb.AddressSetTable:               {"name", "addresses", "external_ids"},
+	nb.HAChassisGroupTable:           {"name", "ha_chassis", "external_ids"},
+	nb.HAChassisTable:                {"chassis_name", "priority", "external_ids"},
+	nb.DHCPOptionsTable:              {"cidr", "options", "external_ids"},
+	nb.DNSTable:                      {"records", "external_ids"},
+	nb.LoadBalancerTable:             {"name", "protocol", "vips", "ip_port_mappings", "options", "health_check", "external_ids"},
+	nb.LoadBalancerHealthCheckTable:  {"vip", "options", "external_ids"},
+	nb.PortGroupTable:                {"name", "ports", "acls", "external_ids"},
+	nb.ACLTable:                      {"name", "direction", "priority", "action", "match", "options", "external_ids"},
+	nb.LogicalSwitchTable:            {"name", "ports", "load_balancer", "dns_records", "other_config", "external_ids"},
+	nb.LogicalSwitchPortTable:        {"name", "type", "addresses", "port_security", "options", "dhcpv4_options", "dhcpv6_options", "tag", "external_ids"},
+	nb.LogicalRouterTable:            {"name", "ports", "static_routes", "nat", "load_balancer", "options", "external_ids"},
+	nb.LogicalRouterPortTable:        {"name", "mac", "networks", "ipv6_ra_configs", "ha_chassis_group", "external_ids"},
+	nb.LogicalRouterStaticRouteTable: {"ip_prefix", "nexthop", "output_port", "external_ids"},
+	nb.NATTable:                      {"type", "external_ip", "logical_ip", "external_ids"},
+}
+
+// roots are the tables whose rows stand for themselves, in the order in which
+// they are written. They are swept in the opposite order.
+var roots = []string{
+	nb.AddressSetTable, nb.HAChassisGroupTable, nb.DHCPOptionsTable, nb.DNSTable, nb.LoadBalancerTable,
+	nb.PortGroupTable, nb.LogicalSwitchTable, nb.LogicalRouterTable,
+}
+
+// have is what the database holds of ours: table, UUID, row.
+type have map[string]map[string]model.Model
+
+// change of one row.
+type change struct {
+	table string
+	row   model.Model // as it should be; for a deletion as it is
+	kind  kind
+	// columns of an update.
+	columns []string
+	// column and uuids of a join or part.
+	column string
+	uuids  []string
+}
+
+type kind int
+
+const (
+	create kind = iota
+	update
+	remove
+	// join and part add to and take from a set of references, however long.
+	join
+	part
+)
+
+// plan is what must be done, in this order. Each step is a list of groups of
+// changes; a group must be carried out in one transaction.
+type plan struct {
+	// part: what is no longer referred to. Rows that live by references go.
+	part [][]change
+	// write: what is new or differs.
+	write [][]change
+	// sweep: rows that stand for themselves and are not wanted any more.
+	sweep [][]change
+}
+
+func (p plan) empty() bool { return len(p.part)+len(p.write)+len(p.sweep) == 0 }
+
+// diff of what should be and what is.
+func diff(want []unit, h have) plan {
+	var p plan
+	wanted := map[string]bool{}
+	memberships := membershipsOf(want)
+	for _, u := range want {
+		var parts, writes []change
+		for _, c := range u.children {
+			w, _ := compare(c, h)
+			writes = append(writes, w...)
+			if lsp, ok := c.(*nb.LogicalSwitchPort); ok && len(w) > 0 && w[0].kind == create {
+				// A new port is in its groups from the first moment: without
+				// them it would be open.
+				for _, pg := range memberships[lsp.UUID] {
+					writes = append(writes, change{table: nb.PortGroupTable, row: pg, kind: join, column: "ports", uuids: []string{lsp.UUID}})
+				}
+			}
+		}
+		w, pt := compare(u.root, h)
+		writes, parts = append(w, writes...), append(parts, pt...)
+		wanted[uuidOf(u.root)] = true
+		if len(writes) > 0 {
+			p.write = append(p.write, writes)
+		}
+		if len(parts) > 0 {
+			p.part = append(p.part, parts)
+		}
+	}
+	for _, table := range slices.Backward(roots) {
+		for _, id := range slices.Sorted(maps.Keys(h[table])) {
+			if !wanted[id] {
+				gone := []change{{table: table, row: h[table][id], kind: remove}}
+				if table == nb.LogicalSwitchTable || table == nb.LogicalRouterTable {
+					// Names of ports are unique in the whole database: they
+					// must be free before somebody else takes them.
+					p.part = append(p.part, gone)
+				} else {
+					p.sweep = append(p.sweep, gone)
+				}
+			}
+		}
+	}
+	return p
+}
+
+func membershipsOf(want []unit) map[string][]*nb.PortGroup {
+	m := map[string][]*nb.PortGroup{}
+	for _, u := range want {
+		if pg, ok := u.root.(*nb.PortGroup); ok {
+			for _, p := range pg.Ports {
+				m[p] = append(m[p], pg)
+			}
+		}
+	}
+	return m
+}
+
+// compare one row with what is there: what to write, and what to take out of
+// its sets of references before.
+func compare(want model.Model, h have) (write, parts []change) {
+	table := tableOf(want)
+	is := h[table][uuidOf(want)]
+	if is == nil {
+		if pg, ok := want.(*nb.PortGroup); ok {
+			c := *pg
+			c.Ports = slices.DeleteFunc(slices.Clone(pg.Ports), func(id string) bool { return h[nb.LogicalSwitchPortTable][id] == nil })
+			want = &c // the others join with their creation
+		}
+		return []change{{table: table, row: want, kind: create}}, nil
+	}
+	var columns []string
+	for _, column := range owned[table] {
+		w, i := columnOf(want, column), columnOf(is, column)
+		if same(column, w, i) {
+			continue
+		}
+		if !references(table, column) {
+			columns = append(columns, column)
+			continue
+		}
+		added, gone := setDiff(w.Interface().([]string), i.Interface().([]string))
+		if table == nb.PortGroupTable && column == "ports" {
+			added = slices.DeleteFunc(added, func(id string) bool { return h[nb.LogicalSwitchPortTable][id] == nil })
+		}
+		if len(gone) > 0 {
+			parts = append(parts, change{table: table, row: want, kind: part, column: column, uuids: gone})
+		}
+		if len(added) > 0 {
+			write = append(write, change{table: table, row: want, kind: join, column: column, uuids: added})
+		}
+	}
+	if len(columns) > 0 {
+		write = append([]change{{table: table, row: want, kind: update, columns: columns}}, write...)
+	}
+	return write, parts
+}
+
+// references: sets that may be long, and hold rows of ours.
+func references(table, column string) bool {
+	switch column {
+	case "ports", "acls", "nat", "static_routes", "load_balancer", "dns_records", "health_check", "ha_chassis":
+		return true
+	}
+	return false
+}
+
+func setDiff(want, is []string) (added, gone []string) {
+	w, i := setOf(want), setOf(is)
+	for _, x := range want {
+		if !i[x] {
+			added = append(added, x)
+		}
+	}
+	for _, x := range is {
+		if !w[x] {
+			gone = append(gone, x)
+		}
+	}
+	return added, gone
+}
+
+func setOf(xs []string) map[string]bool {
+	m := make(map[string]bool, len(xs))
+	for _, x := range xs {
+		m[x] = true
+	}
+	return m
+}
+
+// same value: sets in any order, and nil is empty.
+func same(column string, a, b reflect.Value) bool {
+	switch a.Kind() {
+	case reflect.Slice:
+		x, y := a.Interface().([]string), b.Interface().([]string)
+		if len(x) != len(y) {
+			return false
+		}
+		added, gone := setDiff(x, y)
+		return len(added)+len(gone) == 0
+	case reflect.Map:
+		x, y := a.Interface().(map[string]string), b.Interface().(map[string]string)
+		if column != "external_ids" {
+			return maps.Equal(x, y)
+		}
+		for k, v := range x { // others may say something about our rows
+			if y[k] != v {
+				return false
+			}
+		}
+		return true
+	case reflect.Pointer:
+		if a.IsNil() || b.IsNil() {
+			return a.IsNil() && b.IsNil()
+		}
+		return a.Elem().Interface() == b.Elem().Interface()
+	default:
+		return a.Interface() == b.Interface()
+	}
+}

@@ -1,0 +1,49 @@
+package ovn
+
+import (
+	"fmt"
+	"reflect"
+	"sync"
+
+	"github.com/basalt-gpu/basalt/sdn/ovn/nb"
+	"github.com/ovn-kubernetes/libovsdb/model"
+)
+
+// tables that we write, with their rows' types.
+var tables = map[string]model.Model{
+	nb.AddressSetTable: &nb.AddressSet{}, nb.HAChassisGroupTable: &nb.HAChassisGroup{}, nb.HAChassisTable: &nb.HAChassis{},
+	nb.DHCPOptionsTable: &nb.DHCPOptions{}, nb.DNSTable: &nb.DNS{}, nb.LoadBalancerTable: &nb.LoadBalancer{},
+	nb.LoadBalancerHealthCheckTable: &nb.LoadBalancerHealthCheck{}, nb.PortGroupTable: &nb.PortGroup{}, nb.ACLTable: &nb.ACL{},
+	nb.LogicalSwitchTable: &nb.LogicalSwitch{}, nb.LogicalSwitchPortTable: &nb.LogicalSwitchPort{},
+	nb.LogicalRouterTable: &nb.LogicalRouter{}, nb.LogicalRouterPortTable: &nb.LogicalRouterPort{},
+	nb.LogicalRouterStaticRouteTable: &nb.LogicalRouterStaticRoute{}, nb.NATTable: &nb.NAT{},
+}
+
+// layout of the rows: table of a type, and field of a column.
+var layout = sync.OnceValue(func() (l struct {
+	table  map[reflect.Type]string
+	fields map[reflect.Type]map[string]int
+}) {
+	l.table, l.fields = map[reflect.Type]string{}, map[reflect.Type]map[string]int{}
+	for name, m := range tables {
+		t := reflect.TypeOf(m).Elem()
+		l.table[t], l.fields[t] = name, map[string]int{}
+		for i := range t.NumField() {
+			l.fields[t][t.Field(i).Tag.Get("ovsdb")] = i
+		}
+	}
+	return l
+})
+
+func tableOf(m model.Model) string { return layout().table[reflect.TypeOf(m).Elem()] }
+
+func columnOf(m model.Model, column string) reflect.Value {
+	v := reflect.ValueOf(m).Elem()
+	i, ok := layout().fields[v.Type()][column]
+	if !ok {
+		panic(fmt.Sprintf("sdn/ovn: %s has no column %s", v.Type(), column)) // the table `owned` is wrong
+	}
+	return v.Field(i)
+}
+
+func uuidOf(m model.Model) string { return columnOf(m, "_uuid").String() }

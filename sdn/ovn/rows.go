@@ -1,0 +1,101 @@
+package ovn
+
+import (
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sdn"
+	"github.com/basalt-gpu/basalt/sdn/ovn/nb"
+	"github.com/ovn-kubernetes/libovsdb/model"
+)
+
+// unit is a row that stands for itself, and those that live only as long as
+// it refers to them. A unit is always written whole.
+type unit struct {
+	root     model.Model
+	children []model.Model
+}
+
+// rows that OVN_Northbound should hold, in an order in which they can be
+// written: what is referred to comes first.
+func rows(t sdn.Topology) []unit {
+	r := newRower(t)
+	r.forbidden()
+	r.securityGroups()
+	for _, n := range t.Networks {
+		r.network(n)
+	}
+	for _, x := range t.External {
+		r.external(x)
+	}
+	for _, p := range t.Routers {
+		r.router(p)
+	}
+	for _, l := range t.LoadBalancers {
+		r.balancer(l)
+	}
+	var all []unit
+	for _, us := range [][]unit{r.sets, r.gateways, r.options, r.names, r.balancers, r.groups, r.switches, r.routers} {
+		all = append(all, us...)
+	}
+	return all
+}
+
+// rower makes rows. What several parts of the Topology add to is kept by what
+// it belongs to until the rows are made.
+type rower struct {
+	t      sdn.Topology
+	nets   map[api.NetworkID]sdn.Network
+	ports  map[api.NetworkID][]sdn.Port
+	joined map[api.ProjectID][]sdn.Network // that are on its router
+	out    map[api.ExternalNetworkID][]sdn.Router
+	ext    map[api.ExternalNetworkID]sdn.ExternalNetwork
+	floats map[api.ProjectID][]sdn.FloatingIP
+	lbs    map[api.ProjectID][]sdn.LoadBalancer
+	made   map[string]bool // gateway groups
+
+	sets, gateways, options, names, balancers, groups, switches, routers []unit
+}
+
+func newRower(t sdn.Topology) *rower {
+	r := &rower{t: t, nets: map[api.NetworkID]sdn.Network{}, ports: map[api.NetworkID][]sdn.Port{}, joined: map[api.ProjectID][]sdn.Network{},
+		out: map[api.ExternalNetworkID][]sdn.Router{}, ext: map[api.ExternalNetworkID]sdn.ExternalNetwork{},
+		floats: map[api.ProjectID][]sdn.FloatingIP{}, lbs: map[api.ProjectID][]sdn.LoadBalancer{}, made: map[string]bool{}}
+	for _, n := range t.Networks {
+		r.nets[n.ID] = n
+		if !n.Isolated {
+			r.joined[n.Project] = append(r.joined[n.Project], n)
+		}
+	}
+	for _, p := range t.Ports {
+		r.ports[p.Network] = append(r.ports[p.Network], p)
+	}
+	for _, x := range t.External {
+		r.ext[x.ID] = x
+	}
+	for _, p := range t.Routers {
+		if p.External != "" {
+			r.out[p.External] = append(r.out[p.External], p)
+		}
+	}
+	for _, f := range t.FloatingIPs {
+		r.floats[f.Project] = append(r.floats[f.Project], f)
+	}
+	for _, l := range t.LoadBalancers {
+		r.lbs[l.Project] = append(r.lbs[l.Project], l)
+	}
+	return r
+}
+
+func (r *rower) id(table, name string) string { return rowID(r.t.Cluster, table, name) }
+
+// ids of the row: whose it is, and what for.
+func (r *rower) ids(of string) map[string]string {
+	m := map[string]string{Owner: r.t.Cluster}
+	if of != "" {
+		m[Of] = of
+	}
+	return m
+}
+
+func (r *rower) portID(p sdn.PortID) string { return r.id(nb.LogicalSwitchPortTable, string(p)) }
+
+func ptr[T any](v T) *T { return &v }

@@ -1,0 +1,47 @@
+package ovn
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/basalt-gpu/basalt/sdn"
+	"github.com/basalt-gpu/basalt/sdn/ovn/nb"
+)
+
+// balancer: one row, with the address in the network and the one outside. The
+// switches of the project's networks and its router have it: a connection is
+// spread where it begins.
+func (r *rower) balancer(l sdn.LoadBalancer) {
+	id := string(l.ID)
+	lb := &nb.LoadBalancer{
+		UUID: r.id(nb.LoadBalancerTable, id), Name: id, Protocol: ptr(string(l.Protocol)), ExternalIDs: r.ids(id),
+		Vips: map[string]string{}, IPPortMappings: map[string]string{},
+		// A connection that nobody takes is refused and not left hanging.
+		Options: map[string]string{"reject": "true"},
+	}
+	u := unit{root: lb}
+	targets := make([]string, len(l.Backends))
+	source := sdn.HealthAddress(r.nets[l.Network].CIDR4)
+	for i, b := range l.Backends {
+		targets[i] = netip.AddrPortFrom(b.Address, b.Target).String()
+		if l.Health {
+			lb.IPPortMappings[b.Address.String()] = fmt.Sprintf("%s:%s", b.Port, source)
+		}
+	}
+	for _, a := range []netip.Addr{l.Address, l.Floating} {
+		if !a.IsValid() {
+			continue
+		}
+		vip := netip.AddrPortFrom(a, l.Port).String()
+		lb.Vips[vip] = strings.Join(targets, ",")
+		if l.Health {
+			check := &nb.LoadBalancerHealthCheck{UUID: r.id(nb.LoadBalancerHealthCheckTable, id+"/"+vip), Vip: vip, ExternalIDs: r.ids(id),
+				// Seconds, and answers in a row.
+				Options: map[string]string{"interval": "3", "timeout": "3", "success_count": "1", "failure_count": "2"}}
+			lb.HealthCheck = append(lb.HealthCheck, check.UUID)
+			u.children = append(u.children, check)
+		}
+	}
+	r.balancers = append(r.balancers, u)
+}

@@ -1,0 +1,196 @@
+package ovn
+
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sdn"
+	"github.com/basalt-gpu/basalt/sdn/ovn/nb"
+	"github.com/ovn-kubernetes/libovsdb/model"
+)
+
+// leaseSeconds of an address. It never changes hands while its port is there;
+// the longer the lease, the longer a guest lives on without its node's
+// ovn-controller.
+const leaseSeconds = 86400
+
+func (r *rower) network(n sdn.Network) {
+	id := string(n.ID)
+	ls := &nb.LogicalSwitch{UUID: r.id(nb.LogicalSwitchTable, id), Name: SwitchName(n.ID), ExternalIDs: r.ids(id)}
+	u := unit{root: ls}
+	add := func(p *nb.LogicalSwitchPort) {
+		ls.Ports = append(ls.Ports, p.UUID)
+		u.children = append(u.children, p)
+	}
+	dhcp4, dhcp6 := r.dhcp4(n), r.dhcp6(n)
+	for _, p := range r.ports[n.ID] {
+		add(r.port(p, dhcp4, dhcp6))
+	}
+	if n.CIDR4.IsValid() {
+		add(r.metadata(n.ID))
+	}
+	if !n.Isolated {
+		add(r.joint(n.Project, id, nil))
+		for _, l := range r.lbs[n.Project] {
+			ls.LoadBalancer = append(ls.LoadBalancer, r.id(nb.LoadBalancerTable, string(l.ID)))
+		}
+	}
+	if len(n.Names) > 0 {
+		ls.DNSRecords = []string{r.dns(n)}
+	}
+	r.switches = append(r.switches, u)
+}
+
+func (r *rower) port(p sdn.Port, dhcp4, dhcp6 *string) *nb.LogicalSwitchPort {
+	instance, _ := p.ID.Instance()
+	lsp := &nb.LogicalSwitchPort{
+		UUID: r.portID(p.ID), Name: string(p.ID), ExternalIDs: r.ids(string(instance)),
+		Addresses: []string{bareAddresses(p)}, PortSecurity: []string{bareAddresses(p)}, Options: map[string]string{},
+	}
+	if p.Hostname != "" {
+		lsp.Options["hostname"] = strconv.Quote(p.Hostname) // it is a constant of an action
+	}
+	if len(p.Nodes) > 0 {
+		nodes := make([]string, len(p.Nodes))
+		for i, n := range p.Nodes {
+			nodes[i] = string(n)
+		}
+		lsp.Options["requested-chassis"] = strings.Join(nodes, ",")
+	}
+	if len(p.Nodes) > 1 {
+		// The target passes nothing until the instance has announced itself
+		// there, which QEMU does when it lets it run.
+		lsp.Options["activation-strategy"] = "rarp"
+	}
+	if p.Address4.IsValid() {
+		lsp.Dhcpv4Options = dhcp4
+	}
+	if p.Address6.IsValid() {
+		lsp.Dhcpv6Options = dhcp6
+	}
+	return lsp
+}
+
+// metadata port: on every node, so a guest's question never leaves its node.
+func (r *rower) metadata(n api.NetworkID) *nb.LogicalSwitchPort {
+	name := sdn.MetadataPort(n)
+	return &nb.LogicalSwitchPort{
+		UUID: r.portID(name), Name: string(name), Type: "localport", ExternalIDs: r.ids(string(n)),
+		Addresses: []string{MetadataMAC(n) + " " + sdn.MetadataAddress.String()},
+	}
+}
+
+// joint is the switch's end of the link to the project's router.
+func (r *rower) joint(project api.ProjectID, network string, more map[string]string) *nb.LogicalSwitchPort {
+	name := switchPortName(project, network)
+	p := &nb.LogicalSwitchPort{
+		UUID: r.id(nb.LogicalSwitchPortTable, name), Name: name, Type: "router", ExternalIDs: r.ids(string(project)),
+		Addresses: []string{"router"}, Options: map[string]string{"router-port": RouterPortName(project, network)},
+	}
+	for k, v := range more {
+		p.Options[k] = v
+	}
+	return p
+}
+
+// dhcp4 options of the network (ovn-nb(5), DHCP_Options).
+func (r *rower) dhcp4(n sdn.Network) *string {
+	if !n.CIDR4.IsValid() {
+		return nil
+	}
+	// With option 121 a client ignores option 3 (RFC 3442), so the default
+	// route stands in both. A route without a next hop is on the link.
+	routes := sdn.MetadataAddress.String() + "/32,0.0.0.0"
+	o := map[string]string{
+		"server_id": n.Gateway4.String(), "server_mac": gatewayMAC(n),
+		"lease_time": strconv.Itoa(leaseSeconds), "mtu": strconv.Itoa(n.MTU),
+	}
+	if !n.Isolated {
+		o["router"] = n.Gateway4.String()
+		routes += ", 0.0.0.0/0," + n.Gateway4.String()
+	}
+	o["classless_static_route"] = "{" + routes + "}"
+	if s := addresses(n.DNSServers, netip.Addr.Is4); s != "" {
+		o["dns_server"] = "{" + s + "}"
+	} else {
+		o["dns_server"] = n.Gateway4.String() // OVN answers what it knows, whoever is asked
+	}
+	if n.Domain != "" {
+		o["domain_name"] = strconv.Quote(n.Domain)
+	}
+	return r.dhcp(n, "4", n.CIDR4, o)
+}
+
+func (r *rower) dhcp6(n sdn.Network) *string {
+	if !n.CIDR6.IsValid() {
+		return nil
+	}
+	o := map[string]string{"server_id": gatewayMAC(n)}
+	if s := addresses(n.DNSServers, netip.Addr.Is6); s != "" {
+		o["dns_server"] = "{" + s + "}"
+	} else {
+		o["dns_server"] = n.Gateway6.String()
+	}
+	if n.Domain != "" {
+		o["domain_search"] = strconv.Quote(n.Domain)
+	}
+	return r.dhcp(n, "6", n.CIDR6, o)
+}
+
+func (r *rower) dhcp(n sdn.Network, family string, cidr netip.Prefix, options map[string]string) *string {
+	row := &nb.DHCPOptions{UUID: r.id(nb.DHCPOptionsTable, string(n.ID)+"/"+family), Cidr: cidr.String(), Options: options, ExternalIDs: r.ids(string(n.ID))}
+	r.options = append(r.options, unit{root: row})
+	return &row.UUID
+}
+
+func (r *rower) dns(n sdn.Network) string {
+	row := &nb.DNS{UUID: r.id(nb.DNSTable, string(n.ID)), Records: map[string]string{}, ExternalIDs: r.ids(string(n.ID))}
+	for name, as := range n.Names {
+		row.Records[name] = strings.ReplaceAll(addresses(as, netip.Addr.IsValid), ",", "")
+	}
+	r.names = append(r.names, unit{root: row})
+	return row.UUID
+}
+
+// addresses for which the function is true: "a, b".
+func addresses(as []netip.Addr, is func(netip.Addr) bool) string {
+	var s []string
+	for _, a := range as {
+		if is(a) {
+			s = append(s, a.String())
+		}
+	}
+	return strings.Join(s, ", ")
+}
+
+func gatewayMAC(n sdn.Network) string { return MAC("router", string(n.Project), string(n.ID)) }
+
+// external network: one switch with the physical network and all routers.
+func (r *rower) external(x sdn.ExternalNetwork) {
+	id := string(x.ID)
+	ls := &nb.LogicalSwitch{
+		UUID: r.id(nb.LogicalSwitchTable, id), Name: ExternalSwitchName(x.ID), ExternalIDs: r.ids(id),
+		// A question for an address that is nobody's here must not wake a
+		// thousand routers.
+		OtherConfig: map[string]string{"broadcast-arps-to-all-routers": "false"},
+	}
+	local := &nb.LogicalSwitchPort{
+		UUID: r.id(nb.LogicalSwitchPortTable, id+"-physical"), Name: id + "-physical", Type: "localnet", ExternalIDs: r.ids(id),
+		Addresses: []string{"unknown"}, Options: map[string]string{"network_name": x.Physical},
+	}
+	if x.VLAN != 0 {
+		local.Tag = ptr(x.VLAN)
+	}
+	u := unit{root: ls, children: []model.Model{local}}
+	ls.Ports = append(ls.Ports, local.UUID)
+	for _, p := range r.out[x.ID] {
+		// The gateway announces what it answers for, so a new one is believed
+		// at once.
+		j := r.joint(p.Project, id, map[string]string{"nat-addresses": "router"})
+		ls.Ports = append(ls.Ports, j.UUID)
+		u.children = append(u.children, j)
+	}
+	r.switches = append(r.switches, u)
+}

@@ -1,0 +1,348 @@
+package ovn_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sdn"
+	"github.com/basalt-gpu/basalt/sdn/drivertest"
+)
+
+// One OVN, one story: it takes long to start. Each part leaves the topology as
+// it found it.
+func TestStory(t *testing.T) {
+	began := time.Now()
+	w := newWorld(t)
+	t.Run("conformance", func(t *testing.T) {
+		all := map[api.NodeID]sdn.Chassis{}
+		for _, n := range w.nodes {
+			all[n.id] = n.chassis
+		}
+		drivertest.Run(t, drivertest.Network{Cluster: "story", Controller: w.control, Chassis: all, First: "n1", Second: "n2"})
+	})
+	topology := story()
+	w.apply(t, topology)
+	t.Logf("OVN has the topology after %v", time.Since(began).Round(time.Millisecond))
+
+	g := map[string]*guest{}
+	for _, n := range []string{"a", "b", "c", "d", "x"} {
+		p := portOf(topology, n)
+		on := slices.IndexFunc(w.nodes, func(x *node) bool { return x.id == p.Nodes[0] })
+		g[n] = w.boot(t, w.nodes[on], p)
+	}
+	t.Logf("five guests after %v", time.Since(began).Round(time.Millisecond))
+	part := func(name string, f func(t *testing.T)) {
+		outer := w.t
+		t.Run(name, func(t *testing.T) {
+			w.t = t // what fails is this part
+			defer func() { w.t = outer }()
+			f(t)
+		})
+	}
+	part("leases", func(t *testing.T) { leases(t, g["a"], networkOf(topology, "net-red1")) })
+	for _, x := range g {
+		x.address(t, networkOf(topology, x.port.Network))
+		x.serve(t, 80)
+		x.serve(t, 81)
+	}
+	serve(t, w.wire, "203.0.113.2:80", "host")
+	serve(t, w.wire, "203.0.113.1:6641", "control plane")
+	serve(t, w.wire, "172.31.7.254:22", "host inside")
+
+	part("reach", func(t *testing.T) { reaches(t, w, g) })
+	part("security groups", func(t *testing.T) { securityGroups(t, w, g, topology) })
+	part("hosts", func(t *testing.T) { hosts(t, w, g, topology) })
+	part("attacks", func(t *testing.T) {
+		n := networkOf(topology, "net-red1")
+		attackAll(t, g["a"], g["b"], g["x"], end{routerMAC(t, g["a"], n.Gateway4), n.Gateway4, n.Gateway6})
+	})
+	part("names", func(t *testing.T) { names(t, w, g["a"]) })
+	part("load balancer", func(t *testing.T) { balance(t, w, g) })
+	part("states", func(t *testing.T) { states(t, w, topology) })
+	part("failures", func(t *testing.T) { failures(t, w, g, topology) })
+	part("nothing left", func(t *testing.T) { nothingLeft(t, w, g) })
+}
+
+// leases: what a guest is told by DHCP.
+func leases(t *testing.T, g *guest, n sdn.Network) {
+	out := g.w.must("ip", "netns", "exec", g.ns, "busybox", "udhcpc", "-i", "eth0", "-n", "-q", "-f", "-t", "20", "-T", "2", "-O", "staticroutes", "-O", "mtu", "-s", script(t))
+	for _, want := range []string{"ip=" + g.port.Address4.String(), "router=" + n.Gateway4.String(), "mtu=1442", "lease=86400", "domain=red.internal",
+		"staticroutes=169.254.169.254/32 0.0.0.0 0.0.0.0/0 " + n.Gateway4.String()} {
+		if !strings.Contains(out, want+"\n") {
+			t.Errorf("no %s in the lease:\n%s", want, out)
+		}
+	}
+}
+
+func script(t *testing.T) string {
+	path := t.TempDir() + "/bound"
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n[ $1 = bound ] && env\nexit 0\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func at(a netip.Addr, port uint16) string { return netip.AddrPortFrom(a, port).String() }
+
+func reaches(t *testing.T, w *world, g map[string]*guest) {
+	a, b, d, x := g["a"], g["b"], g["d"], g["x"]
+	reach(t, w, a.ns, at(b.port.Address4, 80), "b")
+	reach(t, w, a.ns, at(b.port.Address6, 80), "b")
+	reach(t, w, d.ns, at(a.port.Address4, 80), "a") // through the router
+	// A router has told the guest which way IPv6 goes.
+	w.until("a default route of IPv6", func() error {
+		if out := w.must("ip", "-n", d.ns, "-6", "route", "show", "default"); !strings.Contains(out, "via fe80::") {
+			return fmt.Errorf("%q", out)
+		}
+		return nil
+	})
+	reach(t, w, d.ns, at(a.port.Address6, 80), "a")
+	// Out, by the router's address; in, by the floating one.
+	if from := reach(t, w, a.ns, "203.0.113.2:80", "host"); !strings.Contains(from, "203.0.113.10:") {
+		t.Errorf("outside it looks like %q", from)
+	}
+	if from := reach(t, w, g["c"].ns, "203.0.113.2:80", "host"); !strings.Contains(from, "203.0.113.50:") {
+		t.Errorf("with a floating IP it looks like %q outside", from)
+	}
+	reach(t, w, w.wire, "203.0.113.50:80", "c")
+	// Blue has the same addresses, and is somebody else.
+	reach(t, w, x.ns, "203.0.113.2:80", "host")
+	dead(t, x.ns, at(a.port.Address4, 80))
+	dead(t, x.ns, at(d.port.Address4, 80))
+	dead(t, x.ns, at(b.port.Address6, 80))
+	dead(t, a.ns, at(x.port.Address4, 80))
+	dead(t, a.ns, at(x.port.Address6, 80))
+}
+
+func securityGroups(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) {
+	a, c, d := g["a"], g["c"], g["d"]
+	reach(t, w, a.ns, at(c.port.Address4, 80), "c")
+	reach(t, w, a.ns, at(c.port.Address6, 81), "c")
+	dead(t, a.ns, at(d.port.Address4, 80)) // nothing in, though it went out above
+	dead(t, a.ns, at(d.port.Address6, 80))
+	dead(t, w.wire, "203.0.113.50:82")
+
+	// A rule is taken away and a group is named.
+	t2 := topology
+	t2.SecurityGroups = slices.Clone(topology.SecurityGroups)
+	for i := range t2.SecurityGroups {
+		s := &t2.SecurityGroups[i]
+		switch s.ID {
+		case web:
+			s.Rules = []sdn.Rule{{Direction: api.Ingress, Protocol: api.ProtocolTCP, FirstPort: 81, LastPort: 81}}
+		case shut:
+			s.Rules = []sdn.Rule{{Direction: api.Ingress, Protocol: api.ProtocolTCP, Group: open}}
+		}
+	}
+	w.apply(t, t2)
+	reach(t, w, a.ns, at(c.port.Address4, 81), "c")
+	dead(t, a.ns, at(c.port.Address4, 80))
+	reach(t, w, a.ns, at(d.port.Address4, 80), "d")
+	dead(t, c.ns, at(d.port.Address4, 80))
+	dead(t, d.ns, at(a.port.Address4, 80)) // it may not go out any more
+	w.apply(t, topology)
+	reach(t, w, d.ns, at(a.port.Address4, 80), "a")
+}
+
+// hosts, the control plane and the wire between nodes, from inside a guest.
+func hosts(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) {
+	for _, address := range []string{"203.0.113.1:6641", "172.31.7.254:22", "172.31.7.1:22"} {
+		dead(t, g["a"].ns, address)
+		dead(t, g["c"].ns, address) // by its floating IP
+	}
+	// Without the prohibition they are reached: it is that which protects them.
+	t2 := topology
+	t2.Forbidden = nil
+	w.apply(t, t2)
+	reach(t, w, g["a"].ns, "203.0.113.1:6641", "control plane")
+	reach(t, w, g["c"].ns, "172.31.7.254:22", "host inside")
+	w.apply(t, topology)
+	dead(t, g["a"].ns, "203.0.113.1:6641")
+	// A host may still talk to a guest, and is answered.
+	reach(t, w, w.wire, "203.0.113.50:80", "c")
+}
+
+func routerMAC(t *testing.T, g *guest, gateway netip.Addr) string {
+	t.Helper()
+	var found string
+	g.w.until("the gateway's MAC", func() error {
+		_, _ = dial(g.ns, at(gateway, 9), 200*time.Millisecond)
+		for _, f := range strings.Fields(g.w.must("ip", "-n", g.ns, "neigh", "show", gateway.String(), "dev", "eth0")) {
+			if strings.Count(f, ":") == 5 {
+				found = f
+				return nil
+			}
+		}
+		return errors.New("not known")
+	})
+	return found
+}
+
+func names(t *testing.T, w *world, a *guest) {
+	ask := func(name string) string {
+		out, _ := exec.Command("ip", "netns", "exec", a.ns, "timeout", "5", "busybox", "nslookup", name, "10.1.0.1").CombinedOutput()
+		return string(out)
+	}
+	for _, name := range []string{"b", "b.red.internal"} {
+		w.until(name, func() error {
+			if out := ask(name); !strings.Contains(out, "10.1.0.11") || !strings.Contains(out, "fd00:a1::b") {
+				return errors.New(out)
+			}
+			return nil
+		})
+	}
+	if out := ask("x.blue.internal"); strings.Contains(out, "10.1.0.14") {
+		t.Errorf("another tenant's name: %s", out)
+	}
+}
+
+func balance(t *testing.T, w *world, g map[string]*guest) {
+	for _, from := range []struct{ ns, address string }{{g["a"].ns, "10.1.0.200:8080"}, {g["d"].ns, "10.1.0.200:8080"}, {w.wire, "203.0.113.60:8080"}} {
+		seen := map[string]bool{}
+		w.until("both backends from "+from.ns, func() error {
+			answer, err := dial(from.ns, from.address, 3*time.Second)
+			if err == nil {
+				seen[answer[:1]] = true
+			}
+			if seen["b"] && seen["c"] {
+				return nil
+			}
+			return fmt.Errorf("seen %v, %w", seen, cmp.Or(err, errors.New("answers")))
+		})
+	}
+	w.until("both are up", func() error { return backends(w, 2, 0) })
+	// One card is pulled out: the others' connections go elsewhere.
+	w.must("ip", "-n", g["b"].ns, "link", "set", "eth0", "down")
+	w.until("one is down", func() error { return backends(w, 1, 1) })
+	for range 10 {
+		if answer := reach(t, w, g["a"].ns, "10.1.0.200:8080", ""); !strings.HasPrefix(answer, "c") {
+			t.Errorf("a dead backend answered: %q", answer)
+		}
+	}
+	w.must("ip", "-n", g["b"].ns, "link", "set", "eth0", "up")
+	w.must("ip", "-n", g["b"].ns, "addr", "replace", "fd00:a1::b/64", "dev", "eth0", "nodad")
+	w.must("ip", "-n", g["b"].ns, "route", "replace", "default", "via", "10.1.0.1")
+	w.until("it is up again", func() error { return backends(w, 2, 0) })
+}
+
+func backends(w *world, up, down int) error {
+	s, err := w.control.Observe(context.Background())
+	if err == nil && s.Backends["lb-1"] != (sdn.BackendState{Up: up, Down: down}) {
+		err = fmt.Errorf("%+v", s.Backends)
+	}
+	return err
+}
+
+func states(t *testing.T, w *world, topology sdn.Topology) {
+	w.until("what is observed", func() error {
+		s, err := w.control.Observe(t.Context())
+		if err != nil {
+			return err
+		}
+		for _, p := range topology.Ports {
+			if s.Ports[p.ID] != (sdn.PortState{Up: true, Node: p.Nodes[0]}) {
+				return fmt.Errorf("%s: %+v", p.ID, s.Ports[p.ID])
+			}
+		}
+		if len(s.Chassis) != 3 || !s.Chassis["n2"].Current || s.Chassis["n2"].Encap != ip("172.31.7.2") {
+			return fmt.Errorf("chassis %+v", s.Chassis)
+		}
+		if s.Gateways[red] == "" || s.Gateways[blue] == "" {
+			return fmt.Errorf("gateways %v", s.Gateways)
+		}
+		return nil
+	})
+	for _, n := range w.nodes {
+		if err := n.chassis.Health(t.Context()); err != nil {
+			t.Errorf("%s: %v", n.id, err)
+		}
+	}
+}
+
+// failures: each daemon dies in turn. What is there goes on, and what is
+// changed meanwhile or after comes.
+func failures(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) {
+	a, b, c := g["a"], g["b"], g["c"]
+	shutWeb := topology
+	shutWeb.SecurityGroups = slices.Clone(topology.SecurityGroups)
+	for i := range shutWeb.SecurityGroups {
+		if shutWeb.SecurityGroups[i].ID == web {
+			shutWeb.SecurityGroups[i].Rules = nil
+		}
+	}
+	change := func(t *testing.T) {
+		t.Helper()
+		w.apply(t, shutWeb)
+		dead(t, a.ns, at(c.port.Address4, 80))
+		w.apply(t, topology)
+		reach(t, w, a.ns, at(c.port.Address4, 80), "c")
+	}
+	goesOn := func(t *testing.T) {
+		t.Helper()
+		reach(t, w, a.ns, at(b.port.Address4, 80), "b")
+		reach(t, w, a.ns, "203.0.113.2:80", "host")
+	}
+	t.Run("ovn-northd", func(t *testing.T) {
+		for _, n := range []string{"northd1", "northd2"} { // whichever is active
+			w.kill(n)
+			goesOn(t)
+			change(t)
+			w.restart(n)
+		}
+	})
+	t.Run("ovn-controller", func(t *testing.T) {
+		w.kill("controller-n1")
+		goesOn(t)
+		w.restart("controller-n1")
+		change(t)
+		goesOn(t)
+	})
+	t.Run("a member of the databases", func(t *testing.T) {
+		w.kill("m1") // that founded them, and most likely leads
+		goesOn(t)
+		change(t)
+		w.restart("m1")
+		change(t)
+	})
+	t.Run("Open vSwitch", func(t *testing.T) {
+		w.kill("vswitchd-n1")
+		w.restart("vswitchd-n1")
+		goesOn(t)
+	})
+}
+
+func nothingLeft(t *testing.T, w *world, g map[string]*guest) {
+	for _, x := range g {
+		x.inner.Close()
+		x.outer.Close()
+		if err := x.node.chassis.Unplug(t.Context(), x.port.ID); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, n := range w.nodes {
+		if ports, err := n.chassis.Ports(t.Context()); err != nil || len(ports) != 0 {
+			t.Errorf("%s: %v %v", n.id, ports, err)
+		}
+		if out := w.must("ip", "-n", n.ns, "link"); strings.Contains(out, ": bt") {
+			t.Errorf("%s: a tap is left: %s", n.id, out)
+		}
+	}
+	w.apply(t, sdn.Topology{Cluster: "story"})
+	w.until("nothing is observed", func() error {
+		s, err := w.control.Observe(t.Context())
+		if err == nil && len(s.Ports)+len(s.Gateways)+len(s.Backends) != 0 {
+			err = fmt.Errorf("%+v", s)
+		}
+		return err
+	})
+}

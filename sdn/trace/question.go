@@ -1,0 +1,78 @@
+package trace
+
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sdn"
+)
+
+// Question is a packet: who sends what to whom.
+type Question struct {
+	// From is a port, or an address outside.
+	From, To End
+	Protocol api.Protocol // tcp, udp, icmp or icmp6
+	Port     uint16       // of tcp and udp
+	// Name puts a name in place of an id; nil: ids.
+	Name func(id string) string
+}
+
+// End of a connection: one of the two is set.
+type End struct {
+	Port    sdn.PortID
+	Address netip.Addr
+}
+
+// ParseWhat reads "tcp/443", "udp/53", "icmp" or "icmp6".
+func ParseWhat(text string) (api.Protocol, uint16, error) {
+	name, number, has := strings.Cut(strings.ToLower(text), "/")
+	bad := func() (api.Protocol, uint16, error) {
+		return "", 0, api.Errorf(api.CodeInvalid, "%.40q is no packet", text).WithHint("write tcp/443, udp/53, icmp or icmp6")
+	}
+	switch p := api.Protocol(name); p {
+	case api.ProtocolICMP, api.ProtocolICMP6:
+		if has {
+			return bad()
+		}
+		return p, 0, nil
+	case api.ProtocolTCP, api.ProtocolUDP:
+		port, err := strconv.ParseUint(number, 10, 16)
+		if err != nil || port == 0 {
+			return bad()
+		}
+		return p, uint16(port), nil
+	}
+	return bad()
+}
+
+func (q Question) what() string {
+	if q.Port == 0 {
+		return string(q.Protocol)
+	}
+	return string(q.Protocol) + "/" + strconv.Itoa(int(q.Port))
+}
+
+func (q Question) name(id string) string {
+	if q.Name != nil {
+		if n := q.Name(id); n != "" {
+			return n
+		}
+	}
+	return id
+}
+
+func (q Question) port(p sdn.PortID) string {
+	if i, ok := p.Instance(); ok {
+		return q.name(string(i))
+	}
+	return string(p)
+}
+
+func (q Question) end(e End) string {
+	if e.Port != "" {
+		return q.port(e.Port)
+	}
+	return e.Address.String()
+}

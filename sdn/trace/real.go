@@ -1,0 +1,199 @@
+package trace
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sdn"
+	"github.com/basalt-gpu/basalt/sdn/ovn"
+)
+
+// Flow is what ovn-trace is asked: its arguments after the options that name
+// the database. The error is *api.Error.
+func Flow(t sdn.Topology, q Question) ([]string, error) {
+	w := &walk{t: t, q: q}
+	if err := w.start(); err != nil {
+		return nil, err
+	}
+	if w.source == nil {
+		return nil, api.Errorf(api.CodeInvalid, "OVN is asked about what instances send only")
+	}
+	n := w.network(w.source.Network)
+	mac := ovn.MAC("router", string(n.Project), string(n.ID)) // the gateway's
+	switch {
+	case w.to == sdn.MetadataAddress:
+		mac = ovn.MetadataMAC(n.ID)
+	case n.CIDR4.Contains(w.to) || n.CIDR6.Contains(w.to):
+		if p := find(t.Ports, func(p sdn.Port) bool { return p.Network == n.ID && (p.Address4 == w.to || p.Address6 == w.to) }); p != nil {
+			mac = p.MAC
+		}
+	}
+	ip := "ip4"
+	if w.from.Is6() {
+		ip = "ip6"
+	}
+	match := fmt.Sprintf(`inport == "%s" && eth.src == %s && eth.dst == %s && %s.src == %s && %s.dst == %s && ip.ttl == 64`,
+		w.source.ID, w.source.MAC, mac, ip, w.from, ip, w.to)
+	switch q.Protocol {
+	case api.ProtocolICMP:
+		match += " && icmp4.type == 8 && icmp4.code == 0"
+	case api.ProtocolICMP6:
+		match += " && icmp6.type == 128 && icmp6.code == 0"
+	default:
+		match += fmt.Sprintf(" && %s.src == 40000 && %s.dst == %d", q.Protocol, q.Protocol, q.Port)
+	}
+	args := []string{"--detailed"}
+	for range 12 { // the first packet of a connection, wherever it is looked up
+		args = append(args, "--ct=new")
+	}
+	return append(args, ovn.SwitchName(n.ID), match), nil
+}
+
+// Real is what ovn-trace said.
+type Real struct {
+	// Ports that it was given to.
+	Ports []sdn.PortID
+	// Out: it left for the physical network.
+	Out bool
+	// Answered: the router or the network itself answered it.
+	Answered bool
+	// Table and Match of the last flow that dropped it.
+	Table, Match string
+}
+
+// Passes tells that it came to somebody.
+func (r Real) Passes() bool { return len(r.Ports) > 0 || r.Out || r.Answered }
+
+const maxTrace = 1 << 20 // bytes
+
+var (
+	outputLine = regexp.MustCompile(`^/\* output to "([^"]{1,200})", type "([a-z0-9]{0,20})" \*/$`)
+	tableLine  = regexp.MustCompile(`^\d{1,3}\. ([a-z0-9_]{1,60})(?: \([^)]{1,80}\))?: (.+)$`)
+)
+
+// ParseTrace reads what ovn-trace --detailed writes (ovn-trace(8)).
+func ParseTrace(text string) (Real, error) {
+	if len(text) > maxTrace {
+		return Real{}, fmt.Errorf("ovn-trace says %d bytes: at most %d", len(text), maxTrace)
+	}
+	var r Real
+	var table, match string
+	seen := false
+	asking := false // what follows is the router's question who has an address
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if m := tableLine.FindStringSubmatch(line); m != nil {
+			seen = true
+			table = m[1]
+			match, _, _ = strings.Cut(m[2], ", priority ")
+			if m[2] == "no match (implicit drop)" {
+				r.Table, r.Match = table, "nothing fits"
+			}
+			continue
+		}
+		switch m := outputLine.FindStringSubmatch(line); {
+		case strings.HasPrefix(line, "arp {") || strings.HasPrefix(line, "nd_ns {"):
+			asking, r.Table, r.Match = true, table, match
+		case m != nil && m[2] == "localnet":
+			r.Out = true // the packet itself, or the question before it
+		case m != nil && asking:
+		case m != nil && m[2] != "patch" && m[2] != "l3gateway" && m[2] != "router":
+			if !slices.Contains(r.Ports, sdn.PortID(m[1])) && len(r.Ports) < 4096 {
+				r.Ports = append(r.Ports, sdn.PortID(m[1]))
+			}
+		case line == "drop;":
+			r.Table, r.Match = table, match
+		case strings.HasPrefix(line, "icmp4.type = 0") || strings.HasPrefix(line, "icmp6.type = 129") || line == "icmp4 { eth.dst <-> eth.src; };":
+			r.Answered = true
+		}
+	}
+	if !seen {
+		return Real{}, fmt.Errorf("ovn-trace says nothing of a table: %.200q", text)
+	}
+	return r, nil
+}
+
+// where in words; the table's name for who knows OVN.
+func (r Real) where() string {
+	words := map[string]string{
+		"ls_in_check_port_sec": "port security: the sender's MAC and addresses", "ls_in_apply_port_sec": "port security: the sender's MAC and addresses",
+		"ls_in_acl": "the sender's security groups", "ls_in_acl_eval": "the sender's security groups", "ls_in_acl_action": "the sender's security groups",
+		"ls_in_acl_after_lb": "the sender's security groups", "ls_out_acl": "the receiver's security groups",
+		"ls_out_acl_eval": "the receiver's security groups", "ls_out_acl_action": "the receiver's security groups",
+		"ls_in_l2_lkup": "the network has nobody with that MAC", "ls_in_l2_unknown": "the network has nobody with that MAC",
+		"lr_in_ip_routing": "the router has no route", "lr_in_ip_input": "the router does not answer this", "lr_in_policy": "a policy of the router",
+		"lr_in_arp_request": "the router asks who has that address, and nobody is known to", "lr_in_arp_resolve": "the router does not know who has that address", "lr_in_admission": "the router is not at that port",
+	}[r.Table]
+	if words == "" {
+		return r.Table
+	}
+	return words + " (" + r.Table + ")"
+}
+
+// Lines for a person: the verdict, and whether OVN agrees. asked is nil where
+// OVN was not asked, with the reason in why.
+func Lines(q Question, v Verdict, asked *Real, why string) []string {
+	head := "arrives"
+	if !v.Passes {
+		head = "does not arrive"
+	}
+	lines := []string{fmt.Sprintf("%s to %s, %s: %s", q.end(q.From), q.end(q.To), q.what(), head)}
+	for _, s := range v.Steps {
+		mark := "  ok    "
+		if !s.OK {
+			mark = "  DIES  "
+		}
+		lines = append(lines, mark+s.What)
+	}
+	switch {
+	case asked == nil && why != "":
+		lines = append(lines, "OVN was not asked: "+why)
+	case asked == nil:
+	case agree(q, v, *asked):
+		lines = append(lines, "OVN agrees.")
+	case asked.Passes():
+		lines = append(lines, fmt.Sprintf("OVN DISAGREES: there it reaches %s.", asked.ends(q)), disagreement)
+	case asked.Table == "":
+		lines = append(lines, "OVN DISAGREES: there it ends nowhere.", disagreement)
+	default:
+		lines = append(lines, "OVN DISAGREES: there it dies at "+asked.where()+".", disagreement)
+	}
+	if v.Next != "" {
+		lines = append(lines, "next: "+v.Next)
+	}
+	return lines
+}
+
+const disagreement = "next: ask again in a few seconds; if it stays so, look whether the nodes' networks are well (basalt node get NODE)"
+
+func (r Real) ends(q Question) string {
+	var all []string
+	for _, p := range r.Ports {
+		all = append(all, q.port(p))
+	}
+	if r.Out {
+		all = append(all, "the physical network")
+	}
+	if r.Answered {
+		all = append(all, "the router, which answers")
+	}
+	return strings.Join(all, ", ")
+}
+
+func agree(q Question, v Verdict, r Real) bool {
+	if q.To.Port != "" {
+		return v.Passes == slices.Contains(r.Ports, q.To.Port)
+	}
+	if v.Passes != r.Passes() {
+		return false
+	}
+	for _, p := range r.Ports {
+		if _, instance := p.Instance(); instance && len(v.Ports) > 0 && !slices.Contains(v.Ports, p) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,182 @@
+package trace
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/sdn"
+	"github.com/basalt-gpu/basalt/sdn/ovn"
+)
+
+// What sdn/ovn makes of the topology, ovn-northd of that, and ovn-trace of
+// that, says the same as Explain.
+func TestOVNAgrees(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some 5 s of real daemons")
+	}
+	dir, err := os.MkdirTemp("", "ovntr") // unix sockets have short names
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	run := func(env []string, argv ...string) (string, error) {
+		cmd := exec.Command(argv[0], argv[1:]...)
+		cmd.Env = append(os.Environ(), append(env, "OVN_RUNDIR="+dir)...)
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	start := func(argv ...string) {
+		t.Helper()
+		cmd := exec.Command(argv[0], argv[1:]...)
+		cmd.Env = append(os.Environ(), "OVN_RUNDIR="+dir)
+		if err := cmd.Start(); err != nil {
+			t.Skipf("host: %v", err)
+		}
+		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	}
+	endpoint := map[string]string{}
+	for _, db := range []string{"nb", "sb"} {
+		file := filepath.Join(dir, db+".db")
+		if out, err := run(nil, "ovsdb-tool", "create", file, "/usr/share/ovn/ovn-"+db+".ovsschema"); err != nil {
+			t.Skipf("host: no OVN: %v: %s", err, out)
+		}
+		socket := filepath.Join(dir, db)
+		endpoint[db] = "unix:" + socket
+		start("ovsdb-server", "--remote=punix:"+socket, "--unixctl="+socket+".ctl", "-vconsole:off", file)
+		for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+			if c, err := net.Dial("unix", socket); err == nil {
+				c.Close()
+				break
+			} else if time.Now().After(end) {
+				t.Fatal(err)
+			}
+		}
+	}
+	start("ovn-northd", "--ovnnb-db="+endpoint["nb"], "--ovnsb-db="+endpoint["sb"], "--unixctl="+dir+"/northd.ctl", "-vconsole:off")
+	top, problems := town().Check()
+	if len(problems) > 0 {
+		t.Fatalf("%+v", problems)
+	}
+	controller := ovn.New(ovn.Options{NB: []string{endpoint["nb"]}, SB: []string{endpoint["sb"]}})
+	defer controller.Close()
+	if err := controller.Apply(t.Context(), top); err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; ; i++ { // ovn-northd has seen all
+		if out, err := run(nil, "ovn-nbctl", "--db="+endpoint["nb"], "--timeout=60", "--wait=sb", "sync"); err == nil {
+			break
+		} else if i == 3 {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	// No chassis is there to be a gateway: ovn-trace needs one bound.
+	for _, c := range questions {
+		q := ask(t, c.from, c.to, c.what)
+		if q.From.Port == "" {
+			continue // OVN is asked about what instances send
+		}
+		args, err := Flow(top, q)
+		if err != nil {
+			t.Errorf("%s to %s: %v", c.from, c.to, err)
+			continue
+		}
+		out, err := run(nil, append([]string{"ovn-trace", "-vconsole:off", "--db=" + endpoint["sb"]}, args...)...)
+		if err != nil {
+			t.Errorf("%s to %s: %v: %s", c.from, c.to, err, out)
+			continue
+		}
+		if *update {
+			file := "testdata/" + strings.NewReplacer("/", "-", ":", "-").Replace(strings.Join([]string{c.from, c.to, c.what}, "_")) + ".trace"
+			if err := os.WriteFile(file, []byte(out), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		real, err := ParseTrace(out)
+		if err != nil {
+			t.Errorf("%s to %s: %v", c.from, c.to, err)
+			continue
+		}
+		v, err := Explain(top, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !agree(q, v, real) {
+			t.Errorf("%s\n%+v\n%s", strings.Join(Lines(q, v, &real, ""), "\n"), real, out)
+		}
+	}
+}
+
+// Captured answers of ovn-trace 23.03, read again.
+func TestParseTrace(t *testing.T) {
+	for name, want := range map[string]Real{
+		"ins-app_ins-web_tcp-443": {Ports: []sdn.PortID{port("ins-web")}},
+		"ins-app_ins-web_tcp-22":  {Table: "ls_out_acl", Match: "outport == @basalt_ports && ip"},
+	} {
+		text, err := os.ReadFile("testdata/" + name + ".trace")
+		if err != nil {
+			t.Fatal(err)
+		}
+		real, err := ParseTrace(string(text))
+		if err != nil {
+			t.Error(err)
+		}
+		if len(real.Ports) != len(want.Ports) || !strings.HasPrefix(real.Table, want.Table) || real.Passes() != (len(want.Ports) > 0) {
+			t.Errorf("%s: %+v, want %+v", name, real, want)
+		}
+	}
+	if _, err := ParseTrace("ovn-trace: unknown datapath"); err == nil {
+		t.Error("an error is a trace")
+	}
+	if _, err := ParseTrace(strings.Repeat("x", maxTrace+1)); err == nil {
+		t.Error("without limit")
+	}
+}
+
+// When the two disagree it is said.
+func TestDisagreement(t *testing.T) {
+	q := ask(t, "ins-app", "ins-web", "tcp/443")
+	v, err := Explain(town(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, real := range map[string]Real{
+		"OVN agrees.": {Ports: []sdn.PortID{port("ins-web")}},
+		"OVN DISAGREES: there it dies at the receiver's security groups (ls_out_acl).": {Table: "ls_out_acl"},
+		"OVN DISAGREES: there it reaches red.":                                         {Ports: []sdn.PortID{port("ins-red")}},
+		"OVN DISAGREES: there it ends nowhere.":                                        {},
+	} {
+		if lines := strings.Join(Lines(q, v, &real, ""), "\n"); !strings.Contains(lines, want) {
+			t.Errorf("want %q in\n%s", want, lines)
+		}
+	}
+	if lines := strings.Join(Lines(q, v, nil, "no database"), "\n"); !strings.Contains(lines, "OVN was not asked: no database") {
+		t.Error(lines)
+	}
+}
+
+func FuzzParseTrace(f *testing.F) {
+	files, _ := filepath.Glob("testdata/*.trace")
+	for _, file := range files {
+		if text, err := os.ReadFile(file); err == nil {
+			f.Add(string(text))
+		}
+	}
+	f.Add(" 0. ls_in_x: no match (implicit drop)\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := ParseTrace(text)
+		if err != nil {
+			return
+		}
+		for _, p := range r.Ports {
+			if p == "" {
+				t.Errorf("%+v", r)
+			}
+		}
+		_ = Lines(Question{Protocol: "tcp"}, Verdict{}, &r, "")
+	})
+}

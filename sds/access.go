@@ -1,0 +1,101 @@
+package sds
+
+import (
+	"bytes"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+const (
+	minPassphrase = 16
+	maxPassphrase = 256
+)
+
+// Validate says what is wrong with the key: an *api.Error that does not tell
+// it, or nil. None at all is fine.
+func (e *Encryption) Validate() error {
+	if e == nil {
+		return nil
+	}
+	if n := len(e.Passphrase); n < minPassphrase || n > maxPassphrase {
+		return api.Errorf(api.CodeInvalid, "a volume's key of %d characters, not of %d to %d", n, minPassphrase, maxPassphrase).At("encryption")
+	}
+	// Hypervisors take it as text.
+	if bytes.ContainsFunc(e.Passphrase, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return api.Errorf(api.CodeInvalid, "a volume's key has characters other than printable ASCII").At("encryption")
+	}
+	return nil
+}
+
+// Validate says what is wrong with the request: an *api.Error, or nil.
+func (s SnapshotCreate) Validate() error {
+	return SnapshotRef{s.Volume, s.ID}.Validate()
+}
+
+// Validate says what is wrong with the name: an *api.Error, or nil.
+func (r SnapshotRef) Validate() error {
+	if err := CheckID(string(r.Volume)); err != nil {
+		return err
+	}
+	return CheckID(string(r.ID))
+}
+
+// CheckKey refuses a key where the volume has none, and none where it has one.
+func (a Access) CheckKey(v api.VolumeID, encrypted bool) error {
+	switch err := a.Encryption.Validate(); {
+	case err != nil:
+		return err
+	case encrypted && a.Encryption == nil:
+		return api.Errorf(api.CodeInvalid, "volume %s is encrypted, and its key is not there", v)
+	case !encrypted && a.Encryption != nil:
+		return api.Errorf(api.CodeInvalid, "volume %s is not encrypted, and has no key", v)
+	}
+	return nil
+}
+
+// WrongKey refuses a key that does not open the volume.
+func WrongKey(v api.VolumeID) error {
+	return api.Errorf(api.CodeInvalid, "the key does not open volume %s", v).
+		WithHint("nothing was changed; the volume's key is another")
+}
+
+// SnapshotNotFound says so.
+func SnapshotNotFound(v api.VolumeID, id api.SnapshotID) error {
+	return api.Errorf(api.CodeNotFound, "volume %s has no snapshot %s", v, id)
+}
+
+// HasSnapshots refuses what would lose them.
+func HasSnapshots(v api.VolumeID, n int) error {
+	return api.Errorf(api.CodeInUse, "volume %s has %d snapshots", v, n).WithHint("delete its snapshots first")
+}
+
+// HasClones refuses to delete a snapshot that a volume reads from.
+func HasClones(r SnapshotRef, clone api.VolumeID) error {
+	return api.Errorf(api.CodeInUse, "volume %s is cloned from snapshot %s", clone, r.ID).WithHint("delete the clone first")
+}
+
+// BeingRead refuses to delete a snapshot that is open for reading.
+func BeingRead(r SnapshotRef) error {
+	return api.Errorf(api.CodeInUse, "snapshot %s is being read, by a backup most likely", r.ID).WithHint("wait until that is done")
+}
+
+// InUse refuses what needs the volume to be closed.
+func InUse(v api.VolumeID) error {
+	return api.Errorf(api.CodeInUse, "volume %s is in use by a running instance", v).WithHint("stop the instance first")
+}
+
+// NotMovable refuses to copy a volume's disk away from its snapshots.
+func NotMovable(v api.VolumeID, n int) error {
+	return api.Errorf(api.CodeState, "volume %s has %d snapshots, which cannot move to another node with it", v, n).
+		WithHint("delete its snapshots, or back it up and restore it there")
+}
+
+// NotReady refuses to use a snapshot that is not finished.
+func NotReady(s Snapshot) error {
+	return api.Errorf(api.CodeState, "snapshot %s of volume %s is still being made", s.ID, s.Volume).WithHint("try again when it is ready")
+}
+
+// TooManySnapshots refuses one more.
+func TooManySnapshots(v api.VolumeID, most int) error {
+	return api.Errorf(api.CodeState, "volume %s has %d snapshots or layers, and no more fit", v, most).WithHint("delete some of its snapshots")
+}

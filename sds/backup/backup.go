@@ -1,0 +1,332 @@
+// Package backup keeps volumes in a directory or an S3 bucket, by restic: each
+// backup is whole, and only what no earlier one has is stored anew.
+//
+//	disk ─QEMU's storage daemon─► a file (FUSE) ─restic─► repository
+//	disk ◄─QEMU's storage daemon── a file (FUSE) ◄─restic─ repository
+//
+// The file shows what a guest sees, whatever the disk is made of. A repository
+// is encrypted with its target's password; passwords and keys go to restic in
+// its environment.
+//
+//	Run: nothing ─restic─► a snapshot with the backup's id, without the disk
+//	                       when that could not be read ─► forgotten again
+//	               └─(died)─► data that nothing names, removed by the next Delete
+package backup
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sds"
+	"github.com/basalt-gpu/basalt/sds/qsd"
+)
+
+// Tool makes backups on this node.
+type Tool struct {
+	// Dir is for disks shown as files, of this tool alone and not kept when
+	// the node starts anew.
+	Dir string
+	// Cache of what repositories have; it may be lost.
+	Cache string
+	// Stall is how long a target may make no progress; 0: five minutes.
+	Stall time.Duration
+}
+
+// Disk to back up, or to restore into.
+type Disk struct {
+	Source     sds.Source
+	SizeBytes  int64
+	Encryption *sds.Encryption // nil: none
+	CephKey    []byte          // of Source.RBD.User
+}
+
+// Progress of a backup or a restore.
+type Progress struct {
+	DoneBytes, TotalBytes int64
+}
+
+// Result of a backup.
+type Result struct {
+	TotalBytes int64
+	AddedBytes int64 // stored anew; -1: it was made before, and nobody knows any more
+}
+
+// Open a tool, and clean up after one that died.
+func Open(t Tool) (*Tool, error) {
+	if t.Stall == 0 {
+		t.Stall = 5 * time.Minute
+	}
+	entries, err := os.ReadDir(t.Dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	err = nil
+	for _, e := range entries {
+		err = errors.Join(err, qsd.Sweep(filepath.Join(t.Dir, e.Name())))
+	}
+	return &t, errors.Join(err, os.MkdirAll(t.Dir, 0o700), os.MkdirAll(t.Cache, 0o700))
+}
+
+// fileName of a disk within a backup.
+const fileName = "volume"
+
+// Prepare a target: its repository is made where there is none. Nothing else
+// makes one: what is not there later has been lost, or is not mounted.
+func (t *Tool) Prepare(ctx context.Context, target Target) error {
+	_, err := t.restic(ctx, target, call{args: []string{"cat", "config"}})
+	if errors.Is(err, errNoRepository) {
+		_, err = t.restic(ctx, target, call{args: []string{"init"}})
+	}
+	return err
+}
+
+// Answers says whether a target that was prepared is there. It makes nothing.
+func (t *Tool) Answers(ctx context.Context, target Target) error {
+	_, err := t.restic(ctx, target, call{args: []string{"cat", "config"}})
+	return err
+}
+
+// Run backs the disk up as id. One that is there already is not made again. It
+// begins by taking away locks that dead processes have left.
+func (t *Tool) Run(ctx context.Context, target Target, from Disk, id api.BackupID, progress func(Progress)) (Result, error) {
+	if err := sds.CheckID(string(id)); err != nil {
+		return Result{}, err
+	}
+	if _, err := t.restic(ctx, target, call{args: []string{"unlock"}}); err != nil {
+		return Result{}, err
+	}
+	have, err := t.find(ctx, target, id)
+	if err != nil {
+		return Result{}, err
+	}
+	for _, snap := range have {
+		size, err := t.size(ctx, target, snap)
+		if err == nil && size == from.SizeBytes {
+			return Result{TotalBytes: size, AddedBytes: -1}, nil
+		}
+		if err == nil || errors.Is(err, errNoDisk) {
+			err = t.forget(ctx, target, snap) // it ended early
+		}
+		if err != nil {
+			return Result{}, err
+		}
+	}
+	var made Result
+	err = t.show(ctx, from, false, func(ctx context.Context, file string) error {
+		var err error
+		made, err = t.store(ctx, target, file, id, progress)
+		return err
+	})
+	return made, err
+}
+
+// store the file as id.
+func (t *Tool) store(ctx context.Context, target Target, file string, id api.BackupID, progress func(Progress)) (Result, error) {
+	var done struct {
+		Total    int64  `json:"total_bytes_processed"`
+		Added    int64  `json:"data_added"`
+		Snapshot string `json:"snapshot_id"`
+	}
+	_, err := t.restic(ctx, target, call{
+		dir: filepath.Dir(file),
+		// Forced: that a file looks as it did says nothing about its content.
+		args: []string{"backup", "--json", "--force", "--host", "basalt", "--tag", string(id), filepath.Base(file)},
+		line: func(kind string, raw []byte) {
+			var now struct {
+				Done  int64 `json:"bytes_done"`
+				Total int64 `json:"total_bytes"`
+			}
+			switch {
+			case kind == "summary":
+				_ = json.Unmarshal(raw, &done) // without it, no snapshot
+			case kind == "status" && progress != nil && json.Unmarshal(raw, &now) == nil:
+				progress(Progress{now.Done, now.Total})
+			}
+		},
+	})
+	if err == nil && done.Snapshot == "" {
+		err = errors.New("restic said nothing about what it stored")
+	}
+	if _, gone := os.Stat(file); err != nil && gone != nil {
+		err = errors.Join(api.Errorf(api.CodeUnavailable, "the volume cannot be read any more").WithHint("it will try again"), gone, err)
+	}
+	if err != nil {
+		// Half of a disk is no backup. What was stored of it is of use next time.
+		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
+		defer cancel()
+		if done.Snapshot != "" {
+			err = errors.Join(err, t.forget(clean, target, done.Snapshot))
+		}
+		return Result{}, err
+	}
+	return Result{TotalBytes: done.Total, AddedBytes: done.Added}, nil
+}
+
+// Restore the backup into a disk of its size or larger that is all zeros.
+func (t *Tool) Restore(ctx context.Context, target Target, id api.BackupID, into Disk, progress func(Progress)) error {
+	snap, size, err := t.newest(ctx, target, id)
+	if err != nil {
+		return err
+	}
+	if size > into.SizeBytes {
+		return api.Errorf(api.CodeInvalid, "backup %s has %d bytes, and the volume %d", id, size, into.SizeBytes).
+			WithHint("restore it into a volume of %d bytes", size)
+	}
+	return t.show(ctx, into, true, func(ctx context.Context, file string) error {
+		f, err := os.OpenFile(file, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		// What nobody wrote to raw LUKS reads as noise, not as zeros.
+		out := &sparse{f: f, size: size, progress: progress, dense: into.Encryption != nil && into.Source.Format == sds.Raw}
+		if _, err := t.restic(ctx, target, call{args: []string{"dump", snap, fileName}, stdout: out}); err != nil {
+			return errors.Join(err, out.err)
+		}
+		if out.at != size {
+			return damaged(fmt.Errorf("%d bytes of %d", out.at, size))
+		}
+		return errors.Join(f.Sync(), f.Close())
+	})
+}
+
+// Size of the backup's disk, in bytes.
+func (t *Tool) Size(ctx context.Context, target Target, id api.BackupID) (int64, error) {
+	_, size, err := t.newest(ctx, target, id)
+	return size, err
+}
+
+// Delete the backup, and what no other needs.
+func (t *Tool) Delete(ctx context.Context, target Target, id api.BackupID) error {
+	if err := sds.CheckID(string(id)); err != nil {
+		return err
+	}
+	have, err := t.find(ctx, target, id)
+	if err != nil || len(have) == 0 {
+		return err
+	}
+	_, err = t.restic(ctx, target, call{args: append([]string{"forget", "--prune"}, have...)})
+	return err
+}
+
+// Check that the target's repository is in order; all of its data, which takes
+// as long as reading it, or what names it.
+func (t *Tool) Check(ctx context.Context, target Target, data bool) error {
+	args := []string{"check"}
+	if data {
+		args = append(args, "--read-data")
+	}
+	_, err := t.restic(ctx, target, call{args: args})
+	if code := api.CodeOf(err); err != nil && code == api.CodeInternal {
+		return damaged(err)
+	}
+	return err
+}
+
+func (t *Tool) forget(ctx context.Context, target Target, snapshot string) error {
+	_, err := t.restic(ctx, target, call{args: []string{"forget", snapshot}})
+	return err
+}
+
+// find the restic snapshots of a backup: one, or, after an accident, more.
+func (t *Tool) find(ctx context.Context, target Target, id api.BackupID) ([]string, error) {
+	out, err := t.restic(ctx, target, call{args: []string{"snapshots", "--json", "--tag", string(id)}})
+	if err != nil {
+		return nil, err
+	}
+	var all []struct {
+		ID string `json:"id"`
+	}
+	if err := json.Unmarshal(out, &all); err != nil {
+		return nil, fmt.Errorf("restic snapshots: %w", err)
+	}
+	var ids []string
+	for _, s := range all {
+		ids = append(ids, s.ID)
+	}
+	return ids, nil
+}
+
+func (t *Tool) newest(ctx context.Context, target Target, id api.BackupID) (snap string, size int64, err error) {
+	if err := sds.CheckID(string(id)); err != nil {
+		return "", 0, err
+	}
+	have, err := t.find(ctx, target, id)
+	if err != nil {
+		return "", 0, err
+	}
+	if len(have) == 0 {
+		return "", 0, api.Errorf(api.CodeNotFound, "the target has no backup %s", id)
+	}
+	snap = have[len(have)-1]
+	size, err = t.size(ctx, target, snap)
+	if errors.Is(err, errNoDisk) {
+		err = damaged(err)
+	}
+	return snap, size, err
+}
+
+var errNoDisk = errors.New("the backup has no disk in it")
+
+// size of the disk in a restic snapshot.
+func (t *Tool) size(ctx context.Context, target Target, snap string) (int64, error) {
+	out, err := t.restic(ctx, target, call{args: []string{"ls", "--json", snap}})
+	if err != nil {
+		return 0, err
+	}
+	for _, line := range bytes.Split(out, []byte("\n")) {
+		var node struct {
+			Path string `json:"path"`
+			Type string `json:"type"`
+			Size int64  `json:"size"`
+		}
+		if json.Unmarshal(line, &node) == nil && node.Type == "file" && strings.TrimPrefix(node.Path, "/") == fileName {
+			return node.Size, nil
+		}
+	}
+	return 0, errNoDisk
+}
+
+// show the disk as a file while do runs.
+func (t *Tool) show(ctx context.Context, d Disk, writable bool, do func(ctx context.Context, file string) error) (err error) {
+	dir, err := os.MkdirTemp(t.Dir, "disk-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, qsd.Sweep(dir)) }()
+	secrets := map[string][]byte{}
+	if d.Encryption != nil {
+		secrets[luks] = d.Encryption.Passphrase
+	}
+	key := ""
+	if d.CephKey != nil {
+		key, secrets[ceph] = ceph, d.CephKey
+	}
+	q, err := qsd.Start(ctx, dir, secrets)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, q.Close()) }()
+	if err := q.Open(ctx, fileName, d.Source.BlockDev(!writable, luks, key)); err != nil {
+		return err
+	}
+	file, err := q.Mount(ctx, fileName, writable)
+	if err != nil {
+		return err
+	}
+	return do(ctx, file)
+}
+
+const (
+	luks      = "luks"
+	ceph      = "ceph"
+	cleanTime = time.Minute
+)

@@ -1,0 +1,365 @@
+package backup
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sds"
+)
+
+const (
+	mib       = 1 << 20
+	diskBytes = 24 * mib
+)
+
+func newTool(t *testing.T) *Tool {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("runs restic and QEMU's storage daemon")
+	}
+	for _, tool := range []string{"restic", "qemu-img", "qemu-storage-daemon"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("host: %s is not installed: installer/dev/setup.sh installs it", tool)
+		}
+	}
+	if f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0); err != nil || os.Getuid() != 0 {
+		t.Skipf("host: no FUSE for this user: %v", err)
+	} else {
+		_ = f.Close()
+	}
+	base := t.TempDir()
+	tool, err := Open(Tool{Dir: filepath.Join(base, "disks"), Cache: filepath.Join(base, "cache")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if left, err := os.ReadDir(tool.Dir); err != nil || len(left) > 0 {
+			t.Errorf("left behind: %v, %v", left, err)
+		}
+	})
+	return tool
+}
+
+// newDisk is empty.
+func newDisk(t *testing.T, key *sds.Encryption) Disk {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "disk")
+	args := []string{"create", "-q", "-f", "qcow2"}
+	if key != nil {
+		args = append(args, "--object", "secret,id=k,file=/dev/stdin", "-o", "encrypt.format=luks,encrypt.key-secret=k,encrypt.iter-time=10")
+	}
+	cmd := exec.Command("qemu-img", append(args, path, "24M")...)
+	if key != nil {
+		cmd.Stdin = bytes.NewReader(key.Passphrase)
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return Disk{Source: sds.Source{Path: path, Format: sds.QCOW2, Encrypted: key != nil}, SizeBytes: diskBytes, Encryption: key}
+}
+
+// write n random bytes.
+func write(t *testing.T, tool *Tool, d Disk, at int64, n int, seed uint64) {
+	t.Helper()
+	data := make([]byte, n)
+	src := rand.NewChaCha8([32]byte{byte(seed)})
+	_, _ = src.Read(data)
+	err := tool.show(t.Context(), d, true, func(_ context.Context, file string) error {
+		f, err := os.OpenFile(file, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteAt(data, at)
+		return errors.Join(err, f.Close())
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func sum(t *testing.T, tool *Tool, d Disk) (digest [32]byte) {
+	t.Helper()
+	err := tool.show(t.Context(), d, false, func(_ context.Context, file string) error {
+		f, err := os.Open(file)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		h := sha256.New()
+		n, err := io.Copy(h, f)
+		if n != d.SizeBytes {
+			t.Errorf("the disk shows %d bytes", n)
+		}
+		copy(digest[:], h.Sum(nil))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return digest
+}
+
+func wantCode(t *testing.T, what string, err error, code api.Code) {
+	t.Helper()
+	if err == nil || api.CodeOf(err) != code {
+		t.Errorf("%s: want %s, got %v", what, code, err)
+	}
+}
+
+// bucket is an S3 store that can go away.
+func bucket(t *testing.T) (Target, *atomic.Bool) {
+	t.Helper()
+	back := s3mem.New()
+	if err := back.CreateBucket("backups"); err != nil {
+		t.Fatal(err)
+	}
+	var gone atomic.Bool
+	store := gofakes3.New(back).Server()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if gone.Load() {
+			panic(http.ErrAbortHandler)
+		}
+		store.ServeHTTP(w, r)
+	}))
+	t.Cleanup(srv.Close)
+	return Target{S3: &S3{Endpoint: srv.URL, Bucket: "backups", Region: "us-east-1", AccessKey: "key", SecretKey: "secret"}, Password: "a password"}, &gone
+}
+
+func TestDirectory(t *testing.T) {
+	tool := newTool(t)
+	testTarget(t, tool, Target{Directory: t.TempDir(), Password: "a password"}, &sds.Encryption{Passphrase: []byte("0f2ad6b1c9e84c3f9d6ba1e2f3041526")})
+}
+
+func TestS3(t *testing.T) {
+	tool := newTool(t)
+	target, _ := bucket(t)
+	testTarget(t, tool, target, nil)
+}
+
+// Backups are whole, store what is new, and go one by one.
+func testTarget(t *testing.T, tool *Tool, target Target, key *sds.Encryption) {
+	ctx := t.Context()
+	d := newDisk(t, key)
+	write(t, tool, d, 0, 16*mib, 1)
+	first := sum(t, tool, d)
+	_, err := tool.Run(ctx, target, d, "bak-1", nil)
+	wantCode(t, "a target that was not prepared", err, api.CodeUnavailable)
+	for range 2 {
+		if err := tool.Prepare(ctx, target); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var last Progress
+	one, err := tool.Run(ctx, target, d, "bak-1", func(p Progress) { last = p })
+	if err != nil || one.TotalBytes != diskBytes || one.AddedBytes < 16*mib || last.TotalBytes != 0 && last.DoneBytes > diskBytes {
+		t.Fatalf("%+v, %v, %+v", one, err, last)
+	}
+	write(t, tool, d, 5*mib, 64<<10, 2)
+	two, err := tool.Run(ctx, target, d, "bak-2", nil)
+	if err != nil || two.TotalBytes != diskBytes || two.AddedBytes < 64<<10 || two.AddedBytes > 12*mib {
+		t.Errorf("%+v, %v", two, err)
+	}
+	if again, err := tool.Run(ctx, target, d, "bak-2", nil); err != nil || again != (Result{diskBytes, -1}) {
+		t.Errorf("again: %+v, %v", again, err)
+	}
+	wrong := target
+	wrong.Password = "another"
+	_, err = tool.Run(ctx, wrong, d, "bak-3", nil)
+	wantCode(t, "a wrong password", err, api.CodeForbidden)
+
+	into := newDisk(t, nil) // whatever it was, it is what it is told to be
+	if err := tool.Restore(ctx, target, "bak-1", into, nil); err != nil || sum(t, tool, into) != first {
+		t.Errorf("restored otherwise: %v", err)
+	}
+	if st, err := os.Stat(into.Source.Path); err != nil || st.Size() > 20*mib {
+		t.Errorf("the zeros take room: %d bytes, %v", st.Size(), err)
+	}
+	if err := tool.Delete(ctx, target, "bak-1"); err != nil {
+		t.Error(err)
+	}
+	_, err = tool.Size(ctx, target, "bak-1")
+	wantCode(t, "a deleted backup", err, api.CodeNotFound)
+	small := into
+	small.SizeBytes = mib
+	wantCode(t, "into a volume that is too small", tool.Restore(ctx, target, "bak-2", small, nil), api.CodeInvalid)
+	into = newDisk(t, nil)
+	if err := tool.Restore(ctx, target, "bak-2", into, nil); err != nil || sum(t, tool, into) != sum(t, tool, d) {
+		t.Errorf("restored otherwise: %v", err)
+	}
+	if err := tool.Check(ctx, target, false); err != nil {
+		t.Error(err)
+	}
+}
+
+// A target that goes away in the middle leaves no backup and no lock, and is
+// right again when it comes back.
+func TestTargetGone(t *testing.T) {
+	tool := newTool(t)
+	target, gone := bucket(t)
+	ctx := t.Context()
+	if err := tool.Prepare(ctx, target); err != nil {
+		t.Fatal(err)
+	}
+	d := newDisk(t, nil)
+	write(t, tool, d, 0, 16*mib, 1)
+	patience := tool.Stall // which a busy machine needs
+	tool.Stall = 10 * time.Second
+	err := tool.show(ctx, d, false, func(ctx context.Context, file string) error {
+		gone.Store(true)
+		_, err := tool.store(ctx, target, file, "bak-1", nil)
+		return err
+	})
+	wantCode(t, "a target that is away", err, api.CodeUnavailable)
+	tool.Stall = patience
+	gone.Store(false)
+	if have, err := tool.find(ctx, target, "bak-1"); err != nil || len(have) != 0 {
+		t.Errorf("half a backup: %v, %v", have, err)
+	}
+	if got, err := tool.Run(ctx, target, d, "bak-1", nil); err != nil || got.TotalBytes != diskBytes {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if err := tool.Delete(ctx, target, "bak-1"); err != nil { // needs the repository for itself
+		t.Error(err)
+	}
+}
+
+// A node that dies leaves a lock, which bars nobody afterwards.
+func TestLockOfTheDead(t *testing.T) {
+	tool := newTool(t)
+	target := Target{Directory: t.TempDir(), Password: "a password"}
+	if err := tool.Prepare(t.Context(), target); err != nil {
+		t.Fatal(err)
+	}
+	d := newDisk(t, nil)
+	write(t, tool, d, 0, mib, 1)
+	if _, err := tool.Run(t.Context(), target, d, "bak-1", nil); err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	defer r.Close()
+	cmd := exec.Command("restic", "backup", "--stdin", "--host", "basalt")
+	cmd.Stdin = r
+	cmd.Env = append(os.Environ(), "RESTIC_REPOSITORY="+target.Directory, "RESTIC_PASSWORD="+target.Password, "RESTIC_CACHE_DIR="+tool.Cache)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	locks := func() int {
+		all, _ := os.ReadDir(filepath.Join(target.Directory, "locks"))
+		return len(all)
+	}
+	for until := time.Now().Add(3 * time.Minute); locks() == 0; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatal("no lock comes")
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if locks() == 0 {
+		t.Fatal("the lock has gone: this test sees nothing")
+	}
+	if err := tool.Delete(t.Context(), target, "bak-1"); err != nil {
+		t.Error(err)
+	}
+	if n := locks(); n != 0 {
+		t.Errorf("%d locks", n)
+	}
+}
+
+func TestDamaged(t *testing.T) {
+	tool := newTool(t)
+	ctx := t.Context()
+	target := Target{Directory: t.TempDir(), Password: "a password"}
+	if err := tool.Prepare(ctx, target); err != nil {
+		t.Fatal(err)
+	}
+	d := newDisk(t, nil)
+	write(t, tool, d, 0, 8*mib, 1)
+	if _, err := tool.Run(ctx, target, d, "bak-1", nil); err != nil {
+		t.Fatal(err)
+	}
+	packs, err := filepath.Glob(filepath.Join(target.Directory, "data", "*", "*"))
+	if err != nil || len(packs) == 0 {
+		t.Fatal(packs, err)
+	}
+	for _, p := range packs {
+		raw, err := os.ReadFile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(raw) < mib {
+			continue // what names the data
+		}
+		raw[len(raw)/2] ^= 1
+		if err := errors.Join(os.Chmod(p, 0o600), os.WriteFile(p, raw, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantCode(t, "check", tool.Check(ctx, target, true), api.CodeState)
+	wantCode(t, "restore", tool.Restore(ctx, target, "bak-1", newDisk(t, nil), nil), api.CodeState)
+}
+
+// A disk that goes away in the middle leaves no backup either.
+func TestDiskGone(t *testing.T) {
+	tool := newTool(t)
+	ctx := t.Context()
+	target := Target{Directory: t.TempDir(), Password: "a password"}
+	if err := tool.Prepare(ctx, target); err != nil {
+		t.Fatal(err)
+	}
+	d := newDisk(t, nil)
+	err := tool.show(ctx, d, false, func(ctx context.Context, file string) error {
+		out, err := exec.Command("pgrep", "-P", strconv.Itoa(os.Getpid()), "qemu-storage").Output()
+		if err != nil {
+			t.Fatalf("pgrep: %v", err)
+		}
+		pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
+		if err == nil {
+			err = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for until := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+			if _, err := os.Stat(file); err != nil || time.Now().After(until) {
+				break
+			}
+		}
+		_, err = tool.store(ctx, target, file, "bak-1", nil)
+		return err
+	})
+	wantCode(t, "a disk that is gone", err, api.CodeUnavailable)
+	if err == nil || !strings.Contains(err.Error(), "the volume cannot be read") {
+		t.Errorf("%v", err)
+	}
+	if have, err := tool.find(ctx, target, "bak-1"); err != nil || len(have) != 0 {
+		t.Errorf("half a backup: %v, %v", have, err)
+	}
+	if _, err := tool.Run(ctx, target, d, "bak-1", nil); err != nil {
+		t.Error(err)
+	}
+}

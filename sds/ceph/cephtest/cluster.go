@@ -1,0 +1,195 @@
+// Package cephtest runs a whole Ceph cluster for tests, through deploy: one
+// mon, one mgr and three OSDs on files of 4 GiB, on 127.0.0.1, in one
+// directory. It lives as long as the process at most. Its disks lie in memory
+// where there is enough: what is acknowledged need outlive OSDs that are
+// killed, and no power cut, and a command that waits for twenty commits of
+// three disks waits for nothing else.
+package cephtest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/sds/ceph/command"
+	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
+)
+
+// Pool that the cluster has, with three copies.
+const Pool = "basalt"
+
+const diskBytes = 4 << 30
+
+// Cluster that runs.
+type Cluster struct {
+	Dir    string
+	Node   deploy.Node
+	Intent deploy.Intent
+	Keys   deploy.Keys
+
+	daemons *processes
+}
+
+// Missing names a program that is not installed; empty: all are.
+func Missing() string {
+	for _, program := range []string{"ceph", "ceph-mon", "ceph-mgr", "ceph-osd", "rbd", "rados", "ceph-bluestore-tool", "qemu-img"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return program
+		}
+	}
+	return ""
+}
+
+// Start makes a cluster, with more pools like Pool if they are wanted, and waits
+// until all of it works. Close it, whether it started or not.
+func Start(ctx context.Context, pools ...string) (*Cluster, error) {
+	dir, err := os.MkdirTemp(place(), "basalt-ceph-")
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{Dir: dir, daemons: &processes{logs: dir, live: map[string]*process{}}}
+	port, err := freePort()
+	if err != nil {
+		return c, err
+	}
+	local := netip.MustParseAddr("127.0.0.1")
+	c.Node = deploy.Node{ID: "node-a", Dir: filepath.Join(dir, "a"), Address: local, Daemons: c.daemons}
+	c.Intent = deploy.Intent{
+		FSID: uuid(), FailureDomain: "osd", OSDMemoryBytes: 896 << 20,
+		Mons: []deploy.Mon{{Node: "node-a", Address: netip.AddrPortFrom(local, port)}}, Mgrs: []string{"node-a"},
+		Pools: []deploy.Pool{{Name: Pool, Replicas: 3, FailureDomain: "osd", PGs: 8}},
+		Settings: map[string]string{
+			// Of a process that is gone its peers know at once; one that only gets
+			// no processor for a while is to stay.
+			"osd_heartbeat_grace": "60", "osd_heartbeat_interval": "3", "mon_osd_min_down_reporters": "1",
+			"bluestore_cache_autotune": "false", "bluestore_cache_size": "33554432",
+			"mgr_initial_modules": "", "mon_data_avail_warn": "1", "mon_data_avail_crit": "1",
+			// Each takes seconds to load, and none is wanted here.
+			"mgr_disabled_modules": "alerts,cephadm,dashboard,diskprediction_local,influx,insights,iostat,k8sevents,localpool,mds_autoscaler,mirroring,nfs,osd_perf_query,osd_support,prometheus,restful,rook,selftest,snap_schedule,stats,telegraf,test_orchestrator,zabbix",
+			"osd_fast_shutdown":    "true", "osd_op_num_shards": "2", "mgr_stats_period": "1", "mgr_tick_period": "1",
+			"osd_pool_default_pg_num": "1", "osd_pool_default_pgp_num": "1",
+		},
+	}
+	for _, name := range pools {
+		c.Intent.Pools = append(c.Intent.Pools, deploy.Pool{Name: name, Replicas: 3, FailureDomain: "osd", PGs: 4})
+	}
+	if c.Keys, err = deploy.NewKeys(rand.Reader, time.Now()); err != nil {
+		return c, err
+	}
+	for i := range 3 {
+		if _, err := c.AddDisk(fmt.Sprintf("disk%d", i)); err != nil {
+			return c, err
+		}
+	}
+	if err := c.Settle(ctx); err != nil {
+		return c, err
+	}
+	return c, c.WaitHealthy(ctx)
+}
+
+// place for a cluster, with a short path: sockets lie in it. One takes some
+// 400 MB, and grows with what is written.
+func place() string {
+	const memory, tmpfs, room = "/dev/shm", 0x01021994, 4 << 30
+	var s unix.Statfs_t
+	if err := unix.Statfs(memory, &s); err == nil && s.Type == tmpfs && s.Bavail*uint64(s.Bsize) > room {
+		return memory
+	}
+	return "/tmp"
+}
+
+// AddDisk makes a blank file, and an intent to use it.
+func (c *Cluster) AddDisk(name string) (deploy.Disk, error) {
+	d := deploy.Disk{Node: c.Node.ID, Path: filepath.Join(c.Dir, name), UUID: uuid()}
+	f, err := os.OpenFile(d.Path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return d, err
+	}
+	c.Intent.Disks = append(c.Intent.Disks, d)
+	return d, errors.Join(f.Truncate(diskBytes), f.Close())
+}
+
+// Settle takes steps until nothing is left to do.
+func (c *Cluster) Settle(ctx context.Context) error {
+	var last error
+	for {
+		did, err := c.Node.Step(ctx, c.Intent, c.Keys, true)
+		switch {
+		case ctx.Err() != nil:
+			return errors.Join(ctx.Err(), last)
+		case err == nil && len(did) == 0:
+			if o, err := c.Node.Observe(ctx, c.Intent, c.Keys, true); err == nil && o.Cluster != nil {
+				c.Intent.Exists = true
+				return nil
+			}
+		}
+		last = err
+		select { // there is no event: daemons come up when they do
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), last)
+		case <-time.After(300 * time.Millisecond):
+		}
+	}
+}
+
+// WaitHealthy waits until Ceph is content, or ctx ends.
+func (c *Cluster) WaitHealthy(ctx context.Context) error {
+	var h deploy.Health
+	for {
+		var err error
+		if h, err = c.Node.Health(ctx); err == nil && h.Level == deploy.OK {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %+v", ctx.Err(), h)
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}
+
+// Ceph runs a command of the cluster's administrator.
+func (c *Cluster) Ceph(ctx context.Context, args ...string) ([]byte, error) {
+	return command.Runner{Conf: c.Node.Conf()}.Run(ctx, nil, "ceph", args...)
+}
+
+// KillOSD kills it, as a power cut would.
+func (c *Cluster) KillOSD(ctx context.Context, id int) error {
+	return c.daemons.signal(ctx, fmt.Sprintf("ceph-osd-%d", id), syscall.SIGKILL)
+}
+
+// Close ends everything and leaves nothing.
+func (c *Cluster) Close() error {
+	if c == nil {
+		return nil
+	}
+	c.daemons.end()
+	return os.RemoveAll(c.Dir)
+}
+
+func freePort() (uint16, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	addr, err := netip.ParseAddrPort(l.Addr().String())
+	return addr.Port(), err
+}
+
+func uuid() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

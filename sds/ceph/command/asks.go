@@ -1,0 +1,54 @@
+package command
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// questions by program: the verbs that change nothing, anywhere.
+var questions = map[string][]string{
+	"rbd":   {"children", "du", "info", "ls", "snap ls", "status"},
+	"rados": {"get", "ls"}, // get: to the standard output
+	"ceph": {
+		"df", "health", "mon dump", "osd crush rule dump", "osd dump", "osd ls", "osd safe-to-destroy", "osd tree", "quorum_status", "status", "version", "versions",
+	},
+	"ceph-bluestore-tool": {"show-label"},
+}
+
+// asks says that a program changes nothing, and may be run as often as one
+// likes. Of what is not listed here it does not say so. ceph without a verb
+// takes a line of its standard input for each.
+func asks(program string, args []string, stdin string) bool {
+	program = filepath.Base(program)
+	w := words(args)
+	if program != "ceph" || len(w) > 0 {
+		return among(questions[program], w)
+	}
+	lines := strings.Split(strings.TrimSpace(stdin), "\n")
+	return !slices.ContainsFunc(lines, func(l string) bool { return !among(questions[program], strings.Fields(l)) })
+}
+
+func among(verbs, w []string) bool {
+	return slices.ContainsFunc(verbs, func(v string) bool {
+		want := strings.Fields(v)
+		return len(w) >= len(want) && slices.Equal(w[:len(want)], want)
+	})
+}
+
+// valued are the options that are given a value as the next word.
+var valued = []string{"--conf", "--connect-timeout", "--dev", "--format", "--id", "--pool"}
+
+// words of a command line that are no options.
+func words(args []string) []string {
+	var all []string
+	for i := 0; i < len(args); i++ {
+		switch {
+		case slices.Contains(valued, args[i]):
+			i++
+		case args[i] == "-" || !strings.HasPrefix(args[i], "-"):
+			all = append(all, args[i])
+		}
+	}
+	return all
+}

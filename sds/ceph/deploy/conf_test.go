@@ -1,0 +1,102 @@
+package deploy
+
+import (
+	"bytes"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestConfig(t *testing.T) {
+	in := three()
+	in.Settings = map[string]string{"osd_heartbeat_grace": "6"}
+	golden(t, "testdata/ceph.conf", in.config("/var/lib/basalt/ceph", "node-b", netip.MustParseAddr("fd00::2")))
+}
+
+func TestKeys(t *testing.T) {
+	k, err := NewKeys(bytes.NewReader(bytes.Repeat([]byte{7}, 48)), time.Unix(1_700_000_000, 5))
+	if err != nil || k.Validate() != nil {
+		t.Fatal(err, k.Validate())
+	}
+	golden(t, "testdata/keyring", keyring(k.mon(), k.admin(), k.client()))
+	if _, err := NewKeys(bytes.NewReader(nil), time.Unix(0, 0)); err == nil {
+		t.Error("keys without randomness")
+	}
+	k.Admin = k.Admin[1:]
+	if err := k.Validate(); err == nil || strings.Contains(err.Error(), k.Admin) {
+		t.Errorf("a damaged key: %v", err)
+	}
+}
+
+// A disk that holds anything is not blank.
+func TestProbe(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string, at int64, content string) string {
+		path := filepath.Join(dir, name)
+		f, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if err := f.Truncate(64 << 20); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteAt([]byte(content), at); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for path, want := range map[string]Content{
+		file("blank", 0, ""):                                  Blank,
+		file("mbr", 510, "\x55\xaa"):                          Other,
+		file("btrfs", 0x10040, "_BHRfS_M"):                    Other,
+		file("gpt-backup", 64<<20-512, "EFI PART"):            Other,
+		file("raid", 64<<20-64<<10, "\xfc\x4e\x2b\xa9"):       Other,
+		file("osd", 0, labelMark+"not an OSD's label at all"): Other,
+		filepath.Join(dir, "none"):                            Missing,
+	} {
+		got, err := probe(t.Context(), fsid, path)
+		if strings.HasSuffix(path, "/osd") && err != nil {
+			if _, lost := exec.LookPath("ceph-bluestore-tool"); lost != nil {
+				continue
+			}
+		}
+		if err != nil || got.Content != want || want == Other && got.What == "" {
+			t.Errorf("%s: %+v, %v", path, got, err)
+		}
+	}
+	path := file("wiped", 0, labelMark)
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt([]byte("EFI PART"), 64<<20-512); err != nil {
+		t.Fatal(err)
+	}
+	if err := wipe(path); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := probe(t.Context(), fsid, path); err != nil || got.Content != Blank {
+		t.Errorf("after wiping: %+v, %v", got, err)
+	}
+	if st, err := f.Stat(); err != nil || st.Size() != 64<<20 {
+		t.Errorf("%v, %v", st.Size(), err)
+	}
+}
+
+func FuzzCluster(f *testing.F) {
+	f.Add([]byte(`{"mons":[{"name":"a"}]}{"osds":[{"osd":0,"uuid":"x","up":1,"in":1}],"pools":[{"pool_name":"p","crush_rule":1}]}[{"rule_id":1,"rule_name":"r"}]`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		c, err := decodeCluster(raw)
+		if (c == nil) == (err == nil) {
+			t.Errorf("%+v, %v", c, err)
+		}
+		decodeSafe(raw)
+		_, _ = decodeLabel(raw)
+	})
+}

@@ -1,0 +1,390 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/basalt-gpu/basalt/sds/ceph/command"
+)
+
+const makeTime = 5 * time.Minute // of a mkfs
+
+// Do takes one action. Broken off anywhere it can be taken again.
+func (n Node) Do(ctx context.Context, in Intent, k Keys, a Action) error {
+	l := n.files()
+	conf := []string{"--conf", l.conf()}
+	switch a.Do {
+	case WriteConfig:
+		return n.writeConfig(in, k)
+	case Refuse:
+		return nil
+	case MakeFirstMon, JoinMon:
+		return n.makeMon(ctx, in, a.Do == MakeFirstMon)
+	case StartMon:
+		argv := []string{"ceph-mon", "-f", "-i", n.ID, "--public-addr", msgr2(must(in.mon(n.ID)).Address)}
+		return n.start(ctx, monDaemon, append(argv, conf...))
+	case StopMon:
+		return n.Daemons.Stop(ctx, monDaemon)
+	case DropMon:
+		return removeDir(l.mon())
+	case MakeMgr:
+		return n.makeMgr(ctx)
+	case StartMgr:
+		return n.start(ctx, mgrDaemon, append([]string{"ceph-mgr", "-f", "-i", n.ID}, conf...))
+	case StopMgr:
+		return n.Daemons.Stop(ctx, mgrDaemon)
+	case PrepareOSD:
+		return n.prepareOSD(ctx, in, a)
+	case AdoptOSD:
+		return n.adoptOSD(ctx, a)
+	case StartOSD:
+		return n.startOSD(ctx, a.Name, a.Path, a.ID)
+	case StopOSD:
+		return n.stopOSD(ctx, a.ID)
+	case ReleaseDisk:
+		return n.releaseDisk(ctx, in, a)
+	}
+	return n.lead(ctx, in, a)
+}
+
+func must(m Mon, _ bool) Mon { return m }
+
+func (n Node) writeConfig(in Intent, k Keys) error {
+	for _, dir := range []string{n.Dir, n.files().osds(), n.files().run()} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	for path, content := range n.wanted(in, k) {
+		if err := writeFile(path, content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeDir so that half of it is never taken for the whole.
+func removeDir(path string) error {
+	old := filepath.Join(filepath.Dir(path), ".old-"+filepath.Base(path))
+	if err := os.RemoveAll(old); err != nil {
+		return err
+	}
+	if err := os.Rename(path, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.RemoveAll(old)
+}
+
+// begin a folder that will be path; what an earlier try left is kept when the
+// next goes on from it.
+func begin(path string, keep bool) (string, error) {
+	tmp := filepath.Join(filepath.Dir(path), ".new-"+filepath.Base(path))
+	if !keep {
+		if err := os.RemoveAll(tmp); err != nil {
+			return "", err
+		}
+	}
+	return tmp, os.MkdirAll(tmp, 0o700)
+}
+
+func (n Node) makeMon(ctx context.Context, in Intent, first bool) error {
+	l := n.files()
+	tmp, err := begin(l.mon(), false)
+	if err != nil {
+		return err
+	}
+	monmap := filepath.Join(n.Dir, ".monmap")
+	defer os.Remove(monmap)
+	if first {
+		if err := os.Remove(monmap); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		m := must(in.mon(n.ID))
+		args := []string{"--create", "--fsid", in.FSID, "--addv", m.Node, msgr2(m.Address), monmap}
+		if _, err := command.Exec(ctx, command.Exe{Program: "monmaptool", Args: args, Verb: "--create"}); err != nil {
+			return err
+		}
+	} else if _, err := n.ceph(ctx, "", "mon", "getmap", "-o", monmap); err != nil {
+		return err
+	}
+	args := []string{"--mkfs", "-i", n.ID, "--conf", l.conf(), "--mon-data", tmp, "--monmap", monmap, "--keyring", l.monKeys()}
+	if _, err := command.Exec(ctx, command.Exe{Program: "ceph-mon", Args: args, Verb: "--mkfs", Timeout: makeTime}); err != nil {
+		return err
+	}
+	return publish(tmp, l.mon())
+}
+
+func (n Node) makeMgr(ctx context.Context) error {
+	key, err := n.key(ctx, "mgr."+n.ID, "mon", "allow profile mgr", "osd", "allow *", "mds", "allow *")
+	if err != nil {
+		return err
+	}
+	tmp, err := begin(n.files().mgr(), false)
+	if err != nil {
+		return err
+	}
+	if err := writeFile(filepath.Join(tmp, "keyring"), keyring(entity{name: "mgr." + n.ID, key: key})); err != nil {
+		return err
+	}
+	return publish(tmp, n.files().mgr())
+}
+
+// key of a daemon, which the mons make when there is none.
+func (n Node) key(ctx context.Context, name string, caps ...string) (string, error) {
+	raw, err := n.ceph(ctx, "", append([]string{"auth", "get-or-create", name}, caps...)...)
+	if err != nil {
+		return "", err
+	}
+	var all []struct{ Key string }
+	if err := decode(raw, &all); err != nil || len(all) != 1 {
+		return "", errors.Join(fmt.Errorf("the key of %s is not what was expected", name), err)
+	}
+	return all[0].Key, nil
+}
+
+// prepareOSD makes the OSD in steps: a secret on this node, a number from the
+// mons, BlueStore on the disk, and its directory last.
+func (n Node) prepareOSD(ctx context.Context, in Intent, a Action) error {
+	l := n.files()
+	d := in.Disks[slices.IndexFunc(in.Disks, func(d Disk) bool { return d.UUID == a.Name })]
+	found, err := n.look(ctx, in, d) // a moment before it is written to
+	switch {
+	case err != nil:
+		return err
+	case found.Running || found.Content == Missing || found.Content == OSD && found.UUID == d.UUID:
+		return nil // it changed meanwhile: the next look says to what
+	case found.Content != Blank && found.Content != Begun && !d.Wipe:
+		return fmt.Errorf("%s: %s", d.Path, found.What)
+	}
+	tmp, err := begin(l.osd(d.UUID), true)
+	if err != nil {
+		return err
+	}
+	id, err := n.newOSD(ctx, d.UUID, tmp)
+	if err != nil {
+		return err
+	}
+	if found.Content != Blank {
+		if err := wipe(d.Path); err != nil {
+			return err
+		}
+	}
+	if err := linkBlock(tmp, d.Path); err != nil {
+		return err
+	}
+	args := []string{"--mkfs", "-i", strconv.Itoa(id), "--osd-uuid", d.UUID, "--osd-data", tmp, "--keyring", filepath.Join(tmp, "keyring"), "--conf", l.conf()}
+	if _, err := command.Exec(ctx, command.Exe{Program: "ceph-osd", Args: args, Verb: "--mkfs", Timeout: makeTime}); err != nil {
+		return err
+	}
+	if err := publish(tmp, l.osd(d.UUID)); err != nil {
+		return err
+	}
+	return n.startOSD(ctx, d.UUID, d.Path, id)
+}
+
+func linkBlock(dir, path string) error {
+	link := filepath.Join(dir, "block")
+	if err := os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Symlink(path, link)
+}
+
+// newOSD asks the mons for the number that belongs to the UUID; asking again
+// with the same secret gives the same.
+func (n Node) newOSD(ctx context.Context, uuid, dir string) (int, error) {
+	path := filepath.Join(dir, "secret")
+	secret, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		var key string
+		if key, err = newKey(random, now()); err == nil {
+			secret, err = []byte(key), writeFile(path, key)
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	raw, err := n.ceph(ctx, fmt.Sprintf(`{"cephx_secret": %q}`, secret), "osd", "new", uuid, "-i", "-")
+	if command.Is(err, syscall.EEXIST) {
+		return n.forgottenOSD(ctx, uuid, dir)
+	}
+	if err != nil {
+		return 0, err
+	}
+	var answer struct {
+		ID *int `json:"osdid"`
+	}
+	if err := decode(raw, &answer); err != nil || answer.ID == nil {
+		return 0, errors.Join(errors.New("the monitors gave the OSD no number"), err)
+	}
+	return *answer.ID, n.osdKeyring(dir, *answer.ID, string(secret))
+}
+
+// forgottenOSD is one that the mons know with a secret that this node has
+// lost.
+func (n Node) forgottenOSD(ctx context.Context, uuid, dir string) (int, error) {
+	c, err := n.cluster(ctx, Intent{})
+	if err != nil {
+		return 0, err
+	}
+	at := c.known(uuid)
+	if at < 0 {
+		return 0, fmt.Errorf("the monitors refuse OSD %s and do not know it", uuid)
+	}
+	id := c.OSDs[at].ID
+	key, err := n.key(ctx, fmt.Sprintf("osd.%d", id))
+	if err != nil {
+		return 0, err
+	}
+	return id, n.osdKeyring(dir, id, key)
+}
+
+func (n Node) osdKeyring(dir string, id int, key string) error {
+	return writeFile(filepath.Join(dir, "keyring"), keyring(entity{name: fmt.Sprintf("osd.%d", id), key: key}))
+}
+
+// adoptOSD makes the directory of an OSD whose disk is whole: the node was
+// installed anew, or the disk came from another.
+func (n Node) adoptOSD(ctx context.Context, a Action) error {
+	tmp, err := begin(n.files().osd(a.Name), false)
+	if err != nil {
+		return err
+	}
+	key, err := n.key(ctx, fmt.Sprintf("osd.%d", a.ID))
+	if err != nil {
+		return err
+	}
+	args := []string{"prime-osd-dir", "--dev", a.Path, "--path", tmp}
+	if _, err := command.Exec(ctx, command.Exe{Program: "ceph-bluestore-tool", Args: args, Verb: "prime-osd-dir"}); err != nil {
+		return err
+	}
+	if err := errors.Join(linkBlock(tmp, a.Path), n.osdKeyring(tmp, a.ID, key)); err != nil {
+		return err
+	}
+	if err := publish(tmp, n.files().osd(a.Name)); err != nil {
+		return err
+	}
+	return n.startOSD(ctx, a.Name, a.Path, a.ID)
+}
+
+// start a daemon by the path of its program: who runs it may not search for it.
+func (n Node) start(ctx context.Context, name string, argv []string) error {
+	path, err := exec.LookPath(argv[0])
+	if err != nil {
+		return fmt.Errorf("%s is not installed on this node", argv[0])
+	}
+	return n.Daemons.Run(ctx, name, append([]string{path}, argv[1:]...))
+}
+
+// startOSD on its disk, which may have got another path at the last start of
+// the machine.
+func (n Node) startOSD(ctx context.Context, uuid, path string, id int) error {
+	dir := n.files().osd(uuid)
+	if have, err := os.Readlink(filepath.Join(dir, "block")); err != nil || have != path {
+		if err := linkBlock(dir, path); err != nil {
+			return err
+		}
+	}
+	return n.start(ctx, osdDaemon(id), []string{
+		"ceph-osd", "-f", "-i", strconv.Itoa(id), "--osd-data", dir, "--keyring", filepath.Join(dir, "keyring"), "--conf", n.files().conf(),
+	})
+}
+
+// stopOSD and say so: others notice that one is gone, but the last has none.
+func (n Node) stopOSD(ctx context.Context, id int) error {
+	if err := n.Daemons.Stop(ctx, osdDaemon(id)); err != nil {
+		return err
+	}
+	return n.run(ctx, "osd", "down", strconv.Itoa(id))
+}
+
+// releaseDisk of an OSD that the cluster knows no more.
+func (n Node) releaseDisk(ctx context.Context, in Intent, a Action) error {
+	f, err := probe(ctx, in.FSID, a.Path)
+	if err != nil {
+		return err
+	}
+	if f.UUID == a.Name && (f.Content == OSD || f.Content == Begun) {
+		if err := wipe(a.Path); err != nil {
+			return err
+		}
+	}
+	return errors.Join(removeDir(n.files().osd(a.Name)), os.RemoveAll(filepath.Join(n.files().osds(), ".new-"+a.Name)))
+}
+
+// lead does what is done once for all nodes.
+func (n Node) lead(ctx context.Context, in Intent, a Action) error {
+	id := strconv.Itoa(a.ID)
+	switch a.Do {
+	case RemoveMon:
+		return n.run(ctx, "mon", "remove", a.Name)
+	case OutOSD:
+		return n.run(ctx, "osd", "out", id)
+	case InOSD:
+		return n.run(ctx, "osd", "in", id)
+	case PurgeOSD:
+		return n.run(ctx, "osd", "purge", id, "--yes-i-really-mean-it")
+	case MakeRule:
+		return n.run(ctx, "osd", "crush", "rule", "create-replicated", "basalt-"+a.Name, "default", a.Name)
+	case DropPool:
+		return n.dropPool(ctx, a.Name)
+	case MakePool, ChangePool:
+		return n.pool(ctx, in.pool(a.Name), a.Do == MakePool)
+	}
+	return fmt.Errorf("no such action: %v", a)
+}
+
+// dropPool and all that is in it. Ceph's own pool comes again for as long as
+// disks are watched.
+func (n Node) dropPool(ctx context.Context, name string) error {
+	_, err := n.ceph(ctx, "device monitoring off\nconfig set mon mon_allow_pool_delete true\nosd pool rm "+name+" "+name+" --yes-i-really-really-mean-it\n")
+	return err
+}
+
+func (n Node) run(ctx context.Context, args ...string) error {
+	_, err := n.ceph(ctx, "", args...)
+	return err
+}
+
+// pool is made, or made as it should be; each setting is its own step.
+func (n Node) pool(ctx context.Context, p Pool, anew bool) error {
+	pgs, scale := p.PGs, "off"
+	if pgs == 0 {
+		pgs, scale = 32, "on"
+	}
+	if anew {
+		if err := n.run(ctx, "osd", "pool", "create", p.Name, strconv.Itoa(pgs), strconv.Itoa(pgs), "replicated", p.Rule()); err != nil {
+			return err
+		}
+	}
+	set := [][]string{{"pg_autoscale_mode", scale}, {"crush_rule", p.Rule()}, {"size", strconv.Itoa(p.Replicas)}, {"min_size", strconv.Itoa(p.MinReplicas())}}
+	if p.PGs != 0 && !anew {
+		set = append(set, []string{"pg_num", strconv.Itoa(p.PGs)})
+	}
+	var all strings.Builder
+	if p.Replicas == 1 {
+		all.WriteString("config set global mon_allow_pool_size_one true\n")
+	}
+	for _, s := range set {
+		fmt.Fprintf(&all, "osd pool set %s %s %s", p.Name, s[0], s[1])
+		if s[0] == "size" && p.Replicas == 1 {
+			all.WriteString(" --yes-i-really-mean-it")
+		}
+		all.WriteString("\n")
+	}
+	// A line that fails shows in the next look: the pool is still not as it
+	// should be.
+	fmt.Fprintf(&all, "osd pool application enable %s rbd\n", p.Name)
+	_, err := n.ceph(ctx, all.String())
+	return err
+}

@@ -1,0 +1,198 @@
+package deploy
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Level of health.
+type Level string
+
+// Levels.
+const (
+	OK      Level = "OK"
+	Warning Level = "Warning"
+	Error   Level = "Error"
+)
+
+// Health in words that an operator understands.
+type Health struct {
+	Level   Level
+	Summary string
+	// Next is the one next thing to do; empty: nothing.
+	Next   string
+	Checks []Check // the most urgent first
+}
+
+// Check that Ceph is not content with.
+type Check struct {
+	Code    string // Ceph's name, by which its manual tells more
+	Level   Level
+	Summary string
+	Details []string // at most maxDetails
+}
+
+const (
+	maxDetails   = 8
+	maxChecks    = 32
+	maxText      = 300
+	maxHealthLen = 4 << 20
+)
+
+// Health asks the mons.
+func (n Node) Health(ctx context.Context) (Health, error) {
+	raw, err := n.ceph(ctx, "health detail\n")
+	if err != nil {
+		return Health{Level: Error, Summary: "the monitors do not answer", Next: "see that the nodes that vote run and reach each other"}, err
+	}
+	return Explain(raw)
+}
+
+// word is what a check means, and what to do; %s is Ceph's own sentence.
+type word struct{ code, says, next string }
+
+// words in the order in which things should be done. What is not in here is
+// said in Ceph's own words.
+var words = []word{
+	{"OSD_FULL", "a disk is full, and writes wait", "add a disk, or delete volumes, snapshots and images"},
+	{"POOL_FULL", "a pool is full, and writes wait", "add a disk, delete volumes, snapshots and images, or raise the pool's quota"},
+	{"MON_DISK_CRIT", "a monitor's file system is nearly full", "make room on the file system of /var/lib/basalt on that node"},
+	{"MON_DOWN", "a node that votes does not take part", "see that the node runs and reaches the others"},
+	{"PG_AVAILABILITY", "some data cannot be reached", "bring the disks and nodes that are down back"},
+	{"OBJECT_UNFOUND", "some data is only on disks that are away", "bring the disks and nodes that are down back; wipe none of them"},
+	{"PG_DAMAGED", "copies of some data differ", "find the disk at fault in the details, and run: ceph pg repair PG"},
+	{"OSD_SCRUB_ERRORS", "checking found copies that differ", "find the disk at fault in the details, and replace it if it says so again"},
+	{"OSD_HOST_DOWN", "a node with disks is down", "bring the node back, or remove it from the cluster"},
+	{"OSD_DOWN", "a disk is down", "see whether the disk still answers; if it does not, replace it"},
+	{"BLUESTORE_SPURIOUS_READ_ERRORS", "a disk gives read errors", "replace the disk"},
+	{"DEVICE_HEALTH", "a disk says that it will fail", "replace the disk"},
+	{"OSD_BACKFILLFULL", "a disk is too full to take over data", "add a disk"},
+	{"OSD_NEARFULL", "a disk is nearly full", "add a disk, or delete volumes, snapshots and images"},
+	{"POOL_NEARFULL", "a pool is nearly full", "add a disk, or delete volumes, snapshots and images"},
+	{"POOL_BACKFILLFULL", "a pool is too full to move data", "add a disk"},
+	{"MON_DISK_LOW", "a monitor's file system is filling up", "make room on the file system of /var/lib/basalt on that node"},
+	{"MGR_DOWN", "no manager runs: statistics stand still", "see that basaltd runs on the nodes that vote"},
+	{"MON_CLOCK_SKEW", "the nodes' clocks differ", "give the nodes one time server"},
+	{"MGR_MODULE_ERROR", "a part of the manager has failed", "read why: ceph health detail; then restart basaltd on the node with the manager"},
+	{"TOO_FEW_OSDS", "there are fewer disks than copies are to be kept", "add a disk"},
+	{"POOL_NO_REDUNDANCY", "a pool keeps one copy only", "set the replicas to 3, or 2 at least"},
+	{"OSDMAP_FLAGS", "somebody has switched something off", "see the details, and run: ceph osd unset FLAG"},
+	{"SLOW_OPS", "some reads or writes take very long", "look for a disk or a cable at fault in the details"},
+	{"OSD_SLOW_PING_TIME_BACK", "nodes answer each other slowly", "look at the cables and switches of the storage network, and at the nodes' load"},
+	{"OSD_SLOW_PING_TIME_FRONT", "nodes answer each other slowly", "look at the cables and switches of the storage network, and at the nodes' load"},
+	{"PG_DEGRADED", "some data has fewer copies than it should", "wait: the copies are being made"},
+	{"OBJECT_MISPLACED", "some data is moving to another disk", "wait until it has"},
+	{"PG_NOT_SCRUBBED", "some data has not been checked for long", "wait, and see that the disks are not always busy"},
+	{"PG_NOT_DEEP_SCRUBBED", "some data has not been read through for long", "wait, and see that the disks are not always busy"},
+	{"RECENT_CRASH", "a daemon has crashed", "read about it: ceph crash ls-new; then: ceph crash archive-all"},
+}
+
+// Explain what `ceph health detail --format json` printed.
+func Explain(raw []byte) (Health, error) {
+	var report struct {
+		Status string `json:"status"`
+		Checks map[string]struct {
+			Severity string `json:"severity"`
+			Muted    bool   `json:"muted"`
+			Summary  struct {
+				Message string `json:"message"`
+			} `json:"summary"`
+			Detail []struct {
+				Message string `json:"message"`
+			} `json:"detail"`
+		} `json:"checks"`
+	}
+	if len(raw) > maxHealthLen {
+		return Health{}, fmt.Errorf("what Ceph says of its health: %d bytes", len(raw))
+	}
+	if err := json.Unmarshal(raw, &report); err != nil {
+		return Health{}, fmt.Errorf("what Ceph says of its health: %w", err)
+	}
+	var h Health
+	switch report.Status {
+	case "HEALTH_OK":
+		h.Level = OK
+	case "HEALTH_WARN":
+		h.Level = Warning
+	case "HEALTH_ERR":
+		h.Level = Error
+	default:
+		return Health{}, fmt.Errorf("what Ceph says of its health: the status %.40q", report.Status)
+	}
+	for _, code := range slices.Sorted(maps.Keys(report.Checks)) {
+		c := report.Checks[code]
+		if c.Muted {
+			continue
+		}
+		check := Check{Code: clip(code), Level: Warning, Summary: clip(c.Summary.Message)}
+		if c.Severity == "HEALTH_ERR" {
+			check.Level = Error
+		}
+		for _, d := range c.Detail[:min(len(c.Detail), maxDetails)] {
+			check.Details = append(check.Details, clip(d.Message))
+		}
+		h.Checks = append(h.Checks, check)
+	}
+	slices.SortStableFunc(h.Checks, func(a, b Check) int { return cmp.Compare(rank(a.Code), rank(b.Code)) })
+	h.Checks = h.Checks[:min(len(h.Checks), maxChecks)]
+	return h.inWords(), nil
+}
+
+func (h Health) inWords() Health {
+	if len(h.Checks) == 0 {
+		h.Summary = "all data is there, in as many copies as it should"
+		return h
+	}
+	var says []string
+	for i, c := range h.Checks {
+		if w := explained(c); !slices.Contains(says, w) {
+			says = append(says, w)
+		}
+		if i == 0 {
+			h.Next = "read about " + c.Code + " in Ceph's manual"
+			if r := rank(c.Code); r < len(words) {
+				h.Next = words[r].next
+			}
+		}
+	}
+	// One that is away explains that there are fewer copies: until it is
+	// given up, nobody makes new ones.
+	h.Summary = strings.Join(says[:min(len(says), 3)], "; ")
+	if more := len(says) - 3; more > 0 {
+		h.Summary += fmt.Sprintf("; and %d more", more)
+	}
+	return h
+}
+
+func explained(c Check) string {
+	r := rank(c.Code)
+	if r == len(words) {
+		return c.Summary
+	}
+	says := words[r].says
+	if len(c.Details) == 1 {
+		says += " (" + c.Details[0] + ")"
+	}
+	return says
+}
+
+func rank(code string) int {
+	if r := slices.IndexFunc(words, func(w word) bool { return w.code == code }); r >= 0 {
+		return r
+	}
+	return len(words)
+}
+
+// clip what goes into a status.
+func clip(s string) string {
+	s = strings.ToValidUTF8(s, "?")
+	if len(s) > maxText {
+		s = strings.ToValidUTF8(s[:maxText], "") + "…"
+	}
+	return s
+}

@@ -1,0 +1,21 @@
+package deploy
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Keys of OSDs are made on their node, which is no place of decisions.
+var (
+	random = rand.Reader
+	now    = time.Now
+)
+
+func decode(raw []byte, into any) error {
+	if err := json.Unmarshal(raw, into); err != nil {
+		return fmt.Errorf("what Ceph says: %w", err)
+	}
+	return nil
+}

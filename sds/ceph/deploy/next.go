@@ -1,0 +1,346 @@
+package deploy
+
+import (
+	"fmt"
+	"slices"
+)
+
+// State of a daemon on its node.
+type State string
+
+// States.
+const (
+	Absent  State = "absent" // it has no data
+	Stopped State = "stopped"
+	Running State = "running"
+)
+
+// Content of a disk.
+type Content string
+
+// Contents.
+const (
+	Missing Content = "missing" // the disk is not there
+	Blank   Content = "blank"   // nothing but zeros where it matters
+	OSD     Content = "osd"     // an OSD of this cluster
+	Begun   Content = "begun"   // one whose making broke off
+	Other   Content = "other"   // anything else
+)
+
+// Found is what a disk of the intent holds.
+type Found struct {
+	Path    string
+	Content Content
+	What    string // of Other and Missing, in words
+	UUID    string // of the OSD on it
+	ID      int    // of the OSD; -1: it has none yet
+	Made    bool   // its directory is on the node
+	Running bool
+}
+
+// Observed is what a node sees.
+type Observed struct {
+	Node string
+	// Leader: this node does what is done once for all.
+	Leader bool
+	Config bool // the files made from the intent are up to date
+	Mon    State
+	Mgr    State
+	Disks  []Found // those of the intent that are this node's
+	// Cluster as the mons say; nil: they do not answer.
+	Cluster *Cluster
+}
+
+// Cluster as the mons see it.
+type Cluster struct {
+	Mons  []string
+	OSDs  []OSDState
+	Pools []PoolState
+	Rules []string
+}
+
+// OSDState of one OSD.
+type OSDState struct {
+	ID     int
+	UUID   string
+	Up, In bool
+	// Safe: nothing is lost when it is destroyed. Looked at only where it
+	// matters.
+	Safe bool
+}
+
+// PoolState of one pool.
+type PoolState struct {
+	Name               string
+	Replicas, Minimum  int
+	Rule               string
+	PGs                int
+	Autoscale, Enabled bool // Enabled: for RBD
+}
+
+// Verb of an action.
+type Verb string
+
+// Actions of a node on itself, and below them the leader's.
+const (
+	WriteConfig  Verb = "write-config"
+	MakeFirstMon Verb = "make-first-mon"
+	JoinMon      Verb = "join-mon"
+	StartMon     Verb = "start-mon"
+	StopMon      Verb = "stop-mon"
+	DropMon      Verb = "drop-mon"
+	MakeMgr      Verb = "make-mgr"
+	StartMgr     Verb = "start-mgr"
+	StopMgr      Verb = "stop-mgr"
+	PrepareOSD   Verb = "prepare-osd"
+	AdoptOSD     Verb = "adopt-osd"
+	StartOSD     Verb = "start-osd"
+	StopOSD      Verb = "stop-osd"
+	ReleaseDisk  Verb = "release-disk"
+	Refuse       Verb = "refuse" // nothing is done, and Why says why
+
+	RemoveMon  Verb = "remove-mon"
+	OutOSD     Verb = "out-osd"
+	InOSD      Verb = "in-osd"
+	PurgeOSD   Verb = "purge-osd"
+	MakeRule   Verb = "make-rule"
+	MakePool   Verb = "make-pool"
+	ChangePool Verb = "change-pool"
+	DropPool   Verb = "drop-pool"
+)
+
+// Action to take.
+type Action struct {
+	Do   Verb
+	Name string // a node, a pool, a rule, or an OSD's UUID
+	Path string // of a disk
+	ID   int    // of an OSD
+	Why  string
+}
+
+func (a Action) String() string {
+	s := string(a.Do)
+	if a.Name != "" {
+		s += " " + a.Name
+	}
+	if a.Path != "" {
+		s += " " + a.Path
+	}
+	switch a.Do {
+	case StartOSD, StopOSD, OutOSD, InOSD, PurgeOSD:
+		s += fmt.Sprintf(" osd.%d", a.ID)
+	}
+	if a.Why != "" {
+		s += ": " + a.Why
+	}
+	return s
+}
+
+// Next says what to do now. Each action can be taken whatever became of those
+// before it; when nothing is left, there is nothing.
+func Next(in Intent, o Observed) []Action {
+	var do []Action
+	if !o.Config {
+		do = append(do, Action{Do: WriteConfig})
+	}
+	do = append(do, nextMon(in, o)...)
+	do = append(do, nextMgr(in, o)...)
+	do = append(do, nextDisks(in, o)...)
+	if o.Leader && o.Cluster != nil {
+		do = append(do, nextCluster(in, *o.Cluster)...)
+	}
+	return do
+}
+
+func nextMon(in Intent, o Observed) []Action {
+	_, wanted := in.mon(o.Node)
+	known := o.Cluster != nil && slices.Contains(o.Cluster.Mons, o.Node)
+	switch {
+	case wanted && o.Mon == Absent && !in.Exists && in.Mons[0].Node == o.Node:
+		return []Action{{Do: MakeFirstMon}, {Do: StartMon}}
+	case wanted && o.Mon == Absent && o.Cluster != nil:
+		return []Action{{Do: JoinMon}, {Do: StartMon}}
+	case wanted && o.Mon == Stopped:
+		return []Action{{Do: StartMon}}
+	case wanted || o.Mon == Absent || o.Cluster == nil || known:
+		return nil // while it is in the monmap the others may need its vote
+	case o.Mon == Running:
+		return []Action{{Do: StopMon}, {Do: DropMon}}
+	}
+	return []Action{{Do: DropMon}}
+}
+
+func nextMgr(in Intent, o Observed) []Action {
+	wanted := slices.Contains(in.Mgrs, o.Node)
+	switch {
+	case wanted && o.Mgr == Absent && o.Cluster != nil:
+		return []Action{{Do: MakeMgr}, {Do: StartMgr}}
+	case wanted && o.Mgr == Stopped:
+		return []Action{{Do: StartMgr}}
+	case !wanted && o.Mgr == Running:
+		return []Action{{Do: StopMgr}}
+	}
+	return nil
+}
+
+func nextDisks(in Intent, o Observed) []Action {
+	var do []Action
+	for _, d := range in.Disks {
+		if d.Node != o.Node {
+			continue
+		}
+		at := slices.IndexFunc(o.Disks, func(f Found) bool { return f.Path == d.Path })
+		if at < 0 {
+			continue
+		}
+		if d.Leave {
+			do = append(do, nextLeaving(d, o.Disks[at], o.Cluster)...)
+		} else {
+			do = append(do, nextDisk(d, o.Disks[at], o.Cluster)...)
+		}
+	}
+	return do
+}
+
+// nextDisk of one that is to be an OSD.
+func nextDisk(d Disk, f Found, c *Cluster) []Action {
+	refuse := func(why string) []Action { return []Action{{Do: Refuse, Name: d.UUID, Path: d.Path, Why: why}} }
+	prepare := []Action{{Do: PrepareOSD, Name: d.UUID, Path: d.Path}}
+	ours := f.Content == OSD && f.UUID == d.UUID
+	switch {
+	case f.Content == Missing:
+		return refuse("the disk is not there: " + f.What)
+	case ours && f.Made && f.Running:
+		return nil
+	case ours && f.Made:
+		return []Action{{Do: StartOSD, Name: d.UUID, Path: d.Path, ID: f.ID}}
+	case f.Content == OSD && !ours && !d.Wipe:
+		return refuse("it is OSD " + f.UUID + " of this cluster, which was to be another disk")
+	case f.Content == Other && !d.Wipe:
+		return refuse("the disk is not empty: " + f.What)
+	case c == nil:
+		return nil // the mons give it its number
+	case ours && c.known(d.UUID) < 0:
+		// Its number is gone, and with it whatever its data meant.
+		return refuse("the cluster has purged this OSD: give the disk back and take it anew")
+	case ours:
+		return []Action{{Do: AdoptOSD, Name: d.UUID, Path: d.Path, ID: f.ID}}
+	}
+	return prepare
+}
+
+// nextLeaving of a disk that is to be given back.
+func nextLeaving(d Disk, f Found, c *Cluster) []Action {
+	if c == nil {
+		return nil
+	}
+	at := c.known(d.UUID)
+	ours := f.UUID == d.UUID && (f.Content == OSD || f.Content == Begun)
+	switch {
+	case at < 0 && f.Running:
+		return []Action{{Do: StopOSD, Name: d.UUID, ID: f.ID}}
+	case at < 0 && (f.Made || ours):
+		return []Action{{Do: ReleaseDisk, Name: d.UUID, Path: d.Path}}
+	case at < 0:
+		return nil
+	}
+	switch s := c.OSDs[at]; {
+	case !s.In && s.Safe && f.Running:
+		return []Action{{Do: StopOSD, Name: d.UUID, ID: s.ID}}
+	case !s.Safe && !f.Running && f.Made && ours: // its data has still to move
+		return []Action{{Do: StartOSD, Name: d.UUID, Path: d.Path, ID: s.ID}}
+	}
+	return nil
+}
+
+func (c *Cluster) known(uuid string) int {
+	return slices.IndexFunc(c.OSDs, func(s OSDState) bool { return s.UUID == uuid })
+}
+
+func nextCluster(in Intent, c Cluster) []Action {
+	var do []Action
+	joined := !slices.ContainsFunc(in.Mons, func(m Mon) bool { return !slices.Contains(c.Mons, m.Node) })
+	for _, m := range c.Mons {
+		// One after the other, when the new ones have joined.
+		if _, wanted := in.mon(m); !wanted && joined {
+			do = append(do, Action{Do: RemoveMon, Name: m})
+			break
+		}
+	}
+	for _, d := range in.Disks {
+		at := c.known(d.UUID)
+		if at < 0 {
+			continue
+		}
+		switch s := c.OSDs[at]; {
+		case d.Leave && s.In:
+			do = append(do, Action{Do: OutOSD, Name: d.UUID, ID: s.ID})
+		case d.Leave && !s.Up && s.Safe:
+			do = append(do, Action{Do: PurgeOSD, Name: d.UUID, ID: s.ID})
+		case !d.Leave && !s.In && s.Up:
+			do = append(do, Action{Do: InOSD, Name: d.UUID, ID: s.ID})
+		}
+	}
+	if in.Dismantle {
+		for _, p := range c.Pools {
+			do = append(do, Action{Do: DropPool, Name: p.Name})
+		}
+		return do
+	}
+	return append(do, nextPools(in, c)...)
+}
+
+func nextPools(in Intent, c Cluster) []Action {
+	var do []Action
+	made := map[string]bool{}
+	up := slices.ContainsFunc(c.OSDs, func(s OSDState) bool { return s.Up && s.In })
+	for _, p := range in.Pools {
+		if r := p.Rule(); !slices.Contains(c.Rules, r) && !made[r] {
+			made[r] = true
+			do = append(do, Action{Do: MakeRule, Name: p.FailureDomain})
+		}
+		at := slices.IndexFunc(c.Pools, func(s PoolState) bool { return s.Name == p.Name })
+		switch {
+		case at < 0 && up:
+			do = append(do, Action{Do: MakePool, Name: p.Name})
+		case at >= 0 && c.Pools[at] != p.state(c.Pools[at]):
+			do = append(do, Action{Do: ChangePool, Name: p.Name})
+		}
+	}
+	for _, s := range c.Pools {
+		if len(in.Pools) > 0 && in.strays(s) && slices.Contains(c.Rules, in.Pools[0].Rule()) {
+			do = append(do, Action{Do: ChangePool, Name: s.Name})
+		}
+	}
+	return do
+}
+
+// strays: Ceph's daemons made the pool for themselves, and not as ours are. It
+// would hold disks back that leave.
+func (in Intent) strays(s PoolState) bool {
+	if slices.ContainsFunc(in.Pools, func(p Pool) bool { return p.Name == s.Name }) {
+		return false
+	}
+	p := in.pool(s.Name)
+	return s.Replicas != p.Replicas || s.Minimum != p.MinReplicas() || s.Rule != p.Rule()
+}
+
+// pool of that name; one that is not ours is to be as the first.
+func (in Intent) pool(name string) Pool {
+	for _, p := range in.Pools {
+		if p.Name == name {
+			return p
+		}
+	}
+	return Pool{Name: name, Replicas: in.Pools[0].Replicas, FailureDomain: in.Pools[0].FailureDomain}
+}
+
+// state that the pool should have, where have is what it has: the number of
+// placement groups is Ceph's own business where the intent says none.
+func (p Pool) state(have PoolState) PoolState {
+	want := PoolState{Name: p.Name, Replicas: p.Replicas, Minimum: p.MinReplicas(), Rule: p.Rule(), PGs: have.PGs, Autoscale: p.PGs == 0, Enabled: true}
+	if p.PGs != 0 {
+		want.PGs = p.PGs
+	}
+	return want
+}

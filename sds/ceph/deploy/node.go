@@ -1,0 +1,159 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/basalt-gpu/basalt/sds/ceph/command"
+)
+
+// Daemons runs programs that outlive this process. A name has one process at
+// most; Run of one that runs already is nothing.
+type Daemons interface {
+	Run(ctx context.Context, name string, argv []string) error
+	Stop(ctx context.Context, name string) error
+	Running(ctx context.Context, name string) (bool, error)
+}
+
+// Node takes the actions of one node.
+type Node struct {
+	ID string
+	// Dir is the node's own for Ceph: daemons' data, sockets, keys. Its path
+	// has 60 bytes at most, because of the sockets in it.
+	Dir string
+	// Address on the storage network; of a mon it is the intent's.
+	Address netip.Addr
+	Daemons Daemons
+}
+
+// Names of daemons.
+const (
+	monDaemon = "ceph-mon"
+	mgrDaemon = "ceph-mgr"
+)
+
+func osdDaemon(id int) string { return fmt.Sprintf("ceph-osd-%d", id) }
+
+func (n Node) files() layout { return layout(n.Dir) }
+
+// Conf is the path of the node's ceph.conf, for clients: user Client's key is
+// found by it.
+func (n Node) Conf() string { return n.files().conf() }
+
+func (n Node) address(in Intent) netip.Addr {
+	if m, ok := in.mon(n.ID); ok {
+		return m.Address.Addr()
+	}
+	return n.Address
+}
+
+// Round is what became of one look at the node.
+type Round struct {
+	Seen Observed // before anything was done
+	Did  []Action // or refused to
+	// Failed are the errors of actions, by the actions' names: OSDs' UUIDs,
+	// pools' and nodes' names, or nothing.
+	Failed map[string]error
+}
+
+// Step looks, decides, and takes every action there is to take now. What it
+// did, or refused, is returned; the errors of all that failed are joined.
+func (n Node) Step(ctx context.Context, in Intent, k Keys, leader bool) ([]Action, error) {
+	r, err := n.Round(ctx, in, k, leader)
+	return r.Did, err
+}
+
+// Round is Step, with all that was seen.
+func (n Node) Round(ctx context.Context, in Intent, k Keys, leader bool) (Round, error) {
+	r := Round{Failed: map[string]error{}}
+	if err := errors.Join(in.Validate(), k.Validate()); err != nil {
+		return r, err
+	}
+	var err error
+	if r.Seen, err = n.Observe(ctx, in, k, leader); err != nil {
+		return r, err
+	}
+	r.Did = Next(in, r.Seen)
+	var errs []error
+	for _, a := range r.Did {
+		if err := n.Do(ctx, in, k, a); err != nil {
+			r.Failed[a.Name] = err
+			errs = append(errs, fmt.Errorf("%v: %w", a, err))
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return r, errors.Join(errs...)
+}
+
+// Remove stops every daemon of this node and all that it has of the cluster,
+// which must hold no data any more.
+func (n Node) Remove(ctx context.Context) error {
+	names := []string{mgrDaemon, monDaemon}
+	dirs, err := filepath.Glob(filepath.Join(n.files().osds(), "*", "whoami"))
+	if err != nil {
+		return err
+	}
+	for _, path := range dirs {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if id, err := strconv.Atoi(strings.TrimSpace(string(raw))); err == nil {
+			names = append(names, osdDaemon(id))
+		}
+	}
+	for _, name := range names {
+		if err := n.Daemons.Stop(ctx, name); err != nil {
+			return err
+		}
+	}
+	return removeDir(n.Dir)
+}
+
+// admin runs programs as the cluster's administrator.
+func (n Node) admin() command.Runner { return command.Runner{Conf: n.files().conf()} }
+
+func (n Node) ceph(ctx context.Context, stdin string, args ...string) ([]byte, error) {
+	return n.admin().Run(ctx, reader(stdin), "ceph", append([]string{"--connect-timeout", "10", "--format", "json"}, args...)...)
+}
+
+// writeFile that is there whole or not at all.
+func writeFile(path, content string) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.WriteString(content)
+	if err := errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func syncDir(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// publish renames a folder that is whole to its name.
+func publish(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(to))
+}

@@ -1,0 +1,64 @@
+package deploy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+)
+
+// Survey is the whole cluster, as the mons see it.
+type Survey struct {
+	Cluster              Cluster
+	Health               Health
+	SizeBytes, UsedBytes int64 // of all disks
+}
+
+// Survey asks the mons, with one program.
+func (n Node) Survey(ctx context.Context) (Survey, error) {
+	raw, err := n.ceph(ctx, "mon dump\nosd dump\nosd crush rule dump\nhealth detail\ndf\n")
+	if err != nil {
+		return Survey{}, err
+	}
+	return decodeSurvey(raw)
+}
+
+func decodeSurvey(raw []byte) (s Survey, err error) {
+	c, err := decodeCluster(raw)
+	if err != nil {
+		return s, err
+	}
+	s.Cluster = *c
+	var skip, health json.RawMessage
+	var df struct {
+		Stats struct {
+			Total int64 `json:"total_bytes"`
+			Used  int64 `json:"total_used_raw_bytes"`
+		}
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	for _, into := range []any{&skip, &skip, &skip, &health, &df} {
+		if err := d.Decode(into); err != nil {
+			return s, fmt.Errorf("what the monitors say: %w", err)
+		}
+	}
+	s.SizeBytes, s.UsedBytes = max(df.Stats.Total, 0), max(df.Stats.Used, 0)
+	s.Health, err = Explain(health)
+	return s, err
+}
+
+// Images are how many RBD images the pool holds: what would be lost with it.
+func (n Node) Images(ctx context.Context, pool string) (int, error) {
+	raw, err := n.admin().Run(ctx, nil, "rbd", "ls", "--format", "json", pool)
+	if err != nil {
+		return 0, err
+	}
+	var all []string
+	if err := decode(raw, &all); err != nil {
+		return 0, err
+	}
+	return len(all), nil
+}
+
+// Probe says what a disk holds: Blank, or in words.
+func Probe(ctx context.Context, fsid, path string) (Found, error) { return probe(ctx, fsid, path) }

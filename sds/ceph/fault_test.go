@@ -1,0 +1,348 @@
+package ceph
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sds"
+	"github.com/basalt-gpu/basalt/sds/ceph/cephtest"
+	"github.com/basalt-gpu/basalt/sds/ceph/command"
+	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
+)
+
+const (
+	mib     = 1 << 20
+	patient = 10 * time.Minute // what a test waits for an event
+)
+
+func within(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), patient)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func blank(t *testing.T, d *Driver, id api.VolumeID, bytes int64) sds.Volume {
+	t.Helper()
+	v, err := d.CreateVolume(t.Context(), sds.VolumeCreate{ID: id, SizeBytes: bytes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// A machine writes on while a disk of the cluster dies and comes back, and all
+// of it is there afterwards.
+func TestDiskDiesAndReturns(t *testing.T) {
+	d := empty(t)
+	ctx := within(t)
+	const blocks = 24
+	v := blank(t, d, "vol-1", blocks*mib)
+	q := qemu(t)
+	m := q.Start(t, v, nil)
+	for i := range blocks {
+		switch i {
+		case blocks / 3:
+			if err := cluster.KillOSD(ctx, 0); err != nil {
+				t.Fatal(err)
+			}
+		case 2 * blocks / 3:
+			if err := cluster.Settle(ctx); err != nil { // it is started again
+				t.Fatal(err)
+			}
+		}
+		if err := m.Write(byte(i+1), int64(i)*mib, mib); err != nil {
+			t.Fatalf("block %d: %v", i, err)
+		}
+	}
+	m.Stop(t)
+	if err := cluster.WaitHealthy(ctx); err != nil {
+		t.Fatal(err)
+	}
+	var want []byte
+	for i := range blocks {
+		want = append(want, byte(i+1))
+	}
+	if err := q.Holds(v.Source, nil, want, 0, mib); err != nil {
+		t.Error(err)
+	}
+}
+
+// A pool that is full lets writers wait, refuses new volumes in words, and
+// goes on when there is room again.
+func TestFullPool(t *testing.T) {
+	d := empty(t)
+	ctx := within(t)
+	v := blank(t, d, "vol-1", 16*mib)
+	m := qemu(t).Start(t, v, nil)
+	quota := func(bytes int64) {
+		t.Helper()
+		if _, err := cluster.Ceph(ctx, "osd", "pool", "set-quota", cephtest.Pool, "max_bytes", strconv.FormatInt(bytes, 10)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	full := func(want bool) {
+		t.Helper()
+		for {
+			h, err := cluster.Node.Health(ctx)
+			if is := slices.ContainsFunc(h.Checks, func(c deploy.Check) bool { return c.Code == "POOL_FULL" }); err == nil && is == want {
+				if want && !strings.Contains(h.Summary, "full") {
+					t.Errorf("%+v", h)
+				}
+				return
+			}
+			select {
+			case <-ctx.Done():
+				t.Fatalf("full is not %v: %+v, %v", want, h, err)
+			case <-time.After(300 * time.Millisecond):
+			}
+		}
+	}
+	t.Cleanup(func() {
+		_, _ = cluster.Ceph(context.Background(), "osd", "pool", "set-quota", cephtest.Pool, "max_bytes", "0")
+	})
+	if err := m.Write(0x11, 0, 4*mib); err != nil {
+		t.Fatal(err)
+	}
+	quota(mib)
+	full(true)
+	done := make(chan error, 1)
+	for waits := false; !waits; { // the mons know it before the disks do
+		go func() { done <- m.Write(0x22, 4*mib, 4*mib) }()
+		select {
+		case err := <-done:
+			if err != nil || ctx.Err() != nil {
+				t.Fatalf("writes to a full pool end: %v, %v", err, ctx.Err())
+			}
+		case <-time.After(3 * time.Second): // on a slow machine it waits for another reason
+			waits = true
+		}
+	}
+	fresh := openDriverQuietly(t, options(t, "node-c"))
+	if _, err := fresh.CreateVolume(ctx, sds.VolumeCreate{ID: "vol-2", SizeBytes: mib}); api.CodeOf(err) != api.CodeDiskFull {
+		t.Errorf("a volume in a full pool: %v", err)
+	}
+	quota(0)
+	full(false)
+	if err := <-done; err != nil {
+		t.Errorf("the write that had waited: %v", err)
+	}
+	m.Stop(t)
+	if err := qemu(t).Holds(v.Source, nil, []byte{0x11, 0x22}, 0, 4*mib); err != nil {
+		t.Error(err)
+	}
+}
+
+// openDriverQuietly without a sweep, which a full pool might hold up.
+func openDriverQuietly(t *testing.T, o Options) *Driver {
+	o.Limits = o.Limits.WithDefaults()
+	return &Driver{opt: withClock(o), session: nodeMark(o.Node) + "quietone"}
+}
+
+func withClock(o Options) Options {
+	o.Now, o.Own, o.Patience = time.Now, ownAddress, 3*time.Second
+	return o
+}
+
+// Whoever takes a volume over shuts the old owner's QEMU out: a machine that
+// was frozen and wakes up writes nothing.
+func TestTakeoverShutsOut(t *testing.T) {
+	a := empty(t)
+	o := options(t, "node-b")
+	o.Own = func(netip.Addr) bool { return false } // as if node-a were another host
+	b := openDriver(t, o)
+	ctx := within(t)
+	v := blank(t, a, "vol-1", 4*mib)
+	if err := a.ClaimVolume(ctx, "vol-1", sds.Owner{Node: "node-a", Epoch: 1}); err != nil {
+		t.Fatal(err)
+	}
+	frozen := qemu(t).Start(t, v, nil)
+	if err := frozen.Write(0x11, 0, mib); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.ClaimVolume(ctx, "vol-1", sds.Owner{Node: "node-b", Epoch: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if err := frozen.Write(0x22, 0, mib); err == nil {
+		t.Error("the old owner writes on")
+	}
+	if err := qemu(t).Write(v.Source, nil, 0x33, mib, mib); err != nil {
+		t.Errorf("the new owner: %v", err)
+	}
+	if err := qemu(t).Holds(v.Source, nil, []byte{0x11, 0x33}, 0, mib); err != nil {
+		t.Error(err)
+	}
+	s, err := b.read(ctx, volumes, "vol-1")
+	if err != nil || s.fence != nil {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// What a killed process leaves is swept by its node's next one, and by no
+// other node's.
+func TestLeftovers(t *testing.T) {
+	d := empty(t)
+	ctx := within(t)
+	blank(t, d, "vol-1", mib)
+	if _, err := d.CreateSnapshot(ctx, sds.SnapshotCreate{ID: "snap-1", Volume: "vol-1"}, sds.Access{}); err != nil {
+		t.Fatal(err)
+	}
+	// A disk whose volume was never published, and two readings.
+	leftover, _ := d.newDisk(volumes, "vol-2")
+	if err := d.createDisk(ctx, leftover, mib); err != nil {
+		t.Fatal(err)
+	}
+	image, _ := d.newDisk(images, "img-1")
+	if err := d.createDisk(ctx, sent(image), mib); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []api.SnapshotID{"snap-1", ""} {
+		if _, err := d.OpenForReading(ctx, "vol-1", id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	staged := d.opt.Staging + "/" + stagingMark + "x"
+	if err := os.Mkdir(staged, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	count := func(want int) {
+		t.Helper()
+		all, err := d.disks(ctx)
+		if err != nil || len(all) != want {
+			t.Errorf("%d disks, not %d: %v, %v", len(all), want, all, err)
+		}
+	}
+	openDriver(t, options(t, "node-b"))
+	count(4)
+	if err := d.Sweep(ctx); err != nil { // it makes and reads them yet, for all it knows
+		t.Error(err)
+	}
+	count(4)
+	openDriver(t, d.opt)
+	count(1)
+	if _, err := os.Stat(staged); !os.IsNotExist(err) {
+		t.Errorf("the staging directory: %v", err)
+	}
+	if err := d.DeleteSnapshot(ctx, "vol-1", "snap-1", sds.Access{}); err != nil {
+		t.Error(err)
+	}
+	if err := d.DeleteVolume(ctx, "vol-1"); err != nil {
+		t.Error(err)
+	}
+}
+
+// A disk is added, and another drained and given back, while a volume keeps
+// its content.
+func TestReplaceDisk(t *testing.T) {
+	d := empty(t)
+	ctx := within(t)
+	v := blank(t, d, "vol-1", 8*mib)
+	if err := qemu(t).Write(v.Source, nil, 0x11, 0, 8*mib); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cluster.AddDisk(fmt.Sprintf("disk%d", time.Now().UnixNano())); err != nil {
+		t.Fatal(err)
+	}
+	if err := cluster.Settle(ctx); err != nil {
+		t.Fatal(err)
+	}
+	old := &cluster.Intent.Disks[0]
+	old.Leave = true
+	for {
+		if err := cluster.Settle(ctx); err != nil {
+			t.Fatal(err)
+		}
+		o, err := cluster.Node.Observe(ctx, cluster.Intent, cluster.Keys, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.Disks[0].Content == deploy.Blank && !o.Disks[0].Made {
+			break
+		}
+		select { // until its data is elsewhere there is nothing to do
+		case <-ctx.Done():
+			t.Fatalf("%+v, %+v", o.Disks[0], o.Cluster.OSDs)
+		case <-time.After(time.Second):
+		}
+	}
+	cluster.Intent.Disks = cluster.Intent.Disks[1:]
+	if err := cluster.WaitHealthy(ctx); err != nil {
+		t.Error(err)
+	}
+	if err := qemu(t).Holds(v.Source, nil, []byte{0x11}, 0, 8*mib); err != nil {
+		t.Error(err)
+	}
+	if err := drained(ctx, old.Path); err != nil {
+		t.Error(err)
+	}
+}
+
+func drained(ctx context.Context, path string) error {
+	if _, err := os.Stat(path); err != nil {
+		return err
+	}
+	raw, err := cluster.Ceph(ctx, "osd", "ls")
+	if n := len(strings.Fields(string(raw))); err == nil && n != 3 {
+		err = fmt.Errorf("%d OSDs", n)
+	}
+	return err
+}
+
+// A log outlives what it is about, and then goes; that of what is there again
+// stays.
+func TestForget(t *testing.T) {
+	need(t)
+	d := empty(t)
+	ctx := within(t)
+	for _, id := range []api.VolumeID{"vol-1", "vol-2"} {
+		blank(t, d, id, mib)
+		if err := d.DeleteVolume(ctx, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	blank(t, d, "vol-2", mib)
+	logs := func(when string, want ...bool) {
+		t.Helper()
+		for i, id := range []string{"vol-1", "vol-2"} {
+			_, err := d.rados(ctx, nil, "get", volumes.object(id), "-")
+			if err != nil && !command.Is(err, syscall.ENOENT) || (err == nil) != want[i] {
+				t.Errorf("%s: the log of %s: %v", when, id, err)
+			}
+		}
+	}
+	marks := func() int {
+		raw, err := d.rados(ctx, nil, "listomapkeys", deleted)
+		if err != nil {
+			t.Error(err)
+		}
+		return strings.Count(string(raw), ".vol-")
+	}
+	before := marks()
+	if err := d.forget(ctx); err != nil {
+		t.Error(err)
+	}
+	logs("at once", true, true)
+	if n := marks(); n != before || n < 2 {
+		t.Errorf("%d marks of %d", n, before)
+	}
+	later := openDriverQuietly(t, d.opt)
+	later.opt.Now = func() time.Time { return time.Now().Add(abandoned + time.Hour) }
+	if err := later.forget(ctx); err != nil {
+		t.Error(err)
+	}
+	logs("later", false, true)
+	if n := marks(); n != 0 {
+		t.Errorf("%d marks", n)
+	}
+	if v, err := d.Volume(ctx, "vol-2"); err != nil || v.SizeBytes != mib {
+		t.Errorf("%+v, %v", v, err)
+	}
+}

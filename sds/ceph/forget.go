@@ -1,0 +1,124 @@
+package ceph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/basalt-gpu/basalt/sds/ceph/command"
+)
+
+// A log is not removed with what it is about: another node may just then be
+// making the same thing again, and lines that come late must find what they
+// came too late for. It goes a week later. Until then a key of one object
+// stands for it, as listing all objects of a pool takes for ever:
+//
+//	basalt.deleted    omap: SECONDS.KIND.ID
+
+const deleted = "basalt.deleted"
+
+// mark the log as one that may have to be forgotten. It is the log that says
+// whether it has.
+func (d *Driver) mark(ctx context.Context, k kind, id string) error {
+	_, err := d.rados(ctx, nil, "setomapval", deleted, markOf(d.opt.Now(), k, id), "1")
+	return err
+}
+
+// markOf sorts by time.
+func markOf(at time.Time, k kind, id string) string {
+	return fmt.Sprintf("%012d.%s.%s", at.Unix(), k, id)
+}
+
+func parseMark(s string) (at time.Time, k kind, id string, ok bool) {
+	parts := strings.SplitN(s, ".", 3)
+	if len(parts) != 3 || parts[2] == "" {
+		return time.Time{}, "", "", false
+	}
+	seconds, err := strconv.ParseInt(parts[0], 10, 64)
+	k = kind(parts[1])
+	return time.Unix(seconds, 0), k, parts[2], err == nil && (k == volumes || k == images)
+}
+
+// forget the logs of what was deleted long ago.
+func (d *Driver) forget(ctx context.Context) error {
+	raw, err := d.rados(ctx, nil, "listomapkeys", deleted)
+	if command.Is(err, syscall.ENOENT) {
+		return nil
+	}
+	var errs []error
+	for key := range strings.Lines(string(raw)) {
+		key = strings.TrimSuffix(key, "\n")
+		at, k, id, ok := parseMark(key)
+		if !ok {
+			continue
+		}
+		if d.opt.Now().Sub(at) < abandoned { // and so are all that follow
+			break
+		}
+		errs = append(errs, d.forgetOne(ctx, k, id, key))
+	}
+	return errors.Join(append(errs, err)...)
+}
+
+// forgetOne log, and the mark that it has. What is there again, or was deleted
+// once more since, stays.
+func (d *Driver) forgetOne(ctx context.Context, k kind, id, mark string) error {
+	s, err := d.read(ctx, k, id)
+	if err != nil {
+		return err
+	}
+	if s.made == nil && d.opt.Now().Sub(time.UnixMilli(s.last)) >= abandoned {
+		if left, err := d.bury(ctx, k, id, s); err != nil || left {
+			return err
+		}
+		if _, err := d.rados(ctx, nil, "rm", k.object(id)); err != nil && !command.Is(err, syscall.ENOENT) {
+			return err
+		}
+	}
+	_, err = d.rados(ctx, nil, "rmomapkey", deleted, mark)
+	return err
+}
+
+// bury the disks that nobody needs; left says that one of them is in use.
+func (d *Driver) bury(ctx context.Context, k kind, id string, s state) (left bool, err error) {
+	over := s.over()
+	if len(over) > 1 { // most of them are gone already; what lies in the trash is swept
+		there, err := d.disks(ctx)
+		if err != nil {
+			return false, err
+		}
+		over = slices.DeleteFunc(over, func(disk string) bool { return !slices.Contains(there, disk) })
+	}
+	for _, disk := range over {
+		switch err := d.removeDisk(ctx, disk); {
+		case command.Is(err, syscall.EBUSY):
+			left = true
+		case err != nil:
+			return left, err
+		}
+	}
+	if k == images && s.made == nil && len(over) > 0 {
+		err = d.dead(ctx, id, s)
+	}
+	return left, err
+}
+
+// dead says of an image whose deletion was taken back that it is deleted after
+// all, if the snapshot that volumes are made from went meanwhile.
+func (d *Driver) dead(ctx context.Context, id string, was state) error {
+	s, err := d.read(ctx, images, id)
+	if err != nil || s.made == nil || !slices.Contains(was.past, s.made.Disk) {
+		return err
+	}
+	snaps, err := d.snaps(ctx, s.made.Disk)
+	if err != nil && !command.Is(err, syscall.ENOENT) || slices.ContainsFunc(snaps, func(s snap) bool { return s.Name == base && s.kept() }) {
+		return err
+	}
+	_, err = d.remove(ctx, images, id)
+	return err
+}

@@ -1,0 +1,101 @@
+package ceph
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sds"
+	"github.com/basalt-gpu/basalt/sds/ceph/command"
+)
+
+// LUKS is QEMU's, raw over RBD: a header, and behind it every sector
+// encrypted. What was never written reads as noise. The passphrase is random:
+// stretching it would only cost time.
+const passphrase = "key-secret=luks"
+
+// qemuImg runs it with the passphrase as the secret object "luks", which it
+// reads from a pipe.
+func (d *Driver) qemuImg(ctx context.Context, key *sds.Encryption, verb string, args ...string) error {
+	return d.qemu(ctx, "qemu-img", key, append([]string{verb}, args...)...)
+}
+
+func (d *Driver) qemu(ctx context.Context, program string, key *sds.Encryption, args ...string) error {
+	// The first argument stays the first: qemu-img wants its verb there.
+	x := command.Exe{Program: program, Verb: args[0], Args: args[:1:1], Timeout: longTime}
+	if key != nil {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		_, err = w.Write(key.Passphrase) // a pipe has room for 4 KiB at least
+		if closed := w.Close(); err != nil || closed != nil {
+			return fmt.Errorf("a pipe: %w", err)
+		}
+		x.Files = []*os.File{r}
+		x.Args = append(x.Args, "--object", "secret,id=luks,file=/dev/fd/3")
+	}
+	x.Args = append(x.Args, args[1:]...)
+	if err := d.may(nil, args); err != nil {
+		return err
+	}
+	_, err := command.Exec(ctx, x)
+	return d.explain(ctx, err)
+}
+
+// file is a disk as qemu-img is told it by name.
+func (d *Driver) file(disk string) string {
+	escape := strings.NewReplacer(`\`, `\\`, ":", `\:`, "@", `\@`, "=", `\=`)
+	return "rbd:" + d.opt.Pool + "/" + disk + ":conf=" + escape.Replace(d.opt.Conf) + ":id=" + d.opt.User
+}
+
+// opened is a disk as qemu-img is told it by options, below LUKS.
+func (d *Driver) opened(disk, snapshot string) string {
+	s := "driver=luks," + passphrase + ",file.driver=rbd,file.pool=" + d.opt.Pool + ",file.image=" + disk +
+		",file.conf=" + strings.ReplaceAll(d.opt.Conf, ",", ",,") + ",file.user=" + d.opt.User
+	if snapshot != "" {
+		s += ",file.snapshot=" + snapshot
+	}
+	return s
+}
+
+// createLUKS makes a disk with room for bytes, and says how many the header
+// takes.
+func (d *Driver) createLUKS(ctx context.Context, disk string, bytes int64, key sds.Encryption) (int64, error) {
+	err := d.qemuImg(ctx, &key, "create", "-q", "-f", "luks", "-o", passphrase+",iter-time=10", d.file(disk), strconv.FormatInt(bytes, 10))
+	if err != nil {
+		return 0, err
+	}
+	u, err := d.usage(ctx, disk)
+	if err == nil && u.bytes <= bytes {
+		err = fmt.Errorf("an encrypted disk of %d bytes for %d", u.bytes, bytes)
+	}
+	return u.bytes - bytes, err
+}
+
+// copyIntoLUKS fills a disk from a snapshot that is not encrypted. Zeros are
+// written, too.
+func (d *Driver) copyIntoLUKS(ctx context.Context, from, disk string, key sds.Encryption) error {
+	return d.qemuImg(ctx, &key, "convert", "-n", "-f", "raw", "--target-image-opts", d.file(from), d.opened(disk, ""))
+}
+
+// checkKey refuses a key that is not the volume's, or of its snapshot.
+func (d *Driver) checkKey(ctx context.Context, id api.VolumeID, s state, a sds.Access, snapshot string) error {
+	if err := a.CheckKey(id, s.made.LUKSBytes > 0); err != nil || a.Encryption == nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, max(time.Minute, d.opt.Timeout))
+	defer cancel()
+	// qemu-img info does not open what is encrypted: it takes any key.
+	err := d.qemu(ctx, "qemu-io", a.Encryption, "-r", "-U", "--image-opts", "-c", "read 0 512", d.opened(s.made.Disk, snapshot))
+	if command.Is(err, syscall.EPERM) && strings.Contains(err.Error(), "Invalid password") {
+		return sds.WrongKey(id)
+	}
+	return err
+}

@@ -1,0 +1,125 @@
+package ceph
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/basalt-gpu/basalt/sds"
+)
+
+// What Ceph 16.2 printed, but for the watcher.
+func TestDecode(t *testing.T) {
+	used, err := decodeUsage([]byte(`{"images":[{"name":"v.1","id":"1029f","snapshot":"snap-1","snapshot_id":4,"provisioned_size":8388608,"used_size":4194304},{"name":"v.1","id":"1029f","provisioned_size":16777216,"used_size":4194304},{"name":"v.2","id":"102","provisioned_size":512,"used_size":0}],"total_provisioned_size":8388608,"total_used_size":4194304}`))
+	want := map[string]usage{"v.1": {16 << 20, 8 << 20}, "v.2": {512, 0}}
+	if diff := cmp.Diff(want, used, cmp.AllowUnexported(usage{})); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	snaps, err := decodeSnaps([]byte(`[{"id":9,"name":"read.x","size":8388608,"protected":"true","timestamp":"Sat Nov 21 22:55:00 2026"},{"id":4,"name":"snap-1","size":8388608,"protected":"true","timestamp":"Sun Nov  1 02:05:00 2026"},{"id":5,"name":"snap-2","size":8388608,"protected":"false","timestamp":"Sun Nov  1 02:05:00 2026"}]`))
+	if err != nil || len(snaps) != 3 || snaps[0].Name != "snap-1" || !snaps[0].kept() || snaps[1].kept() || snaps[2].kept() {
+		t.Errorf("%+v, %v", snaps, err)
+	}
+	if s, err := snaps[0].said("vol-1", 1<<20); err != nil || s.SizeBytes != 7<<20 || s.CreatedAt.Format("2006-01-02T15:04:05Z07:00") != "2026-11-01T02:05:00Z" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	watch, err := decodeWatchers([]byte(`{"watchers":[{"address":"10.0.0.1:0/4711","client":4123,"cookie":94}]}`))
+	if err != nil || len(watch) != 1 || watch[0] != "10.0.0.1:0/4711" {
+		t.Errorf("%v, %v", watch, err)
+	}
+	space, err := decodeSpace([]byte(`{"pools":[{"name":"other","stats":{}},{"name":"basalt","id":1,"stats":{"stored":100,"max_avail":1000,"quota_bytes":300}}]}`), "basalt")
+	if err != nil || space != (sds.Space{TotalBytes: 300, FreeBytes: 200}) {
+		t.Errorf("%+v, %v", space, err)
+	}
+	space, err = decodeSpace([]byte(`{"pools":[{"name":"basalt","stats":{"stored":100,"max_avail":18446744072112852352}}]}`), "basalt")
+	if err != nil || space != (sds.Space{TotalBytes: 100}) {
+		t.Errorf("%+v, %v", space, err)
+	}
+	if _, err := decodeSpace([]byte(`{"pools":[]}`), "basalt"); err == nil {
+		t.Error("space of no pool")
+	}
+}
+
+func TestClientAddress(t *testing.T) {
+	for in, want := range map[string]string{
+		"10.0.0.1:0/4711": "10.0.0.1", "v1:10.0.0.1:0/1": "10.0.0.1", "[fd00::1]:0/9": "fd00::1", "v2:[fd00::1]:0/9": "fd00::1",
+	} {
+		if got, err := clientAddress(in); err != nil || got != netip.MustParseAddr(want) {
+			t.Errorf("%s: %v, %v", in, got, err)
+		}
+	}
+	for _, in := range []string{"", "10.0.0.1", "10.0.0.1:0", "--help/1", "a:b/c"} {
+		if got, err := clientAddress(in); err == nil {
+			t.Errorf("%q: %v", in, got)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	d := &Driver{opt: Options{Node: "node-a"}, session: nodeMark("node-a") + "xxxxxxxx"}
+	disk, letGo := d.newDisk(volumes, "vol-1")
+	k, id, session, ok := ownerOf(disk)
+	if k != volumes || id != "vol-1" || session != d.session || !ok {
+		t.Errorf("%s is %s %s %s %v", disk, k, id, session, ok)
+	}
+	if !d.own(session) || !d.own(nodeMark("node-a")+"yyyyyyyy") || d.own(nodeMark("node-b")+"yyyyyyyy") {
+		t.Error("whose session is whose?")
+	}
+	if !d.held.has(disk) || d.held.has(sent(disk)) {
+		t.Error("a disk is not held by whoever makes it")
+	}
+	if letGo(); d.held.has(disk) {
+		t.Error("a disk is held for ever")
+	}
+	if _, _, _, ok := ownerOf("somebody-elses-image"); ok {
+		t.Error("a stranger is taken for one of ours")
+	}
+	disk, _ = d.newDisk(images, "img-1")
+	if k, id, _, ok := ownerOf(sent(disk)); k != images || id != "img-1" || !ok {
+		t.Error("an image's file is not known")
+	}
+}
+
+func TestMark(t *testing.T) {
+	at := time.Unix(1795312345, 0)
+	when, k, id, ok := parseMark(markOf(at, volumes, "vol.1"))
+	if !when.Equal(at) || k != volumes || id != "vol.1" || !ok {
+		t.Error(when, k, id, ok)
+	}
+	if markOf(at, volumes, "v") >= markOf(at.Add(time.Second), images, "i") {
+		t.Error("marks do not sort by time")
+	}
+	for _, bad := range []string{"", "1", "1.volume", "1.volume.", "x.volume.vol-1", "1.key.vol-1"} {
+		if _, _, _, ok := parseMark(bad); ok {
+			t.Errorf("%q is taken for a mark", bad)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(`{"images":[{"name":"v","used_size":-1}],"watchers":[{"address":"x"}],"pools":[{"name":"basalt"}]}`))
+	f.Add([]byte(`[{"id":1,"name":"x","timestamp":"x"}]`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		used, _ := decodeUsage(raw)
+		for _, u := range used {
+			if u.allocated < 0 {
+				t.Error(u)
+			}
+		}
+		if s, err := decodeSpace(raw, "basalt"); err == nil && (s.FreeBytes < 0 || s.TotalBytes < s.FreeBytes) {
+			t.Error(s)
+		}
+		snaps, _ := decodeSnaps(raw)
+		for _, s := range snaps {
+			_, _ = s.said("vol-1", 0)
+		}
+		_, _ = decodeWatchers(raw)
+		_, _ = decodeTrash(raw)
+		if at, k, id, ok := parseMark(string(raw)); ok && at.Unix() >= 0 {
+			if again, _, _, ok := parseMark(markOf(at, k, id)); !ok || !again.Equal(at) {
+				t.Errorf("%q", raw)
+			}
+		}
+	})
+}

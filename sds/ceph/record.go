@@ -1,0 +1,169 @@
+package ceph
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sds"
+)
+
+// record is one line of the log of a volume or an image.
+type record struct {
+	Version int    `json:"v"` // 1
+	Do      verb   `json:"do"`
+	At      int64  `json:"at,omitempty"` // milliseconds since 1970, by the writer's clock
+	Disk    string `json:"disk,omitempty"`
+
+	// create, recreate
+	Image      api.ImageID    `json:"image,omitempty"`
+	FromVolume api.VolumeID   `json:"fromVolume,omitempty"`
+	Snapshot   api.SnapshotID `json:"snapshot,omitempty"`
+	Standalone bool           `json:"standalone,omitempty"`
+	// LUKSBytes of header before the content; 0: it is not encrypted.
+	LUKSBytes int64 `json:"luksBytes,omitempty"`
+
+	// create of an image. Sent is the disk that has the file as it was sent,
+	// where that is not what Disk has.
+	Format       sds.Format `json:"format,omitempty"`
+	SHA256       string     `json:"sha256,omitempty"`
+	Sent         string     `json:"sent,omitempty"`
+	VirtualBytes int64      `json:"virtualBytes,omitempty"`
+
+	// SizeBytes of the file of an image, and, of a volume's RBD image, before a
+	// rollback.
+	SizeBytes int64 `json:"sizeBytes,omitempty"`
+
+	Node  api.NodeID `json:"node,omitempty"`  // claim, release, fenced
+	Epoch int64      `json:"epoch,omitempty"` // those, and recreate
+	Count int64      `json:"count,omitempty"` // rollback, rolled
+}
+
+type verb string
+
+const (
+	create   verb = "create"
+	recreate verb = "recreate"
+	remove   verb = "delete"
+	claim    verb = "claim"
+	release  verb = "release"
+	fenced   verb = "fenced"
+	rollback verb = "rollback" // begins
+	rolled   verb = "rolled"   // has ended
+	// void: a disk is to be taken away that no line has named. One that is still
+	// on its way, from a process that is dead, names nothing.
+	void verb = "void"
+)
+
+const (
+	recordVersion = 1
+	maxLog        = 16 << 20 // 100,000 starts of an instance
+)
+
+func (r record) owner() sds.Owner { return sds.Owner{Node: r.Node, Epoch: r.Epoch} }
+
+// state is what a log comes to.
+type state struct {
+	made  *record // nil: it is not there
+	at    int64   // when it was first made, as record.At
+	claim *sds.Claim
+	fence *sds.Owner // this one took over, and the old owner's clients are not known to be shut out
+	// rollbacks that have ended, and the one that has not.
+	rollbacks int64
+	pending   *record
+	past      []string // disks that are no longer its own
+	never     []string // disks that will never be
+	last      int64    // when the last line was written, as record.At
+}
+
+// names says that a disk is the one that the log is about.
+func (s state) names(disk string) bool {
+	return s.made != nil && (s.made.Disk == disk || s.made.Sent == disk)
+}
+
+// over are the disks that nobody needs any more, whoever made them.
+func (s state) over() []string {
+	all := slices.Concat(s.past, s.never)
+	return slices.DeleteFunc(all, s.names)
+}
+
+// fold reads a log from its beginning. Every node comes to the same, since the
+// cluster has put the lines in one order; what a line wants that may no longer
+// be is not done.
+func fold(raw []byte) (state, error) {
+	var s state
+	for line := range bytes.Lines(raw) {
+		var r record
+		if err := json.Unmarshal(line, &r); err != nil {
+			return s, fmt.Errorf("a line of a log: %w", err)
+		}
+		if r.Version != recordVersion {
+			return s, api.Errorf(api.CodeState, "this was written by a later version of Basalt").WithHint("update this node")
+		}
+		s.apply(r)
+		s.last = r.At
+	}
+	return s, nil
+}
+
+func (s *state) apply(r record) {
+	switch {
+	case r.Do == create || r.Do == recreate:
+		s.publish(r)
+	case r.Do == void && !s.names(r.Disk) && !slices.Contains(s.over(), r.Disk):
+		s.never = append(s.never, r.disks()...)
+	case s.made == nil:
+		return
+	case r.Do == remove:
+		s.drop()
+		*s = state{past: s.past, never: s.never}
+	case r.Do == claim:
+		s.take(r.owner())
+	case r.Do == release && s.claim != nil && s.claim.Owner == r.owner():
+		s.claim = &sds.Claim{Owner: r.owner(), Released: true}
+	case r.Do == fenced && s.fence != nil && *s.fence == r.owner():
+		s.fence = nil
+	case r.Do == rollback && r.Count > s.rollbacks && (s.pending == nil || s.pending.Count < r.Count):
+		s.pending = &r
+	case r.Do == rolled && s.pending != nil && s.pending.Count == r.Count:
+		s.rollbacks, s.pending = r.Count, nil
+	}
+}
+
+// publish a disk, if it comes first and may still come at all.
+func (s *state) publish(r record) {
+	switch {
+	case slices.Contains(s.never, r.Disk) || s.names(r.Disk):
+	case s.made == nil:
+		s.made, s.at = &r, r.At
+		s.past = slices.DeleteFunc(s.past, s.names) // an image whose deletion was taken back
+	case r.Do == recreate && r.Epoch > s.made.Epoch:
+		s.drop()
+		s.made = &r
+	default:
+		s.never = append(s.never, r.disks()...)
+	}
+}
+
+func (s *state) drop() { s.past = append(s.past, s.made.disks()...) }
+
+func (r record) disks() []string {
+	if r.Sent == "" {
+		return []string{r.Disk}
+	}
+	return []string{r.Disk, r.Sent}
+}
+
+func (s *state) take(o sds.Owner) {
+	write, err := o.Decide("", s.claim)
+	if err != nil || !write {
+		return
+	}
+	over := s.claim != nil && s.claim.Node != o.Node && !s.claim.Released
+	if over || s.fence != nil {
+		s.fence = &o
+	}
+	s.claim = &sds.Claim{Owner: o}
+}

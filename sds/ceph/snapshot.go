@@ -1,0 +1,205 @@
+package ceph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sds"
+	"github.com/basalt-gpu/basalt/sds/ceph/command"
+)
+
+// readMark begins the names of what is kept for a reader.
+const readMark = "read."
+
+// kept: it is a snapshot that somebody asked for, and whole.
+func (s snap) kept() bool { return s.Protected == "true" && !strings.HasPrefix(s.Name, readMark) }
+
+func (s snap) said(v api.VolumeID, luks int64) (sds.Snapshot, error) {
+	at, err := s.madeAt()
+	if err != nil {
+		return sds.Snapshot{}, fmt.Errorf("snapshot %s of volume %s: %w", s.Name, v, err)
+	}
+	return sds.Snapshot{ID: api.SnapshotID(s.Name), Volume: v, SizeBytes: s.Size - luks, CreatedAt: at, Ready: true}, nil
+}
+
+func (s snap) madeAt() (time.Time, error) {
+	return time.ParseInLocation(time.ANSIC, s.Timestamp, time.UTC)
+}
+
+// CreateSnapshot implements sds.Driver. RBD takes it at once, also of a disk
+// that a machine writes to; it counts from its protection on.
+func (d *Driver) CreateSnapshot(ctx context.Context, c sds.SnapshotCreate, a sds.Access) (sds.Snapshot, error) {
+	unlock, err := d.lockVolume(ctx, c.Volume, c.Validate())
+	if err != nil {
+		return sds.Snapshot{}, err
+	}
+	defer unlock()
+	s, err := d.find(ctx, volumes, string(c.Volume))
+	if err != nil {
+		return sds.Snapshot{}, err
+	}
+	if err := d.checkKey(ctx, c.Volume, s, a, ""); err != nil {
+		return sds.Snapshot{}, err
+	}
+	have, err := d.snapshot(ctx, c.Volume, c.ID, s)
+	if api.CodeOf(err) != api.CodeNotFound {
+		return have, err
+	}
+	if a.Live == nil {
+		if err := d.closed(ctx, c.Volume, s); err != nil {
+			return sds.Snapshot{}, err
+		}
+	}
+	err = d.keepSnap(ctx, s.made.Disk, string(c.ID))
+	if command.Is(err, syscall.ENOENT) {
+		return sds.Snapshot{}, volumes.notFound(string(c.Volume))
+	}
+	if err != nil {
+		return sds.Snapshot{}, err
+	}
+	return d.snapshot(ctx, c.Volume, c.ID, s)
+}
+
+// snapshot of a volume that is there.
+func (d *Driver) snapshot(ctx context.Context, v api.VolumeID, id api.SnapshotID, s state) (sds.Snapshot, error) {
+	all, err := d.snapshots(ctx, v, s)
+	for _, one := range all {
+		if one.ID == id {
+			return one, nil
+		}
+	}
+	return sds.Snapshot{}, errors.Join(err, sds.SnapshotNotFound(v, id))
+}
+
+func (d *Driver) snapshots(ctx context.Context, v api.VolumeID, s state) ([]sds.Snapshot, error) {
+	snaps, err := d.snaps(ctx, s.made.Disk)
+	if command.Is(err, syscall.ENOENT) {
+		return nil, volumes.notFound(string(v))
+	}
+	var all []sds.Snapshot
+	for _, one := range snaps {
+		if one.kept() {
+			said, bad := one.said(v, s.made.LUKSBytes)
+			all, err = append(all, said), errors.Join(err, bad)
+		}
+	}
+	return all, err
+}
+
+// Snapshot implements sds.Driver.
+func (d *Driver) Snapshot(ctx context.Context, v api.VolumeID, id api.SnapshotID) (sds.Snapshot, error) {
+	if err := (sds.SnapshotRef{Volume: v, ID: id}).Validate(); err != nil {
+		return sds.Snapshot{}, err
+	}
+	s, err := d.find(ctx, volumes, string(v))
+	if err != nil {
+		return sds.Snapshot{}, err
+	}
+	return d.snapshot(ctx, v, id, s)
+}
+
+// Snapshots implements sds.Driver.
+func (d *Driver) Snapshots(ctx context.Context, v api.VolumeID) ([]sds.Snapshot, error) {
+	if err := sds.CheckID(string(v)); err != nil {
+		return nil, err
+	}
+	s, err := d.find(ctx, volumes, string(v))
+	if err != nil {
+		return nil, err
+	}
+	return d.snapshots(ctx, v, s)
+}
+
+// DeleteSnapshot implements sds.Driver.
+func (d *Driver) DeleteSnapshot(ctx context.Context, v api.VolumeID, id api.SnapshotID, _ sds.Access) error {
+	ref := sds.SnapshotRef{Volume: v, ID: id}
+	unlock, err := d.lockVolume(ctx, v, ref.Validate())
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	s, err := d.read(ctx, volumes, string(v))
+	if err != nil || s.made == nil {
+		return err
+	}
+	err = d.removeSnap(ctx, s.made.Disk, string(id))
+	if !command.Is(err, syscall.EBUSY) {
+		return err
+	}
+	clones, err := d.clones(ctx, s.made.Disk, string(id))
+	if err == nil && len(clones) == 0 {
+		return d.removeSnap(ctx, s.made.Disk, string(id))
+	}
+	return errors.Join(err, inUse(ref, clones))
+}
+
+// inUse says by whom a snapshot is.
+func inUse(ref sds.SnapshotRef, clones []string) error {
+	for _, disk := range clones {
+		if _, id, _, ok := ownerOf(disk); ok {
+			return sds.HasClones(ref, api.VolumeID(id))
+		}
+	}
+	return sds.BeingRead(ref)
+}
+
+// RollbackVolume implements sds.Driver. RBD copies back what differs, which
+// takes its time: the log says that it has begun, and the volume is nobody's
+// until it has ended. Broken off, it is done again.
+func (d *Driver) RollbackVolume(ctx context.Context, v api.VolumeID, id api.SnapshotID, count int64, a sds.Access) (sds.Volume, error) {
+	unlock, err := d.lockVolume(ctx, v, (sds.SnapshotRef{Volume: v, ID: id}).Validate())
+	if err != nil {
+		return sds.Volume{}, err
+	}
+	defer unlock()
+	s, err := d.find(ctx, volumes, string(v))
+	if err != nil {
+		return sds.Volume{}, err
+	}
+	have, err := d.volume(ctx, v, s)
+	if err != nil {
+		return sds.Volume{}, err
+	}
+	if again, err := have.Again(count); err != nil || !again {
+		return have, err
+	}
+	if _, err := d.snapshot(ctx, v, id, s); err != nil {
+		return sds.Volume{}, err
+	}
+	if err := errors.Join(d.checkKey(ctx, v, s, a, ""), d.unread(ctx, v, s)); err != nil {
+		return sds.Volume{}, err
+	}
+	if err := d.closed(ctx, v, s); err != nil {
+		return sds.Volume{}, err
+	}
+	if s.pending == nil || s.pending.Count < count {
+		bytes := have.SizeBytes + s.made.LUKSBytes
+		if s.pending != nil { // of an earlier one that broke off
+			bytes = max(bytes, s.pending.SizeBytes)
+		}
+		if s, err = d.write(ctx, volumes, string(v), record{Do: rollback, Count: count, Snapshot: id, SizeBytes: bytes}); err != nil {
+			return sds.Volume{}, err
+		}
+	}
+	if s.made == nil || s.pending == nil || s.pending.Count != count || s.pending.Snapshot != id {
+		return sds.Volume{}, api.Errorf(api.CodeState, "another rollback of volume %s has begun", v)
+	}
+	if err := d.longRBD(ctx, "snap", "rollback", d.spec(s.made.Disk)+"@"+string(id)); err != nil {
+		return sds.Volume{}, err
+	}
+	if err := d.resizeDisk(ctx, s.made.Disk, s.pending.SizeBytes); err != nil {
+		return sds.Volume{}, err
+	}
+	if s, err = d.write(ctx, volumes, string(v), record{Do: rolled, Count: count}); err != nil {
+		return sds.Volume{}, err
+	}
+	if s.made == nil {
+		return sds.Volume{}, volumes.notFound(string(v))
+	}
+	return d.volume(ctx, v, s)
+}

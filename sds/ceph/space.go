@@ -1,0 +1,79 @@
+package ceph
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/basalt-gpu/basalt/sds"
+)
+
+const spaceAge = 10 * time.Second
+
+// Space implements sds.Driver: what the pool takes and could still take, each
+// byte counted once whatever the number of its copies. The answer is up to ten
+// seconds old.
+func (d *Driver) Space(ctx context.Context) (sds.Space, error) {
+	d.spaceMu.Lock()
+	s, young := d.space, !d.asked.IsZero() && d.opt.Now().Sub(d.asked) < spaceAge
+	d.spaceMu.Unlock()
+	if young && ctx.Err() == nil {
+		return s, nil
+	}
+	s, err := d.freshSpace(ctx)
+	if err != nil {
+		return s, err
+	}
+	d.spaceMu.Lock()
+	defer d.spaceMu.Unlock()
+	d.space, d.asked = s, d.opt.Now()
+	return s, nil
+}
+
+func (d *Driver) freshSpace(ctx context.Context) (sds.Space, error) {
+	raw, err := d.runner().Run(ctx, nil, "ceph", "--connect-timeout", "10", "df", "detail", "--format", "json")
+	if err != nil {
+		return sds.Space{}, err
+	}
+	return decodeSpace(raw, d.opt.Pool)
+}
+
+func decodeSpace(raw []byte, pool string) (sds.Space, error) {
+	var df struct {
+		Pools []struct {
+			Name  string
+			Stats struct {
+				Stored   int64
+				MaxAvail uint64 `json:"max_avail"`
+				Quota    int64  `json:"quota_bytes"`
+			}
+		}
+	}
+	if err := json.Unmarshal(raw, &df); err != nil {
+		return sds.Space{}, fmt.Errorf("ceph df: %w", err)
+	}
+	for _, p := range df.Pools {
+		if p.Name != pool {
+			continue
+		}
+		stored, free := max(0, p.Stats.Stored), max(0, int64(p.Stats.MaxAvail)) // Ceph 16 prints less than nothing as 2^64 less something
+		if p.Stats.Quota > 0 {
+			free = min(free, max(0, p.Stats.Quota-stored))
+		}
+		return sds.Space{TotalBytes: stored + free, FreeBytes: free}, nil
+	}
+	return sds.Space{}, fmt.Errorf("ceph df: no pool %q", pool)
+}
+
+// room fails with insufficient_disk when want more bytes do not fit.
+func (d *Driver) room(ctx context.Context, want int64) error {
+	s, err := d.Space(ctx)
+	if err != nil {
+		return d.explain(ctx, err)
+	}
+	if s.FreeBytes < want || s.FreeBytes == 0 {
+		return diskFull()
+	}
+	return nil
+}

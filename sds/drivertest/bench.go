@@ -1,0 +1,159 @@
+package drivertest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sds"
+)
+
+// Bench is a driver and what it takes to look into its disks.
+type Bench struct {
+	Driver sds.Driver
+	Disk   Disk
+	// Start a machine that has the volume open until it is stopped.
+	Start func(t *testing.T, v sds.Volume, key *sds.Encryption) Machine
+}
+
+// Disk does what a hypervisor does to a disk that nobody else writes to. key
+// is nil for one that is not encrypted.
+type Disk interface {
+	// Write fills bytes from at on with the pattern.
+	Write(src sds.Source, key *sds.Encryption, pattern byte, at, bytes int64) error
+	// Holds fails when not all of that many bytes from at on are the first
+	// pattern, those after them the second, and so on.
+	Holds(src sds.Source, key *sds.Encryption, patterns []byte, at, bytes int64) error
+}
+
+// Machine that has a volume open.
+type Machine interface {
+	sds.Live
+	Write(pattern byte, at, bytes int64) error
+	Stop(t *testing.T)
+}
+
+// picture is what a disk holds: a pattern in each of its first areas. A zero
+// was never written.
+type picture [4]byte
+
+const areaBytes = 128 << 10
+
+// canvas is a volume under test and what ought to be in it.
+type canvas struct {
+	Bench
+	t      *testing.T
+	id     api.VolumeID
+	key    *sds.Encryption
+	now    picture
+	kept   map[api.SnapshotID]picture
+	others int // snapshots that are not looked into
+}
+
+func newCanvas(t *testing.T, b Bench, create sds.VolumeCreate) *canvas {
+	t.Helper()
+	c := &canvas{Bench: b, t: t, id: create.ID, key: create.Encryption, kept: map[api.SnapshotID]picture{}}
+	if _, err := b.Driver.CreateVolume(t.Context(), create); err != nil {
+		t.Fatalf("create %s: %v", create.ID, err)
+	}
+	return c
+}
+
+// blank is a canvas of 4 MiB.
+func blank(t *testing.T, b Bench, id api.VolumeID) *canvas {
+	t.Helper()
+	return newCanvas(t, b, sds.VolumeCreate{ID: id, SizeBytes: 4 * mib})
+}
+
+func (c *canvas) access() sds.Access { return sds.Access{Encryption: c.key} }
+
+func (c *canvas) volume() sds.Volume {
+	c.t.Helper()
+	v, err := c.Driver.Volume(c.t.Context(), c.id)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return v
+}
+
+func (c *canvas) paint(area int, pattern byte) {
+	c.t.Helper()
+	if err := c.Disk.Write(c.volume().Source, c.key, pattern, int64(area)*areaBytes, areaBytes); err != nil {
+		c.t.Fatalf("%s: write: %v", c.id, err)
+	}
+	c.now[area] = pattern
+}
+
+// by has a machine paint.
+func (c *canvas) by(m Machine, area int, pattern byte) {
+	c.t.Helper()
+	if err := m.Write(pattern, int64(area)*areaBytes, areaBytes); err != nil {
+		c.t.Fatalf("%s: write by its machine: %v", c.id, err)
+	}
+	c.now[area] = pattern
+}
+
+func (c *canvas) start() Machine {
+	c.t.Helper()
+	return c.Start(c.t, c.volume(), c.key)
+}
+
+func (c *canvas) snap(id api.SnapshotID, live sds.Live) {
+	c.t.Helper()
+	s, err := c.Driver.CreateSnapshot(c.t.Context(), sds.SnapshotCreate{ID: id, Volume: c.id}, sds.Access{Live: live, Encryption: c.key})
+	if err != nil || !s.Ready || s.ID != id || s.Volume != c.id || s.CreatedAt.IsZero() || s.SizeBytes != c.volume().SizeBytes {
+		c.t.Fatalf("snapshot %s: %+v, %v", id, s, err)
+	}
+	c.kept[id] = c.now
+}
+
+func (c *canvas) drop(id api.SnapshotID, live sds.Live) {
+	c.t.Helper()
+	if err := c.Driver.DeleteSnapshot(c.t.Context(), c.id, id, sds.Access{Live: live, Encryption: c.key}); err != nil {
+		c.t.Fatalf("delete snapshot %s: %v", id, err)
+	}
+	delete(c.kept, id)
+	_, err := c.Driver.Snapshot(c.t.Context(), c.id, id)
+	wantCode(c.t, "a deleted snapshot", err, api.CodeNotFound)
+}
+
+func (c *canvas) rollback(id api.SnapshotID, count int64) sds.Volume {
+	c.t.Helper()
+	v, err := c.Driver.RollbackVolume(c.t.Context(), c.id, id, count, c.access())
+	if err != nil || v.Rollbacks != count {
+		c.t.Fatalf("rollback %d to %s: %+v, %v", count, id, v, err)
+	}
+	c.now = c.kept[id]
+	return v
+}
+
+// check everything that there is of the volume; its own content only when no
+// machine has it open.
+func (c *canvas) check(when string, open bool) {
+	c.t.Helper()
+	for id, p := range c.kept {
+		c.checkReading(fmt.Sprintf("%s: snapshot %s of %s", when, id, c.id), id, p)
+	}
+	if !open {
+		c.checkReading(fmt.Sprintf("%s: volume %s", when, c.id), "", c.now)
+	}
+	all, err := c.Driver.Snapshots(c.t.Context(), c.id)
+	if err != nil || len(all) != len(c.kept)+c.others {
+		c.t.Errorf("%s: %d snapshots and not %d: %+v, %v", when, len(all), len(c.kept), all, err)
+	}
+}
+
+func (c *canvas) checkReading(what string, id api.SnapshotID, want picture) {
+	c.t.Helper()
+	r, err := c.Driver.OpenForReading(c.t.Context(), c.id, id)
+	if err != nil {
+		c.t.Errorf("%s: %v", what, err)
+		return
+	}
+	if err := c.Disk.Holds(r.Source, c.key, want[:], 0, areaBytes); err != nil {
+		c.t.Errorf("%s is not %#x: %v", what, want, err)
+	}
+	if err := r.Close(); err != nil {
+		c.t.Errorf("%s: %v", what, err)
+	}
+}

@@ -1,0 +1,192 @@
+package local
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sds"
+)
+
+// volumeMeta is kept beside a volume's disks. Sizes stand in the qcow2 headers
+// only.
+//
+// A volume is a tree of layers, each a file that has what its guest wrote over
+// the layer below it. Disk is the only one that anybody writes to; the others
+// are frozen, and there because a snapshot names them or because something
+// stands on them.
+type volumeMeta struct {
+	Version    int         `json:"version"` // 1; 2 since there are Disk, Epoch and Standalone; 3 since Layers
+	Image      api.ImageID `json:"image,omitempty"`
+	Disk       string      `json:"disk,omitempty"` // file that counts; empty: "disk"
+	Epoch      int64       `json:"epoch,omitempty"`
+	Standalone bool        `json:"standalone,omitempty"`
+
+	From      *snapshotRef   `json:"from,omitempty"` // snapshot that it is cloned from
+	Encrypted bool           `json:"encrypted,omitempty"`
+	Rollbacks int64          `json:"rollbacks,omitempty"`
+	Layers    []layer        `json:"layers,omitempty"` // empty: Disk alone
+	Snapshots []snapshotMeta `json:"snapshots,omitempty"`
+	Files     int            `json:"files,omitempty"` // names of layers given so far
+	// Merging is written before a merge and taken away after it.
+	Merging *merging `json:"merging,omitempty"`
+}
+
+type snapshotRef struct {
+	Volume api.VolumeID   `json:"volume"`
+	ID     api.SnapshotID `json:"id"`
+}
+
+type layer struct {
+	File  string `json:"file"`
+	Below string `json:"below,omitempty"` // file; empty: what the volume is made from, or nothing
+}
+
+type snapshotMeta struct {
+	ID        api.SnapshotID `json:"id"`
+	File      string         `json:"file"` // layer that it keeps
+	SizeBytes int64          `json:"sizeBytes"`
+	CreatedAt time.Time      `json:"createdAt"`
+	// Making: a machine may still write to File, and was told to go over to
+	// Disk, which lies right above.
+	Making bool `json:"making,omitempty"`
+}
+
+// merging Into the layer above it: Into gets what Child has, and then Child's
+// name.
+type merging struct {
+	Child string `json:"child"`
+	Into  string `json:"into"`
+}
+
+const volumeVersion = 3
+
+// normal gives what older versions left out its value.
+func (m *volumeMeta) normal() {
+	if m.Disk == "" {
+		m.Disk = diskName
+	}
+	m.Disk = filepath.Base(m.Disk)
+	if len(m.Layers) == 0 {
+		m.Layers = []layer{{File: m.Disk}}
+	}
+}
+
+func (m *volumeMeta) ref() sds.SnapshotRef {
+	if m.From == nil {
+		return sds.SnapshotRef{}
+	}
+	return sds.SnapshotRef{Volume: m.From.Volume, ID: m.From.ID}
+}
+
+// newFile names one more layer.
+func (m *volumeMeta) newFile() string {
+	m.Files++
+	return fmt.Sprintf("%s.%d", diskName, m.Files)
+}
+
+func (m *volumeMeta) below(file string) string {
+	for _, l := range m.Layers {
+		if l.File == file {
+			return l.Below
+		}
+	}
+	return ""
+}
+
+// chain of files from file down.
+func (m *volumeMeta) chain(file string) []string {
+	var chain []string
+	for file != "" && len(chain) <= len(m.Layers) {
+		chain = append(chain, file)
+		file = m.below(file)
+	}
+	return chain
+}
+
+func (m *volumeMeta) children(file string) []string {
+	var all []string
+	for _, l := range m.Layers {
+		if l.Below == file {
+			all = append(all, l.File)
+		}
+	}
+	return all
+}
+
+func (m *volumeMeta) snapshot(id api.SnapshotID) *snapshotMeta {
+	for i := range m.Snapshots {
+		if m.Snapshots[i].ID == id {
+			return &m.Snapshots[i]
+		}
+	}
+	return nil
+}
+
+// making is the snapshot that is being made; nil: none is.
+func (m *volumeMeta) making() *snapshotMeta {
+	for i := range m.Snapshots {
+		if m.Snapshots[i].Making {
+			return &m.Snapshots[i]
+		}
+	}
+	return nil
+}
+
+func (m *volumeMeta) named(file string) bool {
+	return slices.ContainsFunc(m.Snapshots, func(s snapshotMeta) bool { return s.File == file })
+}
+
+// prune forgets the layers that neither the volume nor a snapshot reads.
+func (m *volumeMeta) prune() {
+	read := map[string]bool{}
+	for _, file := range m.chain(m.Disk) {
+		read[file] = true
+	}
+	for _, s := range m.Snapshots {
+		for _, file := range m.chain(s.File) {
+			read[file] = true
+		}
+	}
+	m.Layers = slices.DeleteFunc(m.Layers, func(l layer) bool { return !read[l.File] })
+}
+
+// mergeable pairs: a layer that is there only because one other stands on it.
+func (m *volumeMeta) mergeable() []merging {
+	var all []merging
+	for _, l := range m.Layers {
+		if up := m.children(l.File); l.File != m.Disk && !m.named(l.File) && len(up) == 1 {
+			all = append(all, merging{Child: up[0], Into: l.File})
+		}
+	}
+	return all
+}
+
+// mergedUp: into's file has child's content and its name.
+func (m *volumeMeta) mergedUp(g merging) {
+	below := m.below(g.Into)
+	m.Layers = slices.DeleteFunc(m.Layers, func(l layer) bool { return l.File == g.Into })
+	for i := range m.Layers {
+		if m.Layers[i].File == g.Child {
+			m.Layers[i].Below = below
+		}
+	}
+	m.Merging = nil
+}
+
+// mergedDown: into has child's content, and what stood on child stands on into.
+func (m *volumeMeta) mergedDown(g merging) {
+	m.Layers = slices.DeleteFunc(m.Layers, func(l layer) bool { return l.File == g.Child })
+	for i := range m.Layers {
+		if m.Layers[i].Below == g.Child {
+			m.Layers[i].Below = g.Into
+		}
+	}
+	for i := range m.Snapshots {
+		if m.Snapshots[i].File == g.Child {
+			m.Snapshots[i].File = g.Into
+		}
+	}
+}

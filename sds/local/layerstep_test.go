@@ -1,0 +1,180 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sds"
+	"github.com/basalt-gpu/basalt/sds/drivertest"
+)
+
+// crashLayers in the environment, with crashDir, makes this binary walk once
+// through the life of a volume's snapshots.
+const crashLayers = "BASALT_TEST_LAYERS"
+
+// layerWalk changes the layers of a volume that has the snapshots snap-1 and
+// snap-2. It may be walked again, wherever the walk before ended.
+func layerWalk(ctx context.Context, s *Store) error {
+	none := sds.Access{}
+	err := s.DeleteSnapshot(ctx, "vol-1", "snap-1", none)
+	if v, verr := s.Volume(ctx, "vol-1"); err == nil && verr == nil && v.Rollbacks == 0 {
+		_, err = s.RollbackVolume(ctx, "vol-1", "snap-2", 1, none)
+	}
+	if err == nil {
+		_, err = s.CreateSnapshot(ctx, sds.SnapshotCreate{ID: "snap-3", Volume: "vol-1"}, none)
+	}
+	if err == nil {
+		_, err = s.CreateVolume(ctx, sds.VolumeCreate{ID: "vol-2", Snapshot: sds.SnapshotRef{Volume: "vol-1", ID: "snap-3"}})
+	}
+	if err == nil {
+		err = s.DeleteSnapshot(ctx, "vol-1", "snap-2", none)
+	}
+	if err == nil {
+		err = s.DeleteVolume(ctx, "vol-2")
+	}
+	if err == nil {
+		err = s.DeleteSnapshot(ctx, "vol-1", "snap-3", none)
+	}
+	return err
+}
+
+func layerWalkAndExit(dir string) {
+	runtime.LockOSThread() // strace counts a thread's calls
+	s, err := Open(Options{Dir: dir})
+	if err == nil {
+		err = errors.Join(layerWalk(context.Background(), s), s.Close())
+	}
+	if err != nil {
+		fmt.Println("failed", err)
+		os.Exit(1)
+	}
+	fmt.Println("walked")
+	os.Exit(0)
+}
+
+// Killed at every call that changes what a volume's layers are: each snapshot
+// that is left shows what it kept, the volume what it ought to, and whoever
+// goes on comes to the end with one layer.
+func TestKillAtEveryLayer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills some dozen processes")
+	}
+	needTools(t)
+	if _, err := exec.LookPath("strace"); err != nil {
+		t.Skip("host: strace is not installed")
+	}
+	from := t.TempDir()
+	s := open(t, Options{Dir: from})
+	q := drivertest.QEMU{}
+	v, err := s.CreateVolume(t.Context(), sds.VolumeCreate{ID: "vol-1", SizeBytes: mib})
+	for i, id := range []api.SnapshotID{"snap-1", "snap-2", ""} {
+		if err == nil {
+			err = q.Write(v.Source, nil, byte(0x11*(i+1)), 0, mib/2)
+		}
+		if err == nil && id != "" {
+			_, err = s.CreateSnapshot(t.Context(), sds.SnapshotCreate{ID: id, Volume: "vol-1"}, sds.Access{})
+		}
+		if err == nil {
+			v, err = s.Volume(t.Context(), "vol-1")
+		}
+	}
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, call := range []string{"renameat", "fsync"} {
+		killed := 0
+		for step := 1; !layerWalkKilled(t, from, call, step); step++ {
+			if killed++; killed > 100 {
+				t.Fatalf("%s: the walk never ends", call)
+			}
+		}
+		if killed < 5 {
+			t.Errorf("%s: killed %d times: this test has seen nothing", call, killed)
+		}
+		t.Logf("%s: killed %d times", call, killed)
+	}
+}
+
+func layerWalkKilled(t *testing.T, from, call string, step int) (walked bool) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("strace", "-f", "-o", os.DevNull, "-e", "trace="+call,
+		"-e", fmt.Sprintf("inject=%s:signal=KILL:when=%d", call, step), os.Args[0])
+	cmd.Env = append(os.Environ(), crashDir+"="+dir, crashLayers+"=1")
+	out, _ := cmd.CombinedOutput()
+	if step == 1 && strings.Contains(string(out), "ptrace") {
+		t.Skipf("host: strace does not work here: %s", out)
+	}
+	what := fmt.Sprintf("%s %d", call, step)
+	s := open(t, Options{Dir: dir})
+	defer s.Close()
+	checkLayers(t, what, s)
+	if err := layerWalk(t.Context(), s); err != nil {
+		t.Errorf("%s: the next walk: %v", what, err)
+	}
+	checkLayers(t, what+", at the end", s)
+	files, err := os.ReadDir(filepath.Join(dir, "volumes", "vol-1"))
+	if err != nil || len(files) != 2 {
+		t.Errorf("%s: more than a disk and its metadata: %v, %v", what, files, err)
+	}
+	return strings.HasSuffix(string(out), "walked\n")
+}
+
+func checkLayers(t *testing.T, what string, s *Store) {
+	t.Helper()
+	q := drivertest.QEMU{}
+	v, err := s.Volume(t.Context(), "vol-1")
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	want := []byte{0x33}
+	if v.Rollbacks == 1 {
+		want[0] = 0x22
+	}
+	if err := q.Holds(v.Source, nil, want, 0, mib/2); err != nil {
+		t.Errorf("%s: the volume, rolled back %d times: %v", what, v.Rollbacks, err)
+	}
+	snapshots, err := s.Snapshots(t.Context(), "vol-1")
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	for _, snap := range snapshots {
+		r, err := s.OpenForReading(t.Context(), "vol-1", snap.ID)
+		if err != nil {
+			t.Fatalf("%s: %s: %v", what, snap.ID, err)
+		}
+		kept := byte(0x22)
+		if snap.ID == "snap-1" {
+			kept = 0x11
+		}
+		if err := errors.Join(q.Holds(r.Source, nil, []byte{kept}, 0, mib/2), r.Close()); err != nil {
+			t.Errorf("%s: %s: %v", what, snap.ID, err)
+		}
+	}
+	all, err := s.Volumes(t.Context())
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
+	}
+	for _, clone := range all {
+		if clone.ID == "vol-2" {
+			if !slices.ContainsFunc(snapshots, func(s sds.Snapshot) bool { return s.ID == "snap-3" }) {
+				t.Errorf("%s: a clone without its snapshot", what)
+			}
+			if err := q.Holds(clone.Source, nil, []byte{0x22}, 0, mib/2); err != nil {
+				t.Errorf("%s: the clone: %v", what, err)
+			}
+		}
+	}
+}

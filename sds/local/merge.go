@@ -1,0 +1,112 @@
+package local
+
+import (
+	"context"
+	"os"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sds"
+	"github.com/basalt-gpu/basalt/sds/qemuimg"
+)
+
+// tidy merges the layers that no snapshot names any more with what stands on
+// them, where that can be done now. What cannot is left for the next time: it
+// takes room and harms nothing.
+//
+// A merge writes the child's content, which is the smaller as a rule, into the
+// layer below it. The child shows the same before, during and after that.
+//
+//	nobody has either open: qemu-img does it, then the lower file gets the
+//	  child's name, so that whatever stands on the child, clones in other
+//	  volumes too, need not hear of it
+//	a machine has both below what it writes to: it does it itself, and what
+//	  stands on the child names the lower file from then on, which must be the
+//	  machine's own layer and no clone
+//	the child is what a machine writes to: later. The machine would go over
+//	  to the lower file, and after a crash nobody could tell which one counts
+func (s *Store) tidy(ctx context.Context, id api.VolumeID, m *volumeMeta, a sds.Access) error {
+	for progress := true; progress; {
+		progress = false
+		for _, g := range m.mergeable() {
+			done, err := s.merge(ctx, id, m, g, a)
+			if err != nil {
+				return err
+			}
+			if done {
+				progress = true
+				break // the pairs are others now
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Store) merge(ctx context.Context, id api.VolumeID, m *volumeMeta, g merging, a sds.Access) (done bool, err error) {
+	if s.pins.any(id) || m.making() != nil {
+		return false, nil
+	}
+	for _, file := range []string{g.Child, g.Into} {
+		used, err := busy(s.file(id, file))
+		if err != nil {
+			return false, err
+		}
+		if used {
+			return s.mergeLive(ctx, id, m, g, a)
+		}
+	}
+	return true, s.mergeOffline(ctx, id, m, g, a)
+}
+
+func (s *Store) mergeOffline(ctx context.Context, id api.VolumeID, m *volumeMeta, g merging, a sds.Access) error {
+	child, _, err := s.source(id, m, g.Child)
+	if err != nil {
+		return err
+	}
+	name, err := imageName(child, false)
+	if err != nil {
+		return err
+	}
+	// What follows is repeated from the beginning after a crash, until the
+	// rename is done.
+	m.Merging = &g
+	if err := s.keep(id, m); err != nil {
+		return err
+	}
+	if _, err := qemuimg.Own(ctx, secrets(a.Encryption), "commit", "-q", "-d", name); err != nil {
+		return s.full(ctx, wrongKey(id, err))
+	}
+	into := s.file(id, g.Into)
+	if err := syncPath(into); err != nil {
+		return err
+	}
+	if err := os.Rename(into, s.file(id, g.Child)); err != nil {
+		return err
+	}
+	if err := syncPath(s.path(volumes, string(id))); err != nil {
+		return err
+	}
+	m.mergedUp(g)
+	return s.keep(id, m)
+}
+
+func (s *Store) mergeLive(ctx context.Context, id api.VolumeID, m *volumeMeta, g merging, a sds.Access) (done bool, err error) {
+	chain := m.chain(m.Disk)
+	if a.Live == nil || g.Child == m.Disk || !slices.Contains(chain, g.Child) || len(m.children(g.Child)) != 1 {
+		return false, nil
+	}
+	if top, err := busy(s.file(id, m.Disk)); err != nil || !top {
+		return false, err // a clone's machine has them open, and not the volume's
+	}
+	if clone, err := s.cloneOf(sds.SnapshotRef{Volume: id}); err != nil || clone != "" {
+		return false, err
+	}
+	if err := a.Live.Commit(ctx, s.file(id, g.Child), s.file(id, g.Into)); err != nil {
+		return false, err
+	}
+	if err := syncPath(s.file(id, g.Into)); err != nil {
+		return false, err
+	}
+	m.mergedDown(g)
+	return true, s.keep(id, m)
+}

@@ -1,0 +1,330 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sds"
+	"github.com/basalt-gpu/basalt/sds/qemuimg"
+)
+
+func (s *snapshotMeta) public(v api.VolumeID) sds.Snapshot {
+	return sds.Snapshot{ID: s.ID, Volume: v, SizeBytes: s.SizeBytes, CreatedAt: s.CreatedAt, Ready: !s.Making}
+}
+
+// change a volume: with its lock, and what a machine's end has settled.
+func (s *Store) change(ctx context.Context, id api.VolumeID, do func(m *volumeMeta) error) error {
+	if err := errors.Join(s.begin(ctx), sds.CheckID(string(id))); err != nil {
+		return err
+	}
+	unlock, err := s.locks.Lock(ctx, volumes+"/"+string(id), alone)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if s.pool != "" { // what another node did last, and not what is cached here
+		if _, err := s.clock(filepath.Join(volumes, string(id))); errors.Is(err, fs.ErrNotExist) {
+			return notFound("volume", string(id))
+		} else if err != nil {
+			return err
+		}
+	}
+	m, err := s.meta(id)
+	if err != nil {
+		return err
+	}
+	if err := s.prune(id, m); err != nil {
+		return err
+	}
+	return do(m)
+}
+
+// CreateSnapshot implements sds.Driver. The metadata names the new layer before
+// the machine is told to write to it: should nobody hear of what became of
+// that, the volume is what the new layer shows, empty or not.
+func (s *Store) CreateSnapshot(ctx context.Context, c sds.SnapshotCreate, a sds.Access) (made sds.Snapshot, err error) {
+	if err := c.Validate(); err != nil {
+		return made, err
+	}
+	err = s.change(ctx, c.Volume, func(m *volumeMeta) error {
+		if m.snapshot(c.ID) == nil {
+			if err := s.beginSnapshot(ctx, c, m, a); err != nil {
+				return err
+			}
+		} else if err := a.CheckKey(c.Volume, m.Encrypted); err != nil {
+			return err
+		}
+		if err := s.finishSnapshot(ctx, c.Volume, m, a); err != nil {
+			return err
+		}
+		made = m.snapshot(c.ID).public(c.Volume)
+		return nil
+	})
+	return made, explain(err)
+}
+
+func (s *Store) beginSnapshot(ctx context.Context, c sds.SnapshotCreate, m *volumeMeta, a sds.Access) error {
+	// Another that was begun is finished first.
+	if err := s.finishSnapshot(ctx, c.Volume, m, a); err != nil {
+		return err
+	}
+	top := m.Disk
+	if err := s.opens(ctx, c.Volume, m, top, a); err != nil {
+		return err
+	}
+	used, err := busy(s.file(c.Volume, top))
+	if err != nil {
+		return err
+	}
+	if used && a.Live == nil {
+		return sds.InUse(c.Volume)
+	}
+	size, err := s.size(c.Volume, top)
+	if err != nil {
+		return err
+	}
+	file, err := s.addLayer(ctx, c.Volume, m, top, size, a)
+	if err != nil {
+		return err
+	}
+	m.Disk = file
+	m.Snapshots = append(m.Snapshots, snapshotMeta{
+		ID: c.ID, File: top, SizeBytes: size, CreatedAt: time.Now().UTC(), Making: a.Live != nil,
+	})
+	return s.keep(c.Volume, m)
+}
+
+// addLayer makes an empty layer over another; the metadata is not kept yet.
+func (s *Store) addLayer(ctx context.Context, id api.VolumeID, m *volumeMeta, below string, bytes int64, a sds.Access) (string, error) {
+	_, deep, err := s.source(id, m, below)
+	if err == nil && deep >= s.opt.MaxLayers {
+		if err = s.tidy(ctx, id, m, a); err == nil {
+			_, deep, err = s.source(id, m, below)
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	if deep >= s.opt.MaxLayers {
+		return "", sds.TooManySnapshots(id, s.opt.MaxLayers)
+	}
+	if err := s.room(ctx, 4<<20); err != nil {
+		return "", err
+	}
+	file := m.newFile()
+	path := s.file(id, file)
+	args := createArgs(a.Encryption)
+	args = append(args, "-u", "-F", "qcow2", "-b", below, path, strconv.FormatInt(bytes, 10))
+	_, err = qemuimg.Own(ctx, secrets(a.Encryption), args...)
+	if err = s.full(ctx, err); err == nil {
+		err = syncPath(path)
+	}
+	if err != nil {
+		_ = os.Remove(path)
+		return "", err
+	}
+	m.Layers = append(m.Layers, layer{File: file, Below: below})
+	return file, nil
+}
+
+// createArgs make a qcow2 file, encrypted with the key or not.
+func createArgs(e *sds.Encryption) []string {
+	args := []string{"create", "-q", "-f", "qcow2"}
+	if e != nil {
+		// The passphrase is random: milliseconds of stretching are plenty.
+		args = append(args, "-o", "encrypt.format=luks,encrypt.key-secret="+luks+",encrypt.iter-time=10")
+	}
+	return args
+}
+
+// finishSnapshot that is being made, if one is. Afterwards nobody writes to
+// what it keeps.
+func (s *Store) finishSnapshot(ctx context.Context, id api.VolumeID, m *volumeMeta, a sds.Access) error {
+	snap := m.making()
+	if snap == nil {
+		return nil
+	}
+	below, err := busy(s.file(id, snap.File))
+	if err != nil {
+		return err
+	}
+	above, err := busy(s.file(id, m.Disk))
+	switch {
+	case err != nil:
+		return err
+	case above || !below: // it writes above, or there is no machine any more
+	case a.Live == nil:
+		return sds.InUse(id)
+	}
+	if a.Live != nil && !above {
+		if err := a.Live.Overlay(ctx, s.file(id, m.Disk)); err != nil {
+			return err
+		}
+	}
+	snap.Making = false
+	return s.keep(id, m)
+}
+
+// Snapshot implements sds.Driver.
+func (s *Store) Snapshot(ctx context.Context, v api.VolumeID, id api.SnapshotID) (sds.Snapshot, error) {
+	if err := errors.Join(s.begin(ctx), sds.SnapshotRef{Volume: v, ID: id}.Validate()); err != nil {
+		return sds.Snapshot{}, err
+	}
+	m, err := s.meta(v)
+	if err != nil {
+		return sds.Snapshot{}, explain(err)
+	}
+	if snap := m.snapshot(id); snap != nil {
+		return snap.public(v), nil
+	}
+	return sds.Snapshot{}, sds.SnapshotNotFound(v, id)
+}
+
+// Snapshots implements sds.Driver.
+func (s *Store) Snapshots(ctx context.Context, v api.VolumeID) ([]sds.Snapshot, error) {
+	if err := errors.Join(s.begin(ctx), sds.CheckID(string(v))); err != nil {
+		return nil, err
+	}
+	m, err := s.meta(v)
+	if err != nil {
+		return nil, explain(err)
+	}
+	var all []sds.Snapshot
+	for i := range m.Snapshots {
+		all = append(all, m.Snapshots[i].public(v))
+	}
+	return all, nil
+}
+
+// DeleteSnapshot implements sds.Driver. The snapshot is gone when the metadata
+// does not name it; its layer goes when nothing stands on it, or is merged when
+// nobody has it open.
+func (s *Store) DeleteSnapshot(ctx context.Context, v api.VolumeID, id api.SnapshotID, a sds.Access) error {
+	ref := sds.SnapshotRef{Volume: v, ID: id}
+	if err := ref.Validate(); err != nil {
+		return err
+	}
+	err := s.change(ctx, v, func(m *volumeMeta) error {
+		if m.snapshot(id) == nil {
+			return nil // it is gone
+		}
+		if err := a.CheckKey(v, m.Encrypted); err != nil {
+			return err
+		}
+		if s.pins.has(ref) {
+			return sds.BeingRead(ref)
+		}
+		if err := s.finishSnapshot(ctx, v, m, a); err != nil {
+			return err
+		}
+		if clone, err := s.cloneOf(ref); err != nil {
+			return err
+		} else if clone != "" {
+			return sds.HasClones(ref, clone)
+		}
+		m.Snapshots = slices.DeleteFunc(m.Snapshots, func(one snapshotMeta) bool { return one.ID == id })
+		m.prune()
+		if err := s.keep(v, m); err != nil {
+			return err
+		}
+		return s.tidy(ctx, v, m, a)
+	})
+	if api.CodeOf(err) == api.CodeNotFound {
+		return nil
+	}
+	return explain(err)
+}
+
+// cloneOf is a volume that reads from the snapshot, or, where ref has no ID,
+// from any of the volume's; empty: none does. The lock of the snapshot's volume
+// is held, with which clones are made too.
+func (s *Store) cloneOf(ref sds.SnapshotRef) (api.VolumeID, error) {
+	if s.pool != "" {
+		if _, err := s.clock(volumes); err != nil { // for a list that is fresh
+			return "", err
+		}
+	}
+	all, err := s.ids(volumes)
+	if err != nil {
+		return "", err
+	}
+	for _, v := range all {
+		var m volumeMeta
+		found, err := s.readMeta(volumes, v, &m)
+		if err != nil {
+			return "", err
+		}
+		if found && m.From != nil && !m.Standalone && m.From.Volume == ref.Volume && (ref.ID == "" || m.From.ID == ref.ID) {
+			return api.VolumeID(v), nil
+		}
+	}
+	return "", nil
+}
+
+// RollbackVolume implements sds.Driver: it is a new layer on the snapshot's.
+func (s *Store) RollbackVolume(ctx context.Context, v api.VolumeID, id api.SnapshotID, count int64, a sds.Access) (made sds.Volume, err error) {
+	err = s.change(ctx, v, func(m *volumeMeta) error {
+		have, err := s.volume(v)
+		if err != nil {
+			return err
+		}
+		if again, err := have.Again(count); err != nil || !again {
+			made = have
+			return err
+		}
+		if err := s.unused(v, m); err != nil {
+			return err
+		}
+		if err := s.finishSnapshot(ctx, v, m, sds.Access{}); err != nil {
+			return err
+		}
+		snap := m.snapshot(id)
+		if snap == nil {
+			return sds.SnapshotNotFound(v, id)
+		}
+		if err := s.opens(ctx, v, m, snap.File, a); err != nil {
+			return err
+		}
+		file, err := s.addLayer(ctx, v, m, snap.File, have.SizeBytes, a)
+		if err != nil {
+			return err
+		}
+		m.Disk, m.Rollbacks = file, count
+		m.prune()
+		if err := s.keep(v, m); err != nil {
+			return err
+		}
+		made, err = s.volume(v)
+		return err
+	})
+	return made, explain(err)
+}
+
+// unused refuses with in_use while somebody has the volume itself open.
+func (s *Store) unused(id api.VolumeID, m *volumeMeta) error {
+	if s.pins.has(sds.SnapshotRef{Volume: id}) {
+		return sds.InUse(id)
+	}
+	files := []string{m.Disk}
+	if snap := m.making(); snap != nil {
+		files = append(files, snap.File)
+	}
+	for _, file := range files {
+		used, err := busy(s.file(id, file))
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // lost: nobody can use it
+		case err != nil:
+			return err
+		case used:
+			return sds.InUse(id)
+		}
+	}
+	return nil
+}

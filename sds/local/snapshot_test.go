@@ -1,0 +1,30 @@
+package local
+
+import (
+	"testing"
+
+	"github.com/basalt-gpu/basalt/sds/drivertest"
+)
+
+func TestSnapshotConformance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs qemu-img some hundred times")
+	}
+	drivertest.RunSnapshots(t, func(t *testing.T) drivertest.Bench {
+		q := drivertest.QEMU{}
+		return drivertest.Bench{Driver: open(t, Options{Limits: drivertest.Limits, MaxLayers: 12}), Disk: q, Start: q.Start}
+	})
+}
+
+// Encryption does not depend on who shares it, and takes two seconds of
+// processor time for each file: it is left out here.
+func TestSharedSnapshotConformance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs qemu-img some hundred times")
+	}
+	drivertest.RunSnapshots(t, func(t *testing.T) drivertest.Bench {
+		q := drivertest.QEMU{}
+		s := open(t, Options{Limits: drivertest.Limits, MaxLayers: 12, Shared: true})
+		return drivertest.Bench{Driver: s, Disk: q, Start: q.Start}
+	}, "Encryption", "EncryptionRefused", "EncryptedImage")
+}
