@@ -1,6 +1,7 @@
 // Command testreport reads "go test -json" and prints what a person needs: a
 // line per package, the output of what failed, every skip with its reason, and
-// a closing count. It exits 1 when a test failed, when a package did not
+// at the end what failed and its first words once more, and a count: where the
+// end of a long output is all that is kept, it says why. It exits 1 when a test failed, when a package did not
 // build, when nothing ran, or when a test skipped without need. Needed is a
 // skip whose reason starts with "GPU:" (there is none) or, but not in CI, with
 // "host:" (the test would disturb a service of this machine).
@@ -12,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"sort"
 	"strings"
 	"time"
@@ -31,6 +33,7 @@ type report struct {
 	output                  map[string][]string // package or package.Test → lines
 	broken                  []string            // packages that failed without a failing test
 	failing                 map[string]bool     // packages with a failing test
+	why                     []string            // of each failing test, its name and first words
 }
 
 func main() {
@@ -82,6 +85,7 @@ func (r *report) take(e event, out io.Writer) {
 		}
 		r.failed++
 		r.failing[e.Package] = true
+		r.why = append(r.why, key+"\n"+firstWords(r.output[key]))
 		fmt.Fprintf(out, "--- FAIL %s %s\n%s", key, seconds(e.Elapsed), strings.Join(r.output[key], ""))
 	case "skip":
 		if e.Test == "" {
@@ -111,8 +115,29 @@ func reason(lines []string) string {
 	return "(no reason given)"
 }
 
+// said is a line that a test wrote itself, "    file_test.go:12: words".
+var said = regexp.MustCompile(`^\s+\w+\.go:\d+: |^panic: |^fatal error: `)
+
+// firstWords are the first lines that a failing test said, each with the line
+// after it, and none of them long.
+func firstWords(lines []string) string {
+	const most, wide = 8, 300
+	var b strings.Builder
+	for i, n := 0, 0; i < len(lines) && n < most; i++ {
+		if said.MatchString(lines[i]) || i > 0 && said.MatchString(lines[i-1]) {
+			line := strings.TrimRight(lines[i], "\n")
+			fmt.Fprintf(&b, "%.*s\n", wide, line)
+			n++
+		}
+	}
+	return b.String()
+}
+
 func (r *report) close(out io.Writer) int {
 	code := 0
+	for _, w := range r.why {
+		fmt.Fprint(out, "failed: ", w)
+	}
 	sort.Strings(r.badSkips)
 	for _, s := range r.badSkips {
 		fmt.Fprintf(out, "skipped without need: %s (see the reason above)\n", s)

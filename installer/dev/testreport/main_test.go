@@ -29,6 +29,10 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{"all pass", []string{line("pass", "A", ""), line("pass", "", "")}, 0, "1 passed, 0 failed, 0 skipped"},
 		{"one fails", []string{line("output", "A", "wrong\n"), line("fail", "A", ""), line("fail", "", "")}, 1, "wrong"},
+		{"says why at the end", []string{
+			line("output", "A", "    a_test.go:7: got 1\n"), line("output", "A", "        want 2\n"), line("output", "A", "noise\n"),
+			line("fail", "A", ""), line("pass", "B", ""), line("fail", "", ""),
+		}, 1, "failed: p.A\n    a_test.go:7: got 1\n        want 2\n1 passed, 1 failed"},
 		{"no build", []string{line("output", "", "undefined: x\n"), line("fail", "", "")}, 1, "undefined: x"},
 		{"nothing ran", nil, 1, "0 passed"},
 		{"a GPU skip", []string{line("pass", "A", ""), line("output", "B", "    b_test.go:3: GPU: none here\n"), line("skip", "B", "")}, 0, "1 skipped"},
