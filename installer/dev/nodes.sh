@@ -91,7 +91,7 @@ start() {
 	settings "$home"
 	rm -f "$home/watchdog" "$home/ready" "$home/pid" # of its last life
 	mkfifo "$home/watchdog"
-	setsid "$0" "$cluster" watchdog "$n" </dev/null >"$home/log/watchdog.log" 2>&1 &
+	setsid "$0" "$cluster" watchdog "$n" </dev/null >>"$home/log/watchdog.log" 2>&1 &
 	# In a session of its own, without our standard streams: it outlives us.
 	setsid ip netns exec "$(ns "$n")" unshare --mount --uts --pid --fork --mount-proc --kill-child=KILL \
 		"$0" "$cluster" init "$n" </dev/null >"$home/log/node.log" 2>&1 &
