@@ -31,8 +31,12 @@ func root(s *State, in api.Instance) api.Volume {
 // allows that, else it waits and says for what.
 func planLost(s *State, u *used, in api.Instance, now time.Time) []api.Command {
 	was := in.Assignment
-	if m, ok := leaving(s, in); ok && !lost(s, m.Assignment.Target) {
-		return waitForTarget(s, in, m)
+	if m, ok := leaving(s, in); ok {
+		// Both nodes lost: what is movable has certainly ended on both. What is
+		// not may lie on either.
+		if to := m.Assignment.Target; !lost(s, to) || !api.Movable(in, root(s, in)) && (known(s, to) || known(s, was.Node)) {
+			return waitForMove(s, in, m)
+		}
 	}
 	if in.Meta.DeletedAt != nil {
 		if _, there := s.Nodes[string(was.Node)]; there && !api.Movable(in, root(s, in)) {
@@ -41,10 +45,15 @@ func planLost(s *State, u *used, in api.Instance, now time.Time) []api.Command {
 		return forget(api.KindInstance, in.Meta)
 	}
 	if !api.Movable(in, root(s, in)) {
+		if was.MigrateTo != "" {
+			if cmds := takeBack(s, in); cmds != nil {
+				return cmds
+			}
+		}
 		a := was
-		a.NodeLost, a.MigrateTo, a.Release = true, "", false
+		a.NodeLost, a.Release = true, false
 		a.Reason = "its disk lies on node " + nodeName(s, was.Node) + ", which is lost: it waits for the node"
-		if _, there := s.Nodes[string(was.Node)]; !there {
+		if !known(s, was.Node) {
 			a.Reason = "its disk lay on a node that was removed: it cannot run any more, delete it"
 		}
 		if a.Equal(was) {
@@ -55,12 +64,25 @@ func planLost(s *State, u *used, in api.Instance, now time.Time) []api.Command {
 	return move(s, u, in, now)
 }
 
-// waitForTarget: the machine was on its way when its node was lost, and may run
-// on the target by now. The target's agent says so, or that it has not arrived.
-func waitForTarget(s *State, in api.Instance, m api.Migration) []api.Command {
+// waitForMove: the machine was on its way when its node was lost, and may run
+// on the target by now. The target's agent says so, or that it has not arrived;
+// or its own node comes back and says.
+func waitForMove(s *State, in api.Instance, m api.Migration) []api.Command {
 	a := in.Assignment
-	a.NodeLost = true
-	a.Reason = "it was moving to node " + nodeName(s, m.Assignment.Target) + " when its node was lost: waits for that one to say whether it has arrived"
+	from, to := nodeName(s, a.Node), nodeName(s, m.Assignment.Target)
+	a.NodeLost, a.Release = true, false
+	switch {
+	case !lost(s, m.Assignment.Target) && copying(m) && m.Status.LastError != "": // what the target has said to that
+		a.Reason = "it was moving to node " + to + " when its node was lost: " + m.Status.LastError
+	case !lost(s, m.Assignment.Target):
+		a.Reason = "it was moving to node " + to + " when its node was lost: waits for that one to say whether it has arrived"
+	case !known(s, m.Assignment.Target):
+		a.Reason = "it was moving to node " + to + " when its node was lost: waits for node " + from + ", which knows whether it had left"
+	case !known(s, a.Node):
+		a.Reason = "it was moving from node " + from + " to node " + to + ", which is lost: waits for that one to say whether it has arrived"
+	default:
+		a.Reason = "it was moving from node " + from + " to node " + to + ", and both are lost: waits for either to say where its disk is"
+	}
 	if a.Equal(in.Assignment) {
 		return nil
 	}

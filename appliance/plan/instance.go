@@ -26,7 +26,10 @@ func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Comma
 	if a.Release && in.Status.Released && in.Status.Epoch == a.Epoch && in.Status.Node == a.Node {
 		return move(s, u, in, now)
 	}
-	if a.Node != "" && a.Generation == in.Meta.Generation || a.MigrateTo != "" || a.Release {
+	if a.MigrateTo != "" {
+		return takeBack(s, in)
+	}
+	if a.Node != "" && a.Generation == in.Meta.Generation || a.Release {
 		return nil
 	}
 	ports := a.Ports

@@ -11,7 +11,15 @@ import (
 // so that a leader that dies between them leaves nothing half done.
 //
 //	Pending ─target chosen, instance.migrateTo set─► Preparing ─(the source works)─┬─► instance given to the target ─► Succeeded
-//	                                                                               └─► instance.migrateTo cleared ──► Failed, Aborted
+//	                                                                               └─► Failed, Aborted ─► instance.migrateTo cleared (takeBack)
+//
+// From when the source says that it copies, the machine may have left it, and
+// what was written since then lies on the target alone where the disk is copied
+// along. Nothing but a word of one of the two ends such a move: the source's,
+// which knows whether the machine has left it, or, while that is lost, the
+// target's, which knows whether it has come. Both words are final. The planner
+// ends the others by the migration itself, on the revision that it has seen: a
+// source that says at that moment that it copies is refused, or the planner is.
 func planMigration(s *State, u *used, m api.Migration, now time.Time) []api.Command {
 	a := m.Assignment
 	if a.Phase.Ended() {
@@ -105,16 +113,28 @@ func followMigration(s *State, m api.Migration, in api.Instance) []api.Command {
 	case m.Status.Phase == api.MigrationSucceeded:
 		a.Node, a.MigrateTo, a.Epoch, a.NodeLost, a.Reason = ma.Target, "", a.Epoch+1, false, ""
 		return assign(api.KindInstance, in.Meta, a)
-	case a.MigrateTo == "": // taken back
-		if m.Status.Phase.Ended() {
-			return endMigration(m, m.Status.Phase, m.Status.LastError)
-		}
+	case m.Status.Phase.Ended():
+		return endMigration(m, m.Status.Phase, m.Status.LastError)
+	case copying(m) && (known(s, ma.Source) || known(s, ma.Target)):
+		return nil
+	case lost(s, ma.Target):
 		return endMigration(m, api.MigrationFailed, "node "+nodeName(s, ma.Target)+" was lost")
-	case m.Status.Phase.Ended(), lost(s, ma.Target) && !copying(m):
-		a.MigrateTo = ""
-		return assign(api.KindInstance, in.Meta, a)
+	case lost(s, ma.Source):
+		return endMigration(m, api.MigrationFailed, "node "+nodeName(s, ma.Source)+" was lost")
 	}
 	return nil
+}
+
+// takeBack the migrateTo of a move that has ended.
+func takeBack(s *State, in api.Instance) []api.Command {
+	for _, m := range s.Migrations {
+		if string(m.Spec.Instance) == in.Meta.ID && !m.Assignment.Phase.Ended() && chosen(m, in.Assignment) {
+			return nil
+		}
+	}
+	a := in.Assignment
+	a.MigrateTo = ""
+	return assign(api.KindInstance, in.Meta, a)
 }
 
 // copying says that the machine may have left its source: only the source knows,
@@ -128,7 +148,7 @@ func copying(m api.Migration) bool {
 func leaving(s *State, in api.Instance) (api.Migration, bool) {
 	for _, m := range sorted(s.Migrations) {
 		arrived := m.Assignment.Phase == api.MigrationPreparing && m.Status.Phase == api.MigrationSucceeded
-		if string(m.Spec.Instance) == in.Meta.ID && chosen(m, in.Assignment) && (copying(m) || arrived) {
+		if string(m.Spec.Instance) == in.Meta.ID && m.Assignment.Source == in.Assignment.Node && (copying(m) || arrived) {
 			return m, true
 		}
 	}

@@ -129,6 +129,13 @@ func lost(s *State, id api.NodeID) bool {
 	return !ok || n.Assignment.State == api.NodeLost || n.Meta.DeletedAt != nil
 }
 
+// known says whether the node is still one of the cluster's: then it may come
+// back, however long it is lost.
+func known(s *State, id api.NodeID) bool {
+	_, ok := s.Nodes[string(id)]
+	return ok
+}
+
 func nodeName(s *State, id api.NodeID) string {
 	if n, ok := s.Nodes[string(id)]; ok {
 		return n.Meta.Name

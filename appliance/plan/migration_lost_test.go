@@ -1,0 +1,172 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// back is the return of a lost node that has given up what is not its own.
+func (s *State) back(id string) {
+	delete(s.Health, id)
+	n := s.Nodes[id]
+	n.Status.ObservedEpoch = n.Assignment.Epoch
+	s.Nodes[id] = n
+}
+
+// remove a node for good, as an operator does.
+func (s *State) remove(id string) {
+	delete(s.Nodes, id)
+	delete(s.Health, id)
+}
+
+// movingDisk is instance a on its way from n2 to n3, with its disk.
+func movingDisk(t *testing.T, phase api.MigrationPhase) *State {
+	s := three().instance("a", "flv-1", 0, 0)
+	s.spec("a", func(i *api.InstanceSpec) { i.StoragePool = "local" })
+	s.on(t, "n2")
+	s.Migrations["m"] = api.Migration{Meta: api.Meta{ID: "m"}, Spec: api.MigrationSpec{Instance: "a", Target: "n3"}}
+	settle(t, s)
+	s.says("m", phase)
+	settle(t, s)
+	if a := s.Instances["a"].Assignment; a.Node != "n2" || a.MigrateTo != "n3" {
+		t.Fatalf("%+v", a)
+	}
+	return s
+}
+
+// Whose disk is copied may lie, newest, on the source or on the target, and only
+// one of them can say where. Until then the move goes on: a target that were
+// told of its end would delete what it has.
+func TestBothNodesOfAMoveWithItsDiskAreLost(t *testing.T) {
+	said := func(phase api.MigrationPhase) func(s *State) { return func(s *State) { s.says("m", phase) } }
+	back := func(id string) func(s *State) { return func(s *State) { s.back(id) } }
+	remove := func(id string) func(s *State) { return func(s *State) { s.remove(id) } }
+	const goesOn, over = true, false
+	type step struct {
+		do     func(s *State)
+		node   api.NodeID
+		moves  bool
+		reason string // empty: it waits for nothing
+	}
+	both := step{func(s *State) { s.fence("n2"); s.fence("n3") }, "n2", goesOn, "both are lost"}
+	for name, steps := range map[string][]step{
+		"target first, which has it": {both, {back("n3"), "n2", goesOn, "waits for that one to say"},
+			{said(api.MigrationSucceeded), "n3", over, ""}, {back("n2"), "n3", over, ""}},
+		"target first, which has it not": {both, {back("n3"), "n2", goesOn, "waits for that one to say"},
+			{said(api.MigrationFailed), "n2", over, "it waits for the node"}, {back("n2"), "n2", over, ""}},
+		"target first, which cannot know": {both, {back("n3"), "n2", goesOn, "waits for that one to say"},
+			{func(s *State) {
+				m := s.Migrations["m"]
+				m.Status.LastError = "only node n2 knows"
+				s.Migrations["m"] = m
+			}, "n2", goesOn, "only node n2 knows"}, {back("n2"), "n2", goesOn, ""}, {said(api.MigrationFailed), "n2", over, ""}},
+		"source first, which has it": {both, {back("n2"), "n2", goesOn, ""}, {said(api.MigrationFailed), "n2", over, ""}, {back("n3"), "n2", over, ""}},
+		"source first, which has let go": {both, {back("n2"), "n2", goesOn, ""},
+			{said(api.MigrationSucceeded), "n3", over, "it waits for the node"}, {back("n3"), "n3", over, ""}},
+		"one after the other": {{func(s *State) { s.fence("n2") }, "n2", goesOn, "waits for that one to say"},
+			{func(s *State) { s.fence("n3") }, "n2", goesOn, "both are lost"}, {back("n3"), "n2", goesOn, "waits for that one to say"},
+			{said(api.MigrationSucceeded), "n3", over, ""}},
+		"the target had said so, and is lost": {{func(s *State) { s.says("m", api.MigrationSucceeded); s.fence("n2"); s.fence("n3") }, "n3", over, "it waits for the node"},
+			{back("n3"), "n3", over, ""}},
+		"target removed, source has it": {both, {remove("n3"), "n2", goesOn, "waits for node n2"}, {back("n2"), "n2", goesOn, ""},
+			{said(api.MigrationFailed), "n2", over, ""}},
+		"target removed, source has let go": {both, {remove("n3"), "n2", goesOn, "waits for node n2"}, {back("n2"), "n2", goesOn, ""},
+			{said(api.MigrationSucceeded), "n3", over, "it cannot run any more"}},
+		"source removed, target has it": {both, {remove("n2"), "n2", goesOn, "waits for that one to say"}, {back("n3"), "n2", goesOn, "waits for that one to say"},
+			{said(api.MigrationSucceeded), "n3", over, ""}},
+		"source removed, target has it not": {both, {remove("n2"), "n2", goesOn, "waits for that one to say"}, {back("n3"), "n2", goesOn, "waits for that one to say"},
+			{said(api.MigrationFailed), "n2", over, "it cannot run any more"}},
+		"both removed": {both, {remove("n2"), "n2", goesOn, "waits for that one to say"}, {remove("n3"), "n2", over, "it cannot run any more"}},
+		"deleted meanwhile": {both, {func(s *State) {
+			in := s.Instances["a"]
+			in.Meta.DeletedAt = &now
+			s.Instances["a"] = in
+		}, "n2", over, "both are lost"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := movingDisk(t, api.MigrationCopying)
+			for i, x := range steps {
+				x.do(s)
+				settle(t, s)
+				a, m := s.Instances["a"].Assignment, s.Migrations["m"].Assignment
+				if a.Node != x.node || m.Phase.Ended() == x.moves || x.moves && a.MigrateTo != "n3" {
+					t.Fatalf("step %d: %+v, %+v", i, a, m)
+				}
+				if a.NodeLost != (x.reason != "") || !strings.Contains(a.Reason, x.reason) || x.reason == "" && a.Reason != "" {
+					t.Errorf("step %d: lost %t, says %q, want %q", i, a.NodeLost, a.Reason, x.reason)
+				}
+			}
+		})
+	}
+}
+
+// A move that has not begun to copy is over when either node is lost: the disk
+// lies on the source.
+func TestALostNodeEndsAMoveThatHasNotBegun(t *testing.T) {
+	for _, phase := range []api.MigrationPhase{"", api.MigrationPending, api.MigrationPreparing} {
+		for _, lost := range [][]string{{"n2"}, {"n3"}, {"n2", "n3"}} {
+			s := movingDisk(t, phase)
+			for _, id := range lost {
+				s.fence(id)
+			}
+			settle(t, s)
+			a, m := s.Instances["a"].Assignment, s.Migrations["m"].Assignment
+			if a.Node != "n2" || a.MigrateTo != "" || a.NodeLost != (lost[0] == "n2") || m.Phase != api.MigrationFailed || m.Reason == "" {
+				t.Errorf("%q, %v: %+v, %+v", phase, lost, a, m)
+			}
+		}
+	}
+}
+
+// The source says that it copies at the very moment when the planner ends the
+// move: the planner ends it on the revision that it has seen, and by nothing
+// else, so only one of the two comes about.
+func TestAMoveEndsOnWhatThePlannerHasSeen(t *testing.T) {
+	for _, lost := range []string{"n2", "n3"} {
+		s := movingDisk(t, api.MigrationPreparing)
+		m := s.Migrations["m"]
+		m.Meta.Revision = 7
+		s.Migrations["m"] = m
+		s.fence(lost)
+		var planned []api.Command
+		for range 3 { // the node is lost, then what was on it is dealt with
+			planned = Next(s, now)
+			ended := false
+			for _, c := range planned {
+				ended = ended || c.Kind == api.KindMigration
+				if c.Kind == api.KindMigration && c.Expect != 7 {
+					t.Errorf("%s: the move ends on any revision: %+v", lost, c)
+				}
+				if c.Kind == api.KindInstance && !strings.Contains(string(c.Data), `"migrateTo":"n3"`) {
+					t.Errorf("%s: migrateTo is taken back beside the move: %s", lost, c.Data)
+				}
+			}
+			if ended {
+				break
+			}
+			for _, c := range planned {
+				commit(t, s, c)
+			}
+		}
+		// The source was first: of the plan only what is not the move's is applied.
+		m.Status.Phase, m.Meta.Revision = api.MigrationCopying, 8
+		s.Migrations["m"] = m
+		refused := 0
+		for _, c := range planned {
+			if c.Kind == api.KindMigration {
+				refused++
+				continue
+			}
+			commit(t, s, c)
+		}
+		if refused != 1 {
+			t.Fatalf("%s: %v", lost, planned)
+		}
+		settle(t, s)
+		if a, m := s.Instances["a"].Assignment, s.Migrations["m"].Assignment; m.Phase.Ended() || a.MigrateTo != "n3" {
+			t.Errorf("%s: %+v, %+v", lost, a, m)
+		}
+	}
+}
