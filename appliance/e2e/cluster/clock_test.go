@@ -87,6 +87,9 @@ func clockOff(c *cluster) {
 			return err == nil && (time.Since(n.Status.SeenAt)+off).Abs() < 10*time.Minute
 		})
 		c.lead(victim)
+		for _, id := range ids {
+			c.runs(id, patience) // the victim may have been given one of them
+		}
 		before, epochs := c.qemus(ids), c.epochs()
 		h := c.record("clock" + strconv.Itoa(int(off.Hours())+1))
 		on := c.create(want{name: "skewed", on: victim, pool: "shared", vram: gib})
