@@ -227,20 +227,33 @@ func (r Room) free(id api.InstanceID, taken map[int]bool, most int, field string
 	return 0, invalid(field, "%s has %d already, which is the most", id, most)
 }
 
-// DetachDisk is what to detach for it; empty: it is not there.
-func (a Attached) DetachDisk(serial string) (string, error) {
+// Detachable is a device that can be taken out: its XML, and in a running
+// machine what QEMU calls it. Without XML there is no such device.
+type Detachable struct{ XML, Alias string }
+
+// DetachDisk is what to detach for it.
+func (a Attached) DetachDisk(serial string) (Detachable, error) {
 	k, ok := a.disk(serial)
 	if !ok {
-		return "", nil
+		return Detachable{}, nil
 	}
-	return k.Marshal()
+	text, err := k.Marshal()
+	return Detachable{text, alias(k.Alias)}, err
 }
 
-// DetachNIC is what to detach for it; empty: it is not there.
-func (a Attached) DetachNIC(mac string) (string, error) {
+// DetachNIC is what to detach for it.
+func (a Attached) DetachNIC(mac string) (Detachable, error) {
 	n, ok := a.nic(mac)
 	if !ok {
-		return "", nil
+		return Detachable{}, nil
 	}
-	return n.Marshal()
+	text, err := n.Marshal()
+	return Detachable{text, alias(n.Alias)}, err
+}
+
+func alias(a *lx.DomainAlias) string {
+	if a == nil {
+		return ""
+	}
+	return a.Name
 }

@@ -2,7 +2,10 @@ package libvirt
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	lv "libvirt.org/go/libvirt"
@@ -86,18 +89,18 @@ func (d *Driver) attach(ctx context.Context, id api.InstanceID, want func(hyperv
 
 // DetachDisk implements hypervisor.Devices.
 func (d *Driver) DetachDisk(ctx context.Context, id api.InstanceID, serial string) error {
-	return d.detach(ctx, id, "disk "+serial, func(a *hypervisor.Attached) (string, error) { return a.DetachDisk(serial) })
+	return d.detach(ctx, id, "disk "+serial, func(a *hypervisor.Attached) (hypervisor.Detachable, error) { return a.DetachDisk(serial) })
 }
 
 // DetachNIC implements hypervisor.Devices.
 func (d *Driver) DetachNIC(ctx context.Context, id api.InstanceID, mac string) error {
-	return d.detach(ctx, id, "network card "+mac, func(a *hypervisor.Attached) (string, error) { return a.DetachNIC(mac) })
+	return d.detach(ctx, id, "network card "+mac, func(a *hypervisor.Attached) (hypervisor.Detachable, error) { return a.DetachNIC(mac) })
 }
 
 // detach takes it out of the definition, presses the guest's button for it, and
 // waits until it is gone: libvirt itself waits for five seconds and then says
 // that all is well.
-func (d *Driver) detach(ctx context.Context, id api.InstanceID, what string, find func(*hypervisor.Attached) (string, error)) error {
+func (d *Driver) detach(ctx context.Context, id api.InstanceID, what string, find func(*hypervisor.Attached) (hypervisor.Detachable, error)) error {
 	deadline := time.Now().Add(d.opt.DetachPatience)
 	for asked := false; ; asked = true {
 		gone, err := with(ctx, d, id, func(dom *lv.Domain) (bool, error) { return detachOnce(dom, id, !asked, find) })
@@ -118,31 +121,58 @@ func (d *Driver) detach(ctx context.Context, id api.InstanceID, what string, fin
 	}
 }
 
-func detachOnce(dom *lv.Domain, id api.InstanceID, ask bool, find func(*hypervisor.Attached) (string, error)) (gone bool, err error) {
+func detachOnce(dom *lv.Domain, id api.InstanceID, ask bool, find func(*hypervisor.Attached) (hypervisor.Detachable, error)) (gone bool, err error) {
 	s, err := look(dom, id)
 	if err != nil {
 		return false, err
 	}
-	text, err := find(s.defined)
-	if err == nil && text != "" {
-		err = dom.DetachDeviceFlags(text, lv.DOMAIN_DEVICE_MODIFY_CONFIG)
+	it, err := find(s.defined)
+	if err == nil && it.XML != "" {
+		err = dom.DetachDeviceFlags(it.XML, lv.DOMAIN_DEVICE_MODIFY_CONFIG)
 	}
 	if err != nil || s.running == nil {
 		return err == nil, err
 	}
-	if text, err = find(s.running); err != nil || text == "" {
+	if it, err = find(s.running); err != nil || it.XML == "" {
 		return err == nil, err
 	}
-	if !ask {
-		return false, nil
-	}
-	// Asked already by somebody else, or gone this very moment: the next look
-	// tells.
-	err = dom.DetachDeviceFlags(text, lv.DOMAIN_DEVICE_MODIFY_LIVE)
-	if is(err, lv.ERR_OPERATION_FAILED) || is(err, lv.ERR_DEVICE_MISSING) || is(err, lv.ERR_INTERNAL_ERROR) {
-		err = nil
+	if ask {
+		err = unplug(dom, it.Alias)
 	}
 	return false, err
+}
+
+// unplug presses the guest's button for a device. QEMU is asked itself: when
+// the guest lets go of what it was asked for before, at the very moment that
+// libvirt asks again, libvirt (11.3.0) removes the device twice and crashes
+// (virDomainAuditDisk under qemuDomainDetachDeviceLive). Libvirt sees that the
+// device is gone by QEMU's event, as when a guest is late.
+func unplug(dom *lv.Domain, alias string) error {
+	cmd, err := json.Marshal(map[string]any{"execute": "device_del", "arguments": map[string]string{"id": alias}})
+	if err != nil {
+		return err
+	}
+	text, err := dom.QemuMonitorCommand(string(cmd), lv.DOMAIN_QEMU_MONITOR_COMMAND_DEFAULT)
+	if err != nil {
+		return err
+	}
+	return unplugged(text)
+}
+
+// unplugged reads QEMU's answer to device_del (QMP reference). A device that is
+// gone, or asked for already, is no error: the next look tells.
+func unplugged(text string) error {
+	var answer struct {
+		Error *struct{ Class, Desc string }
+	}
+	switch err := json.Unmarshal([]byte(text), &answer); {
+	case err != nil:
+		return fmt.Errorf("QEMU's answer to device_del: %w", err)
+	case answer.Error == nil, answer.Error.Class == "DeviceNotFound", strings.Contains(answer.Error.Desc, "in the process of unplug"):
+		return nil
+	default:
+		return fmt.Errorf("QEMU does not ask the guest for the device: %s", answer.Error.Desc)
+	}
 }
 
 // onDisk calls f with a running domain, what it has, and what libvirt calls the
