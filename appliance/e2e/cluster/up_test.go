@@ -126,6 +126,10 @@ func (c *cluster) found(n int) {
 		c.key = strings.TrimSpace(string(raw))
 		return err == nil
 	})
+	c.until(time.Minute, "its API", func() bool {
+		_, err := c.clientWith(-1, n).Whoami(c.ctx)
+		return err == nil
+	})
 }
 
 // join lets node n in.
