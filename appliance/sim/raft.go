@@ -148,7 +148,8 @@ func (r *raft) replicate(m *machine) {
 
 // council makes the voters follow the Node objects, one at a time, as
 // member.nextChange does: votes are given before they are taken, so while one
-// that is to vote does not answer nobody's vote goes.
+// that is to vote does not answer nobody's vote goes; of those that go a lost
+// node's is the first, then a removed one's.
 func (r *raft) council() {
 	wanted := func(m *machine) bool {
 		n, ok := r.w.truth.Nodes[string(m.id)]
@@ -165,12 +166,24 @@ func (r *raft) council() {
 		}
 		return
 	}
-	for _, m := range r.w.nodes {
-		if r.voters[m] && !wanted(m) && m != r.leader && r.agreed() > 0 {
-			delete(r.voters, m)
-			r.w.say("raft", "%s votes no more", m.id)
-			return
+	order := func(m *machine) int {
+		switch n, ok := r.w.truth.Nodes[string(m.id)]; {
+		case !ok:
+			return 1
+		case n.Assignment.State == api.NodeLost:
+			return 0
 		}
+		return 2
+	}
+	var next *machine
+	for _, m := range r.w.nodes {
+		if r.voters[m] && !wanted(m) && m != r.leader && r.agreed() > 0 && (next == nil || order(m) < order(next)) {
+			next = m
+		}
+	}
+	if next != nil {
+		delete(r.voters, next)
+		r.w.say("raft", "%s votes no more", next.id)
 	}
 }
 

@@ -30,15 +30,20 @@ type change struct {
 
 // nextChange is one step from the members that Raft has towards the nodes that
 // there are: who is new follows first, votes are given before they are taken,
-// and who leads hands over before its vote goes. Nil: all is as it should be.
+// and who leads hands over before its vote goes. Of the votes that are taken
+// those go first that nobody casts any more, a lost node's and a removed one's:
+// else the last of the living might need a dead one to take the next step.
+// Nil: all is as it should be.
 func nextChange(self string, have []store.Member, nodes []api.Node) *change {
 	members := map[string]store.Member{}
 	for _, m := range have {
 		members[m.ID] = m
 	}
 	want := map[string]bool{} // id → votes
+	lost := map[string]bool{}
 	for _, n := range nodes {
 		want[n.Meta.ID] = n.Assignment.Voter
+		lost[n.Meta.ID] = n.Assignment.State == api.NodeLost
 		if _, ok := members[n.Meta.ID]; !ok {
 			return &change{"add", n.Meta.ID}
 		}
@@ -57,6 +62,21 @@ func nextChange(self string, have []store.Member, nodes []api.Node) *change {
 	if votes == 0 {
 		return nil // the planner has not chosen yet: nobody's vote goes
 	}
+	// order in which what is too much goes.
+	order := func(m store.Member) int {
+		_, known := want[m.ID]
+		switch {
+		case m.ID == self:
+			return 3
+		case known && !lost[m.ID]:
+			return 2
+		case !known:
+			return 1
+		}
+		return 0
+	}
+	have = slices.Clone(have)
+	slices.SortStableFunc(have, func(a, b store.Member) int { return order(a) - order(b) })
 	for _, m := range have {
 		_, known := want[m.ID]
 		switch {

@@ -19,11 +19,14 @@ func have(text string) (out []store.Member) {
 	return out
 }
 
-// want writes Node objects as "a+ b": + is to vote.
+// want writes Node objects as "a+ b c!": + is to vote, ! is lost.
 func want(text string) (out []api.Node) {
 	for _, w := range strings.Fields(text) {
-		id := strings.TrimRight(w, "+")
-		out = append(out, api.Node{Meta: api.Meta{ID: id}, Assignment: api.NodeAssignment{Voter: w != id}})
+		n := api.Node{Meta: api.Meta{ID: strings.TrimRight(w, "+!")}, Assignment: api.NodeAssignment{Voter: strings.Contains(w, "+")}}
+		if strings.HasSuffix(w, "!") {
+			n.Assignment.State = api.NodeLost
+		}
+		out = append(out, n)
 	}
 	return out
 }
@@ -42,7 +45,12 @@ func TestNextChange(t *testing.T) {
 		{"a", "a* b+ c+", "b+ c+", "transfer a"},
 		{"b", "a+ b* c+", "b+ c+", "remove a"},
 		{"a", "a* b+ c+", "a b+ c+", "transfer a"}, // it leads and is to give up its vote
-		{"a", "a*", "a", ""},                       // the planner has not chosen yet
+		{"c", "a+ b+ c*", "a c+", "remove b"},      // it is dead: without a's vote nobody could remove it
+		{"c", "a+ c*", "a c+", "demote a"},
+		{"d", "a+ b+ c+ d*", "a b! c+ d+", "demote b"},
+		{"a", "a* b+ c+", "a+ c!", "demote c"}, // b lives and votes for it
+		{"a", "a* b+ c+", "b+", "remove c"},
+		{"a", "a*", "a", ""}, // the planner has not chosen yet
 		{"a", "a* b+ c+", "a b c", ""},
 	} {
 		got := ""
