@@ -220,6 +220,9 @@ func start(in api.Instance, st api.InstanceStatus, s seen) decision {
 }
 
 func running(in api.Instance, st api.InstanceStatus, s seen, now time.Time) decision {
+	if st.StartedAt == nil && s.domain == hypervisor.Paused && s.reason == "" {
+		return loaded(st, s)
+	}
 	st.Phase, st.Step, st.LastError = api.InstanceRunning, "", ""
 	clearCondition(&st, condEnded)
 	if st.StartedAt == nil {
@@ -254,6 +257,21 @@ func running(in api.Instance, st api.InstanceStatus, s seen, now time.Time) deci
 		return decision{status: st, again: bootEvery}
 	}
 	return decision{status: st, again: lookEvery}
+}
+
+// loaded: its QEMU waits, and its guest has not been seen to run (begin). That
+// costs nobody anything, however long it takes to let it begin.
+func loaded(st api.InstanceStatus, s seen) decision {
+	st.Phase, st.Step = api.InstanceStarting, "starting the virtual machine"
+	clearCondition(&st, condEnded)
+	switch {
+	case s.unclaimed:
+		return decision{step: stepClaim, status: st}
+	case s.blocked != "":
+		st.Step = s.blocked
+		return decision{step: stepWait, status: st, again: time.Second}
+	}
+	return decision{step: stepResume, status: st, again: time.Second}
 }
 
 func stop(st api.InstanceStatus, s seen, now time.Time, grace time.Duration) decision {

@@ -81,6 +81,42 @@ func (w *world) turn(lost bool) decision {
 	return d
 }
 
+// A QEMU that waits for its guest to be let run, for whatever reason, is no run
+// yet: nobody pays for it.
+func TestWhatHasNotBegunHasNoStart(t *testing.T) {
+	w := newWorld(false)
+	w.expect(t, api.InstanceRunning)
+	was := *w.in.Status.StartedAt
+	w.s.domain, w.s.reason = hypervisor.Paused, "" // a run that has begun goes on
+	if d := w.turn(false); d.step != stepResume || d.status.Phase != api.InstanceRunning || !w.in.Status.StartedAt.Equal(was) {
+		t.Errorf("%+v", d)
+	}
+	w.in.Status.StartedAt = nil
+	for _, blocked := range []string{"", waitsForLease} {
+		w.s.domain, w.s.blocked = hypervisor.Paused, blocked
+		want := stepResume
+		if blocked != "" {
+			want = stepWait
+		}
+		if d := w.turn(false); d.step != want || d.status.StartedAt != nil || d.status.Phase != api.InstanceStarting || d.again <= 0 {
+			t.Errorf("blocked %q: %+v", blocked, d)
+		}
+	}
+	w.s.blocked, w.s.unclaimed = "", true
+	if d := w.turn(false); d.step != stepClaim || d.status.StartedAt != nil {
+		t.Errorf("%+v", d)
+	}
+	w.s.unclaimed, w.s.reason = false, "the disk is full" // it has run, and cannot go on
+	if d := w.turn(false); d.status.StartedAt == nil || d.status.Phase != api.InstanceRunning {
+		t.Errorf("%+v", d)
+	}
+	w.in.Status.StartedAt, w.s.reason = nil, ""
+	w.s.domain = hypervisor.Running
+	if d := w.turn(false); d.status.StartedAt == nil {
+		t.Errorf("%+v", d)
+	}
+}
+
 // settle turns until nothing is left to do but to look again.
 func (w *world) settle(t *testing.T) {
 	t.Helper()
