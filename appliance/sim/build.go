@@ -27,7 +27,7 @@ func (w *world) build() (names []string) {
 	w.states, w.assigned, w.ended = map[string]api.NodeState{}, map[api.InstanceID]api.InstanceAssignment{}, map[api.InstanceID]bool{}
 	w.net = network{w: w, cut: map[link]bool{}}
 	w.disks, w.bill = newDisks(w), newBill(w)
-	w.acts = &actions{w: w, acked: map[string]ack{}}
+	w.acts = &actions{w: w, acked: map[string]ack{}, removed: map[string]bool{}}
 	w.shared = sdsfake.Shared("pool-1", sds.Limits{}, 1)[0]
 	w.shared.SetNow(func() time.Time { return epoch.Add(w.now) })
 	w.shared.Serve(imageURL, rawImage)

@@ -19,7 +19,8 @@ type actions struct {
 	lostAnswers float64
 	instances   int
 	volumes     int
-	acked       map[string]ack // by batch id
+	acked       map[string]ack  // by batch id
+	removed     map[string]bool // ids that somebody has asked to delete
 }
 
 // ack is what must be seen later: somebody was told so.
@@ -119,7 +120,9 @@ func (a *actions) create(s api.InstanceSpec) {
 		api.Command{Op: api.OpPutSpec, Kind: api.KindInstance, ID: id, Name: id, Organization: "org-1", Project: "prj-1", Finalizers: finalizers, Data: api.Encode(s)},
 		api.Command{Op: api.OpPutSpec, Kind: api.KindVolume, ID: vol, Name: id + "-root", Organization: "org-1", Project: "prj-1", Finalizers: finalizers,
 			Data: api.Encode(api.VolumeSpec{SizeBytes: 1 << 20, Image: s.Image, Instance: api.InstanceID(id), Root: true, Pool: s.StoragePool})})
-	if err == nil {
+	// Who asks again after an answer that was lost hears late that it was made:
+	// it may have been deleted by then.
+	if err == nil && !a.removed[id] {
 		a.w.say("operator", "made %s: %s", id, api.Encode(s))
 		a.acked["create-"+id] = ack{api.KindInstance, id, "made"}
 	}
@@ -127,6 +130,7 @@ func (a *actions) create(s api.InstanceSpec) {
 
 func (a *actions) remove(kind api.Kind, id string) {
 	a.w.say("operator", "deletes %s %s", kind, id)
+	a.removed[id] = true
 	for b, k := range a.acked {
 		if k.id == id {
 			delete(a.acked, b)

@@ -1,10 +1,12 @@
 package sim
 
-import "os"
+import (
+	"os"
+	"regexp"
+)
 
 // Shrink a failing run: it leaves out one fault or action after another as long
-// as the run still fails, and returns what was left of them. Any failure
-// counts, the first often turns into a plainer one.
+// as the run still fails in the same way, and returns what was left of them.
 func Shrink(o Options) (Result, map[int]bool) {
 	skip := map[int]bool{}
 	run := func() Result {
@@ -19,6 +21,7 @@ func Shrink(o Options) (Result, map[int]bool) {
 		return Run(o)
 	}
 	worst := run()
+	first := sort(worst.Err)
 	for more := worst.Err != nil; more; {
 		more = false
 		for i := range worst.Plan {
@@ -26,7 +29,7 @@ func Shrink(o Options) (Result, map[int]bool) {
 				continue
 			}
 			skip[i] = true
-			if r := run(); r.Err != nil {
+			if r := run(); r.Err != nil && sort(r.Err) == first {
 				worst, more = r, true
 			} else {
 				delete(skip, i)
@@ -34,4 +37,16 @@ func Shrink(o Options) (Result, map[int]bool) {
 		}
 	}
 	return worst, skip
+}
+
+// particulars of a failure: of whom, where, and how much; a run that is not
+// settled in the end says all that is not, and the first is what counts.
+var particulars = regexp.MustCompile(`/[^ ]*|"[^"]*"|[a-z]+-[a-z]*-?[0-9]+|[0-9.]+[a-z]*|;.*`)
+
+// sort of a failure: what it says, without its particulars.
+func sort(err error) string {
+	if err == nil {
+		return ""
+	}
+	return particulars.ReplaceAllString(err.Error(), "")
 }

@@ -29,7 +29,8 @@ func dir(t *testing.T) string {
 	return d
 }
 
-// seeds to run: 200, and in the long form 5000 or as many as SEEDS says.
+// seeds to run: 200, and in the long form 5000, or what SEEDS says: how many,
+// or 5001-10000.
 func seeds(t *testing.T) (first, n uint64) {
 	if *seed > 0 {
 		return *seed, 1
@@ -38,16 +39,23 @@ func seeds(t *testing.T) (first, n uint64) {
 	if os.Getenv("BASALT_LONG") != "" {
 		n = 5000
 	}
+	first = 1
 	if s := os.Getenv("SEEDS"); s != "" {
-		var err error
-		if n, err = strconv.ParseUint(s, 10, 32); err != nil {
-			t.Fatalf("SEEDS: %v", err)
+		from, to, ranged := strings.Cut(s, "-")
+		if !ranged {
+			from, to = "1", from
 		}
+		a, err := strconv.ParseUint(from, 10, 32)
+		b, err2 := strconv.ParseUint(to, 10, 32)
+		if err != nil || err2 != nil || a == 0 || b < a {
+			t.Fatalf("SEEDS=%q: how many, or from-to", s)
+		}
+		first, n = a, b-a+1
 	}
 	if testing.Short() {
 		n = min(n, 20)
 	}
-	return 1, n
+	return first, n
 }
 
 func TestSeeds(t *testing.T) {
