@@ -13,7 +13,11 @@ func (a *Agent) writeSeed(in api.Instance) error {
 	if err := os.MkdirAll(a.filesOf(id), 0o755); err != nil {
 		return err
 	}
+	nics := make([]cloudinit.NIC, 0, len(in.Assignment.Ports))
+	for _, p := range in.Assignment.Ports {
+		nics = append(nics, cloudinit.NIC{MAC: p.Mac, IPv4: p.Address4 != "", IPv6: p.Address6 != ""})
+	}
 	return a.o.WriteSeed(a.seedPath(id), cloudinit.Seed{
-		Instance: id, Hostname: in.Meta.Name, SSHKeys: in.Spec.SSHKeys, UserData: in.Spec.UserData,
+		Instance: id, Hostname: in.Meta.Name, SSHKeys: in.Spec.SSHKeys, UserData: in.Spec.UserData, NICs: nics,
 	})
 }

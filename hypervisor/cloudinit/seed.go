@@ -3,13 +3,14 @@
 //
 // A tenant's user-data is handed on byte for byte. What Basalt adds goes where
 // cloud-init keeps the provider's part: the SSH keys and the name into
-// meta-data, the installation of the guest tools into vendor-data, which a
-// tenant may switch off (vendor_data: {enabled: false}).
+// meta-data, its network cards into network-config, the installation of the
+// guest tools into vendor-data, which a tenant may switch off (vendor_data: {enabled: false}).
 package cloudinit
 
 import (
 	_ "embed" // of the unit
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"regexp"
 	"strings"
@@ -40,6 +41,14 @@ type Seed struct {
 	Hostname string
 	SSHKeys  []string // as in authorized_keys, for the image's default user
 	UserData string   // the tenant's
+	NICs     []NIC    // in the guest's order
+}
+
+// NIC of the guest: what it is to ask for by DHCP.
+type NIC struct {
+	MAC  string
+	IPv4 bool
+	IPv6 bool
 }
 
 var (
@@ -88,7 +97,34 @@ func (s Seed) Files() (fs.FS, error) {
 		user = "#cloud-config\n{}\n"
 	}
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text), Mode: 0o600} }
-	return fstest.MapFS{"meta-data": file(string(meta) + "\n"), "user-data": file(user), "vendor-data": file(VendorData())}, nil
+	files := fstest.MapFS{"meta-data": file(string(meta) + "\n"), "user-data": file(user), "vendor-data": file(VendorData())}
+	if len(s.NICs) > 0 {
+		network, err := s.network()
+		if err != nil {
+			return nil, err
+		}
+		files["network-config"] = file(string(network) + "\n")
+	}
+	return files, nil
+}
+
+// network is cloud-init's "networking config version 2". Without it cloud-init
+// guesses a card, once, early at the first boot: it may not be there yet, and
+// an IPv6 address is never asked for. A card that has a name here is waited
+// for.
+func (s Seed) network() ([]byte, error) {
+	cards := map[string]any{}
+	for i, n := range s.NICs {
+		name, card := fmt.Sprintf("eth%d", i), map[string]any{"match": map[string]any{"macaddress": n.MAC}}
+		card["set-name"], card["dhcp4"], card["dhcp6"] = name, n.IPv4, n.IPv6
+		for key, on := range map[string]bool{"dhcp4-overrides": n.IPv4, "dhcp6-overrides": n.IPv6} {
+			if on {
+				card[key] = map[string]any{"use-domains": true} // names of neighbours need no domain
+			}
+		}
+		cards[name] = card
+	}
+	return json.MarshalIndent(map[string]any{"version": 2, "ethernets": cards}, "", "  ")
 }
 
 // Unit installs the guest tools at every boot that has their disc.

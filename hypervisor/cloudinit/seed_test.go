@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -57,6 +58,35 @@ func TestSeedFiles(t *testing.T) {
 	}
 	if got := read(t, files, "user-data"); !strings.HasPrefix(got, "#cloud-config\n") {
 		t.Errorf("empty user data is %q", got)
+	}
+}
+
+func TestSeedNetwork(t *testing.T) {
+	s := seed()
+	files, err := s.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fs.Stat(files, "network-config"); err == nil {
+		t.Error("a guest without cards is told of some")
+	}
+	s.NICs = []NIC{{MAC: "06:00:00:00:00:01", IPv4: true, IPv6: true}, {MAC: "06:00:00:00:00:02", IPv6: true}}
+	if files, err = s.Files(); err != nil {
+		t.Fatal(err)
+	}
+	var got any
+	if err := json.Unmarshal([]byte(read(t, files, "network-config")), &got); err != nil {
+		t.Fatal(err)
+	}
+	domains := map[string]any{"use-domains": true}
+	want := map[string]any{"version": 2.0, "ethernets": map[string]any{
+		"eth0": map[string]any{"match": map[string]any{"macaddress": "06:00:00:00:00:01"}, "set-name": "eth0",
+			"dhcp4": true, "dhcp4-overrides": domains, "dhcp6": true, "dhcp6-overrides": domains},
+		"eth1": map[string]any{"match": map[string]any{"macaddress": "06:00:00:00:00:02"}, "set-name": "eth1",
+			"dhcp4": false, "dhcp6": true, "dhcp6-overrides": domains},
+	}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("network-config: %v", got)
 	}
 }
 

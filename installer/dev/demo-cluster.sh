@@ -11,6 +11,8 @@ cluster=demo3
 export DIR=${DIR:-/var/tmp/basalt-demo-cluster} BASALT_BIN=$build/bin BASALT_TOOLS=$build/guest
 # A laptop that runs three nodes and their VMs is no quiet server.
 export ELECTION=${ELECTION:-2s}
+# Each node has OVN; NETWORK=none leaves it out.
+export NETWORK=${NETWORK:-ovn}
 nodes="installer/dev/nodes.sh $cluster"
 
 if [ "$(id -u)" != 0 ]; then exec sudo -E "$0" "$@"; fi
@@ -179,6 +181,19 @@ right "$leader is empty, nothing was lost"
 step "CUDA in the instance that moved"
 wait_for 300 "the guest tools" sh -c "$nodes exec $o env BASALT_TOKEN=$key BASALT_PROJECT=demo $BASALT_BIN/basalt instance get gpu -o json | grep -q '\"guestTools\": *\"[^\"]'"
 show "$o" instance exec gpu -- /opt/basalt/demo/vecadd || fail "vecadd failed"
+
+if [ "$NETWORK" != none ]; then
+	step "gpu and web talk to each other, by name, from node to node"
+	tools() { on "$o" instance get "$1" -o json | grep -q '"guestTools": *"[^"]'; }
+	for i in gpu web; do
+		wait_for 300 "$i's guest tools" tools $i
+		wait_for 120 "$i's own name" on "$o" instance exec $i -- getent hosts $i.demo.internal
+	done
+	show "$o" instance exec gpu -- ip -brief address show dev eth0
+	show "$o" instance exec gpu -- ping -c 3 -W 5 web || fail "gpu on $(place "$o" gpu) does not reach web on $(place "$o" web)"
+	show "$o" network trace gpu web tcp/22
+	right "gpu on $(place "$o" gpu) reaches web on $(place "$o" web)"
+fi
 
 step "a backup of the control plane"
 show "$o" cluster backup /var/lib/basalt/demo.backup

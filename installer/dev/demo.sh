@@ -11,6 +11,7 @@ build=${BASALT_BUILD:-$root/build}
 data=$build/demo          # the node's state: a second run finds it again
 run=/run/basalt-demo      # sockets: short paths
 listen=127.0.0.1:${PORT:-7480}
+NETWORK=${NETWORK:-ovn}   # none: guests have no network
 export BASALT_SERVER=http://$listen
 PATH=$build/bin:$PATH
 
@@ -106,7 +107,7 @@ mkdir -p "$data" "$run"
 setsid basalt-gpud --state "$data/gpud" --socket "$run/gpud.sock" --soft-gpu name=soft0,vram=8GiB,sms=4 >"$data/gpud.log" 2>&1 &
 gpud_pid=$!
 setsid basaltd --data "$data/node" --run "$run" --listen "$listen" --gpud "$run/gpud.sock" \
-	--guest-tools "$build/guest" --meter-every 5s --network "${NETWORK:-none}" --datapath netdev >"$data/basaltd.log" 2>&1 &
+	--guest-tools "$build/guest" --meter-every 5s --network "$NETWORK" --datapath netdev >"$data/basaltd.log" 2>&1 &
 basaltd_pid=$!
 wait_for 60 "basaltd" curl -fsS "$BASALT_SERVER/v1/healthz"
 BASALT_TOKEN=$(cat "$data/node/operator.key")
@@ -117,7 +118,7 @@ show basalt gpu list
 
 step "project and API key"
 show basalt apply -f installer/dev/demo.yaml
-[ "${NETWORK:-none}" = none ] || basalt network get default --project demo >/dev/null 2>&1 || fail "$data is of a Basalt without networks: remove it, and run this again"
+[ "$NETWORK" = none ] || basalt network get default --project demo >/dev/null 2>&1 || fail "$data is of a Basalt without networks: remove it, and run this again"
 
 umask_was=$(umask); umask 077
 if ! BASALT_TOKEN=$(cat "$data/demo.key" 2>/dev/null) basalt whoami >/dev/null 2>&1; then
@@ -147,7 +148,7 @@ in_guest nvidia-smi
 in_guest /opt/basalt/demo/vecadd
 in_guest /opt/basalt/demo/matmul
 
-if [ "${NETWORK:-none}" != none ]; then
+if [ "$NETWORK" != none ]; then
 	step "network: addresses by DHCP, the name, what 169.254.169.254 knows"
 	wait_for 120 "the guest's own name" basalt instance exec demo --project demo -- getent hosts demo.demo.internal
 	in_guest ip -brief address show dev eth0
