@@ -183,16 +183,19 @@ wait_for 300 "the guest tools" sh -c "$nodes exec $o env BASALT_TOKEN=$key BASAL
 show "$o" instance exec gpu -- /opt/basalt/demo/vecadd || fail "vecadd failed"
 
 if [ "$NETWORK" != none ]; then
-	step "gpu and web talk to each other, by name, from node to node"
-	tools() { on "$o" instance get "$1" -o json | grep -q '"guestTools": *"[^"]'; }
-	for i in gpu web; do
+	here=$(place "$o" gpu) peer=web
+	[ "$(place "$o" web)" != "$here" ] || peer=disk
+	there=$(place "$o" $peer)
+	step "gpu talks to $peer, by name, from $here to $there"
+	tools() { on "$o" instance get "$1" -o json | grep -q '"guestTools": *"[^"]"'; }
+	for i in gpu $peer; do
 		wait_for 300 "$i's guest tools" tools $i
-		wait_for 120 "$i's own name" on "$o" instance exec $i -- getent hosts $i.demo.internal
+		wait_for 120 "$i's own name" on "$o" instance exec $i -- getent hosts $i
 	done
 	show "$o" instance exec gpu -- ip -brief address show dev eth0
-	show "$o" instance exec gpu -- ping -c 3 -W 5 web || fail "gpu on $(place "$o" gpu) does not reach web on $(place "$o" web)"
-	show "$o" network trace gpu web tcp/22
-	right "gpu on $(place "$o" gpu) reaches web on $(place "$o" web)"
+	show "$o" instance exec gpu -- ping -c 3 -W 5 $peer || fail "gpu on $here does not reach $peer on $there"
+	show "$o" network trace gpu $peer tcp/22
+	right "gpu on $here reaches $peer on $there"
 fi
 
 step "a backup of the control plane"
