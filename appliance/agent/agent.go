@@ -150,6 +150,7 @@ type Agent struct {
 	running  map[string]bool      // images being imported
 	ran      map[string]time.Time // instance → when it was last seen to run here
 	claimed  map[string]int64     // instance → epoch in which its volume was claimed
+	arrived  map[string]time.Time // instance → when it was first seen to run here, while it came
 	moves    map[string]*move     // migrations from here, by id
 	// disksHeld are instances whose disks somebody changes, or starts with.
 	disksHeld map[api.InstanceID]bool
@@ -193,7 +194,7 @@ func New(o Options) *Agent {
 	}
 	a := &Agent{o: o, log: o.Log.With("node", o.NodeName), cache: newCache(o.NodeID),
 		stopping: map[string]time.Time{}, running: map[string]bool{},
-		ran: map[string]time.Time{}, claimed: map[string]int64{}, moves: map[string]*move{}, disksHeld: map[api.InstanceID]bool{}, watched: map[string]bool{}, ended: map[string]bool{}, closed: map[string]int64{}}
+		ran: map[string]time.Time{}, claimed: map[string]int64{}, arrived: map[string]time.Time{}, moves: map[string]*move{}, disksHeld: map[api.InstanceID]bool{}, watched: map[string]bool{}, ended: map[string]bool{}, closed: map[string]int64{}}
 	a.jobs.init(a)
 	pools := maps.Clone(o.Pools)
 	a.pools.Store(&pools)

@@ -61,6 +61,9 @@ func (h *house) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	h.moment("apply")
 	objects, err := h.store.Apply(ctx, b)
 	h.moment("applied")
+	if h.cut {
+		return nil, errCut // it was done, and the answer is lost
+	}
 	return objects, errors.Join(err, ctx.Err()) // of one that is dead by now
 }
 

@@ -19,6 +19,11 @@ import (
 func (a *Agent) reconcileInstance(ctx context.Context, id string) (time.Duration, error) {
 	in, ok := get(a.cache, a.cache.instances, id)
 	if !ok {
+		if m, comes := a.cache.migrationOf(api.InstanceID(id)); comes && m.Assignment.Target == a.o.NodeID {
+			if again, err := a.noteArrival(ctx, m); again > 0 || err != nil {
+				return again, err
+			}
+		}
 		if err := a.leaveInstance(ctx, api.InstanceID(id)); err != nil { // another node's, or gone
 			return 0, err
 		}
@@ -87,6 +92,7 @@ func (a *Agent) forgetRun(id string) {
 	delete(a.ran, id)
 	delete(a.claimed, id)
 	delete(a.stopping, id)
+	delete(a.arrived, id)
 }
 
 // look finds out what there is on the node.
@@ -257,6 +263,14 @@ func (a *Agent) begin(ctx context.Context, in api.Instance) error {
 		return err
 	}
 	defer release()
+	// The run before this one is over, also where this process does not know that
+	// it has said so: an answer may have been lost. From here on the machine is
+	// seen to run again.
+	over := in
+	over.Status.StartedAt = nil
+	if err := a.meterInstance(ctx, over); err != nil {
+		return err
+	}
 	if err := a.claim(ctx, in); err != nil {
 		return err
 	}
@@ -324,7 +338,7 @@ func (a *Agent) adopt(ctx context.Context, in api.Instance) error {
 	}
 	if r.Incoming != "" {
 		a.forgetKeys(ctx, r.Opens)
-		r.Incoming, r.Volume, r.Opens = "", "", nil
+		r.Incoming, r.Volume, r.Left, r.Opens = "", "", false, nil
 		if r.Since.IsZero() {
 			r.Since = a.o.Now().UTC()
 		}

@@ -104,7 +104,7 @@ func (a *Agent) interrupted(in api.Instance, r runFile, s hypervisor.State) (boo
 	switch {
 	case r.Interrupted:
 		return true, nil
-	case s == hypervisor.Missing && !r.Since.IsZero() && in.Assignment.MigrateTo == "", // a move lost it: a crash leaves the domain
+	case s == hypervisor.Missing && !r.Since.IsZero(), // a move lost it, which is over (moving): a crash leaves the domain
 		killed && a.movable(in) && !a.leased(): // nobody else would have
 	case a.o.Fenced == nil || r.Since.IsZero():
 		return false, nil

@@ -124,6 +124,7 @@ func nextMove(m api.Migration, in api.Instance, s moveSeen, now time.Time) moveD
 		st.Phase = api.MigrationCopying
 		return moveDecision{status: st, step: moveCopy, again: time.Second}
 	case api.MigrationCopying:
+		st.LastError = "" // what the target has said while this node was lost
 		if s.progress.TotalBytes > 0 {
 			st.ProgressBytes, st.TotalBytes = s.progress.TransferredBytes, s.progress.TotalBytes
 		}

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"net"
-	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/hypervisor"
@@ -196,6 +195,12 @@ func (a *Agent) HandleFinish(ctx context.Context, from api.NodeID, r FinishReque
 	if !a.leased() {
 		return FinishReply{}, api.Errorf(api.CodeUnavailable, "the target has no lease now")
 	}
+	if !run.Left {
+		run.Left = true
+		if err := a.writeRun(id, run); err != nil {
+			return FinishReply{}, err
+		}
+	}
 	s, err := a.o.Machines.Status(ctx, id)
 	if err != nil {
 		return FinishReply{}, err
@@ -218,50 +223,4 @@ func (a *Agent) HandleFinish(ctx context.Context, from api.NodeID, r FinishReque
 		}
 	}
 	return FinishReply{Runs: true}, nil
-}
-
-// reconcileIncoming is the target's part when nobody asks it: to clear up when
-// a migration has ended otherwise, and to decide when the source is lost. It
-// does not let the machine run: it says that it has it, and runs it when the
-// instance is given to this node.
-func (a *Agent) reconcileIncoming(ctx context.Context, m api.Migration) (time.Duration, error) {
-	id := m.Spec.Instance
-	if m.Assignment.Phase.Ended() || m.Status.Phase.Ended() {
-		a.kick(key(api.KindInstance, string(id)))
-		return 0, nil
-	}
-	if !a.away(m.Assignment.Source) {
-		return 10 * time.Second, nil
-	}
-	n, ok := a.cache.self()
-	if !ok || n.Assignment.Epoch > a.gaveUp() || !a.leased() {
-		return time.Second, nil
-	}
-	now := a.o.Now().UTC()
-	st := m.Status
-	st.EndedAt = &now
-	has := false
-	if a.o.Migrator != nil {
-		s, err := a.o.Migrator.MigrationStatus(ctx, id)
-		if err != nil {
-			return 0, err
-		}
-		// One that has ended since then has run here.
-		has = s.State != hypervisor.Missing && (s.State != hypervisor.Incoming || s.Received)
-		if !has {
-			if err := a.o.Migrator.DiscardMigration(ctx, id); err != nil {
-				return 0, err
-			}
-		}
-	}
-	if has {
-		st.Phase, st.LastError = api.MigrationSucceeded, ""
-	} else {
-		st.Phase, st.LastError = api.MigrationFailed, "the source was lost"
-	}
-	if err := a.sayMove(ctx, m, st); err != nil {
-		return 0, err
-	}
-	a.kick(key(api.KindMigration, m.Meta.ID))
-	return 0, nil
 }

@@ -44,15 +44,16 @@ func (w *town) follow() bool {
 				w.give("ins-1", h, nil)
 			}
 		}
-	} else {
+	}
+	ma := m.Assignment
+	ma.Phase = m.Status.Phase
+	w.assign(api.KindMigration, w.moveID(), ma)
+	if m.Status.Phase != api.MigrationSucceeded {
 		in, _ := w.instance("ins-1")
 		a := in.Assignment
 		a.MigrateTo = ""
 		w.assign(api.KindInstance, "ins-1", a)
 	}
-	ma := m.Assignment
-	ma.Phase = m.Status.Phase
-	w.assign(api.KindMigration, w.moveID(), ma)
 	return true
 }
 

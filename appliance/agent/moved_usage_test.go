@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/sds"
 )
 
@@ -140,5 +141,45 @@ func TestARunThatEndsWhileTheStoreIsAway(t *testing.T) {
 	w.meter()
 	if sum, _ := w.used(api.MeterVCPU, "ins-1"); sum < 2*270 || sum > 2*301 {
 		t.Errorf("%d vCPU seconds counted, of 600", sum)
+	}
+}
+
+// The answer to "its run is over" is lost, it is started again, and deleted
+// before that has been said: the time between is nobody's.
+func TestARunWhoseEndWasNotHeardToBeSaid(t *testing.T) {
+	w := newTown(t, 1, true)
+	a := w.houses[0]
+	w.upload(a, "img-1")
+	w.create(a, "ins-1", api.PoolShared, nil)
+	w.until("runs", func() bool { return w.runsOn("ins-1", a) })
+	w.pass(100 * time.Second)
+	w.meter()
+	a.cut = true
+	a.lapse()
+	w.pass(10 * time.Minute)
+	a.cut = false
+	lost, deleted := false, false
+	a.step = func(what string) {
+		in, _ := w.instance("ins-1")
+		s, _ := a.machines.Status(context.Background(), "ins-1")
+		switch {
+		case !lost && what == "applied" && in.Status.StartedAt == nil:
+			a.cut, lost = true, true
+		case !deleted && lost && s.State == hypervisor.Running:
+			deleted = true
+			w.apply(api.Command{Op: api.OpDelete, Kind: api.KindInstance, ID: "ins-1", Expect: api.AnyRevision})
+			a.hear()
+		}
+	}
+	w.until("said", func() bool { return lost })
+	a.cut = false
+	w.pass(time.Minute)
+	a.lease = true
+	w.until("is gone", func() bool { _, there := w.instance("ins-1"); return !there })
+	if !deleted {
+		t.Fatal("it was not deleted while it ran again")
+	}
+	if sum, _ := w.used(api.MeterVCPU, "ins-1"); sum < 2*90 || sum > 2*103 {
+		t.Errorf("%d vCPU seconds counted, of 200", sum)
 	}
 }

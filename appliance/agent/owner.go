@@ -63,7 +63,12 @@ func (a *Agent) notMine(ctx context.Context, kind api.Kind, id string) (bool, *a
 		if _, mine := get(a.cache, a.cache.instances, string(v.Spec.Instance)); mine || a.incoming(v.Spec.Instance) {
 			return false, &o, err // it follows its instance
 		}
-		return err == nil && v.Assignment.Node != "" && v.Assignment.Node != a.o.NodeID, &o, err
+		if err != nil || v.Assignment.Node == "" || v.Assignment.Node == a.o.NodeID || v.Spec.Instance == "" {
+			return err == nil && v.Assignment.Node != "" && v.Assignment.Node != a.o.NodeID, &o, err
+		}
+		// Its instance is given to a node before it is.
+		gone, _, err := a.notMine(ctx, api.KindInstance, string(v.Spec.Instance))
+		return gone && err == nil, &o, err
 	}
 }
 

@@ -92,3 +92,16 @@ func (a *Agent) away(id api.NodeID) bool {
 	n, ok := get(a.cache, a.cache.nodes, string(id))
 	return !ok || n.Assignment.State == api.NodeLost || n.Meta.DeletedAt != nil
 }
+
+// removed says whether the node is not one of the cluster any more, for good.
+func (a *Agent) removed(id api.NodeID) bool {
+	n, ok := get(a.cache, a.cache.nodes, string(id))
+	return !ok || n.Meta.DeletedAt != nil
+}
+
+func (a *Agent) nameOf(id api.NodeID) string {
+	if n, ok := get(a.cache, a.cache.nodes, string(id)); ok {
+		return n.Meta.Name
+	}
+	return string(id)
+}

@@ -26,6 +26,9 @@ type runFile struct {
 	// Incoming is the migration by which it comes; Volume was made for it.
 	Incoming api.MigrationID `json:"incoming,omitempty"`
 	Volume   api.VolumeID    `json:"volume,omitempty"`
+	// Left: its source has let go of it. What lies here is the newest of its disk
+	// from then on, whatever has become of the machine.
+	Left bool `json:"left,omitempty"`
 	// Opens are volumes whose keys the hypervisor was given for it.
 	Opens []api.VolumeID `json:"opens,omitempty"`
 }

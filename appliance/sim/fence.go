@@ -148,11 +148,12 @@ func (f *fence) hunt(now lease.Instant) {
 	f.clean = now
 }
 
-// murder is SIGKILL to a QEMU. libvirt forgets a machine that was arriving.
+// murder is SIGKILL to a QEMU. One that has arrived and waits for its source is
+// defined here already, and nothing tells it from one that ran.
 func (m *machine) murder(id api.InstanceID) {
 	switch m.domains[id] {
 	case hypervisor.Incoming:
-		_ = m.machines.DiscardMigration(forever, id)
+		_ = m.machines.FinishMigration(forever, id)
 	case hypervisor.Outgoing:
 		_ = m.machines.AbortMigration(forever, id)
 	case hypervisor.Paused:
@@ -169,7 +170,7 @@ func (m *machine) murder(id api.InstanceID) {
 func (m *machine) plug(id api.InstanceID) {
 	switch m.domains[id] {
 	case hypervisor.Incoming:
-		_ = m.machines.DiscardMigration(forever, id)
+		_ = m.machines.FinishMigration(forever, id)
 	case hypervisor.Outgoing:
 		_ = m.machines.AbortMigration(forever, id)
 	case hypervisor.Paused:
