@@ -27,7 +27,7 @@ type world struct {
 // guest, because a boot without KVM takes most of a minute.
 func TestMachine(t *testing.T) {
 	prepared(t)
-	w := &world{node: newNode(t, programs(t), t.TempDir())}
+	w := &world{node: newNode(t, programs(t), t.TempDir(), "--network", "ovn", "--datapath", "netdev")}
 	parts := []struct {
 		name string
 		run  func(*testing.T, *world)
@@ -37,6 +37,8 @@ func TestMachine(t *testing.T) {
 		{"FitsNowhere", fitsNowhere},
 		{"ControlPlaneKilledWhileCreating", killedWhileCreating},
 		{"MainJob", mainJob},
+		{"Network", network},
+		{"Backup", backup},
 		{"PlugPulled", plugPulled},
 		{"GuestProcessKilled", guestProcessKilled},
 		{"WorkerKilled", workerKilled},
@@ -49,6 +51,7 @@ func TestMachine(t *testing.T) {
 		{"QEMUKilled", qemuKilled},
 		{"ResizedAndStopped", resizedAndStopped},
 		{"Deleted", deleted},
+		{"Churn", churn},
 	}
 	for _, p := range parts {
 		began := time.Now()

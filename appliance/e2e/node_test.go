@@ -30,6 +30,7 @@ type node struct {
 	operator       *client.API
 	control        *nodeclient.Control
 	interfaces     []string // of the machine, before the node was
+	flags          []string // of basaltd, besides those of every test
 }
 
 // daemon is a process that the test started.
@@ -46,13 +47,13 @@ const (
 )
 
 // newNode starts a node on data, which is a new directory.
-func newNode(t *testing.T, bin, data string) *node {
+func newNode(t *testing.T, bin, data string, flags ...string) *node {
 	t.Helper()
 	run, err := os.MkdirTemp("/run", "basalt-e2e-") // short: sockets
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &node{t: t, ctx: context.Background(), bin: bin, data: data, run: run, listen: freePort(t), interfaces: interfaces(t)}
+	n := &node{t: t, ctx: context.Background(), bin: bin, data: data, run: run, listen: freePort(t), interfaces: interfaces(t), flags: flags}
 	n.control = nodeclient.NewControl(filepath.Join(run, "gpud.sock"))
 	t.Cleanup(n.sweep)
 	n.startGPUD()
@@ -149,8 +150,8 @@ func (n *node) startGPUD() {
 
 func (n *node) startBasaltd() {
 	n.t.Helper()
-	n.basaltd = n.start("basaltd", "--data", filepath.Join(n.data, "node"), "--run", n.run, "--listen", n.listen,
-		"--guest-tools", filepath.Join(outputs(n.t), "guest"), "--meter-every", "2s", "--stop-grace", stopGrace.String())
+	n.basaltd = n.start("basaltd", append([]string{"--data", filepath.Join(n.data, "node"), "--run", n.run, "--listen", n.listen,
+		"--guest-tools", filepath.Join(outputs(n.t), "guest"), "--meter-every", "2s", "--stop-grace", stopGrace.String()}, n.flags...)...)
 	until(n.t, time.Minute, "basaltd", func() bool {
 		if n.basaltd.ended() {
 			n.t.Fatalf("basaltd has ended")
@@ -209,8 +210,16 @@ func (n *node) stop() {
 			n.t.Errorf("%s ended with %v", filepath.Base(d.cmd.Path), d.cmd.ProcessState)
 		}
 	}
+	n.endOVN()
 	for _, left := range n.leftovers() {
 		n.t.Errorf("left behind: %s", left)
+	}
+}
+
+// endOVN ends what outlives basaltd by design.
+func (n *node) endOVN() {
+	if out, err := exec.Command("../../installer/dev/ovn.sh", "stop", n.run).CombinedOutput(); err != nil {
+		n.t.Errorf("ovn.sh stop: %v\n%s", err, out)
 	}
 }
 
@@ -233,6 +242,7 @@ func (n *node) sweep() {
 		_ = exec.Command("virsh", "-q", "-c", "qemu:///system", "undefine", dom).Run()
 	}
 	n.gpud.end(syscall.SIGKILL)
+	n.endOVN()
 	for _, p := range n.processes() {
 		_ = syscall.Kill(p.pid, syscall.SIGKILL)
 	}
@@ -263,7 +273,7 @@ func (n *node) leftovers() (left []string) {
 	for _, name := range interfaces(n.t) {
 		// What machines have; bridges and cables are those of the cluster that
 		// appliance/e2e/cluster's tests have up at the same time.
-		tap := strings.HasPrefix(name, "vnet") || strings.HasPrefix(name, "tap") || strings.HasPrefix(name, "macvtap")
+		tap := strings.HasPrefix(name, "vnet") || strings.HasPrefix(name, "tap") || strings.HasPrefix(name, "macvtap") || strings.HasPrefix(name, "bt") || name == "br-int" || name == "ovs-netdev"
 		if tap && !contains(n.interfaces, name) {
 			left = append(left, "network interface "+name)
 		}

@@ -2,8 +2,8 @@
 # The main job on this machine, shown: a one-node cluster, an instance with a
 # virtual GPU, two CUDA programs inside it, what they cost. Called by
 # "make demo". ONCE=1 stops everything at the end and exits 0 only if all of
-# it was right; otherwise the node runs until Ctrl-C. NETWORK=ovn gives the
-# instance a network and shows it (docs/STATUS.md says why not always).
+# it was right; otherwise the node runs until Ctrl-C. NETWORK=none leaves the
+# network out.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
@@ -11,7 +11,7 @@ build=${BASALT_BUILD:-$root/build}
 data=$build/demo          # the node's state: a second run finds it again
 run=/run/basalt-demo      # sockets: short paths
 listen=127.0.0.1:${PORT:-7480}
-NETWORK=${NETWORK:-ovn}   # none: guests have no network
+NETWORK=${NETWORK:-ovn}
 export BASALT_SERVER=http://$listen
 PATH=$build/bin:$PATH
 

@@ -25,6 +25,17 @@ func (c *computer) serves(t *testing.T) *power {
 	t.Logf("%s: from power on to the API: %v", c.firmware(), time.Since(began).Round(time.Second))
 	p.poll("SSH", func(ctx context.Context) error { _, err := c.try(ctx, "true"); return err })
 	p.see(c.name + " login:")
+	p.poll("its network: OVN on the kernel's datapath", func(ctx context.Context) error {
+		out, err := c.try(ctx, "BASALT_TOKEN=$(cat /var/lib/basalt/operator.key) basalt node get "+c.name+" -o json")
+		if err == nil && !strings.Contains(out, `"chassis": true`) {
+			err = errors.New(out)
+		}
+		return err
+	})
+	t.Logf("%s: and to its network: %v", c.firmware(), time.Since(began).Round(time.Second))
+	if !strings.Contains(c.ssh(t, "ovs-vsctl --db=unix:/run/basalt/ovs/db.sock --timeout=20 get bridge br-int datapath_type"), "system") {
+		t.Error("the network does not run in the kernel")
+	}
 	if failed := c.ssh(t, "systemctl --failed --plain --no-legend"); failed != "" {
 		t.Errorf("units that failed:\n%s", failed)
 	}

@@ -52,6 +52,7 @@ func basaltd(j Job) string {
 		"peer-listen": peers,
 		"setup":       "/etc/basalt/setup.yaml",
 		"guest-tools": GuestTools,
+		"network":     "ovn",
 	}
 	if j.Answers.SharedDir != "" {
 		c["shared-dir"] = j.Answers.SharedDir

@@ -1,0 +1,99 @@
+package e2e_test
+
+import (
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+// network: the guest has the addresses that it was given, knows its name, is
+// told who it is, and nobody else's packets are explained to a stranger.
+func network(t *testing.T, w *world) {
+	g := w.debian
+	in := g.get(t)
+	if len(in.Assignment.Ports) != 1 {
+		t.Fatalf("ports: %+v", in.Assignment.Ports)
+	}
+	port := in.Assignment.Ports[0]
+	began := time.Now()
+	until(t, 2*time.Minute, "the guest's own name", func() bool {
+		r, err := g.c.Exec(w.ctx, g.id, api.ExecRequest{Argv: []string{"getent", "hosts", "main"}}) // without its domain
+		return err == nil && r.ExitCode == 0
+	})
+	t.Logf("its name is known %v after its tools", time.Since(began).Round(100*time.Millisecond))
+	var have map[string]bool
+	until(t, time.Minute, "both addresses", func() bool {
+		have = map[string]bool{}
+		for _, word := range strings.Fields(g.sh(t, "ip -brief address show dev eth0")) {
+			if p, err := netip.ParsePrefix(word); err == nil {
+				have[p.Addr().String()] = true
+			}
+		}
+		return have[port.Address4] && have[port.Address6]
+	})
+	const ask = `python3 -c 'from urllib.request import urlopen; print(urlopen("http://169.254.169.254/latest/meta-data/instance-id", timeout=20).read().decode())'`
+	if id := strings.TrimSpace(g.sh(t, ask)); id != g.id {
+		t.Errorf("169.254.169.254 says %q, it is %s", id, g.id)
+	}
+	net, err := w.tenant.Networks().Get(w.ctx, string(port.Network), client.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.sh(t, "ping -c 1 -W 10 "+net.Assignment.Gateway4)
+
+	// It may ask; nobody may begin a connection to it.
+	if out := w.mustCLI(w.token, "network", "trace", "main", net.Assignment.Gateway4, "icmp", "--project", "one"); strings.Contains(out, "OVN") {
+		t.Errorf("a tenant is told how the provider's network works:\n%s", out)
+	}
+	if out := w.mustCLI(operatorToken(t, w), "network", "trace", "main", net.Assignment.Gateway4, "icmp", "--project", "one"); !strings.Contains(out, "OVN agrees") {
+		t.Errorf("the trace does not say what OVN thinks:\n%s", out)
+	}
+	if out, err := w.cli(w.token, "network", "trace", "203.0.113.9", "main", "tcp/22", "--project", "one"); err == nil {
+		t.Errorf("a stranger's packet arrives:\n%s", out)
+	}
+	_, err = w.stranger.TraceNetwork(w.ctx, g.id, net.Assignment.Gateway4, "icmp", "")
+	codeOf(t, err, api.CodeInvalid) // what it names does not exist
+	_, err = w.stranger.Networks().Get(w.ctx, string(port.Network), client.Query{})
+	codeOf(t, err, api.CodeNotFound)
+}
+
+// backup: what a running guest has written goes to a target and comes back in
+// another volume, which is given to the guest while it runs.
+func backup(t *testing.T, w *world) {
+	g, operator := w.debian, operatorToken(t, w)
+	w.mustCLI(operator, "backup-target", "create", "nas", "--directory", filepath.Join(t.TempDir(), "nas"), "--wait")
+	w.mustCLI(w.token, "volume", "create", "data", "--project", "one", "--size", "64MiB", "--instance", "main", "--wait")
+	device := func(name string) string {
+		v, err := w.tenant.Volumes().Get(w.ctx, name, client.Query{Project: "one"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := "/dev/disk/by-id/virtio-" + v.Meta.ID
+		until(t, time.Minute, "the guest sees "+name, func() bool {
+			r, err := g.c.Exec(w.ctx, g.id, api.ExecRequest{Argv: []string{"test", "-e", path}})
+			return err == nil && r.ExitCode == 0
+		})
+		return path
+	}
+	g.sh(t, "mkfs.ext4 -q "+device("data")+" && mkdir -p /mnt/data /mnt/rescue && mount "+device("data")+" /mnt/data && echo precious >/mnt/data/file && sync")
+	w.mustCLI(w.token, "backup", "create", "monday", "--project", "one", "--volume", "data", "--target", "nas", "--wait")
+	g.sh(t, "echo worthless >/mnt/data/file && sync")
+	w.mustCLI(w.token, "volume", "create", "rescue", "--project", "one", "--backup", "monday", "--wait")
+	w.mustCLI(w.token, "volume", "attach", "rescue", "main", "--project", "one", "--wait")
+	if got := g.sh(t, "mount "+device("rescue")+" /mnt/rescue && cat /mnt/rescue/file"); got != "precious\n" {
+		t.Errorf("restored: %q", got)
+	}
+	g.sh(t, "umount /mnt/rescue /mnt/data")
+	for _, name := range []string{"rescue", "data"} {
+		w.mustCLI(w.token, "volume", "detach", name, "--project", "one", "--wait")
+		w.mustCLI(w.token, "volume", "delete", name, "--project", "one", "--wait")
+	}
+	w.mustCLI(w.token, "backup", "delete", "monday", "--project", "one", "--wait")
+	w.mustCLI(operator, "backup-target", "delete", "nas", "--wait")
+	w.nothingLeft(t)
+}
