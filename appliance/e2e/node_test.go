@@ -243,6 +243,11 @@ func (n *node) sweep() {
 	}
 	n.gpud.end(syscall.SIGKILL)
 	n.endOVN()
+	for _, name := range interfaces(n.t) {
+		if strings.HasPrefix(name, "bt") && !contains(n.interfaces, name) { // the tap of an instance that was not deleted
+			_ = exec.Command("ip", "link", "delete", name).Run()
+		}
+	}
 	for _, p := range n.processes() {
 		_ = syscall.Kill(p.pid, syscall.SIGKILL)
 	}
