@@ -120,7 +120,7 @@ func backendUpgraded(t *testing.T, w *world) {
 	if w.the(t, "basalt-vgpu", w.debian.id) != backend {
 		t.Error("the backend is another process")
 	}
-	other := w.debian.loop(t, "other", 32, 2) // a new process on the new program
+	other := w.debian.loop(t, "other", 32, 10) // a new process on the new program
 	other.right(t, time.Minute)
 	l.right(t, time.Minute)
 	if in := w.debian.get(t); !vgpuAlive(in) || in.Status.Phase != api.InstanceRunning {
