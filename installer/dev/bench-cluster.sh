@@ -52,7 +52,7 @@ ready() { [ "$(on "$1" cluster status | grep -cE '^n[123] +Ready +(leader|voter)
 leader() { on "$1" cluster status | awk '$3 == "leader" { print substr($1, 2) }'; }
 # which of the instance's columns says where it is is the table's affair
 place() { on "$1" instance list | awk '$1 == "idle" { for (f = 2; f <= NF; f++) if ($f ~ /^n[1-9]$/) print substr($f, 2) }'; }
-runs() { on "$1" instance list | grep -qE '^idle +Running '; }
+runs() { on "$1" instance list | grep -E '^idle +Running ' >/dev/null; }
 elsewhere() { runs "$1" && [ "$(place "$1")" != "$2" ]; }
 other() { echo $(($1 % 3 + 1)); } # another node
 # wrote N NAME: a write through node N is acknowledged

@@ -187,7 +187,8 @@ if [ "$NETWORK" != none ]; then
 	[ "$(place "$o" web)" != "$here" ] || peer=disk
 	there=$(place "$o" $peer)
 	step "gpu talks to $peer, by name, from $here to $there"
-	tools() { on "$o" instance get "$1" -o json | grep -q '"guestTools": *"[^"]"'; }
+	# No -q: grep would not read to the end, and pipefail take that for a failure.
+	tools() { on "$o" instance get "$1" -o json | grep '"guestTools": *"[^"]"' >/dev/null; }
 	for i in gpu $peer; do
 		wait_for 300 "$i's guest tools" tools $i
 		wait_for 120 "$i's own name" on "$o" instance exec $i -- getent hosts $i

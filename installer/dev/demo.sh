@@ -130,7 +130,7 @@ BASALT_TOKEN=$(cat "$data/demo.key")
 printf '  API key of project demo: %s\n' "$data/demo.key"
 
 step "image ready"
-if ! BASALT_TOKEN=$operator_token basalt image get debian 2>/dev/null | grep -q Ready; then
+if ! BASALT_TOKEN=$operator_token basalt image get debian 2>/dev/null | grep Ready >/dev/null; then
 	BASALT_TOKEN=$operator_token show basalt image import debian --file "$build/images/debian-guest.qcow2" --format qcow2 --public --wait
 fi
 show basalt image list
@@ -161,7 +161,7 @@ wait_for 60 "metered GPU time" sh -c 'basalt usage-record list --project demo | 
 printf '  %s$ basalt usage-record list --project demo   (of the GPU)%s\n' "$dim" "$off"
 basalt usage-record list --project demo | grep -E 'METER|gpu-|vram-' | sed 's/^/  /'
 BASALT_TOKEN=$operator_token show basalt invoice preview --organization demo
-BASALT_TOKEN=$operator_token basalt invoice preview --organization demo | grep -q 'gpu-nanoseconds' || fail "the invoice has no line for GPU time"
+BASALT_TOKEN=$operator_token basalt invoice preview --organization demo | grep 'gpu-nanoseconds' >/dev/null || fail "the invoice has no line for GPU time"
 step_done
 
 cat <<TEXT

@@ -84,7 +84,7 @@ start() {
 	local n=$1 home=$dir/n$1
 	alive "$n" && die "node $n is on"
 	make_net
-	ip netns list | grep -qw "$(ns "$n")" || make_cables "$n"
+	ip netns list | grep -w "$(ns "$n")" >/dev/null || make_cables "$n"
 	mkdir -p "$home"/{data,log,libvirt/{etc,lib,cache,log}}
 	touch "$home/args"
 	[ -e "$home/libvirt/etc/libvirtd.conf" ] || cp -r /etc/libvirt/. "$home/libvirt/etc/"

@@ -45,7 +45,7 @@ mirror() {
 }
 
 backports() {
-	apt-cache policy 2>/dev/null | grep -q "n=$VERSION_CODENAME-backports" && return
+	apt-cache policy 2>/dev/null | grep "n=$VERSION_CODENAME-backports" >/dev/null && return
 	local url
 	url=$(mirror)
 	[ -n "$url" ] || die "no Debian archive in this machine's apt sources: add one, then run again"
