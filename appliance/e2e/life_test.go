@@ -122,7 +122,7 @@ func killedWhileCreating(t *testing.T, w *world) {
 		time.Sleep(after)
 		w.killBasaltd()
 		w.startBasaltd()
-		in := g.phase(t, api.InstanceRunning, time.Minute)
+		in := g.phase(t, api.InstanceRunning, 2*time.Minute) // its network comes back first
 		if found := w.domainsOf(g.id); len(found) != 1 || len(w.of("qemu-system", g.id)) != 1 || len(w.of("basalt-vgpu", g.id)) != 1 || !vgpuAlive(in) {
 			t.Errorf("killed after %v: domains %v, QEMU %v, backends %v, %+v", after, found, w.of("qemu-system", g.id), w.of("basalt-vgpu", g.id), in.Status)
 		}
