@@ -101,12 +101,18 @@ func (c *Chassis) Plug(ctx context.Context, p sdn.Plug) (sdn.Tap, error) {
 	if err := c.transact(ctx, db, ops); err != nil {
 		return sdn.Tap{}, err
 	}
-	if err := c.o.Namespace(func() error { return makeTap(tap, c.o.UID) }); err != nil {
+	if err := c.o.Namespace(func() error { return makeTap(tap.Name, c.o.UID) }); err != nil {
 		return sdn.Tap{}, fmt.Errorf("sdn/ovn: tap of %s: %w", p.Port, err)
 	}
-	// The switch may have looked for the device before it was there.
-	if err := c.transact(ctx, db, c.look(db)); err != nil {
+	// Only a switch that has joined the device leaves its flags alone. While it
+	// joins it, ovs-vswitchd 3.1 (netdev-linux.c, update_flags) sets PROMISC by
+	// writing all flags as it knew them when it opened the device: it would be
+	// down again, and nobody would ever set it up.
+	if err := c.looked(ctx, db); err != nil {
 		return sdn.Tap{}, err
+	}
+	if err := c.o.Namespace(func() error { return setLink(tap.Name, tap.MTU) }); err != nil {
+		return sdn.Tap{}, fmt.Errorf("sdn/ovn: tap of %s: %w", p.Port, err)
 	}
 	if p.Now {
 		return tap, nil
@@ -145,13 +151,27 @@ func changePort(i *vs.Interface, tap sdn.Tap, ids map[string]string) []ovsdb.Ope
 	}
 }
 
-// look asks the switch to compare its configuration with the world again.
-func (c *Chassis) look(db client.Client) []ovsdb.Operation {
+// looked: the switch has compared its configuration with the world after this
+// was called, and done what it had to.
+func (c *Chassis) looked(ctx context.Context, db client.Client) error {
 	for id := range db.Cache().Table(vs.OpenvSwitchTable).RowsShallow() {
-		return []ovsdb.Operation{{Op: ovsdb.OperationMutate, Table: vs.OpenvSwitchTable, Where: byUUID(id),
-			Mutations: []ovsdb.Mutation{*ovsdb.NewMutation("next_cfg", ovsdb.MutateOperationAdd, 1)}}}
+		results, err := c.results(ctx, db, []ovsdb.Operation{
+			{Op: ovsdb.OperationMutate, Table: vs.OpenvSwitchTable, Where: byUUID(id), Mutations: []ovsdb.Mutation{*ovsdb.NewMutation("next_cfg", ovsdb.MutateOperationAdd, 1)}},
+			{Op: ovsdb.OperationSelect, Table: vs.OpenvSwitchTable, Where: byUUID(id), Columns: []string{"next_cfg"}},
+		})
+		if err != nil {
+			return err
+		}
+		if len(results[1].Rows) != 1 {
+			return c.db.unavailable(client.ErrNotConnected) // its database is another
+		}
+		asked, _ := results[1].Rows[0]["next_cfg"].(float64)
+		return c.db.until(ctx, "ovs-vswitchd does not carry out what it is told", func() (bool, error) {
+			o, ok := db.Cache().Table(vs.OpenvSwitchTable).Row(id).(*vs.OpenvSwitch)
+			return ok && o.CurCfg >= int(asked), nil
+		})
 	}
-	return nil
+	return c.db.unavailable(client.ErrNotConnected)
 }
 
 // Unplug removes the tap.
@@ -209,19 +229,7 @@ func (c *Chassis) Health(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	want := 0
-	for _, m := range db.Cache().Table(vs.OpenvSwitchTable).RowsShallow() {
-		want = m.(*vs.OpenvSwitch).NextCfg + 1
-	}
-	if err := c.transact(ctx, db, c.look(db)); err != nil {
-		return err
-	}
-	if err := c.db.until(ctx, "ovs-vswitchd does not carry out what it is told", func() (bool, error) {
-		for _, m := range db.Cache().Table(vs.OpenvSwitchTable).RowsShallow() {
-			return m.(*vs.OpenvSwitch).CurCfg >= want, nil
-		}
-		return false, nil
-	}); err != nil {
+	if err := c.looked(ctx, db); err != nil {
 		return err
 	}
 	if c.o.ControllerSocket == "" {
@@ -274,14 +282,20 @@ func (c *Chassis) transact(ctx context.Context, db client.Client, ops []ovsdb.Op
 	if len(ops) == 0 {
 		return nil
 	}
+	_, err := c.results(ctx, db, ops)
+	return err
+}
+
+// results of the transaction, one for each operation.
+func (c *Chassis) results(ctx context.Context, db client.Client, ops []ovsdb.Operation) ([]ovsdb.OperationResult, error) {
 	results, err := db.Transact(ctx, ops...)
 	if err != nil {
-		return c.db.unavailable(err)
+		return nil, c.db.unavailable(err)
 	}
 	if failed, err := ovsdb.CheckOperationResults(results, ops); err != nil {
-		return fmt.Errorf("sdn/ovn: Open_vSwitch: %w %v", err, failed)
+		return nil, fmt.Errorf("sdn/ovn: Open_vSwitch: %w %v", err, failed)
 	}
-	return nil
+	return results, nil
 }
 
 func byUUID(id string) []ovsdb.Condition {

@@ -30,6 +30,7 @@ func TestStory(t *testing.T) {
 		}
 		drivertest.Run(t, drivertest.Network{Cluster: "story", Controller: w.control, Chassis: all, First: "n1", Second: "n2"})
 	})
+	t.Run("plugs", func(t *testing.T) { plugs(t, w.nodes[0]) })
 	topology := story()
 	w.apply(t, topology)
 	t.Logf("OVN has the topology after %v", time.Since(began).Round(time.Millisecond))

@@ -7,30 +7,31 @@ import (
 	"os/exec"
 	"strings"
 
-	"github.com/basalt-gpu/basalt/sdn"
 	"golang.org/x/sys/unix"
 )
 
-// makeTap makes a tap that stays when nobody has it open, owned by uid. One
-// that is there and open is left as it is. Linux, networking/tuntap.rst.
-func makeTap(tap sdn.Tap, uid int) error {
-	fd, err := OpenTap(tap.Name)
-	if err != nil && !errors.Is(err, unix.EBUSY) {
+// makeTap makes a tap that stays when nobody has it open, owned by uid, and is
+// not up yet. One that is there and open is left as it is. Linux,
+// networking/tuntap.rst.
+func makeTap(name string, uid int) error {
+	fd, err := OpenTap(name)
+	if errors.Is(err, unix.EBUSY) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
-	if err == nil {
-		defer unix.Close(fd)
-		if err := unix.IoctlSetInt(fd, unix.TUNSETOWNER, uid); err != nil {
-			return fmt.Errorf("TUNSETOWNER: %w", err)
-		}
-		if err := setFilter(fd); err != nil {
-			return err
-		}
-		if err := unix.IoctlSetInt(fd, unix.TUNSETPERSIST, 1); err != nil {
-			return fmt.Errorf("TUNSETPERSIST: %w", err)
-		}
+	defer unix.Close(fd)
+	if err := unix.IoctlSetInt(fd, unix.TUNSETOWNER, uid); err != nil {
+		return fmt.Errorf("TUNSETOWNER: %w", err)
 	}
-	return setLink(tap.Name, tap.MTU)
+	if err := setFilter(fd); err != nil {
+		return err
+	}
+	if err := unix.IoctlSetInt(fd, unix.TUNSETPERSIST, 1); err != nil {
+		return fmt.Errorf("TUNSETPERSIST: %w", err)
+	}
+	return nil
 }
 
 // OpenTap opens one end of a tap device as a hypervisor does, and makes the

@@ -94,15 +94,7 @@ func (w *world) close() {
 	}
 	_ = exec.Command("sh", "-c", "for n in $(ip netns list | cut -d' ' -f1 | grep ^"+w.tag+"); do ip -n $n link | grep -o 'v[ou][0-9]*@' | tr -d @ | xargs -rn1 ip -n $n link delete 2>/dev/null; ip netns delete $n; done").Run()
 	if w.t.Failed() {
-		for name, d := range w.daemons {
-			raw, _ := os.ReadFile(d.log.Name())
-			lines := strings.Split(string(raw), "\n")
-			for _, l := range lines[max(0, len(lines)-30):] {
-				if strings.Contains(l, "|WARN|") || strings.Contains(l, "|ERR|") || strings.Contains(l, "|EMER|") {
-					w.t.Logf("%s: %s", name, l)
-				}
-			}
-		}
+		w.complaints()
 	}
 	os.RemoveAll(w.dir)
 }
@@ -242,6 +234,7 @@ func (w *world) until(what string, f func() error) {
 			return
 		}
 		if time.Now().After(end) {
+			w.dump()
 			w.t.Fatalf("%s: %v", what, err)
 		}
 	}
