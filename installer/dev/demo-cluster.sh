@@ -188,7 +188,7 @@ if [ "$NETWORK" != none ]; then
 	there=$(place "$o" $peer)
 	step "gpu talks to $peer, by name, from $here to $there"
 	# No -q: grep would not read to the end, and pipefail take that for a failure.
-	tools() { on "$o" instance get "$1" -o json | grep '"guestTools": *"[^"]"' >/dev/null; }
+	tools() { on "$o" instance get "$1" -o json | grep '"guestTools": *"[^"]' >/dev/null; }
 	for i in gpu $peer; do
 		wait_for 300 "$i's guest tools" tools $i
 		wait_for 120 "$i's own name" on "$o" instance exec $i -- getent hosts $i
