@@ -165,7 +165,10 @@ func (c *Chassis) looked(ctx context.Context, db client.Client) error {
 		if len(results[1].Rows) != 1 {
 			return c.db.unavailable(client.ErrNotConnected) // its database is another
 		}
-		asked, _ := results[1].Rows[0]["next_cfg"].(float64)
+		asked, ok := results[1].Rows[0]["next_cfg"].(float64)
+		if !ok {
+			return fmt.Errorf("sdn/ovn: Open_vSwitch: next_cfg is %v", results[1].Rows[0]["next_cfg"])
+		}
 		return c.db.until(ctx, "ovs-vswitchd does not carry out what it is told", func() (bool, error) {
 			o, ok := db.Cache().Table(vs.OpenvSwitchTable).Row(id).(*vs.OpenvSwitch)
 			return ok && o.CurCfg >= int(asked), nil
