@@ -23,6 +23,7 @@ import (
 func TestStory(t *testing.T) {
 	began := time.Now()
 	w := newWorld(t)
+	w.apply(t, sdn.Topology{Cluster: "story"}) // waits until the databases have their leaders
 	t.Run("conformance", func(t *testing.T) {
 		all := map[api.NodeID]sdn.Chassis{}
 		for _, n := range w.nodes {
