@@ -78,7 +78,9 @@ meta: {name: PRJ, organization: ORG}
 spec: {displayName: PRJ}
 `
 
-// tenants: two organizations with a project and a member's key each, and what they may see.
+// tenants: two organizations with a project and a member's key each, and what
+// they may see. The guest has one processor: QEMU's emulator ends now and then
+// under guests of two (docs/STATUS.md, "Learned").
 func tenants(t *testing.T, w *world) {
 	operator, err := os.ReadFile(filepath.Join(w.data, "node", "operator.key"))
 	if err != nil {
@@ -92,11 +94,11 @@ spec: {vcpus: 1, memoryBytes: 64MiB, rootBytes: 64MiB}
 ---
 kind: Flavor
 meta: {name: guest}
-spec: {vcpus: 2, memoryBytes: 768MiB, rootBytes: 3GiB}
+spec: {vcpus: 1, memoryBytes: 768MiB, rootBytes: 3GiB}
 ---
 kind: Flavor
 meta: {name: guest-big}
-spec: {vcpus: 2, memoryBytes: 1280MiB, rootBytes: 3GiB}
+spec: {vcpus: 1, memoryBytes: 1280MiB, rootBytes: 3GiB}
 ---
 kind: Flavor
 meta: {name: monster}
