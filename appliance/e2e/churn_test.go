@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -60,7 +61,7 @@ func (w *world) once(name string, run bool) error {
 		for limit := time.Now().Add(4 * time.Minute); !ok(); time.Sleep(200 * time.Millisecond) {
 			if time.Now().After(limit) {
 				now, err := w.tenant.Instances().Get(w.ctx, in.Meta.ID, client.Query{})
-				return fmt.Errorf("%s: not %s: %+v, %+v, %v", name, what, now.Assignment, now.Status, err)
+				return errors.Join(fmt.Errorf("%s: not %s: %+v, %+v", name, what, now.Assignment, now.Status), err)
 			}
 		}
 		return nil
