@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -74,8 +75,10 @@ func (s *says) String() string {
 	return s.buf.String()
 }
 
-// openArchive in dir; stall is how long a target may make no progress.
-func openArchive(dir string, store *storetest.Memory, stall time.Duration) (*archive, error) {
+// openArchive in dir; stall is how long a target may make no progress. What
+// the store has to hold from the beginning is put there by before: what an
+// agent finds and its store does not know, it removes.
+func openArchive(dir string, store *storetest.Memory, stall time.Duration, before ...func(*archive) error) (*archive, error) {
 	a := &archive{store: store, says: &says{}}
 	var err error
 	if a.pool, err = local.Open(local.Options{Dir: filepath.Join(dir, "pool")}); err != nil {
@@ -85,6 +88,11 @@ func openArchive(dir string, store *storetest.Memory, stall time.Duration) (*arc
 		return nil, err
 	}
 	a.kept.tool.Stall = stall
+	for _, f := range before {
+		if err := f(a); err != nil {
+			return nil, err
+		}
+	}
 	o := agent.Options{NodeID: "node-1", NodeName: "n1", DataDir: dir, RunDir: filepath.Join(dir, "i"), Store: a.store,
 		Machines: hypfake.New(hypfake.Guest{}), Pools: map[string]sds.Driver{api.PoolLocal: a.pool}, Accelerator: hypervisor.TCG,
 		Backups: a.kept, ReportEvery: time.Second, Log: slog.New(slog.NewTextHandler(a.says, nil))}
@@ -115,10 +123,10 @@ func needs(t *testing.T) {
 
 // newArchive is one in dir; whatever the test did, no mount and no secret in
 // the log is left.
-func newArchive(t *testing.T, dir string, store *storetest.Memory, stall time.Duration) *archive {
+func newArchive(t *testing.T, dir string, store *storetest.Memory, stall time.Duration, before ...func(*archive) error) *archive {
 	t.Helper()
 	needs(t)
-	a, err := openArchive(dir, store, stall)
+	a, err := openArchive(dir, store, stall, before...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -435,17 +443,10 @@ func TestBackupTargetGone(t *testing.T) {
 // child is basaltd as far as backups go, until it is killed.
 func child(spec string) {
 	dir, endpoint, _ := strings.Cut(spec, " ")
-	a, err := openArchive(dir, storetest.NewMemory(), longEnough)
-	if err == nil {
-		b := bucket{srv: &httptest.Server{URL: endpoint}}
-		err = a.target("bt-1", b.spec())
-	}
-	if err == nil {
-		err = a.volume("vol-1", api.VolumeSpec{})
-	}
-	if err == nil {
-		err = a.backup("bak-1", "vol-1", "bt-1")
-	}
+	b := bucket{srv: &httptest.Server{URL: endpoint}}
+	_, err := openArchive(dir, storetest.NewMemory(), longEnough, func(a *archive) error {
+		return errors.Join(a.target("bt-1", b.spec()), a.volume("vol-1", api.VolumeSpec{}), a.backup("bak-1", "vol-1", "bt-1"))
+	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -488,17 +489,17 @@ func TestBackupKilled(t *testing.T) {
 		return
 	}
 
-	a := newArchive(t, dir, storetest.NewMemory(), longEnough)
-	if _, err := a.pool.Snapshot(t.Context(), "vol-1", "bak-1"); err != nil {
-		t.Errorf("it was not killed in the middle: %v", err)
-	}
 	// What the cluster's store has kept.
-	must(t, a.target("bt-1", b.spec()))
-	must(t, a.volume("vol-1", api.VolumeSpec{}))
 	began := time.Now().UTC().Add(-time.Minute)
-	must(t, a.put(api.KindBackup, "bak-1", api.BackupSpec{Volume: "vol-1", Target: "bt-1", SizeBytes: diskBytes}, api.BackupAssignment{}))
-	must(t, a.apply(api.Command{Op: api.OpReport, Kind: api.KindBackup, ID: "bak-1", Expect: api.AnyRevision, Data: api.Encode(api.BackupStatus{Phase: api.BackupRunning, StartedAt: &began})},
-		api.Command{Op: api.OpAssign, Kind: api.KindBackup, ID: "bak-1", Expect: api.AnyRevision, Data: api.Encode(api.BackupAssignment{Node: "node-1"})}))
+	a := newArchive(t, dir, storetest.NewMemory(), longEnough, func(a *archive) error {
+		if _, err := a.pool.Snapshot(t.Context(), "vol-1", "bak-1"); err != nil {
+			t.Errorf("it was not killed in the middle: %v", err)
+		}
+		return errors.Join(a.target("bt-1", b.spec()), a.volume("vol-1", api.VolumeSpec{}),
+			a.put(api.KindBackup, "bak-1", api.BackupSpec{Volume: "vol-1", Target: "bt-1", SizeBytes: diskBytes}, api.BackupAssignment{}),
+			a.apply(api.Command{Op: api.OpReport, Kind: api.KindBackup, ID: "bak-1", Expect: api.AnyRevision, Data: api.Encode(api.BackupStatus{Phase: api.BackupRunning, StartedAt: &began})},
+				api.Command{Op: api.OpAssign, Kind: api.KindBackup, ID: "bak-1", Expect: api.AnyRevision, Data: api.Encode(api.BackupAssignment{Node: "node-1"})}))
+	})
 	if st := a.ends(t, "bak-1"); st.Phase != api.BackupSucceeded || !st.StartedAt.Equal(began) {
 		t.Fatalf("%+v", st)
 	}
