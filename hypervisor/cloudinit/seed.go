@@ -4,7 +4,8 @@
 // A tenant's user-data is handed on byte for byte. What Basalt adds goes where
 // cloud-init keeps the provider's part: the SSH keys and the name into
 // meta-data, its network cards into network-config, the installation of the
-// guest tools into vendor-data, which a tenant may switch off (vendor_data: {enabled: false}).
+// guest tools into vendor-data, which a tenant may switch off (vendor_data:
+// {enabled: false}).
 package cloudinit
 
 import (

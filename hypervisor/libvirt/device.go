@@ -98,8 +98,7 @@ func (d *Driver) DetachNIC(ctx context.Context, id api.InstanceID, mac string) e
 }
 
 // detach takes it out of the definition, presses the guest's button for it, and
-// waits until it is gone: libvirt itself waits for five seconds and then says
-// that all is well.
+// waits until libvirt does not know it any more.
 func (d *Driver) detach(ctx context.Context, id api.InstanceID, what string, find func(*hypervisor.Attached) (hypervisor.Detachable, error)) error {
 	deadline := time.Now().Add(d.opt.DetachPatience)
 	for asked := false; ; asked = true {

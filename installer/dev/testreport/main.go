@@ -1,9 +1,9 @@
 // Command testreport reads "go test -json" and prints what a person needs: a
 // line per package, the output of what failed, every skip with its reason, and
 // at the end what failed and its first words once more, and a count: where the
-// end of a long output is all that is kept, it says why. It exits 1 when a test failed, when a package did not
-// build, when nothing ran, or when a test skipped without need. Needed is a
-// skip whose reason starts with "GPU:" (there is none) or, but not in CI, with
+// end of a long output is all that is kept, it says why. It exits 1 when a test
+// failed, when a package did not build, when nothing ran, or when a test skipped
+// without need. Needed is a skip whose reason starts with "GPU:" (there is none) or, but not in CI, with
 // "host:" (the test would disturb a service of this machine).
 package main
 
