@@ -18,7 +18,7 @@ GOLANGCI_VERSION := v2.15.0
 CODEGEN_VERSION  := v2.8.2
 
 .DEFAULT_GOAL := build
-.PHONY: help build setup guest kernels images testguest libvirtd tools lint check generated test test-long demo demo-cluster bench fuzz gpu-check deb iso clean
+.PHONY: help build setup guest kernels images testguest libvirtd tools lint check generated test test-long demo demo-cluster bench fuzz gpu-check deb iso whmcs php-lint clean
 
 help:
 	@sed -n "s/^## /  make /p" $(MAKEFILE_LIST)
@@ -48,9 +48,14 @@ $(TOOLS)/oapi-codegen-$(CODEGEN_VERSION):
 check: setup tools build lint generated
 	$(GO) test -short ./...
 
-lint: tools
+lint: tools php-lint
 	$(GO) vet ./...
 	$(TOOLS)/golangci-lint run ./...
+
+# WHMCS runs the module's files as they are: each has to parse.
+php-lint: setup
+	@mkdir -p $(BUILD)
+	@find billing/whmcs -name '*.php' -print0 | xargs -0 -n1 php -l >$(BUILD)/php-lint.txt || { cat $(BUILD)/php-lint.txt; exit 1; }
 
 # The generators' output must be what is in the tree.
 generated: tools
@@ -107,6 +112,11 @@ deb: build
 ## iso: the installation medium, build/basalt.iso (as root; FRESH=1: Debian anew)
 iso: setup deb
 	@installer/iso/build.sh $(if $(FRESH),--fresh)
+
+## whmcs: the module for WHMCS, build/basalt-whmcs.zip
+whmcs: php-lint
+	@$(GO) run ./billing/whmcs/pack billing/whmcs $(BUILD)/basalt-whmcs.zip
+	@echo "$(BUILD)/basalt-whmcs.zip: unpack it over WHMCS's directory (docs/billing.md)"
 
 clean:
 	rm -rf $(BUILD)

@@ -1,47 +1,62 @@
 package api
 
-import "time"
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+)
 
 // ValidateAPIKey checks a spec and the scope (meta's organization and project)
 // that its role needs.
 func ValidateAPIKey(m Meta, s APIKeySpec, now time.Time) error {
-	if err := oneOf("spec.role", s.Role, RoleOperator, RoleAdmin, RoleMember, RoleViewer); err != nil {
+	if err := validateRole(s.Role, m.Organization, m.Project, "spec.role", "meta.organization", "meta.project"); err != nil {
 		return err
-	}
-	switch s.Role {
-	case RoleOperator:
-		if m.Organization != "" || m.Project != "" {
-			return invalid("meta.organization", "an operator's key belongs to no organization").WithHint("role admin is an organization's")
-		}
-	case RoleAdmin:
-		if m.Organization == "" {
-			return invalid("meta.organization", "an admin's key belongs to an organization").WithHint("name it")
-		}
-		if m.Project != "" {
-			return invalid("meta.project", "an admin's key belongs to no project").WithHint("role member is a project's")
-		}
-	default:
-		if m.Project == "" {
-			return invalid("meta.project", "a %s's key belongs to a project", s.Role).WithHint("name it")
-		}
 	}
 	if s.ExpiresAt != nil && !s.ExpiresAt.After(now) {
 		return invalid("spec.expiresAt", "%s is over", s.ExpiresAt.UTC().Format(time.RFC3339))
 	}
+	for i, scope := range s.Scopes {
+		if !slices.Contains(Scopes(), scope) {
+			return invalid(fmt.Sprintf("spec.scopes[%d]", i), "%q is no scope", clip(scope)).WithHint("%s", strings.Join(Scopes(), ", "))
+		}
+	}
+	for i, n := range s.Networks {
+		if p, err := netip.ParsePrefix(n); err != nil || p != p.Masked() {
+			return invalid(fmt.Sprintf("spec.networks[%d]", i), "%q is no network", clip(n)).WithHint("as 192.0.2.0/24, 192.0.2.7/32 or 2001:db8::/32")
+		}
+	}
+	if most := 64; len(s.Scopes) > most || len(s.Networks) > most {
+		return invalid("spec", "at most %d scopes and networks", most)
+	}
 	return nil
 }
 
-// Rank orders roles: higher may more; 0 is no role.
-func (r Role) Rank() int {
-	switch r {
-	case RoleOperator:
-		return 4
-	case RoleAdmin:
-		return 3
-	case RoleMember:
-		return 2
-	case RoleViewer:
-		return 1
+// scopeGroups are what scopes are about; those of false have nothing to write.
+var scopeGroups = []struct {
+	name   string
+	writes bool
+}{
+	{"api-keys", true}, {"audit", false}, {"billing", true}, {"gpu-pools", true}, {"images", true}, {"instances", true}, {"networks", true},
+	{"nodes", true}, {"organizations", true}, {"projects", true}, {"services", true}, {"storage", true}, {"usage", false}, {"users", false}, {"volumes", true}, {"webhooks", true},
+}
+
+// Scopes that an API key may have.
+func Scopes() []string {
+	var out []string
+	for _, g := range scopeGroups {
+		out = append(out, g.name+":read")
+		if g.writes {
+			out = append(out, g.name+":write")
+		}
 	}
-	return 0
+	return out
+}
+
+// HasScope says whether the scopes of a key hold one: none are all, and who
+// writes reads.
+func HasScope(scopes []string, scope string) bool {
+	group, read := strings.CutSuffix(scope, ":read")
+	return len(scopes) == 0 || slices.Contains(scopes, scope) || read && slices.Contains(scopes, group+":write")
 }

@@ -45,6 +45,15 @@ type Command struct {
 	// another object may hold (OpPutSpec, OpAssign). Nil: as before; empty, not
 	// nil: none. What is removed lets go.
 	Claims []string `json:"claims,omitzero"`
+	// Uses is what the object takes of each quota from now on, of its project's
+	// and its organization's (OpPutSpec). Nil: as before. What is removed gives
+	// it back.
+	Uses Amounts `json:"uses,omitzero"`
+	// Limits are the quotas of an organization or a project: what the objects
+	// in it may take together (OpPutSpec). Nil: as before.
+	Limits Amounts `json:"limits,omitzero"`
+	// Raise is an event for webhooks, kept if the command changes the object.
+	Raise *Raise `json:"raise,omitempty"`
 	// Data is the Spec, Assignment or Status.
 	Data json.RawMessage `json:"data,omitempty"`
 }
@@ -80,6 +89,9 @@ type Batch struct {
 	ID       string    `json:"id,omitempty"`
 	At       time.Time `json:"at"` // the FSM's only clock
 	Commands []Command `json:"commands"`
+	// Audit says who asked; nil: the cluster itself, of which the audit trail
+	// says nothing.
+	Audit *AuditNote `json:"audit,omitempty"`
 }
 
 // Event is one change, as a watch delivers it.

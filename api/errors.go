@@ -22,6 +22,7 @@ const (
 	CodeTooLarge        Code = "too_large"         // 413
 	CodeRateLimited     Code = "rate_limited"      // 429
 	CodeNoCapacity      Code = "no_capacity"       // 409: fits nowhere
+	CodeQuota           Code = "quota_exceeded"    // 409: more than the project or the organization may have
 	CodeUnavailable     Code = "unavailable"       // 503: no leader, node away
 	CodeDiskFull        Code = "insufficient_disk" // 507
 	CodeInternal        Code = "internal"          // 500
@@ -30,7 +31,7 @@ const (
 var statuses = map[Code]int{
 	CodeInvalid: http.StatusBadRequest, CodeUnauthenticated: http.StatusUnauthorized, CodeForbidden: http.StatusForbidden,
 	CodeNotFound: http.StatusNotFound, CodeExists: http.StatusConflict, CodeConflict: http.StatusConflict,
-	CodeInUse: http.StatusConflict, CodeState: http.StatusConflict, CodeNoCapacity: http.StatusConflict,
+	CodeInUse: http.StatusConflict, CodeState: http.StatusConflict, CodeNoCapacity: http.StatusConflict, CodeQuota: http.StatusConflict,
 	CodeTooLarge: http.StatusRequestEntityTooLarge, CodeRateLimited: http.StatusTooManyRequests,
 	CodeUnavailable: http.StatusServiceUnavailable, CodeDiskFull: http.StatusInsufficientStorage,
 	CodeInternal: http.StatusInternalServerError,

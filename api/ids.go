@@ -1,5 +1,7 @@
 package api
 
+import "strings"
+
 // Typed ids, so that a volume's id cannot be handed where an instance's is
 // meant. Ids are a prefix and 12 random hex digits: "ins-4f9c2a7be01d".
 type (
@@ -7,6 +9,8 @@ type (
 	OrganizationID string
 	// ProjectID is a Project's id.
 	ProjectID string
+	// UserID is a User's id.
+	UserID string
 	// NodeID is a Node's id.
 	NodeID string
 	// GPUID is a GPU's id.
@@ -21,6 +25,8 @@ type (
 	VolumeID string
 	// InstanceID is an Instance's id.
 	InstanceID string
+	// InvoiceID is an Invoice's id.
+	InvoiceID string
 	// PriceBookID is a PriceBook's id.
 	PriceBookID string
 	// MigrationID is a Migration's id.
@@ -53,29 +59,33 @@ type (
 
 // Prefixes of ids, by kind.
 var idPrefixes = map[Kind]string{
-	KindOrganization: "org", KindProject: "prj", KindAPIKey: "key", KindNode: "node", KindGPU: "gpu",
+	KindOrganization: "org", KindProject: "prj", KindAPIKey: "key", KindUser: "usr", KindSession: "ses", KindIdentityProvider: "idp", KindExternalIdentity: "eid", KindNode: "node", KindGPU: "gpu",
 	KindGPUPool: "pool", KindFlavor: "flv", KindImage: "img", KindVolume: "vol", KindInstance: "ins",
-	KindUsageRecord: "use", KindAccount: "acc", KindPriceBook: "pb",
-	KindMigration: "mig", KindJoinToken: "join", KindClusterCA: "ca",
+	KindUsageRecord: "use", KindInvoice: "inv", KindCreditNote: "cn", KindPayment: "pay", KindBudget: "bud", KindSeries: "series", KindPriceBook: "pb",
+	KindWebhook: "hook", KindMigration: "mig", KindJoinToken: "join", KindClusterCA: "ca",
 	KindNetwork: "net", KindSecurityGroup: "sg", KindExternalNetwork: "ext", KindRouter: "rtr", KindFloatingIP: "fip",
 	KindLoadBalancer: "lb", KindSnapshot: "snap", KindBackupTarget: "bt", KindBackup: "bak", KindDisk: "disk",
-	KindCephCluster: "ceph", KindCephKeys: "cephkeys", KindVolumeKeys: "volumekeys", KindOVN: "ovn", KindChassis: "chassis",
+	KindCephCluster: "ceph", KindCephKeys: "cephkeys", KindVolumeKeys: "volumekeys", KindOVN: "ovn", KindService: "svc", KindLoginLink: "link", KindChassis: "chassis",
+}
+
+// KindOfID is the kind of object that has such an id.
+func KindOfID(id string) (Kind, bool) {
+	prefix, _, ok := strings.Cut(id, "-")
+	for kind, p := range idPrefixes {
+		if ok && p == prefix {
+			return kind, true
+		}
+	}
+	return "", false
 }
 
 // FinalizerAgent keeps an object until the agent of its node has removed what
 // it made for it.
 const FinalizerAgent = "agent"
 
-// Role of an API key.
-type Role string
-
-// Roles, strongest first.
-const (
-	RoleOperator Role = "operator"
-	RoleAdmin    Role = "admin"
-	RoleMember   Role = "member"
-	RoleViewer   Role = "viewer"
-)
+// FinalizerMeter keeps an object until the planner has recorded the last of
+// its use.
+const FinalizerMeter = "meter"
 
 // Power is what an instance should be.
 type Power string
@@ -91,13 +101,15 @@ type Meter string
 
 // Meters.
 const (
-	MeterVCPU   Meter = "vcpu-seconds"
-	MeterMemory Meter = "memory-byte-seconds"
-	MeterVolume Meter = "volume-byte-seconds"
-	MeterGPU    Meter = "gpu-nanoseconds"
-	MeterVRAM   Meter = "vram-byte-seconds"
-	MeterCopy   Meter = "gpu-copy-bytes"
-	MeterLaunch Meter = "gpu-launches"
+	MeterVCPU     Meter = "vcpu-seconds"
+	MeterMemory   Meter = "memory-byte-seconds"
+	MeterVolume   Meter = "volume-byte-seconds"
+	MeterSnapshot Meter = "snapshot-byte-seconds"
+	MeterAddress  Meter = "address-seconds"
+	MeterGPU      Meter = "gpu-nanoseconds"
+	MeterVRAM     Meter = "vram-byte-seconds"
+	MeterCopy     Meter = "gpu-copy-bytes"
+	MeterLaunch   Meter = "gpu-launches"
 )
 
 // Phases of an image, a volume and an instance.

@@ -14,21 +14,27 @@ type Kind string
 
 // The kinds.
 const (
-	KindOrganization Kind = "Organization"
-	KindProject      Kind = "Project"
-	KindAPIKey       Kind = "APIKey"
-	KindNode         Kind = "Node"
-	KindGPU          Kind = "GPU"
-	KindGPUPool      Kind = "GPUPool"
-	KindFlavor       Kind = "Flavor"
-	KindImage        Kind = "Image"
-	KindVolume       Kind = "Volume"
-	KindInstance     Kind = "Instance"
-	KindUsageRecord  Kind = "UsageRecord"
-	KindAccount      Kind = "Account"
-	KindPriceBook    Kind = "PriceBook"
-	KindMigration    Kind = "Migration"
-	KindJoinToken    Kind = "JoinToken"
+	KindOrganization     Kind = "Organization"
+	KindProject          Kind = "Project"
+	KindAPIKey           Kind = "APIKey"
+	KindUser             Kind = "User"
+	KindNode             Kind = "Node"
+	KindIdentityProvider Kind = "IdentityProvider"
+	KindGPU              Kind = "GPU"
+	KindGPUPool          Kind = "GPUPool"
+	KindFlavor           Kind = "Flavor"
+	KindImage            Kind = "Image"
+	KindVolume           Kind = "Volume"
+	KindInstance         Kind = "Instance"
+	KindUsageRecord      Kind = "UsageRecord"
+	KindInvoice          Kind = "Invoice"
+	KindCreditNote       Kind = "CreditNote"
+	KindPayment          Kind = "Payment"
+	KindBudget           Kind = "Budget"
+	KindPriceBook        Kind = "PriceBook"
+	KindMigration        Kind = "Migration"
+	KindJoinToken        Kind = "JoinToken"
+	KindWebhook          Kind = "Webhook"
 
 	KindNetwork         Kind = "Network"
 	KindSecurityGroup   Kind = "SecurityGroup"
@@ -42,6 +48,8 @@ const (
 	KindDisk            Kind = "Disk"
 	KindCephCluster     Kind = "CephCluster"
 
+	KindService Kind = "Service"
+
 	// KindClusterCA is internal: what the cluster signs certificates with. The
 	// API neither shows nor takes it.
 	KindClusterCA Kind = "ClusterCA"
@@ -49,6 +57,14 @@ const (
 	KindVolumeKeys Kind = "VolumeKeys"
 	// KindCephKeys is internal: the keys of Ceph's daemons and clients.
 	KindCephKeys Kind = "CephKeys"
+	// KindSession is internal: the API shows a user his own.
+	KindSession Kind = "Session"
+	// KindLoginLink is internal: a token that logs somebody in, once.
+	KindLoginLink Kind = "LoginLink"
+	// KindSeries is internal: how far the numbers of a seller's documents are.
+	KindSeries Kind = "Series"
+	// KindExternalIdentity is internal: a user as an identity provider knows it.
+	KindExternalIdentity Kind = "ExternalIdentity"
 	// KindOVN and KindChassis are internal: what was decided about OVN's
 	// databases, and how each node's part of the network is.
 	KindOVN     Kind = "OVN"
@@ -66,6 +82,10 @@ type Object struct {
 	// Claims are the names that no other object may hold while this one is
 	// there, sorted. The API does not show them.
 	Claims []string `json:"claims,omitempty"`
+	// Uses and Limits are its part in quotas. The API shows them where they
+	// have a meaning, and not here.
+	Uses   Amounts `json:"uses,omitempty"`
+	Limits Amounts `json:"limits,omitempty"`
 }
 
 // Encode is the stored form of a Spec, Assignment or Status.

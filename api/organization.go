@@ -2,5 +2,17 @@ package api
 
 // ValidateOrganization checks a spec.
 func ValidateOrganization(s OrganizationSpec) error {
-	return firstError(text("spec.displayName", s.DisplayName))
+	var reason string
+	if s.Suspended != nil {
+		reason = s.Suspended.Reason
+	}
+	return firstError(text("spec.displayName", s.DisplayName), text("spec.suspended.reason", reason), ValidateQuota(s.Quota), ValidateBilling(s.Billing))
+}
+
+// ChangeOrganization checks what may change: a customer stays its reseller's.
+func ChangeOrganization(old, s OrganizationSpec) error {
+	if s.Parent != old.Parent {
+		return invalid("spec.parent", "an organization keeps its reseller").WithHint("make another organization")
+	}
+	return nil
 }

@@ -3,13 +3,21 @@ package api
 import (
 	"fmt"
 	"math"
+	"regexp"
+	"time"
 )
+
+var currencyPattern = regexp.MustCompile(`^[A-Z]{3}$`)
 
 const (
 	maxPrices = 256
 	// maxPriceMicros, a thousand million of a currency, is beyond any real
 	// price and keeps sums far from overflow.
 	maxPriceMicros = 1e15
+	// maxUnits of a tier or commitment.
+	maxUnits       = 1e15
+	maxTiers       = 31 // before the last
+	maxBasisPoints = 10_000
 )
 
 // DefaultPriceBook is the name of the price book of organizations that name none.
@@ -17,31 +25,132 @@ const DefaultPriceBook = "default"
 
 // Meters that there are, in the order of an invoice.
 func Meters() []Meter {
-	return []Meter{MeterVCPU, MeterMemory, MeterVolume, MeterGPU, MeterVRAM, MeterCopy, MeterLaunch}
+	return []Meter{MeterVCPU, MeterMemory, MeterVolume, MeterSnapshot, MeterAddress, MeterGPU, MeterVRAM, MeterCopy, MeterLaunch}
 }
+
+// InvoiceLineKind says what a line charges for.
+type InvoiceLineKind string
+
+// Kinds of lines.
+const (
+	LineUsage      InvoiceLineKind = "usage"      // of a resource
+	LineCommitment InvoiceLineKind = "commitment" // to use so much
+	LineMinimum    InvoiceLineKind = "minimum"    // what is missing to it
+	LineTax        InvoiceLineKind = "tax"
+)
 
 // ValidatePriceBook checks a spec.
 func ValidatePriceBook(s PriceBookSpec) error {
-	if err := currency(s.Currency); err != nil {
+	if err := firstError(currency(s.Currency), between("spec.minimumMicros", s.MinimumMicros, 0, maxPriceMicros, " millionths"),
+		text("spec.seller.name", s.Seller.Name), text("spec.seller.taxId", s.Seller.TaxID), address("spec.seller.address", s.Seller.Address)); err != nil {
 		return err
 	}
-	if len(s.Prices) > maxPrices {
-		return invalid("spec.prices", "%d prices, at most %d", len(s.Prices), maxPrices)
+	for field, n := range map[string]int{"prices": len(s.Prices), "commitments": len(s.Commitments), "discounts": len(s.Discounts), "taxes": len(s.Taxes)} {
+		if n > maxPrices {
+			return invalid("spec."+field, "%d %s, at most %d", n, field, maxPrices)
+		}
 	}
-	seen := map[Meter]bool{}
-	for i, p := range s.Prices {
-		at := func(f string) string { return fmt.Sprintf("spec.prices[%d].%s", i, f) }
+	if err := validatePrices(s.Prices); err != nil {
+		return err
+	}
+	for i, c := range s.Commitments {
+		at := fieldOf("commitments", i)
+		if err := firstError(
+			oneOf(at("meter"), c.Meter, Meters()...), between(at("quantity"), c.Quantity, 1, maxUnits, ""),
+			between(at("per"), c.Per, 1, math.MaxInt64, ""), between(at("priceMicros"), c.PriceMicros, 0, maxPriceMicros, " millionths"),
+			interval(at("until"), c.From, c.Until)); err != nil {
+			return err
+		}
+	}
+	for i, d := range s.Discounts {
+		at := fieldOf("discounts", i)
+		for j, m := range d.Meters {
+			if err := oneOf(at(fmt.Sprintf("meters[%d]", j)), m, Meters()...); err != nil {
+				return err
+			}
+		}
+		if err := firstError(between(at("basisPoints"), d.BasisPoints, 1, maxBasisPoints, ""), fullHour(at("from"), d.From),
+			fullHour(at("until"), d.Until), interval(at("until"), d.From, d.Until)); err != nil {
+			return err
+		}
+	}
+	for i, t := range s.Taxes {
+		at := fieldOf("taxes", i)
+		if t.Name == "" {
+			return invalid(at("name"), "a tax needs a name")
+		}
+		if err := firstError(text(at("name"), t.Name), between(at("basisPoints"), t.BasisPoints, 0, maxBasisPoints, "")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ChangePriceBook checks what may change: what was charged by it has a currency.
+func ChangePriceBook(old, s PriceBookSpec) error {
+	if s.Currency != old.Currency {
+		return invalid("spec.currency", "a price book keeps its currency").WithHint("make another price book")
+	}
+	return nil
+}
+
+func currency(c string) *Error {
+	if !currencyPattern.MatchString(c) {
+		return invalid("spec.currency", "%q is no currency", clip(c)).WithHint("an ISO 4217 code, as EUR")
+	}
+	return nil
+}
+
+func validatePrices(prices []Price) error {
+	type begin struct {
+		meter Meter
+		unix  int64
+	}
+	seen := map[begin]bool{}
+	for i, p := range prices {
+		at := fieldOf("prices", i)
 		if err := firstError(
 			oneOf(at("meter"), p.Meter, Meters()...),
 			between(at("priceMicros"), p.PriceMicros, 0, maxPriceMicros, " millionths"),
 			between(at("per"), p.Per, 1, math.MaxInt64, ""),
-			text(at("unit"), p.Unit)); err != nil {
+			text(at("unit"), p.Unit), fullHour(at("from"), p.From)); err != nil {
 			return err
 		}
-		if seen[p.Meter] {
-			return invalid(at("meter"), "%s has a price already", p.Meter)
+		b := begin{p.Meter, p.From.Unix()}
+		if seen[b] {
+			return invalid(at("meter"), "%s has a price already that begins then", p.Meter)
 		}
-		seen[p.Meter] = true
+		seen[b] = true
+		if len(p.Tiers) > maxTiers {
+			return invalid(at("tiers"), "%d tiers, at most %d", len(p.Tiers), maxTiers)
+		}
+		least := int64(1)
+		for j, t := range p.Tiers {
+			at := fieldOf(fmt.Sprintf("prices[%d].tiers", i), j)
+			if err := firstError(between(at("upTo"), t.UpTo, least, maxUnits, ""),
+				between(at("priceMicros"), t.PriceMicros, 0, maxPriceMicros, " millionths")); err != nil {
+				return err
+			}
+			least = t.UpTo + 1
+		}
 	}
 	return nil
+}
+
+func fieldOf(list string, i int) func(string) string {
+	return func(f string) string { return fmt.Sprintf("spec.%s[%d].%s", list, i, f) }
+}
+
+func fullHour(field string, t time.Time) *Error {
+	if t.IsZero() || t.Equal(t.Truncate(time.Hour)) {
+		return nil
+	}
+	return invalid(field, "%s is no full hour", t.UTC().Format(time.RFC3339Nano)).WithHint("use is known by the hour")
+}
+
+func interval(field string, from, until time.Time) *Error {
+	if until.IsZero() || from.Before(until) {
+		return nil
+	}
+	return invalid(field, "it ends before it begins")
 }

@@ -13,8 +13,9 @@ type APIKey struct {
 	Meta Meta `json:"meta"`
 
 	// Secret The bearer token; only in the answer that creates the key.
-	Secret string     `json:"secret,omitempty,omitzero"`
-	Spec   APIKeySpec `json:"spec"`
+	Secret string       `json:"secret,omitempty,omitzero"`
+	Spec   APIKeySpec   `json:"spec"`
+	Status APIKeyStatus `json:"status,omitempty,omitzero"`
 }
 
 // APIKeyList defines model for APIKeyList.
@@ -27,6 +28,12 @@ type APIKeyList struct {
 	Revision int64 `json:"revision"`
 }
 
+// APIKeyRotation defines model for APIKeyRotation.
+type APIKeyRotation struct {
+	// KeepSeconds How long the old secret is good; a day unless given.
+	KeepSeconds *int64 `json:"keepSeconds,omitempty"`
+}
+
 // APIKeySpec defines model for APIKeySpec.
 type APIKeySpec struct {
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
@@ -34,31 +41,82 @@ type APIKeySpec struct {
 	// Hash SHA-256 of the secret part, hex. Never sent to clients.
 	Hash string `json:"hash,omitempty,omitzero"`
 
-	// Role operator: everything; admin: its organization; member and viewer: its project.
+	// Networks Addresses from which it may be used, as 192.0.2.0/24; from everywhere unless given.
+	Networks []string `json:"networks,omitempty,omitzero"`
+
+	// OldExpiresAt Until when the secret before is good; written by rotate.
+	OldExpiresAt *time.Time `json:"oldExpiresAt,omitempty"`
+
+	// OldHash Of the secret before, hex; written by rotate. Never sent to clients.
+	OldHash string `json:"oldHash,omitempty,omitzero"`
+
+	// Role operator: everything; reseller: its organization and its customers'; admin: its organization; member and viewer: its project; billing: reads what its organization used and owes.
 	Role Role `json:"role"`
+
+	// Scopes What it may of what its role may, as instances:read or instances:write (which reads too); all unless given.
+	Scopes []string `json:"scopes,omitempty,omitzero"`
 }
 
-// Account defines model for Account.
-type Account struct {
-	Kind Kind        `json:"kind"`
-	Meta Meta        `json:"meta"`
-	Spec AccountSpec `json:"spec"`
+// APIKeyStatus defines model for APIKeyStatus.
+type APIKeyStatus struct {
+	// LastUsedAt To the hour.
+	LastUsedAt *time.Time `json:"lastUsedAt,omitempty"`
 }
 
-// AccountList defines model for AccountList.
-type AccountList struct {
+// AuditEvent defines model for AuditEvent.
+type AuditEvent struct {
+	// Actor Id of the API key or session.
+	Actor string    `json:"actor"`
+	At    time.Time `json:"at"`
+
+	// From Address of the client.
+	From string `json:"from,omitempty,omitzero"`
+
+	// Hash SHA-256 over the previous hash and this event's JSON with an empty hash.
+	Hash string `json:"hash"`
+
+	// More How many objects were changed besides.
+	More int64 `json:"more,omitempty,omitzero"`
+
+	// Name Of the actor.
+	Name string `json:"name,omitempty,omitzero"`
+
+	// Objects What was changed.
+	Objects []AuditObject `json:"objects"`
+
+	// Operation operationId, as CreateInstance.
+	Operation string `json:"operation"`
+
+	// Organization Of the first object.
+	Organization string `json:"organization,omitempty,omitzero"`
+
+	// Previous Hash of the event before.
+	Previous string `json:"previous"`
+
+	// Project Of the first object.
+	Project string `json:"project,omitempty,omitzero"`
+	Role    Role   `json:"role,omitempty,omitzero"`
+
+	// Seq 1, 2, …, without gaps.
+	Seq int64 `json:"seq"`
+}
+
+// AuditEventList defines model for AuditEventList.
+type AuditEventList struct {
 	// Continue Ask with it for the next page; empty on the last.
-	Continue string    `json:"continue,omitempty,omitzero"`
-	Items    []Account `json:"items"`
-
-	// Revision Of the store when the page was read.
-	Revision int64 `json:"revision"`
+	Continue string       `json:"continue,omitempty,omitzero"`
+	Items    []AuditEvent `json:"items"`
 }
 
-// AccountSpec defines model for AccountSpec.
-type AccountSpec struct {
-	Currency string `json:"currency"`
-	Type     string `json:"type,omitempty,omitzero"`
+// AuditObject defines model for AuditObject.
+type AuditObject struct {
+	ID      string `json:"id"`
+	Kind    Kind   `json:"kind"`
+	Name    string `json:"name,omitempty,omitzero"`
+	Removed bool   `json:"removed,omitempty,omitzero"`
+
+	// Revision Of the store after the change.
+	Revision int64 `json:"revision"`
 }
 
 // Backup defines model for Backup.
@@ -147,6 +205,72 @@ type BackupTargetStatus struct {
 	Phase              TargetPhase `json:"phase,omitempty,omitzero"`
 }
 
+// BillingStatus defines model for BillingStatus.
+type BillingStatus struct {
+	// ExhaustedAt Since when what was paid in advance is used up.
+	ExhaustedAt *time.Time `json:"exhaustedAt,omitempty"`
+	Message     string     `json:"message,omitempty,omitzero"`
+	Since       time.Time  `json:"since"`
+
+	// State stop: nothing new is made or started; suspended: instances stop; deleteDue: whoever runs the cluster may delete what it has.
+	State BillingState `json:"state"`
+}
+
+// Budget defines model for Budget.
+type Budget struct {
+	Kind   Kind         `json:"kind"`
+	Meta   Meta         `json:"meta"`
+	Spec   BudgetSpec   `json:"spec"`
+	Status BudgetStatus `json:"status,omitempty,omitzero"`
+}
+
+// BudgetAlert defines model for BudgetAlert.
+type BudgetAlert struct {
+	// At When it was first seen to be reached.
+	At      time.Time `json:"at"`
+	Percent int64     `json:"percent"`
+}
+
+// BudgetList defines model for BudgetList.
+type BudgetList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string   `json:"continue,omitempty,omitzero"`
+	Items    []Budget `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+}
+
+// BudgetSpec defines model for BudgetSpec.
+type BudgetSpec struct {
+	// AlertPercents Of the amount; each alerts once a month.
+	AlertPercents []int64 `json:"alertPercents,omitempty,omitzero"`
+
+	// AmountMicros For what is used in a calendar month of the organization's time zone, before taxes.
+	AmountMicros int64 `json:"amountMicros"`
+
+	// By Role of who has made it: what a seller has made his customer does not change. Made by the server.
+	By Role `json:"by,omitempty,omitzero"`
+
+	// Cap What happens when the amount is used: stop makes and starts nothing new, suspend (of a whole organization) stops what runs as well; none unless given.
+	Cap BudgetCap `json:"cap,omitempty,omitzero"`
+
+	// Project Id or name of the project whose budget it is; the organization's unless given.
+	Project ProjectID `json:"project,omitempty,omitzero"`
+}
+
+// BudgetStatus defines model for BudgetStatus.
+type BudgetStatus struct {
+	Alerts []BudgetAlert `json:"alerts,omitempty,omitzero"`
+
+	// CappedAt Since when the cap holds; not there while it does not.
+	CappedAt *time.Time `json:"cappedAt,omitempty"`
+
+	// Month Which the rest is of, as 2026-03.
+	Month       string `json:"month,omitempty,omitzero"`
+	SpentMicros int64  `json:"spentMicros,omitempty,omitzero"`
+}
+
 // CephCheck defines model for CephCheck.
 type CephCheck struct {
 	// Name Ceph's own word for it.
@@ -213,6 +337,16 @@ type CephClusterStatus struct {
 	UsedBytes int64  `json:"usedBytes,omitempty,omitzero"`
 }
 
+// ClaimGrant defines model for ClaimGrant.
+type ClaimGrant struct {
+	// Claim As groups; its value is a text, or a list of them.
+	Claim string `json:"claim"`
+	Grant Grant  `json:"grant"`
+
+	// Value That it has to be or hold.
+	Value string `json:"value"`
+}
+
 // Cluster defines model for Cluster.
 type Cluster struct {
 	// Alive Members that are heard of.
@@ -226,6 +360,20 @@ type Cluster struct {
 	Voters   int64    `json:"voters,omitempty,omitzero"`
 }
 
+// Commitment So much of a meter in each period that lies between from and until is paid, used or not, and costs nothing more.
+type Commitment struct {
+	From  time.Time `json:"from,omitempty,omitzero"`
+	Meter Meter     `json:"meter"`
+
+	// Per How many of the meter's units the price buys.
+	Per         int64 `json:"per"`
+	PriceMicros int64 `json:"priceMicros"`
+
+	// Quantity In `per` units.
+	Quantity int64     `json:"quantity"`
+	Until    time.Time `json:"until,omitempty,omitzero"`
+}
+
 // Condition defines model for Condition.
 type Condition struct {
 	Message string    `json:"message,omitempty,omitzero"`
@@ -233,6 +381,82 @@ type Condition struct {
 	Since   time.Time `json:"since,omitempty,omitzero"`
 	Status  bool      `json:"status"`
 	Type    string    `json:"type"`
+}
+
+// Credentials defines model for Credentials.
+type Credentials struct {
+	Email string `json:"email"`
+
+	// Organization Id or name: which grant, where there are several.
+	Organization string `json:"organization,omitempty,omitzero"`
+	Password     string `json:"password"`
+
+	// Project Id or name: which grant, where there are several.
+	Project string `json:"project,omitempty,omitzero"`
+
+	// Totp A one-time code, or a recovery code.
+	Totp string `json:"totp,omitempty,omitzero"`
+}
+
+// CreditLine defines model for CreditLine.
+type CreditLine struct {
+	// AmountMicros More than 0. Taxes are added for the lines that they are on; a line of tax is not named here.
+	AmountMicros int64 `json:"amountMicros"`
+
+	// Line Id of the invoice's line.
+	Line string `json:"line"`
+}
+
+// CreditNote defines model for CreditNote.
+type CreditNote struct {
+	Kind Kind `json:"kind"`
+	Meta Meta `json:"meta"`
+
+	// Spec Takes back a part of an invoice, never more of a line than is left of it. It never changes.
+	Spec CreditNoteSpec `json:"spec"`
+}
+
+// CreditNoteList defines model for CreditNoteList.
+type CreditNoteList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string       `json:"continue,omitempty,omitzero"`
+	Items    []CreditNote `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+}
+
+// CreditNoteSpec Takes back a part of an invoice, never more of a line than is left of it. It never changes.
+type CreditNoteSpec struct {
+	Currency string `json:"currency,omitempty,omitzero"`
+
+	// Invoice Id or name of the invoice.
+	Invoice  InvoiceID `json:"invoice"`
+	IssuedAt time.Time `json:"issuedAt,omitempty,omitzero"`
+
+	// Lines None: all that is left of the invoice.
+	Lines []CreditLine `json:"lines,omitempty,omitzero"`
+
+	// Number Without gaps among the credit notes of its seller; made by the server, like all that follows.
+	Number      string         `json:"number,omitempty,omitzero"`
+	Reason      string         `json:"reason,omitempty,omitzero"`
+	Seller      OrganizationID `json:"seller,omitempty,omitzero"`
+	TotalMicros int64          `json:"totalMicros,omitempty,omitzero"`
+}
+
+// Discount defines model for Discount.
+type Discount struct {
+	// BasisPoints Hundredths of a per cent.
+	BasisPoints int64 `json:"basisPoints"`
+
+	// From A full hour; always unless given.
+	From time.Time `json:"from,omitempty,omitzero"`
+
+	// Meters All unless given.
+	Meters []Meter `json:"meters,omitempty,omitzero"`
+
+	// Until A full hour; for ever unless given.
+	Until time.Time `json:"until,omitempty,omitzero"`
 }
 
 // Disk defines model for Disk.
@@ -303,6 +527,14 @@ type ExecResult struct {
 
 	// Truncated There was more than what is sent.
 	Truncated bool `json:"truncated,omitempty,omitzero"`
+}
+
+// ExternalIdentitySpec A user as a provider knows it. Never sent to clients.
+type ExternalIdentitySpec struct {
+	Issuer   string `json:"issuer"`
+	Provider string `json:"provider"`
+	Subject  string `json:"subject"`
+	User     UserID `json:"user"`
 }
 
 // ExternalNetwork defines model for ExternalNetwork.
@@ -392,6 +624,9 @@ type FloatingIP struct {
 // FloatingIPAssignment defines model for FloatingIPAssignment.
 type FloatingIPAssignment struct {
 	Address string `json:"address,omitempty,omitzero"`
+
+	// MeteredTo Up to when its use has been recorded.
+	MeteredTo time.Time `json:"meteredTo,omitempty,omitzero"`
 
 	// Reason Why it has none.
 	Reason string `json:"reason,omitempty,omitzero"`
@@ -493,6 +728,16 @@ type GPUStatus struct {
 	VramUsedBytes int64 `json:"vramUsedBytes,omitempty,omitzero"`
 }
 
+// Grant defines model for Grant.
+type Grant struct {
+	// Organization Id or name; of all but operators.
+	Organization string `json:"organization,omitempty,omitzero"`
+
+	// Project Id or name; of members and viewers.
+	Project string `json:"project,omitempty,omitzero"`
+	Role    Role   `json:"role"`
+}
+
 // Health defines model for Health.
 type Health struct {
 	// Revision Of the store's last change.
@@ -510,6 +755,47 @@ type Identity struct {
 	Organization string `json:"organization,omitempty,omitzero"`
 	Project      string `json:"project,omitempty,omitzero"`
 	Role         Role   `json:"role"`
+}
+
+// IdentityProvider defines model for IdentityProvider.
+type IdentityProvider struct {
+	Kind Kind                 `json:"kind"`
+	Meta Meta                 `json:"meta"`
+	Spec IdentityProviderSpec `json:"spec"`
+}
+
+// IdentityProviderList defines model for IdentityProviderList.
+type IdentityProviderList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string             `json:"continue,omitempty,omitzero"`
+	Items    []IdentityProvider `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+}
+
+// IdentityProviderSpec defines model for IdentityProviderSpec.
+type IdentityProviderSpec struct {
+	ClientID string `json:"clientId"`
+
+	// ClientSecret Sealed. Never sent to clients; the one that it has, unless given.
+	ClientSecret string `json:"clientSecret,omitempty,omitzero"`
+
+	// Create Whoever has a verified e-mail address and a grant by its claims becomes a user at the first login, and has the grants that his claims give at each.
+	Create bool         `json:"create,omitempty,omitzero"`
+	Grants []ClaimGrant `json:"grants,omitempty,omitzero"`
+
+	// Issuer As its tokens say, https.
+	Issuer string `json:"issuer"`
+
+	// Organization Whose admins manage the users that it makes; operators unless given.
+	Organization string `json:"organization,omitempty,omitzero"`
+
+	// Redirects The portal's addresses that it may send browsers back to; those of the CLI, on loopback, always may be.
+	Redirects []string `json:"redirects,omitempty,omitzero"`
+
+	// Scopes Besides openid and email, as groups.
+	Scopes []string `json:"scopes,omitempty,omitzero"`
 }
 
 // Image defines model for Image.
@@ -583,9 +869,12 @@ type InstanceAssignment struct {
 	Epoch int64 `json:"epoch,omitempty,omitzero"`
 
 	// Generation Of the spec that this was made from.
-	Generation  int64 `json:"generation,omitempty,omitzero"`
-	Gpu         GPUID `json:"gpu,omitempty,omitzero"`
-	MemoryBytes int64 `json:"memoryBytes,omitempty,omitzero"`
+	Generation int64 `json:"generation,omitempty,omitzero"`
+	Gpu        GPUID `json:"gpu,omitempty,omitzero"`
+
+	// Hold Why it does not run although it is asked to: its organization is suspended. Empty: nothing holds it.
+	Hold        string `json:"hold,omitempty,omitzero"`
+	MemoryBytes int64  `json:"memoryBytes,omitempty,omitzero"`
 
 	// MigrateTo It is moving there; the move's object is a Migration.
 	MigrateTo NodeID `json:"migrateTo,omitempty,omitzero"`
@@ -709,23 +998,94 @@ type InstanceStatus struct {
 	Step string `json:"step,omitempty,omitzero"`
 }
 
+// Invoice defines model for Invoice.
+type Invoice struct {
+	Kind Kind `json:"kind"`
+	Meta Meta `json:"meta"`
+
+	// Spec Of a period of one organization. It never changes.
+	Spec InvoiceSpec `json:"spec"`
+}
+
+// InvoiceExplanation defines model for InvoiceExplanation.
+type InvoiceExplanation struct {
+	// Hours None for lines that are not of use.
+	Hours []InvoiceHour `json:"hours"`
+
+	// Late Lines of later invoices for what of these hours became known after this one.
+	Late []InvoiceLine `json:"late,omitempty,omitzero"`
+	Line InvoiceLine   `json:"line"`
+
+	// Records Of the hour that was asked for. Together they are all use of that hour; the line may have a part of it.
+	Records []UsageRecord `json:"records,omitempty,omitzero"`
+}
+
+// InvoiceHour defines model for InvoiceHour.
+type InvoiceHour struct {
+	Hour time.Time `json:"hour"`
+
+	// Quantity Of the line.
+	Quantity Quantity `json:"quantity"`
+}
+
 // InvoiceLine defines model for InvoiceLine.
 type InvoiceLine struct {
 	AmountMicros int64 `json:"amountMicros"`
-	Meter        Meter `json:"meter"`
+
+	// BasisPoints Of the discount or tax.
+	BasisPoints int64 `json:"basisPoints,omitempty,omitzero"`
+
+	// Committed A commitment pays for it.
+	Committed bool `json:"committed,omitempty,omitzero"`
+
+	// DiscountMicros Taken off already.
+	DiscountMicros int64 `json:"discountMicros,omitempty,omitzero"`
+
+	// From The first hour in which it was used.
+	From time.Time `json:"from,omitempty,omitzero"`
+
+	// ID The same whenever the period is invoiced by the same prices; `explain` takes it.
+	ID string `json:"id"`
+
+	// Invoice Of a late line: whose period was used more in than it charged for.
+	Invoice InvoiceID       `json:"invoice,omitempty,omitzero"`
+	Kind    InvoiceLineKind `json:"kind"`
+	Meter   Meter           `json:"meter,omitempty,omitzero"`
+
+	// Name Of a tax.
+	Name string `json:"name,omitempty,omitzero"`
+
+	// Of Of a late line: the id that the line has in that period.
+	Of string `json:"of,omitempty,omitzero"`
 
 	// Per How many of the meter's units `priceMicros` buys.
-	Per         int64     `json:"per"`
-	PriceMicros int64     `json:"priceMicros"`
+	Per         int64     `json:"per,omitempty,omitzero"`
+	PriceMicros int64     `json:"priceMicros,omitempty,omitzero"`
 	Project     ProjectID `json:"project,omitempty,omitzero"`
 
-	// Quantity In the meter's unit.
-	Quantity     int64  `json:"quantity"`
-	Resource     string `json:"resource"`
-	ResourceName string `json:"resourceName,omitempty,omitzero"`
+	// Quantity In the meter's unit; may have more than 64 bits.
+	Quantity     Quantity `json:"quantity,omitempty,omitzero"`
+	Resource     string   `json:"resource,omitempty,omitzero"`
+	ResourceName string   `json:"resourceName,omitempty,omitzero"`
+
+	// Tier Of a price with tiers: 1 is the first.
+	Tier int `json:"tier,omitempty,omitzero"`
+
+	// To The end of the last.
+	To time.Time `json:"to,omitempty,omitzero"`
 
 	// Unit What `per` units are called, as GPU hour.
 	Unit string `json:"unit,omitempty,omitzero"`
+}
+
+// InvoiceList defines model for InvoiceList.
+type InvoiceList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string    `json:"continue,omitempty,omitzero"`
+	Items    []Invoice `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
 }
 
 // InvoicePreview defines model for InvoicePreview.
@@ -735,6 +1095,38 @@ type InvoicePreview struct {
 	Lines        []InvoiceLine  `json:"lines"`
 	Organization OrganizationID `json:"organization"`
 	To           time.Time      `json:"to"`
+
+	// TotalMicros The sum of the lines.
+	TotalMicros int64 `json:"totalMicros"`
+}
+
+// InvoiceSpec Of a period of one organization. It never changes.
+type InvoiceSpec struct {
+	Currency string `json:"currency"`
+
+	// Customer Somebody on an invoice, as it was when that was issued.
+	Customer Party         `json:"customer,omitempty,omitzero"`
+	DueAt    time.Time     `json:"dueAt"`
+	From     time.Time     `json:"from"`
+	IssuedAt time.Time     `json:"issuedAt"`
+	Lines    []InvoiceLine `json:"lines,omitempty,omitzero"`
+
+	// Number Without gaps among the invoices of its seller; meta.name is the same in small letters.
+	Number string `json:"number"`
+
+	// PriceBook By which it was rated.
+	PriceBook         PriceBookID   `json:"priceBook,omitempty,omitzero"`
+	PriceBookRevision int64         `json:"priceBookRevision,omitempty,omitzero"`
+	Prices            PriceBookSpec `json:"prices,omitempty,omitzero"`
+
+	// Seller The reseller's organization; empty: the cluster's operator.
+	Seller OrganizationID `json:"seller,omitempty,omitzero"`
+
+	// TimeZone In which the period is a month.
+	TimeZone string `json:"timeZone,omitempty,omitzero"`
+
+	// To Not included.
+	To time.Time `json:"to"`
 
 	// TotalMicros The sum of the lines.
 	TotalMicros int64 `json:"totalMicros"`
@@ -791,6 +1183,45 @@ type Leak struct {
 // LeakList defines model for LeakList.
 type LeakList struct {
 	Items []Leak `json:"items"`
+}
+
+// Ledger defines model for Ledger.
+type Ledger struct {
+	Accounts     []LedgerAccount `json:"accounts"`
+	Organization OrganizationID  `json:"organization"`
+
+	// Transactions From the oldest.
+	Transactions []LedgerTransaction `json:"transactions"`
+}
+
+// LedgerAccount defines model for LedgerAccount.
+type LedgerAccount struct {
+	// Account receivable/ID, revenue/METER, tax/NAME or cash.
+	Account string `json:"account"`
+
+	// BalanceMicros Debits minus credits: what is owed is positive, what was paid in advance negative.
+	BalanceMicros int64  `json:"balanceMicros"`
+	Currency      string `json:"currency"`
+}
+
+// LedgerEntry defines model for LedgerEntry.
+type LedgerEntry struct {
+	Credit string `json:"credit"`
+	Debit  string `json:"debit"`
+
+	// Micros More than 0.
+	Micros int64 `json:"micros"`
+}
+
+// LedgerTransaction defines model for LedgerTransaction.
+type LedgerTransaction struct {
+	At       time.Time     `json:"at"`
+	Currency string        `json:"currency"`
+	Entries  []LedgerEntry `json:"entries"`
+
+	// ID Of the object that it is made of.
+	ID   string `json:"id"`
+	Memo string `json:"memo,omitempty,omitzero"`
 }
 
 // LoadBalancer defines model for LoadBalancer.
@@ -853,6 +1284,24 @@ type LoadBalancerStatus struct {
 	Phase              NetworkPhase `json:"phase,omitempty,omitzero"`
 }
 
+// LoginLink defines model for LoginLink.
+type LoginLink struct {
+	ExpiresAt time.Time `json:"expiresAt"`
+
+	// Token Good once. The portal takes it as /#/sso?token=...
+	Token string `json:"token"`
+}
+
+// LoginProviders defines model for LoginProviders.
+type LoginProviders struct {
+	Names []string `json:"names"`
+}
+
+// LoginToken defines model for LoginToken.
+type LoginToken struct {
+	Token string `json:"token"`
+}
+
 // Member defines model for Member.
 type Member struct {
 	APIAddress       string     `json:"apiAddress,omitempty,omitzero"`
@@ -887,7 +1336,7 @@ type Meta struct {
 	ID     string            `json:"id,omitempty,omitzero"`
 	Labels map[string]string `json:"labels,omitempty,omitzero"`
 
-	// Name Unique within the project and kind.
+	// Name Unique within the project and kind. 1 to 63 of a-z, 0-9 and '-', not at the ends; a user's is an e-mail address.
 	Name string `json:"name"`
 
 	// Organization Owning organization's id; empty for what belongs to the cluster.
@@ -899,6 +1348,14 @@ type Meta struct {
 	// Revision Of the last change to any part.
 	Revision  int64     `json:"revision,omitempty,omitzero"`
 	UpdatedAt time.Time `json:"updatedAt,omitempty,omitzero"`
+}
+
+// MeterTotal defines model for MeterTotal.
+type MeterTotal struct {
+	Meter Meter `json:"meter"`
+
+	// Quantity In the meter's unit; may have more than 64 bits.
+	Quantity Quantity `json:"quantity"`
 }
 
 // Migration defines model for Migration.
@@ -1110,11 +1567,90 @@ type NodeStatus struct {
 	Version string `json:"version,omitempty,omitzero"`
 }
 
+// OIDCBegin defines model for OIDCBegin.
+type OIDCBegin struct {
+	// Provider Its name.
+	Provider string `json:"provider"`
+
+	// Redirect Where the browser comes back to.
+	Redirect string `json:"redirect"`
+}
+
+// OIDCFinish defines model for OIDCFinish.
+type OIDCFinish struct {
+	Code string `json:"code"`
+	Flow string `json:"flow"`
+
+	// Organization Id or name: which grant, where there are several.
+	Organization string `json:"organization,omitempty,omitzero"`
+
+	// Project Id or name: which grant, where there are several.
+	Project string `json:"project,omitempty,omitzero"`
+	State   string `json:"state"`
+}
+
+// OIDCFlow defines model for OIDCFlow.
+type OIDCFlow struct {
+	// Flow Sealed. Keep it where the login was begun, and send it at the end.
+	Flow string `json:"flow"`
+
+	// URL Where to send the browser.
+	URL string `json:"url"`
+}
+
+// OpenInvoice defines model for OpenInvoice.
+type OpenInvoice struct {
+	DueAt      time.Time `json:"dueAt"`
+	Invoice    InvoiceID `json:"invoice"`
+	LeftMicros int64     `json:"leftMicros"`
+	Number     string    `json:"number"`
+}
+
 // Organization defines model for Organization.
 type Organization struct {
-	Kind Kind             `json:"kind"`
-	Meta Meta             `json:"meta"`
-	Spec OrganizationSpec `json:"spec"`
+	Kind   Kind               `json:"kind"`
+	Meta   Meta               `json:"meta"`
+	Spec   OrganizationSpec   `json:"spec"`
+	Status OrganizationStatus `json:"status,omitempty,omitzero"`
+}
+
+// OrganizationBilling How it pays. While it is not there, nobody sends it invoices.
+type OrganizationBilling struct {
+	// Address Lines of it on an invoice.
+	Address []string `json:"address,omitempty,omitzero"`
+
+	// CreditMicros Prepaid: how much may be used beyond what was paid.
+	CreditMicros int64 `json:"creditMicros,omitempty,omitzero"`
+
+	// DeleteAfterDays From there until it is marked for deletion; never unless given.
+	DeleteAfterDays int64 `json:"deleteAfterDays,omitempty,omitzero"`
+
+	// DueDays From the issue of an invoice; 14 unless given.
+	DueDays int64 `json:"dueDays,omitempty,omitzero"`
+
+	// GraceUntil Until then it is warned, and nothing more.
+	GraceUntil time.Time `json:"graceUntil,omitempty,omitzero"`
+
+	// Mode invoice: pays what it was invoiced; prepaid: pays in advance, and what it was invoiced is taken from that.
+	Mode BillingMode `json:"mode"`
+
+	// Since It is invoiced from the month of this moment on; of when billing was switched on unless given.
+	Since time.Time `json:"since,omitempty,omitzero"`
+
+	// StopAfterDays Invoice: from the due date until nothing new is made or started; 7 unless given.
+	StopAfterDays int64 `json:"stopAfterDays,omitempty,omitzero"`
+
+	// SuspendAfterDays From the due date, or from when what was paid in advance was used up, until instances stop; 14, prepaid 1, unless given.
+	SuspendAfterDays int64  `json:"suspendAfterDays,omitempty,omitzero"`
+	TaxID            string `json:"taxId,omitempty,omitzero"`
+
+	// TimeZone IANA name of the time zone whose months it is invoiced by, as Europe/Berlin; UTC unless given.
+	//
+	// Example: Europe/Berlin
+	TimeZone string `json:"timeZone,omitempty,omitzero"`
+
+	// WarnMicros Prepaid: warns when less than this is left.
+	WarnMicros int64 `json:"warnMicros,omitempty,omitzero"`
 }
 
 // OrganizationList defines model for OrganizationList.
@@ -1129,21 +1665,126 @@ type OrganizationList struct {
 
 // OrganizationSpec defines model for OrganizationSpec.
 type OrganizationSpec struct {
-	DisplayName string `json:"displayName,omitempty,omitzero"`
+	// Billing How it pays. While it is not there, nobody sends it invoices.
+	Billing     *OrganizationBilling `json:"billing,omitempty"`
+	DisplayName string               `json:"displayName,omitempty,omitzero"`
+
+	// Parent Id of the reseller whose customer it is; empty: the cluster's own. It does not change, and a customer has no customers of its own.
+	Parent OrganizationID `json:"parent,omitempty,omitzero"`
 
 	// PriceBook Id of the price book it pays by; empty: the one named default.
 	PriceBook PriceBookID `json:"priceBook,omitempty,omitzero"`
+
+	// Quota What everything in it may take together: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs; what is not named has no limit.
+	Quota Amounts `json:"quota,omitempty,omitzero"`
+
+	// Restricted While there is one, nothing new is made or started; what runs goes on. Made by the cluster for money's sake.
+	Restricted *Restriction `json:"restricted,omitempty"`
+
+	// Suspended While there is one, nothing is made, changed or started in the organization and its customers. Reading, stopping and deleting go on.
+	Suspended *OrganizationSuspension `json:"suspended,omitempty"`
+}
+
+// OrganizationStatus defines model for OrganizationStatus.
+type OrganizationStatus struct {
+	Billing *BillingStatus `json:"billing,omitempty"`
+}
+
+// OrganizationSuspension While there is one, nothing is made, changed or started in the organization and its customers. Reading, stopping and deleting go on.
+type OrganizationSuspension struct {
+	// By Role of who has suspended it: what an operator has suspended only an operator resumes. Made by the server.
+	By Role `json:"by,omitempty,omitzero"`
+
+	// Reason For people.
+	Reason string `json:"reason,omitempty,omitzero"`
+}
+
+// Party Somebody on an invoice, as it was when that was issued.
+type Party struct {
+	// Address Lines of it.
+	Address []string `json:"address,omitempty,omitzero"`
+	Name    string   `json:"name,omitempty,omitzero"`
+	TaxID   string   `json:"taxId,omitempty,omitzero"`
+}
+
+// PasswordChange defines model for PasswordChange.
+type PasswordChange struct {
+	// New 10 to 256 bytes.
+	New string `json:"new"`
+	Old string `json:"old"`
+}
+
+// PasswordLink defines model for PasswordLink.
+type PasswordLink struct {
+	ExpiresAt time.Time `json:"expiresAt"`
+
+	// Token Good once. It is shown this once.
+	Token string `json:"token"`
+}
+
+// PasswordSet defines model for PasswordSet.
+type PasswordSet struct {
+	Email string `json:"email"`
+}
+
+// PasswordToken defines model for PasswordToken.
+type PasswordToken struct {
+	// Password 10 to 256 bytes.
+	Password string `json:"password"`
+	Token    string `json:"token"`
+}
+
+// Payment defines model for Payment.
+type Payment struct {
+	Kind Kind `json:"kind"`
+	Meta Meta `json:"meta"`
+
+	// Spec Money that came from a customer, or went back. It never changes.
+	Spec PaymentSpec `json:"spec"`
+}
+
+// PaymentList defines model for PaymentList.
+type PaymentList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string    `json:"continue,omitempty,omitzero"`
+	Items    []Payment `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+}
+
+// PaymentSpec Money that came from a customer, or went back. It never changes.
+type PaymentSpec struct {
+	AmountMicros int64 `json:"amountMicros"`
+
+	// Currency That of the organization's prices.
+	Currency string `json:"currency"`
+	Note     string `json:"note,omitempty,omitzero"`
+
+	// ReceivedAt Now unless given.
+	ReceivedAt time.Time `json:"receivedAt,omitempty,omitzero"`
+
+	// Reference What it is called outside, as a bank's transaction: counts once in the organization.
+	Reference string `json:"reference"`
+
+	// Type payment unless given.
+	Type PaymentType `json:"type,omitempty,omitzero"`
 }
 
 // Price defines model for Price.
 type Price struct {
-	Meter Meter `json:"meter"`
+	// From A full hour from which it holds, until the meter's next price does; always unless given.
+	From  time.Time `json:"from,omitempty,omitzero"`
+	Meter Meter     `json:"meter"`
 
 	// Per How many of the meter's units the price buys.
 	Per int64 `json:"per"`
 
 	// PriceMicros Price of `per` units in millionths of the currency.
 	PriceMicros int64 `json:"priceMicros"`
+
+	// Tiers What the first units cost that the organization uses in a period; what is more costs priceMicros. A tier of price 0 is included.
+	Tiers []PriceTier `json:"tiers,omitempty,omitzero"`
 
 	// Unit What `per` units are called on an invoice, as GPU hour.
 	Unit string `json:"unit,omitempty,omitzero"`
@@ -1168,9 +1809,31 @@ type PriceBookList struct {
 
 // PriceBookSpec defines model for PriceBookSpec.
 type PriceBookSpec struct {
+	Commitments []Commitment `json:"commitments,omitempty,omitzero"`
+
 	// Currency ISO 4217.
-	Currency string  `json:"currency"`
-	Prices   []Price `json:"prices"`
+	Currency string `json:"currency"`
+
+	// Discounts Of several that hold in an hour the largest counts.
+	Discounts []Discount `json:"discounts,omitempty,omitzero"`
+
+	// MinimumMicros The least that a period costs before taxes.
+	MinimumMicros int64   `json:"minimumMicros,omitempty,omitzero"`
+	Prices        []Price `json:"prices"`
+
+	// Seller Somebody on an invoice, as it was when that was issued.
+	Seller Party `json:"seller,omitempty,omitzero"`
+
+	// Taxes Each on all that a period costs.
+	Taxes []Tax `json:"taxes,omitempty,omitzero"`
+}
+
+// PriceTier defines model for PriceTier.
+type PriceTier struct {
+	PriceMicros int64 `json:"priceMicros"`
+
+	// UpTo In `per` units, counted from the period's beginning; more than the tier before.
+	UpTo int64 `json:"upTo"`
 }
 
 // Project defines model for Project.
@@ -1193,6 +1856,31 @@ type ProjectList struct {
 // ProjectSpec defines model for ProjectSpec.
 type ProjectSpec struct {
 	DisplayName string `json:"displayName,omitempty,omitzero"`
+
+	// Quota What everything in it may take together: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs; what is not named has no limit.
+	Quota Amounts `json:"quota,omitempty,omitzero"`
+
+	// Restricted While there is one, nothing new is made or started; what runs goes on. Made by the cluster for money's sake.
+	Restricted *Restriction `json:"restricted,omitempty"`
+}
+
+// Quota defines model for Quota.
+type Quota struct {
+	// Limits What is not named has no limit.
+	Limits Amounts `json:"limits"`
+
+	// Uses What is in use, by quota.
+	Uses Amounts `json:"uses"`
+}
+
+// RecoveryCodes defines model for RecoveryCodes.
+type RecoveryCodes struct {
+	Codes []string `json:"codes"`
+}
+
+// Restriction While there is one, nothing new is made or started; what runs goes on. Made by the cluster for money's sake.
+type Restriction struct {
+	Reason string `json:"reason"`
 }
 
 // Router defines model for Router.
@@ -1292,6 +1980,196 @@ type SecurityRule struct {
 	Protocol Protocol `json:"protocol"`
 }
 
+// Service defines model for Service.
+type Service struct {
+	Kind   Kind          `json:"kind"`
+	Meta   Meta          `json:"meta"`
+	Spec   ServiceSpec   `json:"spec"`
+	Status ServiceStatus `json:"status,omitempty,omitzero"`
+}
+
+// ServiceList defines model for ServiceList.
+type ServiceList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string    `json:"continue,omitempty,omitzero"`
+	Items    []Service `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+}
+
+// ServiceMachine defines model for ServiceMachine.
+type ServiceMachine struct {
+	// Flavor Name or id, stored as id.
+	Flavor FlavorID `json:"flavor"`
+
+	// Image Name or id, stored as id. It, the keys, the user data and the pool count when the machine is made, and not in a later change.
+	Image ImageID `json:"image"`
+
+	// Name Of the instance, when it is made; machine unless given.
+	Name string `json:"name,omitempty,omitzero"`
+
+	// RootBytes Root volume; 0: the flavor's. It only grows.
+	RootBytes   int64    `json:"rootBytes,omitempty,omitzero"`
+	SSHKeys     []string `json:"sshKeys,omitempty,omitzero"`
+	StoragePool string   `json:"storagePool,omitempty,omitzero"`
+
+	// UserData cloud-init user data.
+	UserData string    `json:"userData,omitempty,omitzero"`
+	Vgpu     *VGPUSpec `json:"vgpu,omitempty"`
+}
+
+// ServicePassword defines model for ServicePassword.
+type ServicePassword struct {
+	// Password 10 to 256 bytes.
+	Password string `json:"password"`
+}
+
+// ServiceSpec defines model for ServiceSpec.
+type ServiceSpec struct {
+	// DisplayName What people call the customer.
+	DisplayName string `json:"displayName,omitempty,omitzero"`
+
+	// Email Whose it is: the portal's user, made if there is none. One user has several services.
+	Email string `json:"email"`
+
+	// Instance Made by the server.
+	Instance InstanceID      `json:"instance,omitempty,omitzero"`
+	Machine  *ServiceMachine `json:"machine,omitempty"`
+
+	// Organization Made by the server; it stays when the service ends.
+	Organization OrganizationID `json:"organization,omitempty,omitzero"`
+
+	// PriceBook Name or id, stored as id; empty: the one named default.
+	PriceBook PriceBookID `json:"priceBook,omitempty,omitzero"`
+
+	// Project Made by the server.
+	Project ProjectID `json:"project,omitempty,omitzero"`
+
+	// Quota As an organization's. A machine's is what the machine takes, but for what is named here.
+	Quota Amounts `json:"quota,omitempty,omitzero"`
+
+	// TerminatedAt Since when it is ended; made by the server.
+	TerminatedAt *time.Time `json:"terminatedAt,omitempty"`
+
+	// Type machine: one machine, made with it. account: a quota to use freely. It does not change.
+	Type ServiceType `json:"type"`
+
+	// User Made by the server.
+	User UserID `json:"user,omitempty,omitzero"`
+}
+
+// ServiceStatus defines model for ServiceStatus.
+type ServiceStatus struct {
+	// Addresses Of its machine, those from outside first.
+	Addresses []string `json:"addresses,omitempty,omitzero"`
+
+	// LastError The last that went wrong with its machine.
+	LastError string `json:"lastError,omitempty,omitzero"`
+
+	// Node Operators alone see it.
+	Node NodeID `json:"node,omitempty,omitzero"`
+
+	// Pending What is asked for and not so yet, in words.
+	Pending string `json:"pending,omitempty,omitzero"`
+
+	// Phase Active (an account), Suspended, NoMachine (it was deleted), Terminating, Terminated, or the phase of its machine.
+	Phase ServicePhase `json:"phase,omitempty,omitzero"`
+
+	// Reason Why it is so, in words.
+	Reason string `json:"reason,omitempty,omitzero"`
+}
+
+// ServiceUsage defines model for ServiceUsage.
+type ServiceUsage struct {
+	ID string `json:"id"`
+
+	// Name INSTALLATION:SERVICE
+	Name         string         `json:"name"`
+	Organization OrganizationID `json:"organization"`
+	Totals       []MeterTotal   `json:"totals"`
+}
+
+// ServiceUsagePage defines model for ServiceUsagePage.
+type ServiceUsagePage struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string `json:"continue,omitempty,omitzero"`
+
+	// From The month's first moment.
+	From time.Time `json:"from"`
+
+	// Items Services that have not ended, and those that used something in the month.
+	Items  []ServiceUsage `json:"items"`
+	ReadAt time.Time      `json:"readAt"`
+
+	// To The next month's first.
+	To time.Time `json:"to"`
+}
+
+// Session defines model for Session.
+type Session struct {
+	// Current The one that the request came with.
+	Current bool          `json:"current,omitempty,omitzero"`
+	Kind    Kind          `json:"kind"`
+	Meta    Meta          `json:"meta"`
+	Spec    SessionSpec   `json:"spec"`
+	Status  SessionStatus `json:"status,omitempty,omitzero"`
+
+	// Token The bearer token; only in the answer that begins the session.
+	Token string `json:"token,omitempty,omitzero"`
+}
+
+// SessionList defines model for SessionList.
+type SessionList struct {
+	Items []Session `json:"items"`
+}
+
+// SessionSpec defines model for SessionSpec.
+type SessionSpec struct {
+	// Address Where it was begun.
+	Address string `json:"address,omitempty,omitzero"`
+
+	// Epoch Never sent to clients.
+	Epoch int64 `json:"epoch,omitempty,omitzero"`
+
+	// ExpiresAt At the latest: 12 hours without use end it too.
+	ExpiresAt time.Time `json:"expiresAt"`
+	Grant     Grant     `json:"grant"`
+
+	// Hash SHA-256 of the secret part, hex. Never sent to clients.
+	Hash string `json:"hash,omitempty,omitzero"`
+	User UserID `json:"user"`
+}
+
+// SessionStatus defines model for SessionStatus.
+type SessionStatus struct {
+	// UsedAt To the hour.
+	UsedAt *time.Time `json:"usedAt,omitempty"`
+}
+
+// SimulatedInvoice defines model for SimulatedInvoice.
+type SimulatedInvoice struct {
+	Name string `json:"name"`
+
+	// Note Why it cannot be rated.
+	Note         string         `json:"note,omitempty,omitzero"`
+	Organization OrganizationID `json:"organization"`
+	OwnCurrency  string         `json:"ownCurrency,omitempty,omitzero"`
+
+	// OwnMicros By its own as that is now.
+	OwnMicros int64 `json:"ownMicros"`
+
+	// TotalMicros By the price book that was asked for.
+	TotalMicros int64 `json:"totalMicros"`
+}
+
+// Simulation defines model for Simulation.
+type Simulation struct {
+	Currency    string             `json:"currency"`
+	Items       []SimulatedInvoice `json:"items"`
+	TotalMicros int64              `json:"totalMicros"`
+}
+
 // Snapshot defines model for Snapshot.
 type Snapshot struct {
 	Assignment SnapshotAssignment `json:"assignment,omitempty,omitzero"`
@@ -1303,8 +2181,10 @@ type Snapshot struct {
 
 // SnapshotAssignment defines model for SnapshotAssignment.
 type SnapshotAssignment struct {
-	Node NodeID `json:"node,omitempty,omitzero"`
-	Pool string `json:"pool,omitempty,omitzero"`
+	// MeteredTo Up to when its use has been recorded.
+	MeteredTo time.Time `json:"meteredTo,omitempty,omitzero"`
+	Node      NodeID    `json:"node,omitempty,omitzero"`
+	Pool      string    `json:"pool,omitempty,omitzero"`
 
 	// Reason Why it has no node yet.
 	Reason string `json:"reason,omitempty,omitzero"`
@@ -1350,6 +2230,41 @@ type StoragePool struct {
 	SizeBytes int64  `json:"sizeBytes,omitempty,omitzero"`
 }
 
+// TOTPCode defines model for TOTPCode.
+type TOTPCode struct {
+	Code string `json:"code"`
+}
+
+// TOTPDisable defines model for TOTPDisable.
+type TOTPDisable struct {
+	Password string `json:"password"`
+}
+
+// TOTPSecret defines model for TOTPSecret.
+type TOTPSecret struct {
+	// Secret Base32.
+	Secret string `json:"secret"`
+
+	// URI otpauth://, for a QR code.
+	URI string `json:"uri"`
+}
+
+// Tax defines model for Tax.
+type Tax struct {
+	// BasisPoints Hundredths of a per cent.
+	BasisPoints int64 `json:"basisPoints"`
+
+	// Name Example: VAT
+	Name string `json:"name"`
+}
+
+// UsagePage defines model for UsagePage.
+type UsagePage struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string     `json:"continue,omitempty,omitzero"`
+	Items    []UsageSum `json:"items"`
+}
+
 // UsageRecord defines model for UsageRecord.
 type UsageRecord struct {
 	Kind Kind            `json:"kind"`
@@ -1371,7 +2286,7 @@ type UsageRecordList struct {
 type UsageRecordSpec struct {
 	End time.Time `json:"end"`
 
-	// Meter What was used, with its unit: vcpu-seconds, memory-byte-seconds, volume-byte-seconds, gpu-nanoseconds, vram-byte-seconds, gpu-copy-bytes, gpu-launches.
+	// Meter What was used, with its unit: vcpu-seconds, memory-byte-seconds, volume-byte-seconds, snapshot-byte-seconds, address-seconds, gpu-nanoseconds, vram-byte-seconds, gpu-copy-bytes, gpu-launches.
 	Meter Meter  `json:"meter"`
 	Node  NodeID `json:"node,omitempty,omitzero"`
 
@@ -1382,6 +2297,97 @@ type UsageRecordSpec struct {
 	Resource     string    `json:"resource"`
 	ResourceName string    `json:"resourceName,omitempty,omitzero"`
 	Start        time.Time `json:"start"`
+}
+
+// UsageSum defines model for UsageSum.
+type UsageSum struct {
+	From    time.Time `json:"from"`
+	Meter   Meter     `json:"meter"`
+	Project ProjectID `json:"project,omitempty,omitzero"`
+
+	// Quantity In the meter's unit; may have more than 64 bits.
+	Quantity     Quantity  `json:"quantity"`
+	Resource     string    `json:"resource"`
+	ResourceName string    `json:"resourceName,omitempty,omitzero"`
+	To           time.Time `json:"to"`
+}
+
+// User Somebody who logs in. meta.name is the e-mail address, in lower case and unique in the cluster; meta.organization is whose admins manage it.
+type User struct {
+	Kind   Kind          `json:"kind"`
+	Link   *PasswordLink `json:"link,omitempty"`
+	Meta   Meta          `json:"meta"`
+	Spec   UserSpec      `json:"spec"`
+	Status UserStatus    `json:"status,omitempty,omitzero"`
+}
+
+// UserCredentials What the server keeps to know a user by. Never sent to clients.
+type UserCredentials struct {
+	// Epoch Of which the sessions that hold are: raised, all others end.
+	Epoch         int64      `json:"epoch,omitempty,omitzero"`
+	LinkExpiresAt *time.Time `json:"linkExpiresAt,omitempty"`
+
+	// LinkHash SHA-256 of the token that sets a password, hex.
+	LinkHash string `json:"linkHash,omitempty,omitzero"`
+
+	// PasswordHash argon2id, as a PHC string.
+	PasswordHash string `json:"passwordHash,omitempty,omitzero"`
+
+	// RecoveryCodes SHA-256, hex.
+	RecoveryCodes []string `json:"recoveryCodes,omitempty,omitzero"`
+
+	// TotpPending Sealed; not confirmed yet.
+	TotpPending string `json:"totpPending,omitempty,omitzero"`
+
+	// TotpSecret Sealed; empty while it is off.
+	TotpSecret string `json:"totpSecret,omitempty,omitzero"`
+}
+
+// UserList defines model for UserList.
+type UserList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string `json:"continue,omitempty,omitzero"`
+	Items    []User `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+}
+
+// UserReset defines model for UserReset.
+type UserReset struct {
+	// Totp Turn one-time codes off too.
+	Totp bool `json:"totp,omitempty,omitzero"`
+}
+
+// UserSpec defines model for UserSpec.
+type UserSpec struct {
+	// Credentials What the server keeps to know a user by. Never sent to clients.
+	Credentials *UserCredentials `json:"credentials,omitempty"`
+
+	// Disabled Logs in no more; its sessions end.
+	Disabled    bool   `json:"disabled,omitempty,omitzero"`
+	DisplayName string `json:"displayName,omitempty,omitzero"`
+
+	// Grants What it may be; a session is one of them.
+	Grants []Grant `json:"grants,omitempty,omitzero"`
+}
+
+// UserStatus defines model for UserStatus.
+type UserStatus struct {
+	// Addresses From where it has logged in lately. Never sent to clients.
+	Addresses []string   `json:"addresses,omitempty,omitzero"`
+	FailedAt  *time.Time `json:"failedAt,omitempty"`
+
+	// Failures Wrong passwords in a row, when last noted.
+	Failures    int        `json:"failures,omitempty,omitzero"`
+	HasPassword bool       `json:"hasPassword,omitempty,omitzero"`
+	LastLoginAt *time.Time `json:"lastLoginAt,omitempty"`
+
+	// Totp Whether it needs one-time codes.
+	Totp bool `json:"totp,omitempty,omitzero"`
+
+	// TotpStep Of the last code that was used. Never sent to clients.
+	TotpStep int64 `json:"totpStep,omitempty,omitzero"`
 }
 
 // VGPUSpec defines model for VGPUSpec.
@@ -1505,6 +2511,176 @@ type VolumeStatus struct {
 	SizeBytes int64 `json:"sizeBytes,omitempty,omitzero"`
 }
 
+// Wallet defines model for Wallet.
+type Wallet struct {
+	// BalanceMicros What was paid in advance; negative: what is owed.
+	BalanceMicros int64  `json:"balanceMicros"`
+	Currency      string `json:"currency"`
+	Message       string `json:"message,omitempty,omitzero"`
+
+	// Open Payments count for the oldest invoices first.
+	Open         []OpenInvoice  `json:"open,omitempty,omitzero"`
+	Organization OrganizationID `json:"organization"`
+	State        BillingState   `json:"state"`
+
+	// UnbilledMicros What was used since the last invoice, with all that an invoice would have.
+	UnbilledMicros int64 `json:"unbilledMicros"`
+}
+
+// Webhook Who is told of an organization's events; an operator's without an organization is told of everybody's.
+type Webhook struct {
+	Kind Kind `json:"kind"`
+	Meta Meta `json:"meta"`
+
+	// Secret What requests are signed with; only in the answer that makes it.
+	Secret string        `json:"secret,omitempty,omitzero"`
+	Spec   WebhookSpec   `json:"spec"`
+	Status WebhookStatus `json:"status,omitempty,omitzero"`
+}
+
+// WebhookDelivery defines model for WebhookDelivery.
+type WebhookDelivery struct {
+	// Attempts That failed.
+	Attempts int64 `json:"attempts,omitempty,omitzero"`
+
+	// Event Something that happened. The body of a request is its id, type, timestamp and data.
+	Event     WebhookEvent `json:"event"`
+	LastError string       `json:"lastError,omitempty,omitzero"`
+	NextAt    *time.Time   `json:"nextAt,omitempty"`
+
+	// State Past: delivered or given up, among so many given up that it is not known which.
+	State DeliveryState `json:"state"`
+}
+
+// WebhookDeliveryList defines model for WebhookDeliveryList.
+type WebhookDeliveryList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string            `json:"continue,omitempty,omitzero"`
+	Items    []WebhookDelivery `json:"items"`
+}
+
+// WebhookEvent Something that happened. The body of a request is its id, type, timestamp and data.
+type WebhookEvent struct {
+	Data EventData `json:"data,omitempty,omitzero"`
+
+	// ID The same whenever it is sent.
+	ID string `json:"id"`
+
+	// Organization Whose it is.
+	Organization string `json:"organization,omitempty,omitzero"`
+	Project      string `json:"project,omitempty,omitzero"`
+
+	// Seq Rises, with gaps.
+	Seq       int64     `json:"seq"`
+	Timestamp time.Time `json:"timestamp"`
+	Type      string    `json:"type"`
+
+	// Webhook The only webhook that is told of it; all unless given.
+	Webhook string `json:"webhook,omitempty,omitzero"`
+}
+
+// WebhookGivenUp defines model for WebhookGivenUp.
+type WebhookGivenUp struct {
+	// At When it was given up.
+	At time.Time `json:"at"`
+
+	// Error Why the last attempt failed.
+	Error string `json:"error,omitempty,omitzero"`
+
+	// Event Id of the event.
+	Event string `json:"event"`
+	Seq   int64  `json:"seq"`
+	Type  string `json:"type"`
+}
+
+// WebhookKey defines model for WebhookKey.
+type WebhookKey struct {
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+
+	// Secret Sealed.
+	Secret string `json:"secret"`
+}
+
+// WebhookList defines model for WebhookList.
+type WebhookList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string    `json:"continue,omitempty,omitzero"`
+	Items    []Webhook `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+}
+
+// WebhookReplay defines model for WebhookReplay.
+type WebhookReplay struct {
+	// From Id of an event, or a time.
+	From string `json:"from"`
+}
+
+// WebhookRotation defines model for WebhookRotation.
+type WebhookRotation struct {
+	// KeepSeconds How long the old secret still signs too; a day unless given.
+	KeepSeconds *int64 `json:"keepSeconds,omitempty"`
+}
+
+// WebhookSpec defines model for WebhookSpec.
+type WebhookSpec struct {
+	// Events Types, as instance.failed, or instance.* for all of a kind; all unless given.
+	Events []string `json:"events,omitempty,omitzero"`
+
+	// Keys Written by rotate. Never sent to clients.
+	Keys []WebhookKey `json:"keys,omitempty,omitzero"`
+
+	// Paused Events wait.
+	Paused bool `json:"paused,omitempty,omitzero"`
+
+	// ReplayAfter The sequence after which it begins: as it was made, or told by replay.
+	ReplayAfter int64 `json:"replayAfter,omitempty,omitzero"`
+
+	// Replays How often replay was asked for; written by replay.
+	Replays int64 `json:"replays,omitempty,omitzero"`
+
+	// Tests How often test was asked for; written by test.
+	Tests int64 `json:"tests,omitempty,omitzero"`
+
+	// URL http or https, with a public address.
+	URL string `json:"url"`
+}
+
+// WebhookStatus defines model for WebhookStatus.
+type WebhookStatus struct {
+	// Attempts Of the next event, which all failed.
+	Attempts int64 `json:"attempts,omitempty,omitzero"`
+
+	// Cursor The sequence of the last event that is done with.
+	Cursor int64 `json:"cursor,omitempty,omitzero"`
+
+	// Delivered Events that it took, repeats included.
+	Delivered int64 `json:"delivered,omitempty,omitzero"`
+
+	// DeliveredAt When it last took an event.
+	DeliveredAt *time.Time `json:"deliveredAt,omitempty"`
+
+	// GivenUp Events that it did not take for a day.
+	GivenUp int64 `json:"givenUp,omitempty,omitzero"`
+
+	// GivenUpEvents The last of them, oldest first.
+	GivenUpEvents []WebhookGivenUp `json:"givenUpEvents,omitempty,omitzero"`
+
+	// LastError Why the last attempt failed; empty if it did not.
+	LastError string `json:"lastError,omitempty,omitzero"`
+
+	// NextAt When it is tried again.
+	NextAt *time.Time `json:"nextAt,omitempty"`
+	Paused bool       `json:"paused,omitempty,omitzero"`
+
+	// Replays Of those asked for.
+	Replays int64 `json:"replays,omitempty,omitzero"`
+
+	// StartedAt Since when it is being sent to: when it was made, resumed or replayed last.
+	StartedAt *time.Time `json:"startedAt,omitempty"`
+}
+
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
 
@@ -1513,6 +2689,9 @@ type PathID = string
 
 // QueryContinue defines model for QueryContinue.
 type QueryContinue = string
+
+// QueryInstallation defines model for QueryInstallation.
+type QueryInstallation = string
 
 // QueryLimit defines model for QueryLimit.
 type QueryLimit = int
@@ -1528,33 +2707,6 @@ type QueryProject = string
 
 // Failure defines model for Failure.
 type Failure = Error
-
-// ListAccountsParams defines parameters for ListAccounts.
-type ListAccountsParams struct {
-	// Limit 1000 unless given.
-	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-
-	// Continue From the page before.
-	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
-
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-}
-
-// CreateAccountParams defines parameters for CreateAccount.
-type CreateAccountParams struct {
-	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
-	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
-}
-
-// GetAccountParams defines parameters for GetAccount.
-type GetAccountParams struct {
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-}
 
 // ListAPIKeysParams defines parameters for ListAPIKeys.
 type ListAPIKeysParams struct {
@@ -1587,6 +2739,21 @@ type GetAPIKeyParams struct {
 
 	// Project Id or name.
 	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
+}
+
+// ListAuditEventsParams defines parameters for ListAuditEvents.
+type ListAuditEventsParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// Oldest From the oldest.
+	Oldest bool `form:"oldest,omitempty" json:"oldest,omitempty,omitzero"`
 }
 
 // ListBackupTargetsParams defines parameters for ListBackupTargets.
@@ -1631,6 +2798,12 @@ type CreateBackupParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 
+// DeleteBackupParams defines parameters for DeleteBackup.
+type DeleteBackupParams struct {
+	// Forget Only in the cluster: what is in the target stays there, for a target that never comes back. An operator's; the backup must have ended, or be being deleted.
+	Forget bool `form:"forget,omitempty" json:"forget,omitempty,omitzero"`
+}
+
 // GetBackupParams defines parameters for GetBackup.
 type GetBackupParams struct {
 	// Organization Id or name.
@@ -1638,6 +2811,33 @@ type GetBackupParams struct {
 
 	// Project Id or name.
 	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
+}
+
+// ListBudgetsParams defines parameters for ListBudgets.
+type ListBudgetsParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
+// CreateBudgetParams defines parameters for CreateBudget.
+type CreateBudgetParams struct {
+	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// GetBudgetParams defines parameters for GetBudget.
+type GetBudgetParams struct {
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
 // ListCephClustersParams defines parameters for ListCephClusters.
@@ -1656,6 +2856,39 @@ type ListCephClustersParams struct {
 type CreateCephClusterParams struct {
 	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// ListCreditNotesParams defines parameters for ListCreditNotes.
+type ListCreditNotesParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
+// CreateCreditNoteParams defines parameters for CreateCreditNote.
+type CreateCreditNoteParams struct {
+	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// GetCreditNoteParams defines parameters for GetCreditNote.
+type GetCreditNoteParams struct {
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
+// GetCreditNotePDFParams defines parameters for GetCreditNotePDF.
+type GetCreditNotePDFParams struct {
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
 // ListDisksParams defines parameters for ListDisks.
@@ -1769,6 +3002,18 @@ type ListGPUsParams struct {
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 }
 
+// ListIdentityProvidersParams defines parameters for ListIdentityProviders.
+type ListIdentityProvidersParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+}
+
 // ListImagesParams defines parameters for ListImages.
 type ListImagesParams struct {
 	// Limit 1000 unless given.
@@ -1841,6 +3086,24 @@ type GetInstanceConsoleLogParams struct {
 	Tail int64 `form:"tail,omitempty" json:"tail,omitempty,omitzero"`
 }
 
+// ExplainInvoiceParams defines parameters for ExplainInvoice.
+type ExplainInvoiceParams struct {
+	// Organization Id or name; the key's own unless given.
+	Organization string `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// From First moment.
+	From time.Time `form:"from" json:"from"`
+
+	// To Not included.
+	To time.Time `form:"to" json:"to"`
+
+	// Line The line's id.
+	Line string `form:"line" json:"line"`
+
+	// Hour Only this one, with the records that its use is the sum of.
+	Hour time.Time `form:"hour,omitempty" json:"hour,omitempty,omitzero"`
+}
+
 // PreviewInvoiceParams defines parameters for PreviewInvoice.
 type PreviewInvoiceParams struct {
 	// Organization Id or name; the key's own unless given.
@@ -1851,6 +3114,45 @@ type PreviewInvoiceParams struct {
 
 	// To Not included.
 	To time.Time `form:"to" json:"to"`
+}
+
+// ListInvoicesParams defines parameters for ListInvoices.
+type ListInvoicesParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
+// GetInvoiceParams defines parameters for GetInvoice.
+type GetInvoiceParams struct {
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
+// ExplainInvoiceLineParams defines parameters for ExplainInvoiceLine.
+type ExplainInvoiceLineParams struct {
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// Line The line's id.
+	Line string `form:"line" json:"line"`
+
+	// Hour Only this one, with the records that its use is the sum of.
+	Hour time.Time `form:"hour,omitempty" json:"hour,omitempty,omitzero"`
+}
+
+// GetInvoicePDFParams defines parameters for GetInvoicePDF.
+type GetInvoicePDFParams struct {
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
 // ListJoinTokensParams defines parameters for ListJoinTokens.
@@ -1869,6 +3171,12 @@ type ListJoinTokensParams struct {
 type CreateJoinTokenParams struct {
 	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// GetLedgerParams defines parameters for GetLedger.
+type GetLedgerParams struct {
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
 // ListLoadBalancersParams defines parameters for ListLoadBalancers.
@@ -2006,6 +3314,33 @@ type CreateOrganizationParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 
+// ListPaymentsParams defines parameters for ListPayments.
+type ListPaymentsParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
+// CreatePaymentParams defines parameters for CreatePayment.
+type CreatePaymentParams struct {
+	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// GetPaymentParams defines parameters for GetPayment.
+type GetPaymentParams struct {
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
 // ListPriceBooksParams defines parameters for ListPriceBooks.
 type ListPriceBooksParams struct {
 	// Limit 1000 unless given.
@@ -2022,6 +3357,18 @@ type ListPriceBooksParams struct {
 type CreatePriceBookParams struct {
 	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// SimulatePriceBookParams defines parameters for SimulatePriceBook.
+type SimulatePriceBookParams struct {
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// From First moment.
+	From time.Time `form:"from" json:"from"`
+
+	// To Not included. Each month between is a period of its own.
+	To time.Time `form:"to" json:"to"`
 }
 
 // ListProjectsParams defines parameters for ListProjects.
@@ -2047,6 +3394,12 @@ type CreateProjectParams struct {
 
 // GetProjectParams defines parameters for GetProject.
 type GetProjectParams struct {
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
+// GetProjectQuotaParams defines parameters for GetProjectQuota.
+type GetProjectQuotaParams struct {
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
@@ -2111,6 +3464,42 @@ type GetSecurityGroupParams struct {
 	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
 }
 
+// ListServiceUsageParams defines parameters for ListServiceUsage.
+type ListServiceUsageParams struct {
+	// Installation The billing system's name, as services have it.
+	Installation string `form:"installation" json:"installation"`
+
+	// Service Only this one: id or name.
+	Service string `form:"service,omitempty" json:"service,omitempty,omitzero"`
+
+	// TimeZone IANA name; UTC unless given.
+	TimeZone string `form:"timeZone,omitempty" json:"timeZone,omitempty,omitzero"`
+
+	// Month As 2026-11; the present one unless given.
+	Month string `form:"month,omitempty" json:"month,omitempty,omitzero"`
+
+	// Limit 100 services unless given.
+	Limit int `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+}
+
+// ListServicesParams defines parameters for ListServices.
+type ListServicesParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Installation Only your own services of this billing system.
+	Installation QueryInstallation `form:"installation,omitempty" json:"installation,omitempty,omitzero"`
+}
+
 // ListSnapshotsParams defines parameters for ListSnapshots.
 type ListSnapshotsParams struct {
 	// Limit 1000 unless given.
@@ -2144,6 +3533,36 @@ type GetSnapshotParams struct {
 	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
 }
 
+// ListUsageParams defines parameters for ListUsage.
+type ListUsageParams struct {
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// Project Id or name.
+	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
+
+	// Meter Only this one.
+	Meter Meter `form:"meter,omitempty" json:"meter,omitempty,omitzero"`
+
+	// Resource Only this one: an id.
+	Resource string `form:"resource,omitempty" json:"resource,omitempty,omitzero"`
+
+	// From First moment.
+	From time.Time `form:"from" json:"from"`
+
+	// To Not included.
+	To time.Time `form:"to" json:"to"`
+
+	// By hour, day, month (of UTC) or total; day unless given.
+	By UsageBy `form:"by,omitempty" json:"by,omitempty,omitzero"`
+
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue string `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+}
+
 // ListUsageRecordsParams defines parameters for ListUsageRecords.
 type ListUsageRecordsParams struct {
 	// Limit 1000 unless given.
@@ -2164,6 +3583,51 @@ type ListUsageRecordsParams struct {
 
 // GetUsageRecordParams defines parameters for GetUsageRecord.
 type GetUsageRecordParams struct {
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// Project Id or name.
+	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
+}
+
+// ExportUsageParams defines parameters for ExportUsage.
+type ExportUsageParams struct {
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// From First moment.
+	From time.Time `form:"from" json:"from"`
+
+	// To Not included.
+	To time.Time `form:"to" json:"to"`
+
+	// Format csv (use by the hour, unless given) or focus.
+	Format ExportFormat `form:"format,omitempty" json:"format,omitempty,omitzero"`
+}
+
+// ListUsersParams defines parameters for ListUsers.
+type ListUsersParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
+// GetUserParams defines parameters for GetUser.
+type GetUserParams struct {
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
+// CreateUserLoginLinkParams defines parameters for CreateUserLoginLink.
+type CreateUserLoginLinkParams struct {
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 
@@ -2210,6 +3674,12 @@ type GetVolumeParams struct {
 	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
 }
 
+// GetWalletParams defines parameters for GetWallet.
+type GetWalletParams struct {
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
 // WatchParams defines parameters for Watch.
 type WatchParams struct {
 	// Since Revision after which to begin; 0, or one too old, begins with all objects and a sync.
@@ -2219,17 +3689,44 @@ type WatchParams struct {
 	Kind []Kind `form:"kind,omitempty" json:"kind,omitempty,omitzero"`
 }
 
-// CreateAccountJSONRequestBody defines body for CreateAccount for application/json ContentType.
-type CreateAccountJSONRequestBody = Account
+// ListWebhooksParams defines parameters for ListWebhooks.
+type ListWebhooksParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 
-// UpdateAccountJSONRequestBody defines body for UpdateAccount for application/json ContentType.
-type UpdateAccountJSONRequestBody = Account
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
+// GetWebhookParams defines parameters for GetWebhook.
+type GetWebhookParams struct {
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
+// ListWebhookDeliveriesParams defines parameters for ListWebhookDeliveries.
+type ListWebhookDeliveriesParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+}
 
 // CreateAPIKeyJSONRequestBody defines body for CreateAPIKey for application/json ContentType.
 type CreateAPIKeyJSONRequestBody = APIKey
 
 // UpdateAPIKeyJSONRequestBody defines body for UpdateAPIKey for application/json ContentType.
 type UpdateAPIKeyJSONRequestBody = APIKey
+
+// RotateAPIKeyJSONRequestBody defines body for RotateAPIKey for application/json ContentType.
+type RotateAPIKeyJSONRequestBody = APIKeyRotation
 
 // CreateBackupTargetJSONRequestBody defines body for CreateBackupTarget for application/json ContentType.
 type CreateBackupTargetJSONRequestBody = BackupTarget
@@ -2243,11 +3740,20 @@ type CreateBackupJSONRequestBody = Backup
 // UpdateBackupJSONRequestBody defines body for UpdateBackup for application/json ContentType.
 type UpdateBackupJSONRequestBody = Backup
 
+// CreateBudgetJSONRequestBody defines body for CreateBudget for application/json ContentType.
+type CreateBudgetJSONRequestBody = Budget
+
+// UpdateBudgetJSONRequestBody defines body for UpdateBudget for application/json ContentType.
+type UpdateBudgetJSONRequestBody = Budget
+
 // CreateCephClusterJSONRequestBody defines body for CreateCephCluster for application/json ContentType.
 type CreateCephClusterJSONRequestBody = CephCluster
 
 // UpdateCephClusterJSONRequestBody defines body for UpdateCephCluster for application/json ContentType.
 type UpdateCephClusterJSONRequestBody = CephCluster
+
+// CreateCreditNoteJSONRequestBody defines body for CreateCreditNote for application/json ContentType.
+type CreateCreditNoteJSONRequestBody = CreditNote
 
 // UpdateDiskJSONRequestBody defines body for UpdateDisk for application/json ContentType.
 type UpdateDiskJSONRequestBody = Disk
@@ -2279,6 +3785,12 @@ type UpdateGPUPoolJSONRequestBody = GPUPool
 // UpdateGPUJSONRequestBody defines body for UpdateGPU for application/json ContentType.
 type UpdateGPUJSONRequestBody = GPU
 
+// CreateIdentityProviderJSONRequestBody defines body for CreateIdentityProvider for application/json ContentType.
+type CreateIdentityProviderJSONRequestBody = IdentityProvider
+
+// UpdateIdentityProviderJSONRequestBody defines body for UpdateIdentityProvider for application/json ContentType.
+type UpdateIdentityProviderJSONRequestBody = IdentityProvider
+
 // CreateImageJSONRequestBody defines body for CreateImage for application/json ContentType.
 type CreateImageJSONRequestBody = Image
 
@@ -2303,6 +3815,18 @@ type CreateLoadBalancerJSONRequestBody = LoadBalancer
 // UpdateLoadBalancerJSONRequestBody defines body for UpdateLoadBalancer for application/json ContentType.
 type UpdateLoadBalancerJSONRequestBody = LoadBalancer
 
+// LoginJSONRequestBody defines body for Login for application/json ContentType.
+type LoginJSONRequestBody = Credentials
+
+// LoginWithLinkJSONRequestBody defines body for LoginWithLink for application/json ContentType.
+type LoginWithLinkJSONRequestBody = LoginToken
+
+// BeginOIDCLoginJSONRequestBody defines body for BeginOIDCLogin for application/json ContentType.
+type BeginOIDCLoginJSONRequestBody = OIDCBegin
+
+// FinishOIDCLoginJSONRequestBody defines body for FinishOIDCLogin for application/json ContentType.
+type FinishOIDCLoginJSONRequestBody = OIDCFinish
+
 // CreateMigrationJSONRequestBody defines body for CreateMigration for application/json ContentType.
 type CreateMigrationJSONRequestBody = Migration
 
@@ -2324,6 +3848,15 @@ type CreateOrganizationJSONRequestBody = Organization
 // UpdateOrganizationJSONRequestBody defines body for UpdateOrganization for application/json ContentType.
 type UpdateOrganizationJSONRequestBody = Organization
 
+// ChangePasswordJSONRequestBody defines body for ChangePassword for application/json ContentType.
+type ChangePasswordJSONRequestBody = PasswordChange
+
+// SetPasswordJSONRequestBody defines body for SetPassword for application/json ContentType.
+type SetPasswordJSONRequestBody = PasswordToken
+
+// CreatePaymentJSONRequestBody defines body for CreatePayment for application/json ContentType.
+type CreatePaymentJSONRequestBody = Payment
+
 // CreatePriceBookJSONRequestBody defines body for CreatePriceBook for application/json ContentType.
 type CreatePriceBookJSONRequestBody = PriceBook
 
@@ -2342,14 +3875,50 @@ type CreateSecurityGroupJSONRequestBody = SecurityGroup
 // UpdateSecurityGroupJSONRequestBody defines body for UpdateSecurityGroup for application/json ContentType.
 type UpdateSecurityGroupJSONRequestBody = SecurityGroup
 
+// PutServiceJSONRequestBody defines body for PutService for application/json ContentType.
+type PutServiceJSONRequestBody = Service
+
+// SetServicePasswordJSONRequestBody defines body for SetServicePassword for application/json ContentType.
+type SetServicePasswordJSONRequestBody = ServicePassword
+
+// SuspendServiceJSONRequestBody defines body for SuspendService for application/json ContentType.
+type SuspendServiceJSONRequestBody = OrganizationSuspension
+
 // CreateSnapshotJSONRequestBody defines body for CreateSnapshot for application/json ContentType.
 type CreateSnapshotJSONRequestBody = Snapshot
 
 // UpdateSnapshotJSONRequestBody defines body for UpdateSnapshot for application/json ContentType.
 type UpdateSnapshotJSONRequestBody = Snapshot
 
+// ConfirmTOTPJSONRequestBody defines body for ConfirmTOTP for application/json ContentType.
+type ConfirmTOTPJSONRequestBody = TOTPCode
+
+// DisableTOTPJSONRequestBody defines body for DisableTOTP for application/json ContentType.
+type DisableTOTPJSONRequestBody = TOTPDisable
+
+// CreateUserJSONRequestBody defines body for CreateUser for application/json ContentType.
+type CreateUserJSONRequestBody = User
+
+// UpdateUserJSONRequestBody defines body for UpdateUser for application/json ContentType.
+type UpdateUserJSONRequestBody = User
+
+// ResetUserJSONRequestBody defines body for ResetUser for application/json ContentType.
+type ResetUserJSONRequestBody = UserReset
+
 // CreateVolumeJSONRequestBody defines body for CreateVolume for application/json ContentType.
 type CreateVolumeJSONRequestBody = Volume
 
 // UpdateVolumeJSONRequestBody defines body for UpdateVolume for application/json ContentType.
 type UpdateVolumeJSONRequestBody = Volume
+
+// CreateWebhookJSONRequestBody defines body for CreateWebhook for application/json ContentType.
+type CreateWebhookJSONRequestBody = Webhook
+
+// UpdateWebhookJSONRequestBody defines body for UpdateWebhook for application/json ContentType.
+type UpdateWebhookJSONRequestBody = Webhook
+
+// ReplayWebhookJSONRequestBody defines body for ReplayWebhook for application/json ContentType.
+type ReplayWebhookJSONRequestBody = WebhookReplay
+
+// RotateWebhookJSONRequestBody defines body for RotateWebhook for application/json ContentType.
+type RotateWebhookJSONRequestBody = WebhookRotation

@@ -90,8 +90,18 @@ func TestOtherSpecs(t *testing.T) {
 		{"per 0", "spec.prices[0].per", ValidatePriceBook(PriceBookSpec{Currency: "EUR", Prices: []Price{{Meter: MeterGPU}}})},
 		{"negative price", "spec.prices[0].priceMicros", ValidatePriceBook(PriceBookSpec{Currency: "EUR", Prices: []Price{{Meter: MeterGPU, PriceMicros: -1, Per: 1}}})},
 		{"two prices", "spec.prices[1].meter", ValidatePriceBook(PriceBookSpec{Currency: "EUR", Prices: []Price{{Meter: MeterGPU, Per: 1}, {Meter: MeterGPU, Per: 1}}})},
-		{"account", "", ValidateAccount(DefaultAccount(AccountSpec{Currency: "USD"}))},
-		{"account type", "spec.type", ValidateAccount(AccountSpec{Currency: "USD", Type: "x"})},
+		{"tiers", "", book(func(b *PriceBookSpec) { b.Prices[0].Tiers = []PriceTier{{UpTo: 1}, {UpTo: 2, PriceMicros: 5}} })},
+		{"next price", "", book(func(b *PriceBookSpec) { b.Prices = append(b.Prices, Price{Meter: MeterGPU, Per: 1, From: bookHour}) })},
+		{"half past", "spec.prices[0].from", book(func(b *PriceBookSpec) { b.Prices[0].From = bookHour.Add(30 * time.Minute) })},
+		{"tiers backwards", "spec.prices[0].tiers[1].upTo", book(func(b *PriceBookSpec) { b.Prices[0].Tiers = []PriceTier{{UpTo: 2}, {UpTo: 2}} })},
+		{"commitment", "spec.commitments[0].quantity", book(func(b *PriceBookSpec) { b.Commitments = []Commitment{{Meter: MeterGPU, Per: 1}} })},
+		{"commitment's end", "spec.commitments[0].until", book(func(b *PriceBookSpec) {
+			b.Commitments = []Commitment{{Meter: MeterGPU, Per: 1, Quantity: 1, From: bookHour, Until: bookHour}}
+		})},
+		{"discount", "spec.discounts[0].basisPoints", book(func(b *PriceBookSpec) { b.Discounts = []Discount{{BasisPoints: 10_001}} })},
+		{"discount's meter", "spec.discounts[0].meters[0]", book(func(b *PriceBookSpec) { b.Discounts = []Discount{{Meters: []Meter{"x"}, BasisPoints: 1}} })},
+		{"tax", "spec.taxes[0].name", book(func(b *PriceBookSpec) { b.Taxes = []Tax{{BasisPoints: 1}} })},
+		{"minimum", "spec.minimumMicros", book(func(b *PriceBookSpec) { b.MinimumMicros = -1 })},
 		{"pool", "", ValidateGPUPool(DefaultGPUPool(GPUPoolSpec{}))},
 		{"pool mode", "spec.mode", ValidateGPUPool(GPUPoolSpec{Mode: "x"})},
 		{"gpu pool", "spec.pool", ValidateGPU(GPUSpec{Pool: "A"})},
@@ -104,7 +114,7 @@ func TestOtherSpecs(t *testing.T) {
 
 func TestIDs(t *testing.T) {
 	for _, kind := range []Kind{KindOrganization, KindProject, KindAPIKey, KindNode, KindGPU, KindGPUPool, KindFlavor, KindImage,
-		KindVolume, KindInstance, KindUsageRecord, KindAccount, KindPriceBook} {
+		KindVolume, KindInstance, KindUsageRecord, KindInvoice, KindCreditNote, KindPayment, KindBudget, KindPriceBook} {
 		if id := NewID(kind, []byte{0, 1, 2, 3, 4, 0xff}); !LooksLikeID(id) || !strings.HasSuffix(id, "-0001020304ff") {
 			t.Errorf("%s: %s", kind, id)
 		}
@@ -131,4 +141,13 @@ func TestPricesOfEveryMeter(t *testing.T) {
 	if ValidatePriceBook(all) == nil {
 		t.Error("two prices for a meter are accepted")
 	}
+}
+
+var bookHour = time.Date(2026, 3, 1, 5, 0, 0, 0, time.UTC)
+
+// book is what is wrong with a good one that was changed.
+func book(change func(*PriceBookSpec)) error {
+	b := PriceBookSpec{Currency: "EUR", Prices: []Price{{Meter: MeterGPU, PriceMicros: 1, Per: 1}}}
+	change(&b)
+	return ValidatePriceBook(b)
 }

@@ -1,64 +1,111 @@
 package billing
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing/tariff"
 )
 
-// Invoice is what an organization's use of a period costs.
-type Invoice struct {
-	Organization api.OrganizationID
-	Currency     string
-	From, To     time.Time
-	Lines        []Line
-	TotalMicros  int64 // the sum of the lines
+// Rating makes an organization's invoice of its use.
+type Rating struct {
+	organization api.OrganizationID
+	spec         api.PriceBookSpec
+	from, to     time.Time
+	rater        *tariff.Rater
+	names        map[string]*named
 }
 
-// InPeriod says whether a record is of the period: its use ended after from,
-// and not after to. Every record is of exactly one of periods that follow each
-// other; the meter cuts records at the hours, so that none has a part in two
-// months but work that was counted after the end of one, which is charged in
-// the next.
-func InPeriod(s api.UsageRecordSpec, from, to time.Time) bool {
-	return s.End.After(from) && !s.End.After(to)
+// named is what a resource was called last.
+type named struct {
+	name string
+	at   time.Time
 }
 
-// Preview is the invoice that the organization's records of the period make;
-// records of others and of other times are left out. Errors are *api.Error, as
-// Rate's, and CodeInvalid when the period ends before it begins.
-func Preview(org api.OrganizationID, records []api.UsageRecord, book api.PriceBookSpec, from, to time.Time) (Invoice, error) {
-	inv := Invoice{Organization: org, Currency: book.Currency, From: from.UTC(), To: to.UTC()}
+// NewRating of the hours that begin in a period. Errors are *api.Error.
+func NewRating(org api.OrganizationID, spec api.PriceBookSpec, from, to time.Time) (*Rating, error) {
 	if !from.Before(to) {
-		return Invoice{}, api.Errorf(api.CodeInvalid, "the period ends before it begins").At("to")
+		return nil, api.Errorf(api.CodeInvalid, "the period ends before it begins").At("to")
 	}
-	var own []api.UsageRecord
-	for _, r := range records {
-		if r.Meta.Organization == string(org) && InPeriod(r.Spec, from, to) {
-			own = append(own, r)
-		}
+	book := Book(spec)
+	if err := book.Validate(); err != nil {
+		return nil, err
 	}
-	var err error
-	if inv.Lines, err = Rate(own, book); err != nil {
-		return Invoice{}, err
-	}
-	for _, l := range inv.Lines {
-		if inv.TotalMicros, err = sum(inv.TotalMicros, l.AmountMicros); err != nil {
-			return Invoice{}, api.Errorf(api.CodeTooLarge, "the total: %v", err)
-		}
-	}
-	return inv, nil
+	return &Rating{organization: org, spec: spec, from: from.UTC(), to: to.UTC(),
+		rater: tariff.NewRater(book, from, to), names: map[string]*named{}}, nil
 }
 
-// API is the invoice as the API answers it.
-func (inv Invoice) API() api.InvoicePreview {
-	p := api.InvoicePreview{Organization: inv.Organization, Currency: inv.Currency, From: inv.From, To: inv.To,
-		TotalMicros: inv.TotalMicros, Lines: make([]api.InvoiceLine, 0, len(inv.Lines))}
-	for _, l := range inv.Lines {
-		p.Lines = append(p.Lines, api.InvoiceLine{
-			Project: api.ProjectID(l.Project), Meter: l.Price.Meter, Resource: l.Resource, ResourceName: l.ResourceName,
-			Quantity: l.Quantity, Per: l.Price.Per, PriceMicros: l.Price.PriceMicros, Unit: l.Price.Unit, AmountMicros: l.AmountMicros,
-		})
+// Add use of the period, in the order of api.Use.Compare. Errors are *api.Error:
+// CodeState when a meter that was used has no price, CodeInvalid for use that
+// cannot be, is of another period or comes out of order.
+func (r *Rating) Add(u api.Use) error {
+	if u.Hour.Before(r.from) || !u.Hour.Before(r.to) {
+		return api.Errorf(api.CodeInvalid, "use in the hour of %s is of another period", u.Hour)
 	}
-	return p
+	n := r.names[u.Resource]
+	if n == nil {
+		n = &named{}
+		r.names[u.Resource] = n
+	}
+	if !n.at.After(u.NamedAt) {
+		n.name, n.at = u.ResourceName, u.NamedAt
+	}
+	return r.rater.Add(u)
+}
+
+// Invoice of all that was added; its total is the sum of its lines.
+func (r *Rating) Invoice() (api.InvoicePreview, error) {
+	st, err := r.rater.Statement(r.from, r.to)
+	if err != nil {
+		return api.InvoicePreview{}, err
+	}
+	p := api.InvoicePreview{Organization: r.organization, Currency: st.Currency, From: st.From, To: st.To,
+		TotalMicros: st.TotalMicros, Lines: make([]api.InvoiceLine, 0, len(st.Charges)+len(st.Fees)+len(st.Levies)+1)}
+	for _, c := range st.Charges {
+		p.Lines = append(p.Lines, r.usage(c))
+	}
+	for i, f := range st.Fees {
+		p.Lines = append(p.Lines, api.InvoiceLine{ID: lineID(api.LineCommitment, i), Kind: api.LineCommitment, Meter: f.Meter,
+			Quantity: api.Product(f.Quantity, f.Per), Per: f.Per, PriceMicros: f.PriceMicros, Unit: unitOf(r.spec, f.Meter, f.Per), AmountMicros: f.AmountMicros})
+	}
+	if st.TopUpMicros > 0 {
+		p.Lines = append(p.Lines, api.InvoiceLine{ID: lineID(api.LineMinimum, 0), Kind: api.LineMinimum, AmountMicros: st.TopUpMicros})
+	}
+	for i, l := range st.Levies {
+		p.Lines = append(p.Lines, api.InvoiceLine{ID: lineID(api.LineTax, i), Kind: api.LineTax, Name: l.Name, BasisPoints: l.BasisPoints, AmountMicros: l.AmountMicros})
+	}
+	return p, nil
+}
+
+func (r *Rating) usage(c tariff.Charge) api.InvoiceLine {
+	price, name := r.spec.Prices[c.Rate], ""
+	if n := r.names[c.Resource]; n != nil {
+		name = n.name
+	}
+	l := api.InvoiceLine{
+		ID: lineID(api.LineUsage, c.Key), Kind: api.LineUsage, Project: api.ProjectID(c.Project), Meter: c.Meter,
+		Resource: c.Resource, ResourceName: name, From: c.First, To: c.Last.Add(time.Hour),
+		Quantity: c.Quantity, Per: c.Per, PriceMicros: c.PriceMicros, Unit: price.Unit, Committed: c.Tier == tariff.Committed,
+		DiscountMicros: c.OffMicros, AmountMicros: c.AmountMicros - c.OffMicros,
+	}
+	if len(price.Tiers) > 0 && !l.Committed {
+		l.Tier = c.Tier + 1
+	}
+	if c.Discount >= 0 {
+		l.BasisPoints = r.spec.Discounts[c.Discount].BasisPoints
+	}
+	return l
+}
+
+// lineID names what a line is of, by the same prices always alike.
+func lineID(kind api.InvoiceLineKind, of any) string {
+	raw, err := json.Marshal([]any{kind, of})
+	if err != nil {
+		panic(err) // strings and integers
+	}
+	sum := sha256.Sum256(raw)
+	return "line-" + hex.EncodeToString(sum[:6])
 }

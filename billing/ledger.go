@@ -1,20 +1,21 @@
 package billing
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
+	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Account of the ledger: "receivable/org-1", "revenue/gpu-nanoseconds".
+// Account of the ledger: "receivable/org-1", "revenue/gpu-nanoseconds", "cash".
 type Account string
 
-// Receivable is what an organization owes.
+// Cash is where payments come in.
+const Cash Account = "cash"
+
+// Receivable is what an organization owes; less than nothing: it has paid in
+// advance.
 func Receivable(org api.OrganizationID) Account { return Account("receivable/" + string(org)) }
 
 // Revenue is what was earned with a meter.
@@ -36,29 +37,6 @@ type Transaction struct {
 	Entries  []Entry // in the order of their accounts
 }
 
-// Transact is the invoice as a transaction: the organization owes what each
-// meter earned. Its ID is made from whose invoice of which period it is, so
-// that the same invoice posted twice counts once.
-func (inv Invoice) Transact() Transaction {
-	id := sha256.Sum256([]byte(strings.Join([]string{"invoice", string(inv.Organization), inv.Currency,
-		inv.From.UTC().Format(time.RFC3339Nano), inv.To.UTC().Format(time.RFC3339Nano)}, "\x00")))
-	t := Transaction{
-		ID: "txn-" + hex.EncodeToString(id[:12]), At: inv.To, Currency: inv.Currency,
-		Memo: fmt.Sprintf("usage from %s to %s", inv.From.Format(time.RFC3339), inv.To.Format(time.RFC3339)),
-	}
-	earned := map[Account]int64{}
-	for _, l := range inv.Lines {
-		earned[Revenue(l.Price.Meter)] += l.AmountMicros // no more than the total, which fits
-	}
-	for account, micros := range earned {
-		if micros > 0 {
-			t.Entries = append(t.Entries, Entry{Debit: Receivable(inv.Organization), Credit: account, Micros: micros})
-		}
-	}
-	slices.SortFunc(t.Entries, func(a, b Entry) int { return strings.Compare(string(a.Credit), string(b.Credit)) })
-	return t
-}
-
 // Ledger is the balances of one currency, made by replaying transactions.
 type Ledger struct {
 	currency string
@@ -70,6 +48,10 @@ type Ledger struct {
 func NewLedger(currency string) *Ledger {
 	return &Ledger{currency: currency, posted: map[string]Transaction{}, balances: map[Account]int64{}}
 }
+
+// errTooLarge: more micros than an int64 holds, some nine million millions of
+// the currency.
+var errTooLarge = errors.New("the amount is too large")
 
 // Post counts a transaction. The same one again changes nothing; another one
 // of the same ID is refused (CodeConflict), as is one that cannot be

@@ -26,7 +26,7 @@ const (
 func (t Topology) Check() (Topology, []Problem) {
 	c := checker{in: t, networks: map[api.NetworkID]Network{}, routers: map[api.ProjectID]Router{}, groups: map[api.SecurityGroupID]api.ProjectID{},
 		ports: map[PortID]Port{}, external: map[api.ExternalNetworkID]ExternalNetwork{}, taken: map[address]string{}, vips: map[vip]bool{}}
-	c.out = Topology{Cluster: t.Cluster, Gateways: t.Gateways, Forbidden: t.Forbidden}
+	c.out = Topology{Cluster: t.Cluster, Forbidden: t.Forbidden}
 	keep(&c, &c.out.External, t.External, api.KindExternalNetwork, func(x ExternalNetwork) string { return string(x.ID) }, c.checkExternal)
 	keep(&c, &c.out.Networks, t.Networks, api.KindNetwork, func(x Network) string { return string(x.ID) }, c.checkNetwork)
 	keep(&c, &c.out.Routers, t.Routers, api.KindRouter, func(x Router) string { return string(x.Project) }, c.checkRouter)

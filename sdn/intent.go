@@ -2,10 +2,8 @@ package sdn
 
 import (
 	"cmp"
-	"net"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -24,10 +22,10 @@ type Objects struct {
 	Instances        []api.Instance
 	Migrations       []api.Migration
 	Nodes            []api.Node
+	// Physical networks that a node has an interface for.
+	Physical map[api.NodeID][]string
 	// Forbidden on top of the nodes' addresses.
 	Forbidden []netip.Prefix
-	// Resolvers for networks that name none of their own.
-	Resolvers []netip.Addr
 }
 
 // Problem with an object: it is left out of the Topology, the rest is not.
@@ -74,7 +72,7 @@ func (b *builder) index() {
 	b.defaults, b.floats = map[api.ProjectID]api.SecurityGroupID{}, map[api.FloatingIPID]api.FloatingIP{}
 	b.ofHost, b.moves = map[api.InstanceID][]Port{}, map[api.InstanceID]api.NodeID{}
 	for _, p := range b.objects.Projects {
-		b.domains[api.ProjectID(p.Meta.ID)] = p.Meta.Name + ".internal"
+		b.domains[api.ProjectID(p.Meta.ID)] = Domain(p)
 	}
 	for _, g := range b.objects.SecurityGroups {
 		if g.Meta.Name == "default" && g.Meta.DeletedAt == nil {
@@ -112,6 +110,7 @@ func (b *builder) external() {
 			b.problem(api.KindExternalNetwork, x.Meta.ID, p.err)
 			continue
 		}
+		n.Gateways = b.gateways(n.Physical)
 		b.t.External = append(b.t.External, n)
 	}
 }
@@ -127,14 +126,12 @@ func (b *builder) networks() {
 			ID: api.NetworkID(x.Meta.ID), Project: project,
 			CIDR4: p.prefix("spec.cidr4", x.Spec.Cidr4), CIDR6: p.prefix("spec.cidr6", x.Spec.Cidr6),
 			Gateway4: p.addr("assignment.gateway4", x.Assignment.Gateway4), Gateway6: p.addr("assignment.gateway6", x.Assignment.Gateway6),
-			Domain: strings.ToLower(b.domains[project]), Names: map[string][]netip.Addr{},
-			Isolated: x.Spec.Isolated, MTU: cmp.Or(int(x.Spec.Mtu), DefaultMTU),
+			Domain: b.domains[project], Isolated: x.Spec.Isolated, MTU: cmp.Or(int(x.Spec.Mtu), DefaultMTU),
 		}
 		for _, s := range x.Spec.DNSServers {
-			n.DNSServers = append(n.DNSServers, p.addr("spec.dnsServers", s))
-		}
-		if len(n.DNSServers) == 0 {
-			n.DNSServers = slices.Clone(b.objects.Resolvers)
+			if a := p.addr("spec.dnsServers", s); !Public(a) || !n.CIDR4.IsValid() {
+				n.DNSServers = append(n.DNSServers, a)
+			}
 		}
 		if p.err != nil {
 			b.problem(api.KindNetwork, x.Meta.ID, p.err)
@@ -175,23 +172,21 @@ func (b *builder) routers() {
 	}
 }
 
-func (b *builder) nodes() {
-	b.t.Forbidden = slices.Clone(b.objects.Forbidden)
+// gateways are the nodes that can lead traffic to a physical network.
+func (b *builder) gateways(physical string) (all []api.NodeID) {
 	for _, n := range b.objects.Nodes {
-		if n.Status.Chassis && n.Meta.DeletedAt == nil && n.Assignment.State != api.NodeLost {
-			b.t.Gateways = append(b.t.Gateways, api.NodeID(n.Meta.ID))
-		}
-		for _, a := range append(slices.Clone(n.Spec.PeerAddresses), n.Spec.APIAddress) {
-			host, _, err := net.SplitHostPort(a)
-			if err != nil {
-				continue
-			}
-			if ip, err := netip.ParseAddr(host); err == nil && !ip.IsUnspecified() {
-				ip = ip.Unmap().WithZone("")
-				b.t.Forbidden = append(b.t.Forbidden, netip.PrefixFrom(ip, ip.BitLen()))
-			}
+		id := api.NodeID(n.Meta.ID)
+		if n.Status.Chassis && n.Meta.DeletedAt == nil && n.Assignment.State != api.NodeLost && slices.Contains(b.objects.Physical[id], physical) {
+			all = append(all, id)
 		}
 	}
+	slices.Sort(all)
+	return all
+}
+
+func (b *builder) nodes() {
+	hosts, _ := Hosts(b.objects.Nodes)
+	b.t.Forbidden = append(slices.Clone(b.objects.Forbidden), hosts...)
 }
 
 // parser keeps the first thing that was wrong.

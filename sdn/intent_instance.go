@@ -1,7 +1,6 @@
 package sdn
 
 import (
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -27,7 +26,6 @@ func (b *builder) ports() {
 		}
 		b.ofHost[id] = ports
 		b.t.Ports = append(b.t.Ports, ports...)
-		b.names(x, ports)
 	}
 }
 
@@ -51,51 +49,6 @@ func (b *builder) nodesOf(x api.Instance) []api.NodeID {
 		nodes = append(nodes, to)
 	}
 	return nodes
-}
-
-// names of the instance in every network of its project: its address there,
-// else the first that a router leads to.
-func (b *builder) names(x api.Instance, ports []Port) {
-	var routed []netip.Addr
-	here := map[api.NetworkID][]netip.Addr{}
-	for _, p := range ports {
-		n := b.network[p.Network]
-		if n == nil {
-			continue
-		}
-		if len(here[p.Network]) == 0 {
-			here[p.Network] = p.addresses()
-		}
-		if routed == nil && !n.Isolated {
-			routed = p.addresses()
-		}
-	}
-	name := strings.ToLower(x.Meta.Name)
-	for id, n := range b.network {
-		if n.Project != api.ProjectID(x.Meta.Project) {
-			continue
-		}
-		addresses := here[id]
-		if len(addresses) == 0 && !n.Isolated {
-			addresses = routed
-		}
-		if len(addresses) == 0 {
-			continue
-		}
-		n.Names[name] = addresses
-		if n.Domain != "" {
-			n.Names[name+"."+n.Domain] = addresses
-		}
-	}
-}
-
-func (p Port) addresses() (all []netip.Addr) {
-	for _, a := range []netip.Addr{p.Address4, p.Address6} {
-		if a.IsValid() {
-			all = append(all, a)
-		}
-	}
-	return all
 }
 
 // in is the instance's card in the network; the first, when no network is

@@ -114,7 +114,6 @@ func (t *Topology) sort() {
 	slices.SortFunc(t.FloatingIPs, func(a, b FloatingIP) int { return strings.Compare(string(a.ID), string(b.ID)) })
 	slices.SortFunc(t.LoadBalancers, func(a, b LoadBalancer) int { return strings.Compare(string(a.ID), string(b.ID)) })
 	slices.SortFunc(t.External, func(a, b ExternalNetwork) int { return strings.Compare(string(a.ID), string(b.ID)) })
-	slices.Sort(t.Gateways)
 	slices.SortFunc(t.Forbidden, func(a, b netip.Prefix) int {
 		if c := a.Addr().Compare(b.Addr()); c != 0 {
 			return c

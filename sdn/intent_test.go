@@ -25,7 +25,7 @@ func objects() Objects {
 		Projects: []api.Project{{Meta: meta("prj-1", "", "Shop")}, {Meta: meta("prj-2", "", "lab")}},
 		Networks: []api.Network{
 			{Meta: meta("net-1", "prj-1", "default"), Spec: api.NetworkSpec{Cidr4: "10.64.0.0/24", Cidr6: "fd12:3456::/64"}, Assignment: api.NetworkAssignment{Key: 1, Gateway4: "10.64.0.1", Gateway6: "fd12:3456::1"}},
-			{Meta: meta("net-2", "prj-1", "back"), Spec: api.NetworkSpec{Cidr4: "10.20.0.0/24", Isolated: true, Mtu: 1400, DNSServers: []string{"9.9.9.9"}}, Assignment: api.NetworkAssignment{Key: 2, Gateway4: "10.20.0.1"}},
+			{Meta: meta("net-2", "prj-1", "back"), Spec: api.NetworkSpec{Cidr4: "10.20.0.0/24", Isolated: true, Mtu: 1400, DNSServers: []string{"9.9.9.9", "10.20.0.53"}}, Assignment: api.NetworkAssignment{Key: 2, Gateway4: "10.20.0.1"}},
 			{Meta: meta("net-3", "prj-2", "default"), Spec: api.NetworkSpec{Cidr4: "10.64.0.0/24"}, Assignment: api.NetworkAssignment{Key: 3, Gateway4: "10.64.0.1"}},
 			{Meta: meta("net-4", "prj-2", "waits"), Spec: api.NetworkSpec{Cidr4: "10.65.0.0/24"}},
 			{Meta: api.Meta{ID: "net-5", Project: "prj-2", DeletedAt: &gone}, Spec: api.NetworkSpec{Cidr4: "10.66.0.0/24"}, Assignment: api.NetworkAssignment{Gateway4: "10.66.0.1"}},
@@ -55,10 +55,11 @@ func objects() Objects {
 		Migrations: []api.Migration{{Spec: api.MigrationSpec{Instance: "ins-2"}, Assignment: api.MigrationAssignment{Source: "node-2", Target: "node-1"}}},
 		Nodes: []api.Node{
 			{Meta: meta("node-1", "", "n1"), Spec: api.NodeSpec{PeerAddresses: []string{"192.0.2.1:7481"}, APIAddress: "192.0.2.1:7480"}, Status: api.NodeStatus{Chassis: true}},
+			{Meta: meta("node-3", "", "n3"), Status: api.NodeStatus{Chassis: true}}, // no cable of that network
 			{Meta: meta("node-2", "", "n2"), Spec: api.NodeSpec{PeerAddresses: []string{"192.0.2.2:7481", "[2001:db8::2]:7481"}}},
 		},
+		Physical:  map[api.NodeID][]string{"node-1": {"campus", "external"}, "node-2": {"external"}, "node-3": {"campus"}}, // node-2 is not up
 		Forbidden: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")},
-		Resolvers: []netip.Addr{netip.MustParseAddr("1.1.1.1")},
 	}
 	return o
 }

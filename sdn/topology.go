@@ -9,7 +9,7 @@ import (
 // DefaultMTU of a private network: 1500 less what Geneve over IPv6 takes.
 const DefaultMTU = 1442
 
-// MetadataAddress is where a guest asks who it is.
+// MetadataAddress is where a guest asks who it is, and for names.
 var MetadataAddress = netip.MustParseAddr("169.254.169.254")
 
 // Topology is the whole network of a cluster as it should be. Everything in
@@ -24,8 +24,6 @@ type Topology struct {
 	FloatingIPs    []FloatingIP
 	LoadBalancers  []LoadBalancer
 	External       []ExternalNetwork
-	// Gateways are the nodes through which traffic may go out.
-	Gateways []api.NodeID
 	// Forbidden addresses (hosts, control plane, storage) no guest reaches. It
 	// may answer them: an operator on a host reaches a floating IP.
 	Forbidden []netip.Prefix
@@ -38,14 +36,11 @@ type Network struct {
 	// CIDR4 and CIDR6 are its addresses; either may be zero.
 	CIDR4, CIDR6       netip.Prefix
 	Gateway4, Gateway6 netip.Addr
-	// DNSServers are told to the guests; names of instances are answered
-	// whichever server is asked.
+	// DNSServers that guests are told besides MetadataAddress: those that the
+	// nodes do not ask for them. Without IPv4 they are all that guests have.
 	DNSServers []netip.Addr
-	// Domain of the names: "PROJECT.internal".
+	// Domain of the instances' names: "PROJECT.internal".
 	Domain string
-	// Names that are answered in this network, in lower case, with and without
-	// Domain.
-	Names map[string][]netip.Addr
 	// Isolated: no router, no way out.
 	Isolated bool
 	MTU      int // bytes
@@ -100,6 +95,8 @@ type ExternalNetwork struct {
 	VLAN               int // 0: untagged
 	CIDR4, CIDR6       netip.Prefix
 	Gateway4, Gateway6 netip.Addr
+	// Gateways are the nodes that have the physical network.
+	Gateways []api.NodeID
 }
 
 // FloatingIP reaches one address of a port from outside.

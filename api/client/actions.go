@@ -85,10 +85,96 @@ func (a *API) PutImageContent(ctx context.Context, id string, r io.Reader, size 
 		}))
 }
 
+// OrganizationQuota is its quotas and what is in use of each.
+func (a *API) OrganizationQuota(ctx context.Context, ref string) (api.Quota, error) {
+	return decode[api.Quota](a.gen.GetOrganizationQuota(ctx, ref)) //nolint:bodyclose // decode closes it
+}
+
+// ProjectQuota is its quotas and what is in use of each.
+func (a *API) ProjectQuota(ctx context.Context, ref, organization string) (api.Quota, error) {
+	return decode[api.Quota](a.gen.GetProjectQuota(ctx, ref, &api.GetProjectQuotaParams{Organization: organization})) //nolint:bodyclose // decode closes it
+}
+
 // InvoicePreview of a period that includes from but not to; an empty
 // organization is the key's own.
 func (a *API) InvoicePreview(ctx context.Context, organization string, from, to time.Time) (api.InvoicePreview, error) {
 	return decode[api.InvoicePreview](a.gen.PreviewInvoice(ctx, &api.PreviewInvoiceParams{Organization: organization, From: from, To: to})) //nolint:bodyclose // decode closes it
+}
+
+// ExplainInvoice says what a line of an invoice preview is made of.
+func (a *API) ExplainInvoice(ctx context.Context, q api.InvoiceQuestion) (api.InvoiceExplanation, error) {
+	p := &api.ExplainInvoiceParams{Organization: string(q.Organization), From: q.From, To: q.To, Line: q.Line, Hour: q.Hour}
+	return decode[api.InvoiceExplanation](a.gen.ExplainInvoice(ctx, p)) //nolint:bodyclose // decode closes it
+}
+
+// ExplainInvoiceLine says what a line of an issued invoice is made of; hour is
+// zero unless the records of one are wanted.
+func (a *API) ExplainInvoiceLine(ctx context.Context, invoice, organization, line string, hour time.Time) (api.InvoiceExplanation, error) {
+	p := &api.ExplainInvoiceLineParams{Organization: organization, Line: line, Hour: hour}
+	return decode[api.InvoiceExplanation](a.gen.ExplainInvoiceLine(ctx, invoice, p)) //nolint:bodyclose // decode closes it
+}
+
+// Ledger is an organization's transactions and balances.
+func (a *API) Ledger(ctx context.Context, organization string) (api.Ledger, error) {
+	return decode[api.Ledger](a.gen.GetLedger(ctx, &api.GetLedgerParams{Organization: organization})) //nolint:bodyclose // decode closes it
+}
+
+// Wallet is how an organization stands.
+func (a *API) Wallet(ctx context.Context, organization string) (api.Wallet, error) {
+	return decode[api.Wallet](a.gen.GetWallet(ctx, &api.GetWalletParams{Organization: organization})) //nolint:bodyclose // decode closes it
+}
+
+// SimulatePriceBook says what would have been paid by a price book; an empty
+// organization is all of them.
+func (a *API) SimulatePriceBook(ctx context.Context, ref, organization string, from, to time.Time) (api.Simulation, error) {
+	p := &api.SimulatePriceBookParams{Organization: organization, From: from, To: to}
+	return decode[api.Simulation](a.gen.SimulatePriceBook(ctx, ref, p)) //nolint:bodyclose // decode closes it
+}
+
+// InvoicePDF writes an invoice as PDF to w.
+func (a *API) InvoicePDF(ctx context.Context, ref, organization string, w io.Writer) error {
+	return copied(a.gen.GetInvoicePDF(ctx, ref, &api.GetInvoicePDFParams{Organization: organization}))(w) //nolint:bodyclose // copied closes it
+}
+
+// CreditNotePDF writes a credit note as PDF to w.
+func (a *API) CreditNotePDF(ctx context.Context, ref, organization string, w io.Writer) error {
+	return copied(a.gen.GetCreditNotePDF(ctx, ref, &api.GetCreditNotePDFParams{Organization: organization}))(w) //nolint:bodyclose // copied closes it
+}
+
+// copied copies an answer's body.
+func copied(resp *http.Response, err error) func(io.Writer) error {
+	return func(w io.Writer) error {
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		if err := failure(resp); err != nil {
+			return err
+		}
+		_, err := io.Copy(w, resp.Body)
+		return err
+	}
+}
+
+// Usage is one page of sums of use.
+func (a *API) Usage(ctx context.Context, q api.UsageQuery) (api.UsagePage, error) {
+	p := &api.ListUsageParams{Organization: q.Organization, Project: q.Project, Meter: q.Meter, Resource: q.Resource,
+		From: q.From, To: q.To, By: q.By, Limit: q.Limit, Continue: q.Continue}
+	return decode[api.UsagePage](a.gen.ListUsage(ctx, p)) //nolint:bodyclose // decode closes it
+}
+
+// ExportUsage writes use as CSV to w.
+func (a *API) ExportUsage(ctx context.Context, organization string, from, to time.Time, format api.ExportFormat, w io.Writer) error {
+	resp, err := a.gen.ExportUsage(ctx, &api.ExportUsageParams{Organization: organization, From: from, To: to, Format: format})
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if err := failure(resp); err != nil {
+		return err
+	}
+	_, err = io.Copy(w, resp.Body)
+	return err
 }
 
 // TraceNetwork says where a packet goes: from and to are instances or addresses,

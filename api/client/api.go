@@ -122,7 +122,12 @@ func repeatable(r *http.Request) bool {
 		return true
 	}
 	path := strings.TrimSuffix(r.URL.Path, "/")
-	return !strings.HasSuffix(path, "/exec") && !strings.HasSuffix(path, "/restart") && !strings.HasSuffix(path, "/api-keys")
+	for _, once := range []string{"/exec", "/restart", "/api-keys", "/users", "/reset", "/login", "/password", "/password/link", "/totp", "/totp/confirm"} {
+		if strings.HasSuffix(path, once) {
+			return false
+		}
+	}
+	return true
 }
 
 func (a *API) unreachable(err error, r *http.Request) error {

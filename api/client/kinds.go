@@ -199,22 +199,64 @@ func (a *API) UsageRecords() Collection[api.UsageRecord] {
 	}
 }
 
-// Accounts are the collection of kind Account.
-func (a *API) Accounts() Collection[api.Account] {
-	return Collection[api.Account]{
+// Invoices are the collection of kind Invoice.
+func (a *API) Invoices() Collection[api.Invoice] {
+	return Collection[api.Invoice]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListAccounts(ctx, &api.ListAccountsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Organization: q.Organization})
+			return a.gen.ListInvoices(ctx, &api.ListInvoicesParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Organization: q.Organization})
 		},
 		get: func(ctx context.Context, ref string, q Query) (*http.Response, error) {
-			return a.gen.GetAccount(ctx, ref, &api.GetAccountParams{Organization: q.Organization})
+			return a.gen.GetInvoice(ctx, ref, &api.GetInvoiceParams{Organization: q.Organization})
 		},
-		create: func(ctx context.Context, o api.Account) (*http.Response, error) {
-			return a.gen.CreateAccount(ctx, &api.CreateAccountParams{}, o)
+	}
+}
+
+// CreditNotes are the collection of kind CreditNote.
+func (a *API) CreditNotes() Collection[api.CreditNote] {
+	return Collection[api.CreditNote]{
+		list: func(ctx context.Context, q Query) (*http.Response, error) {
+			return a.gen.ListCreditNotes(ctx, &api.ListCreditNotesParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Organization: q.Organization})
 		},
-		update: func(ctx context.Context, id string, o api.Account) (*http.Response, error) {
-			return a.gen.UpdateAccount(ctx, id, o)
+		get: func(ctx context.Context, ref string, q Query) (*http.Response, error) {
+			return a.gen.GetCreditNote(ctx, ref, &api.GetCreditNoteParams{Organization: q.Organization})
 		},
-		remove: func(ctx context.Context, id string) (*http.Response, error) { return a.gen.DeleteAccount(ctx, id) },
+		create: func(ctx context.Context, o api.CreditNote) (*http.Response, error) {
+			return a.gen.CreateCreditNote(ctx, &api.CreateCreditNoteParams{}, o)
+		},
+	}
+}
+
+// Payments are the collection of kind Payment.
+func (a *API) Payments() Collection[api.Payment] {
+	return Collection[api.Payment]{
+		list: func(ctx context.Context, q Query) (*http.Response, error) {
+			return a.gen.ListPayments(ctx, &api.ListPaymentsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Organization: q.Organization})
+		},
+		get: func(ctx context.Context, ref string, q Query) (*http.Response, error) {
+			return a.gen.GetPayment(ctx, ref, &api.GetPaymentParams{Organization: q.Organization})
+		},
+		create: func(ctx context.Context, o api.Payment) (*http.Response, error) {
+			return a.gen.CreatePayment(ctx, &api.CreatePaymentParams{}, o)
+		},
+	}
+}
+
+// Budgets are the collection of kind Budget.
+func (a *API) Budgets() Collection[api.Budget] {
+	return Collection[api.Budget]{
+		list: func(ctx context.Context, q Query) (*http.Response, error) {
+			return a.gen.ListBudgets(ctx, &api.ListBudgetsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Organization: q.Organization})
+		},
+		get: func(ctx context.Context, ref string, q Query) (*http.Response, error) {
+			return a.gen.GetBudget(ctx, ref, &api.GetBudgetParams{Organization: q.Organization})
+		},
+		create: func(ctx context.Context, o api.Budget) (*http.Response, error) {
+			return a.gen.CreateBudget(ctx, &api.CreateBudgetParams{}, o)
+		},
+		update: func(ctx context.Context, id string, o api.Budget) (*http.Response, error) {
+			return a.gen.UpdateBudget(ctx, id, o)
+		},
+		remove: func(ctx context.Context, id string) (*http.Response, error) { return a.gen.DeleteBudget(ctx, id) },
 	}
 }
 

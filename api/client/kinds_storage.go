@@ -60,8 +60,15 @@ func (a *API) Backups() Collection[api.Backup] {
 		update: func(ctx context.Context, id string, o api.Backup) (*http.Response, error) {
 			return a.gen.UpdateBackup(ctx, id, o)
 		},
-		remove: func(ctx context.Context, id string) (*http.Response, error) { return a.gen.DeleteBackup(ctx, id) },
+		remove: func(ctx context.Context, id string) (*http.Response, error) {
+			return a.gen.DeleteBackup(ctx, id, &api.DeleteBackupParams{})
+		},
 	}
+}
+
+// DeleteBackup deletes a backup; with forget what is in its target stays there.
+func (a *API) DeleteBackup(ctx context.Context, id string, forget bool) (api.Backup, error) {
+	return decode[api.Backup](a.gen.DeleteBackup(ctx, id, &api.DeleteBackupParams{Forget: forget})) //nolint:bodyclose // decode closes it
 }
 
 // Disks are the collection of kind Disk.

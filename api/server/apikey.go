@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -13,10 +14,11 @@ func (h *handlers) CreateAPIKey(ctx context.Context, r CreateAPIKeyRequestObject
 	h.references.RLock()
 	defer h.references.RUnlock()
 	me, spec := who(ctx), r.Body.Spec
-	if spec.Role.Rank() > me.role.Rank() {
-		return nil, api.Errorf(api.CodeForbidden, "a key of role %s makes none of role %s", me.role, spec.Role).At("spec.role")
+	refused := api.Errorf(api.CodeForbidden, "a key of role %s makes none of role %.16s there", me.role, spec.Role).At("spec.role")
+	if roleBits[spec.Role] != 0 && !me.role.Grants(spec.Role) {
+		return nil, refused
 	}
-	if spec.Hash != "" {
+	if spec.Hash+spec.OldHash != "" || spec.OldExpiresAt != nil {
 		return nil, api.Errorf(api.CodeInvalid, "the server makes the secret").At("spec.hash").WithHint("leave it out")
 	}
 	m, err := h.place(ctx, api.KindAPIKey, r.Body.Meta)
@@ -25,6 +27,15 @@ func (h *handlers) CreateAPIKey(ctx context.Context, r CreateAPIKeyRequestObject
 	}
 	if err := api.ValidateAPIKey(m, spec, h.opts.Now()); err != nil {
 		return nil, err
+	}
+	if !me.grants(spec.Role, m.Organization, m.Project) {
+		return nil, refused
+	}
+	if err := me.covers(spec); err != nil {
+		return nil, err
+	}
+	if spec.Role == api.RoleReseller && h.parentOf(ctx, m.Organization) != "" {
+		return nil, api.Errorf(api.CodeInvalid, "a reseller's customer is no reseller").At("spec.role").WithHint("its keys have role admin")
 	}
 	cmd, token := NewAPIKey(m, spec)
 	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{cmd}})
@@ -56,10 +67,60 @@ func (h *handlers) UpdateAPIKey(ctx context.Context, r UpdateAPIKeyRequestObject
 		if s.Role != old.Spec.Role {
 			return nil, api.Errorf(api.CodeInvalid, "a key keeps its role").At("spec.role").WithHint("make another key")
 		}
-		s.Hash = old.Spec.Hash
-		return s, api.ValidateAPIKey(old.Meta, s, h.opts.Now())
+		s.Hash, s.OldHash, s.OldExpiresAt = old.Spec.Hash, old.Spec.OldHash, old.Spec.OldExpiresAt
+		if err := api.ValidateAPIKey(old.Meta, s, h.opts.Now()); err != nil {
+			return nil, err
+		}
+		return s, who(ctx).covers(s)
 	})
 	return UpdateAPIKey200JSONResponse(o), err
+}
+
+// RotateAPIKey makes a new secret; the one before is good for a while.
+func (h *handlers) RotateAPIKey(ctx context.Context, r RotateAPIKeyRequestObject) (RotateAPIKeyResponseObject, error) {
+	o, err := h.own(ctx, api.KindAPIKey, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	key, err := api.Decode[api.APIKey](o)
+	if err != nil {
+		return nil, err
+	}
+	if err := who(ctx).covers(key.Spec); err != nil {
+		return nil, err
+	}
+	keep, err := keptFor(r.Body.KeepSeconds)
+	if err != nil {
+		return nil, err
+	}
+	token, hash := newToken(key.Meta.ID)
+	s, now := &key.Spec, h.opts.Now().UTC()
+	s.OldHash, s.OldExpiresAt = "", nil
+	if keep > 0 {
+		end := now.Add(keep).Truncate(time.Second)
+		s.OldHash, s.OldExpiresAt = s.Hash, &end
+	}
+	s.Hash = hash
+	out, err := h.opts.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindAPIKey, ID: key.Meta.ID,
+		Expect: key.Meta.Revision, Labels: key.Meta.Labels, Data: api.Encode(*s)}}})
+	if err != nil {
+		return nil, err
+	}
+	shown, err := decode[api.APIKey](out[0])
+	shown.Secret = token
+	return RotateAPIKey200JSONResponse(shown), err
+}
+
+// keptFor is how long a secret that was replaced is good.
+func keptFor(seconds *int64) (time.Duration, error) {
+	const most = 30 * 24 * 3600
+	if seconds == nil {
+		return 24 * time.Hour, nil
+	}
+	if *seconds < 0 || *seconds > most {
+		return 0, api.Errorf(api.CodeInvalid, "0 to %d", most).At("keepSeconds")
+	}
+	return time.Duration(*seconds) * time.Second, nil
 }
 
 // DeleteAPIKey deletes one that nothing uses.

@@ -70,8 +70,41 @@ func (h *handlers) UpdateBackup(ctx context.Context, r UpdateBackupRequestObject
 	return UpdateBackup200JSONResponse(o), err
 }
 
-// DeleteBackup deletes one that nothing uses.
+// DeleteBackup deletes one that nothing uses. With forget it is gone from the
+// cluster at once, and what is in the target stays there.
 func (h *handlers) DeleteBackup(ctx context.Context, r DeleteBackupRequestObject) (DeleteBackupResponseObject, error) {
+	if r.Params.Forget {
+		b, err := h.forgetBackup(ctx, r.ID)
+		return DeleteBackup200JSONResponse(b), err
+	}
 	o, err := remove[api.Backup](ctx, h, api.KindBackup, r.ID)
 	return DeleteBackup200JSONResponse(o), err
+}
+
+// forgetBackup takes the agent's finalizer off, which waits for a target.
+func (h *handlers) forgetBackup(ctx context.Context, ref string) (b api.Backup, err error) {
+	if who(ctx).role != api.RoleOperator {
+		return b, api.Errorf(api.CodeForbidden, "only an operator leaves something behind in a backup target").
+			WithHint("delete it without forget, or ask your operator")
+	}
+	o, err := h.own(ctx, api.KindBackup, ref)
+	if err != nil {
+		return b, err
+	}
+	if b, err = api.Decode[api.Backup](o); err != nil {
+		return b, err
+	}
+	if b.Meta.DeletedAt == nil && !b.Status.Phase.Ended() {
+		return b, api.Errorf(api.CodeState, "backup %s is under way", b.Meta.Name).WithHint("delete it first: that ends it; then forget it")
+	}
+	forget := api.Command{Op: api.OpForget, Kind: api.KindBackup, ID: b.Meta.ID, Expect: api.AnyRevision, Finalizer: api.FinalizerAgent}
+	if b.Meta.DeletedAt == nil {
+		b, err = remove[api.Backup](ctx, h, api.KindBackup, b.Meta.ID, forget)
+	} else {
+		_, err = h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{forget}})
+	}
+	if err == nil {
+		h.opts.Log.Warn("backup forgotten: what is in its target stays there", "id", b.Meta.ID, "name", b.Meta.Name, "target", b.Spec.Target)
+	}
+	return b, err
 }

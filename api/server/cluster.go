@@ -7,36 +7,11 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// PreviewInvoice answers what an organization's usage costs.
-func (h *handlers) PreviewInvoice(ctx context.Context, r PreviewInvoiceRequestObject) (PreviewInvoiceResponseObject, error) {
-	ref := r.Params.Organization
-	if ref == "" {
-		ref = who(ctx).org
-	}
-	if ref == "" {
-		return nil, api.Errorf(api.CodeInvalid, "whose invoice?").At("organization").WithHint("name an organization")
-	}
-	o, err := h.find(ctx, api.KindOrganization, ref, "", "")
-	switch {
-	case err != nil:
-		return nil, err
-	case !r.Params.From.Before(r.Params.To):
-		return nil, api.Errorf(api.CodeInvalid, "the period ends before it begins").At("to").WithHint("from is included, to is not")
-	case h.opts.Billing == nil:
-		return nil, api.Errorf(api.CodeUnavailable, "this server does no billing")
-	}
-	preview, err := h.opts.Billing.InvoicePreview(ctx, api.OrganizationID(o.Meta.ID), r.Params.From.UTC(), r.Params.To.UTC())
-	if preview.Lines == nil {
-		preview.Lines = []api.InvoiceLine{}
-	}
-	return PreviewInvoice200JSONResponse(preview), err
-}
-
 // Whoami answers the caller's key.
 func (h *handlers) Whoami(ctx context.Context, _ WhoamiRequestObject) (WhoamiResponseObject, error) {
-	k := who(ctx).key
-	return Whoami200JSONResponse{Key: k.Meta.ID, Name: k.Meta.Name, Role: k.Spec.Role,
-		Organization: k.Meta.Organization, Project: k.Meta.Project, ExpiresAt: k.Spec.ExpiresAt}, nil
+	me := who(ctx)
+	return Whoami200JSONResponse{Key: me.id, Name: me.name, Role: me.role,
+		Organization: me.org, Project: me.project, ExpiresAt: me.expiresAt}, nil
 }
 
 // GetVersion of the server.
@@ -83,7 +58,7 @@ type backupResponse struct {
 // connection, so that half a backup is not taken for a whole one; its own
 // checksum says so too.
 func (b backupResponse) VisitBackupClusterResponse(w http.ResponseWriter) error {
-	first := &firstWrite{w: w}
+	first := &firstWrite{w: w, mime: "application/octet-stream"}
 	err := b.cluster.Backup(b.ctx, first)
 	if err != nil && first.done {
 		panic(http.ErrAbortHandler)
@@ -95,13 +70,14 @@ func (b backupResponse) VisitBackupClusterResponse(w http.ResponseWriter) error 
 // before them is an ordinary answer.
 type firstWrite struct {
 	w    http.ResponseWriter
+	mime string
 	done bool
 }
 
 func (f *firstWrite) Write(b []byte) (int, error) {
 	if !f.done {
 		f.done = true
-		f.w.Header().Set("Content-Type", "application/octet-stream")
+		f.w.Header().Set("Content-Type", f.mime)
 		f.w.WriteHeader(http.StatusOK)
 	}
 	return f.w.Write(b)

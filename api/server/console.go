@@ -23,10 +23,11 @@ func (h *handlers) OpenInstanceConsole(ctx context.Context, r OpenInstanceConsol
 	if err != nil {
 		return nil, err
 	}
-	return consoleResponse{request(ctx), serial}, nil
+	return consoleResponse{ctx, request(ctx), serial}, nil
 }
 
 type consoleResponse struct {
+	ctx     context.Context // ends with the key or session; the request's own does not
 	request *http.Request
 	serial  io.ReadWriteCloser
 }
@@ -41,7 +42,7 @@ func (c consoleResponse) VisitOpenInstanceConsoleResponse(w http.ResponseWriter)
 	}
 	defer func() { _ = ws.CloseNow() }()
 	ws.SetReadLimit(maxConsoleMessage)
-	ctx, cancel := context.WithCancel(c.request.Context())
+	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel()
 	go func() {
 		defer cancel()

@@ -95,13 +95,27 @@ func decode[T any](o api.Object) (T, error) { return api.Decode[T](outgoing(o)) 
 // outgoing blanks what no client may see.
 func outgoing(o api.Object) api.Object {
 	var err error
-	o.Claims = nil
+	o.Claims, o.Uses, o.Limits = nil, nil, nil
 	switch o.Kind {
 	case api.KindAPIKey:
 		var key api.APIKey
 		key, err = api.Decode[api.APIKey](o)
-		key.Spec.Hash = ""
+		key.Spec.Hash, key.Spec.OldHash = "", ""
 		o.Spec = api.Encode(key.Spec)
+	case api.KindUser:
+		var u api.User
+		u, err = api.Decode[api.User](o)
+		o.Spec, o.Status = api.Encode(shownSpec(u)), api.Encode(shownStatus(u))
+	case api.KindIdentityProvider:
+		var p api.IdentityProvider
+		p, err = api.Decode[api.IdentityProvider](o)
+		p.Spec.ClientSecret = ""
+		o.Spec = api.Encode(p.Spec)
+	case api.KindWebhook:
+		var hook api.Webhook
+		hook, err = api.Decode[api.Webhook](o)
+		hook.Spec.Keys = nil
+		o.Spec = api.Encode(hook.Spec)
 	case api.KindJoinToken:
 		var token api.JoinToken
 		token, err = api.Decode[api.JoinToken](o)
@@ -143,25 +157,44 @@ func create[T any](ctx context.Context, h *handlers, kind api.Kind, id string, m
 	var none T
 	finalizers := []string(nil)
 	switch kind {
-	case api.KindInstance, api.KindVolume, api.KindImage, api.KindSnapshot, api.KindBackup:
+	case api.KindInstance, api.KindVolume, api.KindImage, api.KindBackup:
 		finalizers = []string{api.FinalizerAgent}
+	case api.KindSnapshot:
+		finalizers = []string{api.FinalizerAgent, api.FinalizerMeter}
+	case api.KindFloatingIP:
+		finalizers = []string{api.FinalizerMeter}
+	}
+	uses, limits, err := h.amounts(ctx, spec)
+	if err != nil {
+		return none, err
+	}
+	if uses != nil {
+		uses[api.QuotaSpend] = 1 // also of what is made to run later
 	}
 	b := api.Batch{At: h.opts.Now().UTC(), Commands: append([]api.Command{{
 		Op: api.OpPutSpec, Kind: kind, ID: id, Name: m.Name, Organization: m.Organization, Project: m.Project,
-		Labels: m.Labels, Finalizers: finalizers, Data: api.Encode(spec),
+		Labels: m.Labels, Finalizers: finalizers, Claims: claimsOf(kind, m.Name), Data: api.Encode(spec), Uses: uses, Limits: limits,
 	}}, with...)}
-	if idempotency != "" {
-		if len(idempotency) > 128 {
-			return none, api.Errorf(api.CodeInvalid, "at most 128 bytes").At("Idempotency-Key")
-		}
-		// Keys of different callers and kinds never meet.
-		b.ID = who(ctx).key.Meta.ID + "/" + string(kind) + "/" + idempotency
+	if b.ID, err = batchID(ctx, kind, idempotency); err != nil {
+		return none, err
 	}
 	out, err := h.opts.Store.Apply(ctx, b)
 	if err != nil {
 		return none, named(err, kind, m.Name)
 	}
 	return decode[T](out[0])
+}
+
+// batchID of an Idempotency-Key; empty for none. Keys of different callers and
+// kinds never meet.
+func batchID(ctx context.Context, kind api.Kind, idempotency string) (string, error) {
+	if idempotency == "" {
+		return "", nil
+	}
+	if len(idempotency) > 128 {
+		return "", api.Errorf(api.CodeInvalid, "at most 128 bytes").At("Idempotency-Key")
+	}
+	return who(ctx).id + "/" + string(kind) + "/" + idempotency, nil
 }
 
 // named says "exists already" with the name, and what to do.
@@ -189,7 +222,7 @@ func update[T any](ctx context.Context, h *handlers, kind api.Kind, ref string, 
 		m.Name = o.Meta.Name
 	}
 	if m.Name != o.Meta.Name {
-		if err := api.ValidateName(m.Name); err != nil {
+		if err := validateName(kind, m.Name); err != nil {
 			return none, err
 		}
 	}
@@ -198,6 +231,11 @@ func update[T any](ctx context.Context, h *handlers, kind api.Kind, ref string, 
 	}
 	if err := h.sameScope(ctx, o.Meta, m); err != nil {
 		return none, err
+	}
+	if scopes[kind] == ofProject {
+		if err := h.active(ctx, o.Meta.Organization); err != nil {
+			return none, err
+		}
 	}
 	old, err := api.Decode[T](o)
 	if err != nil {
@@ -212,11 +250,16 @@ func update[T any](ctx context.Context, h *handlers, kind api.Kind, ref string, 
 
 // put writes an object's spec at the revision in m.
 func put[T any](ctx context.Context, h *handlers, o api.Object, m api.Meta, spec any) (T, error) {
+	var none T
+	uses, limits, err := h.amounts(ctx, spec)
+	if err != nil {
+		return none, err
+	}
 	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{{
-		Op: api.OpPutSpec, Kind: o.Kind, ID: o.Meta.ID, Expect: m.Revision, Name: m.Name, Labels: m.Labels, Data: api.Encode(spec),
+		Op: api.OpPutSpec, Kind: o.Kind, ID: o.Meta.ID, Expect: m.Revision, Name: m.Name, Labels: m.Labels,
+		Claims: claimsOf(o.Kind, m.Name), Data: api.Encode(spec), Uses: uses, Limits: limits,
 	}}})
 	if err != nil {
-		var none T
 		return none, named(err, o.Kind, m.Name)
 	}
 	return decode[T](out[0])

@@ -152,7 +152,7 @@ func methodOrder(m string) int {
 
 func roleWords(op string) string {
 	if r := rights[op]; r != everybody {
-		return string(r)
+		return r.words()
 	}
 	return "no key needed"
 }

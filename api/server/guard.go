@@ -66,28 +66,46 @@ func request(ctx context.Context) *http.Request { return ctx.Value(requestKey{})
 
 // guard stands before an operation, and before its body is read.
 func (s *Server) guard(op string) echo.MiddlewareFunc {
-	least, known := rights[op]
+	allowed, known := rights[op]
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			ctx := context.WithValue(c.Request().Context(), requestKey{}, c.Request())
+			ctx = context.WithValue(ctx, operationKey{}, op)
 			if !known {
 				return api.Errorf(api.CodeForbidden, "%s is nobody's", op)
 			}
 			if c.Request().Header.Get(consistencyHeader) == "stale" && c.Request().Method == http.MethodGet && s.opts.Stale != nil {
-				ctx = s.opts.Stale(ctx)
+				ctx = context.WithValue(s.opts.Stale(ctx), staleKey{}, true)
 			}
-			if least != everybody {
+			if allowed != everybody {
+				since := s.opts.Store.Revision() // before it is looked at
 				id, err := s.identify(ctx, c)
 				if err != nil {
 					return err
 				}
-				if id.role.Rank() < least.Rank() {
-					return api.Errorf(api.CodeForbidden, "the role %s may not do this", id.role).WithHint("it takes a key of role %s", least)
+				if !allowed.has(id.role) {
+					return api.Errorf(api.CodeForbidden, "the role %s may not do this", id.role).WithHint("it takes role %s", allowed.words())
+				}
+				if err := id.may(op); err != nil {
+					return err
+				}
+				if err := id.comesFrom(s.opts.ClientAddress(c.Request())); err != nil {
+					return err
 				}
 				ctx = context.WithValue(ctx, identityKey{}, id)
+				var cancel context.CancelFunc = func() {}
+				switch {
+				case op == "Watch": // sees for itself whether the key goes, in order
+					ctx, cancel = s.untilExpiry(ctx, id)
+				case streams[op]:
+					if ctx, cancel, err = s.whileHolds(ctx, id, since); err != nil {
+						return err
+					}
+				}
+				defer cancel()
 			}
 			if there := s.elsewhere(ctx, op, c); there != nil {
-				there.ServeHTTP(c.Response(), c.Request())
+				there.ServeHTTP(c.Response(), c.Request().WithContext(ctx))
 				return nil
 			}
 			if !streams[op] {
@@ -108,10 +126,7 @@ func (s *Server) guard(op string) echo.MiddlewareFunc {
 }
 
 func (s *Server) identify(ctx context.Context, c echo.Context) (identity, error) {
-	now, from := s.opts.Now(), c.Request().RemoteAddr
-	if i := strings.LastIndexByte(from, ':'); i > 0 {
-		from = from[:i]
-	}
+	now, from := s.opts.Now(), addressOf(c.Request().RemoteAddr)
 	slow := api.Errorf(api.CodeRateLimited, "too many requests").WithHint("wait a second")
 	if s.denied.empty(from, now) {
 		return identity{}, slow
@@ -120,15 +135,16 @@ func (s *Server) identify(ctx context.Context, c echo.Context) (identity, error)
 	if token == "" || !strings.EqualFold(scheme, "Bearer") {
 		return identity{}, api.Errorf(api.CodeUnauthenticated, "an API key is needed").WithHint("Authorization: Bearer bslt_…")
 	}
-	key, err := s.authenticate(ctx, token, now)
+	id, err := s.authenticate(ctx, token, now)
 	if err != nil {
 		if api.CodeOf(err) == api.CodeUnauthenticated {
 			s.denied.take(from, now)
 		}
 		return identity{}, err
 	}
-	if !s.keys.take(key.Meta.ID, now) {
+	if !s.keys.take(id.id, now) {
 		return identity{}, slow
 	}
-	return identityOf(key), nil
+	s.touch(ctx, id, now)
+	return id, nil
 }

@@ -51,6 +51,9 @@ func (h *handlers) PutImageContent(ctx context.Context, r PutImageContentRequest
 	if err != nil {
 		return nil, err
 	}
+	if err := h.active(ctx, o.Meta.Organization); err != nil {
+		return nil, err
+	}
 	image, err := api.Decode[api.Image](o)
 	switch {
 	case err != nil:

@@ -57,10 +57,11 @@ func rootVolume(m api.Meta, id api.InstanceID, spec api.InstanceSpec, f api.Flav
 		return api.Command{}, api.Errorf(api.CodeInvalid, "a root volume of %d bytes is smaller than image %s, which has %d", size, image.Meta.Name, least).
 			At("spec.rootBytes").WithHint("ask for more, or take a larger flavor")
 	}
+	volume := api.VolumeSpec{SizeBytes: max(size, image.Status.VirtualBytes), Image: spec.Image, Instance: id, Root: true, Pool: spec.StoragePool}
 	return api.Command{
 		Op: api.OpPutSpec, Kind: api.KindVolume, ID: newID(api.KindVolume), Name: string(id) + "-root",
 		Organization: m.Organization, Project: m.Project, Finalizers: []string{api.FinalizerAgent},
-		Data: api.Encode(api.VolumeSpec{SizeBytes: max(size, image.Status.VirtualBytes), Image: spec.Image, Instance: id, Root: true, Pool: spec.StoragePool}),
+		Data: api.Encode(volume), Uses: volume.Uses(),
 	}, nil
 }
 

@@ -10,7 +10,7 @@ import (
 // down, QEMU died) left that as it was, so a new run is asked for; once, however
 // often it is asked.
 func (h *handlers) StartInstance(ctx context.Context, r StartInstanceRequestObject) (StartInstanceResponseObject, error) {
-	in, err := h.act(ctx, r.ID, func(in *api.Instance) {
+	in, err := h.act(ctx, r.ID, starts, func(in *api.Instance) {
 		over := in.Status.Phase == api.InstanceFailed || in.Status.Phase == api.InstanceStopped
 		if over && in.Spec.Power == api.PowerRunning && in.Status.ObservedGeneration >= in.Meta.Generation {
 			in.Spec.Restarts++
@@ -22,13 +22,13 @@ func (h *handlers) StartInstance(ctx context.Context, r StartInstanceRequestObje
 
 // StopInstance sets spec.power.
 func (h *handlers) StopInstance(ctx context.Context, r StopInstanceRequestObject) (StopInstanceResponseObject, error) {
-	in, err := h.act(ctx, r.ID, func(in *api.Instance) { in.Spec.Power = api.PowerStopped })
+	in, err := h.act(ctx, r.ID, ends, func(in *api.Instance) { in.Spec.Power = api.PowerStopped })
 	return StopInstance200JSONResponse(in), err
 }
 
 // RestartInstance raises spec.restarts; one that is stopped is started.
 func (h *handlers) RestartInstance(ctx context.Context, r RestartInstanceRequestObject) (RestartInstanceResponseObject, error) {
-	in, err := h.act(ctx, r.ID, func(in *api.Instance) {
+	in, err := h.act(ctx, r.ID, starts, func(in *api.Instance) {
 		if in.Spec.Power != api.PowerRunning {
 			in.Spec.Power = api.PowerRunning
 			return
@@ -38,14 +38,26 @@ func (h *handlers) RestartInstance(ctx context.Context, r RestartInstanceRequest
 	return RestartInstance200JSONResponse(in), err
 }
 
+// starts and ends are what an action does: a suspended organization starts
+// nothing.
+const (
+	starts = true
+	ends   = false
+)
+
 // act changes an instance's spec at its present revision, again if somebody
 // (its agent, reporting) was quicker.
-func (h *handlers) act(ctx context.Context, ref string, change func(*api.Instance)) (api.Instance, error) {
+func (h *handlers) act(ctx context.Context, ref string, starting bool, change func(*api.Instance)) (api.Instance, error) {
 	const tries = 10
 	for i := 1; ; i++ {
 		o, err := h.own(ctx, api.KindInstance, ref)
 		if err != nil {
 			return api.Instance{}, err
+		}
+		if starting {
+			if err := h.active(ctx, o.Meta.Organization); err != nil {
+				return api.Instance{}, err
+			}
 		}
 		old, err := api.Decode[api.Instance](o)
 		if err != nil {

@@ -115,6 +115,7 @@ var users = map[api.Kind][]user{
 		{api.KindSnapshot, within, always}, {api.KindBackup, within, always},
 		{api.KindNetwork, within, func(u, _ api.Object) bool { return !madeWithProject(u) }},
 		{api.KindSecurityGroup, within, func(u, _ api.Object) bool { return !madeWithProject(u) }},
+		{api.KindService, anywhere, sold},
 	},
 	api.KindNetwork: {
 		{api.KindInstance, siblings, func(u, o api.Object) bool { return refs(u).inNetwork(o.Meta.ID) }},
@@ -136,7 +137,9 @@ var users = map[api.Kind][]user{
 		{api.KindDisk, anywhere, func(u, _ api.Object) bool { return refs(u).Use == string(api.DiskCeph) }},
 	},
 	api.KindOrganization: {
-		{api.KindProject, owned, always}, {api.KindAccount, owned, always}, {api.KindAPIKey, owned, always},
+		{api.KindProject, owned, always}, {api.KindInvoice, owned, always}, {api.KindPayment, owned, always}, {api.KindBudget, owned, always}, {api.KindAPIKey, owned, always},
+		{api.KindOrganization, owned, always}, {api.KindUser, owned, always}, {api.KindWebhook, owned, always},
+		{api.KindService, owned, always}, {api.KindService, anywhere, sold},
 	},
 	// A root volume goes with its instance; a data volume is taken off first.
 	api.KindVolume: {
@@ -156,6 +159,12 @@ func rollsBackTo(u, o api.Object) bool {
 func restores(u, o api.Object) bool {
 	v, err := api.Decode[api.Volume](u)
 	return err == nil && string(v.Spec.Backup) == o.Meta.ID && v.Status.Phase != api.VolumeReady && v.Meta.DeletedAt == nil
+}
+
+// sold: the organization or project is a service's, which has not ended.
+func sold(u, o api.Object) bool {
+	s, err := api.Decode[api.Service](u)
+	return err == nil && s.Status.Phase != api.ServiceTerminated && (string(s.Spec.Organization) == o.Meta.ID || string(s.Spec.Project) == o.Meta.ID)
 }
 
 func inCeph(u, _ api.Object) bool {

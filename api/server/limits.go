@@ -38,6 +38,16 @@ func (l *limiter) take(key string, now time.Time) bool {
 	return ok
 }
 
+// give gives one back.
+func (l *limiter) give(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if b, ok := l.buckets[key]; ok {
+		b.tokens = min(l.burst, b.tokens+1)
+		l.buckets[key] = b
+	}
+}
+
 // empty says whether take would fail, taking nothing.
 func (l *limiter) empty(key string, now time.Time) bool {
 	l.mu.Lock()

@@ -14,6 +14,12 @@ type Store interface {
 	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
 	List(ctx context.Context, q api.ListQuery) (api.ListPage, error)
 	Watch(ctx context.Context, since int64) (<-chan api.Event, error)
+	// Sums are what is in use of each quota in a project or an organization.
+	Sums(ctx context.Context, kind api.Kind, id string) (api.Amounts, error)
+	// Audit is one page of the audit trail.
+	Audit(ctx context.Context, q api.AuditQuery) (api.AuditPage, error)
+	// Events is one page of the events for webhooks.
+	Events(ctx context.Context, q api.EventQuery) (api.EventPage, error)
 	Revision() int64
 }
 
@@ -48,9 +54,30 @@ type Membership interface {
 	Backup(ctx context.Context, w io.Writer) error
 }
 
-// Billing answers what usage costs.
+// Billing answers what was used, and what that costs.
 type Billing interface {
+	Usage(ctx context.Context, q api.UsageQuery) (api.UsagePage, error)
+	// Export writes use as CSV.
+	Export(ctx context.Context, org api.OrganizationID, from, to time.Time, format api.ExportFormat, w io.Writer) error
+	Explain(ctx context.Context, q api.InvoiceQuestion) (api.InvoiceExplanation, error)
 	InvoicePreview(ctx context.Context, org api.OrganizationID, from, to time.Time) (api.InvoicePreview, error)
+
+	// ExplainIssued is Explain for a line of an issued invoice.
+	ExplainIssued(ctx context.Context, inv api.Invoice, line string, hour time.Time) (api.InvoiceExplanation, error)
+	// DraftCreditNote makes the commands of a credit note; applying them is
+	// refused (CodeConflict) when another document came in between.
+	DraftCreditNote(ctx context.Context, id string, asked api.CreditNoteSpec, inv api.Invoice) ([]api.Command, error)
+	Ledger(ctx context.Context, org api.OrganizationID) (api.Ledger, error)
+	// Simulate says what organizations would have paid by a price book; org is
+	// empty for all.
+	Simulate(ctx context.Context, book api.PriceBook, org api.OrganizationID, from, to time.Time) (api.Simulation, error)
+	// InvoicePDF and CreditNotePDF print them.
+	InvoicePDF(ctx context.Context, inv api.Invoice) ([]byte, error)
+	CreditNotePDF(ctx context.Context, note api.CreditNote) ([]byte, error)
+	// Wallet is how an organization stands at a moment.
+	Wallet(ctx context.Context, org api.OrganizationID, now time.Time) (api.Wallet, error)
+	// Currency that an organization pays in.
+	Currency(ctx context.Context, org api.OrganizationID) (string, error)
 }
 
 // Tracer follows packets through the network.

@@ -6,8 +6,13 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// organizationSpec turns the price book's name into its id and validates.
-func (h *handlers) organizationSpec(ctx context.Context, s api.OrganizationSpec) (api.OrganizationSpec, error) {
+// organizationSpec turns names into ids and validates. A change leaves out the
+// parent, or names the one that there is.
+func (h *handlers) organizationSpec(ctx context.Context, old, s api.OrganizationSpec) (api.OrganizationSpec, error) {
+	var err error
+	if s.Suspended, err = h.suspension(ctx, old.Suspended, s.Suspended); err != nil {
+		return s, err
+	}
 	if s.PriceBook != "" {
 		o, err := h.find(ctx, api.KindPriceBook, string(s.PriceBook), "", "")
 		if err != nil {
@@ -15,6 +20,8 @@ func (h *handlers) organizationSpec(ctx context.Context, s api.OrganizationSpec)
 		}
 		s.PriceBook = api.PriceBookID(o.Meta.ID)
 	}
+	s.Restricted = old.Restricted
+	s.Billing = api.DefaultBilling(old.Billing, s.Billing, h.opts.Now())
 	return s, api.ValidateOrganization(s)
 }
 
@@ -28,13 +35,26 @@ func (h *handlers) ListOrganizations(ctx context.Context, r ListOrganizationsReq
 func (h *handlers) CreateOrganization(ctx context.Context, r CreateOrganizationRequestObject) (CreateOrganizationResponseObject, error) {
 	h.references.RLock()
 	defer h.references.RUnlock()
+	if r.Body.Spec.Parent == "" { // as it is read: a file can be applied again
+		r.Body.Spec.Parent = api.OrganizationID(r.Body.Meta.Organization)
+	}
+	r.Body.Meta.Organization = ""
 	m, err := h.place(ctx, api.KindOrganization, r.Body.Meta)
 	if err != nil {
 		return nil, err
 	}
-	spec, err := h.organizationSpec(ctx, r.Body.Spec)
+	spec, err := h.organizationSpec(ctx, api.OrganizationSpec{}, r.Body.Spec)
 	if err != nil {
 		return nil, err
+	}
+	if spec.Parent, err = h.parent(ctx, string(spec.Parent)); err != nil {
+		return nil, err
+	}
+	// It belongs to its reseller: names are unique among the customers of one.
+	if m.Organization = string(spec.Parent); m.Organization != "" {
+		if err := h.active(ctx, m.Organization); err != nil {
+			return nil, err
+		}
 	}
 	o, err := create[api.Organization](ctx, h, api.KindOrganization, newID(api.KindOrganization), m, spec, r.Params.IdempotencyKey)
 	return CreateOrganization201JSONResponse(o), err
@@ -51,7 +71,16 @@ func (h *handlers) UpdateOrganization(ctx context.Context, r UpdateOrganizationR
 	h.references.RLock()
 	defer h.references.RUnlock()
 	o, err := update(ctx, h, api.KindOrganization, r.ID, r.Body.Meta, func(old api.Organization) (any, error) {
-		return h.organizationSpec(ctx, r.Body.Spec)
+		s, err := h.organizationSpec(ctx, old.Spec, r.Body.Spec)
+		if err != nil {
+			return nil, err
+		}
+		if s.Parent == "" {
+			s.Parent = old.Spec.Parent
+		} else if s.Parent, err = h.parent(ctx, string(s.Parent)); err != nil {
+			return nil, err
+		}
+		return s, api.ChangeOrganization(old.Spec, s)
 	})
 	return UpdateOrganization200JSONResponse(o), err
 }

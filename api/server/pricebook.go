@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -35,7 +36,10 @@ func (h *handlers) GetPriceBook(ctx context.Context, r GetPriceBookRequestObject
 // UpdatePriceBook changes name, labels and spec.
 func (h *handlers) UpdatePriceBook(ctx context.Context, r UpdatePriceBookRequestObject) (UpdatePriceBookResponseObject, error) {
 	o, err := update(ctx, h, api.KindPriceBook, r.ID, r.Body.Meta, func(old api.PriceBook) (any, error) {
-		return r.Body.Spec, api.ValidatePriceBook(r.Body.Spec)
+		if err := api.ValidatePriceBook(r.Body.Spec); err != nil {
+			return nil, err
+		}
+		return r.Body.Spec, api.ChangePriceBook(old.Spec, r.Body.Spec)
 	})
 	return UpdatePriceBook200JSONResponse(o), err
 }
@@ -45,3 +49,28 @@ func (h *handlers) DeletePriceBook(ctx context.Context, r DeletePriceBookRequest
 	o, err := remove[api.PriceBook](ctx, h, api.KindPriceBook, r.ID)
 	return DeletePriceBook200JSONResponse(o), err
 }
+
+// SimulatePriceBook answers what would have been paid by it.
+func (h *handlers) SimulatePriceBook(ctx context.Context, r SimulatePriceBookRequestObject) (SimulatePriceBookResponseObject, error) {
+	book, err := get[api.PriceBook](ctx, h, api.KindPriceBook, r.ID, "", "")
+	if err != nil {
+		return nil, err
+	}
+	org := api.OrganizationID("")
+	if r.Params.Organization != "" {
+		if org, err = h.payer(ctx, r.Params.Organization, r.Params.From, r.Params.To); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case h.opts.Billing == nil:
+		return nil, api.Errorf(api.CodeUnavailable, "this server does no billing")
+	case !r.Params.From.Before(r.Params.To) || r.Params.To.Sub(r.Params.From) > maxSimulated:
+		return nil, api.Errorf(api.CodeInvalid, "from %s to %s is no period to simulate", r.Params.From, r.Params.To).At("to").WithHint("after from, and at most two years")
+	}
+	s, err := h.opts.Billing.Simulate(ctx, book, org, r.Params.From.UTC(), r.Params.To.UTC())
+	return SimulatePriceBook200JSONResponse(s), err
+}
+
+// maxSimulated bounds what one question reads.
+const maxSimulated = 2 * 366 * 24 * time.Hour

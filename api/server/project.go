@@ -20,6 +20,7 @@ func (h *handlers) CreateProject(ctx context.Context, r CreateProjectRequestObje
 	if err != nil {
 		return nil, err
 	}
+	r.Body.Spec.Restricted = nil // the cluster's
 	spec, err := r.Body.Spec, api.ValidateProject(r.Body.Spec)
 	if err != nil {
 		return nil, err
@@ -55,6 +56,7 @@ func (h *handlers) UpdateProject(ctx context.Context, r UpdateProjectRequestObje
 	h.references.RLock()
 	defer h.references.RUnlock()
 	o, err := update(ctx, h, api.KindProject, r.ID, r.Body.Meta, func(old api.Project) (any, error) {
+		r.Body.Spec.Restricted = old.Spec.Restricted
 		return r.Body.Spec, api.ValidateProject(r.Body.Spec)
 	})
 	return UpdateProject200JSONResponse(o), err

@@ -1,163 +1,126 @@
 package server
 
-import "github.com/basalt-gpu/basalt/api"
+// rights is who may do what: the roles that may, by operationId. What they may
+// do it to is their reach (identity.sees and identity.owns). An operation that
+// is not here is refused. testdata/rights.txt says the same in words of its own,
+// and a test holds the two together.
+var rights = map[string]roles{
+	"ListInstances": viewers, "GetInstance": viewers, "GetInstanceConsoleLog": viewers,
+	"CreateInstance": members, "UpdateInstance": members, "DeleteInstance": members,
+	"StartInstance": members, "StopInstance": members, "RestartInstance": members,
+	"OpenInstanceConsole": members, "ExecInInstance": members,
 
-// everybody is the role of operations that need no key.
-const everybody = api.Role("")
+	"ListVolumes": viewers, "GetVolume": viewers,
+	"CreateVolume": members, "UpdateVolume": members, "DeleteVolume": members,
 
-// rights is who may do what: the weakest role that may, by operationId. What it
-// may do it to is the key's scope: an operator's is everything, an admin's its
-// organization, a member's and a viewer's their project (identity.sees and
-// identity.owns). An operation that is not here is refused.
-var rights = map[string]api.Role{
-	"ListInstances": api.RoleViewer, "GetInstance": api.RoleViewer, "GetInstanceConsoleLog": api.RoleViewer,
-	"CreateInstance": api.RoleMember, "UpdateInstance": api.RoleMember, "DeleteInstance": api.RoleMember,
-	"StartInstance": api.RoleMember, "StopInstance": api.RoleMember, "RestartInstance": api.RoleMember,
-	"OpenInstanceConsole": api.RoleMember, "ExecInInstance": api.RoleMember,
+	"ListImages": viewers, "GetImage": viewers,
+	"CreateImage": members, "UpdateImage": members, "DeleteImage": members,
+	"PutImageContent": members,
 
-	"ListVolumes": api.RoleViewer, "GetVolume": api.RoleViewer,
-	"CreateVolume": api.RoleMember, "UpdateVolume": api.RoleMember, "DeleteVolume": api.RoleMember,
+	"ListFlavors": viewers, "GetFlavor": viewers,
+	"CreateFlavor": operators, "UpdateFlavor": operators, "DeleteFlavor": operators,
 
-	"ListImages": api.RoleViewer, "GetImage": api.RoleViewer,
-	"CreateImage": api.RoleMember, "UpdateImage": api.RoleMember, "DeleteImage": api.RoleMember,
-	"PutImageContent": api.RoleMember,
+	"ListGPUPools": viewers, "GetGPUPool": viewers,
+	"CreateGPUPool": operators, "UpdateGPUPool": operators, "DeleteGPUPool": operators,
 
-	"ListFlavors": api.RoleViewer, "GetFlavor": api.RoleViewer,
-	"CreateFlavor": api.RoleOperator, "UpdateFlavor": api.RoleOperator, "DeleteFlavor": api.RoleOperator,
+	"ListGPUs": operators, "GetGPU": operators, "UpdateGPU": operators,
 
-	"ListGPUPools": api.RoleViewer, "GetGPUPool": api.RoleViewer,
-	"CreateGPUPool": api.RoleOperator, "UpdateGPUPool": api.RoleOperator, "DeleteGPUPool": api.RoleOperator,
+	"ListNodes": operators, "GetNode": operators, "UpdateNode": operators,
 
-	"ListGPUs": api.RoleOperator, "GetGPU": api.RoleOperator, "UpdateGPU": api.RoleOperator,
+	"DeleteNode": operators, "GetNodeLeaks": operators,
 
-	"ListNodes": api.RoleOperator, "GetNode": api.RoleOperator, "UpdateNode": api.RoleOperator,
+	"ListMigrations": operators, "GetMigration": operators,
+	"CreateMigration": operators, "UpdateMigration": operators, "DeleteMigration": operators,
 
-	"DeleteNode": api.RoleOperator, "GetNodeLeaks": api.RoleOperator,
+	"ListJoinTokens": operators, "GetJoinToken": operators,
+	"CreateJoinToken": operators, "DeleteJoinToken": operators,
 
-	"ListMigrations": api.RoleOperator, "GetMigration": api.RoleOperator,
-	"CreateMigration": api.RoleOperator, "UpdateMigration": api.RoleOperator, "DeleteMigration": api.RoleOperator,
+	"GetCluster": operators, "BackupCluster": operators,
 
-	"ListJoinTokens": api.RoleOperator, "GetJoinToken": api.RoleOperator,
-	"CreateJoinToken": api.RoleOperator, "DeleteJoinToken": api.RoleOperator,
+	"ListNetworks": viewers, "GetNetwork": viewers,
+	"TraceNetwork":  viewers,
+	"CreateNetwork": members, "UpdateNetwork": members, "DeleteNetwork": members,
 
-	"GetCluster": api.RoleOperator, "BackupCluster": api.RoleOperator,
+	"ListSecurityGroups": viewers, "GetSecurityGroup": viewers,
+	"CreateSecurityGroup": members, "UpdateSecurityGroup": members, "DeleteSecurityGroup": members,
 
-	"ListNetworks": api.RoleViewer, "GetNetwork": api.RoleViewer,
-	"TraceNetwork":  api.RoleViewer,
-	"CreateNetwork": api.RoleMember, "UpdateNetwork": api.RoleMember, "DeleteNetwork": api.RoleMember,
+	"ListExternalNetworks": viewers, "GetExternalNetwork": viewers,
+	"CreateExternalNetwork": operators, "UpdateExternalNetwork": operators, "DeleteExternalNetwork": operators,
 
-	"ListSecurityGroups": api.RoleViewer, "GetSecurityGroup": api.RoleViewer,
-	"CreateSecurityGroup": api.RoleMember, "UpdateSecurityGroup": api.RoleMember, "DeleteSecurityGroup": api.RoleMember,
+	"ListRouters": viewers, "GetRouter": viewers,
 
-	"ListExternalNetworks": api.RoleViewer, "GetExternalNetwork": api.RoleViewer,
-	"CreateExternalNetwork": api.RoleOperator, "UpdateExternalNetwork": api.RoleOperator, "DeleteExternalNetwork": api.RoleOperator,
+	"ListFloatingIPs": viewers, "GetFloatingIP": viewers,
+	"CreateFloatingIP": members, "UpdateFloatingIP": members, "DeleteFloatingIP": members,
 
-	"ListRouters": api.RoleViewer, "GetRouter": api.RoleViewer,
+	"ListLoadBalancers": viewers, "GetLoadBalancer": viewers,
+	"CreateLoadBalancer": members, "UpdateLoadBalancer": members, "DeleteLoadBalancer": members,
 
-	"ListFloatingIPs": api.RoleViewer, "GetFloatingIP": api.RoleViewer,
-	"CreateFloatingIP": api.RoleMember, "UpdateFloatingIP": api.RoleMember, "DeleteFloatingIP": api.RoleMember,
+	"ListSnapshots": viewers, "GetSnapshot": viewers,
+	"CreateSnapshot": members, "UpdateSnapshot": members, "DeleteSnapshot": members,
 
-	"ListLoadBalancers": api.RoleViewer, "GetLoadBalancer": api.RoleViewer,
-	"CreateLoadBalancer": api.RoleMember, "UpdateLoadBalancer": api.RoleMember, "DeleteLoadBalancer": api.RoleMember,
+	"ListBackupTargets": viewers, "GetBackupTarget": viewers,
+	"CreateBackupTarget": operators, "UpdateBackupTarget": operators, "DeleteBackupTarget": operators,
 
-	"ListSnapshots": api.RoleViewer, "GetSnapshot": api.RoleViewer,
-	"CreateSnapshot": api.RoleMember, "UpdateSnapshot": api.RoleMember, "DeleteSnapshot": api.RoleMember,
+	"ListBackups": viewers, "GetBackup": viewers,
+	"CreateBackup": members, "UpdateBackup": members, "DeleteBackup": members,
 
-	"ListBackupTargets": api.RoleViewer, "GetBackupTarget": api.RoleViewer,
-	"CreateBackupTarget": api.RoleOperator, "UpdateBackupTarget": api.RoleOperator, "DeleteBackupTarget": api.RoleOperator,
+	"ListDisks": operators, "GetDisk": operators,
+	"UpdateDisk": operators,
 
-	"ListBackups": api.RoleViewer, "GetBackup": api.RoleViewer,
-	"CreateBackup": api.RoleMember, "UpdateBackup": api.RoleMember, "DeleteBackup": api.RoleMember,
+	"ListCephClusters": operators, "GetCephCluster": operators,
+	"CreateCephCluster": operators, "UpdateCephCluster": operators, "DeleteCephCluster": operators,
 
-	"ListDisks": api.RoleOperator, "GetDisk": api.RoleOperator,
-	"UpdateDisk": api.RoleOperator,
+	"ListOrganizations": viewers, "GetOrganization": viewers,
+	"CreateOrganization": sellers, "UpdateOrganization": sellers, "DeleteOrganization": sellers,
 
-	"ListCephClusters": api.RoleOperator, "GetCephCluster": api.RoleOperator,
-	"CreateCephCluster": api.RoleOperator, "UpdateCephCluster": api.RoleOperator, "DeleteCephCluster": api.RoleOperator,
+	"ListProjects": viewers, "GetProject": viewers,
+	"CreateProject": admins, "UpdateProject": admins, "DeleteProject": admins,
 
-	"ListOrganizations": api.RoleViewer, "GetOrganization": api.RoleViewer,
-	"CreateOrganization": api.RoleOperator, "UpdateOrganization": api.RoleOperator, "DeleteOrganization": api.RoleOperator,
+	"ListAuditEvents":      admins,
+	"GetOrganizationQuota": viewers | billing, "GetProjectQuota": viewers,
+	"ListAPIKeys": admins, "GetAPIKey": admins,
+	"CreateAPIKey": admins, "UpdateAPIKey": admins, "DeleteAPIKey": admins, "RotateAPIKey": admins,
 
-	"ListProjects": api.RoleViewer, "GetProject": api.RoleViewer,
-	"CreateProject": api.RoleAdmin, "UpdateProject": api.RoleAdmin, "DeleteProject": api.RoleAdmin,
+	"ListWebhooks": admins, "GetWebhook": admins, "ListWebhookDeliveries": admins,
+	"CreateWebhook": admins, "UpdateWebhook": admins, "DeleteWebhook": admins,
+	"RotateWebhook": admins, "ReplayWebhook": admins, "TestWebhook": admins,
 
-	"ListAPIKeys": api.RoleAdmin, "GetAPIKey": api.RoleAdmin,
-	"CreateAPIKey": api.RoleAdmin, "UpdateAPIKey": api.RoleAdmin, "DeleteAPIKey": api.RoleAdmin,
+	"ListUsers": admins, "GetUser": admins,
+	"CreateUser": admins, "UpdateUser": admins, "DeleteUser": admins, "ResetUser": admins,
 
-	"ListUsageRecords": api.RoleViewer, "GetUsageRecord": api.RoleViewer,
+	"ListIdentityProviders": operators, "GetIdentityProvider": operators,
+	"CreateIdentityProvider": operators, "UpdateIdentityProvider": operators, "DeleteIdentityProvider": operators,
+	"ListLoginProviders": everybody, "BeginOIDCLogin": everybody, "FinishOIDCLogin": everybody,
 
-	"ListAccounts": api.RoleAdmin, "GetAccount": api.RoleAdmin,
-	"CreateAccount": api.RoleOperator, "UpdateAccount": api.RoleOperator, "DeleteAccount": api.RoleOperator,
+	// One's own, of whatever role.
+	"ListSessions": viewers | billing, "DeleteSession": viewers | billing, "Logout": viewers | billing, "ChangePassword": viewers | billing,
+	"BeginTOTP": viewers | billing, "ConfirmTOTP": viewers | billing, "DisableTOTP": viewers | billing,
+	"Login": everybody, "SetPassword": everybody,
 
-	"ListPriceBooks": api.RoleViewer, "GetPriceBook": api.RoleViewer,
-	"CreatePriceBook": api.RoleOperator, "UpdatePriceBook": api.RoleOperator, "DeletePriceBook": api.RoleOperator,
+	// What outside billing systems drive.
+	"ListServices": sellers, "GetService": sellers, "PutService": sellers, "DeleteService": sellers,
+	"SuspendService": sellers, "ResumeService": sellers, "SetServicePassword": sellers, "ListServiceUsage": sellers,
+	"CreateServiceLoginLink": sellers, "CreateUserLoginLink": sellers, "LoginWithLink": everybody,
 
-	"PreviewInvoice": api.RoleAdmin,
-	"Watch":          api.RoleViewer,
-	"Whoami":         api.RoleViewer,
-	"GetVersion":     everybody,
-	"GetHealth":      everybody,
-}
+	"ListUsageRecords": viewers | billing, "GetUsageRecord": viewers | billing,
 
-// identity is the key that a request came with.
-type identity struct {
-	key     api.APIKey
-	role    api.Role
-	org     string // of admin, member, viewer
-	project string // of member, viewer
-}
+	// Money: who sells notes what was paid, and takes back.
+	"ListInvoices": admins | billing, "GetInvoice": admins | billing, "ExplainInvoiceLine": admins | billing,
+	"ListCreditNotes": admins | billing, "GetCreditNote": admins | billing, "CreateCreditNote": sellers,
+	"ListPayments": admins | billing, "GetPayment": admins | billing, "CreatePayment": sellers,
+	"GetInvoicePDF": admins | billing, "GetCreditNotePDF": admins | billing,
+	"SimulatePriceBook": operators,
+	"GetLedger":         admins | billing, "GetWallet": admins | billing,
+	"ListBudgets": admins | billing, "GetBudget": admins | billing,
+	"CreateBudget": admins, "UpdateBudget": admins, "DeleteBudget": admins,
 
-func identityOf(k api.APIKey) identity {
-	return identity{k, k.Spec.Role, k.Meta.Organization, k.Meta.Project}
-}
+	"ListPriceBooks": viewers | billing, "GetPriceBook": viewers | billing,
+	"CreatePriceBook": operators, "UpdatePriceBook": operators, "DeletePriceBook": operators,
 
-// inScope says whether what belongs to org and project is the key's own.
-func (i identity) inScope(org, project string) bool {
-	switch i.role {
-	case api.RoleOperator:
-		return true
-	case api.RoleAdmin:
-		return i.org != "" && org == i.org
-	case api.RoleMember, api.RoleViewer:
-		return i.project != "" && project == i.project && org == i.org
-	}
-	return false
-}
-
-// sees says whether an object exists for the key.
-func (i identity) sees(o api.Object) bool {
-	m := o.Meta
-	if _, ok := scopes[o.Kind]; !ok {
-		return false // the cluster's own
-	}
-	switch o.Kind {
-	case api.KindNode, api.KindGPU, api.KindMigration, api.KindJoinToken, api.KindDisk, api.KindCephCluster:
-		return i.role == api.RoleOperator
-	case api.KindFlavor, api.KindGPUPool, api.KindPriceBook, api.KindExternalNetwork, api.KindBackupTarget:
-		return i.role.Rank() > 0
-	case api.KindOrganization:
-		return i.role == api.RoleOperator || i.org != "" && m.ID == i.org
-	case api.KindProject:
-		return i.inScope(m.Organization, m.ID)
-	case api.KindAPIKey, api.KindAccount:
-		return i.role.Rank() >= api.RoleAdmin.Rank() && i.inScope(m.Organization, m.Project)
-	case api.KindImage:
-		if i.inScope(m.Organization, m.Project) {
-			return true
-		}
-		image, err := api.Decode[api.Image](o)
-		return err == nil && image.Spec.Public && i.role.Rank() > 0
-	}
-	return i.inScope(m.Organization, m.Project)
-}
-
-// owns says whether the key may change an object that it sees.
-func (i identity) owns(o api.Object) bool {
-	switch o.Kind {
-	case api.KindProject:
-		return i.inScope(o.Meta.Organization, o.Meta.ID)
-	case api.KindFlavor, api.KindGPUPool, api.KindPriceBook, api.KindOrganization, api.KindExternalNetwork, api.KindBackupTarget:
-		return i.role == api.RoleOperator
-	}
-	return i.sees(o) && i.inScope(o.Meta.Organization, o.Meta.Project)
+	"ListUsage": viewers | billing, "ExportUsage": admins | billing,
+	"PreviewInvoice": admins | billing, "ExplainInvoice": admins | billing,
+	"Watch":      viewers,
+	"Whoami":     viewers | billing,
+	"GetVersion": everybody,
+	"GetHealth":  everybody,
 }

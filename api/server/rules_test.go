@@ -3,6 +3,7 @@ package server_test
 import (
 	"bytes"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -142,6 +143,42 @@ func TestImages(t *testing.T) {
 	theirs := w.as(api.RoleMember, w.other, w.theirs)
 	_, err = theirs.Instances().Create(ctx, api.Instance{Meta: api.Meta{Name: "x"}, Spec: api.InstanceSpec{Flavor: "small", Image: api.ImageID(image.Meta.ID)}})
 	wantErr(t, err, api.CodeInvalid, "spec.image")
+}
+
+// Use is shown of what a key sees, costs only to who may see invoices.
+func TestUsage(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	from := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	q := api.UsageQuery{From: from, To: from.AddDate(0, 1, 0)}
+	viewer := w.as(api.RoleViewer, w.acme, w.web)
+	page := must(t, ret(viewer.Usage(ctx, q))).v
+	if len(page.Items) != 1 || string(page.Items[0].Project) != w.web || page.Items[0].Quantity != api.Units(7200) {
+		t.Errorf("%+v", page)
+	}
+	q.Project = w.lab
+	_, err := viewer.Usage(ctx, q)
+	wantErr(t, err, api.CodeInvalid, "project")
+	q.Project = ""
+	_, err = w.op.Usage(ctx, q)
+	wantErr(t, err, api.CodeInvalid, "organization")
+	q.Organization = w.other
+	must(t, ret(w.op.Usage(ctx, q)))
+	admin := w.as(api.RoleAdmin, w.acme, "")
+	_, err = admin.Usage(ctx, q)
+	wantErr(t, err, api.CodeInvalid, "organization")
+	var file strings.Builder
+	if err := admin.ExportUsage(ctx, "", q.From, q.To, "", &file); err != nil || file.String() != "format,organization\ncsv,"+w.acme+"\n" {
+		t.Errorf("%q, %v", file.String(), err)
+	}
+	wantErr(t, admin.ExportUsage(ctx, w.other, q.From, q.To, "", &file), api.CodeNotFound, "")
+	wantErr(t, viewer.ExportUsage(ctx, "", q.From, q.To, "", &file), api.CodeForbidden, "")
+	e := must(t, ret(admin.ExplainInvoice(ctx, api.InvoiceQuestion{From: q.From, To: q.To, Line: "line-000000000001"}))).v
+	if len(e.Hours) != 2 || e.Line.AmountMicros != 20000 {
+		t.Errorf("%+v", e)
+	}
+	_, err = admin.ExplainInvoice(ctx, api.InvoiceQuestion{From: q.From, To: q.To, Line: "line-x"})
+	wantErr(t, err, api.CodeNotFound, "line")
 }
 
 func TestRestOfTheServer(t *testing.T) {

@@ -13,15 +13,19 @@ const (
 	ofCluster scope = iota
 	ofOrganization
 	ofProject
-	ofRole // API keys: what their role asks for
+	ofRole // API keys: what their role asks for; users and webhooks: an organization, or none
 )
 
 var scopes = map[api.Kind]scope{
 	api.KindOrganization: ofCluster, api.KindNode: ofCluster, api.KindGPU: ofCluster, api.KindGPUPool: ofCluster,
 	api.KindFlavor: ofCluster, api.KindPriceBook: ofCluster, api.KindMigration: ofCluster, api.KindJoinToken: ofCluster,
-	api.KindProject: ofOrganization, api.KindAccount: ofOrganization,
+	api.KindIdentityProvider: ofCluster,
+	api.KindProject:          ofOrganization,
+	api.KindInvoice:          ofOrganization, api.KindCreditNote: ofOrganization, api.KindPayment: ofOrganization, api.KindBudget: ofOrganization,
 	api.KindImage: ofProject, api.KindVolume: ofProject, api.KindInstance: ofProject, api.KindUsageRecord: ofProject,
-	api.KindAPIKey: ofRole,
+	api.KindAPIKey: ofRole, api.KindUser: ofRole, api.KindWebhook: ofRole,
+
+	api.KindService: ofRole,
 
 	api.KindNetwork: ofProject, api.KindSecurityGroup: ofProject, api.KindRouter: ofProject, api.KindFloatingIP: ofProject,
 	api.KindLoadBalancer: ofProject, api.KindExternalNetwork: ofCluster,
@@ -99,10 +103,11 @@ func (h *handlers) scopeOfList(ctx context.Context, kind api.Kind, organization,
 		return o.Meta.Organization, o.Meta.ID, nil
 	}
 	me := who(ctx)
-	if me.role == api.RoleOperator || kind == api.KindImage { // public images are others'
+	// Public images are others'; a reseller's customers are many organizations.
+	if me.role == api.RoleOperator || me.role == api.RoleReseller || kind == api.KindImage {
 		return org, "", nil
 	}
-	if me.role != api.RoleAdmin && scopes[kind] == ofProject {
+	if scopes[kind] == ofProject {
 		return me.org, me.project, nil
 	}
 	return me.org, "", nil
@@ -114,7 +119,7 @@ func (h *handlers) place(ctx context.Context, kind api.Kind, m api.Meta) (api.Me
 	if why := h.opts.Lacks[kind]; why != "" {
 		return m, api.Errorf(api.CodeUnavailable, "%s", why)
 	}
-	if err := api.ValidateName(m.Name); err != nil {
+	if err := validateName(kind, m.Name); err != nil {
 		return m, err
 	}
 	if err := api.ValidateLabels(m.Labels); err != nil {
@@ -122,10 +127,10 @@ func (h *handlers) place(ctx context.Context, kind api.Kind, m api.Meta) (api.Me
 	}
 	out := api.Meta{Name: m.Name, Labels: m.Labels}
 	me, sc := who(ctx), scopes[kind]
-	if sc == ofCluster || sc == ofOrganization && m.Project != "" {
+	if sc == ofCluster || (sc == ofOrganization || kind == api.KindUser || kind == api.KindWebhook) && m.Project != "" {
 		return out, noScope(kind, m, sc)
 	}
-	if m.Organization == "" && (m.Project == "" || me.org != "") {
+	if m.Organization == "" && (m.Project == "" || me.role != api.RoleReseller) { // a reseller's project may be a customer's
 		m.Organization = me.org
 	}
 	if m.Project == "" && sc == ofProject {
@@ -148,6 +153,11 @@ func (h *handlers) place(ctx context.Context, kind api.Kind, m api.Meta) (api.Me
 		}
 		out.Organization, out.Project = o.Meta.Organization, o.Meta.ID
 	}
+	if out.Organization != "" {
+		if err := h.active(ctx, out.Organization); err != nil {
+			return out, err
+		}
+	}
 	switch {
 	case sc == ofOrganization && out.Organization == "":
 		return out, api.Errorf(api.CodeInvalid, "%s: it belongs to an organization", kind).At("meta.organization").WithHint("give the organization's name or id; the CLI takes --organization")
@@ -155,6 +165,23 @@ func (h *handlers) place(ctx context.Context, kind api.Kind, m api.Meta) (api.Me
 		return out, api.Errorf(api.CodeInvalid, "%s: it belongs to a project", kind).At("meta.project").WithHint("give the project's name or id; the CLI takes --project")
 	}
 	return out, nil
+}
+
+// validateName checks the name of a kind's object: a user's is an e-mail address.
+func validateName(kind api.Kind, name string) error {
+	if kind == api.KindUser {
+		return api.ValidateLogin(name)
+	}
+	return api.ValidateName(name)
+}
+
+// claimsOf are the names that an object of that name holds in the whole
+// cluster; nil: its kind has none.
+func claimsOf(kind api.Kind, name string) []string {
+	if kind == api.KindUser {
+		return api.LoginClaim(name)
+	}
+	return nil
 }
 
 // noScope refuses a scope where the kind has none.

@@ -13,6 +13,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/oidc"
+	"github.com/basalt-gpu/basalt/api/server/password"
 )
 
 // Options of a server. Store is needed; without Runtime or Billing their
@@ -30,6 +32,9 @@ type Options struct {
 	// own, and for one that cannot be asked. A request that came from another
 	// node is not handed on.
 	Elsewhere func(node api.NodeID) http.Handler
+	// ClientAddress is whom a request comes from, without a port; nil: its
+	// RemoteAddr. A node knows of requests that another has forwarded.
+	ClientAddress func(*http.Request) string
 	// Networking says that the cluster has networks: a project begins with one,
 	// and an instance is in it unless it says otherwise.
 	Networking bool
@@ -45,6 +50,8 @@ type Options struct {
 	Version string
 	Log     *slog.Logger     // nil: slog.Default
 	Now     func() time.Time // nil: time.Now
+	// Passwords hashes them; nil: at the standard cost.
+	Passwords *password.Hasher
 	// KeyRate is how many requests a second one key may make on average, with
 	// bursts of four times that; 0: 200.
 	KeyRate float64
@@ -56,6 +63,14 @@ type Server struct {
 	echo   *echo.Echo
 	keys   *limiter // requests, by key
 	denied *limiter // failed authentications, by address
+	logins *limiter // logins that were tried, by address
+	// guesses are wrong passwords, by account.
+	guesses *throttle
+	oidc    *oidc.Asker
+	// touched is when the use of a key or session was last to be noted.
+	touched sync.Map
+	// parents of organizations, both as ids: they do not change.
+	parents sync.Map
 
 	// references: writers that refer to an object hold it shared, a delete of
 	// what may be referred to holds it alone, so that "in use" is true when it
@@ -74,10 +89,18 @@ func New(opts Options) (*Server, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
+	if opts.ClientAddress == nil {
+		opts.ClientAddress = func(r *http.Request) string { return clientAddress(r.RemoteAddr) }
+	}
+	if opts.Passwords == nil {
+		opts.Passwords = password.New(password.Standard)
+	}
 	if opts.KeyRate == 0 {
 		opts.KeyRate = 200
 	}
-	s := &Server{opts: opts, echo: echo.New(), keys: newLimiter(opts.KeyRate, 4*opts.KeyRate), denied: newLimiter(10, 100)}
+	opts.Store = audited{opts.Store, opts.ClientAddress}
+	s := &Server{opts: opts, echo: echo.New(), keys: newLimiter(opts.KeyRate, 4*opts.KeyRate), denied: newLimiter(10, 100),
+		logins: newLimiter(addressPerSec, addressTries), guesses: newThrottle(), oidc: oidc.New(opts.Now)}
 	s.echo.HideBanner, s.echo.HidePort = true, true
 	s.echo.Binder = strictBinder{}
 	s.echo.HTTPErrorHandler = s.sendError

@@ -73,6 +73,7 @@ func (w watchResponse) VisitWatchResponse(out http.ResponseWriter) error {
 			if !ok {
 				return nil // the reader asks again from where it was
 			}
+			ended := w.me.ended(e) // before its credentials are blanked
 			if w.wants(e) {
 				e.Object = outgoing(e.Object)
 				line, err := json.Marshal(e)
@@ -83,7 +84,7 @@ func (w watchResponse) VisitWatchResponse(out http.ResponseWriter) error {
 					return err
 				}
 			}
-			if w.keyGone(e) {
+			if ended {
 				return nil
 			}
 		}
@@ -94,11 +95,5 @@ func (w watchResponse) wants(e api.Event) bool {
 	if e.Type == api.EventSync {
 		return true
 	}
-	return (len(w.kinds) == 0 || slices.Contains(w.kinds, e.Object.Kind)) && w.me.sees(e.Object)
-}
-
-// keyGone says whether an event ends the caller's own key.
-func (w watchResponse) keyGone(e api.Event) bool {
-	return e.Object.Kind == api.KindAPIKey && e.Object.Meta.ID == w.me.key.Meta.ID &&
-		(e.Type == api.EventRemove || e.Object.Meta.DeletedAt != nil)
+	return (len(w.kinds) == 0 || slices.Contains(w.kinds, e.Object.Kind)) && w.me.watches(e.Object.Kind) && w.me.sees(e.Object)
 }

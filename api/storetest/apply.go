@@ -17,6 +17,7 @@ type txn struct {
 	held     map[string]key      // claimed names before
 	claims   map[string]key      // taken, or let go of: zero
 	events   []api.Event
+	raised   map[int64]*api.Raise
 	revision int64
 	at       time.Time
 }
@@ -75,6 +76,12 @@ func (t *txn) apply(c api.Command) (api.Object, error) {
 		return api.Object{}, err
 	}
 	if err := api.CheckClaims(c); err != nil {
+		return api.Object{}, err
+	}
+	if err := api.CheckRaise(c); err != nil {
+		return api.Object{}, err
+	}
+	if err := api.CheckAmounts(c); err != nil {
 		return api.Object{}, err
 	}
 	o, exists := t.get(key{c.Kind, c.ID})
@@ -188,16 +195,25 @@ func (t *txn) putSpec(c api.Command, data json.RawMessage, o api.Object, exists 
 		if _, err := t.claim(&o, c.Claims); err != nil {
 			return o, err
 		}
+		if _, err := t.take(&o, c.Uses); err != nil {
+			return o, err
+		}
+		limit(&o, c.Limits)
 		return t.put(o), nil
 	}
 	claimed, err := t.claim(&o, c.Claims)
 	if err != nil {
 		return o, err
 	}
+	took, err := t.take(&o, c.Uses)
+	if err != nil {
+		return o, err
+	}
+	limited := limit(&o, c.Limits)
 	if o.Meta.DeletedAt != nil {
 		return o, api.Errorf(api.CodeState, "%s %s is being deleted", c.Kind, c.ID)
 	}
-	if !claimed && bytes.Equal(o.Spec, data) && (c.Name == "" || c.Name == o.Meta.Name) && maps.Equal(c.Labels, o.Meta.Labels) {
+	if !claimed && !took && !limited && bytes.Equal(o.Spec, data) && (c.Name == "" || c.Name == o.Meta.Name) && maps.Equal(c.Labels, o.Meta.Labels) {
 		return o, nil
 	}
 	if !bytes.Equal(o.Spec, data) {

@@ -26,9 +26,13 @@ type key struct {
 type Memory struct {
 	mu       sync.Mutex // guards everything below
 	objects  map[key]api.Object
+	ids      map[api.Kind][]string // of the objects, sorted
 	claims   map[string]key
+	use      []owned // in the order of organizations and use
 	revision int64
 	history  []api.Event // the newest, at least historyLen
+	audit    []api.AuditEvent
+	told     []api.WebhookEvent
 	batches  map[string][]api.Object
 	batchIDs []string // oldest first
 	watchers map[*watcher]struct{}
@@ -36,7 +40,7 @@ type Memory struct {
 
 // NewMemory is an empty store.
 func NewMemory() *Memory {
-	return &Memory{objects: map[key]api.Object{}, claims: map[string]key{}, batches: map[string][]api.Object{}, watchers: map[*watcher]struct{}{}}
+	return &Memory{objects: map[key]api.Object{}, ids: map[api.Kind][]string{}, claims: map[string]key{}, batches: map[string][]api.Object{}, watchers: map[*watcher]struct{}{}}
 }
 
 // Apply does all of a batch, or none of it.
@@ -52,16 +56,22 @@ func (m *Memory) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	if done, ok := m.batches[b.ID]; ok && b.ID != "" {
 		return done, nil
 	}
-	t := &txn{base: m.objects, changed: map[key]*api.Object{}, held: m.claims, claims: map[string]key{}, revision: m.revision, at: b.At.UTC()}
+	t := &txn{base: m.objects, changed: map[key]*api.Object{}, held: m.claims, claims: map[string]key{}, raised: map[int64]*api.Raise{}, revision: m.revision, at: b.At.UTC()}
 	results := make([]api.Object, 0, len(b.Commands))
 	for i, c := range b.Commands {
+		before := t.revision
 		o, err := t.apply(c)
+		if c.Raise != nil && t.revision != before {
+			t.raised[t.revision] = c.Raise
+		}
 		if err != nil {
 			return nil, fmt.Errorf("command %d of %d: %w", i+1, len(b.Commands), err)
 		}
 		results = append(results, o)
 	}
+	m.tell(t)
 	m.commit(t)
+	m.note(b.Audit, t)
 	if b.ID != "" {
 		m.remember(b.ID, results)
 	}
@@ -69,10 +79,24 @@ func (m *Memory) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 }
 
 func (m *Memory) commit(t *txn) {
+	made := map[key]bool{}
+	for _, e := range t.events {
+		k := key{e.Object.Kind, e.Object.Meta.ID}
+		if _, known := m.objects[k]; !known && !made[k] {
+			m.rollUp(e.Object)
+			made[k] = true
+		}
+	}
 	for k, o := range t.changed {
-		if o == nil {
+		i, known := slices.BinarySearch(m.ids[k.kind], k.id)
+		switch {
+		case o == nil && known:
 			delete(m.objects, k)
-		} else {
+			m.ids[k.kind] = slices.Delete(m.ids[k.kind], i, i+1)
+		case o != nil && !known:
+			m.ids[k.kind] = slices.Insert(m.ids[k.kind], i, k.id)
+			fallthrough
+		case o != nil:
 			m.objects[k] = *o
 		}
 	}
@@ -127,19 +151,18 @@ func (m *Memory) List(ctx context.Context, q api.ListQuery) (api.ListPage, error
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	page := api.ListPage{Revision: m.revision}
-	var ids []string
-	for k, o := range m.objects {
-		if k.kind == q.Kind && k.id > q.Continue && selected(q, o.Meta) {
-			ids = append(ids, k.id)
+	ids := m.ids[q.Kind]
+	from, _ := slices.BinarySearch(ids, q.Continue+"\x00") // the next after it
+	for _, id := range ids[from:] {
+		o := m.objects[key{q.Kind, id}]
+		if !selected(q, o.Meta) {
+			continue
 		}
-	}
-	slices.Sort(ids)
-	if len(ids) > q.Limit {
-		ids = ids[:q.Limit]
-		page.Continue = ids[q.Limit-1]
-	}
-	for _, id := range ids {
-		page.Items = append(page.Items, m.objects[key{q.Kind, id}])
+		if len(page.Items) == q.Limit {
+			page.Continue = page.Items[q.Limit-1].Meta.ID
+			break
+		}
+		page.Items = append(page.Items, o)
 	}
 	return page, nil
 }

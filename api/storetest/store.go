@@ -37,9 +37,19 @@
 //   - Forget takes one finalizer off; the last one off an object with
 //     deletedAt removes it.
 //   - Record makes an object whose Spec is Data, once; names of records are
-//     not unique.
+//     not unique. A new usage record adds to the use of its hour (api.HourOf);
+//     one that cannot be use (api.UseOf) is kept, and counts nowhere.
+//
+// Events. A change of an object that tenants hear of (api.EventsOf) makes an
+// event, and a command that changes something makes the one that it raises. They
+// come in the order of their sequences, which never repeat. At least the last
+// api.MaxWebhookEvents stay for api.WebhookEventAge; the memory store keeps all.
 //
 // No kind, no id, an unknown op, and Data that is no JSON are CodeInvalid.
+//
+// Use answers an organization's sums of usage records in the order of hours,
+// meters, projects and resources; a limit outside 1 to api.MaxUse, or no
+// organization, is CodeInvalid.
 //
 // List answers in the order of ids; a limit outside 1 to 1000 is CodeInvalid.
 //
@@ -62,6 +72,10 @@ type Store interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
 	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
 	List(ctx context.Context, q api.ListQuery) (api.ListPage, error)
+	Use(ctx context.Context, q api.UseQuery) (api.UsePage, error)
 	Watch(ctx context.Context, since int64) (<-chan api.Event, error)
+	Sums(ctx context.Context, kind api.Kind, id string) (api.Amounts, error)
+	Audit(ctx context.Context, q api.AuditQuery) (api.AuditPage, error)
+	Events(ctx context.Context, q api.EventQuery) (api.EventPage, error)
 	Revision() int64
 }

@@ -21,6 +21,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -118,6 +119,7 @@ type Options struct {
 	StopGrace   time.Duration // from the power button to the plug, 0: 60 s
 	ReportEvery time.Duration // node and GPU reports, 0: 10 s
 	MeterEvery  time.Duration // usage records, 0: 5 min
+	KeepUnknown time.Duration // what a pool has and the store does not know (unknown.go), 0: a week
 	Log         *slog.Logger
 	Now         func() time.Time // nil: time.Now
 	// NoSync: what the agent writes need not outlive a power cut. For
@@ -141,6 +143,8 @@ type Agent struct {
 	jobs  jobs
 
 	backups, restores, targets *copies
+
+	unknown *unknown
 
 	accelerator atomic.Value // hypervisor.Accelerator
 	pools       atomic.Pointer[map[string]sds.Driver]
@@ -177,6 +181,9 @@ func New(o Options) *Agent {
 	if o.MeterEvery == 0 {
 		o.MeterEvery = 5 * time.Minute
 	}
+	if o.KeepUnknown == 0 {
+		o.KeepUnknown = keepUnknown
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -196,6 +203,7 @@ func New(o Options) *Agent {
 		stopping: map[string]time.Time{}, running: map[string]bool{},
 		ran: map[string]time.Time{}, claimed: map[string]int64{}, arrived: map[string]time.Time{}, moves: map[string]*move{}, disksHeld: map[api.InstanceID]bool{}, watched: map[string]bool{}, ended: map[string]bool{}, closed: map[string]int64{}}
 	a.jobs.init(a)
+	a.unknown = &unknown{path: filepath.Join(o.DataDir, "unknown.json"), store: a.writeFile}
 	pools := maps.Clone(o.Pools)
 	a.pools.Store(&pools)
 	a.backups, a.restores, a.targets = newCopies(a, maxBackups), newCopies(a, maxRestores), newCopies(a, maxTargets)

@@ -242,29 +242,38 @@ func (a *Agent) sayBackup(ctx context.Context, b api.Backup, st api.BackupStatus
 // that was deleted while this node was away has been ended by another.
 func (a *Agent) sweepReadings(ctx context.Context) error {
 	var errs []error
-	kind, _, _ := strings.Cut(api.NewID(api.KindBackup, make([]byte, 6)), "-")
 	for _, v := range all(a.cache, a.cache.volumes) {
-		p := a.reaches(v)
-		if p == nil || p.Capabilities().Shared || !p.Capabilities().Snapshots {
+		if p := a.reaches(v); p != nil && !p.Capabilities().Shared {
+			errs = append(errs, a.dropReadings(ctx, v, p))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// dropReadings of backups that are over.
+func (a *Agent) dropReadings(ctx context.Context, v api.Volume, p sds.Driver) error {
+	if !p.Capabilities().Snapshots {
+		return nil
+	}
+	kind, _, _ := strings.Cut(api.NewID(api.KindBackup, make([]byte, 6)), "-")
+	snapshots, err := p.Snapshots(ctx, api.VolumeID(v.Meta.ID))
+	if api.CodeOf(err) == api.CodeNotFound {
+		err = nil
+	}
+	errs := []error{err}
+	for _, s := range snapshots {
+		if !strings.HasPrefix(string(s.ID), kind+"-") {
 			continue
 		}
-		snapshots, err := p.Snapshots(ctx, api.VolumeID(v.Meta.ID))
-		if err != nil && api.CodeOf(err) != api.CodeNotFound {
+		b, there, err := find[api.Backup](ctx, a.o.Store, api.KindBackup, string(s.ID))
+		reads := there && !b.Status.Phase.Ended() && (b.Assignment.Node == a.o.NodeID || p.Capabilities().Shared)
+		if err != nil || reads {
 			errs = append(errs, err)
+			continue
 		}
-		for _, s := range snapshots {
-			if !strings.HasPrefix(string(s.ID), kind+"-") {
-				continue
-			}
-			b, there, err := find[api.Backup](ctx, a.o.Store, api.KindBackup, string(s.ID))
-			if err != nil || there && !b.Status.Phase.Ended() && b.Assignment.Node == a.o.NodeID {
-				errs = append(errs, err)
-				continue
-			}
-			a.log.Warn("removing a snapshot of a backup that is over", "volume", v.Meta.ID, "backup", s.ID)
-			if err := a.dropReading(ctx, v, s.ID); !errors.Is(err, errLater) {
-				errs = append(errs, ignoreInUse(err))
-			}
+		a.log.Warn("removing a snapshot of a backup that is over", "volume", v.Meta.ID, "backup", s.ID)
+		if err := a.dropReading(ctx, v, s.ID); !errors.Is(err, errLater) {
+			errs = append(errs, ignoreInUse(err))
 		}
 	}
 	return errors.Join(errs...)

@@ -399,3 +399,23 @@ func TestVolumeDeletedUnderItsBackup(t *testing.T) {
 		t.Error("half a backup")
 	}
 }
+
+// A backup that is forgotten while its target is away: what it read from goes
+// with its volume, in a shared pool too.
+func TestForgottenBackup(t *testing.T) {
+	w := newTown(t, 1, true)
+	h, x := w.houses[0], newVault()
+	h.kill()
+	h.vault = x
+	h.start()
+	w.volume(h, "vol-2", api.PoolShared, nil)
+	w.ready("vol-2")
+	if _, err := h.shared.CreateSnapshot(t.Context(), sds.SnapshotCreate{ID: "bak-9", Volume: "vol-2"}, sds.Access{}); err != nil {
+		t.Fatal(err)
+	}
+	w.drop(api.KindVolume, "vol-2")
+	w.until("gone", func() bool { _, there := read[api.Volume](w, api.KindVolume, "vol-2"); return !there })
+	if all, err := h.shared.Volumes(t.Context()); err != nil || len(all) != 0 {
+		t.Errorf("%v, %v", all, err)
+	}
+}

@@ -251,6 +251,14 @@ func (c *cache) leftAt(k string) time.Time {
 	return c.left[k].at
 }
 
+// sawRemoved says whether this process heard the store remove the object: it was
+// there, and is deleted for good.
+func (c *cache) sawRemoved(k string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.removed[k]
+}
+
 // self is this node as the cluster has it.
 func (c *cache) self() (api.Node, bool) { return get(c, c.nodes, string(c.node)) }
 

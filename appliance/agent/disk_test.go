@@ -356,3 +356,32 @@ func TestMigrateRefusesALocalVolume(t *testing.T) {
 		t.Error("it does not run on any more")
 	}
 }
+
+// A volume that is attached to an instance which no node has, since it waits for
+// room: nobody has it open, so it can be deleted, or taken off.
+func TestVolumeOfAnInstanceThatWaits(t *testing.T) {
+	w := newTown(t, 2, true)
+	a, b := w.houses[0], w.houses[1]
+	w.upload(a, "img-1")
+	w.create(a, "ins-1", api.PoolShared, nil)
+	for _, id := range []string{"vol-2", "vol-3"} {
+		w.volume(a, id, api.PoolShared, func(s *api.VolumeSpec) { s.Instance = "ins-1" })
+	}
+	w.until("attached", func() bool { return len(a.disks("ins-1")) == 3 })
+	a.die()
+	in, _ := w.instance("ins-1")
+	in.Assignment.Node, in.Assignment.Epoch = "", in.Assignment.Epoch+1
+	w.assign(api.KindInstance, "ins-1", in.Assignment)
+	w.node(a, api.NodeAssignment{State: api.NodeLost, Epoch: 1})
+	w.apply(api.Command{Op: api.OpDelete, Kind: api.KindVolume, ID: "vol-2", Expect: api.AnyRevision})
+	v := w.vol("vol-3")
+	v.Spec.Instance = ""
+	w.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindVolume, ID: "vol-3", Expect: v.Meta.Revision, Data: api.Encode(v.Spec)})
+	for _, id := range []string{"vol-2", "vol-3"} {
+		w.assign(api.KindVolume, id, api.VolumeAssignment{Node: b.id, Pool: api.PoolShared, Epoch: 2})
+	}
+	w.until("one is deleted, the other nobody's", func() bool {
+		_, there := read[api.Volume](w, api.KindVolume, "vol-2")
+		return !there && w.vol("vol-3").Status.Attached == ""
+	})
+}

@@ -89,6 +89,7 @@ const (
 //	                └──────────── killed by the fence, by the host's end,
 //	                              or on another node: not the guest's doing
 //	any ── released ─► Stopping ─► Stopped, released ─► another node's
+//	any ── held ─► Stopping ─► Stopped, until nothing holds it any more
 //	any ── delete ─► Deleting ─► gone
 //
 // A domain of an older epoch is of a time when the instance was given to this
@@ -110,11 +111,16 @@ func next(in api.Instance, s seen, now time.Time, grace time.Duration) decision 
 	case in.Assignment.Release:
 		return release(st, s, now, grace)
 	}
-	wantRunning := in.Spec.Power != api.PowerStopped
+	held := in.Assignment.Hold
+	wantRunning := in.Spec.Power != api.PowerStopped && held == ""
 	restart := in.Spec.Restarts > st.Restarts
 	if s.domain.Active() {
 		if !wantRunning || restart {
-			return stop(st, s, now, grace)
+			d := stop(st, s, now, grace)
+			if held != "" {
+				d.status.Step = held + "; " + d.status.Step
+			}
+			return d
 		}
 		return running(in, st, s, now)
 	}
@@ -131,7 +137,7 @@ func next(in api.Instance, s seen, now time.Time, grace time.Duration) decision 
 			setCondition(&st, condEnded, true, by, s.reason, now)
 		}
 	}
-	if !wantRunning || restart {
+	if in.Spec.Power == api.PowerStopped || restart {
 		clearCondition(&st, condEnded)
 		st.Restarts = in.Spec.Restarts
 	}
@@ -139,7 +145,7 @@ func next(in api.Instance, s seen, now time.Time, grace time.Duration) decision 
 	st.GuestTools = ""
 	ended, hasEnded := condition(st, condEnded)
 	if !wantRunning || hasEnded {
-		st.Phase, st.Step = api.InstanceStopped, ""
+		st.Phase, st.Step = api.InstanceStopped, held
 		if !hasEnded {
 			st.LastError = ""
 		}

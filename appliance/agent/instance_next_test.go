@@ -219,6 +219,33 @@ func TestARunThatEndsByItselfStaysEndedUntilAsked(t *testing.T) {
 	}
 }
 
+// What is held stops, says why, and runs again when nothing holds it; a guest
+// that had shut itself down stays as it was.
+func TestHeldInstanceStopsAndComesBack(t *testing.T) {
+	for _, off := range []bool{false, true} {
+		w := newWorld(true)
+		w.expect(t, api.InstanceRunning)
+		if off {
+			w.s.domain = hypervisor.Stopped
+			w.expect(t, api.InstanceStopped)
+		}
+		w.in.Assignment.Hold = "organization acme is suspended: invoice 7 is open"
+		w.expect(t, api.InstanceStopped)
+		if w.s.domain.Active() || w.s.vgpu || w.in.Status.Step != w.in.Assignment.Hold {
+			t.Errorf("held: %+v, %+v", w.s, w.in.Status)
+		}
+		w.in.Assignment.Hold = ""
+		want := api.InstanceRunning
+		if off {
+			want = api.InstanceStopped
+		}
+		w.expect(t, want)
+		if w.in.Status.Step != "" {
+			t.Errorf("it still says %q", w.in.Status.Step)
+		}
+	}
+}
+
 func TestADeadBackendIsTold(t *testing.T) {
 	w := newWorld(true)
 	w.expect(t, api.InstanceRunning)

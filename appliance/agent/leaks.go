@@ -14,7 +14,7 @@ import (
 
 // Leaks is what lies on the node and belongs to nobody. The agent sweeps such
 // things away itself, minutes later: what is listed twice in ten minutes is a
-// fault of Basalt's.
+// fault of Basalt's, but for what it keeps for a while (unknown.go).
 func (a *Agent) Leaks(ctx context.Context, node api.NodeID) ([]api.Leak, error) {
 	if node != a.o.NodeID {
 		return nil, api.Errorf(api.CodeUnavailable, "node %s does not answer", node)
@@ -49,7 +49,7 @@ func (a *Agent) Leaks(ctx context.Context, node api.NodeID) ([]api.Leak, error) 
 		}
 	}
 	for name, p := range a.inOrder() {
-		if a.shared(name) && !a.onDuty() {
+		if a.shared(name) && !a.onDutyFor(name, p) {
 			continue // one node speaks for all
 		}
 		errs = append(errs, a.poolLeaks(ctx, name, p, leak))
@@ -63,7 +63,10 @@ func (a *Agent) poolLeaks(ctx context.Context, name string, p sds.Driver, leak f
 	for _, v := range volumes {
 		gone, o, err := a.notMine(ctx, api.KindVolume, string(v.ID))
 		errs = append(errs, err)
-		if gone && (o == nil || !a.shared(name)) {
+		switch {
+		case gone && (o == nil || a.noted(name, api.KindVolume, string(v.ID))):
+			leak(api.KindVolume, string(v.ID), a.leftIn(name, api.KindVolume, string(v.ID)))
+		case gone && !a.shared(name):
 			leak(api.KindVolume, string(v.ID), "in pool "+name)
 		}
 	}
@@ -73,7 +76,7 @@ func (a *Agent) poolLeaks(ctx context.Context, name string, p sds.Driver, leak f
 		_, err := a.o.Store.Get(ctx, api.KindImage, string(i.ID))
 		switch {
 		case api.CodeOf(err) == api.CodeNotFound:
-			leak(api.KindImage, string(i.ID), "in pool "+name)
+			leak(api.KindImage, string(i.ID), a.leftIn(name, api.KindImage, string(i.ID)))
 		case err != nil:
 			errs = append(errs, err)
 		}

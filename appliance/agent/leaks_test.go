@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -27,8 +28,8 @@ func TestLeaks(t *testing.T) {
 	}
 	n.prepare()
 	got, err := n.agent.Leaks(ctx, "node-1")
-	want := "[{vol-0000 Volume in pool local} {ins-0000 Instance virtual GPU, files, sockets}]"
-	if err != nil || len(got) != 2 || fmt.Sprint([]api.Leak{got[1], got[0]}) != want {
+	want := "{ins-0000 Instance virtual GPU, files, sockets}"
+	if err != nil || len(got) != 2 || fmt.Sprint(got[0]) != want || got[1].ID != "vol-0000" || !strings.HasPrefix(got[1].What, "in pool local, unknown to the cluster; kept until ") {
 		t.Errorf("%v %v", got, err)
 	}
 	if _, err := n.agent.Leaks(ctx, "node-2"); api.CodeOf(err) != api.CodeUnavailable {
@@ -38,8 +39,8 @@ func TestLeaks(t *testing.T) {
 	n.image()
 	n.instance("ins-0001")
 	n.phase("ins-0001", api.InstanceRunning)
-	n.until("swept", func() bool {
+	n.until("swept, but for the volume", func() bool {
 		got, err := n.agent.Leaks(ctx, "node-1")
-		return err == nil && len(got) == 0
+		return err == nil && len(got) == 1 && got[0].ID == "vol-0000"
 	})
 }

@@ -162,7 +162,7 @@ func stopMove(m api.Migration, in api.Instance) (why string, end api.MigrationPh
 		return "the cluster has ended it", api.MigrationFailed
 	case in.Meta.DeletedAt != nil:
 		return "the instance is being deleted", api.MigrationFailed
-	case in.Spec.Power == api.PowerStopped || in.Spec.Restarts > in.Status.Restarts:
+	case in.Spec.Power == api.PowerStopped || in.Assignment.Hold != "" || in.Spec.Restarts > in.Status.Restarts:
 		return "the instance is to stop or restart", api.MigrationFailed
 	}
 	return "", ""

@@ -22,7 +22,8 @@ const youngVolume = 10 * time.Minute
 // orphans removes what lies on the node and is not its own: what a restore or
 // a crash of the control plane left behind, and what was given to another node
 // meanwhile. Nothing is removed on the cache's word alone: the store is asked,
-// and only its clear "not found", or another node's name on it, counts.
+// and only its clear "not found", or another node's name on it, counts. Volumes
+// and images that it does not know stay for a while even so (unknown.go).
 func (a *Agent) orphans(ctx context.Context) {
 	for ctx.Err() == nil {
 		if a.cache.isSynced() {
@@ -122,7 +123,7 @@ func (a *Agent) sweepVolumes(ctx context.Context) error {
 			continue
 		}
 		if a.shared(name) {
-			errs = append(errs, a.sweepShared(ctx, p, volumes))
+			errs = append(errs, a.sweepShared(ctx, name, p, volumes))
 			continue
 		}
 		for _, v := range volumes {
@@ -144,8 +145,8 @@ func (a *Agent) sweepVolumes(ctx context.Context) error {
 
 // sweepShared deletes volumes that the store does not know, whoever had them:
 // one node does that, and not to young ones.
-func (a *Agent) sweepShared(ctx context.Context, p sds.Driver, volumes []sds.Volume) error {
-	if !a.onDuty() {
+func (a *Agent) sweepShared(ctx context.Context, name string, p sds.Driver, volumes []sds.Volume) error {
+	if !a.onDutyFor(name, p) {
 		return nil
 	}
 	var errs []error
@@ -154,6 +155,9 @@ func (a *Agent) sweepShared(ctx context.Context, p sds.Driver, volumes []sds.Vol
 		return api.CodeOf(err) != api.CodeNotFound
 	}
 	for _, v := range sds.Orphans(volumes, youngVolume, known) {
+		if a.stays(name, api.KindVolume, string(v.ID)) {
+			continue
+		}
 		a.log.Warn("removing a volume that the cluster does not know", "id", v.ID)
 		errs = append(errs, ignoreInUse(a.dropVolume(ctx, p, v.ID, api.Volume{})))
 	}
@@ -165,7 +169,7 @@ func (a *Agent) sweepShared(ctx context.Context, p sds.Driver, volumes []sds.Vol
 func (a *Agent) sweepImages(ctx context.Context) error {
 	var errs []error
 	for name, p := range a.inOrder() {
-		if a.shared(name) && !a.onDuty() {
+		if a.shared(name) && !a.onDutyFor(name, p) {
 			continue
 		}
 		images, err := p.Images(ctx)
@@ -175,6 +179,9 @@ func (a *Agent) sweepImages(ctx context.Context) error {
 				continue
 			}
 			if _, err := a.o.Store.Get(ctx, api.KindImage, string(img.ID)); api.CodeOf(err) != api.CodeNotFound {
+				continue
+			}
+			if a.stays(name, api.KindImage, string(img.ID)) {
 				continue
 			}
 			a.log.Warn("removing an image that the cluster does not know", "id", img.ID)

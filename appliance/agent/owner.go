@@ -138,8 +138,9 @@ func (a *Agent) dropFiles(id api.InstanceID) error {
 	return errors.Join(os.RemoveAll(a.runOf(id)), os.RemoveAll(a.filesOf(id)))
 }
 
-// leaveVolume deletes a volume of this node's own that another node has now. A
-// shared one is left to its new owner.
+// leaveVolume deletes a volume of this node's own that another node has now, and
+// after a while one that the store does not know. A shared one is left to its
+// new owner.
 func (a *Agent) leaveVolume(ctx context.Context, id string) error {
 	local := a.drivers()[api.PoolLocal]
 	_, err := local.Volume(ctx, api.VolumeID(id))
@@ -166,7 +167,7 @@ func (a *Agent) leaveVolume(ctx context.Context, id string) error {
 	if err := a.leaveUsage(ctx, api.KindVolume, id, o); err != nil {
 		return err
 	}
-	if !here {
+	if !here || a.perhapsOnly(o, v) && a.stays(api.PoolLocal, api.KindVolume, id) {
 		return nil
 	}
 	a.log.Warn("removing a volume that is not this node's", "id", id)
@@ -174,6 +175,13 @@ func (a *Agent) leaveVolume(ctx context.Context, id string) error {
 		return err
 	}
 	return nil
+}
+
+// perhapsOnly says whether the copy of the volume in this node's own pool may be
+// the only one: the store does not know the volume, or has it on a node that is
+// not there any more. v is what o holds.
+func (a *Agent) perhapsOnly(o *api.Object, v api.Volume) bool {
+	return o == nil || v.Meta.DeletedAt == nil && a.removed(v.Assignment.Node)
 }
 
 // dropVolume deletes a volume that is nobody's here any more, with its

@@ -2,9 +2,11 @@ package agent
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sds"
 )
 
 // gaveUp is the epoch after which this node has given up what was given to
@@ -75,6 +77,22 @@ func (a *Agent) onDuty() bool {
 	}
 	nodes := all(a.cache, a.cache.nodes)
 	return len(nodes) == 0 || api.NodeID(nodes[0].Meta.ID) == a.o.NodeID
+}
+
+// onDutyFor says whether this node does what one of those should that reach the
+// shared pool: not every node does, not even one that votes.
+func (a *Agent) onDutyFor(name string, p sds.Driver) bool {
+	var on api.Node
+	for _, n := range all(a.cache, a.cache.nodes) {
+		reaches := slices.ContainsFunc(n.Status.Pools, func(s api.StoragePool) bool { return s.Name == name && s.ID == p.PoolID() })
+		if !reaches || n.Assignment.State == api.NodeLost || n.Meta.DeletedAt != nil {
+			continue
+		}
+		if on.Meta.ID == "" || n.Assignment.Voter && !on.Assignment.Voter {
+			on = n
+		}
+	}
+	return api.NodeID(on.Meta.ID) == a.o.NodeID
 }
 
 // alone says whether there is no other node.

@@ -248,6 +248,9 @@ func (a *Agent) endVolume(ctx context.Context, v api.Volume) (time.Duration, err
 	}
 	err = p.DeleteVolume(ctx, api.VolumeID(v.Meta.ID))
 	if api.CodeOf(err) == api.CodeInUse { // its snapshots go first
+		if err := a.dropReadings(ctx, v, p); err != nil { // of a backup that was forgotten
+			return 0, err
+		}
 		st := v.Status
 		st.LastError = err.Error()
 		return snapWaits, a.sayVolume(ctx, v, st)

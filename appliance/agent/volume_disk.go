@@ -94,8 +94,8 @@ func (a *Agent) lookHolder(ctx context.Context, id api.InstanceID) (h diskHolder
 	}
 	_, h.here = get(a.cache, a.cache.instances, string(id))
 	if !h.here {
-		_, err := a.o.Store.Get(ctx, api.KindInstance, string(id))
-		if h.gone = api.CodeOf(err) == api.CodeNotFound; !h.gone {
+		in, there, err := find[api.Instance](ctx, a.o.Store, api.KindInstance, string(id))
+		if h.gone = err == nil && (!there || in.Assignment.Node == ""); !h.gone {
 			return h, err
 		}
 	}

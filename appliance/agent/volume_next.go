@@ -31,7 +31,7 @@ type diskSeen struct {
 // diskHolder is an instance that has a volume, or should have it.
 type diskHolder struct {
 	here   bool // it is this node's
-	gone   bool // the cluster knows it no more
+	gone   bool // the cluster knows it no more, or no node has it: it waits for room
 	active bool // its machine has a QEMU
 	moving bool // it is being moved: its machine is not changed
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -16,7 +17,11 @@ func (a *App) backups() *kind[api.Backup] {
 	return &kind[api.Backup]{
 		app: a, kind: api.KindBackup, noun: "backup", about: "Copies of volumes outside of their storage", scope: ofProject,
 		all: (*client.API).Backups, meta: func(b *api.Backup) *api.Meta { return &b.Meta },
-		refs:    []api.Kind{api.KindVolume, api.KindBackupTarget},
+		refs: []api.Kind{api.KindVolume, api.KindBackupTarget},
+		remove: func(f *pflag.FlagSet) func(context.Context, string) (api.Backup, error) {
+			forget := f.Bool("forget", false, "leave in the target what is there: it never comes back (operators)")
+			return func(ctx context.Context, id string) (api.Backup, error) { return a.api.DeleteBackup(ctx, id, *forget) }
+		},
 		columns: []string{"PHASE", "VOLUME", "TARGET", "SIZE", "NEW", "NOTE"},
 		row: func(b api.Backup) []string {
 			return []string{backupDoing(b), a.namedResource(a.named(string(b.Spec.Volume)), ""), a.named(string(b.Spec.Target)), formatSize(b.Spec.SizeBytes),

@@ -2,11 +2,9 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -23,39 +21,31 @@ func (a *App) usageRecords() *kind[api.UsageRecord] {
 		row: func(u api.UsageRecord) []string {
 			s := u.Spec
 			from, to := formatSpan(s.Start, s.End)
-			return []string{string(s.Meter), formatQuantity(s.Meter, s.Quantity), a.namedResource(s.ResourceName, s.Resource), from, to}
-		},
-	}
-}
-
-func (a *App) accounts() *kind[api.Account] {
-	return &kind[api.Account]{
-		app: a, kind: api.KindAccount, noun: "account", about: "Accounts of the ledger", scope: ofOrganization,
-		all: (*client.API).Accounts, meta: func(o *api.Account) *api.Meta { return &o.Meta },
-		refs:    []api.Kind{api.KindOrganization},
-		columns: []string{"CURRENCY", "TYPE", "ORGANIZATION"},
-		row: func(o api.Account) []string {
-			return []string{o.Spec.Currency, o.Spec.Type, a.named(o.Meta.Organization)}
-		},
-		flags: func(f *pflag.FlagSet) func(*api.Account) error {
-			currency := f.String("currency", "", "ISO 4217, as EUR")
-			typ := f.String("type", "", "receivable (default) or revenue")
-			return func(o *api.Account) error {
-				o.Spec.Currency, o.Spec.Type = cmp.Or(*currency, o.Spec.Currency), cmp.Or(*typ, o.Spec.Type)
-				return nil
-			}
+			return []string{string(s.Meter), formatQuantity(s.Meter, api.Units(s.Quantity)), a.namedResource(s.ResourceName, s.Resource), from, to}
 		},
 	}
 }
 
 func (a *App) priceBooks() *kind[api.PriceBook] {
 	return &kind[api.PriceBook]{
-		app: a, kind: api.KindPriceBook, noun: "price-book", about: "Prices of meters",
+		app: a, kind: api.KindPriceBook, noun: "price-book", aliases: []string{"pricebook"}, about: "Prices of meters", more: []*cobra.Command{a.simulateCommand()},
 		all: (*client.API).PriceBooks, meta: func(o *api.PriceBook) *api.Meta { return &o.Meta },
 		columns: []string{"CURRENCY", "PRICES"},
 		detail: func(o api.PriceBook) (d detail) {
 			for _, p := range o.Spec.Prices {
-				d.add(string(p.Meter), fmt.Sprintf("%s %s per %s", formatMicros(p.PriceMicros), o.Spec.Currency, cmp.Or(p.Unit, fmt.Sprint(p.Per))))
+				d.add(string(p.Meter), priceText(p, o.Spec.Currency))
+			}
+			for _, c := range o.Spec.Commitments {
+				d.add("commitment", fmt.Sprintf("%d × %d %s at %s %s each", c.Quantity, c.Per, c.Meter, formatMicros(c.PriceMicros), o.Spec.Currency))
+			}
+			for _, x := range o.Spec.Discounts {
+				d.add("discount", formatPerCent(x.BasisPoints)+" off "+cmp.Or(joinMeters(x.Meters), "all"))
+			}
+			if o.Spec.MinimumMicros > 0 {
+				d.add("minimum", formatMicros(o.Spec.MinimumMicros)+" "+o.Spec.Currency)
+			}
+			for _, x := range o.Spec.Taxes {
+				d.add("tax", x.Name+" "+formatPerCent(x.BasisPoints))
 			}
 			return d
 		},
@@ -69,7 +59,14 @@ func (a *App) priceBooks() *kind[api.PriceBook] {
 		flags: func(f *pflag.FlagSet) func(*api.PriceBook) error {
 			currency := f.String("currency", "", "ISO 4217, as EUR")
 			prices := f.StringArray("price", nil, `one price as JSON, any number of times: {"meter":"gpu-nanoseconds","priceMicros":800000,"per":3600000000000,"unit":"GPU hour"}`)
+			seller := f.String("seller", "", "who sells, on invoices")
+			address := f.StringArray("seller-address", nil, "a line of the seller's address; may be repeated")
+			taxID := f.String("seller-tax-id", "", "the seller's tax id")
 			return func(o *api.PriceBook) error {
+				o.Spec.Seller.Name, o.Spec.Seller.TaxID = cmp.Or(*seller, o.Spec.Seller.Name), cmp.Or(*taxID, o.Spec.Seller.TaxID)
+				if len(*address) > 0 {
+					o.Spec.Seller.Address = *address
+				}
 				o.Spec.Currency = cmp.Or(*currency, o.Spec.Currency)
 				if len(*prices) > 0 {
 					o.Spec.Prices = nil
@@ -90,52 +87,47 @@ func (a *App) priceBooks() *kind[api.PriceBook] {
 	}
 }
 
-func (a *App) invoiceCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "invoice", Short: "What usage costs"}
-	preview := &cobra.Command{Use: "preview", Short: "Show the invoice as it would be", Args: cobra.NoArgs}
-	from := preview.Flags().String("from", "", "first moment, as 2026-03-01 or 2026-03-01T12:00:00Z; the month's first unless given")
-	to := preview.Flags().String("to", "", "end, not included; now unless given")
-	preview.RunE = func(cmd *cobra.Command, _ []string) error {
-		now := a.Now().UTC()
-		begin, err := moment(*from, time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC))
-		if err != nil {
-			return err
-		}
-		end, err := moment(*to, now)
-		if err != nil {
-			return err
-		}
-		p, err := a.api.InvoicePreview(cmd.Context(), a.config.Organization, begin, end)
-		if err != nil {
-			return err
-		}
-		if a.flags.output == "table" {
-			fmt.Fprintf(a.Out, "From %s to %s\n\n", formatTime(p.From), formatTime(p.To))
-		}
-		return a.print(p, func() table { return a.invoiceTable(cmd.Context(), p) })
+func priceText(p api.Price, currency string) string {
+	unit := cmp.Or(p.Unit, fmt.Sprint(p.Per))
+	text := ""
+	for _, t := range p.Tiers {
+		text += fmt.Sprintf("%s up to %d, then ", formatMicros(t.PriceMicros), t.UpTo)
 	}
-	cmd.AddCommand(preview)
+	text += fmt.Sprintf("%s %s per %s", formatMicros(p.PriceMicros), currency, unit)
+	if !p.From.IsZero() {
+		text += " from " + formatTime(p.From)
+	}
+	return text
+}
+
+func joinMeters(all []api.Meter) string {
+	words := make([]string, len(all))
+	for i, m := range all {
+		words[i] = string(m)
+	}
+	return strings.Join(words, ", ")
+}
+
+func (a *App) simulateCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "simulate NAME|ID", Short: "Show what would have been paid by it", Args: cobra.ExactArgs(1),
+		Long: "For what was used in the period, by every organization or the one of --organization, beside what is paid by its own price book as that is now. Nothing is charged."}
+	period := a.periodFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		from, to, err := period()
+		if err != nil {
+			return err
+		}
+		s, err := a.api.SimulatePriceBook(cmd.Context(), args[0], a.config.Organization, from, to)
+		if err != nil {
+			return err
+		}
+		return a.print(s, func() table {
+			t := table{{"ORGANIZATION", "WOULD PAY " + s.Currency, "PAYS", "NOTE"}}
+			for _, i := range s.Items {
+				t = append(t, []string{i.Name, formatMicros(i.TotalMicros), formatMicros(i.OwnMicros) + " " + i.OwnCurrency, i.Note})
+			}
+			return append(t, []string{"total", formatMicros(s.TotalMicros), " ", " "})
+		})
+	}
 	return cmd
-}
-
-func moment(s string, otherwise time.Time) (time.Time, error) {
-	if s == "" {
-		return otherwise, nil
-	}
-	for _, layout := range []string{time.RFC3339, "2006-01-02"} {
-		if t, err := time.Parse(layout, s); err == nil {
-			return t.UTC(), nil
-		}
-	}
-	return otherwise, usagef("%q is no time: write 2026-03-01 or 2026-03-01T12:00:00Z", s)
-}
-
-func (a *App) invoiceTable(ctx context.Context, p api.InvoicePreview) table {
-	a.learn(ctx, []api.Kind{api.KindInstance})
-	t := table{{"METER", "RESOURCE", "QUANTITY", "PRICE", "AMOUNT " + p.Currency}}
-	for _, l := range p.Lines {
-		t = append(t, []string{string(l.Meter), a.namedResource(l.ResourceName, l.Resource), formatQuantity(l.Meter, l.Quantity),
-			formatMicros(l.PriceMicros) + " per " + cmp.Or(l.Unit, fmt.Sprint(l.Per)), formatMicros(l.AmountMicros)})
-	}
-	return append(t, []string{"total", " ", " ", " ", formatMicros(p.TotalMicros)})
 }

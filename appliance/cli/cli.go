@@ -134,7 +134,7 @@ func (a *App) complain(ctx context.Context, err error) int {
 		return exitUsage
 	case api.CodeNotFound:
 		return exitNotFound
-	case api.CodeExists, api.CodeConflict, api.CodeInUse, api.CodeState, api.CodeNoCapacity:
+	case api.CodeExists, api.CodeConflict, api.CodeInUse, api.CodeState, api.CodeNoCapacity, api.CodeQuota:
 		return exitConflict
 	case api.CodeUnauthenticated, api.CodeForbidden:
 		return exitDenied
@@ -191,8 +191,8 @@ func (a *App) root() *cobra.Command {
 		cmd.GroupID = "kinds"
 		root.AddCommand(cmd)
 	}
-	for _, cmd := range []*cobra.Command{a.clusterCommand(), a.doctorCommand(), a.applyCommand(), a.watchCommand(), a.invoiceCommand(), a.loginCommand(),
-		a.contextCommand(), a.whoamiCommand(), a.versionCommand()} {
+	for _, cmd := range []*cobra.Command{a.clusterCommand(), a.doctorCommand(), a.applyCommand(), a.watchCommand(), a.ledgerCommand(), a.walletCommand(), a.usageCommand(), a.auditCommand(), a.loginCommand(), a.logoutCommand(), a.passwordCommand(), a.totpCommand(),
+		a.serviceCommand(), a.contextCommand(), a.whoamiCommand(), a.versionCommand()} {
 		cmd.GroupID = "more"
 		root.AddCommand(cmd)
 	}

@@ -41,7 +41,7 @@ func TestMoneyAndAges(t *testing.T) {
 			t.Errorf("age of %s is %q, want %q", d, got, want)
 		}
 	}
-	if got := formatQuantity(api.MeterGPU, 1500000000); got != "1.50 GPU s" {
+	if got := formatQuantity(api.MeterGPU, api.Units(1500000000)); got != "1.50 GPU s" {
 		t.Error(got)
 	}
 }
@@ -114,7 +114,7 @@ func TestQuantities(t *testing.T) {
 		{api.MeterCopy, 10 << 20, "10.0 MiB"},
 		{api.MeterLaunch, 7, "7"},
 	} {
-		if got := formatQuantity(c.meter, c.n); got != c.want {
+		if got := formatQuantity(c.meter, api.Units(c.n)); got != c.want {
 			t.Errorf("%s %d: %q, want %q", c.meter, c.n, got, c.want)
 		}
 	}

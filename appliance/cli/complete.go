@@ -52,16 +52,15 @@ var flagKinds = map[string]api.Kind{
 	"gpu-pool": api.KindGPUPool, "pool": api.KindGPUPool, "price-book": api.KindPriceBook, "instance": api.KindInstance,
 	"network": api.KindNetwork, "security-group": api.KindSecurityGroup, "external-network": api.KindExternalNetwork,
 	"floating-ip": api.KindFloatingIP, "volume": api.KindVolume, "snapshot": api.KindSnapshot, "backup": api.KindBackup,
-	"target": api.KindBackupTarget,
+	"target": api.KindBackupTarget, "reseller": api.KindOrganization,
 }
 
 // flagWords are the flags that take one of a few words.
 var flagWords = map[string][]string{
 	"output": {"table", "json", "yaml"}, "format": {api.FormatQCOW2, api.FormatRaw}, "mode": {api.ModeTimeSliced},
-	"role":     {string(api.RoleViewer), string(api.RoleMember), string(api.RoleAdmin), string(api.RoleOperator)},
+	"role":     {string(api.RoleBilling), string(api.RoleViewer), string(api.RoleMember), string(api.RoleAdmin), string(api.RoleReseller), string(api.RoleOperator)},
 	"protocol": {string(api.ProtocolTCP), string(api.ProtocolUDP)}, "storage-pool": {api.PoolCeph, api.PoolShared, api.PoolLocal},
 	"failure-domain": {string(api.DomainHost), string(api.DomainOSD)},
-	"type":           {api.AccountReceivable, api.AccountRevenue},
 }
 
 // completeFlags offers values of flags, on cmd and all below it.

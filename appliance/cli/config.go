@@ -74,30 +74,6 @@ func (a *App) writeConfig(c config) error {
 	return nil
 }
 
-func (a *App) loginCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "login", Short: "Remember --server, --ca-file, --token, --organization and --project", Args: cobra.NoArgs,
-		Long: "Checks the key and writes config.yaml in the user's configuration folder, readable by its owner only.",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if a.ConfigDir == "" {
-				return errors.New("there is no home folder to remember it in")
-			}
-			if a.config.Token == "" {
-				return usagef("no key: give --token")
-			}
-			me, err := a.api.Whoami(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if err := a.writeConfig(a.config); err != nil {
-				return err
-			}
-			fmt.Fprintf(a.Out, "Logged in at %s as %s (%s).\n", a.config.Server, first(me.Name, me.Key), me.Role)
-			return nil
-		},
-	}
-}
-
 func (a *App) contextCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "context", Short: "Show where the CLI connects to", Args: cobra.NoArgs,

@@ -21,8 +21,8 @@ func (a *App) leaksCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "leaks", Short: "What lies on the nodes and belongs to nobody", Args: cobra.NoArgs,
 		Long: "Machines, virtual GPUs, files, ports, volumes and images of objects that the cluster does not know or\n" +
-			"has on another node. Nodes sweep such things away themselves within minutes: what is listed again\n" +
-			"after ten is worth a bug report.",
+			"has on another node, and rows of such objects in OVN, which the leader looks for. Such things are swept away\n" +
+			"within minutes, OVN's rows when the network next changes: what is listed again after that is worth a bug report.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			found := []nodeLeak{}
 			var errs []error

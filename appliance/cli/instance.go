@@ -58,6 +58,8 @@ func instancePhase(i api.Instance) string {
 		return "NodeLost"
 	case i.Assignment.Node == "" && i.Assignment.Epoch > 0:
 		return string(api.InstancePending) // what its last node said is no longer so
+	case i.Status.Node != "" && i.Status.Node != i.Assignment.Node && i.Status.Epoch < i.Assignment.Epoch:
+		return "Moving" // another node takes it over, and has not said yet how it is
 	case i.Status.Phase == "":
 		return string(api.InstancePending)
 	}
@@ -81,6 +83,10 @@ func instanceReady(i api.Instance) (bool, string, error) {
 	seen := st.ObservedGeneration >= i.Meta.Generation
 	if seen && st.Phase == api.InstanceFailed {
 		return false, doing, api.Errorf(api.CodeState, "instance %s failed: %s", i.Meta.Name, st.LastError)
+	}
+	if i.Assignment.Hold != "" && want == api.InstanceRunning {
+		return false, doing, api.Errorf(api.CodeForbidden, "instance %s does not run: %s", i.Meta.Name, i.Assignment.Hold).
+			WithHint("it runs again once the organization is resumed")
 	}
 	if i.Assignment.Node == "" && i.Assignment.Reason != "" && want == api.InstanceRunning && i.Meta.DeletedAt == nil {
 		return false, doing, api.Errorf(api.CodeNoCapacity, "instance %s: %s", i.Meta.Name, i.Assignment.Reason).

@@ -164,7 +164,7 @@ func (k *kind[T]) listCommand() *cobra.Command {
 
 func (k *kind[T]) getCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "get NAME|ID", Short: "Show one", Args: cobra.ExactArgs(1),
+		Use: "get NAME|ID", Aliases: []string{"show"}, Short: "Show one", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := k.get(cmd.Context(), args[0])
 			if err == nil {

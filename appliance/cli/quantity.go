@@ -14,35 +14,38 @@ type step struct {
 
 // ladders of units, the largest first.
 var (
-	vcpuSteps = []step{{"vCPU h", 3600}, {"vCPU min", 60}, {"vCPU s", 1}}
-	byteSteps = []step{{"GiB h", 3600 << 30}, {"GiB min", 60 << 30}, {"GiB s", 1 << 30}, {"MiB s", 1 << 20}, {"KiB s", 1 << 10}, {"B s", 1}}
-	gpuSteps  = []step{{"GPU h", 3600e9}, {"GPU s", 1e9}, {"GPU ms", 1e6}, {"GPU µs", 1e3}, {"GPU ns", 1}}
-	copySteps = []step{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
+	vcpuSteps    = []step{{"vCPU h", 3600}, {"vCPU min", 60}, {"vCPU s", 1}}
+	byteSteps    = []step{{"GiB h", 3600 << 30}, {"GiB min", 60 << 30}, {"GiB s", 1 << 30}, {"MiB s", 1 << 20}, {"KiB s", 1 << 10}, {"B s", 1}}
+	addressSteps = []step{{"address h", 3600}, {"address min", 60}, {"address s", 1}}
+	gpuSteps     = []step{{"GPU h", 3600e9}, {"GPU s", 1e9}, {"GPU ms", 1e6}, {"GPU µs", 1e3}, {"GPU ns", 1}}
+	copySteps    = []step{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
 )
 
 // formatQuantity is a meter's reading in the largest unit of which there is at
 // least one, to three digits. JSON and YAML have it exactly.
-func formatQuantity(m api.Meter, n int64) string {
+func formatQuantity(m api.Meter, n api.Quantity) string {
 	switch m {
 	case api.MeterVCPU:
 		return climb(n, vcpuSteps)
-	case api.MeterMemory, api.MeterVolume, api.MeterVRAM:
+	case api.MeterMemory, api.MeterVolume, api.MeterSnapshot, api.MeterVRAM:
 		return climb(n, byteSteps)
+	case api.MeterAddress:
+		return climb(n, addressSteps)
 	case api.MeterGPU:
 		return climb(n, gpuSteps)
 	case api.MeterCopy:
 		return climb(n, copySteps)
 	}
-	return strconv.FormatInt(n, 10)
+	return n.String()
 }
 
-func climb(n int64, steps []step) string {
+func climb(n api.Quantity, steps []step) string {
 	for _, s := range steps {
-		if f := float64(n) / s.size; f >= 1 {
+		if f := n.Float() / s.size; f >= 1 {
 			return threeDigits(f, s.size == 1) + " " + s.unit
 		}
 	}
-	return strconv.FormatInt(n, 10) + " " + steps[len(steps)-1].unit
+	return n.String() + " " + steps[len(steps)-1].unit
 }
 
 // threeDigits of f ≥ 1; more when its whole part has more.

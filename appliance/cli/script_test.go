@@ -74,6 +74,14 @@ func TestScripts(t *testing.T) {
 				e.Apply(t, api.Command{Op: api.OpAssign, Kind: kind, ID: id, Expect: api.AnyRevision, Data: []byte(args[2])},
 					api.Command{Op: api.OpReport, Kind: kind, ID: id, Expect: api.AnyRevision, Data: []byte(args[3])})
 			},
+			// keep NAME REGEXP: what its group matches in the last output is $NAME.
+			"keep": func(ts *testscript.TestScript, _ bool, args []string) {
+				m := regexp.MustCompile(args[1]).FindStringSubmatch(ts.ReadFile("stdout"))
+				if m == nil {
+					ts.Fatalf("no %s in the output", args[1])
+				}
+				ts.Setenv(args[0], m[1])
+			},
 			// plain FILE: ids, ages and tokens become the same in every run.
 			"plain": func(ts *testscript.TestScript, _ bool, args []string) {
 				for _, name := range args {

@@ -2,9 +2,10 @@ package cli
 
 import (
 	"cmp"
-	"fmt"
-	"time"
+	"context"
+	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -15,20 +16,45 @@ func (a *App) organizations() *kind[api.Organization] {
 	return &kind[api.Organization]{
 		app: a, kind: api.KindOrganization, noun: "organization", about: "Customers",
 		all: (*client.API).Organizations, meta: func(o *api.Organization) *api.Meta { return &o.Meta },
-		refs:    []api.Kind{api.KindPriceBook},
-		columns: []string{"DISPLAY NAME", "PRICE BOOK"},
+		refs:    []api.Kind{api.KindPriceBook, api.KindOrganization},
+		columns: []string{"DISPLAY NAME", "PRICE BOOK", "RESELLER", "STATE"},
 		row: func(o api.Organization) []string {
-			return []string{o.Spec.DisplayName, cmp.Or(a.named(string(o.Spec.PriceBook)), api.DefaultPriceBook)}
+			state := "active"
+			if r := o.Spec.Restricted; r != nil {
+				state = "nothing new: " + r.Reason
+			}
+			if s := o.Spec.Suspended; s != nil {
+				state = strings.TrimSuffix("suspended: "+s.Reason, ": ")
+			}
+			return []string{o.Spec.DisplayName, cmp.Or(a.named(string(o.Spec.PriceBook)), api.DefaultPriceBook), a.named(string(o.Spec.Parent)), state}
 		},
 		flags: func(f *pflag.FlagSet) func(*api.Organization) error {
 			display := f.String("display-name", "", "what people call it")
 			book := f.String("price-book", "", "price book, name or id; the one named default unless given")
-			return func(o *api.Organization) error {
+			quota := quotaFlag(f)
+			parent := f.String("reseller", "", "organization whose customer it is, name or id; a reseller's own unless given")
+			suspend := f.String("suspend", "", "why nothing more is made, changed or started in it")
+			billing := billingFlags(f)
+			resume := f.Bool("resume", false, "ends a suspension")
+			return func(o *api.Organization) (err error) {
+				if *suspend != "" {
+					o.Spec.Suspended = &api.OrganizationSuspension{Reason: *suspend}
+				} else if *resume {
+					o.Spec.Suspended = nil
+				}
+				o.Spec.Parent = cmp.Or(api.OrganizationID(*parent), o.Spec.Parent)
 				o.Spec.DisplayName = cmp.Or(*display, o.Spec.DisplayName)
 				o.Spec.PriceBook = cmp.Or(api.PriceBookID(*book), o.Spec.PriceBook)
-				return nil
+				if o.Spec.Billing, err = billing(o.Spec.Billing); err != nil {
+					return err
+				}
+				o.Spec.Quota, err = quota(o.Spec.Quota)
+				return err
 			}
 		},
+		more: []*cobra.Command{a.quotaCommand("organization", func(ctx context.Context, ref string) (api.Quota, error) {
+			return a.api.OrganizationQuota(ctx, ref)
+		})},
 	}
 }
 
@@ -40,44 +66,15 @@ func (a *App) projects() *kind[api.Project] {
 		columns: []string{"ORGANIZATION", "DISPLAY NAME"},
 		row:     func(p api.Project) []string { return []string{a.named(p.Meta.Organization), p.Spec.DisplayName} },
 		flags: func(f *pflag.FlagSet) func(*api.Project) error {
-			display := f.String("display-name", "", "what people call it")
-			return func(p *api.Project) error {
+			display, quota := f.String("display-name", "", "what people call it"), quotaFlag(f)
+			return func(p *api.Project) (err error) {
 				p.Spec.DisplayName = cmp.Or(*display, p.Spec.DisplayName)
-				return nil
+				p.Spec.Quota, err = quota(p.Spec.Quota)
+				return err
 			}
 		},
-	}
-}
-
-func (a *App) apiKeys() *kind[api.APIKey] {
-	return &kind[api.APIKey]{
-		app: a, kind: api.KindAPIKey, noun: "api-key", about: "Bearer tokens", scope: ofProject,
-		all: (*client.API).APIKeys, meta: func(k *api.APIKey) *api.Meta { return &k.Meta },
-		refs:    []api.Kind{api.KindOrganization, api.KindProject},
-		columns: []string{"ROLE", "ORGANIZATION", "PROJECT", "EXPIRES"},
-		row: func(k api.APIKey) []string {
-			expires := "never"
-			if k.Spec.ExpiresAt != nil {
-				expires = formatTime(*k.Spec.ExpiresAt)
-			}
-			return []string{string(k.Spec.Role), a.named(k.Meta.Organization), a.named(k.Meta.Project), expires}
-		},
-		made: func(k api.APIKey) {
-			if a.flags.output == "table" {
-				fmt.Fprintf(a.Out, "token: %s\nIt is shown this once.\n\n", k.Secret)
-			}
-		},
-		flags: func(f *pflag.FlagSet) func(*api.APIKey) error {
-			role := f.String("role", "", "operator, admin, member or viewer")
-			expires := f.Duration("expires-in", 0, "how long it is valid; for ever unless given")
-			return func(k *api.APIKey) error {
-				k.Spec.Role = cmp.Or(api.Role(*role), k.Spec.Role)
-				if *expires != 0 {
-					at := a.Now().Add(*expires).UTC().Truncate(time.Second)
-					k.Spec.ExpiresAt = &at
-				}
-				return nil
-			}
-		},
+		more: []*cobra.Command{a.quotaCommand("project", func(ctx context.Context, ref string) (api.Quota, error) {
+			return a.api.ProjectQuota(ctx, ref, a.config.Organization)
+		})},
 	}
 }

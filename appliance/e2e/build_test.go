@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 const hint = `run "make test", which prepares what this needs`
@@ -91,9 +93,9 @@ func loopProgram(t *testing.T) []byte {
 // limit. It returns how long it took.
 func until(t *testing.T, limit time.Duration, what string, ok func() bool) time.Duration {
 	t.Helper()
-	began := time.Now()
+	began, watch := time.Now(), patience.Start()
 	for !ok() {
-		if time.Since(began) > limit {
+		if watch.Over(limit) {
 			t.Fatalf("%s: not within %v", what, limit)
 		}
 		time.Sleep(100 * time.Millisecond)

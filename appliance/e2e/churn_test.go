@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // churn: a hundred instances are made and deleted, twenty at a time; the node
@@ -40,14 +39,25 @@ func churn(t *testing.T, w *world) {
 	}
 	all.Wait()
 	t.Logf("%d instances made and deleted in %v", at*rounds, time.Since(began).Round(time.Second))
-	w.nothingLeft(t)
-	var ports string
-	until(t, time.Minute, "OVN to forget their ports", func() bool {
-		out, err := exec.Command("ovn-nbctl", "--db=unix:"+filepath.Join(w.run, "ovn", "ovnnb_db.sock"), "--timeout=10",
-			"--bare", "--columns=name", "find", "Logical_Switch_Port", `type=""`).CombinedOutput()
-		ports = strings.TrimSpace(string(out))
-		return err == nil && ports == ""
+	// A root volume goes after its instance.
+	until(t, 2*time.Minute, "the last volume to go", func() bool {
+		for v, err := range w.operator.Volumes().All(w.ctx, client.Query{}) {
+			if err != nil || v.Meta.DeletedAt != nil {
+				return false
+			}
+		}
+		return true
 	})
+	w.nothingLeft(t)
+
+	// A row that somebody's death could have left in OVN would have been seen.
+	w.nbctl(t, "ls-add", "left", "--", "set", "Logical_Switch", "left", "external_ids:basalt=basalt", "external_ids:basalt-of=net-000000000000")
+	out, err := w.cli(operatorToken(t, w), "doctor", "leaks")
+	if err == nil || !strings.Contains(out, "net-000000000000") || !strings.Contains(out, "Logical_Switch left") {
+		t.Errorf("doctor leaks does not see a row in OVN that is of nothing: %v\n%s", err, out)
+	}
+	w.nbctl(t, "--if-exists", "ls-del", "left")
+	w.nothingLeft(t)
 }
 
 // once makes an instance, waits until it runs if it is to, deletes it, and
@@ -87,12 +97,12 @@ func (w *world) once(name string, run bool) error {
 func (w *world) nothingLeft(t *testing.T) {
 	t.Helper()
 	var out string
-	for began := time.Now(); ; time.Sleep(time.Second) {
+	for watch := patience.Start(); ; time.Sleep(time.Second) {
 		var err error
 		if out, err = w.cli(operatorToken(t, w), "doctor", "leaks"); err == nil {
 			break
 		}
-		if time.Since(began) > 2*time.Minute {
+		if watch.Over(2 * time.Minute) {
 			t.Fatalf("doctor leaks: %v\n%s", err, out)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/gpu/node/wire"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // guest is an instance, as its tenant sees it.
@@ -33,9 +34,9 @@ func (g guest) get(t *testing.T) api.Instance {
 func (g guest) phase(t *testing.T, want api.InstancePhase, limit time.Duration) api.Instance {
 	t.Helper()
 	var in api.Instance
-	began := time.Now()
+	watch := patience.Start()
 	for in = g.get(t); in.Status.Phase != want; in = g.get(t) {
-		if time.Since(began) > limit {
+		if watch.Over(limit) {
 			t.Fatalf("not %s within %v: %+v, assignment %+v", want, limit, in.Status, in.Assignment)
 		}
 		time.Sleep(100 * time.Millisecond)
@@ -47,7 +48,7 @@ func (g guest) phase(t *testing.T, want api.InstancePhase, limit time.Duration) 
 // long each took since began.
 func (g guest) booted(t *testing.T, what string, began time.Time) {
 	t.Helper()
-	const limit = 4 * time.Minute
+	const limit = 8 * time.Minute
 	since := func() time.Duration { return time.Since(began).Round(100 * time.Millisecond) }
 	in := g.phase(t, api.InstanceRunning, limit)
 	running, again := since(), false

@@ -13,6 +13,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/hypervisor"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // upload makes a public image from bytes and returns what came of it.
@@ -157,7 +158,7 @@ func (g guest) stopInBackground(t *testing.T, took chan<- time.Duration) {
 	}
 	began := time.Now()
 	go func() {
-		for time.Since(began) < stopGrace+time.Minute {
+		for watch := patience.Start(); !watch.Over(stopGrace + time.Minute); {
 			in, err := g.c.Instances().Get(g.n.ctx, g.id, client.Query{})
 			if err == nil && in.Status.Phase == api.InstanceStopped {
 				took <- time.Since(began)

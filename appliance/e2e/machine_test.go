@@ -18,6 +18,7 @@ type world struct {
 	stranger *client.API // a member of project two, of another organization
 	token    string      // the tenant's
 	debian   guest
+	outside  *outside
 
 	deaf        guest // boots to a halt; being stopped
 	deafStopped chan time.Duration
@@ -27,7 +28,8 @@ type world struct {
 // guest, because a boot without KVM takes most of a minute.
 func TestMachine(t *testing.T) {
 	prepared(t)
-	w := &world{node: newNode(t, programs(t), t.TempDir(), "--network", "ovn", "--datapath", "netdev")}
+	o := newOutside(t)
+	w := &world{outside: o, node: newNode(t, programs(t), t.TempDir(), "--network", "ovn", "--datapath", "netdev", "--external", o.cable, "--resolver", o.resolver)}
 	parts := []struct {
 		name string
 		run  func(*testing.T, *world)
@@ -38,6 +40,8 @@ func TestMachine(t *testing.T) {
 		{"ControlPlaneKilledWhileCreating", killedWhileCreating},
 		{"MainJob", mainJob},
 		{"Network", network},
+		{"External", external},
+		{"Attacks", attacks},
 		{"Backup", backup},
 		{"PlugPulled", plugPulled},
 		{"GuestProcessKilled", guestProcessKilled},
@@ -202,7 +206,7 @@ func usageIsExact(t *testing.T, w *world) {
 		total += l.AmountMicros
 		if l.Meter == api.MeterGPU && l.Resource == w.debian.id {
 			seen = true
-			if l.Quantity != int64(v.Usage.GPUNanos) || l.AmountMicros < 0 {
+			if l.Quantity != api.Units(int64(v.Usage.GPUNanos)) || l.AmountMicros < 0 {
 				t.Errorf("the invoice's line is %+v; gpud counted %d ns", l, v.Usage.GPUNanos)
 			}
 		}

@@ -1,11 +1,15 @@
 package e2e_test
 
 import (
+	"encoding/hex"
+	"fmt"
 	"net/netip"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/miekg/dns"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
@@ -40,6 +44,7 @@ func network(t *testing.T, w *world) {
 	if id := strings.TrimSpace(g.sh(t, ask)); id != g.id {
 		t.Errorf("169.254.169.254 says %q, it is %s", id, g.id)
 	}
+	names(t, w, port)
 	net, err := w.tenant.Networks().Get(w.ctx, string(port.Network), client.Query{})
 	if err != nil {
 		t.Fatal(err)
@@ -60,6 +65,68 @@ func network(t *testing.T, w *world) {
 	codeOf(t, err, api.CodeInvalid) // what it names does not exist
 	_, err = w.stranger.Networks().Get(w.ctx, string(port.Network), client.Query{})
 	codeOf(t, err, api.CodeNotFound)
+}
+
+// names: the guest's own and others', with EDNS, forwards and backwards.
+func names(t *testing.T, w *world, port api.InstancePort) {
+	g := w.debian
+	ask := func(name string, kind uint16) *dns.Msg {
+		t.Helper()
+		q := new(dns.Msg)
+		q.SetQuestion(name, kind)
+		q.SetEdns0(1232, true)
+		packet, err := q.Pack()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := g.sh(t, fmt.Sprintf(`python3 -c 'import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(20)
+s.sendto(bytes.fromhex("%x"), ("169.254.169.254", 53))
+print(s.recv(4096).hex())'`, packet))
+		raw, err := hex.DecodeString(strings.TrimSpace(text))
+		m := new(dns.Msg)
+		if err == nil {
+			err = m.Unpack(raw)
+		}
+		if err != nil || m.Id != q.Id || m.IsEdns0() == nil {
+			t.Fatalf("%s: %q: %v", name, text, err)
+		}
+		return m
+	}
+	reverse, err := dns.ReverseAddr(port.Address4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		kind uint16
+		want string
+	}{
+		{"main.one.internal.", dns.TypeA, port.Address4},
+		{"main.one.internal.", dns.TypeAAAA, port.Address6},
+		{reverse, dns.TypePTR, "main.one.internal."},
+		{outsideName + ".", dns.TypeA, outsideAddress},
+		{"nobody.one.internal.", dns.TypeA, "NXDOMAIN"},
+		{"nobody.outside.example.", dns.TypeA, "NXDOMAIN"},
+		{"secret.two.internal.", dns.TypeA, "NXDOMAIN"},
+	} {
+		m := ask(c.name, c.kind)
+		got := dns.RcodeToString[m.Rcode]
+		for _, r := range m.Answer {
+			got = strings.TrimPrefix(r.String(), r.Header().String())
+		}
+		if got != c.want {
+			t.Errorf("%s is %q, want %q:\n%v", c.name, got, c.want, m)
+		}
+	}
+	// As programs in the guest ask.
+	if out := g.sh(t, "getent ahostsv4 "+outsideName); !strings.Contains(out, outsideAddress) {
+		t.Errorf("%s: %q", outsideName, out)
+	}
+	if out := g.sh(t, "getent hosts "+port.Address4); !strings.Contains(out, "main.one.internal") {
+		t.Errorf("%s: %q", port.Address4, out)
+	}
 }
 
 // backup: what a running guest has written goes to a target and comes back in

@@ -17,6 +17,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 	nodeclient "github.com/basalt-gpu/basalt/gpu/node/client"
 	"github.com/basalt-gpu/basalt/gpu/node/wire"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // node is one node's daemons and their places.
@@ -132,7 +133,7 @@ func (d *daemon) end(sig syscall.Signal) {
 	_ = d.cmd.Process.Signal(sig)
 	select {
 	case <-d.done:
-	case <-time.After(20 * time.Second):
+	case <-patience.After(20 * time.Second):
 		_ = d.cmd.Process.Kill()
 		<-d.done
 	}
@@ -168,7 +169,7 @@ func (n *node) killBasaltd() { n.basaltd.end(syscall.SIGKILL) }
 
 // cli runs the command line as the key's holder.
 func (n *node) cli(token string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(n.ctx, 5*time.Minute)
+	ctx, cancel := patience.Context(n.ctx, 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(n.bin, "basalt"), args...)
 	cmd.Env = append(os.Environ(), "BASALT_SERVER=http://"+n.listen, "BASALT_TOKEN="+strings.TrimSpace(token), "XDG_CONFIG_HOME="+n.data)
@@ -278,7 +279,7 @@ func (n *node) leftovers() (left []string) {
 	for _, name := range interfaces(n.t) {
 		// What machines have; bridges and cables are those of the cluster that
 		// appliance/e2e/cluster's tests have up at the same time.
-		tap := strings.HasPrefix(name, "vnet") || strings.HasPrefix(name, "tap") || strings.HasPrefix(name, "macvtap") || strings.HasPrefix(name, "bt") || name == "br-int" || name == "ovs-netdev"
+		tap := strings.HasPrefix(name, "vnet") || strings.HasPrefix(name, "tap") || strings.HasPrefix(name, "macvtap") || strings.HasPrefix(name, "bt") || strings.HasPrefix(name, "bx-") || strings.HasPrefix(name, "bmd") || name == "br-int" || name == "ovs-netdev"
 		if tap && !contains(n.interfaces, name) {
 			left = append(left, "network interface "+name)
 		}

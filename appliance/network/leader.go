@@ -131,8 +131,8 @@ const maxCommands = 256
 
 func (l *Leader) report(ctx context.Context, cmds []api.Command) error {
 	for batch := range slices.Chunk(cmds, maxCommands) {
-		if _, err := l.Store.Apply(ctx, api.Batch{At: time.Now().UTC(), Commands: batch}); err != nil && api.CodeOf(err) != api.CodeConflict {
-			return err
+		if _, err := l.Store.Apply(ctx, api.Batch{At: time.Now().UTC(), Commands: batch}); err != nil && api.CodeOf(err) != api.CodeConflict && api.CodeOf(err) != api.CodeNotFound {
+			return err // not that an object has changed or gone meanwhile
 		}
 	}
 	return nil

@@ -14,10 +14,11 @@ import (
 	"github.com/basalt-gpu/basalt/sdn"
 	"github.com/basalt-gpu/basalt/sdn/metadata"
 	"github.com/basalt-gpu/basalt/sdn/ovn"
+	"github.com/basalt-gpu/basalt/sdn/resolver"
 )
 
 // MetadataKinds are what a node follows to answer its guests.
-var MetadataKinds = []api.Kind{api.KindInstance, api.KindMigration, api.KindNetwork, api.KindFlavor, api.KindNode}
+var MetadataKinds = []api.Kind{api.KindInstance, api.KindMigration, api.KindNetwork, api.KindFlavor, api.KindNode, api.KindProject}
 
 // Metadata answers the guests of this node.
 type Metadata struct {
@@ -29,8 +30,9 @@ type Metadata struct {
 	}
 	Log *slog.Logger
 
-	book atomic.Pointer[map[guest]metadata.Instance]
-	said string
+	book  atomic.Pointer[map[guest]metadata.Instance]
+	zones atomic.Pointer[map[api.NetworkID]*resolver.Zone]
+	said  string
 }
 
 // guest is who asks, as the network knows it.
@@ -54,8 +56,25 @@ func (m *Metadata) Lookup(network api.NetworkID, address netip.Addr) (metadata.I
 	return in, ok
 }
 
+// Guest implements resolver.Source.
+func (m *Metadata) Guest(network api.NetworkID, address netip.Addr) bool {
+	_, ok := m.Lookup(network, address)
+	return ok
+}
+
+// Zone implements resolver.Source.
+func (m *Metadata) Zone(network api.NetworkID) *resolver.Zone {
+	zones := m.zones.Load()
+	if zones == nil {
+		return nil
+	}
+	return (*zones)[network]
+}
+
 func (m *Metadata) step(ctx context.Context, s *state) time.Duration {
 	networks, book := m.guests(s)
+	zones := names(s, networks)
+	m.zones.Store(&zones)
 	m.book.Store(&book)
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

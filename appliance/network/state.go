@@ -123,9 +123,13 @@ func (s *state) reports() map[string]deploy.Report {
 
 // objects that the Topology is made from.
 func (s *state) objects(cluster string) sdn.Objects {
+	physical := map[api.NodeID][]string{}
+	for id, c := range s.chassis {
+		physical[api.NodeID(id)] = c.Status.Physical
+	}
 	return sdn.Objects{
 		Cluster: cluster, Projects: values(s.projects), Networks: values(s.networks), SecurityGroups: values(s.groups),
 		ExternalNetworks: values(s.external), Routers: values(s.routers), FloatingIPs: values(s.floating),
-		LoadBalancers: values(s.balancers), Instances: values(s.instances), Migrations: values(s.migrations), Nodes: values(s.nodes),
+		LoadBalancers: values(s.balancers), Instances: values(s.instances), Migrations: values(s.migrations), Nodes: values(s.nodes), Physical: physical,
 	}
 }

@@ -1,6 +1,8 @@
 package network
 
 import (
+	"fmt"
+
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/sdn"
 )
@@ -15,8 +17,12 @@ func statuses(s *state, t sdn.Topology, seen sdn.State, problems []sdn.Problem) 
 	for _, n := range t.Networks {
 		r.made[string(n.ID)] = true
 	}
+	cut := map[api.ExternalNetworkID]string{} // without a node that leads there
 	for _, x := range t.External {
 		r.made[string(x.ID)] = true
+		if len(x.Gateways) == 0 {
+			cut[x.ID] = fmt.Sprintf("no node that works has an interface for physical network %s (basaltd --external)", x.Physical)
+		}
 	}
 	for _, f := range t.FloatingIPs {
 		r.made[string(f.ID)] = true
@@ -34,6 +40,9 @@ func statuses(s *state, t sdn.Topology, seen sdn.State, problems []sdn.Problem) 
 	}
 	for _, x := range values(s.external) {
 		phase, why := r.phase(x.Meta.ID)
+		if waits := cut[api.ExternalNetworkID(x.Meta.ID)]; waits != "" {
+			phase, why = api.NetworkPending, waits
+		}
 		report(&r, api.KindExternalNetwork, x.Meta, x.Status, api.ExternalNetworkStatus{ObservedGeneration: x.Meta.Generation, Phase: phase, LastError: why})
 	}
 	for _, x := range values(s.routers) {
@@ -42,6 +51,8 @@ func statuses(s *state, t sdn.Topology, seen sdn.State, problems []sdn.Problem) 
 		switch {
 		case st.LastError != "":
 			st.Phase = api.NetworkFailed
+		case cut[x.Spec.ExternalNetwork] != "":
+			st.LastError = cut[x.Spec.ExternalNetwork]
 		case out[project]:
 			st.Phase = api.NetworkReady
 		}

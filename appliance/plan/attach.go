@@ -34,6 +34,14 @@ func isHeld(s *State, v api.Volume) bool {
 	return held
 }
 
+// isClosed says whether the volume is to go from an instance that no node has:
+// that one waits for room, and its last run has certainly ended. Whoever reaches
+// the volume can say so.
+func isClosed(s *State, v api.Volume) bool {
+	in, ok := s.Instances[string(v.Status.Attached)]
+	return ok && in.Assignment.Node == "" && (v.Meta.DeletedAt != nil || v.Spec.Instance != v.Status.Attached)
+}
+
 // volumesOf the instance, in the order of their ids: those that go with it. They
 // are looked up once for a plan.
 func (u *used) volumesOf(id string) []api.Volume {
@@ -163,7 +171,7 @@ func planData(s *State, v api.Volume) api.VolumeAssignment {
 func Groups(cmds []api.Command) (groups [][]api.Command) {
 	from := 0
 	for i, c := range cmds {
-		if c.Op == api.OpAssign && c.Kind == api.KindVolume && i+1 < len(cmds) && leads(cmds[i+1:]) {
+		if c.Op == api.OpRecord || c.Op == api.OpAssign && c.Kind == api.KindVolume && i+1 < len(cmds) && leads(cmds[i+1:]) {
 			continue
 		}
 		groups = append(groups, cmds[from:i+1])

@@ -312,3 +312,33 @@ func migrating(s *State) bool {
 	}
 	return false
 }
+
+// A volume that is to go from an instance which waits for room: no node has that
+// open, and one that reaches the pool ends it, or lets another instance have it.
+func TestAVolumeOfAnInstanceThatWaits(t *testing.T) {
+	for name, change := range map[string]func(*api.Volume){
+		"deleted":   func(v *api.Volume) { at := now; v.Meta.DeletedAt = &at },
+		"taken off": func(v *api.Volume) { v.Spec.Instance = "" },
+		"stays":     func(*api.Volume) {},
+	} {
+		s := three().instance("a", "flv-1", 0, 0)
+		s.on(t, "n2")
+		s.data("data", "shared", "n2", "a").attached("data", "a")
+		s.fence("n2")
+		for id, n := range s.Nodes {
+			n.Status.MemoryBytes = 0
+			s.Nodes[id] = n
+		}
+		settle(t, s)
+		if in := s.Instances["a"].Assignment; in.Node != "" {
+			t.Fatalf("it does not wait: %+v", in)
+		}
+		v := s.Volumes["data"]
+		change(&v)
+		s.Volumes["data"] = v
+		settle(t, s)
+		if got := s.Volumes["data"].Assignment; (got.Node == "n2") != (name == "stays") {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}

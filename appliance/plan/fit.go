@@ -107,7 +107,7 @@ func placeOn(s *State, u *used, in api.Instance, w want, now time.Time, may func
 		}
 		if free := n.Status.MemoryBytes - u.memory[id] - w.memory; free > bestFree {
 			bestFree = free
-			best = api.InstanceAssignment{Node: id, Vcpus: w.vcpus, MemoryBytes: w.memory, Gpu: gpu, VgpuVramBytes: w.vram, VgpuSharePercent: w.share}
+			best = api.InstanceAssignment{Node: id, Hold: hold(s, in), Vcpus: w.vcpus, MemoryBytes: w.memory, Gpu: gpu, VgpuVramBytes: w.vram, VgpuSharePercent: w.share}
 		}
 	}
 	if best.Node == "" {

@@ -93,7 +93,7 @@ func planVolume(s *State, v api.Volume, now time.Time) []api.Command {
 	switch {
 	case v.Meta.DeletedAt != nil && a.Node == "":
 		return forget(api.KindVolume, v.Meta)
-	case v.Meta.DeletedAt != nil && !v.Spec.Root && v.Status.Attached != "" && isHeld(s, v):
+	case v.Meta.DeletedAt != nil && !v.Spec.Root && v.Status.Attached != "" && isHeld(s, v) && !isClosed(s, v):
 		a = planData(s, v) // whoever may have it open lets it go first
 	case v.Meta.DeletedAt != nil && lost(s, a.Node):
 		return endLostVolume(s, v, now)
@@ -103,7 +103,7 @@ func planVolume(s *State, v api.Volume, now time.Time) []api.Command {
 		return []api.Command{{Op: api.OpDelete, Kind: api.KindVolume, ID: v.Meta.ID, Expect: v.Meta.Revision}}
 	case a.Node != "" && v.Spec.Root && in.Assignment.Node != "" && in.Assignment.Node != a.Node:
 		a = follow(s, v, in)
-	case a.Node != "" && !v.Spec.Root && !isHeld(s, v) && lost(s, a.Node) && api.SharedPool(a.Pool):
+	case a.Node != "" && !v.Spec.Root && (!isHeld(s, v) || isClosed(s, v)) && lost(s, a.Node) && api.SharedPool(a.Pool):
 		n, ok := anyNode(s, a.Pool, now)
 		if !ok {
 			return nil
@@ -164,11 +164,14 @@ func assign(kind api.Kind, m api.Meta, a any) []api.Command {
 	return []api.Command{{Op: api.OpAssign, Kind: kind, ID: m.ID, Expect: m.Revision, Data: api.Encode(a)}}
 }
 
-// forget takes the agent's finalizer off an object that no agent holds.
+// forget takes the finalizers off an object that no agent holds, but that of
+// its metering.
 func forget(kind api.Kind, m api.Meta) []api.Command {
 	var cmds []api.Command
 	for _, f := range m.Finalizers {
-		cmds = append(cmds, api.Command{Op: api.OpForget, Kind: kind, ID: m.ID, Expect: api.AnyRevision, Finalizer: f})
+		if f != api.FinalizerMeter {
+			cmds = append(cmds, api.Command{Op: api.OpForget, Kind: kind, ID: m.ID, Expect: api.AnyRevision, Finalizer: f})
+		}
 	}
 	return cmds
 }

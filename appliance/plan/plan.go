@@ -33,6 +33,7 @@ func Next(s *State, now time.Time) []api.Command {
 		cmds = append(cmds, u.together(s.Instances[string(m.Spec.Instance)], planMigration(s, u, m, now))...)
 	}
 	cmds = append(cmds, planDrains(s, u, now)...)
+	cmds = append(cmds, planHolds(s, cmds)...)
 	for _, v := range sorted(s.Volumes) {
 		if !u.gone[v.Meta.ID] {
 			cmds = append(cmds, planVolume(s, v, now)...)
@@ -57,5 +58,5 @@ func Next(s *State, now time.Time) []api.Command {
 	for _, d := range sorted(s.Disks) {
 		cmds = append(cmds, planDisk(s, d)...)
 	}
-	return cmds
+	return append(cmds, planLifetimes(s, cmds, now)...)
 }

@@ -13,7 +13,7 @@ import (
 // Kinds that the planner looks at.
 var Kinds = []api.Kind{api.KindNode, api.KindGPU, api.KindGPUPool, api.KindFlavor, api.KindImage, api.KindVolume, api.KindInstance, api.KindMigration,
 	api.KindNetwork, api.KindExternalNetwork, api.KindRouter, api.KindFloatingIP, api.KindLoadBalancer,
-	api.KindSnapshot, api.KindBackup, api.KindDisk, api.KindCephCluster}
+	api.KindSnapshot, api.KindBackup, api.KindDisk, api.KindCephCluster, api.KindOrganization}
 
 // State is what the planner looks at: every object of the kinds that matter,
 // decoded once, kept up to date by Apply.
@@ -36,6 +36,7 @@ type State struct {
 	Backups          map[string]api.Backup
 	Disks            map[string]api.Disk
 	Ceph             map[string]api.CephCluster
+	Organizations    map[string]api.Organization
 
 	// Health is what the leader hears of each node, and Self the leader's own
 	// id: not from the store. Nil: the node is alone, nobody watches.
@@ -59,6 +60,7 @@ func NewState() *State {
 		Networks: map[string]api.Network{}, ExternalNetworks: map[string]api.ExternalNetwork{}, Routers: map[string]api.Router{},
 		FloatingIPs: map[string]api.FloatingIP{}, LoadBalancers: map[string]api.LoadBalancer{},
 		Snapshots: map[string]api.Snapshot{}, Backups: map[string]api.Backup{}, Disks: map[string]api.Disk{}, Ceph: map[string]api.CephCluster{},
+		Organizations: map[string]api.Organization{},
 	}
 }
 
@@ -99,6 +101,8 @@ func (s *State) Apply(e api.Event) (bool, error) {
 		return apply(s.Disks, e)
 	case api.KindCephCluster:
 		return apply(s.Ceph, e)
+	case api.KindOrganization:
+		return apply(s.Organizations, e)
 	}
 	return false, nil
 }

@@ -14,11 +14,13 @@ import (
 )
 
 const (
-	calmLook  = 10 * time.Second
-	calmLimit = 6 * time.Minute
+	calmLook    = 10 * time.Second
+	calmLimit   = 6 * time.Minute
+	keepUnknown = 2 * time.Minute
 	// sharedLimit is when volumes in the shared pool that nobody knows must be
-	// gone: they are swept when they are ten minutes old.
-	sharedLimit = 14 * time.Minute
+	// gone: they are swept when they are ten minutes old, and were seen for
+	// keepUnknown, which is a week elsewhere.
+	sharedLimit = 17 * time.Minute
 )
 
 // rest heals everything and waits until all is as it was asked for.

@@ -262,7 +262,7 @@ func (p *proc) options() agent.Options {
 		VGPUs: m.gpud, Lease: heldLease{p}, Fence: keeper{p}, Remote: peers{p}, Peers: peers{p},
 		Fenced: func(id api.InstanceID, since time.Time) (bool, error) { return m.fence.killed(id, since) },
 		BootID: m.bootID(), NoSync: true, Accelerator: hypervisor.TCG, VCPUs: m.vcpus, MemoryBytes: m.memory,
-		StopGrace: 10 * time.Second, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: m.wall,
+		StopGrace: 10 * time.Second, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: m.wall, KeepUnknown: keepUnknown,
 		Go: func(f func()) { p.w.spawn(p, "job", func(*thread) { f() }) },
 	}
 	if m.shared != nil {

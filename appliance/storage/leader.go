@@ -18,6 +18,7 @@ import (
 // processor.
 const (
 	observeBusy = 2 * time.Second
+	observeSick = 10 * time.Second // a warning may stay for weeks
 	observeIdle = 20 * time.Second
 )
 
@@ -75,10 +76,13 @@ func (l *Leader) step(ctx context.Context, s *state) time.Duration {
 		}
 	}
 	l.said = ""
-	if f.FSID == "" || st.Phase == api.CephReady && st.Health == api.CephOK && f.quiet("") {
-		return observeIdle
+	switch {
+	case f.FSID != "" && (st.Phase != api.CephReady || !f.quiet("")):
+		return observeBusy
+	case f.FSID != "" && st.Health != api.CephOK:
+		return observeSick
 	}
-	return observeBusy
+	return observeIdle
 }
 
 // quiet: no disk of the node comes or goes; empty: of any.

@@ -31,6 +31,7 @@ const (
 
 	recordObject = 'o' // api.Object
 	recordBatch  = 'b' // backupBatch
+	recordEvent  = 'a' // api.AuditEvent
 	recordEnd    = 'e'
 
 	maxInfo   = 1 << 20          // bytes
@@ -59,6 +60,7 @@ type backupBatch struct {
 type backupEnd struct {
 	Objects int64 `json:"objects"`
 	Batches int64 `json:"batches"`
+	Events  int64 `json:"events,omitempty"`
 }
 
 // Backup writes a consistent copy of the tables with all that was acknowledged
@@ -123,6 +125,9 @@ func (b *backupWriter) write(v view, info BackupInfo) error {
 	if err := b.batches(v); err != nil {
 		return err
 	}
+	if err := b.events(v); err != nil {
+		return err
+	}
 	raw, err = encodeJSON(b.end)
 	if err != nil {
 		return err
@@ -167,6 +172,17 @@ func (b *backupWriter) batches(v view) error {
 			return err
 		}
 		b.end.Batches++
+	}
+	return nil
+}
+
+func (b *backupWriter) events(v view) error {
+	c := v.tx.Bucket(bucketAudit).Cursor()
+	for k, raw := c.First(); k != nil; k, raw = c.Next() {
+		if err := b.record(recordEvent, raw); err != nil {
+			return err
+		}
+		b.end.Events++
 	}
 	return nil
 }

@@ -107,7 +107,7 @@ func (b *backupReader) info() (info BackupInfo, err error) {
 
 // next is the next record; recordEnd after the last, when all was compared.
 func (b *backupReader) next() (kind byte, raw []byte, err error) {
-	if b.found.Objects+b.found.Batches > maxCount {
+	if b.found.Objects+b.found.Batches+b.found.Events > maxCount {
 		return 0, nil, badBackup("it has more than %d records", maxCount)
 	}
 	head, err := b.bytes(1)
@@ -129,6 +129,8 @@ func (b *backupReader) next() (kind byte, raw []byte, err error) {
 		b.found.Objects++
 	case recordBatch:
 		b.found.Batches++
+	case recordEvent:
+		b.found.Events++
 	case recordEnd:
 		return recordEnd, nil, b.done(raw)
 	default:
@@ -144,7 +146,7 @@ func (b *backupReader) done(raw []byte) error {
 		return badBackup("its end cannot be read: %v", err)
 	}
 	if end != b.found {
-		return badBackup("it has %d objects and %d batches of %d and %d", b.found.Objects, b.found.Batches, end.Objects, end.Batches)
+		return badBackup("it has %+v of %+v", b.found, end)
 	}
 	want := b.sum.Sum(nil)
 	got := make([]byte, sha256.Size)
@@ -189,6 +191,9 @@ func backupObject(raw []byte, before key, last int64) (api.Object, error) {
 		}
 	}
 	if err := api.CheckClaims(api.Command{Op: api.OpAssign, Kind: o.Kind, ID: m.ID, Claims: o.Claims}); err != nil {
+		return o, badBackup("%v", err)
+	}
+	if err := api.CheckAmounts(api.Command{Op: api.OpPutSpec, Kind: o.Kind, ID: m.ID, Uses: o.Uses, Limits: o.Limits}); err != nil {
 		return o, badBackup("%v", err)
 	}
 	k := key{o.Kind, m.ID}

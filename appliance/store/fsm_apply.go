@@ -70,7 +70,7 @@ func (v view) applyEntry(e entry) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{objects: objects}, v.commit(b.ID, t, objects)
+	return answer{objects: objects}, errors.Join(v.commit(b.ID, t, objects), v.note(b.Audit, t))
 }
 
 // commit writes what the batch changed.
@@ -80,10 +80,16 @@ func (v view) commit(id string, t *txn, objects []api.Object) error {
 		if err := v.write(e, t.stored[k]); err != nil {
 			return err
 		}
+		if err := v.tell(t, e, t.stored[k]); err != nil {
+			return err
+		}
 		t.stored[k] = &e.Object
 		if e.Type == api.EventRemove {
 			t.stored[k] = nil
 		}
+	}
+	if err := v.putSums(t.sums); err != nil {
+		return err
 	}
 	if id != "" {
 		if err := v.remember(id, objects); err != nil {

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -10,11 +11,14 @@ import (
 
 // batchVersion is the first byte of a log entry. Numbers are append-only: a
 // log written by this version must replay on every later one.
-// Batches with claims have a number of their own, so that a program that does
-// not know them stops. termVersion and termClaimsVersion are 2 and 4.
+// Batches with claims, those with amounts or a note for the audit trail, and those
+// that raise events have numbers of their own, so that a program that does not know them stops. Each number's successor is the
+// same in one term only (term.go).
 const (
-	batchVersion  = 1
-	claimsVersion = 3
+	batchVersion   = 1
+	claimsVersion  = 3
+	tenancyVersion = 5
+	raiseVersion   = 7
 )
 
 // Limits of one batch. They are checked before it enters the log, never when
@@ -32,9 +36,18 @@ func encodeBatch(b api.Batch) ([]byte, error) {
 		return nil, api.Errorf(api.CodeInvalid, "the batch cannot be encoded: %v", err)
 	}
 	version := byte(batchVersion)
+	if b.Audit != nil {
+		version = tenancyVersion
+	}
 	for _, c := range b.Commands {
 		if c.Claims != nil {
-			version = claimsVersion
+			version = max(version, claimsVersion)
+		}
+		if c.Uses != nil || c.Limits != nil {
+			version = max(version, tenancyVersion)
+		}
+		if c.Raise != nil {
+			version = raiseVersion
 		}
 	}
 	return append([]byte{version}, raw...), nil
@@ -47,8 +60,10 @@ func decodeBatch(raw []byte) (api.Batch, error) {
 	if len(raw) == 0 {
 		return b, fmt.Errorf("the log entry is empty")
 	}
-	if raw[0] != batchVersion && raw[0] != claimsVersion {
-		return b, fmt.Errorf("the log entry has version %d; this program knows %d and %d", raw[0], batchVersion, claimsVersion)
+	switch raw[0] {
+	case batchVersion, claimsVersion, tenancyVersion, raiseVersion:
+	default:
+		return b, fmt.Errorf("the log entry has version %d; this program knows %d, %d, %d and %d", raw[0], batchVersion, claimsVersion, tenancyVersion, raiseVersion)
 	}
 	if err := json.Unmarshal(raw[1:], &b); err != nil {
 		return b, fmt.Errorf("the log entry cannot be decoded: %w", err)
@@ -78,7 +93,7 @@ func checkBatch(b api.Batch) error {
 				return api.Errorf(api.CodeInvalid, "at most %d bytes, none of them zero", maxNameBytes).At(field)
 			}
 		}
-		if err := api.CheckClaims(c); err != nil {
+		if err := errors.Join(api.CheckClaims(c), api.CheckAmounts(c), api.CheckRaise(c)); err != nil {
 			return err
 		}
 		if len(c.Data) > 0 && !json.Valid(c.Data) {

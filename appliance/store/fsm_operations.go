@@ -44,6 +44,10 @@ func (t *txn) putSpec(c api.Command, o *api.Object) (api.Object, error) {
 		if _, err := t.claim(&n, c.Claims); err != nil {
 			return n, err
 		}
+		if _, err := t.take(&n, c.Uses); err != nil {
+			return n, err
+		}
+		limit(&n, c.Limits)
 		return t.put(n)
 	}
 	n := *o
@@ -51,11 +55,16 @@ func (t *txn) putSpec(c api.Command, o *api.Object) (api.Object, error) {
 	if err != nil {
 		return n, err
 	}
+	took, err := t.take(&n, c.Uses)
+	if err != nil {
+		return n, err
+	}
+	limited := limit(&n, c.Limits)
 	if n.Meta.DeletedAt != nil {
 		return n, api.Errorf(api.CodeState, "%s %s is being deleted", c.Kind, c.ID)
 	}
 	sameSpec := bytes.Equal(n.Spec, c.Data)
-	if sameSpec && !claimed && (c.Name == "" || c.Name == n.Meta.Name) && maps.Equal(c.Labels, n.Meta.Labels) {
+	if sameSpec && !claimed && !took && !limited && (c.Name == "" || c.Name == n.Meta.Name) && maps.Equal(c.Labels, n.Meta.Labels) {
 		return n, nil
 	}
 	if !sameSpec {

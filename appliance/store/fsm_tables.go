@@ -17,8 +17,9 @@ import (
 )
 
 // tablesFormat is the version of what stands in tables.db. 1 had no claims: a
-// file of it is one in which nothing has any.
-const tablesFormat = 2
+// file of it is one in which nothing has any. 2 had no use by the hour, which
+// is made of the records, and no sums, as no object took of a quota. 3 had no events.
+const tablesFormat = 4
 
 // Buckets of tables.db. Parts of keys are separated by a zero byte, which no
 // part may contain; numbers are big-endian, so that they sort.
@@ -29,12 +30,18 @@ var (
 	bucketByOrg    = []byte("by-org")     // kind, organization, id → nothing
 	bucketByProj   = []byte("by-project") // kind, project, id → nothing
 	bucketClaims   = []byte("claims")     // claimed name → kind, id
+	bucketSums     = []byte("sums")       // project or organization, its id, quota → what is in use: int64
+	bucketUse      = []byte("use")        // organization, hour, meter, project, resource → sum of the records
+	bucketAudit    = []byte("audit")      // seq → event
+	bucketAuditOrg = []byte("audit-org")  // organization, seq → nothing
+	bucketEvents   = []byte("events")     // seq → event for webhooks; the bucket's sequence counts them
+	bucketEventOrg = []byte("events-org") // organization, seq → nothing
 	bucketChanges  = []byte("changes")    // revision → event type, object
 	bucketBatches  = []byte("batches")    // batch id → sequence, answer
 	bucketBatchSeq = []byte("batch-seq")  // sequence → batch id
 
 	buckets = [][]byte{bucketMeta, bucketObjects, bucketNames, bucketByOrg, bucketByProj,
-		bucketClaims, bucketChanges, bucketBatches, bucketBatchSeq}
+		bucketClaims, bucketSums, bucketUse, bucketAudit, bucketAuditOrg, bucketEvents, bucketEventOrg, bucketChanges, bucketBatches, bucketBatchSeq}
 
 	metaFormat   = []byte("format")
 	metaApplied  = []byte("applied")
@@ -93,6 +100,11 @@ func (t *tables) prepare() error {
 	return t.db.Update(func(tx *bbolt.Tx) error {
 		for _, name := range buckets {
 			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+				return err
+			}
+		}
+		if format < 3 {
+			if err := (view{tx}).remakeUse(); err != nil {
 				return err
 			}
 		}
@@ -221,6 +233,11 @@ func (v view) place(o api.Object, raw []byte, isNew bool) error {
 	}
 	if err := v.tx.Bucket(bucketNames).Put(nameKey(o), nil); err != nil || !isNew {
 		return err // the owner never changes
+	}
+	if o.Kind == api.KindUsageRecord {
+		if err := v.rollUp(o); err != nil {
+			return err
+		}
 	}
 	if err := v.tx.Bucket(bucketByProj).Put(projectKey(o), nil); err != nil {
 		return err

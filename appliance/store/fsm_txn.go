@@ -24,22 +24,26 @@ type source interface {
 	named(kind api.Kind, organization, project, name string) ([]string, error)
 	// holder is who has claimed the name; none: zero.
 	holder(name string) (key, error)
+	// sum is what is in use of a quota.
+	sum(s sum) (int64, error)
 }
 
 // txn is one batch being applied: what it changed, over what was there. A
 // batch that fails is dropped; nothing of it was written.
 type txn struct {
 	source   source
-	objects  map[key]*api.Object // read or changed; nil: there is none
-	stored   map[key]*api.Object // as read; nil: there is none
-	claims   map[string]key      // taken, or let go of: zero
-	events   []api.Event         // one per change, in order
+	objects  map[key]*api.Object  // read or changed; nil: there is none
+	stored   map[key]*api.Object  // as read; nil: there is none
+	claims   map[string]key       // taken, or let go of: zero
+	sums     map[sum]int64        // changed
+	events   []api.Event          // one per change, in order
+	raised   map[int64]*api.Raise // with a change, by its revision
 	revision int64
 	at       time.Time
 }
 
 func newTxn(over source, revision int64, at time.Time) *txn {
-	return &txn{source: over, objects: map[key]*api.Object{}, stored: map[key]*api.Object{}, claims: map[string]key{}, revision: revision, at: at.UTC()}
+	return &txn{source: over, objects: map[key]*api.Object{}, stored: map[key]*api.Object{}, claims: map[string]key{}, sums: map[sum]int64{}, raised: map[int64]*api.Raise{}, revision: revision, at: at.UTC()}
 }
 
 // apply runs a whole batch. A domain error (*api.Error) refuses the batch; any
@@ -80,7 +84,12 @@ func (t *txn) command(c api.Command) (api.Object, error) {
 			return api.Object{}, err
 		}
 	}
-	return do.run(t, c, o)
+	before := t.revision
+	n, err := do.run(t, c, o)
+	if c.Raise != nil && t.revision != before {
+		t.raised[t.revision] = c.Raise
+	}
+	return n, err
 }
 
 // expect checks the revision that the command names, and that there is an
@@ -142,6 +151,9 @@ func (t *txn) remove(o api.Object) (api.Object, error) {
 	t.objects[key{o.Kind, o.Meta.ID}] = nil
 	for _, name := range o.Claims {
 		t.claims[name] = key{}
+	}
+	if err := t.move(o, o.Uses, nil); err != nil {
+		return o, err
 	}
 	t.events = append(t.events, api.Event{Revision: t.revision, Type: api.EventRemove, Object: o})
 	return o, nil

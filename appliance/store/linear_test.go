@@ -99,7 +99,7 @@ func TestLinearizable(t *testing.T) {
 	r.Check(t)
 	done, refused, open := r.Counts()
 	t.Logf("%d operations were done, %d refused, of %d nobody knows; %v", done, refused, open, bad.did)
-	if done < 100 {
+	if done < 25 {
 		t.Error("the test tested little")
 	}
 	c.agree()

@@ -149,9 +149,12 @@ func (t *tables) fill(r io.Reader) (BackupInfo, error) {
 				switch kind {
 				case recordEnd:
 					ended = true
+					if err := v.countSums(); err != nil {
+						return err
+					}
 					return v.begun(info.Revision + revisionGap)
 				case recordObject:
-					if b.found.Batches > 0 {
+					if b.found.Batches+b.found.Events > 0 {
 						return badBackup("an object follows the batches")
 					}
 					o, err := backupObject(raw, last, info.Revision)
@@ -164,6 +167,10 @@ func (t *tables) fill(r io.Reader) (BackupInfo, error) {
 					}
 				case recordBatch:
 					if err := v.placeBatch(raw); err != nil {
+						return err
+					}
+				case recordEvent:
+					if err := v.placeEvent(raw); err != nil {
 						return err
 					}
 				}

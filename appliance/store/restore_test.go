@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -152,7 +153,7 @@ func TestBadBackups(t *testing.T) {
 	newer := bytes.Clone(good)
 	newer[8] = backupVersion + 1
 	refused("a newer version", newer, "newer Basalt")
-	refused("a newer content", bytes.Replace(good, []byte(`"format":2`), []byte(`"format":9`), 1), "newer Basalt")
+	refused("a newer content", bytes.Replace(good, fmt.Appendf(nil, `"format":%d`, FormatVersion), []byte(`"format":9`), 1), "newer Basalt")
 	refused("nothing", nil, "ends too early")
 	if _, err := RestoreInto(dir, "node-b", bytes.NewReader(good)); err != nil {
 		t.Error(err)

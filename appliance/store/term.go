@@ -11,13 +11,11 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// termVersion is the first byte of an entry that holds in one term only: eight
-// bytes of the term, then the batch's JSON. termClaimsVersion is the same for a
-// batch with claims.
-const (
-	termVersion       = 2
-	termClaimsVersion = 4
-)
+// An entry that holds in one term only has the successor of its batch's version
+// as its first byte, then eight bytes of the term, then the batch's JSON.
+func termVersion(batch byte) byte { return batch + 1 }
+
+func ofOneTerm(version byte) bool { return version == 2 || version == 4 || version == 6 }
 
 // LeadTerm is the term in which this node leads, with everything applied that
 // was committed before; 0: it does not lead.
@@ -63,11 +61,7 @@ func termed(ctx context.Context, raw []byte) []byte {
 	if !ok {
 		return raw
 	}
-	version := byte(termVersion)
-	if raw[0] == claimsVersion {
-		version = termClaimsVersion
-	}
-	out := binary.BigEndian.AppendUint64([]byte{version}, term)
+	out := binary.BigEndian.AppendUint64([]byte{termVersion(raw[0])}, term)
 	return append(out, raw[1:]...)
 }
 
@@ -75,7 +69,7 @@ func termed(ctx context.Context, raw []byte) []byte {
 // entry holds: it was written in the term that it is for.
 func ofTerm(l *raft.Log) (raw []byte, holds bool) {
 	const header = 1 + 8
-	if len(l.Data) < header || l.Data[0] != termVersion && l.Data[0] != termClaimsVersion {
+	if len(l.Data) < header || !ofOneTerm(l.Data[0]) {
 		return l.Data, true
 	}
 	raw = append([]byte{l.Data[0] - 1}, l.Data[header:]...) // the version of the batch itself

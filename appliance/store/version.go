@@ -4,5 +4,6 @@ package store
 // log entries, snapshots, and what they mean. A cluster's nodes must agree on
 // it; it is compared when a node joins. A node that meets an entry of a newer
 // version stops (fsm.ApplyBatch): skipping it would make it differ.
-// 2: objects have claims.
-const FormatVersion = 2
+// 2: objects have claims. 3: use is rolled up by the hour,
+// objects take of quotas, and there is an audit trail. 4: there are events for webhooks.
+const FormatVersion = 4

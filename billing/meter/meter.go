@@ -121,6 +121,24 @@ func Advance(r Resource, s State, o Observation) (State, []api.Command) {
 	return next, cmds
 }
 
+// Lifetime records what a resource that costs the same all its life used in a
+// part of it. Of parts that follow each other every unit is in one.
+func Lifetime(r Resource, m api.Meter, rate uint64, from, to time.Time) (cmds []api.Command) {
+	for start := from.UTC(); start.Before(to); {
+		stop := start.Truncate(time.Hour).Add(time.Hour)
+		if stop.After(to) {
+			stop = to.UTC()
+		}
+		// What has accrued since the hour began, less what was recorded of it.
+		hour := start.Truncate(time.Hour)
+		until, _ := accrue(rate, stop.Sub(hour), 0)
+		before, _ := accrue(rate, start.Sub(hour), 0)
+		cmds = record(cmds, r, 0, m, start, stop, until-before)
+		start = stop
+	}
+	return cmds
+}
+
 // accrue is rate × d in whole unit-seconds, and the rest in unit-nanoseconds.
 func accrue(rate uint64, d time.Duration, rest uint64) (whole, left uint64) {
 	hi, lo := bits.Mul64(rate, uint64(d))

@@ -3,6 +3,7 @@ package node_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand"
 	"os"
 	"os/exec"
@@ -46,6 +47,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
+		_ = os.NewFile(3, "at work").Close()
 		switch os.Getenv("NODE_TEST_THEN") {
 		case "bye":
 			err = h.Close()
@@ -72,12 +74,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func role(t *testing.T, name, state, socket string, env ...string) *exec.Cmd {
+func role(t *testing.T, name, state, socket string, files []*os.File, env ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "NODE_TEST_ROLE="+name, "NODE_TEST_STATE="+state, "NODE_TEST_SOCKET="+socket)
 	cmd.Env = append(cmd.Env, env...)
 	cmd.Stderr = os.Stderr
+	cmd.ExtraFiles = files
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -86,10 +89,19 @@ func role(t *testing.T, name, state, socket string, env ...string) *exec.Cmd {
 	return cmd
 }
 
-// worker is a process that registers, takes 1 GiB and the card, and hangs.
+// worker is a process that registers, takes 1 GiB and the card, and hangs;
+// worker waits until it has them.
 func (n *testNode) worker(t *testing.T, vgpu string, env ...string) *exec.Cmd {
 	t.Helper()
-	return role(t, "worker", "", n.cfg.Socket, append(env, "NODE_TEST_TOKEN="+n.tokens[vgpu])...)
+	working, tell, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer working.Close()
+	w := role(t, "worker", "", n.cfg.Socket, []*os.File{tell}, append(env, "NODE_TEST_TOKEN="+n.tokens[vgpu])...)
+	_ = tell.Close()
+	_, _ = io.Copy(io.Discard, working) // it closes its end
+	return w
 }
 
 func kill9(t *testing.T, cmd *exec.Cmd) {
@@ -108,7 +120,7 @@ func TestKilledGpudLosesAndDoublesNothing(t *testing.T) {
 	}
 	dir := t.TempDir()
 	state, socket := filepath.Join(dir, "state"), filepath.Join(dir, "s")
-	gpud := role(t, "gpud", state, socket)
+	gpud := role(t, "gpud", state, socket, nil)
 	control := client.NewControl(socket)
 	t.Cleanup(control.Close)
 	var spec = wire.VGPUSpec{GPU: "soft0", VRAMBytes: 4 * gib, SharePercent: 50}
@@ -163,7 +175,7 @@ func TestKilledGpudLosesAndDoublesNothing(t *testing.T) {
 		time.Sleep(time.Duration(rnd.Int63n(int64(200 * time.Millisecond))))
 		kill9(t, gpud)
 		time.Sleep(time.Duration(rnd.Int63n(int64(50 * time.Millisecond))))
-		gpud = role(t, "gpud", state, socket)
+		gpud = role(t, "gpud", state, socket, nil)
 		u := ask()
 		if u.GPUNanos < last.GPUNanos || u.Launches < last.Launches || u.BytesToDevice < last.BytesToDevice || u.VRAMByteSeconds < last.VRAMByteSeconds {
 			t.Fatalf("usage went back from %+v to %+v", last, u)
@@ -212,7 +224,6 @@ func TestHungWorkerIsKilled(t *testing.T) {
 	n.start()
 	n.put("a", gib, 0)
 	w := n.worker(t, "a")
-	eventually(t, "the worker at work", func() bool { return n.vgpu("a").VRAMUsed == gib })
 	// The client in it hears "lost"; the worker around it does not care.
 	if _, err := n.control.DeleteVGPU(t.Context(), "a"); err != nil {
 		t.Fatal(err)
@@ -249,7 +260,6 @@ func TestWorkerWithoutASessionIsKilled(t *testing.T) {
 	// The next gpud kills one that does not come back to it.
 	n.cfg.DetachGrace = 300 * time.Millisecond
 	w := n.worker(t, "a")
-	eventually(t, "the worker at work", func() bool { return n.vgpu("a").VRAMUsed == gib })
 	_ = w.Process.Signal(syscall.SIGSTOP)
 	n.stop()
 	n.start()
@@ -311,7 +321,6 @@ func TestWorkerThatNeverComesBack(t *testing.T) {
 	n.start()
 	n.put("a", gib, 0)
 	w := n.worker(t, "a")
-	eventually(t, "the worker at work", func() bool { return n.vgpu("a").VRAMUsed == gib })
 	n.stop()
 	kill9(t, w)
 	n.start()

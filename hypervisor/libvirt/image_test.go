@@ -18,6 +18,7 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/hypervisor/cloudinit"
 	"github.com/basalt-gpu/basalt/hypervisor/drivertest"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // image is what installer/guest/build.sh makes.
@@ -38,7 +39,7 @@ func TestGuestImage(t *testing.T) {
 		t.Skipf("no guest image: installer/guest/build.sh builds it (%v)", err)
 	}
 	oneAtATime(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	ctx, cancel := patience.Context(t.Context(), 8*time.Minute)
 	defer cancel()
 	spec := guest(t, base)
 	t.Cleanup(func() {
@@ -204,7 +205,7 @@ func guest(t *testing.T, base string) hypervisor.Domain {
 // login waits at the console for the prompt that a return key brings.
 func login(t *testing.T, d *Driver, spec hypervisor.Domain) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := patience.Context(t.Context(), 2*time.Minute)
 	defer cancel()
 	c, err := d.Console(ctx, spec.ID)
 	if err != nil {

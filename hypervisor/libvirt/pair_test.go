@@ -11,6 +11,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/hypervisor/drivertest"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // nodeScript is the first process of a node of its own on this machine: it has
@@ -113,12 +114,12 @@ func (n *testNode) open(t *testing.T) *Driver {
 	}
 	var d *Driver
 	var err error
-	deadline := time.Now().Add(5 * time.Minute) // it asks every QEMU what it can, if nobody has before
+	watch := patience.Start() // it asks every QEMU what it can, if nobody has before
 	for {
 		if d, err = Open(context.Background(), opt); err == nil {
 			break
 		}
-		if time.Now().After(deadline) {
+		if watch.Over(5 * time.Minute) {
 			t.Fatalf("%s: %v", n.name, err)
 		}
 		time.Sleep(200 * time.Millisecond)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/hypervisor"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // libvirtd goes away and comes back: the machine runs on, verbs say
@@ -67,9 +68,9 @@ func TestLibvirtdRestart(t *testing.T) {
 
 func wait(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	watch := patience.Start()
 	for !ok() {
-		if time.Now().After(deadline) {
+		if watch.Over(time.Minute) {
 			t.Fatalf("waited in vain until %s", what)
 		}
 		time.Sleep(50 * time.Millisecond)

@@ -32,6 +32,8 @@ echo "bench: building"
 go build -o "$build/bin/" ./appliance/cmd/... ./installer/dev/benchreport
 go test -c -o "$out/soft.test" ./gpu/soft
 go test -c -o "$out/store.test" ./appliance/store
+go test -c -o "$out/ovn.test" ./sdn/ovn
+go test -c -o "$out/e2e.test" ./appliance/e2e
 gcc -O2 -g -std=c11 -Wall -Wextra -Werror -Igpu/guest/include -Igpu/guest/demo -o "$out/guest" \
 	gpu/guest/bench/bench.c "$build/obj/guest/kernels_ptx.c" -L"$build/guest/lib" -lcuda
 
@@ -50,10 +52,15 @@ take() {
 	local name=$1
 	shift
 	"$@" >"$out/last.txt" 2>&1 || { cat "$out/last.txt" >&2; echo "bench: $name failed" >&2; exit 1; }
-	grep '^Benchmark' "$out/last.txt" >>"$samples"
+	grep '^Benchmark' "$out/last.txt" >>"$samples" || { cat "$out/last.txt" >&2; echo "bench: $name has no samples" >&2; exit 1; }
 }
 go_bench() { # go_bench NAME PACKAGE PATTERN [TIME]
 	(cd "$2" && "$out/$1.test" -test.run '^$' -test.bench "$3" -test.benchtime "${4:-$time}")
+}
+storage() { # in a guest: three rounds of its own; -test.v says why it cannot
+	installer/guest/build.sh && installer/dev/libvirtd.sh start &&
+		(cd appliance/e2e && "$out/e2e.test" -test.v -test.run '^$' -test.bench '^BenchmarkStorage$' -test.benchtime 1x) || return
+	installer/dev/libvirtd.sh stop
 }
 for round in $(seq "$rounds"); do
 	echo "bench: round $round of $rounds"
@@ -62,6 +69,7 @@ for round in $(seq "$rounds"); do
 	take soft go_bench soft gpu/soft '^BenchmarkKernels'
 	take store go_bench store appliance/store '^(BenchmarkCommit|BenchmarkList)$'
 	take store go_bench store appliance/store '^BenchmarkClusterCommit$' 1s # a thousand clients take time to begin
+	take network go_bench ovn sdn/ovn '^BenchmarkThroughput$'
 done
 kill "$gpud" && wait "$gpud" || true
 gpud=''
@@ -70,6 +78,8 @@ for boot in $(seq "$boots"); do
 	echo "bench: instance, boot $boot of $boots"
 	take busy "$build/bin/benchreport" busy
 	take instance installer/dev/bench-instance.sh
+	take network go_bench ovn sdn/ovn '^BenchmarkTopology$/^networks=100$' 1x # networks=1000 takes minutes and 4 GiB
+	take storage storage
 	take boot env BOOTS=1 installer/dev/bench-boot.sh
 	take iso installer/dev/bench-iso.sh
 done

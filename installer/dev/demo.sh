@@ -135,7 +135,7 @@ if ! BASALT_TOKEN=$operator_token basalt image get debian 2>/dev/null | grep Rea
 fi
 show basalt image list
 
-step "instance demo: 2 vCPUs, 1 GiB RAM, a root volume, one vGPU with 1 GiB VRAM"
+step "instance demo: 1 vCPU, 1 GiB RAM, a root volume, one vGPU with 1 GiB VRAM"
 basalt instance delete demo --project demo --wait >/dev/null 2>&1 || true # of a run that was killed
 show basalt instance create demo --project demo --flavor demo --image debian --vram 1GiB --gpu-pool default --gpu-share 50 --wait --timeout 300s
 step "booting, guest tools in"

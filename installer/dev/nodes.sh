@@ -4,6 +4,7 @@
 #
 #   nodes.sh CLUSTER net                 the cables: networks A and B, and C for tunnels
 #   nodes.sh CLUSTER disk N SIZE         node N, not on yet, has a small disk (tmpfs) for its data
+#   nodes.sh CLUSTER osd N SIZE          node N, not on yet, has a disk for Ceph (in memory)
 #   nodes.sh CLUSTER start N             switch node N (1 to 9) on
 #   nodes.sh CLUSTER kill N              pull its plug: every process of it ends
 #   nodes.sh CLUSTER freeze|thaw N       SIGSTOP, SIGCONT to every process of it
@@ -215,7 +216,9 @@ down() {
 		ip link del "$(ns "$n")c" 2>/dev/null || true
 		ip netns del "$(ns "$n")" 2>/dev/null || true
 		if mountpoint -q "$home/data"; then umount "$home/data"; fi
+		if [ -s "$home/osd" ]; then losetup --detach "$(cat "$home/osd")"; fi
 	done
+	rm -rf "/dev/shm/basalt-nodes-$cluster"
 	for path in a b c; do ip link del "$cluster-$path" 2>/dev/null || true; done
 	for i in $(seq 100); do # watchdogs see that their node has gone
 		pgrep -f "nodes.sh $cluster watchdog" >/dev/null || break
@@ -225,8 +228,19 @@ down() {
 	rm -rf "$dir"
 }
 
+# osd gives a node an empty disk: a loop device over a sparse file. The file
+# lies in memory, because an OSD waits for its disk at every write.
+osd() {
+	local home=$dir/n$1 shm=/dev/shm/basalt-nodes-$cluster
+	mkdir -p "$home" "$shm/n$1"
+	truncate -s "$2" "$shm/n$1/disk"
+	losetup --find --show "$shm/n$1/disk" >"$home/osd"
+	echo "--disks=$shm/n$1/*" >>"$home/args"
+}
+
 case $verb in
 net) make_net ;;
+osd) osd "$1" "$2" ;;
 disk)
 	mkdir -p "$dir/n$1/data"
 	mount -t tmpfs -o "size=$2" basalt-nodes "$dir/n$1/data"

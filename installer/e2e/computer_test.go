@@ -20,13 +20,15 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 const hint = "run make iso"
 
-// patience for one boot or one installation: minutes are usual without KVM,
+// limit for one boot or one installation: minutes are usual without KVM,
 // on two processors that others use too.
-const patience = 15 * time.Minute
+const limit = 15 * time.Minute
 
 // prepared takes turns with every other test that boots machines, and returns
 // the path of the medium.
@@ -199,7 +201,7 @@ func (p *power) tail(n int) string {
 // see waits until the serial line has said one of the texts and returns it.
 func (p *power) see(texts ...string) string {
 	p.t.Helper()
-	end := time.After(patience)
+	end := patience.After(limit)
 	for {
 		p.mu.Lock()
 		for _, s := range texts {
@@ -246,7 +248,7 @@ func (p *power) off() {
 		if p.err != nil {
 			p.t.Fatalf("QEMU: %v", p.err)
 		}
-	case <-time.After(patience):
+	case <-patience.After(limit):
 		p.t.Fatal("the computer did not switch itself off")
 	}
 }
@@ -254,7 +256,7 @@ func (p *power) off() {
 // poll asks every half second until there is no error; the last one is told.
 func (p *power) poll(what string, try func(context.Context) error) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := patience.Context(context.Background(), limit)
 	defer cancel()
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()

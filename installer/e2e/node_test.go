@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // serves starts the installed disk and waits for the node's API, its SSH and
@@ -32,10 +34,16 @@ func (c *computer) serves(t *testing.T) *power {
 		}
 		return err
 	})
+	// What the node said before a power cut stands until it says something else:
+	// the switch itself is asked.
+	p.poll("its switch, in the kernel", func(ctx context.Context) error {
+		out, err := c.try(ctx, "ovs-vsctl --db=unix:/run/basalt/ovs/db.sock --timeout=20 get bridge br-int datapath_type")
+		if err == nil && !strings.Contains(out, "system") {
+			err = fmt.Errorf("the datapath is %s", out)
+		}
+		return err
+	})
 	t.Logf("%s: and to its network: %v", c.firmware(), time.Since(began).Round(time.Second))
-	if !strings.Contains(c.ssh(t, "ovs-vsctl --db=unix:/run/basalt/ovs/db.sock --timeout=20 get bridge br-int datapath_type"), "system") {
-		t.Error("the network does not run in the kernel")
-	}
 	if failed := c.ssh(t, "systemctl --failed --plain --no-legend"); failed != "" {
 		t.Errorf("units that failed:\n%s", failed)
 	}
@@ -82,7 +90,7 @@ func (c *computer) try(ctx context.Context, command string) (string, error) {
 
 func (c *computer) ssh(t *testing.T, command string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	ctx, cancel := patience.Context(context.Background(), 5*time.Minute)
 	defer cancel()
 	out, err := c.try(ctx, command)
 	if err != nil {

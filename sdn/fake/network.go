@@ -106,8 +106,9 @@ func (c controller) Observe(context.Context) (sdn.State, error) {
 		s.Ports[p.ID] = n.where(p)
 	}
 	for _, r := range n.topology.Routers {
-		if r.External != "" && len(n.topology.Gateways) > 0 {
-			s.Gateways[r.Project] = n.topology.Gateways[0]
+		i := slices.IndexFunc(n.topology.External, func(x sdn.ExternalNetwork) bool { return x.ID == r.External })
+		if i >= 0 && len(n.topology.External[i].Gateways) > 0 {
+			s.Gateways[r.Project] = n.topology.External[i].Gateways[0]
 		}
 	}
 	for _, l := range n.topology.LoadBalancers {

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -54,7 +55,12 @@ type Config struct {
 	// Switch is Open vSwitch's database (unix:…/db.sock), Bridge what OVN
 	// integrates (empty: br-int).
 	Switch, Bridge string
-	Log            *slog.Logger
+	// Names answers port 53 at the same address, until what it returns is
+	// closed; nil: nobody does.
+	Names interface {
+		Serve(network api.NetworkID, udp net.PacketConn, tcp net.Listener) io.Closer
+	}
+	Log *slog.Logger
 }
 
 // Service answers the guests of a node.
@@ -71,6 +77,7 @@ type running struct {
 	namespace *namespace
 	server    *http.Server
 	ended     chan struct{}
+	names     io.Closer // nil: there is none
 }
 
 // NewService answers nobody yet.
@@ -181,7 +188,7 @@ func (s *Service) start(ctx context.Context, n Network) (_ *running, err error) 
 		"peer", "name", "eth0", "address", n.MAC, "mtu", strconv.Itoa(mtu), "netns", ns.path()); err != nil {
 		return nil, err
 	}
-	var listener net.Listener
+	var at sockets
 	err = ns.inside(func() error {
 		for _, words := range [][]string{
 			{"link", "set", "dev", "lo", "up"}, {"link", "set", "dev", "eth0", "up"},
@@ -195,9 +202,7 @@ func (s *Service) start(ctx context.Context, n Network) (_ *running, err error) 
 		if err := link.SetOffload("eth0", false); err != nil {
 			return err
 		}
-		var err error
-		listener, err = net.Listen("tcp4", netip.AddrPortFrom(sdn.MetadataAddress, 80).String())
-		return err
+		return at.open(s.config.Names != nil)
 	})
 	if err == nil {
 		err = link.SetOffload(device, false)
@@ -210,10 +215,7 @@ func (s *Service) start(ctx context.Context, n Network) (_ *running, err error) 
 			"set", "Interface", device, "external_ids:iface-id="+string(sdn.MetadataPort(n.ID)))
 	}
 	if err != nil {
-		if listener != nil {
-			err = errors.Join(err, listener.Close())
-		}
-		return nil, err
+		return nil, errors.Join(err, at.close())
 	}
 	r := &running{network: n, namespace: ns, ended: make(chan struct{}), server: &http.Server{
 		Handler: NewServer(n.ID, s.config.Source), MaxHeaderBytes: maxHeader,
@@ -222,16 +224,51 @@ func (s *Service) start(ctx context.Context, n Network) (_ *running, err error) 
 	}}
 	go func() {
 		defer close(r.ended)
-		if err := r.server.Serve(limit(listener, maxConnections)); !errors.Is(err, http.ErrServerClosed) {
+		if err := r.server.Serve(limit(at.web, maxConnections)); !errors.Is(err, http.ErrServerClosed) {
 			s.config.Log.Error("metadata service ended", "network", n.ID, "error", err)
 		}
 	}()
+	if s.config.Names != nil {
+		r.names = s.config.Names.Serve(n.ID, at.udp, at.tcp)
+	}
 	return r, nil
+}
+
+// sockets of a network: the guests' questions who they are, and for names.
+type sockets struct {
+	web net.Listener
+	udp net.PacketConn
+	tcp net.Listener
+}
+
+// open them in the namespace of the calling thread.
+func (s *sockets) open(names bool) (err error) {
+	at := func(port uint16) string { return netip.AddrPortFrom(sdn.MetadataAddress, port).String() }
+	if s.web, err = net.Listen("tcp4", at(80)); err != nil || !names {
+		return err
+	}
+	if s.udp, err = net.ListenPacket("udp4", at(53)); err != nil {
+		return err
+	}
+	s.tcp, err = net.Listen("tcp4", at(53))
+	return err
+}
+
+func (s *sockets) close() (all error) {
+	for _, c := range []io.Closer{s.web, s.udp, s.tcp} {
+		if c != nil {
+			all = errors.Join(all, c.Close())
+		}
+	}
+	return all
 }
 
 func (s *Service) stop(ctx context.Context, r *running) error {
 	err := r.server.Close()
 	<-r.ended
+	if r.names != nil {
+		err = errors.Join(err, r.names.Close())
+	}
 	device := Device(r.network.ID)
 	_, portErr := s.vsctl(ctx, "--if-exists", "del-port", s.config.Bridge, device)
 	var linkErr error

@@ -13,10 +13,26 @@ import (
 	"testing"
 	"time"
 
+	"github.com/miekg/dns"
 	"golang.org/x/sys/unix"
 
+	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/sdn/link"
+	"github.com/basalt-gpu/basalt/sdn/resolver"
 )
+
+// zones in which db is at another address in each network.
+type zones struct{}
+
+func (zones) Guest(network api.NetworkID, a netip.Addr) bool {
+	_, ok := both.Lookup(network, a)
+	return ok
+}
+
+func (zones) Zone(network api.NetworkID) *resolver.Zone {
+	address := map[api.NetworkID]string{"net-blue": "10.64.0.7", "net-red": "10.64.0.8"}[network]
+	return resolver.NewZone(resolver.Facts{Names: map[string][]netip.Addr{"db": {netip.MustParseAddr(address)}}})
+}
 
 // A real Open vSwitch (userspace) with a plain bridge in OVN's place, two
 // networks that overlap, apart by VLAN, and a guest in each with the same
@@ -72,7 +88,8 @@ func TestService(t *testing.T) {
 
 	blue := Network{ID: "net-blue", MAC: "0a:00:00:00:00:01", CIDR4: netip.MustParsePrefix("10.64.0.0/24")}
 	red := Network{ID: "net-red", MAC: "0a:00:00:00:00:02", CIDR4: netip.MustParsePrefix("10.64.0.0/24")}
-	s := NewService(Config{Source: both, Switch: db})
+	names := resolver.New(zones{}, resolver.NewForwarder(nil))
+	s := NewService(Config{Source: both, Switch: db, Names: names})
 	apply := func(networks ...Network) {
 		t.Helper()
 		if err := home.inside(func() error { return s.Apply(context.Background(), networks) }); err != nil {
@@ -153,14 +170,37 @@ func TestService(t *testing.T) {
 	want("blue", "ins-web")
 	want("red", "ins-secret")
 
+	// The same name in both networks, by UDP and by TCP.
+	for guest, address := range map[string]string{"blue": "10.64.0.7", "red": "10.64.0.8"} {
+		for _, network := range []string{"udp4", "tcp4"} {
+			var m *dns.Msg
+			if err := guests[guest].inside(func() error {
+				c := dns.Client{Net: network, Timeout: 10 * time.Second}
+				conn, err := c.DialContext(t.Context(), "169.254.169.254:53") // on this thread
+				if err != nil {
+					return err
+				}
+				defer conn.Close()
+				m, _, err = c.ExchangeWithConn(new(dns.Msg).SetQuestion("db.", dns.TypeA), conn)
+				return err
+			}); err != nil {
+				t.Fatalf("%s by %s: %v", guest, network, err)
+			}
+			if len(m.Answer) != 1 || m.Answer[0].(*dns.A).A.String() != address {
+				t.Errorf("%s by %s: %v, want %s", guest, network, m, address)
+			}
+		}
+	}
+
 	// A basaltd that was killed: its namespaces go, its ports stay behind.
 	for id, r := range s.running {
 		r.server.Close()
 		<-r.ended
+		r.names.Close()
 		r.namespace.file.Close()
 		delete(s.running, id)
 	}
-	s = NewService(Config{Source: both, Switch: db})
+	s = NewService(Config{Source: both, Switch: db, Names: names})
 	apply(red)
 	want("red", "ins-secret")
 	if ports := vsctl("list-ports", "br-int"); strings.Contains(ports, Device("net-blue")) || !strings.Contains(ports, Device("net-red")) {

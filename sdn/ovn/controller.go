@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -74,14 +75,18 @@ func (c *Controller) Apply(ctx context.Context, t sdn.Topology) error {
 	if t.Cluster == "" {
 		return errors.New("sdn/ovn: a topology of no cluster")
 	}
+	return c.write(ctx, t.Cluster, rows(t))
+}
+
+// write what differs from the rows that are wanted.
+func (c *Controller) write(ctx context.Context, cluster string, want []unit) error {
 	c.applying.Lock()
 	defer c.applying.Unlock()
 	db, err := c.nb.open(ctx)
 	if err != nil {
 		return err
 	}
-	want := rows(t)
-	is, err := c.have(ctx, db, t.Cluster, want)
+	is, err := c.have(ctx, db, cluster, want)
 	if err != nil {
 		return err
 	}
@@ -100,7 +105,7 @@ func (c *Controller) Apply(ctx context.Context, t sdn.Topology) error {
 	// The last transaction leaves a mark: when the cache shows it, it shows
 	// everything, and the next Apply starts from there.
 	revision := uuid.NewString()
-	marker := rowID(t.Cluster, nb.AddressSetTable, Forbidden4)
+	marker := rowID(cluster, nb.AddressSetTable, Forbidden4)
 	all[len(all)-1] = append(all[len(all)-1], mark(marker, revision))
 	for _, ops := range all {
 		if err := c.transact(ctx, db, ops); err != nil {
@@ -145,21 +150,11 @@ func (c *Controller) have(ctx context.Context, db client.Client, cluster string,
 	if !db.Connected() {
 		return nil, c.nb.unavailable(client.ErrNotConnected)
 	}
-	ours := map[string]bool{}
-	for _, u := range want {
-		ours[uuidOf(u.root)] = true
-		for _, m := range u.children {
-			ours[uuidOf(m)] = true
-		}
-	}
+	bearing := sync.OnceValue(func() map[string]bool { return uuidsOf(want) })
 	h := have{}
 	for table := range tables {
-		h[table] = map[string]model.Model{}
-		for id, m := range db.Cache().Table(table).RowsShallow() {
-			if ours[id] || columnOf(m, "external_ids").Interface().(map[string]string)[Owner] == cluster {
-				h[table][id] = m
-			}
-		}
+		h[table] = db.Cache().Table(table).RowsShallow()
+		maps.DeleteFunc(h[table], func(id string, m model.Model) bool { return idsOf(m)[Owner] != cluster && !bearing()[id] })
 	}
 	return h, nil
 }

@@ -1,6 +1,7 @@
 package ovn
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -20,6 +21,17 @@ import (
 // database starts an ovsdb-server with one database of the installed schema.
 func database(t testing.TB, schema string) string {
 	t.Helper()
+	return serve(t, schema).endpoint
+}
+
+// server of one database.
+type server struct {
+	process
+	endpoint, file, ctl string
+}
+
+func serve(t testing.TB, schema string) server {
+	t.Helper()
 	for _, tool := range []string{"ovsdb-tool", "ovsdb-server"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("host: %v", err)
@@ -30,11 +42,11 @@ func database(t testing.TB, schema string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	file, socket := filepath.Join(dir, "db"), filepath.Join(dir, "s")
+	file, socket, ctl := filepath.Join(dir, "db"), filepath.Join(dir, "s"), filepath.Join(dir, "ctl")
 	if out, err := exec.Command("ovsdb-tool", "create", file, schema).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	cmd := exec.Command("ovsdb-server", "--remote=punix:"+socket, "--unixctl="+filepath.Join(dir, "ctl"), "--no-chdir", file)
+	cmd := exec.Command("ovsdb-server", "--remote=punix:"+socket, "--unixctl="+ctl, "--no-chdir", file)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -46,15 +58,17 @@ func database(t testing.TB, schema string) string {
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		if c, err := net.Dial("unix", socket); err == nil {
 			c.Close()
-			return "unix:" + socket
+			return server{process: process(cmd.Process.Pid), endpoint: "unix:" + socket, file: file, ctl: ctl}
 		} else if time.Now().After(end) {
 			t.Fatal(err)
 		}
 	}
 }
 
+// nbSchema of the OVN that is installed, or of another that is on PATH: then
+// BASALT_OVN_SCHEMAS says where its schemas are.
 func nbSchema(t testing.TB) string {
-	const installed = "/usr/share/ovn/ovn-nb.ovsschema"
+	installed := filepath.Join(cmp.Or(os.Getenv("BASALT_OVN_SCHEMAS"), "/usr/share/ovn"), "ovn-nb.ovsschema")
 	if _, err := os.Stat(installed); err != nil {
 		t.Skipf("host: %v", err)
 	}
@@ -70,14 +84,15 @@ func controller(t testing.TB) (*Controller, string) {
 
 // crowd of networks with as many ports each.
 func crowd(networks, ports int) sdn.Topology {
-	t := sdn.Topology{Cluster: "c1", Gateways: []api.NodeID{"node-a", "node-b", "node-c"}, Forbidden: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}
-	t.External = []sdn.ExternalNetwork{{ID: "ext-1", Physical: "external", CIDR4: netip.MustParsePrefix("100.64.0.0/16"), Gateway4: netip.MustParseAddr("100.64.0.1")}}
+	t := sdn.Topology{Cluster: "c1", Forbidden: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}
+	t.External = []sdn.ExternalNetwork{{ID: "ext-1", Physical: "external", CIDR4: netip.MustParsePrefix("100.64.0.0/16"), Gateway4: netip.MustParseAddr("100.64.0.1"),
+		Gateways: []api.NodeID{"node-a", "node-b", "node-c"}}}
 	out := netip.MustParseAddr("100.64.1.0")
 	for i := range networks {
 		id, project := api.NetworkID(fmt.Sprintf("net-%04d", i)), api.ProjectID(fmt.Sprintf("prj-%04d", i))
 		n := sdn.Network{ID: id, Project: project, CIDR4: netip.MustParsePrefix("10.64.0.0/24"), Gateway4: netip.MustParseAddr("10.64.0.1"),
 			CIDR6: netip.MustParsePrefix(fmt.Sprintf("fd00:0:%x::/64", i)), Gateway6: netip.MustParseAddr(fmt.Sprintf("fd00:0:%x::1", i)),
-			MTU: sdn.DefaultMTU, Domain: fmt.Sprintf("p%d.internal", i), Names: map[string][]netip.Addr{}}
+			MTU: sdn.DefaultMTU, Domain: fmt.Sprintf("p%d.internal", i)}
 		group := api.SecurityGroupID(fmt.Sprintf("sg-%04d", i))
 		t.SecurityGroups = append(t.SecurityGroups, sdn.SecurityGroup{ID: group, Project: project, Rules: []sdn.Rule{
 			{Direction: api.Ingress, Protocol: api.ProtocolAny, Group: group}, {Direction: api.Egress, Protocol: api.ProtocolAny}}})
@@ -87,7 +102,6 @@ func crowd(networks, ports int) sdn.Topology {
 				Address4: netip.AddrFrom4([4]byte{10, 64, 0, byte(10 + j)}), Address6: netip.MustParseAddr(fmt.Sprintf("fd00:0:%x::%x", i, 10+j)),
 				SecurityGroups: []api.SecurityGroupID{group}, Hostname: fmt.Sprintf("vm%d", j), Nodes: []api.NodeID{"node-a"}}
 			t.Ports = append(t.Ports, p)
-			n.Names[p.Hostname] = []netip.Addr{p.Address4, p.Address6}
 		}
 		t.Networks = append(t.Networks, n)
 		out = out.Next()

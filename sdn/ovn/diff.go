@@ -4,13 +4,14 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/basalt-gpu/basalt/sdn/ovn/nb"
 	"github.com/ovn-kubernetes/libovsdb/model"
 )
 
 // owned are the columns that we write, by table. Every other column is OVN's,
-// or an operator's.
+// or an operator's. Of DNS nothing is written: what former versions wrote goes.
 var owned = map[string][]string{
 	nb.AddressSetTable:               {"name", "addresses", "external_ids"},
 	nb.HAChassisGroupTable:           {"name", "ha_chassis", "external_ids"},
@@ -79,7 +80,7 @@ func (p plan) empty() bool { return len(p.part)+len(p.write)+len(p.sweep) == 0 }
 func diff(want []unit, h have) plan {
 	var p plan
 	wanted := map[string]bool{}
-	memberships := membershipsOf(want)
+	memberships := sync.OnceValue(func() map[string][]*nb.PortGroup { return membershipsOf(want) })
 	for _, u := range want {
 		var parts, writes []change
 		for _, c := range u.children {
@@ -88,7 +89,7 @@ func diff(want []unit, h have) plan {
 			if lsp, ok := c.(*nb.LogicalSwitchPort); ok && len(w) > 0 && w[0].kind == create {
 				// A new port is in its groups from the first moment: without
 				// them it would be open.
-				for _, pg := range memberships[lsp.UUID] {
+				for _, pg := range memberships()[lsp.UUID] {
 					writes = append(writes, change{table: nb.PortGroupTable, row: pg, kind: join, column: "ports", uuids: []string{lsp.UUID}})
 				}
 			}
@@ -146,16 +147,16 @@ func compare(want model.Model, h have) (write, parts []change) {
 		return []change{{table: table, row: want, kind: create}}, nil
 	}
 	var columns []string
-	for _, column := range owned[table] {
-		w, i := columnOf(want, column), columnOf(is, column)
-		if same(column, w, i) {
+	a, b := reflect.ValueOf(want).Elem(), reflect.ValueOf(is).Elem()
+	for _, f := range layout().owned[table] {
+		w, i, column := a.Field(f.index), b.Field(f.index), f.column
+		if !f.reference {
+			if !same(column, w, i) {
+				columns = append(columns, column)
+			}
 			continue
 		}
-		if !references(table, column) {
-			columns = append(columns, column)
-			continue
-		}
-		added, gone := setDiff(w.Interface().([]string), i.Interface().([]string))
+		added, gone := setDiff(*as[[]string](w), *as[[]string](i))
 		if table == nb.PortGroupTable && column == "ports" {
 			added = slices.DeleteFunc(added, func(id string) bool { return h[nb.LogicalSwitchPortTable][id] == nil })
 		}
@@ -182,6 +183,9 @@ func references(table, column string) bool {
 }
 
 func setDiff(want, is []string) (added, gone []string) {
+	if slices.Equal(want, is) {
+		return nil, nil
+	}
 	w, i := setOf(want), setOf(is)
 	for _, x := range want {
 		if !i[x] {
@@ -204,18 +208,14 @@ func setOf(xs []string) map[string]bool {
 	return m
 }
 
-// same value: sets in any order, and nil is empty.
+// same value: sets in any order, and nil is empty. Both are fields of rows.
 func same(column string, a, b reflect.Value) bool {
 	switch a.Kind() {
 	case reflect.Slice:
-		x, y := a.Interface().([]string), b.Interface().([]string)
-		if len(x) != len(y) {
-			return false
-		}
-		added, gone := setDiff(x, y)
+		added, gone := setDiff(*as[[]string](a), *as[[]string](b))
 		return len(added)+len(gone) == 0
 	case reflect.Map:
-		x, y := a.Interface().(map[string]string), b.Interface().(map[string]string)
+		x, y := *as[map[string]string](a), *as[map[string]string](b)
 		if column != "external_ids" {
 			return maps.Equal(x, y)
 		}
@@ -229,8 +229,11 @@ func same(column string, a, b reflect.Value) bool {
 		if a.IsNil() || b.IsNil() {
 			return a.IsNil() && b.IsNil()
 		}
-		return a.Elem().Interface() == b.Elem().Interface()
+		return a.Elem().Equal(b.Elem())
 	default:
-		return a.Interface() == b.Interface()
+		return a.Equal(b)
 	}
 }
+
+// as is a pointer to a field: unlike Interface it copies nothing.
+func as[T any](field reflect.Value) *T { return field.Addr().Interface().(*T) }

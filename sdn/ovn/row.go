@@ -19,17 +19,29 @@ var tables = map[string]model.Model{
 	nb.LogicalRouterStaticRouteTable: &nb.LogicalRouterStaticRoute{}, nb.NATTable: &nb.NAT{},
 }
 
-// layout of the rows: table of a type, and field of a column.
+// field of a row that we write.
+type field struct {
+	column    string
+	index     int
+	reference bool // see references
+}
+
+// layout of the rows: table of a type, field of a column, and the fields that
+// we write.
 var layout = sync.OnceValue(func() (l struct {
 	table  map[reflect.Type]string
 	fields map[reflect.Type]map[string]int
+	owned  map[string][]field
 }) {
-	l.table, l.fields = map[reflect.Type]string{}, map[reflect.Type]map[string]int{}
+	l.table, l.fields, l.owned = map[reflect.Type]string{}, map[reflect.Type]map[string]int{}, map[string][]field{}
 	for name, m := range tables {
 		t := reflect.TypeOf(m).Elem()
 		l.table[t], l.fields[t] = name, map[string]int{}
 		for i := range t.NumField() {
 			l.fields[t][t.Field(i).Tag.Get("ovsdb")] = i
+		}
+		for _, column := range owned[name] {
+			l.owned[name] = append(l.owned[name], field{column, l.fields[t][column], references(name, column)})
 		}
 	}
 	return l
@@ -44,6 +56,11 @@ func columnOf(m model.Model, column string) reflect.Value {
 		panic(fmt.Sprintf("sdn/ovn: %s has no column %s", v.Type(), column)) // the table `owned` is wrong
 	}
 	return v.Field(i)
+}
+
+// idsOf a row: its external_ids.
+func idsOf(m model.Model) map[string]string {
+	return *columnOf(m, "external_ids").Addr().Interface().(*map[string]string)
 }
 
 func uuidOf(m model.Model) string { return columnOf(m, "_uuid").String() }

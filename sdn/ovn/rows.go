@@ -14,6 +14,18 @@ type unit struct {
 	children []model.Model
 }
 
+// uuidsOf all rows of the units.
+func uuidsOf(units []unit) map[string]bool {
+	all := map[string]bool{}
+	for _, u := range units {
+		all[uuidOf(u.root)] = true
+		for _, m := range u.children {
+			all[uuidOf(m)] = true
+		}
+	}
+	return all
+}
+
 // rows that OVN_Northbound should hold, in an order in which they can be
 // written: what is referred to comes first.
 func rows(t sdn.Topology) []unit {
@@ -33,7 +45,7 @@ func rows(t sdn.Topology) []unit {
 		r.balancer(l)
 	}
 	var all []unit
-	for _, us := range [][]unit{r.sets, r.gateways, r.options, r.names, r.balancers, r.groups, r.switches, r.routers} {
+	for _, us := range [][]unit{r.sets, r.gateways, r.options, r.balancers, r.groups, r.switches, r.routers} {
 		all = append(all, us...)
 	}
 	return all
@@ -52,7 +64,7 @@ type rower struct {
 	lbs    map[api.ProjectID][]sdn.LoadBalancer
 	made   map[string]bool // gateway groups
 
-	sets, gateways, options, names, balancers, groups, switches, routers []unit
+	sets, gateways, options, balancers, groups, switches, routers []unit
 }
 
 func newRower(t sdn.Topology) *rower {

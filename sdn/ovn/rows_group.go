@@ -14,7 +14,7 @@ import (
 const (
 	priorityNever     = 4000 // what no port may send
 	priorityForbidden = 3000
-	priorityNeeded    = 2500 // what every port needs: DHCP, metadata
+	priorityNeeded    = 2500 // what every port needs: DHCP, metadata, names
 	priorityAllow     = 2000 // security groups
 	priorityDefault   = 1000
 )
@@ -37,7 +37,9 @@ func everyPort() []nb.ACL {
 		{Name: ptr("dhcp"), Direction: nb.ACLDirectionFromLport, Priority: priorityNeeded, Action: nb.ACLActionAllow, Match: from + "ip4 && udp.src == 68 && udp.dst == 67"},
 		{Name: ptr("dhcpv6"), Direction: nb.ACLDirectionFromLport, Priority: priorityNeeded, Action: nb.ACLActionAllow, Match: from + "ip6 && udp.src == 546 && udp.dst == 547"},
 		{Name: ptr("metadata"), Direction: nb.ACLDirectionFromLport, Priority: priorityNeeded, Action: nb.ACLActionAllowRelated,
-			Match: from + "ip4.dst == " + sdn.MetadataAddress.String() + " && tcp.dst == 80"},
+			Match: from + "ip4.dst == " + sdn.MetadataAddress.String() + " && tcp.dst == {53, 80}"},
+		{Name: ptr("names"), Direction: nb.ACLDirectionFromLport, Priority: priorityNeeded, Action: nb.ACLActionAllowRelated,
+			Match: from + "ip4.dst == " + sdn.MetadataAddress.String() + " && udp.dst == 53"},
 		{Name: ptr("default out"), Direction: nb.ACLDirectionFromLport, Priority: priorityDefault, Action: nb.ACLActionDrop, Match: from + "ip"},
 		{Name: ptr("default in"), Direction: nb.ACLDirectionToLport, Priority: priorityDefault, Action: nb.ACLActionDrop, Match: to + "ip"},
 	}

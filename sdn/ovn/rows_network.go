@@ -37,9 +37,6 @@ func (r *rower) network(n sdn.Network) {
 			ls.LoadBalancer = append(ls.LoadBalancer, r.id(nb.LoadBalancerTable, string(l.ID)))
 		}
 	}
-	if len(n.Names) > 0 {
-		ls.DNSRecords = []string{r.dns(n)}
-	}
 	r.switches = append(r.switches, u)
 }
 
@@ -112,10 +109,9 @@ func (r *rower) dhcp4(n sdn.Network) *string {
 		routes += ", 0.0.0.0/0," + n.Gateway4.String()
 	}
 	o["classless_static_route"] = "{" + routes + "}"
+	o["dns_server"] = sdn.MetadataAddress.String()
 	if s := addresses(n.DNSServers, netip.Addr.Is4); s != "" {
-		o["dns_server"] = "{" + s + "}"
-	} else {
-		o["dns_server"] = n.Gateway4.String() // OVN answers what it knows, whoever is asked
+		o["dns_server"] = "{" + o["dns_server"] + ", " + s + "}"
 	}
 	if n.Domain != "" {
 		o["domain_name"] = strconv.Quote(n.Domain)
@@ -130,8 +126,6 @@ func (r *rower) dhcp6(n sdn.Network) *string {
 	o := map[string]string{"server_id": gatewayMAC(n)}
 	if s := addresses(n.DNSServers, netip.Addr.Is6); s != "" {
 		o["dns_server"] = "{" + s + "}"
-	} else {
-		o["dns_server"] = n.Gateway6.String()
 	}
 	if n.Domain != "" {
 		o["domain_search"] = strconv.Quote(n.Domain)
@@ -143,15 +137,6 @@ func (r *rower) dhcp(n sdn.Network, family string, cidr netip.Prefix, options ma
 	row := &nb.DHCPOptions{UUID: r.id(nb.DHCPOptionsTable, string(n.ID)+"/"+family), Cidr: cidr.String(), Options: options, ExternalIDs: r.ids(string(n.ID))}
 	r.options = append(r.options, unit{root: row})
 	return &row.UUID
-}
-
-func (r *rower) dns(n sdn.Network) string {
-	row := &nb.DNS{UUID: r.id(nb.DNSTable, string(n.ID)), Records: map[string]string{}, ExternalIDs: r.ids(string(n.ID))}
-	for name, as := range n.Names {
-		row.Records[name] = strings.ReplaceAll(addresses(as, netip.Addr.IsValid), ",", "")
-	}
-	r.names = append(r.names, unit{root: row})
-	return row.UUID
 }
 
 // addresses for which the function is true: "a, b".

@@ -60,7 +60,7 @@ func (r *rower) wayOut(lr *nb.LogicalRouter, p sdn.Router, x sdn.ExternalNetwork
 	name := RouterPortName(p.Project, string(x.ID))
 	out := &nb.LogicalRouterPort{
 		UUID: r.id(nb.LogicalRouterPortTable, name), Name: name, MAC: MAC("router", string(p.Project), string(x.ID)),
-		ExternalIDs: r.ids(string(x.ID)), HaChassisGroup: r.gatewayGroup(p.Project),
+		ExternalIDs: r.ids(string(x.ID)), HaChassisGroup: r.gatewayGroup(p.Project, x.Gateways),
 	}
 	children = append(children, out)
 	lr.Ports = append(lr.Ports, out.UUID)
@@ -105,11 +105,11 @@ func (r *rower) wayOut(lr *nb.LogicalRouter, p sdn.Router, x sdn.ExternalNetwork
 // projects are spread over the nodes, and a node that comes or goes moves only
 // the projects that it concerns (rendezvous hashing). Groups of the same order
 // are one row.
-func (r *rower) gatewayGroup(project api.ProjectID) *string {
-	if len(r.t.Gateways) == 0 {
+func (r *rower) gatewayGroup(project api.ProjectID, gateways []api.NodeID) *string {
+	if len(gateways) == 0 {
 		return nil
 	}
-	order := slices.Clone(r.t.Gateways)
+	order := slices.Clone(gateways)
 	slices.SortFunc(order, func(a, b api.NodeID) int {
 		return cmp.Compare(MAC("gateway", string(project), string(a)), MAC("gateway", string(project), string(b)))
 	})

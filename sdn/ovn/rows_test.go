@@ -151,8 +151,8 @@ func TestGatewaysStay(t *testing.T) {
 		m := map[api.ProjectID]string{}
 		for i := range 200 {
 			p := api.ProjectID(fmt.Sprint("prj-", i))
-			r := newRower(sdn.Topology{Cluster: "c", Gateways: gateways})
-			r.gatewayGroup(p)
+			r := newRower(sdn.Topology{Cluster: "c"})
+			r.gatewayGroup(p, gateways)
 			m[p] = nameOf(r.gateways[0].children[0])
 		}
 		return m

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 
@@ -53,8 +54,25 @@ func OpenTap(name string) (fd int, err error) {
 	return fd, nil
 }
 
+// deaf are settings with which the node's own kernel does not hear what an
+// instance sends (Linux, networking/ip-sysctl.rst): the tap is the switch's
+// alone. A switch in the kernel takes every frame away before that; the
+// userspace datapath reads along, and without these the node answers ARP for
+// all its addresses and takes packets for them past every ACL.
+var deaf = []struct{ path, value string }{
+	{"ipv6/conf/%s/disable_ipv6", "1"},
+	{"ipv4/conf/%s/arp_ignore", "8"}, // answer for no address
+	{"ipv4/conf/%s/rp_filter", "1"},  // take nothing, for no address is behind it
+}
+
 // setLink sets the MTU, and the link up.
 func setLink(name string, mtu int) error {
+	for _, d := range deaf {
+		path := "/proc/sys/net/" + fmt.Sprintf(d.path, name)
+		if err := os.WriteFile(path, []byte(d.value), 0); err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel without IPv6
+			return err
+		}
+	}
 	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/sdn"
+	"github.com/basalt-gpu/basalt/sdn/frame"
 )
 
 // Two tenants, red with two networks, blue with one that looks like red's.
@@ -21,7 +22,7 @@ const (
 func prefix(s string) netip.Prefix { return netip.MustParsePrefix(s) }
 
 func network(id api.NetworkID, p api.ProjectID, cidr4, cidr6 string) sdn.Network {
-	n := sdn.Network{ID: id, Project: p, CIDR4: prefix(cidr4), CIDR6: prefix(cidr6), MTU: sdn.DefaultMTU, Domain: string(p[4:]) + ".internal", Names: map[string][]netip.Addr{}}
+	n := sdn.Network{ID: id, Project: p, CIDR4: prefix(cidr4), CIDR6: prefix(cidr6), MTU: sdn.DefaultMTU, Domain: string(p[4:]) + ".internal"}
 	n.Gateway4, n.Gateway6 = n.CIDR4.Addr().Next(), n.CIDR6.Addr().Next()
 	return n
 }
@@ -30,12 +31,12 @@ func network(id api.NetworkID, p api.ProjectID, cidr4, cidr6 string) sdn.Network
 func story() sdn.Topology {
 	everything := []sdn.Rule{{Direction: api.Ingress, Protocol: api.ProtocolAny}, {Direction: api.Egress, Protocol: api.ProtocolAny}}
 	port := func(name string, n api.NetworkID, mac, four, six string, on api.NodeID, groups ...api.SecurityGroupID) sdn.Port {
-		return sdn.Port{ID: sdn.PortOf(api.InstanceID(name), 0), Network: n, MAC: mac, Address4: ip(four), Address6: ip(six), SecurityGroups: groups, Hostname: name, Nodes: []api.NodeID{on}}
+		return sdn.Port{ID: sdn.PortOf(api.InstanceID(name), 0), Network: n, MAC: mac, Address4: frame.IP(four), Address6: frame.IP(six), SecurityGroups: groups, Hostname: name, Nodes: []api.NodeID{on}}
 	}
 	t := sdn.Topology{
 		Cluster:  "story",
 		Networks: []sdn.Network{network("net-blue", blue, "10.1.0.0/24", "fd00:b::/64"), network("net-red1", red, "10.1.0.0/24", "fd00:a1::/64"), network("net-red2", red, "10.2.0.0/24", "fd00:a2::/64")},
-		Routers:  []sdn.Router{{Project: blue, External: outside, Address4: ip("203.0.113.11")}, {Project: red, External: outside, Address4: ip("203.0.113.10")}},
+		Routers:  []sdn.Router{{Project: blue, External: outside, Address4: frame.IP("203.0.113.11")}, {Project: red, External: outside, Address4: frame.IP("203.0.113.10")}},
 		SecurityGroups: []sdn.SecurityGroup{
 			{ID: blueOpen, Project: blue, Rules: everything}, {ID: open, Project: red, Rules: everything},
 			{ID: shut, Project: red, Rules: everything[1:]},
@@ -48,20 +49,11 @@ func story() sdn.Topology {
 			port("d", "net-red2", "52:54:00:00:02:0d", "10.2.0.13", "fd00:a2::d", "n3", shut),
 			port("x", "net-blue", "52:54:00:00:03:0e", "10.1.0.14", "fd00:b::e", "n2", blueOpen),
 		},
-		FloatingIPs: []sdn.FloatingIP{{ID: "fip-1", Project: red, Address: ip("203.0.113.50"), Port: "port-c-0", Target: ip("10.1.0.12")}},
-		LoadBalancers: []sdn.LoadBalancer{{ID: "lb-1", Project: red, Network: "net-red1", Address: ip("10.1.0.200"), Protocol: api.ProtocolTCP, Port: 8080, Health: true, Floating: ip("203.0.113.60"),
-			Backends: []sdn.Backend{{Port: "port-b-0", Address: ip("10.1.0.11"), Target: 80}, {Port: "port-c-0", Address: ip("10.1.0.12"), Target: 80}}}},
-		External:  []sdn.ExternalNetwork{{ID: outside, Physical: "external", CIDR4: prefix("203.0.113.0/24"), Gateway4: ip("203.0.113.1")}},
-		Gateways:  []api.NodeID{"n1", "n2", "n3"},
+		FloatingIPs: []sdn.FloatingIP{{ID: "fip-1", Project: red, Address: frame.IP("203.0.113.50"), Port: "port-c-0", Target: frame.IP("10.1.0.12")}},
+		LoadBalancers: []sdn.LoadBalancer{{ID: "lb-1", Project: red, Network: "net-red1", Address: frame.IP("10.1.0.200"), Protocol: api.ProtocolTCP, Port: 8080, Health: true, Floating: frame.IP("203.0.113.60"),
+			Backends: []sdn.Backend{{Port: "port-b-0", Address: frame.IP("10.1.0.11"), Target: 80}, {Port: "port-c-0", Address: frame.IP("10.1.0.12"), Target: 80}}}},
+		External:  []sdn.ExternalNetwork{{ID: outside, Physical: "external", CIDR4: prefix("203.0.113.0/24"), Gateway4: frame.IP("203.0.113.1"), Gateways: []api.NodeID{"n1", "n2", "n3"}}},
 		Forbidden: []netip.Prefix{prefix("172.31.7.0/24"), prefix("203.0.113.1/32")},
-	}
-	for i := range t.Networks {
-		for _, p := range t.Ports {
-			if n := &t.Networks[i]; p.Network == n.ID || n.Project == red && p.Network != "net-blue" {
-				n.Names[p.Hostname] = []netip.Addr{p.Address4, p.Address6}
-				n.Names[p.Hostname+"."+n.Domain] = n.Names[p.Hostname]
-			}
-		}
 	}
 	return t
 }

@@ -138,7 +138,7 @@ func (w *walk) follow() {
 		return
 	}
 	home := w.network(w.source.Network)
-	if w.to == sdn.MetadataAddress && w.q.Protocol == api.ProtocolTCP && w.q.Port == 80 {
+	if w.service() {
 		w.ok("the metadata service of the node answers")
 		return
 	}
@@ -160,6 +160,13 @@ func (w *walk) follow() {
 	w.away(home)
 }
 
+// service tells whether it goes to what every node has for its guests: metadata
+// and names.
+func (w *walk) service() bool {
+	tcp, udp := w.q.Protocol == api.ProtocolTCP, w.q.Protocol == api.ProtocolUDP
+	return w.to == sdn.MetadataAddress && (tcp && w.q.Port == 80 || (tcp || udp) && w.q.Port == 53)
+}
+
 // egress rules of the sender.
 func (w *walk) egress() {
 	for _, p := range w.t.Forbidden {
@@ -168,7 +175,7 @@ func (w *walk) egress() {
 			return
 		}
 	}
-	if w.to == sdn.MetadataAddress && w.q.Protocol == api.ProtocolTCP && w.q.Port == 80 {
+	if w.service() {
 		return // always allowed
 	}
 	w.rules(api.Egress, w.source, w.to, "leaves "+w.q.port(w.source.ID))
@@ -214,7 +221,7 @@ func (w *walk) away(home sdn.Network) {
 		w.die("give the external network a range of this family", "the project's router has no address of its family outside")
 		return
 	}
-	if len(w.t.Gateways) == 0 {
+	if x := find(w.t.External, func(x sdn.ExternalNetwork) bool { return x.ID == r.External }); x == nil || len(x.Gateways) == 0 {
 		w.die("connect a node to the external network", "no node has the external network")
 		return
 	}

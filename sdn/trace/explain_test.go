@@ -38,7 +38,7 @@ func town() sdn.Topology {
 	}
 	everything := sdn.Rule{Direction: api.Egress, Protocol: api.ProtocolAny}
 	return sdn.Topology{
-		Cluster: "town", Gateways: []api.NodeID{"node-a"}, Forbidden: []netip.Prefix{cidr("192.0.2.0/24")},
+		Cluster: "town", Forbidden: []netip.Prefix{cidr("192.0.2.0/24")},
 		Networks: []sdn.Network{
 			{ID: "net-front", Project: "prj-blue", CIDR4: cidr("10.64.0.0/24"), Gateway4: addr("10.64.0.1"), CIDR6: cidr("fd00:1::/64"), Gateway6: addr("fd00:1::1"), MTU: 1442},
 			{ID: "net-back", Project: "prj-blue", CIDR4: cidr("10.64.1.0/24"), Gateway4: addr("10.64.1.1"), MTU: 1442},
@@ -46,7 +46,7 @@ func town() sdn.Topology {
 			{ID: "net-red", Project: "prj-red", CIDR4: cidr("10.64.0.0/24"), Gateway4: addr("10.64.0.1"), MTU: 1442},
 		},
 		Routers:  []sdn.Router{{Project: "prj-blue", External: "ext", Address4: addr("203.0.113.10")}, {Project: "prj-red"}},
-		External: []sdn.ExternalNetwork{{ID: "ext", Physical: "external", CIDR4: cidr("203.0.113.0/24"), Gateway4: addr("203.0.113.1")}},
+		External: []sdn.ExternalNetwork{{ID: "ext", Physical: "external", CIDR4: cidr("203.0.113.0/24"), Gateway4: addr("203.0.113.1"), Gateways: []api.NodeID{"node-a"}}},
 		SecurityGroups: []sdn.SecurityGroup{
 			{ID: "sg-default", Project: "prj-blue", Rules: []sdn.Rule{everything, {Direction: api.Ingress, Protocol: api.ProtocolAny, Group: "sg-default"}}},
 			{ID: "sg-web", Project: "prj-blue", Rules: []sdn.Rule{everything, {Direction: api.Ingress, Protocol: api.ProtocolTCP, FirstPort: 443, LastPort: 443},
@@ -99,6 +99,9 @@ var questions = []struct {
 	{"ins-red", "10.64.1.7", "tcp/5432", false},
 	{"ins-app", "169.254.169.254", "tcp/80", true},
 	{"ins-bare", "169.254.169.254", "tcp/80", true},
+	{"ins-bare", "169.254.169.254", "tcp/53", true},
+	{"ins-bare", "169.254.169.254", "udp/53", true},
+	{"ins-bare", "169.254.169.254", "udp/80", false},
 	{"ins-app", "10.64.0.1", "icmp", true},
 	{"ins-app", "10.64.0.1", "tcp/22", false},
 	{"ins-db", "10.64.0.100", "tcp/80", true},

@@ -56,7 +56,7 @@ type Progress struct {
 // Result of a backup.
 type Result struct {
 	TotalBytes int64
-	AddedBytes int64 // stored anew; -1: it was made before, and nobody knows any more
+	AddedBytes int64 // stored anew; -1: it was made before, and restic, older than 0.17, has not kept it
 }
 
 // Open a tool, and clean up after one that died.
@@ -108,12 +108,12 @@ func (t *Tool) Run(ctx context.Context, target Target, from Disk, id api.BackupI
 		return Result{}, err
 	}
 	for _, snap := range have {
-		size, err := t.size(ctx, target, snap)
+		size, err := t.size(ctx, target, snap.ID)
 		if err == nil && size == from.SizeBytes {
-			return Result{TotalBytes: size, AddedBytes: -1}, nil
+			return Result{TotalBytes: size, AddedBytes: snap.added()}, nil
 		}
 		if err == nil || errors.Is(err, errNoDisk) {
-			err = t.forget(ctx, target, snap) // it ended early
+			err = t.forget(ctx, target, snap.ID) // it ended early
 		}
 		if err != nil {
 			return Result{}, err
@@ -122,14 +122,14 @@ func (t *Tool) Run(ctx context.Context, target Target, from Disk, id api.BackupI
 	var made Result
 	err = t.show(ctx, from, false, func(ctx context.Context, file string) error {
 		var err error
-		made, err = t.store(ctx, target, file, id, progress)
+		made, err = t.store(ctx, target, file, from.SizeBytes, id, progress)
 		return err
 	})
 	return made, err
 }
 
-// store the file as id.
-func (t *Tool) store(ctx context.Context, target Target, file string, id api.BackupID, progress func(Progress)) (Result, error) {
+// store the file, of size bytes, as id.
+func (t *Tool) store(ctx context.Context, target Target, file string, size int64, id api.BackupID, progress func(Progress)) (Result, error) {
 	var done struct {
 		Total    int64  `json:"total_bytes_processed"`
 		Added    int64  `json:"data_added"`
@@ -154,6 +154,10 @@ func (t *Tool) store(ctx context.Context, target Target, file string, id api.Bac
 	})
 	if err == nil && done.Snapshot == "" {
 		err = errors.New("restic said nothing about what it stored")
+	}
+	if err == nil && done.Total != size {
+		err = errors.Join(api.Errorf(api.CodeUnavailable, "the volume could not be read to its end").WithHint("it will try again"),
+			fmt.Errorf("restic stored %d bytes of %d", done.Total, size))
 	}
 	if _, gone := os.Stat(file); err != nil && gone != nil {
 		err = errors.Join(api.Errorf(api.CodeUnavailable, "the volume cannot be read any more").WithHint("it will try again"), gone, err)
@@ -213,7 +217,11 @@ func (t *Tool) Delete(ctx context.Context, target Target, id api.BackupID) error
 	if err != nil || len(have) == 0 {
 		return err
 	}
-	_, err = t.restic(ctx, target, call{args: append([]string{"forget", "--prune"}, have...)})
+	args := []string{"forget", "--prune"}
+	for _, snap := range have {
+		args = append(args, snap.ID)
+	}
+	_, err = t.restic(ctx, target, call{args: args})
 	return err
 }
 
@@ -236,23 +244,32 @@ func (t *Tool) forget(ctx context.Context, target Target, snapshot string) error
 	return err
 }
 
+// found is a restic snapshot.
+type found struct {
+	ID      string `json:"id"`
+	Summary *struct {
+		Added int64 `json:"data_added"`
+	} `json:"summary"` // since restic 0.17
+}
+
+func (f found) added() int64 {
+	if f.Summary == nil {
+		return -1
+	}
+	return f.Summary.Added
+}
+
 // find the restic snapshots of a backup: one, or, after an accident, more.
-func (t *Tool) find(ctx context.Context, target Target, id api.BackupID) ([]string, error) {
+func (t *Tool) find(ctx context.Context, target Target, id api.BackupID) ([]found, error) {
 	out, err := t.restic(ctx, target, call{args: []string{"snapshots", "--json", "--tag", string(id)}})
 	if err != nil {
 		return nil, err
 	}
-	var all []struct {
-		ID string `json:"id"`
-	}
+	var all []found
 	if err := json.Unmarshal(out, &all); err != nil {
 		return nil, fmt.Errorf("restic snapshots: %w", err)
 	}
-	var ids []string
-	for _, s := range all {
-		ids = append(ids, s.ID)
-	}
-	return ids, nil
+	return all, nil
 }
 
 func (t *Tool) newest(ctx context.Context, target Target, id api.BackupID) (snap string, size int64, err error) {
@@ -266,7 +283,7 @@ func (t *Tool) newest(ctx context.Context, target Target, id api.BackupID) (snap
 	if len(have) == 0 {
 		return "", 0, api.Errorf(api.CodeNotFound, "the target has no backup %s", id)
 	}
-	snap = have[len(have)-1]
+	snap = have[len(have)-1].ID
 	size, err = t.size(ctx, target, snap)
 	if errors.Is(err, errNoDisk) {
 		err = damaged(err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -178,8 +179,16 @@ func testTarget(t *testing.T, tool *Tool, target Target, key *sds.Encryption) {
 	if err != nil || two.TotalBytes != diskBytes || two.AddedBytes < 64<<10 || two.AddedBytes > 12*mib {
 		t.Errorf("%+v, %v", two, err)
 	}
-	if again, err := tool.Run(ctx, target, d, "bak-2", nil); err != nil || again != (Result{diskBytes, -1}) {
+	if again, err := tool.Run(ctx, target, d, "bak-2", nil); err != nil || again.TotalBytes != diskBytes || again.AddedBytes != -1 && again.AddedBytes != two.AddedBytes {
 		t.Errorf("again: %+v, %v", again, err)
+	}
+	err = tool.show(ctx, d, false, func(ctx context.Context, file string) error {
+		_, err := tool.store(ctx, target, file, d.SizeBytes+mib, "bak-3", nil)
+		return err
+	})
+	wantCode(t, "less than the disk has", err, api.CodeUnavailable)
+	if have, err := tool.find(ctx, target, "bak-3"); err != nil || len(have) != 0 {
+		t.Errorf("part of a disk is kept: %v, %v", have, err)
 	}
 	wrong := target
 	wrong.Password = "another"
@@ -225,7 +234,7 @@ func TestTargetGone(t *testing.T) {
 	tool.Stall = 10 * time.Second
 	err := tool.show(ctx, d, false, func(ctx context.Context, file string) error {
 		gone.Store(true)
-		_, err := tool.store(ctx, target, file, "bak-1", nil)
+		_, err := tool.store(ctx, target, file, d.SizeBytes, "bak-1", nil)
 		return err
 	})
 	wantCode(t, "a target that is away", err, api.CodeUnavailable)
@@ -349,7 +358,7 @@ func TestDiskGone(t *testing.T) {
 				break
 			}
 		}
-		_, err = tool.store(ctx, target, file, "bak-1", nil)
+		_, err = tool.store(ctx, target, file, d.SizeBytes, "bak-1", nil)
 		return err
 	})
 	wantCode(t, "a disk that is gone", err, api.CodeUnavailable)
@@ -361,5 +370,20 @@ func TestDiskGone(t *testing.T) {
 	}
 	if _, err := tool.Run(ctx, target, d, "bak-1", nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// What restic says of its snapshots, before and since 0.17.
+func TestAddedIsAskedOfRestic(t *testing.T) {
+	var all []found
+	says := `[{"id":"a","tags":["bak-1"]},{"id":"b","summary":{"backup_start":"2026-11-22T01:00:00Z","data_added":0,"total_bytes_processed":25165824}},
+		{"id":"c","summary":{"data_added":4194304}}]`
+	if err := json.Unmarshal([]byte(says), &all); err != nil || len(all) != 3 {
+		t.Fatal(all, err)
+	}
+	for i, want := range []int64{-1, 0, 4 << 20} {
+		if got := all[i].added(); got != want {
+			t.Errorf("%s: %d, want %d", all[i].ID, got, want)
+		}
 	}
 }

@@ -29,8 +29,10 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -45,7 +47,7 @@ type Options struct {
 	Conf     string // ceph.conf, by which the user's key is found
 	User     string // without "client."
 	Pool     string
-	Monitors []string // HOST:PORT, as hypervisors are told
+	Monitors []string // HOST:PORT, as hypervisors are told; SetMonitors changes them
 	// Node that this is: what it leaves behind when it is killed is swept by
 	// its next driver.
 	Node api.NodeID
@@ -71,6 +73,7 @@ type Driver struct {
 	session string // of this process's disks
 	locks   keyed
 	held    held
+	mons    atomic.Pointer[[]string] // never nil
 	// before a command is run it may be refused; nil outside of tests.
 	before func(stdin io.Reader, args []string) error
 
@@ -93,10 +96,18 @@ func Open(ctx context.Context, opt Options) (*Driver, error) {
 		opt.Own = ownAddress
 	}
 	d := &Driver{opt: opt, session: nodeMark(opt.Node) + strings.ToLower(rand.Text()[:8])}
+	d.SetMonitors(opt.Monitors)
 	if err := d.clearStaging(); err != nil {
 		return nil, err
 	}
 	return d, d.Sweep(ctx)
+}
+
+// SetMonitors that hypervisors are told from now on: those of a machine that
+// runs learn of changes from the monitors themselves.
+func (d *Driver) SetMonitors(all []string) {
+	all = slices.Clone(all)
+	d.mons.Store(&all)
 }
 
 // nodeMark is the node in the names of sessions.

@@ -144,7 +144,9 @@ func TestFullPool(t *testing.T) {
 // openDriverQuietly without a sweep, which a full pool might hold up.
 func openDriverQuietly(t *testing.T, o Options) *Driver {
 	o.Limits = o.Limits.WithDefaults()
-	return &Driver{opt: withClock(o), session: nodeMark(o.Node) + "quietone"}
+	d := &Driver{opt: withClock(o), session: nodeMark(o.Node) + "quietone"}
+	d.SetMonitors(o.Monitors)
+	return d
 }
 
 func withClock(o Options) Options {

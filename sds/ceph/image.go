@@ -61,6 +61,10 @@ func sent(disk string) string { return disk + sentMark }
 
 const sentMark = ".f"
 
+// inFlight are the writes that a copy into the cluster does not wait for: one at
+// a time would take the way there and back for every 2 MiB.
+const inFlight = "16"
+
 // receive an image into a disk with its snapshot.
 func (d *Driver) receive(ctx context.Context, in sds.ImageImport, disk string) (record, error) {
 	r := record{Do: create, Disk: disk, Format: in.Format}
@@ -85,7 +89,7 @@ func (d *Driver) receive(ctx context.Context, in sds.ImageImport, disk string) (
 	} else {
 		r.Sent = sent(disk)
 		if err = d.longRBD(ctx, "import", file, d.spec(r.Sent)); err == nil {
-			err = d.qemuImg(ctx, nil, "convert", "-q", "-f", string(in.Format), "-O", "raw", file, d.file(disk))
+			err = d.qemuImg(ctx, nil, "convert", "-q", "-W", "-m", inFlight, "-f", string(in.Format), "-O", "raw", file, d.file(disk))
 		}
 	}
 	if err != nil {

@@ -82,7 +82,7 @@ func (d *Driver) createLUKS(ctx context.Context, disk string, bytes int64, key s
 // copyIntoLUKS fills a disk from a snapshot that is not encrypted. Zeros are
 // written, too.
 func (d *Driver) copyIntoLUKS(ctx context.Context, from, disk string, key sds.Encryption) error {
-	return d.qemuImg(ctx, &key, "convert", "-n", "-f", "raw", "--target-image-opts", d.file(from), d.opened(disk, ""))
+	return d.qemuImg(ctx, &key, "convert", "-n", "-W", "-m", inFlight, "-f", "raw", "--target-image-opts", d.file(from), d.opened(disk, ""))
 }
 
 // checkKey refuses a key that is not the volume's, or of its snapshot.

@@ -36,10 +36,16 @@ func (d *Driver) freshSpace(ctx context.Context) (sds.Space, error) {
 	if err != nil {
 		return sds.Space{}, err
 	}
-	return decodeSpace(raw, d.opt.Pool)
+	d.spaceMu.Lock()
+	last := d.space
+	d.spaceMu.Unlock()
+	return decodeSpace(raw, d.opt.Pool, last)
 }
 
-func decodeSpace(raw []byte, pool string) (sds.Space, error) {
+// decodeSpace reads "ceph df detail". While more copies are degraded than there
+// should be, Ceph reckons with less than nothing and prints 2^64 less that: what
+// there was in all before is nearer the truth then.
+func decodeSpace(raw []byte, pool string, last sds.Space) (sds.Space, error) {
 	var df struct {
 		Pools []struct {
 			Name  string
@@ -57,7 +63,10 @@ func decodeSpace(raw []byte, pool string) (sds.Space, error) {
 		if p.Name != pool {
 			continue
 		}
-		stored, free := max(0, p.Stats.Stored), max(0, int64(p.Stats.MaxAvail)) // Ceph 16 prints less than nothing as 2^64 less something
+		stored, free := max(0, p.Stats.Stored), int64(p.Stats.MaxAvail)
+		if free < 0 {
+			free = max(0, last.TotalBytes-stored)
+		}
 		if p.Stats.Quota > 0 {
 			free = min(free, max(0, p.Stats.Quota-stored))
 		}

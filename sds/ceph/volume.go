@@ -139,7 +139,7 @@ func (d *Driver) said(id api.VolumeID, s state) sds.Volume {
 
 func (d *Driver) source(disk, snapshot string, encrypted bool) sds.Source {
 	return sds.Source{Format: sds.Raw, Encrypted: encrypted, RBD: &sds.RBD{
-		Pool: d.opt.Pool, Image: disk, Snapshot: snapshot, Monitors: d.opt.Monitors, User: d.opt.User,
+		Pool: d.opt.Pool, Image: disk, Snapshot: snapshot, Monitors: *d.mons.Load(), User: d.opt.User,
 	}}
 }
 

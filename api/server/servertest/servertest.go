@@ -16,6 +16,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/server"
+	"github.com/basalt-gpu/basalt/api/server/password"
 	"github.com/basalt-gpu/basalt/api/storetest"
 )
 
@@ -38,7 +39,8 @@ func StartWith(t testing.TB, change func(*server.Options)) *Env {
 	t.Helper()
 	store := storetest.NewMemory()
 	node := &Node{store: store, images: map[api.ImageID][]byte{}}
-	o := server.Options{Store: store, Runtime: node, Billing: Bill{}, Version: "test", KeyRate: 1e6}
+	o := server.Options{Store: store, Runtime: node, Billing: Bill{}, Version: "test", KeyRate: 1e6,
+		Passwords: password.New(password.Cost{MemoryKiB: 64, Passes: 1, Lanes: 1})}
 	change(&o)
 	s, err := server.New(o)
 	if err != nil {
@@ -222,10 +224,70 @@ type Bill struct{}
 
 // InvoicePreview implements server.Billing.
 func (Bill) InvoicePreview(_ context.Context, org api.OrganizationID, from, to time.Time) (api.InvoicePreview, error) {
-	line := api.InvoiceLine{Meter: api.MeterVCPU, Resource: "ins-000000000001", ResourceName: "demo",
-		Quantity: 7200, Per: 3600, PriceMicros: 10000, Unit: "vCPU hour", AmountMicros: 20000}
+	line := api.InvoiceLine{ID: "line-000000000001", Kind: api.LineUsage, Meter: api.MeterVCPU, Resource: "ins-000000000001", ResourceName: "demo",
+		Quantity: api.Units(7200), Per: 3600, PriceMicros: 10000, Unit: "vCPU hour", AmountMicros: 20000}
 	return api.InvoicePreview{Organization: org, Currency: "EUR", From: from, To: to, Lines: []api.InvoiceLine{line}, TotalMicros: 20000}, nil
 }
+
+// Usage implements server.Billing.
+func (Bill) Usage(_ context.Context, q api.UsageQuery) (api.UsagePage, error) {
+	sum := api.UsageSum{From: q.From, To: q.To, Project: api.ProjectID(q.Project), Meter: api.MeterVCPU, Resource: "ins-000000000001", ResourceName: "demo", Quantity: api.Units(7200)}
+	return api.UsagePage{Items: []api.UsageSum{sum}}, nil
+}
+
+// Export implements server.Billing.
+func (Bill) Export(_ context.Context, org api.OrganizationID, _, _ time.Time, format api.ExportFormat, w io.Writer) error {
+	_, err := fmt.Fprintf(w, "format,organization\n%s,%s\n", format, org)
+	return err
+}
+
+// Explain implements server.Billing.
+func (b Bill) Explain(ctx context.Context, q api.InvoiceQuestion) (api.InvoiceExplanation, error) {
+	p, err := b.InvoicePreview(ctx, q.Organization, q.From, q.To)
+	if err != nil || q.Line != p.Lines[0].ID {
+		return api.InvoiceExplanation{}, api.Errorf(api.CodeNotFound, "the invoice has no line %s", q.Line).At("line")
+	}
+	return api.InvoiceExplanation{Line: p.Lines[0], Hours: []api.InvoiceHour{{Hour: q.From, Quantity: api.Units(3600)}, {Hour: q.From.Add(time.Hour), Quantity: api.Units(3600)}}}, nil
+}
+
+// ExplainIssued implements server.Billing.
+func (Bill) ExplainIssued(_ context.Context, inv api.Invoice, line string, _ time.Time) (api.InvoiceExplanation, error) {
+	return api.InvoiceExplanation{Line: api.InvoiceLine{ID: line}, Hours: []api.InvoiceHour{{Hour: inv.Spec.From, Quantity: api.Units(7200)}}}, nil
+}
+
+// DraftCreditNote implements server.Billing.
+func (Bill) DraftCreditNote(_ context.Context, id string, asked api.CreditNoteSpec, inv api.Invoice) ([]api.Command, error) {
+	asked.Number = "CN-000001"
+	return []api.Command{{Op: api.OpPutSpec, Kind: api.KindCreditNote, ID: id, Name: "cn-000001", Organization: inv.Meta.Organization, Data: api.Encode(asked)}}, nil
+}
+
+// Ledger implements server.Billing.
+func (Bill) Ledger(_ context.Context, org api.OrganizationID) (api.Ledger, error) {
+	return api.Ledger{Organization: org, Accounts: []api.LedgerAccount{}, Transactions: []api.LedgerTransaction{}}, nil
+}
+
+// Simulate implements server.Billing.
+func (Bill) Simulate(_ context.Context, book api.PriceBook, org api.OrganizationID, _, _ time.Time) (api.Simulation, error) {
+	item := api.SimulatedInvoice{Organization: org, Name: "acme", TotalMicros: 30_000, OwnMicros: 20_000, OwnCurrency: "EUR"}
+	return api.Simulation{Currency: book.Spec.Currency, Items: []api.SimulatedInvoice{item}, TotalMicros: 30_000}, nil
+}
+
+// InvoicePDF implements server.Billing.
+func (Bill) InvoicePDF(context.Context, api.Invoice) ([]byte, error) { return []byte("%PDF-"), nil }
+
+// CreditNotePDF implements server.Billing.
+func (Bill) CreditNotePDF(context.Context, api.CreditNote) ([]byte, error) {
+	return []byte("%PDF-"), nil
+}
+
+// Wallet implements server.Billing.
+func (Bill) Wallet(_ context.Context, org api.OrganizationID, now time.Time) (api.Wallet, error) {
+	open := []api.OpenInvoice{{Invoice: "inv-000000000001", Number: "INV-000001", DueAt: now.Truncate(24 * time.Hour), LeftMicros: 1_500_000}}
+	return api.Wallet{Organization: org, Currency: "EUR", BalanceMicros: -1_500_000, UnbilledMicros: 20_000, State: api.BillingWarn, Message: "invoice INV-000001 is due", Open: open}, nil
+}
+
+// Currency implements server.Billing.
+func (Bill) Currency(context.Context, api.OrganizationID) (string, error) { return "EUR", nil }
 
 // Sum is the SHA-256 of data in hex.
 func Sum(data []byte) string {

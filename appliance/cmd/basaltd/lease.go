@@ -145,7 +145,7 @@ func (cl *cluster) revoke(nodes []api.Node) {
 
 // readMembers are the nodes as they were when this node's term began, or later.
 func (cl *cluster) readMembers(ctx context.Context) ([]lease.Member, error) {
-	nodes, err := list[api.Node](ctx, cl.store, api.ListQuery{Kind: api.KindNode})
+	nodes, err := api.All[api.Node](ctx, cl.store, api.ListQuery{Kind: api.KindNode})
 	if err != nil {
 		return nil, err
 	}

@@ -39,8 +39,9 @@ type config struct {
 	privateImages               bool
 	network, encap, datapath    string
 	underlay                    string
-	external                    []string
+	external, resolvers         []string
 	disks                       []string
+	webhookNetworks             []string
 }
 
 func main() {
@@ -86,11 +87,13 @@ func main() {
 	f.DurationVar(&c.stopGrace, "stop-grace", time.Minute, "time a guest has to shut down before it is switched off")
 	f.DurationVar(&c.meterEvery, "meter-every", 5*time.Minute, "how often usage is recorded")
 	f.BoolVar(&c.privateImages, "private-image-urls", false, "let images be fetched from loopback and private addresses: whoever may import an image can then reach those")
+	f.StringArrayVar(&c.webhookNetworks, "webhook-network", nil, "CIDR that is not public and that webhooks may reach nonetheless; whoever may make a webhook can then reach it; the same on all nodes")
 	f.StringVar(&c.network, "network", "none", "ovn: instances have private networks; none: they have no network; the same on all nodes")
 	f.StringVar(&c.encap, "encap", "", "this node's address for tunnels to the others; empty: that of the first --peer-listen")
 	f.StringVar(&c.datapath, "datapath", "auto", "of Open vSwitch: system (the kernel's), netdev (none of the kernel's is needed), auto")
 	f.StringVar(&c.underlay, "underlay", "", "with datapath netdev: the interface that has the --encap address; it is put on a bridge")
 	f.StringArrayVar(&c.external, "external", nil, "[NETWORK=]INTERFACE by which guests reach the world outside; the interface serves nothing else")
+	f.StringArrayVar(&c.resolvers, "resolver", nil, "ADDRESS[:PORT] that is asked for guests' names outside; without it, those of /etc/resolv.conf")
 	f.StringArrayVar(&c.disks, "disks", nil, "pattern of files: loop devices over them are disks, too; for development")
 	_ = f.MarkHidden("disks")
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")

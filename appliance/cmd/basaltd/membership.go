@@ -151,7 +151,7 @@ func (cl *cluster) Leave(ctx context.Context) error {
 	case len(page.Items) < 2:
 		return api.Errorf(api.CodeState, "this node is the whole cluster").WithHint("to take it down, stop basaltd")
 	}
-	instances, err := list[api.Instance](ctx, cl.store, api.ListQuery{Kind: api.KindInstance})
+	instances, err := api.All[api.Instance](ctx, cl.store, api.ListQuery{Kind: api.KindInstance})
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (cl *cluster) removeOthers(ctx context.Context) error {
 	if !cl.rec.Recover {
 		return nil
 	}
-	nodes, err := list[api.Node](ctx, cl.store, api.ListQuery{Kind: api.KindNode})
+	nodes, err := api.All[api.Node](ctx, cl.store, api.ListQuery{Kind: api.KindNode})
 	if err != nil {
 		return err
 	}

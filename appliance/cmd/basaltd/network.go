@@ -20,6 +20,7 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/metadata"
 	"github.com/basalt-gpu/basalt/sdn/ovn"
 	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
+	"github.com/basalt-gpu/basalt/sdn/resolver"
 )
 
 // fabric is the node's part of the cluster's network; nil: it has none.
@@ -61,6 +62,10 @@ func (n *node) openNetwork(c config, id api.NodeID) error {
 	default:
 		return fmt.Errorf("--datapath %s: auto, system or netdev", c.datapath)
 	}
+	resolvers, err := network.ParseResolvers(c.resolvers)
+	if err != nil {
+		return fmt.Errorf("--resolver: %w", err)
+	}
 	daemons, foreign, err := daemonsOf(c)
 	if err != nil {
 		return err
@@ -89,7 +94,8 @@ func (n *node) openNetwork(c config, id api.NodeID) error {
 	db := "unix:" + filepath.Join(f.paths.OVSRun, "db.sock")
 	f.chassis = ovn.NewChassis(ovn.ChassisOptions{DB: db})
 	f.guests = &network.Metadata{Store: only{n.store, network.MetadataKinds}, Node: id, Cluster: n.clusterName(), Log: n.log}
-	service := metadata.NewService(metadata.Config{Source: f.guests, Switch: db, Log: n.log})
+	service := metadata.NewService(metadata.Config{Source: f.guests, Switch: db, Log: n.log,
+		Names: resolver.New(f.guests, resolver.NewForwarder(resolvers))})
 	f.guests.Service = service
 	n.closers = append(n.closers, f.chassis.Close, service.Close)
 	n.network = f
@@ -199,12 +205,17 @@ func (f *fabric) lead(ctx context.Context, n *node, in uint64) {
 	l := &network.Leader{
 		Store: networkTerm{term{n.store, in}}, Cluster: n.clusterName(), Self: f.self, TLS: f.tls != nil, Log: n.log,
 		Open: func(_ context.Context, members []deploy.Member, founding deploy.Founding) (sdn.Controller, error) {
-			i := deploy.Intent{Node: f.self.Node, Members: members, Founding: founding}
-			ends := func(d deploy.DB) []string { return strings.Split(i.Endpoint(d, f.paths.Run), ",") }
-			return ovn.New(ovn.Options{NB: ends(deploy.NB), SB: ends(deploy.SB), TLS: f.tls}), nil
+			return f.open(members, founding), nil
 		},
 	}
 	_ = l.Run(ctx) // ends with the term
+}
+
+// open connects to OVN's databases when it is first used.
+func (f *fabric) open(members []deploy.Member, founding deploy.Founding) *ovn.Controller {
+	i := deploy.Intent{Node: f.self.Node, Members: members, Founding: founding}
+	ends := func(d deploy.DB) []string { return strings.Split(i.Endpoint(d, f.paths.Run), ",") }
+	return ovn.New(ovn.Options{NB: ends(deploy.NB), SB: ends(deploy.SB), TLS: f.tls})
 }
 
 // networkTerm is the store of one term for the network's leader.

@@ -17,12 +17,16 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/server"
 	"github.com/basalt-gpu/basalt/appliance/agent"
+	"github.com/basalt-gpu/basalt/appliance/books"
 	"github.com/basalt-gpu/basalt/appliance/cluster/member"
+	"github.com/basalt-gpu/basalt/appliance/cluster/peer"
 	"github.com/basalt-gpu/basalt/appliance/cluster/seal"
 	"github.com/basalt-gpu/basalt/appliance/durable"
 	"github.com/basalt-gpu/basalt/appliance/leader"
 	"github.com/basalt-gpu/basalt/appliance/plan"
+	"github.com/basalt-gpu/basalt/appliance/services"
 	"github.com/basalt-gpu/basalt/appliance/store"
+	"github.com/basalt-gpu/basalt/appliance/webhook"
 	"github.com/basalt-gpu/basalt/gpu/node/backend"
 	"github.com/basalt-gpu/basalt/gpu/node/client"
 	"github.com/basalt-gpu/basalt/hypervisor"
@@ -42,6 +46,7 @@ type node struct {
 	gpud     *client.Control
 	network  *fabric // nil: there are no networks
 	storage  *depot
+	hooks    func(term) *webhook.Deliverer
 	agent    *agent.Agent
 	api      *server.Server
 	listener net.Listener
@@ -92,6 +97,9 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 		return n, err
 	}
 	sealed := seal.NewKeep(n.store)
+	if n.hooks, err = n.webhooks(c, sealed); err != nil {
+		return n, err
+	}
 	ao := agent.Options{
 		NodeID: id, NodeName: c.nodeName, DataDir: c.data, RunDir: filepath.Join(c.run, "i"), Version: version,
 		Store: only{n.store, agent.Kinds}, Machines: n.machines, Pools: n.pools, VGPUs: newVGPUs(n.gpud, runner),
@@ -120,10 +128,10 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 	if n.cluster != nil {
 		n.cluster.serveAgent(n.agent)
 	}
-	so := server.Options{Store: n.store, Runtime: runtime{n.agent}, Billing: books{n.store}, Tracer: n.tracer(), Version: version, Log: log,
+	so := server.Options{Store: n.store, Runtime: n.runtime(), Billing: books.Books{Store: n.store}, Tracer: n.tracer(), Version: version, Log: log,
 		Networking: n.network != nil, NewVolumeKey: sealed.NewKey, Secrets: sealed, Lacks: n.lacks()}
 	if n.cluster != nil {
-		so.Cluster, so.Elsewhere, so.Stale = n.cluster, n.elsewhere, store.Stale
+		so.Cluster, so.Elsewhere, so.Stale, so.ClientAddress = n.cluster, n.elsewhere, store.Stale, clientAddress
 	}
 	if n.api, err = server.New(so); err != nil {
 		return n, err
@@ -183,6 +191,19 @@ func (n *node) elsewhere(id api.NodeID) http.Handler {
 		return nil
 	}
 	return n.cluster.client.ProxyTo(id)
+}
+
+// clientAddress is whom a request comes from; of one that another node has
+// forwarded, what that node says. Its socket has none.
+func clientAddress(r *http.Request) string {
+	address := r.RemoteAddr
+	if peer.Caller(r.Context()) != "" {
+		return r.Header.Get("X-Forwarded-For")
+	}
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		return host
+	}
+	return address
 }
 
 // only is the store for somebody who cares for some kinds: usage records are
@@ -286,6 +307,11 @@ func (n *node) plan(ctx context.Context) error {
 			wg.Go(func() { n.network.lead(ctx, n, in) })
 		}
 		wg.Go(func() { n.storage.lead(ctx, n, in) })
+		wg.Go(func() { services.Run(ctx, ending{n.store, in}, n.log) })
+		wg.Go(func() {
+			(&books.Job{Books: books.Books{Store: n.store}, Store: term{n.store, in}, Log: n.log}).Run(ctx)
+		})
+		wg.Go(func() { _ = n.hooks(term{n.store, in}).Run(ctx) })
 		_ = leader.Run(ctx, term{n.store, in}, health, n.log) // ends with the term
 		wg.Wait()
 		cancel()
@@ -305,6 +331,16 @@ func (t term) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 
 func (t term) Watch(ctx context.Context, since int64) (<-chan api.Event, error) {
 	return t.store.WatchKinds(ctx, since, plan.Kinds...)
+}
+
+// ending is the store for what deletes ended services, in one term.
+type ending struct {
+	*store.Store
+	in uint64
+}
+
+func (e ending) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
+	return e.ApplyInTerm(ctx, e.in, b)
 }
 
 // Close lets go of everything, last opened first.

@@ -7,11 +7,36 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/agent"
+	"github.com/basalt-gpu/basalt/appliance/network"
 	"github.com/basalt-gpu/basalt/hypervisor"
+	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
 )
 
 // runtime is server.Runtime over this node's agent.
-type runtime struct{ *agent.Agent }
+type runtime struct {
+	*agent.Agent
+	network *network.Sweeper // nil: there is none
+	leads   func() bool      // this node speaks for the whole cluster
+}
+
+func (n *node) runtime() runtime {
+	r := runtime{Agent: n.agent, leads: func() bool { return n.store.LeadTerm() != 0 }}
+	if f := n.network; f != nil {
+		r.network = &network.Sweeper{Store: only{n.store, network.LeaderKinds}, Cluster: n.clusterName(), Self: f.self,
+			Open: func(members []deploy.Member, founding deploy.Founding) network.Rows { return f.open(members, founding) }}
+	}
+	return r
+}
+
+// Leaks of this node, and of the cluster's network when the node leads.
+func (r runtime) Leaks(ctx context.Context, node api.NodeID) ([]api.Leak, error) {
+	all, err := r.Agent.Leaks(ctx, node)
+	if err != nil || r.network == nil || !r.leads() {
+		return all, err
+	}
+	more, err := r.network.Leaks(ctx)
+	return append(all, more...), err
+}
 
 // execTimeout is how long a program in a guest may run unless asked otherwise.
 const execTimeout = 30 * time.Second

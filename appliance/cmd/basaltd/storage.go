@@ -75,9 +75,8 @@ func (d *depot) pool(ctx context.Context, a *storage.Access) error {
 		d.agent.SetPool(api.PoolCeph, nil)
 		return nil
 	}
-	if d.driver.Load() != nil {
-		// Other monitors: those that it knows suffice until basaltd starts anew.
-		// A second driver beside it would take its work for a dead process's.
+	if driver := d.driver.Load(); driver != nil {
+		driver.SetMonitors(a.Monitors) // a second driver would take this one's work for a dead process's
 		return nil
 	}
 	driver, err := ceph.Open(ctx, ceph.Options{

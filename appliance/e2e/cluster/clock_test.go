@@ -88,7 +88,7 @@ func clockOff(c *cluster) {
 		})
 		c.lead(victim)
 		for _, id := range ids {
-			c.runs(id, patience) // the victim may have been given one of them
+			c.runs(id, failoverLimit) // the victim may have been given one of them
 		}
 		before, epochs := c.qemus(ids), c.epochs()
 		h := c.record("clock" + strconv.Itoa(int(off.Hours())+1))
@@ -97,8 +97,8 @@ func clockOff(c *cluster) {
 		if off > 0 {
 			began := time.Now()
 			c.kill(1)
-			c.until(patience, "elsewhere", func() bool { at := c.place(ids["clock1"]); return at != 1 && at != 0 })
-			c.runs(ids["clock1"], patience)
+			c.until(failoverLimit, "elsewhere", func() bool { at := c.place(ids["clock1"]); return at != 1 && at != 0 })
+			c.runs(ids["clock1"], failoverLimit)
 			c.t.Logf("with a leader an hour ahead: elsewhere after %v", time.Since(began).Round(10*time.Millisecond))
 			c.start(1)
 			c.ask(1, 2, 3)

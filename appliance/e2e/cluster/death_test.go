@@ -12,8 +12,8 @@ import (
 // goal is how long a node's death may take to be somewhere else; a machine that
 // is busy with other things gets more.
 const (
-	goal     = 45 * time.Second
-	patience = 3 * time.Minute
+	goal          = 45 * time.Second
+	failoverLimit = 3 * time.Minute
 )
 
 // powerLost: a node's plug is pulled, and there is less room than it had.
@@ -34,11 +34,11 @@ func powerLost(c *cluster) {
 	h := c.record("power")
 	began := time.Now()
 	c.kill(victim)
-	c.until(patience, "the node is lost", func() bool { return c.state(victim) == api.NodeLost })
+	c.until(failoverLimit, "the node is lost", func() bool { return c.state(victim) == api.NodeLost })
 	c.t.Logf("lost after %v", time.Since(began).Round(10*time.Millisecond))
 	for _, name := range []string{"high", "shared", "ephemeral"} {
-		c.until(patience, name+" is placed elsewhere", func() bool { at := c.place(ids[name]); return at != victim && at != 0 })
-		c.runs(ids[name], patience)
+		c.until(failoverLimit, name+" is placed elsewhere", func() bool { at := c.place(ids[name]); return at != victim && at != 0 })
+		c.runs(ids[name], failoverLimit)
 	}
 	c.t.Logf("the last that has room runs elsewhere after %v (goal %v)", time.Since(began).Round(10*time.Millisecond), goal)
 	if at := c.place(ids["high"]); at != 3 {
@@ -59,8 +59,8 @@ func powerLost(c *cluster) {
 	c.ask(1, 2, 3)
 	c.settled()
 	c.t.Logf("Ready %v after it has power", time.Since(back).Round(10*time.Millisecond))
-	c.runs(ids["local"], patience)
-	c.runs(ids["low"], patience)
+	c.runs(ids["local"], failoverLimit)
+	c.runs(ids["low"], failoverLimit)
 	if at := c.place(ids["local"]); at != victim {
 		c.t.Errorf("local is on n%d", at)
 	}
@@ -103,11 +103,11 @@ func nodeFrozen(c *cluster) {
 			return len(all) == 1 && all[0].stopped
 		})
 	}
-	c.until(patience, "the watchdog pulls the plug", func() bool { return !c.on(victim) })
+	c.until(failoverLimit, "the watchdog pulls the plug", func() bool { return !c.on(victim) })
 	reset := time.Since(began).Round(10 * time.Millisecond)
 	for _, id := range ids {
-		c.until(patience, "elsewhere", func() bool { at := c.place(id); return at != victim && at != 0 })
-		c.runs(id, patience)
+		c.until(failoverLimit, "elsewhere", func() bool { at := c.place(id); return at != victim && at != 0 })
+		c.runs(id, failoverLimit)
 	}
 	c.t.Logf("frozen; reset by its watchdog after %v; its machines run elsewhere after %v", reset, time.Since(began).Round(10*time.Millisecond))
 	c.start(victim)
@@ -130,12 +130,12 @@ func daemonFrozen(c *cluster) {
 	c.signal(victim, "basaltd", syscall.SIGSTOP)
 	c.ask(others(victim)...)
 	for _, name := range []string{"moves", "anew"} {
-		c.until(patience, "basalt-fence kills "+name, func() bool { return len(c.watch.of(ids[name])) == 0 })
+		c.until(failoverLimit, "basalt-fence kills "+name, func() bool { return len(c.watch.of(ids[name])) == 0 })
 		c.t.Logf("%s is dead %v after basaltd stood still", name, time.Since(began).Round(10*time.Millisecond))
 	}
 	for _, name := range []string{"moves", "anew"} {
-		c.until(patience, "elsewhere", func() bool { at := c.place(ids[name]); return at != victim && at != 0 })
-		c.runs(ids[name], patience)
+		c.until(failoverLimit, "elsewhere", func() bool { at := c.place(ids[name]); return at != victim && at != 0 })
+		c.runs(ids[name], failoverLimit)
 	}
 	c.t.Logf("they run elsewhere after %v", time.Since(began).Round(10*time.Millisecond))
 	if now := c.qemus(stays); now["stays"] != before["stays"] || !c.on(victim) {
@@ -148,7 +148,7 @@ func daemonFrozen(c *cluster) {
 		c.t.Errorf("after the return: it was pid %v and is pid %v", before, now)
 	}
 	h.check(c.t)
-	c.runs(ids["stays"], patience)
+	c.runs(ids["stays"], failoverLimit)
 	c.agreed()
 	c.remove(ids)
 }

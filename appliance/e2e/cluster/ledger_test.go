@@ -11,6 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
 	nodeclient "github.com/basalt-gpu/basalt/gpu/node/client"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // ledger looks again and again at what the planner has given out.
@@ -107,9 +108,9 @@ func (c *cluster) vgpus(n int) map[string]bool {
 func (c *cluster) agreed() {
 	c.t.Helper()
 	var why string
-	began := time.Now()
+	watch := patience.Start()
 	for why = c.disagreement(); why != ""; why = c.disagreement() {
-		if time.Since(began) > 2*time.Minute {
+		if watch.Over(2 * time.Minute) {
 			c.t.Fatalf("assignments and machines do not agree: %s", why)
 		}
 		time.Sleep(200 * time.Millisecond)

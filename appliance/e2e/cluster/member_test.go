@@ -126,12 +126,12 @@ func joining(c *cluster) {
 	c.code(err, api.CodeInUse)
 	_, err = c.op().RemoveNode(c.ctx, string(again), true)
 	must(c, err)
-	c.until(patience, "it is removed", func() bool {
+	c.until(failoverLimit, "it is removed", func() bool {
 		_, err := c.op().Nodes().Get(c.ctx, string(again), client.Query{})
 		return err != nil && api.CodeOf(err) == api.CodeNotFound
 	})
 	c.t.Logf("removed with force %v after its plug was pulled", time.Since(began).Round(10*time.Millisecond))
-	c.runs(ids["orphan"], patience)
+	c.runs(ids["orphan"], failoverLimit)
 	gone := c.get(ids["gone"])
 	c.t.Logf("an instance whose disk went with it: %s, assignment %+v, error %q", gone.Status.Phase, gone.Assignment, gone.Status.LastError)
 	if len(c.watch.of(ids["gone"])) != 0 {
@@ -140,7 +140,7 @@ func joining(c *cluster) {
 
 	// Back from the dead: the cluster does not know it any more.
 	c.start(guestNode)
-	c.until(patience, "a removed node hears that it is none of them", func() bool {
+	c.until(failoverLimit, "a removed node hears that it is none of them", func() bool {
 		s, err := c.socket(guestNode).Setup(c.ctx)
 		return err == nil && !s.Quorum && strings.Contains(s.Message, "no member of the cluster any more")
 	})
@@ -227,7 +227,7 @@ func backedUp(c *cluster) {
 			must(c, err)
 		}
 	}
-	c.until(patience, "the old nodes are removed", func() bool {
+	c.until(failoverLimit, "the old nodes are removed", func() bool {
 		page, err := restored.Nodes().Page(c.ctx, client.Query{})
 		return err == nil && len(page.Items) == 1 && page.Items[0].Assignment.State == api.NodeReady
 	})
@@ -251,7 +251,7 @@ func quorumLost(c *cluster) {
 	ids := c.create(want{name: "here", on: survivor, pool: "shared"}, want{name: "there", on: dead[0], pool: "shared"},
 		want{name: "card", on: dead[1], pool: "shared", vram: gib}, want{name: "buried", on: dead[0], pool: "local"})
 	h := c.record("quorum")
-	time.Sleep(3 * time.Second) // clients at work
+	c.until(time.Minute, "clients at work", func() bool { done, _, _ := h.recorder.Counts(); return done > 2*fewest })
 	h.stop()
 	h.all.Wait()
 	before := c.qemus(map[string]string{"here": ids["here"]})
@@ -276,10 +276,10 @@ func quorumLost(c *cluster) {
 	c.t.Logf("recovered to the first acknowledged write: %v", time.Since(began).Round(10*time.Millisecond))
 	h.check(c.t)
 	for _, name := range []string{"there", "card"} {
-		c.runs(ids[name], patience)
+		c.runs(ids[name], failoverLimit)
 	}
 	c.t.Logf("what ran on the others runs here after %v", time.Since(began).Round(10*time.Millisecond))
-	c.runs(ids["here"], patience)
+	c.runs(ids["here"], failoverLimit)
 	if now := c.qemus(map[string]string{"here": ids["here"]}); now["here"] != before["here"] {
 		c.t.Logf("here was pid %d and is pid %d: killed when the lease ended", before["here"], now["here"])
 	}
@@ -288,7 +288,7 @@ func quorumLost(c *cluster) {
 
 	// One of the dead comes back with its old state.
 	c.start(dead[0])
-	c.until(patience, "it says that it has no part in the cluster", func() bool {
+	c.until(failoverLimit, "it says that it has no part in the cluster", func() bool {
 		s, err := c.socket(dead[0]).Setup(c.ctx)
 		return err == nil && !s.Quorum && strings.Contains(s.Message, "no member of the cluster any more")
 	})

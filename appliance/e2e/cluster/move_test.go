@@ -16,7 +16,7 @@ func moves(c *cluster) {
 	} else {
 		c.t.Logf("moved %d of %d bytes, down for %d ms", m.Status.ProgressBytes, m.Status.TotalBytes, m.Status.DowntimeMillis)
 	}
-	c.runs(ids["live"], patience)
+	c.runs(ids["live"], failoverLimit)
 	if at := c.place(ids["live"]); at != 2 {
 		c.t.Errorf("live is on n%d", at)
 	}
@@ -27,18 +27,18 @@ func moves(c *cluster) {
 	if m.Assignment.Phase != api.MigrationAborted && m.Assignment.Phase != api.MigrationSucceeded {
 		c.t.Errorf("a migration that was called off: %+v, %+v", m.Assignment, m.Status)
 	}
-	c.runs(ids["live"], patience)
+	c.runs(ids["live"], failoverLimit)
 	c.agreed()
 
 	began := time.Now()
 	c.edit(c.ids[1], func(s *api.NodeSpec) { s.Drain = true })
-	c.until(patience, "n1 is empty", func() bool {
+	c.until(failoverLimit, "n1 is empty", func() bool {
 		n, err := c.op().Nodes().Get(c.ctx, string(c.ids[1]), client.Query{})
 		return err == nil && n.Assignment.State == api.NodeDrained
 	})
 	c.t.Logf("drained after %v", time.Since(began).Round(10*time.Millisecond))
 	for name, id := range ids {
-		c.runs(id, patience)
+		c.runs(id, failoverLimit)
 		if at := c.place(id); at == 1 {
 			c.t.Errorf("%s is on the node that was emptied", name)
 		}
@@ -66,7 +66,7 @@ func (c *cluster) migrate(id string, to int, abort bool) api.Migration {
 			return err == nil
 		})
 	}
-	c.until(patience, "the migration ends", func() bool {
+	c.until(failoverLimit, "the migration ends", func() bool {
 		m, err = c.op().Migrations().Get(c.ctx, m.Meta.ID, client.Query{})
 		return err == nil && m.Assignment.Phase.Ended()
 	})

@@ -20,7 +20,8 @@ func partition(c *cluster) {
 	c.fault("cut", victim)
 	c.ask(rest...)
 	next := c.someLeader(rest...)
-	c.t.Logf("n%d leads %v after n%d was cut off", next, time.Since(began).Round(10*time.Millisecond), victim)
+	led := time.Since(began)
+	c.t.Logf("n%d leads %v after n%d was cut off", next, led.Round(10*time.Millisecond), victim)
 
 	// The minority's side, on its own socket.
 	alone := c.socket(victim)
@@ -43,10 +44,10 @@ func partition(c *cluster) {
 		c.t.Errorf("its own word on itself: %+v", s)
 	}
 
-	c.until(patience, "its movable machine is killed", func() bool { return len(c.watch.of(ids["cut"])) == 0 })
+	c.until(failoverLimit, "its movable machine is killed", func() bool { return len(c.watch.of(ids["cut"])) == 0 })
 	c.t.Logf("fenced after %v", c.watch.lastSeen(ids["cut"]).Sub(began).Round(100*time.Millisecond))
-	c.until(patience, "elsewhere", func() bool { at := c.place(ids["cut"]); return at != victim && at != 0 })
-	c.runs(ids["cut"], patience)
+	c.until(failoverLimit, "elsewhere", func() bool { at := c.place(ids["cut"]); return at != victim && at != 0 })
+	c.runs(ids["cut"], failoverLimit)
 	c.t.Logf("runs elsewhere after %v", time.Since(began).Round(10*time.Millisecond))
 
 	c.fault("mend", victim)
@@ -54,7 +55,9 @@ func partition(c *cluster) {
 	c.settled()
 	h.check(c.t)
 	for name, pid := range c.qemus(far) {
-		if before[name] != pid {
+		// Leases last 10 s: where the new leader comes late, healthy nodes may
+		// have had to stop what they run before it has granted another.
+		if before[name] != pid && led < 5*time.Second {
 			c.t.Errorf("%s was pid %d and is pid %d", name, before[name], pid)
 		}
 	}
@@ -123,7 +126,7 @@ func packetLoss(c *cluster) {
 	c.settled()
 	h.check(c.t)
 	for _, id := range ids {
-		c.runs(id, patience)
+		c.runs(id, failoverLimit)
 	}
 	c.agreed()
 	c.remove(ids)

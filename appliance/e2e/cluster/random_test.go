@@ -47,7 +47,7 @@ func randomFaults(c *cluster) {
 		c.mend()
 		h.check(c.t)
 		for _, id := range ids {
-			c.runs(id, patience)
+			c.runs(id, failoverLimit)
 		}
 		c.agreed()
 		c.watch.check(c.t)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // furnish makes what instances need: a project, a flavor, and an image that
@@ -122,14 +123,14 @@ func (c *cluster) place(id string) int { c.t.Helper(); return c.node(c.get(id).A
 func (c *cluster) runs(id string, limit time.Duration) time.Duration {
 	c.t.Helper()
 	var in api.Instance
-	began := time.Now()
+	began, watch := time.Now(), patience.Start()
 	for {
 		in = c.get(id)
 		a, s := in.Assignment, in.Status
 		if s.Phase == api.InstanceRunning && a.Node != "" && s.Node == a.Node && s.Epoch == a.Epoch && !a.NodeLost {
 			return time.Since(began).Round(10 * time.Millisecond)
 		}
-		if time.Since(began) > limit {
+		if watch.Over(limit) {
 			c.t.Fatalf("%s does not run within %v: %+v, status %+v", in.Meta.Name, limit, a, s)
 		}
 		time.Sleep(100 * time.Millisecond)

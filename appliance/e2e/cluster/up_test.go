@@ -19,6 +19,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 const (
@@ -280,9 +281,9 @@ func (c *cluster) op() *client.API { return c.operator.Load() }
 // limit. It returns how long it took.
 func (c *cluster) until(limit time.Duration, what string, ok func() bool) time.Duration {
 	c.t.Helper()
-	began := time.Now()
+	began, watch := time.Now(), patience.Start()
 	for !ok() {
-		if time.Since(began) > limit {
+		if watch.Over(limit) {
 			c.t.Fatalf("%s: not within %v", what, limit)
 		}
 		time.Sleep(100 * time.Millisecond)
@@ -312,9 +313,9 @@ func (c *cluster) mend() {
 func (c *cluster) settled() {
 	c.t.Helper()
 	var last string
-	began := time.Now()
+	watch := patience.Start()
 	for !c.well(&last) {
-		if time.Since(began) > 3*time.Minute {
+		if watch.Over(3 * time.Minute) {
 			c.t.Fatalf("the cluster does not come to rest: %s", last)
 		}
 		time.Sleep(200 * time.Millisecond)

@@ -29,7 +29,9 @@ func (r row) value(v []float64) float64 {
 func ns(bench string) key { return key{bench, "ns/op"} }
 
 // rows is the table. What is not named here is not printed.
-var rows = []row{
+var rows = append(fixedRows, storageRows()...)
+
+var fixedRows = []row{
 	{name: "guest library: enqueue a launch", bench: ns("GuestEnqueue"), baselineName: "write the same bytes to memory", baseline: ns("GuestEnqueueBaseline")},
 	{name: "guest library: synchronize, carrier (b)", bench: ns("GuestRoundTrip"), baselineName: "two processes, ping-pong in shared memory", baseline: ns("GuestRoundTripBaseline")},
 	{name: "guest library: copy 64 KiB to the device", bench: ns("GuestCopySmall"), baselineName: "memcpy", baseline: ns("GuestCopySmallBaseline")},
@@ -49,6 +51,16 @@ var rows = []row{
 	{name: "20,000 instances: list 100, p99", bench: key{"List/page=100", "p99-ms"}, baselineName: "a whole project of 100, p99", baseline: key{"List/project", "p99-ms"}, worst: true, goal: 100},
 	{name: "20,000 instances: list 1,000, p99", bench: key{"List/page=1000", "p99-ms"}, baselineName: "a page of 100, p99", baseline: key{"List/page=100", "p99-ms"}, worst: true, goal: 100},
 	{name: "20,000 instances: memory of the store", bench: key{"List/page=100", "heap-MiB"}, baselineName: "the same on the disk", baseline: key{"List/page=100", "file-MiB"}},
+	{name: "network: 100 × 20 ports from nothing, written", bench: key{"Topology/networks=100/rows=basalt", "all-s"}, baselineName: "the switches and ports alone", baseline: key{"Topology/networks=100/rows=plain", "all-s"}},
+	{name: "network: 100 × 20 ports, ovn-northd has them", bench: key{"Topology/networks=100/rows=basalt", "all-settle-s"}, baselineName: "the switches and ports alone", baseline: key{"Topology/networks=100/rows=plain", "all-settle-s"}},
+	{name: "network: 100 × 20 ports, ovn-northd's processor time", bench: key{"Topology/networks=100/rows=basalt", "all-northd-cpu-s"}, baselineName: "the switches and ports alone", baseline: key{"Topology/networks=100/rows=plain", "all-northd-cpu-s"}},
+	{name: "network: 100 × 20 ports, logical flows a port", bench: key{"Topology/networks=100/rows=basalt", "flows/port"}, baselineName: "the switches and ports alone", baseline: key{"Topology/networks=100/rows=plain", "flows/port"}},
+	{name: "network: one port more, written", bench: key{"Topology/networks=100/rows=basalt", "port-s"}, baselineName: "the switches and ports alone", baseline: key{"Topology/networks=100/rows=plain", "port-s"}},
+	{name: "network: one port more, ovn-northd has it", bench: key{"Topology/networks=100/rows=basalt", "port-settle-s"}, baselineName: "the switches and ports alone", baseline: key{"Topology/networks=100/rows=plain", "port-settle-s"}},
+	{name: "network: TCP on one chassis", bench: key{"Throughput/one-chassis", "MB/s"}, baselineName: "one bridge without OVN", baseline: key{"Throughput/one-bridge", "MB/s"}},
+	{name: "network: TCP between two chassis", bench: key{"Throughput/two-chassis", "MB/s"}, baselineName: "two bridges and Geneve without OVN", baseline: key{"Throughput/two-bridges", "MB/s"}},
+	{name: "network: a word and its answer, one chassis", bench: key{"Throughput/one-chassis", "there-and-back-µs"}, baselineName: "one bridge without OVN", baseline: key{"Throughput/one-bridge", "there-and-back-µs"}},
+	{name: "network: a word and its answer, two chassis", bench: key{"Throughput/two-chassis", "there-and-back-µs"}, baselineName: "two bridges and Geneve without OVN", baseline: key{"Throughput/two-bridges", "there-and-back-µs"}},
 	{name: "ISO: size", bench: key{"ISOSize", "MiB"}, baselineName: "its Debian part alone", baseline: key{"DebianSize", "MiB"}},
 	{name: "ISO: time to make, Debian unpacked", bench: key{"ISOBuild", "s"}, baselineName: "compress its Debian part alone", baseline: key{"DebianBuild", "s"}},
 	{name: "installed node: power on to API", bench: key{"BootAPI", "s"}, baselineName: "to the login prompt, same boot", baseline: key{"BootLogin", "s"}},

@@ -5,11 +5,16 @@
 // failed, when a package did not build, when nothing ran, or when a test skipped
 // without need. Needed is a skip whose reason starts with "GPU:" (there is none) or, but not in CI, with
 // "host:" (the test would disturb a service of this machine).
+//
+// With -again FILE it writes there which tests to run once more: when nothing
+// but tests failed, on a machine whose host kept a good part of its processors
+// for others meanwhile.
 package main
 
 import (
 	"bufio"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -17,6 +22,8 @@ import (
 	"sort"
 	"strings"
 	"time"
+
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 type event struct {
@@ -34,15 +41,25 @@ type report struct {
 	broken                  []string            // packages that failed without a failing test
 	failing                 map[string]bool     // packages with a failing test
 	why                     []string            // of each failing test, its name and first words
+	failedTests             []test
 }
 
 func main() {
+	again := flag.String("again", "", "a `file` for the tests to run once more")
+	flag.Parse()
+	watch := patience.Start()
 	r := &report{output: map[string][]string{}, failing: map[string]bool{}}
 	if err := r.read(os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "testreport:", err)
 		os.Exit(1)
 	}
-	os.Exit(r.close(os.Stdout))
+	code := r.close(os.Stdout)
+	if *again != "" {
+		if err := os.WriteFile(*again, []byte(r.again(watch.Stolen(), os.Stdout)), 0o644); err != nil {
+			fmt.Fprintln(os.Stderr, "testreport:", err)
+		}
+	}
+	os.Exit(code)
 }
 
 func (r *report) read(in io.Reader, out io.Writer) error {
@@ -85,6 +102,7 @@ func (r *report) take(e event, out io.Writer) {
 		}
 		r.failed++
 		r.failing[e.Package] = true
+		r.failedTests = append(r.failedTests, test{e.Package, e.Test})
 		r.why = append(r.why, key+"\n"+firstWords(r.output[key]))
 		fmt.Fprintf(out, "--- FAIL %s %s\n%s", key, seconds(e.Elapsed), strings.Join(r.output[key], ""))
 	case "skip":

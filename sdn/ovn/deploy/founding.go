@@ -14,6 +14,8 @@ type Report struct {
 	// Chassis: OVN works on this node.
 	Chassis  bool
 	Datapath Datapath
+	// Physical networks that it has a usable interface for, sorted.
+	Physical []string
 	Problems []Problem
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -246,5 +247,15 @@ func TestDecide(t *testing.T) {
 	// A founder that goes before it has said anything.
 	if got := Decide(Founding{Generation: 1, Founder: "n9", Clustered: true}, in.Members, true, nil, 0); got.Generation != 2 || got.Founder != "n1" {
 		t.Errorf("founder gone: %+v", got)
+	}
+}
+
+// A node says which physical networks it has: those with an interface that is
+// there and serves nothing else.
+func TestReportOfPhysicalNetworks(t *testing.T) {
+	in := Intent{Node: "n1", External: map[string]string{"external": "eth2", "campus": "eth3", "absent": "eth4", "used": "eth5"}}
+	o := Observed{Switch: Switch{Links: map[string]Link{"eth2": {}, "eth3": {}, "eth5": {Addresses: []string{"192.0.2.1/24"}}}}}
+	if got := report(in, o, Paths{}, nil).Physical; !slices.Equal(got, []string{"campus", "external"}) {
+		t.Errorf("%q", got)
 	}
 }

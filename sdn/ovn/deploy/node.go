@@ -177,6 +177,11 @@ func report(in Intent, o Observed, p Paths, problems []Problem) Report {
 		return r
 	}
 	r.NB, r.SB = db(NB), db(SB)
+	for _, physical := range sorted(in.External) {
+		if n.usable(physical) {
+			r.Physical = append(r.Physical, physical)
+		}
+	}
 	r.Chassis = o.Switch.Daemon && o.Switch.Configured != nil && o.Controller && o.Connected
 	return r
 }

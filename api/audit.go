@@ -1,0 +1,63 @@
+package api
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+)
+
+// AuditNote says who asked for a batch. The state machine makes the event of it
+// when the batch has taken effect.
+type AuditNote struct {
+	Actor     string `json:"actor"` // id of the key or session
+	Name      string `json:"name,omitempty"`
+	Role      Role   `json:"role,omitempty"`
+	From      string `json:"from,omitempty"` // address of the client
+	Operation string `json:"operation"`      // operationId
+}
+
+// MaxAuditObjects is how many changed objects an event names; More counts the rest.
+const MaxAuditObjects = 32
+
+// auditStart is what the first event follows.
+const auditStart = "basalt audit trail"
+
+// Chain gives the event its hash: it follows the one with the hash previous,
+// empty for the first. The hash is SHA-256 over that one's and the event's own
+// JSON with an empty hash, so that nobody changes, inserts or removes an event
+// without changing all that follow.
+func (e AuditEvent) Chain(previous string) AuditEvent {
+	if previous == "" {
+		sum := sha256.Sum256([]byte(auditStart))
+		previous = hex.EncodeToString(sum[:])
+	}
+	e.Previous, e.Hash = previous, ""
+	raw, err := json.Marshal(e)
+	if err != nil {
+		panic(err) // strings, integers and a time
+	}
+	sum := sha256.Sum256(append([]byte(previous), raw...))
+	e.Hash = hex.EncodeToString(sum[:])
+	return e
+}
+
+// Follows says whether the event stands as it was written, after the event
+// before it; the zero one is before the first.
+func (e AuditEvent) Follows(before AuditEvent) bool {
+	is := e.Chain(before.Hash)
+	return e.Seq == before.Seq+1 && e.Previous == is.Previous && e.Hash == is.Hash
+}
+
+// AuditQuery selects events.
+type AuditQuery struct {
+	Organization string // whose objects were changed; empty: any
+	After        int64  // seq of the last of the page before
+	Newest       bool   // from the newest to the oldest; After 0 is the end then
+	Limit        int    // 1 to 1000
+}
+
+// AuditPage is one page; More says that another follows its last item.
+type AuditPage struct {
+	Items []AuditEvent
+	More  bool
+}

@@ -1,0 +1,83 @@
+package api
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// ValidateIdentityProvider checks what is asked for. Nobody listens on the way
+// to one on loopback.
+func ValidateIdentityProvider(s IdentityProviderSpec) error {
+	u, err := url.Parse(s.Issuer)
+	if err != nil || u.Hostname() == "" || u.Scheme != "https" && (u.Scheme != "http" || !onLoopback(u)) || u.User != nil || u.RawQuery+u.Fragment != "" {
+		return invalid("spec.issuer", "%q is no issuer", clip(s.Issuer)).WithHint("https, as the provider writes it: what stands before /.well-known/openid-configuration")
+	}
+	if s.ClientID == "" || len(s.ClientID) > maxTextBytes || hasControl(s.ClientID) {
+		return invalid("spec.clientId", "the client's id is needed").WithHint("the provider gives it when Basalt is registered there")
+	}
+	if len(s.Redirects) > 16 || len(s.Scopes) > 16 || len(s.Grants) > maxGrants {
+		return invalid("spec", "it has too many redirects, scopes or grants")
+	}
+	for i, r := range s.Redirects {
+		u, err := url.Parse(r)
+		if err != nil || u.Hostname() == "" || u.Scheme != "https" && (u.Scheme != "http" || !onLoopback(u)) || u.User != nil || u.Fragment != "" {
+			return invalid(fmt.Sprintf("spec.redirects[%d]", i), "%q is no address of a portal", clip(r)).WithHint("as https://cloud.example/login/oidc")
+		}
+	}
+	for i, c := range s.Grants {
+		at := fmt.Sprintf("spec.grants[%d].", i)
+		if c.Claim == "" || c.Value == "" || len(c.Claim)+len(c.Value) > maxTextBytes {
+			return invalid(at+"claim", "a claim and its value are needed").WithHint("as groups and gpu-users")
+		}
+		if err := validateRole(c.Grant.Role, c.Grant.Organization, c.Grant.Project, at+"grant.role", at+"grant.organization", at+"grant.project"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func onLoopback(u *url.URL) bool {
+	ip, err := netip.ParseAddr(u.Hostname())
+	return err == nil && ip.IsLoopback()
+}
+
+// MayReturnTo says whether a login may send the browser there: to an address
+// that the provider has, or to a program on the same machine (RFC 8252, 7.3).
+func (s IdentityProviderSpec) MayReturnTo(to string) bool {
+	if slices.Contains(s.Redirects, to) {
+		return true
+	}
+	u, err := url.Parse(to)
+	return err == nil && u.Scheme == "http" && onLoopback(u) && u.User == nil && u.RawQuery+u.Fragment == "" && len(to) < 256
+}
+
+// GrantsOf claims, without repeats.
+func (s IdentityProviderSpec) GrantsOf(claims map[string]any) []Grant {
+	var out []Grant
+	for _, c := range s.Grants {
+		if claimHolds(claims[c.Claim], c.Value) && !slices.Contains(out, c.Grant) {
+			out = append(out, c.Grant)
+		}
+	}
+	return out
+}
+
+func claimHolds(claim any, value string) bool {
+	if list, ok := claim.([]any); ok {
+		return slices.Contains(list, any(value))
+	}
+	text, ok := claim.(string)
+	return ok && text == value
+}
+
+// ExternalIdentityID is the id of what is known of somebody at an issuer: there
+// is one for each.
+func ExternalIdentityID(issuer, subject string) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{issuer, subject}, "\x00")))
+	return idPrefixes[KindExternalIdentity] + "-" + hex.EncodeToString(sum[:])
+}

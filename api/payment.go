@@ -1,0 +1,45 @@
+package api
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+)
+
+// PaymentType says which way money went.
+type PaymentType string
+
+// Types of payments.
+const (
+	PaymentIn  PaymentType = "payment"
+	PaymentOut PaymentType = "refund"
+)
+
+// DefaultPayment fills in what was left out.
+func DefaultPayment(s PaymentSpec) PaymentSpec {
+	if s.Type == "" {
+		s.Type = PaymentIn
+	}
+	return s
+}
+
+// ValidatePayment checks a spec.
+func ValidatePayment(s PaymentSpec) error {
+	if s.Reference == "" {
+		return invalid("spec.reference", "a payment needs a reference").WithHint("what it is called outside, as a bank's transaction: it makes noting it twice harmless")
+	}
+	return firstError(oneOf("spec.type", s.Type, PaymentIn, PaymentOut), currency(s.Currency),
+		between("spec.amountMicros", s.AmountMicros, 1, maxPriceMicros, " millionths"),
+		text("spec.reference", s.Reference), text("spec.note", s.Note))
+}
+
+// SamePayment says whether both tell of the same money. When it was received is
+// filled in by the server, and may differ.
+func SamePayment(a, b PaymentSpec) bool {
+	return a.Type == b.Type && a.Currency == b.Currency && a.AmountMicros == b.AmountMicros && a.Reference == b.Reference
+}
+
+// PaymentClaim is what makes a reference count once in an organization.
+func PaymentClaim(org OrganizationID, s PaymentSpec) []string {
+	sum := sha256.Sum256([]byte(s.Reference))
+	return []string{"payment/" + string(org) + "/" + hex.EncodeToString(sum[:])}
+}

@@ -1,0 +1,54 @@
+package api
+
+import "slices"
+
+// Role says what its holder may do; where, its organization and project say.
+// Roles are no line from weak to strong: billing reads what a member cannot.
+type Role string
+
+// The roles.
+const (
+	RoleOperator Role = "operator" // everything
+	RoleReseller Role = "reseller" // its organization, and the customers that it has made
+	RoleAdmin    Role = "admin"    // its organization
+	RoleMember   Role = "member"   // its project
+	RoleViewer   Role = "viewer"   // reads its project
+	RoleBilling  Role = "billing"  // reads what its organization used and owes
+)
+
+// Roles that there are.
+func Roles() []Role {
+	return []Role{RoleOperator, RoleReseller, RoleAdmin, RoleMember, RoleViewer, RoleBilling}
+}
+
+// grants is who may give whom which role: never one that may more than its own.
+var grants = map[Role][]Role{
+	RoleOperator: Roles(),
+	RoleReseller: {RoleReseller, RoleAdmin, RoleMember, RoleViewer, RoleBilling},
+	RoleAdmin:    {RoleAdmin, RoleMember, RoleViewer, RoleBilling},
+}
+
+// Grants says whether a holder of the role may give another the role r.
+func (by Role) Grants(r Role) bool { return slices.Contains(grants[by], r) }
+
+// validateRole checks a role and the scope that it needs; the fields are named
+// as the caller's document names them.
+func validateRole(role Role, organization, project string, roleField, organizationField, projectField string) error {
+	if err := oneOf(roleField, role, Roles()...); err != nil {
+		return err
+	}
+	ofProject := role == RoleMember || role == RoleViewer
+	switch {
+	case role == RoleOperator && (organization != "" || project != ""):
+		return invalid(organizationField, "an operator belongs to no organization").WithHint("role admin is an organization's")
+	case role == RoleOperator:
+		return nil
+	case ofProject && project == "":
+		return invalid(projectField, "role %s is a project's", role).WithHint("name it")
+	case organization == "":
+		return invalid(organizationField, "role %s is an organization's", role).WithHint("name it")
+	case !ofProject && project != "":
+		return invalid(projectField, "role %s is no project's", role).WithHint("role member is")
+	}
+	return nil
+}

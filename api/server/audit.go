@@ -1,0 +1,75 @@
+package server
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strconv"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// audited is the store with a note in each batch of who asked for it.
+type audited struct {
+	Store
+	address func(*http.Request) string
+}
+
+func (s audited) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
+	if me, ok := ctx.Value(identityKey{}).(identity); ok {
+		op, _ := ctx.Value(operationKey{}).(string)
+		b.Audit = &api.AuditNote{Actor: me.id, Name: me.name, Role: me.role, From: s.address(request(ctx)), Operation: op}
+	}
+	return s.Store.Apply(ctx, b)
+}
+
+type operationKey struct{}
+
+// by says in the audit trail that a user did it, who has no session yet.
+func by(ctx context.Context, u api.User) context.Context {
+	return context.WithValue(ctx, identityKey{}, identity{id: u.Meta.ID, name: u.Meta.Name})
+}
+
+// ListAuditEvents pages through what was changed in the caller's organization,
+// or everywhere for an operator.
+func (h *handlers) ListAuditEvents(ctx context.Context, r ListAuditEventsRequestObject) (ListAuditEventsResponseObject, error) {
+	q := api.AuditQuery{Newest: !r.Params.Oldest, Limit: r.Params.Limit}
+	if q.Limit == 0 {
+		q.Limit = maxLimit
+	}
+	var err error
+	if r.Params.Continue != "" {
+		if q.After, err = strconv.ParseInt(r.Params.Continue, 10, 64); err != nil || q.After < 1 {
+			return nil, api.Errorf(api.CodeInvalid, "continue is the seq of an event").At("continue")
+		}
+	}
+	if me := who(ctx); r.Params.Organization != "" || me.role != api.RoleOperator {
+		ref := r.Params.Organization
+		if ref == "" {
+			ref = me.org
+		}
+		o, err := h.find(ctx, api.KindOrganization, ref, "", "")
+		if err != nil {
+			return nil, err
+		}
+		q.Organization = o.Meta.ID
+	}
+	p, err := h.opts.Store.Audit(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	out := api.AuditEventList{Items: p.Items}
+	if p.More {
+		out.Continue = strconv.FormatInt(p.Items[len(p.Items)-1].Seq, 10)
+	}
+	return ListAuditEvents200JSONResponse(out), nil
+}
+
+// clientAddress is whom a request comes from, without the port: the whole
+// address, where addressOf counts networks.
+func clientAddress(remote string) string {
+	if host, _, err := net.SplitHostPort(remote); err == nil {
+		return host
+	}
+	return remote
+}

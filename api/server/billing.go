@@ -1,0 +1,106 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// PreviewInvoice answers what an organization's usage costs.
+func (h *handlers) PreviewInvoice(ctx context.Context, r PreviewInvoiceRequestObject) (PreviewInvoiceResponseObject, error) {
+	org, err := h.payer(ctx, r.Params.Organization, r.Params.From, r.Params.To)
+	if err != nil {
+		return nil, err
+	}
+	preview, err := h.opts.Billing.InvoicePreview(ctx, org, r.Params.From.UTC(), r.Params.To.UTC())
+	if preview.Lines == nil {
+		preview.Lines = []api.InvoiceLine{}
+	}
+	return PreviewInvoice200JSONResponse(preview), err
+}
+
+// ExplainInvoice answers what a line is made of.
+func (h *handlers) ExplainInvoice(ctx context.Context, r ExplainInvoiceRequestObject) (ExplainInvoiceResponseObject, error) {
+	org, err := h.payer(ctx, r.Params.Organization, r.Params.From, r.Params.To)
+	if err != nil {
+		return nil, err
+	}
+	e, err := h.opts.Billing.Explain(ctx, api.InvoiceQuestion{Organization: org, From: r.Params.From.UTC(), To: r.Params.To.UTC(),
+		Line: r.Params.Line, Hour: r.Params.Hour.UTC()})
+	if e.Hours == nil {
+		e.Hours = []api.InvoiceHour{}
+	}
+	return ExplainInvoice200JSONResponse(e), err
+}
+
+// ListUsage pages through sums of use.
+func (h *handlers) ListUsage(ctx context.Context, r ListUsageRequestObject) (ListUsageResponseObject, error) {
+	p := r.Params
+	org, project, err := h.scopeOfList(ctx, api.KindUsageRecord, p.Organization, p.Project)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := h.payer(ctx, org, p.From, p.To); err != nil {
+		return nil, err
+	}
+	q := api.UsageQuery{Organization: org, Project: project, Meter: p.Meter, Resource: p.Resource, From: p.From.UTC(), To: p.To.UTC(),
+		By: cmp.Or(p.By, api.ByDay), Limit: cmp.Or(p.Limit, 1000), Continue: p.Continue}
+	page, err := h.opts.Billing.Usage(ctx, q)
+	if page.Items == nil {
+		page.Items = []api.UsageSum{}
+	}
+	return ListUsage200JSONResponse(page), err
+}
+
+// ExportUsage streams use as CSV.
+func (h *handlers) ExportUsage(ctx context.Context, r ExportUsageRequestObject) (ExportUsageResponseObject, error) {
+	org, err := h.payer(ctx, r.Params.Organization, r.Params.From, r.Params.To)
+	if err != nil {
+		return nil, err
+	}
+	format := cmp.Or(r.Params.Format, api.ExportCSV)
+	if format != api.ExportCSV && format != api.ExportFOCUS {
+		return nil, api.Errorf(api.CodeInvalid, "%q is no format", format).At("format").WithHint("csv or focus")
+	}
+	return exportResponse{ctx, h.opts.Billing, org, r.Params.From.UTC(), r.Params.To.UTC(), format}, nil
+}
+
+type exportResponse struct {
+	ctx      context.Context //nolint:containedctx // of the request, which the response is a part of
+	billing  Billing
+	org      api.OrganizationID
+	from, to time.Time
+	format   api.ExportFormat
+}
+
+// VisitExportUsageResponse sends it; what fails in the middle breaks the
+// connection, so that half a file is not taken for a whole one.
+func (e exportResponse) VisitExportUsageResponse(w http.ResponseWriter) error {
+	first := &firstWrite{w: w, mime: "text/csv; charset=utf-8"}
+	err := e.billing.Export(e.ctx, e.org, e.from, e.to, e.format, first)
+	if err != nil && first.done {
+		panic(http.ErrAbortHandler)
+	}
+	return err
+}
+
+// payer is the organization whose use of a period is asked for: the key's own
+// unless it is named.
+func (h *handlers) payer(ctx context.Context, ref string, from, to time.Time) (api.OrganizationID, error) {
+	if ref = cmp.Or(ref, who(ctx).org); ref == "" {
+		return "", api.Errorf(api.CodeInvalid, "whose use?").At("organization").WithHint("name an organization")
+	}
+	o, err := h.find(ctx, api.KindOrganization, ref, "", "")
+	switch {
+	case err != nil:
+		return "", err
+	case !from.Before(to):
+		return "", api.Errorf(api.CodeInvalid, "the period ends before it begins").At("to").WithHint("from is included, to is not")
+	case h.opts.Billing == nil:
+		return "", api.Errorf(api.CodeUnavailable, "this server does no billing")
+	}
+	return api.OrganizationID(o.Meta.ID), nil
+}

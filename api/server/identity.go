@@ -1,0 +1,117 @@
+package server
+
+import (
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// identity is whom a request comes from: a key's or session's role, and where
+// it holds.
+type identity struct {
+	id        string   // of the key or session
+	kind      api.Kind // which of them
+	name      string
+	user      api.UserID // of a session
+	role      api.Role
+	org       string // of all but operators
+	project   string // of member, viewer
+	expiresAt *time.Time
+	usedAt    *time.Time // as last noted
+	// scopes and networks narrow a key; none: all.
+	scopes, networks []string
+	// ended says whether a change ends it: what streams goes no further.
+	ended func(api.Event) bool
+	// parentOf is the reseller of an organization; empty: none.
+	parentOf func(organization string) string
+}
+
+// reaches says whether what belongs to org and project is within the role's
+// scope.
+func (i identity) reaches(org, project string) bool {
+	switch i.role {
+	case api.RoleOperator:
+		return true
+	case api.RoleReseller:
+		return i.org != "" && (org == i.org || i.sells(org))
+	case api.RoleAdmin, api.RoleBilling:
+		return i.org != "" && org == i.org
+	case api.RoleMember, api.RoleViewer:
+		return i.project != "" && project == i.project && org == i.org
+	}
+	return false
+}
+
+// sells says whether the organization is the reseller's customer.
+func (i identity) sells(org string) bool {
+	return i.role == api.RoleReseller && org != "" && i.parentOf != nil && i.parentOf(org) == i.org
+}
+
+// grants says whether the caller may give a role there.
+func (i identity) grants(role api.Role, org, project string) bool {
+	return i.role.Grants(role) && i.reaches(org, project) && (role != api.RoleReseller || i.role == api.RoleOperator || org == i.org)
+}
+
+// billed are the kinds that exist for role billing, and what they lie in.
+var billed = []api.Kind{api.KindUsageRecord, api.KindInvoice, api.KindCreditNote, api.KindPayment, api.KindBudget, api.KindPriceBook, api.KindOrganization, api.KindProject}
+
+// sees says whether an object exists for the caller.
+func (i identity) sees(o api.Object) bool {
+	m := o.Meta
+	if _, ok := scopes[o.Kind]; !ok {
+		return false // the cluster's own
+	}
+	if i.role == api.RoleBilling && !slices.Contains(billed, o.Kind) {
+		return false
+	}
+	switch o.Kind {
+	case api.KindNode, api.KindGPU, api.KindMigration, api.KindJoinToken, api.KindDisk, api.KindCephCluster, api.KindIdentityProvider:
+		return i.role == api.RoleOperator
+	case api.KindFlavor, api.KindGPUPool, api.KindPriceBook, api.KindExternalNetwork, api.KindBackupTarget:
+		return roleBits[i.role] != 0
+	case api.KindOrganization:
+		return i.role == api.RoleOperator || i.org != "" && m.ID == i.org || i.customer(m)
+	case api.KindProject:
+		return i.reaches(m.Organization, m.ID)
+	case api.KindAPIKey, api.KindUser, api.KindWebhook:
+		return admins.has(i.role) && i.reaches(m.Organization, m.Project)
+	case api.KindService: // its organization is the seller's
+		return sellers.has(i.role) && (i.role == api.RoleOperator || m.Organization == i.org)
+	case api.KindInvoice, api.KindCreditNote, api.KindPayment, api.KindBudget:
+		return (admins | billing).has(i.role) && i.reaches(m.Organization, m.Project)
+	case api.KindImage:
+		if i.reaches(m.Organization, m.Project) {
+			return true
+		}
+		image, err := api.Decode[api.Image](o)
+		return err == nil && image.Spec.Public && roleBits[i.role] != 0
+	}
+	return i.reaches(m.Organization, m.Project)
+}
+
+// customer says whether an organization is one that the reseller has made: it
+// belongs to the reseller's.
+func (i identity) customer(m api.Meta) bool {
+	return i.role == api.RoleReseller && i.org != "" && m.Organization == i.org
+}
+
+// owns says whether the caller may change an object that it sees.
+func (i identity) owns(o api.Object) bool {
+	switch o.Kind {
+	case api.KindProject:
+		return i.reaches(o.Meta.Organization, o.Meta.ID)
+	case api.KindFlavor, api.KindGPUPool, api.KindPriceBook, api.KindExternalNetwork, api.KindBackupTarget:
+		return i.role == api.RoleOperator
+	case api.KindOrganization:
+		return i.role == api.RoleOperator || i.customer(o.Meta)
+	case api.KindUser: // one who may more elsewhere is managed by who may too
+		u, err := api.Decode[api.User](o)
+		beyond := func(g api.Grant) bool { return !i.grants(g.Role, g.Organization, g.Project) }
+		return err == nil && i.sees(o) && !slices.ContainsFunc(u.Spec.Grants, beyond)
+	case api.KindAPIKey: // a stronger role's is not for a weaker one to change
+		key, err := api.Decode[api.APIKey](o)
+		return err == nil && i.sees(o) && i.grants(key.Spec.Role, o.Meta.Organization, o.Meta.Project)
+	}
+	return i.sees(o) && i.reaches(o.Meta.Organization, o.Meta.Project)
+}

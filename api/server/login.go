@@ -1,0 +1,201 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/totp"
+)
+
+// maxAddresses from where a user has logged in are remembered.
+const maxAddresses = 8
+
+// errLogin is the answer to a wrong password and to an unknown user alike.
+func errLogin() error {
+	return api.Errorf(api.CodeUnauthenticated, "the e-mail address or the password is wrong").WithHint("your administrator can reset it")
+}
+
+// Login begins a session. An unknown user costs a derivation as a known one
+// does, and gets the same answer.
+func (h *handlers) Login(ctx context.Context, r LoginRequestObject) (LoginResponseObject, error) {
+	email, in := api.Login(r.Body.Email), r.Body
+	if email == "" || in.Password == "" || len(in.Password) > maxSecretText || api.ValidateLogin(email) != nil {
+		return nil, api.Errorf(api.CodeInvalid, "an e-mail address and a password are needed").At("email")
+	}
+	now, address := h.opts.Now().UTC(), addressOf(request(ctx).RemoteAddr)
+	u, err := h.userNamed(ctx, email)
+	if err != nil {
+		return nil, err
+	}
+	key, err := h.tried(ctx, &u, email, address, now)
+	if err != nil {
+		return nil, err
+	}
+	c := credentials(u)
+	ok, err := h.opts.Passwords.Check(ctx, c.PasswordHash, in.Password)
+	if err != nil {
+		return nil, err
+	}
+	if !ok || u.Spec.Disabled {
+		return nil, errLogin()
+	}
+	if err := h.secondFactor(ctx, &u, &c, in.Totp, now); err != nil {
+		return nil, err
+	}
+	g, err := h.chosen(ctx, u, in.Organization, in.Project)
+	if err != nil {
+		return nil, err
+	}
+	if h.opts.Passwords.Stale(c.PasswordHash) {
+		if c.PasswordHash, err = h.opts.Passwords.Hash(ctx, in.Password); err != nil {
+			return nil, err
+		}
+	}
+	s, err := h.begin(by(ctx, u), u, c, g, address, now)
+	if api.CodeOf(err) == api.CodeConflict && err != nil { // its code was used, or its password changed, meanwhile
+		return nil, api.Errorf(api.CodeConflict, "somebody logged in as you at the same moment").WithHint("try again, with a new code if you use them")
+	}
+	if err == nil {
+		h.guesses.forgive(key, now)
+		h.logins.give(address)
+	}
+	return Login201JSONResponse(s), err
+}
+
+// userNamed is a user by e-mail address, or nobody.
+func (h *handlers) userNamed(ctx context.Context, email string) (api.User, error) {
+	found, err := all[api.User](ctx, h, api.ListQuery{Kind: api.KindUser, Name: email})
+	if err != nil || len(found) == 0 {
+		return api.User{}, err
+	}
+	return found[0], nil
+}
+
+// tried counts a try, or refuses it: see throttle.go.
+func (h *handlers) tried(ctx context.Context, u *api.User, email, address string, now time.Time) (key string, err error) {
+	slow := func(d time.Duration) error {
+		return api.Errorf(api.CodeRateLimited, "too many wrong passwords").WithHint("try again in %s", d.Truncate(time.Second)+time.Second)
+	}
+	if !h.logins.take(address, now) {
+		return "", slow(time.Duration(float64(time.Second) / addressPerSec))
+	}
+	key, known := email, tries{count: u.Status.Failures}
+	if u.Status.FailedAt != nil {
+		known.last = *u.Status.FailedAt
+	}
+	if slices.Contains(u.Status.Addresses, address) {
+		key, known = email+"|"+address, tries{}
+	}
+	count, after := h.guesses.try(key, known, now)
+	if after > 0 {
+		return "", slow(after)
+	}
+	if u.Meta.ID != "" && noted(count) {
+		u.Status.Failures, u.Status.FailedAt = count, &now
+		cmd := api.Command{Op: api.OpReport, Kind: api.KindUser, ID: u.Meta.ID, Expect: u.Meta.Revision, Data: api.Encode(u.Status)}
+		if out, err := h.opts.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{cmd}}); err != nil {
+			h.opts.Log.Warn("wrong passwords were not noted", "user", u.Meta.ID, "error", err)
+		} else {
+			u.Meta.Revision = out[0].Meta.Revision
+		}
+		h.opts.Log.Warn("wrong passwords", "user", u.Meta.ID, "count", count, "address", address)
+	}
+	return key, nil
+}
+
+// secondFactor checks a one-time or recovery code, and uses it up.
+func (h *handlers) secondFactor(ctx context.Context, u *api.User, c *api.UserCredentials, given string, now time.Time) error {
+	if c.TotpSecret == "" {
+		return nil
+	}
+	if given == "" {
+		return api.Errorf(api.CodeUnauthenticated, "a one-time code is needed").At("totp").WithHint("from your authenticator, or a recovery code")
+	}
+	wrong := api.Errorf(api.CodeUnauthenticated, "the one-time code is wrong, or was used").At("totp").WithHint("wait for the next one")
+	if !totp.IsCode(given) {
+		i := slices.Index(c.RecoveryCodes, recoveryHash(given))
+		if i < 0 {
+			return wrong
+		}
+		c.RecoveryCodes = slices.Delete(c.RecoveryCodes, i, i+1)
+		return nil
+	}
+	secret, err := h.unsealed(ctx, c.TotpSecret)
+	if err != nil {
+		return err
+	}
+	step, ok, err := totp.Check(secret, given, now, u.Status.TotpStep)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return wrong
+	}
+	u.Status.TotpStep = step
+	return nil
+}
+
+// chosen is the grant that a session is to be: the only one, or the one that
+// was named.
+func (h *handlers) chosen(ctx context.Context, u api.User, organization, project string) (api.Grant, error) {
+	var fit []api.Grant
+	for _, g := range u.Spec.Grants {
+		if h.called(ctx, api.KindOrganization, g.Organization, organization) && h.called(ctx, api.KindProject, g.Project, project) {
+			fit = append(fit, g)
+		}
+	}
+	switch {
+	case len(fit) == 0 && organization+project == "":
+		return api.Grant{}, api.Errorf(api.CodeForbidden, "you may log in, but nothing was granted to you").WithHint("ask your administrator")
+	case len(fit) == 0:
+		return api.Grant{}, api.Errorf(api.CodeInvalid, "nothing was granted to you there").At("organization")
+	case len(fit) > 1 && organization+project == "":
+		return api.Grant{}, api.Errorf(api.CodeInvalid, "you have several roles: which?").At("organization").WithHint("name an organization or a project")
+	}
+	slices.SortStableFunc(fit, func(a, b api.Grant) int { return slices.Index(api.Roles(), a.Role) - slices.Index(api.Roles(), b.Role) })
+	return fit[0], nil
+}
+
+// called says whether an object has the id or name that was asked for; any
+// has, when nothing was.
+func (h *handlers) called(ctx context.Context, kind api.Kind, id, ref string) bool {
+	if ref == "" || ref == id {
+		return true
+	}
+	if id == "" {
+		return false
+	}
+	o, err := h.opts.Store.Get(ctx, kind, id)
+	return err == nil && o.Meta.Name == ref
+}
+
+// begin writes the session, what was used up, and when and where from.
+func (h *handlers) begin(ctx context.Context, u api.User, c api.UserCredentials, g api.Grant, address string, now time.Time, claims ...string) (api.Session, error) {
+	begin, s := h.newSession(u, g, c.Epoch, address)
+	begin.Claims = claims
+	old, err := h.sessionsOf(ctx, api.UserID(u.Meta.ID))
+	if err != nil {
+		return s, err
+	}
+	u.Status.LastLoginAt, u.Status.Failures, u.Status.FailedAt = &now, 0, nil
+	known := slices.DeleteFunc(slices.Clone(u.Status.Addresses), func(a string) bool { return a == address })
+	u.Status.Addresses = append(known[max(0, len(known)+1-maxAddresses):], address)
+	note := api.Command{Op: api.OpReport, Kind: api.KindUser, ID: u.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(u.Status)}
+	return s, h.keep(ctx, u, c, append([]api.Command{note, begin}, endAll(surplus(old, u, now))...)...)
+}
+
+// surplus are the sessions that hold no more, and the oldest beyond those that
+// a user may have with a new one.
+func surplus(sessions []api.Session, u api.User, now time.Time) []api.Session {
+	var over, live []api.Session
+	for _, s := range sessions {
+		if holds(s, u, now) {
+			live = append(live, s)
+		} else {
+			over = append(over, s)
+		}
+	}
+	return append(over, live[:max(0, len(live)+1-maxSessions)]...)
+}

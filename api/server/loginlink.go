@@ -1,0 +1,135 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// loginLinkLife is how long a token that logs in is good: as long as a browser
+// needs to follow a redirect.
+const loginLinkLife = time.Minute
+
+// loginLink is an object of the store: a session that has not begun. It goes in
+// the batch that begins the session, and so once.
+type loginLink struct {
+	Kind api.Kind
+	Meta api.Meta
+	Spec loginLinkSpec
+}
+
+type loginLinkSpec struct {
+	User      api.UserID `json:"user"`
+	Grant     api.Grant  `json:"grant"`
+	Epoch     int64      `json:"epoch"` // a new password voids it
+	Hash      string     `json:"hash"`
+	ExpiresAt time.Time  `json:"expiresAt"`
+}
+
+// newLoginLink makes one for a user's grant, and deletes those that are over.
+func (h *handlers) newLoginLink(ctx context.Context, u api.User, g api.Grant) (api.LoginLink, error) {
+	if u.Spec.Disabled || !slices.Contains(u.Spec.Grants, g) {
+		return api.LoginLink{}, api.Errorf(api.CodeState, "%s may not log in there", u.Meta.Name).WithHint("the user is disabled, or the grant was taken away")
+	}
+	now, id := h.opts.Now().UTC(), newID(api.KindLoginLink)
+	token, hash := newToken(id)
+	end := now.Add(loginLinkLife)
+	old, err := all[loginLink](ctx, h, api.ListQuery{Kind: api.KindLoginLink})
+	if err != nil {
+		return api.LoginLink{}, err
+	}
+	spec := loginLinkSpec{User: api.UserID(u.Meta.ID), Grant: g, Epoch: credentials(u).Epoch, Hash: hash, ExpiresAt: end}
+	cmds := []api.Command{{Op: api.OpPutSpec, Kind: api.KindLoginLink, ID: id, Organization: g.Organization, Data: api.Encode(spec)}}
+	for _, l := range old {
+		if now.After(l.Spec.ExpiresAt) && len(cmds) < 100 {
+			cmds = append(cmds, api.Command{Op: api.OpDelete, Kind: api.KindLoginLink, ID: l.Meta.ID, Expect: l.Meta.Revision})
+		}
+	}
+	return api.LoginLink{Token: token, ExpiresAt: end}, h.applied(ctx, cmds...)
+}
+
+// CreateServiceLoginLink is for the service's user.
+func (h *handlers) CreateServiceLoginLink(ctx context.Context, r CreateServiceLoginLinkRequestObject) (CreateServiceLoginLinkResponseObject, error) {
+	link, err := h.retried(ctx, func() (api.LoginLink, error) {
+		s, u, err := h.userOf(ctx, r.ID)
+		if err != nil {
+			return api.LoginLink{}, err
+		}
+		return h.newLoginLink(ctx, u, grantOf(s.Spec))
+	})
+	return CreateServiceLoginLink201JSONResponse(link), err
+}
+
+// CreateUserLoginLink is for a user whom the caller manages, and could reset.
+func (h *handlers) CreateUserLoginLink(ctx context.Context, r CreateUserLoginLinkRequestObject) (CreateUserLoginLinkResponseObject, error) {
+	link, err := h.retried(ctx, func() (api.LoginLink, error) {
+		o, err := h.own(ctx, api.KindUser, api.Login(r.ID))
+		if err != nil {
+			return api.LoginLink{}, err
+		}
+		u, err := api.Decode[api.User](o)
+		if err != nil {
+			return api.LoginLink{}, err
+		}
+		g, err := h.chosen(ctx, u, r.Params.Organization, r.Params.Project)
+		if err != nil {
+			return api.LoginLink{}, err
+		}
+		return h.newLoginLink(ctx, u, g)
+	})
+	return CreateUserLoginLink201JSONResponse(link), err
+}
+
+// retried asks again when two have deleted the same old link.
+func (h *handlers) retried(ctx context.Context, f func() (api.LoginLink, error)) (api.LoginLink, error) {
+	for try := 1; ; try++ {
+		l, err := f()
+		gone := err != nil && (api.CodeOf(err) == api.CodeConflict || api.CodeOf(err) == api.CodeNotFound && domainError(err).Field == "")
+		if !gone || try == 3 || ctx.Err() != nil {
+			return l, err
+		}
+	}
+}
+
+// LoginWithLink begins the session, once.
+func (h *handlers) LoginWithLink(ctx context.Context, r LoginWithLinkRequestObject) (LoginWithLinkResponseObject, error) {
+	address, now := addressOf(request(ctx).RemoteAddr), h.opts.Now().UTC()
+	if h.denied.empty(address, now) {
+		return nil, api.Errorf(api.CodeRateLimited, "too many requests").WithHint("wait a second")
+	}
+	refused := api.Errorf(api.CodeInvalid, "the link is not valid").At("token").WithHint("it is good once, for a minute: follow the link anew")
+	id, secret, ok := parseToken(r.Body.Token)
+	if kind, _ := api.KindOfID(id); !ok || kind != api.KindLoginLink {
+		h.denied.take(address, now)
+		return nil, refused
+	}
+	link, err := stored[loginLink](ctx, h.Server, api.KindLoginLink, id)
+	if err != nil && api.CodeOf(err) != api.CodeUnauthenticated {
+		return nil, err
+	}
+	if err != nil || !sameHash(secret, link.Spec.Hash) || !now.Before(link.Spec.ExpiresAt) {
+		h.denied.take(address, now)
+		return nil, refused
+	}
+	u, err := stored[api.User](ctx, h.Server, api.KindUser, string(link.Spec.User))
+	if err != nil && api.CodeOf(err) != api.CodeUnauthenticated {
+		return nil, err
+	}
+	if err != nil || u.Spec.Disabled || credentials(u).Epoch != link.Spec.Epoch || !slices.Contains(u.Spec.Grants, link.Spec.Grant) {
+		return nil, refused
+	}
+	begin, s := h.newSession(u, link.Spec.Grant, link.Spec.Epoch, address)
+	old, err := h.sessionsOf(ctx, link.Spec.User)
+	if err != nil {
+		return nil, err
+	}
+	used := api.Command{Op: api.OpDelete, Kind: api.KindLoginLink, ID: id, Expect: link.Meta.Revision}
+	cmds := append([]api.Command{used, begin}, endAll(surplus(old, u, now))...)
+	err = h.applied(by(ctx, u), cmds...)
+	if c := api.CodeOf(err); err != nil && (c == api.CodeConflict || c == api.CodeNotFound) {
+		return nil, refused // somebody was quicker with the same link
+	}
+	return LoginWithLink201JSONResponse(s), err
+}

@@ -1,0 +1,216 @@
+package server
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// seller is an organization that the caller sells to: of whose payments and
+// credits he decides.
+func (h *handlers) seller(ctx context.Context, ref, field string) (api.Object, error) {
+	o, err := h.find(ctx, api.KindOrganization, ref, "", "")
+	switch {
+	case err != nil:
+		return o, at(err, field)
+	case !who(ctx).owns(o):
+		return o, api.Errorf(api.CodeForbidden, "organization %s is not your customer", o.Meta.Name).At(field)
+	case h.opts.Billing == nil:
+		return o, api.Errorf(api.CodeUnavailable, "this server does no billing")
+	}
+	return o, nil
+}
+
+// ListInvoices pages through what the caller sees.
+func (h *handlers) ListInvoices(ctx context.Context, r ListInvoicesRequestObject) (ListInvoicesResponseObject, error) {
+	p, err := list[api.Invoice](ctx, h, api.KindInvoice, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, organization: r.Params.Organization})
+	for i := range p.Items { // a thousand of them with all lines would be too much
+		p.Items[i].Spec.Lines, p.Items[i].Spec.Prices = nil, api.PriceBookSpec{Prices: []api.Price{}}
+	}
+	return ListInvoices200JSONResponse(p), err
+}
+
+// GetInvoice by id or name.
+func (h *handlers) GetInvoice(ctx context.Context, r GetInvoiceRequestObject) (GetInvoiceResponseObject, error) {
+	o, err := get[api.Invoice](ctx, h, api.KindInvoice, r.ID, r.Params.Organization, "")
+	return GetInvoice200JSONResponse(o), err
+}
+
+// ExplainInvoiceLine answers what a line of an issued invoice is made of.
+func (h *handlers) ExplainInvoiceLine(ctx context.Context, r ExplainInvoiceLineRequestObject) (ExplainInvoiceLineResponseObject, error) {
+	inv, err := get[api.Invoice](ctx, h, api.KindInvoice, r.ID, r.Params.Organization, "")
+	if err != nil {
+		return nil, err
+	}
+	if h.opts.Billing == nil {
+		return nil, api.Errorf(api.CodeUnavailable, "this server does no billing")
+	}
+	e, err := h.opts.Billing.ExplainIssued(ctx, inv, r.Params.Line, r.Params.Hour.UTC())
+	if e.Hours == nil {
+		e.Hours = []api.InvoiceHour{}
+	}
+	return ExplainInvoiceLine200JSONResponse(e), err
+}
+
+// ListCreditNotes pages through what the caller sees.
+func (h *handlers) ListCreditNotes(ctx context.Context, r ListCreditNotesRequestObject) (ListCreditNotesResponseObject, error) {
+	p, err := list[api.CreditNote](ctx, h, api.KindCreditNote, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, organization: r.Params.Organization})
+	return ListCreditNotes200JSONResponse(p), err
+}
+
+// GetCreditNote by id or name.
+func (h *handlers) GetCreditNote(ctx context.Context, r GetCreditNoteRequestObject) (GetCreditNoteResponseObject, error) {
+	o, err := get[api.CreditNote](ctx, h, api.KindCreditNote, r.ID, r.Params.Organization, "")
+	return GetCreditNote200JSONResponse(o), err
+}
+
+// CreateCreditNote takes back a part of an invoice. What is left of it is read
+// before: when another document of the seller comes in between it is read again.
+func (h *handlers) CreateCreditNote(ctx context.Context, r CreateCreditNoteRequestObject) (CreateCreditNoteResponseObject, error) {
+	if err := api.ValidateCreditNote(r.Body.Spec); err != nil {
+		return nil, err
+	}
+	inv, err := get[api.Invoice](ctx, h, api.KindInvoice, string(r.Body.Spec.Invoice), r.Body.Meta.Organization, "")
+	if err != nil {
+		return nil, at(err, "spec.invoice")
+	}
+	if _, err := h.seller(ctx, inv.Meta.Organization, "spec.invoice"); err != nil {
+		return nil, err
+	}
+	b := api.Batch{At: h.opts.Now().UTC()}
+	if b.ID, err = batchID(ctx, api.KindCreditNote, r.Params.IdempotencyKey); err != nil {
+		return nil, err
+	}
+	spec := api.CreditNoteSpec{Invoice: r.Body.Spec.Invoice, Reason: r.Body.Spec.Reason, Lines: r.Body.Spec.Lines, IssuedAt: b.At}
+	id := newID(api.KindCreditNote)
+	const tries = 20
+	for i := 1; ; i++ {
+		if b.Commands, err = h.opts.Billing.DraftCreditNote(ctx, id, spec, inv); err != nil {
+			return nil, err
+		}
+		out, err := h.opts.Store.Apply(ctx, b)
+		if err == nil {
+			o, err := decode[api.CreditNote](out[0])
+			return CreateCreditNote201JSONResponse(o), err
+		}
+		if code := api.CodeOf(err); i == tries || code != api.CodeConflict && code != api.CodeExists {
+			return nil, err
+		}
+	}
+}
+
+// ListPayments pages through what the caller sees.
+func (h *handlers) ListPayments(ctx context.Context, r ListPaymentsRequestObject) (ListPaymentsResponseObject, error) {
+	p, err := list[api.Payment](ctx, h, api.KindPayment, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, organization: r.Params.Organization})
+	return ListPayments200JSONResponse(p), err
+}
+
+// GetPayment by id.
+func (h *handlers) GetPayment(ctx context.Context, r GetPaymentRequestObject) (GetPaymentResponseObject, error) {
+	o, err := get[api.Payment](ctx, h, api.KindPayment, r.ID, r.Params.Organization, "")
+	return GetPayment200JSONResponse(o), err
+}
+
+// CreatePayment notes one. The reference is claimed: sent again, at once or
+// later, it answers what was noted and makes nothing new.
+func (h *handlers) CreatePayment(ctx context.Context, r CreatePaymentRequestObject) (CreatePaymentResponseObject, error) {
+	spec := api.DefaultPayment(r.Body.Spec)
+	if err := api.ValidatePayment(spec); err != nil {
+		return nil, err
+	}
+	if err := api.ValidateLabels(r.Body.Meta.Labels); err != nil {
+		return nil, err
+	}
+	org, err := h.seller(ctx, cmp.Or(r.Body.Meta.Organization, who(ctx).org), "meta.organization")
+	if err != nil {
+		return nil, err
+	}
+	currency, err := h.opts.Billing.Currency(ctx, api.OrganizationID(org.Meta.ID))
+	if err != nil {
+		return nil, err
+	}
+	if spec.Currency != currency {
+		return nil, api.Errorf(api.CodeInvalid, "organization %s pays in %s, not in %s", org.Meta.Name, currency, spec.Currency).At("spec.currency").
+			WithHint("note what it came to in %s", currency)
+	}
+	now := h.opts.Now().UTC()
+	if spec.ReceivedAt.IsZero() {
+		spec.ReceivedAt = now
+	}
+	c := api.Command{Op: api.OpPutSpec, Kind: api.KindPayment, ID: newID(api.KindPayment), Organization: org.Meta.ID, Labels: r.Body.Meta.Labels,
+		Claims: api.PaymentClaim(api.OrganizationID(org.Meta.ID), spec), Data: api.Encode(spec)}
+	out, err := h.opts.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{c}})
+	if api.CodeOf(err) == api.CodeConflict {
+		return h.payment(ctx, org.Meta.ID, spec)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p, err := decode[api.Payment](out[0])
+	return CreatePayment201JSONResponse(p), err
+}
+
+// payment is the one that was noted under the reference, if it is the same.
+func (h *handlers) payment(ctx context.Context, org string, spec api.PaymentSpec) (CreatePaymentResponseObject, error) {
+	all, err := all[api.Payment](ctx, h, api.ListQuery{Kind: api.KindPayment, Organization: org})
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range all {
+		if p.Spec.Reference == spec.Reference && api.SamePayment(p.Spec, spec) {
+			return CreatePayment201JSONResponse(p), nil
+		}
+	}
+	return nil, api.Errorf(api.CodeExists, "a payment with the reference %q is noted, with another amount or type", spec.Reference).At("spec.reference").
+		WithHint("`basalt payment list` shows it; a correction is a refund with a reference of its own")
+}
+
+// GetLedger answers transactions and balances.
+func (h *handlers) GetLedger(ctx context.Context, r GetLedgerRequestObject) (GetLedgerResponseObject, error) {
+	now := h.opts.Now()
+	org, err := h.payer(ctx, r.Params.Organization, now, now.Add(1))
+	if err != nil {
+		return nil, err
+	}
+	l, err := h.opts.Billing.Ledger(ctx, org)
+	return GetLedger200JSONResponse(l), err
+}
+
+// GetWallet answers how an organization stands.
+func (h *handlers) GetWallet(ctx context.Context, r GetWalletRequestObject) (GetWalletResponseObject, error) {
+	now := h.opts.Now()
+	org, err := h.payer(ctx, r.Params.Organization, now, now.Add(1))
+	if err != nil {
+		return nil, err
+	}
+	w, err := h.opts.Billing.Wallet(ctx, org, now)
+	return GetWallet200JSONResponse(w), err
+}
+
+// GetInvoicePDF prints one.
+func (h *handlers) GetInvoicePDF(ctx context.Context, r GetInvoicePDFRequestObject) (GetInvoicePDFResponseObject, error) {
+	inv, err := get[api.Invoice](ctx, h, api.KindInvoice, r.ID, r.Params.Organization, "")
+	if err != nil {
+		return nil, err
+	}
+	if h.opts.Billing == nil {
+		return nil, api.Errorf(api.CodeUnavailable, "this server does no billing")
+	}
+	raw, err := h.opts.Billing.InvoicePDF(ctx, inv)
+	return GetInvoicePDF200ApplicationPdfResponse{Body: bytes.NewReader(raw), ContentLength: int64(len(raw))}, err
+}
+
+// GetCreditNotePDF prints one.
+func (h *handlers) GetCreditNotePDF(ctx context.Context, r GetCreditNotePDFRequestObject) (GetCreditNotePDFResponseObject, error) {
+	n, err := get[api.CreditNote](ctx, h, api.KindCreditNote, r.ID, r.Params.Organization, "")
+	if err != nil {
+		return nil, err
+	}
+	if h.opts.Billing == nil {
+		return nil, api.Errorf(api.CodeUnavailable, "this server does no billing")
+	}
+	raw, err := h.opts.Billing.CreditNotePDF(ctx, n)
+	return GetCreditNotePDF200ApplicationPdfResponse{Body: bytes.NewReader(raw), ContentLength: int64(len(raw))}, err
+}

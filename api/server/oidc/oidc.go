@@ -1,0 +1,160 @@
+// Package oidc asks OpenID Connect providers who somebody is: authorization
+// code with PKCE and a nonce. What a provider says is checked by go-oidc:
+// signature, issuer, audience, time.
+package oidc
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	coreos "github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+)
+
+const (
+	askTime   = 10 * time.Second
+	maxAnswer = 1 << 20
+	// keep is how long a provider's own description is believed.
+	keep = time.Hour
+	// maxKept providers.
+	maxKept = 64
+)
+
+// Client of one provider.
+type Client struct {
+	Issuer, ID, Secret, Redirect string
+	Scopes                       []string
+}
+
+// Claims of an ID token that was checked.
+type Claims struct {
+	Subject       string
+	Email         string
+	EmailVerified bool
+	Name          string
+	All           map[string]any
+}
+
+// Asker remembers providers' descriptions and keys.
+type Asker struct {
+	now  func() time.Time
+	http *http.Client
+
+	mu    sync.Mutex // guards known
+	known map[string]known
+}
+
+type known struct {
+	provider *coreos.Provider
+	until    time.Time
+}
+
+// New asker with a clock.
+func New(now func() time.Time) *Asker {
+	return &Asker{now: now, known: map[string]known{}, http: &http.Client{
+		Timeout: askTime, Transport: limited{http.DefaultTransport},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// limited reads no endless answers.
+type limited struct{ http.RoundTripper }
+
+func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := l.RoundTripper.RoundTrip(r)
+	if err == nil {
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(resp.Body, maxAnswer), resp.Body}
+	}
+	return resp, err
+}
+
+func (a *Asker) provider(ctx context.Context, issuer string) (*coreos.Provider, error) {
+	a.mu.Lock()
+	k, ok := a.known[issuer]
+	a.mu.Unlock()
+	if ok && a.now().Before(k.until) {
+		return k.provider, nil
+	}
+	// Its keys are fetched with this context later on too.
+	p, err := coreos.NewProvider(coreos.ClientContext(context.WithoutCancel(ctx), a.http), issuer)
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.known) >= maxKept {
+		clear(a.known)
+	}
+	a.known[issuer] = known{p, a.now().Add(keep)}
+	return p, nil
+}
+
+func (c Client) config(p *coreos.Provider) oauth2.Config {
+	return oauth2.Config{ClientID: c.ID, ClientSecret: c.Secret, Endpoint: p.Endpoint(), RedirectURL: c.Redirect,
+		Scopes: append([]string{coreos.ScopeOpenID, "email"}, c.Scopes...)}
+}
+
+// URL that the browser is sent to.
+func (a *Asker) URL(ctx context.Context, c Client, state, nonce, verifier string) (string, error) {
+	p, err := a.provider(ctx, c.Issuer)
+	if err != nil {
+		return "", err
+	}
+	conf := c.config(p)
+	return conf.AuthCodeURL(state, coreos.Nonce(nonce), oauth2.S256ChallengeOption(verifier)), nil
+}
+
+// Verifier of a new login, for PKCE.
+func Verifier() string { return oauth2.GenerateVerifier() }
+
+// Redeem a code for what the provider says of whom it was given to.
+func (a *Asker) Redeem(ctx context.Context, c Client, code, nonce, verifier string) (Claims, error) {
+	var out Claims
+	p, err := a.provider(ctx, c.Issuer)
+	if err != nil {
+		return out, err
+	}
+	ctx = coreos.ClientContext(ctx, a.http)
+	conf := c.config(p)
+	token, err := conf.Exchange(ctx, code, oauth2.VerifierOption(verifier))
+	if err != nil {
+		return out, fmt.Errorf("redeem the code: %w", err)
+	}
+	raw, ok := token.Extra("id_token").(string)
+	if !ok {
+		return out, errors.New("the provider sent no ID token")
+	}
+	id, err := p.Verifier(&coreos.Config{ClientID: c.ID, Now: a.now}).Verify(ctx, raw)
+	if err != nil {
+		return out, err
+	}
+	var named struct {
+		Email         string `json:"email"`
+		EmailVerified bool   `json:"email_verified"`
+		Name          string `json:"name"`
+		Party         string `json:"azp"`
+	}
+	if err := errors.Join(id.Claims(&named), id.Claims(&out.All)); err != nil {
+		return out, fmt.Errorf("the ID token's claims: %w", err)
+	}
+	switch {
+	case subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(nonce)) != 1 || nonce == "":
+		return out, errors.New("the ID token is of another login")
+	case id.Subject == "" || len(id.Subject) > 255:
+		return out, errors.New("the ID token has no subject")
+	case len(id.Audience) > 1 && named.Party != c.ID, !slices.Contains(id.Audience, c.ID):
+		return out, errors.New("the ID token is for another client")
+	}
+	out.Subject, out.Email, out.EmailVerified, out.Name = id.Subject, named.Email, named.EmailVerified, named.Name
+	return out, nil
+}

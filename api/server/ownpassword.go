@@ -1,0 +1,182 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/totp"
+)
+
+const (
+	// maxSecretText is the longest password that is looked at.
+	maxSecretText = 256
+	recoveryCodes = 10
+)
+
+// ChangePassword of the caller's: all sessions end, and a new one begins.
+func (h *handlers) ChangePassword(ctx context.Context, r ChangePasswordRequestObject) (ChangePasswordResponseObject, error) {
+	u, err := h.me(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := api.ValidatePassword("new", r.Body.New, u.Meta.Name); err != nil {
+		return nil, err
+	}
+	if err := h.confirmed(ctx, &u, "old", r.Body.Old); err != nil {
+		return nil, err
+	}
+	c, me := credentials(u), who(ctx)
+	if c.PasswordHash, err = h.opts.Passwords.Hash(ctx, r.Body.New); err != nil {
+		return nil, err
+	}
+	c.Epoch++
+	old, err := h.sessionsOf(ctx, api.UserID(u.Meta.ID))
+	if err != nil {
+		return nil, err
+	}
+	begin, s := h.newSession(u, api.Grant{Role: me.role, Organization: me.org, Project: me.project}, c.Epoch, addressOf(request(ctx).RemoteAddr))
+	return ChangePassword200JSONResponse(s), h.keep(ctx, u, c, append(endAll(old), begin)...)
+}
+
+// confirmed asks for the password once more; guessing it is slowed down as at
+// the login.
+func (h *handlers) confirmed(ctx context.Context, u *api.User, field, password string) error {
+	now := h.opts.Now().UTC()
+	key, err := h.tried(ctx, u, u.Meta.Name, addressOf(request(ctx).RemoteAddr), now)
+	if err != nil {
+		return err
+	}
+	if len(password) > maxSecretText {
+		password = ""
+	}
+	ok, err := h.opts.Passwords.Check(ctx, credentials(*u).PasswordHash, password)
+	if err == nil && !ok {
+		err = api.Errorf(api.CodeForbidden, "the password is wrong").At(field)
+	}
+	if err == nil {
+		h.guesses.forgive(key, now)
+		h.logins.give(addressOf(request(ctx).RemoteAddr))
+	}
+	return err
+}
+
+// SetPassword with the token of a new or reset user, once.
+func (h *handlers) SetPassword(ctx context.Context, r SetPasswordRequestObject) (SetPasswordResponseObject, error) {
+	address, now := addressOf(request(ctx).RemoteAddr), h.opts.Now()
+	if h.denied.empty(address, now) {
+		return nil, api.Errorf(api.CodeRateLimited, "too many requests").WithHint("wait a second")
+	}
+	refused := api.Errorf(api.CodeInvalid, "the token is not valid").At("token").WithHint("it may have been used, or be over: your administrator makes another")
+	id, secret, ok := parseToken(r.Body.Token)
+	if kind, _ := api.KindOfID(id); !ok || kind != api.KindUser {
+		h.denied.take(address, now)
+		return nil, refused
+	}
+	u, err := stored[api.User](ctx, h.Server, api.KindUser, id)
+	if err != nil && api.CodeOf(err) != api.CodeUnauthenticated {
+		return nil, err
+	}
+	c := credentials(u)
+	if err != nil || c.LinkHash == "" || !sameHash(secret, c.LinkHash) || c.LinkExpiresAt == nil || !now.Before(*c.LinkExpiresAt) || u.Spec.Disabled {
+		h.denied.take(address, now)
+		return nil, refused
+	}
+	if err := api.ValidatePassword("password", r.Body.Password, u.Meta.Name); err != nil {
+		return nil, err
+	}
+	if c.PasswordHash, err = h.opts.Passwords.Hash(ctx, r.Body.Password); err != nil {
+		return nil, err
+	}
+	c.LinkHash, c.LinkExpiresAt, c.Epoch = "", nil, c.Epoch+1
+	return SetPassword200JSONResponse{Email: u.Meta.Name}, h.keep(by(ctx, u), u, c)
+}
+
+// BeginTOTP makes a secret, which counts once a code of it was seen.
+func (h *handlers) BeginTOTP(ctx context.Context, _ BeginTOTPRequestObject) (BeginTOTPResponseObject, error) {
+	u, err := h.me(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := credentials(u)
+	if c.TotpSecret != "" {
+		return nil, api.Errorf(api.CodeState, "one-time codes are on already").WithHint("turn them off first")
+	}
+	secret := totp.NewSecret()
+	if c.TotpPending, err = h.sealed(ctx, secret); err != nil {
+		return nil, err
+	}
+	return BeginTOTP200JSONResponse{Secret: secret, URI: totp.URI("Basalt", u.Meta.Name, secret)}, h.keep(ctx, u, c)
+}
+
+// ConfirmTOTP turns one-time codes on.
+func (h *handlers) ConfirmTOTP(ctx context.Context, r ConfirmTOTPRequestObject) (ConfirmTOTPResponseObject, error) {
+	u, err := h.me(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := credentials(u)
+	if c.TotpPending == "" {
+		return nil, api.Errorf(api.CodeState, "there is no secret to confirm").WithHint("POST /v1/totp makes one")
+	}
+	secret, err := h.unsealed(ctx, c.TotpPending)
+	if err != nil {
+		return nil, err
+	}
+	step, ok, err := totp.Check(secret, r.Body.Code, h.opts.Now(), u.Status.TotpStep)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, api.Errorf(api.CodeInvalid, "the code is wrong").At("code").WithHint("are this machine's and your authenticator's clocks right?")
+	}
+	c.TotpSecret, c.TotpPending, c.RecoveryCodes = c.TotpPending, "", nil
+	var plain []string
+	for range recoveryCodes {
+		code := strings.ToLower(rand.Text()[:16]) // 80 bits
+		code = code[:4] + "-" + code[4:8] + "-" + code[8:12] + "-" + code[12:]
+		plain, c.RecoveryCodes = append(plain, code), append(c.RecoveryCodes, recoveryHash(code))
+	}
+	u.Status.TotpStep = step
+	note := api.Command{Op: api.OpReport, Kind: api.KindUser, ID: u.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(u.Status)}
+	return ConfirmTOTP200JSONResponse{Codes: plain}, h.keep(ctx, u, c, note)
+}
+
+// DisableTOTP turns them off.
+func (h *handlers) DisableTOTP(ctx context.Context, r DisableTOTPRequestObject) (DisableTOTPResponseObject, error) {
+	u, err := h.me(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.confirmed(ctx, &u, "password", r.Body.Password); err != nil {
+		return nil, err
+	}
+	c := credentials(u)
+	c.TotpSecret, c.TotpPending, c.RecoveryCodes = "", "", nil
+	return DisableTOTP200JSONResponse{Email: u.Meta.Name}, h.keep(ctx, u, c)
+}
+
+// recoveryHash is what is kept of a recovery code: it is random, so that a slow
+// hash would gain nothing.
+func recoveryHash(code string) string {
+	sum := sha256.Sum256([]byte(strings.ToLower(strings.ReplaceAll(strings.TrimSpace(code), "-", ""))))
+	return hex.EncodeToString(sum[:])
+}
+
+// sealed and unsealed keep secrets as backup targets' are kept.
+func (h *handlers) sealed(ctx context.Context, secret string) (string, error) {
+	if h.opts.Secrets == nil {
+		return secret, nil
+	}
+	return h.opts.Secrets.Seal(ctx, secret)
+}
+
+func (h *handlers) unsealed(ctx context.Context, sealed string) (string, error) {
+	if h.opts.Secrets == nil {
+		return sealed, nil
+	}
+	return h.opts.Secrets.Open(ctx, sealed)
+}

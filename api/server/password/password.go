@@ -1,0 +1,136 @@
+// Package password keeps passwords as argon2id hashes (RFC 9106) in the PHC
+// string format:
+//
+//	$argon2id$v=19$m=65536,t=3,p=1$SALT$HASH
+//
+// The string names its parameters, so that they can be raised: Stale says that
+// a hash has others than today's. Each derivation takes its memory for a while;
+// only a few run at a time.
+package password
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/crypto/argon2"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Cost of a derivation.
+type Cost struct {
+	MemoryKiB, Passes uint32
+	Lanes             uint8
+}
+
+// Standard is RFC 9106's choice where memory is short (section 4), with one
+// lane: a login takes one processor.
+var Standard = Cost{MemoryKiB: 64 << 10, Passes: 3, Lanes: 1}
+
+const (
+	saltBytes = 16
+	hashBytes = 32
+	// What a stored string may ask for: ours, with room for later ones.
+	maxMemoryKiB, maxPasses, maxLanes = 1 << 20, 64, 16
+	maxText                           = 256
+	// atOnce derivations run; waiting ones beyond are refused.
+	atOnce, waiting = 2, 64
+)
+
+// Hasher derives hashes, a few at a time.
+type Hasher struct {
+	cost    Cost
+	turn    chan struct{}
+	queue   atomic.Int64
+	derived atomic.Int64
+	dummy   string
+}
+
+// New hasher of a cost.
+func New(c Cost) *Hasher {
+	return &Hasher{cost: c, turn: make(chan struct{}, atOnce), dummy: encode(c, make([]byte, saltBytes), make([]byte, hashBytes))}
+}
+
+// Derived is how many derivations there were.
+func (h *Hasher) Derived() int64 { return h.derived.Load() }
+
+// Hash a new password.
+func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
+	salt := make([]byte, saltBytes)
+	_, _ = rand.Read(salt) // never fails
+	sum, err := h.derive(ctx, h.cost, salt, password)
+	return encode(h.cost, salt, sum), err
+}
+
+// Check says whether the password is the hash's. An empty hash is nobody's:
+// it takes as long to say no.
+func (h *Hasher) Check(ctx context.Context, hash, password string) (bool, error) {
+	nobody := hash == ""
+	if nobody {
+		hash = h.dummy
+	}
+	c, salt, want, err := parse(hash)
+	if err != nil {
+		return false, err
+	}
+	sum, err := h.derive(ctx, c, salt, password)
+	return err == nil && subtle.ConstantTimeCompare(sum, want) == 1 && !nobody, err
+}
+
+// Stale says whether a hash was made with other parameters than today's.
+func (h *Hasher) Stale(hash string) bool {
+	c, _, _, err := parse(hash)
+	return err != nil || c != h.cost
+}
+
+func (h *Hasher) derive(ctx context.Context, c Cost, salt []byte, password string) ([]byte, error) {
+	if h.queue.Add(1) > waiting {
+		h.queue.Add(-1)
+		return nil, api.Errorf(api.CodeRateLimited, "too many log in at once").WithHint("try again in a moment")
+	}
+	defer h.queue.Add(-1)
+	select {
+	case h.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-h.turn }()
+	h.derived.Add(1)
+	return argon2.IDKey([]byte(password), salt, c.Passes, c.MemoryKiB, c.Lanes, hashBytes), nil
+}
+
+var errForm = errors.New("this is no argon2id hash")
+
+func encode(c Cost, salt, sum []byte) string {
+	b64 := base64.RawStdEncoding.EncodeToString
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, c.MemoryKiB, c.Passes, c.Lanes, b64(salt), b64(sum))
+}
+
+// parse reads exactly what encode writes.
+func parse(s string) (c Cost, salt, sum []byte, err error) {
+	parts := strings.Split(s, "$")
+	if len(s) > maxText || len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != fmt.Sprintf("v=%d", argon2.Version) {
+		return c, nil, nil, errForm
+	}
+	if n, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &c.MemoryKiB, &c.Passes, &c.Lanes); n != 3 || err != nil {
+		return c, nil, nil, errForm
+	}
+	strict := base64.RawStdEncoding.Strict()
+	salt, errSalt := strict.DecodeString(parts[4])
+	sum, errSum := strict.DecodeString(parts[5])
+	switch {
+	case errSalt != nil || errSum != nil || len(salt) != saltBytes || len(sum) != hashBytes:
+		return c, nil, nil, errForm
+	case c.Lanes < 1 || c.Lanes > maxLanes || c.Passes < 1 || c.Passes > maxPasses:
+		return c, nil, nil, errForm
+	case c.MemoryKiB < 8*uint32(c.Lanes) || c.MemoryKiB > maxMemoryKiB || encode(c, salt, sum) != s:
+		return c, nil, nil, errForm
+	}
+	return c, salt, sum, nil
+}

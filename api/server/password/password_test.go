@@ -1,0 +1,107 @@
+package password
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+var quick = Cost{MemoryKiB: 64, Passes: 1, Lanes: 1}
+
+func TestHashAndCheck(t *testing.T) {
+	h := New(quick)
+	hash, err := h.Hash(t.Context(), "correct horse")
+	if err != nil || !strings.HasPrefix(hash, "$argon2id$v=19$m=64,t=1,p=1$") {
+		t.Fatal(hash, err)
+	}
+	if again, _ := h.Hash(t.Context(), "correct horse"); again == hash {
+		t.Error("no salt")
+	}
+	for password, want := range map[string]bool{"correct horse": true, "correct horse ": false, "": false} {
+		if ok, err := h.Check(t.Context(), hash, password); ok != want || err != nil {
+			t.Errorf("%q: %v, %v", password, ok, err)
+		}
+	}
+	// Nobody's hash takes a derivation of the same cost, and is never right.
+	before := h.Derived()
+	if ok, err := h.Check(t.Context(), "", "x"); ok || err != nil || h.Derived() != before+1 {
+		t.Errorf("nobody: %v, %v after %d", ok, err, h.Derived()-before)
+	}
+	if c, _, _, err := parse(h.dummy); err != nil || c != quick {
+		t.Errorf("nobody's hash costs %+v, %v", c, err)
+	}
+	if h.Stale(hash) || !New(Cost{128, 1, 1}).Stale(hash) || !h.Stale("") {
+		t.Error("what is stale")
+	}
+	if ok, err := New(Cost{128, 2, 2}).Check(t.Context(), hash, "correct horse"); !ok || err != nil {
+		t.Errorf("after the cost was raised: %v, %v", ok, err)
+	}
+}
+
+// Memory has a limit: two at a time, and not any number waiting.
+func TestOnlySoManyAtOnce(t *testing.T) {
+	h := New(quick)
+	for range atOnce {
+		h.turn <- struct{}{}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	answers := make(chan error, waiting)
+	for range waiting {
+		go func() {
+			_, err := h.Hash(ctx, "x")
+			answers <- err
+		}()
+	}
+	for h.queue.Load() < waiting {
+	}
+	if _, err := h.Hash(ctx, "x"); api.CodeOf(err) != api.CodeRateLimited {
+		t.Errorf("one more: %v", err)
+	}
+	cancel()
+	for range waiting {
+		if err := <-answers; err == nil {
+			t.Error("it got a turn")
+		}
+	}
+	if h.Derived() != 0 {
+		t.Errorf("%d derivations", h.Derived())
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	good := encode(quick, make([]byte, saltBytes), make([]byte, hashBytes))
+	for name, bad := range map[string]string{
+		"empty": "", "another function": strings.Replace(good, "argon2id", "argon2i", 1), "another version": strings.Replace(good, "v=19", "v=16", 1),
+		"too much memory": strings.Replace(good, "m=64", "m=4294967295", 1), "no memory": strings.Replace(good, "m=64", "m=7", 1),
+		"no passes": strings.Replace(good, "t=1", "t=0", 1), "too many": strings.Replace(good, "t=1", "t=65", 1), "no lane": strings.Replace(good, "p=1", "p=0", 1),
+		"a plus": strings.Replace(good, "m=64", "m=+64", 1), "more": good + "$x", "rest": strings.Replace(good, "p=1", "p=1,x=2", 1),
+		"cut": good[:len(good)-1], "long": good + strings.Repeat("A", 300),
+	} {
+		if _, _, _, err := parse(bad); err == nil {
+			t.Errorf("%s: %q is taken", name, bad)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(encode(Standard, make([]byte, saltBytes), make([]byte, hashBytes)))
+	f.Add("$argon2id$v=19$m=1,t=1,p=1$$")
+	f.Fuzz(func(t *testing.T, s string) {
+		c, salt, sum, err := parse(s)
+		if err == nil && (encode(c, salt, sum) != s || c.MemoryKiB > maxMemoryKiB || c.Passes > maxPasses || c.Lanes > maxLanes) {
+			t.Errorf("%q gives %+v", s, c)
+		}
+	})
+}
+
+// What a login costs the server.
+func BenchmarkStandard(b *testing.B) {
+	h := New(Standard)
+	for b.Loop() {
+		if _, err := h.Hash(b.Context(), "correct horse battery staple"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package server
+
+import (
+	"context"
+	"maps"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// amounts are what an object with that spec takes of quotas, and the quotas
+// that it sets. Nil: it has no part in them.
+func (h *handlers) amounts(ctx context.Context, spec any) (uses, limits api.Amounts, err error) {
+	switch s := spec.(type) {
+	case api.InstanceSpec:
+		f, err := h.flavor(ctx, string(s.Flavor))
+		if err != nil {
+			return nil, nil, err
+		}
+		return s.Uses(f.Spec), nil, nil
+	case api.VolumeSpec:
+		return s.Uses(), nil, nil
+	case api.FloatingIPSpec:
+		return s.Uses(), nil, nil
+	case api.OrganizationSpec:
+		return nil, s.Limits(), nil
+	case api.ProjectSpec:
+		return nil, s.Limits(), nil
+	}
+	return nil, nil, nil
+}
+
+// noNil says "none" with what is not nil, which would say "as before".
+func noNil(a api.Amounts) api.Amounts {
+	if a == nil {
+		return api.Amounts{}
+	}
+	return a
+}
+
+// GetOrganizationQuota answers its quotas and what is in use.
+func (h *handlers) GetOrganizationQuota(ctx context.Context, r GetOrganizationQuotaRequestObject) (GetOrganizationQuotaResponseObject, error) {
+	o, err := get[api.Organization](ctx, h, api.KindOrganization, r.ID, "", "")
+	if err != nil {
+		return nil, err
+	}
+	q, err := h.quota(ctx, api.KindOrganization, o.Meta.ID, o.Spec.Quota)
+	return GetOrganizationQuota200JSONResponse(q), err
+}
+
+// GetProjectQuota answers its quotas and what is in use.
+func (h *handlers) GetProjectQuota(ctx context.Context, r GetProjectQuotaRequestObject) (GetProjectQuotaResponseObject, error) {
+	p, err := get[api.Project](ctx, h, api.KindProject, r.ID, r.Params.Organization, "")
+	if err != nil {
+		return nil, err
+	}
+	q, err := h.quota(ctx, api.KindProject, p.Meta.ID, p.Spec.Quota)
+	return GetProjectQuota200JSONResponse(q), err
+}
+
+func (h *handlers) quota(ctx context.Context, kind api.Kind, id string, limits api.Amounts) (api.Quota, error) {
+	uses, err := h.opts.Store.Sums(ctx, kind, id)
+	delete(uses, api.QuotaSpend)
+	return api.Quota{Limits: noNil(maps.Clone(limits)), Uses: noNil(uses)}, err
+}

@@ -1,0 +1,54 @@
+package server_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+// What a project may have is what can be made in it, and what is deleted can be
+// made again.
+func TestQuota(t *testing.T) {
+	w := newNetworkWorld(t)
+	set := func(quota api.Amounts) error {
+		p := must(t, ret(w.op.Projects().Get(t.Context(), w.web, client.Query{}))).v
+		p.Spec.Quota = quota
+		_, err := w.op.Projects().Update(t.Context(), w.web, p)
+		return err
+	}
+	one := must(t, ret(w.instance(w.op, "one"))).v
+	q := must(t, ret(w.op.ProjectQuota(t.Context(), w.web, ""))).v
+	if q.Uses[api.QuotaInstances] != 1 || q.Uses[api.QuotaVCPUs] == 0 || q.Uses[api.QuotaMemory] == 0 || len(q.Limits) != 0 {
+		t.Fatalf("%+v", q)
+	}
+	must(t, one, set(api.Amounts{api.QuotaInstances: 2, api.QuotaVolumes: q.Uses[api.QuotaVolumes] + 12<<30, api.QuotaFloatingIPs: 0}))
+	must(t, ret(w.instance(w.op, "two")))
+	_, err := w.instance(w.op, "three")
+	wantCode(t, "a third instance", api.CodeQuota, err)
+	if err == nil || !strings.Contains(err.Error(), "instances") || !strings.Contains(err.Error(), "is 2: 2 in use, 1 more wanted") {
+		t.Errorf("%v", err)
+	}
+
+	volume := api.Volume{Meta: api.Meta{Name: "data", Project: w.web}, Spec: api.VolumeSpec{SizeBytes: 8 << 30}}
+	v := must(t, ret(w.op.Volumes().Create(t.Context(), volume))).v
+	v.Spec.SizeBytes = 1 << 40
+	_, err = w.op.Volumes().Update(t.Context(), v.Meta.ID, v)
+	wantCode(t, "a volume that grows", api.CodeQuota, err)
+	v.Spec.SizeBytes = 9 << 30
+	must(t, ret(w.op.Volumes().Update(t.Context(), v.Meta.ID, v)))
+	volume.Meta.Name = "more"
+	_, err = w.op.Volumes().Create(t.Context(), volume)
+	wantCode(t, "another volume", api.CodeQuota, err)
+
+	for _, bad := range []api.Amounts{{"cats": 1}, {api.QuotaVCPUs: -1}} {
+		wantCode(t, "a quota that cannot be", api.CodeInvalid, set(bad))
+	}
+	o := must(t, ret(w.op.OrganizationQuota(t.Context(), w.acme))).v
+	if o.Uses[api.QuotaInstances] < 2 || o.Uses[api.QuotaVolumes] < 9<<30 {
+		t.Errorf("the organization has %+v", o)
+	}
+	must(t, one, set(nil))
+	must(t, ret(w.instance(w.op, "three")))
+}

@@ -1,0 +1,95 @@
+package server
+
+import (
+	"context"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// parentOf is the reseller of an organization, or none. It does not change, so
+// that asking once is enough. What cannot be read has none: it is not seen.
+func (s *Server) parentOf(ctx context.Context, organization string) string {
+	if parent, ok := s.parents.Load(organization); ok {
+		return parent.(string)
+	}
+	o, err := s.opts.Store.Get(ctx, api.KindOrganization, organization)
+	if err != nil {
+		return ""
+	}
+	s.parents.Store(organization, o.Meta.Organization)
+	return o.Meta.Organization
+}
+
+// parentIn is parentOf while a request lasts.
+func (s *Server) parentIn(ctx context.Context) func(string) string {
+	return func(organization string) string { return s.parentOf(ctx, organization) }
+}
+
+// parent is the reseller that a new organization is to be a customer of: the
+// caller's own, when that is a reseller.
+func (h *handlers) parent(ctx context.Context, ref string) (api.OrganizationID, error) {
+	me := who(ctx)
+	if ref == "" && me.role == api.RoleReseller {
+		ref = me.org
+	}
+	if ref == "" {
+		return "", nil
+	}
+	o, err := h.find(ctx, api.KindOrganization, ref, "", "")
+	switch {
+	case err != nil:
+		return "", at(err, "spec.parent")
+	case o.Meta.Organization != "":
+		return "", api.Errorf(api.CodeInvalid, "organization %s is a reseller's customer: it has no customers of its own", o.Meta.Name).At("spec.parent")
+	}
+	return api.OrganizationID(o.Meta.ID), nil
+}
+
+// active refuses what an organization that is suspended, or whose reseller is,
+// may not do: make, change or start.
+func (h *handlers) active(ctx context.Context, organization string) error {
+	for id := organization; id != ""; id = h.parentOf(ctx, id) {
+		o, err := h.opts.Store.Get(ctx, api.KindOrganization, id)
+		if api.CodeOf(err) == api.CodeNotFound {
+			return nil // what is left of one that is gone
+		}
+		if err != nil {
+			return err
+		}
+		org, err := api.Decode[api.Organization](o)
+		if err != nil {
+			return err
+		}
+		if r := org.Spec.Restricted; r != nil {
+			return api.Errorf(api.CodeForbidden, "organization %s makes and starts nothing new: %s", o.Meta.Name, r.Reason).
+				WithHint("what runs goes on; `basalt wallet` says what is owed")
+		}
+		if s := org.Spec.Suspended; s != nil {
+			return api.Errorf(api.CodeForbidden, "organization %s is suspended: %s", o.Meta.Name, orNone(s.Reason)).
+				WithHint("it may read, stop and delete; ask whoever you pay")
+		}
+	}
+	return nil
+}
+
+func orNone(reason string) string {
+	if reason == "" {
+		return "no reason was given"
+	}
+	return reason
+}
+
+// suspension is what an organization's suspension becomes. What an operator
+// has suspended, a reseller does not resume.
+func (h *handlers) suspension(ctx context.Context, old, s *api.OrganizationSuspension) (*api.OrganizationSuspension, error) {
+	by := who(ctx).role
+	switch {
+	case old != nil && s != nil && s.Reason == old.Reason:
+		return old, nil
+	case old != nil && old.By != by && by != api.RoleOperator:
+		return nil, api.Errorf(api.CodeForbidden, "an operator has suspended it, and only an operator resumes it").At("spec.suspended")
+	case s == nil:
+		return nil, nil
+	}
+	return &api.OrganizationSuspension{Reason: s.Reason, By: by}, nil
+}

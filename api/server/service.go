@@ -1,0 +1,259 @@
+package server
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// A service is what an outside billing system has sold: an organization with a
+// project, a user, and perhaps a machine. The organization stays when the
+// service ends, suspended: what was used, and invoices of it, lead there. All
+// that a call writes is one batch; appliance/services deletes what has ended.
+
+// serviceTries is how often a call looks anew when somebody (a second call, the
+// planner, an agent) was quicker.
+const serviceTries = 20
+
+// seller is whose services the caller's are: a reseller's organization, or none.
+func seller(ctx context.Context) string { return who(ctx).org }
+
+// service is one that the caller sees, by id or by name. Of several of a name
+// it is the caller's own.
+func (h *handlers) service(ctx context.Context, ref string) (api.Service, error) {
+	var found *api.Service
+	if strings.Contains(ref, ":") {
+		named, err := all[api.Service](ctx, h, api.ListQuery{Kind: api.KindService, Name: ref})
+		if err != nil {
+			return api.Service{}, err
+		}
+		for i, s := range named {
+			mine := s.Meta.Organization == seller(ctx)
+			if who(ctx).sees(api.Object{Kind: api.KindService, Meta: s.Meta}) && (found == nil || mine) {
+				found = &named[i]
+			}
+		}
+	} else if o, err := h.opts.Store.Get(ctx, api.KindService, ref); err == nil && who(ctx).sees(o) {
+		s, err := api.Decode[api.Service](o)
+		if err != nil {
+			return s, err
+		}
+		found = &s
+	} else if err != nil && api.CodeOf(err) != api.CodeNotFound {
+		return api.Service{}, err
+	}
+	if found == nil {
+		return api.Service{}, notFound(api.KindService, ref)
+	}
+	return *found, nil
+}
+
+// again answers f's service as it is, and asks f anew when somebody was quicker.
+func (h *handlers) again(ctx context.Context, f func() (api.Service, error)) (api.Service, error) {
+	for try := 1; ; try++ {
+		s, err := f()
+		if err == nil {
+			return h.shown(ctx, s)
+		}
+		quicker := api.CodeOf(err) == api.CodeConflict || api.CodeOf(err) == api.CodeExists && domainError(err).Field != "spec.email"
+		if !quicker || try == serviceTries {
+			return s, err
+		}
+		select {
+		case <-ctx.Done():
+			return s, ctx.Err()
+		case <-time.After(time.Duration(try) * time.Millisecond):
+		}
+	}
+}
+
+// ListServices pages through what the caller sees.
+func (h *handlers) ListServices(ctx context.Context, r ListServicesRequestObject) (ListServicesResponseObject, error) {
+	limit := r.Params.Limit
+	if limit == 0 {
+		limit = maxLimit
+	}
+	p, err := h.servicesPage(ctx, r.Params.Installation, r.Params.Name, limit, r.Params.Continue)
+	out := ListServices200JSONResponse{Items: []api.Service{}, Continue: p.Continue, Revision: p.Revision}
+	if err != nil {
+		return nil, err
+	}
+	now := h.read(ctx)
+	for _, s := range p.Items {
+		if s, err = h.shown(now, s); err != nil {
+			return nil, err
+		}
+		out.Items = append(out.Items, s)
+	}
+	return out, nil
+}
+
+// servicesPage is one page, of an installation's own ones or of all that the
+// caller sees.
+func (h *handlers) servicesPage(ctx context.Context, installation, name string, limit int, after string) (page[api.Service], error) {
+	out := page[api.Service]{}
+	if limit < 1 || limit > maxLimit {
+		return out, api.Errorf(api.CodeInvalid, "the limit is 1 to %d", maxLimit).At("limit")
+	}
+	if installation != "" {
+		if err := api.ValidateInstallation(installation); err != nil {
+			return out, err
+		}
+	}
+	q := api.ListQuery{Kind: api.KindService, Organization: seller(ctx), Name: name, Limit: limit, Continue: after}
+	for {
+		p, err := h.opts.Store.List(ctx, q)
+		if err != nil {
+			return out, err
+		}
+		out.Revision = p.Revision
+		for _, o := range p.Items {
+			own := o.Meta.Organization == seller(ctx) && strings.HasPrefix(o.Meta.Name, installation+":")
+			if !who(ctx).sees(o) || installation != "" && !own {
+				continue
+			}
+			if len(out.Items) == limit {
+				out.Continue = out.Items[limit-1].Meta.ID
+				return out, nil
+			}
+			s, err := api.Decode[api.Service](o)
+			if err != nil {
+				return out, err
+			}
+			out.Items = append(out.Items, s)
+		}
+		if q.Continue = p.Continue; q.Continue == "" {
+			return out, nil
+		}
+	}
+}
+
+// read is the context for looking at what a page that was just read refers to:
+// what this node knows is no older than the page.
+func (h *handlers) read(ctx context.Context) context.Context {
+	if h.opts.Stale == nil {
+		return ctx
+	}
+	return h.opts.Stale(ctx)
+}
+
+// GetService by id or name.
+func (h *handlers) GetService(ctx context.Context, r GetServiceRequestObject) (GetServiceResponseObject, error) {
+	s, err := h.service(ctx, r.ID)
+	if err == nil {
+		s, err = h.shown(ctx, s)
+	}
+	return GetService200JSONResponse(s), err
+}
+
+// PutService makes one, or makes it so.
+func (h *handlers) PutService(ctx context.Context, r PutServiceRequestObject) (PutServiceResponseObject, error) {
+	h.references.RLock()
+	defer h.references.RUnlock()
+	want := r.Body.Spec
+	want.Email = api.Login(want.Email)
+	if want.Machine != nil && want.Machine.Name == "" {
+		m := *want.Machine
+		m.Name = "machine"
+		want.Machine = &m
+	}
+	if err := api.ValidateService(want); err != nil {
+		return nil, err
+	}
+	s, err := h.again(ctx, func() (api.Service, error) {
+		old, err := h.service(ctx, r.ID)
+		if api.CodeOf(err) == api.CodeNotFound && err != nil && strings.Contains(r.ID, ":") {
+			return h.newService(ctx, r.ID, want)
+		}
+		if err == nil && strings.Contains(r.ID, ":") && old.Meta.Organization != seller(ctx) {
+			return h.newService(ctx, r.ID, want) // another seller's of that name
+		}
+		if err != nil {
+			return old, err
+		}
+		return h.changedService(ctx, old, want)
+	})
+	return PutService200JSONResponse(s), err
+}
+
+// DeleteService ends one. What never was is gone too.
+func (h *handlers) DeleteService(ctx context.Context, r DeleteServiceRequestObject) (DeleteServiceResponseObject, error) {
+	h.references.RLock()
+	defer h.references.RUnlock()
+	s, err := h.again(ctx, func() (api.Service, error) {
+		s, err := h.service(ctx, r.ID)
+		if err != nil || s.Spec.TerminatedAt != nil {
+			return s, err
+		}
+		return h.endedService(ctx, s)
+	})
+	if api.CodeOf(err) == api.CodeNotFound && err != nil {
+		if _, _, bad := api.ParseServiceName(r.ID); bad == nil {
+			return DeleteService200JSONResponse{Kind: api.KindService, Meta: api.Meta{Name: r.ID}, Status: api.ServiceStatus{Phase: api.ServiceTerminated}}, nil
+		}
+	}
+	return DeleteService200JSONResponse(s), err
+}
+
+// SuspendService suspends its organization.
+func (h *handlers) SuspendService(ctx context.Context, r SuspendServiceRequestObject) (SuspendServiceResponseObject, error) {
+	s, err := h.suspended(ctx, r.ID, &api.OrganizationSuspension{Reason: r.Body.Reason})
+	return SuspendService200JSONResponse(s), err
+}
+
+// ResumeService ends the suspension.
+func (h *handlers) ResumeService(ctx context.Context, r ResumeServiceRequestObject) (ResumeServiceResponseObject, error) {
+	s, err := h.suspended(ctx, r.ID, nil)
+	return ResumeService200JSONResponse(s), err
+}
+
+func (h *handlers) suspended(ctx context.Context, ref string, how *api.OrganizationSuspension) (api.Service, error) {
+	return h.again(ctx, func() (api.Service, error) {
+		s, err := h.service(ctx, ref)
+		if err != nil {
+			return s, err
+		}
+		if s.Spec.TerminatedAt != nil {
+			return s, api.Errorf(api.CodeState, "service %s has ended", s.Meta.Name).WithHint("make it again first")
+		}
+		org, err := h.organizationOf(ctx, s)
+		if err != nil {
+			return s, err
+		}
+		next := org.Spec
+		if how != nil && org.Spec.Suspended != nil {
+			return s, nil
+		}
+		if next.Suspended, err = h.suspension(ctx, org.Spec.Suspended, how); err != nil {
+			return s, err
+		}
+		if err := api.ValidateOrganization(next); err != nil {
+			return s, err
+		}
+		return s, h.applied(ctx, putOrganization(org, next))
+	})
+}
+
+// organizationOf a service.
+func (h *handlers) organizationOf(ctx context.Context, s api.Service) (api.Organization, error) {
+	o, err := h.opts.Store.Get(ctx, api.KindOrganization, string(s.Spec.Organization))
+	if err != nil {
+		return api.Organization{}, err
+	}
+	return api.Decode[api.Organization](o)
+}
+
+func putOrganization(old api.Organization, next api.OrganizationSpec) api.Command {
+	return api.Command{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: old.Meta.ID, Expect: old.Meta.Revision, Labels: old.Meta.Labels,
+		Data: api.Encode(next), Limits: noNil(next.Quota)}
+}
+
+func (h *handlers) applied(ctx context.Context, cmds ...api.Command) error {
+	if len(cmds) == 0 {
+		return nil
+	}
+	_, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: cmds})
+	return err
+}

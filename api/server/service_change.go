@@ -1,0 +1,183 @@
+package server
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// changedService makes a service what is wanted, all of it or nothing. It
+// writes nothing when it is so already.
+func (h *handlers) changedService(ctx context.Context, old api.Service, want api.ServiceSpec) (api.Service, error) {
+	if err := api.ChangeService(old.Spec, want); err != nil {
+		return old, err
+	}
+	org, err := h.organizationOf(ctx, old)
+	if err != nil {
+		return old, err
+	}
+	next, err := h.soldTo(ctx, org.Spec, want)
+	if err != nil {
+		return old, err
+	}
+	want.Organization, want.Project, want.User, want.Instance = old.Spec.Organization, old.Spec.Project, old.Spec.User, old.Spec.Instance
+	want.PriceBook = next.PriceBook
+	var made contents
+	revived := old.Spec.TerminatedAt != nil
+	if revived {
+		if old.Status.Phase != api.ServiceTerminated {
+			return old, api.Errorf(api.CodeState, "service %s is still being deleted", old.Meta.Name).WithHint("try again in a minute")
+		}
+		if next.Suspended, err = h.suspension(ctx, org.Spec.Suspended, nil); err != nil {
+			return old, err
+		}
+		if err := h.active(ctx, old.Meta.Organization); err != nil {
+			return old, err
+		}
+		made, want, err = h.contents(ctx, want)
+	} else if want.Machine != nil {
+		made, want, err = h.changedMachine(ctx, old, want)
+	}
+	if err != nil {
+		return old, err
+	}
+	next.Quota = h.plan(want, made)
+	if !bytes.Equal(api.Encode(org.Spec), api.Encode(next)) {
+		made.cmds = append([]api.Command{putOrganization(org, next)}, made.cmds...)
+	}
+	if len(made.cmds) > 0 && !revived {
+		if err := h.active(ctx, org.Meta.ID); err != nil {
+			return old, err
+		}
+		if err := h.withinPlan(ctx, org.Meta, next.Quota, made); err != nil {
+			return old, err
+		}
+	}
+	cmds := made.cmds
+	if revived || want.Email != old.Spec.Email {
+		more, user, err := h.regranted(ctx, old, want, revived)
+		if err != nil {
+			return old, err
+		}
+		want.User = user
+		cmds = append(cmds, more...)
+	}
+	s := old
+	s.Spec = want
+	if !bytes.Equal(api.Encode(old.Spec), api.Encode(want)) {
+		cmds = append(cmds, putService(s))
+	}
+	if revived {
+		cmds = append(cmds, api.Command{Op: api.OpReport, Kind: api.KindService, ID: s.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(api.ServiceStatus{})})
+		s.Status = api.ServiceStatus{}
+	}
+	return s, h.applied(ctx, cmds...)
+}
+
+// changedMachine changes the machine's size; one that is gone is made anew.
+func (h *handlers) changedMachine(ctx context.Context, old api.Service, want api.ServiceSpec) (contents, api.ServiceSpec, error) {
+	o, err := h.opts.Store.Get(ctx, api.KindInstance, string(old.Spec.Instance))
+	switch {
+	case api.CodeOf(err) == api.CodeNotFound && err != nil:
+		networks, err := h.firstNetwork(ctx, api.Meta{Organization: string(want.Organization), Project: string(want.Project)})
+		if err != nil {
+			return contents{}, want, err
+		}
+		return h.machine(ctx, want, networks)
+	case err != nil:
+		return contents{}, want, err
+	case o.Meta.DeletedAt != nil:
+		return contents{}, want, api.Errorf(api.CodeState, "the machine is being deleted").WithHint("try again in a minute: a new one is made then")
+	}
+	in, err := api.Decode[api.Instance](o)
+	if err != nil {
+		return contents{}, want, err
+	}
+	spec := in.Spec
+	spec.Flavor, spec.Vgpu = want.Machine.Flavor, want.Machine.Vgpu
+	spec, flavor, _, err := h.instanceSpec(ctx, in.Meta, spec)
+	if err != nil {
+		return contents{}, want, ofMachine(err)
+	}
+	if err := api.ChangeInstance(in.Spec, spec); err != nil {
+		return contents{}, want, ofMachine(err)
+	}
+	c := contents{uses: spec.Uses(flavor.Spec)}
+	if !bytes.Equal(api.Encode(in.Spec), api.Encode(spec)) {
+		c.cmds = append(c.cmds, api.Command{Op: api.OpPutSpec, Kind: api.KindInstance, ID: in.Meta.ID, Expect: in.Meta.Revision,
+			Labels: in.Meta.Labels, Data: api.Encode(spec), Uses: c.uses})
+	}
+	grown, root, err := h.grown(ctx, in, want.Machine.RootBytes, flavor.Spec.RootBytes)
+	if err != nil {
+		return c, want, err
+	}
+	c.root, c.cmds = root, append(c.cmds, grown...)
+	// The rest counts when a machine is made: it stays as it was.
+	was := *old.Spec.Machine
+	was.Flavor, was.Vgpu, was.RootBytes = spec.Flavor, spec.Vgpu, want.Machine.RootBytes
+	want.Machine = &was
+	return c, want, nil
+}
+
+// grown makes the root volume as large as is asked for, or as the flavor has it.
+func (h *handlers) grown(ctx context.Context, in api.Instance, asked, flavors int64) ([]api.Command, int64, error) {
+	volumes, err := all[api.Volume](ctx, h, api.ListQuery{Kind: api.KindVolume, Project: in.Meta.Project})
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, v := range volumes {
+		if !v.Spec.Root || string(v.Spec.Instance) != in.Meta.ID {
+			continue
+		}
+		switch size := v.Spec.SizeBytes; {
+		case asked != 0 && asked < size && asked != in.Spec.RootBytes:
+			return nil, 0, api.Errorf(api.CodeInvalid, "the root volume has %d bytes, and a volume does not shrink", size).At("spec.machine.rootBytes").
+				WithHint("ask for that much or more")
+		case cmp.Or(asked, flavors) <= size:
+			return nil, size, nil
+		}
+		v.Spec.SizeBytes = cmp.Or(asked, flavors)
+		return []api.Command{{Op: api.OpPutSpec, Kind: api.KindVolume, ID: v.Meta.ID, Expect: v.Meta.Revision, Labels: v.Meta.Labels,
+			Data: api.Encode(v.Spec), Uses: v.Spec.Uses()}}, v.Spec.SizeBytes, nil
+	}
+	return nil, asked, nil
+}
+
+// withinPlan refuses a plan that is smaller than what is in use. The store sees
+// to it that nothing new passes it.
+func (h *handlers) withinPlan(ctx context.Context, org api.Meta, plan api.Amounts, c contents) error {
+	sums, err := h.opts.Store.Sums(ctx, api.KindOrganization, org.ID)
+	if err != nil {
+		return err
+	}
+	will := noNil(nil)
+	for name, n := range sums {
+		will[name] = n
+	}
+	for _, cmd := range c.cmds {
+		if cmd.Uses == nil {
+			continue
+		}
+		if cmd.Expect != 0 {
+			o, err := h.opts.Store.Get(ctx, cmd.Kind, cmd.ID)
+			if err != nil {
+				return err
+			}
+			for name, n := range o.Uses {
+				will[name] -= n
+			}
+		}
+		for name, n := range cmd.Uses {
+			will[name] += n
+		}
+	}
+	for name, limit := range plan {
+		if will[name] > limit {
+			return api.Errorf(api.CodeQuota, "the plan has %d of %s, and %d would be in use", limit, name, will[name]).At("spec.quota." + name).
+				WithHint("something has to be deleted first, or take a larger plan")
+		}
+	}
+	return nil
+}

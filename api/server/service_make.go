@@ -1,0 +1,182 @@
+package server
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// newService makes one with all that it has.
+func (h *handlers) newService(ctx context.Context, name string, want api.ServiceSpec) (api.Service, error) {
+	var none api.Service
+	installation, service, err := api.ParseServiceName(name)
+	if err != nil {
+		return none, err
+	}
+	if who(ctx).role == api.RoleReseller {
+		if err := h.active(ctx, seller(ctx)); err != nil {
+			return none, err
+		}
+	}
+	id := newID(api.KindOrganization)
+	want.Organization = api.OrganizationID(id)
+	org, err := h.soldTo(ctx, api.OrganizationSpec{}, want)
+	if err != nil {
+		return none, err
+	}
+	if who(ctx).role == api.RoleReseller {
+		org.Parent = api.OrganizationID(seller(ctx))
+	}
+	made, want, err := h.contents(ctx, want)
+	if err != nil {
+		return none, err
+	}
+	org.Quota = h.plan(want, made)
+	user, grant, err := h.granted(ctx, seller(ctx), installation, want)
+	if err != nil {
+		return none, err
+	}
+	want.User, want.TerminatedAt, want.PriceBook = user, nil, org.PriceBook
+	cmds := []api.Command{{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: id, Name: customerName(installation, service, id),
+		Organization: string(org.Parent), Data: api.Encode(org), Limits: noNil(org.Quota)}}
+	cmds = append(cmds, made.cmds...)
+	cmds = append(cmds, grant...)
+	cmds = append(cmds, api.Command{Op: api.OpPutSpec, Kind: api.KindService, ID: newID(api.KindService), Name: name, Organization: seller(ctx),
+		Claims: api.ServiceClaim(seller(ctx), name), Data: api.Encode(want)})
+	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: cmds})
+	if err != nil {
+		return none, err
+	}
+	return api.Decode[api.Service](out[len(out)-1])
+}
+
+// customerName says where an organization comes from; its id makes it unique.
+func customerName(installation, service, id string) string {
+	name := strings.ToLower(installation + "-" + strings.Map(func(r rune) rune {
+		if r == '.' || r == '_' {
+			return '-'
+		}
+		return r
+	}, service))
+	name = strings.TrimRight(name[:min(len(name), 50)], "-") + "-" + id[len(id)-6:]
+	if api.ValidateName(name) != nil {
+		return nameOf(id)
+	}
+	return name
+}
+
+// soldTo is the organization's spec that a service asks for.
+func (h *handlers) soldTo(ctx context.Context, org api.OrganizationSpec, want api.ServiceSpec) (api.OrganizationSpec, error) {
+	org.DisplayName, org.PriceBook, org.Quota = want.DisplayName, "", want.Quota
+	if want.PriceBook != "" {
+		o, err := h.find(ctx, api.KindPriceBook, string(want.PriceBook), "", "")
+		if err != nil {
+			return org, at(err, "spec.priceBook")
+		}
+		org.PriceBook = api.PriceBookID(o.Meta.ID)
+	}
+	return org, nil
+}
+
+// contents is what a service's project is made of.
+type contents struct {
+	cmds []api.Command
+	uses api.Amounts // of the machine
+	root int64
+}
+
+// plan is the quota that a service has: an account's as it was sold, a
+// machine's what the machine takes.
+func (h *handlers) plan(s api.ServiceSpec, c contents) api.Amounts {
+	if s.Machine == nil {
+		return s.Quota
+	}
+	return api.MachineQuota(c.uses, c.root, s.Quota)
+}
+
+// contents makes the project, and in it the machine.
+func (h *handlers) contents(ctx context.Context, s api.ServiceSpec) (contents, api.ServiceSpec, error) {
+	var c contents
+	project := newID(api.KindProject)
+	s.Project, s.Instance = api.ProjectID(project), ""
+	c.cmds = append(c.cmds, api.Command{Op: api.OpPutSpec, Kind: api.KindProject, ID: project, Name: "main", Organization: string(s.Organization),
+		Data: api.Encode(api.ProjectSpec{}), Limits: api.Amounts{}})
+	first := h.firstOf(string(s.Organization), project)
+	c.cmds = append(c.cmds, first...)
+	if s.Machine == nil {
+		return c, s, nil
+	}
+	var networks []api.InstanceNetwork
+	if len(first) > 0 { // the network and the group, which the store does not have yet
+		networks = []api.InstanceNetwork{{Network: api.NetworkID(first[0].ID), SecurityGroups: []api.SecurityGroupID{api.SecurityGroupID(first[1].ID)}}}
+	}
+	made, s, err := h.machine(ctx, s, networks)
+	c.cmds, c.uses, c.root = append(c.cmds, made.cmds...), made.uses, made.root
+	return c, s, err
+}
+
+// machine makes a service's machine in its project.
+func (h *handlers) machine(ctx context.Context, s api.ServiceSpec, networks []api.InstanceNetwork) (contents, api.ServiceSpec, error) {
+	var c contents
+	m := api.Meta{Name: s.Machine.Name, Organization: string(s.Organization), Project: string(s.Project)}
+	spec, flavor, image, err := h.instanceSpec(ctx, m, s.Machine.Instance())
+	if err != nil {
+		return c, s, ofMachine(err)
+	}
+	if image.Meta.DeletedAt != nil || image.Status.Phase == api.ImageFailed {
+		return c, s, api.Errorf(api.CodeState, "image %s cannot be used", image.Meta.Name).At("spec.machine.image").WithHint("%s", image.Status.LastError)
+	}
+	spec.Networks = networks
+	id := newID(api.KindInstance)
+	root, err := rootVolume(m, api.InstanceID(id), spec, flavor, image)
+	if err != nil {
+		return c, s, ofMachine(err)
+	}
+	machine := *s.Machine
+	machine.Flavor, machine.Image, machine.Vgpu = spec.Flavor, spec.Image, spec.Vgpu
+	s.Machine, s.Instance = &machine, api.InstanceID(id)
+	c.uses, c.root = spec.Uses(flavor.Spec), root.Uses[api.QuotaVolumes]
+	c.cmds = []api.Command{{Op: api.OpPutSpec, Kind: api.KindInstance, ID: id, Name: m.Name, Organization: m.Organization, Project: m.Project,
+		Finalizers: []string{api.FinalizerAgent}, Data: api.Encode(spec), Uses: c.uses}, root}
+	return c, s, nil
+}
+
+// ofMachine names the field of a service that an instance's field is.
+func ofMachine(err error) error {
+	e := domainError(err)
+	if e == nil || !strings.HasPrefix(e.Field, "spec.") {
+		return err
+	}
+	return api.Errorf(e.Code, "%s", e.Message).At("spec.machine."+strings.TrimPrefix(e.Field, "spec.")).WithHint("%s", e.Hint)
+}
+
+// endedService suspends the organization, takes the user's grant away and marks
+// the service: the rest goes in the background.
+func (h *handlers) endedService(ctx context.Context, s api.Service) (api.Service, error) {
+	now := h.opts.Now().UTC().Truncate(time.Second)
+	cmds, err := h.ungranted(ctx, s)
+	if err != nil {
+		return s, err
+	}
+	org, err := h.organizationOf(ctx, s)
+	switch {
+	case err == nil:
+		next := org.Spec
+		if next.Suspended == nil {
+			next.Suspended = &api.OrganizationSuspension{Reason: "ended", By: who(ctx).role}
+		}
+		cmds = append(cmds, putOrganization(org, next))
+	case api.CodeOf(err) != api.CodeNotFound:
+		return s, err
+	}
+	s.Spec.TerminatedAt = &now
+	s.Status = api.ServiceStatus{Phase: api.ServiceTerminating}
+	cmds = append(cmds, putService(s))
+	return s, h.applied(ctx, cmds...)
+}
+
+func putService(s api.Service) api.Command {
+	return api.Command{Op: api.OpPutSpec, Kind: api.KindService, ID: s.Meta.ID, Expect: s.Meta.Revision, Labels: s.Meta.Labels, Data: api.Encode(s.Spec)}
+}

@@ -1,0 +1,466 @@
+package server_test
+
+import (
+	"context"
+	"iter"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/api/server"
+	"github.com/basalt-gpu/basalt/api/server/servertest"
+	"github.com/basalt-gpu/basalt/appliance/services"
+	"github.com/basalt-gpu/basalt/billing"
+)
+
+// shop is a world with a public image and a reseller.
+type shop struct {
+	*world
+	reseller string
+	sells    *client.API
+}
+
+func newShop(t *testing.T, change func(*server.Options)) *shop {
+	t.Helper()
+	w := worldOf(t, servertest.StartWith(t, func(o *server.Options) {
+		o.Networking = true
+		if change != nil {
+			change(o)
+		}
+	}))
+	must(t, ret(w.op.Images().Create(t.Context(), api.Image{Meta: api.Meta{Name: "public"}, Spec: api.ImageSpec{Format: "qcow2", Public: true}})))
+	must(t, ret(w.op.Flavors().Create(t.Context(), api.Flavor{Meta: api.Meta{Name: "large"}, Spec: api.FlavorSpec{Vcpus: 8, MemoryBytes: 8 << 30, RootBytes: 4 << 30}})))
+	org := must(t, ret(w.op.Organizations().Create(t.Context(), api.Organization{Meta: api.Meta{Name: "seller"},
+		Spec: api.OrganizationSpec{Quota: api.Amounts{api.QuotaVCPUs: 12}}}))).v.Meta.ID
+	return &shop{w, org, connect(t, w.Env, w.Key(t, api.Meta{Name: "sells", Organization: org}, api.RoleReseller))}
+}
+
+func machine(name, email, flavor string) api.Service {
+	return api.Service{Meta: api.Meta{Name: name}, Spec: api.ServiceSpec{Type: api.ServiceIsMachine, Email: email, DisplayName: "Ann", Machine: &api.ServiceMachine{
+		Flavor: api.FlavorID(flavor), Image: "public", Vgpu: &api.VGPUSpec{VramBytes: 1 << 30, SharePercent: 25}}}}
+}
+
+func (s *shop) count(kind api.Kind, org string) int {
+	p, err := s.Store.List(s.t.Context(), api.ListQuery{Kind: kind, Organization: org, Limit: 1000})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return len(p.Items)
+}
+
+// The same order, once, again, and many at a time, is one service with one of
+// each; another seller's of the same name is another.
+func TestServiceIsMadeOnce(t *testing.T) {
+	s := newShop(t, nil)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	ids := map[string]bool{}
+	for range 8 {
+		wg.Go(func() {
+			got, err := s.sells.Services().Create(t.Context(), machine("whmcs:17", "Ann@Example.com", "small"))
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				t.Error(err)
+			}
+			ids[got.Meta.ID] = true
+		})
+	}
+	wg.Wait()
+	if len(ids) != 1 {
+		t.Fatalf("services %v", ids)
+	}
+	before := s.Store.Revision()
+	got := must(t, ret(s.sells.Services().Create(t.Context(), machine("whmcs:17", "ann@example.com", "small")))).v
+	if s.Store.Revision() != before {
+		t.Error("the same order has written")
+	}
+	org := string(got.Spec.Organization)
+	for kind, want := range map[api.Kind]int{api.KindProject: 1, api.KindInstance: 1, api.KindVolume: 1, api.KindNetwork: 1, api.KindSecurityGroup: 1} {
+		if n := s.count(kind, org); n != want {
+			t.Errorf("%d of %s", n, kind)
+		}
+	}
+	in := must(t, ret(s.sells.Instances().Get(t.Context(), string(got.Spec.Instance), client.Query{}))).v
+	if got.Status.Phase != "Pending" || len(in.Spec.Networks) != 1 || in.Spec.Vgpu.SharePercent != 25 || in.Meta.Finalizers[0] != api.FinalizerAgent {
+		t.Errorf("%+v, machine %+v", got.Status, in)
+	}
+	q := must(t, ret(s.sells.OrganizationQuota(t.Context(), org))).v
+	if q.Limits[api.QuotaVCPUs] != 2 || q.Uses[api.QuotaVCPUs] != 2 || q.Limits[api.QuotaVolumes] != 2<<30 || q.Limits[api.QuotaInstances] != 1 {
+		t.Errorf("quota %+v", q)
+	}
+	theirs := must(t, ret(s.op.Services().Create(t.Context(), machine("whmcs:17", "bob@example.com", "small")))).v
+	if theirs.Meta.ID == got.Meta.ID || theirs.Spec.Organization == got.Spec.Organization {
+		t.Error("two sellers share a service")
+	}
+	// A second service of the same customer is the same user's.
+	second := must(t, ret(s.sells.Services().Create(t.Context(), machine("whmcs:18", "ann@example.com", "small")))).v
+	if second.Spec.User != got.Spec.User || second.Spec.Organization == got.Spec.Organization {
+		t.Errorf("%+v", second.Spec)
+	}
+	// Others' users are not: not the other seller's, not another billing system's.
+	_, err := s.sells.Services().Create(t.Context(), machine("whmcs:19", "bob@example.com", "small"))
+	wantErr(t, err, api.CodeExists, "spec.email")
+	_, err = s.sells.Services().Create(t.Context(), machine("other:1", "ann@example.com", "small"))
+	wantErr(t, err, api.CodeExists, "spec.email")
+	if s.count(api.KindService, s.reseller) != 2 {
+		t.Error("what failed has left a service")
+	}
+}
+
+// A change is all or nothing, and what is not possible says why.
+func TestServiceChanges(t *testing.T) {
+	s := newShop(t, nil)
+	first := must(t, ret(s.sells.Services().Create(t.Context(), machine("whmcs:1", "ann@example.com", "small")))).v
+	org := string(first.Spec.Organization)
+	larger := must(t, ret(s.sells.Services().Create(t.Context(), machine("whmcs:1", "ann@example.com", "large")))).v
+	q := must(t, ret(s.sells.OrganizationQuota(t.Context(), org))).v
+	if larger.Meta.ID != first.Meta.ID || q.Uses[api.QuotaVCPUs] != 8 || q.Limits[api.QuotaVCPUs] != 8 || q.Uses[api.QuotaVolumes] != 4<<30 {
+		t.Errorf("%+v", q)
+	}
+	// The reseller has 12: a second large one is too much, and leaves nothing.
+	users, orgs := s.count(api.KindUser, ""), s.count(api.KindOrganization, "")
+	_, err := s.sells.Services().Create(t.Context(), machine("whmcs:2", "eve@example.com", "large"))
+	wantErr(t, err, api.CodeQuota, "quota.vcpus")
+	if s.count(api.KindUser, "") != users || s.count(api.KindOrganization, "") != orgs {
+		t.Error("an order over the quota has left something")
+	}
+	must(t, ret(s.sells.Services().Create(t.Context(), machine("whmcs:2", "eve@example.com", "small"))))
+	before := must(t, ret(s.Store.Get(t.Context(), api.KindInstance, string(first.Spec.Instance)))).v
+	second := machine("whmcs:2", "eve@example.com", "large")
+	_, err = s.sells.Services().Create(t.Context(), second)
+	wantErr(t, err, api.CodeQuota, "quota.vcpus")
+	if got := must(t, ret(s.sells.Services().Get(t.Context(), "whmcs:2", client.Query{}))).v; got.Spec.Machine.Flavor == larger.Spec.Machine.Flavor {
+		t.Error("a change over the quota was made in part")
+	}
+	for field, change := range map[string]func(*api.Service){
+		"spec.machine.rootBytes": func(x *api.Service) { x.Spec.Machine.RootBytes = 1 << 30 },
+		"spec.machine.flavor":    func(x *api.Service) { x.Spec.Machine.Flavor = "none" },
+		"spec.type":              func(x *api.Service) { x.Spec.Type, x.Spec.Machine = api.ServiceIsAccount, nil },
+		"spec.quota.vcpus":       func(x *api.Service) { x.Spec.Quota = api.Amounts{api.QuotaVCPUs: 1} },
+		"spec.email":             func(x *api.Service) { x.Spec.Email = "<script>" },
+		"spec.machine":           func(x *api.Service) { x.Spec.Machine = nil },
+	} {
+		bad := machine("whmcs:1", "ann@example.com", "large")
+		change(&bad)
+		_, err := s.sells.Services().Create(t.Context(), bad)
+		if e := err; e == nil {
+			t.Errorf("%s: no error", field)
+		} else if code := api.CodeOf(e); code == api.CodeQuota {
+			wantErr(t, err, api.CodeQuota, field)
+		} else {
+			wantErr(t, err, api.CodeInvalid, field)
+		}
+	}
+	if after := must(t, ret(s.Store.Get(t.Context(), api.KindInstance, string(first.Spec.Instance)))).v; after.Meta.Revision != before.Meta.Revision {
+		t.Error("a refused change has changed the machine")
+	}
+	// A new address renames the user, who has one service.
+	renamed := must(t, ret(s.sells.Services().Create(t.Context(), machine("whmcs:2", "eve@example.org", "small")))).v
+	if u := must(t, ret(s.sells.Users().Get(t.Context(), string(renamed.Spec.User), client.Query{}))).v; u.Meta.Name != "eve@example.org" {
+		t.Errorf("user %s", u.Meta.Name)
+	}
+	// An operator's change leaves the user the reseller's.
+	again := must(t, ret(s.op.Services().Update(t.Context(), renamed.Meta.ID, machine("", "eva@example.org", "small")))).v
+	if u := must(t, ret(s.sells.Users().Get(t.Context(), "eva@example.org", client.Query{}))).v; u.Meta.Organization != s.reseller || again.Spec.User != renamed.Spec.User {
+		t.Errorf("user %+v", u.Meta)
+	}
+	// Another's address moves the service to the other.
+	moved := must(t, ret(s.sells.Services().Create(t.Context(), machine("whmcs:2", "ann@example.com", "small")))).v
+	if moved.Spec.User != first.Spec.User {
+		t.Error("the service stayed with its user")
+	}
+	if _, err := s.sells.Users().Get(t.Context(), string(renamed.Spec.User), client.Query{}); api.CodeOf(err) != api.CodeNotFound {
+		t.Errorf("the user with nothing left: %v", err)
+	}
+}
+
+// Suspended and ended, each as often as one likes; made again in the end.
+func TestServiceEnds(t *testing.T) {
+	s := newShop(t, nil)
+	order := machine("whmcs:1", "ann@example.com", "small")
+	first := must(t, ret(s.sells.Services().Create(t.Context(), order))).v
+	for range 2 {
+		if got := must(t, ret(s.sells.SuspendService(t.Context(), "whmcs:1", "unpaid"))).v; got.Status.Phase != api.ServiceSuspended || !strings.Contains(got.Status.Reason, "unpaid") {
+			t.Errorf("%+v", got.Status)
+		}
+	}
+	if _, err := s.sells.StartInstance(t.Context(), string(first.Spec.Instance)); api.CodeOf(err) != api.CodeForbidden {
+		t.Errorf("a suspended machine starts: %v", err)
+	}
+	must(t, ret(s.sells.Services().Create(t.Context(), order))) // the same: no change
+	_, err := s.sells.Services().Create(t.Context(), machine("whmcs:1", "ann@example.com", "large"))
+	if api.CodeOf(err) != api.CodeForbidden {
+		t.Errorf("a suspended service changes: %v", err)
+	}
+	for range 2 {
+		if got := must(t, ret(s.sells.ResumeService(t.Context(), "whmcs:1"))).v; got.Status.Phase != "Pending" {
+			t.Errorf("%+v", got.Status)
+		}
+	}
+	must(t, ret(s.op.SuspendService(t.Context(), first.Meta.ID, "fraud")))
+	if _, err := s.sells.ResumeService(t.Context(), "whmcs:1"); api.CodeOf(err) != api.CodeForbidden {
+		t.Errorf("a reseller resumes what an operator has suspended: %v", err)
+	}
+	must(t, ret(s.op.ResumeService(t.Context(), first.Meta.ID)))
+
+	link := must(t, ret(s.sells.ServiceLoginLink(t.Context(), "whmcs:1"))).v
+	session := must(t, ret(connect(t, s.Env, "").LoginWithLink(t.Context(), link.Token))).v
+	for range 2 {
+		if got := must(t, ret(s.sells.Services().Delete(t.Context(), "whmcs:1"))).v; got.Status.Phase != api.ServiceTerminating {
+			t.Errorf("%+v", got.Status)
+		}
+	}
+	if _, err := connect(t, s.Env, session.Token).Whoami(t.Context()); api.CodeOf(err) != api.CodeUnauthenticated {
+		t.Errorf("the session goes on: %v", err)
+	}
+	_, err = s.sells.Services().Create(t.Context(), order)
+	if api.CodeOf(err) != api.CodeState {
+		t.Errorf("made again while it is deleted: %v", err)
+	}
+	for i := 0; ; i++ {
+		if err := services.Sweep(t.Context(), s.Store, time.Now()); err != nil || i > 20 {
+			t.Fatal(i, err)
+		}
+		for _, kind := range []api.Kind{api.KindInstance, api.KindVolume} {
+			p := must(t, ret(s.Store.List(t.Context(), api.ListQuery{Kind: kind, Organization: string(first.Spec.Organization), Limit: 10}))).v
+			for _, o := range p.Items {
+				if o.Meta.DeletedAt != nil {
+					s.Apply(t, api.Command{Op: api.OpForget, Kind: kind, ID: o.Meta.ID, Expect: api.AnyRevision, Finalizer: api.FinalizerAgent})
+				}
+			}
+		}
+		if got := must(t, ret(s.sells.Services().Delete(t.Context(), "whmcs:1"))).v; got.Status.Phase == api.ServiceTerminated {
+			break
+		}
+	}
+	if got := must(t, ret(s.sells.Services().Delete(t.Context(), "whmcs:never"))).v; got.Status.Phase != api.ServiceTerminated {
+		t.Errorf("%+v", got)
+	}
+	anew := must(t, ret(s.sells.Services().Create(t.Context(), order))).v
+	if anew.Meta.ID != first.Meta.ID || anew.Spec.Organization != first.Spec.Organization || anew.Spec.Instance == first.Spec.Instance ||
+		anew.Status.Phase != "Pending" || anew.Spec.TerminatedAt != nil {
+		t.Errorf("%+v", anew)
+	}
+	// An organization that is sold is not deleted behind the seller's back.
+	if _, err := s.op.Projects().Delete(t.Context(), string(anew.Spec.Project)); api.CodeOf(err) != api.CodeInUse {
+		t.Errorf("%v", err)
+	}
+}
+
+// A login link is good once, for a minute, and not after a new password.
+func TestLoginLinks(t *testing.T) {
+	var mu sync.Mutex
+	now := time.Now() // the server's connections have deadlines
+	pass := func(d time.Duration) {
+		mu.Lock()
+		defer mu.Unlock()
+		now = now.Add(d)
+	}
+	s := newShop(t, func(o *server.Options) {
+		o.Now = func() time.Time { mu.Lock(); defer mu.Unlock(); return now }
+	})
+	must(t, ret(s.sells.Services().Create(t.Context(), machine("whmcs:1", "ann@example.com", "small"))))
+	guest := connect(t, s.Env, "")
+	link := func() string { return must(t, ret(s.sells.ServiceLoginLink(t.Context(), "whmcs:1"))).v.Token }
+	token, won := link(), 0
+	var wg sync.WaitGroup
+	for range 5 {
+		wg.Go(func() {
+			if _, err := guest.LoginWithLink(t.Context(), token); err == nil {
+				mu.Lock()
+				won++
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if won != 1 {
+		t.Errorf("one link has begun %d sessions", won)
+	}
+	late := link()
+	pass(time.Minute)
+	_, err := guest.LoginWithLink(t.Context(), late)
+	wantErr(t, err, api.CodeInvalid, "token")
+	voided := link()
+	must(t, ret(s.sells.SetServicePassword(t.Context(), "whmcs:1", "correct horse battery")))
+	_, err = guest.LoginWithLink(t.Context(), voided)
+	wantErr(t, err, api.CodeInvalid, "token")
+	if _, err := guest.Login(t.Context(), api.Credentials{Email: "ann@example.com", Password: "correct horse battery"}); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []string{"", "bslt_link-000000000000_" + strings.Repeat("0", 64), token[:len(token)-1] + "0", s.Token} {
+		if _, err := guest.LoginWithLink(t.Context(), bad); api.CodeOf(err) != api.CodeInvalid {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+	p := must(t, ret(s.Store.List(t.Context(), api.ListQuery{Kind: api.KindLoginLink, Limit: 100}))).v
+	for _, o := range p.Items {
+		if strings.Contains(string(o.Spec), token[len(token)-64:]) {
+			t.Error("a token is in the store")
+		}
+	}
+	// For admins: whom the caller manages, and nobody else.
+	must(t, ret(s.sells.Users().Create(t.Context(), api.User{Meta: api.Meta{Name: "boss@example.com", Organization: s.reseller},
+		Spec: api.UserSpec{Grants: []api.Grant{{Role: api.RoleReseller, Organization: s.reseller}}}})))
+	admin := must(t, ret(s.sells.UserLoginLink(t.Context(), "boss@example.com", "", ""))).v
+	session := must(t, ret(guest.LoginWithLink(t.Context(), admin.Token))).v
+	if session.Spec.Grant.Role != api.RoleReseller {
+		t.Errorf("%+v", session.Spec.Grant)
+	}
+	must(t, ret(s.op.Users().Create(t.Context(), api.User{Meta: api.Meta{Name: "root@example.com"}, Spec: api.UserSpec{Grants: []api.Grant{{Role: api.RoleOperator}}}})))
+	if _, err := s.sells.UserLoginLink(t.Context(), "root@example.com", "", ""); api.CodeOf(err) != api.CodeNotFound {
+		t.Errorf("a reseller becomes operator: %v", err)
+	}
+}
+
+// month is a Billing that knows use by the hour.
+type month struct {
+	servertest.Bill
+	mu  sync.Mutex
+	use map[string][]api.Use
+}
+
+func (m *month) Usage(_ context.Context, q api.UsageQuery) (api.UsagePage, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return billing.Usage(q, func(from time.Time) iter.Seq2[api.Use, error] {
+		return func(yield func(api.Use, error) bool) {
+			for _, u := range m.use[q.Organization] {
+				if !u.Hour.Before(from) && u.Hour.Before(q.To) && !yield(u, nil) {
+					return
+				}
+			}
+		}
+	})
+}
+
+// A month is the calendar's of the zone, each hour is in one month, and what
+// was used stays in the total when its machine and its service are gone.
+func TestServiceUsage(t *testing.T) {
+	books := &month{use: map[string][]api.Use{}}
+	s := newShop(t, func(o *server.Options) { o.Billing = books })
+	a := must(t, ret(s.sells.Services().Create(t.Context(), machine("whmcs:1", "ann@example.com", "small")))).v
+	b := must(t, ret(s.sells.Services().Create(t.Context(), machine("whmcs:2", "ann@example.com", "small")))).v
+	must(t, ret(s.op.Services().Create(t.Context(), machine("whmcs:1", "bob@example.com", "small")))) // another seller's
+	hours := func(org api.OrganizationID, resource string, from time.Time, n int) {
+		for i := range n {
+			books.use[string(org)] = append(books.use[string(org)], api.Use{Hour: from.Add(time.Duration(i) * time.Hour), Meter: api.MeterGPU,
+				Project: "p", Resource: resource, Quantity: 1})
+		}
+	}
+	// All of October and November 2026 and some more, of the service a.
+	hours(a.Spec.Organization, "gone", time.Date(2026, 9, 30, 0, 0, 0, 0, time.UTC), 24*63)
+	total := func(zone, month, service string) (int, api.ServiceUsagePage) {
+		t.Helper()
+		p := must(t, ret(s.sells.ServiceUsage(t.Context(), api.ListServiceUsageParams{Installation: "whmcs", TimeZone: zone, Month: month, Service: service}))).v
+		sum := 0
+		for _, x := range p.Items {
+			for _, m := range x.Totals {
+				n, err := strconv.Atoi(m.Quantity.String())
+				sum += n
+				if err != nil || m.Meter != api.MeterGPU {
+					t.Errorf("%+v", m)
+				}
+			}
+		}
+		return sum, p
+	}
+	for _, c := range []struct {
+		zone, month string
+		hours       int
+		from        string
+	}{
+		{"UTC", "2026-10", 744, "2026-10-01T00:00:00Z"},
+		{"", "2026-11", 720, "2026-11-01T00:00:00Z"},
+		{"Europe/Berlin", "2026-10", 745, "2026-09-30T22:00:00Z"}, // the clocks go back
+		{"Europe/Berlin", "2026-11", 720, "2026-10-31T23:00:00Z"},
+		{"America/New_York", "2026-11", 721, "2026-11-01T04:00:00Z"}, // here they go back a month later
+		{"Asia/Kolkata", "2026-10", 744, "2026-09-30T18:30:00Z"},
+		{"Asia/Kolkata", "2026-11", 720, "2026-10-31T18:30:00Z"},
+		{"Asia/Kathmandu", "2026-10", 744, "2026-09-30T18:15:00Z"},
+	} {
+		n, p := total(c.zone, c.month, "")
+		if n != c.hours || p.From.Format(time.RFC3339) != c.from || len(p.Items) != 2 {
+			t.Errorf("%s %s: %d hours from %s of %d services, want %d from %s", c.zone, c.month, n, p.From, len(p.Items), c.hours, c.from)
+		}
+	}
+	must(t, ret(s.sells.Services().Delete(t.Context(), "whmcs:1")))
+	if n, p := total("UTC", "2026-10", "whmcs:1"); n != 744 || p.Items[0].ID != a.Meta.ID {
+		t.Errorf("an ended service has %d hours", n)
+	}
+	must(t, ret(s.sells.Services().Delete(t.Context(), "whmcs:2")))
+	if _, p := total("UTC", "2026-10", ""); len(p.Items) != 1 {
+		t.Errorf("%+v: %s has used nothing, and has ended", p.Items, b.Meta.Name)
+	}
+	for field, p := range map[string]api.ListServiceUsageParams{
+		"timeZone":     {Installation: "whmcs", TimeZone: "Mars/Olympus"},
+		"month":        {Installation: "whmcs", Month: "2026-13"},
+		"installation": {Installation: "Who?"},
+		"limit":        {Installation: "whmcs", Limit: 5000},
+	} {
+		_, err := s.sells.ServiceUsage(t.Context(), p)
+		wantErr(t, err, api.CodeInvalid, field)
+	}
+	// Pages of one service each have them all, once.
+	c := must(t, ret(s.sells.Services().Create(t.Context(), machine("whmcs:3", "ann@example.com", "small")))).v
+	seen, p := map[string]int{}, api.ListServiceUsageParams{Installation: "whmcs", Month: "2026-10", Limit: 1}
+	for {
+		page := must(t, ret(s.sells.ServiceUsage(t.Context(), p))).v
+		for _, x := range page.Items {
+			seen[x.ID]++
+		}
+		if p.Continue = page.Continue; p.Continue == "" {
+			break
+		}
+	}
+	if len(seen) != 2 || seen[a.Meta.ID] != 1 || seen[c.Meta.ID] != 1 {
+		t.Errorf("pages %v", seen)
+	}
+}
+
+// Another seller's service does not exist, and one that is no seller sells
+// nothing, not even to itself.
+func TestServicesOfOthers(t *testing.T) {
+	s := newShop(t, nil)
+	mine := must(t, ret(s.sells.Services().Create(t.Context(), machine("whmcs:1", "ann@example.com", "small")))).v
+	other := connect(t, s.Env, s.Key(t, api.Meta{Name: "o", Organization: s.other}, api.RoleReseller))
+	ctx, id := t.Context(), mine.Meta.ID
+	for what, err := range map[string]error{
+		"get":      ret(other.Services().Get(ctx, id, client.Query{})).err,
+		"by name":  ret(other.Services().Get(ctx, "whmcs:1", client.Query{})).err,
+		"put":      ret(other.Services().Update(ctx, id, machine("whmcs:1", "ann@example.com", "large"))).err,
+		"delete":   ret(other.Services().Delete(ctx, id)).err,
+		"suspend":  ret(other.SuspendService(ctx, id, "")).err,
+		"resume":   ret(other.ResumeService(ctx, id)).err,
+		"password": ret(other.SetServicePassword(ctx, id, "correct horse battery")).err,
+		"login":    ret(other.ServiceLoginLink(ctx, id)).err,
+		"user":     ret(other.UserLoginLink(ctx, string(mine.Spec.User), "", "")).err,
+		"usage":    ret(other.ServiceUsage(ctx, api.ListServiceUsageParams{Installation: "whmcs", Service: id})).err,
+	} {
+		if api.CodeOf(err) != api.CodeNotFound {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	must(t, ret(other.Services().Delete(ctx, "whmcs:1"))) // there is none of that name
+	if got := must(t, ret(s.sells.Services().Get(ctx, id, client.Query{}))).v; got.Spec.TerminatedAt != nil {
+		t.Error("another's name has ended the service")
+	}
+	for page, err := range other.Services().All(ctx, client.Query{}) {
+		t.Error(page, err)
+	}
+	// The customer's admin sees its organization, and no service.
+	session := must(t, ret(connect(t, s.Env, "").LoginWithLink(ctx, must(t, ret(s.sells.ServiceLoginLink(ctx, id))).v.Token))).v
+	customer := connect(t, s.Env, session.Token)
+	if o := must(t, ret(customer.Organizations().Get(ctx, string(mine.Spec.Organization), client.Query{}))).v; o.Spec.Parent != api.OrganizationID(s.reseller) {
+		t.Errorf("%+v", o)
+	}
+	_, err := customer.Services().Get(ctx, id, client.Query{})
+	wantErr(t, err, api.CodeForbidden, "")
+	_, err = customer.Services().Create(ctx, machine("whmcs:2", "ann@example.com", "small"))
+	wantErr(t, err, api.CodeForbidden, "")
+}

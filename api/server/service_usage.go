@@ -1,0 +1,100 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+	_ "time/tzdata" // a node may have no time zones
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// usageServices are on a page unless a limit is given: each means reading a
+// month of an organization's use.
+const usageServices = 100
+
+// ListServiceUsage answers totals by service and meter.
+func (h *handlers) ListServiceUsage(ctx context.Context, r ListServiceUsageRequestObject) (ListServiceUsageResponseObject, error) {
+	q, now := r.Params, h.opts.Now()
+	if h.opts.Billing == nil {
+		return nil, api.Errorf(api.CodeUnavailable, "this server does no billing")
+	}
+	if err := api.ValidateInstallation(q.Installation); err != nil {
+		return nil, err
+	}
+	from, to, err := monthIn(q.Month, q.TimeZone, now)
+	if err != nil {
+		return nil, err
+	}
+	var p page[api.Service]
+	if q.Service != "" {
+		s, err := h.service(ctx, q.Service)
+		if err == nil && !strings.HasPrefix(s.Meta.Name, q.Installation+":") {
+			err = notFound(api.KindService, q.Service)
+		}
+		if err != nil {
+			return nil, err
+		}
+		p.Items = append(p.Items, s)
+	} else if p, err = h.servicesPage(ctx, q.Installation, "", cmp.Or(q.Limit, usageServices), q.Continue); err != nil {
+		return nil, err
+	}
+	out := ListServiceUsage200JSONResponse{From: from, To: to, ReadAt: now.UTC(), Items: []api.ServiceUsage{}, Continue: p.Continue}
+	for _, s := range p.Items {
+		totals, err := h.totals(h.read(ctx), s.Spec.Organization, from, to)
+		if err != nil {
+			return nil, err
+		}
+		if len(totals) == 0 && s.Spec.TerminatedAt != nil {
+			continue
+		}
+		out.Items = append(out.Items, api.ServiceUsage{ID: s.Meta.ID, Name: s.Meta.Name, Organization: s.Spec.Organization, Totals: totals})
+	}
+	return out, nil
+}
+
+// totals of an organization's use by meter, in the order of meters.
+func (h *handlers) totals(ctx context.Context, org api.OrganizationID, from, to time.Time) ([]api.MeterTotal, error) {
+	sums := map[api.Meter]api.Quantity{}
+	q := api.UsageQuery{Organization: string(org), From: from, To: to, By: api.ByTotal, Limit: maxLimit}
+	for {
+		p, err := h.opts.Billing.Usage(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, u := range p.Items {
+			sums[u.Meter] = sums[u.Meter].Plus(u.Quantity)
+		}
+		if q.Continue = p.Continue; q.Continue == "" {
+			break
+		}
+	}
+	out := []api.MeterTotal{}
+	for meter, n := range sums {
+		out = append(out, api.MeterTotal{Meter: meter, Quantity: n})
+	}
+	slices.SortFunc(out, func(a, b api.MeterTotal) int { return cmp.Compare(a.Meter, b.Meter) })
+	return out, nil
+}
+
+// monthIn is a month of a time zone's calendar: its first moment, and the next
+// month's.
+func monthIn(month, zone string, now time.Time) (from, to time.Time, err error) {
+	if strings.EqualFold(zone, "local") { // Go's word for the server's own
+		zone = "?"
+	}
+	where, err := time.LoadLocation(zone)
+	if err != nil {
+		return from, to, api.Errorf(api.CodeInvalid, "there is no such time zone").At("timeZone").WithHint("an IANA name, as Europe/Berlin")
+	}
+	at := now.In(where)
+	if month != "" {
+		if at, err = time.ParseInLocation("2006-01", month, where); err != nil || at.Year() < 1970 || at.Year() > 2200 {
+			return from, to, api.Errorf(api.CodeInvalid, "%q is no month", month).At("month").WithHint("as 2026-11")
+		}
+	}
+	first := func(m time.Month) time.Time { return time.Date(at.Year(), m, 1, 0, 0, 0, 0, where).UTC() }
+	return first(at.Month()), first(at.Month() + 1), nil
+}

@@ -1,0 +1,141 @@
+package server
+
+import (
+	"context"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// soldBy is the label of users that services have made: its value is the
+// installation. Only such a user is shared by services, so that nobody comes to
+// the account of another by the address that he gives to a billing system.
+const soldBy = "basalt/installation"
+
+func grantOf(s api.ServiceSpec) api.Grant {
+	return api.Grant{Role: api.RoleAdmin, Organization: string(s.Organization)}
+}
+
+// granted gives a seller's service to the user of its address, who is made if
+// there is none.
+func (h *handlers) granted(ctx context.Context, seller, installation string, s api.ServiceSpec) (api.UserID, []api.Command, error) {
+	u, err := h.userNamed(ctx, s.Email)
+	if err != nil {
+		return "", nil, err
+	}
+	g := grantOf(s)
+	if u.Meta.ID == "" {
+		id := newID(api.KindUser)
+		spec := api.UserSpec{DisplayName: s.DisplayName, Grants: []api.Grant{g}, Credentials: &api.UserCredentials{}}
+		return api.UserID(id), []api.Command{{Op: api.OpPutSpec, Kind: api.KindUser, ID: id, Name: s.Email, Organization: seller,
+			Labels: map[string]string{soldBy: installation}, Claims: claimsOf(api.KindUser, s.Email), Data: api.Encode(spec)}}, nil
+	}
+	others := func(g api.Grant) bool { return g.Role == api.RoleOperator || g.Role == api.RoleReseller }
+	if u.Meta.Organization != seller || u.Meta.Labels[soldBy] != installation || slices.ContainsFunc(u.Spec.Grants, others) {
+		return "", nil, api.Errorf(api.CodeExists, "somebody else logs in as %s", s.Email).At("spec.email").WithHint("give another e-mail address")
+	}
+	if slices.Contains(u.Spec.Grants, g) {
+		return api.UserID(u.Meta.ID), nil, nil
+	}
+	u.Spec.Grants = append(slices.Clone(u.Spec.Grants), g)
+	return api.UserID(u.Meta.ID), []api.Command{putUser(u)}, api.ValidateUser(u.Spec)
+}
+
+// ungranted takes the service from its user, who goes with the last one.
+func (h *handlers) ungranted(ctx context.Context, s api.Service) ([]api.Command, error) {
+	o, err := h.opts.Store.Get(ctx, api.KindUser, string(s.Spec.User))
+	if api.CodeOf(err) == api.CodeNotFound && err != nil {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	u, err := api.Decode[api.User](o)
+	if err != nil {
+		return nil, err
+	}
+	org := string(s.Spec.Organization)
+	u.Spec.Grants = slices.DeleteFunc(slices.Clone(u.Spec.Grants), func(g api.Grant) bool { return g.Organization == org })
+	if len(u.Spec.Grants) > 0 || u.Meta.Labels[soldBy] == "" {
+		return []api.Command{putUser(u)}, nil
+	}
+	sessions, err := h.sessionsOf(ctx, api.UserID(u.Meta.ID))
+	return append(endAll(sessions), api.Command{Op: api.OpDelete, Kind: api.KindUser, ID: u.Meta.ID, Expect: u.Meta.Revision}), err
+}
+
+// regranted gives a service to another address: its user is renamed when it has
+// nothing else, and is another's otherwise.
+func (h *handlers) regranted(ctx context.Context, old api.Service, want api.ServiceSpec, revived bool) ([]api.Command, api.UserID, error) {
+	installation, _, err := api.ParseServiceName(old.Meta.Name)
+	if err != nil {
+		return nil, "", err
+	}
+	var left []api.Command
+	if !revived {
+		o, err := h.opts.Store.Get(ctx, api.KindUser, string(old.Spec.User))
+		if err == nil {
+			u, err := api.Decode[api.User](o)
+			if err != nil {
+				return nil, "", err
+			}
+			there, err := h.userNamed(ctx, want.Email)
+			if err != nil {
+				return nil, "", err
+			}
+			if there.Meta.ID == "" && len(u.Spec.Grants) == 1 && u.Meta.Labels[soldBy] == installation {
+				cmd := putUser(u)
+				cmd.Name, cmd.Claims = want.Email, claimsOf(api.KindUser, want.Email)
+				return []api.Command{cmd}, old.Spec.User, nil
+			}
+		}
+		if left, err = h.ungranted(ctx, old); err != nil {
+			return nil, "", err
+		}
+	}
+	user, cmds, err := h.granted(ctx, old.Meta.Organization, installation, want)
+	return append(left, cmds...), user, err
+}
+
+func putUser(u api.User) api.Command {
+	return api.Command{Op: api.OpPutSpec, Kind: api.KindUser, ID: u.Meta.ID, Expect: u.Meta.Revision, Labels: u.Meta.Labels, Data: api.Encode(u.Spec)}
+}
+
+// userOf a service.
+func (h *handlers) userOf(ctx context.Context, ref string) (api.Service, api.User, error) {
+	s, err := h.service(ctx, ref)
+	if err != nil {
+		return s, api.User{}, err
+	}
+	o, err := h.opts.Store.Get(ctx, api.KindUser, string(s.Spec.User))
+	if s.Spec.TerminatedAt != nil || api.CodeOf(err) == api.CodeNotFound && err != nil {
+		return s, api.User{}, api.Errorf(api.CodeState, "service %s has no user", s.Meta.Name).WithHint("it may have ended; else make it again: PUT /v1/services/…")
+	}
+	if err != nil {
+		return s, api.User{}, err
+	}
+	u, err := api.Decode[api.User](o)
+	return s, u, err
+}
+
+// SetServicePassword sets its user's password.
+func (h *handlers) SetServicePassword(ctx context.Context, r SetServicePasswordRequestObject) (SetServicePasswordResponseObject, error) {
+	var hash string
+	s, err := h.again(ctx, func() (api.Service, error) {
+		s, u, err := h.userOf(ctx, r.ID)
+		if err != nil {
+			return s, err
+		}
+		if err := api.ValidatePassword("password", r.Body.Password, u.Meta.Name); err != nil {
+			return s, err
+		}
+		if hash == "" {
+			if hash, err = h.opts.Passwords.Hash(ctx, r.Body.Password); err != nil {
+				return s, err
+			}
+		}
+		c := credentials(u)
+		c.PasswordHash, c.LinkHash, c.LinkExpiresAt, c.Epoch = hash, "", nil, c.Epoch+1
+		return s, h.keep(ctx, u, c)
+	})
+	return SetServicePassword200JSONResponse(s), err
+}

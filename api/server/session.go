@@ -1,0 +1,150 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// How long a session lasts, and how many a user has: the oldest end first.
+const (
+	sessionLife = 7 * 24 * time.Hour
+	sessionIdle = 12 * time.Hour
+	maxSessions = 20
+)
+
+// holds says whether a user's session is good: it is of the present epoch, and
+// the user may still be what the session is. A password change, a reset and a
+// grant that is taken away end it at once.
+func holds(s api.Session, u api.User, now time.Time) bool {
+	used := s.Meta.CreatedAt
+	if s.Status.UsedAt != nil {
+		used = *s.Status.UsedAt
+	}
+	// usedAt is to the hour.
+	return now.Before(s.Spec.ExpiresAt) && now.Before(used.Add(sessionIdle+touchEvery)) && s.Meta.DeletedAt == nil &&
+		u.Meta.DeletedAt == nil && !u.Spec.Disabled && credentials(u).Epoch == s.Spec.Epoch && slices.Contains(u.Spec.Grants, s.Spec.Grant)
+}
+
+// sessionIdentity is whom a session's token stands for.
+func (s *Server) sessionIdentity(ctx context.Context, id string, secret []byte, now time.Time) (identity, error) {
+	session, err := stored[api.Session](ctx, s, api.KindSession, id)
+	if err != nil {
+		return identity{}, err
+	}
+	u, err := stored[api.User](ctx, s, api.KindUser, string(session.Spec.User))
+	if err != nil {
+		return identity{}, err
+	}
+	if !sameHash(secret, session.Spec.Hash) || !holds(session, u, now) {
+		return identity{}, errRefused
+	}
+	g, end := session.Spec.Grant, session.Spec.ExpiresAt
+	me := identity{id: id, name: u.Meta.Name, user: session.Spec.User, role: g.Role, org: g.Organization, project: g.Project,
+		expiresAt: &end, usedAt: session.Status.UsedAt, kind: api.KindSession, parentOf: s.parentIn(ctx)}
+	me.ended = func(e api.Event) bool {
+		switch {
+		case e.Object.Kind == api.KindSession && e.Object.Meta.ID == id:
+			return e.Type == api.EventRemove
+		case e.Object.Kind == api.KindUser && e.Object.Meta.ID == string(session.Spec.User):
+			now, err := api.Decode[api.User](e.Object)
+			return err != nil || e.Type == api.EventRemove || !holds(session, now, session.Meta.CreatedAt)
+		}
+		return false
+	}
+	return me, nil
+}
+
+// sessionsOf a user, oldest first. They lie in the user's id as in a project, of
+// which the store has an index: a login need not look at everybody's.
+func (h *handlers) sessionsOf(ctx context.Context, user api.UserID) ([]api.Session, error) {
+	sessions, err := all[api.Session](ctx, h, api.ListQuery{Kind: api.KindSession, Project: string(user)})
+	slices.SortFunc(sessions, func(a, b api.Session) int { return a.Meta.CreatedAt.Compare(b.Meta.CreatedAt) })
+	return sessions, err
+}
+
+func endAll(sessions []api.Session) []api.Command {
+	var out []api.Command
+	for _, s := range sessions {
+		out = append(out, api.Command{Op: api.OpDelete, Kind: api.KindSession, ID: s.Meta.ID, Expect: api.AnyRevision})
+	}
+	return out
+}
+
+// newSession is the command that begins one, and the session as its owner sees it.
+func (h *handlers) newSession(u api.User, g api.Grant, epoch int64, address string) (api.Command, api.Session) {
+	id := newID(api.KindSession)
+	token, hash := newToken(id)
+	now := h.opts.Now().UTC()
+	s := api.Session{Kind: api.KindSession, Meta: api.Meta{ID: id, CreatedAt: now}, Token: token, Current: true, Spec: api.SessionSpec{
+		User: api.UserID(u.Meta.ID), Grant: g, Address: address, Epoch: epoch, Hash: hash, ExpiresAt: now.Add(sessionLife).Truncate(time.Second)}}
+	cmd := api.Command{Op: api.OpPutSpec, Kind: api.KindSession, ID: id, Organization: u.Meta.Organization, Project: u.Meta.ID, Data: api.Encode(s.Spec)}
+	s.Spec.Hash, s.Spec.Epoch = "", 0
+	return cmd, s
+}
+
+// me is the user whose session the request came with.
+func (h *handlers) me(ctx context.Context) (api.User, error) {
+	id := who(ctx).user
+	if id == "" {
+		return api.User{}, api.Errorf(api.CodeState, "an API key is no user: it has no password and no sessions").WithHint("log in: basalt login --email …")
+	}
+	return stored[api.User](ctx, h.Server, api.KindUser, string(id))
+}
+
+// ListSessions of the caller's.
+func (h *handlers) ListSessions(ctx context.Context, _ ListSessionsRequestObject) (ListSessionsResponseObject, error) {
+	u, err := h.me(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sessions, err := h.sessionsOf(ctx, api.UserID(u.Meta.ID))
+	out := ListSessions200JSONResponse{Items: []api.Session{}}
+	for _, s := range sessions {
+		if holds(s, u, h.opts.Now()) {
+			s.Current = s.Meta.ID == who(ctx).id
+			s.Spec.Hash, s.Spec.Epoch = "", 0
+			out.Items = append(out.Items, s)
+		}
+	}
+	return out, err
+}
+
+// DeleteSession ends one of the caller's.
+func (h *handlers) DeleteSession(ctx context.Context, r DeleteSessionRequestObject) (DeleteSessionResponseObject, error) {
+	s, err := h.endSession(ctx, r.ID)
+	return DeleteSession200JSONResponse(s), err
+}
+
+// Logout ends the session that the request came with.
+func (h *handlers) Logout(ctx context.Context, _ LogoutRequestObject) (LogoutResponseObject, error) {
+	if who(ctx).user == "" {
+		_, err := h.me(ctx)
+		return nil, err
+	}
+	s, err := h.endSession(ctx, who(ctx).id)
+	return Logout200JSONResponse(s), err
+}
+
+func (h *handlers) endSession(ctx context.Context, id string) (api.Session, error) {
+	u, err := h.me(ctx)
+	if err != nil {
+		return api.Session{}, err
+	}
+	o, err := h.opts.Store.Get(ctx, api.KindSession, id)
+	if err != nil {
+		return api.Session{}, err
+	}
+	s, err := api.Decode[api.Session](o)
+	if err != nil {
+		return s, err
+	}
+	if string(s.Spec.User) != u.Meta.ID {
+		return api.Session{}, notFound(api.KindSession, id)
+	}
+	_, err = h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: endAll([]api.Session{s})})
+	s.Spec.Hash, s.Spec.Epoch = "", 0
+	return s, err
+}

@@ -1,0 +1,95 @@
+package server
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+func TestSight(t *testing.T) {
+	object := func(kind api.Kind, id, org, project string, spec any) api.Object {
+		return api.Object{Kind: kind, Meta: api.Meta{ID: id, Organization: org, Project: project}, Spec: api.Encode(spec)}
+	}
+	parentOf := func(org string) string { return map[string]string{"o1": "r1", "o2": "r2"}[org] }
+	names := []string{"operator", "reseller", "admin", "member", "viewer", "billing", "other-reseller", "broken-reseller", "broken-admin", "broken-member", "broken-billing", "nobody"}
+	callers := map[string]identity{
+		"operator": {role: api.RoleOperator}, "reseller": {role: api.RoleReseller, org: "r1"}, "other-reseller": {role: api.RoleReseller, org: "r2"},
+		"admin": {role: api.RoleAdmin, org: "o1"}, "billing": {role: api.RoleBilling, org: "o1"},
+		"member": {role: api.RoleMember, org: "o1", project: "p1"}, "viewer": {role: api.RoleViewer, org: "o1", project: "p1"},
+		"nobody": {}, "broken-reseller": {role: api.RoleReseller}, "broken-admin": {role: api.RoleAdmin},
+		"broken-member": {role: api.RoleMember}, "broken-billing": {role: api.RoleBilling},
+	}
+	key := func(role api.Role) api.APIKeySpec { return api.APIKeySpec{Role: role} }
+	// What everybody with a role sees, whatever the role's scope.
+	const shared = " other-reseller broken-reseller broken-admin broken-member"
+	for _, c := range []struct {
+		name string
+		o    api.Object
+		seen string // who sees it; "+" owns it too
+	}{
+		{"own instance", object(api.KindInstance, "i", "o1", "p1", struct{}{}), "operator+ reseller+ admin+ member+ viewer+"},
+		{"sister project's", object(api.KindInstance, "i", "o1", "p2", struct{}{}), "operator+ reseller+ admin+"},
+		{"other organization's", object(api.KindInstance, "i", "o2", "p3", struct{}{}), "operator+ other-reseller+"},
+		{"reseller's own instance", object(api.KindInstance, "i", "r1", "p9", struct{}{}), "operator+ reseller+"},
+		{"nobody's instance", object(api.KindInstance, "i", "", "", struct{}{}), "operator+"},
+		{"node", object(api.KindNode, "n", "", "", struct{}{}), "operator+"},
+		{"flavor", object(api.KindFlavor, "f", "", "", struct{}{}), "operator+ reseller admin member viewer" + shared},
+		{"price book", object(api.KindPriceBook, "b", "", "", struct{}{}), "operator+ reseller admin member viewer billing" + shared + " broken-billing"},
+		{"own organization", object(api.KindOrganization, "o1", "r1", "", struct{}{}), "operator+ reseller+ admin member viewer billing"},
+		{"the reseller's organization", object(api.KindOrganization, "r1", "", "", struct{}{}), "operator+ reseller"},
+		{"other organization", object(api.KindOrganization, "o2", "r2", "", struct{}{}), "operator+ other-reseller+"},
+		{"organization of no reseller", object(api.KindOrganization, "o3", "", "", struct{}{}), "operator+"},
+		{"own project", object(api.KindProject, "p1", "o1", "", struct{}{}), "operator+ reseller+ admin+ member+ viewer+ billing+"},
+		{"sister project", object(api.KindProject, "p2", "o1", "", struct{}{}), "operator+ reseller+ admin+ billing+"},
+		{"usage", object(api.KindUsageRecord, "u", "o1", "p1", struct{}{}), "operator+ reseller+ admin+ member+ viewer+ billing+"},
+		{"invoice", object(api.KindInvoice, "a", "o1", "", struct{}{}), "operator+ reseller+ admin+ billing+"},
+		{"other payment", object(api.KindPayment, "a", "o2", "", struct{}{}), "operator+ other-reseller+"},
+		{"member's key", object(api.KindAPIKey, "k", "o1", "p1", key(api.RoleMember)), "operator+ reseller+ admin+"},
+		{"admin's key", object(api.KindAPIKey, "k", "o1", "", key(api.RoleAdmin)), "operator+ reseller+ admin+"},
+		{"reseller's key", object(api.KindAPIKey, "k", "r1", "", key(api.RoleReseller)), "operator+ reseller+"},
+		{"reseller's key in a customer", object(api.KindAPIKey, "k", "o1", "", key(api.RoleReseller)), "operator+ reseller admin"},
+		{"operator's key", object(api.KindAPIKey, "k", "", "", key(api.RoleOperator)), "operator+"},
+		{"private image", object(api.KindImage, "m", "o2", "p3", api.ImageSpec{}), "operator+ other-reseller+"},
+		{"public image", object(api.KindImage, "m", "o3", "p3", api.ImageSpec{Public: true}), "operator+ reseller admin member viewer" + shared},
+		{"the cluster's CA", object(api.KindClusterCA, "ca", "", "", struct{}{}), ""},
+	} {
+		var got []string
+		for _, name := range names {
+			id := callers[name]
+			id.parentOf = parentOf
+			switch sees, owns := id.sees(c.o), id.owns(c.o); {
+			case sees && owns:
+				got = append(got, name+"+")
+			case sees:
+				got = append(got, name)
+			case owns && c.o.Kind != api.KindClusterCA:
+				t.Errorf("%s owns %s without seeing it", name, c.name)
+			}
+		}
+		if g := strings.Join(got, " "); g != c.seen {
+			t.Errorf("%s: seen by %q, want %q", c.name, g, c.seen)
+		}
+	}
+}
+
+// No chain of grants leads to more than the first of it had.
+func TestNobodyGrantsMoreThanHisOwn(t *testing.T) {
+	for _, by := range api.Roles() {
+		for _, r := range api.Roles() {
+			if !by.Grants(r) {
+				continue
+			}
+			for op, allowed := range rights {
+				if allowed.has(r) && !allowed.has(by) {
+					t.Errorf("%s grants %s, which may %s", by, r, op)
+				}
+			}
+			for _, next := range api.Roles() {
+				if r.Grants(next) && !by.Grants(next) {
+					t.Errorf("%s grants %s through %s", by, next, r)
+				}
+			}
+		}
+	}
+}

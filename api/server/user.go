@@ -1,0 +1,195 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// linkLife is how long a token that sets a password is good.
+const linkLife = 3 * 24 * time.Hour
+
+// userSpec turns the grants' names into ids and validates. The caller grants no
+// more than it has, and the credentials stay the server's.
+func (h *handlers) userSpec(ctx context.Context, s api.UserSpec, credentials *api.UserCredentials) (api.UserSpec, error) {
+	if s.Credentials != nil {
+		return s, api.Errorf(api.CodeInvalid, "the server makes them").At("spec.credentials").WithHint("leave them out")
+	}
+	s.Credentials = credentials
+	s.Grants = slices.Clone(s.Grants)
+	for i := range s.Grants {
+		g, at := &s.Grants[i], fmt.Sprintf("spec.grants[%d].", i)
+		if err := h.grantScope(ctx, g, at); err != nil {
+			return s, err
+		}
+		if !who(ctx).grants(g.Role, g.Organization, g.Project) && roleBits[g.Role] != 0 {
+			return s, api.Errorf(api.CodeForbidden, "role %s gives nobody role %s there", who(ctx).role, g.Role).At(at + "role")
+		}
+		if g.Role == api.RoleReseller && h.parentOf(ctx, g.Organization) != "" {
+			return s, api.Errorf(api.CodeInvalid, "a reseller's customer is no reseller").At(at + "role").WithHint("role admin is an organization's")
+		}
+	}
+	return s, api.ValidateUser(s)
+}
+
+// grantScope turns a grant's names into ids.
+func (h *handlers) grantScope(ctx context.Context, g *api.Grant, field string) error {
+	if g.Organization != "" {
+		o, err := h.find(ctx, api.KindOrganization, g.Organization, "", "")
+		if err != nil {
+			return at(err, field+"organization")
+		}
+		g.Organization = o.Meta.ID
+	}
+	if g.Project != "" {
+		o, err := h.find(ctx, api.KindProject, g.Project, g.Organization, "")
+		if err == nil && g.Organization != "" && g.Organization != o.Meta.Organization {
+			err = notFound(api.KindProject, g.Project)
+		}
+		if err != nil {
+			return at(err, field+"project")
+		}
+		g.Organization, g.Project = o.Meta.Organization, o.Meta.ID
+	}
+	return nil
+}
+
+// newLink is a token that sets a password, and what is kept of it.
+func newLink(id string, c *api.UserCredentials, now time.Time) api.PasswordLink {
+	token, hash := newToken(id)
+	end := now.UTC().Add(linkLife).Truncate(time.Second)
+	c.LinkHash, c.LinkExpiresAt = hash, &end
+	return api.PasswordLink{Token: token, ExpiresAt: end}
+}
+
+// CreateUser makes one without a password; the answer holds a token that sets
+// it, which is nowhere else, so this takes no Idempotency-Key.
+func (h *handlers) CreateUser(ctx context.Context, r CreateUserRequestObject) (CreateUserResponseObject, error) {
+	h.references.RLock()
+	defer h.references.RUnlock()
+	in := *r.Body
+	in.Meta.Name = api.Login(in.Meta.Name)
+	m, err := h.place(ctx, api.KindUser, in.Meta)
+	if err != nil {
+		return nil, err
+	}
+	if !who(ctx).reaches(m.Organization, "") {
+		return nil, api.Errorf(api.CodeForbidden, "a user belongs to an organization that you manage").At("meta.organization")
+	}
+	id, credentials := newID(api.KindUser), &api.UserCredentials{}
+	link := newLink(id, credentials, h.opts.Now())
+	spec, err := h.userSpec(ctx, in.Spec, credentials)
+	if err != nil {
+		return nil, err
+	}
+	u, err := create[api.User](ctx, h, api.KindUser, id, m, spec, "")
+	if api.CodeOf(err) == api.CodeConflict && err != nil {
+		err = api.Errorf(api.CodeExists, "somebody logs in as %s already", m.Name).At("meta.name")
+	}
+	u.Link = &link
+	return CreateUser201JSONResponse(u), err
+}
+
+// ListUsers pages through what the caller sees.
+func (h *handlers) ListUsers(ctx context.Context, r ListUsersRequestObject) (ListUsersResponseObject, error) {
+	p, err := list[api.User](ctx, h, api.KindUser, query{limit: r.Params.Limit, after: r.Params.Continue, name: api.Login(r.Params.Name), organization: r.Params.Organization})
+	return ListUsers200JSONResponse(p), err
+}
+
+// GetUser by id or name.
+func (h *handlers) GetUser(ctx context.Context, r GetUserRequestObject) (GetUserResponseObject, error) {
+	o, err := get[api.User](ctx, h, api.KindUser, r.ID, r.Params.Organization, "")
+	return GetUser200JSONResponse(o), err
+}
+
+// UpdateUser changes name, labels and spec. Sessions of grants that are gone,
+// and all of a user that is disabled, end with it.
+func (h *handlers) UpdateUser(ctx context.Context, r UpdateUserRequestObject) (UpdateUserResponseObject, error) {
+	h.references.RLock()
+	defer h.references.RUnlock()
+	r.Body.Meta.Name = api.Login(r.Body.Meta.Name)
+	o, err := update(ctx, h, api.KindUser, r.ID, r.Body.Meta, func(old api.User) (any, error) {
+		kept := credentials(old)
+		if r.Body.Spec.Disabled && !old.Spec.Disabled {
+			kept.Epoch++
+		}
+		return h.userSpec(ctx, r.Body.Spec, &kept)
+	})
+	return UpdateUser200JSONResponse(o), err
+}
+
+// DeleteUser deletes one, and its sessions.
+func (h *handlers) DeleteUser(ctx context.Context, r DeleteUserRequestObject) (DeleteUserResponseObject, error) {
+	o, err := h.own(ctx, api.KindUser, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	mine, err := h.sessionsOf(ctx, api.UserID(o.Meta.ID))
+	if err != nil {
+		return nil, err
+	}
+	known, err := all[api.Project](ctx, h, api.ListQuery{Kind: api.KindExternalIdentity, Project: o.Meta.ID})
+	if err != nil {
+		return nil, err
+	}
+	with := endAll(mine)
+	for _, k := range known {
+		with = append(with, api.Command{Op: api.OpDelete, Kind: api.KindExternalIdentity, ID: k.Meta.ID, Expect: api.AnyRevision})
+	}
+	u, err := remove[api.User](ctx, h, api.KindUser, o.Meta.ID, with...)
+	return DeleteUser200JSONResponse(u), err
+}
+
+// ResetUser voids a user's password, for one that was lost or is known to others.
+func (h *handlers) ResetUser(ctx context.Context, r ResetUserRequestObject) (ResetUserResponseObject, error) {
+	o, err := h.own(ctx, api.KindUser, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	u, err := api.Decode[api.User](o)
+	if err != nil {
+		return nil, err
+	}
+	c := credentials(u)
+	c.PasswordHash, c.Epoch = "", c.Epoch+1
+	if r.Body.Totp {
+		c.TotpSecret, c.TotpPending, c.RecoveryCodes = "", "", nil
+	}
+	link := newLink(u.Meta.ID, &c, h.opts.Now())
+	return ResetUser200JSONResponse(link), h.keep(ctx, u, c)
+}
+
+// shownSpec and shownStatus are what leaves the server: that there is a
+// password or a code, and no more of them.
+func shownSpec(u api.User) api.UserSpec {
+	u.Spec.Credentials = nil
+	return u.Spec
+}
+
+func shownStatus(u api.User) api.UserStatus {
+	c := credentials(u)
+	return api.UserStatus{HasPassword: c.PasswordHash != "", Totp: c.TotpSecret != "", LastLoginAt: u.Status.LastLoginAt,
+		Failures: u.Status.Failures, FailedAt: u.Status.FailedAt}
+}
+
+// credentials of a user, to change.
+func credentials(u api.User) api.UserCredentials {
+	if u.Spec.Credentials == nil {
+		return api.UserCredentials{}
+	}
+	c := *u.Spec.Credentials
+	c.RecoveryCodes = slices.Clone(c.RecoveryCodes)
+	return c
+}
+
+// keep writes a user's credentials at the revision that was read.
+func (h *handlers) keep(ctx context.Context, u api.User, c api.UserCredentials, with ...api.Command) error {
+	u.Spec.Credentials = &c
+	_, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: append([]api.Command{{
+		Op: api.OpPutSpec, Kind: api.KindUser, ID: u.Meta.ID, Expect: u.Meta.Revision, Labels: u.Meta.Labels, Data: api.Encode(u.Spec),
+	}}, with...)})
+	return err
+}

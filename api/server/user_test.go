@@ -1,0 +1,430 @@
+package server_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server"
+	"github.com/basalt-gpu/basalt/api/server/password"
+	"github.com/basalt-gpu/basalt/api/server/servertest"
+	"github.com/basalt-gpu/basalt/api/server/totp"
+)
+
+const horse = "correct horse battery"
+
+// people is a world with a clock, and a count of derivations.
+type people struct {
+	*world
+	now    time.Time
+	hasher *password.Hasher
+}
+
+func newPeople(t *testing.T) *people {
+	t.Helper()
+	p := &people{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), hasher: password.New(password.Cost{MemoryKiB: 64, Passes: 1, Lanes: 1})}
+	p.world = worldOf(t, servertest.StartWith(t, func(o *server.Options) {
+		o.Now, o.Passwords = func() time.Time { return p.now }, p.hasher
+	}))
+	return p
+}
+
+// ask sends one request and reads its answer, or its error.
+func ask[T any](p *people, key, method, path string, in any) (T, *api.Error) {
+	p.t.Helper()
+	body, err := json.Marshal(in)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	rec := p.call(method, path, key, string(body))
+	var out T
+	if rec.Code >= 300 {
+		e := new(api.Error)
+		if err := json.Unmarshal(rec.Body.Bytes(), e); err != nil {
+			p.t.Fatalf("%s %s: %d %s", method, path, rec.Code, rec.Body)
+		}
+		return out, e
+	}
+	if err := json.Unmarshal(rec.Body.Bytes(), &out); err != nil {
+		p.t.Fatal(err)
+	}
+	return out, nil
+}
+
+func (p *people) login(c api.Credentials) (api.Session, *api.Error) {
+	p.t.Helper()
+	return ask[api.Session](p, "", "POST", "/v1/login", c)
+}
+
+func (p *people) whoami(token string) *api.Error {
+	p.t.Helper()
+	_, err := ask[api.Identity](p, token, "GET", "/v1/whoami", nil)
+	return err
+}
+
+func wanted(t *testing.T, what string, e *api.Error, code api.Code) {
+	t.Helper()
+	if e == nil && code != "" || e != nil && e.Code != code {
+		t.Fatalf("%s: %v, want %q", what, e, code)
+	}
+}
+
+// user makes one with a password.
+func (p *people) user(email, organization string, grants ...api.Grant) api.User {
+	p.t.Helper()
+	u, err := ask[api.User](p, p.Token, "POST", "/v1/users", api.User{Meta: api.Meta{Name: email, Organization: organization}, Spec: api.UserSpec{Grants: grants}})
+	wanted(p.t, "make a user", err, "")
+	_, err = ask[api.PasswordSet](p, "", "POST", "/v1/password/link", api.PasswordToken{Token: u.Link.Token, Password: horse})
+	wanted(p.t, "set its password", err, "")
+	return u
+}
+
+func TestLogin(t *testing.T) {
+	p := newPeople(t)
+	u := p.user("Ann@Example.com", "acme", api.Grant{Role: api.RoleAdmin, Organization: "acme"}, api.Grant{Role: api.RoleMember, Project: p.theirs})
+	if u.Meta.Name != "ann@example.com" || u.Spec.Grants[1].Organization != p.other {
+		t.Errorf("%+v", u)
+	}
+	_, err := ask[api.PasswordSet](p, "", "POST", "/v1/password/link", api.PasswordToken{Token: u.Link.Token, Password: horse})
+	wanted(t, "the link again", err, api.CodeInvalid)
+	_, err = p.login(api.Credentials{Email: "ann@example.com", Password: horse})
+	wanted(t, "no choice", err, api.CodeInvalid)
+	s, err := p.login(api.Credentials{Email: " ANN@example.com", Password: horse, Organization: "acme"})
+	wanted(t, "login", err, "")
+	me, err := ask[api.Identity](p, s.Token, "GET", "/v1/whoami", nil)
+	if wanted(t, "whoami", err, ""); me.Role != api.RoleAdmin || me.Organization != p.acme || me.Name != "ann@example.com" {
+		t.Errorf("%+v", me)
+	}
+	other, err := p.login(api.Credentials{Email: "ann@example.com", Password: horse, Project: p.theirs})
+	wanted(t, "the other grant", err, "")
+	if other.Spec.Grant.Role != api.RoleMember || other.Spec.Hash != "" {
+		t.Errorf("%+v", other)
+	}
+	list, err := ask[api.SessionList](p, s.Token, "GET", "/v1/sessions", nil)
+	if wanted(t, "sessions", err, ""); len(list.Items) != 2 || list.Items[0].Spec.Hash+list.Items[1].Spec.Hash != "" {
+		t.Errorf("%+v", list)
+	}
+	_, err = ask[api.Session](p, s.Token, "DELETE", "/v1/sessions/"+other.Meta.ID, nil)
+	wanted(t, "end the other", err, "")
+	wanted(t, "it has ended", p.whoami(other.Token), api.CodeUnauthenticated)
+	_, err = ask[api.Session](p, s.Token, "POST", "/v1/logout", nil)
+	wanted(t, "logout", err, "")
+	wanted(t, "after it", p.whoami(s.Token), api.CodeUnauthenticated)
+	_, err = ask[api.SessionList](p, p.Token, "GET", "/v1/sessions", nil)
+	wanted(t, "a key's sessions", err, api.CodeState)
+}
+
+// A guessed session is not found; another's neither.
+func TestSessionsAreOnesOwn(t *testing.T) {
+	p := newPeople(t)
+	p.user("ann@x.org", "acme", api.Grant{Role: api.RoleAdmin, Organization: "acme"})
+	p.user("bob@x.org", "acme", api.Grant{Role: api.RoleAdmin, Organization: "acme"})
+	ann, _ := p.login(api.Credentials{Email: "ann@x.org", Password: horse})
+	bob, _ := p.login(api.Credentials{Email: "bob@x.org", Password: horse})
+	for _, id := range []string{ann.Meta.ID, "ses-000000000000", "x"} {
+		_, err := ask[api.Session](p, bob.Token, "DELETE", "/v1/sessions/"+id, nil)
+		wanted(t, id, err, api.CodeNotFound)
+	}
+	wanted(t, "ann", p.whoami(ann.Token), "")
+}
+
+// An unknown user and a wrong password get the same answer, for the same work.
+func TestUnknownUsersCostTheSame(t *testing.T) {
+	p := newPeople(t)
+	p.user("ann@x.org", "acme", api.Grant{Role: api.RoleAdmin, Organization: "acme"})
+	var answers []string
+	for _, email := range []string{"ann@x.org", "nobody@x.org"} {
+		before := p.hasher.Derived()
+		_, err := p.login(api.Credentials{Email: email, Password: "wrong password"})
+		wanted(t, email, err, api.CodeUnauthenticated)
+		if n := p.hasher.Derived() - before; n != 1 {
+			t.Errorf("%s: %d derivations", email, n)
+		}
+		answers = append(answers, err.Error())
+	}
+	if answers[0] != answers[1] {
+		t.Errorf("%q", answers)
+	}
+}
+
+// What ends a session ends it at once.
+func TestSessionsEnd(t *testing.T) {
+	grant := api.Grant{Role: api.RoleAdmin, Organization: "acme"}
+	for name, end := range map[string]func(*people, api.User, string){
+		"a password change": func(p *people, _ api.User, token string) {
+			s, err := ask[api.Session](p, token, "POST", "/v1/password", api.PasswordChange{Old: horse, New: "another horse"})
+			wanted(p.t, "change", err, "")
+			wanted(p.t, "the new session", p.whoami(s.Token), "")
+			_, err = p.login(api.Credentials{Email: "ann@x.org", Password: horse})
+			wanted(p.t, "the old password", err, api.CodeUnauthenticated)
+		},
+		"a reset": func(p *people, u api.User, _ string) {
+			link, err := ask[api.PasswordLink](p, p.Token, "POST", "/v1/users/"+u.Meta.ID+"/reset", api.UserReset{})
+			wanted(p.t, "reset", err, "")
+			_, err = p.login(api.Credentials{Email: "ann@x.org", Password: horse})
+			wanted(p.t, "the old password", err, api.CodeUnauthenticated)
+			_, err = ask[api.PasswordSet](p, "", "POST", "/v1/password/link", api.PasswordToken{Token: link.Token, Password: horse})
+			wanted(p.t, "the new one", err, "")
+		},
+		"another role": func(p *people, u api.User, _ string) {
+			u.Spec.Grants = []api.Grant{{Role: api.RoleBilling, Organization: "acme"}}
+			_, err := ask[api.User](p, p.Token, "PUT", "/v1/users/"+u.Meta.ID, u)
+			wanted(p.t, "change", err, "")
+		},
+		"being disabled, also for a while": func(p *people, u api.User, _ string) {
+			for _, off := range []bool{true, false} {
+				u.Spec.Disabled = off
+				v, err := ask[api.User](p, p.Token, "PUT", "/v1/users/"+u.Meta.ID, u)
+				wanted(p.t, "change", err, "")
+				u = v
+			}
+		},
+		"being deleted": func(p *people, u api.User, _ string) {
+			_, err := ask[api.User](p, p.Token, "DELETE", "/v1/users/"+u.Meta.ID, nil)
+			wanted(p.t, "delete", err, "")
+		},
+		"seven days":         func(p *people, _ api.User, _ string) { p.now = p.now.Add(7 * 24 * time.Hour) },
+		"half a day of none": func(p *people, _ api.User, _ string) { p.now = p.now.Add(14 * time.Hour) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPeople(t)
+			p.user("ann@x.org", "acme", grant)
+			s, err := p.login(api.Credentials{Email: "ann@x.org", Password: horse})
+			wanted(t, "login", err, "")
+			wanted(t, "before", p.whoami(s.Token), "")
+			// A watch that is open ends with it.
+			ended := make(chan error, 1)
+			ready := make(chan struct{})
+			go func() {
+				open := false
+				var last error
+				for e, err := range connect(t, p.Env, s.Token).Watch(context.WithoutCancel(t.Context()), 0) {
+					if last = err; e.Type == api.EventSync && !open {
+						open = true
+						close(ready)
+					}
+				}
+				ended <- last
+			}()
+			<-ready
+			u, err := ask[api.User](p, p.Token, "GET", "/v1/users/ann@x.org", nil)
+			wanted(t, "read", err, "")
+			end(p, u, s.Token)
+			wanted(t, "after", p.whoami(s.Token), api.CodeUnauthenticated)
+			if !strings.Contains(name, "day") { // a pretended clock wakes nobody
+				if err := <-ended; api.CodeOf(err) != api.CodeUnauthenticated {
+					t.Errorf("the watch: %v", err)
+				}
+			}
+		})
+	}
+}
+
+func TestOneTimeCodes(t *testing.T) {
+	p := newPeople(t)
+	p.user("ann@x.org", "acme", api.Grant{Role: api.RoleAdmin, Organization: "acme"})
+	login := func(code string) (api.Session, *api.Error) {
+		return p.login(api.Credentials{Email: "ann@x.org", Password: horse, Totp: code})
+	}
+	s, err := login("")
+	wanted(t, "login", err, "")
+	setup, err := ask[api.TOTPSecret](p, s.Token, "POST", "/v1/totp", nil)
+	wanted(t, "begin", err, "")
+	code := func() string {
+		c, err := totp.Code(setup.Secret, p.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	_, err = login("")
+	wanted(t, "not confirmed yet", err, "")
+	_, err = ask[api.RecoveryCodes](p, s.Token, "POST", "/v1/totp/confirm", api.TOTPCode{Code: "abc"})
+	wanted(t, "a wrong code", err, api.CodeInvalid)
+	recovery, err := ask[api.RecoveryCodes](p, s.Token, "POST", "/v1/totp/confirm", api.TOTPCode{Code: code()})
+	wanted(t, "confirm", err, "")
+	if len(recovery.Codes) != 10 {
+		t.Errorf("%q", recovery.Codes)
+	}
+	if _, err = login(""); err == nil || err.Field != "totp" {
+		t.Errorf("no code: %v", err)
+	}
+	_, err = login(code())
+	wanted(t, "the code that confirmed", err, api.CodeUnauthenticated)
+	p.now = p.now.Add(time.Minute)
+	used := code()
+	_, err = login(used)
+	wanted(t, "a new code", err, "")
+	_, err = login(used)
+	wanted(t, "the same again", err, api.CodeUnauthenticated)
+	_, err = login(strings.ToUpper(recovery.Codes[3]))
+	wanted(t, "a recovery code", err, "")
+	_, err = login(recovery.Codes[3])
+	wanted(t, "the same again", err, api.CodeUnauthenticated)
+	u, err := ask[api.User](p, p.Token, "GET", "/v1/users/ann@x.org", nil)
+	if wanted(t, "read", err, ""); !u.Status.Totp || !u.Status.HasPassword {
+		t.Errorf("%+v", u.Status)
+	}
+	_, err = ask[api.PasswordSet](p, s.Token, "POST", "/v1/totp/disable", api.TOTPDisable{Password: "wrong password"})
+	wanted(t, "off by another", err, api.CodeForbidden)
+	_, err = ask[api.PasswordSet](p, s.Token, "POST", "/v1/totp/disable", api.TOTPDisable{Password: horse})
+	wanted(t, "off", err, "")
+	_, err = login("")
+	wanted(t, "without a code", err, "")
+}
+
+// Ten wrong passwords slow an account down, and never for more than a minute;
+// where it has logged in from before, strangers' guesses do not.
+func TestGuessing(t *testing.T) {
+	p := newPeople(t)
+	p.user("ann@x.org", "acme", api.Grant{Role: api.RoleAdmin, Organization: "acme"})
+	from := func(address, word string) *api.Error {
+		t.Helper()
+		body, err := json.Marshal(api.Credentials{Email: "ann@x.org", Password: word})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := http.NewRequest("POST", "/v1/login", strings.NewReader(string(body)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.from(r, address)
+	}
+	wanted(t, "at home", from("192.0.2.1:1", horse), "")
+	for i := range 10 {
+		wanted(t, "a guess", from("198.51.100."+string(rune('1'+i%9))+":1", "wrong password"), api.CodeUnauthenticated)
+	}
+	before := p.hasher.Derived()
+	wanted(t, "the next", from("203.0.113.1:1", "wrong password"), api.CodeRateLimited)
+	wanted(t, "even with the password", from("203.0.113.1:1", horse), api.CodeRateLimited)
+	if p.hasher.Derived() != before {
+		t.Error("a refused try costs a derivation")
+	}
+	wanted(t, "at home, all the while", from("192.0.2.1:1", horse), "")
+	for range 20 { // it goes on for long
+		p.now = p.now.Add(61 * time.Second)
+		wanted(t, "a guess after a minute", from("203.0.113.9:1", "wrong password"), api.CodeUnauthenticated)
+	}
+	p.now = p.now.Add(61 * time.Second)
+	wanted(t, "its owner elsewhere, after a minute", from("203.0.113.2:1", horse), "")
+	// One address has only so many tries, whatever the accounts.
+	slowed := 0
+	for i := range 30 {
+		if err := p.fromAs("203.0.113.77:1", "u"+string(rune('a'+i%26))+"@x.org"); err != nil && err.Code == api.CodeRateLimited {
+			slowed++
+		}
+	}
+	if slowed != 10 {
+		t.Errorf("%d of 30 tries of one address were refused", slowed)
+	}
+}
+
+// An admin gives no more than it has, and touches nobody who has more.
+func TestUsersAreManagedWithinReach(t *testing.T) {
+	p := newPeople(t)
+	admin := p.Key(t, api.Meta{Name: "a", Organization: p.acme}, api.RoleAdmin)
+	theirs := p.Key(t, api.Meta{Name: "b", Organization: p.other}, api.RoleAdmin)
+	create := func(key, email, org string, g api.Grant) (api.User, *api.Error) {
+		return ask[api.User](p, key, "POST", "/v1/users", api.User{Meta: api.Meta{Name: email, Organization: org}, Spec: api.UserSpec{Grants: []api.Grant{g}}})
+	}
+	ann, err := create(admin, "ann@x.org", "", api.Grant{Role: api.RoleMember, Project: "web"})
+	if wanted(t, "a member", err, ""); ann.Meta.Organization != p.acme || ann.Spec.Grants[0].Project != p.web || ann.Link == nil {
+		t.Errorf("%+v", ann)
+	}
+	for _, g := range []api.Grant{{Role: api.RoleOperator}, {Role: api.RoleReseller, Organization: "acme"}} {
+		_, err = create(admin, "x@x.org", "", g)
+		wanted(t, string(g.Role), err, api.CodeForbidden)
+	}
+	_, err = create(admin, "x@x.org", "", api.Grant{Role: api.RoleAdmin, Organization: p.other})
+	wanted(t, "another's admin", err, api.CodeInvalid)
+	_, err = create(theirs, "ann@x.org", "", api.Grant{Role: api.RoleAdmin, Organization: p.other})
+	wanted(t, "the same e-mail address", err, api.CodeExists)
+	_, err = ask[api.User](p, theirs, "GET", "/v1/users/"+ann.Meta.ID, nil)
+	wanted(t, "another's user", err, api.CodeNotFound)
+	// Once she may more elsewhere, her admin changes her no more.
+	both, err := ask[api.User](p, p.Token, "GET", "/v1/users/"+ann.Meta.ID, nil)
+	wanted(t, "read", err, "")
+	both.Spec.Grants = append(both.Spec.Grants, api.Grant{Role: api.RoleViewer, Project: p.theirs})
+	_, err = ask[api.User](p, p.Token, "PUT", "/v1/users/"+ann.Meta.ID, both)
+	wanted(t, "grant", err, "")
+	for _, c := range [][2]string{{"POST", "/reset"}, {"DELETE", ""}, {"PUT", ""}} {
+		_, err = ask[api.User](p, admin, c[0], "/v1/users/"+ann.Meta.ID+c[1], struct{}{})
+		wanted(t, c[0], err, api.CodeForbidden)
+	}
+	// A new address is claimed, the old one is free.
+	bob, err := create(p.Token, "bob@x.org", "", api.Grant{Role: api.RoleOperator})
+	wanted(t, "an operator", err, "")
+	bob.Link, bob.Meta.Name = nil, "rob@x.org"
+	_, err = ask[api.User](p, p.Token, "PUT", "/v1/users/"+bob.Meta.ID, bob)
+	wanted(t, "a new address", err, "")
+	_, err = create(p.Token, "bob@x.org", "acme", api.Grant{Role: api.RoleAdmin, Organization: "acme"})
+	wanted(t, "the old one", err, "")
+	_, err = create(p.Token, "rob@x.org", "acme", api.Grant{Role: api.RoleAdmin, Organization: "acme"})
+	wanted(t, "the new one", err, api.CodeExists)
+}
+
+// Nothing that a password could be found with leaves the server.
+func TestCredentialsStayInside(t *testing.T) {
+	p := newPeople(t)
+	u := p.user("ann@x.org", "", api.Grant{Role: api.RoleOperator})
+	s, err := p.login(api.Credentials{Email: "ann@x.org", Password: horse})
+	wanted(t, "login", err, "")
+	_, err = ask[api.TOTPSecret](p, s.Token, "POST", "/v1/totp", nil)
+	wanted(t, "begin", err, "")
+	o, getErr := p.Store.Get(t.Context(), api.KindUser, u.Meta.ID)
+	if getErr != nil || !strings.Contains(string(o.Spec), "argon2id") || !strings.Contains(string(o.Spec), "totpPending") {
+		t.Fatalf("%s, %v", o.Spec, getErr)
+	}
+	var seen strings.Builder
+	for _, path := range []string{"/v1/users", "/v1/users/ann@x.org", "/v1/sessions"} {
+		seen.WriteString(p.call("GET", path, s.Token, "").Body.String())
+	}
+	for e, err := range p.op.Watch(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Type == api.EventSync {
+			break
+		}
+		seen.WriteString(string(api.Encode(e)))
+	}
+	for _, secret := range []string{"argon2", "totpPending", "linkHash", "epoch", "credentials", "addresses", `"hash"`, "Session\"}"} {
+		if strings.Contains(seen.String(), secret) {
+			t.Errorf("%s goes out: %s", secret, seen.String())
+		}
+	}
+	if !strings.Contains(seen.String(), "ann@x.org") {
+		t.Error("nothing was looked at")
+	}
+	bad := u
+	bad.Link, bad.Spec.Credentials = nil, &api.UserCredentials{PasswordHash: "x"}
+	bad.Meta.Revision = o.Meta.Revision
+	_, err = ask[api.User](p, p.Token, "PUT", "/v1/users/"+u.Meta.ID, bad)
+	wanted(t, "bring one's own hash", err, api.CodeInvalid)
+}
+
+// from sends a request as if it came from an address.
+func (p *people) from(r *http.Request, address string) *api.Error {
+	r.RemoteAddr = address
+	r.Header.Set("Content-Type", "application/json")
+	rec := httptest.NewRecorder()
+	p.Server.ServeHTTP(rec, r)
+	if rec.Code < 300 {
+		return nil
+	}
+	e := new(api.Error)
+	if err := json.Unmarshal(rec.Body.Bytes(), e); err != nil {
+		p.t.Fatal(err)
+	}
+	return e
+}
+
+func (p *people) fromAs(address, email string) *api.Error {
+	r := httptest.NewRequest("POST", "/v1/login", strings.NewReader(`{"email":"`+email+`","password":"wrong password"}`))
+	return p.from(r, address)
+}

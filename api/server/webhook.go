@@ -1,0 +1,261 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/standardwebhook"
+)
+
+// maxKeys that sign at a time: a receiver looks at few.
+const maxKeys = 4
+
+// webhookKey is a new secret, and its sealed form.
+func (h *handlers) webhookKey(ctx context.Context) (plain string, key api.WebhookKey, err error) {
+	plain = standardwebhook.NewSecret()
+	key.Secret = plain
+	if h.opts.Secrets != nil {
+		key.Secret, err = h.opts.Secrets.Seal(ctx, plain)
+	}
+	return plain, key, err
+}
+
+// CreateWebhook makes one. The answer holds the secret, which is nowhere else,
+// so this takes no Idempotency-Key.
+func (h *handlers) CreateWebhook(ctx context.Context, r CreateWebhookRequestObject) (CreateWebhookResponseObject, error) {
+	h.references.RLock()
+	defer h.references.RUnlock()
+	m, err := h.place(ctx, api.KindWebhook, r.Body.Meta)
+	if err != nil {
+		return nil, err
+	}
+	if !who(ctx).reaches(m.Organization, "") {
+		return nil, api.Errorf(api.CodeForbidden, "a webhook belongs to an organization that you manage").At("meta.organization")
+	}
+	spec := api.WebhookSpec{URL: r.Body.Spec.URL, Events: r.Body.Spec.Events, Paused: r.Body.Spec.Paused}
+	if err := api.ValidateWebhook(spec); err != nil {
+		return nil, err
+	}
+	others, err := all[api.Webhook](ctx, h, api.ListQuery{Kind: api.KindWebhook, Organization: m.Organization})
+	if err != nil {
+		return nil, err
+	}
+	if m.Organization != "" && len(others) >= api.MaxWebhooks {
+		return nil, api.Errorf(api.CodeQuota, "an organization has %d webhooks at most", api.MaxWebhooks).WithHint("one may be told of many types of events")
+	}
+	plain, key, err := h.webhookKey(ctx)
+	if err != nil {
+		return nil, err
+	}
+	spec.Keys = []api.WebhookKey{key}
+	spec.ReplayAfter = 2*h.opts.Store.Revision() + 1 // what happens from now on
+	o, err := create[api.Webhook](ctx, h, api.KindWebhook, newID(api.KindWebhook), m, spec, "")
+	o.Secret = plain
+	return CreateWebhook201JSONResponse(o), err
+}
+
+// ListWebhooks pages through what the caller sees.
+func (h *handlers) ListWebhooks(ctx context.Context, r ListWebhooksRequestObject) (ListWebhooksResponseObject, error) {
+	p, err := list[api.Webhook](ctx, h, api.KindWebhook, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, organization: r.Params.Organization})
+	return ListWebhooks200JSONResponse(p), err
+}
+
+// GetWebhook by id or name.
+func (h *handlers) GetWebhook(ctx context.Context, r GetWebhookRequestObject) (GetWebhookResponseObject, error) {
+	o, err := get[api.Webhook](ctx, h, api.KindWebhook, r.ID, r.Params.Organization, "")
+	return GetWebhook200JSONResponse(o), err
+}
+
+// UpdateWebhook changes name, labels and what a client may say.
+func (h *handlers) UpdateWebhook(ctx context.Context, r UpdateWebhookRequestObject) (UpdateWebhookResponseObject, error) {
+	o, err := update(ctx, h, api.KindWebhook, r.ID, r.Body.Meta, func(old api.Webhook) (any, error) {
+		s := old.Spec
+		s.URL, s.Events, s.Paused = r.Body.Spec.URL, r.Body.Spec.Events, r.Body.Spec.Paused
+		return s, api.ValidateWebhook(s)
+	})
+	return UpdateWebhook200JSONResponse(o), err
+}
+
+// DeleteWebhook deletes one.
+func (h *handlers) DeleteWebhook(ctx context.Context, r DeleteWebhookRequestObject) (DeleteWebhookResponseObject, error) {
+	o, err := remove[api.Webhook](ctx, h, api.KindWebhook, r.ID)
+	return DeleteWebhook200JSONResponse(o), err
+}
+
+// ownWebhook is one that the caller may change.
+func (h *handlers) ownWebhook(ctx context.Context, ref string) (api.Webhook, error) {
+	o, err := h.own(ctx, api.KindWebhook, ref)
+	if err != nil {
+		return api.Webhook{}, err
+	}
+	return api.Decode[api.Webhook](o)
+}
+
+// putWebhook writes a spec at the revision that was read.
+func (h *handlers) putWebhook(ctx context.Context, w api.Webhook, raise *api.Raise) (api.Webhook, error) {
+	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindWebhook, ID: w.Meta.ID,
+		Expect: w.Meta.Revision, Labels: w.Meta.Labels, Data: api.Encode(w.Spec), Raise: raise}}})
+	if err != nil {
+		return w, err
+	}
+	return decode[api.Webhook](out[0])
+}
+
+// RotateWebhook makes a new secret; the one before signs too for a while.
+func (h *handlers) RotateWebhook(ctx context.Context, r RotateWebhookRequestObject) (RotateWebhookResponseObject, error) {
+	w, err := h.ownWebhook(ctx, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	keep, err := keptFor(r.Body.KeepSeconds)
+	if err != nil {
+		return nil, err
+	}
+	plain, key, err := h.webhookKey(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w.Spec.Keys = append([]api.WebhookKey{key}, keptKeys(w.Spec.Keys, h.opts.Now().UTC(), keep)...)
+	o, err := h.putWebhook(ctx, w, nil)
+	o.Secret = plain
+	return RotateWebhook200JSONResponse(o), err
+}
+
+// keptKeys are those that go on beside a new one: none longer than it was to.
+func keptKeys(keys []api.WebhookKey, now time.Time, keep time.Duration) []api.WebhookKey {
+	end := now.Add(keep).Truncate(time.Second)
+	var out []api.WebhookKey
+	for _, k := range keys {
+		if k.ExpiresAt == nil || k.ExpiresAt.After(end) {
+			k.ExpiresAt = &end
+		}
+		if k.ExpiresAt.After(now) && len(out) < maxKeys-1 {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// ReplayWebhook sends again from an event or a time on.
+func (h *handlers) ReplayWebhook(ctx context.Context, r ReplayWebhookRequestObject) (ReplayWebhookResponseObject, error) {
+	w, err := h.ownWebhook(ctx, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	if w.Spec.ReplayAfter, err = h.replayAfter(ctx, w.Meta.Organization, r.Body.From); err != nil {
+		return nil, err
+	}
+	w.Spec.Replays++
+	o, err := h.putWebhook(ctx, w, nil)
+	return ReplayWebhook200JSONResponse(o), err
+}
+
+// replayAfter is the sequence before an event, or before the first one of a time.
+func (h *handlers) replayAfter(ctx context.Context, organization, from string) (int64, error) {
+	if seq, ok := api.EventSeq(from); ok {
+		return seq - 1, nil
+	}
+	at, err := time.Parse(time.RFC3339, from)
+	if err != nil {
+		return 0, api.Errorf(api.CodeInvalid, "%.64q is no event and no time", from).At("from").WithHint("evt-00000000002a or 2026-11-22T00:00:00Z")
+	}
+	q := api.EventQuery{Organization: organization, Limit: maxLimit}
+	for {
+		p, err := h.opts.Store.Events(ctx, q)
+		if err != nil {
+			return 0, err
+		}
+		for _, e := range p.Items {
+			if !e.Timestamp.Before(at) {
+				return e.Seq - 1, nil
+			}
+			q.After = e.Seq
+		}
+		if !p.More {
+			return q.After, nil
+		}
+	}
+}
+
+// TestWebhook sends one event to this webhook alone.
+func (h *handlers) TestWebhook(ctx context.Context, r TestWebhookRequestObject) (TestWebhookResponseObject, error) {
+	w, err := h.ownWebhook(ctx, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	w.Spec.Tests++
+	o, err := h.putWebhook(ctx, w, &api.Raise{Type: api.EventTest, Webhook: w.Meta.ID, Data: api.Encode(map[string]any{"webhook": w.Meta.ID, "test": w.Spec.Tests})})
+	return TestWebhook200JSONResponse(o), err
+}
+
+// ListWebhookDeliveries says what became of the events that are kept.
+func (h *handlers) ListWebhookDeliveries(ctx context.Context, r ListWebhookDeliveriesRequestObject) (ListWebhookDeliveriesResponseObject, error) {
+	w, err := h.ownWebhook(ctx, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	limit := r.Params.Limit
+	if limit == 0 {
+		limit = 100
+	}
+	if limit < 1 || limit > maxLimit {
+		return nil, api.Errorf(api.CodeInvalid, "the limit is 1 to %d", maxLimit).At("limit")
+	}
+	q := api.EventQuery{Organization: w.Meta.Organization, Newest: true, Limit: maxLimit}
+	if c := r.Params.Continue; c != "" {
+		if q.After, err = strconv.ParseInt(c, 10, 64); err != nil || q.After < 1 {
+			return nil, api.Errorf(api.CodeInvalid, "continue is of the page before").At("continue")
+		}
+	}
+	out := api.WebhookDeliveryList{Items: []api.WebhookDelivery{}}
+	for {
+		p, err := h.opts.Store.Events(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range p.Items {
+			q.After = e.Seq
+			if !e.WantedBy(w.Meta.ID, w.Meta.Organization, w.Spec.Events) {
+				continue
+			}
+			if len(out.Items) == limit {
+				out.Continue = strconv.FormatInt(out.Items[limit-1].Event.Seq, 10)
+				return ListWebhookDeliveries200JSONResponse(nextIsRetried(w, out)), nil
+			}
+			out.Items = append(out.Items, delivery(w, e))
+		}
+		if !p.More {
+			return ListWebhookDeliveries200JSONResponse(nextIsRetried(w, out)), nil
+		}
+	}
+}
+
+// delivery is what a webhook's status says of an event.
+func delivery(w api.Webhook, e api.WebhookEvent) api.WebhookDelivery {
+	d := api.WebhookDelivery{Event: e, State: api.DeliveryDelivered}
+	given := slices.IndexFunc(w.Status.GivenUpEvents, func(g api.WebhookGivenUp) bool { return g.Seq == e.Seq })
+	switch {
+	case e.Seq > w.Status.Cursor:
+		d.State = api.DeliveryWaiting
+	case given >= 0:
+		d.State, d.LastError = api.DeliveryGivenUp, w.Status.GivenUpEvents[given].Error
+	case w.Status.GivenUp > int64(len(w.Status.GivenUpEvents)) && (len(w.Status.GivenUpEvents) == 0 || e.Seq < w.Status.GivenUpEvents[0].Seq):
+		d.State = api.DeliveryPast
+	}
+	return d
+}
+
+// nextIsRetried marks the oldest event that waits, if it was tried.
+func nextIsRetried(w api.Webhook, l api.WebhookDeliveryList) api.WebhookDeliveryList {
+	for i := range l.Items {
+		d := &l.Items[i]
+		next := i+1 == len(l.Items) && l.Continue == "" || i+1 < len(l.Items) && l.Items[i+1].State != api.DeliveryWaiting
+		if d.State == api.DeliveryWaiting && next && w.Status.Attempts > 0 {
+			d.State, d.Attempts, d.LastError, d.NextAt = api.DeliveryRetrying, w.Status.Attempts, w.Status.LastError, w.Status.NextAt
+		}
+	}
+	return l
+}

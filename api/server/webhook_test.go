@@ -1,0 +1,122 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+func TestWebhooks(t *testing.T) {
+	w := newWorld(t)
+	admin := must(t, ret(client.New(client.Options{Server: w.URL, Token: w.Key(t, api.Meta{Name: "a", Organization: w.acme}, api.RoleAdmin)}))).v
+	hook := must(t, ret(admin.Webhooks().Create(t.Context(), api.Webhook{Meta: api.Meta{Name: "h"}, Spec: api.WebhookSpec{URL: "https://x.example"}}))).v
+	if hook.Meta.Organization != w.acme || !strings.HasPrefix(hook.Secret, "whsec_") || hook.Spec.Keys != nil {
+		t.Fatalf("%+v", hook)
+	}
+	id := hook.Meta.ID
+
+	// The secret is nowhere else, and nobody sets it.
+	for _, path := range []string{"/v1/webhooks", "/v1/webhooks/" + id} {
+		if rec := w.call("GET", path, w.Token, ""); rec.Code != 200 || strings.Contains(rec.Body.String(), "secret") {
+			t.Errorf("%d %s", rec.Code, rec.Body)
+		}
+	}
+	hook.Spec.Keys, hook.Spec.Replays, hook.Spec.Tests = []api.WebhookKey{{Secret: "mine"}}, 9, 9
+	hook.Spec.Events = []string{"instance.*"}
+	hook = must(t, ret(admin.Webhooks().Update(t.Context(), id, hook))).v
+	stored := func() api.WebhookSpec {
+		return must(t, ret(api.Decode[api.Webhook](must(t, ret(w.Store.Get(t.Context(), api.KindWebhook, id))).v))).v.Spec
+	}
+	if s := stored(); len(s.Keys) != 1 || s.Keys[0].Secret == "mine" || s.Replays != 0 || s.Tests != 0 || s.Events[0] != "instance.*" {
+		t.Errorf("%+v", s)
+	}
+
+	// Old secrets go on for as long as was said, and never longer than before.
+	first := stored().Keys[0].Secret
+	for i, keep := range []int64{3600, 86400, 0} {
+		if next := must(t, ret(admin.RotateWebhook(t.Context(), id, keep))).v; !strings.HasPrefix(next.Secret, "whsec_") {
+			t.Errorf("%+v", next)
+		}
+		keys := stored().Keys
+		if want := []int{2, 3, 1}[i]; len(keys) != want || keys[0].ExpiresAt != nil {
+			t.Errorf("after %d rotations: %+v", i+1, keys)
+		}
+		if i == 1 && (keys[2].Secret != first || !keys[2].ExpiresAt.Before(*keys[1].ExpiresAt)) {
+			t.Errorf("%+v", keys)
+		}
+	}
+	if rec := w.call("POST", "/v1/webhooks/"+id+"/rotate", w.Token, `{"keepSeconds":-1}`); rec.Code != http.StatusBadRequest {
+		t.Errorf("%d %s", rec.Code, rec.Body)
+	}
+
+	// Its test event is its own; what the status says is what became of events.
+	must(t, ret(admin.TestWebhook(t.Context(), id)))
+	must(t, ret(admin.TestWebhook(t.Context(), id)))
+	deliveries := func() (out []string) {
+		for d, err := range admin.Deliveries(t.Context(), id) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, fmt.Sprint(d.Event.Type, " ", d.State, d.LastError))
+		}
+		return out
+	}
+	if got := deliveries(); len(got) != 2 || got[0] != "webhook.test Waiting" {
+		t.Errorf("%q", got)
+	}
+	told := must(t, ret(w.Store.Events(t.Context(), api.EventQuery{Organization: w.acme, Limit: 1000}))).v.Items
+	last := told[len(told)-1]
+	report := func(s api.WebhookStatus) {
+		w.Apply(t, api.Command{Op: api.OpReport, Kind: api.KindWebhook, ID: id, Expect: api.AnyRevision, Data: api.Encode(s)})
+	}
+	report(api.WebhookStatus{Cursor: last.Seq - 1, Attempts: 3, LastError: " no"})
+	if got := deliveries(); len(got) != 2 || got[0] != "webhook.test Retrying no" || got[1] != "webhook.test Delivered" {
+		t.Errorf("%q", got)
+	}
+	report(api.WebhookStatus{Cursor: last.Seq, GivenUp: 1, GivenUpEvents: []api.WebhookGivenUp{{Seq: last.Seq, Error: " gone"}}})
+	if got := deliveries(); got[0] != "webhook.test GivenUp gone" {
+		t.Errorf("%q", got)
+	}
+	report(api.WebhookStatus{Cursor: last.Seq, GivenUp: 7, GivenUpEvents: []api.WebhookGivenUp{{Seq: last.Seq}}})
+	if got := deliveries(); got[0] != "webhook.test GivenUp" || got[1] != "webhook.test Past" {
+		t.Errorf("%q", got)
+	}
+	other := must(t, ret(admin.Webhooks().Create(t.Context(), api.Webhook{Meta: api.Meta{Name: "h2"}, Spec: api.WebhookSpec{URL: "https://y.example"}}))).v
+	for d, err := range admin.Deliveries(t.Context(), other.Meta.ID) {
+		if err != nil || d.Event.Type == api.EventTest {
+			t.Errorf("another's test: %+v, %v", d, err)
+		}
+	}
+
+	// Replays begin at an event or a time.
+	must(t, ret(admin.ReplayWebhook(t.Context(), id, last.ID)))
+	if s := stored(); s.Replays != 1 || s.ReplayAfter != last.Seq-1 {
+		t.Errorf("%+v", s)
+	}
+	must(t, ret(admin.ReplayWebhook(t.Context(), id, "2020-01-01T00:00:00Z")))
+	if s := stored(); s.Replays != 2 || s.ReplayAfter != told[0].Seq-1 {
+		t.Errorf("%+v, the first is %d", s, told[0].Seq)
+	}
+	must(t, ret(admin.ReplayWebhook(t.Context(), id, "2120-01-01T00:00:00Z")))
+	if s := stored(); s.ReplayAfter != last.Seq {
+		t.Errorf("%+v", s)
+	}
+
+	// An admin's are his organization's; the whole cluster's are operators'.
+	if rec := w.call("POST", "/v1/webhooks", w.Token, `{"meta":{"name":"all"},"spec":{"url":"https://z.example"}}`); rec.Code != http.StatusCreated {
+		t.Errorf("%d %s", rec.Code, rec.Body)
+	}
+	if page := must(t, ret(admin.Webhooks().Page(t.Context(), client.Query{}))).v; len(page.Items) != 2 {
+		t.Errorf("%d webhooks", len(page.Items))
+	}
+	for i := range api.MaxWebhooks {
+		_, err := admin.Webhooks().Create(t.Context(), api.Webhook{Meta: api.Meta{Name: fmt.Sprint("n", i)}, Spec: api.WebhookSpec{URL: "https://x.example"}})
+		if full := i >= api.MaxWebhooks-2; full != (err != nil) || full && api.CodeOf(err) != api.CodeQuota {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+}

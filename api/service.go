@@ -1,0 +1,108 @@
+package api
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// ServiceType is what was sold.
+type ServiceType string
+
+// The types.
+const (
+	ServiceIsMachine ServiceType = "machine"
+	ServiceIsAccount ServiceType = "account"
+)
+
+// ServicePhase is where a service is in its life; while its machine runs, the
+// machine's own phase is its.
+//
+//	Pending … Running ◄─► Suspended      Terminating ─► Terminated
+//	       └── any ───────────┴──(ended)───────┘   └── (sold again) ─► Pending
+type ServicePhase string
+
+// The phases that are no machine's.
+const (
+	ServiceActive      ServicePhase = "Active"
+	ServiceSuspended   ServicePhase = "Suspended"
+	ServiceNoMachine   ServicePhase = "NoMachine"
+	ServiceTerminating ServicePhase = "Terminating"
+	ServiceTerminated  ServicePhase = "Terminated"
+)
+
+var (
+	installationPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$`)
+	servicePattern      = regexp.MustCompile(`^[A-Za-z0-9._-]{1,40}$`)
+)
+
+// ServiceName is the name of an installation's service.
+func ServiceName(installation, service string) string { return installation + ":" + service }
+
+// ParseServiceName splits a service's name.
+func ParseServiceName(name string) (installation, service string, err error) {
+	installation, service, ok := strings.Cut(name, ":")
+	if !ok || !servicePattern.MatchString(service) {
+		return "", "", invalid("meta.name", "%q is no name of a service", clip(name)).
+			WithHint("INSTALLATION:SERVICE, the service 1 to 40 of A-Z, a-z, 0-9, '.', '_' and '-'")
+	}
+	return installation, service, ValidateInstallation(installation)
+}
+
+// ValidateInstallation checks the name that a billing system goes by.
+func ValidateInstallation(installation string) error {
+	if !installationPattern.MatchString(installation) {
+		return invalid("installation", "%q is no name of an installation", clip(installation)).WithHint("1 to 40 of a-z, 0-9 and '-', not at the ends")
+	}
+	return nil
+}
+
+// ServiceClaim makes a seller's service of that name the only one.
+func ServiceClaim(seller, name string) []string { return []string{"service/" + seller + "/" + name} }
+
+// MachineQuota is what a machine's service may have unless its spec says
+// otherwise: the machine and its root volume.
+func MachineQuota(uses Amounts, rootBytes int64, given Amounts) Amounts {
+	q := Amounts{}
+	for _, name := range quotas {
+		q[name] = uses[name]
+	}
+	q[QuotaVolumes] = rootBytes
+	for name, n := range given {
+		q[name] = n
+	}
+	return q
+}
+
+// ValidateService checks what is asked for; the machine's own rules are an
+// instance's.
+func ValidateService(s ServiceSpec) error {
+	if err := firstError(oneOf("spec.type", s.Type, ServiceIsMachine, ServiceIsAccount), text("spec.displayName", s.DisplayName), ValidateQuota(s.Quota)); err != nil {
+		return err
+	}
+	switch {
+	case len(s.Email) > maxLoginBytes || !loginPattern.MatchString(s.Email):
+		return invalid("spec.email", "%q is no e-mail address", clip(s.Email)).WithHint("as ann@example.com")
+	case s.Type == ServiceIsMachine && s.Machine == nil:
+		return invalid("spec.machine", "which machine?").WithHint("give its flavor and image")
+	case s.Type == ServiceIsAccount && s.Machine != nil:
+		return invalid("spec.machine", "an account has no machine").WithHint("leave it out, or take type machine")
+	case s.Machine != nil:
+		return ValidateName(s.Machine.Name)
+	}
+	return nil
+}
+
+// ChangeService checks what may change.
+func ChangeService(old, s ServiceSpec) error {
+	if old.Type != s.Type {
+		return invalid("spec.type", "a service stays a %s", old.Type).WithHint("end it and make another")
+	}
+	return nil
+}
+
+// Instance is the instance that a service's machine is.
+func (m ServiceMachine) Instance() InstanceSpec {
+	return InstanceSpec{Flavor: m.Flavor, Image: m.Image, Vgpu: m.Vgpu, RootBytes: m.RootBytes, SSHKeys: slices.Clone(m.SSHKeys),
+		UserData: m.UserData, StoragePool: m.StoragePool}
+}

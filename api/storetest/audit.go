@@ -1,0 +1,67 @@
+package storetest
+
+import (
+	"context"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// note appends the event of a batch that has changed something.
+func (m *Memory) note(n *api.AuditNote, t *txn) {
+	if n == nil || len(t.events) == 0 {
+		return
+	}
+	e := api.AuditEvent{Seq: int64(len(m.audit)) + 1, At: t.at, Actor: n.Actor, Name: n.Name, Role: n.Role, From: n.From, Operation: n.Operation, Objects: []api.AuditObject{}}
+	for i, c := range t.events {
+		o := c.Object
+		if i == 0 {
+			e.Organization, e.Project = o.Meta.Organization, o.Meta.Project
+			if o.Kind == api.KindOrganization {
+				e.Organization = o.Meta.ID
+			}
+			if o.Kind == api.KindProject {
+				e.Project = o.Meta.ID
+			}
+			if o.Kind == api.KindSession {
+				e.Project = ""
+			}
+		}
+		if i < api.MaxAuditObjects {
+			e.Objects = append(e.Objects, api.AuditObject{Kind: o.Kind, ID: o.Meta.ID, Name: o.Meta.Name, Removed: c.Type == api.EventRemove, Revision: c.Revision})
+		} else {
+			e.More++
+		}
+	}
+	var last api.AuditEvent
+	if len(m.audit) > 0 {
+		last = m.audit[len(m.audit)-1]
+	}
+	m.audit = append(m.audit, e.Chain(last.Hash))
+}
+
+// Audit is one page of the audit trail.
+func (m *Memory) Audit(ctx context.Context, q api.AuditQuery) (page api.AuditPage, err error) {
+	if q.Limit < 1 || q.Limit > maxList {
+		return page, api.Errorf(api.CodeInvalid, "the limit is 1 to %d", maxList).At("limit")
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := slices.Clone(m.audit)
+	if q.Newest {
+		slices.Reverse(all)
+	}
+	page.Items = []api.AuditEvent{}
+	for _, e := range all {
+		if q.Organization != "" && e.Organization != q.Organization ||
+			q.After > 0 && (q.Newest && e.Seq >= q.After || !q.Newest && e.Seq <= q.After) {
+			continue
+		}
+		if len(page.Items) == q.Limit {
+			page.More = true
+			break
+		}
+		page.Items = append(page.Items, e)
+	}
+	return page, ctx.Err()
+}

@@ -1,0 +1,166 @@
+package storetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// recordOf is the command that records use which ended then.
+func recordOf(id, org, resource string, m api.Meter, end time.Time, quantity int64) api.Command {
+	return api.Command{Op: api.OpRecord, Kind: api.KindUsageRecord, ID: id, Name: id, Organization: org, Project: "prj-" + org,
+		Data: api.Encode(api.UsageRecordSpec{Meter: m, Resource: resource, ResourceName: "name of " + resource, Start: end.Add(-time.Minute), End: end, Quantity: quantity})}
+}
+
+// used reads all pages.
+func (t *tester) used(q api.UseQuery) (all []api.Use) {
+	t.Helper()
+	if q.Limit == 0 {
+		q.Limit = api.MaxUse
+	}
+	for {
+		page, err := t.s.Use(t.ctx, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page.Items) > q.Limit || page.More && len(page.Items) == 0 {
+			t.Fatalf("a page of %d, more: %v", len(page.Items), page.More)
+		}
+		all = append(all, page.Items...)
+		if !page.More {
+			return all
+		}
+		q.After = page.Items[len(page.Items)-1]
+	}
+}
+
+func testUse(t *tester) {
+	hour := time.Date(2028, 2, 29, 23, 0, 0, 0, time.UTC) // the last of a leap month
+	late := recordOf("use-5", "org-1", "ins-1", api.MeterVCPU, hour.Add(40*time.Minute), 5)
+	for i, c := range []api.Command{
+		recordOf("use-1", "org-1", "ins-1", api.MeterVCPU, hour.Add(time.Hour), 1), // the full hour ends it
+		recordOf("use-2", "org-1", "ins-1", api.MeterVCPU, hour.Add(time.Hour+1), 2),
+		recordOf("use-3", "org-1", "ins-1", api.MeterGPU, hour.Add(1), 3),
+		recordOf("use-4", "org-2", "ins-2", api.MeterVCPU, hour.Add(time.Minute), 4),
+		late, late, // said twice
+		recordOf("use-6", "org-1", "ins-1", api.MeterVCPU, hour, 6),
+		recordOf("use-7", "org-1", "ins-3", api.MeterVCPU, hour.Add(1), math.MaxInt64),
+		recordOf("use-8", "org-1", "ins-3", api.MeterVCPU, hour.Add(2), math.MaxInt64),
+		recordOf("use-9", "org-1", "ins\x003", api.MeterVCPU, hour, 1), // is kept, and counts nowhere
+		recordOf("use-a", "org-1", "ins-3", api.MeterVCPU, hour, -1),
+	} {
+		t.must(i+1, c)
+	}
+	row := func(h int, m api.Meter, resource string, q int64) string {
+		return fmt.Sprint(hour.Add(time.Duration(h)*time.Hour), m, "prj-org-1", resource, "name of "+resource, q)
+	}
+	text := func(all []api.Use) (out []string) {
+		for _, u := range all {
+			out = append(out, fmt.Sprint(u.Hour, u.Meter, u.Project, u.Resource, u.ResourceName, u.Quantity))
+		}
+		return out
+	}
+	want := []string{
+		row(-1, api.MeterVCPU, "ins-1", 6),
+		row(0, api.MeterGPU, "ins-1", 3), row(0, api.MeterVCPU, "ins-1", 6), row(0, api.MeterVCPU, "ins-3", math.MaxInt64),
+		row(1, api.MeterVCPU, "ins-1", 2),
+	}
+	if got := text(t.used(api.UseQuery{Organization: "org-1"})); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	march := hour.Add(time.Hour)
+	if got := text(t.used(api.UseQuery{Organization: "org-1", From: march.AddDate(0, -1, 0), To: march})); !slices.Equal(got, want[:4]) {
+		t.Errorf("February: %q", got)
+	}
+	if got := text(t.used(api.UseQuery{Organization: "org-1", From: march})); !slices.Equal(got, want[4:]) {
+		t.Errorf("from March on: %q", got)
+	}
+	if got := t.used(api.UseQuery{Organization: "org"}); len(got) != 0 {
+		t.Errorf("of nobody: %v", got)
+	}
+	renamed := recordOf("use-b", "org-1", "ins-1", api.MeterVCPU, march.Add(2), 1)
+	renamed.Data = json.RawMessage(`{"meter":"vcpu-seconds","resource":"ins-1","resourceName":"new","start":"2028-03-01T00:00:00Z","end":"2028-03-01T00:30:00Z","quantity":1}`)
+	t.must(20, renamed)
+	if got := t.used(api.UseQuery{Organization: "org-1", From: march}); len(got) != 1 || got[0].ResourceName != "new" || got[0].Quantity != 3 {
+		t.Errorf("renamed: %v", got)
+	}
+	for _, q := range []api.UseQuery{{Limit: 1}, {Organization: "org-1"}, {Organization: "org-1", Limit: api.MaxUse + 1}} {
+		_, err := t.s.Use(t.ctx, q)
+		t.wantCode(api.CodeInvalid, err)
+	}
+	// What is removed was used all the same.
+	t.must(21, api.Command{Op: api.OpDelete, Kind: api.KindUsageRecord, ID: "use-3", Expect: api.AnyRevision})
+	if got := text(t.used(api.UseQuery{Organization: "org-1", To: march})); !slices.Equal(got, want[:4]) {
+		t.Errorf("after a record was removed: %q", got)
+	}
+}
+
+func testUsePages(t *tester) {
+	begin := time.Date(2026, 12, 31, 20, 0, 0, 0, time.UTC)
+	var cmds []api.Command
+	for h := range 6 {
+		for i := range 5 {
+			id := fmt.Sprintf("use-%d%d", h, i)
+			cmds = append(cmds, recordOf(id, "org-1", fmt.Sprint("ins-", i), api.MeterVCPU, begin.Add(time.Duration(h)*time.Hour+time.Second), int64(h*10+i)))
+			cmds = append(cmds, recordOf(id+"x", "org-2", fmt.Sprint("ins-", i), api.MeterVCPU, begin.Add(time.Duration(h)*time.Hour+time.Second), 1))
+		}
+	}
+	if _, err := t.apply(1, cmds...); err != nil {
+		t.Fatal(err)
+	}
+	for _, limit := range []int{1, 4, 5, 29, 30, 31} {
+		got := t.used(api.UseQuery{Organization: "org-1", Limit: limit})
+		if len(got) != 30 || !slices.IsSortedFunc(got, api.Use.Compare) {
+			t.Errorf("limit %d: %v", limit, got)
+		}
+		if got = t.used(api.UseQuery{Organization: "org-1", Limit: limit, From: begin.Add(time.Hour), To: begin.Add(4 * time.Hour)}); len(got) != 15 || got[0].Quantity != 10 || got[14].Quantity != 34 {
+			t.Errorf("limit %d: %v", limit, got)
+		}
+	}
+}
+
+// In whatever order and however often records come: the same use.
+func testUseInAnyOrder(t *tester) {
+	random := rand.New(rand.NewPCG(3, 4))
+	begin := time.Date(2026, 10, 24, 22, 0, 0, 0, time.UTC) // over a night in which clocks change
+	want := map[api.Meter]int64{}
+	var all []api.Command
+	for i := range 200 {
+		m := api.Meters()[random.IntN(3)]
+		q := random.Int64N(1000)
+		want[m] += q
+		all = append(all, recordOf(fmt.Sprintf("use-%03d", i), "org-1", fmt.Sprint("ins-", random.IntN(3)), m, begin.Add(time.Duration(random.Int64N(int64(6*time.Hour)))), q))
+	}
+	again := make([]api.Command, 0, 2*len(all))
+	for _, c := range all {
+		c.Organization, c.Project, c.ID = "org-2", "prj-org-1", c.ID+"-again"
+		again = append(again, c)
+		if random.IntN(2) == 0 {
+			again = append(again, c)
+		}
+	}
+	random.Shuffle(len(again), func(i, j int) { again[i], again[j] = again[j], again[i] })
+	for n, cmds := range [][]api.Command{all, again[:len(again)/2], again[len(again)/2:]} {
+		if _, err := t.apply(n+1, cmds...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one, two := t.used(api.UseQuery{Organization: "org-1"}), t.used(api.UseQuery{Organization: "org-2"})
+	if !slices.Equal(one, two) {
+		t.Errorf("%v, in another order %v", one, two)
+	}
+	got := map[api.Meter]int64{}
+	for _, u := range one {
+		got[u.Meter] += u.Quantity
+	}
+	for m, q := range want {
+		if got[m] != q {
+			t.Errorf("%s: %d, recorded %d", m, got[m], q)
+		}
+	}
+}

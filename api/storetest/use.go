@@ -1,0 +1,53 @@
+package storetest
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// owned is an organization's use.
+type owned struct {
+	organization string
+	api.Use
+}
+
+func (o owned) compare(p owned) int {
+	return cmp.Or(cmp.Compare(o.organization, p.organization), o.Compare(p.Use))
+}
+
+// rollUp adds a new usage record to the use of its hour.
+func (m *Memory) rollUp(o api.Object) {
+	u, ok := api.UseOf(o)
+	if !ok {
+		return
+	}
+	row := owned{o.Meta.Organization, u}
+	i, found := slices.BinarySearchFunc(m.use, row, owned.compare)
+	if found {
+		m.use[i].Use = m.use[i].Plus(u)
+		return
+	}
+	m.use = slices.Insert(m.use, i, row)
+}
+
+// Use is one page of an organization's use.
+func (m *Memory) Use(ctx context.Context, q api.UseQuery) (page api.UsePage, err error) {
+	if err := cmp.Or(ctx.Err(), q.Check()); err != nil {
+		return page, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, row := range m.use {
+		if row.organization != q.Organization || !q.Has(row.Use) {
+			continue
+		}
+		if page.More = len(page.Items) == q.Limit; page.More {
+			break
+		}
+		page.Items = append(page.Items, row.Use)
+	}
+	return page, nil
+}

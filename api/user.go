@@ -1,0 +1,64 @@
+package api
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+const (
+	maxLoginBytes = 100 // with its prefix it is a claim
+	maxGrants     = 64
+	leastPassword = 10
+	mostPassword  = 256
+)
+
+// loginPattern is an e-mail address as people have them; whether it reaches
+// anybody only mail can say.
+var loginPattern = regexp.MustCompile(`^[a-z0-9!#$%&'*+/=?^_{|}~-]+(\.[a-z0-9!#$%&'*+/=?^_{|}~-]+)*@[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
+
+// Login is the form in which an e-mail address is kept and compared.
+func Login(email string) string { return strings.ToLower(strings.TrimSpace(email)) }
+
+// ValidateLogin checks a user's name, which is an e-mail address.
+func ValidateLogin(name string) error {
+	if len(name) > maxLoginBytes || !loginPattern.MatchString(name) {
+		return invalid("meta.name", "%q is no e-mail address", clip(name)).WithHint("as ann@example.com, in lower case, at most %d bytes", maxLoginBytes)
+	}
+	return nil
+}
+
+// LoginClaim is what makes an e-mail address one user's in the whole cluster.
+func LoginClaim(name string) []string { return []string{"user/" + name} }
+
+// ValidateUser checks a spec whose grants have ids.
+func ValidateUser(s UserSpec) error {
+	if err := text("spec.displayName", s.DisplayName); err != nil {
+		return err
+	}
+	if len(s.Grants) > maxGrants {
+		return invalid("spec.grants", "%d grants, at most %d", len(s.Grants), maxGrants)
+	}
+	for i, g := range s.Grants {
+		at := fmt.Sprintf("spec.grants[%d].", i)
+		if err := validateRole(g.Role, g.Organization, g.Project, at+"role", at+"organization", at+"project"); err != nil {
+			return err
+		}
+		if slices.Contains(s.Grants[:i], g) {
+			return invalid(at+"role", "it is there already")
+		}
+	}
+	return nil
+}
+
+// ValidatePassword checks a new password.
+func ValidatePassword(field, password, login string) error {
+	switch {
+	case len(password) < leastPassword || len(password) > mostPassword:
+		return invalid(field, "a password has %d to %d bytes", leastPassword, mostPassword)
+	case strings.EqualFold(password, login):
+		return invalid(field, "the e-mail address is no password")
+	}
+	return nil
+}

@@ -1,0 +1,253 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Bounds of the events that the store keeps: what is older, or before the last
+// so many, is gone, delivered or not. They belong to the state machine: all
+// nodes must have the same.
+const (
+	WebhookEventAge  = 7 * 24 * time.Hour
+	MaxWebhookEvents = 100_000
+)
+
+// MaxWebhooks of one organization.
+const MaxWebhooks = 16
+
+// Raise is an event that a command brings with it: the state machine keeps it
+// if the command changes its object. Without an organization it is the
+// object's.
+type Raise struct {
+	Type         string          `json:"type"` // "invoice.issued"
+	Organization string          `json:"organization,omitempty"`
+	Project      string          `json:"project,omitempty"`
+	Webhook      string          `json:"webhook,omitempty"` // the only one that is told; empty: all
+	Data         json.RawMessage `json:"data,omitempty"`
+}
+
+// EventData is JSON that depends on the type.
+type EventData = json.RawMessage
+
+// EventTest is the type of an event that only tries whether a webhook works.
+const EventTest = "webhook.test"
+
+// DeliveryState says what became of an event at one webhook.
+type DeliveryState string
+
+// Delivery states.
+const (
+	DeliveryDelivered DeliveryState = "Delivered"
+	DeliveryWaiting   DeliveryState = "Waiting"
+	DeliveryRetrying  DeliveryState = "Retrying"
+	DeliveryGivenUp   DeliveryState = "GivenUp"
+	DeliveryPast      DeliveryState = "Past" // one of the two: only the last that were given up are named
+)
+
+// EventQuery selects events.
+type EventQuery struct {
+	Organization string // whose; empty: any
+	After        int64  // seq of the last of the page before
+	Newest       bool   // from the newest to the oldest; After 0 is the end then
+	Limit        int    // 1 to 1000
+}
+
+// EventPage is one page; More says that another follows its last item.
+type EventPage struct {
+	Items []WebhookEvent
+	More  bool
+}
+
+// tellOf are the kinds whose objects tenants and billing systems hear of, by
+// the first word of their events.
+var tellOf = map[Kind]string{
+	KindInstance: "instance", KindVolume: "volume", KindImage: "image", KindSnapshot: "snapshot", KindBackup: "backup",
+	KindNetwork: "network", KindSecurityGroup: "security_group", KindFloatingIP: "floating_ip", KindLoadBalancer: "load_balancer",
+	KindOrganization: "organization", KindProject: "project", KindUser: "user", KindAPIKey: "api_key",
+	KindInvoice: "invoice", KindCreditNote: "credit_note", KindPayment: "payment",
+}
+
+// tellPhases are those that a thing comes to rest in.
+var tellPhases = map[string]string{
+	"Running": "running", "Stopped": "stopped", "Failed": "failed", "Ready": "ready", "Succeeded": "succeeded",
+}
+
+// EventObject is the data of an event about an object.
+type EventObject struct {
+	Kind         Kind   `json:"kind"`
+	ID           string `json:"id"`
+	Name         string `json:"name,omitempty"`
+	Organization string `json:"organization,omitempty"`
+	Project      string `json:"project,omitempty"`
+	Phase        string `json:"phase,omitempty"`
+	Error        string `json:"error,omitempty"`
+	Revision     int64  `json:"revision"`
+}
+
+// EventsOf are the events of one change: at most one that the change itself
+// is, and the one that its command has raised. Their order and their ids come
+// from the revision, so that they are the same on every node, and no others
+// after a restore.
+func EventsOf(before *Object, change Event, raise *Raise, at time.Time) []WebhookEvent {
+	var out []WebhookEvent
+	m := change.Object.Meta
+	org, project := m.Organization, m.Project
+	switch change.Object.Kind {
+	case KindOrganization: // its own, and not its reseller's
+		org = m.ID
+	case KindProject:
+		project = m.ID
+	}
+	add := func(seq int64, what, org, project, webhook string, data json.RawMessage) {
+		out = append(out, WebhookEvent{Seq: seq, ID: eventID(seq), Type: what, Timestamp: at.UTC(),
+			Organization: org, Project: project, Webhook: webhook, Data: data})
+	}
+	if what := typeOf(before, change); what != "" {
+		phase, failed := phaseOf(change.Object)
+		add(2*change.Revision, what, org, project, "", Encode(EventObject{Kind: change.Object.Kind, ID: m.ID, Name: m.Name,
+			Organization: m.Organization, Project: m.Project, Phase: phase, Error: failed, Revision: change.Revision}))
+	}
+	if raise != nil {
+		if raise.Organization != "" {
+			org, project = raise.Organization, raise.Project
+		}
+		add(2*change.Revision+1, raise.Type, org, project, raise.Webhook, raise.Data)
+	}
+	return out
+}
+
+func eventID(seq int64) string { return fmt.Sprintf("evt-%012x", seq) }
+
+// EventSeq is the sequence of the event with such an id.
+func EventSeq(id string) (seq int64, ok bool) {
+	hex, ok := strings.CutPrefix(id, "evt-")
+	if !ok || len(hex) > 16 {
+		return 0, false
+	}
+	n, err := fmt.Sscanf(hex, "%x", &seq)
+	return seq, n == 1 && err == nil && seq > 0 && eventID(seq) == id
+}
+
+// typeOf a change; empty: nobody is told.
+func typeOf(before *Object, change Event) string {
+	noun, o := tellOf[change.Object.Kind], change.Object
+	if noun == "" {
+		return ""
+	}
+	switch {
+	case change.Type == EventRemove:
+		return noun + ".deleted"
+	case before == nil:
+		return noun + ".created"
+	case o.Kind == KindOrganization:
+		was, is := suspended(*before), suspended(o)
+		switch {
+		case is && !was:
+			return noun + ".suspended"
+		case was && !is:
+			return noun + ".resumed"
+		}
+	}
+	was, _ := phaseOf(*before)
+	is, _ := phaseOf(o)
+	if word := tellPhases[is]; is != was && word != "" {
+		return noun + "." + word
+	}
+	return ""
+}
+
+func phaseOf(o Object) (phase, failed string) {
+	var s struct {
+		Phase     string `json:"phase"`
+		LastError string `json:"lastError"`
+	}
+	_ = json.Unmarshal(o.Status, &s) // one that is broken has no phase
+	return s.Phase, s.LastError
+}
+
+func suspended(o Object) bool {
+	var s struct {
+		Suspended *json.RawMessage `json:"suspended"`
+	}
+	_ = json.Unmarshal(o.Spec, &s) // one that is broken is not
+	return s.Suspended != nil
+}
+
+// WantedBy says whether a webhook is told of the event.
+func (e WebhookEvent) WantedBy(id, organization string, patterns []string) bool {
+	if organization != "" && e.Organization != organization {
+		return false
+	}
+	if e.Webhook != "" {
+		return e.Webhook == id
+	}
+	for _, p := range patterns {
+		if prefix, all := strings.CutSuffix(p, "*"); p == e.Type || all && strings.HasPrefix(e.Type, prefix) {
+			return true
+		}
+	}
+	return len(patterns) == 0
+}
+
+// Body of the request that tells of the event: the same each time.
+func (e WebhookEvent) Body() []byte {
+	return Encode(struct {
+		ID           string          `json:"id"`
+		Type         string          `json:"type"`
+		Timestamp    time.Time       `json:"timestamp"`
+		Organization string          `json:"organization,omitempty"`
+		Project      string          `json:"project,omitempty"`
+		Data         json.RawMessage `json:"data,omitempty"`
+	}{e.ID, e.Type, e.Timestamp, e.Organization, e.Project, e.Data})
+}
+
+var (
+	typePattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}(\.[a-z][a-z0-9_]{0,31}){1,3}$`)
+	wantPattern = regexp.MustCompile(`^([a-z][a-z0-9_]{0,31}\.){0,3}(\*|[a-z][a-z0-9_]{0,31})$`)
+)
+
+// CheckRaise says what is wrong with a command's event, or nothing.
+func CheckRaise(c Command) error {
+	const most = 64 << 10
+	r := c.Raise
+	switch {
+	case r == nil:
+		return nil
+	case !typePattern.MatchString(r.Type):
+		return invalid("raise.type", "%q is no type of event", clip(r.Type)).WithHint("as invoice.issued")
+	case len(r.Data) > most:
+		return Errorf(CodeTooLarge, "an event's data may have %d bytes", most)
+	case len(r.Data) > 0 && !json.Valid(r.Data):
+		return invalid("raise.data", "an event's data is no JSON")
+	}
+	for _, s := range []string{r.Organization, r.Project, r.Webhook} {
+		if len(s) > MaxClaimBytes || hasControl(s) {
+			return invalid("raise", "%q is no id", clip(s))
+		}
+	}
+	return nil
+}
+
+// ValidateWebhook checks what is asked for.
+func ValidateWebhook(s WebhookSpec) error {
+	u, err := url.Parse(s.URL)
+	switch {
+	case err != nil, len(s.URL) > 2048, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
+		return invalid("spec.url", "%q is no address", clip(s.URL)).WithHint("as https://billing.example/basalt")
+	case u.User != nil, u.Fragment != "":
+		return invalid("spec.url", "the address has a name, a password or a fragment").WithHint("requests are signed: check the signature instead")
+	case len(s.Events) > 64:
+		return invalid("spec.events", "at most 64 types of events")
+	}
+	for i, p := range s.Events {
+		if !wantPattern.MatchString(p) {
+			return invalid(fmt.Sprintf("spec.events[%d]", i), "%q is no type of event", clip(p)).WithHint("as instance.failed, or instance.* for all of a kind")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+// Package books answers what was used and what that costs, over the store, and
+// closes the books of each month on the leader (job.go). Package billing decides;
+// this one reads and writes.
+package books
+
+import (
+	"context"
+	"io"
+	"iter"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing"
+)
+
+// Store is what the books are made of.
+type Store interface {
+	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
+	List(ctx context.Context, q api.ListQuery) (api.ListPage, error)
+	Use(ctx context.Context, q api.UseQuery) (api.UsePage, error)
+}
+
+// Books is server.Billing over a store.
+type Books struct{ Store Store }
+
+// InvoicePreview is what an organization's use of a period costs.
+func (b Books) InvoicePreview(ctx context.Context, org api.OrganizationID, from, to time.Time) (api.InvoicePreview, error) {
+	book, err := b.priceBook(ctx, org)
+	if err != nil {
+		return api.InvoicePreview{}, err
+	}
+	return b.rate(ctx, org, book.Spec, from, to)
+}
+
+// rate a period by prices.
+func (b Books) rate(ctx context.Context, org api.OrganizationID, prices api.PriceBookSpec, from, to time.Time) (api.InvoicePreview, error) {
+	r, err := billing.NewRating(org, prices, from, to)
+	if err != nil {
+		return api.InvoicePreview{}, err
+	}
+	if err := b.add(ctx, org, from, to, r.Add); err != nil {
+		return api.InvoicePreview{}, err
+	}
+	return r.Invoice()
+}
+
+// Explain says which hours a line is made of, and reads the records of one. It
+// goes through all of the project's records for that: they are in the order of
+// their ids.
+func (b Books) Explain(ctx context.Context, q api.InvoiceQuestion) (api.InvoiceExplanation, error) {
+	book, err := b.priceBook(ctx, q.Organization)
+	if err != nil {
+		return api.InvoiceExplanation{}, err
+	}
+	r, err := billing.NewExplaining(q, book.Spec)
+	if err != nil {
+		return api.InvoiceExplanation{}, err
+	}
+	if err := b.add(ctx, q.Organization, q.From, q.To, r.Add); err != nil {
+		return api.InvoiceExplanation{}, err
+	}
+	e, err := r.Explanation()
+	if err == nil {
+		e.Records, err = b.records(ctx, q, e.Line)
+	}
+	return e, err
+}
+
+// records of the line in the hour that is asked for.
+func (b Books) records(ctx context.Context, q api.InvoiceQuestion, line api.InvoiceLine) (out []api.UsageRecord, err error) {
+	if q.Hour.IsZero() || line.Resource == "" {
+		return nil, nil
+	}
+	all := api.ListQuery{Kind: api.KindUsageRecord, Organization: string(q.Organization), Project: string(line.Project)}
+	err = api.Each(ctx, b.Store, all, func(o api.Object) error {
+		if !billing.IsRecordOf(q, line, o) {
+			return nil
+		}
+		r, err := api.Decode[api.UsageRecord](o)
+		out = append(out, r)
+		return err
+	})
+	return out, err
+}
+
+// Usage is one page of sums.
+func (b Books) Usage(ctx context.Context, q api.UsageQuery) (api.UsagePage, error) {
+	return billing.Usage(q, func(from time.Time) iter.Seq2[api.Use, error] {
+		return b.use(ctx, api.OrganizationID(q.Organization), from, q.To)
+	})
+}
+
+// Export writes use as CSV.
+func (b Books) Export(ctx context.Context, org api.OrganizationID, from, to time.Time, format api.ExportFormat, w io.Writer) error {
+	if format == api.ExportCSV {
+		return billing.WriteUse(w, org, b.use(ctx, org, from, to))
+	}
+	p, err := b.InvoicePreview(ctx, org, from, to)
+	if err != nil {
+		return err
+	}
+	return billing.WriteFOCUS(w, p)
+}
+
+func (b Books) add(ctx context.Context, org api.OrganizationID, from, to time.Time, add func(api.Use) error) error {
+	for u, err := range b.use(ctx, org, from, to) {
+		if err != nil {
+			return err
+		}
+		if err := add(u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// use hands out what the organization used in the hours that begin in a period.
+func (b Books) use(ctx context.Context, org api.OrganizationID, from, to time.Time) iter.Seq2[api.Use, error] {
+	return func(yield func(api.Use, error) bool) {
+		q := api.UseQuery{Organization: string(org), From: from, To: to, Limit: api.MaxUse}
+		for {
+			page, err := b.Store.Use(ctx, q)
+			if err != nil {
+				yield(api.Use{}, err)
+				return
+			}
+			for _, u := range page.Items {
+				if !yield(u, nil) {
+					return
+				}
+			}
+			if !page.More {
+				return
+			}
+			q.After = page.Items[len(page.Items)-1]
+		}
+	}
+}
+
+// priceBook is the one that the organization names, or the one named default.
+func (b Books) priceBook(ctx context.Context, org api.OrganizationID) (api.PriceBook, error) {
+	o, err := b.Store.Get(ctx, api.KindOrganization, string(org))
+	if err != nil {
+		return api.PriceBook{}, err
+	}
+	owner, err := api.Decode[api.Organization](o)
+	if err != nil {
+		return api.PriceBook{}, err
+	}
+	if id := owner.Spec.PriceBook; id != "" {
+		o, err := b.Store.Get(ctx, api.KindPriceBook, string(id))
+		if err != nil {
+			return api.PriceBook{}, err
+		}
+		return api.Decode[api.PriceBook](o)
+	}
+	all, err := api.All[api.PriceBook](ctx, b.Store, api.ListQuery{Kind: api.KindPriceBook, Name: "default"})
+	if err != nil {
+		return api.PriceBook{}, err
+	}
+	if len(all) == 0 {
+		return api.PriceBook{}, api.Errorf(api.CodeState, "there is no price book named default").
+			WithHint("make one, or name one in the organization's spec.priceBook")
+	}
+	return all[0], nil
+}

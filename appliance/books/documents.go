@@ -1,0 +1,182 @@
+package books
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing"
+	"github.com/basalt-gpu/basalt/billing/paper"
+)
+
+// documents of an organization.
+func (b Books) documents(ctx context.Context, org api.OrganizationID) (d billing.Documents, err error) {
+	of := func(kind api.Kind) api.ListQuery { return api.ListQuery{Kind: kind, Organization: string(org)} }
+	if d.Payments, err = api.All[api.Payment](ctx, b.Store, of(api.KindPayment)); err != nil {
+		return d, err
+	}
+	if d.CreditNotes, err = api.All[api.CreditNote](ctx, b.Store, of(api.KindCreditNote)); err != nil {
+		return d, err
+	}
+	// Last: a credit note that was read has its invoice.
+	d.Invoices, err = api.All[api.Invoice](ctx, b.Store, of(api.KindInvoice))
+	slices.SortFunc(d.Invoices, func(a, b api.Invoice) int { return a.Spec.From.Compare(b.Spec.From) })
+	return d, err
+}
+
+// Ledger is an organization's transactions, and what they make of its accounts.
+func (b Books) Ledger(ctx context.Context, org api.OrganizationID) (api.Ledger, error) {
+	out := api.Ledger{Organization: org, Accounts: []api.LedgerAccount{}, Transactions: []api.LedgerTransaction{}}
+	d, err := b.documents(ctx, org)
+	if err != nil {
+		return out, err
+	}
+	journal, err := d.Journal()
+	if err != nil {
+		return out, err
+	}
+	ledgers, err := billing.Ledgers(journal)
+	if err != nil {
+		return out, err
+	}
+	for _, t := range journal {
+		shown := api.LedgerTransaction{ID: t.ID, At: t.At, Currency: t.Currency, Memo: t.Memo, Entries: []api.LedgerEntry{}}
+		for _, e := range t.Entries {
+			shown.Entries = append(shown.Entries, api.LedgerEntry{Debit: string(e.Debit), Credit: string(e.Credit), Micros: e.Micros})
+		}
+		out.Transactions = append(out.Transactions, shown)
+	}
+	for currency, l := range ledgers {
+		for _, a := range l.Accounts() {
+			out.Accounts = append(out.Accounts, api.LedgerAccount{Account: string(a), Currency: currency, BalanceMicros: l.Balance(a)})
+		}
+	}
+	slices.SortFunc(out.Accounts, func(a, b api.LedgerAccount) int {
+		return cmp.Or(cmp.Compare(a.Currency, b.Currency), cmp.Compare(a.Account, b.Account))
+	})
+	return out, nil
+}
+
+// Currency that an organization pays in.
+func (b Books) Currency(ctx context.Context, org api.OrganizationID) (string, error) {
+	book, err := b.priceBook(ctx, org)
+	return book.Spec.Currency, err
+}
+
+// DraftCreditNote makes the commands of a credit note. They hold as long as no
+// other document of the seller is written; CodeConflict then.
+func (b Books) DraftCreditNote(ctx context.Context, id string, asked api.CreditNoteSpec, inv api.Invoice) ([]api.Command, error) {
+	series, revision, err := b.series(ctx, inv.Spec.Seller) // before what it guards
+	if err != nil {
+		return nil, err
+	}
+	org := api.OrganizationID(inv.Meta.Organization)
+	notes, err := api.All[api.CreditNote](ctx, b.Store, api.ListQuery{Kind: api.KindCreditNote, Organization: string(org)})
+	if err != nil {
+		return nil, err
+	}
+	notes = slices.DeleteFunc(notes, func(n api.CreditNote) bool { return string(n.Spec.Invoice) != inv.Meta.ID })
+	note, err := billing.Credit(asked, inv, notes)
+	if err != nil {
+		return nil, err
+	}
+	return billing.Credited(note, id, org, series, revision), nil
+}
+
+// series of a seller; revision 0: there is none yet.
+func (b Books) series(ctx context.Context, seller api.OrganizationID) (api.SeriesSpec, int64, error) {
+	o, err := b.Store.Get(ctx, api.KindSeries, billing.SeriesID(seller))
+	if api.CodeOf(err) == api.CodeNotFound {
+		return api.SeriesSpec{}, 0, nil
+	}
+	if err != nil {
+		return api.SeriesSpec{}, 0, err
+	}
+	s, err := api.Decode[api.Series](o)
+	return s.Spec, o.Meta.Revision, err
+}
+
+// ExplainIssued says what a line of an issued invoice is made of: by the prices
+// that the invoice has, of the use that is known now. What became known later
+// is in the late lines of other invoices, which it names.
+func (b Books) ExplainIssued(ctx context.Context, inv api.Invoice, line string, hour time.Time) (api.InvoiceExplanation, error) {
+	var e api.InvoiceExplanation
+	i := slices.IndexFunc(inv.Spec.Lines, func(l api.InvoiceLine) bool { return l.ID == line })
+	if i < 0 {
+		return e, api.Errorf(api.CodeNotFound, "invoice %s has no line %s", inv.Spec.Number, line).At("line").WithHint("`basalt invoice show %s` lists them", inv.Meta.Name)
+	}
+	e.Line = inv.Spec.Lines[i]
+	of := inv // whose period it is
+	if e.Line.Kind == api.LineLate {
+		o, err := b.Store.Get(ctx, api.KindInvoice, string(e.Line.Invoice))
+		if err != nil {
+			return e, err
+		}
+		if of, err = api.Decode[api.Invoice](o); err != nil {
+			return e, err
+		}
+		line = e.Line.Of
+	}
+	q := api.InvoiceQuestion{Organization: api.OrganizationID(of.Meta.Organization), From: of.Spec.From, To: of.Spec.To, Line: line, Hour: hour}
+	book, err := b.priceBook(ctx, q.Organization)
+	if err != nil {
+		return e, err
+	}
+	made, err := b.explain(ctx, q, billing.Completed(of.Spec.Prices, book.Spec))
+	if err != nil {
+		return e, err
+	}
+	e.Hours = made
+	d, err := b.documents(ctx, q.Organization)
+	if err != nil {
+		return e, err
+	}
+	for _, later := range d.Invoices {
+		if later.Meta.ID == inv.Meta.ID {
+			continue
+		}
+		for _, l := range later.Spec.Lines {
+			if string(l.Invoice) == of.Meta.ID && l.Of == line {
+				e.Late = append(e.Late, l)
+			}
+		}
+	}
+	e.Records, err = b.records(ctx, q, e.Line)
+	return e, err
+}
+
+// explain is the hours of a line.
+func (b Books) explain(ctx context.Context, q api.InvoiceQuestion, prices api.PriceBookSpec) ([]api.InvoiceHour, error) {
+	p, err := b.rate(ctx, q.Organization, prices, q.From, q.To)
+	if err != nil {
+		return nil, err
+	}
+	r, err := billing.NewExplaining(q, prices, billing.Members(q.Line, p.Lines)...)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.add(ctx, q.Organization, q.From, q.To, r.Add); err != nil {
+		return nil, err
+	}
+	return r.Hours(), nil
+}
+
+// InvoicePDF prints an invoice.
+func (b Books) InvoicePDF(_ context.Context, inv api.Invoice) ([]byte, error) {
+	return paper.Invoice(inv)
+}
+
+// CreditNotePDF prints a credit note.
+func (b Books) CreditNotePDF(ctx context.Context, note api.CreditNote) ([]byte, error) {
+	o, err := b.Store.Get(ctx, api.KindInvoice, string(note.Spec.Invoice))
+	if err != nil {
+		return nil, err
+	}
+	inv, err := api.Decode[api.Invoice](o)
+	if err != nil {
+		return nil, err
+	}
+	return paper.CreditNote(note, inv)
+}

@@ -1,0 +1,164 @@
+package books
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing"
+)
+
+// dun looks at an organization's balance and budgets and writes what follows:
+// statuses, and who is restricted or suspended. All of it is one batch, refused
+// when the organization has changed since it was read.
+func (j *Job) dun(ctx context.Context, org api.Organization, now time.Time) error {
+	// Anew: what came after the list was read, a payment's consequence or an
+	// operator's word, has to count.
+	o, err := j.Books.Store.Get(ctx, api.KindOrganization, org.Meta.ID)
+	if err != nil {
+		return err
+	}
+	if org, err = api.Decode[api.Organization](o); err != nil {
+		return err
+	}
+	state, reason := api.BillingOK, ""
+	var cmds []api.Command
+	if terms := org.Spec.Billing; terms != nil {
+		s, _, err := j.Books.standing(ctx, org, now)
+		if err != nil {
+			return err
+		}
+		st := billing.Dun(now, *terms, s, statusOf(org))
+		state, reason = st.State, st.Message
+		said := report(o, api.OrganizationStatus{Billing: &st})
+		if was := cmp.Or(statusOf(org).State, api.BillingOK); st.State != was {
+			raise(said, billingEvents[st.State], st)
+		}
+		cmds = append(cmds, said...)
+	} else if org.Status.Billing != nil {
+		cmds = append(cmds, report(o, api.OrganizationStatus{})...)
+	}
+	more, capped, why, err := j.budgets(ctx, org, now)
+	if err != nil {
+		return err
+	}
+	cmds = append(cmds, more...)
+	if state, reason = billing.Worst(state, reason, capped, why); !bytes.Equal(api.Encode(billing.Restrict(org.Spec, state, reason)), api.Encode(org.Spec)) {
+		next := billing.Restrict(org.Spec, state, reason)
+		// First: the others have no part in what the revision guards.
+		cmds = append([]api.Command{{Op: api.OpPutSpec, Kind: o.Kind, ID: o.Meta.ID, Expect: o.Meta.Revision, Labels: o.Meta.Labels,
+			Data: api.Encode(next), Limits: next.Limits()}}, cmds...)
+		j.Log.Info("books: organization", "organization", org.Meta.Name, "state", state, "reason", reason)
+	}
+	if len(cmds) == 0 {
+		return nil
+	}
+	_, err = j.Store.Apply(ctx, api.Batch{At: now.UTC(), Commands: cmds})
+	return err
+}
+
+// billingEvents are what webhooks are told of when a state begins.
+var billingEvents = map[api.BillingState]string{api.BillingOK: "billing.ok", api.BillingWarn: "billing.warn", api.BillingStop: "billing.stop",
+	api.BillingSuspended: "billing.suspended", api.BillingDeleteDue: "billing.delete_due"}
+
+// budgetEvent is the data of budget.alert.
+type budgetEvent struct {
+	ID     string           `json:"id"`
+	Name   string           `json:"name"`
+	Spec   api.BudgetSpec   `json:"spec"`
+	Status api.BudgetStatus `json:"status"`
+}
+
+// raise an event with commands that change something.
+func raise(cmds []api.Command, what string, data any) {
+	for i := range cmds {
+		cmds[i].Raise = &api.Raise{Type: what, Data: api.Encode(data)}
+	}
+}
+
+// report a status that has changed.
+func report(o api.Object, status any) []api.Command {
+	raw := api.Encode(status)
+	if bytes.Equal(raw, o.Status) {
+		return nil
+	}
+	return []api.Command{{Op: api.OpReport, Kind: o.Kind, ID: o.Meta.ID, Expect: api.AnyRevision, Data: raw}}
+}
+
+// budgets looks at what was spent this month: the commands of what has changed,
+// and what the organization's own budgets want of it.
+func (j *Job) budgets(ctx context.Context, org api.Organization, now time.Time) (cmds []api.Command, state api.BillingState, reason string, err error) {
+	state = api.BillingOK
+	capped := map[string]string{} // project to why
+	var objects []api.Object
+	if err = api.Each(ctx, j.Books.Store, api.ListQuery{Kind: api.KindBudget, Organization: org.Meta.ID}, func(o api.Object) error {
+		objects = append(objects, o)
+		return nil
+	}); err != nil {
+		return nil, state, "", err
+	}
+	if len(objects) > 0 {
+		rated, month, err := j.month(ctx, org, now)
+		if err != nil {
+			return nil, state, "", err
+		}
+		for _, o := range objects {
+			b, err := api.Decode[api.Budget](o)
+			if err != nil {
+				return nil, state, "", err
+			}
+			st := billing.Assess(b.Spec, b.Status, month, billing.Spent(rated, b.Spec.Project), now)
+			said := report(o, st)
+			if b.Status.Month != month && len(st.Alerts) > 0 || b.Status.Month == month && len(st.Alerts) > len(b.Status.Alerts) {
+				raise(said, "budget.alert", budgetEvent{ID: o.Meta.ID, Name: o.Meta.Name, Spec: b.Spec, Status: st})
+			}
+			cmds = append(cmds, said...)
+			why := "the budget " + o.Meta.Name + " of " + month + " is used"
+			switch {
+			case st.CappedAt == nil:
+			case b.Spec.Project != "":
+				capped[string(b.Spec.Project)] = why
+			case b.Spec.Cap == api.CapSuspend:
+				state, reason = billing.Worst(state, reason, api.BillingSuspended, why)
+			default:
+				state, reason = billing.Worst(state, reason, api.BillingStop, why)
+			}
+		}
+	}
+	err = api.Each(ctx, j.Books.Store, api.ListQuery{Kind: api.KindProject, Organization: org.Meta.ID}, func(o api.Object) error {
+		p, err := api.Decode[api.Project](o)
+		if err != nil || o.Meta.DeletedAt != nil {
+			return err
+		}
+		next := p.Spec
+		if next.Restricted = nil; capped[o.Meta.ID] != "" {
+			next.Restricted = &api.Restriction{Reason: capped[o.Meta.ID]}
+		}
+		if !bytes.Equal(api.Encode(next), api.Encode(p.Spec)) {
+			cmds = append(cmds, api.Command{Op: api.OpPutSpec, Kind: o.Kind, ID: o.Meta.ID, Expect: o.Meta.Revision, Labels: o.Meta.Labels,
+				Data: api.Encode(next), Limits: next.Limits()})
+		}
+		return nil
+	})
+	return cmds, state, reason, err
+}
+
+// month rates the organization's use of the calendar month so far.
+func (j *Job) month(ctx context.Context, org api.Organization, now time.Time) (api.InvoicePreview, string, error) {
+	terms := api.OrganizationBilling{}
+	if org.Spec.Billing != nil {
+		terms = *org.Spec.Billing
+	}
+	zone, err := terms.Zone()
+	if err != nil {
+		return api.InvoicePreview{}, "", err
+	}
+	from, name := billing.MonthOf(now, zone)
+	if !from.Before(now) {
+		return api.InvoicePreview{}, name, nil
+	}
+	p, err := j.Books.InvoicePreview(ctx, api.OrganizationID(org.Meta.ID), from, now)
+	return p, name, err
+}

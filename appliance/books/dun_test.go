@@ -1,0 +1,162 @@
+package books
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+func (w *world) organization() api.Organization {
+	w.t.Helper()
+	o, err := w.Get(w.t.Context(), api.KindOrganization, "org-1")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	org, err := api.Decode[api.Organization](o)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return org
+}
+
+func (w *world) pay(id string, micros int64) {
+	w.put(api.Command{Op: api.OpPutSpec, Kind: api.KindPayment, ID: id, Organization: "org-1",
+		Data: api.Encode(api.PaymentSpec{Type: api.PaymentIn, Currency: "EUR", AmountMicros: micros, Reference: id})})
+}
+
+// start makes an object that costs, as the server does.
+func (w *world) start(id string) error {
+	_, err := w.Apply(w.t.Context(), api.Batch{At: march, Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindInstance, ID: id, Organization: "org-1", Project: "prj-1",
+		Uses: api.Amounts{api.QuotaSpend: 1}, Data: []byte(`{}`)}}})
+	return err
+}
+
+// told are the types of the events of a prefix, in order.
+func (w *world) told(prefix string) (types []string) {
+	w.t.Helper()
+	p, err := w.Events(w.t.Context(), api.EventQuery{Organization: "org-1", Limit: 1000})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, e := range p.Items {
+		if strings.HasPrefix(e.Type, prefix) {
+			types = append(types, e.Type)
+		}
+	}
+	return types
+}
+
+// A wallet's life: full, little, used up, suspended, and well again with a
+// payment; what an operator has suspended stays so.
+func TestWalletsLife(t *testing.T) {
+	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingPrepaid, WarnMicros: 1_000_000, SuspendAfterDays: 1})
+	j := w.job()
+	check := func(at time.Time, state api.BillingState) {
+		t.Helper()
+		j.Step(t.Context(), at)
+		org := w.organization()
+		if got := statusOf(org).State; got != state {
+			t.Fatalf("state %s, want %s", got, state)
+		}
+		stopped, suspended := state == api.BillingStop || state == api.BillingSuspended, state == api.BillingSuspended
+		if (org.Spec.Restricted != nil) != stopped || (org.Spec.Suspended != nil) != suspended {
+			t.Fatalf("%s: %+v", state, org.Spec)
+		}
+		if err := w.start("ins-" + at.String()); (err != nil) != stopped || err != nil && api.CodeOf(err) != api.CodeQuota {
+			t.Fatalf("%s: start: %v", state, err)
+		}
+	}
+	check(march.Add(time.Hour), api.BillingStop)
+	w.pay("pay-1", 2_000_000)
+	check(march.Add(2*time.Hour), api.BillingOK)
+	w.used(march.Add(time.Hour), api.MeterVCPU, 110*3600) // 1.10
+	check(march.Add(3*time.Hour), api.BillingWarn)
+	revision := w.Revision()
+	j.Step(t.Context(), march.Add(3*time.Hour))
+	if w.Revision() != revision {
+		t.Error("what has not changed is written again")
+	}
+	w.used(march.Add(2*time.Hour), api.MeterVCPU, 100*3600)
+	check(march.Add(4*time.Hour), api.BillingStop)
+	check(march.Add(27*time.Hour), api.BillingStop)
+	check(march.Add(28*time.Hour), api.BillingSuspended)
+	w.pay("pay-2", 5_000_000)
+	check(march.Add(29*time.Hour), api.BillingOK)
+	// The month's end takes what was used out of the wallet, once.
+	check(march.AddDate(0, 1, 1), api.BillingOK)
+	wallet, err := j.Books.Wallet(t.Context(), "org-1", march.AddDate(0, 1, 1))
+	if err != nil || wallet.BalanceMicros != 7_000_000-2_100_000 || wallet.UnbilledMicros != 0 {
+		t.Errorf("%+v, %v", wallet, err)
+	}
+	if got := strings.Join(w.told("billing."), " "); got != "billing.stop billing.ok billing.warn billing.stop billing.suspended billing.ok" {
+		t.Errorf("told %s", got)
+	}
+	if got := w.told("invoice."); len(got) != 1 {
+		t.Errorf("told %s", got)
+	}
+	org := w.organization()
+	org.Spec.Suspended = &api.OrganizationSuspension{Reason: "abuse", By: api.RoleOperator}
+	w.put(api.Command{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: "org-1", Expect: api.AnyRevision, Data: api.Encode(org.Spec), Limits: org.Spec.Limits()})
+	j.Step(t.Context(), march.AddDate(0, 1, 2))
+	if s := w.organization().Spec.Suspended; s == nil || s.By != api.RoleOperator {
+		t.Errorf("%+v", s)
+	}
+}
+
+// While a cap begins to hold, five start what they can: nothing that comes after
+// it in the store's order gets in, and it ends with the month.
+func TestNothingPassesACap(t *testing.T) {
+	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice, TimeZone: "Europe/Berlin"})
+	w.put(api.Command{Op: api.OpPutSpec, Kind: api.KindProject, ID: "prj-1", Name: "web", Organization: "org-1", Data: []byte(`{}`)},
+		api.Command{Op: api.OpPutSpec, Kind: api.KindBudget, ID: "bud-1", Name: "web", Organization: "org-1",
+			Data: api.Encode(api.BudgetSpec{Project: "prj-1", AmountMicros: 10_000, AlertPercents: []int64{50, 100}, Cap: api.CapStop})},
+		api.Command{Op: api.OpPutSpec, Kind: api.KindBudget, ID: "bud-2", Name: "all", Organization: "org-1",
+			Data: api.Encode(api.BudgetSpec{AmountMicros: 20_000, AlertPercents: []int64{50}, Cap: api.CapSuspend})})
+	w.used(march.Add(time.Hour), api.MeterVCPU, 3600)
+	var wg sync.WaitGroup
+	var capped atomic.Bool
+	for i := range 5 {
+		wg.Go(func() {
+			for n := range 200 {
+				before := capped.Load()
+				if err := w.start(fmt.Sprintf("ins-%d-%d", i, n)); err == nil && before {
+					t.Error("started after the cap")
+				}
+			}
+		})
+	}
+	w.job().Step(t.Context(), march.Add(2*time.Hour))
+	capped.Store(true)
+	wg.Wait()
+	if err := w.start("ins-late"); api.CodeOf(err) != api.CodeQuota {
+		t.Errorf("%v", err)
+	}
+	if org := w.organization(); org.Spec.Restricted != nil || org.Spec.Suspended != nil {
+		t.Errorf("%+v", org.Spec)
+	}
+	w.used(march.Add(3*time.Hour), api.MeterVCPU, 3600)
+	w.job().Step(t.Context(), march.Add(4*time.Hour))
+	if org := w.organization(); org.Spec.Suspended == nil || org.Spec.Suspended.By != api.RoleBilling {
+		t.Errorf("%+v", org.Spec)
+	}
+	o, err := w.Get(t.Context(), api.KindBudget, "bud-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := api.Decode[api.Budget](o)
+	if err != nil || len(b.Status.Alerts) != 2 || b.Status.CappedAt == nil || b.Status.SpentMicros != 20_000 || b.Status.Month != "2026-03" {
+		t.Errorf("%+v, %v", b.Status, err)
+	}
+	if got := w.told("budget.alert"); len(got) != 2 { // one of 50 and 100 per cent, the other of 50
+		t.Errorf("told %s", got)
+	}
+	w.job().Step(t.Context(), march.AddDate(0, 1, 0)) // already April in Berlin
+	if err := w.start("ins-april"); err != nil {
+		t.Error(err)
+	}
+}

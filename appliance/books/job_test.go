@@ -1,0 +1,232 @@
+package books
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/billing"
+)
+
+var march = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+
+// world is a store with an organization that pays by the default prices.
+type world struct {
+	*storetest.Memory
+	t    *testing.T
+	seen int // usage records
+}
+
+func newWorld(t *testing.T, b api.OrganizationBilling) *world {
+	t.Helper()
+	w := &world{Memory: storetest.NewMemory(), t: t}
+	b.Since = march
+	w.put(api.Command{Op: api.OpPutSpec, Kind: api.KindPriceBook, ID: "pb-1", Name: "default", Data: api.Encode(billing.DefaultPriceBook())},
+		api.Command{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: "org-1", Name: "acme", Data: api.Encode(api.OrganizationSpec{Billing: api.DefaultBilling(nil, &b, march)})})
+	return w
+}
+
+func (w *world) put(cmds ...api.Command) {
+	w.t.Helper()
+	if _, err := w.Apply(w.t.Context(), api.Batch{At: march, Commands: cmds}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// used notes that ins-1 used so much of a meter in the hour before end.
+func (w *world) used(end time.Time, m api.Meter, n int64) {
+	w.seen++
+	w.put(api.Command{Op: api.OpRecord, Kind: api.KindUsageRecord, ID: fmt.Sprintf("use-%012x", w.seen), Organization: "org-1", Project: "prj-1",
+		Data: api.Encode(api.UsageRecordSpec{Meter: m, Resource: "ins-1", Start: end.Add(-time.Hour), End: end, Quantity: n})})
+}
+
+func (w *world) job() *Job {
+	return &Job{Books: Books{w.Memory}, Store: w.Memory, Log: slog.New(slog.DiscardHandler)}
+}
+
+func (w *world) invoices() []api.Invoice {
+	w.t.Helper()
+	d, err := Books{w.Memory}.documents(w.t.Context(), "org-1")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return d.Invoices
+}
+
+func TestMonthsAreInvoiced(t *testing.T) {
+	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice, DueDays: 10})
+	w.used(march.Add(time.Hour), api.MeterVCPU, 3600)
+	j := w.job()
+	april, may := march.AddDate(0, 1, 0), march.AddDate(0, 2, 0)
+	j.Step(t.Context(), april.Add(time.Hour))
+	if n := len(w.invoices()); n != 0 {
+		t.Fatalf("%d invoices before records had time to come", n)
+	}
+	for range 3 {
+		j.Step(t.Context(), april.Add(3*time.Hour))
+	}
+	all := w.invoices()
+	if len(all) != 1 || all[0].Spec.TotalMicros != 10_000 || all[0].Spec.Number != "INV-000001" || all[0].Meta.Name != "inv-000001" ||
+		!all[0].Spec.DueAt.Equal(april.Add(3*time.Hour).AddDate(0, 0, 10)) || !all[0].Spec.To.Equal(april) || all[0].Spec.Customer.Name != "acme" {
+		t.Fatalf("%+v", all)
+	}
+	// Nothing in April, but one record of March comes late.
+	w.used(march.Add(2*time.Hour), api.MeterVCPU, 7200)
+	w.used(march.Add(2*time.Hour), api.MeterLaunch, 9)
+	w.job().Step(t.Context(), may.Add(3*time.Hour))
+	w.job().Step(t.Context(), may.Add(30*time.Hour))
+	all = w.invoices()
+	if len(all) != 2 || all[1].Spec.TotalMicros != 20_000 || len(all[1].Spec.Lines) != 2 || all[1].Spec.Lines[1].Kind != api.LineLate || string(all[1].Spec.Lines[1].Invoice) != all[0].Meta.ID {
+		t.Fatalf("%+v", all)
+	}
+	for _, c := range []struct {
+		inv   api.Invoice
+		line  api.InvoiceLine
+		late  int
+		hours int
+	}{{all[0], all[0].Spec.Lines[0], 1, 2}, {all[1], all[1].Spec.Lines[1], 0, 2}} {
+		e, err := Books{w.Memory}.ExplainIssued(t.Context(), c.inv, c.line.ID, march.Add(time.Hour))
+		if err != nil || e.Line.ID != c.line.ID || len(e.Hours) != c.hours-1 && len(e.Hours) != c.hours || len(e.Late) != c.late || len(e.Records) != 1 {
+			t.Errorf("%+v, %v", e, err)
+		}
+	}
+	if _, err := (Books{w.Memory}).ExplainIssued(t.Context(), all[0], "line-x", time.Time{}); api.CodeOf(err) != api.CodeNotFound {
+		t.Error(err)
+	}
+}
+
+// Prices change in the middle of a month, from a moment on: both count, and
+// the invoice keeps them when the book changes once more.
+func TestPriceChangeInMidPeriod(t *testing.T) {
+	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
+	book := billing.DefaultPriceBook()
+	book.Prices = append(book.Prices, api.Price{Meter: api.MeterVCPU, PriceMicros: 30_000, Per: 3600, From: march.AddDate(0, 0, 15)})
+	put := func() {
+		w.put(api.Command{Op: api.OpPutSpec, Kind: api.KindPriceBook, ID: "pb-1", Expect: api.AnyRevision, Data: api.Encode(book)})
+	}
+	put()
+	w.used(march.AddDate(0, 0, 15), api.MeterVCPU, 3600)
+	w.used(march.AddDate(0, 0, 15).Add(time.Hour), api.MeterVCPU, 3600)
+	w.job().Step(t.Context(), march.AddDate(0, 1, 1))
+	book.Prices[0].PriceMicros = 1
+	put()
+	w.job().Step(t.Context(), march.AddDate(0, 2, 1))
+	all := w.invoices()
+	if len(all) != 1 || all[0].Spec.TotalMicros != 40_000 || len(all[0].Spec.Lines) != 2 {
+		t.Fatalf("%+v", all)
+	}
+	e, err := Books{w.Memory}.ExplainIssued(t.Context(), all[0], all[0].Spec.Lines[1].ID, time.Time{})
+	if err != nil || len(e.Hours) != 1 || !e.Hours[0].Hour.Equal(march.AddDate(0, 0, 15)) {
+		t.Errorf("%+v, %v", e, err)
+	}
+}
+
+// dying is a store whose writer dies before or after a write.
+type dying struct {
+	*storetest.Memory
+	after bool
+}
+
+func (d dying) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
+	if d.after {
+		_, _ = d.Memory.Apply(ctx, b)
+	}
+	return nil, errors.New("killed")
+}
+
+// Leaders that die at each write, and five at once: each month has one invoice,
+// and the numbers have no gap.
+func TestInvoicesOnce(t *testing.T) {
+	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice, TimeZone: "Europe/Berlin"})
+	for i := range 6 {
+		w.used(march.AddDate(0, i, 5), api.MeterGPU, 1e12)
+	}
+	now := march.AddDate(0, 6, 1)
+	for i := range 3 {
+		j := w.job()
+		j.Store = dying{w.Memory, i > 0}
+		j.Step(t.Context(), now)
+	}
+	var wg sync.WaitGroup
+	for range 5 {
+		wg.Go(func() { w.job().Step(t.Context(), now) })
+	}
+	wg.Wait()
+	w.job().Step(t.Context(), now)
+	all := w.invoices()
+	if len(all) != 6 {
+		t.Fatalf("%d invoices", len(all))
+	}
+	numbers := map[string]bool{}
+	for i, inv := range all {
+		numbers[inv.Spec.Number] = true
+		if i > 0 && !inv.Spec.From.Equal(all[i-1].Spec.To) {
+			t.Errorf("a gap before %s", inv.Spec.From)
+		}
+	}
+	for i := range all {
+		if !numbers[api.DocumentNumber("INV", int64(i+1))] {
+			t.Errorf("no invoice has number %d: %v", i+1, numbers)
+		}
+	}
+}
+
+// Many credit notes at once never take more than there is.
+func TestCreditNotesAtOnce(t *testing.T) {
+	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
+	w.used(march.Add(time.Hour), api.MeterVCPU, 3600)
+	w.job().Step(t.Context(), march.AddDate(0, 1, 1))
+	inv := w.invoices()[0]
+	b := Books{w.Memory}
+	var wg sync.WaitGroup
+	for i := range 5 {
+		wg.Go(func() {
+			for {
+				cmds, err := b.DraftCreditNote(t.Context(), api.NewID(api.KindCreditNote, []byte{byte(i), 0, 0, 0, 0, 0}),
+					api.CreditNoteSpec{Invoice: api.InvoiceID(inv.Meta.ID), Lines: []api.CreditLine{{Line: inv.Spec.Lines[0].ID, AmountMicros: 4000}}}, inv)
+				if err == nil {
+					_, err = w.Apply(t.Context(), api.Batch{At: march, Commands: cmds})
+				}
+				if !overtaken(err) {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	l, err := b.Ledger(t.Context(), "org-1")
+	if err != nil || len(l.Transactions) != 3 {
+		t.Fatalf("%+v, %v", l, err)
+	}
+	for _, a := range l.Accounts {
+		if a.Account == "receivable/org-1" && a.BalanceMicros != 2000 {
+			t.Errorf("%+v", a)
+		}
+	}
+}
+
+// Another price book over past use; who cannot be rated says why.
+func TestSimulate(t *testing.T) {
+	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
+	w.used(march.Add(time.Hour), api.MeterVCPU, 3600)
+	w.used(march.AddDate(0, 1, 1), api.MeterVCPU, 3600)
+	book := api.PriceBook{Spec: api.PriceBookSpec{Currency: "USD", MinimumMicros: 50, Prices: []api.Price{{Meter: api.MeterVCPU, PriceMicros: 7, Per: 3600}}}}
+	s, err := Books{w.Memory}.Simulate(t.Context(), book, "", march, march.AddDate(0, 2, 0))
+	if err != nil || len(s.Items) != 1 || s.TotalMicros != 100 || s.Items[0].OwnMicros != 20_000 || s.Items[0].Note != "" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	w.used(march.Add(time.Hour), api.MeterGPU, 1)
+	s, err = Books{w.Memory}.Simulate(t.Context(), book, "org-1", march, march.AddDate(0, 2, 0))
+	if err != nil || len(s.Items) != 1 || s.Items[0].Note == "" || s.Items[0].OwnMicros != 20_000 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if n := len(w.invoices()); n != 0 {
+		t.Error("a simulation charges")
+	}
+}

@@ -1,0 +1,65 @@
+package books
+
+import (
+	"context"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing"
+)
+
+// Simulate says what organizations would have paid by a price book for what
+// they used, and what they pay by their own; an empty org is all of them. Each
+// month of an organization's time zone is a period of its own. What cannot be
+// rated says why, and does not keep the others from it.
+func (b Books) Simulate(ctx context.Context, book api.PriceBook, org api.OrganizationID, from, to time.Time) (api.Simulation, error) {
+	out := api.Simulation{Currency: book.Spec.Currency, Items: []api.SimulatedInvoice{}}
+	err := api.Each(ctx, b.Store, api.ListQuery{Kind: api.KindOrganization}, func(o api.Object) error {
+		if org != "" && string(org) != o.Meta.ID {
+			return nil
+		}
+		x, err := api.Decode[api.Organization](o)
+		if err != nil {
+			return err
+		}
+		item := api.SimulatedInvoice{Organization: api.OrganizationID(o.Meta.ID), Name: o.Meta.Name}
+		if item.TotalMicros, err = b.months(ctx, x, book.Spec, from, to); err != nil {
+			item.Note = err.Error()
+		}
+		own, err := b.priceBook(ctx, item.Organization)
+		if err == nil {
+			item.OwnCurrency = own.Spec.Currency
+			item.OwnMicros, err = b.months(ctx, x, own.Spec, from, to)
+		}
+		if err != nil && item.Note == "" {
+			item.Note = "by its own price book: " + err.Error()
+		}
+		out.TotalMicros += item.TotalMicros
+		out.Items = append(out.Items, item)
+		return ctx.Err()
+	})
+	return out, err
+}
+
+// months rates each month of a period by itself.
+func (b Books) months(ctx context.Context, org api.Organization, prices api.PriceBookSpec, from, to time.Time) (sum int64, err error) {
+	zone := time.UTC
+	if org.Spec.Billing != nil {
+		if zone, err = org.Spec.Billing.Zone(); err != nil {
+			return 0, err
+		}
+	}
+	for from.Before(to) {
+		end := billing.PeriodEnd(from, zone)
+		if end.After(to) {
+			end = to
+		}
+		p, err := b.rate(ctx, api.OrganizationID(org.Meta.ID), prices, from, end)
+		if err != nil {
+			return 0, err
+		}
+		sum += p.TotalMicros
+		from = end
+	}
+	return sum, nil
+}

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+func (a *App) apiKeys() *kind[api.APIKey] {
+	k := &kind[api.APIKey]{
+		app: a, kind: api.KindAPIKey, noun: "api-key", about: "Bearer tokens", scope: ofProject,
+		all: (*client.API).APIKeys, meta: func(k *api.APIKey) *api.Meta { return &k.Meta },
+		refs:    []api.Kind{api.KindOrganization, api.KindProject},
+		columns: []string{"ROLE", "ORGANIZATION", "PROJECT", "SCOPES", "EXPIRES"},
+		row: func(k api.APIKey) []string {
+			expires := "never"
+			if k.Spec.ExpiresAt != nil {
+				expires = formatTime(*k.Spec.ExpiresAt)
+			}
+			return []string{string(k.Spec.Role), a.named(k.Meta.Organization), a.named(k.Meta.Project), cmp.Or(strings.Join(k.Spec.Scopes, ","), "all"), expires}
+		},
+		made: a.showToken,
+		flags: func(f *pflag.FlagSet) func(*api.APIKey) error {
+			role := f.String("role", "", "operator, reseller, admin, member, viewer or billing")
+			expires := f.Duration("expires-in", 0, "how long it is valid; for ever unless given")
+			scopes := f.StringSlice("scope", nil, "what it may of what its role may, as instances:read, instead of what it had; all unless given")
+			networks := f.StringSlice("network", nil, "from where it may be used, as 192.0.2.0/24, instead of what it had; from everywhere unless given")
+			return func(k *api.APIKey) error {
+				if f.Changed("scope") {
+					k.Spec.Scopes = *scopes
+				}
+				if f.Changed("network") {
+					k.Spec.Networks = *networks
+				}
+				k.Spec.Role = cmp.Or(api.Role(*role), k.Spec.Role)
+				if *expires != 0 {
+					at := a.Now().Add(*expires).UTC().Truncate(time.Second)
+					k.Spec.ExpiresAt = &at
+				}
+				return nil
+			}
+		},
+	}
+	k.more = []*cobra.Command{a.apiKeyRotate(k)}
+	return k
+}
+
+func (a *App) showToken(k api.APIKey) {
+	if a.flags.output == "table" {
+		fmt.Fprintf(a.Out, "token: %s\nIt is shown this once.\n\n", k.Secret)
+	}
+}
+
+func (a *App) apiKeyRotate(k *kind[api.APIKey]) *cobra.Command {
+	cmd := &cobra.Command{Use: "rotate NAME|ID", Short: "Make a new secret; the old one is good for a while", Args: cobra.ExactArgs(1)}
+	keep := cmd.Flags().Duration("keep", 24*time.Hour, "how long the old secret is good; 0: it ends at once")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		key, err := k.get(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		if key, err = a.api.RotateAPIKey(cmd.Context(), key.Meta.ID, int64(*keep/time.Second)); err != nil {
+			return err
+		}
+		a.showToken(key)
+		return k.printOne(cmd.Context(), key)
+	}
+	return cmd
+}

@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+func (a *App) auditCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "audit", Short: "Who changed what"}
+	cmd.AddCommand(a.auditList(), a.auditVerify())
+	return cmd
+}
+
+func (a *App) auditList() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "Show the newest events", Args: cobra.NoArgs}
+	count := cmd.Flags().Int("count", 50, "how many; 0: all")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		events := []api.AuditEvent{}
+		for e, err := range a.api.AuditEvents(cmd.Context(), a.config.Organization, false) {
+			if err != nil {
+				return err
+			}
+			if events = append(events, e); len(events) == *count {
+				break
+			}
+		}
+		return a.print(events, func() table {
+			t := table{{"EVENT", "TIME", "WHO", "ROLE", "FROM", "OPERATION", "WHAT"}}
+			for _, e := range events {
+				t = append(t, []string{strconv.FormatInt(e.Seq, 10), formatTime(e.At), first(e.Name, e.Actor), string(e.Role), e.From, e.Operation, auditWords(e)})
+			}
+			return t
+		})
+	}
+	return cmd
+}
+
+func auditWords(e api.AuditEvent) string {
+	var words []string
+	for _, o := range e.Objects {
+		w := string(o.Kind) + " " + first(o.Name, o.ID)
+		if o.Removed {
+			w += " (removed)"
+		}
+		words = append(words, w)
+	}
+	if e.More > 0 {
+		words = append(words, fmt.Sprintf("and %d more", e.More))
+	}
+	return strings.Join(words, ", ")
+}
+
+func (a *App) auditVerify() *cobra.Command {
+	return &cobra.Command{
+		Use: "verify", Short: "Check that no event was changed, added or taken out since it was written", Args: cobra.NoArgs,
+		Long: "Reads the whole audit trail, and reckons each event's hash, which covers the one before. Compare the last\n" +
+			"hash with one that you have kept elsewhere: then the whole trail up to it is as it was. For operators.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			me, err := a.api.Whoami(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if me.Role != api.RoleOperator {
+				return api.Errorf(api.CodeForbidden, "the whole audit trail is the operators'").WithHint("basalt audit list shows your organization's part")
+			}
+			var last api.AuditEvent
+			for e, err := range a.api.AuditEvents(cmd.Context(), "", true) {
+				if err != nil {
+					return err
+				}
+				if !e.Follows(last) {
+					return api.Errorf(api.CodeConflict, "event %d does not follow event %d: the audit trail was changed", e.Seq, last.Seq).
+						WithHint("compare it with a backup's: basalt cluster backup")
+				}
+				last = e
+			}
+			fmt.Fprintf(a.Out, "%d events, each as it was written. The last has the hash\n%s\n", last.Seq, first(last.Hash, "(none)"))
+			return nil
+		},
+	}
+}

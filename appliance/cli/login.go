@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+func (a *App) loginCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "login", Short: "Remember --server, --ca-file, --organization, --project, and a key or a session", Args: cobra.NoArgs,
+		Long: "With --email it asks for the password, and for a one-time code where they are on, and begins a session;\n" +
+			"with --oidc it prints an address for a browser on this machine, and waits until one has logged in there;\n" +
+			"else it checks the key of --token. It writes config.yaml in the user's configuration folder, readable by\n" +
+			"its owner only.",
+	}
+	email := cmd.Flags().String("email", "", "log in as this user; the password is asked for, or is a line of the input")
+	oidc := cmd.Flags().String("oidc", "", "log in with this identity provider, in a browser on this machine")
+	cmd.MarkFlagsMutuallyExclusive("email", "oidc")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if a.ConfigDir == "" {
+			return errors.New("there is no home folder to remember it in")
+		}
+		if *oidc != "" {
+			return a.oidcSession(cmd.Context(), *oidc)
+		}
+		if *email != "" {
+			return a.session(cmd.Context(), *email)
+		}
+		if a.config.Token == "" {
+			return usagef("no key: give --token, or --email to log in with a password")
+		}
+		return a.remember(cmd.Context())
+	}
+	return cmd
+}
+
+// session begins one and remembers it.
+func (a *App) session(ctx context.Context, email string) error {
+	in := bufio.NewReader(a.In)
+	password, err := a.secret(in, "Password: ")
+	if err != nil {
+		return err
+	}
+	c := api.Credentials{Email: email, Password: password, Organization: a.config.Organization, Project: a.config.Project}
+	s, err := a.api.Login(ctx, c)
+	var e *api.Error
+	if errors.As(err, &e) && e.Field == "totp" && c.Totp == "" {
+		if c.Totp, err = a.secret(in, "One-time code: "); err != nil {
+			return err
+		}
+		s, err = a.api.Login(ctx, c)
+	}
+	if err != nil {
+		return err
+	}
+	return a.begin(ctx, s)
+}
+
+// begin goes on with a session's token.
+func (a *App) begin(ctx context.Context, s api.Session) error {
+	a.config.Token = s.Token
+	trust, err := a.trust()
+	if err == nil {
+		a.api, err = client.New(client.Options{Server: a.config.Server, Token: s.Token, TLS: trust})
+	}
+	if err != nil {
+		return err
+	}
+	return a.remember(ctx)
+}
+
+func (a *App) remember(ctx context.Context) error {
+	me, err := a.api.Whoami(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.writeConfig(a.config); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.Out, "Logged in at %s as %s (%s).\n", a.config.Server, first(me.Name, me.Key), me.Role)
+	return nil
+}
+
+func (a *App) logoutCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "logout", Short: "End the session of the last login, and forget it", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			saved, err := a.readConfig()
+			if err != nil {
+				return err
+			}
+			if saved.Token == "" {
+				return usagef("there is no login to end")
+			}
+			_, err = a.api.Logout(cmd.Context())
+			// One that is over already, or a key, which no logout ends, is forgotten too.
+			if code := api.CodeOf(err); err != nil && code != api.CodeUnauthenticated && code != api.CodeState && code != api.CodeInvalid {
+				return err
+			}
+			saved.Token = ""
+			if err := a.writeConfig(saved); err != nil {
+				return err
+			}
+			fmt.Fprintf(a.Out, "Logged out of %s.\n", saved.Server)
+			return nil
+		},
+	}
+}
+
+func (a *App) passwordCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "password", Short: "Set or change your own password"}
+	cmd.AddCommand(&cobra.Command{
+		Use: "set TOKEN", Short: "Set it with the token that you were given", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			password, err := a.secret(bufio.NewReader(a.In), "New password: ")
+			if err != nil {
+				return err
+			}
+			whose, err := a.api.SetPassword(cmd.Context(), args[0], password)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(a.Out, "The password of %s is set: basalt login --email %s\n", whose.Email, whose.Email)
+			return nil
+		},
+	}, &cobra.Command{
+		Use: "change", Short: "Change it; every other session ends", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			in := bufio.NewReader(a.In)
+			old, err := a.secret(in, "Old password: ")
+			if err != nil {
+				return err
+			}
+			to, err := a.secret(in, "New password: ")
+			if err != nil {
+				return err
+			}
+			s, err := a.api.ChangePassword(cmd.Context(), old, to)
+			if err != nil {
+				return err
+			}
+			return a.begin(cmd.Context(), s)
+		},
+	})
+	return cmd
+}
+
+// secret is a line that a terminal does not show.
+func (a *App) secret(in *bufio.Reader, prompt string) (string, error) {
+	if fd, ok := terminal(a.In); ok {
+		fmt.Fprint(a.Err, prompt)
+		raw, err := term.ReadPassword(fd)
+		fmt.Fprintln(a.Err)
+		return string(raw), err
+	}
+	line, err := in.ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	if line = strings.TrimRight(line, "\r\n"); line == "" {
+		return "", usagef("%s a line of the input is expected", strings.ToLower(prompt))
+	}
+	return line, nil
+}

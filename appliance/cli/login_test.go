@@ -1,0 +1,86 @@
+package cli_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/api/server/servertest"
+	"github.com/basalt-gpu/basalt/api/server/totp"
+	"github.com/basalt-gpu/basalt/appliance/cli"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
+)
+
+// A person at a terminal: sets a password, logs in, turns one-time codes on,
+// and needs one from then on. The terminal never shows what is secret.
+func TestLoginAtATerminal(t *testing.T) {
+	const password = "correct horse battery"
+	e := servertest.Start(t, nil)
+	op, err := client.New(client.Options{Server: e.URL, Token: e.Token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := op.Users().Create(t.Context(), api.User{Meta: api.Meta{Name: "op@example.com"}, Spec: api.UserSpec{Grants: []api.Grant{{Role: api.RoleOperator}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	// run a command, answer what it asks for, and wait for the words; none: it
+	// fails.
+	run := func(words string, args []string, answers ...func(shown string) string) {
+		t.Helper()
+		p := openPty(t)
+		app := &cli.App{In: p.far, Out: p.far, Err: p.far, Now: time.Now, ConfigDir: home,
+			Getenv: func(name string) string { return map[string]string{"BASALT_SERVER": e.URL}[name] }}
+		code := make(chan int, 1)
+		go func() { code <- app.Run(t.Context(), args) }()
+		for _, answer := range answers {
+			p.waitFor(t, "a question", func() bool { return p.mode(t).Lflag&unix.ECHO == 0 && strings.HasSuffix(p.text(), ": ") })
+			said, before := answer(p.text()), len(p.text())
+			if _, err := p.near.Write([]byte(said + "\n")); err != nil {
+				t.Fatal(err)
+			}
+			p.waitFor(t, "its end", func() bool { return len(p.text()) > before })
+			if strings.Contains(p.text(), said) {
+				t.Errorf("the terminal shows the answer: %q", p.text())
+			}
+		}
+		select {
+		case c := <-code:
+			if (c == 0) != (words != "") {
+				t.Errorf("%v: exit code %d; the terminal shows %q", args, c, p.text())
+			}
+			p.waitFor(t, words, func() bool { return strings.Contains(p.text(), words) })
+		case <-patience.After(time.Minute):
+			t.Fatalf("%v does not end; the terminal shows %q", args, p.text())
+		}
+	}
+	is := func(s string) func(string) string { return func(string) string { return s } }
+	login := []string{"login", "--email", "op@example.com"}
+	run("is set", []string{"password", "set", u.Link.Token}, is(password))
+	run("(operator)", login, is(password))
+
+	secret := ""
+	now := func(at time.Time) string {
+		c, err := totp.Code(secret, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	run("One-time codes are on", []string{"totp", "enable"}, func(shown string) string {
+		secret = regexp.MustCompile(`secret: ([A-Z2-7]+)`).FindStringSubmatch(shown)[1]
+		return now(time.Now())
+	})
+	run("", login, is(password), is("000000"))
+	// The next step's: one that was used is not good again.
+	run("(operator)", login, is(password), is(now(time.Now().Add(30*time.Second))))
+	run("are off", []string{"totp", "disable"}, is(password))
+	run("(operator)", login, is(password))
+	run("Logged out", []string{"logout"})
+}

@@ -1,0 +1,260 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+// billingFlags declares how an organization pays.
+func billingFlags(f *pflag.FlagSet) func(*api.OrganizationBilling) (*api.OrganizationBilling, error) {
+	mode := f.String("billing", "", "invoice, prepaid, or none: nobody sends it invoices")
+	zone := f.String("time-zone", "", "whose months it is invoiced by, as Europe/Berlin; UTC unless given")
+	due := f.Int64("due-days", 0, "from an invoice's issue until it is due; 14 unless given")
+	since := f.String("billing-since", "", "it is invoiced from that month on, as 2026-03-01; from this one unless given")
+	warn := f.String("warn-below", "", "prepaid: warn when less is left")
+	credit := f.String("credit", "", "prepaid: how much may be used beyond what was paid")
+	stop := f.Int64("stop-after-days", 0, "invoice: from the due date until nothing new is made or started; 7 unless given")
+	suspend := f.Int64("suspend-after-days", 0, "until instances stop; 14, prepaid 1, unless given")
+	remove := f.Int64("delete-after-days", 0, "from there until it is marked for deletion; never unless given")
+	grace := f.String("grace-until", "", "until then it is warned, and nothing more; as 2026-03-01")
+	address := f.StringArray("address", nil, "a line of its address on invoices; may be repeated")
+	taxID := f.String("tax-id", "", "its tax id on invoices")
+	return func(old *api.OrganizationBilling) (*api.OrganizationBilling, error) {
+		given := *zone != "" || *due != 0 || *since != "" || *warn+*credit+*grace != "" || *stop+*suspend+*remove != 0 || len(*address) > 0 || *taxID != ""
+		switch {
+		case *mode == "none":
+			return nil, nil
+		case *mode == "" && !given:
+			return old, nil
+		case *mode == "" && old == nil:
+			return nil, usagef("how does it pay? --billing invoice or --billing prepaid")
+		}
+		b := api.OrganizationBilling{}
+		if old != nil {
+			b = *old
+		}
+		b.Mode, b.TimeZone, b.TaxID = cmp.Or(api.BillingMode(*mode), b.Mode), cmp.Or(*zone, b.TimeZone), cmp.Or(*taxID, b.TaxID)
+		b.DueDays = cmp.Or(*due, b.DueDays)
+		if len(*address) > 0 {
+			b.Address = *address
+		}
+		b.StopAfterDays, b.SuspendAfterDays, b.DeleteAfterDays = cmp.Or(*stop, b.StopAfterDays), cmp.Or(*suspend, b.SuspendAfterDays), cmp.Or(*remove, b.DeleteAfterDays)
+		for _, amount := range []struct {
+			given string
+			to    *int64
+		}{{*warn, &b.WarnMicros}, {*credit, &b.CreditMicros}} {
+			if amount.given == "" {
+				continue
+			}
+			var err error
+			if *amount.to, err = parseMicros(amount.given); err != nil {
+				return nil, err
+			}
+		}
+		var err error
+		if b.GraceUntil, err = moment(*grace, b.GraceUntil); err != nil {
+			return nil, err
+		}
+		b.Since, err = moment(*since, b.Since)
+		return &b, err
+	}
+}
+
+func (a *App) creditNotes() *kind[api.CreditNote] {
+	return &kind[api.CreditNote]{
+		app: a, kind: api.KindCreditNote, noun: "credit-note", about: "What was taken back of invoices", scope: ofOrganization, readOnly: true,
+		all: (*client.API).CreditNotes, meta: func(n *api.CreditNote) *api.Meta { return &n.Meta },
+		refs:    []api.Kind{api.KindOrganization, api.KindInvoice},
+		columns: []string{"ORGANIZATION", "INVOICE", "TOTAL", "REASON"},
+		row: func(n api.CreditNote) []string {
+			return []string{a.named(n.Meta.Organization), a.named(string(n.Spec.Invoice)), formatMicros(n.Spec.TotalMicros) + " " + n.Spec.Currency, n.Spec.Reason}
+		},
+		detail: func(n api.CreditNote) (d detail) {
+			for _, l := range n.Spec.Lines {
+				d.add(l.Line, formatMicros(l.AmountMicros))
+			}
+			return d
+		},
+		more: []*cobra.Command{a.pdfCommand(func(ctx context.Context, ref, organization string, w io.Writer) error {
+			return a.api.CreditNotePDF(ctx, ref, organization, w)
+		})},
+	}
+}
+
+func (a *App) payments() *kind[api.Payment] {
+	return &kind[api.Payment]{
+		app: a, kind: api.KindPayment, noun: "payment", about: "What was paid, and given back", scope: ofOrganization, readOnly: true, plainRow: true,
+		all: (*client.API).Payments, meta: func(p *api.Payment) *api.Meta { return &p.Meta },
+		refs:    []api.Kind{api.KindOrganization},
+		columns: []string{"ORGANIZATION", "TYPE", "AMOUNT", "REFERENCE", "RECEIVED"},
+		row: func(p api.Payment) []string {
+			return []string{a.named(p.Meta.Organization), string(p.Spec.Type), formatMicros(p.Spec.AmountMicros) + " " + p.Spec.Currency, p.Spec.Reference, formatTime(p.Spec.ReceivedAt)}
+		},
+		more: []*cobra.Command{a.paymentAddCommand()},
+	}
+}
+
+func (a *App) paymentAddCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "add AMOUNT CURRENCY", Short: "Note a payment", Args: cobra.ExactArgs(2),
+		Long:    "The reference makes it count once: noted again it changes nothing. A prepaid organization's payment tops up its wallet.",
+		Example: "basalt payment add 250 EUR --organization acme --reference bank-2026-0042"}
+	reference := cmd.Flags().String("reference", "", "what it is called outside, as a bank's transaction")
+	refund := cmd.Flags().Bool("refund", false, "money that goes back")
+	received := cmd.Flags().String("received", "", "when, as 2026-03-01; now unless given")
+	note := cmd.Flags().String("note", "", "for people")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		p := api.Payment{Meta: api.Meta{Organization: a.config.Organization}, Spec: api.PaymentSpec{Currency: strings.ToUpper(args[1]), Reference: *reference, Note: *note}}
+		if *refund {
+			p.Spec.Type = api.PaymentOut
+		}
+		var err error
+		if p.Spec.AmountMicros, err = parseMicros(args[0]); err != nil {
+			return err
+		}
+		if p.Spec.ReceivedAt, err = moment(*received, p.Spec.ReceivedAt); err != nil {
+			return err
+		}
+		if p, err = a.api.Payments().Create(cmd.Context(), p); err != nil {
+			return err
+		}
+		return a.payments().printOne(cmd.Context(), p)
+	}
+	return cmd
+}
+
+func (a *App) invoiceCreditCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "credit INVOICE", Short: "Take back an invoice, or a part of it", Args: cobra.ExactArgs(1),
+		Long:    "Without --line: all that is left of it. Taxes follow the lines that they are on.",
+		Example: "basalt invoice credit inv-000042 --line line-0123456789ab=1.50 --reason 'outage on Monday'"}
+	lines := cmd.Flags().StringArray("line", nil, "LINE=AMOUNT; may be repeated")
+	reason := cmd.Flags().String("reason", "", "for people")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		n := api.CreditNote{Meta: api.Meta{Organization: a.config.Organization}, Spec: api.CreditNoteSpec{Invoice: api.InvoiceID(args[0]), Reason: *reason}}
+		for _, l := range *lines {
+			id, amount, ok := strings.Cut(l, "=")
+			if !ok {
+				return usagef("--line %q: write LINE=AMOUNT", l)
+			}
+			micros, err := parseMicros(amount)
+			if err != nil {
+				return err
+			}
+			n.Spec.Lines = append(n.Spec.Lines, api.CreditLine{Line: id, AmountMicros: micros})
+		}
+		n, err := a.api.CreditNotes().Create(cmd.Context(), n)
+		if err != nil {
+			return err
+		}
+		return a.creditNotes().printOne(cmd.Context(), n)
+	}
+	return cmd
+}
+
+func (a *App) ledgerCommand() *cobra.Command {
+	return &cobra.Command{Use: "ledger", Short: "Show an organization's accounts, made of its invoices, credit notes and payments", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l, err := a.api.Ledger(cmd.Context(), a.config.Organization)
+			if err != nil {
+				return err
+			}
+			return a.print(l, func() table {
+				t := table{{"ACCOUNT", "CURRENCY", "BALANCE"}}
+				for _, b := range l.Accounts {
+					t = append(t, []string{b.Account, b.Currency, formatMicros(b.BalanceMicros)})
+				}
+				return t
+			})
+		}}
+}
+
+// parseMicros reads an amount of money: 12, 12.5 or 0.000001.
+func parseMicros(s string) (int64, error) {
+	whole, fraction, _ := strings.Cut(s, ".")
+	bad := usagef("%q is no amount: write 12, 12.50 or 0.000001", s)
+	if whole == "" || len(whole) > 12 || len(fraction) > 6 || strings.HasSuffix(s, ".") {
+		return 0, bad
+	}
+	n, err := strconv.ParseUint(whole+fraction+strings.Repeat("0", 6-len(fraction)), 10, 63)
+	if err != nil {
+		return 0, bad
+	}
+	return int64(n), nil
+}
+
+func (a *App) walletCommand() *cobra.Command {
+	return &cobra.Command{Use: "wallet", Short: "Show what an organization has paid in advance or owes, and what follows", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			w, err := a.api.Wallet(cmd.Context(), a.config.Organization)
+			if err != nil {
+				return err
+			}
+			return a.print(w, func() table {
+				t := table{{"", w.Currency, "NOTE"}, {"balance", formatMicros(w.BalanceMicros), "less than 0: owed"},
+					{"not invoiced yet", formatMicros(w.UnbilledMicros), " "}, {"state", string(w.State), w.Message}}
+				for _, o := range w.Open {
+					t = append(t, []string{o.Number, formatMicros(o.LeftMicros), "due " + formatTime(o.DueAt)})
+				}
+				return t
+			})
+		}}
+}
+
+func (a *App) budgets() *kind[api.Budget] {
+	return &kind[api.Budget]{
+		app: a, kind: api.KindBudget, noun: "budget", about: "What may be spent in a month", scope: ofOrganization,
+		all: (*client.API).Budgets, meta: func(b *api.Budget) *api.Meta { return &b.Meta },
+		refs:    []api.Kind{api.KindOrganization, api.KindProject},
+		columns: []string{"ORGANIZATION", "OF", "AMOUNT", "CAP", "SPENT", "NOTE"},
+		row: func(b api.Budget) []string {
+			note := ""
+			for _, x := range b.Status.Alerts {
+				note = strconv.FormatInt(x.Percent, 10) + " % since " + formatTime(x.At)
+			}
+			if b.Status.CappedAt != nil {
+				note = "used since " + formatTime(*b.Status.CappedAt)
+			}
+			return []string{a.named(b.Meta.Organization), cmp.Or(a.named(string(b.Spec.Project)), "all"), formatMicros(b.Spec.AmountMicros), string(b.Spec.Cap), formatMicros(b.Status.SpentMicros), note}
+		},
+		flags: func(f *pflag.FlagSet) func(*api.Budget) error {
+			amount := f.String("amount", "", "for a month, in the currency of the organization's prices")
+			of := f.String("of", "", "project, name or id; of all of the organization unless given")
+			limit := f.String("cap", "", "when it is used: none, stop (makes and starts nothing new) or suspend (stops what runs as well)")
+			alerts := f.Int64Slice("alert", nil, "per cent at which to alert; may be repeated")
+			return func(b *api.Budget) (err error) {
+				if *amount != "" {
+					if b.Spec.AmountMicros, err = parseMicros(*amount); err != nil {
+						return err
+					}
+				}
+				b.Spec.Project, b.Spec.Cap = cmp.Or(api.ProjectID(*of), b.Spec.Project), cmp.Or(api.BudgetCap(*limit), b.Spec.Cap)
+				if len(*alerts) > 0 {
+					b.Spec.AlertPercents = *alerts
+				}
+				return nil
+			}
+		},
+	}
+}
+
+// pdfCommand writes a document to a file.
+func (a *App) pdfCommand(write func(ctx context.Context, ref, organization string, w io.Writer) error) *cobra.Command {
+	return &cobra.Command{Use: "pdf NUMBER FILE", Short: "Write it as PDF", Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var raw bytes.Buffer // no file of a document that there is not
+			if err := write(cmd.Context(), args[0], a.config.Organization, &raw); err != nil {
+				return err
+			}
+			return os.WriteFile(args[1], raw.Bytes(), 0o600)
+		}}
+}

@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+// oidcWait is how long a login in the browser may take.
+const oidcWait = 10 * time.Minute
+
+// oidcSession begins one with an identity provider: the browser comes back to a
+// port that only this machine reaches (RFC 8252).
+func (a *App) oidcSession(ctx context.Context, provider string) error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	f, err := a.api.BeginOIDCLogin(ctx, provider, "http://"+l.Addr().String()+"/callback")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.Err, "Open this address in a browser on this machine, and log in there:\n\n  %s\n\n", printable(f.URL))
+	in, err := awaitCode(ctx, l)
+	if err != nil {
+		return err
+	}
+	in.Flow, in.Organization, in.Project = f.Flow, a.config.Organization, a.config.Project
+	s, err := a.api.FinishOIDCLogin(ctx, in)
+	if err != nil {
+		return err
+	}
+	return a.begin(ctx, s)
+}
+
+// awaitCode serves until the browser has brought a code. Whether its state is
+// that of this login, the server says.
+func awaitCode(ctx context.Context, l net.Listener) (api.OIDCFinish, error) {
+	ctx, cancel := context.WithTimeout(ctx, oidcWait)
+	defer cancel()
+	type answer struct {
+		in  api.OIDCFinish
+		err error
+	}
+	got := make(chan answer, 1)
+	handler := func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		x := answer{in: api.OIDCFinish{State: q.Get("state"), Code: q.Get("code")}}
+		switch {
+		case r.URL.Path != "/callback" || q.Get("state") == "":
+			http.NotFound(w, r)
+			return
+		case q.Get("error") != "":
+			x.err = api.Errorf(api.CodeUnauthenticated, "the identity provider refused: %s", printable(cmp.Or(q.Get("error_description"), q.Get("error"))))
+			fmt.Fprintln(w, "The identity provider refused. You may close this page.")
+		default:
+			fmt.Fprintln(w, "Go on in the terminal. You may close this page.")
+		}
+		select {
+		case got <- x:
+		default: // a second one changes nothing
+		}
+	}
+	s := &http.Server{Handler: http.HandlerFunc(handler), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10}
+	go func() { _ = s.Serve(l) }() // ends with Shutdown
+	defer func() {
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = s.Shutdown(end) // the page is sent before
+	}()
+	select {
+	case x := <-got:
+		return x.in, x.err
+	case <-ctx.Done():
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return api.OIDCFinish{}, api.Errorf(codeTimeout, "nobody has logged in for %s", oidcWait)
+		}
+		return api.OIDCFinish{}, ctx.Err()
+	}
+}
+
+func (a *App) identityProviders() *kind[api.IdentityProvider] {
+	return &kind[api.IdentityProvider]{
+		app: a, kind: api.KindIdentityProvider, noun: "identity-provider", about: "Who else says who somebody is (OpenID Connect)",
+		all: (*client.API).IdentityProviders, meta: func(p *api.IdentityProvider) *api.Meta { return &p.Meta },
+		refs:    []api.Kind{api.KindOrganization, api.KindProject},
+		columns: []string{"ISSUER", "CLIENT", "MAKES USERS", "GRANTS"},
+		row: func(p api.IdentityProvider) []string {
+			makes := "no"
+			if p.Spec.Create {
+				makes = "yes"
+			}
+			var grants []string
+			for _, g := range p.Spec.Grants {
+				grants = append(grants, g.Claim+"="+g.Value+":"+a.grantWords([]api.Grant{g.Grant}))
+			}
+			return []string{p.Spec.Issuer, p.Spec.ClientID, makes, strings.Join(grants, ", ")}
+		},
+		flags: identityProviderFlags,
+	}
+}
+
+func identityProviderFlags(f *pflag.FlagSet) func(*api.IdentityProvider) error {
+	issuer, id := f.String("issuer", "", "as its tokens say: what stands before /.well-known/openid-configuration"), f.String("client-id", "", "of Basalt, there")
+	secret := f.String("client-secret-file", "", "file with the client's secret")
+	redirects := f.StringSlice("redirect", nil, "address of a portal that browsers come back to; the CLI needs none")
+	scopes := f.StringSlice("scopes", nil, "besides openid and email")
+	makes := f.Bool("create-users", false, "whoever has a grant by his claims becomes a user at the first login")
+	organization := f.String("users-organization", "", "whose admins manage the users that it makes")
+	grants := f.StringArray("grant", nil, "CLAIM=VALUE:ROLE[@ORGANIZATION[/PROJECT]], instead of those it had; may be repeated")
+	return func(p *api.IdentityProvider) error {
+		s := &p.Spec
+		s.Issuer, s.ClientID, s.Organization = cmp.Or(*issuer, s.Issuer), cmp.Or(*id, s.ClientID), cmp.Or(*organization, s.Organization)
+		if f.Changed("redirect") {
+			s.Redirects = *redirects
+		}
+		if f.Changed("scopes") {
+			s.Scopes = *scopes
+		}
+		if f.Changed("create-users") {
+			s.Create = *makes
+		}
+		if f.Changed("grant") {
+			s.Grants = nil
+		}
+		for _, text := range *grants {
+			g, err := claimGrant(text)
+			if err != nil {
+				return err
+			}
+			s.Grants = append(s.Grants, g)
+		}
+		return secretFile(*secret, &s.ClientSecret)
+	}
+}
+
+// claimGrant reads CLAIM=VALUE:ROLE[@ORGANIZATION[/PROJECT]]; a value may have
+// colons.
+func claimGrant(text string) (api.ClaimGrant, error) {
+	claim, rest, ok := strings.Cut(text, "=")
+	i := strings.LastIndexByte(rest, ':')
+	if !ok || i < 1 || claim == "" {
+		return api.ClaimGrant{}, usagef("--grant %s: want CLAIM=VALUE:ROLE@ORGANIZATION", text)
+	}
+	role, where, _ := strings.Cut(rest[i+1:], "@")
+	organization, project, _ := strings.Cut(where, "/")
+	return api.ClaimGrant{Claim: claim, Value: rest[:i], Grant: api.Grant{Role: api.Role(role), Organization: organization, Project: project}}, nil
+}

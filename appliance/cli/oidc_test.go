@@ -1,0 +1,93 @@
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/cli"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
+)
+
+// shown is what a command has printed so far.
+type shown struct {
+	mu  sync.Mutex // guards buf
+	buf bytes.Buffer
+}
+
+func (s *shown) Write(p []byte) (int, error) { s.mu.Lock(); defer s.mu.Unlock(); return s.buf.Write(p) }
+func (s *shown) String() string              { s.mu.Lock(); defer s.mu.Unlock(); return s.buf.String() }
+
+// The browser comes back to the command's own port, which hands what it brought
+// to the server and goes on with the session.
+func TestLoginWithAnIdentityProvider(t *testing.T) {
+	var redirect string
+	var finish api.OIDCFinish
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch r.URL.Path {
+		case "/v1/login/oidc":
+			var in api.OIDCBegin
+			_ = json.NewDecoder(r.Body).Decode(&in)
+			redirect = in.Redirect
+			_ = json.NewEncoder(w).Encode(api.OIDCFlow{URL: "https://id.example/authorize?provider=" + in.Provider, Flow: "flow"})
+		case "/v1/login/oidc/finish":
+			_ = json.NewDecoder(r.Body).Decode(&finish)
+			w.WriteHeader(http.StatusCreated)
+			_ = json.NewEncoder(w).Encode(api.Session{Token: "bslt_ses"})
+		case "/v1/whoami":
+			if r.Header.Get("Authorization") != "Bearer bslt_ses" {
+				t.Errorf("as %q", r.Header.Get("Authorization"))
+			}
+			_ = json.NewEncoder(w).Encode(api.Identity{Name: "ann@example.com", Role: api.RoleAdmin})
+		}
+	}))
+	defer s.Close()
+	for _, back := range []struct {
+		query string
+		code  int
+	}{{"?state=st&code=co", 0}, {"?state=st&error=access_denied", 5}} {
+		var out, errs shown
+		app := &cli.App{In: bytes.NewReader(nil), Out: &out, Err: &errs, Now: time.Now, ConfigDir: t.TempDir(),
+			Getenv: func(name string) string { return map[string]string{"BASALT_SERVER": s.URL}[name] }}
+		done := make(chan int, 1)
+		go func() { done <- app.Run(t.Context(), []string{"login", "--oidc", "id"}) }()
+		address := regexp.MustCompile(`https://id.example/authorize\?provider=id`)
+		for w := patience.Start(); !address.MatchString(errs.String()); time.Sleep(5 * time.Millisecond) {
+			if w.Over(time.Minute) {
+				t.Fatalf("it shows %q", errs.String())
+			}
+		}
+		u, err := url.Parse(redirect)
+		if err != nil || u.Hostname() != "127.0.0.1" {
+			t.Fatalf("back to %q", redirect)
+		}
+		for _, q := range []string{"", back.query} { // the first is nobody's
+			resp, err := http.Get(redirect + q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.Copy(io.Discard, resp.Body)
+			_ = resp.Body.Close()
+		}
+		select {
+		case code := <-done:
+			if code != back.code {
+				t.Errorf("%s: exit code %d: %s%s", back.query, code, out.String(), errs.String())
+			}
+		case <-patience.After(time.Minute):
+			t.Fatal("it does not end")
+		}
+	}
+	if finish.Flow != "flow" || finish.State != "st" || finish.Code != "co" {
+		t.Errorf("%+v", finish)
+	}
+}

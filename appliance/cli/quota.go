@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// quotaFlag declares --quota, and puts what was given into an object's quotas.
+func quotaFlag(f *pflag.FlagSet) func(api.Amounts) (api.Amounts, error) {
+	given := f.StringArray("quota", nil, "NAME=AMOUNT, as vcpus=16 or memoryBytes=64GiB; NAME=none takes it off; may be repeated")
+	return func(quota api.Amounts) (api.Amounts, error) {
+		quota = maps.Clone(quota)
+		for _, g := range *given {
+			name, amount, ok := strings.Cut(g, "=")
+			if !ok {
+				return nil, usagef("--quota %q: write NAME=AMOUNT", g)
+			}
+			if amount == "none" {
+				delete(quota, name)
+				continue
+			}
+			n, err := parseSize(amount)
+			if err != nil {
+				return nil, usagef("--quota %s: %q is no amount: write 16, 64GiB or none", name, amount)
+			}
+			if quota == nil {
+				quota = api.Amounts{}
+			}
+			quota[name] = n
+		}
+		return quota, nil
+	}
+}
+
+// quotaCommand shows what a project or an organization may have, and has.
+func (a *App) quotaCommand(noun string, get func(ctx context.Context, ref string) (api.Quota, error)) *cobra.Command {
+	return &cobra.Command{
+		Use: "quota NAME", Short: "Show its quotas, and what is in use of each", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q, err := get(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.print(q, func() table { return quotaTable(q) })
+		},
+		Example: "basalt " + noun + " quota web\nbasalt " + noun + " set web --quota vcpus=16 --quota memoryBytes=64GiB",
+	}
+}
+
+func quotaTable(q api.Quota) table {
+	names := maps.Clone(q.Uses)
+	maps.Copy(names, q.Limits)
+	t := table{{"QUOTA", "IN USE", "LIMIT"}}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		limit := "none"
+		if n, ok := q.Limits[name]; ok {
+			limit = formatAmount(name, n)
+		}
+		t = append(t, []string{name, formatAmount(name, q.Uses[name]), limit})
+	}
+	return t
+}
+
+func formatAmount(quota string, n int64) string {
+	if n != 0 && strings.HasSuffix(quota, "Bytes") {
+		return formatSize(n)
+	}
+	return strconv.FormatInt(n, 10)
+}

@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"bufio"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *App) totpCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "totp", Short: "Turn your own one-time codes on or off"}
+	cmd.AddCommand(&cobra.Command{
+		Use: "enable", Short: "Ask for codes of an authenticator at each login", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			secret, err := a.api.BeginTOTP(cmd.Context())
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(a.Out, "Give this to your authenticator:\nsecret: %s\n%s\n\n", secret.Secret, secret.URI)
+			code, err := a.secret(bufio.NewReader(a.In), "The code that it shows: ")
+			if err != nil {
+				return err
+			}
+			codes, err := a.api.ConfirmTOTP(cmd.Context(), code)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(a.Out, "One-time codes are on. Each of these is good once, should the authenticator be lost:")
+			for _, c := range codes.Codes {
+				fmt.Fprintln(a.Out, c)
+			}
+			return nil
+		},
+	}, &cobra.Command{
+		Use: "disable", Short: "Ask for the password alone", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			password, err := a.secret(bufio.NewReader(a.In), "Password: ")
+			if err != nil {
+				return err
+			}
+			if _, err := a.api.DisableTOTP(cmd.Context(), password); err != nil {
+				return err
+			}
+			fmt.Fprintln(a.Out, "One-time codes are off.")
+			return nil
+		},
+	})
+	return cmd
+}

@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+func (a *App) users() *kind[api.User] {
+	k := &kind[api.User]{
+		app: a, kind: api.KindUser, noun: "user", about: "People who log in; NAME is an e-mail address", scope: ofOrganization,
+		all: (*client.API).Users, meta: func(u *api.User) *api.Meta { return &u.Meta },
+		refs:    []api.Kind{api.KindOrganization, api.KindProject},
+		columns: []string{"DISPLAY NAME", "GRANTS", "STATE", "LAST LOGIN"},
+		row: func(u api.User) []string {
+			login := "never"
+			if u.Status.LastLoginAt != nil {
+				login = formatTime(*u.Status.LastLoginAt)
+			}
+			return []string{u.Spec.DisplayName, a.grantWords(u.Spec.Grants), userState(u), login}
+		},
+		made: func(u api.User) {
+			if a.flags.output == "table" && u.Link != nil {
+				a.showLink(*u.Link)
+			}
+		},
+		flags: func(f *pflag.FlagSet) func(*api.User) error {
+			display := f.String("display-name", "", "what people call it")
+			grants := f.StringArray("grant", nil, "ROLE, ROLE@ORGANIZATION or ROLE@ORGANIZATION/PROJECT, instead of those it had; may be repeated")
+			disable := f.Bool("disable", false, "logs in no more; its sessions end")
+			enable := f.Bool("enable", false, "logs in again")
+			return func(u *api.User) error {
+				u.Spec.DisplayName = first(*display, u.Spec.DisplayName)
+				if *disable || *enable {
+					u.Spec.Disabled = *disable
+				}
+				if len(*grants) > 0 {
+					u.Spec.Grants = nil
+				}
+				for _, g := range *grants {
+					role, where, _ := strings.Cut(g, "@")
+					organization, project, _ := strings.Cut(where, "/")
+					u.Spec.Grants = append(u.Spec.Grants, api.Grant{Role: api.Role(role), Organization: organization, Project: project})
+				}
+				return nil
+			}
+		},
+	}
+	k.more = []*cobra.Command{a.resetCommand(k)}
+	return k
+}
+
+func (a *App) resetCommand(k *kind[api.User]) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "reset NAME|ID", Short: "Void its password, end its sessions, and make a token for a new password", Args: cobra.ExactArgs(1),
+	}
+	totp := cmd.Flags().Bool("totp", false, "turn one-time codes off too")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		u, err := k.get(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		link, err := a.api.ResetUser(cmd.Context(), u.Meta.ID, *totp)
+		if err != nil {
+			return err
+		}
+		if a.flags.output == "table" {
+			a.showLink(link)
+			return nil
+		}
+		return a.print(link, nil)
+	}
+	return cmd
+}
+
+func (a *App) showLink(l api.PasswordLink) {
+	fmt.Fprintf(a.Out, "token: %s\nIt is shown this once, and sets a password until %s: basalt password set TOKEN\n\n", l.Token, formatTime(l.ExpiresAt))
+}
+
+func (a *App) grantWords(grants []api.Grant) string {
+	words := make([]string, len(grants))
+	for i, g := range grants {
+		words[i] = string(g.Role)
+		if g.Organization != "" {
+			words[i] += "@" + a.named(g.Organization)
+		}
+		if g.Project != "" {
+			words[i] += "/" + a.named(g.Project)
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+func userState(u api.User) string {
+	switch {
+	case u.Spec.Disabled:
+		return "disabled"
+	case !u.Status.HasPassword:
+		return "no password yet"
+	case u.Status.Totp:
+		return "with one-time codes"
+	}
+	return "active"
+}

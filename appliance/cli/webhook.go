@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/api/standardwebhook"
+)
+
+func (a *App) webhooks() *kind[api.Webhook] {
+	k := &kind[api.Webhook]{
+		app: a, kind: api.KindWebhook, noun: "webhook", about: "Who is told what happened, by signed requests", scope: ofOrganization,
+		all: (*client.API).Webhooks, meta: func(w *api.Webhook) *api.Meta { return &w.Meta },
+		refs:    []api.Kind{api.KindOrganization},
+		columns: []string{"URL", "EVENTS", "STATE", "NOTE"},
+		row: func(w api.Webhook) []string {
+			return []string{w.Spec.URL, cmp.Or(strings.Join(w.Spec.Events, ","), "all"), webhookState(w), w.Status.LastError}
+		},
+		made: a.showSecret,
+		flags: func(f *pflag.FlagSet) func(*api.Webhook) error {
+			url := f.String("url", "", "http or https, with a public address")
+			events := f.StringSlice("events", nil, "types, as instance.failed or instance.*, instead of those it had; all unless given")
+			pause, resume := f.Bool("pause", false, "events wait"), f.Bool("resume", false, "they go on")
+			return func(w *api.Webhook) error {
+				w.Spec.URL = cmp.Or(*url, w.Spec.URL)
+				if f.Changed("events") {
+					w.Spec.Events = *events
+				}
+				if *pause || *resume {
+					w.Spec.Paused = *pause
+				}
+				return nil
+			}
+		},
+	}
+	k.more = []*cobra.Command{a.webhookRotate(k), a.webhookReplay(k), a.webhookTest(k), a.webhookDeliveries(k), a.webhookVerify()}
+	return k
+}
+
+func webhookState(w api.Webhook) string {
+	switch {
+	case w.Spec.Paused:
+		return "paused"
+	case w.Status.Attempts > 0:
+		return fmt.Sprintf("retrying (%d)", w.Status.Attempts)
+	case w.Status.GivenUp > 0:
+		return fmt.Sprintf("active, %d given up", w.Status.GivenUp)
+	}
+	return "active"
+}
+
+func (a *App) showSecret(w api.Webhook) {
+	if a.flags.output == "table" {
+		fmt.Fprintf(a.Out, "secret: %s\nIt is shown this once. Check requests with it: basalt webhook verify --help\n\n", w.Secret)
+	}
+}
+
+func (a *App) webhookRotate(k *kind[api.Webhook]) *cobra.Command {
+	cmd := &cobra.Command{Use: "rotate NAME|ID", Short: "Make a new secret; requests carry signatures by both for a while", Args: cobra.ExactArgs(1)}
+	keep := cmd.Flags().Duration("keep", 24*time.Hour, "how long the old secret signs too")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		w, err := k.get(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		if w, err = a.api.RotateWebhook(cmd.Context(), w.Meta.ID, int64(*keep/time.Second)); err != nil {
+			return err
+		}
+		a.showSecret(w)
+		return k.printOne(cmd.Context(), w)
+	}
+	return cmd
+}
+
+func (a *App) webhookReplay(k *kind[api.Webhook]) *cobra.Command {
+	cmd := &cobra.Command{Use: "replay NAME|ID", Short: "Send again, in order, from an event or a time on", Args: cobra.ExactArgs(1)}
+	from := cmd.Flags().String("from", "", "id of an event, or a time as 2026-11-22T00:00:00Z")
+	_ = cmd.MarkFlagRequired("from")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		w, err := k.get(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		if w, err = a.api.ReplayWebhook(cmd.Context(), w.Meta.ID, *from); err != nil {
+			return err
+		}
+		return k.printOne(cmd.Context(), w)
+	}
+	return cmd
+}
+
+func (a *App) webhookTest(k *kind[api.Webhook]) *cobra.Command {
+	return &cobra.Command{
+		Use: "test NAME|ID", Short: "Send it an event webhook.test, in its turn", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			w, err := k.get(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if _, err = a.api.TestWebhook(cmd.Context(), w.Meta.ID); err != nil {
+				return err
+			}
+			fmt.Fprintf(a.Err, "an event is on its way: basalt webhook deliveries %s\n", w.Meta.Name)
+			return nil
+		},
+	}
+}
+
+func (a *App) webhookDeliveries(k *kind[api.Webhook]) *cobra.Command {
+	cmd := &cobra.Command{Use: "deliveries NAME|ID", Short: "Show its newest events, and what became of them", Args: cobra.ExactArgs(1)}
+	count := cmd.Flags().Int("count", 50, "how many; 0: all that are kept")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		w, err := k.get(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		list := []api.WebhookDelivery{}
+		for d, err := range a.api.Deliveries(cmd.Context(), w.Meta.ID) {
+			if err != nil {
+				return err
+			}
+			if list = append(list, d); len(list) == *count {
+				break
+			}
+		}
+		return a.print(list, func() table {
+			t := table{{"EVENT", "TIME", "TYPE", "STATE", "NEXT", "NOTE"}}
+			for _, d := range list {
+				next := ""
+				if d.NextAt != nil {
+					next = formatTime(*d.NextAt)
+				}
+				t = append(t, []string{d.Event.ID, formatTime(d.Event.Timestamp), d.Event.Type, string(d.State), next, d.LastError})
+			}
+			return t
+		})
+	}
+	return cmd
+}
+
+func (a *App) webhookVerify() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "verify", Short: "Check the signature of a request whose body is the input", Args: cobra.NoArgs,
+		Long: "Reads the body as it was received, byte for byte, and the three headers from flags. The secret is in a file,\n" +
+			"or in BASALT_WEBHOOK_SECRET: a command line is seen by others.",
+		Example: "  basalt webhook verify --secret-file secret --id evt-00000000002a --timestamp 1614265330 --signature v1,g0hM… < body",
+	}
+	f := cmd.Flags()
+	file := f.String("secret-file", "", "file with the secret (whsec_…)")
+	id, timestamp, signature := f.String("id", "", "header webhook-id"), f.String("timestamp", "", "header webhook-timestamp"), f.String("signature", "", "header webhook-signature")
+	tolerance := f.Duration("tolerance", 5*time.Minute, "how old the request may be; 0: as old as it likes")
+	cmd.RunE = func(*cobra.Command, []string) error {
+		secret := a.Getenv("BASALT_WEBHOOK_SECRET")
+		if *file != "" {
+			raw, err := os.ReadFile(*file)
+			if err != nil {
+				return err
+			}
+			secret = strings.TrimSpace(string(raw))
+		}
+		if secret == "" {
+			return usagef("no secret: give --secret-file, or BASALT_WEBHOOK_SECRET")
+		}
+		const most = 1 << 20
+		body, err := io.ReadAll(io.LimitReader(a.In, most))
+		if err != nil {
+			return err
+		}
+		if err := standardwebhook.Verify(secret, *id, *timestamp, *signature, body, a.Now(), *tolerance); err != nil {
+			return err
+		}
+		fmt.Fprintln(a.Out, "The signature is right.")
+		return nil
+	}
+	return cmd
+}

@@ -1,0 +1,282 @@
+package e2e_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+	"golang.org/x/sys/unix"
+)
+
+// What sdn/attack reads and prints.
+type (
+	attackEnd struct {
+		MAC  string `json:"mac"`
+		Four string `json:"four,omitempty"`
+		Six  string `json:"six,omitempty"`
+	}
+	attackConfig struct {
+		Card      string       `json:"card"`
+		Self      attackEnd    `json:"self"`
+		Neighbour attackEnd    `json:"neighbour"`
+		Gateway   attackEnd    `json:"gateway"`
+		Metadata  string       `json:"metadata"`
+		Foreign   []attackEnd  `json:"foreign"`
+		Hosts     []netip.Addr `json:"hosts"`
+		Ports     []uint16     `json:"ports"`
+	}
+	attackResult struct {
+		Attack, Bad, Good, Answer string
+		Allowed                   bool
+	}
+)
+
+// attacks from inside a guest, with its card and its kernel, on a neighbour that
+// lets in everything, on a guest of another project that does too and has the
+// same addresses, on metadata and on the host. The victims are machines that do
+// nothing; what comes for them is seen on their taps.
+func attacks(t *testing.T, w *world) {
+	g := w.debian
+	self := g.get(t).Assignment.Ports[0]
+	net1, err := w.tenant.Networks().Get(w.ctx, string(self.Network), client.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func(c *client.API, project string) api.SecurityGroupID {
+		sg, err := c.SecurityGroups().Create(w.ctx, api.SecurityGroup{Meta: api.Meta{Name: "open", Project: project}, Spec: api.SecurityGroupSpec{Rules: []api.SecurityRule{
+			{Direction: api.Ingress, Protocol: api.ProtocolAny}, {Direction: api.Egress, Protocol: api.ProtocolAny}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return api.SecurityGroupID(sg.Meta.ID)
+	}
+	twin, err := w.stranger.Networks().Create(w.ctx, api.Network{Meta: api.Meta{Name: "twin", Project: "two"}, Spec: api.NetworkSpec{Cidr4: net1.Spec.Cidr4, Cidr6: "fd5a:17::/64"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := w.stranger.Networks().Create(w.ctx, api.Network{Meta: api.Meta{Name: "other", Project: "two"}, Spec: api.NetworkSpec{Cidr4: "10.213.7.0/24", Cidr6: "fd5a:18::/64"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	openOne, openTwo := open(w.tenant, "one"), open(w.stranger, "two")
+	victim := func(c *client.API, project, name string, networks ...api.InstanceNetwork) guest {
+		in, err := c.Instances().Create(w.ctx, api.Instance{Meta: api.Meta{Name: name, Project: project}, Spec: api.InstanceSpec{Flavor: "tiny", Image: "blank", Networks: networks}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return guest{w.node, c, in.Meta.ID}
+	}
+	neighbour := victim(w.tenant, "one", "neighbour", api.InstanceNetwork{Network: self.Network, SecurityGroups: []api.SecurityGroupID{openOne}})
+	foreign := victim(w.stranger, "two", "victim", api.InstanceNetwork{Network: api.NetworkID(twin.Meta.ID), SecurityGroups: []api.SecurityGroupID{openTwo}},
+		api.InstanceNetwork{Network: api.NetworkID(other.Meta.ID), SecurityGroups: []api.SecurityGroupID{openTwo}})
+	ends := func(v guest) (all []attackEnd, eyes []*eyes) {
+		for i, p := range v.phase(t, api.InstanceRunning, 2*time.Minute).Assignment.Ports {
+			all = append(all, attackEnd{p.Mac, p.Address4, p.Address6})
+			eyes = append(eyes, look(t, w.tap(t, v.id, i)))
+		}
+		return all, eyes
+	}
+	near, nearEyes := ends(neighbour)
+	far, farEyes := ends(foreign)
+
+	door := hostDoor(t)
+	c := attackConfig{Card: "eth0", Self: attackEnd{self.Mac, self.Address4, self.Address6}, Neighbour: near[0], Foreign: far,
+		Gateway:  attackEnd{MAC: w.routerMAC(t, net1.Meta.ID), Four: net1.Assignment.Gateway4, Six: net1.Assignment.Gateway6},
+		Metadata: strings.Fields(strings.Trim(w.nbctl(t, "get", "Logical_Switch_Port", "metadata-"+net1.Meta.ID, "addresses"), "[]\"\n"))[0],
+		Hosts:    door.addresses, Ports: door.ports(w.listen)}
+	results := w.attack(t, c)
+	judge(t, results, nearEyes[0], farEyes)
+	if from := door.visitors(); len(from) > 0 {
+		t.Errorf("the host was reached by %v", from)
+	}
+
+	// The strangers' eyes see what somebody of their own network sends.
+	for i, network := range []string{twin.Meta.ID, other.Meta.ID} {
+		w.inject(t, network, far[i])
+		mine := packetMark(far[i])
+		until(t, 20*time.Second, "what is permitted to arrive", func() bool { return farEyes[i].saw(mine) })
+	}
+
+	// Who asks for another's metadata is told its own, or nothing.
+	const ask = `python3 -c '
+from urllib.request import Request, urlopen
+from urllib.error import HTTPError
+for name in ["X-Real-IP", "X-Forwarded-For"]:
+    try: print(urlopen(Request("http://169.254.169.254/latest/meta-data/instance-id", headers={name: "%s"}), timeout=20).read().decode())
+    except HTTPError as e: print(e.code)'`
+	if got := strings.Fields(g.sh(t, fmt.Sprintf(ask, near[0].Four))); !slices.Equal(got, []string{g.id, "403"}) {
+		t.Errorf("169.254.169.254 says %q to %s", got, g.id)
+	}
+
+	neighbour.remove(t)
+	foreign.remove(t)
+	for _, n := range []string{twin.Meta.ID, other.Meta.ID} {
+		if _, err := w.stranger.Networks().Delete(w.ctx, n); err != nil {
+			t.Error(err)
+		}
+	}
+	for sg, c := range map[api.SecurityGroupID]*client.API{openOne: w.tenant, openTwo: w.stranger} {
+		if _, err := c.SecurityGroups().Delete(w.ctx, string(sg)); err != nil {
+			t.Error(err)
+		}
+	}
+	w.nothingLeft(t)
+}
+
+// attack the others, from inside the guest.
+func (w *world) attack(t *testing.T, c attackConfig) (all []attackResult) {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "attack")
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, "../../sdn/attack")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	if out, err := exec.Command("gzip", "-9", program).CombinedOutput(); err != nil {
+		t.Fatalf("gzip: %v\n%s", err, out)
+	}
+	raw, err := os.ReadFile(program + ".gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// In parts: a request may have 1 MiB, and the guest takes its time.
+	w.debian.sh(t, "rm -f /root/attack*")
+	var parts []string
+	for part := range slices.Chunk(raw, 128<<10) {
+		parts = append(parts, fmt.Sprintf("/root/attack.%d", len(parts)))
+		w.debian.put(t, parts[len(parts)-1], part)
+	}
+	w.debian.sh(t, "cat "+strings.Join(parts, " ")+" | gunzip >/root/attack && chmod 755 /root/attack")
+	config, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	r, err := w.tenant.Exec(w.ctx, w.debian.id, api.ExecRequest{Argv: []string{"/root/attack"}, Stdin: config, TimeoutSeconds: 120})
+	if err != nil || r.ExitCode != 0 {
+		t.Fatalf("attack: %v, exit code %d: %s", err, r.ExitCode, r.Stderr)
+	}
+	for _, l := range lines(string(r.Stdout)) {
+		var a attackResult
+		if err := json.Unmarshal([]byte(l), &a); err != nil {
+			t.Fatalf("%q: %v", l, err)
+		}
+		all = append(all, a)
+	}
+	t.Logf("%d attacks in %v", len(all), time.Since(began).Round(100*time.Millisecond))
+	return all
+}
+
+// judge what came of the attacks.
+func judge(t *testing.T, all []attackResult, near *eyes, far []*eyes) {
+	t.Helper()
+	if len(all) < 60 {
+		t.Errorf("only %d attacks were tried: %+v", len(all), all)
+	}
+	for _, a := range all {
+		if a.Bad == "" {
+			switch {
+			case a.Allowed && a.Answer == "":
+				t.Errorf("%s: what is allowed has no answer: the test says nothing", a.Attack)
+			case !a.Allowed && a.Answer != "":
+				t.Errorf("%s: answered: %s", a.Attack, a.Answer)
+			}
+			continue
+		}
+		for end := time.Now().Add(5 * time.Second); !near.saw([]byte(a.Good)) && time.Now().Before(end); {
+			time.Sleep(50 * time.Millisecond)
+		}
+		if !near.saw([]byte(a.Good)) {
+			t.Errorf("%s: what is allowed does not arrive: the test says nothing", a.Attack)
+		}
+		if near.saw([]byte(a.Bad)) && !strings.HasPrefix(a.Attack, "elsewhere: ") {
+			t.Errorf("%s: the neighbour has it", a.Attack)
+		}
+		for _, f := range far {
+			if f.saw([]byte(a.Bad)) || f.saw([]byte(a.Good)) {
+				t.Errorf("%s: another project has it", a.Attack)
+			}
+		}
+	}
+	if near.sawFrom(netip.MustParseAddr("169.254.169.254")) {
+		t.Error("metadata answered the neighbour, who did not ask")
+	}
+}
+
+// eyes see what is sent to a tap.
+type eyes struct {
+	mu   sync.Mutex // guards seen
+	seen [][]byte
+}
+
+func look(t *testing.T, tap string) *eyes {
+	t.Helper()
+	link, err := net.InterfaceByName(tap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const all = unix.ETH_P_ALL>>8 | unix.ETH_P_ALL<<8&0xff00 // in the network's order
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: all, Ifindex: link.Index}); err != nil {
+		t.Fatal(err)
+	}
+	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 16*mib) // or the default has to do
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 200_000}); err != nil {
+		t.Fatal(err)
+	}
+	e, stop := &eyes{}, make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		buf := make([]byte, 65536)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			n, from, err := unix.Recvfrom(fd, buf, 0)
+			if l, ok := from.(*unix.SockaddrLinklayer); err == nil && ok && l.Pkttype == unix.PACKET_OUTGOING {
+				e.mu.Lock()
+				e.seen = append(e.seen, bytes.Clone(buf[:n]))
+				e.mu.Unlock()
+			}
+		}
+	})
+	t.Cleanup(func() {
+		close(stop)
+		wg.Wait()
+		_ = unix.Close(fd)
+	})
+	return e
+}
+
+// saw a frame that holds the mark.
+func (e *eyes) saw(mark []byte) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.ContainsFunc(e.seen, func(f []byte) bool { return bytes.Contains(f, mark) })
+}
+
+// sawFrom says whether an IPv4 packet came from the address.
+func (e *eyes) sawFrom(a netip.Addr) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.ContainsFunc(e.seen, func(f []byte) bool {
+		return len(f) >= 34 && f[12] == 0x08 && f[13] == 0 && bytes.Equal(f[26:30], a.AsSlice())
+	})
+}

@@ -1,0 +1,219 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+// TestCeph: a node with three disks keeps two copies of everything. A guest
+// boots from that, and writes on while a disk's daemon is killed and comes back.
+// Then all of it is taken down, and the disks are as empty as they came.
+func TestCeph(t *testing.T) {
+	prepared(t)
+	shm, disks := cephDisks(t, 3)
+	data := filepath.Join(shm, "node") // monitors and the image's way in must not hold up who else uses this machine's disk
+	if err := os.Mkdir(data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	n := newNode(t, programs(t), data, "--disks", shm+"/disk*")
+	key, err := os.ReadFile(filepath.Join(n.data, "node", "operator.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := string(key)
+	t.Cleanup(func() { endCeph(n) })
+	began := time.Now()
+	said := func(what string) { t.Logf("%5.1f s: %s", time.Since(began).Seconds(), what) }
+
+	names := n.diskNames(t, token, len(disks))
+	n.mustCLI(token, "ceph", "enable", "--replicas", "2", "--failure-domain", "osd")
+	for _, name := range names {
+		n.mustCLI(token, "disk", "use", name, "ceph")
+	}
+	for _, name := range names {
+		n.mustCLI(token, "disk", "use", name, "ceph", "--wait", "--timeout", "300s")
+	}
+	until(t, 2*time.Minute, "Ceph is ready", func() bool {
+		c, err := n.operator.CephClusters().Get(n.ctx, api.CephName, client.Query{})
+		return err == nil && c.Status.Phase == api.CephReady && c.Status.OsdsUp == 3
+	})
+	said("three disks are Ceph's")
+
+	g := cephGuest(t, n, token)
+	said("a guest has booted from it")
+	n.mustCLI(token, "volume", "create", "data", "--project", "one", "--size", "64MiB", "--instance", "db", "--wait")
+	v, err := n.operator.Volumes().Get(n.ctx, "data", client.Query{Project: "one"})
+	if err != nil || v.Assignment.Pool != api.PoolCeph {
+		t.Fatalf("the volume is in pool %q: %v", v.Assignment.Pool, err)
+	}
+	device := "/dev/disk/by-id/virtio-" + v.Meta.ID
+	until(t, time.Minute, "the guest sees the volume", func() bool {
+		r, err := g.c.Exec(n.ctx, g.id, api.ExecRequest{Argv: []string{"test", "-e", device}})
+		return err == nil && r.ExitCode == 0
+	})
+	g.put(t, "/root/verify", verifyProgram(t))
+	g.sh(t, "(setsid sh -c '/root/verify "+device+" 45 >/root/out 2>/root/err; echo $? >/root/code' >/dev/null 2>&1 &)")
+	time.Sleep(5 * time.Second)
+	osds := n.of("ceph-osd", "")
+	if len(osds) != 3 {
+		t.Fatalf("%d OSDs run", len(osds))
+	}
+	kill(t, osds[0], syscall.SIGKILL)
+	said("a disk's daemon is dead")
+	until(t, 3*time.Minute, "the daemon is back", func() bool {
+		now := n.of("ceph-osd", "")
+		return len(now) == 3 && len(fresh(osds, now)) == 1 && n.osdsUp() == 3
+	})
+	said("it is back")
+	var code string
+	until(t, 3*time.Minute, "the guest has verified", func() bool {
+		r, err := g.c.Exec(n.ctx, g.id, api.ExecRequest{Argv: []string{"cat", "/root/code"}})
+		code = strings.TrimSpace(string(r.Stdout))
+		return err == nil && r.ExitCode == 0 && code != ""
+	})
+	out := g.sh(t, "cat /root/out /root/err")
+	var seen struct{ Writes, Read, Wrong, LongestMs int }
+	if err := json.Unmarshal([]byte(out), &seen); err != nil || code != "0" || seen.Writes == 0 || seen.Read == 0 || seen.Wrong != 0 {
+		t.Errorf("what the guest found on its disk: exit code %s, %v\n%s", code, err, out)
+	}
+	said(fmt.Sprintf("%d writes, all there; the longest wait was %d ms", seen.Writes, seen.LongestMs))
+	if log := g.sh(t, "dmesg | grep -i 'I/O error' || true"); log != "" {
+		t.Errorf("the guest's kernel met errors:\n%s", log)
+	}
+
+	n.mustCLI(token, "instance", "delete", "db", "--project", "one", "--wait")
+	n.mustCLI(token, "volume", "delete", "data", "--project", "one", "--wait")
+	n.mustCLI(token, "image", "delete", "debian", "--wait")
+	for _, name := range names {
+		n.mustCLI(token, "disk", "release", name)
+	}
+	n.mustCLI(token, "ceph", "disable")
+	for _, name := range names {
+		n.mustCLI(token, "disk", "release", name, "--wait", "--timeout", "300s")
+	}
+	said("the disks are free")
+	until(t, time.Minute, "nothing of Ceph is on the node", func() bool {
+		_, err := os.Stat(filepath.Join(n.data, "node", "ceph"))
+		return os.IsNotExist(err)
+	})
+	n.stop()
+}
+
+// cephDisks are loop devices over files in memory: an OSD waits for its disk
+// at every write.
+func cephDisks(t *testing.T, count int) (dir string, loops []string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "basalt-e2e-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	for i := range count {
+		path := filepath.Join(dir, fmt.Sprintf("disk%d", i))
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(path, 6*gib); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.Command("losetup", "--find", "--show", path).CombinedOutput()
+		if err != nil {
+			t.Fatalf("losetup: %v: %s", err, out)
+		}
+		loop := strings.TrimSpace(string(out))
+		loops = append(loops, loop)
+		t.Cleanup(func() {
+			if out, err := exec.Command("losetup", "--detach", loop).CombinedOutput(); err != nil {
+				t.Errorf("%s stays: %v: %s", loop, err, out)
+			}
+		})
+	}
+	return dir, loops
+}
+
+// diskNames waits until the node has told of so many free disks.
+func (n *node) diskNames(t *testing.T, token string, want int) (names []string) {
+	t.Helper()
+	until(t, time.Minute, "the node tells of its disks", func() bool {
+		page, err := n.client(token).Disks().Page(n.ctx, client.Query{})
+		names = nil
+		for _, d := range page.Items {
+			if d.Status.State == api.DiskFree {
+				names = append(names, d.Meta.Name)
+			}
+		}
+		return err == nil && len(names) == want
+	})
+	return names
+}
+
+// cephGuest is a Debian guest whose root volume is in Ceph.
+func cephGuest(t *testing.T, n *node, token string) guest {
+	t.Helper()
+	file := filepath.Join(n.data, "tenant.yaml")
+	text := strings.NewReplacer("ORG", "org-one", "PRJ", "one").Replace(manifest) + `---
+kind: Flavor
+meta: {name: guest}
+spec: {vcpus: 1, memoryBytes: 768MiB, rootBytes: 3GiB}
+`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n.mustCLI(token, "apply", "-f", file)
+	n.mustCLI(token, "image", "import", "debian", "--file", filepath.Join(outputs(t), "images", "debian-guest.qcow2"), "--format", "qcow2", "--public", "--wait", "--timeout", "280s")
+	began := time.Now()
+	n.mustCLI(token, "instance", "create", "db", "--project", "one", "--flavor", "guest", "--image", "debian", "--wait", "--timeout", "280s")
+	in, err := n.operator.Instances().Get(n.ctx, "db", client.Query{Project: "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := n.operator.Volumes().Get(n.ctx, string(in.Assignment.RootVolume), client.Query{})
+	if err != nil || root.Assignment.Pool != api.PoolCeph {
+		t.Fatalf("the root volume is in pool %q: %v", root.Assignment.Pool, err)
+	}
+	g := guest{n, n.operator, in.Meta.ID}
+	g.booted(t, "from Ceph", began)
+	return g
+}
+
+func (n *node) osdsUp() int {
+	var st struct {
+		Up int `json:"num_up_osds"`
+	}
+	out, err := exec.Command("ceph", "--conf", filepath.Join(n.data, "node", "ceph", "ceph.conf"), "--connect-timeout", "10", "--format", "json", "osd", "stat").Output()
+	if err != nil || json.Unmarshal(out, &st) != nil {
+		return -1
+	}
+	return st.Up
+}
+
+// endCeph of a test that failed: its daemons outlive basaltd by design.
+func endCeph(n *node) {
+	n.basaltd.end(syscall.SIGKILL)
+	for _, pid := range n.of("ceph-", "") {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+func verifyProgram(t *testing.T) []byte {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "verify")
+	if text, err := exec.Command("gcc", "-std=gnu11", "-O2", "-Wall", "-Werror", "-s", "-o", out, "testdata/verify.c").CombinedOutput(); err != nil {
+		t.Fatalf("gcc: %v\n%s", err, text)
+	}
+	raw, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}

@@ -1,0 +1,107 @@
+package e2e_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+// external: a way out for the guest, a floating IP and a load balancer for
+// those outside, and all of it taken away again.
+func external(t *testing.T, w *world) {
+	g, operator := w.debian, operatorToken(t, w)
+	const ask = `python3 -c 'from urllib.request import urlopen; print(urlopen("http://` + outsideName + `/", timeout=5).read().decode())'`
+	out := func() (string, bool) {
+		r, err := g.c.Exec(w.ctx, g.id, api.ExecRequest{Argv: []string{"sh", "-c", ask}})
+		return strings.TrimSpace(string(r.Stdout)), err == nil && r.ExitCode == 0
+	}
+	if said, ok := out(); ok {
+		t.Fatalf("without an external network the guest is told %q", said)
+	}
+	w.mustCLI(operator, "external-network", "create", "internet", "--cidr4", "203.0.113.0/24", "--gateway4", outsideAddress,
+		"--ranges4", "203.0.113.10-203.0.113.50", "--default")
+	var router api.Router
+	until(t, 2*time.Minute, "the project's router goes out", func() bool {
+		page, err := w.tenant.Routers().Page(w.ctx, client.Query{Project: "one"})
+		if err != nil || len(page.Items) != 1 {
+			return false
+		}
+		router = page.Items[0]
+		return router.Status.Phase == api.NetworkReady && router.Status.Node == api.NodeID(w.id)
+	})
+	var said string
+	took := until(t, 2*time.Minute, "an answer from outside", func() (ok bool) { said, ok = out(); return ok })
+	if want := "outside sees " + router.Assignment.Address4; said != want {
+		t.Errorf("the guest is told %q, want %q", said, want)
+	}
+	t.Logf("the guest reaches outside %v after its router is ready", took)
+	if text := w.mustCLI(operator, "network", "trace", "main", outsideAddress, "tcp/80", "--project", "one"); !strings.Contains(text, "OVN agrees") {
+		t.Errorf("the trace does not say what OVN thinks:\n%s", text)
+	}
+
+	g.sh(t, `mkdir -p /root/www && echo from main >/root/www/page && cd /root/www && setsid python3 -m http.server 8080 </dev/null >/dev/null 2>&1 & sleep 1`)
+	floating, balanced := floatingIP(t, w, "www", "--instance", "main"), floatingIP(t, w, "balanced")
+	answers := func(at string) {
+		t.Helper()
+		var body string
+		var err error
+		took := until(t, 2*time.Minute, at+" answers", func() bool { body, err = w.outside.get(at, 5*time.Second); return err == nil && body != "" })
+		if body != "from main\n" {
+			t.Errorf("%s says %q", at, body)
+		}
+		t.Logf("%s answers after %v", at, took)
+	}
+	silent := func(at string) {
+		t.Helper()
+		until(t, time.Minute, at+" is silent", func() bool { _, err := w.outside.get(at, 3*time.Second); return err != nil })
+	}
+	silent(floating + ":8080") // nothing in the default group lets a stranger in
+	group := func(allow ...string) {
+		t.Helper()
+		args := []string{"security-group", "set", "default", "--project", "one"}
+		for _, rule := range append(allow, "ingress any from group self", "egress any") {
+			args = append(args, "--allow", rule)
+		}
+		w.mustCLI(w.token, args...)
+	}
+	group("ingress tcp 8080 from 203.0.113.0/24")
+	answers(floating + ":8080")
+	until(t, time.Minute, "the guest goes out with its floating IP", func() bool { said, _ := out(); return said == "outside sees "+floating })
+
+	w.mustCLI(w.token, "load-balancer", "create", "front", "--project", "one", "--port", "80", "--backend", "main:8080", "--floating-ip", "balanced")
+	answers(balanced + ":80")
+
+	w.mustCLI(w.token, "load-balancer", "delete", "front", "--project", "one")
+	silent(balanced + ":80")
+	group()
+	silent(floating + ":8080")
+	group("ingress tcp 8080")
+	answers(floating + ":8080")
+	w.mustCLI(w.token, "floating-ip", "delete", "www", "--project", "one")
+	silent(floating + ":8080")
+	w.mustCLI(w.token, "floating-ip", "delete", "balanced", "--project", "one")
+	group()
+	w.mustCLI(operator, "external-network", "delete", "internet")
+	until(t, time.Minute, "the guest does not get out any more", func() bool { _, ok := out(); return !ok })
+	until(t, time.Minute, "the router is gone", func() bool {
+		page, err := w.tenant.Routers().Page(w.ctx, client.Query{Project: "one"})
+		return err == nil && len(page.Items) == 0
+	})
+	w.nothingLeft(t)
+}
+
+// floatingIP of the tenant's; its address.
+func floatingIP(t *testing.T, w *world, name string, flags ...string) string {
+	t.Helper()
+	w.mustCLI(w.token, append([]string{"floating-ip", "create", name, "--project", "one"}, flags...)...)
+	var f api.FloatingIP
+	until(t, time.Minute, "floating IP "+name, func() bool {
+		var err error
+		f, err = w.tenant.FloatingIPs().Get(w.ctx, name, client.Query{Project: "one"})
+		return err == nil && f.Status.Phase == api.NetworkReady
+	})
+	return f.Assignment.Address
+}

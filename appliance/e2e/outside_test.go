@@ -1,0 +1,141 @@
+package e2e_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/miekg/dns"
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/sdn/link"
+)
+
+// outside is the world beyond the node: a network namespace on a cable that
+// the node has as its external network, with a web server, and a resolver on
+// the node's loopback.
+//
+//	guest ─ router ─ OVN ─ bx-external ─ cable ══ out0 203.0.113.1 (web server says who asks)
+type outside struct {
+	ns, cable string
+	resolver  string // ADDRESS:PORT
+}
+
+const (
+	outsideName    = "www.outside.example"
+	outsideAddress = "203.0.113.1"
+)
+
+func newOutside(t *testing.T) *outside {
+	t.Helper()
+	o := &outside{ns: fmt.Sprintf("basalt-out-%d", os.Getpid()), cable: fmt.Sprintf("bo%d", os.Getpid())}
+	t.Cleanup(func() {
+		_ = exec.Command("ip", "link", "delete", o.cable).Run() // before the namespace, which goes later by itself
+		_ = exec.Command("ip", "netns", "delete", o.ns).Run()
+	})
+	for _, words := range []string{
+		"netns add " + o.ns,
+		"link add " + o.cable + " type veth peer name out0 netns " + o.ns,
+		"-n " + o.ns + " link set lo up",
+		"-n " + o.ns + " address add " + outsideAddress + "/24 dev out0",
+		"-n " + o.ns + " link set out0 up",
+		"link set " + o.cable + " up",
+	} {
+		if out, err := exec.Command("ip", strings.Fields(words)...).CombinedOutput(); err != nil {
+			t.Fatalf("ip %s: %v\n%s", words, err, out)
+		}
+	}
+	var web net.Listener
+	o.inside(t, func() (err error) {
+		if err = link.SetOffload("out0", false); err != nil { // a userspace switch completes nobody's checksums
+			return err
+		}
+		web, err = net.Listen("tcp4", outsideAddress+":80")
+		return err
+	})
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, _ := net.SplitHostPort(r.RemoteAddr)
+		fmt.Fprintf(w, "outside sees %s", host)
+	})}
+	go func() { _ = server.Serve(web) }()
+	t.Cleanup(func() { _ = server.Close() })
+	o.names(t)
+	return o
+}
+
+// names are answered on the node's loopback, as an operator's resolver would.
+func (o *outside) names(t *testing.T) {
+	t.Helper()
+	udp, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.resolver = udp.LocalAddr().String()
+	server := &dns.Server{PacketConn: udp, Handler: dns.HandlerFunc(func(w dns.ResponseWriter, q *dns.Msg) {
+		m := new(dns.Msg)
+		m.SetReply(q)
+		if name := strings.ToLower(q.Question[0].Name); name != outsideName+"." {
+			m.Rcode = dns.RcodeNameError
+		} else if q.Question[0].Qtype == dns.TypeA {
+			a, err := dns.NewRR(outsideName + ". 60 IN A " + outsideAddress)
+			if err != nil {
+				t.Error(err)
+			}
+			m.Answer = []dns.RR{a}
+		}
+		_ = w.WriteMsg(m)
+	})}
+	go func() { _ = server.ActivateAndServe() }()
+	t.Cleanup(func() { _ = server.Shutdown() })
+}
+
+// inside runs f out there, on a thread that ends with it.
+func (o *outside) inside(t *testing.T, f func() error) {
+	t.Helper()
+	if err := o.try(f); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (o *outside) try(f func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // and never unlock: the thread is of no use to others
+		fd, err := unix.Open("/run/netns/"+o.ns, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err == nil {
+			err = unix.Setns(fd, unix.CLONE_NEWNET)
+			_ = unix.Close(fd)
+		}
+		if err == nil {
+			err = f()
+		}
+		done <- err
+	}()
+	return <-done
+}
+
+// get asks a web server from outside.
+func (o *outside) get(at string, within time.Duration) (body string, err error) {
+	err = o.try(func() error {
+		c, err := net.DialTimeout("tcp4", at, within)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		_ = c.SetDeadline(time.Now().Add(within))
+		if _, err := io.WriteString(c, "GET /page HTTP/1.0\r\n\r\n"); err != nil {
+			return err
+		}
+		raw, err := io.ReadAll(c)
+		_, body, _ = strings.Cut(string(raw), "\r\n\r\n")
+		return err
+	})
+	return body, err
+}

@@ -1,0 +1,321 @@
+package month
+
+import (
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+// customer signs up: an organization with its terms, a project, an admin's key.
+func (w *world) customer(name string, terms *api.OrganizationBilling) (org string, c *client.API) {
+	w.t.Helper()
+	o := do(w.t, w.op.Organizations().Create, api.Organization{Meta: api.Meta{Name: name}, Spec: api.OrganizationSpec{Billing: terms}})
+	p := do(w.t, w.op.Projects().Create, api.Project{Meta: api.Meta{Name: name, Organization: o.Meta.ID}})
+	k := do(w.t, w.op.APIKeys().Create, api.APIKey{Meta: api.Meta{Name: name, Organization: o.Meta.ID, Project: p.Meta.ID}, Spec: api.APIKeySpec{Role: api.RoleMember}})
+	return o.Meta.ID, w.connect(w.url, k.Secret)
+}
+
+func machine(name, flavor string, vram int64) api.Instance {
+	in := api.Instance{Meta: api.Meta{Name: name}, Spec: api.InstanceSpec{Flavor: api.FlavorID(flavor), Image: "debian", StoragePool: api.PoolShared}}
+	if vram > 0 {
+		in.Spec.Vgpu = &api.VGPUSpec{VramBytes: vram, SharePercent: 25}
+	}
+	return in
+}
+
+func (w *world) houseOf(in api.Instance) *house {
+	w.t.Helper()
+	for _, h := range w.houses {
+		if h.id == in.Assignment.Node {
+			return h
+		}
+	}
+	w.t.Fatalf("%s is on no node: %+v", in.Meta.Name, in.Assignment)
+	return nil
+}
+
+// The month by the API: sign-up, create, resize, crash, a node's death, a
+// price change, no payment and its consequences, payment, the end. Every micro
+// of every invoice is accounted for.
+func TestMonth(t *testing.T) {
+	if testing.Short() {
+		t.Skip("lives through a month")
+	}
+	w := newWorld(t)
+	acme, c := w.customer("acme", &api.OrganizationBilling{Mode: api.BillingInvoice, TimeZone: "Europe/Berlin", DueDays: 3, StopAfterDays: 2, SuspendAfterDays: 4})
+	other, d := w.customer("other", &api.OrganizationBilling{Mode: api.BillingPrepaid, WarnMicros: 5_000_000, SuspendAfterDays: 1})
+	do(t, w.op.Payments().Create, api.Payment{Meta: api.Meta{Organization: other}, Spec: api.PaymentSpec{Currency: "EUR", AmountMicros: 2_000_000, Reference: "card 1"}})
+
+	w.until(1, 9, 30)
+	train := do(t, c.Instances().Create, machine("train", "small", 1<<30)).Meta.ID
+	do(t, d.Instances().Create, machine("web", "small", 0))
+	w.wantPhase(c, train, api.InstanceRunning)
+	web := w.wantPhase(d, "web", api.InstanceRunning).Meta.ID
+
+	w.until(3, 11, 20) // resized: stopped, changed, started
+	do(t, c.StopInstance, train)
+	in := w.wantPhase(c, train, api.InstanceStopped)
+	w.until(3, 11, 50)
+	large, err := w.op.Flavors().Get(t.Context(), "large", client.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in = w.instance(c, train)
+	in.Spec.Flavor = api.FlavorID(large.Meta.ID)
+	if _, err := c.Instances().Update(t.Context(), train, in); err != nil {
+		t.Fatal(err)
+	}
+	w.turn()
+	do(t, c.StartInstance, train)
+	w.wantPhase(c, train, api.InstanceRunning)
+
+	w.until(5, 12, 40) // the agent is killed; its machines run on
+	h := w.houseOf(w.instance(c, train))
+	h.kill()
+	w.until(5, 13, 10)
+	h.start()
+	w.wantPhase(c, train, api.InstanceRunning)
+
+	w.until(8, 4, 0) // a node dies
+	h = w.houseOf(w.instance(c, train))
+	h.die()
+	w.until(8, 4, 10)
+	if in := w.wantPhase(c, train, api.InstanceRunning); in.Assignment.Node == h.id {
+		t.Fatal("it runs on a dead node")
+	}
+	w.until(8, 6, 0)
+	h.rise()
+
+	w.until(10, 15, 5) // the machine crashes, and is started an hour later
+	h = w.houseOf(w.instance(c, train))
+	h.machines.Crash(api.InstanceID(train), "a bug")
+	w.wantPhase(c, train, api.InstanceFailed)
+	w.until(10, 16, 7)
+	do(t, c.StartInstance, train)
+	w.wantPhase(c, train, api.InstanceRunning)
+
+	w.until(12, 8, 11) // one lives for minutes
+	short := do(t, c.Instances().Create, machine("short", "large", 0)).Meta.ID
+	w.wantPhase(c, short, api.InstanceRunning)
+	w.until(12, 8, 48)
+	do(t, c.Instances().Delete, short)
+
+	book, err := w.op.PriceBooks().Get(t.Context(), api.DefaultPriceBook, client.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	book.Spec.Prices = append(book.Spec.Prices, api.Price{Meter: api.MeterVCPU, PriceMicros: 13_337, Per: 3600, Unit: "vCPU hour", From: begin.AddDate(0, 0, 15)})
+	book.Spec.Taxes = append(book.Spec.Taxes, api.Tax{Name: "VAT", BasisPoints: 1900})
+	if _, err := w.op.PriceBooks().Update(t.Context(), book.Meta.ID, book); err != nil {
+		t.Fatal(err)
+	}
+	snapshot := do(t, c.Snapshots().Create, api.Snapshot{Meta: api.Meta{Name: "before"}, Spec: api.SnapshotSpec{Volume: w.instance(c, train).Assignment.RootVolume}}).Meta.ID
+	w.until(20, 0, 0)
+	do(t, c.Snapshots().Delete, snapshot)
+
+	// The wallet has run dry on the way: web has stopped, and runs again with a payment.
+	w.wantPhase(d, web, api.InstanceStopped)
+	if o, err := w.op.Organizations().Get(t.Context(), other, client.Query{}); err != nil || o.Spec.Suspended == nil || o.Spec.Suspended.By != api.RoleBilling {
+		t.Fatalf("%+v, %v", o.Spec, err)
+	}
+	if _, err := d.Instances().Create(t.Context(), machine("more", "small", 0)); err == nil {
+		t.Error("who does not pay gets more")
+	}
+	for range 2 { // the same payment twice counts once
+		_, _ = w.op.Payments().Create(t.Context(), api.Payment{Meta: api.Meta{Organization: other}, Spec: api.PaymentSpec{Currency: "EUR", AmountMicros: 500_000_000, Reference: "card 2"}})
+	}
+	w.pass(time.Hour)
+	w.wantPhase(d, web, api.InstanceRunning)
+
+	w.until(31, 20, 30) // a node is cut off over the month's end: its records come late
+	h = w.houseOf(w.instance(c, train))
+	h.cut = true
+	w.until(32, 3, 30)
+	if n := len(w.invoices(acme)); n != 1 {
+		t.Fatalf("%d invoices", n)
+	}
+	h.cut = false
+	w.until(33, 0, 0)
+
+	first := w.invoices(acme)[0]
+	if want := time.Date(2027, 3, 31, 22, 0, 0, 0, time.UTC); !first.Spec.To.Equal(want) || !first.Spec.From.Equal(begin.Add(-time.Hour)) {
+		t.Errorf("March of Berlin is %s to %s", first.Spec.From, first.Spec.To)
+	}
+	w.until(32+3+2, 12, 0) // due, and two days: nothing new
+	if _, err := c.Instances().Create(t.Context(), machine("more", "small", 0)); err == nil {
+		t.Error("who does not pay gets more")
+	}
+	w.wantPhase(c, train, api.InstanceRunning)
+	w.until(32+3+4, 12, 0) // four days: stopped
+	w.wantPhase(c, train, api.InstanceStopped)
+	before := w.metered()[train][api.MeterVCPU]
+	w.pass(24 * time.Hour)
+	if after := w.metered()[train][api.MeterVCPU]; after != before {
+		t.Errorf("a suspended machine cost %f vCPU seconds", after-before)
+	}
+	do(t, w.op.Payments().Create, api.Payment{Meta: api.Meta{Organization: acme}, Spec: api.PaymentSpec{Currency: "EUR", AmountMicros: first.Spec.TotalMicros, Reference: "transfer 1"}})
+	w.pass(time.Hour)
+	w.wantPhase(c, train, api.InstanceRunning)
+	w.pass(90 * time.Minute)
+	do(t, c.Instances().Delete, train)
+	do(t, d.Instances().Delete, web)
+	w.until(31+30+2, 0, 0) // past the end of April
+
+	if late := w.accounted(acme); late == 0 {
+		t.Error("nothing came late")
+	}
+	w.accounted(other)
+	w.compare(train, web, short)
+}
+
+func (w *world) invoices(org string) (out []api.Invoice) {
+	w.t.Helper()
+	for inv, err := range w.op.Invoices().All(w.t.Context(), client.Query{Organization: org}) {
+		if err == nil { // a list has no lines
+			inv, err = w.op.Invoices().Get(w.t.Context(), inv.Meta.ID, client.Query{})
+		}
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		out = append(out, inv)
+	}
+	return out
+}
+
+// accounted holds the invoices of an organization against its usage records
+// and its ledger: every line is what its hours and prices come to, every record
+// is in the lines once, and the ledger balances.
+func (w *world) accounted(org string) (late int) {
+	w.t.Helper()
+	invoices := w.invoices(org)
+	if len(invoices) != 2 {
+		w.t.Fatalf("%d invoices", len(invoices))
+	}
+	charged := map[api.Meter]*big.Rat{}
+	var total, receivable int64
+	for _, inv := range invoices {
+		var sum int64
+		for _, l := range inv.Spec.Lines {
+			sum += l.AmountMicros
+			if l.Kind == api.LineLate {
+				late++
+			}
+			if l.Meter == "" {
+				continue
+			}
+			if charged[l.Meter] == nil {
+				charged[l.Meter] = new(big.Rat)
+			}
+			charged[l.Meter].Add(charged[l.Meter], rat(w, l.Quantity))
+			if l.Kind == api.LineUsage {
+				w.explained(inv, l)
+			}
+		}
+		if sum != inv.Spec.TotalMicros {
+			w.t.Errorf("%s: the lines are %d, the total %d", inv.Spec.Number, sum, inv.Spec.TotalMicros)
+		}
+		total += inv.Spec.TotalMicros
+	}
+	used := map[api.Meter]*big.Rat{}
+	for _, o := range w.list(api.KindUsageRecord) {
+		r, err := api.Decode[api.UsageRecord](o)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if r.Meta.Organization != org {
+			continue
+		}
+		if used[r.Spec.Meter] == nil {
+			used[r.Spec.Meter] = new(big.Rat)
+		}
+		used[r.Spec.Meter].Add(used[r.Spec.Meter], big.NewRat(r.Spec.Quantity, 1))
+	}
+	for m, n := range used {
+		if charged[m] == nil || charged[m].Cmp(n) != 0 {
+			w.t.Errorf("%s: %s were used, %s charged", m, n.FloatString(0), charged[m])
+		}
+	}
+	ledger, err := w.op.Ledger(w.t.Context(), org)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var balance, paid int64
+	for _, a := range ledger.Accounts {
+		balance += a.BalanceMicros
+		switch {
+		case strings.HasPrefix(a.Account, "receivable/"):
+			receivable = a.BalanceMicros
+		case a.Account == "cash":
+			paid = a.BalanceMicros
+		}
+	}
+	if balance != 0 || receivable != total-paid {
+		w.t.Errorf("the ledger: %+v; invoiced %d", ledger.Accounts, total)
+	}
+	w.t.Logf("%s: %d micros on %d invoices, %d late lines, %d paid", org, total, len(invoices), late, paid)
+	return late
+}
+
+// explained: a line is the sum of its hours, and its amount what they cost.
+func (w *world) explained(inv api.Invoice, l api.InvoiceLine) {
+	w.t.Helper()
+	e, err := w.op.ExplainInvoiceLine(w.t.Context(), inv.Meta.ID, "", l.ID, time.Time{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	sum := new(big.Rat)
+	for _, h := range e.Hours {
+		sum.Add(sum, rat(w, h.Quantity))
+	}
+	for _, x := range e.Late {
+		sum.Sub(sum, rat(w, x.Quantity))
+	}
+	if sum.Cmp(rat(w, l.Quantity)) != 0 {
+		w.t.Errorf("%s %s of %s: %s, and its hours are %s", inv.Spec.Number, l.Meter, l.ResourceName, l.Quantity, sum.FloatString(0))
+	}
+	cost := new(big.Rat).Mul(rat(w, l.Quantity), big.NewRat(l.PriceMicros, l.Per))
+	cost.Add(cost, big.NewRat(1, 2))
+	if want := new(big.Int).Quo(cost.Num(), cost.Denom()); !want.IsInt64() || want.Int64() != l.AmountMicros {
+		w.t.Errorf("%s %s of %s: %d micros for %s at %d per %d, not %s", inv.Spec.Number, l.Meter, l.ResourceName, l.AmountMicros, l.Quantity, l.PriceMicros, l.Per, want)
+	}
+}
+
+func rat(w *world, q api.Quantity) *big.Rat {
+	r, ok := new(big.Rat).SetString(q.String())
+	if !ok {
+		w.t.Fatalf("quantity %s", q)
+	}
+	return r
+}
+
+// compare what was metered with what really ran: no more than that, and all of
+// it.
+func (w *world) compare(ids ...string) {
+	w.t.Helper()
+	metered := w.metered()
+	for _, id := range ids {
+		for m, n := range w.truth[id] {
+			got := metered[id][m]
+			// A run counts from when its agent has seen it begin: some seconds,
+			// each time that it is started.
+			if got > n*(1+1e-9)+2 || got < n*(1-1e-9)-30*perSecond(m) {
+				w.t.Errorf("%s: %.0f %s metered, %.0f were used", id, got, m, n)
+			}
+		}
+	}
+}
+
+// perSecond is what the largest machine uses.
+func perSecond(m api.Meter) float64 {
+	switch m {
+	case api.MeterVCPU:
+		return 4
+	case api.MeterMemory:
+		return 4 << 30
+	}
+	return 0
+}

@@ -1,0 +1,202 @@
+package month
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// shop is a WHMCS: what it hands to the module.
+type shop struct {
+	t      *testing.T
+	params map[string]any
+}
+
+// call a function of the module, in a process of its own.
+func (s shop) call(function string, change map[string]any, answer any) {
+	s.t.Helper()
+	if err := s.ask(function, change, answer); err != nil {
+		s.t.Fatalf("%s: %v", function, err)
+	}
+}
+
+func (s shop) ask(function string, change map[string]any, answer any) error {
+	p := map[string]any{}
+	for _, m := range []map[string]any{s.params, change} {
+		for k, v := range m {
+			p[k] = v
+		}
+	}
+	raw, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(s.t.Context(), "php", "../../billing/whmcs/tests/call.php", function)
+	cmd.Stdin = bytes.NewReader(raw)
+	cmd.Env = append(os.Environ(), "BASALT_TIME_ZONE=Europe/Berlin")
+	var out, wrong bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &wrong
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%w\n%s%s", err, &out, &wrong)
+	}
+	if err := json.Unmarshal(out.Bytes(), answer); err != nil {
+		return fmt.Errorf("it answers %q: %w", &out, err)
+	}
+	return nil
+}
+
+// must succeed.
+func (s shop) must(function string, change map[string]any) {
+	s.t.Helper()
+	var answer string
+	if s.call(function, change, &answer); answer != "success" {
+		s.t.Fatalf("%s: %s", function, answer)
+	}
+}
+
+// The same month as WHMCS drives it: order, five times at once; a larger
+// package; a crash and a node's death; no payment and payment; the end. The
+// totals that WHMCS polls never fall within a month, and at its end are what was
+// metered.
+func TestMonthByWHMCS(t *testing.T) {
+	if testing.Short() {
+		t.Skip("lives through a month")
+	}
+	if _, err := exec.LookPath("php"); err != nil {
+		t.Fatalf(`%v: run "make setup"`, err)
+	}
+	w := newWorld(t)
+	org := do(t, w.op.Organizations().Create, api.Organization{Meta: api.Meta{Name: "shop"}})
+	key := do(t, w.op.APIKeys().Create, api.APIKey{Meta: api.Meta{Name: "whmcs", Organization: org.Meta.ID}, Spec: api.APIKeySpec{Role: api.RoleReseller}})
+	at, err := url.Parse(w.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := shop{t, map[string]any{
+		"serverid": 1, "serverhostname": at.Hostname(), "serverport": at.Port(), "serversecure": false, "serverusername": "", "serverpassword": "",
+		"serveraccesshash": key.Secret, "serviceid": 7, "accountid": 7, "domain": "", "username": "basalt7", "password": "correct horse battery",
+		"configoption1": "machine", "configoption2": "small", "configoption3": "debian", "configoption4": "", "configoption5": "1", "configoption6": "25",
+		"configoption7": "", "configoption8": "", "configoption9": "", "configoptions": map[string]any{}, "customfields": map[string]any{},
+		"clientsdetails": map[string]any{"firstname": "Ann", "lastname": "Example", "companyname": "", "email": "ann@example.com"},
+	}}
+
+	w.until(1, 9, 30)
+	var wg sync.WaitGroup
+	for range 5 {
+		wg.Go(func() {
+			var answer string
+			if err := s.ask("CreateAccount", nil, &answer); err != nil || answer != "success" {
+				t.Errorf("%s %v", answer, err)
+			}
+		})
+	}
+	wg.Wait()
+	all := w.list(api.KindInstance)
+	if len(all) != 1 {
+		t.Fatalf("%d machines were made of one order", len(all))
+	}
+	id := all[0].Meta.ID
+	w.wantPhase(w.op, id, api.InstanceRunning)
+
+	last, polls := map[string]float64{}, 0
+	poll := func() {
+		t.Helper()
+		now := map[string]float64{}
+		s.call("metrics", nil, &now)
+		if len(now) == 0 {
+			t.Fatal("no metrics")
+		}
+		for name, was := range last {
+			if now[name] < was {
+				t.Errorf("%s: %s fell from %f to %f", w.Now(), name, was, now[name])
+			}
+		}
+		last, polls = now, polls+1
+	}
+	for day := 2; day <= 4; day++ {
+		w.until(day, 0, 10)
+		poll()
+	}
+	large := map[string]any{"configoption2": "large"}
+	s.must("ChangePackage", large)
+	s.must("ChangePackage", large)
+	s.params["configoption2"] = "large"
+	s.must("stop", nil)
+	w.wantPhase(w.op, id, api.InstanceStopped)
+	w.pass(30 * time.Minute)
+	s.must("start", nil)
+	if in := w.wantPhase(w.op, id, api.InstanceRunning); in.Assignment.Vcpus != 4 {
+		t.Errorf("the larger package has %d processors", in.Assignment.Vcpus)
+	}
+	poll()
+
+	w.until(5, 12, 40)
+	h := w.houseOf(w.instance(w.op, id))
+	h.kill()
+	w.until(5, 13, 10)
+	h.start()
+	poll()
+	w.until(10, 0, 0)
+	for range 2 {
+		s.must("SuspendAccount", map[string]any{"suspendreason": "Overdue on Payment"})
+	}
+	w.wantPhase(w.op, id, api.InstanceStopped)
+	w.pass(time.Hour)
+	poll()
+	suspended := w.metered()[id][api.MeterVCPU]
+	w.until(12, 0, 0)
+	if now := w.metered()[id][api.MeterVCPU]; now != suspended {
+		t.Errorf("a suspended machine cost %f vCPU seconds", now-suspended)
+	}
+	for range 2 {
+		s.must("UnsuspendAccount", nil)
+	}
+	w.wantPhase(w.op, id, api.InstanceRunning)
+	w.until(20, 0, 0)
+	for range 2 {
+		s.must("TerminateAccount", nil)
+	}
+	w.pass(2 * time.Hour)
+	for _, kind := range []api.Kind{api.KindInstance, api.KindVolume, api.KindProject} {
+		if left := w.list(kind); len(left) != 0 {
+			t.Errorf("left behind: %+v", left)
+		}
+	}
+	poll()
+	w.until(31, 21, 30) // the last poll of Berlin's March
+	poll()
+	sum := truth{}
+	for _, meters := range w.metered() {
+		for m, n := range meters {
+			sum.add("all", m, n)
+		}
+	}
+	for name, want := range map[string]float64{
+		"gpu_hours": sum["all"][api.MeterGPU] / 3600e9, "vcpu_hours": sum["all"][api.MeterVCPU] / 3600,
+		"memory_gib_hours": sum["all"][api.MeterMemory] / (3600 << 30), "disk_gib_hours": sum["all"][api.MeterVolume] / (3600 << 30),
+		"vram_gib_hours": sum["all"][api.MeterVRAM] / (3600 << 30),
+	} {
+		if got := last[name]; want == 0 || got > want+1e-6 || got < want-2e-6 {
+			t.Errorf("WHMCS charges %f %s, %f were metered", got, name, want)
+		}
+	}
+	w.compare(id)
+	w.until(32, 1, 0)
+	last = map[string]float64{}
+	now := map[string]float64{}
+	s.call("metrics", nil, &now)
+	for name, n := range now {
+		if n != 0 {
+			t.Errorf("April begins with %f %s", n, name)
+		}
+	}
+	t.Logf("%d polls: %v", polls, sum["all"])
+}

@@ -1,0 +1,240 @@
+package month
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/api/server"
+	"github.com/basalt-gpu/basalt/api/server/servertest"
+	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/appliance/books"
+	"github.com/basalt-gpu/basalt/appliance/plan"
+	"github.com/basalt-gpu/basalt/appliance/services"
+	"github.com/basalt-gpu/basalt/billing"
+	"github.com/basalt-gpu/basalt/sds"
+	sdsfake "github.com/basalt-gpu/basalt/sds/fake"
+)
+
+// begin of the month, whose 28th has 23 hours in Berlin. It lies ahead, because
+// the server's connections have deadlines by its clock.
+var begin = time.Date(2027, 3, 1, 0, 0, 0, 0, time.UTC)
+
+type world struct {
+	t      *testing.T
+	store  *storetest.Memory
+	url    string
+	op     *client.API
+	shared *sdsfake.Store
+	houses []*house
+	health map[string]plan.Health
+	job    *books.Job
+	truth  truth
+
+	planned   time.Time // when there was last nothing, or something, to plan
+	plannedAt int64     // at that revision
+
+	mu  sync.Mutex // guards now
+	now time.Time
+}
+
+func (w *world) Now() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{t: t, now: begin, health: map[string]plan.Health{}, truth: truth{}}
+	env := servertest.StartWith(t, func(o *server.Options) {
+		w.store = o.Store.(*storetest.Memory)
+		o.Now, o.Billing, o.Runtime = w.Now, books.Books{Store: w.store}, runtime{o.Runtime, w}
+	})
+	w.url, w.op = env.URL, w.connect(env.URL, env.Token)
+	w.job = &books.Job{Books: books.Books{Store: w.store}, Store: w.store, Log: slog.New(slog.DiscardHandler)}
+	w.shared = sdsfake.Shared("pool-1", sds.Limits{}, 1)[0]
+	w.shared.SetNow(w.Now)
+	for _, id := range []api.NodeID{"node-000000000001", "node-000000000002", "node-000000000003"} {
+		w.houses = append(w.houses, newHouse(w, id))
+	}
+	w.turn()
+	do(t, w.op.PriceBooks().Create, api.PriceBook{Meta: api.Meta{Name: api.DefaultPriceBook}, Spec: billing.DefaultPriceBook()})
+	do(t, w.op.GPUPools().Create, api.GPUPool{Meta: api.Meta{Name: api.DefaultPool}})
+	for name, vcpus := range map[string]int64{"small": 1, "large": 4} {
+		do(t, w.op.Flavors().Create, api.Flavor{Meta: api.Meta{Name: name}, Spec: api.FlavorSpec{Vcpus: vcpus, MemoryBytes: vcpus << 30, RootBytes: 2 << 30}})
+	}
+	image := do(t, w.op.Images().Create, api.Image{Meta: api.Meta{Name: "debian"}, Spec: api.ImageSpec{Format: "raw", Public: true}})
+	w.turn()
+	disk := make([]byte, 1<<20)
+	disk[510], disk[511] = 0x55, 0xaa // a boot sector
+	if _, err := w.op.PutImageContent(t.Context(), image.Meta.ID, bytes.NewReader(disk), int64(len(disk))); err != nil {
+		t.Fatal(err)
+	}
+	w.turn()
+	return w
+}
+
+// do something with the API that must work.
+func do[T, U any](t *testing.T, f func(context.Context, T) (U, error), arg T) U {
+	t.Helper()
+	out, err := f(t.Context(), arg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func (w *world) connect(url, token string) *client.API {
+	w.t.Helper()
+	c, err := client.New(client.Options{Server: url, Token: token})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return c
+}
+
+// runtime hands images to a node's agent.
+type runtime struct {
+	server.Runtime
+	w *world
+}
+
+func (r runtime) PutImage(ctx context.Context, id api.ImageID, from io.Reader, _ int64) error {
+	for _, h := range r.w.houses {
+		if h.Stepper != nil {
+			return h.Agent().PutImage(ctx, id, from)
+		}
+	}
+	return errors.New("no node is there")
+}
+
+// turn lets everybody do what is due now.
+func (w *world) turn() {
+	w.t.Helper()
+	for range 300 {
+		did := w.plan()
+		for _, h := range w.houses {
+			did = h.work() || did
+		}
+		if err := services.Sweep(w.t.Context(), w.store, w.Now()); err != nil {
+			w.t.Fatal(err)
+		}
+		if !did {
+			return
+		}
+	}
+	w.t.Fatal("it never rests")
+}
+
+// plan as the leader does.
+func (w *world) plan() (did bool) {
+	ctx := w.t.Context()
+	for range 100 {
+		if w.planned.Equal(w.Now()) && w.plannedAt == w.store.Revision() {
+			return did
+		}
+		w.planned, w.plannedAt = w.Now(), w.store.Revision()
+		s := plan.NewState()
+		s.Self, s.Health = "node-000000000001", w.health
+		for _, kind := range plan.Kinds {
+			for _, o := range w.list(kind) {
+				if _, err := s.Apply(api.Event{Type: api.EventPut, Object: o}); err != nil {
+					w.t.Fatal(err)
+				}
+			}
+		}
+		cmds := plan.Next(s, w.Now())
+		if len(cmds) == 0 {
+			return did
+		}
+		did = true
+		for _, group := range plan.Groups(cmds) {
+			if _, err := w.store.Apply(ctx, api.Batch{At: w.Now(), Commands: group}); err != nil && api.CodeOf(err) != api.CodeConflict && api.CodeOf(err) != api.CodeNotFound {
+				w.t.Fatalf("%+v: %v", group, err)
+			}
+		}
+	}
+	w.t.Fatal("the planner never rests")
+	return did
+}
+
+func (w *world) list(kind api.Kind) (all []api.Object) {
+	w.t.Helper()
+	if err := api.Each(w.t.Context(), w.store, api.ListQuery{Kind: kind}, func(o api.Object) error { all = append(all, o); return nil }); err != nil {
+		w.t.Fatal(err)
+	}
+	return all
+}
+
+// pass so much time. What is quiet is looked at once an hour, and metered then.
+func (w *world) pass(d time.Duration) {
+	w.t.Helper()
+	for end := w.Now().Add(d); w.Now().Before(end); {
+		w.turn()
+		next := w.Now().Truncate(time.Hour).Add(time.Hour)
+		if next.After(end) {
+			next = end
+		}
+		passed := next.Sub(w.Now())
+		for _, h := range w.houses {
+			h.run(passed)
+		}
+		w.mu.Lock()
+		w.now = next
+		w.mu.Unlock()
+		w.turn()
+		for _, h := range w.houses {
+			h.meter()
+		}
+		w.job.Step(w.t.Context(), w.Now())
+		w.turn()
+	}
+}
+
+// until a moment of the month.
+func (w *world) until(day, hour, minute int) {
+	w.t.Helper()
+	w.pass(begin.AddDate(0, 0, day-1).Add(time.Duration(hour)*time.Hour + time.Duration(minute)*time.Minute).Sub(w.Now()))
+}
+
+func (w *world) instance(c *client.API, ref string) api.Instance {
+	w.t.Helper()
+	in, err := c.Instances().Get(w.t.Context(), ref, client.Query{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return in
+}
+
+func (w *world) wantPhase(c *client.API, ref string, want api.InstancePhase) api.Instance {
+	w.t.Helper()
+	// What waits for a second or a minute has had its time.
+	for range 20 {
+		if w.turn(); w.instance(c, ref).Status.Phase == want {
+			break
+		}
+		w.tick(5 * time.Second)
+	}
+	in := w.instance(c, ref)
+	if in.Status.Phase != want {
+		w.t.Fatalf("%s: %s is %s, not %s: %+v, %+v", w.Now(), ref, in.Status.Phase, want, in.Assignment, in.Status)
+	}
+	return in
+}
+
+// tick is a short time, in which nobody meters.
+func (w *world) tick(d time.Duration) {
+	for _, h := range w.houses {
+		h.run(d)
+	}
+	w.mu.Lock()
+	w.now = w.now.Add(d)
+	w.mu.Unlock()
+}

@@ -1,0 +1,71 @@
+package network
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sdn"
+	"github.com/basalt-gpu/basalt/sdn/metadata"
+	"github.com/basalt-gpu/basalt/sdn/resolver"
+)
+
+// names that are answered in each network of this node.
+func names(s *state, networks []metadata.Network) map[api.NetworkID]*resolver.Zone {
+	ofProject := map[string][]api.Instance{}
+	for _, x := range s.instances {
+		ofProject[x.Meta.Project] = append(ofProject[x.Meta.Project], x)
+	}
+	nodes := values(s.nodes)
+	hosts, hostNames := sdn.Hosts(nodes)
+	for _, n := range nodes {
+		hostNames = append(hostNames, n.Meta.Name)
+	}
+	zones := map[api.NetworkID]*resolver.Zone{}
+	for _, of := range networks {
+		n := s.networks[string(of.ID)]
+		f := resolver.Facts{
+			Domain: sdn.Domain(s.projects[n.Meta.Project]), Names: sdn.Names(n, s.networks, ofProject[n.Meta.Project]),
+			Hosts: hosts, HostNames: hostNames,
+		}
+		for _, text := range []string{n.Spec.Cidr4, n.Spec.Cidr6} {
+			if p, err := netip.ParsePrefix(text); err == nil {
+				f.Ranges = append(f.Ranges, p)
+			}
+		}
+		if !n.Spec.Isolated { // nothing leaves an isolated network, names neither
+			f.Node = len(n.Spec.DNSServers) == 0
+			f.Servers = servers(n.Spec.DNSServers, hosts)
+		}
+		zones[of.ID] = resolver.NewZone(f)
+	}
+	return zones
+}
+
+// servers of a project's that this node asks in its stead: public ones. What a
+// project names must not become a way to what only nodes reach.
+func servers(named []string, hosts []netip.Prefix) (all []netip.AddrPort) {
+	for _, text := range named {
+		a, err := netip.ParseAddr(text)
+		if err == nil && sdn.Public(a) && !slices.ContainsFunc(hosts, func(p netip.Prefix) bool { return p.Contains(a) }) {
+			all = append(all, netip.AddrPortFrom(a, 53))
+		}
+	}
+	return all
+}
+
+// ParseResolvers reads ADDRESS or ADDRESS:PORT.
+func ParseResolvers(all []string) (out []netip.AddrPort, err error) {
+	for _, s := range all {
+		if a, err := netip.ParseAddr(s); err == nil {
+			out = append(out, netip.AddrPortFrom(a, 53))
+			continue
+		}
+		a, err := netip.ParseAddrPort(s)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}

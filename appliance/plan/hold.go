@@ -1,0 +1,42 @@
+package plan
+
+import (
+	"cmp"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// hold says why an instance is not to run although its owner wants it to: its
+// organization, or that one's reseller, is suspended. Empty: nothing holds it.
+func hold(s *State, in api.Instance) string {
+	for id := in.Meta.Organization; id != ""; {
+		o, ok := s.Organizations[id]
+		if !ok {
+			return ""
+		}
+		if o.Spec.Suspended != nil {
+			return "organization " + o.Meta.Name + " is suspended: " + cmp.Or(o.Spec.Suspended.Reason, "no reason was given")
+		}
+		id = o.Meta.Organization
+	}
+	return ""
+}
+
+// planHolds holds the instances of suspended organizations, and lets those go
+// on that are held no longer. One that has commands already waits for the next
+// round, one that moves for the end of its move.
+func planHolds(s *State, planned []api.Command) (cmds []api.Command) {
+	busy := map[string]bool{}
+	for _, c := range planned {
+		busy[c.ID] = true
+	}
+	for _, in := range sorted(s.Instances) {
+		a := in.Assignment
+		a.Hold = hold(s, in)
+		if a.Hold == in.Assignment.Hold || a.Node == "" || a.MigrateTo != "" || busy[in.Meta.ID] || in.Meta.DeletedAt != nil {
+			continue
+		}
+		cmds = append(cmds, assign(api.KindInstance, in.Meta, a)...)
+	}
+	return cmds
+}

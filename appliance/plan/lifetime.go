@@ -1,0 +1,89 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing/meter"
+)
+
+// maxHours of an object's use in one batch; after a longer time without a
+// leader the rest is recorded in the next rounds.
+const maxHours = 100
+
+// lifetime is what an object costs as long as it is there, whatever happens on
+// the nodes: a floating IP, a snapshot.
+type lifetime struct {
+	kind    api.Kind
+	meta    api.Meta
+	meter   api.Meter
+	rate    int64     // units a second; 0: costs nothing yet
+	since   time.Time // up to which its use has been recorded; zero: it has not begun
+	advance func(to time.Time) any
+}
+
+// planLifetimes records the use of such objects, hour by hour and when they
+// end. What is recorded and up to when (assignment.meteredTo) are one batch, and
+// so are the last record and the object's end: nothing is lost or doubled,
+// whichever leader goes on. Objects that have commands already wait for the
+// next round.
+func planLifetimes(s *State, planned []api.Command, now time.Time) (cmds []api.Command) {
+	busy := map[string]bool{}
+	for _, c := range planned {
+		busy[c.ID] = true
+	}
+	for _, f := range sorted(s.FloatingIPs) {
+		a, rate := f.Assignment, int64(0)
+		if a.Address != "" {
+			rate = 1
+		}
+		cmds = append(cmds, record(busy, lifetime{api.KindFloatingIP, f.Meta, api.MeterAddress, rate, a.MeteredTo, func(to time.Time) any {
+			a.MeteredTo = to
+			return a
+		}}, now)...)
+	}
+	for _, x := range sorted(s.Snapshots) {
+		a, rate := x.Assignment, int64(0)
+		if x.Status.Phase == api.SnapshotReady || !a.MeteredTo.IsZero() {
+			rate = x.Status.SizeBytes
+		}
+		cmds = append(cmds, record(busy, lifetime{api.KindSnapshot, x.Meta, api.MeterSnapshot, rate, a.MeteredTo, func(to time.Time) any {
+			a.MeteredTo = to
+			return a
+		}}, now)...)
+	}
+	return cmds
+}
+
+func record(busy map[string]bool, l lifetime, now time.Time) []api.Command {
+	if busy[l.meta.ID] {
+		return nil
+	}
+	now = now.UTC()
+	to, over := now.Truncate(time.Hour), l.meta.DeletedAt != nil
+	switch {
+	case over:
+		to = l.meta.DeletedAt.UTC()
+	case l.rate > 0 && l.since.IsZero():
+		return assign(l.kind, l.meta, l.advance(now))
+	}
+	var cmds []api.Command
+	if !l.since.IsZero() && to.After(l.since) {
+		if limit := l.since.Truncate(time.Hour).Add(maxHours * time.Hour); to.After(limit) {
+			to, over = limit, false
+		}
+		r := meter.Resource{ID: l.meta.ID, Name: l.meta.Name, Organization: l.meta.Organization, Project: l.meta.Project}
+		cmds = meter.Lifetime(r, l.meter, uint64(max(l.rate, 0)), l.since, to)
+		if !over {
+			return append(cmds, assign(l.kind, l.meta, l.advance(to))...)
+		}
+	}
+	if over {
+		for _, f := range l.meta.Finalizers {
+			if f == api.FinalizerMeter {
+				return append(cmds, api.Command{Op: api.OpForget, Kind: l.kind, ID: l.meta.ID, Expect: l.meta.Revision, Finalizer: f})
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package services
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// steps in which a service's objects are deleted.
+var steps = [][]api.Kind{
+	{api.KindLoadBalancer, api.KindFloatingIP, api.KindBackup, api.KindAPIKey, api.KindUser, api.KindSession, api.KindWebhook, api.KindInstance},
+	{api.KindSnapshot},
+	{api.KindVolume, api.KindImage},
+	{api.KindNetwork, api.KindSecurityGroup, api.KindProject},
+}
+
+// kinds of all steps.
+var kinds = slices.Concat(steps...)
+
+// maxCommands in one batch keeps log entries small.
+const maxCommands = 200
+
+// Next is what follows for an ended service that has those objects: what is to
+// be deleted, and what is said of it.
+func Next(s api.Service, has []api.Object) []api.Command {
+	for _, step := range steps {
+		var left []api.Object
+		for _, o := range has {
+			if slices.Contains(step, o.Kind) {
+				left = append(left, o)
+			}
+		}
+		if len(left) == 0 {
+			continue
+		}
+		cmds := []api.Command{}
+		for _, o := range left {
+			if len(cmds) >= maxCommands {
+				break
+			}
+			if o.Meta.DeletedAt == nil {
+				cmds = append(cmds, loose(o, has)...)
+				cmds = append(cmds, api.Command{Op: api.OpDelete, Kind: o.Kind, ID: o.Meta.ID, Expect: api.AnyRevision})
+			}
+		}
+		return append(cmds, said(s, api.ServiceStatus{Phase: api.ServiceTerminating, Reason: words(left)})...)
+	}
+	return said(s, api.ServiceStatus{Phase: api.ServiceTerminated})
+}
+
+// loose takes an instance's data volumes off, as its deletion by hand does: its
+// agent then lets go of them.
+func loose(o api.Object, has []api.Object) []api.Command {
+	var cmds []api.Command
+	for _, x := range has {
+		if o.Kind != api.KindInstance || x.Kind != api.KindVolume || x.Meta.DeletedAt != nil {
+			continue
+		}
+		v, err := api.Decode[api.Volume](x)
+		if err != nil || v.Spec.Root || string(v.Spec.Instance) != o.Meta.ID {
+			continue
+		}
+		v.Spec.Instance = ""
+		cmds = append(cmds, api.Command{Op: api.OpPutSpec, Kind: api.KindVolume, ID: v.Meta.ID, Expect: v.Meta.Revision,
+			Labels: v.Meta.Labels, Data: api.Encode(v.Spec)})
+	}
+	return cmds
+}
+
+// said reports what has changed.
+func said(s api.Service, now api.ServiceStatus) []api.Command {
+	if s.Status.Phase == now.Phase && s.Status.Reason == now.Reason {
+		return nil
+	}
+	return []api.Command{{Op: api.OpReport, Kind: api.KindService, ID: s.Meta.ID, Expect: s.Meta.Revision, Data: api.Encode(now)}}
+}
+
+// words are what is still there: "2 Instance, 1 Volume are being deleted".
+func words(left []api.Object) string {
+	count := map[api.Kind]int{}
+	for _, o := range left {
+		count[o.Kind]++
+	}
+	var parts []string
+	for _, kind := range kinds {
+		if n := count[kind]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, kind))
+		}
+	}
+	return strings.Join(parts, ", ") + ": being deleted"
+}

@@ -1,0 +1,157 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// The audit trail is written where a batch takes effect: no change that was
+// asked for is without its event, and no event without its change. Events are
+// for ever.
+
+// note appends the event of a batch that has changed something.
+func (v view) note(n *api.AuditNote, t *txn) error {
+	if n == nil || len(t.events) == 0 {
+		return nil
+	}
+	last, err := v.lastEvent()
+	if err != nil {
+		return err
+	}
+	e := auditEvent(*n, t)
+	e.Seq = last.Seq + 1
+	return v.putEvent(e.Chain(last.Hash))
+}
+
+// placeEvent stores an event of a backup, which must follow the one before.
+func (v view) placeEvent(raw []byte) error {
+	last, err := v.lastEvent()
+	if err != nil {
+		return err
+	}
+	e, err := decodeEvent(raw)
+	if err != nil {
+		return badBackup("%v", err)
+	}
+	if !e.Follows(last) {
+		return badBackup("its audit trail was changed: event %d does not follow event %d", e.Seq, last.Seq)
+	}
+	return v.putEvent(e)
+}
+
+func (v view) putEvent(e api.AuditEvent) error {
+	raw, err := encodeJSON(e)
+	if err != nil {
+		return err
+	}
+	seq := be64(uint64(e.Seq))
+	if err := v.tx.Bucket(bucketAudit).Put(seq, raw); err != nil {
+		return err
+	}
+	return v.tx.Bucket(bucketAuditOrg).Put(append(join(e.Organization, ""), seq...), nil)
+}
+
+func auditEvent(n api.AuditNote, t *txn) api.AuditEvent {
+	e := api.AuditEvent{At: t.at, Actor: n.Actor, Name: n.Name, Role: n.Role, From: n.From, Operation: n.Operation, Objects: []api.AuditObject{}}
+	for _, c := range t.events {
+		if len(e.Objects) == api.MaxAuditObjects {
+			e.More++
+			continue
+		}
+		e.Objects = append(e.Objects, api.AuditObject{Kind: c.Object.Kind, ID: c.Object.Meta.ID, Name: c.Object.Meta.Name,
+			Removed: c.Type == api.EventRemove, Revision: c.Revision})
+	}
+	first := t.events[0].Object
+	e.Organization, e.Project = first.Meta.Organization, first.Meta.Project
+	switch first.Kind {
+	case api.KindOrganization: // its own, and not its reseller's
+		e.Organization = first.Meta.ID
+	case api.KindProject:
+		e.Project = first.Meta.ID
+	case api.KindSession: // which lie in a user
+		e.Project = ""
+	}
+	return e
+}
+
+func (v view) lastEvent() (e api.AuditEvent, err error) {
+	_, raw := v.tx.Bucket(bucketAudit).Cursor().Last()
+	if raw == nil {
+		return e, nil
+	}
+	return decodeEvent(raw)
+}
+
+func decodeEvent(raw []byte) (e api.AuditEvent, err error) {
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return e, fmt.Errorf("an audit event cannot be decoded: %w", err)
+	}
+	return e, nil
+}
+
+// Audit is one page of the audit trail.
+func (s *Store) Audit(ctx context.Context, q api.AuditQuery) (page api.AuditPage, err error) {
+	if q.Limit < 1 || q.Limit > maxList {
+		return page, api.Errorf(api.CodeInvalid, "the limit is 1 to %d", maxList).At("limit")
+	}
+	if err := s.current(ctx); err != nil {
+		return page, err
+	}
+	err = s.view(func(v view) error {
+		page, err = v.audit(q)
+		return err
+	})
+	return page, err
+}
+
+func (v view) audit(q api.AuditQuery) (api.AuditPage, error) {
+	page := api.AuditPage{Items: []api.AuditEvent{}}
+	events := v.tx.Bucket(bucketAudit)
+	bucket, prefix := events, []byte(nil)
+	if q.Organization != "" {
+		bucket, prefix = v.tx.Bucket(bucketAuditOrg), join(q.Organization, "")
+	}
+	for seq := range seqs(bucket, prefix, q.After, q.Newest) {
+		if len(page.Items) == q.Limit {
+			page.More = true
+			break
+		}
+		e, err := decodeEvent(events.Get(seq))
+		if err != nil {
+			return page, err
+		}
+		page.Items = append(page.Items, e)
+	}
+	return page, nil
+}
+
+// seqs are the keys below a prefix after one, or before it from the last.
+func seqs(b *bbolt.Bucket, prefix []byte, after int64, newest bool) func(func([]byte) bool) {
+	return func(yield func([]byte) bool) {
+		c := b.Cursor()
+		step, start := c.Next, uint64(after)+1
+		if newest {
+			if step, start = c.Prev, uint64(after); after <= 0 {
+				start = 1<<64 - 1
+			}
+		}
+		k, _ := c.Seek(append(bytes.Clone(prefix), be64(start)...))
+		switch {
+		case newest && k == nil:
+			k, _ = c.Last()
+		case newest:
+			k, _ = c.Prev() // Seek stands at or after the start, which is not wanted
+		}
+		for ; bytes.HasPrefix(k, prefix) && len(k) == len(prefix)+8; k, _ = step() {
+			if !yield(k[len(prefix):]) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Events for webhooks are written where a batch takes effect, so that no change
+// is without its event, and none is told that did not happen. They are bounded
+// by age and number; a backup does not hold them.
+
+// tell keeps the events of one change of a batch.
+func (v view) tell(t *txn, change api.Event, before *api.Object) error {
+	for _, e := range api.EventsOf(before, change, t.raised[change.Revision], t.at) {
+		if err := v.putTold(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v view) putTold(e api.WebhookEvent) error {
+	raw, err := encodeJSON(e)
+	if err != nil {
+		return err
+	}
+	b, seq := v.tx.Bucket(bucketEvents), be64(uint64(e.Seq))
+	if err := b.Put(seq, raw); err != nil {
+		return err
+	}
+	if err := v.tx.Bucket(bucketEventOrg).Put(append(join(e.Organization, ""), seq...), nil); err != nil {
+		return err
+	}
+	return v.untell(b.Sequence()+1, e.Timestamp)
+}
+
+// untellMost events go with one that comes: after a quiet week the old ones go
+// a few at a time.
+const untellMost = 16
+
+// untell drops what is over the bounds of the events, of which there are count.
+func (v view) untell(count uint64, now time.Time) error {
+	b := v.tx.Bucket(bucketEvents)
+	for range untellMost {
+		k, raw := b.Cursor().First()
+		if k == nil {
+			break
+		}
+		e, err := decodeTold(raw)
+		if err != nil {
+			return err
+		}
+		if count <= api.MaxWebhookEvents && now.Sub(e.Timestamp) <= api.WebhookEventAge {
+			break
+		}
+		if err := v.tx.Bucket(bucketEventOrg).Delete(append(join(e.Organization, ""), k...)); err != nil {
+			return err
+		}
+		if err := b.Delete(be64(uint64(e.Seq))); err != nil {
+			return err
+		}
+		count--
+	}
+	return b.SetSequence(count)
+}
+
+func decodeTold(raw []byte) (e api.WebhookEvent, err error) {
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return e, fmt.Errorf("an event cannot be decoded: %w", err)
+	}
+	return e, nil
+}
+
+// Events is one page of the events for webhooks.
+func (s *Store) Events(ctx context.Context, q api.EventQuery) (page api.EventPage, err error) {
+	if q.Limit < 1 || q.Limit > maxList {
+		return page, api.Errorf(api.CodeInvalid, "the limit is 1 to %d", maxList).At("limit")
+	}
+	if err := s.current(ctx); err != nil {
+		return page, err
+	}
+	err = s.view(func(v view) error {
+		page, err = v.told(q)
+		return err
+	})
+	return page, err
+}
+
+func (v view) told(q api.EventQuery) (api.EventPage, error) {
+	page := api.EventPage{Items: []api.WebhookEvent{}}
+	events := v.tx.Bucket(bucketEvents)
+	bucket, prefix := events, []byte(nil)
+	if q.Organization != "" {
+		bucket, prefix = v.tx.Bucket(bucketEventOrg), join(q.Organization, "")
+	}
+	for seq := range seqs(bucket, prefix, q.After, q.Newest) {
+		if len(page.Items) == q.Limit {
+			page.More = true
+			break
+		}
+		e, err := decodeTold(events.Get(seq))
+		if err != nil {
+			return page, err
+		}
+		page.Items = append(page.Items, e)
+	}
+	return page, nil
+}

@@ -1,0 +1,167 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Use is rolled up by the hour when a usage record is stored: an invoice of a
+// month reads some hundred rows of a resource instead of all of its records.
+// A row says how much, and by what name the resource went:
+//
+//	organization, 0, hour (uint64, hours since 1970), meter, 0, project, 0, resource
+//	→ quantity (uint64), end of the record that names it (uint64, ns since 1970), name
+//
+// Keys sort as tariff.Rater wants use. Adding is commutative (api.Use.Plus), so
+// that rows made anew of stored records are those that were made one by one.
+// Records never change; what removes one leaves its row alone.
+
+// rollUp adds a new record to its row.
+func (v view) rollUp(o api.Object) error {
+	u, ok := api.UseOf(o)
+	if !ok {
+		return nil
+	}
+	b, k := v.tx.Bucket(bucketUse), useKey(o.Meta.Organization, u)
+	if raw := b.Get(k); raw != nil {
+		before, err := decodeUse(raw, interned{})
+		if err != nil {
+			return fmt.Errorf("the use of %s: %w", o.Meta.Organization, err)
+		}
+		u = u.Plus(before)
+	}
+	return b.Put(k, encodeUse(u))
+}
+
+// rollUpAll makes the rows of the records that are stored: of tables that an
+// older version wrote.
+func (v view) rollUpAll() error {
+	prefix := join(string(api.KindUsageRecord), "")
+	c := v.tx.Bucket(bucketObjects).Cursor()
+	for k, raw := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, raw = c.Next() {
+		o, err := decodeObject(raw)
+		if err != nil {
+			return err
+		}
+		if err := v.rollUp(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Use is one page of an organization's use, with all that was acknowledged
+// before the call.
+func (s *Store) Use(ctx context.Context, q api.UseQuery) (page api.UsePage, err error) {
+	if err := q.Check(); err != nil {
+		return page, err
+	}
+	if err := s.current(ctx); err != nil {
+		return page, err
+	}
+	err = s.view(func(v view) error {
+		page, err = v.use(q)
+		return err
+	})
+	return page, err
+}
+
+func (v view) use(q api.UseQuery) (page api.UsePage, err error) {
+	prefix := join(q.Organization, "")
+	start := useKey(q.Organization, api.Use{Hour: q.From})[:len(prefix)+8]
+	if (q.After != api.Use{}) {
+		start = useKey(q.Organization, q.After)
+	}
+	names := interned{}
+	page.Items = make([]api.Use, 0, min(q.Limit, 1000))
+	c := v.tx.Bucket(bucketUse).Cursor()
+	for k, raw := c.Seek(start); bytes.HasPrefix(k, prefix); k, raw = c.Next() {
+		u, err := decodeUseKey(k[len(prefix):], names)
+		if err != nil {
+			return page, err
+		}
+		if !q.To.IsZero() && !u.Hour.Before(q.To) {
+			break
+		}
+		if !q.Has(u) {
+			continue
+		}
+		if len(page.Items) == q.Limit {
+			page.More = true
+			break
+		}
+		row, err := decodeUse(raw, names)
+		if err != nil {
+			return page, err
+		}
+		row.Hour, row.Meter, row.Project, row.Resource = u.Hour, u.Meter, u.Project, u.Resource
+		page.Items = append(page.Items, row)
+	}
+	return page, nil
+}
+
+func useKey(organization string, u api.Use) []byte {
+	k := append([]byte(organization), 0)
+	k = binary.BigEndian.AppendUint64(k, uint64(max(0, u.Hour.Unix())/3600))
+	return append(k, join(string(u.Meter), u.Project, u.Resource)...)
+}
+
+// interned are the strings of a page, each made once: every hour has the same.
+type interned map[string]string
+
+func (n interned) of(raw []byte) string {
+	s, ok := n[string(raw)] // does not allocate
+	if !ok {
+		s = string(raw)
+		n[s] = s
+	}
+	return s
+}
+
+// decodeUseKey reads what follows the organization.
+func decodeUseKey(k []byte, names interned) (u api.Use, err error) {
+	if len(k) < 8 {
+		return u, fmt.Errorf("a key of use has %d bytes", len(k))
+	}
+	hours := number(k[:8])
+	meter, rest, ok := bytes.Cut(k[8:], zero)
+	project, resource, ok2 := bytes.Cut(rest, zero)
+	if !ok || !ok2 || bytes.IndexByte(resource, 0) >= 0 || hours > maxHours {
+		return u, fmt.Errorf("the key of use %q is none", k)
+	}
+	return api.Use{Hour: time.Unix(int64(hours)*3600, 0).UTC(), Meter: api.Meter(names.of(meter)), Project: names.of(project), Resource: names.of(resource)}, nil
+}
+
+var zero = []byte{0}
+
+// maxHours since 1970 that a row may be of: some centuries, and no overflow.
+const maxHours = 1 << 22
+
+func encodeUse(u api.Use) []byte {
+	raw := binary.BigEndian.AppendUint64(make([]byte, 0, 16+len(u.ResourceName)), uint64(u.Quantity))
+	raw = binary.BigEndian.AppendUint64(raw, uint64(u.NamedAt.UnixNano()))
+	return append(raw, u.ResourceName...)
+}
+
+func decodeUse(raw []byte, names interned) (u api.Use, err error) {
+	if len(raw) < 16 || int64(number(raw[:8])) < 0 {
+		return u, fmt.Errorf("a row of use of %d bytes is none", len(raw))
+	}
+	return api.Use{Quantity: int64(number(raw[:8])), NamedAt: time.Unix(0, int64(number(raw[8:16]))).UTC(), ResourceName: names.of(raw[16:])}, nil
+}
+
+// remakeUse makes the bucket of use anew.
+func (v view) remakeUse() error {
+	if err := v.tx.DeleteBucket(bucketUse); err != nil {
+		return err
+	}
+	if _, err := v.tx.CreateBucket(bucketUse); err != nil {
+		return err
+	}
+	return v.rollUpAll()
+}

@@ -1,0 +1,135 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+var useBegin = time.Date(2026, 11, 30, 22, 0, 0, 0, time.UTC)
+
+// useBatch records the n-th quarter of an hour of three instances, and one that
+// is no use at all.
+func useBatch(n int) api.Batch {
+	b := api.Batch{At: useBegin}
+	end := useBegin.Add(time.Duration(n+1) * 15 * time.Minute)
+	for i := range 3 {
+		b.Commands = append(b.Commands, api.Command{Op: api.OpRecord, Kind: api.KindUsageRecord, ID: fmt.Sprintf("use-%d-%d", n, i),
+			Organization: fmt.Sprint("org-", i%2), Project: "prj-1", Data: api.Encode(api.UsageRecordSpec{Meter: api.MeterVCPU,
+				Resource: fmt.Sprint("ins-", i), ResourceName: fmt.Sprint("name-", n), Start: end.Add(-15 * time.Minute), End: end, Quantity: int64(100*n + i)})})
+	}
+	return b
+}
+
+func useOf(t *testing.T, tb *tables, org string) (page api.UsePage) {
+	t.Helper()
+	if err := tb.read(func(v view) (err error) {
+		page, err = v.use(api.UseQuery{Organization: org, Limit: api.MaxUse})
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return page
+}
+
+// Tables of before there was use by the hour get it of their records, opened
+// or sent as a snapshot: the same rows as those that were made one by one.
+func TestTablesWithoutUse(t *testing.T) {
+	fill := func(tb *tables) *tables {
+		for n := range 10 {
+			mustApply(t, tb, logEntry(t, uint64(2*n+1), useBatch(n)), logEntry(t, uint64(2*n+2), useBatch(n)))
+		}
+		return tb
+	}
+	want := useOf(t, fill(bare(t)), "org-0")
+	if len(want.Items) != 6 || want.Items[0].Quantity != 600 || want.Items[0].ResourceName != "name-3" || want.More {
+		t.Fatalf("%+v", want)
+	}
+	old := fill(bare(t))
+	if err := old.db.Update(func(tx *bbolt.Tx) error {
+		if err := tx.Bucket(bucketMeta).Put(metaFormat, be64(2)); err != nil {
+			return err
+		}
+		return tx.DeleteBucket(bucketUse)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var sent bytes.Buffer
+	v, end, err := old.begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = (&snapshot{view: v}).writeTo(&sent)
+	end()
+	if err != nil {
+		t.Fatal(err)
+	}
+	restored := bare(t)
+	if err := restore(restored, &sent); err != nil {
+		t.Fatal(err)
+	}
+	if err := old.close(); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := openTables(old.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = opened.close() })
+	for name, tb := range map[string]*tables{"opened": opened, "restored": restored} {
+		if got := useOf(t, tb, "org-0"); !slices.Equal(got.Items, want.Items) {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+		mustApply(t, tb, logEntry(t, 100, useBatch(3)), logEntry(t, 101, useBatch(10)))
+		if got := useOf(t, tb, "org-0"); len(got.Items) != 6 || got.Items[5].Quantity != 800+900+1000+6 {
+			t.Errorf("%s, afterwards: %+v", name, got)
+		}
+	}
+}
+
+// Use comes through a backup.
+func TestUseInABackup(t *testing.T) {
+	s := open(t, Options{})
+	for n := range 10 {
+		if _, err := s.Apply(t.Context(), useBatch(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	q := api.UseQuery{Organization: "org-1", Limit: 100}
+	want, err := s.Use(t.Context(), q)
+	if err != nil || len(want.Items) != 3 {
+		t.Fatalf("%+v, %v", want, err)
+	}
+	dir := filepath.Join(t.TempDir(), "restored")
+	if _, err := RestoreInto(dir, "node-b", bytes.NewReader(backupOf(t, s))); err != nil {
+		t.Fatal(err)
+	}
+	restored := open(t, Options{Dir: dir, NodeID: "node-b"})
+	if got, err := restored.Use(t.Context(), q); err != nil || !slices.Equal(got.Items, want.Items) {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
+	}
+}
+
+// FuzzUse reads rows that may be damaged: never a panic, and what is read
+// would be written as it was.
+func FuzzUse(f *testing.F) {
+	u := api.Use{Hour: useBegin, Meter: api.MeterGPU, Project: "prj-1", Resource: "ins-1", ResourceName: "web", NamedAt: useBegin, Quantity: 7}
+	f.Add(useKey("", u)[1:], encodeUse(u))
+	f.Add([]byte{}, []byte{})
+	f.Add([]byte("\x00\x00\x00\x00\x00\x00\x00\x01a\x00b\x00"), make([]byte, 16))
+	f.Fuzz(func(t *testing.T, key, row []byte) {
+		if u, err := decodeUseKey(key, interned{}); err == nil && !bytes.Equal(useKey("", u)[1:], key) {
+			t.Errorf("key %q is read as %+v", key, u)
+		}
+		if u, err := decodeUse(row, interned{}); err == nil && !bytes.Equal(encodeUse(u), row) {
+			t.Errorf("row %q is read as %+v", row, u)
+		}
+	})
+}

@@ -1,0 +1,462 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/standardwebhook"
+	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
+)
+
+var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+
+// house is a store, a clock and receivers.
+type house struct {
+	*testing.T
+	store *storetest.Memory
+
+	mu     sync.Mutex // guards now
+	now    time.Time
+	secret string
+}
+
+func newHouse(t *testing.T) *house {
+	return &house{T: t, store: storetest.NewMemory(), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), secret: standardwebhook.NewSecret()}
+}
+
+func (h *house) clock() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.now
+}
+
+func (h *house) pass(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.now = h.now.Add(d)
+}
+
+// wait lets virtual time pass at once.
+func (h *house) wait(ctx context.Context, d time.Duration, wake <-chan struct{}) {
+	if d < 0 {
+		wait(ctx, d, wake)
+		return
+	}
+	h.pass(d)
+}
+
+func (h *house) apply(cmds ...api.Command) {
+	h.Helper()
+	if _, err := h.store.Apply(h.Context(), api.Batch{At: h.clock(), Commands: cmds}); err != nil {
+		h.Fatal(err)
+	}
+}
+
+func (h *house) hook(id, org, url string, change func(*api.WebhookSpec)) {
+	h.Helper()
+	s := api.WebhookSpec{URL: url, Keys: []api.WebhookKey{{Secret: h.secret}}}
+	if o, err := h.store.Get(h.Context(), api.KindWebhook, id); err == nil {
+		w, _ := api.Decode[api.Webhook](o)
+		s = w.Spec
+	}
+	if change != nil {
+		change(&s)
+	}
+	h.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindWebhook, ID: id, Name: id, Organization: org, Expect: api.AnyRevision, Data: api.Encode(s)})
+}
+
+// event of an organization.
+func (h *house) event(org string, n int) {
+	h.Helper()
+	h.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: "flv-" + org, Expect: api.AnyRevision, Data: api.Encode(map[string]any{"n": n, "at": h.clock()}),
+		Raise: &api.Raise{Type: "thing.happened", Organization: org, Data: api.Encode(n)}})
+}
+
+func (h *house) status(id string) api.WebhookStatus {
+	h.Helper()
+	o, err := h.store.Get(context.Background(), api.KindWebhook, id)
+	if err != nil {
+		h.Fatal(err)
+	}
+	w, err := api.Decode[api.Webhook](o)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return w.Status
+}
+
+func (h *house) events(org string) []api.WebhookEvent {
+	p, err := h.store.Events(context.Background(), api.EventQuery{Organization: org, Limit: 1000})
+	if err != nil {
+		h.Fatal(err)
+	}
+	return p.Items
+}
+
+// run a deliverer until the answered function is called.
+func (h *house) run(s Store, change func(*Options)) (stop func()) {
+	o := Options{Store: s, Allow: loopback, Now: h.clock, Wait: h.wait, Look: 2 * time.Millisecond, Jitter: func() float64 { return 0.5 }}
+	if change != nil {
+		change(&o)
+	}
+	ctx, cancel := context.WithCancel(h.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = New(o).Run(ctx) }()
+	stop = sync.OnceFunc(func() { cancel(); <-done })
+	h.Cleanup(stop)
+	return stop
+}
+
+// receiver checks and remembers what it took; behave may answer in its place.
+type receiver struct {
+	*httptest.Server
+	h      *house
+	mu     sync.Mutex // guards the rest
+	got    []string   // ids that it answered 200 to
+	asked  int
+	behave func(n int, w http.ResponseWriter, r *http.Request) bool
+}
+
+func (h *house) receiver(behave func(n int, w http.ResponseWriter, r *http.Request) bool) *receiver {
+	rec := &receiver{h: h, behave: behave}
+	rec.Server = httptest.NewServer(rec)
+	h.Cleanup(func() { rec.CloseClientConnections(); rec.Close() })
+	return rec
+}
+
+func (rec *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	head := r.Header
+	if err := standardwebhook.Verify(rec.h.secret, head.Get(standardwebhook.HeaderID), head.Get(standardwebhook.HeaderTimestamp),
+		head.Get(standardwebhook.HeaderSignature), body, rec.h.clock(), 0); err != nil {
+		rec.h.Errorf("%s: %v", body, err)
+	}
+	rec.mu.Lock()
+	rec.asked++
+	n := rec.asked
+	behave := rec.behave
+	rec.mu.Unlock()
+	if behave != nil && behave(n, w, r) {
+		return
+	}
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	rec.got = append(rec.got, head.Get(standardwebhook.HeaderID))
+}
+
+func (rec *receiver) taken() []string {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	return slices.Clone(rec.got)
+}
+
+// firsts are ids without repeats.
+func firsts(ids []string) []string {
+	var out []string
+	for _, id := range ids {
+		if !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+func ids(events []api.WebhookEvent) []string {
+	var out []string
+	for _, e := range events {
+		out = append(out, e.ID)
+	}
+	return out
+}
+
+func (h *house) until(what string, ok func() bool) {
+	h.Helper()
+	for w := patience.Start(); !ok(); time.Sleep(2 * time.Millisecond) {
+		if w.Over(time.Minute) {
+			h.Fatalf("%s: not in a minute", what)
+		}
+	}
+}
+
+func fails(status int) func(int, http.ResponseWriter, *http.Request) bool {
+	return func(_ int, w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(status); return true }
+}
+
+// A receiver that is down for more than a day loses what was tried for a day,
+// and gets all that came later, in order.
+func TestReceiverDownForADay(t *testing.T) {
+	h := newHouse(t)
+	rec := h.receiver(fails(500))
+	h.hook("hook-1", "org-1", rec.URL, nil)
+	for n := range 5 {
+		h.event("org-1", n)
+	}
+	began := h.clock()
+	h.run(h.store, nil)
+	h.until("the old events are given up", func() bool { return h.status("hook-1").GivenUp == 5 })
+	st := h.status("hook-1")
+	if away := h.clock().Sub(began); away < giveUp || away > giveUp+2*lastWait {
+		t.Errorf("given up after %s", away)
+	}
+	if rec.asked < 20 || rec.asked > 60 {
+		t.Errorf("%d requests in a day", rec.asked)
+	}
+	if len(st.GivenUpEvents) != 5 || st.GivenUpEvents[0].Error != "it answers 500" || st.GivenUpEvents[0].Event != h.events("org-1")[0].ID {
+		t.Errorf("%+v", st)
+	}
+	rec.mu.Lock()
+	rec.behave = nil
+	rec.mu.Unlock()
+	for n := range 3 {
+		h.event("org-1", 10+n)
+	}
+	h.until("the new events arrive", func() bool { return len(rec.taken()) >= 3 })
+	if want := ids(h.events("org-1"))[5:]; !slices.Equal(rec.taken(), want) {
+		t.Errorf("%v, want %v", rec.taken(), want)
+	}
+	// All of it again.
+	h.hook("hook-1", "org-1", rec.URL, func(s *api.WebhookSpec) { s.Replays, s.ReplayAfter = 1, 0 })
+	h.until("the replay", func() bool { return len(rec.taken()) >= 3+8 })
+	if want := ids(h.events("org-1")); !slices.Equal(rec.taken()[3:], want) {
+		t.Errorf("%v, want %v", rec.taken()[3:], want)
+	}
+}
+
+// flaky is a store whose writes of the cursor fail now and then, as when the
+// leader goes.
+type flaky struct {
+	*storetest.Memory
+	fail func() bool
+}
+
+func (f flaky) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
+	if f.fail() {
+		return nil, errors.New("this node leads no more")
+	}
+	return f.Memory.Apply(ctx, b)
+}
+
+// Whatever receivers and leaders do, each receiver sees every event, in order,
+// but for those that are said to be given up.
+func TestEveryEventInOrder(t *testing.T) {
+	for seed := range uint64(8) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			var mu sync.Mutex
+			random := rand.New(rand.NewPCG(seed, 1))
+			draw := func(n int) int { mu.Lock(); defer mu.Unlock(); return random.IntN(n) }
+			rec := h.receiver(func(_ int, w http.ResponseWriter, r *http.Request) bool {
+				switch draw(8) {
+				case 0:
+					w.WriteHeader(500)
+				case 1: // longer than anybody waits
+					<-r.Context().Done()
+				case 2: // dies in the middle of its answer
+					w.Header().Set("Content-Length", "100")
+					_, _ = io.WriteString(w, "half")
+					panic(http.ErrAbortHandler)
+				case 3:
+					http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+				case 4:
+					panic(http.ErrAbortHandler)
+				default:
+					return false
+				}
+				return true
+			})
+			rec.Config.ErrorLog = nil
+			h.hook("hook-1", "org-1", rec.URL, nil)
+			const events = 40
+			stop := func() {}
+			for n := range events {
+				if n%8 == 0 { // another leader
+					stop()
+					stop = h.run(flaky{h.store, func() bool { return draw(3) == 0 }}, func(o *Options) { o.Limit = 20 * time.Millisecond })
+				}
+				h.event("org-1", n)
+				h.event("org-2", n)
+			}
+			last := h.events("org-1")[events-1].Seq
+			h.until("all is done with", func() bool { return h.status("hook-1").Cursor == last })
+			stop()
+			got, given := firsts(rec.taken()), h.status("hook-1").GivenUpEvents
+			var want []string
+			for _, e := range h.events("org-1") {
+				lost := slices.ContainsFunc(given, func(g api.WebhookGivenUp) bool { return g.Seq == e.Seq })
+				if !lost || slices.Contains(got, e.ID) {
+					want = append(want, e.ID)
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("got %v\nwant %v\ngiven up %v", got, want, given)
+			}
+		})
+	}
+}
+
+// The leader is killed after the receiver took an event, and before that is
+// written: the next one sends it again, with the same id, and goes on.
+func TestKilledBetweenSendAndCursor(t *testing.T) {
+	h := newHouse(t)
+	rec := h.receiver(nil)
+	h.hook("hook-1", "org-1", rec.URL, nil)
+	h.event("org-1", 1)
+	h.event("org-1", 2)
+	stop := h.run(flaky{h.store, func() bool { return true }}, nil)
+	h.until("both arrive", func() bool { return len(rec.taken()) >= 2 })
+	stop()
+	if c := h.status("hook-1").Cursor; c != 0 {
+		t.Fatalf("the cursor is at %d", c)
+	}
+	h.run(h.store, nil)
+	h.until("the cursor moves", func() bool { return h.status("hook-1").Cursor == h.events("org-1")[1].Seq })
+	if want := ids(h.events("org-1")); !slices.Equal(firsts(rec.taken()), want) || len(rec.taken()) < 4 {
+		t.Errorf("%v, want %v twice", rec.taken(), want)
+	}
+}
+
+// Who hangs delays nobody else.
+func TestSlowReceiverDelaysNobodyElse(t *testing.T) {
+	h := newHouse(t)
+	slow := h.receiver(func(_ int, _ http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true })
+	quick := h.receiver(nil)
+	h.hook("hook-1", "org-1", slow.URL, nil)
+	h.hook("hook-2", "", quick.URL, func(s *api.WebhookSpec) { s.Events = []string{"thing.*"} })
+	stop := h.run(h.store, func(o *Options) { o.Limit = time.Hour })
+	for n := range 20 {
+		h.event(fmt.Sprint("org-", n%2), n)
+	}
+	h.until("the quick one has all", func() bool { return len(quick.taken()) == 20 })
+	stop()
+}
+
+func TestPauseRotateAndFix(t *testing.T) {
+	h := newHouse(t)
+	rec := h.receiver(nil)
+	h.hook("hook-1", "org-1", rec.URL, func(s *api.WebhookSpec) { s.Paused = true })
+	h.event("org-1", 1)
+	// Time does not pass by itself: attempts would be over before they are seen.
+	h.run(h.store, func(o *Options) {
+		o.Wait = func(ctx context.Context, _ time.Duration, wake <-chan struct{}) { wait(ctx, -1, wake) }
+	})
+	h.until("it is paused", func() bool { return h.status("hook-1").Paused })
+	h.pass(48 * time.Hour) // not counted
+	if len(rec.taken()) != 0 {
+		t.Fatal("a paused webhook was told")
+	}
+	old := h.clock().Add(time.Hour)
+	h.hook("hook-1", "org-1", rec.URL, func(s *api.WebhookSpec) {
+		s.Paused, s.Keys = false, []api.WebhookKey{{Secret: standardwebhook.NewSecret()}, {Secret: h.secret, ExpiresAt: &old}}
+	})
+	h.until("resumed", func() bool { return len(rec.taken()) == 1 }) // which verifies by the old secret
+	if st := h.status("hook-1"); st.GivenUp != 0 {
+		t.Errorf("%+v", st)
+	}
+	// A wrong address is put right: it does not wait for the next attempt.
+	h.hook("hook-1", "org-1", rec.URL, func(s *api.WebhookSpec) { s.URL = "http://127.0.0.1:1/" })
+	h.event("org-1", 2)
+	h.until("it fails", func() bool { return h.status("hook-1").Attempts > 0 })
+	h.hook("hook-1", "org-1", rec.URL, func(s *api.WebhookSpec) { s.URL = rec.URL })
+	h.until("it is right", func() bool { return len(rec.taken()) == 2 })
+	// Deleted, it is told of nothing.
+	h.apply(api.Command{Op: api.OpDelete, Kind: api.KindWebhook, ID: "hook-1", Expect: api.AnyRevision})
+	h.event("org-1", 3)
+	time.Sleep(20 * time.Millisecond)
+	if n := len(rec.taken()); n != 2 {
+		t.Errorf("%d events", n)
+	}
+}
+
+// Nobody makes the leader ask what only the leader reaches.
+func TestAddressesOfOthers(t *testing.T) {
+	h := newHouse(t)
+	rec := h.receiver(nil)
+	port := rec.URL[strings.LastIndexByte(rec.URL, ':'):]
+	for i, to := range []string{rec.URL, "http://localhost" + port, "http://[::ffff:127.0.0.1]" + port, "http://2130706433" + port, "http://0.0.0.0" + port, "http://[::1]" + port} {
+		id := fmt.Sprint("hook-", i)
+		h.hook(id, "org-1", to, nil)
+	}
+	h.event("org-1", 1)
+	h.run(h.store, func(o *Options) { o.Allow = nil })
+	for i := range 6 {
+		id := fmt.Sprint("hook-", i)
+		h.until("it is refused", func() bool { st := h.status(id); return st.Attempts+st.GivenUp > 0 })
+	}
+	if st := h.status("hook-0"); !strings.Contains(st.LastError+fmt.Sprint(st.GivenUpEvents), "not a public address") {
+		t.Errorf("%+v", st)
+	}
+	if rec.asked != 0 {
+		t.Errorf("it was asked %d times", rec.asked)
+	}
+}
+
+func TestMayReach(t *testing.T) {
+	own := []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}
+	allowed := []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}
+	for addr, want := range map[string]bool{
+		"93.184.216.34": true, "2606:4700::1111": true, "10.1.2.3": true, "::ffff:93.184.216.34": true,
+		"127.0.0.1": false, "127.255.0.1": false, "::1": false, "0.0.0.0": false, "::": false, "10.2.0.1": false, "172.16.0.1": false, "192.168.1.1": false,
+		"169.254.169.254": false, "fe80::1": false, "fe80::1%eth0": false, "fd00:ec2::254": false, "100.64.0.1": false, "100.100.100.200": false,
+		"224.0.0.1": false, "255.255.255.255": false, "ff02::1": false, "::ffff:127.0.0.1": false, "::ffff:169.254.169.254": false, "::127.0.0.1": false,
+		"64:ff9b::7f00:1": false, "2002:7f00:1::": false, "2001::1": false, "198.18.0.1": false, "192.0.0.192": false, "203.0.113.7": false, "240.0.0.1": false,
+	} {
+		if got := mayReach(netip.MustParseAddr(addr), own, allowed); got != want {
+			t.Errorf("%s: %v", addr, got)
+		}
+	}
+}
+
+func FuzzMayReach(f *testing.F) {
+	f.Add([]byte{127, 0, 0, 1})
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		ip, ok := netip.AddrFromSlice(raw)
+		if ok && mayReach(ip, nil, nil) && (ip.Unmap().IsLoopback() || ip.Unmap().IsPrivate() || ip.Unmap().IsLinkLocalUnicast() || !ip.IsGlobalUnicast() && !ip.Is4In6()) {
+			t.Errorf("%s may be reached", ip)
+		}
+	})
+}
+
+// An answer may be as long as it likes: what is read of it is not.
+func TestEndlessAnswer(t *testing.T) {
+	h := newHouse(t)
+	rec := h.receiver(func(_ int, w http.ResponseWriter, r *http.Request) bool {
+		for r.Context().Err() == nil {
+			if _, err := w.Write(make([]byte, 64<<10)); err != nil {
+				break
+			}
+		}
+		return true
+	})
+	h.hook("hook-1", "org-1", rec.URL, nil)
+	h.event("org-1", 1)
+	h.run(h.store, nil)
+	h.until("it counts as taken", func() bool { return h.status("hook-1").Delivered == 1 })
+}
+
+func TestBackoff(t *testing.T) {
+	sum := time.Duration(0)
+	for n := int64(1); n < 40; n++ {
+		w := backoff(n, 0.5)
+		if w < firstWait || w > lastWait || backoff(n, 0) != w*8/10 || n > 1 && w < backoff(n-1, 0.5) {
+			t.Errorf("%d: %s", n, w)
+		}
+		sum += w
+	}
+	if backoff(1, 0.5) != firstWait || backoff(1000, 0.5) != lastWait || sum < giveUp {
+		t.Errorf("%s", sum)
+	}
+}

@@ -1,0 +1,148 @@
+package billing
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Standing is what an organization has paid in advance or owes.
+type Standing struct {
+	BalanceMicros  int64 // paid in advance; negative: owed
+	UnbilledMicros int64 // used since the last invoice
+	Open           []api.OpenInvoice
+}
+
+// StandingOf an organization by its documents. Credit notes count for their
+// invoices, payments for the oldest first.
+func StandingOf(org api.OrganizationID, d Documents, currency string, unbilled int64) (Standing, error) {
+	s := Standing{UnbilledMicros: unbilled}
+	journal, err := d.Journal()
+	if err != nil {
+		return s, err
+	}
+	ledgers, err := Ledgers(journal)
+	if err != nil {
+		return s, err
+	}
+	if l := ledgers[currency]; l != nil {
+		s.BalanceMicros = -l.Balance(Receivable(org))
+	}
+	credited := map[api.InvoiceID]int64{}
+	for _, n := range d.CreditNotes {
+		credited[n.Spec.Invoice] += n.Spec.TotalMicros
+	}
+	for _, inv := range d.Invoices {
+		if left := inv.Spec.TotalMicros - credited[api.InvoiceID(inv.Meta.ID)]; left > 0 {
+			s.Open = append(s.Open, api.OpenInvoice{Invoice: api.InvoiceID(inv.Meta.ID), Number: inv.Spec.Number, DueAt: inv.Spec.DueAt, LeftMicros: left})
+		}
+	}
+	slices.SortFunc(s.Open, func(a, b api.OpenInvoice) int {
+		return cmp.Or(b.DueAt.Compare(a.DueAt), cmp.Compare(b.Number, a.Number))
+	})
+	// What is owed in all is owed for the youngest.
+	owed := max(0, -s.BalanceMicros)
+	for i := range s.Open {
+		s.Open[i].LeftMicros = min(s.Open[i].LeftMicros, owed)
+		owed -= s.Open[i].LeftMicros
+	}
+	s.Open = slices.DeleteFunc(s.Open, func(o api.OpenInvoice) bool { return o.LeftMicros == 0 })
+	slices.Reverse(s.Open)
+	return s, nil
+}
+
+// Dun decides what follows of a standing. was is what was decided before: since
+// when what was paid in advance is used up has to be remembered, due dates need
+// not.
+func Dun(now time.Time, terms api.OrganizationBilling, s Standing, was api.BillingStatus) api.BillingStatus {
+	next := api.BillingStatus{State: api.BillingOK}
+	switch terms.Mode {
+	case api.BillingPrepaid:
+		next = dunPrepaid(now, terms, s, was.ExhaustedAt)
+	case api.BillingInvoice:
+		next = dunInvoices(now, terms, s)
+	}
+	if now.Before(terms.GraceUntil) && worse(next.State, api.BillingWarn) {
+		next.State = api.BillingWarn
+		next.Message += fmt.Sprintf("; nothing follows until %s", terms.GraceUntil.UTC().Format(time.DateTime))
+	}
+	if next.Since = now.UTC(); next.State == was.State {
+		next.Since = was.Since
+	}
+	return next
+}
+
+func dunPrepaid(now time.Time, terms api.OrganizationBilling, s Standing, exhausted *time.Time) api.BillingStatus {
+	left := s.BalanceMicros - s.UnbilledMicros
+	switch {
+	case left > -terms.CreditMicros && left < terms.WarnMicros:
+		return api.BillingStatus{State: api.BillingWarn, Message: "little is left of what was paid in advance"}
+	case left > -terms.CreditMicros:
+		return api.BillingStatus{State: api.BillingOK}
+	}
+	if exhausted == nil || exhausted.After(now) {
+		at := now.UTC()
+		exhausted = &at
+	}
+	st := after(now.Sub(*exhausted), 0, terms)
+	return api.BillingStatus{State: st, ExhaustedAt: exhausted, Message: "what was paid in advance is used up"}
+}
+
+func dunInvoices(now time.Time, terms api.OrganizationBilling, s Standing) api.BillingStatus {
+	if len(s.Open) == 0 || now.Before(s.Open[0].DueAt) {
+		return api.BillingStatus{State: api.BillingOK}
+	}
+	o := s.Open[0]
+	return api.BillingStatus{State: after(now.Sub(o.DueAt), terms.StopAfterDays, terms), Message: fmt.Sprintf("invoice %s was due on %s", o.Number, o.DueAt.UTC().Format(time.DateOnly))}
+}
+
+// after is the state when it has lasted so long.
+func after(lasted time.Duration, stopDays int64, terms api.OrganizationBilling) api.BillingState {
+	const day = 24 * time.Hour
+	suspend := time.Duration(max(stopDays, terms.SuspendAfterDays)) * day
+	switch {
+	case terms.DeleteAfterDays > 0 && lasted >= suspend+time.Duration(terms.DeleteAfterDays)*day:
+		return api.BillingDeleteDue
+	case lasted >= suspend:
+		return api.BillingSuspended
+	case lasted >= time.Duration(stopDays)*day:
+		return api.BillingStop
+	}
+	return api.BillingWarn
+}
+
+var badness = []api.BillingState{api.BillingOK, api.BillingWarn, api.BillingStop, api.BillingSuspended, api.BillingDeleteDue}
+
+// worse says whether a is worse than b.
+func worse(a, b api.BillingState) bool { return slices.Index(badness, a) > slices.Index(badness, b) }
+
+// Restrict is the spec that an organization has in a state: restricted from
+// stop on, suspended from there. What somebody else has suspended stays his,
+// and what billing has suspended, and nothing else, it resumes.
+func Restrict(s api.OrganizationSpec, state api.BillingState, reason string) api.OrganizationSpec {
+	s.Restricted = nil
+	if !worse(api.BillingStop, state) {
+		s.Restricted = &api.Restriction{Reason: reason}
+	}
+	byBilling := s.Suspended != nil && s.Suspended.By == api.RoleBilling
+	switch {
+	case worse(api.BillingSuspended, state):
+		if byBilling {
+			s.Suspended = nil
+		}
+	case s.Suspended == nil || byBilling:
+		s.Suspended = &api.OrganizationSuspension{Reason: reason, By: api.RoleBilling}
+	}
+	return s
+}
+
+// Worst of two states, with its reason.
+func Worst(a api.BillingState, why string, b api.BillingState, because string) (api.BillingState, string) {
+	if worse(b, a) {
+		return b, because
+	}
+	return a, why
+}

@@ -1,0 +1,126 @@
+package billing
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+const day = 24 * time.Hour
+
+func TestDun(t *testing.T) {
+	now := november
+	at := func(d time.Duration) *time.Time { x := now.Add(d); return &x }
+	prepaid := api.OrganizationBilling{Mode: api.BillingPrepaid, WarnMicros: 100, SuspendAfterDays: 2, DeleteAfterDays: 30}
+	invoiced := api.OrganizationBilling{Mode: api.BillingInvoice, StopAfterDays: 7, SuspendAfterDays: 14}
+	grace, credit := prepaid, prepaid
+	grace.GraceUntil, credit.CreditMicros = now.Add(day), 50
+	due := func(d time.Duration) Standing {
+		return Standing{BalanceMicros: -5, Open: []api.OpenInvoice{{Number: "INV-000001", DueAt: now.Add(d), LeftMicros: 5}}}
+	}
+	for name, c := range map[string]struct {
+		terms api.OrganizationBilling
+		s     Standing
+		was   *time.Time // since when it is used up
+		want  api.BillingState
+	}{
+		"full":             {prepaid, Standing{BalanceMicros: 500}, nil, api.BillingOK},
+		"little":           {prepaid, Standing{BalanceMicros: 500, UnbilledMicros: 401}, nil, api.BillingWarn},
+		"never paid":       {prepaid, Standing{}, nil, api.BillingStop},
+		"used up":          {prepaid, Standing{BalanceMicros: 500, UnbilledMicros: 500}, at(-day), api.BillingStop},
+		"for two days":     {prepaid, Standing{UnbilledMicros: 1}, at(-2 * day), api.BillingSuspended},
+		"for long":         {prepaid, Standing{UnbilledMicros: 1}, at(-32 * day), api.BillingDeleteDue},
+		"clock went back":  {prepaid, Standing{UnbilledMicros: 1}, at(day), api.BillingStop},
+		"paid again":       {prepaid, Standing{BalanceMicros: 500}, at(-32 * day), api.BillingOK},
+		"grace":            {grace, Standing{UnbilledMicros: 1}, at(-32 * day), api.BillingWarn},
+		"credit":           {credit, Standing{UnbilledMicros: 49}, nil, api.BillingWarn},
+		"credit used":      {credit, Standing{UnbilledMicros: 50}, nil, api.BillingStop},
+		"nothing owed":     {invoiced, Standing{UnbilledMicros: 1e12}, nil, api.BillingOK},
+		"not due":          {invoiced, due(1), nil, api.BillingOK},
+		"due":              {invoiced, due(0), nil, api.BillingWarn},
+		"due for a week":   {invoiced, due(-7 * day), nil, api.BillingStop},
+		"due for two":      {invoiced, due(-14 * day), nil, api.BillingSuspended},
+		"due for a decade": {invoiced, due(-3650 * day), nil, api.BillingSuspended}, // deletion is not switched on
+	} {
+		got := Dun(now, c.terms, c.s, api.BillingStatus{State: api.BillingOK, ExhaustedAt: c.was})
+		if got.State != c.want || (got.State != api.BillingOK) != (got.Message != "") {
+			t.Errorf("%s: %+v, want %s", name, got, c.want)
+		}
+	}
+}
+
+// Whatever has happened: a payment of all that is owed and used makes it well
+// again, and takes away what billing has put on it, and nothing that somebody
+// else has.
+func TestPaymentEndsIt(t *testing.T) {
+	random := rand.New(rand.NewPCG(4, 4))
+	for range 2000 {
+		terms := *api.DefaultBilling(nil, &api.OrganizationBilling{Mode: []api.BillingMode{api.BillingInvoice, api.BillingPrepaid}[random.IntN(2)], DeleteAfterDays: random.Int64N(9)}, october)
+		var operators *api.OrganizationSuspension
+		if random.IntN(2) == 0 {
+			operators = &api.OrganizationSuspension{Reason: "abuse", By: api.RoleOperator}
+		}
+		spec, st := api.OrganizationSpec{Billing: &terms, Suspended: operators}, api.BillingStatus{State: api.BillingOK}
+		var docs Documents
+		unbilled := int64(0)
+		for now := october; now.Before(december); now = now.Add(time.Duration(random.Int64N(int64(10 * day)))) {
+			switch unbilled += random.Int64N(1000); random.IntN(3) {
+			case 0:
+				docs.Invoices = append(docs.Invoices, api.Invoice{Meta: api.Meta{ID: now.String(), Organization: "org-1", CreatedAt: now},
+					Spec: api.InvoiceSpec{Currency: "EUR", TotalMicros: unbilled, DueAt: now.Add(day), Lines: []api.InvoiceLine{{Meter: api.MeterGPU, AmountMicros: unbilled}}}})
+				unbilled = 0
+			case 1:
+				docs.Payments = append(docs.Payments, api.Payment{Meta: api.Meta{ID: "pay" + now.String(), Organization: "org-1", CreatedAt: now},
+					Spec: api.PaymentSpec{Type: api.PaymentIn, Currency: "EUR", AmountMicros: 1 + random.Int64N(2000)}})
+			}
+			s, err := StandingOf("org-1", docs, "EUR", unbilled)
+			if err != nil {
+				t.Fatal(err)
+			}
+			open := int64(0)
+			for _, o := range s.Open {
+				open += o.LeftMicros
+			}
+			if open != max(0, -s.BalanceMicros) {
+				t.Fatalf("%d is open of %d", open, -s.BalanceMicros)
+			}
+			st = Dun(now, terms, s, st)
+			spec = Restrict(spec, st.State, st.Message)
+			if (spec.Restricted != nil) != worse(st.State, api.BillingWarn) || (spec.Suspended != nil) != (operators != nil || worse(st.State, api.BillingStop)) {
+				t.Fatalf("%s: %+v", st.State, spec)
+			}
+		}
+		s, err := StandingOf("org-1", docs, "EUR", unbilled)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.BalanceMicros, s.Open = unbilled+1, nil
+		st = Dun(december, terms, s, st)
+		spec = Restrict(spec, st.State, st.Message)
+		if st.State != api.BillingOK || spec.Restricted != nil || spec.Suspended != operators {
+			t.Fatalf("%+v, %+v", st, spec)
+		}
+	}
+}
+
+func TestAssess(t *testing.T) {
+	b := api.BudgetSpec{AmountMicros: 1000, AlertPercents: []int64{100, 50, 80, 50, 150}, Cap: api.CapStop}
+	st := api.BudgetStatus{}
+	for i, c := range []struct {
+		month  string
+		spent  int64
+		alerts int
+		capped bool
+	}{{"2026-10", 499, 0, false}, {"2026-10", 500, 1, false}, {"2026-10", 999, 2, false}, {"2026-10", 1000, 3, true}, {"2026-10", 1000, 3, true},
+		{"2026-10", 700, 3, false}, {"2026-10", 1 << 62, 4, true}, {"2026-11", 0, 0, false}, {"2026-11", 500, 1, false}} {
+		st = Assess(b, st, c.month, c.spent, october.Add(time.Duration(i)*time.Hour))
+		if len(st.Alerts) != c.alerts || (st.CappedAt != nil) != c.capped {
+			t.Errorf("%d: %+v", i, st)
+		}
+	}
+	if from, name := MonthOf(time.Date(2026, 3, 31, 22, 30, 0, 0, time.UTC), zoneOf(t, "Europe/Berlin")); name != "2026-04" || !from.Equal(time.Date(2026, 3, 31, 22, 0, 0, 0, time.UTC)) {
+		t.Errorf("%s from %s", name, from)
+	}
+}

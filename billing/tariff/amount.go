@@ -1,0 +1,44 @@
+package tariff
+
+import (
+	"errors"
+	"math/big"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// errTooLarge: more micros than an int64 holds, some nine million millions of
+// the currency.
+var errTooLarge = errors.New("the amount is too large")
+
+// cost is quantity × price / per in micros, rounded once.
+func cost(q api.Quantity, price, per int64) (int64, error) {
+	return round(new(big.Int).Mul(q.Int(), big.NewInt(price)), per)
+}
+
+// Share of an amount in basis points, rounded once.
+func Share(micros, basisPoints int64) (int64, error) {
+	return round(new(big.Int).Mul(big.NewInt(micros), big.NewInt(basisPoints)), whole)
+}
+
+// round n/per half away from zero; per is at least 1.
+func round(n *big.Int, per int64) (int64, error) {
+	d := big.NewInt(per)
+	q, rest := new(big.Int).QuoRem(n, d, new(big.Int))
+	if rest.Abs(rest).Lsh(rest, 1).Cmp(d) >= 0 {
+		q.Add(q, big.NewInt(int64(n.Sign())))
+	}
+	if !q.IsInt64() {
+		return 0, errTooLarge
+	}
+	return q.Int64(), nil
+}
+
+// sum of amounts.
+func sum(a, b int64) (int64, error) {
+	s := a + b
+	if a > 0 && b > 0 && s < 0 || a < 0 && b < 0 && s >= 0 {
+		return 0, errTooLarge
+	}
+	return s, nil
+}

@@ -1,0 +1,174 @@
+package tariff
+
+import (
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Book is what use costs.
+type Book struct {
+	Currency string // ISO 4217
+	Rates    []Rate
+	// Commitments are paid whether they are used or not.
+	Commitments []Commitment
+	Discounts   []Discount
+	// MinimumMicros is the least that a period costs, before taxes.
+	MinimumMicros int64
+	Taxes         []Tax
+}
+
+// Rate of a meter from a moment on, until the meter's next one begins.
+type Rate struct {
+	Meter api.Meter
+	From  time.Time // at a full hour; zero: always
+	Per   int64     // how many of the meter's units a price buys
+	Unit  string    // what Per units are called: "GPU hour"
+	Tiers []Tier    // at least one; the last has no end
+}
+
+// Tier of a rate: it ends when so much was used in the period.
+type Tier struct {
+	UpTo        int64 // in Per units; 0: no end
+	PriceMicros int64 // of Per units
+}
+
+// Commitment to use so much of a meter in each period that it begins before and
+// ends after: that much costs the commitment's price, used or not.
+type Commitment struct {
+	Meter       api.Meter
+	Quantity    int64 // in Per units
+	Per         int64
+	PriceMicros int64     // of Per units
+	From, Until time.Time // zero: always, for ever
+}
+
+// Discount on what meters cost in the hours between.
+type Discount struct {
+	Meters      []api.Meter // none: all
+	BasisPoints int64       // hundredths of a per cent: 10,000 is free
+	From, Until time.Time   // full hours; zero: always, for ever
+}
+
+// Tax on all that a period costs.
+type Tax struct {
+	Name        string
+	BasisPoints int64
+}
+
+// Limits of a book: what is beyond is a mistake in typing.
+const (
+	whole       = 10_000 // basis points
+	maxRates    = 1000
+	maxTiers    = 32
+	maxMicros   = 1_000_000_000_000_000 // a thousand millions of the currency
+	maxTaxShare = whole                 // no tax doubles a price
+)
+
+// Validate says what is wrong with it: an *api.Error (invalid), or nil.
+func (b Book) Validate() error {
+	if len(b.Currency) != 3 {
+		return api.Errorf(api.CodeInvalid, "the currency %q is no code of three letters", b.Currency).At("currency")
+	}
+	if len(b.Rates) > maxRates {
+		return api.Errorf(api.CodeInvalid, "%d rates; at most %d", len(b.Rates), maxRates).At("rates")
+	}
+	type begin struct {
+		meter api.Meter
+		unix  int64
+	}
+	seen := map[begin]bool{}
+	for _, r := range b.Rates {
+		if err := r.validate(); err != nil {
+			return err
+		}
+		at := begin{r.Meter, r.From.Unix()}
+		if seen[at] {
+			return api.Errorf(api.CodeInvalid, "two rates of %s begin at the same time", r.Meter).At("rates")
+		}
+		seen[at] = true
+	}
+	for _, c := range b.Commitments {
+		if c.Quantity < 1 || c.Per < 1 || !price(c.PriceMicros) || !interval(c.From, c.Until) {
+			return api.Errorf(api.CodeInvalid, "the commitment to %s is none: quantity %d, per %d, price %d", c.Meter, c.Quantity, c.Per, c.PriceMicros).At("commitments")
+		}
+	}
+	for _, d := range b.Discounts {
+		if d.BasisPoints < 1 || d.BasisPoints > whole || !interval(d.From, d.Until) || !fullHour(d.From) || !fullHour(d.Until) {
+			return api.Errorf(api.CodeInvalid, "a discount of %d basis points from %v until %v is none", d.BasisPoints, d.From, d.Until).
+				WithHint("1 to 10000, between full hours").At("discounts")
+		}
+	}
+	for _, t := range b.Taxes {
+		if t.Name == "" || t.BasisPoints < 0 || t.BasisPoints > maxTaxShare {
+			return api.Errorf(api.CodeInvalid, "the tax %q of %d basis points is none", t.Name, t.BasisPoints).At("taxes")
+		}
+	}
+	if !price(b.MinimumMicros) {
+		return api.Errorf(api.CodeInvalid, "the minimum of %d micros is none", b.MinimumMicros).At("minimumMicros")
+	}
+	return nil
+}
+
+func (r Rate) validate() error {
+	bad := func(format string, args ...any) *api.Error {
+		return api.Errorf(api.CodeInvalid, "the rate of "+string(r.Meter)+": "+format, args...).At("rates")
+	}
+	switch {
+	case r.Meter == "":
+		return api.Errorf(api.CodeInvalid, "a rate without a meter").At("rates")
+	case r.Per < 1:
+		return bad("a price buys %d units", r.Per)
+	case !fullHour(r.From):
+		return bad("it begins at %s, which is no full hour", r.From.UTC().Format(time.RFC3339)).WithHint("use is known by the hour")
+	case len(r.Tiers) == 0 || len(r.Tiers) > maxTiers:
+		return bad("%d tiers; it has 1 to %d", len(r.Tiers), maxTiers)
+	}
+	for i, t := range r.Tiers {
+		last := i == len(r.Tiers)-1
+		switch {
+		case !price(t.PriceMicros):
+			return bad("tier %d costs %d micros", i+1, t.PriceMicros)
+		case last != (t.UpTo == 0) || t.UpTo < 0:
+			return bad("tier %d ends at %d; the last has no end, and only that", i+1, t.UpTo)
+		case i > 0 && !last && t.UpTo <= r.Tiers[i-1].UpTo:
+			return bad("tier %d ends before it begins", i+1)
+		}
+	}
+	return nil
+}
+
+func price(micros int64) bool { return micros >= 0 && micros <= maxMicros }
+
+func fullHour(t time.Time) bool { return t.IsZero() || t.Equal(t.Truncate(time.Hour)) }
+
+func interval(from, until time.Time) bool { return until.IsZero() || from.Before(until) }
+
+// within says whether a moment is in an interval whose ends may be open.
+func within(t, from, until time.Time) bool {
+	return !t.Before(from) && (until.IsZero() || t.Before(until))
+}
+
+// rateAt is the index of the meter's rate at that hour; -1: there is none.
+func (b Book) rateAt(m api.Meter, hour time.Time) int {
+	best := -1
+	for i, r := range b.Rates {
+		if r.Meter == m && !r.From.After(hour) && (best < 0 || r.From.After(b.Rates[best].From)) {
+			best = i
+		}
+	}
+	return best
+}
+
+// discountAt is the index of the largest discount at that hour; -1: none.
+func (b Book) discountAt(m api.Meter, hour time.Time) int {
+	best := -1
+	for i, d := range b.Discounts {
+		if (len(d.Meters) == 0 || slices.Contains(d.Meters, m)) && within(hour, d.From, d.Until) &&
+			(best < 0 || d.BasisPoints > b.Discounts[best].BasisPoints) {
+			best = i
+		}
+	}
+	return best
+}

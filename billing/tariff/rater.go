@@ -1,0 +1,174 @@
+package tariff
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Committed is the tier of what a commitment pays for.
+const Committed = -1
+
+// Key of a charge.
+type Key struct {
+	Project  string
+	Resource string
+	Meter    api.Meter
+	Rate     int // index in Book.Rates
+	Tier     int // index in its Tiers, or Committed
+	Discount int // index in Book.Discounts; -1: none
+}
+
+func (k Key) compare(l Key) int {
+	return cmp.Or(cmp.Compare(k.Project, l.Project), cmp.Compare(k.Resource, l.Resource), cmp.Compare(k.Meter, l.Meter),
+		cmp.Compare(k.Rate, l.Rate), cmp.Compare(k.Tier, l.Tier), cmp.Compare(k.Discount, l.Discount))
+}
+
+// Piece of an hour's use that belongs to one charge.
+type Piece struct {
+	Key
+	Hour     time.Time
+	Quantity api.Quantity
+}
+
+// Rater makes charges of one organization's use in one period.
+type Rater struct {
+	book Book
+	// Piece is told every piece, if it is not nil: that is how a charge says
+	// what it is made of.
+	Piece func(Piece)
+
+	last    api.Use
+	begun   bool
+	meters  map[api.Meter]*counter
+	counter *counter // of the last use's meter: its rows follow each other
+	charges map[Key]*charge
+}
+
+// counter of a meter's use in the period.
+type counter struct {
+	covered api.Quantity // what commitments still pay for
+	used    api.Quantity // beyond them
+	current
+	charges map[owner]*charge // the last of each resource
+}
+
+type owner struct{ project, resource string }
+
+type charge struct {
+	key         Key
+	quantity    api.Quantity
+	first, last time.Time
+}
+
+// current is what holds for a meter in an hour: it is looked up once.
+type current struct {
+	hour           time.Time
+	rate, discount int
+}
+
+// NewRater of a period. The book must be valid.
+func NewRater(book Book, from, to time.Time) *Rater {
+	r := &Rater{book: book, meters: map[api.Meter]*counter{}, charges: map[Key]*charge{}}
+	for _, c := range commitments(book, from, to) {
+		n := r.meter(c.Meter)
+		n.covered = n.covered.Plus(api.Product(c.Quantity, c.Per))
+	}
+	return r
+}
+
+func (r *Rater) meter(m api.Meter) *counter {
+	n := r.meters[m]
+	if n == nil {
+		n = &counter{charges: map[owner]*charge{}}
+		r.meters[m] = n
+	}
+	return n
+}
+
+// commitments that hold in the whole of a period.
+func commitments(b Book, from, to time.Time) []Commitment {
+	return slices.DeleteFunc(slices.Clone(b.Commitments), func(c Commitment) bool {
+		return c.From.After(from) || !c.Until.IsZero() && c.Until.Before(to)
+	})
+}
+
+// Add use, in the order of hours, meters, projects and resources, each once.
+// Errors are *api.Error: CodeState when a meter has no rate in that hour,
+// CodeInvalid for use that cannot be.
+func (r *Rater) Add(u api.Use) error {
+	if u.Quantity < 0 || u.Meter == "" || !fullHour(u.Hour) {
+		return api.Errorf(api.CodeInvalid, "use of %s by %s in the hour of %s cannot be: %d", u.Meter, u.Resource, u.Hour, u.Quantity)
+	}
+	if r.begun && r.last.Compare(u) >= 0 {
+		return api.Errorf(api.CodeInvalid, "use of %s by %s in the hour of %s comes out of order", u.Meter, u.Resource, u.Hour)
+	}
+	if r.counter == nil || r.last.Meter != u.Meter {
+		r.counter = r.meter(u.Meter)
+	}
+	r.last, r.begun = u, true
+	n := r.counter
+	if !n.hour.Equal(u.Hour) {
+		n.current = current{u.Hour, r.book.rateAt(u.Meter, u.Hour), r.book.discountAt(u.Meter, u.Hour)}
+	}
+	if n.rate < 0 {
+		return api.Errorf(api.CodeState, "the price book has no price for %s at %s", u.Meter, u.Hour.UTC().Format(time.RFC3339)).WithHint("add one; 0 makes it free")
+	}
+	if u.Quantity > 0 {
+		r.split(u, n)
+	}
+	return nil
+}
+
+// split the use among what is committed and the tiers.
+func (r *Rater) split(u api.Use, n *counter) {
+	left := api.Units(u.Quantity)
+	key := Key{Project: u.Project, Resource: u.Resource, Meter: u.Meter, Rate: n.rate, Tier: Committed, Discount: -1}
+	if part := least(left, n.covered); !part.IsZero() {
+		n.covered, left = n.covered.Minus(part), left.Minus(part)
+		r.charge(n, key, u.Hour, part)
+	}
+	rate := r.book.Rates[n.rate]
+	key.Discount = n.discount
+	for i, t := range rate.Tiers {
+		if left.IsZero() {
+			break
+		}
+		part := left
+		if t.UpTo > 0 {
+			end := api.Product(t.UpTo, rate.Per)
+			if !n.used.Less(end) {
+				continue
+			}
+			part = least(left, end.Minus(n.used))
+		}
+		n.used, left = n.used.Plus(part), left.Minus(part)
+		key.Tier = i
+		r.charge(n, key, u.Hour, part)
+	}
+}
+
+func least(a, b api.Quantity) api.Quantity {
+	if b.Less(a) {
+		return b
+	}
+	return a
+}
+
+func (r *Rater) charge(n *counter, k Key, hour time.Time, q api.Quantity) {
+	o := owner{k.Project, k.Resource}
+	c := n.charges[o]
+	if c == nil || c.key != k { // the price has changed, or the tier
+		if c = r.charges[k]; c == nil {
+			c = &charge{key: k, first: hour}
+			r.charges[k] = c
+		}
+		n.charges[o] = c
+	}
+	c.quantity, c.last = c.quantity.Plus(q), hour
+	if r.Piece != nil {
+		r.Piece(Piece{k, hour, q})
+	}
+}

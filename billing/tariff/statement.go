@@ -1,0 +1,117 @@
+package tariff
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Charge for what one resource used of one meter at one price.
+type Charge struct {
+	Key
+	Quantity     api.Quantity // in the meter's unit
+	Per          int64
+	PriceMicros  int64 // of Per units; 0 of what is committed
+	AmountMicros int64
+	// OffMicros is the discount on it, not negative.
+	OffMicros   int64
+	First, Last time.Time // hours in which it was used
+}
+
+// Fee is what a commitment costs.
+type Fee struct {
+	Commitment
+	AmountMicros int64
+}
+
+// Levy is what a tax comes to.
+type Levy struct {
+	Tax
+	AmountMicros int64
+}
+
+// Statement is what a period costs.
+type Statement struct {
+	Currency string
+	From, To time.Time
+	Charges  []Charge // in the order of their keys
+	Fees     []Fee
+	// TopUpMicros is what is missing to the minimum.
+	TopUpMicros    int64
+	SubtotalMicros int64
+	Levies         []Levy
+	TotalMicros    int64
+}
+
+// Statement of all that was added. Errors are *api.Error: CodeTooLarge.
+func (r *Rater) Statement(from, to time.Time) (Statement, error) {
+	st := Statement{Currency: r.book.Currency, From: from.UTC(), To: to.UTC()}
+	var t total
+	for _, k := range slices.SortedFunc(maps.Keys(r.charges), Key.compare) {
+		c, err := r.priced(k, *r.charges[k])
+		if err != nil {
+			return Statement{}, tooLarge(string(k.Meter)+" of "+k.Resource, err)
+		}
+		t.add(c.AmountMicros)
+		t.add(-c.OffMicros)
+		st.Charges = append(st.Charges, c)
+	}
+	for _, c := range commitments(r.book, from, to) {
+		micros, err := cost(api.Units(c.Quantity), c.PriceMicros, 1)
+		if err != nil {
+			return Statement{}, tooLarge("the commitment to "+string(c.Meter), err)
+		}
+		t.add(micros)
+		st.Fees = append(st.Fees, Fee{c, micros})
+	}
+	if st.TopUpMicros = max(0, r.book.MinimumMicros-t.micros); st.TopUpMicros > 0 {
+		t.add(st.TopUpMicros)
+	}
+	st.SubtotalMicros = t.micros
+	for _, x := range r.book.Taxes {
+		micros, err := Share(st.SubtotalMicros, x.BasisPoints)
+		if err != nil {
+			return Statement{}, tooLarge("the tax "+x.Name, err)
+		}
+		t.add(micros)
+		st.Levies = append(st.Levies, Levy{x, micros})
+	}
+	if t.err != nil {
+		return Statement{}, tooLarge("the total", t.err)
+	}
+	st.TotalMicros = t.micros
+	return st, nil
+}
+
+func (r *Rater) priced(k Key, c charge) (Charge, error) {
+	rate := r.book.Rates[k.Rate]
+	out := Charge{Key: k, Quantity: c.quantity, Per: rate.Per, First: c.first, Last: c.last}
+	if k.Tier == Committed {
+		return out, nil
+	}
+	out.PriceMicros = rate.Tiers[k.Tier].PriceMicros
+	var err error
+	if out.AmountMicros, err = cost(c.quantity, out.PriceMicros, rate.Per); err != nil || k.Discount < 0 {
+		return out, err
+	}
+	out.OffMicros, err = Share(out.AmountMicros, r.book.Discounts[k.Discount].BasisPoints)
+	return out, err
+}
+
+// total of amounts, and the first error.
+type total struct {
+	micros int64
+	err    error
+}
+
+func (t *total) add(micros int64) {
+	s, err := sum(t.micros, micros)
+	if err != nil && t.err == nil {
+		t.err = err
+	}
+	t.micros = s
+}
+
+func tooLarge(what string, err error) error { return api.Errorf(api.CodeTooLarge, "%s: %v", what, err) }

@@ -1,0 +1,384 @@
+<?php
+
+/**
+ * Basalt for WHMCS: GPU machines and accounts on a Basalt cluster. Each function
+ * is one that WHMCS calls; docs/billing.md of Basalt tells how to set it up.
+ *
+ * A WHMCS service is basaltd's service INSTALLATION:SERVICEID. Every call may be
+ * made again after a time-out: basaltd answers the same service. Machines come
+ * and go in the background, and their state is shown, not waited for.
+ */
+
+declare(strict_types=1);
+
+use WHMCS\Module\Server\Basalt\ApiError;
+use WHMCS\Module\Server\Basalt\Client;
+use WHMCS\Module\Server\Basalt\Lang;
+use WHMCS\Module\Server\Basalt\Metrics;
+use WHMCS\Module\Server\Basalt\Order;
+use WHMCS\Module\Server\Basalt\Properties;
+use WHMCS\Module\Server\Basalt\Server;
+use WHMCS\Module\Server\Basalt\View;
+
+if (!defined('WHMCS')) {
+    die('This file is a part of WHMCS.');
+}
+
+spl_autoload_register(static function (string $class): void {
+    $prefix = 'WHMCS\\Module\\Server\\Basalt\\';
+    $file = __DIR__ . '/lib/' . substr($class, strlen($prefix)) . '.php';
+    if (str_starts_with($class, $prefix) && preg_match('/^[A-Za-z]+$/', substr($class, strlen($prefix))) && is_file($file)) {
+        require_once $file;
+    }
+});
+
+function basalt_MetaData(): array
+{
+    return [
+        'DisplayName' => 'Basalt GPU cloud',
+        'APIVersion' => '1.1',
+        'RequiresServer' => true,
+        'DefaultNonSSLPort' => '7480',
+        'DefaultSSLPort' => '7480',
+        'ServiceSingleSignOnLabel' => Lang::text('open_portal'),
+        'AdminSingleSignOnLabel' => Lang::text('open_portal'),
+        'ListAccountsUniqueIdentifierDisplayName' => 'User name',
+        'ListAccountsUniqueIdentifierField' => 'username',
+        'ListAccountsProductField' => 'configoption1',
+    ];
+}
+
+/** In the order of Order::OPTIONS, which must not change: WHMCS keeps values by number. */
+function basalt_ConfigOptions(array $params = []): array
+{
+    return [
+        'Type' => ['Type' => 'dropdown', 'Options' => ['machine' => Lang::text('type_machine'), 'account' => Lang::text('type_account')], 'Default' => 'machine', 'SimpleMode' => true,
+            'Description' => Lang::text('type_help')],
+        'Flavor' => ['Type' => 'text', 'Size' => 25, 'Loader' => 'basalt_FlavorLoader', 'SimpleMode' => true, 'Description' => Lang::text('flavor_help')],
+        'Image' => ['Type' => 'text', 'Size' => 25, 'Loader' => 'basalt_ImageLoader', 'SimpleMode' => true, 'Description' => Lang::text('image_help')],
+        'GPU pool' => ['Type' => 'text', 'Size' => 25, 'Loader' => 'basalt_PoolLoader', 'SimpleMode' => true, 'Description' => Lang::text('pool_help')],
+        'VRAM GiB' => ['Type' => 'text', 'Size' => 5, 'Default' => '0', 'SimpleMode' => true, 'Description' => Lang::text('vram_help')],
+        'GPU share' => ['Type' => 'text', 'Size' => 5, 'Default' => '', 'SimpleMode' => true, 'Description' => Lang::text('share_help')],
+        'Disk GiB' => ['Type' => 'text', 'Size' => 5, 'Default' => '', 'SimpleMode' => true, 'Description' => Lang::text('disk_help')],
+        'Quota' => ['Type' => 'text', 'Size' => 60, 'Default' => '', 'SimpleMode' => true, 'Description' => Lang::text('quota_help')],
+        'Price book' => ['Type' => 'text', 'Size' => 25, 'Default' => '', 'SimpleMode' => true, 'Description' => Lang::text('pricebook_help')],
+    ];
+}
+
+/** @return array<string,string> by name, with what it is */
+function basalt_FlavorLoader(array $params): array
+{
+    return basalt_names($params, '/v1/flavors', static function (array $o): string {
+        $s = (array) ($o['spec'] ?? []);
+        return sprintf('%s (%d vCPU, %s GiB)', $o['meta']['name'], $s['vcpus'] ?? 0, round(($s['memoryBytes'] ?? 0) / 1073741824, 2));
+    });
+}
+
+function basalt_ImageLoader(array $params): array
+{
+    return basalt_names($params, '/v1/images', static fn (array $o): string => (string) $o['meta']['name'], static fn (array $o): bool => !empty($o['spec']['public']));
+}
+
+function basalt_PoolLoader(array $params): array
+{
+    return ['' => 'default'] + basalt_names($params, '/v1/gpu-pools', static fn (array $o): string => (string) $o['meta']['name']);
+}
+
+function basalt_names(array $params, string $path, callable $words, ?callable $choose = null): array
+{
+    $out = [];
+    foreach ((new Client(Server::of($params)))->all('Loader', $path) as $o) {
+        if ($choose === null || $choose($o)) {
+            $out[(string) $o['meta']['name']] = $words($o);
+        }
+    }
+    return $out;
+}
+
+/** What a call has to say to WHMCS: "success", or words. */
+function basalt_said(callable $do): string
+{
+    try {
+        $do();
+        return 'success';
+    } catch (ApiError $e) {
+        return $e->getMessage();
+    } catch (\Throwable $e) {
+        // Nothing of the inside goes to a page; the module log has it.
+        if (function_exists('logModuleCall')) {
+            logModuleCall('basalt', 'error', get_class($e), $e->getMessage(), '', []);
+        }
+        return 'The Basalt module failed: its log (System Logs, Module Log) says why.';
+    }
+}
+
+function basalt_client(array $params): Client
+{
+    return new Client(Server::of($params), array_filter([(string) ($params['password'] ?? ''), (string) ($params['serverpassword'] ?? '')]));
+}
+
+function basalt_path(array $params, string $verb = ''): string
+{
+    return '/v1/services/' . rawurlencode(Order::name($params)) . $verb;
+}
+
+function basalt_service(array $params): array
+{
+    return basalt_client($params)->call('GetService', 'GET', basalt_path($params));
+}
+
+function basalt_put(array $params, string $action): array
+{
+    $put = static fn (): array => basalt_client($params)->call($action, 'PUT', basalt_path($params), Order::of($params));
+    try {
+        return $put();
+    } catch (ApiError $e) {
+        if ($e->apiCode !== 'unreachable' || $e->status !== 0) {
+            throw $e;
+        }
+        return $put(); // once more: it may have been done, and is the same then
+    }
+}
+
+function basalt_CreateAccount(array $params): string
+{
+    return basalt_said(static function () use ($params): void {
+        $service = basalt_put($params, 'CreateAccount');
+        Properties::save($params, ['Username' => Order::username((int) $params['serviceid'])] + View::ip($service));
+    });
+}
+
+function basalt_ChangePackage(array $params): string
+{
+    return basalt_said(static fn () => basalt_put($params, 'ChangePackage'));
+}
+
+function basalt_SuspendAccount(array $params): string
+{
+    $reason = mb_strcut(trim((string) preg_replace('/[\x00-\x1f\x7f]+/', ' ', (string) ($params['suspendreason'] ?? ''))), 0, 250);
+    return basalt_said(static fn () => basalt_client($params)->call('SuspendAccount', 'POST', basalt_path($params, '/suspend'), ['reason' => $reason]));
+}
+
+function basalt_UnsuspendAccount(array $params): string
+{
+    return basalt_said(static fn () => basalt_client($params)->call('UnsuspendAccount', 'POST', basalt_path($params, '/resume'), null));
+}
+
+function basalt_TerminateAccount(array $params): string
+{
+    return basalt_said(static fn () => basalt_client($params)->call('TerminateAccount', 'DELETE', basalt_path($params)));
+}
+
+/** Nothing runs out in Basalt: what was renewed only has to be there. */
+function basalt_Renew(array $params): string
+{
+    return basalt_said(static function () use ($params): void {
+        if (!empty(basalt_service($params)['spec']['terminatedAt'])) {
+            throw new ApiError('This service has ended in Basalt: run Create to make it again.', 'wrong_state');
+        }
+    });
+}
+
+/** The portal's password of the client, who has one for all services. */
+function basalt_ChangePassword(array $params): string
+{
+    return basalt_said(static fn () => basalt_client($params)->call('ChangePassword', 'PUT', basalt_path($params, '/password'), ['password' => (string) $params['password']]));
+}
+
+function basalt_TestConnection(array $params): array
+{
+    $said = basalt_said(static function () use ($params): void {
+        $me = basalt_client($params)->call('TestConnection', 'GET', '/v1/whoami');
+        if (!in_array($me['role'] ?? '', ['operator', 'reseller'], true)) {
+            throw new ApiError('The API key has role ' . ($me['role'] ?? 'none') . ': billing takes a key of role reseller (or operator).', 'forbidden');
+        }
+        basalt_client($params)->call('TestConnection', 'GET', '/v1/services?limit=1&installation=' . rawurlencode(Server::of($params)->installation));
+    });
+    return $said === 'success' ? ['success' => true, 'error' => ''] : ['success' => false, 'error' => $said];
+}
+
+function basalt_ListAccounts(array $params): array
+{
+    $accounts = [];
+    $said = basalt_said(static function () use ($params, &$accounts): void {
+        $server = Server::of($params);
+        foreach (basalt_client($params)->all('ListAccounts', '/v1/services', ['installation' => $server->installation]) as $s) {
+            $id = substr((string) $s['meta']['name'], strlen($server->installation) + 1);
+            if (empty($s['spec']['terminatedAt']) && preg_match('/^[0-9]{1,15}$/', $id)) {
+                $accounts[] = View::account($s, Order::username((int) $id));
+            }
+        }
+    });
+    return $said === 'success' ? ['success' => true, 'accounts' => $accounts] : ['success' => false, 'error' => $said];
+}
+
+function basalt_power(array $params, string $verb): string
+{
+    return basalt_said(static function () use ($params, $verb): void {
+        $service = basalt_service($params);
+        $instance = (string) ($service['spec']['instance'] ?? '');
+        if ($instance === '' || ($service['status']['phase'] ?? '') === 'NoMachine') {
+            throw new ApiError('This service has no machine: ' . (($service['status']['reason'] ?? '') ?: 'it is an account, whose machines are in the portal') . '.', 'wrong_state');
+        }
+        basalt_client($params)->call($verb, 'POST', '/v1/instances/' . rawurlencode($instance) . '/' . $verb);
+    });
+}
+
+function basalt_start(array $params): string
+{
+    return basalt_power($params, 'start');
+}
+
+function basalt_stop(array $params): string
+{
+    return basalt_power($params, 'stop');
+}
+
+function basalt_restart(array $params): string
+{
+    return basalt_power($params, 'restart');
+}
+
+/** The client's page with the way to the console. */
+function basalt_console(array $params): array|string
+{
+    $page = '';
+    $said = basalt_said(static function () use ($params, &$page): void {
+        $page = View::console(Server::of($params)->portal, basalt_service($params));
+    });
+    if ($said !== 'success') {
+        return $said;
+    }
+    return ['templatefile' => 'templates/console', 'vars' => [
+        'words' => Lang::words(Lang::current()), 'login' => 'clientarea.php?action=productdetails&id=' . (int) $params['serviceid'] . '&dosinglesignon=1', 'console' => $page,
+    ]];
+}
+
+function basalt_buttons(): array
+{
+    return [Lang::text('start') => 'start', Lang::text('stop') => 'stop', Lang::text('restart') => 'restart'];
+}
+
+function basalt_AdminCustomButtonArray(array $params = []): array
+{
+    return basalt_buttons();
+}
+
+function basalt_ClientAreaCustomButtonArray(array $params = []): array
+{
+    return ($params['configoption1'] ?? 'machine') === 'account' ? [] : basalt_buttons() + [Lang::text('console') => 'console'];
+}
+
+function basalt_ClientAreaAllowedFunctions(array $params = []): array
+{
+    return ['start', 'stop', 'restart', 'console'];
+}
+
+function basalt_ClientArea(array $params): array
+{
+    $service = [];
+    $said = basalt_said(static function () use ($params, &$service): void {
+        $service = basalt_service($params);
+    });
+    return ['tabOverviewReplacementTemplate' => 'templates/clientarea.tpl', 'templateVariables' => [
+        'words' => Lang::words(Lang::current()),
+        // A client has no use for what is between WHMCS and basaltd.
+        'problem' => $said === 'success' ? '' : Lang::text('no_answer'),
+        'basalt' => View::client($service),
+        'login' => 'clientarea.php?action=productdetails&id=' . (int) $params['serviceid'] . '&dosinglesignon=1',
+    ]];
+}
+
+function basalt_AdminLink(array $params): string
+{
+    try {
+        $portal = Server::of($params)->portal;
+    } catch (ApiError) {
+        return '';
+    }
+    return '<a href="' . View::html($portal) . '" target="_blank" rel="noopener noreferrer">' . View::html(Lang::text('open_portal')) . '</a>';
+}
+
+function basalt_LoginLink(array $params): string
+{
+    return basalt_AdminLink($params);
+}
+
+function basalt_AdminServicesTabFields(array $params): array
+{
+    $service = [];
+    $said = basalt_said(static function () use ($params, &$service): void {
+        $service = basalt_service($params);
+    });
+    $quota = View::html(Properties::get($params, Properties::QUOTA));
+    return View::admin($said === 'success' ? '' : $said, $service, $said === 'success' ? Server::of($params)->portal : '')
+        + [Lang::text('own_quota') => '<input type="text" name="basalt_quota" size="60" class="form-control" value="' . $quota . '"> ' . View::html(Lang::text('own_quota_help'))];
+}
+
+function basalt_AdminServicesTabFieldsSave(array $params): void
+{
+    if (!isset($_REQUEST['basalt_quota']) || !is_string($_REQUEST['basalt_quota'])) {
+        return;
+    }
+    $quota = trim($_REQUEST['basalt_quota']);
+    if ($quota === Properties::get($params, Properties::QUOTA)) {
+        return;
+    }
+    basalt_said(static function () use ($params, $quota): void {
+        Order::quota($quota); // what cannot be read is not kept
+        Properties::save($params, [Properties::QUOTA => $quota]);
+    });
+}
+
+function basalt_ServiceSingleSignOn(array $params): array
+{
+    return basalt_signOn($params, static fn (Server $s): string => basalt_path($params, '/login-link'));
+}
+
+/** As the user whose e-mail address is the server's user name. */
+function basalt_AdminSingleSignOn(array $params): array
+{
+    return basalt_signOn($params, static function (Server $s): string {
+        if ($s->admin === '') {
+            throw new ApiError('The server has no user name: set it to the e-mail address of your user in Basalt.', 'settings');
+        }
+        return '/v1/users/' . rawurlencode($s->admin) . '/login-link';
+    });
+}
+
+function basalt_signOn(array $params, callable $path): array
+{
+    $to = '';
+    $said = basalt_said(static function () use ($params, $path, &$to): void {
+        $server = Server::of($params);
+        $link = basalt_client($params)->call('SingleSignOn', 'POST', $path($server));
+        $to = $server->portal . '/#/sso?token=' . rawurlencode((string) $link['token']);
+    });
+    return $said === 'success' ? ['success' => true, 'redirectTo' => $to] : ['success' => false, 'errorMsg' => $said];
+}
+
+/** Disk of each service, for WHMCS's own columns; what is charged comes from the metrics. */
+function basalt_UsageUpdate(array $params): void
+{
+    basalt_said(static function () use ($params): void {
+        $server = Server::of($params);
+        $client = basalt_client($params);
+        $until = microtime(true) + 60;
+        foreach ($client->all('UsageUpdate', '/v1/services', ['installation' => $server->installation]) as $s) {
+            $id = substr((string) $s['meta']['name'], strlen($server->installation) + 1);
+            if (!empty($s['spec']['terminatedAt']) || !preg_match('/^[0-9]{1,15}$/', $id) || microtime(true) > $until) {
+                continue;
+            }
+            $quota = $client->call('UsageUpdate', 'GET', '/v1/organizations/' . rawurlencode((string) $s['spec']['organization']) . '/quota');
+            $mib = static fn (string $of): int => intdiv((int) ($quota[$of]['volumeBytes'] ?? 0), 1 << 20);
+            \WHMCS\Database\Capsule::table('tblhosting')->where('server', $params['serverid'])->where('id', (int) $id)->update([
+                'diskusage' => $mib('uses'), 'disklimit' => $mib('limits'), 'lastupdate' => date('Y-m-d H:i:s'),
+            ]);
+        }
+    });
+}
+
+function basalt_MetricProvider(array $params): Metrics
+{
+    return new Metrics($params);
+}

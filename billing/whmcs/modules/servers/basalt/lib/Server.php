@@ -1,0 +1,51 @@
+<?php
+
+declare(strict_types=1);
+
+namespace WHMCS\Module\Server\Basalt;
+
+/**
+ * Where basaltd is and what this WHMCS is called there, from the server's
+ * settings. The access hash has the API key in its first line; lines after it
+ * may say installation=NAME, portal=URL and ca=FILE.
+ */
+final class Server
+{
+    private const DEFAULT_PORT = 7480;
+
+    public function __construct(
+        public readonly string $url,
+        public readonly string $key,
+        public readonly string $installation,
+        public readonly string $portal,
+        public readonly string $ca,
+        public readonly string $admin,
+    ) {
+    }
+
+    /** @param array<string,mixed> $params of a module function */
+    public static function of(array $params): self
+    {
+        $lines = preg_split('/\R/', trim((string) ($params['serveraccesshash'] ?? ''))) ?: [''];
+        $key = trim($lines[0]) !== '' ? trim($lines[0]) : trim((string) ($params['serverpassword'] ?? ''));
+        $more = ['installation' => 'whmcs', 'portal' => '', 'ca' => ''];
+        foreach (array_slice($lines, 1) as $line) {
+            [$name, $value] = array_map('trim', explode('=', $line, 2)) + [1 => ''];
+            if (trim($line) === '') {
+                continue;
+            }
+            if (!array_key_exists($name, $more)) {
+                throw new ApiError("The server's access hash has a line \"$name\": after the API key it takes installation=, portal= and ca=.", 'settings');
+            }
+            $more[$name] = $value;
+        }
+        $host = trim((string) ($params['serverhostname'] ?? '')) ?: trim((string) ($params['serverip'] ?? ''));
+        if ($host === '' || $key === '') {
+            throw new ApiError('The server has no hostname or no API key: set both under System Settings, Servers (the key as access hash).', 'settings');
+        }
+        $scheme = empty($params['serversecure']) ? 'http' : 'https';
+        $port = (int) ($params['serverport'] ?? 0) ?: self::DEFAULT_PORT;
+        $url = "$scheme://$host:$port";
+        return new self($url, $key, $more['installation'], rtrim($more['portal'] ?: $url, '/'), $more['ca'], trim((string) ($params['serverusername'] ?? '')));
+    }
+}

@@ -1,0 +1,420 @@
+<?php
+
+declare(strict_types=1);
+
+use PHPUnit\Framework\TestCase;
+use WHMCS\Database\Capsule;
+use WHMCS\Module\Server\Basalt\ApiError;
+use WHMCS\Module\Server\Basalt\Lang;
+use WHMCS\Module\Server\Basalt\Order;
+
+require_once __DIR__ . '/whmcs.php';
+
+/**
+ * The module against a real basaltd, which billing/whmcs/whmcs_test.go starts:
+ * BASALT_HOST and BASALT_PORT, a reseller's and a viewer's key, a proxy that can
+ * swallow answers, a flavors gpu-small, gpu-large and gpu-huge, a public image "tiny".
+ */
+final class ModuleTest extends TestCase
+{
+    private static int $next = 100;
+
+    protected function setUp(): void
+    {
+        ModuleLog::$lines = [];
+        Capsule::$written = [];
+    }
+
+    protected function tearDown(): void
+    {
+        foreach (ModuleLog::$lines as $line) {
+            self::assertStringNotContainsString(getenv('BASALT_RESELLER'), $line);
+            self::assertDoesNotMatchRegularExpression('/bslt_link-[0-9a-f]{12}_[0-9a-f]/', $line);
+            self::assertStringNotContainsString('correct horse', $line);
+        }
+    }
+
+    /** What WHMCS hands to a function of a service's. */
+    private static function params(int $service, array $other = []): array
+    {
+        return $other + [
+            'serverid' => 1, 'serverhostname' => getenv('BASALT_HOST'), 'serverport' => getenv('BASALT_PORT'), 'serversecure' => false,
+            'serverusername' => 'boss@example.com', 'serverpassword' => '', 'serveraccesshash' => getenv('BASALT_RESELLER') . "\nportal=https://portal.example.com",
+            'serviceid' => $service, 'accountid' => $service, 'domain' => '', 'username' => Order::username($service), 'password' => 'correct horse battery',
+            'configoption1' => 'machine', 'configoption2' => 'gpu-small', 'configoption3' => 'tiny', 'configoption4' => '', 'configoption5' => '1', 'configoption6' => '25',
+            'configoption7' => '', 'configoption8' => '', 'configoption9' => '', 'configoptions' => [], 'customfields' => [],
+            'clientsdetails' => ['firstname' => 'Ann', 'lastname' => 'Example', 'companyname' => '', 'email' => "client$service@example.com"],
+            'model' => new ServiceModel(),
+        ];
+    }
+
+    private static function proxied(array $params): array
+    {
+        return ['serverport' => getenv('BASALT_PROXY_PORT')] + $params;
+    }
+
+    private static function swallow(int $answers): void
+    {
+        file_get_contents('http://' . getenv('BASALT_HOST') . ':' . getenv('BASALT_PROXY_PORT') . "/swallow?answers=$answers");
+    }
+
+    private static function one(): array
+    {
+        return self::params(self::$next++);
+    }
+
+    /** Services of that name, which may be none or one. */
+    private static function found(array $params): array
+    {
+        return iterator_to_array(basalt_client($params)->all('test', '/v1/services', ['name' => Order::name($params)]), false);
+    }
+
+    public function testCreateAndRepeat(): void
+    {
+        $p = self::one();
+        self::assertSame('success', basalt_CreateAccount($p));
+        $first = basalt_service($p);
+        self::assertSame('success', basalt_CreateAccount($p));
+        self::assertSame($first['meta']['id'], basalt_service($p)['meta']['id']);
+        self::assertCount(1, self::found($p));
+        self::assertSame(1 << 30, $first['spec']['machine']['vgpu']['vramBytes']);
+        self::assertSame(25, $first['spec']['machine']['vgpu']['sharePercent']);
+        self::assertSame(Order::username($p['serviceid']), $p['model']->serviceProperties->get('Username'));
+        self::assertSame('success', basalt_Renew($p));
+        self::assertSame('success', basalt_stop($p));
+        self::assertSame('success', basalt_start($p));
+        self::assertSame('success', basalt_restart($p));
+    }
+
+    public function testFiveAtOnce(): void
+    {
+        $p = self::one();
+        $children = [];
+        for ($i = 0; $i < 5; $i++) {
+            $pid = pcntl_fork();
+            if ($pid === 0) {
+                // Leaves as a killed process would: PHPUnit is the parent's.
+                posix_kill(getmypid(), basalt_CreateAccount($p) === 'success' ? SIGTERM : SIGKILL);
+            }
+            $children[] = $pid;
+        }
+        foreach ($children as $pid) {
+            pcntl_waitpid($pid, $status);
+            self::assertSame(SIGTERM, pcntl_wtermsig($status));
+        }
+        self::assertCount(1, self::found($p));
+        $projects = basalt_client($p)->call('test', 'GET', '/v1/projects?organization=' . self::found($p)[0]['spec']['organization']);
+        self::assertCount(1, $projects['items']);
+    }
+
+    public function testSwallowedAnswer(): void
+    {
+        $p = self::proxied(self::one());
+        self::swallow(1);
+        self::assertSame('success', basalt_CreateAccount($p), 'an answer that is lost is asked for once more');
+        self::assertCount(1, self::found($p));
+        self::swallow(2);
+        self::assertStringContainsString('safe', basalt_CreateAccount($p));
+        self::assertSame('success', basalt_CreateAccount($p));
+        self::assertCount(1, self::found($p));
+        self::swallow(1);
+        self::assertStringContainsString('safe', basalt_TerminateAccount($p));
+        self::assertSame('success', basalt_TerminateAccount($p));
+    }
+
+    public function testTimeOut(): void
+    {
+        $p = self::proxied(self::one());
+        file_get_contents('http://' . getenv('BASALT_HOST') . ':' . getenv('BASALT_PROXY_PORT') . '/hang?answers=1');
+        try {
+            basalt_client($p)->call('CreateAccount', 'PUT', basalt_path($p), Order::of($p), 2);
+            self::fail('an answer that does not come is waited for for ever');
+        } catch (ApiError $e) {
+            self::assertStringContainsString('has not answered in time', $e->getMessage());
+        }
+        self::assertCount(1, self::found($p), 'it was done');
+        self::assertSame('success', basalt_CreateAccount($p));
+        self::assertCount(1, self::found($p));
+    }
+
+    public function testConsole(): void
+    {
+        $p = self::one();
+        self::assertSame('success', basalt_CreateAccount($p));
+        $page = basalt_console($p);
+        self::assertSame('https://portal.example.com/#/instances/' . basalt_service($p)['spec']['instance'] . '/console', $page['vars']['console']);
+        self::assertStringContainsString($page['vars']['console'], self::smarty($page['templatefile'] . '.tpl', $page['vars']));
+        self::assertStringContainsString('https://portal.example.com', basalt_AdminLink($p));
+        self::assertStringContainsString('https://portal.example.com', basalt_LoginLink($p));
+        self::assertStringContainsString($page['vars']['console'], implode(basalt_AdminServicesTabFields($p)));
+    }
+
+    public function testSuspendTwiceAndUnsuspend(): void
+    {
+        $p = self::one();
+        self::assertSame('success', basalt_CreateAccount($p));
+        for ($i = 0; $i < 2; $i++) {
+            self::assertSame('success', basalt_SuspendAccount(['suspendreason' => "Overdue\non payment"] + $p));
+            self::assertSame('Suspended', basalt_service($p)['status']['phase']);
+        }
+        self::assertStringContainsString('Overdue on payment', basalt_service($p)['status']['reason']);
+        self::assertStringContainsString('suspended', basalt_start($p));
+        self::assertSame('SUSPENDED', self::account($p)['status']);
+        for ($i = 0; $i < 2; $i++) {
+            self::assertSame('success', basalt_UnsuspendAccount($p));
+        }
+        self::assertNotSame('Suspended', basalt_service($p)['status']['phase']);
+        self::assertSame('ACTIVE', self::account($p)['status']);
+    }
+
+    private static function account(array $p): array
+    {
+        $list = basalt_ListAccounts($p);
+        self::assertTrue($list['success']);
+        $mine = array_column($list['accounts'], null, 'uniqueIdentifier')[Order::username($p['serviceid'])] ?? null;
+        self::assertNotNull($mine);
+        self::assertSame(['email', 'username', 'domain', 'uniqueIdentifier', 'product', 'primaryip', 'created', 'status'], array_keys($mine));
+        return $mine;
+    }
+
+    public function testChangePackage(): void
+    {
+        $p = self::one();
+        self::assertSame('success', basalt_CreateAccount($p));
+        $before = basalt_service($p);
+        self::assertSame('success', basalt_ChangePackage(['configoptions' => ['Flavor|Size' => 'gpu-large', 'VRAM' => '2']] + $p));
+        $after = basalt_service($p);
+        self::assertSame($before['spec']['instance'], $after['spec']['instance']);
+        self::assertNotSame($before['spec']['machine']['flavor'], $after['spec']['machine']['flavor']);
+        self::assertSame(2 << 30, $after['spec']['machine']['vgpu']['vramBytes']);
+        // The reseller has 64 processors in all.
+        $said = basalt_ChangePackage(['configoption2' => 'gpu-huge'] + $p);
+        self::assertStringContainsString('quota', $said);
+        self::assertStringContainsString('vcpus', $said);
+        self::assertSame($after['spec'], basalt_service($p)['spec'], 'a change over the quota changes nothing');
+        self::assertStringContainsString('number', basalt_ChangePackage(['configoption5' => 'much'] + $p));
+    }
+
+    public function testAccountAndItsQuota(): void
+    {
+        $p = ['configoption1' => 'account', 'configoption2' => '', 'configoption3' => '', 'configoption8' => 'vcpus=4, memoryGiB=8'] + self::one();
+        self::assertSame('success', basalt_CreateAccount($p));
+        $s = basalt_service($p);
+        self::assertSame('Active', $s['status']['phase']);
+        self::assertSame(['memoryBytes' => 8 << 30, 'vcpus' => 4], $s['spec']['quota']);
+        self::assertStringContainsString('no machine', basalt_start($p));
+        $_REQUEST['basalt_quota'] = 'vcpus=6';
+        basalt_AdminServicesTabFieldsSave($p);
+        $_REQUEST['basalt_quota'] = 'cores=6';
+        basalt_AdminServicesTabFieldsSave($p);
+        unset($_REQUEST['basalt_quota']);
+        self::assertSame('success', basalt_ChangePackage($p));
+        self::assertSame(['vcpus' => 6], basalt_service($p)['spec']['quota']);
+        self::assertStringContainsString('vcpus=6', implode(basalt_AdminServicesTabFields($p)));
+    }
+
+    public function testTerminate(): void
+    {
+        $absent = self::one();
+        self::assertSame('success', basalt_TerminateAccount($absent));
+        $p = self::one();
+        self::assertSame('success', basalt_CreateAccount($p));
+        self::assertSame('success', basalt_TerminateAccount($p));
+        self::assertSame('success', basalt_TerminateAccount($p));
+        self::assertContains(basalt_service($p)['status']['phase'], ['Terminating', 'Terminated']);
+        self::assertStringContainsString('ended', basalt_Renew($p));
+        for ($i = 0; basalt_service($p)['status']['phase'] !== 'Terminated'; $i++) {
+            self::assertLessThan(300, $i, json_encode(basalt_service($p)['status']));
+            usleep(200000);
+        }
+        self::assertSame('success', basalt_CreateAccount($p), 'it can be sold again');
+    }
+
+    public function testWrongTokenAndNobodyThere(): void
+    {
+        $p = self::one();
+        $wrong = ['serveraccesshash' => 'bslt_key-000000000000_' . str_repeat('0', 64)] + $p;
+        self::assertStringContainsString('basalt api-key create', basalt_CreateAccount($wrong));
+        self::assertFalse(basalt_TestConnection($wrong)['success']);
+        $viewer = ['serveraccesshash' => getenv('BASALT_VIEWER')] + $p;
+        self::assertStringContainsString('reseller', basalt_TestConnection($viewer)['error']);
+        self::assertStringContainsString('reseller', basalt_CreateAccount($viewer));
+        $down = ['serverport' => '1'] + $p;
+        self::assertStringContainsString('cannot be reached', basalt_CreateAccount($down));
+        self::assertFalse(basalt_ListAccounts($down)['success']);
+        self::assertStringContainsString('cannot be reached', basalt_ServiceSingleSignOn($down)['errorMsg']);
+        $area = basalt_ClientArea($down);
+        self::assertStringNotContainsString('basaltd', self::rendered($area), 'a client reads nothing of the inside');
+        self::assertStringContainsString('API key', basalt_CreateAccount(['serveraccesshash' => ''] + $p));
+        self::assertStringContainsString('instalation', basalt_CreateAccount(['serveraccesshash' => "k\ninstalation=x"] + $p));
+        self::assertSame(['success' => true, 'error' => ''], basalt_TestConnection($p));
+        // A page of something else than basaltd.
+        $other = ['serverport' => getenv('BASALT_PROXY_PORT'), 'serverhostname' => getenv('BASALT_HOST')] + $p;
+        file_get_contents('http://' . getenv('BASALT_HOST') . ':' . getenv('BASALT_PROXY_PORT') . '/html?answers=1');
+        self::assertStringContainsString('not as basaltd does', basalt_TestConnection($other)['error']);
+    }
+
+    public function testSignOn(): void
+    {
+        $p = self::one();
+        self::assertSame('success', basalt_CreateAccount($p));
+        foreach ([basalt_ServiceSingleSignOn($p), basalt_AdminSingleSignOn($p)] as $sso) {
+            self::assertTrue($sso['success'], $sso['errorMsg'] ?? '');
+            self::assertStringStartsWith('https://portal.example.com/#/sso?token=bslt_link-', $sso['redirectTo']);
+            $token = rawurldecode(substr($sso['redirectTo'], strlen('https://portal.example.com/#/sso?token=')));
+            $session = basalt_client($p)->call('test', 'POST', '/v1/login/link', ['token' => $token]);
+            self::assertArrayHasKey('token', $session);
+            try {
+                basalt_client($p)->call('test', 'POST', '/v1/login/link', ['token' => $token]);
+                self::fail('a link is good twice');
+            } catch (ApiError $e) {
+                self::assertSame('invalid', $e->apiCode);
+            }
+        }
+        self::assertFalse(basalt_AdminSingleSignOn(['serverusername' => ''] + $p)['success']);
+        self::assertSame('success', basalt_ChangePassword($p));
+        self::assertStringContainsString('10', basalt_ChangePassword(['password' => 'short'] + $p));
+        $session = basalt_client($p)->call('test', 'POST', '/v1/login', ['email' => $p['clientsdetails']['email'], 'password' => $p['password']]);
+        self::assertSame('admin', $session['spec']['grant']['role']);
+    }
+
+    public function testTotalsNeverFall(): void
+    {
+        // An account with a volume: no machine runs here, and a volume is metered without one.
+        $p = ['configoption1' => 'account'] + self::one();
+        self::assertSame('success', basalt_CreateAccount($p));
+        basalt_client($p)->call('test', 'POST', '/v1/volumes', ['kind' => 'Volume', 'meta' => ['name' => 'data', 'project' => basalt_service($p)['spec']['project']],
+            'spec' => ['sizeBytes' => 1 << 30]]);
+        $tenant = Order::username($p['serviceid']);
+        $provider = basalt_MetricProvider($p);
+        $last = 0.0;
+        $grew = 0;
+        $ended = false;
+        for ($i = 0; $grew < 3 || !$ended; $i++) {
+            self::assertLessThan(300, $i, "disk hours $last, grown $grew times");
+            $all = $provider->usage();
+            self::assertArrayHasKey($tenant, $all);
+            $disk = self::metric($i % 2 ? $all[$tenant] : $provider->tenantUsage($tenant), 'disk_gib_hours');
+            $now = $disk->usage()->value();
+            self::assertGreaterThanOrEqual($last, $now);
+            $grew += $now > $last ? 1 : 0;
+            $last = $now;
+            if ($grew >= 2 && !$ended) {
+                self::assertSame('success', basalt_TerminateAccount($p));
+                $ended = true;
+                $grew = max($grew, 3); // it need not grow any more
+            }
+            usleep(200000);
+        }
+        $start = $disk->usage()->startAt();
+        self::assertSame('01 00:00:00', date('d H:i:s', $start), 'the month is of this time zone');
+        self::assertSame(date('Y-m-t 23:59:59'), date('Y-m-d H:i:s', $disk->usage()->endAt()));
+        for ($i = 0; basalt_service($p)['status']['phase'] !== 'Terminated'; $i++) {
+            self::assertLessThan(300, $i);
+            usleep(200000);
+        }
+        self::assertGreaterThanOrEqual($last, self::metric($provider->tenantUsage($tenant), 'disk_gib_hours')->usage()->value(), 'what was deleted stays in the total');
+        self::assertSame([], $provider->tenantUsage('somebody'));
+    }
+
+    private static function metric(array $metrics, string $name): object
+    {
+        foreach ($metrics as $m) {
+            if ($m->systemName() === $name) {
+                return $m;
+            }
+        }
+        self::fail("there is no metric $name");
+    }
+
+    public function testMetricsWithoutAServer(): void
+    {
+        $metrics = basalt_MetricProvider([])->metrics();
+        self::assertCount(7, $metrics);
+        foreach ($metrics as $m) {
+            self::assertSame(\WHMCS\UsageBilling\Contracts\Metrics\MetricInterface::TYPE_PERIOD_MONTH, $m->type());
+        }
+    }
+
+    /** Script in every text that comes from outside is text in the page. */
+    public function testNothingBecomesHTML(): void
+    {
+        $evil = '<script>alert(1)</script>"\'><img src=x onerror=1>';
+        $p = self::one();
+        $p['clientsdetails'] = ['firstname' => $evil, 'lastname' => $evil, 'companyname' => $evil, 'email' => $p['clientsdetails']['email']];
+        self::assertSame('success', basalt_CreateAccount($p));
+        self::assertSame('success', basalt_SuspendAccount(['suspendreason' => $evil] + $p));
+        self::safe(self::rendered(basalt_ClientArea($p)));
+        self::safe(implode(basalt_AdminServicesTabFields($p)), true);
+        self::assertStringContainsString('&lt;script&gt;', self::rendered(basalt_ClientArea($p)));
+        // Also what only basaltd could say.
+        $vars = basalt_ClientArea($p)['templateVariables'];
+        $vars['basalt'] = array_map(static fn ($v) => is_array($v) ? [$evil] : $evil, $vars['basalt']);
+        $vars['words'] = array_map(static fn () => $evil, $vars['words']);
+        self::safe(self::smarty('templates/clientarea.tpl', ['login' => $evil] + $vars));
+        self::safe(self::smarty('templates/clientarea.tpl', ['problem' => $evil] + $vars));
+        self::safe(self::smarty('templates/console.tpl', ['words' => $vars['words'], 'login' => $evil, 'console' => $evil]));
+        self::safe(implode(\WHMCS\Module\Server\Basalt\View::admin($evil, [], $evil)), true);
+        $bad = ['spec' => ['instance' => $evil, 'organization' => $evil, 'machine' => ['name' => $evil, 'vgpu' => ['vramBytes' => 1]]],
+            'status' => ['phase' => $evil, 'reason' => $evil, 'lastError' => $evil, 'pending' => $evil, 'addresses' => [$evil], 'node' => $evil]];
+        self::safe(implode(\WHMCS\Module\Server\Basalt\View::admin('', $bad, 'https://x/' . $evil)), true);
+    }
+
+    private static function safe(string $html, bool $ours = false): void
+    {
+        self::assertStringNotContainsString('<script', $html);
+        self::assertStringNotContainsString('<img', $html);
+        self::assertStringNotContainsString('"\'>', $html);
+    }
+
+    private static function rendered(array $area): string
+    {
+        return self::smarty($area['tabOverviewReplacementTemplate'], $area['templateVariables']);
+    }
+
+    private static function smarty(string $template, array $vars): string
+    {
+        require_once 'smarty4/Smarty.class.php';
+        $smarty = new Smarty();
+        $smarty->setCompileDir(getenv('BASALT_SMARTY'));
+        $smarty->assign($vars);
+        return $smarty->fetch('file:' . dirname(__DIR__) . '/modules/servers/basalt/' . $template);
+    }
+
+    public function testConfiguration(): void
+    {
+        $options = basalt_ConfigOptions();
+        self::assertCount(count(Order::OPTIONS), $options);
+        $p = self::params(1);
+        foreach ($options as $o) {
+            if (isset($o['Loader'])) {
+                self::assertNotSame([], $o['Loader']($p));
+            }
+        }
+        self::assertArrayHasKey('gpu-small', basalt_FlavorLoader($p));
+        self::assertArrayHasKey('tiny', basalt_ImageLoader($p));
+        foreach (basalt_ClientAreaCustomButtonArray($p) as $f) {
+            self::assertContains($f, basalt_ClientAreaAllowedFunctions());
+        }
+        foreach (array_merge(basalt_ClientAreaAllowedFunctions(), array_values(basalt_AdminCustomButtonArray())) as $f) {
+            self::assertTrue(function_exists("basalt_$f"));
+        }
+        foreach (['english', 'german'] as $language) {
+            $raw = require dirname(__DIR__) . "/modules/servers/basalt/lang/$language.php";
+            self::assertSame(array_keys(Lang::words('english')), array_keys($raw), $language);
+        }
+        self::assertSame(Lang::words('english'), Lang::words('../../english'));
+        self::assertIsArray(json_decode((string) file_get_contents(dirname(__DIR__) . '/modules/servers/basalt/whmcs.json'), true));
+    }
+
+    public function testUsageUpdate(): void
+    {
+        $p = self::one();
+        self::assertSame('success', basalt_CreateAccount($p));
+        basalt_UsageUpdate($p);
+        $mine = array_values(array_filter(Capsule::$written, static fn (array $w): bool => $w['id'] === $p['serviceid']));
+        self::assertCount(1, $mine);
+        self::assertSame(1024, $mine[0]['disklimit']);
+        self::assertSame(1024, $mine[0]['diskusage']);
+    }
+}

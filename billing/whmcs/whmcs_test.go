@@ -1,0 +1,199 @@
+// Package whmcs_test runs the WHMCS module's tests, which are in PHP, against a
+// real basaltd. Its hypervisor is libvirt's test driver, which lives inside it:
+// no machine runs, and everything else is as on a node.
+package whmcs_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
+)
+
+const hint = `run "make setup", which installs what this needs`
+
+func TestModule(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and starts a basaltd: a minute")
+	}
+	for _, tool := range []string{"php", "phpunit"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Fatalf("%v: %s", err, hint)
+		}
+	}
+	n := start(t)
+	proxy := newProxy(t, n.url)
+	cmd := exec.CommandContext(t.Context(), "phpunit", "--no-configuration", "--do-not-cache-result", "--fail-on-risky", "tests/ModuleTest.php")
+	cmd.Env = append(os.Environ(), "BASALT_HOST=127.0.0.1", "BASALT_PORT="+n.port, "BASALT_PROXY_PORT="+proxy, "BASALT_RESELLER="+n.reseller,
+		"BASALT_VIEWER="+n.viewer, "BASALT_SMARTY="+t.TempDir())
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "OK") {
+		log, _ := os.ReadFile(n.log)
+		t.Fatalf("phpunit: %v\n%s\n--- basaltd:\n%s", err, out, log[max(0, len(log)-4000):])
+	}
+	t.Logf("%s", out)
+}
+
+// node is a running basaltd with what a seller needs.
+type node struct {
+	url, port, log   string
+	reseller, viewer string // API keys
+}
+
+func start(t *testing.T) node {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "whmcs") // sockets have short paths
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	bin := filepath.Join(dir, "basaltd")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "../../appliance/cmd/basaltd").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	_ = l.Close()
+	n := node{url: "http://127.0.0.1:" + port, port: port, log: filepath.Join(dir, "log")}
+	log, err := os.Create(n.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(bin, "--data", filepath.Join(dir, "data"), "--run", filepath.Join(dir, "run"), "--listen", "127.0.0.1:"+port,
+		"--libvirt", "test:///default", "--network", "none", "--meter-every", "1s")
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-done:
+		case <-time.After(30 * time.Second):
+			_ = cmd.Process.Kill()
+			<-done
+		}
+		_ = log.Close()
+	})
+	key := ""
+	watch := patience.Start()
+	for ; ; time.Sleep(100 * time.Millisecond) {
+		raw, err := os.ReadFile(filepath.Join(dir, "data", "operator.key"))
+		key = strings.TrimSpace(string(raw))
+		if resp, err2 := http.Get(n.url + "/v1/healthz"); err == nil && err2 == nil {
+			_ = resp.Body.Close()
+			if key != "" && resp.StatusCode == http.StatusOK {
+				break
+			}
+		}
+		if watch.Over(2 * time.Minute) {
+			raw, _ := os.ReadFile(n.log)
+			t.Fatalf("basaltd does not answer:\n%s", raw)
+		}
+	}
+	n.fill(t, key)
+	return n
+}
+
+// fill makes what there is to sell, and who sells it.
+func (n *node) fill(t *testing.T, key string) {
+	t.Helper()
+	ctx := t.Context()
+	op, err := client.New(client.Options{Server: n.url, Token: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ok := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, vcpus := range map[string]int64{"gpu-small": 1, "gpu-large": 4, "gpu-huge": 128} {
+		_, err := op.Flavors().Create(ctx, api.Flavor{Meta: api.Meta{Name: name}, Spec: api.FlavorSpec{Vcpus: vcpus, MemoryBytes: 64 << 20, RootBytes: 1 << 30}})
+		ok(err)
+	}
+	image, err := op.Images().Create(ctx, api.Image{Meta: api.Meta{Name: "tiny"}, Spec: api.ImageSpec{Format: "raw", Public: true}})
+	ok(err)
+	disk := make([]byte, 1<<20)
+	disk[510], disk[511] = 0x55, 0xaa // a boot sector
+	_, err = op.PutImageContent(ctx, image.Meta.ID, bytes.NewReader(disk), int64(len(disk)))
+	ok(err)
+	org, err := op.Organizations().Create(ctx, api.Organization{Meta: api.Meta{Name: "seller"}, Spec: api.OrganizationSpec{Quota: api.Amounts{api.QuotaVCPUs: 64}}})
+	ok(err)
+	_, err = op.Users().Create(ctx, api.User{Meta: api.Meta{Name: "boss@example.com", Organization: org.Meta.ID},
+		Spec: api.UserSpec{Grants: []api.Grant{{Role: api.RoleReseller, Organization: org.Meta.ID}}}})
+	ok(err)
+	project, err := op.Projects().Create(ctx, api.Project{Meta: api.Meta{Name: "own", Organization: org.Meta.ID}})
+	ok(err)
+	sells, err := op.APIKeys().Create(ctx, api.APIKey{Meta: api.Meta{Name: "whmcs", Organization: org.Meta.ID}, Spec: api.APIKeySpec{Role: api.RoleReseller}})
+	ok(err)
+	looks, err := op.APIKeys().Create(ctx, api.APIKey{Meta: api.Meta{Name: "looks", Project: project.Meta.ID}, Spec: api.APIKeySpec{Role: api.RoleViewer}})
+	ok(err)
+	n.reseller, n.viewer = sells.Secret, looks.Secret
+}
+
+// newProxy is a way to basaltd that can lose answers: what was asked for is
+// done, and nobody hears of it. It answers its port.
+func newProxy(t *testing.T, to string) string {
+	t.Helper()
+	target, err := url.Parse(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var swallow, hang, html atomic.Int64
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answers, _ := strconv.ParseInt(r.URL.Query().Get("answers"), 10, 64)
+		switch {
+		case r.URL.Path == "/swallow":
+			swallow.Store(answers)
+		case r.URL.Path == "/hang":
+			hang.Store(answers)
+		case r.URL.Path == "/html":
+			html.Store(answers)
+		case swallow.Load() > 0:
+			swallow.Add(-1)
+			proxy.ServeHTTP(httptest.NewRecorder(), r.WithContext(context.WithoutCancel(r.Context())))
+			panic(http.ErrAbortHandler)
+		case hang.Load() > 0: // it is done, and the other side has given up before it hears so
+			hang.Add(-1)
+			proxy.ServeHTTP(httptest.NewRecorder(), r.WithContext(context.WithoutCancel(r.Context())))
+			<-r.Context().Done()
+		case html.Load() > 0:
+			html.Add(-1)
+			fmt.Fprint(w, "<html>hello</html>")
+		default:
+			proxy.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(s.Close)
+	_, port, err := net.SplitHostPort(s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}

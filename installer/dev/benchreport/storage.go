@@ -1,0 +1,34 @@
+package main
+
+// storageRows are of appliance/e2e's BenchmarkStorage: what a guest gets of each
+// kind of volume, and when it and a port can be used.
+func storageRows() (rows []row) {
+	for _, kind := range []struct{ volume, below, belowName string }{
+		{"local", "file", "fio on the node, a file there"},
+		{"local-encrypted", "local", "not encrypted"},
+		{"ceph", "rbd-bench", "rbd bench, same pool"},
+		{"ceph-encrypted", "ceph", "not encrypted"},
+	} {
+		for _, job := range []struct{ sample, name, unit string }{
+			{"4k-read", "4 KiB random reads", "IOPS"},
+			{"4k-write", "4 KiB random writes", "IOPS"},
+			{"1m-read", "1 MiB reads in order", "MB/s"},
+			{"1m-write", "1 MiB writes in order", "MB/s"},
+		} {
+			rows = append(rows, row{
+				name: "volume in a guest, " + kind.volume + ": " + job.name, bench: key{"Storage/" + kind.volume + "/" + job.sample, job.unit},
+				baselineName: kind.belowName, baseline: key{"Storage/" + kind.below + "/" + job.sample, job.unit},
+			})
+		}
+	}
+	for _, made := range []struct{ sample, below, name, belowName string }{
+		{"local", "local-by-hand", "local volume: create to usable in the guest", "qemu-img and virsh"},
+		{"local-encrypted", "local", "encrypted local volume: create to usable", "not encrypted"},
+		{"ceph", "ceph-by-hand", "Ceph volume: create to usable in the guest", "rbd and virsh"},
+		{"ceph-encrypted", "ceph", "encrypted Ceph volume: create to usable", "not encrypted"},
+		{"port", "port-by-hand", "port: create its instance to OVN says up", "ovn-nbctl and ovs-vsctl"},
+	} {
+		rows = append(rows, row{name: made.name, bench: key{"Usable/" + made.sample, "s"}, baselineName: made.belowName, baseline: key{"Usable/" + made.below, "s"}})
+	}
+	return rows
+}

@@ -1,0 +1,87 @@
+package ovn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sdn"
+	"github.com/ovn-kubernetes/libovsdb/model"
+)
+
+// Leaks are the rows that bear the cluster's mark and that t does not ask for.
+// The next Apply that changes something takes them away.
+func (c *Controller) Leaks(ctx context.Context, t sdn.Topology) ([]api.Leak, error) {
+	if t.Cluster == "" {
+		return nil, errors.New("sdn/ovn: a topology of no cluster")
+	}
+	db, err := c.nb.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	want := rows(t)
+	is, err := c.have(ctx, db, t.Cluster, want)
+	if err != nil {
+		return nil, err
+	}
+	return leaks(want, is), nil
+}
+
+// leaks of what should be and what is: one for each object that had rows, in
+// the order of the objects' ids.
+func leaks(want []unit, h have) []api.Leak {
+	wanted := uuidsOf(want)
+	left := map[string]map[string][]string{} // object's id, table, names of rows
+	for table, ms := range h {
+		for id, m := range ms {
+			if wanted[id] {
+				continue
+			}
+			of := idsOf(m)[Of]
+			if of == "" {
+				of = id // made for no object
+			}
+			if left[of] == nil {
+				left[of] = map[string][]string{}
+			}
+			left[of][table] = append(left[of][table], called(m, id))
+		}
+	}
+	all := make([]api.Leak, 0, len(left))
+	for _, of := range slices.Sorted(maps.Keys(left)) {
+		kind, ok := api.KindOfID(of)
+		if !ok {
+			kind = api.KindOVN
+		}
+		all = append(all, api.Leak{Kind: string(kind), ID: of, What: "in OVN: " + words(left[of])})
+	}
+	return all
+}
+
+// words for rows by table: a few by name, many by their number.
+func words(tables map[string][]string) string {
+	var all []string
+	for _, table := range slices.Sorted(maps.Keys(tables)) {
+		if names := tables[table]; len(names) > 1 {
+			all = append(all, fmt.Sprintf("%d rows of %s", len(names), table))
+		} else {
+			all = append(all, table+" "+names[0])
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// called is what ovn-nbctl finds the row by.
+func called(m model.Model, id string) string {
+	if i, ok := layout().fields[reflect.TypeOf(m).Elem()]["name"]; ok {
+		if name, ok := reflect.ValueOf(m).Elem().Field(i).Interface().(string); ok && name != "" {
+			return name
+		}
+	}
+	return id
+}

@@ -1,0 +1,343 @@
+package resolver
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/miekg/dns"
+)
+
+// book is a Source with one network, whose guests are on the loopback.
+type book struct{ zone *Zone }
+
+func (b book) Guest(n api.NetworkID, a netip.Addr) bool {
+	return n == "net-1" && a == netip.MustParseAddr("127.0.0.1")
+}
+
+func (b book) Zone(n api.NetworkID) *Zone {
+	if n != "net-1" {
+		return nil
+	}
+	return b.zone
+}
+
+// outside is a resolver that remembers what it was asked.
+type outside struct {
+	addr netip.AddrPort
+
+	mu    sync.Mutex
+	asked []string
+	seen  []*dns.Msg
+	held  chan struct{} // answers to slow.example. wait for it
+}
+
+func newOutside(t testing.TB) *outside {
+	t.Helper()
+	o := &outside{held: make(chan struct{})}
+	udp, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.addr = udp.LocalAddr().(*net.UDPAddr).AddrPort()
+	tcp, err := net.Listen("tcp4", o.addr.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*dns.Server{{PacketConn: udp, Handler: o}, {Listener: tcp, Handler: o}} {
+		up := make(chan struct{})
+		s.NotifyStartedFunc = func() { close(up) }
+		go func() { _ = s.ActivateAndServe() }()
+		<-up
+		t.Cleanup(func() { _ = s.Shutdown() })
+	}
+	return o
+}
+
+func (o *outside) ServeDNS(w dns.ResponseWriter, q *dns.Msg) {
+	name := q.Question[0].Name
+	o.mu.Lock()
+	o.asked = append(o.asked, w.RemoteAddr().Network()+" "+name)
+	o.seen = append(o.seen, q)
+	o.mu.Unlock()
+	m := new(dns.Msg)
+	m.SetReply(q)
+	m.Extra = []dns.RR{option(false)}
+	add := func(text string) {
+		r, err := dns.NewRR(text)
+		if err != nil {
+			panic(err)
+		}
+		m.Answer = append(m.Answer, r)
+	}
+	switch strings.ToLower(name) {
+	case "www.example.":
+		add("www.example. 60 IN A 198.51.100.7")
+	case "big.example.":
+		for i := range 200 {
+			add(fmt.Sprintf("big.example. 60 IN A 198.51.100.%d", i))
+		}
+		if w.RemoteAddr().Network() == "udp" {
+			m.Truncate(1232)
+		}
+	case "slow.example.":
+		<-o.held
+	case "other.example.":
+		m.Question[0].Name = "evil.example."
+	case "broken.example.":
+		m.Rcode = dns.RcodeServerFailure
+	default:
+		m.Rcode = dns.RcodeNameError
+	}
+	_ = w.WriteMsg(m)
+}
+
+func (o *outside) heard() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.asked)
+}
+
+// serving on the loopback; where.
+func serving(t testing.TB, z *Zone, servers ...netip.AddrPort) (string, *server) {
+	t.Helper()
+	udp, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tcp, err := net.Listen("tcp4", udp.LocalAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &Forwarder{slots: make(chan struct{}, nodePending), node: func() []netip.AddrPort { return servers }}
+	s := New(book{z}, f).Serve("net-1", udp, tcp)
+	t.Cleanup(func() { s.Close() })
+	return udp.LocalAddr().String(), s.(*server)
+}
+
+func query(name string, kind uint16) *dns.Msg {
+	return &dns.Msg{MsgHdr: dns.MsgHdr{Id: dns.Id(), RecursionDesired: true}, Question: []dns.Question{{Name: name, Qtype: kind, Qclass: dns.ClassINET}}}
+}
+
+func ask(t testing.TB, network, at string, q *dns.Msg) *dns.Msg {
+	t.Helper()
+	c := dns.Client{Net: network, Timeout: 20 * time.Second}
+	m, _, err := c.Exchange(q, at)
+	if err != nil {
+		t.Fatalf("%s %s: %v", network, q.Question[0].Name, err)
+	}
+	return m
+}
+
+func TestServe(t *testing.T) {
+	o := newOutside(t)
+	at, _ := serving(t, NewZone(facts()), o.addr)
+	for _, network := range []string{"udp", "tcp"} {
+		m := ask(t, network, at, query("Web.shop.internal.", dns.TypeA))
+		if len(m.Answer) != 1 || m.Answer[0].(*dns.A).A.String() != "10.64.0.5" || m.Answer[0].Header().Name != "Web.shop.internal." ||
+			!m.Authoritative || !m.RecursionAvailable || m.IsEdns0() != nil {
+			t.Errorf("%s: %v", network, m)
+		}
+		q := query("web.shop.internal.", dns.TypeA)
+		q.SetEdns0(4096, true)
+		if m := ask(t, network, at, q); len(m.Answer) != 1 || m.IsEdns0() == nil || m.IsEdns0().UDPSize() != udpSize || !m.IsEdns0().Do() {
+			t.Errorf("%s with EDNS: %v", network, m)
+		}
+		if m := ask(t, network, at, query("nobody.shop.internal.", dns.TypeA)); m.Rcode != dns.RcodeNameError || len(m.Ns) != 1 {
+			t.Errorf("%s: %v", network, m)
+		}
+		if m := ask(t, network, at, query("www.example.", dns.TypeA)); len(m.Answer) != 1 || m.Authoritative || m.IsEdns0() != nil {
+			t.Errorf("%s: %v", network, m)
+		}
+		if m := ask(t, network, at, query("none.example.", dns.TypeA)); m.Rcode != dns.RcodeNameError {
+			t.Errorf("%s: %v", network, m)
+		}
+		if m := ask(t, network, at, query("broken.example.", dns.TypeA)); m.Rcode != dns.RcodeServerFailure {
+			t.Errorf("%s: %v", network, m)
+		}
+		if m := ask(t, network, at, query("other.example.", dns.TypeA)); m.Rcode != dns.RcodeServerFailure {
+			t.Errorf("%s, an answer to another question: %v", network, m)
+		}
+	}
+	// A long answer: cut by UDP, whole by TCP.
+	m := ask(t, "udp", at, query("big.example.", dns.TypeA))
+	if m.Compress = true; !m.Truncated || m.Len() > 512 {
+		t.Errorf("%d bytes by UDP: %v", m.Len(), m.MsgHdr)
+	}
+	if m := ask(t, "tcp", at, query("big.example.", dns.TypeA)); m.Truncated || len(m.Answer) != 200 {
+		t.Errorf("%d answers by TCP", len(m.Answer))
+	}
+	for _, a := range o.heard() {
+		if strings.Contains(a, "internal") {
+			t.Errorf("others were asked for %s", a)
+		}
+	}
+	if !slices.Contains(o.heard(), "tcp big.example.") {
+		t.Errorf("a long answer was not asked for by TCP: %v", o.heard())
+	}
+	// What goes out is our question and nothing of the guest's.
+	q := query("www.example.", dns.TypeA)
+	q.CheckingDisabled = true
+	q.SetEdns0(4096, true)
+	q.Extra[0].(*dns.OPT).Option = []dns.EDNS0{&dns.EDNS0_LOCAL{Code: dns.EDNS0LOCALSTART, Data: []byte("secret")}}
+	ask(t, "udp", at, q)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	last := o.seen[len(o.seen)-1]
+	if e := last.IsEdns0(); e == nil || len(e.Option) != 0 || e.UDPSize() != udpSize || !e.Do() || !last.CheckingDisabled || last.Id == q.Id {
+		t.Errorf("asked outside: %v", last)
+	}
+}
+
+// Nobody to ask, a dead one first, and who asks about others' questions.
+func TestServers(t *testing.T) {
+	o := newOutside(t)
+	closed := facts()
+	closed.Node = false
+	at, _ := serving(t, NewZone(closed), o.addr)
+	if m := ask(t, "udp", at, query("www.example.", dns.TypeA)); m.Rcode != dns.RcodeRefused {
+		t.Errorf("from an isolated network: %v", m)
+	}
+	own := closed
+	own.Servers = []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:1"), o.addr}
+	at, _ = serving(t, NewZone(own))
+	if m := ask(t, "udp", at, query("www.example.", dns.TypeA)); len(m.Answer) != 1 {
+		t.Errorf("the second server: %v", m)
+	}
+	own.Servers = own.Servers[:1]
+	at, _ = serving(t, NewZone(own), o.addr)
+	if m := ask(t, "udp", at, query("www.example.", dns.TypeA)); m.Rcode != dns.RcodeServerFailure {
+		t.Errorf("a dead server: %v", m)
+	}
+	q := query("www.example.", dns.TypeA)
+	q.RecursionDesired = false
+	if m := ask(t, "udp", at, q); m.Rcode != dns.RcodeRefused {
+		t.Errorf("without recursion: %v", m)
+	}
+	at, _ = serving(t, nil)
+	if m := ask(t, "udp", at, query("www.example.", dns.TypeA)); m.Rcode != dns.RcodeServerFailure {
+		t.Errorf("without a zone: %v", m)
+	}
+}
+
+// One guest cannot ask more than so much at a time, and is told so; what is
+// known here is answered all the same.
+func TestPending(t *testing.T) {
+	o := newOutside(t)
+	at, s := serving(t, NewZone(facts()), o.addr)
+	var failed atomic.Int32
+	var all sync.WaitGroup
+	for range guestPending + 10 {
+		all.Go(func() {
+			if m := ask(t, "udp", at, query("slow.example.", dns.TypeA)); m.Rcode == dns.RcodeServerFailure {
+				failed.Add(1)
+			}
+		})
+	}
+	for end := time.Now().Add(20 * time.Second); failed.Load() < 10 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+	}
+	if n := failed.Load(); n != 10 {
+		t.Errorf("%d of %d were told to come again, want 10", n, guestPending+10)
+	}
+	if m := ask(t, "udp", at, query("web.shop.internal.", dns.TypeA)); len(m.Answer) != 1 {
+		t.Errorf("meanwhile: %v", m)
+	}
+	close(o.held)
+	all.Wait()
+	s.limits.mu.Lock()
+	defer s.limits.mu.Unlock()
+	for end := time.Now().Add(20 * time.Second); s.limits.pending > 0 && time.Now().Before(end); {
+		s.limits.mu.Unlock()
+		time.Sleep(time.Millisecond)
+		s.limits.mu.Lock()
+	}
+	if s.limits.pending != 0 {
+		t.Errorf("%d are still under way", s.limits.pending)
+	}
+}
+
+func TestLimiter(t *testing.T) {
+	now := time.Unix(1000, 0)
+	l := newLimiter(func() time.Time { return now })
+	a, b := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
+	count := func(g netip.Addr) (n int) {
+		for l.ask(g) {
+			n++
+		}
+		return n
+	}
+	if n := count(a); n != burst {
+		t.Errorf("%d at once, want %d", n, burst)
+	}
+	if n := count(b); n != burst {
+		t.Errorf("another guest: %d, want %d", n, burst)
+	}
+	now = now.Add(time.Second)
+	if n := count(a); n != questionsPerSecond {
+		t.Errorf("%d after a second, want %d", n, questionsPerSecond)
+	}
+	var done []func()
+	for _, g := range []netip.Addr{a, b, netip.MustParseAddr("10.0.0.3")} {
+		n := 0
+		for d := l.begin(g); d != nil; d = l.begin(g) {
+			n++
+			done = append(done, d)
+		}
+		if want := map[bool]int{true: guestPending, false: 0}[g != netip.MustParseAddr("10.0.0.3")]; n != want {
+			t.Errorf("%s: %d under way, want %d", g, n, want)
+		}
+	}
+	for _, d := range done {
+		d()
+	}
+	if d := l.begin(a); d == nil || l.pending != 1 {
+		t.Errorf("%d under way after all were done", l.pending)
+	}
+	for i := range 2 * maxGuests {
+		l.ask(netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}))
+	}
+	if len(l.guests) > maxGuests+1 || l.guests[a] == nil {
+		t.Errorf("%d guests are remembered", len(l.guests))
+	}
+}
+
+// A stranger is not answered; connections are few.
+func TestStrangers(t *testing.T) {
+	at, s := serving(t, NewZone(facts()))
+	from := net.Dialer{LocalAddr: &net.UDPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	c := dns.Client{Timeout: 300 * time.Millisecond, Dialer: &from}
+	if m, _, err := c.Exchange(query("web.shop.internal.", dns.TypeA), at); err == nil {
+		t.Errorf("a stranger is answered: %v", m)
+	}
+	if s.guestKnown("127.0.0.2:1") || !s.guestKnown("127.0.0.1:1") {
+		t.Error("who is a guest")
+	}
+	var conns []net.Conn
+	for range guestConns + 1 {
+		c, err := net.Dial("tcp4", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		conns = append(conns, c)
+	}
+	_ = conns[guestConns].SetReadDeadline(time.Now().Add(20 * time.Second))
+	if _, err := conns[guestConns].Read(make([]byte, 1)); err == nil || strings.Contains(err.Error(), "timeout") {
+		t.Errorf("the connection too many: %v", err)
+	}
+	if err := s.Close(); err != nil { // does not wait for those that say nothing
+		t.Error(err)
+	}
+}
+
+func (s *server) guestKnown(at string) bool {
+	_, ok := s.guest(net.UDPAddrFromAddrPort(netip.MustParseAddrPort(at)))
+	return ok
+}
