@@ -174,6 +174,10 @@ func (d *Driver) start(ctx context.Context, id api.InstanceID, flags lv.DomainCr
 			return dom.Resume()
 		case st == hypervisor.Incoming || st == hypervisor.Outgoing:
 			return api.Errorf(api.CodeState, "%s is being moved", id)
+		case st == hypervisor.Crashed:
+			if err := clearUp(dom); err != nil {
+				return err
+			}
 		}
 		err := dom.CreateWithFlags(flags)
 		if st, e := active(dom); err != nil && e == nil && st.Active() {
@@ -195,23 +199,32 @@ func (d *Driver) Shutdown(ctx context.Context, id api.InstanceID) error {
 
 // Destroy implements hypervisor.Driver.
 func (d *Driver) Destroy(ctx context.Context, id api.InstanceID) error {
-	return none(d.verb(ctx, id, func(dom *lv.Domain) error {
-		if yes, err := dom.IsActive(); err != nil || !yes {
-			return err
-		}
-		return stopped(dom, dom.DestroyFlags(lv.DOMAIN_DESTROY_DEFAULT))
-	}))
+	return none(d.verb(ctx, id, clearUp))
+}
+
+// clearUp ends the domain's QEMU if there is one. libvirt ends that of a guest
+// that panicked by itself, but only a moment after it says that it did.
+func clearUp(dom *lv.Domain) error {
+	if yes, err := dom.IsActive(); err != nil || !yes {
+		return err
+	}
+	return stopped(dom, dom.DestroyFlags(lv.DOMAIN_DESTROY_DEFAULT))
 }
 
 // Undefine implements hypervisor.Driver.
 func (d *Driver) Undefine(ctx context.Context, id api.InstanceID) error {
 	return none(d.verb(ctx, id, func(dom *lv.Domain) error {
-		yes, err := dom.IsActive()
+		st, err := active(dom)
 		if err != nil {
 			return err
 		}
-		if yes {
+		if st.Active() {
 			return api.Errorf(api.CodeState, "%s runs", id).WithHint("stop it first")
+		}
+		if st == hypervisor.Crashed {
+			if err := clearUp(dom); err != nil {
+				return err
+			}
 		}
 		return dom.UndefineFlags(lv.DOMAIN_UNDEFINE_MANAGED_SAVE | lv.DOMAIN_UNDEFINE_SNAPSHOTS_METADATA |
 			lv.DOMAIN_UNDEFINE_CHECKPOINTS_METADATA | lv.DOMAIN_UNDEFINE_NVRAM)

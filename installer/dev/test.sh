@@ -18,8 +18,8 @@ rm -f "$again"
 if go test -json -count=1 -p 2 -timeout 45m ./... | "$BASALT_BUILD/bin/testreport" -again "$again"; then
 	exit
 fi
-# On a machine that the host starved, a failure is asked once more, alone; the
-# report above says so and why it failed.
+# A few failures are asked once more, alone; the report above names them and says
+# why they failed. What fails twice has failed.
 [[ -s $again ]]
 while read -r package run; do
 	go test -json -count=1 -timeout 20m -run "$run" "$package" </dev/null || true

@@ -34,20 +34,6 @@ func (w Watch) Given() time.Duration {
 // Over says whether the limit is.
 func (w Watch) Over(limit time.Duration) bool { return w.Given() > limit }
 
-// Stolen is the share, 0 to 1, of the processors' time that the host has kept
-// for others since Start.
-func (w Watch) Stolen() float64 {
-	now := stolen()
-	if len(now) == 0 || len(now) != len(w.stole) {
-		return 0
-	}
-	var sum time.Duration
-	for i := range now {
-		sum += now[i] - w.stole[i]
-	}
-	return float64(sum) / float64(time.Since(w.began)) / float64(len(now))
-}
-
 // Context is cancelled when the limit is over.
 func Context(parent context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)

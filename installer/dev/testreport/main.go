@@ -6,9 +6,9 @@
 // without need. Needed is a skip whose reason starts with "GPU:" (there is none) or, but not in CI, with
 // "host:" (the test would disturb a service of this machine).
 //
-// With -again FILE it writes there which tests to run once more: when nothing
-// but tests failed, on a machine whose host kept a good part of its processors
-// for others meanwhile.
+// With -again FILE it writes there which tests to run once more, when nothing
+// but a few tests failed: many run emulated machines and wait for them, on
+// machines that others share. It says which those were.
 package main
 
 import (
@@ -22,8 +22,6 @@ import (
 	"sort"
 	"strings"
 	"time"
-
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 type event struct {
@@ -47,7 +45,6 @@ type report struct {
 func main() {
 	again := flag.String("again", "", "a `file` for the tests to run once more")
 	flag.Parse()
-	watch := patience.Start()
 	r := &report{output: map[string][]string{}, failing: map[string]bool{}}
 	if err := r.read(os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "testreport:", err)
@@ -55,7 +52,7 @@ func main() {
 	}
 	code := r.close(os.Stdout)
 	if *again != "" {
-		if err := os.WriteFile(*again, []byte(r.again(watch.Stolen(), os.Stdout)), 0o644); err != nil {
+		if err := os.WriteFile(*again, []byte(r.again(os.Stdout)), 0o644); err != nil {
 			fmt.Fprintln(os.Stderr, "testreport:", err)
 		}
 	}
