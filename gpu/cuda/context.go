@@ -140,8 +140,8 @@ func (c *context) loop() {
 		select {
 		case o := <-c.queue:
 			if o.drained != nil {
-				c.finish(o, c.failed())
 				o.drained()
+				c.finish(o, c.failed())
 				continue
 			}
 			if err := c.failed(); err != nil {
