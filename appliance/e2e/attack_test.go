@@ -104,9 +104,11 @@ func attacks(t *testing.T, w *world) {
 
 	// The strangers' eyes see what somebody of their own network sends.
 	for i, network := range []string{twin.Meta.ID, other.Meta.ID} {
-		w.inject(t, network, far[i])
 		mine := packetMark(far[i])
-		until(t, 20*time.Second, "what is permitted to arrive", func() bool { return farEyes[i].saw(mine) })
+		until(t, time.Minute, "what is permitted to arrive", func() bool {
+			w.inject(t, network, far[i]) // before the switch knows the network it is lost
+			return farEyes[i].saw(mine)
+		})
 	}
 
 	// Who asks for another's metadata is told its own, or nothing.
@@ -195,7 +197,7 @@ func judge(t *testing.T, all []attackResult, near *eyes, far []*eyes) {
 			}
 			continue
 		}
-		for end := time.Now().Add(5 * time.Second); !near.saw([]byte(a.Good)) && time.Now().Before(end); {
+		for end := time.Now().Add(20 * time.Second); !near.saw([]byte(a.Good)) && time.Now().Before(end); {
 			time.Sleep(50 * time.Millisecond)
 		}
 		if !near.saw([]byte(a.Good)) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -14,10 +15,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Waiting for an answer. Guests without KVM are slow.
+// Waiting for an answer. Guests without KVM are slow, and their node may be
+// busy: what must come is asked for again and waited for longer.
 const (
 	answerTime = 3 * time.Second
-	dialTime   = 4 * time.Second
+	againAfter = answerTime / 2
+	mustCome   = 30 * time.Second
 )
 
 // wire is the card as it is.
@@ -32,6 +35,9 @@ func open(card string) (*wire, error) {
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, all)
 	if err != nil {
 		return nil, fmt.Errorf("a packet socket: %w", err)
+	}
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 100_000}); err != nil {
+		return nil, err
 	}
 	return &wire{fd}, unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: all, Ifindex: link.Index})
 }
@@ -52,25 +58,24 @@ func (w *wire) send(frames [][]byte) error {
 	return nil
 }
 
-// probe asks everything and listens for a while.
+// probe asks everything, now and then again, and listens.
 func (w *wire) probe(all []probe) []Result {
 	results := make([]Result, len(all))
 	for i, p := range all {
 		results[i] = Result{Attack: p.name, Allowed: p.allowed}
-		if err := w.send(p.ask); err != nil {
-			results[i].Answer = err.Error()
-		}
 	}
-	again := time.Now().Add(answerTime / 2)
+	w.forget()
+	var asked time.Time
 	buf := make([]byte, 65536)
-	for end := time.Now().Add(answerTime); time.Now().Before(end); {
-		if !again.IsZero() && time.Now().After(again) {
-			again = time.Time{}
-			for _, p := range all {
-				_ = w.send(p.ask) // it went out once
+	for began := time.Now(); listening(results, time.Since(began)); {
+		if time.Since(asked) > againAfter {
+			asked = time.Now()
+			for i, p := range all {
+				if err := w.send(p.ask); err != nil {
+					results[i].Answer = err.Error()
+				}
 			}
 		}
-		_ = unix.SetsockoptTimeval(w.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 100_000})
 		n, from, err := unix.Recvfrom(w.fd, buf, 0)
 		if l, ok := from.(*unix.SockaddrLinklayer); err != nil || !ok || l.Pkttype == unix.PACKET_OUTGOING {
 			continue
@@ -82,6 +87,23 @@ func (w *wire) probe(all []probe) []Result {
 		}
 	}
 	return results
+}
+
+// listening goes on for a while, and longer while something that must come has
+// not.
+func listening(results []Result, since time.Duration) bool {
+	return since < answerTime || since < mustCome &&
+		slices.ContainsFunc(results, func(r Result) bool { return r.Allowed && r.Answer == "" })
+}
+
+// forget what the card has seen so far, our own frames among it: it would leave
+// no place for answers.
+func (w *wire) forget() {
+	for buf := make([]byte, 1); ; {
+		if _, _, err := unix.Recvfrom(w.fd, buf, unix.MSG_DONTWAIT); err != nil {
+			return
+		}
+	}
 }
 
 // dials are ordinary connections, all at once.
@@ -112,7 +134,11 @@ func dials(c Config) []Result {
 	for i, t := range targets {
 		wg.Go(func() {
 			results[i] = Result{Attack: "connect to " + t.address, Allowed: t.allowed}
-			ctx, cancel := context.WithTimeout(context.Background(), dialTime)
+			limit := answerTime
+			if t.allowed {
+				limit = mustCome
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), limit)
 			defer cancel()
 			conn, err := new(net.Dialer).DialContext(ctx, "tcp", t.address)
 			switch {
