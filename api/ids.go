@@ -17,6 +17,8 @@ type (
 	GPUID string
 	// GPUPoolID is a GPUPool's id.
 	GPUPoolID string
+	// AppID is an App's id.
+	AppID string
 	// FlavorID is a Flavor's id.
 	FlavorID string
 	// ImageID is an Image's id.
@@ -60,7 +62,7 @@ type (
 // Prefixes of ids, by kind.
 var idPrefixes = map[Kind]string{
 	KindOrganization: "org", KindProject: "prj", KindAPIKey: "key", KindUser: "usr", KindSession: "ses", KindIdentityProvider: "idp", KindExternalIdentity: "eid", KindNode: "node", KindGPU: "gpu",
-	KindGPUPool: "pool", KindFlavor: "flv", KindImage: "img", KindVolume: "vol", KindInstance: "ins",
+	KindGPUPool: "pool", KindFlavor: "flv", KindApp: "app", KindImage: "img", KindVolume: "vol", KindInstance: "ins",
 	KindUsageRecord: "use", KindInvoice: "inv", KindCreditNote: "cn", KindPayment: "pay", KindBudget: "bud", KindSeries: "series", KindPriceBook: "pb",
 	KindWebhook: "hook", KindMigration: "mig", KindJoinToken: "join", KindClusterCA: "ca",
 	KindNetwork: "net", KindSecurityGroup: "sg", KindExternalNetwork: "ext", KindRouter: "rtr", KindFloatingIP: "fip",

@@ -45,7 +45,7 @@ func ValidateInstance(s InstanceSpec) error {
 		return invalid("spec.flavor", "a flavor is needed").WithHint("basalt flavor list")
 	}
 	if s.Image == "" {
-		return invalid("spec.image", "an image is needed").WithHint("basalt image list")
+		return invalid("spec.image", "an image is needed, or an app").WithHint("basalt image list, or basalt app list")
 	}
 	if err := firstError(
 		oneOf("spec.power", s.Power, PowerRunning, PowerStopped),
@@ -88,6 +88,8 @@ func sshKeys(keys []string) *Error {
 // flavor or vGPU takes effect when it is stopped.
 func ChangeInstance(old, s InstanceSpec) error {
 	switch {
+	case old.App != s.App:
+		return invalid("spec.app", "it is decided when the instance is made").WithHint("make another instance")
 	case old.Image != s.Image:
 		return invalid("spec.image", "an instance's image does not change").WithHint("make another instance")
 	case old.RootBytes != s.RootBytes:

@@ -22,6 +22,7 @@ const (
 	KindIdentityProvider Kind = "IdentityProvider"
 	KindGPU              Kind = "GPU"
 	KindGPUPool          Kind = "GPUPool"
+	KindApp              Kind = "App"
 	KindFlavor           Kind = "Flavor"
 	KindImage            Kind = "Image"
 	KindVolume           Kind = "Volume"

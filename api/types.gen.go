@@ -63,6 +63,66 @@ type APIKeyStatus struct {
 	LastUsedAt *time.Time `json:"lastUsedAt,omitempty"`
 }
 
+// App defines model for App.
+type App struct {
+	Kind Kind    `json:"kind"`
+	Meta Meta    `json:"meta"`
+	Spec AppSpec `json:"spec"`
+}
+
+// AppList defines model for AppList.
+type AppList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string `json:"continue,omitempty,omitzero"`
+	Items    []App  `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+}
+
+// AppNeeds Without these it does not work; 0 asks for nothing.
+type AppNeeds struct {
+	MemoryBytes int64 `json:"memoryBytes,omitempty,omitzero"`
+	RootBytes   int64 `json:"rootBytes,omitempty,omitzero"`
+	Vcpus       int64 `json:"vcpus,omitempty,omitzero"`
+	VramBytes   int64 `json:"vramBytes,omitempty,omitzero"`
+}
+
+// AppPort defines model for AppPort.
+type AppPort struct {
+	Name string `json:"name,omitempty,omitzero"`
+	Port int64  `json:"port"`
+}
+
+// AppSpec defines model for AppSpec.
+type AppSpec struct {
+	// Category One word that a catalogue groups by: system, workbench, inference.
+	Category    string `json:"category,omitempty,omitzero"`
+	Description string `json:"description,omitempty,omitzero"`
+	DisplayName string `json:"displayName"`
+
+	// Image Name of a public image; it need not be there yet.
+	Image string `json:"image"`
+
+	// ImageURL Where an operator gets that image.
+	ImageURL string `json:"imageURL,omitempty,omitzero"`
+
+	// Needs Without these it does not work; 0 asks for nothing.
+	Needs AppNeeds `json:"needs,omitempty,omitzero"`
+
+	// Notes What its user does once it runs.
+	Notes string `json:"notes,omitempty,omitzero"`
+
+	// Ports What the machine serves.
+	Ports []AppPort `json:"ports,omitempty,omitzero"`
+
+	// UserData cloud-init user data of the machine.
+	UserData string `json:"userData,omitempty,omitzero"`
+
+	// Version Of this description, not of what it installs.
+	Version string `json:"version"`
+}
+
 // AuditEvent defines model for AuditEvent.
 type AuditEvent struct {
 	// Actor Id of the API key or session.
@@ -934,14 +994,17 @@ type InstancePort struct {
 
 // InstanceSpec defines model for InstanceSpec.
 type InstanceSpec struct {
+	// App Name or id of the app that it is made from, stored as id: image and user data that are left out are the app's.
+	App AppID `json:"app,omitempty,omitzero"`
+
 	// Ephemeral Its root volume may be made anew from the image when its node is lost: what was written is gone, the instance runs on elsewhere.
 	Ephemeral bool `json:"ephemeral,omitempty,omitzero"`
 
 	// Flavor Name or id; stored as id.
 	Flavor FlavorID `json:"flavor"`
 
-	// Image Name or id; stored as id.
-	Image ImageID `json:"image"`
+	// Image Name or id; stored as id. Needed without an app.
+	Image ImageID `json:"image,omitempty,omitzero"`
 
 	// Networks Networks that it has a port in; empty: the project's network default, where there is one.
 	Networks []InstanceNetwork `json:"networks,omitempty,omitzero"`
@@ -2741,6 +2804,24 @@ type GetAPIKeyParams struct {
 	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
 }
 
+// ListAppsParams defines parameters for ListApps.
+type ListAppsParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+}
+
+// CreateAppParams defines parameters for CreateApp.
+type CreateAppParams struct {
+	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
 // ListAuditEventsParams defines parameters for ListAuditEvents.
 type ListAuditEventsParams struct {
 	// Limit 1000 unless given.
@@ -3727,6 +3808,12 @@ type UpdateAPIKeyJSONRequestBody = APIKey
 
 // RotateAPIKeyJSONRequestBody defines body for RotateAPIKey for application/json ContentType.
 type RotateAPIKeyJSONRequestBody = APIKeyRotation
+
+// CreateAppJSONRequestBody defines body for CreateApp for application/json ContentType.
+type CreateAppJSONRequestBody = App
+
+// UpdateAppJSONRequestBody defines body for UpdateApp for application/json ContentType.
+type UpdateAppJSONRequestBody = App
 
 // CreateBackupTargetJSONRequestBody defines body for CreateBackupTarget for application/json ContentType.
 type CreateBackupTargetJSONRequestBody = BackupTarget

@@ -66,6 +66,25 @@ func (a *API) Images() Collection[api.Image] {
 	}
 }
 
+// Apps are the collection of kind App.
+func (a *API) Apps() Collection[api.App] {
+	return Collection[api.App]{
+		list: func(ctx context.Context, q Query) (*http.Response, error) {
+			return a.gen.ListApps(ctx, &api.ListAppsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name})
+		},
+		get: func(ctx context.Context, ref string, _ Query) (*http.Response, error) {
+			return a.gen.GetApp(ctx, ref)
+		},
+		create: func(ctx context.Context, o api.App) (*http.Response, error) {
+			return a.gen.CreateApp(ctx, &api.CreateAppParams{}, o)
+		},
+		update: func(ctx context.Context, id string, o api.App) (*http.Response, error) {
+			return a.gen.UpdateApp(ctx, id, o)
+		},
+		remove: func(ctx context.Context, id string) (*http.Response, error) { return a.gen.DeleteApp(ctx, id) },
+	}
+}
+
 // Flavors are the collection of kind Flavor.
 func (a *API) Flavors() Collection[api.Flavor] {
 	return Collection[api.Flavor]{

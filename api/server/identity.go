@@ -68,7 +68,7 @@ func (i identity) sees(o api.Object) bool {
 	switch o.Kind {
 	case api.KindNode, api.KindGPU, api.KindMigration, api.KindJoinToken, api.KindDisk, api.KindCephCluster, api.KindIdentityProvider:
 		return i.role == api.RoleOperator
-	case api.KindFlavor, api.KindGPUPool, api.KindPriceBook, api.KindExternalNetwork, api.KindBackupTarget:
+	case api.KindFlavor, api.KindApp, api.KindGPUPool, api.KindPriceBook, api.KindExternalNetwork, api.KindBackupTarget:
 		return roleBits[i.role] != 0
 	case api.KindOrganization:
 		return i.role == api.RoleOperator || i.org != "" && m.ID == i.org || i.customer(m)
@@ -101,7 +101,7 @@ func (i identity) owns(o api.Object) bool {
 	switch o.Kind {
 	case api.KindProject:
 		return i.reaches(o.Meta.Organization, o.Meta.ID)
-	case api.KindFlavor, api.KindGPUPool, api.KindPriceBook, api.KindExternalNetwork, api.KindBackupTarget:
+	case api.KindFlavor, api.KindApp, api.KindGPUPool, api.KindPriceBook, api.KindExternalNetwork, api.KindBackupTarget:
 		return i.role == api.RoleOperator
 	case api.KindOrganization:
 		return i.role == api.RoleOperator || i.customer(o.Meta)

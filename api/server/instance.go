@@ -22,8 +22,15 @@ func (h *handlers) CreateInstance(ctx context.Context, r CreateInstanceRequestOb
 	if err != nil {
 		return nil, err
 	}
-	spec, flavor, image, err := h.instanceSpec(ctx, m, r.Body.Spec)
+	want, needs, err := h.fromApp(ctx, r.Body.Spec)
 	if err != nil {
+		return nil, err
+	}
+	spec, flavor, image, err := h.instanceSpec(ctx, m, want)
+	if err != nil {
+		return nil, ofApp(err, r.Body.Spec, want)
+	}
+	if err := needs.Met(spec, flavor.Spec); err != nil {
 		return nil, err
 	}
 	if image.Meta.DeletedAt != nil || image.Status.Phase == api.ImageFailed {
@@ -113,7 +120,11 @@ func (h *handlers) UpdateInstance(ctx context.Context, r UpdateInstanceRequestOb
 		if len(s.Networks) == 0 { // left out: as they are, which may be the default
 			s.Networks = old.Spec.Networks
 		}
-		s, _, _, err := h.instanceSpec(ctx, old.Meta, s)
+		s, err := h.sameApp(ctx, old.Spec, s)
+		if err != nil {
+			return nil, err
+		}
+		s, _, _, err = h.instanceSpec(ctx, old.Meta, s)
 		if err != nil {
 			return nil, err
 		}

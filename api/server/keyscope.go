@@ -12,9 +12,9 @@ import (
 // join tokens, or reads a whole backup, could give himself all the rest.
 // testdata/scopes.txt says the same by hand.
 var keyScopes = byOperation(map[string][]string{
-	"instances:read": {"ListInstances", "GetInstance", "GetInstanceConsoleLog", "ListFlavors", "GetFlavor"},
+	"instances:read": {"ListInstances", "GetInstance", "GetInstanceConsoleLog", "ListFlavors", "GetFlavor", "ListApps", "GetApp"},
 	"instances:write": {"CreateInstance", "UpdateInstance", "DeleteInstance", "StartInstance", "StopInstance", "RestartInstance",
-		"OpenInstanceConsole", "ExecInInstance", "CreateFlavor", "UpdateFlavor", "DeleteFlavor"},
+		"OpenInstanceConsole", "ExecInInstance", "CreateFlavor", "UpdateFlavor", "DeleteFlavor", "CreateApp", "UpdateApp", "DeleteApp"},
 	"volumes:read":    {"ListVolumes", "GetVolume", "ListSnapshots", "GetSnapshot", "ListBackups", "GetBackup"},
 	"volumes:write":   {"CreateVolume", "UpdateVolume", "DeleteVolume", "CreateSnapshot", "UpdateSnapshot", "DeleteSnapshot", "CreateBackup", "UpdateBackup", "DeleteBackup"},
 	"images:read":     {"ListImages", "GetImage"},
@@ -57,7 +57,7 @@ var unscoped = map[string]bool{"Whoami": true, "Watch": true}
 
 // kindScopes are what a watch of a kind needs.
 var kindScopes = map[api.Kind]string{
-	api.KindInstance: "instances:read", api.KindFlavor: "instances:read",
+	api.KindInstance: "instances:read", api.KindFlavor: "instances:read", api.KindApp: "instances:read",
 	api.KindVolume: "volumes:read", api.KindSnapshot: "volumes:read", api.KindBackup: "volumes:read",
 	api.KindImage: "images:read", api.KindGPUPool: "gpu-pools:read", api.KindGPU: "gpu-pools:read",
 	api.KindNetwork: "networks:read", api.KindSecurityGroup: "networks:read", api.KindExternalNetwork: "networks:read",

@@ -17,6 +17,8 @@ var rights = map[string]roles{
 	"CreateImage": members, "UpdateImage": members, "DeleteImage": members,
 	"PutImageContent": members,
 
+	"ListApps": viewers, "GetApp": viewers,
+	"CreateApp": operators, "UpdateApp": operators, "DeleteApp": operators,
 	"ListFlavors": viewers, "GetFlavor": viewers,
 	"CreateFlavor": operators, "UpdateFlavor": operators, "DeleteFlavor": operators,
 

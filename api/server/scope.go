@@ -18,7 +18,7 @@ const (
 
 var scopes = map[api.Kind]scope{
 	api.KindOrganization: ofCluster, api.KindNode: ofCluster, api.KindGPU: ofCluster, api.KindGPUPool: ofCluster,
-	api.KindFlavor: ofCluster, api.KindPriceBook: ofCluster, api.KindMigration: ofCluster, api.KindJoinToken: ofCluster,
+	api.KindFlavor: ofCluster, api.KindApp: ofCluster, api.KindPriceBook: ofCluster, api.KindMigration: ofCluster, api.KindJoinToken: ofCluster,
 	api.KindIdentityProvider: ofCluster,
 	api.KindProject:          ofOrganization,
 	api.KindInvoice:          ofOrganization, api.KindCreditNote: ofOrganization, api.KindPayment: ofOrganization, api.KindBudget: ofOrganization,

@@ -48,7 +48,7 @@ func (a *App) offer(cmd *cobra.Command, k anyKind, begun string, given []string)
 
 // flagKinds are the flags that name an object of a kind.
 var flagKinds = map[string]api.Kind{
-	"organization": api.KindOrganization, "project": api.KindProject, "flavor": api.KindFlavor, "image": api.KindImage,
+	"organization": api.KindOrganization, "project": api.KindProject, "flavor": api.KindFlavor, "app": api.KindApp, "image": api.KindImage,
 	"gpu-pool": api.KindGPUPool, "pool": api.KindGPUPool, "price-book": api.KindPriceBook, "instance": api.KindInstance,
 	"network": api.KindNetwork, "security-group": api.KindSecurityGroup, "external-network": api.KindExternalNetwork,
 	"floating-ip": api.KindFloatingIP, "volume": api.KindVolume, "snapshot": api.KindSnapshot, "backup": api.KindBackup,

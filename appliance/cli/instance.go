@@ -129,7 +129,8 @@ func vgpuFlags(f *pflag.FlagSet) func(*api.InstanceSpec) {
 
 func instanceFlags(f *pflag.FlagSet) func(*api.Instance) error {
 	flavor := f.String("flavor", "", "flavor, name or id")
-	image := f.String("image", "", "image, name or id")
+	image := f.String("image", "", "image, name or id; the app's unless given")
+	app := f.String("app", "", "app that it is made from, name or id (basalt app list)")
 	vgpu := vgpuFlags(f)
 	var root int64
 	f.Var(sizeFlag{&root}, "root-size", "size of its root volume; the flavor's unless given")
@@ -146,7 +147,7 @@ func instanceFlags(f *pflag.FlagSet) func(*api.Instance) error {
 			return err
 		}
 		s.Flavor = cmp.Or(api.FlavorID(*flavor), s.Flavor)
-		s.Image = cmp.Or(api.ImageID(*image), s.Image)
+		s.App, s.Image = cmp.Or(api.AppID(*app), s.App), cmp.Or(api.ImageID(*image), s.Image)
 		s.RootBytes = cmp.Or(root, s.RootBytes)
 		vgpu(s)
 		s.StoragePool = cmp.Or(*pool, s.StoragePool)

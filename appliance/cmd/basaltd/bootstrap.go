@@ -8,6 +8,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/server"
+	"github.com/basalt-gpu/basalt/appliance/catalogue"
 	"github.com/basalt-gpu/basalt/appliance/durable"
 	"github.com/basalt-gpu/basalt/appliance/store"
 	"github.com/basalt-gpu/basalt/billing"
@@ -16,7 +17,7 @@ import (
 const gib = 1 << 30
 
 // bootstrap makes what a new cluster starts with: an operator's key, a GPU
-// pool, flavors and a price book, all in one batch. The key's file is written
+// pool, flavors, a price book and the catalogue of apps, all in one batch. The key's file is written
 // first, so that a crash between never leaves a cluster that nobody can enter.
 func bootstrap(ctx context.Context, s *store.Store, keyFile string, log *slog.Logger) error {
 	// A founder that starts again while the others are off must not wait for
@@ -40,6 +41,13 @@ func bootstrap(ctx context.Context, s *store.Store, keyFile string, log *slog.Lo
 		put(api.KindFlavor, "small", api.FlavorSpec{Vcpus: 2, MemoryBytes: 2 * gib, RootBytes: 10 * gib}),
 		put(api.KindFlavor, "medium", api.FlavorSpec{Vcpus: 4, MemoryBytes: 8 * gib, RootBytes: 40 * gib}),
 		put(api.KindFlavor, "large", api.FlavorSpec{Vcpus: 16, MemoryBytes: 64 * gib, RootBytes: 100 * gib}),
+	}
+	apps, err := catalogue.Apps()
+	if err != nil {
+		return err
+	}
+	for _, a := range apps {
+		cmds = append(cmds, put(api.KindApp, a.Meta.Name, a.Spec))
 	}
 	if _, err := s.Apply(ctx, api.Batch{ID: "bootstrap", At: time.Now().UTC(), Commands: cmds}); err != nil {
 		return err

@@ -1,0 +1,105 @@
+package api
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits of an app.
+const (
+	maxAppPorts = 16
+	maxAppText  = 2000
+	maxAppWord  = 32
+	maxAppTitle = 100
+)
+
+// ValidateApp checks a spec.
+func ValidateApp(s AppSpec) error {
+	if s.DisplayName == "" {
+		return invalid("spec.displayName", "a name to show is needed")
+	}
+	if s.Version == "" {
+		return invalid("spec.version", "a version is needed").WithHint("it changes with what stands here, as 1, 2 or 2026-11")
+	}
+	if err := ValidateName(s.Image); err != nil {
+		return invalid("spec.image", "%q is no image's name", clip(s.Image)).WithHint("the name that the public image has or will have, as debian-13")
+	}
+	if s.ImageURL != "" {
+		if err := ValidateImage(ImageSpec{Format: FormatQCOW2, URL: s.ImageURL}); err != nil {
+			return invalid("spec.imageURL", "%q is no URL that an image can come from", clip(s.ImageURL)).WithHint("http:// or https://")
+		}
+	}
+	for _, t := range []struct {
+		field, text string
+		most        int
+		lines       bool
+	}{
+		{"spec.displayName", s.DisplayName, maxAppTitle, false}, {"spec.version", s.Version, maxAppWord, false},
+		{"spec.category", s.Category, maxAppWord, false},
+		{"spec.description", s.Description, maxAppText, true}, {"spec.notes", s.Notes, maxAppText, true},
+		{"spec.userData", s.UserData, maxUserData, true},
+	} {
+		shown := t.text
+		if t.lines {
+			shown = strings.NewReplacer("\n", "", "\t", "").Replace(shown)
+		}
+		if len(t.text) > t.most || !utf8.ValidString(t.text) || hasControl(shown) {
+			return invalid(t.field, "at most %d bytes of text", t.most)
+		}
+	}
+	if len(s.Ports) > maxAppPorts {
+		return invalid("spec.ports", "%d ports, at most %d", len(s.Ports), maxAppPorts)
+	}
+	for _, p := range s.Ports {
+		if len(p.Name) > maxAppTitle || hasControl(p.Name) {
+			return invalid("spec.ports", "%q is no name of a port", clip(p.Name))
+		}
+		if err := between("spec.ports", p.Port, 1, 65535, ""); err != nil {
+			return err
+		}
+	}
+	n := s.Needs
+	return firstError(
+		between("spec.needs.vcpus", n.Vcpus, 0, MaxVCPUs, ""),
+		between("spec.needs.memoryBytes", n.MemoryBytes, 0, MaxMemoryBytes, bytesUnit),
+		between("spec.needs.rootBytes", n.RootBytes, 0, MaxVolumeBytes, bytesUnit),
+		between("spec.needs.vramBytes", n.VramBytes, 0, MaxVRAMBytes, bytesUnit))
+}
+
+// Fill in what an instance leaves to the app that it is made from.
+func (a AppSpec) Fill(s InstanceSpec) InstanceSpec {
+	if s.Image == "" {
+		s.Image = ImageID(a.Image)
+	}
+	if s.UserData == "" {
+		s.UserData = a.UserData
+	}
+	return s
+}
+
+// Met says whether an instance of a flavor has what its app needs, and else
+// which field to change.
+func (n AppNeeds) Met(s InstanceSpec, f FlavorSpec) error {
+	root := s.RootBytes
+	if root == 0 {
+		root = f.RootBytes
+	}
+	var vram int64
+	if s.Vgpu != nil {
+		vram = s.Vgpu.VramBytes
+	}
+	for _, c := range []struct {
+		field, what, hint string
+		has, needs        int64
+	}{
+		{"spec.flavor", "virtual CPUs", "take a larger flavor", f.Vcpus, n.Vcpus},
+		{"spec.flavor", "bytes of memory", "take a larger flavor", f.MemoryBytes, n.MemoryBytes},
+		{"spec.rootBytes", "bytes of root volume", "ask for a larger one, or take a larger flavor", root, n.RootBytes},
+		{"spec.vgpu.vramBytes", "bytes of VRAM", "give it a virtual GPU with as much", vram, n.VramBytes},
+	} {
+		if c.has < c.needs {
+			return invalid(c.field, "the app needs %d %s, and this has %d", c.needs, c.what, c.has).WithHint("%s", c.hint)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package server_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+func TestInstanceFromApp(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	member := w.as(api.RoleMember, w.acme, w.web)
+	spec := api.AppSpec{DisplayName: "JupyterLab", Version: "1", Image: "debian", UserData: "#cloud-config\n", Needs: api.AppNeeds{VramBytes: 1 << 30}}
+	app := must(t, ret(w.op.Apps().Create(ctx, api.App{Meta: api.Meta{Name: "jupyter"}, Spec: spec}))).v
+	if _, err := member.Apps().Create(ctx, api.App{Meta: api.Meta{Name: "mine"}, Spec: spec}); api.CodeOf(err) != api.CodeForbidden {
+		t.Errorf("a member's own app: %v", err)
+	}
+	in := api.Instance{Meta: api.Meta{Name: "demo", Project: w.web}, Spec: api.InstanceSpec{Flavor: "small", App: "jupyter"}}
+	field := func(what string, err error, code api.Code, field string) {
+		t.Helper()
+		var e *api.Error
+		if !errors.As(err, &e) || e.Code != code || e.Field != field || e.Hint == "" {
+			t.Errorf("%s: %v, want %s at %s, with a hint", what, err, code, field)
+		}
+	}
+	_, err := member.Instances().Create(ctx, in)
+	field("without the VRAM that it needs", err, api.CodeInvalid, "spec.vgpu.vramBytes")
+	in.Spec.Vgpu = &api.VGPUSpec{VramBytes: 1 << 30}
+	made := must(t, ret(member.Instances().Create(ctx, in))).v
+	image := must(t, ret(w.op.Images().Get(ctx, "debian", client.Query{}))).v
+	if s := made.Spec; s.App != api.AppID(app.Meta.ID) || s.Image != api.ImageID(image.Meta.ID) || s.UserData != spec.UserData {
+		t.Errorf("%+v", s)
+	}
+
+	// The app changes, then goes; the instance stays as it was made, also when
+	// its file is applied again.
+	app.Spec.UserData, app.Spec.Version = "#cloud-config\nruncmd: []\n", "2"
+	must(t, ret(w.op.Apps().Update(ctx, app.Meta.ID, app)))
+	again := in
+	again.Meta.Revision = made.Meta.Revision
+	same := must(t, ret(member.Instances().Update(ctx, made.Meta.ID, again))).v
+	if same.Spec.UserData != spec.UserData || same.Spec.App != made.Spec.App {
+		t.Errorf("applied again: %+v", same.Spec)
+	}
+	other := must(t, ret(w.op.Apps().Create(ctx, api.App{Meta: api.Meta{Name: "other"}, Spec: spec}))).v
+	again.Meta.Revision, again.Spec.App = same.Meta.Revision, api.AppID(other.Meta.Name)
+	_, err = member.Instances().Update(ctx, made.Meta.ID, again)
+	field("another app", err, api.CodeInvalid, "spec.app")
+	must(t, ret(w.op.Apps().Delete(ctx, app.Meta.ID)))
+	again.Spec.App = ""
+	must(t, ret(member.Instances().Update(ctx, made.Meta.ID, again)))
+
+	other.Spec.Image = "debian-99"
+	must(t, ret(w.op.Apps().Update(ctx, other.Meta.ID, other)))
+	in.Meta.Name, in.Spec.App = "second", "other"
+	_, err = member.Instances().Create(ctx, in)
+	field("an image that is not there", err, api.CodeInvalid, "spec.app")
+	in.Spec.App = "nobody"
+	_, err = member.Instances().Create(ctx, in)
+	field("no such app", err, api.CodeInvalid, "spec.app")
+	in.Spec.App, in.Spec.Image, in.Spec.UserData = "other", "debian", "#!/bin/sh\n"
+	if own := must(t, ret(member.Instances().Create(ctx, in))).v; own.Spec.UserData != "#!/bin/sh\n" {
+		t.Errorf("its own user data: %+v", own.Spec)
+	}
+}

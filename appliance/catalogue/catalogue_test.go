@@ -1,0 +1,43 @@
+package catalogue
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+func TestApps(t *testing.T) {
+	apps, err := Apps()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, a := range apps {
+		names = append(names, a.Meta.Name)
+		if a.Kind != api.KindApp || a.Spec.Description == "" || a.Spec.Category == "" || a.Spec.Notes == "" || a.Spec.ImageURL == "" {
+			t.Errorf("%s: kind, category, description, notes and imageURL are needed", a.Meta.Name)
+		}
+		if err := api.ValidateApp(a.Spec); err != nil {
+			t.Errorf("%s: %v", a.Meta.Name, err)
+		}
+		if err := api.ValidateName(a.Meta.Name); err != nil {
+			t.Error(err)
+		}
+		if a.Spec.UserData == "" {
+			continue
+		}
+		var config map[string]any
+		if err := yaml.UnmarshalStrict([]byte(a.Spec.UserData), &config); err != nil || !strings.HasPrefix(a.Spec.UserData, "#cloud-config\n") {
+			t.Errorf("%s: its user data is no cloud-config: %v", a.Meta.Name, err)
+		}
+	}
+	for _, want := range []string{"comfyui", "debian", "jupyter", "pytorch", "ubuntu", "vllm"} {
+		if !slices.Contains(names, want) {
+			t.Errorf("%s is missing", want)
+		}
+	}
+}

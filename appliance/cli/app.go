@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/appliance/catalogue"
+)
+
+func (a *App) apps() *kind[api.App] {
+	k := &kind[api.App]{
+		app: a, kind: api.KindApp, noun: "app", about: "Ready-made machines: an image and what it does at its first boot",
+		all: (*client.API).Apps, meta: func(x *api.App) *api.Meta { return &x.Meta },
+		columns: []string{"TITLE", "VERSION", "CATEGORY", "IMAGE", "VRAM"},
+		row: func(x api.App) []string {
+			return []string{x.Spec.DisplayName, x.Spec.Version, x.Spec.Category, x.Spec.Image, formatSize(x.Spec.Needs.VramBytes)}
+		},
+		flags: func(f *pflag.FlagSet) func(*api.App) error {
+			title := f.String("title", "", "the name that people see")
+			version := f.String("app-version", "", "of this description")
+			category := f.String("category", "", "system, workbench, inference, or another word")
+			image := f.String("image", "", "name of the public image that it is made from")
+			userData := f.String("user-data", "", "file with cloud-init user data")
+			return func(x *api.App) error {
+				s := &x.Spec
+				s.DisplayName, s.Version = cmp.Or(*title, s.DisplayName), cmp.Or(*version, s.Version, "1")
+				s.Category, s.Image = cmp.Or(*category, s.Category), cmp.Or(*image, s.Image)
+				if *userData != "" {
+					raw, err := os.ReadFile(*userData)
+					if err != nil {
+						return err
+					}
+					s.UserData = string(raw)
+				}
+				return nil
+			}
+		},
+	}
+	k.more = []*cobra.Command{installAppCommand(k)}
+	return k
+}
+
+func installAppCommand(k *kind[api.App]) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "install [NAME…]", Short: "Bring in the apps that come with this program, or their newer versions", Args: cobra.ArbitraryArgs,
+		Long: "What has the same version already stays as it is, with what was changed in it. All of them unless named.",
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		all, err := catalogue.Apps()
+		if err != nil {
+			return err
+		}
+		for _, name := range args {
+			if !slices.ContainsFunc(all, func(x api.App) bool { return x.Meta.Name == name }) {
+				return usagef("no app %q comes with this program", name)
+			}
+		}
+		for _, x := range all {
+			if len(args) > 0 && !slices.Contains(args, x.Meta.Name) {
+				continue
+			}
+			did, err := installApp(cmd, k, x)
+			if err != nil {
+				return fmt.Errorf("app %s: %w", x.Meta.Name, err)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "app %s version %s %s\n", x.Meta.Name, x.Spec.Version, did)
+		}
+		return nil
+	}
+	return cmd
+}
+
+func installApp(cmd *cobra.Command, k *kind[api.App], x api.App) (did string, err error) {
+	apps := k.all(k.app.api)
+	old, err := apps.Get(cmd.Context(), x.Meta.Name, client.Query{})
+	switch {
+	case api.CodeOf(err) == api.CodeNotFound:
+		_, err = apps.Create(cmd.Context(), x)
+		return "created", err
+	case err != nil:
+		return "", err
+	case old.Spec.Version == x.Spec.Version:
+		return "unchanged", nil
+	}
+	old.Spec = x.Spec
+	_, err = apps.Update(cmd.Context(), old.Meta.ID, old)
+	return "updated", err
+}
