@@ -146,3 +146,31 @@ func Worst(a api.BillingState, why string, b api.BillingState, because string) (
 	}
 	return a, why
 }
+
+// NextDun is when Dun may say something else of the same standing than st, which
+// it says now; zero: never.
+func NextDun(now time.Time, terms api.OrganizationBilling, s Standing, st api.BillingStatus) time.Time {
+	const day = 24 * time.Hour
+	moments := []time.Time{terms.GraceUntil}
+	steps := func(begin time.Time, stopDays int64) {
+		suspend := time.Duration(max(stopDays, terms.SuspendAfterDays)) * day
+		moments = append(moments, begin, begin.Add(time.Duration(stopDays)*day), begin.Add(suspend), begin.Add(suspend+time.Duration(terms.DeleteAfterDays)*day))
+	}
+	switch {
+	case terms.Mode == api.BillingPrepaid && st.ExhaustedAt != nil:
+		steps(*st.ExhaustedAt, 0)
+	case terms.Mode == api.BillingInvoice && len(s.Open) > 0:
+		steps(s.Open[0].DueAt, terms.StopAfterDays)
+	}
+	return Soonest(now, moments...)
+}
+
+// Soonest of the moments after now; zero: none is.
+func Soonest(now time.Time, moments ...time.Time) (first time.Time) {
+	for _, m := range moments {
+		if m.After(now) && (first.IsZero() || m.Before(first)) {
+			first = m
+		}
+	}
+	return first
+}

@@ -124,3 +124,48 @@ func TestAssess(t *testing.T) {
 		t.Errorf("%s from %s", name, from)
 	}
 }
+
+// Until the moment that NextDun names Dun says the same.
+func TestNextDun(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 5))
+	changed := 0
+	for range 5000 {
+		now := november
+		terms := api.OrganizationBilling{Mode: []api.BillingMode{api.BillingInvoice, api.BillingPrepaid}[random.IntN(2)],
+			StopAfterDays: random.Int64N(4), SuspendAfterDays: random.Int64N(6), DeleteAfterDays: random.Int64N(4)}
+		if random.IntN(2) == 0 {
+			terms.GraceUntil = now.Add(time.Duration(random.IntN(20)-5) * day / 2)
+		}
+		s := Standing{BalanceMicros: random.Int64N(3) - 1}
+		was := api.BillingStatus{State: api.BillingOK}
+		begun := now.Add(-time.Duration(random.IntN(20)) * day / 3)
+		if terms.Mode == api.BillingInvoice {
+			s.Open = []api.OpenInvoice{{Number: "INV-000001", DueAt: begun.Add(3 * day), LeftMicros: 5}}
+		} else if random.IntN(2) == 0 {
+			was.ExhaustedAt = &begun
+		}
+		st := Dun(now, terms, s, was)
+		next := NextDun(now, terms, s, st)
+		last := now.Add(30 * day)
+		if !next.IsZero() {
+			last = next.Add(-1)
+		}
+		for at := now; ; at = at.Add(day / 6) {
+			if at.After(last) {
+				at = last
+			}
+			if got := Dun(at, terms, s, st); got.State != st.State || got.Message != st.Message {
+				t.Fatalf("%+v, %+v: %+v, but at %s %+v; the next look is at %s", terms, s, st, at, got, next)
+			}
+			if at.Equal(last) {
+				break
+			}
+		}
+		if !next.IsZero() && Dun(next, terms, s, st).State != st.State {
+			changed++
+		}
+	}
+	if changed < 1000 {
+		t.Errorf("it changes at %d moments", changed)
+	}
+}

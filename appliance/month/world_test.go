@@ -58,7 +58,7 @@ func newWorld(t *testing.T) *world {
 		o.Now, o.Billing, o.Runtime = w.Now, books.Books{Store: w.store}, runtime{o.Runtime, w}
 	})
 	w.url, w.op = env.URL, w.connect(env.URL, env.Token)
-	w.job = &books.Job{Books: books.Books{Store: w.store}, Store: w.store, Log: slog.New(slog.DiscardHandler)}
+	w.job = &books.Job{Books: books.Books{Store: w.store}, Store: w.store, Changes: w.store, Log: slog.New(slog.DiscardHandler)}
 	w.shared = sdsfake.Shared("pool-1", sds.Limits{}, 1)[0]
 	w.shared.SetNow(w.Now)
 	for _, id := range []api.NodeID{"node-000000000001", "node-000000000002", "node-000000000003"} {

@@ -309,7 +309,7 @@ func (n *node) plan(ctx context.Context) error {
 		wg.Go(func() { n.storage.lead(ctx, n, in) })
 		wg.Go(func() { services.Run(ctx, ending{n.store, in}, n.log) })
 		wg.Go(func() {
-			(&books.Job{Books: books.Books{Store: n.store}, Store: term{n.store, in}, Log: n.log}).Run(ctx)
+			(&books.Job{Books: books.Books{Store: n.store}, Store: term{n.store, in}, Changes: n.store, Log: n.log}).Run(ctx)
 		})
 		wg.Go(func() { _ = n.hooks(term{n.store, in}).Run(ctx) })
 		_ = leader.Run(ctx, term{n.store, in}, health, n.log) // ends with the term
