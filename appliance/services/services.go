@@ -14,47 +14,79 @@ package services
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/follow"
 )
 
 // Store is what this needs of the cluster's state.
 type Store interface {
 	List(ctx context.Context, q api.ListQuery) (api.ListPage, error)
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
+	Watch(ctx context.Context, since int64) (<-chan api.Event, error) // services, and whatever else
 }
 
-// every is how often it looks: deleting takes agents longer.
-const every = 2 * time.Second
+const (
+	// every is how often it looks while something is being deleted: agents take longer.
+	every = 2 * time.Second
+	// idle is how often it looks at nothing; a service that ends wakes it.
+	idle = time.Hour
+)
 
-// Run looks until ctx ends.
+// ending are the services that have ended and are not through, by id.
+type ending map[string]api.Service
+
+// Apply takes in a change: there is something to do when one has ended.
+func (e ending) Apply(ev api.Event) (changed bool, err error) {
+	id := ev.Object.Meta.ID
+	if ev.Object.Kind != api.KindService {
+		return false, nil
+	}
+	delete(e, id)
+	if ev.Type == api.EventRemove {
+		return false, nil
+	}
+	s, err := api.Decode[api.Service](ev.Object)
+	if err != nil || s.Spec.TerminatedAt == nil || s.Status.Phase == api.ServiceTerminated {
+		return false, err
+	}
+	_, known := e[id]
+	e[id] = s
+	return !known, nil
+}
+
+// Run looks until ctx ends, as long as there is something to delete.
 func Run(ctx context.Context, s Store, log *slog.Logger) {
-	for ctx.Err() == nil {
-		if err := Sweep(ctx, s, time.Now()); err != nil && ctx.Err() == nil {
+	fresh := func() ending { return ending{} }
+	_ = follow.Run(ctx, s, log, "services", fresh, func(ctx context.Context, e ending) time.Duration {
+		if len(e) == 0 {
+			return idle
+		}
+		if err := e.sweep(ctx, s, time.Now()); err != nil && ctx.Err() == nil {
 			log.Warn("ended services", "error", err)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(every):
-		}
-	}
+		return every
+	}) // ends with ctx
 }
 
-// Sweep takes each ended service one step on.
+// Sweep takes each ended service of a store one step on.
 func Sweep(ctx context.Context, s Store, now time.Time) error {
-	all, err := list(ctx, s, api.ListQuery{Kind: api.KindService})
-	if err != nil {
+	all := ending{}
+	if err := api.Each(ctx, s, api.ListQuery{Kind: api.KindService}, func(o api.Object) error {
+		_, err := all.Apply(api.Event{Type: api.EventPut, Object: o})
+		return err
+	}); err != nil {
 		return err
 	}
-	for _, o := range all {
-		service, err := api.Decode[api.Service](o)
-		if err != nil {
-			return err
-		}
-		if service.Spec.TerminatedAt == nil || service.Status.Phase == api.ServiceTerminated {
-			continue
-		}
+	return all.sweep(ctx, s, now)
+}
+
+func (e ending) sweep(ctx context.Context, s Store, now time.Time) error {
+	for _, id := range slices.Sorted(maps.Keys(e)) {
+		service := e[id]
 		has, err := belongings(ctx, s, string(service.Spec.Organization))
 		if err != nil {
 			return err

@@ -343,6 +343,10 @@ func (e ending) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	return e.ApplyInTerm(ctx, e.in, b)
 }
 
+func (e ending) Watch(ctx context.Context, since int64) (<-chan api.Event, error) {
+	return e.WatchKinds(ctx, since, api.KindService)
+}
+
 // Close lets go of everything, last opened first.
 func (n *node) Close() error {
 	var errs []error
