@@ -3,6 +3,7 @@ package books
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -18,6 +19,8 @@ const (
 	// pause between steps; after a long one so many times what it took.
 	pause = time.Minute
 	rest  = 10
+	// looks at once, whose writes share the disk's syncs.
+	looks = 16
 )
 
 // Writer writes in the leader's term, or not at all.
@@ -40,6 +43,9 @@ type Job struct {
 	Log     *slog.Logger
 
 	mark    int64
+	issuing sync.Mutex // held while an invoice takes its number: two at once would refuse each other
+
+	mu      sync.Mutex // guards what is below
 	agenda  agenda
 	running running
 	// empty is when a period was last seen to have nothing to invoice.
@@ -72,14 +78,25 @@ func (j *Job) Step(ctx context.Context, now time.Time) {
 		j.Log.Warn("books: the organizations cannot be read", "error", err)
 		return
 	}
+	due := make(chan string)
+	var wg sync.WaitGroup
+	for range looks {
+		wg.Go(func() {
+			for id := range due {
+				if err := j.look(ctx, id, now); err != nil && ctx.Err() == nil {
+					j.Log.Warn("books: an organization cannot be read", "organization", id, "error", err)
+				}
+			}
+		})
+	}
 	for _, id := range j.agenda.due(now) {
 		if ctx.Err() != nil {
-			return
+			break
 		}
-		if err := j.look(ctx, id, now); err != nil && ctx.Err() == nil {
-			j.Log.Warn("books: an organization cannot be read", "organization", id, "error", err)
-		}
+		due <- id
 	}
+	close(due)
+	wg.Wait()
 }
 
 // news puts on the agenda who was touched. It asks for that before anything is
@@ -112,6 +129,8 @@ func (j *Job) news(ctx context.Context) error {
 func (j *Job) look(ctx context.Context, id string, now time.Time) error {
 	org, _, err := j.organization(ctx, id)
 	if api.CodeOf(err) == api.CodeNotFound || err == nil && org.Meta.DeletedAt != nil {
+		j.mu.Lock()
+		defer j.mu.Unlock()
 		delete(j.agenda, id)
 		j.running.drop(id)
 		return nil
@@ -123,6 +142,8 @@ func (j *Job) look(ctx context.Context, id string, now time.Time) error {
 	fine := j.try(ctx, "no invoice", org, err)
 	dunned, err := j.dun(ctx, id, now)
 	if j.try(ctx, "its balance and budgets are not looked at", org, err) && fine {
+		j.mu.Lock()
+		defer j.mu.Unlock()
 		j.agenda.looked(id, now, issued, dunned)
 	}
 	return nil
@@ -162,9 +183,13 @@ func (j *Job) issue(ctx context.Context, org api.Organization, now time.Time) (n
 	}
 	open, present := billing.Open(org.Spec.Billing.Since, all, zone, now.Add(-settle))
 	next = billing.PeriodEnd(present, zone).Add(settle)
+	if len(open) > 0 {
+		j.issuing.Lock()
+		defer j.issuing.Unlock()
+	}
 	for _, p := range open {
 		name := empty{org.Meta.ID, p.From}
-		if at, seen := j.empty[name]; seen && now.Sub(at) < again {
+		if j.wasEmpty(name, now) {
 			continue
 		}
 		series, revision, err := j.Books.series(ctx, org.Spec.Parent)
@@ -182,10 +207,7 @@ func (j *Job) issue(ctx context.Context, org api.Organization, now time.Time) (n
 			return next, err
 		}
 		if len(d.Preview.Lines)+len(d.Late) == 0 {
-			if j.empty == nil {
-				j.empty = map[empty]time.Time{}
-			}
-			j.empty[name] = now
+			j.setEmpty(name, now)
 			continue
 		}
 		cmds, spec, err := billing.Issue(d, series, revision)
@@ -196,7 +218,6 @@ func (j *Job) issue(ctx context.Context, org api.Organization, now time.Time) (n
 		if err != nil {
 			return next, err
 		}
-		delete(j.empty, name)
 		issued, err := api.Decode[api.Invoice](out[1])
 		if err != nil {
 			return next, err
@@ -205,6 +226,22 @@ func (j *Job) issue(ctx context.Context, org api.Organization, now time.Time) (n
 		j.Log.Info("books: invoice", "organization", org.Meta.Name, "number", spec.Number, "from", spec.From, "to", spec.To, "micros", spec.TotalMicros, "currency", spec.Currency)
 	}
 	return next, nil
+}
+
+func (j *Job) wasEmpty(name empty, now time.Time) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	at, seen := j.empty[name]
+	return seen && now.Sub(at) < again
+}
+
+func (j *Job) setEmpty(name empty, now time.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.empty == nil {
+		j.empty = map[empty]time.Time{}
+	}
+	j.empty[name] = now
 }
 
 // overtaken: somebody else has issued it, or has used the number, meanwhile.

@@ -53,11 +53,11 @@ func (r *running) drop(org string) {
 	delete(r.kept, org)
 }
 
-// of a period that ends at now: a rating to go on with from an hour on, or nil.
+// of a period that ends at now: a rating to fork and go on with from an hour on, or nil.
 func (r *running) of(org string, book api.PriceBook, from, now time.Time) (*billing.Rating, time.Time) {
 	for _, k := range r.kept[org] {
 		if k.book == book.Meta.ID && k.revision == book.Meta.Revision && k.from.Equal(from) && k.upTo.Before(now) {
-			return k.rating.Fork(now), k.upTo
+			return k.rating, k.upTo
 		}
 	}
 	return nil, from
@@ -83,7 +83,12 @@ func (r *running) keep(org string, book api.PriceBook, from, upTo time.Time, rat
 // rateSoFar rates what an organization has used from a moment up to now.
 func (j *Job) rateSoFar(ctx context.Context, org string, book api.PriceBook, from, now time.Time) (api.InvoicePreview, error) {
 	id := api.OrganizationID(org)
+	j.mu.Lock()
 	r, begin := j.running.of(org, book, from, now)
+	j.mu.Unlock()
+	if r != nil {
+		r = r.Fork(now)
+	}
 	if r == nil {
 		var err error
 		if r, err = billing.NewRating(id, book.Spec, from, now); err != nil {
@@ -95,7 +100,9 @@ func (j *Job) rateSoFar(ctx context.Context, org string, book api.PriceBook, fro
 		if err := j.Books.add(ctx, id, begin, past, r.Add); err != nil {
 			return api.InvoicePreview{}, err
 		}
+		j.mu.Lock()
 		j.running.keep(org, book, from, past, r)
+		j.mu.Unlock()
 		r, begin = r.Fork(now), past
 	}
 	if err := j.Books.add(ctx, id, begin, now, r.Add); err != nil {
