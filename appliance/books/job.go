@@ -218,6 +218,7 @@ func (j *Job) issue(ctx context.Context, org api.Organization, now time.Time) (n
 		if err != nil {
 			return next, err
 		}
+		j.setEmpty(name, time.Time{})
 		issued, err := api.Decode[api.Invoice](out[1])
 		if err != nil {
 			return next, err
@@ -235,9 +236,14 @@ func (j *Job) wasEmpty(name empty, now time.Time) bool {
 	return seen && now.Sub(at) < again
 }
 
+// setEmpty notes that a period was empty; at the zero time: that it is not.
 func (j *Job) setEmpty(name empty, now time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if now.IsZero() {
+		delete(j.empty, name)
+		return
+	}
 	if j.empty == nil {
 		j.empty = map[empty]time.Time{}
 	}

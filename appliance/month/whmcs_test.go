@@ -73,7 +73,7 @@ func TestMonthByWHMCS(t *testing.T) {
 	if _, err := exec.LookPath("php"); err != nil {
 		t.Fatalf(`%v: run "make setup"`, err)
 	}
-	w := newWorld(t)
+	w := newWorld(t, newDisk(t))
 	org := do(t, w.op.Organizations().Create, api.Organization{Meta: api.Meta{Name: "shop"}})
 	key := do(t, w.op.APIKeys().Create, api.APIKey{Meta: api.Meta{Name: "whmcs", Organization: org.Meta.ID}, Spec: api.APIKeySpec{Role: api.RoleReseller}})
 	at, err := url.Parse(w.url)
