@@ -2104,6 +2104,12 @@ type ServiceUsagePage struct {
 
 	// To The next month's first.
 	To time.Time `json:"to"`
+
+	// UseFrom The totals count the hours that begin from here on: from, less carryHours.
+	UseFrom time.Time `json:"useFrom"`
+
+	// UseTo And up to here.
+	UseTo time.Time `json:"useTo"`
 }
 
 // Session defines model for Session.
@@ -3477,6 +3483,9 @@ type ListServiceUsageParams struct {
 
 	// Month As 2026-11; the present one unless given.
 	Month string `form:"month,omitempty" json:"month,omitempty,omitzero"`
+
+	// CarryHours Counts the last hours of each month in the next one: the total of a month is final so long before its end. For billing systems that take the last total that they have read in a month; with the same number at every call each hour is in one month. 0 unless given.
+	CarryHours int `form:"carryHours,omitempty" json:"carryHours,omitempty,omitzero"`
 
 	// Limit 100 services unless given.
 	Limit int `form:"limit,omitempty" json:"limit,omitempty,omitzero"`

@@ -45,6 +45,7 @@ func TestMonth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("lives through a month")
 	}
+	t.Parallel()
 	w := newWorld(t, newDisk(t))
 	acme, c := w.customer("acme", &api.OrganizationBilling{Mode: api.BillingInvoice, TimeZone: "Europe/Berlin", DueDays: 3, StopAfterDays: 2, SuspendAfterDays: 4})
 	other, d := w.customer("other", &api.OrganizationBilling{Mode: api.BillingPrepaid, WarnMicros: 5_000_000, SuspendAfterDays: 1})
