@@ -207,12 +207,18 @@ type BackupTargetStatus struct {
 
 // BillingStatus defines model for BillingStatus.
 type BillingStatus struct {
+	// DeleteAt When that is, unless something is paid: at least 7 days after the warning.
+	DeleteAt *time.Time `json:"deleteAt,omitempty"`
+
+	// DeleteWarnedAt When it was warned that what it runs will be deleted.
+	DeleteWarnedAt *time.Time `json:"deleteWarnedAt,omitempty"`
+
 	// ExhaustedAt Since when what was paid in advance is used up.
 	ExhaustedAt *time.Time `json:"exhaustedAt,omitempty"`
 	Message     string     `json:"message,omitempty,omitzero"`
 	Since       time.Time  `json:"since"`
 
-	// State stop: nothing new is made or started; suspended: instances stop; deleteDue: whoever runs the cluster may delete what it has.
+	// State stop: nothing new is made or started; suspended: instances stop; deleteDue: what it runs is being deleted.
 	State BillingState `json:"state"`
 }
 
@@ -1622,7 +1628,7 @@ type OrganizationBilling struct {
 	// CreditMicros Prepaid: how much may be used beyond what was paid.
 	CreditMicros int64 `json:"creditMicros,omitempty,omitzero"`
 
-	// DeleteAfterDays From there until it is marked for deletion; never unless given.
+	// DeleteAfterDays From there until what it runs is deleted for good: instances, volumes, snapshots, backups, images, addresses and load balancers. 0, which it is unless given: never. It is warned at least 7 days before.
 	DeleteAfterDays int64 `json:"deleteAfterDays,omitempty,omitzero"`
 
 	// DueDays From the issue of an invoice; 14 unless given.

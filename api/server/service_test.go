@@ -405,7 +405,7 @@ func TestServiceUsage(t *testing.T) {
 		t.Errorf("%+v: %s has used nothing, and has ended", p.Items, b.Meta.Name)
 	}
 	for field, p := range map[string]api.ListServiceUsageParams{
-		"carryHours": {Installation: "whmcs", CarryHours: 73},
+		"carryHours":   {Installation: "whmcs", CarryHours: 73},
 		"timeZone":     {Installation: "whmcs", TimeZone: "Mars/Olympus"},
 		"month":        {Installation: "whmcs", Month: "2026-13"},
 		"installation": {Installation: "Who?"},

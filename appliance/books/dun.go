@@ -23,6 +23,8 @@ func (j *Job) dun(ctx context.Context, id string, now time.Time) (next time.Time
 	}
 	state, reason := api.BillingOK, ""
 	var cmds []api.Command
+	var note *api.AuditNote
+	var besides *api.Raise // a second event
 	if terms := org.Spec.Billing; terms != nil {
 		s, err := j.standing(ctx, org, now)
 		if err != nil {
@@ -34,6 +36,13 @@ func (j *Job) dun(ctx context.Context, id string, now time.Time) (next time.Time
 		said := report(o, api.OrganizationStatus{Billing: &st})
 		if was := cmp.Or(statusOf(org).State, api.BillingOK); st.State != was {
 			raise(said, billingEvents[st.State], st)
+		}
+		if st.DeleteWarnedAt != nil && statusOf(org).DeleteWarnedAt == nil {
+			if len(said) > 0 {
+				besides = said[0].Raise
+			}
+			raise(said, "billing.delete_warning", st)
+			note = api.BillingNote("WarnOfDeletion")
 		}
 		cmds = append(cmds, said...)
 	} else if org.Status.Billing != nil {
@@ -51,13 +60,13 @@ func (j *Job) dun(ctx context.Context, id string, now time.Time) (next time.Time
 		spec := billing.Restrict(org.Spec, state, reason)
 		// First: the others have no part in what the revision guards.
 		cmds = append([]api.Command{{Op: api.OpPutSpec, Kind: o.Kind, ID: o.Meta.ID, Expect: o.Meta.Revision, Labels: o.Meta.Labels,
-			Data: api.Encode(spec), Limits: spec.Limits()}}, cmds...)
+			Data: api.Encode(spec), Limits: spec.Limits(), Raise: besides}}, cmds...)
 		j.Log.Info("books: organization", "organization", org.Meta.Name, "state", state, "reason", reason)
 	}
 	if len(cmds) == 0 {
 		return next, nil
 	}
-	_, err = j.Store.Apply(ctx, api.Batch{At: now.UTC(), Commands: cmds})
+	_, err = j.Store.Apply(ctx, api.Batch{At: now.UTC(), Commands: cmds, Audit: note})
 	return next, err
 }
 

@@ -17,7 +17,7 @@ import (
 type onlyServices struct{ *store.Store }
 
 func (s onlyServices) Watch(ctx context.Context, since int64) (<-chan api.Event, error) {
-	return s.WatchKinds(ctx, since, api.KindService)
+	return s.WatchKinds(ctx, since, api.KindService, api.KindOrganization)
 }
 
 // BenchmarkRun is what waiting for a service's end costs in processor time, on

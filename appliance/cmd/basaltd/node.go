@@ -344,7 +344,7 @@ func (e ending) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 }
 
 func (e ending) Watch(ctx context.Context, since int64) (<-chan api.Event, error) {
-	return e.WatchKinds(ctx, since, api.KindService)
+	return e.WatchKinds(ctx, since, api.KindService, api.KindOrganization)
 }
 
 // Close lets go of everything, last opened first.
