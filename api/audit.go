@@ -61,3 +61,9 @@ type AuditPage struct {
 	Items []AuditEvent
 	More  bool
 }
+
+// BillingNote is the note of what the cluster does for money's sake, and an
+// operator has to be able to find again.
+func BillingNote(operation string) *AuditNote {
+	return &AuditNote{Actor: string(RoleBilling), Name: string(RoleBilling), Role: RoleBilling, Operation: operation}
+}

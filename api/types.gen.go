@@ -267,12 +267,18 @@ type BackupTargetStatus struct {
 
 // BillingStatus defines model for BillingStatus.
 type BillingStatus struct {
+	// DeleteAt When that is, unless something is paid: at least 7 days after the warning.
+	DeleteAt *time.Time `json:"deleteAt,omitempty"`
+
+	// DeleteWarnedAt When it was warned that what it runs will be deleted.
+	DeleteWarnedAt *time.Time `json:"deleteWarnedAt,omitempty"`
+
 	// ExhaustedAt Since when what was paid in advance is used up.
 	ExhaustedAt *time.Time `json:"exhaustedAt,omitempty"`
 	Message     string     `json:"message,omitempty,omitzero"`
 	Since       time.Time  `json:"since"`
 
-	// State stop: nothing new is made or started; suspended: instances stop; deleteDue: whoever runs the cluster may delete what it has.
+	// State stop: nothing new is made or started; suspended: instances stop; deleteDue: what it runs is being deleted.
 	State BillingState `json:"state"`
 }
 
@@ -1685,7 +1691,7 @@ type OrganizationBilling struct {
 	// CreditMicros Prepaid: how much may be used beyond what was paid.
 	CreditMicros int64 `json:"creditMicros,omitempty,omitzero"`
 
-	// DeleteAfterDays From there until it is marked for deletion; never unless given.
+	// DeleteAfterDays From there until what it runs is deleted for good: instances, volumes, snapshots, backups, images, addresses and load balancers. 0, which it is unless given: never. It is warned at least 7 days before.
 	DeleteAfterDays int64 `json:"deleteAfterDays,omitempty,omitzero"`
 
 	// DueDays From the issue of an invoice; 14 unless given.
@@ -2167,6 +2173,12 @@ type ServiceUsagePage struct {
 
 	// To The next month's first.
 	To time.Time `json:"to"`
+
+	// UseFrom The totals count the hours that begin from here on: from, less carryHours.
+	UseFrom time.Time `json:"useFrom"`
+
+	// UseTo And up to here.
+	UseTo time.Time `json:"useTo"`
 }
 
 // Session defines model for Session.
@@ -3558,6 +3570,9 @@ type ListServiceUsageParams struct {
 
 	// Month As 2026-11; the present one unless given.
 	Month string `form:"month,omitempty" json:"month,omitempty,omitzero"`
+
+	// CarryHours Counts the last hours of each month in the next one: the total of a month is final so long before its end. For billing systems that take the last total that they have read in a month; with the same number at every call each hour is in one month. 0 unless given.
+	CarryHours int `form:"carryHours,omitempty" json:"carryHours,omitempty,omitzero"`
 
 	// Limit 100 services unless given.
 	Limit int `form:"limit,omitempty" json:"limit,omitempty,omitzero"`

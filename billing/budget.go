@@ -7,6 +7,12 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
+// NextMonth is when the next calendar month begins in a zone.
+func NextMonth(now time.Time, zone *time.Location) time.Time {
+	y, m, _ := now.In(zone).Date()
+	return time.Date(y, m+1, 1, 0, 0, 0, 0, zone)
+}
+
 // MonthOf is when the calendar month of a moment began in a zone, and its name.
 func MonthOf(now time.Time, zone *time.Location) (from time.Time, name string) {
 	y, m, _ := now.In(zone).Date()

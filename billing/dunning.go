@@ -58,14 +58,18 @@ func StandingOf(org api.OrganizationID, d Documents, currency string, unbilled i
 // when what was paid in advance is used up has to be remembered, due dates need
 // not.
 func Dun(now time.Time, terms api.OrganizationBilling, s Standing, was api.BillingStatus) api.BillingStatus {
+	grace := now.Before(terms.GraceUntil)
+	if grace {
+		terms.DeleteAfterDays = 0 // nor is it announced
+	}
 	next := api.BillingStatus{State: api.BillingOK}
 	switch terms.Mode {
 	case api.BillingPrepaid:
-		next = dunPrepaid(now, terms, s, was.ExhaustedAt)
+		next = dunPrepaid(now, terms, s, was)
 	case api.BillingInvoice:
-		next = dunInvoices(now, terms, s)
+		next = dunInvoices(now, terms, s, was)
 	}
-	if now.Before(terms.GraceUntil) && worse(next.State, api.BillingWarn) {
+	if grace && worse(next.State, api.BillingWarn) {
 		next.State = api.BillingWarn
 		next.Message += fmt.Sprintf("; nothing follows until %s", terms.GraceUntil.UTC().Format(time.DateTime))
 	}
@@ -75,7 +79,7 @@ func Dun(now time.Time, terms api.OrganizationBilling, s Standing, was api.Billi
 	return next
 }
 
-func dunPrepaid(now time.Time, terms api.OrganizationBilling, s Standing, exhausted *time.Time) api.BillingStatus {
+func dunPrepaid(now time.Time, terms api.OrganizationBilling, s Standing, was api.BillingStatus) api.BillingStatus {
 	left := s.BalanceMicros - s.UnbilledMicros
 	switch {
 	case left > -terms.CreditMicros && left < terms.WarnMicros:
@@ -83,35 +87,70 @@ func dunPrepaid(now time.Time, terms api.OrganizationBilling, s Standing, exhaus
 	case left > -terms.CreditMicros:
 		return api.BillingStatus{State: api.BillingOK}
 	}
+	exhausted := was.ExhaustedAt
 	if exhausted == nil || exhausted.After(now) {
 		at := now.UTC()
 		exhausted = &at
 	}
-	st := after(now.Sub(*exhausted), 0, terms)
-	return api.BillingStatus{State: st, ExhaustedAt: exhausted, Message: "what was paid in advance is used up"}
+	next := api.BillingStatus{ExhaustedAt: exhausted, Message: "what was paid in advance is used up"}
+	return unpaid(now, *exhausted, 0, terms, next, was)
 }
 
-func dunInvoices(now time.Time, terms api.OrganizationBilling, s Standing) api.BillingStatus {
+func dunInvoices(now time.Time, terms api.OrganizationBilling, s Standing, was api.BillingStatus) api.BillingStatus {
 	if len(s.Open) == 0 || now.Before(s.Open[0].DueAt) {
 		return api.BillingStatus{State: api.BillingOK}
 	}
 	o := s.Open[0]
-	return api.BillingStatus{State: after(now.Sub(o.DueAt), terms.StopAfterDays, terms), Message: fmt.Sprintf("invoice %s was due on %s", o.Number, o.DueAt.UTC().Format(time.DateOnly))}
+	next := api.BillingStatus{Message: fmt.Sprintf("invoice %s was due on %s", o.Number, o.DueAt.UTC().Format(time.DateOnly))}
+	return unpaid(now, o.DueAt, terms.StopAfterDays, terms, next, was)
 }
 
-// after is the state when it has lasted so long.
-func after(lasted time.Duration, stopDays int64, terms api.OrganizationBilling) api.BillingState {
-	const day = 24 * time.Hour
-	suspend := time.Duration(max(stopDays, terms.SuspendAfterDays)) * day
+const day = 24 * time.Hour
+
+// DeleteNotice is how long before its deletion an organization is warned, at
+// the least: also when nobody looked for a while, or the terms have changed.
+const DeleteNotice = 7 * day
+
+// deadlines of what was not paid since a moment.
+func deadlines(since time.Time, stopDays int64, terms api.OrganizationBilling) (stop, suspend, remove time.Time) {
+	suspend = since.Add(time.Duration(max(stopDays, terms.SuspendAfterDays)) * day)
+	return since.Add(time.Duration(stopDays) * day), suspend, suspend.Add(time.Duration(terms.DeleteAfterDays) * day)
+}
+
+// unpaid is what follows when something was not paid since then.
+func unpaid(now, since time.Time, stopDays int64, terms api.OrganizationBilling, next, was api.BillingStatus) api.BillingStatus {
+	stop, suspend, remove := deadlines(since, stopDays, terms)
 	switch {
-	case terms.DeleteAfterDays > 0 && lasted >= suspend+time.Duration(terms.DeleteAfterDays)*day:
-		return api.BillingDeleteDue
-	case lasted >= suspend:
-		return api.BillingSuspended
-	case lasted >= time.Duration(stopDays)*day:
-		return api.BillingStop
+	case now.Before(stop):
+		next.State = api.BillingWarn
+	case now.Before(suspend):
+		next.State = api.BillingStop
+	case terms.DeleteAfterDays == 0 || now.Before(remove.Add(-DeleteNotice)):
+		next.State = api.BillingSuspended
+	default:
+		return doomed(now, remove, next, was)
 	}
-	return api.BillingWarn
+	return next
+}
+
+// doomed warns of the deletion, which is due at a time, but never sooner than
+// DeleteNotice after the warning.
+func doomed(now, remove time.Time, next, was api.BillingStatus) api.BillingStatus {
+	warned := now.UTC()
+	if was.DeleteWarnedAt != nil && !was.DeleteWarnedAt.After(now) {
+		warned = *was.DeleteWarnedAt
+	}
+	if soonest := warned.Add(DeleteNotice); remove.Before(soonest) {
+		remove = soonest
+	}
+	remove = remove.UTC()
+	next.DeleteWarnedAt, next.DeleteAt = &warned, &remove
+	next.State = api.BillingSuspended
+	if !now.Before(remove) {
+		next.State = api.BillingDeleteDue
+	}
+	next.Message += fmt.Sprintf("; what it runs is deleted for good on %s", remove.Format(time.DateTime))
+	return next
 }
 
 var badness = []api.BillingState{api.BillingOK, api.BillingWarn, api.BillingStop, api.BillingSuspended, api.BillingDeleteDue}
@@ -145,4 +184,34 @@ func Worst(a api.BillingState, why string, b api.BillingState, because string) (
 		return b, because
 	}
 	return a, why
+}
+
+// NextDun is when Dun may say something else of the same standing than st, which
+// it says now; zero: never.
+func NextDun(now time.Time, terms api.OrganizationBilling, s Standing, st api.BillingStatus) time.Time {
+	moments := []time.Time{terms.GraceUntil}
+	if st.DeleteAt != nil {
+		moments = append(moments, *st.DeleteAt)
+	}
+	steps := func(since time.Time, stopDays int64) {
+		stop, suspend, remove := deadlines(since, stopDays, terms)
+		moments = append(moments, since, stop, suspend, remove, remove.Add(-DeleteNotice))
+	}
+	switch {
+	case terms.Mode == api.BillingPrepaid && st.ExhaustedAt != nil:
+		steps(*st.ExhaustedAt, 0)
+	case terms.Mode == api.BillingInvoice && len(s.Open) > 0:
+		steps(s.Open[0].DueAt, terms.StopAfterDays)
+	}
+	return Soonest(now, moments...)
+}
+
+// Soonest of the moments after now; zero: none is.
+func Soonest(now time.Time, moments ...time.Time) (first time.Time) {
+	for _, m := range moments {
+		if m.After(now) && (first.IsZero() || m.Before(first)) {
+			first = m
+		}
+	}
+	return first
 }

@@ -8,8 +8,6 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-const day = 24 * time.Hour
-
 func TestDun(t *testing.T) {
 	now := november
 	at := func(d time.Duration) *time.Time { x := now.Add(d); return &x }
@@ -44,7 +42,8 @@ func TestDun(t *testing.T) {
 		"due for two":      {invoiced, due(-14 * day), nil, api.BillingSuspended},
 		"due for a decade": {invoiced, due(-3650 * day), nil, api.BillingSuspended}, // deletion is not switched on
 	} {
-		got := Dun(now, c.terms, c.s, api.BillingStatus{State: api.BillingOK, ExhaustedAt: c.was})
+		warned := now.Add(-DeleteNotice)
+		got := Dun(now, c.terms, c.s, api.BillingStatus{State: api.BillingOK, ExhaustedAt: c.was, DeleteWarnedAt: &warned})
 		if got.State != c.want || (got.State != api.BillingOK) != (got.Message != "") {
 			t.Errorf("%s: %+v, want %s", name, got, c.want)
 		}
@@ -122,5 +121,88 @@ func TestAssess(t *testing.T) {
 	}
 	if from, name := MonthOf(time.Date(2026, 3, 31, 22, 30, 0, 0, time.UTC), zoneOf(t, "Europe/Berlin")); name != "2026-04" || !from.Equal(time.Date(2026, 3, 31, 22, 0, 0, 0, time.UTC)) {
 		t.Errorf("%s from %s", name, from)
+	}
+}
+
+// What an organization runs is deleted only where somebody has said so, and
+// never within a week of the warning, whenever that comes.
+func TestDeletionIsAnnounced(t *testing.T) {
+	random := rand.New(rand.NewPCG(6, 6))
+	deleted := 0
+	for range 3000 {
+		terms := api.OrganizationBilling{Mode: []api.BillingMode{api.BillingInvoice, api.BillingPrepaid}[random.IntN(2)], SuspendAfterDays: random.Int64N(5), DeleteAfterDays: random.Int64N(40)}
+		s := Standing{Open: []api.OpenInvoice{{Number: "INV-000001", DueAt: november, LeftMicros: 5}}}
+		st := api.BillingStatus{State: api.BillingOK}
+		var warned time.Time
+		for now := november; now.Before(november.Add(90 * day)); now = now.Add(time.Duration(1+random.IntN(72)) * time.Hour) {
+			switch random.IntN(30) {
+			case 0:
+				terms.DeleteAfterDays = random.Int64N(40)
+			case 1:
+				terms.GraceUntil = now.Add(time.Duration(random.IntN(100)) * time.Hour)
+			}
+			st = Dun(now, terms, s, st)
+			switch {
+			case st.DeleteWarnedAt == nil:
+				warned = time.Time{}
+			case warned.IsZero():
+				warned = now
+			}
+			if st.State != api.BillingDeleteDue {
+				continue
+			}
+			deleted++
+			if terms.DeleteAfterDays == 0 || warned.IsZero() || now.Sub(warned) < DeleteNotice || now.Before(november.Add(time.Duration(terms.SuspendAfterDays+terms.DeleteAfterDays)*day)) {
+				t.Fatalf("%s: %+v by %+v, warned at %s", now, st, terms, warned)
+			}
+		}
+	}
+	if deleted == 0 {
+		t.Error("nothing is ever deleted")
+	}
+}
+
+// Until the moment that NextDun names Dun says the same.
+func TestNextDun(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 5))
+	changed := 0
+	for range 5000 {
+		now := november
+		terms := api.OrganizationBilling{Mode: []api.BillingMode{api.BillingInvoice, api.BillingPrepaid}[random.IntN(2)],
+			StopAfterDays: random.Int64N(4), SuspendAfterDays: random.Int64N(6), DeleteAfterDays: random.Int64N(4)}
+		if random.IntN(2) == 0 {
+			terms.GraceUntil = now.Add(time.Duration(random.IntN(20)-5) * day / 2)
+		}
+		s := Standing{BalanceMicros: random.Int64N(3) - 1}
+		was := api.BillingStatus{State: api.BillingOK}
+		begun := now.Add(-time.Duration(random.IntN(20)) * day / 3)
+		if terms.Mode == api.BillingInvoice {
+			s.Open = []api.OpenInvoice{{Number: "INV-000001", DueAt: begun.Add(3 * day), LeftMicros: 5}}
+		} else if random.IntN(2) == 0 {
+			was.ExhaustedAt = &begun
+		}
+		st := Dun(now, terms, s, was)
+		next := NextDun(now, terms, s, st)
+		last := now.Add(30 * day)
+		if !next.IsZero() {
+			last = next.Add(-1)
+		}
+		for at := now; ; at = at.Add(day / 6) {
+			if at.After(last) {
+				at = last
+			}
+			if got := Dun(at, terms, s, st); got.State != st.State || got.Message != st.Message || (got.DeleteAt == nil) != (st.DeleteAt == nil) {
+				t.Fatalf("%+v, %+v: %+v, but at %s %+v; the next look is at %s", terms, s, st, at, got, next)
+			}
+			if at.Equal(last) {
+				break
+			}
+		}
+		if !next.IsZero() && Dun(next, terms, s, st).State != st.State {
+			changed++
+		}
+	}
+	if changed < 1000 {
+		t.Errorf("it changes at %d moments", changed)
 	}
 }

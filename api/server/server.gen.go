@@ -4342,6 +4342,13 @@ func (w *ServerInterfaceWrapper) ListServiceUsage(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter month: %s", err))
 	}
 
+	// ------------- Optional query parameter "carryHours" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "carryHours", ctx.QueryParams(), &params.CarryHours, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter carryHours: %s", err))
+	}
+
 	// ------------- Optional query parameter "limit" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})

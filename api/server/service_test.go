@@ -389,6 +389,13 @@ func TestServiceUsage(t *testing.T) {
 			t.Errorf("%s %s: %d hours from %s of %d services, want %d from %s", c.zone, c.month, n, p.From, len(p.Items), c.hours, c.from)
 		}
 	}
+	// With the last three days of each month in the next: none twice, none in no month.
+	for month, want := range map[string]int{"2026-10": 696, "2026-11": 720, "2026-12": 96} {
+		p := must(t, ret(s.sells.ServiceUsage(t.Context(), api.ListServiceUsageParams{Installation: "whmcs", Month: month, Service: "whmcs:1", CarryHours: 72}))).v
+		if got := p.Items[0].Totals[0].Quantity.String(); got != strconv.Itoa(want) || !p.UseFrom.Equal(p.From.Add(-72*time.Hour)) || !p.UseTo.Equal(p.To.Add(-72*time.Hour)) {
+			t.Errorf("%s: %s hours of %s to %s, want %d", month, got, p.UseFrom, p.UseTo, want)
+		}
+	}
 	must(t, ret(s.sells.Services().Delete(t.Context(), "whmcs:1")))
 	if n, p := total("UTC", "2026-10", "whmcs:1"); n != 744 || p.Items[0].ID != a.Meta.ID {
 		t.Errorf("an ended service has %d hours", n)
@@ -398,6 +405,7 @@ func TestServiceUsage(t *testing.T) {
 		t.Errorf("%+v: %s has used nothing, and has ended", p.Items, b.Meta.Name)
 	}
 	for field, p := range map[string]api.ListServiceUsageParams{
+		"carryHours":   {Installation: "whmcs", CarryHours: 73},
 		"timeZone":     {Installation: "whmcs", TimeZone: "Mars/Olympus"},
 		"month":        {Installation: "whmcs", Month: "2026-13"},
 		"installation": {Installation: "Who?"},

@@ -15,6 +15,9 @@ import (
 // month of an organization's use.
 const usageServices = 100
 
+// maxCarry of a month's last hours into the next one.
+const maxCarry = 72 * time.Hour
+
 // ListServiceUsage answers totals by service and meter.
 func (h *handlers) ListServiceUsage(ctx context.Context, r ListServiceUsageRequestObject) (ListServiceUsageResponseObject, error) {
 	q, now := r.Params, h.opts.Now()
@@ -28,6 +31,11 @@ func (h *handlers) ListServiceUsage(ctx context.Context, r ListServiceUsageReque
 	if err != nil {
 		return nil, err
 	}
+	carry := time.Duration(q.CarryHours) * time.Hour
+	if carry < 0 || carry > maxCarry {
+		return nil, api.Errorf(api.CodeInvalid, "%d hours cannot be carried over", q.CarryHours).At("carryHours").WithHint("0 to %d", maxCarry/time.Hour)
+	}
+	useFrom, useTo := from.Add(-carry), to.Add(-carry)
 	var p page[api.Service]
 	if q.Service != "" {
 		s, err := h.service(ctx, q.Service)
@@ -41,9 +49,9 @@ func (h *handlers) ListServiceUsage(ctx context.Context, r ListServiceUsageReque
 	} else if p, err = h.servicesPage(ctx, q.Installation, "", cmp.Or(q.Limit, usageServices), q.Continue); err != nil {
 		return nil, err
 	}
-	out := ListServiceUsage200JSONResponse{From: from, To: to, ReadAt: now.UTC(), Items: []api.ServiceUsage{}, Continue: p.Continue}
+	out := ListServiceUsage200JSONResponse{From: from, To: to, UseFrom: useFrom, UseTo: useTo, ReadAt: now.UTC(), Items: []api.ServiceUsage{}, Continue: p.Continue}
 	for _, s := range p.Items {
-		totals, err := h.totals(h.read(ctx), s.Spec.Organization, from, to)
+		totals, err := h.totals(h.read(ctx), s.Spec.Organization, useFrom, useTo)
 		if err != nil {
 			return nil, err
 		}

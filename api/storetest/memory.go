@@ -36,6 +36,7 @@ type Memory struct {
 	batches  map[string][]api.Object
 	batchIDs []string // oldest first
 	watchers map[*watcher]struct{}
+	touches  api.Touches
 }
 
 // NewMemory is an empty store.
@@ -81,6 +82,9 @@ func (m *Memory) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 func (m *Memory) commit(t *txn) {
 	made := map[key]bool{}
 	for _, e := range t.events {
+		if e.Object.Kind != api.KindUsageRecord { // which rollUp notes
+			m.touches.Note(api.TouchOf(e.Object))
+		}
 		k := key{e.Object.Kind, e.Object.Meta.ID}
 		if _, known := m.objects[k]; !known && !made[k] {
 			m.rollUp(e.Object)

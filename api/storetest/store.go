@@ -53,6 +53,11 @@
 //
 // List answers in the order of ids; a limit outside 1 to 1000 is CodeInvalid.
 //
+// Touched answers which organizations something has changed of since a mark of
+// the same process: all that was acknowledged before the call and was not said
+// at that mark, and no hour of use later than the first that has changed. It may
+// say too much.
+//
 // Watch answers the changes after since, in the order of revisions, without a
 // gap. From 0, from before what the store remembers, or from after its present
 // revision, it answers first a put of every object (event revision 0: no place
@@ -77,5 +82,6 @@ type Store interface {
 	Sums(ctx context.Context, kind api.Kind, id string) (api.Amounts, error)
 	Audit(ctx context.Context, q api.AuditQuery) (api.AuditPage, error)
 	Events(ctx context.Context, q api.EventQuery) (api.EventPage, error)
+	Touched(ctx context.Context, since int64, kinds ...api.Kind) (api.Touched, error)
 	Revision() int64
 }

@@ -35,6 +35,7 @@ func Run(t *testing.T, newStore func(t *testing.T) Store) {
 		{"UseIsTheSumOfRecords", testUse},
 		{"UsePages", testUsePages},
 		{"UseInAnyOrder", testUseInAnyOrder},
+		{"Touched", testTouched},
 		{"BadCommands", testBadCommands},
 		{"Claims", testClaims},
 		{"ClaimsOfABatch", testClaimsOfABatch},

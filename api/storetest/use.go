@@ -24,6 +24,7 @@ func (m *Memory) rollUp(o api.Object) {
 	if !ok {
 		return
 	}
+	m.touches.Note(api.TouchNote{Organization: o.Meta.Organization, Kind: o.Kind, Hour: u.Hour})
 	row := owned{o.Meta.Organization, u}
 	i, found := slices.BinarySearchFunc(m.use, row, owned.compare)
 	if found {

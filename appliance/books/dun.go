@@ -12,29 +12,37 @@ import (
 
 // dun looks at an organization's balance and budgets and writes what follows:
 // statuses, and who is restricted or suspended. All of it is one batch, refused
-// when the organization has changed since it was read.
-func (j *Job) dun(ctx context.Context, org api.Organization, now time.Time) error {
-	// Anew: what came after the list was read, a payment's consequence or an
-	// operator's word, has to count.
-	o, err := j.Books.Store.Get(ctx, api.KindOrganization, org.Meta.ID)
+// when the organization has changed since it was read. next is when time may
+// make something else follow.
+func (j *Job) dun(ctx context.Context, id string, now time.Time) (next time.Time, err error) {
+	// Anew: what came since, an invoice's consequence or an operator's word, has
+	// to count.
+	org, o, err := j.organization(ctx, id)
 	if err != nil {
-		return err
-	}
-	if org, err = api.Decode[api.Organization](o); err != nil {
-		return err
+		return next, err
 	}
 	state, reason := api.BillingOK, ""
 	var cmds []api.Command
+	var note *api.AuditNote
+	var besides *api.Raise // a second event
 	if terms := org.Spec.Billing; terms != nil {
-		s, _, err := j.Books.standing(ctx, org, now)
+		s, err := j.standing(ctx, org, now)
 		if err != nil {
-			return err
+			return next, err
 		}
 		st := billing.Dun(now, *terms, s, statusOf(org))
+		next = billing.NextDun(now, *terms, s, st)
 		state, reason = st.State, st.Message
 		said := report(o, api.OrganizationStatus{Billing: &st})
 		if was := cmp.Or(statusOf(org).State, api.BillingOK); st.State != was {
 			raise(said, billingEvents[st.State], st)
+		}
+		if st.DeleteWarnedAt != nil && statusOf(org).DeleteWarnedAt == nil {
+			if len(said) > 0 {
+				besides = said[0].Raise
+			}
+			raise(said, "billing.delete_warning", st)
+			note = api.BillingNote("WarnOfDeletion")
 		}
 		cmds = append(cmds, said...)
 	} else if org.Status.Billing != nil {
@@ -42,21 +50,37 @@ func (j *Job) dun(ctx context.Context, org api.Organization, now time.Time) erro
 	}
 	more, capped, why, err := j.budgets(ctx, org, now)
 	if err != nil {
-		return err
+		return next, err
+	}
+	if zone, err := zoneOf(org); err == nil { // else budgets would have said so
+		next = billing.Soonest(now, next, billing.NextMonth(now, zone))
 	}
 	cmds = append(cmds, more...)
 	if state, reason = billing.Worst(state, reason, capped, why); !bytes.Equal(api.Encode(billing.Restrict(org.Spec, state, reason)), api.Encode(org.Spec)) {
-		next := billing.Restrict(org.Spec, state, reason)
+		spec := billing.Restrict(org.Spec, state, reason)
 		// First: the others have no part in what the revision guards.
 		cmds = append([]api.Command{{Op: api.OpPutSpec, Kind: o.Kind, ID: o.Meta.ID, Expect: o.Meta.Revision, Labels: o.Meta.Labels,
-			Data: api.Encode(next), Limits: next.Limits()}}, cmds...)
+			Data: api.Encode(spec), Limits: spec.Limits(), Raise: besides}}, cmds...)
 		j.Log.Info("books: organization", "organization", org.Meta.Name, "state", state, "reason", reason)
 	}
 	if len(cmds) == 0 {
-		return nil
+		return next, nil
 	}
-	_, err = j.Store.Apply(ctx, api.Batch{At: now.UTC(), Commands: cmds})
-	return err
+	_, err = j.Store.Apply(ctx, api.Batch{At: now.UTC(), Commands: cmds, Audit: note})
+	return next, err
+}
+
+// standing of an organization. What it has used since counts for those that
+// pay in advance only: the others owe what has an invoice.
+func (j *Job) standing(ctx context.Context, org api.Organization, now time.Time) (billing.Standing, error) {
+	return j.Books.standingBy(ctx, org, func(book api.PriceBook, invoices []api.Invoice) (int64, error) {
+		if org.Spec.Billing.Mode != api.BillingPrepaid {
+			return 0, nil
+		}
+		return unbilled(org, invoices, now, func(p billing.Period) (api.InvoicePreview, error) {
+			return j.rateSoFar(ctx, org.Meta.ID, book, p.From, p.To)
+		})
+	})
 }
 
 // billingEvents are what webhooks are told of when a state begins.
@@ -145,13 +169,18 @@ func (j *Job) budgets(ctx context.Context, org api.Organization, now time.Time) 
 	return cmds, state, reason, err
 }
 
-// month rates the organization's use of the calendar month so far.
-func (j *Job) month(ctx context.Context, org api.Organization, now time.Time) (api.InvoicePreview, string, error) {
+// zoneOf the organization's months.
+func zoneOf(org api.Organization) (*time.Location, error) {
 	terms := api.OrganizationBilling{}
 	if org.Spec.Billing != nil {
 		terms = *org.Spec.Billing
 	}
-	zone, err := terms.Zone()
+	return terms.Zone()
+}
+
+// month rates the organization's use of the calendar month so far.
+func (j *Job) month(ctx context.Context, org api.Organization, now time.Time) (api.InvoicePreview, string, error) {
+	zone, err := zoneOf(org)
 	if err != nil {
 		return api.InvoicePreview{}, "", err
 	}
@@ -159,6 +188,10 @@ func (j *Job) month(ctx context.Context, org api.Organization, now time.Time) (a
 	if !from.Before(now) {
 		return api.InvoicePreview{}, name, nil
 	}
-	p, err := j.Books.InvoicePreview(ctx, api.OrganizationID(org.Meta.ID), from, now)
+	book, err := j.Books.priceBook(ctx, api.OrganizationID(org.Meta.ID))
+	if err != nil {
+		return api.InvoicePreview{}, name, err
+	}
+	p, err := j.rateSoFar(ctx, org.Meta.ID, book, from, now)
 	return p, name, err
 }

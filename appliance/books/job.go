@@ -3,6 +3,7 @@ package books
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -18,6 +19,8 @@ const (
 	// pause between steps; after a long one so many times what it took.
 	pause = time.Minute
 	rest  = 10
+	// looks at once, whose writes share the disk's syncs.
+	looks = 16
 )
 
 // Writer writes in the leader's term, or not at all.
@@ -25,12 +28,26 @@ type Writer interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
 }
 
-// Job is the leader's part: it closes the books of each month.
-type Job struct {
-	Books Books
-	Store Writer
-	Log   *slog.Logger
+// Changes says who is worth a look.
+type Changes interface {
+	Touched(ctx context.Context, since int64, kinds ...api.Kind) (api.Touched, error)
+}
 
+// Job is the leader's part: it closes the books of each month. It looks at an
+// organization when something of it has changed, when the passing of time may
+// change what follows of it, and every hour (agenda).
+type Job struct {
+	Books   Books
+	Store   Writer
+	Changes Changes // of the same store
+	Log     *slog.Logger
+
+	mark    int64
+	issuing sync.Mutex // held while an invoice takes its number: two at once would refuse each other
+
+	mu      sync.Mutex // guards what is below
+	agenda  agenda
+	running running
 	// empty is when a period was last seen to have nothing to invoice.
 	empty map[empty]time.Time
 }
@@ -54,89 +71,183 @@ func (j *Job) Run(ctx context.Context) {
 	}
 }
 
-// Step looks at every organization once. What goes wrong with one is logged,
-// and tried again with the next step.
+// Step looks at every organization that is due. What goes wrong with one is
+// logged, and tried again with the next step.
 func (j *Job) Step(ctx context.Context, now time.Time) {
-	all, err := api.All[api.Organization](ctx, j.Books.Store, api.ListQuery{Kind: api.KindOrganization})
-	if err != nil {
+	if err := j.news(ctx); err != nil {
 		j.Log.Warn("books: the organizations cannot be read", "error", err)
 		return
 	}
-	for _, org := range all {
-		if org.Meta.DeletedAt != nil || ctx.Err() != nil {
-			continue
-		}
-		j.try(ctx, "no invoice", org, j.issue(ctx, org, now))
-		j.try(ctx, "its balance and budgets are not looked at", org, j.dun(ctx, org, now))
+	due := make(chan string)
+	var wg sync.WaitGroup
+	for range looks {
+		wg.Go(func() {
+			for id := range due {
+				if err := j.look(ctx, id, now); err != nil && ctx.Err() == nil {
+					j.Log.Warn("books: an organization cannot be read", "organization", id, "error", err)
+				}
+			}
+		})
 	}
+	for _, id := range j.agenda.due(now) {
+		if ctx.Err() != nil {
+			break
+		}
+		due <- id
+	}
+	close(due)
+	wg.Wait()
+}
+
+// news puts on the agenda who was touched. It asks for that before anything is
+// read: what changes meanwhile is said the next time.
+func (j *Job) news(ctx context.Context) error {
+	t, err := j.Changes.Touched(ctx, j.mark, watched...)
+	if err != nil {
+		return err
+	}
+	var known []string
+	if t.All {
+		if err := api.Each(ctx, j.Books.Store, api.ListQuery{Kind: api.KindOrganization}, func(o api.Object) error {
+			known = append(known, o.Meta.ID)
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	if j.agenda == nil {
+		j.agenda = agenda{}
+	}
+	j.agenda.touched(t, known)
+	j.running.touched(t)
+	j.mark = t.Mark
+	return nil
+}
+
+// look at an organization, and decide when to look again: after an error, with
+// the next step.
+func (j *Job) look(ctx context.Context, id string, now time.Time) error {
+	org, _, err := j.organization(ctx, id)
+	if api.CodeOf(err) == api.CodeNotFound || err == nil && org.Meta.DeletedAt != nil {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		delete(j.agenda, id)
+		j.running.drop(id)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	issued, err := j.issue(ctx, org, now)
+	fine := j.try(ctx, "no invoice", org, err)
+	dunned, err := j.dun(ctx, id, now)
+	if j.try(ctx, "its balance and budgets are not looked at", org, err) && fine {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.agenda.looked(id, now, issued, dunned)
+	}
+	return nil
+}
+
+func (j *Job) organization(ctx context.Context, id string) (org api.Organization, o api.Object, err error) {
+	if o, err = j.Books.Store.Get(ctx, api.KindOrganization, id); err != nil {
+		return org, o, err
+	}
+	org, err = api.Decode[api.Organization](o)
+	return org, o, err
 }
 
 // try notes what went wrong.
-func (j *Job) try(ctx context.Context, what string, org api.Organization, err error) {
+func (j *Job) try(ctx context.Context, what string, org api.Organization, err error) (fine bool) {
 	if err != nil && !overtaken(err) && ctx.Err() == nil {
 		j.Log.Warn("books: "+what, "organization", org.Meta.Name, "error", err)
 	}
+	return err == nil
 }
 
 // issue the invoices of the periods that have ended. Each is one batch: a
-// process that dies leaves it done or not begun.
-func (j *Job) issue(ctx context.Context, org api.Organization, now time.Time) error {
+// process that dies leaves it done or not begun. next is when the present one
+// has ended.
+func (j *Job) issue(ctx context.Context, org api.Organization, now time.Time) (next time.Time, err error) {
 	if org.Spec.Billing == nil {
-		return nil
+		return next, nil
 	}
 	id := api.OrganizationID(org.Meta.ID)
 	zone, err := org.Spec.Billing.Zone()
 	if err != nil {
-		return err
+		return next, err
 	}
 	all, err := api.All[api.Invoice](ctx, j.Books.Store, api.ListQuery{Kind: api.KindInvoice, Organization: org.Meta.ID})
 	if err != nil {
-		return err
+		return next, err
 	}
-	open, _ := billing.Open(org.Spec.Billing.Since, all, zone, now.Add(-settle))
+	open, present := billing.Open(org.Spec.Billing.Since, all, zone, now.Add(-settle))
+	next = billing.PeriodEnd(present, zone).Add(settle)
+	if len(open) > 0 {
+		j.issuing.Lock()
+		defer j.issuing.Unlock()
+	}
 	for _, p := range open {
 		name := empty{org.Meta.ID, p.From}
-		if at, seen := j.empty[name]; seen && now.Sub(at) < again {
+		if j.wasEmpty(name, now) {
 			continue
 		}
 		series, revision, err := j.Books.series(ctx, org.Spec.Parent)
 		if err != nil {
-			return err
+			return next, err
 		}
 		d := billing.Draft{Organization: org, At: now}
 		if d.Book, err = j.Books.priceBook(ctx, id); err != nil {
-			return err
+			return next, err
 		}
 		if d.Preview, err = j.Books.rate(ctx, id, d.Book.Spec, p.From, p.To); err != nil {
-			return err
+			return next, err
 		}
 		if d.Late, err = j.Books.late(ctx, id, all, d.Book.Spec); err != nil {
-			return err
+			return next, err
 		}
 		if len(d.Preview.Lines)+len(d.Late) == 0 {
-			if j.empty == nil {
-				j.empty = map[empty]time.Time{}
-			}
-			j.empty[name] = now
+			j.setEmpty(name, now)
 			continue
 		}
 		cmds, spec, err := billing.Issue(d, series, revision)
 		if err != nil {
-			return err
+			return next, err
 		}
 		out, err := j.Store.Apply(ctx, api.Batch{At: now.UTC(), Commands: cmds})
 		if err != nil {
-			return err
+			return next, err
 		}
-		delete(j.empty, name)
+		j.setEmpty(name, time.Time{})
 		issued, err := api.Decode[api.Invoice](out[1])
 		if err != nil {
-			return err
+			return next, err
 		}
 		all = append(all, issued) // of a later period: what it charges late is charged
 		j.Log.Info("books: invoice", "organization", org.Meta.Name, "number", spec.Number, "from", spec.From, "to", spec.To, "micros", spec.TotalMicros, "currency", spec.Currency)
 	}
-	return nil
+	return next, nil
+}
+
+func (j *Job) wasEmpty(name empty, now time.Time) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	at, seen := j.empty[name]
+	return seen && now.Sub(at) < again
+}
+
+// setEmpty notes that a period was empty; at the zero time: that it is not.
+func (j *Job) setEmpty(name empty, now time.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if now.IsZero() {
+		delete(j.empty, name)
+		return
+	}
+	if j.empty == nil {
+		j.empty = map[empty]time.Time{}
+	}
+	j.empty[name] = now
 }
 
 // overtaken: somebody else has issued it, or has used the number, meanwhile.

@@ -47,7 +47,7 @@ func (w *world) used(end time.Time, m api.Meter, n int64) {
 }
 
 func (w *world) job() *Job {
-	return &Job{Books: Books{w.Memory}, Store: w.Memory, Log: slog.New(slog.DiscardHandler)}
+	return &Job{Books: Books{w.Memory}, Store: w.Memory, Changes: w.Memory, Log: slog.New(slog.DiscardHandler)}
 }
 
 func (w *world) invoices() []api.Invoice {

@@ -37,29 +37,39 @@ func statusOf(org api.Organization) api.BillingStatus {
 }
 
 // standing of an organization: its documents, and what it used since.
-func (b Books) standing(ctx context.Context, org api.Organization, now time.Time) (billing.Standing, string, error) {
-	id := api.OrganizationID(org.Meta.ID)
-	book, err := b.priceBook(ctx, id)
-	if err != nil {
-		return billing.Standing{}, "", err
-	}
-	currency := book.Spec.Currency
-	d, err := b.documents(ctx, id)
-	if err != nil {
-		return billing.Standing{}, currency, err
-	}
-	unbilled := int64(0)
-	if org.Spec.Billing != nil {
-		if unbilled, err = b.unbilled(ctx, org, book.Spec, d.Invoices, now); err != nil {
-			return billing.Standing{}, currency, err
+func (b Books) standing(ctx context.Context, org api.Organization, now time.Time) (s billing.Standing, currency string, err error) {
+	s, err = b.standingBy(ctx, org, func(book api.PriceBook, invoices []api.Invoice) (int64, error) {
+		if currency = book.Spec.Currency; org.Spec.Billing == nil {
+			return 0, nil
 		}
-	}
-	s, err := billing.StandingOf(id, d, currency, unbilled)
+		return unbilled(org, invoices, now, func(p billing.Period) (api.InvoicePreview, error) {
+			return b.rate(ctx, api.OrganizationID(org.Meta.ID), book.Spec, p.From, p.To)
+		})
+	})
 	return s, currency, err
 }
 
+// standingBy is the standing of an organization whose use since its documents
+// costs what used says.
+func (b Books) standingBy(ctx context.Context, org api.Organization, used func(api.PriceBook, []api.Invoice) (int64, error)) (billing.Standing, error) {
+	id := api.OrganizationID(org.Meta.ID)
+	book, err := b.priceBook(ctx, id)
+	if err != nil {
+		return billing.Standing{}, err
+	}
+	d, err := b.documents(ctx, id)
+	if err != nil {
+		return billing.Standing{}, err
+	}
+	since, err := used(book, d.Invoices)
+	if err != nil {
+		return billing.Standing{}, err
+	}
+	return billing.StandingOf(id, d, book.Spec.Currency, since)
+}
+
 // unbilled is what the periods without an invoice cost, up to now.
-func (b Books) unbilled(ctx context.Context, org api.Organization, prices api.PriceBookSpec, invoices []api.Invoice, now time.Time) (sum int64, err error) {
+func unbilled(org api.Organization, invoices []api.Invoice, now time.Time, rate func(billing.Period) (api.InvoicePreview, error)) (sum int64, err error) {
 	zone, err := org.Spec.Billing.Zone()
 	if err != nil {
 		return 0, err
@@ -69,7 +79,7 @@ func (b Books) unbilled(ctx context.Context, org api.Organization, prices api.Pr
 		open = append(open, billing.Period{From: present, To: now})
 	}
 	for _, p := range open {
-		rated, err := b.rate(ctx, api.OrganizationID(org.Meta.ID), prices, p.From, p.To)
+		rated, err := rate(p)
 		if err != nil {
 			return 0, err
 		}

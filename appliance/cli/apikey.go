@@ -48,7 +48,7 @@ func (a *App) apiKeys() *kind[api.APIKey] {
 			}
 		},
 	}
-	k.more = []*cobra.Command{a.apiKeyRotate(k)}
+	k.more = []*cobra.Command{rotate(k, "the old one is good for a while", "how long the old secret is good; 0: it ends at once", (*client.API).RotateAPIKey)}
 	return k
 }
 
@@ -56,21 +56,4 @@ func (a *App) showToken(k api.APIKey) {
 	if a.flags.output == "table" {
 		fmt.Fprintf(a.Out, "token: %s\nIt is shown this once.\n\n", k.Secret)
 	}
-}
-
-func (a *App) apiKeyRotate(k *kind[api.APIKey]) *cobra.Command {
-	cmd := &cobra.Command{Use: "rotate NAME|ID", Short: "Make a new secret; the old one is good for a while", Args: cobra.ExactArgs(1)}
-	keep := cmd.Flags().Duration("keep", 24*time.Hour, "how long the old secret is good; 0: it ends at once")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		key, err := k.get(cmd.Context(), args[0])
-		if err != nil {
-			return err
-		}
-		if key, err = a.api.RotateAPIKey(cmd.Context(), key.Meta.ID, int64(*keep/time.Second)); err != nil {
-			return err
-		}
-		a.showToken(key)
-		return k.printOne(cmd.Context(), key)
-	}
-	return cmd
 }

@@ -26,12 +26,12 @@ func billingFlags(f *pflag.FlagSet) func(*api.OrganizationBilling) (*api.Organiz
 	credit := f.String("credit", "", "prepaid: how much may be used beyond what was paid")
 	stop := f.Int64("stop-after-days", 0, "invoice: from the due date until nothing new is made or started; 7 unless given")
 	suspend := f.Int64("suspend-after-days", 0, "until instances stop; 14, prepaid 1, unless given")
-	remove := f.Int64("delete-after-days", 0, "from there until it is marked for deletion; never unless given")
+	remove := f.Int64("delete-after-days", 0, "from there until what it runs is deleted for good, a week after a warning; 0, which it is unless given: never")
 	grace := f.String("grace-until", "", "until then it is warned, and nothing more; as 2026-03-01")
 	address := f.StringArray("address", nil, "a line of its address on invoices; may be repeated")
 	taxID := f.String("tax-id", "", "its tax id on invoices")
 	return func(old *api.OrganizationBilling) (*api.OrganizationBilling, error) {
-		given := *zone != "" || *due != 0 || *since != "" || *warn+*credit+*grace != "" || *stop+*suspend+*remove != 0 || len(*address) > 0 || *taxID != ""
+		given := *zone != "" || *due != 0 || *since != "" || *warn+*credit+*grace != "" || *stop+*suspend != 0 || f.Changed("delete-after-days") || len(*address) > 0 || *taxID != ""
 		switch {
 		case *mode == "none":
 			return nil, nil
@@ -49,7 +49,10 @@ func billingFlags(f *pflag.FlagSet) func(*api.OrganizationBilling) (*api.Organiz
 		if len(*address) > 0 {
 			b.Address = *address
 		}
-		b.StopAfterDays, b.SuspendAfterDays, b.DeleteAfterDays = cmp.Or(*stop, b.StopAfterDays), cmp.Or(*suspend, b.SuspendAfterDays), cmp.Or(*remove, b.DeleteAfterDays)
+		b.StopAfterDays, b.SuspendAfterDays = cmp.Or(*stop, b.StopAfterDays), cmp.Or(*suspend, b.SuspendAfterDays)
+		if f.Changed("delete-after-days") { // also to 0
+			b.DeleteAfterDays = *remove
+		}
 		for _, amount := range []struct {
 			given string
 			to    *int64

@@ -42,7 +42,10 @@ func (a *App) webhooks() *kind[api.Webhook] {
 			}
 		},
 	}
-	k.more = []*cobra.Command{a.webhookRotate(k), a.webhookReplay(k), a.webhookTest(k), a.webhookDeliveries(k), a.webhookVerify()}
+	k.more = []*cobra.Command{
+		rotate(k, "requests carry signatures by both for a while", "how long the old secret signs too", (*client.API).RotateWebhook),
+		a.webhookReplay(k), a.webhookTest(k), a.webhookDeliveries(k), a.webhookVerify(),
+	}
 	return k
 }
 
@@ -62,23 +65,6 @@ func (a *App) showSecret(w api.Webhook) {
 	if a.flags.output == "table" {
 		fmt.Fprintf(a.Out, "secret: %s\nIt is shown this once. Check requests with it: basalt webhook verify --help\n\n", w.Secret)
 	}
-}
-
-func (a *App) webhookRotate(k *kind[api.Webhook]) *cobra.Command {
-	cmd := &cobra.Command{Use: "rotate NAME|ID", Short: "Make a new secret; requests carry signatures by both for a while", Args: cobra.ExactArgs(1)}
-	keep := cmd.Flags().Duration("keep", 24*time.Hour, "how long the old secret signs too")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		w, err := k.get(cmd.Context(), args[0])
-		if err != nil {
-			return err
-		}
-		if w, err = a.api.RotateWebhook(cmd.Context(), w.Meta.ID, int64(*keep/time.Second)); err != nil {
-			return err
-		}
-		a.showSecret(w)
-		return k.printOne(cmd.Context(), w)
-	}
-	return cmd
 }
 
 func (a *App) webhookReplay(k *kind[api.Webhook]) *cobra.Command {

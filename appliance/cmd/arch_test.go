@@ -44,7 +44,7 @@ var rules = []rule{
 	{"appliance/webhook", []string{"api"}, "events and a cursor; main hands it the store of the leader's term"},
 	{"appliance/network", []string{"api", "sdn", "appliance/follow"}, "follows what sdn decides; main hands it the store and the wire"},
 	{"appliance/sim", []string{"api", "appliance", "hypervisor", "sds", "billing/meter"}, "a cluster of real agents and planners over fakes, in virtual time"},
-	{"appliance/services", []string{"api"}, "deletes what ended services had; main hands it the store"},
+	{"appliance/services", []string{"api", "appliance/follow"}, "deletes what ended services had; main hands it the store"},
 	{"appliance/catalogue", []string{"api"}, "files"},
 	{"appliance/cli", []string{"api", "appliance/catalogue"}, "the CLI is a client of the API"},
 	{"appliance/cmd", []string{""}, "mains are the only wiring"},

@@ -45,7 +45,8 @@ func TestMonth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("lives through a month")
 	}
-	w := newWorld(t)
+	t.Parallel()
+	w := newWorld(t, newDisk(t))
 	acme, c := w.customer("acme", &api.OrganizationBilling{Mode: api.BillingInvoice, TimeZone: "Europe/Berlin", DueDays: 3, StopAfterDays: 2, SuspendAfterDays: 4})
 	other, d := w.customer("other", &api.OrganizationBilling{Mode: api.BillingPrepaid, WarnMicros: 5_000_000, SuspendAfterDays: 1})
 	do(t, w.op.Payments().Create, api.Payment{Meta: api.Meta{Organization: other}, Spec: api.PaymentSpec{Currency: "EUR", AmountMicros: 2_000_000, Reference: "card 1"}})
@@ -103,6 +104,12 @@ func TestMonth(t *testing.T) {
 	w.wantPhase(c, short, api.InstanceRunning)
 	w.until(12, 8, 48)
 	do(t, c.Instances().Delete, short)
+
+	w.until(14, 23, 20) // kill -9 of everything but the machines
+	w.kill()
+	w.wantPhase(c, train, api.InstanceRunning)
+	w.until(15, 0, 10)
+	w.kill()
 
 	book, err := w.op.PriceBooks().Get(t.Context(), api.DefaultPriceBook, client.Query{})
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/api/server"
 	"github.com/basalt-gpu/basalt/api/server/servertest"
-	"github.com/basalt-gpu/basalt/api/storetest"
 	"github.com/basalt-gpu/basalt/appliance/books"
 	"github.com/basalt-gpu/basalt/appliance/plan"
 	"github.com/basalt-gpu/basalt/appliance/services"
@@ -29,7 +28,7 @@ var begin = time.Date(2027, 3, 1, 0, 0, 0, 0, time.UTC)
 
 type world struct {
 	t      *testing.T
-	store  *storetest.Memory
+	store  kept
 	url    string
 	op     *client.API
 	shared *sdsfake.Store
@@ -51,14 +50,17 @@ func (w *world) Now() time.Time {
 	return w.now
 }
 
-func newWorld(t *testing.T) *world {
-	w := &world{t: t, now: begin, health: map[string]plan.Health{}, truth: truth{}}
+func newWorld(t *testing.T, store kept) *world {
+	w := &world{t: t, store: store, now: begin, health: map[string]plan.Health{}, truth: truth{}}
 	env := servertest.StartWith(t, func(o *server.Options) {
-		w.store = o.Store.(*storetest.Memory)
-		o.Now, o.Billing, o.Runtime = w.Now, books.Books{Store: w.store}, runtime{o.Runtime, w}
+		o.Store, o.Now, o.Billing, o.Runtime = store, w.Now, books.Books{Store: store}, runtime{o.Runtime, w}
 	})
-	w.url, w.op = env.URL, w.connect(env.URL, env.Token)
-	w.job = &books.Job{Books: books.Books{Store: w.store}, Store: w.store, Log: slog.New(slog.DiscardHandler)}
+	cmd, token := server.NewAPIKey(api.Meta{Name: "operator"}, api.APIKeySpec{Role: api.RoleOperator})
+	if _, err := store.Apply(t.Context(), api.Batch{At: begin, Commands: []api.Command{cmd}}); err != nil {
+		t.Fatal(err)
+	}
+	w.url, w.op = env.URL, w.connect(env.URL, token)
+	w.lead()
 	w.shared = sdsfake.Shared("pool-1", sds.Limits{}, 1)[0]
 	w.shared.SetNow(w.Now)
 	for _, id := range []api.NodeID{"node-000000000001", "node-000000000002", "node-000000000003"} {
@@ -79,6 +81,29 @@ func newWorld(t *testing.T) *world {
 	}
 	w.turn()
 	return w
+}
+
+// lead the cluster: a new leader knows nothing of what the one before did.
+func (w *world) lead() {
+	w.job = &books.Job{Books: books.Books{Store: w.store}, Store: w.store, Changes: w.store, Log: slog.New(slog.DiscardHandler)}
+}
+
+// kill -9 of every basaltd, and their start; machines run on.
+func (w *world) kill() {
+	w.t.Helper()
+	for _, h := range w.houses {
+		h.kill()
+	}
+	before := w.store.Revision()
+	w.store.kill(w.t)
+	if now := w.store.Revision(); now != before {
+		w.t.Fatalf("revision %d after the kill, %d before", now, before)
+	}
+	w.lead()
+	for _, h := range w.houses {
+		h.start()
+	}
+	w.turn()
 }
 
 // do something with the API that must work.

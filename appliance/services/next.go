@@ -25,8 +25,16 @@ const maxCommands = 200
 // Next is what follows for an ended service that has those objects: what is to
 // be deleted, and what is said of it.
 func Next(s api.Service, has []api.Object) []api.Command {
+	if cmds, left := deletions(steps, has); len(left) > 0 {
+		return append(cmds, said(s, api.ServiceStatus{Phase: api.ServiceTerminating, Reason: words(left)})...)
+	}
+	return said(s, api.ServiceStatus{Phase: api.ServiceTerminated})
+}
+
+// deletions are the commands of the first step that has objects, and those
+// objects, which may be on their way already.
+func deletions(steps [][]api.Kind, has []api.Object) (cmds []api.Command, left []api.Object) {
 	for _, step := range steps {
-		var left []api.Object
 		for _, o := range has {
 			if slices.Contains(step, o.Kind) {
 				left = append(left, o)
@@ -35,7 +43,6 @@ func Next(s api.Service, has []api.Object) []api.Command {
 		if len(left) == 0 {
 			continue
 		}
-		cmds := []api.Command{}
 		for _, o := range left {
 			if len(cmds) >= maxCommands {
 				break
@@ -45,9 +52,9 @@ func Next(s api.Service, has []api.Object) []api.Command {
 				cmds = append(cmds, api.Command{Op: api.OpDelete, Kind: o.Kind, ID: o.Meta.ID, Expect: api.AnyRevision})
 			}
 		}
-		return append(cmds, said(s, api.ServiceStatus{Phase: api.ServiceTerminating, Reason: words(left)})...)
+		return cmds, left
 	}
-	return said(s, api.ServiceStatus{Phase: api.ServiceTerminated})
+	return nil, nil
 }
 
 // loose takes an instance's data volumes off, as its deletion by hand does: its

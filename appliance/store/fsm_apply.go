@@ -27,9 +27,10 @@ type answer struct {
 func (t *tables) apply(entries []entry) (answers []answer, revision int64, skipped int, err error) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
+	var touched []api.TouchNote
 	err = t.db.Update(func(tx *bbolt.Tx) error {
 		answers, skipped = make([]answer, len(entries)), 0
-		v := view{tx}
+		v := view{tx, &touched}
 		applied := v.applied()
 		for i, e := range entries {
 			if e.index <= applied {
@@ -48,6 +49,9 @@ func (t *tables) apply(entries []entry) (answers []answer, revision int64, skipp
 		revision = v.revision()
 		return tx.Bucket(bucketMeta).Put(metaApplied, be64(applied))
 	})
+	if err == nil {
+		t.touches.Note(touched...)
+	}
 	return answers, revision, skipped, err
 }
 

@@ -58,6 +58,8 @@ type tables struct {
 	path string
 	mu   sync.RWMutex // held for reading during a transaction, for writing while the file is replaced
 	db   *bbolt.DB
+
+	touches api.Touches
 }
 
 func boltOptions() *bbolt.Options {
@@ -104,7 +106,7 @@ func (t *tables) prepare() error {
 			}
 		}
 		if format < 3 {
-			if err := (view{tx}).remakeUse(); err != nil {
+			if err := (view{tx: tx}).remakeUse(); err != nil {
 				return err
 			}
 		}
@@ -123,7 +125,7 @@ func (t *tables) begin() (v view, end func(), err error) {
 		t.mu.RUnlock()
 		return view{}, nil, err
 	}
-	return view{tx}, func() {
+	return view{tx: tx}, func() {
 		_ = tx.Rollback() // of a read: cannot fail
 		t.mu.RUnlock()
 	}, nil
@@ -163,11 +165,15 @@ func (t *tables) replace(path string) error {
 		return err
 	}
 	t.db = db
+	defer t.touches.Forget()
 	return t.prepare() // it may be an older version's
 }
 
 // view is the tables within one transaction.
-type view struct{ tx *bbolt.Tx }
+type view struct {
+	tx      *bbolt.Tx
+	touched *[]api.TouchNote // what a writer changes; nil: nobody wants to know
+}
 
 func (v view) applied() uint64 { return number(v.tx.Bucket(bucketMeta).Get(metaApplied)) }
 func (v view) revision() int64 { return int64(number(v.tx.Bucket(bucketMeta).Get(metaRevision))) }
@@ -199,6 +205,9 @@ func (v view) write(e api.Event, before *api.Object) error {
 	raw, err := encodeJSON(e.Object)
 	if err != nil {
 		return err
+	}
+	if e.Object.Kind != api.KindUsageRecord { // which rollUp notes, with its hour
+		v.touch(api.TouchOf(e.Object))
 	}
 	if before != nil {
 		if err := v.tx.Bucket(bucketNames).Delete(nameKey(*before)); err != nil {

@@ -27,6 +27,7 @@ func (v view) rollUp(o api.Object) error {
 	if !ok {
 		return nil
 	}
+	v.touch(api.TouchNote{Organization: o.Meta.Organization, Kind: o.Kind, Hour: u.Hour})
 	b, k := v.tx.Bucket(bucketUse), useKey(o.Meta.Organization, u)
 	if raw := b.Get(k); raw != nil {
 		before, err := decodeUse(raw, interned{})

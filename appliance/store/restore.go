@@ -140,7 +140,7 @@ func (t *tables) fill(r io.Reader) (BackupInfo, error) {
 	var last key
 	for ended := false; !ended; {
 		err := t.db.Update(func(tx *bbolt.Tx) error {
-			v := view{tx}
+			v := view{tx: tx}
 			for range restoreBatch {
 				kind, raw, err := b.next()
 				if err != nil {

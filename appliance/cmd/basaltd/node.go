@@ -309,7 +309,7 @@ func (n *node) plan(ctx context.Context) error {
 		wg.Go(func() { n.storage.lead(ctx, n, in) })
 		wg.Go(func() { services.Run(ctx, ending{n.store, in}, n.log) })
 		wg.Go(func() {
-			(&books.Job{Books: books.Books{Store: n.store}, Store: term{n.store, in}, Log: n.log}).Run(ctx)
+			(&books.Job{Books: books.Books{Store: n.store}, Store: term{n.store, in}, Changes: n.store, Log: n.log}).Run(ctx)
 		})
 		wg.Go(func() { _ = n.hooks(term{n.store, in}).Run(ctx) })
 		_ = leader.Run(ctx, term{n.store, in}, health, n.log) // ends with the term
@@ -341,6 +341,10 @@ type ending struct {
 
 func (e ending) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	return e.ApplyInTerm(ctx, e.in, b)
+}
+
+func (e ending) Watch(ctx context.Context, since int64) (<-chan api.Event, error) {
+	return e.WatchKinds(ctx, since, api.KindService, api.KindOrganization)
 }
 
 // Close lets go of everything, last opened first.

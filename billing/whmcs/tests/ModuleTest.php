@@ -247,6 +247,9 @@ final class ModuleTest extends TestCase
         self::assertStringNotContainsString('basaltd', self::rendered($area), 'a client reads nothing of the inside');
         self::assertStringContainsString('API key', basalt_CreateAccount(['serveraccesshash' => ''] + $p));
         self::assertStringContainsString('instalation', basalt_CreateAccount(['serveraccesshash' => "k\ninstalation=x"] + $p));
+        foreach (['73', '-1', 'x', ''] as $carry) {
+            self::assertStringContainsString('0 to 72', basalt_CreateAccount(['serveraccesshash' => "k\ncarry=$carry"] + $p));
+        }
         self::assertSame(['success' => true, 'error' => ''], basalt_TestConnection($p));
         // A page of something else than basaltd.
         $other = ['serverport' => getenv('BASALT_PROXY_PORT'), 'serverhostname' => getenv('BASALT_HOST')] + $p;
@@ -282,6 +285,8 @@ final class ModuleTest extends TestCase
     {
         // An account with a volume: no machine runs here, and a volume is metered without one.
         $p = ['configoption1' => 'account'] + self::one();
+        $key = $p['serveraccesshash'];
+        $p['serveraccesshash'] = "$key\ncarry=0"; // also on a month's last day
         self::assertSame('success', basalt_CreateAccount($p));
         basalt_client($p)->call('test', 'POST', '/v1/volumes', ['kind' => 'Volume', 'meta' => ['name' => 'data', 'project' => basalt_service($p)['spec']['project']],
             'spec' => ['sizeBytes' => 1 << 30]]);
@@ -306,6 +311,14 @@ final class ModuleTest extends TestCase
             }
             usleep(200000);
         }
+        // The last hours of a month count in the next, whose record is no other for it.
+        $carried = self::metric(basalt_MetricProvider(['serveraccesshash' => "$key\ncarry=72"] + $p)->tenantUsage($tenant), 'disk_gib_hours')->usage();
+        if (strtotime('first day of next month 00:00') - time() < 72 * 3600) {
+            self::assertSame(0.0, $carried->value());
+        } else {
+            self::assertGreaterThanOrEqual($last, $carried->value());
+        }
+        self::assertEquals($disk->usage()->startAt(), $carried->startAt());
         $start = $disk->usage()->startAt();
         self::assertSame('01 00:00:00', date('d H:i:s', $start), 'the month is of this time zone');
         self::assertSame(date('Y-m-t 23:59:59'), date('Y-m-d H:i:s', $disk->usage()->endAt()));

@@ -13,7 +13,9 @@ use WHMCS\UsageBilling\Metrics\Usage;
 /**
  * What services used in this month. Each total begins with the month of WHMCS's
  * own time zone and only grows, so that WHMCS may ask as often as it likes, and
- * a poll that was missed is made up for by the next.
+ * a poll that was missed is made up for by the next. What is used in the last
+ * hours of a month (Server::$carry) counts in the next month: WHMCS keeps the
+ * last total that it has read in a month, and that one then has everything.
  */
 final class Metrics implements ProviderInterface
 {
@@ -83,7 +85,7 @@ final class Metrics implements ProviderInterface
     {
         $server = Server::of($this->params);
         $client = new Client($server);
-        $query += ['installation' => $server->installation, 'timeZone' => date_default_timezone_get()];
+        $query += ['installation' => $server->installation, 'timeZone' => date_default_timezone_get(), 'carryHours' => (string) $server->carry];
         $continue = '';
         do {
             $page = $client->call('Usage', 'GET', '/v1/service-usage?' . http_build_query($query + ($continue !== '' ? ['continue' => $continue] : [])), null, 60);

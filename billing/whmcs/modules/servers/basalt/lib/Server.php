@@ -7,11 +7,15 @@ namespace WHMCS\Module\Server\Basalt;
 /**
  * Where basaltd is and what this WHMCS is called there, from the server's
  * settings. The access hash has the API key in its first line; lines after it
- * may say installation=NAME, portal=URL and ca=FILE.
+ * may say installation=NAME, portal=URL, ca=FILE and carry=HOURS.
  */
 final class Server
 {
     private const DEFAULT_PORT = 7480;
+
+    /** Hours at a month's end that count in the next month: WHMCS has to collect metrics once within them. */
+    private const DEFAULT_CARRY = '24';
+    private const MAX_CARRY = 72;
 
     public function __construct(
         public readonly string $url,
@@ -20,6 +24,7 @@ final class Server
         public readonly string $portal,
         public readonly string $ca,
         public readonly string $admin,
+        public readonly int $carry,
     ) {
     }
 
@@ -28,16 +33,19 @@ final class Server
     {
         $lines = preg_split('/\R/', trim((string) ($params['serveraccesshash'] ?? ''))) ?: [''];
         $key = trim($lines[0]) !== '' ? trim($lines[0]) : trim((string) ($params['serverpassword'] ?? ''));
-        $more = ['installation' => 'whmcs', 'portal' => '', 'ca' => ''];
+        $more = ['installation' => 'whmcs', 'portal' => '', 'ca' => '', 'carry' => self::DEFAULT_CARRY];
         foreach (array_slice($lines, 1) as $line) {
             [$name, $value] = array_map('trim', explode('=', $line, 2)) + [1 => ''];
             if (trim($line) === '') {
                 continue;
             }
             if (!array_key_exists($name, $more)) {
-                throw new ApiError("The server's access hash has a line \"$name\": after the API key it takes installation=, portal= and ca=.", 'settings');
+                throw new ApiError("The server's access hash has a line \"$name\": after the API key it takes installation=, portal=, ca= and carry=.", 'settings');
             }
             $more[$name] = $value;
+        }
+        if (!preg_match('/^[0-9]{1,2}$/', $more['carry']) || (int) $more['carry'] > self::MAX_CARRY) {
+            throw new ApiError("The server's access hash has carry={$more['carry']}: it takes 0 to " . self::MAX_CARRY . ' hours.', 'settings');
         }
         $host = trim((string) ($params['serverhostname'] ?? '')) ?: trim((string) ($params['serverip'] ?? ''));
         if ($host === '' || $key === '') {
@@ -46,6 +54,6 @@ final class Server
         $scheme = empty($params['serversecure']) ? 'http' : 'https';
         $port = (int) ($params['serverport'] ?? 0) ?: self::DEFAULT_PORT;
         $url = "$scheme://$host:$port";
-        return new self($url, $key, $more['installation'], rtrim($more['portal'] ?: $url, '/'), $more['ca'], trim((string) ($params['serverusername'] ?? '')));
+        return new self($url, $key, $more['installation'], rtrim($more['portal'] ?: $url, '/'), $more['ca'], trim((string) ($params['serverusername'] ?? '')), (int) $more['carry']);
     }
 }

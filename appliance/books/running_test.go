@@ -1,0 +1,141 @@
+package books
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/storetest"
+)
+
+// counting is a store that counts what is read of it.
+type counting struct {
+	*storetest.Memory
+	gets, uses int
+	hours      time.Duration // of use that was asked for
+}
+
+func (c *counting) Get(ctx context.Context, k api.Kind, id string) (api.Object, error) {
+	c.gets++
+	return c.Memory.Get(ctx, k, id)
+}
+
+func (c *counting) Use(ctx context.Context, q api.UseQuery) (api.UsePage, error) {
+	c.uses++
+	c.hours += q.To.Sub(q.From)
+	return c.Memory.Use(ctx, q)
+}
+
+func (w *world) budget() api.BudgetStatus {
+	w.t.Helper()
+	o, err := w.Get(w.t.Context(), api.KindBudget, "bud-1")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	b, err := api.Decode[api.Budget](o)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return b.Status
+}
+
+// One job lives through a month in which records come late, twice, of hours to
+// come, and prices and terms change: after every step what it has written is
+// what a job that begins anew would write.
+func TestAJobThatRunsIsAsOneThatBegins(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 3))
+	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingPrepaid, WarnMicros: 1_000_000, SuspendAfterDays: 1})
+	w.put(api.Command{Op: api.OpPutSpec, Kind: api.KindBudget, ID: "bud-1", Name: "all", Organization: "org-1",
+		Data: api.Encode(api.BudgetSpec{AmountMicros: 3_000_000, AlertPercents: []int64{50, 80}, Cap: api.CapStop})})
+	w.pay("pay-0", 4_000_000)
+	c := &counting{Memory: w.Memory}
+	j := &Job{Books: Books{c}, Store: w.Memory, Changes: w.Memory, Log: w.job().Log}
+	states := map[api.BillingState]int{}
+	for at, n := march, 0; at.Before(march.AddDate(0, 1, 3)); n++ {
+		at = at.Add(time.Duration(random.IntN(40)) * time.Minute)
+		switch random.IntN(20) {
+		case 0, 1, 2, 3, 4, 5, 6, 7:
+			w.used(at.Add(-time.Duration(random.IntN(60))*time.Minute), api.MeterVCPU, random.Int64N(9000))
+		case 8:
+			w.used(at.Add(-time.Duration(random.IntN(30))*time.Hour), api.MeterVCPU, random.Int64N(20_000))
+		case 9:
+			w.used(at.Add(-time.Duration(random.IntN(600))*time.Second), api.MeterMemory, random.Int64N(1<<40))
+		case 10:
+			if random.IntN(50) == 0 {
+				w.pay(at.String(), 2_000_000)
+			}
+		case 11:
+			if random.IntN(30) == 0 {
+				o, err := w.Get(t.Context(), api.KindPriceBook, "pb-1")
+				if err != nil {
+					t.Fatal(err)
+				}
+				book, err := api.Decode[api.PriceBook](o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				book.Spec.Prices[0].PriceMicros++
+				w.put(api.Command{Op: api.OpPutSpec, Kind: api.KindPriceBook, ID: "pb-1", Expect: api.AnyRevision, Data: api.Encode(book.Spec)})
+			}
+		}
+		j.Step(t.Context(), at)
+		states[statusOf(w.organization()).State]++
+		if n%5 != 0 {
+			continue
+		}
+		before, was, budget := w.Revision(), w.organization(), w.budget()
+		w.job().Step(t.Context(), at)
+		if w.Revision() != before {
+			t.Fatalf("%s: one that begins writes more:\n%+v, %+v\n%+v, %+v", at, was.Status.Billing, budget, w.organization().Status.Billing, w.budget())
+		}
+	}
+	for _, s := range []api.BillingState{api.BillingOK, api.BillingWarn, api.BillingStop, api.BillingSuspended} {
+		if states[s] == 0 {
+			t.Errorf("it is never %s: %v", s, states)
+		}
+	}
+	if average := c.hours / time.Duration(c.uses); average > 60*time.Hour {
+		t.Errorf("%d readings of %s on average: nothing is kept", c.uses, average)
+	}
+	if got, max := len(j.running.kept["org-1"]), maxKept; got == 0 || got > max {
+		t.Errorf("%d ratings are kept", got)
+	}
+}
+
+// Who was not touched is not looked at, but for once in an hour.
+func TestNothingIsReadForNothing(t *testing.T) {
+	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingPrepaid})
+	w.pay("pay-1", 1_000_000)
+	c := &counting{Memory: w.Memory}
+	j := &Job{Books: Books{c}, Store: w.Memory, Changes: w.Memory, Log: w.job().Log}
+	at := march.Add(5 * time.Hour)
+	for range 3 { // its own writes are worth a look
+		j.Step(t.Context(), at)
+	}
+	before, looks := c.gets, 0
+	for range 120 {
+		at = at.Add(time.Minute)
+		j.Step(t.Context(), at)
+		if c.gets != before {
+			looks++
+		}
+		before = c.gets
+	}
+	if looks < 2 || looks > 4 {
+		t.Errorf("%d looks in two hours", looks)
+	}
+	w.used(at, api.MeterVCPU, 3600)
+	j.Step(t.Context(), at)
+	if c.gets == before {
+		t.Error("use is not looked at")
+	}
+	w.put(api.Command{Op: api.OpDelete, Kind: api.KindOrganization, ID: "org-1", Expect: api.AnyRevision})
+	j.Step(t.Context(), at)
+	before = c.gets
+	j.Step(t.Context(), at.Add(5*time.Hour))
+	if c.gets != before || len(j.agenda)+len(j.running.kept)+j.running.size != 0 {
+		t.Errorf("one that is gone is kept: %+v, %+v", j.agenda, j.running)
+	}
+}

@@ -1,0 +1,28 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+// rotate is the command that makes an object's secret anew, and shows it.
+func rotate[T any](k *kind[T], then, keeps string, call func(a *client.API, ctx context.Context, id string, keepSeconds int64) (T, error)) *cobra.Command {
+	cmd := &cobra.Command{Use: "rotate NAME|ID", Short: "Make a new secret; " + then, Args: cobra.ExactArgs(1)}
+	keep := cmd.Flags().Duration("keep", 24*time.Hour, keeps)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		o, err := k.get(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		if o, err = call(k.app.api, cmd.Context(), k.meta(&o).ID, int64(*keep/time.Second)); err != nil {
+			return err
+		}
+		k.made(o)
+		return k.printOne(cmd.Context(), o)
+	}
+	return cmd
+}

@@ -1,0 +1,53 @@
+package month
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/appliance/store"
+)
+
+// kept is a store that can be killed.
+type kept interface {
+	storetest.Store
+	kill(t *testing.T)
+}
+
+// disk is the real store: Raft's log and bbolt in a directory, one node.
+type disk struct {
+	*store.Store
+	dir string
+}
+
+func newDisk(t *testing.T) *disk {
+	d := &disk{}
+	d.open(t, t.TempDir())
+	t.Cleanup(func() { _ = d.Close() })
+	return d
+}
+
+func (d *disk) open(t *testing.T, dir string) {
+	t.Helper()
+	s, err := store.Open(store.Options{Dir: dir, NodeID: "node-000000000001", Reserve: 1, SnapshotEvery: 4096})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Store, d.dir = s, dir
+}
+
+// kill the store: it goes on with its files as they are at a moment, and with
+// nothing that it would have written when it was closed.
+func (d *disk) kill(t *testing.T) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "store")
+	if err := os.CopyFS(dir, os.DirFS(d.dir)); err != nil {
+		t.Fatal(err)
+	}
+	old := d.Store
+	d.open(t, dir)
+	if err := old.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,78 @@
+package services_test
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/appliance/services"
+)
+
+// counting is a store that counts lists.
+type counting struct {
+	*storetest.Memory
+	lists atomic.Int64
+}
+
+func (c *counting) List(ctx context.Context, q api.ListQuery) (api.ListPage, error) {
+	c.lists.Add(1)
+	return c.Memory.List(ctx, q)
+}
+
+// Services that run cost no look; one that ends, before it runs or while, is
+// taken down in the background.
+func TestRunWaitsForAnEnd(t *testing.T) {
+	store := &counting{Memory: storetest.NewMemory()}
+	put := func(id string, ended bool) {
+		t.Helper()
+		spec := api.ServiceSpec{Organization: api.OrganizationID("org-" + id)}
+		if ended {
+			at := time.Now().UTC()
+			spec.TerminatedAt = &at
+		}
+		if _, err := store.Apply(t.Context(), api.Batch{Commands: []api.Command{
+			{Op: api.OpPutSpec, Kind: api.KindProject, ID: "prj-" + id, Name: "web", Organization: "org-" + id, Expect: api.AnyRevision, Data: []byte(`{}`)},
+			{Op: api.OpPutSpec, Kind: api.KindService, ID: id, Name: "whmcs:" + id, Expect: api.AnyRevision, Data: api.Encode(spec)}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gone := func(id string) {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+			o, err := store.Get(t.Context(), api.KindService, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := api.Decode[api.Service](o)
+			if err == nil && s.Status.Phase == api.ServiceTerminated {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: %+v, %v", id, s.Status, err)
+			}
+		}
+		if _, err := store.Get(t.Context(), api.KindProject, "prj-"+id); api.CodeOf(err) != api.CodeNotFound {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	put("svc-1", true)
+	put("svc-2", false)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { services.Run(ctx, store, slog.New(slog.DiscardHandler)); close(done) }()
+	gone("svc-1")
+	time.Sleep(3 * time.Second) // the next looks are over
+	before := store.lists.Load()
+	time.Sleep(3 * time.Second)
+	if n := store.lists.Load() - before; n != 0 {
+		t.Errorf("%d lists for nothing", n)
+	}
+	put("svc-2", true)
+	gone("svc-2")
+	cancel()
+	<-done
+}
