@@ -3571,23 +3571,26 @@ type ListUsageRecordsParams struct {
 	// Continue From the page before.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
 
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+	// Name Only the one of this id.
+	Name string `form:"name,omitempty" json:"name,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 
 	// Project Id or name.
 	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
-}
 
-// GetUsageRecordParams defines parameters for GetUsageRecord.
-type GetUsageRecordParams struct {
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+	// Meter Only this one.
+	Meter Meter `form:"meter,omitempty" json:"meter,omitempty,omitzero"`
 
-	// Project Id or name.
-	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
+	// Resource Only this one: an id.
+	Resource string `form:"resource,omitempty" json:"resource,omitempty,omitzero"`
+
+	// From Only what ended after it: together with to, the records of the hours between.
+	From time.Time `form:"from,omitempty" json:"from,omitempty,omitzero"`
+
+	// To Only what ended not after it.
+	To time.Time `form:"to,omitempty" json:"to,omitempty,omitzero"`
 }
 
 // ExportUsageParams defines parameters for ExportUsage.

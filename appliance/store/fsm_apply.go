@@ -29,7 +29,7 @@ func (t *tables) apply(entries []entry) (answers []answer, revision int64, skipp
 	defer t.mu.RUnlock()
 	err = t.db.Update(func(tx *bbolt.Tx) error {
 		answers, skipped = make([]answer, len(entries)), 0
-		v := view{tx}
+		v := view{tx: tx, group: &group{names: interned{}}}
 		applied := v.applied()
 		for i, e := range entries {
 			if e.index <= applied {
@@ -45,6 +45,9 @@ func (t *tables) apply(entries []entry) (answers []answer, revision int64, skipp
 			answers[i] = a
 			applied = e.index
 		}
+		if err := v.flush(); err != nil {
+			return fmt.Errorf("apply usage records: %w", err)
+		}
 		revision = v.revision()
 		return tx.Bucket(bucketMeta).Put(metaApplied, be64(applied))
 	})
@@ -52,7 +55,7 @@ func (t *tables) apply(entries []entry) (answers []answer, revision int64, skipp
 }
 
 func (v view) applyEntry(e entry) (answer, error) {
-	b, err := decodeBatch(e.data)
+	b, err := decodeBatch(e.data, v.group.names)
 	if err != nil {
 		return answer{}, err
 	}
@@ -62,12 +65,16 @@ func (v view) applyEntry(e entry) (answer, error) {
 		}
 	}
 	t := newTxn(v, v.revision(), b.At)
-	objects, err := t.apply(b)
+	objects, err := t.apply(b.Batch)
 	var refused *api.Error
 	if errors.As(err, &refused) {
 		return answer{refused: refused}, nil
 	}
 	if err != nil {
+		return answer{}, err
+	}
+	objects = b.answered(objects)
+	if err := v.take(b.records); err != nil {
 		return answer{}, err
 	}
 	return answer{objects: objects}, errors.Join(v.commit(b.ID, t, objects), v.note(b.Audit, t))
@@ -86,6 +93,11 @@ func (v view) commit(id string, t *txn, objects []api.Object) error {
 		t.stored[k] = &e.Object
 		if e.Type == api.EventRemove {
 			t.stored[k] = nil
+		}
+	}
+	for _, e := range t.expiries {
+		if err := v.expire(e); err != nil {
+			return err
 		}
 	}
 	if err := v.putSums(t.sums); err != nil {

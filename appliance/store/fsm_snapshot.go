@@ -157,7 +157,7 @@ func verify(path string, h header) error {
 		return err
 	}
 	err = db.View(func(tx *bbolt.Tx) error {
-		v := view{tx}
+		v := view{tx: tx}
 		if tx.Bucket(bucketMeta) == nil || !knownFormat(number(tx.Bucket(bucketMeta).Get(metaFormat))) {
 			return errors.New("the snapshot's tables are of a format that is not known")
 		}

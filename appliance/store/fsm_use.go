@@ -5,50 +5,57 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 )
 
 // Use is rolled up by the hour when a usage record is stored: an invoice of a
-// month reads some hundred rows of a resource instead of all of its records.
+// month reads some hundred rows of a resource instead of all of its records, and
+// finds them when the records have been let go of.
 // A row says how much, and by what name the resource went:
 //
 //	organization, 0, hour (uint64, hours since 1970), meter, 0, project, 0, resource
 //	→ quantity (uint64), end of the record that names it (uint64, ns since 1970), name
 //
-// Keys sort as tariff.Rater wants use. Adding is commutative (api.Use.Plus), so
-// that rows made anew of stored records are those that were made one by one.
-// Records never change; what removes one leaves its row alone.
+// Keys sort as tariff.Rater wants use. Adding is commutative (api.Use.Plus): it
+// does not matter in what order records come, or which are added up first.
 
-// rollUp adds a new record to its row.
-func (v view) rollUp(o api.Object) error {
-	u, ok := api.UseOf(o)
-	if !ok {
-		return nil
-	}
-	b, k := v.tx.Bucket(bucketUse), useKey(o.Meta.Organization, u)
-	if raw := b.Get(k); raw != nil {
-		before, err := decodeUse(raw, interned{})
-		if err != nil {
-			return fmt.Errorf("the use of %s: %w", o.Meta.Organization, err)
-		}
-		u = u.Plus(before)
-	}
-	return b.Put(k, encodeUse(u))
+// owned names a row.
+type owned struct {
+	organization string
+	hour         int64 // its beginning, seconds since 1970
+	meter        api.Meter
+	project      string
+	resource     string
 }
 
-// rollUpAll makes the rows of the records that are stored: of tables that an
-// older version wrote.
-func (v view) rollUpAll() error {
-	prefix := join(string(api.KindUsageRecord), "")
-	c := v.tx.Bucket(bucketObjects).Cursor()
-	for k, raw := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, raw = c.Next() {
-		o, err := decodeObject(raw)
-		if err != nil {
-			return err
+func ownedBy(organization string, u api.Use) owned {
+	return owned{organization, u.Hour.Unix(), u.Meter, u.Project, u.Resource}
+}
+
+// addUse adds what new records come to, in the order of the keys.
+func (v view) addUse(sums map[owned]api.Use) error {
+	type added struct {
+		key []byte
+		use api.Use
+	}
+	all := make([]added, 0, len(sums))
+	for of, u := range sums {
+		all = append(all, added{useKey(of.organization, u), u})
+	}
+	slices.SortFunc(all, func(a, b added) int { return bytes.Compare(a.key, b.key) })
+	b, names := v.tx.Bucket(bucketUse), interned{}
+	for _, a := range all {
+		if raw := b.Get(a.key); raw != nil {
+			before, err := decodeUse(raw, names)
+			if err != nil {
+				return fmt.Errorf("the use %q: %w", a.key, err)
+			}
+			a.use = a.use.Plus(before)
 		}
-		if err := v.rollUp(o); err != nil {
+		if err := b.Put(a.key, encodeUse(a.use)); err != nil {
 			return err
 		}
 	}
@@ -153,15 +160,4 @@ func decodeUse(raw []byte, names interned) (u api.Use, err error) {
 		return u, fmt.Errorf("a row of use of %d bytes is none", len(raw))
 	}
 	return api.Use{Quantity: int64(number(raw[:8])), NamedAt: time.Unix(0, int64(number(raw[8:16]))).UTC(), ResourceName: names.of(raw[16:])}, nil
-}
-
-// remakeUse makes the bucket of use anew.
-func (v view) remakeUse() error {
-	if err := v.tx.DeleteBucket(bucketUse); err != nil {
-		return err
-	}
-	if _, err := v.tx.CreateBucket(bucketUse); err != nil {
-		return err
-	}
-	return v.rollUpAll()
 }
