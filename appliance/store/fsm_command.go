@@ -134,14 +134,14 @@ func decodeBatch(raw []byte, names interned) (logged, error) {
 func (b *logged) decodeRecords(raw []byte, names interned) (rest []byte, err error) {
 	d := rowReader{raw: raw}
 	n := d.uvarint()
-	if d.bad || n > maxCommands {
-		return nil, fmt.Errorf("the log entry has %d usage records, at most %d", n, maxCommands)
+	if d.bad || n > uint64(len(raw)) {
+		return nil, fmt.Errorf("the log entry has %d usage records, which do not fit in it", n)
 	}
-	b.records, b.at = make([]taken, 0, n), make([]int, 0, n)
+	b.records, b.at = make([]taken, 0, min(n, maxCommands)), make([]int, 0, min(n, maxCommands))
 	next := 0
 	for range n {
 		between, w := d.uvarint(), row{d.part(), d.part()}
-		if d.bad || between > maxCommands {
+		if d.bad || between > uint64(len(raw)) {
 			return nil, fmt.Errorf("a usage record of the log entry cannot be decoded")
 		}
 		r, err := takenOf(w, names)

@@ -28,7 +28,7 @@ func rowOf(r api.UsageRecord) row {
 	v := make([]byte, 1, 96)
 	v[0] = rowVersion
 	v = binary.AppendUvarint(v, uint64(s.End.UnixNano()-s.Start.UnixNano()))
-	v = binary.AppendVarint(v, r.Meta.CreatedAt.UnixNano()-s.End.UnixNano())
+	v = binary.AppendVarint(v, int64(nanos(r.Meta.CreatedAt))-s.End.UnixNano())
 	v = binary.AppendUvarint(v, uint64(s.Quantity))
 	for _, part := range [...]string{string(s.Meter), r.Meta.Project, s.Resource, s.ResourceName, string(s.Node)} {
 		v = binary.AppendUvarint(v, uint64(len(part)))
@@ -57,6 +57,18 @@ func place(key []byte, names interned) (p api.RecordPlace, err error) {
 	return api.RecordPlace{Organization: names.of(key[:i]), End: time.Unix(0, int64(ns)).UTC(), ID: string(key[i+9:])}, nil
 }
 
+// nanos since 1970 at t, or at the nearest time that a row may have: a leader's
+// clock may be wrong, and what is in the log must be read.
+func nanos(t time.Time) uint64 {
+	switch {
+	case t.Year() < 1970:
+		return 0
+	case t.Year() > 2200:
+		return maxRowTime
+	}
+	return uint64(max(0, t.UnixNano()))
+}
+
 // maxRowTime is the end of 2200, in ns since 1970.
 var maxRowTime = uint64(time.Date(2201, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano())
 
@@ -75,12 +87,12 @@ func (w row) record(names interned) (r api.UsageRecord, err error) {
 	r.Spec = api.UsageRecordSpec{End: p.End, Meter: api.Meter(names.of(d.part()))}
 	r.Meta.Project, r.Spec.Resource, r.Spec.ResourceName, r.Spec.Node = names.of(d.part()), names.of(d.part()), names.of(d.part()), api.NodeID(names.of(d.part()))
 	end := p.End.UnixNano()
-	recorded := end + late
-	if d.bad || len(d.raw) > 0 || period > uint64(end) || quantity > math.MaxInt64 || (recorded > end) != (late > 0) {
+	recorded := uint64(end + late) // which does not overflow: end is far from it
+	if d.bad || len(d.raw) > 0 || period > uint64(end) || quantity > math.MaxInt64 || recorded > maxRowTime {
 		return r, fmt.Errorf("the usage record %s cannot be decoded", p.ID)
 	}
 	r.Spec.Start, r.Spec.Quantity = time.Unix(0, end-int64(period)).UTC(), int64(quantity)
-	r.Meta.CreatedAt = time.Unix(0, recorded).UTC()
+	r.Meta.CreatedAt = time.Unix(0, int64(recorded)).UTC()
 	if _, ok := api.UseOf(r); !ok {
 		return r, fmt.Errorf("the usage record %s can be no use", p.ID)
 	}

@@ -82,11 +82,5 @@ func (v view) records(q api.RecordQuery) (page api.RecordPage, err error) {
 
 // afterTime is how the keys of what ended after t go on.
 func afterTime(t time.Time) []byte {
-	switch {
-	case t.Year() < 1970:
-		return be64(0)
-	case t.Year() > 2200:
-		return be64(maxRowTime)
-	}
-	return be64(uint64(t.UnixNano()) + 1)
+	return be64(nanos(t) + 1)
 }

@@ -161,9 +161,9 @@ func TestBadUsageInABackup(t *testing.T) {
 		spoil func([]entry) []entry
 		ok    bool
 	}{
-		"whole":              {func(all []entry) []entry { return all }, true},
-		"without a sum":      {func(all []entry) []entry { return all[:last] }, false},
-		"without any sum":    {func(all []entry) []entry { return all[:firstSum] }, false},
+		"whole":           {func(all []entry) []entry { return all }, true},
+		"without a sum":   {func(all []entry) []entry { return all[:last] }, false},
+		"without any sum": {func(all []entry) []entry { return all[:firstSum] }, false},
 		"a smaller sum": {func(all []entry) []entry {
 			all[last].value = bytes.Clone(all[last].value)
 			copy(all[last].value, be64(1))

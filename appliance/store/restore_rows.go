@@ -18,11 +18,10 @@ func (r *rowRestorer) place(v view, kind byte, raw []byte) error {
 	if r.format <= lastWithObjects {
 		return badBackup("content of version %d has no usage records of this kind", r.format)
 	}
-	size, n := binary.Uvarint(raw)
-	if n <= 0 || size > uint64(len(raw)-n) {
-		return badBackup("a usage record cannot be read")
+	w, err := backupRow(raw)
+	if err != nil {
+		return err
 	}
-	w := row{raw[n : n+int(size)], raw[n+int(size):]}
 	if kind == recordSum {
 		return r.placeSum(v, w)
 	}
@@ -35,6 +34,15 @@ func (r *rowRestorer) place(v view, kind byte, raw []byte) error {
 		return badBackup("%v", err)
 	}
 	return v.take([]taken{t})
+}
+
+// backupRow reads the key and value of a row.
+func backupRow(raw []byte) (row, error) {
+	size, n := binary.Uvarint(raw)
+	if n <= 0 || size > uint64(len(raw)-n) {
+		return row{}, badBackup("a usage record cannot be read")
+	}
+	return row{raw[n : n+int(size)], raw[n+int(size):]}, nil
 }
 
 func (r *rowRestorer) placeSum(v view, w row) error {
