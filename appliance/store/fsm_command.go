@@ -46,61 +46,59 @@ type logged struct {
 // its row's key and value, both after their lengths (uvarints); then comes the
 // JSON of what is left.
 func encodeBatch(b api.Batch) ([]byte, error) {
-	version := byte(batchVersion)
-	if b.Audit != nil {
-		version = tenancyVersion
-	}
-	var rows []byte
-	var others []api.Command
-	records, between := 0, 0
-	for i, c := range b.Commands {
-		if c.Claims != nil {
-			version = max(version, claimsVersion)
-		}
-		if c.Uses != nil || c.Limits != nil {
-			version = max(version, tenancyVersion)
-		}
-		if c.Raise != nil {
-			version = max(version, raiseVersion)
-		}
-		if c.Op == api.OpExpire {
-			version = recordVersion
-		}
-		if c.Op != api.OpRecord {
-			if between++; records > 0 {
+	version, records := versionOf(b)
+	out := []byte{version}
+	if version == recordVersion {
+		out = append(make([]byte, 0, 256+160*records), version)
+		out = binary.AppendUvarint(out, uint64(records))
+		var others []api.Command
+		between := 0
+		for _, c := range b.Commands {
+			if c.Op != api.OpRecord {
 				others = append(others, c)
+				between++
+				continue
 			}
-			continue
+			r, err := api.RecordOf(c, b.At)
+			if err != nil {
+				return nil, err
+			}
+			w := rowOf(r)
+			out = binary.AppendUvarint(out, uint64(between))
+			out = append(binary.AppendUvarint(out, uint64(len(w.key))), w.key...)
+			out = append(binary.AppendUvarint(out, uint64(len(w.value))), w.value...)
+			between = 0
 		}
-		version = recordVersion
-		r, err := api.RecordOf(c, b.At)
-		if err != nil {
-			return nil, err
-		}
-		if records++; records == 1 {
-			rows = make([]byte, 0, 256*(len(b.Commands)-i))
-			others = append(others, b.Commands[:i]...)
-		}
-		w := rowOf(r)
-		rows = binary.AppendUvarint(rows, uint64(between))
-		rows = binary.AppendUvarint(rows, uint64(len(w.key)))
-		rows = append(rows, w.key...)
-		rows = binary.AppendUvarint(rows, uint64(len(w.value)))
-		rows = append(rows, w.value...)
-		between = 0
-	}
-	if records > 0 {
 		b.Commands = others
 	}
 	raw, err := encodeJSON(b)
 	if err != nil {
 		return nil, api.Errorf(api.CodeInvalid, "the batch cannot be encoded: %v", err)
 	}
-	out := append(make([]byte, 0, len(rows)+len(raw)+16), version)
-	if version == recordVersion {
-		out = append(binary.AppendUvarint(out, uint64(records)), rows...)
-	}
 	return append(out, raw...), nil
+}
+
+// versionOf a batch's entry, and how many usage records it has.
+func versionOf(b api.Batch) (version byte, records int) {
+	version = batchVersion
+	if b.Audit != nil {
+		version = tenancyVersion
+	}
+	for _, c := range b.Commands {
+		switch {
+		case c.Op == api.OpRecord:
+			version, records = recordVersion, records+1
+		case c.Op == api.OpExpire:
+			version = recordVersion
+		case c.Raise != nil:
+			version = max(version, raiseVersion)
+		case c.Uses != nil || c.Limits != nil:
+			version = max(version, tenancyVersion)
+		case c.Claims != nil:
+			version = max(version, claimsVersion)
+		}
+	}
+	return version, records
 }
 
 // decodeBatch reads a log entry. An error means that a newer version wrote it,

@@ -38,9 +38,9 @@ func (v view) take(all []taken) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range all {
-		if !r.use.NamedAt.Before(horizon) {
-			v.group.records = append(v.group.records, r)
+	for i := range all {
+		if !all[i].use.NamedAt.Before(horizon) {
+			v.group.records = append(v.group.records, &all[i])
 		}
 	}
 	return nil
@@ -53,22 +53,22 @@ func (v view) flush() error {
 		return nil
 	}
 	v.group.records = nil
-	slices.SortStableFunc(all, func(a, b taken) int { return bytes.Compare(a.key, b.key) }) // of the same, the first to come is the first
+	slices.SortStableFunc(all, func(a, b *taken) int { return bytes.Compare(a.key, b.key) }) // of the same, the first to come is the first
 	rows := v.tx.Bucket(bucketRecords)
 	rows.FillPercent = rowsFill
-	sums := make(map[owned]api.Use, len(all))
+	c := rows.Cursor()
+	sums := make([]sumRow, 0, len(all))
 	for i, r := range all {
-		if i > 0 && bytes.Equal(r.key, all[i-1].key) || rows.Get(r.key) != nil {
+		if i > 0 && bytes.Equal(r.key, all[i-1].key) {
+			continue
+		}
+		if k, _ := c.Seek(r.key); bytes.Equal(k, r.key) {
 			continue
 		}
 		if err := rows.Put(r.key, r.value); err != nil {
 			return err
 		}
-		of := ownedBy(r.organization, r.use)
-		if sum, ok := sums[of]; ok {
-			r.use = r.use.Plus(sum)
-		}
-		sums[of] = r.use
+		sums = append(sums, sumRow{useKey(r.organization, r.use), &r.use})
 	}
 	return v.addUse(sums)
 }

@@ -146,7 +146,7 @@ type view struct {
 
 // group is what the log entries of one transaction have in common.
 type group struct {
-	records []taken  // not written yet
+	records []*taken // not written yet
 	names   interned // of records
 }
 

@@ -109,7 +109,7 @@ func (v view) remakeUse() error {
 		if !ok {
 			continue
 		}
-		if err := v.addUse(map[owned]api.Use{ownedBy(o.Meta.Organization, u): u}); err != nil {
+		if err := v.addUse([]sumRow{{useKey(o.Meta.Organization, u), &u}}); err != nil {
 			return err
 		}
 	}

@@ -22,40 +22,30 @@ import (
 // Keys sort as tariff.Rater wants use. Adding is commutative (api.Use.Plus): it
 // does not matter in what order records come, or which are added up first.
 
-// owned names a row.
-type owned struct {
-	organization string
-	hour         int64 // its beginning, seconds since 1970
-	meter        api.Meter
-	project      string
-	resource     string
-}
-
-func ownedBy(organization string, u api.Use) owned {
-	return owned{organization, u.Hour.Unix(), u.Meter, u.Project, u.Resource}
+// sumRow is what goes to a row.
+type sumRow struct {
+	key []byte
+	use *api.Use
 }
 
 // addUse adds what new records come to, in the order of the keys.
-func (v view) addUse(sums map[owned]api.Use) error {
-	type added struct {
-		key []byte
-		use api.Use
-	}
-	all := make([]added, 0, len(sums))
-	for of, u := range sums {
-		all = append(all, added{useKey(of.organization, u), u})
-	}
-	slices.SortFunc(all, func(a, b added) int { return bytes.Compare(a.key, b.key) })
+func (v view) addUse(all []sumRow) error {
+	slices.SortFunc(all, func(a, b sumRow) int { return bytes.Compare(a.key, b.key) })
 	b, names := v.tx.Bucket(bucketUse), interned{}
-	for _, a := range all {
-		if raw := b.Get(a.key); raw != nil {
+	c := b.Cursor()
+	for i := 0; i < len(all); {
+		key, sum := all[i].key, *all[i].use
+		for i++; i < len(all) && bytes.Equal(all[i].key, key); i++ {
+			sum = sum.Plus(*all[i].use)
+		}
+		if k, raw := c.Seek(key); bytes.Equal(k, key) {
 			before, err := decodeUse(raw, names)
 			if err != nil {
-				return fmt.Errorf("the use %q: %w", a.key, err)
+				return fmt.Errorf("the use %q: %w", key, err)
 			}
-			a.use = a.use.Plus(before)
+			sum = sum.Plus(before)
 		}
-		if err := b.Put(a.key, encodeUse(a.use)); err != nil {
+		if err := b.Put(key, encodeUse(sum)); err != nil {
 			return err
 		}
 	}
