@@ -1016,7 +1016,7 @@ type InvoiceExplanation struct {
 	Late []InvoiceLine `json:"late,omitempty,omitzero"`
 	Line InvoiceLine   `json:"line"`
 
-	// Records Of the hour that was asked for. Together they are all use of that hour; the line may have a part of it.
+	// Records Of the hour that was asked for, as far as they are kept. Together they are all use of that hour; the line may have a part of it.
 	Records []UsageRecord `json:"records,omitempty,omitzero"`
 }
 
