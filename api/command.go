@@ -15,7 +15,8 @@ const (
 	OpReport  Op = 3 // the owning agent: Status; creates what nobody asks for (Reported)
 	OpDelete  Op = 4 // marks deletedAt; an object without finalizers goes at once
 	OpForget  Op = 5 // takes Finalizer off; the last one off a deleted object removes it
-	OpRecord  Op = 6 // appends an immutable object (UsageRecord); the same id again changes nothing
+	OpRecord  Op = 6 // notes a UsageRecord, which is no object; the same again changes nothing
+	OpExpire  Op = 7 // lets go of old UsageRecords (ExpireRecords)
 )
 
 // Limits of Command.Claims.
@@ -34,7 +35,8 @@ type Command struct {
 	ID   string `json:"id"`
 	// Expect is the revision that the object must have; 0: it must not exist.
 	Expect int64 `json:"expect,omitempty"`
-	// Name, Organization, Project, Labels, Finalizers: OpPutSpec, OpReport that creates, OpRecord.
+	// Name, Organization, Project, Labels, Finalizers: OpPutSpec, OpReport that creates;
+	// Organization and Project: OpRecord, and Organization: OpExpire.
 	Name         string            `json:"name,omitempty"`
 	Organization string            `json:"organization,omitempty"`
 	Project      string            `json:"project,omitempty"`

@@ -1085,7 +1085,7 @@ type InvoiceExplanation struct {
 	Late []InvoiceLine `json:"late,omitempty,omitzero"`
 	Line InvoiceLine   `json:"line"`
 
-	// Records Of the hour that was asked for. Together they are all use of that hour; the line may have a part of it.
+	// Records Of the hour that was asked for, as far as they are kept. Together they are all use of that hour; the line may have a part of it.
 	Records []UsageRecord `json:"records,omitempty,omitzero"`
 }
 
@@ -3667,23 +3667,26 @@ type ListUsageRecordsParams struct {
 	// Continue From the page before.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
 
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+	// Name Only the one of this id.
+	Name string `form:"name,omitempty" json:"name,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 
 	// Project Id or name.
 	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
-}
 
-// GetUsageRecordParams defines parameters for GetUsageRecord.
-type GetUsageRecordParams struct {
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+	// Meter Only this one.
+	Meter Meter `form:"meter,omitempty" json:"meter,omitempty,omitzero"`
 
-	// Project Id or name.
-	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
+	// Resource Only this one: an id.
+	Resource string `form:"resource,omitempty" json:"resource,omitempty,omitzero"`
+
+	// From Only what ended after it: together with to, the records of the hours between.
+	From time.Time `form:"from,omitempty" json:"from,omitempty,omitzero"`
+
+	// To Only what ended not after it.
+	To time.Time `form:"to,omitempty" json:"to,omitempty,omitzero"`
 }
 
 // ExportUsageParams defines parameters for ExportUsage.

@@ -46,14 +46,13 @@ func HourOf(end time.Time) time.Time { return end.UTC().Add(-1).Truncate(time.Ho
 
 // UseOf is a usage record's use. A record that cannot be one (no meter, no
 // resource, a negative quantity, a time before 1970 or after 2200) has none.
-func UseOf(o Object) (Use, bool) {
-	r, err := Decode[UsageRecord](o)
+func UseOf(r UsageRecord) (Use, bool) {
 	s := r.Spec
-	if err != nil || o.Kind != KindUsageRecord || s.Quantity < 0 || !isPart(string(s.Meter)) || !isPart(s.Resource) ||
-		s.End.Before(s.Start) || s.End.Year() < 1970 || s.End.Unix() < 1 || s.End.Year() > 2200 {
+	if s.Quantity < 0 || !isPart(string(s.Meter)) || !isPart(s.Resource) || len(s.ResourceName) > maxTextBytes || len(s.Node) > maxTextBytes ||
+		s.End.Before(s.Start) || s.Start.Year() < 1970 || s.End.Unix() < 1 || s.End.Year() > 2200 {
 		return Use{}, false
 	}
-	return Use{Hour: HourOf(s.End), Meter: s.Meter, Project: o.Meta.Project, Resource: s.Resource,
+	return Use{Hour: HourOf(s.End), Meter: s.Meter, Project: r.Meta.Project, Resource: s.Resource,
 		ResourceName: s.ResourceName, NamedAt: s.End.UTC(), Quantity: s.Quantity}, true
 }
 

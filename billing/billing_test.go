@@ -22,7 +22,7 @@ var (
 )
 
 // rollUp makes use of records, each once, as a store does.
-func rollUp(records []api.Object) (all []api.Use) {
+func rollUp(records []api.UsageRecord) (all []api.Use) {
 	seen := map[string]bool{}
 	for _, o := range records {
 		u, ok := api.UseOf(o)
@@ -209,7 +209,7 @@ func TestQuantityBeyondInt64(t *testing.T) {
 
 // metered is what a random tenant used in two months, by way of the meter,
 // with what it must come to.
-func metered(random *rand.Rand) (records []api.Object, used map[api.Meter]*big.Int) {
+func metered(random *rand.Rand) (records []api.UsageRecord, used map[api.Meter]*big.Int) {
 	used = map[api.Meter]*big.Int{}
 	for i := range 4 {
 		r := meter.Resource{ID: fmt.Sprintf("ins-%d", i), Name: fmt.Sprint("vm", i), Organization: "org-1", Project: fmt.Sprintf("prj-%d", i%3)}
@@ -225,12 +225,12 @@ func metered(random *rand.Rand) (records []api.Object, used map[api.Meter]*big.I
 			var cmds []api.Command
 			s, cmds = meter.Advance(r, s, o)
 			for _, c := range cmds {
-				o := api.Object{Kind: c.Kind, Spec: c.Data, Meta: api.Meta{ID: c.ID, Organization: c.Organization, Project: c.Project}}
-				records = append(records, o)
-				u, ok := api.UseOf(o)
-				if !ok {
+				o, err := api.RecordOf(c, now)
+				if err != nil {
 					panic("the meter made what is no use")
 				}
+				records = append(records, o)
+				u, _ := api.UseOf(o)
 				if used[u.Meter] == nil {
 					used[u.Meter] = new(big.Int)
 				}

@@ -65,9 +65,3 @@ func (e *Explaining) Explanation() (api.InvoiceExplanation, error) {
 	return api.InvoiceExplanation{}, api.Errorf(api.CodeNotFound, "the invoice of this period has no line %s", e.question.Line).
 		At("line").WithHint("`basalt invoice preview` of the same period lists them")
 }
-
-// IsRecordOf says whether a record counts in a line in that hour.
-func IsRecordOf(q api.InvoiceQuestion, l api.InvoiceLine, o api.Object) bool {
-	u, ok := api.UseOf(o)
-	return ok && u.Hour.Equal(q.Hour) && u.Resource == l.Resource && u.Meter == l.Meter && u.Project == string(l.Project)
-}

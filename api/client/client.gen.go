@@ -1519,15 +1519,10 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/usage (the `ListUsage` operationId).
 	ListUsage(ctx context.Context, params *ListUsageParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListUsageRecords List usage records
+	// ListUsageRecords List usage records in the order of their ends, organization by organization
 	//
 	// Corresponds with GET /v1/usage-records (the `ListUsageRecords` operationId).
 	ListUsageRecords(ctx context.Context, params *ListUsageRecordsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// GetUsageRecord Read a usage record, by id or by name
-	//
-	// Corresponds with GET /v1/usage-records/{id} (the `GetUsageRecord` operationId).
-	GetUsageRecord(ctx context.Context, id PathID, params *GetUsageRecordParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ExportUsage An organization's use of a period as CSV: by the hour, or what it costs in the columns of FOCUS 1.2
 	//
@@ -5529,26 +5524,11 @@ func (c *Client) ListUsage(ctx context.Context, params *ListUsageParams, reqEdit
 	return c.Client.Do(req)
 }
 
-// ListUsageRecords List usage records
+// ListUsageRecords List usage records in the order of their ends, organization by organization
 //
 // Corresponds with GET /v1/usage-records (the `ListUsageRecords` operationId).
 func (c *Client) ListUsageRecords(ctx context.Context, params *ListUsageRecordsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListUsageRecordsRequest(c.Server, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// GetUsageRecord Read a usage record, by id or by name
-//
-// Corresponds with GET /v1/usage-records/{id} (the `GetUsageRecord` operationId).
-func (c *Client) GetUsageRecord(ctx context.Context, id PathID, params *GetUsageRecordParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetUsageRecordRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -15088,56 +15068,7 @@ func NewListUsageRecordsRequest(server string, params *ListUsageRecordsParams) (
 			}
 		}
 
-		if encoded := queryValues.Encode(); encoded != "" {
-			rawQueryFragments = append(rawQueryFragments, encoded)
-		}
-		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewGetUsageRecordRequest constructs an http.Request for the GetUsageRecord method
-func NewGetUsageRecordRequest(server string, id PathID, params *GetUsageRecordParams) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/usage-records/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		// queryValues collects non-styled parameters (passthrough, JSON)
-		// that are safe to round-trip through url.Values.Encode().
-		queryValues := queryURL.Query()
-		// rawQueryFragments collects pre-encoded query fragments from
-		// styled parameters, preserving literal commas as delimiters
-		// per the OpenAPI spec (e.g. "color=blue,black,brown").
-		var rawQueryFragments []string
-
-		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "organization", params.Organization, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "meter", params.Meter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 			return nil, err
 		} else {
 			for _, qp := range strings.Split(queryFrag, "&") {
@@ -15145,7 +15076,23 @@ func NewGetUsageRecordRequest(server string, id PathID, params *GetUsageRecordPa
 			}
 		}
 
-		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "project", params.Project, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "resource", params.Resource, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
 			return nil, err
 		} else {
 			for _, qp := range strings.Split(queryFrag, "&") {
@@ -18218,19 +18165,12 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/usage (the `ListUsage` operationId).
 	ListUsageWithResponse(ctx context.Context, params *ListUsageParams, reqEditors ...RequestEditorFn) (*ListUsageResponse, error)
 
-	// ListUsageRecordsWithResponse List usage records
+	// ListUsageRecordsWithResponse List usage records in the order of their ends, organization by organization
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/usage-records (the `ListUsageRecords` operationId).
 	ListUsageRecordsWithResponse(ctx context.Context, params *ListUsageRecordsParams, reqEditors ...RequestEditorFn) (*ListUsageRecordsResponse, error)
-
-	// GetUsageRecordWithResponse Read a usage record, by id or by name
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/usage-records/{id} (the `GetUsageRecord` operationId).
-	GetUsageRecordWithResponse(ctx context.Context, id PathID, params *GetUsageRecordParams, reqEditors ...RequestEditorFn) (*GetUsageRecordResponse, error)
 
 	// ExportUsageWithResponse An organization's use of a period as CSV: by the hour, or what it costs in the columns of FOCUS 1.2
 	//
@@ -26891,54 +26831,6 @@ func (r ListUsageRecordsResponse) ContentType() string {
 	return ""
 }
 
-type GetUsageRecordResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *UsageRecord
-	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Failure
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r GetUsageRecordResponse) GetJSON200() *UsageRecord {
-	return r.JSON200
-}
-
-// GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r GetUsageRecordResponse) GetJSONDefault() *Failure {
-	return r.JSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r GetUsageRecordResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r GetUsageRecordResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r GetUsageRecordResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r GetUsageRecordResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
 type ExportUsageResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -31243,7 +31135,7 @@ func (c *ClientWithResponses) ListUsageWithResponse(ctx context.Context, params 
 	return ParseListUsageResponse(rsp)
 }
 
-// ListUsageRecordsWithResponse List usage records
+// ListUsageRecordsWithResponse List usage records in the order of their ends, organization by organization
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -31254,19 +31146,6 @@ func (c *ClientWithResponses) ListUsageRecordsWithResponse(ctx context.Context, 
 		return nil, err
 	}
 	return ParseListUsageRecordsResponse(rsp)
-}
-
-// GetUsageRecordWithResponse Read a usage record, by id or by name
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /v1/usage-records/{id} (the `GetUsageRecord` operationId).
-func (c *ClientWithResponses) GetUsageRecordWithResponse(ctx context.Context, id PathID, params *GetUsageRecordParams, reqEditors ...RequestEditorFn) (*GetUsageRecordResponse, error) {
-	rsp, err := c.GetUsageRecord(ctx, id, params, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseGetUsageRecordResponse(rsp)
 }
 
 // ExportUsageWithResponse An organization's use of a period as CSV: by the hour, or what it costs in the columns of FOCUS 1.2
@@ -37483,39 +37362,6 @@ func ParseListUsageRecordsResponse(rsp *http.Response) (*ListUsageRecordsRespons
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest UsageRecordList
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Failure
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseGetUsageRecordResponse parses an HTTP response from a GetUsageRecordWithResponse call
-func ParseGetUsageRecordResponse(rsp *http.Response) (*GetUsageRecordResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &GetUsageRecordResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest UsageRecord
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -24,7 +24,7 @@ type Page[T any] struct {
 }
 
 // Collection of one kind's objects. Kinds that nodes report have no Create or
-// Delete, usage records no Update: they answer CodeInvalid.
+// Delete, usage records only lists: they answer CodeInvalid.
 type Collection[T any] struct {
 	list   func(context.Context, Query) (*http.Response, error)
 	get    func(context.Context, string, Query) (*http.Response, error)
@@ -34,6 +34,8 @@ type Collection[T any] struct {
 }
 
 var errCannot = api.Errorf(api.CodeInvalid, "this kind is not written through the API").WithHint("its nodes report it")
+
+var errOnlyListed = api.Errorf(api.CodeInvalid, "this kind is only listed")
 
 // Page of the list.
 func (c Collection[T]) Page(ctx context.Context, q Query) (Page[T], error) {
@@ -65,6 +67,10 @@ func (c Collection[T]) All(ctx context.Context, q Query) iter.Seq2[T, error] {
 
 // Get by id, or by name within q's organization and project.
 func (c Collection[T]) Get(ctx context.Context, ref string, q Query) (T, error) {
+	if c.get == nil {
+		var none T
+		return none, errOnlyListed
+	}
 	return decode[T](c.get(ctx, ref, q)) //nolint:bodyclose // decode closes it
 }
 

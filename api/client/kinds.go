@@ -206,14 +206,19 @@ func (a *API) APIKeys() Collection[api.APIKey] {
 	}
 }
 
-// UsageRecords are the collection of kind UsageRecord.
+// UsageRecords are the collection of kind UsageRecord, in the order of their
+// ends. It only has lists.
 func (a *API) UsageRecords() Collection[api.UsageRecord] {
+	return a.UsageRecordsOf(api.RecordQuery{})
+}
+
+// UsageRecordsOf are those of a meter, resource and period, as far as they are
+// given.
+func (a *API) UsageRecordsOf(of api.RecordQuery) Collection[api.UsageRecord] {
 	return Collection[api.UsageRecord]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListUsageRecords(ctx, &api.ListUsageRecordsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Organization: q.Organization, Project: q.Project})
-		},
-		get: func(ctx context.Context, ref string, q Query) (*http.Response, error) {
-			return a.gen.GetUsageRecord(ctx, ref, &api.GetUsageRecordParams{Organization: q.Organization, Project: q.Project})
+			return a.gen.ListUsageRecords(ctx, &api.ListUsageRecordsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Organization: q.Organization, Project: q.Project,
+				Meter: of.Meter, Resource: of.Resource, From: of.From, To: of.To})
 		},
 	}
 }

@@ -136,7 +136,7 @@ func TestGuessedIDsAreNotFound(t *testing.T) {
 	for path, kind := range map[string]api.Kind{"/v1/instances": api.KindInstance, "/v1/volumes": api.KindVolume, "/v1/images": api.KindImage,
 		"/v1/networks": api.KindNetwork, "/v1/security-groups": api.KindSecurityGroup, "/v1/routers": api.KindRouter, "/v1/floating-ips": api.KindFloatingIP,
 		"/v1/load-balancers": api.KindLoadBalancer, "/v1/snapshots": api.KindSnapshot, "/v1/backups": api.KindBackup,
-		"/v1/api-keys": api.KindAPIKey, "/v1/webhooks": api.KindWebhook, "/v1/invoices": api.KindInvoice, "/v1/credit-notes": api.KindCreditNote, "/v1/payments": api.KindPayment, "/v1/budgets": api.KindBudget, "/v1/usage-records": api.KindUsageRecord} {
+		"/v1/api-keys": api.KindAPIKey, "/v1/webhooks": api.KindWebhook, "/v1/invoices": api.KindInvoice, "/v1/credit-notes": api.KindCreditNote, "/v1/payments": api.KindPayment, "/v1/budgets": api.KindBudget} {
 		ids[path] = api.NewID(kind, []byte("acme's"))
 		w.Apply(t, api.Command{Op: api.OpPutSpec, Kind: kind, ID: ids[path], Name: "mine", Organization: w.acme, Project: w.web, Data: []byte(`{}`)})
 	}

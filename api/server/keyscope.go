@@ -40,7 +40,7 @@ var keyScopes = byOperation(map[string][]string{
 	"audit:read":          {"ListAuditEvents"},
 	"webhooks:read":       {"ListWebhooks", "GetWebhook", "ListWebhookDeliveries"},
 	"webhooks:write":      {"CreateWebhook", "UpdateWebhook", "DeleteWebhook", "RotateWebhook", "ReplayWebhook", "TestWebhook"},
-	"usage:read":          {"ListUsageRecords", "GetUsageRecord", "ListUsage", "ExportUsage"},
+	"usage:read":          {"ListUsageRecords", "ListUsage", "ExportUsage"},
 	"billing:read": {"ListPriceBooks", "GetPriceBook", "PreviewInvoice", "ExplainInvoice", "ListInvoices", "GetInvoice", "ExplainInvoiceLine",
 		"ListCreditNotes", "GetCreditNote", "ListPayments", "GetPayment", "GetLedger", "GetWallet",
 		"ListBudgets", "GetBudget", "SimulatePriceBook"},
@@ -65,7 +65,7 @@ var kindScopes = map[api.Kind]string{
 	api.KindNode: "nodes:read", api.KindMigration: "nodes:read",
 	api.KindBackupTarget: "storage:read", api.KindDisk: "storage:read", api.KindCephCluster: "storage:read",
 	api.KindOrganization: "organizations:read", api.KindProject: "projects:read", api.KindAPIKey: "api-keys:read", api.KindUser: "users:read",
-	api.KindWebhook: "webhooks:read", api.KindUsageRecord: "usage:read", api.KindInvoice: "billing:read", api.KindCreditNote: "billing:read", api.KindPayment: "billing:read", api.KindBudget: "billing:read", api.KindPriceBook: "billing:read", api.KindService: "services:read",
+	api.KindWebhook: "webhooks:read", api.KindInvoice: "billing:read", api.KindCreditNote: "billing:read", api.KindPayment: "billing:read", api.KindBudget: "billing:read", api.KindPriceBook: "billing:read", api.KindService: "services:read",
 }
 
 func byOperation(scopes map[string][]string) map[string]string {

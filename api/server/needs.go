@@ -16,6 +16,8 @@ type Store interface {
 	Watch(ctx context.Context, since int64) (<-chan api.Event, error)
 	// Sums are what is in use of each quota in a project or an organization.
 	Sums(ctx context.Context, kind api.Kind, id string) (api.Amounts, error)
+	// Records is one page of usage records.
+	Records(ctx context.Context, q api.RecordQuery) (api.RecordPage, error)
 	// Audit is one page of the audit trail.
 	Audit(ctx context.Context, q api.AuditQuery) (api.AuditPage, error)
 	// Events is one page of the events for webhooks.

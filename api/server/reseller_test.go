@@ -168,7 +168,7 @@ func TestBillingRole(t *testing.T) {
 		if project == w.theirs {
 			org = w.other
 		}
-		w.Apply(t, api.Command{Op: api.OpRecord, Kind: api.KindUsageRecord, ID: api.NewID(api.KindUsageRecord, []byte{byte(i), 0, 0, 0, 0, 0}), Organization: org, Project: project, Data: []byte(`{}`)})
+		w.Apply(t, recordOf(i, org, project))
 	}
 	must(t, ret(w.op.Payments().Create(ctx, api.Payment{Meta: api.Meta{Organization: "acme"}, Spec: api.PaymentSpec{Currency: "EUR", AmountMicros: 5, Reference: "r"}})))
 	payer := w.as(api.RoleBilling, w.acme, "")

@@ -104,7 +104,7 @@ var rights = map[string]roles{
 	"SuspendService": sellers, "ResumeService": sellers, "SetServicePassword": sellers, "ListServiceUsage": sellers,
 	"CreateServiceLoginLink": sellers, "CreateUserLoginLink": sellers, "LoginWithLink": everybody,
 
-	"ListUsageRecords": viewers | billing, "GetUsageRecord": viewers | billing,
+	"ListUsageRecords": viewers | billing,
 
 	// Money: who sells notes what was paid, and takes back.
 	"ListInvoices": admins | billing, "GetInvoice": admins | billing, "ExplainInvoiceLine": admins | billing,

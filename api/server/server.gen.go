@@ -543,12 +543,9 @@ type ServerInterface interface {
 	// ListUsage Sums of what an organization used in the hours that begin in a period
 	// (GET /v1/usage)
 	ListUsage(ctx echo.Context, params ListUsageParams) error
-	// ListUsageRecords List usage records
+	// ListUsageRecords List usage records in the order of their ends, organization by organization
 	// (GET /v1/usage-records)
 	ListUsageRecords(ctx echo.Context, params ListUsageRecordsParams) error
-	// GetUsageRecord Read a usage record, by id or by name
-	// (GET /v1/usage-records/{id})
-	GetUsageRecord(ctx echo.Context, id PathID, params GetUsageRecordParams) error
 	// ExportUsage An organization's use of a period as CSV: by the hour, or what it costs in the columns of FOCUS 1.2
 	// (GET /v1/usage/export)
 	ExportUsage(ctx echo.Context, params ExportUsageParams) error
@@ -4825,40 +4822,36 @@ func (w *ServerInterfaceWrapper) ListUsageRecords(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter project: %s", err))
 	}
 
+	// ------------- Optional query parameter "meter" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "meter", ctx.QueryParams(), &params.Meter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter meter: %s", err))
+	}
+
+	// ------------- Optional query parameter "resource" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "resource", ctx.QueryParams(), &params.Resource, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter resource: %s", err))
+	}
+
+	// ------------- Optional query parameter "from" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "from", ctx.QueryParams(), &params.From, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter from: %s", err))
+	}
+
+	// ------------- Optional query parameter "to" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "to", ctx.QueryParams(), &params.To, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter to: %s", err))
+	}
+
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.ListUsageRecords(ctx, params)
-	return err
-}
-
-// GetUsageRecord converts echo context to params.
-func (w *ServerInterfaceWrapper) GetUsageRecord(ctx echo.Context) error {
-	var err error
-	// ------------- Path parameter "id" -------------
-	var id PathID
-
-	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
-	if err != nil {
-		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
-	}
-
-	// Parameter object where we will unmarshal all parameters from the context
-	var params GetUsageRecordParams
-	// ------------- Optional query parameter "organization" -------------
-
-	err = runtime.BindQueryParameterWithOptions("form", true, false, "organization", ctx.QueryParams(), &params.Organization, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
-	if err != nil {
-		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter organization: %s", err))
-	}
-
-	// ------------- Optional query parameter "project" -------------
-
-	err = runtime.BindQueryParameterWithOptions("form", true, false, "project", ctx.QueryParams(), &params.Project, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
-	if err != nil {
-		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter project: %s", err))
-	}
-
-	// Invoke the callback with all the unmarshaled arguments
-	err = w.Handler.GetUsageRecord(ctx, id, params)
 	return err
 }
 
@@ -5582,7 +5575,6 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/totp/confirm", wrapper.ConfirmTOTP, options.OperationMiddlewares["ConfirmTOTP"]...)
 	router.POST(options.BaseURL+"/v1/totp/disable", wrapper.DisableTOTP, options.OperationMiddlewares["DisableTOTP"]...)
 	router.GET(options.BaseURL+"/v1/usage-records", wrapper.ListUsageRecords, options.OperationMiddlewares["ListUsageRecords"]...)
-	router.GET(options.BaseURL+"/v1/usage-records/:id", wrapper.GetUsageRecord, options.OperationMiddlewares["GetUsageRecord"]...)
 	router.GET(options.BaseURL+"/v1/audit-events", wrapper.ListAuditEvents, options.OperationMiddlewares["ListAuditEvents"]...)
 	router.GET(options.BaseURL+"/v1/webhooks", wrapper.ListWebhooks, options.OperationMiddlewares["ListWebhooks"]...)
 	router.POST(options.BaseURL+"/v1/webhooks", wrapper.CreateWebhook, options.OperationMiddlewares["CreateWebhook"]...)
@@ -12645,46 +12637,6 @@ func (response ListUsageRecordsdefaultJSONResponse) VisitListUsageRecordsRespons
 	return err
 }
 
-type GetUsageRecordRequestObject struct {
-	ID     PathID `json:"id"`
-	Params GetUsageRecordParams
-}
-
-type GetUsageRecordResponseObject interface {
-	VisitGetUsageRecordResponse(w http.ResponseWriter) error
-}
-
-type GetUsageRecord200JSONResponse UsageRecord
-
-func (response GetUsageRecord200JSONResponse) VisitGetUsageRecordResponse(w http.ResponseWriter) error {
-
-	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(200)
-	_, err := buf.WriteTo(w)
-	return err
-}
-
-type GetUsageRecorddefaultJSONResponse struct {
-	Body       Error
-	StatusCode int
-}
-
-func (response GetUsageRecorddefaultJSONResponse) VisitGetUsageRecordResponse(w http.ResponseWriter) error {
-
-	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(response.StatusCode)
-	_, err := buf.WriteTo(w)
-	return err
-}
-
 type ExportUsageRequestObject struct {
 	Params ExportUsageParams
 }
@@ -14272,12 +14224,9 @@ type StrictServerInterface interface {
 	// ListUsage Sums of what an organization used in the hours that begin in a period
 	// (GET /v1/usage)
 	ListUsage(ctx context.Context, request ListUsageRequestObject) (ListUsageResponseObject, error)
-	// ListUsageRecords List usage records
+	// ListUsageRecords List usage records in the order of their ends, organization by organization
 	// (GET /v1/usage-records)
 	ListUsageRecords(ctx context.Context, request ListUsageRecordsRequestObject) (ListUsageRecordsResponseObject, error)
-	// GetUsageRecord Read a usage record, by id or by name
-	// (GET /v1/usage-records/{id})
-	GetUsageRecord(ctx context.Context, request GetUsageRecordRequestObject) (GetUsageRecordResponseObject, error)
 	// ExportUsage An organization's use of a period as CSV: by the hour, or what it costs in the columns of FOCUS 1.2
 	// (GET /v1/usage/export)
 	ExportUsage(ctx context.Context, request ExportUsageRequestObject) (ExportUsageResponseObject, error)
@@ -20160,32 +20109,6 @@ func (sh *strictHandler) ListUsageRecords(ctx echo.Context, params ListUsageReco
 		return err
 	} else if validResponse, ok := response.(ListUsageRecordsResponseObject); ok {
 		return validResponse.VisitListUsageRecordsResponse(ctx.Response())
-	} else if response != nil {
-		return fmt.Errorf("unexpected response type: %T", response)
-	}
-	return nil
-}
-
-// GetUsageRecord operation middleware
-func (sh *strictHandler) GetUsageRecord(ctx echo.Context, id PathID, params GetUsageRecordParams) error {
-	var request GetUsageRecordRequestObject
-
-	request.ID = id
-	request.Params = params
-
-	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.GetUsageRecord(ctx.Request().Context(), request.(GetUsageRecordRequestObject))
-	}
-	for _, middleware := range sh.middlewares {
-		handler = middleware(handler, "GetUsageRecord")
-	}
-
-	response, err := handler(ctx, request)
-
-	if err != nil {
-		return err
-	} else if validResponse, ok := response.(GetUsageRecordResponseObject); ok {
-		return validResponse.VisitGetUsageRecordResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

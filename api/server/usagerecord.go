@@ -1,20 +1,83 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// ListUsageRecords pages through what the caller sees.
+// recordRounds are how many pages of the store one page may take, when filters
+// leave little of each.
+const recordRounds = 8
+
+// ListUsageRecords pages through what the caller sees, by time.
 func (h *handlers) ListUsageRecords(ctx context.Context, r ListUsageRecordsRequestObject) (ListUsageRecordsResponseObject, error) {
-	p, err := list[api.UsageRecord](ctx, h, api.KindUsageRecord, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name,
-		organization: r.Params.Organization, project: r.Params.Project})
-	return ListUsageRecords200JSONResponse(p), err
+	p := r.Params
+	out := ListUsageRecords200JSONResponse{Items: []api.UsageRecord{}, Revision: h.opts.Store.Revision()}
+	q := api.RecordQuery{Meter: p.Meter, Resource: p.Resource, ID: p.Name, From: p.From.UTC(), To: p.To.UTC(), Limit: cmp.Or(p.Limit, api.MaxRecords)}
+	limit := q.Limit
+	after, err := api.ParseRecordPlace(p.Continue)
+	if err != nil {
+		return nil, err
+	}
+	org, project, err := h.scopeOfList(ctx, api.KindUsageRecord, p.Organization, p.Project)
+	if err != nil {
+		return nil, err
+	}
+	q.Project = project
+	organizations, err := h.recordsOf(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	rounds := recordRounds
+	for _, org := range organizations {
+		if org != "" && org < after.Organization {
+			continue
+		}
+		if q.Organization, q.After = org, after; org != "" && org != after.Organization {
+			q.After = api.RecordPlace{}
+		}
+		for more := true; more; {
+			if len(out.Items) == limit || rounds == 0 {
+				out.Continue = after.String()
+				return out, nil
+			}
+			q.Limit = limit - len(out.Items)
+			page, err := h.opts.Store.Records(ctx, q)
+			if err != nil {
+				return nil, err
+			}
+			for _, r := range page.Items {
+				if who(ctx).sees(api.Object{Kind: r.Kind, Meta: r.Meta}) {
+					out.Items = append(out.Items, r)
+				}
+			}
+			if page.Next != (api.RecordPlace{}) {
+				after = page.Next
+			}
+			if q.After, more = after, page.More; more {
+				rounds--
+			}
+		}
+	}
+	return out, nil
 }
 
-// GetUsageRecord by id or name.
-func (h *handlers) GetUsageRecord(ctx context.Context, r GetUsageRecordRequestObject) (GetUsageRecordResponseObject, error) {
-	o, err := get[api.UsageRecord](ctx, h, api.KindUsageRecord, r.ID, r.Params.Organization, r.Params.Project)
-	return GetUsageRecord200JSONResponse(o), err
+// recordsOf are the organizations whose records are looked for, in the order of
+// records; an empty one is all there are, or were.
+func (h *handlers) recordsOf(ctx context.Context, org string) (out []string, err error) {
+	me := who(ctx)
+	if org != "" || me.role == api.RoleOperator {
+		return []string{org}, nil
+	}
+	err = h.each(ctx, api.ListQuery{Kind: api.KindOrganization}, func(o api.Object) bool {
+		if me.sees(o) {
+			out = append(out, o.Meta.ID)
+		}
+		return true
+	})
+	slices.Sort(out)
+	return out, err
 }

@@ -27,6 +27,9 @@ func (h *handlers) Watch(ctx context.Context, r WatchRequestObject) (WatchRespon
 		if _, ok := scopes[k]; !ok {
 			return nil, api.Errorf(api.CodeInvalid, "%.64q is no kind", k).At("kind")
 		}
+		if k == api.KindUsageRecord {
+			return nil, api.Errorf(api.CodeInvalid, "usage records are not watched").At("kind").WithHint("list those from a time on")
+		}
 	}
 	events, err := h.opts.Store.Watch(ctx, r.Params.Since)
 	if err != nil {

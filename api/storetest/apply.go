@@ -16,6 +16,8 @@ type txn struct {
 	changed  map[key]*api.Object // nil: removed
 	held     map[string]key      // claimed names before
 	claims   map[string]key      // taken, or let go of: zero
+	records  []api.UsageRecord
+	expiries []api.RecordPlace // what ended before such a place's end
 	events   []api.Event
 	raised   map[int64]*api.Raise
 	revision int64
@@ -68,11 +70,14 @@ func (t *txn) apply(c api.Command) (api.Object, error) {
 	if c.Kind == "" || c.ID == "" {
 		return api.Object{}, api.Errorf(api.CodeInvalid, "a command needs a kind and an id")
 	}
-	if c.Op < api.OpPutSpec || c.Op > api.OpRecord {
+	if c.Op < api.OpPutSpec || c.Op > api.OpExpire {
 		return api.Object{}, api.Errorf(api.CodeInvalid, "op %d is unknown", c.Op)
 	}
 	data, err := compact(c)
 	if err != nil {
+		return api.Object{}, err
+	}
+	if err := api.CheckRecord(c); err != nil {
 		return api.Object{}, err
 	}
 	if err := api.CheckClaims(c); err != nil {
@@ -84,15 +89,10 @@ func (t *txn) apply(c api.Command) (api.Object, error) {
 	if err := api.CheckAmounts(c); err != nil {
 		return api.Object{}, err
 	}
-	o, exists := t.get(key{c.Kind, c.ID})
-	if c.Op == api.OpRecord {
-		if exists {
-			return o, nil
-		}
-		o = t.fresh(c)
-		o.Spec = data
-		return t.put(o), nil
+	if o, done, err := t.record(c); done {
+		return o, err
 	}
+	o, exists := t.get(key{c.Kind, c.ID})
 	if err := expect(c, o, exists); err != nil {
 		return api.Object{}, err
 	}

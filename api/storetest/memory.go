@@ -28,7 +28,9 @@ type Memory struct {
 	objects  map[key]api.Object
 	ids      map[api.Kind][]string // of the objects, sorted
 	claims   map[string]key
-	use      []owned // in the order of organizations and use
+	use      []owned                      // in the order of organizations and use
+	records  map[string][]api.UsageRecord // by organization, in their order
+	horizon  time.Time                    // records that ended before it were let go of
 	revision int64
 	history  []api.Event // the newest, at least historyLen
 	audit    []api.AuditEvent
@@ -41,7 +43,7 @@ type Memory struct {
 
 // NewMemory is an empty store.
 func NewMemory() *Memory {
-	return &Memory{objects: map[key]api.Object{}, ids: map[api.Kind][]string{}, claims: map[string]key{}, batches: map[string][]api.Object{}, watchers: map[*watcher]struct{}{}}
+	return &Memory{objects: map[key]api.Object{}, ids: map[api.Kind][]string{}, claims: map[string]key{}, records: map[string][]api.UsageRecord{}, batches: map[string][]api.Object{}, watchers: map[*watcher]struct{}{}}
 }
 
 // Apply does all of a batch, or none of it.
@@ -80,17 +82,10 @@ func (m *Memory) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 }
 
 func (m *Memory) commit(t *txn) {
-	made := map[key]bool{}
 	for _, e := range t.events {
-		if e.Object.Kind != api.KindUsageRecord { // which rollUp notes
-			m.touches.Note(api.TouchOf(e.Object))
-		}
-		k := key{e.Object.Kind, e.Object.Meta.ID}
-		if _, known := m.objects[k]; !known && !made[k] {
-			m.rollUp(e.Object)
-			made[k] = true
-		}
+		m.touches.Note(api.TouchOf(e.Object))
 	}
+	m.keep(t)
 	for k, o := range t.changed {
 		i, known := slices.BinarySearch(m.ids[k.kind], k.id)
 		switch {

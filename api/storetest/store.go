@@ -7,8 +7,7 @@
 // Revisions. The store counts changes: every command that changes something
 // takes the next revision, which becomes its object's. A command that changes
 // nothing (the spec, labels and name that the object has already, a status
-// that is the same, a second delete, a finalizer that is gone, a record that
-// exists) takes none, makes no event and leaves updatedAt alone. JSON is
+// that is the same, a second delete, a finalizer that is gone) takes none, makes no event and leaves updatedAt alone. JSON is
 // compared compacted.
 //
 // Batches. Commands apply in order, each seeing those before it; one that
@@ -36,9 +35,16 @@
 //     goes at once.
 //   - Forget takes one finalizer off; the last one off an object with
 //     deletedAt removes it.
-//   - Record makes an object whose Spec is Data, once; names of records are
-//     not unique. A new usage record adds to the use of its hour (api.HourOf);
-//     one that cannot be use (api.UseOf) is kept, and counts nowhere.
+//   - Record notes a usage record (api.RecordOf), which is no object: it has no
+//     revision, no event, and is read by Records only. Its answer has kind, id
+//     and owner, whether it is new or not. A new one adds to the use of its hour
+//     (api.HourOf). What has the same organization, end and id is the same
+//     record: it changes nothing. What can be no use is CodeInvalid.
+//   - Expire lets go of some of the records of an organization that ended before
+//     a time, the oldest first, at least 1000 if there are. The latest such time
+//     of all organizations is the horizon: a record that comes and ended before
+//     it is answered as any other and counts nowhere. Use is as before. A time
+//     less than api.MinKeepRecords before the batch's is CodeInvalid.
 //
 // Events. A change of an object that tenants hear of (api.EventsOf) makes an
 // event, and a command that changes something makes the one that it raises. They
@@ -50,6 +56,10 @@
 // Use answers an organization's sums of usage records in the order of hours,
 // meters, projects and resources; a limit outside 1 to api.MaxUse, or no
 // organization, is CodeInvalid.
+//
+// Records answers usage records in the order of organizations, ends and ids; a
+// limit outside 1 to api.MaxRecords is CodeInvalid. A page that has less than
+// its limit may say that there may be more: then the next one goes on.
 //
 // List answers in the order of ids; a limit outside 1 to 1000 is CodeInvalid.
 //
@@ -78,6 +88,7 @@ type Store interface {
 	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
 	List(ctx context.Context, q api.ListQuery) (api.ListPage, error)
 	Use(ctx context.Context, q api.UseQuery) (api.UsePage, error)
+	Records(ctx context.Context, q api.RecordQuery) (api.RecordPage, error)
 	Watch(ctx context.Context, since int64) (<-chan api.Event, error)
 	Sums(ctx context.Context, kind api.Kind, id string) (api.Amounts, error)
 	Audit(ctx context.Context, q api.AuditQuery) (api.AuditPage, error)

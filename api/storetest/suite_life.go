@@ -96,22 +96,6 @@ func testFinalizers(t *tester) {
 	t.gone(api.KindFlavor, "flv-1")
 }
 
-func testRecord(t *tester) {
-	c := api.Command{Op: api.OpRecord, Kind: api.KindUsageRecord, ID: "use-1", Name: "n", Organization: "org-1", Project: "prj-1", Data: json.RawMessage(`{"quantity":5}`)}
-	o := t.must(1, c)
-	if string(o.Spec) != `{"quantity":5}` || o.Meta.Organization != "org-1" || o.Meta.Project != "prj-1" || o.Meta.Generation != 1 || !o.Meta.CreatedAt.Equal(at(1)) {
-		t.Errorf("recorded: %s", mustJSON(t, o))
-	}
-	rev := t.s.Revision()
-	c.Data, c.Expect = json.RawMessage(`{"quantity":6}`), 77
-	same(t, "recorded again", t.must(2, c), o)
-	if r := t.s.Revision(); r != rev {
-		t.Errorf("recording again moved the revision from %d to %d", rev, r)
-	}
-	c.ID = "use-2" // names of records are not unique
-	t.must(3, c)
-}
-
 func testBadCommands(t *tester) {
 	good := flavor("flv-1", "a", 1, 0)
 	for name, spoil := range map[string]func(*api.Command){
@@ -122,6 +106,9 @@ func testBadCommands(t *tester) {
 		"no data":     func(c *api.Command) { c.Data = nil },
 		"broken data": func(c *api.Command) { c.Data = json.RawMessage(`{"a":`) },
 		"two values":  func(c *api.Command) { c.Data = json.RawMessage(`{} {}`) },
+		"recorded":    func(c *api.Command) { c.Op = api.OpRecord },
+		"expires":     func(c *api.Command) { c.Op = api.OpExpire },
+		"no object":   func(c *api.Command) { c.Kind = api.KindUsageRecord },
 	} {
 		c := good
 		spoil(&c)

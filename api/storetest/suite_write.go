@@ -153,12 +153,14 @@ func testAllOrNothing(t *tester) {
 	_, err := t.apply(2,
 		flavor("flv-2", "b", 1, 0),
 		flavor("flv-1", "a", 9, before.Meta.Revision),
-		api.Command{Op: api.OpRecord, Kind: api.KindUsageRecord, ID: "use-1", Data: json.RawMessage(`{}`)},
+		recordOf("use-1", "org-1", "ins-1", api.MeterVCPU, at(1), 5),
 		api.Command{Op: api.OpDelete, Kind: api.KindFlavor, ID: "flv-none", Expect: api.AnyRevision})
 	t.wantCode(api.CodeNotFound, err)
 	same(t, "what a failed batch changed", t.get(api.KindFlavor, "flv-1"), before)
 	t.gone(api.KindFlavor, "flv-2")
-	t.gone(api.KindUsageRecord, "use-1")
+	if all := t.recorded(api.RecordQuery{}); len(all) != 0 {
+		t.Errorf("recorded: %v", all)
+	}
 	if r := t.s.Revision(); r != before.Meta.Revision {
 		t.Errorf("revision %d, want %d", r, before.Meta.Revision)
 	}

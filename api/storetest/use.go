@@ -19,13 +19,10 @@ func (o owned) compare(p owned) int {
 }
 
 // rollUp adds a new usage record to the use of its hour.
-func (m *Memory) rollUp(o api.Object) {
-	u, ok := api.UseOf(o)
-	if !ok {
-		return
-	}
-	m.touches.Note(api.TouchNote{Organization: o.Meta.Organization, Kind: o.Kind, Hour: u.Hour})
-	row := owned{o.Meta.Organization, u}
+func (m *Memory) rollUp(r api.UsageRecord) {
+	u, _ := api.UseOf(r) // it has one
+	m.touches.Note(api.TouchNote{Organization: r.Meta.Organization, Kind: api.KindUsageRecord, Hour: u.Hour})
+	row := owned{r.Meta.Organization, u}
 	i, found := slices.BinarySearchFunc(m.use, row, owned.compare)
 	if found {
 		m.use[i].Use = m.use[i].Plus(u)

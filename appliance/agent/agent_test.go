@@ -436,15 +436,11 @@ func TestUsageIsExactAcrossKills(t *testing.T) {
 	}
 	n.remove("ins-1") // the last of it is recorded before it goes
 	var sum uint64
-	page, err := n.store.List(context.Background(), api.ListQuery{Kind: api.KindUsageRecord, Limit: 1000})
+	page, err := n.store.Records(context.Background(), api.RecordQuery{Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range page.Items {
-		r, err := api.Decode[api.UsageRecord](o)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, r := range page.Items {
 		if r.Spec.Meter == api.MeterGPU {
 			sum += uint64(r.Spec.Quantity)
 		}

@@ -15,22 +15,16 @@ func volumeOf(id api.VolumeID) sds.VolumeCreate { return sds.VolumeCreate{ID: id
 // used is the sum of a meter's records, and by node.
 func (w *town) used(m api.Meter, resource string) (sum int64, by map[api.NodeID]int64) {
 	by = map[api.NodeID]int64{}
-	for cont := ""; ; {
-		page, err := w.store.List(context.Background(), api.ListQuery{Kind: api.KindUsageRecord, Limit: 1000, Continue: cont})
+	for q := (api.RecordQuery{Meter: m, Resource: resource, Limit: api.MaxRecords}); ; {
+		page, err := w.store.Records(context.Background(), q)
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		for _, o := range page.Items {
-			r, err := api.Decode[api.UsageRecord](o)
-			if err != nil {
-				w.t.Fatal(err)
-			}
-			if r.Spec.Meter == m && r.Spec.Resource == resource {
-				sum += r.Spec.Quantity
-				by[r.Spec.Node] += r.Spec.Quantity
-			}
+		for _, r := range page.Items {
+			sum += r.Spec.Quantity
+			by[r.Spec.Node] += r.Spec.Quantity
 		}
-		if cont = page.Continue; cont == "" {
+		if q.After = page.Next; !page.More {
 			return sum, by
 		}
 	}

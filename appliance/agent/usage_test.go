@@ -24,7 +24,7 @@ func TestRecordsOfTwoNodesAreDifferent(t *testing.T) {
 			}
 		}
 	}
-	page, err := store.List(context.Background(), api.ListQuery{Kind: api.KindUsageRecord, Limit: 10})
+	page, err := store.Records(context.Background(), api.RecordQuery{Limit: 10})
 	if err != nil || len(page.Items) != 2 {
 		t.Errorf("%d records, %v", len(page.Items), err)
 	}

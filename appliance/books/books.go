@@ -18,6 +18,7 @@ type Store interface {
 	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
 	List(ctx context.Context, q api.ListQuery) (api.ListPage, error)
 	Use(ctx context.Context, q api.UseQuery) (api.UsePage, error)
+	Records(ctx context.Context, q api.RecordQuery) (api.RecordPage, error)
 }
 
 // Books is server.Billing over a store.
@@ -44,9 +45,7 @@ func (b Books) rate(ctx context.Context, org api.OrganizationID, prices api.Pric
 	return r.Invoice()
 }
 
-// Explain says which hours a line is made of, and reads the records of one. It
-// goes through all of the project's records for that: they are in the order of
-// their ids.
+// Explain says which hours a line is made of, and reads the records of one.
 func (b Books) Explain(ctx context.Context, q api.InvoiceQuestion) (api.InvoiceExplanation, error) {
 	book, err := b.priceBook(ctx, q.Organization)
 	if err != nil {
@@ -66,21 +65,23 @@ func (b Books) Explain(ctx context.Context, q api.InvoiceQuestion) (api.InvoiceE
 	return e, err
 }
 
-// records of the line in the hour that is asked for.
+// records of the line in the hour that is asked for, as far as they are kept.
 func (b Books) records(ctx context.Context, q api.InvoiceQuestion, line api.InvoiceLine) (out []api.UsageRecord, err error) {
 	if q.Hour.IsZero() || line.Resource == "" {
 		return nil, nil
 	}
-	all := api.ListQuery{Kind: api.KindUsageRecord, Organization: string(q.Organization), Project: string(line.Project)}
-	err = api.Each(ctx, b.Store, all, func(o api.Object) error {
-		if !billing.IsRecordOf(q, line, o) {
-			return nil
+	of := api.RecordQuery{Organization: string(q.Organization), Project: string(line.Project), Resource: line.Resource, Meter: line.Meter,
+		From: q.Hour, To: q.Hour.Add(time.Hour), Limit: api.MaxRecords}
+	for {
+		page, err := b.Store.Records(ctx, of)
+		if err != nil {
+			return nil, err
 		}
-		r, err := api.Decode[api.UsageRecord](o)
-		out = append(out, r)
-		return err
-	})
-	return out, err
+		out = append(out, page.Items...)
+		if of.After = page.Next; !page.More {
+			return out, nil
+		}
+	}
 }
 
 // Usage is one page of sums.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -14,9 +15,26 @@ import (
 )
 
 func (a *App) usageRecords() *kind[api.UsageRecord] {
+	var of api.RecordQuery
 	return &kind[api.UsageRecord]{
-		app: a, kind: api.KindUsageRecord, noun: "usage-record", about: "What was used", scope: ofProject, readOnly: true,
-		all: (*client.API).UsageRecords, meta: func(u *api.UsageRecord) *api.Meta { return &u.Meta },
+		app: a, kind: api.KindUsageRecord, noun: "usage-record", about: "What was used", scope: ofProject, onlyListed: true,
+		all:  func(c *client.API) client.Collection[api.UsageRecord] { return c.UsageRecordsOf(of) },
+		meta: func(u *api.UsageRecord) *api.Meta { return &u.Meta },
+		filter: func(cmd *cobra.Command) {
+			cmd.Long = "In the order of their ends. Old ones go: `basalt usage` has the sums of all."
+			f := cmd.Flags()
+			f.StringVar((*string)(&of.Meter), "meter", "", "only this one, as gpu-nanoseconds")
+			f.StringVar(&of.Resource, "resource", "", "only this one: an id")
+			from := f.String("from", "", "only what ended after it, as 2026-03-01 or 2026-03-01T12:00:00Z")
+			to := f.String("to", "", "only what ended not after it")
+			cmd.PreRunE = func(*cobra.Command, []string) (err error) {
+				if of.From, err = moment(*from, time.Time{}); err != nil {
+					return err
+				}
+				of.To, err = moment(*to, time.Time{})
+				return err
+			}
+		},
 		plainRow: true, refs: []api.Kind{api.KindInstance, api.KindVolume}, columns: []string{"METER", "QUANTITY", "RESOURCE", "FROM (UTC)", "TO"},
 		row: func(u api.UsageRecord) []string {
 			s := u.Spec

@@ -53,7 +53,10 @@ type kind[T any] struct {
 	// reported kinds are made and deleted by their nodes.
 	reported bool
 	readOnly bool
-	more     []*cobra.Command
+	// onlyListed kinds have no names: filter declares flags of the list.
+	onlyListed bool
+	filter     func(*cobra.Command)
+	more       []*cobra.Command
 }
 
 // anyKind is a kind whatever its type.
@@ -70,8 +73,11 @@ func (k *kind[T]) name() api.Kind { return k.kind }
 
 func (k *kind[T]) command() *cobra.Command {
 	cmd := &cobra.Command{Use: k.noun, Short: k.about, Aliases: k.aliases}
-	cmd.AddCommand(k.listCommand(), k.getCommand())
-	if !k.readOnly {
+	cmd.AddCommand(k.listCommand())
+	if !k.onlyListed {
+		cmd.AddCommand(k.getCommand())
+	}
+	if !k.readOnly && !k.onlyListed {
 		if !k.reported {
 			cmd.AddCommand(k.createCommand(), k.deleteCommand())
 		}
@@ -135,7 +141,10 @@ func (k *kind[T]) printOne(ctx context.Context, o T) error {
 
 func (k *kind[T]) listCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List them", Args: cobra.NoArgs}
-	limit := cmd.Flags().Int("limit", 0, "at most so many, in the order of their ids; 0: all")
+	limit := cmd.Flags().Int("limit", 0, "at most so many, in their order; 0: all")
+	if k.filter != nil {
+		k.filter(cmd)
+	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		const page = 1000 // the server's most
 		if *limit < 0 {

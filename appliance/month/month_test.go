@@ -228,14 +228,7 @@ func (w *world) accounted(org string) (late int) {
 		total += inv.Spec.TotalMicros
 	}
 	used := map[api.Meter]*big.Rat{}
-	for _, o := range w.list(api.KindUsageRecord) {
-		r, err := api.Decode[api.UsageRecord](o)
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		if r.Meta.Organization != org {
-			continue
-		}
+	for _, r := range w.records(org) {
 		if used[r.Spec.Meter] == nil {
 			used[r.Spec.Meter] = new(big.Rat)
 		}

@@ -34,11 +34,7 @@ func (t truth) ran(w *world, id string, d time.Duration) {
 // metered is the same by the usage records.
 func (w *world) metered() truth {
 	out := truth{}
-	for _, o := range w.list(api.KindUsageRecord) {
-		r, err := api.Decode[api.UsageRecord](o)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+	for _, r := range w.records("") {
 		out.add(r.Spec.Resource, r.Spec.Meter, float64(r.Spec.Quantity))
 	}
 	return out

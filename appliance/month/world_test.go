@@ -198,6 +198,21 @@ func (w *world) list(kind api.Kind) (all []api.Object) {
 	return all
 }
 
+// records of an organization; empty: of all.
+func (w *world) records(org string) (all []api.UsageRecord) {
+	w.t.Helper()
+	for q := (api.RecordQuery{Organization: org, Limit: api.MaxRecords}); ; {
+		page, err := w.store.Records(w.t.Context(), q)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		all = append(all, page.Items...)
+		if q.After = page.Next; !page.More {
+			return all
+		}
+	}
+}
+
 // pass so much time. What is quiet is looked at once an hour, and metered then.
 func (w *world) pass(d time.Duration) {
 	w.t.Helper()

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -9,16 +10,15 @@ import (
 
 // bill holds what was metered against what really ran, in vCPU seconds.
 type bill struct {
-	w       *world
-	real    map[api.InstanceID]float64
-	metered map[api.InstanceID]float64
-	since   map[api.InstanceID]time.Duration
-	rate    map[api.InstanceID]float64
-	ends    map[api.InstanceID]int // how often a run began or ended
+	w     *world
+	real  map[api.InstanceID]float64
+	since map[api.InstanceID]time.Duration
+	rate  map[api.InstanceID]float64
+	ends  map[api.InstanceID]int // how often a run began or ended
 }
 
 func newBill(w *world) *bill {
-	return &bill{w: w, real: map[api.InstanceID]float64{}, metered: map[api.InstanceID]float64{}, since: map[api.InstanceID]time.Duration{},
+	return &bill{w: w, real: map[api.InstanceID]float64{}, since: map[api.InstanceID]time.Duration{},
 		rate: map[api.InstanceID]float64{}, ends: map[api.InstanceID]int{}}
 }
 
@@ -39,19 +39,38 @@ func (b *bill) changed(id api.InstanceID) {
 	b.rate[id] = rate
 }
 
-func (b *bill) record(o api.Object) {
-	r, err := api.Decode[api.UsageRecord](o)
+// told: a record was committed, perhaps not for the first time.
+func (b *bill) told(c api.Command) {
+	r, err := api.RecordOf(c, epoch)
 	if err == nil && r.Spec.Meter == api.MeterVCPU {
-		b.metered[api.InstanceID(r.Spec.Resource)] += float64(r.Spec.Quantity)
 		b.w.say(string(r.Spec.Node), "%s used %d vCPU s from %.1f s to %.1f s", r.Spec.Resource, r.Spec.Quantity, r.Spec.Start.Sub(epoch).Seconds(), r.Spec.End.Sub(epoch).Seconds())
+	}
+}
+
+// metered is what the store has of records.
+func (b *bill) metered() map[api.InstanceID]float64 {
+	out := map[api.InstanceID]float64{}
+	for q := (api.RecordQuery{Meter: api.MeterVCPU, Limit: api.MaxRecords}); ; {
+		page, err := b.w.raft.mem.Records(context.Background(), q)
+		if err != nil {
+			b.w.broken("the model's own store: %v", err)
+			return out
+		}
+		for _, r := range page.Items {
+			out[api.InstanceID(r.Spec.Resource)] += float64(r.Spec.Quantity)
+		}
+		if q.After = page.Next; !page.More {
+			return out
+		}
 	}
 }
 
 // wrong says whose bill is.
 func (b *bill) wrong() (out []string) {
+	sums := b.metered()
 	for _, id := range sortedIDs(b.real) {
 		b.changed(id)
-		real, metered := b.real[id], b.metered[id]
+		real, metered := b.real[id], sums[id]
 		if over := metered - real; over > 2+0.01*real {
 			out = append(out, fmt.Sprintf("%s ran %.1f vCPU s and pays for %.1f", id, real, metered))
 		}

@@ -8,10 +8,6 @@ import (
 
 // committed takes in a change of the store.
 func (w *world) committed(e api.Event) {
-	if e.Object.Kind == api.KindUsageRecord {
-		w.bill.record(e.Object)
-		return
-	}
 	if _, err := w.truth.Apply(e); err != nil {
 		w.broken("the store holds what cannot be read: %v", err)
 	}

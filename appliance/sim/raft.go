@@ -201,6 +201,11 @@ func (r *raft) agreed() (n int) {
 func (r *raft) commit(b api.Batch) ([]api.Object, error) {
 	before := r.mem.Revision()
 	objects, err := r.mem.Apply(context.Background(), b)
+	for _, c := range b.Commands {
+		if c.Op == api.OpRecord && err == nil {
+			r.w.bill.told(c)
+		}
+	}
 	if err != nil || r.mem.Revision() == before {
 		return objects, err
 	}
@@ -208,6 +213,9 @@ func (r *raft) commit(b api.Batch) ([]api.Object, error) {
 	changed := slices.Clone(objects)
 	slices.SortStableFunc(changed, func(a, b api.Object) int { return int(a.Meta.Revision - b.Meta.Revision) })
 	for _, o := range changed {
+		if o.Kind == api.KindUsageRecord { // which is none
+			continue
+		}
 		e := api.Event{Type: api.EventPut, Revision: o.Meta.Revision, Object: o}
 		if _, err := r.mem.Get(context.Background(), o.Kind, o.Meta.ID); err != nil {
 			e.Type, e.Revision = api.EventRemove, r.mem.Revision() // the object is as it was
@@ -215,9 +223,7 @@ func (r *raft) commit(b api.Batch) ([]api.Object, error) {
 			continue
 		}
 		r.w.committed(e)
-		if o.Kind != api.KindUsageRecord { // nobody here watches them
-			r.log = append(r.log, e)
-		}
+		r.log = append(r.log, e)
 	}
 	for _, m := range r.w.nodes {
 		if m == r.leader || r.voters[m] && r.linked(r.leader, m) {

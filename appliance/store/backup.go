@@ -11,18 +11,22 @@ import (
 	"io"
 	"time"
 
+	"go.etcd.io/bbolt"
+
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// A backup is what the tables say, not how they say it: objects and remembered
-// batches of one moment, without indexes and the change log, so that any later
-// version can read it and nothing of it is ever mapped into memory.
+// A backup is what the tables say, not how they say it: objects, remembered
+// batches, the audit trail, usage records and their sums of one moment, without
+// indexes and the change log, so that any later version can read it and nothing
+// of it is ever mapped into memory.
 //
 //	0  magic "BASALTBK"      8 bytes
 //	8  version               uint32, little-endian = 1
 //	12 size of the info      uint32, little-endian, bytes
 //	16 info                  JSON: BackupInfo
-//	   records               kind (1 byte), size (uvarint), JSON
+//	   records               kind (1 byte), size (uvarint), JSON; of usage and sums:
+//	                         size of the key (uvarint), key, value, as in the tables
 //	   end                   recordEnd, size (uvarint), JSON: backupEnd
 //	   SHA-256 of all before 32 bytes
 const (
@@ -32,12 +36,14 @@ const (
 	recordObject = 'o' // api.Object
 	recordBatch  = 'b' // backupBatch
 	recordEvent  = 'a' // api.AuditEvent
+	recordUsage  = 'u' // usage record (fsm_row.go)
+	recordSum    = 's' // sum of usage records (fsm_use.go)
 	recordEnd    = 'e'
 
 	maxInfo   = 1 << 20          // bytes
 	maxRecord = 32 << 20         // bytes: more than an answer of the largest batch
-	maxBackup = 64 << 30         // bytes
-	maxCount  = 100_000_000      // records
+	maxBackup = 256 << 30        // bytes
+	maxCount  = 2_000_000_000    // records
 	backupMax = 30 * time.Minute // the tables' file cannot reuse pages while a backup reads them
 )
 
@@ -48,6 +54,7 @@ type BackupInfo struct {
 	MadeBy   string          `json:"madeBy"`            // node
 	Revision int64           `json:"revision"`          // of the store at that moment
 	Cluster  json.RawMessage `json:"cluster,omitempty"` // the caller's: whatever it needs besides the tables
+	Horizon  time.Time       `json:"horizon,omitzero"`  // usage records that ended before it were let go of
 }
 
 // backupBatch is a batch that was answered, oldest first.
@@ -61,7 +68,11 @@ type backupEnd struct {
 	Objects int64 `json:"objects"`
 	Batches int64 `json:"batches"`
 	Events  int64 `json:"events,omitempty"`
+	Usage   int64 `json:"usage,omitempty"`
+	Sums    int64 `json:"sums,omitempty"`
 }
+
+func (e backupEnd) count() int64 { return e.Objects + e.Batches + e.Events + e.Usage + e.Sums }
 
 // Backup writes a consistent copy of the tables with all that was acknowledged
 // before the call, while writes go on; with a Stale context, what this node
@@ -80,6 +91,9 @@ func (s *Store) Backup(ctx context.Context, w io.Writer, cluster json.RawMessage
 	defer end()
 	b := newBackupWriter(ctx, w)
 	info := BackupInfo{Format: FormatVersion, MadeAt: time.Now().UTC().Round(0), MadeBy: s.options.NodeID, Revision: v.revision(), Cluster: cluster}
+	if info.Horizon, err = v.horizon(); err != nil {
+		return s.public(err)
+	}
 	if err := b.write(v, info); err != nil {
 		if ctx.Err() != nil {
 			return gaveUp(ctx.Err())
@@ -97,7 +111,8 @@ type backupWriter struct {
 		io.Writer
 		Sum([]byte) []byte
 	}
-	end backupEnd
+	end  backupEnd
+	size int64 // bytes, about
 }
 
 func newBackupWriter(ctx context.Context, w io.Writer) *backupWriter {
@@ -106,17 +121,7 @@ func newBackupWriter(ctx context.Context, w io.Writer) *backupWriter {
 }
 
 func (b *backupWriter) write(v view, info BackupInfo) error {
-	raw, err := encodeJSON(info)
-	if err != nil {
-		return err
-	}
-	if len(raw) > maxInfo {
-		return api.Errorf(api.CodeTooLarge, "the cluster's part of a backup may have %d bytes", maxInfo)
-	}
-	head := append([]byte(backupMagic), make([]byte, 8)...)
-	binary.LittleEndian.PutUint32(head[8:], backupVersion)
-	binary.LittleEndian.PutUint32(head[12:], uint32(len(raw)))
-	if _, err := b.out.Write(append(head, raw...)); err != nil {
+	if err := b.begin(info); err != nil {
 		return err
 	}
 	if err := b.objects(v); err != nil {
@@ -128,7 +133,32 @@ func (b *backupWriter) write(v view, info BackupInfo) error {
 	if err := b.events(v); err != nil {
 		return err
 	}
-	raw, err = encodeJSON(b.end)
+	if err := b.rows(v.tx.Bucket(bucketRecords), recordUsage, &b.end.Usage); err != nil {
+		return err
+	}
+	if err := b.rows(v.tx.Bucket(bucketUse), recordSum, &b.end.Sums); err != nil {
+		return err
+	}
+	return b.finish()
+}
+
+func (b *backupWriter) begin(info BackupInfo) error {
+	raw, err := encodeJSON(info)
+	if err != nil {
+		return err
+	}
+	if len(raw) > maxInfo {
+		return api.Errorf(api.CodeTooLarge, "the cluster's part of a backup may have %d bytes", maxInfo)
+	}
+	head := append([]byte(backupMagic), make([]byte, 8)...)
+	binary.LittleEndian.PutUint32(head[8:], backupVersion)
+	binary.LittleEndian.PutUint32(head[12:], uint32(len(raw)))
+	_, err = b.out.Write(append(head, raw...))
+	return err
+}
+
+func (b *backupWriter) finish() error {
+	raw, err := encodeJSON(b.end)
 	if err != nil {
 		return err
 	}
@@ -187,9 +217,28 @@ func (b *backupWriter) events(v view) error {
 	return nil
 }
 
+// rows writes a bucket as it is, counting.
+func (b *backupWriter) rows(bucket *bbolt.Bucket, kind byte, n *int64) error {
+	var raw []byte
+	c := bucket.Cursor()
+	for k, v := c.First(); k != nil; k, v = c.Next() {
+		raw = append(binary.AppendUvarint(raw[:0], uint64(len(k))), k...)
+		if err := b.record(kind, append(raw, v...)); err != nil {
+			return err
+		}
+		*n++
+	}
+	return nil
+}
+
 func (b *backupWriter) record(kind byte, raw []byte) error {
 	if err := b.ctx.Err(); err != nil {
 		return err
+	}
+	// What could not be restored is no backup.
+	if b.size += int64(len(raw)) + 2*binary.MaxVarintLen64; b.size > maxBackup || b.end.count() > maxCount {
+		return api.Errorf(api.CodeTooLarge, "a backup may have %d bytes and %d records", int64(maxBackup), int64(maxCount)).
+			WithHint("keep usage records for a shorter time: basaltd --record-days")
 	}
 	head := binary.AppendUvarint([]byte{kind}, uint64(len(raw)))
 	if _, err := b.out.Write(head); err != nil {

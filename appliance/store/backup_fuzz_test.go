@@ -55,6 +55,12 @@ func FuzzBackup(f *testing.F) {
 			if kind == recordEnd {
 				break
 			}
+			if kind == recordUsage || kind == recordSum {
+				w, err := backupRow(record)
+				if err == nil {
+					_, _ = takenOf(w, interned{})
+				}
+			}
 			if kind != recordObject {
 				continue
 			}

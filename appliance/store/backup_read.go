@@ -101,13 +101,15 @@ func (b *backupReader) info() (info BackupInfo, err error) {
 		return info, badBackup("its content has version %d, which never was", info.Format)
 	case info.Revision < 0 || info.Revision > maxRevision:
 		return info, badBackup("its revision is %d", info.Revision)
+	case !info.Horizon.IsZero() && (info.Horizon.Year() < 1970 || info.Horizon.Year() > 2200):
+		return info, badBackup("it has usage records from %s on", info.Horizon)
 	}
 	return info, nil
 }
 
 // next is the next record; recordEnd after the last, when all was compared.
 func (b *backupReader) next() (kind byte, raw []byte, err error) {
-	if b.found.Objects+b.found.Batches+b.found.Events > maxCount {
+	if b.found.count() > maxCount {
 		return 0, nil, badBackup("it has more than %d records", maxCount)
 	}
 	head, err := b.bytes(1)
@@ -131,6 +133,10 @@ func (b *backupReader) next() (kind byte, raw []byte, err error) {
 		b.found.Batches++
 	case recordEvent:
 		b.found.Events++
+	case recordUsage:
+		b.found.Usage++
+	case recordSum:
+		b.found.Sums++
 	case recordEnd:
 		return recordEnd, nil, b.done(raw)
 	default:

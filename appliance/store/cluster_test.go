@@ -26,7 +26,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 func dump(t *testing.T, s *Store) string {
 	t.Helper()
 	var all []api.ListPage
-	for _, kind := range []api.Kind{api.KindFlavor, api.KindUsageRecord} {
+	for _, kind := range []api.Kind{api.KindFlavor} {
 		page, err := s.List(Stale(t.Context()), api.ListQuery{Kind: kind, Limit: 1000})
 		if err != nil {
 			t.Fatal(err)
@@ -34,6 +34,26 @@ func dump(t *testing.T, s *Store) string {
 		all = append(all, page)
 	}
 	raw, _ := json.Marshal(all)
+	return string(raw) + usage(t, s)
+}
+
+// usage is all records and sums that a node has.
+func usage(t *testing.T, s *Store) string {
+	t.Helper()
+	ctx := Stale(t.Context())
+	page, err := s.Records(ctx, api.RecordQuery{Limit: 1000})
+	if err != nil || page.More {
+		t.Fatal(err, page.More)
+	}
+	out := []any{page.Items}
+	for client := range crashClients {
+		use, err := s.Use(ctx, api.UseQuery{Organization: crashOrg(client), Limit: api.MaxUse})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, use.Items)
+	}
+	raw, _ := json.Marshal(out)
 	return string(raw)
 }
 

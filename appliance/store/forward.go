@@ -17,11 +17,11 @@ import (
 type Remote interface {
 	// Apply is ApplyLocal of the store of the node leader.
 	Apply(ctx context.Context, leader string, b api.Batch) ([]api.Object, error)
-	// ReadRevision is ReadRevision of the store of the node leader.
-	ReadRevision(ctx context.Context, leader string) (int64, error)
+	// ReadIndex is ReadIndex of the store of the node leader.
+	ReadIndex(ctx context.Context, leader string) (uint64, error)
 }
 
-// ErrNotLeader is what ApplyLocal, ReadRevision and the changes of membership
+// ErrNotLeader is what ApplyLocal, ReadIndex and the changes of membership
 // answer on a node that does not lead. Nothing was done.
 var ErrNotLeader error = api.Errorf(api.CodeUnavailable, "this node does not lead the cluster").
 	WithHint("try again in a moment")

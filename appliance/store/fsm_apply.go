@@ -27,10 +27,10 @@ type answer struct {
 func (t *tables) apply(entries []entry) (answers []answer, revision int64, skipped int, err error) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	var touched []api.TouchNote
+	g := &group{names: interned{}}
 	err = t.db.Update(func(tx *bbolt.Tx) error {
 		answers, skipped = make([]answer, len(entries)), 0
-		v := view{tx, &touched}
+		v := view{tx, g}
 		applied := v.applied()
 		for i, e := range entries {
 			if e.index <= applied {
@@ -46,17 +46,20 @@ func (t *tables) apply(entries []entry) (answers []answer, revision int64, skipp
 			answers[i] = a
 			applied = e.index
 		}
+		if err := v.flush(); err != nil {
+			return fmt.Errorf("apply usage records: %w", err)
+		}
 		revision = v.revision()
 		return tx.Bucket(bucketMeta).Put(metaApplied, be64(applied))
 	})
 	if err == nil {
-		t.touches.Note(touched...)
+		t.touches.Note(g.touched...)
 	}
 	return answers, revision, skipped, err
 }
 
 func (v view) applyEntry(e entry) (answer, error) {
-	b, err := decodeBatch(e.data)
+	b, err := decodeBatch(e.data, v.group.names)
 	if err != nil {
 		return answer{}, err
 	}
@@ -66,12 +69,16 @@ func (v view) applyEntry(e entry) (answer, error) {
 		}
 	}
 	t := newTxn(v, v.revision(), b.At)
-	objects, err := t.apply(b)
+	objects, err := t.apply(b.Batch)
 	var refused *api.Error
 	if errors.As(err, &refused) {
 		return answer{refused: refused}, nil
 	}
 	if err != nil {
+		return answer{}, err
+	}
+	objects = b.answered(objects)
+	if err := v.take(b.records); err != nil {
 		return answer{}, err
 	}
 	return answer{objects: objects}, errors.Join(v.commit(b.ID, t, objects), v.note(b.Audit, t))
@@ -90,6 +97,11 @@ func (v view) commit(id string, t *txn, objects []api.Object) error {
 		t.stored[k] = &e.Object
 		if e.Type == api.EventRemove {
 			t.stored[k] = nil
+		}
+	}
+	for _, e := range t.expiries {
+		if err := v.expire(e); err != nil {
+			return err
 		}
 	}
 	if err := v.putSums(t.sums); err != nil {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,14 +12,16 @@ import (
 
 // batchVersion is the first byte of a log entry. Numbers are append-only: a
 // log written by this version must replay on every later one.
-// Batches with claims, those with amounts or a note for the audit trail, and those
-// that raise events have numbers of their own, so that a program that does not know them stops. Each number's successor is the
-// same in one term only (term.go).
+// Batches with claims, those with amounts or a note for the audit trail, those
+// that raise events, and those with usage records as rows have numbers of their
+// own, so that a program that does not know them stops. Each number's successor
+// is the same in one term only (term.go).
 const (
 	batchVersion   = 1
 	claimsVersion  = 3
 	tenancyVersion = 5
 	raiseVersion   = 7
+	recordVersion  = 9
 )
 
 // Limits of one batch. They are checked before it enters the log, never when
@@ -29,46 +32,139 @@ const (
 	maxNameBytes  = 512 // of an id, a name, an organization or a project: they become keys
 )
 
-// encodeBatch is the log entry of a batch: the version, then JSON.
+// logged is a batch as the log has it: usage records stand apart from the
+// other commands.
+type logged struct {
+	api.Batch // without them
+	records   []taken
+	at        []int // the records' places among all commands, in their order
+}
+
+// encodeBatch is the log entry of a batch: the version, then JSON. A batch that
+// has to do with usage records has, after the version, their number (uvarint),
+// and of each how many commands stand between it and the record before, then
+// its row's key and value, both after their lengths (uvarints); then comes the
+// JSON of what is left.
 func encodeBatch(b api.Batch) ([]byte, error) {
+	version, records := versionOf(b)
+	out := []byte{version}
+	if version == recordVersion {
+		out = append(make([]byte, 0, 256+160*records), version)
+		out = binary.AppendUvarint(out, uint64(records))
+		var others []api.Command
+		between := 0
+		for _, c := range b.Commands {
+			if c.Op != api.OpRecord {
+				others = append(others, c)
+				between++
+				continue
+			}
+			r, err := api.RecordOf(c, b.At)
+			if err != nil {
+				return nil, err
+			}
+			w := rowOf(r)
+			out = binary.AppendUvarint(out, uint64(between))
+			out = append(binary.AppendUvarint(out, uint64(len(w.key))), w.key...)
+			out = append(binary.AppendUvarint(out, uint64(len(w.value))), w.value...)
+			between = 0
+		}
+		b.Commands = others
+	}
 	raw, err := encodeJSON(b)
 	if err != nil {
 		return nil, api.Errorf(api.CodeInvalid, "the batch cannot be encoded: %v", err)
 	}
-	version := byte(batchVersion)
+	return append(out, raw...), nil
+}
+
+// versionOf a batch's entry, and how many usage records it has.
+func versionOf(b api.Batch) (version byte, records int) {
+	version = batchVersion
 	if b.Audit != nil {
 		version = tenancyVersion
 	}
 	for _, c := range b.Commands {
-		if c.Claims != nil {
+		switch {
+		case c.Op == api.OpRecord:
+			version, records = recordVersion, records+1
+		case c.Op == api.OpExpire:
+			version = recordVersion
+		case c.Raise != nil:
+			version = max(version, raiseVersion)
+		case c.Uses != nil || c.Limits != nil:
+			version = max(version, tenancyVersion)
+		case c.Claims != nil:
 			version = max(version, claimsVersion)
 		}
-		if c.Uses != nil || c.Limits != nil {
-			version = max(version, tenancyVersion)
-		}
-		if c.Raise != nil {
-			version = raiseVersion
-		}
 	}
-	return append([]byte{version}, raw...), nil
+	return version, records
 }
 
 // decodeBatch reads a log entry. An error means that a newer version wrote it,
 // or that it is damaged: it must not be skipped.
-func decodeBatch(raw []byte) (api.Batch, error) {
-	var b api.Batch
+func decodeBatch(raw []byte, names interned) (logged, error) {
+	var b logged
 	if len(raw) == 0 {
 		return b, fmt.Errorf("the log entry is empty")
 	}
+	rest := raw[1:]
 	switch raw[0] {
 	case batchVersion, claimsVersion, tenancyVersion, raiseVersion:
+	case recordVersion:
+		var err error
+		if rest, err = b.decodeRecords(rest, names); err != nil {
+			return b, err
+		}
 	default:
-		return b, fmt.Errorf("the log entry has version %d; this program knows %d, %d, %d and %d", raw[0], batchVersion, claimsVersion, tenancyVersion, raiseVersion)
+		return b, fmt.Errorf("the log entry has version %d; this program knows %d, %d, %d, %d and %d", raw[0], batchVersion, claimsVersion, tenancyVersion, raiseVersion, recordVersion)
 	}
-	if err := json.Unmarshal(raw[1:], &b); err != nil {
+	if err := json.Unmarshal(rest, &b.Batch); err != nil {
 		return b, fmt.Errorf("the log entry cannot be decoded: %w", err)
 	}
+	if n := len(b.at); n > 0 && b.at[n-1] >= n+len(b.Commands) {
+		return b, fmt.Errorf("the log entry has %d commands, and a record is the %dth", n+len(b.Commands), b.at[n-1]+1)
+	}
 	return b, nil
+}
+
+// decodeRecords reads the rows of an entry, and answers what follows them.
+func (b *logged) decodeRecords(raw []byte, names interned) (rest []byte, err error) {
+	d := rowReader{raw: raw}
+	n := d.uvarint()
+	if d.bad || n > uint64(len(raw)) {
+		return nil, fmt.Errorf("the log entry has %d usage records, which do not fit in it", n)
+	}
+	b.records, b.at = make([]taken, 0, min(n, maxCommands)), make([]int, 0, min(n, maxCommands))
+	next := 0
+	for range n {
+		between, w := d.uvarint(), row{d.part(), d.part()}
+		if d.bad || between > uint64(len(raw)) {
+			return nil, fmt.Errorf("a usage record of the log entry cannot be decoded")
+		}
+		r, err := takenOf(w, names)
+		if err != nil {
+			return nil, err
+		}
+		b.records, b.at = append(b.records, r), append(b.at, next+int(between))
+		next += int(between) + 1
+	}
+	return d.raw, nil
+}
+
+// answered puts what records are answered between the other commands' objects.
+func (b *logged) answered(others []api.Object) []api.Object {
+	if len(b.records) == 0 {
+		return others
+	}
+	out := make([]api.Object, 0, len(others)+len(b.records))
+	for i, at := range b.at {
+		n := at - len(out)
+		out, others = append(out, others[:n]...), others[n:]
+		r := b.records[i]
+		out = append(out, recorded(r.organization, r.use.Project, r.id))
+	}
+	return append(out, others...)
 }
 
 // checkBatch refuses what must not enter the log.
@@ -93,10 +189,10 @@ func checkBatch(b api.Batch) error {
 				return api.Errorf(api.CodeInvalid, "at most %d bytes, none of them zero", maxNameBytes).At(field)
 			}
 		}
-		if err := errors.Join(api.CheckClaims(c), api.CheckAmounts(c), api.CheckRaise(c)); err != nil {
+		if err := errors.Join(api.CheckClaims(c), api.CheckAmounts(c), api.CheckRaise(c), api.CheckRecord(c)); err != nil {
 			return err
 		}
-		if len(c.Data) > 0 && !json.Valid(c.Data) {
+		if c.Op != api.OpRecord && len(c.Data) > 0 && !json.Valid(c.Data) {
 			return api.Errorf(api.CodeInvalid, "the data of %s %s is no JSON", c.Kind, c.ID)
 		}
 	}

@@ -27,7 +27,8 @@ func init() { // not a literal: the functions and the table refer to each other
 		api.OpReport:  {run: (*txn).report, makes: api.Reported, data: true},
 		api.OpDelete:  {run: (*txn).delete, makes: never},
 		api.OpForget:  {run: (*txn).forget, makes: never},
-		api.OpRecord:  {run: (*txn).record, makes: always, data: true},
+		api.OpRecord:  {run: (*txn).record, makes: always, data: true}, // of old entries: now they are rows
+		api.OpExpire:  {run: (*txn).expire, makes: always, data: true},
 	}
 }
 
@@ -133,14 +134,5 @@ func (t *txn) forget(c api.Command, o *api.Object) (api.Object, error) {
 	if len(n.Meta.Finalizers) == 0 && n.Meta.DeletedAt != nil {
 		return t.remove(n)
 	}
-	return t.put(n)
-}
-
-func (t *txn) record(c api.Command, o *api.Object) (api.Object, error) {
-	if o != nil {
-		return *o, nil
-	}
-	n := t.fresh(c)
-	n.Spec = c.Data
 	return t.put(n)
 }

@@ -18,8 +18,9 @@ import (
 
 // tablesFormat is the version of what stands in tables.db. 1 had no claims: a
 // file of it is one in which nothing has any. 2 had no use by the hour, which
-// is made of the records, and no sums, as no object took of a quota. 3 had no events.
-const tablesFormat = 4
+// is made of the records, and no sums, as no object took of a quota. 3 had no
+// events. In 4 usage records were objects.
+const tablesFormat = 5
 
 // Buckets of tables.db. Parts of keys are separated by a zero byte, which no
 // part may contain; numbers are big-endian, so that they sort.
@@ -31,6 +32,7 @@ var (
 	bucketByProj   = []byte("by-project") // kind, project, id → nothing
 	bucketClaims   = []byte("claims")     // claimed name → kind, id
 	bucketSums     = []byte("sums")       // project or organization, its id, quota → what is in use: int64
+	bucketRecords  = []byte("records")    // organization, end, id → usage record
 	bucketUse      = []byte("use")        // organization, hour, meter, project, resource → sum of the records
 	bucketAudit    = []byte("audit")      // seq → event
 	bucketAuditOrg = []byte("audit-org")  // organization, seq → nothing
@@ -41,11 +43,12 @@ var (
 	bucketBatchSeq = []byte("batch-seq")  // sequence → batch id
 
 	buckets = [][]byte{bucketMeta, bucketObjects, bucketNames, bucketByOrg, bucketByProj,
-		bucketClaims, bucketSums, bucketUse, bucketAudit, bucketAuditOrg, bucketEvents, bucketEventOrg, bucketChanges, bucketBatches, bucketBatchSeq}
+		bucketClaims, bucketSums, bucketRecords, bucketUse, bucketAudit, bucketAuditOrg, bucketEvents, bucketEventOrg, bucketChanges, bucketBatches, bucketBatchSeq}
 
 	metaFormat   = []byte("format")
 	metaApplied  = []byte("applied")
 	metaRevision = []byte("revision")
+	metaHorizon  = []byte("horizon") // up to when usage records were let go of: uint64, ns since 1970
 )
 
 // mapBytes of address space are reserved for a bbolt file. A file that
@@ -81,37 +84,6 @@ func openTables(path string) (*tables, error) {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
 	}
 	return t, nil
-}
-
-// prepare makes the buckets of a new file, and those that an older version's
-// lacks.
-func (t *tables) prepare() error {
-	var format uint64
-	err := t.db.View(func(tx *bbolt.Tx) error {
-		if b := tx.Bucket(bucketMeta); b != nil {
-			format = number(b.Get(metaFormat))
-		}
-		return nil
-	})
-	if err != nil || format == tablesFormat {
-		return err
-	}
-	if format != 0 && !knownFormat(format) {
-		return fmt.Errorf("format %d is not known; this program knows %d", format, tablesFormat)
-	}
-	return t.db.Update(func(tx *bbolt.Tx) error {
-		for _, name := range buckets {
-			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
-				return err
-			}
-		}
-		if format < 3 {
-			if err := (view{tx: tx}).remakeUse(); err != nil {
-				return err
-			}
-		}
-		return tx.Bucket(bucketMeta).Put(metaFormat, be64(tablesFormat))
-	})
 }
 
 // knownFormat says whether tables of the format can be used, or made so.
@@ -171,8 +143,15 @@ func (t *tables) replace(path string) error {
 
 // view is the tables within one transaction.
 type view struct {
-	tx      *bbolt.Tx
-	touched *[]api.TouchNote // what a writer changes; nil: nobody wants to know
+	tx    *bbolt.Tx
+	group *group // of what is being written; nil: nothing
+}
+
+// group is what the log entries of one transaction have in common.
+type group struct {
+	records []*taken        // not written yet
+	names   interned        // of records
+	touched []api.TouchNote // for who asks what has changed (touched.go)
 }
 
 func (v view) applied() uint64 { return number(v.tx.Bucket(bucketMeta).Get(metaApplied)) }
@@ -206,9 +185,13 @@ func (v view) write(e api.Event, before *api.Object) error {
 	if err != nil {
 		return err
 	}
-	if e.Object.Kind != api.KindUsageRecord { // which rollUp notes, with its hour
-		v.touch(api.TouchOf(e.Object))
+	if e.Object.Kind == api.KindUsageRecord { // of an old entry
+		if err := v.recordObject(e.Object, true); err != nil {
+			return err
+		}
+		return v.addChange(e, raw)
 	}
+	v.touch(api.TouchOf(e.Object))
 	if before != nil {
 		if err := v.tx.Bucket(bucketNames).Delete(nameKey(*before)); err != nil {
 			return err
@@ -242,11 +225,6 @@ func (v view) place(o api.Object, raw []byte, isNew bool) error {
 	}
 	if err := v.tx.Bucket(bucketNames).Put(nameKey(o), nil); err != nil || !isNew {
 		return err // the owner never changes
-	}
-	if o.Kind == api.KindUsageRecord {
-		if err := v.rollUp(o); err != nil {
-			return err
-		}
 	}
 	if err := v.tx.Bucket(bucketByProj).Put(projectKey(o), nil); err != nil {
 		return err

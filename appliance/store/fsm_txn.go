@@ -26,6 +26,8 @@ type source interface {
 	holder(name string) (key, error)
 	// sum is what is in use of a quota.
 	sum(s sum) (int64, error)
+	// hasRecord says whether there is the usage record.
+	hasRecord(r api.UsageRecord) (bool, error)
 }
 
 // txn is one batch being applied: what it changed, over what was there. A
@@ -38,6 +40,7 @@ type txn struct {
 	sums     map[sum]int64        // changed
 	events   []api.Event          // one per change, in order
 	raised   map[int64]*api.Raise // with a change, by its revision
+	expiries []expiry
 	revision int64
 	at       time.Time
 }
@@ -79,7 +82,7 @@ func (t *txn) command(c api.Command) (api.Object, error) {
 	if err != nil {
 		return api.Object{}, err
 	}
-	if c.Op != api.OpRecord {
+	if c.Op != api.OpRecord && c.Op != api.OpExpire {
 		if err := expect(c, o, do.makes(c.Kind)); err != nil {
 			return api.Object{}, err
 		}

@@ -5,51 +5,47 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 )
 
 // Use is rolled up by the hour when a usage record is stored: an invoice of a
-// month reads some hundred rows of a resource instead of all of its records.
+// month reads some hundred rows of a resource instead of all of its records, and
+// finds them when the records have been let go of.
 // A row says how much, and by what name the resource went:
 //
 //	organization, 0, hour (uint64, hours since 1970), meter, 0, project, 0, resource
 //	→ quantity (uint64), end of the record that names it (uint64, ns since 1970), name
 //
-// Keys sort as tariff.Rater wants use. Adding is commutative (api.Use.Plus), so
-// that rows made anew of stored records are those that were made one by one.
-// Records never change; what removes one leaves its row alone.
+// Keys sort as tariff.Rater wants use. Adding is commutative (api.Use.Plus): it
+// does not matter in what order records come, or which are added up first.
 
-// rollUp adds a new record to its row.
-func (v view) rollUp(o api.Object) error {
-	u, ok := api.UseOf(o)
-	if !ok {
-		return nil
-	}
-	v.touch(api.TouchNote{Organization: o.Meta.Organization, Kind: o.Kind, Hour: u.Hour})
-	b, k := v.tx.Bucket(bucketUse), useKey(o.Meta.Organization, u)
-	if raw := b.Get(k); raw != nil {
-		before, err := decodeUse(raw, interned{})
-		if err != nil {
-			return fmt.Errorf("the use of %s: %w", o.Meta.Organization, err)
-		}
-		u = u.Plus(before)
-	}
-	return b.Put(k, encodeUse(u))
+// sumRow is what goes to a row.
+type sumRow struct {
+	key []byte
+	use *api.Use
 }
 
-// rollUpAll makes the rows of the records that are stored: of tables that an
-// older version wrote.
-func (v view) rollUpAll() error {
-	prefix := join(string(api.KindUsageRecord), "")
-	c := v.tx.Bucket(bucketObjects).Cursor()
-	for k, raw := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, raw = c.Next() {
-		o, err := decodeObject(raw)
-		if err != nil {
-			return err
+// addUse adds what new records come to, in the order of the keys.
+func (v view) addUse(all []sumRow) error {
+	slices.SortFunc(all, func(a, b sumRow) int { return bytes.Compare(a.key, b.key) })
+	b, names := v.tx.Bucket(bucketUse), interned{}
+	c := b.Cursor()
+	for i := 0; i < len(all); {
+		key, sum := all[i].key, *all[i].use
+		for i++; i < len(all) && bytes.Equal(all[i].key, key); i++ {
+			sum = sum.Plus(*all[i].use)
 		}
-		if err := v.rollUp(o); err != nil {
+		if k, raw := c.Seek(key); bytes.Equal(k, key) {
+			before, err := decodeUse(raw, names)
+			if err != nil {
+				return fmt.Errorf("the use %q: %w", key, err)
+			}
+			sum = sum.Plus(before)
+		}
+		if err := b.Put(key, encodeUse(sum)); err != nil {
 			return err
 		}
 	}
@@ -154,15 +150,4 @@ func decodeUse(raw []byte, names interned) (u api.Use, err error) {
 		return u, fmt.Errorf("a row of use of %d bytes is none", len(raw))
 	}
 	return api.Use{Quantity: int64(number(raw[:8])), NamedAt: time.Unix(0, int64(number(raw[8:16]))).UTC(), ResourceName: names.of(raw[16:])}, nil
-}
-
-// remakeUse makes the bucket of use anew.
-func (v view) remakeUse() error {
-	if err := v.tx.DeleteBucket(bucketUse); err != nil {
-		return err
-	}
-	if _, err := v.tx.CreateBucket(bucketUse); err != nil {
-		return err
-	}
-	return v.rollUpAll()
 }

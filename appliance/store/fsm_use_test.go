@@ -8,15 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"go.etcd.io/bbolt"
-
 	"github.com/basalt-gpu/basalt/api"
 )
 
 var useBegin = time.Date(2026, 11, 30, 22, 0, 0, 0, time.UTC)
 
-// useBatch records the n-th quarter of an hour of three instances, and one that
-// is no use at all.
+// useBatch records the n-th quarter of an hour of three instances.
 func useBatch(n int) api.Batch {
 	b := api.Batch{At: useBegin}
 	end := useBegin.Add(time.Duration(n+1) * 15 * time.Minute)
@@ -37,61 +34,6 @@ func useOf(t *testing.T, tb *tables, org string) (page api.UsePage) {
 		t.Fatal(err)
 	}
 	return page
-}
-
-// Tables of before there was use by the hour get it of their records, opened
-// or sent as a snapshot: the same rows as those that were made one by one.
-func TestTablesWithoutUse(t *testing.T) {
-	fill := func(tb *tables) *tables {
-		for n := range 10 {
-			mustApply(t, tb, logEntry(t, uint64(2*n+1), useBatch(n)), logEntry(t, uint64(2*n+2), useBatch(n)))
-		}
-		return tb
-	}
-	want := useOf(t, fill(bare(t)), "org-0")
-	if len(want.Items) != 6 || want.Items[0].Quantity != 600 || want.Items[0].ResourceName != "name-3" || want.More {
-		t.Fatalf("%+v", want)
-	}
-	old := fill(bare(t))
-	if err := old.db.Update(func(tx *bbolt.Tx) error {
-		if err := tx.Bucket(bucketMeta).Put(metaFormat, be64(2)); err != nil {
-			return err
-		}
-		return tx.DeleteBucket(bucketUse)
-	}); err != nil {
-		t.Fatal(err)
-	}
-	var sent bytes.Buffer
-	v, end, err := old.begin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = (&snapshot{view: v}).writeTo(&sent)
-	end()
-	if err != nil {
-		t.Fatal(err)
-	}
-	restored := bare(t)
-	if err := restore(restored, &sent); err != nil {
-		t.Fatal(err)
-	}
-	if err := old.close(); err != nil {
-		t.Fatal(err)
-	}
-	opened, err := openTables(old.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = opened.close() })
-	for name, tb := range map[string]*tables{"opened": opened, "restored": restored} {
-		if got := useOf(t, tb, "org-0"); !slices.Equal(got.Items, want.Items) {
-			t.Errorf("%s: %+v, want %+v", name, got, want)
-		}
-		mustApply(t, tb, logEntry(t, 100, useBatch(3)), logEntry(t, 101, useBatch(10)))
-		if got := useOf(t, tb, "org-0"); len(got.Items) != 6 || got.Items[5].Quantity != 800+900+1000+6 {
-			t.Errorf("%s, afterwards: %+v", name, got)
-		}
-	}
 }
 
 // Use comes through a backup.

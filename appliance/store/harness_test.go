@@ -219,6 +219,6 @@ func (r *testRemote) Apply(ctx context.Context, leader string, b api.Batch) ([]a
 	})
 }
 
-func (r *testRemote) ReadRevision(ctx context.Context, leader string) (int64, error) {
-	return call(r, leader, func(s *Store) (int64, error) { return s.ReadRevision(ctx) })
+func (r *testRemote) ReadIndex(ctx context.Context, leader string) (uint64, error) {
+	return call(r, leader, func(s *Store) (uint64, error) { return s.ReadIndex(ctx) })
 }

@@ -145,8 +145,11 @@ func checkAfterCut(t *testing.T, what string, f files, logged bool) int {
 	if errA != nil || errB != nil || a != b || a < 60 || a > 61 || (logged && a != 61) {
 		t.Errorf("%s: found %d and %d (%v, %v)", what, a, b, errA, errB)
 	}
-	if want := int64(3 * (60 + a)); s.Revision() != want {
+	if want := int64(2 * (60 + a)); s.Revision() != want {
 		t.Errorf("%s: revision %d, want %d", what, s.Revision(), want)
+	}
+	if records, sum, err := crashUsed(s, 0); records != a || sum != int64(a)*int64(a+1)/2 || err != nil {
+		t.Errorf("%s: %d records of %d, which come to %d, %v", what, records, a, sum, err)
 	}
 	if _, err := s.Apply(context.Background(), crashBatch(0, a+1)); err != nil {
 		t.Errorf("%s: the next write: %v", what, err)

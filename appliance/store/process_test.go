@@ -46,7 +46,7 @@ type request struct {
 type response struct {
 	Objects   []api.Object
 	Page      api.ListPage
-	Revision  int64
+	Index     uint64
 	Error     *api.Error
 	NotLeader bool
 }
@@ -92,9 +92,9 @@ func (r httpRemote) Apply(ctx context.Context, leader string, b api.Batch) ([]ap
 	return a.Objects, err
 }
 
-func (r httpRemote) ReadRevision(ctx context.Context, leader string) (int64, error) {
-	a, err := ask(ctx, r.p.HTTP[leader], request{Op: "revision"})
-	return a.Revision, err
+func (r httpRemote) ReadIndex(ctx context.Context, leader string) (uint64, error) {
+	a, err := ask(ctx, r.p.HTTP[leader], request{Op: "index"})
+	return a.Index, err
 }
 
 // httpTarget is a node as clients see it.
@@ -125,8 +125,8 @@ func serve(ctx context.Context, s *Store, q request) (a response) {
 		a.Objects, err = s.Apply(ctx, q.Batch)
 	case "local":
 		a.Objects, err = s.ApplyLocal(ctx, q.Batch)
-	case "revision":
-		a.Revision, err = s.ReadRevision(ctx)
+	case "index":
+		a.Index, err = s.ReadIndex(ctx)
 	case "list":
 		a.Page, err = s.List(ctx, q.List)
 	case "voter":

@@ -51,7 +51,7 @@ func (s *Store) askReach(ctx context.Context) (reached, error) {
 			continue
 		}
 		all.Go(func() {
-			if _, err := s.options.Remote.ReadRevision(ctx, string(m.ID)); err == nil || errors.Is(err, ErrNotLeader) {
+			if _, err := s.options.Remote.ReadIndex(ctx, string(m.ID)); err == nil || errors.Is(err, ErrNotLeader) {
 				answer.Add(1)
 			}
 		})

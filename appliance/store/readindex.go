@@ -10,7 +10,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// readTimeout bounds one question for the leader's revision.
+// readTimeout bounds one question for the leader's place in the log.
 const readTimeout = 2 * time.Second
 
 type staleKey struct{}
@@ -22,7 +22,8 @@ func Stale(ctx context.Context) context.Context { return context.WithValue(ctx, 
 // current returns when the tables contain all that was acknowledged before the
 // call. A node that is alone knows that by itself once it has caught up, even
 // while it cannot write; the leader asks the others whether it still is; any
-// other node asks the leader for its revision and waits until it has it.
+// other node asks the leader for its place in the log and waits until it is there
+// too. (The revision would not do: usage records have none.)
 func (s *Store) current(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return gaveUp(err)
@@ -63,9 +64,9 @@ func (s *Store) readIndex(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		revision, err := s.present.ask(ctx)
+		index, err := s.present.ask(ctx)
 		if err == nil {
-			return s.awaitRevision(ctx, revision)
+			return s.awaitIndex(ctx, index)
 		}
 		if ctx.Err() != nil {
 			return gaveUp(ctx.Err())
@@ -74,8 +75,8 @@ func (s *Store) readIndex(ctx context.Context) error {
 	}
 }
 
-// askPresent is the revision that the leader, whoever it is, has now.
-func (s *Store) askPresent(ctx context.Context) (int64, error) {
+// askPresent is up to where the leader, whoever it is, has applied the log.
+func (s *Store) askPresent(ctx context.Context) (uint64, error) {
 	if s.IsLeader() {
 		return s.leads.ask(ctx)
 	}
@@ -85,19 +86,19 @@ func (s *Store) askPresent(ctx context.Context) (int64, error) {
 	}
 	ctx, cancel := s.whileLeads(ctx, leader)
 	defer cancel()
-	return s.options.Remote.ReadRevision(ctx, leader)
+	return s.options.Remote.ReadIndex(ctx, leader)
 }
 
-// awaitRevision waits until the tables have the revision.
-func (s *Store) awaitRevision(ctx context.Context, revision int64) error {
-	if s.Revision() >= revision {
+// awaitIndex waits until the tables have the log up to the index.
+func (s *Store) awaitIndex(ctx context.Context, index uint64) error {
+	if s.fsm.applied.Load() >= index {
 		return nil
 	}
 	over := time.NewTimer(s.options.LeaderWait)
 	defer over.Stop()
 	for {
 		wait := s.fsm.bell.wait()
-		if s.Revision() >= revision {
+		if s.fsm.applied.Load() >= index {
 			return nil
 		}
 		select {
@@ -113,10 +114,10 @@ func (s *Store) awaitRevision(ctx context.Context, revision int64) error {
 	}
 }
 
-// ReadRevision verifies that this node leads and answers its revision: who has
-// applied it sees all that was acknowledged before the call. On another node:
-// ErrNotLeader.
-func (s *Store) ReadRevision(ctx context.Context) (int64, error) {
+// ReadIndex verifies that this node leads and answers up to where it has applied
+// the log: who has applied as much sees all that was acknowledged before the
+// call. On another node: ErrNotLeader.
+func (s *Store) ReadIndex(ctx context.Context) (uint64, error) {
 	if s.term.Load() == 0 {
 		return 0, ErrNotLeader
 	}
@@ -126,7 +127,7 @@ func (s *Store) ReadRevision(ctx context.Context) (int64, error) {
 // askLeads asks the other voters whether this node still leads. That it has
 // caught up in the same term is checked too: being elected again does not mean
 // that what others did meanwhile is applied.
-func (s *Store) askLeads(ctx context.Context) (revision int64, err error) {
+func (s *Store) askLeads(ctx context.Context) (index uint64, err error) {
 	term := s.term.Load()
 	if term == 0 {
 		return 0, ErrNotLeader
@@ -146,14 +147,14 @@ func (s *Store) askLeads(ctx context.Context) (revision int64, err error) {
 	if err := s.awaitCommitted(ctx, commit); err != nil {
 		return 0, err
 	}
-	// From the tables: what they show may be ahead of Revision for a moment.
-	if err := s.view(func(v view) error { revision = v.revision(); return nil }); err != nil {
+	// From the tables: what they show may be ahead of what fsm says for a moment.
+	if err := s.view(func(v view) error { index = v.applied(); return nil }); err != nil {
 		return 0, err
 	}
 	if s.raft.CurrentTerm() != term {
 		return 0, ErrNotLeader
 	}
-	return revision, nil
+	return index, nil
 }
 
 // awaitCommitted waits until the tables have the log up to commit: a follower

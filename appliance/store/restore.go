@@ -138,9 +138,10 @@ func (t *tables) fill(r io.Reader) (BackupInfo, error) {
 		return info, err
 	}
 	var last key
+	rows := rowRestorer{format: info.Format}
 	for ended := false; !ended; {
 		err := t.db.Update(func(tx *bbolt.Tx) error {
-			v := view{tx: tx}
+			v := view{tx: tx, group: &group{names: interned{}}}
 			for range restoreBatch {
 				kind, raw, err := b.next()
 				if err != nil {
@@ -149,12 +150,12 @@ func (t *tables) fill(r io.Reader) (BackupInfo, error) {
 				switch kind {
 				case recordEnd:
 					ended = true
-					if err := v.countSums(); err != nil {
+					if err := errors.Join(v.flush(), v.countSums(), rows.done(), v.begun(info.Revision+revisionGap)); err != nil || info.Horizon.IsZero() {
 						return err
 					}
-					return v.begun(info.Revision + revisionGap)
+					return v.raise(info.Horizon)
 				case recordObject:
-					if b.found.Batches+b.found.Events > 0 {
+					if b.found.count() > b.found.Objects {
 						return badBackup("an object follows the batches")
 					}
 					o, err := backupObject(raw, last, info.Revision)
@@ -173,9 +174,13 @@ func (t *tables) fill(r io.Reader) (BackupInfo, error) {
 					if err := v.placeEvent(raw); err != nil {
 						return err
 					}
+				case recordUsage, recordSum:
+					if err := rows.place(v, kind, raw); err != nil {
+						return err
+					}
 				}
 			}
-			return nil
+			return v.flush()
 		})
 		if err != nil {
 			return info, err
@@ -195,6 +200,9 @@ func (v view) begun(revision int64) error {
 
 // placeNew stores an object in the form that this version writes.
 func (v view) placeNew(o api.Object) error {
+	if o.Kind == api.KindUsageRecord { // of a backup of before they were rows, and had sums
+		return v.recordObject(o, true)
+	}
 	raw, err := encodeJSON(o)
 	if err != nil {
 		return err

@@ -65,8 +65,8 @@ type Store struct {
 	changed  *bell // rings when this node's leadership or the known leader changes
 
 	pulse   *pulse
-	leads   *question[int64]   // of the other voters: does this node lead? Its revision
-	present *question[int64]   // of the leader: its revision
+	leads   *question[uint64]  // of the other voters: does this node lead? Its place in the log
+	present *question[uint64]  // of the leader: its place in the log
 	reach   *question[reached] // of the other voters: are they there?
 
 	inflight chan struct{} // one element per Apply that Raft or the leader has not answered
@@ -112,8 +112,8 @@ func Open(o Options) (*Store, error) {
 		inflight: make(chan struct{}, maxInflight), watches: make(chan struct{}, maxWatches),
 	}
 	s.pulse = newPulse(o.Election)
-	s.leads = &question[int64]{fn: s.askLeads, limit: readTimeout, run: s.run}
-	s.present = &question[int64]{fn: s.askPresent, limit: readTimeout, run: s.run}
+	s.leads = &question[uint64]{fn: s.askLeads, limit: readTimeout, run: s.run}
+	s.present = &question[uint64]{fn: s.askPresent, limit: readTimeout, run: s.run}
 	s.reach = &question[reached]{fn: s.askReach, limit: reachTimeout, run: s.run}
 	if err := s.start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the store in %s: %w", o.Dir, err), s.closeFiles())

@@ -12,10 +12,12 @@ import (
 )
 
 // An entry that holds in one term only has the successor of its batch's version
-// as its first byte, then eight bytes of the term, then the batch's JSON.
+// as its first byte, then eight bytes of the term, then the rest of the batch.
 func termVersion(batch byte) byte { return batch + 1 }
 
-func ofOneTerm(version byte) bool { return version == 2 || version == 4 || version == 6 }
+func ofOneTerm(version byte) bool {
+	return version > 0 && version%2 == 0 && version <= termVersion(recordVersion)
+}
 
 // LeadTerm is the term in which this node leads, with everything applied that
 // was committed before; 0: it does not lead.
@@ -27,7 +29,7 @@ func (s *Store) Verify(ctx context.Context) (uint64, error) {
 	if term == 0 {
 		return 0, ErrNotLeader
 	}
-	if _, err := s.ReadRevision(ctx); err != nil {
+	if _, err := s.ReadIndex(ctx); err != nil {
 		return 0, err
 	}
 	if s.term.Load() != term {

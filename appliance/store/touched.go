@@ -18,7 +18,7 @@ func (s *Store) Touched(ctx context.Context, since int64, kinds ...api.Kind) (ap
 
 // touch notes a change, once the transaction is committed.
 func (v view) touch(n api.TouchNote) {
-	if v.touched != nil {
-		*v.touched = append(*v.touched, n)
+	if v.group != nil {
+		v.group.touched = append(v.group.touched, n)
 	}
 }

@@ -5,5 +5,6 @@ package store
 // it; it is compared when a node joins. A node that meets an entry of a newer
 // version stops (fsm.ApplyBatch): skipping it would make it differ.
 // 2: objects have claims. 3: use is rolled up by the hour,
-// objects take of quotas, and there is an audit trail. 4: there are events for webhooks.
-const FormatVersion = 4
+// objects take of quotas, and there is an audit trail. 4: there are events for webhooks. 5: usage records
+// are rows, old ones go, and nodes compare the place in the log when they read.
+const FormatVersion = 5

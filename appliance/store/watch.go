@@ -29,8 +29,6 @@ func (s *Store) Watch(ctx context.Context, since int64) (<-chan api.Event, error
 }
 
 // WatchKinds is Watch for objects of these kinds only; none named: of all.
-// Usage records are by far the most objects: who has no use for them should
-// not ask for them.
 func (s *Store) WatchKinds(ctx context.Context, since int64, kinds ...api.Kind) (<-chan api.Event, error) {
 	if err := s.current(ctx); err != nil {
 		return nil, err

@@ -131,9 +131,9 @@ func (r remote) Apply(ctx context.Context, leader string, b api.Batch) (out []ap
 	return out, r.call(ctx, leader, "/store/apply", b, &out)
 }
 
-// ReadRevision of the leader.
-func (r remote) ReadRevision(ctx context.Context, leader string) (revision int64, err error) {
-	return revision, r.call(ctx, leader, "/store/revision", nil, &revision)
+// ReadIndex of the leader.
+func (r remote) ReadIndex(ctx context.Context, leader string) (index uint64, err error) {
+	return index, r.call(ctx, leader, "/store/index", nil, &index)
 }
 
 // openStore takes the store in and mounts what members ask of each other.
@@ -142,8 +142,8 @@ func (cl *cluster) openStore(ctx context.Context, s *store.Store) {
 	cl.server.Handle("POST /store/apply", peer.JSON(func(ctx context.Context, _ api.NodeID, b api.Batch) ([]api.Object, error) {
 		return s.ApplyLocal(ctx, b)
 	}))
-	cl.server.Handle("POST /store/revision", peer.JSON(func(ctx context.Context, _ api.NodeID, _ struct{}) (int64, error) {
-		return s.ReadRevision(ctx)
+	cl.server.Handle("POST /store/index", peer.JSON(func(ctx context.Context, _ api.NodeID, _ struct{}) (uint64, error) {
+		return s.ReadIndex(ctx)
 	}))
 	cl.server.Handle("POST /certificate", peer.JSON(func(ctx context.Context, caller api.NodeID, csr []byte) (pki.Issued, error) {
 		return member.Sign(ctx, s, caller, csr, time.Now())

@@ -34,6 +34,7 @@ type config struct {
 	vgpuBinary, workerBinary    string
 	guestTools                  string
 	stopGrace, meterEvery       time.Duration
+	recordDays                  int
 	election                    time.Duration
 	logLevel                    string
 	privateImages               bool
@@ -86,6 +87,7 @@ func main() {
 	f.StringVar(&c.guestTools, "guest-tools", "", "directory of the guest tools, offered to guests on a disc; empty: none")
 	f.DurationVar(&c.stopGrace, "stop-grace", time.Minute, "time a guest has to shut down before it is switched off")
 	f.DurationVar(&c.meterEvery, "meter-every", 5*time.Minute, "how often usage is recorded")
+	f.IntVar(&c.recordDays, "record-days", int(api.DefaultKeepRecords/day), "how many days usage records are kept; their sums are for ever; the same on all nodes")
 	f.BoolVar(&c.privateImages, "private-image-urls", false, "let images be fetched from loopback and private addresses: whoever may import an image can then reach those")
 	f.StringArrayVar(&c.webhookNetworks, "webhook-network", nil, "CIDR that is not public and that webhooks may reach nonetheless; whoever may make a webhook can then reach it; the same on all nodes")
 	f.StringVar(&c.network, "network", "none", "ovn: instances have private networks; none: they have no network; the same on all nodes")

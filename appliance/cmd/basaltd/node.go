@@ -46,6 +46,7 @@ type node struct {
 	gpud     *client.Control
 	network  *fabric // nil: there are no networks
 	storage  *depot
+	keep     time.Duration // usage records
 	hooks    func(term) *webhook.Deliverer
 	agent    *agent.Agent
 	api      *server.Server
@@ -64,6 +65,9 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 		}
 	}()
 	if err := checkListen(c); err != nil {
+		return n, err
+	}
+	if n.keep, err = keepRecords(c.recordDays); err != nil {
 		return n, err
 	}
 	id, err := nodeID(filepath.Join(c.data, "node-id"))
@@ -146,6 +150,17 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 	return n, err
 }
 
+const day = 24 * time.Hour
+
+// keepRecords is how long usage records are kept.
+func keepRecords(days int) (time.Duration, error) {
+	const most = 36_500
+	if least := int(api.MinKeepRecords / day); days < least || days > most {
+		return 0, fmt.Errorf("--record-days %d: usage records are kept for %d to %d days, as open periods are explained by them", days, least, most)
+	}
+	return time.Duration(days) * day, nil
+}
+
 // openStore opens the store, and with it the wire to the other nodes.
 func (n *node) openStore(ctx context.Context, c config, rec member.Record, id api.NodeID) (err error) {
 	o := store.Options{Dir: filepath.Join(c.data, "store"), NodeID: string(id), Log: n.log}
@@ -206,8 +221,7 @@ func clientAddress(r *http.Request) string {
 	return address
 }
 
-// only is the store for somebody who cares for some kinds: usage records are
-// many, and nobody but the books wants them.
+// only is the store for somebody who cares for some kinds.
 type only struct {
 	*store.Store
 	kinds []api.Kind
@@ -311,6 +325,7 @@ func (n *node) plan(ctx context.Context) error {
 		wg.Go(func() {
 			(&books.Job{Books: books.Books{Store: n.store}, Store: term{n.store, in}, Changes: n.store, Log: n.log}).Run(ctx)
 		})
+		wg.Go(func() { books.Retention{Records: n.store, Store: term{n.store, in}, Keep: n.keep, Log: n.log}.Run(ctx) })
 		wg.Go(func() { _ = n.hooks(term{n.store, in}).Run(ctx) })
 		_ = leader.Run(ctx, term{n.store, in}, health, n.log) // ends with the term
 		wg.Wait()

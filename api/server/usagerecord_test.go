@@ -1,0 +1,134 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+var recordsBegin = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
+
+// recordOf is the i-th minute of an instance.
+func recordOf(i int, org, project string) api.Command {
+	end := recordsBegin.Add(time.Duration(i+1) * time.Minute)
+	return api.Command{Op: api.OpRecord, Kind: api.KindUsageRecord, ID: fmt.Sprintf("use-%012d", i), Organization: org, Project: project,
+		Data: api.Encode(api.UsageRecordSpec{Meter: []api.Meter{api.MeterVCPU, api.MeterMemory}[i%2], Resource: fmt.Sprint("ins-", i%3), Start: end.Add(-time.Minute), End: end, Quantity: 60})}
+}
+
+// minutes are the numbers of all records, page by page.
+func minutes(t *testing.T, c client.Collection[api.UsageRecord], q client.Query) (out []int) {
+	t.Helper()
+	for r, err := range c.All(t.Context(), q) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, int(r.Spec.Start.Sub(recordsBegin)/time.Minute))
+	}
+	return out
+}
+
+// Everybody sees the records that lie within the role's reach, in the order of
+// their ends, however the pages are cut.
+func TestUsageRecordsOfEveryRole(t *testing.T) {
+	w := newWorld(t)
+	seller := organization(t, w.op, "seller", api.OrganizationSpec{})
+	reseller := w.as(api.RoleReseller, seller.Meta.ID, "")
+	one, two := organization(t, reseller, "one", api.OrganizationSpec{}).Meta.ID, organization(t, reseller, "two", api.OrganizationSpec{}).Meta.ID
+	owners := [][2]string{{w.acme, w.web}, {w.acme, w.lab}, {w.other, w.theirs}, {one, "prj-1"}, {two, "prj-2"}, {seller.Meta.ID, "prj-3"}}
+	of := func(orgs ...string) (out []int) {
+		slices.Sort(orgs)
+		for _, org := range orgs {
+			for i := range 60 {
+				if owners[i%len(owners)][0] == org {
+					out = append(out, i)
+				}
+			}
+		}
+		return out
+	}
+	inProject := func(n int) (out []int) {
+		for i := n; i < 60; i += len(owners) {
+			out = append(out, i)
+		}
+		return out
+	}
+	for i := range 60 { // the last first
+		n := 59 - i
+		w.Apply(t, recordOf(n, owners[n%len(owners)][0], owners[n%len(owners)][1]))
+	}
+	for who, c := range map[string]struct {
+		api  *client.API
+		want []int
+	}{
+		"operator":       {w.op, of(w.acme, w.other, one, two, seller.Meta.ID)},
+		"reseller":       {reseller, of(one, two, seller.Meta.ID)},
+		"admin":          {w.as(api.RoleAdmin, w.acme, ""), of(w.acme)},
+		"billing":        {w.as(api.RoleBilling, w.other, ""), of(w.other)},
+		"member":         {w.as(api.RoleMember, w.acme, w.lab), inProject(1)},
+		"viewer":         {w.as(api.RoleViewer, w.acme, w.web), inProject(0)},
+		"other reseller": {w.as(api.RoleReseller, w.acme, ""), of(w.acme)},
+	} {
+		for _, limit := range []int{0, 1, 7, 20} {
+			if got := minutes(t, c.api.UsageRecords(), client.Query{Limit: limit}); !slices.Equal(got, c.want) {
+				t.Errorf("%s, by %d: %v, want %v", who, limit, got, c.want)
+			}
+		}
+	}
+	if got := minutes(t, reseller.UsageRecords(), client.Query{Organization: "two", Limit: 3}); !slices.Equal(got, of(two)) {
+		t.Errorf("of a customer: %v", got)
+	}
+	if got := minutes(t, w.op.UsageRecords(), client.Query{Organization: "acme", Project: "lab"}); !slices.Equal(got, inProject(1)) {
+		t.Errorf("of a project: %v", got)
+	}
+	query := api.RecordQuery{Meter: api.MeterVCPU, Resource: "ins-0", From: recordsBegin.Add(6 * time.Minute), To: recordsBegin.Add(43 * time.Minute)}
+	if got := minutes(t, w.op.UsageRecordsOf(query), client.Query{Organization: "acme"}); !slices.Equal(got, []int{6, 12, 18, 24, 30, 36, 42}) {
+		t.Errorf("filtered: %v", got)
+	}
+	if got := minutes(t, w.op.UsageRecords(), client.Query{Name: "use-000000000017"}); !slices.Equal(got, []int{17}) {
+		t.Errorf("by its id: %v", got)
+	}
+	if r, err := w.op.UsageRecords().Page(t.Context(), client.Query{Limit: 1}); err != nil || r.Items[0].Meta.Name != r.Items[0].Meta.ID || r.Items[0].Meta.CreatedAt.IsZero() {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// What is another's is not there, whatever the continue says, and nothing but a
+// list reads records.
+func TestForeignUsageRecords(t *testing.T) {
+	w := newWorld(t)
+	for i := range 10 {
+		w.Apply(t, recordOf(i, w.other, w.theirs))
+	}
+	page, err := w.op.UsageRecords().Page(t.Context(), client.Query{Organization: "other", Limit: 3})
+	if err != nil || page.Continue == "" {
+		t.Fatal(page, err)
+	}
+	for who, key := range map[string]string{"member": w.Key(t, api.Meta{Name: "m", Organization: w.acme, Project: w.web}, api.RoleMember),
+		"admin": w.Key(t, api.Meta{Name: "a", Organization: w.acme}, api.RoleAdmin), "reseller": w.Key(t, api.Meta{Name: "r", Organization: w.acme}, api.RoleReseller)} {
+		for target, code := range map[string]int{
+			"?continue=" + page.Continue:      http.StatusOK,
+			"?organization=" + w.other:        http.StatusBadRequest,
+			"?project=" + w.theirs:            http.StatusBadRequest,
+			"?name=" + page.Items[0].Meta.ID:  http.StatusOK,
+			"/" + page.Items[0].Meta.ID:       http.StatusNotFound,
+			"?continue=x":                     http.StatusBadRequest,
+			"?continue=9/" + w.other + "/%00": http.StatusBadRequest,
+			"?limit=1001":                     http.StatusBadRequest,
+			"?from=yesterday":                 http.StatusBadRequest,
+		} {
+			rec := w.call("GET", "/v1/usage-records"+target, key, "")
+			if rec.Code != code || strings.Contains(rec.Body.String(), "ins-") {
+				t.Errorf("%s asks for %s: %d %s", who, target, rec.Code, rec.Body)
+			}
+		}
+	}
+	if rec := w.call("GET", "/v1/watch?kind=UsageRecord", w.Token, ""); rec.Code != http.StatusBadRequest {
+		t.Errorf("watched: %d %s", rec.Code, rec.Body)
+	}
+}

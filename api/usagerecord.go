@@ -1,0 +1,160 @@
+package api
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// How long usage records are kept. Less than two months would take from open
+// periods and late lines what explains them.
+const (
+	MinKeepRecords     = 62 * 24 * time.Hour
+	DefaultKeepRecords = 400 * 24 * time.Hour
+)
+
+// MaxRecords is the most usage records on a page.
+const MaxRecords = 1000
+
+// RecordPlace is a usage record's place in the order of records: of an
+// organization, by their ends and ids. The store has one record at a place.
+type RecordPlace struct {
+	Organization string
+	End          time.Time
+	ID           string
+}
+
+// PlaceOf a record.
+func PlaceOf(r UsageRecord) RecordPlace {
+	return RecordPlace{r.Meta.Organization, r.Spec.End.UTC(), r.Meta.ID}
+}
+
+// Compare is the order of records.
+func (p RecordPlace) Compare(q RecordPlace) int {
+	return cmp.Or(cmp.Compare(p.Organization, q.Organization), p.End.Compare(q.End), cmp.Compare(p.ID, q.ID))
+}
+
+// String is the place in a page's continue; none: empty.
+func (p RecordPlace) String() string {
+	if p == (RecordPlace{}) {
+		return ""
+	}
+	return strconv.FormatInt(p.End.UnixNano(), 10) + "/" + p.Organization + "/" + p.ID
+}
+
+// ParseRecordPlace reads what String has written, and may have been changed.
+func ParseRecordPlace(s string) (p RecordPlace, err error) {
+	if s == "" {
+		return p, nil
+	}
+	bad := invalid("continue", "it is of no page").WithHint("leave it out, or take it from the page before as it is")
+	parts := strings.SplitN(s, "/", 3)
+	if len(parts) != 3 {
+		return p, bad
+	}
+	ns, err := strconv.ParseInt(parts[0], 10, 64)
+	if p = (RecordPlace{parts[1], time.Unix(0, ns).UTC(), parts[2]}); err != nil || ns < 1 || p.String() != s || !isPart(p.ID) || strings.IndexByte(p.Organization, 0) >= 0 {
+		return RecordPlace{}, bad
+	}
+	return p, nil
+}
+
+// RecordQuery selects usage records by when they ended: after From, and not
+// after To, so that the records of an hour (HourOf) are those from its beginning
+// to its end. Empty fields select all; without an organization the
+// organizations come one after the other.
+type RecordQuery struct {
+	Organization, Project string
+	Resource              string
+	Meter                 Meter
+	ID                    string
+	From, To              time.Time
+	After                 RecordPlace // of the page before; zero: from the beginning
+	Limit                 int         // 1 to MaxRecords
+}
+
+// RecordPage is one page. More says that another may follow, after Next: a page
+// may have fewer than Limit, or none, because only so many were looked at.
+type RecordPage struct {
+	Items []UsageRecord
+	More  bool
+	Next  RecordPlace
+}
+
+// Check says what is wrong with the query, or nothing.
+func (q RecordQuery) Check() error {
+	switch {
+	case q.Limit < 1 || q.Limit > MaxRecords:
+		return invalid("limit", "the limit is 1 to %d", MaxRecords)
+	case q.Organization != "" && q.After != RecordPlace{} && q.After.Organization != q.Organization:
+		return invalid("continue", "it is of another organization's page")
+	case strings.IndexByte(q.Organization, 0) >= 0:
+		return invalid("organization", "whose use?")
+	}
+	return nil
+}
+
+// Has says whether a record of the query's organization is selected.
+func (q RecordQuery) Has(r UsageRecord) bool {
+	s := r.Spec
+	return q.Within(s.End) && (q.Project == "" || q.Project == r.Meta.Project) && (q.Resource == "" || q.Resource == s.Resource) &&
+		(q.Meter == "" || q.Meter == s.Meter) && (q.ID == "" || q.ID == r.Meta.ID)
+}
+
+// Within says whether what ended then is of the query's period.
+func (q RecordQuery) Within(end time.Time) bool {
+	return end.After(q.From) && (q.To.IsZero() || !end.After(q.To))
+}
+
+// CheckRecord says what is wrong with a command that has to do with usage
+// records, or nothing: they are recorded and expire, and nothing else is.
+func CheckRecord(c Command) error {
+	switch records := c.Kind == KindUsageRecord; {
+	case records && c.Op != OpRecord && c.Op != OpExpire:
+		return invalid("op", "usage records are never changed")
+	case !records && (c.Op == OpRecord || c.Op == OpExpire):
+		return invalid("op", "%s is not recorded", clip(string(c.Kind)))
+	}
+	return nil
+}
+
+// RecordOf is the usage record that a command records at a time. Errors are
+// CodeInvalid: what can be no use is not recorded.
+func RecordOf(c Command, at time.Time) (r UsageRecord, err error) {
+	r = UsageRecord{Kind: KindUsageRecord, Meta: Meta{ID: c.ID, Name: c.ID, Organization: c.Organization, Project: c.Project, CreatedAt: at.UTC()}}
+	if err := json.Unmarshal(c.Data, &r.Spec); err != nil {
+		return r, Errorf(CodeInvalid, "the data of %s %s is no usage record: %v", c.Kind, c.ID, err)
+	}
+	r.Spec.Start, r.Spec.End = r.Spec.Start.UTC(), r.Spec.End.UTC()
+	if _, ok := UseOf(r); !ok {
+		return r, invalid("data", "%s %s can be no use", c.Kind, clip(c.ID)).WithHint("it takes a meter, a resource, a quantity that is not negative, and a time from 1970 to 2200")
+	}
+	return r, nil
+}
+
+// expiry is the data of OpExpire.
+type expiry struct {
+	Before time.Time `json:"before"`
+}
+
+// ExpireRecords is the command that lets go of an organization's usage records
+// that ended before then. What is recorded later and ended before then is taken
+// for one that is gone: it counts no more.
+func ExpireRecords(organization string, before time.Time) Command {
+	return Command{Op: OpExpire, Kind: KindUsageRecord, ID: "records", Organization: organization, Data: Encode(expiry{before.UTC()})}
+}
+
+// ExpiryOf is before when such a command of that time lets go; it never is
+// nearer than MinKeepRecords.
+func ExpiryOf(c Command, at time.Time) (before time.Time, err error) {
+	var e expiry
+	d := json.NewDecoder(bytes.NewReader(c.Data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&e); err != nil || e.Before.Year() < 1970 || e.Before.After(at.Add(-MinKeepRecords)) {
+		return before, invalid("data", "usage records stay for %d days", MinKeepRecords/(24*time.Hour))
+	}
+	return e.Before.UTC(), nil
+}

@@ -1,0 +1,74 @@
+package books
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Retention lets go of usage records that are older than Keep, on the leader.
+// The sums of their hours stay, and so does all that invoices are made of.
+type Retention struct {
+	Records interface {
+		Records(ctx context.Context, q api.RecordQuery) (api.RecordPage, error)
+	}
+	Store Writer
+	Keep  time.Duration
+	Log   *slog.Logger
+}
+
+const (
+	// expireEvery is how often it looks.
+	expireEvery = time.Hour
+	// breath between two batches lets others write when there is much to let go of.
+	breath = 20 * time.Millisecond
+)
+
+// Run until ctx ends. Call it while this node leads, with the store of that term.
+func (r Retention) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := r.Step(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			r.Log.Warn("books: old usage records stay", "error", err)
+		}
+		sleep(ctx, expireEvery)
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// expiryAt is before when records go: whole hours of them, so that an hour has
+// all of its records or none.
+func expiryAt(now time.Time, keep time.Duration) time.Time {
+	return now.UTC().Add(-max(keep, api.MinKeepRecords) - 1).Truncate(time.Hour).Add(1)
+}
+
+// Step lets go of all that is too old, one bounded batch after the other.
+func (r Retention) Step(ctx context.Context, now time.Time) error {
+	before := expiryAt(now, r.Keep)
+	q := api.RecordQuery{To: before.Add(-1), Limit: 1}
+	for ctx.Err() == nil {
+		page, err := r.Records.Records(ctx, q)
+		switch {
+		case err != nil:
+			return err
+		case len(page.Items) > 0: // q stays where it is, as there may be more of them
+			cmd := api.ExpireRecords(page.Items[0].Meta.Organization, before)
+			if _, err := r.Store.Apply(ctx, api.Batch{At: now.UTC(), Commands: []api.Command{cmd}}); err != nil {
+				return err
+			}
+			sleep(ctx, breath)
+		case page.More:
+			q.After = page.Next
+		default:
+			return nil
+		}
+	}
+	return ctx.Err()
+}
