@@ -26,9 +26,11 @@ import (
 
 // Resource that uses something.
 type Resource struct {
-	ID, Name              string
-	Organization, Project string
-	Node                  api.NodeID
+	ID           string     `json:"id"`
+	Name         string     `json:"name"`
+	Organization string     `json:"organization"`
+	Project      string     `json:"project"`
+	Node         api.NodeID `json:"node"`
 }
 
 // Totals of a vGPU since it was made. They only grow; smaller ones than before

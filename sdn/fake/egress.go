@@ -56,16 +56,17 @@ func (c *Chassis) leads(x api.ExternalNetworkID) bool {
 	return slices.ContainsFunc(c.n.topology.External, func(n sdn.ExternalNetwork) bool { return n.ID == x && slices.Contains(n.Gateways, c.node) })
 }
 
-// Leave is so much leaving by the owner's exits that are counted.
-func (c *Chassis) Leave(owner string, bytes uint64) {
+// Leave is so much leaving by an exit of the owner's; false: nobody counts it.
+func (c *Chassis) Leave(owner string, bytes uint64) bool {
 	c.n.mu.Lock()
 	defer c.n.mu.Unlock()
 	for e, n := range c.egress {
 		if e.Owner == owner {
 			n.bytes, n.since = n.bytes+bytes, time.Now()
-			return
+			return true
 		}
 	}
+	return false
 }
 
 // Restart of the switch: every counter is gone.

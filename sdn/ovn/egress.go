@@ -116,7 +116,7 @@ func (e *egress) next() uint8 {
 // ofctl asks the switch by the socket that it has for each bridge.
 func (c *Chassis) ofctl(ctx context.Context, stdin, verb, bridge string, args ...string) (string, error) {
 	socket := filepath.Join(filepath.Dir(strings.TrimPrefix(c.o.DB, "unix:")), bridge+".mgmt")
-	cmd := exec.CommandContext(ctx, "ovs-ofctl", append([]string{"--timeout=15", verb, "unix:" + socket}, args...)...)
+	cmd := exec.CommandContext(ctx, "ovs-ofctl", append([]string{"-O", "OpenFlow14", "--timeout=15", verb, "unix:" + socket}, args...)...)
 	var out, problem bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &problem
 	if err := cmd.Run(); err != nil {
