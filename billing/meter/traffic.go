@@ -54,7 +54,7 @@ func (t Traffic) Count(now map[string]uint64) Traffic {
 func (t Traffic) Record(r Resource, now time.Time) (Traffic, []api.Command) {
 	now = now.UTC()
 	end, next := now, t
-	if hour := now.Truncate(time.Hour); t.At.Before(hour) && now.Sub(hour) < hour.Sub(t.At) {
+	if hour := now.Truncate(time.Hour); !t.At.IsZero() && t.At.Before(hour) && now.Sub(hour) < hour.Sub(t.At) {
 		end = hour
 	}
 	next.At = now

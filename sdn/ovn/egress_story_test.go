@@ -121,7 +121,7 @@ func (w *world) shower(t *testing.T, from, to, address string, n int, headers ui
 	for end := time.Now().Add(5 * time.Second); came.Load() < int64(n) && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
 	}
-	if came.Load() < int64(n)/2 {
+	if came.Load() < int64(n)/10 { // some are lost while a neighbour is found
 		t.Fatalf("of %d datagrams from %s to %s %d came", n, from, address, came.Load())
 	}
 	return [2]uint64{uint64(came.Load()) * (payload + headers), uint64(n) * (payload + headers)}
