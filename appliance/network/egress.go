@@ -32,7 +32,7 @@ type Egress struct {
 	// Ready says whether the node's network is up; nil: it is.
 	Ready func(ctx context.Context) error
 	File  string        // the book
-	Every time.Duration // records
+	Every time.Duration // records; 0: 5 min
 	Now   func() time.Time
 	Log   *slog.Logger
 
@@ -45,6 +45,9 @@ type Egress struct {
 func (e *Egress) Run(ctx context.Context) error {
 	if e.Now == nil {
 		e.Now = time.Now
+	}
+	if e.Every <= 0 {
+		e.Every = 5 * time.Minute
 	}
 	return follow.Run(ctx, e.Store, e.Log, "network", newState, e.step)
 }
