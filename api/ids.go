@@ -108,6 +108,7 @@ const (
 	MeterVolume   Meter = "volume-byte-seconds"
 	MeterSnapshot Meter = "snapshot-byte-seconds"
 	MeterAddress  Meter = "address-seconds"
+	MeterEgress   Meter = "egress-bytes"
 	MeterGPU      Meter = "gpu-nanoseconds"
 	MeterVRAM     Meter = "vram-byte-seconds"
 	MeterCopy     Meter = "gpu-copy-bytes"

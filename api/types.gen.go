@@ -2361,14 +2361,14 @@ type UsageRecordList struct {
 type UsageRecordSpec struct {
 	End time.Time `json:"end"`
 
-	// Meter What was used, with its unit: vcpu-seconds, memory-byte-seconds, volume-byte-seconds, snapshot-byte-seconds, address-seconds, gpu-nanoseconds, vram-byte-seconds, gpu-copy-bytes, gpu-launches.
+	// Meter What was used, with its unit: vcpu-seconds, memory-byte-seconds, volume-byte-seconds, snapshot-byte-seconds, address-seconds, egress-bytes, gpu-nanoseconds, vram-byte-seconds, gpu-copy-bytes, gpu-launches.
 	Meter Meter  `json:"meter"`
 	Node  NodeID `json:"node,omitempty,omitzero"`
 
 	// Quantity In the meter's unit; never negative.
 	Quantity int64 `json:"quantity"`
 
-	// Resource Id of the instance or volume.
+	// Resource Id of what used it: an instance, a volume, a snapshot, a floating IP, a router.
 	Resource     string    `json:"resource"`
 	ResourceName string    `json:"resourceName,omitempty,omitzero"`
 	Start        time.Time `json:"start"`

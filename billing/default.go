@@ -13,6 +13,8 @@ const (
 	tib      = 1 << 40              // bytes
 	million  = 1_000_000            // launches
 	currency = "EUR"                // ISO 4217
+
+	includedEgress = 100 // GiB in a period
 )
 
 // DefaultPriceBook is what a new cluster charges until its operator says
@@ -25,6 +27,7 @@ func DefaultPriceBook() api.PriceBookSpec {
 		{Meter: api.MeterVolume, PriceMicros: 5 * cent, Per: gibMonth, Unit: "GiB month of storage"},
 		{Meter: api.MeterSnapshot, PriceMicros: 5 * cent, Per: gibMonth, Unit: "GiB month of snapshots"},
 		{Meter: api.MeterAddress, PriceMicros: cent / 2, Per: hour, Unit: "hour of a floating IP"},
+		{Meter: api.MeterEgress, PriceMicros: cent / 2, Per: gib, Unit: "GiB sent out", Tiers: []api.PriceTier{{UpTo: includedEgress}}},
 		{Meter: api.MeterGPU, PriceMicros: 180 * cent, Per: gpuHour, Unit: "GPU hour"},
 		{Meter: api.MeterVRAM, PriceMicros: 1 * cent, Per: gibHour, Unit: "GiB hour of VRAM"},
 		{Meter: api.MeterCopy, PriceMicros: 0, Per: tib, Unit: "TiB copied"},

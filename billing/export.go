@@ -136,7 +136,7 @@ func service(m api.Meter) string {
 		return "Other"
 	case api.MeterVolume, api.MeterSnapshot:
 		return "Storage"
-	case api.MeterAddress:
+	case api.MeterAddress, api.MeterEgress:
 		return "Networking"
 	}
 	return "Compute"

@@ -34,6 +34,12 @@ type Chassis interface {
 	// Ports that are plugged here, whoever did it: what an agent does not want
 	// any more it unplugs.
 	Ports(ctx context.Context) ([]Plugged, error)
+	// Egress counts from now on what leaves this node by each exit, and says
+	// what has been counted: bytes of IP packets with their Ethernet header. An
+	// exit whose external network this node does not lead to has no counter. One
+	// that is not asked for any more keeps its counter until that has stood
+	// still for some seconds, so that the last of it is told.
+	Egress(ctx context.Context, exits []Exit) ([]Egress, error)
 	// Health is nil when the node's switch and its controller work and are
 	// connected; else it says in words what is wrong.
 	Health(ctx context.Context) error

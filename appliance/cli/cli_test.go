@@ -111,6 +111,7 @@ func TestQuantities(t *testing.T) {
 		{api.MeterMemory, 1 << 20, "1.00 MiB s"},
 		{api.MeterVolume, 3600 * (4 << 30), "4.00 GiB h"},
 		{api.MeterCopy, 0, "0 B"},
+		{api.MeterEgress, 3 << 30, "3.00 GiB"},
 		{api.MeterCopy, 10 << 20, "10.0 MiB"},
 		{api.MeterLaunch, 7, "7"},
 	} {

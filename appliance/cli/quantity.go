@@ -33,7 +33,7 @@ func formatQuantity(m api.Meter, n api.Quantity) string {
 		return climb(n, addressSteps)
 	case api.MeterGPU:
 		return climb(n, gpuSteps)
-	case api.MeterCopy:
+	case api.MeterEgress, api.MeterCopy:
 		return climb(n, copySteps)
 	}
 	return n.String()

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +39,7 @@ func external(t *testing.T, w *world) {
 		t.Errorf("the guest is told %q, want %q", said, want)
 	}
 	t.Logf("the guest reaches outside %v after its router is ready", took)
+	egress(t, w, router.Meta.ID)
 	if text := w.mustCLI(operator, "network", "trace", "main", outsideAddress, "tcp/80", "--project", "one"); !strings.Contains(text, "OVN agrees") {
 		t.Errorf("the trace does not say what OVN thinks:\n%s", text)
 	}
@@ -70,6 +72,11 @@ func external(t *testing.T, w *world) {
 	group("ingress tcp 8080 from 203.0.113.0/24")
 	answers(floating + ":8080")
 	until(t, time.Minute, "the guest goes out with its floating IP", func() bool { said, _ := out(); return said == "outside sees "+floating })
+	www, err := w.tenant.FloatingIPs().Get(w.ctx, "www", client.Query{Project: "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	egress(t, w, www.Meta.ID)
 
 	w.mustCLI(w.token, "load-balancer", "create", "front", "--project", "one", "--port", "80", "--backend", "main:8080", "--floating-ip", "balanced")
 	answers(balanced + ":80")
@@ -104,4 +111,32 @@ func floatingIP(t *testing.T, w *world, name string, flags ...string) string {
 		return err == nil && f.Status.Phase == api.NetworkReady
 	})
 	return f.Assignment.Address
+}
+
+// egress: what the guest sends out is recorded for what it leaves by, with the
+// headers of its packets and not more.
+func egress(t *testing.T, w *world, resource string) {
+	t.Helper()
+	const sent = 400 << 10
+	recorded := func() (sum int64) {
+		t.Helper()
+		for r, err := range w.tenant.UsageRecords().All(w.ctx, client.Query{Project: "one"}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Spec.Resource == resource && r.Spec.Meter == api.MeterEgress {
+				sum += r.Spec.Quantity
+			}
+		}
+		return sum
+	}
+	before := recorded()
+	w.debian.sh(t, fmt.Sprintf(`python3 -c 'from urllib.request import urlopen; urlopen("http://%s/", data=bytes(%d), timeout=60).read()'`, outsideName, sent))
+	took := until(t, time.Minute, "what was sent is recorded", func() bool { return recorded()-before >= sent })
+	time.Sleep(6 * time.Second) // three times that use is recorded: nothing more comes
+	got := recorded() - before
+	if got > sent*12/10 {
+		t.Errorf("%d bytes were sent by %s, %d are recorded", sent, resource, got)
+	}
+	t.Logf("%d bytes were sent by %s, %d are recorded after %v", sent, resource, got, took)
 }

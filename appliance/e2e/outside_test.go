@@ -61,6 +61,7 @@ func newOutside(t *testing.T) *outside {
 		return err
 	})
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
 		host, _, _ := net.SplitHostPort(r.RemoteAddr)
 		fmt.Fprintf(w, "outside sees %s", host)
 	})}

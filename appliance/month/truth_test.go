@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing/meter"
 )
 
 // truth is what really ran: units by resource and meter, of what the meters
@@ -38,4 +39,20 @@ func (w *world) metered() truth {
 		out.add(r.Spec.Resource, r.Spec.Meter, float64(r.Spec.Quantity))
 	}
 	return out
+}
+
+// send so many bytes out of the machine's project, one part by each of two
+// nodes that its router was on. Each record is committed twice, as after a crash.
+func (w *world) send(in api.Instance, bytes ...uint64) {
+	w.t.Helper()
+	for i, n := range bytes {
+		r := meter.Resource{ID: "rtr-000000000001", Name: "router", Organization: in.Meta.Organization, Project: in.Meta.Project, Node: w.houses[i].id}
+		_, cmds := meter.Traffic{At: w.Now().Add(-time.Minute)}.Count(map[string]uint64{"c": n}).Record(r, w.Now())
+		for range 2 {
+			if _, err := w.store.Apply(w.t.Context(), api.Batch{At: w.Now(), Commands: cmds}); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+		w.truth.add(r.ID, api.MeterEgress, float64(n))
+	}
 }

@@ -146,6 +146,8 @@ func TestMonthByWHMCS(t *testing.T) {
 	h.start()
 	poll()
 	w.until(10, 0, 0)
+	w.send(w.instance(w.op, id), 3<<30, 5<<29)
+	poll()
 	for range 2 {
 		s.must("SuspendAccount", map[string]any{"suspendreason": "Overdue on Payment"})
 	}
@@ -204,12 +206,12 @@ func TestMonthByWHMCS(t *testing.T) {
 	for name, want := range map[string]float64{
 		"gpu_hours": sum["all"][api.MeterGPU] / 3600e9, "vcpu_hours": sum["all"][api.MeterVCPU] / 3600,
 		"memory_gib_hours": sum["all"][api.MeterMemory] / (3600 << 30), "disk_gib_hours": sum["all"][api.MeterVolume] / (3600 << 30),
-		"vram_gib_hours": sum["all"][api.MeterVRAM] / (3600 << 30),
+		"vram_gib_hours": sum["all"][api.MeterVRAM] / (3600 << 30), "egress_gib": sum["all"][api.MeterEgress] / (1 << 30),
 	} {
 		if got := march[name] + last[name]; want == 0 || got > want+1e-6 || got < want-4e-6 || march[name] == 0 {
 			t.Errorf("WHMCS charges %f %s, %f of it for March, %f were metered", got, name, march[name], want)
 		}
 	}
-	w.compare(id, again)
+	w.compare(id, again, "rtr-000000000001")
 	t.Logf("%d polls: %v", polls, sum["all"])
 }

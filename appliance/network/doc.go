@@ -7,6 +7,9 @@
 //	                        └─ leader: Decide ─► founding (OVN) ◄────────────────┘
 //	                                   Intent ─► Topology ─► Controller ─► statuses
 //
+// Every node also answers its guests (Metadata), and counts and records what
+// leaves there (Egress).
+//
 // Two internal kinds, which the API neither shows nor takes: one OVN object
 // holds what was decided about OVN's databases, one Chassis per node what the
 // node says of its part.

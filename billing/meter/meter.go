@@ -26,9 +26,11 @@ import (
 
 // Resource that uses something.
 type Resource struct {
-	ID, Name              string
-	Organization, Project string
-	Node                  api.NodeID
+	ID           string     `json:"id"`
+	Name         string     `json:"name"`
+	Organization string     `json:"organization"`
+	Project      string     `json:"project"`
+	Node         api.NodeID `json:"node"`
 }
 
 // Totals of a vGPU since it was made. They only grow; smaller ones than before
@@ -172,12 +174,15 @@ func record(cmds []api.Command, r Resource, seq uint64, m api.Meter, start, end 
 	if start.IsZero() {
 		start = end
 	}
-	id := RecordID(r.ID, seq, m, start, end)
-	return append(cmds, api.Command{
+	return append(cmds, command(RecordID(r.ID, seq, m, start, end), r, m, start, end, quantity))
+}
+
+func command(id string, r Resource, m api.Meter, start, end time.Time, quantity uint64) api.Command {
+	return api.Command{
 		Op: api.OpRecord, Kind: api.KindUsageRecord, ID: id, Name: id, Organization: r.Organization, Project: r.Project,
 		Data: api.Encode(api.UsageRecordSpec{Meter: m, Resource: r.ID, ResourceName: r.Name, Node: r.Node,
 			Start: start.UTC(), End: end.UTC(), Quantity: int64(min(quantity, 1<<63-1))}),
-	})
+	}
 }
 
 // RecordID is the same whenever the same use is recorded. The number of the

@@ -36,6 +36,7 @@ func Run(t *testing.T, n Network) {
 	t.Run("move", s.move)
 	t.Run("contradictions", s.contradictions)
 	t.Run("orphans", s.orphans)
+	t.Run("egress", s.egress)
 	t.Run("empty again", func(t *testing.T) {
 		s.apply(t, sdn.Topology{Cluster: s.Cluster})
 		s.until(t, func(x sdn.State) bool { return len(x.Ports) == 0 })

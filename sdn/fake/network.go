@@ -41,7 +41,7 @@ func (n *Network) Chassis(node api.NodeID) *Chassis {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.chassis[node] == nil {
-		n.chassis[node] = &Chassis{n: n, node: node, plugged: map[sdn.PortID]sdn.Plugged{}}
+		n.chassis[node] = &Chassis{n: n, node: node, plugged: map[sdn.PortID]sdn.Plugged{}, egress: map[sdn.Exit]*counter{}}
 	}
 	return n.chassis[node]
 }
@@ -152,6 +152,8 @@ type Chassis struct {
 	node    api.NodeID
 	plugged map[sdn.PortID]sdn.Plugged
 	broken  error
+	egress  map[sdn.Exit]*counter
+	counted int // counters that there have been
 }
 
 var _ sdn.Chassis = (*Chassis)(nil)

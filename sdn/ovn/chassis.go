@@ -42,6 +42,8 @@ type ChassisOptions struct {
 type Chassis struct {
 	o  ChassisOptions
 	db *connection
+
+	egress egress
 }
 
 var _ sdn.Chassis = (*Chassis)(nil)

@@ -36,6 +36,9 @@ func SwitchName(n api.NetworkID) string { return string(n) }
 // ExternalSwitchName of an external network's logical switch.
 func ExternalSwitchName(x api.ExternalNetworkID) string { return string(x) }
 
+// localnetName of an external network's port to the physical one.
+func localnetName(x api.ExternalNetworkID) string { return string(x) + "-physical" }
+
 // RouterName of a project's logical router.
 func RouterName(p api.ProjectID) string { return "router-" + string(p) }
 
@@ -66,6 +69,12 @@ const routerMACs = sdn.RouterMACs
 func MAC(what ...string) string {
 	h := sha256.Sum256([]byte(strings.Join(what, "/")))
 	return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", routerMACs, h[0], h[1], h[2], h[3], h[4])
+}
+
+// outsideMAC of a project's router in an external network: all that it sends
+// there is from it, and all that is for the project goes to it.
+func outsideMAC(p api.ProjectID, x api.ExternalNetworkID) string {
+	return MAC("router", string(p), string(x))
 }
 
 // MetadataMAC of the network's metadata port.

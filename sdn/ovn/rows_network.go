@@ -162,7 +162,7 @@ func (r *rower) external(x sdn.ExternalNetwork) {
 		OtherConfig: map[string]string{"broadcast-arps-to-all-routers": "false"},
 	}
 	local := &nb.LogicalSwitchPort{
-		UUID: r.id(nb.LogicalSwitchPortTable, id+"-physical"), Name: id + "-physical", Type: "localnet", ExternalIDs: r.ids(id),
+		UUID: r.id(nb.LogicalSwitchPortTable, localnetName(x.ID)), Name: localnetName(x.ID), Type: "localnet", ExternalIDs: r.ids(id),
 		Addresses: []string{"unknown"}, Options: map[string]string{"network_name": x.Physical},
 	}
 	if x.VLAN != 0 {

@@ -59,7 +59,7 @@ func (r *rower) gateway(n sdn.Network) *nb.LogicalRouterPort {
 func (r *rower) wayOut(lr *nb.LogicalRouter, p sdn.Router, x sdn.ExternalNetwork) (children []model.Model) {
 	name := RouterPortName(p.Project, string(x.ID))
 	out := &nb.LogicalRouterPort{
-		UUID: r.id(nb.LogicalRouterPortTable, name), Name: name, MAC: MAC("router", string(p.Project), string(x.ID)),
+		UUID: r.id(nb.LogicalRouterPortTable, name), Name: name, MAC: outsideMAC(p.Project, x.ID),
 		ExternalIDs: r.ids(string(x.ID)), HaChassisGroup: r.gatewayGroup(p.Project, x.Gateways),
 	}
 	children = append(children, out)

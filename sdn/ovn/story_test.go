@@ -69,6 +69,7 @@ func TestStory(t *testing.T) {
 		attackAll(t, g["a"], g["b"], g["x"], end{routerMAC(t, g["a"], n.Gateway4), n.Gateway4, n.Gateway6})
 	})
 	part("load balancer", func(t *testing.T) { balance(t, w, g) })
+	part("egress", func(t *testing.T) { egress(t, w, g, topology) })
 	part("states", func(t *testing.T) { states(t, w, topology) })
 	part("failures", func(t *testing.T) { failures(t, w, g, topology) })
 	part("nothing left", func(t *testing.T) { nothingLeft(t, w, g) })

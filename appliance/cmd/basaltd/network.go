@@ -30,6 +30,7 @@ type fabric struct {
 	tls     *tls.Config // of the wire to other nodes' databases
 	node    *network.Node
 	guests  *network.Metadata
+	egress  *network.Egress
 	chassis *ovn.Chassis
 	store   *store.Store
 }
@@ -94,6 +95,8 @@ func (n *node) openNetwork(c config, id api.NodeID) error {
 	db := "unix:" + filepath.Join(f.paths.OVSRun, "db.sock")
 	f.chassis = ovn.NewChassis(ovn.ChassisOptions{DB: db})
 	f.guests = &network.Metadata{Store: only{n.store, network.MetadataKinds}, Node: id, Cluster: n.clusterName(), Log: n.log}
+	f.egress = &network.Egress{Store: only{n.store, network.EgressKinds}, Node: id, Counter: f.chassis, Ready: f.Works,
+		File: filepath.Join(c.data, "egress.json"), Every: c.meterEvery, Log: n.log}
 	service := metadata.NewService(metadata.Config{Source: f.guests, Switch: db, Log: n.log,
 		Names: resolver.New(f.guests, resolver.NewForwarder(resolvers))})
 	f.guests.Service = service
@@ -142,7 +145,7 @@ func (n *node) lacks() map[api.Kind]string {
 
 // run is what goes on on every node.
 func (f *fabric) run() map[string]func(context.Context) error {
-	return map[string]func(context.Context) error{"network": f.node.Run, "metadata": f.guests.Run}
+	return map[string]func(context.Context) error{"network": f.node.Run, "metadata": f.guests.Run, "egress": f.egress.Run}
 }
 
 // Works implements agent.Ports.

@@ -40,6 +40,7 @@ return [
     'disk_gib_hours' => 'Disk GiB hours',
     'snapshot_gib_hours' => 'Snapshot GiB hours',
     'address_hours' => 'Floating IP hours',
+    'egress_gib' => 'Egress GiB',
     'phase_Pending' => 'Waiting for a place',
     'phase_Creating' => 'Being made',
     'phase_Starting' => 'Starting',

@@ -40,6 +40,7 @@ return [
     'disk_gib_hours' => 'Disk-GiB-Stunden',
     'snapshot_gib_hours' => 'Snapshot-GiB-Stunden',
     'address_hours' => 'Floating-IP-Stunden',
+    'egress_gib' => 'Ausgehende GiB',
     'phase_Pending' => 'Wartet auf einen Platz',
     'phase_Creating' => 'Wird angelegt',
     'phase_Starting' => 'Startet',

@@ -31,6 +31,7 @@ final class Metrics implements ProviderInterface
         'volume-byte-seconds' => ['disk_gib_hours', 'Disk GiB hours', self::HOUR * self::GIB],
         'snapshot-byte-seconds' => ['snapshot_gib_hours', 'Snapshot GiB hours', self::HOUR * self::GIB],
         'address-seconds' => ['address_hours', 'Floating IP hours', self::HOUR],
+        'egress-bytes' => ['egress_gib', 'Egress GiB', self::GIB],
     ];
 
     /** @param array<string,mixed> $params */

@@ -1,0 +1,176 @@
+package ovn
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sdn"
+)
+
+// What leaves a node is counted by flows on the bridge of the physical network
+// that do what the switch does anyway (NORMAL). ovn-controller manages the
+// flows of br-int only and leaves these alone.
+//
+//	from br-int's patch port:
+//	  neighbour discovery                         not counted: the network's own
+//	  to another router of the cluster            not counted: not the world
+//	  from the router's MAC, floating address     the floating IP's
+//	  from the router's MAC, any other IP         the router's
+//
+// A guest cannot put its use on another's bill: its frames reach the bridge
+// through its project's router, which sends from its own MAC. Below it, port
+// security drops source addresses that are not the guest's, and whatever else
+// leaves from the router is the router's.
+const (
+	priorityOwn = 1000 - 100*iota
+	priorityRouters
+	priorityAddress
+	priorityRest
+)
+
+// A flow's cookie is its whole identity: our mark (8 bits), a hash of owner and
+// match (48), and a number that tells apart two lives of the same flow (8). So
+// nothing of a flow but its cookie need be read back.
+const (
+	cookieMark     = uint64(0xba) << 56
+	cookieMarkMask = uint64(0xff) << 56
+	cookieLife     = uint64(0xff)
+)
+
+type flow struct {
+	owner    string // empty: not counted
+	priority int
+	match    string
+}
+
+// key is the cookie without the number of its life.
+func (f flow) key() uint64 {
+	h := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%s", f.owner, f.priority, f.match))
+	return cookieMark | binary.BigEndian.Uint64(h[:])>>8&^cookieLife
+}
+
+// add is the line that ovs-ofctl(8) add-flows reads. A flow that takes another
+// one's place would go on with its count.
+func (f flow) add(life uint8) string {
+	return fmt.Sprintf("cookie=%#x,priority=%d,%s,reset_counts,actions=NORMAL", f.key()|uint64(life), f.priority, f.match)
+}
+
+// flows of a bridge where the external network comes from br-int by the port.
+func egressFlows(exits []sdn.Exit, port int, x api.ExternalNetworkID) (all []flow) {
+	add := func(owner string, priority int, format string, args ...any) {
+		all = append(all, flow{owner, priority, fmt.Sprintf("in_port=%d,", port) + fmt.Sprintf(format, args...)})
+	}
+	for _, kind := range []int{135, 136} { // solicitation, advertisement; RFC 4861: both with hop limit 255, which no router lets pass
+		add("", priorityOwn, "icmp6,icmp_type=%d,nw_ttl=255", kind)
+	}
+	for _, e := range exits {
+		mac := outsideMAC(e.Project, x)
+		switch {
+		case e.External != x:
+		case !e.Source.IsValid():
+			add("", priorityRouters, "dl_dst=%s", mac)
+			add(e.Owner, priorityRest, "dl_src=%s,ip", mac)
+			add(e.Owner, priorityRest, "dl_src=%s,ipv6", mac)
+		case e.Source.Is4():
+			add(e.Owner, priorityAddress, "dl_src=%s,ip,nw_src=%s", mac, e.Source)
+		default:
+			add(e.Owner, priorityAddress, "dl_src=%s,ipv6,ipv6_src=%s", mac, e.Source)
+		}
+	}
+	return all
+}
+
+// reading of a flow of ours that is there.
+type reading struct {
+	cookie, bytes uint64
+}
+
+// parseFlows reads the cookies and counts out of what ovs-ofctl dump-flows
+// prints, of flows that bear our mark.
+func parseFlows(text string) (all []reading, err error) {
+	for line := range strings.Lines(text) {
+		line, isFlow := strings.CutPrefix(strings.TrimSpace(line), "cookie=")
+		if !isFlow {
+			continue
+		}
+		var c reading
+		hex, rest, _ := strings.Cut(line, ",")
+		if c.cookie, err = strconv.ParseUint(strings.TrimPrefix(hex, "0x"), 16, 64); err != nil {
+			return nil, fmt.Errorf("the cookie of flow %q: %w", line, err)
+		}
+		_, rest, ok := strings.Cut(rest, " n_bytes=")
+		digits, _, _ := strings.Cut(rest, ",")
+		if c.bytes, err = strconv.ParseUint(digits, 10, 64); !ok || err != nil {
+			return nil, fmt.Errorf("flow %q has no count", line)
+		}
+		if c.cookie&cookieMarkMask == cookieMark {
+			all = append(all, c)
+		}
+	}
+	return all, nil
+}
+
+// seen is what a counter said, and since when it has not said anything else.
+type seen struct {
+	bytes uint64
+	since time.Time
+}
+
+// settled counts have not changed for so long. The switch brings them up to
+// date about once a second, and is late when it is busy.
+const settled = 5 * time.Second
+
+// look takes the counts that there are now into those that were seen before.
+func look(before map[uint64]seen, have []reading, now time.Time) map[uint64]seen {
+	next := map[uint64]seen{}
+	for _, c := range have {
+		s, known := before[c.cookie]
+		if !known || s.bytes != c.bytes {
+			s = seen{c.bytes, now}
+		}
+		next[c.cookie] = s
+	}
+	return next
+}
+
+// changeFlows from those that there are to those that there should be. One that
+// is not wanted stays until its count has settled, so that the last of it is
+// told.
+func changeFlows(want []flow, have map[uint64]seen, now time.Time) (remove []uint64, add []flow) {
+	wanted, there := map[uint64]bool{}, map[uint64]bool{}
+	for _, f := range want {
+		wanted[f.key()] = true
+	}
+	for cookie, s := range have {
+		there[cookie&^cookieLife] = true
+		if !wanted[cookie&^cookieLife] && now.Sub(s.since) >= settled {
+			remove = append(remove, cookie)
+		}
+	}
+	for _, f := range want {
+		if !there[f.key()] {
+			there[f.key()] = true
+			add = append(add, f)
+		}
+	}
+	slices.Sort(remove)
+	return remove, add
+}
+
+// script for ovs-ofctl add-flows.
+func script(remove []uint64, add []flow, life uint8) string {
+	var b strings.Builder
+	for _, cookie := range remove {
+		fmt.Fprintf(&b, "delete cookie=%#x/-1\n", cookie)
+	}
+	for _, f := range add {
+		fmt.Fprintf(&b, "add %s\n", f.add(life))
+	}
+	return b.String()
+}

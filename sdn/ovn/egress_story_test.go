@@ -1,0 +1,265 @@
+package ovn_test
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sdn"
+	"github.com/basalt-gpu/basalt/sdn/frame"
+)
+
+// ledger adds up what all nodes say, as whoever charges for it does.
+type ledger struct {
+	w       *world
+	exits   []sdn.Exit
+	counted map[string]uint64 // by counter
+	sum     map[string]uint64 // by owner
+}
+
+func (l *ledger) read(t *testing.T) map[api.NodeID][]sdn.Egress {
+	t.Helper()
+	all := map[api.NodeID][]sdn.Egress{}
+	for _, n := range l.w.nodes {
+		l.w.until("the counters of "+string(n.id), func() (err error) { all[n.id], err = n.chassis.Egress(t.Context(), l.exits); return err })
+		for _, e := range all[n.id] {
+			name := string(n.id) + e.Counter
+			if was := l.counted[name]; e.Bytes >= was {
+				l.sum[e.Owner] += e.Bytes - was
+			} else {
+				l.sum[e.Owner] += e.Bytes
+			}
+			l.counted[name] = e.Bytes
+		}
+	}
+	return all
+}
+
+// rest: the sums, once they have not changed for longer than the switch takes
+// to count.
+func (l *ledger) rest(t *testing.T) map[string]uint64 {
+	t.Helper()
+	l.read(t)
+	for still := 0; still < 5; still++ {
+		was := maps.Clone(l.sum)
+		time.Sleep(500 * time.Millisecond)
+		if l.read(t); !maps.Equal(was, l.sum) {
+			still = -1
+		}
+	}
+	return maps.Clone(l.sum)
+}
+
+// grew: what the sums grew by while f ran, and nothing else.
+func (l *ledger) grew(t *testing.T, what string, f func(), want map[string][2]uint64) {
+	t.Helper()
+	was := l.rest(t)
+	f()
+	is := l.rest(t)
+	for _, owner := range slices.Sorted(maps.Keys(is)) {
+		if grew, w := is[owner]-was[owner], want[owner]; grew < w[0] || grew > w[1] {
+			t.Errorf("%s: %s has %d bytes more, want %d to %d", what, owner, grew, w[0], w[1])
+		} else if grew > 0 {
+			t.Logf("%s: %s has %d bytes more", what, owner, grew)
+		}
+	}
+}
+
+// on waits until the node counts for the owner.
+func (l *ledger) on(t *testing.T, node api.NodeID, owner string) {
+	t.Helper()
+	l.w.until(string(node)+" counts for "+owner, func() error {
+		if all := l.read(t)[node]; !slices.ContainsFunc(all, func(e sdn.Egress) bool { return e.Owner == owner }) {
+			return fmt.Errorf("%+v", all)
+		}
+		return nil
+	})
+}
+
+const payload = 1000 // bytes of a datagram
+
+// shower sends datagrams from one namespace to another's address: the least
+// and the most that may have left as frames with headers of so many bytes.
+func (w *world) shower(t *testing.T, from, to, address string, n int, headers uint64) [2]uint64 {
+	t.Helper()
+	var l net.PacketConn
+	if err := inside(to, func() (err error) { l, err = net.ListenPacket("udp", address); return err }); err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var came atomic.Int64
+	go func() {
+		buf := make([]byte, 2*payload)
+		for {
+			if _, _, err := l.ReadFrom(buf); err != nil {
+				return
+			}
+			came.Add(1)
+		}
+	}()
+	if err := inside(from, func() error {
+		c, err := net.Dial("udp", address)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		for range n {
+			if _, err := c.Write(make([]byte, payload)); err != nil {
+				return err
+			}
+			time.Sleep(2 * time.Millisecond)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(5 * time.Second); came.Load() < int64(n) && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if came.Load() < int64(n)/10 { // some are lost while a neighbour is found
+		t.Fatalf("of %d datagrams from %s to %s %d came", n, from, address, came.Load())
+	}
+	return [2]uint64{uint64(came.Load()) * (payload + headers), uint64(n) * (payload + headers)}
+}
+
+const (
+	headers4 = 14 + 20 + 8 // Ethernet, IPv4, UDP
+	headers6 = 14 + 40 + 8
+)
+
+// egress: what leaves is counted to the byte, for the right owner, once; what
+// comes in or stays inside is not.
+func egress(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) {
+	l := &ledger{w: w, counted: map[string]uint64{}, sum: map[string]uint64{}, exits: []sdn.Exit{
+		{Owner: "rtr-red", Project: red, External: outside}, {Owner: "rtr-blue", Project: blue, External: outside},
+		{Owner: "fip-1", Project: red, External: outside, Source: frame.IP("203.0.113.50")},
+		{Owner: "fip-2", Project: red, External: outside, Source: frame.IP("203.0.113.60")},
+	}}
+	a, b, c, d, x := g["a"], g["b"], g["c"], g["d"], g["x"]
+	const host, host6 = "203.0.113.2:9", "[2001:db8:7::2]:9"
+	outward := topology
+	outward.External = slices.Clone(topology.External)
+	outward.External[0].CIDR6 = prefix("2001:db8:7::/64")
+	outward.Routers = slices.Clone(topology.Routers)
+	outward.Routers[1].Address6 = frame.IP("2001:db8:7::10")
+	w.must("ip", "-n", w.wire, "addr", "add", "2001:db8:7::2/64", "dev", "bo", "nodad")
+	w.apply(t, outward)
+	defer w.apply(t, topology)
+	gateway := func() api.NodeID { return w.gateway(t, red) }
+	on := gateway()
+	l.on(t, on, "rtr-red")
+
+	send := func(what string, from *guest, owner, address string, headers uint64) {
+		t.Helper()
+		want := map[string][2]uint64{owner: {}}
+		l.grew(t, what, func() { want[owner] = w.shower(t, from.ns, w.wire, address, 200, headers) }, want)
+	}
+	send("out", a, "rtr-red", host, headers4)
+	send("out with a floating IP", c, "fip-1", host, headers4)
+	send("another project", x, "rtr-blue", host, headers4)
+	send("IPv6", a, "rtr-red", host6, headers6)
+	want := map[string][2]uint64{"fip-2": {150, 3000}} // a connection with an answer of a few words
+	l.grew(t, "answers of a load balancer", func() { reach(t, w, w.wire, "203.0.113.60:8080", "") }, want)
+
+	l.grew(t, "what stays inside", func() {
+		w.shower(t, a.ns, b.ns, at(b.port.Address4, 9), 50, headers4)
+		reach(t, w, d.ns, at(a.port.Address4, 80), "a")     // through the router
+		reach(t, w, a.ns, "203.0.113.50:80", "c")           // … and by an address outside
+		reach(t, w, x.ns, "203.0.113.50:80", "c")           // to another project
+		reach(t, w, x.ns, "203.0.113.60:8080", "")          // … and its load balancer
+		dead(t, w.wire, at(a.port.Address4, 80))            // a stranger on the wire
+		_, _ = dial(w.wire, "203.0.113.50:7", time.Second)  // in, to a port that is shut
+		_, _ = dial(w.wire, "203.0.113.50:22", time.Second) // …
+	}, nil)
+
+	// What a router has learned is forgotten after 300 s, and only ovn-controller
+	// learns it again: let it be fresh.
+	w.must("ovn-sbctl", "--db="+strings.Join(w.members(), ","), "--timeout=20", "--all", "destroy", "MAC_Binding")
+	reach(t, w, a.ns, "203.0.113.2:80", "host")
+	w.kill("controller-" + string(on))
+	send("without ovn-controller", a, "rtr-red", host, headers4)
+	w.restart("controller-" + string(on))
+	w.apply(t, outward)
+	l.on(t, on, "rtr-red")
+	send("with ovn-controller again", a, "rtr-red", host, headers4)
+	l.rest(t)
+	w.kill("vswitchd-" + string(on))
+	w.restart("vswitchd-" + string(on))
+	reach(t, w, a.ns, "203.0.113.2:80", "host")
+	l.on(t, on, "rtr-red")
+	send("after the switch has died", a, "rtr-red", host, headers4)
+
+	// The router moves to another node, and back.
+	moved := outward
+	moved.External = slices.Clone(outward.External)
+	moved.External[0].Gateways = slices.DeleteFunc(slices.Clone(outward.External[0].Gateways), func(n api.NodeID) bool { return n == on })
+	w.apply(t, moved)
+	w.until("the router is elsewhere", func() error {
+		if gateway() == on {
+			return fmt.Errorf("it is on %s", on)
+		}
+		return nil
+	})
+	reach(t, w, a.ns, "203.0.113.2:80", "host")
+	l.on(t, gateway(), "rtr-red")
+	send("from another node", a, "rtr-red", host, headers4)
+	send("from another node with a floating IP", c, "fip-1", host, headers4)
+	w.apply(t, outward)
+	w.until("the router is back", func() error {
+		if gateway() != on {
+			return fmt.Errorf("it is on %s", gateway())
+		}
+		return nil
+	})
+	reach(t, w, a.ns, "203.0.113.2:80", "host")
+	l.on(t, on, "rtr-red")
+	send("from the first node again", a, "rtr-red", host, headers4)
+
+	// A floating IP is let go: what leaves now is the router's, and the last
+	// that left with it is told before its flow goes.
+	l.rest(t)
+	last := w.shower(t, c.ns, w.wire, host, 50, headers4)
+	before := maps.Clone(l.sum)
+	freed := outward
+	freed.FloatingIPs = nil
+	l.exits = slices.Delete(l.exits, 2, 3)
+	w.apply(t, freed)
+	w.until("its counter goes", func() error {
+		if all := l.read(t)[on]; slices.ContainsFunc(all, func(e sdn.Egress) bool { return e.Owner == "" }) {
+			return fmt.Errorf("%+v", all)
+		}
+		return nil
+	})
+	if n := l.sum[""] - before[""]; n < last[0] || n > last[1] {
+		t.Errorf("the last that left with the floating IP: %d bytes are told, want %d to %d", n, last[0], last[1])
+	}
+	send("without a floating IP", c, "rtr-red", host, headers4)
+	l.exits = nil
+	w.until("nothing is counted", func() error {
+		for node, all := range l.read(t) {
+			if len(all) > 0 {
+				return fmt.Errorf("%s: %+v", node, all)
+			}
+		}
+		return nil
+	})
+}
+
+// gateway is the node where a project goes out.
+func (w *world) gateway(t *testing.T, p api.ProjectID) (node api.NodeID) {
+	t.Helper()
+	w.until("the gateway of "+string(p), func() error {
+		s, err := w.control.Observe(t.Context())
+		if node = s.Gateways[p]; err == nil && node == "" {
+			err = fmt.Errorf("%v", s.Gateways)
+		}
+		return err
+	})
+	return node
+}
