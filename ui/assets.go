@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"strconv"
 	"strings"
 )
 
@@ -97,6 +98,7 @@ func (a assets) serve(w http.ResponseWriter, r *http.Request, name string) {
 	}
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		h.Set("Content-Encoding", "gzip")
+		h.Set("Content-Length", strconv.Itoa(len(file.gz)))
 		_, _ = w.Write(file.gz)
 		return
 	}

@@ -21,8 +21,8 @@ import (
 const hint = `run "make setup ui", which installs and builds what this needs`
 
 // TestPortal drives the portal in a real browser against a real basaltd, whose
-// hypervisor is libvirt's test driver: machines run in name only, and everything
-// else is as on a node. What is looked at stands in e2e/portal.mjs.
+// hypervisor is a pretended one: machines run in name only, and everything else
+// is as on a node. What is looked at stands in e2e/portal.mjs.
 func TestPortal(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and starts a basaltd and a browser: two minutes")
@@ -75,7 +75,7 @@ func start(t *testing.T) daemon {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	bin := filepath.Join(dir, "basaltd")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "../appliance/cmd/basaltd").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-tags", "basalt_fake", "-o", bin, "../appliance/cmd/basaltd").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -90,7 +90,7 @@ func start(t *testing.T) daemon {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(bin, "--data", filepath.Join(dir, "data"), "--run", filepath.Join(dir, "run"), "--listen", address,
-		"--libvirt", "test:///default", "--network", "none", "--meter-every", "1s")
+		"--libvirt", "fake:", "--network", "none", "--meter-every", "1s")
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

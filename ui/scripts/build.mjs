@@ -6,13 +6,14 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { licenses } from './licenses.mjs';
+import { types } from './types.mjs';
 
 const dist = new URL('../dist/', import.meta.url).pathname;
 for (const name of readdirSync(dist)) if (name !== '.gitignore') rmSync(join(dist, name), { recursive: true });
 
 const bin = new URL('../node_modules/.bin/', import.meta.url).pathname;
 const run = (name, ...args) => execFileSync(join(bin, name), args, { stdio: ['ignore', 'ignore', 'inherit'] });
-run('openapi-typescript', '../api/openapi.yaml', '-o', 'src/api/schema.d.ts');
+types();
 run('vite', 'build', '--logLevel', 'warn');
 writeFileSync(join(dist, 'licenses.txt'), licenses());
 

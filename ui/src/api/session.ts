@@ -12,14 +12,33 @@ export type Role = Schemas['Grant']['role'];
 
 export const sessionKey = ['session'];
 
+// Whether this browser has signed in: no secret, and not to be trusted; without
+// it nobody need be asked who is signed in.
+const hint = 'basalt.signed-in';
+
+/** signedIn reads the session that a login has begun. */
+export async function signedIn(client: QueryClient): Promise<void> {
+  localStorage.setItem(hint, '1');
+  await client.resetQueries({ queryKey: sessionKey });
+}
+
+/** signedOut forgets it, and all that was read with it. */
+export function signedOut(client: QueryClient): void {
+  localStorage.removeItem(hint);
+  client.setQueryData(sessionKey, null);
+  client.removeQueries({ predicate: (q) => q.queryKey[0] !== sessionKey[0] });
+}
+
 async function readSession(): Promise<Session | null> {
+  if (!localStorage.getItem(hint)) return null;
   const health = await ok(api.GET('/v1/healthz'));
   try {
     const who = await ok(api.GET('/v1/whoami'));
     return { ...who, role: who.role as Role, revision: health.revision };
   } catch (e) {
-    if (e instanceof ApiError && e.code === 'unauthenticated') return null;
-    throw e;
+    if (!(e instanceof ApiError && e.code === 'unauthenticated')) throw e;
+    localStorage.removeItem(hint);
+    return null;
   }
 }
 
@@ -30,7 +49,7 @@ export function newQueryClient(): QueryClient {
   const client: QueryClient = new QueryClient({
     queryCache: new QueryCache({
       onError: (e) => {
-        if (e instanceof ApiError && e.code === 'unauthenticated') client.setQueryData(sessionKey, null);
+        if (e instanceof ApiError && e.code === 'unauthenticated') signedOut(client);
       },
     }),
     defaultOptions: {

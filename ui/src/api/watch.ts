@@ -15,7 +15,10 @@ export interface WatchEvent {
   object: WatchedObject;
 }
 
-export type Liveness = 'live' | 'waiting';
+/** ended: the session is over, and nobody asks again. */
+export type Liveness = 'live' | 'waiting' | 'ended';
+
+class Ended extends Error {}
 
 const silence = 40_000; // ms: two of the server's heartbeats and some
 const maxLine = 4 << 20; // characters; no object is that big
@@ -55,6 +58,7 @@ async function stream(kinds: string[], since: number, onEvent: (e: WatchEvent) =
   try {
     const query = new URLSearchParams([['since', String(since)], ...kinds.map((k) => ['kind', k])]);
     const r = await globalThis.fetch(`${base}/v1/watch?${query}`, { signal: own.signal, credentials: 'same-origin' });
+    if (r.status === 401) throw new Ended();
     if (!r.ok || !r.body) throw new Error(`watch: HTTP ${r.status}`);
     onOpen();
     for await (const line of lines(read(r.body, alive))) onEvent(JSON.parse(line) as WatchEvent);
@@ -100,8 +104,9 @@ export function follow({ kinds, since, onEvent, onState }: WatchOptions, signal:
     for (let wait = 500; !signal.aborted; ) {
       try {
         await stream(kinds, since, (event) => tell({ event }), () => { wait = 500; tell({ state: 'live' }); }, signal);
-      } catch {
-        // Whatever it was: ask again from where it was.
+      } catch (e) {
+        if (e instanceof Ended && !signal.aborted) return tell({ state: 'ended' });
+        // Whatever else it was: ask again from where it was.
       }
       if (signal.aborted) return;
       tell({ state: 'waiting' });

@@ -4,7 +4,7 @@ import { Button, Card, CardBody, CardHeader, Divider, Form, TextInput, Title } f
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { api, asApiError, ok } from '../api/client';
-import { sessionKey } from '../api/session';
+import { signedIn } from '../api/session';
 import { useText } from '../i18n';
 import { keepFlow, redirectAddress } from '../lib/oidc';
 import { ErrorAlert } from '../parts/error';
@@ -35,7 +35,7 @@ export function SignIn() {
     const given = Object.fromEntries(Object.entries(more).filter(([, v]) => v !== '').map(([k, v]) => [k, v.trim()]));
     try {
       await ok(api.POST('/v1/login', { body: { email: email.trim(), password, ...given } }));
-      await client.invalidateQueries({ queryKey: sessionKey });
+      await signedIn(client);
     } catch (e) {
       const { field } = asApiError(e);
       if (field === 'totp' && step === 'password') setStep('code');

@@ -4,7 +4,7 @@ import { Alert, Button, Spinner } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { api, ok } from '../api/client';
-import { sessionKey } from '../api/session';
+import { signedIn } from '../api/session';
 import { useText } from '../i18n';
 import { takeReturn } from '../lib/oidc';
 import { ErrorAlert } from '../parts/error';
@@ -34,7 +34,7 @@ export function Sso() {
     begun.then(
       async () => {
         leave();
-        await client.resetQueries({ queryKey: sessionKey });
+        await signedIn(client);
       },
       setError,
     );

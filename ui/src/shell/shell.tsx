@@ -4,7 +4,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState, type ReactNode } from 'react';
 import { Link, useLocation } from 'wouter';
 import { applier } from '../api/live';
-import { may, seesMachines, seesMoney, type Session } from '../api/session';
+import { may, seesMachines, seesMoney, signedOut, type Session } from '../api/session';
 import { follow, type Liveness } from '../api/watch';
 import { useText, type Key } from '../i18n';
 import { ProjectProvider, useProject } from './project';
@@ -19,7 +19,7 @@ function useLive(session: Session): Liveness {
   useEffect(() => {
     if (!seesMachines(session)) return;
     const end = new AbortController();
-    follow({ kinds, since: session.revision, onEvent: applier(client), onState: setState }, end.signal);
+    follow({ kinds, since: session.revision, onEvent: applier(client), onState: (s) => (s === 'ended' ? signedOut(client) : setState(s)) }, end.signal);
     return () => end.abort();
   }, [client, session]);
   return state;

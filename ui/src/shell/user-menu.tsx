@@ -3,7 +3,7 @@ import { UserIcon } from '@patternfly/react-icons';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok } from '../api/client';
-import { sessionKey, type Session } from '../api/session';
+import { signedOut, type Session } from '../api/session';
 import { languages, useText, type Language } from '../i18n';
 import { chooseTheme, theme, themes, type Theme } from '../lib/theme';
 
@@ -16,27 +16,26 @@ export function UserMenu({ session }: { session: Session }) {
   const signOut = async () => {
     // The cookie is gone whatever the answer is.
     await ok(api.POST('/v1/logout')).catch(() => undefined);
-    client.clear();
-    client.setQueryData(sessionKey, null);
+    signedOut(client);
   };
   return (
     <Dropdown
       isOpen={open}
       onOpenChange={setOpen}
-      popperProps={{ position: 'end' }}
+      popperProps={{ position: 'end', appendTo: 'inline' }}
       toggle={(ref) => (
         <MenuToggle ref={ref} variant="plainText" icon={<UserIcon />} isExpanded={open} aria-label={t('app.user', { name })} onClick={() => setOpen(!open)}>
           <span className="basalt-live-text">{name}</span>
         </MenuToggle>
       )}
     >
-      <DropdownGroup label={t(`role.${session.role}`)}>
+      <DropdownGroup labelHeadingLevel="h2" label={t(`role.${session.role}`)}>
         <DropdownList>
           <DropdownItem key="out" onClick={() => void signOut()} description={name}>{t('app.signOut')}</DropdownItem>
         </DropdownList>
       </DropdownGroup>
       <Divider />
-      <DropdownGroup label={t('app.theme')}>
+      <DropdownGroup labelHeadingLevel="h2" label={t('app.theme')}>
         <DropdownList>
           {themes.map((x) => (
             <DropdownItem key={x} isSelected={x === shown} onClick={() => (chooseTheme(x), setShown(x))}>{t(`app.theme.${x}`)}</DropdownItem>
@@ -44,7 +43,7 @@ export function UserMenu({ session }: { session: Session }) {
         </DropdownList>
       </DropdownGroup>
       <Divider />
-      <DropdownGroup label={t('app.language')}>
+      <DropdownGroup labelHeadingLevel="h2" label={t('app.language')}>
         <DropdownList>
           {(Object.keys(languages) as Language[]).map((l) => (
             <DropdownItem key={l} lang={l} isSelected={l === language} onClick={() => choose(l)}>{languages[l]}</DropdownItem>
