@@ -18,8 +18,6 @@ export default defineConfig({
     proxy: { '/portal': { target: process.env.BASALT_SERVER ?? 'http://127.0.0.1:7480', changeOrigin: false } },
   },
   test: {
-    environment: 'jsdom',
-    setupFiles: 'src/test-setup.ts',
     css: false,
     // PatternFly's ES modules import CSS, which only Vite understands.
     server: { deps: { inline: [/@patternfly/] } },

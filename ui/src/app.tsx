@@ -13,6 +13,7 @@ import { SignIn } from './pages/sign-in';
 
 const Shell = lazy(() => import('./shell/shell').then((m) => ({ default: m.Shell })));
 const Sso = lazy(() => import('./pages/sso').then((m) => ({ default: m.Sso })));
+const SetPassword = lazy(() => import('./pages/set-password').then((m) => ({ default: m.SetPassword })));
 const Dashboard = lazy(() => import('./pages/dashboard').then((m) => ({ default: m.Dashboard })));
 const Instances = lazy(() => import('./pages/instances').then((m) => ({ default: m.Instances })));
 const CreateInstance = lazy(() => import('./pages/create-instance').then((m) => ({ default: m.CreateInstance })));
@@ -41,8 +42,8 @@ function Pages({ session }: { session: Session }) {
       {seesMachines(session) && <Route path="/instances/:id">{({ id }) => <InstancePage key={id} session={session} id={id} />}</Route>}
       <Route path="/usage"><Usage session={session} /></Route>
       {seesMoney(session) && <Route path="/invoices"><Invoices session={session} /></Route>}
-      {may(session, 'admin') && <Route path="/keys"><Keys session={session} /></Route>}
-      {may(session, 'admin') && <Route path="/members"><Members session={session} /></Route>}
+      {may(session, 'admin') && <Route path="/keys"><Keys /></Route>}
+      {may(session, 'admin') && <Route path="/members"><Members /></Route>}
       <Route><NotFound /></Route>
     </Switch>
   );
@@ -52,6 +53,7 @@ function Inside() {
   const session = useSessionQuery();
   const [path] = useHashLocation();
   if (path.startsWith('/sso') && (hasReturn() || location.hash.includes('token='))) return <Sso />;
+  if (path.startsWith('/password')) return <SetPassword />;
   if (session.isPending) return <Loading />;
   if (session.isError)
     return (

@@ -10,7 +10,7 @@ export type ErrorBody = Schemas['Error'];
 export const base = '/portal';
 
 // Looked up at each call, so that tests can replace it.
-export const api = createClient<paths>({ baseUrl: base, credentials: 'same-origin', fetch: (r) => globalThis.fetch(r) });
+export const api = createClient<paths>({ baseUrl: (globalThis.location?.origin ?? '') + base, credentials: 'same-origin', fetch: (r) => globalThis.fetch(r) });
 
 /** ApiError is what the API said: a stable code, words, what to do, and the field at fault. */
 export class ApiError extends Error {

@@ -114,6 +114,7 @@ export function follow({ kinds, since, onEvent, onState }: WatchOptions, signal:
       wait = Math.min(wait * 2, 15_000);
     }
   };
-  if ('locks' in navigator) navigator.locks.request('basalt-watch', { signal }, lead).catch(() => undefined); // aborted while it waited
+  const locks = globalThis.navigator?.locks as LockManager | undefined; // browsers have none on connections without TLS to elsewhere
+  if (locks) locks.request('basalt-watch', { signal }, lead).catch(() => undefined); // aborted while it waited
   else void lead();
 }

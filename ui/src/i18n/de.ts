@@ -261,7 +261,14 @@ export const de: Words = {
   'mem.empty': 'Noch keine Mitglieder',
   'mem.emptyHelp': 'Fügen Sie die Leute hinzu, die sich hier anmelden sollen.',
   'mem.ready': '{name} ist hinzugefügt',
-  'mem.linkHelp': 'Schicken Sie dieses Token: Es setzt einmal das erste Passwort, mit basalt user set-password. Es wird nicht wieder gezeigt.',
+  'mem.add': 'Hinzufügen',
+  'mem.link': 'Link, der das Passwort setzt',
+  'mem.linkHelp': 'Schicken Sie diesen Link: Er setzt einmal das erste Passwort, bis {until}. Er wird nicht wieder gezeigt.',
+
+  'password.title': 'Setzen Sie Ihr Passwort',
+  'password.new': 'Neues Passwort',
+  'password.submit': 'Passwort setzen',
+  'password.done': 'Das Passwort von {email} ist gesetzt.',
 
   'role.operator': 'Betreiber',
   'role.reseller': 'Wiederverkäufer',

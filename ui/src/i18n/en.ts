@@ -261,7 +261,14 @@ export const en = {
   'mem.empty': 'No members yet',
   'mem.emptyHelp': 'Add the people who are to sign in here.',
   'mem.ready': '{name} is added',
-  'mem.linkHelp': 'Send this token: it sets the first password, once, with basalt user set-password. It is not shown again.',
+  'mem.add': 'Add',
+  'mem.link': 'Link that sets the password',
+  'mem.linkHelp': 'Send this link: it sets the first password, once, until {until}. It is not shown again.',
+
+  'password.title': 'Set your password',
+  'password.new': 'New password',
+  'password.submit': 'Set the password',
+  'password.done': 'The password of {email} is set.',
 
   'role.operator': 'Operator',
   'role.reseller': 'Reseller',

@@ -15,7 +15,7 @@ test('money', () => {
   expect(formatMicros(12_340_000, 'EUR', 'en')).toBe('€12.34');
   expect(formatMicros(2_778n, 'EUR', 'en')).toBe('€0.0028');
   expect(formatMicros(0, 'EUR', 'en')).toBe('€0.00');
-  expect(formatMicros(1_062_778n, 'EUR', 'de')).toBe('1,06 €');
+  expect(formatMicros(1_062_778n, 'EUR', 'de')).toBe('1,06\u00a0€');
 });
 
 test('quantities are in people’s units', () => {

@@ -3,52 +3,21 @@ import { FolderIcon } from '@patternfly/react-icons';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
-import { api, ok, type Instance, type Schemas } from '../api/client';
+import { api, ok, type Schemas } from '../api/client';
+import { atField, elsewhere } from '../api/fields';
 import { useFlavors, useImages, useNetworks, usePools, usePriceBook } from '../api/queries';
 import type { Session } from '../api/session';
 import { useText } from '../i18n';
 import { command, curl } from '../lib/command';
+import { gib, instanceOf, type Draft } from '../lib/draft';
 import { formatBytes, formatMicros, formatPercent } from '../lib/format';
 import { hourly } from '../lib/price';
-import { atField, elsewhere, ErrorAlert } from '../parts/error';
+import { ErrorAlert } from '../parts/error';
 import { describedBy, Field } from '../parts/field';
 import { Empty } from '../parts/list';
 import { PageBody } from '../parts/page';
 import { Copyable } from '../parts/copyable';
 import { useProject } from '../shell/project';
-
-const gib = 2 ** 30;
-
-interface Draft {
-  name: string;
-  project: string;
-  image: string;
-  flavor: string;
-  vgpu: boolean;
-  pool: string;
-  vramGib: string;
-  share: string;
-  network: string;
-  keys: string;
-  userData: string;
-}
-
-/** instanceOf a draft: what is sent, and what the command and curl say. */
-export function instanceOf(d: Draft): Instance {
-  const sshKeys = d.keys.split('\n').map((k) => k.trim()).filter(Boolean);
-  return {
-    kind: 'Instance',
-    meta: { name: d.name.trim(), project: d.project },
-    spec: {
-      flavor: d.flavor,
-      image: d.image,
-      ...(d.vgpu && { vgpu: { vramBytes: Math.round(Number(d.vramGib) * gib), sharePercent: Number(d.share), ...(d.pool && { pool: d.pool }) } }),
-      ...(d.network && { networks: [{ network: d.network }] }),
-      ...(sshKeys.length > 0 && { sshKeys }),
-      ...(d.userData && { userData: d.userData }),
-    },
-  };
-}
 
 /** The fields that show their own errors. */
 const shown = ['meta.name', 'meta.project', 'spec.image', 'spec.flavor', 'spec.vgpu', 'spec.networks', 'spec.sshKeys', 'spec.userData'];
@@ -100,7 +69,7 @@ export function CreateInstance({ session }: { session: Session }) {
     onSuccess: (i) => go(`/instances/${i.meta.id}`),
   });
   const at = (path: string) => atField(create.error, path);
-  const state = (path: string) => (at(path) ? 'error' : 'default') as 'error' | 'default';
+  const state = (path: string) => (at(path) ? 'error' : 'default');
   const above = { href: '/instances', title: t('inst.title') };
   const usable = images.data?.items.filter((i) => !i.meta.deletedAt) ?? [];
   if (!loading && projects.length === 0)
@@ -122,7 +91,7 @@ export function CreateInstance({ session }: { session: Session }) {
               <Field id="new-name" label={t('new.name')} help={t('new.nameHelp')} error={at('meta.name')} required>
                 <TextInput id="new-name" value={draft.name} onChange={set('name')} isRequired autoComplete="off" spellCheck={false} validated={state('meta.name')} aria-describedby={describedBy('new-name')} />
               </Field>
-              {images.data && usable.length === 0 && <Alert variant="info" isInline title={t('new.noImage')} />}
+              {images.data && usable.length === 0 && <Alert component="p" variant="info" isInline title={t('new.noImage')} />}
               <Field id="new-image" label={t('new.image')} error={at('spec.image')} required>
                 <FormSelect id="new-image" value={draft.image} onChange={set('image')} isRequired validated={state('spec.image')} aria-describedby={describedBy('new-image')}>
                   <FormSelectOption value="" label={t('new.choose')} isPlaceholder />

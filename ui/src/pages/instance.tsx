@@ -51,7 +51,7 @@ function useSeen(i: Instance | null | undefined): Seen[] {
 function Rows({ rows }: { rows: [string, ReactNode][] }) {
   return (
     <DescriptionList isHorizontal isCompact>
-      {rows.filter(([, v]) => v).map(([term, value]) => (
+      {rows.filter(([, v]) => Boolean(v)).map(([term, value]) => (
         <DescriptionListGroup key={term}>
           <DescriptionListTerm>{term}</DescriptionListTerm>
           <DescriptionListDescription>{value}</DescriptionListDescription>

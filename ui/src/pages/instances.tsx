@@ -29,9 +29,9 @@ export function Instances({ session }: { session: Session }) {
     {
       title: t('common.state'),
       cell: (i) => (
-        <>
+        <div>
           <PhaseLabel instance={i} /> <span className="basalt-note">{noteOf(i)}</span>
-        </>
+        </div>
       ),
     },
     { title: t('inst.size'), cell: ({ assignment: a }) => (a?.vcpus ? `${count('inst.vcpus', a.vcpus)}, ${formatBytes(a.memoryBytes ?? 0, language)}` : '–') },

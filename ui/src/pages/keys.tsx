@@ -3,12 +3,13 @@ import { KeyIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok, type Schemas } from '../api/client';
+import { atField, elsewhere } from '../api/fields';
 import { useKeys } from '../api/queries';
-import type { Role, Session } from '../api/session';
+import type { Role } from '../api/session';
 import { useText } from '../i18n';
 import { formatTime } from '../lib/format';
 import { Confirm } from '../parts/confirm';
-import { atField, elsewhere, ErrorAlert } from '../parts/error';
+import { ErrorAlert } from '../parts/error';
 import { describedBy, Field } from '../parts/field';
 import { Empty, ObjectList, usePages, type Column } from '../parts/list';
 import { PageBody } from '../parts/page';
@@ -79,7 +80,7 @@ function CreateKey({ onMade, onClose }: { onMade: (k: APIKey) => void; onClose: 
   );
 }
 
-export function Keys({ session: _ }: { session: Session }) {
+export function Keys() {
   const { t, language } = useText();
   const client = useQueryClient();
   const { project, projects } = useProject();
@@ -106,7 +107,7 @@ export function Keys({ session: _ }: { session: Session }) {
     <PageBody title={t('key.title')} actions={create}>
       <div className="basalt-stack">
         {made && (
-          <Alert variant="success" isInline isLiveRegion title={t('key.ready', { name: made.meta.name })}>
+          <Alert component="h2" variant="success" isInline isLiveRegion title={t('key.ready', { name: made.meta.name })}>
             <div className="basalt-stack">
               <p>{t('key.secretHelp')}</p>
               <ClipboardCopy isReadOnly hoverTip={t('common.copy')} clickTip={t('common.copied')} textAriaLabel={t('key.secret')}>{made.secret ?? ''}</ClipboardCopy>

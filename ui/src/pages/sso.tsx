@@ -44,7 +44,7 @@ export function Sso() {
       <main>
         {error ? (
           <div className="basalt-stack">
-            <Alert variant="warning" isInline title={t('signIn.linkFailed')} />
+            <Alert component="h1" variant="warning" isInline title={t('signIn.linkFailed')} />
             <ErrorAlert error={error} />
             <Button onClick={leave}>{t('signIn.other')}</Button>
           </div>

@@ -19,6 +19,7 @@ export function ErrorAlert({ error, onRetry, onClose }: Props) {
       variant="danger"
       isInline
       isLiveRegion
+      component="p"
       title={away ? t('error.unreachable') : e.message || t('error.title')}
       actionLinks={onRetry && <Button variant="link" isInline onClick={onRetry}>{t('error.retry')}</Button>}
       actionClose={onClose && <AlertActionCloseButton aria-label={t('error.close')} onClose={onClose} />}
@@ -27,14 +28,3 @@ export function ErrorAlert({ error, onRetry, onClose }: Props) {
     </Alert>
   );
 }
-
-/** atField is what an error says of a field, or of one below it. */
-export function atField(error: unknown, path: string): string | undefined {
-  if (!error) return undefined;
-  const { field, message, hint } = asApiError(error);
-  if (!field || (field !== path && !field.startsWith(`${path}.`) && !field.startsWith(`${path}[`))) return undefined;
-  return hint ? `${message}: ${hint}` : message;
-}
-
-/** elsewhere is the error, unless one of the form's fields shows it. */
-export const elsewhere = (error: unknown, paths: readonly string[]): unknown => (error && paths.some((p) => atField(error, p)) ? null : error);

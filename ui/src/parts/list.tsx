@@ -75,7 +75,7 @@ export function ObjectList<T>({ label, columns, query, keyOf, empty, pages, filt
       {items.length > 0 && (
         <Table aria-label={label} variant="compact" gridBreakPoint="grid-md">
           <Thead>
-            <Tr>{columns.map((c) => <Th key={c.title}>{c.title}</Th>)}</Tr>
+            <Tr>{columns.map((c) => <Th key={c.title} modifier="wrap">{c.title}</Th>)}</Tr>
           </Thead>
           <Tbody>
             {items.map((item) => (

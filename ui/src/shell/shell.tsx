@@ -55,7 +55,7 @@ export function Shell({ session, children }: { session: Session; children: React
   const [mobile, setMobile] = useState(window.innerWidth < wide);
   const state = useLive(session);
   const masthead = (
-    <Masthead>
+    <Masthead display={{ default: 'inline' }}>
       <MastheadMain>
         <MastheadToggle>
           <PageToggleButton variant="plain" aria-label={t('app.menu')} isSidebarOpen={open} onSidebarToggle={() => setOpen(!open)} id="nav-toggle">
@@ -104,7 +104,7 @@ export function Shell({ session, children }: { session: Session; children: React
         }}
       >
         <div role="status">
-          {state === 'waiting' && <Alert variant="warning" isInline title={t('app.waiting')}>{t('app.waitingHelp')}</Alert>}
+          {state === 'waiting' && <Alert component="p" variant="warning" isInline title={t('app.waiting')}>{t('app.waitingHelp')}</Alert>}
         </div>
         {children}
         <footer className="basalt-footer">
