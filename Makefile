@@ -85,21 +85,21 @@ kernels: setup
 
 ## ui: the portal, ui/dist, which the next build embeds (installs Node.js where it is missing)
 UI_SOURCES := $(shell find ui/src ui/public ui/scripts -type f 2>/dev/null) ui/index.html ui/vite.config.ts ui/package.json
-NODE_PATH   = $(dir $(shell installer/dev/node.sh path))
+NODE_BIN   = $(dir $(shell installer/dev/node.sh path))
 ui: ui/dist/index.html.gz
 ui/dist/index.html.gz: ui/node_modules/.basalt $(UI_SOURCES) api/openapi.yaml
-	@cd ui && PATH="$(NODE_PATH):$$PATH" nice -n 19 node scripts/build.mjs
+	@cd ui && PATH="$(NODE_BIN):$$PATH" nice -n 19 node scripts/build.mjs
 
 # npm ci only when the lock file has changed.
 ui/node_modules/.basalt: ui/package-lock.json
 	@installer/dev/node.sh
 	@echo "setup: npm ci in ui"
-	@cd ui && PATH="$(NODE_PATH):$$PATH" "$$(../installer/dev/node.sh npm)" ci --ignore-scripts --silent --no-audit --no-fund
+	@cd ui && PATH="$(NODE_BIN):$$PATH" "$$(../installer/dev/node.sh npm)" ci --ignore-scripts --silent --no-audit --no-fund
 	@touch $@
 
 # The portal's types, lint and component tests.
 ui-check: ui/node_modules/.basalt
-	@cd ui && PATH="$(NODE_PATH):$$PATH" nice -n 19 node scripts/check.mjs
+	@cd ui && PATH="$(NODE_BIN):$$PATH" nice -n 19 node scripts/check.mjs
 
 images:
 	@installer/guest/build.sh

@@ -6,7 +6,6 @@ import { useHashLocation } from 'wouter/use-hash-location';
 import { asApiError } from './api/client';
 import { seesMachines, seesMoney, may, useSessionQuery, type Session } from './api/session';
 import { useText } from './i18n';
-import { hasReturn } from './lib/oidc';
 import { ErrorAlert } from './parts/error';
 import { Boundary } from './parts/boundary';
 import { SignIn } from './pages/sign-in';
@@ -52,7 +51,7 @@ function Pages({ session }: { session: Session }) {
 function Inside() {
   const session = useSessionQuery();
   const [path] = useHashLocation();
-  if (path.startsWith('/sso') && (hasReturn() || location.hash.includes('token='))) return <Sso />;
+  if (path.startsWith('/sso')) return <Sso />;
   if (path.startsWith('/password')) return <SetPassword />;
   if (session.isPending) return <Loading />;
   if (session.isError)

@@ -22,8 +22,6 @@ export function keepReturn(): void {
   history.replaceState(null, '', '/#/sso');
 }
 
-export const hasReturn = () => returned !== undefined;
-
 /** takeReturn is what the provider has sent. */
 export function takeReturn(): Return | undefined {
   const r = returned;

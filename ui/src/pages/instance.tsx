@@ -100,7 +100,7 @@ function Events({ seen }: { seen: Seen[] }) {
       <CardTitle component="h2">{t('one.events')}</CardTitle>
       <CardBody className="basalt-stack">
         <p className="basalt-note">{t('one.eventsHelp')}</p>
-        <ol aria-live="polite" aria-label={t('one.events')} className="basalt-stack">
+        <ol aria-live="polite" aria-label={t('one.events')} className="basalt-stack basalt-events">
           {seen.map((e) => (
             <li key={e.revision}>
               <span className="basalt-note">{formatTime(e.at, language)}</span> {t(phaseKey(e.phase))}

@@ -18,6 +18,7 @@ export function SetPassword() {
   const [error, setError] = useState<unknown>(null);
   const [email, setEmail] = useState('');
   const [busy, setBusy] = useState(false);
+  useEffect(() => history.replaceState(null, '', '/#/password'), []);
   useEffect(() => {
     document.title = `${t('password.title')} · Basalt`;
   }, [t]);
@@ -49,6 +50,8 @@ export function SetPassword() {
             ) : (
               <Form onSubmit={(e) => (e.preventDefault(), void submit())}>
                 <ErrorAlert error={elsewhere(error, ['password'])} />
+                {/* Password managers look for one; only the token knows whose it is. */}
+                <input type="text" autoComplete="username" hidden readOnly />
                 <Field id="new-password" label={t('password.new')} error={atField(error, 'password')} required>
                   <TextInput id="new-password" type="password" autoComplete="new-password" isRequired value={password} onChange={(_, v) => setPassword(v)} aria-describedby={describedBy('new-password')} />
                 </Field>

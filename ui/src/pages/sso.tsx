@@ -17,6 +17,7 @@ let begun: Promise<unknown> | undefined; // effects run twice in development, a 
 function begin(): Promise<unknown> {
   const back = takeReturn();
   const token = tokenIn(location.hash);
+  history.replaceState(null, '', '/#/sso');
   return back ? ok(api.POST('/v1/login/oidc/finish', { body: back })) : ok(api.POST('/v1/login/link', { body: { token: token ?? '' } }));
 }
 
