@@ -18,7 +18,7 @@ GOLANGCI_VERSION := v2.15.0
 CODEGEN_VERSION  := v2.8.2
 
 .DEFAULT_GOAL := build
-.PHONY: help build setup guest kernels images testguest libvirtd tools lint check generated test test-long demo demo-cluster bench fuzz gpu-check deb iso whmcs php-lint clean
+.PHONY: help build setup guest kernels images testguest libvirtd tools lint check generated test test-long demo demo-cluster bench fuzz gpu-check deb iso whmcs php-lint ui ui-check clean
 
 help:
 	@sed -n "s/^## /  make /p" $(MAKEFILE_LIST)
@@ -82,6 +82,24 @@ kernels: setup
 	@$(MAKE) --no-print-directory -B -C gpu/soft/testdata/kernels
 	@$(MAKE) --no-print-directory -C gpu/guest ptx
 	@gpu/check/kernels/kernels.sh
+
+## ui: the portal, ui/dist, which the next build embeds (installs Node.js where it is missing)
+UI_SOURCES := $(shell find ui/src ui/public ui/scripts -type f 2>/dev/null) ui/index.html ui/vite.config.ts ui/package.json
+NODE_BIN   = $(dir $(shell installer/dev/node.sh path))
+ui: ui/dist/index.html.gz
+ui/dist/index.html.gz: ui/node_modules/.basalt $(UI_SOURCES) api/openapi.yaml
+	@cd ui && PATH="$(NODE_BIN):$$PATH" nice -n 19 node scripts/build.mjs
+
+# npm ci only when the lock file has changed.
+ui/node_modules/.basalt: ui/package-lock.json
+	@installer/dev/node.sh
+	@echo "setup: npm ci in ui"
+	@cd ui && PATH="$(NODE_BIN):$$PATH" "$$(../installer/dev/node.sh npm)" ci --ignore-scripts --silent --no-audit --no-fund
+	@touch $@
+
+# The portal's types, lint and component tests.
+ui-check: ui/node_modules/.basalt
+	@cd ui && PATH="$(NODE_BIN):$$PATH" nice -n 19 node scripts/check.mjs
 
 images:
 	@installer/guest/build.sh

@@ -2,6 +2,9 @@ module github.com/basalt-gpu/basalt
 
 go 1.25.0
 
+// npm packages, some of which hold Go files.
+ignore ./ui/node_modules
+
 require (
 	github.com/NVIDIA/go-nvml v0.13.3-1
 	github.com/coder/websocket v1.8.15

@@ -25,7 +25,7 @@ const docsPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'non
 
 func registerDocs(e *echo.Echo) {
 	render := sync.OnceValues(func() ([]byte, error) { return renderDocs(api.OpenAPI) })
-	e.GET("/", func(c echo.Context) error {
+	e.GET("/docs", func(c echo.Context) error {
 		html, err := render()
 		if err != nil {
 			return err

@@ -214,7 +214,7 @@ func TestForeignThingsDoNotExist(t *testing.T) {
 
 func TestPagesAndHeaders(t *testing.T) {
 	w := newWorld(t)
-	for path, kind := range map[string]string{"/": "text/html", "/openapi.yaml": "application/yaml"} {
+	for path, kind := range map[string]string{"/docs": "text/html", "/openapi.yaml": "application/yaml"} {
 		rec := httptest.NewRecorder()
 		w.Server.ServeHTTP(rec, httptest.NewRequest("GET", path, nil))
 		page := rec.Body.String()

@@ -27,7 +27,7 @@ base="gcc libc6-dev pkg-config clang-19 libclang-rt-19-dev llvm-19 mmdebstrap e2
 	cpio busybox-static xorriso kmod procps iproute2 xz-utils ca-certificates curl libxml2-utils nftables strace debian-archive-keyring zstd
 	binutils squashfs-tools mtools dosfstools gdisk grub-efi-amd64-bin ovmf openssh-client
 	ceph-mon ceph-mgr ceph-osd ceph-common ovn-central ovn-host openvswitch-switch fio restic xfsprogs vde2
-	php-cli php-curl php-mbstring php-xml phpunit smarty4"
+	chromium php-cli php-curl php-mbstring php-xml phpunit smarty4"
 # QEMU 7.2 of Debian 12 refuses a vhost-user-gpu device without KVM, so there
 # these come from its backports suite.
 virt="qemu-system-x86 qemu-utils qemu-block-extra libvirt-daemon-system libvirt-clients libvirt-dev"

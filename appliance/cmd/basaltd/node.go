@@ -32,6 +32,7 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/hypervisor/probe"
 	"github.com/basalt-gpu/basalt/sds"
+	"github.com/basalt-gpu/basalt/ui"
 )
 
 // node is everything basaltd runs.
@@ -237,7 +238,7 @@ func (n *node) Run(ctx context.Context) error {
 	defer cancel(nil)
 	var wg sync.WaitGroup
 	parts := map[string]func(context.Context) error{
-		"API":     func(ctx context.Context) error { return n.api.Serve(ctx, n.listener) },
+		"API":     func(ctx context.Context) error { return n.api.ServeWith(ctx, n.listener, ui.Handler(n.api), nil) },
 		"socket":  n.serveLocal,
 		"planner": n.plan,
 		"agent":   n.agent.Run,

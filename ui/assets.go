@@ -1,0 +1,134 @@
+package ui
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// The page that every address of the portal shows: what stands behind the "#"
+// is the browser's own affair.
+const index = "index.html"
+
+// missing is what the portal's address says of a build without it.
+const missing = `This basaltd was built without the portal. Everything else works.
+
+To build it:   make ui && make build
+It needs Node.js 20.19 or newer, which make ui installs where there is none.
+The API's documentation is at /docs.
+`
+
+// assets are the built files, each compressed: NAME.gz in dist.
+type assets struct {
+	files map[string]asset // by name, without .gz
+}
+
+type asset struct {
+	gz   []byte
+	etag string
+}
+
+func newAssets(dist fs.FS) assets {
+	a := assets{files: map[string]asset{}}
+	_ = fs.WalkDir(dist, ".", func(name string, d fs.DirEntry, err error) error {
+		plain, ok := strings.CutSuffix(name, ".gz")
+		if err != nil || d.IsDir() || !ok {
+			return nil
+		}
+		gz, err := fs.ReadFile(dist, name)
+		if err != nil {
+			return nil // it is not served
+		}
+		sum := sha256.Sum256(gz)
+		a.files[plain] = asset{gz, `"` + hex.EncodeToString(sum[:12]) + `"`}
+		return nil
+	})
+	return a
+}
+
+// paths are the addresses of files. Identity providers send browsers back to
+// /login/oidc: their answer may not be behind a "#".
+func (a assets) paths() map[string]string {
+	out := map[string]string{"/{$}": index, "/login/oidc": index}
+	for name := range a.files {
+		if name != index {
+			out["/"+name] = name
+		}
+	}
+	return out
+}
+
+func (a assets) serve(w http.ResponseWriter, r *http.Request, name string) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", Policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=(), payment=(), usb=(), display-capture=()")
+	file, ok := a.files[name]
+	if !ok {
+		h.Set("Content-Type", "text/plain; charset=utf-8")
+		h.Set("Cache-Control", "no-store")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(w, missing)
+		return
+	}
+	// Names in assets/ hold a hash of what is in them.
+	if strings.HasPrefix(name, "assets/") {
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	} else {
+		h.Set("Cache-Control", "no-cache")
+	}
+	h.Set("ETag", file.etag)
+	h.Set("Vary", "Accept-Encoding")
+	h.Set("Content-Type", contentType(name))
+	if r.Header.Get("If-None-Match") == file.etag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		h.Set("Content-Encoding", "gzip")
+		h.Set("Content-Length", strconv.Itoa(len(file.gz)))
+		_, _ = w.Write(file.gz)
+		return
+	}
+	plain, err := gzip.NewReader(bytes.NewReader(file.gz))
+	if err != nil {
+		http.Error(w, "the portal's build is damaged: make ui", http.StatusInternalServerError)
+		return
+	}
+	_, _ = io.Copy(w, plain) // of our own build: its size is known
+}
+
+// contentType does not ask the machine's table of types, which differs from
+// machine to machine.
+func contentType(name string) string {
+	switch path.Ext(name) {
+	case ".html":
+		return "text/html; charset=utf-8"
+	case ".js":
+		return "text/javascript; charset=utf-8"
+	case ".css":
+		return "text/css; charset=utf-8"
+	case ".svg":
+		return "image/svg+xml"
+	case ".woff2":
+		return "font/woff2"
+	case ".txt":
+		return "text/plain; charset=utf-8"
+	}
+	if t := mime.TypeByExtension(path.Ext(name)); t != "" {
+		return t
+	}
+	return "application/octet-stream"
+}

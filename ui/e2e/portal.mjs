@@ -1,0 +1,333 @@
+// What a tenant does in the portal, in Chromium: signs in, creates an instance,
+// sees it run, stop and go, live; makes an API key; everything by its accessible
+// name. Every page is looked at by axe-core in light, dark and on a phone. It
+// fails on any message in the browser's console and on any request to another
+// host. Run by ../e2e_test.go, which starts basaltd.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { chromium } from 'playwright-core';
+
+const { PORTAL, OPERATOR, EMAIL, PASSWORD, BROWSER, SHOTS } = process.env;
+const axe = readFileSync(new URL('../node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
+const patience = 60_000; // ms: machines of CI are slow
+
+const browser = await chromium.launch({
+  executablePath: BROWSER,
+  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+});
+
+const complaints = [];
+
+/** Complaints that a test provokes: what the browser says of an answer that is no success. */
+let expected = [];
+
+async function open(options) {
+  const context = await browser.newContext({ locale: 'en-GB', viewport: { width: 1280, height: 900 }, ...options });
+  context.setDefaultTimeout(patience);
+  const page = await context.newPage();
+  page.on('console', (m) => {
+    const i = expected.findIndex((x) => m.text().includes(x));
+    if (i >= 0) expected.splice(i, 1);
+    else complaints.push(`console, ${m.type()}: ${m.text()} (${m.location().url})`);
+  });
+  page.on('pageerror', (e) => complaints.push(`page: ${e}`));
+  page.on('request', (r) => {
+    if (!r.url().startsWith(`${PORTAL}/`)) complaints.push(`a request to elsewhere: ${r.url()}`);
+  });
+  return page;
+}
+
+const button = (page, name) => page.getByRole('button', { name, exact: true });
+const heading = (page, name) => page.getByRole('heading', { level: 1, name }).waitFor();
+
+// The policy lets no script in by a tag: axe comes by the debugger.
+async function inspect(page, what) {
+  await page.waitForTimeout(300); // what fades in has faded in
+  await page.screenshot({ path: join(SHOTS, `${what}.png`), fullPage: true });
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+  for (const v of violations) for (const n of v.nodes) complaints.push(`axe, ${what}: ${v.id}: ${v.help}: ${n.html.slice(0, 300)} ${n.any[0]?.message ?? ''}`);
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+  if (wide > 0) complaints.push(`${what}: ${wide} px wider than the window`);
+}
+
+async function signIn(page, password = PASSWORD) {
+  await page.getByLabel('E-mail address').fill(EMAIL);
+  await page.getByLabel('Password').fill(password);
+  await button(page, 'Sign in').click();
+}
+
+const steps = [];
+const step = (name, run) => steps.push({ name, run });
+
+const page = await open({});
+
+// firstLoad is a page's first, with nothing in the cache: its files' bytes as
+// they are sent, fonts and all, and when it can be used.
+async function firstLoad(p, title) {
+  const sizes = {};
+  p.on('response', (r) => {
+    if (!r.url().includes('/v1/')) sizes[r.url().replace(PORTAL, '')] = Number(r.headers()['content-length']);
+  });
+  await p.goto(PORTAL);
+  await heading(p, title);
+  const ready = await p.evaluate(() => performance.now());
+  await p.waitForTimeout(1000);
+  const total = Object.values(sizes).reduce((a, b) => a + b, 0);
+  console.log(`${title}: ${total} bytes compressed in ${Object.keys(sizes).length} files, ready after ${Math.round(ready)} ms`);
+  if (process.env.SIZES) for (const [name, n] of Object.entries(sizes)) console.log(`  ${n} ${name}`);
+  assert.ok(total < 300_000, `${title}: the first load is ${total} bytes`);
+}
+
+step('first load', async () => {
+  await firstLoad(page, 'Sign in');
+  await inspect(page, 'sign-in-light');
+});
+
+step('a wrong password says what to do', async () => {
+  expected.push('401');
+  await signIn(page, 'wrong');
+  await page.getByText('the e-mail address or the password is wrong').waitFor();
+  await page.getByText('your administrator can reset it').waitFor();
+});
+
+step('sign in', async () => {
+  await signIn(page);
+  await heading(page, 'Dashboard');
+  await page.getByText('This month so far').waitFor();
+  await page.getByRole('button', { name: 'Create your first instance' }).waitFor();
+  assert.equal(await page.evaluate(() => document.cookie + JSON.stringify(sessionStorage)), '{}', 'scripts can read the session');
+  await inspect(page, 'dashboard-empty-light');
+});
+
+step('first load of who is signed in', async () => {
+  const p = await open({ storageState: await page.context().storageState() });
+  await firstLoad(p, 'Dashboard');
+  await p.context().close();
+});
+
+step('the list is empty and says what to do', async () => {
+  await page.getByRole('link', { name: 'Instances', exact: true }).click();
+  await heading(page, 'Instances');
+  await page.getByText('No instances yet').waitFor();
+  await inspect(page, 'instances-empty-light');
+});
+
+step('create: errors stand at their fields', async () => {
+  await page.getByRole('main').getByRole('button', { name: 'Create instance' }).first().click();
+  await heading(page, 'Create instance');
+  await page.getByLabel('Name').fill('No Good');
+  await page.getByLabel('Image').selectOption('debian-12');
+  await page.getByLabel('Flavor').selectOption('tiny');
+  await page.getByText('Together, at most').waitFor();
+  await page.getByLabel('Give it a virtual GPU').check();
+  await page.getByText('GPU time, at 25% of a GPU').waitFor();
+  await inspect(page, 'create-light');
+  await page.getByLabel('Give it a virtual GPU').uncheck();
+  expected.push('400');
+  await button(page, 'Create').click();
+  const name = page.getByLabel('Name');
+  await page.locator('#new-name-help').getByText('name').waitFor();
+  assert.equal(await name.getAttribute('aria-invalid'), 'true');
+  await name.fill('train-1');
+  await page.locator('code').getByText('basalt instance create train-1').waitFor();
+});
+
+step('create, and see it run without asking again', async () => {
+  await button(page, 'Create').click();
+  await heading(page, 'train-1');
+  await page.getByRole('status', { name: 'State' }).getByText('Running').waitFor();
+  await inspect(page, 'instance-light');
+});
+
+step('another window sees it too, and what happens to it', async () => {
+  const other = await page.context().newPage();
+  other.setDefaultTimeout(patience);
+  await other.goto(`${PORTAL}/#/instances`);
+  const row = other.getByRole('row').filter({ hasText: 'train-1' });
+  await row.getByText('Running').waitFor();
+  await inspect(other, 'instances-light');
+  await button(page, 'Stop').click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Stop' }).click();
+  await page.getByRole('status', { name: 'State' }).getByText('Stopped').waitFor();
+  await row.getByText('Stopped').waitFor();
+  await other.close();
+});
+
+step('start it again, by keyboard', async () => {
+  await button(page, 'Start').focus();
+  await page.keyboard.press('Enter');
+  await page.getByRole('status', { name: 'State' }).getByText('Running').waitFor();
+});
+
+step('the filter takes a name', async () => {
+  await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Instances' }).click();
+  await page.getByRole('textbox', { name: 'Filter by exact name' }).fill('nothing');
+  await page.keyboard.press('Enter');
+  await page.getByText('Nothing is called nothing').waitFor();
+  await page.getByRole('textbox', { name: 'Filter by exact name' }).fill('train-1');
+  await page.keyboard.press('Enter');
+  await page.getByRole('link', { name: 'train-1' }).waitFor();
+});
+
+step('usage, invoices, members', async () => {
+  const nav = page.getByRole('navigation', { name: 'Main' });
+  await nav.getByRole('link', { name: 'Usage' }).click();
+  await heading(page, 'Usage');
+  await page.getByText('vCPU').first().waitFor();
+  await inspect(page, 'usage-light');
+  await nav.getByRole('link', { name: 'Invoices' }).click();
+  await page.getByText('No invoices yet').waitFor();
+  await inspect(page, 'invoices-light');
+  await nav.getByRole('link', { name: 'Members' }).click();
+  await page.getByText(EMAIL).first().waitFor();
+  await inspect(page, 'members-light');
+});
+
+step('a new member gets a link and sets a password', async () => {
+  await button(page, 'Add member').click();
+  await page.getByRole('dialog').getByLabel('E-mail address').fill('ben@example.com');
+  await page.getByRole('dialog').getByRole('button', { name: 'Add' }).click();
+  const link = await page.getByRole('textbox', { name: 'Link that sets the password' }).inputValue();
+  await inspect(page, 'member-added-light');
+  const ben = await open({});
+  await ben.goto(link);
+  await heading(ben, 'Set your password');
+  expected.push('400');
+  await ben.getByLabel('New password').fill('short');
+  await button(ben, 'Set the password').click();
+  await ben.locator('#new-password-help').getByText(/./).waitFor();
+  await inspect(ben, 'set-password-light');
+  await ben.getByLabel('New password').fill(PASSWORD);
+  await button(ben, 'Set the password').click();
+  await ben.getByText('The password of ben@example.com is set.').waitFor();
+  await button(ben, 'Sign in').click();
+  await heading(ben, 'Sign in');
+  await ben.getByLabel('E-mail address').fill('ben@example.com');
+  await ben.getByLabel('Password').fill(PASSWORD);
+  await button(ben, 'Sign in').click();
+  await heading(ben, 'Dashboard');
+  // A member sees machines, and neither money nor members.
+  assert.deepEqual(await ben.getByRole('navigation', { name: 'Main' }).getByRole('link').allInnerTexts(), ['Dashboard', 'Instances', 'Usage']);
+  await ben.context().close();
+});
+
+step('an API key is shown once', async () => {
+  await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'API keys' }).click();
+  await heading(page, 'API keys');
+  await page.getByRole('main').getByRole('button', { name: 'Create API key' }).first().click();
+  await page.getByRole('dialog').getByLabel('Name').fill('ci');
+  await inspect(page, 'key-dialog-light');
+  await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click();
+  const secret = await page.getByRole('textbox', { name: 'Secret' }).inputValue();
+  assert.match(secret, /^bslt_key-/);
+  const answer = await fetch(`${PORTAL}/v1/whoami`, { headers: { Authorization: `Bearer ${secret}` } });
+  assert.equal((await answer.json()).role, 'member');
+  await inspect(page, 'keys-light');
+  await page.getByRole('main').getByRole('button', { name: 'Close' }).click();
+  await page.getByRole('button', { name: 'Delete: ci' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await page.getByText('No API keys yet').waitFor();
+  assert.equal((await fetch(`${PORTAL}/v1/whoami`, { headers: { Authorization: `Bearer ${secret}` } })).status, 401);
+});
+
+step('dark, on a phone, and in German', async () => {
+  for (const [what, options] of [
+    ['dark', { colorScheme: 'dark' }],
+    ['phone', { viewport: { width: 390, height: 844 }, hasTouch: true }],
+    ['phone-dark', { viewport: { width: 390, height: 844 }, colorScheme: 'dark' }],
+  ]) {
+    const p = await open({ ...options, storageState: what === 'dark' ? undefined : await page.context().storageState() });
+    if (what === 'dark') {
+      await p.goto(PORTAL);
+      await heading(p, 'Sign in');
+      await inspect(p, 'sign-in-dark');
+      await signIn(p);
+    } else await p.goto(PORTAL);
+    await heading(p, 'Dashboard');
+    await p.getByText('This month so far').waitFor();
+    await inspect(p, `dashboard-${what}`);
+    if (what === 'phone') {
+      await button(p, 'Menu').click();
+      await inspect(p, `menu-${what}`);
+      await p.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Instances' }).click();
+    } else await p.goto(`${PORTAL}/#/instances`);
+    await p.getByRole('link', { name: 'train-1' }).waitFor();
+    await inspect(p, `instances-${what}`);
+    await p.getByRole('link', { name: 'train-1' }).click();
+    await heading(p, 'train-1');
+    await inspect(p, `instance-${what}`);
+    await p.goto(`${PORTAL}/#/instances/new`);
+    await heading(p, 'Create instance');
+    await p.getByLabel('Flavor').selectOption('tiny');
+    await p.getByLabel('Give it a virtual GPU').check();
+    await inspect(p, `create-${what}`);
+    await p.goto(`${PORTAL}/#/usage`);
+    await p.getByText('vCPU').first().waitFor();
+    await inspect(p, `usage-${what}`);
+    await p.getByRole('button', { name: /^Account of/ }).click();
+    await p.getByRole('menuitem', { name: 'Deutsch' }).click();
+    await heading(p, 'Verbrauch');
+    assert.equal(await p.evaluate(() => document.documentElement.lang), 'de');
+    await inspect(p, `usage-${what}-de`);
+    await p.context().close();
+  }
+});
+
+step('the theme can be chosen', async () => {
+  await page.getByRole('button', { name: /^Account of/ }).click();
+  await inspect(page, 'user-menu-light');
+  await page.getByRole('menuitem', { name: 'Dark' }).click();
+  assert.ok(await page.evaluate(() => document.documentElement.classList.contains('pf-v6-theme-dark')));
+});
+
+step('delete it by its name', async () => {
+  await page.goto(`${PORTAL}/#/instances`);
+  await page.getByRole('link', { name: 'train-1' }).click();
+  await button(page, 'Delete').click();
+  const sure = page.getByRole('dialog').getByRole('button', { name: 'Delete' });
+  assert.ok(await sure.isDisabled());
+  await page.getByLabel('Type the name train-1 to confirm').fill('train-1');
+  await inspect(page, 'delete-dark');
+  await page.keyboard.press('Enter');
+  await heading(page, 'This instance is gone');
+  await page.getByRole('link', { name: 'To the list of instances' }).click();
+  await page.getByText('No instances yet').waitFor();
+});
+
+step('sign out, and in again with a link', async () => {
+  await page.getByRole('button', { name: /^Account of/ }).click();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  await heading(page, 'Sign in');
+  const operator = { method: 'POST', headers: { Authorization: `Bearer ${OPERATOR}`, 'Content-Type': 'application/json' } };
+  const users = await (await fetch(`${PORTAL}/v1/users?name=${EMAIL}`, { headers: operator.headers })).json();
+  const { token } = await (await fetch(`${PORTAL}/v1/users/${users.items[0].meta.id}/login-link`, operator)).json();
+  await page.goto(`${PORTAL}/#/sso?token=${encodeURIComponent(token)}`);
+  await heading(page, 'Dashboard');
+  assert.ok(!page.url().includes(token), 'the token is in the address');
+  // The link is good once.
+  const again = await open({});
+  expected.push('400');
+  await again.goto(`${PORTAL}/#/sso?token=${encodeURIComponent(token)}`);
+  await again.getByText('This link does not sign you in').waitFor();
+  await again.getByRole('button', { name: 'Sign in another way' }).click();
+  await heading(again, 'Sign in');
+});
+
+let failed = false;
+for (const { name, run } of steps) {
+  const begun = performance.now();
+  try {
+    await run();
+    console.log(`ok   ${name} (${Math.round(performance.now() - begun)} ms)`);
+  } catch (e) {
+    failed = true;
+    console.log(`FAIL ${name}: ${e.stack}`);
+    await page.screenshot({ path: join(SHOTS, 'failed.png'), fullPage: true }).catch(() => undefined);
+    break;
+  }
+}
+await browser.close();
+for (const c of complaints) console.log(`FAIL ${c}`);
+process.exit(failed || complaints.length > 0 ? 1 : 0);

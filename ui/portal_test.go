@@ -1,0 +1,192 @@
+package ui
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+func packed(t *testing.T, text string) *fstest.MapFile {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = z.Write([]byte(text))
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return &fstest.MapFile{Data: b.Bytes()}
+}
+
+// fakeAPI says what reached it.
+var fakeAPI = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	switch r.Method + " " + r.URL.Path {
+	case "POST /v1/login":
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, `{"kind":"Session","token":"bslt_ses-1_ab"}`)
+	case "GET /v1/whoami":
+		w.Header().Set("Got", r.Header.Get("Authorization")+"|"+r.Header.Get("Cookie")+"|"+r.RequestURI)
+	case "POST /v1/logout", "DELETE /v1/instances/a/b":
+		w.Header().Set("Got", r.URL.EscapedPath())
+	default:
+		http.Error(w, "the API: not_found", http.StatusNotFound)
+	}
+})
+
+func portal(t *testing.T) http.Handler {
+	return newHandler(fstest.MapFS{".gitignore": {}, "index.html.gz": packed(t, "<title>Basalt</title>"), "licenses.txt.gz": packed(t, "MIT"),
+		"assets/main-1234.js.gz": packed(t, "run()"), "secret.txt": {Data: []byte("not compressed, not served")}}, fakeAPI)
+}
+
+func ask(h http.Handler, method, target string, headers ...string) *http.Response {
+	r := httptest.NewRequest(method, target, nil)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Result()
+}
+
+func text(t *testing.T, r *http.Response) string {
+	t.Helper()
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestPages(t *testing.T) {
+	h := portal(t)
+	for path, want := range map[string]struct{ body, kind, cache string }{
+		"/":                    {"<title>Basalt</title>", "text/html; charset=utf-8", "no-cache"},
+		"/login/oidc?code=1":   {"<title>Basalt</title>", "text/html; charset=utf-8", "no-cache"},
+		"/assets/main-1234.js": {"run()", "text/javascript; charset=utf-8", "public, max-age=31536000, immutable"},
+		"/licenses.txt":        {"MIT", "text/plain; charset=utf-8", "no-cache"},
+	} {
+		r := ask(h, "GET", path)
+		if got := text(t, r); r.StatusCode != 200 || got != want.body || r.Header.Get("Content-Type") != want.kind || r.Header.Get("Cache-Control") != want.cache {
+			t.Errorf("%s: %d %q %v", path, r.StatusCode, got, r.Header)
+		}
+		r = ask(h, "GET", path, "Accept-Encoding", "br, gzip")
+		z, err := gzip.NewReader(r.Body)
+		if err != nil || r.Header.Get("Content-Encoding") != "gzip" {
+			t.Fatalf("%s: %v, %v", path, err, r.Header)
+		}
+		if plain, _ := io.ReadAll(z); string(plain) != want.body {
+			t.Errorf("%s: %q", path, plain)
+		}
+		if again := ask(h, "GET", path, "If-None-Match", r.Header.Get("ETag")); again.StatusCode != http.StatusNotModified {
+			t.Errorf("%s, the same again: %d", path, again.StatusCode)
+		}
+		for name, value := range map[string]string{"Content-Security-Policy": Policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+			"X-Frame-Options": "DENY", "Cross-Origin-Opener-Policy": "same-origin"} {
+			if r.Header.Get(name) != value {
+				t.Errorf("%s: %s: %q", path, name, r.Header.Get(name))
+			}
+		}
+		if !strings.Contains(r.Header.Get("Permissions-Policy"), "camera=()") {
+			t.Errorf("%s: %v", path, r.Header)
+		}
+	}
+	for _, never := range []string{"unsafe-inline", "unsafe-eval", "http:", "https:", "*", "data:"} {
+		if strings.Contains(Policy, never) {
+			t.Errorf("the policy allows %s", never)
+		}
+	}
+}
+
+// What is no file of the portal is the API's affair, and no file of the machine.
+func TestOtherPaths(t *testing.T) {
+	h := portal(t)
+	for _, path := range []string{"/nowhere", "/assets/", "/assets/nothing.js", "/secret.txt", "/.gitignore", "/index.html.gz", "/assets/main-1234.js.gz",
+		"/..%2f..%2fetc/passwd", "/assets/..%2f..%2fgo.mod", "/assets/%2e%2e/%2e%2e/go.mod", "/portal", "/portal/index.html", "/v1/nothing"} {
+		r := ask(h, "GET", path)
+		for r.StatusCode/100 == 3 { // the mux cleans the path first
+			r = ask(h, "GET", r.Header.Get("Location"))
+		}
+		if got := text(t, r); r.StatusCode != 404 || !strings.Contains(got, "not_found") {
+			t.Errorf("%s: %d %q", path, r.StatusCode, got)
+		}
+	}
+	if r := ask(h, "POST", "/"); r.StatusCode/100 == 2 {
+		t.Errorf("POST /: %d", r.StatusCode)
+	}
+}
+
+func TestMissingPortal(t *testing.T) {
+	h := newHandler(fstest.MapFS{".gitignore": {}}, fakeAPI)
+	r := ask(h, "GET", "/")
+	if got := text(t, r); r.StatusCode != 503 || !strings.Contains(got, "make ui") {
+		t.Errorf("%d %q", r.StatusCode, got)
+	}
+	if r := ask(h, "GET", "/v1/whoami"); r.StatusCode != 200 {
+		t.Errorf("the API without a portal: %d", r.StatusCode)
+	}
+	if h := Handler(fakeAPI); ask(h, "GET", "/v1/whoami").StatusCode != 200 {
+		t.Error("what is embedded here does not serve")
+	}
+}
+
+func TestDoor(t *testing.T) {
+	h := portal(t)
+	same := []string{"Sec-Fetch-Site", "same-origin"}
+	r := ask(h, "POST", "/portal/v1/login", same...)
+	body, set := text(t, r), r.Header.Get("Set-Cookie")
+	if r.StatusCode != 201 || strings.Contains(body, "bslt_") || !strings.Contains(body, `"Session"`) {
+		t.Errorf("login: %d %s", r.StatusCode, body)
+	}
+	if set != "basalt-session=bslt_ses-1_ab; Path=/portal/; HttpOnly; SameSite=Strict" {
+		t.Errorf("cookie: %s", set)
+	}
+	if r := ask(h, "POST", "https://cloud.example/portal/v1/login", same...); !strings.Contains(r.Header.Get("Set-Cookie"), "; Secure") {
+		t.Errorf("cookie over TLS: %s", r.Header.Get("Set-Cookie"))
+	}
+	r = ask(h, "GET", "/portal/v1/whoami?a=1", append(same, "Cookie", "basalt-session=bslt_ses-1_ab; other=1", "Authorization", "Bearer x")...)
+	if got := r.Header.Get("Got"); got != "Bearer bslt_ses-1_ab||/v1/whoami?a=1" {
+		t.Errorf("with the cookie: %q", got)
+	}
+	// /v1 itself knows no cookie.
+	if got := ask(h, "GET", "/v1/whoami", append(same, "Cookie", "basalt-session=bslt_ses-1_ab")...).Header.Get("Got"); !strings.HasPrefix(got, "|") {
+		t.Errorf("/v1 with the cookie: %q", got)
+	}
+	r = ask(h, "POST", "/portal/v1/logout", same...)
+	if got := r.Header.Get("Set-Cookie"); !strings.Contains(got, "Max-Age=0") {
+		t.Errorf("logout: %s", got)
+	}
+	// Names of objects keep their escapes.
+	if got := ask(h, "DELETE", "/portal/v1/instances/a%2Fb", same...).Header.Get("Got"); got != "/v1/instances/a%2Fb" {
+		t.Errorf("escapes: %q", got)
+	}
+}
+
+func TestDoorIsForOwnPages(t *testing.T) {
+	h := portal(t)
+	for _, c := range []struct {
+		name    string
+		ok      bool
+		headers []string
+	}{
+		{"a page of ours", true, []string{"Sec-Fetch-Site", "same-origin"}},
+		{"an old browser's page of ours", true, []string{"Origin", "http://example.com"}},
+		{"another site", false, []string{"Sec-Fetch-Site", "cross-site"}},
+		{"another site, whatever its origin says", false, []string{"Sec-Fetch-Site", "cross-site", "Origin", "http://example.com"}},
+		{"a neighbour's page", false, []string{"Sec-Fetch-Site", "same-site"}},
+		{"a link or a bookmark", false, []string{"Sec-Fetch-Site", "none"}},
+		{"another origin", false, []string{"Origin", "http://evil.example"}},
+		{"another port", false, []string{"Origin", "http://example.com:81"}},
+		{"a page without an origin", false, []string{"Origin", "null"}},
+		{"a program", false, nil},
+	} {
+		r := ask(h, "GET", "/portal/v1/whoami", append(c.headers, "Cookie", "basalt-session=bslt_ses-1_ab")...)
+		if ok := r.StatusCode == 200; ok != c.ok {
+			t.Errorf("%s: %d", c.name, r.StatusCode)
+		}
+	}
+}

@@ -1,0 +1,29 @@
+// Builds the portal into dist: types from the API's description, Vite's bundle,
+// the licences of what is in it, and every file compressed. basaltd embeds the
+// compressed files only, and unpacks them for the rare client that asks so.
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { licenses } from './licenses.mjs';
+import { types } from './types.mjs';
+
+const dist = new URL('../dist/', import.meta.url).pathname;
+for (const name of readdirSync(dist)) if (name !== '.gitignore') rmSync(join(dist, name), { recursive: true });
+
+const bin = new URL('../node_modules/.bin/', import.meta.url).pathname;
+const run = (name, ...args) => execFileSync(join(bin, name), args, { stdio: ['ignore', 'ignore', 'inherit'] });
+types();
+run('vite', 'build', '--logLevel', 'warn');
+writeFileSync(join(dist, 'licenses.txt'), licenses());
+
+let total = 0;
+for (const e of readdirSync(dist, { recursive: true, withFileTypes: true })) {
+  if (!e.isFile() || e.name === '.gitignore') continue;
+  const path = join(e.parentPath, e.name);
+  const packed = gzipSync(readFileSync(path), { level: 9 });
+  writeFileSync(`${path}.gz`, packed);
+  rmSync(path);
+  total += packed.length;
+}
+console.log(`ui: built ui/dist, ${Math.round(total / 1024)} KiB compressed`);

@@ -1,0 +1,58 @@
+import { QueryClient } from '@tanstack/react-query';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { applier, removed, replaced } from './live';
+import type { WatchEvent } from './watch';
+
+const object = (id: string, revision: number, more = {}) => ({ kind: 'Instance', meta: { id, name: id, revision }, ...more });
+const put = (id: string, revision: number): WatchEvent => ({ revision, type: 'put', object: object(id, revision) });
+const page = { items: [object('a', 1), object('b', 2)] };
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+test('a newer form replaces in place, an older one does not', () => {
+  expect(replaced(page, object('b', 3)).items.map((i) => i.meta.revision)).toEqual([1, 3]);
+  expect(replaced(page, object('b', 2))).toBe(page);
+  expect(replaced(page, object('c', 9))).toBe(page);
+  expect(removed(page, 'a').items).toHaveLength(1);
+  expect(removed(page, 'c')).toBe(page);
+});
+
+function setUp() {
+  const client = new QueryClient();
+  const list = ['Instance', 'list', { project: 'p' }];
+  client.setQueryData(list, page);
+  client.setQueryData(['Instance', 'one', 'a'], object('a', 1));
+  return { client, list, apply: applier(client), asked: vi.spyOn(client, 'invalidateQueries') };
+}
+
+test('a change reaches the list and the object’s own page without asking again', () => {
+  const { client, list, apply, asked } = setUp();
+  apply(put('a', 5));
+  expect(client.getQueryData<typeof page>(list)?.items[0]?.meta.revision).toBe(5);
+  expect(client.getQueryData<ReturnType<typeof object>>(['Instance', 'one', 'a'])?.meta.revision).toBe(5);
+  vi.runAllTimers();
+  expect(asked).not.toHaveBeenCalled();
+});
+
+test('new objects make the lists ask again, once for many', () => {
+  const { apply, asked } = setUp();
+  for (let i = 0; i < 50; i++) apply(put(`new${i}`, 10 + i));
+  expect(asked).not.toHaveBeenCalled();
+  vi.runAllTimers();
+  expect(asked).toHaveBeenCalledTimes(1);
+  expect(asked).toHaveBeenCalledWith({ queryKey: ['Instance', 'list'] });
+});
+
+test('what is removed is gone from the list, and its page knows', () => {
+  const { client, list, apply } = setUp();
+  apply({ revision: 7, type: 'remove', object: object('a', 7) });
+  expect(client.getQueryData<typeof page>(list)?.items.map((i) => i.meta.id)).toEqual(['b']);
+  expect(client.getQueryData(['Instance', 'one', 'a'])).toBeNull();
+});
+
+test('after a gap everything is asked again', () => {
+  const { apply, asked } = setUp();
+  apply({ revision: 9, type: 'sync', object: object('', 0) });
+  expect(asked).toHaveBeenCalledWith();
+});

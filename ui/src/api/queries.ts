@@ -1,0 +1,114 @@
+// What the pages read, one hook each. Keys are [kind, 'list' | 'one', …], which
+// is how changes find them (live.ts).
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { api, ApiError, ok, type Schemas } from './client';
+
+export interface PageOf {
+  project?: string;
+  name?: string;
+  limit?: number;
+  continue?: string;
+}
+
+const none = <T extends object>(q: T): T => Object.fromEntries(Object.entries(q).filter(([, v]) => v !== undefined && v !== '')) as T;
+
+export const useInstances = (q: PageOf) =>
+  useQuery({
+    queryKey: ['Instance', 'list', none(q)],
+    queryFn: ({ signal }) => ok(api.GET('/v1/instances', { params: { query: none(q) }, signal })),
+    placeholderData: keepPreviousData,
+  });
+
+export const useInstance = (id: string) =>
+  useQuery({
+    queryKey: ['Instance', 'one', id],
+    // null: it is gone.
+    queryFn: async ({ signal }) => {
+      try {
+        return await ok(api.GET('/v1/instances/{id}', { params: { path: { id } }, signal }));
+      } catch (e) {
+        if (e instanceof ApiError && e.code === 'not_found') return null;
+        throw e;
+      }
+    },
+  });
+
+export const useConsoleLog = (id: string, on: boolean) =>
+  useQuery({
+    queryKey: ['console-log', id],
+    enabled: on,
+    queryFn: ({ signal }) => ok(api.GET('/v1/instances/{id}/console-log', { params: { path: { id }, query: { tail: 16384 } }, parseAs: 'text', signal })),
+    refetchInterval: 5000,
+  });
+
+export const useFlavors = () => useQuery({ queryKey: ['Flavor', 'list'], queryFn: ({ signal }) => ok(api.GET('/v1/flavors', { signal })) });
+export const usePools = () => useQuery({ queryKey: ['GPUPool', 'list'], queryFn: ({ signal }) => ok(api.GET('/v1/gpu-pools', { signal })) });
+export const useImages = (project: string) =>
+  useQuery({ queryKey: ['Image', 'list', project], queryFn: ({ signal }) => ok(api.GET('/v1/images', { signal })), select: (p) => ({ ...p, items: p.items.filter((i) => i.spec.public || !project || i.meta.project === project) }) });
+export const useNetworks = (project: string) =>
+  useQuery({ queryKey: ['Network', 'list', project], enabled: project !== '', queryFn: ({ signal }) => ok(api.GET('/v1/networks', { params: { query: { project } }, signal })) });
+export const useProjects = (on: boolean) =>
+  useQuery({ queryKey: ['Project', 'list'], enabled: on, queryFn: ({ signal }) => ok(api.GET('/v1/projects', { signal })) });
+
+/** usePriceBook is the one that a project's organization pays by. */
+export const usePriceBook = (organization: string | undefined, on = true) =>
+  useQuery({
+    queryKey: ['PriceBook', 'one', organization],
+    enabled: on,
+    queryFn: async ({ signal }) => {
+      const org = organization ? await ok(api.GET('/v1/organizations/{id}', { params: { path: { id: organization } }, signal })) : undefined;
+      return ok(api.GET('/v1/price-books/{id}', { params: { path: { id: org?.spec.priceBook || 'default' } }, signal }));
+    },
+    retry: false,
+  });
+
+export const useQuota = (project: string, organization: string | undefined) =>
+  useQuery({
+    queryKey: ['quota', project, organization],
+    enabled: Boolean(project || organization),
+    queryFn: ({ signal }) =>
+      project
+        ? ok(api.GET('/v1/projects/{id}/quota', { params: { path: { id: project } }, signal }))
+        : ok(api.GET('/v1/organizations/{id}/quota', { params: { path: { id: organization! } }, signal })),
+  });
+
+export interface Period {
+  from: string;
+  to: string;
+}
+
+export const useUsage = (organization: string | undefined, project: string, period: Period) =>
+  useQuery({
+    queryKey: ['usage', organization, project, period],
+    enabled: Boolean(organization),
+    queryFn: async ({ signal }) => {
+      const items: Schemas['UsageSum'][] = [];
+      let next: string | undefined;
+      do {
+        const query = none({ organization, project, ...period, by: 'total' as const, limit: 1000, continue: next });
+        const page: Schemas['UsagePage'] = await ok(api.GET('/v1/usage', { params: { query }, signal }));
+        items.push(...page.items);
+        next = page.continue;
+      } while (next && items.length < 5000);
+      return { items, more: Boolean(next) };
+    },
+  });
+
+export const usePreview = (organization: string | undefined, period: Period, on: boolean) =>
+  useQuery({
+    queryKey: ['preview', organization, period],
+    enabled: on && Boolean(organization),
+    queryFn: ({ signal }) => ok(api.GET('/v1/invoice-preview', { params: { query: { organization, ...period } }, signal })),
+  });
+
+export const useInvoices = (q: PageOf & { organization?: string }) =>
+  useQuery({ queryKey: ['Invoice', 'list', none(q)], queryFn: ({ signal }) => ok(api.GET('/v1/invoices', { params: { query: none(q) }, signal })), placeholderData: keepPreviousData });
+
+export const useWallet = (organization: string | undefined, on: boolean) =>
+  useQuery({ queryKey: ['wallet', organization], enabled: on && Boolean(organization), queryFn: ({ signal }) => ok(api.GET('/v1/wallet', { params: { query: { organization } }, signal })) });
+
+export const useKeys = (q: PageOf) =>
+  useQuery({ queryKey: ['APIKey', 'list', none(q)], queryFn: ({ signal }) => ok(api.GET('/v1/api-keys', { params: { query: none(q) }, signal })), placeholderData: keepPreviousData });
+
+export const useUsers = (q: PageOf) =>
+  useQuery({ queryKey: ['User', 'list', none(q)], queryFn: ({ signal }) => ok(api.GET('/v1/users', { params: { query: none(q) }, signal })), placeholderData: keepPreviousData });

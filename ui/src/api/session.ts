@@ -1,0 +1,71 @@
+// Who is signed in. The session is read once, with the store's revision before
+// everything else is read, from which the watch begins.
+import { QueryCache, QueryClient, useQuery } from '@tanstack/react-query';
+import { api, ApiError, ok, type Schemas } from './client';
+
+export interface Session extends Omit<Schemas['Identity'], 'role'> {
+  role: Role;
+  revision: number;
+}
+
+export type Role = Schemas['Grant']['role'];
+
+export const sessionKey = ['session'];
+
+// Whether this browser has signed in: no secret, and not to be trusted; without
+// it nobody need be asked who is signed in.
+const hint = 'basalt.signed-in';
+
+/** signedIn reads the session that a login has begun. */
+export async function signedIn(client: QueryClient): Promise<void> {
+  localStorage.setItem(hint, '1');
+  await client.resetQueries({ queryKey: sessionKey });
+}
+
+/** signedOut forgets it, and all that was read with it. */
+export function signedOut(client: QueryClient): void {
+  localStorage.removeItem(hint);
+  client.setQueryData(sessionKey, null);
+  client.removeQueries({ predicate: (q) => q.queryKey[0] !== sessionKey[0] });
+}
+
+async function readSession(): Promise<Session | null> {
+  if (!localStorage.getItem(hint)) return null;
+  const health = await ok(api.GET('/v1/healthz'));
+  try {
+    const who = await ok(api.GET('/v1/whoami'));
+    return { ...who, role: who.role as Role, revision: health.revision };
+  } catch (e) {
+    if (!(e instanceof ApiError && e.code === 'unauthenticated')) throw e;
+    localStorage.removeItem(hint);
+    return null;
+  }
+}
+
+export const useSessionQuery = () => useQuery({ queryKey: sessionKey, queryFn: readSession, staleTime: Infinity, retry: false });
+
+/** newQueryClient signs out when any answer says that nobody is signed in. */
+export function newQueryClient(): QueryClient {
+  const client: QueryClient = new QueryClient({
+    queryCache: new QueryCache({
+      onError: (e) => {
+        if (e instanceof ApiError && e.code === 'unauthenticated') signedOut(client);
+      },
+    }),
+    defaultOptions: {
+      queries: {
+        // What changes is told by the watch; what is not watched gets old.
+        staleTime: 30_000,
+        retry: (n, e) => n < 2 && e instanceof ApiError && (e.code === 'unreachable' || e.code === 'unavailable'),
+      },
+    },
+  });
+  return client;
+}
+
+const order: Role[] = ['viewer', 'member', 'admin', 'reseller', 'operator'];
+
+/** may says whether a role does at least what another does; billing is beside the line. */
+export const may = (s: Pick<Session, 'role'>, least: Role) => order.indexOf(s.role) >= order.indexOf(least);
+export const seesMoney = (s: Pick<Session, 'role'>) => s.role === 'billing' || may(s, 'admin');
+export const seesMachines = (s: Pick<Session, 'role'>) => s.role !== 'billing';

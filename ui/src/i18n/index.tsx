@@ -1,0 +1,64 @@
+// Languages: English is in the bundle, others are loaded when they are chosen.
+import { createContext, use, useEffect, useMemo, useState, type ReactNode } from 'react';
+import { en, type Key, type Words } from './en';
+
+export type { Key } from './en';
+export const languages = { en: 'English', de: 'Deutsch' } as const;
+export type Language = keyof typeof languages;
+
+const load: Record<Exclude<Language, 'en'>, () => Promise<Words>> = { de: () => import('./de').then((m) => m.de) };
+const stored = 'basalt.language';
+
+/** fill puts values into a text's {places}. */
+export const fill = (text: string, values: Record<string, string | number> = {}) =>
+  text.replace(/\{(\w+)\}/g, (whole, name: string) => (name in values ? String(values[name]) : whole));
+
+export interface Translation {
+  language: Language;
+  t: (key: Key, values?: Record<string, string | number>) => string;
+  /** count chooses between KEY.one and KEY.other; {n} is the number. */
+  count: (key: 'inst.vcpus', n: number) => string;
+  has: (key: string) => key is Key;
+  choose: (l: Language) => void;
+}
+
+export function translation(language: Language, words: Words, choose: (l: Language) => void = () => undefined): Translation {
+  const t: Translation['t'] = (key, values) => fill(words[key], values);
+  const plural = new Intl.PluralRules(language);
+  const number = new Intl.NumberFormat(language);
+  return {
+    language, t, choose,
+    count: (key, n) => t(`${key}.${plural.select(n) === 'one' ? 'one' : 'other'}`, { n: number.format(n) }),
+    has: (key): key is Key => key in words,
+  };
+}
+
+const Context = createContext<Translation>(translation('en', en));
+export const useText = () => use(Context);
+
+function initial(): Language {
+  const wanted = [localStorage.getItem(stored), ...navigator.languages.map((l) => l.slice(0, 2))];
+  return (wanted.find((l) => l !== null && l in languages) as Language | undefined) ?? 'en';
+}
+
+export function LanguageProvider({ children }: { children: ReactNode }) {
+  const [wanted, setWanted] = useState<Language>(initial);
+  const [have, setHave] = useState<{ language: Language; words: Words }>({ language: 'en', words: en });
+  useEffect(() => {
+    let current = true;
+    const words = wanted === 'en' ? Promise.resolve<Words>(en) : load[wanted]();
+    words.then((w) => current && setHave({ language: wanted, words: w })).catch(() => undefined); // offline: English stays
+    return () => { current = false; };
+  }, [wanted]);
+  useEffect(() => {
+    document.documentElement.lang = have.language;
+  }, [have.language]);
+  const value = useMemo(
+    () => translation(have.language, have.words, (l) => {
+      localStorage.setItem(stored, l);
+      setWanted(l);
+    }),
+    [have],
+  );
+  return <Context value={value}>{children}</Context>;
+}

@@ -1,0 +1,39 @@
+import { execFileSync } from 'node:child_process';
+import { expect, test } from 'vitest';
+import { command, curl, quote, sizeFlag } from './command';
+
+const instance = {
+  kind: 'Instance',
+  meta: { name: 'demo', project: 'web' },
+  spec: { flavor: 'small', image: 'debian', vgpu: { vramBytes: 2 ** 30, sharePercent: 50 }, networks: [{ network: 'back' }] },
+};
+
+test('the command', () => {
+  expect(command(instance)).toBe(
+    ['basalt instance create demo', '--project web', '--image debian', '--flavor small', '--vram 1GiB', '--gpu-share 50', '--network back'].join(' \\\n  '),
+  );
+});
+
+test('keys and user data need a document', () => {
+  const text = command({ ...instance, spec: { ...instance.spec, userData: "#cloud-config\nruncmd: ['it''s']" } });
+  expect(text.startsWith("basalt apply -f - <<'BASALT'\n")).toBe(true);
+  expect(text.endsWith('\nBASALT')).toBe(true);
+});
+
+test('a shell reads back what was quoted', () => {
+  for (const s of ['plain', "it's", 'a b', '$HOME `id` "x"', '', 'ß\nnew line', '-n', "'"]) {
+    expect(execFileSync('sh', ['-c', `printf %s ${quote(s)}`], { encoding: 'utf8' })).toBe(s);
+  }
+});
+
+test('curl sends the very object', () => {
+  const text = curl({ ...instance, spec: { ...instance.spec, userData: "it's $HOME" } }, 'https://cloud.example');
+  const sent = execFileSync('sh', ['-c', `curl() { while [ $# -gt 1 ]; do shift; done; printf %s "$1"; }\n${text}`], { encoding: 'utf8' });
+  expect(JSON.parse(sent)).toEqual({ ...instance, spec: { ...instance.spec, userData: "it's $HOME" } });
+});
+
+test('sizes', () => {
+  expect(sizeFlag(2 ** 30 * 24)).toBe('24GiB');
+  expect(sizeFlag(2 ** 20 * 1536)).toBe('1536MiB');
+  expect(sizeFlag(1000)).toBe('1000');
+});

@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest';
+import { ApiError } from '../api/client';
+import { atField, elsewhere } from '../api/fields';
+import { instanceOf } from './draft';
+
+const draft = { name: ' demo ', project: 'web', image: 'debian', flavor: 'small', vgpu: false, pool: '', vramGib: '1.5', share: '50', network: '', keys: '\n ssh-ed25519 AAAA a \n\n', userData: '' };
+
+test('only what was filled in is sent', () => {
+  expect(instanceOf({ ...draft, keys: '' })).toEqual({ kind: 'Instance', meta: { name: 'demo', project: 'web' }, spec: { flavor: 'small', image: 'debian' } });
+  expect(instanceOf({ ...draft, vgpu: true, network: 'back', userData: '#cloud-config' }).spec).toEqual({
+    flavor: 'small', image: 'debian', vgpu: { vramBytes: 1_610_612_736, sharePercent: 50 }, networks: [{ network: 'back' }], sshKeys: ['ssh-ed25519 AAAA a'], userData: '#cloud-config',
+  });
+});
+
+test('an error stands at its field, or above the form', () => {
+  const e = new ApiError({ code: 'invalid', message: 'too long', hint: 'at most 63', field: 'spec.sshKeys[1]' });
+  expect(atField(e, 'spec.sshKeys')).toBe('too long: at most 63');
+  expect(atField(e, 'spec.ssh')).toBeUndefined();
+  expect(elsewhere(e, ['spec.sshKeys'])).toBeNull();
+  expect(elsewhere(e, ['meta.name'])).toBe(e);
+});

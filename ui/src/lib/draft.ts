@@ -1,0 +1,35 @@
+// What the form that creates an instance holds.
+import type { Instance } from '../api/client';
+
+export const gib = 2 ** 30;
+
+export interface Draft {
+  name: string;
+  project: string;
+  image: string;
+  flavor: string;
+  vgpu: boolean;
+  pool: string;
+  vramGib: string;
+  share: string;
+  network: string;
+  keys: string;
+  userData: string;
+}
+
+/** instanceOf a draft: what is sent, and what the command and curl say. */
+export function instanceOf(d: Draft): Instance {
+  const sshKeys = d.keys.split('\n').map((k) => k.trim()).filter(Boolean);
+  return {
+    kind: 'Instance',
+    meta: { name: d.name.trim(), project: d.project },
+    spec: {
+      flavor: d.flavor,
+      image: d.image,
+      ...(d.vgpu && { vgpu: { vramBytes: Math.round(Number(d.vramGib) * gib), sharePercent: Number(d.share), ...(d.pool && { pool: d.pool }) } }),
+      ...(d.network && { networks: [{ network: d.network }] }),
+      ...(sshKeys.length > 0 && { sshKeys }),
+      ...(d.userData && { userData: d.userData }),
+    },
+  };
+}

@@ -1,0 +1,30 @@
+// A login with an identity provider leaves the portal and comes back to
+// /login/oidc?state=…&code=…. The sealed flow waits in this tab.
+const flowKey = 'basalt.oidc.flow';
+
+export interface Return {
+  flow: string;
+  state: string;
+  code: string;
+}
+
+let returned: Return | undefined;
+
+export const redirectAddress = () => `${location.origin}/login/oidc`;
+export const keepFlow = (flow: string) => sessionStorage.setItem(flowKey, flow);
+
+/** keepReturn notes what the provider has sent, once, and takes it out of the address. */
+export function keepReturn(): void {
+  if (location.pathname !== '/login/oidc') return;
+  const q = new URLSearchParams(location.search);
+  returned = { flow: sessionStorage.getItem(flowKey) ?? '', state: q.get('state') ?? '', code: q.get('code') ?? '' };
+  sessionStorage.removeItem(flowKey);
+  history.replaceState(null, '', '/#/sso');
+}
+
+/** takeReturn is what the provider has sent. */
+export function takeReturn(): Return | undefined {
+  const r = returned;
+  returned = undefined;
+  return r;
+}

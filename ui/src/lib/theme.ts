@@ -1,0 +1,24 @@
+// Light and dark: PatternFly's class on the root element.
+export const themes = ['system', 'light', 'dark'] as const;
+export type Theme = (typeof themes)[number];
+
+const stored = 'basalt.theme';
+const dark = () => window.matchMedia('(prefers-color-scheme: dark)');
+
+export const theme = (): Theme => {
+  const t = localStorage.getItem(stored);
+  return themes.find((x) => x === t) ?? 'system';
+};
+
+const show = () => document.documentElement.classList.toggle('pf-v6-theme-dark', theme() === 'dark' || (theme() === 'system' && dark().matches));
+
+export function chooseTheme(t: Theme): void {
+  localStorage.setItem(stored, t);
+  show();
+}
+
+/** followTheme shows the theme, and goes with the system's when that is chosen. */
+export function followTheme(): void {
+  show();
+  dark().addEventListener('change', show);
+}

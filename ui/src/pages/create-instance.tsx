@@ -1,0 +1,167 @@
+import { ActionGroup, Alert, Button, Card, CardBody, CardTitle, Checkbox, Form, FormFieldGroup, FormFieldGroupHeader, FormSelect, FormSelectOption, TextArea, TextInput } from '@patternfly/react-core';
+import { FolderIcon } from '@patternfly/react-icons';
+import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useLocation } from 'wouter';
+import { api, ok, type Schemas } from '../api/client';
+import { atField, elsewhere } from '../api/fields';
+import { useFlavors, useImages, useNetworks, usePools, usePriceBook } from '../api/queries';
+import type { Session } from '../api/session';
+import { useText } from '../i18n';
+import { command, curl } from '../lib/command';
+import { gib, instanceOf, type Draft } from '../lib/draft';
+import { formatBytes, formatMicros, formatPercent } from '../lib/format';
+import { hourly } from '../lib/price';
+import { ErrorAlert } from '../parts/error';
+import { describedBy, Field } from '../parts/field';
+import { Empty } from '../parts/list';
+import { PageBody } from '../parts/page';
+import { Copyable } from '../parts/copyable';
+import { useProject } from '../shell/project';
+
+/** The fields that show their own errors. */
+const shown = ['meta.name', 'meta.project', 'spec.image', 'spec.flavor', 'spec.vgpu', 'spec.networks', 'spec.sshKeys', 'spec.userData'];
+
+function Price({ draft, flavor, image, organization }: { draft: Draft; flavor?: Schemas['Flavor']; image?: Schemas['Image']; organization?: string }) {
+  const { t, language } = useText();
+  const book = usePriceBook(organization);
+  const [now] = useState(() => new Date());
+  if (book.isError) return <p>{t('new.priceNone')}</p>;
+  if (!flavor || !book.data) return <p className="basalt-note">{t('new.pickFlavor')}</p>;
+  const vramBytes = draft.vgpu ? Math.max(0, Math.round(Number(draft.vramGib) * gib)) || 0 : 0;
+  const share = Math.min(100, Math.max(0, Math.round(Number(draft.share)) || 0));
+  const p = hourly(book.data.spec, { vcpus: flavor.spec.vcpus, memoryBytes: flavor.spec.memoryBytes, rootBytes: flavor.spec.rootBytes || image?.status?.virtualBytes || 0, vramBytes, sharePercent: share }, now);
+  const money = (m: bigint) => t('unit.perHour', { price: formatMicros(m, book.data.spec.currency, language) });
+  const rows: [string, bigint][] = [
+    [t('new.priceCompute'), p.compute],
+    [t('new.priceDisk'), p.disk],
+    ...(vramBytes > 0 ? ([[t('new.priceVram'), p.vram], [t('new.priceGpu', { percent: formatPercent(p.gpuPercent, language) }), p.gpu]] as [string, bigint][]) : []),
+  ];
+  return (
+    <div className="basalt-stack">
+      <table className="basalt-prices">
+        <tbody>{rows.map(([what, m]) => <tr key={what}><th scope="row">{what}</th><td>{money(m)}</td></tr>)}</tbody>
+        <tfoot><tr><th scope="row">{t('new.priceTotal')}</th><td>{money(p.total)}</td></tr></tfoot>
+      </table>
+      <p className="basalt-note">{t('new.priceHelp', { book: book.data.meta.name })}</p>
+    </div>
+  );
+}
+
+export function CreateInstance({ session }: { session: Session }) {
+  const { t, count, language } = useText();
+  const [, go] = useLocation();
+  const { projects, project, loading } = useProject();
+  const [draft, setDraft] = useState<Draft>({ name: '', project: '', image: '', flavor: '', vgpu: false, pool: '', vramGib: '4', share: '25', network: '', keys: '', userData: '' });
+  const set = <K extends keyof Draft>(name: K) => (_: unknown, value: Draft[K]) => setDraft((d) => ({ ...d, [name]: value }));
+  const inProject = draft.project || project || projects[0]?.meta.id || '';
+  const projectObject = projects.find((p) => p.meta.id === inProject);
+  const flavors = useFlavors();
+  const images = useImages(inProject);
+  const pools = usePools();
+  const networks = useNetworks(inProject);
+  const [attempt] = useState(() => crypto.randomUUID?.() ?? String(Math.random()));
+  const wanted = instanceOf({ ...draft, project: inProject });
+  // Names say more than ids to who reads the command.
+  const readable = instanceOf({ ...draft, project: projectObject?.meta.name ?? inProject });
+  const create = useMutation({
+    mutationFn: () => ok(api.POST('/v1/instances', { params: { header: { 'Idempotency-Key': `${attempt}-${JSON.stringify(wanted).length}-${wanted.meta.name}` } }, body: wanted })),
+    onSuccess: (i) => go(`/instances/${i.meta.id}`),
+  });
+  const at = (path: string) => atField(create.error, path);
+  const state = (path: string) => (at(path) ? 'error' : 'default');
+  const above = { href: '/instances', title: t('inst.title') };
+  const usable = images.data?.items.filter((i) => !i.meta.deletedAt) ?? [];
+  if (!loading && projects.length === 0)
+    return <PageBody title={t('new.title')} above={above}><Empty title={t('new.noProject')} help={t('new.noProjectHelp')} icon={FolderIcon} /></PageBody>;
+  return (
+    <PageBody title={t('new.title')} above={above}>
+      <div className="basalt-split">
+        <Card>
+          <CardBody>
+            <Form onSubmit={(e) => (e.preventDefault(), create.mutate())} aria-label={t('new.title')}>
+              <ErrorAlert error={elsewhere(create.error, shown) ?? flavors.error ?? images.error} />
+              {!session.project && projects.length > 1 && (
+                <Field id="new-project" label={t('new.project')} error={at('meta.project')} required>
+                  <FormSelect id="new-project" value={inProject} onChange={set('project')} aria-describedby={describedBy('new-project')}>
+                    {projects.map((p) => <FormSelectOption key={p.meta.id} value={p.meta.id} label={p.spec.displayName || p.meta.name} />)}
+                  </FormSelect>
+                </Field>
+              )}
+              <Field id="new-name" label={t('new.name')} help={t('new.nameHelp')} error={at('meta.name')} required>
+                <TextInput id="new-name" value={draft.name} onChange={set('name')} isRequired autoComplete="off" spellCheck={false} validated={state('meta.name')} aria-describedby={describedBy('new-name')} />
+              </Field>
+              {images.data && usable.length === 0 && <Alert component="p" variant="info" isInline title={t('new.noImage')} />}
+              <Field id="new-image" label={t('new.image')} error={at('spec.image')} required>
+                <FormSelect id="new-image" value={draft.image} onChange={set('image')} isRequired validated={state('spec.image')} aria-describedby={describedBy('new-image')}>
+                  <FormSelectOption value="" label={t('new.choose')} isPlaceholder />
+                  {usable.map((i) => <FormSelectOption key={i.meta.id} value={i.meta.name} label={i.meta.name} />)}
+                </FormSelect>
+              </Field>
+              <Field id="new-flavor" label={t('new.flavor')} error={at('spec.flavor')} required>
+                <FormSelect id="new-flavor" value={draft.flavor} onChange={set('flavor')} isRequired validated={state('spec.flavor')} aria-describedby={describedBy('new-flavor')}>
+                  <FormSelectOption value="" label={t('new.choose')} isPlaceholder />
+                  {flavors.data?.items.map((f) => <FormSelectOption key={f.meta.id} value={f.meta.name} label={`${f.meta.name}: ${count('inst.vcpus', f.spec.vcpus)}, ${formatBytes(f.spec.memoryBytes, language)}`} />)}
+                </FormSelect>
+              </Field>
+              <FormFieldGroup header={<FormFieldGroupHeader titleText={{ text: t('new.vgpu'), id: 'new-vgpu-title' }} />}>
+                <Checkbox id="new-vgpu" label={t('new.wantVgpu')} isChecked={draft.vgpu} onChange={set('vgpu')} />
+                {draft.vgpu && (
+                  <>
+                    {(pools.data?.items.length ?? 0) > 1 && (
+                      <Field id="new-pool" label={t('new.pool')} error={at('spec.vgpu.pool')}>
+                        <FormSelect id="new-pool" value={draft.pool} onChange={set('pool')} aria-describedby={describedBy('new-pool')}>
+                          {pools.data?.items.map((p) => <FormSelectOption key={p.meta.id} value={p.meta.name === 'default' ? '' : p.meta.name} label={p.meta.name} />)}
+                        </FormSelect>
+                      </Field>
+                    )}
+                    <Field id="new-vram" label={t('new.vram')} error={at('spec.vgpu.vramBytes')} required>
+                      <TextInput id="new-vram" type="number" min={0.0625} max={1024} step="any" isRequired value={draft.vramGib} onChange={set('vramGib')} validated={state('spec.vgpu.vramBytes')} aria-describedby={describedBy('new-vram')} />
+                    </Field>
+                    <Field id="new-share" label={t('new.share')} help={t('new.shareHelp')} error={at('spec.vgpu.sharePercent')}>
+                      <TextInput id="new-share" type="number" min={0} max={100} step={1} isRequired value={draft.share} onChange={set('share')} validated={state('spec.vgpu.sharePercent')} aria-describedby={describedBy('new-share')} />
+                    </Field>
+                  </>
+                )}
+              </FormFieldGroup>
+              {(networks.data?.items.length ?? 0) > 0 && (
+                <Field id="new-network" label={t('new.network')} error={at('spec.networks')}>
+                  <FormSelect id="new-network" value={draft.network} onChange={set('network')} aria-describedby={describedBy('new-network')}>
+                    <FormSelectOption value="" label={t('new.networkDefault')} />
+                    {networks.data?.items.map((n) => <FormSelectOption key={n.meta.id} value={n.meta.name} label={`${n.meta.name} ${n.spec?.cidr4 ?? ''}`} />)}
+                  </FormSelect>
+                </Field>
+              )}
+              <Field id="new-keys" label={t('new.keys')} help={t('new.keysHelp')} error={at('spec.sshKeys')}>
+                <TextArea id="new-keys" rows={2} resizeOrientation="vertical" value={draft.keys} onChange={set('keys')} spellCheck={false} validated={state('spec.sshKeys')} aria-describedby={describedBy('new-keys')} />
+              </Field>
+              <Field id="new-user-data" label={t('new.userData')} error={at('spec.userData')}>
+                <TextArea id="new-user-data" rows={3} resizeOrientation="vertical" value={draft.userData} onChange={set('userData')} spellCheck={false} validated={state('spec.userData')} aria-describedby={describedBy('new-user-data')} />
+              </Field>
+              <ActionGroup>
+                <Button type="submit" isLoading={create.isPending} isDisabled={create.isPending}>{t('new.submit')}</Button>
+                <Button variant="link" onClick={() => go('/instances')}>{t('common.cancel')}</Button>
+              </ActionGroup>
+            </Form>
+          </CardBody>
+        </Card>
+        <div className="basalt-stack">
+          <Card>
+            <CardTitle component="h2">{t('new.price')}</CardTitle>
+            <CardBody aria-live="polite">
+              <Price draft={draft} flavor={flavors.data?.items.find((f) => f.meta.name === draft.flavor)} image={usable.find((i) => i.meta.name === draft.image)} organization={projectObject?.meta.organization ?? session.organization} />
+            </CardBody>
+          </Card>
+          <Card>
+            <CardTitle component="h2">{t('new.same')}</CardTitle>
+            <CardBody className="basalt-stack">
+              <p className="basalt-note">{t('new.sameHelp')}</p>
+              <Copyable label={t('new.cli')} text={command(readable)} />
+              <Copyable label={t('new.curl')} text={curl(readable, location.origin)} />
+            </CardBody>
+          </Card>
+        </div>
+      </div>
+    </PageBody>
+  );
+}

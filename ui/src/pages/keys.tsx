@@ -1,0 +1,126 @@
+import { Alert, Button, ClipboardCopy, Form, FormSelect, FormSelectOption, Modal, ModalBody, ModalFooter, ModalHeader, TextInput } from '@patternfly/react-core';
+import { KeyIcon } from '@patternfly/react-icons';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { api, ok, type Schemas } from '../api/client';
+import { atField, elsewhere } from '../api/fields';
+import { useKeys } from '../api/queries';
+import type { Role } from '../api/session';
+import { useText } from '../i18n';
+import { formatTime } from '../lib/format';
+import { Confirm } from '../parts/confirm';
+import { ErrorAlert } from '../parts/error';
+import { describedBy, Field } from '../parts/field';
+import { Empty, ObjectList, usePages, type Column } from '../parts/list';
+import { PageBody } from '../parts/page';
+import { useProject } from '../shell/project';
+
+type APIKey = Schemas['APIKey'];
+
+const day = 86_400_000; // ms
+const shown = ['meta.name', 'spec.role', 'meta.project', 'spec.expiresAt'];
+
+/** Of a project, or of all of an organization. */
+const ofProject: Role[] = ['member', 'viewer'];
+const ofOrganization: Role[] = ['admin', 'billing'];
+
+function CreateKey({ onMade, onClose }: { onMade: (k: APIKey) => void; onClose: () => void }) {
+  const { t } = useText();
+  const { projects, project, organization } = useProject();
+  const [form, setForm] = useState({ name: '', role: 'member' as Role, project: project || projects[0]?.meta.id || '', days: '90' });
+  const set = (name: keyof typeof form) => (_: unknown, v: string) => setForm((f) => ({ ...f, [name]: v }));
+  const scoped = ofProject.includes(form.role);
+  const create = useMutation({
+    mutationFn: () => {
+      const days = Number(form.days);
+      return ok(
+        api.POST('/v1/api-keys', {
+          body: {
+            kind: 'APIKey',
+            meta: { name: form.name.trim(), ...(scoped ? { project: form.project } : { organization }) },
+            spec: { role: form.role, ...(days > 0 && { expiresAt: new Date(Date.now() + days * day).toISOString() }) },
+          },
+        }),
+      );
+    },
+    onSuccess: onMade,
+  });
+  const at = (path: string) => atField(create.error, path);
+  return (
+    <Modal isOpen variant="small" onClose={onClose} aria-labelledby="new-key-title">
+      <ModalHeader title={t('key.create')} labelId="new-key-title" />
+      <ModalBody>
+        <Form id="new-key" onSubmit={(e) => (e.preventDefault(), create.mutate())}>
+          <ErrorAlert error={elsewhere(create.error, shown)} />
+          <Field id="key-name" label={t('common.name')} help={t('new.nameHelp')} error={at('meta.name')} required>
+            <TextInput id="key-name" value={form.name} onChange={set('name')} isRequired autoComplete="off" aria-describedby={describedBy('key-name')} />
+          </Field>
+          <Field id="key-role" label={t('key.role')} error={at('spec.role')} required>
+            <FormSelect id="key-role" value={form.role} onChange={set('role')}>
+              {[...ofProject, ...ofOrganization].map((r) => <FormSelectOption key={r} value={r} label={t(`role.${r}`)} />)}
+            </FormSelect>
+          </Field>
+          {scoped && (
+            <Field id="key-project" label={t('common.project')} error={at('meta.project')} required>
+              <FormSelect id="key-project" value={form.project} onChange={set('project')}>
+                {projects.map((p) => <FormSelectOption key={p.meta.id} value={p.meta.id} label={p.meta.name} />)}
+              </FormSelect>
+            </Field>
+          )}
+          <Field id="key-days" label={t('key.days')} help={t('key.daysHelp')} error={at('spec.expiresAt')}>
+            <TextInput id="key-days" type="number" min={0} max={3650} value={form.days} onChange={set('days')} aria-describedby={describedBy('key-days')} />
+          </Field>
+        </Form>
+      </ModalBody>
+      <ModalFooter>
+        <Button type="submit" form="new-key" isLoading={create.isPending} isDisabled={create.isPending}>{t('common.create')}</Button>
+        <Button variant="link" onClick={onClose}>{t('common.cancel')}</Button>
+      </ModalFooter>
+    </Modal>
+  );
+}
+
+export function Keys() {
+  const { t, language } = useText();
+  const client = useQueryClient();
+  const { project, projects } = useProject();
+  const pages = usePages();
+  const query = useKeys({ project, limit: 25, continue: pages.token });
+  const [creating, setCreating] = useState(false);
+  const [made, setMade] = useState<APIKey | null>(null);
+  const [going, setGoing] = useState<APIKey | null>(null);
+  const again = () => client.invalidateQueries({ queryKey: ['APIKey', 'list'] });
+  const remove = useMutation({
+    mutationFn: (k: APIKey) => ok(api.DELETE('/v1/api-keys/{id}', { params: { path: { id: k.meta.id ?? '' } } })),
+    onSuccess: () => (setGoing(null), again()),
+  });
+  const create = <Button onClick={() => (setMade(null), setCreating(true))}>{t('key.create')}</Button>;
+  const columns: Column<APIKey>[] = [
+    { title: t('common.name'), cell: (k) => k.meta.name },
+    { title: t('key.role'), cell: (k) => t(`role.${k.spec.role}`) },
+    { title: t('common.project'), cell: (k) => projects.find((p) => p.meta.id === k.meta.project)?.meta.name ?? k.meta.project ?? t('key.whole') },
+    { title: t('key.lastUsed'), cell: (k) => formatTime(k.status?.lastUsedAt, language) || t('common.never') },
+    { title: t('key.expires'), cell: (k) => formatTime(k.spec.expiresAt, language) || t('common.never') },
+    { title: t('common.actions'), cell: (k) => <Button variant="link" isInline isDanger aria-label={`${t('common.delete')}: ${k.meta.name}`} onClick={() => (remove.reset(), setGoing(k))}>{t('common.delete')}</Button> },
+  ];
+  return (
+    <PageBody title={t('key.title')} actions={create}>
+      <div className="basalt-stack">
+        {made && (
+          <Alert component="h2" variant="success" isInline isLiveRegion title={t('key.ready', { name: made.meta.name })}>
+            <div className="basalt-stack">
+              <p>{t('key.secretHelp')}</p>
+              <ClipboardCopy isReadOnly hoverTip={t('common.copy')} clickTip={t('common.copied')} textAriaLabel={t('key.secret')}>{made.secret ?? ''}</ClipboardCopy>
+              <div><Button variant="secondary" onClick={() => setMade(null)}>{t('common.close')}</Button></div>
+            </div>
+          </Alert>
+        )}
+        <ObjectList label={t('key.title')} columns={columns} query={query} keyOf={(k) => k.meta.id ?? k.meta.name} pages={pages} empty={<Empty title={t('key.empty')} help={t('key.emptyHelp')} icon={KeyIcon} action={create} />} />
+      </div>
+      {creating && <CreateKey onClose={() => setCreating(false)} onMade={(k) => (setMade(k), setCreating(false), void again())} />}
+      {going && (
+        <Confirm title={t('key.deleteTitle', { name: going.meta.name })} help={t('key.deleteHelp')} action={t('common.delete')} danger busy={remove.isPending} error={remove.error} onConfirm={() => remove.mutate(going)} onClose={() => setGoing(null)} />
+      )}
+    </PageBody>
+  );
+}

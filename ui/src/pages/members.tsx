@@ -1,0 +1,113 @@
+import { Alert, Button, ClipboardCopy, Form, FormSelect, FormSelectOption, Label, Modal, ModalBody, ModalFooter, ModalHeader, TextInput } from '@patternfly/react-core';
+import { UsersIcon } from '@patternfly/react-icons';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { api, ok, type Schemas } from '../api/client';
+import { atField, elsewhere } from '../api/fields';
+import { useUsers } from '../api/queries';
+import type { Role } from '../api/session';
+import { useText } from '../i18n';
+import { formatTime } from '../lib/format';
+import { ErrorAlert } from '../parts/error';
+import { Field } from '../parts/field';
+import { Empty, ObjectList, usePages, type Column } from '../parts/list';
+import { PageBody } from '../parts/page';
+import { useProject } from '../shell/project';
+
+type User = Schemas['User'];
+
+const shown = ['meta.name'];
+const ofProject: Role[] = ['member', 'viewer'];
+const ofOrganization: Role[] = ['admin', 'billing'];
+
+/** passwordLink is where a new member sets a password. */
+const passwordLink = (token: string) => `${location.origin}/#/password?token=${encodeURIComponent(token)}`;
+
+function AddMember({ organization, onMade, onClose }: { organization: string; onMade: (u: User) => void; onClose: () => void }) {
+  const { t } = useText();
+  const { projects, project } = useProject();
+  const [form, setForm] = useState({ email: '', role: 'member' as Role, project: project || projects[0]?.meta.id || '' });
+  const set = (name: keyof typeof form) => (_: unknown, v: string) => setForm((f) => ({ ...f, [name]: v }));
+  const scoped = ofProject.includes(form.role);
+  const create = useMutation({
+    mutationFn: () => {
+      const grant: Schemas['Grant'] = { role: form.role, organization, ...(scoped && { project: form.project }) };
+      return ok(api.POST('/v1/users', { body: { kind: 'User', meta: { name: form.email.trim(), organization }, spec: { grants: [grant] } } }));
+    },
+    onSuccess: onMade,
+  });
+  return (
+    <Modal isOpen variant="small" onClose={onClose} aria-labelledby="member-title">
+      <ModalHeader title={t('mem.invite')} labelId="member-title" />
+      <ModalBody>
+        <Form id="member" onSubmit={(e) => (e.preventDefault(), create.mutate())}>
+          <ErrorAlert error={elsewhere(create.error, shown)} />
+          <Field id="member-email" label={t('mem.email')} error={atField(create.error, 'meta.name')} required>
+            <TextInput id="member-email" type="email" value={form.email} onChange={set('email')} isRequired autoComplete="off" />
+          </Field>
+          <Field id="member-role" label={t('common.role')} required>
+            <FormSelect id="member-role" value={form.role} onChange={set('role')}>
+              {[...ofProject, ...ofOrganization].map((r) => <FormSelectOption key={r} value={r} label={t(`role.${r}`)} />)}
+            </FormSelect>
+          </Field>
+          {scoped && (
+            <Field id="member-project" label={t('common.project')} required>
+              <FormSelect id="member-project" value={form.project} onChange={set('project')}>
+                {projects.map((p) => <FormSelectOption key={p.meta.id} value={p.meta.id} label={p.meta.name} />)}
+              </FormSelect>
+            </Field>
+          )}
+        </Form>
+      </ModalBody>
+      <ModalFooter>
+        <Button type="submit" form="member" isLoading={create.isPending} isDisabled={create.isPending}>{t('mem.add')}</Button>
+        <Button variant="link" onClick={onClose}>{t('common.cancel')}</Button>
+      </ModalFooter>
+    </Modal>
+  );
+}
+
+export function Members() {
+  const { t, language } = useText();
+  const client = useQueryClient();
+  const { projects, organization } = useProject();
+  const pages = usePages();
+  const [name, setName] = useState('');
+  const [adding, setAdding] = useState(false);
+  const [made, setMade] = useState<User | null>(null);
+  const query = useUsers({ name, limit: 25, continue: pages.token });
+  const grant = (g: Schemas['Grant']) => {
+    const p = projects.find((x) => x.meta.id === g.project)?.meta.name ?? g.project;
+    return p ? `${t(`role.${g.role}`)} (${p})` : t(`role.${g.role}`);
+  };
+  const columns: Column<User>[] = [
+    { title: t('mem.email'), cell: (u) => <>{u.meta.name} {u.spec.disabled && <Label color="red" isCompact>{t('mem.disabled')}</Label>}</> },
+    { title: t('common.name'), cell: (u) => u.spec.displayName || '–' },
+    { title: t('mem.grants'), cell: (u) => u.spec.grants?.map(grant).join(', ') || t('common.none') },
+    { title: t('mem.twoFactor'), cell: (u) => (u.status?.totp ? t('mem.on') : t('mem.off')) },
+    { title: t('mem.lastLogin'), cell: (u) => formatTime(u.status?.lastLoginAt, language) || t('common.never') },
+  ];
+  return (
+    <PageBody title={t('mem.title')} actions={organization && <Button onClick={() => (setMade(null), setAdding(true))}>{t('mem.invite')}</Button>}>
+      <div className="basalt-stack">
+        {made?.link && (
+          <Alert component="h2" variant="success" isInline isLiveRegion title={t('mem.ready', { name: made.meta.name })}>
+            <div className="basalt-stack">
+              <p>{t('mem.linkHelp', { until: formatTime(made.link.expiresAt, language) })}</p>
+              <ClipboardCopy isReadOnly hoverTip={t('common.copy')} clickTip={t('common.copied')} textAriaLabel={t('mem.link')}>{passwordLink(made.link.token)}</ClipboardCopy>
+              <div><Button variant="secondary" onClick={() => setMade(null)}>{t('common.close')}</Button></div>
+            </div>
+          </Alert>
+        )}
+        <ObjectList
+          label={t('mem.title')} columns={columns} query={query} keyOf={(u) => u.meta.id ?? u.meta.name} pages={pages}
+          filter={{ name, set: (n) => (setName(n), pages.reset()) }}
+          empty={<Empty title={t('mem.empty')} help={t('mem.emptyHelp')} icon={UsersIcon} />}
+        />
+      </div>
+      {adding && organization && (
+        <AddMember organization={organization} onClose={() => setAdding(false)} onMade={(u) => (setMade(u), setAdding(false), void client.invalidateQueries({ queryKey: ['User', 'list'] }))} />
+      )}
+    </PageBody>
+  );
+}

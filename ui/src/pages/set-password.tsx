@@ -1,0 +1,66 @@
+// Where the link of a new or reset member lands (/#/password?token=…). The token
+// counts once, and is tried only with a password.
+import { Button, Card, CardBody, CardHeader, Form, TextInput, Title } from '@patternfly/react-core';
+import { useEffect, useState } from 'react';
+import { api, ok } from '../api/client';
+import { atField, elsewhere } from '../api/fields';
+import { useText } from '../i18n';
+import { ErrorAlert } from '../parts/error';
+import { describedBy, Field } from '../parts/field';
+import { tokenIn } from './sso';
+
+const leave = () => location.replace('/#/');
+
+export function SetPassword() {
+  const { t } = useText();
+  const [token] = useState(() => tokenIn(location.hash) ?? '');
+  const [password, setPassword] = useState('');
+  const [error, setError] = useState<unknown>(null);
+  const [email, setEmail] = useState('');
+  const [busy, setBusy] = useState(false);
+  useEffect(() => history.replaceState(null, '', '/#/password'), []);
+  useEffect(() => {
+    document.title = `${t('password.title')} · Basalt`;
+  }, [t]);
+  const submit = async () => {
+    setBusy(true);
+    setError(null);
+    try {
+      setEmail((await ok(api.POST('/v1/password/link', { body: { token, password } }))).email);
+    } catch (e) {
+      setError(e);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <div className="basalt-sign-in">
+      <main>
+        <Card>
+          <CardHeader>
+            <div className="basalt-brand"><img src="/favicon.svg" alt="" />Basalt</div>
+            <Title headingLevel="h1" size="xl">{t('password.title')}</Title>
+          </CardHeader>
+          <CardBody>
+            {email ? (
+              <div className="basalt-stack">
+                <p role="status">{t('password.done', { email })}</p>
+                <Button isBlock onClick={leave}>{t('signIn.submit')}</Button>
+              </div>
+            ) : (
+              <Form onSubmit={(e) => (e.preventDefault(), void submit())}>
+                <ErrorAlert error={elsewhere(error, ['password'])} />
+                {/* Password managers look for one; only the token knows whose it is. */}
+                <input type="text" autoComplete="username" hidden readOnly />
+                <Field id="new-password" label={t('password.new')} error={atField(error, 'password')} required>
+                  <TextInput id="new-password" type="password" autoComplete="new-password" isRequired value={password} onChange={(_, v) => setPassword(v)} aria-describedby={describedBy('new-password')} />
+                </Field>
+                <Button type="submit" isBlock isLoading={busy} isDisabled={busy}>{t('password.submit')}</Button>
+              </Form>
+            )}
+          </CardBody>
+        </Card>
+      </main>
+    </div>
+  );
+}

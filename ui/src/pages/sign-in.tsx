@@ -1,0 +1,116 @@
+// Password, then a one-time code where it is on, then which role where there
+// are several: each is asked for when the API asks for it.
+import { Button, Card, CardBody, CardHeader, Divider, Form, TextInput, Title } from '@patternfly/react-core';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useEffect, useRef, useState } from 'react';
+import { api, asApiError, ok } from '../api/client';
+import { signedIn } from '../api/session';
+import { useText } from '../i18n';
+import { keepFlow, redirectAddress } from '../lib/oidc';
+import { ErrorAlert } from '../parts/error';
+import { describedBy, Field } from '../parts/field';
+
+type Step = 'password' | 'code' | 'which';
+
+export function SignIn() {
+  const { t } = useText();
+  const client = useQueryClient();
+  const providers = useQuery({ queryKey: ['login-providers'], queryFn: ({ signal }) => ok(api.GET('/v1/login/oidc', { signal })), retry: false });
+  const [step, setStep] = useState<Step>('password');
+  const [form, setForm] = useState({ email: '', password: '', totp: '', organization: '', project: '' });
+  const [error, setError] = useState<unknown>(null);
+  const [busy, setBusy] = useState(false);
+  const code = useRef<HTMLInputElement>(null);
+  const which = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    document.title = `${t('signIn.title')} · Basalt`;
+  }, [t]);
+  useEffect(() => (step === 'code' ? code : which).current?.focus(), [step]);
+  const set = (name: keyof typeof form) => (_: unknown, value: string) => setForm((f) => ({ ...f, [name]: value }));
+
+  const submit = async () => {
+    setBusy(true);
+    setError(null);
+    const { email, password, ...more } = form;
+    const given = Object.fromEntries(Object.entries(more).filter(([, v]) => v !== '').map(([k, v]) => [k, v.trim()]));
+    try {
+      await ok(api.POST('/v1/login', { body: { email: email.trim(), password, ...given } }));
+      await signedIn(client);
+    } catch (e) {
+      const { field } = asApiError(e);
+      if (field === 'totp' && step === 'password') setStep('code');
+      else if (field === 'organization' && step !== 'which') setStep('which');
+      else setError(e);
+    } finally {
+      setBusy(false);
+    }
+  };
+
+  const external = async (provider: string) => {
+    setError(null);
+    try {
+      const { url, flow } = await ok(api.POST('/v1/login/oidc', { body: { provider, redirect: redirectAddress() } }));
+      keepFlow(flow);
+      location.assign(url);
+    } catch (e) {
+      setError(e);
+    }
+  };
+
+  return (
+    <div className="basalt-sign-in">
+      <main>
+        <Card>
+          <CardHeader>
+            <div className="basalt-brand"><img src="/favicon.svg" alt="" />Basalt</div>
+            <Title headingLevel="h1" size="xl">{t('signIn.title')}</Title>
+            <p className="basalt-note">{t('signIn.subtitle')}</p>
+          </CardHeader>
+          <CardBody>
+            <Form onSubmit={(e) => (e.preventDefault(), void submit())}>
+              <ErrorAlert error={error} />
+              {step === 'password' && (
+                <>
+                  <Field id="email" label={t('signIn.email')} required>
+                    <TextInput id="email" type="email" autoComplete="username" isRequired value={form.email} onChange={set('email')} />
+                  </Field>
+                  <Field id="password" label={t('signIn.password')} required>
+                    <TextInput id="password" type="password" autoComplete="current-password" isRequired value={form.password} onChange={set('password')} />
+                  </Field>
+                </>
+              )}
+              {step === 'code' && (
+                <Field id="totp" label={t('signIn.code')} help={t('signIn.codeHelp')} required>
+                  <TextInput id="totp" ref={code} autoComplete="one-time-code" aria-describedby={describedBy('totp')} isRequired value={form.totp} onChange={set('totp')} />
+                </Field>
+              )}
+              {step === 'which' && (
+                <>
+                  <p>{t('signIn.whichHelp')}</p>
+                  <Field id="organization" label={t('signIn.organization')}>
+                    <TextInput id="organization" ref={which} value={form.organization} onChange={set('organization')} />
+                  </Field>
+                  <Field id="project" label={t('signIn.project')}>
+                    <TextInput id="project" value={form.project} onChange={set('project')} />
+                  </Field>
+                </>
+              )}
+              <Button type="submit" isBlock isLoading={busy} isDisabled={busy}>{step === 'code' ? t('signIn.verify') : t('signIn.submit')}</Button>
+              {step !== 'password' && (
+                <Button variant="link" onClick={() => (setStep('password'), setError(null), setForm((f) => ({ ...f, totp: '', password: '' })))}>{t('signIn.back')}</Button>
+              )}
+              {step === 'password' && providers.data && providers.data.names.length > 0 && (
+                <>
+                  <Divider />
+                  {providers.data.names.map((name) => (
+                    <Button key={name} variant="secondary" isBlock onClick={() => void external(name)}>{t('signIn.with', { name })}</Button>
+                  ))}
+                </>
+              )}
+            </Form>
+          </CardBody>
+        </Card>
+      </main>
+    </div>
+  );
+}

@@ -1,0 +1,58 @@
+// Where links that log in land (/#/sso?token=…), and those who come back from
+// an identity provider. What is in the address is used once and goes from it.
+import { Alert, Button, Spinner } from '@patternfly/react-core';
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
+import { api, ok } from '../api/client';
+import { signedIn } from '../api/session';
+import { useText } from '../i18n';
+import { takeReturn } from '../lib/oidc';
+import { ErrorAlert } from '../parts/error';
+
+/** tokenIn an address's part behind the "#". */
+export const tokenIn = (hash: string): string | undefined => new URLSearchParams(hash.split('?')[1] ?? '').get('token') ?? undefined;
+
+let begun: Promise<unknown> | undefined; // effects run twice in development, a token counts once
+
+function begin(): Promise<unknown> {
+  const back = takeReturn();
+  const token = tokenIn(location.hash);
+  history.replaceState(null, '', '/#/sso');
+  return back ? ok(api.POST('/v1/login/oidc/finish', { body: back })) : ok(api.POST('/v1/login/link', { body: { token: token ?? '' } }));
+}
+
+export function Sso() {
+  const { t } = useText();
+  const client = useQueryClient();
+  const [error, setError] = useState<unknown>(null);
+  const leave = () => {
+    begun = undefined;
+    history.replaceState(null, '', '/#/');
+    dispatchEvent(new HashChangeEvent('hashchange'));
+  };
+  useEffect(() => {
+    begun ??= begin();
+    begun.then(
+      async () => {
+        leave();
+        await signedIn(client);
+      },
+      setError,
+    );
+  }, [client]);
+  return (
+    <div className="basalt-sign-in">
+      <main>
+        {error ? (
+          <div className="basalt-stack">
+            <Alert component="h1" variant="warning" isInline title={t('signIn.linkFailed')} />
+            <ErrorAlert error={error} />
+            <Button onClick={leave}>{t('signIn.other')}</Button>
+          </div>
+        ) : (
+          <p role="status"><Spinner size="md" aria-hidden /> {t('signIn.wait')}</p>
+        )}
+      </main>
+    </div>
+  );
+}

@@ -1,0 +1,30 @@
+// What the API said: in an alert, or at the field that it names.
+import { Alert, AlertActionCloseButton, Button } from '@patternfly/react-core';
+import { asApiError } from '../api/client';
+import { useText } from '../i18n';
+
+interface Props {
+  error: unknown;
+  onRetry?: () => void;
+  onClose?: () => void;
+}
+
+export function ErrorAlert({ error, onRetry, onClose }: Props) {
+  const { t } = useText();
+  if (!error) return null;
+  const e = asApiError(error);
+  const away = e.code === 'unreachable';
+  return (
+    <Alert
+      variant="danger"
+      isInline
+      isLiveRegion
+      component="p"
+      title={away ? t('error.unreachable') : e.message || t('error.title')}
+      actionLinks={onRetry && <Button variant="link" isInline onClick={onRetry}>{t('error.retry')}</Button>}
+      actionClose={onClose && <AlertActionCloseButton aria-label={t('error.close')} onClose={onClose} />}
+    >
+      {away ? t('error.unreachableHint') : e.hint}
+    </Alert>
+  );
+}

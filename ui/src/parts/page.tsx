@@ -1,0 +1,44 @@
+// A page's head: its title, which the window has too and which takes the focus
+// when one comes from another page, so that a screen reader says where one is.
+import { Breadcrumb, BreadcrumbItem, PageSection, Title } from '@patternfly/react-core';
+import { useEffect, useRef, type ReactNode } from 'react';
+import { Link } from 'wouter';
+
+let first = true;
+
+interface Props {
+  title: string;
+  above?: { href: string; title: string };
+  actions?: ReactNode;
+  children: ReactNode;
+}
+
+export function PageBody({ title, above, actions, children }: Props) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    if (!first) heading.current?.focus();
+    first = false;
+  }, []);
+  useEffect(() => {
+    document.title = `${title} · Basalt`;
+  }, [title]);
+  return (
+    <>
+      {above && (
+        <PageSection type="breadcrumb">
+          <Breadcrumb>
+            <BreadcrumbItem render={({ className }) => <Link className={className} href={above.href}>{above.title}</Link>} />
+            <BreadcrumbItem isActive>{title}</BreadcrumbItem>
+          </Breadcrumb>
+        </PageSection>
+      )}
+      <PageSection>
+        <div className="basalt-header">
+          <Title headingLevel="h1" tabIndex={-1} ref={heading}>{title}</Title>
+          {actions && <div className="basalt-actions">{actions}</div>}
+        </div>
+      </PageSection>
+      <PageSection isFilled>{children}</PageSection>
+    </>
+  );
+}

@@ -1,0 +1,31 @@
+// The project that one works in. Lists and forms are about it; empty: all that
+// the session sees.
+import { createContext, use, useEffect, useState, type ReactNode } from 'react';
+import type { Schemas } from '../api/client';
+import { useProjects } from '../api/queries';
+import { seesMachines, type Session } from '../api/session';
+
+export interface ProjectChoice {
+  projects: Schemas['Project'][];
+  loading: boolean;
+  /** Id; empty: all. */
+  project: string;
+  /** The project's organization, or the session's. */
+  organization: string | undefined;
+  choose: (id: string) => void;
+}
+
+const Context = createContext<ProjectChoice>({ projects: [], loading: false, project: '', organization: undefined, choose: () => undefined });
+export const useProject = () => use(Context);
+
+const stored = 'basalt.project';
+
+export function ProjectProvider({ session, children }: { session: Session; children: ReactNode }) {
+  const query = useProjects(seesMachines(session));
+  const projects = query.data?.items ?? [];
+  const [wanted, setWanted] = useState(() => localStorage.getItem(stored) ?? '');
+  useEffect(() => localStorage.setItem(stored, wanted), [wanted]);
+  const project = session.project ?? (projects.some((p) => p.meta.id === wanted) ? wanted : projects.length === 1 ? (projects[0]?.meta.id ?? '') : '');
+  const organization = projects.find((p) => p.meta.id === project)?.meta.organization ?? session.organization;
+  return <Context value={{ projects, loading: query.isLoading, project, organization, choose: setWanted }}>{children}</Context>;
+}

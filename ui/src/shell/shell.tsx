@@ -1,0 +1,117 @@
+import { Alert, FormSelect, FormSelectOption, Masthead, MastheadBrand, MastheadContent, MastheadMain, MastheadToggle, Nav, NavItem, NavList, Page, PageSidebar, PageSidebarBody, PageToggleButton, SkipToContent } from '@patternfly/react-core';
+import { BarsIcon } from '@patternfly/react-icons';
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect, useState, type ReactNode } from 'react';
+import { Link, useLocation } from 'wouter';
+import { applier } from '../api/live';
+import { may, seesMachines, seesMoney, signedOut, type Session } from '../api/session';
+import { follow, type Liveness } from '../api/watch';
+import { useText, type Key } from '../i18n';
+import { ProjectProvider, useProject } from './project';
+import { UserMenu } from './user-menu';
+
+/** The kinds whose changes the pages show. */
+const kinds = ['Instance', 'Image', 'Flavor', 'GPUPool', 'Network', 'Project', 'APIKey', 'User', 'Invoice'];
+
+function useLive(session: Session): Liveness {
+  const client = useQueryClient();
+  const [state, setState] = useState<Liveness>('live');
+  useEffect(() => {
+    if (!seesMachines(session)) return;
+    const end = new AbortController();
+    follow({ kinds, since: session.revision, onEvent: applier(client), onState: (s) => (s === 'ended' ? signedOut(client) : setState(s)) }, end.signal);
+    return () => end.abort();
+  }, [client, session]);
+  return state;
+}
+
+function ProjectSwitcher({ session }: { session: Session }) {
+  const { t } = useText();
+  const { projects, project, choose } = useProject();
+  if (session.project || projects.length === 0) return <span />;
+  return (
+    <FormSelect className="basalt-project" id="project" aria-label={t('app.project')} value={project} onChange={(_, v) => choose(v)}>
+      {projects.length > 1 && <FormSelectOption value="" label={t('app.allProjects')} />}
+      {projects.map((p) => <FormSelectOption key={p.meta.id} value={p.meta.id} label={p.spec.displayName || p.meta.name} />)}
+    </FormSelect>
+  );
+}
+
+const entries: { href: string; text: Key; when: (s: Session) => boolean }[] = [
+  { href: '/', text: 'nav.dashboard', when: () => true },
+  { href: '/instances', text: 'nav.instances', when: seesMachines },
+  { href: '/usage', text: 'nav.usage', when: () => true },
+  { href: '/invoices', text: 'nav.invoices', when: seesMoney },
+  { href: '/keys', text: 'nav.keys', when: (s) => may(s, 'admin') },
+  { href: '/members', text: 'nav.members', when: (s) => may(s, 'admin') },
+];
+
+const wide = 1200; // px: from here PatternFly puts the navigation beside the page
+
+export function Shell({ session, children }: { session: Session; children: ReactNode }) {
+  const { t } = useText();
+  const [path] = useLocation();
+  const [open, setOpen] = useState(window.innerWidth >= wide);
+  const [mobile, setMobile] = useState(window.innerWidth < wide);
+  const state = useLive(session);
+  const masthead = (
+    <Masthead display={{ default: 'inline' }}>
+      <MastheadMain>
+        <MastheadToggle>
+          <PageToggleButton variant="plain" aria-label={t('app.menu')} isSidebarOpen={open} onSidebarToggle={() => setOpen(!open)} id="nav-toggle">
+            <BarsIcon />
+          </PageToggleButton>
+        </MastheadToggle>
+        <MastheadBrand>
+          <Link href="/" className="basalt-brand"><img src="/favicon.svg" alt="" /><span>Basalt</span></Link>
+        </MastheadBrand>
+      </MastheadMain>
+      <MastheadContent>
+        <div className="basalt-masthead">
+          <ProjectSwitcher session={session} />
+          <UserMenu session={session} />
+        </div>
+      </MastheadContent>
+    </Masthead>
+  );
+  const sidebar = (
+    <PageSidebar isSidebarOpen={open} id="sidebar">
+      <PageSidebarBody>
+        <Nav aria-label={t('app.nav')} onSelect={() => mobile && setOpen(false)}>
+          <NavList>
+            {entries.filter((e) => e.when(session)).map((e) => {
+              const active = e.href === '/' ? path === '/' : path.startsWith(e.href);
+              return <NavItem key={e.href} itemId={e.href} to={`#${e.href}`} isActive={active}>{t(e.text)}</NavItem>;
+            })}
+          </NavList>
+        </Nav>
+      </PageSidebarBody>
+    </PageSidebar>
+  );
+  return (
+    <ProjectProvider session={session}>
+      <Page
+        masthead={masthead}
+        sidebar={sidebar}
+        mainContainerId="content"
+        skipToContent={<SkipToContent href="#content" onClick={(e) => (e.preventDefault(), document.getElementById('content')?.focus())}>{t('app.skip')}</SkipToContent>}
+        onPageResize={(_, { windowSize }) => {
+          const now = windowSize < wide;
+          if (now !== mobile) {
+            setMobile(now);
+            setOpen(!now);
+          }
+        }}
+      >
+        <div role="status">
+          {state === 'waiting' && <Alert component="p" variant="warning" isInline title={t('app.waiting')}>{t('app.waitingHelp')}</Alert>}
+        </div>
+        {children}
+        <footer className="basalt-footer">
+          <a href="/docs">{t('app.docs')}</a>
+          <a href="/licenses.txt">{t('app.licenses')}</a>
+        </footer>
+      </Page>
+    </ProjectProvider>
+  );
+}
