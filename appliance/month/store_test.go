@@ -23,9 +23,22 @@ type disk struct {
 
 func newDisk(t *testing.T) *disk {
 	d := &disk{}
-	d.open(t, t.TempDir())
+	d.open(t, newDir(t))
 	t.Cleanup(func() { _ = d.Close() })
 	return d
+}
+
+// newDir is in memory where the machine has a place for that: every write waits
+// for the disk, and a process that is killed leaves the same files
+// there. What a power cut leaves is appliance/store's to test.
+func newDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "basalt-month-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
 }
 
 func (d *disk) open(t *testing.T, dir string) {
@@ -41,7 +54,7 @@ func (d *disk) open(t *testing.T, dir string) {
 // nothing that it would have written when it was closed.
 func (d *disk) kill(t *testing.T) {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "store")
+	dir := filepath.Join(newDir(t), "store")
 	if err := os.CopyFS(dir, os.DirFS(d.dir)); err != nil {
 		t.Fatal(err)
 	}
