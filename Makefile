@@ -23,8 +23,8 @@ CODEGEN_VERSION  := v2.8.2
 help:
 	@sed -n "s/^## /  make /p" $(MAKEFILE_LIST)
 
-## build: the binaries and the guest's libraries
-build: guest
+## build: the binaries with the portal in them, and the guest's libraries
+build: guest ui
 	@mkdir -p $(BUILD)/bin
 	$(GO) build -ldflags '-X main.version=$(VERSION)' -o $(BUILD)/bin/ ./appliance/cmd/...
 
@@ -45,7 +45,7 @@ $(TOOLS)/oapi-codegen-$(CODEGEN_VERSION):
 	@touch $@
 
 ## check: build, vet, lint, import rules, generated files fresh, unit tests
-check: setup tools build lint generated
+check: setup tools build lint generated ui-check
 	$(GO) test -short ./...
 
 lint: tools php-lint

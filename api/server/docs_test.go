@@ -23,7 +23,7 @@ func TestEveryOperationIsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := http.Get(servertest.Start(t, nil).URL)
+	resp, err := http.Get(servertest.Start(t, nil).URL + "/docs")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Every test: the guest library's own, then all of Go's, on real libvirt and
-# QEMU. Called by "make test".
+# Every test: the portal's components, the guest library's own, then all of Go's,
+# on real libvirt and QEMU. Called by "make test".
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-make --no-print-directory lint generated
+make --no-print-directory lint generated ui-check
 make --no-print-directory -C gpu/guest BUILD="$BASALT_BUILD" test
 make --no-print-directory testguest images iso libvirtd
 trap 'installer/dev/libvirtd.sh stop' EXIT
