@@ -1,6 +1,6 @@
 // Who is signed in. The session is read once, with the store's revision before
 // everything else is read, from which the watch begins.
-import { QueryCache, QueryClient, useQuery } from '@tanstack/react-query';
+import { QueryCache, QueryClient, useQuery, type Query } from '@tanstack/react-query';
 import { api, ApiError, ok, type Schemas } from './client';
 
 export interface Session extends Omit<Schemas['Identity'], 'role'> {
@@ -26,7 +26,10 @@ export async function signedIn(client: QueryClient): Promise<void> {
 export function signedOut(client: QueryClient): void {
   localStorage.removeItem(hint);
   client.setQueryData(sessionKey, null);
-  client.removeQueries({ predicate: (q) => q.queryKey[0] !== sessionKey[0] });
+  const others = (q: Query) => q.queryKey[0] !== sessionKey[0];
+  void client.cancelQueries({ predicate: others });
+  // Once the pages that showed them have gone: those would only ask again.
+  setTimeout(() => client.removeQueries({ predicate: (q) => others(q) && !q.isActive() }));
 }
 
 async function readSession(): Promise<Session | null> {

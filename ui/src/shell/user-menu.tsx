@@ -14,9 +14,9 @@ export function UserMenu({ session }: { session: Session }) {
   const [shown, setShown] = useState<Theme>(theme);
   const name = session.name ?? session.key;
   const signOut = async () => {
+    signedOut(client); // first: the pages ask for nothing any more
     // The cookie is gone whatever the answer is.
     await ok(api.POST('/v1/logout')).catch(() => undefined);
-    signedOut(client);
   };
   return (
     <Dropdown
