@@ -18,7 +18,7 @@ const (
 	again = 6 * time.Hour
 	// pause between steps; after a long one so many times what it took.
 	pause = time.Minute
-	rest  = 10
+	rest  = 3
 	// looks at once, whose writes share the disk's syncs.
 	looks = 16
 )
