@@ -71,7 +71,9 @@ func (a *Agent) awaitUpload(ctx context.Context, img api.Image) error {
 	default:
 		return nil
 	}
-	return a.sayImage(ctx, img, api.ImageStatus{Phase: api.ImagePending})
+	// Of the image as it was seen, and not once more (sayImage): meanwhile another
+	// node may have been sent the bytes.
+	return a.report(ctx, api.KindImage, img.Meta.ID, img.Meta.Revision, api.ImageStatus{Phase: api.ImagePending})
 }
 
 // endImage deletes this node's copies.
@@ -172,8 +174,9 @@ func ready(have sds.Image, node api.NodeID) api.ImageStatus {
 		VirtualBytes: have.VirtualBytes, ProgressBytes: have.SizeBytes}
 }
 
-// sayImage reports a status. Whoever brings an image in is the only one that
-// writes it, so a conflict is a change of something else: once more.
+// sayImage reports a status for whoever brings an image in: a conflict is a
+// change of something else, or another's word that it waits for its bytes: once
+// more.
 func (a *Agent) sayImage(ctx context.Context, img api.Image, st api.ImageStatus) error {
 	var err error
 	for range 3 {

@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"strings"
@@ -134,5 +135,28 @@ func TestASharedPoolIsSweptWithCare(t *testing.T) {
 	sweep()
 	if there("vol-0000") || !there("vol-ins-1") {
 		t.Errorf("there: the orphan %t, the other's %t", there("vol-0000"), there("vol-ins-1"))
+	}
+}
+
+// Whoever is on duty says of a new image that it waits for its bytes; on old
+// news, when another node has been sent them meanwhile.
+func TestAnUploadIsNotForgottenOnOldNews(t *testing.T) {
+	for i := range 2 { // either may be on duty
+		w := newTown(t, 2, false)
+		slow, quick := w.houses[i], w.houses[1-i]
+		w.turn()
+		w.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindImage, ID: "img-1", Name: "x", Data: api.Encode(api.ImageSpec{Format: "raw"})})
+		slow.hear()
+		slow.deaf = true
+		quick.hear()
+		if err := quick.Agent().PutImage(quick.ctx, "img-1", bytes.NewReader(raw())); err != nil {
+			t.Fatal(err)
+		}
+		w.turn()
+		slow.deaf = false
+		w.turn()
+		if st := w.image("img-1").Status; st.Phase != api.ImageReady || st.Node != quick.id {
+			t.Errorf("%+v, and %s has it", st, quick.id)
+		}
 	}
 }
