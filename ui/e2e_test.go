@@ -124,8 +124,8 @@ func start(t *testing.T) daemon {
 	}
 }
 
-// fill makes an organization with a project, an image, and Ann, who
-// administers it.
+// fill makes an organization with a project, an image and an app, Ann,
+// who administers it, and an operator.
 func (n daemon) fill(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
@@ -145,18 +145,22 @@ func (n daemon) fill(t *testing.T) {
 	disk[510], disk[511] = 0x55, 0xaa // a boot sector
 	_, err = op.PutImageContent(ctx, image.Meta.ID, bytes.NewReader(disk), int64(len(disk)))
 	ok(err)
+	_, err = op.Apps().Create(ctx, api.App{Meta: api.Meta{Name: "notebook"}, Spec: api.AppSpec{DisplayName: "Notebook", Version: "1", Image: "debian-12",
+		Description: "Notebooks in the browser.", Notes: "Its token is in /etc/notebook.", Ports: []api.AppPort{{Port: 8888, Name: "Web"}}}})
+	ok(err)
 	org, err := op.Organizations().Create(ctx, api.Organization{Meta: api.Meta{Name: "acme"},
 		Spec: api.OrganizationSpec{DisplayName: "Acme Ltd", Quota: api.Amounts{api.QuotaVCPUs: 16, api.QuotaInstances: 40}}})
 	ok(err)
 	_, err = op.Projects().Create(ctx, api.Project{Meta: api.Meta{Name: "render", Organization: org.Meta.ID}, Spec: api.ProjectSpec{Quota: api.Amounts{api.QuotaVCPUs: 8}}})
 	ok(err)
-	n.user(ctx, t, op, "ann@example.com", org.Meta.ID)
+	n.user(ctx, t, op, "ann@example.com", org.Meta.ID, api.Grant{Role: api.RoleAdmin, Organization: org.Meta.ID})
+	n.user(ctx, t, op, "op@example.com", "", api.Grant{Role: api.RoleOperator})
 }
 
-func (n daemon) user(ctx context.Context, t *testing.T, op *client.API, email, org string) {
+func (n daemon) user(ctx context.Context, t *testing.T, op *client.API, email, org string, grant api.Grant) {
 	t.Helper()
 	u, err := op.Users().Create(ctx, api.User{Meta: api.Meta{Name: email, Organization: org},
-		Spec: api.UserSpec{DisplayName: "Ann", Grants: []api.Grant{{Role: api.RoleAdmin, Organization: org}}}})
+		Spec: api.UserSpec{DisplayName: "Ann", Grants: []api.Grant{grant}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,6 +171,6 @@ func (n daemon) user(ctx context.Context, t *testing.T, op *client.API, email, o
 	}
 	_ = resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		t.Fatalf("Ann's password: %s", resp.Status)
+		t.Fatalf("the password of %s: %s", email, resp.Status)
 	}
 }

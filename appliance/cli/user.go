@@ -79,7 +79,11 @@ func (a *App) resetCommand(k *kind[api.User]) *cobra.Command {
 }
 
 func (a *App) showLink(l api.PasswordLink) {
-	fmt.Fprintf(a.Out, "token: %s\nIt is shown this once, and sets a password until %s: basalt password set TOKEN\n\n", l.Token, formatTime(l.ExpiresAt))
+	fmt.Fprintf(a.Out, "token: %s\nIt is shown this once, and sets a password until %s: basalt password set TOKEN\n", l.Token, formatTime(l.ExpiresAt))
+	if server, _, _ := strings.Cut(a.config.Server, ","); strings.HasPrefix(server, "http") {
+		fmt.Fprintf(a.Out, "or, in the portal: %s/#/password?token=%s\n", server, l.Token)
+	}
+	fmt.Fprintln(a.Out)
 }
 
 func (a *App) grantWords(grants []api.Grant) string {

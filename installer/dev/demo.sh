@@ -129,6 +129,12 @@ operator_token=$BASALT_TOKEN
 BASALT_TOKEN=$(cat "$data/demo.key")
 printf '  API key of project demo: %s\n' "$data/demo.key"
 
+portal() { BASALT_TOKEN=$operator_token basalt "$@" | sed -n 's/^or, in the portal: //p'; }
+BASALT_TOKEN=$operator_token basalt user get demo@example.com >/dev/null 2>&1 ||
+	BASALT_TOKEN=$operator_token basalt user create demo@example.com --organization demo --grant admin@demo >/dev/null
+portal=$(portal user reset demo@example.com)
+[ -n "$portal" ] || fail "there is no link to the portal"
+
 step "image ready"
 if ! BASALT_TOKEN=$operator_token basalt image get debian 2>/dev/null | grep Ready >/dev/null; then
 	BASALT_TOKEN=$operator_token show basalt image import debian --file "$build/images/debian-guest.qcow2" --format qcow2 --public --wait
@@ -167,7 +173,9 @@ step_done
 cat <<TEXT
 
 ${bold}It works${off} (in $((SECONDS - began)) s).
-  API:    $BASALT_SERVER  (documentation on that page)
+  Portal: $portal
+          (choose a password; then log in at $BASALT_SERVER as demo@example.com)
+  API:    $BASALT_SERVER/docs
   Log in: export BASALT_SERVER=$BASALT_SERVER BASALT_TOKEN=\$(cat $data/demo.key)
           $build/bin/basalt instance console demo --project demo      (Ctrl-] leaves)
   The operator's key is in $data/node/operator.key

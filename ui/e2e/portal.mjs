@@ -52,8 +52,8 @@ async function inspect(page, what) {
   if (wide > 0) complaints.push(`${what}: ${wide} px wider than the window`);
 }
 
-async function signIn(page, password = PASSWORD) {
-  await page.getByLabel('E-mail address').fill(EMAIL);
+async function signIn(page, password = PASSWORD, email = EMAIL) {
+  await page.getByLabel('E-mail address').fill(email);
   await page.getByLabel('Password').fill(password);
   await button(page, 'Sign in').click();
 }
@@ -118,7 +118,7 @@ step('create: errors stand at their fields', async () => {
   await page.getByRole('main').getByRole('button', { name: 'Create instance' }).first().click();
   await heading(page, 'Create instance');
   await page.getByLabel('Name').fill('No Good');
-  await page.getByLabel('Image').selectOption('debian-12');
+  await page.getByLabel('Image or app').selectOption('image:debian-12');
   await page.getByLabel('Flavor').selectOption('tiny');
   await page.getByText('Together, at most').waitFor();
   await page.getByLabel('Give it a virtual GPU').check();
@@ -132,6 +132,16 @@ step('create: errors stand at their fields', async () => {
   assert.equal(await name.getAttribute('aria-invalid'), 'true');
   await name.fill('train-1');
   await page.locator('code').getByText('basalt instance create train-1').waitFor();
+});
+
+step('an app says what it is, and waits for its image', async () => {
+  const source = page.getByLabel('Image or app');
+  assert.equal(await source.locator('option[value="app:jupyter"]').isDisabled(), true);
+  await source.selectOption('app:notebook');
+  await page.getByText('Serves Web 8888').waitFor();
+  await page.getByText('Its token is in /etc/notebook.').waitFor();
+  await page.locator('code').getByText('--app notebook').waitFor();
+  await inspect(page, 'create-app-light');
 });
 
 step('create, and see it run without asking again', async () => {
@@ -313,6 +323,19 @@ step('sign out, and in again with a link', async () => {
   await again.getByText('This link does not sign you in').waitFor();
   await again.getByRole('button', { name: 'Sign in another way' }).click();
   await heading(again, 'Sign in');
+});
+
+step('an operator sees nodes and cards', async () => {
+  const p = await open({});
+  await p.goto(PORTAL);
+  await signIn(p, PASSWORD, 'op@example.com');
+  await heading(p, 'Dashboard');
+  await p.getByRole('link', { name: 'Nodes and GPUs' }).click();
+  await heading(p, 'Nodes and GPUs');
+  await p.getByText('Ready', { exact: true }).waitFor();
+  await p.getByText('No GPU is there').waitFor();
+  await inspect(p, 'nodes-light');
+  await p.context().close();
 });
 
 let failed = false;

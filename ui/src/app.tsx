@@ -17,6 +17,7 @@ const Dashboard = lazy(() => import('./pages/dashboard').then((m) => ({ default:
 const Instances = lazy(() => import('./pages/instances').then((m) => ({ default: m.Instances })));
 const CreateInstance = lazy(() => import('./pages/create-instance').then((m) => ({ default: m.CreateInstance })));
 const InstancePage = lazy(() => import('./pages/instance').then((m) => ({ default: m.InstancePage })));
+const Nodes = lazy(() => import('./pages/nodes').then((m) => ({ default: m.Nodes })));
 const Usage = lazy(() => import('./pages/usage').then((m) => ({ default: m.Usage })));
 const Invoices = lazy(() => import('./pages/invoices').then((m) => ({ default: m.Invoices })));
 const Keys = lazy(() => import('./pages/keys').then((m) => ({ default: m.Keys })));
@@ -39,6 +40,7 @@ function Pages({ session }: { session: Session }) {
       {seesMachines(session) && <Route path="/instances"><Instances session={session} /></Route>}
       {may(session, 'member') && <Route path="/instances/new"><CreateInstance session={session} /></Route>}
       {seesMachines(session) && <Route path="/instances/:id">{({ id }) => <InstancePage key={id} session={session} id={id} />}</Route>}
+      {may(session, 'operator') && <Route path="/nodes"><Nodes /></Route>}
       <Route path="/usage"><Usage session={session} /></Route>
       {seesMoney(session) && <Route path="/invoices"><Invoices session={session} /></Route>}
       {may(session, 'admin') && <Route path="/keys"><Keys /></Route>}

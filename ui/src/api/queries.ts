@@ -42,6 +42,12 @@ export const useConsoleLog = (id: string, on: boolean) =>
   });
 
 export const useFlavors = () => useQuery({ queryKey: ['Flavor', 'list'], queryFn: ({ signal }) => ok(api.GET('/v1/flavors', { signal })) });
+/** mostInstances are looked at where all are wanted. */
+export const mostInstances = 1000;
+
+export const useNodes = (q: PageOf) => useQuery({ queryKey: ['Node', 'list', none(q)], queryFn: ({ signal }) => ok(api.GET('/v1/nodes', { params: { query: none(q) }, signal })), placeholderData: keepPreviousData });
+export const useGpus = () => useQuery({ queryKey: ['GPU', 'list'], queryFn: ({ signal }) => ok(api.GET('/v1/gpus', { params: { query: { limit: 1000 } }, signal })) });
+export const useApps = () => useQuery({ queryKey: ['App', 'list'], queryFn: ({ signal }) => ok(api.GET('/v1/apps', { params: { query: { limit: 1000 } }, signal })) });
 export const usePools = () => useQuery({ queryKey: ['GPUPool', 'list'], queryFn: ({ signal }) => ok(api.GET('/v1/gpu-pools', { signal })) });
 export const useImages = (project: string) =>
   useQuery({ queryKey: ['Image', 'list', project], queryFn: ({ signal }) => ok(api.GET('/v1/images', { signal })), select: (p) => ({ ...p, items: p.items.filter((i) => i.spec.public || !project || i.meta.project === project) }) });

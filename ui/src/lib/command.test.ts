@@ -14,6 +14,10 @@ test('the command', () => {
   );
 });
 
+test('the command of an app', () => {
+  expect(command({ ...instance, spec: { flavor: 'small', app: 'jupyter' } })).toBe(['basalt instance create demo', '--project web', '--app jupyter', '--flavor small'].join(' \\\n  '));
+});
+
 test('keys and user data need a document', () => {
   const text = command({ ...instance, spec: { ...instance.spec, userData: "#cloud-config\nruncmd: ['it''s']" } });
   expect(text.startsWith("basalt apply -f - <<'BASALT'\n")).toBe(true);

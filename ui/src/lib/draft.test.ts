@@ -3,13 +3,17 @@ import { ApiError } from '../api/client';
 import { atField, elsewhere } from '../api/fields';
 import { instanceOf } from './draft';
 
-const draft = { name: ' demo ', project: 'web', image: 'debian', flavor: 'small', vgpu: false, pool: '', vramGib: '1.5', share: '50', network: '', keys: '\n ssh-ed25519 AAAA a \n\n', userData: '' };
+const draft = { name: ' demo ', project: 'web', app: '', image: 'debian', flavor: 'small', vgpu: false, pool: '', vramGib: '1.5', share: '50', network: '', keys: '\n ssh-ed25519 AAAA a \n\n', userData: '' };
 
 test('only what was filled in is sent', () => {
   expect(instanceOf({ ...draft, keys: '' })).toEqual({ kind: 'Instance', meta: { name: 'demo', project: 'web' }, spec: { flavor: 'small', image: 'debian' } });
   expect(instanceOf({ ...draft, vgpu: true, network: 'back', userData: '#cloud-config' }).spec).toEqual({
     flavor: 'small', image: 'debian', vgpu: { vramBytes: 1_610_612_736, sharePercent: 50 }, networks: [{ network: 'back' }], sshKeys: ['ssh-ed25519 AAAA a'], userData: '#cloud-config',
   });
+});
+
+test('an app stands for its image', () => {
+  expect(instanceOf({ ...draft, keys: '', app: 'jupyter', image: '' }).spec).toEqual({ flavor: 'small', app: 'jupyter' });
 });
 
 test('an error stands at its field, or above the form', () => {

@@ -6,6 +6,8 @@ export const gib = 2 ** 30;
 export interface Draft {
   name: string;
   project: string;
+  /** An app's name, or empty: then the image is chosen. */
+  app: string;
   image: string;
   flavor: string;
   vgpu: boolean;
@@ -25,7 +27,7 @@ export function instanceOf(d: Draft): Instance {
     meta: { name: d.name.trim(), project: d.project },
     spec: {
       flavor: d.flavor,
-      image: d.image,
+      ...(d.app ? { app: d.app } : { image: d.image }),
       ...(d.vgpu && { vgpu: { vramBytes: Math.round(Number(d.vramGib) * gib), sharePercent: Number(d.share), ...(d.pool && { pool: d.pool }) } }),
       ...(d.network && { networks: [{ network: d.network }] }),
       ...(sshKeys.length > 0 && { sshKeys }),

@@ -1,17 +1,18 @@
-import { ActionGroup, Alert, Button, Card, CardBody, CardTitle, Checkbox, Form, FormFieldGroup, FormFieldGroupHeader, FormSelect, FormSelectOption, TextArea, TextInput } from '@patternfly/react-core';
+import { ActionGroup, Alert, Button, Card, CardBody, CardTitle, Checkbox, Form, FormFieldGroup, FormFieldGroupHeader, FormSelect, FormSelectOption, FormSelectOptionGroup, TextArea, TextInput } from '@patternfly/react-core';
 import { FolderIcon } from '@patternfly/react-icons';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { api, ok, type Schemas } from '../api/client';
 import { atField, elsewhere } from '../api/fields';
-import { useFlavors, useImages, useNetworks, usePools, usePriceBook } from '../api/queries';
+import { useApps, useFlavors, useImages, useNetworks, usePools, usePriceBook } from '../api/queries';
 import type { Session } from '../api/session';
 import { useText } from '../i18n';
 import { command, curl } from '../lib/command';
 import { gib, instanceOf, type Draft } from '../lib/draft';
 import { formatBytes, formatMicros, formatPercent } from '../lib/format';
 import { hourly } from '../lib/price';
+import { choose, imageOf, sourceOf } from '../lib/source';
 import { ErrorAlert } from '../parts/error';
 import { describedBy, Field } from '../parts/field';
 import { Empty } from '../parts/list';
@@ -20,7 +21,7 @@ import { Copyable } from '../parts/copyable';
 import { useProject } from '../shell/project';
 
 /** The fields that show their own errors. */
-const shown = ['meta.name', 'meta.project', 'spec.image', 'spec.flavor', 'spec.vgpu', 'spec.networks', 'spec.sshKeys', 'spec.userData'];
+const shown = ['meta.name', 'meta.project', 'spec.image', 'spec.app', 'spec.flavor', 'spec.vgpu', 'spec.networks', 'spec.sshKeys', 'spec.userData'];
 
 function Price({ draft, flavor, image, organization }: { draft: Draft; flavor?: Schemas['Flavor']; image?: Schemas['Image']; organization?: string }) {
   const { t, language } = useText();
@@ -48,14 +49,30 @@ function Price({ draft, flavor, image, organization }: { draft: Draft; flavor?: 
   );
 }
 
+/** What an app is, what it serves, and what to do once it runs. */
+function About({ app }: { app: Schemas['App'] }) {
+  const { t } = useText();
+  const { description, ports, notes } = app.spec;
+  return (
+    <div className="basalt-stack">
+      {description && <p>{description}</p>}
+      {ports && ports.length > 0 && <p>{t('new.appPorts', { ports: ports.map((p) => (p.name ? `${p.name} ${p.port}` : p.port)).join(', ') })}</p>}
+      {notes && <p className="basalt-lines">{notes}</p>}
+    </div>
+  );
+}
+
 export function CreateInstance({ session }: { session: Session }) {
   const { t, count, language } = useText();
   const [, go] = useLocation();
   const { projects, project, loading } = useProject();
-  const [draft, setDraft] = useState<Draft>({ name: '', project: '', image: '', flavor: '', vgpu: false, pool: '', vramGib: '4', share: '25', network: '', keys: '', userData: '' });
+  const [draft, setDraft] = useState<Draft>({ name: '', project: '', app: '', image: '', flavor: '', vgpu: false, pool: '', vramGib: '4', share: '25', network: '', keys: '', userData: '' });
   const set = <K extends keyof Draft>(name: K) => (_: unknown, value: Draft[K]) => setDraft((d) => ({ ...d, [name]: value }));
   const inProject = draft.project || project || projects[0]?.meta.id || '';
   const projectObject = projects.find((p) => p.meta.id === inProject);
+  const apps = useApps();
+  const catalogue = apps.data?.items.filter((a) => !a.meta.deletedAt) ?? [];
+  const app = catalogue.find((a) => a.meta.name === draft.app);
   const flavors = useFlavors();
   const images = useImages(inProject);
   const pools = usePools();
@@ -80,7 +97,7 @@ export function CreateInstance({ session }: { session: Session }) {
         <Card>
           <CardBody>
             <Form onSubmit={(e) => (e.preventDefault(), create.mutate())} aria-label={t('new.title')}>
-              <ErrorAlert error={elsewhere(create.error, shown) ?? flavors.error ?? images.error} />
+              <ErrorAlert error={elsewhere(create.error, shown) ?? flavors.error ?? images.error ?? apps.error} />
               {!session.project && projects.length > 1 && (
                 <Field id="new-project" label={t('new.project')} error={at('meta.project')} required>
                   <FormSelect id="new-project" value={inProject} onChange={set('project')} aria-describedby={describedBy('new-project')}>
@@ -92,12 +109,21 @@ export function CreateInstance({ session }: { session: Session }) {
                 <TextInput id="new-name" value={draft.name} onChange={set('name')} isRequired autoComplete="off" spellCheck={false} validated={state('meta.name')} aria-describedby={describedBy('new-name')} />
               </Field>
               {images.data && usable.length === 0 && <Alert component="p" variant="info" isInline title={t('new.noImage')} />}
-              <Field id="new-image" label={t('new.image')} error={at('spec.image')} required>
-                <FormSelect id="new-image" value={draft.image} onChange={set('image')} isRequired validated={state('spec.image')} aria-describedby={describedBy('new-image')}>
+              <Field id="new-image" label={t('new.source')} error={at('spec.image') ?? at('spec.app')} required>
+                <FormSelect id="new-image" value={sourceOf(draft)} onChange={(_, source) => setDraft((d) => choose(d, source, catalogue))} isRequired validated={at('spec.app') ? 'error' : state('spec.image')} aria-describedby={describedBy('new-image')}>
                   <FormSelectOption value="" label={t('new.choose')} isPlaceholder />
-                  {usable.map((i) => <FormSelectOption key={i.meta.id} value={i.meta.name} label={i.meta.name} />)}
+                  <FormSelectOptionGroup label={t('new.images')}>
+                    {usable.map((i) => <FormSelectOption key={i.meta.id} value={`image:${i.meta.name}`} label={i.meta.name} />)}
+                  </FormSelectOptionGroup>
+                  <FormSelectOptionGroup label={t('new.apps')}>
+                    {catalogue.map((a) => {
+                      const there = imageOf(a, usable) !== undefined;
+                      return <FormSelectOption key={a.meta.id} value={`app:${a.meta.name}`} isDisabled={!there} label={there ? a.spec.displayName : t('new.appNoImage', { app: a.spec.displayName, image: a.spec.image })} />;
+                    })}
+                  </FormSelectOptionGroup>
                 </FormSelect>
               </Field>
+              {app && <About app={app} />}
               <Field id="new-flavor" label={t('new.flavor')} error={at('spec.flavor')} required>
                 <FormSelect id="new-flavor" value={draft.flavor} onChange={set('flavor')} isRequired validated={state('spec.flavor')} aria-describedby={describedBy('new-flavor')}>
                   <FormSelectOption value="" label={t('new.choose')} isPlaceholder />
@@ -135,7 +161,7 @@ export function CreateInstance({ session }: { session: Session }) {
               <Field id="new-keys" label={t('new.keys')} help={t('new.keysHelp')} error={at('spec.sshKeys')}>
                 <TextArea id="new-keys" rows={2} resizeOrientation="vertical" value={draft.keys} onChange={set('keys')} spellCheck={false} validated={state('spec.sshKeys')} aria-describedby={describedBy('new-keys')} />
               </Field>
-              <Field id="new-user-data" label={t('new.userData')} error={at('spec.userData')}>
+              <Field id="new-user-data" label={t('new.userData')} help={app?.spec.userData ? t('new.userDataApp') : undefined} error={at('spec.userData')}>
                 <TextArea id="new-user-data" rows={3} resizeOrientation="vertical" value={draft.userData} onChange={set('userData')} spellCheck={false} validated={state('spec.userData')} aria-describedby={describedBy('new-user-data')} />
               </Field>
               <ActionGroup>
@@ -149,7 +175,7 @@ export function CreateInstance({ session }: { session: Session }) {
           <Card>
             <CardTitle component="h2">{t('new.price')}</CardTitle>
             <CardBody aria-live="polite">
-              <Price draft={draft} flavor={flavors.data?.items.find((f) => f.meta.name === draft.flavor)} image={usable.find((i) => i.meta.name === draft.image)} organization={projectObject?.meta.organization ?? session.organization} />
+              <Price draft={draft} flavor={flavors.data?.items.find((f) => f.meta.name === draft.flavor)} image={app ? imageOf(app, usable) : usable.find((i) => i.meta.name === draft.image)} organization={projectObject?.meta.organization ?? session.organization} />
             </CardBody>
           </Card>
           <Card>

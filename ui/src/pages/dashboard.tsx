@@ -1,7 +1,7 @@
 import { Button, Card, CardBody, CardFooter, CardTitle, Progress, ProgressVariant } from '@patternfly/react-core';
 import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { useInstances, usePreview, useQuota, useWallet } from '../api/queries';
+import { mostInstances as most, useInstances, usePreview, useQuota, useWallet } from '../api/queries';
 import { may, seesMachines, seesMoney, type Session } from '../api/session';
 import { useText } from '../i18n';
 import { formatBytes, formatDay, formatMicros } from '../lib/format';
@@ -10,8 +10,6 @@ import { phaseKey, phaseOf, type Phase } from '../lib/phase';
 import { ErrorAlert } from '../parts/error';
 import { PageBody } from '../parts/page';
 import { useProject } from '../shell/project';
-
-const most = 1000;
 
 function InstancesCard({ session }: { session: Session }) {
   const { t } = useText();

@@ -4,7 +4,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
 import { api, ok, type Instance } from '../api/client';
-import { useConsoleLog, useFlavors, useImages, useInstance } from '../api/queries';
+import { useApps, useConsoleLog, useFlavors, useImages, useInstance } from '../api/queries';
 import { may, type Session } from '../api/session';
 import { useText } from '../i18n';
 import { formatBytes, formatPercent, formatTime } from '../lib/format';
@@ -65,6 +65,7 @@ function Details({ instance: i }: { instance: Instance }) {
   const { t, count, language } = useText();
   const flavors = useFlavors();
   const images = useImages('');
+  const apps = useApps();
   const { spec, assignment: a = {}, status: s = {} } = i;
   const flavor = flavors.data?.items.find((f) => f.meta.id === spec.flavor);
   const v = spec.vgpu;
@@ -77,6 +78,7 @@ function Details({ instance: i }: { instance: Instance }) {
             [t('one.doing'), s.lastError ? '' : noteOf(i)],
             [t('one.error'), s.lastError],
             [t('one.started'), phaseOf(i) === 'Running' && formatTime(s.startedAt, language)],
+            [t('one.app'), spec.app && (apps.data?.items.find((x) => x.meta.id === spec.app)?.spec.displayName ?? spec.app)],
             [t('one.image'), images.data?.items.find((x) => x.meta.id === spec.image)?.meta.name ?? spec.image],
             [t('one.flavor'), flavor?.meta.name ?? spec.flavor],
             [t('inst.size'), a.vcpus ? `${count('inst.vcpus', a.vcpus)}, ${formatBytes(a.memoryBytes ?? 0, language)}` : ''],

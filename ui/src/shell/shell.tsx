@@ -10,8 +10,9 @@ import { useText, type Key } from '../i18n';
 import { ProjectProvider, useProject } from './project';
 import { UserMenu } from './user-menu';
 
-/** The kinds whose changes the pages show. */
-const kinds = ['Instance', 'Image', 'Flavor', 'GPUPool', 'Network', 'Project', 'APIKey', 'User', 'Invoice'];
+/** The kinds whose changes the pages show, and those of the operator's pages. */
+const kinds = ['Instance', 'App', 'Image', 'Flavor', 'GPUPool', 'Network', 'Project', 'APIKey', 'User', 'Invoice'];
+const operatorKinds = ['Node', 'GPU'];
 
 function useLive(session: Session): Liveness {
   const client = useQueryClient();
@@ -19,7 +20,7 @@ function useLive(session: Session): Liveness {
   useEffect(() => {
     if (!seesMachines(session)) return;
     const end = new AbortController();
-    follow({ kinds, since: session.revision, onEvent: applier(client), onState: (s) => (s === 'ended' ? signedOut(client) : setState(s)) }, end.signal);
+    follow({ kinds: may(session, 'operator') ? [...kinds, ...operatorKinds] : kinds, since: session.revision, onEvent: applier(client), onState: (s) => (s === 'ended' ? signedOut(client) : setState(s)) }, end.signal);
     return () => end.abort();
   }, [client, session]);
   return state;
@@ -40,6 +41,7 @@ function ProjectSwitcher({ session }: { session: Session }) {
 const entries: { href: string; text: Key; when: (s: Session) => boolean }[] = [
   { href: '/', text: 'nav.dashboard', when: () => true },
   { href: '/instances', text: 'nav.instances', when: seesMachines },
+  { href: '/nodes', text: 'nav.nodes', when: (s) => may(s, 'operator') },
   { href: '/usage', text: 'nav.usage', when: () => true },
   { href: '/invoices', text: 'nav.invoices', when: seesMoney },
   { href: '/keys', text: 'nav.keys', when: (s) => may(s, 'admin') },

@@ -1,0 +1,30 @@
+// A node's and a card's state in words and numbers.
+import type { Schemas } from '../api/client';
+
+export type Node = Schemas['Node'];
+export type Gpu = Schemas['GPU'];
+type Instance = Schemas['Instance'];
+export type NodeState = NonNullable<NonNullable<Node['assignment']>['state']> | 'Joining';
+
+/** nodeState: nobody watches over a cluster of one, whose node is ready once it has reported. */
+export const nodeState = (n: Node): NodeState => n.assignment?.state || (n.status?.seenAt ? 'Ready' : 'Joining');
+
+/** problems are the conditions that do not hold. */
+export const problems = (o: Pick<Node | Gpu, 'status'>): string[] =>
+  (o.status?.conditions ?? []).filter((c) => !c.status).map((c) => c.message || c.reason || c.type);
+
+/** tenantsOf a card are the instances that have a virtual GPU on it, the largest share first. */
+export const tenantsOf = (g: Gpu, instances: Instance[]): Instance[] =>
+  instances
+    .filter((i) => i.assignment?.gpu === g.meta.id)
+    .sort((a, b) => (b.assignment?.vgpuSharePercent ?? 0) - (a.assignment?.vgpuSharePercent ?? 0) || a.meta.name.localeCompare(b.meta.name));
+
+/** promised is what the tenants of a card may have together: more VRAM than it has is overcommitted. */
+export function promised(tenants: Instance[]): { vramBytes: number; sharePercent: number } {
+  const sum = { vramBytes: 0, sharePercent: 0 };
+  for (const { assignment: a } of tenants) {
+    sum.vramBytes += a?.vgpuVramBytes ?? 0;
+    sum.sharePercent += a?.vgpuSharePercent ?? 0;
+  }
+  return sum;
+}

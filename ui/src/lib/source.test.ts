@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import type { Schemas } from '../api/client';
+import type { Draft } from './draft';
+import { choose, imageOf, sourceOf } from './source';
+
+const draft: Draft = { name: '', project: '', app: '', image: '', flavor: '', vgpu: false, pool: '', vramGib: '4', share: '25', network: '', keys: '', userData: '' };
+const app = (name: string, vramBytes = 0): Schemas['App'] => ({ kind: 'App', meta: { name }, spec: { displayName: name, version: '1', image: 'debian-13', needs: { vramBytes } } });
+const image = (name: string, open: boolean): Schemas['Image'] => ({ kind: 'Image', meta: { name }, spec: { format: 'qcow2', public: open } });
+
+test('an app and an image put each other out', () => {
+  const apps = [app('jupyter')];
+  const a = choose({ ...draft, image: 'debian-12' }, 'app:jupyter', apps);
+  expect([a.app, a.image, a.vgpu, sourceOf(a)]).toEqual(['jupyter', '', false, 'app:jupyter']);
+  const i = choose(a, 'image:debian-12', apps);
+  expect([i.app, i.image, sourceOf(i)]).toEqual(['', 'debian-12', 'image:debian-12']);
+  expect(sourceOf(choose(i, '', apps))).toBe('');
+});
+
+test('an app gets the VRAM that it needs, and keeps more', () => {
+  const apps = [app('vllm', 8 * 2 ** 30)];
+  expect(choose(draft, 'app:vllm', apps)).toMatchObject({ vgpu: true, vramGib: '8' });
+  expect(choose({ ...draft, vramGib: '24' }, 'app:vllm', apps)).toMatchObject({ vgpu: true, vramGib: '24' });
+});
+
+test('an app is made from a public image', () => {
+  expect(imageOf(app('a'), [image('debian-13', false)])).toBeUndefined();
+  expect(imageOf(app('a'), [image('debian-12', true), image('debian-13', true)])?.meta.name).toBe('debian-13');
+});
