@@ -3,11 +3,9 @@ package ui_test
 import (
 	"bytes"
 	"context"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,7 +13,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/installer/dev/daemontest"
 )
 
 const hint = `run "make setup ui", which installs and builds what this needs`
@@ -34,20 +32,19 @@ func TestPortal(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, hint)
 	}
-	n := start(t)
+	n := daemon{daemontest.Start(t, "fake:", "basalt_fake")}
 	n.fill(t)
 	shots := os.Getenv("BASALT_SHOTS")
 	if shots == "" {
 		shots = t.TempDir()
 	}
 	cmd := exec.CommandContext(t.Context(), node(t), "e2e/portal.mjs")
-	cmd.Env = append(os.Environ(), "PORTAL="+n.url, "OPERATOR="+n.key, "EMAIL=ann@example.com", "PASSWORD="+secret, "BROWSER="+browser, "SHOTS="+shots)
+	cmd.Env = append(os.Environ(), "PORTAL="+n.URL, "OPERATOR="+n.Key, "EMAIL=ann@example.com", "PASSWORD="+secret, "BROWSER="+browser, "SHOTS="+shots)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 20 * time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		log, _ := os.ReadFile(n.log)
-		t.Fatalf("%v\n%s\n--- basaltd:\n%s", err, out, log[max(0, len(log)-4000):])
+		t.Fatalf("%v\n%s\n--- basaltd:\n%s", err, out, n.Log())
 	}
 	t.Logf("%s", out)
 }
@@ -64,72 +61,14 @@ func node(t *testing.T) string {
 	return strings.TrimSpace(string(out))
 }
 
-// daemon is a running basaltd.
-type daemon struct{ url, log, key string }
-
-func start(t *testing.T) daemon {
-	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "portal") // sockets have short paths
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	bin := filepath.Join(dir, "basaltd")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-tags", "basalt_fake", "-o", bin, "../appliance/cmd/basaltd").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	_ = l.Close()
-	n := daemon{url: "http://" + address, log: filepath.Join(dir, "log")}
-	log, err := os.Create(n.log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(bin, "--data", filepath.Join(dir, "data"), "--run", filepath.Join(dir, "run"), "--listen", address,
-		"--libvirt", "fake:", "--network", "none", "--meter-every", "1s")
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error, 1)
-	go func() { done <- cmd.Wait() }()
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		select {
-		case <-done:
-		case <-time.After(30 * time.Second):
-			_ = cmd.Process.Kill()
-			<-done
-		}
-		_ = log.Close()
-	})
-	watch := patience.Start()
-	for ; ; time.Sleep(100 * time.Millisecond) {
-		raw, err := os.ReadFile(filepath.Join(dir, "data", "operator.key"))
-		n.key = strings.TrimSpace(string(raw))
-		if resp, err2 := http.Get(n.url + "/v1/healthz"); err == nil && err2 == nil {
-			_ = resp.Body.Close()
-			if n.key != "" && resp.StatusCode == http.StatusOK {
-				return n
-			}
-		}
-		if watch.Over(2 * time.Minute) {
-			raw, _ := os.ReadFile(n.log)
-			t.Fatalf("basaltd does not answer:\n%s", raw)
-		}
-	}
-}
+type daemon struct{ daemontest.Daemon }
 
 // fill makes an organization with a project, an image and an app, Ann,
 // who administers it, and an operator.
 func (n daemon) fill(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
-	op, err := client.New(client.Options{Server: n.url, Token: n.key})
+	op, err := client.New(client.Options{Server: n.URL, Token: n.Key})
 	ok := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -165,7 +104,7 @@ func (n daemon) user(ctx context.Context, t *testing.T, op *client.API, email, o
 		t.Fatal(err)
 	}
 	body := `{"token":"` + u.Link.Token + `","password":"` + secret + `"}`
-	resp, err := http.Post(n.url+"/v1/password/link", "application/json", strings.NewReader(body))
+	resp, err := http.Post(n.URL+"/v1/password/link", "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

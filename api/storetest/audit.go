@@ -1,8 +1,8 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
-	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -42,26 +42,8 @@ func (m *Memory) note(n *api.AuditNote, t *txn) {
 
 // Audit is one page of the audit trail.
 func (m *Memory) Audit(ctx context.Context, q api.AuditQuery) (page api.AuditPage, err error) {
-	if q.Limit < 1 || q.Limit > maxList {
-		return page, api.Errorf(api.CodeInvalid, "the limit is 1 to %d", maxList).At("limit")
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	all := slices.Clone(m.audit)
-	if q.Newest {
-		slices.Reverse(all)
-	}
-	page.Items = []api.AuditEvent{}
-	for _, e := range all {
-		if q.Organization != "" && e.Organization != q.Organization ||
-			q.After > 0 && (q.Newest && e.Seq >= q.After || !q.Newest && e.Seq <= q.After) {
-			continue
-		}
-		if len(page.Items) == q.Limit {
-			page.More = true
-			break
-		}
-		page.Items = append(page.Items, e)
-	}
-	return page, ctx.Err()
+	page.Items, page.More, err = trail(m.audit, q, func(e api.AuditEvent) (string, int64) { return e.Organization, e.Seq })
+	return page, cmp.Or(err, ctx.Err())
 }

@@ -14,17 +14,15 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/installer/dev/daemontest"
 )
 
 const hint = `run "make setup", which installs what this needs`
@@ -38,91 +36,31 @@ func TestModule(t *testing.T) {
 			t.Fatalf("%v: %s", err, hint)
 		}
 	}
-	n := start(t)
-	proxy := newProxy(t, n.url)
+	n := node{Daemon: daemontest.Start(t, "test:///default", "")}
+	n.fill(t)
+	proxy := newProxy(t, n.URL)
 	cmd := exec.CommandContext(t.Context(), "phpunit", "--no-configuration", "--do-not-cache-result", "--fail-on-risky", "tests/ModuleTest.php")
-	cmd.Env = append(os.Environ(), "BASALT_HOST=127.0.0.1", "BASALT_PORT="+n.port, "BASALT_PROXY_PORT="+proxy, "BASALT_RESELLER="+n.reseller,
+	cmd.Env = append(os.Environ(), "BASALT_HOST=127.0.0.1", "BASALT_PORT="+n.Port, "BASALT_PROXY_PORT="+proxy, "BASALT_RESELLER="+n.reseller,
 		"BASALT_VIEWER="+n.viewer, "BASALT_SMARTY="+t.TempDir())
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "OK") {
-		log, _ := os.ReadFile(n.log)
-		t.Fatalf("phpunit: %v\n%s\n--- basaltd:\n%s", err, out, log[max(0, len(log)-4000):])
+		t.Fatalf("phpunit: %v\n%s\n--- basaltd:\n%s", err, out, n.Log())
 	}
 	t.Logf("%s", out)
 }
 
 // node is a running basaltd with what a seller needs.
 type node struct {
-	url, port, log   string
+	daemontest.Daemon
 	reseller, viewer string // API keys
 }
 
-func start(t *testing.T) node {
-	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "whmcs") // sockets have short paths
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	bin := filepath.Join(dir, "basaltd")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "../../appliance/cmd/basaltd").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	_ = l.Close()
-	n := node{url: "http://127.0.0.1:" + port, port: port, log: filepath.Join(dir, "log")}
-	log, err := os.Create(n.log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(bin, "--data", filepath.Join(dir, "data"), "--run", filepath.Join(dir, "run"), "--listen", "127.0.0.1:"+port,
-		"--libvirt", "test:///default", "--network", "none", "--meter-every", "1s")
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error, 1)
-	go func() { done <- cmd.Wait() }()
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		select {
-		case <-done:
-		case <-time.After(30 * time.Second):
-			_ = cmd.Process.Kill()
-			<-done
-		}
-		_ = log.Close()
-	})
-	key := ""
-	watch := patience.Start()
-	for ; ; time.Sleep(100 * time.Millisecond) {
-		raw, err := os.ReadFile(filepath.Join(dir, "data", "operator.key"))
-		key = strings.TrimSpace(string(raw))
-		if resp, err2 := http.Get(n.url + "/v1/healthz"); err == nil && err2 == nil {
-			_ = resp.Body.Close()
-			if key != "" && resp.StatusCode == http.StatusOK {
-				break
-			}
-		}
-		if watch.Over(2 * time.Minute) {
-			raw, _ := os.ReadFile(n.log)
-			t.Fatalf("basaltd does not answer:\n%s", raw)
-		}
-	}
-	n.fill(t, key)
-	return n
-}
-
 // fill makes what there is to sell, and who sells it.
-func (n *node) fill(t *testing.T, key string) {
+func (n *node) fill(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
-	op, err := client.New(client.Options{Server: n.url, Token: key})
+	op, err := client.New(client.Options{Server: n.URL, Token: n.Key})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,31 @@
+package storetest
+
+import (
+	"slices"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// trail is one page of what is kept in the order in which it happened.
+func trail[T any](all []T, q api.AuditQuery, of func(T) (organization string, seq int64)) (items []T, more bool, err error) {
+	if q.Limit < 1 || q.Limit > maxList {
+		return nil, false, api.Errorf(api.CodeInvalid, "the limit is 1 to %d", maxList).At("limit")
+	}
+	if q.Newest {
+		all = slices.Clone(all)
+		slices.Reverse(all)
+	}
+	items = []T{}
+	for _, e := range all {
+		organization, seq := of(e)
+		if q.Organization != "" && organization != q.Organization ||
+			q.After > 0 && (q.Newest && seq >= q.After || !q.Newest && seq <= q.After) {
+			continue
+		}
+		if len(items) == q.Limit {
+			return items, true, nil
+		}
+		items = append(items, e)
+	}
+	return items, false, nil
+}
