@@ -22,24 +22,37 @@ const hint = `run "make setup ui", which installs and builds what this needs`
 // hypervisor is a pretended one: machines run in name only, and everything else
 // is as on a node. What is looked at stands in e2e/portal.mjs.
 func TestPortal(t *testing.T) {
+	n := start(t)
+	n.fill(t)
+	n.tell(t, "portal.mjs")
+}
+
+// start a basaltd with pretended machines.
+func start(t *testing.T) daemon {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("builds and starts a basaltd and a browser: two minutes")
 	}
 	if _, err := os.Stat("dist/index.html.gz"); err != nil {
 		t.Fatalf("%v: %s", err, hint)
 	}
+	return daemon{daemontest.Start(t, "fake:", "basalt_fake")}
+}
+
+// tell a story of e2e in Chromium, with more in its environment.
+func (n daemon) tell(t *testing.T, story string, env ...string) {
+	t.Helper()
 	browser, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Fatalf("%v: %s", err, hint)
 	}
-	n := daemon{daemontest.Start(t, "fake:", "basalt_fake")}
-	n.fill(t)
 	shots := os.Getenv("BASALT_SHOTS")
 	if shots == "" {
 		shots = t.TempDir()
 	}
-	cmd := exec.CommandContext(t.Context(), node(t), "e2e/portal.mjs")
+	cmd := exec.CommandContext(t.Context(), node(t), "e2e/"+story)
 	cmd.Env = append(os.Environ(), "PORTAL="+n.URL, "OPERATOR="+n.Key, "EMAIL=ann@example.com", "PASSWORD="+secret, "BROWSER="+browser, "SHOTS="+shots)
+	cmd.Env = append(cmd.Env, env...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 20 * time.Second
 	out, err := cmd.CombinedOutput()

@@ -4,62 +4,7 @@
 // fails on any message in the browser's console and on any request to another
 // host. Run by ../e2e_test.go, which starts basaltd.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { chromium } from 'playwright-core';
-
-const { PORTAL, OPERATOR, EMAIL, PASSWORD, BROWSER, SHOTS } = process.env;
-const axe = readFileSync(new URL('../node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
-const patience = 60_000; // ms: machines of CI are slow
-
-const browser = await chromium.launch({
-  executablePath: BROWSER,
-  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
-});
-
-const complaints = [];
-
-/** Complaints that a test provokes: what the browser says of an answer that is no success. */
-let expected = [];
-
-async function open(options) {
-  const context = await browser.newContext({ locale: 'en-GB', viewport: { width: 1280, height: 900 }, ...options });
-  context.setDefaultTimeout(patience);
-  const page = await context.newPage();
-  page.on('console', (m) => {
-    const i = expected.findIndex((x) => m.text().includes(x));
-    if (i >= 0) expected.splice(i, 1);
-    else complaints.push(`console, ${m.type()}: ${m.text()} (${m.location().url})`);
-  });
-  page.on('pageerror', (e) => complaints.push(`page: ${e}`));
-  page.on('request', (r) => {
-    if (!r.url().startsWith(`${PORTAL}/`)) complaints.push(`a request to elsewhere: ${r.url()}`);
-  });
-  return page;
-}
-
-const button = (page, name) => page.getByRole('button', { name, exact: true });
-const heading = (page, name) => page.getByRole('heading', { level: 1, name }).waitFor();
-
-// The policy lets no script in by a tag: axe comes by the debugger.
-async function inspect(page, what) {
-  await page.waitForTimeout(300); // what fades in has faded in
-  await page.screenshot({ path: join(SHOTS, `${what}.png`), fullPage: true });
-  await page.evaluate(axe);
-  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
-  for (const v of violations) for (const n of v.nodes) complaints.push(`axe, ${what}: ${v.id}: ${v.help}: ${n.html.slice(0, 300)} ${n.any[0]?.message ?? ''}`);
-  const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-  if (wide > 0) complaints.push(`${what}: ${wide} px wider than the window`);
-}
-
-async function signIn(page, password = PASSWORD, email = EMAIL) {
-  await page.getByLabel('E-mail address').fill(email);
-  await page.getByLabel('Password').fill(password);
-  await button(page, 'Sign in').click();
-}
-
-const steps = [];
-const step = (name, run) => steps.push({ name, run });
+import { button, EMAIL, expect, heading, inspect, open, OPERATOR, PASSWORD, patience, PORTAL, run, signIn, step } from './harness.mjs';
 
 const page = await open({});
 
@@ -86,7 +31,7 @@ step('first load', async () => {
 });
 
 step('a wrong password says what to do', async () => {
-  expected.push('401');
+  expect('401');
   await signIn(page, 'wrong');
   await page.getByText('the e-mail address or the password is wrong').waitFor();
   await page.getByText('your administrator can reset it').waitFor();
@@ -125,7 +70,7 @@ step('create: errors stand at their fields', async () => {
   await page.getByText('GPU time, at 25% of a GPU').waitFor();
   await inspect(page, 'create-light');
   await page.getByLabel('Give it a virtual GPU').uncheck();
-  expected.push('400');
+  expect('400');
   await button(page, 'Create').click();
   const name = page.getByLabel('Name');
   await page.locator('#new-name-help').getByText('name').waitFor();
@@ -204,7 +149,7 @@ step('a new member gets a link and sets a password', async () => {
   const ben = await open({});
   await ben.goto(link);
   await heading(ben, 'Set your password');
-  expected.push('400');
+  expect('400');
   await ben.getByLabel('New password').fill('short');
   await button(ben, 'Set the password').click();
   await ben.locator('#new-password-help').getByText(/./).waitFor();
@@ -318,7 +263,7 @@ step('sign out, and in again with a link', async () => {
   assert.ok(!page.url().includes(token), 'the token is in the address');
   // The link is good once.
   const again = await open({});
-  expected.push('400');
+  expect('400');
   await again.goto(`${PORTAL}/#/sso?token=${encodeURIComponent(token)}`);
   await again.getByText('This link does not sign you in').waitFor();
   await again.getByRole('button', { name: 'Sign in another way' }).click();
@@ -338,19 +283,4 @@ step('an operator sees nodes and cards', async () => {
   await p.context().close();
 });
 
-let failed = false;
-for (const { name, run } of steps) {
-  const begun = performance.now();
-  try {
-    await run();
-    console.log(`ok   ${name} (${Math.round(performance.now() - begun)} ms)`);
-  } catch (e) {
-    failed = true;
-    console.log(`FAIL ${name}: ${e.stack}`);
-    await page.screenshot({ path: join(SHOTS, 'failed.png'), fullPage: true }).catch(() => undefined);
-    break;
-  }
-}
-await browser.close();
-for (const c of complaints) console.log(`FAIL ${c}`);
-process.exit(failed || complaints.length > 0 ? 1 : 0);
+await run(page);

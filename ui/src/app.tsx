@@ -4,24 +4,16 @@ import { lazy, Suspense } from 'react';
 import { Route, Router, Switch } from 'wouter';
 import { useHashLocation } from 'wouter/use-hash-location';
 import { asApiError } from './api/client';
-import { seesMachines, seesMoney, may, useSessionQuery, type Session } from './api/session';
+import { useSessionQuery, type Session } from './api/session';
 import { useText } from './i18n';
 import { ErrorAlert } from './parts/error';
 import { Boundary } from './parts/boundary';
 import { SignIn } from './pages/sign-in';
+import { routes } from './routes';
 
 const Shell = lazy(() => import('./shell/shell').then((m) => ({ default: m.Shell })));
 const Sso = lazy(() => import('./pages/sso').then((m) => ({ default: m.Sso })));
 const SetPassword = lazy(() => import('./pages/set-password').then((m) => ({ default: m.SetPassword })));
-const Dashboard = lazy(() => import('./pages/dashboard').then((m) => ({ default: m.Dashboard })));
-const Instances = lazy(() => import('./pages/instances').then((m) => ({ default: m.Instances })));
-const CreateInstance = lazy(() => import('./pages/create-instance').then((m) => ({ default: m.CreateInstance })));
-const InstancePage = lazy(() => import('./pages/instance').then((m) => ({ default: m.InstancePage })));
-const Nodes = lazy(() => import('./pages/nodes').then((m) => ({ default: m.Nodes })));
-const Usage = lazy(() => import('./pages/usage').then((m) => ({ default: m.Usage })));
-const Invoices = lazy(() => import('./pages/invoices').then((m) => ({ default: m.Invoices })));
-const Keys = lazy(() => import('./pages/keys').then((m) => ({ default: m.Keys })));
-const Members = lazy(() => import('./pages/members').then((m) => ({ default: m.Members })));
 const NotFound = lazy(() => import('./pages/not-found').then((m) => ({ default: m.NotFound })));
 
 export function Loading() {
@@ -36,15 +28,9 @@ export function Loading() {
 function Pages({ session }: { session: Session }) {
   return (
     <Switch>
-      <Route path="/"><Dashboard session={session} /></Route>
-      {seesMachines(session) && <Route path="/instances"><Instances session={session} /></Route>}
-      {may(session, 'member') && <Route path="/instances/new"><CreateInstance session={session} /></Route>}
-      {seesMachines(session) && <Route path="/instances/:id">{({ id }) => <InstancePage key={id} session={session} id={id} />}</Route>}
-      {may(session, 'operator') && <Route path="/nodes"><Nodes /></Route>}
-      <Route path="/usage"><Usage session={session} /></Route>
-      {seesMoney(session) && <Route path="/invoices"><Invoices session={session} /></Route>}
-      {may(session, 'admin') && <Route path="/keys"><Keys /></Route>}
-      {may(session, 'admin') && <Route path="/members"><Members /></Route>}
+      {routes.filter((r) => r.when(session)).map(({ path, Page }) => (
+        <Route key={path} path={path}>{({ id = '', tab = '' }: { id?: string; tab?: string }) => <Page key={id} session={session} id={id} tab={tab} />}</Route>
+      ))}
       <Route><NotFound /></Route>
     </Switch>
   );
@@ -66,7 +52,7 @@ function Inside() {
   const { data } = session;
   return (
     <Shell session={data}>
-      <Boundary key={path}>
+      <Boundary key={path.split('/', 3).join('/')}>
         <Suspense fallback={<Loading />}>
           <Pages session={data} />
         </Suspense>

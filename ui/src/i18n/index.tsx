@@ -13,11 +13,14 @@ const stored = 'basalt.language';
 export const fill = (text: string, values: Record<string, string | number> = {}) =>
   text.replace(/\{(\w+)\}/g, (whole, name: string) => (name in values ? String(values[name]) : whole));
 
+/** Keys of texts that depend on a number. */
+export type Counted = Key extends infer K ? (K extends `${infer Stem}.one` ? Stem : never) : never;
+
 export interface Translation {
   language: Language;
   t: (key: Key, values?: Record<string, string | number>) => string;
   /** count chooses between KEY.one and KEY.other; {n} is the number. */
-  count: (key: 'inst.vcpus', n: number) => string;
+  count: (key: Counted, n: number) => string;
   has: (key: string) => key is Key;
   choose: (l: Language) => void;
 }

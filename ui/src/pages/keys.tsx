@@ -1,16 +1,16 @@
-import { Alert, Button, ClipboardCopy, Form, FormSelect, FormSelectOption, Modal, ModalBody, ModalFooter, ModalHeader, TextInput } from '@patternfly/react-core';
+import { Alert, Button, ClipboardCopy, FormSelect, FormSelectOption, TextInput } from '@patternfly/react-core';
 import { KeyIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok, type Schemas } from '../api/client';
-import { atField, elsewhere } from '../api/fields';
+import { atField } from '../api/fields';
 import { useKeys } from '../api/queries';
 import type { Role } from '../api/session';
 import { useText } from '../i18n';
 import { formatTime } from '../lib/format';
 import { Confirm } from '../parts/confirm';
-import { ErrorAlert } from '../parts/error';
 import { describedBy, Field } from '../parts/field';
+import { FormDialog } from '../parts/form-dialog';
 import { Empty, ObjectList, usePages, type Column } from '../parts/list';
 import { PageBody } from '../parts/page';
 import { useProject } from '../shell/project';
@@ -47,36 +47,26 @@ function CreateKey({ onMade, onClose }: { onMade: (k: APIKey) => void; onClose: 
   });
   const at = (path: string) => atField(create.error, path);
   return (
-    <Modal isOpen variant="small" onClose={onClose} aria-labelledby="new-key-title">
-      <ModalHeader title={t('key.create')} labelId="new-key-title" />
-      <ModalBody>
-        <Form id="new-key" onSubmit={(e) => (e.preventDefault(), create.mutate())}>
-          <ErrorAlert error={elsewhere(create.error, shown)} />
-          <Field id="key-name" label={t('common.name')} help={t('new.nameHelp')} error={at('meta.name')} required>
-            <TextInput id="key-name" value={form.name} onChange={set('name')} isRequired autoComplete="off" aria-describedby={describedBy('key-name')} />
-          </Field>
-          <Field id="key-role" label={t('key.role')} error={at('spec.role')} required>
-            <FormSelect id="key-role" value={form.role} onChange={set('role')}>
-              {[...ofProject, ...ofOrganization].map((r) => <FormSelectOption key={r} value={r} label={t(`role.${r}`)} />)}
-            </FormSelect>
-          </Field>
-          {scoped && (
-            <Field id="key-project" label={t('common.project')} error={at('meta.project')} required>
-              <FormSelect id="key-project" value={form.project} onChange={set('project')}>
-                {projects.map((p) => <FormSelectOption key={p.meta.id} value={p.meta.id} label={p.meta.name} />)}
-              </FormSelect>
-            </Field>
-          )}
-          <Field id="key-days" label={t('key.days')} help={t('key.daysHelp')} error={at('spec.expiresAt')}>
-            <TextInput id="key-days" type="number" min={0} max={3650} value={form.days} onChange={set('days')} aria-describedby={describedBy('key-days')} />
-          </Field>
-        </Form>
-      </ModalBody>
-      <ModalFooter>
-        <Button type="submit" form="new-key" isLoading={create.isPending} isDisabled={create.isPending}>{t('common.create')}</Button>
-        <Button variant="link" onClick={onClose}>{t('common.cancel')}</Button>
-      </ModalFooter>
-    </Modal>
+    <FormDialog title={t('key.create')} action={t('common.create')} busy={create.isPending} error={create.error} shown={shown} onSubmit={create.mutate} onClose={onClose}>
+      <Field id="key-name" label={t('common.name')} help={t('new.nameHelp')} error={at('meta.name')} required>
+        <TextInput id="key-name" value={form.name} onChange={set('name')} isRequired autoComplete="off" aria-describedby={describedBy('key-name')} />
+      </Field>
+      <Field id="key-role" label={t('key.role')} error={at('spec.role')} required>
+        <FormSelect id="key-role" value={form.role} onChange={set('role')}>
+          {[...ofProject, ...ofOrganization].map((r) => <FormSelectOption key={r} value={r} label={t(`role.${r}`)} />)}
+        </FormSelect>
+      </Field>
+      {scoped && (
+        <Field id="key-project" label={t('common.project')} error={at('meta.project')} required>
+          <FormSelect id="key-project" value={form.project} onChange={set('project')}>
+            {projects.map((p) => <FormSelectOption key={p.meta.id} value={p.meta.id} label={p.meta.name} />)}
+          </FormSelect>
+        </Field>
+      )}
+      <Field id="key-days" label={t('key.days')} help={t('key.daysHelp')} error={at('spec.expiresAt')}>
+        <TextInput id="key-days" type="number" min={0} max={3650} value={form.days} onChange={set('days')} aria-describedby={describedBy('key-days')} />
+      </Field>
+    </FormDialog>
   );
 }
 

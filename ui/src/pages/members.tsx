@@ -1,15 +1,15 @@
-import { Alert, Button, ClipboardCopy, Form, FormSelect, FormSelectOption, Label, Modal, ModalBody, ModalFooter, ModalHeader, TextInput } from '@patternfly/react-core';
+import { Alert, Button, ClipboardCopy, FormSelect, FormSelectOption, Label, TextInput } from '@patternfly/react-core';
 import { UsersIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok, type Schemas } from '../api/client';
-import { atField, elsewhere } from '../api/fields';
+import { atField } from '../api/fields';
 import { useUsers } from '../api/queries';
 import type { Role } from '../api/session';
 import { useText } from '../i18n';
 import { formatTime } from '../lib/format';
-import { ErrorAlert } from '../parts/error';
 import { Field } from '../parts/field';
+import { FormDialog } from '../parts/form-dialog';
 import { Empty, ObjectList, usePages, type Column } from '../parts/list';
 import { PageBody } from '../parts/page';
 import { useProject } from '../shell/project';
@@ -37,33 +37,23 @@ function AddMember({ organization, onMade, onClose }: { organization: string; on
     onSuccess: onMade,
   });
   return (
-    <Modal isOpen variant="small" onClose={onClose} aria-labelledby="member-title">
-      <ModalHeader title={t('mem.invite')} labelId="member-title" />
-      <ModalBody>
-        <Form id="member" onSubmit={(e) => (e.preventDefault(), create.mutate())}>
-          <ErrorAlert error={elsewhere(create.error, shown)} />
-          <Field id="member-email" label={t('mem.email')} error={atField(create.error, 'meta.name')} required>
-            <TextInput id="member-email" type="email" value={form.email} onChange={set('email')} isRequired autoComplete="off" />
-          </Field>
-          <Field id="member-role" label={t('common.role')} required>
-            <FormSelect id="member-role" value={form.role} onChange={set('role')}>
-              {[...ofProject, ...ofOrganization].map((r) => <FormSelectOption key={r} value={r} label={t(`role.${r}`)} />)}
-            </FormSelect>
-          </Field>
-          {scoped && (
-            <Field id="member-project" label={t('common.project')} required>
-              <FormSelect id="member-project" value={form.project} onChange={set('project')}>
-                {projects.map((p) => <FormSelectOption key={p.meta.id} value={p.meta.id} label={p.meta.name} />)}
-              </FormSelect>
-            </Field>
-          )}
-        </Form>
-      </ModalBody>
-      <ModalFooter>
-        <Button type="submit" form="member" isLoading={create.isPending} isDisabled={create.isPending}>{t('mem.add')}</Button>
-        <Button variant="link" onClick={onClose}>{t('common.cancel')}</Button>
-      </ModalFooter>
-    </Modal>
+    <FormDialog title={t('mem.invite')} action={t('mem.add')} busy={create.isPending} error={create.error} shown={shown} onSubmit={create.mutate} onClose={onClose}>
+      <Field id="member-email" label={t('mem.email')} error={atField(create.error, 'meta.name')} required>
+        <TextInput id="member-email" type="email" value={form.email} onChange={set('email')} isRequired autoComplete="off" />
+      </Field>
+      <Field id="member-role" label={t('common.role')} required>
+        <FormSelect id="member-role" value={form.role} onChange={set('role')}>
+          {[...ofProject, ...ofOrganization].map((r) => <FormSelectOption key={r} value={r} label={t(`role.${r}`)} />)}
+        </FormSelect>
+      </Field>
+      {scoped && (
+        <Field id="member-project" label={t('common.project')} required>
+          <FormSelect id="member-project" value={form.project} onChange={set('project')}>
+            {projects.map((p) => <FormSelectOption key={p.meta.id} value={p.meta.id} label={p.meta.name} />)}
+          </FormSelect>
+        </Field>
+      )}
+    </FormDialog>
   );
 }
 

@@ -1,12 +1,13 @@
-import { Alert, FormSelect, FormSelectOption, Masthead, MastheadBrand, MastheadContent, MastheadMain, MastheadToggle, Nav, NavItem, NavList, Page, PageSidebar, PageSidebarBody, PageToggleButton, SkipToContent } from '@patternfly/react-core';
+import { Alert, FormSelect, FormSelectOption, Masthead, MastheadBrand, MastheadContent, MastheadMain, MastheadToggle, Nav, NavGroup, NavItem, Page, PageSidebar, PageSidebarBody, PageToggleButton, SkipToContent } from '@patternfly/react-core';
 import { BarsIcon } from '@patternfly/react-icons';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState, type ReactNode } from 'react';
 import { Link, useLocation } from 'wouter';
 import { applier } from '../api/live';
-import { may, seesMachines, seesMoney, signedOut, type Session } from '../api/session';
+import { may, seesMachines, signedOut, type Session } from '../api/session';
 import { follow, type Liveness } from '../api/watch';
-import { useText, type Key } from '../i18n';
+import { useText } from '../i18n';
+import { seen } from './nav';
 import { ProjectProvider, useProject } from './project';
 import { UserMenu } from './user-menu';
 
@@ -37,16 +38,6 @@ function ProjectSwitcher({ session }: { session: Session }) {
     </FormSelect>
   );
 }
-
-const entries: { href: string; text: Key; when: (s: Session) => boolean }[] = [
-  { href: '/', text: 'nav.dashboard', when: () => true },
-  { href: '/instances', text: 'nav.instances', when: seesMachines },
-  { href: '/nodes', text: 'nav.nodes', when: (s) => may(s, 'operator') },
-  { href: '/usage', text: 'nav.usage', when: () => true },
-  { href: '/invoices', text: 'nav.invoices', when: seesMoney },
-  { href: '/keys', text: 'nav.keys', when: (s) => may(s, 'admin') },
-  { href: '/members', text: 'nav.members', when: (s) => may(s, 'admin') },
-];
 
 const wide = 1200; // px: from here PatternFly puts the navigation beside the page
 
@@ -80,12 +71,14 @@ export function Shell({ session, children }: { session: Session; children: React
     <PageSidebar isSidebarOpen={open} id="sidebar">
       <PageSidebarBody>
         <Nav aria-label={t('app.nav')} onSelect={() => mobile && setOpen(false)}>
-          <NavList>
-            {entries.filter((e) => e.when(session)).map((e) => {
-              const active = e.href === '/' ? path === '/' : path.startsWith(e.href);
-              return <NavItem key={e.href} itemId={e.href} to={`#${e.href}`} isActive={active}>{t(e.text)}</NavItem>;
-            })}
-          </NavList>
+          {seen(session).map(({ title, entries }) => (
+            <NavGroup key={title ?? ''} title={title && t(title)}>
+              {entries.map((e) => {
+                const active = e.href === '/' ? path === '/' : path === e.href || path.startsWith(`${e.href}/`);
+                return <NavItem key={e.href} itemId={e.href} to={`#${e.href}`} isActive={active}>{t(e.text)}</NavItem>;
+              })}
+            </NavGroup>
+          ))}
         </Nav>
       </PageSidebarBody>
     </PageSidebar>

@@ -1,0 +1,38 @@
+import type { common as en } from '../en/common';
+
+export const common: Record<keyof typeof en, string> = {
+  'common.name': 'Name',
+  'common.state': 'Zustand',
+  'common.created': 'Angelegt',
+  'common.cancel': 'Abbrechen',
+  'common.delete': 'Löschen',
+  'common.create': 'Anlegen',
+  'common.close': 'Schließen',
+  'common.copy': 'Kopieren',
+  'common.copied': 'Kopiert',
+  'common.none': 'keine',
+  'common.filterName': 'Nach genauem Namen filtern',
+  'common.clear': 'Filter löschen',
+  'common.noMatch': 'Nichts heißt {name}',
+  'common.noMatchHelp': 'Der Filter braucht den ganzen Namen.',
+  'common.actions': 'Aktionen',
+  'common.role': 'Rolle',
+  'common.project': 'Projekt',
+  'common.required': 'nötig',
+  'common.previous': 'Vorige Seite',
+  'common.next': 'Nächste Seite',
+  'common.page': 'Seite {page}',
+  'common.pages': 'Seiten der Liste',
+  'common.never': 'nie',
+
+  'unit.hours': '{n} h',
+  'unit.gibHours': '{n} GiB h',
+  'unit.perHour': '{price} / h',
+
+  'role.operator': 'Betreiber',
+  'role.reseller': 'Wiederverkäufer',
+  'role.admin': 'Administrator',
+  'role.member': 'Mitglied',
+  'role.viewer': 'Betrachter',
+  'role.billing': 'Abrechnung',
+};

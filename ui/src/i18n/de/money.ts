@@ -1,0 +1,37 @@
+import type { money as en } from '../en/money';
+
+export const money: Record<keyof typeof en, string> = {
+  'usage.title': 'Verbrauch',
+  'usage.month': 'Monat',
+  'usage.resource': 'Ressource',
+  'usage.meter': 'Zähler',
+  'usage.quantity': 'Verbrauch',
+  'usage.empty': 'In diesem Monat wurde nichts verbraucht',
+  'usage.emptyHelp': 'Verbrauch erscheint einige Minuten, nachdem eine Instanz läuft oder eine Platte da ist.',
+  'usage.more': 'Es gibt mehr, als hier steht: basalt usage zeigt alles.',
+  'usage.export': 'Als CSV herunterladen',
+  'usage.noOrganization': 'Wählen Sie oben ein Projekt',
+  'usage.noOrganizationHelp': 'Verbrauch und Geld gehören zu einer Organisation; ein Projekt sagt, zu welcher.',
+
+  'meter.vcpu-seconds': 'vCPU',
+  'meter.memory-byte-seconds': 'Arbeitsspeicher',
+  'meter.volume-byte-seconds': 'Speicherplatz',
+  'meter.snapshot-byte-seconds': 'Snapshots',
+  'meter.address-seconds': 'Floating IP',
+  'meter.egress-bytes': 'Gesendet',
+  'meter.gpu-nanoseconds': 'GPU-Zeit',
+  'meter.vram-byte-seconds': 'VRAM',
+  'meter.gpu-copy-bytes': 'Zur und von der GPU kopiert',
+  'meter.gpu-launches': 'Kernel-Starts',
+
+  'inv.title': 'Rechnungen',
+  'inv.number': 'Nummer',
+  'inv.period': 'Zeitraum',
+  'inv.issued': 'Ausgestellt',
+  'inv.due': 'Fällig',
+  'inv.total': 'Summe',
+  'inv.pdf': 'PDF',
+  'inv.pdfOf': 'PDF von {number}',
+  'inv.empty': 'Noch keine Rechnungen',
+  'inv.emptyHelp': 'Die erste wird ausgestellt, wenn der Monat vorbei ist. Die Übersicht zeigt, was dieser Monat bisher kostet.',
+};

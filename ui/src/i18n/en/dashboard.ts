@@ -1,0 +1,23 @@
+export const dashboard = {
+  'dash.title': 'Dashboard',
+  'dash.instances': 'Instances',
+  'dash.viewAll': 'View all',
+  'dash.more': 'The first {n} are counted.',
+  'dash.quota': 'Quota',
+  'dash.noQuota': 'No limits are set.',
+  'dash.of': '{used} of {limit}',
+  'dash.noLimit': '{used}, no limit',
+  'dash.pickProject': 'Choose a project above to see its quota.',
+  'dash.spend': 'This month so far',
+  'dash.spendHelp': 'Rated by your price book, {from} to now; the invoice may still change.',
+  'dash.balance': 'Balance',
+  'dash.first': 'Create your first instance',
+
+  'quota.instances': 'Instances',
+  'quota.vcpus': 'vCPUs',
+  'quota.memoryBytes': 'Memory',
+  'quota.vramBytes': 'VRAM',
+  'quota.gpuSharePercent': 'GPU share (per cent of a GPU)',
+  'quota.volumeBytes': 'Storage',
+  'quota.floatingIPs': 'Floating IPs',
+} as const;

@@ -1,0 +1,104 @@
+// One instance: what to do with it, and its views, each at an address of its own.
+import { Button, Tab, Tabs, TabTitleText } from '@patternfly/react-core';
+import { ServerIcon } from '@patternfly/react-icons';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import { api, ok, type Instance } from '../../api/client';
+import { useInstance } from '../../api/queries';
+import { may, type Session } from '../../api/session';
+import { Loading } from '../../app';
+import { useText, type Key } from '../../i18n';
+import { phaseOf } from '../../lib/phase';
+import { Confirm } from '../../parts/confirm';
+import { ErrorAlert } from '../../parts/error';
+import { Empty } from '../../parts/list';
+import { PageBody } from '../../parts/page';
+import { PhaseLabel } from '../../parts/phase';
+import { Console } from './console';
+import { Details } from './details';
+import { Events, useSeen } from './events';
+
+const views: { tab: string; text: Key }[] = [
+  { tab: '', text: 'one.overview' },
+  { tab: 'console', text: 'one.console' },
+];
+
+type Action = 'start' | 'stop' | 'restart' | 'delete';
+
+const call = (action: Action, id: string): Promise<Instance> => {
+  const params = { params: { path: { id } } };
+  switch (action) {
+    case 'start': return ok(api.POST('/v1/instances/{id}/start', params));
+    case 'stop': return ok(api.POST('/v1/instances/{id}/stop', params));
+    case 'restart': return ok(api.POST('/v1/instances/{id}/restart', params));
+    case 'delete': return ok(api.DELETE('/v1/instances/{id}', params));
+  }
+};
+
+export function InstancePage({ session, id, tab }: { session: Session; id: string; tab: string }) {
+  const { t } = useText();
+  const client = useQueryClient();
+  const query = useInstance(id);
+  const [asked, ask] = useState<Action | null>(null);
+  const seen = useSeen(query.data);
+  const act = useMutation({
+    mutationFn: (a: Action) => call(a, id),
+    onSuccess: (i) => {
+      client.setQueryData<Instance | null>(['Instance', 'one', id], (old) => (old && (old.meta.revision ?? 0) > (i.meta.revision ?? 0) ? old : old === null ? null : i));
+      ask(null);
+    },
+  });
+  const above = { href: '/instances', title: t('inst.title') };
+  if (query.isPending) return <Loading />;
+  if (query.isError) return <PageBody title={id} above={above}><ErrorAlert error={query.error} onRetry={() => void query.refetch()} /></PageBody>;
+  const i = query.data;
+  if (!i)
+    return (
+      <PageBody title={t('one.gone')} above={above}>
+        <Empty title={t('one.gone')} help={t('one.goneHelp')} icon={ServerIcon} action={<Link href="/instances">{t('one.toList')}</Link>} />
+      </PageBody>
+    );
+  const phase = phaseOf(i);
+  const stopped = i.spec.power === 'Stopped';
+  const open = (a: Action) => (act.reset(), ask(a));
+  const actions = may(session, 'member') && phase !== 'Deleting' && (
+    <>
+      {stopped && <Button onClick={() => act.mutate('start')} isLoading={act.isPending && asked === null}>{t('one.start')}</Button>}
+      {!stopped && <Button variant="secondary" onClick={() => open('stop')}>{t('one.stop')}</Button>}
+      {!stopped && <Button variant="secondary" onClick={() => open('restart')}>{t('one.restart')}</Button>}
+      <Button variant="danger" onClick={() => open('delete')}>{t('one.delete')}</Button>
+    </>
+  );
+  return (
+    <PageBody title={i.meta.name} above={above} actions={actions}>
+      <div className="basalt-stack">
+        <div role="status" aria-label={t('common.state')}><PhaseLabel instance={i} /></div>
+        {asked === null && <ErrorAlert error={act.error} onClose={act.reset} />}
+        <Tabs activeKey={tab} component="nav" aria-label={t('one.views', { name: i.meta.name })}>
+          {views.map((v) => <Tab key={v.tab} eventKey={v.tab} href={`#/instances/${id}${v.tab && `/${v.tab}`}`} title={<TabTitleText>{t(v.text)}</TabTitleText>} />)}
+        </Tabs>
+        {tab === '' && (
+          <div className="basalt-split">
+            <Details instance={i} />
+            <Events seen={seen} />
+          </div>
+        )}
+        {tab === 'console' && <Console instance={i} />}
+      </div>
+      {asked && asked !== 'start' && (
+        <Confirm
+          title={t(`one.${asked}Title`, { name: i.meta.name })}
+          help={t(`one.${asked}Help`)}
+          action={t(`one.${asked}`)}
+          danger={asked === 'delete'}
+          name={asked === 'delete' ? i.meta.name : undefined}
+          busy={act.isPending}
+          error={act.error}
+          onConfirm={() => act.mutate(asked)}
+          onClose={() => (ask(null), act.reset())}
+        />
+      )}
+    </PageBody>
+  );
+}
