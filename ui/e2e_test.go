@@ -4,19 +4,14 @@ import (
 	"bytes"
 	"context"
 	"net/http"
-	"os"
-	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/installer/dev/daemontest"
+	"github.com/basalt-gpu/basalt/installer/dev/portaltest"
 )
-
-const hint = `run "make setup ui", which installs and builds what this needs`
 
 // TestPortal drives the portal in a real browser against a real basaltd, whose
 // hypervisor is a pretended one: machines run in name only, and everything else
@@ -33,46 +28,17 @@ func start(t *testing.T) daemon {
 	if testing.Short() {
 		t.Skip("builds and starts a basaltd and a browser: two minutes")
 	}
-	if _, err := os.Stat("dist/index.html.gz"); err != nil {
-		t.Fatalf("%v: %s", err, hint)
-	}
+	portaltest.Built(t)
 	return daemon{daemontest.Start(t, "fake:", "basalt_fake")}
 }
 
 // tell a story of e2e in Chromium, with more in its environment.
 func (n daemon) tell(t *testing.T, story string, env ...string) {
 	t.Helper()
-	browser, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Fatalf("%v: %s", err, hint)
-	}
-	shots := os.Getenv("BASALT_SHOTS")
-	if shots == "" {
-		shots = t.TempDir()
-	}
-	cmd := exec.CommandContext(t.Context(), node(t), "e2e/"+story)
-	cmd.Env = append(os.Environ(), "PORTAL="+n.URL, "OPERATOR="+n.Key, "EMAIL=ann@example.com", "PASSWORD="+secret, "BROWSER="+browser, "SHOTS="+shots)
-	cmd.Env = append(cmd.Env, env...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = 20 * time.Second
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s\n--- basaltd:\n%s", err, out, n.Log())
-	}
-	t.Logf("%s", out)
+	portaltest.Tell(t, story, n.Log, append([]string{"PORTAL=" + n.URL, "OPERATOR=" + n.Key, "EMAIL=ann@example.com"}, env...)...)
 }
 
-const secret = "correct horse battery staple"
-
-// node is the Node.js that built the portal: the machine's, or make ui's own.
-func node(t *testing.T) string {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "../installer/dev/node.sh", "path").Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, hint)
-	}
-	return strings.TrimSpace(string(out))
-}
+const secret = portaltest.Password
 
 type daemon struct{ daemontest.Daemon }
 

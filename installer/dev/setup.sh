@@ -81,5 +81,11 @@ packages() {
 	fi
 }
 
+# A module of its own, so that ./... does not walk into what is built: an image
+# in the making has a /proc.
+out=${BASALT_BUILD:-$PWD/build}
+mkdir -p "$out"
+[ -e "$out/go.mod" ] || echo "module build // not of basalt: see installer/dev/setup.sh" >"$out/go.mod"
+
 command -v go >/dev/null || die "no go command: install Go 1.25 or newer and put it on PATH"
 packages

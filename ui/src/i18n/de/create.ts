@@ -41,4 +41,8 @@ export const create: Record<keyof typeof en, string> = {
   'new.curl': 'curl',
   'new.sameHelp': 'Setzen Sie vorher BASALT_TOKEN auf einen API-Schlüssel.',
   'new.pickFlavor': 'Wählen Sie einen Flavor, um den Preis zu sehen.',
+  'new.password': 'Passwort für die Konsole',
+  'new.passwordHelp': 'Damit meldet sich der Benutzer des Images (debian, ubuntu) an der Konsole an, nicht über SSH. Es steht in den User-Data, die alle Mitglieder des Projekts lesen können.',
+  'new.passwordOwn': 'Ihre User-Data legen die Benutzer selbst fest.',
+  'new.passwordMake': 'Erzeugen',
 };

@@ -62,4 +62,12 @@ export const instances: Record<keyof typeof en, string> = {
   'one.deleteHelp': 'Die Maschine und ihre Systemplatte werden gelöscht. Das lässt sich nicht rückgängig machen.',
   'one.deleteConfirm': 'Geben Sie zur Bestätigung den Namen {name} ein',
   'one.networkNone': 'Sie hat kein Netz.',
+
+  'next.title': 'Und jetzt?',
+  'next.console': 'Melden Sie sich an der Konsole als Benutzer des Images (debian, ubuntu) mit dem gewählten Passwort an.',
+  'next.open': 'Konsole öffnen',
+  'next.tools': 'Die GPU ist bereit: Guest-Tools {version} sind installiert. Probieren Sie es aus:',
+  'next.toolsWait': 'Die Guest-Tools, darunter CUDA, werden beim Hochfahren installiert.',
+  'next.smi': 'Die GPU ansehen',
+  'next.program': 'Ein CUDA-Programm ausführen',
 };

@@ -39,4 +39,8 @@ export const create = {
   'new.curl': 'curl',
   'new.sameHelp': 'Set BASALT_TOKEN to an API key first.',
   'new.pickFlavor': 'Choose a flavor to see the price.',
+  'new.password': 'Password for the console',
+  'new.passwordHelp': 'Lets the image’s own user (debian, ubuntu) in on the console, not by SSH. It stands in the user data, which the project’s members can read.',
+  'new.passwordOwn': 'Your user data sets its own users.',
+  'new.passwordMake': 'Make one up',
 } as const;

@@ -60,4 +60,12 @@ export const instances = {
   'one.deleteHelp': 'The machine and its root disk are deleted. This cannot be undone.',
   'one.deleteConfirm': 'Type the name {name} to confirm',
   'one.networkNone': 'It has no network.',
+
+  'next.title': 'What now?',
+  'next.console': 'Log in on the console as the image’s own user (debian, ubuntu) with the password that you chose.',
+  'next.open': 'Open the console',
+  'next.tools': 'The GPU is ready: guest tools {version} are installed. Try it:',
+  'next.toolsWait': 'The guest tools, CUDA among them, are installed while it boots.',
+  'next.smi': 'See the GPU',
+  'next.program': 'Run a CUDA program',
 } as const;

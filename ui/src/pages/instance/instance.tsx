@@ -18,6 +18,7 @@ import { PhaseLabel } from '../../parts/phase';
 import { Console } from './console';
 import { Details } from './details';
 import { Events, useSeen } from './events';
+import { Next } from './next';
 
 const views: { tab: string; text: Key }[] = [
   { tab: '', text: 'one.overview' },
@@ -80,7 +81,10 @@ export function InstancePage({ session, id, tab }: { session: Session; id: strin
         </Tabs>
         {tab === '' && (
           <div className="basalt-split">
-            <Details instance={i} />
+            <div className="basalt-stack">
+              <Next instance={i} />
+              <Details instance={i} />
+            </div>
             <Events seen={seen} />
           </div>
         )}

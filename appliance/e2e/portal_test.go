@@ -1,0 +1,69 @@
+package e2e_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/installer/dev/portaltest"
+)
+
+// TestPortal is what a new tenant does, in a browser and nowhere else: from the
+// sign-in page to a CUDA program in a real machine, and back to nothing. Once on
+// a screen and once on a phone. The story stands in ui/e2e/machine.mjs.
+func TestPortal(t *testing.T) {
+	prepared(t)
+	portaltest.Built(t)
+	w := &world{node: newNode(t, programs(t), t.TempDir(), "--network", "none")}
+	w.mustCLI(operatorToken(t, w), "image", "import", "debian", "--file", filepath.Join(outputs(t), "images", "debian-guest.qcow2"), "--format", "qcow2", "--public", "--wait")
+	_, err := w.operator.Flavors().Create(w.ctx, api.Flavor{Meta: api.Meta{Name: "guest"}, Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 768 * mib, RootBytes: 3 * gib}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, view := range []string{"desktop", "phone"} {
+		t.Run(view, func(t *testing.T) {
+			email := view + "@example.com"
+			w.customer(t, view, email)
+			portaltest.Tell(t, "machine.mjs", w.log, "PORTAL=http://"+w.listen, "EMAIL="+email, "VIEW="+view)
+			if page, err := w.operator.Instances().Page(w.ctx, client.Query{}); err != nil || len(page.Items) != 0 {
+				t.Errorf("left: %v %v", page.Items, err)
+			}
+		})
+	}
+	w.stop()
+}
+
+// customer makes an organization with a project and the user who administers it.
+func (w *world) customer(t *testing.T, name, email string) {
+	t.Helper()
+	org, err := w.operator.Organizations().Create(w.ctx, api.Organization{Meta: api.Meta{Name: name}, Spec: api.OrganizationSpec{DisplayName: name + " Ltd"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.operator.Projects().Create(w.ctx, api.Project{Meta: api.Meta{Name: "research", Organization: org.Meta.ID}}); err != nil {
+		t.Fatal(err)
+	}
+	u, err := w.operator.Users().Create(w.ctx, api.User{Meta: api.Meta{Name: email, Organization: org.Meta.ID},
+		Spec: api.UserSpec{Grants: []api.Grant{{Role: api.RoleAdmin, Organization: org.Meta.ID}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.Post("http://"+w.listen+"/v1/password/link", "application/json", strings.NewReader(`{"token":"`+u.Link.Token+`","password":"`+portaltest.Password+`"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("the password of %s: %s", email, resp.Status)
+	}
+}
+
+// log is the end of what basaltd wrote.
+func (n *node) log() string {
+	raw, _ := os.ReadFile(filepath.Join(n.data, "basaltd.log"))
+	return string(raw[max(0, len(raw)-4000):])
+}
