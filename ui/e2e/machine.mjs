@@ -49,3 +49,64 @@ step('each step of it is shown, until it runs', async () => {
   await page.getByText('What now?').waitFor();
 });
 
+// The terminal's text, as a screen reader has it.
+const terminal = page.getByRole('region', { name: 'Serial console' });
+async function typed(line) {
+  await terminal.getByRole('textbox').focus();
+  await page.keyboard.type(line, { delay: 20 });
+  await page.keyboard.press('Enter');
+}
+const said = (text, timeout = minutes) => terminal.getByText(text).last().waitFor({ timeout });
+
+step('log in on the serial console', async () => {
+  await page.getByRole('link', { name: 'Open the console' }).click();
+  await said(`${name} login:`, 8 * minutes);
+  await typed('debian');
+  await said('Password:');
+  await typed(password);
+  await said(`debian@${name}`);
+});
+
+step('CUDA programs run in it', async () => {
+  await typed('nvidia-smi');
+  await said('1024MiB');
+  await typed('/opt/basalt/demo/vecadd && echo vecadd is over');
+  await said('OK');
+  await inspect(page, `machine-console-${VIEW}`);
+});
+
+step('the chart moves', async () => {
+  await typed('clear; for i in $(seq 30); do /opt/basalt/demo/matmul; done; echo work is over');
+  await view('Monitoring');
+  const gpu = page.getByRole('figure', { name: 'GPU', exact: true });
+  await gpu.getByText(/[1-9]/).first().waitFor();
+  await inspect(page, `machine-monitoring-${VIEW}`);
+});
+
+step('a snapshot of its disk', async () => {
+  await view('Storage');
+  await page.getByRole('button', { name: 'Take snapshot' }).first().click();
+  await page.getByRole('dialog').getByLabel('Name').fill('before');
+  await page.getByRole('dialog').getByRole('button', { name: 'Take snapshot' }).click();
+  await page.getByRole('row').filter({ hasText: 'before' }).getByText('Ready').waitFor();
+  await inspect(page, `machine-storage-${VIEW}`);
+});
+
+step('what it costs, to the minute', async () => {
+  await goTo('Usage');
+  await heading(page, 'Usage');
+  await page.getByRole('row').filter({ hasText: 'GPU time' }).waitFor();
+  await inspect(page, `machine-usage-${VIEW}`);
+});
+
+step('delete it by its name', async () => {
+  await goTo('Instances');
+  await page.getByRole('link', { name }).click();
+  await button(page, 'Delete').click();
+  await page.getByLabel(`Type the name ${name} to confirm`).fill(name);
+  await page.keyboard.press('Enter');
+  await heading(page, 'This instance is gone');
+  assert.equal(await page.getByRole('link', { name: 'To the list of instances' }).count(), 1);
+});
+
+await run(page);

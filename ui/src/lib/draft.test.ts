@@ -3,7 +3,7 @@ import { ApiError } from '../api/client';
 import { atField, elsewhere } from '../api/fields';
 import { instanceOf } from './draft';
 
-const draft = { name: ' demo ', project: 'web', app: '', image: 'debian', flavor: 'small', vgpu: false, pool: '', vramGib: '1.5', share: '50', network: '', keys: '\n ssh-ed25519 AAAA a \n\n', userData: '' };
+const draft = { name: ' demo ', project: 'web', app: '', image: 'debian', flavor: 'small', vgpu: false, pool: '', vramGib: '1.5', share: '50', network: '', keys: '\n ssh-ed25519 AAAA a \n\n', userData: '', password: '' };
 
 test('only what was filled in is sent', () => {
   expect(instanceOf({ ...draft, keys: '' })).toEqual({ kind: 'Instance', meta: { name: 'demo', project: 'web' }, spec: { flavor: 'small', image: 'debian' } });
@@ -14,6 +14,12 @@ test('only what was filled in is sent', () => {
 
 test('an app stands for its image', () => {
   expect(instanceOf({ ...draft, keys: '', app: 'jupyter', image: '' }).spec).toEqual({ flavor: 'small', app: 'jupyter' });
+});
+
+test('a password joins the user data, or the app’s', () => {
+  expect(instanceOf({ ...draft, password: 'x' }).spec.userData).toContain('password: "x"');
+  expect(instanceOf({ ...draft, app: 'jupyter', password: 'x' }, '#cloud-config\nruncmd: [ls]').spec.userData).toContain('runcmd: [ls]\npassword: "x"');
+  expect(instanceOf({ ...draft, app: 'jupyter' }, '#cloud-config').spec.userData).toBeUndefined();
 });
 
 test('an error stands at its field, or above the form', () => {

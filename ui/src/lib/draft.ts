@@ -1,5 +1,6 @@
 // What the form that creates an instance holds.
 import type { Instance } from '../api/client';
+import { withPassword } from './password';
 
 export const gib = 2 ** 30;
 
@@ -17,10 +18,16 @@ export interface Draft {
   network: string;
   keys: string;
   userData: string;
+  /** For the console; empty: none. */
+  password: string;
 }
 
-/** instanceOf a draft: what is sent, and what the command and curl say. */
-export function instanceOf(d: Draft): Instance {
+/**
+ * instanceOf a draft: what is sent, and what the command and curl say. A password
+ * joins the user data, or else the app's.
+ */
+export function instanceOf(d: Draft, ofApp = ''): Instance {
+  const userData = d.password ? withPassword(d.userData || ofApp, d.password) : d.userData;
   const sshKeys = d.keys.split('\n').map((k) => k.trim()).filter(Boolean);
   return {
     kind: 'Instance',
@@ -31,7 +38,7 @@ export function instanceOf(d: Draft): Instance {
       ...(d.vgpu && { vgpu: { vramBytes: Math.round(Number(d.vramGib) * gib), sharePercent: Number(d.share), ...(d.pool && { pool: d.pool }) } }),
       ...(d.network && { networks: [{ network: d.network }] }),
       ...(sshKeys.length > 0 && { sshKeys }),
-      ...(d.userData && { userData: d.userData }),
+      ...(userData && { userData }),
     },
   };
 }

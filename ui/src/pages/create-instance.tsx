@@ -13,6 +13,7 @@ import { gib, instanceOf, type Draft } from '../lib/draft';
 import { formatBytes, formatMicros, formatPercent } from '../lib/format';
 import { hourly } from '../lib/price';
 import { choose, imageOf, sourceOf } from '../lib/source';
+import { ConsolePassword } from '../parts/console-password';
 import { ErrorAlert } from '../parts/error';
 import { describedBy, Field } from '../parts/field';
 import { Empty } from '../parts/list';
@@ -66,7 +67,7 @@ export function CreateInstance({ session }: { session: Session }) {
   const { t, count, language } = useText();
   const [, go] = useLocation();
   const { projects, project, loading } = useProject();
-  const [draft, setDraft] = useState<Draft>({ name: '', project: '', app: '', image: '', flavor: '', vgpu: false, pool: '', vramGib: '4', share: '25', network: '', keys: '', userData: '' });
+  const [draft, setDraft] = useState<Draft>({ name: '', project: '', app: '', image: '', flavor: '', vgpu: false, pool: '', vramGib: '4', share: '25', network: '', keys: '', userData: '', password: '' });
   const set = <K extends keyof Draft>(name: K) => (_: unknown, value: Draft[K]) => setDraft((d) => ({ ...d, [name]: value }));
   const inProject = draft.project || project || projects[0]?.meta.id || '';
   const projectObject = projects.find((p) => p.meta.id === inProject);
@@ -78,9 +79,9 @@ export function CreateInstance({ session }: { session: Session }) {
   const pools = usePools();
   const networks = useNetworks(inProject);
   const [attempt] = useState(() => crypto.randomUUID?.() ?? String(Math.random()));
-  const wanted = instanceOf({ ...draft, project: inProject });
+  const wanted = instanceOf({ ...draft, project: inProject }, app?.spec.userData);
   // Names say more than ids to who reads the command.
-  const readable = instanceOf({ ...draft, project: projectObject?.meta.name ?? inProject });
+  const readable = instanceOf({ ...draft, project: projectObject?.meta.name ?? inProject }, app?.spec.userData);
   const create = useMutation({
     mutationFn: () => ok(api.POST('/v1/instances', { params: { header: { 'Idempotency-Key': `${attempt}-${JSON.stringify(wanted).length}-${wanted.meta.name}` } }, body: wanted })),
     onSuccess: (i) => go(`/instances/${i.meta.id}`),
@@ -161,6 +162,7 @@ export function CreateInstance({ session }: { session: Session }) {
               <Field id="new-keys" label={t('new.keys')} help={t('new.keysHelp')} error={at('spec.sshKeys')}>
                 <TextArea id="new-keys" rows={2} resizeOrientation="vertical" value={draft.keys} onChange={set('keys')} spellCheck={false} validated={state('spec.sshKeys')} aria-describedby={describedBy('new-keys')} />
               </Field>
+              <ConsolePassword value={draft.password} set={(password) => setDraft((d) => ({ ...d, password }))} userData={draft.userData || app?.spec.userData || ''} />
               <Field id="new-user-data" label={t('new.userData')} help={app?.spec.userData ? t('new.userDataApp') : undefined} error={at('spec.userData')}>
                 <TextArea id="new-user-data" rows={3} resizeOrientation="vertical" value={draft.userData} onChange={set('userData')} spellCheck={false} validated={state('spec.userData')} aria-describedby={describedBy('new-user-data')} />
               </Field>
