@@ -34,7 +34,7 @@ step('create an instance with a virtual GPU', async () => {
   await page.getByLabel('Image or app').selectOption('image:debian');
   await page.getByLabel('Flavor').selectOption('guest');
   await page.getByLabel('Give it a virtual GPU').check();
-  await page.getByLabel('VRAM limit in GiB').fill('1');
+  await page.getByLabel('VRAM (GiB)').fill('1');
   await page.getByLabel('Guaranteed share').fill('25');
   await button(page, 'Make one up').click();
   password = await page.getByLabel('Password for the console').inputValue();
