@@ -47,6 +47,9 @@ step('create an instance with a virtual GPU', async () => {
 step('each step of it is shown, until it runs', async () => {
   await page.getByRole('status', { name: 'State' }).getByText('Running').waitFor({ timeout: 3 * minutes });
   await page.getByText('What now?').waitFor();
+  // cloud-init has set the password before it is over with the guest tools.
+  await page.getByText('The GPU is ready').waitFor({ timeout: 8 * minutes });
+  await inspect(page, `machine-overview-${VIEW}`);
 });
 
 // The terminal's text, as a screen reader has it.
@@ -60,7 +63,8 @@ const said = (text, timeout = minutes) => terminal.getByText(text).last().waitFo
 
 step('log in on the serial console', async () => {
   await page.getByRole('link', { name: 'Open the console' }).click();
-  await said(`${name} login:`, 8 * minutes);
+  await typed(''); // a new prompt
+  await said(`${name} login:`);
   await typed('debian');
   await said('Password:');
   await typed(password);
