@@ -7,8 +7,9 @@ test('a generated password is typed easily, and new each time', () => {
 });
 
 test('a password joins a cloud-config, or makes one', () => {
-  expect(withPassword('', 'a"b\n')).toBe('#cloud-config\npassword: "a\\"b\\n"\nchpasswd: {expire: false}\n');
-  expect(withPassword('#cloud-config\nruncmd: [ls]\n\n', 'x')).toBe('#cloud-config\nruncmd: [ls]\npassword: "x"\nchpasswd: {expire: false}\n');
+  expect(withPassword('', 'a"b\n')).toBe('#cloud-config\npassword: "a\\"b\\n"\nchpasswd: {expire: false}\nssh_pwauth: false\n');
+  expect(withPassword('#cloud-config\nruncmd: [ls]\n\n', 'x')).toBe('#cloud-config\nruncmd: [ls]\npassword: "x"\nchpasswd: {expire: false}\nssh_pwauth: false\n');
+  expect(withPassword('#cloud-config\nssh_pwauth: true', 'x')).not.toContain('false\nssh_pwauth');
   expect(withPassword('#cloud-config\n', '')).toBe('#cloud-config\n');
 });
 

@@ -22,6 +22,7 @@ export const takesPassword = (userData: string): boolean =>
 export function withPassword(userData: string, password: string): string {
   if (password === '' || !takesPassword(userData)) return userData;
   const rest = userData.trim() === '' ? header : userData.trimEnd();
+  const ssh = /^ssh_pwauth\s*:/m.test(rest) ? '' : 'ssh_pwauth: false\n';
   // JSON's strings are YAML's.
-  return `${rest}\npassword: ${JSON.stringify(password)}\nchpasswd: {expire: false}\n`;
+  return `${rest}\npassword: ${JSON.stringify(password)}\nchpasswd: {expire: false}\n${ssh}`;
 }
