@@ -39,6 +39,7 @@ type Driver struct {
 
 	mu      sync.Mutex
 	domains map[api.InstanceID]*domain
+	now     func() time.Time
 	fault   func(op string, id api.InstanceID) error
 	calls   []string
 	closed  bool
@@ -79,7 +80,7 @@ func New(g Guest) *Driver {
 		g.Greeting = "booted\r\n"
 	}
 	return &Driver{
-		guest: g, domains: map[api.InstanceID]*domain{}, secrets: map[string][]byte{},
+		guest: g, now: time.Now, domains: map[api.InstanceID]*domain{}, secrets: map[string][]byte{},
 		moves: map[api.InstanceID]*move{}, prepared: map[api.InstanceID]*incoming{}, heldBy: map[api.InstanceID]*Driver{},
 	}
 }
@@ -386,7 +387,7 @@ func (d *Driver) Usage(ctx context.Context) ([]hypervisor.Usage, error) {
 	var all []hypervisor.Usage
 	for _, id := range slices.Sorted(maps.Keys(d.domains)) {
 		if dom := d.domains[id]; dom.status.State.Active() {
-			all = append(all, pretend(id, dom.running, time.Since(dom.since)))
+			all = append(all, pretend(id, dom.running, d.now().Sub(dom.since)))
 		}
 	}
 	return all, nil
@@ -421,7 +422,7 @@ func (d *Driver) Close() error {
 // set changes the state and says so. The lock is held.
 func (d *Driver) set(dom *domain, s hypervisor.State, reason string, e hypervisor.EventType) {
 	if s.Active() && !dom.status.State.Active() {
-		dom.since = time.Now()
+		dom.since = d.now()
 	}
 	dom.status.State, dom.status.Reason = s, reason
 	if !s.Active() {
