@@ -7,6 +7,30 @@ import (
 	"time"
 )
 
+// Defines values for SampleSeriesUnit.
+const (
+	UnitBytes             SampleSeriesUnit = "bytes"
+	UnitBytesPerSecond    SampleSeriesUnit = "bytes-per-second"
+	UnitPercent           SampleSeriesUnit = "percent"
+	UnitRequestsPerSecond SampleSeriesUnit = "requests-per-second"
+)
+
+// Valid indicates whether the value is a known member of the SampleSeriesUnit enum.
+func (e SampleSeriesUnit) Valid() bool {
+	switch e {
+	case UnitBytes:
+		return true
+	case UnitBytesPerSecond:
+		return true
+	case UnitPercent:
+		return true
+	case UnitRequestsPerSecond:
+		return true
+	default:
+		return false
+	}
+}
+
 // APIKey defines model for APIKey.
 type APIKey struct {
 	Kind Kind `json:"kind"`
@@ -792,6 +816,25 @@ type GPUStatus struct {
 	Vgpus         int64 `json:"vgpus,omitempty,omitzero"`
 	VramBytes     int64 `json:"vramBytes,omitempty,omitzero"`
 	VramUsedBytes int64 `json:"vramUsedBytes,omitempty,omitzero"`
+}
+
+// GPUTenant defines model for GPUTenant.
+type GPUTenant struct {
+	// GpuPercent GPU time executed in the last minute, in per cent of the card.
+	GpuPercent float64    `json:"gpuPercent"`
+	Instance   InstanceID `json:"instance"`
+
+	// SharePercent Guaranteed share of the card's time; 0 is best effort.
+	SharePercent   int64 `json:"sharePercent"`
+	VramLimitBytes int64 `json:"vramLimitBytes"`
+
+	// VramResidentBytes On the card now.
+	VramResidentBytes int64 `json:"vramResidentBytes"`
+}
+
+// GPUTenantList defines model for GPUTenantList.
+type GPUTenantList struct {
+	Items []GPUTenant `json:"items"`
 }
 
 // Grant defines model for Grant.
@@ -2008,6 +2051,27 @@ type S3Target struct {
 	SecretKey string `json:"secretKey,omitempty,omitzero"`
 }
 
+// SampleSeries cpu is in per cent of an instance's vCPUs, and of all of a node's processors. memory is what is in use: of an instance what its machine holds of the node's memory, while memory-limit is what its guest has. disk-read, disk-write, network-received and network-sent are bytes a second, disk-reads and disk-writes requests a second. gpu is the GPU time executed, in per cent of one card; work counts when it is done, so a kernel of many seconds shows at its end, and above 100. vram is resident on the card.
+type SampleSeries struct {
+	// Name One of cpu, memory, memory-limit, disk-read, disk-write, disk-reads, disk-writes, network-received, network-sent, gpu, vram, vram-limit.
+	Name string           `json:"name"`
+	Unit SampleSeriesUnit `json:"unit"`
+
+	// Values The mean of each step, the oldest first; null: nobody looked.
+	Values []*float64 `json:"values"`
+}
+
+// SampleSeriesUnit defines model for SampleSeries.Unit.
+type SampleSeriesUnit string
+
+// Samples Measured on one node, and kept there in memory: every 5 seconds for a quarter of an hour, every minute for a day. It is a gap when basaltd did not run there, and what an instance did on another node is not there. Nothing is charged by it.
+type Samples struct {
+	// From When the first step begins, UTC.
+	From        time.Time      `json:"from"`
+	Series      []SampleSeries `json:"series"`
+	StepSeconds int64          `json:"stepSeconds"`
+}
+
 // SecurityGroup defines model for SecurityGroup.
 type SecurityGroup struct {
 	Kind Kind              `json:"kind"`
@@ -2780,6 +2844,12 @@ type QueryOrganization = string
 // QueryProject defines model for QueryProject.
 type QueryProject = string
 
+// QuerySamplesFrom defines model for QuerySamplesFrom.
+type QuerySamplesFrom = time.Time
+
+// QuerySamplesStep defines model for QuerySamplesStep.
+type QuerySamplesStep = int64
+
 // Failure defines model for Failure.
 type Failure = Error
 
@@ -3095,6 +3165,15 @@ type ListGPUsParams struct {
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 }
 
+// GetGPUSamplesParams defines parameters for GetGPUSamples.
+type GetGPUSamplesParams struct {
+	// From From when on, UTC; a quarter of an hour ago unless given. Older than a day is not remembered.
+	From QuerySamplesFrom `form:"from,omitempty" json:"from,omitempty,omitzero"`
+
+	// Step Seconds of a step: a multiple of 5, from a minute on of 60. Unless given, 5 within the last quarter of an hour, else 60.
+	Step QuerySamplesStep `form:"step,omitempty" json:"step,omitempty,omitzero"`
+}
+
 // ListIdentityProvidersParams defines parameters for ListIdentityProviders.
 type ListIdentityProvidersParams struct {
 	// Limit 1000 unless given.
@@ -3177,6 +3256,15 @@ type GetInstanceParams struct {
 type GetInstanceConsoleLogParams struct {
 	// Tail How many bytes from the end; 65536 unless given.
 	Tail int64 `form:"tail,omitempty" json:"tail,omitempty,omitzero"`
+}
+
+// GetInstanceSamplesParams defines parameters for GetInstanceSamples.
+type GetInstanceSamplesParams struct {
+	// From From when on, UTC; a quarter of an hour ago unless given. Older than a day is not remembered.
+	From QuerySamplesFrom `form:"from,omitempty" json:"from,omitempty,omitzero"`
+
+	// Step Seconds of a step: a multiple of 5, from a minute on of 60. Unless given, 5 within the last quarter of an hour, else 60.
+	Step QuerySamplesStep `form:"step,omitempty" json:"step,omitempty,omitzero"`
 }
 
 // ExplainInvoiceParams defines parameters for ExplainInvoice.
@@ -3387,6 +3475,15 @@ type ListNodesParams struct {
 type DeleteNodeParams struct {
 	// Force Remove it although instances are on it. They start elsewhere: say this only of a node that is certainly switched off.
 	Force bool `form:"force,omitempty" json:"force,omitempty,omitzero"`
+}
+
+// GetNodeSamplesParams defines parameters for GetNodeSamples.
+type GetNodeSamplesParams struct {
+	// From From when on, UTC; a quarter of an hour ago unless given. Older than a day is not remembered.
+	From QuerySamplesFrom `form:"from,omitempty" json:"from,omitempty,omitzero"`
+
+	// Step Seconds of a step: a multiple of 5, from a minute on of 60. Unless given, 5 within the last quarter of an hour, else 60.
+	Step QuerySamplesStep `form:"step,omitempty" json:"step,omitempty,omitzero"`
 }
 
 // ListOrganizationsParams defines parameters for ListOrganizations.

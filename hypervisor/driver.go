@@ -83,6 +83,12 @@ type Driver interface {
 
 	// Stats of a running domain, read over QMP.
 	Stats(ctx context.Context, id api.InstanceID) (Stats, error)
+	// Usage of every domain of this node that has a QEMU, in one question. One
+	// of which not all can be said now, because something is being done to it,
+	// is left out. While an earlier question is still under way, also one that
+	// was given up, the answer is unavailable: who asks every few seconds does
+	// not pile up on a hypervisor that hangs.
+	Usage(ctx context.Context) ([]Usage, error)
 	// Info says what runs the domains.
 	Info(ctx context.Context) (Info, error)
 	// Close lets the hypervisor go. Domains run on.

@@ -627,6 +627,16 @@ type ClientInterface interface {
 	// Corresponds with PUT /v1/gpus/{id} (the `UpdateGPU` operationId).
 	UpdateGPU(ctx context.Context, id PathID, body UpdateGPUJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetGPUSamples What of the card was used lately, for charts
+	//
+	// Corresponds with GET /v1/gpus/{id}/samples (the `GetGPUSamples` operationId).
+	GetGPUSamples(ctx context.Context, id PathID, params *GetGPUSamplesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListGPUTenants The virtual GPUs on it now, those with the most VRAM first
+	//
+	// Corresponds with GET /v1/gpus/{id}/tenants (the `ListGPUTenants` operationId).
+	ListGPUTenants(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetHealth Whether the server answers
 	//
 	// Corresponds with GET /v1/healthz (the `GetHealth` operationId).
@@ -796,6 +806,11 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/instances/{id}/restart (the `RestartInstance` operationId).
 	RestartInstance(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetInstanceSamples What it has used lately, for charts; its node remembers a day
+	//
+	// Corresponds with GET /v1/instances/{id}/samples (the `GetInstanceSamples` operationId).
+	GetInstanceSamples(ctx context.Context, id PathID, params *GetInstanceSamplesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// StartInstance Start: sets spec.power
 	//
@@ -1104,6 +1119,11 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/nodes/{id}/leaks (the `GetNodeLeaks` operationId).
 	GetNodeLeaks(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetNodeSamples What the machine has used lately, for charts
+	//
+	// Corresponds with GET /v1/nodes/{id}/samples (the `GetNodeSamples` operationId).
+	GetNodeSamples(ctx context.Context, id PathID, params *GetNodeSamplesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListOrganizations List organizations
 	//
@@ -3152,6 +3172,36 @@ func (c *Client) UpdateGPU(ctx context.Context, id PathID, body UpdateGPUJSONReq
 	return c.Client.Do(req)
 }
 
+// GetGPUSamples What of the card was used lately, for charts
+//
+// Corresponds with GET /v1/gpus/{id}/samples (the `GetGPUSamples` operationId).
+func (c *Client) GetGPUSamples(ctx context.Context, id PathID, params *GetGPUSamplesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetGPUSamplesRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListGPUTenants The virtual GPUs on it now, those with the most VRAM first
+//
+// Corresponds with GET /v1/gpus/{id}/tenants (the `ListGPUTenants` operationId).
+func (c *Client) ListGPUTenants(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListGPUTenantsRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetHealth Whether the server answers
 //
 // Corresponds with GET /v1/healthz (the `GetHealth` operationId).
@@ -3592,6 +3642,21 @@ func (c *Client) ExecInInstance(ctx context.Context, id PathID, body ExecInInsta
 // Corresponds with POST /v1/instances/{id}/restart (the `RestartInstance` operationId).
 func (c *Client) RestartInstance(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRestartInstanceRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetInstanceSamples What it has used lately, for charts; its node remembers a day
+//
+// Corresponds with GET /v1/instances/{id}/samples (the `GetInstanceSamples` operationId).
+func (c *Client) GetInstanceSamples(ctx context.Context, id PathID, params *GetInstanceSamplesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetInstanceSamplesRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -4420,6 +4485,21 @@ func (c *Client) UpdateNode(ctx context.Context, id PathID, body UpdateNodeJSONR
 // Corresponds with GET /v1/nodes/{id}/leaks (the `GetNodeLeaks` operationId).
 func (c *Client) GetNodeLeaks(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetNodeLeaksRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetNodeSamples What the machine has used lately, for charts
+//
+// Corresponds with GET /v1/nodes/{id}/samples (the `GetNodeSamples` operationId).
+func (c *Client) GetNodeSamples(ctx context.Context, id PathID, params *GetNodeSamplesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetNodeSamplesRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9345,6 +9425,105 @@ func NewUpdateGPURequestWithBody(server string, id PathID, contentType string, b
 	return req, nil
 }
 
+// NewGetGPUSamplesRequest constructs an http.Request for the GetGPUSamples method
+func NewGetGPUSamplesRequest(server string, id PathID, params *GetGPUSamplesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/gpus/%s/samples", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "step", params.Step, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListGPUTenantsRequest constructs an http.Request for the ListGPUTenants method
+func NewListGPUTenantsRequest(server string, id PathID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/gpus/%s/tenants", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewGetHealthRequest constructs an http.Request for the GetHealth method
 func NewGetHealthRequest(server string) (*http.Request, error) {
 	var err error
@@ -10356,6 +10535,71 @@ func NewRestartInstanceRequest(server string, id PathID) (*http.Request, error) 
 	}
 
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetInstanceSamplesRequest constructs an http.Request for the GetInstanceSamples method
+func NewGetInstanceSamplesRequest(server string, id PathID, params *GetInstanceSamplesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/instances/%s/samples", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "step", params.Step, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -12389,6 +12633,71 @@ func NewGetNodeLeaksRequest(server string, id PathID) (*http.Request, error) {
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetNodeSamplesRequest constructs an http.Request for the GetNodeSamples method
+func NewGetNodeSamplesRequest(server string, id PathID, params *GetNodeSamplesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/nodes/%s/samples", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "step", params.Step, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -17127,6 +17436,20 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /v1/gpus/{id} (the `UpdateGPU` operationId).
 	UpdateGPUWithResponse(ctx context.Context, id PathID, body UpdateGPUJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateGPUResponse, error)
 
+	// GetGPUSamplesWithResponse What of the card was used lately, for charts
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/gpus/{id}/samples (the `GetGPUSamples` operationId).
+	GetGPUSamplesWithResponse(ctx context.Context, id PathID, params *GetGPUSamplesParams, reqEditors ...RequestEditorFn) (*GetGPUSamplesResponse, error)
+
+	// ListGPUTenantsWithResponse The virtual GPUs on it now, those with the most VRAM first
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/gpus/{id}/tenants (the `ListGPUTenants` operationId).
+	ListGPUTenantsWithResponse(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*ListGPUTenantsResponse, error)
+
 	// GetHealthWithResponse Whether the server answers
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -17322,6 +17645,13 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/instances/{id}/restart (the `RestartInstance` operationId).
 	RestartInstanceWithResponse(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*RestartInstanceResponse, error)
+
+	// GetInstanceSamplesWithResponse What it has used lately, for charts; its node remembers a day
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/instances/{id}/samples (the `GetInstanceSamples` operationId).
+	GetInstanceSamplesWithResponse(ctx context.Context, id PathID, params *GetInstanceSamplesParams, reqEditors ...RequestEditorFn) (*GetInstanceSamplesResponse, error)
 
 	// StartInstanceWithResponse Start: sets spec.power
 	//
@@ -17686,6 +18016,13 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/nodes/{id}/leaks (the `GetNodeLeaks` operationId).
 	GetNodeLeaksWithResponse(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*GetNodeLeaksResponse, error)
+
+	// GetNodeSamplesWithResponse What the machine has used lately, for charts
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/nodes/{id}/samples (the `GetNodeSamples` operationId).
+	GetNodeSamplesWithResponse(ctx context.Context, id PathID, params *GetNodeSamplesParams, reqEditors ...RequestEditorFn) (*GetNodeSamplesResponse, error)
 
 	// ListOrganizationsWithResponse List organizations
 	//
@@ -21476,6 +21813,102 @@ func (r UpdateGPUResponse) ContentType() string {
 	return ""
 }
 
+type GetGPUSamplesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Samples
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Failure
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetGPUSamplesResponse) GetJSON200() *Samples {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GetGPUSamplesResponse) GetJSONDefault() *Failure {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetGPUSamplesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetGPUSamplesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetGPUSamplesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetGPUSamplesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListGPUTenantsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *GPUTenantList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Failure
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListGPUTenantsResponse) GetJSON200() *GPUTenantList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListGPUTenantsResponse) GetJSONDefault() *Failure {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListGPUTenantsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListGPUTenantsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListGPUTenantsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListGPUTenantsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetHealthResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -22464,6 +22897,54 @@ func (r RestartInstanceResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RestartInstanceResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetInstanceSamplesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Samples
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Failure
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetInstanceSamplesResponse) GetJSON200() *Samples {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GetInstanceSamplesResponse) GetJSONDefault() *Failure {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetInstanceSamplesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetInstanceSamplesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetInstanceSamplesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetInstanceSamplesResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -24377,6 +24858,54 @@ func (r GetNodeLeaksResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetNodeLeaksResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetNodeSamplesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Samples
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Failure
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetNodeSamplesResponse) GetJSON200() *Samples {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GetNodeSamplesResponse) GetJSONDefault() *Failure {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetNodeSamplesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetNodeSamplesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetNodeSamplesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetNodeSamplesResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -29209,6 +29738,32 @@ func (c *ClientWithResponses) UpdateGPUWithResponse(ctx context.Context, id Path
 	return ParseUpdateGPUResponse(rsp)
 }
 
+// GetGPUSamplesWithResponse What of the card was used lately, for charts
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/gpus/{id}/samples (the `GetGPUSamples` operationId).
+func (c *ClientWithResponses) GetGPUSamplesWithResponse(ctx context.Context, id PathID, params *GetGPUSamplesParams, reqEditors ...RequestEditorFn) (*GetGPUSamplesResponse, error) {
+	rsp, err := c.GetGPUSamples(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetGPUSamplesResponse(rsp)
+}
+
+// ListGPUTenantsWithResponse The virtual GPUs on it now, those with the most VRAM first
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/gpus/{id}/tenants (the `ListGPUTenants` operationId).
+func (c *ClientWithResponses) ListGPUTenantsWithResponse(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*ListGPUTenantsResponse, error) {
+	rsp, err := c.ListGPUTenants(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListGPUTenantsResponse(rsp)
+}
+
 // GetHealthWithResponse Whether the server answers
 //
 // Returns a wrapper object for the known response body format(s).
@@ -29571,6 +30126,19 @@ func (c *ClientWithResponses) RestartInstanceWithResponse(ctx context.Context, i
 		return nil, err
 	}
 	return ParseRestartInstanceResponse(rsp)
+}
+
+// GetInstanceSamplesWithResponse What it has used lately, for charts; its node remembers a day
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/instances/{id}/samples (the `GetInstanceSamples` operationId).
+func (c *ClientWithResponses) GetInstanceSamplesWithResponse(ctx context.Context, id PathID, params *GetInstanceSamplesParams, reqEditors ...RequestEditorFn) (*GetInstanceSamplesResponse, error) {
+	rsp, err := c.GetInstanceSamples(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetInstanceSamplesResponse(rsp)
 }
 
 // StartInstanceWithResponse Start: sets spec.power
@@ -30247,6 +30815,19 @@ func (c *ClientWithResponses) GetNodeLeaksWithResponse(ctx context.Context, id P
 		return nil, err
 	}
 	return ParseGetNodeLeaksResponse(rsp)
+}
+
+// GetNodeSamplesWithResponse What the machine has used lately, for charts
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/nodes/{id}/samples (the `GetNodeSamples` operationId).
+func (c *ClientWithResponses) GetNodeSamplesWithResponse(ctx context.Context, id PathID, params *GetNodeSamplesParams, reqEditors ...RequestEditorFn) (*GetNodeSamplesResponse, error) {
+	rsp, err := c.GetNodeSamples(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetNodeSamplesResponse(rsp)
 }
 
 // ListOrganizationsWithResponse List organizations
@@ -33701,6 +34282,72 @@ func ParseUpdateGPUResponse(rsp *http.Response) (*UpdateGPUResponse, error) {
 	return response, nil
 }
 
+// ParseGetGPUSamplesResponse parses an HTTP response from a GetGPUSamplesWithResponse call
+func ParseGetGPUSamplesResponse(rsp *http.Response) (*GetGPUSamplesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetGPUSamplesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Samples
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListGPUTenantsResponse parses an HTTP response from a ListGPUTenantsWithResponse call
+func ParseListGPUTenantsResponse(rsp *http.Response) (*ListGPUTenantsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListGPUTenantsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest GPUTenantList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseGetHealthResponse parses an HTTP response from a GetHealthWithResponse call
 func ParseGetHealthResponse(rsp *http.Response) (*GetHealthResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -34366,6 +35013,39 @@ func ParseRestartInstanceResponse(rsp *http.Response) (*RestartInstanceResponse,
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Instance
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetInstanceSamplesResponse parses an HTTP response from a GetInstanceSamplesWithResponse call
+func ParseGetInstanceSamplesResponse(rsp *http.Response) (*GetInstanceSamplesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetInstanceSamplesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Samples
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -35679,6 +36359,39 @@ func ParseGetNodeLeaksResponse(rsp *http.Response) (*GetNodeLeaksResponse, error
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest LeakList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetNodeSamplesResponse parses an HTTP response from a GetNodeSamplesWithResponse call
+func ParseGetNodeSamplesResponse(rsp *http.Response) (*GetNodeSamplesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetNodeSamplesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Samples
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -25,10 +25,11 @@ var streams = map[string]bool{
 	"Watch": true, "OpenInstanceConsole": true, "PutImageContent": true, "ExecInInstance": true, "BackupCluster": true,
 }
 
-// onNode are the operations that one node has to answer: an instance's own, or
-// the one that is named.
+// onNode are the operations that one node has to answer: an instance's or a
+// card's own, or the one that is named.
 var onNode = map[string]api.Kind{"OpenInstanceConsole": api.KindInstance, "ExecInInstance": api.KindInstance, "GetInstanceConsoleLog": api.KindInstance,
-	"GetNodeLeaks": api.KindNode}
+	"GetInstanceSamples": api.KindInstance, "GetNodeLeaks": api.KindNode, "GetNodeSamples": api.KindNode,
+	"GetGPUSamples": api.KindGPU, "ListGPUTenants": api.KindGPU}
 
 // elsewhere is the server of the node that has to answer; nil: this one. What
 // is wrong with the request is said here or there alike.
@@ -43,14 +44,24 @@ func (s *Server) elsewhere(ctx context.Context, op string, c echo.Context) http.
 	if err != nil {
 		return nil
 	}
-	if kind == api.KindNode {
-		return s.opts.Elsewhere(api.NodeID(o.Meta.ID))
-	}
-	in, err := api.Decode[api.Instance](o)
-	if err != nil || in.Assignment.Node == "" {
+	node := nodeOf(o)
+	if node == "" {
 		return nil
 	}
-	return s.opts.Elsewhere(in.Assignment.Node)
+	return s.opts.Elsewhere(node)
+}
+
+// nodeOf is the node that has the object; empty: none has.
+func nodeOf(o api.Object) api.NodeID {
+	switch o.Kind {
+	case api.KindNode:
+		return api.NodeID(o.Meta.ID)
+	case api.KindGPU:
+		g, _ := api.Decode[api.GPU](o) // one that cannot be read is nowhere
+		return g.Status.Node
+	}
+	in, _ := api.Decode[api.Instance](o)
+	return in.Assignment.Node
 }
 
 type identityKey struct{}

@@ -36,6 +36,11 @@ type Runtime interface {
 	Exec(ctx context.Context, id api.InstanceID, req api.ExecRequest) (api.ExecResult, error)
 	// Leaks is what lies on the node and belongs to nobody.
 	Leaks(ctx context.Context, node api.NodeID) ([]api.Leak, error)
+	// Samples are what a node remembers of an instance that it has, of one of
+	// its cards, or of itself.
+	Samples(ctx context.Context, of api.Kind, id string, q api.SampleQuery) (api.Samples, error)
+	// GPUTenants are the virtual GPUs on a card of the node now.
+	GPUTenants(ctx context.Context, gpu api.GPUID) ([]api.GPUTenant, error)
 	// PutImage takes an image's bytes; size is -1 when it is not known.
 	PutImage(ctx context.Context, id api.ImageID, r io.Reader, size int64) error
 }

@@ -5,7 +5,7 @@ package server
 // is not here is refused. testdata/rights.txt says the same in words of its own,
 // and a test holds the two together.
 var rights = map[string]roles{
-	"ListInstances": viewers, "GetInstance": viewers, "GetInstanceConsoleLog": viewers,
+	"ListInstances": viewers, "GetInstance": viewers, "GetInstanceConsoleLog": viewers, "GetInstanceSamples": viewers,
 	"CreateInstance": members, "UpdateInstance": members, "DeleteInstance": members,
 	"StartInstance": members, "StopInstance": members, "RestartInstance": members,
 	"OpenInstanceConsole": members, "ExecInInstance": members,
@@ -25,11 +25,11 @@ var rights = map[string]roles{
 	"ListGPUPools": viewers, "GetGPUPool": viewers,
 	"CreateGPUPool": operators, "UpdateGPUPool": operators, "DeleteGPUPool": operators,
 
-	"ListGPUs": operators, "GetGPU": operators, "UpdateGPU": operators,
+	"ListGPUs": operators, "GetGPU": operators, "UpdateGPU": operators, "GetGPUSamples": operators, "ListGPUTenants": operators,
 
 	"ListNodes": operators, "GetNode": operators, "UpdateNode": operators,
 
-	"DeleteNode": operators, "GetNodeLeaks": operators,
+	"DeleteNode": operators, "GetNodeLeaks": operators, "GetNodeSamples": operators,
 
 	"ListMigrations": operators, "GetMigration": operators,
 	"CreateMigration": operators, "UpdateMigration": operators, "DeleteMigration": operators,

@@ -210,6 +210,12 @@ type ServerInterface interface {
 	// UpdateGPU Change name, labels and spec; meta.revision is the revision that was read
 	// (PUT /v1/gpus/{id})
 	UpdateGPU(ctx echo.Context, id PathID) error
+	// GetGPUSamples What of the card was used lately, for charts
+	// (GET /v1/gpus/{id}/samples)
+	GetGPUSamples(ctx echo.Context, id PathID, params GetGPUSamplesParams) error
+	// ListGPUTenants The virtual GPUs on it now, those with the most VRAM first
+	// (GET /v1/gpus/{id}/tenants)
+	ListGPUTenants(ctx echo.Context, id PathID) error
 	// GetHealth Whether the server answers
 	// (GET /v1/healthz)
 	GetHealth(ctx echo.Context) error
@@ -273,6 +279,9 @@ type ServerInterface interface {
 	// RestartInstance Restart: raises spec.restarts
 	// (POST /v1/instances/{id}/restart)
 	RestartInstance(ctx echo.Context, id PathID) error
+	// GetInstanceSamples What it has used lately, for charts; its node remembers a day
+	// (GET /v1/instances/{id}/samples)
+	GetInstanceSamples(ctx echo.Context, id PathID, params GetInstanceSamplesParams) error
 	// StartInstance Start: sets spec.power
 	// (POST /v1/instances/{id}/start)
 	StartInstance(ctx echo.Context, id PathID) error
@@ -393,6 +402,9 @@ type ServerInterface interface {
 	// GetNodeLeaks What lies on the node and belongs to nobody
 	// (GET /v1/nodes/{id}/leaks)
 	GetNodeLeaks(ctx echo.Context, id PathID) error
+	// GetNodeSamples What the machine has used lately, for charts
+	// (GET /v1/nodes/{id}/samples)
+	GetNodeSamples(ctx echo.Context, id PathID, params GetNodeSamplesParams) error
 	// ListOrganizations List organizations
 	// (GET /v1/organizations)
 	ListOrganizations(ctx echo.Context, params ListOrganizationsParams) error
@@ -2155,6 +2167,54 @@ func (w *ServerInterfaceWrapper) UpdateGPU(ctx echo.Context) error {
 	return err
 }
 
+// GetGPUSamples converts echo context to params.
+func (w *ServerInterfaceWrapper) GetGPUSamples(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetGPUSamplesParams
+	// ------------- Optional query parameter "from" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "from", ctx.QueryParams(), &params.From, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter from: %s", err))
+	}
+
+	// ------------- Optional query parameter "step" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "step", ctx.QueryParams(), &params.Step, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter step: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetGPUSamples(ctx, id, params)
+	return err
+}
+
+// ListGPUTenants converts echo context to params.
+func (w *ServerInterfaceWrapper) ListGPUTenants(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListGPUTenants(ctx, id)
+	return err
+}
+
 // GetHealth converts echo context to params.
 func (w *ServerInterfaceWrapper) GetHealth(ctx echo.Context) error {
 	var err error
@@ -2617,6 +2677,38 @@ func (w *ServerInterfaceWrapper) RestartInstance(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.RestartInstance(ctx, id)
+	return err
+}
+
+// GetInstanceSamples converts echo context to params.
+func (w *ServerInterfaceWrapper) GetInstanceSamples(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetInstanceSamplesParams
+	// ------------- Optional query parameter "from" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "from", ctx.QueryParams(), &params.From, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter from: %s", err))
+	}
+
+	// ------------- Optional query parameter "step" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "step", ctx.QueryParams(), &params.Step, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter step: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetInstanceSamples(ctx, id, params)
 	return err
 }
 
@@ -3551,6 +3643,38 @@ func (w *ServerInterfaceWrapper) GetNodeLeaks(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.GetNodeLeaks(ctx, id)
+	return err
+}
+
+// GetNodeSamples converts echo context to params.
+func (w *ServerInterfaceWrapper) GetNodeSamples(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetNodeSamplesParams
+	// ------------- Optional query parameter "from" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "from", ctx.QueryParams(), &params.From, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter from: %s", err))
+	}
+
+	// ------------- Optional query parameter "step" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "step", ctx.QueryParams(), &params.Step, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter step: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetNodeSamples(ctx, id, params)
 	return err
 }
 
@@ -5497,6 +5621,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/instances/:id/stop", wrapper.StopInstance, options.OperationMiddlewares["StopInstance"]...)
 	router.POST(options.BaseURL+"/v1/instances/:id/restart", wrapper.RestartInstance, options.OperationMiddlewares["RestartInstance"]...)
 	router.GET(options.BaseURL+"/v1/instances/:id/console-log", wrapper.GetInstanceConsoleLog, options.OperationMiddlewares["GetInstanceConsoleLog"]...)
+	router.GET(options.BaseURL+"/v1/instances/:id/samples", wrapper.GetInstanceSamples, options.OperationMiddlewares["GetInstanceSamples"]...)
 	router.GET(options.BaseURL+"/v1/instances/:id/console", wrapper.OpenInstanceConsole, options.OperationMiddlewares["OpenInstanceConsole"]...)
 	router.POST(options.BaseURL+"/v1/instances/:id/exec", wrapper.ExecInInstance, options.OperationMiddlewares["ExecInInstance"]...)
 	router.GET(options.BaseURL+"/v1/volumes", wrapper.ListVolumes, options.OperationMiddlewares["ListVolumes"]...)
@@ -5528,11 +5653,14 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/gpus", wrapper.ListGPUs, options.OperationMiddlewares["ListGPUs"]...)
 	router.GET(options.BaseURL+"/v1/gpus/:id", wrapper.GetGPU, options.OperationMiddlewares["GetGPU"]...)
 	router.PUT(options.BaseURL+"/v1/gpus/:id", wrapper.UpdateGPU, options.OperationMiddlewares["UpdateGPU"]...)
+	router.GET(options.BaseURL+"/v1/gpus/:id/samples", wrapper.GetGPUSamples, options.OperationMiddlewares["GetGPUSamples"]...)
+	router.GET(options.BaseURL+"/v1/gpus/:id/tenants", wrapper.ListGPUTenants, options.OperationMiddlewares["ListGPUTenants"]...)
 	router.GET(options.BaseURL+"/v1/nodes", wrapper.ListNodes, options.OperationMiddlewares["ListNodes"]...)
 	router.DELETE(options.BaseURL+"/v1/nodes/:id", wrapper.DeleteNode, options.OperationMiddlewares["DeleteNode"]...)
 	router.GET(options.BaseURL+"/v1/nodes/:id", wrapper.GetNode, options.OperationMiddlewares["GetNode"]...)
 	router.PUT(options.BaseURL+"/v1/nodes/:id", wrapper.UpdateNode, options.OperationMiddlewares["UpdateNode"]...)
 	router.GET(options.BaseURL+"/v1/nodes/:id/leaks", wrapper.GetNodeLeaks, options.OperationMiddlewares["GetNodeLeaks"]...)
+	router.GET(options.BaseURL+"/v1/nodes/:id/samples", wrapper.GetNodeSamples, options.OperationMiddlewares["GetNodeSamples"]...)
 	router.GET(options.BaseURL+"/v1/organizations", wrapper.ListOrganizations, options.OperationMiddlewares["ListOrganizations"]...)
 	router.POST(options.BaseURL+"/v1/organizations", wrapper.CreateOrganization, options.OperationMiddlewares["CreateOrganization"]...)
 	router.DELETE(options.BaseURL+"/v1/organizations/:id", wrapper.DeleteOrganization, options.OperationMiddlewares["DeleteOrganization"]...)
@@ -8232,6 +8360,85 @@ func (response UpdateGPUdefaultJSONResponse) VisitUpdateGPUResponse(w http.Respo
 	return err
 }
 
+type GetGPUSamplesRequestObject struct {
+	ID     PathID `json:"id"`
+	Params GetGPUSamplesParams
+}
+
+type GetGPUSamplesResponseObject interface {
+	VisitGetGPUSamplesResponse(w http.ResponseWriter) error
+}
+
+type GetGPUSamples200JSONResponse Samples
+
+func (response GetGPUSamples200JSONResponse) VisitGetGPUSamplesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetGPUSamplesdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response GetGPUSamplesdefaultJSONResponse) VisitGetGPUSamplesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListGPUTenantsRequestObject struct {
+	ID PathID `json:"id"`
+}
+
+type ListGPUTenantsResponseObject interface {
+	VisitListGPUTenantsResponse(w http.ResponseWriter) error
+}
+
+type ListGPUTenants200JSONResponse GPUTenantList
+
+func (response ListGPUTenants200JSONResponse) VisitListGPUTenantsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListGPUTenantsdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response ListGPUTenantsdefaultJSONResponse) VisitListGPUTenantsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetHealthRequestObject struct {
 }
 
@@ -9040,6 +9247,46 @@ type RestartInstancedefaultJSONResponse struct {
 }
 
 func (response RestartInstancedefaultJSONResponse) VisitRestartInstanceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetInstanceSamplesRequestObject struct {
+	ID     PathID `json:"id"`
+	Params GetInstanceSamplesParams
+}
+
+type GetInstanceSamplesResponseObject interface {
+	VisitGetInstanceSamplesResponse(w http.ResponseWriter) error
+}
+
+type GetInstanceSamples200JSONResponse Samples
+
+func (response GetInstanceSamples200JSONResponse) VisitGetInstanceSamplesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetInstanceSamplesdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response GetInstanceSamplesdefaultJSONResponse) VisitGetInstanceSamplesResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -10618,6 +10865,46 @@ type GetNodeLeaksdefaultJSONResponse struct {
 }
 
 func (response GetNodeLeaksdefaultJSONResponse) VisitGetNodeLeaksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetNodeSamplesRequestObject struct {
+	ID     PathID `json:"id"`
+	Params GetNodeSamplesParams
+}
+
+type GetNodeSamplesResponseObject interface {
+	VisitGetNodeSamplesResponse(w http.ResponseWriter) error
+}
+
+type GetNodeSamples200JSONResponse Samples
+
+func (response GetNodeSamples200JSONResponse) VisitGetNodeSamplesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetNodeSamplesdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response GetNodeSamplesdefaultJSONResponse) VisitGetNodeSamplesResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -13891,6 +14178,12 @@ type StrictServerInterface interface {
 	// UpdateGPU Change name, labels and spec; meta.revision is the revision that was read
 	// (PUT /v1/gpus/{id})
 	UpdateGPU(ctx context.Context, request UpdateGPURequestObject) (UpdateGPUResponseObject, error)
+	// GetGPUSamples What of the card was used lately, for charts
+	// (GET /v1/gpus/{id}/samples)
+	GetGPUSamples(ctx context.Context, request GetGPUSamplesRequestObject) (GetGPUSamplesResponseObject, error)
+	// ListGPUTenants The virtual GPUs on it now, those with the most VRAM first
+	// (GET /v1/gpus/{id}/tenants)
+	ListGPUTenants(ctx context.Context, request ListGPUTenantsRequestObject) (ListGPUTenantsResponseObject, error)
 	// GetHealth Whether the server answers
 	// (GET /v1/healthz)
 	GetHealth(ctx context.Context, request GetHealthRequestObject) (GetHealthResponseObject, error)
@@ -13954,6 +14247,9 @@ type StrictServerInterface interface {
 	// RestartInstance Restart: raises spec.restarts
 	// (POST /v1/instances/{id}/restart)
 	RestartInstance(ctx context.Context, request RestartInstanceRequestObject) (RestartInstanceResponseObject, error)
+	// GetInstanceSamples What it has used lately, for charts; its node remembers a day
+	// (GET /v1/instances/{id}/samples)
+	GetInstanceSamples(ctx context.Context, request GetInstanceSamplesRequestObject) (GetInstanceSamplesResponseObject, error)
 	// StartInstance Start: sets spec.power
 	// (POST /v1/instances/{id}/start)
 	StartInstance(ctx context.Context, request StartInstanceRequestObject) (StartInstanceResponseObject, error)
@@ -14074,6 +14370,9 @@ type StrictServerInterface interface {
 	// GetNodeLeaks What lies on the node and belongs to nobody
 	// (GET /v1/nodes/{id}/leaks)
 	GetNodeLeaks(ctx context.Context, request GetNodeLeaksRequestObject) (GetNodeLeaksResponseObject, error)
+	// GetNodeSamples What the machine has used lately, for charts
+	// (GET /v1/nodes/{id}/samples)
+	GetNodeSamples(ctx context.Context, request GetNodeSamplesRequestObject) (GetNodeSamplesResponseObject, error)
 	// ListOrganizations List organizations
 	// (GET /v1/organizations)
 	ListOrganizations(ctx context.Context, request ListOrganizationsRequestObject) (ListOrganizationsResponseObject, error)
@@ -16474,6 +16773,57 @@ func (sh *strictHandler) UpdateGPU(ctx echo.Context, id PathID) error {
 	return nil
 }
 
+// GetGPUSamples operation middleware
+func (sh *strictHandler) GetGPUSamples(ctx echo.Context, id PathID, params GetGPUSamplesParams) error {
+	var request GetGPUSamplesRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetGPUSamples(ctx.Request().Context(), request.(GetGPUSamplesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetGPUSamples")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetGPUSamplesResponseObject); ok {
+		return validResponse.VisitGetGPUSamplesResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListGPUTenants operation middleware
+func (sh *strictHandler) ListGPUTenants(ctx echo.Context, id PathID) error {
+	var request ListGPUTenantsRequestObject
+
+	request.ID = id
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListGPUTenants(ctx.Request().Context(), request.(ListGPUTenantsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListGPUTenants")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListGPUTenantsResponseObject); ok {
+		return validResponse.VisitListGPUTenantsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // GetHealth operation middleware
 func (sh *strictHandler) GetHealth(ctx echo.Context) error {
 	var request GetHealthRequestObject
@@ -17155,6 +17505,32 @@ func (sh *strictHandler) RestartInstance(ctx echo.Context, id PathID) error {
 		return err
 	} else if validResponse, ok := response.(RestartInstanceResponseObject); ok {
 		return validResponse.VisitRestartInstanceResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetInstanceSamples operation middleware
+func (sh *strictHandler) GetInstanceSamples(ctx echo.Context, id PathID, params GetInstanceSamplesParams) error {
+	var request GetInstanceSamplesRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetInstanceSamples(ctx.Request().Context(), request.(GetInstanceSamplesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetInstanceSamples")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetInstanceSamplesResponseObject); ok {
+		return validResponse.VisitGetInstanceSamplesResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}
@@ -18425,6 +18801,32 @@ func (sh *strictHandler) GetNodeLeaks(ctx echo.Context, id PathID) error {
 		return err
 	} else if validResponse, ok := response.(GetNodeLeaksResponseObject); ok {
 		return validResponse.VisitGetNodeLeaksResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetNodeSamples operation middleware
+func (sh *strictHandler) GetNodeSamples(ctx echo.Context, id PathID, params GetNodeSamplesParams) error {
+	var request GetNodeSamplesRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetNodeSamples(ctx.Request().Context(), request.(GetNodeSamplesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetNodeSamples")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetNodeSamplesResponseObject); ok {
+		return validResponse.VisitGetNodeSamplesResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -29,6 +29,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/reconcile"
+	"github.com/basalt-gpu/basalt/appliance/samples"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/hypervisor/cloudinit"
 	"github.com/basalt-gpu/basalt/sds"
@@ -95,6 +96,7 @@ type Options struct {
 	Machines hypervisor.Driver
 	Pools    map[string]sds.Driver // by name: api.PoolLocal always, api.PoolShared where there is one; more by SetPool
 	VGPUs    VGPUs
+	Cards    Cards // nil: no charts of cards
 
 	// In a cluster; nil on a node alone.
 	Lease    Lease               // nil: always valid
@@ -145,6 +147,8 @@ type Agent struct {
 	backups, restores, targets *copies
 
 	unknown *unknown
+
+	book *samples.Book // charts
 
 	accelerator atomic.Value // hypervisor.Accelerator
 	pools       atomic.Pointer[map[string]sds.Driver]
@@ -199,7 +203,7 @@ func New(o Options) *Agent {
 	if o.BootID == "" {
 		o.BootID = bootID()
 	}
-	a := &Agent{o: o, log: o.Log.With("node", o.NodeName), cache: newCache(o.NodeID),
+	a := &Agent{o: o, log: o.Log.With("node", o.NodeName), cache: newCache(o.NodeID), book: samples.NewBook(o.Now()),
 		stopping: map[string]time.Time{}, running: map[string]bool{},
 		ran: map[string]time.Time{}, claimed: map[string]int64{}, arrived: map[string]time.Time{}, moves: map[string]*move{}, disksHeld: map[api.InstanceID]bool{}, watched: map[string]bool{}, ended: map[string]bool{}, closed: map[string]int64{}}
 	a.jobs.init(a)
@@ -227,7 +231,7 @@ func bootID() string {
 // Run until ctx ends. Instances and their vGPUs run on.
 func (a *Agent) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
-	for _, f := range []func(context.Context){a.watch, a.machineEvents, a.backendExits, a.reports, a.orphans, a.meters, a.loop.Run} {
+	for _, f := range []func(context.Context){a.watch, a.machineEvents, a.backendExits, a.reports, a.orphans, a.meters, a.sampling, a.loop.Run} {
 		wg.Add(1)
 		go func() { defer wg.Done(); f(ctx) }()
 	}

@@ -43,6 +43,7 @@ type house struct {
 	keyless  bool              // it has no keys of encrypted volumes
 	ports    map[string]string // plugged: id → tap
 	vault    *vault            // where backups are; nil: there are none
+	cards    agent.Cards       // nil: no charts of them
 	step     func(what string) // called around what the agent does
 
 	*agent.Stepper // nil: its agent is dead
@@ -156,7 +157,7 @@ func (h *house) start() {
 		Fenced: func(id api.InstanceID, since time.Time) (bool, error) { return h.fenced[id].After(since), h.fenceErr },
 		Log:    slog.New(slog.DiscardHandler), Now: func() time.Time { return h.now }, Go: func(f func()) { f() }, NoSync: true,
 		WriteSeed: func(path string, s cloudinit.Seed) error { return os.WriteFile(path, []byte(s.Instance), 0o600) }}
-	o.Ports = h
+	o.Ports, o.Cards = h, h.cards
 	if h.vault != nil {
 		o.Backups = kept{h.vault, h}
 	}

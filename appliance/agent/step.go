@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -113,3 +114,11 @@ func (s *Stepper) Sweep(ctx context.Context) error { return s.a.sweep(ctx) }
 
 // Meter records the use of everything; Run does it every Options.MeterEvery.
 func (s *Stepper) Meter(ctx context.Context) error { return s.a.meterAll(ctx) }
+
+// Sample what is used; Run does it every few seconds, each source by itself.
+func (s *Stepper) Sample(ctx context.Context) (err error) {
+	for _, read := range s.a.sources() {
+		err = errors.Join(err, read(ctx))
+	}
+	return err
+}

@@ -28,6 +28,7 @@ func (n *Node) handler() http.Handler {
 	control("GET /v1/healthz", n.getHealth)
 	control("GET /v1/gpus", n.getGPUs)
 	control("GET /v1/vgpus", n.getVGPUs)
+	control("GET /v1/now", n.getNow)
 	control("PUT /v1/vgpus/{id}", n.putVGPU)
 	control("DELETE /v1/vgpus/{id}", n.deleteVGPU)
 	mux.HandleFunc("POST /v1/worker", n.serveWorker)
@@ -50,6 +51,15 @@ func (n *Node) getHealth(w http.ResponseWriter, _ *http.Request) {
 func (n *Node) getGPUs(w http.ResponseWriter, _ *http.Request) {
 	var all []wire.GPU
 	if !n.core.do(func() { all = n.core.gpus(now()) }) {
+		stopping(w)
+		return
+	}
+	writeJSON(w, http.StatusOK, all)
+}
+
+func (n *Node) getNow(w http.ResponseWriter, _ *http.Request) {
+	var all wire.Now
+	if !n.core.do(func() { all = n.core.present(now()) }) {
 		stopping(w)
 		return
 	}

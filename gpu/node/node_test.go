@@ -381,3 +381,38 @@ func TestCloseWhileReporting(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 }
+
+// What charts are drawn of: cards and tenants at one moment, and the one is the
+// sum of the others.
+func TestNow(t *testing.T) {
+	n := newTestNode(t)
+	n.put("a", gib, 50)
+	n.put("b", 2*gib, 20)
+	n.put("gone", gib, 0)
+	if _, err := n.control.DeleteVGPU(t.Context(), "gone"); err != nil {
+		t.Fatal(err)
+	}
+	a, b := n.dial("a"), n.dial("b")
+	if err := errors.Join(a.Reserve(300<<20), b.Reserve(50<<20)); err != nil {
+		t.Fatal(err)
+	}
+	var total worker.Totals
+	work(t, a, &total, 30*time.Millisecond)
+	eventually(t, "the work is counted", func() bool {
+		all, err := n.control.Now(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(all.GPUs) != 1 || len(all.VGPUs) != 2 {
+			t.Fatalf("%+v", all)
+		}
+		va, vb := all.VGPUs[0], all.VGPUs[1]
+		if va.ID != "a" || va.VRAMUsed != 300<<20 || va.SharePercent != 50 || va.VRAMBytes != gib || va.Token != "" || vb.VRAMUsed != 50<<20 || vb.Usage.GPUNanos != 0 {
+			t.Fatalf("%+v, %+v", va, vb)
+		}
+		if sum := va.VRAMUsed + vb.VRAMUsed; all.GPUs[0].VRAMUsed != sum {
+			t.Fatalf("the card has %d bytes in use, its tenants %d", all.GPUs[0].VRAMUsed, sum)
+		}
+		return va.Usage.GPUNanos == total.GPUNanos
+	})
+}

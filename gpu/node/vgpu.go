@@ -182,4 +182,17 @@ func (c *core) list(only sched.VGPUID, deleted bool, answer func([]wire.VGPU)) {
 	})
 }
 
+// present answers GET /v1/now.
+func (c *core) present(at sched.Time) wire.Now {
+	out := wire.Now{GPUs: c.gpus(at), VGPUs: []wire.VGPU{}}
+	for _, id := range slices.Sorted(maps.Keys(c.vgpus)) {
+		if v := c.vgpus[id]; !v.deleted {
+			a := v.answer(at)
+			a.Usage = v.usage.wire()
+			out.VGPUs = append(out.VGPUs, a)
+		}
+	}
+	return out
+}
+
 var errNoCard = errors.New("the card of this vGPU is not there")

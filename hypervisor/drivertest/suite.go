@@ -57,7 +57,7 @@ func (s Subject) Run(t *testing.T) {
 	}{
 		{"Lifecycle", testLifecycle}, {"Load", testLoad}, {"Idempotent", testIdempotent}, {"Missing", testMissing}, {"Invalid", testInvalid},
 		{"Redefine", testRedefine}, {"Console", testConsole}, {"Kill", testKill}, {"Panic", testPanic},
-		{"Agent", testAgent}, {"Events", testEvents}, {"Stats", testStats}, {"Cancelled", testCancelled},
+		{"Agent", testAgent}, {"Events", testEvents}, {"Stats", testStats}, {"Usage", testUsage}, {"Cancelled", testCancelled},
 		{"AttachDisk", testAttachDisk}, {"AttachStopped", testAttachStopped}, {"DetachHeld", testDetachHeld}, {"NoRoom", testNoRoom},
 		{"Resize", testResize}, {"QoS", testQoS}, {"Layers", testLayers}, {"Encrypted", testEncrypted}, {"NIC", testNIC}, {"Freeze", testFreeze},
 	} {

@@ -3,10 +3,18 @@ package fake
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
+
+// Clock makes now the time by which guests work; without it that is time.Now.
+func (d *Driver) Clock(now func() time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.now = now
+}
 
 // Fault makes f decide, before each verb, whether it fails: op is the verb's
 // name, id empty for List and Info. f nil: nothing fails any more.

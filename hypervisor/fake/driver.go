@@ -12,6 +12,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/hypervisor"
@@ -38,6 +39,7 @@ type Driver struct {
 
 	mu      sync.Mutex
 	domains map[api.InstanceID]*domain
+	now     func() time.Time
 	fault   func(op string, id api.InstanceID) error
 	calls   []string
 	closed  bool
@@ -63,6 +65,8 @@ type domain struct {
 	sizes  map[string]int64 // of disks that grew while it ran
 	holds  bool             // the guest lets go of no device
 	frozen bool
+
+	since time.Time // its QEMU is there
 }
 
 var (
@@ -76,7 +80,7 @@ func New(g Guest) *Driver {
 		g.Greeting = "booted\r\n"
 	}
 	return &Driver{
-		guest: g, domains: map[api.InstanceID]*domain{}, secrets: map[string][]byte{},
+		guest: g, now: time.Now, domains: map[api.InstanceID]*domain{}, secrets: map[string][]byte{},
 		moves: map[api.InstanceID]*move{}, prepared: map[api.InstanceID]*incoming{}, heldBy: map[api.InstanceID]*Driver{},
 	}
 }
@@ -373,6 +377,22 @@ func (d *Driver) Stats(ctx context.Context, id api.InstanceID) (hypervisor.Stats
 	return s, nil
 }
 
+// Usage implements hypervisor.Driver: what a guest might do that works for a
+// while and rests for a while, see pretend.
+func (d *Driver) Usage(ctx context.Context) ([]hypervisor.Usage, error) {
+	if err := d.enter(ctx, "Usage", ""); err != nil {
+		return nil, err
+	}
+	defer d.mu.Unlock()
+	var all []hypervisor.Usage
+	for _, id := range slices.Sorted(maps.Keys(d.domains)) {
+		if dom := d.domains[id]; dom.status.State.Active() {
+			all = append(all, pretend(id, dom.running, d.now().Sub(dom.since)))
+		}
+	}
+	return all, nil
+}
+
 // Info implements hypervisor.Driver.
 func (d *Driver) Info(ctx context.Context) (hypervisor.Info, error) {
 	if err := d.enter(ctx, "Info", ""); err != nil {
@@ -401,6 +421,9 @@ func (d *Driver) Close() error {
 
 // set changes the state and says so. The lock is held.
 func (d *Driver) set(dom *domain, s hypervisor.State, reason string, e hypervisor.EventType) {
+	if s.Active() && !dom.status.State.Active() {
+		dom.since = d.now()
+	}
 	dom.status.State, dom.status.Reason = s, reason
 	if !s.Active() {
 		if dom.booted {

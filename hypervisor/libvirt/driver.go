@@ -18,6 +18,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	lv "libvirt.org/go/libvirt"
@@ -79,6 +80,8 @@ type Driver struct {
 	consoles map[api.InstanceID]*console
 	moves    map[api.InstanceID]*move     // from here
 	prepared map[api.InstanceID]*incoming // for moves to here
+
+	usage atomic.Bool // a question for usage is under way
 
 	beforeWake func() // a test's
 }

@@ -3,11 +3,13 @@
 package servertest
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http/httptest"
 	"sync"
@@ -88,6 +90,24 @@ type Node struct {
 func (n *Node) ConsoleLog(_ context.Context, id api.InstanceID, tail int64) ([]byte, error) {
 	log := []byte(fmt.Sprintf("boot of %s\r\nlogin: ", id))
 	return log[max(0, int64(len(log))-tail):], nil
+}
+
+// Samples implements server.Runtime: a processor that works ever harder, with a
+// gap, on a clock that stands.
+func (n *Node) Samples(_ context.Context, _ api.Kind, _ string, q api.SampleQuery) (api.Samples, error) {
+	if q.Step%(5*time.Second) != 0 {
+		return api.Samples{}, api.Errorf(api.CodeInvalid, "a step is a multiple of 5 seconds").At("step")
+	}
+	step := cmp.Or(q.Step, 5*time.Second)
+	return api.Samples{From: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), StepSeconds: int64(step / time.Second), Series: []api.SampleSeries{
+		api.NewSampleSeries(api.SampleCPU, []float64{10, math.NaN(), 30}), api.NewSampleSeries(api.SampleMemory, []float64{1 << 30, 2 << 30, 3 << 30}),
+		api.NewSampleSeries(api.SampleMemoryLimit, []float64{4 << 30, 4 << 30, 4 << 30}), api.NewSampleSeries(api.SampleReceived, []float64{0, 0, 2048}),
+		api.NewSampleSeries(api.SampleGPU, []float64{0, 50, 12.5}), api.NewSampleSeries(api.SampleVRAM, []float64{0, 1 << 30, 1 << 30})}}, nil
+}
+
+// GPUTenants implements server.Runtime.
+func (n *Node) GPUTenants(context.Context, api.GPUID) ([]api.GPUTenant, error) {
+	return []api.GPUTenant{{Instance: "ins-000000000001", SharePercent: 50, VramLimitBytes: 4 << 30, VramResidentBytes: 1 << 30, GpuPercent: 12.5}}, nil
 }
 
 // HangUp ends all consoles, as when instances stop.

@@ -105,9 +105,10 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 	if n.hooks, err = n.webhooks(c, sealed); err != nil {
 		return n, err
 	}
+	cards := newVGPUs(n.gpud, runner)
 	ao := agent.Options{
 		NodeID: id, NodeName: c.nodeName, DataDir: c.data, RunDir: filepath.Join(c.run, "i"), Version: version,
-		Store: only{n.store, agent.Kinds}, Machines: n.machines, Pools: n.pools, VGPUs: newVGPUs(n.gpud, runner),
+		Store: only{n.store, agent.Kinds}, Machines: n.machines, Pools: n.pools, VGPUs: cards, Cards: cards,
 		Accelerator: n.how.Accelerator, ToolsDisc: tools, StopGrace: c.stopGrace, MeterEvery: c.meterEvery, Log: log,
 	}
 	if err := n.openStorage(c, id); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/node/wire"
 )
 
-// vgpus is agent.VGPUs: slices from gpud, a basalt-vgpu process each.
+// vgpus is agent.VGPUs and agent.Cards: slices from gpud, a basalt-vgpu process each.
 type vgpus struct {
 	gpud   *client.Control
 	runner *backend.Runner
@@ -104,6 +104,26 @@ func (v *vgpus) Totals(ctx context.Context, id api.InstanceID) (agent.Totals, er
 		}
 	}
 	return agent.Totals{}, nil
+}
+
+// Use implements agent.Cards.
+func (v *vgpus) Use(ctx context.Context) ([]agent.CardUse, error) {
+	now, err := v.gpud.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []agent.CardUse
+	for _, c := range now.GPUs {
+		use := agent.CardUse{Device: c.ID, VRAMBytes: c.VRAMBytes, VRAMResidentBytes: c.VRAMUsed}
+		for _, g := range now.VGPUs {
+			if g.GPU == c.ID {
+				use.Tenants = append(use.Tenants, agent.TenantUse{Instance: api.InstanceID(g.ID), SharePercent: int64(g.SharePercent),
+					GPUNanos: g.Usage.GPUNanos, VRAMLimitBytes: g.VRAMBytes, VRAMResidentBytes: g.VRAMUsed})
+			}
+		}
+		all = append(all, use)
+	}
+	return all, nil
 }
 
 func (v *vgpus) Exits() <-chan api.InstanceID { return v.exits }

@@ -58,6 +58,11 @@ func (c *Control) VGPUsAndDeleted(ctx context.Context) (all []wire.VGPU, err err
 	return all, c.do(ctx, http.MethodGet, "/v1/vgpus?deleted=true", nil, &all)
 }
 
+// Now is the cards and vGPUs at one moment, for charts; see wire.Now.
+func (c *Control) Now(ctx context.Context) (n wire.Now, err error) {
+	return n, c.do(ctx, http.MethodGet, "/v1/now", nil, &n)
+}
+
 // PutVGPU makes the vGPU what the spec says; doing it again changes nothing.
 // The answer holds the token for its workers.
 func (c *Control) PutVGPU(ctx context.Context, id string, spec wire.VGPUSpec) (v wire.VGPU, err error) {

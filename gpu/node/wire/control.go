@@ -61,6 +61,15 @@ type Usage struct {
 	Launches        uint64 `json:"launches"`
 }
 
+// Now is the answer to GET /v1/now: cards and vGPUs at one moment, for who draws
+// charts. Its usage is what gpud has counted and perhaps not yet on the disk, so
+// that asking often costs nothing: after a crash of gpud it can be less than it
+// was. Nobody is charged by it.
+type Now struct {
+	GPUs  []GPU  `json:"gpus"`
+	VGPUs []VGPU `json:"vgpus"`
+}
+
 // Process is a guest process with a worker.
 type Process struct {
 	PID       uint32 `json:"pid"` // in the guest

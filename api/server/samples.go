@@ -1,0 +1,60 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// GetInstanceSamples is what its node remembers of it.
+func (h *handlers) GetInstanceSamples(ctx context.Context, r GetInstanceSamplesRequestObject) (GetInstanceSamplesResponseObject, error) {
+	s, err := h.samples(ctx, api.KindInstance, r.ID, r.Params.From, r.Params.Step)
+	return GetInstanceSamples200JSONResponse(s), err
+}
+
+// GetNodeSamples is what the node remembers of itself.
+func (h *handlers) GetNodeSamples(ctx context.Context, r GetNodeSamplesRequestObject) (GetNodeSamplesResponseObject, error) {
+	s, err := h.samples(ctx, api.KindNode, r.ID, r.Params.From, r.Params.Step)
+	return GetNodeSamples200JSONResponse(s), err
+}
+
+// GetGPUSamples is what the card's node remembers of it.
+func (h *handlers) GetGPUSamples(ctx context.Context, r GetGPUSamplesRequestObject) (GetGPUSamplesResponseObject, error) {
+	s, err := h.samples(ctx, api.KindGPU, r.ID, r.Params.From, r.Params.Step)
+	return GetGPUSamples200JSONResponse(s), err
+}
+
+// maxStep of samples, in seconds: what is longer than a day is nowhere.
+const maxStep = 86400
+
+func (h *handlers) samples(ctx context.Context, kind api.Kind, ref string, from time.Time, step int64) (api.Samples, error) {
+	if step < 0 || step > maxStep {
+		return api.Samples{}, api.Errorf(api.CodeInvalid, "5 to %d seconds", maxStep).At("step")
+	}
+	o, err := h.find(ctx, kind, ref, "", "")
+	if err != nil {
+		return api.Samples{}, err
+	}
+	if h.opts.Runtime == nil {
+		return api.Samples{}, unmeasured()
+	}
+	return h.opts.Runtime.Samples(ctx, kind, o.Meta.ID, api.SampleQuery{From: from, Step: time.Duration(step) * time.Second})
+}
+
+// ListGPUTenants are the virtual GPUs on a card now.
+func (h *handlers) ListGPUTenants(ctx context.Context, r ListGPUTenantsRequestObject) (ListGPUTenantsResponseObject, error) {
+	o, err := h.find(ctx, api.KindGPU, r.ID, "", "")
+	if err != nil {
+		return nil, err
+	}
+	if h.opts.Runtime == nil {
+		return nil, unmeasured()
+	}
+	all, err := h.opts.Runtime.GPUTenants(ctx, api.GPUID(o.Meta.ID))
+	return ListGPUTenants200JSONResponse{Items: all}, err
+}
+
+func unmeasured() error {
+	return api.Errorf(api.CodeUnavailable, "nodes cannot be asked from this server")
+}

@@ -1,0 +1,101 @@
+package server_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server"
+	"github.com/basalt-gpu/basalt/api/storetest"
+)
+
+func TestSamples(t *testing.T) {
+	w := newWorld(t)
+	in, err := w.instance(w.as(api.RoleMember, w.acme, w.web), "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Apply(t, api.Command{Op: api.OpReport, Kind: api.KindGPU, ID: "gpu-1", Name: "card", Data: api.Encode(api.GPUStatus{Node: "node-1"})},
+		api.Command{Op: api.OpReport, Kind: api.KindNode, ID: "node-1", Name: "n1", Data: api.Encode(api.NodeStatus{})})
+	ctx, viewer := t.Context(), w.as(api.RoleViewer, w.acme, w.web)
+	q := api.SampleQuery{From: time.Now().Add(-time.Hour), Step: time.Minute}
+	got, err := viewer.InstanceSamples(ctx, in.Meta.ID, q)
+	if err != nil || got.StepSeconds != 60 || len(got.Series) == 0 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	cpu := got.Series[0]
+	if cpu.Name != api.SampleCPU || cpu.Unit != api.UnitPercent || len(cpu.Values) != 3 || cpu.Values[1] != nil || *cpu.Values[2] != 30 {
+		t.Errorf("%+v", cpu)
+	}
+	if last, ok := cpu.Last(); !ok || last != 30 {
+		t.Errorf("the last value is %v, %v", last, ok)
+	}
+	if got, err := viewer.InstanceSamples(ctx, in.Meta.ID, api.SampleQuery{}); err != nil || got.StepSeconds != 5 {
+		t.Errorf("without a question: %+v, %v", got, err)
+	}
+	_, err = viewer.InstanceSamples(ctx, in.Meta.ID, api.SampleQuery{Step: 48 * time.Hour})
+	wantErr(t, err, api.CodeInvalid, "step")
+	_, err = viewer.InstanceSamples(ctx, in.Meta.ID, api.SampleQuery{Step: 7 * time.Second})
+	wantErr(t, err, api.CodeInvalid, "step")
+	_, err = w.as(api.RoleViewer, w.other, w.theirs).InstanceSamples(ctx, in.Meta.ID, q)
+	wantErr(t, err, api.CodeNotFound, "")
+	// Machines and cards are the operator's.
+	_, err = viewer.NodeSamples(ctx, "n1", q)
+	wantErr(t, err, api.CodeForbidden, "")
+	if got, err := w.op.NodeSamples(ctx, "n1", q); err != nil || len(got.Series) == 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := w.op.GPUSamples(ctx, "card", q); err != nil || len(got.Series) == 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := w.op.GPUTenants(ctx, "card"); err != nil || len(got.Items) != 1 || got.Items[0].VramResidentBytes != 1<<30 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	_, err = w.op.GPUTenants(ctx, "none")
+	wantErr(t, err, api.CodeNotFound, "")
+}
+
+// What one node alone knows is asked of that node.
+func TestSamplesAreAskedOfTheirNode(t *testing.T) {
+	asked := []string{}
+	s := storetest.NewMemory()
+	srv, err := server.New(server.Options{Store: s, Elsewhere: func(node api.NodeID) http.Handler {
+		if node == "node-1" {
+			return nil // this one
+		}
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { asked = append(asked, string(node)+" "+r.URL.Path) })
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, token := server.NewAPIKey(api.Meta{Name: "k"}, api.APIKeySpec{Role: api.RoleOperator})
+	_, err = s.Apply(t.Context(), api.Batch{At: time.Now(), Commands: []api.Command{key,
+		{Op: api.OpPutSpec, Kind: api.KindInstance, ID: "ins-1", Name: "a", Organization: "o", Project: "p", Data: []byte(`{}`)},
+		{Op: api.OpAssign, Kind: api.KindInstance, ID: "ins-1", Expect: api.AnyRevision, Data: api.Encode(api.InstanceAssignment{Node: "node-2"})},
+		{Op: api.OpReport, Kind: api.KindGPU, ID: "gpu-3", Name: "g", Data: api.Encode(api.GPUStatus{Node: "node-3"})},
+		{Op: api.OpReport, Kind: api.KindNode, ID: "node-4", Name: "n", Data: api.Encode(api.NodeStatus{})},
+		{Op: api.OpReport, Kind: api.KindNode, ID: "node-1", Name: "n1", Data: api.Encode(api.NodeStatus{})}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"node-2 /v1/instances/ins-1/samples", "node-3 /v1/gpus/gpu-3/samples", "node-3 /v1/gpus/gpu-3/tenants", "node-4 /v1/nodes/node-4/samples"}
+	for _, path := range []string{"/v1/instances/ins-1/samples", "/v1/gpus/gpu-3/samples", "/v1/gpus/gpu-3/tenants", "/v1/nodes/node-4/samples", "/v1/nodes/node-1/samples"} {
+		r := httptest.NewRequest(http.MethodGet, path, nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		rec := httptest.NewRecorder()
+		srv.ServeHTTP(rec, r)
+		if path == "/v1/nodes/node-1/samples" && rec.Code != http.StatusServiceUnavailable { // here, and here is no runtime
+			t.Errorf("%s: %d %s", path, rec.Code, rec.Body)
+		}
+	}
+	if len(asked) != len(want) {
+		t.Fatalf("asked %q, want %q", asked, want)
+	}
+	for i := range want {
+		if asked[i] != want[i] {
+			t.Errorf("asked %q, want %q", asked[i], want[i])
+		}
+	}
+}

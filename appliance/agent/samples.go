@@ -1,0 +1,248 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/samples"
+	"github.com/basalt-gpu/basalt/appliance/samples/host"
+)
+
+// Cards tells what the node's cards do now.
+type Cards interface {
+	// Use of the cards, all at one moment. Sums may begin anew.
+	Use(ctx context.Context) ([]CardUse, error)
+}
+
+// CardUse is a card and its tenants.
+type CardUse struct {
+	Device                       string // gpud's name of it
+	VRAMBytes, VRAMResidentBytes uint64
+	Tenants                      []TenantUse
+}
+
+// TenantUse is a vGPU's.
+type TenantUse struct {
+	Instance                          api.InstanceID
+	SharePercent                      int64
+	GPUNanos                          uint64 // executed
+	VRAMLimitBytes, VRAMResidentBytes uint64
+}
+
+// sources of samples.
+func (a *Agent) sources() []func(context.Context) error {
+	all := []func(context.Context) error{a.sampleMachines, a.sampleHost}
+	if a.o.Cards != nil {
+		all = append(all, a.sampleCards)
+	}
+	return all
+}
+
+// sampling reads what instances, the node and its cards use, into a book in
+// memory (package samples). Each source has a goroutine of its own: one that
+// hangs leaves a gap in its own charts and stands in nobody's way.
+func (a *Agent) sampling(ctx context.Context) {
+	var wg sync.WaitGroup
+	for _, read := range a.sources() {
+		wg.Go(func() { a.sample(ctx, read) })
+	}
+	wg.Wait()
+}
+
+// sampleTime bounds one reading: less than until the next is due.
+const sampleTime = 4 * time.Second
+
+// sample a source at each slot's time. The first failure of several is told.
+func (a *Agent) sample(ctx context.Context, read func(context.Context) error) {
+	failed := false
+	for {
+		sleep(ctx, a.book.Next(a.o.Now()))
+		if ctx.Err() != nil {
+			return
+		}
+		within, cancel := context.WithTimeout(ctx, sampleTime)
+		err := read(within)
+		cancel()
+		if err != nil && !failed && ctx.Err() == nil {
+			a.log.Warn("charts have a gap", "error", err)
+		}
+		failed = err != nil
+	}
+}
+
+func (a *Agent) sampleMachines(ctx context.Context) error {
+	if !a.cache.isSynced() {
+		return nil
+	}
+	all, err := a.o.Machines.Usage(ctx)
+	if err != nil {
+		return err
+	}
+	now := a.o.Now()
+	for _, u := range all {
+		in, ok := get(a.cache, a.cache.instances, string(u.ID))
+		if !ok || in.Assignment.Vcpus == 0 {
+			continue
+		}
+		a.book.Note(string(u.ID), now,
+			samples.Counter(api.SampleCPU, u.CPUNanos, 100/(1e9*float64(in.Assignment.Vcpus))),
+			samples.Level(api.SampleMemory, float64(u.ResidentBytes)),
+			samples.Level(api.SampleMemoryLimit, float64(u.MemoryBytes)),
+			samples.Counter(api.SampleDiskRead, u.ReadBytes, 1),
+			samples.Counter(api.SampleDiskWrite, u.WriteBytes, 1),
+			samples.Counter(api.SampleDiskReads, u.ReadOps, 1),
+			samples.Counter(api.SampleDiskWrites, u.WriteOps, 1),
+			samples.Counter(api.SampleReceived, u.ReceivedBytes, 1),
+			samples.Counter(api.SampleSent, u.SentBytes, 1))
+	}
+	return nil
+}
+
+// forgetSamples of instances that are not here any more, and of cards that are
+// gone.
+func (a *Agent) forgetSamples() {
+	a.book.Keep(func(id string) bool {
+		if id == string(a.o.NodeID) {
+			return true
+		}
+		if _, ok := get(a.cache, a.cache.instances, id); ok {
+			return true
+		}
+		_, ok := get(a.cache, a.cache.gpus, id)
+		return ok
+	})
+}
+
+func (a *Agent) sampleHost(context.Context) error {
+	if a.cache.isSynced() {
+		a.forgetSamples()
+	}
+	u, err := host.Read("/")
+	if err != nil {
+		return err
+	}
+	a.book.Note(string(a.o.NodeID), a.o.Now(),
+		samples.Counter(api.SampleCPU, u.BusyTicks, 100/(host.TicksPerSecond*float64(u.CPUs))),
+		samples.Level(api.SampleMemory, float64(u.UsedBytes)),
+		samples.Level(api.SampleMemoryLimit, float64(u.MemoryBytes)),
+		samples.Counter(api.SampleDiskRead, u.ReadBytes, 1),
+		samples.Counter(api.SampleDiskWrite, u.WriteBytes, 1),
+		samples.Counter(api.SampleReceived, u.ReceivedBytes, 1),
+		samples.Counter(api.SampleSent, u.SentBytes, 1))
+	return nil
+}
+
+// sampleCards: a card's time is its tenants' together, so that the charts agree.
+func (a *Agent) sampleCards(ctx context.Context) error {
+	if !a.cache.isSynced() {
+		return nil
+	}
+	cards, err := a.o.Cards.Use(ctx)
+	if err != nil {
+		return err
+	}
+	now := a.o.Now()
+	for _, c := range cards {
+		busy := 0.0
+		for _, t := range c.Tenants {
+			if _, ok := get(a.cache, a.cache.instances, string(t.Instance)); !ok {
+				continue
+			}
+			a.book.Note(string(t.Instance), now,
+				samples.Counter(api.SampleGPU, t.GPUNanos, 100/1e9),
+				samples.Level(api.SampleVRAM, float64(t.VRAMResidentBytes)),
+				samples.Level(api.SampleVRAMLimit, float64(t.VRAMLimitBytes)))
+			if v := a.book.Last(string(t.Instance), api.SampleGPU, samples.Fine, now); !math.IsNaN(v) {
+				busy += v
+			}
+		}
+		a.book.Note(gpuID(a.o.NodeID, c.Device), now,
+			samples.Level(api.SampleGPU, busy),
+			samples.Level(api.SampleVRAM, float64(c.VRAMResidentBytes)),
+			samples.Level(api.SampleVRAMLimit, float64(c.VRAMBytes)))
+	}
+	return nil
+}
+
+// Samples of an instance, of this node or of one of its cards.
+func (a *Agent) Samples(_ context.Context, of api.Kind, id string, q api.SampleQuery) (api.Samples, error) {
+	switch of {
+	case api.KindInstance:
+		if err := a.here(api.InstanceID(id)); err != nil {
+			return api.Samples{}, err
+		}
+	case api.KindNode:
+		if id != string(a.o.NodeID) {
+			return api.Samples{}, notThisNode()
+		}
+	case api.KindGPU:
+		if _, err := a.card(id); err != nil {
+			return api.Samples{}, err
+		}
+	}
+	c, err := a.book.Read(id, samples.Span{From: q.From, Step: q.Step}, a.o.Now())
+	switch {
+	case errors.Is(err, samples.ErrMany):
+		return api.Samples{}, api.Errorf(api.CodeInvalid, "%v", err).At("step").WithHint("longer steps, or a later from")
+	case err != nil:
+		return api.Samples{}, api.Errorf(api.CodeInvalid, "%v", err).At("step")
+	}
+	out := api.Samples{From: c.From, StepSeconds: int64(c.Step / time.Second), Series: []api.SampleSeries{}}
+	for _, s := range c.Series {
+		out.Series = append(out.Series, api.NewSampleSeries(s.Name, s.Values))
+	}
+	return out, nil
+}
+
+// GPUTenants are the vGPUs on one of this node's cards now, the most VRAM first.
+func (a *Agent) GPUTenants(ctx context.Context, gpu api.GPUID) ([]api.GPUTenant, error) {
+	g, err := a.card(string(gpu))
+	if err != nil {
+		return nil, err
+	}
+	if a.o.Cards == nil {
+		return nil, api.Errorf(api.CodeUnavailable, "this node has no GPU scheduler")
+	}
+	ctx, cancel := context.WithTimeout(ctx, sampleTime)
+	defer cancel()
+	cards, err := a.o.Cards.Use(ctx)
+	if err != nil {
+		a.log.Warn("tenants of a card", "gpu", gpu, "error", err)
+		return nil, api.Errorf(api.CodeUnavailable, "basalt-gpud on node %s does not answer", a.o.NodeName).WithHint("systemctl status basalt-gpud on that node")
+	}
+	all, now := []api.GPUTenant{}, a.o.Now()
+	for _, c := range cards {
+		if c.Device != g.Status.Device {
+			continue
+		}
+		for _, t := range c.Tenants {
+			used := a.book.Last(string(t.Instance), api.SampleGPU, time.Minute, now) // per cent
+			if math.IsNaN(used) {
+				used = 0
+			}
+			all = append(all, api.GPUTenant{Instance: t.Instance, SharePercent: t.SharePercent, VramLimitBytes: int64(t.VRAMLimitBytes),
+				VramResidentBytes: int64(t.VRAMResidentBytes), GpuPercent: used})
+		}
+	}
+	slices.SortStableFunc(all, func(x, y api.GPUTenant) int { return int(min(max(y.VramResidentBytes-x.VramResidentBytes, -1), 1)) })
+	return all, nil
+}
+
+// card of this node.
+func (a *Agent) card(id string) (api.GPU, error) {
+	g, ok := get(a.cache, a.cache.gpus, id)
+	if !ok || g.Status.Node != a.o.NodeID {
+		return g, notThisNode()
+	}
+	return g, nil
+}
+
+func notThisNode() error {
+	return api.Errorf(api.CodeUnavailable, "the node that measures it cannot be reached from here").
+		WithHint("`basalt node list` shows which nodes are up")
+}

@@ -1,0 +1,194 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/agent"
+	"github.com/basalt-gpu/basalt/appliance/samples"
+)
+
+// cards is a gpud with one card, as charts see it.
+type cards struct {
+	use  agent.CardUse
+	fail error
+}
+
+func (c *cards) Use(context.Context) ([]agent.CardUse, error) {
+	return []agent.CardUse{c.use}, c.fail
+}
+
+// measured is a town with an instance that runs, works, and has a vGPU beside
+// that of a stranger.
+func measured(t *testing.T) (*town, *house, *cards) {
+	w := newTown(t, 1, false)
+	h := w.houses[0]
+	h.machines.Clock(func() time.Time { return w.now })
+	c := &cards{use: agent.CardUse{Device: "soft0", VRAMBytes: 8 << 30, VRAMResidentBytes: 3 << 30, Tenants: []agent.TenantUse{
+		{Instance: "ins-2", SharePercent: 20, VRAMLimitBytes: 1 << 30, VRAMResidentBytes: 1 << 30},
+		{Instance: "ins-1", SharePercent: 50, VRAMLimitBytes: 4 << 30, VRAMResidentBytes: 2 << 30}}}}
+	h.kill()
+	h.cards = c
+	h.start()
+	w.upload(h, "img-1")
+	w.create(h, "ins-1", api.PoolLocal, nil)
+	w.until("runs", func() bool { return w.runsOn("ins-1", h) })
+	w.report() // of the card
+	return w, h, c
+}
+
+// work for a while: the card is busy for a quarter of it with ins-1.
+func (w *town) sampled(h *house, c *cards, slots int) (failed int) {
+	w.t.Helper()
+	for range slots {
+		if c != nil {
+			c.use.Tenants[1].GPUNanos += uint64(samples.Fine / 4)
+		}
+		if err := h.Sample(h.ctx); err != nil {
+			failed++
+		}
+		w.pass(samples.Fine)
+	}
+	return failed
+}
+
+func seriesOf(t *testing.T, h *house, of api.Kind, id string) map[string][]*float64 {
+	t.Helper()
+	got, err := h.Agent().Samples(h.ctx, of, id, api.SampleQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.StepSeconds != 5 || got.From.IsZero() {
+		t.Errorf("%+v", got)
+	}
+	all := map[string][]*float64{}
+	for _, s := range got.Series {
+		all[s.Name] = s.Values
+	}
+	return all
+}
+
+// known values of a series.
+func known(values []*float64) (all []float64) {
+	for _, v := range values {
+		if v != nil {
+			all = append(all, *v)
+		}
+	}
+	return all
+}
+
+func TestSamplesMove(t *testing.T) {
+	w, h, c := measured(t)
+	if n := w.sampled(h, c, 10); n > 0 {
+		t.Errorf("%d readings failed", n)
+	}
+	in := seriesOf(t, h, api.KindInstance, "ins-1")
+	for _, name := range []string{api.SampleCPU, api.SampleDiskRead, api.SampleDiskWrite, api.SampleDiskReads, api.SampleDiskWrites, api.SampleReceived, api.SampleSent} {
+		values := known(in[name])
+		if len(values) != 9 || slices.Min(values) <= 0 || slices.Min(values) == slices.Max(values) {
+			t.Errorf("%s of a guest that works: %v", name, values)
+		}
+	}
+	if values := known(in[api.SampleCPU]); slices.Max(values) > 100 {
+		t.Errorf("per cent of its processors: %v", values)
+	}
+	for name, want := range map[string]float64{api.SampleMemoryLimit: 1 << 30, api.SampleGPU: 25, api.SampleVRAM: 2 << 30, api.SampleVRAMLimit: 4 << 30} {
+		if values := known(in[name]); len(values) < 9 || slices.Min(values) != want || slices.Max(values) != want {
+			t.Errorf("%s: %v, want %v", name, values, want)
+		}
+	}
+	card := seriesOf(t, h, api.KindGPU, "gpu-node-1-soft0")
+	if gpu, vram := known(card[api.SampleGPU]), known(card[api.SampleVRAM]); len(gpu) != 10 || gpu[9] != 25 || vram[9] != 3<<30 {
+		t.Errorf("the card: %v, %v", gpu, vram)
+	}
+	node := seriesOf(t, h, api.KindNode, "node-1")
+	if memory := known(node[api.SampleMemory]); len(memory) != 10 || memory[0] <= 0 {
+		t.Errorf("the node's memory: %v", memory)
+	}
+	tenants, err := h.Agent().GPUTenants(h.ctx, "gpu-node-1-soft0")
+	want := []api.GPUTenant{{Instance: "ins-1", SharePercent: 50, VramLimitBytes: 4 << 30, VramResidentBytes: 2 << 30, GpuPercent: 25},
+		{Instance: "ins-2", SharePercent: 20, VramLimitBytes: 1 << 30, VramResidentBytes: 1 << 30}}
+	if err != nil || !slices.Equal(tenants, want) {
+		t.Errorf("%+v, %v", tenants, err)
+	}
+}
+
+// A hypervisor that fails, a machine that was restarted and a gpud that is away
+// leave gaps in their own charts, and in no others.
+func TestSamplesHaveGaps(t *testing.T) {
+	w, h, c := measured(t)
+	w.sampled(h, c, 4)
+	h.machines.Fault(func(op string, _ api.InstanceID) error {
+		if op == "Usage" {
+			return errors.New("it hangs")
+		}
+		return nil
+	})
+	if n := w.sampled(h, c, 4); n != 4 {
+		t.Errorf("%d of 4 readings failed", n)
+	}
+	h.machines.Fault(nil)
+	c.fail = errors.New("gpud is away")
+	w.sampled(h, c, 4)
+	if _, err := h.Agent().GPUTenants(h.ctx, "gpu-node-1-soft0"); api.CodeOf(err) != api.CodeUnavailable {
+		t.Errorf("tenants without gpud: %v", err)
+	}
+	c.fail = nil
+	w.sampled(h, c, 4)
+	in := seriesOf(t, h, api.KindInstance, "ins-1")
+	// 16 slots; the last is over.
+	tail := func(name string) (s string) {
+		for _, v := range in[name][len(in[name])-17:] {
+			s += map[bool]string{true: "-", false: "x"}[v == nil]
+		}
+		return s
+	}
+	if got, want := tail(api.SampleMemoryLimit), "xxxx----xxxxxxxx-"; got != want {
+		t.Errorf("memory %q, want %q", got, want)
+	}
+	if got, want := tail(api.SampleCPU), "-xxx-----xxxxxxx-"; got != want { // a rate needs two readings
+		t.Errorf("cpu %q, want %q", got, want)
+	}
+	if got, want := tail(api.SampleVRAM), "xxxxxxxx----xxxx-"; got != want {
+		t.Errorf("vram %q, want %q", got, want)
+	}
+}
+
+func TestSamplesAreOfWhatIsHere(t *testing.T) {
+	w, h, c := measured(t)
+	w.sampled(h, c, 2)
+	for _, q := range []struct {
+		of   api.Kind
+		id   string
+		step time.Duration
+		code api.Code
+	}{
+		{api.KindInstance, "ins-2", 0, api.CodeState}, {api.KindNode, "node-2", 0, api.CodeUnavailable}, {api.KindGPU, "gpu-x", 0, api.CodeUnavailable},
+		{api.KindInstance, "ins-1", 7 * time.Second, api.CodeInvalid},
+	} {
+		if _, err := h.Agent().Samples(h.ctx, q.of, q.id, api.SampleQuery{Step: q.step}); api.CodeOf(err) != q.code {
+			t.Errorf("%+v: %v", q, err)
+		}
+	}
+	if _, err := h.Agent().GPUTenants(h.ctx, "gpu-x"); api.CodeOf(err) != api.CodeUnavailable {
+		t.Errorf("tenants of another node's card: %v", err)
+	}
+	// What has left is forgotten: it begins anew when it is here again.
+	in, _ := w.instance("ins-1")
+	a := in.Assignment
+	a.Node = "node-2"
+	w.assign(api.KindInstance, "ins-1", a)
+	w.turn()
+	w.sampled(h, c, 1)
+	a.Node = "node-1"
+	w.assign(api.KindInstance, "ins-1", a)
+	w.turn()
+	if all := seriesOf(t, h, api.KindInstance, "ins-1"); len(all) != 0 {
+		t.Errorf("it is remembered: %v", all)
+	}
+}

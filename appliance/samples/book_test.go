@@ -1,0 +1,243 @@
+package samples
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+// diary is a book and a clock that the test moves.
+type diary struct {
+	*Book
+	now time.Time
+}
+
+// The clock begins with a monotonic reading, as in life.
+func newDiary() *diary {
+	now := time.Now()
+	d := &diary{NewBook(now), now}
+	d.now = d.begun.Add(d.Next(d.begun)) // the first reading
+	return d
+}
+
+func (d *diary) read(t *testing.T, id string, span Span) Chart {
+	t.Helper()
+	c, err := d.Read(id, span, d.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// said writes values as text: "-" is a gap.
+func said(c Chart, name string) string {
+	for _, s := range c.Series {
+		if s.Name == name {
+			var b strings.Builder
+			for _, v := range s.Values {
+				switch {
+				case math.IsNaN(v):
+					b.WriteString("-")
+				case v == math.Trunc(v) && v >= 0 && v < 10:
+					b.WriteByte(byte('0' + int(v)))
+				default:
+					b.WriteString("?")
+				}
+			}
+			return b.String()
+		}
+	}
+	return ""
+}
+
+// tail of a text, so that what came before may be anything.
+func tail(s string, n int) string { return s[max(0, len(s)-n):] }
+
+func TestCountersBecomeRates(t *testing.T) {
+	d := newDiary()
+	totals := []struct {
+		total uint64
+		after time.Duration
+	}{
+		{1000, Fine}, // the first says nothing
+		{1010, Fine}, // 2 a second
+		{1030, Fine}, // 4
+		{1030, Fine}, // 0
+		{5, Fine},    // begun anew: nothing
+		{20, Fine},   // 3
+		{400, 10 * Fine},
+		{410, Fine}, // nobody looked for 50 s: nothing
+		{415, Fine}, // 1
+	}
+	for _, x := range totals {
+		d.Note("ins-1", d.now, Counter("net-rx", x.total, 1), Level("memory", 7))
+		d.now = d.now.Add(x.after)
+	}
+	d.now = d.now.Add(-Fine)
+	c := d.read(t, "ins-1", Span{})
+	if got := tail(said(c, "net-rx"), 18); got != "-240-3?----------1" {
+		t.Errorf("rates %q", got)
+	}
+	if got := tail(said(c, "memory"), 18); got != "7777777---------77" {
+		t.Errorf("levels %q", got)
+	}
+}
+
+func TestAGapStaysAGap(t *testing.T) {
+	d := newDiary()
+	for i := range 40 {
+		if i < 10 || i >= 30 {
+			d.Note("n", d.now, Level("x", 5))
+		}
+		d.now = d.now.Add(Fine)
+	}
+	d.now = d.now.Add(-Fine)
+	if got, want := tail(said(d.read(t, "n", Span{}), "x"), 40), strings.Repeat("5", 10)+strings.Repeat("-", 20)+strings.Repeat("5", 10); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// The rings forget what is older than they reach, and never grow.
+func TestBothResolutions(t *testing.T) {
+	d := newDiary()
+	for range 26 * 720 { // 26 hours
+		d.Note("n", d.now, Level("x", 4))
+		d.now = d.now.Add(Fine)
+	}
+	d.now = d.now.Add(-Fine)
+	for _, c := range []struct {
+		span         Span
+		count        int
+		step         time.Duration
+		oldest       string
+		reachesAtall time.Duration
+	}{
+		{Span{}, 180, Fine, "4", 15 * time.Minute},
+		{Span{Step: 15 * time.Second}, 60, 15 * time.Second, "4", 15 * time.Minute},
+		{Span{From: d.now.Add(-time.Hour)}, 60, Coarse, "4", time.Hour},
+		{Span{From: d.now.Add(-100 * time.Hour)}, 1440, Coarse, "4", 24 * time.Hour},
+		{Span{From: d.now.Add(-24 * time.Hour), Step: 5 * time.Minute}, 288, 5 * time.Minute, "4", 24 * time.Hour},
+		{Span{From: d.now.Add(-24 * time.Hour), Step: Fine}, 180, Fine, "4", 15 * time.Minute},
+		{Span{From: d.now.Add(time.Hour)}, 0, Fine, "", 0},
+	} {
+		got := d.read(t, "n", c.span)
+		text := said(got, "x")
+		if len(text) != c.count || got.Step != c.step || strings.Trim(text, "4") != "" || got.From.Location() != time.UTC {
+			t.Errorf("%+v: %d values every %v: %.20q…", c.span, len(text), got.Step, text)
+		}
+		if back := d.now.Sub(got.From); c.count > 0 && (back > c.reachesAtall || back < c.reachesAtall-c.step) {
+			t.Errorf("%+v reaches back %v", c.span, back)
+		}
+	}
+}
+
+func TestMinutesAreMeans(t *testing.T) {
+	d := newDiary()
+	for i := range 36 { // three minutes: 0, 2, 0, 2 …; 4; and 1 half of the time
+		switch {
+		case i < 12:
+			d.Note("n", d.now, Level("x", float64(i%2*2)))
+		case i < 24:
+			d.Note("n", d.now, Level("x", 4))
+		case i%2 == 0:
+			d.Note("n", d.now, Level("x", 1))
+		}
+		d.now = d.now.Add(Fine)
+	}
+	d.now = d.now.Add(-Fine)
+	if got := said(d.read(t, "n", Span{From: d.now.Add(-3 * time.Minute), Step: time.Minute}), "x"); got != "141" {
+		t.Errorf("minutes %q", got)
+	}
+	if got := d.Last("n", "x", time.Minute, d.now); got != 1 {
+		t.Errorf("the last minute is %v", got)
+	}
+	if got := d.Last("n", "y", time.Minute, d.now); !math.IsNaN(got) {
+		t.Errorf("what nobody noted is %v", got)
+	}
+}
+
+// A poll sees the same steps at the same times, and the newest at the end.
+func TestStepsStayWhereTheyAre(t *testing.T) {
+	d := newDiary()
+	if got := d.begun.Round(0).Truncate(time.Minute); !got.Equal(d.begun.Round(0)) {
+		t.Errorf("the book begins at %v", d.begun)
+	}
+	span := Span{From: d.now.Add(-time.Hour), Step: 5 * time.Minute}
+	a := d.read(t, "n", span)
+	d.now = d.now.Add(5 * time.Minute)
+	span.From = span.From.Add(5 * time.Minute)
+	if b := d.read(t, "n", span); b.From.Sub(a.From) != 5*time.Minute {
+		t.Errorf("from %v, then from %v", a.From, b.From)
+	}
+}
+
+// Readings are due in the middle of slots, also when one was late.
+func TestNext(t *testing.T) {
+	b := NewBook(time.Now())
+	for _, late := range []time.Duration{0, time.Millisecond, 2 * time.Second, 2499 * time.Millisecond, 2500 * time.Millisecond, 4 * time.Second} {
+		now := b.begun.Add(7*Fine + late)
+		due := b.since(now) + b.Next(now)
+		if due%Fine != Fine/2 || b.Next(now) <= 0 || b.Next(now) > Fine {
+			t.Errorf("%v into a slot the next is due after %v", late, b.Next(now))
+		}
+	}
+}
+
+func TestSpansThatAreRefused(t *testing.T) {
+	d := newDiary()
+	for _, step := range []time.Duration{-Fine, time.Second, 7 * time.Second, 90 * time.Second, 25 * time.Hour} {
+		if _, err := d.Read("n", Span{Step: step}, d.now); !errors.Is(err, ErrStep) {
+			t.Errorf("steps of %v: %v", step, err)
+		}
+	}
+}
+
+// A book does not grow with what it is told.
+func TestLimits(t *testing.T) {
+	d := newDiary()
+	for i := range maxResources + 5 {
+		d.Note(string(rune('a'+i%26))+string(rune(i)), d.now, Level("x", 1))
+	}
+	for i := range maxSeries + 5 {
+		d.Note("a\x00", d.now, Level(string(rune('a'+i)), 1), Level("bad", math.NaN()))
+	}
+	if n := len(d.resources); n != maxResources {
+		t.Errorf("%d resources", n)
+	}
+	if n := len(d.resources["a\x00"].series); n != maxSeries {
+		t.Errorf("%d series", n)
+	}
+	d.Keep(func(id string) bool { return id == "a\x00" })
+	if n := len(d.resources); n != 1 {
+		t.Errorf("%d resources are kept", n)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add(int64(0), int64(0), uint16(10))
+	f.Add(int64(24*time.Hour), int64(5*time.Minute), uint16(2000))
+	f.Add(int64(-time.Hour), int64(time.Hour), uint16(0))
+	f.Fuzz(func(t *testing.T, back, step int64, ran uint16) {
+		d := newDiary()
+		for i := range ran {
+			d.Note("n", d.now, Counter("x", uint64(i)*5, 1))
+			d.now = d.now.Add(Fine)
+		}
+		c, err := d.Read("n", Span{From: d.now.Add(-time.Duration(back)), Step: time.Duration(step)}, d.now)
+		if err != nil {
+			return
+		}
+		for _, s := range c.Series {
+			if len(s.Values) > MaxValues || c.Step <= 0 {
+				t.Fatalf("%d values every %v", len(s.Values), c.Step)
+			}
+			for _, v := range s.Values {
+				if !math.IsNaN(v) && math.Abs(v-1) > 1e-6 {
+					t.Fatalf("a rate of %v", v)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,55 @@
+package drivertest
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
+)
+
+// testUsage: the sums of what runs grow, and begin anew with a new QEMU; what
+// does not run, and what is not there, has none.
+func testUsage(t *testing.T, b *bench) {
+	stopped := b.domain(t)
+	d := b.booted(t)
+	of := func(id api.InstanceID) (hypervisor.Usage, bool) {
+		t.Helper()
+		all, err := b.Usage(b.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(all, func(u hypervisor.Usage) bool { return u.ID == id })
+		if i < 0 {
+			return hypervisor.Usage{}, false
+		}
+		return all[i], true
+	}
+	if u, ok := of(stopped.ID); ok {
+		t.Errorf("a domain that does not run uses %+v", u)
+	}
+	var first hypervisor.Usage
+	b.until(t, "it has used the processor", func() (ok bool) {
+		first, ok = of(d.ID)
+		return ok && first.CPUNanos > 0
+	})
+	if first.MemoryBytes != uint64(d.MemoryBytes) || first.ResidentBytes == 0 {
+		t.Errorf("memory of a guest that has %d bytes: %+v", d.MemoryBytes, first)
+	}
+	if b.Slow && (first.ReadBytes < 512 || first.ReadOps == 0) {
+		t.Errorf("a guest that has read its boot sector: %+v", first)
+	}
+	b.until(t, "it has used more", func() bool {
+		u, ok := of(d.ID)
+		if ok && (u.CPUNanos < first.CPUNanos || u.ReadBytes < first.ReadBytes || u.WriteBytes < first.WriteBytes) {
+			t.Fatalf("sums went back from %+v to %+v", first, u)
+		}
+		return ok && u.CPUNanos > first.CPUNanos
+	})
+	if err := b.Destroy(b.ctx, d.ID); err != nil {
+		t.Fatal(err)
+	}
+	if u, ok := of(d.ID); ok {
+		t.Errorf("a domain that was destroyed uses %+v", u)
+	}
+}
