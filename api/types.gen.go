@@ -3156,6 +3156,15 @@ type ListInstancesParams struct {
 
 	// Project Id or name.
 	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
+
+	// Node Only those assigned to this node, id or name; for operators.
+	Node string `form:"node,omitempty" json:"node,omitempty,omitzero"`
+
+	// Gpu Only those with a virtual GPU on this card, id or name; for operators.
+	Gpu string `form:"gpu,omitempty" json:"gpu,omitempty,omitzero"`
+
+	// Phase Only those in this phase: Pending, Creating, Starting, Running, Stopping, Stopped, Deleting or Failed; NodeLost, which wait for their node; Moving, which another node takes over.
+	Phase string `form:"phase,omitempty" json:"phase,omitempty,omitzero"`
 }
 
 // CreateInstanceParams defines parameters for CreateInstance.
