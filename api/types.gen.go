@@ -87,6 +87,47 @@ type APIKeyStatus struct {
 	LastUsedAt *time.Time `json:"lastUsedAt,omitempty"`
 }
 
+// Alert defines model for Alert.
+type Alert struct {
+	// Code What it is, as node.lost; docs/alerts.md has them all, and they stay.
+	Code AlertCode `json:"code"`
+
+	// Hint What to do.
+	Hint string `json:"hint,omitempty,omitzero"`
+
+	// ID Of what it is about; empty where that is many.
+	ID string `json:"id,omitempty,omitzero"`
+
+	// Kind Of what it is about.
+	Kind Kind `json:"kind"`
+
+	// Message In plain words.
+	Message string `json:"message"`
+	Name    string `json:"name,omitempty,omitzero"`
+
+	// Organization Whose it is; empty for what belongs to the cluster.
+	Organization string `json:"organization,omitempty,omitzero"`
+
+	// Severity Critical: something does not work, or the next failure stops it. Warning: it will, unless somebody does something.
+	Severity AlertSeverity `json:"severity"`
+
+	// Since Since when, as far as that is known.
+	Since *time.Time `json:"since,omitempty"`
+}
+
+// AlertList defines model for AlertList.
+type AlertList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string `json:"continue,omitempty,omitzero"`
+
+	// Critical How many there are, on all pages.
+	Critical int64   `json:"critical"`
+	Items    []Alert `json:"items"`
+
+	// Warning How many there are, on all pages.
+	Warning int64 `json:"warning"`
+}
+
 // App defines model for App.
 type App struct {
 	Kind Kind    `json:"kind"`
@@ -2853,6 +2894,15 @@ type QuerySamplesStep = int64
 // Failure defines model for Failure.
 type Failure = Error
 
+// ListAlertsParams defines parameters for ListAlerts.
+type ListAlertsParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+}
+
 // ListAPIKeysParams defines parameters for ListAPIKeys.
 type ListAPIKeysParams struct {
 	// Limit 1000 unless given.
@@ -3235,6 +3285,15 @@ type ListInstancesParams struct {
 
 	// Project Id or name.
 	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
+
+	// Node Only those assigned to this node, id or name; for operators.
+	Node string `form:"node,omitempty" json:"node,omitempty,omitzero"`
+
+	// Gpu Only those with a virtual GPU on this card, id or name; for operators.
+	Gpu string `form:"gpu,omitempty" json:"gpu,omitempty,omitzero"`
+
+	// Phase Only those in this phase: Pending, Creating, Starting, Running, Stopping, Stopped, Deleting or Failed; NodeLost, which wait for their node; Moving, which another node takes over.
+	Phase string `form:"phase,omitempty" json:"phase,omitempty,omitzero"`
 }
 
 // CreateInstanceParams defines parameters for CreateInstance.

@@ -22,10 +22,12 @@ type query struct {
 	limit                 int
 	after, name           string
 	organization, project string
+	only                  func(api.Object) bool // nil: all
 }
 
 // list answers one page of what the caller sees. Where the store's filters
-// cannot say that (public images), it reads on until the page is full.
+// cannot say that (public images, a node's instances), it reads on until the
+// page is full.
 func list[T any](ctx context.Context, h *handlers, kind api.Kind, q query) (page[T], error) {
 	out := page[T]{Items: []T{}}
 	if q.limit == 0 {
@@ -47,7 +49,7 @@ func list[T any](ctx context.Context, h *handlers, kind api.Kind, q query) (page
 		}
 		out.Revision = p.Revision
 		for _, o := range p.Items {
-			if !me.sees(o) {
+			if !me.sees(o) || q.only != nil && !q.only(o) {
 				continue
 			}
 			if len(out.Items) == q.limit { // there is one more: the page ends before it

@@ -6,14 +6,6 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// ListInstances is the first of the pattern: every kind's file has the same
-// five operations, and its own rules in between.
-func (h *handlers) ListInstances(ctx context.Context, r ListInstancesRequestObject) (ListInstancesResponseObject, error) {
-	p, err := list[api.Instance](ctx, h, api.KindInstance, query{limit: r.Params.Limit, after: r.Params.Continue,
-		name: r.Params.Name, organization: r.Params.Organization, project: r.Params.Project})
-	return ListInstances200JSONResponse(p), err
-}
-
 // CreateInstance makes the instance and its root volume in one batch.
 func (h *handlers) CreateInstance(ctx context.Context, r CreateInstanceRequestObject) (CreateInstanceResponseObject, error) {
 	h.references.RLock()

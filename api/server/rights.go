@@ -37,7 +37,7 @@ var rights = map[string]roles{
 	"ListJoinTokens": operators, "GetJoinToken": operators,
 	"CreateJoinToken": operators, "DeleteJoinToken": operators,
 
-	"GetCluster": operators, "BackupCluster": operators,
+	"GetCluster": operators, "BackupCluster": operators, "ListAlerts": operators,
 
 	"ListNetworks": viewers, "GetNetwork": viewers,
 	"TraceNetwork":  viewers,

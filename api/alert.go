@@ -1,0 +1,43 @@
+package api
+
+// AlertSeverity is how bad it is.
+type AlertSeverity string
+
+// Severities.
+const (
+	AlertCritical AlertSeverity = "Critical"
+	AlertWarning  AlertSeverity = "Warning"
+)
+
+// AlertCode says what is wrong. Codes stay: programs go by them. docs/alerts.md
+// says the same by hand.
+type AlertCode string
+
+// What can be wrong.
+const (
+	AlertNodeLost        AlertCode = "node.lost"
+	AlertNodeSuspect     AlertCode = "node.suspect"
+	AlertNodeSilent      AlertCode = "node.silent"
+	AlertNodeClock       AlertCode = "node.clock"
+	AlertNodeCondition   AlertCode = "node.condition"
+	AlertNodeStorage     AlertCode = "node.storage"
+	AlertNodeCertificate AlertCode = "node.certificate"
+	AlertVersions        AlertCode = "cluster.versions"
+	AlertQuorum          AlertCode = "cluster.quorum"
+	AlertGPUGone         AlertCode = "gpu.gone"
+	AlertGPUCondition    AlertCode = "gpu.condition"
+	AlertGPUPromised     AlertCode = "gpu.promised"
+	AlertCephHealth      AlertCode = "ceph.health"
+	AlertCephFailed      AlertCode = "ceph.failed"
+	AlertDiskFailed      AlertCode = "disk.failed"
+	AlertImageFailed     AlertCode = "image.failed"
+	AlertInstanceFailed  AlertCode = "instance.failed"
+	AlertInstancePending AlertCode = "instance.pending"
+	AlertTargetFailed    AlertCode = "backup-target.failed"
+	AlertBackupFailed    AlertCode = "backup.failed"
+	AlertBackupLate      AlertCode = "backup.late"
+	AlertNetworkFailed   AlertCode = "network.failed"
+	AlertRouterFailed    AlertCode = "router.failed"
+	AlertWebhookFailing  AlertCode = "webhook.failing"
+	AlertInvoicesOverdue AlertCode = "invoice.overdue"
+)

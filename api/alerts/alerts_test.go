@@ -1,0 +1,187 @@
+package alerts
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func ago(d time.Duration) *time.Time {
+	at := now.Add(-d)
+	return &at
+}
+
+func meta(id string) api.Meta {
+	return api.Meta{ID: id, Name: id, CreatedAt: *ago(48 * time.Hour), UpdatedAt: *ago(48 * time.Hour)}
+}
+
+func node(id string, change func(*api.Node)) api.Node {
+	n := api.Node{Meta: meta(id), Assignment: api.NodeAssignment{State: api.NodeReady},
+		Status: api.NodeStatus{SeenAt: *ago(time.Second), Version: "1.0", StorageBytes: 100, StorageFreeBytes: 50}}
+	if change != nil {
+		change(&n)
+	}
+	return n
+}
+
+func card(promisedVRAM, share int64) State {
+	return State{Nodes: []api.Node{node("n", nil)}, Pools: []api.GPUPool{{Meta: meta("default"), Spec: api.GPUPoolSpec{MaxVgpusPerGpu: 1}}},
+		GPUs:      []api.GPU{{Meta: meta("g"), Status: api.GPUStatus{Node: "n", VramBytes: 8 << 30, SeenAt: *ago(time.Minute)}}},
+		Instances: []api.Instance{{Meta: meta("i"), Assignment: api.InstanceAssignment{Node: "n", Gpu: "g", VgpuVramBytes: promisedVRAM, VgpuSharePercent: share}, Status: api.InstanceStatus{Phase: api.InstanceRunning, Node: "n"}}}}
+}
+
+func backup(change func(*api.Backup)) api.Backup {
+	b := api.Backup{Meta: meta("b"), Spec: api.BackupSpec{Volume: "v", Target: "t"}}
+	change(&b)
+	return b
+}
+
+func of[T any](x T, change func(*T)) []T {
+	change(&x)
+	return []T{x}
+}
+
+// Each case is one thing that is wrong, or nothing; what is said is held to the
+// severity, the code, and words that somebody needs.
+func TestOf(t *testing.T) {
+	members := func(voters int) (out []api.Member) {
+		for _, id := range []string{"a", "b", "c"}[:voters] {
+			out = append(out, api.Member{Node: api.NodeID(id), Name: id, Voter: true})
+		}
+		return out
+	}
+	lost := func(n *api.Node) { n.Assignment.State, n.Assignment.Since = api.NodeLost, ago(time.Hour) }
+	pendingInstance := api.Instance{Meta: meta("i"), Assignment: api.InstanceAssignment{Reason: "no node has room"}}
+	for name, c := range map[string]struct {
+		s    State
+		want string // "severity code words", or nothing
+	}{
+		"nothing at all": {State{}, ""},
+		"all is well": {State{Nodes: []api.Node{node("a", nil)}, GPUs: card(4<<30, 50).GPUs, Members: members(1)},
+			""},
+		"lost": {State{Nodes: []api.Node{node("n", lost)}, Instances: []api.Instance{{Meta: meta("i"), Assignment: api.InstanceAssignment{Node: "n", NodeLost: true}}}},
+			"Critical node.lost 1 instance assigned"},
+		"suspect": {State{Nodes: []api.Node{node("n", func(n *api.Node) { n.Assignment.State, n.Assignment.Reason = api.NodeSuspect, "for 5 s" })}}, "Warning node.suspect for 5 s"},
+		"joining": {State{Nodes: []api.Node{{Meta: meta("n")}}}, ""},
+		"drained": {State{Nodes: []api.Node{node("n", func(n *api.Node) { n.Assignment.State = api.NodeDrained })}}, ""},
+		"silent":  {State{Nodes: []api.Node{node("n", func(n *api.Node) { n.Status.SeenAt = *ago(6 * time.Minute) })}}, "Critical node.silent has not reported"},
+		"clock":   {State{Nodes: []api.Node{node("n", func(n *api.Node) { n.Status.SeenAt = *ago(-time.Minute) })}}, "Warning node.clock ahead by 1m0s"},
+		"hypervisor": {State{Nodes: []api.Node{node("n", func(n *api.Node) {
+			n.Status.Conditions = []api.Condition{{Type: "Hypervisor", Message: "no libvirt"}, {Type: "Network", Status: true}}
+		})}}, "Critical node.condition Hypervisor does not work: no libvirt"},
+		"filling": {State{Nodes: []api.Node{node("n", func(n *api.Node) { n.Status.StorageFreeBytes = 9 })}}, "Warning node.storage local (9 % free)"},
+		"full": {State{Nodes: []api.Node{node("n", func(n *api.Node) {
+			n.Status.Pools = []api.StoragePool{{Name: "local", SizeBytes: 100, FreeBytes: 50}, {Name: "shared", SizeBytes: 100, FreeBytes: 1}}
+		})}}, "Critical node.storage shared (1 % free)"},
+		"versions": {State{Nodes: []api.Node{node("a", nil), node("b", func(n *api.Node) { n.Status.Version = "0.9" })}}, "Warning cluster.versions 0.9 on b; 1.0 on a"},
+		"two vote": {State{Nodes: []api.Node{node("a", nil), node("b", nil)}, Members: members(2)}, "Warning cluster.quorum add a third"},
+		"one of three down": {State{Nodes: []api.Node{node("a", nil), node("b", nil), node("c", func(n *api.Node) { n.Assignment.State = api.NodeSuspect })}, Members: members(3)},
+			"Critical cluster.quorum 1 of 3 voting nodes are down (c) + Warning node.suspect c"},
+		"certificate": {State{Nodes: []api.Node{node("a", nil)}, Members: []api.Member{{Node: "a", Name: "a", CertificateUntil: ago(-48 * time.Hour)}}}, "Warning node.certificate 2026-03-03 12:00 UTC"},
+		"certificate over": {State{Nodes: []api.Node{node("a", nil)}, Members: []api.Member{{Node: "a", Name: "a", CertificateUntil: ago(time.Hour)}}},
+			"Critical node.certificate has ended"},
+		"promised once": {card(8<<30, 100), ""},
+		"too much VRAM": {card(9<<30, 10), "Critical gpu.promised 9.0 GiB of VRAM, and it has 8.0 GiB"},
+		"too much time": {card(1<<30, 101), "Critical gpu.promised 101 % of its time"},
+		"too many": {func() State {
+			s := card(1<<30, 10)
+			s.Instances = append(s.Instances, s.Instances[0])
+			return s
+		}(), "Warning gpu.promised 2 virtual GPUs, and its pool allows 1"},
+		"card gone": {func() State {
+			s := card(1<<30, 10)
+			s.GPUs[0].Status.SeenAt = *ago(10 * time.Minute)
+			return s
+		}(), "Critical gpu.gone 1 instance on it"},
+		"card of a lost node": {func() State {
+			s := card(1<<30, 10)
+			s.GPUs[0].Status.SeenAt = *ago(10 * time.Minute)
+			lost(&s.Nodes[0])
+			return s
+		}(), "Critical node.lost 1 instance"},
+		"card failed": {func() State {
+			s := card(1<<30, 10)
+			s.GPUs[0].Status.Conditions = []api.Condition{{Type: "Works", Message: "Xid 79"}}
+			return s
+		}(), "Critical gpu.condition Xid 79"},
+		"Ceph warns": {State{Ceph: of(api.CephCluster{Meta: meta("ceph")}, func(c *api.CephCluster) {
+			c.Status = api.CephClusterStatus{Phase: api.CephReady, Health: api.CephWarning, Summary: "one disk is away", Next: "look at disk x"}
+		})}, "Warning ceph.health one disk is away"},
+		"Ceph fails":      {State{Ceph: of(api.CephCluster{Meta: meta("ceph")}, func(c *api.CephCluster) { c.Status.Health = api.CephError })}, "Critical ceph.health"},
+		"no Ceph":         {State{Ceph: of(api.CephCluster{Meta: meta("ceph")}, func(c *api.CephCluster) { c.Status.Phase, c.Status.LastError = api.CephFailed, "no disk" })}, "Critical ceph.failed no disk"},
+		"disk":            {State{Disks: of(api.Disk{Meta: meta("d")}, func(d *api.Disk) { d.Status.State, d.Status.Reason = api.DiskFailed, "I/O error" })}, "Critical disk.failed I/O error"},
+		"target":          {State{Targets: of(api.BackupTarget{Meta: meta("t")}, func(x *api.BackupTarget) { x.Status.Phase = api.TargetFailed })}, "Critical backup-target.failed"},
+		"backup":          {State{Backups: []api.Backup{backup(func(b *api.Backup) { b.Status.Phase, b.Status.LastError = api.BackupFailed, "no space" })}}, "Warning backup.failed no space"},
+		"backup is late":  {State{Backups: []api.Backup{backup(func(b *api.Backup) { b.Assignment.Reason = "no node" })}}, "Warning backup.late no node"},
+		"backup takes on": {State{Backups: []api.Backup{backup(func(b *api.Backup) { b.Status.Phase, b.Status.StartedAt = api.BackupRunning, ago(25*time.Hour) })}}, "Warning backup.late more than a day"},
+		"a newer backup": {State{Backups: []api.Backup{backup(func(b *api.Backup) { b.Status.Phase = api.BackupFailed }), backup(func(b *api.Backup) {
+			b.Meta.ID, b.Meta.CreatedAt, b.Status.Phase = "b2", now, api.BackupSucceeded
+		})}}, ""},
+		"image":          {State{Images: of(api.Image{Meta: meta("i")}, func(i *api.Image) { i.Status.Phase, i.Status.LastError = api.ImageFailed, "404" })}, "Warning image.failed 404"},
+		"instance":       {State{Instances: of(api.Instance{Meta: meta("i")}, func(i *api.Instance) { i.Status.Phase, i.Status.LastError = api.InstanceFailed, "QEMU died" })}, "Warning instance.failed QEMU died"},
+		"waits":          {State{Instances: []api.Instance{pendingInstance}}, "Warning instance.pending no node has room"},
+		"waits a moment": {State{Instances: of(pendingInstance, func(i *api.Instance) { i.Meta.UpdatedAt = *ago(time.Minute) })}, ""},
+		"is to be off":   {State{Instances: of(pendingInstance, func(i *api.Instance) { i.Spec.Power = api.PowerStopped })}, ""},
+		"outside":        {State{External: of(api.ExternalNetwork{Meta: meta("e")}, func(n *api.ExternalNetwork) { n.Status.Phase = api.NetworkFailed })}, "Critical network.failed"},
+		"network":        {State{Networks: of(api.Network{Meta: meta("n")}, func(n *api.Network) { n.Status.Phase = api.NetworkFailed })}, "Warning network.failed"},
+		"router":         {State{Routers: of(api.Router{Meta: meta("r")}, func(r *api.Router) { r.Status.Phase, r.Assignment.Reason = api.NetworkFailed, "no address is left" })}, "Warning router.failed no address is left"},
+		"webhook":        {State{Webhooks: of(api.Webhook{Meta: meta("w")}, func(w *api.Webhook) { w.Status.Attempts, w.Status.LastError = 3, "connection refused" })}, "Warning webhook.failing connection refused"},
+		"webhook once":   {State{Webhooks: of(api.Webhook{Meta: meta("w")}, func(w *api.Webhook) { w.Status.Attempts = 2 })}, ""},
+		"webhook paused": {State{Webhooks: of(api.Webhook{Meta: meta("w")}, func(w *api.Webhook) { w.Status.Attempts, w.Spec.Paused = 9, true })}, ""},
+		"overdue": {State{Organizations: []api.Organization{
+			{Meta: meta("well")}, {Meta: meta("b"), Status: api.OrganizationStatus{Billing: &api.BillingStatus{State: api.BillingWarn, Since: *ago(time.Hour)}}},
+			{Meta: meta("a"), Status: api.OrganizationStatus{Billing: &api.BillingStatus{State: api.BillingStop, Since: *ago(2 * time.Hour)}}}}},
+			"Warning invoice.overdue 2 customers behind with payment: a, b"},
+		"to be deleted": {State{Organizations: []api.Organization{{Meta: meta("b"), Status: api.OrganizationStatus{Billing: &api.BillingStatus{State: api.BillingDeleteDue, Since: now}}}}}, "Critical invoice.overdue 1 customer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Of(c.s, now)
+			var want []string
+			if c.want != "" {
+				want = strings.Split(c.want, " + ")
+			}
+			if len(got) != len(want) {
+				t.Fatalf("%+v, want %q", got, want)
+			}
+			for i, a := range got {
+				severity, rest, _ := strings.Cut(want[i], " ")
+				code, words, _ := strings.Cut(rest, " ")
+				if string(a.Severity) != severity || string(a.Code) != code || !strings.Contains(a.Message+" "+a.Hint, words) {
+					t.Errorf("%s %s %q %q, want %q", a.Severity, a.Code, a.Message, a.Hint, want[i])
+				}
+				if a.Hint == "" {
+					t.Errorf("%s does not say what to do", a.Code)
+				}
+			}
+		})
+	}
+}
+
+func TestOrder(t *testing.T) {
+	s := card(9<<30, 10)
+	s.Nodes = []api.Node{node("b", func(n *api.Node) { n.Assignment.State = api.NodeSuspect }), node("a", func(n *api.Node) { n.Assignment.State = api.NodeSuspect })}
+	s.Ceph = of(api.CephCluster{Meta: meta("ceph")}, func(c *api.CephCluster) { c.Status.Health = api.CephError })
+	var got []string
+	for _, a := range Of(s, now) {
+		got = append(got, string(a.Code)+" "+a.ID)
+	}
+	if want := []string{"ceph.health ceph", "gpu.promised g", "node.suspect a", "node.suspect b"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	slices.Reverse(s.Nodes)
+	if again := Of(s, now); string(again[2].ID) != "a" {
+		t.Errorf("another order of objects: %+v", again)
+	}
+}
+
+func TestSince(t *testing.T) {
+	a := Of(State{Nodes: []api.Node{node("n", func(n *api.Node) { n.Assignment.State, n.Assignment.Since = api.NodeLost, ago(time.Hour) })}}, now)[0]
+	if a.Since == nil || !a.Since.Equal(*ago(time.Hour)) || a.Kind != api.KindNode || a.ID != "n" || a.Name != "n" {
+		t.Errorf("%+v", a)
+	}
+}

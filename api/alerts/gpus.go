@@ -1,0 +1,78 @@
+package alerts
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// gone is how old a card's report may be on a node that reports: it is renewed
+// every minute.
+const gone = 5 * time.Minute
+
+// promised is what the instances on a card were promised.
+type promised struct{ vram, share, count int64 }
+
+func (l *list) gpus(s State) {
+	most := map[string]int64{}
+	for _, p := range s.Pools {
+		most[p.Meta.Name] = p.Spec.MaxVgpusPerGpu
+	}
+	on := map[api.GPUID]promised{}
+	for _, i := range s.Instances {
+		if a := i.Assignment; a.Gpu != "" {
+			p := on[a.Gpu]
+			on[a.Gpu] = promised{p.vram + a.VgpuVramBytes, p.share + a.VgpuSharePercent, p.count + 1}
+		}
+	}
+	reported := map[api.NodeID]time.Time{} // by nodes that are there
+	for _, n := range s.Nodes {
+		if n.Assignment.State != api.NodeLost && n.Assignment.State != api.NodeSuspect {
+			reported[api.NodeID(n.Meta.ID)] = n.Status.SeenAt
+		}
+	}
+	for _, g := range s.GPUs {
+		what, p := about{api.KindGPU, g.Meta}, on[api.GPUID(g.Meta.ID)]
+		// Both times are the node's own.
+		if node, ok := reported[g.Status.Node]; ok && node.Sub(g.Status.SeenAt) > gone {
+			l.critical(api.AlertGPUGone, what, &g.Status.SeenAt, fmt.Sprintf("card %s is no longer reported by its node; %s on it", g.Meta.Name, plural(int(p.count), "instance")),
+				"on the node: nvidia-smi, and journalctl -u basalt-gpud")
+		}
+		for _, c := range g.Status.Conditions {
+			if !c.Status {
+				l.critical(api.AlertGPUCondition, what, &c.Since, "card "+g.Meta.Name+" has failed"+because(cmp.Or(c.Message, c.Reason, c.Type)), "on the node: nvidia-smi, and journalctl -u basalt-gpud")
+			}
+		}
+		l.overpromised(g, what, p, most[cmp.Or(g.Spec.Pool, api.DefaultPool)])
+	}
+}
+
+// overpromised: each card's VRAM and time are promised once.
+func (l *list) overpromised(g api.GPU, what about, p promised, most int64) {
+	var words []string
+	if p.vram > g.Status.VramBytes {
+		words = append(words, fmt.Sprintf("%s of VRAM, and it has %s", size(p.vram), size(g.Status.VramBytes)))
+	}
+	if p.share > 100 {
+		words = append(words, fmt.Sprintf("%d %% of its time", p.share))
+	}
+	how := api.AlertCritical
+	if most > 0 && p.count > most {
+		if words == nil {
+			how = api.AlertWarning
+		}
+		words = append(words, fmt.Sprintf("%d virtual GPUs, and its pool allows %d", p.count, most))
+	}
+	if words != nil {
+		l.add(api.AlertGPUPromised, how, what, nil, "more of card "+g.Meta.Name+" is promised than its pool allows: "+strings.Join(words, "; "),
+			"move or stop some of its instances, or change the pool")
+	}
+}
+
+func size(n int64) string {
+	const gib = 1 << 30
+	return fmt.Sprintf("%.1f GiB", float64(n)/gib)
+}

@@ -1,0 +1,163 @@
+package alerts
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+const (
+	// silent is how old a ready node's report may be: agents report every few
+	// seconds, also through a change of the leader.
+	silent = 5 * time.Minute
+	// ahead is how far a node's clock may run before the others': a report's
+	// time is the node's own.
+	ahead = 30 * time.Second
+	// Of a storage pool.
+	nearlyFull, full = 10, 3 // per cent free
+	// Certificates last 30 days and are replaced after half of that.
+	certificateSoon = 7 * 24 * time.Hour
+)
+
+func (l *list) nodes(s State) {
+	on := map[api.NodeID]int{}
+	for _, i := range s.Instances {
+		on[i.Assignment.Node]++
+	}
+	for _, n := range s.Nodes {
+		what, a := about{api.KindNode, n.Meta}, n.Assignment
+		switch a.State {
+		case api.NodeLost:
+			waiting := ""
+			if k := on[api.NodeID(n.Meta.ID)]; k > 0 {
+				waiting = "; " + plural(k, "instance") + " assigned to it"
+			}
+			l.critical(api.AlertNodeLost, what, a.Since, "node "+n.Meta.Name+" is lost"+because(a.Reason)+waiting,
+				"see to its power and network; if it is gone for good: basalt node remove "+n.Meta.Name+" --force")
+			continue // the rest is of before
+		case api.NodeSuspect:
+			l.warning(api.AlertNodeSuspect, what, a.Since, "node "+n.Meta.Name+" is not heard of"+because(a.Reason), "see to its power and network")
+			continue
+		}
+		l.reports(n, what)
+		for _, c := range n.Status.Conditions {
+			if !c.Status {
+				l.critical(api.AlertNodeCondition, what, &c.Since, "on node "+n.Meta.Name+" "+c.Type+" does not work"+because(cmp.Or(c.Message, c.Reason)),
+					"journalctl -u basaltd on the node says more")
+			}
+		}
+		l.room(n, what)
+	}
+	l.versions(s.Nodes)
+}
+
+// reports: is it there, and what time is it there?
+func (l *list) reports(n api.Node, what about) {
+	seen := n.Status.SeenAt
+	switch {
+	case seen.IsZero(): // it is joining
+	case seen.Sub(l.now) > ahead:
+		l.warning(api.AlertNodeClock, what, nil, fmt.Sprintf("the clock of node %s is ahead by %s", n.Meta.Name, seen.Sub(l.now).Round(time.Second)),
+			"see to its time: timedatectl, chronyc tracking")
+	case l.now.Sub(seen) > silent:
+		l.critical(api.AlertNodeSilent, what, &seen, "node "+n.Meta.Name+" has not reported how it is",
+			"if basaltd runs there, see to its clock: timedatectl; then journalctl -u basaltd")
+	}
+}
+
+// room in its storage pools; a shared one is looked at by each of its nodes, and
+// is told of once for each: it is each node's instances that stop.
+func (l *list) room(n api.Node, what about) {
+	pools := n.Status.Pools
+	if len(pools) == 0 {
+		pools = []api.StoragePool{{Name: api.PoolLocal, SizeBytes: n.Status.StorageBytes, FreeBytes: n.Status.StorageFreeBytes}}
+	}
+	var low []string
+	how := api.AlertWarning
+	for _, p := range pools {
+		if p.SizeBytes <= 0 {
+			continue
+		}
+		free := float64(p.FreeBytes) / float64(p.SizeBytes) * 100
+		if free >= nearlyFull {
+			continue
+		}
+		low = append(low, fmt.Sprintf("%s (%.0f %% free)", p.Name, free))
+		if free < full {
+			how = api.AlertCritical
+		}
+	}
+	if len(low) > 0 {
+		l.add(api.AlertNodeStorage, how, what, nil, "storage on node "+n.Meta.Name+" is nearly full: "+strings.Join(low, ", "),
+			"delete volumes, snapshots and images that nobody needs, or add a disk")
+	}
+}
+
+// versions: nodes of several are half an upgrade.
+func (l *list) versions(nodes []api.Node) {
+	by := map[string][]string{}
+	for _, n := range nodes {
+		if v := n.Status.Version; v != "" {
+			by[v] = append(by[v], n.Meta.Name)
+		}
+	}
+	if len(by) < 2 {
+		return
+	}
+	var words []string
+	for v, names := range by {
+		slices.Sort(names)
+		words = append(words, v+" on "+strings.Join(names, ", "))
+	}
+	slices.Sort(words)
+	l.warning(api.AlertVersions, about{kind: api.KindNode}, nil, "the nodes run different versions: "+strings.Join(words, "; "), "upgrade the nodes that are behind, one after another")
+}
+
+// members: what stops when one more fails, and who will soon not be let in.
+func (l *list) members(s State) {
+	voters, down := 0, []string(nil)
+	state := map[api.NodeID]api.NodeState{}
+	meta := map[api.NodeID]api.Meta{}
+	for _, n := range s.Nodes {
+		state[api.NodeID(n.Meta.ID)], meta[api.NodeID(n.Meta.ID)] = n.Assignment.State, n.Meta
+	}
+	for _, m := range s.Members {
+		if m.Voter {
+			voters++
+			if st := state[m.Node]; st == api.NodeLost || st == api.NodeSuspect {
+				down = append(down, m.Name)
+			}
+		}
+		l.certificate(m, meta[m.Node])
+	}
+	slices.Sort(down)
+	most := voters/2 + 1
+	switch up := voters - len(down); {
+	case len(down) > 0 && up <= most:
+		l.critical(api.AlertQuorum, about{kind: api.KindNode}, nil,
+			fmt.Sprintf("%d of %d voting nodes are down (%s): if one more fails, nothing can be changed any more", len(down), voters, strings.Join(down, ", ")),
+			"bring them back before anything else; one that is gone for good: basalt node remove NAME --force")
+	case voters == 2:
+		l.warning(api.AlertQuorum, about{kind: api.KindNode}, nil, "two nodes vote: if either fails, nothing can be changed any more", "add a third node")
+	}
+}
+
+func (l *list) certificate(m api.Member, meta api.Meta) {
+	if m.CertificateUntil == nil {
+		return
+	}
+	left := m.CertificateUntil.Sub(l.now)
+	what := about{api.KindNode, api.Meta{ID: string(m.Node), Name: cmp.Or(meta.Name, m.Name)}}
+	switch {
+	case left <= 0:
+		l.critical(api.AlertNodeCertificate, what, m.CertificateUntil, "the certificate of node "+m.Name+" has ended: the others do not speak with it",
+			"let it join again: basalt node token create, then on the node basalt node join TOKEN")
+	case left < certificateSoon:
+		l.warning(api.AlertNodeCertificate, what, nil, "the certificate of node "+m.Name+" ends at "+m.CertificateUntil.UTC().Format("2006-01-02 15:04")+" UTC, and was not replaced",
+			"a node replaces it by itself when it reaches the leader: see journalctl -u basaltd there, and its clock")
+	}
+}

@@ -1,0 +1,73 @@
+package alerts
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+const (
+	backupWaits = time.Hour      // until it begins
+	backupRuns  = 24 * time.Hour // until it ends
+)
+
+func (l *list) storage(s State) {
+	for _, c := range s.Ceph {
+		what, st := about{api.KindCephCluster, c.Meta}, c.Status
+		next := cmp.Or(st.Next, "basalt ceph status")
+		switch {
+		case st.Phase == api.CephFailed:
+			l.critical(api.AlertCephFailed, what, nil, "Ceph cannot be set up"+because(st.LastError), next)
+		case st.Health == api.CephError:
+			l.critical(api.AlertCephHealth, what, nil, "Ceph has failed"+because(st.Summary), next)
+		case st.Health == api.CephWarning:
+			l.warning(api.AlertCephHealth, what, nil, "Ceph is not well"+because(st.Summary), next)
+		}
+	}
+	for _, d := range s.Disks {
+		if d.Status.State == api.DiskFailed {
+			l.critical(api.AlertDiskFailed, about{api.KindDisk, d.Meta}, nil, "disk "+d.Meta.Name+" has failed"+because(d.Status.Reason),
+				"release it, and replace it: basalt disk release "+d.Meta.Name)
+		}
+	}
+	for _, t := range s.Targets {
+		if t.Status.Phase == api.TargetFailed {
+			l.critical(api.AlertTargetFailed, about{api.KindBackupTarget, t.Meta}, nil, "backup target "+t.Meta.Name+" does not answer"+because(t.Status.LastError),
+				"see to its directory or bucket, and to its keys")
+		}
+	}
+	l.backups(s.Backups)
+}
+
+// backups: of each volume's and target's, the newest counts: what failed before
+// it is over.
+func (l *list) backups(all []api.Backup) {
+	type copied struct {
+		volume api.VolumeID
+		target api.BackupTargetID
+	}
+	newest := map[copied]api.Backup{}
+	for _, b := range all {
+		k := copied{b.Spec.Volume, b.Spec.Target}
+		if old, ok := newest[k]; !ok || b.Meta.CreatedAt.After(old.Meta.CreatedAt) || b.Meta.CreatedAt.Equal(old.Meta.CreatedAt) && b.Meta.ID > old.Meta.ID {
+			newest[k] = b
+		}
+	}
+	for _, b := range newest {
+		what, st := about{api.KindBackup, b.Meta}, b.Status
+		switch {
+		case b.Meta.DeletedAt != nil:
+		case st.Phase == api.BackupFailed:
+			since := b.Meta.CreatedAt
+			if st.EndedAt != nil {
+				since = *st.EndedAt
+			}
+			l.warning(api.AlertBackupFailed, what, &since, "backup "+b.Meta.Name+" has failed"+because(st.LastError), "make another one")
+		case st.Phase == api.BackupRunning && st.StartedAt != nil && l.now.Sub(*st.StartedAt) > backupRuns:
+			l.warning(api.AlertBackupLate, what, st.StartedAt, "backup "+b.Meta.Name+" has been running for more than a day", "see to its target and the network to it")
+		case (st.Phase == "" || st.Phase == api.BackupPending) && l.now.Sub(b.Meta.CreatedAt) > backupWaits:
+			l.warning(api.AlertBackupLate, what, &b.Meta.CreatedAt, "backup "+b.Meta.Name+" has not begun"+because(b.Assignment.Reason), "see to the node that has the volume")
+		}
+	}
+}

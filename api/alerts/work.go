@@ -1,0 +1,48 @@
+package alerts
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// pending is how long an instance may wait for a place.
+const pending = 10 * time.Minute
+
+// work is what people run.
+func (l *list) work(s State) {
+	for _, i := range s.Images {
+		if i.Status.Phase == api.ImageFailed {
+			l.warning(api.AlertImageFailed, about{api.KindImage, i.Meta}, &i.Meta.UpdatedAt, "image "+i.Meta.Name+" could not be brought in"+because(i.Status.LastError), "delete it and import it again")
+		}
+	}
+	for _, i := range s.Instances {
+		what, a := about{api.KindInstance, i.Meta}, i.Assignment
+		switch phase := api.InstancePhaseOf(i); {
+		case phase == api.InstanceFailed:
+			l.warning(api.AlertInstanceFailed, what, &i.Meta.UpdatedAt, "instance "+i.Meta.Name+" has failed"+because(i.Status.LastError), "see its console, then start it again: basalt instance start "+i.Meta.Name)
+		case phase == api.InstancePending && i.Spec.Power != api.PowerStopped && l.now.Sub(i.Meta.UpdatedAt) > pending:
+			l.warning(api.AlertInstancePending, what, &i.Meta.UpdatedAt, "instance "+i.Meta.Name+" waits"+because(cmp.Or(a.Hold, a.Reason, i.Status.Step, "nobody has begun it")), "add room, or make it smaller")
+		}
+	}
+}
+
+// networks that could not be made.
+func (l *list) networks(s State) {
+	for _, n := range s.External {
+		if n.Status.Phase == api.NetworkFailed {
+			l.critical(api.AlertNetworkFailed, about{api.KindExternalNetwork, n.Meta}, &n.Meta.UpdatedAt, "external network "+n.Meta.Name+" does not work"+because(n.Status.LastError), "see to its cable, VLAN and addresses")
+		}
+	}
+	for _, n := range s.Networks {
+		if n.Status.Phase == api.NetworkFailed {
+			l.warning(api.AlertNetworkFailed, about{api.KindNetwork, n.Meta}, &n.Meta.UpdatedAt, "network "+n.Meta.Name+" does not work"+because(n.Status.LastError), "journalctl -u basaltd on the leader says more")
+		}
+	}
+	for _, r := range s.Routers {
+		if r.Status.Phase == api.NetworkFailed {
+			l.warning(api.AlertRouterFailed, about{api.KindRouter, r.Meta}, &r.Meta.UpdatedAt, "router "+r.Meta.Name+" has no way out"+because(cmp.Or(r.Status.LastError, r.Assignment.Reason)), "see to the external network, and whether it has addresses left")
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package server
+
+import (
+	"context"
+	"sort"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/alerts"
+)
+
+// maxAlertToken is longer than any that a page has.
+const maxAlertToken = 512
+
+// ListAlerts pages through what is wrong now. A page goes on after its last
+// alert's place in the order, whether that alert is still there or not.
+func (h *handlers) ListAlerts(ctx context.Context, r ListAlertsRequestObject) (ListAlertsResponseObject, error) {
+	limit := r.Params.Limit
+	if limit == 0 {
+		limit = maxLimit
+	}
+	if limit < 1 || limit > maxLimit {
+		return nil, api.Errorf(api.CodeInvalid, "the limit is 1 to %d", maxLimit).At("limit")
+	}
+	if len(r.Params.Continue) > maxAlertToken {
+		return nil, api.Errorf(api.CodeInvalid, "this is from no page").At("continue")
+	}
+	s, err := h.whole(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := alerts.Of(s, h.opts.Now())
+	out := api.AlertList{Items: []api.Alert{}}
+	for _, a := range all {
+		if a.Severity == api.AlertCritical {
+			out.Critical++
+		} else {
+			out.Warning++
+		}
+	}
+	if after := r.Params.Continue; after != "" {
+		all = all[sort.Search(len(all), func(i int) bool { return alerts.Key(all[i]) > after }):]
+	}
+	if len(all) > limit {
+		all = all[:limit]
+		out.Continue = alerts.Key(all[limit-1])
+	}
+	out.Items = append(out.Items, all...)
+	return ListAlerts200JSONResponse(out), nil
+}
+
+// whole reads what alerts are about.
+func (h *handlers) whole(ctx context.Context) (alerts.State, error) {
+	var s alerts.State
+	for _, err := range []error{
+		readAll(ctx, h, api.KindNode, &s.Nodes), readAll(ctx, h, api.KindGPU, &s.GPUs), readAll(ctx, h, api.KindGPUPool, &s.Pools),
+		readAll(ctx, h, api.KindInstance, &s.Instances), readAll(ctx, h, api.KindImage, &s.Images), readAll(ctx, h, api.KindDisk, &s.Disks),
+		readAll(ctx, h, api.KindCephCluster, &s.Ceph), readAll(ctx, h, api.KindBackupTarget, &s.Targets), readAll(ctx, h, api.KindBackup, &s.Backups),
+		readAll(ctx, h, api.KindExternalNetwork, &s.External), readAll(ctx, h, api.KindNetwork, &s.Networks), readAll(ctx, h, api.KindRouter, &s.Routers),
+		readAll(ctx, h, api.KindWebhook, &s.Webhooks), readAll(ctx, h, api.KindOrganization, &s.Organizations),
+	} {
+		if err != nil {
+			return s, err
+		}
+	}
+	if h.opts.Cluster == nil {
+		return s, nil
+	}
+	c, err := h.opts.Cluster.Cluster(ctx)
+	s.Members = c.Members
+	return s, err
+}
+
+// readAll of a kind, whosever they are.
+func readAll[T any](ctx context.Context, h *handlers, kind api.Kind, into *[]T) (err error) {
+	*into, err = api.All[T](ctx, h.opts.Store, api.ListQuery{Kind: kind})
+	return err
+}

@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// alertsCommand ends with 1 when something critical is wrong, for cron.
+func (a *App) alertsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "alerts", Short: "What is wrong with the cluster now, and what to do", Args: cobra.NoArgs,
+		Long: "The worst first. Ends with 1 when something critical is wrong: something does not work, or the next\n" +
+			"failure stops it. For operators.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			found := []api.Alert{}
+			critical := false
+			for x, err := range a.api.Alerts(cmd.Context()) {
+				if err != nil {
+					return err
+				}
+				found = append(found, x)
+				critical = critical || x.Severity == api.AlertCritical
+			}
+			if len(found) == 0 && a.flags.output == "table" {
+				fmt.Fprintln(a.Out, "all is well")
+				return nil
+			}
+			err := a.print(found, func() table {
+				t := table{{"SEVERITY", "CODE", "SINCE", "WHAT", "WHAT TO DO"}}
+				for _, x := range found {
+					since := ""
+					if x.Since != nil {
+						since = formatTime(*x.Since)
+					}
+					t = append(t, []string{string(x.Severity), string(x.Code), since, x.Message, x.Hint})
+				}
+				return t
+			})
+			if err == nil && critical {
+				err = exitCode(1)
+			}
+			return err
+		},
+	}
+}
