@@ -63,7 +63,7 @@ type (
 var idPrefixes = map[Kind]string{
 	KindOrganization: "org", KindProject: "prj", KindAPIKey: "key", KindUser: "usr", KindSession: "ses", KindIdentityProvider: "idp", KindExternalIdentity: "eid", KindNode: "node", KindGPU: "gpu",
 	KindGPUPool: "pool", KindFlavor: "flv", KindApp: "app", KindImage: "img", KindVolume: "vol", KindInstance: "ins",
-	KindUsageRecord: "use", KindInvoice: "inv", KindCreditNote: "cn", KindPayment: "pay", KindBudget: "bud", KindSeries: "series", KindPriceBook: "pb",
+	KindUsageRecord: "use", KindInvoice: "inv", KindCreditNote: "cn", KindPayment: "pay", KindBudget: "bud", KindSeries: "series", KindBranding: "brand", KindPriceBook: "pb",
 	KindWebhook: "hook", KindMigration: "mig", KindJoinToken: "join", KindClusterCA: "ca",
 	KindNetwork: "net", KindSecurityGroup: "sg", KindExternalNetwork: "ext", KindRouter: "rtr", KindFloatingIP: "fip",
 	KindLoadBalancer: "lb", KindSnapshot: "snap", KindBackupTarget: "bt", KindBackup: "bak", KindDisk: "disk",

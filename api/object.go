@@ -62,6 +62,9 @@ const (
 	KindSession Kind = "Session"
 	// KindLoginLink is internal: a token that logs somebody in, once.
 	KindLoginLink Kind = "LoginLink"
+	// KindBranding is internal: there is one object of it, which the API shows as
+	// Branding.
+	KindBranding Kind = "Branding"
 	// KindSeries is internal: how far the numbers of a seller's documents are.
 	KindSeries Kind = "Series"
 	// KindExternalIdentity is internal: a user as an identity provider knows it.

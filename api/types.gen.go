@@ -347,6 +347,25 @@ type BillingStatus struct {
 	State BillingState `json:"state"`
 }
 
+// Branding defines model for Branding.
+type Branding struct {
+	// AccentColor Of buttons, as #0b5cad: white text on it has to be readable (a contrast of 4.5). The portal's own unless given.
+	AccentColor string `json:"accentColor,omitempty,omitzero"`
+
+	// Logo Changes with the logo; empty: there is none. Made by the server.
+	Logo string `json:"logo,omitempty,omitzero"`
+
+	// ProductName Basalt unless given.
+	ProductName string `json:"productName,omitempty,omitzero"`
+
+	// Revision Of the last change; 0: nothing was ever changed.
+	Revision     int64  `json:"revision,omitempty,omitzero"`
+	SupportEmail string `json:"supportEmail,omitempty,omitzero"`
+
+	// SupportURL http:// or https://
+	SupportURL string `json:"supportURL,omitempty,omitzero"`
+}
+
 // Budget defines model for Budget.
 type Budget struct {
 	Kind   Kind         `json:"kind"`
@@ -2036,6 +2055,41 @@ type Restriction struct {
 	Reason string `json:"reason"`
 }
 
+// Revenue defines model for Revenue.
+type Revenue struct {
+	// CreditedMicros What credit notes took back, with taxes: it is taken off already.
+	CreditedMicros int64  `json:"creditedMicros"`
+	Currency       string `json:"currency"`
+
+	// Invoices How many it is the sum of.
+	Invoices int64 `json:"invoices"`
+
+	// Key The month, as 2026-03; an organization's id; or a meter, minimum or tax.
+	Key string `json:"key"`
+
+	// Name Of an organization that is there.
+	Name string `json:"name,omitempty,omitzero"`
+
+	// NetMicros Without taxes, less what was credited.
+	NetMicros int64 `json:"netMicros"`
+
+	// PaidMicros Payments less refunds received in the period; 0 for a meter.
+	PaidMicros int64 `json:"paidMicros"`
+
+	// TaxMicros Taxes, less what was credited of them.
+	TaxMicros int64 `json:"taxMicros"`
+}
+
+// RevenuePage defines model for RevenuePage.
+type RevenuePage struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string    `json:"continue,omitempty,omitzero"`
+	Items    []Revenue `json:"items"`
+
+	// Totals Of the whole period, one for each currency; their key is empty.
+	Totals []Revenue `json:"totals"`
+}
+
 // Router defines model for Router.
 type Router struct {
 	Assignment RouterAssignment `json:"assignment,omitempty,omitzero"`
@@ -3653,6 +3707,24 @@ type GetProjectQuotaParams struct {
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
+// GetRevenueParams defines parameters for GetRevenue.
+type GetRevenueParams struct {
+	// From First moment.
+	From time.Time `form:"from" json:"from"`
+
+	// To Not included.
+	To time.Time `form:"to" json:"to"`
+
+	// By month (of UTC), organization or meter; month unless given.
+	By RevenueBy `form:"by,omitempty" json:"by,omitempty,omitzero"`
+
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue string `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+}
+
 // ListRoutersParams defines parameters for ListRouters.
 type ListRoutersParams struct {
 	// Limit 1000 unless given.
@@ -4000,6 +4072,9 @@ type CreateBackupJSONRequestBody = Backup
 
 // UpdateBackupJSONRequestBody defines body for UpdateBackup for application/json ContentType.
 type UpdateBackupJSONRequestBody = Backup
+
+// UpdateBrandingJSONRequestBody defines body for UpdateBranding for application/json ContentType.
+type UpdateBrandingJSONRequestBody = Branding
 
 // CreateBudgetJSONRequestBody defines body for CreateBudget for application/json ContentType.
 type CreateBudgetJSONRequestBody = Budget

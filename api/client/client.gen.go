@@ -287,6 +287,42 @@ type ClientInterface interface {
 	// Corresponds with PUT /v1/backups/{id} (the `UpdateBackup` operationId).
 	UpdateBackup(ctx context.Context, id PathID, body UpdateBackupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetBranding The product's name, colour, logo and whom to ask for help; anybody may read it
+	//
+	// Corresponds with GET /v1/branding (the `GetBranding` operationId).
+	GetBranding(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateBrandingWithBody Change all of it but the logo; revision is the revision that was read
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/branding (the `UpdateBranding` operationId).
+	UpdateBrandingWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateBranding Change all of it but the logo; revision is the revision that was read
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/branding (the `UpdateBranding` operationId).
+	UpdateBranding(ctx context.Context, body UpdateBrandingJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteLogo Go back to the logo that comes with the portal
+	//
+	// Corresponds with DELETE /v1/branding/logo (the `DeleteLogo` operationId).
+	DeleteLogo(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetLogo The logo; anybody may read it
+	//
+	// Corresponds with GET /v1/branding/logo (the `GetLogo` operationId).
+	GetLogo(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutLogoWithBody Replace the logo: a PNG of at most 64 KiB and 512 by 512 pixels, of which only the pixels are kept
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/branding/logo (the `PutLogo` operationId).
+	PutLogoWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListBudgets List budgets
 	//
 	// Corresponds with GET /v1/budgets (the `ListBudgets` operationId).
@@ -1326,6 +1362,11 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/projects/{id}/quota (the `GetProjectQuota` operationId).
 	GetProjectQuota(ctx context.Context, id PathID, params *GetProjectQuotaParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetRevenue What invoices that were issued in a period earned, less what credit notes of the period took back, and what was paid in it
+	//
+	// Corresponds with GET /v1/revenue (the `GetRevenue` operationId).
+	GetRevenue(ctx context.Context, params *GetRevenueParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListRouters List routers
 	//
 	// Corresponds with GET /v1/routers (the `ListRouters` operationId).
@@ -2267,6 +2308,102 @@ func (c *Client) UpdateBackupWithBody(ctx context.Context, id PathID, contentTyp
 // Corresponds with PUT /v1/backups/{id} (the `UpdateBackup` operationId).
 func (c *Client) UpdateBackup(ctx context.Context, id PathID, body UpdateBackupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUpdateBackupRequest(c.Server, id, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetBranding The product's name, colour, logo and whom to ask for help; anybody may read it
+//
+// Corresponds with GET /v1/branding (the `GetBranding` operationId).
+func (c *Client) GetBranding(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetBrandingRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateBrandingWithBody Change all of it but the logo; revision is the revision that was read
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/branding (the `UpdateBranding` operationId).
+func (c *Client) UpdateBrandingWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateBrandingRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateBranding Change all of it but the logo; revision is the revision that was read
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/branding (the `UpdateBranding` operationId).
+func (c *Client) UpdateBranding(ctx context.Context, body UpdateBrandingJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateBrandingRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteLogo Go back to the logo that comes with the portal
+//
+// Corresponds with DELETE /v1/branding/logo (the `DeleteLogo` operationId).
+func (c *Client) DeleteLogo(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteLogoRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetLogo The logo; anybody may read it
+//
+// Corresponds with GET /v1/branding/logo (the `GetLogo` operationId).
+func (c *Client) GetLogo(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetLogoRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutLogoWithBody Replace the logo: a PNG of at most 64 KiB and 512 by 512 pixels, of which only the pixels are kept
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/branding/logo (the `PutLogo` operationId).
+func (c *Client) PutLogoWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutLogoRequestWithBody(c.Server, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5046,6 +5183,21 @@ func (c *Client) GetProjectQuota(ctx context.Context, id PathID, params *GetProj
 	return c.Client.Do(req)
 }
 
+// GetRevenue What invoices that were issued in a period earned, less what credit notes of the period took back, and what was paid in it
+//
+// Corresponds with GET /v1/revenue (the `GetRevenue` operationId).
+func (c *Client) GetRevenue(ctx context.Context, params *GetRevenueParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetRevenueRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListRouters List routers
 //
 // Corresponds with GET /v1/routers (the `ListRouters` operationId).
@@ -7413,6 +7565,156 @@ func NewUpdateBackupRequestWithBody(server string, id PathID, contentType string
 	}
 
 	operationPath := fmt.Sprintf("/v1/backups/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetBrandingRequest constructs an http.Request for the GetBranding method
+func NewGetBrandingRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/branding")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewUpdateBrandingRequest calls the generic UpdateBranding builder with application/json body
+func NewUpdateBrandingRequest(server string, body UpdateBrandingJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateBrandingRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewUpdateBrandingRequestWithBody constructs an http.Request for the UpdateBranding method, with any body, and a specified content type
+func NewUpdateBrandingRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/branding")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeleteLogoRequest constructs an http.Request for the DeleteLogo method
+func NewDeleteLogoRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/branding/logo")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetLogoRequest constructs an http.Request for the GetLogo method
+func NewGetLogoRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/branding/logo")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPutLogoRequestWithBody constructs an http.Request for the PutLogo method, with any body, and a specified content type
+func NewPutLogoRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/branding/logo")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -13971,6 +14273,88 @@ func NewGetProjectQuotaRequest(server string, id PathID, params *GetProjectQuota
 	return req, nil
 }
 
+// NewGetRevenueRequest constructs an http.Request for the GetRevenue method
+func NewGetRevenueRequest(server string, params *GetRevenueParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/revenue")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "by", params.By, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "continue", params.Continue, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListRoutersRequest constructs an http.Request for the ListRouters method
 func NewListRoutersRequest(server string, params *ListRoutersParams) (*http.Request, error) {
 	var err error
@@ -17146,6 +17530,48 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /v1/backups/{id} (the `UpdateBackup` operationId).
 	UpdateBackupWithResponse(ctx context.Context, id PathID, body UpdateBackupJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateBackupResponse, error)
 
+	// GetBrandingWithResponse The product's name, colour, logo and whom to ask for help; anybody may read it
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/branding (the `GetBranding` operationId).
+	GetBrandingWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetBrandingResponse, error)
+
+	// UpdateBrandingWithBodyWithResponse Change all of it but the logo; revision is the revision that was read
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/branding (the `UpdateBranding` operationId).
+	UpdateBrandingWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateBrandingResponse, error)
+
+	// UpdateBrandingWithResponse Change all of it but the logo; revision is the revision that was read
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/branding (the `UpdateBranding` operationId).
+	UpdateBrandingWithResponse(ctx context.Context, body UpdateBrandingJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateBrandingResponse, error)
+
+	// DeleteLogoWithResponse Go back to the logo that comes with the portal
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/branding/logo (the `DeleteLogo` operationId).
+	DeleteLogoWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*DeleteLogoResponse, error)
+
+	// GetLogoWithResponse The logo; anybody may read it
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/branding/logo (the `GetLogo` operationId).
+	GetLogoWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetLogoResponse, error)
+
+	// PutLogoWithBodyWithResponse Replace the logo: a PNG of at most 64 KiB and 512 by 512 pixels, of which only the pixels are kept
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/branding/logo (the `PutLogo` operationId).
+	PutLogoWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutLogoResponse, error)
+
 	// ListBudgetsWithResponse List budgets
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -18356,6 +18782,13 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/projects/{id}/quota (the `GetProjectQuota` operationId).
 	GetProjectQuotaWithResponse(ctx context.Context, id PathID, params *GetProjectQuotaParams, reqEditors ...RequestEditorFn) (*GetProjectQuotaResponse, error)
+
+	// GetRevenueWithResponse What invoices that were issued in a period earned, less what credit notes of the period took back, and what was paid in it
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/revenue (the `GetRevenue` operationId).
+	GetRevenueWithResponse(ctx context.Context, params *GetRevenueParams, reqEditors ...RequestEditorFn) (*GetRevenueResponse, error)
 
 	// ListRoutersWithResponse List routers
 	//
@@ -19962,6 +20395,239 @@ func (r UpdateBackupResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r UpdateBackupResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetBrandingResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Branding
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Failure
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetBrandingResponse) GetJSON200() *Branding {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GetBrandingResponse) GetJSONDefault() *Failure {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetBrandingResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetBrandingResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetBrandingResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetBrandingResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateBrandingResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Branding
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Failure
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateBrandingResponse) GetJSON200() *Branding {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UpdateBrandingResponse) GetJSONDefault() *Failure {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateBrandingResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateBrandingResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateBrandingResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateBrandingResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteLogoResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Branding
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Failure
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DeleteLogoResponse) GetJSON200() *Branding {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteLogoResponse) GetJSONDefault() *Failure {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteLogoResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteLogoResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteLogoResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteLogoResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetLogoResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Failure
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GetLogoResponse) GetJSONDefault() *Failure {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetLogoResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetLogoResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetLogoResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetLogoResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PutLogoResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Branding
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Failure
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PutLogoResponse) GetJSON200() *Branding {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r PutLogoResponse) GetJSONDefault() *Failure {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PutLogoResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutLogoResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutLogoResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutLogoResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -26173,6 +26839,54 @@ func (r GetProjectQuotaResponse) ContentType() string {
 	return ""
 }
 
+type GetRevenueResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RevenuePage
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Failure
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetRevenueResponse) GetJSON200() *RevenuePage {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GetRevenueResponse) GetJSONDefault() *Failure {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetRevenueResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetRevenueResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetRevenueResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetRevenueResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListRoutersResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -29167,6 +29881,84 @@ func (c *ClientWithResponses) UpdateBackupWithResponse(ctx context.Context, id P
 	return ParseUpdateBackupResponse(rsp)
 }
 
+// GetBrandingWithResponse The product's name, colour, logo and whom to ask for help; anybody may read it
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/branding (the `GetBranding` operationId).
+func (c *ClientWithResponses) GetBrandingWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetBrandingResponse, error) {
+	rsp, err := c.GetBranding(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetBrandingResponse(rsp)
+}
+
+// UpdateBrandingWithBodyWithResponse Change all of it but the logo; revision is the revision that was read
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/branding (the `UpdateBranding` operationId).
+func (c *ClientWithResponses) UpdateBrandingWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateBrandingResponse, error) {
+	rsp, err := c.UpdateBrandingWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateBrandingResponse(rsp)
+}
+
+// UpdateBrandingWithResponse Change all of it but the logo; revision is the revision that was read
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/branding (the `UpdateBranding` operationId).
+func (c *ClientWithResponses) UpdateBrandingWithResponse(ctx context.Context, body UpdateBrandingJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateBrandingResponse, error) {
+	rsp, err := c.UpdateBranding(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateBrandingResponse(rsp)
+}
+
+// DeleteLogoWithResponse Go back to the logo that comes with the portal
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/branding/logo (the `DeleteLogo` operationId).
+func (c *ClientWithResponses) DeleteLogoWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*DeleteLogoResponse, error) {
+	rsp, err := c.DeleteLogo(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteLogoResponse(rsp)
+}
+
+// GetLogoWithResponse The logo; anybody may read it
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/branding/logo (the `GetLogo` operationId).
+func (c *ClientWithResponses) GetLogoWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetLogoResponse, error) {
+	rsp, err := c.GetLogo(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetLogoResponse(rsp)
+}
+
+// PutLogoWithBodyWithResponse Replace the logo: a PNG of at most 64 KiB and 512 by 512 pixels, of which only the pixels are kept
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/branding/logo (the `PutLogo` operationId).
+func (c *ClientWithResponses) PutLogoWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutLogoResponse, error) {
+	rsp, err := c.PutLogoWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutLogoResponse(rsp)
+}
+
 // ListBudgetsWithResponse List budgets
 //
 // Returns a wrapper object for the known response body format(s).
@@ -31416,6 +32208,19 @@ func (c *ClientWithResponses) GetProjectQuotaWithResponse(ctx context.Context, i
 	return ParseGetProjectQuotaResponse(rsp)
 }
 
+// GetRevenueWithResponse What invoices that were issued in a period earned, less what credit notes of the period took back, and what was paid in it
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/revenue (the `GetRevenue` operationId).
+func (c *ClientWithResponses) GetRevenueWithResponse(ctx context.Context, params *GetRevenueParams, reqEditors ...RequestEditorFn) (*GetRevenueResponse, error) {
+	rsp, err := c.GetRevenue(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetRevenueResponse(rsp)
+}
+
 // ListRoutersWithResponse List routers
 //
 // Returns a wrapper object for the known response body format(s).
@@ -33096,6 +33901,164 @@ func ParseUpdateBackupResponse(rsp *http.Response) (*UpdateBackupResponse, error
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Backup
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetBrandingResponse parses an HTTP response from a GetBrandingWithResponse call
+func ParseGetBrandingResponse(rsp *http.Response) (*GetBrandingResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetBrandingResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Branding
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateBrandingResponse parses an HTTP response from a UpdateBrandingWithResponse call
+func ParseUpdateBrandingResponse(rsp *http.Response) (*UpdateBrandingResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateBrandingResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Branding
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteLogoResponse parses an HTTP response from a DeleteLogoWithResponse call
+func ParseDeleteLogoResponse(rsp *http.Response) (*DeleteLogoResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteLogoResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Branding
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetLogoResponse parses an HTTP response from a GetLogoWithResponse call
+func ParseGetLogoResponse(rsp *http.Response) (*GetLogoResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetLogoResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePutLogoResponse parses an HTTP response from a PutLogoWithResponse call
+func ParsePutLogoResponse(rsp *http.Response) (*PutLogoResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutLogoResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Branding
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -37354,6 +38317,39 @@ func ParseGetProjectQuotaResponse(rsp *http.Response) (*GetProjectQuotaResponse,
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Quota
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetRevenueResponse parses an HTTP response from a GetRevenueWithResponse call
+func ParseGetRevenueResponse(rsp *http.Response) (*GetRevenueResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetRevenueResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RevenuePage
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

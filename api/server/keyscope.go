@@ -43,7 +43,7 @@ var keyScopes = byOperation(map[string][]string{
 	"usage:read":          {"ListUsageRecords", "ListUsage", "ExportUsage"},
 	"billing:read": {"ListPriceBooks", "GetPriceBook", "PreviewInvoice", "ExplainInvoice", "ListInvoices", "GetInvoice", "ExplainInvoiceLine",
 		"ListCreditNotes", "GetCreditNote", "ListPayments", "GetPayment", "GetLedger", "GetWallet",
-		"ListBudgets", "GetBudget", "SimulatePriceBook"},
+		"ListBudgets", "GetBudget", "SimulatePriceBook", "GetRevenue"},
 	"billing:write": {"CreatePriceBook", "UpdatePriceBook", "DeletePriceBook", "CreateCreditNote", "CreatePayment",
 		"CreateBudget", "UpdateBudget", "DeleteBudget"},
 	"services:read": {"ListServices", "GetService", "ListServiceUsage"},

@@ -78,6 +78,8 @@ type Billing interface {
 	// Simulate says what organizations would have paid by a price book; org is
 	// empty for all.
 	Simulate(ctx context.Context, book api.PriceBook, org api.OrganizationID, from, to time.Time) (api.Simulation, error)
+	// Revenue is what a seller's documents have earned.
+	Revenue(ctx context.Context, q api.RevenueQuery) (api.RevenuePage, error)
 	// InvoicePDF and CreditNotePDF print them.
 	InvoicePDF(ctx context.Context, inv api.Invoice) ([]byte, error)
 	CreditNotePDF(ctx context.Context, note api.CreditNote) ([]byte, error)

@@ -111,8 +111,8 @@ var rights = map[string]roles{
 	"ListCreditNotes": admins | billing, "GetCreditNote": admins | billing, "CreateCreditNote": sellers,
 	"ListPayments": admins | billing, "GetPayment": admins | billing, "CreatePayment": sellers,
 	"GetInvoicePDF": admins | billing, "GetCreditNotePDF": admins | billing,
-	"SimulatePriceBook": operators,
-	"GetLedger":         admins | billing, "GetWallet": admins | billing,
+	"SimulatePriceBook": operators, "GetRevenue": sellers,
+	"GetLedger": admins | billing, "GetWallet": admins | billing,
 	"ListBudgets": admins | billing, "GetBudget": admins | billing,
 	"CreateBudget": admins, "UpdateBudget": admins, "DeleteBudget": admins,
 
@@ -121,6 +121,7 @@ var rights = map[string]roles{
 
 	"ListUsage": viewers | billing, "ExportUsage": admins | billing,
 	"PreviewInvoice": admins | billing, "ExplainInvoice": admins | billing,
+	"GetBranding": everybody, "GetLogo": everybody, "UpdateBranding": operators, "PutLogo": operators, "DeleteLogo": operators,
 	"Watch":      viewers,
 	"Whoami":     viewers | billing,
 	"GetVersion": everybody,

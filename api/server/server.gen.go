@@ -87,6 +87,21 @@ type ServerInterface interface {
 	// UpdateBackup Change name and labels; meta.revision is the revision that was read
 	// (PUT /v1/backups/{id})
 	UpdateBackup(ctx echo.Context, id PathID) error
+	// GetBranding The product's name, colour, logo and whom to ask for help; anybody may read it
+	// (GET /v1/branding)
+	GetBranding(ctx echo.Context) error
+	// UpdateBranding Change all of it but the logo; revision is the revision that was read
+	// (PUT /v1/branding)
+	UpdateBranding(ctx echo.Context) error
+	// DeleteLogo Go back to the logo that comes with the portal
+	// (DELETE /v1/branding/logo)
+	DeleteLogo(ctx echo.Context) error
+	// GetLogo The logo; anybody may read it
+	// (GET /v1/branding/logo)
+	GetLogo(ctx echo.Context) error
+	// PutLogo Replace the logo: a PNG of at most 64 KiB and 512 by 512 pixels, of which only the pixels are kept
+	// (PUT /v1/branding/logo)
+	PutLogo(ctx echo.Context) error
 	// ListBudgets List budgets
 	// (GET /v1/budgets)
 	ListBudgets(ctx echo.Context, params ListBudgetsParams) error
@@ -477,6 +492,9 @@ type ServerInterface interface {
 	// GetProjectQuota Its quotas, and what is in use of each
 	// (GET /v1/projects/{id}/quota)
 	GetProjectQuota(ctx echo.Context, id PathID, params GetProjectQuotaParams) error
+	// GetRevenue What invoices that were issued in a period earned, less what credit notes of the period took back, and what was paid in it
+	// (GET /v1/revenue)
+	GetRevenue(ctx echo.Context, params GetRevenueParams) error
 	// ListRouters List routers
 	// (GET /v1/routers)
 	ListRouters(ctx echo.Context, params ListRoutersParams) error
@@ -1228,6 +1246,51 @@ func (w *ServerInterfaceWrapper) UpdateBackup(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.UpdateBackup(ctx, id)
+	return err
+}
+
+// GetBranding converts echo context to params.
+func (w *ServerInterfaceWrapper) GetBranding(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetBranding(ctx)
+	return err
+}
+
+// UpdateBranding converts echo context to params.
+func (w *ServerInterfaceWrapper) UpdateBranding(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.UpdateBranding(ctx)
+	return err
+}
+
+// DeleteLogo converts echo context to params.
+func (w *ServerInterfaceWrapper) DeleteLogo(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.DeleteLogo(ctx)
+	return err
+}
+
+// GetLogo converts echo context to params.
+func (w *ServerInterfaceWrapper) GetLogo(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetLogo(ctx)
+	return err
+}
+
+// PutLogo converts echo context to params.
+func (w *ServerInterfaceWrapper) PutLogo(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.PutLogo(ctx)
 	return err
 }
 
@@ -4261,6 +4324,52 @@ func (w *ServerInterfaceWrapper) GetProjectQuota(ctx echo.Context) error {
 	return err
 }
 
+// GetRevenue converts echo context to params.
+func (w *ServerInterfaceWrapper) GetRevenue(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetRevenueParams
+	// ------------- Required query parameter "from" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "from", ctx.QueryParams(), &params.From, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter from: %s", err))
+	}
+
+	// ------------- Required query parameter "to" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "to", ctx.QueryParams(), &params.To, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter to: %s", err))
+	}
+
+	// ------------- Optional query parameter "by" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "by", ctx.QueryParams(), &params.By, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter by: %s", err))
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "continue" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "continue", ctx.QueryParams(), &params.Continue, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter continue: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetRevenue(ctx, params)
+	return err
+}
+
 // ListRouters converts echo context to params.
 func (w *ServerInterfaceWrapper) ListRouters(ctx echo.Context) error {
 	var err error
@@ -5790,6 +5899,12 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/invoices/:id/pdf", wrapper.GetInvoicePDF, options.OperationMiddlewares["GetInvoicePDF"]...)
 	router.GET(options.BaseURL+"/v1/credit-notes/:id/pdf", wrapper.GetCreditNotePDF, options.OperationMiddlewares["GetCreditNotePDF"]...)
 	router.GET(options.BaseURL+"/v1/ledger", wrapper.GetLedger, options.OperationMiddlewares["GetLedger"]...)
+	router.GET(options.BaseURL+"/v1/revenue", wrapper.GetRevenue, options.OperationMiddlewares["GetRevenue"]...)
+	router.GET(options.BaseURL+"/v1/branding", wrapper.GetBranding, options.OperationMiddlewares["GetBranding"]...)
+	router.PUT(options.BaseURL+"/v1/branding", wrapper.UpdateBranding, options.OperationMiddlewares["UpdateBranding"]...)
+	router.DELETE(options.BaseURL+"/v1/branding/logo", wrapper.DeleteLogo, options.OperationMiddlewares["DeleteLogo"]...)
+	router.GET(options.BaseURL+"/v1/branding/logo", wrapper.GetLogo, options.OperationMiddlewares["GetLogo"]...)
+	router.PUT(options.BaseURL+"/v1/branding/logo", wrapper.PutLogo, options.OperationMiddlewares["PutLogo"]...)
 	router.GET(options.BaseURL+"/v1/migrations", wrapper.ListMigrations, options.OperationMiddlewares["ListMigrations"]...)
 	router.POST(options.BaseURL+"/v1/migrations", wrapper.CreateMigration, options.OperationMiddlewares["CreateMigration"]...)
 	router.DELETE(options.BaseURL+"/v1/migrations/:id", wrapper.DeleteMigration, options.OperationMiddlewares["DeleteMigration"]...)
@@ -6771,6 +6886,204 @@ type UpdateBackupdefaultJSONResponse struct {
 }
 
 func (response UpdateBackupdefaultJSONResponse) VisitUpdateBackupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetBrandingRequestObject struct {
+}
+
+type GetBrandingResponseObject interface {
+	VisitGetBrandingResponse(w http.ResponseWriter) error
+}
+
+type GetBranding200JSONResponse Branding
+
+func (response GetBranding200JSONResponse) VisitGetBrandingResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetBrandingdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response GetBrandingdefaultJSONResponse) VisitGetBrandingResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateBrandingRequestObject struct {
+	Body *UpdateBrandingJSONRequestBody
+}
+
+type UpdateBrandingResponseObject interface {
+	VisitUpdateBrandingResponse(w http.ResponseWriter) error
+}
+
+type UpdateBranding200JSONResponse Branding
+
+func (response UpdateBranding200JSONResponse) VisitUpdateBrandingResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateBrandingdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response UpdateBrandingdefaultJSONResponse) VisitUpdateBrandingResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteLogoRequestObject struct {
+}
+
+type DeleteLogoResponseObject interface {
+	VisitDeleteLogoResponse(w http.ResponseWriter) error
+}
+
+type DeleteLogo200JSONResponse Branding
+
+func (response DeleteLogo200JSONResponse) VisitDeleteLogoResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteLogodefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response DeleteLogodefaultJSONResponse) VisitDeleteLogoResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetLogoRequestObject struct {
+}
+
+type GetLogoResponseObject interface {
+	VisitGetLogoResponse(w http.ResponseWriter) error
+}
+
+type GetLogo200ImagePngResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response GetLogo200ImagePngResponse) VisitGetLogoResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "image/png")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
+type GetLogodefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response GetLogodefaultJSONResponse) VisitGetLogoResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutLogoRequestObject struct {
+	Body io.Reader
+}
+
+type PutLogoResponseObject interface {
+	VisitPutLogoResponse(w http.ResponseWriter) error
+}
+
+type PutLogo200JSONResponse Branding
+
+func (response PutLogo200JSONResponse) VisitPutLogoResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutLogodefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response PutLogodefaultJSONResponse) VisitPutLogoResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -11913,6 +12226,45 @@ func (response GetProjectQuotadefaultJSONResponse) VisitGetProjectQuotaResponse(
 	return err
 }
 
+type GetRevenueRequestObject struct {
+	Params GetRevenueParams
+}
+
+type GetRevenueResponseObject interface {
+	VisitGetRevenueResponse(w http.ResponseWriter) error
+}
+
+type GetRevenue200JSONResponse RevenuePage
+
+func (response GetRevenue200JSONResponse) VisitGetRevenueResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetRevenuedefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response GetRevenuedefaultJSONResponse) VisitGetRevenueResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListRoutersRequestObject struct {
 	Params ListRoutersParams
 }
@@ -14144,6 +14496,21 @@ type StrictServerInterface interface {
 	// UpdateBackup Change name and labels; meta.revision is the revision that was read
 	// (PUT /v1/backups/{id})
 	UpdateBackup(ctx context.Context, request UpdateBackupRequestObject) (UpdateBackupResponseObject, error)
+	// GetBranding The product's name, colour, logo and whom to ask for help; anybody may read it
+	// (GET /v1/branding)
+	GetBranding(ctx context.Context, request GetBrandingRequestObject) (GetBrandingResponseObject, error)
+	// UpdateBranding Change all of it but the logo; revision is the revision that was read
+	// (PUT /v1/branding)
+	UpdateBranding(ctx context.Context, request UpdateBrandingRequestObject) (UpdateBrandingResponseObject, error)
+	// DeleteLogo Go back to the logo that comes with the portal
+	// (DELETE /v1/branding/logo)
+	DeleteLogo(ctx context.Context, request DeleteLogoRequestObject) (DeleteLogoResponseObject, error)
+	// GetLogo The logo; anybody may read it
+	// (GET /v1/branding/logo)
+	GetLogo(ctx context.Context, request GetLogoRequestObject) (GetLogoResponseObject, error)
+	// PutLogo Replace the logo: a PNG of at most 64 KiB and 512 by 512 pixels, of which only the pixels are kept
+	// (PUT /v1/branding/logo)
+	PutLogo(ctx context.Context, request PutLogoRequestObject) (PutLogoResponseObject, error)
 	// ListBudgets List budgets
 	// (GET /v1/budgets)
 	ListBudgets(ctx context.Context, request ListBudgetsRequestObject) (ListBudgetsResponseObject, error)
@@ -14534,6 +14901,9 @@ type StrictServerInterface interface {
 	// GetProjectQuota Its quotas, and what is in use of each
 	// (GET /v1/projects/{id}/quota)
 	GetProjectQuota(ctx context.Context, request GetProjectQuotaRequestObject) (GetProjectQuotaResponseObject, error)
+	// GetRevenue What invoices that were issued in a period earned, less what credit notes of the period took back, and what was paid in it
+	// (GET /v1/revenue)
+	GetRevenue(ctx context.Context, request GetRevenueRequestObject) (GetRevenueResponseObject, error)
 	// ListRouters List routers
 	// (GET /v1/routers)
 	ListRouters(ctx context.Context, request ListRoutersRequestObject) (ListRoutersResponseObject, error)
@@ -15489,6 +15859,146 @@ func (sh *strictHandler) UpdateBackup(ctx echo.Context, id PathID) error {
 		return err
 	} else if validResponse, ok := response.(UpdateBackupResponseObject); ok {
 		return validResponse.VisitUpdateBackupResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetBranding operation middleware
+func (sh *strictHandler) GetBranding(ctx echo.Context) error {
+	var request GetBrandingRequestObject
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetBranding(ctx.Request().Context(), request.(GetBrandingRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetBranding")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetBrandingResponseObject); ok {
+		return validResponse.VisitGetBrandingResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// UpdateBranding operation middleware
+func (sh *strictHandler) UpdateBranding(ctx echo.Context) error {
+	var request UpdateBrandingRequestObject
+
+	var body UpdateBrandingJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateBranding(ctx.Request().Context(), request.(UpdateBrandingRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateBranding")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(UpdateBrandingResponseObject); ok {
+		return validResponse.VisitUpdateBrandingResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// DeleteLogo operation middleware
+func (sh *strictHandler) DeleteLogo(ctx echo.Context) error {
+	var request DeleteLogoRequestObject
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteLogo(ctx.Request().Context(), request.(DeleteLogoRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteLogo")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(DeleteLogoResponseObject); ok {
+		return validResponse.VisitDeleteLogoResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetLogo operation middleware
+func (sh *strictHandler) GetLogo(ctx echo.Context) error {
+	var request GetLogoRequestObject
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetLogo(ctx.Request().Context(), request.(GetLogoRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetLogo")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetLogoResponseObject); ok {
+		return validResponse.VisitGetLogoResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// PutLogo operation middleware
+func (sh *strictHandler) PutLogo(ctx echo.Context) error {
+	var request PutLogoRequestObject
+
+	request.Body = ctx.Request().Body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PutLogo(ctx.Request().Context(), request.(PutLogoRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PutLogo")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(PutLogoResponseObject); ok {
+		return validResponse.VisitPutLogoResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}
@@ -19726,6 +20236,31 @@ func (sh *strictHandler) GetProjectQuota(ctx echo.Context, id PathID, params Get
 		return err
 	} else if validResponse, ok := response.(GetProjectQuotaResponseObject); ok {
 		return validResponse.VisitGetProjectQuotaResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetRevenue operation middleware
+func (sh *strictHandler) GetRevenue(ctx echo.Context, params GetRevenueParams) error {
+	var request GetRevenueRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetRevenue(ctx.Request().Context(), request.(GetRevenueRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetRevenue")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetRevenueResponseObject); ok {
+		return validResponse.VisitGetRevenueResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

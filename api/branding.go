@@ -1,0 +1,134 @@
+package api
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"image"
+	"image/png"
+	"math"
+	"net/url"
+	"regexp"
+	"strconv"
+)
+
+// BrandingID is the one object of branding there is.
+const BrandingID = "brand-000000000000"
+
+// BrandingSpec is branding as the store keeps it.
+type BrandingSpec struct {
+	ProductName  string `json:"productName,omitempty"`
+	AccentColor  string `json:"accentColor,omitempty"`
+	SupportEmail string `json:"supportEmail,omitempty"`
+	SupportURL   string `json:"supportURL,omitempty"`
+	Logo         []byte `json:"logo,omitempty"` // PNG, as CleanLogo makes it
+}
+
+// StoredBranding is the object.
+type StoredBranding struct {
+	Kind Kind
+	Meta Meta
+	Spec BrandingSpec
+}
+
+// Shown is what anybody may read.
+func (b StoredBranding) Shown() Branding {
+	s := b.Spec
+	out := Branding{Revision: b.Meta.Revision, ProductName: s.ProductName, AccentColor: s.AccentColor, SupportEmail: s.SupportEmail, SupportURL: s.SupportURL}
+	if len(s.Logo) > 0 {
+		sum := sha256.Sum256(s.Logo)
+		out.Logo = hex.EncodeToString(sum[:8])
+	}
+	return out
+}
+
+// Limits of branding.
+const (
+	// MaxLogoBytes of a logo as it is sent.
+	MaxLogoBytes = 64 << 10
+	// maxKeptLogo is of what is made of it, which is packed another way.
+	maxKeptLogo     = 4 * MaxLogoBytes
+	maxLogoPixels   = 512 // each way
+	maxProductName  = 64
+	maxSupportURL   = 2048
+	leastContrast   = 4.5 // WCAG 2, AA, of text
+	leastLogoPixels = 16
+)
+
+var colorPattern = regexp.MustCompile(`^#[0-9a-f]{6}$`)
+
+// ValidateBranding checks all but the logo.
+func ValidateBranding(b Branding) error {
+	if len(b.ProductName) > maxProductName || hasControl(b.ProductName) {
+		return invalid("productName", "at most %d bytes, without control characters", maxProductName)
+	}
+	if err := ValidateAccent(b.AccentColor); err != nil {
+		return err
+	}
+	if b.SupportEmail != "" && (len(b.SupportEmail) > maxLoginBytes || !loginPattern.MatchString(b.SupportEmail)) {
+		return invalid("supportEmail", "%q is no e-mail address", clip(b.SupportEmail)).WithHint("as help@example.com, in lower case")
+	}
+	if b.SupportURL != "" {
+		u, err := url.Parse(b.SupportURL)
+		if err != nil || len(b.SupportURL) > maxSupportURL || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || hasControl(b.SupportURL) {
+			return invalid("supportURL", "%q is no address of a page", clip(b.SupportURL)).WithHint("http:// or https://")
+		}
+	}
+	return nil
+}
+
+// ValidateAccent checks that white text can be read on a colour.
+func ValidateAccent(color string) error {
+	if color == "" {
+		return nil
+	}
+	if !colorPattern.MatchString(color) {
+		return invalid("accentColor", "%q is no colour", clip(color)).WithHint("as #0b5cad, in lower case")
+	}
+	if c := whiteContrast(color); c < leastContrast {
+		return invalid("accentColor", "white text on %s has a contrast of %.1f, and cannot be read", color, math.Floor(c*10)/10).
+			WithHint("take a darker one: at least %.1f", leastContrast)
+	}
+	return nil
+}
+
+// whiteContrast of a colour that matches colorPattern: WCAG 2, "contrast ratio".
+func whiteContrast(color string) float64 {
+	n, _ := strconv.ParseUint(color[1:], 16, 32)
+	linear := func(shift uint) float64 {
+		v := float64(n>>shift&0xff) / 255
+		if v <= 0.04045 {
+			return v / 12.92
+		}
+		return math.Pow((v+0.055)/1.055, 2.4)
+	}
+	return 1.05 / (0.2126*linear(16) + 0.7152*linear(8) + 0.0722*linear(0) + 0.05)
+}
+
+// CleanLogo is a logo made anew of its pixels: what else a file carries (text,
+// profiles, what another program would take for something else) is left behind.
+func CleanLogo(raw []byte) ([]byte, error) {
+	if len(raw) > MaxLogoBytes {
+		return nil, invalid("logo", "more than %s", sizeText(MaxLogoBytes)).WithHint("make the picture smaller")
+	}
+	// Its size first: a small file can be of a picture that fills the memory.
+	c, err := png.DecodeConfig(bytes.NewReader(raw))
+	if err != nil {
+		return nil, invalid("logo", "it is no PNG").WithHint("an SVG is not taken, as it can carry programs: export it as PNG")
+	}
+	if c.Width < leastLogoPixels || c.Height < leastLogoPixels || c.Width > maxLogoPixels || c.Height > maxLogoPixels {
+		return nil, invalid("logo", "%d by %d pixels are not possible", c.Width, c.Height).WithHint("%d to %d each way", leastLogoPixels, maxLogoPixels)
+	}
+	var picture image.Image
+	if picture, err = png.Decode(bytes.NewReader(raw)); err != nil {
+		return nil, invalid("logo", "the PNG is damaged").WithHint("export it again")
+	}
+	var out bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, picture); err != nil {
+		return nil, Errorf(CodeInternal, "the logo cannot be written: %v", err)
+	}
+	if out.Len() > maxKeptLogo {
+		return nil, invalid("logo", "its pixels need more than %s", sizeText(maxKeptLogo)).WithHint("make the picture smaller")
+	}
+	return out.Bytes(), nil
+}

@@ -1,0 +1,97 @@
+package api
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/png"
+	"testing"
+)
+
+func TestBranding(t *testing.T) {
+	good := Branding{ProductName: "Example Cloud", AccentColor: "#0b5cad", SupportEmail: "help@example.com", SupportURL: "https://example.com/help"}
+	if err := ValidateBranding(good); err != nil {
+		t.Fatal(err)
+	}
+	if err := ValidateBranding(Branding{}); err != nil {
+		t.Fatal(err)
+	}
+	for field, changes := range map[string][]func(*Branding){
+		"productName": {func(b *Branding) { b.ProductName = string(make([]byte, 65)) }, func(b *Branding) { b.ProductName = "a\nb" }},
+		"accentColor": {
+			func(b *Branding) { b.AccentColor = "red" }, func(b *Branding) { b.AccentColor = "#0B5CAD" }, func(b *Branding) { b.AccentColor = "#fff" },
+			func(b *Branding) { b.AccentColor = "#ffcc00" }, func(b *Branding) { b.AccentColor = "#777777" }, // 4.48
+		},
+		"supportEmail": {func(b *Branding) { b.SupportEmail = "help" }},
+		"supportURL": {
+			func(b *Branding) { b.SupportURL = "javascript:alert(1)" }, func(b *Branding) { b.SupportURL = "//example.com" },
+			func(b *Branding) { b.SupportURL = "https://user:secret@example.com" },
+		},
+	} {
+		for i, change := range changes {
+			b := good
+			change(&b)
+			err, ok := ValidateBranding(b).(*Error)
+			if !ok || err.Field != field {
+				t.Errorf("%s, %d: %v", field, i, err)
+			}
+		}
+	}
+	if err := ValidateAccent("#767676"); err != nil { // 4.54
+		t.Error(err)
+	}
+}
+
+func picture(width, height int) []byte {
+	m := image.NewNRGBA(image.Rect(0, 0, width, height))
+	m.Set(3, 3, color.NRGBA{R: 200, A: 128})
+	var out bytes.Buffer
+	if err := png.Encode(&out, m); err != nil {
+		panic(err)
+	}
+	return out.Bytes()
+}
+
+// Only the pixels of a logo stay.
+func TestCleanLogo(t *testing.T) {
+	raw := picture(64, 32)
+	got, err := CleanLogo(append(bytes.Clone(raw), "<script>alert(1)</script>"...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(got, []byte("script")) {
+		t.Error("what follows the picture is kept")
+	}
+	m, err := png.Decode(bytes.NewReader(got))
+	if err != nil || m.Bounds().Dx() != 64 || m.Bounds().Dy() != 32 {
+		t.Fatalf("%v, %v", m, err)
+	}
+	if r, _, _, a := m.At(3, 3).RGBA(); r == 0 || a == 0xffff {
+		t.Error("its pixels are others")
+	}
+	for name, bad := range map[string][]byte{
+		"nothing": nil, "svg": []byte(`<svg xmlns="http://www.w3.org/2000/svg"/>`), "cut off": raw[:len(raw)-20],
+		"too wide": picture(513, 32), "too small": picture(8, 8), "too long": make([]byte, MaxLogoBytes+1),
+	} {
+		if _, err := CleanLogo(bad); CodeOf(err) != CodeInvalid {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func FuzzCleanLogo(f *testing.F) {
+	f.Add(picture(16, 16))
+	f.Add([]byte("\x89PNG\r\n\x1a\n"))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		got, err := CleanLogo(raw)
+		if err != nil {
+			return
+		}
+		if len(got) > maxKeptLogo {
+			t.Fatalf("%d bytes", len(got))
+		}
+		if _, err := png.Decode(bytes.NewReader(got)); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,36 @@
+package api
+
+import "time"
+
+// RevenueBy is what revenue is summed by.
+type RevenueBy string
+
+// Sums of revenue.
+const (
+	RevenueByMonth        RevenueBy = "month" // of UTC, in which the document was issued
+	RevenueByOrganization RevenueBy = "organization"
+	RevenueByMeter        RevenueBy = "meter"
+)
+
+// RevenueQuery selects what a seller's documents of a period have earned.
+type RevenueQuery struct {
+	Seller   OrganizationID // empty: the cluster's operator
+	From, To time.Time      // To is not included
+	By       RevenueBy
+	Limit    int
+	Continue string // from the page before
+}
+
+// maxRevenue bounds what one question reads.
+const maxRevenue = 10 * 366 * 24 * time.Hour
+
+// Check says what is wrong with the query, or nothing.
+func (q RevenueQuery) Check() error {
+	if !q.From.Before(q.To) || q.To.Sub(q.From) > maxRevenue {
+		return invalid("to", "from %s to %s is no period of revenue", q.From.UTC().Format(time.RFC3339), q.To.UTC().Format(time.RFC3339)).WithHint("after from, and at most ten years")
+	}
+	if q.Limit < 1 || q.Limit > 1000 {
+		return invalid("limit", "the limit is 1 to 1000")
+	}
+	return firstError(oneOf("by", q.By, RevenueByMonth, RevenueByOrganization, RevenueByMeter))
+}

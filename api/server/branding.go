@@ -1,0 +1,111 @@
+package server
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// branding as it is; revision 0: nobody has changed it yet.
+func (h *handlers) branding(ctx context.Context) (api.StoredBranding, error) {
+	o, err := h.opts.Store.Get(ctx, api.KindBranding, api.BrandingID)
+	if api.CodeOf(err) == api.CodeNotFound {
+		return api.StoredBranding{Kind: api.KindBranding}, nil
+	}
+	if err != nil {
+		return api.StoredBranding{}, err
+	}
+	return api.Decode[api.StoredBranding](o)
+}
+
+// rebrand writes it, if nobody else did since revision.
+func (h *handlers) rebrand(ctx context.Context, revision int64, spec api.BrandingSpec) (api.Branding, error) {
+	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{
+		{Op: api.OpPutSpec, Kind: api.KindBranding, ID: api.BrandingID, Expect: revision, Name: "branding", Data: api.Encode(spec)},
+	}})
+	if err != nil {
+		return api.Branding{}, err
+	}
+	b, err := decode[api.StoredBranding](out[0])
+	return b.Shown(), err
+}
+
+// GetBranding is for everybody: who is to sign in sees it.
+func (h *handlers) GetBranding(ctx context.Context, _ GetBrandingRequestObject) (GetBrandingResponseObject, error) {
+	b, err := h.branding(ctx)
+	return GetBranding200JSONResponse(b.Shown()), err
+}
+
+// UpdateBranding changes all but the logo.
+func (h *handlers) UpdateBranding(ctx context.Context, r UpdateBrandingRequestObject) (UpdateBrandingResponseObject, error) {
+	if err := api.ValidateBranding(*r.Body); err != nil {
+		return nil, err
+	}
+	old, err := h.branding(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b, err := h.rebrand(ctx, r.Body.Revision, api.BrandingSpec{ProductName: r.Body.ProductName, AccentColor: r.Body.AccentColor,
+		SupportEmail: r.Body.SupportEmail, SupportURL: r.Body.SupportURL, Logo: old.Spec.Logo})
+	return UpdateBranding200JSONResponse(b), err
+}
+
+// GetLogo is for everybody too.
+func (h *handlers) GetLogo(ctx context.Context, _ GetLogoRequestObject) (GetLogoResponseObject, error) {
+	b, err := h.branding(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(b.Spec.Logo) == 0:
+		return nil, api.Errorf(api.CodeNotFound, "there is no logo")
+	}
+	return logo(b.Spec.Logo), nil
+}
+
+// logo is a picture and nothing else, whatever a browser would make of it.
+type logo []byte
+
+// VisitGetLogoResponse sends it.
+func (l logo) VisitGetLogoResponse(w http.ResponseWriter) error {
+	header := w.Header()
+	header.Set("Content-Type", "image/png")
+	header.Set("Content-Length", strconv.Itoa(len(l)))
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	header.Set("Cache-Control", "private, max-age=86400")
+	w.WriteHeader(http.StatusOK)
+	_, err := w.Write(l)
+	return err
+}
+
+// PutLogo replaces it.
+func (h *handlers) PutLogo(ctx context.Context, r PutLogoRequestObject) (PutLogoResponseObject, error) {
+	raw, err := io.ReadAll(io.LimitReader(r.Body, api.MaxLogoBytes+1)) // CleanLogo refuses more
+	if err != nil {
+		return nil, err
+	}
+	clean, err := api.CleanLogo(raw)
+	if err != nil {
+		return nil, err
+	}
+	b, err := h.newLogo(ctx, clean)
+	return PutLogo200JSONResponse(b), err
+}
+
+// DeleteLogo goes back to the portal's own.
+func (h *handlers) DeleteLogo(ctx context.Context, _ DeleteLogoRequestObject) (DeleteLogoResponseObject, error) {
+	b, err := h.newLogo(ctx, nil)
+	return DeleteLogo200JSONResponse(b), err
+}
+
+func (h *handlers) newLogo(ctx context.Context, png []byte) (api.Branding, error) {
+	old, err := h.branding(ctx)
+	if err != nil {
+		return api.Branding{}, err
+	}
+	old.Spec.Logo = png
+	return h.rebrand(ctx, old.Meta.Revision, old.Spec)
+}

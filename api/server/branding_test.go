@@ -1,0 +1,129 @@
+package server_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"image"
+	"image/png"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/servertest"
+)
+
+// call answers a request's status, headers and body.
+func call(t *testing.T, method, url, token, body string) (int, http.Header, []byte) {
+	t.Helper()
+	r, err := http.NewRequest(method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if strings.HasSuffix(url, "/logo") {
+		r.Header.Set("Content-Type", "image/png")
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, resp.Header, raw
+}
+
+// Anybody reads branding, operators write it, and two of them do not overwrite
+// each other; the logo is a picture and nothing else.
+func TestBranding(t *testing.T) {
+	e := servertest.Start(t, nil)
+	at := e.URL + "/v1/branding"
+	read := func(raw []byte) (b api.Branding) {
+		t.Helper()
+		if err := json.Unmarshal(raw, &b); err != nil {
+			t.Fatalf("%v: %s", err, raw)
+		}
+		return b
+	}
+	if status, _, raw := call(t, "GET", at, "", ""); status != 200 || read(raw) != (api.Branding{}) {
+		t.Fatalf("%d %s", status, raw)
+	}
+	if status, _, _ := call(t, "GET", at+"/logo", "", ""); status != 404 {
+		t.Errorf("a logo before there is one: %d", status)
+	}
+	if status, _, _ := call(t, "PUT", at, "", `{"productName":"x"}`); status != 401 {
+		t.Errorf("nobody has changed it: %d", status)
+	}
+	status, _, raw := call(t, "PUT", at, e.Token, `{"productName":"Example Cloud","accentColor":"#0b5cad"}`)
+	if status != 200 || read(raw).ProductName != "Example Cloud" || read(raw).Revision == 0 {
+		t.Fatalf("%d %s", status, raw)
+	}
+	if status, _, raw := call(t, "PUT", at, e.Token, `{"productName":"as if it were new"}`); status != 409 {
+		t.Errorf("an old form was taken: %d %s", status, raw)
+	}
+	if status, _, raw := call(t, "PUT", at, e.Token, `{"accentColor":"#ffcc00"}`); status != 400 || !bytes.Contains(raw, []byte(`"accentColor"`)) {
+		t.Errorf("%d %s", status, raw)
+	}
+
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 32, 32))); err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []string{"", `<svg xmlns="http://www.w3.org/2000/svg"/>`, strings.Repeat("x", api.MaxLogoBytes+1)} {
+		if status, _, raw := call(t, "PUT", at+"/logo", e.Token, bad); status != 400 {
+			t.Errorf("%.20q: %d %s", bad, status, raw)
+		}
+	}
+	status, _, raw = call(t, "PUT", at+"/logo", e.Token, picture.String())
+	with := read(raw)
+	if status != 200 || with.Logo == "" || with.ProductName != "Example Cloud" {
+		t.Fatalf("%d %s", status, raw)
+	}
+	status, header, raw := call(t, "GET", at+"/logo", "", "")
+	if _, err := png.Decode(bytes.NewReader(raw)); err != nil || status != 200 {
+		t.Errorf("%d, %v", status, err)
+	}
+	for k, v := range map[string]string{"Content-Type": "image/png", "X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"} {
+		if header.Get(k) != v {
+			t.Errorf("%s: %q", k, header.Get(k))
+		}
+	}
+	_, _, raw = call(t, "PUT", at, e.Token, `{"revision":`+jsonNumber(with.Revision)+`,"productName":"Other"}`)
+	if b := read(raw); b.Logo != with.Logo || b.ProductName != "Other" || b.AccentColor != "" {
+		t.Errorf("%s", raw)
+	}
+	if status, _, raw := call(t, "DELETE", at+"/logo", e.Token, ""); status != 200 || read(raw).Logo != "" || read(raw).ProductName != "Other" {
+		t.Errorf("%d %s", status, raw)
+	}
+}
+
+func jsonNumber(n int64) string {
+	raw, _ := json.Marshal(n)
+	return string(raw)
+}
+
+// A reseller is answered its own revenue, whatever it asks.
+func TestRevenueIsTheSellers(t *testing.T) {
+	w := newWorld(t)
+	at := w.URL + "/v1/revenue?from=2026-03-01T00:00:00Z&to=2026-04-01T00:00:00Z"
+	for token, want := range map[string]string{
+		w.Token: "",
+		w.Key(t, api.Meta{Name: "shop", Organization: w.acme}, api.RoleReseller): w.acme,
+	} {
+		status, _, raw := call(t, "GET", at, token, "")
+		var p api.RevenuePage
+		if err := json.Unmarshal(raw, &p); err != nil || status != 200 || len(p.Items) != 1 || p.Items[0].Key != want {
+			t.Errorf("%d %s", status, raw)
+		}
+	}
+	if status, _, raw := call(t, "GET", at+"&by=day", w.Token, ""); status != 400 {
+		t.Errorf("%d %s", status, raw)
+	}
+}

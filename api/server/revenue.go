@@ -1,0 +1,23 @@
+package server
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// GetRevenue answers what the caller's invoices have earned: the operator's, or
+// the reseller's own.
+func (h *handlers) GetRevenue(ctx context.Context, r GetRevenueRequestObject) (GetRevenueResponseObject, error) {
+	if h.opts.Billing == nil {
+		return nil, api.Errorf(api.CodeUnavailable, "this server does no billing")
+	}
+	p, me := r.Params, who(ctx)
+	q := api.RevenueQuery{From: p.From.UTC(), To: p.To.UTC(), By: cmp.Or(p.By, api.RevenueByMonth), Limit: cmp.Or(p.Limit, 1000), Continue: p.Continue}
+	if me.role == api.RoleReseller {
+		q.Seller = api.OrganizationID(me.org)
+	}
+	page, err := h.opts.Billing.Revenue(ctx, q)
+	return GetRevenue200JSONResponse(page), err
+}

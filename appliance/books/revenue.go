@@ -1,0 +1,73 @@
+package books
+
+import (
+	"context"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing"
+)
+
+// Revenue reads all documents, which is what there is to add up, page by page:
+// what is kept in memory are the sums.
+func (b Books) Revenue(ctx context.Context, q api.RevenueQuery) (api.RevenuePage, error) {
+	sum, err := billing.NewRevenueSum(q)
+	if err != nil {
+		return api.RevenuePage{}, err
+	}
+	names, sellers := map[string]string{}, map[string]api.OrganizationID{}
+	err = api.Each(ctx, b.Store, api.ListQuery{Kind: api.KindOrganization}, func(o api.Object) error {
+		names[o.Meta.ID], sellers[o.Meta.ID] = o.Meta.Name, api.OrganizationID(o.Meta.Organization)
+		return nil
+	})
+	if err != nil {
+		return api.RevenuePage{}, err
+	}
+	if err := b.addDocuments(ctx, sum, sellers); err != nil {
+		return api.RevenuePage{}, err
+	}
+	page, err := sum.Page()
+	if q.By == api.RevenueByOrganization {
+		for i := range page.Items {
+			page.Items[i].Name = names[page.Items[i].Key]
+		}
+	}
+	return page, err
+}
+
+func (b Books) addDocuments(ctx context.Context, sum *billing.RevenueSum, sellers map[string]api.OrganizationID) error {
+	err := api.Each(ctx, b.Store, api.ListQuery{Kind: api.KindInvoice}, func(o api.Object) error {
+		inv, err := api.Decode[api.Invoice](o)
+		if err == nil {
+			sum.AddInvoice(inv)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = api.Each(ctx, b.Store, api.ListQuery{Kind: api.KindCreditNote}, func(o api.Object) error {
+		n, err := api.Decode[api.CreditNote](o)
+		if err != nil || !sum.WantsCreditNote(n) {
+			return err
+		}
+		of, err := b.Store.Get(ctx, api.KindInvoice, string(n.Spec.Invoice))
+		if err != nil {
+			return err
+		}
+		inv, err := api.Decode[api.Invoice](of)
+		if err == nil {
+			sum.AddCreditNote(n, inv)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return api.Each(ctx, b.Store, api.ListQuery{Kind: api.KindPayment}, func(o api.Object) error {
+		p, err := api.Decode[api.Payment](o)
+		if err == nil {
+			sum.AddPayment(p, sellers[o.Meta.Organization])
+		}
+		return err
+	})
+}
