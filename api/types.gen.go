@@ -2780,6 +2780,12 @@ type QueryOrganization = string
 // QueryProject defines model for QueryProject.
 type QueryProject = string
 
+// QuerySearch defines model for QuerySearch.
+type QuerySearch = string
+
+// QuerySort defines model for QuerySort.
+type QuerySort = ListSort
+
 // Failure defines model for Failure.
 type Failure = Error
 
@@ -2793,6 +2799,12 @@ type ListAPIKeysParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
@@ -2826,6 +2838,12 @@ type ListAppsParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 }
 
 // CreateAppParams defines parameters for CreateApp.
@@ -2859,6 +2877,12 @@ type ListBackupTargetsParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 }
 
 // CreateBackupTargetParams defines parameters for CreateBackupTarget.
@@ -2877,6 +2901,12 @@ type ListBackupsParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
@@ -2917,6 +2947,12 @@ type ListBudgetsParams struct {
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
+
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
@@ -2943,6 +2979,12 @@ type ListCephClustersParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 }
 
 // CreateCephClusterParams defines parameters for CreateCephCluster.
@@ -2961,6 +3003,12 @@ type ListCreditNotesParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
@@ -2994,6 +3042,12 @@ type ListDisksParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 }
 
 // ListExternalNetworksParams defines parameters for ListExternalNetworks.
@@ -3006,6 +3060,12 @@ type ListExternalNetworksParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 }
 
 // CreateExternalNetworkParams defines parameters for CreateExternalNetwork.
@@ -3024,6 +3084,12 @@ type ListFlavorsParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 }
 
 // CreateFlavorParams defines parameters for CreateFlavor.
@@ -3042,6 +3108,12 @@ type ListFloatingIPsParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
@@ -3075,6 +3147,12 @@ type ListGPUPoolsParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 }
 
 // CreateGPUPoolParams defines parameters for CreateGPUPool.
@@ -3093,6 +3171,12 @@ type ListGPUsParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 }
 
 // ListIdentityProvidersParams defines parameters for ListIdentityProviders.
@@ -3105,6 +3189,12 @@ type ListIdentityProvidersParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 }
 
 // ListImagesParams defines parameters for ListImages.
@@ -3117,6 +3207,12 @@ type ListImagesParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
@@ -3150,6 +3246,12 @@ type ListInstancesParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
@@ -3220,6 +3322,12 @@ type ListInvoicesParams struct {
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
+
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
@@ -3258,6 +3366,12 @@ type ListJoinTokensParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 }
 
 // CreateJoinTokenParams defines parameters for CreateJoinToken.
@@ -3282,6 +3396,12 @@ type ListLoadBalancersParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
@@ -3315,6 +3435,12 @@ type ListMigrationsParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 }
 
 // CreateMigrationParams defines parameters for CreateMigration.
@@ -3349,6 +3475,12 @@ type ListNetworksParams struct {
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
+
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 
@@ -3381,6 +3513,12 @@ type ListNodesParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 }
 
 // DeleteNodeParams defines parameters for DeleteNode.
@@ -3399,6 +3537,12 @@ type ListOrganizationsParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 }
 
 // CreateOrganizationParams defines parameters for CreateOrganization.
@@ -3417,6 +3561,12 @@ type ListPaymentsParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
@@ -3444,6 +3594,12 @@ type ListPriceBooksParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 }
 
 // CreatePriceBookParams defines parameters for CreatePriceBook.
@@ -3474,6 +3630,12 @@ type ListProjectsParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
@@ -3508,6 +3670,12 @@ type ListRoutersParams struct {
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
+
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 
@@ -3534,6 +3702,12 @@ type ListSecurityGroupsParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
@@ -3606,6 +3780,12 @@ type ListSnapshotsParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
@@ -3715,6 +3895,12 @@ type ListUsersParams struct {
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
+
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
@@ -3744,6 +3930,12 @@ type ListVolumesParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
@@ -3798,6 +3990,12 @@ type ListWebhooksParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`

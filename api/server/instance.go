@@ -10,7 +10,7 @@ import (
 // five operations, and its own rules in between.
 func (h *handlers) ListInstances(ctx context.Context, r ListInstancesRequestObject) (ListInstancesResponseObject, error) {
 	p, err := list[api.Instance](ctx, h, api.KindInstance, query{limit: r.Params.Limit, after: r.Params.Continue,
-		name: r.Params.Name, organization: r.Params.Organization, project: r.Params.Project})
+		name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization, project: r.Params.Project})
 	return ListInstances200JSONResponse(p), err
 }
 
