@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/basalt-gpu/basalt/api"
 )
 
 const (
 	maxLimit  = 1000
-	maxSearch = 128 // bytes
+	maxSearch = 128 // characters
 )
 
 // page has the fields of every kind's generated list.
@@ -78,8 +79,8 @@ func list[T any](ctx context.Context, h *handlers, kind api.Kind, q query) (page
 func (q query) ofStore(kind api.Kind) (api.ListQuery, error) {
 	search := strings.ToLower(strings.TrimSpace(q.search))
 	switch {
-	case len(search) > maxSearch:
-		return api.ListQuery{}, api.Errorf(api.CodeInvalid, "at most %d bytes", maxSearch).At("search")
+	case utf8.RuneCountInString(search) > maxSearch:
+		return api.ListQuery{}, api.Errorf(api.CodeInvalid, "at most %d characters", maxSearch).At("search")
 	case q.sort != "" && q.sort != api.SortID && q.sort != api.SortName:
 		return api.ListQuery{}, api.Errorf(api.CodeInvalid, "it is sorted by id or name").At("sort")
 	}

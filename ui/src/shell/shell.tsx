@@ -72,7 +72,7 @@ export function Shell({ session, children }: { session: Session; children: React
       <PageSidebarBody>
         <Nav aria-label={t('app.nav')} onSelect={() => mobile && setOpen(false)}>
           {seen(session).map(({ title, entries }) => (
-            <NavGroup key={title ?? ''} title={title && t(title)}>
+            <NavGroup key={title ?? ''} title={title && t(title)} aria-label={title ? undefined : t('app.nav')}>
               {entries.map((e) => {
                 const active = e.href === '/' ? path === '/' : path === e.href || path.startsWith(`${e.href}/`);
                 return <NavItem key={e.href} itemId={e.href} to={`#${e.href}`} isActive={active}>{t(e.text)}</NavItem>;
