@@ -114,16 +114,6 @@ const (
 	EventSync   EventType = "sync"
 )
 
-// ListQuery selects objects of one kind, in the order of their ids.
-type ListQuery struct {
-	Kind         Kind
-	Organization string // empty: any
-	Project      string // empty: any
-	Name         string // empty: any
-	Limit        int    // 1 to 1000
-	Continue     string // from the page before
-}
-
 // ListPage is one page. Continue is empty on the last.
 type ListPage struct {
 	Items    []Object

@@ -1,6 +1,105 @@
 package api
 
-import "context"
+import (
+	"context"
+	"encoding/base64"
+	"strings"
+)
+
+// ListSort is the order of a list.
+type ListSort string
+
+// Orders of a list.
+const (
+	SortID   ListSort = "id"
+	SortName ListSort = "name"
+)
+
+// ListQuery selects objects of one kind, in the order of their ids unless it
+// says another.
+type ListQuery struct {
+	Kind         Kind
+	Organization string // empty: any
+	Project      string // empty: any
+	Name         string // empty: any
+	// Search is a part of the name or the id, or the beginning of an address that
+	// the object has claimed, in lower case; empty: any. What is searched comes in
+	// the order of names, and a page may end before it is full.
+	Search   string
+	ByName   bool   // the order is that of names
+	Limit    int    // 1 to 1000
+	Continue string // from the page before
+}
+
+// InNames says whether the order is that of names, organizations, projects, ids.
+func (q ListQuery) InNames() bool { return q.ByName || q.Search != "" }
+
+// Selects says whether it wants the object.
+func (q ListQuery) Selects(o Object) bool {
+	m := o.Meta
+	return (q.Organization == "" || q.Organization == m.Organization) && (q.Project == "" || q.Project == m.Project) &&
+		(q.Name == "" || q.Name == m.Name) && (q.Search == "" || q.Finds(m.Name, m.ID) || q.HasAddress(o.Claims))
+}
+
+// Finds says whether what is searched is a part of the name or the id.
+func (q ListQuery) Finds(name, id string) bool {
+	return strings.Contains(strings.ToLower(name), q.Search) || strings.Contains(id, q.Search)
+}
+
+// ForAddress says whether what is searched may be an address, or its beginning:
+// no name has a dot or a colon before or after which only hex digits stand.
+func (q ListQuery) ForAddress() bool {
+	return len(q.Search) >= 3 && strings.ContainsAny(q.Search, ".:") && strings.Trim(q.Search, "0123456789abcdef.:") == ""
+}
+
+// HasAddress says whether an address among the claims begins as searched.
+func (q ListQuery) HasAddress(claims []string) bool {
+	if !q.ForAddress() {
+		return false
+	}
+	for _, c := range claims {
+		if rest, ok := strings.CutPrefix(c, "ip/"); ok && strings.HasPrefix(rest[strings.LastIndexByte(rest, '/')+1:], q.Search) {
+			return true
+		}
+	}
+	return false
+}
+
+// After is where a page that ends with the object goes on.
+func (q ListQuery) After(m Meta) string {
+	if q.InNames() {
+		return NameToken(m.Name, m.Organization, m.Project, m.ID)
+	}
+	return m.ID
+}
+
+// Take puts an object on the page if the query wants it; false: the page ended
+// before it.
+func (p *ListPage) Take(q ListQuery, o Object) bool {
+	if !q.Selects(o) {
+		return true
+	}
+	if len(p.Items) == q.Limit {
+		p.Continue = q.After(p.Items[q.Limit-1].Meta)
+		return false
+	}
+	p.Items = append(p.Items, o)
+	return true
+}
+
+// NameToken is a place in the order of names.
+func NameToken(parts ...string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strings.Join(parts, "\x00")))
+}
+
+// Place is a NameToken's text; empty is the beginning.
+func (q ListQuery) Place() (string, error) {
+	raw, err := base64.RawURLEncoding.DecodeString(q.Continue)
+	if err != nil {
+		return "", Errorf(CodeInvalid, "this is not from the page before").At("continue")
+	}
+	return string(raw), nil
+}
 
 // Lister answers objects page by page, as a store does.
 type Lister interface {

@@ -2945,6 +2945,12 @@ type QuerySamplesFrom = time.Time
 // QuerySamplesStep defines model for QuerySamplesStep.
 type QuerySamplesStep = int64
 
+// QuerySearch defines model for QuerySearch.
+type QuerySearch = string
+
+// QuerySort defines model for QuerySort.
+type QuerySort = ListSort
+
 // Failure defines model for Failure.
 type Failure = Error
 
@@ -2967,6 +2973,12 @@ type ListAPIKeysParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
@@ -3000,6 +3012,12 @@ type ListAppsParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 }
 
 // CreateAppParams defines parameters for CreateApp.
@@ -3033,6 +3051,12 @@ type ListBackupTargetsParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 }
 
 // CreateBackupTargetParams defines parameters for CreateBackupTarget.
@@ -3051,6 +3075,12 @@ type ListBackupsParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
@@ -3091,6 +3121,12 @@ type ListBudgetsParams struct {
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
+
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
@@ -3117,6 +3153,12 @@ type ListCephClustersParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 }
 
 // CreateCephClusterParams defines parameters for CreateCephCluster.
@@ -3135,6 +3177,12 @@ type ListCreditNotesParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
@@ -3168,6 +3216,12 @@ type ListDisksParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 }
 
 // ListExternalNetworksParams defines parameters for ListExternalNetworks.
@@ -3180,6 +3234,12 @@ type ListExternalNetworksParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 }
 
 // CreateExternalNetworkParams defines parameters for CreateExternalNetwork.
@@ -3198,6 +3258,12 @@ type ListFlavorsParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 }
 
 // CreateFlavorParams defines parameters for CreateFlavor.
@@ -3216,6 +3282,12 @@ type ListFloatingIPsParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
@@ -3249,6 +3321,12 @@ type ListGPUPoolsParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 }
 
 // CreateGPUPoolParams defines parameters for CreateGPUPool.
@@ -3267,6 +3345,12 @@ type ListGPUsParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 }
 
 // GetGPUSamplesParams defines parameters for GetGPUSamples.
@@ -3288,6 +3372,12 @@ type ListIdentityProvidersParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 }
 
 // ListImagesParams defines parameters for ListImages.
@@ -3300,6 +3390,12 @@ type ListImagesParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
@@ -3333,6 +3429,12 @@ type ListInstancesParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
@@ -3421,6 +3523,12 @@ type ListInvoicesParams struct {
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
+
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
@@ -3459,6 +3567,12 @@ type ListJoinTokensParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 }
 
 // CreateJoinTokenParams defines parameters for CreateJoinToken.
@@ -3483,6 +3597,12 @@ type ListLoadBalancersParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
@@ -3516,6 +3636,12 @@ type ListMigrationsParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 }
 
 // CreateMigrationParams defines parameters for CreateMigration.
@@ -3550,6 +3676,12 @@ type ListNetworksParams struct {
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
+
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 
@@ -3582,6 +3714,12 @@ type ListNodesParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 }
 
 // DeleteNodeParams defines parameters for DeleteNode.
@@ -3609,6 +3747,12 @@ type ListOrganizationsParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 }
 
 // CreateOrganizationParams defines parameters for CreateOrganization.
@@ -3627,6 +3771,12 @@ type ListPaymentsParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
@@ -3654,6 +3804,12 @@ type ListPriceBooksParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 }
 
 // CreatePriceBookParams defines parameters for CreatePriceBook.
@@ -3684,6 +3840,12 @@ type ListProjectsParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
@@ -3736,6 +3898,12 @@ type ListRoutersParams struct {
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
+
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 
@@ -3762,6 +3930,12 @@ type ListSecurityGroupsParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
@@ -3834,6 +4008,12 @@ type ListSnapshotsParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
@@ -3943,6 +4123,12 @@ type ListUsersParams struct {
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
 
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
+
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
@@ -3972,6 +4158,12 @@ type ListVolumesParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
@@ -4026,6 +4218,12 @@ type ListWebhooksParams struct {
 
 	// Name Only the one of this name.
 	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`

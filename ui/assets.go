@@ -26,14 +26,15 @@ It needs Node.js 20.19 or newer, which make ui installs where there is none.
 The API's documentation is at /docs.
 `
 
-// assets are the built files, each compressed: NAME.gz in dist.
+// assets are the built files, each compressed: NAME.gz in dist, and NAME.br
+// where that is smaller.
 type assets struct {
 	files map[string]asset // by name, without .gz
 }
 
 type asset struct {
-	gz   []byte
-	etag string
+	gz, br []byte // br: nil if there is none
+	etag   string
 }
 
 func newAssets(dist fs.FS) assets {
@@ -47,8 +48,12 @@ func newAssets(dist fs.FS) assets {
 		if err != nil {
 			return nil // it is not served
 		}
+		br, err := fs.ReadFile(dist, plain+".br")
+		if err != nil {
+			br = nil // browsers take the other
+		}
 		sum := sha256.Sum256(gz)
-		a.files[plain] = asset{gz, `"` + hex.EncodeToString(sum[:12]) + `"`}
+		a.files[plain] = asset{gz, br, hex.EncodeToString(sum[:12])}
 		return nil
 	})
 	return a
@@ -89,17 +94,19 @@ func (a assets) serve(w http.ResponseWriter, r *http.Request, name string) {
 	} else {
 		h.Set("Cache-Control", "no-cache")
 	}
-	h.Set("ETag", file.etag)
+	coding, body := file.coding(r.Header.Get("Accept-Encoding"))
+	etag := `"` + file.etag + coding + `"` // other bytes, another tag
+	h.Set("ETag", etag)
 	h.Set("Vary", "Accept-Encoding")
 	h.Set("Content-Type", contentType(name))
-	if r.Header.Get("If-None-Match") == file.etag {
+	if r.Header.Get("If-None-Match") == etag {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-		h.Set("Content-Encoding", "gzip")
-		h.Set("Content-Length", strconv.Itoa(len(file.gz)))
-		_, _ = w.Write(file.gz)
+	if coding != "" {
+		h.Set("Content-Encoding", coding)
+		h.Set("Content-Length", strconv.Itoa(len(body)))
+		_, _ = w.Write(body)
 		return
 	}
 	plain, err := gzip.NewReader(bytes.NewReader(file.gz))
@@ -108,6 +115,30 @@ func (a assets) serve(w http.ResponseWriter, r *http.Request, name string) {
 		return
 	}
 	_, _ = io.Copy(w, plain) // of our own build: its size is known
+}
+
+// coding is the best that the client accepts; empty: plain.
+func (a asset) coding(header string) (name string, body []byte) {
+	switch {
+	case a.br != nil && accepts(header, "br"):
+		return "br", a.br
+	case accepts(header, "gzip"):
+		return "gzip", a.gz
+	}
+	return "", nil
+}
+
+// accepts says whether an Accept-Encoding names a coding, and not with quality 0.
+func accepts(header, coding string) bool {
+	for word := range strings.SplitSeq(header, ",") {
+		name, params, _ := strings.Cut(word, ";")
+		if strings.EqualFold(strings.TrimSpace(name), coding) {
+			q := strings.TrimPrefix(strings.ReplaceAll(params, " ", ""), "q=")
+			n, err := strconv.ParseFloat(q, 64)
+			return q == "" || err == nil && n > 0
+		}
+	}
+	return false
 }
 
 // contentType does not ask the machine's table of types, which differs from

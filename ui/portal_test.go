@@ -82,7 +82,7 @@ func TestPages(t *testing.T) {
 		if plain, _ := io.ReadAll(z); string(plain) != want.body {
 			t.Errorf("%s: %q", path, plain)
 		}
-		if again := ask(h, "GET", path, "If-None-Match", r.Header.Get("ETag")); again.StatusCode != http.StatusNotModified {
+		if again := ask(h, "GET", path, "If-None-Match", r.Header.Get("ETag"), "Accept-Encoding", "gzip"); again.StatusCode != http.StatusNotModified {
 			t.Errorf("%s, the same again: %d", path, again.StatusCode)
 		}
 		for name, value := range map[string]string{"Content-Security-Policy": Policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
@@ -99,6 +99,28 @@ func TestPages(t *testing.T) {
 		if strings.Contains(Policy, never) {
 			t.Errorf("the policy allows %s", never)
 		}
+	}
+}
+
+func TestBrotli(t *testing.T) {
+	h := newHandler(fstest.MapFS{"index.html.gz": packed(t, "<title>Basalt</title>"), "index.html.br": {Data: []byte("brotli")}}, fakeAPI)
+	tags := map[string]string{}
+	for accepted, want := range map[string]string{"gzip, deflate, br, zstd": "br", "BR": "br", "gzip;q=1.0, br;q=0.5": "br", "br;q=0, gzip": "gzip", "br; q=0.000, gzip": "gzip",
+		"gzip": "gzip", "br;q=nothing": "", "brotli": "", "identity": "", "": ""} {
+		r := ask(h, "GET", "/", "Accept-Encoding", accepted)
+		if got := r.Header.Get("Content-Encoding"); got != want || r.Header.Get("Vary") != "Accept-Encoding" {
+			t.Errorf("%q: %q, want %q", accepted, got, want)
+		}
+		if want == "br" && text(t, r) != "brotli" {
+			t.Errorf("%q: not the file", accepted)
+		}
+		tags[want] = r.Header.Get("ETag")
+	}
+	if tags["br"] == tags["gzip"] || tags["gzip"] == tags[""] {
+		t.Errorf("other bytes under the same tag: %v", tags)
+	}
+	if r := ask(h, "GET", "/index.html.br"); r.StatusCode != http.StatusNotFound {
+		t.Errorf("the file itself: %d", r.StatusCode)
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 // Project are ids or names.
 type Query struct {
 	Organization, Project, Name string
+	Search                      string // a part of the name or the id, or the beginning of an address
+	Sort                        api.ListSort
 	Limit                       int // of one page; 0: the most
 	Continue                    string
 }

@@ -11,7 +11,7 @@ import (
 func (a *API) Instances() Collection[api.Instance] {
 	return Collection[api.Instance]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListInstances(ctx, &api.ListInstancesParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Organization: q.Organization, Project: q.Project})
+			return a.gen.ListInstances(ctx, &api.ListInstancesParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort, Organization: q.Organization, Project: q.Project})
 		},
 		get: func(ctx context.Context, ref string, q Query) (*http.Response, error) {
 			return a.gen.GetInstance(ctx, ref, &api.GetInstanceParams{Organization: q.Organization, Project: q.Project})
@@ -30,7 +30,7 @@ func (a *API) Instances() Collection[api.Instance] {
 func (a *API) Volumes() Collection[api.Volume] {
 	return Collection[api.Volume]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListVolumes(ctx, &api.ListVolumesParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Organization: q.Organization, Project: q.Project})
+			return a.gen.ListVolumes(ctx, &api.ListVolumesParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort, Organization: q.Organization, Project: q.Project})
 		},
 		get: func(ctx context.Context, ref string, q Query) (*http.Response, error) {
 			return a.gen.GetVolume(ctx, ref, &api.GetVolumeParams{Organization: q.Organization, Project: q.Project})
@@ -51,7 +51,7 @@ func (a *API) Volumes() Collection[api.Volume] {
 func (a *API) Images() Collection[api.Image] {
 	return Collection[api.Image]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListImages(ctx, &api.ListImagesParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Organization: q.Organization, Project: q.Project})
+			return a.gen.ListImages(ctx, &api.ListImagesParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort, Organization: q.Organization, Project: q.Project})
 		},
 		get: func(ctx context.Context, ref string, q Query) (*http.Response, error) {
 			return a.gen.GetImage(ctx, ref, &api.GetImageParams{Organization: q.Organization, Project: q.Project})
@@ -70,7 +70,7 @@ func (a *API) Images() Collection[api.Image] {
 func (a *API) Apps() Collection[api.App] {
 	return Collection[api.App]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListApps(ctx, &api.ListAppsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name})
+			return a.gen.ListApps(ctx, &api.ListAppsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort})
 		},
 		get: func(ctx context.Context, ref string, _ Query) (*http.Response, error) {
 			return a.gen.GetApp(ctx, ref)
@@ -89,7 +89,7 @@ func (a *API) Apps() Collection[api.App] {
 func (a *API) Flavors() Collection[api.Flavor] {
 	return Collection[api.Flavor]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListFlavors(ctx, &api.ListFlavorsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name})
+			return a.gen.ListFlavors(ctx, &api.ListFlavorsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort})
 		},
 		get: func(ctx context.Context, ref string, _ Query) (*http.Response, error) {
 			return a.gen.GetFlavor(ctx, ref)
@@ -108,7 +108,7 @@ func (a *API) Flavors() Collection[api.Flavor] {
 func (a *API) GPUPools() Collection[api.GPUPool] {
 	return Collection[api.GPUPool]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListGPUPools(ctx, &api.ListGPUPoolsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name})
+			return a.gen.ListGPUPools(ctx, &api.ListGPUPoolsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort})
 		},
 		get: func(ctx context.Context, ref string, _ Query) (*http.Response, error) {
 			return a.gen.GetGPUPool(ctx, ref)
@@ -127,7 +127,7 @@ func (a *API) GPUPools() Collection[api.GPUPool] {
 func (a *API) GPUs() Collection[api.GPU] {
 	return Collection[api.GPU]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListGPUs(ctx, &api.ListGPUsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name})
+			return a.gen.ListGPUs(ctx, &api.ListGPUsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort})
 		},
 		get: func(ctx context.Context, ref string, _ Query) (*http.Response, error) { return a.gen.GetGPU(ctx, ref) },
 		update: func(ctx context.Context, id string, o api.GPU) (*http.Response, error) {
@@ -140,7 +140,7 @@ func (a *API) GPUs() Collection[api.GPU] {
 func (a *API) Nodes() Collection[api.Node] {
 	return Collection[api.Node]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListNodes(ctx, &api.ListNodesParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name})
+			return a.gen.ListNodes(ctx, &api.ListNodesParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort})
 		},
 		get: func(ctx context.Context, ref string, _ Query) (*http.Response, error) { return a.gen.GetNode(ctx, ref) },
 		update: func(ctx context.Context, id string, o api.Node) (*http.Response, error) {
@@ -153,7 +153,7 @@ func (a *API) Nodes() Collection[api.Node] {
 func (a *API) Organizations() Collection[api.Organization] {
 	return Collection[api.Organization]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListOrganizations(ctx, &api.ListOrganizationsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name})
+			return a.gen.ListOrganizations(ctx, &api.ListOrganizationsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort})
 		},
 		get: func(ctx context.Context, ref string, _ Query) (*http.Response, error) {
 			return a.gen.GetOrganization(ctx, ref)
@@ -172,7 +172,7 @@ func (a *API) Organizations() Collection[api.Organization] {
 func (a *API) Projects() Collection[api.Project] {
 	return Collection[api.Project]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListProjects(ctx, &api.ListProjectsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Organization: q.Organization})
+			return a.gen.ListProjects(ctx, &api.ListProjectsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort, Organization: q.Organization})
 		},
 		get: func(ctx context.Context, ref string, q Query) (*http.Response, error) {
 			return a.gen.GetProject(ctx, ref, &api.GetProjectParams{Organization: q.Organization})
@@ -191,7 +191,7 @@ func (a *API) Projects() Collection[api.Project] {
 func (a *API) APIKeys() Collection[api.APIKey] {
 	return Collection[api.APIKey]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListAPIKeys(ctx, &api.ListAPIKeysParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Organization: q.Organization, Project: q.Project})
+			return a.gen.ListAPIKeys(ctx, &api.ListAPIKeysParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort, Organization: q.Organization, Project: q.Project})
 		},
 		get: func(ctx context.Context, ref string, q Query) (*http.Response, error) {
 			return a.gen.GetAPIKey(ctx, ref, &api.GetAPIKeyParams{Organization: q.Organization, Project: q.Project})
@@ -227,7 +227,7 @@ func (a *API) UsageRecordsOf(of api.RecordQuery) Collection[api.UsageRecord] {
 func (a *API) Invoices() Collection[api.Invoice] {
 	return Collection[api.Invoice]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListInvoices(ctx, &api.ListInvoicesParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Organization: q.Organization})
+			return a.gen.ListInvoices(ctx, &api.ListInvoicesParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort, Organization: q.Organization})
 		},
 		get: func(ctx context.Context, ref string, q Query) (*http.Response, error) {
 			return a.gen.GetInvoice(ctx, ref, &api.GetInvoiceParams{Organization: q.Organization})
@@ -239,7 +239,7 @@ func (a *API) Invoices() Collection[api.Invoice] {
 func (a *API) CreditNotes() Collection[api.CreditNote] {
 	return Collection[api.CreditNote]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListCreditNotes(ctx, &api.ListCreditNotesParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Organization: q.Organization})
+			return a.gen.ListCreditNotes(ctx, &api.ListCreditNotesParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort, Organization: q.Organization})
 		},
 		get: func(ctx context.Context, ref string, q Query) (*http.Response, error) {
 			return a.gen.GetCreditNote(ctx, ref, &api.GetCreditNoteParams{Organization: q.Organization})
@@ -254,7 +254,7 @@ func (a *API) CreditNotes() Collection[api.CreditNote] {
 func (a *API) Payments() Collection[api.Payment] {
 	return Collection[api.Payment]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListPayments(ctx, &api.ListPaymentsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Organization: q.Organization})
+			return a.gen.ListPayments(ctx, &api.ListPaymentsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort, Organization: q.Organization})
 		},
 		get: func(ctx context.Context, ref string, q Query) (*http.Response, error) {
 			return a.gen.GetPayment(ctx, ref, &api.GetPaymentParams{Organization: q.Organization})
@@ -269,7 +269,7 @@ func (a *API) Payments() Collection[api.Payment] {
 func (a *API) Budgets() Collection[api.Budget] {
 	return Collection[api.Budget]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListBudgets(ctx, &api.ListBudgetsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Organization: q.Organization})
+			return a.gen.ListBudgets(ctx, &api.ListBudgetsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort, Organization: q.Organization})
 		},
 		get: func(ctx context.Context, ref string, q Query) (*http.Response, error) {
 			return a.gen.GetBudget(ctx, ref, &api.GetBudgetParams{Organization: q.Organization})
@@ -288,7 +288,7 @@ func (a *API) Budgets() Collection[api.Budget] {
 func (a *API) PriceBooks() Collection[api.PriceBook] {
 	return Collection[api.PriceBook]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListPriceBooks(ctx, &api.ListPriceBooksParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name})
+			return a.gen.ListPriceBooks(ctx, &api.ListPriceBooksParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort})
 		},
 		get: func(ctx context.Context, ref string, _ Query) (*http.Response, error) {
 			return a.gen.GetPriceBook(ctx, ref)
@@ -307,7 +307,7 @@ func (a *API) PriceBooks() Collection[api.PriceBook] {
 func (a *API) Migrations() Collection[api.Migration] {
 	return Collection[api.Migration]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListMigrations(ctx, &api.ListMigrationsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name})
+			return a.gen.ListMigrations(ctx, &api.ListMigrationsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort})
 		},
 		get: func(ctx context.Context, ref string, _ Query) (*http.Response, error) {
 			return a.gen.GetMigration(ctx, ref)
@@ -326,7 +326,7 @@ func (a *API) Migrations() Collection[api.Migration] {
 func (a *API) JoinTokens() Collection[api.JoinToken] {
 	return Collection[api.JoinToken]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListJoinTokens(ctx, &api.ListJoinTokensParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name})
+			return a.gen.ListJoinTokens(ctx, &api.ListJoinTokensParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort})
 		},
 		get: func(ctx context.Context, ref string, _ Query) (*http.Response, error) {
 			return a.gen.GetJoinToken(ctx, ref)

@@ -11,7 +11,7 @@ import (
 func (a *API) Networks() Collection[api.Network] {
 	return Collection[api.Network]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListNetworks(ctx, &api.ListNetworksParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Organization: q.Organization, Project: q.Project})
+			return a.gen.ListNetworks(ctx, &api.ListNetworksParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort, Organization: q.Organization, Project: q.Project})
 		},
 		get: func(ctx context.Context, ref string, q Query) (*http.Response, error) {
 			return a.gen.GetNetwork(ctx, ref, &api.GetNetworkParams{Organization: q.Organization, Project: q.Project})
@@ -30,7 +30,7 @@ func (a *API) Networks() Collection[api.Network] {
 func (a *API) SecurityGroups() Collection[api.SecurityGroup] {
 	return Collection[api.SecurityGroup]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListSecurityGroups(ctx, &api.ListSecurityGroupsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Organization: q.Organization, Project: q.Project})
+			return a.gen.ListSecurityGroups(ctx, &api.ListSecurityGroupsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort, Organization: q.Organization, Project: q.Project})
 		},
 		get: func(ctx context.Context, ref string, q Query) (*http.Response, error) {
 			return a.gen.GetSecurityGroup(ctx, ref, &api.GetSecurityGroupParams{Organization: q.Organization, Project: q.Project})
@@ -51,7 +51,7 @@ func (a *API) SecurityGroups() Collection[api.SecurityGroup] {
 func (a *API) ExternalNetworks() Collection[api.ExternalNetwork] {
 	return Collection[api.ExternalNetwork]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListExternalNetworks(ctx, &api.ListExternalNetworksParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name})
+			return a.gen.ListExternalNetworks(ctx, &api.ListExternalNetworksParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort})
 		},
 		get: func(ctx context.Context, ref string, _ Query) (*http.Response, error) {
 			return a.gen.GetExternalNetwork(ctx, ref)
@@ -72,7 +72,7 @@ func (a *API) ExternalNetworks() Collection[api.ExternalNetwork] {
 func (a *API) Routers() Collection[api.Router] {
 	return Collection[api.Router]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListRouters(ctx, &api.ListRoutersParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Organization: q.Organization, Project: q.Project})
+			return a.gen.ListRouters(ctx, &api.ListRoutersParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort, Organization: q.Organization, Project: q.Project})
 		},
 		get: func(ctx context.Context, ref string, q Query) (*http.Response, error) {
 			return a.gen.GetRouter(ctx, ref, &api.GetRouterParams{Organization: q.Organization, Project: q.Project})
@@ -84,7 +84,7 @@ func (a *API) Routers() Collection[api.Router] {
 func (a *API) FloatingIPs() Collection[api.FloatingIP] {
 	return Collection[api.FloatingIP]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListFloatingIPs(ctx, &api.ListFloatingIPsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Organization: q.Organization, Project: q.Project})
+			return a.gen.ListFloatingIPs(ctx, &api.ListFloatingIPsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort, Organization: q.Organization, Project: q.Project})
 		},
 		get: func(ctx context.Context, ref string, q Query) (*http.Response, error) {
 			return a.gen.GetFloatingIP(ctx, ref, &api.GetFloatingIPParams{Organization: q.Organization, Project: q.Project})
@@ -103,7 +103,7 @@ func (a *API) FloatingIPs() Collection[api.FloatingIP] {
 func (a *API) LoadBalancers() Collection[api.LoadBalancer] {
 	return Collection[api.LoadBalancer]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListLoadBalancers(ctx, &api.ListLoadBalancersParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Organization: q.Organization, Project: q.Project})
+			return a.gen.ListLoadBalancers(ctx, &api.ListLoadBalancersParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort, Organization: q.Organization, Project: q.Project})
 		},
 		get: func(ctx context.Context, ref string, q Query) (*http.Response, error) {
 			return a.gen.GetLoadBalancer(ctx, ref, &api.GetLoadBalancerParams{Organization: q.Organization, Project: q.Project})

@@ -11,7 +11,7 @@ import (
 func (a *API) Snapshots() Collection[api.Snapshot] {
 	return Collection[api.Snapshot]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListSnapshots(ctx, &api.ListSnapshotsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Organization: q.Organization, Project: q.Project})
+			return a.gen.ListSnapshots(ctx, &api.ListSnapshotsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort, Organization: q.Organization, Project: q.Project})
 		},
 		get: func(ctx context.Context, ref string, q Query) (*http.Response, error) {
 			return a.gen.GetSnapshot(ctx, ref, &api.GetSnapshotParams{Organization: q.Organization, Project: q.Project})
@@ -30,7 +30,7 @@ func (a *API) Snapshots() Collection[api.Snapshot] {
 func (a *API) BackupTargets() Collection[api.BackupTarget] {
 	return Collection[api.BackupTarget]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListBackupTargets(ctx, &api.ListBackupTargetsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name})
+			return a.gen.ListBackupTargets(ctx, &api.ListBackupTargetsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort})
 		},
 		get: func(ctx context.Context, ref string, _ Query) (*http.Response, error) {
 			return a.gen.GetBackupTarget(ctx, ref)
@@ -49,7 +49,7 @@ func (a *API) BackupTargets() Collection[api.BackupTarget] {
 func (a *API) Backups() Collection[api.Backup] {
 	return Collection[api.Backup]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListBackups(ctx, &api.ListBackupsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Organization: q.Organization, Project: q.Project})
+			return a.gen.ListBackups(ctx, &api.ListBackupsParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort, Organization: q.Organization, Project: q.Project})
 		},
 		get: func(ctx context.Context, ref string, q Query) (*http.Response, error) {
 			return a.gen.GetBackup(ctx, ref, &api.GetBackupParams{Organization: q.Organization, Project: q.Project})
@@ -75,7 +75,7 @@ func (a *API) DeleteBackup(ctx context.Context, id string, forget bool) (api.Bac
 func (a *API) Disks() Collection[api.Disk] {
 	return Collection[api.Disk]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListDisks(ctx, &api.ListDisksParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name})
+			return a.gen.ListDisks(ctx, &api.ListDisksParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort})
 		},
 		get: func(ctx context.Context, ref string, _ Query) (*http.Response, error) {
 			return a.gen.GetDisk(ctx, ref)
@@ -90,7 +90,7 @@ func (a *API) Disks() Collection[api.Disk] {
 func (a *API) CephClusters() Collection[api.CephCluster] {
 	return Collection[api.CephCluster]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListCephClusters(ctx, &api.ListCephClustersParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name})
+			return a.gen.ListCephClusters(ctx, &api.ListCephClustersParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort})
 		},
 		get: func(ctx context.Context, ref string, _ Query) (*http.Response, error) {
 			return a.gen.GetCephCluster(ctx, ref)

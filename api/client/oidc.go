@@ -11,7 +11,7 @@ import (
 func (a *API) IdentityProviders() Collection[api.IdentityProvider] {
 	return Collection[api.IdentityProvider]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListIdentityProviders(ctx, &api.ListIdentityProvidersParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name})
+			return a.gen.ListIdentityProviders(ctx, &api.ListIdentityProvidersParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort})
 		},
 		get: func(ctx context.Context, ref string, _ Query) (*http.Response, error) {
 			return a.gen.GetIdentityProvider(ctx, ref)

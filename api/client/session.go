@@ -13,7 +13,7 @@ import (
 func (a *API) Users() Collection[api.User] {
 	return Collection[api.User]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListUsers(ctx, &api.ListUsersParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Organization: q.Organization})
+			return a.gen.ListUsers(ctx, &api.ListUsersParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort, Organization: q.Organization})
 		},
 		get: func(ctx context.Context, ref string, q Query) (*http.Response, error) {
 			return a.gen.GetUser(ctx, ref, &api.GetUserParams{Organization: q.Organization})

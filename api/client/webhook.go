@@ -12,7 +12,7 @@ import (
 func (a *API) Webhooks() Collection[api.Webhook] {
 	return Collection[api.Webhook]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListWebhooks(ctx, &api.ListWebhooksParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Organization: q.Organization})
+			return a.gen.ListWebhooks(ctx, &api.ListWebhooksParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort, Organization: q.Organization})
 		},
 		get: func(ctx context.Context, ref string, q Query) (*http.Response, error) {
 			return a.gen.GetWebhook(ctx, ref, &api.GetWebhookParams{Organization: q.Organization})

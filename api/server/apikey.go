@@ -49,7 +49,7 @@ func (h *handlers) CreateAPIKey(ctx context.Context, r CreateAPIKeyRequestObject
 
 // ListAPIKeys pages through what the caller sees.
 func (h *handlers) ListAPIKeys(ctx context.Context, r ListAPIKeysRequestObject) (ListAPIKeysResponseObject, error) {
-	p, err := list[api.APIKey](ctx, h, api.KindAPIKey, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name,
+	p, err := list[api.APIKey](ctx, h, api.KindAPIKey, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort,
 		organization: r.Params.Organization, project: r.Params.Project})
 	return ListAPIKeys200JSONResponse(p), err
 }

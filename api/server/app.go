@@ -63,7 +63,7 @@ func (h *handlers) sameApp(ctx context.Context, old, s api.InstanceSpec) (api.In
 
 // ListApps pages through what the caller sees.
 func (h *handlers) ListApps(ctx context.Context, r ListAppsRequestObject) (ListAppsResponseObject, error) {
-	p, err := list[api.App](ctx, h, api.KindApp, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name})
+	p, err := list[api.App](ctx, h, api.KindApp, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort})
 	return ListApps200JSONResponse(p), err
 }
 

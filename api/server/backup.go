@@ -26,7 +26,7 @@ func (h *handlers) backupSpec(ctx context.Context, m api.Meta, s api.BackupSpec)
 
 // ListBackups pages through what the caller sees.
 func (h *handlers) ListBackups(ctx context.Context, r ListBackupsRequestObject) (ListBackupsResponseObject, error) {
-	p, err := list[api.Backup](ctx, h, api.KindBackup, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, organization: r.Params.Organization, project: r.Params.Project})
+	p, err := list[api.Backup](ctx, h, api.KindBackup, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization, project: r.Params.Project})
 	return ListBackups200JSONResponse(p), err
 }
 

@@ -66,7 +66,7 @@ func eachSecret(s api.BackupTargetSpec, f func(string) (string, error)) (api.Bac
 
 // ListBackupTargets pages through what the caller sees.
 func (h *handlers) ListBackupTargets(ctx context.Context, r ListBackupTargetsRequestObject) (ListBackupTargetsResponseObject, error) {
-	p, err := list[api.BackupTarget](ctx, h, api.KindBackupTarget, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name})
+	p, err := list[api.BackupTarget](ctx, h, api.KindBackupTarget, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort})
 	return ListBackupTargets200JSONResponse(p), err
 }
 

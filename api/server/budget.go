@@ -39,7 +39,7 @@ func (h *handlers) mayChange(ctx context.Context, b api.BudgetSpec) error {
 
 // ListBudgets pages through what the caller sees.
 func (h *handlers) ListBudgets(ctx context.Context, r ListBudgetsRequestObject) (ListBudgetsResponseObject, error) {
-	p, err := list[api.Budget](ctx, h, api.KindBudget, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, organization: r.Params.Organization})
+	p, err := list[api.Budget](ctx, h, api.KindBudget, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization})
 	return ListBudgets200JSONResponse(p), err
 }
 

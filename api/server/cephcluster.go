@@ -15,7 +15,7 @@ func cephClusterSpec(name string, s api.CephClusterSpec) (api.CephClusterSpec, e
 
 // ListCephClusters pages through what the caller sees.
 func (h *handlers) ListCephClusters(ctx context.Context, r ListCephClustersRequestObject) (ListCephClustersResponseObject, error) {
-	p, err := list[api.CephCluster](ctx, h, api.KindCephCluster, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name})
+	p, err := list[api.CephCluster](ctx, h, api.KindCephCluster, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort})
 	return ListCephClusters200JSONResponse(p), err
 }
 

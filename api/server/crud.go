@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/basalt-gpu/basalt/api"
 )
 
-const maxLimit = 1000
+const (
+	maxLimit  = 1000
+	maxSearch = 128 // characters
+)
 
 // page has the fields of every kind's generated list.
 type page[T any] struct {
@@ -20,7 +24,8 @@ type page[T any] struct {
 // query is what a list was asked for. Organization and project are ids or names.
 type query struct {
 	limit                 int
-	after, name           string
+	after, name, search   string
+	sort                  api.ListSort
 	organization, project string
 	only                  func(api.Object) bool // nil: all
 }
@@ -36,8 +41,10 @@ func list[T any](ctx context.Context, h *handlers, kind api.Kind, q query) (page
 	if q.limit < 1 || q.limit > maxLimit {
 		return out, api.Errorf(api.CodeInvalid, "the limit is 1 to %d", maxLimit).At("limit")
 	}
-	sq := api.ListQuery{Kind: kind, Name: q.name, Limit: q.limit, Continue: q.after}
-	var err error
+	sq, err := q.ofStore(kind)
+	if err != nil {
+		return out, err
+	}
 	if sq.Organization, sq.Project, err = h.scopeOfList(ctx, kind, q.organization, q.project); err != nil {
 		return out, err
 	}
@@ -60,14 +67,26 @@ func list[T any](ctx context.Context, h *handlers, kind api.Kind, q query) (page
 				return out, err
 			}
 			out.Items = append(out.Items, t)
-			out.Continue = o.Meta.ID
+			out.Continue = sq.After(o.Meta)
 		}
-		if p.Continue == "" {
-			out.Continue = ""
+		// One page of a search has looked at enough.
+		if p.Continue == "" || sq.Search != "" {
+			out.Continue = p.Continue
 			return out, nil
 		}
 		sq.Continue = p.Continue
 	}
+}
+
+func (q query) ofStore(kind api.Kind) (api.ListQuery, error) {
+	search := strings.ToLower(strings.TrimSpace(q.search))
+	switch {
+	case utf8.RuneCountInString(search) > maxSearch:
+		return api.ListQuery{}, api.Errorf(api.CodeInvalid, "at most %d characters", maxSearch).At("search")
+	case q.sort != "" && q.sort != api.SortID && q.sort != api.SortName:
+		return api.ListQuery{}, api.Errorf(api.CodeInvalid, "it is sorted by id or name").At("sort")
+	}
+	return api.ListQuery{Kind: kind, Name: q.name, Search: search, ByName: q.sort == api.SortName, Limit: q.limit, Continue: q.after}, nil
 }
 
 // each calls f with every object of a kind that the query selects; f ends it by

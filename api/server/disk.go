@@ -23,7 +23,7 @@ func diskSpec(d api.Disk, s api.DiskSpec) (api.DiskSpec, error) {
 
 // ListDisks pages through what the caller sees.
 func (h *handlers) ListDisks(ctx context.Context, r ListDisksRequestObject) (ListDisksResponseObject, error) {
-	p, err := list[api.Disk](ctx, h, api.KindDisk, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name})
+	p, err := list[api.Disk](ctx, h, api.KindDisk, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort})
 	return ListDisks200JSONResponse(p), err
 }
 

@@ -33,7 +33,7 @@ func (h *handlers) defaultExternal(ctx context.Context) (*api.ExternalNetwork, e
 
 // ListExternalNetworks pages through what the caller sees.
 func (h *handlers) ListExternalNetworks(ctx context.Context, r ListExternalNetworksRequestObject) (ListExternalNetworksResponseObject, error) {
-	p, err := list[api.ExternalNetwork](ctx, h, api.KindExternalNetwork, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name})
+	p, err := list[api.ExternalNetwork](ctx, h, api.KindExternalNetwork, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort})
 	return ListExternalNetworks200JSONResponse(p), err
 }
 

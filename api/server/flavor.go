@@ -14,7 +14,7 @@ func (h *handlers) flavor(ctx context.Context, ref string) (api.Flavor, error) {
 
 // ListFlavors pages through what the caller sees.
 func (h *handlers) ListFlavors(ctx context.Context, r ListFlavorsRequestObject) (ListFlavorsResponseObject, error) {
-	p, err := list[api.Flavor](ctx, h, api.KindFlavor, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name})
+	p, err := list[api.Flavor](ctx, h, api.KindFlavor, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort})
 	return ListFlavors200JSONResponse(p), err
 }
 

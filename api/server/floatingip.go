@@ -74,7 +74,7 @@ func (h *handlers) portOf(ctx context.Context, m api.Meta, in api.Instance, fiel
 
 // ListFloatingIPs pages through what the caller sees.
 func (h *handlers) ListFloatingIPs(ctx context.Context, r ListFloatingIPsRequestObject) (ListFloatingIPsResponseObject, error) {
-	p, err := list[api.FloatingIP](ctx, h, api.KindFloatingIP, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, organization: r.Params.Organization, project: r.Params.Project})
+	p, err := list[api.FloatingIP](ctx, h, api.KindFloatingIP, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization, project: r.Params.Project})
 	return ListFloatingIPs200JSONResponse(p), err
 }
 

@@ -8,7 +8,7 @@ import (
 
 // ListGPUs pages through what the caller sees.
 func (h *handlers) ListGPUs(ctx context.Context, r ListGPUsRequestObject) (ListGPUsResponseObject, error) {
-	p, err := list[api.GPU](ctx, h, api.KindGPU, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name})
+	p, err := list[api.GPU](ctx, h, api.KindGPU, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort})
 	return ListGPUs200JSONResponse(p), err
 }
 

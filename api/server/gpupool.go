@@ -30,7 +30,7 @@ func poolSpec(s api.GPUPoolSpec) (api.GPUPoolSpec, error) {
 
 // ListGPUPools pages through what the caller sees.
 func (h *handlers) ListGPUPools(ctx context.Context, r ListGPUPoolsRequestObject) (ListGPUPoolsResponseObject, error) {
-	p, err := list[api.GPUPool](ctx, h, api.KindGPUPool, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name})
+	p, err := list[api.GPUPool](ctx, h, api.KindGPUPool, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort})
 	return ListGPUPools200JSONResponse(p), err
 }
 

@@ -38,7 +38,7 @@ func (h *handlers) providerSpec(ctx context.Context, s, old api.IdentityProvider
 
 // ListIdentityProviders pages through what the caller sees.
 func (h *handlers) ListIdentityProviders(ctx context.Context, r ListIdentityProvidersRequestObject) (ListIdentityProvidersResponseObject, error) {
-	p, err := list[api.IdentityProvider](ctx, h, api.KindIdentityProvider, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name})
+	p, err := list[api.IdentityProvider](ctx, h, api.KindIdentityProvider, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort})
 	return ListIdentityProviders200JSONResponse(p), err
 }
 

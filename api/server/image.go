@@ -20,7 +20,7 @@ func (h *handlers) imageSpec(ctx context.Context, m api.Meta, s api.ImageSpec, w
 
 // ListImages pages through what the caller sees.
 func (h *handlers) ListImages(ctx context.Context, r ListImagesRequestObject) (ListImagesResponseObject, error) {
-	p, err := list[api.Image](ctx, h, api.KindImage, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name,
+	p, err := list[api.Image](ctx, h, api.KindImage, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort,
 		organization: r.Params.Organization, project: r.Params.Project})
 	return ListImages200JSONResponse(p), err
 }

@@ -36,7 +36,7 @@ func (h *handlers) CreateJoinToken(ctx context.Context, r CreateJoinTokenRequest
 
 // ListJoinTokens pages through them.
 func (h *handlers) ListJoinTokens(ctx context.Context, r ListJoinTokensRequestObject) (ListJoinTokensResponseObject, error) {
-	p, err := list[api.JoinToken](ctx, h, api.KindJoinToken, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name})
+	p, err := list[api.JoinToken](ctx, h, api.KindJoinToken, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort})
 	return ListJoinTokens200JSONResponse(p), err
 }
 

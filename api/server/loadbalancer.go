@@ -59,7 +59,7 @@ func (h *handlers) loadBalancerSpec(ctx context.Context, m api.Meta, s api.LoadB
 
 // ListLoadBalancers pages through what the caller sees.
 func (h *handlers) ListLoadBalancers(ctx context.Context, r ListLoadBalancersRequestObject) (ListLoadBalancersResponseObject, error) {
-	p, err := list[api.LoadBalancer](ctx, h, api.KindLoadBalancer, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, organization: r.Params.Organization, project: r.Params.Project})
+	p, err := list[api.LoadBalancer](ctx, h, api.KindLoadBalancer, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization, project: r.Params.Project})
 	return ListLoadBalancers200JSONResponse(p), err
 }
 

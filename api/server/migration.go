@@ -8,7 +8,7 @@ import (
 
 // ListMigrations pages through them.
 func (h *handlers) ListMigrations(ctx context.Context, r ListMigrationsRequestObject) (ListMigrationsResponseObject, error) {
-	p, err := list[api.Migration](ctx, h, api.KindMigration, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name})
+	p, err := list[api.Migration](ctx, h, api.KindMigration, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort})
 	return ListMigrations200JSONResponse(p), err
 }
 

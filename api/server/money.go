@@ -25,7 +25,7 @@ func (h *handlers) seller(ctx context.Context, ref, field string) (api.Object, e
 
 // ListInvoices pages through what the caller sees.
 func (h *handlers) ListInvoices(ctx context.Context, r ListInvoicesRequestObject) (ListInvoicesResponseObject, error) {
-	p, err := list[api.Invoice](ctx, h, api.KindInvoice, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, organization: r.Params.Organization})
+	p, err := list[api.Invoice](ctx, h, api.KindInvoice, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization})
 	for i := range p.Items { // a thousand of them with all lines would be too much
 		p.Items[i].Spec.Lines, p.Items[i].Spec.Prices = nil, api.PriceBookSpec{Prices: []api.Price{}}
 	}
@@ -56,7 +56,7 @@ func (h *handlers) ExplainInvoiceLine(ctx context.Context, r ExplainInvoiceLineR
 
 // ListCreditNotes pages through what the caller sees.
 func (h *handlers) ListCreditNotes(ctx context.Context, r ListCreditNotesRequestObject) (ListCreditNotesResponseObject, error) {
-	p, err := list[api.CreditNote](ctx, h, api.KindCreditNote, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, organization: r.Params.Organization})
+	p, err := list[api.CreditNote](ctx, h, api.KindCreditNote, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization})
 	return ListCreditNotes200JSONResponse(p), err
 }
 
@@ -103,7 +103,7 @@ func (h *handlers) CreateCreditNote(ctx context.Context, r CreateCreditNoteReque
 
 // ListPayments pages through what the caller sees.
 func (h *handlers) ListPayments(ctx context.Context, r ListPaymentsRequestObject) (ListPaymentsResponseObject, error) {
-	p, err := list[api.Payment](ctx, h, api.KindPayment, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, organization: r.Params.Organization})
+	p, err := list[api.Payment](ctx, h, api.KindPayment, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization})
 	return ListPayments200JSONResponse(p), err
 }
 

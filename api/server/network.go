@@ -37,7 +37,7 @@ func (h *handlers) networkSpec(ctx context.Context, m api.Meta, s api.NetworkSpe
 
 // ListNetworks pages through what the caller sees.
 func (h *handlers) ListNetworks(ctx context.Context, r ListNetworksRequestObject) (ListNetworksResponseObject, error) {
-	p, err := list[api.Network](ctx, h, api.KindNetwork, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, organization: r.Params.Organization, project: r.Params.Project})
+	p, err := list[api.Network](ctx, h, api.KindNetwork, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization, project: r.Params.Project})
 	return ListNetworks200JSONResponse(p), err
 }
 

@@ -9,7 +9,7 @@ import (
 
 // ListNodes pages through what the caller sees.
 func (h *handlers) ListNodes(ctx context.Context, r ListNodesRequestObject) (ListNodesResponseObject, error) {
-	p, err := list[api.Node](ctx, h, api.KindNode, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name})
+	p, err := list[api.Node](ctx, h, api.KindNode, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort})
 	return ListNodes200JSONResponse(p), err
 }
 

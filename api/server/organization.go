@@ -27,7 +27,7 @@ func (h *handlers) organizationSpec(ctx context.Context, old, s api.Organization
 
 // ListOrganizations pages through what the caller sees.
 func (h *handlers) ListOrganizations(ctx context.Context, r ListOrganizationsRequestObject) (ListOrganizationsResponseObject, error) {
-	p, err := list[api.Organization](ctx, h, api.KindOrganization, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name})
+	p, err := list[api.Organization](ctx, h, api.KindOrganization, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort})
 	return ListOrganizations200JSONResponse(p), err
 }
 

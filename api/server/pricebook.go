@@ -9,7 +9,7 @@ import (
 
 // ListPriceBooks pages through what the caller sees.
 func (h *handlers) ListPriceBooks(ctx context.Context, r ListPriceBooksRequestObject) (ListPriceBooksResponseObject, error) {
-	p, err := list[api.PriceBook](ctx, h, api.KindPriceBook, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name})
+	p, err := list[api.PriceBook](ctx, h, api.KindPriceBook, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort})
 	return ListPriceBooks200JSONResponse(p), err
 }
 

@@ -8,7 +8,7 @@ import (
 
 // ListProjects pages through what the caller sees.
 func (h *handlers) ListProjects(ctx context.Context, r ListProjectsRequestObject) (ListProjectsResponseObject, error) {
-	p, err := list[api.Project](ctx, h, api.KindProject, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, organization: r.Params.Organization})
+	p, err := list[api.Project](ctx, h, api.KindProject, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization})
 	return ListProjects200JSONResponse(p), err
 }
 

@@ -8,7 +8,7 @@ import (
 
 // ListRouters pages through what the caller sees.
 func (h *handlers) ListRouters(ctx context.Context, r ListRoutersRequestObject) (ListRoutersResponseObject, error) {
-	p, err := list[api.Router](ctx, h, api.KindRouter, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, organization: r.Params.Organization, project: r.Params.Project})
+	p, err := list[api.Router](ctx, h, api.KindRouter, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization, project: r.Params.Project})
 	return ListRouters200JSONResponse(p), err
 }
 

@@ -32,7 +32,7 @@ func (h *handlers) securityGroupSpec(ctx context.Context, m api.Meta, s api.Secu
 
 // ListSecurityGroups pages through what the caller sees.
 func (h *handlers) ListSecurityGroups(ctx context.Context, r ListSecurityGroupsRequestObject) (ListSecurityGroupsResponseObject, error) {
-	p, err := list[api.SecurityGroup](ctx, h, api.KindSecurityGroup, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, organization: r.Params.Organization, project: r.Params.Project})
+	p, err := list[api.SecurityGroup](ctx, h, api.KindSecurityGroup, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization, project: r.Params.Project})
 	return ListSecurityGroups200JSONResponse(p), err
 }
 

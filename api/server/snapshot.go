@@ -27,7 +27,7 @@ func (h *handlers) readyVolume(ctx context.Context, m api.Meta, ref string) (api
 
 // ListSnapshots pages through what the caller sees.
 func (h *handlers) ListSnapshots(ctx context.Context, r ListSnapshotsRequestObject) (ListSnapshotsResponseObject, error) {
-	p, err := list[api.Snapshot](ctx, h, api.KindSnapshot, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, organization: r.Params.Organization, project: r.Params.Project})
+	p, err := list[api.Snapshot](ctx, h, api.KindSnapshot, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization, project: r.Params.Project})
 	return ListSnapshots200JSONResponse(p), err
 }
 

@@ -95,7 +95,7 @@ func (h *handlers) CreateUser(ctx context.Context, r CreateUserRequestObject) (C
 
 // ListUsers pages through what the caller sees.
 func (h *handlers) ListUsers(ctx context.Context, r ListUsersRequestObject) (ListUsersResponseObject, error) {
-	p, err := list[api.User](ctx, h, api.KindUser, query{limit: r.Params.Limit, after: r.Params.Continue, name: api.Login(r.Params.Name), organization: r.Params.Organization})
+	p, err := list[api.User](ctx, h, api.KindUser, query{limit: r.Params.Limit, after: r.Params.Continue, name: api.Login(r.Params.Name), search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization})
 	return ListUsers200JSONResponse(p), err
 }
 

@@ -135,7 +135,7 @@ func (h *handlers) newVolumeSpec(ctx context.Context, m api.Meta, s api.VolumeSp
 
 // ListVolumes pages through what the caller sees.
 func (h *handlers) ListVolumes(ctx context.Context, r ListVolumesRequestObject) (ListVolumesResponseObject, error) {
-	p, err := list[api.Volume](ctx, h, api.KindVolume, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name,
+	p, err := list[api.Volume](ctx, h, api.KindVolume, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort,
 		organization: r.Params.Organization, project: r.Params.Project})
 	return ListVolumes200JSONResponse(p), err
 }

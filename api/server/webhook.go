@@ -59,7 +59,7 @@ func (h *handlers) CreateWebhook(ctx context.Context, r CreateWebhookRequestObje
 
 // ListWebhooks pages through what the caller sees.
 func (h *handlers) ListWebhooks(ctx context.Context, r ListWebhooksRequestObject) (ListWebhooksResponseObject, error) {
-	p, err := list[api.Webhook](ctx, h, api.KindWebhook, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, organization: r.Params.Organization})
+	p, err := list[api.Webhook](ctx, h, api.KindWebhook, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization})
 	return ListWebhooks200JSONResponse(p), err
 }
 

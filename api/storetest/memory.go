@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -150,25 +151,42 @@ func (m *Memory) List(ctx context.Context, q api.ListQuery) (api.ListPage, error
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	page := api.ListPage{Revision: m.revision}
+	if q.InNames() {
+		err := m.byName(&page, q)
+		return page, err
+	}
 	ids := m.ids[q.Kind]
 	from, _ := slices.BinarySearch(ids, q.Continue+"\x00") // the next after it
 	for _, id := range ids[from:] {
-		o := m.objects[key{q.Kind, id}]
-		if !selected(q, o.Meta) {
-			continue
-		}
-		if len(page.Items) == q.Limit {
-			page.Continue = page.Items[q.Limit-1].Meta.ID
+		if !page.Take(q, m.objects[key{q.Kind, id}]) {
 			break
 		}
-		page.Items = append(page.Items, o)
 	}
 	return page, nil
 }
 
-func selected(q api.ListQuery, m api.Meta) bool {
-	return (q.Organization == "" || q.Organization == m.Organization) &&
-		(q.Project == "" || q.Project == m.Project) && (q.Name == "" || q.Name == m.Name)
+// byName fills the page in the order of names.
+func (m *Memory) byName(page *api.ListPage, q api.ListQuery) error {
+	place, err := q.Place()
+	if err != nil {
+		return err
+	}
+	at := func(o api.Object) string {
+		return strings.Join([]string{o.Meta.Name, o.Meta.Organization, o.Meta.Project, o.Meta.ID}, "\x00")
+	}
+	var rest []api.Object
+	for _, id := range m.ids[q.Kind] {
+		if o := m.objects[key{q.Kind, id}]; at(o) > place {
+			rest = append(rest, o)
+		}
+	}
+	slices.SortFunc(rest, func(a, b api.Object) int { return strings.Compare(at(a), at(b)) })
+	for _, o := range rest {
+		if !page.Take(q, o) {
+			return nil
+		}
+	}
+	return nil
 }
 
 // Revision of the last change.

@@ -51,6 +51,7 @@ func Run(t *testing.T, newStore func(t *testing.T) Store) {
 		{"AuditTrail", testAuditTrail},
 		{"Events", testEvents},
 		{"ListFilters", testListFilters},
+		{"ListSearch", testListSearch},
 		{"ListPages", testListPages},
 		{"ResultsAreNotShared", testResultsNotShared},
 		{"WatchFromNow", testWatchFromNow},

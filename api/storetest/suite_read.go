@@ -58,6 +58,67 @@ func testListFilters(t *tester) {
 	}
 }
 
+func testListSearch(t *tester) {
+	put := func(n int, id, name, org, project string, claims ...string) {
+		t.must(n, api.Command{Op: api.OpPutSpec, Kind: api.KindInstance, ID: id, Name: name, Organization: org, Project: project, Data: api.Encode(struct{}{}), Claims: claims})
+	}
+	put(1, "ins-4", "web-1", "org-2", "prj-3", "ip/net-2/10.0.0.5", "mac/02:00:0a:00:00:05")
+	put(2, "ins-2", "db", "org-1", "prj-1", "ip/net-1/10.0.0.5")
+	put(3, "ins-1", "web-1", "org-1", "prj-1", "ip/net-1/10.0.0.50", "ip/net-1/fd00::7")
+	put(4, "ins-3", "Andweb", "org-1", "prj-2", "ip/net-1/110.0.0.5")
+	for _, c := range []struct {
+		q    api.ListQuery
+		want []string
+	}{
+		{api.ListQuery{ByName: true}, []string{"ins-3", "ins-2", "ins-1", "ins-4"}},
+		{api.ListQuery{ByName: true, Name: "web-1"}, []string{"ins-1", "ins-4"}},
+		{api.ListQuery{ByName: true, Organization: "org-1"}, []string{"ins-3", "ins-2", "ins-1"}},
+		{api.ListQuery{Search: "web"}, []string{"ins-3", "ins-1", "ins-4"}},
+		{api.ListQuery{Search: "web", Project: "prj-1"}, []string{"ins-1"}},
+		{api.ListQuery{Search: "and"}, []string{"ins-3"}},
+		{api.ListQuery{Search: "ins-2"}, []string{"ins-2"}},
+		{api.ListQuery{Search: "10.0.0.5"}, []string{"ins-2", "ins-1", "ins-4"}},
+		{api.ListQuery{Search: "10.0.0.50"}, []string{"ins-1"}},
+		{api.ListQuery{Search: "fd00:"}, []string{"ins-1"}},
+		{api.ListQuery{Search: "02:00:0a"}, nil}, // no address, but the card's
+		{api.ListQuery{Search: "net-1"}, nil},
+		{api.ListQuery{Search: "org-1"}, nil},
+		{api.ListQuery{Search: "\x00"}, nil},
+	} {
+		for _, limit := range []int{1, 2, 1000} {
+			q := c.q
+			q.Kind, q.Limit = api.KindInstance, limit
+			var got []string
+			for {
+				page, err := t.s.List(t.ctx, q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, ids(page)...)
+				if q.Continue = page.Continue; q.Continue == "" || len(got) > 10 {
+					break
+				}
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("%+v, %d a page: %q, want %q", c.q, limit, got, c.want)
+			}
+		}
+	}
+	// What a page ended with goes, or gets another name: the next page goes on behind its place.
+	q := api.ListQuery{Kind: api.KindInstance, Search: "web", Limit: 2}
+	page, err := t.s.List(t.ctx, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.must(5, api.Command{Op: api.OpDelete, Kind: api.KindInstance, ID: "ins-1", Expect: api.AnyRevision})
+	q.Continue = page.Continue
+	if page, err = t.s.List(t.ctx, q); err != nil || !slices.Equal(ids(page), []string{"ins-4"}) {
+		t.Errorf("after what went: %q, %v", ids(page), err)
+	}
+	_, err = t.s.List(t.ctx, api.ListQuery{Kind: api.KindInstance, ByName: true, Limit: 1, Continue: "?"})
+	t.wantCode(api.CodeInvalid, err)
+}
+
 func testListPages(t *tester) {
 	const total = 25
 	var cmds []api.Command

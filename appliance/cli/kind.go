@@ -142,6 +142,10 @@ func (k *kind[T]) printOne(ctx context.Context, o T) error {
 func (k *kind[T]) listCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List them", Args: cobra.NoArgs}
 	limit := cmd.Flags().Int("limit", 0, "at most so many, in their order; 0: all")
+	search := new(string)
+	if !k.onlyListed {
+		cmd.Flags().StringVar(search, "search", "", "only those with this in their name or id, or with an address that begins so")
+	}
 	if k.filter != nil {
 		k.filter(cmd)
 	}
@@ -151,7 +155,7 @@ func (k *kind[T]) listCommand() *cobra.Command {
 			return usagef("--limit %d is not possible", *limit)
 		}
 		objects, q := []T{}, k.query()
-		q.Limit = min(*limit, page)
+		q.Limit, q.Search = min(*limit, page), *search
 		for o, err := range k.all(k.app.api).All(cmd.Context(), q) {
 			if err != nil {
 				return err

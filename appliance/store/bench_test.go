@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -82,5 +83,31 @@ func BenchmarkGet(b *testing.B) {
 		if _, err := s.Get(context.Background(), api.KindFlavor, "flv-1"); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkSearch is a page of a search among 20,000 instances; none is the
+// worst, as all names are looked at, and an address has all objects looked at.
+func BenchmarkSearch(b *testing.B) {
+	s := open(b, Options{})
+	spec := api.Encode(api.InstanceSpec{Flavor: "flv-000000000001", Image: "img-000000000001", UserData: strings.Repeat("x", 500)})
+	for n := 0; n < 20_000; n += 1000 {
+		var batch api.Batch
+		for i := n; i < n+1000; i++ {
+			batch.Commands = append(batch.Commands, api.Command{Op: api.OpPutSpec, Kind: api.KindInstance, ID: fmt.Sprintf("ins-%012x", i), Name: fmt.Sprintf("train-%d", i),
+				Organization: "org-1", Project: "prj-1", Data: spec, Claims: []string{fmt.Sprintf("ip/net-1/10.0.%d.%d", i/250, i%250)}})
+		}
+		if _, err := s.Apply(b.Context(), batch); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ name, search string }{{"many", "train"}, {"one", "train-19999"}, {"none", "nothing"}, {"address", "10.0.79.249"}} {
+		b.Run(c.name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := s.List(b.Context(), api.ListQuery{Kind: api.KindInstance, Search: c.search, Limit: 25}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

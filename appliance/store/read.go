@@ -57,24 +57,18 @@ func (s *Store) view(fn func(view) error) error {
 // list walks the narrowest index and stops one object after the page.
 func (v view) list(q api.ListQuery) (api.ListPage, error) {
 	page := api.ListPage{Revision: v.revision()}
+	if q.InNames() {
+		err := v.listByName(&page, q)
+		return page, err
+	}
 	err := v.walk(q, func(id string) (more bool, err error) {
 		o, err := v.object(key{q.Kind, id})
-		if err != nil || o == nil || !selected(q, o.Meta) {
+		if err != nil || o == nil {
 			return true, err
 		}
-		if len(page.Items) == q.Limit {
-			page.Continue = page.Items[q.Limit-1].Meta.ID
-			return false, nil
-		}
-		page.Items = append(page.Items, *o)
-		return true, nil
+		return page.Take(q, *o), nil
 	})
 	return page, err
-}
-
-func selected(q api.ListQuery, m api.Meta) bool {
-	return (q.Organization == "" || q.Organization == m.Organization) &&
-		(q.Project == "" || q.Project == m.Project) && (q.Name == "" || q.Name == m.Name)
 }
 
 // walk calls fn with the ids after q.Continue, in order, that may match q.

@@ -116,14 +116,21 @@ step('start it again, by keyboard', async () => {
   await page.getByRole('status', { name: 'State' }).getByText('Running').waitFor();
 });
 
-step('the filter takes a name', async () => {
+step('the filter takes a part of a name, and stands in the address', async () => {
   await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Instances' }).click();
-  await page.getByRole('textbox', { name: 'Filter by exact name' }).fill('nothing');
-  await page.keyboard.press('Enter');
-  await page.getByText('Nothing is called nothing').waitFor();
-  await page.getByRole('textbox', { name: 'Filter by exact name' }).fill('train-1');
+  await page.getByRole('link', { name: 'train-1' }).waitFor();
+  await page.keyboard.press('/');
+  await page.keyboard.type('nothing');
+  await page.getByText('Nothing matches nothing').waitFor();
+  const filter = page.getByRole('textbox', { name: 'Filter by name, id or address' });
+  await filter.fill('RAIN');
   await page.keyboard.press('Enter');
   await page.getByRole('link', { name: 'train-1' }).waitFor();
+  assert.match(page.url(), /#\/instances\?search=RAIN$/);
+  await page.reload();
+  await page.getByRole('link', { name: 'train-1' }).waitFor();
+  assert.equal(await filter.inputValue(), 'RAIN');
+  await page.getByText('1 shown').waitFor();
 });
 
 step('usage, invoices, members', async () => {

@@ -1,10 +1,11 @@
 // Builds the portal into dist: types from the API's description, Vite's bundle,
-// the licences of what is in it, and every file compressed. basaltd embeds the
-// compressed files only, and unpacks them for the rare client that asks so.
+// the licences of what is in it, and every file compressed, for most browsers
+// with Brotli. basaltd embeds the compressed files only, and unpacks them for the
+// rare client that asks so.
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { licenses } from './licenses.mjs';
 import { types } from './types.mjs';
 
@@ -21,8 +22,11 @@ let total = 0;
 for (const e of readdirSync(dist, { recursive: true, withFileTypes: true })) {
   if (!e.isFile() || e.name === '.gitignore') continue;
   const path = join(e.parentPath, e.name);
-  const packed = gzipSync(readFileSync(path), { level: 9 });
-  writeFileSync(`${path}.gz`, packed);
+  const plain = readFileSync(path);
+  writeFileSync(`${path}.gz`, gzipSync(plain, { level: 9 }));
+  const packed = brotliCompressSync(plain, { params: { [constants.BROTLI_PARAM_SIZE_HINT]: plain.length } });
+  // What is compressed already, as fonts are, gains nothing.
+  if (packed.length < plain.length * 0.95) writeFileSync(`${path}.br`, packed);
   rmSync(path);
   total += packed.length;
 }

@@ -2,10 +2,10 @@
 import { Bullseye, Spinner } from '@patternfly/react-core';
 import { lazy, Suspense } from 'react';
 import { Route, Router, Switch } from 'wouter';
-import { useHashLocation } from 'wouter/use-hash-location';
 import { asApiError } from './api/client';
 import { useSessionQuery, type Session } from './api/session';
 import { useText } from './i18n';
+import { useAddress } from './lib/address';
 import { ErrorAlert } from './parts/error';
 import { Boundary } from './parts/boundary';
 import { SignIn } from './pages/sign-in';
@@ -38,7 +38,7 @@ function Pages({ session }: { session: Session }) {
 
 function Inside() {
   const session = useSessionQuery();
-  const [path] = useHashLocation();
+  const [path] = useAddress();
   if (path.startsWith('/sso')) return <Sso />;
   if (path.startsWith('/password')) return <SetPassword />;
   if (session.isPending) return <Loading />;
@@ -63,7 +63,7 @@ function Inside() {
 
 export function App() {
   return (
-    <Router hook={useHashLocation}>
+    <Router hook={useAddress}>
       <Suspense fallback={<Loading />}>
         <Inside />
       </Suspense>

@@ -1,6 +1,6 @@
 import { QueryClient } from '@tanstack/react-query';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { applier, removed, replaced } from './live';
+import { applier, changed } from './live';
 import type { WatchEvent } from './watch';
 
 const object = (id: string, revision: number, more = {}) => ({ kind: 'Instance', meta: { id, name: id, revision }, ...more });
@@ -10,12 +10,13 @@ const page = { items: [object('a', 1), object('b', 2)] };
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
+const newest = (...events: WatchEvent[]) => new Map(events.map((e) => [e.object.meta.id ?? '', e]));
+
 test('a newer form replaces in place, an older one does not', () => {
-  expect(replaced(page, object('b', 3)).items.map((i) => i.meta.revision)).toEqual([1, 3]);
-  expect(replaced(page, object('b', 2))).toBe(page);
-  expect(replaced(page, object('c', 9))).toBe(page);
-  expect(removed(page, 'a').items).toHaveLength(1);
-  expect(removed(page, 'c')).toBe(page);
+  expect(changed(page, newest(put('b', 3))).items.map((i) => i.meta.revision)).toEqual([1, 3]);
+  expect(changed(page, newest(put('b', 3))).items[0]).toBe(page.items[0]);
+  expect(changed(page, newest(put('b', 2), put('c', 9)))).toBe(page);
+  expect(changed(page, newest({ ...put('a', 9), type: 'remove' }, put('b', 3))).items.map((i) => i.meta.revision)).toEqual([3]);
 });
 
 function setUp() {
@@ -23,7 +24,7 @@ function setUp() {
   const list = ['Instance', 'list', { project: 'p' }];
   client.setQueryData(list, page);
   client.setQueryData(['Instance', 'one', 'a'], object('a', 1));
-  return { client, list, apply: applier(client), asked: vi.spyOn(client, 'invalidateQueries') };
+  return { client, list, apply: applier(client, (f) => f()), asked: vi.spyOn(client, 'invalidateQueries') };
 }
 
 test('a change reaches the list and the object’s own page without asking again', () => {
@@ -42,6 +43,28 @@ test('new objects make the lists ask again, once for many', () => {
   vi.runAllTimers();
   expect(asked).toHaveBeenCalledTimes(1);
   expect(asked).toHaveBeenCalledWith({ queryKey: ['Instance', 'list'] });
+});
+
+test('while everything changes, lists are asked for only now and then', () => {
+  const { apply, asked } = setUp();
+  for (let i = 0; i < 100; i++) {
+    apply(put(`new${i}`, 10 + i));
+    vi.advanceTimersByTime(100);
+  }
+  expect(asked.mock.calls.length).toBeGreaterThan(3);
+  expect(asked.mock.calls.length).toBeLessThan(7);
+});
+
+test('the changes of a frame are put in together, the last of each object', () => {
+  const { client, list } = setUp();
+  const set = vi.spyOn(client, 'setQueryData');
+  let draw: () => void = () => undefined;
+  const apply = applier(client, (f) => (draw = f));
+  for (let i = 3; i < 50; i++) apply(put(i % 2 ? 'a' : 'b', i));
+  expect(set).not.toHaveBeenCalled();
+  draw();
+  expect(client.getQueryData<typeof page>(list)?.items.map((i) => i.meta.revision)).toEqual([49, 48]);
+  expect(set).toHaveBeenCalledTimes(2); // the list, and the page of one
 });
 
 test('what is removed is gone from the list, and its page knows', () => {

@@ -5,7 +5,8 @@ import { api, ApiError, ok, type Schemas } from './client';
 
 export interface PageOf {
   project?: string;
-  name?: string;
+  /** A part of the name or the id, or the beginning of an address. */
+  search?: string;
   limit?: number;
   continue?: string;
 }

@@ -10,7 +10,7 @@ import { useText } from '../i18n';
 import { formatTime } from '../lib/format';
 import { Field } from '../parts/field';
 import { FormDialog } from '../parts/form-dialog';
-import { Empty, ObjectList, usePages, type Column } from '../parts/list';
+import { Empty, ObjectList, useListing, type Column } from '../parts/list';
 import { PageBody } from '../parts/page';
 import { useProject } from '../shell/project';
 
@@ -61,11 +61,10 @@ export function Members() {
   const { t, language } = useText();
   const client = useQueryClient();
   const { projects, organization } = useProject();
-  const pages = usePages();
-  const [name, setName] = useState('');
+  const listing = useListing();
   const [adding, setAdding] = useState(false);
   const [made, setMade] = useState<User | null>(null);
-  const query = useUsers({ name, limit: 25, continue: pages.token });
+  const query = useUsers(listing.query);
   const grant = (g: Schemas['Grant']) => {
     const p = projects.find((x) => x.meta.id === g.project)?.meta.name ?? g.project;
     return p ? `${t(`role.${g.role}`)} (${p})` : t(`role.${g.role}`);
@@ -90,8 +89,7 @@ export function Members() {
           </Alert>
         )}
         <ObjectList
-          label={t('mem.title')} columns={columns} query={query} keyOf={(u) => u.meta.id ?? u.meta.name} pages={pages}
-          filter={{ name, set: (n) => (setName(n), pages.reset()) }}
+          label={t('mem.title')} columns={columns} query={query} keyOf={(u) => u.meta.id ?? u.meta.name} pages={listing.pages} filter={listing.filter}
           empty={<Empty title={t('mem.empty')} help={t('mem.emptyHelp')} icon={UsersIcon} />}
         />
       </div>

@@ -1,11 +1,15 @@
-// A list of objects: a table that becomes cards on a phone, pages, a filter by
-// name, and what to do when it is empty.
-import { Button, EmptyState, EmptyStateActions, EmptyStateBody, EmptyStateFooter, SearchInput, Skeleton } from '@patternfly/react-core';
-import { AngleLeftIcon, AngleRightIcon } from '@patternfly/react-icons';
+// A list of objects: a table that becomes cards on a phone, pages, a filter,
+// and what to do when it is empty.
+import { EmptyState, EmptyStateActions, EmptyStateBody, EmptyStateFooter, Skeleton } from '@patternfly/react-core';
 import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
-import { useState, type ReactNode } from 'react';
+import { memo, type ReactNode } from 'react';
 import { useText } from '../i18n';
 import { ErrorAlert } from './error';
+import { ListFilter } from './list-filter';
+import { ListPager } from './list-pager';
+import type { Filter, Pages } from './list-state';
+
+export { useFilter, useListing, usePages } from './list-state';
 
 export interface Column<T> {
   title: string;
@@ -19,59 +23,32 @@ interface Props<T> {
   keyOf: (item: T) => string;
   empty: ReactNode;
   pages?: Pages;
-  filter?: { name: string; set: (name: string) => void };
+  filter?: Filter;
 }
 
-export interface Pages {
-  token: string;
-  page: number;
-  next: (token: string) => void;
-  previous: () => void;
-  reset: () => void;
+interface RowProps<T> {
+  item: T;
+  columns: Column<T>[];
 }
 
-/** usePages walks a list's pages by their tokens. */
-export function usePages(): Pages {
-  const [tokens, set] = useState<string[]>([]);
-  return {
-    token: tokens.at(-1) ?? '',
-    page: tokens.length + 1,
-    next: (token) => set((t) => [...t, token]),
-    previous: () => set((t) => t.slice(0, -1)),
-    reset: () => set([]),
-  };
+function AnyRow<T>({ item, columns }: RowProps<T>) {
+  return <Tr>{columns.map((c) => <Td key={c.title} dataLabel={c.title}>{c.cell(item)}</Td>)}</Tr>;
 }
 
-function NameFilter({ name, set }: { name: string; set: (name: string) => void }) {
-  const { t } = useText();
-  const [value, setValue] = useState(name);
-  return (
-    <form role="search" className="basalt-filter" onSubmit={(e) => (e.preventDefault(), set(value.trim()))}>
-      <SearchInput
-        aria-label={t('common.filterName')}
-        placeholder={t('common.filterName')}
-        value={value}
-        resetButtonLabel={t('common.clear')}
-        onChange={(_, v) => setValue(v)}
-        onSearch={(e) => (e.preventDefault(), set(value.trim()))}
-        onClear={() => (setValue(''), set(''))}
-        submitSearchButtonLabel={t('common.filterName')}
-      />
-    </form>
-  );
-}
+// A row is drawn anew when its object or the columns are others: a list whose
+// columns stay the same draws only what has changed.
+const Row = memo(AnyRow) as typeof AnyRow;
 
 export function ObjectList<T>({ label, columns, query, keyOf, empty, pages, filter }: Props<T>) {
   const { t } = useText();
   const items = query.data?.items ?? [];
-  const next = query.data?.continue;
   const first = !pages || pages.page === 1;
   return (
     <>
-      {filter && <NameFilter {...filter} />}
+      {filter && <ListFilter {...filter} />}
       <ErrorAlert error={query.error} onRetry={() => void query.refetch()} />
       {query.isPending && <Skeleton height="8rem" screenreaderText={t('app.loading')} />}
-      {query.data && items.length === 0 && first && (filter?.name ? <EmptyState titleText={t('common.noMatch', { name: filter.name })} headingLevel="h2"><EmptyStateBody>{t('common.noMatchHelp')}</EmptyStateBody></EmptyState> : empty)}
+      {query.data && items.length === 0 && first && (filter?.search ? <EmptyState titleText={t('common.noMatch', { search: filter.search })} headingLevel="h2"><EmptyStateBody>{t('common.noMatchHelp')}</EmptyStateBody></EmptyState> : empty)}
       {items.length > 0 && (
         <Table aria-label={label} variant="compact" gridBreakPoint="grid-md">
           <Thead>
@@ -79,18 +56,12 @@ export function ObjectList<T>({ label, columns, query, keyOf, empty, pages, filt
           </Thead>
           <Tbody>
             {items.map((item) => (
-              <Tr key={keyOf(item)}>{columns.map((c) => <Td key={c.title} dataLabel={c.title}>{c.cell(item)}</Td>)}</Tr>
+              <Row key={keyOf(item)} item={item} columns={columns} />
             ))}
           </Tbody>
         </Table>
       )}
-      {pages && (next || !first) && (
-        <nav className="basalt-pager" aria-label={t('common.pages')}>
-          <Button variant="plain" icon={<AngleLeftIcon />} aria-label={t('common.previous')} isDisabled={first} onClick={pages.previous} />
-          <span aria-live="polite">{t('common.page', { page: pages.page })}</span>
-          <Button variant="plain" icon={<AngleRightIcon />} aria-label={t('common.next')} isDisabled={!next} onClick={() => next && pages.next(next)} />
-        </nav>
-      )}
+      {pages && query.data && <ListPager pages={pages} shown={items.length} next={query.data.continue} />}
     </>
   );
 }

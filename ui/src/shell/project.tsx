@@ -19,10 +19,11 @@ const Context = createContext<ProjectChoice>({ projects: [], loading: false, pro
 export const useProject = () => use(Context);
 
 const stored = 'basalt.project';
+const none: Schemas['Project'][] = []; // the same at each render
 
 export function ProjectProvider({ session, children }: { session: Session; children: ReactNode }) {
   const query = useProjects(seesMachines(session));
-  const projects = query.data?.items ?? [];
+  const projects = query.data?.items ?? none;
   const [wanted, setWanted] = useState(() => localStorage.getItem(stored) ?? '');
   useEffect(() => localStorage.setItem(stored, wanted), [wanted]);
   const project = session.project ?? (projects.some((p) => p.meta.id === wanted) ? wanted : projects.length === 1 ? (projects[0]?.meta.id ?? '') : '');

@@ -1,0 +1,40 @@
+// The portal's addresses: #/path?query. wouter's own hook takes the query for
+// a part of the path and writes it before the "#".
+import { useSyncExternalStore } from 'react';
+
+/** pathOf is what stands behind the "#", without its query. */
+export const pathOf = (hash: string): string => `/${hash.replace(/^#?\/?/, '').split('?', 1)[0] ?? ''}`;
+
+/** queryOf is the query behind the "#". */
+export const queryOf = (hash: string): URLSearchParams => new URLSearchParams(hash.includes('?') ? hash.slice(hash.indexOf('?') + 1) : '');
+
+/** withParam is a hash with another value of its query's name; empty: without it. */
+export function withParam(hash: string, name: string, value: string): string {
+  const query = queryOf(hash);
+  if (value) query.set(name, value);
+  else query.delete(name);
+  const rest = query.toString();
+  return `#${pathOf(hash)}${rest && `?${rest}`}`;
+}
+
+function write(hash: string, replace: boolean) {
+  history[replace ? 'replaceState' : 'pushState'](null, '', hash);
+  dispatchEvent(new HashChangeEvent('hashchange'));
+}
+
+const subscribe = (changed: () => void) => {
+  addEventListener('hashchange', changed);
+  return () => removeEventListener('hashchange', changed);
+};
+
+const go = (to: string, { replace = false } = {}) => write(`#${to}`, replace);
+
+/** useAddress is the path, and the way to another: the hook of the portal's Router. */
+export const useAddress = (): [string, typeof go] => [useSyncExternalStore(subscribe, () => pathOf(location.hash)), go];
+useAddress.hrefs = (href: string) => `#${href}`;
+
+/** useParam is a value in the address's query. Setting it makes no step to go back to. */
+export function useParam(name: string): [string, (value: string) => void] {
+  const value = useSyncExternalStore(subscribe, () => queryOf(location.hash).get(name) ?? '');
+  return [value, (v) => v !== queryOf(location.hash).get(name) && write(withParam(location.hash, name, v), true)];
+}
