@@ -22,12 +22,13 @@ const consistencyHeader = "Basalt-Consistency"
 
 // streams are the operations that may last.
 var streams = map[string]bool{
-	"Watch": true, "OpenInstanceConsole": true, "PutImageContent": true, "ExecInInstance": true, "BackupCluster": true,
+	"Watch": true, "OpenInstanceConsole": true, "OpenInstanceScreen": true, "PutImageContent": true, "ExecInInstance": true, "BackupCluster": true,
 }
 
 // onNode are the operations that one node has to answer: an instance's own, or
 // the one that is named.
-var onNode = map[string]api.Kind{"OpenInstanceConsole": api.KindInstance, "ExecInInstance": api.KindInstance, "GetInstanceConsoleLog": api.KindInstance,
+var onNode = map[string]api.Kind{"OpenInstanceConsole": api.KindInstance, "OpenInstanceScreen": api.KindInstance,
+	"ExecInInstance": api.KindInstance, "GetInstanceConsoleLog": api.KindInstance,
 	"GetNodeLeaks": api.KindNode}
 
 // elsewhere is the server of the node that has to answer; nil: this one. What
