@@ -68,6 +68,11 @@ type Driver interface {
 	// stopped.
 	ConsoleLog(ctx context.Context, id api.InstanceID, max int64) ([]byte, error)
 
+	// Screen is a connection to the screen of a running domain, for whoever
+	// speaks VNC (RFC 6143); any number of them. wrong_state when it does not
+	// run, or was started without one. Close it to let it go.
+	Screen(ctx context.Context, id api.InstanceID) (io.ReadWriteCloser, error)
+
 	// AgentPing returns nil when the guest agent answers.
 	AgentPing(ctx context.Context, id api.InstanceID) error
 	// Freeze makes the guest write out its file systems and hold back what
@@ -93,6 +98,11 @@ type Driver interface {
 	Info(ctx context.Context) (Info, error)
 	// Close lets the hypervisor go. Domains run on.
 	Close() error
+}
+
+// NoScreen is the error for a domain that was started without a screen.
+func NoScreen(id api.InstanceID) error {
+	return api.Errorf(api.CodeState, "%s was started without a screen", id).WithHint("it gets one with its next start")
 }
 
 // State of a domain.

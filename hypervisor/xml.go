@@ -189,12 +189,13 @@ func escape(s string) string {
 }
 
 // Owned is what a domain's XML says about whose it is, and where its console
-// is.
+// and screen are.
 type Owned struct {
 	ID           api.InstanceID
 	Node         api.NodeID
 	SerialSocket string
 	SerialLog    string
+	VNCSocket    string   // empty: it has no screen to look at
 	DiskSerials  []string // of the disks, by their places; empty where there is none
 	Incoming     bool     // it comes from another node, and has not run here yet
 }
@@ -232,7 +233,27 @@ func ParseOwned(text string) (o Owned, ok bool, err error) {
 			o.SerialLog = s.Log.File
 		}
 	}
+	o.VNCSocket = vncSocket(dom.Devices.Graphics)
 	return o, true, nil
+}
+
+// vncSocket of a domain, in the form in which libvirt gives it for one that runs
+// or the one in which it was asked for.
+func vncSocket(graphics []lx.DomainGraphic) string {
+	for _, g := range graphics {
+		if g.VNC == nil {
+			continue
+		}
+		for _, l := range g.VNC.Listeners {
+			if l.Socket != nil && l.Socket.Socket != "" {
+				return l.Socket.Socket
+			}
+		}
+		if g.VNC.Socket != "" {
+			return g.VNC.Socket
+		}
+	}
+	return ""
 }
 
 // ParseMark reads the mark as libvirt gives it by itself: without its

@@ -100,7 +100,7 @@ func TestXMLGolden(t *testing.T) {
 			for _, k := range d.Disks {
 				serials = append(serials, k.Serial)
 			}
-			if diff := cmp.Diff(Owned{ID: d.ID, Node: d.Node, SerialSocket: d.SerialSocket, SerialLog: d.SerialLog, DiskSerials: serials}, owned); diff != "" {
+			if diff := cmp.Diff(Owned{ID: d.ID, Node: d.Node, SerialSocket: d.SerialSocket, SerialLog: d.SerialLog, VNCSocket: d.VNCSocket, DiskSerials: serials}, owned); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -60,17 +60,26 @@ func (a *API) ConsoleLog(ctx context.Context, id string, tail int64) ([]byte, er
 
 // Console opens an instance's serial console.
 func (a *API) Console(ctx context.Context, id string) (net.Conn, error) {
+	return a.bridge(ctx, id, "console")
+}
+
+// Screen opens a connection to an instance's screen, which speaks VNC.
+func (a *API) Screen(ctx context.Context, id string) (net.Conn, error) {
+	return a.bridge(ctx, id, "vnc")
+}
+
+func (a *API) bridge(ctx context.Context, id, what string) (net.Conn, error) {
 	header := http.Header{}
 	if a.token != "" {
 		header.Set("Authorization", "Bearer "+a.token)
 	}
-	ws, resp, err := websocket.Dial(ctx, a.base.JoinPath("v1", "instances", id, "console").String(), //nolint:bodyclose // Dial has read it
+	ws, resp, err := websocket.Dial(ctx, a.base.JoinPath("v1", "instances", id, what).String(), //nolint:bodyclose // Dial has read it
 		&websocket.DialOptions{HTTPClient: a.http, HTTPHeader: header})
 	if err != nil {
 		if resp != nil && resp.StatusCode >= 300 {
 			return nil, failure(resp)
 		}
-		return nil, fmt.Errorf("open the console: %w", err)
+		return nil, fmt.Errorf("open the %s: %w", what, err)
 	}
 	ws.SetReadLimit(1 << 20)
 	return websocket.NetConn(ctx, ws, websocket.MessageBinary), nil

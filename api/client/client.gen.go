@@ -863,6 +863,11 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/instances/{id}/stop (the `StopInstance` operationId).
 	StopInstance(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// OpenInstanceScreen Its screen as a websocket; VNC in binary messages both ways
+	//
+	// Corresponds with GET /v1/instances/{id}/vnc (the `OpenInstanceScreen` operationId).
+	OpenInstanceScreen(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ExplainInvoice The hours that a line of an invoice is made of, and the records of one of them
 	//
 	// Corresponds with GET /v1/invoice-explanation (the `ExplainInvoice` operationId).
@@ -3844,6 +3849,21 @@ func (c *Client) StartInstance(ctx context.Context, id PathID, reqEditors ...Req
 // Corresponds with POST /v1/instances/{id}/stop (the `StopInstance` operationId).
 func (c *Client) StopInstance(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewStopInstanceRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// OpenInstanceScreen Its screen as a websocket; VNC in binary messages both ways
+//
+// Corresponds with GET /v1/instances/{id}/vnc (the `OpenInstanceScreen` operationId).
+func (c *Client) OpenInstanceScreen(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewOpenInstanceScreenRequest(c.Server, id)
 	if err != nil {
 		return nil, err
 	}
@@ -11335,6 +11355,40 @@ func NewStopInstanceRequest(server string, id PathID) (*http.Request, error) {
 	return req, nil
 }
 
+// NewOpenInstanceScreenRequest constructs an http.Request for the OpenInstanceScreen method
+func NewOpenInstanceScreenRequest(server string, id PathID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/instances/%s/vnc", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewExplainInvoiceRequest constructs an http.Request for the ExplainInvoice method
 func NewExplainInvoiceRequest(server string, params *ExplainInvoiceParams) (*http.Request, error) {
 	var err error
@@ -18714,6 +18768,13 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/instances/{id}/stop (the `StopInstance` operationId).
 	StopInstanceWithResponse(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*StopInstanceResponse, error)
 
+	// OpenInstanceScreenWithResponse Its screen as a websocket; VNC in binary messages both ways
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/instances/{id}/vnc (the `OpenInstanceScreen` operationId).
+	OpenInstanceScreenWithResponse(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*OpenInstanceScreenResponse, error)
+
 	// ExplainInvoiceWithResponse The hours that a line of an invoice is made of, and the records of one of them
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -24376,6 +24437,47 @@ func (r StopInstanceResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r StopInstanceResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type OpenInstanceScreenResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Failure
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r OpenInstanceScreenResponse) GetJSONDefault() *Failure {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r OpenInstanceScreenResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r OpenInstanceScreenResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r OpenInstanceScreenResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r OpenInstanceScreenResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -31641,6 +31743,19 @@ func (c *ClientWithResponses) StopInstanceWithResponse(ctx context.Context, id P
 	return ParseStopInstanceResponse(rsp)
 }
 
+// OpenInstanceScreenWithResponse Its screen as a websocket; VNC in binary messages both ways
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/instances/{id}/vnc (the `OpenInstanceScreen` operationId).
+func (c *ClientWithResponses) OpenInstanceScreenWithResponse(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*OpenInstanceScreenResponse, error) {
+	rsp, err := c.OpenInstanceScreen(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseOpenInstanceScreenResponse(rsp)
+}
+
 // ExplainInvoiceWithResponse The hours that a line of an invoice is made of, and the records of one of them
 //
 // Returns a wrapper object for the known response body format(s).
@@ -36794,6 +36909,35 @@ func ParseStopInstanceResponse(rsp *http.Response) (*StopInstanceResponse, error
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseOpenInstanceScreenResponse parses an HTTP response from a OpenInstanceScreenWithResponse call
+func ParseOpenInstanceScreenResponse(rsp *http.Response) (*OpenInstanceScreenResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &OpenInstanceScreenResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 101:
+		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Failure

@@ -15,26 +15,31 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// sendError answers with the error's code. What is no domain error goes to the
-// log, and its number there to the user.
+// sendError answers with the error's code.
 func (s *Server) sendError(err error, c echo.Context) {
 	if c.Response().Committed {
 		return // a stream that broke off; its reader sees that
 	}
-	e := domainError(err)
-	if e == nil {
-		var id [6]byte
-		_, _ = rand.Read(id[:])
-		number := hex.EncodeToString(id[:])
-		s.opts.Log.Error("request failed", "id", number, "method", c.Request().Method, "route", c.Path(), "error", err)
-		e = api.Errorf(api.CodeInternal, "internal error %s", number).WithHint("the server's log says more under this number")
-	}
+	e := s.outward(err, c.Request().Method, c.Path())
 	if e.Code == api.CodeUnauthenticated {
 		c.Response().Header().Set("WWW-Authenticate", "Bearer")
 	}
 	if sendErr := c.JSON(e.Code.HTTPStatus(), e); sendErr != nil {
 		s.opts.Log.Debug("cannot answer", "route", c.Path(), "error", sendErr)
 	}
+}
+
+// outward is what a user sees of err. What is no domain error goes to the log, and
+// its number there to the user.
+func (s *Server) outward(err error, method, route string) *api.Error {
+	if e := domainError(err); e != nil {
+		return e
+	}
+	var id [6]byte
+	_, _ = rand.Read(id[:])
+	number := hex.EncodeToString(id[:])
+	s.opts.Log.Error("request failed", "id", number, "method", method, "route", route, "error", err)
+	return api.Errorf(api.CodeInternal, "internal error %s", number).WithHint("the server's log says more under this number")
 }
 
 // domainError finds what a user may see of err; nil: nothing.

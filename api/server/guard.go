@@ -22,12 +22,12 @@ const consistencyHeader = "Basalt-Consistency"
 
 // streams are the operations that may last.
 var streams = map[string]bool{
-	"Watch": true, "OpenInstanceConsole": true, "PutImageContent": true, "ExecInInstance": true, "BackupCluster": true,
+	"Watch": true, "OpenInstanceConsole": true, "OpenInstanceScreen": true, "PutImageContent": true, "ExecInInstance": true, "BackupCluster": true,
 }
 
 // onNode are the operations that one node has to answer: an instance's or a
 // card's own, or the one that is named.
-var onNode = map[string]api.Kind{"OpenInstanceConsole": api.KindInstance, "ExecInInstance": api.KindInstance, "GetInstanceConsoleLog": api.KindInstance,
+var onNode = map[string]api.Kind{"OpenInstanceConsole": api.KindInstance, "OpenInstanceScreen": api.KindInstance, "ExecInInstance": api.KindInstance, "GetInstanceConsoleLog": api.KindInstance,
 	"GetInstanceSamples": api.KindInstance, "GetNodeLeaks": api.KindNode, "GetNodeSamples": api.KindNode,
 	"GetGPUSamples": api.KindGPU, "ListGPUTenants": api.KindGPU}
 

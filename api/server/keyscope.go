@@ -14,7 +14,7 @@ import (
 var keyScopes = byOperation(map[string][]string{
 	"instances:read": {"ListInstances", "GetInstance", "GetInstanceConsoleLog", "GetInstanceSamples", "ListFlavors", "GetFlavor", "ListApps", "GetApp"},
 	"instances:write": {"CreateInstance", "UpdateInstance", "DeleteInstance", "StartInstance", "StopInstance", "RestartInstance",
-		"OpenInstanceConsole", "ExecInInstance", "CreateFlavor", "UpdateFlavor", "DeleteFlavor", "CreateApp", "UpdateApp", "DeleteApp"},
+		"OpenInstanceConsole", "OpenInstanceScreen", "ExecInInstance", "CreateFlavor", "UpdateFlavor", "DeleteFlavor", "CreateApp", "UpdateApp", "DeleteApp"},
 	"volumes:read":    {"ListVolumes", "GetVolume", "ListSnapshots", "GetSnapshot", "ListBackups", "GetBackup"},
 	"volumes:write":   {"CreateVolume", "UpdateVolume", "DeleteVolume", "CreateSnapshot", "UpdateSnapshot", "DeleteSnapshot", "CreateBackup", "UpdateBackup", "DeleteBackup"},
 	"images:read":     {"ListImages", "GetImage"},

@@ -32,6 +32,9 @@ type Runtime interface {
 	ConsoleLog(ctx context.Context, id api.InstanceID, tail int64) ([]byte, error)
 	// Console opens its serial console; closed by the caller.
 	Console(ctx context.Context, id api.InstanceID) (io.ReadWriteCloser, error)
+	// Screen opens a connection to its screen, which speaks VNC; closed by the
+	// caller.
+	Screen(ctx context.Context, id api.InstanceID) (io.ReadWriteCloser, error)
 	// Exec runs a command through the guest agent.
 	Exec(ctx context.Context, id api.InstanceID, req api.ExecRequest) (api.ExecResult, error)
 	// Leaks is what lies on the node and belongs to nobody.

@@ -8,7 +8,7 @@ var rights = map[string]roles{
 	"ListInstances": viewers, "GetInstance": viewers, "GetInstanceConsoleLog": viewers, "GetInstanceSamples": viewers,
 	"CreateInstance": members, "UpdateInstance": members, "DeleteInstance": members,
 	"StartInstance": members, "StopInstance": members, "RestartInstance": members,
-	"OpenInstanceConsole": members, "ExecInInstance": members,
+	"OpenInstanceConsole": members, "OpenInstanceScreen": members, "ExecInInstance": members,
 
 	"ListVolumes": viewers, "GetVolume": viewers,
 	"CreateVolume": members, "UpdateVolume": members, "DeleteVolume": members,

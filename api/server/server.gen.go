@@ -306,6 +306,9 @@ type ServerInterface interface {
 	// StopInstance Stop: asks the guest, then cuts the power after a grace time; sets spec.power
 	// (POST /v1/instances/{id}/stop)
 	StopInstance(ctx echo.Context, id PathID) error
+	// OpenInstanceScreen Its screen as a websocket; VNC in binary messages both ways
+	// (GET /v1/instances/{id}/vnc)
+	OpenInstanceScreen(ctx echo.Context, id PathID) error
 	// ExplainInvoice The hours that a line of an invoice is made of, and the records of one of them
 	// (GET /v1/invoice-explanation)
 	ExplainInvoice(ctx echo.Context, params ExplainInvoiceParams) error
@@ -3077,6 +3080,22 @@ func (w *ServerInterfaceWrapper) StopInstance(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.StopInstance(ctx, id)
+	return err
+}
+
+// OpenInstanceScreen converts echo context to params.
+func (w *ServerInterfaceWrapper) OpenInstanceScreen(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.OpenInstanceScreen(ctx, id)
 	return err
 }
 
@@ -6229,6 +6248,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/instances/:id/console-log", wrapper.GetInstanceConsoleLog, options.OperationMiddlewares["GetInstanceConsoleLog"]...)
 	router.GET(options.BaseURL+"/v1/instances/:id/samples", wrapper.GetInstanceSamples, options.OperationMiddlewares["GetInstanceSamples"]...)
 	router.GET(options.BaseURL+"/v1/instances/:id/console", wrapper.OpenInstanceConsole, options.OperationMiddlewares["OpenInstanceConsole"]...)
+	router.GET(options.BaseURL+"/v1/instances/:id/vnc", wrapper.OpenInstanceScreen, options.OperationMiddlewares["OpenInstanceScreen"]...)
 	router.POST(options.BaseURL+"/v1/instances/:id/exec", wrapper.ExecInInstance, options.OperationMiddlewares["ExecInInstance"]...)
 	router.GET(options.BaseURL+"/v1/volumes", wrapper.ListVolumes, options.OperationMiddlewares["ListVolumes"]...)
 	router.POST(options.BaseURL+"/v1/volumes", wrapper.CreateVolume, options.OperationMiddlewares["CreateVolume"]...)
@@ -10215,6 +10235,39 @@ type StopInstancedefaultJSONResponse struct {
 }
 
 func (response StopInstancedefaultJSONResponse) VisitStopInstanceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenInstanceScreenRequestObject struct {
+	ID PathID `json:"id"`
+}
+
+type OpenInstanceScreenResponseObject interface {
+	VisitOpenInstanceScreenResponse(w http.ResponseWriter) error
+}
+
+type OpenInstanceScreen101Response struct {
+}
+
+func (response OpenInstanceScreen101Response) VisitOpenInstanceScreenResponse(w http.ResponseWriter) error {
+	w.WriteHeader(101)
+	return nil
+}
+
+type OpenInstanceScreendefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response OpenInstanceScreendefaultJSONResponse) VisitOpenInstanceScreenResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -15163,6 +15216,9 @@ type StrictServerInterface interface {
 	// StopInstance Stop: asks the guest, then cuts the power after a grace time; sets spec.power
 	// (POST /v1/instances/{id}/stop)
 	StopInstance(ctx context.Context, request StopInstanceRequestObject) (StopInstanceResponseObject, error)
+	// OpenInstanceScreen Its screen as a websocket; VNC in binary messages both ways
+	// (GET /v1/instances/{id}/vnc)
+	OpenInstanceScreen(ctx context.Context, request OpenInstanceScreenRequestObject) (OpenInstanceScreenResponseObject, error)
 	// ExplainInvoice The hours that a line of an invoice is made of, and the records of one of them
 	// (GET /v1/invoice-explanation)
 	ExplainInvoice(ctx context.Context, request ExplainInvoiceRequestObject) (ExplainInvoiceResponseObject, error)
@@ -18656,6 +18712,31 @@ func (sh *strictHandler) StopInstance(ctx echo.Context, id PathID) error {
 		return err
 	} else if validResponse, ok := response.(StopInstanceResponseObject); ok {
 		return validResponse.VisitStopInstanceResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// OpenInstanceScreen operation middleware
+func (sh *strictHandler) OpenInstanceScreen(ctx echo.Context, id PathID) error {
+	var request OpenInstanceScreenRequestObject
+
+	request.ID = id
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.OpenInstanceScreen(ctx.Request().Context(), request.(OpenInstanceScreenRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "OpenInstanceScreen")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(OpenInstanceScreenResponseObject); ok {
+		return validResponse.VisitOpenInstanceScreenResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -67,6 +67,7 @@ type Server struct {
 	// guesses are wrong passwords, by account.
 	guesses *throttle
 	oidc    *oidc.Asker
+	bridges bridges
 	// touched is when the use of a key or session was last to be noted.
 	touched sync.Map
 	// parents of organizations, both as ids: they do not change.

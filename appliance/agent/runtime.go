@@ -24,6 +24,14 @@ func (a *Agent) Console(ctx context.Context, id api.InstanceID) (io.ReadWriteClo
 	return a.o.Machines.Console(ctx, id)
 }
 
+// Screen is a connection to the instance's screen, which speaks VNC.
+func (a *Agent) Screen(ctx context.Context, id api.InstanceID) (io.ReadWriteCloser, error) {
+	if err := a.here(id); err != nil {
+		return nil, err
+	}
+	return a.o.Machines.Screen(ctx, id)
+}
+
 // Exec runs a program in the instance through its guest agent.
 func (a *Agent) Exec(ctx context.Context, id api.InstanceID, e hypervisor.Exec) (hypervisor.ExecResult, error) {
 	if err := a.here(id); err != nil {

@@ -26,7 +26,7 @@ func (a *App) instances() *kind[api.Instance] {
 		k.powerCommand("start", "Start it", (*client.API).StartInstance),
 		k.powerCommand("stop", "Shut it down", (*client.API).StopInstance),
 		k.powerCommand("restart", "Restart it", (*client.API).RestartInstance),
-		resizeCommand(k), a.migrateCommand(k), consoleCommand(k), logCommand(k), execCommand(k),
+		resizeCommand(k), a.migrateCommand(k), consoleCommand(k), screenCommand(k), logCommand(k), execCommand(k),
 	}
 	return k
 }

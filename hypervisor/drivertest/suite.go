@@ -56,7 +56,7 @@ func (s Subject) Run(t *testing.T) {
 		test func(*testing.T, *bench)
 	}{
 		{"Lifecycle", testLifecycle}, {"Load", testLoad}, {"Idempotent", testIdempotent}, {"Missing", testMissing}, {"Invalid", testInvalid},
-		{"Redefine", testRedefine}, {"Console", testConsole}, {"Kill", testKill}, {"Panic", testPanic},
+		{"Redefine", testRedefine}, {"Console", testConsole}, {"Screen", testScreen}, {"Kill", testKill}, {"Panic", testPanic},
 		{"Agent", testAgent}, {"Events", testEvents}, {"Stats", testStats}, {"Usage", testUsage}, {"Cancelled", testCancelled},
 		{"AttachDisk", testAttachDisk}, {"AttachStopped", testAttachStopped}, {"DetachHeld", testDetachHeld}, {"NoRoom", testNoRoom},
 		{"Resize", testResize}, {"QoS", testQoS}, {"Layers", testLayers}, {"Encrypted", testEncrypted}, {"NIC", testNIC}, {"Freeze", testFreeze},
@@ -282,6 +282,8 @@ func testMissing(t *testing.T, b *bench) {
 	wantCode(t, "start", b.Start(b.ctx, id), api.CodeNotFound)
 	_, err := b.Console(b.ctx, id)
 	wantCode(t, "console", err, api.CodeNotFound)
+	_, err = b.Screen(b.ctx, id)
+	wantCode(t, "screen", err, api.CodeNotFound)
 	_, err = b.ConsoleLog(b.ctx, id, 1)
 	wantCode(t, "console log", err, api.CodeNotFound)
 	wantCode(t, "agent", b.AgentPing(b.ctx, id), api.CodeNotFound)

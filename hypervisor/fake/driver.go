@@ -10,6 +10,7 @@ import (
 	"context"
 	"io"
 	"maps"
+	"net"
 	"slices"
 	"sync"
 	"time"
@@ -59,6 +60,7 @@ type domain struct {
 	loaded  bool // stands still since Load
 	log     []byte
 	console *console
+	screens map[net.Conn]bool // that somebody looks at
 
 	received bool // an Incoming machine is whole
 
@@ -308,6 +310,36 @@ func (d *Driver) Console(ctx context.Context, id api.InstanceID) (io.ReadWriteCl
 	return dom.console, nil
 }
 
+// Screen implements hypervisor.Driver.
+func (d *Driver) Screen(ctx context.Context, id api.InstanceID) (io.ReadWriteCloser, error) {
+	if err := d.enter(ctx, "Screen", id); err != nil {
+		return nil, err
+	}
+	defer d.mu.Unlock()
+	dom, err := d.find(id)
+	switch {
+	case err != nil:
+		return nil, err
+	case !dom.status.State.Active(), dom.status.State == hypervisor.Incoming:
+		return nil, api.Errorf(api.CodeState, "%s does not run: it has no screen", id)
+	case dom.running.VNCSocket == "":
+		return nil, hypervisor.NoScreen(id)
+	}
+	near, far := net.Pipe()
+	if dom.screens == nil {
+		dom.screens = map[net.Conn]bool{}
+	}
+	dom.screens[far] = true
+	go func() {
+		_ = serveScreen(far) // its end is all that the viewer sees
+		_ = far.Close()
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(dom.screens, far)
+	}()
+	return near, nil
+}
+
 // AgentPing implements hypervisor.Driver.
 func (d *Driver) AgentPing(ctx context.Context, id api.InstanceID) error {
 	if err := d.enter(ctx, "AgentPing", id); err != nil {
@@ -433,6 +465,9 @@ func (d *Driver) set(dom *domain, s hypervisor.State, reason string, e hyperviso
 		if dom.console != nil {
 			dom.console.hangUp()
 			dom.console = nil
+		}
+		for c := range dom.screens {
+			_ = c.Close()
 		}
 	}
 	d.events.Send(hypervisor.Event{ID: dom.status.ID, Type: e, Reason: reason})

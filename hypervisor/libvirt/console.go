@@ -58,6 +58,22 @@ func (d *Driver) Console(ctx context.Context, id api.InstanceID) (io.ReadWriteCl
 	return c, nil
 }
 
+// Screen implements hypervisor.Driver.
+func (d *Driver) Screen(ctx context.Context, id api.InstanceID) (io.ReadWriteCloser, error) {
+	o, err := d.running(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if o.VNCSocket == "" {
+		return nil, hypervisor.NoScreen(id)
+	}
+	c, err := (&net.Dialer{}).DialContext(ctx, "unix", o.VNCSocket)
+	if err != nil {
+		return nil, fmt.Errorf("screen of %s: %w", id, err)
+	}
+	return c, nil
+}
+
 // ConsoleLog implements hypervisor.Driver.
 func (d *Driver) ConsoleLog(ctx context.Context, id api.InstanceID, limit int64) ([]byte, error) {
 	o, err := with(ctx, d, id, func(dom *lv.Domain) (hypervisor.Owned, error) { return d.owned(dom, 0) })

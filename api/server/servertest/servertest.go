@@ -133,6 +133,20 @@ func (n *Node) Console(context.Context, api.InstanceID) (io.ReadWriteCloser, err
 	return near, nil
 }
 
+// Screen says what QEMU says first, and echoes.
+func (n *Node) Screen(context.Context, api.InstanceID) (io.ReadWriteCloser, error) {
+	near, far := net.Pipe()
+	n.mu.Lock()
+	n.consoles = append(n.consoles, far)
+	n.mu.Unlock()
+	go func() {
+		defer far.Close()
+		_, _ = io.WriteString(far, "RFB 003.008\n")
+		_, _ = io.Copy(far, far)
+	}()
+	return near, nil
+}
+
 // Exec prints the arguments; "false" fails.
 func (n *Node) Exec(_ context.Context, _ api.InstanceID, req api.ExecRequest) (api.ExecResult, error) {
 	if req.Argv[0] == "false" {

@@ -1,0 +1,139 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
+)
+
+// dial as a browser's page does, which is told by the end why there is nothing.
+func (w *world) dial(ctx context.Context, t *testing.T, token, path string) *websocket.Conn {
+	t.Helper()
+	ws, _, err := websocket.Dial(ctx, w.URL+path, &websocket.DialOptions{ //nolint:bodyclose // Dial has read it
+		HTTPHeader: http.Header{"Authorization": {"Bearer " + token}}, Subprotocols: []string{"basalt"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ws.CloseNow() })
+	return ws
+}
+
+func TestScreen(t *testing.T) {
+	w := newWorld(t)
+	c := w.as(api.RoleMember, w.acme, w.web)
+	in, err := w.instance(c, "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := patience.Context(t.Context(), time.Minute)
+	defer cancel()
+	conn, err := c.Screen(ctx, in.Meta.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	version := make([]byte, 12)
+	if _, err := io.ReadFull(conn, version); err != nil || string(version) != "RFB 003.008\n" {
+		t.Errorf("it says %q, %v", version, err)
+	}
+	if _, err := conn.Write(version); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(conn, version); err != nil || string(version) != "RFB 003.008\n" {
+		t.Errorf("it hears %q, %v", version, err)
+	}
+	_, err = w.as(api.RoleViewer, w.acme, w.web).Screen(ctx, in.Meta.ID)
+	wantErr(t, err, api.CodeForbidden, "")
+	w.Node.HangUp()
+	if _, err := io.Copy(io.Discard, conn); err != nil {
+		t.Errorf("the instance stops: %v, want the end", err)
+	}
+}
+
+// One instance has eight consoles and screens open at once, whoever has them;
+// one that closes makes room.
+func TestOpenConsolesAreLimited(t *testing.T) {
+	w := newWorld(t)
+	in, err := w.instance(w.op, "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := patience.Context(t.Context(), time.Minute)
+	defer cancel()
+	var open []io.Closer
+	for i := range 8 {
+		what := w.op.Screen
+		if i%2 == 0 {
+			what = w.op.Console
+		}
+		conn, err := what(ctx, in.Meta.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		open = append(open, conn)
+	}
+	_, err = w.op.Screen(ctx, in.Meta.ID)
+	wantErr(t, err, api.CodeInUse, "")
+	_, _, err = w.dial(ctx, t, w.Token, "/v1/instances/"+in.Meta.ID+"/vnc").Read(ctx)
+	if e := (websocket.CloseError{}); !errors.As(err, &e) || e.Code != 4409 || !strings.Contains(e.Reason, "8 consoles and screens") {
+		t.Errorf("a page is told %v", err)
+	}
+	_, _, err = w.dial(ctx, t, w.Token, "/v1/instances/ins-000000000000/console").Read(ctx)
+	if e := (websocket.CloseError{}); !errors.As(err, &e) || e.Code != 4404 {
+		t.Errorf("of an instance that is not there a page is told %v", err)
+	}
+	_ = open[0].Close()
+	for ; ; time.Sleep(10 * time.Millisecond) {
+		conn, err := w.op.Console(ctx, in.Meta.ID)
+		if err == nil {
+			_ = conn.Close()
+			break
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("one has closed, and there is no room: %v", err)
+		}
+	}
+}
+
+// A console ends with the session that opened it.
+func TestConsoleEndsWithItsSession(t *testing.T) {
+	w := newWorld(t)
+	in, err := w.instance(w.op, "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := patience.Context(t.Context(), time.Minute)
+	defer cancel()
+	u := must(t, ret(w.op.Users().Create(ctx, api.User{Meta: api.Meta{Name: "ann@example.com", Organization: w.acme},
+		Spec: api.UserSpec{Grants: []api.Grant{{Role: api.RoleMember, Organization: w.acme, Project: w.web}}}}))).v
+	const password = "correct horse battery staple"
+	must(t, ret(w.op.SetPassword(ctx, u.Link.Token, password)))
+	for _, path := range []string{"console", "vnc"} {
+		session := must(t, ret(connect(t, w.Env, "").Login(ctx, api.Credentials{Email: "ann@example.com", Password: password}))).v
+		ws := w.dial(ctx, t, session.Token, "/v1/instances/"+in.Meta.ID+"/"+path)
+		if err := ws.Write(ctx, websocket.MessageBinary, []byte("hello")); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := ws.Read(ctx); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		must(t, ret(connect(t, w.Env, session.Token).Logout(ctx)))
+		for err == nil {
+			_, _, err = ws.Read(ctx)
+		}
+		if ctx.Err() != nil {
+			t.Errorf("the %s went on", path)
+		}
+		err = nil
+	}
+}

@@ -1,0 +1,72 @@
+package cli_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"os"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api/server/servertest"
+	"github.com/basalt-gpu/basalt/appliance/cli"
+)
+
+// Viewers that connect to what the command says see the screen, one after the
+// other; it ends when it is asked to.
+func TestScreen(t *testing.T) {
+	e := servertest.Start(t, nil)
+	makeInstance(t, e)
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	app := &cli.App{In: out, Out: in, Err: io.Discard, Now: time.Now, Getenv: func(name string) string {
+		return map[string]string{"BASALT_SERVER": e.URL, "BASALT_TOKEN": e.Token, "BASALT_PROJECT": "web"}[name]
+	}}
+	code := make(chan int, 1)
+	go func() {
+		code <- app.Run(ctx, []string{"instance", "vnc", "demo"})
+		_ = in.Close()
+	}()
+	line := make([]byte, 200)
+	n, err := out.Read(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := regexp.MustCompile(`vnc://(127\.0\.0\.1:[0-9]+)\n`).FindSubmatch(line[:n])
+	if at == nil {
+		t.Fatalf("it says %q", line[:n])
+	}
+	for range 2 {
+		viewer, err := net.Dial("tcp", string(at[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = viewer.SetDeadline(time.Now().Add(30 * time.Second))
+		version := make([]byte, 12)
+		if _, err := io.ReadFull(viewer, version); err != nil || string(version) != "RFB 003.008\n" {
+			t.Errorf("it says %q, %v", version, err)
+		}
+		if _, err := viewer.Write(version); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(viewer, version); err != nil || string(version) != "RFB 003.008\n" {
+			t.Errorf("it hears %q, %v", version, err)
+		}
+		_ = viewer.Close()
+	}
+	stop()
+	select {
+	case got := <-code:
+		if got != 0 {
+			t.Errorf("exit code %d", got)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("it does not end")
+	}
+}

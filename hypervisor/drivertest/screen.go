@@ -1,0 +1,118 @@
+package drivertest
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// What runs has a screen that speaks VNC, for several at once; it goes with the
+// machine.
+func testScreen(t *testing.T, b *bench) {
+	d := b.domain(t)
+	_, err := b.Screen(b.ctx, d.ID)
+	wantCode(t, "screen of what does not run", err, api.CodeState)
+	if err := b.Start(b.ctx, d.ID); err != nil {
+		t.Fatal(err)
+	}
+	other, err := b.Screen(b.ctx, d.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	b.until(t, "the screen shows something", func() bool {
+		c, err := b.Screen(b.ctx, d.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		colours, err := Colours(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return colours > 1
+	})
+	if err := b.Destroy(b.ctx, d.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, other); err != nil {
+		t.Errorf("the screen of a destroyed domain: %v, want its end", err)
+	}
+	d.VNCSocket = ""
+	if err := errors.Join(b.Define(b.ctx, d), b.Start(b.ctx, d.ID)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = b.Screen(b.ctx, d.ID)
+	wantCode(t, "screen of what has none", err, api.CodeState)
+}
+
+// Colours of one picture of a screen: it speaks VNC (RFC 6143) as a viewer that
+// shares the screen does, and asks for all of it in raw pixels.
+func Colours(c io.ReadWriter) (int, error) {
+	version := make([]byte, 12)
+	if _, err := io.ReadFull(c, version); err != nil {
+		return 0, err
+	}
+	if string(version) != "RFB 003.008\n" {
+		return 0, fmt.Errorf("it says %q", version)
+	}
+	kinds := make([]byte, 1)
+	if err := exchange(c, version, kinds); err != nil {
+		return 0, err
+	}
+	security := make([]byte, kinds[0])
+	if _, err := io.ReadFull(c, security); err != nil {
+		return 0, err
+	}
+	let := make([]byte, 4)
+	if err := exchange(c, []byte{1}, let); err != nil { // no security: the socket's file is
+		return 0, err
+	}
+	hello := make([]byte, 24)
+	if err := exchange(c, []byte{1}, hello); err != nil {
+		return 0, err
+	}
+	if _, err := io.CopyN(io.Discard, c, int64(binary.BigEndian.Uint32(hello[20:]))); err != nil { // its name
+		return 0, err
+	}
+	wide, high, bits := binary.BigEndian.Uint16(hello), binary.BigEndian.Uint16(hello[2:]), hello[4]
+	if binary.BigEndian.Uint32(let) != 0 || bits != 32 || wide == 0 || high == 0 {
+		return 0, fmt.Errorf("security %x says %x; the screen is %x", security, let, hello)
+	}
+	ask := append([]byte{2, 0, 0, 1, 0, 0, 0, 0}, 3, 0, 0, 0, 0, 0) // raw alone; all of it, from 0, 0
+	ask = binary.BigEndian.AppendUint16(ask, wide)
+	ask = binary.BigEndian.AppendUint16(ask, high)
+	head := make([]byte, 4)
+	if err := exchange(c, ask, head); err != nil {
+		return 0, err
+	}
+	seen := map[uint32]bool{}
+	for range binary.BigEndian.Uint16(head[2:]) {
+		at := make([]byte, 12)
+		if _, err := io.ReadFull(c, at); err != nil {
+			return 0, err
+		}
+		line := make([]byte, 4*int(binary.BigEndian.Uint16(at[4:])))
+		for range binary.BigEndian.Uint16(at[6:]) {
+			if _, err := io.ReadFull(c, line); err != nil {
+				return 0, err
+			}
+			for p := line; len(p) > 0; p = p[4:] {
+				seen[binary.LittleEndian.Uint32(p)] = true
+			}
+		}
+	}
+	return len(seen), nil
+}
+
+func exchange(c io.ReadWriter, say, hear []byte) error {
+	if _, err := c.Write(say); err != nil {
+		return err
+	}
+	_, err := io.ReadFull(c, hear)
+	return err
+}
