@@ -19,6 +19,7 @@ interface RouteTo {
 const always = () => true;
 const member = (s: Session) => may(s, 'member');
 const admin = (s: Session) => may(s, 'admin');
+const seller = (s: Session) => may(s, 'reseller');
 const operator = (s: Session) => may(s, 'operator');
 
 export const routes: RouteTo[] = [
@@ -28,6 +29,14 @@ export const routes: RouteTo[] = [
   { path: '/instances/:id/:tab?', when: seesMachines, Page: lazy(() => import('./pages/instance/instance').then((m) => ({ default: m.InstancePage }))) },
 
   { path: '/nodes', when: operator, Page: lazy(() => import('./pages/nodes').then((m) => ({ default: m.Nodes }))) },
+
+  { path: '/organizations', when: seller, Page: lazy(() => import('./pages/organizations/list').then((m) => ({ default: m.Organizations }))) },
+  { path: '/organizations/:id/:tab?', when: seller, Page: lazy(() => import('./pages/organizations/organization').then((m) => ({ default: m.OrganizationPage }))) },
+  { path: '/prices', when: operator, Page: lazy(() => import('./pages/prices/list').then((m) => ({ default: m.Prices }))) },
+  { path: '/prices/:id', when: operator, Page: lazy(() => import('./pages/prices/book').then((m) => ({ default: m.BookPage }))) },
+  { path: '/revenue', when: seller, Page: lazy(() => import('./pages/revenue').then((m) => ({ default: m.Revenue }))) },
+  { path: '/setup/:id?', when: operator, Page: lazy(() => import('./pages/setup/setup').then((m) => ({ default: m.Setup }))) },
+  { path: '/branding', when: operator, Page: lazy(() => import('./pages/branding').then((m) => ({ default: m.BrandingPage }))) },
 
   { path: '/usage', when: always, Page: lazy(() => import('./pages/usage').then((m) => ({ default: m.Usage }))) },
   { path: '/invoices', when: seesMoney, Page: lazy(() => import('./pages/invoices').then((m) => ({ default: m.Invoices }))) },

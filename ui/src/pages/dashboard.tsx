@@ -1,5 +1,5 @@
 import { Button, Card, CardBody, CardFooter, CardTitle, Progress, ProgressVariant } from '@patternfly/react-core';
-import { useState } from 'react';
+import { lazy, Suspense, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { mostInstances as most, useInstances, usePreview, useQuota, useWallet } from '../api/queries';
 import { may, seesMachines, seesMoney, type Session } from '../api/session';
@@ -10,6 +10,8 @@ import { phaseKey, phaseOf, type Phase } from '../lib/phase';
 import { ErrorAlert } from '../parts/error';
 import { PageBody } from '../parts/page';
 import { useProject } from '../shell/project';
+
+const SetupCard = lazy(() => import('../parts/setup-card').then((m) => ({ default: m.SetupCard })));
 
 function InstancesCard({ session }: { session: Session }) {
   const { t } = useText();
@@ -98,6 +100,7 @@ export function Dashboard({ session }: { session: Session }) {
   return (
     <PageBody title={t('dash.title')}>
       <div className="basalt-columns">
+        {may(session, 'operator') && <Suspense><SetupCard session={session} /></Suspense>}
         {seesMachines(session) && <InstancesCard session={session} />}
         {seesMachines(session) && <QuotaCard />}
         {seesMoney(session) && <SpendCard />}

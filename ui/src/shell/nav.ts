@@ -14,6 +14,7 @@ export interface Group {
   entries: Entry[];
 }
 
+const seller = (s: Session) => may(s, 'reseller');
 const operator = (s: Session) => may(s, 'operator');
 const admin = (s: Session) => may(s, 'admin');
 
@@ -26,7 +27,19 @@ export const groups: Group[] = [
   },
   {
     title: 'nav.cluster',
-    entries: [{ href: '/nodes', text: 'nav.nodes', when: operator }],
+    entries: [
+      { href: '/nodes', text: 'nav.nodes', when: operator },
+      { href: '/branding', text: 'nav.branding', when: operator },
+      { href: '/setup', text: 'setup.title', when: operator },
+    ],
+  },
+  {
+    title: 'nav.customers',
+    entries: [
+      { href: '/organizations', text: 'nav.organizations', when: seller },
+      { href: '/prices', text: 'nav.prices', when: operator },
+      { href: '/revenue', text: 'nav.revenue', when: seller },
+    ],
   },
   {
     title: 'nav.money',

@@ -7,12 +7,14 @@ import { applier } from '../api/live';
 import { may, seesMachines, signedOut, type Session } from '../api/session';
 import { follow, type Liveness } from '../api/watch';
 import { useText } from '../i18n';
+import { Brand, Support } from '../parts/brand';
 import { seen } from './nav';
 import { ProjectProvider, useProject } from './project';
 import { UserMenu } from './user-menu';
 
-/** The kinds whose changes the pages show, and those of the operator's pages. */
+/** The kinds whose changes the pages show, and those of the pages of who sells and who operates. */
 const kinds = ['Instance', 'App', 'Image', 'Flavor', 'GPUPool', 'Network', 'Project', 'APIKey', 'User', 'Invoice'];
+const sellerKinds = ['Organization', 'PriceBook', 'Payment', 'CreditNote', 'Budget'];
 const operatorKinds = ['Node', 'GPU'];
 
 function useLive(session: Session): Liveness {
@@ -21,7 +23,7 @@ function useLive(session: Session): Liveness {
   useEffect(() => {
     if (!seesMachines(session)) return;
     const end = new AbortController();
-    follow({ kinds: may(session, 'operator') ? [...kinds, ...operatorKinds] : kinds, since: session.revision, onEvent: applier(client), onState: (s) => (s === 'ended' ? signedOut(client) : setState(s)) }, end.signal);
+    follow({ kinds: [...kinds, ...(may(session, 'reseller') ? sellerKinds : []), ...(may(session, 'operator') ? operatorKinds : [])], since: session.revision, onEvent: applier(client), onState: (s) => (s === 'ended' ? signedOut(client) : setState(s)) }, end.signal);
     return () => end.abort();
   }, [client, session]);
   return state;
@@ -56,7 +58,7 @@ export function Shell({ session, children }: { session: Session; children: React
           </PageToggleButton>
         </MastheadToggle>
         <MastheadBrand>
-          <Link href="/" className="basalt-brand"><img src="/favicon.svg" alt="" /><span>Basalt</span></Link>
+          <Link href="/" className="basalt-brand"><Brand /></Link>
         </MastheadBrand>
       </MastheadMain>
       <MastheadContent>
@@ -72,7 +74,7 @@ export function Shell({ session, children }: { session: Session; children: React
       <PageSidebarBody>
         <Nav aria-label={t('app.nav')} onSelect={() => mobile && setOpen(false)}>
           {seen(session).map(({ title, entries }) => (
-            <NavGroup key={title ?? ''} title={title && t(title)}>
+            <NavGroup key={title ?? ''} title={title && t(title)} aria-label={title ? undefined : t('app.nav')}>
               {entries.map((e) => {
                 const active = e.href === '/' ? path === '/' : path === e.href || path.startsWith(`${e.href}/`);
                 return <NavItem key={e.href} itemId={e.href} to={`#${e.href}`} isActive={active}>{t(e.text)}</NavItem>;
@@ -105,6 +107,7 @@ export function Shell({ session, children }: { session: Session; children: React
         <footer className="basalt-footer">
           <a href="/docs">{t('app.docs')}</a>
           <a href="/licenses.txt">{t('app.licenses')}</a>
+          <Support />
         </footer>
       </Page>
     </ProjectProvider>

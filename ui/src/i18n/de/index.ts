@@ -8,6 +8,11 @@ import { create } from './create';
 import { machines } from './machines';
 import { money } from './money';
 import { people } from './people';
+import { customers } from './customers';
+import { prices } from './prices';
+import { revenue } from './revenue';
+import { branding } from './branding';
+import { setup } from './setup';
 
 export const de: Words = {
   ...shell,
@@ -19,4 +24,9 @@ export const de: Words = {
   ...machines,
   ...money,
   ...people,
+  ...customers,
+  ...prices,
+  ...revenue,
+  ...branding,
+  ...setup,
 };

@@ -9,6 +9,11 @@ import { create } from './create';
 import { machines } from './machines';
 import { money } from './money';
 import { people } from './people';
+import { customers } from './customers';
+import { prices } from './prices';
+import { revenue } from './revenue';
+import { branding } from './branding';
+import { setup } from './setup';
 
 export const en = {
   ...shell,
@@ -20,6 +25,11 @@ export const en = {
   ...machines,
   ...money,
   ...people,
+  ...customers,
+  ...prices,
+  ...revenue,
+  ...branding,
+  ...setup,
 } as const;
 
 export type Key = keyof typeof en;
