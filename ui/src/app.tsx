@@ -8,6 +8,7 @@ import { useText } from './i18n';
 import { useAddress } from './lib/address';
 import { ErrorAlert } from './parts/error';
 import { Boundary } from './parts/boundary';
+import { Dress } from './parts/brand';
 import { SignIn } from './pages/sign-in';
 import { routes } from './routes';
 
@@ -64,6 +65,7 @@ function Inside() {
 export function App() {
   return (
     <Router hook={useAddress}>
+      <Dress />
       <Suspense fallback={<Loading />}>
         <Inside />
       </Suspense>

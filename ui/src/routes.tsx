@@ -19,6 +19,7 @@ interface RouteTo {
 const always = () => true;
 const member = (s: Session) => may(s, 'member');
 const admin = (s: Session) => may(s, 'admin');
+const seller = (s: Session) => may(s, 'reseller');
 const operator = (s: Session) => may(s, 'operator');
 
 export const routes: RouteTo[] = [
@@ -36,6 +37,13 @@ export const routes: RouteTo[] = [
   { path: '/network-health', when: operator, Page: lazy(() => import('./pages/network-health').then((m) => ({ default: m.NetworkHealth }))) },
   { path: '/maintenance/:tab?', when: operator, Page: lazy(() => import('./pages/maintenance/maintenance').then((m) => ({ default: m.Maintenance }))) },
   { path: '/alerts', when: operator, Page: lazy(() => import('./pages/alerts').then((m) => ({ default: m.Alerts }))) },
+  { path: '/organizations', when: seller, Page: lazy(() => import('./pages/organizations/list').then((m) => ({ default: m.Organizations }))) },
+  { path: '/organizations/:id/:tab?', when: seller, Page: lazy(() => import('./pages/organizations/organization').then((m) => ({ default: m.OrganizationPage }))) },
+  { path: '/prices', when: operator, Page: lazy(() => import('./pages/prices/list').then((m) => ({ default: m.Prices }))) },
+  { path: '/prices/:id', when: operator, Page: lazy(() => import('./pages/prices/book').then((m) => ({ default: m.BookPage }))) },
+  { path: '/revenue', when: seller, Page: lazy(() => import('./pages/revenue').then((m) => ({ default: m.Revenue }))) },
+  { path: '/setup/:id?', when: operator, Page: lazy(() => import('./pages/setup/setup').then((m) => ({ default: m.Setup }))) },
+  { path: '/branding', when: operator, Page: lazy(() => import('./pages/branding').then((m) => ({ default: m.BrandingPage }))) },
 
   { path: '/usage', when: always, Page: lazy(() => import('./pages/usage').then((m) => ({ default: m.Usage }))) },
   { path: '/invoices', when: seesMoney, Page: lazy(() => import('./pages/invoices').then((m) => ({ default: m.Invoices }))) },

@@ -1,5 +1,5 @@
 import { Button, Card, CardBody, CardFooter, CardTitle, Progress, ProgressVariant } from '@patternfly/react-core';
-import { useState } from 'react';
+import { lazy, Suspense, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { mostInstances as most, useInstances, usePreview, useQuota, useWallet } from '../api/queries';
 import { may, seesMachines, seesMoney, type Session } from '../api/session';
@@ -11,6 +11,8 @@ import { ErrorAlert } from '../parts/error';
 import { PageBody } from '../parts/page';
 import { WorstAlerts } from './dashboard-alerts';
 import { useProject } from '../shell/project';
+
+const SetupCard = lazy(() => import('../parts/setup-card').then((m) => ({ default: m.SetupCard })));
 
 function InstancesCard({ session }: { session: Session }) {
   const { t } = useText();
@@ -100,6 +102,7 @@ export function Dashboard({ session }: { session: Session }) {
     <PageBody title={t('dash.title')}>
       <div className="basalt-columns">
         {may(session, 'operator') && <WorstAlerts />}
+        {may(session, 'operator') && <Suspense><SetupCard session={session} /></Suspense>}
         {seesMachines(session) && <InstancesCard session={session} />}
         {seesMachines(session) && <QuotaCard />}
         {seesMoney(session) && <SpendCard />}

@@ -5,6 +5,7 @@ import { useEffect, useState } from 'react';
 import { api, ok } from '../api/client';
 import { atField, elsewhere } from '../api/fields';
 import { useText } from '../i18n';
+import { Brand } from '../parts/brand';
 import { ErrorAlert } from '../parts/error';
 import { describedBy, Field } from '../parts/field';
 import { tokenIn } from './sso';
@@ -38,7 +39,7 @@ export function SetPassword() {
       <main>
         <Card>
           <CardHeader>
-            <div className="basalt-brand"><img src="/favicon.svg" alt="" />Basalt</div>
+            <div className="basalt-brand"><Brand /></div>
             <Title headingLevel="h1" size="xl">{t('password.title')}</Title>
           </CardHeader>
           <CardBody>

@@ -7,6 +7,7 @@ import { api, asApiError, ok } from '../api/client';
 import { signedIn } from '../api/session';
 import { useText } from '../i18n';
 import { keepFlow, redirectAddress } from '../lib/oidc';
+import { Brand, Support } from '../parts/brand';
 import { ErrorAlert } from '../parts/error';
 import { describedBy, Field } from '../parts/field';
 
@@ -62,7 +63,7 @@ export function SignIn() {
       <main>
         <Card>
           <CardHeader>
-            <div className="basalt-brand"><img src="/favicon.svg" alt="" />Basalt</div>
+            <div className="basalt-brand"><Brand /></div>
             <Title headingLevel="h1" size="xl">{t('signIn.title')}</Title>
             <p className="basalt-note">{t('signIn.subtitle')}</p>
           </CardHeader>
@@ -110,6 +111,7 @@ export function SignIn() {
             </Form>
           </CardBody>
         </Card>
+        <p className="basalt-support"><Support /></p>
       </main>
     </div>
   );

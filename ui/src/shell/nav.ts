@@ -14,6 +14,7 @@ export interface Group {
   entries: Entry[];
 }
 
+const seller = (s: Session) => may(s, 'reseller');
 const operator = (s: Session) => may(s, 'operator');
 const member = (s: Session) => may(s, 'member');
 const admin = (s: Session) => may(s, 'admin');
@@ -36,6 +37,16 @@ export const groups: Group[] = [
       { href: '/storage', text: 'sto.title', when: operator },
       { href: '/network-health', text: 'xnet.title', when: operator },
       { href: '/maintenance', text: 'mnt.title', when: operator },
+      { href: '/branding', text: 'nav.branding', when: operator },
+      { href: '/setup', text: 'setup.title', when: operator },
+    ],
+  },
+  {
+    title: 'nav.customers',
+    entries: [
+      { href: '/organizations', text: 'nav.organizations', when: seller },
+      { href: '/prices', text: 'nav.prices', when: operator },
+      { href: '/revenue', text: 'nav.revenue', when: seller },
     ],
   },
   {

@@ -8,13 +8,15 @@ import { may, seesMachines, signedOut, type Session } from '../api/session';
 import { follow, type Liveness } from '../api/watch';
 import { useText } from '../i18n';
 import { AlertsBell } from './alerts-bell';
+import { Brand, Support } from '../parts/brand';
 import { seen } from './nav';
 import { ProjectProvider, useProject } from './project';
 import { UserMenu } from './user-menu';
 
-/** The kinds whose changes the pages show, and those of the operator's pages. */
+/** The kinds whose changes the pages show, and those of the pages of who sells and who operates. */
 const kinds = ['Instance', 'App', 'Image', 'Flavor', 'GPUPool', 'Network', 'Project', 'APIKey', 'User', 'Invoice'];
-const operatorKinds = ['Node', 'GPU', 'Organization', 'Migration', 'JoinToken', 'Disk', 'CephCluster', 'BackupTarget', 'Backup', 'ExternalNetwork', 'Router'];
+const sellerKinds = ['Organization', 'PriceBook', 'Payment', 'CreditNote', 'Budget'];
+const operatorKinds = ['Node', 'GPU', 'Migration', 'JoinToken', 'Disk', 'CephCluster', 'BackupTarget', 'Backup', 'ExternalNetwork', 'Router'];
 
 function useLive(session: Session): Liveness {
   const client = useQueryClient();
@@ -22,7 +24,7 @@ function useLive(session: Session): Liveness {
   useEffect(() => {
     if (!seesMachines(session)) return;
     const end = new AbortController();
-    follow({ kinds: may(session, 'operator') ? [...kinds, ...operatorKinds] : kinds, since: session.revision, onEvent: applier(client), onState: (s) => (s === 'ended' ? signedOut(client) : setState(s)) }, end.signal);
+    follow({ kinds: [...kinds, ...(may(session, 'reseller') ? sellerKinds : []), ...(may(session, 'operator') ? operatorKinds : [])], since: session.revision, onEvent: applier(client), onState: (s) => (s === 'ended' ? signedOut(client) : setState(s)) }, end.signal);
     return () => end.abort();
   }, [client, session]);
   return state;
@@ -57,7 +59,7 @@ export function Shell({ session, children }: { session: Session; children: React
           </PageToggleButton>
         </MastheadToggle>
         <MastheadBrand>
-          <Link href="/" className="basalt-brand"><img src="/favicon.svg" alt="" /><span>Basalt</span></Link>
+          <Link href="/" className="basalt-brand"><Brand /></Link>
         </MastheadBrand>
       </MastheadMain>
       <MastheadContent>
@@ -107,6 +109,7 @@ export function Shell({ session, children }: { session: Session; children: React
         <footer className="basalt-footer">
           <a href="/docs">{t('app.docs')}</a>
           <a href="/licenses.txt">{t('app.licenses')}</a>
+          <Support />
         </footer>
       </Page>
     </ProjectProvider>

@@ -11,6 +11,11 @@ import { people } from './people';
 import { catalogue } from './catalogue';
 import { operator } from './operator';
 import { storage } from './storage';
+import { customers } from './customers';
+import { prices } from './prices';
+import { revenue } from './revenue';
+import { branding } from './branding';
+import { setup } from './setup';
 
 export const de: Words = {
   ...shell,
@@ -25,4 +30,9 @@ export const de: Words = {
   ...catalogue,
   ...operator,
   ...storage,
+  ...customers,
+  ...prices,
+  ...revenue,
+  ...branding,
+  ...setup,
 };

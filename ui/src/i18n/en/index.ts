@@ -12,6 +12,11 @@ import { people } from './people';
 import { catalogue } from './catalogue';
 import { operator } from './operator';
 import { storage } from './storage';
+import { customers } from './customers';
+import { prices } from './prices';
+import { revenue } from './revenue';
+import { branding } from './branding';
+import { setup } from './setup';
 
 export const en = {
   ...shell,
@@ -26,6 +31,11 @@ export const en = {
   ...catalogue,
   ...operator,
   ...storage,
+  ...customers,
+  ...prices,
+  ...revenue,
+  ...branding,
+  ...setup,
 } as const;
 
 export type Key = keyof typeof en;

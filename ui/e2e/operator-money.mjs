@@ -1,0 +1,357 @@
+// The operator's business in the portal, on a cluster that nobody has used yet:
+// the wizard, a customer with its prices, payments and suspension, revenue and
+// branding. Run by ../e2e_money_test.go.
+import assert from 'node:assert/strict';
+import { deflateSync } from 'node:zlib';
+import { button, expect, heading, inspect, nav, open, OPERATOR, PASSWORD, PORTAL, run, signIn, step } from './harness.mjs';
+
+const page = await open({});
+const main = page.getByRole('main');
+const dialog = page.getByRole('dialog');
+
+/** logo is a PNG of 64 by 64 pixels of one colour. */
+const logo = (() => {
+  const table = Array.from({ length: 256 }, (_, n) => { for (let k = 0; k < 8; k++) n = n & 1 ? 0xedb88320 ^ (n >>> 1) : n >>> 1; return n >>> 0; });
+  const crc = (b) => (b.reduce((c, x) => table[(c ^ x) & 255] ^ (c >>> 8), 0xffffffff) ^ 0xffffffff) >>> 0;
+  const chunk = (type, data) => {
+    const body = Buffer.concat([Buffer.from(type), data]);
+    const [length, sum] = [Buffer.alloc(4), Buffer.alloc(4)];
+    length.writeUInt32BE(data.length);
+    sum.writeUInt32BE(crc(body));
+    return Buffer.concat([length, body, sum]);
+  };
+  const row = Buffer.concat([Buffer.from([0]), Buffer.alloc(64 * 3).map((_, i) => [0x7a, 0x1f, 0xa2][i % 3])]);
+  const head = Buffer.from([0, 0, 0, 64, 0, 0, 0, 64, 8, 2, 0, 0, 0]);
+  return Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), chunk('IHDR', head), chunk('IDAT', deflateSync(Buffer.concat(Array(64).fill(row)))), chunk('IEND', Buffer.alloc(0))]);
+})();
+
+/** call the API as the operator's key. */
+async function call(method, path, body) {
+  const r = await fetch(PORTAL + path, { method, headers: { Authorization: `Bearer ${OPERATOR}`, 'Content-Type': 'application/json' }, body: body && JSON.stringify(body) });
+  assert.ok(r.ok, `${method} ${path}: ${r.status} ${await r.clone().text()}`);
+  return r.json();
+}
+
+/** tab of an organization's page. */
+const tab = (name) => main.getByRole('navigation').getByRole('link', { name, exact: true }).click();
+
+step('sign in', async () => {
+  await page.goto(PORTAL);
+  await signIn(page);
+});
+
+step('a new cluster: the wizard opens by itself; the first step is oneself', async () => {
+  await heading(page, 'Set up the cluster');
+  await main.getByLabel('Present password').fill(PASSWORD);
+  await main.locator('#password-new').fill('short');
+  expect('400');
+  await button(page, 'Change the password').click();
+  await main.locator('#password-new-help').getByText('10 to 256 bytes').waitFor();
+  await main.locator('#password-new').fill(`${PASSWORD} 2`);
+  await button(page, 'Change the password').click();
+  await main.getByText('The password is changed.').waitFor();
+  await inspect(page, 'setup-you-light');
+  await button(page, 'Skip').click();
+});
+
+step('the wizard: name, colour and logo', async () => {
+  await main.getByLabel('Product name').fill('Nordlicht GPU');
+  await main.locator('#brand-accent').fill('#ffcc00');
+  await main.getByText('White text on it has a contrast of 1.5').waitFor();
+  assert.equal(await button(page, 'Save').isDisabled(), true);
+  await main.locator('#brand-accent').fill('#7a1fa2');
+  await main.getByLabel('E-mail address for support').fill('help@nordlicht.example');
+  await button(page, 'Save').click();
+  await page.getByRole('banner').getByText('Nordlicht GPU').waitFor();
+  expect('400');
+  await main.locator('#brand-logo').setInputFiles({ name: 'logo.png', mimeType: 'image/png', buffer: Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>') });
+  await main.getByText('it is no PNG').waitFor();
+  await main.locator('#brand-logo').setInputFiles({ name: 'logo.png', mimeType: 'image/png', buffer: logo });
+  await main.getByRole('img', { name: 'The logo as it is' }).waitFor();
+  assert.equal(await page.evaluate(() => getComputedStyle(document.documentElement).getPropertyValue('--pf-t--global--color--brand--default').trim()), '#7a1fa2');
+  await inspect(page, 'setup-brand-light');
+  await button(page, 'Continue').click();
+});
+
+step('the wizard: the example of prices becomes one\'s own', async () => {
+  await main.getByText('The price book default is still the example.').waitFor();
+  await main.getByRole('group', { name: 'vCPU', exact: true }).getByLabel('Price (EUR)').fill('0.012');
+  await button(page, 'Save the prices').click();
+  await main.getByText('The prices are saved.').waitFor();
+  await inspect(page, 'setup-prices-light');
+  await button(page, 'Continue').click();
+});
+
+step('the wizard: an image from a file', async () => {
+  await main.getByRole('button', { name: 'Import debian-13' }).waitFor();
+  await main.getByRole('button', { name: 'An image of your own' }).click();
+  await main.getByLabel('From').selectOption('file');
+  const disk = Buffer.alloc(1 << 20);
+  disk.set([0x55, 0xaa], 510); // a boot sector
+  await main.locator('#image-file').setInputFiles({ name: 'Test Disk.raw', mimeType: 'application/octet-stream', buffer: disk });
+  assert.equal(await main.locator('#image-name').inputValue(), 'test-disk');
+  await inspect(page, 'setup-images-light');
+  await button(page, 'Add the image').click();
+  await main.getByRole('row').filter({ hasText: 'test-disk' }).getByText('There').waitFor();
+  await button(page, 'Continue').click();
+});
+
+step('the wizard: sizes', async () => {
+  await main.getByRole('button', { name: 'Add a flavor' }).click();
+  await dialog.locator('#flavor-name').fill('gpu-small');
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  await main.getByRole('cell', { name: 'gpu-small' }).waitFor();
+  await inspect(page, 'setup-sizes-light');
+});
+
+step('the dashboard says what is missing', async () => {
+  await nav(page, 'Dashboard');
+  await page.getByText('4 of 6 steps are done').waitFor();
+  await inspect(page, 'dashboard-setup-light');
+});
+
+step('no customer yet: the list says what to do', async () => {
+  await nav(page, 'Organizations');
+  await heading(page, 'Organizations');
+  await page.getByText('No organizations yet').waitFor();
+  await inspect(page, 'organizations-empty-light');
+});
+
+step('the wizard: the first customer, and the end', async () => {
+  await nav(page, 'Dashboard');
+  await main.getByRole('link', { name: 'First customer' }).click();
+  await main.locator('#customer-name').fill('alpha');
+  await main.locator('#customer-email').fill('nobody');
+  expect('400');
+  await button(page, 'Make the customer').click();
+  await main.locator('#customer-email-help').getByText('is no e-mail address').waitFor();
+  await main.locator('#customer-email').fill('ada@alpha.example');
+  await button(page, 'Make the customer').click();
+  assert.match(await page.getByRole('textbox', { name: 'Link that sets the password' }).inputValue(), /#\/password\?token=bslt_/);
+  await inspect(page, 'setup-customer-light');
+  await button(page, 'Finish').click();
+  await heading(page, 'Dashboard');
+});
+
+step('who is not signed in sees the name too', async () => {
+  const p = await open({});
+  await p.goto(PORTAL);
+  await heading(p, 'Sign in');
+  await p.getByText('Nordlicht GPU').waitFor();
+  await p.getByRole('link', { name: 'help@nordlicht.example' }).waitFor();
+  await inspect(p, 'sign-in-branded-light');
+  await p.context().close();
+});
+
+step('a customer is made; what is wrong stands at its field', async () => {
+  await nav(page, 'Organizations');
+  await heading(page, 'Organizations');
+  await main.getByRole('button', { name: 'Create organization' }).first().click();
+  await dialog.locator('#org-name').fill('No Good');
+  expect('400');
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  await dialog.locator('#org-name-help').getByText('is no name').waitFor();
+  await dialog.locator('#org-name').fill('nova');
+  await dialog.getByLabel('Display name').fill('Nova Robotics GmbH');
+  await dialog.getByRole('button', { name: 'The same as a command' }).click();
+  await dialog.getByText('basalt organization create nova').waitFor();
+  await inspect(page, 'organization-create-light');
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  await heading(page, 'nova');
+  await page.getByRole('status', { name: 'State' }).getByText('Active').waitFor();
+  await inspect(page, 'organization-light');
+});
+
+step('its project and its first administrator', async () => {
+  await tab('Projects');
+  await main.getByRole('button', { name: 'Create project' }).click();
+  await dialog.locator('#project-name').fill('vision');
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  await main.getByRole('cell', { name: 'vision' }).waitFor();
+  await tab('Members');
+  await main.getByRole('button', { name: 'Add administrator' }).click();
+  await dialog.getByLabel('E-mail address').fill('eva@nova.example');
+  await dialog.getByRole('button', { name: 'Add' }).click();
+  assert.match(await page.getByRole('textbox', { name: 'Link that sets the password' }).inputValue(), /#\/password\?token=bslt_/);
+  await inspect(page, 'organization-people-light');
+});
+
+step('a quota in GiB is kept in bytes', async () => {
+  await tab('Quota');
+  await main.getByLabel('Memory (GiB)').fill('lots');
+  await main.getByText('A number, or nothing for no limit').waitFor();
+  await main.getByLabel('Memory (GiB)').fill('64');
+  await main.getByLabel('vCPUs').fill('16');
+  await inspect(page, 'organization-quota-light');
+  await button(page, 'Save').click();
+  await main.getByText('The quota is saved.').waitFor();
+  const o = await call('GET', '/v1/organizations/nova');
+  assert.deepEqual(o.spec.quota, { memoryBytes: 64 * 2 ** 30, vcpus: 16 });
+});
+
+step('how it pays, and a payment that counts once', async () => {
+  await button(page, 'Edit').click();
+  await dialog.getByLabel('Billing').selectOption('prepaid');
+  await dialog.getByLabel('Time zone').fill('Europe/Nowhere');
+  expect('400');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.locator('#edit-zone-help').getByText('is no time zone').waitFor();
+  await dialog.getByLabel('Time zone').fill('Europe/Berlin');
+  await dialog.getByLabel('May use beyond').fill('25');
+  await dialog.getByLabel('Address').fill('Nova Robotics GmbH\nHafenstr. 1\n20457 Hamburg');
+  await inspect(page, 'organization-edit-light');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  await tab('Payments and invoices');
+  await page.getByText('No payments yet').waitFor();
+  await inspect(page, 'organization-money-empty-light');
+  await main.getByRole('button', { name: 'Record a payment' }).click();
+  await dialog.getByLabel('Amount in EUR').fill('250.50');
+  await dialog.getByLabel('Reference').fill('bank-2026-0042');
+  await inspect(page, 'payment-light');
+  await dialog.getByRole('button', { name: 'Record' }).click();
+  await main.getByRole('cell', { name: 'bank-2026-0042' }).waitFor();
+  await main.getByText('€250.50').first().waitFor();
+  const { items } = await call('GET', '/v1/payments?organization=nova');
+  assert.equal(items[0].spec.amountMicros, 250_500_000);
+  await inspect(page, 'organization-money-light');
+});
+
+step('a budget', async () => {
+  await tab('Budgets');
+  await page.getByText('No budgets').waitFor();
+  await main.getByRole('button', { name: 'Create budget' }).click();
+  await dialog.getByLabel('Amount a month').fill('500');
+  await dialog.getByLabel('When it is used up').selectOption('stop');
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  await main.getByRole('cell', { name: 'monthly' }).waitFor();
+  await inspect(page, 'organization-budgets-light');
+});
+
+step('suspended, seen live elsewhere, and resumed', async () => {
+  const other = await page.context().newPage();
+  await other.goto(`${PORTAL}/#/organizations`);
+  const row = other.getByRole('row').filter({ hasText: 'nova' });
+  await row.getByText('Active').waitFor();
+  await button(page, 'Suspend').click();
+  await dialog.getByLabel('Why').fill('unpaid since May');
+  await dialog.getByRole('button', { name: 'Suspend' }).click();
+  await page.getByRole('status', { name: 'State' }).getByText('Suspended').waitFor();
+  await row.getByText('Suspended').waitFor();
+  await row.getByText('unpaid since May').waitFor();
+  await inspect(other, 'organizations-light');
+  await button(page, 'Resume').click();
+  await row.getByText('Active').waitFor();
+  await other.close();
+});
+
+step('prices: in units of people, kept in base units', async () => {
+  await nav(page, 'Prices');
+  await heading(page, 'Price books');
+  await inspect(page, 'prices-light');
+  await main.getByRole('button', { name: 'Create price book' }).click();
+  await dialog.locator('#book-name').fill('research');
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  await heading(page, 'research');
+  const row = (name) => main.getByRole('group', { name, exact: true });
+  await row('GPU time').getByLabel('Price (EUR)').fill('2.4');
+  await row('Memory').getByLabel('Price (EUR)').fill('free');
+  await button(page, 'Save the prices').click();
+  await row('Memory').getByText('A price, as 0.01').waitFor();
+  await row('Memory').getByLabel('Price (EUR)').fill('0.0045');
+  await main.getByRole('button', { name: 'Add a tier to Sent out' }).click();
+  await row('Sent out').getByLabel('The first units, up to').last().fill('50'); // less than the tier before
+  await row('Sent out').getByLabel('cost each').last().fill('0.003');
+  await main.getByRole('button', { name: 'Add a tax' }).click();
+  await main.getByLabel('Name of the tax').fill('VAT');
+  await main.getByLabel('Per cent').fill('19');
+  expect('400');
+  await button(page, 'Save the prices').click();
+  await row('Sent out').getByText('is not possible').waitFor();
+  await inspect(page, 'price-book-error-light');
+  await row('Sent out').getByLabel('The first units, up to').last().fill('1000');
+  await button(page, 'Save the prices').click();
+  await main.getByText('The prices are saved.').waitFor();
+  const { spec } = await call('GET', '/v1/price-books/research');
+  const price = (meter) => spec.prices.find((p) => p.meter === meter);
+  assert.deepEqual([price('gpu-nanoseconds').priceMicros, price('gpu-nanoseconds').per], [2_400_000, 3_600_000_000_000]);
+  assert.deepEqual([price('memory-byte-seconds').priceMicros, price('memory-byte-seconds').per], [4_500, 2 ** 30 * 3600]);
+  assert.deepEqual(price('egress-bytes').tiers, [{ upTo: 100, priceMicros: 0 }, { upTo: 1000, priceMicros: 3_000 }]);
+  assert.deepEqual(spec.taxes, [{ name: 'VAT', basisPoints: 1900 }]);
+});
+
+step('what last month would have cost by them', async () => {
+  await button(page, 'Calculate').click();
+  await main.getByRole('cell', { name: 'nova' }).waitFor();
+  await main.getByText('Together:').waitFor();
+  await inspect(page, 'price-book-light');
+});
+
+step('the customer pays by them', async () => {
+  await nav(page, 'Organizations');
+  await main.getByRole('link', { name: 'nova' }).click();
+  await heading(page, 'nova');
+  await button(page, 'Edit').click();
+  await dialog.getByLabel('Price book').selectOption({ label: 'research (EUR)' });
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  await main.getByText('research').waitFor();
+});
+
+step('revenue', async () => {
+  await nav(page, 'Revenue');
+  await heading(page, 'Revenue');
+  await main.getByLabel('By', { exact: true }).selectOption('organization');
+  await main.getByRole('link', { name: 'nova' }).waitFor(); // its payment
+  await main.getByText('€250.50').first().waitFor();
+  await inspect(page, 'revenue-light');
+  await main.getByLabel('Period').selectOption({ index: 3 });
+  await main.getByRole('link', { name: 'Use as CSV' }).waitFor();
+});
+
+step('what is used is not deleted', async () => {
+  await nav(page, 'Organizations');
+  await main.getByRole('link', { name: 'nova' }).click();
+  await heading(page, 'nova');
+  await button(page, 'Delete').click();
+  await dialog.getByLabel('nova').fill('nova');
+  expect('409');
+  await dialog.getByRole('button', { name: 'Delete' }).click();
+  await dialog.getByRole('alert').or(dialog.locator('.pf-v6-c-alert')).first().waitFor();
+  await inspect(page, 'organization-delete-light');
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+});
+
+step('dark, on a phone, and in German', async () => {
+  for (const [what, options] of [
+    ['dark', { colorScheme: 'dark' }],
+    ['phone', { viewport: { width: 390, height: 844 }, hasTouch: true }],
+  ]) {
+    const p = await open({ ...options, storageState: await page.context().storageState() });
+    const { meta } = await call('GET', '/v1/organizations/nova');
+    for (const [path, title, shot] of [
+      ['/organizations', 'Organizations', 'organizations'],
+      [`/organizations/${meta.id}`, 'nova', 'organization'],
+      [`/organizations/${meta.id}/money`, 'nova', 'organization-money'],
+      ['/revenue', 'Revenue', 'revenue'],
+      [`/prices/${(await call('GET', '/v1/price-books/research')).meta.id}`, 'research', 'price-book'],
+      ['/branding', 'Branding', 'branding'],
+      ['/setup/prices', 'Set up the cluster', 'setup-prices'],
+      [`/organizations/${meta.id}/quota`, 'nova', 'organization-quota'],
+    ]) {
+      await p.goto(`${PORTAL}/#${path}`);
+      await heading(p, title);
+      await p.waitForLoadState('networkidle');
+      await inspect(p, `${shot}-${what}`);
+    }
+    if (what === 'phone') {
+      await p.getByRole('button', { name: /^Account of/ }).click();
+      await p.getByRole('menuitem', { name: 'Deutsch' }).click();
+      await p.getByText('Kontingent').first().waitFor();
+      await inspect(p, 'organization-quota-phone-de');
+    }
+    await p.context().close();
+  }
+});
+
+await run(page);

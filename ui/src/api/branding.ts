@@ -1,0 +1,27 @@
+// What the portal is called and looks like: anybody may read it.
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { api, base, ok, type Schemas } from './client';
+
+export type Branding = Schemas['Branding'];
+
+const key = ['branding'];
+
+export const useBranding = () => useQuery({ queryKey: key, queryFn: ({ signal }) => ok(api.GET('/v1/branding', { signal })), staleTime: 300_000, retry: false });
+
+/** logoOf branding: the portal's own where there is none. */
+export const logoOf = (b: Branding | undefined) => (b?.logo ? `${base}/v1/branding/logo?${b.logo}` : '/favicon.svg');
+
+export const productOf = (b: Branding | undefined) => b?.productName || 'Basalt';
+
+function useChange<V>(send: (v: V) => Promise<Branding>, onDone?: (b: Branding) => void) {
+  const client = useQueryClient();
+  return useMutation({ mutationFn: send, onSuccess: (b) => (client.setQueryData(key, b), onDone?.(b)) });
+}
+
+export const useSaveBranding = (onSaved?: (b: Branding) => void) => useChange((body: Branding) => ok(api.PUT('/v1/branding', { body })), onSaved);
+
+/** The body is the file itself, which the client is not to write as JSON. */
+export const usePutLogo = () =>
+  useChange((file: File) => ok(api.PUT('/v1/branding/logo', { body: file as unknown as string, bodySerializer: (b) => b as unknown as BodyInit, headers: { 'Content-Type': 'image/png' } })));
+
+export const useDeleteLogo = () => useChange(() => ok(api.DELETE('/v1/branding/logo')));

@@ -1,0 +1,63 @@
+// What the pages about customers read and write.
+import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { api, ApiError, ok, type Schemas } from './client';
+import type { PageOf } from './queries';
+
+export type Organization = Schemas['Organization'];
+
+const given = <T extends object>(q: T): T => Object.fromEntries(Object.entries(q).filter(([, v]) => v !== undefined && v !== '')) as T;
+
+export interface Of extends PageOf {
+  organization?: string;
+}
+
+export const useOrganizations = (q: PageOf, on = true) =>
+  useQuery({ queryKey: ['Organization', 'list', given(q)], enabled: on, queryFn: ({ signal }) => ok(api.GET('/v1/organizations', { params: { query: given(q) }, signal })), placeholderData: keepPreviousData });
+
+/** useOrganization: null when it is gone. */
+export const useOrganization = (id: string) =>
+  useQuery({
+    queryKey: ['Organization', 'one', id],
+    queryFn: async ({ signal }) => {
+      try {
+        return await ok(api.GET('/v1/organizations/{id}', { params: { path: { id } }, signal }));
+      } catch (e) {
+        if (e instanceof ApiError && e.code === 'not_found') return null;
+        throw e;
+      }
+    },
+  });
+
+/** useSaveOrganization sends a new spec, if nobody has changed it meanwhile. */
+export function useSaveOrganization(o: Organization, onSaved: (saved: Organization) => void) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (spec: Organization['spec']) => ok(api.PUT('/v1/organizations/{id}', { params: { path: { id: o.meta.id ?? '' } }, body: { kind: o.kind, meta: o.meta, spec } })),
+    onSuccess: (saved) => {
+      client.setQueryData(['Organization', 'one', saved.meta.id], saved);
+      void client.invalidateQueries({ queryKey: ['Organization', 'list'] });
+      void client.invalidateQueries({ queryKey: ['quota'] });
+      onSaved(saved);
+    },
+  });
+}
+
+export const usePriceBooks = (on = true) => useQuery({ queryKey: ['PriceBook', 'list', {}], enabled: on, queryFn: ({ signal }) => ok(api.GET('/v1/price-books', { params: { query: { limit: 1000 } }, signal })) });
+
+export const useProjectsOf = (q: Of) =>
+  useQuery({ queryKey: ['Project', 'list', given(q)], queryFn: ({ signal }) => ok(api.GET('/v1/projects', { params: { query: given(q) }, signal })), placeholderData: keepPreviousData });
+
+export const useUsersOf = (q: Of) =>
+  useQuery({ queryKey: ['User', 'list', given(q)], queryFn: ({ signal }) => ok(api.GET('/v1/users', { params: { query: given(q) }, signal })), placeholderData: keepPreviousData });
+
+export const useBudgetsOf = (q: Of) =>
+  useQuery({ queryKey: ['Budget', 'list', given(q)], queryFn: ({ signal }) => ok(api.GET('/v1/budgets', { params: { query: given(q) }, signal })), placeholderData: keepPreviousData });
+
+export const usePaymentsOf = (q: Of) =>
+  useQuery({ queryKey: ['Payment', 'list', given(q)], queryFn: ({ signal }) => ok(api.GET('/v1/payments', { params: { query: given(q) }, signal })), placeholderData: keepPreviousData });
+
+export const useCreditNotesOf = (q: Of) =>
+  useQuery({ queryKey: ['CreditNote', 'list', given(q)], queryFn: ({ signal }) => ok(api.GET('/v1/credit-notes', { params: { query: given(q) }, signal })), placeholderData: keepPreviousData });
+
+export const useLedger = (organization: string) =>
+  useQuery({ queryKey: ['ledger', organization], queryFn: ({ signal }) => ok(api.GET('/v1/ledger', { params: { query: { organization } }, signal })) });

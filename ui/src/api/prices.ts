@@ -1,0 +1,41 @@
+// What the pages about prices read and write.
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { api, ApiError, ok, type Schemas } from './client';
+import type { Period } from './queries';
+
+export type Book = Schemas['PriceBook'];
+
+/** useBook: null when it is gone. */
+export const useBook = (id: string) =>
+  useQuery({
+    queryKey: ['PriceBook', 'one', id],
+    queryFn: async ({ signal }) => {
+      try {
+        return await ok(api.GET('/v1/price-books/{id}', { params: { path: { id } }, signal }));
+      } catch (e) {
+        if (e instanceof ApiError && e.code === 'not_found') return null;
+        throw e;
+      }
+    },
+  });
+
+export function useSaveBook(book: Book, onSaved: (saved: Book) => void) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (spec: Book['spec']) => ok(api.PUT('/v1/price-books/{id}', { params: { path: { id: book.meta.id ?? '' } }, body: { kind: book.kind, meta: book.meta, spec } })),
+    onSuccess: (saved) => {
+      client.setQueryData(['PriceBook', 'one', saved.meta.id], saved);
+      void client.invalidateQueries({ queryKey: ['PriceBook', 'list'] });
+      void client.invalidateQueries({ queryKey: ['simulation'] });
+      void client.invalidateQueries({ queryKey: ['wallet'] });
+      onSaved(saved);
+    },
+  });
+}
+
+export const useSimulation = (book: Book, period: Period, on: boolean) =>
+  useQuery({
+    queryKey: ['simulation', book.meta.id, book.meta.generation, period],
+    enabled: on,
+    queryFn: ({ signal }) => ok(api.GET('/v1/price-books/{id}/simulation', { params: { path: { id: book.meta.id ?? '' }, query: { ...period } }, signal })),
+  });

@@ -1,0 +1,61 @@
+// The first of an organization's people, who adds the others.
+import { Alert, Button, ClipboardCopy, TextInput } from '@patternfly/react-core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { api, ok, type Schemas } from '../api/client';
+import { atField } from '../api/fields';
+import { useText } from '../i18n';
+import { formatTime } from '../lib/format';
+import { passwordLink, request } from '../lib/request';
+import { quote } from '../lib/command';
+import { Field } from '../parts/field';
+import { FormDialog } from '../parts/form-dialog';
+import { SameAs } from '../parts/same-as';
+
+type User = Schemas['User'];
+
+const shown = ['meta.name'];
+
+/** adminOf is the user that is sent. */
+export const adminOf = (email: string, organization: string): User => ({
+  kind: 'User', meta: { name: email.trim().toLowerCase(), organization }, spec: { grants: [{ role: 'admin', organization }] },
+});
+
+/** useAddAdmin makes one; its answer has the link. */
+export function useAddAdmin(onMade: (u: User) => void) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (u: User) => ok(api.POST('/v1/users', { body: u })),
+    onSuccess: (u) => (void client.invalidateQueries({ queryKey: ['User', 'list'] }), onMade(u)),
+  });
+}
+
+export function AddAdmin({ organization, name, onMade, onClose }: { organization: string; name: string; onMade: (u: User) => void; onClose: () => void }) {
+  const { t } = useText();
+  const [email, setEmail] = useState('');
+  const create = useAddAdmin(onMade);
+  const user = adminOf(email, organization);
+  return (
+    <FormDialog title={t('cust.adminAdd')} help={t('cust.adminHelp')} action={t('mem.add')} busy={create.isPending} error={create.error} shown={shown} onSubmit={() => create.mutate(user)} onClose={onClose}>
+      <Field id="admin-email" label={t('mem.email')} error={atField(create.error, 'meta.name')} required>
+        <TextInput id="admin-email" type="email" value={email} onChange={(_, v) => setEmail(v)} isRequired autoComplete="off" />
+      </Field>
+      <SameAs command={`basalt user create ${quote(user.meta.name || 'E-MAIL')} --organization ${name} --grant admin@${name}`} curl={request('POST', '/v1/users', user)} />
+    </FormDialog>
+  );
+}
+
+/** LinkReady shows a new user's link, once. */
+export function LinkReady({ user, onClose }: { user: User; onClose: () => void }) {
+  const { t, language } = useText();
+  if (!user.link) return null;
+  return (
+    <Alert component="h2" variant="success" isInline isLiveRegion title={t('mem.ready', { name: user.meta.name })}>
+      <div className="basalt-stack">
+        <p>{t('mem.linkHelp', { until: formatTime(user.link.expiresAt, language) })}</p>
+        <ClipboardCopy isReadOnly hoverTip={t('common.copy')} clickTip={t('common.copied')} textAriaLabel={t('mem.link')}>{passwordLink(user.link.token)}</ClipboardCopy>
+        <div><Button variant="secondary" onClick={onClose}>{t('common.close')}</Button></div>
+      </div>
+    </Alert>
+  );
+}

@@ -1,0 +1,64 @@
+// What the portal is called and looks like.
+import { Button, Form, TextInput } from '@patternfly/react-core';
+import { useRef, useState } from 'react';
+import { logoOf, useBranding, useDeleteLogo, usePutLogo, useSaveBranding, type Branding } from '../api/branding';
+import { atField, elsewhere } from '../api/fields';
+import { useText } from '../i18n';
+import { contrast, isColor, readable } from '../lib/accent';
+import { request } from '../lib/request';
+import { ErrorAlert } from '../parts/error';
+import { describedBy, Field } from '../parts/field';
+import { SameAs } from '../parts/same-as';
+import { TextField } from '../parts/text-field';
+
+const shown = ['productName', 'accentColor', 'supportEmail', 'supportURL'];
+
+export function LogoForm() {
+  const { t } = useText();
+  const { data } = useBranding();
+  const put = usePutLogo();
+  const remove = useDeleteLogo();
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <div className="basalt-stack">
+      <Field id="brand-logo" label={t('brand.logo')} help={t('brand.logoHelp')} error={atField(put.error, 'logo')}>
+        <input ref={input} id="brand-logo" type="file" accept="image/png" hidden aria-describedby={describedBy('brand-logo')} onChange={(e) => { const f = e.currentTarget.files?.[0]; if (f) put.mutate(f); e.currentTarget.value = ''; }} />
+      </Field>
+      <ErrorAlert error={elsewhere(put.error, ['logo']) ?? remove.error} />
+      <div className="basalt-actions">
+        {data?.logo ? <img className="basalt-logo" src={logoOf(data)} alt={t('brand.logoNow')} /> : <span className="basalt-note">{t('brand.logoNone')}</span>}
+        <Button variant="secondary" isLoading={put.isPending} onClick={() => input.current?.click()}>{t('brand.logoChoose')}</Button>
+        {data?.logo && <Button variant="link" isDanger isLoading={remove.isPending} onClick={() => remove.mutate(undefined)}>{t('brand.logoRemove')}</Button>}
+      </div>
+    </div>
+  );
+}
+
+export function BrandingForm({ branding, onSaved }: { branding: Branding; onSaved?: () => void }) {
+  const { t, language } = useText();
+  const [form, setForm] = useState({ productName: branding.productName ?? '', accentColor: branding.accentColor ?? '', supportEmail: branding.supportEmail ?? '', supportURL: branding.supportURL ?? '' });
+  const save = useSaveBranding(onSaved);
+  const set = (name: keyof typeof form) => (v: string) => (save.reset(), setForm((f) => ({ ...f, [name]: v })));
+  const color = form.accentColor.trim().toLowerCase();
+  const bad = isColor(color) && !readable(color);
+  const ratio = bad ? new Intl.NumberFormat(language, { maximumFractionDigits: 1, roundingMode: 'floor' } as Intl.NumberFormatOptions).format(contrast(color, '#ffffff')) : '';
+  const body: Branding = { revision: branding.revision, productName: form.productName.trim(), accentColor: color, supportEmail: form.supportEmail.trim(), supportURL: form.supportURL.trim() };
+  const at = (path: string) => atField(save.error, path);
+  const wrong = bad ? t('brand.accentBad', { ratio }) : at('accentColor');
+  return (
+    <Form onSubmit={(e) => (e.preventDefault(), !bad && save.mutate(body))}>
+      <ErrorAlert error={elsewhere(save.error, shown)} />
+      <TextField id="brand-name" label={t('brand.name')} help={t('brand.nameHelp')} error={at('productName')} value={form.productName} onChange={set('productName')} />
+      <Field id="brand-accent" label={t('brand.accent')} help={t('brand.accentHelp')} error={wrong}>
+        <div className="basalt-color">
+          <input type="color" aria-label={t('brand.accentPick')} value={isColor(color) ? color : '#0066cc'} onChange={(e) => set('accentColor')(e.currentTarget.value)} />
+          <TextInput id="brand-accent" value={form.accentColor} placeholder={t('brand.accentNone')} onChange={(_, v) => set('accentColor')(v)} validated={wrong ? 'error' : 'default'} aria-describedby={describedBy('brand-accent')} autoComplete="off" spellCheck={false} />
+        </div>
+      </Field>
+      <TextField id="brand-email" type="email" label={t('brand.email')} error={at('supportEmail')} value={form.supportEmail} onChange={set('supportEmail')} />
+      <TextField id="brand-url" type="url" label={t('brand.url')} error={at('supportURL')} value={form.supportURL} onChange={set('supportURL')} />
+      <div><Button type="submit" isLoading={save.isPending} isDisabled={save.isPending || bad}>{t('cust.save')}</Button></div>
+      <SameAs curl={request('PUT', '/v1/branding', body)} />
+    </Form>
+  );
+}

@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import type { Schemas } from '../api/client';
+import { reasonOf, standingOf } from './organization';
+
+type Organization = Schemas['Organization'];
+const org = (spec: Organization['spec'], status?: Organization['status']): Organization => ({ kind: 'Organization', meta: { name: 'acme' }, spec, status });
+const billing = (state: 'ok' | 'warn' | 'stop' | 'suspended') => ({ billing: { state, since: '2026-01-01T00:00:00Z', message: `it is ${state}` } });
+
+test('the worst that holds', () => {
+  expect(standingOf(org({}))).toBe('active');
+  expect(standingOf(org({}, billing('warn')))).toBe('warn');
+  expect(standingOf(org({}, billing('stop')))).toBe('restricted');
+  expect(standingOf(org({ restricted: { reason: 'budget' } }, billing('ok')))).toBe('restricted');
+  expect(standingOf(org({ suspended: { reason: 'spam' } }, billing('warn')))).toBe('suspended');
+  expect(standingOf({ ...org({ suspended: {} }), meta: { name: 'acme', deletedAt: '2026-01-01T00:00:00Z' } })).toBe('deleting');
+});
+
+test('and why', () => {
+  expect(reasonOf(org({ suspended: { reason: 'spam' } }, billing('warn')))).toBe('spam');
+  expect(reasonOf(org({}, billing('warn')))).toBe('it is warn');
+  expect(reasonOf(org({}, billing('ok')))).toBe('');
+});

@@ -1,0 +1,19 @@
+// How an organization stands, in one word.
+import type { Schemas } from '../api/client';
+
+type Organization = Schemas['Organization'];
+
+export const standings = ['active', 'warn', 'restricted', 'suspended', 'deleting'] as const;
+export type Standing = (typeof standings)[number];
+
+/** standingOf is the worst that holds of it. */
+export function standingOf({ meta, spec, status }: Organization): Standing {
+  const billing = status?.billing?.state ?? 'ok';
+  if (meta.deletedAt) return 'deleting';
+  if (spec.suspended || billing === 'suspended' || billing === 'deleteDue') return 'suspended';
+  if (spec.restricted || billing === 'stop') return 'restricted';
+  return billing === 'warn' ? 'warn' : 'active';
+}
+
+/** reasonOf is what is said of why. */
+export const reasonOf = ({ spec, status }: Organization): string => spec.suspended?.reason || spec.restricted?.reason || (status?.billing?.state !== 'ok' && status?.billing?.message) || '';

@@ -1,0 +1,40 @@
+// How far a cluster is set up: read off what is there, and kept nowhere.
+import type { Schemas } from '../api/client';
+
+export const steps = ['you', 'brand', 'prices', 'images', 'sizes', 'customer'] as const;
+export type Step = (typeof steps)[number];
+
+export interface There {
+  totp: boolean;
+  branding: Schemas['Branding'];
+  books: Schemas['PriceBook'][];
+  images: Schemas['Image'][];
+  flavors: Schemas['Flavor'][];
+  pools: Schemas['GPUPool'][];
+  organizations: Schemas['Organization'][];
+}
+
+/** example says whether a price book is as the cluster has made it. */
+export const example = (b: Schemas['PriceBook']) => b.meta.name === 'default' && (b.meta.generation ?? 0) <= 1;
+
+export function done(x: There): Record<Step, boolean> {
+  return {
+    you: x.totp,
+    brand: (x.branding.revision ?? 0) > 0,
+    prices: x.books.some((b) => !example(b)),
+    images: x.images.some((i) => i.spec.public && i.status?.phase === 'Ready'),
+    sizes: x.flavors.length > 0 && x.pools.length > 0,
+    customer: x.organizations.length > 0,
+  };
+}
+
+/** fresh is a cluster that nobody has used yet. */
+export const fresh = (x: There) => x.images.length === 0 && x.organizations.length === 0;
+
+export const next = (s: Step): Step | undefined => steps[steps.indexOf(s) + 1];
+
+const stored = 'basalt.setup';
+
+/** seen: the wizard has opened by itself; dismissed: nobody wants to be reminded. */
+export const remembered = () => localStorage.getItem(stored);
+export const remember = (what: 'seen' | 'dismissed') => localStorage.setItem(stored, what);

@@ -1,0 +1,62 @@
+// The customers: how each stands, what it pays by and what it owes.
+import { Button } from '@patternfly/react-core';
+import { BuildingIcon } from '@patternfly/react-icons';
+import { useState } from 'react';
+import { Link, useLocation } from 'wouter';
+import { useOrganizations, usePriceBooks, type Organization } from '../../api/customers';
+import { useWallet } from '../../api/queries';
+import { may, type Session } from '../../api/session';
+import { CreateOrganization } from '../../forms/organization';
+import { useText } from '../../i18n';
+import { formatMicros } from '../../lib/format';
+import { reasonOf } from '../../lib/organization';
+import { Empty, ObjectList, usePages, type Column } from '../../parts/list';
+import { PageBody } from '../../parts/page';
+import { StandingLabel } from '../../parts/standing';
+
+// Each row asks how its organization stands, which the server adds up anew.
+const perPage = 25;
+
+function Money({ id, what }: { id: string; what: 'unbilledMicros' | 'balanceMicros' }) {
+  const { t, language } = useText();
+  const wallet = useWallet(id, true);
+  if (wallet.isError) return <span className="basalt-note" title={wallet.error.message}>{t('cust.noMoney')}</span>;
+  if (!wallet.data) return <>…</>;
+  const { [what]: micros, currency } = wallet.data;
+  const amount = formatMicros(Math.abs(micros), currency, language);
+  return <span className="basalt-number">{micros < 0 ? t('cust.owes', { amount }) : amount}</span>;
+}
+
+export function Organizations({ session }: { session: Session }) {
+  const { t } = useText();
+  const [, go] = useLocation();
+  const pages = usePages();
+  const [name, setName] = useState('');
+  const [creating, setCreating] = useState(false);
+  const query = useOrganizations({ name, limit: perPage, continue: pages.token });
+  const books = usePriceBooks();
+  const operator = may(session, 'operator');
+  const items = query.data?.items ?? [];
+  const create = <Button onClick={() => setCreating(true)}>{t('cust.create')}</Button>;
+  const columns: Column<Organization>[] = [
+    {
+      title: t('common.name'),
+      cell: (o) => <div><Link href={`/organizations/${o.meta.id}`}>{o.meta.name}</Link>{o.spec.displayName && <div className="basalt-note">{o.spec.displayName}</div>}</div>,
+    },
+    { title: t('common.state'), cell: (o) => <div><StandingLabel organization={o} /> <span className="basalt-note">{reasonOf(o)}</span></div> },
+    { title: t('cust.priceBook'), cell: (o) => books.data?.items.find((b) => b.meta.id === o.spec.priceBook)?.meta.name ?? t('cust.defaultBook') },
+    ...(operator ? [{ title: t('cust.reseller'), cell: (o: Organization) => items.find((p) => p.meta.id === o.meta.organization)?.meta.name ?? o.meta.organization ?? '–' }] : []),
+    { title: t('cust.unbilled'), cell: (o) => <Money id={o.meta.id ?? ''} what="unbilledMicros" /> },
+    { title: t('cust.balance'), cell: (o) => <Money id={o.meta.id ?? ''} what="balanceMicros" /> },
+  ];
+  return (
+    <PageBody title={t('cust.title')} actions={create}>
+      <ObjectList
+        label={t('cust.title')} columns={columns} query={query} keyOf={(o) => o.meta.id ?? o.meta.name} pages={pages}
+        filter={{ name, set: (n) => (setName(n), pages.reset()) }}
+        empty={<Empty title={t('cust.empty')} help={t('cust.emptyHelp')} icon={BuildingIcon} action={create} />}
+      />
+      {creating && <CreateOrganization operator={operator} onClose={() => setCreating(false)} onMade={(o) => go(`/organizations/${o.meta.id}`)} />}
+    </PageBody>
+  );
+}

@@ -1,0 +1,109 @@
+// One customer: what to do with it, and its views, each at an address of its own.
+import { Button } from '@patternfly/react-core';
+import { BuildingIcon } from '@patternfly/react-icons';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Link, useLocation } from 'wouter';
+import { api, ok } from '../../api/client';
+import { useOrganization, useSaveOrganization, type Organization } from '../../api/customers';
+import { may, type Session } from '../../api/session';
+import { Loading } from '../../app';
+import { useText, type Key } from '../../i18n';
+import { reasonOf } from '../../lib/organization';
+import { Confirm } from '../../parts/confirm';
+import { ErrorAlert } from '../../parts/error';
+import { FormDialog } from '../../parts/form-dialog';
+import { Empty } from '../../parts/list';
+import { PageBody } from '../../parts/page';
+import { StandingLabel } from '../../parts/standing';
+import { TextField } from '../../parts/text-field';
+import { Views } from '../../parts/views';
+import { Budgets } from './budgets';
+import { EditOrganization } from './edit';
+import { Money } from './money';
+import { Overview } from './overview';
+import { People } from './people';
+import { Projects } from './projects';
+import { QuotaEditor } from './quota';
+
+const views: { tab: string; text: Key }[] = [
+  { tab: '', text: 'cust.overview' },
+  { tab: 'projects', text: 'cust.projects' },
+  { tab: 'people', text: 'cust.people' },
+  { tab: 'quota', text: 'cust.quota' },
+  { tab: 'money', text: 'cust.money' },
+  { tab: 'budgets', text: 'cust.budgets' },
+];
+
+function Suspend({ organization: o, onClose }: { organization: Organization; onClose: () => void }) {
+  const { t } = useText();
+  const [reason, setReason] = useState('');
+  const save = useSaveOrganization(o, onClose);
+  return (
+    <FormDialog title={t('cust.suspendTitle', { name: o.meta.name })} help={t('cust.suspendHelp')} action={t('cust.suspend')} busy={save.isPending} error={save.error} shown={[]} onSubmit={() => save.mutate({ ...o.spec, suspended: { reason: reason.trim() } })} onClose={onClose}>
+      <TextField id="suspend-reason" label={t('cust.suspendReason')} value={reason} onChange={setReason} />
+    </FormDialog>
+  );
+}
+
+function Actions({ organization: o }: { organization: Organization }) {
+  const { t } = useText();
+  const client = useQueryClient();
+  const [, go] = useLocation();
+  const [asked, ask] = useState<'edit' | 'suspend' | 'delete' | null>(null);
+  const resume = useSaveOrganization(o, () => undefined);
+  const remove = useMutation({
+    mutationFn: () => ok(api.DELETE('/v1/organizations/{id}', { params: { path: { id: o.meta.id ?? '' } } })),
+    onSuccess: () => (void client.invalidateQueries({ queryKey: ['Organization', 'list'] }), go('/organizations')),
+  });
+  const close = () => (ask(null), remove.reset());
+  const { suspended, ...others } = o.spec;
+  return (
+    <>
+      <Button onClick={() => ask('edit')}>{t('cust.edit')}</Button>
+      {suspended ? (
+        <Button variant="secondary" isLoading={resume.isPending} onClick={() => resume.mutate(others)}>{t('cust.resume')}</Button>
+      ) : (
+        <Button variant="secondary" onClick={() => ask('suspend')}>{t('cust.suspend')}</Button>
+      )}
+      <Button variant="danger" onClick={() => ask('delete')}>{t('cust.delete')}</Button>
+      <ErrorAlert error={resume.error} onClose={resume.reset} />
+      {asked === 'edit' && <EditOrganization organization={o} onClose={close} />}
+      {asked === 'suspend' && <Suspend organization={o} onClose={close} />}
+      {asked === 'delete' && (
+        <Confirm title={t('cust.deleteTitle', { name: o.meta.name })} help={t('cust.deleteHelp')} action={t('cust.delete')} danger name={o.meta.name} busy={remove.isPending} error={remove.error} onConfirm={remove.mutate} onClose={close} />
+      )}
+    </>
+  );
+}
+
+export function OrganizationPage({ session, id, tab }: { session: Session; id: string; tab: string }) {
+  const { t } = useText();
+  const query = useOrganization(id);
+  const above = { href: '/organizations', title: t('cust.title') };
+  if (query.isPending) return <Loading />;
+  if (query.isError) return <PageBody title={id} above={above}><ErrorAlert error={query.error} onRetry={() => void query.refetch()} /></PageBody>;
+  const o = query.data;
+  if (!o)
+    return (
+      <PageBody title={t('cust.gone')} above={above}>
+        <Empty title={t('cust.gone')} help={t('cust.goneHelp')} icon={BuildingIcon} action={<Link href="/organizations">{t('cust.toList')}</Link>} />
+      </PageBody>
+    );
+  // A reseller's own organization is its operator's to change.
+  const owns = may(session, 'operator') || o.meta.id !== session.organization;
+  return (
+    <PageBody title={o.meta.name} above={above} actions={owns && !o.meta.deletedAt && <Actions organization={o} />}>
+      <div className="basalt-stack">
+        <div role="status" aria-label={t('common.state')}><StandingLabel organization={o} /> <span className="basalt-note">{reasonOf(o)}</span></div>
+        <Views label={t('cust.views', { name: o.meta.name })} views={views.map((v) => ({ href: `/organizations/${id}${v.tab && `/${v.tab}`}`, title: t(v.text), active: v.tab === tab }))} />
+        {tab === '' && <Overview organization={o} />}
+        {tab === 'projects' && <Projects organization={o} />}
+        {tab === 'people' && <People organization={o} />}
+        {tab === 'quota' && <QuotaEditor organization={o} owns={owns} />}
+        {tab === 'money' && <Money organization={o} owns={owns} />}
+        {tab === 'budgets' && <Budgets organization={o} />}
+      </div>
+    </PageBody>
+  );
+}

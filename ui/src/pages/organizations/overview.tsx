@@ -1,0 +1,68 @@
+// What a customer is, and how it stands.
+import { Card, CardBody, CardTitle } from '@patternfly/react-core';
+import { useOrganization, usePriceBooks, type Organization } from '../../api/customers';
+import { useWallet } from '../../api/queries';
+import { useText } from '../../i18n';
+import { formatDay, formatMicros, formatTime } from '../../lib/format';
+import { ErrorAlert } from '../../parts/error';
+import { Rows } from '../../parts/rows';
+
+function Reseller({ id }: { id: string }) {
+  return <>{useOrganization(id).data?.meta.name ?? id}</>;
+}
+
+export function WalletCard({ organization: o }: { organization: Organization }) {
+  const { t, language } = useText();
+  const wallet = useWallet(o.meta.id, true);
+  const money = (micros: number) => formatMicros(micros, wallet.data?.currency ?? 'EUR', language);
+  return (
+    <Card>
+      <CardTitle component="h2">{t('cust.wallet')}</CardTitle>
+      <CardBody className="basalt-stack">
+        <ErrorAlert error={wallet.error} onRetry={() => void wallet.refetch()} />
+        {wallet.data && (
+          <>
+            <p className="basalt-big">{money(wallet.data.balanceMicros)}</p>
+            <Rows rows={[[t('cust.unbilled'), money(wallet.data.unbilledMicros)], [t('cust.reason'), wallet.data.message]]} />
+            {(wallet.data.open?.length ?? 0) > 0 && (
+              <>
+                <h3>{t('cust.openInvoices')}</h3>
+                <ul>{wallet.data.open?.map((i) => <li key={i.invoice}>{t('cust.openInvoice', { number: i.number, amount: money(i.leftMicros), due: formatDay(i.dueAt, language) })}</li>)}</ul>
+              </>
+            )}
+          </>
+        )}
+      </CardBody>
+    </Card>
+  );
+}
+
+export function Overview({ organization: o }: { organization: Organization }) {
+  const { t, language } = useText();
+  const books = usePriceBooks();
+  const b = o.spec.billing;
+  return (
+    <div className="basalt-split">
+      <Card>
+        <CardTitle component="h2">{t('one.details')}</CardTitle>
+        <CardBody>
+          <Rows
+            rows={[
+              [t('cust.displayName'), o.spec.displayName],
+              [t('cust.priceBook'), books.data?.items.find((x) => x.meta.id === o.spec.priceBook)?.meta.name ?? t('cust.defaultBook')],
+              [t('cust.reseller'), o.meta.organization && <Reseller id={o.meta.organization} />],
+              [t('cust.billing'), t(`cust.billing.${b?.mode ?? 'none'}`)],
+              [t('cust.timeZone'), b?.timeZone],
+              [t('cust.dueDays'), b?.mode === 'invoice' && b.dueDays],
+              [t('cust.address'), b?.address && <span className="basalt-lines">{b.address.join('\n')}</span>],
+              [t('cust.taxId'), b?.taxId],
+              [t('cust.id'), <code key="id">{o.meta.id}</code>],
+              [t('common.created'), formatTime(o.meta.createdAt, language)],
+            ]}
+          />
+        </CardBody>
+      </Card>
+      <WalletCard organization={o} />
+    </div>
+  );
+}

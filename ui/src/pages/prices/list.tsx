@@ -1,0 +1,72 @@
+// The price books.
+import { Button } from '@patternfly/react-core';
+import { TagsIcon } from '@patternfly/react-icons';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Link, useLocation } from 'wouter';
+import { api, ok } from '../../api/client';
+import { usePriceBooks } from '../../api/customers';
+import { atField } from '../../api/fields';
+import type { Book } from '../../api/prices';
+import { useText } from '../../i18n';
+import { formatTime } from '../../lib/format';
+import { document, request } from '../../lib/request';
+import { Confirm } from '../../parts/confirm';
+import { FormDialog } from '../../parts/form-dialog';
+import { Empty, ObjectList, type Column } from '../../parts/list';
+import { PageBody } from '../../parts/page';
+import { SameAs } from '../../parts/same-as';
+import { SelectField, TextField } from '../../parts/text-field';
+
+function CreateBook({ books, onMade, onClose }: { books: Book[]; onMade: (b: Book) => void; onClose: () => void }) {
+  const { t } = useText();
+  const [form, setForm] = useState({ name: '', currency: books[0]?.spec.currency ?? 'EUR', from: books.find((b) => b.meta.name === 'default')?.meta.id ?? books[0]?.meta.id ?? '' });
+  const set = (name: keyof typeof form) => (v: string) => setForm((f) => ({ ...f, [name]: v }));
+  const source = books.find((b) => b.meta.id === form.from);
+  const body: Book = { kind: 'PriceBook', meta: { name: form.name.trim() }, spec: { ...(source?.spec ?? { prices: [] }), currency: form.currency.trim().toUpperCase() } };
+  const create = useMutation({ mutationFn: () => ok(api.POST('/v1/price-books', { body })), onSuccess: onMade });
+  const at = (path: string) => atField(create.error, path);
+  return (
+    <FormDialog title={t('price.create')} action={t('common.create')} busy={create.isPending} error={create.error} shown={['meta.name', 'spec.currency']} onSubmit={create.mutate} onClose={onClose}>
+      <TextField id="book-name" label={t('common.name')} help={t('cust.nameHelp')} error={at('meta.name')} value={form.name} onChange={set('name')} required />
+      <TextField id="book-currency" label={t('price.currency')} help={t('price.currencyHelp')} error={at('spec.currency')} value={form.currency} onChange={set('currency')} required />
+      <SelectField id="book-from" label={t('price.from')} value={form.from} onChange={set('from')} options={[...books.map((b): [string, string] => [b.meta.id ?? '', b.meta.name]), ['', t('common.none')]]} />
+      <SameAs command={document(body)} curl={request('POST', '/v1/price-books', body)} />
+    </FormDialog>
+  );
+}
+
+export function Prices() {
+  const { t, language } = useText();
+  const [, go] = useLocation();
+  const client = useQueryClient();
+  const [creating, setCreating] = useState(false);
+  const [going, setGoing] = useState<Book | null>(null);
+  const query = usePriceBooks();
+  const again = () => void client.invalidateQueries({ queryKey: ['PriceBook', 'list'] });
+  const remove = useMutation({
+    mutationFn: (b: Book) => ok(api.DELETE('/v1/price-books/{id}', { params: { path: { id: b.meta.id ?? '' } } })),
+    onSuccess: () => (setGoing(null), again()),
+  });
+  const create = <Button onClick={() => setCreating(true)}>{t('price.create')}</Button>;
+  const columns: Column<Book>[] = [
+    { title: t('common.name'), cell: (b) => <Link href={`/prices/${b.meta.id}`}>{b.meta.name}</Link> },
+    { title: t('price.currency'), cell: (b) => b.spec.currency },
+    { title: t('price.count'), cell: (b) => b.spec.prices.length },
+    { title: t('price.taxes'), cell: (b) => b.spec.taxes?.map((x) => x.name).join(', ') || t('common.none') },
+    { title: t('price.changed'), cell: (b) => formatTime(b.meta.updatedAt, language) },
+    { title: t('common.actions'), cell: (b) => <Button variant="link" isInline isDanger aria-label={`${t('common.delete')}: ${b.meta.name}`} onClick={() => (remove.reset(), setGoing(b))}>{t('common.delete')}</Button> },
+  ];
+  return (
+    <PageBody title={t('price.title')} actions={create}>
+      <div className="basalt-stack">
+        <p className="basalt-note">{t('price.help')}</p>
+        <ObjectList label={t('price.title')} columns={columns} query={query} keyOf={(b) => b.meta.id ?? b.meta.name} empty={<Empty title={t('price.empty')} help={t('price.emptyHelp')} icon={TagsIcon} action={create} />} />
+      </div>
+      {creating && query.data && <CreateBook books={query.data.items} onClose={() => setCreating(false)} onMade={(b) => (again(), go(`/prices/${b.meta.id}`))} />}
+      {going && (
+        <Confirm title={t('price.deleteTitle', { name: going.meta.name })} help={t('price.deleteHelp')} action={t('common.delete')} danger name={going.meta.name} busy={remove.isPending} error={remove.error} onConfirm={() => remove.mutate(going)} onClose={() => setGoing(null)} />
+      )}
+    </PageBody>
+  );
+}

@@ -1,0 +1,76 @@
+// The first customer: an organization, a project and an administrator. What was
+// made before something failed is not made again.
+import { Button, Form } from '@patternfly/react-core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useRef, useState } from 'react';
+import { Link } from 'wouter';
+import { api, ok, type Schemas } from '../../api/client';
+import { atField } from '../../api/fields';
+import { adminOf, LinkReady } from '../../forms/admin';
+import { organizationOf } from '../../forms/organization';
+import { useText } from '../../i18n';
+import { ErrorAlert } from '../../parts/error';
+import { TextField } from '../../parts/text-field';
+
+type Part = 'organization' | 'project' | 'admin';
+
+/** Failed says which of the three could not be made: all have a field meta.name. */
+class Failed extends Error {
+  constructor(readonly part: Part, readonly why: unknown) {
+    super(part);
+  }
+}
+
+export function CustomerStep() {
+  const { t } = useText();
+  const client = useQueryClient();
+  const [form, setForm] = useState({ name: '', displayName: '', project: 'main', email: '' });
+  const [made, setMade] = useState<{ organization: Schemas['Organization']; user: Schemas['User'] } | null>(null);
+  const begun = useRef<{ organization?: Schemas['Organization']; project?: Schemas['Project'] }>({});
+  const set = (name: keyof typeof form) => (v: string) => setForm((f) => ({ ...f, [name]: v }));
+  const create = useMutation({
+    mutationFn: async () => {
+      const part = async <T,>(name: Part, made: T | undefined, make: () => Promise<T>): Promise<T> => {
+        if (made) return made;
+        try {
+          return await make();
+        } catch (e) {
+          throw new Failed(name, e);
+        }
+      };
+      const b = begun.current;
+      const organization = (b.organization = await part('organization', b.organization, () => ok(api.POST('/v1/organizations', { body: organizationOf({ ...form, priceBook: '', parent: '' }) }))));
+      const id = organization.meta.id ?? '';
+      b.project = await part('project', b.project, () => ok(api.POST('/v1/projects', { body: { kind: 'Project', meta: { name: form.project.trim(), organization: id }, spec: {} } })));
+      const user = await part('admin', undefined, () => ok(api.POST('/v1/users', { body: adminOf(form.email, id) })));
+      return { organization, user };
+    },
+    onSuccess: (m) => {
+      begun.current = {};
+      setMade(m);
+    },
+    onSettled: () => {
+      for (const kind of ['Organization', 'Project', 'User']) void client.invalidateQueries({ queryKey: [kind, 'list'] });
+    },
+  });
+  const failed = create.error instanceof Failed ? create.error : null;
+  const at = (part: Part) => (failed?.part === part ? atField(failed.why, 'meta.name') : undefined);
+  const above = failed && !at(failed.part) ? failed.why : null;
+  if (made)
+    return (
+      <>
+        <LinkReady user={made.user} onClose={() => setMade(null)} />
+        <p>{t('setup.finished')} <Link href={`/organizations/${made.organization.meta.id}`}>{made.organization.meta.name}</Link></p>
+      </>
+    );
+  return (
+    <Form onSubmit={(e) => (e.preventDefault(), !create.isPending && create.mutate())}>
+      <ErrorAlert error={above} />
+      <TextField id="customer-name" label={t('common.name')} help={t('cust.nameHelp')} error={at('organization')} value={form.name} onChange={set('name')} required />
+      <TextField id="customer-display" label={t('cust.displayName')} value={form.displayName} onChange={set('displayName')} />
+      <TextField id="customer-project" label={t('setup.customerProject')} error={at('project')} value={form.project} onChange={set('project')} required />
+      <TextField id="customer-email" type="email" label={t('setup.customerEmail')} error={at('admin')} value={form.email} onChange={set('email')} required />
+      <div><Button type="submit" isLoading={create.isPending} isDisabled={create.isPending}>{t('setup.customerMake')}</Button></div>
+    </Form>
+  );
+}

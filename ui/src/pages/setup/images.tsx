@@ -1,0 +1,61 @@
+// The catalogue's apps with the images that they are made from, and one's own.
+import { Button, ExpandableSection, Label } from '@patternfly/react-core';
+import { CheckCircleIcon, ExclamationCircleIcon, InProgressIcon } from '@patternfly/react-icons';
+import type { Schemas } from '../../api/client';
+import { useApps } from '../../api/queries';
+import { AddImage, useImportImage } from '../../forms/image';
+import { useText } from '../../i18n';
+import { formatBytes } from '../../lib/format';
+import { ErrorAlert } from '../../parts/error';
+import { ObjectList, type Column } from '../../parts/list';
+
+type Image = Schemas['Image'];
+
+interface Wanted {
+  name: string;
+  url: string;
+  apps: string[];
+  image?: Image;
+}
+
+/** wanted are the images of the apps that say where theirs come from, and those that are there besides. */
+export function wanted(apps: Schemas['App'][], images: Image[]): Wanted[] {
+  const out = new Map<string, Wanted>();
+  for (const { spec } of apps) {
+    const w = out.get(spec.image) ?? { name: spec.image, url: '', apps: [] };
+    out.set(spec.image, { ...w, url: w.url || spec.imageURL || '', apps: [...w.apps, spec.displayName] });
+  }
+  for (const i of images) out.set(i.meta.name, { ...(out.get(i.meta.name) ?? { name: i.meta.name, url: i.spec.url ?? '', apps: [] }), image: i });
+  return [...out.values()];
+}
+
+function State({ image: i }: { image?: Image }) {
+  const { t, language } = useText();
+  if (!i) return <Label color="grey">{t('setup.imageMissing')}</Label>;
+  const { phase, lastError, progressBytes } = i.status ?? {};
+  if (phase === 'Ready') return <Label color="green" icon={<CheckCircleIcon />}>{t('setup.imageReady')}</Label>;
+  if (phase === 'Failed') return <div><Label color="red" icon={<ExclamationCircleIcon />}>{phase}</Label> {lastError}</div>;
+  return <div><Label color="blue" icon={<InProgressIcon />}>{t('setup.importing', { name: i.meta.name })}</Label> {progressBytes ? formatBytes(progressBytes, language) : ''} {lastError}</div>;
+}
+
+export function ImagesStep({ images }: { images: Image[] }) {
+  const { t } = useText();
+  const apps = useApps();
+  const bring = useImportImage();
+  const items = wanted(apps.data?.items ?? [], images);
+  const columns: Column<Wanted>[] = [
+    { title: t('common.name'), cell: (w) => <div>{w.name}{w.apps.length > 0 && <div className="basalt-note">{t('setup.imagesApps', { apps: w.apps.join(', ') })}</div>}</div> },
+    { title: t('common.state'), cell: (w) => <State image={w.image} /> },
+    {
+      title: t('common.actions'),
+      cell: (w) => (!w.image && w.url ? <Button variant="secondary" size="sm" aria-label={t('setup.importOf', { name: w.name })} isLoading={bring.isPending && bring.variables.name === w.name} onClick={() => bring.mutate({ name: w.name, url: w.url })}>{t('setup.import')}</Button> : '–'),
+    },
+  ];
+  return (
+    <>
+      <ErrorAlert error={bring.error} onClose={bring.reset} />
+      <ObjectList label={t('setup.images')} columns={columns} query={{ data: { items }, error: apps.error, isPending: apps.isPending, refetch: apps.refetch }} keyOf={(w) => w.name} empty={<p className="basalt-note">{t('setup.nothing')}</p>} />
+      <ExpandableSection toggleText={t('setup.imageOwn')} isIndented><AddImage /></ExpandableSection>
+    </>
+  );
+}

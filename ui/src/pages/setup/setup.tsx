@@ -1,0 +1,92 @@
+// From an empty cluster to the first customer. What is done is read off what is
+// there; a step is an address, so that one can go on where one was.
+import { Alert, Button, Card, CardBody, CardTitle, Label } from '@patternfly/react-core';
+import { CheckCircleIcon } from '@patternfly/react-icons';
+import { lazy, useEffect, type ReactNode } from 'react';
+import { Link, useLocation } from 'wouter';
+import { useThere } from '../../api/setup';
+import type { Session } from '../../api/session';
+import { Loading } from '../../app';
+import { BrandingForm, LogoForm } from '../../forms/branding';
+import { useText } from '../../i18n';
+import { done, example, next, remember, remembered, steps, type Step, type There } from '../../lib/setup';
+import { ErrorAlert } from '../../parts/error';
+import { PageBody } from '../../parts/page';
+import { Views } from '../../parts/views';
+import { CustomerStep } from './customer';
+import { ImagesStep } from './images';
+import { SizesStep } from './sizes';
+import { YouStep } from './you';
+
+const Editor = lazy(() => import('../prices/book').then((m) => ({ default: m.Editor })));
+
+/** have says what a step has already. */
+function have(step: Step, x: There): string[] {
+  switch (step) {
+    case 'brand': return x.branding.productName ? [x.branding.productName] : [];
+    case 'prices': return x.books.map((b) => `${b.meta.name} (${b.spec.currency})`);
+    case 'images': return x.images.map((i) => i.meta.name);
+    case 'sizes': return [...x.flavors, ...x.pools].map((o) => o.meta.name);
+    case 'customer': return x.organizations.map((o) => o.meta.name);
+    case 'you': return [];
+  }
+}
+
+function Body({ step, there, session }: { step: Step; there: There; session: Session }): ReactNode {
+  const { t } = useText();
+  const book = there.books.find((b) => b.meta.name === 'default') ?? there.books[0];
+  switch (step) {
+    case 'you': return <YouStep totp={there.totp} email={session.name ?? ''} />;
+    case 'brand': return <><BrandingForm key={JSON.stringify({ ...there.branding, logo: '', revision: 0 })} branding={there.branding} /><LogoForm /></>;
+    case 'prices':
+      return (
+        <>
+          {book && example(book) && <Alert component="p" variant="info" isInline title={t('setup.pricesExample')} />}
+          <p><Link href="/prices">{t('price.title')}</Link></p>
+          {book && <Editor key={book.meta.id} book={book} />}
+        </>
+      );
+    case 'images': return <ImagesStep images={there.images} />;
+    case 'sizes': return <SizesStep flavors={there.flavors} pools={there.pools} />;
+    case 'customer': return <CustomerStep />;
+  }
+}
+
+export function Setup({ session, id }: { session: Session; id: string }) {
+  const { t } = useText();
+  const [, go] = useLocation();
+  const { there, error } = useThere(session);
+  useEffect(() => {
+    if (!remembered()) remember('seen');
+  }, []);
+  if (!there) return error ? <PageBody title={t('setup.title')}><ErrorAlert error={error} /></PageBody> : <Loading />;
+  const is = done(there);
+  const step = steps.find((s) => s === id) ?? steps.find((s) => !is[s]) ?? steps[0];
+  const after = next(step);
+  const what = have(step, there);
+  return (
+    <PageBody title={t('setup.title')}>
+      <div className="basalt-stack">
+        <p className="basalt-note">{t('setup.help')}</p>
+        <Views label={t('setup.steps')} views={steps.map((s, i) => ({ href: `/setup/${s}`, title: `${i + 1}. ${t(`setup.${s}`)}${is[s] ? ` (${t('setup.done')})` : ''}`, active: s === step }))} />
+        <Card key={step}>
+          <CardTitle component="h2">
+            {t(`setup.${step}`)} {is[step] && <Label color="green" icon={<CheckCircleIcon />}>{t('setup.done')}</Label>}
+          </CardTitle>
+          <CardBody className="basalt-stack">
+            <p>{t(`setup.${step}Help`)}</p>
+            {step !== 'you' && step !== 'brand' && <p className="basalt-note">{what.length > 0 ? t('setup.there', { what: what.slice(0, 12).join(', ') }) : t('setup.nothing')}</p>}
+            <Body step={step} there={there} session={session} />
+          </CardBody>
+        </Card>
+        <div className="basalt-actions">
+          {after ? (
+            <Button variant={is[step] ? 'primary' : 'secondary'} onClick={() => go(`/setup/${after}`)}>{is[step] ? t('setup.continue') : t('setup.skip')}</Button>
+          ) : (
+            <Button onClick={() => go('/')}>{t('setup.finish')}</Button>
+          )}
+        </div>
+      </div>
+    </PageBody>
+  );
+}

@@ -1,0 +1,40 @@
+// The fields that most forms are made of: a label, help or what is wrong, and
+// an input that says both to a screen reader.
+import { FormSelect, FormSelectOption, TextArea, TextInput } from '@patternfly/react-core';
+import { describedBy, Field } from './field';
+
+interface Common {
+  id: string;
+  label: string;
+  value: string;
+  onChange: (value: string) => void;
+  help?: string;
+  error?: string;
+  required?: boolean;
+}
+
+interface Text extends Common {
+  type?: 'text' | 'number' | 'email' | 'password' | 'url' | 'date' | 'datetime-local';
+  rows?: number;
+  autoComplete?: string;
+  readOnly?: boolean;
+}
+
+export function TextField({ id, label, value, onChange, help, error, required, type = 'text', rows, autoComplete = 'off', readOnly }: Text) {
+  const common = { id, value, isRequired: required, validated: error ? ('error' as const) : ('default' as const), 'aria-describedby': describedBy(id), autoComplete, spellCheck: false };
+  return (
+    <Field id={id} label={label} help={help} error={error} required={required}>
+      {rows ? <TextArea {...common} rows={rows} resizeOrientation="vertical" onChange={(_, v) => onChange(v)} /> : <TextInput {...common} type={type} readOnlyVariant={readOnly ? 'default' : undefined} onChange={(_, v) => onChange(v)} />}
+    </Field>
+  );
+}
+
+export function SelectField({ id, label, value, onChange, help, error, required, options }: Common & { options: [value: string, label: string][] }) {
+  return (
+    <Field id={id} label={label} help={help} error={error} required={required}>
+      <FormSelect id={id} value={value} isRequired={required} validated={error ? 'error' : 'default'} aria-describedby={describedBy(id)} onChange={(_, v) => onChange(v)}>
+        {options.map(([v, l]) => <FormSelectOption key={v} value={v} label={l} />)}
+      </FormSelect>
+    </Field>
+  );
+}
