@@ -27,8 +27,8 @@ func TestPortal(t *testing.T) {
 	n.tell(t, "portal.mjs")
 }
 
-// start a basaltd with pretended machines.
-func start(t *testing.T) daemon {
+// start a basaltd with pretended machines, and more options.
+func start(t *testing.T, more ...string) daemon {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("builds and starts a basaltd and a browser: two minutes")
@@ -36,7 +36,7 @@ func start(t *testing.T) daemon {
 	if _, err := os.Stat("dist/index.html.gz"); err != nil {
 		t.Fatalf("%v: %s", err, hint)
 	}
-	return daemon{daemontest.Start(t, "fake:", "basalt_fake")}
+	return daemon{daemontest.Start(t, "fake:", "basalt_fake", more...)}
 }
 
 // tell a story of e2e in Chromium, with more in its environment.

@@ -12,7 +12,7 @@ import { ProjectProvider, useProject } from './project';
 import { UserMenu } from './user-menu';
 
 /** The kinds whose changes the pages show, and those of the operator's pages. */
-const kinds = ['Instance', 'App', 'Image', 'Flavor', 'GPUPool', 'Network', 'Project', 'APIKey', 'User', 'Invoice'];
+const kinds = ['Instance', 'App', 'Image', 'Flavor', 'GPUPool', 'Volume', 'Snapshot', 'Network', 'SecurityGroup', 'FloatingIP', 'LoadBalancer', 'Project', 'APIKey', 'User', 'Invoice'];
 const operatorKinds = ['Node', 'GPU'];
 
 function useLive(session: Session): Liveness {
@@ -72,7 +72,7 @@ export function Shell({ session, children }: { session: Session; children: React
       <PageSidebarBody>
         <Nav aria-label={t('app.nav')} onSelect={() => mobile && setOpen(false)}>
           {seen(session).map(({ title, entries }) => (
-            <NavGroup key={title ?? ''} title={title && t(title)}>
+            <NavGroup key={title ?? ''} title={title && t(title)} aria-label={title ? undefined : t('app.nav')}>
               {entries.map((e) => {
                 const active = e.href === '/' ? path === '/' : path === e.href || path.startsWith(`${e.href}/`);
                 return <NavItem key={e.href} itemId={e.href} to={`#${e.href}`} isActive={active}>{t(e.text)}</NavItem>;

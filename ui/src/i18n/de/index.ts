@@ -8,6 +8,8 @@ import { create } from './create';
 import { machines } from './machines';
 import { money } from './money';
 import { people } from './people';
+import { storage } from './storage';
+import { network } from './network';
 
 export const de: Words = {
   ...shell,
@@ -19,4 +21,6 @@ export const de: Words = {
   ...machines,
   ...money,
   ...people,
+  ...storage,
+  ...network,
 };

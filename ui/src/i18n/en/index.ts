@@ -9,6 +9,8 @@ import { create } from './create';
 import { machines } from './machines';
 import { money } from './money';
 import { people } from './people';
+import { storage } from './storage';
+import { network } from './network';
 
 export const en = {
   ...shell,
@@ -20,6 +22,8 @@ export const en = {
   ...machines,
   ...money,
   ...people,
+  ...storage,
+  ...network,
 } as const;
 
 export type Key = keyof typeof en;

@@ -1,0 +1,30 @@
+import { Button } from '@patternfly/react-core';
+import { HddIcon } from '@patternfly/react-icons';
+import { useState } from 'react';
+import { may, type Session } from '../../api/session';
+import { useVolumes } from '../../api/storage';
+import { useText } from '../../i18n';
+import { Empty, usePages } from '../../parts/list';
+import { PageBody } from '../../parts/page';
+import { useProject } from '../../shell/project';
+import { CreateVolume } from './create-volume';
+import { VolumeList } from './volume-list';
+
+export function Volumes({ session }: { session: Session }) {
+  const { t } = useText();
+  const { project } = useProject();
+  const pages = usePages();
+  const [name, setName] = useState('');
+  const [creating, setCreating] = useState(false);
+  const query = useVolumes({ project, name, limit: 25, continue: pages.token });
+  const create = may(session, 'member') && <Button onClick={() => setCreating(true)}>{t('vol.create')}</Button>;
+  return (
+    <PageBody title={t('vol.title')} actions={create}>
+      <VolumeList
+        session={session} label={t('vol.title')} query={query} pages={pages} filter={{ name, set: (n) => (setName(n), pages.reset()) }}
+        empty={<Empty title={t('vol.empty')} help={create ? t('vol.emptyHelp') : t('vol.emptyViewer')} icon={HddIcon} action={create} />}
+      />
+      {creating && <CreateVolume onClose={() => setCreating(false)} />}
+    </PageBody>
+  );
+}
