@@ -46,30 +46,14 @@ func (a *App) instanceRow(i api.Instance) []string {
 	if i.Assignment.Node == "" || i.Assignment.NodeLost {
 		note = i.Assignment.Reason
 	}
-	return []string{instancePhase(i), vcpus, formatSize(i.Assignment.MemoryBytes), vgpu,
+	return []string{api.StateOf(i), vcpus, formatSize(i.Assignment.MemoryBytes), vgpu,
 		a.named(string(i.Assignment.Node)), cmp.Or(i.Status.LastError, note)}
-}
-
-func instancePhase(i api.Instance) string {
-	switch {
-	case i.Meta.DeletedAt != nil:
-		return string(api.InstanceDeleting)
-	case i.Assignment.NodeLost:
-		return "NodeLost"
-	case i.Assignment.Node == "" && i.Assignment.Epoch > 0:
-		return string(api.InstancePending) // what its last node said is no longer so
-	case i.Status.Node != "" && i.Status.Node != i.Assignment.Node && i.Status.Epoch < i.Assignment.Epoch:
-		return "Moving" // another node takes it over, and has not said yet how it is
-	case i.Status.Phase == "":
-		return string(api.InstancePending)
-	}
-	return string(i.Status.Phase)
 }
 
 // instanceReady: the agent has seen this spec and its power is as asked.
 func instanceReady(i api.Instance) (bool, string, error) {
 	st := i.Status
-	doing := instancePhase(i)
+	doing := api.StateOf(i)
 	if note := cmp.Or(st.Step, i.Assignment.Reason); note != "" {
 		doing += ": " + note
 	}

@@ -14,12 +14,12 @@ func TestInstancePhase(t *testing.T) {
 		"Moving":   {Assignment: api.InstanceAssignment{Node: "node-2", Epoch: 2}, Status: api.InstanceStatus{Node: "node-1", Epoch: 1, Phase: api.InstanceRunning}},
 		"NodeLost": {Assignment: api.InstanceAssignment{Node: "node-1", Epoch: 1, NodeLost: true}, Status: api.InstanceStatus{Node: "node-1", Epoch: 1, Phase: api.InstanceRunning}},
 	} {
-		if got := instancePhase(i); got != want {
+		if got := api.StateOf(i); got != want {
 			t.Errorf("%q, want %q: %+v", got, want, i)
 		}
 	}
 	released := api.Instance{Assignment: api.InstanceAssignment{Epoch: 2}, Status: api.InstanceStatus{Node: "node-1", Epoch: 1, Phase: api.InstanceRunning}}
-	if got := instancePhase(released); got != "Pending" {
+	if got := api.StateOf(released); got != "Pending" {
 		t.Errorf("taken from its node: %q", got)
 	}
 }
