@@ -1068,6 +1068,35 @@ type InstanceAssignment struct {
 	VgpuVramBytes    int64    `json:"vgpuVramBytes,omitempty,omitzero"`
 }
 
+// InstanceEvent defines model for InstanceEvent.
+type InstanceEvent struct {
+	At time.Time `json:"at"`
+
+	// Message Why, in words; up to 512 bytes.
+	Message string `json:"message,omitempty,omitzero"`
+
+	// Node That it is given to.
+	Node NodeID `json:"node,omitempty,omitzero"`
+
+	// Operation What somebody asked for, as StopInstance; empty: it came about by itself.
+	Operation string `json:"operation,omitempty,omitzero"`
+
+	// Revision Of the store after the change.
+	Revision int64 `json:"revision"`
+
+	// State Afterwards: a phase, NodeLost or Moving.
+	//
+	// Example: Running
+	State string `json:"state"`
+}
+
+// InstanceEventList defines model for InstanceEventList.
+type InstanceEventList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string          `json:"continue,omitempty,omitzero"`
+	Items    []InstanceEvent `json:"items"`
+}
+
 // InstanceList defines model for InstanceList.
 type InstanceList struct {
 	// Continue Ask with it for the next page; empty on the last.
@@ -3471,6 +3500,15 @@ type GetInstanceParams struct {
 type GetInstanceConsoleLogParams struct {
 	// Tail How many bytes from the end; 65536 unless given.
 	Tail int64 `form:"tail,omitempty" json:"tail,omitempty,omitzero"`
+}
+
+// ListInstanceEventsParams defines parameters for ListInstanceEvents.
+type ListInstanceEventsParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
 }
 
 // GetInstanceSamplesParams defines parameters for GetInstanceSamples.

@@ -22,14 +22,14 @@ func TestPortal(t *testing.T) {
 	n.tell(t, "portal.mjs")
 }
 
-// start a basaltd with pretended machines.
-func start(t *testing.T) daemon {
+// start a basaltd with pretended machines, and more options.
+func start(t *testing.T, more ...string) daemon {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("builds and starts a basaltd and a browser: two minutes")
 	}
 	portaltest.Built(t)
-	return daemon{daemontest.Start(t, "fake:", "basalt_fake")}
+	return daemon{daemontest.Start(t, "fake:", "basalt_fake", more...)}
 }
 
 // tell a story of e2e in Chromium, with more in its environment.

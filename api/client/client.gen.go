@@ -829,6 +829,11 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/instances/{id}/console-log (the `GetInstanceConsoleLog` operationId).
 	GetInstanceConsoleLog(ctx context.Context, id PathID, params *GetInstanceConsoleLogParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListInstanceEvents How its state has changed, from the newest; the last 64 changes are kept for as long as it is there
+	//
+	// Corresponds with GET /v1/instances/{id}/events (the `ListInstanceEvents` operationId).
+	ListInstanceEvents(ctx context.Context, id PathID, params *ListInstanceEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ExecInInstanceWithBody Run a command inside, through the guest agent
 	//
 	// Takes any type of body and a specified content type.
@@ -3755,6 +3760,21 @@ func (c *Client) OpenInstanceConsole(ctx context.Context, id PathID, reqEditors 
 // Corresponds with GET /v1/instances/{id}/console-log (the `GetInstanceConsoleLog` operationId).
 func (c *Client) GetInstanceConsoleLog(ctx context.Context, id PathID, params *GetInstanceConsoleLogParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetInstanceConsoleLogRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListInstanceEvents How its state has changed, from the newest; the last 64 changes are kept for as long as it is there
+//
+// Corresponds with GET /v1/instances/{id}/events (the `ListInstanceEvents` operationId).
+func (c *Client) ListInstanceEvents(ctx context.Context, id PathID, params *ListInstanceEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListInstanceEventsRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -11120,6 +11140,71 @@ func NewGetInstanceConsoleLogRequest(server string, id PathID, params *GetInstan
 		var rawQueryFragments []string
 
 		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "tail", params.Tail, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListInstanceEventsRequest constructs an http.Request for the ListInstanceEvents method
+func NewListInstanceEventsRequest(server string, id PathID, params *ListInstanceEventsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/instances/%s/events", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "continue", params.Continue, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 			return nil, err
 		} else {
 			for _, qp := range strings.Split(queryFrag, "&") {
@@ -18726,6 +18811,13 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/instances/{id}/console-log (the `GetInstanceConsoleLog` operationId).
 	GetInstanceConsoleLogWithResponse(ctx context.Context, id PathID, params *GetInstanceConsoleLogParams, reqEditors ...RequestEditorFn) (*GetInstanceConsoleLogResponse, error)
 
+	// ListInstanceEventsWithResponse How its state has changed, from the newest; the last 64 changes are kept for as long as it is there
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/instances/{id}/events (the `ListInstanceEvents` operationId).
+	ListInstanceEventsWithResponse(ctx context.Context, id PathID, params *ListInstanceEventsParams, reqEditors ...RequestEditorFn) (*ListInstanceEventsResponse, error)
+
 	// ExecInInstanceWithBodyWithResponse Run a command inside, through the guest agent
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -24197,6 +24289,54 @@ func (r GetInstanceConsoleLogResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetInstanceConsoleLogResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListInstanceEventsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *InstanceEventList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Failure
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListInstanceEventsResponse) GetJSON200() *InstanceEventList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListInstanceEventsResponse) GetJSONDefault() *Failure {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListInstanceEventsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListInstanceEventsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListInstanceEventsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListInstanceEventsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -31665,6 +31805,19 @@ func (c *ClientWithResponses) GetInstanceConsoleLogWithResponse(ctx context.Cont
 	return ParseGetInstanceConsoleLogResponse(rsp)
 }
 
+// ListInstanceEventsWithResponse How its state has changed, from the newest; the last 64 changes are kept for as long as it is there
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/instances/{id}/events (the `ListInstanceEvents` operationId).
+func (c *ClientWithResponses) ListInstanceEventsWithResponse(ctx context.Context, id PathID, params *ListInstanceEventsParams, reqEditors ...RequestEditorFn) (*ListInstanceEventsResponse, error) {
+	rsp, err := c.ListInstanceEvents(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListInstanceEventsResponse(rsp)
+}
+
 // ExecInInstanceWithBodyWithResponse Run a command inside, through the guest agent
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -36745,6 +36898,39 @@ func ParseGetInstanceConsoleLogResponse(rsp *http.Response) (*GetInstanceConsole
 	}
 
 	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListInstanceEventsResponse parses an HTTP response from a ListInstanceEventsWithResponse call
+func ParseListInstanceEventsResponse(rsp *http.Response) (*ListInstanceEventsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListInstanceEventsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest InstanceEventList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Failure
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {

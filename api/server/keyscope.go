@@ -12,7 +12,7 @@ import (
 // join tokens, or reads a whole backup, could give himself all the rest.
 // testdata/scopes.txt says the same by hand.
 var keyScopes = byOperation(map[string][]string{
-	"instances:read": {"ListInstances", "GetInstance", "GetInstanceConsoleLog", "GetInstanceSamples", "ListFlavors", "GetFlavor", "ListApps", "GetApp"},
+	"instances:read": {"ListInstances", "GetInstance", "GetInstanceConsoleLog", "GetInstanceSamples", "ListInstanceEvents", "ListFlavors", "GetFlavor", "ListApps", "GetApp"},
 	"instances:write": {"CreateInstance", "UpdateInstance", "DeleteInstance", "StartInstance", "StopInstance", "RestartInstance",
 		"OpenInstanceConsole", "OpenInstanceScreen", "ExecInInstance", "CreateFlavor", "UpdateFlavor", "DeleteFlavor", "CreateApp", "UpdateApp", "DeleteApp"},
 	"volumes:read":    {"ListVolumes", "GetVolume", "ListSnapshots", "GetSnapshot", "ListBackups", "GetBackup"},

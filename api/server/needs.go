@@ -20,6 +20,8 @@ type Store interface {
 	Records(ctx context.Context, q api.RecordQuery) (api.RecordPage, error)
 	// Audit is one page of the audit trail.
 	Audit(ctx context.Context, q api.AuditQuery) (api.AuditPage, error)
+	// History of an instance, newest first: at most api.MaxHistory.
+	History(ctx context.Context, id api.InstanceID) ([]api.InstanceEvent, error)
 	// Events is one page of the events for webhooks.
 	Events(ctx context.Context, q api.EventQuery) (api.EventPage, error)
 	Revision() int64

@@ -5,7 +5,7 @@ package server
 // is not here is refused. testdata/rights.txt says the same in words of its own,
 // and a test holds the two together.
 var rights = map[string]roles{
-	"ListInstances": viewers, "GetInstance": viewers, "GetInstanceConsoleLog": viewers, "GetInstanceSamples": viewers,
+	"ListInstances": viewers, "GetInstance": viewers, "GetInstanceConsoleLog": viewers, "GetInstanceSamples": viewers, "ListInstanceEvents": viewers,
 	"CreateInstance": members, "UpdateInstance": members, "DeleteInstance": members,
 	"StartInstance": members, "StopInstance": members, "RestartInstance": members,
 	"OpenInstanceConsole": members, "OpenInstanceScreen": members, "ExecInInstance": members,

@@ -291,6 +291,9 @@ type ServerInterface interface {
 	// GetInstanceConsoleLog The end of what its serial console wrote
 	// (GET /v1/instances/{id}/console-log)
 	GetInstanceConsoleLog(ctx echo.Context, id PathID, params GetInstanceConsoleLogParams) error
+	// ListInstanceEvents How its state has changed, from the newest; the last 64 changes are kept for as long as it is there
+	// (GET /v1/instances/{id}/events)
+	ListInstanceEvents(ctx echo.Context, id PathID, params ListInstanceEventsParams) error
 	// ExecInInstance Run a command inside, through the guest agent
 	// (POST /v1/instances/{id}/exec)
 	ExecInInstance(ctx echo.Context, id PathID) error
@@ -2984,6 +2987,38 @@ func (w *ServerInterfaceWrapper) GetInstanceConsoleLog(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.GetInstanceConsoleLog(ctx, id, params)
+	return err
+}
+
+// ListInstanceEvents converts echo context to params.
+func (w *ServerInterfaceWrapper) ListInstanceEvents(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListInstanceEventsParams
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "continue" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "continue", ctx.QueryParams(), &params.Continue, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter continue: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListInstanceEvents(ctx, id, params)
 	return err
 }
 
@@ -6245,6 +6280,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/instances/:id/start", wrapper.StartInstance, options.OperationMiddlewares["StartInstance"]...)
 	router.POST(options.BaseURL+"/v1/instances/:id/stop", wrapper.StopInstance, options.OperationMiddlewares["StopInstance"]...)
 	router.POST(options.BaseURL+"/v1/instances/:id/restart", wrapper.RestartInstance, options.OperationMiddlewares["RestartInstance"]...)
+	router.GET(options.BaseURL+"/v1/instances/:id/events", wrapper.ListInstanceEvents, options.OperationMiddlewares["ListInstanceEvents"]...)
 	router.GET(options.BaseURL+"/v1/instances/:id/console-log", wrapper.GetInstanceConsoleLog, options.OperationMiddlewares["GetInstanceConsoleLog"]...)
 	router.GET(options.BaseURL+"/v1/instances/:id/samples", wrapper.GetInstanceSamples, options.OperationMiddlewares["GetInstanceSamples"]...)
 	router.GET(options.BaseURL+"/v1/instances/:id/console", wrapper.OpenInstanceConsole, options.OperationMiddlewares["OpenInstanceConsole"]...)
@@ -10038,6 +10074,46 @@ type GetInstanceConsoleLogdefaultJSONResponse struct {
 }
 
 func (response GetInstanceConsoleLogdefaultJSONResponse) VisitGetInstanceConsoleLogResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListInstanceEventsRequestObject struct {
+	ID     PathID `json:"id"`
+	Params ListInstanceEventsParams
+}
+
+type ListInstanceEventsResponseObject interface {
+	VisitListInstanceEventsResponse(w http.ResponseWriter) error
+}
+
+type ListInstanceEvents200JSONResponse InstanceEventList
+
+func (response ListInstanceEvents200JSONResponse) VisitListInstanceEventsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListInstanceEventsdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response ListInstanceEventsdefaultJSONResponse) VisitListInstanceEventsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -15201,6 +15277,9 @@ type StrictServerInterface interface {
 	// GetInstanceConsoleLog The end of what its serial console wrote
 	// (GET /v1/instances/{id}/console-log)
 	GetInstanceConsoleLog(ctx context.Context, request GetInstanceConsoleLogRequestObject) (GetInstanceConsoleLogResponseObject, error)
+	// ListInstanceEvents How its state has changed, from the newest; the last 64 changes are kept for as long as it is there
+	// (GET /v1/instances/{id}/events)
+	ListInstanceEvents(ctx context.Context, request ListInstanceEventsRequestObject) (ListInstanceEventsResponseObject, error)
 	// ExecInInstance Run a command inside, through the guest agent
 	// (POST /v1/instances/{id}/exec)
 	ExecInInstance(ctx context.Context, request ExecInInstanceRequestObject) (ExecInInstanceResponseObject, error)
@@ -18563,6 +18642,32 @@ func (sh *strictHandler) GetInstanceConsoleLog(ctx echo.Context, id PathID, para
 		return err
 	} else if validResponse, ok := response.(GetInstanceConsoleLogResponseObject); ok {
 		return validResponse.VisitGetInstanceConsoleLogResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListInstanceEvents operation middleware
+func (sh *strictHandler) ListInstanceEvents(ctx echo.Context, id PathID, params ListInstanceEventsParams) error {
+	var request ListInstanceEventsRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListInstanceEvents(ctx.Request().Context(), request.(ListInstanceEventsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListInstanceEvents")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListInstanceEventsResponseObject); ok {
+		return validResponse.VisitListInstanceEventsResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -7,8 +7,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// tell keeps the events of a batch that is about to be committed.
-func (m *Memory) tell(t *txn) {
+// tell keeps the events of a batch that is about to be committed, and what it
+// adds to histories.
+func (m *Memory) tell(t *txn, asked string) {
 	was := map[key]*api.Object{}
 	for _, e := range t.events {
 		k := key{e.Object.Kind, e.Object.Meta.ID}
@@ -17,6 +18,7 @@ func (m *Memory) tell(t *txn) {
 			before = &o
 		}
 		m.told = append(m.told, api.EventsOf(before, e, t.raised[e.Revision], t.at)...)
+		m.chronicle(before, e, t, asked)
 		if was[k] = &e.Object; e.Type == api.EventRemove {
 			was[k] = nil
 		}

@@ -40,11 +40,13 @@ type Memory struct {
 	batchIDs []string // oldest first
 	watchers map[*watcher]struct{}
 	touches  api.Touches
+
+	chronicles map[api.InstanceID][]api.InstanceEvent // oldest first
 }
 
 // NewMemory is an empty store.
 func NewMemory() *Memory {
-	return &Memory{objects: map[key]api.Object{}, ids: map[api.Kind][]string{}, claims: map[string]key{}, records: map[string][]api.UsageRecord{}, batches: map[string][]api.Object{}, watchers: map[*watcher]struct{}{}}
+	return &Memory{objects: map[key]api.Object{}, ids: map[api.Kind][]string{}, claims: map[string]key{}, records: map[string][]api.UsageRecord{}, chronicles: map[api.InstanceID][]api.InstanceEvent{}, batches: map[string][]api.Object{}, watchers: map[*watcher]struct{}{}}
 }
 
 // Apply does all of a batch, or none of it.
@@ -73,7 +75,11 @@ func (m *Memory) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 		}
 		results = append(results, o)
 	}
-	m.tell(t)
+	asked := ""
+	if b.Audit != nil {
+		asked = b.Audit.Operation
+	}
+	m.tell(t, asked)
 	m.commit(t)
 	m.note(b.Audit, t)
 	if b.ID != "" {

@@ -51,6 +51,9 @@
 // come in the order of their sequences, which never repeat. At least the last
 // api.MaxWebhookEvents stay for api.WebhookEventAge; the memory store keeps all.
 //
+// History. A change of an instance that api.HistoryOf tells of is in its history,
+// of which the last api.MaxHistory stay for as long as the instance does.
+//
 // No kind, no id, an unknown op, and Data that is no JSON are CodeInvalid.
 //
 // Use answers an organization's sums of usage records in the order of hours,
@@ -93,6 +96,7 @@ type Store interface {
 	Sums(ctx context.Context, kind api.Kind, id string) (api.Amounts, error)
 	Audit(ctx context.Context, q api.AuditQuery) (api.AuditPage, error)
 	Events(ctx context.Context, q api.EventQuery) (api.EventPage, error)
+	History(ctx context.Context, id api.InstanceID) ([]api.InstanceEvent, error)
 	Touched(ctx context.Context, since int64, kinds ...api.Kind) (api.Touched, error)
 	Revision() int64
 }

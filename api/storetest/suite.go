@@ -50,6 +50,7 @@ func Run(t *testing.T, newStore func(t *testing.T) Store) {
 		{"QuotasNeverPassed", testQuotasNeverPassed},
 		{"AuditTrail", testAuditTrail},
 		{"Events", testEvents},
+		{"History", testHistory},
 		{"ListFilters", testListFilters},
 		{"ListSearch", testListSearch},
 		{"ListPages", testListPages},

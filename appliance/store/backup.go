@@ -17,7 +17,7 @@ import (
 )
 
 // A backup is what the tables say, not how they say it: objects, remembered
-// batches, the audit trail, usage records and their sums of one moment, without
+// batches, the audit trail, usage records, their sums and histories of one moment, without
 // indexes and the change log, so that any later version can read it and nothing
 // of it is ever mapped into memory.
 //
@@ -25,7 +25,7 @@ import (
 //	8  version               uint32, little-endian = 1
 //	12 size of the info      uint32, little-endian, bytes
 //	16 info                  JSON: BackupInfo
-//	   records               kind (1 byte), size (uvarint), JSON; of usage and sums:
+//	   records               kind (1 byte), size (uvarint), JSON; of usage, sums and histories:
 //	                         size of the key (uvarint), key, value, as in the tables
 //	   end                   recordEnd, size (uvarint), JSON: backupEnd
 //	   SHA-256 of all before 32 bytes
@@ -38,6 +38,7 @@ const (
 	recordEvent  = 'a' // api.AuditEvent
 	recordUsage  = 'u' // usage record (fsm_row.go)
 	recordSum    = 's' // sum of usage records (fsm_use.go)
+	recordPast   = 'h' // change of an instance's state (fsm_history.go)
 	recordEnd    = 'e'
 
 	maxInfo   = 1 << 20          // bytes
@@ -70,9 +71,10 @@ type backupEnd struct {
 	Events  int64 `json:"events,omitempty"`
 	Usage   int64 `json:"usage,omitempty"`
 	Sums    int64 `json:"sums,omitempty"`
+	Past    int64 `json:"past,omitempty"`
 }
 
-func (e backupEnd) count() int64 { return e.Objects + e.Batches + e.Events + e.Usage + e.Sums }
+func (e backupEnd) count() int64 { return e.Objects + e.Batches + e.Events + e.Usage + e.Sums + e.Past }
 
 // Backup writes a consistent copy of the tables with all that was acknowledged
 // before the call, while writes go on; with a Stale context, what this node
@@ -137,6 +139,9 @@ func (b *backupWriter) write(v view, info BackupInfo) error {
 		return err
 	}
 	if err := b.rows(v.tx.Bucket(bucketUse), recordSum, &b.end.Sums); err != nil {
+		return err
+	}
+	if err := b.rows(v.tx.Bucket(bucketHistory), recordPast, &b.end.Past); err != nil {
 		return err
 	}
 	return b.finish()

@@ -137,6 +137,8 @@ func (b *backupReader) next() (kind byte, raw []byte, err error) {
 		b.found.Usage++
 	case recordSum:
 		b.found.Sums++
+	case recordPast:
+		b.found.Past++
 	case recordEnd:
 		return recordEnd, nil, b.done(raw)
 	default:

@@ -69,6 +69,9 @@ func (v view) applyEntry(e entry) (answer, error) {
 		}
 	}
 	t := newTxn(v, v.revision(), b.At)
+	if b.Audit != nil {
+		t.asked = b.Audit.Operation
+	}
 	objects, err := t.apply(b.Batch)
 	var refused *api.Error
 	if errors.As(err, &refused) {
@@ -92,6 +95,9 @@ func (v view) commit(id string, t *txn, objects []api.Object) error {
 			return err
 		}
 		if err := v.tell(t, e, t.stored[k]); err != nil {
+			return err
+		}
+		if err := v.chronicle(e, t.stored[k], t); err != nil {
 			return err
 		}
 		t.stored[k] = &e.Object

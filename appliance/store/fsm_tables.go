@@ -19,8 +19,9 @@ import (
 // tablesFormat is the version of what stands in tables.db. 1 had no claims: a
 // file of it is one in which nothing has any. 2 had no use by the hour, which
 // is made of the records, and no sums, as no object took of a quota. 3 had no
-// events. In 4 usage records were objects.
-const tablesFormat = 5
+// events. In 4 usage records were objects. 5 had
+// no histories.
+const tablesFormat = 6
 
 // Buckets of tables.db. Parts of keys are separated by a zero byte, which no
 // part may contain; numbers are big-endian, so that they sort.
@@ -38,12 +39,13 @@ var (
 	bucketAuditOrg = []byte("audit-org")  // organization, seq → nothing
 	bucketEvents   = []byte("events")     // seq → event for webhooks; the bucket's sequence counts them
 	bucketEventOrg = []byte("events-org") // organization, seq → nothing
+	bucketHistory  = []byte("history")    // instance, revision → change of its state
 	bucketChanges  = []byte("changes")    // revision → event type, object
 	bucketBatches  = []byte("batches")    // batch id → sequence, answer
 	bucketBatchSeq = []byte("batch-seq")  // sequence → batch id
 
 	buckets = [][]byte{bucketMeta, bucketObjects, bucketNames, bucketByOrg, bucketByProj,
-		bucketClaims, bucketSums, bucketRecords, bucketUse, bucketAudit, bucketAuditOrg, bucketEvents, bucketEventOrg, bucketChanges, bucketBatches, bucketBatchSeq}
+		bucketClaims, bucketSums, bucketRecords, bucketUse, bucketAudit, bucketAuditOrg, bucketEvents, bucketEventOrg, bucketHistory, bucketChanges, bucketBatches, bucketBatchSeq}
 
 	metaFormat   = []byte("format")
 	metaApplied  = []byte("applied")

@@ -43,6 +43,7 @@ type txn struct {
 	expiries []expiry
 	revision int64
 	at       time.Time
+	asked    string // the operation that somebody asked for; empty: the cluster's own
 }
 
 func newTxn(over source, revision int64, at time.Time) *txn {

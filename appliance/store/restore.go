@@ -174,6 +174,10 @@ func (t *tables) fill(r io.Reader) (BackupInfo, error) {
 					if err := v.placeEvent(raw); err != nil {
 						return err
 					}
+				case recordPast:
+					if err := v.placeHistory(raw, info.Revision); err != nil {
+						return err
+					}
 				case recordUsage, recordSum:
 					if err := rows.place(v, kind, raw); err != nil {
 						return err

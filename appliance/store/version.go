@@ -6,5 +6,5 @@ package store
 // version stops (fsm.ApplyBatch): skipping it would make it differ.
 // 2: objects have claims. 3: use is rolled up by the hour,
 // objects take of quotas, and there is an audit trail. 4: there are events for webhooks. 5: usage records
-// are rows, old ones go, and nodes compare the place in the log when they read.
-const FormatVersion = 5
+// are rows, old ones go, and nodes compare the place in the log when they read. 6: instances have histories.
+const FormatVersion = 6

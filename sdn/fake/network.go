@@ -7,6 +7,8 @@ package fake
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -171,7 +173,7 @@ func (c *Chassis) Plug(ctx context.Context, p sdn.Plug) (sdn.Tap, error) {
 	if _, ok := p.Port.Instance(); !ok {
 		return sdn.Tap{}, api.Errorf(api.CodeInvalid, "%q is no port of an instance", p.Port)
 	}
-	tap := sdn.Tap{Name: "tap-" + string(p.Port), MTU: cmp.Or(p.MTU, sdn.DefaultMTU)}
+	tap := sdn.Tap{Name: tapName(p.Port), MTU: cmp.Or(p.MTU, sdn.DefaultMTU)}
 	c.n.mu.Lock()
 	if c.broken != nil {
 		defer c.n.mu.Unlock()
@@ -193,6 +195,12 @@ func (c *Chassis) Plug(ctx context.Context, p sdn.Plug) (sdn.Tap, error) {
 			return sdn.Tap{}, api.Errorf(api.CodeUnavailable, "port %s is not in force: %v", p.Port, context.Cause(ctx))
 		}
 	}
+}
+
+// tapName is short enough for a network device's: 15 bytes.
+func tapName(id sdn.PortID) string {
+	sum := sha256.Sum256([]byte(id))
+	return "tap" + hex.EncodeToString(sum[:6])
 }
 
 // installed: the Topology has the port, and lets it be here; mu is held.

@@ -28,6 +28,15 @@ export const routes: RouteTo[] = [
   { path: '/instances/new', when: member, Page: lazy(() => import('./pages/create-instance').then((m) => ({ default: m.CreateInstance }))) },
   { path: '/instances/:id/:tab?', when: seesMachines, Page: lazy(() => import('./pages/instance/instance').then((m) => ({ default: m.InstancePage }))) },
 
+  { path: '/volumes', when: seesMachines, Page: lazy(() => import('./pages/storage/volumes').then((m) => ({ default: m.Volumes }))) },
+  { path: '/snapshots', when: seesMachines, Page: lazy(() => import('./pages/storage/snapshots').then((m) => ({ default: m.Snapshots }))) },
+
+  { path: '/networks', when: seesMachines, Page: lazy(() => import('./pages/network/networks').then((m) => ({ default: m.Networks }))) },
+  { path: '/security-groups', when: seesMachines, Page: lazy(() => import('./pages/network/groups').then((m) => ({ default: m.Groups }))) },
+  { path: '/security-groups/:id', when: seesMachines, Page: lazy(() => import('./pages/network/group').then((m) => ({ default: m.Group }))) },
+  { path: '/floating-ips', when: seesMachines, Page: lazy(() => import('./pages/network/floating').then((m) => ({ default: m.FloatingIPs }))) },
+  { path: '/load-balancers', when: seesMachines, Page: lazy(() => import('./pages/network/balancers').then((m) => ({ default: m.Balancers }))) },
+
   { path: '/nodes', when: operator, Page: lazy(() => import('./pages/nodes').then((m) => ({ default: m.Nodes }))) },
 
   { path: '/pools', when: operator, Page: lazy(() => import('./pages/pools/pools').then((m) => ({ default: m.Pools }))) },

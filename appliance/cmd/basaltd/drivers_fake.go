@@ -3,13 +3,31 @@
 package main
 
 import (
+	"context"
+
+	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/hypervisor/fake"
+	sdnfake "github.com/basalt-gpu/basalt/sdn/fake"
+	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
 )
 
-// Virtual machines in memory, which end with basaltd, are for tests of what is
-// around them and for the portal's developers: go build -tags basalt_fake, and
-// --libvirt fake:.
+// Virtual machines and networks in memory, which end with basaltd, are for tests
+// of what is around them and for the portal's developers: go build -tags
+// basalt_fake, --libvirt fake: and --network fake.
 func init() {
 	hypervisors["fake:"] = func() hypervisor.Driver { return fake.New(fake.Guest{}) }
+	networks["fake"] = func(id api.NodeID) pretended {
+		n := sdnfake.New()
+		return pretended{stepper: works{}, chassis: n.Chassis(id), controller: n.Controller()}
+	}
+}
+
+// works is a node's OVN that is always in order.
+type works struct{}
+
+// Step implements network.Stepper.
+func (works) Step(_ context.Context, i deploy.Intent) (deploy.Report, error) {
+	db := deploy.DatabaseReport{Cluster: "pretended", Settled: true, Leads: true}
+	return deploy.Report{Generation: i.Founding.Generation, NB: db, SB: db, Chassis: true, Datapath: deploy.Netdev, Physical: []string{"external"}}, nil
 }

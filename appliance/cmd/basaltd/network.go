@@ -31,9 +31,21 @@ type fabric struct {
 	node    *network.Node
 	guests  *network.Metadata
 	egress  *network.Egress
-	chassis *ovn.Chassis
+	chassis sdn.Chassis
 	store   *store.Store
+
+	pretended sdn.Controller // in the place of OVN's; nil: OVN
 }
+
+// pretended is what a network that carries nothing is made of.
+type pretended struct {
+	stepper    network.Stepper
+	chassis    sdn.Chassis
+	controller sdn.Controller
+}
+
+// networks that --network may name besides ovn; see drivers_fake.go.
+var networks = map[string]func(api.NodeID) pretended{}
 
 // openNetwork prepares the network; nothing runs yet.
 func (n *node) openNetwork(c config, id api.NodeID) error {
@@ -42,6 +54,9 @@ func (n *node) openNetwork(c config, id api.NodeID) error {
 		return nil
 	case "ovn":
 	default:
+		if made := networks[c.network]; made != nil {
+			return n.pretendNetwork(id, made(id))
+		}
 		return fmt.Errorf("--network %s: ovn or none", c.network)
 	}
 	tunnels, err := network.MemberOf(id, encap(c))
@@ -105,6 +120,18 @@ func (n *node) openNetwork(c config, id api.NodeID) error {
 	return nil
 }
 
+// pretendNetwork is openNetwork for one that carries nothing: no guest asks for
+// metadata, and nothing leaves.
+func (n *node) pretendNetwork(id api.NodeID, p pretended) error {
+	self, err := network.MemberOf(id, "127.0.0.1")
+	if err != nil {
+		return err
+	}
+	n.network = &fabric{self: self, store: n.store, chassis: p.chassis, pretended: p.controller,
+		node: &network.Node{Store: only{n.store, network.NodeKinds}, Self: self, Encap: self.Address, Deploy: p.stepper, Log: n.log}}
+	return nil
+}
+
 // installed is the run folder of an installed node.
 const installed = "/run/basalt"
 
@@ -145,6 +172,9 @@ func (n *node) lacks() map[api.Kind]string {
 
 // run is what goes on on every node.
 func (f *fabric) run() map[string]func(context.Context) error {
+	if f.pretended != nil {
+		return map[string]func(context.Context) error{"network": f.node.Run}
+	}
 	return map[string]func(context.Context) error{"network": f.node.Run, "metadata": f.guests.Run, "egress": f.egress.Run}
 }
 
@@ -208,6 +238,9 @@ func (f *fabric) lead(ctx context.Context, n *node, in uint64) {
 	l := &network.Leader{
 		Store: networkTerm{term{n.store, in}}, Cluster: n.clusterName(), Self: f.self, TLS: f.tls != nil, Log: n.log,
 		Open: func(_ context.Context, members []deploy.Member, founding deploy.Founding) (sdn.Controller, error) {
+			if f.pretended != nil {
+				return f.pretended, nil
+			}
 			return f.open(members, founding), nil
 		},
 	}

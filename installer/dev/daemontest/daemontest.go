@@ -25,8 +25,8 @@ type Daemon struct {
 }
 
 // Start a basaltd that is built with tags, and wait until it answers. libvirt
-// says which hypervisor it has.
-func Start(t *testing.T, libvirt, tags string) Daemon {
+// says which hypervisor it has; more are options that have the last word.
+func Start(t *testing.T, libvirt, tags string, more ...string) Daemon {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "basaltd") // sockets have short paths
 	if err != nil {
@@ -50,8 +50,8 @@ func Start(t *testing.T, libvirt, tags string) Daemon {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(bin, "--data", filepath.Join(dir, "data"), "--run", d.Run, "--listen", address,
-		"--libvirt", libvirt, "--network", "none", "--meter-every", "1s")
+	cmd := exec.Command(bin, append([]string{"--data", filepath.Join(dir, "data"), "--run", d.Run, "--listen", address,
+		"--libvirt", libvirt, "--network", "none", "--meter-every", "1s"}, more...)...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

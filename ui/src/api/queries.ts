@@ -11,7 +11,7 @@ export interface PageOf {
   continue?: string;
 }
 
-const none = <T extends object>(q: T): T => Object.fromEntries(Object.entries(q).filter(([, v]) => v !== undefined && v !== '')) as T;
+export const none = <T extends object>(q: T): T => Object.fromEntries(Object.entries(q).filter(([, v]) => v !== undefined && v !== '')) as T;
 
 export const useInstances = (q: PageOf) =>
   useQuery({

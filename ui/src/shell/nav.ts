@@ -28,6 +28,22 @@ export const groups: Group[] = [
     ],
   },
   {
+    title: 'nav.storage',
+    entries: [
+      { href: '/volumes', text: 'nav.volumes', when: seesMachines },
+      { href: '/snapshots', text: 'nav.snapshots', when: seesMachines },
+    ],
+  },
+  {
+    title: 'nav.network',
+    entries: [
+      { href: '/networks', text: 'nav.networks', when: seesMachines },
+      { href: '/security-groups', text: 'nav.groups', when: seesMachines },
+      { href: '/floating-ips', text: 'nav.floating', when: seesMachines },
+      { href: '/load-balancers', text: 'nav.balancers', when: seesMachines },
+    ],
+  },
+  {
     title: 'nav.cluster',
     entries: [
       { href: '/alerts', text: 'alert.title', when: operator },

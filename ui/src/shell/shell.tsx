@@ -14,7 +14,7 @@ import { ProjectProvider, useProject } from './project';
 import { UserMenu } from './user-menu';
 
 /** The kinds whose changes the pages show, and those of the pages of who sells and who operates. */
-const kinds = ['Instance', 'App', 'Image', 'Flavor', 'GPUPool', 'Network', 'Project', 'APIKey', 'User', 'Invoice'];
+const kinds = ['Instance', 'App', 'Image', 'Flavor', 'GPUPool', 'Volume', 'Snapshot', 'Network', 'SecurityGroup', 'FloatingIP', 'LoadBalancer', 'Project', 'APIKey', 'User', 'Invoice'];
 const sellerKinds = ['Organization', 'PriceBook', 'Payment', 'CreditNote', 'Budget'];
 const operatorKinds = ['Node', 'GPU', 'Migration', 'JoinToken', 'Disk', 'CephCluster', 'BackupTarget', 'Backup', 'ExternalNetwork', 'Router'];
 

@@ -8,6 +8,7 @@ export const common: Record<keyof typeof en, string> = {
   'common.delete': 'Löschen',
   'common.create': 'Anlegen',
   'common.close': 'Schließen',
+  'common.continue': 'Weiter',
   'common.copy': 'Kopieren',
   'common.copied': 'Kopiert',
   'common.none': 'keine',

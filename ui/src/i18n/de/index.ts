@@ -16,6 +16,8 @@ import { prices } from './prices';
 import { revenue } from './revenue';
 import { branding } from './branding';
 import { setup } from './setup';
+import { volumes } from './volumes';
+import { network } from './network';
 
 export const de: Words = {
   ...shell,
@@ -35,4 +37,6 @@ export const de: Words = {
   ...revenue,
   ...branding,
   ...setup,
+  ...volumes,
+  ...network,
 };

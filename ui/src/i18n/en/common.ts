@@ -6,6 +6,7 @@ export const common = {
   'common.delete': 'Delete',
   'common.create': 'Create',
   'common.close': 'Close',
+  'common.continue': 'Continue',
   'common.copy': 'Copy',
   'common.copied': 'Copied',
   'common.none': 'none',

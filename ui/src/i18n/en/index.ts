@@ -17,6 +17,8 @@ import { prices } from './prices';
 import { revenue } from './revenue';
 import { branding } from './branding';
 import { setup } from './setup';
+import { volumes } from './volumes';
+import { network } from './network';
 
 export const en = {
   ...shell,
@@ -36,6 +38,8 @@ export const en = {
   ...revenue,
   ...branding,
   ...setup,
+  ...volumes,
+  ...network,
 } as const;
 
 export type Key = keyof typeof en;

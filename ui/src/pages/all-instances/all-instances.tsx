@@ -13,7 +13,7 @@ import { formatBytes, formatTime } from '../../lib/format';
 import { noteOf, phaseKey, phaseOf, type Phase } from '../../lib/phase';
 import { Confirm } from '../../parts/confirm';
 import { ErrorAlert } from '../../parts/error';
-import { Empty, ObjectList, usePages, type Column } from '../../parts/list';
+import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
 import { PageBody } from '../../parts/page';
 import { PhaseLabel } from '../../parts/phase';
 import { useProject } from '../../shell/project';
@@ -40,18 +40,15 @@ const Filter = ({ id, label, value, all, options, set }: Choice) => (
 export function AllInstances({ tab, id }: { tab: string; id: string }) {
   const { t, count, language } = useText();
   const { projects } = useProject();
-  const pages = usePages();
-  const [by, setBy] = useState({ name: '', organization: '', project: '', node: tab === 'node' ? id : '', gpu: tab === 'gpu' ? id : '', phase: '' });
+  const [by, setBy] = useState({ organization: '', project: '', node: tab === 'node' ? id : '', gpu: tab === 'gpu' ? id : '', phase: '' });
+  const listing = useListing(Object.values(by).join());
   const [moving, move] = useState<Instance | null>(null);
   const [stopping, stop] = useState<Instance | null>(null);
   const nodes = useNodes({ limit: 1000 });
   const gpus = useGpus();
   const organizations = useOrganizationNames(true);
-  const query = useInstancesBy({ ...by, limit: 25, continue: pages.token });
-  const set = (field: keyof typeof by) => (v: string) => {
-    setBy((b) => ({ ...b, [field]: v, ...(field === 'organization' && { project: '' }) }));
-    pages.reset();
-  };
+  const query = useInstancesBy({ ...by, ...listing.query });
+  const set = (field: keyof typeof by) => (v: string) => setBy((b) => ({ ...b, [field]: v, ...(field === 'organization' && { project: '' }) }));
   const power = useMutation({
     mutationFn: ({ i, on }: { i: Instance; on: boolean }) => {
       const params = { params: { path: { id: i.meta.id ?? '' } } };
@@ -86,7 +83,7 @@ export function AllInstances({ tab, id }: { tab: string; id: string }) {
       },
     },
   ];
-  const filtered = Object.entries(by).some(([field, v]) => field !== 'name' && v !== '');
+  const filtered = Object.values(by).some(Boolean);
   return (
     <PageBody title={t('all.title')}>
       <div className="basalt-stack">
@@ -99,8 +96,8 @@ export function AllInstances({ tab, id }: { tab: string; id: string }) {
         </div>
         {stopping === null && <ErrorAlert error={power.error} onClose={power.reset} />}
         <ObjectList
-          label={t('all.title')} columns={columns} query={query} keyOf={(i) => i.meta.id ?? i.meta.name} pages={pages}
-          filter={{ name: by.name, set: set('name') }}
+          label={t('all.title')} columns={columns} query={query} keyOf={(i) => i.meta.id ?? i.meta.name} pages={listing.pages}
+          filter={listing.filter}
           empty={<Empty title={filtered ? t('all.noMatch') : t('inst.empty')} help={filtered ? t('all.noMatchHelp') : t('inst.emptyHelp')} icon={ServerIcon} />}
         />
       </div>

@@ -9,7 +9,7 @@ import { useText } from '../../i18n';
 import { formatBytes, formatPercent, formatTime } from '../../lib/format';
 import { Confirm } from '../../parts/confirm';
 import { ErrorAlert } from '../../parts/error';
-import { Empty, ObjectList, usePages, type Column } from '../../parts/list';
+import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
 import { ToneLabel, type Tone } from '../../parts/tone';
 import { useProject } from '../../shell/project';
 import { AddImage } from './add-image';
@@ -29,11 +29,10 @@ export function ImageList({ session }: { session: Session }) {
   const { t, language } = useText();
   const client = useQueryClient();
   const { project, projects } = useProject();
-  const pages = usePages();
-  const [name, setName] = useState('');
+  const listing = useListing(project);
   const [adding, setAdding] = useState(false);
   const [going, remove] = useState<Image | null>(null);
-  const query = useImageList({ project, name, limit: 25, continue: pages.token });
+  const query = useImageList({ project, ...listing.query });
   const again = () => client.invalidateQueries({ queryKey: ['Image', 'list'] });
   const removal = useMutation({ mutationFn: (i: Image) => ok(api.DELETE('/v1/images/{id}', { params: { path: { id: i.meta.id ?? '' } } })), onSuccess: () => (remove(null), again()) });
   const publish = useMutation({
@@ -65,8 +64,8 @@ export function ImageList({ session }: { session: Session }) {
       {add && <div>{add}</div>}
       <ErrorAlert error={publish.error} onClose={publish.reset} />
       <ObjectList
-        label={t('img.title')} columns={columns} query={query} keyOf={(i) => i.meta.id ?? i.meta.name} pages={pages}
-        filter={{ name, set: (n) => (setName(n), pages.reset()) }}
+        label={t('img.title')} columns={columns} query={query} keyOf={(i) => i.meta.id ?? i.meta.name} pages={listing.pages}
+        filter={listing.filter}
         empty={<Empty title={t('img.empty')} help={t('img.emptyHelp')} icon={ImagesIcon} />}
       />
       {adding && <AddImage session={session} onClose={() => (setAdding(false), void again())} />}

@@ -18,11 +18,15 @@ import { PhaseLabel } from '../../parts/phase';
 import { Console } from './console';
 import { Details } from './details';
 import { Events, useSeen } from './events';
+import { InstanceNetwork } from './network';
 import { Next } from './next';
+import { Storage } from './storage';
 
 const views: { tab: string; text: Key }[] = [
   { tab: '', text: 'one.overview' },
   { tab: 'console', text: 'one.console' },
+  { tab: 'storage', text: 'one.storage' },
+  { tab: 'network', text: 'one.network' },
 ];
 
 type Action = 'start' | 'stop' | 'restart' | 'delete';
@@ -77,18 +81,22 @@ export function InstancePage({ session, id, tab }: { session: Session; id: strin
         <div role="status" aria-label={t('common.state')}><PhaseLabel instance={i} /></div>
         {asked === null && <ErrorAlert error={act.error} onClose={act.reset} />}
         <Tabs activeKey={tab} component="nav" aria-label={t('one.views', { name: i.meta.name })}>
-          {views.map((v) => <Tab key={v.tab} eventKey={v.tab} href={`#/instances/${id}${v.tab && `/${v.tab}`}`} title={<TabTitleText>{t(v.text)}</TabTitleText>} />)}
+          {views.map((v) => <Tab key={v.tab} eventKey={v.tab} tabContentId="view" href={`#/instances/${id}${v.tab && `/${v.tab}`}`} title={<TabTitleText>{t(v.text)}</TabTitleText>} />)}
         </Tabs>
-        {tab === '' && (
-          <div className="basalt-split">
-            <div className="basalt-stack">
-              <Next instance={i} />
-              <Details instance={i} />
+        <div id="view" role="tabpanel" aria-label={t(views.find((v) => v.tab === tab)?.text ?? 'one.overview')}>
+          {tab === '' && (
+            <div className="basalt-split">
+              <div className="basalt-stack">
+                <Next instance={i} />
+                <Details instance={i} />
+              </div>
+              <Events seen={seen} />
             </div>
-            <Events seen={seen} />
-          </div>
-        )}
-        {tab === 'console' && <Console instance={i} />}
+          )}
+          {tab === 'console' && <Console instance={i} />}
+          {tab === 'storage' && <Storage session={session} instance={i} />}
+          {tab === 'network' && <InstanceNetwork session={session} instance={i} />}
+        </div>
       </div>
       {asked && asked !== 'start' && (
         <Confirm

@@ -10,12 +10,11 @@ import { CreateOrganization } from '../../forms/organization';
 import { useText } from '../../i18n';
 import { formatMicros } from '../../lib/format';
 import { reasonOf } from '../../lib/organization';
-import { Empty, ObjectList, usePages, type Column } from '../../parts/list';
+import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
 import { PageBody } from '../../parts/page';
 import { StandingLabel } from '../../parts/standing';
 
 // Each row asks how its organization stands, which the server adds up anew.
-const perPage = 25;
 
 function Money({ id, what }: { id: string; what: 'unbilledMicros' | 'balanceMicros' }) {
   const { t, language } = useText();
@@ -30,10 +29,9 @@ function Money({ id, what }: { id: string; what: 'unbilledMicros' | 'balanceMicr
 export function Organizations({ session }: { session: Session }) {
   const { t } = useText();
   const [, go] = useLocation();
-  const pages = usePages();
-  const [name, setName] = useState('');
+  const listing = useListing();
   const [creating, setCreating] = useState(false);
-  const query = useOrganizations({ name, limit: perPage, continue: pages.token });
+  const query = useOrganizations({ ...listing.query });
   const books = usePriceBooks();
   const operator = may(session, 'operator');
   const items = query.data?.items ?? [];
@@ -52,8 +50,8 @@ export function Organizations({ session }: { session: Session }) {
   return (
     <PageBody title={t('cust.title')} actions={create}>
       <ObjectList
-        label={t('cust.title')} columns={columns} query={query} keyOf={(o) => o.meta.id ?? o.meta.name} pages={pages}
-        filter={{ name, set: (n) => (setName(n), pages.reset()) }}
+        label={t('cust.title')} columns={columns} query={query} keyOf={(o) => o.meta.id ?? o.meta.name} pages={listing.pages}
+        filter={listing.filter}
         empty={<Empty title={t('cust.empty')} help={t('cust.emptyHelp')} icon={BuildingIcon} action={create} />}
       />
       {creating && <CreateOrganization operator={operator} onClose={() => setCreating(false)} onMade={(o) => go(`/organizations/${o.meta.id}`)} />}

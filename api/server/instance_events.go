@@ -1,0 +1,41 @@
+package server
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// ListInstanceEvents pages through an instance's history.
+func (h *handlers) ListInstanceEvents(ctx context.Context, r ListInstanceEventsRequestObject) (ListInstanceEventsResponseObject, error) {
+	o, err := h.find(ctx, api.KindInstance, r.ID, "", "")
+	if err != nil {
+		return nil, err
+	}
+	limit, before := r.Params.Limit, int64(0)
+	if limit == 0 {
+		limit = api.MaxHistory
+	}
+	if r.Params.Continue != "" {
+		if before, err = strconv.ParseInt(r.Params.Continue, 10, 64); err != nil || before < 1 {
+			return nil, api.Errorf(api.CodeInvalid, "continue is the revision of an event").At("continue")
+		}
+	}
+	all, err := h.opts.Store.History(ctx, api.InstanceID(o.Meta.ID))
+	if err != nil {
+		return nil, err
+	}
+	out := api.InstanceEventList{Items: []api.InstanceEvent{}}
+	for _, e := range all {
+		switch {
+		case before > 0 && e.Revision >= before:
+		case len(out.Items) == limit:
+			out.Continue = strconv.FormatInt(out.Items[limit-1].Revision, 10)
+			return ListInstanceEvents200JSONResponse(out), nil
+		default:
+			out.Items = append(out.Items, e)
+		}
+	}
+	return ListInstanceEvents200JSONResponse(out), nil
+}

@@ -1,0 +1,25 @@
+package ui_test
+
+import (
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+// TestTenant goes through what a tenant needs beside the instance itself:
+// volumes, networks, history, the own account, projects. The machines and
+// networks are pretended ones.
+func TestTenant(t *testing.T) {
+	n := start(t, "--network", "fake")
+	n.fill(t)
+	op, err := client.New(client.Options{Server: n.URL, Token: n.Key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := op.ExternalNetworks().Create(t.Context(), api.ExternalNetwork{Meta: api.Meta{Name: "outside"},
+		Spec: api.ExternalNetworkSpec{Cidr4: "203.0.113.0/24", Gateway4: "203.0.113.1", Ranges4: []string{"203.0.113.10-203.0.113.20"}, Default: true}}); err != nil {
+		t.Fatal(err)
+	}
+	n.tell(t, "tenant.mjs")
+}

@@ -1,0 +1,50 @@
+// What forms send, as commands and as requests.
+import type { Schemas } from '../api/client';
+import { quote, sizeFlag } from './command';
+
+export interface Request {
+  method: 'POST' | 'PUT';
+  /** Below the server, as /v1/volumes. */
+  path: string;
+  body: unknown;
+}
+
+const lines = (words: (string | false | undefined | 0)[]) => words.filter(Boolean).join(' \\\n  ');
+const flag = (name: string, value: string | undefined) => value && `--${name} ${quote(value)}`;
+const of = (noun: string, name: string, fallback = 'NAME') => `basalt ${noun} create ${quote(name || fallback)}`;
+const inProject = (name: string | undefined) => flag('project', name);
+
+/** request is what a form sends, with curl. */
+export const request = ({ method, path, body }: Request, server: string): string =>
+  lines([`curl -X ${method} ${quote(server + path)}`, `-H "Authorization: Bearer $BASALT_TOKEN"`, `-H 'Content-Type: application/json'`, `-d ${quote(JSON.stringify(body))}`]);
+
+export function volumeCommand({ meta, spec: s }: Schemas['Volume']): string {
+  const q = s.qos ?? {};
+  return lines([
+    of('volume', meta.name), inProject(meta.project), s.sizeBytes && `--size ${sizeFlag(s.sizeBytes)}`, flag('image', s.image), flag('snapshot', s.snapshot),
+    flag('instance', s.instance), s.encrypted && '--encrypted', flag('storage-pool', s.pool),
+    q.readIOPS && `--read-iops ${q.readIOPS}`, q.writeIOPS && `--write-iops ${q.writeIOPS}`,
+    q.readBytesPerSecond && `--read-rate ${sizeFlag(q.readBytesPerSecond)}`, q.writeBytesPerSecond && `--write-rate ${sizeFlag(q.writeBytesPerSecond)}`,
+  ]);
+}
+
+export const networkCommand = ({ meta, spec: s }: Schemas['Network']): string =>
+  lines([of('network', meta.name), inProject(meta.project), flag('cidr4', s.cidr4), flag('cidr6', s.cidr6), flag('dns', s.dnsServers?.join(',')), s.isolated && '--isolated', s.mtu && `--mtu ${s.mtu}`]);
+
+/** ruleText is a rule as --allow takes it. */
+export function ruleText(r: Schemas['SecurityRule'], groupName: (id: string) => string = (id) => id): string {
+  const at = r.direction === 'egress' ? 'to' : 'from';
+  return [r.direction, r.protocol, r.ports, r.group ? `${at} group ${groupName(r.group)}` : r.cidr && `${at} ${r.cidr}`].filter(Boolean).join(' ');
+}
+
+export const groupCommand = (verb: 'create' | 'set', { meta, spec }: Schemas['SecurityGroup'], groupName?: (id: string) => string): string =>
+  lines([`basalt security-group ${verb} ${quote(meta.name || 'NAME')}`, inProject(meta.project), ...(spec.rules ?? []).map((r) => `--allow ${quote(ruleText(r, groupName))}`)]);
+
+export const floatingCommand = ({ meta, spec: s }: Schemas['FloatingIP']): string =>
+  lines([of('floating-ip', meta.name), inProject(meta.project), flag('external-network', s.externalNetwork), flag('instance', s.instance), flag('network', s.network)]);
+
+export const balancerCommand = ({ meta, spec: s }: Schemas['LoadBalancer']): string =>
+  lines([
+    of('load-balancer', meta.name), inProject(meta.project), flag('network', s.network || 'NETWORK'), flag('protocol', s.protocol), `--port ${s.port || 'PORT'}`,
+    ...(s.backends ?? []).map((b) => `--backend ${quote(`${b.instance}:${b.port}`)}`), s.health && '--health', flag('floating-ip', s.floatingIP),
+  ]);

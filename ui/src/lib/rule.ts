@@ -1,0 +1,27 @@
+// A rule of a security group, as its editor holds it.
+import type { Schemas } from '../api/client';
+
+type SecurityRule = Schemas['SecurityRule'];
+
+export interface RuleDraft {
+  direction: SecurityRule['direction'];
+  protocol: SecurityRule['protocol'];
+  ports: string;
+  /** Empty: everywhere; cidr: these addresses; else a group's id. */
+  remote: string;
+  cidr: string;
+}
+
+export const newRule = (): RuleDraft => ({ direction: 'ingress', protocol: 'tcp', ports: '', remote: '', cidr: '' });
+
+export const draftOf = (r: SecurityRule): RuleDraft => ({ direction: r.direction, protocol: r.protocol, ports: r.ports ?? '', remote: r.group || (r.cidr ? 'cidr' : ''), cidr: r.cidr ?? '' });
+
+export const hasPorts = (p: SecurityRule['protocol']) => p === 'tcp' || p === 'udp';
+
+/** ruleOf a draft: what is sent. */
+export const ruleOf = (d: RuleDraft): SecurityRule => ({
+  direction: d.direction,
+  protocol: d.protocol,
+  ...(hasPorts(d.protocol) && d.ports.trim() && { ports: d.ports.trim() }),
+  ...(d.remote === 'cidr' ? { cidr: d.cidr.trim() } : d.remote && { group: d.remote }),
+});

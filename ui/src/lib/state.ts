@@ -1,0 +1,19 @@
+// The state in one word of what is made, is there, and goes.
+export type State = 'Pending' | 'Creating' | 'Ready' | 'Deleting' | 'Failed' | 'RollingBack';
+
+interface Thing {
+  meta: { deletedAt?: string };
+  status?: { phase?: 'Pending' | 'Creating' | 'Ready' | 'Deleting' | 'Failed'; lastError?: string };
+  /** Of those that are given a place. */
+  assignment?: object;
+}
+
+export const stateOf = ({ meta, status }: Thing): State => (meta.deletedAt ? 'Deleting' : status?.phase || 'Pending');
+
+/** whyOf says why it is not ready. */
+export const whyOf = ({ status, assignment }: Thing): string => status?.lastError || (status?.phase === 'Ready' ? '' : reasonOf(assignment));
+
+function reasonOf(assignment: object | undefined): string {
+  const reason: unknown = assignment && 'reason' in assignment ? assignment.reason : '';
+  return typeof reason === 'string' ? reason : '';
+}

@@ -1,0 +1,104 @@
+// An instance's ports: their addresses, security groups and floating IPs, and
+// whether it reaches something.
+import { Button, Card, CardBody, CardTitle, Checkbox, FormGroup } from '@patternfly/react-core';
+import { NetworkIcon } from '@patternfly/react-icons';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import type { Instance } from '../../api/client';
+import { putPortGroups, useFloatingIPs, useNetworkPage, useSecurityGroups, type FloatingIP, type SecurityGroup } from '../../api/network';
+import { may, type Session } from '../../api/session';
+import { mostChoices } from '../../api/storage';
+import { useText } from '../../i18n';
+import { FormDialog } from '../../parts/form-dialog';
+import { Empty } from '../../parts/list';
+import { Rows } from '../../parts/rows';
+import { FreeFloatingIP } from '../network/floating';
+import { Trace } from '../network/trace';
+import { GiveFloatingIP } from './give-floating-ip';
+
+interface GroupsProps {
+  instance: Instance;
+  network: string;
+  title: string;
+  groups: SecurityGroup[];
+  onClose: () => void;
+}
+
+function ChangeGroups({ instance, network, title, groups, onClose }: GroupsProps) {
+  const { t } = useText();
+  const client = useQueryClient();
+  const id = instance.meta.id ?? '';
+  const [chosen, choose] = useState(instance.spec.networks?.find((n) => n.network === network)?.securityGroups ?? []);
+  const send = useMutation({
+    mutationFn: () => putPortGroups(id, network, chosen),
+    onSuccess: (i) => (client.setQueryData(['Instance', 'one', id], i), onClose()),
+  });
+  return (
+    <FormDialog title={title} help={t('one.changeGroupsHelp')} action={t('vol.save')} busy={send.isPending} error={send.error} shown={[]} onSubmit={send.mutate} onClose={onClose}>
+      <FormGroup role="group" label={t('one.groups')} fieldId="groups" isStack>
+        {groups.map((g) => {
+          const group = g.meta.id ?? '';
+          return <Checkbox key={group} id={`group-${group}`} label={g.meta.name} isChecked={chosen.includes(group)} onChange={(_, on) => choose((all) => (on ? [...all, group] : all.filter((x) => x !== group)))} />;
+        })}
+      </FormGroup>
+    </FormDialog>
+  );
+}
+
+export function InstanceNetwork({ session, instance }: { session: Session; instance: Instance }) {
+  const { t } = useText();
+  const { id, project, name } = instance.meta;
+  const networks = useNetworkPage({ project, limit: mostChoices }).data?.items ?? [];
+  const groups = useSecurityGroups({ project, limit: mostChoices }).data?.items ?? [];
+  const ips = useFloatingIPs({ project, limit: mostChoices }).data?.items ?? [];
+  const [changing, setChanging] = useState<string | null>(null);
+  const [allocating, setAllocating] = useState<string | null>(null);
+  const [freeing, setFreeing] = useState<FloatingIP | null>(null);
+  const member = may(session, 'member') && !instance.meta.deletedAt;
+  const networkName = (n: string) => networks.find((x) => x.meta.id === n)?.meta.name ?? n;
+  const wanted = instance.spec.networks ?? [];
+  if (wanted.length === 0) return <Empty title={t('one.noPorts')} help={t('one.noPortsHelp')} icon={NetworkIcon} />;
+  return (
+    <div className="basalt-stack">
+      {wanted.map((n) => {
+        const port = instance.assignment?.ports?.find((p) => p.network === n.network);
+        const ip = ips.find((f) => f.spec.instance === id && f.spec.network === n.network);
+        const open = networks.some((x) => x.meta.id === n.network && !x.spec.isolated && x.spec.cidr4);
+        return (
+          <Card key={n.network}>
+            <CardTitle component="h2">{t('one.port', { network: networkName(n.network) })}</CardTitle>
+            <CardBody className="basalt-stack">
+              <Rows
+                rows={[
+                  [t('net.ipv4'), port?.address4],
+                  [t('net.ipv6'), port?.address6],
+                  [t('one.mac'), port?.mac && <code key="mac">{port.mac}</code>],
+                  [
+                    t('one.groups'),
+                    <span key="groups" className="basalt-labels">
+                      {n.securityGroups?.map((g) => <Link key={g} href={`/security-groups/${g}`}>{groups.find((x) => x.meta.id === g)?.meta.name ?? g}</Link>)}
+                      {!n.securityGroups?.length && t('common.none')}
+                    </span>,
+                  ],
+                  [t('lb.floating'), ip ? `${ip.assignment?.address || '–'} (${ip.meta.name})` : t('common.none')],
+                ]}
+              />
+              {member && (
+                <div className="basalt-actions">
+                  <Button variant="secondary" onClick={() => setChanging(n.network)}>{t('one.changeGroups')}</Button>
+                  {ip && <Button variant="secondary" onClick={() => setFreeing(ip)}>{t('one.takeOffIP')}</Button>}
+                  {!ip && open && <Button variant="secondary" onClick={() => setAllocating(n.network)}>{t('one.attachIP')}</Button>}
+                </div>
+              )}
+            </CardBody>
+          </Card>
+        );
+      })}
+      <Trace from={name} project={project} />
+      {changing && <ChangeGroups instance={instance} network={changing} title={t('one.changeGroupsTitle', { network: networkName(changing) })} groups={groups} onClose={() => setChanging(null)} />}
+      {allocating && <GiveFloatingIP instance={id ?? ''} network={allocating} project={project} free={ips.filter((f) => !f.spec.instance && !f.meta.deletedAt)} onClose={() => setAllocating(null)} />}
+      {freeing && <FreeFloatingIP ip={freeing} onClose={() => setFreeing(null)} />}
+    </div>
+  );
+}

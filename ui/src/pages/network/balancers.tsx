@@ -1,0 +1,53 @@
+import { Button } from '@patternfly/react-core';
+import { BalanceScaleIcon } from '@patternfly/react-icons';
+import { useState } from 'react';
+import { removeBalancer, useFloatingIPs, useLoadBalancers, useNetworkPage, type LoadBalancer } from '../../api/network';
+import { may, type Session } from '../../api/session';
+import { mostChoices } from '../../api/storage';
+import { useText } from '../../i18n';
+import { stateOf, whyOf } from '../../lib/state';
+import { Actions } from '../../parts/actions';
+import { Empty, ObjectList, usePages, type Column } from '../../parts/list';
+import { PageBody } from '../../parts/page';
+import { useRemoval } from '../../parts/removal';
+import { StateLabel } from '../../parts/state';
+import { useProject } from '../../shell/project';
+import { CreateBalancer } from './create-balancer';
+
+export function Balancers({ session }: { session: Session }) {
+  const { t } = useText();
+  const { project, projects } = useProject();
+  const pages = usePages();
+  const query = useLoadBalancers({ project, limit: 25, continue: pages.token });
+  const networks = useNetworkPage({ project, limit: mostChoices });
+  const ips = useFloatingIPs({ project, limit: mostChoices }).data?.items ?? [];
+  const [creating, setCreating] = useState(false);
+  const removal = useRemoval<LoadBalancer>({ remove: removeBalancer, title: (name) => t('lb.deleteTitle', { name }), help: t('lb.deleteHelp') });
+  const member = may(session, 'member');
+  const possible = networks.data?.items.some((n) => n.spec.cidr4);
+  const create = member && possible && <Button onClick={() => setCreating(true)}>{t('lb.create')}</Button>;
+  const outside = (l: LoadBalancer) => ips.find((f) => f.meta.id === l.spec.floatingIP)?.assignment?.address;
+  const columns: Column<LoadBalancer>[] = [
+    { title: t('common.name'), cell: (l) => l.meta.name },
+    { title: t('common.state'), cell: (l) => <StateLabel state={stateOf(l)} note={whyOf(l)} /> },
+    { title: t('fip.address'), cell: (l) => [l.assignment?.address, outside(l)].filter(Boolean).join(', ') || '–' },
+    { title: t('lb.listens'), cell: (l) => `${l.spec.protocol}/${l.spec.port}` },
+    {
+      title: t('lb.backends'),
+      cell: ({ spec, status }) => (spec.health ? t('lb.up', { up: status?.backendsUp ?? 0, all: spec.backends?.length ?? 0 }) : String(spec.backends?.length ?? 0)),
+    },
+    { title: t('lb.network'), cell: (l) => networks.data?.items.find((n) => n.meta.id === l.spec.network)?.meta.name ?? l.spec.network },
+    ...(project ? [] : [{ title: t('common.project'), cell: (l: LoadBalancer) => projects.find((p) => p.meta.id === l.meta.project)?.meta.name ?? '' }]),
+    { title: t('common.actions'), cell: (l) => <Actions of={l.meta.name} actions={member && !l.meta.deletedAt ? [{ text: t('common.delete'), danger: true, run: () => removal.ask(l) }] : []} /> },
+  ];
+  return (
+    <PageBody title={t('lb.title')} actions={create}>
+      <ObjectList
+        label={t('lb.title')} columns={columns} query={query} keyOf={(l) => l.meta.id ?? l.meta.name} pages={pages}
+        empty={<Empty title={t('lb.empty')} help={!member ? t('lb.emptyViewer') : possible ? t('lb.emptyHelp') : t('lb.needsNetwork')} icon={BalanceScaleIcon} action={create} />}
+      />
+      {creating && <CreateBalancer onClose={() => setCreating(false)} />}
+      {removal.dialog}
+    </PageBody>
+  );
+}

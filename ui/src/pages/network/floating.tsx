@@ -1,0 +1,155 @@
+import { Button, FormSelect, FormSelectOption, TextInput } from '@patternfly/react-core';
+import { GlobeIcon } from '@patternfly/react-icons';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import type { Instance } from '../../api/client';
+import { useFieldErrors, type FieldErrors } from '../../api/fields';
+import { createFloatingIP, pointFloatingIP, removeFloatingIP, useExternalNetworks, useFloatingIPs, useNetworkPage, type FloatingIP, type Network } from '../../api/network';
+import { useInstances } from '../../api/queries';
+import { may, type Session } from '../../api/session';
+import { mostChoices } from '../../api/storage';
+import { useText } from '../../i18n';
+import { floatingCommand } from '../../lib/commands';
+import { stateOf, whyOf } from '../../lib/state';
+import { Actions } from '../../parts/actions';
+import { Confirm } from '../../parts/confirm';
+import { Field } from '../../parts/field';
+import { FormDialog } from '../../parts/form-dialog';
+import { Empty, ObjectList, usePages, type Column } from '../../parts/list';
+import { PageBody } from '../../parts/page';
+import { ProjectField, useNewIn } from '../../parts/project-field';
+import { useRemoval } from '../../parts/removal';
+import { Same } from '../../parts/same';
+import { StateLabel } from '../../parts/state';
+import { useProject } from '../../shell/project';
+
+/** A port that can be reached from outside: an instance and one of its networks. */
+interface Port {
+  value: string;
+  label: string;
+}
+
+function usePorts(project: string): Port[] {
+  const instances = useInstances({ project, limit: mostChoices }).data?.items ?? [];
+  const networks = useNetworkPage({ project, limit: mostChoices }).data?.items ?? [];
+  const open = new Map<string, Network>(networks.filter((n) => !n.spec.isolated && n.spec.cidr4).map((n) => [n.meta.id ?? '', n]));
+  const portsOf = (i: Instance) => (i.spec.networks ?? []).filter((n) => open.has(n.network)).map((n) => ({ value: `${i.meta.id} ${n.network}`, label: `${i.meta.name}, ${open.get(n.network)?.meta.name}` }));
+  return instances.filter((i) => !i.meta.deletedAt).flatMap(portsOf);
+}
+
+function PortField({ ports, value, set, errors, optional }: { ports: Port[]; value: string; set: (v: string) => void; errors: FieldErrors; optional?: boolean }) {
+  const { t } = useText();
+  const paths = errors.at('spec.instance') ? 'spec.instance' : 'spec.network';
+  return (
+    <Field id="fip-port" label={t('fip.port')} help={ports.length === 0 ? t('fip.noPort') : undefined} path={paths} errors={errors}>
+      <FormSelect id="fip-port" value={value} onChange={(_, v) => set(v)}>
+        {optional && <FormSelectOption value="" label={t('vol.later')} />}
+        {ports.map((p) => <FormSelectOption key={p.value} value={p.value} label={p.label} />)}
+      </FormSelect>
+    </Field>
+  );
+}
+
+export function AttachFloatingIP({ ip, onClose }: { ip: FloatingIP; onClose: () => void }) {
+  const { t } = useText();
+  const client = useQueryClient();
+  const ports = usePorts(ip.meta.project ?? '');
+  const [chosen, choose] = useState('');
+  const port = chosen || ports[0]?.value || '';
+  const send = useMutation({
+    mutationFn: () => pointFloatingIP(ip.meta.id ?? '', ...(port.split(' ') as [string, string])),
+    onSuccess: () => (onClose(), client.invalidateQueries({ queryKey: ['FloatingIP', 'list'] })),
+  });
+  const errors = useFieldErrors(send.error);
+  return (
+    <FormDialog title={t('fip.attachTitle', { name: ip.assignment?.address ?? ip.meta.name })} action={t('fip.attach')} busy={send.isPending} disabled={!port} error={send.error} shown={['spec.instance', 'spec.network']} onSubmit={send.mutate} onClose={onClose}>
+      <PortField ports={ports} value={port} set={choose} errors={errors} />
+    </FormDialog>
+  );
+}
+
+export function FreeFloatingIP({ ip, onClose }: { ip: FloatingIP; onClose: () => void }) {
+  const { t } = useText();
+  const client = useQueryClient();
+  const send = useMutation({ mutationFn: () => pointFloatingIP(ip.meta.id ?? ''), onSuccess: () => (onClose(), client.invalidateQueries({ queryKey: ['FloatingIP', 'list'] })) });
+  return <Confirm title={t('fip.freeTitle', { name: ip.assignment?.address ?? ip.meta.name })} help={t('fip.freeHelp')} action={t('fip.free')} busy={send.isPending} error={send.error} onConfirm={send.mutate} onClose={onClose} />;
+}
+
+/** Allocates an address; for one port where it is given. */
+export function CreateFloatingIP({ project, port: given, onClose }: { project?: string; port?: string; onClose: () => void }) {
+  const { t } = useText();
+  const client = useQueryClient();
+  const place = useNewIn(project);
+  const ports = usePorts(place.id);
+  const outside = useExternalNetworks().data?.items ?? [];
+  const [form, setForm] = useState({ name: '', from: '', port: given ?? '' });
+  const ip = (in_: string): FloatingIP => {
+    const [instance, network] = form.port.split(' ');
+    return { kind: 'FloatingIP', meta: { name: form.name.trim(), project: in_ }, spec: { ...(form.from && { externalNetwork: form.from }), ...(instance && { instance, network }) } };
+  };
+  const create = useMutation({ mutationFn: () => createFloatingIP(ip(place.id)), onSuccess: () => (onClose(), client.invalidateQueries({ queryKey: ['FloatingIP', 'list'] })) });
+  const errors = useFieldErrors(create.error);
+  return (
+    <FormDialog title={t('fip.create')} action={t('fip.create')} busy={create.isPending} error={create.error} shown={['meta.name', 'meta.project', 'spec.instance', 'spec.network', ...(outside.length > 1 ? ['spec.externalNetwork'] : [])]} onSubmit={create.mutate} onClose={onClose}>
+      {!project && <ProjectField of={place} errors={errors} />}
+      <Field id="fip-name" label={t('common.name')} help={t('new.nameHelp')} path="meta.name" errors={errors} required>
+        <TextInput id="fip-name" value={form.name} onChange={(_, name) => setForm((f) => ({ ...f, name }))} isRequired autoComplete="off" spellCheck={false} />
+      </Field>
+      {outside.length > 1 && (
+        <Field id="fip-from" label={t('fip.from')} path="spec.externalNetwork" errors={errors}>
+          <FormSelect id="fip-from" value={form.from} onChange={(_, from) => setForm((f) => ({ ...f, from }))}>
+            <FormSelectOption value="" label={t('fip.default')} />
+            {outside.map((n) => <FormSelectOption key={n.meta.id} value={n.meta.name} label={`${n.meta.name} ${n.spec.cidr4 ?? ''}`} />)}
+          </FormSelect>
+        </Field>
+      )}
+      {!given && <PortField ports={ports} value={form.port} set={(port) => setForm((f) => ({ ...f, port }))} errors={errors} optional />}
+      <Same cli={floatingCommand(ip(place.name))} curl={{ method: 'POST', path: '/v1/floating-ips', body: ip(place.name) }} />
+    </FormDialog>
+  );
+}
+
+export function FloatingIPs({ session }: { session: Session }) {
+  const { t } = useText();
+  const { project, projects } = useProject();
+  const pages = usePages();
+  const query = useFloatingIPs({ project, limit: 25, continue: pages.token });
+  const instances = useInstances({ project, limit: mostChoices }).data?.items ?? [];
+  const [doing, setDoing] = useState<{ what: 'attach' | 'free'; ip: FloatingIP } | null>(null);
+  const [creating, setCreating] = useState(false);
+  const removal = useRemoval<FloatingIP>({ remove: removeFloatingIP, title: (name) => t('fip.releaseTitle', { name }), help: t('fip.releaseHelp'), action: t('fip.release') });
+  const member = may(session, 'member');
+  const create = member && <Button onClick={() => setCreating(true)}>{t('fip.create')}</Button>;
+  const actions = (ip: FloatingIP) =>
+    member && !ip.meta.deletedAt
+      ? [
+          ip.spec.instance ? { text: t('fip.free'), run: () => setDoing({ what: 'free' as const, ip }) } : { text: t('fip.attach'), run: () => setDoing({ what: 'attach' as const, ip }) },
+          { text: t('fip.release'), danger: true, run: () => removal.ask(ip) },
+        ]
+      : [];
+  const columns: Column<FloatingIP>[] = [
+    { title: t('fip.address'), cell: (f) => <strong>{f.assignment?.address || '–'}</strong> },
+    { title: t('common.name'), cell: (f) => f.meta.name },
+    { title: t('common.state'), cell: (f) => <StateLabel state={stateOf(f)} note={whyOf(f)} /> },
+    {
+      title: t('fip.reaches'),
+      cell: ({ spec: { instance } }) => (instance ? <Link href={`/instances/${instance}/network`}>{instances.find((i) => i.meta.id === instance)?.meta.name ?? instance}</Link> : t('fip.nothing')),
+    },
+    ...(project ? [] : [{ title: t('common.project'), cell: (f: FloatingIP) => projects.find((p) => p.meta.id === f.meta.project)?.meta.name ?? '' }]),
+    { title: t('common.actions'), cell: (f) => <Actions of={f.meta.name} actions={actions(f)} /> },
+  ];
+  const close = () => setDoing(null);
+  return (
+    <PageBody title={t('fip.title')} actions={create}>
+      <ObjectList
+        label={t('fip.title')} columns={columns} query={query} keyOf={(f) => f.meta.id ?? f.meta.name} pages={pages}
+        empty={<Empty title={t('fip.empty')} help={create ? t('fip.emptyHelp') : t('fip.emptyViewer')} icon={GlobeIcon} action={create} />}
+      />
+      {creating && <CreateFloatingIP onClose={() => setCreating(false)} />}
+      {doing?.what === 'attach' && <AttachFloatingIP ip={doing.ip} onClose={close} />}
+      {doing?.what === 'free' && <FreeFloatingIP ip={doing.ip} onClose={close} />}
+      {removal.dialog}
+    </PageBody>
+  );
+}

@@ -1,0 +1,47 @@
+// Whether one thing reaches another, in words.
+import { Alert, Button, Card, CardBody, CardTitle, Form, TextInput } from '@patternfly/react-core';
+import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
+import { elsewhere, useFieldErrors } from '../../api/fields';
+import { trace } from '../../api/network';
+import { useText } from '../../i18n';
+import { ErrorAlert } from '../../parts/error';
+import { Field } from '../../parts/field';
+
+const shown = ['from', 'to', 'packet'];
+
+export function Trace({ from = '', project }: { from?: string; project: string | undefined }) {
+  const { t } = useText();
+  const [form, setForm] = useState({ from, to: '', packet: 'tcp/443' });
+  const ask = useMutation({ mutationFn: () => trace(form.from.trim(), form.to.trim(), form.packet.trim(), project) });
+  const errors = useFieldErrors(ask.error);
+  const field = (name: keyof typeof form, help: string) => (
+    <Field id={`trace-${name}`} label={t(`trace.${name}`)} help={help} path={name} errors={errors} required>
+      <TextInput id={`trace-${name}`} value={form[name]} onChange={(_, v) => setForm((f) => ({ ...f, [name]: v }))} isRequired autoComplete="off" spellCheck={false} />
+    </Field>
+  );
+  return (
+    <Card>
+      <CardTitle component="h2">{t('trace.title')}</CardTitle>
+      <CardBody className="basalt-stack">
+        <p className="basalt-note">{t('trace.help')}</p>
+        <Form aria-label={t('trace.title')} onSubmit={(e) => (e.preventDefault(), ask.mutate())}>
+          <ErrorAlert error={elsewhere(ask.error, shown)} />
+          <div className="basalt-pair">
+            {field('from', t('trace.endHelp'))}
+            {field('to', t('trace.endHelp'))}
+            {field('packet', t('trace.packetHelp'))}
+          </div>
+          <div><Button type="submit" variant="secondary" isLoading={ask.isPending} isDisabled={ask.isPending}>{t('trace.ask')}</Button></div>
+        </Form>
+        <div aria-live="polite">
+          {ask.data && (
+            <Alert isInline component="h3" variant={ask.data.passes ? 'success' : 'warning'} title={t(ask.data.passes ? 'trace.passes' : 'trace.dies')}>
+              <ol className="basalt-trace">{ask.data.lines.map((line, i) => <li key={i}>{line}</li>)}</ol>
+            </Alert>
+          )}
+        </div>
+      </CardBody>
+    </Card>
+  );
+}

@@ -1,0 +1,86 @@
+// Volumes as rows, with what can be done to each: on their own page and on an
+// instance's.
+import { Label } from '@patternfly/react-core';
+import { useState, type ReactNode } from 'react';
+import { Link } from 'wouter';
+import { useInstances } from '../../api/queries';
+import { may, type Session } from '../../api/session';
+import { mostChoices, removeVolume, type Volume } from '../../api/storage';
+import { useText } from '../../i18n';
+import { formatBytes } from '../../lib/format';
+import { whyOf } from '../../lib/state';
+import { placeOf, volumeState } from '../../lib/volume';
+import { Actions } from '../../parts/actions';
+import { ObjectList, type Column } from '../../parts/list';
+import type { Filter, Pages } from '../../parts/list-state';
+import { useRemoval } from '../../parts/removal';
+import { StateLabel } from '../../parts/state';
+import { useProject } from '../../shell/project';
+import { VolumeDialog, type VolumeAction } from './volume-dialogs';
+
+interface Props {
+  session: Session;
+  label: string;
+  query: Parameters<typeof ObjectList<Volume>>[0]['query'];
+  pages?: Pages;
+  filter?: Filter;
+  /** The list is of one instance: it is not named in each row. */
+  ofInstance?: boolean;
+  empty: ReactNode;
+}
+
+export function VolumeList({ session, label, query, pages, filter, ofInstance, empty }: Props) {
+  const { t, language } = useText();
+  const { project, projects } = useProject();
+  const instances = useInstances({ project, limit: mostChoices });
+  const [doing, setDoing] = useState<{ action: VolumeAction; volume: Volume } | null>(null);
+  const removal = useRemoval<Volume>({ remove: removeVolume, title: (name) => t('vol.deleteTitle', { name }), help: t('vol.deleteHelp') });
+  const instanceName = (id: string) => instances.data?.items.find((i) => i.meta.id === id)?.meta.name ?? id;
+  const where = (v: Volume) => {
+    const { instance, doing } = placeOf(v);
+    if (!instance) return t('vol.free');
+    return <><Link href={`/instances/${instance}`}>{instanceName(instance)}</Link>{doing && <span className="basalt-note">, {t(`vol.${doing}`)}</span>}</>;
+  };
+  const actions = (volume: Volume) => {
+    if (!may(session, 'member') || volume.meta.deletedAt) return [];
+    const act = (action: VolumeAction) => ({ text: t(action === 'snapshot' ? 'snap.take' : `vol.${action}`), run: () => setDoing({ action, volume }) });
+    const { root, instance } = volume.spec;
+    return [
+      !root && (instance ? act('detach') : act('attach')), act('snapshot'), act('grow'), act('limits'),
+      !root && { text: t('common.delete'), danger: true, run: () => removal.ask(volume) },
+    ];
+  };
+  const columns: Column<Volume>[] = [
+    {
+      title: t('common.name'),
+      cell: (v) => (
+        <span className="basalt-labels">
+          {v.meta.name}
+          {v.spec.root && <Label isCompact>{t('vol.root')}</Label>}
+          {v.spec.encrypted && <Label isCompact color="purple">{t('vol.encrypted')}</Label>}
+          {v.spec.qos && <Label isCompact color="teal">{t('vol.limited')}</Label>}
+        </span>
+      ),
+    },
+    { title: t('common.state'), cell: (v) => <StateLabel state={volumeState(v)} note={whyOf(v)} /> },
+    {
+      title: t('vol.size'),
+      cell: (v) => (
+        <>
+          {formatBytes(v.status?.sizeBytes || v.spec.sizeBytes || 0, language)}{' '}
+          {v.status?.allocatedBytes !== undefined && <span className="basalt-note">{t('vol.used', { size: formatBytes(v.status.allocatedBytes, language) })}</span>}
+        </>
+      ),
+    },
+    ...(ofInstance ? [] : [{ title: t('vol.attached'), cell: where }]),
+    ...(ofInstance || project ? [] : [{ title: t('common.project'), cell: (v: Volume) => projects.find((p) => p.meta.id === v.meta.project)?.meta.name ?? '' }]),
+    { title: t('common.actions'), cell: (v) => <Actions of={v.meta.name} actions={actions(v)} /> },
+  ];
+  return (
+    <>
+      <ObjectList label={label} columns={columns} query={query} keyOf={(v) => v.meta.id ?? v.meta.name} pages={pages} filter={filter} empty={empty} />
+      {doing && <VolumeDialog {...doing} onClose={() => setDoing(null)} />}
+      {removal.dialog}
+    </>
+  );
+}

@@ -1,0 +1,34 @@
+// Deleting one of a list: it is asked for by its name.
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useText } from '../i18n';
+import { Confirm } from './confirm';
+
+interface Named {
+  kind: string;
+  meta: { id?: string; name: string };
+}
+
+interface Options<T extends Named> {
+  remove: (o: T) => Promise<unknown>;
+  title: (name: string) => string;
+  help: string;
+  action?: string;
+}
+
+export function useRemoval<T extends Named>({ remove, title, help, action }: Options<T>) {
+  const { t } = useText();
+  const client = useQueryClient();
+  const [going, setGoing] = useState<T | null>(null);
+  const run = useMutation({
+    mutationFn: remove,
+    onSuccess: (_, o) => (setGoing(null), client.invalidateQueries({ queryKey: [o.kind, 'list'] })),
+  });
+  const what = action ?? t('common.delete');
+  return {
+    ask: (o: T) => (run.reset(), setGoing(o)),
+    dialog: going && (
+      <Confirm title={title(going.meta.name)} help={help} action={what} danger name={going.meta.name} busy={run.isPending} error={run.error} onConfirm={() => run.mutate(going)} onClose={() => setGoing(null)} />
+    ),
+  };
+}
