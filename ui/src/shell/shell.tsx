@@ -7,6 +7,7 @@ import { applier } from '../api/live';
 import { may, seesMachines, signedOut, type Session } from '../api/session';
 import { follow, type Liveness } from '../api/watch';
 import { useText } from '../i18n';
+import { FindButton } from './find-button';
 import { seen } from './nav';
 import { ProjectProvider, useProject } from './project';
 import { UserMenu } from './user-menu';
@@ -62,7 +63,10 @@ export function Shell({ session, children }: { session: Session; children: React
       <MastheadContent>
         <div className="basalt-masthead">
           <ProjectSwitcher session={session} />
-          <UserMenu session={session} />
+          <div className="basalt-masthead-end">
+            <FindButton session={session} />
+            <UserMenu session={session} />
+          </div>
         </div>
       </MastheadContent>
     </Masthead>
