@@ -7,14 +7,16 @@ import { applier } from '../api/live';
 import { may, seesMachines, signedOut, type Session } from '../api/session';
 import { follow, type Liveness } from '../api/watch';
 import { useText } from '../i18n';
+import { taskStore } from '../lib/tasks';
 import { FindButton } from './find-button';
 import { seen } from './nav';
 import { ProjectProvider, useProject } from './project';
+import { TasksButton } from './tasks-button';
 import { UserMenu } from './user-menu';
 
 /** The kinds whose changes the pages show, and those of the operator's pages. */
-const kinds = ['Instance', 'App', 'Image', 'Flavor', 'GPUPool', 'Network', 'Project', 'APIKey', 'User', 'Invoice'];
-const operatorKinds = ['Node', 'GPU'];
+const kinds = ['Instance', 'Volume', 'Snapshot', 'Backup', 'App', 'Image', 'Flavor', 'GPUPool', 'Network', 'Project', 'APIKey', 'User', 'Invoice'];
+const operatorKinds = ['Node', 'GPU', 'Migration'];
 
 function useLive(session: Session): Liveness {
   const client = useQueryClient();
@@ -22,8 +24,9 @@ function useLive(session: Session): Liveness {
   useEffect(() => {
     if (!seesMachines(session)) return;
     const end = new AbortController();
-    follow({ kinds: may(session, 'operator') ? [...kinds, ...operatorKinds] : kinds, since: session.revision, onEvent: applier(client), onState: (s) => (s === 'ended' ? signedOut(client) : setState(s)) }, end.signal);
-    return () => end.abort();
+    const apply = applier(client);
+    follow({ kinds: may(session, 'operator') ? [...kinds, ...operatorKinds] : kinds, since: session.revision, onEvent: (e) => (taskStore.note(e), apply(e)), onState: (s) => (s === 'ended' ? signedOut(client) : setState(s)) }, end.signal);
+    return () => (end.abort(), taskStore.clear());
   }, [client, session]);
   return state;
 }
@@ -65,6 +68,7 @@ export function Shell({ session, children }: { session: Session; children: React
           <ProjectSwitcher session={session} />
           <div className="basalt-masthead-end">
             <FindButton session={session} />
+            <TasksButton session={session} />
             <UserMenu session={session} />
           </div>
         </div>

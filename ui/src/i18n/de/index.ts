@@ -9,6 +9,7 @@ import { machines } from './machines';
 import { money } from './money';
 import { people } from './people';
 import { find } from './find';
+import { tasks } from './tasks';
 
 export const de: Words = {
   ...shell,
@@ -21,4 +22,5 @@ export const de: Words = {
   ...money,
   ...people,
   ...find,
+  ...tasks,
 };

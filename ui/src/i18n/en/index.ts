@@ -10,6 +10,7 @@ import { machines } from './machines';
 import { money } from './money';
 import { people } from './people';
 import { find } from './find';
+import { tasks } from './tasks';
 
 export const en = {
   ...shell,
@@ -22,6 +23,7 @@ export const en = {
   ...money,
   ...people,
   ...find,
+  ...tasks,
 } as const;
 
 export type Key = keyof typeof en;

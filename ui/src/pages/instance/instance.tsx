@@ -18,6 +18,7 @@ import { PhaseLabel } from '../../parts/phase';
 import { Console } from './console';
 import { Details } from './details';
 import { Events, useSeen } from './events';
+import { Steps } from './steps';
 
 const views: { tab: string; text: Key }[] = [
   { tab: '', text: 'one.overview' },
@@ -76,8 +77,9 @@ export function InstancePage({ session, id, tab }: { session: Session; id: strin
         <div role="status" aria-label={t('common.state')}><PhaseLabel instance={i} /></div>
         {asked === null && <ErrorAlert error={act.error} onClose={act.reset} />}
         <Tabs activeKey={tab} component="nav" aria-label={t('one.views', { name: i.meta.name })}>
-          {views.map((v) => <Tab key={v.tab} eventKey={v.tab} href={`#/instances/${id}${v.tab && `/${v.tab}`}`} title={<TabTitleText>{t(v.text)}</TabTitleText>} />)}
+          {views.map((v) => <Tab key={v.tab} eventKey={v.tab} aria-controls={undefined} href={`#/instances/${id}${v.tab && `/${v.tab}`}`} title={<TabTitleText>{t(v.text)}</TabTitleText>} />)}
         </Tabs>
+        {tab === '' && <Steps instance={i} />}
         {tab === '' && (
           <div className="basalt-split">
             <Details instance={i} />
