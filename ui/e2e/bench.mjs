@@ -97,7 +97,7 @@ await filter.fill('');
 await page.getByRole('link', { name: 'train-00000' }).waitFor();
 await took(page, 'page=500', 'limit=500', async () => {
   await page.getByLabel('Rows on a page').selectOption('500');
-  await page.getByRole('link', { name: 'train-00499' }).waitFor();
+  await page.getByText('500 shown').waitFor();
 });
 await page.waitForTimeout(1000);
 const still = await longest(page, () => page.waitForTimeout(4000));

@@ -10,6 +10,7 @@ import { money } from './money';
 import { people } from './people';
 import { find } from './find';
 import { tasks } from './tasks';
+import { conflict } from './conflict';
 
 export const de: Words = {
   ...shell,
@@ -23,4 +24,5 @@ export const de: Words = {
   ...people,
   ...find,
   ...tasks,
+  ...conflict,
 };

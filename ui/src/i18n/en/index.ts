@@ -11,6 +11,7 @@ import { money } from './money';
 import { people } from './people';
 import { find } from './find';
 import { tasks } from './tasks';
+import { conflict } from './conflict';
 
 export const en = {
   ...shell,
@@ -24,6 +25,7 @@ export const en = {
   ...people,
   ...find,
   ...tasks,
+  ...conflict,
 } as const;
 
 export type Key = keyof typeof en;
