@@ -7,7 +7,7 @@ import { useText } from '../i18n';
 import { ErrorAlert } from './error';
 import { ListFilter } from './list-filter';
 import { ListPager } from './list-pager';
-import { long, Rows, type Column } from './list-rows';
+import { Rows, type Column } from './list-rows';
 import type { Filter, Pages } from './list-state';
 
 export type { Column } from './list-rows';
@@ -34,7 +34,7 @@ export function ObjectList<T>({ label, columns, query, keyOf, empty, pages, filt
       {query.isPending && <Skeleton height="8rem" screenreaderText={t('app.loading')} />}
       {query.data && items.length === 0 && first && (filter?.search ? <EmptyState titleText={t('common.noMatch', { search: filter.search })} headingLevel="h2"><EmptyStateBody>{t('common.noMatchHelp')}</EmptyStateBody></EmptyState> : empty)}
       {items.length > 0 && (
-        <Table aria-label={label} variant="compact" gridBreakPoint="grid-md" {...(items.length > long && { className: 'basalt-long', 'aria-rowcount': items.length + 1 })}>
+        <Table aria-label={label} variant="compact" gridBreakPoint="grid-md">
           <Thead>
             <Tr>{columns.map((c) => <Th key={c.title} modifier="wrap">{c.title}</Th>)}</Tr>
           </Thead>

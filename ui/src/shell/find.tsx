@@ -48,7 +48,10 @@ export function Find({ session, onClose }: { session: Session; onClose: () => vo
     onClose();
     go(o.href);
   };
-  useEffect(() => document.getElementById(`${id}-${active}`)?.scrollIntoView({ block: 'nearest' }), [id, active]);
+  useEffect(() => {
+    // In new browsers it answers a promise, which is no way to clean up.
+    void document.getElementById(`${id}-${active}`)?.scrollIntoView({ block: 'nearest' });
+  }, [id, active]);
   const onKey = (e: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[e.key];
     if (step) setAt((active + step + options.length) % Math.max(options.length, 1));
@@ -65,17 +68,19 @@ export function Find({ session, onClose }: { session: Session; onClose: () => vo
       <ModalBody>
         <SearchInput
           searchInputId={`${id}-input`}
-          role="combobox"
           aria-label={t('find.label')}
           placeholder={t('find.label')}
-          aria-expanded={options.length > 0}
-          aria-controls={`${id}-list`}
-          aria-autocomplete="list"
-          aria-activedescendant={options.length > 0 ? `${id}-${active}` : undefined}
-          autoComplete="off"
+          inputProps={{
+            role: 'combobox',
+            'aria-expanded': options.length > 0,
+            'aria-controls': `${id}-list`,
+            'aria-autocomplete': 'list',
+            'aria-activedescendant': options.length > 0 ? `${id}-${active}` : undefined,
+            autoComplete: 'off',
+            onKeyDown: onKey,
+          }}
           value={typed}
           onChange={(_, v) => (setTyped(v.slice(0, longest)), setAt(0))}
-          onKeyDown={onKey}
           onClear={() => (setTyped(''), setAt(0))}
           resetButtonLabel={t('common.clear')}
         />
