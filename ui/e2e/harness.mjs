@@ -21,6 +21,10 @@ export const complain = (what) => complaints.push(what);
 const expected = [];
 export const expect = (...texts) => expected.push(...texts);
 
+/** What a test provokes any number of times, while it does. */
+let tolerated = [];
+export const tolerate = (...texts) => (tolerated = texts);
+
 /** open is a page of a browser of its own. */
 export async function open(options) {
   const context = await browser.newContext({ locale: 'en-GB', viewport: { width: 1280, height: 900 }, ...options });
@@ -32,6 +36,7 @@ export async function open(options) {
 function listen(page) {
   page.on('console', (m) => {
     const i = expected.findIndex((x) => m.text().includes(x));
+    if (tolerated.some((x) => m.text().includes(x))) return;
     if (i >= 0) expected.splice(i, 1);
     else complain(`console, ${m.type()}: ${m.text()} (${m.location().url})`);
   });

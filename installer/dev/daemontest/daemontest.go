@@ -22,6 +22,15 @@ type Daemon struct {
 	Key       string // the operator's
 	Run       string // its directory of sockets
 	log       string
+	process   *process
+}
+
+// process is one run of it after the other, on the same data.
+type process struct {
+	command []string
+	log     *os.File
+	cmd     *exec.Cmd
+	done    chan struct{}
 }
 
 // Start a basaltd that is built with tags, and wait until it answers. libvirt
@@ -50,41 +59,63 @@ func Start(t *testing.T, libvirt, tags string, more ...string) Daemon {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(bin, append([]string{"--data", filepath.Join(dir, "data"), "--run", d.Run, "--listen", address,
-		"--libvirt", libvirt, "--network", "none", "--meter-every", "1s"}, more...)...)
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		_ = cmd.Wait() // it is ended by a signal
-		close(done)
-	}()
+	d.process = &process{log: log, command: append([]string{bin, "--data", filepath.Join(dir, "data"), "--run", d.Run, "--listen", address,
+		"--libvirt", libvirt, "--network", "none", "--meter-every", "1s"}, more...)}
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		select {
-		case <-done:
-		case <-time.After(30 * time.Second):
-			_ = cmd.Process.Kill()
-			<-done
-		}
+		d.Stop()
 		_ = log.Close()
 	})
+	d.StartAgain(t)
+	raw, err := os.ReadFile(filepath.Join(dir, "data", "operator.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Key = strings.TrimSpace(string(raw))
+	return d
+}
+
+// StartAgain after Stop, and wait until it answers.
+func (d Daemon) StartAgain(t *testing.T) {
+	t.Helper()
+	p := d.process
+	p.cmd, p.done = exec.Command(p.command[0], p.command[1:]...), make(chan struct{})
+	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func(cmd *exec.Cmd, done chan struct{}) {
+		_ = cmd.Wait() // it is ended by a signal
+		close(done)
+	}(p.cmd, p.done)
 	watch := patience.Start()
 	for ; ; time.Sleep(100 * time.Millisecond) {
-		raw, err := os.ReadFile(filepath.Join(dir, "data", "operator.key"))
-		d.Key = strings.TrimSpace(string(raw))
-		if resp, err2 := http.Get(d.URL + "/v1/healthz"); err == nil && err2 == nil {
+		// The operator's key is on disk before the API answers.
+		if resp, err := http.Get(d.URL + "/v1/healthz"); err == nil {
 			_ = resp.Body.Close()
-			if d.Key != "" && resp.StatusCode == http.StatusOK {
-				return d
+			if resp.StatusCode == http.StatusOK {
+				return
 			}
 		}
 		if watch.Over(2 * time.Minute) {
 			t.Fatalf("basaltd does not answer:\n%s", d.Log())
 		}
 	}
+}
+
+// Stop ends it as a service manager does; its data stays.
+func (d Daemon) Stop() {
+	p := d.process
+	if p.cmd == nil {
+		return
+	}
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.done:
+	case <-time.After(30 * time.Second):
+		_ = p.cmd.Process.Kill()
+		<-p.done
+	}
+	p.cmd = nil
 }
 
 // Log is the end of what it wrote.

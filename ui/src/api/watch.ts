@@ -50,6 +50,8 @@ async function stream(kinds: string[], since: number, onEvent: (e: WatchEvent) =
   const own = new AbortController();
   const stop = () => own.abort();
   signal.addEventListener('abort', stop);
+  // The machine knows that its network is gone before a silence is long enough.
+  globalThis.addEventListener?.('offline', stop);
   let timer = setTimeout(stop, silence);
   const alive = () => {
     clearTimeout(timer);
@@ -65,6 +67,7 @@ async function stream(kinds: string[], since: number, onEvent: (e: WatchEvent) =
   } finally {
     clearTimeout(timer);
     signal.removeEventListener('abort', stop);
+    globalThis.removeEventListener?.('offline', stop);
     own.abort();
   }
 }
@@ -79,6 +82,7 @@ export interface WatchOptions {
 const pause = (ms: number, signal: AbortSignal) =>
   new Promise<void>((resolve) => {
     const t = setTimeout(resolve, ms);
+    globalThis.addEventListener?.('online', () => resolve(), { once: true });
     signal.addEventListener('abort', () => (clearTimeout(t), resolve()), { once: true });
   });
 

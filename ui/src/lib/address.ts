@@ -1,6 +1,6 @@
 // The portal's addresses: #/path?query. wouter's own hook takes the query for
 // a part of the path and writes it before the "#".
-import { useSyncExternalStore } from 'react';
+import { useCallback, useSyncExternalStore } from 'react';
 
 /** pathOf is what stands behind the "#", without its query. */
 export const pathOf = (hash: string): string => `/${hash.replace(/^#?\/?/, '').split('?', 1)[0] ?? ''}`;
@@ -36,5 +36,6 @@ useAddress.hrefs = (href: string) => `#${href}`;
 /** useParam is a value in the address's query. Setting it makes no step to go back to. */
 export function useParam(name: string): [string, (value: string) => void] {
   const value = useSyncExternalStore(subscribe, () => queryOf(location.hash).get(name) ?? '');
-  return [value, (v) => v !== queryOf(location.hash).get(name) && write(withParam(location.hash, name, v), true)];
+  const set = useCallback((v: string) => write(withParam(location.hash, name, v), true), [name]);
+  return [value, set];
 }

@@ -21,6 +21,7 @@ export function ListFilter({ search, set }: Filter) {
     if (search !== value.trim()) setValue(search);
   }
   const send = (v: string) => (setKnown(v.trim()), set(v.trim()));
+  // set stays the same: while a list changes all the time, this must come to its end.
   useEffect(() => {
     if (value.trim() === search) return;
     const timer = setTimeout(() => (setKnown(value.trim()), set(value.trim())), soon);

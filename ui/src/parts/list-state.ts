@@ -16,6 +16,7 @@ export interface Pages {
 /** usePages walks a list's pages by their tokens, from the first again when what is listed changes. */
 export function usePages(of = ''): Pages {
   const [walked, set] = useState<{ of: string; tokens: string[] }>({ of, tokens: [] });
+  if (walked.of !== of) set({ of, tokens: [] });
   const tokens = walked.of === of ? walked.tokens : [];
   return {
     token: tokens.at(-1) ?? '',

@@ -1,20 +1,17 @@
 // A list of objects: a table that becomes cards on a phone, pages, a filter,
 // and what to do when it is empty.
 import { EmptyState, EmptyStateActions, EmptyStateBody, EmptyStateFooter, Skeleton } from '@patternfly/react-core';
-import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
-import { memo, type ReactNode } from 'react';
+import { Table, Th, Thead, Tr } from '@patternfly/react-table';
+import type { ReactNode } from 'react';
 import { useText } from '../i18n';
 import { ErrorAlert } from './error';
 import { ListFilter } from './list-filter';
 import { ListPager } from './list-pager';
+import { Rows, type Column } from './list-rows';
 import type { Filter, Pages } from './list-state';
 
+export type { Column } from './list-rows';
 export { useFilter, useListing, usePages } from './list-state';
-
-export interface Column<T> {
-  title: string;
-  cell: (item: T) => ReactNode;
-}
 
 interface Props<T> {
   label: string;
@@ -25,19 +22,6 @@ interface Props<T> {
   pages?: Pages;
   filter?: Filter;
 }
-
-interface RowProps<T> {
-  item: T;
-  columns: Column<T>[];
-}
-
-function AnyRow<T>({ item, columns }: RowProps<T>) {
-  return <Tr>{columns.map((c) => <Td key={c.title} dataLabel={c.title}>{c.cell(item)}</Td>)}</Tr>;
-}
-
-// A row is drawn anew when its object or the columns are others: a list whose
-// columns stay the same draws only what has changed.
-const Row = memo(AnyRow) as typeof AnyRow;
 
 export function ObjectList<T>({ label, columns, query, keyOf, empty, pages, filter }: Props<T>) {
   const { t } = useText();
@@ -54,11 +38,7 @@ export function ObjectList<T>({ label, columns, query, keyOf, empty, pages, filt
           <Thead>
             <Tr>{columns.map((c) => <Th key={c.title} modifier="wrap">{c.title}</Th>)}</Tr>
           </Thead>
-          <Tbody>
-            {items.map((item) => (
-              <Row key={keyOf(item)} item={item} columns={columns} />
-            ))}
-          </Tbody>
+          <Rows items={items} columns={columns} keyOf={keyOf} />
         </Table>
       )}
       {pages && query.data && <ListPager pages={pages} shown={items.length} next={query.data.continue} />}

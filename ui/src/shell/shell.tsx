@@ -7,16 +7,19 @@ import { applier } from '../api/live';
 import { may, seesMachines, signedOut, type Session } from '../api/session';
 import { follow, type Liveness } from '../api/watch';
 import { useText } from '../i18n';
-import { AlertsBell } from './alerts-bell';
+import { taskStore } from '../lib/tasks';
 import { Brand, Support } from '../parts/brand';
+import { AlertsBell } from './alerts-bell';
+import { FindButton } from './find-button';
 import { seen } from './nav';
 import { ProjectProvider, useProject } from './project';
+import { TasksButton } from './tasks-button';
 import { UserMenu } from './user-menu';
 
 /** The kinds whose changes the pages show, and those of the pages of who sells and who operates. */
-const kinds = ['Instance', 'App', 'Image', 'Flavor', 'GPUPool', 'Volume', 'Snapshot', 'Network', 'SecurityGroup', 'FloatingIP', 'LoadBalancer', 'Project', 'APIKey', 'User', 'Invoice'];
+const kinds = ['Instance', 'App', 'Image', 'Flavor', 'GPUPool', 'Volume', 'Snapshot', 'Network', 'SecurityGroup', 'FloatingIP', 'LoadBalancer', 'Backup', 'Project', 'APIKey', 'User', 'Invoice'];
 const sellerKinds = ['Organization', 'PriceBook', 'Payment', 'CreditNote', 'Budget'];
-const operatorKinds = ['Node', 'GPU', 'Migration', 'JoinToken', 'Disk', 'CephCluster', 'BackupTarget', 'Backup', 'ExternalNetwork', 'Router'];
+const operatorKinds = ['Node', 'GPU', 'Migration', 'JoinToken', 'Disk', 'CephCluster', 'BackupTarget', 'ExternalNetwork', 'Router'];
 
 function useLive(session: Session): Liveness {
   const client = useQueryClient();
@@ -24,8 +27,10 @@ function useLive(session: Session): Liveness {
   useEffect(() => {
     if (!seesMachines(session)) return;
     const end = new AbortController();
-    follow({ kinds: [...kinds, ...(may(session, 'reseller') ? sellerKinds : []), ...(may(session, 'operator') ? operatorKinds : [])], since: session.revision, onEvent: applier(client), onState: (s) => (s === 'ended' ? signedOut(client) : setState(s)) }, end.signal);
-    return () => end.abort();
+    const apply = applier(client);
+    const more = [...(may(session, 'reseller') ? sellerKinds : []), ...(may(session, 'operator') ? operatorKinds : [])];
+    follow({ kinds: [...kinds, ...more], since: session.revision, onEvent: (e) => (taskStore.note(e), apply(e)), onState: (s) => (s === 'ended' ? signedOut(client) : setState(s)) }, end.signal);
+    return () => (end.abort(), taskStore.clear());
   }, [client, session]);
   return state;
 }
@@ -65,8 +70,12 @@ export function Shell({ session, children }: { session: Session; children: React
       <MastheadContent>
         <div className="basalt-masthead">
           <ProjectSwitcher session={session} />
-          {may(session, 'operator') && <AlertsBell />}
-          <UserMenu session={session} />
+          <div className="basalt-masthead-end">
+            <FindButton session={session} />
+            <TasksButton session={session} />
+            {may(session, 'operator') && <AlertsBell />}
+            <UserMenu session={session} />
+          </div>
         </div>
       </MastheadContent>
     </Masthead>

@@ -18,6 +18,9 @@ import { branding } from './branding';
 import { setup } from './setup';
 import { volumes } from './volumes';
 import { network } from './network';
+import { find } from './find';
+import { tasks } from './tasks';
+import { conflict } from './conflict';
 
 export const de: Words = {
   ...shell,
@@ -39,4 +42,7 @@ export const de: Words = {
   ...setup,
   ...volumes,
   ...network,
+  ...find,
+  ...tasks,
+  ...conflict,
 };

@@ -19,6 +19,9 @@ import { branding } from './branding';
 import { setup } from './setup';
 import { volumes } from './volumes';
 import { network } from './network';
+import { find } from './find';
+import { tasks } from './tasks';
+import { conflict } from './conflict';
 
 export const en = {
   ...shell,
@@ -40,6 +43,9 @@ export const en = {
   ...setup,
   ...volumes,
   ...network,
+  ...find,
+  ...tasks,
+  ...conflict,
 } as const;
 
 export type Key = keyof typeof en;

@@ -20,6 +20,7 @@ import { Details } from './details';
 import { Events, useSeen } from './events';
 import { InstanceNetwork } from './network';
 import { Next } from './next';
+import { Steps } from './steps';
 import { Storage } from './storage';
 
 const views: { tab: string; text: Key }[] = [
@@ -84,6 +85,7 @@ export function InstancePage({ session, id, tab }: { session: Session; id: strin
           {views.map((v) => <Tab key={v.tab} eventKey={v.tab} tabContentId="view" href={`#/instances/${id}${v.tab && `/${v.tab}`}`} title={<TabTitleText>{t(v.text)}</TabTitleText>} />)}
         </Tabs>
         <div id="view" role="tabpanel" aria-label={t(views.find((v) => v.tab === tab)?.text ?? 'one.overview')}>
+          {tab === '' && <Steps instance={i} />}
           {tab === '' && (
             <div className="basalt-split">
               <div className="basalt-stack">

@@ -1,0 +1,24 @@
+// What is under way when one looks: later changes come by the watch.
+import { useQuery } from '@tanstack/react-query';
+import { taskStore } from '../lib/tasks';
+import { api, ok } from './client';
+import { may, type Session } from './session';
+import type { WatchedObject } from './watch';
+
+const limit = 100; // of each kind: older work says so when it changes
+
+/** useUnderWay looks once at what there is, while it is open. */
+export const useUnderWay = (session: Session) =>
+  useQuery({
+    queryKey: ['tasks'],
+    staleTime: 60_000,
+    queryFn: async ({ signal }) => {
+      const q = { params: { query: { limit } }, signal };
+      const lists = await Promise.all([
+        ok(api.GET('/v1/instances', q)), ok(api.GET('/v1/volumes', q)), ok(api.GET('/v1/snapshots', q)), ok(api.GET('/v1/backups', q)), ok(api.GET('/v1/images', q)),
+        ...(may(session, 'operator') ? [ok(api.GET('/v1/migrations', q))] : []),
+      ]);
+      taskStore.look(lists.flatMap((l) => l.items as unknown as WatchedObject[]));
+      return null;
+    },
+  });

@@ -1,0 +1,18 @@
+export const find = {
+  'find.open': 'Search everything (Ctrl-K)',
+  'find.title': 'Search',
+  'find.label': 'Pages and objects by name, id or address',
+  'find.results': 'What was found',
+  'find.help': 'Arrows choose, Enter opens, Escape closes.',
+  'find.busy': 'Searching…',
+  'find.none': 'Nothing was found.',
+  'find.recent': 'Recent',
+  'find.pages': 'Pages',
+  'find.Instance': 'Instances',
+  'find.Volume': 'Volumes',
+  'find.Network': 'Networks',
+  'find.Image': 'Images',
+  'find.Organization': 'Organizations',
+  'find.Node': 'Nodes',
+  'find.User': 'Users',
+} as const;

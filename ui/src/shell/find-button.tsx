@@ -1,0 +1,30 @@
+// The way to the search over everything: a button, or Ctrl-K (⌘K). The dialog is
+// loaded when it is first wanted.
+import { Button } from '@patternfly/react-core';
+import { SearchIcon } from '@patternfly/react-icons';
+import { lazy, Suspense, useEffect, useState } from 'react';
+import type { Session } from '../api/session';
+import { useText } from '../i18n';
+
+const Find = lazy(() => import('./find').then((m) => ({ default: m.Find })));
+
+export function FindButton({ session }: { session: Session }) {
+  const { t } = useText();
+  const [open, setOpen] = useState(false);
+  useEffect(() => {
+    const lead = (e: KeyboardEvent) => {
+      if (e.key.toLowerCase() !== 'k' || !(e.ctrlKey || e.metaKey) || e.altKey || e.shiftKey) return;
+      e.preventDefault();
+      // A dialog that is open keeps what was typed into it.
+      if (!document.querySelector('[role="dialog"]')) setOpen(true);
+    };
+    addEventListener('keydown', lead);
+    return () => removeEventListener('keydown', lead);
+  }, []);
+  return (
+    <>
+      <Button variant="plain" icon={<SearchIcon />} aria-label={t('find.open')} title={t('find.open')} aria-haspopup="dialog" onClick={() => setOpen(true)} />
+      {open && <Suspense><Find session={session} onClose={() => setOpen(false)} /></Suspense>}
+    </>
+  );
+}
