@@ -84,7 +84,7 @@ export function InstancePage({ session, id, tab }: { session: Session; id: strin
             <Events seen={seen} />
           </div>
         )}
-        {tab === 'console' && <Console instance={i} />}
+        {tab === 'console' && <Console session={session} instance={i} />}
       </div>
       {asked && asked !== 'start' && (
         <Confirm
