@@ -53,9 +53,10 @@ step('the serial console shows what was said, and echoes', async () => {
 });
 
 step('colours of the guest are there', async () => {
-  // Twenty-four bits of colour are a style of their own: the policy lets script set it.
-  await page.evaluate(() => undefined);
-  await serial(page).locator('.xterm-rows span').first().waitFor();
+  // Of 24 bits: a style of their own, which the policy lets script set.
+  const span = serial(page).locator('.xterm-rows span[style*="color"]').first();
+  await span.waitFor();
+  assert.match(await span.evaluate((e) => e.style.color), /^(rgb|#)/);
 });
 
 step('a key leaves the terminal', async () => {
