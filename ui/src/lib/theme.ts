@@ -22,3 +22,13 @@ export function followTheme(): void {
   show();
   dark().addEventListener('change', show);
 }
+
+/** followsTheme says now, and at each change, whether the page is dark. */
+export function followsTheme(say: (dark: boolean) => void): () => void {
+  const root = document.documentElement;
+  const tell = () => say(root.classList.contains('pf-v6-theme-dark'));
+  const seen = new MutationObserver(tell);
+  seen.observe(root, { attributeFilter: ['class'] });
+  tell();
+  return () => seen.disconnect();
+}

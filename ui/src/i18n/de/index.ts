@@ -5,6 +5,7 @@ import { session } from './session';
 import { dashboard } from './dashboard';
 import { instances } from './instances';
 import { create } from './create';
+import { consoles } from './console';
 import { machines } from './machines';
 import { money } from './money';
 import { people } from './people';
@@ -29,6 +30,7 @@ export const de: Words = {
   ...dashboard,
   ...instances,
   ...create,
+  ...consoles,
   ...machines,
   ...money,
   ...people,

@@ -6,6 +6,7 @@ import { session } from './session';
 import { dashboard } from './dashboard';
 import { instances } from './instances';
 import { create } from './create';
+import { consoles } from './console';
 import { machines } from './machines';
 import { money } from './money';
 import { people } from './people';
@@ -30,6 +31,7 @@ export const en = {
   ...dashboard,
   ...instances,
   ...create,
+  ...consoles,
   ...machines,
   ...money,
   ...people,

@@ -1,22 +1,63 @@
-// The end of what an instance's serial console wrote.
-import { Card, CardBody, CardTitle } from '@patternfly/react-core';
+// An instance's console: its serial port or its screen while it runs, and what
+// the serial port said before.
+import { Alert, Card, CardBody, CardTitle, ToggleGroup, ToggleGroupItem } from '@patternfly/react-core';
+import { lazy, Suspense, useState } from 'react';
 import type { Instance } from '../../api/client';
 import { useConsoleLog } from '../../api/queries';
+import { may, type Session } from '../../api/session';
+import { Loading } from '../../app';
 import { useText } from '../../i18n';
-import { phaseOf } from '../../lib/phase';
+import { phaseKey, phaseOf, type Phase } from '../../lib/phase';
 
-export function Console({ instance }: { instance: Instance }) {
+const Serial = lazy(() => import('./serial'));
+const Screen = lazy(() => import('./screen'));
+
+/** hasConsole says that there is a machine: one that starts or stops, too. */
+const hasConsole = (p: Phase) => ['Starting', 'Running', 'Stopping', 'Moving'].includes(p);
+
+export function Console({ session, instance }: { session: Session; instance: Instance }) {
   const { t } = useText();
-  const log = useConsoleLog(instance.meta.id ?? '', phaseOf(instance) === 'Running');
+  const [kind, choose] = useState<'serial' | 'screen'>('serial');
+  const id = instance.meta.id ?? '';
+  const phase = phaseOf(instance);
+  const mayUse = may(session, 'member');
+  const live = mayUse && hasConsole(phase);
+  const log = useConsoleLog(id, !live && phase !== 'Pending' && phase !== 'Creating');
+  if (!live)
+    return (
+      <Card>
+        <CardTitle component="h2">{t('one.log')}</CardTitle>
+        <CardBody className="basalt-stack">
+          <Alert isInline isPlain variant="info" component="p" title={mayUse ? t('console.stopped', { state: t(phaseKey(phase)) }) : t('console.viewer')} />
+          <Earlier text={log.data ?? ''} />
+        </CardBody>
+      </Card>
+    );
   return (
     <Card>
       <CardTitle component="h2">{t('one.log')}</CardTitle>
       <CardBody className="basalt-stack">
-        <p className="basalt-note">{t('one.logHelp')}</p>
-        {/* Terminals' control characters say nothing here. */}
-        {/* eslint-disable-next-line no-control-regex */}
-        {log.data ? <pre className="basalt-log">{log.data.replace(/\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f]/g, '')}</pre> : <p>{t('one.logEmpty')}</p>}
+        <ToggleGroup aria-label={t('console.kind')}>
+          {(['serial', 'screen'] as const).map((k) => <ToggleGroupItem key={k} text={t(`console.${k}`)} buttonId={`console-${k}`} isSelected={kind === k} onChange={() => choose(k)} />)}
+        </ToggleGroup>
+        <Suspense fallback={<Loading />}>
+          {kind === 'screen' ? <Screen id={id} /> : <Serial id={id} />}
+        </Suspense>
       </CardBody>
     </Card>
+  );
+}
+
+function Earlier({ text }: { text: string }) {
+  const { t } = useText();
+  // Terminals' control characters say nothing here.
+  // eslint-disable-next-line no-control-regex
+  const plain = text.replace(/\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f]/g, '');
+  return (
+    <>
+      <h3>{t('console.earlier')}</h3>
+      <p className="basalt-note">{t('one.logHelp')}</p>
+      {plain ? <pre className="basalt-log">{plain}</pre> : <p>{t('one.logEmpty')}</p>}
+    </>
   );
 }

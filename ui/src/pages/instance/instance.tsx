@@ -95,7 +95,7 @@ export function InstancePage({ session, id, tab }: { session: Session; id: strin
               <Events seen={seen} />
             </div>
           )}
-          {tab === 'console' && <Console instance={i} />}
+          {tab === 'console' && <Console session={session} instance={i} />}
           {tab === 'storage' && <Storage session={session} instance={i} />}
           {tab === 'network' && <InstanceNetwork session={session} instance={i} />}
         </div>

@@ -1,0 +1,62 @@
+// A websocket to an instance's console or screen, made again when it ends.
+import { useQuery } from '@tanstack/react-query';
+import { useCallback, useEffect, useRef, useState } from 'react';
+import { endOf, pauseAfter, type End } from '../lib/link';
+import { api, base, ok } from './client';
+
+/** Whoever asks for it is told by the close frame why there is no console. */
+const protocol = 'basalt';
+const settled = 300; // ms: one that is refused ends sooner
+
+export interface Link {
+  state: 'connecting' | 'open' | End;
+  retry: () => void;
+}
+
+/** useLink connects while on is. attach, which has to stay the same, hears of
+ * every websocket before its first message. */
+export function useLink(id: string, what: 'console' | 'vnc', on: boolean, attach: (socket: WebSocket) => void): Link {
+  const [state, set] = useState<Link['state']>('connecting');
+  const [turn, setTurn] = useState(0);
+  const failures = useRef(0);
+  const retry = useCallback(() => setTurn((n) => n + 1), []);
+  useEffect(() => {
+    if (!on) return;
+    const url = new URL(`${base}/v1/instances/${encodeURIComponent(id)}/${what}`, globalThis.location.href);
+    url.protocol = url.protocol.replace('http', 'ws');
+    const socket = new WebSocket(url, protocol);
+    socket.binaryType = 'arraybuffer';
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const own = new AbortController();
+    const works = () => {
+      clearTimeout(timer);
+      failures.current = 0;
+      set('open');
+    };
+    socket.addEventListener('open', () => { timer = setTimeout(works, settled); }, { signal: own.signal });
+    socket.addEventListener('message', works, { once: true, signal: own.signal });
+    socket.addEventListener('close', (e) => {
+      clearTimeout(timer);
+      set(endOf(e));
+      timer = setTimeout(retry, pauseAfter(failures.current++));
+    }, { signal: own.signal });
+    attach(socket);
+    return () => {
+      own.abort();
+      clearTimeout(timer);
+      socket.close();
+      set('connecting');
+    };
+  }, [id, what, on, turn, attach, retry]);
+  return { state, retry };
+}
+
+/** useEarlier is what the serial console said before somebody came, read once each time. */
+export const useEarlier = (id: string) =>
+  useQuery({
+    queryKey: ['console-log', id, 'once'],
+    queryFn: ({ signal }) => ok(api.GET('/v1/instances/{id}/console-log', { params: { path: { id }, query: { tail: 16384 } }, parseAs: 'text', signal })),
+    staleTime: Infinity,
+    gcTime: 0,
+    retry: false, // without it the console works as well
+  });

@@ -1,0 +1,12 @@
+// What the portal uses of noVNC, which has no types of its own.
+declare module '@novnc/novnc' {
+  export default class RFB extends EventTarget {
+    constructor(target: HTMLElement, channel: WebSocket, options?: { shared?: boolean });
+    scaleViewport: boolean;
+    background: string;
+    focus(): void;
+    disconnect(): void;
+    sendCtrlAltDel(): void;
+    sendKey(keysym: number, code: string, down: boolean): void;
+  }
+}
