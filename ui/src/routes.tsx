@@ -28,6 +28,7 @@ export const routes: RouteTo[] = [
   { path: '/instances/:id/:tab?', when: seesMachines, Page: lazy(() => import('./pages/instance/instance').then((m) => ({ default: m.InstancePage }))) },
 
   { path: '/nodes', when: operator, Page: lazy(() => import('./pages/nodes').then((m) => ({ default: m.Nodes }))) },
+  { path: '/nodes/:id', when: operator, Page: lazy(() => import('./pages/node').then((m) => ({ default: m.NodePage }))) },
 
   { path: '/usage', when: always, Page: lazy(() => import('./pages/usage').then((m) => ({ default: m.Usage }))) },
   { path: '/invoices', when: seesMoney, Page: lazy(() => import('./pages/invoices').then((m) => ({ default: m.Invoices }))) },

@@ -20,6 +20,7 @@ import (
 type Daemon struct {
 	URL, Port string
 	Key       string // the operator's
+	Run       string // its sockets: gpud's is expected here as gpud.sock
 	log       string
 }
 
@@ -44,7 +45,7 @@ func Start(t *testing.T, libvirt, tags string) Daemon {
 	address := l.Addr().String()
 	_ = l.Close()
 	_, port, _ := net.SplitHostPort(address)
-	d := Daemon{URL: "http://" + address, Port: port, log: filepath.Join(dir, "log")}
+	d := Daemon{URL: "http://" + address, Port: port, Run: filepath.Join(dir, "run"), log: filepath.Join(dir, "log")}
 	log, err := os.Create(d.log)
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import { create } from './create';
 import { machines } from './machines';
 import { money } from './money';
 import { people } from './people';
+import { charts } from './charts';
 
 export const de: Words = {
   ...shell,
@@ -19,4 +20,5 @@ export const de: Words = {
   ...machines,
   ...money,
   ...people,
+  ...charts,
 };

@@ -9,6 +9,7 @@ import { create } from './create';
 import { machines } from './machines';
 import { money } from './money';
 import { people } from './people';
+import { charts } from './charts';
 
 export const en = {
   ...shell,
@@ -20,6 +21,7 @@ export const en = {
   ...machines,
   ...money,
   ...people,
+  ...charts,
 } as const;
 
 export type Key = keyof typeof en;

@@ -18,9 +18,11 @@ import { PhaseLabel } from '../../parts/phase';
 import { Console } from './console';
 import { Details } from './details';
 import { Events, useSeen } from './events';
+import { Monitoring } from './monitoring';
 
 const views: { tab: string; text: Key }[] = [
   { tab: '', text: 'one.overview' },
+  { tab: 'monitoring', text: 'one.monitoring' },
   { tab: 'console', text: 'one.console' },
 ];
 
@@ -84,6 +86,7 @@ export function InstancePage({ session, id, tab }: { session: Session; id: strin
             <Events seen={seen} />
           </div>
         )}
+        {tab === 'monitoring' && <Monitoring instance={i} />}
         {tab === 'console' && <Console instance={i} />}
       </div>
       {asked && asked !== 'start' && (
