@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -40,7 +41,7 @@ func (a *App) nodes() *kind[api.Node] {
 		},
 		ready: nodeReady,
 	}
-	k.more = a.nodeCommands(k)
+	k.more = append(a.nodeCommands(k), samplesCommand(k, (*client.API).NodeSamples))
 	return k
 }
 
@@ -52,7 +53,7 @@ func unschedulable(no bool) string {
 }
 
 func (a *App) gpus() *kind[api.GPU] {
-	return &kind[api.GPU]{
+	k := &kind[api.GPU]{
 		app: a, kind: api.KindGPU, noun: "gpu", about: "GPUs", reported: true,
 		all: (*client.API).GPUs, meta: func(g *api.GPU) *api.Meta { return &g.Meta },
 		refs:    []api.Kind{api.KindNode},
@@ -81,6 +82,8 @@ func (a *App) gpus() *kind[api.GPU] {
 			}
 		},
 	}
+	k.more = []*cobra.Command{tenantsCommand(k), samplesCommand(k, (*client.API).GPUSamples)}
+	return k
 }
 
 func (a *App) pools() *kind[api.GPUPool] {

@@ -27,6 +27,7 @@ func (a *App) instances() *kind[api.Instance] {
 		k.powerCommand("stop", "Shut it down", (*client.API).StopInstance),
 		k.powerCommand("restart", "Restart it", (*client.API).RestartInstance),
 		resizeCommand(k), a.migrateCommand(k), consoleCommand(k), screenCommand(k), logCommand(k), execCommand(k),
+		topCommand(k), samplesCommand(k, (*client.API).InstanceSamples),
 	}
 	return k
 }

@@ -38,6 +38,7 @@ export const routes: RouteTo[] = [
   { path: '/load-balancers', when: seesMachines, Page: lazy(() => import('./pages/network/balancers').then((m) => ({ default: m.Balancers }))) },
 
   { path: '/nodes', when: operator, Page: lazy(() => import('./pages/nodes').then((m) => ({ default: m.Nodes }))) },
+  { path: '/nodes/:id', when: operator, Page: lazy(() => import('./pages/node').then((m) => ({ default: m.NodePage }))) },
 
   { path: '/pools', when: operator, Page: lazy(() => import('./pages/pools/pools').then((m) => ({ default: m.Pools }))) },
   { path: '/all-instances/:tab?/:id?', when: operator, Page: lazy(() => import('./pages/all-instances/all-instances').then((m) => ({ default: m.AllInstances }))) },

@@ -20,7 +20,7 @@ import (
 type Daemon struct {
 	URL, Port string
 	Key       string // the operator's
-	Run       string // its directory of sockets
+	Run       string // its sockets: gpud's is expected here as gpud.sock
 	log       string
 	process   *process
 }

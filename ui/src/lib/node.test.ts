@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { nodeState, problems, promised, tenantsOf, type Gpu, type Node } from './node';
+import { joined, nodeState, problems, promised, tenantsOf, type Gpu, type Node } from './node';
 
 const gpu: Gpu = { kind: 'GPU', meta: { id: 'gpu-1', name: 'n1-gpu0' }, spec: {} };
 const on = (name: string, card: string, share: number) => ({
@@ -19,4 +19,13 @@ test('what is wrong with a node', () => {
   expect(nodeState(node)).toBe('Joining');
   expect(nodeState({ ...node, status: { seenAt: '2026-03-01T00:00:00Z' } })).toBe('Ready');
   expect(nodeState({ ...node, assignment: { state: 'Lost' }, status: { seenAt: '2026-03-01T00:00:00Z' } })).toBe('Lost');
+});
+
+test('who was placed on a card, and who is there', () => {
+  const instance = { meta: { id: 'ins-1', name: 'a' }, spec: { flavor: 'f' }, assignment: { vgpuSharePercent: 50, vgpuVramBytes: 4 } } as Parameters<typeof joined>[0][number];
+  const now = (id: string) => ({ instance: id, sharePercent: 10, vramLimitBytes: 8, vramResidentBytes: 2, gpuPercent: 5 });
+  const [a, b] = joined([instance], [now('ins-2'), now('ins-1')]);
+  expect([a?.id, a?.now?.vramResidentBytes, a?.share, a?.limit]).toEqual(['ins-1', 2, 50, 4]);
+  expect([b?.id, b?.instance, b?.share, b?.limit]).toEqual(['ins-2', undefined, 10, 8]);
+  expect(joined([instance], [])[0]?.now).toBeUndefined();
 });

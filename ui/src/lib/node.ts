@@ -28,3 +28,26 @@ export function promised(tenants: Instance[]): { vramBytes: number; sharePercent
   }
   return sum;
 }
+
+type OnCard = Schemas['GPUTenant'];
+
+/** A tenant of a card: as it was placed, and what it has there now. */
+export interface Tenant {
+  id: string;
+  instance?: Instance;
+  now?: OnCard;
+  share: number;
+  limit: number;
+}
+
+/** joined are those that were placed on a card and those that are there: either may not know of the other yet. */
+export const joined = (placed: Instance[], there: OnCard[]): Tenant[] => [
+  ...placed.map((i) => ({
+    id: i.meta.id ?? '',
+    instance: i,
+    now: there.find((x) => x.instance === i.meta.id),
+    share: i.assignment?.vgpuSharePercent ?? 0,
+    limit: i.assignment?.vgpuVramBytes ?? 0,
+  })),
+  ...there.filter((x) => !placed.some((i) => i.meta.id === x.instance)).map((x) => ({ id: x.instance, now: x, share: x.sharePercent, limit: x.vramLimitBytes })),
+];

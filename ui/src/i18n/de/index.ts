@@ -22,6 +22,7 @@ import { network } from './network';
 import { find } from './find';
 import { tasks } from './tasks';
 import { conflict } from './conflict';
+import { charts } from './charts';
 
 export const de: Words = {
   ...shell,
@@ -47,4 +48,5 @@ export const de: Words = {
   ...find,
   ...tasks,
   ...conflict,
+  ...charts,
 };

@@ -23,6 +23,7 @@ import { network } from './network';
 import { find } from './find';
 import { tasks } from './tasks';
 import { conflict } from './conflict';
+import { charts } from './charts';
 
 export const en = {
   ...shell,
@@ -48,6 +49,7 @@ export const en = {
   ...find,
   ...tasks,
   ...conflict,
+  ...charts,
 } as const;
 
 export type Key = keyof typeof en;

@@ -18,6 +18,7 @@ import { PhaseLabel } from '../../parts/phase';
 import { Console } from './console';
 import { Details } from './details';
 import { Events, useSeen } from './events';
+import { Monitoring } from './monitoring';
 import { InstanceNetwork } from './network';
 import { Next } from './next';
 import { Steps } from './steps';
@@ -25,6 +26,7 @@ import { Storage } from './storage';
 
 const views: { tab: string; text: Key }[] = [
   { tab: '', text: 'one.overview' },
+  { tab: 'monitoring', text: 'one.monitoring' },
   { tab: 'console', text: 'one.console' },
   { tab: 'storage', text: 'one.storage' },
   { tab: 'network', text: 'one.network' },
@@ -95,6 +97,7 @@ export function InstancePage({ session, id, tab }: { session: Session; id: strin
               <Events seen={seen} />
             </div>
           )}
+          {tab === 'monitoring' && <Monitoring instance={i} />}
           {tab === 'console' && <Console session={session} instance={i} />}
           {tab === 'storage' && <Storage session={session} instance={i} />}
           {tab === 'network' && <InstanceNetwork session={session} instance={i} />}

@@ -1,0 +1,123 @@
+package ui_test
+
+import (
+	"context"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+	gpuclient "github.com/basalt-gpu/basalt/gpu/node/client"
+	"github.com/basalt-gpu/basalt/gpu/node/wire"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// TestCharts: the charts of instances whose hypervisor is pretended, and of a
+// soft GPU of a real gpud, which two of them hold memory of and one works on.
+func TestCharts(t *testing.T) {
+	n := start(t)
+	n.fill(t)
+	op, err := client.New(client.Options{Server: n.URL, Token: n.Key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.softGPU(t)
+	train, serve := n.runs(t, op, "train-1"), n.runs(t, op, "serve-1")
+	n.tenant(t, train, 50, 300<<20, true)
+	n.tenant(t, serve, 20, 20<<20, false)
+	nodes, err := op.Nodes().List(t.Context(), client.Query{})
+	if err != nil || len(nodes.Items) != 1 {
+		t.Fatalf("%+v, %v", nodes, err)
+	}
+	n.tell(t, "charts.mjs", "INSTANCE="+train, "NODE="+nodes.Items[0].Meta.Name)
+}
+
+// softGPU starts a gpud with one.
+func (n daemon) softGPU(t *testing.T) {
+	t.Helper()
+	bin := filepath.Join(t.TempDir(), "basalt-gpud")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "github.com/basalt-gpu/basalt/appliance/cmd/basalt-gpud").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	cmd := exec.Command(bin, "--state", t.TempDir(), "--socket", n.gpud(), "--no-nvidia", "--soft-gpu", "name=soft0,vram=8GiB,sms=4")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait() // it is ended by a signal
+	})
+}
+
+func (n daemon) gpud() string { return filepath.Join(n.Run, "gpud.sock") }
+
+// runs makes an instance that runs.
+func (n daemon) runs(t *testing.T, op *client.API, name string) string {
+	t.Helper()
+	in, err := op.Instances().Create(t.Context(), api.Instance{Meta: api.Meta{Name: name, Project: "render", Organization: "acme"},
+		Spec: api.InstanceSpec{Flavor: "tiny", Image: "debian-12"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(2 * time.Minute); in.Status.Phase != api.InstanceRunning; time.Sleep(100 * time.Millisecond) {
+		if in, err = op.Instances().Get(t.Context(), in.Meta.ID, client.Query{}); err != nil {
+			t.Fatal(err)
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s does not run: %+v", name, in.Status)
+		}
+	}
+	return in.Meta.ID
+}
+
+// tenant gives the instance a slice of the card and a worker, which holds VRAM
+// and, if it works, has the card whenever gpud lets it, until the test ends.
+func (n daemon) tenant(t *testing.T, instance string, share int, hold uint64, works bool) {
+	t.Helper()
+	control := gpuclient.NewControl(n.gpud())
+	t.Cleanup(control.Close)
+	var v wire.VGPU
+	var err error
+	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) { // gpud comes up
+		if v, err = control.PutVGPU(t.Context(), instance, wire.VGPUSpec{GPU: "soft0", VRAMBytes: 1 << 30, SharePercent: share}); err == nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+	h, err := gpuclient.DialWorker(t.Context(), n.gpud(), instance, gpuclient.Options{Token: v.Token, Name: "work"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	if err := h.Reserve(hold); err != nil {
+		t.Fatal(err)
+	}
+	if !works {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	t.Cleanup(func() { cancel(); <-done })
+	go func() {
+		defer close(done)
+		var total worker.Totals
+		for ctx.Err() == nil {
+			lease, err := h.Acquire(ctx)
+			if err != nil {
+				return
+			}
+			begun := time.Now()
+			time.Sleep(min(time.Until(lease.Until), 20*time.Millisecond))
+			total.GPUNanos += uint64(time.Since(begun))
+			total.Launches++
+			h.Report(total)
+			h.Yield()
+			time.Sleep(20 * time.Millisecond)
+		}
+	}()
+}

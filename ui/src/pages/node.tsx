@@ -1,0 +1,76 @@
+// One node: what it is, what it uses, and its cards with the tenants on each.
+import { Card, CardBody, CardTitle, Title } from '@patternfly/react-core';
+import { mostInstances, useGpus, useInstances } from '../api/queries';
+import { useNode } from '../api/samples';
+import { Loading } from '../app';
+import { useText } from '../i18n';
+import { formatBytes, formatTime } from '../lib/format';
+import { nodeState, problems, tenantsOf, type Node } from '../lib/node';
+import { Charts } from '../parts/charts';
+import { ErrorAlert } from '../parts/error';
+import { PageBody } from '../parts/page';
+import { Rows } from '../parts/rows';
+import { GpuCard } from './gpu-card';
+
+function Details({ node }: { node: Node }) {
+  const { t, count, language } = useText();
+  const s = node.status;
+  return (
+    <Card>
+      <CardTitle component="h2">{t('machine.details')}</CardTitle>
+      <CardBody>
+        <Rows
+          rows={[
+            [t('common.state'), [t(`node.${nodeState(node)}`), node.assignment?.reason, ...problems(node)].filter(Boolean).join('; ')],
+            [t('inst.size'), s?.vcpus && `${count('inst.vcpus', s.vcpus)}, ${formatBytes(s.memoryBytes ?? 0, language)}`],
+            [t('node.storage'), s?.storageBytes && t('node.free', { free: formatBytes(s.storageFreeBytes ?? 0, language), all: formatBytes(s.storageBytes, language) })],
+            [t('machine.hypervisor'), [s?.hypervisor, s?.accelerator].filter(Boolean).join(', ')],
+            [t('node.version'), s?.version],
+            [t('node.seen'), formatTime(s?.seenAt, language) || t('common.never')],
+            [t('one.id'), <code key="id">{node.meta.id}</code>],
+          ]}
+        />
+      </CardBody>
+    </Card>
+  );
+}
+
+function Cards({ node }: { node: Node }) {
+  const { t } = useText();
+  const gpus = useGpus();
+  const instances = useInstances({ limit: mostInstances });
+  const here = (gpus.data?.items ?? []).filter((g) => g.status?.node === node.meta.id);
+  return (
+    <div className="basalt-stack">
+      <Title headingLevel="h2" size="lg">{t('gpu.title')}</Title>
+      <ErrorAlert error={gpus.error ?? instances.error} />
+      {gpus.data && here.length === 0 && <p className="basalt-note">{t('machine.noCards')}</p>}
+      {here.map((g) => (
+        <GpuCard key={g.meta.id} gpu={g} node={node} tenants={tenantsOf(g, instances.data?.items ?? [])}>
+          <Charts of="gpus" id={g.meta.id ?? ''} label={t('machine.measuredCard', { name: g.meta.name })} />
+        </GpuCard>
+      ))}
+    </div>
+  );
+}
+
+export function NodePage({ id }: { id: string }) {
+  const { t } = useText();
+  const query = useNode(id);
+  const above = { href: '/nodes', title: t('node.title') };
+  if (query.isPending) return <Loading />;
+  if (!query.data) return <PageBody title={id} above={above}><ErrorAlert error={query.error} onRetry={() => void query.refetch()} /></PageBody>;
+  const node = query.data;
+  return (
+    <PageBody title={node.meta.name} above={above}>
+      <div className="basalt-stack">
+        <Details node={node} />
+        <Card>
+          <CardTitle component="h2">{t('machine.measured')}</CardTitle>
+          <CardBody><Charts of="nodes" id={node.meta.id ?? ''} label={t('machine.measured')} /></CardBody>
+        </Card>
+        <Cards node={node} />
+      </div>
+    </PageBody>
+  );
+}
