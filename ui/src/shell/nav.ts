@@ -22,6 +22,7 @@ export const groups: Group[] = [
     entries: [
       { href: '/', text: 'nav.dashboard', when: () => true },
       { href: '/instances', text: 'nav.instances', when: seesMachines },
+      { href: '/apps', text: 'nav.apps', when: seesMachines },
     ],
   },
   {
@@ -54,8 +55,10 @@ export const groups: Group[] = [
   {
     title: 'nav.organization',
     entries: [
-      { href: '/keys', text: 'nav.keys', when: admin },
+      { href: '/projects', text: 'nav.projects', when: admin },
       { href: '/members', text: 'nav.members', when: admin },
+      { href: '/keys', text: 'nav.keys', when: admin },
+      { href: '/audit', text: 'nav.audit', when: admin },
     ],
   },
 ];

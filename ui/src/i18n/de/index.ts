@@ -10,6 +10,7 @@ import { money } from './money';
 import { people } from './people';
 import { storage } from './storage';
 import { network } from './network';
+import { tenant } from './tenant';
 
 export const de: Words = {
   ...shell,
@@ -23,4 +24,5 @@ export const de: Words = {
   ...people,
   ...storage,
   ...network,
+  ...tenant,
 };

@@ -11,6 +11,7 @@ import { money } from './money';
 import { people } from './people';
 import { storage } from './storage';
 import { network } from './network';
+import { tenant } from './tenant';
 
 export const en = {
   ...shell,
@@ -24,6 +25,7 @@ export const en = {
   ...people,
   ...storage,
   ...network,
+  ...tenant,
 } as const;
 
 export type Key = keyof typeof en;

@@ -17,7 +17,7 @@ import { PageBody } from '../../parts/page';
 import { PhaseLabel } from '../../parts/phase';
 import { Console } from './console';
 import { Details } from './details';
-import { Events, useSeen } from './events';
+import { Events } from './events';
 import { InstanceNetwork } from './network';
 import { Storage } from './storage';
 
@@ -45,7 +45,6 @@ export function InstancePage({ session, id, tab }: { session: Session; id: strin
   const client = useQueryClient();
   const query = useInstance(id);
   const [asked, ask] = useState<Action | null>(null);
-  const seen = useSeen(query.data);
   const act = useMutation({
     mutationFn: (a: Action) => call(a, id),
     onSuccess: (i) => {
@@ -86,7 +85,7 @@ export function InstancePage({ session, id, tab }: { session: Session; id: strin
           {tab === '' && (
             <div className="basalt-split">
               <Details instance={i} />
-              <Events seen={seen} />
+              <Events instance={i} />
             </div>
           )}
           {tab === 'console' && <Console instance={i} />}
