@@ -12,6 +12,7 @@ export type Project = Schemas['Project'];
 export const useHistory = ({ meta }: Instance) =>
   useQuery({
     queryKey: ['history', meta.id, meta.revision],
+    enabled: !meta.deletedAt, // it may be gone before the answer
     queryFn: ({ signal }) => ok(api.GET('/v1/instances/{id}/events', { params: { path: { id: meta.id ?? '' } }, signal })),
     placeholderData: keepPreviousData,
     staleTime: Infinity,
