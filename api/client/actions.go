@@ -279,3 +279,8 @@ func (a *API) watchOnce(ctx context.Context, since int64, kinds []api.Kind, yiel
 
 // Address of the server, for messages.
 func (a *API) Address() string { return strings.TrimSuffix(a.base.String(), "/") }
+
+// InstanceEvents is an instance's history, newest first.
+func (a *API) InstanceEvents(ctx context.Context, id string, limit int, after string) (api.InstanceEventList, error) {
+	return decode[api.InstanceEventList](a.gen.ListInstanceEvents(ctx, id, &api.ListInstanceEventsParams{Limit: limit, Continue: after})) //nolint:bodyclose // decode closes it
+}

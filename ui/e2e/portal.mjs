@@ -171,7 +171,7 @@ step('a new member gets a link and sets a password', async () => {
   await button(ben, 'Sign in').click();
   await heading(ben, 'Dashboard');
   // A member sees machines, and neither money nor members.
-  assert.deepEqual(await ben.getByRole('navigation', { name: 'Main' }).getByRole('link').allInnerTexts(), ['Dashboard', 'Instances', 'Images and apps', 'Usage']);
+  assert.deepEqual(await ben.getByRole('navigation', { name: 'Main' }).getByRole('link').allInnerTexts(), ['Dashboard', 'Instances', 'Apps', 'Images', 'Volumes', 'Snapshots', 'Networks', 'Security groups', 'Floating IPs', 'Load balancers', 'Usage']);
   await ben.context().close();
 });
 

@@ -2,10 +2,10 @@
 // networks, the instance's history, the audit trail, the own account, projects,
 // apps. Run by ../e2e_tenant_test.go.
 import assert from 'node:assert/strict';
-import { button, expect, heading, inspect, nav, open, PORTAL, run, signIn, step } from './harness.mjs';
+import { createHmac } from 'node:crypto';
+import { button, expect, heading, inspect, nav, open, OPERATOR, PASSWORD, PORTAL, run, signIn, step } from './harness.mjs';
 
 const page = await open({});
-page.setDefaultTimeout(20_000);
 const dialog = () => page.getByRole('dialog');
 const inDialog = (name) => dialog().getByRole('button', { name, exact: true }).click();
 const row = (text) => page.getByRole('row').filter({ hasText: text });
@@ -13,6 +13,15 @@ const choose = async (of, action) => {
   await button(page, `Actions: ${of}`).click();
   await page.getByRole('menuitem', { name: action, exact: true }).click();
 };
+/** totp is the present code of a secret (RFC 6238). */
+function totp(secret) {
+  const bits = [...secret].map((c) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(c).toString(2).padStart(5, '0')).join('');
+  const key = Buffer.from(bits.match(/.{8}/g).map((b) => parseInt(b, 2)));
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)));
+  const sum = createHmac('sha1', key).update(counter).digest();
+  return String((sum.readUInt32BE(sum[19] & 15) & 0x7fffffff) % 1_000_000).padStart(6, '0');
+}
 /** view of the instance’s page. */
 const view = (name) => page.locator('.pf-v6-c-tabs').getByText(name, { exact: true }).click();
 const remove = async (name) => {
@@ -218,6 +227,122 @@ step('a load balancer', async () => {
   await inspect(page, 'load-balancers-light');
 });
 
+step('the instance’s history is kept', async () => {
+  await page.goto(`${PORTAL}/#/instances`);
+  await page.getByRole('link', { name: 'train-1' }).click();
+  const events = page.getByRole('list', { name: 'Events' });
+  await events.getByText('Created', { exact: false }).waitFor();
+  await events.getByText('Running').first().waitFor();
+  await button(page, 'Stop').click();
+  await inDialog('Stop');
+  await events.getByText('Asked to stop').waitFor();
+  await events.getByText('Stopped').waitFor();
+  await inspect(page, 'instance-history-light');
+  const key = { headers: { Authorization: `Bearer ${OPERATOR}` } };
+  const id = page.url().match(/ins-[0-9a-f]+/)[0];
+  const first = await (await fetch(`${PORTAL}/v1/instances/${id}/events?limit=2`, key)).json();
+  assert.equal(first.items.length, 2);
+  const rest = await (await fetch(`${PORTAL}/v1/instances/${id}/events?continue=${first.continue}`, key)).json();
+  assert.equal(rest.items.at(-1).operation, 'CreateInstance');
+  assert.ok(rest.items[0].revision < first.items[1].revision);
+});
+
+step('the audit trail', async () => {
+  await nav(page, 'Audit');
+  await page.getByText('StopInstance').first().waitFor();
+  await inspect(page, 'audit-light');
+  await button(page, 'Next page').click();
+  await page.getByText('Page 2').waitFor();
+  await page.getByLabel('Order').selectOption('oldest');
+  await page.getByText('Page 1').waitFor();
+});
+
+step('projects', async () => {
+  await nav(page, 'Projects');
+  await button(page, 'Create project').click();
+  await page.locator('#proj-name').fill('Lab');
+  expect('400');
+  await inDialog('Create');
+  await page.locator('#proj-name-help .pf-m-error').waitFor();
+  await page.locator('#proj-name').fill('lab');
+  await page.locator('#quota-memoryBytes').fill('8');
+  await inspect(page, 'project-create-light');
+  await inDialog('Create');
+  await row('lab').getByText('Memory: 8 GiB').waitFor();
+  await choose('lab', 'Edit');
+  await page.locator('#proj-name').fill('lab-2');
+  await page.locator('#quota-vcpus').fill('4');
+  await inDialog('Save');
+  await row('lab-2').getByText('vCPUs: 4').waitFor();
+  await inspect(page, 'projects-light');
+  await remove('lab-2');
+  await row('lab-2').waitFor({ state: 'detached' });
+});
+
+step('an app’s card leads to the form, with several networks and groups', async () => {
+  await nav(page, 'Apps');
+  await inspect(page, 'apps-light');
+  await button(page, 'Create instance from this: Notebook').click();
+  await heading(page, 'Create instance');
+  await page.getByText('Serves Web 8888').waitFor();
+  await page.getByRole('group', { name: 'Networks' }).getByLabel('default').check();
+  await page.getByRole('group', { name: 'Security groups' }).getByLabel('web').check();
+  await page.locator('code').getByText('--security-group web').first().waitFor();
+  await inspect(page, 'create-networks-light');
+});
+
+step('the own account: one-time codes', async () => {
+  await page.getByRole('button', { name: /^Account of/ }).click();
+  await page.getByRole('menuitem', { name: 'Your account' }).click();
+  await heading(page, 'Your account');
+  await button(page, 'Set up one-time codes').click();
+  await page.getByRole('img', { name: 'QR code of the secret' }).waitFor();
+  const secret = await page.getByRole('textbox', { name: 'Secret' }).inputValue();
+  await inspect(page, 'account-totp-light');
+  expect('400');
+  await page.locator('#acc-code').fill('000000');
+  await button(page, 'Turn on').click();
+  await page.locator('#acc-code-help .pf-m-error').waitFor();
+  await page.locator('#acc-code').fill(totp(secret));
+  await button(page, 'Turn on').click();
+  await page.getByRole('list', { name: 'Recovery codes' }).waitFor();
+  assert.equal(await page.getByRole('list', { name: 'Recovery codes' }).getByRole('listitem').count(), 10);
+  await inspect(page, 'account-recovery-light');
+  await page.getByRole('main').getByRole('button', { name: 'Close' }).click();
+  await button(page, 'Turn off one-time codes').click();
+  expect('403');
+  await page.locator('#acc-off').fill('wrong');
+  await inDialog('Turn off');
+  await page.locator('#acc-off-help .pf-m-error').waitFor();
+  await page.locator('#acc-off').fill(PASSWORD);
+  await inDialog('Turn off');
+  await dialog().waitFor({ state: 'detached' });
+});
+
+step('sessions, and another password', async () => {
+  const other = await open({});
+  await other.goto(PORTAL);
+  await signIn(other);
+  await heading(other, 'Dashboard');
+  await page.reload();
+  await page.getByText('this one').waitFor();
+  await page.getByRole('button', { name: /^End: / }).click();
+  await inDialog('End');
+  await page.getByRole('button', { name: /^End: / }).waitFor({ state: 'detached' });
+  await other.context().close();
+  await page.locator('#acc-old').fill(PASSWORD);
+  await page.locator('#acc-new').fill('short');
+  expect('400');
+  await button(page, 'Change password').click();
+  await page.locator('#acc-new-help .pf-m-error').waitFor();
+  await page.locator('#acc-new').fill(`${PASSWORD} again`);
+  await button(page, 'Change password').click();
+  await page.getByText('The password is changed.').waitFor();
+  await page.reload();
+  await heading(page, 'Your account');
+  await inspect(page, 'account-light');
+});
+
 /** Every page once more, as others see it. */
 const looks = [
   ['volumes', 'Volumes', 'Volumes'],
@@ -226,6 +351,10 @@ const looks = [
   ['security-groups', 'Security groups', 'Sicherheitsgruppen'],
   ['floating-ips', 'Floating IPs', 'Floating IPs'],
   ['load-balancers', 'Load balancers', 'Lastverteiler'],
+  ['apps', 'Apps', 'Apps'],
+  ['projects', 'Projects', 'Projekte'],
+  ['audit', 'Audit', 'Protokoll'],
+  ['account', 'Your account', 'Ihr Konto'],
 ];
 
 step('dark, on a phone, and in German', async () => {
@@ -236,17 +365,17 @@ step('dark, on a phone, and in German', async () => {
     const p = await open({ ...options, storageState: await page.context().storageState() });
     await p.goto(PORTAL);
     await heading(p, 'Dashboard');
-    for (const [path, title] of looks) {
-      await p.goto(`${PORTAL}/#/${path}`);
-      await heading(p, title);
-      await inspect(p, `${path}-${what}`);
+    const german = what === 'phone';
+    if (german) {
+      await p.getByRole('button', { name: /^Account of/ }).click();
+      await p.getByRole('menuitem', { name: 'Deutsch' }).click();
+      await heading(p, 'Übersicht');
+      await p.keyboard.press('Escape');
     }
-    await p.getByRole('button', { name: /^Account of/ }).click();
-    await p.getByRole('menuitem', { name: 'Deutsch' }).click();
-    for (const [path, , title] of looks) {
+    for (const [path, title, titel] of looks) {
       await p.goto(`${PORTAL}/#/${path}`);
-      await heading(p, title);
-      if (what === 'phone') await inspect(p, `${path}-${what}-de`);
+      await heading(p, german ? titel : title);
+      await inspect(p, `${path}-${what}`);
     }
     await p.context().close();
   }

@@ -25,7 +25,8 @@ const operator = (s: Session) => may(s, 'operator');
 export const routes: RouteTo[] = [
   { path: '/', when: always, Page: lazy(() => import('./pages/dashboard').then((m) => ({ default: m.Dashboard }))) },
   { path: '/instances', when: seesMachines, Page: lazy(() => import('./pages/instances').then((m) => ({ default: m.Instances }))) },
-  { path: '/instances/new', when: member, Page: lazy(() => import('./pages/create-instance').then((m) => ({ default: m.CreateInstance }))) },
+  { path: '/apps', when: seesMachines, Page: lazy(() => import('./pages/apps').then((m) => ({ default: m.Apps }))) },
+  { path: '/instances/new/:id?', when: member, Page: lazy(() => import('./pages/create-instance').then((m) => ({ default: m.CreateInstance }))) },
   { path: '/instances/:id/:tab?', when: seesMachines, Page: lazy(() => import('./pages/instance/instance').then((m) => ({ default: m.InstancePage }))) },
 
   { path: '/volumes', when: seesMachines, Page: lazy(() => import('./pages/storage/volumes').then((m) => ({ default: m.Volumes }))) },
@@ -59,5 +60,8 @@ export const routes: RouteTo[] = [
   { path: '/invoices', when: seesMoney, Page: lazy(() => import('./pages/invoices').then((m) => ({ default: m.Invoices }))) },
 
   { path: '/keys', when: admin, Page: lazy(() => import('./pages/keys').then((m) => ({ default: m.Keys }))) },
+  { path: '/projects', when: admin, Page: lazy(() => import('./pages/projects').then((m) => ({ default: m.Projects }))) },
+  { path: '/audit', when: admin, Page: lazy(() => import('./pages/audit').then((m) => ({ default: m.Audit }))) },
+  { path: '/account', when: always, Page: lazy(() => import('./pages/account/account').then((m) => ({ default: m.Account }))) },
   { path: '/members', when: admin, Page: lazy(() => import('./pages/members').then((m) => ({ default: m.Members }))) },
 ];

@@ -14,6 +14,10 @@ test('the command', () => {
   );
 });
 
+test('the command with security groups', () => {
+  expect(command({ ...instance, spec: { flavor: 'small', image: 'debian', networks: [{ network: 'back', securityGroups: ['web', 'db'] }] } })).toContain('--network back \\\n  --security-group web,db');
+});
+
 test('the command of an app', () => {
   expect(command({ ...instance, spec: { flavor: 'small', app: 'jupyter' } })).toBe(['basalt instance create demo', '--project web', '--app jupyter', '--flavor small'].join(' \\\n  '));
 });

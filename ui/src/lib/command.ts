@@ -27,6 +27,9 @@ export function command(i: Instance): string {
     if (spec.vgpu.pool) words.push(`--gpu-pool ${quote(spec.vgpu.pool)}`);
   }
   for (const n of spec.networks ?? []) words.push(`--network ${quote(n.network)}`);
+  // The form gives all ports the same groups, as the command does.
+  const groups = spec.networks?.[0]?.securityGroups;
+  if (groups?.length) words.push(`--security-group ${quote(groups.join(','))}`);
   return lines(words);
 }
 

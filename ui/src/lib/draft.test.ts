@@ -3,13 +3,17 @@ import { ApiError } from '../api/client';
 import { atField, elsewhere } from '../api/fields';
 import { instanceOf } from './draft';
 
-const draft = { name: ' demo ', project: 'web', app: '', image: 'debian', flavor: 'small', vgpu: false, pool: '', vramGib: '1.5', share: '50', network: '', keys: '\n ssh-ed25519 AAAA a \n\n', userData: '', password: '' };
+const draft = { name: ' demo ', project: 'web', app: '', image: 'debian', flavor: 'small', vgpu: false, pool: '', vramGib: '1.5', share: '50', networks: [] as string[], groups: [] as string[], keys: '\n ssh-ed25519 AAAA a \n\n', userData: '', password: '' };
 
 test('only what was filled in is sent', () => {
   expect(instanceOf({ ...draft, keys: '' })).toEqual({ kind: 'Instance', meta: { name: 'demo', project: 'web' }, spec: { flavor: 'small', image: 'debian' } });
-  expect(instanceOf({ ...draft, vgpu: true, network: 'back', userData: '#cloud-config' }).spec).toEqual({
-    flavor: 'small', image: 'debian', vgpu: { vramBytes: 1_610_612_736, sharePercent: 50 }, networks: [{ network: 'back' }], sshKeys: ['ssh-ed25519 AAAA a'], userData: '#cloud-config',
+  expect(instanceOf({ ...draft, vgpu: true, networks: ['back', 'front'], groups: ['web'], userData: '#cloud-config' }).spec).toEqual({
+    flavor: 'small', image: 'debian', vgpu: { vramBytes: 1_610_612_736, sharePercent: 50 }, networks: [{ network: 'back', securityGroups: ['web'] }, { network: 'front', securityGroups: ['web'] }], sshKeys: ['ssh-ed25519 AAAA a'], userData: '#cloud-config',
   });
+});
+
+test('groups without a network are of the default one’s port', () => {
+  expect(instanceOf({ ...draft, groups: ['web'] }).spec.networks).toEqual([{ network: 'default', securityGroups: ['web'] }]);
 });
 
 test('an app stands for its image', () => {

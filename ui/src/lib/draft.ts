@@ -15,7 +15,9 @@ export interface Draft {
   pool: string;
   vramGib: string;
   share: string;
-  network: string;
+  /** Names; none: the project's default. */
+  networks: string[];
+  groups: string[];
   keys: string;
   userData: string;
   /** For the console; empty: none. */
@@ -29,6 +31,8 @@ export interface Draft {
 export function instanceOf(d: Draft, ofApp = ''): Instance {
   const userData = d.password ? withPassword(d.userData || ofApp, d.password) : d.userData;
   const sshKeys = d.keys.split('\n').map((k) => k.trim()).filter(Boolean);
+  // Groups are of ports; of none they are of the default network's.
+  const networks = (d.networks.length > 0 || d.groups.length === 0 ? d.networks : ['default']).map((network) => ({ network, ...(d.groups.length > 0 && { securityGroups: d.groups }) }));
   return {
     kind: 'Instance',
     meta: { name: d.name.trim(), project: d.project },
@@ -36,7 +40,7 @@ export function instanceOf(d: Draft, ofApp = ''): Instance {
       flavor: d.flavor,
       ...(d.app ? { app: d.app } : { image: d.image }),
       ...(d.vgpu && { vgpu: { vramBytes: Math.round(Number(d.vramGib) * gib), sharePercent: Number(d.share), ...(d.pool && { pool: d.pool }) } }),
-      ...(d.network && { networks: [{ network: d.network }] }),
+      ...(networks.length > 0 && { networks }),
       ...(sshKeys.length > 0 && { sshKeys }),
       ...(userData && { userData }),
     },

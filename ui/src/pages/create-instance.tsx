@@ -4,7 +4,8 @@ import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { api, ok, type Schemas } from '../api/client';
-import { atField, elsewhere } from '../api/fields';
+import { elsewhere, useFieldErrors } from '../api/fields';
+import { useSecurityGroups } from '../api/network';
 import { useApps, useFlavors, useImages, useNetworks, usePools, usePriceBook } from '../api/queries';
 import type { Session } from '../api/session';
 import { useText } from '../i18n';
@@ -13,9 +14,10 @@ import { gib, instanceOf, type Draft } from '../lib/draft';
 import { formatBytes, formatMicros, formatPercent } from '../lib/format';
 import { hourly } from '../lib/price';
 import { choose, imageOf, sourceOf } from '../lib/source';
+import { Choices } from '../parts/choices';
 import { ConsolePassword } from '../parts/console-password';
 import { ErrorAlert } from '../parts/error';
-import { describedBy, Field } from '../parts/field';
+import { Field } from '../parts/field';
 import { Empty } from '../parts/list';
 import { PageBody } from '../parts/page';
 import { Copyable } from '../parts/copyable';
@@ -63,11 +65,11 @@ function About({ app }: { app: Schemas['App'] }) {
   );
 }
 
-export function CreateInstance({ session }: { session: Session }) {
+export function CreateInstance({ session, id: fromApp }: { session: Session; id: string }) {
   const { t, count, language } = useText();
   const [, go] = useLocation();
   const { projects, project, loading } = useProject();
-  const [draft, setDraft] = useState<Draft>({ name: '', project: '', app: '', image: '', flavor: '', vgpu: false, pool: '', vramGib: '4', share: '25', network: '', keys: '', userData: '', password: '' });
+  const [draft, setDraft] = useState<Draft>({ name: '', project: '', app: '', image: '', flavor: '', vgpu: false, pool: '', vramGib: '4', share: '25', networks: [], groups: [], keys: '', userData: '', password: '' });
   const set = <K extends keyof Draft>(name: K) => (_: unknown, value: Draft[K]) => setDraft((d) => ({ ...d, [name]: value }));
   const inProject = draft.project || project || projects[0]?.meta.id || '';
   const projectObject = projects.find((p) => p.meta.id === inProject);
@@ -78,6 +80,12 @@ export function CreateInstance({ session }: { session: Session }) {
   const images = useImages(inProject);
   const pools = usePools();
   const networks = useNetworks(inProject);
+  // Where one comes from an app's card.
+  const [given, setGiven] = useState(fromApp);
+  if (given && apps.data) {
+    setGiven('');
+    setDraft((d) => choose(d, `app:${decodeURIComponent(given)}`, catalogue));
+  }
   const [attempt] = useState(() => crypto.randomUUID?.() ?? String(Math.random()));
   const wanted = instanceOf({ ...draft, project: inProject }, app?.spec.userData);
   // Names say more than ids to who reads the command.
@@ -86,8 +94,9 @@ export function CreateInstance({ session }: { session: Session }) {
     mutationFn: () => ok(api.POST('/v1/instances', { params: { header: { 'Idempotency-Key': `${attempt}-${JSON.stringify(wanted).length}-${wanted.meta.name}` } }, body: wanted })),
     onSuccess: (i) => go(`/instances/${i.meta.id}`),
   });
-  const at = (path: string) => atField(create.error, path);
-  const state = (path: string) => (at(path) ? 'error' : 'default');
+  const errors = useFieldErrors(create.error);
+  const groups = useSecurityGroups({ project: inProject, limit: 1000 });
+  const toggled = (all: string[], name: string, on: boolean) => (on ? [...all, name] : all.filter((x) => x !== name));
   const above = { href: '/instances', title: t('inst.title') };
   const usable = images.data?.items.filter((i) => !i.meta.deletedAt) ?? [];
   if (!loading && projects.length === 0)
@@ -100,18 +109,18 @@ export function CreateInstance({ session }: { session: Session }) {
             <Form onSubmit={(e) => (e.preventDefault(), create.mutate())} aria-label={t('new.title')}>
               <ErrorAlert error={elsewhere(create.error, shown) ?? flavors.error ?? images.error ?? apps.error} />
               {!session.project && projects.length > 1 && (
-                <Field id="new-project" label={t('new.project')} error={at('meta.project')} required>
-                  <FormSelect id="new-project" value={inProject} onChange={set('project')} aria-describedby={describedBy('new-project')}>
+                <Field id="new-project" label={t('new.project')} path="meta.project" errors={errors} required>
+                  <FormSelect id="new-project" value={inProject} onChange={set('project')}>
                     {projects.map((p) => <FormSelectOption key={p.meta.id} value={p.meta.id} label={p.spec.displayName || p.meta.name} />)}
                   </FormSelect>
                 </Field>
               )}
-              <Field id="new-name" label={t('new.name')} help={t('new.nameHelp')} error={at('meta.name')} required>
-                <TextInput id="new-name" value={draft.name} onChange={set('name')} isRequired autoComplete="off" spellCheck={false} validated={state('meta.name')} aria-describedby={describedBy('new-name')} />
+              <Field id="new-name" label={t('new.name')} help={t('new.nameHelp')} path="meta.name" errors={errors} required>
+                <TextInput id="new-name" value={draft.name} onChange={set('name')} isRequired autoComplete="off" spellCheck={false} />
               </Field>
               {images.data && usable.length === 0 && <Alert component="p" variant="info" isInline title={t('new.noImage')} />}
-              <Field id="new-image" label={t('new.source')} error={at('spec.image') ?? at('spec.app')} required>
-                <FormSelect id="new-image" value={sourceOf(draft)} onChange={(_, source) => setDraft((d) => choose(d, source, catalogue))} isRequired validated={at('spec.app') ? 'error' : state('spec.image')} aria-describedby={describedBy('new-image')}>
+              <Field id="new-image" label={t('new.source')} path={draft.app ? 'spec.app' : 'spec.image'} errors={errors} required>
+                <FormSelect id="new-image" value={sourceOf(draft)} onChange={(_, source) => setDraft((d) => choose(d, source, catalogue))} isRequired>
                   <FormSelectOption value="" label={t('new.choose')} isPlaceholder />
                   <FormSelectOptionGroup label={t('new.images')}>
                     {usable.map((i) => <FormSelectOption key={i.meta.id} value={`image:${i.meta.name}`} label={i.meta.name} />)}
@@ -125,8 +134,8 @@ export function CreateInstance({ session }: { session: Session }) {
                 </FormSelect>
               </Field>
               {app && <About app={app} />}
-              <Field id="new-flavor" label={t('new.flavor')} error={at('spec.flavor')} required>
-                <FormSelect id="new-flavor" value={draft.flavor} onChange={set('flavor')} isRequired validated={state('spec.flavor')} aria-describedby={describedBy('new-flavor')}>
+              <Field id="new-flavor" label={t('new.flavor')} path="spec.flavor" errors={errors} required>
+                <FormSelect id="new-flavor" value={draft.flavor} onChange={set('flavor')} isRequired>
                   <FormSelectOption value="" label={t('new.choose')} isPlaceholder />
                   {flavors.data?.items.map((f) => <FormSelectOption key={f.meta.id} value={f.meta.name} label={`${f.meta.name}: ${count('inst.vcpus', f.spec.vcpus)}, ${formatBytes(f.spec.memoryBytes, language)}`} />)}
                 </FormSelect>
@@ -136,35 +145,29 @@ export function CreateInstance({ session }: { session: Session }) {
                 {draft.vgpu && (
                   <>
                     {(pools.data?.items.length ?? 0) > 1 && (
-                      <Field id="new-pool" label={t('new.pool')} error={at('spec.vgpu.pool')}>
-                        <FormSelect id="new-pool" value={draft.pool} onChange={set('pool')} aria-describedby={describedBy('new-pool')}>
+                      <Field id="new-pool" label={t('new.pool')} path="spec.vgpu.pool" errors={errors}>
+                        <FormSelect id="new-pool" value={draft.pool} onChange={set('pool')}>
                           {pools.data?.items.map((p) => <FormSelectOption key={p.meta.id} value={p.meta.name === 'default' ? '' : p.meta.name} label={p.meta.name} />)}
                         </FormSelect>
                       </Field>
                     )}
-                    <Field id="new-vram" label={t('new.vram')} error={at('spec.vgpu.vramBytes')} required>
-                      <TextInput id="new-vram" type="number" min={0.0625} max={1024} step="any" isRequired value={draft.vramGib} onChange={set('vramGib')} validated={state('spec.vgpu.vramBytes')} aria-describedby={describedBy('new-vram')} />
+                    <Field id="new-vram" label={t('new.vram')} path="spec.vgpu.vramBytes" errors={errors} required>
+                      <TextInput id="new-vram" type="number" min={0.0625} max={1024} step="any" isRequired value={draft.vramGib} onChange={set('vramGib')} />
                     </Field>
-                    <Field id="new-share" label={t('new.share')} help={t('new.shareHelp')} error={at('spec.vgpu.sharePercent')}>
-                      <TextInput id="new-share" type="number" min={0} max={100} step={1} isRequired value={draft.share} onChange={set('share')} validated={state('spec.vgpu.sharePercent')} aria-describedby={describedBy('new-share')} />
+                    <Field id="new-share" label={t('new.share')} help={t('new.shareHelp')} path="spec.vgpu.sharePercent" errors={errors}>
+                      <TextInput id="new-share" type="number" min={0} max={100} step={1} isRequired value={draft.share} onChange={set('share')} />
                     </Field>
                   </>
                 )}
               </FormFieldGroup>
-              {(networks.data?.items.length ?? 0) > 0 && (
-                <Field id="new-network" label={t('new.network')} error={at('spec.networks')}>
-                  <FormSelect id="new-network" value={draft.network} onChange={set('network')} aria-describedby={describedBy('new-network')}>
-                    <FormSelectOption value="" label={t('new.networkDefault')} />
-                    {networks.data?.items.map((n) => <FormSelectOption key={n.meta.id} value={n.meta.name} label={`${n.meta.name} ${n.spec?.cidr4 ?? ''}`} />)}
-                  </FormSelect>
-                </Field>
-              )}
-              <Field id="new-keys" label={t('new.keys')} help={t('new.keysHelp')} error={at('spec.sshKeys')}>
-                <TextArea id="new-keys" rows={2} resizeOrientation="vertical" value={draft.keys} onChange={set('keys')} spellCheck={false} validated={state('spec.sshKeys')} aria-describedby={describedBy('new-keys')} />
+              <Choices id="new-networks" label={t('new.networks')} help={t('new.networkDefault')} path="spec.networks" errors={errors} items={networks.data?.items ?? []} chosen={draft.networks} set={(name, on) => setDraft((d) => ({ ...d, networks: toggled(d.networks, name, on) }))} note={(n) => n.spec.cidr4 ?? n.spec.cidr6 ?? ''} />
+              <Choices id="new-groups" label={t('new.groups')} help={t('new.groupsHelp')} path="spec.networks[0].securityGroups" errors={errors} items={groups.data?.items ?? []} chosen={draft.groups} set={(name, on) => setDraft((d) => ({ ...d, groups: toggled(d.groups, name, on) }))} />
+              <Field id="new-keys" label={t('new.keys')} help={t('new.keysHelp')} path="spec.sshKeys" errors={errors}>
+                <TextArea id="new-keys" rows={2} resizeOrientation="vertical" value={draft.keys} onChange={set('keys')} spellCheck={false} />
               </Field>
               <ConsolePassword value={draft.password} set={(password) => setDraft((d) => ({ ...d, password }))} userData={draft.userData || app?.spec.userData || ''} />
-              <Field id="new-user-data" label={t('new.userData')} help={app?.spec.userData ? t('new.userDataApp') : undefined} error={at('spec.userData')}>
-                <TextArea id="new-user-data" rows={3} resizeOrientation="vertical" value={draft.userData} onChange={set('userData')} spellCheck={false} validated={state('spec.userData')} aria-describedby={describedBy('new-user-data')} />
+              <Field id="new-user-data" label={t('new.userData')} help={app?.spec.userData ? t('new.userDataApp') : undefined} path="spec.userData" errors={errors}>
+                <TextArea id="new-user-data" rows={3} resizeOrientation="vertical" value={draft.userData} onChange={set('userData')} spellCheck={false} />
               </Field>
               <ActionGroup>
                 <Button type="submit" isLoading={create.isPending} isDisabled={create.isPending}>{t('new.submit')}</Button>

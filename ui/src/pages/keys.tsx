@@ -3,13 +3,13 @@ import { KeyIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok, type Schemas } from '../api/client';
-import { atField } from '../api/fields';
+import { useFieldErrors } from '../api/fields';
 import { useKeys } from '../api/queries';
 import type { Role } from '../api/session';
 import { useText } from '../i18n';
 import { formatTime } from '../lib/format';
 import { Confirm } from '../parts/confirm';
-import { describedBy, Field } from '../parts/field';
+import { Field } from '../parts/field';
 import { FormDialog } from '../parts/form-dialog';
 import { Empty, ObjectList, usePages, type Column } from '../parts/list';
 import { PageBody } from '../parts/page';
@@ -45,26 +45,26 @@ function CreateKey({ onMade, onClose }: { onMade: (k: APIKey) => void; onClose: 
     },
     onSuccess: onMade,
   });
-  const at = (path: string) => atField(create.error, path);
+  const errors = useFieldErrors(create.error);
   return (
     <FormDialog title={t('key.create')} action={t('common.create')} busy={create.isPending} error={create.error} shown={shown} onSubmit={create.mutate} onClose={onClose}>
-      <Field id="key-name" label={t('common.name')} help={t('new.nameHelp')} error={at('meta.name')} required>
-        <TextInput id="key-name" value={form.name} onChange={set('name')} isRequired autoComplete="off" aria-describedby={describedBy('key-name')} />
+      <Field id="key-name" label={t('common.name')} help={t('new.nameHelp')} path="meta.name" errors={errors} required>
+        <TextInput id="key-name" value={form.name} onChange={set('name')} isRequired autoComplete="off" />
       </Field>
-      <Field id="key-role" label={t('key.role')} error={at('spec.role')} required>
+      <Field id="key-role" label={t('key.role')} path="spec.role" errors={errors} required>
         <FormSelect id="key-role" value={form.role} onChange={set('role')}>
           {[...ofProject, ...ofOrganization].map((r) => <FormSelectOption key={r} value={r} label={t(`role.${r}`)} />)}
         </FormSelect>
       </Field>
       {scoped && (
-        <Field id="key-project" label={t('common.project')} error={at('meta.project')} required>
+        <Field id="key-project" label={t('common.project')} path="meta.project" errors={errors} required>
           <FormSelect id="key-project" value={form.project} onChange={set('project')}>
             {projects.map((p) => <FormSelectOption key={p.meta.id} value={p.meta.id} label={p.meta.name} />)}
           </FormSelect>
         </Field>
       )}
-      <Field id="key-days" label={t('key.days')} help={t('key.daysHelp')} error={at('spec.expiresAt')}>
-        <TextInput id="key-days" type="number" min={0} max={3650} value={form.days} onChange={set('days')} aria-describedby={describedBy('key-days')} />
+      <Field id="key-days" label={t('key.days')} help={t('key.daysHelp')} path="spec.expiresAt" errors={errors}>
+        <TextInput id="key-days" type="number" min={0} max={3650} value={form.days} onChange={set('days')} />
       </Field>
     </FormDialog>
   );

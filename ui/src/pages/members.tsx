@@ -3,7 +3,7 @@ import { UsersIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok, type Schemas } from '../api/client';
-import { atField } from '../api/fields';
+import { useFieldErrors } from '../api/fields';
 import { useUsers } from '../api/queries';
 import type { Role } from '../api/session';
 import { useText } from '../i18n';
@@ -36,9 +36,10 @@ function AddMember({ organization, onMade, onClose }: { organization: string; on
     },
     onSuccess: onMade,
   });
+  const errors = useFieldErrors(create.error);
   return (
     <FormDialog title={t('mem.invite')} action={t('mem.add')} busy={create.isPending} error={create.error} shown={shown} onSubmit={create.mutate} onClose={onClose}>
-      <Field id="member-email" label={t('mem.email')} error={atField(create.error, 'meta.name')} required>
+      <Field id="member-email" label={t('mem.email')} path="meta.name" errors={errors} required>
         <TextInput id="member-email" type="email" value={form.email} onChange={set('email')} isRequired autoComplete="off" />
       </Field>
       <Field id="member-role" label={t('common.role')} required>

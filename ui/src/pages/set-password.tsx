@@ -3,11 +3,11 @@
 import { Button, Card, CardBody, CardHeader, Form, TextInput, Title } from '@patternfly/react-core';
 import { useEffect, useState } from 'react';
 import { api, ok } from '../api/client';
-import { atField, elsewhere } from '../api/fields';
+import { elsewhere, useFieldErrors } from '../api/fields';
 import { useText } from '../i18n';
 import { Brand } from '../parts/brand';
 import { ErrorAlert } from '../parts/error';
-import { describedBy, Field } from '../parts/field';
+import { Field } from '../parts/field';
 import { tokenIn } from './sso';
 
 const leave = () => location.replace('/#/');
@@ -17,6 +17,7 @@ export function SetPassword() {
   const [token] = useState(() => tokenIn(location.hash) ?? '');
   const [password, setPassword] = useState('');
   const [error, setError] = useState<unknown>(null);
+  const errors = useFieldErrors(error);
   const [email, setEmail] = useState('');
   const [busy, setBusy] = useState(false);
   useEffect(() => history.replaceState(null, '', '/#/password'), []);
@@ -53,8 +54,8 @@ export function SetPassword() {
                 <ErrorAlert error={elsewhere(error, ['password'])} />
                 {/* Password managers look for one; only the token knows whose it is. */}
                 <input type="text" autoComplete="username" hidden readOnly />
-                <Field id="new-password" label={t('password.new')} error={atField(error, 'password')} required>
-                  <TextInput id="new-password" type="password" autoComplete="new-password" isRequired value={password} onChange={(_, v) => setPassword(v)} aria-describedby={describedBy('new-password')} />
+                <Field id="new-password" label={t('password.new')} path="password" errors={errors} required>
+                  <TextInput id="new-password" type="password" autoComplete="new-password" isRequired value={password} onChange={(_, v) => setPassword(v)} />
                 </Field>
                 <Button type="submit" isBlock isLoading={busy} isDisabled={busy}>{t('password.submit')}</Button>
               </Form>

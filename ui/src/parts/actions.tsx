@@ -16,15 +16,17 @@ export function Actions({ of, actions }: { of: string; actions: (Action | false 
   const there = actions.filter((a) => Boolean(a)) as Action[];
   if (there.length === 0) return '–';
   return (
-    <Dropdown
-      isOpen={open}
-      onOpenChange={setOpen}
-      popperProps={{ position: 'end', appendTo: 'inline' }}
-      toggle={(ref) => <MenuToggle ref={ref} variant="plain" icon={<EllipsisVIcon />} isExpanded={open} aria-label={`${t('common.actions')}: ${of}`} onClick={() => setOpen(!open)} />}
-    >
-      <DropdownList>
-        {there.map((a) => <DropdownItem key={a.text} isDanger={a.danger} onClick={() => (setOpen(false), a.run())}>{a.text}</DropdownItem>)}
-      </DropdownList>
-    </Dropdown>
+    <div className="basalt-menu">
+      <Dropdown
+        isOpen={open}
+        onOpenChange={setOpen}
+        popperProps={{ position: 'end', appendTo: 'inline' }}
+        toggle={(ref) => <MenuToggle ref={ref} variant="plain" icon={<EllipsisVIcon />} isExpanded={open} aria-label={`${t('common.actions')}: ${of}`} onClick={() => setOpen(!open)} />}
+      >
+        <DropdownList>
+          {there.map((a) => <DropdownItem key={a.text} isDanger={a.danger} onClick={() => (setOpen(false), a.run())}>{a.text}</DropdownItem>)}
+        </DropdownList>
+      </Dropdown>
+    </div>
   );
 }

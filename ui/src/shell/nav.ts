@@ -24,7 +24,8 @@ export const groups: Group[] = [
     entries: [
       { href: '/', text: 'nav.dashboard', when: () => true },
       { href: '/instances', text: 'nav.instances', when: seesMachines },
-      { href: '/images', text: 'cat.title', when: member },
+      { href: '/apps', text: 'nav.apps', when: seesMachines },
+      { href: '/images', text: 'nav.images', when: member },
     ],
   },
   {
@@ -75,8 +76,10 @@ export const groups: Group[] = [
   {
     title: 'nav.organization',
     entries: [
-      { href: '/keys', text: 'nav.keys', when: admin },
+      { href: '/projects', text: 'nav.projects', when: admin },
       { href: '/members', text: 'nav.members', when: admin },
+      { href: '/keys', text: 'nav.keys', when: admin },
+      { href: '/audit', text: 'nav.audit', when: admin },
     ],
   },
 ];

@@ -31,6 +31,7 @@ export function UserMenu({ session }: { session: Session }) {
     >
       <DropdownGroup labelHeadingLevel="h2" label={t(`role.${session.role}`)}>
         <DropdownList>
+          <DropdownItem key="account" to="#/account">{t('acc.open')}</DropdownItem>
           <DropdownItem key="out" onClick={() => void signOut()} description={name}>{t('app.signOut')}</DropdownItem>
         </DropdownList>
       </DropdownGroup>

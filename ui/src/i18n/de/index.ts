@@ -23,6 +23,7 @@ import { find } from './find';
 import { tasks } from './tasks';
 import { conflict } from './conflict';
 import { charts } from './charts';
+import { tenant } from './tenant';
 
 export const de: Words = {
   ...shell,
@@ -49,4 +50,5 @@ export const de: Words = {
   ...tasks,
   ...conflict,
   ...charts,
+  ...tenant,
 };

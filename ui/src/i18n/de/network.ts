@@ -103,7 +103,6 @@ export const network: Record<keyof typeof en, string> = {
   'lb.port': 'Port',
   'lb.backends': 'Ziele',
   'lb.up': '{up} von {all} erreichbar',
-  'lb.instance': 'Instanz',
   'lb.backend': 'Ziel {n}',
   'lb.backendPort': 'Port von Ziel {n}',
   'lb.addBackend': 'Ziel hinzufügen',

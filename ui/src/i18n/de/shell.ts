@@ -28,6 +28,7 @@ export const shell: Record<keyof typeof en, string> = {
   'nav.organization': 'Organisation',
   'nav.dashboard': 'Übersicht',
   'nav.instances': 'Instanzen',
+  'nav.images': 'Images',
   'nav.nodes': 'Knoten und GPUs',
   'nav.usage': 'Verbrauch',
   'nav.invoices': 'Rechnungen',

@@ -24,6 +24,7 @@ import { find } from './find';
 import { tasks } from './tasks';
 import { conflict } from './conflict';
 import { charts } from './charts';
+import { tenant } from './tenant';
 
 export const en = {
   ...shell,
@@ -50,6 +51,7 @@ export const en = {
   ...tasks,
   ...conflict,
   ...charts,
+  ...tenant,
 } as const;
 
 export type Key = keyof typeof en;

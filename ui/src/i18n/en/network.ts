@@ -101,7 +101,6 @@ export const network = {
   'lb.port': 'Port',
   'lb.backends': 'Backends',
   'lb.up': '{up} of {all} up',
-  'lb.instance': 'Instance',
   'lb.backend': 'Backend {n}',
   'lb.backendPort': 'Port of backend {n}',
   'lb.addBackend': 'Add backend',

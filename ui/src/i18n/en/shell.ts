@@ -26,6 +26,7 @@ export const shell = {
   'nav.organization': 'Organization',
   'nav.dashboard': 'Dashboard',
   'nav.instances': 'Instances',
+  'nav.images': 'Images',
   'nav.nodes': 'Nodes and GPUs',
   'nav.usage': 'Usage',
   'nav.invoices': 'Invoices',

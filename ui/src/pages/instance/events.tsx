@@ -1,45 +1,38 @@
-// How an instance's state has changed.
+// How an instance's state has changed: what the cluster keeps of it.
 import { Card, CardBody, CardTitle } from '@patternfly/react-core';
-import { useState } from 'react';
 import type { Instance } from '../../api/client';
+import { useHistory, type InstanceEvent } from '../../api/tenant';
 import { useText } from '../../i18n';
 import { formatTime } from '../../lib/format';
-import { noteOf, phaseKey, phaseOf } from '../../lib/phase';
+import { ErrorAlert } from '../../parts/error';
 
-interface Seen {
-  at: string;
-  revision: number;
-  phase: ReturnType<typeof phaseOf>;
-  note: string;
+function Change({ event: e }: { event: InstanceEvent }) {
+  const { t, has, language } = useText();
+  const operation = `did.${e.operation}`;
+  const state = `phase.${e.state}`;
+  const words = e.operation ? (has(operation) ? t(operation) : e.operation) : has(state) ? t(state) : e.state;
+  return (
+    <li>
+      <time className="basalt-note" dateTime={e.at}>{formatTime(e.at, language)}</time> {words}
+      {e.message && `: ${e.message}`}
+    </li>
+  );
 }
 
-const maxSeen = 50;
-
-/** useSeen is how an instance's state has changed while the page was open, newest first. */
-export function useSeen(i: Instance | null | undefined): Seen[] {
-  const [seen, set] = useState<Seen[]>([]);
-  const last = seen[0];
-  if (i && (i.meta.revision ?? 0) > (last?.revision ?? -1)) {
-    const now = { at: i.meta.updatedAt ?? '', revision: i.meta.revision ?? 0, phase: phaseOf(i), note: noteOf(i) };
-    if (!last || last.phase !== now.phase || last.note !== now.note) set([now, ...seen].slice(0, maxSeen));
-  }
-  return seen;
-}
-
-export function Events({ seen }: { seen: Seen[] }) {
-  const { t, language } = useText();
+export function Events({ instance }: { instance: Instance }) {
+  const { t } = useText();
+  const history = useHistory(instance);
   return (
     <Card>
       <CardTitle component="h2">{t('one.events')}</CardTitle>
       <CardBody className="basalt-stack">
         <p className="basalt-note">{t('one.eventsHelp')}</p>
-        <ol aria-live="polite" aria-label={t('one.events')} className="basalt-stack basalt-events">
-          {seen.map((e) => (
-            <li key={e.revision}>
-              <span className="basalt-note">{formatTime(e.at, language)}</span> {t(phaseKey(e.phase))}
-              {e.note && `: ${e.note}`}
-            </li>
-          ))}
+        <ErrorAlert error={history.error} onRetry={() => void history.refetch()} />
+        {history.data?.items.length === 0 && <p>{t('one.noEvents')}</p>}
+        {/* A list that scrolls is reached by the keyboard. */}
+        {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
+        <ol aria-live="polite" aria-label={t('one.events')} className="basalt-stack basalt-events basalt-history" tabIndex={0}>
+          {history.data?.items.map((e) => <Change key={e.revision} event={e} />)}
         </ol>
       </CardBody>
     </Card>

@@ -17,7 +17,7 @@ import { PageBody } from '../../parts/page';
 import { PhaseLabel } from '../../parts/phase';
 import { Console } from './console';
 import { Details } from './details';
-import { Events, useSeen } from './events';
+import { Events } from './events';
 import { Monitoring } from './monitoring';
 import { InstanceNetwork } from './network';
 import { Next } from './next';
@@ -49,7 +49,6 @@ export function InstancePage({ session, id, tab }: { session: Session; id: strin
   const client = useQueryClient();
   const query = useInstance(id);
   const [asked, ask] = useState<Action | null>(null);
-  const seen = useSeen(query.data);
   const act = useMutation({
     mutationFn: (a: Action) => call(a, id),
     onSuccess: (i) => {
@@ -94,7 +93,7 @@ export function InstancePage({ session, id, tab }: { session: Session; id: strin
                 <Next instance={i} />
                 <Details instance={i} />
               </div>
-              <Events seen={seen} />
+              <Events instance={i} />
             </div>
           )}
           {tab === 'monitoring' && <Monitoring instance={i} />}

@@ -14,7 +14,7 @@ export function LimitFields({ limits, errors, set }: { limits: Limits; errors: F
   return (
     <div className="basalt-stack">
       <p className="basalt-note">{t('vol.limitsHelp')}</p>
-      <div className="basalt-pair">
+      <div className="basalt-halves">
         {(['readIOPS', 'writeIOPS'] as const).map((k) => (
           <Field key={k} id={`vol-${k}`} label={t(`vol.${k}`)} path={`spec.qos.${k}`} errors={errors}>
             <TextInput id={`vol-${k}`} type="number" min={0} step={1} value={limits[k]} onChange={(_, v) => set({ [k]: v })} />

@@ -1,0 +1,78 @@
+// One-time codes: set up with an authenticator, and turned off with the password.
+import { Alert, Button, Card, CardBody, CardTitle, ClipboardCopy, Form, TextInput } from '@patternfly/react-core';
+import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
+import { api, ok } from '../../api/client';
+import { elsewhere, useFieldErrors } from '../../api/fields';
+import { useText } from '../../i18n';
+import { ErrorAlert } from '../../parts/error';
+import { Field } from '../../parts/field';
+import { FormDialog } from '../../parts/form-dialog';
+import { QrCode } from '../../parts/qr-code';
+
+function SetUp({ secret, uri, onDone }: { secret: string; uri: string; onDone: (codes: string[]) => void }) {
+  const { t } = useText();
+  const [code, setCode] = useState('');
+  const confirm = useMutation({ mutationFn: () => ok(api.POST('/v1/totp/confirm', { body: { code: code.trim() } })), onSuccess: ({ codes }) => onDone(codes) });
+  const errors = useFieldErrors(confirm.error);
+  return (
+    <Form aria-label={t('acc.totpBegin')} onSubmit={(e) => (e.preventDefault(), confirm.mutate())}>
+      <p>{t('acc.totpScan')}</p>
+      <QrCode text={uri} label={t('acc.totpQr')} />
+      <ClipboardCopy isReadOnly hoverTip={t('common.copy')} clickTip={t('common.copied')} textAriaLabel={t('acc.secret')}>{secret}</ClipboardCopy>
+      <ErrorAlert error={elsewhere(confirm.error, ['code'])} />
+      <Field id="acc-code" label={t('acc.code')} path="code" errors={errors} required>
+        <TextInput id="acc-code" inputMode="numeric" autoComplete="one-time-code" isRequired value={code} onChange={(_, v) => setCode(v)} />
+      </Field>
+      <div><Button type="submit" isLoading={confirm.isPending} isDisabled={confirm.isPending}>{t('acc.confirm')}</Button></div>
+    </Form>
+  );
+}
+
+function TurnOff({ email, onClose }: { email: string; onClose: () => void }) {
+  const { t } = useText();
+  const [password, setPassword] = useState('');
+  const off = useMutation({ mutationFn: () => ok(api.POST('/v1/totp/disable', { body: { password } })), onSuccess: onClose });
+  const errors = useFieldErrors(off.error);
+  return (
+    <FormDialog title={t('acc.totpOff')} help={t('acc.totpOffHelp')} action={t('acc.off')} busy={off.isPending} error={off.error} shown={['password']} onSubmit={off.mutate} onClose={onClose}>
+      <input type="text" hidden readOnly autoComplete="username" value={email} />
+      <Field id="acc-off" label={t('acc.old')} path="password" errors={errors} required>
+        <TextInput id="acc-off" type="password" autoComplete="current-password" isRequired value={password} onChange={(_, v) => setPassword(v)} />
+      </Field>
+    </FormDialog>
+  );
+}
+
+export function OneTimeCodes({ email }: { email: string }) {
+  const { t } = useText();
+  const [codes, setCodes] = useState<string[] | null>(null);
+  const [turningOff, setTurningOff] = useState(false);
+  const begin = useMutation({ mutationFn: () => ok(api.POST('/v1/totp')) });
+  return (
+    <Card>
+      <CardTitle component="h2">{t('acc.totp')}</CardTitle>
+      <CardBody className="basalt-stack">
+        <p className="basalt-note">{t('acc.totpHelp')}</p>
+        <ErrorAlert error={begin.error} />
+        {codes && (
+          <Alert isInline isLiveRegion component="h3" variant="success" title={t('acc.recovery')}>
+            <div className="basalt-stack">
+              <p>{t('acc.recoveryHelp')}</p>
+              <ul className="basalt-codes" aria-label={t('acc.recovery')}>{codes.map((c) => <li key={c}><code>{c}</code></li>)}</ul>
+              <div><Button variant="secondary" onClick={() => setCodes(null)}>{t('common.close')}</Button></div>
+            </div>
+          </Alert>
+        )}
+        {!codes && begin.data && <SetUp secret={begin.data.secret} uri={begin.data.uri} onDone={(c) => (setCodes(c), begin.reset())} />}
+        {!begin.data && !codes && (
+          <div className="basalt-actions">
+            <Button variant="secondary" isLoading={begin.isPending} onClick={() => begin.mutate()}>{t('acc.totpBegin')}</Button>
+            <Button variant="link" isDanger onClick={() => (begin.reset(), setTurningOff(true))}>{t('acc.totpOff')}</Button>
+          </div>
+        )}
+      </CardBody>
+      {turningOff && <TurnOff email={email} onClose={() => setTurningOff(false)} />}
+    </Card>
+  );
+}

@@ -1,0 +1,77 @@
+// An organization's projects, and what each may take.
+import { Button, TextInput } from '@patternfly/react-core';
+import { FolderIcon } from '@patternfly/react-icons';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useFieldErrors } from '../api/fields';
+import { changeProject, createProject, removeProject, type Project } from '../api/tenant';
+import { useText } from '../i18n';
+import { formatBytes } from '../lib/format';
+import { limitsOf, quotaForm, quotas } from '../lib/quota';
+import { Actions } from '../parts/actions';
+import { Field } from '../parts/field';
+import { FormDialog } from '../parts/form-dialog';
+import { Empty, ObjectList, type Column } from '../parts/list';
+import { PageBody } from '../parts/page';
+import { useRemoval } from '../parts/removal';
+import { useProjects } from '../api/queries';
+import { useProject } from '../shell/project';
+
+const shown = ['meta.name', 'spec.displayName', 'spec.quota'];
+
+function Edit({ project, organization, onClose }: { project?: Project; organization: string | undefined; onClose: () => void }) {
+  const { t } = useText();
+  const client = useQueryClient();
+  const [form, setForm] = useState({ name: project?.meta.name ?? '', displayName: project?.spec.displayName ?? '' });
+  const [quota, setQuota] = useState(() => quotaForm(project?.spec.quota));
+  const spec = () => ({ ...(form.displayName.trim() && { displayName: form.displayName.trim() }), quota: limitsOf(quota) });
+  const send = useMutation({
+    mutationFn: () => (project ? changeProject(project.meta.id ?? '', form.name.trim(), spec()) : createProject({ kind: 'Project', meta: { name: form.name.trim(), organization }, spec: spec() })),
+    onSuccess: () => (onClose(), client.invalidateQueries({ queryKey: ['Project', 'list'] })),
+  });
+  const errors = useFieldErrors(send.error);
+  return (
+    <FormDialog title={project ? t('proj.editTitle', { name: project.meta.name }) : t('proj.create')} action={project ? t('vol.save') : t('common.create')} busy={send.isPending} error={send.error} shown={shown} onSubmit={send.mutate} onClose={onClose} wide>
+      <Field id="proj-name" label={t('common.name')} help={t('new.nameHelp')} path="meta.name" errors={errors} required>
+        <TextInput id="proj-name" value={form.name} onChange={(_, name) => setForm((f) => ({ ...f, name }))} isRequired autoComplete="off" spellCheck={false} />
+      </Field>
+      <Field id="proj-shown" label={t('proj.shown')} path="spec.displayName" errors={errors}>
+        <TextInput id="proj-shown" value={form.displayName} onChange={(_, displayName) => setForm((f) => ({ ...f, displayName }))} autoComplete="off" />
+      </Field>
+      <p className="basalt-note">{t('proj.quotaHelp')}</p>
+      <div className="basalt-pair">
+        {quotas.map((q) => (
+          <Field key={q} id={`quota-${q}`} label={q.endsWith('Bytes') ? `${t(`quota.${q}`)} (GiB)` : t(`quota.${q}`)} path={`spec.quota.${q}`} errors={errors}>
+            <TextInput id={`quota-${q}`} type="number" min={0} step={q.endsWith('Bytes') ? 'any' : 1} value={quota[q]} onChange={(_, v) => setQuota((all) => ({ ...all, [q]: v }))} />
+          </Field>
+        ))}
+      </div>
+    </FormDialog>
+  );
+}
+
+export function Projects() {
+  const { t, language } = useText();
+  const { organization } = useProject();
+  const query = useProjects(true);
+  const [editing, setEditing] = useState<Project | 'new' | null>(null);
+  const removal = useRemoval<Project>({ remove: removeProject, title: (name) => t('proj.deleteTitle', { name }), help: t('proj.deleteHelp') });
+  const create = organization && <Button onClick={() => setEditing('new')}>{t('proj.create')}</Button>;
+  const words = (p: Project) =>
+    quotas.filter((q) => p.spec.quota?.[q] !== undefined)
+      .map((q) => `${t(`quota.${q}`)}: ${q.endsWith('Bytes') ? formatBytes(p.spec.quota?.[q] ?? 0, language) : new Intl.NumberFormat(language).format(p.spec.quota?.[q] ?? 0)}`)
+      .join(', ');
+  const columns: Column<Project>[] = [
+    { title: t('common.name'), cell: (p) => p.meta.name },
+    { title: t('proj.shown'), cell: (p) => p.spec.displayName || '–' },
+    { title: t('proj.quota'), cell: (p) => words(p) || t('proj.noQuota') },
+    { title: t('common.actions'), cell: (p) => <Actions of={p.meta.name} actions={[{ text: t('proj.edit'), run: () => setEditing(p) }, { text: t('common.delete'), danger: true, run: () => removal.ask(p) }]} /> },
+  ];
+  return (
+    <PageBody title={t('proj.title')} actions={create}>
+      <ObjectList label={t('proj.title')} columns={columns} query={query} keyOf={(p) => p.meta.id ?? p.meta.name} empty={<Empty title={t('proj.empty')} help={t('proj.emptyHelp')} icon={FolderIcon} action={create} />} />
+      {editing && <Edit project={editing === 'new' ? undefined : editing} organization={organization} onClose={() => setEditing(null)} />}
+      {removal.dialog}
+    </PageBody>
+  );
+}

@@ -1,0 +1,31 @@
+// Any number of some things, by name.
+import { Checkbox, FormGroup, FormHelperText, HelperText, HelperTextItem } from '@patternfly/react-core';
+import type { FieldErrors } from '../api/fields';
+
+interface Props<T> {
+  id: string;
+  label: string;
+  help: string;
+  path: string;
+  errors: FieldErrors;
+  items: T[];
+  chosen: string[];
+  set: (name: string, on: boolean) => void;
+  note?: (item: T) => string;
+}
+
+/** Choices is not there when there is nothing to choose. */
+export function Choices<T extends { meta: { id?: string; name: string } }>({ id, label, help, path, errors, items, chosen, set, note }: Props<T>) {
+  if (items.length === 0) return null;
+  const error = errors.at(path);
+  return (
+    <FormGroup role="group" fieldId={id} label={label} isStack>
+      {items.map((i) => (
+        <Checkbox key={i.meta.id} id={`${id}-${i.meta.id}`} label={i.meta.name} description={note?.(i)} isChecked={chosen.includes(i.meta.name)} onChange={(_, on) => (errors.changed(path), set(i.meta.name, on))} />
+      ))}
+      <FormHelperText>
+        <HelperText aria-live="polite"><HelperTextItem variant={error ? 'error' : 'default'}>{error ?? help}</HelperTextItem></HelperText>
+      </FormHelperText>
+    </FormGroup>
+  );
+}
