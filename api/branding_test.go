@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"errors"
 	"image"
 	"image/color"
 	"image/png"
@@ -31,8 +32,8 @@ func TestBranding(t *testing.T) {
 		for i, change := range changes {
 			b := good
 			change(&b)
-			err, ok := ValidateBranding(b).(*Error)
-			if !ok || err.Field != field {
+			var err *Error
+			if !errors.As(ValidateBranding(b), &err) || err.Field != field {
 				t.Errorf("%s, %d: %v", field, i, err)
 			}
 		}

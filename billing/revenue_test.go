@@ -1,6 +1,7 @@
 package billing
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -108,7 +109,8 @@ func TestRevenueQuery(t *testing.T) {
 		"limit": {From: october, To: november, By: api.RevenueByMonth},
 	} {
 		_, err := NewRevenueSum(q)
-		if e, ok := err.(*api.Error); !ok || e.Field != field {
+		var e *api.Error
+		if !errors.As(err, &e) || e.Field != field {
 			t.Errorf("%s: %v", field, err)
 		}
 	}

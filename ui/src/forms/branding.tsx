@@ -41,7 +41,7 @@ export function BrandingForm({ branding, onSaved }: { branding: Branding; onSave
   const set = (name: keyof typeof form) => (v: string) => (save.reset(), setForm((f) => ({ ...f, [name]: v })));
   const color = form.accentColor.trim().toLowerCase();
   const bad = isColor(color) && !readable(color);
-  const ratio = bad ? new Intl.NumberFormat(language, { maximumFractionDigits: 1, roundingMode: 'floor' } as Intl.NumberFormatOptions).format(contrast(color, '#ffffff')) : '';
+  const ratio = bad ? new Intl.NumberFormat(language, { maximumFractionDigits: 1, roundingMode: 'floor' }).format(contrast(color, '#ffffff')) : '';
   const body: Branding = { revision: branding.revision, productName: form.productName.trim(), accentColor: color, supportEmail: form.supportEmail.trim(), supportURL: form.supportURL.trim() };
   const at = (path: string) => atField(save.error, path);
   const wrong = bad ? t('brand.accentBad', { ratio }) : at('accentColor');

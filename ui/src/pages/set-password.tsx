@@ -2,6 +2,7 @@
 // counts once, and is tried only with a password.
 import { Button, Card, CardBody, CardHeader, Form, TextInput, Title } from '@patternfly/react-core';
 import { useEffect, useState } from 'react';
+import { productOf, useBranding } from '../api/branding';
 import { api, ok } from '../api/client';
 import { elsewhere, useFieldErrors } from '../api/fields';
 import { useText } from '../i18n';
@@ -14,6 +15,7 @@ const leave = () => location.replace('/#/');
 
 export function SetPassword() {
   const { t } = useText();
+  const product = productOf(useBranding().data);
   const [token] = useState(() => tokenIn(location.hash) ?? '');
   const [password, setPassword] = useState('');
   const [error, setError] = useState<unknown>(null);
@@ -22,8 +24,8 @@ export function SetPassword() {
   const [busy, setBusy] = useState(false);
   useEffect(() => history.replaceState(null, '', '/#/password'), []);
   useEffect(() => {
-    document.title = `${t('password.title')} · Basalt`;
-  }, [t]);
+    document.title = `${t('password.title')} · ${product}`;
+  }, [t, product]);
   const submit = async () => {
     setBusy(true);
     setError(null);

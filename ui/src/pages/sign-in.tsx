@@ -3,6 +3,7 @@
 import { Button, Card, CardBody, CardHeader, Divider, Form, TextInput, Title } from '@patternfly/react-core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
+import { productOf, useBranding } from '../api/branding';
 import { api, asApiError, ok } from '../api/client';
 import { signedIn } from '../api/session';
 import { useText } from '../i18n';
@@ -15,6 +16,7 @@ type Step = 'password' | 'code' | 'which';
 
 export function SignIn() {
   const { t } = useText();
+  const product = productOf(useBranding().data);
   const client = useQueryClient();
   const providers = useQuery({ queryKey: ['login-providers'], queryFn: ({ signal }) => ok(api.GET('/v1/login/oidc', { signal })), retry: false });
   const [step, setStep] = useState<Step>('password');
@@ -24,8 +26,8 @@ export function SignIn() {
   const code = useRef<HTMLInputElement>(null);
   const which = useRef<HTMLInputElement>(null);
   useEffect(() => {
-    document.title = `${t('signIn.title')} · Basalt`;
-  }, [t]);
+    document.title = `${t('signIn.title')} · ${product}`;
+  }, [t, product]);
   useEffect(() => (step === 'code' ? code : which).current?.focus(), [step]);
   const set = (name: keyof typeof form) => (_: unknown, value: string) => setForm((f) => ({ ...f, [name]: value }));
 

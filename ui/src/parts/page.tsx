@@ -3,6 +3,7 @@
 import { Breadcrumb, BreadcrumbItem, PageSection, Title } from '@patternfly/react-core';
 import { useEffect, useRef, type ReactNode } from 'react';
 import { Link } from 'wouter';
+import { productOf, useBranding } from '../api/branding';
 
 let first = true;
 
@@ -14,14 +15,15 @@ interface Props {
 }
 
 export function PageBody({ title, above, actions, children }: Props) {
+  const product = productOf(useBranding().data);
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     if (!first) heading.current?.focus();
     first = false;
   }, []);
   useEffect(() => {
-    document.title = `${title} · Basalt`;
-  }, [title]);
+    document.title = `${title} · ${product}`;
+  }, [title, product]);
   return (
     <>
       {above && (

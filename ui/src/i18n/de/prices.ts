@@ -19,7 +19,7 @@ export const prices: Record<keyof typeof en, string> = {
   'price.toList': 'Zu den Preislisten',
 
   'price.meters': 'Preise',
-  'price.metersHelp': 'Von mehreren Preisen eines Zählers gilt der, der zuletzt begonnen hat. Eine ausgestellte Rechnung ändert sich dadurch nicht mehr.',
+  'price.metersHelp': 'Von mehreren Preisen eines Zählers gilt der, der zuletzt begonnen hat. Eine ausgestellte Rechnung ändert sich nicht mehr.',
   'price.meter': 'Zähler',
   'price.price': 'Preis ({currency})',
   'price.per': 'Je',
@@ -72,7 +72,7 @@ export const prices: Record<keyof typeof en, string> = {
   'price.unit.vcpu-hour': 'vCPU-Stunde',
   'price.unit.gpu-hour': 'GPU-Stunde',
   'price.unit.gib-hour': 'GiB-Stunde',
-  'price.unit.gib-month': 'GiB-Monat zu 30 Tagen',
+  'price.unit.gib-month': 'GiB-Monat (30 T)',
   'price.unit.gib': 'GiB',
   'price.unit.tib': 'TiB',
   'price.unit.million': 'Million',

@@ -17,7 +17,7 @@ export const prices = {
   'price.toList': 'Go to the price books',
 
   'price.meters': 'Prices',
-  'price.metersHelp': 'Of several prices of a meter the one holds that began last. A price of before an invoice was issued changes that invoice no more.',
+  'price.metersHelp': 'Of several prices of a meter the one holds that began last. An invoice that was issued does not change.',
   'price.meter': 'Meter',
   'price.price': 'Price ({currency})',
   'price.per': 'Per',
@@ -70,7 +70,7 @@ export const prices = {
   'price.unit.vcpu-hour': 'vCPU-hour',
   'price.unit.gpu-hour': 'GPU-hour',
   'price.unit.gib-hour': 'GiB-hour',
-  'price.unit.gib-month': 'GiB-month of 30 days',
+  'price.unit.gib-month': 'GiB-month (30 d)',
   'price.unit.gib': 'GiB',
   'price.unit.tib': 'TiB',
   'price.unit.million': 'million',

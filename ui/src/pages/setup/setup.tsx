@@ -68,7 +68,7 @@ export function Setup({ session, id }: { session: Session; id: string }) {
     <PageBody title={t('setup.title')}>
       <div className="basalt-stack">
         <p className="basalt-note">{t('setup.help')}</p>
-        <Views label={t('setup.steps')} views={steps.map((s, i) => ({ href: `/setup/${s}`, title: `${i + 1}. ${t(`setup.${s}`)}${is[s] ? ` (${t('setup.done')})` : ''}`, active: s === step }))} />
+        <Views label={t('setup.steps')} views={steps.map((s, i) => ({ href: `/setup/${s}`, title: `${i + 1}. ${t(`setup.${s}`)}${is[s] ? ' ✓' : ''}`, active: s === step }))} />
         <Card key={step}>
           <CardTitle component="h2">
             {t(`setup.${step}`)} {is[step] && <Label color="green" icon={<CheckCircleIcon />}>{t('setup.done')}</Label>}
