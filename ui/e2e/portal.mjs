@@ -164,7 +164,7 @@ step('a new member gets a link and sets a password', async () => {
   await button(ben, 'Sign in').click();
   await heading(ben, 'Dashboard');
   // A member sees machines, and neither money nor members.
-  assert.deepEqual(await ben.getByRole('navigation', { name: 'Main' }).getByRole('link').allInnerTexts(), ['Dashboard', 'Instances', 'Usage']);
+  assert.deepEqual(await ben.getByRole('navigation', { name: 'Main' }).getByRole('link').allInnerTexts(), ['Dashboard', 'Instances', 'Images and apps', 'Usage']);
   await ben.context().close();
 });
 

@@ -9,6 +9,7 @@ import { month } from '../lib/period';
 import { phaseKey, phaseOf, type Phase } from '../lib/phase';
 import { ErrorAlert } from '../parts/error';
 import { PageBody } from '../parts/page';
+import { WorstAlerts } from './dashboard-alerts';
 import { useProject } from '../shell/project';
 
 function InstancesCard({ session }: { session: Session }) {
@@ -98,6 +99,7 @@ export function Dashboard({ session }: { session: Session }) {
   return (
     <PageBody title={t('dash.title')}>
       <div className="basalt-columns">
+        {may(session, 'operator') && <WorstAlerts />}
         {seesMachines(session) && <InstancesCard session={session} />}
         {seesMachines(session) && <QuotaCard />}
         {seesMoney(session) && <SpendCard />}

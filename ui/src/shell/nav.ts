@@ -15,6 +15,7 @@ export interface Group {
 }
 
 const operator = (s: Session) => may(s, 'operator');
+const member = (s: Session) => may(s, 'member');
 const admin = (s: Session) => may(s, 'admin');
 
 export const groups: Group[] = [
@@ -22,11 +23,20 @@ export const groups: Group[] = [
     entries: [
       { href: '/', text: 'nav.dashboard', when: () => true },
       { href: '/instances', text: 'nav.instances', when: seesMachines },
+      { href: '/images', text: 'cat.title', when: member },
     ],
   },
   {
     title: 'nav.cluster',
-    entries: [{ href: '/nodes', text: 'nav.nodes', when: operator }],
+    entries: [
+      { href: '/alerts', text: 'alert.title', when: operator },
+      { href: '/nodes', text: 'nav.nodes', when: operator },
+      { href: '/pools', text: 'pool.title', when: operator },
+      { href: '/all-instances', text: 'all.title', when: operator },
+      { href: '/storage', text: 'sto.title', when: operator },
+      { href: '/network-health', text: 'xnet.title', when: operator },
+      { href: '/maintenance', text: 'mnt.title', when: operator },
+    ],
   },
   {
     title: 'nav.money',

@@ -7,13 +7,14 @@ import { applier } from '../api/live';
 import { may, seesMachines, signedOut, type Session } from '../api/session';
 import { follow, type Liveness } from '../api/watch';
 import { useText } from '../i18n';
+import { AlertsBell } from './alerts-bell';
 import { seen } from './nav';
 import { ProjectProvider, useProject } from './project';
 import { UserMenu } from './user-menu';
 
 /** The kinds whose changes the pages show, and those of the operator's pages. */
 const kinds = ['Instance', 'App', 'Image', 'Flavor', 'GPUPool', 'Network', 'Project', 'APIKey', 'User', 'Invoice'];
-const operatorKinds = ['Node', 'GPU'];
+const operatorKinds = ['Node', 'GPU', 'Organization', 'Migration', 'JoinToken', 'Disk', 'CephCluster', 'BackupTarget', 'Backup', 'ExternalNetwork', 'Router'];
 
 function useLive(session: Session): Liveness {
   const client = useQueryClient();
@@ -62,6 +63,7 @@ export function Shell({ session, children }: { session: Session; children: React
       <MastheadContent>
         <div className="basalt-masthead">
           <ProjectSwitcher session={session} />
+          {may(session, 'operator') && <AlertsBell />}
           <UserMenu session={session} />
         </div>
       </MastheadContent>

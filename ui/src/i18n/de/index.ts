@@ -8,6 +8,9 @@ import { create } from './create';
 import { machines } from './machines';
 import { money } from './money';
 import { people } from './people';
+import { catalogue } from './catalogue';
+import { operator } from './operator';
+import { storage } from './storage';
 
 export const de: Words = {
   ...shell,
@@ -19,4 +22,7 @@ export const de: Words = {
   ...machines,
   ...money,
   ...people,
+  ...catalogue,
+  ...operator,
+  ...storage,
 };

@@ -9,6 +9,9 @@ import { create } from './create';
 import { machines } from './machines';
 import { money } from './money';
 import { people } from './people';
+import { catalogue } from './catalogue';
+import { operator } from './operator';
+import { storage } from './storage';
 
 export const en = {
   ...shell,
@@ -20,6 +23,9 @@ export const en = {
   ...machines,
   ...money,
   ...people,
+  ...catalogue,
+  ...operator,
+  ...storage,
 } as const;
 
 export type Key = keyof typeof en;

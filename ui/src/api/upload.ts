@@ -1,0 +1,67 @@
+// An image's bytes on their way, with progress: fetch does not tell how far it
+// is. Whatever ends it before its end, the image that was made for it is
+// deleted again, as the command does.
+import { api, ApiError, base, ok, type ErrorBody, type Schemas } from './client';
+
+type Image = Schemas['Image'];
+
+export interface Sending {
+  done: Promise<void>;
+  cancel: () => void;
+}
+
+/** formatOf a file's first bytes; QEMU's docs/interop/qcow2 has the magic. */
+export async function formatOf(file: Blob): Promise<'qcow2' | 'raw'> {
+  const head = new Uint8Array(await file.slice(0, 4).arrayBuffer());
+  return head.length === 4 && [0x51, 0x46, 0x49, 0xfb].every((b, i) => head[i] === b) ? 'qcow2' : 'raw';
+}
+
+function put(id: string, file: Blob, onProgress: (bytes: number) => void, xhr: XMLHttpRequest): Promise<void> {
+  return new Promise((resolve, reject) => {
+    xhr.open('PUT', `${base}/v1/images/${encodeURIComponent(id)}/content`);
+    xhr.setRequestHeader('Content-Type', 'application/octet-stream');
+    xhr.upload.onprogress = (e) => onProgress(e.loaded);
+    xhr.onerror = () => reject(new ApiError({ code: 'unreachable', message: '' }));
+    xhr.onabort = () => reject(new DOMException('', 'AbortError'));
+    xhr.onload = () => {
+      if (xhr.status < 300) return resolve();
+      let body: Partial<ErrorBody> = {};
+      try {
+        body = JSON.parse(xhr.responseText) as ErrorBody;
+      } catch {
+        // Something before the API answered.
+      }
+      reject(new ApiError({ code: body.code ?? 'internal', message: body.message ?? `HTTP ${xhr.status}`, hint: body.hint, field: body.field }));
+    };
+    xhr.send(file);
+  });
+}
+
+/** send makes the image and sends the file. */
+export function send(image: Image, file: Blob, onProgress: (bytes: number) => void): Sending {
+  const xhr = new XMLHttpRequest();
+  let cancelled = false;
+  const run = async () => {
+    const made = await ok(api.POST('/v1/images', { body: image }));
+    const id = made.meta.id ?? '';
+    const remove = () => ok(api.DELETE('/v1/images/{id}', { params: { path: { id } } })).catch(() => undefined); // it stays as Pending, to be deleted by hand
+    const left = () => void globalThis.fetch(`${base}/v1/images/${id}`, { method: 'DELETE', keepalive: true, credentials: 'same-origin' }).catch(() => undefined);
+    window.addEventListener('pagehide', left);
+    try {
+      if (cancelled) throw new DOMException('', 'AbortError');
+      await put(id, file, onProgress, xhr);
+    } catch (e) {
+      await remove();
+      throw e;
+    } finally {
+      window.removeEventListener('pagehide', left);
+    }
+  };
+  return {
+    done: run(),
+    cancel: () => {
+      cancelled = true;
+      xhr.abort();
+    },
+  };
+}

@@ -1,0 +1,55 @@
+// What a GPU pool has, has promised, and has left.
+import type { Schemas } from '../api/client';
+import { promised, tenantsOf, type Gpu } from './node';
+
+type Instance = Schemas['Instance'];
+type Pool = Schemas['GPUPool'];
+
+/** The pool of cards and instances that name none; it is there as an object or not. */
+export const defaultPool = 'default';
+
+export interface CardFigures {
+  gpu: Gpu;
+  vgpus: number;
+  vramBytes: number;
+  promisedBytes: number;
+  residentBytes: number;
+  sharePercent: number;
+}
+
+export interface PoolFigures {
+  name: string;
+  pool?: Pool;
+  cards: CardFigures[];
+  vramBytes: number;
+  promisedBytes: number;
+  residentBytes: number;
+  sharePercent: number;
+  vgpus: number;
+  /** The card that takes the biggest virtual GPU; none where nothing is taken. */
+  roomiest?: { gpu: Gpu; vramBytes: number; sharePercent: number };
+}
+
+function figures(gpu: Gpu, instances: Instance[]): CardFigures {
+  const tenants = tenantsOf(gpu, instances);
+  const sum = promised(tenants);
+  return { gpu, vgpus: tenants.length, vramBytes: gpu.status?.vramBytes ?? 0, residentBytes: gpu.status?.vramUsedBytes ?? 0, promisedBytes: sum.vramBytes, sharePercent: sum.sharePercent };
+}
+
+/** pools are all of them in the order of their names, the default one first. */
+export function pools(objects: Pool[], gpus: Gpu[], instances: Instance[]): PoolFigures[] {
+  const of = (g: Gpu) => g.spec.pool || defaultPool;
+  const names = [...new Set([defaultPool, ...objects.map((p) => p.meta.name), ...gpus.map(of)])];
+  names.sort((a, b) => Number(b === defaultPool) - Number(a === defaultPool) || a.localeCompare(b));
+  return names.map((name) => {
+    const pool = objects.find((p) => p.meta.name === name);
+    const cards = gpus.filter((g) => of(g) === name).map((g) => figures(g, instances));
+    const sum = (f: (c: CardFigures) => number) => cards.reduce((n, c) => n + f(c), 0);
+    const limit = pool?.spec.maxVgpusPerGpu || Infinity;
+    const room = cards
+      .filter((c) => !c.gpu.spec.unschedulable && c.vgpus < limit && c.promisedBytes < c.vramBytes)
+      .map((c) => ({ gpu: c.gpu, vramBytes: c.vramBytes - c.promisedBytes, sharePercent: Math.max(0, 100 - c.sharePercent) }))
+      .sort((a, b) => b.vramBytes - a.vramBytes)[0];
+    return { name, pool, cards, vramBytes: sum((c) => c.vramBytes), promisedBytes: sum((c) => c.promisedBytes), residentBytes: sum((c) => c.residentBytes), sharePercent: sum((c) => c.sharePercent), vgpus: sum((c) => c.vgpus), roomiest: room };
+  });
+}

@@ -1,0 +1,123 @@
+// Bringing in an image: a file from here, with progress and a way to stop, or an
+// address that a node fetches.
+import { Checkbox, FileUpload, FormSelect, FormSelectOption, Progress, Radio, TextInput } from '@patternfly/react-core';
+import { useMutation } from '@tanstack/react-query';
+import { useEffect, useRef, useState } from 'react';
+import { api, ok, type Schemas } from '../../api/client';
+import { atField } from '../../api/fields';
+import { may, type Session } from '../../api/session';
+import { formatOf, send, type Sending } from '../../api/upload';
+import { useText } from '../../i18n';
+import { formatBytes } from '../../lib/format';
+import { asCommand, asCurl } from '../../lib/same';
+import { describedBy, Field } from '../../parts/field';
+import { FormDialog } from '../../parts/form-dialog';
+import { Same } from '../../parts/same';
+import { useProject } from '../../shell/project';
+
+type Image = Schemas['Image'];
+type Format = Image['spec']['format'];
+
+const shown = ['meta.name', 'meta.project', 'spec.url', 'spec.sha256', 'spec.format'];
+
+interface Props {
+  session: Session;
+  /** What the form begins with. */
+  name?: string;
+  url?: string;
+  onClose: () => void;
+}
+
+const aborted = (e: unknown) => e instanceof DOMException && e.name === 'AbortError';
+
+export function AddImage({ session, name = '', url = '', onClose }: Props) {
+  const { t, language } = useText();
+  const { projects, project } = useProject();
+  const operator = may(session, 'operator');
+  const [form, setForm] = useState({ name, url, sha256: '', format: 'qcow2' as Format, project: project || (operator ? '' : (projects[0]?.meta.id ?? '')), fromUrl: url !== '', public: false });
+  const [file, setFile] = useState<File | null>(null);
+  const [sent, setSent] = useState(0);
+  const sending = useRef<Sending | null>(null);
+  const set = (field: keyof typeof form) => (_: unknown, v: string | boolean) => setForm((f) => ({ ...f, [field]: v }));
+  const body: Image = {
+    kind: 'Image',
+    meta: { name: form.name, ...(form.project && { project: form.project }) },
+    spec: { format: form.format, ...(form.fromUrl && { url: form.url }), ...(form.sha256 && { sha256: form.sha256.trim().toLowerCase() }), ...((form.public || !form.project) && { public: true }) },
+  };
+  const save = useMutation({
+    mutationFn: async () => {
+      if (form.fromUrl) return void (await ok(api.POST('/v1/images', { body })));
+      if (!file) return;
+      setSent(0);
+      sending.current = send(body, file, setSent);
+      try {
+        await sending.current.done;
+      } finally {
+        sending.current = null;
+      }
+    },
+    onSuccess: onClose,
+  });
+  const busy = save.isPending;
+  const at = (path: string) => (aborted(save.error) ? undefined : atField(save.error, path));
+  useEffect(() => {
+    if (!busy || form.fromUrl) return;
+    const ask = (e: BeforeUnloadEvent) => e.preventDefault();
+    window.addEventListener('beforeunload', ask);
+    return () => window.removeEventListener('beforeunload', ask);
+  }, [busy, form.fromUrl]);
+  useEffect(() => () => sending.current?.cancel(), []); // the page was left
+  const choose = async (f: File) => {
+    setFile(f);
+    const format = await formatOf(f);
+    setForm((old) => ({ ...old, format, name: old.name || f.name.toLowerCase().replace(/\.[^.]*$/, '').replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '').slice(0, 63) }));
+  };
+  const progress = file && file.size > 0 ? t('gpu.vramOf', { used: formatBytes(sent, language), all: formatBytes(file.size, language) }) : '';
+  const close = () => (sending.current ? sending.current.cancel() : onClose());
+  return (
+    <FormDialog
+      title={t('img.add')} action={t('img.bring')} busy={busy} error={aborted(save.error) ? null : save.error} shown={shown} wide
+      disabled={!form.fromUrl && !file} onSubmit={save.mutate} onClose={close}
+    >
+      <div role="radiogroup" aria-label={t('img.from')}>
+        <Radio id="image-file" name="image-from" label={t('img.fromFile')} isChecked={!form.fromUrl} isDisabled={busy} onChange={() => set('fromUrl')(null, false)} />
+        <Radio id="image-url" name="image-from" label={t('img.fromUrl')} isChecked={form.fromUrl} isDisabled={busy} onChange={() => set('fromUrl')(null, true)} />
+      </div>
+      {form.fromUrl ? (
+        <Field id="image-address" label={t('img.url')} error={at('spec.url')} required>
+          <TextInput id="image-address" type="url" value={form.url} onChange={set('url')} isRequired validated={at('spec.url') ? 'error' : 'default'} aria-describedby={describedBy('image-address')} />
+        </Field>
+      ) : (
+        <Field id="image-content" label={t('img.file')} help={t('img.fileHelp')} required>
+          <FileUpload id="image-content" filename={file ? `${file.name}, ${formatBytes(file.size, language)}` : ''} filenamePlaceholder={t('img.drop')} filenameAriaLabel={t('img.file')} browseButtonText={t('img.choose')} browseButtonAriaDescribedby={describedBy('image-content')} clearButtonText={t('img.clear')} hideDefaultPreview isDisabled={busy} onFileInputChange={(_, f) => void choose(f)} onClearClick={() => setFile(null)} />
+        </Field>
+      )}
+      <Field id="image-name" label={t('common.name')} error={at('meta.name')} required>
+        <TextInput id="image-name" value={form.name} onChange={set('name')} isRequired autoComplete="off" spellCheck={false} validated={at('meta.name') ? 'error' : 'default'} aria-describedby={describedBy('image-name')} />
+      </Field>
+      <Field id="image-format" label={t('img.format')} help={t('img.formatHelp')} error={at('spec.format')}>
+        <FormSelect id="image-format" value={form.format} onChange={set('format')} aria-describedby={describedBy('image-format')}>
+          <FormSelectOption value="qcow2" label="qcow2" />
+          <FormSelectOption value="raw" label="raw" />
+        </FormSelect>
+      </Field>
+      <Field id="image-sum" label={t('img.sha256')} help={t('img.sha256Help')} error={at('spec.sha256')}>
+        <TextInput id="image-sum" value={form.sha256} onChange={set('sha256')} autoComplete="off" spellCheck={false} validated={at('spec.sha256') ? 'error' : 'default'} aria-describedby={describedBy('image-sum')} />
+      </Field>
+      {(operator || projects.length > 1) && (
+        <Field id="image-project" label={t('common.project')} error={at('meta.project')}>
+          <FormSelect id="image-project" value={form.project} onChange={set('project')} aria-describedby={describedBy('image-project')}>
+            {operator && <FormSelectOption value="" label={t('img.cluster')} />}
+            {projects.map((p) => <FormSelectOption key={p.meta.id} value={p.meta.id} label={p.meta.name} />)}
+          </FormSelect>
+        </Field>
+      )}
+      {operator && form.project && <Checkbox id="image-public" label={t('img.publish')} isChecked={form.public} onChange={set('public')} />}
+      {busy && !form.fromUrl && <Progress id="image-progress" title={t('img.sending')} value={file && file.size > 0 ? (100 * sent) / file.size : 0} label={progress} valueText={progress} size="sm" />}
+      <Same
+        cli={asCommand(['image', 'import', form.name || 'NAME'], { ...(form.fromUrl ? { url: form.url || 'URL' } : { file: file?.name ?? 'FILE' }), project: form.project, public: form.public || !form.project })}
+        curl={asCurl('POST', `${location.origin}/v1/images`, body) + (form.fromUrl ? '' : `\ncurl -X PUT ${location.origin}/v1/images/ID/content \\\n  -H "Authorization: Bearer $BASALT_TOKEN" \\\n  -H 'Content-Type: application/octet-stream' \\\n  --upload-file ${file?.name ?? 'FILE'}`)}
+      />
+    </FormDialog>
+  );
+}

@@ -1,0 +1,72 @@
+import { Button, Progress } from '@patternfly/react-core';
+import { RouteIcon } from '@patternfly/react-icons';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import { api, ok, type Schemas } from '../../api/client';
+import { useMigrations } from '../../api/cluster';
+import { mostInstances, useInstances, useNodes } from '../../api/queries';
+import { useText } from '../../i18n';
+import { formatBytes, formatTime } from '../../lib/format';
+import { Confirm } from '../../parts/confirm';
+import { Empty, ObjectList, usePages, type Column } from '../../parts/list';
+import { ToneLabel, type Tone } from '../../parts/tone';
+
+type Migration = Schemas['Migration'];
+type Phase = NonNullable<NonNullable<Migration['status']>['phase']>;
+
+const tones: Partial<Record<Phase, Tone>> = { Succeeded: 'good', Failed: 'bad', Aborted: 'off' };
+const phaseOf = (m: Migration): Phase => m.assignment?.phase || 'Pending';
+const ended = (m: Migration) => phaseOf(m) in tones;
+
+function How({ migration: m }: { migration: Migration }) {
+  const { t, language } = useText();
+  const s = m.status;
+  const far = s?.totalBytes ? t('gpu.vramOf', { used: formatBytes(s.progressBytes ?? 0, language), all: formatBytes(s.totalBytes, language) }) : '';
+  return (
+    <div>
+      <ToneLabel tone={tones[phaseOf(m)] ?? 'busy'} text={t(`mig.${phaseOf(m)}`)} /> <span className="basalt-note">{m.assignment?.reason || s?.lastError}</span>
+      {far && !ended(m) && <Progress id={`far-${m.meta.id}`} aria-label={t('mig.far', { name: m.meta.name })} value={(100 * (s?.progressBytes ?? 0)) / (s?.totalBytes ?? 1)} size="sm" label={far} valueText={far} />}
+    </div>
+  );
+}
+
+export function Migrations() {
+  const { t, language } = useText();
+  const client = useQueryClient();
+  const pages = usePages();
+  const query = useMigrations({ limit: 25, continue: pages.token });
+  const nodes = useNodes({ limit: 1000 });
+  const instances = useInstances({ limit: mostInstances });
+  const [asked, ask] = useState<Migration | null>(null);
+  const act = useMutation({
+    mutationFn: async (m: Migration) => {
+      const id = m.meta.id ?? '';
+      const now = await ok(api.GET('/v1/migrations/{id}', { params: { path: { id } } })); // it changes as it goes
+      return ok(api.PUT('/v1/migrations/{id}', { params: { path: { id } }, body: { kind: 'Migration', meta: now.meta, spec: { ...now.spec, abort: true } } }));
+    },
+    onSuccess: () => (ask(null), client.invalidateQueries({ queryKey: ['Migration', 'list'] })),
+  });
+  const forget = useMutation({ mutationFn: (m: Migration) => ok(api.DELETE('/v1/migrations/{id}', { params: { path: { id: m.meta.id ?? '' } } })), onSuccess: () => client.invalidateQueries({ queryKey: ['Migration', 'list'] }) });
+  const node = (id: string | undefined) => nodes.data?.items.find((n) => n.meta.id === id)?.meta.name ?? id ?? '–';
+  const columns: Column<Migration>[] = [
+    { title: t('op.instance'), cell: ({ spec: { instance } }) => <Link href={`/instances/${instance}`}>{instances.data?.items.find((i) => i.meta.id === instance)?.meta.name ?? instance}</Link> },
+    { title: t('common.state'), cell: (m) => <How migration={m} /> },
+    { title: t('mig.way'), cell: ({ spec, assignment: a }) => t('mig.fromTo', { from: node(a?.source), to: node(a?.target || spec.target) }) },
+    { title: t('mig.downtime'), cell: ({ status: s }) => (s?.downtimeMillis === undefined ? '–' : t('mig.millis', { n: s.downtimeMillis })) },
+    { title: t('common.created'), cell: (m) => formatTime(m.meta.createdAt, language) },
+    {
+      title: t('common.actions'),
+      cell: (m) =>
+        ended(m) ? <Button variant="link" isInline isDisabled={forget.isPending} aria-label={`${t('mig.forget')}: ${m.meta.name}`} onClick={() => forget.mutate(m)}>{t('mig.forget')}</Button>
+        : m.spec.abort ? t('mig.aborting')
+        : <Button variant="link" isInline isDanger aria-label={`${t('mig.abort')}: ${m.meta.name}`} onClick={() => (act.reset(), ask(m))}>{t('mig.abort')}</Button>,
+    },
+  ];
+  return (
+    <>
+      <ObjectList label={t('mnt.migrations')} columns={columns} query={query} keyOf={(m) => m.meta.id ?? m.meta.name} pages={pages} empty={<Empty title={t('mig.empty')} help={t('mig.emptyHelp')} icon={RouteIcon} />} />
+      {asked && <Confirm title={t('mig.abortTitle')} help={t('mig.abortHelp')} action={t('mig.abort')} danger busy={act.isPending} error={act.error} onConfirm={() => act.mutate(asked)} onClose={() => ask(null)} />}
+    </>
+  );
+}

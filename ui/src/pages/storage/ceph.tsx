@@ -1,0 +1,98 @@
+import { Alert, Button, Card, CardBody, CardHeader, CardTitle, FormSelect, FormSelectOption, Progress, TextInput } from '@patternfly/react-core';
+import { StorageDomainIcon } from '@patternfly/react-icons';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { api, ok, type Schemas } from '../../api/client';
+import { useCeph } from '../../api/cluster';
+import { atField } from '../../api/fields';
+import { useText } from '../../i18n';
+import { formatBytes } from '../../lib/format';
+import { asCommand, asCurl } from '../../lib/same';
+import { Confirm } from '../../parts/confirm';
+import { ErrorAlert } from '../../parts/error';
+import { describedBy, Field } from '../../parts/field';
+import { FormDialog } from '../../parts/form-dialog';
+import { Empty } from '../../parts/list';
+import { Rows } from '../../parts/rows';
+import { Same } from '../../parts/same';
+import { ToneLabel, type Tone } from '../../parts/tone';
+
+type Cluster = Schemas['CephCluster'];
+
+const shown = ['spec.replicas', 'spec.failureDomain'];
+const tones: Record<string, Tone> = { OK: 'good', Warning: 'warning', Error: 'bad' };
+
+/** save puts what is asked for on what is there now: Ceph reports all the time. */
+async function save(cluster: Cluster | undefined, spec: Schemas['CephClusterSpec']) {
+  if (!cluster) return ok(api.POST('/v1/ceph-clusters', { body: { kind: 'CephCluster', meta: { name: 'ceph' }, spec } }));
+  const id = cluster.meta.id ?? '';
+  const now = await ok(api.GET('/v1/ceph-clusters/{id}', { params: { path: { id } } }));
+  return ok(api.PUT('/v1/ceph-clusters/{id}', { params: { path: { id } }, body: { kind: 'CephCluster', meta: now.meta, spec } }));
+}
+
+function CephForm({ cluster, onDone, onClose }: { cluster?: Cluster; onDone: () => void; onClose: () => void }) {
+  const { t } = useText();
+  const [form, setForm] = useState({ replicas: String(cluster?.spec.replicas || 3), failureDomain: cluster?.spec.failureDomain || ('host' as const) });
+  const set = (field: keyof typeof form) => (_: unknown, v: string) => setForm((f) => ({ ...f, [field]: v }));
+  const spec = { enabled: true, replicas: Number(form.replicas), failureDomain: form.failureDomain };
+  const enable = useMutation({ mutationFn: () => save(cluster, spec), onSuccess: onDone });
+  const at = (path: string) => atField(enable.error, path);
+  return (
+    <FormDialog title={t(cluster?.spec.enabled ? 'ceph.change' : 'ceph.enable')} help={t('ceph.enableHelp')} action={t(cluster?.spec.enabled ? 'op.save' : 'ceph.enable')} busy={enable.isPending} error={enable.error} shown={shown} onSubmit={enable.mutate} onClose={onClose}>
+      <Field id="ceph-copies" label={t('ceph.copies')} help={t('ceph.copiesHelp')} error={at('spec.replicas')} required>
+        <TextInput id="ceph-copies" type="number" min={1} max={5} value={form.replicas} onChange={set('replicas')} isRequired validated={at('spec.replicas') ? 'error' : 'default'} aria-describedby={describedBy('ceph-copies')} />
+      </Field>
+      <Field id="ceph-domain" label={t('ceph.domain')} help={t('ceph.domainHelp')} error={at('spec.failureDomain')}>
+        <FormSelect id="ceph-domain" value={form.failureDomain} onChange={set('failureDomain')} aria-describedby={describedBy('ceph-domain')}>
+          <FormSelectOption value="host" label={t('ceph.host')} />
+          <FormSelectOption value="osd" label={t('ceph.osd')} />
+        </FormSelect>
+      </Field>
+      <Same cli={asCommand(['ceph', 'enable'], { replicas: form.replicas, 'failure-domain': form.failureDomain })} curl={asCurl(cluster ? 'PUT' : 'POST', `${location.origin}/v1/ceph-clusters${cluster ? `/${cluster.meta.id}` : ''}`, { kind: 'CephCluster', meta: { name: 'ceph', ...(cluster && { revision: cluster.meta.revision }) }, spec })} />
+    </FormDialog>
+  );
+}
+
+export function Ceph() {
+  const { t, language } = useText();
+  const client = useQueryClient();
+  const query = useCeph();
+  const [editing, edit] = useState(false);
+  const [leaving, leave] = useState(false);
+  const again = () => client.invalidateQueries({ queryKey: ['CephCluster', 'list'] });
+  const cluster = query.data?.items[0];
+  const off = useMutation({ mutationFn: () => save(cluster, { ...cluster?.spec, enabled: false }), onSuccess: () => (leave(false), again()) });
+  const s = cluster?.status;
+  const used = t('gpu.vramOf', { used: formatBytes(s?.usedBytes ?? 0, language), all: formatBytes(s?.sizeBytes ?? 0, language) });
+  const phase = s?.phase || 'Pending';
+  const enable = <Button onClick={() => edit(true)}>{t('ceph.enable')}</Button>;
+  return (
+    <>
+      <ErrorAlert error={query.error} onRetry={() => void query.refetch()} />
+      {query.data && !cluster?.spec.enabled && <Empty title={t('ceph.off')} help={t('ceph.offHelp')} icon={StorageDomainIcon} action={enable} />}
+      {cluster?.spec.enabled && (
+        <Card>
+          <CardHeader
+            actions={{
+              hasNoOffset: true,
+              actions: <><Button variant="link" onClick={() => edit(true)}>{t('ceph.change')}</Button><Button variant="link" isDanger onClick={() => (off.reset(), leave(true))}>{t('ceph.disable')}</Button></>,
+            }}
+          >
+            <CardTitle component="h2">Ceph</CardTitle>
+          </CardHeader>
+          <CardBody className="basalt-stack">
+            <div role="status">
+              {s?.health && phase === 'Ready' ? <ToneLabel tone={tones[s.health] ?? 'warning'} text={t(`ceph.${s.health}`)} /> : <ToneLabel tone={phase === 'Failed' ? 'bad' : 'busy'} text={t(`ceph.${phase}`)} />} {s?.lastError || s?.summary}
+            </div>
+            {s?.next && <Alert component="h3" variant={s.health === 'Error' || phase === 'Failed' ? 'danger' : 'info'} isInline title={t('ceph.next')}>{s.next}</Alert>}
+            {Boolean(s?.sizeBytes) && <Progress id="ceph-used" title={t('ceph.used')} value={(100 * (s?.usedBytes ?? 0)) / (s?.sizeBytes ?? 1)} size="sm" label={used} valueText={used} />}
+            <Rows rows={[[t('ceph.copies'), String(cluster.spec.replicas || 3)], [t('ceph.domain'), t(`ceph.${cluster.spec.failureDomain || 'host'}`)], [t('ceph.disks'), s?.osds ? t('ceph.disksUp', { up: s.osdsUp ?? 0, all: s.osds }) : t('common.none')]]} />
+            {(s?.checks?.length ?? 0) > 0 && <ul>{s?.checks?.map((c) => <li key={c.name}>{c.summary} <span className="basalt-note">{c.name}</span></li>)}</ul>}
+          </CardBody>
+        </Card>
+      )}
+      {editing && <CephForm cluster={cluster} onDone={() => (edit(false), void again())} onClose={() => edit(false)} />}
+      {leaving && <Confirm title={t('ceph.disableTitle')} help={t('ceph.disableHelp')} action={t('ceph.disable')} danger name="ceph" busy={off.isPending} error={off.error} onConfirm={() => off.mutate()} onClose={() => leave(false)} />}
+    </>
+  );
+}

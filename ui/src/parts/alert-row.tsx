@@ -1,0 +1,20 @@
+// One alert: how bad, what, since when, what to do, and where.
+import { Alert } from '@patternfly/react-core';
+import { Link } from 'wouter';
+import { useText } from '../i18n';
+import { hrefOf, type Alert as Wrong } from '../lib/alert';
+import { formatTime } from '../lib/format';
+
+export function AlertRow({ alert: a }: { alert: Wrong }) {
+  const { t, has, language } = useText();
+  const key = `alert.${a.code}`;
+  const href = hrefOf(a);
+  const title = has(key) ? t(key) : a.code;
+  return (
+    <Alert component="h3" variant={a.severity === 'Critical' ? 'danger' : 'warning'} isInline title={a.name ? `${title}: ${a.name}` : title} actionLinks={href && <Link href={href} aria-label={t('alert.lookAt', { what: a.name || title })}>{t('alert.look')}</Link>}>
+      <p>{a.message}</p>
+      {a.hint && <p>{t('alert.do')}: {a.hint}</p>}
+      {a.since && <p className="basalt-note">{t('alert.since', { at: formatTime(a.since, language) })}</p>}
+    </Alert>
+  );
+}
