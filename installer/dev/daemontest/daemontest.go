@@ -20,6 +20,7 @@ import (
 type Daemon struct {
 	URL, Port string
 	Key       string // the operator's
+	Run       string // its directory of sockets
 	log       string
 }
 
@@ -44,12 +45,12 @@ func Start(t *testing.T, libvirt, tags string) Daemon {
 	address := l.Addr().String()
 	_ = l.Close()
 	_, port, _ := net.SplitHostPort(address)
-	d := Daemon{URL: "http://" + address, Port: port, log: filepath.Join(dir, "log")}
+	d := Daemon{URL: "http://" + address, Port: port, Run: filepath.Join(dir, "run"), log: filepath.Join(dir, "log")}
 	log, err := os.Create(d.log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(bin, "--data", filepath.Join(dir, "data"), "--run", filepath.Join(dir, "run"), "--listen", address,
+	cmd := exec.Command(bin, "--data", filepath.Join(dir, "data"), "--run", d.Run, "--listen", address,
 		"--libvirt", libvirt, "--network", "none", "--meter-every", "1s")
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {

@@ -1,0 +1,230 @@
+// The operator's technical side: pools, images, apps and flavors, everybody's
+// instances, maintenance, storage, ways outside, and alerts. With a card made of
+// the processors, whose instance cannot start (there is no worker): an alert.
+import assert from 'node:assert/strict';
+import { button, expect, heading, inspect, nav, open, PASSWORD, PORTAL, run, signIn, step } from './harness.mjs';
+
+const page = await open({});
+const dialog = page.getByRole('dialog');
+const send = (name) => dialog.getByRole('button', { name, exact: true }).click();
+
+step('sign in: the dashboard and the bell', async () => {
+  await page.goto(PORTAL);
+  await signIn(page, PASSWORD, 'op@example.com');
+  await heading(page, 'Dashboard');
+  await page.getByRole('heading', { name: 'Alerts', exact: true }).waitFor();
+  await page.getByRole('button', { name: /^Alerts: / }).waitFor();
+  await inspect(page, 'cluster-dashboard-light');
+});
+
+step('GPU pools: what the card has and has promised', async () => {
+  await nav(page, 'GPU pools');
+  await heading(page, 'GPU pools');
+  await page.getByText('50% of VRAM, 50% of time; at most 100 % of each card').waitFor();
+  await page.getByText(/^4 GiB with 50% of time, on /).waitFor();
+  await inspect(page, 'pools-light');
+});
+
+step('a pool: errors at fields, made, a card put into it, and back', async () => {
+  await button(page, 'Create GPU pool').click();
+  await dialog.getByLabel('Name').fill('No Good');
+  expect('400');
+  await send('Create');
+  await page.locator('#pool-name-help').getByText('name').waitFor();
+  await dialog.getByLabel('Name').fill('big');
+  await dialog.getByLabel('Virtual GPUs on each card, at most').fill('2');
+  await button(page, 'The same as a command').click();
+  await dialog.getByText('basalt gpu-pool create big').waitFor();
+  await inspect(page, 'pool-form-light');
+  await send('Create');
+  await page.getByRole('heading', { name: 'big' }).waitFor();
+  await page.getByText('No card is in it.').waitFor();
+  const change = page.getByRole('table').getByRole('button', { name: /^Change: / });
+  for (const pool of ['big', 'default']) {
+    await change.click();
+    await dialog.getByLabel('GPU pool').selectOption(pool);
+    await send('Save');
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByRole('table', { name: `Cards in ${pool}` }).waitFor();
+  }
+  await button(page, 'Delete: big').click();
+  await dialog.getByLabel('Type the name big to confirm').fill('big');
+  await send('Delete');
+  await page.getByRole('heading', { name: 'big' }).waitFor({ state: 'detached' });
+});
+
+step('an image from a file, with progress', async () => {
+  await nav(page, 'Images and apps');
+  await heading(page, 'Images and apps');
+  await page.getByRole('cell', { name: 'debian-12' }).waitFor();
+  await inspect(page, 'images-light');
+  await button(page, 'Add image').click();
+  await page.locator('input[type=file]').setInputFiles(process.env.IMAGE);
+  assert.equal(await dialog.getByLabel('Name').inputValue(), 'my-disk');
+  assert.equal(await dialog.getByLabel('Format').inputValue(), 'raw');
+  await inspect(page, 'image-form-light');
+  await send('Bring in');
+  await dialog.waitFor({ state: 'detached' });
+  const row = page.getByRole('row').filter({ hasText: 'my-disk' });
+  await row.getByText('Ready', { exact: true }).waitFor();
+});
+
+step('one that is stopped, and one whose sum is wrong, leave nothing behind', async () => {
+  let stopped = true;
+  await page.route('**/content', (r) => (stopped ? undefined : r.continue())); // held: it is on its way for ever
+  await button(page, 'Add image').click();
+  await page.locator('input[type=file]').setInputFiles(process.env.IMAGE);
+  await dialog.getByLabel('Name').fill('halfway');
+  await send('Bring in');
+  await page.getByRole('row').filter({ hasText: 'halfway' }).waitFor();
+  await inspect(page, 'image-sending-light');
+  await send('Cancel');
+  await page.getByRole('row').filter({ hasText: 'halfway' }).waitFor({ state: 'detached' });
+  stopped = false;
+  await dialog.getByLabel('Name').fill('wrong');
+  await dialog.getByLabel('SHA-256').fill('0'.repeat(64));
+  expect('400');
+  await send('Bring in');
+  await dialog.getByRole('alert').or(dialog.locator('#image-sum-help').getByText(/./)).first().waitFor();
+  await send('Cancel');
+  await page.getByRole('row').filter({ hasText: 'wrong' }).waitFor({ state: 'detached' });
+  await button(page, 'Delete: my-disk').click();
+  await dialog.getByLabel('Type the name my-disk to confirm').fill('my-disk');
+  await send('Delete');
+  await page.getByRole('row').filter({ hasText: 'my-disk' }).waitFor({ state: 'detached' });
+});
+
+step('apps and flavors', async () => {
+  await page.getByRole('link', { name: 'Apps', exact: true }).click();
+  await page.getByText('basalt app install', { exact: true }).waitFor();
+  await inspect(page, 'apps-light');
+  await button(page, 'Change: notebook').click();
+  await dialog.getByLabel('Version').fill('2');
+  await send('Save');
+  await page.getByText('notebook · 2').waitFor();
+  await page.getByRole('link', { name: 'Flavors', exact: true }).click();
+  await button(page, 'Create flavor').click();
+  await dialog.getByLabel('Name').fill('large');
+  await dialog.getByLabel('Memory').fill('8 gigs');
+  await send('Create');
+  await page.locator('#flavor-memory-help').getByText('A size has a unit').waitFor();
+  await dialog.getByLabel('Memory').fill('8GiB');
+  await inspect(page, 'flavor-form-light');
+  await send('Create');
+  await page.getByRole('cell', { name: 'large' }).waitFor();
+  await inspect(page, 'flavors-light');
+  await button(page, 'Delete: large').click();
+  await dialog.getByLabel('Type the name large to confirm').fill('large');
+  await send('Delete');
+  await page.getByRole('cell', { name: 'large' }).waitFor({ state: 'detached' });
+});
+
+step('all instances: filters on the server, stop and start', async () => {
+  await nav(page, 'All instances');
+  await heading(page, 'All instances');
+  const row = page.getByRole('row').filter({ hasText: 'web-1' });
+  await row.getByText('Running').waitFor();
+  await row.getByText('acme / render').waitFor();
+  await inspect(page, 'all-instances-light');
+  await page.getByLabel('Card').selectOption({ index: 1 });
+  await row.waitFor({ state: 'detached' });
+  await page.getByRole('link', { name: 'train-1' }).waitFor();
+  await page.getByLabel('Card').selectOption('');
+  await page.getByLabel('State').selectOption('Stopped');
+  await page.getByText('No instance is like that').waitFor();
+  await page.getByLabel('State').selectOption('');
+  await button(page, 'Move: web-1').click();
+  await page.getByText('No other node takes work now.').waitFor();
+  await inspect(page, 'move-light');
+  await send('Cancel');
+  await button(page, 'Stop: web-1').click();
+  await send('Stop');
+  await row.getByText('Stopped').waitFor();
+  await button(page, 'Start: web-1').click();
+  await row.getByText('Running').waitFor();
+});
+
+step('maintenance: a node closed and opened, no moves, no tokens on a node that is alone', async () => {
+  await nav(page, 'Maintenance');
+  await heading(page, 'Maintenance');
+  await page.getByRole('button', { name: /^Take nothing new: / }).click();
+  await send('Take nothing new');
+  await page.getByText('Takes nothing new').waitFor();
+  await inspect(page, 'maintenance-light');
+  await page.getByRole('button', { name: /^Take new work: / }).click();
+  await send('Take new work');
+  await page.getByText('Takes nothing new').waitFor({ state: 'detached' });
+  await page.getByRole('link', { name: 'Moves', exact: true }).click();
+  await page.getByText('Nothing has moved').waitFor();
+  await inspect(page, 'migrations-light');
+  await page.getByRole('link', { name: 'Add a node', exact: true }).click();
+  expect('409');
+  await button(page, 'Make a join token').click();
+  await page.getByText('this node is alone').waitFor();
+  await inspect(page, 'tokens-light');
+});
+
+step('storage: Ceph, disks, backup targets', async () => {
+  await nav(page, 'Storage');
+  await heading(page, 'Storage');
+  await page.getByText('Ceph is switched off').waitFor();
+  await inspect(page, 'storage-light');
+  await page.getByRole('link', { name: 'Backups', exact: true }).click();
+  await button(page, 'Add backup target').click();
+  await dialog.getByLabel('Name').fill('nas');
+  await dialog.getByRole('textbox', { name: 'Directory' }).fill('relative');
+  expect('400');
+  await send('Create');
+  await page.locator('#target-directory-help').getByText('absolute').waitFor();
+  await dialog.getByRole('textbox', { name: 'Directory' }).fill(process.env.TARGET);
+  await inspect(page, 'target-form-light');
+  await send('Create');
+  await page.getByRole('cell', { name: 'nas', exact: true }).waitFor();
+  await inspect(page, 'backups-light');
+});
+
+step('ways outside', async () => {
+  await nav(page, 'Ways outside');
+  await heading(page, 'Ways outside');
+  await page.getByText('Without networks').waitFor();
+  await inspect(page, 'network-health-light');
+  await button(page, 'Add external network').click();
+  await dialog.getByLabel('Name').fill('isp');
+  await dialog.getByLabel('IPv4 network').fill('nonsense');
+  await inspect(page, 'external-form-light');
+  expect('4'); // without networks, or with a bad one: refused either way
+  await send('Create');
+  await page.locator('[aria-live]').getByText(/./).first().waitFor();
+  await send('Cancel');
+});
+
+step('alerts: what is wrong, and where', async () => {
+  await page.getByRole('button', { name: /^Alerts: / }).click();
+  await heading(page, 'Alerts');
+  await inspect(page, 'alerts-light');
+});
+
+const pages = [
+  ['pools', 'GPU pools', 'GPU-Pools'], ['images', 'Images and apps', 'Images und Apps'], ['all-instances', 'All instances', 'Alle Instanzen'],
+  ['maintenance', 'Maintenance', 'Wartung'], ['storage', 'Storage', 'Speicher'], ['network-health', 'Ways outside', 'Wege nach außen'], ['alerts', 'Alerts', 'Warnungen'],
+];
+
+step('dark, on a phone, and in German', async () => {
+  const state = await page.context().storageState();
+  for (const [what, options, german] of [
+    ['dark', { colorScheme: 'dark' }, false],
+    ['phone', { viewport: { width: 390, height: 844 }, hasTouch: true }, false],
+    ['de', { locale: 'de-DE' }, true],
+  ]) {
+    const p = await open({ ...options, storageState: state });
+    for (const [path, english, deutsch] of pages) {
+      await p.goto(`${PORTAL}/#/${path}`);
+      await heading(p, german ? deutsch : english);
+      await p.waitForTimeout(700); // what is asked for has come
+      await inspect(p, `${path}-${what}`);
+    }
+    await p.context().close();
+  }
+});
+
+await run(page);

@@ -1,0 +1,81 @@
+package ui_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
+)
+
+// TestOperatorCluster is the operator's technical side, with a card made of the
+// processors: e2e/operator-cluster.mjs.
+func TestOperatorCluster(t *testing.T) {
+	n := start(t)
+	n.fill(t)
+	n.card(t)
+	image := filepath.Join(t.TempDir(), "My_Disk.raw")
+	disk := make([]byte, 8<<20)
+	disk[510], disk[511] = 0x55, 0xaa // a boot sector
+	if err := os.WriteFile(image, disk, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n.tell(t, "operator-cluster.mjs", "IMAGE="+image, "TARGET="+t.TempDir())
+}
+
+// card starts a basalt-gpud beside basaltd, waits for its card, and promises
+// half of it to an instance.
+func (n daemon) card(t *testing.T) {
+	t.Helper()
+	ctx := t.Context()
+	dir := t.TempDir()
+	bin := filepath.Join(dir, "basalt-gpud")
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", bin, "github.com/basalt-gpu/basalt/appliance/cmd/basalt-gpud").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	cmd := exec.Command(bin, "--no-nvidia", "--soft-gpu", "vram=8GiB", "--state", filepath.Join(dir, "state"), "--socket", filepath.Join(n.Run, "gpud.sock"))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait() // it is ended by a signal
+	})
+	op, err := client.New(client.Options{Server: n.URL, Token: n.Key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	watch := patience.Start()
+	for cards := 0; cards == 0; time.Sleep(200 * time.Millisecond) {
+		cards = count(ctx, t, op.GPUs())
+		if watch.Over(time.Minute) {
+			t.Fatalf("no card is reported:\n%s", n.Log())
+		}
+	}
+	_, err = op.Instances().Create(ctx, api.Instance{Meta: api.Meta{Name: "train-1", Project: "render"}, Spec: api.InstanceSpec{Flavor: "tiny", Image: "debian-12",
+		Vgpu: &api.VGPUSpec{VramBytes: 4 << 30, SharePercent: 50}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = op.Instances().Create(ctx, api.Instance{Meta: api.Meta{Name: "web-1", Project: "render"}, Spec: api.InstanceSpec{Flavor: "tiny", Image: "debian-12"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func count[T any](ctx context.Context, t *testing.T, c client.Collection[T]) (n int) {
+	t.Helper()
+	for _, err := range c.All(ctx, client.Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	return n
+}
