@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/server"
 	"github.com/basalt-gpu/basalt/api/server/servertest"
 	"github.com/basalt-gpu/basalt/appliance/store"
+	"github.com/basalt-gpu/basalt/installer/dev/portaltest"
 	"github.com/basalt-gpu/basalt/ui"
 )
 
@@ -23,10 +22,6 @@ import (
 // store with 20,000 instances: what e2e/bench.mjs prints. The API is the real
 // one; there are no nodes, and the instances say what this test made them say.
 func BenchmarkPortal(b *testing.B) {
-	browser, err := exec.LookPath("chromium")
-	if err != nil {
-		b.Skipf("%v: %s", err, hint)
-	}
 	s, err := store.Open(store.Options{Dir: b.TempDir(), NodeID: "node-a"})
 	if err != nil {
 		b.Fatal(err)
@@ -39,23 +34,8 @@ func BenchmarkPortal(b *testing.B) {
 	fillForBench(b, s, web.URL)
 	b.Cleanup(change(s))
 	for range b.N {
-		cmd := exec.CommandContext(b.Context(), benchNode(b), "e2e/bench.mjs")
-		cmd.Env = append(os.Environ(), "PORTAL="+web.URL, "EMAIL=ann@example.com", "PASSWORD="+secret, "BROWSER="+browser, "SHOTS="+b.TempDir())
-		out, err := cmd.CombinedOutput()
-		fmt.Printf("\n%s", out)
-		if err != nil {
-			b.Fatal(err)
-		}
+		portaltest.Tell(b, "bench.mjs", func() string { return "" }, "PORTAL="+web.URL, "EMAIL=ann@example.com")
 	}
-}
-
-func benchNode(b *testing.B) string {
-	b.Helper()
-	out, err := exec.CommandContext(b.Context(), "../installer/dev/node.sh", "path").Output()
-	if err != nil {
-		b.Fatalf("%v: %s", err, hint)
-	}
-	return strings.TrimSpace(string(out))
 }
 
 const benchInstances = 20_000

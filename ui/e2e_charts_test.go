@@ -28,7 +28,7 @@ func TestCharts(t *testing.T) {
 	train, serve := n.runs(t, op, "train-1"), n.runs(t, op, "serve-1")
 	n.tenant(t, train, 50, 300<<20, true)
 	n.tenant(t, serve, 20, 20<<20, false)
-	nodes, err := op.Nodes().List(t.Context(), client.Query{})
+	nodes, err := op.Nodes().Page(t.Context(), client.Query{})
 	if err != nil || len(nodes.Items) != 1 {
 		t.Fatalf("%+v, %v", nodes, err)
 	}

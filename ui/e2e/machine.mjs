@@ -52,17 +52,18 @@ step('each step of it is shown, until it runs', async () => {
   await inspect(page, `machine-overview-${VIEW}`);
 });
 
-// The terminal's text, as a screen reader has it.
-const terminal = page.getByRole('region', { name: 'Serial console' });
+// The terminal's lines, as a screen reader has them.
+const terminal = page.getByRole('group', { name: 'Serial console' });
 async function typed(line) {
-  await terminal.getByRole('textbox').focus();
+  await page.getByRole('textbox', { name: 'Serial console' }).focus();
   await page.keyboard.type(line, { delay: 20 });
   await page.keyboard.press('Enter');
 }
-const said = (text, timeout = minutes) => terminal.getByText(text).last().waitFor({ timeout });
+const said = (text) => terminal.getByRole('listitem').filter({ hasText: text }).last().waitFor({ timeout: minutes });
 
 step('log in on the serial console', async () => {
   await page.getByRole('link', { name: 'Open the console' }).click();
+  await page.getByRole('status').getByText('Connected.').waitFor();
   await typed(''); // a new prompt
   await said(`${name} login:`);
   await typed('debian');
@@ -80,16 +81,17 @@ step('CUDA programs run in it', async () => {
 });
 
 step('the chart moves', async () => {
-  await typed('clear; for i in $(seq 30); do /opt/basalt/demo/matmul; done; echo work is over');
+  await typed('for i in $(seq 30); do /opt/basalt/demo/matmul; done; echo work is over');
   await view('Monitoring');
   const gpu = page.getByRole('figure', { name: 'GPU', exact: true });
-  await gpu.getByText(/[1-9]/).first().waitFor();
+  await gpu.locator('[data-series="gpu"]').filter({ hasText: /[1-9]/ }).waitFor({ timeout: 2 * minutes });
   await inspect(page, `machine-monitoring-${VIEW}`);
 });
 
 step('a snapshot of its disk', async () => {
   await view('Storage');
-  await page.getByRole('button', { name: 'Take snapshot' }).first().click();
+  await page.getByRole('button', { name: /^Actions: / }).first().click();
+  await page.getByRole('menuitem', { name: 'Take snapshot', exact: true }).click();
   await page.getByRole('dialog').getByLabel('Name').fill('before');
   await page.getByRole('dialog').getByRole('button', { name: 'Take snapshot' }).click();
   await page.getByRole('row').filter({ hasText: 'before' }).getByText('Ready').waitFor();

@@ -33,7 +33,7 @@ step('a pool: errors at fields, made, a card put into it, and back', async () =>
   await page.locator('#pool-name-help').getByText('name').waitFor();
   await dialog.getByLabel('Name').fill('big');
   await dialog.getByLabel('Virtual GPUs on each card, at most').fill('2');
-  await button(page, 'The same as a command').click();
+  await button(page, 'The same without the portal').click();
   await dialog.getByText('basalt gpu-pool create big').waitFor();
   await inspect(page, 'pool-form-light');
   await send('Create');
@@ -54,7 +54,7 @@ step('a pool: errors at fields, made, a card put into it, and back', async () =>
 });
 
 step('an image from a file, with progress', async () => {
-  await nav(page, 'Images and apps');
+  await nav(page, 'Images');
   await heading(page, 'Images and apps');
   await page.getByRole('cell', { name: 'debian-12' }).waitFor();
   await inspect(page, 'images-light');

@@ -23,7 +23,7 @@ function totp(secret) {
   return String((sum.readUInt32BE(sum[19] & 15) & 0x7fffffff) % 1_000_000).padStart(6, '0');
 }
 /** view of the instance’s page. */
-const view = (name) => page.locator('.pf-v6-c-tabs').getByText(name, { exact: true }).click();
+const view = (name) => page.getByRole('navigation', { name: /^Views of/ }).getByRole('link', { name, exact: true }).click();
 const remove = async (name) => {
   await choose(name, 'Delete');
   await page.getByLabel(`Type the name ${name} to confirm`).fill(name);

@@ -34,7 +34,7 @@ func Built(t *testing.T) {
 
 // Tell a story of ui/e2e, with more in its environment. BASALT_SHOTS names
 // where its pictures stay. log is shown if it fails.
-func Tell(t *testing.T, story string, log func() string, env ...string) {
+func Tell(t testing.TB, story string, log func() string, env ...string) {
 	t.Helper()
 	browser, err := exec.LookPath("chromium")
 	if err != nil {
@@ -58,7 +58,7 @@ func Tell(t *testing.T, story string, log func() string, env ...string) {
 }
 
 // node is the Node.js that built the portal: the machine's, or make ui's own.
-func node(t *testing.T) string {
+func node(t testing.TB) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), filepath.Join(ui(), "../installer/dev/node.sh"), "path").Output()
 	if err != nil {

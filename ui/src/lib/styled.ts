@@ -6,7 +6,7 @@
 /** A style element that nothing is in: its text is an adopted sheet's. */
 function sheetElement(create: Document['createElement'], owner: Document): HTMLElement {
   const sheet = new CSSStyleSheet();
-  const element = create.call(owner, 'span');
+  const element = create('span');
   element.hidden = true;
   owner.adoptedStyleSheets = [...owner.adoptedStyleSheets, sheet];
   Object.defineProperties(element, {
@@ -34,10 +34,10 @@ export interface Styled {
 }
 
 export function styled(owner: Document): Styled {
-  const create = owner.createElement;
+  const create = owner.createElement.bind(owner);
   const make = (name: string): HTMLElement => {
     if (name === 'style') return sheetElement(create, owner);
-    const element = create.call(owner, name);
+    const element = create(name);
     if (name === 'span') element.setAttribute = setAttribute;
     return element;
   };

@@ -1,5 +1,5 @@
 // One instance: what to do with it, and its views, each at an address of its own.
-import { Button, Tab, Tabs, TabTitleText } from '@patternfly/react-core';
+import { Button } from '@patternfly/react-core';
 import { ServerIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -15,6 +15,7 @@ import { ErrorAlert } from '../../parts/error';
 import { Empty } from '../../parts/list';
 import { PageBody } from '../../parts/page';
 import { PhaseLabel } from '../../parts/phase';
+import { Views } from '../../parts/views';
 import { Console } from './console';
 import { Details } from './details';
 import { Events } from './events';
@@ -82,25 +83,21 @@ export function InstancePage({ session, id, tab }: { session: Session; id: strin
       <div className="basalt-stack">
         <div role="status" aria-label={t('common.state')}><PhaseLabel instance={i} /></div>
         {asked === null && <ErrorAlert error={act.error} onClose={act.reset} />}
-        <Tabs activeKey={tab} component="nav" aria-label={t('one.views', { name: i.meta.name })}>
-          {views.map((v) => <Tab key={v.tab} eventKey={v.tab} tabContentId="view" href={`#/instances/${id}${v.tab && `/${v.tab}`}`} title={<TabTitleText>{t(v.text)}</TabTitleText>} />)}
-        </Tabs>
-        <div id="view" role="tabpanel" aria-label={t(views.find((v) => v.tab === tab)?.text ?? 'one.overview')}>
-          {tab === '' && <Steps instance={i} />}
-          {tab === '' && (
-            <div className="basalt-split">
-              <div className="basalt-stack">
-                <Next instance={i} />
-                <Details instance={i} />
-              </div>
-              <Events instance={i} />
+        <Views label={t('one.views', { name: i.meta.name })} views={views.map((v) => ({ href: `/instances/${id}${v.tab && `/${v.tab}`}`, title: t(v.text), active: v.tab === tab }))} />
+        {tab === '' && <Steps instance={i} />}
+        {tab === '' && (
+          <div className="basalt-split">
+            <div className="basalt-stack">
+              <Next instance={i} />
+              <Details instance={i} />
             </div>
-          )}
-          {tab === 'monitoring' && <Monitoring instance={i} />}
-          {tab === 'console' && <Console session={session} instance={i} />}
-          {tab === 'storage' && <Storage session={session} instance={i} />}
-          {tab === 'network' && <InstanceNetwork session={session} instance={i} />}
-        </div>
+            <Events instance={i} />
+          </div>
+        )}
+        {tab === 'monitoring' && <Monitoring instance={i} />}
+        {tab === 'console' && <Console session={session} instance={i} />}
+        {tab === 'storage' && <Storage session={session} instance={i} />}
+        {tab === 'network' && <InstanceNetwork session={session} instance={i} />}
       </div>
       {asked && asked !== 'start' && (
         <Confirm

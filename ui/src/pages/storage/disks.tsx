@@ -22,7 +22,7 @@ type Disk = Schemas['Disk'];
 const shown = ['spec.wipe', 'spec.use'];
 const tones: Record<string, Tone> = { Ready: 'good', Failed: 'bad', Free: 'off', InUse: 'off' };
 
-async function use(disk: Disk, spec: Schemas['DiskSpec']) {
+async function setUse(disk: Disk, spec: Schemas['DiskSpec']) {
   const id = disk.meta.id ?? '';
   const now = await ok(api.GET('/v1/disks/{id}', { params: { path: { id } } })); // nodes report all the time
   return ok(api.PUT('/v1/disks/{id}', { params: { path: { id } }, body: { kind: 'Disk', meta: now.meta, spec } }));
@@ -32,7 +32,7 @@ function Take({ disk, onDone, onClose }: { disk: Disk; onDone: () => void; onClo
   const { t } = useText();
   const [wipe, setWipe] = useState(false);
   const spec: Schemas['DiskSpec'] = { use: 'ceph', wipe };
-  const save = useMutation({ mutationFn: () => use(disk, spec), onSuccess: onDone });
+  const save = useMutation({ mutationFn: () => setUse(disk, spec), onSuccess: onDone });
   return (
     <FormDialog title={t('dsk.takeTitle', { name: disk.meta.name })} help={t('dsk.takeHelp')} action={t('dsk.take')} busy={save.isPending} error={save.error} shown={shown} onSubmit={save.mutate} onClose={onClose}>
       <Field id="disk-wipe" label={t('dsk.content')} error={atField(save.error, 'spec.wipe') ?? atField(save.error, 'spec.use')}>
@@ -51,7 +51,7 @@ export function Disks() {
   const [taking, take] = useState<Disk | null>(null);
   const [going, release] = useState<Disk | null>(null);
   const again = () => client.invalidateQueries({ queryKey: ['Disk', 'list'] });
-  const out = useMutation({ mutationFn: (d: Disk) => use(d, {}), onSuccess: () => (release(null), again()) });
+  const out = useMutation({ mutationFn: (d: Disk) => setUse(d, {}), onSuccess: () => (release(null), again()) });
   const node = (d: Disk) => nodes.data?.items.find((n) => n.meta.id === d.status?.node)?.meta.name ?? d.status?.node ?? '';
   const items = query.data?.items.toSorted((a, b) => node(a).localeCompare(node(b)) || a.meta.name.localeCompare(b.meta.name)) ?? [];
   const columns: Column<Disk>[] = [
