@@ -174,7 +174,7 @@ func TestOrder(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	slices.Reverse(s.Nodes)
-	if again := Of(s, now); string(again[2].ID) != "a" {
+	if again := Of(s, now); again[2].ID != "a" {
 		t.Errorf("another order of objects: %+v", again)
 	}
 }

@@ -18,7 +18,7 @@ import (
 // dial as a browser's page does, which is told by the end why there is nothing.
 func (w *world) dial(ctx context.Context, t *testing.T, token, path string) *websocket.Conn {
 	t.Helper()
-	ws, _, err := websocket.Dial(ctx, w.URL+path, &websocket.DialOptions{ //nolint:bodyclose // Dial has read it
+	ws, _, err := websocket.Dial(ctx, w.URL+path, &websocket.DialOptions{
 		HTTPHeader: http.Header{"Authorization": {"Bearer " + token}}, Subprotocols: []string{"basalt"}})
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,8 @@ import (
 // As float32, whose 24 bits show 64 GiB to 4 KiB: 6.5 kB a series, 78 kB an
 // instance of twelve, 160 MB for the most resources that a Book takes.
 const (
-	Fine, Coarse           = 5 * time.Second, time.Minute
+	Fine                   = 5 * time.Second
+	Coarse                 = time.Minute
 	fineSlots, coarseSlots = 180, 1440
 )
 

@@ -59,11 +59,12 @@ async function typed(line) {
   await page.keyboard.type(line, { delay: 20 });
   await page.keyboard.press('Enter');
 }
-const said = (text) => terminal.getByRole('listitem').filter({ hasText: text }).last().waitFor({ timeout: minutes });
+const said = (text) => terminal.getByRole('listitem').filter({ hasText: text }).last().waitFor({ timeout: 4 * minutes });
 
 step('log in on the serial console', async () => {
   await page.getByRole('link', { name: 'Open the console' }).click();
   await page.getByRole('status').getByText('Connected.').waitFor();
+  await said(/finished at/); // cloud-init, which sets the password
   await typed(''); // a new prompt
   await said(`${name} login:`);
   await typed('debian');
@@ -96,6 +97,14 @@ step('a snapshot of its disk', async () => {
   await page.getByRole('dialog').getByRole('button', { name: 'Take snapshot' }).click();
   await page.getByRole('row').filter({ hasText: 'before' }).getByText('Ready').waitFor();
   await inspect(page, `machine-storage-${VIEW}`);
+});
+
+step('the snapshot goes before its disk', async () => {
+  await page.getByRole('row').filter({ hasText: 'before' }).getByRole('button', { name: /^Actions: / }).click();
+  await page.getByRole('menuitem', { name: 'Delete', exact: true }).click();
+  await page.getByRole('dialog').getByRole('textbox').fill('before');
+  await page.keyboard.press('Enter');
+  await page.getByText('No snapshots yet').waitFor();
 });
 
 step('what it costs, to the minute', async () => {

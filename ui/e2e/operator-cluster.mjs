@@ -39,13 +39,13 @@ step('a pool: errors at fields, made, a card put into it, and back', async () =>
   await send('Create');
   await page.getByRole('heading', { name: 'big' }).waitFor();
   await page.getByText('No card is in it.').waitFor();
-  const change = page.getByRole('table').getByRole('button', { name: /^Change: / });
+  const change = page.getByRole('grid').getByRole('button', { name: /^Change: / });
   for (const pool of ['big', 'default']) {
     await change.click();
     await dialog.getByLabel('GPU pool').selectOption(pool);
     await send('Save');
     await dialog.waitFor({ state: 'detached' });
-    await page.getByRole('table', { name: `Cards in ${pool}` }).waitFor();
+    await page.getByRole('grid', { name: `Cards in ${pool}` }).waitFor();
   }
   await button(page, 'Delete: big').click();
   await dialog.getByLabel('Type the name big to confirm').fill('big');
@@ -56,11 +56,11 @@ step('a pool: errors at fields, made, a card put into it, and back', async () =>
 step('an image from a file, with progress', async () => {
   await nav(page, 'Images');
   await heading(page, 'Images and apps');
-  await page.getByRole('cell', { name: 'debian-12' }).waitFor();
+  await page.getByRole('gridcell', { name: 'debian-12', exact: true }).waitFor();
   await inspect(page, 'images-light');
   await button(page, 'Add image').click();
   await page.locator('input[type=file]').setInputFiles(process.env.IMAGE);
-  assert.equal(await dialog.getByLabel('Name').inputValue(), 'my-disk');
+  await page.waitForFunction(() => document.querySelector('#image-name')?.value === 'my-disk');
   assert.equal(await dialog.getByLabel('Format').inputValue(), 'raw');
   await inspect(page, 'image-form-light');
   await send('Bring in');
@@ -76,10 +76,10 @@ step('one that is stopped, and one whose sum is wrong, leave nothing behind', as
   await page.locator('input[type=file]').setInputFiles(process.env.IMAGE);
   await dialog.getByLabel('Name').fill('halfway');
   await send('Bring in');
-  await page.getByRole('row').filter({ hasText: 'halfway' }).waitFor();
+  await page.getByRole('row', { includeHidden: true }).filter({ hasText: 'halfway' }).waitFor({ state: 'attached' });
   await inspect(page, 'image-sending-light');
   await send('Cancel');
-  await page.getByRole('row').filter({ hasText: 'halfway' }).waitFor({ state: 'detached' });
+  await page.getByRole('row', { includeHidden: true }).filter({ hasText: 'halfway' }).waitFor({ state: 'detached' });
   stopped = false;
   await dialog.getByLabel('Name').fill('wrong');
   await dialog.getByLabel('SHA-256').fill('0'.repeat(64));
@@ -87,36 +87,36 @@ step('one that is stopped, and one whose sum is wrong, leave nothing behind', as
   await send('Bring in');
   await dialog.getByRole('alert').or(dialog.locator('#image-sum-help').getByText(/./)).first().waitFor();
   await send('Cancel');
-  await page.getByRole('row').filter({ hasText: 'wrong' }).waitFor({ state: 'detached' });
+  await page.getByRole('row', { includeHidden: true }).filter({ hasText: 'wrong' }).waitFor({ state: 'detached' });
   await button(page, 'Delete: my-disk').click();
   await dialog.getByLabel('Type the name my-disk to confirm').fill('my-disk');
   await send('Delete');
-  await page.getByRole('row').filter({ hasText: 'my-disk' }).waitFor({ state: 'detached' });
+  await page.getByRole('row', { includeHidden: true }).filter({ hasText: 'my-disk' }).waitFor({ state: 'detached' });
 });
 
 step('apps and flavors', async () => {
-  await page.getByRole('link', { name: 'Apps', exact: true }).click();
+  await page.getByRole('navigation', { name: /^Views/ }).getByRole('link', { name: 'Apps', exact: true }).click();
   await page.getByText('basalt app install', { exact: true }).waitFor();
   await inspect(page, 'apps-light');
   await button(page, 'Change: notebook').click();
   await dialog.getByLabel('Version').fill('2');
   await send('Save');
   await page.getByText('notebook · 2').waitFor();
-  await page.getByRole('link', { name: 'Flavors', exact: true }).click();
+  await page.getByRole('navigation', { name: /^Views/ }).getByRole('link', { name: 'Flavors', exact: true }).click();
   await button(page, 'Create flavor').click();
-  await dialog.getByLabel('Name').fill('large');
+  await dialog.getByLabel('Name').fill('whale');
   await dialog.getByLabel('Memory').fill('8 gigs');
   await send('Create');
   await page.locator('#flavor-memory-help').getByText('A size has a unit').waitFor();
   await dialog.getByLabel('Memory').fill('8GiB');
   await inspect(page, 'flavor-form-light');
   await send('Create');
-  await page.getByRole('cell', { name: 'large' }).waitFor();
+  await page.getByRole('gridcell', { name: 'whale', exact: true }).waitFor();
   await inspect(page, 'flavors-light');
-  await button(page, 'Delete: large').click();
-  await dialog.getByLabel('Type the name large to confirm').fill('large');
+  await button(page, 'Delete: whale').click();
+  await dialog.getByLabel('Type the name whale to confirm').fill('whale');
   await send('Delete');
-  await page.getByRole('cell', { name: 'large' }).waitFor({ state: 'detached' });
+  await page.getByRole('gridcell', { name: 'whale', exact: true }).waitFor({ state: 'detached' });
 });
 
 step('all instances: filters on the server, stop and start', async () => {
@@ -154,10 +154,10 @@ step('maintenance: a node closed and opened, no moves, no tokens on a node that 
   await page.getByRole('button', { name: /^Take new work: / }).click();
   await send('Take new work');
   await page.getByText('Takes nothing new').waitFor({ state: 'detached' });
-  await page.getByRole('link', { name: 'Moves', exact: true }).click();
+  await page.getByRole('navigation', { name: /^Views/ }).getByRole('link', { name: 'Moves', exact: true }).click();
   await page.getByText('Nothing has moved').waitFor();
   await inspect(page, 'migrations-light');
-  await page.getByRole('link', { name: 'Add a node', exact: true }).click();
+  await page.getByRole('navigation', { name: /^Views/ }).getByRole('link', { name: 'Add a node', exact: true }).click();
   expect('409');
   await button(page, 'Make a join token').click();
   await page.getByText('this node is alone').waitFor();
@@ -169,7 +169,7 @@ step('storage: Ceph, disks, backup targets', async () => {
   await heading(page, 'Storage');
   await page.getByText('Ceph is switched off').waitFor();
   await inspect(page, 'storage-light');
-  await page.getByRole('link', { name: 'Backups', exact: true }).click();
+  await page.getByRole('navigation', { name: /^Views/ }).getByRole('link', { name: 'Backups', exact: true }).click();
   await button(page, 'Add backup target').click();
   await dialog.getByLabel('Name').fill('nas');
   await dialog.getByRole('textbox', { name: 'Directory' }).fill('relative');
@@ -179,7 +179,7 @@ step('storage: Ceph, disks, backup targets', async () => {
   await dialog.getByRole('textbox', { name: 'Directory' }).fill(process.env.TARGET);
   await inspect(page, 'target-form-light');
   await send('Create');
-  await page.getByRole('cell', { name: 'nas', exact: true }).waitFor();
+  await page.getByRole('gridcell', { name: 'nas', exact: true }).waitFor();
   await inspect(page, 'backups-light');
 });
 
@@ -192,7 +192,7 @@ step('ways outside', async () => {
   await dialog.getByLabel('Name').fill('isp');
   await dialog.getByLabel('IPv4 network').fill('nonsense');
   await inspect(page, 'external-form-light');
-  expect('4'); // without networks, or with a bad one: refused either way
+  expect('503'); // this basaltd has no networks
   await send('Create');
   await page.locator('[aria-live]').getByText(/./).first().waitFor();
   await send('Cancel');

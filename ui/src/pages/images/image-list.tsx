@@ -28,11 +28,11 @@ function State({ image: { meta, status: s } }: { image: Image }) {
 export function ImageList({ session }: { session: Session }) {
   const { t, language } = useText();
   const client = useQueryClient();
-  const { project, projects } = useProject();
-  const listing = useListing(project);
+  const { projects } = useProject();
+  const listing = useListing();
   const [adding, setAdding] = useState(false);
   const [going, remove] = useState<Image | null>(null);
-  const query = useImageList({ project, ...listing.query });
+  const query = useImageList(listing.query);
   const again = () => client.invalidateQueries({ queryKey: ['Image', 'list'] });
   const removal = useMutation({ mutationFn: (i: Image) => ok(api.DELETE('/v1/images/{id}', { params: { path: { id: i.meta.id ?? '' } } })), onSuccess: () => (remove(null), again()) });
   const publish = useMutation({

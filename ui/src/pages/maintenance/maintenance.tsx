@@ -1,8 +1,8 @@
 // What an operator does with nodes: taking one out of service and putting it
 // back, moving what runs, letting another one in.
-import { Tab, Tabs, TabTitleText } from '@patternfly/react-core';
 import { useText, type Key } from '../../i18n';
 import { PageBody } from '../../parts/page';
+import { Views } from '../../parts/views';
 import { Migrations } from './migrations';
 import { NodeService } from './nodes';
 import { Tokens } from './tokens';
@@ -18,9 +18,7 @@ export function Maintenance({ tab }: { tab: string }) {
   return (
     <PageBody title={t('mnt.title')}>
       <div className="basalt-stack">
-        <Tabs activeKey={tab} component="nav" aria-label={t('mnt.views')}>
-          {views.map((v) => <Tab key={v.tab} eventKey={v.tab} href={`#/maintenance${v.tab && `/${v.tab}`}`} title={<TabTitleText>{t(v.text)}</TabTitleText>} />)}
-        </Tabs>
+        <Views label={t('mnt.views')} views={views.map((v) => ({ href: `/maintenance${v.tab && `/${v.tab}`}`, title: t(v.text), active: v.tab === tab }))} />
         {tab === '' && <NodeService />}
         {tab === 'migrations' && <Migrations />}
         {tab === 'tokens' && <Tokens />}

@@ -1,7 +1,7 @@
 // Where data lies: Ceph and its disks, and where backups go.
-import { Tab, Tabs, TabTitleText } from '@patternfly/react-core';
 import { useText, type Key } from '../../i18n';
 import { PageBody } from '../../parts/page';
+import { Views } from '../../parts/views';
 import { Backups } from './backups';
 import { Ceph } from './ceph';
 import { Disks } from './disks';
@@ -17,9 +17,7 @@ export function Storage({ tab }: { tab: string }) {
   return (
     <PageBody title={t('sto.title')}>
       <div className="basalt-stack">
-        <Tabs activeKey={tab} component="nav" aria-label={t('sto.views')}>
-          {views.map((v) => <Tab key={v.tab} eventKey={v.tab} href={`#/storage${v.tab && `/${v.tab}`}`} title={<TabTitleText>{t(v.text)}</TabTitleText>} />)}
-        </Tabs>
+        <Views label={t('sto.views')} views={views.map((v) => ({ href: `/storage${v.tab && `/${v.tab}`}`, title: t(v.text), active: v.tab === tab }))} />
         {tab === '' ? <><Ceph /><Disks /></> : <><Targets /><Backups /></>}
       </div>
     </PageBody>
