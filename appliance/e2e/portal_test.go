@@ -13,8 +13,7 @@ import (
 )
 
 // TestPortal is what a new tenant does, in a browser and nowhere else: from the
-// sign-in page to a CUDA program in a real machine, and back to nothing. Once on
-// a screen and once on a phone. The story stands in ui/e2e/machine.mjs.
+// sign-in page to a CUDA program in a real machine, and back to nothing. The story stands in ui/e2e/machine.mjs.
 func TestPortal(t *testing.T) {
 	prepared(t)
 	portaltest.Built(t)
@@ -24,7 +23,7 @@ func TestPortal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, view := range []string{"desktop", "phone"} {
+	for _, view := range []string{"desktop"} {
 		t.Run(view, func(t *testing.T) {
 			email := view + "@example.com"
 			w.customer(t, view, email)
