@@ -153,7 +153,7 @@ step('a customer is made; what is wrong stands at its field', async () => {
   await dialog.locator('#org-name-help').getByText('is no name').waitFor();
   await dialog.locator('#org-name').fill('nova');
   await dialog.getByLabel('Display name').fill('Nova Robotics GmbH');
-  await dialog.getByRole('button', { name: 'The same as a command' }).click();
+  await dialog.getByRole('button', { name: 'The same without the portal' }).click();
   await dialog.getByText('basalt organization create nova').waitFor();
   await inspect(page, 'organization-create-light');
   await dialog.getByRole('button', { name: 'Create' }).click();

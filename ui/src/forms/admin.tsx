@@ -6,11 +6,11 @@ import { api, ok, type Schemas } from '../api/client';
 import { atField } from '../api/fields';
 import { useText } from '../i18n';
 import { formatTime } from '../lib/format';
-import { passwordLink, request } from '../lib/request';
-import { quote } from '../lib/command';
+import { passwordLink } from '../lib/address';
+import { asCurl, quote } from '../lib/shell';
 import { Field } from '../parts/field';
 import { FormDialog } from '../parts/form-dialog';
-import { SameAs } from '../parts/same-as';
+import { Same } from '../parts/same';
 
 type User = Schemas['User'];
 
@@ -40,7 +40,7 @@ export function AddAdmin({ organization, name, onMade, onClose }: { organization
       <Field id="admin-email" label={t('mem.email')} error={atField(create.error, 'meta.name')} required>
         <TextInput id="admin-email" type="email" value={email} onChange={(_, v) => setEmail(v)} isRequired autoComplete="off" />
       </Field>
-      <SameAs command={`basalt user create ${quote(user.meta.name || 'E-MAIL')} --organization ${name} --grant admin@${name}`} curl={request('POST', '/v1/users', user)} />
+      <Same cli={`basalt user create ${quote(user.meta.name || 'E-MAIL')} --organization ${name} --grant admin@${name}`} curl={asCurl('POST', '/v1/users', user)} />
     </FormDialog>
   );
 }

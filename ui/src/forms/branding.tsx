@@ -5,10 +5,10 @@ import { logoOf, useBranding, useDeleteLogo, usePutLogo, useSaveBranding, type B
 import { atField, elsewhere } from '../api/fields';
 import { useText } from '../i18n';
 import { contrast, isColor, readable } from '../lib/accent';
-import { request } from '../lib/request';
+import { asCurl } from '../lib/shell';
 import { ErrorAlert } from '../parts/error';
 import { describedBy, Field } from '../parts/field';
-import { SameAs } from '../parts/same-as';
+import { Same } from '../parts/same';
 import { TextField } from '../parts/text-field';
 
 const shown = ['productName', 'accentColor', 'supportEmail', 'supportURL'];
@@ -58,7 +58,7 @@ export function BrandingForm({ branding, onSaved }: { branding: Branding; onSave
       <TextField id="brand-email" type="email" label={t('brand.email')} error={at('supportEmail')} value={form.supportEmail} onChange={set('supportEmail')} />
       <TextField id="brand-url" type="url" label={t('brand.url')} error={at('supportURL')} value={form.supportURL} onChange={set('supportURL')} />
       <div><Button type="submit" isLoading={save.isPending} isDisabled={save.isPending || bad}>{t('cust.save')}</Button></div>
-      <SameAs curl={request('PUT', '/v1/branding', body)} />
+      <Same curl={asCurl('PUT', '/v1/branding', body)} />
     </Form>
   );
 }

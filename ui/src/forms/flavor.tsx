@@ -4,11 +4,10 @@ import { useState } from 'react';
 import { api, ok, type Schemas } from '../api/client';
 import { atField } from '../api/fields';
 import { useText } from '../i18n';
-import { quote, sizeFlag } from '../lib/command';
 import { gib } from '../lib/draft';
-import { lines, request } from '../lib/request';
+import { asCurl, lines, quote, sizeFlag } from '../lib/shell';
 import { FormDialog } from '../parts/form-dialog';
-import { SameAs } from '../parts/same-as';
+import { Same } from '../parts/same';
 import { TextField } from '../parts/text-field';
 
 type Flavor = Schemas['Flavor'];
@@ -31,7 +30,7 @@ export function AddFlavor({ onClose }: { onClose: () => void }) {
       <TextField id="flavor-cpus" type="number" label={t('setup.flavorCpus')} error={at('spec.vcpus')} value={form.vcpus} onChange={set('vcpus')} required />
       <TextField id="flavor-memory" type="number" label={t('setup.flavorMemory')} error={at('spec.memoryBytes')} value={form.memory} onChange={set('memory')} required />
       <TextField id="flavor-disk" type="number" label={t('setup.flavorDisk')} help={t('setup.flavorDiskHelp')} error={at('spec.rootBytes')} value={form.disk} onChange={set('disk')} />
-      <SameAs command={lines([`basalt flavor create ${quote(body.meta.name || 'NAME')}`, `--vcpus ${form.vcpus}`, `--memory ${sizeFlag(body.spec.memoryBytes)}`, ...(body.spec.rootBytes ? [`--root-size ${sizeFlag(body.spec.rootBytes)}`] : [])])} curl={request('POST', '/v1/flavors', body)} />
+      <Same cli={lines([`basalt flavor create ${quote(body.meta.name || 'NAME')}`, `--vcpus ${form.vcpus}`, `--memory ${sizeFlag(body.spec.memoryBytes)}`, ...(body.spec.rootBytes ? [`--root-size ${sizeFlag(body.spec.rootBytes)}`] : [])])} curl={asCurl('POST', '/v1/flavors', body)} />
     </FormDialog>
   );
 }

@@ -4,13 +4,12 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import { api, ok, type Schemas } from '../api/client';
 import { atField, elsewhere } from '../api/fields';
+import { send } from '../api/upload';
 import { useText } from '../i18n';
-import { quote } from '../lib/command';
 import { formatBytes } from '../lib/format';
-import { request } from '../lib/request';
-import { upload } from '../lib/upload';
+import { asCurl, quote } from '../lib/shell';
 import { ErrorAlert } from '../parts/error';
-import { SameAs } from '../parts/same-as';
+import { Same } from '../parts/same';
 import { SelectField, TextField } from '../parts/text-field';
 
 type Image = Schemas['Image'];
@@ -43,15 +42,8 @@ export function AddImage() {
   };
   const create = useMutation({
     mutationFn: async () => {
-      const made = await ok(api.POST('/v1/images', { body }));
-      if (!fromFile || !file) return;
-      try {
-        await upload(`/v1/images/${encodeURIComponent(made.meta.id ?? '')}/content`, file, setSent);
-      } catch (e) {
-        // Without its bytes it would only be in the way of the next try.
-        await ok(api.DELETE('/v1/images/{id}', { params: { path: { id: made.meta.id ?? '' } } })).catch(() => undefined);
-        throw e;
-      }
+      if (!fromFile) return void (await ok(api.POST('/v1/images', { body })));
+      if (file) await send(body, file, setSent).done;
     },
     onSuccess: () => (setForm((f) => ({ ...f, name: '', url: '', sha256: '' })), setFile(null)),
     onSettled: () => (setSent(0), client.invalidateQueries({ queryKey: ['Image', 'list'] })),
@@ -83,7 +75,7 @@ export function AddImage() {
         <Progress id="image-sent" aria-label={t('setup.imageFile')} value={(100 * sent) / Math.max(1, file.size)} label={t('setup.imageSent', { done: formatBytes(sent, language), all: formatBytes(file.size, language) })} />
       )}
       <div><Button type="submit" isLoading={create.isPending} isDisabled={create.isPending || (fromFile && !file)}>{t('setup.imageAdd')}</Button></div>
-      <SameAs command={`basalt image import ${quote(body.meta.name || 'NAME')} ${flag} --public`} curl={request('POST', '/v1/images', body)} />
+      <Same cli={`basalt image import ${quote(body.meta.name || 'NAME')} ${flag} --public`} curl={asCurl('POST', '/v1/images', body)} />
     </Form>
   );
 }

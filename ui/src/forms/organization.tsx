@@ -5,10 +5,9 @@ import { api, ok } from '../api/client';
 import { useOrganizations, usePriceBooks, type Organization } from '../api/customers';
 import { atField } from '../api/fields';
 import { useText } from '../i18n';
-import { lines, request } from '../lib/request';
-import { quote } from '../lib/command';
+import { asCurl, lines, quote } from '../lib/shell';
 import { FormDialog } from '../parts/form-dialog';
-import { SameAs } from '../parts/same-as';
+import { Same } from '../parts/same';
 import { SelectField, TextField } from '../parts/text-field';
 
 const shown = ['meta.name', 'spec.displayName', 'spec.priceBook', 'spec.parent'];
@@ -65,7 +64,7 @@ export function CreateOrganization({ operator, onMade, onClose }: { operator: bo
           options={[['', t('cust.resellerNone')], ...(sellers.data?.items ?? []).filter((o) => !o.meta.organization).map((o): [string, string] => [o.meta.name, o.spec.displayName || o.meta.name])]}
         />
       )}
-      <SameAs command={command(body)} curl={request('POST', '/v1/organizations', body)} />
+      <Same cli={command(body)} curl={asCurl('POST', '/v1/organizations', body)} />
     </FormDialog>
   );
 }

@@ -6,10 +6,9 @@ import type { Organization } from '../api/customers';
 import { atField } from '../api/fields';
 import { useText } from '../i18n';
 import { decimal, parseMicros } from '../lib/amount';
-import { quote } from '../lib/command';
-import { lines, request } from '../lib/request';
+import { asCurl, lines, quote } from '../lib/shell';
 import { FormDialog } from '../parts/form-dialog';
-import { SameAs } from '../parts/same-as';
+import { Same } from '../parts/same';
 import { SelectField, TextField } from '../parts/text-field';
 
 type Payment = Schemas['Payment'];
@@ -45,7 +44,7 @@ export function RecordPayment({ organization: o, currency, onClose }: { organiza
       <TextField id="pay-reference" label={t('cust.reference')} help={t('cust.referenceHelp')} error={at('spec.reference')} value={form.reference} onChange={set('reference')} required />
       <TextField id="pay-received" type="date" label={t('cust.received')} error={at('spec.receivedAt')} value={form.received} onChange={set('received')} />
       <TextField id="pay-note" label={t('cust.note')} error={at('spec.note')} value={form.note} onChange={set('note')} />
-      <SameAs command={command} curl={request('POST', '/v1/payments', body)} />
+      <Same cli={command} curl={asCurl('POST', '/v1/payments', body)} />
     </FormDialog>
   );
 }

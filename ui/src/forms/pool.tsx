@@ -4,9 +4,9 @@ import { useState } from 'react';
 import { api, ok, type Schemas } from '../api/client';
 import { atField } from '../api/fields';
 import { useText } from '../i18n';
-import { request } from '../lib/request';
+import { asCurl } from '../lib/shell';
 import { FormDialog } from '../parts/form-dialog';
-import { SameAs } from '../parts/same-as';
+import { Same } from '../parts/same';
 import { TextField } from '../parts/text-field';
 
 type Pool = Schemas['GPUPool'];
@@ -26,7 +26,7 @@ export function AddPool({ onClose }: { onClose: () => void }) {
     <FormDialog title={t('setup.poolAdd')} action={t('common.create')} busy={create.isPending} error={create.error} shown={['meta.name', 'spec.maxVgpusPerGpu']} onSubmit={create.mutate} onClose={onClose}>
       <TextField id="pool-name" label={t('common.name')} help={t('cust.nameHelp')} error={at('meta.name')} value={name} onChange={setName} required />
       <TextField id="pool-most" type="number" label={t('setup.poolMost')} help={t('setup.poolMostHelp')} error={at('spec.maxVgpusPerGpu')} value={most} onChange={setMost} />
-      <SameAs curl={request('POST', '/v1/gpu-pools', body)} />
+      <Same curl={asCurl('POST', '/v1/gpu-pools', body)} />
     </FormDialog>
   );
 }

@@ -39,3 +39,6 @@ export function useParam(name: string): [string, (value: string) => void] {
   const set = useCallback((v: string) => write(withParam(location.hash, name, v), true), [name]);
   return [value, set];
 }
+
+/** passwordLink is where a new user sets a password. */
+export const passwordLink = (token: string) => `${location.origin}/#/password?token=${encodeURIComponent(token)}`;

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { command, curl, quote, sizeFlag } from './command';
+import { command, curl } from './command';
+import { quote, sizeFlag } from './shell';
 
 const instance = {
   kind: 'Instance',

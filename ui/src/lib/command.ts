@@ -1,23 +1,13 @@
 // An instance as a command and as a request: what the form would send.
 import type { Schemas } from '../api/client';
+import { applied, asCurl, lines, quote, sizeFlag } from './shell';
 
 type Instance = Schemas['Instance'];
-
-/** quote is one word of a POSIX shell. */
-export const quote = (s: string) => (/^[\w@%+=:,./-]+$/.test(s) ? s : `'${s.replaceAll("'", `'\\''`)}'`);
-
-/** sizeFlag is a size as the command takes it. */
-export function sizeFlag(bytes: number): string {
-  for (const [unit, n] of [['TiB', 2 ** 40], ['GiB', 2 ** 30], ['MiB', 2 ** 20]] as const) if (bytes >= n && bytes % n === 0) return `${bytes / n}${unit}`;
-  return String(bytes);
-}
-
-const lines = (words: string[]) => words.join(' \\\n  ');
 
 /** command makes the instance; with keys or user data, which create takes from files, it applies a document. */
 export function command(i: Instance): string {
   const { meta, spec } = i;
-  if (spec.sshKeys?.length || spec.userData) return `basalt apply -f - <<'BASALT'\n${JSON.stringify(i, null, 2)}\nBASALT`;
+  if (spec.sshKeys?.length || spec.userData) return applied(i);
   const words = [`basalt instance create ${quote(meta.name || 'NAME')}`];
   if (meta.project) words.push(`--project ${quote(meta.project)}`);
   words.push(spec.app ? `--app ${quote(spec.app)}` : `--image ${quote(spec.image || 'IMAGE')}`, `--flavor ${quote(spec.flavor || 'FLAVOR')}`);
@@ -34,11 +24,4 @@ export function command(i: Instance): string {
 }
 
 /** curl is the same as a request. */
-export function curl(i: Instance, server: string): string {
-  return lines([
-    `curl -X POST ${quote(`${server}/v1/instances`)}`,
-    `-H "Authorization: Bearer $BASALT_TOKEN"`,
-    `-H 'Content-Type: application/json'`,
-    `-d ${quote(JSON.stringify(i))}`,
-  ]);
-}
+export const curl = (i: Instance, server: string): string => asCurl('POST', '/v1/instances', i, server);

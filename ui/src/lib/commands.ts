@@ -1,26 +1,15 @@
-// What forms send, as commands and as requests.
+// What a tenant's forms send, as commands.
 import type { Schemas } from '../api/client';
-import { quote, sizeFlag } from './command';
+import { lines, quote, sizeFlag } from './shell';
 
-export interface Request {
-  method: 'POST' | 'PUT';
-  /** Below the server, as /v1/volumes. */
-  path: string;
-  body: unknown;
-}
-
-const lines = (words: (string | false | undefined | 0)[]) => words.filter(Boolean).join(' \\\n  ');
+const some = (words: (string | false | undefined | 0)[]) => lines(words.filter((w) => typeof w === 'string' && w !== '') as string[]);
 const flag = (name: string, value: string | undefined) => value && `--${name} ${quote(value)}`;
 const of = (noun: string, name: string, fallback = 'NAME') => `basalt ${noun} create ${quote(name || fallback)}`;
 const inProject = (name: string | undefined) => flag('project', name);
 
-/** request is what a form sends, with curl. */
-export const request = ({ method, path, body }: Request, server: string): string =>
-  lines([`curl -X ${method} ${quote(server + path)}`, `-H "Authorization: Bearer $BASALT_TOKEN"`, `-H 'Content-Type: application/json'`, `-d ${quote(JSON.stringify(body))}`]);
-
 export function volumeCommand({ meta, spec: s }: Schemas['Volume']): string {
   const q = s.qos ?? {};
-  return lines([
+  return some([
     of('volume', meta.name), inProject(meta.project), s.sizeBytes && `--size ${sizeFlag(s.sizeBytes)}`, flag('image', s.image), flag('snapshot', s.snapshot),
     flag('instance', s.instance), s.encrypted && '--encrypted', flag('storage-pool', s.pool),
     q.readIOPS && `--read-iops ${q.readIOPS}`, q.writeIOPS && `--write-iops ${q.writeIOPS}`,
@@ -29,7 +18,7 @@ export function volumeCommand({ meta, spec: s }: Schemas['Volume']): string {
 }
 
 export const networkCommand = ({ meta, spec: s }: Schemas['Network']): string =>
-  lines([of('network', meta.name), inProject(meta.project), flag('cidr4', s.cidr4), flag('cidr6', s.cidr6), flag('dns', s.dnsServers?.join(',')), s.isolated && '--isolated', s.mtu && `--mtu ${s.mtu}`]);
+  some([of('network', meta.name), inProject(meta.project), flag('cidr4', s.cidr4), flag('cidr6', s.cidr6), flag('dns', s.dnsServers?.join(',')), s.isolated && '--isolated', s.mtu && `--mtu ${s.mtu}`]);
 
 /** ruleText is a rule as --allow takes it. */
 export function ruleText(r: Schemas['SecurityRule'], groupName: (id: string) => string = (id) => id): string {
@@ -38,13 +27,13 @@ export function ruleText(r: Schemas['SecurityRule'], groupName: (id: string) => 
 }
 
 export const groupCommand = (verb: 'create' | 'set', { meta, spec }: Schemas['SecurityGroup'], groupName?: (id: string) => string): string =>
-  lines([`basalt security-group ${verb} ${quote(meta.name || 'NAME')}`, inProject(meta.project), ...(spec.rules ?? []).map((r) => `--allow ${quote(ruleText(r, groupName))}`)]);
+  some([`basalt security-group ${verb} ${quote(meta.name || 'NAME')}`, inProject(meta.project), ...(spec.rules ?? []).map((r) => `--allow ${quote(ruleText(r, groupName))}`)]);
 
 export const floatingCommand = ({ meta, spec: s }: Schemas['FloatingIP']): string =>
-  lines([of('floating-ip', meta.name), inProject(meta.project), flag('external-network', s.externalNetwork), flag('instance', s.instance), flag('network', s.network)]);
+  some([of('floating-ip', meta.name), inProject(meta.project), flag('external-network', s.externalNetwork), flag('instance', s.instance), flag('network', s.network)]);
 
 export const balancerCommand = ({ meta, spec: s }: Schemas['LoadBalancer']): string =>
-  lines([
+  some([
     of('load-balancer', meta.name), inProject(meta.project), flag('network', s.network || 'NETWORK'), flag('protocol', s.protocol), `--port ${s.port || 'PORT'}`,
     ...(s.backends ?? []).map((b) => `--backend ${quote(`${b.instance}:${b.port}`)}`), s.health && '--health', flag('floating-ip', s.floatingIP),
   ]);

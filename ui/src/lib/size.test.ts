@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { sizeFlag } from './command';
 import { parseSize } from './size';
+import { sizeFlag } from './shell';
 
 test('a size has a unit', () => {
   expect(parseSize('4GiB')).toBe(4 * 2 ** 30);

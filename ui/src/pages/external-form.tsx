@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { api, ok, type Schemas } from '../api/client';
 import { atField } from '../api/fields';
 import { useText, type Key } from '../i18n';
-import { asCommand, asCurl } from '../lib/same';
+import { asCommand, asCurl } from '../lib/shell';
 import { describedBy, Field } from '../parts/field';
 import { FormDialog } from '../parts/form-dialog';
 import { Same } from '../parts/same';
@@ -57,7 +57,7 @@ export function ExternalForm({ network, onDone, onClose }: { network?: External;
       <Checkbox id="net-default" label={t('xnet.isDefault')} description={at('spec.default') ?? t('xnet.isDefaultHelp')} isChecked={isDefault} onChange={(_, v) => setDefault(v)} />
       <Same
         cli={asCommand(['external-network', network ? 'update' : 'create', name || 'NAME'], { cidr4: form.cidr4, gateway4: form.gateway4, ranges4: list(ranges4).join(','), cidr6: form.cidr6, gateway6: form.gateway6, ranges6: list(ranges6).join(','), 'physical-network': form.physicalNetwork, vlan, default: isDefault })}
-        curl={asCurl(network ? 'PUT' : 'POST', `${location.origin}/v1/external-networks${network ? `/${network.meta.id}` : ''}`, body)}
+        curl={asCurl(network ? 'PUT' : 'POST', `/v1/external-networks${network ? `/${network.meta.id}` : ''}`, body)}
       />
     </FormDialog>
   );

@@ -7,6 +7,7 @@ import { useFieldErrors } from '../api/fields';
 import { useUsers } from '../api/queries';
 import type { Role } from '../api/session';
 import { useText } from '../i18n';
+import { passwordLink } from '../lib/address';
 import { formatTime } from '../lib/format';
 import { Field } from '../parts/field';
 import { FormDialog } from '../parts/form-dialog';
@@ -19,9 +20,6 @@ type User = Schemas['User'];
 const shown = ['meta.name'];
 const ofProject: Role[] = ['member', 'viewer'];
 const ofOrganization: Role[] = ['admin', 'billing'];
-
-/** passwordLink is where a new member sets a password. */
-const passwordLink = (token: string) => `${location.origin}/#/password?token=${encodeURIComponent(token)}`;
 
 function AddMember({ organization, onMade, onClose }: { organization: string; onMade: (u: User) => void; onClose: () => void }) {
   const { t } = useText();

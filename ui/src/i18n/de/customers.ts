@@ -127,5 +127,4 @@ export const customers: Record<keyof typeof en, string> = {
   'cust.cap.suspend': 'Die Organisation sperren',
   'cust.budgetDelete': 'Das Budget {name} löschen?',
   'cust.budgetDeleteHelp': 'Was es zurückhält, ist wieder frei.',
-  'cust.sameAs': 'Dasselbe als Befehl',
 };

@@ -6,9 +6,7 @@ export const operator: Record<keyof typeof en, string> = {
   'op.yes': 'ja',
   'op.no': 'nein',
   'op.instance': 'Instanz',
-  'op.same': 'Dasselbe als Befehl',
   'op.cli': 'Mit der Kommandozeile',
-  'op.curl': 'Mit curl',
 
   'alert.title': 'Warnungen',
   'alert.all': 'Alle Warnungen',

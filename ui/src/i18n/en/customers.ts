@@ -125,5 +125,4 @@ export const customers = {
   'cust.cap.suspend': 'Suspend the organization',
   'cust.budgetDelete': 'Delete the budget {name}?',
   'cust.budgetDeleteHelp': 'What it holds back is free again.',
-  'cust.sameAs': 'The same as a command',
 } as const;

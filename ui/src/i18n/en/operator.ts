@@ -4,9 +4,7 @@ export const operator = {
   'op.yes': 'yes',
   'op.no': 'no',
   'op.instance': 'Instance',
-  'op.same': 'The same as a command',
   'op.cli': 'With the command line',
-  'op.curl': 'With curl',
 
   'alert.title': 'Alerts',
   'alert.all': 'All alerts',

@@ -5,7 +5,7 @@ import { api, ok, type Instance, type Schemas } from '../../api/client';
 import { atField } from '../../api/fields';
 import { useText } from '../../i18n';
 import { nodeState, type Node } from '../../lib/node';
-import { asCommand, asCurl } from '../../lib/same';
+import { asCommand, asCurl } from '../../lib/shell';
 import { describedBy, Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
 import { Same } from '../../parts/same';
@@ -29,7 +29,7 @@ export function Move({ instance, nodes, onClose }: { instance: Instance; nodes: 
           {others.map((n) => <FormSelectOption key={n.meta.id} value={n.meta.id} label={n.meta.name} />)}
         </FormSelect>
       </Field>
-      <Same cli={asCommand(['instance', 'migrate', name], { to: nodes.find((n) => n.meta.id === target)?.meta.name })} curl={asCurl('POST', `${location.origin}/v1/migrations`, body)} />
+      <Same cli={asCommand(['instance', 'migrate', name], { to: nodes.find((n) => n.meta.id === target)?.meta.name })} curl={asCurl('POST', `/v1/migrations`, body)} />
     </FormDialog>
   );
 }

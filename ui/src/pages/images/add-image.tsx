@@ -9,7 +9,7 @@ import { may, type Session } from '../../api/session';
 import { formatOf, send, type Sending } from '../../api/upload';
 import { useText } from '../../i18n';
 import { formatBytes } from '../../lib/format';
-import { asCommand, asCurl } from '../../lib/same';
+import { asCommand, asCurl } from '../../lib/shell';
 import { describedBy, Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
 import { Same } from '../../parts/same';
@@ -116,7 +116,7 @@ export function AddImage({ session, name = '', url = '', onClose }: Props) {
       {busy && !form.fromUrl && <Progress id="image-progress" title={t('img.sending')} value={file && file.size > 0 ? (100 * sent) / file.size : 0} label={progress} valueText={progress} size="sm" />}
       <Same
         cli={asCommand(['image', 'import', form.name || 'NAME'], { ...(form.fromUrl ? { url: form.url || 'URL' } : { file: file?.name ?? 'FILE' }), project: form.project, public: form.public || !form.project })}
-        curl={asCurl('POST', `${location.origin}/v1/images`, body) + (form.fromUrl ? '' : `\ncurl -X PUT ${location.origin}/v1/images/ID/content \\\n  -H "Authorization: Bearer $BASALT_TOKEN" \\\n  -H 'Content-Type: application/octet-stream' \\\n  --upload-file ${file?.name ?? 'FILE'}`)}
+        curl={asCurl('POST', `/v1/images`, body) + (form.fromUrl ? '' : `\ncurl -X PUT ${location.origin}/v1/images/ID/content \\\n  -H "Authorization: Bearer $BASALT_TOKEN" \\\n  -H 'Content-Type: application/octet-stream' \\\n  --upload-file ${file?.name ?? 'FILE'}`)}
       />
     </FormDialog>
   );

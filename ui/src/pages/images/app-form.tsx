@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { api, ok, type Schemas } from '../../api/client';
 import { atField } from '../../api/fields';
 import { useText, type Key } from '../../i18n';
-import { asCurl } from '../../lib/same';
+import { applied, asCurl } from '../../lib/shell';
 import { describedBy, Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
 import { Same } from '../../parts/same';
@@ -50,7 +50,7 @@ export function AppForm({ app, onDone, onClose }: { app?: App; onDone: () => voi
           </Field>
         );
       })}
-      <Same cli={`basalt apply -f - <<'BASALT'\n${JSON.stringify(body, null, 2)}\nBASALT`} curl={asCurl(app ? 'PUT' : 'POST', `${location.origin}/v1/apps${app ? `/${app.meta.id}` : ''}`, body)} />
+      <Same cli={applied(body)} curl={asCurl(app ? 'PUT' : 'POST', `/v1/apps${app ? `/${app.meta.id}` : ''}`, body)} />
     </FormDialog>
   );
 }

@@ -7,10 +7,9 @@ import { atField } from '../../api/fields';
 import { useFlavors } from '../../api/queries';
 import { may, type Session } from '../../api/session';
 import { useText } from '../../i18n';
-import { sizeFlag } from '../../lib/command';
 import { formatBytes } from '../../lib/format';
-import { asCommand, asCurl } from '../../lib/same';
 import { parseSize } from '../../lib/size';
+import { asCommand, asCurl, sizeFlag } from '../../lib/shell';
 import { Confirm } from '../../parts/confirm';
 import { describedBy, Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
@@ -49,7 +48,7 @@ function FlavorForm({ flavor, onDone, onClose }: { flavor?: Flavor; onDone: () =
       </Field>
       {text('flavor-memory', 'memory', t('one.memory'), bad(sizes.memory) ?? at('spec.memoryBytes'), t('flv.sizeHelp'))}
       {text('flavor-root', 'root', t('one.rootDisk'), bad(sizes.root) ?? at('spec.rootBytes'), t('flv.rootHelp'))}
-      <Same cli={asCommand(['flavor', flavor ? 'update' : 'create', form.name || 'NAME'], { vcpus: form.vcpus, memory: form.memory, 'root-size': sizes.root ? form.root : undefined })} curl={asCurl(flavor ? 'PUT' : 'POST', `${location.origin}/v1/flavors${flavor ? `/${flavor.meta.id}` : ''}`, body)} />
+      <Same cli={asCommand(['flavor', flavor ? 'update' : 'create', form.name || 'NAME'], { vcpus: form.vcpus, memory: form.memory, 'root-size': sizes.root ? form.root : undefined })} curl={asCurl(flavor ? 'PUT' : 'POST', `/v1/flavors${flavor ? `/${flavor.meta.id}` : ''}`, body)} />
     </FormDialog>
   );
 }

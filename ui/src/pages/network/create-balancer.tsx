@@ -8,6 +8,7 @@ import { useInstances } from '../../api/queries';
 import { mostChoices } from '../../api/storage';
 import { useText } from '../../i18n';
 import { balancerCommand } from '../../lib/commands';
+import { asCurl } from '../../lib/shell';
 import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
 import { ProjectField, useNewIn } from '../../parts/project-field';
@@ -94,7 +95,7 @@ export function CreateBalancer({ onClose }: { onClose: () => void }) {
           </FormSelect>
         </Field>
       )}
-      <Same cli={balancerCommand(readable)} curl={{ method: 'POST', path: '/v1/load-balancers', body: readable }} />
+      <Same cli={balancerCommand(readable)} curl={asCurl('POST', '/v1/load-balancers', readable)} />
     </FormDialog>
   );
 }

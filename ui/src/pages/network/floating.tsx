@@ -12,6 +12,7 @@ import { mostChoices } from '../../api/storage';
 import { useText } from '../../i18n';
 import { floatingCommand } from '../../lib/commands';
 import { stateOf, whyOf } from '../../lib/state';
+import { asCurl } from '../../lib/shell';
 import { Actions } from '../../parts/actions';
 import { Confirm } from '../../parts/confirm';
 import { Field } from '../../parts/field';
@@ -105,7 +106,7 @@ export function CreateFloatingIP({ project, port: given, onClose }: { project?: 
         </Field>
       )}
       {!given && <PortField ports={ports} value={form.port} set={(port) => setForm((f) => ({ ...f, port }))} errors={errors} optional />}
-      <Same cli={floatingCommand(ip(place.name))} curl={{ method: 'POST', path: '/v1/floating-ips', body: ip(place.name) }} />
+      <Same cli={floatingCommand(ip(place.name))} curl={asCurl('POST', '/v1/floating-ips', ip(place.name))} />
     </FormDialog>
   );
 }

@@ -11,6 +11,7 @@ import { Loading } from '../../app';
 import { useText } from '../../i18n';
 import { draftOf, hasPorts, newRule, ruleOf, type RuleDraft } from '../../lib/rule';
 import { groupCommand } from '../../lib/commands';
+import { asCurl } from '../../lib/shell';
 import { ErrorAlert } from '../../parts/error';
 import { Field } from '../../parts/field';
 import { PageBody } from '../../parts/page';
@@ -109,7 +110,7 @@ function Editor({ group, newest, editable, onSaved, onReload }: { group: Securit
           <Button variant="secondary" onClick={() => (setRules((all) => [...all, { key: next, draft: newRule() }]), setNext(next + 1))}>{t('sg.add')}</Button>
         </div>
       )}
-      {editable && <Same cli={groupCommand('set', { ...wanted, meta: { name: group.meta.name } }, groupName)} curl={{ method: 'PUT', path: `/v1/security-groups/${group.meta.id}`, body: { kind: wanted.kind, meta: wanted.meta, spec: wanted.spec } }} />}
+      {editable && <Same cli={groupCommand('set', { ...wanted, meta: { name: group.meta.name } }, groupName)} curl={asCurl('PUT', `/v1/security-groups/${group.meta.id}`, { kind: wanted.kind, meta: wanted.meta, spec: wanted.spec })} />}
     </Form>
   );
 }

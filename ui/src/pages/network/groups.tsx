@@ -8,6 +8,7 @@ import { createGroup, removeGroup, useSecurityGroups, type SecurityGroup } from 
 import { may, type Session } from '../../api/session';
 import { useText } from '../../i18n';
 import { groupCommand } from '../../lib/commands';
+import { asCurl } from '../../lib/shell';
 import { Actions } from '../../parts/actions';
 import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
@@ -33,7 +34,7 @@ function CreateGroup({ onClose }: { onClose: () => void }) {
       <Field id="sg-name" label={t('common.name')} help={t('new.nameHelp')} path="meta.name" errors={errors} required>
         <TextInput id="sg-name" value={name} onChange={(_, v) => setName(v)} isRequired autoComplete="off" spellCheck={false} />
       </Field>
-      <Same cli={groupCommand('create', group(place.name))} curl={{ method: 'POST', path: '/v1/security-groups', body: group(place.name) }} />
+      <Same cli={groupCommand('create', group(place.name))} curl={asCurl('POST', '/v1/security-groups', group(place.name))} />
     </FormDialog>
   );
 }

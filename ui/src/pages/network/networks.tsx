@@ -8,6 +8,7 @@ import { may, type Session } from '../../api/session';
 import { useText } from '../../i18n';
 import { networkCommand } from '../../lib/commands';
 import { stateOf, whyOf } from '../../lib/state';
+import { asCurl } from '../../lib/shell';
 import { Actions } from '../../parts/actions';
 import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
@@ -53,7 +54,7 @@ function CreateNetwork({ onClose }: { onClose: () => void }) {
         <TextInput id="net-dns" value={form.dns} onChange={set('dns')} autoComplete="off" spellCheck={false} />
       </Field>
       <Checkbox id="net-isolated" label={t('net.wantIsolated')} isChecked={form.isolated} onChange={(_, isolated) => setForm((f) => ({ ...f, isolated }))} />
-      <Same cli={networkCommand(readable)} curl={{ method: 'POST', path: '/v1/networks', body: readable }} />
+      <Same cli={networkCommand(readable)} curl={asCurl('POST', '/v1/networks', readable)} />
     </FormDialog>
   );
 }

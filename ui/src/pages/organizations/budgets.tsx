@@ -10,11 +10,11 @@ import { useWallet } from '../../api/queries';
 import { useText } from '../../i18n';
 import { parseMicros } from '../../lib/amount';
 import { formatMicros, formatPercent } from '../../lib/format';
-import { request } from '../../lib/request';
+import { asCurl } from '../../lib/shell';
 import { Confirm } from '../../parts/confirm';
 import { FormDialog } from '../../parts/form-dialog';
 import { Empty, ObjectList, usePages, type Column } from '../../parts/list';
-import { SameAs } from '../../parts/same-as';
+import { Same } from '../../parts/same';
 import { SelectField, TextField } from '../../parts/text-field';
 
 type Budget = Schemas['Budget'];
@@ -46,7 +46,7 @@ function CreateBudget({ organization: o, currency, onClose }: { organization: Or
       <SelectField id="budget-project" label={t('common.project')} error={at('spec.project')} value={form.project} onChange={set('project')} options={[['', t('key.whole')], ...(projects.data?.items ?? []).map((p): [string, string] => [p.meta.id ?? '', p.meta.name])]} />
       <TextField id="budget-alerts" label={t('cust.budgetAlerts')} help={t('cust.budgetAlertsHelp')} error={at('spec.alertPercents')} value={form.alerts} onChange={set('alerts')} />
       <SelectField id="budget-cap" label={t('cust.budgetCap')} error={at('spec.cap')} value={form.cap} onChange={set('cap')} options={caps.map((c) => [c, t(`cust.cap.${c}`)])} />
-      <SameAs curl={request('POST', '/v1/budgets', body)} />
+      <Same curl={asCurl('POST', '/v1/budgets', body)} />
     </FormDialog>
   );
 }

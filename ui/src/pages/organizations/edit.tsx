@@ -4,9 +4,9 @@ import { usePriceBooks, useSaveOrganization, type Organization } from '../../api
 import { atField } from '../../api/fields';
 import { useText } from '../../i18n';
 import { decimal, parseMicros } from '../../lib/amount';
-import { request } from '../../lib/request';
+import { asCurl } from '../../lib/shell';
 import { FormDialog } from '../../parts/form-dialog';
-import { SameAs } from '../../parts/same-as';
+import { Same } from '../../parts/same';
 import { SelectField, TextField } from '../../parts/text-field';
 
 type Mode = 'none' | 'invoice' | 'prepaid';
@@ -69,7 +69,7 @@ export function EditOrganization({ organization: o, onClose }: { organization: O
           <TextField id="edit-tax" label={t('cust.taxId')} error={at('spec.billing.taxId')} value={form.taxId} onChange={set('taxId')} />
         </>
       )}
-      <SameAs curl={request('PUT', `/v1/organizations/${o.meta.id}`, { kind: o.kind, meta: { name: o.meta.name, revision: base.meta.revision }, spec })} />
+      <Same curl={asCurl('PUT', `/v1/organizations/${o.meta.id}`, { kind: o.kind, meta: { name: o.meta.name, revision: base.meta.revision }, spec })} />
     </FormDialog>
   );
 }

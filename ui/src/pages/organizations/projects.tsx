@@ -8,11 +8,10 @@ import { useProjectsOf, type Organization } from '../../api/customers';
 import { atField } from '../../api/fields';
 import { useText } from '../../i18n';
 import { formatTime } from '../../lib/format';
-import { quote } from '../../lib/command';
-import { request } from '../../lib/request';
+import { asCurl, quote } from '../../lib/shell';
 import { FormDialog } from '../../parts/form-dialog';
 import { Empty, ObjectList, usePages, type Column } from '../../parts/list';
-import { SameAs } from '../../parts/same-as';
+import { Same } from '../../parts/same';
 import { TextField } from '../../parts/text-field';
 
 type Project = Schemas['Project'];
@@ -32,7 +31,7 @@ function CreateProject({ organization: o, onClose }: { organization: Organizatio
     <FormDialog title={t('cust.projectCreate')} action={t('common.create')} busy={create.isPending} error={create.error} shown={['meta.name', 'spec.displayName']} onSubmit={create.mutate} onClose={onClose}>
       <TextField id="project-name" label={t('common.name')} help={t('cust.nameHelp')} error={at('meta.name')} value={name} onChange={setName} required />
       <TextField id="project-display" label={t('cust.displayName')} error={at('spec.displayName')} value={displayName} onChange={setDisplayName} />
-      <SameAs command={`basalt project create ${quote(body.meta.name || 'NAME')} --organization ${o.meta.name}`} curl={request('POST', '/v1/projects', body)} />
+      <Same cli={`basalt project create ${quote(body.meta.name || 'NAME')} --organization ${o.meta.name}`} curl={asCurl('POST', '/v1/projects', body)} />
     </FormDialog>
   );
 }

@@ -6,11 +6,10 @@ import { atField, elsewhere } from '../../api/fields';
 import { useQuota } from '../../api/queries';
 import { useText } from '../../i18n';
 import { formatBytes } from '../../lib/format';
-import { quote } from '../../lib/command';
 import { flags, isSize, limitsOf, quotaForm, quotaKey, quotas, wrong, type Quota } from '../../lib/quota';
-import { lines, request } from '../../lib/request';
+import { asCurl, lines, quote } from '../../lib/shell';
 import { ErrorAlert } from '../../parts/error';
-import { SameAs } from '../../parts/same-as';
+import { Same } from '../../parts/same';
 import { TextField } from '../../parts/text-field';
 
 export function QuotaEditor({ organization: o, owns }: { organization: Organization; owns: boolean }) {
@@ -43,7 +42,7 @@ export function QuotaEditor({ organization: o, owns }: { organization: Organizat
           {owns && (
             <>
               <div><Button type="submit" isLoading={save.isPending} isDisabled={save.isPending || bad.length > 0}>{t('cust.save')}</Button></div>
-              <SameAs command={lines([`basalt organization set ${quote(o.meta.name)}`, ...flags(limits)])} curl={request('PUT', `/v1/organizations/${o.meta.id}`, { kind: o.kind, meta: { name: o.meta.name, revision: base.meta.revision }, spec: { ...base.spec, quota: limits } })} />
+              <Same cli={lines([`basalt organization set ${quote(o.meta.name)}`, ...flags(limits)])} curl={asCurl('PUT', `/v1/organizations/${o.meta.id}`, { kind: o.kind, meta: { name: o.meta.name, revision: base.meta.revision }, spec: { ...base.spec, quota: limits } })} />
             </>
           )}
         </Form>

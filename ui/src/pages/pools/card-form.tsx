@@ -6,7 +6,7 @@ import { atField } from '../../api/fields';
 import { useText } from '../../i18n';
 import type { Gpu } from '../../lib/node';
 import { defaultPool } from '../../lib/pool';
-import { asCommand, asCurl } from '../../lib/same';
+import { asCommand, asCurl } from '../../lib/shell';
 import { describedBy, Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
 import { Same } from '../../parts/same';
@@ -28,7 +28,7 @@ export function CardForm({ gpu, pools, onDone, onClose }: { gpu: Gpu; pools: str
         </FormSelect>
       </Field>
       <Checkbox id="card-closed" label={t('pool.close')} description={t('pool.closeHelp')} isChecked={closed} onChange={(_, v) => setClosed(v)} />
-      <Same cli={asCommand(['gpu', 'update', gpu.meta.name], { pool, unschedulable: closed })} curl={asCurl('PUT', `${location.origin}/v1/gpus/${gpu.meta.id}`, body)} />
+      <Same cli={asCommand(['gpu', 'update', gpu.meta.name], { pool, unschedulable: closed })} curl={asCurl('PUT', `/v1/gpus/${gpu.meta.id}`, body)} />
     </FormDialog>
   );
 }

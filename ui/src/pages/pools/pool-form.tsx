@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { api, ok, type Schemas } from '../../api/client';
 import { atField } from '../../api/fields';
 import { useText } from '../../i18n';
-import { asCommand, asCurl } from '../../lib/same';
+import { asCommand, asCurl } from '../../lib/shell';
 import { describedBy, Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
 import { Same } from '../../parts/same';
@@ -24,7 +24,7 @@ export function PoolForm({ name, pool, onDone, onClose }: { name?: string; pool?
     onSuccess: onDone,
   });
   const at = (path: string) => atField(save.error, path);
-  const url = `${location.origin}/v1/gpu-pools`;
+  const url = '/v1/gpu-pools';
   return (
     <FormDialog title={name ? t('pool.changeTitle', { name }) : t('pool.create')} help={t('pool.formHelp')} action={pool ? t('op.save') : t('common.create')} busy={save.isPending} error={save.error} shown={shown} onSubmit={save.mutate} onClose={onClose}>
       {name === undefined && (

@@ -10,11 +10,11 @@ import { Loading } from '../../app';
 import { useText } from '../../i18n';
 import { bookForm, newPrice, nextKey, specOf, type BookForm } from '../../lib/book';
 import { meters } from '../../lib/meter';
-import { document, request } from '../../lib/request';
+import { applied, asCurl } from '../../lib/shell';
 import { ErrorAlert } from '../../parts/error';
 import { Empty } from '../../parts/list';
 import { PageBody } from '../../parts/page';
-import { SameAs } from '../../parts/same-as';
+import { Same } from '../../parts/same';
 import { TextField } from '../../parts/text-field';
 import { CommitmentRows, DiscountRows, meterName, missing, PriceRows, TaxRows } from './rows';
 import { Simulation } from './simulation';
@@ -91,7 +91,7 @@ export function Editor({ book, onSaved, onEdited }: { book: Book; onSaved?: (b: 
         {edited && <Button variant="link" onClick={() => (setForm(bookForm(base.spec)), save.reset(), setTried(false), mark(false))}>{t('price.reset')}</Button>}
         <span role="status">{save.isSuccess ? t('price.saved') : edited ? t('price.unsaved') : ''}</span>
       </div>
-      <SameAs command={document({ kind: base.kind, meta: { name: base.meta.name }, spec })} curl={request('PUT', `/v1/price-books/${base.meta.id}`, { kind: base.kind, meta: { name: base.meta.name, revision: base.meta.revision }, spec })} />
+      <Same cli={applied({ kind: base.kind, meta: { name: base.meta.name }, spec })} curl={asCurl('PUT', `/v1/price-books/${base.meta.id}`, { kind: base.kind, meta: { name: base.meta.name, revision: base.meta.revision }, spec })} />
     </Form>
   );
 }

@@ -10,12 +10,12 @@ import { atField } from '../../api/fields';
 import type { Book } from '../../api/prices';
 import { useText } from '../../i18n';
 import { formatTime } from '../../lib/format';
-import { document, request } from '../../lib/request';
+import { applied, asCurl } from '../../lib/shell';
 import { Confirm } from '../../parts/confirm';
 import { FormDialog } from '../../parts/form-dialog';
 import { Empty, ObjectList, type Column } from '../../parts/list';
 import { PageBody } from '../../parts/page';
-import { SameAs } from '../../parts/same-as';
+import { Same } from '../../parts/same';
 import { SelectField, TextField } from '../../parts/text-field';
 
 function CreateBook({ books, onMade, onClose }: { books: Book[]; onMade: (b: Book) => void; onClose: () => void }) {
@@ -31,7 +31,7 @@ function CreateBook({ books, onMade, onClose }: { books: Book[]; onMade: (b: Boo
       <TextField id="book-name" label={t('common.name')} help={t('cust.nameHelp')} error={at('meta.name')} value={form.name} onChange={set('name')} required />
       <TextField id="book-currency" label={t('price.currency')} help={t('price.currencyHelp')} error={at('spec.currency')} value={form.currency} onChange={set('currency')} required />
       <SelectField id="book-from" label={t('price.from')} value={form.from} onChange={set('from')} options={[...books.map((b): [string, string] => [b.meta.id ?? '', b.meta.name]), ['', t('common.none')]]} />
-      <SameAs command={document(body)} curl={request('POST', '/v1/price-books', body)} />
+      <Same cli={applied(body)} curl={asCurl('POST', '/v1/price-books', body)} />
     </FormDialog>
   );
 }

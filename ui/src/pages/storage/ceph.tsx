@@ -7,7 +7,7 @@ import { useCeph } from '../../api/cluster';
 import { atField } from '../../api/fields';
 import { useText } from '../../i18n';
 import { formatBytes } from '../../lib/format';
-import { asCommand, asCurl } from '../../lib/same';
+import { asCommand, asCurl } from '../../lib/shell';
 import { Confirm } from '../../parts/confirm';
 import { ErrorAlert } from '../../parts/error';
 import { describedBy, Field } from '../../parts/field';
@@ -48,7 +48,7 @@ function CephForm({ cluster, onDone, onClose }: { cluster?: Cluster; onDone: () 
           <FormSelectOption value="osd" label={t('ceph.osd')} />
         </FormSelect>
       </Field>
-      <Same cli={asCommand(['ceph', 'enable'], { replicas: form.replicas, 'failure-domain': form.failureDomain })} curl={asCurl(cluster ? 'PUT' : 'POST', `${location.origin}/v1/ceph-clusters${cluster ? `/${cluster.meta.id}` : ''}`, { kind: 'CephCluster', meta: { name: 'ceph', ...(cluster && { revision: cluster.meta.revision }) }, spec })} />
+      <Same cli={asCommand(['ceph', 'enable'], { replicas: form.replicas, 'failure-domain': form.failureDomain })} curl={asCurl(cluster ? 'PUT' : 'POST', `/v1/ceph-clusters${cluster ? `/${cluster.meta.id}` : ''}`, { kind: 'CephCluster', meta: { name: 'ceph', ...(cluster && { revision: cluster.meta.revision }) }, spec })} />
     </FormDialog>
   );
 }

@@ -8,6 +8,7 @@ import { createVolume, mostChoices, useSnapshots } from '../../api/storage';
 import { useText } from '../../i18n';
 import { volumeCommand } from '../../lib/commands';
 import { newVolume, volumeOf, type VolumeDraft } from '../../lib/volume';
+import { asCurl } from '../../lib/shell';
 import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
 import { ProjectField, useNewIn } from '../../parts/project-field';
@@ -74,7 +75,7 @@ export function CreateVolume({ project, source, instance, onClose }: Props) {
       <ExpandableSection toggleText={t('vol.limits')}>
         <LimitFields limits={draft} errors={errors} set={(l) => setDraft((d) => ({ ...d, ...l }))} />
       </ExpandableSection>
-      <Same cli={volumeCommand(byName)} curl={{ method: 'POST', path: '/v1/volumes', body: byName }} />
+      <Same cli={volumeCommand(byName)} curl={asCurl('POST', '/v1/volumes', byName)} />
     </FormDialog>
   );
 }

@@ -9,7 +9,7 @@ import { atField } from '../../api/fields';
 import { useNodes } from '../../api/queries';
 import { useText } from '../../i18n';
 import { formatBytes } from '../../lib/format';
-import { asCommand, asCurl } from '../../lib/same';
+import { asCommand, asCurl } from '../../lib/shell';
 import { Confirm } from '../../parts/confirm';
 import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
@@ -38,7 +38,7 @@ function Take({ disk, onDone, onClose }: { disk: Disk; onDone: () => void; onClo
       <Field id="disk-wipe" label={t('dsk.content')} error={atField(save.error, 'spec.wipe') ?? atField(save.error, 'spec.use')}>
         <Checkbox id="disk-wipe" label={t('dsk.wipe')} description={t('dsk.wipeHelp')} isChecked={wipe} onChange={(_, v) => setWipe(v)} />
       </Field>
-      <Same cli={asCommand(['disk', 'use', disk.meta.name, 'ceph'], { wipe })} curl={asCurl('PUT', `${location.origin}/v1/disks/${disk.meta.id}`, { kind: 'Disk', meta: { name: disk.meta.name, revision: disk.meta.revision }, spec })} />
+      <Same cli={asCommand(['disk', 'use', disk.meta.name, 'ceph'], { wipe })} curl={asCurl('PUT', `/v1/disks/${disk.meta.id}`, { kind: 'Disk', meta: { name: disk.meta.name, revision: disk.meta.revision }, spec })} />
     </FormDialog>
   );
 }

@@ -6,7 +6,7 @@ import { api, ok, type Schemas } from '../../api/client';
 import { useBackupTargets } from '../../api/cluster';
 import { atField } from '../../api/fields';
 import { useText, type Key } from '../../i18n';
-import { asCommand, asCurl } from '../../lib/same';
+import { asCommand, asCurl } from '../../lib/shell';
 import { Confirm } from '../../parts/confirm';
 import { describedBy, Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
@@ -54,7 +54,7 @@ function TargetForm({ onDone, onClose }: { onDone: () => void; onClose: () => vo
       {input('password', 'tgt.password', 'spec.password', false, 'password', 'tgt.passwordHelp')}
       <Same
         cli={asCommand(['backup-target', 'create', form.name || 'NAME'], form.s3 ? { 's3-endpoint': endpoint || 'URL', 's3-bucket': bucket || 'BUCKET', 's3-region': region, 's3-access-key': accessKey || 'KEY', 's3-secret-key-file': 'FILE', ...(form.password && { 'password-file': 'FILE' }) } : { directory: form.directory || 'PATH', ...(form.password && { 'password-file': 'FILE' }) })}
-        curl={asCurl('POST', `${location.origin}/v1/backup-targets`, { ...body, spec: secret(spec) })}
+        curl={asCurl('POST', `/v1/backup-targets`, { ...body, spec: secret(spec) })}
       />
     </FormDialog>
   );

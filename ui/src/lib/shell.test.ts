@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { asCommand, asCurl } from './same';
+import { asCommand, asCurl } from './shell';
 
 test('a command has the flags that have a value', () => {
   expect(asCommand(['flavor', 'create', 'big one'], { vcpus: 4, memory: '8GiB', 'root-size': undefined, public: true, default: false })).toBe(
@@ -9,6 +9,6 @@ test('a command has the flags that have a value', () => {
 });
 
 test('a request has a body where it has one', () => {
-  expect(asCurl('DELETE', 'https://h/v1/nodes/n1')).toBe('curl -X DELETE https://h/v1/nodes/n1 \\\n  -H "Authorization: Bearer $BASALT_TOKEN"');
-  expect(asCurl('POST', 'https://h/v1/x', { a: "it's" })).toContain(`-d '{"a":"it'\\''s"}'`);
+  expect(asCurl('DELETE', '/v1/nodes/n1', undefined, 'https://h')).toBe('curl -X DELETE https://h/v1/nodes/n1 \\\n  -H "Authorization: Bearer $BASALT_TOKEN"');
+  expect(asCurl('POST', '/v1/x', { a: "it's" }, 'https://h')).toContain(`-d '{"a":"it'\\''s"}'`);
 });
