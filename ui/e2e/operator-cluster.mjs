@@ -85,7 +85,7 @@ step('one that is stopped, and one whose sum is wrong, leave nothing behind', as
   await dialog.getByLabel('SHA-256').fill('0'.repeat(64));
   expect('400');
   await send('Bring in');
-  await dialog.getByRole('alert').or(dialog.locator('#image-sum-help').getByText(/./)).first().waitFor();
+  await dialog.locator('.pf-v6-c-alert, #image-sum-help .pf-m-error').filter({ hasText: 'SHA-256' }).waitFor();
   await send('Cancel');
   await page.getByRole('row', { includeHidden: true }).filter({ hasText: 'wrong' }).waitFor({ state: 'detached' });
   await button(page, 'Delete: my-disk').click();
@@ -194,7 +194,7 @@ step('ways outside', async () => {
   await inspect(page, 'external-form-light');
   expect('503'); // this basaltd has no networks
   await send('Create');
-  await page.locator('[aria-live]').getByText(/./).first().waitFor();
+  await dialog.locator('.pf-v6-c-alert').waitFor();
   await send('Cancel');
 });
 
