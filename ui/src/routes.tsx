@@ -56,16 +56,9 @@ export const routes: RouteTo[] = [
   { path: '/setup/:id?', when: operator, Page: lazy(() => import('./pages/setup/setup').then((m) => ({ default: m.Setup }))) },
   { path: '/branding', when: operator, Page: lazy(() => import('./pages/branding').then((m) => ({ default: m.BrandingPage }))) },
 
-  { path: '/pools', when: operator, Page: lazy(() => import('./pages/pools/pools').then((m) => ({ default: m.Pools }))) },
-  { path: '/all-instances/:tab?/:id?', when: operator, Page: lazy(() => import('./pages/all-instances/all-instances').then((m) => ({ default: m.AllInstances }))) },
-  { path: '/images/:tab?', when: seesMachines, Page: lazy(() => import('./pages/images/images').then((m) => ({ default: m.Images }))) },
-  { path: '/storage/:tab?', when: operator, Page: lazy(() => import('./pages/storage/storage').then((m) => ({ default: m.Storage }))) },
-  { path: '/network-health', when: operator, Page: lazy(() => import('./pages/network-health').then((m) => ({ default: m.NetworkHealth }))) },
-  { path: '/maintenance/:tab?', when: operator, Page: lazy(() => import('./pages/maintenance/maintenance').then((m) => ({ default: m.Maintenance }))) },
-  { path: '/alerts', when: operator, Page: lazy(() => import('./pages/alerts').then((m) => ({ default: m.Alerts }))) },
-
   { path: '/usage', when: always, Page: lazy(() => import('./pages/usage').then((m) => ({ default: m.Usage }))) },
-  { path: '/invoices', when: seesMoney, Page: lazy(() => import('./pages/invoices').then((m) => ({ default: m.Invoices }))) },
+  { path: '/invoices', when: seesMoney, Page: lazy(() => import('./pages/invoices/list').then((m) => ({ default: m.Invoices }))) },
+  { path: '/invoices/:id/:tab?', when: seesMoney, Page: lazy(() => import('./pages/invoices/bill').then((m) => ({ default: m.BillPage }))) },
 
   { path: '/keys', when: admin, Page: lazy(() => import('./pages/keys').then((m) => ({ default: m.Keys }))) },
   { path: '/projects', when: admin, Page: lazy(() => import('./pages/projects').then((m) => ({ default: m.Projects }))) },

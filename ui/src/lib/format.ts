@@ -22,7 +22,13 @@ export function formatTime(at: string | undefined, language: string): string {
   return `${new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' }).format(new Date(at))} UTC`;
 }
 
+/** formatSecond is a time to the second. */
+export const formatSecond = (at: string, language: string) => `${new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' }).format(new Date(at))} UTC`;
+
 export const formatDay = (at: string, language: string) => new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeZone: 'UTC' }).format(new Date(at));
+
+/** formatPeriod in days, both of which are in it; to is the first moment after. */
+export const formatPeriod = (from: string, to: string, language: string) => `${formatDay(from, language)} – ${formatDay(new Date(Date.parse(to) - 1).toISOString(), language)}`;
 
 export const formatPercent = (n: number, language: string) => new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 1 }).format(n / 100);
 

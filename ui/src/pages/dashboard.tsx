@@ -91,7 +91,7 @@ function SpendCard() {
         )}
         {wallet.data && <p>{t('dash.balance')}: {formatMicros(wallet.data.balanceMicros, wallet.data.currency, language)}</p>}
       </CardBody>
-      <CardFooter><Link href="/usage">{t('nav.usage')}</Link></CardFooter>
+      <CardFooter className="basalt-actions"><Link href="/usage">{t('nav.usage')}</Link> <Link href="/invoices/now">{t('dash.spendWhy')}</Link></CardFooter>
     </Card>
   );
 }

@@ -4,7 +4,7 @@ export const dashboard: Record<keyof typeof en, string> = {
   'dash.title': 'Übersicht',
   'dash.instances': 'Instanzen',
   'dash.viewAll': 'Alle ansehen',
-  'dash.more': 'Gezählt sind die ersten {n}.',
+  'dash.more': 'Gezählt wurden die ersten {n}.',
   'dash.quota': 'Kontingent',
   'dash.noQuota': 'Es sind keine Grenzen gesetzt.',
   'dash.of': '{used} von {limit}',
@@ -12,6 +12,7 @@ export const dashboard: Record<keyof typeof en, string> = {
   'dash.pickProject': 'Wählen Sie oben ein Projekt, um sein Kontingent zu sehen.',
   'dash.spend': 'Dieser Monat bisher',
   'dash.spendHelp': 'Nach Ihrer Preisliste, {from} bis jetzt; die Rechnung kann sich noch ändern.',
+  'dash.spendWhy': 'Wie es dazu kommt',
   'dash.balance': 'Guthaben',
   'dash.first': 'Legen Sie Ihre erste Instanz an',
 
@@ -21,5 +22,5 @@ export const dashboard: Record<keyof typeof en, string> = {
   'quota.vramBytes': 'VRAM',
   'quota.gpuSharePercent': 'GPU-Anteil (Prozent einer GPU)',
   'quota.volumeBytes': 'Speicherplatz',
-  'quota.floatingIPs': 'Floating IPs',
+  'quota.floatingIPs': 'Floating-IPs',
 };

@@ -10,6 +10,7 @@ export const dashboard = {
   'dash.pickProject': 'Choose a project above to see its quota.',
   'dash.spend': 'This month so far',
   'dash.spendHelp': 'Rated by your price book, {from} to now; the invoice may still change.',
+  'dash.spendWhy': 'How it comes about',
   'dash.balance': 'Balance',
   'dash.first': 'Create your first instance',
 

@@ -3,12 +3,13 @@ import { Button, Title } from '@patternfly/react-core';
 import { MoneyBillIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
+import { Link } from 'wouter';
 import { api, base, ok, type Schemas } from '../../api/client';
 import { useCreditNotesOf, useLedger, usePaymentsOf, type Organization } from '../../api/customers';
 import { useInvoices, useWallet } from '../../api/queries';
 import { RecordPayment } from '../../forms/payment';
 import { useText } from '../../i18n';
-import { formatDay, formatMicros, formatTime } from '../../lib/format';
+import { formatDay, formatMicros, formatPeriod, formatTime } from '../../lib/format';
 import { Empty, ObjectList, usePages, type Column } from '../../parts/list';
 import { FormDialog } from '../../parts/form-dialog';
 import { TextField } from '../../parts/text-field';
@@ -67,8 +68,8 @@ function Invoices({ organization: o, owns }: { organization: Organization; owns:
   const [crediting, setCrediting] = useState<Invoice | null>(null);
   const query = useInvoices({ organization: o.meta.id, limit: perPage, continue: pages.token });
   const columns: Column<Invoice>[] = [
-    { title: t('inv.number'), cell: (i) => i.spec.number },
-    { title: t('inv.period'), cell: (i) => `${formatDay(i.spec.from, language)} – ${formatDay(i.spec.to, language)}` },
+    { title: t('inv.number'), cell: (i) => <Link href={`/invoices/${i.meta.id}`}>{i.spec.number}</Link> },
+    { title: t('inv.period'), cell: (i) => formatPeriod(i.spec.from, i.spec.to, language) },
     { title: t('inv.due'), cell: (i) => formatDay(i.spec.dueAt, language) },
     { title: t('inv.total'), cell: (i) => <span className="basalt-number">{formatMicros(i.spec.totalMicros, i.spec.currency, language)}</span> },
     { title: t('inv.pdf'), cell: (i) => <a href={pdf('invoices', i.meta.id)} download={`${i.spec.number}.pdf`} aria-label={t('inv.pdfOf', { number: i.spec.number })}>{t('inv.pdf')}</a> },

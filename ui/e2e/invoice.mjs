@@ -1,0 +1,99 @@
+// The invoice of a month that is over, by its customer and by the operator: its
+// lines, the hours of one, the minutes of an hour. LAST_MONTH is its first day.
+// Run by ../e2e_invoice_test.go.
+import assert from 'node:assert/strict';
+import { expect, heading, inspect, nav, open, PASSWORD, PORTAL, run, signIn, step } from './harness.mjs';
+
+const { LAST_MONTH } = process.env;
+const page = await open();
+const main = page.getByRole('main');
+const day = (n) => new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeZone: 'UTC' }).format(new Date(Date.parse(LAST_MONTH) + (n - 1) * 86_400_000));
+
+step('the invoice is there', async () => {
+  await page.goto(PORTAL);
+  await signIn(page, PASSWORD);
+  await heading(page, 'Dashboard');
+  await nav(page, 'Invoices');
+  await heading(page, 'Invoices');
+  await main.getByRole('gridcell', { name: new RegExp(`^${day(1)} – `) }).waitFor();
+  await inspect(page, 'invoices-light');
+});
+
+step('its lines', async () => {
+  await main.getByRole('link', { name: /\d/ }).first().click();
+  await heading(page, /^Invoice /);
+  const row = (what) => main.getByRole('row').filter({ hasText: what });
+  await row('vCPU').getByRole('gridcell', { name: '3 h', exact: true }).waitFor();
+  await row('GPU time').getByRole('gridcell', { name: '0.75 h', exact: true }).waitFor();
+  assert.equal(await row('train').count(), 2);
+  await main.getByText('Acme Ltd').waitFor();
+  await inspect(page, 'invoice-light');
+  const [pdf] = await Promise.all([page.waitForEvent('download'), main.getByRole('link', { name: 'PDF' }).click()]);
+  assert.match(pdf.suggestedFilename(), /\.pdf$/);
+});
+
+step('a line, down to the minute', async () => {
+  await main.getByRole('link', { name: 'How it came about: GPU time, train' }).click();
+  await heading(page, 'GPU time, train');
+  const hours = main.getByRole('grid', { name: 'Hours' });
+  await hours.getByRole('gridcell', { name: `${day(2)}, 10:00 AM UTC`, exact: true }).waitFor();
+  await hours.getByRole('gridcell', { name: '0.25 h', exact: true }).waitFor();
+  await main.getByRole('button', { name: `Show what was measured in the hour from ${day(2)}, 11:00 AM UTC` }).click();
+  const records = main.getByRole('grid', { name: /^Measured in the hour/ });
+  await records.getByRole('gridcell', { name: `${day(2)}, 11:28:00 AM UTC` }).first().waitFor();
+  assert.equal(await records.getByRole('gridcell', { name: '0.008333 h', exact: true }).count(), 30);
+  await inspect(page, 'invoice-line-light');
+});
+
+step('one can come back to it, and to nothing that is not there', async () => {
+  const address = page.url();
+  await page.goto('about:blank');
+  await page.goto(address);
+  await heading(page, 'GPU time, train');
+  await page.getByRole('link', { name: /^Invoice / }).click();
+  await heading(page, /^Invoice /);
+  expect('404');
+  await page.goto(`${PORTAL}/#/invoices/inv-0123456789ab`);
+  await heading(page, 'There is no such invoice');
+});
+
+step('this month so far', async () => {
+  await nav(page, 'Invoices');
+  await main.getByRole('link', { name: 'This month so far' }).click();
+  await heading(page, 'This month so far');
+  await main.getByText('Nothing was used in this month').waitFor();
+  await inspect(page, 'invoice-now-light');
+});
+
+step('dark, and on a phone', async () => {
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await nav(page, 'Invoices');
+  await main.getByRole('link', { name: /\d/ }).first().click();
+  await heading(page, /^Invoice /);
+  await inspect(page, 'invoice-dark');
+  await page.emulateMedia({ colorScheme: 'light' });
+  await page.setViewportSize({ width: 390, height: 844 });
+  await inspect(page, 'invoice-phone');
+  await page.setViewportSize({ width: 1280, height: 900 });
+});
+
+step('the operator sees what it earned', async () => {
+  expect('401');
+  await page.context().clearCookies();
+  await page.goto(`${PORTAL}/#/`);
+  await page.reload();
+  await signIn(page, PASSWORD, 'op@example.com');
+  await heading(page, 'Dashboard');
+  await nav(page, 'Revenue');
+  await heading(page, 'Revenue');
+  await page.getByLabel('By', { exact: true }).selectOption('organization');
+  await main.getByRole('gridcell', { name: /Acme|acme/ }).first().waitFor();
+  await inspect(page, 'revenue-invoice-light');
+  await nav(page, 'Organizations');
+  await main.getByRole('link', { name: /acme|Acme/ }).click();
+  await page.getByRole('link', { name: 'Payments and invoices' }).click();
+  await main.getByRole('grid', { name: 'Invoices' }).getByRole('link', { name: /\d/ }).first().click();
+  await heading(page, /^Invoice /);
+});
+
+await run(page);

@@ -1,0 +1,86 @@
+// One invoice: its lines, and what each of them is made of. The address "now"
+// is what this month would cost if it ended now.
+import { Card, CardBody, CardTitle } from '@patternfly/react-core';
+import { FileInvoiceIcon } from '@patternfly/react-icons';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import { asApiError, base } from '../../api/client';
+import { now, useBill, type Bill, type Line } from '../../api/invoices';
+import type { Session } from '../../api/session';
+import { Loading } from '../../app';
+import { useText } from '../../i18n';
+import { priceOf, whatOf } from '../../lib/bill';
+import { formatDay, formatMicros, formatPeriod, formatQuantity } from '../../lib/format';
+import { month } from '../../lib/period';
+import { ErrorAlert } from '../../parts/error';
+import { Empty, ObjectList, type Column } from '../../parts/list';
+import { PageBody } from '../../parts/page';
+import { Rows } from '../../parts/rows';
+import { useProject } from '../../shell/project';
+import { Explained } from './explained';
+
+export function BillPage({ session, id, tab }: { session: Session; id: string; tab: string }) {
+  const { t } = useText();
+  const { organization = session.organization } = useProject();
+  const [period] = useState(() => month(new Date()));
+  const query = useBill(id, organization, period);
+  const above = { href: '/invoices', title: t('inv.title') };
+  const title = id === now ? t('inv.now') : query.data ? t('inv.numbered', { number: query.data.number ?? id }) : t('inv.title');
+  if (id === now && !organization) {
+    return <PageBody title={title} above={above}><Empty title={t('usage.noOrganization')} help={t('usage.noOrganizationHelp')} icon={FileInvoiceIcon} /></PageBody>;
+  }
+  if (query.isPending) return <Loading />;
+  if (!query.data) {
+    const gone = asApiError(query.error).code === 'not_found';
+    return (
+      <PageBody title={gone ? t('inv.gone') : title} above={above}>
+        {gone ? <Empty title={t('inv.gone')} help={t('inv.goneHelp')} icon={FileInvoiceIcon} action={<Link href="/invoices">{t('inv.toList')}</Link>} /> : <ErrorAlert error={query.error} onRetry={() => void query.refetch()} />}
+      </PageBody>
+    );
+  }
+  const line = query.data.lines.find((l) => l.id === tab);
+  if (line) return <Explained id={id} bill={query.data} line={line} organization={organization} period={period} above={{ href: `/invoices/${id}`, title }} />;
+  const pdf = id === now ? undefined : <a href={`${base}/v1/invoices/${encodeURIComponent(id)}/pdf`} download={`${query.data.number}.pdf`}>{t('inv.pdf')}</a>;
+  return (
+    <PageBody title={title} above={above} actions={pdf}>
+      <div className="basalt-stack">
+        <Head bill={query.data} />
+        <Lines id={id} bill={query.data} />
+      </div>
+    </PageBody>
+  );
+}
+
+function Head({ bill: b }: { bill: Bill }) {
+  const { t, language } = useText();
+  return (
+    <Card>
+      <CardTitle component="h2">{formatMicros(b.totalMicros, b.currency, language)}</CardTitle>
+      <CardBody className="basalt-stack">
+        {!b.number && <p className="basalt-note">{t('inv.nowHelp')}</p>}
+        <Rows
+          rows={[
+            [t('inv.period'), formatPeriod(b.from, b.to, language)],
+            [t('inv.issued'), b.issuedAt && formatDay(b.issuedAt, language)],
+            [t('inv.due'), b.dueAt && formatDay(b.dueAt, language)],
+            [t('inv.customer'), b.customer && [b.customer.name, ...(b.customer.address ?? []), b.customer.taxId].filter(Boolean).join(', ')],
+          ]}
+        />
+      </CardBody>
+    </Card>
+  );
+}
+
+function Lines({ id, bill }: { id: string; bill: Bill }) {
+  const text = useText();
+  const { t, language } = text;
+  const columns: Column<Line>[] = [
+    { title: t('inv.what'), cell: (l) => <Link href={`/invoices/${id}/${l.id}`} aria-label={t('inv.explainOf', { what: [whatOf(l, text), l.resourceName].filter(Boolean).join(', ') })}>{whatOf(l, text)}</Link> },
+    { title: t('usage.resource'), cell: (l) => l.resourceName || l.resource || '–' },
+    { title: t('usage.quantity'), cell: (l) => (l.quantity && l.meter ? <span className="basalt-number">{formatQuantity(l.meter, l.quantity, text)}</span> : '–') },
+    { title: t('inv.price'), cell: (l) => priceOf(l, bill.currency, text) || '–' },
+    { title: t('inv.amount'), cell: (l) => <span className="basalt-number">{formatMicros(l.amountMicros, bill.currency, language)}</span> },
+  ];
+  const query = { data: { items: bill.lines }, error: null, isPending: false, refetch: () => undefined };
+  return <ObjectList label={t('inv.lines')} columns={columns} query={query} keyOf={(l) => l.id} empty={<Empty title={t('usage.empty')} help={t('usage.emptyHelp')} icon={FileInvoiceIcon} />} />;
+}
