@@ -144,6 +144,9 @@ func (a *Agent) look(ctx context.Context, in api.Instance) (seen, error) {
 	if s.domain == hypervisor.Running {
 		a.thawLeft(ctx, id)
 		s.tools = a.toolsVersion(ctx, id, in.Status.GuestTools)
+		if s.tools != "" && setupOpen(in.Status, a.o.Now()) {
+			s.setup = a.guestSetup(ctx, id)
+		}
 	}
 	return s, nil
 }
@@ -151,37 +154,6 @@ func (a *Agent) look(ctx context.Context, in api.Instance) (seen, error) {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
-}
-
-// toolsVersion asks the guest once for the version that its installer left.
-func (a *Agent) toolsVersion(ctx context.Context, id api.InstanceID, known string) string {
-	if known != "" {
-		return known
-	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	if a.o.Machines.AgentPing(ctx, id) != nil {
-		return ""
-	}
-	r, err := a.o.Machines.AgentExec(ctx, id, hypervisor.Exec{Argv: []string{"cat", "/etc/basalt-guest-tools-version"}, MaxOutput: 64})
-	if err != nil || r.ExitCode != 0 {
-		return ""
-	}
-	return firstLine(r.Stdout)
-}
-
-// firstLine keeps what is printable: the guest wrote it.
-func firstLine(b []byte) string {
-	var out []byte
-	for _, c := range b {
-		if c == '\n' || len(out) == 40 {
-			break
-		}
-		if c > ' ' && c < 0x7f {
-			out = append(out, c)
-		}
-	}
-	return string(out)
 }
 
 func (a *Agent) do(ctx context.Context, in api.Instance, s step) error {

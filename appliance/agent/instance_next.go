@@ -42,6 +42,7 @@ type seen struct {
 	ports    bool   // network ports are plugged
 	stopping time.Time
 	tools    string // version that the guest tools answered with
+	setup    setup  // unknown when it was not asked for
 
 	node        api.NodeID // this one
 	boot        string     // its present boot
@@ -62,6 +63,7 @@ type decision struct {
 const (
 	condEnded = "Ended" // the run ended by itself; reason: guest or crash
 	condVGPU  = "VGPU"  // the vGPU backend of a running instance is alive
+	condSetUp = "SetUp" // cloud-init is over in this run; reason: setup…
 )
 
 const (
@@ -72,7 +74,7 @@ const (
 // lookEvery is how often a quiet instance is looked at all the same.
 const lookEvery = 10 * time.Second
 
-// A guest that boots is asked for its tools more often: somebody waits for it.
+// A guest that boots is asked for its tools and its set-up more often: somebody waits for it.
 // One without tools is not asked so for ever.
 const (
 	bootEvery = 2 * time.Second
@@ -142,6 +144,7 @@ func next(in api.Instance, s seen, now time.Time, grace time.Duration) decision 
 		st.Restarts = in.Spec.Restarts
 	}
 	clearCondition(&st, condVGPU)
+	clearCondition(&st, condSetUp)
 	st.GuestTools = ""
 	ended, hasEnded := condition(st, condEnded)
 	if !wantRunning || hasEnded {
@@ -187,6 +190,7 @@ func inherit(in api.Instance, s seen) api.InstanceStatus {
 // node can have it. Its files go once it has it.
 func release(st api.InstanceStatus, s seen, now time.Time, grace time.Duration) decision {
 	clearCondition(&st, condVGPU)
+	clearCondition(&st, condSetUp)
 	switch {
 	case s.domain.Active():
 		return stop(st, s, now, grace)
@@ -244,6 +248,9 @@ func running(in api.Instance, st api.InstanceStatus, s seen, now time.Time) deci
 			st.LastError = "the vGPU's backend has ended: restart the instance to get the vGPU back"
 		}
 	}
+	if s.setup.reason != "" {
+		setCondition(&st, condSetUp, s.setup.reason == setupDone, s.setup.reason, s.setup.errors, now)
+	}
 	if s.unclaimed {
 		return decision{step: stepClaim, status: st}
 	}
@@ -259,7 +266,7 @@ func running(in api.Instance, st api.InstanceStatus, s seen, now time.Time) deci
 		}
 		return decision{step: stepResume, status: st, again: lookEvery}
 	}
-	if s.tools == "" && now.Sub(*st.StartedAt) < bootTime {
+	if (s.tools == "" || s.setup.reason == setupRuns) && now.Sub(*st.StartedAt) < bootTime {
 		return decision{status: st, again: bootEvery}
 	}
 	return decision{status: st, again: lookEvery}

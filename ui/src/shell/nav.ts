@@ -19,6 +19,7 @@ const operator = (s: Session) => may(s, 'operator');
 const member = (s: Session) => may(s, 'member');
 const admin = (s: Session) => may(s, 'admin');
 
+/** An operator's come before what is also a tenant's. */
 export const groups: Group[] = [
   {
     entries: [
@@ -26,22 +27,6 @@ export const groups: Group[] = [
       { href: '/instances', text: 'nav.instances', when: seesMachines },
       { href: '/apps', text: 'nav.apps', when: seesMachines },
       { href: '/images', text: 'nav.images', when: member },
-    ],
-  },
-  {
-    title: 'nav.storage',
-    entries: [
-      { href: '/volumes', text: 'nav.volumes', when: seesMachines },
-      { href: '/snapshots', text: 'nav.snapshots', when: seesMachines },
-    ],
-  },
-  {
-    title: 'nav.network',
-    entries: [
-      { href: '/networks', text: 'nav.networks', when: seesMachines },
-      { href: '/security-groups', text: 'nav.groups', when: seesMachines },
-      { href: '/floating-ips', text: 'nav.floating', when: seesMachines },
-      { href: '/load-balancers', text: 'nav.balancers', when: seesMachines },
     ],
   },
   {
@@ -64,6 +49,22 @@ export const groups: Group[] = [
       { href: '/organizations', text: 'nav.organizations', when: seller },
       { href: '/prices', text: 'nav.prices', when: operator },
       { href: '/revenue', text: 'nav.revenue', when: seller },
+    ],
+  },
+  {
+    title: 'nav.storage',
+    entries: [
+      { href: '/volumes', text: 'nav.volumes', when: seesMachines },
+      { href: '/snapshots', text: 'nav.snapshots', when: seesMachines },
+    ],
+  },
+  {
+    title: 'nav.network',
+    entries: [
+      { href: '/networks', text: 'nav.networks', when: seesMachines },
+      { href: '/security-groups', text: 'nav.groups', when: seesMachines },
+      { href: '/floating-ips', text: 'nav.floating', when: seesMachines },
+      { href: '/load-balancers', text: 'nav.balancers', when: seesMachines },
     ],
   },
   {

@@ -36,9 +36,9 @@ export const prices: Record<keyof typeof en, string> = {
   'price.tierRemove': 'Staffel {n} von {meter} entfernen',
   'price.tiersHelp': 'Was darüber ist, kostet den Preis oben.',
 
-  'price.commitments': 'Abnahmen',
+  'price.commitments': 'Mindestabnahmen',
   'price.commitmentsHelp': 'So viel von einem Zähler wird jeden Monat bezahlt, verbraucht oder nicht, und kostet sonst nichts.',
-  'price.commitmentAdd': 'Abnahme hinzufügen',
+  'price.commitmentAdd': 'Mindestabnahme hinzufügen',
   'price.quantity': 'Menge',
   'price.eachMonth': 'Preis einer Einheit ({currency})',
   'price.until': 'Bis (UTC)',

@@ -16,7 +16,7 @@ export const setup: Record<keyof typeof en, string> = {
   'setup.dismiss': 'Nicht mehr zeigen',
 
   'setup.you': 'Sie selbst',
-  'setup.youHelp': 'Der Betreiber eines Clusters darf alles: ein Passwort, das nur Sie kennen, und Einmalcodes.',
+  'setup.youHelp': 'Der Betreiber eines Clusters darf alles: Wählen Sie ein Passwort, das nur Sie kennen, und schalten Sie Einmalcodes ein.',
   'setup.youTotp': 'Einmalcodes sind eingeschaltet.',
   'setup.youNoTotp': 'Einmalcodes sind ausgeschaltet. So schalten Sie sie im Terminal ein:',
   'setup.passwordOld': 'Jetziges Passwort',

@@ -3,7 +3,7 @@ import type { shell as en } from '../en/shell';
 export const shell: Record<keyof typeof en, string> = {
   'app.skip': 'Zum Inhalt springen',
   'app.menu': 'Menü',
-  'app.nav': 'Haupt',
+  'app.nav': 'Hauptnavigation',
   'app.live': 'Live',
   'app.waiting': 'Verbindung wird wiederhergestellt…',
   'app.waitingHelp': 'Die Verbindung zum Server ist weg. Was Sie sehen, kann veraltet sein, bis sie wieder da ist.',

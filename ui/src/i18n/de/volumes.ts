@@ -61,7 +61,7 @@ export const volumes: Record<keyof typeof en, string> = {
   'snap.title': 'Snapshots',
   'snap.take': 'Snapshot anlegen',
   'snap.takeOf': 'Snapshot von {name} anlegen',
-  'snap.takeHelp': 'Das Volume, wie es jetzt ist. Bei einer laufenden Instanz ist es das, was die Platte erreicht hat; mit den Gastwerkzeugen werden ihre Dateisysteme für den Augenblick angehalten.',
+  'snap.takeHelp': 'Das Volume, wie es jetzt ist. Bei einer laufenden Instanz ist es das, was die Platte erreicht hat; mit den Guest-Tools werden ihre Dateisysteme für den Augenblick angehalten.',
   'snap.empty': 'Noch keine Snapshots',
   'snap.emptyHelp': 'Ein Snapshot behält ein Volume, wie es jetzt ist: Setzen Sie es darauf zurück, oder machen Sie ein neues Volume daraus. Legen Sie hier einen an, oder mit basalt volume snapshot.',
   'snap.emptyNoVolume': 'Ein Snapshot ist von einem Volume, und es gibt noch keines. Legen Sie zuerst eine Instanz oder ein Volume an.',
