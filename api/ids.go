@@ -98,21 +98,33 @@ const (
 	PowerStopped Power = "Stopped"
 )
 
+// GPUTier is how well a virtual GPU is served among others; empty: TierStandard.
+type GPUTier string
+
+// Tiers of virtual GPUs.
+const (
+	TierPremium  GPUTier = "premium"
+	TierStandard GPUTier = "standard"
+	TierBasic    GPUTier = "basic"
+)
+
 // Meter names what was used, with its unit.
 type Meter string
 
 // Meters.
 const (
-	MeterVCPU     Meter = "vcpu-seconds"
-	MeterMemory   Meter = "memory-byte-seconds"
-	MeterVolume   Meter = "volume-byte-seconds"
-	MeterSnapshot Meter = "snapshot-byte-seconds"
-	MeterAddress  Meter = "address-seconds"
-	MeterEgress   Meter = "egress-bytes"
-	MeterGPU      Meter = "gpu-nanoseconds"
-	MeterVRAM     Meter = "vram-byte-seconds"
-	MeterCopy     Meter = "gpu-copy-bytes"
-	MeterLaunch   Meter = "gpu-launches"
+	MeterVCPU       Meter = "vcpu-seconds"
+	MeterMemory     Meter = "memory-byte-seconds"
+	MeterVolume     Meter = "volume-byte-seconds"
+	MeterSnapshot   Meter = "snapshot-byte-seconds"
+	MeterAddress    Meter = "address-seconds"
+	MeterEgress     Meter = "egress-bytes"
+	MeterGPU        Meter = "gpu-nanoseconds" // of vGPUs of the standard tier
+	MeterGPUPremium Meter = "gpu-premium-nanoseconds"
+	MeterGPUBasic   Meter = "gpu-basic-nanoseconds"
+	MeterVRAM       Meter = "vram-byte-seconds"
+	MeterCopy       Meter = "gpu-copy-bytes"
+	MeterLaunch     Meter = "gpu-launches"
 )
 
 // Phases of an image, a volume and an instance.

@@ -65,7 +65,8 @@ func ValidateInstance(s InstanceSpec) error {
 			poolName("spec.vgpu.pool", s.Vgpu.Pool),
 			between("spec.vgpu.vramBytes", s.Vgpu.VramBytes, MinVRAMBytes, MaxVRAMBytes, bytesUnit),
 			wholeMiB("spec.vgpu.vramBytes", s.Vgpu.VramBytes),
-			between("spec.vgpu.sharePercent", s.Vgpu.SharePercent, 0, 100, " per cent"))
+			between("spec.vgpu.sharePercent", s.Vgpu.SharePercent, 0, 100, " per cent"),
+			oneOf("spec.vgpu.tier", s.Vgpu.Tier, "", TierPremium, TierStandard, TierBasic))
 	}
 	return nil
 }

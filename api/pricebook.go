@@ -25,7 +25,7 @@ const DefaultPriceBook = "default"
 
 // Meters that there are, in the order of an invoice.
 func Meters() []Meter {
-	return []Meter{MeterVCPU, MeterMemory, MeterVolume, MeterSnapshot, MeterAddress, MeterEgress, MeterGPU, MeterVRAM, MeterCopy, MeterLaunch}
+	return []Meter{MeterVCPU, MeterMemory, MeterVolume, MeterSnapshot, MeterAddress, MeterEgress, MeterGPU, MeterGPUPremium, MeterGPUBasic, MeterVRAM, MeterCopy, MeterLaunch}
 }
 
 // InvoiceLineKind says what a line charges for.

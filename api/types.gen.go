@@ -1065,6 +1065,7 @@ type InstanceAssignment struct {
 	RootVolume       VolumeID `json:"rootVolume,omitempty,omitzero"`
 	Vcpus            int64    `json:"vcpus,omitempty,omitzero"`
 	VgpuSharePercent int64    `json:"vgpuSharePercent,omitempty,omitzero"`
+	VgpuTier         GPUTier  `json:"vgpuTier,omitempty,omitzero"`
 	VgpuVramBytes    int64    `json:"vgpuVramBytes,omitempty,omitzero"`
 }
 
@@ -2549,7 +2550,7 @@ type UsageRecordList struct {
 type UsageRecordSpec struct {
 	End time.Time `json:"end"`
 
-	// Meter What was used, with its unit: vcpu-seconds, memory-byte-seconds, volume-byte-seconds, snapshot-byte-seconds, address-seconds, egress-bytes, gpu-nanoseconds, vram-byte-seconds, gpu-copy-bytes, gpu-launches.
+	// Meter What was used, with its unit: vcpu-seconds, memory-byte-seconds, volume-byte-seconds, snapshot-byte-seconds, address-seconds, egress-bytes, gpu-nanoseconds, gpu-premium-nanoseconds, gpu-basic-nanoseconds, vram-byte-seconds, gpu-copy-bytes, gpu-launches.
 	Meter Meter  `json:"meter"`
 	Node  NodeID `json:"node,omitempty,omitzero"`
 
@@ -2660,6 +2661,9 @@ type VGPUSpec struct {
 
 	// SharePercent Guaranteed share of the GPU's time; 0: none, best effort.
 	SharePercent int64 `json:"sharePercent,omitempty,omitzero"`
+
+	// Tier How soon it gets the GPU when others want it too, and how much of the time that nobody is guaranteed: premium before standard before basic, four to two to one. Its GPU time has a price of its own. Empty: standard.
+	Tier GPUTier `json:"tier,omitempty,omitzero"`
 
 	// VramBytes Limit of its VRAM.
 	VramBytes int64 `json:"vramBytes"`

@@ -153,6 +153,38 @@ func TestDefaultPriceBookPricesEverything(t *testing.T) {
 	}
 }
 
+// A book from before the tiers charges them as the standard one, and goes on to
+// do so for what it has invoiced when the tiers get prices of their own.
+func TestTiersWithoutAPrice(t *testing.T) {
+	old := DefaultPriceBook()
+	old.Prices = slices.DeleteFunc(slices.Clone(old.Prices), func(p api.Price) bool { return p.Meter == api.MeterGPUPremium || p.Meter == api.MeterGPUBasic })
+	total := func(spec api.PriceBookSpec, m api.Meter) int64 {
+		t.Helper()
+		r, err := NewRating("org-1", spec, october, november)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Add(useAt(october, "a", m, 3600e9)); err != nil {
+			t.Fatal(err)
+		}
+		inv, err := r.Invoice()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return inv.TotalMicros
+	}
+	for _, m := range []api.Meter{api.MeterGPUPremium, api.MeterGPUBasic} {
+		for name, spec := range map[string]api.PriceBookSpec{"old": old, "old, completed by new": Completed(old, DefaultPriceBook())} {
+			if got, want := total(spec, m), total(old, api.MeterGPU); got != want || want == 0 {
+				t.Errorf("%s by the %s book costs %d, want %d", m, name, got, want)
+			}
+		}
+	}
+	if got := total(DefaultPriceBook(), api.MeterGPUPremium); got != 2_700_000 {
+		t.Errorf("a premium hour costs %d", got)
+	}
+}
+
 func TestRefused(t *testing.T) {
 	dear := api.PriceBookSpec{Currency: "EUR", Prices: []api.Price{{Meter: api.MeterVCPU, PriceMicros: 1e15, Per: 1}}}
 	for name, c := range map[string]struct {

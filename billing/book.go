@@ -1,6 +1,8 @@
 package billing
 
 import (
+	"slices"
+
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/billing/tariff"
 )
@@ -27,6 +29,25 @@ func Book(s api.PriceBookSpec) tariff.Book {
 		b.Taxes = append(b.Taxes, tariff.Tax{Name: t.Name, BasisPoints: t.BasisPoints})
 	}
 	return b
+}
+
+// withTiers gives the GPU time of the tiers that a book has no price for that of
+// the standard tier.
+func withTiers(s api.PriceBookSpec) api.PriceBookSpec {
+	all := slices.Clone(s.Prices)
+	for _, m := range []api.Meter{api.MeterGPUPremium, api.MeterGPUBasic} {
+		if slices.ContainsFunc(s.Prices, func(p api.Price) bool { return p.Meter == m }) {
+			continue
+		}
+		for _, p := range s.Prices {
+			if p.Meter == api.MeterGPU {
+				p.Meter = m
+				all = append(all, p)
+			}
+		}
+	}
+	s.Prices = all
+	return s
 }
 
 // unitOf is what per units of a meter are called, where a price says so.

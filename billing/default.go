@@ -29,6 +29,8 @@ func DefaultPriceBook() api.PriceBookSpec {
 		{Meter: api.MeterAddress, PriceMicros: cent / 2, Per: hour, Unit: "hour of a floating IP"},
 		{Meter: api.MeterEgress, PriceMicros: cent / 2, Per: gib, Unit: "GiB sent out", Tiers: []api.PriceTier{{UpTo: includedEgress}}},
 		{Meter: api.MeterGPU, PriceMicros: 180 * cent, Per: gpuHour, Unit: "GPU hour"},
+		{Meter: api.MeterGPUPremium, PriceMicros: 270 * cent, Per: gpuHour, Unit: "GPU hour, premium"},
+		{Meter: api.MeterGPUBasic, PriceMicros: 90 * cent, Per: gpuHour, Unit: "GPU hour, basic"},
 		{Meter: api.MeterVRAM, PriceMicros: 1 * cent, Per: gibHour, Unit: "GiB hour of VRAM"},
 		{Meter: api.MeterCopy, PriceMicros: 0, Per: tib, Unit: "TiB copied"},
 		{Meter: api.MeterLaunch, PriceMicros: 0, Per: million, Unit: "million launches"},

@@ -30,6 +30,7 @@ func NewRating(org api.OrganizationID, spec api.PriceBookSpec, from, to time.Tim
 	if !from.Before(to) {
 		return nil, api.Errorf(api.CodeInvalid, "the period ends before it begins").At("to")
 	}
+	spec = withTiers(spec)
 	book := Book(spec)
 	if err := book.Validate(); err != nil {
 		return nil, err

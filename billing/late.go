@@ -58,6 +58,7 @@ func Late(inv api.Invoice, charged []api.InvoiceLine, rated api.InvoicePreview) 
 // not know: what was used of a meter before it had a price is charged by the
 // first that it got. What the lines are called stays so.
 func Completed(prices, by api.PriceBookSpec) api.PriceBookSpec {
+	prices = withTiers(prices)
 	known := map[api.Meter]bool{}
 	for _, p := range prices.Prices {
 		known[p.Meter] = true

@@ -101,11 +101,12 @@ func (h *handlers) notYet(ctx context.Context, in api.Instance) (string, error) 
 		return "", err
 	}
 	var vram, share int64
+	var tier api.GPUTier
 	if in.Spec.Vgpu != nil {
-		vram, share = in.Spec.Vgpu.VramBytes, in.Spec.Vgpu.SharePercent
+		vram, share, tier = in.Spec.Vgpu.VramBytes, in.Spec.Vgpu.SharePercent, in.Spec.Vgpu.Tier
 	}
 	a := in.Assignment
-	if a.Vcpus == f.Spec.Vcpus && a.MemoryBytes == f.Spec.MemoryBytes && a.VgpuVramBytes == vram && a.VgpuSharePercent == share {
+	if a.Vcpus == f.Spec.Vcpus && a.MemoryBytes == f.Spec.MemoryBytes && a.VgpuVramBytes == vram && a.VgpuSharePercent == share && a.VgpuTier == tier {
 		return "", nil
 	}
 	return fmt.Sprintf("%s counts once the machine is stopped and started", f.Meta.Name), nil

@@ -77,11 +77,13 @@ type VGPU struct {
 	Instance                api.InstanceID
 	Device                  string
 	VRAMBytes, SharePercent int64
+	Tier                    api.GPUTier
 }
 
-// Totals of a vGPU: exact, cumulative.
+// Totals of a vGPU: exact, cumulative. Of GPUNanos, PremiumNanos and BasicNanos
+// were executed in these tiers.
 type Totals struct {
-	GPUNanos, VRAMByteSeconds, CopyBytes, Launches uint64
+	GPUNanos, PremiumNanos, BasicNanos, VRAMByteSeconds, CopyBytes, Launches uint64
 }
 
 // Options of an agent.

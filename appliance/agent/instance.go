@@ -358,7 +358,7 @@ func (a *Agent) ensureVGPU(ctx context.Context, in api.Instance) (string, error)
 		return "", err
 	}
 	return a.o.VGPUs.Ensure(ctx, VGPU{Instance: id, Device: gpu.Status.Device,
-		VRAMBytes: in.Assignment.VgpuVramBytes, SharePercent: in.Assignment.VgpuSharePercent})
+		VRAMBytes: in.Assignment.VgpuVramBytes, SharePercent: in.Assignment.VgpuSharePercent, Tier: in.Assignment.VgpuTier})
 }
 
 // domain is the machine that the instance's assignment asks for, with its root

@@ -112,7 +112,7 @@ func (a *Agent) totals(ctx context.Context, id api.InstanceID) (*meter.Totals, e
 	if err != nil {
 		return nil, err
 	}
-	return &meter.Totals{GPUNanos: t.GPUNanos, VRAMByteSeconds: t.VRAMByteSeconds, CopyBytes: t.CopyBytes, Launches: t.Launches}, nil
+	return &meter.Totals{GPUNanos: t.GPUNanos, PremiumNanos: t.PremiumNanos, BasicNanos: t.BasicNanos, VRAMByteSeconds: t.VRAMByteSeconds, CopyBytes: t.CopyBytes, Launches: t.Launches}, nil
 }
 
 // meterVolume records the storage that a volume has taken. A volume costs its

@@ -39,6 +39,9 @@ func (a *App) instanceRow(i api.Instance) []string {
 		if v.SharePercent > 0 {
 			vgpu += fmt.Sprintf(", %d%%", v.SharePercent)
 		}
+		if v.Tier != "" {
+			vgpu += ", " + string(v.Tier)
+		}
 	}
 	if i.Assignment.Vcpus > 0 {
 		vcpus = fmt.Sprint(i.Assignment.Vcpus)
@@ -86,13 +89,14 @@ func vgpuFlags(f *pflag.FlagSet) func(*api.InstanceSpec) {
 	f.Var(sizeFlag{&vram}, "vram", "VRAM of its virtual GPU, as 1GiB")
 	pool := f.String("gpu-pool", "", "GPU pool (default \"default\")")
 	share := f.Int64("gpu-share", 0, "guaranteed share of the GPU's time, per cent")
+	tier := f.String("gpu-tier", "", "premium, standard or basic: how soon it gets the GPU, and what its time costs (default standard)")
 	none := f.Bool("no-gpu", false, "no virtual GPU")
 	return func(s *api.InstanceSpec) {
 		if *none {
 			s.Vgpu = nil
 			return
 		}
-		if !f.Changed("vram") && !f.Changed("gpu-pool") && !f.Changed("gpu-share") {
+		if !f.Changed("vram") && !f.Changed("gpu-pool") && !f.Changed("gpu-share") && !f.Changed("gpu-tier") {
 			return
 		}
 		v := api.VGPUSpec{}
@@ -107,6 +111,9 @@ func vgpuFlags(f *pflag.FlagSet) func(*api.InstanceSpec) {
 		}
 		if f.Changed("gpu-share") {
 			v.SharePercent = *share
+		}
+		if f.Changed("gpu-tier") {
+			v.Tier = api.GPUTier(*tier)
 		}
 		s.Vgpu = &v
 	}

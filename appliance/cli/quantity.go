@@ -31,7 +31,7 @@ func formatQuantity(m api.Meter, n api.Quantity) string {
 		return climb(n, byteSteps)
 	case api.MeterAddress:
 		return climb(n, addressSteps)
-	case api.MeterGPU:
+	case api.MeterGPU, api.MeterGPUPremium, api.MeterGPUBasic:
 		return climb(n, gpuSteps)
 	case api.MeterEgress, api.MeterCopy:
 		return climb(n, copySteps)

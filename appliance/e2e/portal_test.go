@@ -23,7 +23,7 @@ func TestPortal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, view := range []string{"desktop"} {
+	for _, view := range []string{"desktop", "phone"} {
 		t.Run(view, func(t *testing.T) {
 			email := view + "@example.com"
 			w.customer(t, view, email)

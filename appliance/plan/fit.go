@@ -56,12 +56,13 @@ func (u *used) addAt(n api.NodeID, a api.InstanceAssignment) {
 type want struct {
 	vcpus, memory, vram, share int64
 	pool                       string
+	tier                       api.GPUTier
 }
 
 func wants(f api.Flavor, in api.Instance) want {
 	w := want{vcpus: f.Spec.Vcpus, memory: f.Spec.MemoryBytes}
 	if g := in.Spec.Vgpu; g != nil {
-		w.vram, w.share, w.pool = g.VramBytes, g.SharePercent, g.Pool
+		w.vram, w.share, w.pool, w.tier = g.VramBytes, g.SharePercent, g.Pool, g.Tier
 		if w.pool == "" {
 			w.pool = "default"
 		}
@@ -107,7 +108,7 @@ func placeOn(s *State, u *used, in api.Instance, w want, now time.Time, may func
 		}
 		if free := n.Status.MemoryBytes - u.memory[id] - w.memory; free > bestFree {
 			bestFree = free
-			best = api.InstanceAssignment{Node: id, Hold: hold(s, in), Vcpus: w.vcpus, MemoryBytes: w.memory, Gpu: gpu, VgpuVramBytes: w.vram, VgpuSharePercent: w.share}
+			best = api.InstanceAssignment{Node: id, Hold: hold(s, in), Vcpus: w.vcpus, MemoryBytes: w.memory, Gpu: gpu, VgpuVramBytes: w.vram, VgpuSharePercent: w.share, VgpuTier: w.tier}
 		}
 	}
 	if best.Node == "" {

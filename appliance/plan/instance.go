@@ -82,7 +82,7 @@ func resized(s *State, in api.Instance) bool {
 		return false
 	}
 	w, a := wants(f, in), in.Assignment
-	return w.vcpus != a.Vcpus || w.memory != a.MemoryBytes || w.vram != a.VgpuVramBytes || w.share != a.VgpuSharePercent
+	return w.vcpus != a.Vcpus || w.memory != a.MemoryBytes || w.vram != a.VgpuVramBytes || w.share != a.VgpuSharePercent || w.tier != a.VgpuTier
 }
 
 // planVolume gives a volume the node of its instance, or, alone, the node with

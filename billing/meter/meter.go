@@ -37,6 +37,8 @@ type Resource struct {
 // mean that it was made anew and count from zero.
 type Totals struct {
 	GPUNanos        uint64 `json:"gpuNanos,omitempty"`
+	PremiumNanos    uint64 `json:"premiumNanos,omitempty"` // of GPUNanos, in this tier
+	BasicNanos      uint64 `json:"basicNanos,omitempty"`   // of GPUNanos, in this tier
 	VRAMByteSeconds uint64 `json:"vramByteSeconds,omitempty"`
 	CopyBytes       uint64 `json:"copyBytes,omitempty"`
 	Launches        uint64 `json:"launches,omitempty"`
@@ -158,11 +160,12 @@ type amount struct {
 }
 
 func delta(was, is Totals) []amount {
-	if is.GPUNanos < was.GPUNanos || is.VRAMByteSeconds < was.VRAMByteSeconds || is.CopyBytes < was.CopyBytes || is.Launches < was.Launches {
+	if is.GPUNanos < was.GPUNanos || is.PremiumNanos < was.PremiumNanos || is.BasicNanos < was.BasicNanos || is.VRAMByteSeconds < was.VRAMByteSeconds || is.CopyBytes < was.CopyBytes || is.Launches < was.Launches {
 		was = Totals{}
 	}
+	premium, basic := is.PremiumNanos-was.PremiumNanos, is.BasicNanos-was.BasicNanos
 	return []amount{
-		{api.MeterGPU, is.GPUNanos - was.GPUNanos}, {api.MeterVRAM, is.VRAMByteSeconds - was.VRAMByteSeconds},
+		{api.MeterGPU, is.GPUNanos - was.GPUNanos - premium - basic}, {api.MeterGPUPremium, premium}, {api.MeterGPUBasic, basic}, {api.MeterVRAM, is.VRAMByteSeconds - was.VRAMByteSeconds},
 		{api.MeterCopy, is.CopyBytes - was.CopyBytes}, {api.MeterLaunch, is.Launches - was.Launches},
 	}
 }

@@ -149,7 +149,8 @@ func TestExactWhateverTheSampling(t *testing.T) {
 		l := ledger{}
 		var s State
 		now, name := t0, 0
-		exact, gpu := new(big.Int), uint64(0) // exact: unit-nanoseconds
+		exact := new(big.Int) // unit-nanoseconds
+		var gpu, premium, basic uint64
 		rate := uint64(rng.Intn(64)+1) << rng.Intn(40)
 		on := false
 		for range 200 {
@@ -165,8 +166,15 @@ func TestExactWhateverTheSampling(t *testing.T) {
 				on = true
 				name++
 			}
-			gpu += uint64(rng.Intn(1e9))
-			o := Observation{At: now, Rates: Rates{api.MeterMemory: rate}, Totals: &Totals{GPUNanos: gpu}, Watched: true}
+			work := uint64(rng.Intn(1e9))
+			gpu += work
+			switch rng.Intn(3) { // the tier changes now and then
+			case 0:
+				premium += work
+			case 1:
+				basic += work
+			}
+			o := Observation{At: now, Rates: Rates{api.MeterMemory: rate}, Totals: &Totals{GPUNanos: gpu, PremiumNanos: premium, BasicNanos: basic}, Watched: true}
 			if on {
 				o.Run = string(rune('a' + name%26))
 			}
@@ -179,8 +187,10 @@ func TestExactWhateverTheSampling(t *testing.T) {
 		if got := new(big.Int).Mul(l.sum(api.MeterMemory), big.NewInt(int64(time.Second))); got.Cmp(exact) != 0 {
 			t.Fatalf("seed %d: recorded %s, used %s unit-nanoseconds", seed, got, exact)
 		}
-		if got := l.sum(api.MeterGPU).Uint64(); got != gpu {
-			t.Fatalf("seed %d: recorded %d ns of GPU, used %d", seed, got, gpu)
+		for m, want := range map[api.Meter]uint64{api.MeterGPU: gpu - premium - basic, api.MeterGPUPremium: premium, api.MeterGPUBasic: basic} {
+			if got := l.sum(m).Uint64(); got != want {
+				t.Fatalf("seed %d: recorded %d of %s, used %d", seed, got, m, want)
+			}
 		}
 	}
 }

@@ -124,13 +124,13 @@ func (c *core) reshare(id sched.GPUID) {
 	if card == nil {
 		return
 	}
-	shares := map[sched.VGPUID]int{}
+	claims := map[sched.VGPUID]sched.Claim{}
 	for _, v := range c.vgpus {
 		if v.on() == id && !v.deleted {
-			shares[v.id] = v.spec.SharePercent
+			claims[v.id] = sched.Claim{SharePercent: v.spec.SharePercent, Tier: v.tier()}
 		}
 	}
-	card.leases.SetShares(shares)
+	card.leases.SetClaims(claims)
 }
 
 // step hands an event to a card's leases and does what comes of it.

@@ -43,11 +43,25 @@ func (b *byteTime) add(bytes uint64, d time.Duration) {
 type usage struct {
 	Work worker.Totals `json:"work"`
 	VRAM byteTime      `json:"vram"`
+	// Of Work's GPU time, what was executed while the vGPU was of these tiers.
+	PremiumNanos uint64 `json:"premiumNanos,omitempty"`
+	BasicNanos   uint64 `json:"basicNanos,omitempty"`
+}
+
+// work adds what a worker has done, as it is of a tier.
+func (u *usage) work(t worker.Totals, tier sched.Tier) {
+	addTotals(&u.Work, t)
+	switch tier {
+	case sched.Premium:
+		u.PremiumNanos += t.GPUNanos
+	case sched.Basic:
+		u.BasicNanos += t.GPUNanos
+	}
 }
 
 func (u usage) wire() wire.Usage {
 	return wire.Usage{
-		GPUNanos: u.Work.GPUNanos, VRAMByteSeconds: u.VRAM.Seconds,
+		GPUNanos: u.Work.GPUNanos, PremiumNanos: u.PremiumNanos, BasicNanos: u.BasicNanos, VRAMByteSeconds: u.VRAM.Seconds,
 		BytesToDevice: u.Work.BytesToDevice, BytesFromDevice: u.Work.BytesFromDevice, Launches: u.Work.Launches,
 	}
 }

@@ -269,6 +269,40 @@ func TestLeasesAndMeter(t *testing.T) {
 	}
 }
 
+// GPU time counts for the tier that the vGPU was of when it was executed.
+func TestTiersAreMeteredApart(t *testing.T) {
+	n := newTestNode(t)
+	tier := func(s string) {
+		t.Helper()
+		v, err := n.control.PutVGPU(t.Context(), "a", wire.VGPUSpec{GPU: "soft0", Name: "vGPU a", VRAMBytes: gib, Tier: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Token != "" {
+			n.tokens["a"] = v.Token
+		}
+	}
+	var total worker.Totals
+	done := map[string]uint64{}
+	for _, s := range []string{"premium", "", "basic", "premium"} {
+		tier(s)
+		var did worker.Totals
+		h := n.dial("a")
+		work(t, h, &did, 20*time.Millisecond)
+		if err := h.Close(); err != nil {
+			t.Fatal(err)
+		}
+		total.GPUNanos += did.GPUNanos
+		done[s] += did.GPUNanos
+	}
+	if u := n.vgpu("a").Usage; u.GPUNanos != total.GPUNanos || u.PremiumNanos != done["premium"] || u.BasicNanos != done["basic"] {
+		t.Errorf("metered %+v, worked %+v", u, done)
+	}
+	if _, err := n.control.PutVGPU(t.Context(), "a", wire.VGPUSpec{GPU: "soft0", VRAMBytes: gib, Tier: "gold"}); err == nil {
+		t.Error("gold is a tier")
+	}
+}
+
 func TestAcquireCancelled(t *testing.T) {
 	n := newTestNode(t)
 	n.put("a", gib, 0)

@@ -159,7 +159,7 @@ func (c *core) totals(s *session, t worker.Totals, at sched.Time) {
 		holding = card.leases.Holding(at, s.key())
 	}
 	added, clamped := s.counter.count(t, holding, at)
-	addTotals(&s.vgpu.usage.Work, added)
+	s.vgpu.usage.work(added, s.vgpu.tier())
 	s.vgpu.gauge.note(at, s.vgpu.usage.Work.GPUNanos)
 	if added != (worker.Totals{}) {
 		c.save.dirty = true

@@ -33,6 +33,15 @@ func (v *vgpu) request() sched.Request {
 	return sched.Request{VRAM: v.spec.VRAMBytes, SharePercent: v.spec.SharePercent}
 }
 
+// tier was checked when it was put.
+func (v *vgpu) tier() sched.Tier {
+	t, err := sched.ParseTier(v.spec.Tier)
+	if err != nil {
+		return sched.Standard
+	}
+	return t
+}
+
 // held is the VRAM of its workers, those that have not come back yet too.
 func (v *vgpu) held() (sum uint64) {
 	for _, s := range v.sessions {
@@ -61,6 +70,9 @@ func (c *core) put(id sched.VGPUID, spec wire.VGPUSpec, at sched.Time) *wire.Err
 		return &wire.Error{Code: wire.CodeInvalid, Message: fmt.Sprintf("a vGPU's id is 1 to %d printable characters without spaces and slashes", wire.MaxID)}
 	}
 	spec.Name = wire.CleanName(spec.Name)
+	if _, err := sched.ParseTier(spec.Tier); err != nil {
+		return &wire.Error{Code: wire.CodeInvalid, Message: err.Error()}
+	}
 	card := c.cards[sched.GPUID(spec.GPU)]
 	if card == nil {
 		return &wire.Error{Code: wire.CodeNotFound, Message: fmt.Sprintf("this node has no GPU %q", spec.GPU)}
@@ -96,7 +108,7 @@ func (c *core) put(id sched.VGPUID, spec wire.VGPUSpec, at sched.Time) *wire.Err
 		}
 	}
 	c.save.dirty = true
-	c.cfg.Log.Info("vGPU put", "vgpu", id, "gpu", spec.GPU, "vram", FormatSize(spec.VRAMBytes), "share", spec.SharePercent)
+	c.cfg.Log.Info("vGPU put", "vgpu", id, "gpu", spec.GPU, "vram", FormatSize(spec.VRAMBytes), "share", spec.SharePercent, "tier", spec.Tier)
 	return nil
 }
 

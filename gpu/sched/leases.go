@@ -9,9 +9,9 @@ import (
 // Policy divides one card's time among vGPUs. It is told what happens and
 // never looks at a clock.
 type Policy interface {
-	// SetShares names the vGPUs of the card with their guaranteed shares in
-	// per cent. What it knows of those that stay, it keeps.
-	SetShares(shares map[VGPUID]int)
+	// SetClaims names the vGPUs of the card. What it knows of those that stay,
+	// it keeps.
+	SetClaims(claims map[VGPUID]Claim)
 	// Next chooses one of those that wait (sorted, never empty, all of them
 	// known) and the length of its lease, which is positive.
 	Next(waiting []VGPUID) (VGPUID, time.Duration)
@@ -66,7 +66,7 @@ func (Used) action()  {}
 // Leases is the state of one card: who holds it and who waits.
 type Leases struct {
 	policy  Policy
-	known   map[VGPUID]int
+	known   map[VGPUID]Claim
 	holder  *holder
 	waiting map[VGPUID][]SessionID // FIFO; never an empty slice
 }
@@ -83,14 +83,14 @@ func NewLeases(p Policy) *Leases {
 	return &Leases{policy: p, waiting: map[VGPUID][]SessionID{}}
 }
 
-// SetShares names the card's vGPUs and their guaranteed shares. Sessions of a
+// SetClaims names the card's vGPUs and what they may have of it. Sessions of a
 // vGPU that is no longer there lose their place in the queue; the holder
 // remains until it drops.
-func (l *Leases) SetShares(shares map[VGPUID]int) {
-	l.known = maps.Clone(shares)
-	l.policy.SetShares(l.known)
+func (l *Leases) SetClaims(claims map[VGPUID]Claim) {
+	l.known = maps.Clone(claims)
+	l.policy.SetClaims(l.known)
 	for v := range l.waiting {
-		if _, ok := shares[v]; !ok {
+		if _, ok := claims[v]; !ok {
 			delete(l.waiting, v)
 		}
 	}

@@ -45,7 +45,7 @@ func TestLeases(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := NewLeases(NewRoundRobin())
-			l.SetShares(map[VGPUID]int{"a": 50, "b": 50})
+			l.SetClaims(map[VGPUID]Claim{"a": {SharePercent: 50}, "b": {SharePercent: 50}})
 			for i, s := range steps {
 				if got := l.Step(s.at, s.e); !slices.Equal(got, s.want) {
 					t.Fatalf("step %d, %T at %s: %v, want %v", i, s.e, s.at, got, s.want)
@@ -57,7 +57,7 @@ func TestLeases(t *testing.T) {
 
 func TestOverdueAndHolding(t *testing.T) {
 	l := NewLeases(NewRoundRobin())
-	l.SetShares(map[VGPUID]int{"a": 0})
+	l.SetClaims(map[VGPUID]Claim{"a": {SharePercent: 0}})
 	l.Step(0, Want{"a1", "a"})
 	if _, late := l.Overdue(10*ms, time.Second); late {
 		t.Error("overdue at the end of its lease")
@@ -72,7 +72,7 @@ func TestOverdueAndHolding(t *testing.T) {
 		t.Errorf("Holding of another = %s", h)
 	}
 	// Its vGPU goes: it stays the holder until it drops, and nobody is charged.
-	l.SetShares(map[VGPUID]int{"b": 0})
+	l.SetClaims(map[VGPUID]Claim{"b": {SharePercent: 0}})
 	if got := l.Step(20*ms, Want{"b1", "b"}); !slices.Equal(got, []Action{Hurry{"a1"}}) {
 		t.Errorf("%v", got)
 	}
@@ -115,7 +115,8 @@ func (w *world) do(e Event) {
 	}
 }
 
-// Under contention every vGPU gets its weight, whatever the others overrun;
+// Under contention every vGPU gets its weight, whatever the others overrun and
+// whatever tiers they have;
 // nobody starves; the sum is the wall time.
 func TestSharesConverge(t *testing.T) {
 	for seed := range int64(30) {
@@ -129,7 +130,11 @@ func TestSharesConverge(t *testing.T) {
 		}
 		p := NewRoundRobin()
 		w := &world{t: t, l: NewLeases(p), granted: map[VGPUID]time.Duration{}, last: map[VGPUID]Time{}}
-		w.l.SetShares(shares)
+		claims := map[VGPUID]Claim{}
+		for v, s := range shares {
+			claims[v] = Claim{SharePercent: s, Tier: Tiers[rnd.Intn(len(Tiers))]}
+		}
+		w.l.SetClaims(claims)
 		owner := map[SessionID]VGPUID{}
 		for v := range shares {
 			for j := range 1 + rnd.Intn(3) {
@@ -177,7 +182,7 @@ func TestRandomEvents(t *testing.T) {
 	for seed := range int64(50) {
 		rnd := rand.New(rand.NewSource(seed))
 		w := &world{t: t, l: NewLeases(NewRoundRobin()), granted: map[VGPUID]time.Duration{}, last: map[VGPUID]Time{}}
-		w.l.SetShares(map[VGPUID]int{"a": 100, "b": 0, "c": 0})
+		w.l.SetClaims(map[VGPUID]Claim{"a": {SharePercent: 100}, "b": {SharePercent: 0}, "c": {SharePercent: 0}})
 		for range 5000 {
 			w.now += time.Duration(rnd.Int63n(int64(5 * ms)))
 			v := VGPUID(rune('a' + rnd.Intn(3)))
@@ -208,7 +213,7 @@ func TestRandomEvents(t *testing.T) {
 // back finds no debt from the time when nobody else was there.
 func TestWorkConserving(t *testing.T) {
 	w := &world{t: t, l: NewLeases(NewRoundRobin()), granted: map[VGPUID]time.Duration{}, last: map[VGPUID]Time{}}
-	w.l.SetShares(map[VGPUID]int{"a": 10, "b": 90})
+	w.l.SetClaims(map[VGPUID]Claim{"a": {SharePercent: 10}, "b": {SharePercent: 90}})
 	w.do(Want{"a1", "a"})
 	for w.now < time.Second {
 		w.now = w.ends
@@ -225,6 +230,77 @@ func TestWorkConserving(t *testing.T) {
 	}
 	if got := w.granted["a"] - a0; got < 80*ms || got > 130*ms {
 		t.Errorf("with 10 %% it got %s of the contended second", got)
+	}
+}
+
+// What is not guaranteed is divided four to two to one.
+func TestTiersDivideTheRest(t *testing.T) {
+	w := &world{t: t, l: NewLeases(NewRoundRobin()), granted: map[VGPUID]time.Duration{}, last: map[VGPUID]Time{}}
+	w.l.SetClaims(map[VGPUID]Claim{"g": {SharePercent: 30, Tier: Basic}, "p": {Tier: Premium}, "s": {Tier: Standard}, "b": {Tier: Basic}})
+	for _, v := range []string{"g", "p", "s", "b"} {
+		w.do(Want{SessionID(v), VGPUID(v)})
+	}
+	for w.now < 100*time.Second {
+		w.now = w.ends
+		w.do(Want{w.holder, VGPUID(w.holder)})
+	}
+	for v, percent := range map[VGPUID]int{"g": 30, "p": 40, "s": 20, "b": 10} {
+		if got := w.granted[v] / time.Second; int(got) < percent-1 || int(got) > percent+1 {
+			t.Errorf("%s got %d s of 100, want %d", v, got, percent)
+		}
+	}
+}
+
+// A premium vGPU that works now and then goes next when it asks, however many
+// others always want the card; a standard one waits for its turn. What each
+// gets in the long run stays what it was promised.
+func TestPremiumGoesNext(t *testing.T) {
+	longest := func(tier Tier) (wait time.Duration) {
+		w := &world{t: t, l: NewLeases(NewRoundRobin()), granted: map[VGPUID]time.Duration{}, last: map[VGPUID]Time{}}
+		claims := map[VGPUID]Claim{"x": {SharePercent: 20, Tier: tier}}
+		for i := range 8 {
+			claims[VGPUID(fmt.Sprint("v", i))] = Claim{SharePercent: 10}
+		}
+		w.l.SetClaims(claims)
+		for i := range 8 {
+			w.do(Want{SessionID(fmt.Sprint("v", i)), VGPUID(fmt.Sprint("v", i))})
+		}
+		var asked Time
+		waits := false
+		for round := 0; w.now < 20*time.Second; round++ {
+			if round%37 == 0 && !waits && w.holder != "x" {
+				w.do(Want{"x", "x"})
+				asked, waits = w.now, true
+			}
+			if w.holder == "x" {
+				wait = max(wait, w.now-asked)
+				waits = false
+				w.now += ms / 2 // a small kernel
+				w.do(Drop{"x"})
+				continue
+			}
+			w.now = w.ends
+			w.do(Want{w.holder, VGPUID(w.holder)})
+		}
+		return wait
+	}
+	premium, standard := longest(Premium), longest(Standard)
+	if most := NewRoundRobin().Longest; premium > most {
+		t.Errorf("premium waited %s, more than one lease of %s", premium, most)
+	}
+	if standard < 2*premium {
+		t.Errorf("standard waited %s, premium %s: the tier makes no difference", standard, premium)
+	}
+}
+
+func TestParseTier(t *testing.T) {
+	for s, want := range map[string]Tier{"": Standard, "premium": Premium, "standard": Standard, "basic": Basic} {
+		if got, err := ParseTier(s); got != want || err != nil {
+			t.Errorf("%q: %q, %v", s, got, err)
+		}
+	}
+	if got, err := ParseTier("Gold"); err == nil {
+		t.Errorf("Gold is %q", got)
 	}
 }
 

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -13,9 +14,13 @@ import (
 // ask.
 //
 // A guaranteed share is the weight. Those without one (best effort) divide
-// what is not guaranteed, at least bestEffortFloor together: a card whose
-// shares are all sold gives its tenants 100/101 of what they were promised and
-// starves nobody.
+// what is not guaranteed by their tiers' weights, at least bestEffortFloor
+// together: a card whose shares are all sold gives its tenants 100/101 of what
+// they were promised and starves nobody.
+//
+// A better tier's turn comes first. That changes how long one waits, and not
+// how much one gets: a premium vGPU that has nothing to pay back goes next even
+// when the round has nothing left for it, and later rounds pay for that.
 type RoundRobin struct {
 	// Period is the length of a round when all of it is used.
 	Period time.Duration
@@ -28,6 +33,7 @@ type RoundRobin struct {
 }
 
 type entry struct {
+	tier   Tier
 	weight int64 // thousandths of a per cent
 	credit time.Duration
 }
@@ -42,26 +48,27 @@ func NewRoundRobin() *RoundRobin {
 	return &RoundRobin{Period: 20 * time.Millisecond, Shortest: time.Millisecond, Longest: 10 * time.Millisecond, entries: map[VGPUID]*entry{}}
 }
 
-// SetShares implements Policy.
-func (r *RoundRobin) SetShares(shares map[VGPUID]int) {
-	sold, bestEffort := 0, 0
-	for _, s := range shares {
-		if s > 0 {
-			sold += s
+// SetClaims implements Policy.
+func (r *RoundRobin) SetClaims(claims map[VGPUID]Claim) {
+	var sold int
+	var bestEffort int64 // sum of the tiers' weights
+	for _, c := range claims {
+		if c.SharePercent > 0 {
+			sold += c.SharePercent
 		} else {
-			bestEffort++
+			bestEffort += c.Tier.weight()
 		}
 	}
 	old := r.entries
-	r.entries = make(map[VGPUID]*entry, len(shares))
-	for v, s := range shares {
+	r.entries = make(map[VGPUID]*entry, len(claims))
+	for v, c := range claims {
 		e := old[v]
 		if e == nil {
 			e = &entry{}
 		}
-		e.weight = int64(s) * 1000
-		if s <= 0 {
-			e.weight = max(1, int64(max(FullShare-sold, bestEffortFloor))*1000/int64(bestEffort))
+		e.tier, e.weight = cmp.Or(c.Tier, Standard), int64(c.SharePercent)*1000
+		if c.SharePercent <= 0 {
+			e.weight = max(1, int64(max(FullShare-sold, bestEffortFloor))*1000*c.Tier.weight()/bestEffort)
 		}
 		r.entries[v] = e
 	}
@@ -82,17 +89,23 @@ func (r *RoundRobin) Next(waiting []VGPUID) (VGPUID, time.Duration) {
 // Charge implements Policy.
 func (r *RoundRobin) Charge(v VGPUID, used time.Duration) { r.entries[v].credit -= used }
 
-// withCredit is the first of those waiting that has credit, from whose turn it
-// is (or from the one after) around.
+// withCredit is the first of those waiting that has credit, of the best tier,
+// from whose turn it is (or from the one after) around.
 func (r *RoundRobin) withCredit(waiting []VGPUID, fromTurn bool) (VGPUID, bool) {
 	start, found := slices.BinarySearch(r.order, r.turn)
 	if found && !fromTurn {
 		start++
 	}
-	for i := range r.order {
-		v := r.order[(start+i)%len(r.order)]
-		if _, waits := slices.BinarySearch(waiting, v); waits && r.entries[v].credit > 0 {
-			return v, true
+	for _, tier := range Tiers {
+		for i := range r.order {
+			v := r.order[(start+i)%len(r.order)]
+			e := r.entries[v]
+			if e.tier != tier || e.credit < 0 || e.credit == 0 && tier != Premium {
+				continue
+			}
+			if _, waits := slices.BinarySearch(waiting, v); waits {
+				return v, true
+			}
 		}
 	}
 	return "", false

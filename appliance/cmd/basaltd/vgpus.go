@@ -42,7 +42,7 @@ func (v *vgpus) GPUs(ctx context.Context) ([]agent.GPU, error) {
 }
 
 func (v *vgpus) Ensure(ctx context.Context, g agent.VGPU) (string, error) {
-	slice, err := v.gpud.PutVGPU(ctx, string(g.Instance), wire.VGPUSpec{GPU: g.Device, VRAMBytes: uint64(g.VRAMBytes), SharePercent: int(g.SharePercent)})
+	slice, err := v.gpud.PutVGPU(ctx, string(g.Instance), wire.VGPUSpec{GPU: g.Device, VRAMBytes: uint64(g.VRAMBytes), SharePercent: int(g.SharePercent), Tier: string(g.Tier)})
 	if err != nil {
 		return "", err
 	}
@@ -99,7 +99,7 @@ func (v *vgpus) Totals(ctx context.Context, id api.InstanceID) (agent.Totals, er
 	for _, g := range all {
 		if g.ID == string(id) {
 			u := g.Usage
-			return agent.Totals{GPUNanos: u.GPUNanos, VRAMByteSeconds: u.VRAMByteSeconds,
+			return agent.Totals{GPUNanos: u.GPUNanos, PremiumNanos: u.PremiumNanos, BasicNanos: u.BasicNanos, VRAMByteSeconds: u.VRAMByteSeconds,
 				CopyBytes: u.BytesToDevice + u.BytesFromDevice, Launches: u.Launches}, nil
 		}
 	}

@@ -28,10 +28,11 @@ const (
 
 // VGPUSpec is the body of PUT /v1/vgpus/{id}.
 type VGPUSpec struct {
-	GPU          string `json:"gpu"`          // id of the card
-	Name         string `json:"name"`         // as nvidia-smi shows it; empty: the card's
-	VRAMBytes    uint64 `json:"vramBytes"`    // limit, guaranteed
-	SharePercent int    `json:"sharePercent"` // guaranteed share of the card's time; 0: best effort
+	GPU          string `json:"gpu"`            // id of the card
+	Name         string `json:"name"`           // as nvidia-smi shows it; empty: the card's
+	VRAMBytes    uint64 `json:"vramBytes"`      // limit, guaranteed
+	SharePercent int    `json:"sharePercent"`   // guaranteed share of the card's time; 0: best effort
+	Tier         string `json:"tier,omitempty"` // premium, standard or basic; empty: standard
 }
 
 // VGPU is a virtual GPU, in answers.
@@ -55,7 +56,9 @@ type VGPU struct {
 // shrink: what has been answered is on the disk.
 type Usage struct {
 	GPUNanos        uint64 `json:"gpuNanos"`
-	VRAMByteSeconds uint64 `json:"vramByteSeconds"` // whole ones; the rest is kept and not lost
+	PremiumNanos    uint64 `json:"premiumNanos,omitempty"` // of GPUNanos, in this tier
+	BasicNanos      uint64 `json:"basicNanos,omitempty"`   // of GPUNanos, in this tier
+	VRAMByteSeconds uint64 `json:"vramByteSeconds"`        // whole ones; the rest is kept and not lost
 	BytesToDevice   uint64 `json:"bytesToDevice"`
 	BytesFromDevice uint64 `json:"bytesFromDevice"`
 	Launches        uint64 `json:"launches"`

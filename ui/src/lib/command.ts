@@ -14,6 +14,7 @@ export function command(i: Instance): string {
   if (spec.vgpu) {
     words.push(`--vram ${sizeFlag(spec.vgpu.vramBytes)}`);
     if (spec.vgpu.sharePercent) words.push(`--gpu-share ${spec.vgpu.sharePercent}`);
+    if (spec.vgpu.tier) words.push(`--gpu-tier ${spec.vgpu.tier}`);
     if (spec.vgpu.pool) words.push(`--gpu-pool ${quote(spec.vgpu.pool)}`);
   }
   for (const n of spec.networks ?? []) words.push(`--network ${quote(n.network)}`);

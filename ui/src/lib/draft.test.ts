@@ -3,7 +3,12 @@ import { ApiError } from '../api/client';
 import { atField, elsewhere } from '../api/fields';
 import { instanceOf } from './draft';
 
-const draft = { name: ' demo ', project: 'web', app: '', image: 'debian', flavor: 'small', vgpu: false, pool: '', vramGib: '1.5', share: '50', networks: [] as string[], groups: [] as string[], keys: '\n ssh-ed25519 AAAA a \n\n', userData: '', password: '' };
+const draft = { name: ' demo ', project: 'web', app: '', image: 'debian', flavor: 'small', vgpu: false, pool: '', vramGib: '1.5', share: '50', tier: '' as const, networks: [] as string[], groups: [] as string[], keys: '\n ssh-ed25519 AAAA a \n\n', userData: '', password: '' };
+
+test('a tier that is not the standard one is said', () => {
+  expect(instanceOf({ ...draft, vgpu: true, tier: 'premium' }).spec.vgpu?.tier).toBe('premium');
+  expect(instanceOf({ ...draft, vgpu: true }).spec.vgpu).not.toHaveProperty('tier');
+});
 
 test('only what was filled in is sent', () => {
   expect(instanceOf({ ...draft, keys: '' })).toEqual({ kind: 'Instance', meta: { name: 'demo', project: 'web' }, spec: { flavor: 'small', image: 'debian' } });

@@ -1,6 +1,7 @@
 // What the form that creates an instance holds.
 import type { Instance } from '../api/client';
 import { withPassword } from './password';
+import type { Tier } from './price';
 
 export const gib = 2 ** 30;
 
@@ -15,6 +16,8 @@ export interface Draft {
   pool: string;
   vramGib: string;
   share: string;
+  /** Empty: standard. */
+  tier: '' | Tier;
   /** Names; none: the project's default. */
   networks: string[];
   groups: string[];
@@ -39,7 +42,7 @@ export function instanceOf(d: Draft, ofApp = ''): Instance {
     spec: {
       flavor: d.flavor,
       ...(d.app ? { app: d.app } : { image: d.image }),
-      ...(d.vgpu && { vgpu: { vramBytes: Math.round(Number(d.vramGib) * gib), sharePercent: Number(d.share), ...(d.pool && { pool: d.pool }) } }),
+      ...(d.vgpu && { vgpu: { vramBytes: Math.round(Number(d.vramGib) * gib), sharePercent: Number(d.share), ...(d.tier && { tier: d.tier }), ...(d.pool && { pool: d.pool }) } }),
       ...(networks.length > 0 && { networks }),
       ...(sshKeys.length > 0 && { sshKeys }),
       ...(userData && { userData }),

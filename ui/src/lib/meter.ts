@@ -34,6 +34,8 @@ export const units: Record<string, Unit[]> = {
   'address-seconds': hours('hour of a floating IP'),
   'egress-bytes': [{ id: 'gib', text: 'price.unit.gib', per: gib, invoice: 'GiB sent out' }, { id: 'tib', text: 'price.unit.tib', per: tib, invoice: 'TiB sent out' }],
   'gpu-nanoseconds': [{ id: 'gpu-hour', text: 'price.unit.gpu-hour', per: hour * 1_000_000_000n, invoice: 'GPU hour' }],
+  'gpu-premium-nanoseconds': [{ id: 'gpu-hour', text: 'price.unit.gpu-hour', per: hour * 1_000_000_000n, invoice: 'GPU hour, premium' }],
+  'gpu-basic-nanoseconds': [{ id: 'gpu-hour', text: 'price.unit.gpu-hour', per: hour * 1_000_000_000n, invoice: 'GPU hour, basic' }],
   'vram-byte-seconds': gibs('VRAM'),
   'gpu-copy-bytes': [{ id: 'tib', text: 'price.unit.tib', per: tib, invoice: 'TiB copied' }, { id: 'gib', text: 'price.unit.gib', per: gib, invoice: 'GiB copied' }],
   'gpu-launches': [{ id: 'million', text: 'price.unit.million', per: 1_000_000n, invoice: 'million launches' }],

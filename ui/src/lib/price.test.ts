@@ -29,6 +29,14 @@ test('best effort may use the whole GPU', () => {
   expect(hourly(book, { vcpus: 0, memoryBytes: 0, rootBytes: 0, vramBytes: gib, sharePercent: 0 }, now).gpu).toBe(1_800_000n);
 });
 
+test('a tier has its own price, or else the standard one', () => {
+  const size = { vcpus: 0, memoryBytes: 0, rootBytes: 0, vramBytes: gib, sharePercent: 100, tier: 'premium' as const };
+  expect(hourly(book, size, now).gpu).toBe(1_800_000n);
+  const tiered = { ...book, prices: [...book.prices, { meter: 'gpu-premium-nanoseconds', priceMicros: 2_700_000, per: 3_600_000_000_000 }] };
+  expect(hourly(tiered, size, now).gpu).toBe(2_700_000n);
+  expect(hourly(tiered, { ...size, tier: 'basic' }, now).gpu).toBe(1_800_000n);
+});
+
 test('the price is the last that has begun', () => {
   const prices = [
     { meter: 'm', priceMicros: 1, per: 1 },

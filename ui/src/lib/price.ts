@@ -23,6 +23,12 @@ export function costMicros(price: Price | undefined, units: bigint): bigint {
   return (2n * units * BigInt(price.priceMicros) + per) / (2n * per);
 }
 
+/** Tier of a virtual GPU: how soon it gets the GPU, and what its time costs. */
+export type Tier = 'premium' | 'standard' | 'basic';
+export const tiers: Tier[] = ['premium', 'standard', 'basic'];
+
+const tierMeters = { premium: 'gpu-premium-nanoseconds', standard: 'gpu-nanoseconds', basic: 'gpu-basic-nanoseconds' };
+
 export interface Size {
   vcpus: number;
   memoryBytes: number;
@@ -30,6 +36,8 @@ export interface Size {
   vramBytes: number;
   /** Of a GPU's time; 0: best effort, which may use all of it. */
   sharePercent: number;
+  /** Standard unless given. */
+  tier?: Tier;
 }
 
 export interface HourlyPrice {
@@ -50,6 +58,8 @@ export function hourly(book: Book, s: Size, at: Date): HourlyPrice {
   const compute = cost('vcpu-seconds', BigInt(s.vcpus) * hour) + cost('memory-byte-seconds', BigInt(s.memoryBytes) * hour);
   const disk = cost('volume-byte-seconds', BigInt(s.rootBytes) * hour);
   const vram = cost('vram-byte-seconds', BigInt(s.vramBytes) * hour);
-  const gpu = cost('gpu-nanoseconds', (hour * 1_000_000_000n * BigInt(gpuPercent)) / 100n);
+  // A book without a price for a tier charges the standard one's.
+  const gpuPrice = priceAt(book, tierMeters[s.tier ?? 'standard'], at) ?? priceAt(book, 'gpu-nanoseconds', at);
+  const gpu = costMicros(gpuPrice, (hour * 1_000_000_000n * BigInt(gpuPercent)) / 100n);
   return { compute, disk, vram, gpu, gpuPercent, total: compute + disk + vram + gpu };
 }

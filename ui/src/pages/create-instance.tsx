@@ -12,7 +12,7 @@ import { useText } from '../i18n';
 import { command, curl } from '../lib/command';
 import { gib, instanceOf, type Draft } from '../lib/draft';
 import { formatBytes, formatMicros, formatPercent } from '../lib/format';
-import { hourly } from '../lib/price';
+import { hourly, tiers } from '../lib/price';
 import { choose, imageOf, sourceOf } from '../lib/source';
 import { Choices } from '../parts/choices';
 import { ConsolePassword } from '../parts/console-password';
@@ -34,7 +34,7 @@ function Price({ draft, flavor, image, organization }: { draft: Draft; flavor?: 
   if (!flavor || !book.data) return <p className="basalt-note">{t('new.pickFlavor')}</p>;
   const vramBytes = draft.vgpu ? Math.max(0, Math.round(Number(draft.vramGib) * gib)) || 0 : 0;
   const share = Math.min(100, Math.max(0, Math.round(Number(draft.share)) || 0));
-  const p = hourly(book.data.spec, { vcpus: flavor.spec.vcpus, memoryBytes: flavor.spec.memoryBytes, rootBytes: flavor.spec.rootBytes || image?.status?.virtualBytes || 0, vramBytes, sharePercent: share }, now);
+  const p = hourly(book.data.spec, { vcpus: flavor.spec.vcpus, memoryBytes: flavor.spec.memoryBytes, rootBytes: flavor.spec.rootBytes || image?.status?.virtualBytes || 0, vramBytes, sharePercent: share, tier: draft.tier || 'standard' }, now);
   const money = (m: bigint) => t('unit.perHour', { price: formatMicros(m, book.data.spec.currency, language) });
   const rows: [string, bigint][] = [
     [t('new.priceCompute'), p.compute],
@@ -69,7 +69,7 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
   const { t, count, language } = useText();
   const [, go] = useLocation();
   const { projects, project, loading } = useProject();
-  const [draft, setDraft] = useState<Draft>({ name: '', project: '', app: '', image: '', flavor: '', vgpu: false, pool: '', vramGib: '4', share: '25', networks: [], groups: [], keys: '', userData: '', password: '' });
+  const [draft, setDraft] = useState<Draft>({ name: '', project: '', app: '', image: '', flavor: '', vgpu: false, pool: '', vramGib: '4', share: '25', tier: '', networks: [], groups: [], keys: '', userData: '', password: '' });
   const set = <K extends keyof Draft>(name: K) => (_: unknown, value: Draft[K]) => setDraft((d) => ({ ...d, [name]: value }));
   const inProject = draft.project || project || projects[0]?.meta.id || '';
   const projectObject = projects.find((p) => p.meta.id === inProject);
@@ -156,6 +156,11 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
                     </Field>
                     <Field id="new-share" label={t('new.share')} help={t('new.shareHelp')} path="spec.vgpu.sharePercent" errors={errors}>
                       <TextInput id="new-share" type="number" min={0} max={100} step={1} isRequired value={draft.share} onChange={set('share')} />
+                    </Field>
+                    <Field id="new-tier" label={t('new.tier')} help={t('new.tierHelp')} path="spec.vgpu.tier" errors={errors}>
+                      <FormSelect id="new-tier" value={draft.tier} onChange={(_, tier) => setDraft((d) => ({ ...d, tier: tier as Draft['tier'] }))}>
+                        {tiers.map((tier) => <FormSelectOption key={tier} value={tier === 'standard' ? '' : tier} label={t(`tier.${tier}`)} />)}
+                      </FormSelect>
                     </Field>
                   </>
                 )}

@@ -34,7 +34,7 @@ export function Instances({ session }: { session: Session }) {
     { title: t('inst.size'), cell: ({ assignment: a }) => (a?.vcpus ? `${count('inst.vcpus', a.vcpus)}, ${formatBytes(a.memoryBytes ?? 0, language)}` : '–') },
     {
       title: t('inst.vgpu'),
-      cell: ({ spec: { vgpu: v } }) => (v ? `${t('inst.vram', { size: formatBytes(v.vramBytes, language) })}, ${v.sharePercent ? t('inst.share', { percent: formatPercent(v.sharePercent, language) }) : t('inst.bestEffort')}` : '–'),
+      cell: ({ spec: { vgpu: v } }) => (v ? `${t('inst.vram', { size: formatBytes(v.vramBytes, language) })}, ${v.sharePercent ? t('inst.share', { percent: formatPercent(v.sharePercent, language) }) : t('inst.bestEffort')}${v.tier ? `, ${v.tier}` : ''}` : '–'),
     },
     { title: t('inst.addresses'), cell: ({ assignment: a }) => a?.ports?.map((p) => p.address4 || p.address6).join(', ') || '–' },
     ...(project ? [] : [{ title: t('common.project'), cell: (i: Instance) => projects.find((p) => p.meta.id === i.meta.project)?.meta.name ?? '' }]),

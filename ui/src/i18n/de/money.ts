@@ -20,6 +20,8 @@ export const money: Record<keyof typeof en, string> = {
   'meter.address-seconds': 'Floating-IP',
   'meter.egress-bytes': 'Gesendet',
   'meter.gpu-nanoseconds': 'GPU-Zeit',
+  'meter.gpu-premium-nanoseconds': 'GPU-Zeit, Premium',
+  'meter.gpu-basic-nanoseconds': 'GPU-Zeit, Basic',
   'meter.vram-byte-seconds': 'VRAM',
   'meter.gpu-copy-bytes': 'Zur und von der GPU kopiert',
   'meter.gpu-launches': 'Kernel-Starts',

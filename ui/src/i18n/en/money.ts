@@ -18,6 +18,8 @@ export const money = {
   'meter.address-seconds': 'Floating IP',
   'meter.egress-bytes': 'Sent out',
   'meter.gpu-nanoseconds': 'GPU time',
+  'meter.gpu-premium-nanoseconds': 'GPU time, premium',
+  'meter.gpu-basic-nanoseconds': 'GPU time, basic',
   'meter.vram-byte-seconds': 'VRAM',
   'meter.gpu-copy-bytes': 'Copied to and from the GPU',
   'meter.gpu-launches': 'Kernel launches',

@@ -34,6 +34,8 @@ return [
     'quota_help' => 'Of an account: vcpus=8, memoryGiB=32, vramGiB=16, diskGiB=200, instances=4. A machine needs none.',
     'pricebook_help' => 'Price book in Basalt; empty: the one named default. WHMCS charges by its own metric prices.',
     'gpu_hours' => 'GPU hours',
+    'gpu_premium_hours' => 'GPU hours, premium',
+    'gpu_basic_hours' => 'GPU hours, basic',
     'vram_gib_hours' => 'VRAM GiB hours',
     'vcpu_hours' => 'vCPU hours',
     'memory_gib_hours' => 'Memory GiB hours',

@@ -34,6 +34,8 @@ return [
     'quota_help' => 'Eines Kontos: vcpus=8, memoryGiB=32, vramGiB=16, diskGiB=200, instances=4. Eine Maschine braucht keines.',
     'pricebook_help' => 'Preisbuch in Basalt; leer: das mit dem Namen default. WHMCS rechnet nach den Preisen seiner Metriken ab.',
     'gpu_hours' => 'GPU-Stunden',
+    'gpu_premium_hours' => 'GPU-Stunden, Premium',
+    'gpu_basic_hours' => 'GPU-Stunden, Basic',
     'vram_gib_hours' => 'VRAM-GiB-Stunden',
     'vcpu_hours' => 'vCPU-Stunden',
     'memory_gib_hours' => 'RAM-GiB-Stunden',

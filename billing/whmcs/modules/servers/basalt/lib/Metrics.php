@@ -25,6 +25,8 @@ final class Metrics implements ProviderInterface
     /** Metric by basaltd's meter: name, words, and how many of the meter's units one is. */
     private const METERS = [
         'gpu-nanoseconds' => ['gpu_hours', 'GPU hours', self::HOUR * 1e9],
+        'gpu-premium-nanoseconds' => ['gpu_premium_hours', 'GPU hours, premium', self::HOUR * 1e9],
+        'gpu-basic-nanoseconds' => ['gpu_basic_hours', 'GPU hours, basic', self::HOUR * 1e9],
         'vram-byte-seconds' => ['vram_gib_hours', 'VRAM GiB hours', self::HOUR * self::GIB],
         'vcpu-seconds' => ['vcpu_hours', 'vCPU hours', self::HOUR],
         'memory-byte-seconds' => ['memory_gib_hours', 'Memory GiB hours', self::HOUR * self::GIB],
