@@ -2,7 +2,11 @@ package ui_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,8 +19,26 @@ import (
 func TestInvoice(t *testing.T) {
 	n := start(t)
 	n.fill(t)
-	n.Rewrite(t, usedLastMonth)
+	n.rewrite(t, usedLastMonth)
 	n.tell(t, "invoice.mjs", "LAST_MONTH="+lastMonth().Format(time.DateOnly))
+}
+
+// rewrite what it has stored, while it does not run: a past that no API makes.
+func (n daemon) rewrite(t *testing.T, change func(*store.Store) error) {
+	t.Helper()
+	n.Stop()
+	id, err := os.ReadFile(filepath.Join(n.Data, "node-id"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(store.Options{Dir: filepath.Join(n.Data, "store"), NodeID: strings.TrimSpace(string(id))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(change(s), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	n.StartAgain(t)
 }
 
 func lastMonth() time.Time {

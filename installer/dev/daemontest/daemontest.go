@@ -3,7 +3,6 @@
 package daemontest
 
 import (
-	"errors"
 	"net"
 	"net/http"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basalt-gpu/basalt/appliance/store"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
@@ -23,7 +21,7 @@ type Daemon struct {
 	URL, Port string
 	Key       string // the operator's
 	Run       string // its sockets: gpud's is expected here as gpud.sock
-	data      string
+	Data      string // where it stores
 	log       string
 	process   *process
 }
@@ -57,19 +55,19 @@ func Start(t *testing.T, libvirt, tags string, more ...string) Daemon {
 	address := l.Addr().String()
 	_ = l.Close()
 	_, port, _ := net.SplitHostPort(address)
-	d := Daemon{URL: "http://" + address, Port: port, Run: filepath.Join(dir, "run"), data: filepath.Join(dir, "data"), log: filepath.Join(dir, "log")}
+	d := Daemon{URL: "http://" + address, Port: port, Run: filepath.Join(dir, "run"), Data: filepath.Join(dir, "data"), log: filepath.Join(dir, "log")}
 	log, err := os.Create(d.log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.process = &process{log: log, command: append([]string{bin, "--data", d.data, "--run", d.Run, "--listen", address,
+	d.process = &process{log: log, command: append([]string{bin, "--data", d.Data, "--run", d.Run, "--listen", address,
 		"--libvirt", libvirt, "--network", "none", "--meter-every", "1s"}, more...)}
 	t.Cleanup(func() {
 		d.Stop()
 		_ = log.Close()
 	})
 	d.StartAgain(t)
-	raw, err := os.ReadFile(filepath.Join(d.data, "operator.key"))
+	raw, err := os.ReadFile(filepath.Join(d.Data, "operator.key"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,24 +117,6 @@ func (d Daemon) Stop() {
 		<-p.done
 	}
 	p.cmd = nil
-}
-
-// Rewrite what it has stored, while it does not run: a past that no API makes.
-func (d Daemon) Rewrite(t *testing.T, change func(*store.Store) error) {
-	t.Helper()
-	d.Stop()
-	id, err := os.ReadFile(filepath.Join(d.data, "node-id"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := store.Open(store.Options{Dir: filepath.Join(d.data, "store"), NodeID: strings.TrimSpace(string(id))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(change(s), s.Close()); err != nil {
-		t.Fatal(err)
-	}
-	d.StartAgain(t)
 }
 
 // Log is the end of what it wrote.
