@@ -97,7 +97,7 @@ step('the wizard: an image from a file', async () => {
 });
 
 step('the wizard: sizes', async () => {
-  await main.getByRole('button', { name: 'Add a flavor' }).click();
+  await main.getByRole('button', { name: 'Create flavor' }).click();
   await dialog.locator('#flavor-name').fill('gpu-small');
   await dialog.getByRole('button', { name: 'Create' }).click();
   await main.getByRole('gridcell', { name: 'gpu-small', exact: true }).waitFor();

@@ -4,6 +4,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok, type Schemas } from '../../api/client';
 import { useImageList } from '../../api/cluster';
+import { change, images } from '../../api/resource';
 import { may, type Session } from '../../api/session';
 import { useText } from '../../i18n';
 import { formatBytes, formatPercent, formatTime } from '../../lib/format';
@@ -36,7 +37,7 @@ export function ImageList({ session }: { session: Session }) {
   const again = () => client.invalidateQueries({ queryKey: ['Image', 'list'] });
   const removal = useMutation({ mutationFn: (i: Image) => ok(api.DELETE('/v1/images/{id}', { params: { path: { id: i.meta.id ?? '' } } })), onSuccess: () => (remove(null), again()) });
   const publish = useMutation({
-    mutationFn: (i: Image) => ok(api.PUT('/v1/images/{id}', { params: { path: { id: i.meta.id ?? '' } }, body: { ...i, spec: { ...i.spec, public: !i.spec.public } } })),
+    mutationFn: (i: Image) => change(images, i.meta.id ?? '', (now) => ({ ...now, spec: { ...now.spec, public: !i.spec.public } })),
     onSuccess: again,
   });
   const operator = may(session, 'operator');
