@@ -6,6 +6,7 @@ import { api, ok, type Schemas } from '../../api/client';
 import { useImageList } from '../../api/cluster';
 import { change, images } from '../../api/resource';
 import { may, type Session } from '../../api/session';
+import { AddImage } from '../../forms/image';
 import { useText } from '../../i18n';
 import { formatBytes, formatPercent, formatTime } from '../../lib/format';
 import { Confirm } from '../../parts/confirm';
@@ -13,7 +14,6 @@ import { ErrorAlert } from '../../parts/error';
 import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
 import { ToneLabel, type Tone } from '../../parts/tone';
 import { useProject } from '../../shell/project';
-import { AddImage } from './add-image';
 
 type Image = Schemas['Image'];
 
@@ -69,7 +69,7 @@ export function ImageList({ session }: { session: Session }) {
         filter={listing.filter}
         empty={<Empty title={t('img.empty')} help={t('img.emptyHelp')} icon={ImagesIcon} />}
       />
-      {adding && <AddImage session={session} onClose={() => (setAdding(false), void again())} />}
+      {adding && <AddImage session={session} onClose={() => setAdding(false)} />}
       {going && <Confirm title={t('one.deleteTitle', { name: going.meta.name })} help={t('img.deleteHelp')} action={t('common.delete')} danger name={going.meta.name} busy={removal.isPending} error={removal.error} onConfirm={() => removal.mutate(going)} onClose={() => remove(null)} />}
     </div>
   );

@@ -46,7 +46,7 @@ function Body({ step, there, session }: { step: Step; there: There; session: Ses
           {book && <Editor key={book.meta.id} book={book} />}
         </>
       );
-    case 'images': return <ImagesStep images={there.images} />;
+    case 'images': return <ImagesStep session={session} images={there.images} />;
     case 'sizes': return <SizesStep flavors={there.flavors} pools={there.pools} />;
     case 'customer': return <CustomerStep />;
   }
