@@ -105,10 +105,12 @@ step('apps and flavors', async () => {
   await page.getByRole('navigation', { name: /^Views/ }).getByRole('link', { name: 'Flavors', exact: true }).click();
   await button(page, 'Create flavor').click();
   await dialog.getByLabel('Name').fill('whale');
-  await dialog.getByLabel('Memory').fill('8 gigs');
+  await dialog.locator('#flavor-memory').fill('8');
+  await dialog.getByLabel('Unit of Memory').selectOption('MiB');
+  expect('400');
   await send('Create');
-  await page.locator('#flavor-memory-help').getByText('A size has a unit').waitFor();
-  await dialog.getByLabel('Memory').fill('8GiB');
+  await page.locator('#flavor-memory-help .pf-m-error').waitFor();
+  await dialog.getByLabel('Unit of Memory').selectOption('GiB');
   await inspect(page, 'flavor-form-light');
   await send('Create');
   await page.getByRole('gridcell', { name: 'whale', exact: true }).waitFor();

@@ -84,20 +84,20 @@ step('the wizard: the example of prices becomes one\'s own', async () => {
 
 step('the wizard: an image from a file', async () => {
   await main.getByRole('button', { name: 'Import debian-13' }).waitFor();
-  await main.getByRole('button', { name: 'An image of your own' }).click();
-  await main.getByLabel('From').selectOption('file');
+  await button(page, 'Add image').click();
   const disk = Buffer.alloc(1 << 20);
   disk.set([0x55, 0xaa], 510); // a boot sector
-  await main.locator('#image-file').setInputFiles({ name: 'Test Disk.raw', mimeType: 'application/octet-stream', buffer: disk });
-  assert.equal(await main.locator('#image-name').inputValue(), 'test-disk');
+  await dialog.locator('input[type=file]').setInputFiles({ name: 'Test Disk.raw', mimeType: 'application/octet-stream', buffer: disk });
+  await page.waitForFunction(() => document.querySelector('#image-name')?.value === 'test-disk');
   await inspect(page, 'setup-images-light');
-  await button(page, 'Add the image').click();
+  await dialog.getByRole('button', { name: 'Bring in' }).click();
+  await dialog.waitFor({ state: 'detached' });
   await main.getByRole('row').filter({ hasText: 'test-disk' }).getByText('There').waitFor();
   await button(page, 'Continue').click();
 });
 
 step('the wizard: sizes', async () => {
-  await main.getByRole('button', { name: 'Add a flavor' }).click();
+  await main.getByRole('button', { name: 'Create flavor' }).click();
   await dialog.locator('#flavor-name').fill('gpu-small');
   await dialog.getByRole('button', { name: 'Create' }).click();
   await main.getByRole('gridcell', { name: 'gpu-small', exact: true }).waitFor();

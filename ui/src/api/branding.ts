@@ -13,12 +13,10 @@ export const logoOf = (b: Branding | undefined) => (b?.logo ? `${base}/v1/brandi
 
 export const productOf = (b: Branding | undefined) => b?.productName || 'Basalt';
 
-function useChange<V>(send: (v: V) => Promise<Branding>, onDone?: (b: Branding) => void) {
+function useChange<V>(send: (v: V) => Promise<Branding>) {
   const client = useQueryClient();
-  return useMutation({ mutationFn: send, onSuccess: (b) => (client.setQueryData(key, b), onDone?.(b)) });
+  return useMutation({ mutationFn: send, onSuccess: (b) => void client.setQueryData(key, b) });
 }
-
-export const useSaveBranding = (onSaved?: (b: Branding) => void) => useChange((body: Branding) => ok(api.PUT('/v1/branding', { body })), onSaved);
 
 /** The body is the file itself, which the client is not to write as JSON. */
 export const usePutLogo = () =>

@@ -2,6 +2,7 @@
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { api, ApiError, ok, type Schemas } from './client';
 import type { PageOf } from './queries';
+import { change, organizations } from './resource';
 
 export type Organization = Schemas['Organization'];
 
@@ -28,16 +29,15 @@ export const useOrganization = (id: string) =>
     },
   });
 
-/** useSaveOrganization sends a new spec, if nobody has changed it meanwhile. */
-export function useSaveOrganization(o: Organization, onSaved: (saved: Organization) => void) {
+/** useChangeOrganization does one thing to a customer as it is now. */
+export function useChangeOrganization(o: Organization, onDone: () => void) {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: (spec: Organization['spec']) => ok(api.PUT('/v1/organizations/{id}', { params: { path: { id: o.meta.id ?? '' } }, body: { kind: o.kind, meta: o.meta, spec } })),
+    mutationFn: (spec: (now: Organization['spec']) => Organization['spec']) => change(organizations, o.meta.id ?? '', (now) => ({ kind: now.kind, meta: now.meta, spec: spec(now.spec) })),
     onSuccess: (saved) => {
       client.setQueryData(['Organization', 'one', saved.meta.id], saved);
       void client.invalidateQueries({ queryKey: ['Organization', 'list'] });
-      void client.invalidateQueries({ queryKey: ['quota'] });
-      onSaved(saved);
+      onDone();
     },
   });
 }

@@ -1,8 +1,9 @@
 // Networks, security groups, addresses and load balancers: what pages read of
 // them, and what is done to them.
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import { api, ok, type Instance, type Schemas } from './client';
+import { api, ok, type Schemas } from './client';
 import { none, type PageOf } from './queries';
+import { change, floatingIPs } from './resource';
 
 export type Network = Schemas['Network'];
 export type SecurityGroup = Schemas['SecurityGroup'];
@@ -31,28 +32,16 @@ export const createNetwork = (body: Network) => ok(api.POST('/v1/networks', { bo
 export const removeNetwork = (n: Network) => ok(api.DELETE('/v1/networks/{id}', { params: { path: { id: n.meta.id ?? '' } } }));
 
 export const createGroup = (body: SecurityGroup) => ok(api.POST('/v1/security-groups', { body }));
-export const putGroup = (g: SecurityGroup) => ok(api.PUT('/v1/security-groups/{id}', { params: { path: { id: g.meta.id ?? '' } }, body: g }));
 export const removeGroup = (g: SecurityGroup) => ok(api.DELETE('/v1/security-groups/{id}', { params: { path: { id: g.meta.id ?? '' } } }));
 
 export const createFloatingIP = (body: FloatingIP) => ok(api.POST('/v1/floating-ips', { body }));
 export const removeFloatingIP = (f: FloatingIP) => ok(api.DELETE('/v1/floating-ips/{id}', { params: { path: { id: f.meta.id ?? '' } } }));
 
-/** pointFloatingIP at an instance's port in a network, or at nothing. It is read first: its status changes by itself. */
-export async function pointFloatingIP(id: string, instance?: string, network?: string): Promise<FloatingIP> {
-  const params = { params: { path: { id } } };
-  const { kind, meta, spec } = await ok(api.GET('/v1/floating-ips/{id}', params));
-  return ok(api.PUT('/v1/floating-ips/{id}', { ...params, body: { kind, meta, spec: { externalNetwork: spec?.externalNetwork, ...(instance && { instance, network }) } } }));
-}
+/** pointFloatingIP at an instance's port in a network, or at nothing. */
+export const pointFloatingIP = (id: string, instance?: string, network?: string) =>
+  change(floatingIPs, id, ({ kind, meta, spec }) => ({ kind, meta, spec: { externalNetwork: spec.externalNetwork, ...(instance && { instance, network }) } }));
 
 export const createBalancer = (body: LoadBalancer) => ok(api.POST('/v1/load-balancers', { body }));
 export const removeBalancer = (l: LoadBalancer) => ok(api.DELETE('/v1/load-balancers/{id}', { params: { path: { id: l.meta.id ?? '' } } }));
-
-/** putPortGroups changes the security groups of an instance's port, also while it runs. */
-export async function putPortGroups(id: string, network: string, securityGroups: string[]): Promise<Instance> {
-  const params = { params: { path: { id } } };
-  const { kind, meta, spec } = await ok(api.GET('/v1/instances/{id}', params));
-  const networks = spec.networks?.map((n) => (n.network === network ? { ...n, securityGroups } : n));
-  return ok(api.PUT('/v1/instances/{id}', { ...params, body: { kind, meta, spec: { ...spec, networks } } }));
-}
 
 export const trace = (from: string, to: string, packet: string, project: string | undefined) => ok(api.GET('/v1/network-trace', { params: { query: none({ from, to, packet, project }) } }));

@@ -1,5 +1,5 @@
 // What the pages about prices read and write.
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { api, ApiError, ok, type Schemas } from './client';
 import type { Period } from './queries';
 
@@ -18,20 +18,6 @@ export const useBook = (id: string) =>
       }
     },
   });
-
-export function useSaveBook(book: Book, onSaved: (saved: Book) => void) {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: (spec: Book['spec']) => ok(api.PUT('/v1/price-books/{id}', { params: { path: { id: book.meta.id ?? '' } }, body: { kind: book.kind, meta: book.meta, spec } })),
-    onSuccess: (saved) => {
-      client.setQueryData(['PriceBook', 'one', saved.meta.id], saved);
-      void client.invalidateQueries({ queryKey: ['PriceBook', 'list'] });
-      void client.invalidateQueries({ queryKey: ['simulation'] });
-      void client.invalidateQueries({ queryKey: ['wallet'] });
-      onSaved(saved);
-    },
-  });
-}
 
 export const useSimulation = (book: Book, period: Period, on: boolean) =>
   useQuery({

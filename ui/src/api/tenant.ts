@@ -26,12 +26,4 @@ export const useOrganizations = (on: boolean) => useQuery({ queryKey: ['Organiza
 export const useSessions = () => useQuery({ queryKey: ['Session', 'list'], queryFn: ({ signal }) => ok(api.GET('/v1/sessions', { signal })), retry: false });
 export const endSession = (s: OwnSession) => ok(api.DELETE('/v1/sessions/{id}', { params: { path: { id: s.meta.id ?? '' } } }));
 
-export const createProject = (body: Project) => ok(api.POST('/v1/projects', { body }));
 export const removeProject = (p: Project) => ok(api.DELETE('/v1/projects/{id}', { params: { path: { id: p.meta.id ?? '' } } }));
-
-/** changeProject as it is now: what the cluster restricts is not the form's. */
-export async function changeProject(id: string, name: string, spec: Project['spec']): Promise<Project> {
-  const params = { params: { path: { id } } };
-  const { kind, meta } = await ok(api.GET('/v1/projects/{id}', params));
-  return ok(api.PUT('/v1/projects/{id}', { ...params, body: { kind, meta: { ...meta, name }, spec } }));
-}

@@ -1,11 +1,14 @@
 // What the portal is called and looks like.
-import { Button, Form, TextInput } from '@patternfly/react-core';
-import { useRef, useState } from 'react';
-import { logoOf, useBranding, useDeleteLogo, usePutLogo, useSaveBranding, type Branding } from '../api/branding';
+import { Alert, Button, Form as PFForm, TextInput } from '@patternfly/react-core';
+import { useRef } from 'react';
+import { logoOf, useBranding, useDeleteLogo, usePutLogo, type Branding } from '../api/branding';
 import { atField, elsewhere } from '../api/fields';
-import { useText } from '../i18n';
+import { branding as brandings } from '../api/resource';
+import { useText, type Key } from '../i18n';
 import { contrast, isColor, readable } from '../lib/accent';
 import { asCurl } from '../lib/shell';
+import { Conflict } from '../parts/conflict';
+import { useEdit } from '../parts/edit';
 import { ErrorAlert } from '../parts/error';
 import { describedBy, Field } from '../parts/field';
 import { Same } from '../parts/same';
@@ -34,20 +37,28 @@ export function LogoForm() {
   );
 }
 
-export function BrandingForm({ branding, onSaved }: { branding: Branding; onSaved?: () => void }) {
+type Form = Record<'productName' | 'accentColor' | 'supportEmail' | 'supportURL', string>;
+
+const labels: Record<keyof Form, Key> = { productName: 'brand.name', accentColor: 'brand.accent', supportEmail: 'brand.email', supportURL: 'brand.url' };
+
+const formOf = (b: Branding | undefined): Form => ({ productName: b?.productName ?? '', accentColor: b?.accentColor ?? '', supportEmail: b?.supportEmail ?? '', supportURL: b?.supportURL ?? '' });
+
+const bodyOf = (b: Branding | undefined, f: Form): Branding => ({ revision: b?.revision, productName: f.productName.trim(), accentColor: f.accentColor.trim().toLowerCase(), supportEmail: f.supportEmail.trim(), supportURL: f.supportURL.trim() });
+
+export function BrandingForm({ branding }: { branding: Branding }) {
   const { t, language } = useText();
-  const [form, setForm] = useState({ productName: branding.productName ?? '', accentColor: branding.accentColor ?? '', supportEmail: branding.supportEmail ?? '', supportURL: branding.supportURL ?? '' });
-  const save = useSaveBranding(onSaved);
-  const set = (name: keyof typeof form) => (v: string) => (save.reset(), setForm((f) => ({ ...f, [name]: v })));
+  const edit = useEdit<Branding, Form>({ of: brandings, object: branding, fields: formOf, body: bodyOf });
+  const { form, set, body } = edit;
   const color = form.accentColor.trim().toLowerCase();
   const bad = isColor(color) && !readable(color);
   const ratio = bad ? new Intl.NumberFormat(language, { maximumFractionDigits: 1, roundingMode: 'floor' }).format(contrast(color, '#ffffff')) : '';
-  const body: Branding = { revision: branding.revision, productName: form.productName.trim(), accentColor: color, supportEmail: form.supportEmail.trim(), supportURL: form.supportURL.trim() };
-  const at = (path: string) => atField(save.error, path);
+  const at = (path: string) => atField(edit.error, path);
   const wrong = bad ? t('brand.accentBad', { ratio }) : at('accentColor');
   return (
-    <Form onSubmit={(e) => (e.preventDefault(), !bad && save.mutate(body))}>
-      <ErrorAlert error={elsewhere(save.error, shown)} />
+    <PFForm onSubmit={(e) => (e.preventDefault(), !bad && edit.submit())}>
+      {edit.saved && <Alert component="p" variant="success" isInline isLiveRegion title={t('brand.saved')} />}
+      <ErrorAlert error={elsewhere(edit.error, shown)} />
+      <Conflict edit={edit} label={(f) => t(labels[f])} />
       <TextField id="brand-name" label={t('brand.name')} help={t('brand.nameHelp')} error={at('productName')} value={form.productName} onChange={set('productName')} />
       <Field id="brand-accent" label={t('brand.accent')} help={t('brand.accentHelp')} error={wrong}>
         <div className="basalt-color">
@@ -57,8 +68,8 @@ export function BrandingForm({ branding, onSaved }: { branding: Branding; onSave
       </Field>
       <TextField id="brand-email" type="email" label={t('brand.email')} error={at('supportEmail')} value={form.supportEmail} onChange={set('supportEmail')} />
       <TextField id="brand-url" type="url" label={t('brand.url')} error={at('supportURL')} value={form.supportURL} onChange={set('supportURL')} />
-      <div><Button type="submit" isLoading={save.isPending} isDisabled={save.isPending || bad}>{t('cust.save')}</Button></div>
-      <Same curl={asCurl('PUT', '/v1/branding', body)} />
-    </Form>
+      <div><Button type="submit" isLoading={edit.busy} isDisabled={edit.busy || bad}>{t('cust.save')}</Button></div>
+      <Same curl={asCurl('PUT', edit.path, body)} />
+    </PFForm>
   );
 }

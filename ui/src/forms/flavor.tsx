@@ -1,36 +1,57 @@
-// A size that customers choose from.
-import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
-import { api, ok, type Schemas } from '../api/client';
-import { atField } from '../api/fields';
-import { useText } from '../i18n';
-import { gib } from '../lib/draft';
-import { asCurl, lines, quote, sizeFlag } from '../lib/shell';
+// A size that customers choose from: made, or changed.
+import type { Schemas } from '../api/client';
+import { useFieldErrors } from '../api/fields';
+import { flavors } from '../api/resource';
+import { useText, type Key } from '../i18n';
+import { formatBytes } from '../lib/format';
+import { asCommand, asCurl, sizeFlag } from '../lib/shell';
+import { bytesOf, isSize, sizeOf, type Size } from '../lib/size';
+import { Conflict } from '../parts/conflict';
+import { useEdit } from '../parts/edit';
 import { FormDialog } from '../parts/form-dialog';
 import { Same } from '../parts/same';
+import { SizeField } from '../parts/size-field';
 import { TextField } from '../parts/text-field';
 
 type Flavor = Schemas['Flavor'];
-const shown = ['meta.name', 'spec.vcpus', 'spec.memoryBytes', 'spec.rootBytes'];
 
-export function AddFlavor({ onClose }: { onClose: () => void }) {
-  const { t } = useText();
-  const client = useQueryClient();
-  const [form, setForm] = useState({ name: '', vcpus: '2', memory: '4', disk: '20' });
-  const set = (name: keyof typeof form) => (v: string) => setForm((f) => ({ ...f, [name]: v }));
-  const body: Flavor = { kind: 'Flavor', meta: { name: form.name.trim() }, spec: { vcpus: Number(form.vcpus), memoryBytes: Math.round(Number(form.memory) * gib), rootBytes: Math.round(Number(form.disk) * gib) } };
-  const create = useMutation({
-    mutationFn: () => ok(api.POST('/v1/flavors', { body })),
-    onSuccess: () => (void client.invalidateQueries({ queryKey: ['Flavor', 'list'] }), onClose()),
-  });
-  const at = (path: string) => atField(create.error, path);
+interface Form {
+  name: string;
+  vcpus: string;
+  memory: Size;
+  root: Size;
+}
+
+const shown = ['meta.name', 'spec.vcpus', 'spec.memoryBytes', 'spec.rootBytes'];
+const labels: Record<keyof Form, Key> = { name: 'common.name', vcpus: 'flv.vcpus', memory: 'one.memory', root: 'one.rootDisk' };
+const begun: Flavor['spec'] = { vcpus: 2, memoryBytes: 4 * 2 ** 30, rootBytes: 20 * 2 ** 30 };
+
+function formOf(flavor: Flavor | undefined): Form {
+  const { vcpus, memoryBytes, rootBytes } = flavor?.spec ?? begun;
+  return { name: flavor?.meta.name ?? '', vcpus: String(vcpus), memory: sizeOf(memoryBytes), root: sizeOf(rootBytes ?? 0) };
+}
+
+const bodyOf = (flavor: Flavor | undefined, f: Form): Flavor => ({
+  kind: 'Flavor', meta: { name: f.name.trim(), ...(flavor && { revision: flavor.meta.revision, labels: flavor.meta.labels }) },
+  spec: { vcpus: Number(f.vcpus), memoryBytes: bytesOf(f.memory), rootBytes: bytesOf(f.root) },
+});
+
+export function FlavorForm({ flavor, onClose }: { flavor?: Flavor; onClose: () => void }) {
+  const { t, language } = useText();
+  const edit = useEdit<Flavor, Form>({ of: flavors, object: flavor, fields: formOf, body: bodyOf, onSaved: onClose });
+  const { form, body: { meta, spec } } = edit;
+  const errors = useFieldErrors(edit.error);
   return (
-    <FormDialog title={t('setup.flavorAdd')} action={t('common.create')} busy={create.isPending} error={create.error} shown={shown} onSubmit={create.mutate} onClose={onClose}>
-      <TextField id="flavor-name" label={t('common.name')} help={t('cust.nameHelp')} error={at('meta.name')} value={form.name} onChange={set('name')} required />
-      <TextField id="flavor-cpus" type="number" label={t('setup.flavorCpus')} error={at('spec.vcpus')} value={form.vcpus} onChange={set('vcpus')} required />
-      <TextField id="flavor-memory" type="number" label={t('setup.flavorMemory')} error={at('spec.memoryBytes')} value={form.memory} onChange={set('memory')} required />
-      <TextField id="flavor-disk" type="number" label={t('setup.flavorDisk')} help={t('setup.flavorDiskHelp')} error={at('spec.rootBytes')} value={form.disk} onChange={set('disk')} />
-      <Same cli={lines([`basalt flavor create ${quote(body.meta.name || 'NAME')}`, `--vcpus ${form.vcpus}`, `--memory ${sizeFlag(body.spec.memoryBytes)}`, ...(body.spec.rootBytes ? [`--root-size ${sizeFlag(body.spec.rootBytes)}`] : [])])} curl={asCurl('POST', '/v1/flavors', body)} />
+    <FormDialog title={flavor ? t('pool.changeTitle', { name: flavor.meta.name }) : t('flv.create')} help={flavor && t('flv.changeHelp')} action={flavor ? t('op.save') : t('common.create')} busy={edit.busy} disabled={edit.gone} error={edit.error} shown={shown} onSubmit={edit.submit} onClose={onClose}>
+      <Conflict edit={edit} label={(f) => t(labels[f])} text={(_, v) => (isSize(v) ? formatBytes(bytesOf(v), language) : undefined)} />
+      <TextField id="flavor-name" label={t('common.name')} help={t('cust.nameHelp')} error={errors.at('meta.name')} value={form.name} onChange={edit.set('name')} required />
+      <TextField id="flavor-vcpus" type="number" label={t('flv.vcpus')} error={errors.at('spec.vcpus')} value={form.vcpus} onChange={edit.set('vcpus')} required />
+      <SizeField id="flavor-memory" label={t('one.memory')} path="spec.memoryBytes" errors={errors} size={form.memory} set={edit.set('memory')} required />
+      <SizeField id="flavor-root" label={t('one.rootDisk')} help={t('flv.rootHelp')} path="spec.rootBytes" errors={errors} size={form.root} set={edit.set('root')} />
+      <Same
+        cli={asCommand(['flavor', flavor ? 'update' : 'create', meta.name || 'NAME'], { vcpus: form.vcpus, memory: sizeFlag(spec.memoryBytes), 'root-size': spec.rootBytes ? sizeFlag(spec.rootBytes) : undefined })}
+        curl={asCurl(flavor ? 'PUT' : 'POST', edit.path, edit.body)}
+      />
     </FormDialog>
   );
 }

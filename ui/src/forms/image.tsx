@@ -1,81 +1,139 @@
-// An image for all projects: from an address, or a file of the browser's machine.
-import { Button, Form, Progress } from '@patternfly/react-core';
+// Bringing in an image: a file from here, with progress and a way to stop, or an
+// address that a node fetches.
+import { Checkbox, FileUpload, FormSelect, FormSelectOption, Progress, Radio, TextInput } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useRef, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { api, ok, type Schemas } from '../api/client';
-import { atField, elsewhere } from '../api/fields';
-import { send } from '../api/upload';
+import { atField } from '../api/fields';
+import { may, type Session } from '../api/session';
+import { formatOf, send, type Sending } from '../api/upload';
 import { useText } from '../i18n';
 import { formatBytes } from '../lib/format';
-import { asCurl, quote } from '../lib/shell';
-import { ErrorAlert } from '../parts/error';
+import { asCommand, asCurl } from '../lib/shell';
+import { describedBy, Field } from '../parts/field';
+import { FormDialog } from '../parts/form-dialog';
 import { Same } from '../parts/same';
-import { SelectField, TextField } from '../parts/text-field';
+import { useProject } from '../shell/project';
 
 type Image = Schemas['Image'];
 type Format = Image['spec']['format'];
 
-const shown = ['meta.name', 'spec.url', 'spec.format', 'spec.sha256'];
-const formatOf = (name: string): Format => (/\.(raw|dd)$/i.test(name) ? 'raw' : 'qcow2');
+const shown = ['meta.name', 'meta.project', 'spec.url', 'spec.sha256', 'spec.format'];
 
-/** useImportImage makes one that the cluster fetches. */
+/** formatAt an address, as far as its end tells. */
+const formatAt = (url: string): Format => (/\.(raw|dd)$/i.test(url) ? 'raw' : 'qcow2');
+
+/** useImportImage makes one for all projects, which the cluster fetches. */
 export function useImportImage() {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: ({ name, url }: { name: string; url: string }) => ok(api.POST('/v1/images', { body: { kind: 'Image', meta: { name }, spec: { format: formatOf(url), url, public: true } } })),
+    mutationFn: ({ name, url }: { name: string; url: string }) => ok(api.POST('/v1/images', { body: { kind: 'Image', meta: { name }, spec: { format: formatAt(url), url, public: true } } })),
     onSuccess: () => client.invalidateQueries({ queryKey: ['Image', 'list'] }),
   });
 }
 
-export function AddImage() {
+interface Props {
+  session: Session;
+  /** For all projects, unless another is chosen; else for the one that one works in. */
+  everybody?: boolean;
+  /** What the form begins with. */
+  name?: string;
+  url?: string;
+  onClose: () => void;
+}
+
+const aborted = (e: unknown) => e instanceof DOMException && e.name === 'AbortError';
+
+export function AddImage({ session, everybody, name = '', url = '', onClose }: Props) {
   const { t, language } = useText();
   const client = useQueryClient();
-  const input = useRef<HTMLInputElement>(null);
-  const [form, setForm] = useState({ name: '', from: 'url', url: '', sha256: '', format: 'qcow2' as Format });
+  const { projects, project } = useProject();
+  const operator = may(session, 'operator');
+  const [form, setForm] = useState({ name, url, sha256: '', format: formatAt(url), project: everybody ? '' : project || (operator ? '' : (projects[0]?.meta.id ?? '')), fromUrl: url !== '', public: false });
   const [file, setFile] = useState<File | null>(null);
   const [sent, setSent] = useState(0);
-  const set = (name: keyof typeof form) => (v: string) => setForm((f) => ({ ...f, [name]: v, ...(name === 'url' && { format: formatOf(v) }) }));
-  const fromFile = form.from === 'file';
+  const sending = useRef<Sending | null>(null);
+  const set = (field: keyof typeof form) => (_: unknown, v: string | boolean) => setForm((f) => ({ ...f, [field]: v }));
   const body: Image = {
-    kind: 'Image', meta: { name: form.name.trim() },
-    spec: { format: form.format, public: true, ...(!fromFile && { url: form.url.trim() }), ...(form.sha256.trim() && { sha256: form.sha256.trim().toLowerCase() }) },
+    kind: 'Image',
+    meta: { name: form.name.trim(), ...(form.project && { project: form.project }) },
+    spec: { format: form.format, ...(form.fromUrl && { url: form.url.trim() }), ...(form.sha256 && { sha256: form.sha256.trim().toLowerCase() }), ...((form.public || !form.project) && { public: true }) },
   };
-  const create = useMutation({
+  const save = useMutation({
     mutationFn: async () => {
-      if (!fromFile) return void (await ok(api.POST('/v1/images', { body })));
-      if (file) await send(body, file, setSent).done;
+      if (form.fromUrl) return void (await ok(api.POST('/v1/images', { body })));
+      if (!file) return;
+      setSent(0);
+      sending.current = send(body, file, setSent);
+      try {
+        await sending.current.done;
+      } finally {
+        sending.current = null;
+      }
     },
-    onSuccess: () => (setForm((f) => ({ ...f, name: '', url: '', sha256: '' })), setFile(null)),
-    onSettled: () => (setSent(0), client.invalidateQueries({ queryKey: ['Image', 'list'] })),
+    onSuccess: onClose,
+    onSettled: () => client.invalidateQueries({ queryKey: ['Image', 'list'] }),
   });
-  const at = (path: string) => atField(create.error, path);
-  const pick = (f: File | undefined) => {
-    if (!f) return;
+  const busy = save.isPending;
+  const at = (path: string) => (aborted(save.error) ? undefined : atField(save.error, path));
+  useEffect(() => {
+    if (!busy || form.fromUrl) return;
+    const ask = (e: BeforeUnloadEvent) => e.preventDefault();
+    window.addEventListener('beforeunload', ask);
+    return () => window.removeEventListener('beforeunload', ask);
+  }, [busy, form.fromUrl]);
+  useEffect(() => () => sending.current?.cancel(), []); // the page was left
+  const choose = async (f: File) => {
     setFile(f);
-    setForm((x) => ({ ...x, format: formatOf(f.name), name: x.name || f.name.toLowerCase().replace(/\.[^.]*$/, '').replace(/[^a-z0-9-]+/g, '-').replace(/^-+|-+$/g, '').slice(0, 63) }));
+    const format = await formatOf(f);
+    setForm((old) => ({ ...old, format, name: old.name || f.name.toLowerCase().replace(/\.[^.]*$/, '').replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '').slice(0, 63) }));
   };
-  const flag = fromFile ? `--file ${quote(file?.name ?? 'FILE')}` : `--url ${quote(body.spec.url || 'URL')}`;
+  const progress = file && file.size > 0 ? t('gpu.vramOf', { used: formatBytes(sent, language), all: formatBytes(file.size, language) }) : '';
+  const close = () => (sending.current ? sending.current.cancel() : onClose());
   return (
-    <Form onSubmit={(e) => (e.preventDefault(), !create.isPending && create.mutate())}>
-      <ErrorAlert error={elsewhere(create.error, shown)} />
-      <SelectField id="image-from" label={t('setup.imageFrom')} value={form.from} onChange={set('from')} options={[['url', t('setup.imageUrl')], ['file', t('setup.imageFile')]]} />
-      {fromFile ? (
-        <div className="basalt-actions">
-          <input ref={input} id="image-file" type="file" accept=".qcow2,.img,.raw,.dd" hidden aria-label={t('setup.imageChoose')} onChange={(e) => pick(e.target.files?.[0])} />
-          <Button variant="secondary" onClick={() => input.current?.click()}>{t('setup.imageChoose')}</Button>
-          <span>{file && `${file.name}, ${formatBytes(file.size, language)}`}</span>
-        </div>
+    <FormDialog
+      title={t('img.add')} action={t('img.bring')} busy={busy} error={aborted(save.error) ? null : save.error} shown={shown} wide
+      disabled={!form.fromUrl && !file} onSubmit={save.mutate} onClose={close}
+    >
+      <div role="radiogroup" aria-label={t('img.from')}>
+        <Radio id="image-file" name="image-from" label={t('img.fromFile')} isChecked={!form.fromUrl} isDisabled={busy} onChange={() => set('fromUrl')(null, false)} />
+        <Radio id="image-url" name="image-from" label={t('img.fromUrl')} isChecked={form.fromUrl} isDisabled={busy} onChange={() => set('fromUrl')(null, true)} />
+      </div>
+      {form.fromUrl ? (
+        <Field id="image-address" label={t('img.url')} error={at('spec.url')} required>
+          <TextInput id="image-address" type="url" value={form.url} onChange={(_, v) => setForm((f) => ({ ...f, url: v, format: formatAt(v.trim()) }))} isRequired validated={at('spec.url') ? 'error' : 'default'} aria-describedby={describedBy('image-address')} />
+        </Field>
       ) : (
-        <TextField id="image-url" type="url" label={t('setup.imageUrl')} error={at('spec.url')} value={form.url} onChange={set('url')} required />
+        <Field id="image-content" label={t('img.file')} help={t('img.fileHelp')} required>
+          <FileUpload id="image-content" filename={file ? `${file.name}, ${formatBytes(file.size, language)}` : ''} filenamePlaceholder={t('img.drop')} filenameAriaLabel={t('img.file')} browseButtonText={t('img.choose')} browseButtonAriaDescribedby={describedBy('image-content')} clearButtonText={t('img.clear')} hideDefaultPreview isDisabled={busy} onFileInputChange={(_, f) => void choose(f)} onClearClick={() => setFile(null)} />
+        </Field>
       )}
-      <TextField id="image-name" label={t('common.name')} help={t('cust.nameHelp')} error={at('meta.name')} value={form.name} onChange={set('name')} required />
-      <SelectField id="image-format" label={t('setup.imageFormat')} error={at('spec.format')} value={form.format} onChange={set('format')} options={[['qcow2', 'qcow2'], ['raw', 'raw']]} />
-      <TextField id="image-sha" label={t('setup.imageSha')} error={at('spec.sha256')} value={form.sha256} onChange={set('sha256')} />
-      {fromFile && file && create.isPending && (
-        <Progress id="image-sent" aria-label={t('setup.imageFile')} value={(100 * sent) / Math.max(1, file.size)} label={t('setup.imageSent', { done: formatBytes(sent, language), all: formatBytes(file.size, language) })} />
+      <Field id="image-name" label={t('common.name')} error={at('meta.name')} required>
+        <TextInput id="image-name" value={form.name} onChange={set('name')} isRequired autoComplete="off" spellCheck={false} validated={at('meta.name') ? 'error' : 'default'} aria-describedby={describedBy('image-name')} />
+      </Field>
+      <Field id="image-format" label={t('img.format')} help={t('img.formatHelp')} error={at('spec.format')}>
+        <FormSelect id="image-format" value={form.format} onChange={set('format')} aria-describedby={describedBy('image-format')}>
+          <FormSelectOption value="qcow2" label="qcow2" />
+          <FormSelectOption value="raw" label="raw" />
+        </FormSelect>
+      </Field>
+      <Field id="image-sum" label={t('img.sha256')} help={t('img.sha256Help')} error={at('spec.sha256')}>
+        <TextInput id="image-sum" value={form.sha256} onChange={set('sha256')} autoComplete="off" spellCheck={false} validated={at('spec.sha256') ? 'error' : 'default'} aria-describedby={describedBy('image-sum')} />
+      </Field>
+      {(operator || projects.length > 1) && (
+        <Field id="image-project" label={t('common.project')} error={at('meta.project')}>
+          <FormSelect id="image-project" value={form.project} onChange={set('project')} aria-describedby={describedBy('image-project')}>
+            {operator && <FormSelectOption value="" label={t('img.cluster')} />}
+            {projects.map((p) => <FormSelectOption key={p.meta.id} value={p.meta.id} label={p.meta.name} />)}
+          </FormSelect>
+        </Field>
       )}
-      <div><Button type="submit" isLoading={create.isPending} isDisabled={create.isPending || (fromFile && !file)}>{t('setup.imageAdd')}</Button></div>
-      <Same cli={`basalt image import ${quote(body.meta.name || 'NAME')} ${flag} --public`} curl={asCurl('POST', '/v1/images', body)} />
-    </Form>
+      {operator && form.project && <Checkbox id="image-public" label={t('img.publish')} isChecked={form.public} onChange={set('public')} />}
+      {busy && !form.fromUrl && <Progress id="image-progress" title={t('img.sending')} value={file && file.size > 0 ? (100 * sent) / file.size : 0} label={progress} valueText={progress} size="sm" />}
+      <Same
+        cli={asCommand(['image', 'import', form.name || 'NAME'], { ...(form.fromUrl ? { url: form.url || 'URL' } : { file: file?.name ?? 'FILE' }), project: form.project, public: form.public || !form.project })}
+        curl={asCurl('POST', `/v1/images`, body) + (form.fromUrl ? '' : `\ncurl -X PUT ${location.origin}/v1/images/ID/content \\\n  -H "Authorization: Bearer $BASALT_TOKEN" \\\n  -H 'Content-Type: application/octet-stream' \\\n  --upload-file ${file?.name ?? 'FILE'}`)}
+      />
+    </FormDialog>
   );
 }

@@ -1,6 +1,7 @@
 // A price book as its editor holds it, in the units of people, and back.
 import type { Schemas } from '../api/client';
 import { decimal, parseMicros } from './amount';
+import { nextKey } from './merge';
 import { exact, shown, unitFor, units } from './meter';
 
 type Book = Schemas['PriceBookSpec'];
@@ -62,10 +63,6 @@ export interface BookForm {
   address: string;
   taxId: string;
 }
-
-let last = 0;
-/** nextKey tells rows apart while they are edited. */
-export const nextKey = () => ++last;
 
 const local = (at: string | undefined) => (at && !at.startsWith('0001-') ? new Date(at).toISOString().slice(0, 16) : '');
 const moment = (text: string) => (text ? { at: `${text.slice(0, 16)}:00Z` } : undefined);

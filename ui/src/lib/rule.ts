@@ -1,9 +1,10 @@
 // A rule of a security group, as its editor holds it.
 import type { Schemas } from '../api/client';
+import { nextKey, type Row } from './merge';
 
 type SecurityRule = Schemas['SecurityRule'];
 
-export interface RuleDraft {
+export interface RuleDraft extends Row {
   direction: SecurityRule['direction'];
   protocol: SecurityRule['protocol'];
   ports: string;
@@ -12,9 +13,9 @@ export interface RuleDraft {
   cidr: string;
 }
 
-export const newRule = (): RuleDraft => ({ direction: 'ingress', protocol: 'tcp', ports: '', remote: '', cidr: '' });
+export const newRule = (): RuleDraft => ({ key: nextKey(), direction: 'ingress', protocol: 'tcp', ports: '', remote: '', cidr: '' });
 
-export const draftOf = (r: SecurityRule): RuleDraft => ({ direction: r.direction, protocol: r.protocol, ports: r.ports ?? '', remote: r.group || (r.cidr ? 'cidr' : ''), cidr: r.cidr ?? '' });
+export const draftOf = (r: SecurityRule): RuleDraft => ({ key: nextKey(), direction: r.direction, protocol: r.protocol, ports: r.ports ?? '', remote: r.group || (r.cidr ? 'cidr' : ''), cidr: r.cidr ?? '' });
 
 export const hasPorts = (p: SecurityRule['protocol']) => p === 'tcp' || p === 'udp';
 

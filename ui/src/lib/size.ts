@@ -1,11 +1,22 @@
-// Sizes as people write them, and as the API and the command take them.
-const units: Record<string, number> = { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 };
+// A size as it is typed: a number and its unit.
+export const units = { MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 } as const;
+export type Unit = keyof typeof units;
 
-/** parseSize is a size in bytes; NaN where it is none. A unit is needed: 0 is the only size without. */
-export function parseSize(text: string): number {
-  const m = /^(\d+(?:\.\d+)?)\s*(B|KiB|MiB|GiB|TiB)?$/.exec(text.trim());
-  if (!m) return Number.NaN;
-  const n = Number(m[1]);
-  if (!m[2]) return n === 0 ? 0 : Number.NaN;
-  return Math.round(n * (units[m[2]] ?? Number.NaN));
+export interface Size {
+  number: string;
+  unit: Unit;
 }
+
+/** bytesOf a size; 0 of one that is empty or no number. */
+export const bytesOf = ({ number, unit }: Size): number => {
+  const n = Number(number);
+  return Number.isFinite(n) && n > 0 ? Math.round(n * units[unit]) : 0;
+};
+
+/** sizeOf bytes, in the largest unit in which they are not below one. */
+export function sizeOf(bytes: number): Size {
+  const unit = bytes >= units.TiB ? 'TiB' : bytes >= units.GiB ? 'GiB' : 'MiB';
+  return { number: bytes ? String(Number((bytes / units[unit]).toFixed(4))) : '', unit };
+}
+
+export const isSize = (v: unknown): v is Size => typeof v === 'object' && v !== null && 'number' in v && 'unit' in v;

@@ -1,6 +1,6 @@
 // What the form that creates a volume holds, and what a volume does.
 import type { Schemas } from '../api/client';
-import { bytesOf, type Size } from './typed-size';
+import { bytesOf, type Size } from './size';
 import { stateOf, type State } from './state';
 
 type Volume = Schemas['Volume'];

@@ -1,14 +1,16 @@
 // An organization's projects, and what each may take.
 import { Button, TextInput } from '@patternfly/react-core';
 import { FolderIcon } from '@patternfly/react-icons';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useFieldErrors } from '../api/fields';
-import { changeProject, createProject, removeProject, type Project } from '../api/tenant';
+import { projects } from '../api/resource';
+import { removeProject, type Project } from '../api/tenant';
 import { useText } from '../i18n';
 import { formatBytes } from '../lib/format';
-import { limitsOf, quotaForm, quotas } from '../lib/quota';
+import { isSize, limitsOf, quotaForm, quotaKey, quotas, type Quota, type QuotaForm } from '../lib/quota';
 import { Actions } from '../parts/actions';
+import { Conflict } from '../parts/conflict';
+import { useEdit } from '../parts/edit';
 import { Field } from '../parts/field';
 import { FormDialog } from '../parts/form-dialog';
 import { Empty, ObjectList, type Column } from '../parts/list';
@@ -19,30 +21,36 @@ import { useProject } from '../shell/project';
 
 const shown = ['meta.name', 'spec.displayName', 'spec.quota'];
 
+type Form = QuotaForm & { name: string; displayName: string };
+
+const formOf = (p: Project | undefined): Form => ({ ...quotaForm(p?.spec.quota), name: p?.meta.name ?? '', displayName: p?.spec.displayName ?? '' });
+
+/** bodyOf keeps what the cluster restricts, which is not the form's. */
+const bodyOf = (p: Project | undefined, { name, displayName, ...quota }: Form, organization: string | undefined): Project => ({
+  kind: 'Project', meta: { ...(p ? p.meta : { organization }), name: name.trim() },
+  spec: { ...p?.spec, displayName: displayName.trim(), quota: limitsOf(quota) },
+});
+
 function Edit({ project, organization, onClose }: { project?: Project; organization: string | undefined; onClose: () => void }) {
   const { t } = useText();
-  const client = useQueryClient();
-  const [form, setForm] = useState({ name: project?.meta.name ?? '', displayName: project?.spec.displayName ?? '' });
-  const [quota, setQuota] = useState(() => quotaForm(project?.spec.quota));
-  const spec = () => ({ ...(form.displayName.trim() && { displayName: form.displayName.trim() }), quota: limitsOf(quota) });
-  const send = useMutation({
-    mutationFn: () => (project ? changeProject(project.meta.id ?? '', form.name.trim(), spec()) : createProject({ kind: 'Project', meta: { name: form.name.trim(), organization }, spec: spec() })),
-    onSuccess: () => (onClose(), client.invalidateQueries({ queryKey: ['Project', 'list'] })),
-  });
-  const errors = useFieldErrors(send.error);
+  const edit = useEdit<Project, Form>({ of: projects, object: project, fields: formOf, body: (p, f) => bodyOf(p, f, organization), onSaved: onClose });
+  const { form } = edit;
+  const errors = useFieldErrors(edit.error);
+  const label = (q: Quota) => (isSize(q) ? `${t(quotaKey(q))} (GiB)` : t(quotaKey(q)));
   return (
-    <FormDialog title={project ? t('proj.editTitle', { name: project.meta.name }) : t('proj.create')} action={project ? t('vol.save') : t('common.create')} busy={send.isPending} error={send.error} shown={shown} onSubmit={send.mutate} onClose={onClose} wide>
+    <FormDialog title={project ? t('proj.editTitle', { name: project.meta.name }) : t('proj.create')} action={project ? t('vol.save') : t('common.create')} busy={edit.busy} disabled={edit.gone} error={edit.error} shown={shown} onSubmit={edit.submit} onClose={onClose} wide>
+      <Conflict edit={edit} label={(f) => (f === 'name' ? t('common.name') : f === 'displayName' ? t('proj.shown') : label(f))} />
       <Field id="proj-name" label={t('common.name')} help={t('new.nameHelp')} path="meta.name" errors={errors} required>
-        <TextInput id="proj-name" value={form.name} onChange={(_, name) => setForm((f) => ({ ...f, name }))} isRequired autoComplete="off" spellCheck={false} />
+        <TextInput id="proj-name" value={form.name} onChange={(_, v) => edit.set('name')(v)} isRequired autoComplete="off" spellCheck={false} />
       </Field>
       <Field id="proj-shown" label={t('proj.shown')} path="spec.displayName" errors={errors}>
-        <TextInput id="proj-shown" value={form.displayName} onChange={(_, displayName) => setForm((f) => ({ ...f, displayName }))} autoComplete="off" />
+        <TextInput id="proj-shown" value={form.displayName} onChange={(_, v) => edit.set('displayName')(v)} autoComplete="off" />
       </Field>
       <p className="basalt-note">{t('proj.quotaHelp')}</p>
       <div className="basalt-pair">
         {quotas.map((q) => (
-          <Field key={q} id={`quota-${q}`} label={q.endsWith('Bytes') ? `${t(`quota.${q}`)} (GiB)` : t(`quota.${q}`)} path={`spec.quota.${q}`} errors={errors}>
-            <TextInput id={`quota-${q}`} type="number" min={0} step={q.endsWith('Bytes') ? 'any' : 1} value={quota[q]} onChange={(_, v) => setQuota((all) => ({ ...all, [q]: v }))} />
+          <Field key={q} id={`quota-${q}`} label={label(q)} path={`spec.quota.${q}`} errors={errors}>
+            <TextInput id={`quota-${q}`} type="number" min={0} step={q.endsWith('Bytes') ? 'any' : 1} value={form[q]} onChange={(_, v) => edit.set(q)(v)} />
           </Field>
         ))}
       </div>

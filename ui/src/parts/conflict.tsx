@@ -1,86 +1,81 @@
-// Two change the same object: the server takes the first, and tells the second.
-// What the second typed is kept: it is put over what the first has saved, field
-// by field, looked at, and sent again.
-import { Alert, AlertActionLink } from '@patternfly/react-core';
-import { useMutation } from '@tanstack/react-query';
-import { useState } from 'react';
-import { asApiError } from '../api/client';
+// What somebody else has changed of an object while it is edited, field by field,
+// and what to do about it.
+import { Alert, AlertActionCloseButton, Button } from '@patternfly/react-core';
+import { useEffect, useRef, useState } from 'react';
 import { useText } from '../i18n';
+import type { Change, Edit } from './edit';
 
-const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
-
-/** rebased is theirs, with what one has changed oneself since base. */
-export const rebased = <F extends object>(base: F, mine: F, theirs: F): F =>
-  Object.fromEntries(Object.entries(theirs).map(([k, v]) => [k, same(mine[k as keyof F], base[k as keyof F]) ? v : mine[k as keyof F]])) as F;
-
-/** clashes are the fields that both have changed, to different values. */
-export const clashes = <F extends object>(base: F, mine: F, theirs: F): (keyof F)[] =>
-  (Object.keys(theirs) as (keyof F)[]).filter((k) => !same(mine[k], base[k]) && !same(theirs[k], base[k]) && !same(mine[k], theirs[k]));
-
-interface Options<T, F> {
-  object: T;
-  /** The fields of the form, as an object has them. */
-  fields: (object: T) => F;
-  /** PUT, at the revision of the object. */
-  save: (object: T, form: F) => Promise<T>;
-  read: () => Promise<T>;
-  onSaved: (object: T) => void;
-}
-
-/** useEdit is a form that changes an object, and survives that somebody else does too. */
-export function useEdit<T, F extends object>({ object, fields, save, read, onSaved }: Options<T, F>) {
-  const [base, setBase] = useState(object); // as the form was filled from
-  const [form, setForm] = useState(() => fields(object));
-  const [both, setBoth] = useState<(keyof F)[]>([]);
-  const send = useMutation({ mutationFn: () => save(base, form), onSuccess: onSaved });
-  const load = useMutation<T, Error, boolean>({
-    mutationFn: read,
-    onSuccess: (theirs, keep) => {
-      setBoth(keep ? clashes(fields(base), form, fields(theirs)) : []);
-      setForm(keep ? rebased(fields(base), form, fields(theirs)) : fields(theirs));
-      setBase(theirs);
-      send.reset();
-    },
-  });
-  const conflict = Boolean(send.error) && asApiError(send.error).code === 'conflict';
-  return {
-    form,
-    set: <K extends keyof F>(name: K, value: F[K]) => setForm((f) => ({ ...f, [name]: value })),
-    submit: () => send.mutate(),
-    busy: send.isPending || load.isPending,
-    /** Other than the conflict, which <Conflict> shows. */
-    error: load.error ?? (conflict ? null : send.error),
-    conflict,
-    /** What both have changed, after a merge: one's own is in the form. */
-    both,
-    merge: () => load.mutate(true),
-    discard: () => load.mutate(false),
-  };
-}
-
-interface Props {
-  edit: { conflict: boolean; both: readonly PropertyKey[]; merge: () => void; discard: () => void };
+interface Props<F> {
+  edit: Edit<F>;
   /** A field's name in words. */
-  label?: (field: string) => string;
+  label: (field: keyof F & string) => string;
+  /** A field's value or a row in words, where it is no text, number, truth or list of texts. */
+  text?: (field: keyof F & string, value: NonNullable<unknown>) => string | undefined;
 }
 
-/** Conflict says what has happened, and what to do. */
-export function Conflict({ edit, label = (f) => f }: Props) {
+const longest = 300; // characters of a value that are shown
+
+export function Conflict<F>({ edit, label, text }: Props<F>) {
   const { t } = useText();
-  if (edit.conflict)
-    return (
-      <Alert
-        variant="warning" isInline isLiveRegion component="p" title={t('conflict.title')}
-        actionLinks={(
-          <>
-            <AlertActionLink component="button" type="button" onClick={edit.merge}>{t('conflict.merge')}</AlertActionLink>
-            <AlertActionLink component="button" type="button" onClick={edit.discard}>{t('conflict.discard')}</AlertActionLink>
-          </>
-        )}
-      >
-        {t('conflict.help')}
-      </Alert>
-    );
-  if (edit.both.length === 0) return null;
-  return <Alert variant="info" isInline isLiveRegion component="p" title={t('conflict.both', { fields: edit.both.map((f) => label(String(f))).join(', ') })} />;
+  const box = useRef<HTMLDivElement>(null);
+  const any = edit.gone || edit.taken.length > 0 || edit.clashes.length > 0;
+  // It stays where it is when nothing is left to say: the keyboard goes on from there.
+  const [shown, setShown] = useState(false);
+  if (any && !shown) setShown(true);
+  // Who has pressed a button looks at it; who is typing is not taken away from there.
+  const [decided, setDecided] = useState(0);
+  useEffect(() => {
+    if (edit.met + decided > 0) box.current?.focus();
+  }, [edit.met, decided]);
+  const words = (field: keyof F & string, value: unknown): string => {
+    const plain = (v: unknown) => (typeof v === 'boolean' ? t(v ? 'op.yes' : 'op.no') : Array.isArray(v) ? v.join(', ') : typeof v === 'string' || typeof v === 'number' ? String(v) : JSON.stringify(v));
+    if (value === undefined || value === null || value === '') return t('conflict.nothing');
+    const said = text?.(field, value) ?? plain(value);
+    return said === '' ? t('conflict.nothing') : said.length > longest ? `${said.slice(0, longest)}…` : said;
+  };
+  const each = (c: Change<F>) => {
+    const field = c.field as keyof F & string;
+    const name = label(field);
+    // Rows of one list are told apart by what is in them.
+    return { field, name, id: `${field} ${c.key ?? ''}`, what: c.key === undefined ? name : `${name}, ${words(field, c.theirs ?? c.mine)}` };
+  };
+  const done = (settle: () => void) => () => (settle(), setDecided((n) => n + 1));
+  if (!shown) return null;
+  return (
+    <div ref={box} role="alert" tabIndex={-1} className="basalt-conflict">
+      {edit.gone && <Alert variant="danger" isInline component="p" title={t('conflict.gone')}>{t('conflict.goneHelp')}</Alert>}
+      {edit.clashes.length > 0 && (
+        <Alert variant="warning" isInline component="p" title={t('conflict.both')}>
+          <p>{t('conflict.bothHelp')}</p>
+          <ul>
+            {edit.clashes.map((c) => {
+              const { field, id, name, what } = each(c);
+              return (
+                <li key={id}>
+                  <strong>{name}</strong>
+                  <span>{t('conflict.theirs')}: <q>{words(field, c.theirs)}</q></span>
+                  <span>{t('conflict.yours')}: <q>{words(field, c.mine)}</q></span>
+                  <span className="basalt-actions">
+                    <Button variant="secondary" size="sm" aria-label={`${t('conflict.take')}: ${what}`} onClick={done(() => edit.take(c))}>{t('conflict.take')}</Button>
+                    <Button variant="secondary" size="sm" aria-label={`${t('conflict.keep')}: ${what}`} onClick={done(() => edit.keep(c))}>{t('conflict.keep')}</Button>
+                  </span>
+                </li>
+              );
+            })}
+          </ul>
+        </Alert>
+      )}
+      {edit.taken.length > 0 && (
+        <Alert variant="info" isInline component="p" title={t('conflict.taken')} actionClose={<AlertActionCloseButton aria-label={t('conflict.seen')} onClose={done(edit.seen)} />}>
+          <p>{t('conflict.takenHelp')}</p>
+          <ul>
+            {edit.taken.map((c) => {
+              const { field, id, name } = each(c);
+              return <li key={id}><strong>{name}</strong><span><q>{words(field, c.before)}</q> → <q>{words(field, c.theirs)}</q></span></li>;
+            })}
+          </ul>
+        </Alert>
+      )}
+    </div>
+  );
 }

@@ -2,7 +2,7 @@
 import { FormSelect, FormSelectOption, InputGroup, InputGroupItem, TextInput } from '@patternfly/react-core';
 import type { FieldErrors } from '../api/fields';
 import { useText } from '../i18n';
-import { units, type Size, type Unit } from '../lib/typed-size';
+import { units, type Size, type Unit } from '../lib/size';
 import { describedBy, Field } from './field';
 
 interface Props {

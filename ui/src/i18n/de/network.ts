@@ -66,8 +66,7 @@ export const network: Record<keyof typeof en, string> = {
   'sg.removeRule': 'Regel {n} entfernen',
   'sg.save': 'Regeln speichern',
   'sg.saved': 'Die Regeln sind gespeichert und gelten ab jetzt.',
-  'sg.changed': 'Die Gruppe wurde anderswo geändert, während Sie sie bearbeitet haben. Gespeichert wird erst, wenn Sie sie neu laden.',
-  'sg.reload': 'Neu laden',
+  'sg.oneRule': 'Regel',
   'sg.deleteTitle': 'Die Sicherheitsgruppe {name} löschen?',
   'sg.deleteHelp': 'Nur eine Gruppe, die keine Instanz und keine Regel benutzt, lässt sich löschen.',
 

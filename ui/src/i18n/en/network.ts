@@ -64,8 +64,7 @@ export const network = {
   'sg.removeRule': 'Remove rule {n}',
   'sg.save': 'Save rules',
   'sg.saved': 'The rules are saved and hold from now on.',
-  'sg.changed': 'The group was changed elsewhere while you edited it. Saving is refused until you load it again.',
-  'sg.reload': 'Load again',
+  'sg.oneRule': 'Rule',
   'sg.deleteTitle': 'Delete the security group {name}?',
   'sg.deleteHelp': 'Only a group that no instance and no rule uses can be deleted.',
 

@@ -1,10 +1,11 @@
 import { TextArea, TextInput } from '@patternfly/react-core';
-import { useMutation } from '@tanstack/react-query';
-import { useState } from 'react';
-import { api, ok, type Schemas } from '../../api/client';
+import type { Schemas } from '../../api/client';
 import { atField } from '../../api/fields';
+import { apps } from '../../api/resource';
 import { useText, type Key } from '../../i18n';
 import { applied, asCurl } from '../../lib/shell';
+import { Conflict } from '../../parts/conflict';
+import { useEdit } from '../../parts/edit';
 import { describedBy, Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
 import { Same } from '../../parts/same';
@@ -23,34 +24,44 @@ const fields = [
   { field: 'notes', text: 'cat.notes', help: 'cat.notesHelp', lines: 2 },
 ] as const satisfies readonly { field: keyof App['spec']; text: Key; help?: Key; required?: boolean; lines?: number }[];
 
+type Form = Record<'name' | (typeof fields)[number]['field'], string>;
+
 const shown = ['meta.name', ...fields.map((f) => `spec.${f.field}`)];
+const begun = { displayName: '', version: '1', image: '' };
+
+function formOf(app: App | undefined): Form {
+  const spec: App['spec'] = app?.spec ?? begun;
+  return { ...(Object.fromEntries(fields.map(({ field }) => [field, spec[field] ?? ''])) as Form), name: app?.meta.name ?? '' };
+}
 
 export function AppForm({ app, onDone, onClose }: { app?: App; onDone: () => void; onClose: () => void }) {
   const { t } = useText();
-  const [name, setName] = useState(app?.meta.name ?? '');
-  const [spec, setSpec] = useState<App['spec']>(app?.spec ?? { displayName: '', version: '1', image: '' });
-  const body: App = { kind: 'App', meta: { name, ...(app && { revision: app.meta.revision, labels: app.meta.labels }) }, spec };
-  const save = useMutation({
-    mutationFn: () => (app ? ok(api.PUT('/v1/apps/{id}', { params: { path: { id: app.meta.id ?? '' } }, body })) : ok(api.POST('/v1/apps', { body }))),
-    onSuccess: onDone,
+  const edit = useEdit<App, Form>({
+    of: apps,
+    object: app,
+    fields: formOf,
+    body: (a, { name, ...texts }) => ({ kind: 'App', meta: { name, ...(a && { revision: a.meta.revision, labels: a.meta.labels }) }, spec: { ...(a?.spec ?? begun), ...texts } }),
+    onSaved: onDone,
   });
-  const at = (path: string) => atField(save.error, path);
+  const { form } = edit;
+  const at = (path: string) => atField(edit.error, path);
   return (
-    <FormDialog wide title={app ? t('pool.changeTitle', { name: app.meta.name }) : t('cat.create')} action={app ? t('op.save') : t('common.create')} busy={save.isPending} error={save.error} shown={shown} onSubmit={save.mutate} onClose={onClose}>
+    <FormDialog wide title={app ? t('pool.changeTitle', { name: app.meta.name }) : t('cat.create')} action={app ? t('op.save') : t('common.create')} busy={edit.busy} disabled={edit.gone} error={edit.error} shown={shown} onSubmit={edit.submit} onClose={onClose}>
+      <Conflict edit={edit} label={(x) => t(fields.find((f) => f.field === x)?.text ?? 'common.name')} />
       <Field id="app-name" label={t('common.name')} error={at('meta.name')} required>
-        <TextInput id="app-name" value={name} onChange={(_, v) => setName(v)} isRequired autoComplete="off" spellCheck={false} validated={at('meta.name') ? 'error' : 'default'} aria-describedby={describedBy('app-name')} />
+        <TextInput id="app-name" value={form.name} onChange={(_, v) => edit.set('name')(v)} isRequired autoComplete="off" spellCheck={false} validated={at('meta.name') ? 'error' : 'default'} aria-describedby={describedBy('app-name')} />
       </Field>
       {fields.map((f) => {
         const id = `app-${f.field}`;
         const error = at(`spec.${f.field}`);
-        const props = { id, value: spec[f.field] ?? '', onChange: (_: unknown, v: string) => setSpec((s) => ({ ...s, [f.field]: v })), isRequired: 'required' in f, validated: error ? ('error' as const) : ('default' as const), 'aria-describedby': describedBy(id) };
+        const props = { id, value: form[f.field], onChange: (_: unknown, v: string) => edit.set(f.field)(v), isRequired: 'required' in f, validated: error ? ('error' as const) : ('default' as const), 'aria-describedby': describedBy(id) };
         return (
           <Field key={id} id={id} label={t(f.text)} help={'help' in f ? t(f.help) : undefined} error={error} required={'required' in f}>
             {'lines' in f ? <TextArea {...props} rows={f.lines} resizeOrientation="vertical" spellCheck={f.field !== 'userData'} /> : <TextInput {...props} autoComplete="off" />}
           </Field>
         );
       })}
-      <Same cli={applied(body)} curl={asCurl(app ? 'PUT' : 'POST', `/v1/apps${app ? `/${app.meta.id}` : ''}`, body)} />
+      <Same cli={applied(edit.body)} curl={asCurl(app ? 'PUT' : 'POST', edit.path, edit.body)} />
     </FormDialog>
   );
 }

@@ -6,13 +6,13 @@ import { api, ok, type Schemas } from '../../api/client';
 import { useImageList } from '../../api/cluster';
 import { useApps } from '../../api/queries';
 import { may, type Session } from '../../api/session';
+import { AddImage } from '../../forms/image';
 import { useText } from '../../i18n';
 import { formatBytes } from '../../lib/format';
 import { Confirm } from '../../parts/confirm';
 import { Copyable } from '../../parts/copyable';
 import { Empty, ObjectList, type Column } from '../../parts/list';
 import { ToneLabel } from '../../parts/tone';
-import { AddImage } from './add-image';
 import { AppForm } from './app-form';
 
 type App = Schemas['App'];
@@ -66,7 +66,7 @@ export function Apps({ session }: { session: Session }) {
       <ObjectList label={t('cat.listTitle')} columns={columns} query={query} keyOf={(a) => a.meta.id ?? a.meta.name} empty={<Empty title={t('cat.empty')} help={t('cat.emptyHelp')} icon={CubeIcon} />} />
       {operator && <Alert component="h2" variant="info" isInline title={t('cat.catalogue')}><div className="basalt-stack"><p>{t('cat.catalogueHelp')}</p><Copyable label={t('op.cli')} text="basalt app install" /></div></Alert>}
       {editing && <AppForm app={editing === 'new' ? undefined : editing} onDone={() => (edit(null), void again())} onClose={() => edit(null)} />}
-      {getting && <AddImage session={session} name={getting.spec.image} url={getting.spec.imageURL} onClose={() => (get(null), void client.invalidateQueries({ queryKey: ['Image', 'list'] }))} />}
+      {getting && <AddImage session={session} everybody name={getting.spec.image} url={getting.spec.imageURL} onClose={() => get(null)} />}
       {going && <Confirm title={t('one.deleteTitle', { name: going.meta.name })} help={t('cat.deleteHelp')} action={t('common.delete')} danger name={going.meta.name} busy={removal.isPending} error={removal.error} onConfirm={() => removal.mutate(going)} onClose={() => remove(null)} />}
     </div>
   );

@@ -4,7 +4,9 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok, type Schemas } from '../../api/client';
 import { useImageList } from '../../api/cluster';
+import { change, images } from '../../api/resource';
 import { may, type Session } from '../../api/session';
+import { AddImage } from '../../forms/image';
 import { useText } from '../../i18n';
 import { formatBytes, formatPercent, formatTime } from '../../lib/format';
 import { Confirm } from '../../parts/confirm';
@@ -12,7 +14,6 @@ import { ErrorAlert } from '../../parts/error';
 import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
 import { ToneLabel, type Tone } from '../../parts/tone';
 import { useProject } from '../../shell/project';
-import { AddImage } from './add-image';
 
 type Image = Schemas['Image'];
 
@@ -36,7 +37,7 @@ export function ImageList({ session }: { session: Session }) {
   const again = () => client.invalidateQueries({ queryKey: ['Image', 'list'] });
   const removal = useMutation({ mutationFn: (i: Image) => ok(api.DELETE('/v1/images/{id}', { params: { path: { id: i.meta.id ?? '' } } })), onSuccess: () => (remove(null), again()) });
   const publish = useMutation({
-    mutationFn: (i: Image) => ok(api.PUT('/v1/images/{id}', { params: { path: { id: i.meta.id ?? '' } }, body: { ...i, spec: { ...i.spec, public: !i.spec.public } } })),
+    mutationFn: (i: Image) => change(images, i.meta.id ?? '', (now) => ({ ...now, spec: { ...now.spec, public: !i.spec.public } })),
     onSuccess: again,
   });
   const operator = may(session, 'operator');
@@ -68,7 +69,7 @@ export function ImageList({ session }: { session: Session }) {
         filter={listing.filter}
         empty={<Empty title={t('img.empty')} help={t('img.emptyHelp')} icon={ImagesIcon} />}
       />
-      {adding && <AddImage session={session} onClose={() => (setAdding(false), void again())} />}
+      {adding && <AddImage session={session} onClose={() => setAdding(false)} />}
       {going && <Confirm title={t('one.deleteTitle', { name: going.meta.name })} help={t('img.deleteHelp')} action={t('common.delete')} danger name={going.meta.name} busy={removal.isPending} error={removal.error} onConfirm={() => removal.mutate(going)} onClose={() => remove(null)} />}
     </div>
   );

@@ -2,14 +2,16 @@
 // whether it reaches something.
 import { Button, Card, CardBody, CardTitle, Checkbox, FormGroup } from '@patternfly/react-core';
 import { NetworkIcon } from '@patternfly/react-icons';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import type { Instance } from '../../api/client';
-import { putPortGroups, useFloatingIPs, useNetworkPage, useSecurityGroups, type FloatingIP, type SecurityGroup } from '../../api/network';
+import { useFloatingIPs, useNetworkPage, useSecurityGroups, type FloatingIP, type SecurityGroup } from '../../api/network';
+import { instances } from '../../api/resource';
 import { may, type Session } from '../../api/session';
 import { mostChoices } from '../../api/storage';
 import { useText } from '../../i18n';
+import { Conflict } from '../../parts/conflict';
+import { useEdit } from '../../parts/edit';
 import { FormDialog } from '../../parts/form-dialog';
 import { Empty } from '../../parts/list';
 import { Rows } from '../../parts/rows';
@@ -27,19 +29,22 @@ interface GroupsProps {
 
 function ChangeGroups({ instance, network, title, groups, onClose }: GroupsProps) {
   const { t } = useText();
-  const client = useQueryClient();
-  const id = instance.meta.id ?? '';
-  const [chosen, choose] = useState(instance.spec.networks?.find((n) => n.network === network)?.securityGroups ?? []);
-  const send = useMutation({
-    mutationFn: () => putPortGroups(id, network, chosen),
-    onSuccess: (i) => (client.setQueryData(['Instance', 'one', id], i), onClose()),
+  const edit = useEdit<Instance, { groups: string[] }>({
+    of: instances,
+    object: instance,
+    fields: (i) => ({ groups: i?.spec.networks?.find((n) => n.network === network)?.securityGroups ?? [] }),
+    body: (i = instance, { groups }) => ({ kind: i.kind, meta: i.meta, spec: { ...i.spec, networks: i.spec.networks?.map((n) => (n.network === network ? { ...n, securityGroups: groups } : n)) } }),
+    onSaved: onClose,
   });
+  const chosen = edit.form.groups;
+  const names = (ids: string[]) => ids.map((x) => groups.find((g) => g.meta.id === x)?.meta.name ?? x).join(', ');
   return (
-    <FormDialog title={title} help={t('one.changeGroupsHelp')} action={t('vol.save')} busy={send.isPending} error={send.error} shown={[]} onSubmit={send.mutate} onClose={onClose}>
+    <FormDialog title={title} help={t('one.changeGroupsHelp')} action={t('vol.save')} busy={edit.busy} disabled={edit.gone} error={edit.error} shown={[]} onSubmit={edit.submit} onClose={onClose}>
+      <Conflict edit={edit} label={() => t('one.groups')} text={(_, v) => names(v as string[])} />
       <FormGroup role="group" label={t('one.groups')} fieldId="groups" isStack>
         {groups.map((g) => {
           const group = g.meta.id ?? '';
-          return <Checkbox key={group} id={`group-${group}`} label={g.meta.name} isChecked={chosen.includes(group)} onChange={(_, on) => choose((all) => (on ? [...all, group] : all.filter((x) => x !== group)))} />;
+          return <Checkbox key={group} id={`group-${group}`} label={g.meta.name} isChecked={chosen.includes(group)} onChange={(_, on) => edit.set('groups')(on ? [...chosen, group] : chosen.filter((x) => x !== group))} />;
         })}
       </FormGroup>
     </FormDialog>

@@ -6,6 +6,7 @@ import { Link } from 'wouter';
 import { api, ok, type Schemas } from '../../api/client';
 import { useMigrations } from '../../api/cluster';
 import { mostInstances, useInstances, useNodes } from '../../api/queries';
+import { change, migrations } from '../../api/resource';
 import { useText } from '../../i18n';
 import { formatBytes, formatTime } from '../../lib/format';
 import { Confirm } from '../../parts/confirm';
@@ -40,11 +41,7 @@ export function Migrations() {
   const instances = useInstances({ limit: mostInstances });
   const [asked, ask] = useState<Migration | null>(null);
   const act = useMutation({
-    mutationFn: async (m: Migration) => {
-      const id = m.meta.id ?? '';
-      const now = await ok(api.GET('/v1/migrations/{id}', { params: { path: { id } } })); // it changes as it goes
-      return ok(api.PUT('/v1/migrations/{id}', { params: { path: { id } }, body: { kind: 'Migration', meta: now.meta, spec: { ...now.spec, abort: true } } }));
-    },
+    mutationFn: (m: Migration) => change(migrations, m.meta.id ?? '', (now) => ({ kind: now.kind, meta: now.meta, spec: { ...now.spec, abort: true } })),
     onSuccess: () => (ask(null), client.invalidateQueries({ queryKey: ['Migration', 'list'] })),
   });
   const forget = useMutation({ mutationFn: (m: Migration) => ok(api.DELETE('/v1/migrations/{id}', { params: { path: { id: m.meta.id ?? '' } } })), onSuccess: () => client.invalidateQueries({ queryKey: ['Migration', 'list'] }) });

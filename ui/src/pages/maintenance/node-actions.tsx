@@ -4,6 +4,7 @@ import { Button } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok, type Schemas } from '../../api/client';
+import { change, nodes } from '../../api/resource';
 import { useText, type Key } from '../../i18n';
 import { nodeState, type Node } from '../../lib/node';
 import { Confirm } from '../../parts/confirm';
@@ -24,9 +25,7 @@ export function NodeActions({ node, instances }: { node: Node; instances: number
   const act = useMutation({
     mutationFn: async (a: Action) => {
       if (a === 'remove') return ok(api.DELETE('/v1/nodes/{id}', { params: { path: { id }, query: force ? { force } : {} } }));
-      // As it is now: its agent reports every few seconds.
-      const now = await ok(api.GET('/v1/nodes/{id}', { params: { path: { id } } }));
-      return ok(api.PUT('/v1/nodes/{id}', { params: { path: { id } }, body: { kind: 'Node', meta: now.meta, spec: { ...now.spec, ...changes[a] } } }));
+      return change(nodes, id, (now) => ({ kind: now.kind, meta: now.meta, spec: { ...now.spec, ...changes[a] } }));
     },
     onSuccess: () => (ask(null), client.invalidateQueries({ queryKey: ['Node', 'list'] })),
   });

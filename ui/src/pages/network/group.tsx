@@ -1,17 +1,18 @@
 // One security group and its rules, which are saved together.
-import { Alert, Button, Card, CardBody, CardTitle, Form, FormFieldGroup, FormFieldGroupHeader, FormSelect, FormSelectOption, TextInput } from '@patternfly/react-core';
+import { Alert, Button, Card, CardBody, CardTitle, Form as PFForm, FormFieldGroup, FormFieldGroupHeader, FormSelect, FormSelectOption, TextInput } from '@patternfly/react-core';
 import { TrashIcon } from '@patternfly/react-icons';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
 import { elsewhere, useFieldErrors, type FieldErrors } from '../../api/fields';
-import { putGroup, useSecurityGroup, useSecurityGroups, type SecurityGroup } from '../../api/network';
+import { useSecurityGroup, useSecurityGroups, type SecurityGroup } from '../../api/network';
+import { securityGroups } from '../../api/resource';
 import { may, type Session } from '../../api/session';
 import { mostChoices } from '../../api/storage';
 import { Loading } from '../../app';
 import { useText } from '../../i18n';
 import { draftOf, hasPorts, newRule, ruleOf, type RuleDraft } from '../../lib/rule';
-import { groupCommand } from '../../lib/commands';
+import { groupCommand, ruleText } from '../../lib/commands';
 import { asCurl } from '../../lib/shell';
+import { Conflict } from '../../parts/conflict';
+import { useEdit } from '../../parts/edit';
 import { ErrorAlert } from '../../parts/error';
 import { Field } from '../../parts/field';
 import { PageBody } from '../../parts/page';
@@ -77,67 +78,62 @@ function Rule({ n, rule, self, groups, errors, editable, set, remove }: RowProps
   );
 }
 
-function Editor({ group, newest, editable, onSaved, onReload }: { group: SecurityGroup; newest: SecurityGroup; editable: boolean; onSaved: () => void; onReload: () => void }) {
+interface Form {
+  rules: RuleDraft[];
+}
+
+const formOf = (g: SecurityGroup | undefined): Form => ({ rules: (g?.spec.rules ?? []).map(draftOf) });
+
+function Editor({ group, editable }: { group: SecurityGroup; editable: boolean }) {
   const { t } = useText();
-  const client = useQueryClient();
   const others = useSecurityGroups({ project: group.meta.project, limit: mostChoices }).data?.items ?? [];
-  const [rules, setRules] = useState(() => (group.spec.rules ?? []).map((r, i) => ({ key: i, draft: draftOf(r) })));
-  const [next, setNext] = useState(rules.length);
-  const wanted: SecurityGroup = { ...group, spec: { rules: rules.map((r) => ruleOf(r.draft)) } };
-  const save = useMutation({
-    mutationFn: () => putGroup(wanted),
-    onSuccess: (g) => (client.setQueryData(['SecurityGroup', 'one', g.meta.id], g), onSaved()),
+  const edit = useEdit<SecurityGroup, Form>({
+    of: securityGroups,
+    object: group,
+    fields: formOf,
+    body: (g, { rules }) => ({ kind: group.kind, meta: (g ?? group).meta, spec: { rules: rules.map(ruleOf) } }),
   });
-  const errors = useFieldErrors(save.error);
-  const elsewhereChanged = (newest.meta.revision ?? 0) > (group.meta.revision ?? 0) && !save.isSuccess;
+  const { form: { rules }, body } = edit;
+  const setRules = edit.set('rules');
+  const errors = useFieldErrors(edit.error);
   const groupName = (id: string) => (id === group.meta.id ? 'self' : (others.find((g) => g.meta.id === id)?.meta.name ?? id));
   const paths = rules.flatMap((_, i) => ['direction', 'protocol', 'ports', 'group', 'cidr'].map((f) => `spec.rules[${i}].${f}`));
   return (
-    <Form aria-label={t('sg.rulesTitle')} onSubmit={(e) => (e.preventDefault(), save.mutate())}>
-      <ErrorAlert error={elsewhere(save.error, paths)} />
-      {elsewhereChanged && <Alert isInline isLiveRegion component="p" variant="warning" title={t('sg.changed')} actionLinks={<Button variant="link" isInline onClick={onReload}>{t('sg.reload')}</Button>} />}
+    <PFForm aria-label={t('sg.rulesTitle')} onSubmit={(e) => (e.preventDefault(), edit.submit())}>
+      <div role="status">{edit.saved && <Alert isInline component="p" variant="success" title={t('sg.saved')} />}</div>
+      <ErrorAlert error={elsewhere(edit.error, paths)} />
+      <Conflict edit={edit} label={() => t('sg.oneRule')} text={(_, r) => ruleText(ruleOf(r as RuleDraft), groupName)} />
       {rules.length === 0 && <p>{t('sg.noRules')}</p>}
-      {rules.map(({ key, draft }, n) => (
+      {rules.map((rule, n) => (
         <Rule
-          key={key} n={n} rule={draft} self={group.meta.id ?? ''} groups={others} errors={errors} editable={editable}
-          set={(d) => setRules((all) => all.map((r) => (r.key === key ? { key, draft: d } : r)))}
-          remove={() => (save.reset(), setRules((all) => all.filter((r) => r.key !== key)))}
+          key={rule.key} n={n} rule={rule} self={group.meta.id ?? ''} groups={others} errors={errors} editable={editable}
+          set={(r) => setRules(rules.map((x) => (x.key === r.key ? r : x)))} remove={() => setRules(rules.filter((x) => x.key !== rule.key))}
         />
       ))}
       {editable && (
         <div className="basalt-actions">
-          <Button type="submit" isLoading={save.isPending} isDisabled={save.isPending}>{t('sg.save')}</Button>
-          <Button variant="secondary" onClick={() => (setRules((all) => [...all, { key: next, draft: newRule() }]), setNext(next + 1))}>{t('sg.add')}</Button>
+          <Button type="submit" isLoading={edit.busy} isDisabled={edit.busy || edit.gone}>{t('sg.save')}</Button>
+          <Button variant="secondary" onClick={() => setRules([...rules, newRule()])}>{t('sg.add')}</Button>
         </div>
       )}
-      {editable && <Same cli={groupCommand('set', { ...wanted, meta: { name: group.meta.name } }, groupName)} curl={asCurl('PUT', `/v1/security-groups/${group.meta.id}`, { kind: wanted.kind, meta: wanted.meta, spec: wanted.spec })} />}
-    </Form>
+      {editable && <Same cli={groupCommand('set', { ...body, meta: { name: group.meta.name } }, groupName)} curl={asCurl('PUT', edit.path, body)} />}
+    </PFForm>
   );
 }
 
 export function Group({ session, id }: { session: Session; id: string }) {
   const { t } = useText();
   const query = useSecurityGroup(id);
-  const [edited, setEdited] = useState<SecurityGroup | null>(null);
-  const [saved, setSaved] = useState(false);
   const above = { href: '/security-groups', title: t('sg.title') };
   if (query.isPending) return <Loading />;
   if (!query.data) return <PageBody title={id} above={above}><ErrorAlert error={query.error} onRetry={() => void query.refetch()} /></PageBody>;
-  // The editor keeps what it began with: the watch must not take away what was typed.
-  const begun = edited ?? query.data;
-  if (!edited) setEdited(query.data);
-  const load = (wasSaved: boolean) => {
-    setEdited(null);
-    setSaved(wasSaved);
-  };
   return (
-    <PageBody title={begun.meta.name} above={above}>
+    <PageBody title={query.data.meta.name} above={above}>
       <Card>
         <CardTitle component="h2">{t('sg.rulesTitle')}</CardTitle>
         <CardBody className="basalt-stack">
           <p className="basalt-note">{t('sg.deny')}</p>
-          <div role="status">{saved && <Alert isInline component="p" variant="success" title={t('sg.saved')} />}</div>
-          <Editor key={begun.meta.revision} group={begun} newest={query.data} editable={may(session, 'member')} onSaved={() => load(true)} onReload={() => load(false)} />
+          <Editor group={query.data} editable={may(session, 'member')} />
         </CardBody>
       </Card>
     </PageBody>

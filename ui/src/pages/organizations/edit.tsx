@@ -1,10 +1,12 @@
 // What may change of a customer: how it is called, what it pays by, and how.
-import { useState } from 'react';
-import { usePriceBooks, useSaveOrganization, type Organization } from '../../api/customers';
+import { usePriceBooks, type Organization } from '../../api/customers';
 import { atField } from '../../api/fields';
-import { useText } from '../../i18n';
+import { organizations } from '../../api/resource';
+import { useText, type Key } from '../../i18n';
 import { decimal, parseMicros } from '../../lib/amount';
 import { asCurl } from '../../lib/shell';
+import { Conflict } from '../../parts/conflict';
+import { useEdit } from '../../parts/edit';
 import { FormDialog } from '../../parts/form-dialog';
 import { Same } from '../../parts/same';
 import { SelectField, TextField } from '../../parts/text-field';
@@ -42,34 +44,36 @@ function specOf(o: Organization, f: Form): Organization['spec'] {
 
 const shown = ['spec.displayName', 'spec.priceBook', 'spec.billing.timeZone', 'spec.billing.dueDays', 'spec.billing.creditMicros', 'spec.billing.address', 'spec.billing.taxId'];
 
+const labels: Record<keyof Form, Key> = {
+  displayName: 'cust.displayName', priceBook: 'cust.priceBook', mode: 'cust.billing', timeZone: 'cust.timeZone', dueDays: 'cust.dueDays', credit: 'cust.credit', address: 'cust.address', taxId: 'cust.taxId',
+};
+
 export function EditOrganization({ organization: o, onClose }: { organization: Organization; onClose: () => void }) {
   const { t } = useText();
-  const [form, setForm] = useState(() => formOf(o));
-  const [base] = useState(o); // what the form shows: a change by others meanwhile is a conflict, which the server says
-  const set = (name: keyof Form) => (v: string) => setForm((f) => ({ ...f, [name]: v }));
+  const edit = useEdit<Organization, Form>({ of: organizations, object: o, fields: (x) => formOf(x ?? o), body: (x, f) => ({ kind: o.kind, meta: (x ?? o).meta, spec: specOf(x ?? o, f) }), onSaved: onClose });
+  const { form, body: { meta, spec } } = edit;
   const books = usePriceBooks();
-  const save = useSaveOrganization(base, onClose);
-  const at = (path: string) => atField(save.error, path);
-  const spec = specOf(base, form);
+  const at = (path: string) => atField(edit.error, path);
   const badCredit = form.mode === 'prepaid' && form.credit.trim() !== '' && parseMicros(form.credit) === undefined;
   return (
-    <FormDialog title={t('cust.editTitle', { name: o.meta.name })} action={t('cust.save')} wide busy={save.isPending} error={save.error} shown={shown} disabled={badCredit} onSubmit={() => save.mutate(spec)} onClose={onClose}>
-      <TextField id="edit-display" label={t('cust.displayName')} error={at('spec.displayName')} value={form.displayName} onChange={set('displayName')} />
+    <FormDialog title={t('cust.editTitle', { name: o.meta.name })} action={t('cust.save')} wide busy={edit.busy} error={edit.error} shown={shown} disabled={badCredit || edit.gone} onSubmit={edit.submit} onClose={onClose}>
+      <Conflict edit={edit} label={(f) => t(labels[f])} text={(f, v) => (f === 'mode' ? t(`cust.billing.${v as Mode}`) : f === 'priceBook' ? (books.data?.items.find((b) => b.meta.id === v)?.meta.name ?? t('cust.defaultBook')) : undefined)} />
+      <TextField id="edit-display" label={t('cust.displayName')} error={at('spec.displayName')} value={form.displayName} onChange={edit.set('displayName')} />
       <SelectField
-        id="edit-book" label={t('cust.priceBook')} error={at('spec.priceBook')} value={form.priceBook} onChange={set('priceBook')}
+        id="edit-book" label={t('cust.priceBook')} error={at('spec.priceBook')} value={form.priceBook} onChange={edit.set('priceBook')}
         options={[['', t('cust.defaultBook')], ...(books.data?.items ?? []).filter((b) => b.meta.name !== 'default' || b.meta.id === form.priceBook).map((b): [string, string] => [b.meta.id ?? '', `${b.meta.name} (${b.spec.currency})`])]}
       />
-      <SelectField id="edit-mode" label={t('cust.billing')} value={form.mode} onChange={set('mode')} options={(['none', 'invoice', 'prepaid'] as const).map((m) => [m, t(`cust.billing.${m}`)])} />
+      <SelectField id="edit-mode" label={t('cust.billing')} value={form.mode} onChange={(v) => edit.set('mode')(v as Mode)} options={(['none', 'invoice', 'prepaid'] as const).map((m) => [m, t(`cust.billing.${m}`)])} />
       {form.mode !== 'none' && (
         <>
-          <TextField id="edit-zone" label={t('cust.timeZone')} help={t('cust.timeZoneHelp')} error={at('spec.billing.timeZone')} value={form.timeZone} onChange={set('timeZone')} />
-          {form.mode === 'invoice' && <TextField id="edit-due" type="number" label={t('cust.dueDays')} error={at('spec.billing.dueDays')} value={form.dueDays} onChange={set('dueDays')} />}
-          {form.mode === 'prepaid' && <TextField id="edit-credit" label={t('cust.credit')} error={badCredit ? t('cust.amountWrong') : at('spec.billing.creditMicros')} value={form.credit} onChange={set('credit')} />}
-          <TextField id="edit-address" rows={3} label={t('cust.address')} help={t('cust.addressHelp')} error={at('spec.billing.address')} value={form.address} onChange={set('address')} />
-          <TextField id="edit-tax" label={t('cust.taxId')} error={at('spec.billing.taxId')} value={form.taxId} onChange={set('taxId')} />
+          <TextField id="edit-zone" label={t('cust.timeZone')} help={t('cust.timeZoneHelp')} error={at('spec.billing.timeZone')} value={form.timeZone} onChange={edit.set('timeZone')} />
+          {form.mode === 'invoice' && <TextField id="edit-due" type="number" label={t('cust.dueDays')} error={at('spec.billing.dueDays')} value={form.dueDays} onChange={edit.set('dueDays')} />}
+          {form.mode === 'prepaid' && <TextField id="edit-credit" label={t('cust.credit')} error={badCredit ? t('cust.amountWrong') : at('spec.billing.creditMicros')} value={form.credit} onChange={edit.set('credit')} />}
+          <TextField id="edit-address" rows={3} label={t('cust.address')} help={t('cust.addressHelp')} error={at('spec.billing.address')} value={form.address} onChange={edit.set('address')} />
+          <TextField id="edit-tax" label={t('cust.taxId')} error={at('spec.billing.taxId')} value={form.taxId} onChange={edit.set('taxId')} />
         </>
       )}
-      <Same curl={asCurl('PUT', `/v1/organizations/${o.meta.id}`, { kind: o.kind, meta: { name: o.meta.name, revision: base.meta.revision }, spec })} />
+      <Same curl={asCurl('PUT', edit.path, { kind: o.kind, meta: { name: o.meta.name, revision: meta.revision }, spec })} />
     </FormDialog>
   );
 }

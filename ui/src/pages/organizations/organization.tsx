@@ -5,7 +5,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { api, ok } from '../../api/client';
-import { useOrganization, useSaveOrganization, type Organization } from '../../api/customers';
+import { useOrganization, useChangeOrganization, type Organization } from '../../api/customers';
 import { may, type Session } from '../../api/session';
 import { Loading } from '../../app';
 import { useText, type Key } from '../../i18n';
@@ -38,9 +38,9 @@ const views: { tab: string; text: Key }[] = [
 function Suspend({ organization: o, onClose }: { organization: Organization; onClose: () => void }) {
   const { t } = useText();
   const [reason, setReason] = useState('');
-  const save = useSaveOrganization(o, onClose);
+  const save = useChangeOrganization(o, onClose);
   return (
-    <FormDialog title={t('cust.suspendTitle', { name: o.meta.name })} help={t('cust.suspendHelp')} action={t('cust.suspend')} busy={save.isPending} error={save.error} shown={[]} onSubmit={() => save.mutate({ ...o.spec, suspended: { reason: reason.trim() } })} onClose={onClose}>
+    <FormDialog title={t('cust.suspendTitle', { name: o.meta.name })} help={t('cust.suspendHelp')} action={t('cust.suspend')} busy={save.isPending} error={save.error} shown={[]} onSubmit={() => save.mutate((now) => ({ ...now, suspended: { reason: reason.trim() } }))} onClose={onClose}>
       <TextField id="suspend-reason" label={t('cust.suspendReason')} value={reason} onChange={setReason} />
     </FormDialog>
   );
@@ -51,18 +51,17 @@ function Actions({ organization: o }: { organization: Organization }) {
   const client = useQueryClient();
   const [, go] = useLocation();
   const [asked, ask] = useState<'edit' | 'suspend' | 'delete' | null>(null);
-  const resume = useSaveOrganization(o, () => undefined);
+  const resume = useChangeOrganization(o, () => undefined);
   const remove = useMutation({
     mutationFn: () => ok(api.DELETE('/v1/organizations/{id}', { params: { path: { id: o.meta.id ?? '' } } })),
     onSuccess: () => (void client.invalidateQueries({ queryKey: ['Organization', 'list'] }), go('/organizations')),
   });
   const close = () => (ask(null), remove.reset());
-  const { suspended, ...others } = o.spec;
   return (
     <>
       <Button onClick={() => ask('edit')}>{t('cust.edit')}</Button>
-      {suspended ? (
-        <Button variant="secondary" isLoading={resume.isPending} onClick={() => resume.mutate(others)}>{t('cust.resume')}</Button>
+      {o.spec.suspended ? (
+        <Button variant="secondary" isLoading={resume.isPending} onClick={() => resume.mutate((now) => ({ ...now, suspended: undefined }))}>{t('cust.resume')}</Button>
       ) : (
         <Button variant="secondary" onClick={() => ask('suspend')}>{t('cust.suspend')}</Button>
       )}

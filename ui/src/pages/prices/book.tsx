@@ -1,16 +1,21 @@
 // One price book: its editor, and what was used by its prices.
 import { Alert, Button, Card, CardBody, CardTitle, Form } from '@patternfly/react-core';
 import { TagsIcon } from '@patternfly/react-icons';
+import { useQueryClient } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
 import { atField } from '../../api/fields';
 import { asApiError } from '../../api/client';
-import { useBook, useSaveBook, type Book } from '../../api/prices';
+import { useBook, type Book } from '../../api/prices';
+import { priceBooks } from '../../api/resource';
 import { Loading } from '../../app';
-import { useText } from '../../i18n';
-import { bookForm, newPrice, nextKey, specOf, type BookForm } from '../../lib/book';
-import { meters } from '../../lib/meter';
+import { useText, type Key } from '../../i18n';
+import { bookForm, newPrice, specOf, type BookForm, type CommitmentRow, type DiscountRow, type PriceRow, type TaxRow } from '../../lib/book';
+import { nextKey } from '../../lib/merge';
+import { meters, units } from '../../lib/meter';
 import { applied, asCurl } from '../../lib/shell';
+import { Conflict } from '../../parts/conflict';
+import { useEdit } from '../../parts/edit';
 import { ErrorAlert } from '../../parts/error';
 import { Empty } from '../../parts/list';
 import { PageBody } from '../../parts/page';
@@ -32,37 +37,64 @@ function Part({ title, help, add, onAdd, children }: { title: string; help: stri
   );
 }
 
+const parts: Record<keyof BookForm, Key> = {
+  prices: 'price.meters', taxes: 'price.taxes', discounts: 'price.discounts', commitments: 'price.commitments',
+  minimum: 'price.minimum', seller: 'price.seller', address: 'price.sellerAddress', taxId: 'price.sellerTaxId',
+};
+
+/** useRowWords says a row of the editor in a few words. */
+function useRowWords(currency: string) {
+  const { t, has } = useText();
+  const meter = (m: string) => (m ? meterName(has, t, m) : t('price.allMeters'));
+  const unit = (r: { meter: string; unit: string }) => {
+    const found = units[r.meter]?.find((u) => u.id === r.unit);
+    return found ? t(found.text) : '';
+  };
+  const price = (r: PriceRow) => (r.raw ? `${r.raw.priceMicros} / ${r.raw.per}` : `${r.price} ${currency} ${unit(r)}`);
+  const tiers = (r: PriceRow) => r.tiers.map((x) => `≤ ${x.upTo}: ${x.price}`);
+  return (field: keyof BookForm, row: unknown): string | undefined => {
+    switch (field) {
+      case 'prices': { const r = row as PriceRow; return [`${meter(r.meter)}: ${price(r)}`, r.from, ...tiers(r)].filter(Boolean).join(', '); }
+      case 'commitments': { const r = row as CommitmentRow; return [`${meter(r.meter)}: ${r.quantity} ${unit(r)}, ${r.price} ${currency}`, r.from, r.until].filter(Boolean).join(', '); }
+      case 'discounts': { const r = row as DiscountRow; const of = r.raw?.meters ? t('price.someMeters', { n: r.raw.meters.length }) : meter(r.meter); return [`${of}: ${r.percent} %`, r.from, r.until].filter(Boolean).join(', '); }
+      case 'taxes': { const r = row as TaxRow; return `${r.name}: ${r.percent} %`; }
+      default: return undefined;
+    }
+  };
+}
+
 /** Editor of a book's prices; the wizard has it too. */
 export function Editor({ book, onSaved, onEdited }: { book: Book; onSaved?: (b: Book) => void; onEdited?: (unsaved: boolean) => void }) {
   const { t, has } = useText();
-  const [base, setBase] = useState(book); // what the form shows: a change by others meanwhile is a conflict, which the server says
-  const [form, setForm] = useState(() => bookForm(book.spec));
-  const [edited, setEdited] = useState(false);
+  const client = useQueryClient();
   const [tried, setTried] = useState(false);
-  const mark = (unsaved: boolean) => (setEdited(unsaved), onEdited?.(unsaved));
-  const save = useSaveBook(base, (saved) => {
-    setBase(saved);
-    setForm(bookForm(saved.spec));
-    mark(false);
-    onSaved?.(saved);
+  const { currency } = book.spec;
+  const edit = useEdit<Book, BookForm>({
+    of: priceBooks,
+    object: book,
+    fields: (b) => bookForm((b ?? book).spec),
+    body: (b, form) => ({ kind: book.kind, meta: (b ?? book).meta, spec: specOf(currency, form).spec }),
+    onSaved: (saved) => {
+      for (const what of ['simulation', 'wallet']) void client.invalidateQueries({ queryKey: [what] });
+      onEdited?.(false);
+      onSaved?.(saved);
+    },
   });
-  const { currency } = base.spec;
-  const { spec, problems } = specOf(currency, form);
-  const put = <K extends keyof BookForm>(name: K) => (value: BookForm[K]) => {
-    save.reset();
-    mark(true);
-    setForm((f) => ({ ...f, [name]: value }));
-  };
-  const at = (path: string) => (tried && problems[path] ? t(`price.problem.${problems[path]}`) : atField(save.error, path));
+  const { form, edited } = edit;
+  const { problems } = specOf(currency, form);
+  const words = useRowWords(currency);
+  const put = <K extends keyof BookForm>(name: K) => (value: BookForm[K]) => (onEdited?.(true), edit.set(name)(value));
+  const at = (path: string) => (tried && problems[path] ? t(`price.problem.${problems[path]}`) : atField(edit.error, path));
   const rows = { currency, at };
   const none = missing(form);
-  const submit = () => (setTried(true), Object.keys(problems).length === 0 && save.mutate(spec));
+  const submit = () => (setTried(true), Object.keys(problems).length === 0 && edit.submit());
   // What the API says of a field stands there: the rows have them all but these.
-  const field = save.error ? asApiError(save.error).field : undefined;
-  const above = field?.startsWith('spec.') ? null : save.error;
+  const field = edit.error ? asApiError(edit.error).field : undefined;
+  const above = field?.startsWith('spec.') ? null : edit.error;
   return (
     <Form className="basalt-stack" onSubmit={(e) => (e.preventDefault(), submit())} noValidate>
       <ErrorAlert error={above} />
+      <Conflict edit={edit} label={(f) => t(parts[f], { currency })} text={words} />
       <Part title={t('price.meters')} help={t('price.metersHelp')} add={t('price.add')} onAdd={() => put('prices')([...form.prices, newPrice(none[0] ?? meters[0] ?? '')])}>
         {none.length > 0 && <Alert component="p" variant="warning" isInline isPlain title={t('price.missing', { meters: none.map((m) => meterName(has, t, m)).join(', ') })} />}
         <PriceRows {...rows} rows={form.prices} set={put('prices')} />
@@ -85,13 +117,13 @@ export function Editor({ book, onSaved, onEdited }: { book: Book; onSaved?: (b: 
           <TextField id="book-tax-id" label={t('price.sellerTaxId')} error={at('spec.seller.taxId')} value={form.taxId} onChange={put('taxId')} />
         </CardBody>
       </Card>
-      <ErrorAlert error={above ? null : save.error} />
+      <ErrorAlert error={above ? null : edit.error} />
       <div className="basalt-actions">
-        <Button type="submit" isLoading={save.isPending} isDisabled={save.isPending || !edited}>{t('price.save')}</Button>
-        {edited && <Button variant="link" onClick={() => (setForm(bookForm(base.spec)), save.reset(), setTried(false), mark(false))}>{t('price.reset')}</Button>}
-        <span role="status">{save.isSuccess ? t('price.saved') : edited ? t('price.unsaved') : ''}</span>
+        <Button type="submit" isLoading={edit.busy} isDisabled={edit.busy || !edited || edit.gone}>{t('price.save')}</Button>
+        {edited && <Button variant="link" onClick={() => (edit.reset(), setTried(false), onEdited?.(false))}>{t('price.reset')}</Button>}
+        <span role="status">{edit.saved ? t('price.saved') : edited ? t('price.unsaved') : ''}</span>
       </div>
-      <Same cli={applied({ kind: base.kind, meta: { name: base.meta.name }, spec })} curl={asCurl('PUT', `/v1/price-books/${base.meta.id}`, { kind: base.kind, meta: { name: base.meta.name, revision: base.meta.revision }, spec })} />
+      <Same cli={applied({ kind: book.kind, meta: { name: book.meta.name }, spec: edit.body.spec })} curl={asCurl('PUT', edit.path, { ...edit.body, meta: { name: book.meta.name, revision: edit.body.meta.revision } })} />
     </Form>
   );
 }

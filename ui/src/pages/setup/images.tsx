@@ -1,8 +1,10 @@
 // The catalogue's apps with the images that they are made from, and one's own.
-import { Button, ExpandableSection, Label } from '@patternfly/react-core';
+import { Button, Label } from '@patternfly/react-core';
 import { CheckCircleIcon, ExclamationCircleIcon, InProgressIcon } from '@patternfly/react-icons';
+import { useState } from 'react';
 import type { Schemas } from '../../api/client';
 import { useApps } from '../../api/queries';
+import type { Session } from '../../api/session';
 import { AddImage, useImportImage } from '../../forms/image';
 import { useText } from '../../i18n';
 import { formatBytes } from '../../lib/format';
@@ -38,8 +40,9 @@ function State({ image: i }: { image?: Image }) {
   return <div><Label color="blue" icon={<InProgressIcon />}>{t('setup.importing', { name: i.meta.name })}</Label> {progressBytes ? formatBytes(progressBytes, language) : ''} {lastError}</div>;
 }
 
-export function ImagesStep({ images }: { images: Image[] }) {
+export function ImagesStep({ session, images }: { session: Session; images: Image[] }) {
   const { t } = useText();
+  const [adding, setAdding] = useState(false);
   const apps = useApps();
   const bring = useImportImage();
   const items = wanted(apps.data?.items ?? [], images);
@@ -55,7 +58,8 @@ export function ImagesStep({ images }: { images: Image[] }) {
     <>
       <ErrorAlert error={bring.error} onClose={bring.reset} />
       <ObjectList label={t('setup.images')} columns={columns} query={{ data: { items }, error: apps.error, isPending: apps.isPending, refetch: apps.refetch }} keyOf={(w) => w.name} empty={<p className="basalt-note">{t('setup.nothing')}</p>} />
-      <ExpandableSection toggleText={t('setup.imageOwn')} isIndented><AddImage /></ExpandableSection>
+      <div><Button variant="secondary" onClick={() => setAdding(true)}>{t('img.add')}</Button></div>
+      {adding && <AddImage session={session} everybody onClose={() => setAdding(false)} />}
     </>
   );
 }

@@ -37,7 +37,7 @@ function Body({ step, there, session }: { step: Step; there: There; session: Ses
   const book = there.books.find((b) => b.meta.name === 'default') ?? there.books[0];
   switch (step) {
     case 'you': return <YouStep totp={there.totp} email={session.name ?? ''} />;
-    case 'brand': return <><BrandingForm key={JSON.stringify({ ...there.branding, logo: '', revision: 0 })} branding={there.branding} /><LogoForm /></>;
+    case 'brand': return <><BrandingForm branding={there.branding} /><LogoForm /></>;
     case 'prices':
       return (
         <>
@@ -46,7 +46,7 @@ function Body({ step, there, session }: { step: Step; there: There; session: Ses
           {book && <Editor key={book.meta.id} book={book} />}
         </>
       );
-    case 'images': return <ImagesStep images={there.images} />;
+    case 'images': return <ImagesStep session={session} images={there.images} />;
     case 'sizes': return <SizesStep flavors={there.flavors} pools={there.pools} />;
     case 'customer': return <CustomerStep />;
   }

@@ -4,11 +4,11 @@ import { useState } from 'react';
 import { Link } from 'wouter';
 import type { Schemas } from '../../api/client';
 import { useGpus } from '../../api/queries';
-import { AddFlavor } from '../../forms/flavor';
-import { AddPool } from '../../forms/pool';
+import { FlavorForm } from '../../forms/flavor';
 import { useText } from '../../i18n';
 import { formatBytes } from '../../lib/format';
 import { ObjectList, type Column } from '../../parts/list';
+import { PoolForm } from '../pools/pool-form';
 
 const list = <T,>(items: T[]) => ({ data: { items }, error: null, isPending: false, refetch: () => undefined });
 
@@ -19,25 +19,25 @@ export function SizesStep({ flavors, pools }: { flavors: Schemas['Flavor'][]; po
   const n = gpus.data?.items.length ?? 0;
   const sizes: Column<Schemas['Flavor']>[] = [
     { title: t('common.name'), cell: (f) => f.meta.name },
-    { title: t('setup.flavorCpus'), cell: (f) => f.spec.vcpus },
+    { title: t('flv.vcpus'), cell: (f) => f.spec.vcpus },
     { title: t('quota.memoryBytes'), cell: (f) => formatBytes(f.spec.memoryBytes, language) },
     { title: t('quota.volumeBytes'), cell: (f) => (f.spec.rootBytes ? formatBytes(f.spec.rootBytes, language) : '–') },
   ];
   const sets: Column<Schemas['GPUPool']>[] = [
     { title: t('common.name'), cell: (p) => p.meta.name },
-    { title: t('setup.poolMost'), cell: (p) => p.spec.maxVgpusPerGpu || t('common.none') },
+    { title: t('pool.most'), cell: (p) => p.spec.maxVgpusPerGpu || t('common.none') },
   ];
   return (
     <>
       <Title headingLevel="h3">{t('setup.sizesFlavors')}</Title>
       <ObjectList label={t('setup.sizesFlavors')} columns={sizes} query={list(flavors)} keyOf={(f) => f.meta.id ?? f.meta.name} empty={<p className="basalt-note">{t('setup.nothing')}</p>} />
-      <div><Button variant="secondary" onClick={() => add('flavor')}>{t('setup.flavorAdd')}</Button></div>
+      <div><Button variant="secondary" onClick={() => add('flavor')}>{t('flv.create')}</Button></div>
       <Title headingLevel="h3">{t('setup.sizesPools')}</Title>
       <p>{n > 0 ? t('setup.sizesGpus', { n }) : t('setup.sizesNoGpus')} <Link href="/nodes">{t('nav.nodes')}</Link></p>
       <ObjectList label={t('setup.sizesPools')} columns={sets} query={list(pools)} keyOf={(p) => p.meta.id ?? p.meta.name} empty={<p className="basalt-note">{t('setup.nothing')}</p>} />
-      <div><Button variant="secondary" onClick={() => add('pool')}>{t('setup.poolAdd')}</Button></div>
-      {adding === 'flavor' && <AddFlavor onClose={() => add(null)} />}
-      {adding === 'pool' && <AddPool onClose={() => add(null)} />}
+      <div><Button variant="secondary" onClick={() => add('pool')}>{t('pool.create')}</Button></div>
+      {adding === 'flavor' && <FlavorForm onClose={() => add(null)} />}
+      {adding === 'pool' && <PoolForm onDone={() => add(null)} onClose={() => add(null)} />}
     </>
   );
 }

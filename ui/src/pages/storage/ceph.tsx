@@ -2,13 +2,16 @@ import { Alert, Button, Card, CardBody, CardHeader, CardTitle, FormSelect, FormS
 import { StorageDomainIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { api, ok, type Schemas } from '../../api/client';
+import type { Schemas } from '../../api/client';
 import { useCeph } from '../../api/cluster';
 import { atField } from '../../api/fields';
+import { cephClusters, change } from '../../api/resource';
 import { useText } from '../../i18n';
 import { formatBytes } from '../../lib/format';
 import { asCommand, asCurl } from '../../lib/shell';
 import { Confirm } from '../../parts/confirm';
+import { Conflict } from '../../parts/conflict';
+import { useEdit } from '../../parts/edit';
 import { ErrorAlert } from '../../parts/error';
 import { describedBy, Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
@@ -22,33 +25,35 @@ type Cluster = Schemas['CephCluster'];
 const shown = ['spec.replicas', 'spec.failureDomain'];
 const tones: Record<string, Tone> = { OK: 'good', Warning: 'warning', Error: 'bad' };
 
-/** save puts what is asked for on what is there now: Ceph reports all the time. */
-async function save(cluster: Cluster | undefined, spec: Schemas['CephClusterSpec']) {
-  if (!cluster) return ok(api.POST('/v1/ceph-clusters', { body: { kind: 'CephCluster', meta: { name: 'ceph' }, spec } }));
-  const id = cluster.meta.id ?? '';
-  const now = await ok(api.GET('/v1/ceph-clusters/{id}', { params: { path: { id } } }));
-  return ok(api.PUT('/v1/ceph-clusters/{id}', { params: { path: { id } }, body: { kind: 'CephCluster', meta: now.meta, spec } }));
+interface Form {
+  replicas: string;
+  failureDomain: 'host' | 'osd';
 }
 
-function CephForm({ cluster, onDone, onClose }: { cluster?: Cluster; onDone: () => void; onClose: () => void }) {
+const formOf = (c: Cluster | undefined): Form => ({ replicas: String(c?.spec.replicas || 3), failureDomain: c?.spec.failureDomain || 'host' });
+
+const bodyOf = (c: Cluster | undefined, f: Form): Cluster => ({
+  kind: 'CephCluster', meta: { name: 'ceph', ...(c && { revision: c.meta.revision, labels: c.meta.labels }) }, spec: { enabled: true, replicas: Number(f.replicas), failureDomain: f.failureDomain },
+});
+
+function CephForm({ cluster, onClose }: { cluster?: Cluster; onClose: () => void }) {
   const { t } = useText();
-  const [form, setForm] = useState({ replicas: String(cluster?.spec.replicas || 3), failureDomain: cluster?.spec.failureDomain || ('host' as const) });
-  const set = (field: keyof typeof form) => (_: unknown, v: string) => setForm((f) => ({ ...f, [field]: v }));
-  const spec = { enabled: true, replicas: Number(form.replicas), failureDomain: form.failureDomain };
-  const enable = useMutation({ mutationFn: () => save(cluster, spec), onSuccess: onDone });
-  const at = (path: string) => atField(enable.error, path);
+  const edit = useEdit<Cluster, Form>({ of: cephClusters, object: cluster, fields: formOf, body: bodyOf, onSaved: onClose });
+  const { form } = edit;
+  const at = (path: string) => atField(edit.error, path);
   return (
-    <FormDialog title={t(cluster?.spec.enabled ? 'ceph.change' : 'ceph.enable')} help={t('ceph.enableHelp')} action={t(cluster?.spec.enabled ? 'op.save' : 'ceph.enable')} busy={enable.isPending} error={enable.error} shown={shown} onSubmit={enable.mutate} onClose={onClose}>
+    <FormDialog title={t(cluster?.spec.enabled ? 'ceph.change' : 'ceph.enable')} help={t('ceph.enableHelp')} action={t(cluster?.spec.enabled ? 'op.save' : 'ceph.enable')} busy={edit.busy} disabled={edit.gone} error={edit.error} shown={shown} onSubmit={edit.submit} onClose={onClose}>
+      <Conflict edit={edit} label={(f) => t(f === 'replicas' ? 'ceph.copies' : 'ceph.domain')} text={(f, v) => (f === 'failureDomain' ? t(`ceph.${v as Form['failureDomain']}`) : undefined)} />
       <Field id="ceph-copies" label={t('ceph.copies')} help={t('ceph.copiesHelp')} error={at('spec.replicas')} required>
-        <TextInput id="ceph-copies" type="number" min={1} max={5} value={form.replicas} onChange={set('replicas')} isRequired validated={at('spec.replicas') ? 'error' : 'default'} aria-describedby={describedBy('ceph-copies')} />
+        <TextInput id="ceph-copies" type="number" min={1} max={5} value={form.replicas} onChange={(_, v) => edit.set('replicas')(v)} isRequired validated={at('spec.replicas') ? 'error' : 'default'} aria-describedby={describedBy('ceph-copies')} />
       </Field>
       <Field id="ceph-domain" label={t('ceph.domain')} help={t('ceph.domainHelp')} error={at('spec.failureDomain')}>
-        <FormSelect id="ceph-domain" value={form.failureDomain} onChange={set('failureDomain')} aria-describedby={describedBy('ceph-domain')}>
+        <FormSelect id="ceph-domain" value={form.failureDomain} onChange={(_, v) => edit.set('failureDomain')(v as Form['failureDomain'])} aria-describedby={describedBy('ceph-domain')}>
           <FormSelectOption value="host" label={t('ceph.host')} />
           <FormSelectOption value="osd" label={t('ceph.osd')} />
         </FormSelect>
       </Field>
-      <Same cli={asCommand(['ceph', 'enable'], { replicas: form.replicas, 'failure-domain': form.failureDomain })} curl={asCurl(cluster ? 'PUT' : 'POST', `/v1/ceph-clusters${cluster ? `/${cluster.meta.id}` : ''}`, { kind: 'CephCluster', meta: { name: 'ceph', ...(cluster && { revision: cluster.meta.revision }) }, spec })} />
+      <Same cli={asCommand(['ceph', 'enable'], { replicas: form.replicas, 'failure-domain': form.failureDomain })} curl={asCurl(cluster ? 'PUT' : 'POST', edit.path, edit.body)} />
     </FormDialog>
   );
 }
@@ -61,7 +66,7 @@ export function Ceph() {
   const [leaving, leave] = useState(false);
   const again = () => client.invalidateQueries({ queryKey: ['CephCluster', 'list'] });
   const cluster = query.data?.items[0];
-  const off = useMutation({ mutationFn: () => save(cluster, { ...cluster?.spec, enabled: false }), onSuccess: () => (leave(false), again()) });
+  const off = useMutation({ mutationFn: (id: string) => change(cephClusters, id, (now) => ({ kind: now.kind, meta: now.meta, spec: { ...now.spec, enabled: false } })), onSuccess: () => (leave(false), again()) });
   const s = cluster?.status;
   const used = t('gpu.vramOf', { used: formatBytes(s?.usedBytes ?? 0, language), all: formatBytes(s?.sizeBytes ?? 0, language) });
   const phase = s?.phase || 'Pending';
@@ -91,8 +96,8 @@ export function Ceph() {
           </CardBody>
         </Card>
       )}
-      {editing && <CephForm cluster={cluster} onDone={() => (edit(false), void again())} onClose={() => edit(false)} />}
-      {leaving && <Confirm title={t('ceph.disableTitle')} help={t('ceph.disableHelp')} action={t('ceph.disable')} danger name="ceph" busy={off.isPending} error={off.error} onConfirm={() => off.mutate()} onClose={() => leave(false)} />}
+      {editing && <CephForm cluster={cluster} onClose={() => edit(false)} />}
+      {leaving && <Confirm title={t('ceph.disableTitle')} help={t('ceph.disableHelp')} action={t('ceph.disable')} danger name="ceph" busy={off.isPending} error={off.error} onConfirm={() => off.mutate(cluster?.meta.id ?? '')} onClose={() => leave(false)} />}
     </>
   );
 }

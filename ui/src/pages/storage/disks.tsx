@@ -3,10 +3,11 @@ import { HddIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import { api, ok, type Schemas } from '../../api/client';
+import type { Schemas } from '../../api/client';
 import { useDisks } from '../../api/cluster';
 import { atField } from '../../api/fields';
 import { useNodes } from '../../api/queries';
+import { change, disks } from '../../api/resource';
 import { useText } from '../../i18n';
 import { formatBytes } from '../../lib/format';
 import { asCommand, asCurl } from '../../lib/shell';
@@ -22,11 +23,7 @@ type Disk = Schemas['Disk'];
 const shown = ['spec.wipe', 'spec.use'];
 const tones: Record<string, Tone> = { Ready: 'good', Failed: 'bad', Free: 'off', InUse: 'off' };
 
-async function setUse(disk: Disk, spec: Schemas['DiskSpec']) {
-  const id = disk.meta.id ?? '';
-  const now = await ok(api.GET('/v1/disks/{id}', { params: { path: { id } } })); // nodes report all the time
-  return ok(api.PUT('/v1/disks/{id}', { params: { path: { id } }, body: { kind: 'Disk', meta: now.meta, spec } }));
-}
+const setUse = (disk: Disk, spec: Schemas['DiskSpec']) => change(disks, disk.meta.id ?? '', ({ kind, meta }) => ({ kind, meta, spec }));
 
 function Take({ disk, onDone, onClose }: { disk: Disk; onDone: () => void; onClose: () => void }) {
   const { t } = useText();

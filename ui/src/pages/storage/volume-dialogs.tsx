@@ -4,11 +4,15 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useFieldErrors } from '../../api/fields';
 import { useInstances } from '../../api/queries';
-import { attach, changeVolume, createSnapshot, detach, mostChoices, type Volume } from '../../api/storage';
+import { attach, createSnapshot, detach, mostChoices, type Volume } from '../../api/storage';
+import { volumes } from '../../api/resource';
 import { useText } from '../../i18n';
-import { bytesOf, sizeOf } from '../../lib/typed-size';
+import { formatBytes } from '../../lib/format';
+import { bytesOf, isSize, sizeOf, type Size } from '../../lib/size';
 import { limitsOf } from '../../lib/volume';
 import { Confirm } from '../../parts/confirm';
+import { Conflict } from '../../parts/conflict';
+import { useEdit } from '../../parts/edit';
 import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
 import { SizeField } from '../../parts/size-field';
@@ -55,28 +59,43 @@ function Detach({ volume, onClose }: Props) {
 }
 
 function Grow({ volume, onClose }: Props) {
-  const { t } = useText();
-  const [size, setSize] = useState(() => sizeOf(volume.spec.sizeBytes ?? 0));
-  const send = useSend(() => changeVolume(idOf(volume), (s) => ({ ...s, sizeBytes: bytesOf(size) })), 'Volume', onClose);
-  const errors = useFieldErrors(send.error);
+  const { t, language } = useText();
+  const edit = useEdit<Volume, { size: Size }>({
+    of: volumes,
+    object: volume,
+    fields: (v) => ({ size: sizeOf(v?.spec.sizeBytes ?? 0) }),
+    body: (v, { size }) => ({ kind: 'Volume', meta: (v ?? volume).meta, spec: { ...v?.spec, sizeBytes: bytesOf(size) } }),
+    onSaved: onClose,
+  });
+  const errors = useFieldErrors(edit.error);
   return (
-    <FormDialog title={t('vol.growTitle', { name: volume.meta.name })} help={t('vol.growHelp')} action={t('vol.grow')} busy={send.isPending} error={send.error} shown={['spec.sizeBytes']} onSubmit={send.mutate} onClose={onClose}>
-      <SizeField id="grow-size" label={t('vol.size')} path="spec.sizeBytes" errors={errors} size={size} set={setSize} required />
+    <FormDialog title={t('vol.growTitle', { name: volume.meta.name })} help={t('vol.growHelp')} action={t('vol.grow')} busy={edit.busy} disabled={edit.gone} error={edit.error} shown={['spec.sizeBytes']} onSubmit={edit.submit} onClose={onClose}>
+      <Conflict edit={edit} label={() => t('vol.size')} text={(_, v) => (isSize(v) ? formatBytes(bytesOf(v), language) : undefined)} />
+      <SizeField id="grow-size" label={t('vol.size')} path="spec.sizeBytes" errors={errors} size={edit.form.size} set={edit.set('size')} required />
     </FormDialog>
   );
 }
 
+function limitsForm(volume: Volume | undefined): Limits {
+  const q = volume?.spec.qos ?? {};
+  return { readIOPS: String(q.readIOPS || ''), writeIOPS: String(q.writeIOPS || ''), readRate: sizeOf(q.readBytesPerSecond ?? 0), writeRate: sizeOf(q.writeBytesPerSecond ?? 0) };
+}
+
 function ChangeLimits({ volume, onClose }: Props) {
-  const { t } = useText();
-  const q = volume.spec.qos ?? {};
-  const [limits, setLimits] = useState<Limits>(() => ({
-    readIOPS: String(q.readIOPS || ''), writeIOPS: String(q.writeIOPS || ''), readRate: sizeOf(q.readBytesPerSecond ?? 0), writeRate: sizeOf(q.writeBytesPerSecond ?? 0),
-  }));
-  const send = useSend(() => changeVolume(idOf(volume), (s) => ({ ...s, qos: limitsOf(limits) })), 'Volume', onClose);
-  const errors = useFieldErrors(send.error);
+  const { t, language } = useText();
+  const edit = useEdit<Volume, Limits>({
+    of: volumes, object: volume, fields: limitsForm,
+    body: (v, limits) => ({ kind: 'Volume', meta: (v ?? volume).meta, spec: { ...v?.spec, qos: limitsOf(limits) } }),
+    onSaved: onClose,
+  });
+  const errors = useFieldErrors(edit.error);
+  const set = (limits: Partial<Limits>) => {
+    for (const [field, value] of Object.entries(limits)) edit.set(field as keyof Limits)(value);
+  };
   return (
-    <FormDialog title={t('vol.limitsTitle', { name: volume.meta.name })} action={t('vol.save')} busy={send.isPending} error={send.error} shown={limitPaths} onSubmit={send.mutate} onClose={onClose} wide>
-      <LimitFields limits={limits} errors={errors} set={(l) => setLimits((was) => ({ ...was, ...l }))} />
+    <FormDialog title={t('vol.limitsTitle', { name: volume.meta.name })} action={t('vol.save')} busy={edit.busy} disabled={edit.gone} error={edit.error} shown={limitPaths} onSubmit={edit.submit} onClose={onClose} wide>
+      <Conflict edit={edit} label={(f) => t(`vol.${f}`)} text={(_, v) => (isSize(v) ? bytesOf(v) > 0 ? formatBytes(bytesOf(v), language) : '' : undefined)} />
+      <LimitFields limits={edit.form} errors={errors} set={set} />
     </FormDialog>
   );
 }

@@ -1,0 +1,97 @@
+// The kinds whose objects are edited in forms: how one is read, written and found
+// in what the pages have read.
+import type { QueryKey } from '@tanstack/react-query';
+import { api, ApiError, ok, type Schemas } from './client';
+
+/** Resource is a kind whose objects have revisions: a PUT is refused at another than the newest. */
+export interface Resource<T> {
+  id: (o: T) => string;
+  revision: (o: T) => number;
+  /** Of an object at the API; without an id, where new ones are made. */
+  path: (id?: string) => string;
+  key: (id: string) => QueryKey;
+  lists: QueryKey;
+  /** null: it is gone. */
+  get: (id: string) => Promise<T | null>;
+  /** put at the revision of the body. */
+  put: (id: string, body: T) => Promise<T>;
+  post: (body: T) => Promise<T>;
+}
+
+interface Thing {
+  kind: string;
+  meta: Schemas['Meta'];
+}
+
+/** resource of a kind; its operations are those of any other, and GPUPool stands here for all of them. */
+function resource<T extends Thing>(kind: string, path: string): Resource<T> {
+  const all = path as '/v1/gpu-pools';
+  const one = `${path}/{id}` as '/v1/gpu-pools/{id}';
+  const at = (id: string) => ({ params: { path: { id } } });
+  const sent = (body: T) => ({ body: body as unknown as Schemas['GPUPool'] });
+  const as = (answer: Promise<unknown>) => answer as Promise<T>;
+  return {
+    id: (o) => o.meta.id ?? '',
+    revision: (o) => o.meta.revision ?? 0,
+    path: (id) => (id ? `${path}/${id}` : path),
+    key: (id) => [kind, 'one', id],
+    lists: [kind, 'list'],
+    get: (id) => orGone(as(ok(api.GET(one, at(id))))),
+    put: (id, body) => as(ok(api.PUT(one, { ...at(id), ...sent(body) }))),
+    post: (body) => as(ok(api.POST(all, sent(body)))),
+  };
+}
+
+async function orGone<T>(answer: Promise<T>): Promise<T | null> {
+  try {
+    return await answer;
+  } catch (e) {
+    if (e instanceof ApiError && e.code === 'not_found') return null;
+    throw e;
+  }
+}
+
+export const apps = resource<Schemas['App']>('App', '/v1/apps');
+export const cephClusters = resource<Schemas['CephCluster']>('CephCluster', '/v1/ceph-clusters');
+export const disks = resource<Schemas['Disk']>('Disk', '/v1/disks');
+export const externalNetworks = resource<Schemas['ExternalNetwork']>('ExternalNetwork', '/v1/external-networks');
+export const flavors = resource<Schemas['Flavor']>('Flavor', '/v1/flavors');
+export const floatingIPs = resource<Schemas['FloatingIP']>('FloatingIP', '/v1/floating-ips');
+export const gpuPools = resource<Schemas['GPUPool']>('GPUPool', '/v1/gpu-pools');
+export const gpus = resource<Schemas['GPU']>('GPU', '/v1/gpus');
+export const images = resource<Schemas['Image']>('Image', '/v1/images');
+export const instances = resource<Schemas['Instance']>('Instance', '/v1/instances');
+export const migrations = resource<Schemas['Migration']>('Migration', '/v1/migrations');
+export const nodes = resource<Schemas['Node']>('Node', '/v1/nodes');
+export const organizations = resource<Schemas['Organization']>('Organization', '/v1/organizations');
+export const priceBooks = resource<Schemas['PriceBook']>('PriceBook', '/v1/price-books');
+export const projects = resource<Schemas['Project']>('Project', '/v1/projects');
+export const securityGroups = resource<Schemas['SecurityGroup']>('SecurityGroup', '/v1/security-groups');
+export const volumes = resource<Schemas['Volume']>('Volume', '/v1/volumes');
+
+/** branding is one object, which is always there. */
+export const branding: Resource<Schemas['Branding']> = {
+  id: () => '',
+  revision: (b) => b.revision ?? 0,
+  path: () => '/v1/branding',
+  key: () => ['branding'],
+  lists: ['branding'],
+  get: () => ok(api.GET('/v1/branding')),
+  put: (_, body) => ok(api.PUT('/v1/branding', { body })),
+  post: (body) => ok(api.PUT('/v1/branding', { body })),
+};
+
+const mostTries = 5; // of what changes by itself meanwhile: nodes report every few seconds
+
+/** change an object as it is now: for an action, which says one thing and has seen no form. */
+export async function change<T>(of: Resource<T>, id: string, changed: (now: T) => T): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    const now = await of.get(id);
+    if (!now) throw new ApiError({ code: 'not_found', message: '' });
+    try {
+      return await of.put(id, changed(now));
+    } catch (e) {
+      if (!(e instanceof ApiError && e.code === 'conflict') || tries === mostTries) throw e;
+    }
+  }
+}

@@ -1,0 +1,138 @@
+// A form that makes an object or changes one, and survives that somebody else
+// changes it too: at once where the watch tells, else when it is saved. Nothing
+// typed is lost, and nothing is overwritten that one has not touched.
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { asApiError } from '../api/client';
+import type { Resource } from '../api/resource';
+import { merge, same, sameAt, valueAt, withValue, type At, type Taken } from '../lib/merge';
+
+interface Options<T, F> {
+  of: Resource<T>;
+  /** What is edited; undefined: it is made. */
+  object: T | undefined;
+  /** The form's fields as an object has them, or as a new one begins. */
+  fields: (object: T | undefined) => F;
+  /** What is sent: the form over the newest object that is known, with its revision. */
+  body: (object: T | undefined, form: F) => T;
+  onSaved?: (saved: T) => void;
+}
+
+interface State<T, F> {
+  object: T | undefined;
+  was: F;
+  form: F;
+  taken: Taken<F>[];
+  clashes: At<F>[];
+}
+
+/** Change is one of the others' changes, as it is shown. */
+export interface Change<F> extends At<F> {
+  before?: unknown;
+  theirs: unknown;
+  mine: unknown;
+}
+
+export interface Edit<F> {
+  form: F;
+  set: <K extends keyof F>(field: K) => (value: F[K]) => void;
+  /** As it was when it was read or saved last. */
+  reset: () => void;
+  edited: boolean;
+  submit: () => void;
+  busy: boolean;
+  saved: boolean;
+  error: unknown;
+  /** What the others alone have changed: the form has it. */
+  taken: Change<F>[];
+  /** What both have changed: one's own is in the form until it is decided. */
+  clashes: Change<F>[];
+  keep: (at: At<F>) => void;
+  take: (at: At<F>) => void;
+  seen: () => void;
+  /** How often a save has met others' changes. */
+  met: number;
+  gone: boolean;
+}
+
+/** Met: a save came upon changes that are to be looked at first. */
+class Met extends Error {}
+
+const mostTries = 5; // of what changes by itself meanwhile: agents report every few seconds
+
+/** rebased is a form on a newer object; what is not decided yet stays so. */
+function rebased<T, F extends object>(s: State<T, F>, newest: T, fields: (o: T) => F): State<T, F> {
+  const { was, form, taken, clashes } = merge(s.was, s.form, fields(newest));
+  const others = <A extends At<F>>(old: A[], now: At<F>[]) => old.filter((c) => !now.some((x) => sameAt(x, c)));
+  const open = others(s.clashes, clashes).filter((c) => !same(valueAt(was, c), valueAt(form, c)));
+  return { object: newest, was, form, taken: [...others(s.taken, taken), ...taken], clashes: [...open, ...clashes] };
+}
+
+export function useEdit<T, F extends object>({ of, object, fields, body, onSaved }: Options<T, F>): Edit<F> & { body: T; path: string } {
+  const client = useQueryClient();
+  const fresh = (o: T | undefined): State<T, F> => {
+    const form = fields(o);
+    return { object: o, was: form, form, taken: [], clashes: [] };
+  };
+  const [state, setState] = useState(() => fresh(object));
+  const [met, setMet] = useState(0);
+  const id = object && of.id(object);
+  const newest = useQuery({ queryKey: id === undefined ? ['new'] : of.key(id), enabled: id !== undefined, queryFn: () => of.get(id ?? '') }).data;
+  const send = useMutation({
+    mutationFn: async () => {
+      if (state.clashes.length > 0) throw new Met();
+      if (!state.object || id === undefined) return of.post(body(undefined, state.form));
+      let s = state;
+      for (let tries = 1; ; tries++) {
+        const now = s.object as T;
+        try {
+          return await of.put(id, body(now, s.form));
+        } catch (e) {
+          if (asApiError(e).code !== 'conflict' || tries === mostTries) throw e;
+          const theirs = await of.get(id);
+          client.setQueryData(of.key(id), theirs);
+          if (!theirs) throw new Met();
+          if (of.revision(theirs) === of.revision(now)) throw e; // a conflict of another kind
+          s = rebased({ ...s, taken: [] }, theirs, fields);
+          setState((x) => rebased(x, theirs, fields)); // what was typed since is in it
+          if (s.taken.length + s.clashes.length > 0) throw new Met();
+        }
+      }
+    },
+    onError: (e) => void (e instanceof Met && setMet((n) => n + 1)),
+    onSuccess: (saved) => {
+      if (id !== undefined) {
+        client.setQueryData(of.key(id), saved);
+        setState(fresh(saved));
+      }
+      void client.invalidateQueries({ queryKey: of.lists });
+      onSaved?.(saved);
+    },
+  });
+  // What one saves oneself comes by the watch too, and may be quicker than the answer.
+  if (newest && state.object && !send.isPending && of.revision(newest) > of.revision(state.object)) setState(rebased(state, newest, fields));
+  const change = (at: At<F>): Change<F> => ({ ...at, theirs: valueAt(state.was, at), mine: valueAt(state.form, at) });
+  const settle = (at: At<F>, form: (s: State<T, F>) => F) => setState((s) => ({ ...s, form: form(s), clashes: s.clashes.filter((c) => !sameAt(c, at)) }));
+  return {
+    form: state.form,
+    set: (field) => (value) => {
+      send.reset();
+      setState((s) => ({ ...s, form: { ...s.form, [field]: value } }));
+    },
+    reset: () => (send.reset(), setState((s) => ({ ...s, form: s.was, clashes: [] }))),
+    edited: !same(state.form, state.was),
+    submit: () => send.mutate(),
+    busy: send.isPending,
+    saved: send.isSuccess,
+    error: send.error instanceof Met ? null : send.error,
+    taken: state.taken.map((x) => ({ ...change(x), before: x.before })),
+    clashes: state.clashes.map(change),
+    keep: (at) => settle(at, (s) => s.form),
+    take: (at) => settle(at, (s) => withValue(s.form, at, valueAt(s.was, at))),
+    seen: () => setState((s) => ({ ...s, taken: [] })),
+    met,
+    gone: newest === null,
+    body: body(state.object, state.form),
+    path: of.path(id),
+  };
+}
