@@ -3068,6 +3068,27 @@ type ListAuditEventsParams struct {
 
 	// Oldest From the oldest.
 	Oldest bool `form:"oldest,omitempty" json:"oldest,omitempty,omitzero"`
+
+	// Actor Only what this one asked for: the id of an API key or session, or the name of a user or key.
+	Actor string `form:"actor,omitempty" json:"actor,omitempty,omitzero"`
+
+	// Operation Only this operationId.
+	Operation string `form:"operation,omitempty" json:"operation,omitempty,omitzero"`
+
+	// Kind Only what changed an object of this kind.
+	Kind Kind `form:"kind,omitempty" json:"kind,omitempty,omitzero"`
+
+	// Object Only what changed this object: an id or a name.
+	Object string `form:"object,omitempty" json:"object,omitempty,omitzero"`
+
+	// Removed Only what removed an object for good.
+	Removed bool `form:"removed,omitempty" json:"removed,omitempty,omitzero"`
+
+	// From Only from this moment on.
+	From time.Time `form:"from,omitempty" json:"from,omitempty,omitzero"`
+
+	// To Only before this moment.
+	To time.Time `form:"to,omitempty" json:"to,omitempty,omitzero"`
 }
 
 // ListBackupTargetsParams defines parameters for ListBackupTargets.
