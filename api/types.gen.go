@@ -918,12 +918,21 @@ type Health struct {
 type Identity struct {
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 
-	// Key Id of the API key.
+	// HasPassword Of a session: whether the user can log in with a password.
+	HasPassword bool `json:"hasPassword,omitempty,omitzero"`
+
+	// Key Id of the API key or session.
 	Key          string `json:"key"`
 	Name         string `json:"name,omitempty,omitzero"`
 	Organization string `json:"organization,omitempty,omitzero"`
 	Project      string `json:"project,omitempty,omitzero"`
 	Role         Role   `json:"role"`
+
+	// Totp Of a session: whether the user's password needs one-time codes.
+	Totp bool `json:"totp,omitempty,omitzero"`
+
+	// User Of a session.
+	User UserID `json:"user,omitempty,omitzero"`
 }
 
 // IdentityProvider defines model for IdentityProvider.
