@@ -117,6 +117,9 @@ type Alert struct {
 
 // AlertList defines model for AlertList.
 type AlertList struct {
+	// AsOf When the cluster was looked at: at the moment, or up to 10 s ago where it has 500 instances or more.
+	AsOf time.Time `json:"asOf"`
+
 	// Continue Ask with it for the next page; empty on the last.
 	Continue string `json:"continue,omitempty,omitzero"`
 
@@ -1757,6 +1760,9 @@ type NodeStatus struct {
 
 	// MemoryBytes RAM that instances may have together.
 	MemoryBytes int64 `json:"memoryBytes,omitempty,omitzero"`
+
+	// MeteredAt Up to when the use of everything on the node was looked at and recorded.
+	MeteredAt time.Time `json:"meteredAt,omitempty,omitzero"`
 
 	// ObservedEpoch Of the assignment after which it has given up what is no longer its own.
 	ObservedEpoch      int64         `json:"observedEpoch,omitempty,omitzero"`
