@@ -38,7 +38,7 @@ var scopeGroups = []struct {
 	name   string
 	writes bool
 }{
-	{"api-keys", true}, {"audit", false}, {"billing", true}, {"gpu-pools", true}, {"images", true}, {"instances", true}, {"networks", true},
+	{"alerts", false}, {"api-keys", true}, {"audit", false}, {"billing", true}, {"gpu-pools", true}, {"images", true}, {"instances", true}, {"networks", true},
 	{"nodes", true}, {"organizations", true}, {"projects", true}, {"services", true}, {"storage", true}, {"usage", false}, {"users", false}, {"volumes", true}, {"webhooks", true},
 }
 

@@ -4,6 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
+	"strings"
+	"time"
 )
 
 // AuditNote says who asked for a batch. The state machine makes the event of it
@@ -51,15 +54,49 @@ func (e AuditEvent) Follows(before AuditEvent) bool {
 // AuditQuery selects events.
 type AuditQuery struct {
 	Organization string // whose objects were changed; empty: any
-	After        int64  // seq of the last of the page before
+	After        int64  // Last of the page before
 	Newest       bool   // from the newest to the oldest; After 0 is the end then
 	Limit        int    // 1 to 1000
+	Only         AuditFilter
 }
 
-// AuditPage is one page; More says that another follows its last item.
+// MaxAuditScan is how many events one page looks at, when a filter leaves few.
+const MaxAuditScan = 1000
+
+// AuditPage is one page; More says that another follows. With a filter a page
+// may have fewer items than the limit, or none, and another may follow.
 type AuditPage struct {
 	Items []AuditEvent
+	Last  int64 // seq of the last event that was looked at; 0: of none
 	More  bool
+}
+
+// AuditFilter leaves the events that have all of what it names; what is empty
+// is not asked for.
+type AuditFilter struct {
+	Actor     string // id or name of who asked
+	Operation string // operationId
+	Kind      Kind   // of one of the event's objects
+	Object    string // id or name of one of its objects, the same one if Kind is given
+	Removed   bool   // that one is gone with the event
+	From, To  time.Time
+}
+
+// Wants says whether the filter leaves an event. Upper and lower case are one,
+// but for ids. Objects that an event only counts are not found.
+func (f AuditFilter) Wants(e AuditEvent) bool {
+	if f.Actor != "" && e.Actor != f.Actor && !strings.EqualFold(e.Name, f.Actor) ||
+		f.Operation != "" && !strings.EqualFold(e.Operation, f.Operation) ||
+		!f.From.IsZero() && e.At.Before(f.From) || !f.To.IsZero() && !e.At.Before(f.To) {
+		return false
+	}
+	if f.Kind == "" && f.Object == "" && !f.Removed {
+		return true
+	}
+	return slices.ContainsFunc(e.Objects, func(o AuditObject) bool {
+		return (f.Kind == "" || strings.EqualFold(string(o.Kind), string(f.Kind))) &&
+			(f.Object == "" || o.ID == f.Object || strings.EqualFold(o.Name, f.Object)) && (!f.Removed || o.Removed)
+	})
 }
 
 // BillingNote is the note of what the cluster does for money's sake, and an

@@ -117,6 +117,9 @@ type Alert struct {
 
 // AlertList defines model for AlertList.
 type AlertList struct {
+	// AsOf When the cluster was looked at: at the moment, or up to 10 s ago where it has 500 instances or more.
+	AsOf time.Time `json:"asOf"`
+
 	// Continue Ask with it for the next page; empty on the last.
 	Continue string `json:"continue,omitempty,omitzero"`
 
@@ -918,12 +921,21 @@ type Health struct {
 type Identity struct {
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 
-	// Key Id of the API key.
+	// HasPassword Of a session: whether the user can log in with a password.
+	HasPassword bool `json:"hasPassword,omitempty,omitzero"`
+
+	// Key Id of the API key or session.
 	Key          string `json:"key"`
 	Name         string `json:"name,omitempty,omitzero"`
 	Organization string `json:"organization,omitempty,omitzero"`
 	Project      string `json:"project,omitempty,omitzero"`
 	Role         Role   `json:"role"`
+
+	// Totp Of a session: whether the user's password needs one-time codes.
+	Totp bool `json:"totp,omitempty,omitzero"`
+
+	// User Of a session.
+	User UserID `json:"user,omitempty,omitzero"`
 }
 
 // IdentityProvider defines model for IdentityProvider.
@@ -1749,6 +1761,9 @@ type NodeStatus struct {
 
 	// MemoryBytes RAM that instances may have together.
 	MemoryBytes int64 `json:"memoryBytes,omitempty,omitzero"`
+
+	// MeteredAt Up to when the use of everything on the node was looked at and recorded.
+	MeteredAt time.Time `json:"meteredAt,omitempty,omitzero"`
 
 	// ObservedEpoch Of the assignment after which it has given up what is no longer its own.
 	ObservedEpoch      int64         `json:"observedEpoch,omitempty,omitzero"`
@@ -3072,6 +3087,27 @@ type ListAuditEventsParams struct {
 
 	// Oldest From the oldest.
 	Oldest bool `form:"oldest,omitempty" json:"oldest,omitempty,omitzero"`
+
+	// Actor Only what this one asked for: the id of an API key or session, or the name of a user or key.
+	Actor string `form:"actor,omitempty" json:"actor,omitempty,omitzero"`
+
+	// Operation Only this operationId.
+	Operation string `form:"operation,omitempty" json:"operation,omitempty,omitzero"`
+
+	// Kind Only what changed an object of this kind.
+	Kind Kind `form:"kind,omitempty" json:"kind,omitempty,omitzero"`
+
+	// Object Only what changed this object: an id or a name.
+	Object string `form:"object,omitempty" json:"object,omitempty,omitzero"`
+
+	// Removed Only what removed an object for good.
+	Removed bool `form:"removed,omitempty" json:"removed,omitempty,omitzero"`
+
+	// From Only from this moment on.
+	From time.Time `form:"from,omitempty" json:"from,omitempty,omitzero"`
+
+	// To Only before this moment.
+	To time.Time `form:"to,omitempty" json:"to,omitempty,omitzero"`
 }
 
 // ListBackupTargetsParams defines parameters for ListBackupTargets.

@@ -46,6 +46,10 @@ func of[T any](x T, change func(*T)) []T {
 	return []T{x}
 }
 
+func runs(id string) api.Instance {
+	return api.Instance{Meta: meta(id), Assignment: api.InstanceAssignment{Node: "n", Epoch: 1}, Status: api.InstanceStatus{Phase: api.InstanceRunning, Node: "n", Epoch: 1}}
+}
+
 // Each case is one thing that is wrong, or nothing; what is said is held to the
 // severity, the code, and words that somebody needs.
 func TestOf(t *testing.T) {
@@ -70,7 +74,19 @@ func TestOf(t *testing.T) {
 		"joining": {State{Nodes: []api.Node{{Meta: meta("n")}}}, ""},
 		"drained": {State{Nodes: []api.Node{node("n", func(n *api.Node) { n.Assignment.State = api.NodeDrained })}}, ""},
 		"silent":  {State{Nodes: []api.Node{node("n", func(n *api.Node) { n.Status.SeenAt = *ago(6 * time.Minute) })}}, "Critical node.silent has not reported"},
-		"clock":   {State{Nodes: []api.Node{node("n", func(n *api.Node) { n.Status.SeenAt = *ago(-time.Minute) })}}, "Warning node.clock ahead by 1m0s"},
+		"use is not recorded": {State{Nodes: []api.Node{node("n", func(n *api.Node) { n.Status.MeteredAt = *ago(3 * time.Hour) })}, Instances: []api.Instance{runs("i")}},
+			"Warning node.usage 1 instance on it"},
+		"use of nobody":    {State{Nodes: []api.Node{node("n", func(n *api.Node) { n.Status.MeteredAt = *ago(3 * time.Hour) })}}, ""},
+		"use is recorded":  {State{Nodes: []api.Node{node("n", func(n *api.Node) { n.Status.MeteredAt = *ago(time.Hour) })}, Instances: []api.Instance{runs("i")}}, ""},
+		"an older version": {State{Nodes: []api.Node{node("n", nil)}, Instances: []api.Instance{runs("i")}}, ""},
+		"tried again": {State{Instances: of(runs("i"), func(i *api.Instance) { i.Status.Phase, i.Status.LastError = api.InstanceStarting, "no such device" })},
+			"Warning instance.tried no such device"},
+		"tried once": {State{Instances: of(runs("i"), func(i *api.Instance) {
+			i.Status.Phase, i.Status.LastError, i.Meta.UpdatedAt = api.InstanceStarting, "no such device", *ago(time.Minute)
+		})}, ""},
+		"cannot be deleted": {State{Instances: of(runs("i"), func(i *api.Instance) { i.Status.LastError, i.Meta.DeletedAt = "busy", ago(time.Hour) })}, "Warning instance.tried busy"},
+		"runs, with a word": {State{Instances: of(runs("i"), func(i *api.Instance) { i.Status.LastError = "the vGPU's backend has ended" })}, ""},
+		"clock":             {State{Nodes: []api.Node{node("n", func(n *api.Node) { n.Status.SeenAt = *ago(-time.Minute) })}}, "Warning node.clock ahead by 1m0s"},
 		"hypervisor": {State{Nodes: []api.Node{node("n", func(n *api.Node) {
 			n.Status.Conditions = []api.Condition{{Type: "Hypervisor", Message: "no libvirt"}, {Type: "Network", Status: true}}
 		})}}, "Critical node.condition Hypervisor does not work: no libvirt"},

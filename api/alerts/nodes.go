@@ -19,14 +19,19 @@ const (
 	ahead = 30 * time.Second
 	// Of a storage pool.
 	nearlyFull, full = 10, 3 // per cent free
+	// Use is recorded every few minutes.
+	unmetered = 2 * time.Hour
 	// Certificates last 30 days and are replaced after half of that.
 	certificateSoon = 7 * 24 * time.Hour
 )
 
 func (l *list) nodes(s State) {
-	on := map[api.NodeID]int{}
+	on, running := map[api.NodeID]int{}, map[api.NodeID]int{}
 	for _, i := range s.Instances {
 		on[i.Assignment.Node]++
+		if i.Status.Phase == api.InstanceRunning {
+			running[i.Status.Node]++
+		}
 	}
 	for _, n := range s.Nodes {
 		what, a := about{api.KindNode, n.Meta}, n.Assignment
@@ -51,6 +56,7 @@ func (l *list) nodes(s State) {
 			}
 		}
 		l.room(n, what)
+		l.usage(n, what, running[api.NodeID(n.Meta.ID)])
 	}
 	l.versions(s.Nodes)
 }
@@ -67,6 +73,16 @@ func (l *list) reports(n api.Node, what about) {
 		l.critical(api.AlertNodeSilent, what, &seen, "node "+n.Meta.Name+" has not reported how it is",
 			"if basaltd runs there, see to its clock: timedatectl; then journalctl -u basaltd")
 	}
+}
+
+// usage: both times are the node's own. One of an older version says none.
+func (l *list) usage(n api.Node, what about, running int) {
+	at := n.Status.MeteredAt
+	if running == 0 || at.IsZero() || n.Status.SeenAt.Sub(at) <= unmetered {
+		return
+	}
+	l.warning(api.AlertNodeUsage, what, &at, "not all use on node "+n.Meta.Name+" is recorded; "+plural(running, "instance")+" on it",
+		"journalctl -u basaltd on the node says why (meter); what is not recorded is not charged")
 }
 
 // room in its storage pools; a shared one is looked at by each of its nodes, and

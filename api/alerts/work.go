@@ -2,13 +2,19 @@ package alerts
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// pending is how long an instance may wait for a place.
-const pending = 10 * time.Minute
+const (
+	pending = 10 * time.Minute // that an instance may wait for a place
+	tried   = 10 * time.Minute // that it may be tried with the same error
+)
+
+// trying are the phases in which a node acts, and tries again what has failed.
+var trying = []api.InstancePhase{api.InstanceCreating, api.InstanceStarting, api.InstanceStopping, api.InstanceDeleting}
 
 // work is what people run.
 func (l *list) work(s State) {
@@ -24,6 +30,9 @@ func (l *list) work(s State) {
 			l.warning(api.AlertInstanceFailed, what, &i.Meta.UpdatedAt, "instance "+i.Meta.Name+" has failed"+because(i.Status.LastError), "see its console, then start it again: basalt instance start "+i.Meta.Name)
 		case phase == api.InstancePending && i.Spec.Power != api.PowerStopped && l.now.Sub(i.Meta.UpdatedAt) > pending:
 			l.warning(api.AlertInstancePending, what, &i.Meta.UpdatedAt, "instance "+i.Meta.Name+" waits"+because(cmp.Or(a.Hold, a.Reason, i.Status.Step, "nobody has begun it")), "add room, or make it smaller")
+		case i.Status.LastError != "" && slices.Contains(trying, phase) && l.now.Sub(i.Meta.UpdatedAt) > tried:
+			l.warning(api.AlertInstanceTried, what, &i.Meta.UpdatedAt, "instance "+i.Meta.Name+" is tried again and again"+because(i.Status.LastError),
+				"see its history, and journalctl -u basaltd on its node")
 		}
 	}
 }

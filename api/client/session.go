@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"net/http"
-	"strconv"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -71,9 +70,8 @@ func (a *API) DisableTOTP(ctx context.Context, password string) (api.PasswordSet
 
 // AuditEvents of an organization, or of all for an operator who names none,
 // page by page; an error ends it.
-func (a *API) AuditEvents(ctx context.Context, organization string, oldest bool) iter.Seq2[api.AuditEvent, error] {
+func (a *API) AuditEvents(ctx context.Context, p api.ListAuditEventsParams) iter.Seq2[api.AuditEvent, error] {
 	return func(yield func(api.AuditEvent, error) bool) {
-		p := api.ListAuditEventsParams{Organization: organization, Oldest: oldest}
 		for {
 			page, err := decode[api.AuditEventList](a.gen.ListAuditEvents(ctx, &p)) //nolint:bodyclose // decode closes it
 			if err != nil {
@@ -84,9 +82,8 @@ func (a *API) AuditEvents(ctx context.Context, organization string, oldest bool)
 				if !yield(e, nil) {
 					return
 				}
-				p.Continue = strconv.FormatInt(e.Seq, 10)
 			}
-			if page.Continue == "" {
+			if p.Continue = page.Continue; p.Continue == "" {
 				return
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -54,6 +55,9 @@ func TestAlertPages(t *testing.T) {
 		if rec := w.call(http.MethodGet, "/v1/alerts?"+bad, w.Token, ""); rec.Code != http.StatusBadRequest {
 			t.Errorf("%.40s: %d %s", bad, rec.Code, rec.Body)
 		}
+	}
+	if p := page(""); time.Since(p.AsOf) > time.Minute || time.Until(p.AsOf) > 0 {
+		t.Errorf("as of %v", p.AsOf)
 	}
 	if p := page("continue=%ff%00"); len(p.Items) != 0 {
 		t.Errorf("after the end: %+v", p)

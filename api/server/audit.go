@@ -54,15 +54,33 @@ func (h *handlers) ListAuditEvents(ctx context.Context, r ListAuditEventsRequest
 		}
 		q.Organization = o.Meta.ID
 	}
+	if q.Only, err = auditFilter(r.Params); err != nil {
+		return nil, err
+	}
 	p, err := h.opts.Store.Audit(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	out := api.AuditEventList{Items: p.Items}
 	if p.More {
-		out.Continue = strconv.FormatInt(p.Items[len(p.Items)-1].Seq, 10)
+		out.Continue = strconv.FormatInt(p.Last, 10)
 	}
 	return ListAuditEvents200JSONResponse(out), nil
+}
+
+func auditFilter(p api.ListAuditEventsParams) (f api.AuditFilter, err error) {
+	for _, v := range []struct {
+		field, value string
+		most         int
+	}{{"actor", p.Actor, 256}, {"operation", p.Operation, 64}, {"kind", string(p.Kind), 64}, {"object", p.Object, 256}} {
+		if len(v.value) > v.most {
+			return f, api.Errorf(api.CodeInvalid, "it has at most %d bytes", v.most).At(v.field)
+		}
+	}
+	if !p.From.IsZero() && !p.To.IsZero() && !p.From.Before(p.To) {
+		return f, api.Errorf(api.CodeInvalid, "the end is not after the beginning").At("to")
+	}
+	return api.AuditFilter{Actor: p.Actor, Operation: p.Operation, Kind: p.Kind, Object: p.Object, Removed: p.Removed, From: p.From, To: p.To}, nil
 }
 
 // clientAddress is whom a request comes from, without the port: the whole

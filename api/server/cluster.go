@@ -7,11 +7,18 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Whoami answers the caller's key.
+// Whoami answers the caller's key or session.
 func (h *handlers) Whoami(ctx context.Context, _ WhoamiRequestObject) (WhoamiResponseObject, error) {
 	me := who(ctx)
-	return Whoami200JSONResponse{Key: me.id, Name: me.name, Role: me.role,
-		Organization: me.org, Project: me.project, ExpiresAt: me.expiresAt}, nil
+	out := Whoami200JSONResponse{Key: me.id, Name: me.name, Role: me.role,
+		Organization: me.org, Project: me.project, ExpiresAt: me.expiresAt, User: me.user}
+	if me.user == "" {
+		return out, nil
+	}
+	u, err := h.me(ctx)
+	c := credentials(u)
+	out.HasPassword, out.Totp = c.PasswordHash != "", c.TotpSecret != ""
+	return out, err
 }
 
 // GetVersion of the server.

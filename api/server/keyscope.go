@@ -38,6 +38,7 @@ var keyScopes = byOperation(map[string][]string{
 	"api-keys:write":      {"CreateAPIKey", "UpdateAPIKey", "DeleteAPIKey", "RotateAPIKey"}, // of no wider scope: covers
 	"users:read":          {"ListUsers", "GetUser"},
 	"audit:read":          {"ListAuditEvents"},
+	"alerts:read":         {"ListAlerts"}, // of its own: they tell of customers, nodes and storage together
 	"webhooks:read":       {"ListWebhooks", "GetWebhook", "ListWebhookDeliveries"},
 	"webhooks:write":      {"CreateWebhook", "UpdateWebhook", "DeleteWebhook", "RotateWebhook", "ReplayWebhook", "TestWebhook"},
 	"usage:read":          {"ListUsageRecords", "ListUsage", "ExportUsage"},

@@ -68,6 +68,7 @@ type Server struct {
 	guesses *throttle
 	oidc    *oidc.Asker
 	bridges bridges
+	alerts  alertBoard
 	// touched is when the use of a key or session was last to be noted.
 	touched sync.Map
 	// parents of organizations, both as ids: they do not change.
@@ -101,7 +102,7 @@ func New(opts Options) (*Server, error) {
 	}
 	opts.Store = audited{opts.Store, opts.ClientAddress}
 	s := &Server{opts: opts, echo: echo.New(), keys: newLimiter(opts.KeyRate, 4*opts.KeyRate), denied: newLimiter(10, 100),
-		logins: newLimiter(addressPerSec, addressTries), guesses: newThrottle(), oidc: oidc.New(opts.Now)}
+		logins: newLimiter(addressPerSec, addressTries), guesses: newThrottle(), oidc: oidc.New(opts.Now), alerts: alertBoard{turn: make(chan struct{}, 1)}}
 	s.echo.HideBanner, s.echo.HidePort = true, true
 	s.echo.Binder = strictBinder{}
 	s.echo.HTTPErrorHandler = s.sendError

@@ -233,6 +233,14 @@ func TestOneTimeCodes(t *testing.T) {
 	}
 	s, err := login("")
 	wanted(t, "login", err, "")
+	on := func(want bool) {
+		t.Helper()
+		me, err := ask[api.Identity](p, s.Token, "GET", "/v1/whoami", nil)
+		if wanted(t, "whoami", err, ""); me.Totp != want || !me.HasPassword || string(me.User) != string(s.Spec.User) {
+			t.Errorf("%+v, want codes %v", me, want)
+		}
+	}
+	on(false)
 	setup, err := ask[api.TOTPSecret](p, s.Token, "POST", "/v1/totp", nil)
 	wanted(t, "begin", err, "")
 	code := func() string {
@@ -244,6 +252,7 @@ func TestOneTimeCodes(t *testing.T) {
 	}
 	_, err = login("")
 	wanted(t, "not confirmed yet", err, "")
+	on(false)
 	_, err = ask[api.RecoveryCodes](p, s.Token, "POST", "/v1/totp/confirm", api.TOTPCode{Code: "abc"})
 	wanted(t, "a wrong code", err, api.CodeInvalid)
 	recovery, err := ask[api.RecoveryCodes](p, s.Token, "POST", "/v1/totp/confirm", api.TOTPCode{Code: code()})
@@ -251,6 +260,7 @@ func TestOneTimeCodes(t *testing.T) {
 	if len(recovery.Codes) != 10 {
 		t.Errorf("%q", recovery.Codes)
 	}
+	on(true)
 	if _, err = login(""); err == nil || err.Field != "totp" {
 		t.Errorf("no code: %v", err)
 	}
@@ -274,6 +284,10 @@ func TestOneTimeCodes(t *testing.T) {
 	wanted(t, "off by another", err, api.CodeForbidden)
 	_, err = ask[api.PasswordSet](p, s.Token, "POST", "/v1/totp/disable", api.TOTPDisable{Password: horse})
 	wanted(t, "off", err, "")
+	on(false)
+	if key, err := ask[api.Identity](p, p.Token, "GET", "/v1/whoami", nil); err != nil || key.User != "" || key.HasPassword || key.Totp {
+		t.Errorf("a key: %+v, %v", key, err)
+	}
 	_, err = login("")
 	wanted(t, "without a code", err, "")
 }

@@ -44,6 +44,18 @@ func (m *Memory) note(n *api.AuditNote, t *txn) {
 func (m *Memory) Audit(ctx context.Context, q api.AuditQuery) (page api.AuditPage, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	page.Items, page.More, err = trail(m.audit, q, func(e api.AuditEvent) (string, int64) { return e.Organization, e.Seq })
+	of := func(e api.AuditEvent) (string, int64) { return e.Organization, e.Seq }
+	page.Items = []api.AuditEvent{}
+	looked, more, err := trail(m.audit, api.EventQuery{Organization: q.Organization, After: q.After, Newest: q.Newest, Limit: q.Limit}, api.MaxAuditScan, of)
+	for _, e := range looked {
+		if len(page.Items) == q.Limit {
+			more = true
+			break
+		}
+		if page.Last = e.Seq; q.Only.Wants(e) {
+			page.Items = append(page.Items, e)
+		}
+	}
+	page.More = more
 	return page, cmp.Or(err, ctx.Err())
 }

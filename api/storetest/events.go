@@ -29,6 +29,6 @@ func (m *Memory) tell(t *txn, asked string) {
 func (m *Memory) Events(ctx context.Context, q api.EventQuery) (page api.EventPage, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	page.Items, page.More, err = trail(m.told, api.AuditQuery(q), func(e api.WebhookEvent) (string, int64) { return e.Organization, e.Seq })
+	page.Items, page.More, err = trail(m.told, q, q.Limit, func(e api.WebhookEvent) (string, int64) { return e.Organization, e.Seq })
 	return page, cmp.Or(err, ctx.Err())
 }

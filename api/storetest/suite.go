@@ -49,6 +49,7 @@ func Run(t *testing.T, newStore func(t *testing.T) Store) {
 		{"QuotasOfABatch", testQuotasOfABatch},
 		{"QuotasNeverPassed", testQuotasNeverPassed},
 		{"AuditTrail", testAuditTrail},
+		{"AuditFilters", testAuditFilters},
 		{"Events", testEvents},
 		{"History", testHistory},
 		{"ListFilters", testListFilters},

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -102,4 +103,86 @@ func testAuditTrail(t *tester) {
 	}
 	_, err = t.s.Audit(t.ctx, api.AuditQuery{})
 	t.wantCode(api.CodeInvalid, err)
+}
+
+// Pages of a filter have together what it leaves, however they are cut, and
+// none looks at more than the bound.
+func testAuditFilters(t *tester) {
+	const many = api.MaxAuditScan + 50
+	rare := map[int]api.AuditNote{7: {Actor: "key-1", Name: "Ann@example.com", Operation: "StopInstance"}, 20: {Actor: "ses-1", Name: "Ann@example.com", Operation: "Login"}}
+	for i := 1; i <= many; i++ {
+		note := api.AuditNote{Actor: "key-9", Name: "bob", Operation: "UpdateVolume"}
+		if n, ok := rare[i]; ok {
+			note = n
+		}
+		id := fmt.Sprintf("vol-%d", i%5)
+		cmds := []api.Command{{Op: api.OpPutSpec, Kind: api.KindVolume, ID: id, Name: "data-" + id, Organization: "org-1", Project: "prj-1", Expect: api.AnyRevision, Data: json.RawMessage(fmt.Sprintf(`{"n":%d}`, i))}}
+		when := time.Duration(i) * time.Minute
+		if i == 31 { // by a node whose clock is behind
+			when -= 20 * time.Minute
+			cmds = append(cmds, api.Command{Op: api.OpDelete, Kind: api.KindVolume, ID: "vol-1", Expect: api.AnyRevision})
+		}
+		if _, err := t.s.Apply(t.ctx, api.Batch{ID: fmt.Sprint("b", i), At: at(0).Add(when), Commands: cmds, Audit: &note}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	minute := func(n int) time.Time { return at(0).Add(time.Duration(n) * time.Minute) }
+	for name, c := range map[string]struct {
+		only api.AuditFilter
+		want []int64
+	}{
+		"by id":           {api.AuditFilter{Actor: "key-1"}, []int64{7}},
+		"by name":         {api.AuditFilter{Actor: "ann@EXAMPLE.com"}, []int64{7, 20}},
+		"what":            {api.AuditFilter{Operation: "login"}, []int64{20}},
+		"who and what":    {api.AuditFilter{Actor: "key-1", Operation: "Login"}, nil},
+		"removed":         {api.AuditFilter{Removed: true, Kind: api.KindVolume}, []int64{31}},
+		"removed another": {api.AuditFilter{Removed: true, Object: "vol-2"}, nil},
+		"between":         {api.AuditFilter{From: minute(2), To: minute(4)}, []int64{2, 3}},
+		"with a late one": {api.AuditFilter{From: minute(11), To: minute(12)}, []int64{11, 31}},
+		"of an object":    {api.AuditFilter{Object: "data-vol-3", To: minute(10)}, []int64{3, 8}},
+		"none of a kind":  {api.AuditFilter{Kind: api.KindInstance}, nil},
+		"far ahead":       {api.AuditFilter{From: minute(1e6)}, nil},
+		"long ago":        {api.AuditFilter{To: minute(-1e6)}, nil},
+		"backwards":       {api.AuditFilter{From: minute(9), To: minute(3)}, nil},
+	} {
+		for _, organization := range []string{"", "org-1"} {
+			for _, newest := range []bool{false, true} {
+				for _, limit := range []int{1, 2, 1000} {
+					want := slices.Clone(c.want)
+					if newest {
+						slices.Reverse(want)
+					}
+					got, calls := t.allAudit(api.AuditQuery{Organization: organization, Newest: newest, Limit: limit, Only: c.only})
+					if !slices.Equal(got, want) || calls > len(want)+3 {
+						t.Errorf("%s, %q, newest %v, by %d: %v in %d calls, want %v", name, organization, newest, limit, got, calls, want)
+					}
+				}
+			}
+		}
+	}
+	p, err := t.s.Audit(t.ctx, api.AuditQuery{Limit: 10, Only: api.AuditFilter{Actor: "nobody"}})
+	if err != nil || len(p.Items) != 0 || !p.More || p.Last != api.MaxAuditScan {
+		t.Errorf("one page looks up to %d, more %v: %v", p.Last, p.More, err)
+	}
+}
+
+// allAudit walks the pages of a query.
+func (t *tester) allAudit(q api.AuditQuery) (seqs []int64, calls int) {
+	t.Helper()
+	for {
+		p, err := t.s.Audit(t.ctx, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls++
+		for _, e := range p.Items {
+			seqs = append(seqs, e.Seq)
+		}
+		if !p.More {
+			return seqs, calls
+		}
+		if q.After = p.Last; p.Last == 0 || calls > 1000 {
+			t.Fatal("it goes on for ever")
+		}
+	}
 }

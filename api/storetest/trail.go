@@ -6,8 +6,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// trail is one page of what is kept in the order in which it happened.
-func trail[T any](all []T, q api.AuditQuery, of func(T) (organization string, seq int64)) (items []T, more bool, err error) {
+// trail is at most so many of what is kept in the order in which it happened.
+func trail[T any](all []T, q api.EventQuery, most int, of func(T) (organization string, seq int64)) (items []T, more bool, err error) {
 	if q.Limit < 1 || q.Limit > maxList {
 		return nil, false, api.Errorf(api.CodeInvalid, "the limit is 1 to %d", maxList).At("limit")
 	}
@@ -22,7 +22,7 @@ func trail[T any](all []T, q api.AuditQuery, of func(T) (organization string, se
 			q.After > 0 && (q.Newest && seq >= q.After || !q.Newest && seq <= q.After) {
 			continue
 		}
-		if len(items) == q.Limit {
+		if len(items) == most {
 			return items, true, nil
 		}
 		items = append(items, e)

@@ -165,6 +165,7 @@ type Agent struct {
 	// disksHeld are instances whose disks somebody changes, or starts with.
 	disksHeld map[api.InstanceID]bool
 	lastNode  api.NodeStatus
+	metered   time.Time // begin of the last round that recorded everything
 	observed  int64 // epoch given up for
 
 	keepMu sync.Mutex

@@ -415,6 +415,50 @@ func TestKilledAnywhereEndsRight(t *testing.T) {
 	}
 }
 
+// The node says up to when it has recorded all use; a card that does not answer
+// holds that back, also over a new start of the agent.
+func TestNodeSaysUpToWhenUseIsRecorded(t *testing.T) {
+	n := newNode(t, hypfake.Guest{})
+	n.start()
+	n.image()
+	n.instance("ins-1")
+	n.phase("ins-1", api.InstanceRunning)
+	self := func() api.NodeStatus {
+		o, err := n.store.Get(context.Background(), api.KindNode, "node-1")
+		if err != nil {
+			return api.NodeStatus{}
+		}
+		node, err := api.Decode[api.Node](o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return node.Status
+	}
+	begun := self().MeteredAt
+	n.until("use to be recorded", func() bool { return self().MeteredAt.After(begun) })
+	n.vgpus.mu.Lock()
+	n.vgpus.fault = func() error { return errors.New("gpud hangs") }
+	n.vgpus.mu.Unlock()
+	var held time.Time
+	n.until("it to be held back", func() bool {
+		st := self()
+		was := held
+		held = st.MeteredAt
+		return was.Equal(held) && st.SeenAt.Sub(held) > 300*time.Millisecond
+	})
+	n.kill()
+	n.start()
+	seen := self().SeenAt
+	n.until("another report", func() bool { return self().SeenAt.After(seen) })
+	if got := self().MeteredAt; !got.Equal(held) {
+		t.Errorf("after a new start it is %v, and was %v", got, held)
+	}
+	n.vgpus.mu.Lock()
+	n.vgpus.fault = nil
+	n.vgpus.mu.Unlock()
+	n.until("it to go on", func() bool { return self().MeteredAt.After(held) })
+}
+
 // The usage that reaches the store is what gpud counted, however often the
 // agent is killed on the way.
 func TestUsageIsExactAcrossKills(t *testing.T) {

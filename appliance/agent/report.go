@@ -44,7 +44,7 @@ const (
 func (a *Agent) reportNode(ctx context.Context) error {
 	now := a.o.Now().UTC()
 	st := api.NodeStatus{Vcpus: a.o.VCPUs, MemoryBytes: a.o.MemoryBytes, Accelerator: string(a.howMachinesRun()), Version: a.o.Version, SeenAt: now,
-		BootID: a.o.BootID, ObservedEpoch: a.gaveUp()}
+		BootID: a.o.BootID, ObservedEpoch: a.gaveUp(), MeteredAt: a.meteredUntil(now)}
 	info, err := a.o.Machines.Info(ctx)
 	st.Conditions = append(st.Conditions, answer(condHypervisor, err, now))
 	if err == nil {

@@ -42,6 +42,7 @@ func (a *Agent) meterAll(ctx context.Context) error {
 		return nil
 	}
 	var errs []error
+	begun := a.o.Now().UTC()
 	for _, in := range all(a.cache, a.cache.instances) {
 		if in.Meta.DeletedAt == nil { // else its own steps record the last of it
 			errs = append(errs, a.meterInstance(ctx, in))
@@ -52,7 +53,27 @@ func (a *Agent) meterAll(ctx context.Context) error {
 			errs = append(errs, a.meterVolume(ctx, v))
 		}
 	}
-	return errors.Join(errs...)
+	err := errors.Join(errs...)
+	if err == nil {
+		a.mu.Lock()
+		a.metered = begun
+		a.mu.Unlock()
+	}
+	return err
+}
+
+// meteredUntil is when all use was last looked at and recorded: by this process,
+// by the one before, or never; then from its first report on it is waited for.
+func (a *Agent) meteredUntil(now time.Time) time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.metered.IsZero() {
+		a.metered = now
+		if self, ok := a.cache.self(); ok && !self.Status.MeteredAt.IsZero() {
+			a.metered = self.Status.MeteredAt
+		}
+	}
+	return a.metered
 }
 
 // sawRun notes that the instance was seen to run. Its use is counted up to

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,11 +18,28 @@ func (a *App) auditCommand() *cobra.Command {
 }
 
 func (a *App) auditList() *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "Show the newest events", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "list", Short: "Show the newest events", Args: cobra.NoArgs,
+		Example: "  basalt audit list --actor ann@example.com --from 2026-03-01\n  basalt audit list --kind Volume --removed"}
+	var p api.ListAuditEventsParams
 	count := cmd.Flags().Int("count", 50, "how many; 0: all")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	cmd.Flags().BoolVar(&p.Oldest, "oldest", false, "from the oldest")
+	cmd.Flags().StringVar(&p.Actor, "actor", "", "only what this user or API key asked for: a name or an id")
+	cmd.Flags().StringVar(&p.Operation, "operation", "", "only this one, as DeleteInstance")
+	kind := cmd.Flags().String("kind", "", "only what changed an object of this kind, as Volume")
+	cmd.Flags().StringVar(&p.Object, "object", "", "only what changed this object: a name or an id")
+	cmd.Flags().BoolVar(&p.Removed, "removed", false, "only what removed an object for good")
+	from := cmd.Flags().String("from", "", "from this moment on, as 2026-03-01 or 2026-03-01T12:00:00Z")
+	to := cmd.Flags().String("to", "", "before this moment")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		p.Organization, p.Kind = a.config.Organization, api.Kind(*kind)
+		if p.From, err = moment(*from, time.Time{}); err != nil {
+			return err
+		}
+		if p.To, err = moment(*to, time.Time{}); err != nil {
+			return err
+		}
 		events := []api.AuditEvent{}
-		for e, err := range a.api.AuditEvents(cmd.Context(), a.config.Organization, false) {
+		for e, err := range a.api.AuditEvents(cmd.Context(), p) {
 			if err != nil {
 				return err
 			}
@@ -69,7 +87,7 @@ func (a *App) auditVerify() *cobra.Command {
 				return api.Errorf(api.CodeForbidden, "the whole audit trail is the operators'").WithHint("basalt audit list shows your organization's part")
 			}
 			var last api.AuditEvent
-			for e, err := range a.api.AuditEvents(cmd.Context(), "", true) {
+			for e, err := range a.api.AuditEvents(cmd.Context(), api.ListAuditEventsParams{Oldest: true}) {
 				if err != nil {
 					return err
 				}

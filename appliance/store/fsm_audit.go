@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"sort"
+	"time"
 
 	"go.etcd.io/bbolt"
 
@@ -117,8 +120,21 @@ func (v view) audit(q api.AuditQuery) (api.AuditPage, error) {
 	if q.Organization != "" {
 		bucket, prefix = v.tx.Bucket(bucketAuditOrg), join(q.Organization, "")
 	}
+	first, end, err := span(events, q.Only)
+	if err != nil {
+		return page, err
+	}
+	if q.Newest && (q.After <= 0 || q.After > end) {
+		q.After = end
+	} else if !q.Newest && q.After < first {
+		q.After = first - 1
+	}
+	looked := 0
 	for seq := range seqs(bucket, prefix, q.After, q.Newest) {
-		if len(page.Items) == q.Limit {
+		if n := int64(number(seq)); n < first || n >= end {
+			break
+		}
+		if len(page.Items) == q.Limit || looked == api.MaxAuditScan {
 			page.More = true
 			break
 		}
@@ -126,9 +142,39 @@ func (v view) audit(q api.AuditQuery) (api.AuditPage, error) {
 		if err != nil {
 			return page, err
 		}
-		page.Items = append(page.Items, e)
+		if looked++; q.Only.Wants(e) {
+			page.Items = append(page.Items, e)
+		}
+		page.Last = e.Seq
 	}
 	return page, nil
+}
+
+// clocksApart is by how much the times of two events may be in another order
+// than the events: each is the time of the node that was asked.
+const clocksApart = time.Hour
+
+// span is the first event that can be in a filter's time, and the end of them.
+func span(events *bbolt.Bucket, only api.AuditFilter) (first, end int64, err error) {
+	k, _ := events.Cursor().Last()
+	first, end = 1, 1
+	if k != nil {
+		end = int64(number(k)) + 1
+	}
+	since := func(at time.Time) int64 {
+		return 1 + int64(sort.Search(int(end-1), func(i int) bool {
+			e, bad := decodeEvent(events.Get(be64(uint64(i + 1))))
+			err = errors.Join(err, bad)
+			return !e.At.Before(at)
+		}))
+	}
+	if !only.From.IsZero() {
+		first = since(only.From.Add(-clocksApart))
+	}
+	if !only.To.IsZero() {
+		end = since(only.To.Add(clocksApart))
+	}
+	return first, end, err
 }
 
 // seqs are the keys below a prefix after one, or before it from the last.

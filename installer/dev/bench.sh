@@ -67,7 +67,7 @@ for round in $(seq "$rounds"); do
 	take busy "$build/bin/benchreport" busy
 	take guest env BASALT_GPU="unix:$sockets/gpu" LD_LIBRARY_PATH="$build/guest/lib" timeout 120 "$out/guest" 1
 	take soft go_bench soft gpu/soft '^BenchmarkKernels'
-	take store go_bench store appliance/store '^(BenchmarkCommit|BenchmarkList)$'
+	take store go_bench store appliance/store '^(BenchmarkCommit|BenchmarkList|BenchmarkAlerts)$'
 	take store go_bench store appliance/store '^BenchmarkClusterCommit$' 1s # a thousand clients take time to begin
 	take network go_bench ovn sdn/ovn '^BenchmarkThroughput$'
 done

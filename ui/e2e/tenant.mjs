@@ -255,6 +255,21 @@ step('the audit trail', async () => {
   await page.getByText('Page 2').waitFor();
   await page.getByLabel('Order').selectOption('oldest');
   await page.getByText('Page 1').waitFor();
+  await page.getByLabel('Order').selectOption('newest');
+  await page.getByLabel('Did').fill('stopinstance');
+  await page.getByLabel('Kind of object').fill('Instance');
+  await button(page, 'Show').click();
+  await page.waitForFunction(() => [...document.querySelectorAll('td[data-label="Did"]')].every((c) => c.textContent === 'StopInstance') && document.querySelector('td[data-label="Did"]'));
+  assert.match(page.url(), /operation=stopinstance/);
+  await inspect(page, 'audit-narrowed-light');
+  await page.reload(); // the filter stands in the address
+  await page.getByText('StopInstance').first().waitFor();
+  assert.equal(await page.getByLabel('Did').inputValue(), 'stopinstance');
+  await page.getByLabel('Object', { exact: true }).fill('<img src=x onerror=alert(1)>');
+  await button(page, 'Show').click();
+  await page.getByText('Nothing fits').waitFor();
+  await button(page, 'Show everything').click();
+  await button(page, 'Next page').waitFor();
 });
 
 step('projects', async () => {
@@ -295,6 +310,7 @@ step('the own account: one-time codes', async () => {
   await page.getByRole('button', { name: /^Account of/ }).click();
   await page.getByRole('menuitem', { name: 'Your account' }).click();
   await heading(page, 'Your account');
+  assert.equal(await button(page, 'Turn off one-time codes').count(), 0);
   await button(page, 'Set up one-time codes').click();
   await page.getByRole('img', { name: 'QR code of the secret' }).waitFor();
   const secret = await page.getByRole('textbox', { name: 'Secret' }).inputValue();
@@ -309,6 +325,10 @@ step('the own account: one-time codes', async () => {
   assert.equal(await page.getByRole('list', { name: 'Recovery codes' }).getByRole('listitem').count(), 10);
   await inspect(page, 'account-recovery-light');
   await page.getByRole('main').getByRole('button', { name: 'Close' }).click();
+  await page.reload(); // that they are on is the server's knowledge
+  await button(page, 'Turn off one-time codes').waitFor();
+  assert.equal(await button(page, 'Set up one-time codes').count(), 0);
+  await inspect(page, 'account-totp-on-light');
   await button(page, 'Turn off one-time codes').click();
   expect('403');
   await page.locator('#acc-off').fill('wrong');
@@ -317,6 +337,7 @@ step('the own account: one-time codes', async () => {
   await page.locator('#acc-off').fill(PASSWORD);
   await inDialog('Turn off');
   await dialog().waitFor({ state: 'detached' });
+  await button(page, 'Set up one-time codes').waitFor();
 });
 
 step('sessions, and another password', async () => {

@@ -50,6 +50,7 @@ var fixedRows = []row{
 	{name: "cluster: node dead to running elsewhere, worst", bench: key{"NodeDead", "s"}, baselineName: "until its death is certain", baseline: key{"NodeDeadCertain", "s"}, worst: true, goal: 45},
 	{name: "20,000 instances: list 100, p99", bench: key{"List/page=100", "p99-ms"}, baselineName: "a whole project of 100, p99", baseline: key{"List/project", "p99-ms"}, worst: true, goal: 100},
 	{name: "20,000 instances: list 1,000, p99", bench: key{"List/page=1000", "p99-ms"}, baselineName: "a page of 100, p99", baseline: key{"List/page=100", "p99-ms"}, worst: true, goal: 100},
+	{name: "20,000 instances: alerts, looked for", bench: ns("Alerts/anew"), baselineName: "answered with the last look", baseline: ns("Alerts/asked")},
 	{name: "20,000 instances: memory of the store", bench: key{"List/page=100", "heap-MiB"}, baselineName: "the same on the disk", baseline: key{"List/page=100", "file-MiB"}},
 	{name: "network: 100 × 20 ports from nothing, written", bench: key{"Topology/networks=100/rows=basalt", "all-s"}, baselineName: "the switches and ports alone", baseline: key{"Topology/networks=100/rows=plain", "all-s"}},
 	{name: "network: 100 × 20 ports, ovn-northd has them", bench: key{"Topology/networks=100/rows=basalt", "all-settle-s"}, baselineName: "the switches and ports alone", baseline: key{"Topology/networks=100/rows=plain", "all-settle-s"}},

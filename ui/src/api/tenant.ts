@@ -1,6 +1,7 @@
 // An instance's history, the audit trail, the own account, projects.
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { api, ok, type Instance, type Schemas } from './client';
+import type { AuditQuery } from '../lib/audit';
 import { none } from './queries';
 
 export type InstanceEvent = Schemas['InstanceEvent'];
@@ -18,8 +19,22 @@ export const useHistory = ({ meta }: Instance) =>
     staleTime: Infinity,
   });
 
-export const useAudit = (q: { organization?: string; oldest?: boolean; limit?: number; continue?: string }) =>
-  useQuery({ queryKey: ['audit', none(q)], queryFn: ({ signal }) => ok(api.GET('/v1/audit-events', { params: { query: none(q) }, signal })), placeholderData: keepPreviousData, staleTime: 0 });
+// With a filter, the API looks through a part of the trail per call.
+const mostCalls = 20;
+
+/** useAudit is a page of the trail; an empty one that another follows means that nothing was found so far. */
+export const useAudit = (q: AuditQuery) =>
+  useQuery({
+    queryKey: ['audit', none(q)],
+    queryFn: async ({ signal }) => {
+      const ask = (query: AuditQuery) => ok(api.GET('/v1/audit-events', { params: { query: none(query) }, signal }));
+      let page = await ask(q);
+      for (let n = 1; n < mostCalls && page.items.length === 0 && page.continue; n++) page = await ask({ ...q, continue: page.continue });
+      return page;
+    },
+    placeholderData: keepPreviousData,
+    staleTime: 0,
+  });
 
 export const useOrganizations = (on: boolean) => useQuery({ queryKey: ['Organization', 'list'], enabled: on, queryFn: ({ signal }) => ok(api.GET('/v1/organizations', { params: { query: { limit: 1000 } }, signal })) });
 

@@ -17,6 +17,9 @@ export function withParam(hash: string, name: string, value: string): string {
   return `#${pathOf(hash)}${rest && `?${rest}`}`;
 }
 
+/** withParams is a hash with other values of several names in its query. */
+export const withParams = (hash: string, values: Readonly<Record<string, string>>): string => Object.entries(values).reduce((h, [name, value]) => withParam(h, name, value), hash);
+
 function write(hash: string, replace: boolean) {
   history[replace ? 'replaceState' : 'pushState'](null, '', hash);
   dispatchEvent(new HashChangeEvent('hashchange'));
@@ -38,6 +41,14 @@ export function useParam(name: string): [string, (value: string) => void] {
   const value = useSyncExternalStore(subscribe, () => queryOf(location.hash).get(name) ?? '');
   const set = useCallback((v: string) => write(withParam(location.hash, name, v), true), [name]);
   return [value, set];
+}
+
+/** useParams are several values in the address's query; setting them makes a step to go back to. */
+export function useParams<N extends string>(names: readonly N[]): [Record<N, string>, (values: Partial<Record<N, string>>) => void] {
+  const query = useSyncExternalStore(subscribe, () => queryOf(location.hash).toString());
+  const values = new URLSearchParams(query);
+  const set = useCallback((v: Partial<Record<N, string>>) => write(withParams(location.hash, v as Record<string, string>), false), []);
+  return [Object.fromEntries(names.map((n) => [n, values.get(n) ?? ''])) as Record<N, string>, set];
 }
 
 /** passwordLink is where a new user sets a password. */

@@ -11,10 +11,14 @@ export function Account({ session }: { session: Session }) {
   return (
     <PageBody title={t('acc.title')}>
       <div className="basalt-stack">
-        <div className="basalt-columns">
-          <Password email={session.name ?? ''} />
-          <OneTimeCodes email={session.name ?? ''} />
-        </div>
+        {session.hasPassword ? (
+          <div className="basalt-columns">
+            <Password email={session.name ?? ''} />
+            <OneTimeCodes email={session.name ?? ''} on={session.totp ?? false} />
+          </div>
+        ) : (
+          <p className="basalt-note">{t('acc.elsewhere')}</p>
+        )}
         <Sessions />
       </div>
     </PageBody>

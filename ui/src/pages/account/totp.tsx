@@ -1,9 +1,10 @@
 // One-time codes: set up with an authenticator, and turned off with the password.
-import { Alert, Button, Card, CardBody, CardTitle, ClipboardCopy, Form, TextInput } from '@patternfly/react-core';
-import { useMutation } from '@tanstack/react-query';
+import { Alert, Button, Card, CardBody, CardTitle, ClipboardCopy, Form, Label, TextInput } from '@patternfly/react-core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok } from '../../api/client';
 import { elsewhere, useFieldErrors } from '../../api/fields';
+import { sessionKey, type Session } from '../../api/session';
 import { useText } from '../../i18n';
 import { ErrorAlert } from '../../parts/error';
 import { Field } from '../../parts/field';
@@ -29,10 +30,10 @@ function SetUp({ secret, uri, onDone }: { secret: string; uri: string; onDone: (
   );
 }
 
-function TurnOff({ email, onClose }: { email: string; onClose: () => void }) {
+function TurnOff({ email, onOff, onClose }: { email: string; onOff: () => void; onClose: () => void }) {
   const { t } = useText();
   const [password, setPassword] = useState('');
-  const off = useMutation({ mutationFn: () => ok(api.POST('/v1/totp/disable', { body: { password } })), onSuccess: onClose });
+  const off = useMutation({ mutationFn: () => ok(api.POST('/v1/totp/disable', { body: { password } })), onSuccess: () => (onOff(), onClose()) });
   const errors = useFieldErrors(off.error);
   return (
     <FormDialog title={t('acc.totpOff')} help={t('acc.totpOffHelp')} action={t('acc.off')} busy={off.isPending} error={off.error} shown={['password']} onSubmit={off.mutate} onClose={onClose}>
@@ -44,8 +45,10 @@ function TurnOff({ email, onClose }: { email: string; onClose: () => void }) {
   );
 }
 
-export function OneTimeCodes({ email }: { email: string }) {
+export function OneTimeCodes({ email, on }: { email: string; on: boolean }) {
   const { t } = useText();
+  const client = useQueryClient();
+  const turned = (totp: boolean) => client.setQueryData(sessionKey, (s: Session | null | undefined) => s && { ...s, totp });
   const [codes, setCodes] = useState<string[] | null>(null);
   const [turningOff, setTurningOff] = useState(false);
   const begin = useMutation({ mutationFn: () => ok(api.POST('/v1/totp')) });
@@ -64,15 +67,17 @@ export function OneTimeCodes({ email }: { email: string }) {
             </div>
           </Alert>
         )}
-        {!codes && begin.data && <SetUp secret={begin.data.secret} uri={begin.data.uri} onDone={(c) => (setCodes(c), begin.reset())} />}
+        {!codes && begin.data && <SetUp secret={begin.data.secret} uri={begin.data.uri} onDone={(c) => (setCodes(c), begin.reset(), turned(true))} />}
         {!begin.data && !codes && (
           <div className="basalt-actions">
-            <Button variant="secondary" isLoading={begin.isPending} onClick={() => begin.mutate()}>{t('acc.totpBegin')}</Button>
-            <Button variant="link" isDanger onClick={() => (begin.reset(), setTurningOff(true))}>{t('acc.totpOff')}</Button>
+            <Label color={on ? 'green' : 'grey'}>{t(on ? 'acc.totpIsOn' : 'acc.totpIsOff')}</Label>
+            {on
+              ? <Button variant="link" isDanger onClick={() => setTurningOff(true)}>{t('acc.totpOff')}</Button>
+              : <Button variant="secondary" isLoading={begin.isPending} onClick={() => begin.mutate()}>{t('acc.totpBegin')}</Button>}
           </div>
         )}
       </CardBody>
-      {turningOff && <TurnOff email={email} onClose={() => setTurningOff(false)} />}
+      {turningOff && <TurnOff email={email} onOff={() => turned(false)} onClose={() => setTurningOff(false)} />}
     </Card>
   );
 }

@@ -1,0 +1,107 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/alerts"
+)
+
+func newBoard() *alertBoard { return &alertBoard{turn: make(chan struct{}, 1)} }
+
+func states(n int, looks *atomic.Int64) func(context.Context) (alerts.State, error) {
+	return func(context.Context) (alerts.State, error) {
+		looks.Add(1)
+		return alerts.State{Instances: make([]api.Instance, n)}, nil
+	}
+}
+
+// A large cluster is looked at once for all who ask within its time; a small one
+// for each.
+func TestAlertsAreSharedForATime(t *testing.T) {
+	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for n, want := range map[int][]int64{manyInstances: {1, 1, 1, 2, 3, 3}, manyInstances - 1: {1, 2, 3, 4, 5, 6}} {
+		b, looks, asOf := newBoard(), atomic.Int64{}, time.Time{}
+		for i, after := range []time.Duration{0, time.Second, alertsAge - 1, alertsAge, -time.Hour, -time.Hour} {
+			at := start.Add(after)
+			l, err := b.look(t.Context(), func() time.Time { return at }, states(n, &looks))
+			if err != nil || looks.Load() != want[i] {
+				t.Errorf("%d instances, %v: %d looks, want %d: %v", n, after, looks.Load(), want[i], err)
+			}
+			if l.at.After(at) {
+				t.Errorf("%d instances, %v: as of %v, which is to come", n, after, l.at)
+			}
+			if changed := !l.at.Equal(asOf); i > 0 && changed != (want[i] != want[i-1]) && n == manyInstances {
+				t.Errorf("%v: as of %v, before %v", after, l.at, asOf)
+			}
+			asOf = l.at
+		}
+	}
+}
+
+// Who comes while somebody looks waits for the next look, which serves all who
+// have waited; never do two look at once.
+func TestAlertsAreLookedForOneAtATime(t *testing.T) {
+	b, now := newBoard(), func() time.Time { return time.Unix(0, 0) }
+	var looks, at atomic.Int64
+	first, all := make(chan struct{}), make(chan struct{})
+	read := func(ctx context.Context) (alerts.State, error) {
+		if at.Add(1) != 1 {
+			t.Error("two look at once")
+		}
+		if looks.Add(1) == 1 {
+			close(first)
+			<-all
+		}
+		at.Add(-1)
+		return alerts.State{}, nil
+	}
+	var came sync.WaitGroup
+	ask := func() {
+		came.Add(1)
+		go func() {
+			defer came.Done()
+			if _, err := b.look(context.Background(), now, read); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	ask()
+	<-first
+	for range 50 {
+		ask()
+	}
+	close(all)
+	came.Wait()
+	if n := looks.Load(); n > 51 || n < 2 {
+		t.Errorf("%d looks", n)
+	}
+	if !(look{nth: 2}).serves(now(), 1) || (look{nth: 2}).serves(now(), 2) {
+		t.Error("a look serves who came before it began, and nobody else")
+	}
+}
+
+// A look that fails is nobody else's, and who goes away does not wait.
+func TestAlertsThatCannotBeRead(t *testing.T) {
+	b, now := newBoard(), func() time.Time { return time.Unix(0, 0) }
+	down := errors.New("the store is away")
+	if _, err := b.look(t.Context(), now, func(context.Context) (alerts.State, error) { return alerts.State{}, down }); !errors.Is(err, down) {
+		t.Error(err)
+	}
+	var looks atomic.Int64
+	if l, err := b.look(t.Context(), now, states(manyInstances, &looks)); err != nil || looks.Load() != 1 || l.nth == 0 {
+		t.Error(fmt.Sprint(l), err)
+	}
+	b.turn <- struct{}{}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := b.look(gone, now, states(1, &looks)); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
