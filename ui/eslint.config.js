@@ -18,6 +18,6 @@ export default ts.config(
   },
   {
     files: ['scripts/**', 'e2e/**', '*.js'],
-    languageOptions: { globals: { process: 'readonly', console: 'readonly', URL: 'readonly', document: 'readonly', window: 'readonly', setTimeout: 'readonly', performance: 'readonly', Buffer: 'readonly', fetch: 'readonly', sessionStorage: 'readonly', getComputedStyle: 'readonly' } },
+    languageOptions: { globals: { process: 'readonly', console: 'readonly', URL: 'readonly', document: 'readonly', window: 'readonly', setTimeout: 'readonly', performance: 'readonly', Buffer: 'readonly', fetch: 'readonly', sessionStorage: 'readonly', getComputedStyle: 'readonly', AbortController: 'readonly' } },
   },
 );

@@ -34,6 +34,7 @@ go test -c -o "$out/soft.test" ./gpu/soft
 go test -c -o "$out/store.test" ./appliance/store
 go test -c -o "$out/ovn.test" ./sdn/ovn
 go test -c -o "$out/e2e.test" ./appliance/e2e
+go test -c -o "$out/ui.test" ./ui
 gcc -O2 -g -std=c11 -Wall -Wextra -Werror -Igpu/guest/include -Igpu/guest/demo -o "$out/guest" \
 	gpu/guest/bench/bench.c "$build/obj/guest/kernels_ptx.c" -L"$build/guest/lib" -lcuda
 
@@ -70,6 +71,7 @@ for round in $(seq "$rounds"); do
 	take store go_bench store appliance/store '^(BenchmarkCommit|BenchmarkList|BenchmarkAlerts)$'
 	take store go_bench store appliance/store '^BenchmarkClusterCommit$' 1s # a thousand clients take time to begin
 	take network go_bench ovn sdn/ovn '^BenchmarkThroughput$'
+	take portal go_bench ui ui '^BenchmarkPortal$' 1x # in Chromium
 done
 kill "$gpud" && wait "$gpud" || true
 gpud=''

@@ -29,7 +29,7 @@ func (r row) value(v []float64) float64 {
 func ns(bench string) key { return key{bench, "ns/op"} }
 
 // rows is the table. What is not named here is not printed.
-var rows = append(fixedRows, storageRows()...)
+var rows = slices.Concat(fixedRows, storageRows(), portalRows())
 
 var fixedRows = []row{
 	{name: "guest library: enqueue a launch", bench: ns("GuestEnqueue"), baselineName: "write the same bytes to memory", baseline: ns("GuestEnqueueBaseline")},

@@ -32,9 +32,9 @@ func Built(t *testing.T) {
 	}
 }
 
-// Tell a story of ui/e2e, with more in its environment. BASALT_SHOTS names
-// where its pictures stay. log is shown if it fails.
-func Tell(t testing.TB, story string, log func() string, env ...string) {
+// Tell a story of ui/e2e, with more in its environment, and return what it said.
+// BASALT_SHOTS names where its pictures stay. log is shown if it fails.
+func Tell(t testing.TB, story string, log func() string, env ...string) string {
 	t.Helper()
 	browser, err := exec.LookPath("chromium")
 	if err != nil {
@@ -55,6 +55,7 @@ func Tell(t testing.TB, story string, log func() string, env ...string) {
 		t.Fatalf("%s: %v\n%s\n--- basaltd:\n%s", story, err, out, log())
 	}
 	t.Logf("%s", out)
+	return string(out)
 }
 
 // node is the Node.js that built the portal: the machine's, or make ui's own.

@@ -3,11 +3,28 @@ import type { Translation } from '../i18n';
 
 const gib = 2 ** 30;
 
+/** inLanguage makes a format once for each language: to make one takes longer than to use it a hundred times. */
+function inLanguage<T>(make: (language: string) => T): (language: string) => T {
+  const made = new Map<string, T>();
+  return (language) => {
+    const known = made.get(language) ?? make(language);
+    made.set(language, known);
+    return known;
+  };
+}
+
+const rough = inLanguage((l) => new Intl.NumberFormat(l, { maximumFractionDigits: 1 }));
+const precise = inLanguage((l) => new Intl.NumberFormat(l, { maximumFractionDigits: 2 }));
+const times = inLanguage((l) => new Intl.DateTimeFormat(l, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' }));
+const seconds = inLanguage((l) => new Intl.DateTimeFormat(l, { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' }));
+const days = inLanguage((l) => new Intl.DateTimeFormat(l, { dateStyle: 'medium', timeZone: 'UTC' }));
+const percents = inLanguage((l) => new Intl.NumberFormat(l, { style: 'percent', maximumFractionDigits: 1 }));
+
 export function formatBytes(n: number, language: string): string {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
   let i = 0;
   for (; Math.abs(n) >= 1024 && i < units.length - 1; i++) n /= 1024;
-  return `${new Intl.NumberFormat(language, { maximumFractionDigits: n < 10 ? 2 : 1 }).format(n)} ${units[i]}`;
+  return `${(n < 10 ? precise : rough)(language).format(n)} ${units[i]}`;
 }
 
 /** formatMicros is an amount of money; tiny amounts get more digits. */
@@ -19,18 +36,18 @@ export function formatMicros(micros: number | bigint, currency: string, language
 
 export function formatTime(at: string | undefined, language: string): string {
   if (!at) return '';
-  return `${new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' }).format(new Date(at))} UTC`;
+  return `${times(language).format(new Date(at))} UTC`;
 }
 
 /** formatSecond is a time to the second. */
-export const formatSecond = (at: string, language: string) => `${new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' }).format(new Date(at))} UTC`;
+export const formatSecond = (at: string, language: string) => `${seconds(language).format(new Date(at))} UTC`;
 
-export const formatDay = (at: string, language: string) => new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeZone: 'UTC' }).format(new Date(at));
+export const formatDay = (at: string, language: string) => days(language).format(new Date(at));
 
 /** formatPeriod in days, both of which are in it; to is the first moment after. */
 export const formatPeriod = (from: string, to: string, language: string) => `${formatDay(from, language)} – ${formatDay(new Date(Date.parse(to) - 1).toISOString(), language)}`;
 
-export const formatPercent = (n: number, language: string) => new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 1 }).format(n / 100);
+export const formatPercent = (n: number, language: string) => percents(language).format(n / 100);
 
 /** formatQuantity of a meter's units, in hours where they are times. */
 export function formatQuantity(meter: string, n: number, { t, language }: Pick<Translation, 't' | 'language'>): string {

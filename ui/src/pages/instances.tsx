@@ -25,6 +25,7 @@ export function Instances({ session }: { session: Session }) {
     { title: t('common.name'), cell: (i) => <Link href={`/instances/${i.meta.id}`}>{i.meta.name}</Link> },
     {
       title: t('common.state'),
+      share: 2,
       cell: (i) => (
         <div>
           <PhaseLabel instance={i} /> <span className="basalt-note">{noteOf(i)}</span>
@@ -34,11 +35,12 @@ export function Instances({ session }: { session: Session }) {
     { title: t('inst.size'), cell: ({ assignment: a }) => (a?.vcpus ? `${count('inst.vcpus', a.vcpus)}, ${formatBytes(a.memoryBytes ?? 0, language)}` : '–') },
     {
       title: t('inst.vgpu'),
+      share: 1.3,
       cell: ({ spec: { vgpu: v } }) => (v ? `${t('inst.vram', { size: formatBytes(v.vramBytes, language) })}, ${v.sharePercent ? t('inst.share', { percent: formatPercent(v.sharePercent, language) }) : t('inst.bestEffort')}${v.tier ? `, ${v.tier}` : ''}` : '–'),
     },
     { title: t('inst.addresses'), cell: ({ assignment: a }) => a?.ports?.map((p) => p.address4 || p.address6).join(', ') || '–' },
     ...(project ? [] : [{ title: t('common.project'), cell: (i: Instance) => projects.find((p) => p.meta.id === i.meta.project)?.meta.name ?? '' }]),
-    { title: t('common.created'), cell: (i) => formatTime(i.meta.createdAt, language) },
+    { title: t('common.created'), share: 1.3, cell: (i) => formatTime(i.meta.createdAt, language) },
   ], [t, count, language, project, projects]);
   return (
     <PageBody title={t('inst.title')} actions={create}>

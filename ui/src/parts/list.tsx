@@ -1,16 +1,15 @@
 // A list of objects: a table that becomes cards on a phone, pages, a filter,
 // and what to do when it is empty.
 import { EmptyState, EmptyStateActions, EmptyStateBody, EmptyStateFooter, Skeleton } from '@patternfly/react-core';
-import { Table, Th, Thead, Tr } from '@patternfly/react-table';
 import type { ReactNode } from 'react';
 import { useText } from '../i18n';
 import { ErrorAlert } from './error';
 import { ListFilter } from './list-filter';
 import { ListPager } from './list-pager';
-import { Rows, type Column } from './list-rows';
+import { Table, type Column } from './list-table';
 import type { Filter, Pages } from './list-state';
 
-export type { Column } from './list-rows';
+export type { Column } from './list-table';
 export { useFilter, useListing, usePages } from './list-state';
 
 interface Props<T> {
@@ -33,14 +32,7 @@ export function ObjectList<T>({ label, columns, query, keyOf, empty, pages, filt
       <ErrorAlert error={query.error} onRetry={() => void query.refetch()} />
       {query.isPending && <Skeleton height="8rem" screenreaderText={t('app.loading')} />}
       {query.data && items.length === 0 && first && (filter?.search ? <EmptyState titleText={t('common.noMatch', { search: filter.search })} headingLevel="h2"><EmptyStateBody>{t('common.noMatchHelp')}</EmptyStateBody></EmptyState> : empty)}
-      {items.length > 0 && (
-        <Table aria-label={label} variant="compact" gridBreakPoint="grid-md">
-          <Thead>
-            <Tr>{columns.map((c) => <Th key={c.title} modifier="wrap">{c.title}</Th>)}</Tr>
-          </Thead>
-          <Rows items={items} columns={columns} keyOf={keyOf} />
-        </Table>
-      )}
+      {items.length > 0 && <Table label={label} items={items} columns={columns} keyOf={keyOf} />}
       {pages && query.data && <ListPager pages={pages} shown={items.length} next={query.data.continue} />}
     </>
   );

@@ -3,7 +3,7 @@
 import { Button, FormSelect, FormSelectOption } from '@patternfly/react-core';
 import { ServerIcon } from '@patternfly/react-icons';
 import { useMutation } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useMemo, useState } from 'react';
 import { Link } from 'wouter';
 import { api, ok, type Instance } from '../../api/client';
 import { useInstancesBy, useOrganizationNames } from '../../api/cluster';
@@ -20,6 +20,11 @@ import { useProject } from '../../shell/project';
 import { Move } from './move';
 
 const phases: Phase[] = ['Pending', 'Creating', 'Starting', 'Running', 'Stopping', 'Stopped', 'Deleting', 'Failed', 'NodeLost', 'Moving'];
+
+type Named = { meta: { id?: string; name: string } }[] | undefined;
+
+const nameIn = (items: Named, ref: string | undefined) => items?.find((o) => o.meta.id === ref)?.meta.name ?? ref ?? '';
+const options = (items: Named) => (items ?? []).map((o) => ({ value: o.meta.id ?? '', label: o.meta.name }));
 
 interface Choice {
   id: string;
@@ -56,15 +61,15 @@ export function AllInstances({ tab, id }: { tab: string; id: string }) {
     },
     onSuccess: () => stop(null),
   });
-  const nameIn = (items: { meta: { id?: string; name: string } }[] | undefined, ref: string | undefined) => items?.find((o) => o.meta.id === ref)?.meta.name ?? ref ?? '';
-  const options = (items: { meta: { id?: string; name: string } }[] | undefined) => (items ?? []).map((o) => ({ value: o.meta.id ?? '', label: o.meta.name }));
-  const columns: Column<Instance>[] = [
-    { title: t('common.name'), cell: (i) => <Link href={`/instances/${i.meta.id}`}>{i.meta.name}</Link> },
-    { title: t('common.state'), cell: (i) => <div><PhaseLabel instance={i} /> <span className="basalt-note">{noteOf(i)}</span></div> },
-    { title: t('all.whose'), cell: (i) => `${nameIn(organizations.data?.items, i.meta.organization)} / ${nameIn(projects, i.meta.project)}` },
+  const { isPending: turning, mutate: turn, reset } = power;
+  // Of 500 rows only those that change are drawn anew.
+  const columns = useMemo((): Column<Instance>[] => [
+    { title: t('common.name'), share: 1.3, cell: (i) => <Link href={`/instances/${i.meta.id}`}>{i.meta.name}</Link> },
+    { title: t('common.state'), share: 1.6, cell: (i) => <div><PhaseLabel instance={i} /> <span className="basalt-note">{noteOf(i)}</span></div> },
+    { title: t('all.whose'), share: 1.3, cell: (i) => `${nameIn(organizations.data?.items, i.meta.organization)} / ${nameIn(projects, i.meta.project)}` },
     { title: t('all.where'), cell: ({ assignment: a }) => (a?.node ? <><Link href={`/nodes/${a.node}`}>{nameIn(nodes.data?.items, a.node)}</Link>{a.gpu && <><br /><span className="basalt-note">{nameIn(gpus.data?.items, a.gpu)}</span></>}</> : '–') },
     { title: t('inst.size'), cell: ({ assignment: a }) => (a?.vcpus ? [`${count('inst.vcpus', a.vcpus)}`, formatBytes(a.memoryBytes ?? 0, language), a.vgpuVramBytes && t('inst.vram', { size: formatBytes(a.vgpuVramBytes, language) })].filter(Boolean).join(', ') : '–') },
-    { title: t('common.created'), cell: (i) => formatTime(i.meta.createdAt, language) },
+    { title: t('common.created'), share: 1.2, cell: (i) => formatTime(i.meta.createdAt, language) },
     {
       title: t('common.actions'),
       cell: (i) => {
@@ -74,15 +79,15 @@ export function AllInstances({ tab, id }: { tab: string; id: string }) {
           <div className="basalt-actions">
             {phase === 'Running' && !i.spec.vgpu && <Button variant="link" isInline aria-label={`${t('all.move')}: ${i.meta.name}`} onClick={() => move(i)}>{t('all.move')}</Button>}
             {i.spec.power === 'Stopped' ? (
-              <Button variant="link" isInline isDisabled={power.isPending} aria-label={`${t('one.start')}: ${i.meta.name}`} onClick={() => power.mutate({ i, on: true })}>{t('one.start')}</Button>
+              <Button variant="link" isInline isDisabled={turning} aria-label={`${t('one.start')}: ${i.meta.name}`} onClick={() => turn({ i, on: true })}>{t('one.start')}</Button>
             ) : (
-              <Button variant="link" isInline aria-label={`${t('one.stop')}: ${i.meta.name}`} onClick={() => (power.reset(), stop(i))}>{t('one.stop')}</Button>
+              <Button variant="link" isInline aria-label={`${t('one.stop')}: ${i.meta.name}`} onClick={() => (reset(), stop(i))}>{t('one.stop')}</Button>
             )}
           </div>
         );
       },
     },
-  ];
+  ], [t, count, language, projects, organizations.data, nodes.data, gpus.data, turning, turn, reset]);
   const filtered = Object.values(by).some(Boolean);
   return (
     <PageBody title={t('all.title')}>
