@@ -13,22 +13,40 @@ export const hostile = [
   'x'.repeat(10_000),
 ];
 
+/** The same in fewer goes, for many forms. */
+const together = [hostile.slice(0, 4).join(''), hostile[4], hostile.slice(5, 8).join(''), hostile[8]];
+
+/** within is the dialog that is open, or else the page. */
+async function within(page) {
+  const dialog = page.getByRole('dialog');
+  return (await dialog.count()) > 0 ? dialog : page.locator('main');
+}
+
 /** fields are the visible ones that take text, of the dialog that is open or else of the page. */
 export async function fields(page) {
-  const dialog = page.getByRole('dialog');
-  const within = (await dialog.count()) > 0 ? dialog : page.locator('main');
-  const all = await within.locator('input:not([type]), input[type=text], input[type=search], input[type=email], input[type=password], input[type=url], textarea').all();
+  const all = await (await within(page)).locator('input:not([type]), input[type=text], input[type=search], input[type=email], input[type=password], input[type=url], textarea').all();
   const open = [];
   for (const f of all) if ((await f.isVisible()) && (await f.isEditable())) open.push(f);
   return open;
 }
 
-/** harmless says that nothing of it ran, and nothing broke out of the page. */
+/** harmless says that nothing of it ran, and nothing broke out of the page or its dialog. */
 export async function harmless(page, what) {
-  if (await page.evaluate(() => window.pwned !== undefined)) complain(`${what}: script ran`);
-  if (await page.evaluate(() => document.querySelector('img[src="x"]') !== null)) complain(`${what}: text became markup`);
-  const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-  if (wide > 0) complain(`${what}: ${wide} px wider than the window`);
+  const found = await page.evaluate(() => {
+    const box = document.querySelector('[role=dialog]');
+    return {
+      ran: window.pwned !== undefined,
+      markup: document.querySelector('img[src="x"]') !== null,
+      link: document.querySelector('a[href^="javascript:" i]') !== null,
+      page: document.documentElement.scrollWidth - window.innerWidth,
+      dialog: box ? Math.max(box.scrollWidth - box.clientWidth, ...[...box.children].map((c) => c.scrollWidth - c.clientWidth)) : 0,
+    };
+  });
+  if (found.ran) complain(`${what}: script ran`);
+  if (found.markup) complain(`${what}: text became markup`);
+  if (found.link) complain(`${what}: a link that is a script`);
+  if (found.page > 0) complain(`${what}: ${found.page} px wider than the window`);
+  if (found.dialog > 1) complain(`${what}: ${found.dialog} px wider than its dialog`);
 }
 
 /** attack every field with each text, submitting after each by submit. It answers how many fields there were. */
@@ -42,5 +60,42 @@ export async function attack(page, what, submit) {
     await page.waitForTimeout(150);
     await harmless(page, `${what}, ${JSON.stringify(text.slice(0, 30))}`);
   }
+  return most;
+}
+
+/** refused says what a form says of what was sent: at a field, above them, or nothing. */
+const refused = (page) =>
+  page.evaluate(() => {
+    const box = document.querySelector('[role=dialog]') ?? document.querySelector('main');
+    const wrong = (e) => e.matches('[aria-invalid=true]') || (e.validity && !e.validity.valid);
+    if ([...box.querySelectorAll('input, textarea, select')].some(wrong) || box.querySelector('.pf-v6-c-form .pf-m-error')) return 'field';
+    return box.querySelector('.pf-v6-c-alert.pf-m-danger') ? 'above' : '';
+  });
+
+/**
+ * attackForm attacks a form that open opens, and whose button is submit;
+ * without one nothing is sent. It must have at least so many fields of text, and
+ * say at one of them what is wrong; what it takes it may close with.
+ */
+export async function attackForm(page, { what, open, submit, least, takes }) {
+  let most = 0;
+  let said = '';
+  await open();
+  for (const text of together) {
+    if (most > 0 && (await fields(page)).length < most) await open();
+    const found = await fields(page);
+    most = Math.max(most, found.length);
+    for (const f of found) await f.fill(text);
+    const button = (await within(page)).getByRole('button', { name: submit, exact: true }).last();
+    if (submit && (await button.isEnabled())) {
+      await button.click();
+      await page.waitForTimeout(150);
+      await page.waitForFunction(() => !document.querySelector('.pf-m-in-progress')); // it was answered
+    }
+    await harmless(page, `${what}, ${JSON.stringify(text.slice(0, 30))}`);
+    said = said === 'field' ? said : await refused(page);
+  }
+  if (most < least) complain(`${what}: ${most} fields of text, not ${least}`);
+  if (submit && !takes && said !== 'field') complain(`${what}: no field says what is wrong with it${said && ', only the form does'}`);
   return most;
 }

@@ -106,11 +106,11 @@ step('apps and flavors', async () => {
   await button(page, 'Create flavor').click();
   await dialog.getByLabel('Name').fill('whale');
   await dialog.locator('#flavor-memory').fill('8');
-  await dialog.getByLabel('Unit of Memory').selectOption('MiB');
+  await dialog.getByLabel('Unit of: Memory').selectOption('MiB');
   expect('400');
   await send('Create');
   await page.locator('#flavor-memory-help .pf-m-error').waitFor();
-  await dialog.getByLabel('Unit of Memory').selectOption('GiB');
+  await dialog.getByLabel('Unit of: Memory').selectOption('GiB');
   await inspect(page, 'flavor-form-light');
   await send('Create');
   await page.getByRole('gridcell', { name: 'whale', exact: true }).waitFor();
