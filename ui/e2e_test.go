@@ -35,7 +35,7 @@ func start(t *testing.T, more ...string) daemon {
 // tell a story of e2e in Chromium, with more in its environment.
 func (n daemon) tell(t *testing.T, story string, env ...string) {
 	t.Helper()
-	portaltest.Tell(t, story, n.Log, append([]string{"PORTAL=" + n.URL, "OPERATOR=" + n.Key, "EMAIL=ann@example.com"}, env...)...)
+	checkCommands(t, portaltest.Tell(t, story, n.Log, append([]string{"PORTAL=" + n.URL, "OPERATOR=" + n.Key, "EMAIL=ann@example.com"}, env...)...))
 }
 
 const secret = portaltest.Password

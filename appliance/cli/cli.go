@@ -99,6 +99,23 @@ func (a *App) Run(ctx context.Context, args []string) int {
 	return a.complain(ctx, err)
 }
 
+// Check says what is wrong with a command line, without running it: whether
+// there is such a command with these flags and as many arguments.
+func Check(args []string) error {
+	root := (&App{Getenv: func(string) string { return "" }, Now: time.Now}).root()
+	cmd, rest, err := root.Find(args)
+	if err != nil {
+		return err
+	}
+	if cmd.HasSubCommands() {
+		return fmt.Errorf("%q is no command", strings.Join(args, " "))
+	}
+	if err := cmd.ParseFlags(rest); err != nil {
+		return err
+	}
+	return cmd.ValidateArgs(cmd.Flags().Args())
+}
+
 // complain prints an error and what to do about it.
 func (a *App) complain(ctx context.Context, err error) int {
 	var e *api.Error

@@ -50,11 +50,15 @@ export const button = (page, name) => page.getByRole('button', { name, exact: tr
 export const heading = (page, name) => page.getByRole('heading', { level: 1, name }).waitFor();
 export const nav = (page, name) => page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name, exact: true }).click();
 
+/** The commands that forms say they are the same as: ../commands_test.go looks whether there are such. */
+const commands = new Set();
+
 /** inspect takes a picture and lets axe-core look.
  * The policy lets no script in by a tag: axe comes by the debugger. */
 export async function inspect(page, what) {
   await page.waitForTimeout(300); // what fades in has faded in
   await page.screenshot({ path: join(SHOTS, `${what}.png`), fullPage: true });
+  for (const text of await page.locator('[data-same] code').allTextContents()) if (text.startsWith('basalt ')) commands.add(text);
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
   for (const v of violations) for (const n of v.nodes) complain(`axe, ${what}: ${v.id}: ${v.help}: ${n.html.slice(0, 300)} ${n.any[0]?.message ?? ''}`);
@@ -88,5 +92,6 @@ export async function run(page) {
   }
   await browser.close();
   for (const c of complaints) console.log(`FAIL ${c}`);
+  for (const c of commands) console.log(`SAME ${JSON.stringify(c)}`);
   process.exit(failed || complaints.length > 0 ? 1 : 0);
 }

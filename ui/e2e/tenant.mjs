@@ -247,6 +247,30 @@ step('the instance’s history is kept', async () => {
   assert.ok(rest.items[0].revision < first.items[1].revision);
 });
 
+step('another name and size', async () => {
+  await button(page, 'Change').click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Name').fill('train-2');
+  await dialog.getByLabel('Give it a virtual GPU').check();
+  await dialog.getByLabel('VRAM (GiB)').fill('0.01');
+  await inspect(page, 'instance-change-light');
+  expect('400');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.locator('#change-vram-help').getByText('spec.vgpu', { exact: false }).or(dialog.getByText('at least', { exact: false })).first().waitFor();
+  await dialog.getByLabel('VRAM (GiB)').fill('2');
+  await dialog.getByLabel('Tier').selectOption('premium');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  await heading(page, 'train-2');
+  await page.getByText('premium').waitFor();
+  await button(page, 'Change').click();
+  await dialog.getByLabel('Name').fill('train-1');
+  await dialog.getByLabel('Give it a virtual GPU').uncheck();
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  await heading(page, 'train-1');
+});
+
 step('the audit trail', async () => {
   await nav(page, 'Audit');
   await page.getByText('StopInstance').first().waitFor();
@@ -370,7 +394,7 @@ const looks = [
   ['snapshots', 'Snapshots', 'Snapshots'],
   ['networks', 'Networks', 'Netze'],
   ['security-groups', 'Security groups', 'Sicherheitsgruppen'],
-  ['floating-ips', 'Floating IPs', 'Floating IPs'],
+  ['floating-ips', 'Floating IPs', 'Floating-IPs'],
   ['load-balancers', 'Load balancers', 'Lastverteiler'],
   ['apps', 'Apps', 'Apps'],
   ['projects', 'Projects', 'Projekte'],

@@ -49,7 +49,7 @@ export function FlavorForm({ flavor, onClose }: { flavor?: Flavor; onClose: () =
       <SizeField id="flavor-memory" label={t('one.memory')} path="spec.memoryBytes" errors={errors} size={form.memory} set={edit.set('memory')} required />
       <SizeField id="flavor-root" label={t('one.rootDisk')} help={t('flv.rootHelp')} path="spec.rootBytes" errors={errors} size={form.root} set={edit.set('root')} />
       <Same
-        cli={asCommand(['flavor', flavor ? 'update' : 'create', meta.name || 'NAME'], { vcpus: form.vcpus, memory: sizeFlag(spec.memoryBytes), 'root-size': spec.rootBytes ? sizeFlag(spec.rootBytes) : undefined })}
+        cli={asCommand(['flavor', flavor ? 'set' : 'create', meta.name || 'NAME'], { vcpus: form.vcpus, memory: sizeFlag(spec.memoryBytes), 'root-size': spec.rootBytes ? sizeFlag(spec.rootBytes) : undefined })}
         curl={asCurl(flavor ? 'PUT' : 'POST', edit.path, edit.body)}
       />
     </FormDialog>

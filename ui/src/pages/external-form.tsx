@@ -67,7 +67,7 @@ export function ExternalForm({ network, onDone, onClose }: { network?: External;
       })}
       <Checkbox id="net-default" label={t('xnet.isDefault')} description={at('spec.default') ?? t('xnet.isDefaultHelp')} isChecked={form.default} onChange={(_, v) => edit.set('default')(v)} />
       <Same
-        cli={asCommand(['external-network', network ? 'update' : 'create', form.name || 'NAME'], { cidr4: form.cidr4, gateway4: form.gateway4, ranges4: list(form.ranges4).join(','), cidr6: form.cidr6, gateway6: form.gateway6, ranges6: list(form.ranges6).join(','), 'physical-network': form.physicalNetwork, vlan: form.vlan, default: form.default })}
+        cli={asCommand(['external-network', network ? 'set' : 'create', form.name || 'NAME'], { cidr4: form.cidr4, gateway4: form.gateway4, ranges4: list(form.ranges4).join(','), cidr6: form.cidr6, gateway6: form.gateway6, ranges6: list(form.ranges6).join(','), 'physical-network': form.physicalNetwork, vlan: form.vlan, default: form.default })}
         curl={asCurl(network ? 'PUT' : 'POST', edit.path, edit.body)}
       />
     </FormDialog>

@@ -8,7 +8,7 @@ export function Same({ cli, curl }: { cli?: string; curl: string }) {
   const { t } = useText();
   return (
     <ExpandableSection toggleText={t('new.same')}>
-      <div className="basalt-stack">
+      <div className="basalt-stack" data-same>
         <p className="basalt-note">{t('new.sameHelp')}</p>
         {cli && <Copyable label={t('new.cli')} text={cli} />}
         <Copyable label={t('new.curl')} text={curl} />

@@ -64,6 +64,7 @@ export const instances: Record<keyof typeof en, string> = {
   'one.stopHelp': 'Der Gast wird gebeten, herunterzufahren, und nach einer Frist ausgeschaltet. Seine Platte bleibt und wird berechnet.',
   'one.restartTitle': '{name} neu starten?',
   'one.restartHelp': 'Was darin läuft, endet.',
+  'one.changeHelp': 'Ein Name gilt sofort, eine andere Größe, wenn die Instanz das nächste Mal gestoppt und gestartet wird.',
   'one.deleteTitle': '{name} löschen?',
   'one.deleteHelp': 'Die Maschine und ihre Systemplatte werden gelöscht. Das lässt sich nicht rückgängig machen.',
   'one.deleteConfirm': 'Geben Sie zur Bestätigung den Namen {name} ein',

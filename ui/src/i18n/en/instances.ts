@@ -62,6 +62,7 @@ export const instances = {
   'one.stopHelp': 'The guest is asked to shut down and is switched off after a grace time. Its disk is kept, and is charged for.',
   'one.restartTitle': 'Restart {name}?',
   'one.restartHelp': 'What runs in it ends.',
+  'one.changeHelp': 'A name counts at once, another size when the instance is next stopped and started.',
   'one.deleteTitle': 'Delete {name}?',
   'one.deleteHelp': 'The machine and its root disk are deleted. This cannot be undone.',
   'one.deleteConfirm': 'Type the name {name} to confirm',

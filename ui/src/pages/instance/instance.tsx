@@ -16,6 +16,7 @@ import { Empty } from '../../parts/list';
 import { PageBody } from '../../parts/page';
 import { PhaseLabel } from '../../parts/phase';
 import { Views } from '../../parts/views';
+import { ChangeInstance } from './change';
 import { Console } from './console';
 import { Details } from './details';
 import { Events } from './events';
@@ -50,6 +51,7 @@ export function InstancePage({ session, id, tab }: { session: Session; id: strin
   const client = useQueryClient();
   const query = useInstance(id);
   const [asked, ask] = useState<Action | null>(null);
+  const [changing, change] = useState(false);
   const act = useMutation({
     mutationFn: (a: Action) => call(a, id),
     onSuccess: (i) => {
@@ -75,6 +77,7 @@ export function InstancePage({ session, id, tab }: { session: Session; id: strin
       {stopped && <Button onClick={() => act.mutate('start')} isLoading={act.isPending && asked === null}>{t('one.start')}</Button>}
       {!stopped && <Button variant="secondary" onClick={() => open('stop')}>{t('one.stop')}</Button>}
       {!stopped && <Button variant="secondary" onClick={() => open('restart')}>{t('one.restart')}</Button>}
+      <Button variant="secondary" onClick={() => change(true)}>{t('op.change')}</Button>
       <Button variant="danger" onClick={() => open('delete')}>{t('one.delete')}</Button>
     </>
   );
@@ -99,6 +102,7 @@ export function InstancePage({ session, id, tab }: { session: Session; id: strin
         {tab === 'storage' && <Storage session={session} instance={i} />}
         {tab === 'network' && <InstanceNetwork session={session} instance={i} />}
       </div>
+      {changing && <ChangeInstance instance={i} onClose={() => change(false)} />}
       {asked && asked !== 'start' && (
         <Confirm
           title={t(`one.${asked}Title`, { name: i.meta.name })}

@@ -38,7 +38,7 @@ export function CardForm({ gpu, pools, onDone, onClose }: { gpu: Gpu; pools: str
         </FormSelect>
       </Field>
       <Checkbox id="card-closed" label={t('pool.close')} description={t('pool.closeHelp')} isChecked={unschedulable} onChange={(_, v) => edit.set('unschedulable')(v)} />
-      <Same cli={asCommand(['gpu', 'update', gpu.meta.name], { pool, unschedulable })} curl={asCurl('PUT', edit.path, edit.body)} />
+      <Same cli={asCommand(['gpu', 'set', gpu.meta.name], { pool, unschedulable })} curl={asCurl('PUT', edit.path, edit.body)} />
     </FormDialog>
   );
 }

@@ -43,7 +43,7 @@ export function PoolForm({ name, pool, onDone, onClose }: { name?: string; pool?
         <TextInput id="pool-most" type="number" min={0} step={1} value={form.most} onChange={(_, v) => edit.set('most')(v)} isRequired validated={at('spec.maxVgpusPerGpu') ? 'error' : 'default'} aria-describedby={describedBy('pool-most')} />
       </Field>
       <Same
-        cli={asCommand(['gpu-pool', pool ? 'update' : 'create', form.name || 'NAME'], { 'max-vgpus-per-gpu': form.most })}
+        cli={asCommand(['gpu-pool', pool ? 'set' : 'create', form.name || 'NAME'], { 'max-vgpus-per-gpu': form.most })}
         curl={asCurl(pool ? 'PUT' : 'POST', edit.path, edit.body)}
       />
     </FormDialog>

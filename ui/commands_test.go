@@ -1,0 +1,59 @@
+package ui_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/appliance/cli"
+)
+
+// checkCommands looks whether the commands that a story has seen beside forms
+// are commands, as a shell reads them.
+func checkCommands(t *testing.T, story string) {
+	t.Helper()
+	for line := range strings.Lines(story) {
+		_, said, ok := strings.Cut(line, "SAME ")
+		if !ok {
+			continue
+		}
+		var text string
+		if err := json.Unmarshal([]byte(strings.TrimSpace(said)), &text); err != nil {
+			t.Fatal(err)
+		}
+		if err := checkCommand(t, text); err != nil {
+			t.Errorf("%v\n%s", err, text)
+		}
+	}
+}
+
+func checkCommand(t *testing.T, text string) error {
+	t.Helper()
+	const words = `basalt() { printf '%s\0' "$@"; }` + "\n"
+	out, err := exec.CommandContext(t.Context(), "sh", "-c", words+text).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("no shell reads this: %w: %s", err, out)
+	}
+	return cli.Check(strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"))
+}
+
+// The check itself finds what is wrong.
+func TestCheckCommand(t *testing.T) {
+	for text, good := range map[string]bool{
+		"basalt instance create demo \\\n  --project 'my web' --gpu-tier premium": true,
+		"basalt apply -f - <<'BASALT'\n{\"kind\": \"x\"}\nBASALT":                 true,
+		"basalt instance":                         false,
+		"basalt instance update demo --vram 1GiB": false,
+		"basalt flavor set small --cpus 4":        false,
+		"basalt flavor set":                       false,
+		"basalt flavor set small --memory 4GiB":   true,
+		"basalt instance create 'demo":            false,
+		"basalt flavor set small --memory plenty": false,
+	} {
+		if err := checkCommand(t, text); (err == nil) != good {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
