@@ -343,7 +343,7 @@ final class ModuleTest extends TestCase
     public function testMetricsWithoutAServer(): void
     {
         $metrics = basalt_MetricProvider([])->metrics();
-        self::assertCount(8, $metrics);
+        self::assertCount(10, $metrics);
         foreach ($metrics as $m) {
             self::assertSame(\WHMCS\UsageBilling\Contracts\Metrics\MetricInterface::TYPE_PERIOD_MONTH, $m->type());
         }
