@@ -207,7 +207,7 @@ step('branding: a name is text, and an address is one of a page', async () => {
   }
   tolerate();
   await p.locator('#brand-url').fill('https://help.example/?q="><script>window.pwned=1</script>');
-  await p.locator('#brand-name').fill('<i>GPU</i> \u202eduolC');
+  await p.locator('#brand-name').fill(`<i>GPU</i> \u202eduolC ${'W'.repeat(40)}`);
   await button(p, 'Save').click();
   await p.getByRole('banner').getByText('<i>GPU</i>').waitFor();
   await harmless(p, 'branding');

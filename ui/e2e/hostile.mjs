@@ -39,6 +39,7 @@ export async function harmless(page, what) {
       markup: document.querySelector('img[src="x"]') !== null,
       link: document.querySelector('a[href^="javascript:" i]') !== null,
       page: document.documentElement.scrollWidth - window.innerWidth,
+      table: Math.max(0, ...[...document.querySelectorAll('main table')].map((t) => Math.ceil(t.getBoundingClientRect().right - window.innerWidth))),
       dialog: box ? Math.max(box.scrollWidth - box.clientWidth, ...[...box.children].map((c) => c.scrollWidth - c.clientWidth)) : 0,
     };
   });
@@ -46,6 +47,7 @@ export async function harmless(page, what) {
   if (found.markup) complain(`${what}: text became markup`);
   if (found.link) complain(`${what}: a link that is a script`);
   if (found.page > 0) complain(`${what}: ${found.page} px wider than the window`);
+  if (found.table > 0) complain(`${what}: a table ends ${found.table} px beyond the window`);
   if (found.dialog > 1) complain(`${what}: ${found.dialog} px wider than its dialog`);
 }
 

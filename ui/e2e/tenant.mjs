@@ -256,7 +256,7 @@ step('another name and size', async () => {
   await inspect(page, 'instance-change-light');
   expect('400');
   await dialog.getByRole('button', { name: 'Save' }).click();
-  await dialog.locator('#change-vram-help').getByText('spec.vgpu', { exact: false }).or(dialog.getByText('at least', { exact: false })).first().waitFor();
+  await dialog.getByText('16 MiB to 16 TiB').waitFor();
   await dialog.getByLabel('VRAM (GiB)').fill('2');
   await dialog.getByLabel('Tier').selectOption('premium');
   await dialog.getByRole('button', { name: 'Save' }).click();

@@ -48,7 +48,8 @@ const bodyOf = (b: Branding | undefined, f: Form): Branding => ({ revision: b?.r
 export function BrandingForm({ branding }: { branding: Branding }) {
   const { t, language } = useText();
   const edit = useEdit<Branding, Form>({ of: brandings, object: branding, fields: formOf, body: bodyOf });
-  const { form, set, body } = edit;
+  const { form, body } = edit;
+  const set = (name: keyof Form) => (v: string) => (edit.dismiss(), edit.set(name)(v));
   const color = form.accentColor.trim().toLowerCase();
   const bad = isColor(color) && !readable(color);
   const ratio = bad ? new Intl.NumberFormat(language, { maximumFractionDigits: 1, roundingMode: 'floor' }).format(contrast(color, '#ffffff')) : '';

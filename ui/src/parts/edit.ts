@@ -43,6 +43,8 @@ export interface Edit<F> {
   busy: boolean;
   saved: boolean;
   error: unknown;
+  /** dismiss the error: what it was about is changed. */
+  dismiss: () => void;
   /** What the others alone have changed: the form has it. */
   taken: Change<F>[];
   /** What both have changed: one's own is in the form until it is decided. */
@@ -111,20 +113,19 @@ export function useEdit<T, F extends object>({ of, object, fields, body, onSaved
   });
   // What one saves oneself comes by the watch too, and may be quicker than the answer.
   if (newest && state.object && !send.isPending && of.revision(newest) > of.revision(state.object)) setState(rebased(state, newest, fields));
+  const edited = !same(state.form, state.was);
   const change = (at: At<F>): Change<F> => ({ ...at, theirs: valueAt(state.was, at), mine: valueAt(state.form, at) });
   const settle = (at: At<F>, form: (s: State<T, F>) => F) => setState((s) => ({ ...s, form: form(s), clashes: s.clashes.filter((c) => !sameAt(c, at)) }));
   return {
     form: state.form,
-    set: (field) => (value) => {
-      send.reset();
-      setState((s) => ({ ...s, form: { ...s.form, [field]: value } }));
-    },
+    set: (field) => (value) => setState((s) => ({ ...s, form: { ...s.form, [field]: value } })),
     reset: () => (send.reset(), setState((s) => ({ ...s, form: s.was, clashes: [] }))),
-    edited: !same(state.form, state.was),
+    edited,
     submit: () => send.mutate(),
     busy: send.isPending,
-    saved: send.isSuccess,
+    saved: send.isSuccess && !edited,
     error: send.error instanceof Met ? null : send.error,
+    dismiss: send.reset,
     taken: state.taken.map((x) => ({ ...change(x), before: x.before })),
     clashes: state.clashes.map(change),
     keep: (at) => settle(at, (s) => s.form),

@@ -107,7 +107,7 @@ function Editor({ group, editable }: { group: SecurityGroup; editable: boolean }
       {rules.map((rule, n) => (
         <Rule
           key={rule.key} n={n} rule={rule} self={group.meta.id ?? ''} groups={others} errors={errors} editable={editable}
-          set={(r) => setRules(rules.map((x) => (x.key === r.key ? r : x)))} remove={() => setRules(rules.filter((x) => x.key !== rule.key))}
+          set={(r) => setRules(rules.map((x) => (x.key === r.key ? r : x)))} remove={() => (edit.dismiss(), setRules(rules.filter((x) => x.key !== rule.key)))}
         />
       ))}
       {editable && (

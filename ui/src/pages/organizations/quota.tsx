@@ -44,7 +44,7 @@ export function QuotaEditor({ organization: o, owns }: { organization: Organizat
               <TextField
                 key={q} id={`quota-${q}`} label={label(q)} help={used(q)} value={form[q]} readOnly={!owns}
                 error={bad.includes(q) ? t('cust.quotaWrong') : atField(edit.error, `spec.quota.${q}`)}
-                onChange={edit.set(q)}
+                onChange={(v) => (edit.dismiss(), edit.set(q)(v))}
               />
             ))}
           </div>

@@ -83,7 +83,7 @@ export function Editor({ book, onSaved, onEdited }: { book: Book; onSaved?: (b: 
   const { form, edited } = edit;
   const { problems } = specOf(currency, form);
   const words = useRowWords(currency);
-  const put = <K extends keyof BookForm>(name: K) => (value: BookForm[K]) => (onEdited?.(true), edit.set(name)(value));
+  const put = <K extends keyof BookForm>(name: K) => (value: BookForm[K]) => (onEdited?.(true), edit.dismiss(), edit.set(name)(value));
   const at = (path: string) => (tried && problems[path] ? t(`price.problem.${problems[path]}`) : atField(edit.error, path));
   const rows = { currency, at };
   const none = missing(form);
