@@ -14,7 +14,9 @@ type Query struct {
 	Organization, Project, Name string
 	Search                      string // a part of the name or the id, or the beginning of an address
 	Sort                        api.ListSort
-	Limit                       int // of one page; 0: the most
+	Node                        string // of instances: a node's name or id
+	Phase                       string // of instances
+	Limit                       int    // of one page; 0: the most
 	Continue                    string
 }
 

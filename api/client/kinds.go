@@ -11,7 +11,8 @@ import (
 func (a *API) Instances() Collection[api.Instance] {
 	return Collection[api.Instance]{
 		list: func(ctx context.Context, q Query) (*http.Response, error) {
-			return a.gen.ListInstances(ctx, &api.ListInstancesParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort, Organization: q.Organization, Project: q.Project})
+			return a.gen.ListInstances(ctx, &api.ListInstancesParams{Limit: q.Limit, Continue: q.Continue, Name: q.Name, Search: q.Search, Sort: q.Sort, Organization: q.Organization, Project: q.Project,
+				Node: q.Node, Phase: q.Phase})
 		},
 		get: func(ctx context.Context, ref string, q Query) (*http.Response, error) {
 			return a.gen.GetInstance(ctx, ref, &api.GetInstanceParams{Organization: q.Organization, Project: q.Project})

@@ -14,6 +14,7 @@ import (
 )
 
 func (a *App) instances() *kind[api.Instance] {
+	var node, phase string
 	k := &kind[api.Instance]{
 		app: a, kind: api.KindInstance, noun: "instance", about: "Virtual machines", scope: ofProject,
 		all: (*client.API).Instances, meta: func(i *api.Instance) *api.Meta { return &i.Meta },
@@ -21,13 +22,18 @@ func (a *App) instances() *kind[api.Instance] {
 		refs:   []api.Kind{api.KindNode, api.KindFlavor, api.KindImage, api.KindGPU, api.KindVolume, api.KindNetwork},
 		detail: instanceDetail(a),
 		ready:  instanceReady, flags: instanceFlags,
+		filter: func(cmd *cobra.Command) {
+			cmd.Flags().StringVar(&node, "node", "", "only those assigned to this node, name or id; for operators")
+			cmd.Flags().StringVar(&phase, "phase", "", "only those in this phase, as Running, Failed or NodeLost")
+		},
+		narrow: func(q *client.Query) { q.Node, q.Phase = node, phase },
 	}
 	k.more = []*cobra.Command{
 		k.powerCommand("start", "Start it", (*client.API).StartInstance),
 		k.powerCommand("stop", "Shut it down", (*client.API).StopInstance),
 		k.powerCommand("restart", "Restart it", (*client.API).RestartInstance),
 		resizeCommand(k), a.migrateCommand(k), consoleCommand(k), screenCommand(k), logCommand(k), execCommand(k),
-		topCommand(k), samplesCommand(k, (*client.API).InstanceSamples),
+		k.app.historyCommand(k), topCommand(k), samplesCommand(k, (*client.API).InstanceSamples),
 	}
 	return k
 }

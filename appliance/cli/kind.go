@@ -56,6 +56,7 @@ type kind[T any] struct {
 	// onlyListed kinds have no names: filter declares flags of the list.
 	onlyListed bool
 	filter     func(*cobra.Command)
+	narrow     func(*client.Query) // by the filter's flags
 	more       []*cobra.Command
 }
 
@@ -156,6 +157,9 @@ func (k *kind[T]) listCommand() *cobra.Command {
 		}
 		objects, q := []T{}, k.query()
 		q.Limit, q.Search = min(*limit, page), *search
+		if k.narrow != nil {
+			k.narrow(&q)
+		}
 		for o, err := range k.all(k.app.api).All(cmd.Context(), q) {
 			if err != nil {
 				return err

@@ -282,7 +282,9 @@ func loadBalancerFlags(f *pflag.FlagSet) func(*api.LoadBalancer) error {
 	protocol := f.String("protocol", "", "tcp or udp; tcp unless given")
 	port := f.Int64("port", 0, "the port that it listens on")
 	backends := f.StringArray("backend", nil, "INSTANCE:PORT, any number of times, in place of those that it had")
+	none := f.Bool("no-backends", false, "to none")
 	health := f.Bool("health", false, "send nothing to backends that do not answer")
+	inside := f.Bool("inside", false, "not reached from outside")
 	fip := f.String("floating-ip", "", "reached from outside with this address")
 	return func(l *api.LoadBalancer) error {
 		s := &l.Spec
@@ -290,10 +292,13 @@ func loadBalancerFlags(f *pflag.FlagSet) func(*api.LoadBalancer) error {
 		s.Protocol = cmp.Or(api.Protocol(*protocol), s.Protocol, api.ProtocolTCP)
 		s.Port = cmp.Or(*port, s.Port)
 		s.FloatingIP = cmp.Or(api.FloatingIPID(*fip), s.FloatingIP)
+		if *inside {
+			s.FloatingIP = ""
+		}
 		if f.Changed("health") {
 			s.Health = *health
 		}
-		if !f.Changed("backend") {
+		if !f.Changed("backend") && !*none {
 			return nil
 		}
 		s.Backends = nil

@@ -2,7 +2,7 @@
 // instances, maintenance, storage, ways outside, and alerts. With a card made of
 // the processors, whose instance cannot start (there is no worker): an alert.
 import assert from 'node:assert/strict';
-import { button, expect, heading, inspect, nav, open, PASSWORD, PORTAL, run, signIn, step } from './harness.mjs';
+import { button, expect, heading, inspect, nav, open, OPERATOR, PASSWORD, PORTAL, run, signIn, step } from './harness.mjs';
 
 const page = await open({});
 const dialog = page.getByRole('dialog');
@@ -209,7 +209,29 @@ step('alerts: what is wrong, and where', async () => {
 const pages = [
   ['pools', 'GPU pools', 'GPU-Pools'], ['images', 'Images and apps', 'Images und Apps'], ['all-instances', 'All instances', 'Alle Instanzen'],
   ['maintenance', 'Maintenance', 'Wartung'], ['storage', 'Storage', 'Speicher'], ['network-health', 'Ways outside', 'Wege nach außen'], ['alerts', 'Alerts', 'Warnungen'],
+  ['webhooks', 'Webhooks', 'Webhooks'],
 ];
+
+step('webhooks: who is told, and whether he takes it', async () => {
+  const key = { method: 'POST', headers: { Authorization: `Bearer ${OPERATOR}`, 'Content-Type': 'application/json' } };
+  const organizations = await (await fetch(`${PORTAL}/v1/organizations`, { headers: key.headers })).json();
+  const made = await fetch(`${PORTAL}/v1/webhooks`, { ...key, body: JSON.stringify({ kind: 'Webhook', meta: { name: 'billing', organization: organizations.items[0].meta.id }, spec: { url: 'https://basalt.invalid/hook' } }) });
+  assert.equal(made.status, 201);
+  await nav(page, 'Webhooks');
+  await heading(page, 'Webhooks');
+  await page.getByRole('link', { name: 'billing', exact: true }).click();
+  await heading(page, 'billing');
+  await button(page, 'Send a test event').click();
+  await page.getByText('webhook.test').first().waitFor({ timeout: 30_000 });
+  await page.getByText(/^Refused \d+ times$/).waitFor({ timeout: 60_000 });
+  await inspect(page, 'webhook-light');
+  await page.getByRole('link', { name: 'Webhooks', exact: true }).last().click();
+  await page.getByText(/^Refused \d+ times$/).waitFor();
+  await inspect(page, 'webhooks-light');
+  await page.goto(`${PORTAL}/#/alerts`); // after the third time
+  await page.getByRole('link', { name: 'Look at it: billing' }).click({ timeout: 120_000 });
+  await heading(page, 'billing');
+});
 
 step('dark, on a phone, and in German', async () => {
   const state = await page.context().storageState();

@@ -63,6 +63,7 @@ export const routes: RouteTo[] = [
   { path: '/keys', when: admin, Page: lazy(() => import('./pages/keys').then((m) => ({ default: m.Keys }))) },
   { path: '/projects', when: admin, Page: lazy(() => import('./pages/projects').then((m) => ({ default: m.Projects }))) },
   { path: '/audit', when: admin, Page: lazy(() => import('./pages/audit').then((m) => ({ default: m.Audit }))) },
+  { path: '/webhooks/:id?', when: admin, Page: lazy(() => import('./pages/webhooks').then((m) => ({ default: m.Webhooks }))) },
   { path: '/account', when: always, Page: lazy(() => import('./pages/account/account').then((m) => ({ default: m.Account }))) },
   { path: '/members', when: admin, Page: lazy(() => import('./pages/members').then((m) => ({ default: m.Members }))) },
 ];

@@ -7,7 +7,8 @@ test('an alert leads to what it is about', () => {
   expect(hrefOf(alert({ id: 'node-1' }))).toBe('/nodes/node-1');
   expect(hrefOf(alert({ code: 'cluster.quorum' }))).toBe('/nodes');
   expect(hrefOf(alert({ kind: 'Instance', id: 'ins-1' }))).toBe('/instances/ins-1');
-  expect(hrefOf(alert({ kind: 'Webhook', id: 'hook-1' }))).toBeUndefined();
+  expect(hrefOf(alert({ kind: 'Webhook', id: 'hook-1' }))).toBe('/webhooks/hook-1');
+  expect(hrefOf(alert({ kind: 'Nonsense', id: 'x' }))).toBeUndefined();
 });
 
 test('keys tell alerts apart', () => {

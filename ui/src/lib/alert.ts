@@ -15,6 +15,7 @@ const pages: Record<string, (id: string) => string> = {
   ExternalNetwork: () => '/network-health',
   Network: () => '/network-health',
   Router: () => '/network-health',
+  Webhook: (id) => `/webhooks/${id}`,
   Invoice: () => '/invoices',
 };
 

@@ -4,6 +4,7 @@ import { useAlerts } from '../api/cluster';
 import { Loading } from '../app';
 import { useText } from '../i18n';
 import { keyOf } from '../lib/alert';
+import { formatTime } from '../lib/format';
 import { AlertRow } from '../parts/alert-row';
 import { Copyable } from '../parts/copyable';
 import { ErrorAlert } from '../parts/error';
@@ -11,10 +12,10 @@ import { Empty, usePages } from '../parts/list';
 import { PageBody } from '../parts/page';
 
 export function Alerts() {
-  const { t, count } = useText();
+  const { t, count, language } = useText();
   const pages = usePages();
   const query = useAlerts({ limit: 25, continue: pages.token });
-  const { items = [], critical = 0, warning = 0, continue: next } = query.data ?? {};
+  const { items = [], critical = 0, warning = 0, asOf, continue: next } = query.data ?? {};
   const first = pages.page === 1;
   return (
     <PageBody title={t('alert.title')}>
@@ -23,7 +24,7 @@ export function Alerts() {
         {query.isPending && <Loading />}
         {query.data && critical + warning === 0 && <Empty title={t('alert.none')} help={t('alert.noneHelp')} icon={CheckCircleIcon} />}
         {critical + warning > 0 && <p role="status">{count('alert.critical', critical)}, {count('alert.warning', warning)}</p>}
-        <ul className="basalt-events basalt-stack" aria-label={t('alert.title')}>{items.map((a) => <li key={keyOf(a)}><AlertRow alert={a} /></li>)}</ul>
+        <ul className="basalt-events basalt-stack" aria-label={t('alert.title')}>{items.map((a) => <li key={keyOf(a)}><AlertRow alert={a} level="h2" /></li>)}</ul>
         {(next || !first) && (
           <nav className="basalt-pager" aria-label={t('common.pages')}>
             <Button variant="plain" icon={<AngleLeftIcon />} aria-label={t('common.previous')} isDisabled={first} onClick={pages.previous} />
@@ -31,6 +32,7 @@ export function Alerts() {
             <Button variant="plain" icon={<AngleRightIcon />} aria-label={t('common.next')} isDisabled={!next} onClick={() => next && pages.next(next)} />
           </nav>
         )}
+        {asOf && <p className="basalt-note">{t('alert.asOf', { at: formatTime(asOf, language) })}</p>}
         <Copyable label={t('op.cli')} text="basalt alerts" />
       </div>
     </PageBody>

@@ -5,13 +5,14 @@ import { useText } from '../i18n';
 import { hrefOf, type Alert as Wrong } from '../lib/alert';
 import { formatTime } from '../lib/format';
 
-export function AlertRow({ alert: a }: { alert: Wrong }) {
+/** AlertRow is an alert below a heading; level is its title's. */
+export function AlertRow({ alert: a, level }: { alert: Wrong; level: 'h2' | 'h3' }) {
   const { t, has, language } = useText();
   const key = `alert.${a.code}`;
   const href = hrefOf(a);
   const title = has(key) ? t(key) : a.code;
   return (
-    <Alert component="h3" variant={a.severity === 'Critical' ? 'danger' : 'warning'} isInline title={a.name ? `${title}: ${a.name}` : title} actionLinks={href && <Link href={href} aria-label={t('alert.lookAt', { what: a.name || title })}>{t('alert.look')}</Link>}>
+    <Alert component={level} variant={a.severity === 'Critical' ? 'danger' : 'warning'} isInline title={a.name ? `${title}: ${a.name}` : title} actionLinks={href && <Link href={href} aria-label={t('alert.lookAt', { what: a.name || title })}>{t('alert.look')}</Link>}>
       <p>{a.message}</p>
       {a.hint && <p>{t('alert.do')}: {a.hint}</p>}
       {a.since && <p className="basalt-note">{t('alert.since', { at: formatTime(a.since, language) })}</p>}

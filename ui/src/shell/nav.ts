@@ -80,6 +80,7 @@ export const groups: Group[] = [
       { href: '/projects', text: 'nav.projects', when: admin },
       { href: '/members', text: 'nav.members', when: admin },
       { href: '/keys', text: 'nav.keys', when: admin },
+      { href: '/webhooks', text: 'nav.webhooks', when: admin },
       { href: '/audit', text: 'nav.audit', when: admin },
     ],
   },

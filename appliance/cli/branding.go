@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"cmp"
+
+	"github.com/spf13/cobra"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+func (a *App) brandingCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "branding", Short: "The product's name, colour, and whom to ask for help"}
+	cmd.AddCommand(&cobra.Command{
+		Use: "show", Short: "Show it as it is", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			b, err := a.api.Branding(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.printBranding(b)
+		},
+	}, a.brandingSet())
+	return cmd
+}
+
+func (a *App) brandingSet() *cobra.Command {
+	cmd := &cobra.Command{Use: "set", Short: "Change what the flags say; an empty value takes it away", Args: cobra.NoArgs,
+		Long: "The logo is set in the portal, or by PUT /v1/branding/logo. For operators."}
+	f := cmd.Flags()
+	name := f.String("product", "", "the product's name; Basalt unless given")
+	color := f.String("color", "", "of buttons, as '#0b5cad'")
+	email := f.String("support-email", "", "whom to ask for help")
+	url := f.String("support-url", "", "where there is help")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		b, err := a.api.Branding(cmd.Context())
+		if err != nil {
+			return err
+		}
+		for flag, set := range map[string]func(){
+			"product": func() { b.ProductName = *name }, "color": func() { b.AccentColor = *color },
+			"support-email": func() { b.SupportEmail = *email }, "support-url": func() { b.SupportURL = *url },
+		} {
+			if f.Changed(flag) {
+				set()
+			}
+		}
+		if b, err = a.api.UpdateBranding(cmd.Context(), b); err != nil {
+			return err
+		}
+		return a.printBranding(b)
+	}
+	return cmd
+}
+
+func (a *App) printBranding(b api.Branding) error {
+	return a.print(b, func() table {
+		return table{{"PRODUCT", "COLOR", "SUPPORT E-MAIL", "SUPPORT URL", "LOGO"},
+			{cmp.Or(b.ProductName, "Basalt"), b.AccentColor, b.SupportEmail, b.SupportURL, cmp.Or(b.Logo, "none")}}
+	})
+}

@@ -1,0 +1,36 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// historyCommand shows how an instance came to be as it is.
+func (a *App) historyCommand(k *kind[api.Instance]) *cobra.Command {
+	cmd := &cobra.Command{Use: "history NAME|ID", Short: "Show what became of it, the newest first", Args: cobra.ExactArgs(1),
+		Long: "States, where it was, and what somebody asked for; basalt audit list --object says who. It goes with the instance."}
+	count := cmd.Flags().Int("count", 50, "how many; 0: all that are kept")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		i, err := k.get(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		if *count < 0 || *count > api.MaxHistory {
+			return usagef("--count %d is not possible: at most %d are kept", *count, api.MaxHistory)
+		}
+		page, err := a.api.InstanceEvents(cmd.Context(), i.Meta.ID, *count, "")
+		if err != nil {
+			return err
+		}
+		return a.print(page.Items, func() table {
+			a.learn(cmd.Context(), []api.Kind{api.KindNode})
+			t := table{{"TIME", "STATE", "NODE", "ASKED FOR", "NOTE"}}
+			for _, e := range page.Items {
+				t = append(t, []string{formatTime(e.At), e.State, a.named(string(e.Node)), e.Operation, e.Message})
+			}
+			return t
+		})
+	}
+	return cmd
+}

@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"cmp"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+func (a *App) revenueCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "revenue", Short: "Show what invoices earned", Args: cobra.NoArgs,
+		Long: "What invoices that were issued in a period earned, less what credit notes of the period took back, and what\n" +
+			"was paid in it. For operators; a reseller sees its own customers'."}
+	period := a.periodFlags(cmd)
+	by := cmd.Flags().String("by", string(api.RevenueByMonth), "sum by month (of UTC), organization or meter")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		p := api.GetRevenueParams{By: api.RevenueBy(*by)}
+		var err error
+		if p.From, p.To, err = period(); err != nil {
+			return err
+		}
+		all := api.RevenuePage{Items: []api.Revenue{}}
+		for {
+			page, err := a.api.Revenue(cmd.Context(), p)
+			if err != nil {
+				return err
+			}
+			all.Items, all.Totals = append(all.Items, page.Items...), page.Totals
+			if p.Continue = page.Continue; p.Continue == "" {
+				break
+			}
+		}
+		return a.print(all, func() table { return revenueTable(all) })
+	}
+	return cmd
+}
+
+func revenueTable(p api.RevenuePage) table {
+	t := table{{"OF", "CURRENCY", "NET", "TAX", "CREDITED", "PAID", "INVOICES"}}
+	add := func(of string, r api.Revenue) {
+		t = append(t, []string{of, r.Currency, formatMicros(r.NetMicros), formatMicros(r.TaxMicros), formatMicros(r.CreditedMicros),
+			formatMicros(r.PaidMicros), strconv.FormatInt(r.Invoices, 10)})
+	}
+	for _, r := range p.Items {
+		add(cmp.Or(r.Name, r.Key), r)
+	}
+	for _, r := range p.Totals {
+		add("total", r)
+	}
+	return t
+}
