@@ -1,9 +1,9 @@
 // Who is not signed in sees the way in; who is, the shell with a page in it.
 import { Bullseye, Spinner } from '@patternfly/react-core';
-import { lazy, Suspense } from 'react';
-import { Route, Router, Switch } from 'wouter';
+import { lazy, Suspense, useEffect, useState } from 'react';
+import { matchRoute, Route, Router, Switch, useRouter } from 'wouter';
 import { asApiError } from './api/client';
-import { useSessionQuery, type Session } from './api/session';
+import { maybeSignedIn, useSessionQuery, type Session } from './api/session';
 import { useText } from './i18n';
 import { useAddress } from './lib/address';
 import { ErrorAlert } from './parts/error';
@@ -12,7 +12,8 @@ import { Dress } from './parts/brand';
 import { SignIn } from './pages/sign-in';
 import { routes } from './routes';
 
-const Shell = lazy(() => import('./shell/shell').then((m) => ({ default: m.Shell })));
+const loadShell = () => import('./shell/shell').then((m) => ({ default: m.Shell }));
+const Shell = lazy(loadShell);
 const Sso = lazy(() => import('./pages/sso').then((m) => ({ default: m.Sso })));
 const SetPassword = lazy(() => import('./pages/set-password').then((m) => ({ default: m.SetPassword })));
 const NotFound = lazy(() => import('./pages/not-found').then((m) => ({ default: m.NotFound })));
@@ -37,9 +38,22 @@ function Pages({ session }: { session: Session }) {
   );
 }
 
+/** useAhead loads what whoever is signed in will see first, while the server is asked who that is. */
+function useAhead(path: string) {
+  const { parser } = useRouter();
+  const [first] = useState(path);
+  useEffect(() => {
+    if (!maybeSignedIn()) return;
+    const route = routes.find((r) => matchRoute(parser, r.path, first)[0]);
+    // What cannot be loaded says so where it is shown.
+    Promise.all([loadShell(), route?.Page.load()]).catch(() => undefined);
+  }, [parser, first]);
+}
+
 function Inside() {
   const session = useSessionQuery();
   const [path] = useAddress();
+  useAhead(path);
   if (path.startsWith('/sso')) return <Sso />;
   if (path.startsWith('/password')) return <SetPassword />;
   if (session.isPending) return <Loading />;

@@ -1,6 +1,6 @@
 // Which page stands at which address, and who may open it. Each is loaded when
 // it is first opened. The first that matches is shown.
-import { lazy, type ComponentType } from 'react';
+import { lazy as later, type ComponentType } from 'react';
 import { may, seesMachines, seesMoney, type Session } from './api/session';
 
 interface Props {
@@ -13,8 +13,11 @@ interface Props {
 interface RouteTo {
   path: string;
   when: (s: Session) => boolean;
-  Page: ComponentType<Props>;
+  Page: ComponentType<Props> & { load: () => Promise<unknown> };
 }
+
+/** lazy is React's, of which the program can be loaded before it is shown. */
+const lazy = (load: () => Promise<{ default: ComponentType<Props> }>) => Object.assign(later(load), { load });
 
 const always = () => true;
 const member = (s: Session) => may(s, 'member');

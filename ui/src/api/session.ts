@@ -16,6 +16,8 @@ export const sessionKey = ['session'];
 // it nobody need be asked who is signed in.
 const hint = 'basalt.signed-in';
 
+export const maybeSignedIn = () => localStorage.getItem(hint) !== null;
+
 /** signedIn reads the session that a login has begun. */
 export async function signedIn(client: QueryClient): Promise<void> {
   localStorage.setItem(hint, '1');
@@ -33,10 +35,9 @@ export function signedOut(client: QueryClient): void {
 }
 
 async function readSession(): Promise<Session | null> {
-  if (!localStorage.getItem(hint)) return null;
-  const health = await ok(api.GET('/v1/healthz'));
+  if (!maybeSignedIn()) return null;
   try {
-    const who = await ok(api.GET('/v1/whoami'));
+    const [health, who] = await Promise.all([ok(api.GET('/v1/healthz')), ok(api.GET('/v1/whoami'))]);
     return { ...who, role: who.role as Role, revision: health.revision };
   } catch (e) {
     if (!(e instanceof ApiError && e.code === 'unauthenticated')) throw e;
