@@ -44,13 +44,12 @@ func TestCheckCommand(t *testing.T) {
 	for text, good := range map[string]bool{
 		"basalt instance create demo \\\n  --project 'my web' --gpu-tier premium": true,
 		"basalt apply -f - <<'BASALT'\n{\"kind\": \"x\"}\nBASALT":                 true,
-		"basalt instance":                         false,
-		"basalt instance update demo --vram 1GiB": false,
-		"basalt flavor set small --cpus 4":        false,
-		"basalt flavor set":                       false,
-		"basalt flavor set small --memory 4GiB":   true,
-		"basalt instance create 'demo":            false,
-		"basalt flavor set small --memory plenty": false,
+		"basalt instance update demo --vram 1GiB":                                 false,
+		"basalt flavor set small --cpus 4":                                        false,
+		"basalt flavor set":                                                       false,
+		"basalt flavor set small --memory 4GiB":                                   true,
+		"basalt instance create 'demo":                                            false,
+		"basalt flavor set small --memory plenty":                                 false,
 	} {
 		if err := checkCommand(t, text); (err == nil) != good {
 			t.Errorf("%s: %v", text, err)

@@ -107,9 +107,6 @@ func Check(args []string) error {
 	if err != nil {
 		return err
 	}
-	if cmd.HasSubCommands() {
-		return fmt.Errorf("%q is no command", strings.Join(args, " "))
-	}
 	if err := cmd.ParseFlags(rest); err != nil {
 		return err
 	}
