@@ -43,11 +43,17 @@ func (b *byteTime) add(bytes uint64, d time.Duration) {
 type usage struct {
 	Work worker.Totals `json:"work"`
 	VRAM byteTime      `json:"vram"`
+	// Swapped is the part of VRAM that was in the host's memory; SwapOut and
+	// SwapIn are the bytes that moved there and back.
+	Swapped byteTime `json:"swapped"`
+	SwapOut uint64   `json:"swapOut,omitempty"`
+	SwapIn  uint64   `json:"swapIn,omitempty"`
 }
 
 func (u usage) wire() wire.Usage {
 	return wire.Usage{
 		GPUNanos: u.Work.GPUNanos, VRAMByteSeconds: u.VRAM.Seconds,
+		SwappedByteSeconds: u.Swapped.Seconds, SwapOutBytes: u.SwapOut, SwapInBytes: u.SwapIn,
 		BytesToDevice: u.Work.BytesToDevice, BytesFromDevice: u.Work.BytesFromDevice, Launches: u.Work.Launches,
 	}
 }

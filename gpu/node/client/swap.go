@@ -58,6 +58,9 @@ func (h *Host) Restored(err error) {
 	if h.stream != nil {
 		h.stream.tell(m)
 	}
+	if err != nil && h.lease.has { // the next one comes when there is more room
+		h.giveBack(h.stream)
+	}
 }
 
 func (h *Host) isOut() bool {
