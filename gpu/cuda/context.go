@@ -24,6 +24,8 @@ type context struct {
 
 	def *stream // the legacy default stream, CUstream 0
 
+	virtual *virtual // nil: the card has no virtual memory, and memory stays on it
+
 	mu        sync.Mutex // guards below, and the counters of streams and records of events
 	err       error      // why the context is poisoned
 	allocated map[uint64]bool
@@ -71,6 +73,9 @@ func newContext(d *driver, handle uintptr, gate worker.Gate) (*context, error) {
 	c := &context{
 		d: d, handle: handle, gate: gate, queue: make(chan *op, queueLength), quit: make(chan struct{}), ended: make(chan struct{}),
 		def: &stream{}, allocated: map[uint64]bool{}, globals: map[uint64]bool{},
+	}
+	if d.granule != 0 {
+		c.virtual = &virtual{granule: d.granule}
 	}
 	var err error
 	if c.clock, err = c.newStream(worker.StreamNonBlocking, 0); err == nil {
@@ -139,8 +144,10 @@ func (c *context) loop() {
 	for {
 		select {
 		case o := <-c.queue:
-			if o.drained != nil {
-				o.drained()
+			if o.submit == nil { // everything before it is done: it needs no turn
+				if o.drained != nil {
+					o.drained()
+				}
 				c.finish(o, c.failed())
 				continue
 			}
@@ -389,6 +396,7 @@ func (c *context) Destroy() error {
 	c.once.Do(func() {
 		close(c.quit)
 		<-c.ended
+		c.dropAll()
 		err = c.d.lib.call(c.handle, cuCtxDestroy, c.handle) // and everything in it
 		forgetCurrent()
 		for a := range c.allocated {

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -231,9 +232,10 @@ func TestProgram(t *testing.T) {
 			t.Errorf("metered %d launches, %d ns", g.launches, g.busy)
 		}
 		wantLog := []string{
-			"jit max registers 32", "cuModuleLoadDataEx", "stream flags 1 priority -1", "DtoH 1000 stream 0",
+			"jit max registers 32", "cuModuleLoadDataEx", "stream flags 1 priority -1",
+			"cuMemCreate 2097152", "cuMemMap 2097152", "DtoH 1000 stream 0",
 			"launch second grid 2 3 4 block 32 1 1 shared 64 stream 1 params 010203040506070809000000",
-			"wait flags 0", "DtoH 1000 stream 1", "cuMemFree",
+			"wait flags 0", "DtoH 1000 stream 1", "cuMemUnmap 2097152", "cuMemRelease", "cuMemAddressFree",
 		}
 		got := d.take(t)
 		for end := time.Now().Add(10 * time.Second); len(got) < len(wantLog) && time.Now().Before(end); { // memory goes when the batch is over
@@ -348,14 +350,15 @@ func TestRefusals(t *testing.T) {
 	if err := c.Memset(nil, 0, 0, 3, 1, nil); !errors.Is(err, abi.ErrInvalidValue) {
 		t.Errorf("memset of 3 bytes: %v", err)
 	}
-	d.play(t, "cuMemAlloc 2\n")
+	d.play(t, "cuMemCreate 2\n")
 	if _, err := c.MemAlloc(1); !errors.Is(err, abi.ErrOutOfMemory) {
 		t.Errorf("%v", err)
 	}
 	g.mu.Lock()
 	g.refuse = errors.New("the session ends")
 	g.mu.Unlock()
-	if err := wait(t, c.Notify); !errors.Is(err, abi.ErrUnavailable) {
+	one := worker.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
+	if err := wait(t, func(done func(error)) error { return c.Launch(nil, f[0], one, done) }); !errors.Is(err, abi.ErrUnavailable) {
 		t.Errorf("a closed gate: %v", err)
 	}
 	if err := c.Destroy(); err != nil {
@@ -373,7 +376,61 @@ func TestRefusals(t *testing.T) {
 func TestConformance(t *testing.T) {
 	d := newDouble(t)
 	t.Setenv("DOUBLE_LOG", "")
-	drivertest.Run(t, func(t *testing.T) worker.Driver {
-		return must[worker.Driver](t)(Open(Options{Library: d.library}))
-	}, drivertest.Options{Image: []byte("double: conformance"), Loops: 1})
+	for name, d := range map[string]*double{"virtual memory": d, "pinned": newDouble(t, "-DPINNED")} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("DOUBLE_VRAM", strconv.Itoa(64<<20))
+			drivertest.Run(t, func(t *testing.T) worker.Driver {
+				return must[worker.Driver](t)(Open(Options{Library: d.library}))
+			}, drivertest.Options{Image: []byte("double: conformance"), Loops: 1})
+		})
+	}
+}
+
+// Whatever fails on the way, Evict and Restore change nothing, and what is left
+// works.
+func TestFailedMovesChangeNothing(t *testing.T) {
+	d, g := newDouble(t), &gate{}
+	t.Setenv("DOUBLE_LOG", "")
+	c := open(t, d, g)
+	const size = 150 << 20 // three pieces
+	p := must[uint64](t)(c.MemAlloc(size))
+	small := must[uint64](t)(c.MemAlloc(1000))
+	want := bytes.Repeat([]byte("basalt"), 100_000)
+	write := func(at uint64) error {
+		return wait(t, func(done func(error)) error { return c.CopyHtoD(nil, at, want, done) })
+	}
+	if err := errors.Join(write(p), write(p+size-uint64(len(want)))); err != nil {
+		t.Fatal(err)
+	}
+	g.settled(t)
+	evict := func() error { _, err := c.Evict(1 << 40); return err }
+	for _, f := range []struct {
+		call string
+		move func() error
+	}{
+		{"cuMemcpyDtoHAsync 999", evict},
+		{"", evict}, // from here on it is away
+		{"cuMemCreate 2", c.Restore},
+		{"cuMemMap 999", c.Restore},
+		{"cuMemSetAccess 999", c.Restore},
+		{"cuMemcpyHtoDAsync 999", c.Restore},
+		{"", c.Restore},
+	} {
+		d.play(t, f.call+" ")
+		if f.call == "" {
+			d.play(t, "")
+		}
+		if err := f.move(); (err != nil) != (f.call != "") {
+			t.Fatalf("%q: %v", f.call, err)
+		}
+	}
+	got := make([]byte, len(want))
+	for _, at := range []uint64{p, p + size - uint64(len(want))} {
+		if err := wait(t, func(done func(error)) error { return c.CopyDtoH(nil, got, at, done) }); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%#x: %v, or it has changed", at, err)
+		}
+	}
+	if err := errors.Join(c.MemFree(p), c.MemFree(small), wait(t, c.Notify)); err != nil {
+		t.Error(err)
+	}
 }

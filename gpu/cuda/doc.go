@@ -14,6 +14,11 @@
 // the one before its first work to the last one of any stream. Zeroing of new
 // memory and module loading run outside of batches.
 //
+// Where the card has virtual memory management, device memory comes in blocks
+// whose addresses are reserved once (vmm.go); Evict copies pieces to the host and
+// gives them back to the card, Restore puts new ones behind the same addresses
+// (evict.go). Modules' code and variables stay. Elsewhere memory stays too.
+//
 // Names of functions and constants are those of cuda.h and of the CUDA driver
 // API reference, 12.4.
 package cuda

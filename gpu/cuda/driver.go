@@ -20,10 +20,11 @@ type Options struct {
 
 // driver is one card.
 type driver struct {
-	lib    *library
-	device uintptr
-	info   abi.DeviceInfoReply
-	memory ranges
+	lib     *library
+	device  uintptr
+	info    abi.DeviceInfoReply
+	memory  ranges
+	granule uint64 // of virtual memory, bytes; 0: the card has none
 
 	mu       sync.Mutex // guards contexts
 	contexts map[*context]bool
@@ -48,7 +49,11 @@ func Open(o Options) (worker.Driver, error) {
 	if err := d.find(o.UUID); err != nil {
 		return nil, err
 	}
-	return d, d.readInfo()
+	if err := d.readInfo(); err != nil {
+		return nil, err
+	}
+	d.granule = d.findVirtual()
+	return d, nil
 }
 
 // find chooses the card by UUID.

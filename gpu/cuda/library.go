@@ -48,11 +48,19 @@ const (
 	cuEventRecord
 	cuEventQuery
 	cuEventElapsedTime
-	needed // those above must be there, those below came with CUDA 12.3 and 12.4
+	needed // those above must be there, those below not
 	cuModuleGetFunctionCount
 	cuModuleEnumerateFunctions
 	cuFuncGetName
 	cuFuncGetParamInfo
+	cuMemAddressReserve // those for virtual memory, from here
+	cuMemAddressFree
+	cuMemCreate
+	cuMemRelease
+	cuMemMap
+	cuMemUnmap
+	cuMemSetAccess
+	cuMemGetAllocationGranularity // to here
 	functionCount
 )
 
@@ -75,6 +83,9 @@ var functions = [functionCount]string{
 	cuEventQuery: "cuEventQuery", cuEventElapsedTime: "cuEventElapsedTime",
 	cuModuleGetFunctionCount: "cuModuleGetFunctionCount", cuModuleEnumerateFunctions: "cuModuleEnumerateFunctions",
 	cuFuncGetName: "cuFuncGetName", cuFuncGetParamInfo: "cuFuncGetParamInfo",
+	cuMemAddressReserve: "cuMemAddressReserve", cuMemAddressFree: "cuMemAddressFree", cuMemCreate: "cuMemCreate",
+	cuMemRelease: "cuMemRelease", cuMemMap: "cuMemMap", cuMemUnmap: "cuMemUnmap", cuMemSetAccess: "cuMemSetAccess",
+	cuMemGetAllocationGranularity: "cuMemGetAllocationGranularity",
 }
 
 // library is an open libcuda.

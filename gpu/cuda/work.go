@@ -55,23 +55,35 @@ func (c *context) MemAlloc(size uint64) (uint64, error) {
 	if err := c.failed(); err != nil {
 		return 0, err
 	}
+	if size == 0 || size > c.d.info.TotalMemory {
+		return 0, abi.ErrOutOfMemory // also keeps rounding from wrapping
+	}
+	alloc := c.alloc
+	if c.virtual == nil {
+		alloc = c.allocPinned
+	}
+	address, err := alloc(size)
+	if err != nil {
+		return 0, err
+	}
+	c.d.memory.add(span{start: address, size: size})
+	c.mu.Lock()
+	c.allocated[address] = true
+	c.mu.Unlock()
+	return address, nil
+}
+
+// allocPinned takes memory that stays on the card.
+func (c *context) allocPinned(size uint64) (uint64, error) {
 	p := newOut[uint64]()
 	defer p.free()
 	if err := c.call(cuMemAlloc, p.at(), uintptr(size)); err != nil {
 		return 0, err
 	}
-	err := c.call(cuMemsetD8Async, uintptr(*p.value), 0, uintptr(size), c.zero)
-	if err == nil {
-		err = c.call(cuStreamSynchronize, c.zero)
-	}
-	if err != nil {
+	if err := c.clear(*p.value, size, c.zero); err != nil {
 		_ = c.call(cuMemFree, uintptr(*p.value))
 		return 0, err
 	}
-	c.d.memory.add(span{start: *p.value, size: size})
-	c.mu.Lock()
-	c.allocated[*p.value] = true
-	c.mu.Unlock()
 	return *p.value, nil
 }
 
@@ -91,7 +103,13 @@ func (c *context) MemFree(address uint64) error {
 	c.mu.Lock()
 	delete(c.allocated, address)
 	c.mu.Unlock()
-	return c.whenDrained(func() { _ = c.call(cuMemFree, uintptr(address)) })
+	return c.whenDrained(func() {
+		if c.virtual != nil {
+			c.unalloc(address)
+		} else {
+			_ = c.call(cuMemFree, uintptr(address))
+		}
+	})
 }
 
 // CopyHtoD implements worker.Context.

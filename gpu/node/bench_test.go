@@ -60,3 +60,40 @@ func startBench(b *testing.B) func(vgpu string) *client.Host {
 	}
 	return n.dial
 }
+
+// BenchmarkTwoThatFit and BenchmarkTwoThatDoNot are a step of each of two
+// programs that take turns: the second pair has 60 % of the card each and is
+// swapped. The ratio of their times is what overcommit costs.
+func BenchmarkTwoThatFit(b *testing.B)   { benchmarkTwo(b, 24*mib) }
+func BenchmarkTwoThatDoNot(b *testing.B) { benchmarkTwo(b, 38*mib) }
+
+func benchmarkTwo(b *testing.B, bytes int) {
+	n := crowded(b)
+	card := softCard(b)
+	var all [2]*program
+	for i, id := range []string{"a", "b"} {
+		if v, err := n.control.PutVGPU(b.Context(), id, wire.VGPUSpec{GPU: "soft0", VRAMBytes: 50 * mib}); err != nil {
+			b.Fatal(err)
+		} else {
+			n.tokens[id] = v.Token
+		}
+		all[i] = n.program(b, card, id, bytes)
+	}
+	b.SetBytes(int64(2 * bytes)) // memory that the kernels go through: compare this
+	b.ResetTimer()
+	done := make(chan error)
+	for _, p := range all {
+		go func() {
+			var err error
+			for i := 0; i < b.N && err == nil; i++ {
+				err = p.step()
+			}
+			done <- err
+		}()
+	}
+	for range all {
+		if err := <-done; err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -12,6 +12,9 @@ type Config struct {
 	SoftGPUs []SoftGPU
 	// NoNVIDIA leaves real cards alone even where there are some.
 	NoNVIDIA bool
+	// SwapBytes of the host's memory are for what does not fit on a card, each,
+	// until PUT /v1/gpus/{id} says otherwise; 0: no more is promised than fits.
+	SwapBytes uint64
 	// WorkerGroup, when positive, is the group that may open the socket
 	// besides gpud's own user. Only gpud's user and root may use the control API.
 	WorkerGroup int

@@ -27,6 +27,7 @@ func (n *Node) handler() http.Handler {
 	}
 	control("GET /v1/healthz", n.getHealth)
 	control("GET /v1/gpus", n.getGPUs)
+	control("PUT /v1/gpus/{id}", n.putGPU)
 	control("GET /v1/vgpus", n.getVGPUs)
 	control("GET /v1/now", n.getNow)
 	control("PUT /v1/vgpus/{id}", n.putVGPU)
@@ -55,6 +56,27 @@ func (n *Node) getGPUs(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	writeJSON(w, http.StatusOK, all)
+}
+
+// putGPU says how much of the host's memory is for a card.
+func (n *Node) putGPU(w http.ResponseWriter, r *http.Request) {
+	var spec wire.GPUSpec
+	dec := json.NewDecoder(r.Body)
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&spec); err != nil {
+		writeError(w, http.StatusBadRequest, &wire.Error{Code: wire.CodeInvalid, Message: "body: " + err.Error()})
+		return
+	}
+	var refused *wire.Error
+	if !n.core.do(func() { refused = n.core.setSwap(sched.GPUID(r.PathValue("id")), spec.SwapBytes) }) {
+		stopping(w)
+		return
+	}
+	if refused != nil {
+		writeError(w, statusOf[refused.Code], refused)
+		return
+	}
+	writeJSON(w, http.StatusOK, spec)
 }
 
 func (n *Node) getNow(w http.ResponseWriter, _ *http.Request) {

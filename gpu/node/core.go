@@ -19,6 +19,7 @@ type core struct {
 	started sched.Time
 
 	uuids   map[sched.GPUID]uuid // of soft cards ever seen
+	swaps   map[sched.GPUID]uint64
 	cards   map[sched.GPUID]*card
 	vgpus   map[sched.VGPUID]*vgpu
 	doomed  []doomed // told to end
@@ -33,6 +34,11 @@ type card struct {
 	cardInfo
 	leases     *sched.Leases
 	leased     time.Duration // closed leases since gpud started
+	swap       uint64        // bytes of the host's memory for what does not fit
+	rate       uint64        // of copies to and from the host, bytes a second, as seen
+	outs       int           // sessions that are out, and those that wait for room
+	waking     bool          // a timer will make room
+	stopped    bool          // the holder has been told that its memory is wanted
 	celsius    uint32
 	milliwatts uint32
 }
@@ -40,14 +46,18 @@ type card struct {
 func newCore(cfg Config) *core {
 	return &core{
 		cfg: cfg, queue: make(chan func()), stopped: make(chan struct{}), started: now(),
-		uuids: map[sched.GPUID]uuid{}, cards: map[sched.GPUID]*card{}, vgpus: map[sched.VGPUID]*vgpu{},
+		uuids: map[sched.GPUID]uuid{}, swaps: map[sched.GPUID]uint64{}, cards: map[sched.GPUID]*card{}, vgpus: map[sched.VGPUID]*vgpu{},
 	}
 }
 
 // addCards puts the inventory in place; the vGPUs are known already.
 func (c *core) addCards(infos []cardInfo) {
 	for _, info := range infos {
-		c.cards[info.ID] = &card{cardInfo: info, leases: sched.NewLeases(sched.NewRoundRobin())}
+		swap, set := c.swaps[info.ID]
+		if !set {
+			swap = c.cfg.SwapBytes
+		}
+		c.cards[info.ID] = &card{cardInfo: info, leases: sched.NewLeases(sched.NewRoundRobin()), swap: swap, rate: firstRate}
 	}
 	for id := range c.cards {
 		c.reshare(id)
@@ -108,6 +118,7 @@ func (c *core) tick(at sched.Time) {
 		if key, late := card.leases.Overdue(at, c.cfg.Overrun); late {
 			c.overdue(card, key)
 		}
+		c.makeRoom(card, at)
 	}
 	c.doomed = slices.DeleteFunc(c.doomed, func(d doomed) bool { return d.enforce(c, at) })
 	if at-c.save.last >= settleEvery {
@@ -143,13 +154,15 @@ func (c *core) step(id sched.GPUID, at sched.Time, e sched.Event) {
 		switch a := a.(type) {
 		case sched.Used:
 			card.leased += a.For
+			card.stopped = false
 			if s := c.session(a.VGPU, a.Session); s != nil {
 				s.counter.Leased += a.For
+				s.presence.used = at
 			}
 		case sched.Grant:
 			if s := c.session(a.VGPU, a.Session); s != nil && s.link != nil {
 				s.link.send(wire.FromNode{Op: wire.OpReply, ID: s.acquire, GrantNanos: int64(a.For)})
-				s.acquire = 0
+				s.acquire, s.presence.used = 0, at
 			}
 		case sched.Hurry:
 			if s := c.sessionByKey(a.Session); s != nil && s.link != nil {
@@ -161,7 +174,7 @@ func (c *core) step(id sched.GPUID, at sched.Time, e sched.Event) {
 
 // admission is a card as gpu/sched sees it, without the vGPU except.
 func (c *core) admission(card *card, except sched.VGPUID) sched.GPU {
-	g := sched.GPU{ID: card.ID, VRAM: card.VRAM}
+	g := sched.GPU{ID: card.ID, VRAM: card.VRAM + card.swap, Largest: card.VRAM}
 	for _, v := range c.vgpus {
 		if v.on() == card.ID && v.id != except && !v.deleted {
 			g = g.Take(v.request())
@@ -178,7 +191,7 @@ func (c *core) gpus(at sched.Time) []wire.GPU {
 		g := c.admission(card, "")
 		out := wire.GPU{
 			ID: string(id), UUID: card.UUID.String(), Name: card.Name, Driver: card.Driver,
-			VRAMBytes: card.VRAM, VRAMReserved: g.VRAMUsed, ShareReserved: g.ShareUsed,
+			VRAMBytes: card.VRAM, SwapBytes: card.swap, VRAMReserved: g.VRAMUsed, ShareReserved: g.ShareUsed,
 			Multiprocessors: card.SMs, VGPUs: g.VGPUs,
 			LeasedNanos: uint64(card.leased), WallNanos: uint64(at - c.started),
 			Temperature: card.celsius, PowerMilliwatts: card.milliwatts,
@@ -186,6 +199,7 @@ func (c *core) gpus(at sched.Time) []wire.GPU {
 		for _, v := range c.vgpus {
 			if v.on() == id {
 				out.VRAMUsed += v.held()
+				out.VRAMSwapped += v.swapped()
 			}
 		}
 		all = append(all, out)

@@ -46,6 +46,11 @@ type usage struct {
 	// Of Work's GPU time, what was executed while the vGPU was of these tiers.
 	PremiumNanos uint64 `json:"premiumNanos,omitempty"`
 	BasicNanos   uint64 `json:"basicNanos,omitempty"`
+	// Swapped is the part of VRAM that was in the host's memory; SwapOut and
+	// SwapIn are the bytes that moved there and back.
+	Swapped byteTime `json:"swapped"`
+	SwapOut uint64   `json:"swapOut,omitempty"`
+	SwapIn  uint64   `json:"swapIn,omitempty"`
 }
 
 // work adds what a worker has done, as it is of a tier.
@@ -62,6 +67,7 @@ func (u *usage) work(t worker.Totals, tier sched.Tier) {
 func (u usage) wire() wire.Usage {
 	return wire.Usage{
 		GPUNanos: u.Work.GPUNanos, PremiumNanos: u.PremiumNanos, BasicNanos: u.BasicNanos, VRAMByteSeconds: u.VRAM.Seconds,
+		SwappedByteSeconds: u.Swapped.Seconds, SwapOutBytes: u.SwapOut, SwapInBytes: u.SwapIn,
 		BytesToDevice: u.Work.BytesToDevice, BytesFromDevice: u.Work.BytesFromDevice, Launches: u.Work.Launches,
 	}
 }

@@ -22,11 +22,12 @@ const stateFile = "state.json"
 // and the counters of the sessions that made it never disagree: nothing is
 // counted twice, whenever gpud dies.
 type stored struct {
-	Version int                  `json:"version"`
-	Boot    string               `json:"boot"`
-	At      sched.Time           `json:"at"` // nanoseconds since the machine started
-	Cards   map[sched.GPUID]uuid `json:"cards"`
-	VGPUs   []storedVGPU         `json:"vgpus"`
+	Version int                    `json:"version"`
+	Boot    string                 `json:"boot"`
+	At      sched.Time             `json:"at"` // nanoseconds since the machine started
+	Cards   map[sched.GPUID]uuid   `json:"cards"`
+	Swaps   map[sched.GPUID]uint64 `json:"swaps,omitempty"` // bytes
+	VGPUs   []storedVGPU           `json:"vgpus"`
 }
 
 type storedVGPU struct {
@@ -50,6 +51,7 @@ type storedSession struct {
 	Settled sched.Time   `json:"settled"`
 	Counter counter      `json:"counter"`
 	Host    process      `json:"host"`
+	Swapped uint64       `json:"swapped,omitempty"`
 }
 
 // saving is the core's side of the saver. One write is under way at a time;
@@ -150,7 +152,7 @@ func (c *core) saved(err error) {
 
 func (c *core) snapshot(at sched.Time) stored {
 	c.settle(at)
-	doc := stored{Version: stateVersion, Boot: bootID(), At: at, Cards: c.uuids}
+	doc := stored{Version: stateVersion, Boot: bootID(), At: at, Cards: c.uuids, Swaps: c.swaps}
 	for _, v := range c.vgpus {
 		out := storedVGPU{ID: v.id, Spec: v.spec, UUID: v.uuid, Token: v.token, Usage: v.usage, Deleted: v.deleted, DeletedAt: v.deletedAt}
 		for _, s := range v.sessions {
@@ -164,7 +166,7 @@ func (c *core) snapshot(at sched.Time) stored {
 			}
 			out.Sessions = append(out.Sessions, storedSession{
 				ID: s.id, State: s.state, Changed: s.changed, PID: s.pid, Name: s.name,
-				Held: s.held, Settled: settled, Counter: counter, Host: s.host,
+				Held: s.held, Settled: settled, Counter: counter, Host: s.host, Swapped: s.presence.swapped,
 			})
 		}
 		doc.VGPUs = append(doc.VGPUs, out)
@@ -191,6 +193,9 @@ func (c *core) load() error {
 	if doc.Cards != nil {
 		c.uuids = doc.Cards
 	}
+	if doc.Swaps != nil {
+		c.swaps = doc.Swaps
+	}
 	// After a restart of the machine no worker lives, and its times mean nothing.
 	same := doc.Boot != "" && doc.Boot == bootID() && doc.At <= c.started
 	for _, in := range doc.VGPUs {
@@ -214,6 +219,7 @@ func (c *core) load() error {
 			v.sessions[s.ID] = &session{
 				id: s.ID, vgpu: v, state: s.State, changed: s.Changed, pid: s.PID, name: s.Name,
 				held: s.Held, settled: s.Settled, counter: s.Counter, host: s.Host,
+				presence: presence{swapped: s.Swapped},
 			}
 		}
 		c.vgpus[v.id] = v

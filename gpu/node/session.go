@@ -21,19 +21,20 @@ const (
 
 // session is one worker's, with the vGPU's ledger and meter.
 type session struct {
-	id      string
-	vgpu    *vgpu
-	state   sessionState
-	changed sched.Time // when the state became what it is
-	pid     uint32     // in the guest
-	name    string
-	held    uint64     // bytes of VRAM
-	settled sched.Time // up to when held has been counted
-	counter counter
-	link    *link // nil unless live
-	host    process
-	acquire uint64
-	warned  sched.Time // when false totals were last logged
+	id       string
+	vgpu     *vgpu
+	state    sessionState
+	changed  sched.Time // when the state became what it is
+	pid      uint32     // in the guest
+	name     string
+	held     uint64     // bytes of VRAM
+	settled  sched.Time // up to when held has been counted
+	counter  counter
+	link     *link // nil unless live
+	host     process
+	acquire  uint64
+	presence presence
+	warned   sched.Time // when false totals were last logged
 }
 
 // key is the session's name for gpu/sched: two vGPUs' sessions never mix,
@@ -56,6 +57,7 @@ func (c *core) sessionByKey(key sched.SessionID) *session {
 func (s *session) settle(at sched.Time) {
 	if s.state == live {
 		s.vgpu.usage.VRAM.add(s.held, at-s.settled)
+		s.vgpu.usage.Swapped.add(min(s.presence.swapped, s.held), at-s.settled)
 		s.settled = at
 	}
 }
@@ -107,11 +109,18 @@ func (c *core) register(l *link, r wire.Register, at sched.Time) (*session, *wir
 	if s.state == detached {
 		// It held its memory, and may have run, since gpud's last look.
 		v.usage.VRAM.add(s.held, at-s.settled)
+		v.usage.Swapped.add(min(s.presence.swapped, s.held), at-s.settled)
 		s.counter.Leased += at - s.settled
 	}
 	s.state, s.changed, s.settled, s.link, s.acquire = live, at, at, l, 0
 	s.pid, s.name, s.held, s.host = r.PID, r.Name, r.Held, l.host
 	v.sessions[s.id] = s
+	card := c.cards[v.on()]
+	c.gone(card, s, at)
+	s.presence = presence{evictable: r.Evictable, swapped: r.Swapped, used: at}
+	if r.Out {
+		c.leave(card, s, at)
+	}
 	v.gauge.note(at, v.usage.Work.GPUNanos)
 	c.totals(s, r.Totals, at)
 	c.save.dirty = true
@@ -128,18 +137,6 @@ func (v *vgpu) active() (n int) {
 	return n
 }
 
-// reserve takes bytes from the vGPU's VRAM.
-func (c *core) reserve(s *session, bytes uint64, at sched.Time) *wire.Error {
-	used, limit := s.vgpu.held(), s.vgpu.spec.VRAMBytes
-	if used > limit || bytes > limit-used {
-		return &wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("%d bytes wanted, %d of %d in use", bytes, used, limit)}
-	}
-	s.settle(at)
-	s.held += bytes
-	c.save.dirty = true
-	return nil
-}
-
 // release gives bytes back. More than it holds is not possible and gives all.
 func (c *core) release(s *session, bytes uint64, at sched.Time) {
 	s.settle(at)
@@ -148,7 +145,9 @@ func (c *core) release(s *session, bytes uint64, at sched.Time) {
 		bytes = s.held
 	}
 	s.held -= bytes
+	s.presence.swapped -= min(bytes, s.presence.swapped) // which of it was where, only the worker knows
 	c.save.dirty = true
+	c.makeRoom(c.cards[s.vgpu.on()], at)
 }
 
 // totals meters what the worker reports.
@@ -179,6 +178,10 @@ func (c *core) end(s *session, at sched.Time) {
 	s.settle(at)
 	c.step(s.vgpu.on(), at, sched.Drop{Session: s.key()})
 	s.state, s.changed, s.held, s.link, s.acquire = ended, at, 0, nil, 0
+	if card := c.cards[s.vgpu.on()]; card != nil {
+		c.gone(card, s, at)
+		c.makeRoom(card, at)
+	}
 	c.save.dirty = true
 	c.kick()
 	c.cfg.Log.Info("worker's session ended", "vgpu", s.vgpu.id, "session", s.id, "pid", s.pid, "gpuNanos", s.counter.Counted.GPUNanos)
@@ -230,6 +233,7 @@ func (c *core) overdue(card *card, key sched.SessionID) {
 func (c *core) kickOut(s *session, at sched.Time, why string) {
 	if l := s.link; l != nil {
 		l.send(wire.FromNode{Op: wire.OpLost, Code: wire.CodeLost, Message: why})
+		l.left = true
 		c.doom(l, at+c.cfg.KillAfter)
 	}
 	c.end(s, at)

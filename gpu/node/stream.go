@@ -28,7 +28,7 @@ type link struct {
 	pidfd int     // of it, -1 when there is none or it is this process
 	once  sync.Once
 	gone  chan struct{}
-	left  bool // it said bye; of the core
+	left  bool // it said bye, or was told to end; of the core
 }
 
 const (
@@ -187,7 +187,7 @@ func (c *core) greet(l *link, m wire.ToNode) *session {
 	}
 	c.durable(func(error) {
 		if card := c.cards[s.vgpu.on()]; card != nil {
-			l.send(wire.FromNode{Op: wire.OpReply, ID: m.ID, Limits: s.vgpu.limits(c), Device: card.device()})
+			l.send(wire.FromNode{Op: wire.OpReply, ID: m.ID, Limits: s.vgpu.limits(c), Device: card.device(), Evicts: true})
 		}
 	})
 	return s
@@ -203,7 +203,7 @@ func (c *core) refused(why string, about ...any) {
 // line does what one line of a registered worker says.
 func (c *core) line(l *link, s *session, m wire.ToNode) {
 	if l.left {
-		return // what crossed its bye
+		return // what crossed its bye, or our lost
 	}
 	if s.link != l {
 		l.close() // its session was ended
@@ -217,18 +217,33 @@ func (c *core) line(l *link, s *session, m wire.ToNode) {
 	case wire.OpProcess:
 		s.pid, s.name = m.PID, m.Name
 	case wire.OpReserve:
-		if e := c.reserve(s, m.Bytes, at); e != nil {
-			reply.Code, reply.Message = e.Code, e.Message
-		}
+		c.reserve(s, m.Bytes, at, func(e *wire.Error) {
+			if e != nil {
+				reply.Code, reply.Message = e.Code, e.Message
+			}
+			l.send(reply)
+		})
+		return // answered when there is room
 	case wire.OpRelease:
 		c.release(s, m.Bytes, at)
 	case wire.OpAcquire:
-		s.acquire = m.ID
+		s.acquire, s.presence.asked = m.ID, at
+		if card := c.cards[s.vgpu.on()]; card != nil && card.crowded() { // first it gives back: its memory may be wanted
+			c.step(card.ID, at, sched.Drop{Session: s.key()})
+			c.makeRoom(card, at)
+		}
 		c.step(s.vgpu.on(), at, sched.Want{Session: s.key(), VGPU: s.vgpu.id})
 		return // answered by the grant
 	case wire.OpYield:
 		s.acquire = 0
 		c.step(s.vgpu.on(), at, sched.Drop{Session: s.key()})
+		c.makeRoom(c.cards[s.vgpu.on()], at)
+	case wire.OpEvictable:
+		s.presence.evictable = true
+	case wire.OpEvicted:
+		c.evicted(s, m.Bytes, m.Failed, at)
+	case wire.OpRestored:
+		c.restored(s, m.Failed, at)
 	case wire.OpMemory:
 		reply.Used, reply.Limits = s.vgpu.held(), s.vgpu.limits(c)
 	case wire.OpStatus:

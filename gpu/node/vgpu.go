@@ -84,16 +84,18 @@ func (c *core) put(id sched.VGPUID, spec wire.VGPUSpec, at sched.Time) *wire.Err
 	if v == nil && len(c.vgpus) >= maxVGPUs {
 		return &wire.Error{Code: wire.CodeNoFit, Reason: string(sched.ReasonCount), Message: "this node has too many vGPUs"}
 	}
+	if v != nil && v.spec == spec && !v.deleted {
+		return nil // also when it would not fit any more
+	}
 	request := sched.Request{VRAM: spec.VRAMBytes, SharePercent: spec.SharePercent}
-	if m := sched.Admit(c.admission(card, id), request); m != nil {
+	less := v != nil && !v.deleted && v.on() == card.ID && spec.VRAMBytes <= v.spec.VRAMBytes && spec.SharePercent <= v.spec.SharePercent
+	// Who asks for no more keeps it, though the card may promise less by now.
+	if m := sched.Admit(c.admission(card, id), request); m != nil && (!less || m.Reason == sched.ReasonInvalid) {
 		return &wire.Error{Code: wire.CodeNoFit, Reason: string(m.Reason), Message: m.Error()}
 	}
 	if v == nil {
 		v = &vgpu{id: id, uuid: newUUID(), token: newToken(), sessions: map[string]*session{}}
 		c.vgpus[id] = v
-	}
-	if v.spec == spec && !v.deleted {
-		return nil
 	}
 	if v.deleted {
 		v.token = newToken() // a worker of before has no business with the new one
@@ -144,7 +146,7 @@ func (c *core) remove(id sched.VGPUID, at sched.Time) *wire.Error {
 // answer is the vGPU as the control API tells it.
 func (v *vgpu) answer(at sched.Time) wire.VGPU {
 	out := wire.VGPU{
-		ID: string(v.id), VGPUSpec: v.spec, UUID: v.uuid.String(), VRAMUsed: v.held(),
+		ID: string(v.id), VGPUSpec: v.spec, UUID: v.uuid.String(), VRAMUsed: v.held(), VRAMSwapped: v.swapped(),
 		GPUUtilization: v.gauge.percent(at, v.usage.Work.GPUNanos), Processes: []wire.Process{},
 		Usage: v.durable, Deleted: v.deleted,
 	}

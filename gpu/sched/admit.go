@@ -17,7 +17,8 @@ const FullShare = 100
 // GPU is a card as the admission sees it. Memory is in bytes.
 type GPU struct {
 	ID            GPUID
-	VRAM          uint64 // capacity that may be given to vGPUs
+	VRAM          uint64 // capacity that may be given to vGPUs; more than the card has where the host's memory backs it
+	Largest       uint64 // what one vGPU may have at most: what the card has; 0: VRAM
 	VRAMUsed      uint64 // sum of the limits of the vGPUs on it
 	ShareUsed     int    // sum of their guaranteed shares, per cent
 	VGPUs         int    // how many there are
@@ -83,6 +84,8 @@ func Admit(g GPU, r Request) *Misfit {
 		return &Misfit{Reason: ReasonInvalid, GPU: g.ID}
 	case g.Unschedulable:
 		return &Misfit{Reason: ReasonUnschedulable, GPU: g.ID}
+	case g.Largest > 0 && r.VRAM > g.Largest:
+		return &Misfit{Reason: ReasonVRAM, GPU: g.ID, Want: r.VRAM, Free: min(g.Largest, g.freeVRAM())}
 	case r.VRAM > g.freeVRAM():
 		return &Misfit{Reason: ReasonVRAM, GPU: g.ID, Want: r.VRAM, Free: g.freeVRAM()}
 	case r.SharePercent > g.freeShare():

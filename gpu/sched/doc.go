@@ -2,7 +2,7 @@
 // clock, no randomness, no I/O; time comes in with every call, and the same
 // calls give the same answers. gpu/node applies the decisions.
 //
-// Two decisions live here.
+// Three decisions live here.
 //
 // Placement (admit.go, fit.go): a vGPU fits a card when the guaranteed shares
 // sum to at most 100 per cent and the VRAM limits to at most the card's VRAM.
@@ -18,4 +18,12 @@
 // A holder that keeps its lease past the end stays the holder (a kernel cannot
 // be torn off a card): what it overran is charged to its vGPU, and Overdue
 // names it so that the node can end a session that never gives back.
+//
+// Presence (residency.go): whose memory is on the card when working sets do not
+// fit together. Who is out waits in a line of its own:
+//
+//	         Away (evicted)                 Room: In, then Back
+//	present ───────────────► out, waiting ──────────────────────► present, for a
+//	   ▲                     (first come, first in)               quantum at least
+//	   └──────────────────────────────────────────────────────────────┘
 package sched

@@ -15,18 +15,20 @@ func TestAdmit(t *testing.T) {
 		r      Request
 		want   Reason
 	}{
-		"fits exactly":      {nil, Request{2 * gib, 30}, ""},
-		"best effort fits":  {func(g *GPU) { g.ShareUsed = 100 }, Request{gib, 0}, ""},
-		"one byte too many": {nil, Request{2*gib + 1, 30}, ReasonVRAM},
-		"one per cent":      {nil, Request{2 * gib, 31}, ReasonShare},
-		"no VRAM":           {nil, Request{0, 10}, ReasonInvalid},
-		"negative share":    {nil, Request{gib, -1}, ReasonInvalid},
-		"share over 100":    {nil, Request{gib, 101}, ReasonInvalid},
-		"huge VRAM":         {nil, Request{1<<64 - 1, 1}, ReasonVRAM},
-		"overfull card":     {func(g *GPU) { g.VRAM = 4 * gib; g.ShareUsed = 130 }, Request{1, 0}, ReasonVRAM},
-		"count":             {func(g *GPU) { g.MaxVGPUs = 3 }, Request{gib, 1}, ReasonCount},
-		"count not reached": {func(g *GPU) { g.MaxVGPUs = 4 }, Request{gib, 1}, ""},
-		"card takes no new": {func(g *GPU) { g.Unschedulable = true }, Request{gib, 1}, ReasonUnschedulable},
+		"fits exactly":         {nil, Request{2 * gib, 30}, ""},
+		"best effort fits":     {func(g *GPU) { g.ShareUsed = 100 }, Request{gib, 0}, ""},
+		"one byte too many":    {nil, Request{2*gib + 1, 30}, ReasonVRAM},
+		"one per cent":         {nil, Request{2 * gib, 31}, ReasonShare},
+		"no VRAM":              {nil, Request{0, 10}, ReasonInvalid},
+		"negative share":       {nil, Request{gib, -1}, ReasonInvalid},
+		"share over 100":       {nil, Request{gib, 101}, ReasonInvalid},
+		"huge VRAM":            {nil, Request{1<<64 - 1, 1}, ReasonVRAM},
+		"overfull card":        {func(g *GPU) { g.VRAM = 4 * gib; g.ShareUsed = 130 }, Request{1, 0}, ReasonVRAM},
+		"larger than the card": {func(g *GPU) { g.VRAM = 16 * gib; g.Largest = 8 * gib }, Request{8*gib + 1, 1}, ReasonVRAM},
+		"as large as the card": {func(g *GPU) { g.VRAM = 16 * gib; g.Largest = 8 * gib }, Request{8 * gib, 1}, ""},
+		"count":                {func(g *GPU) { g.MaxVGPUs = 3 }, Request{gib, 1}, ReasonCount},
+		"count not reached":    {func(g *GPU) { g.MaxVGPUs = 4 }, Request{gib, 1}, ""},
+		"card takes no new":    {func(g *GPU) { g.Unschedulable = true }, Request{gib, 1}, ReasonUnschedulable},
 	} {
 		g := card
 		if c.change != nil {

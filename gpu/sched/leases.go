@@ -22,7 +22,7 @@ type Policy interface {
 // Time is a moment: the time since an epoch that the caller chose.
 type Time = time.Duration
 
-// Event is something that happened to a session: Want or Drop.
+// Event is something that happened to a session: Want, Drop, Away or Back.
 type Event interface{ event() }
 
 // Want says that the session has work and waits for the card. From the holder it also
@@ -36,8 +36,17 @@ type Want struct {
 // what one does not have changes nothing.
 type Drop struct{ Session SessionID }
 
+// Away says that the session's memory is not on the card: it keeps its place in
+// the queue, and is passed over, until Back.
+type Away struct{ Session SessionID }
+
+// Back ends Away, also of a session that has ended.
+type Back struct{ Session SessionID }
+
 func (Want) event() {}
 func (Drop) event() {}
+func (Away) event() {}
+func (Back) event() {}
 
 // Action is what the node must do: Grant, Hurry or Used.
 type Action interface{ action() }
@@ -69,6 +78,7 @@ type Leases struct {
 	known   map[VGPUID]Claim
 	holder  *holder
 	waiting map[VGPUID][]SessionID // FIFO; never an empty slice
+	away    map[SessionID]bool
 }
 
 type holder struct {
@@ -80,7 +90,7 @@ type holder struct {
 
 // NewLeases is a card that nobody holds.
 func NewLeases(p Policy) *Leases {
-	return &Leases{policy: p, waiting: map[VGPUID][]SessionID{}}
+	return &Leases{policy: p, waiting: map[VGPUID][]SessionID{}, away: map[SessionID]bool{}}
 }
 
 // SetClaims names the card's vGPUs and what they may have of it. Sessions of a
@@ -110,6 +120,10 @@ func (l *Leases) Step(now Time, e Event) (actions []Action) {
 	case Drop:
 		actions = l.giveBack(now, e.Session)
 		l.leaveQueue(e.Session)
+	case Away:
+		l.away[e.Session] = true
+	case Back:
+		delete(l.away, e.Session)
 	}
 	return append(actions, l.advance(now)...)
 }
@@ -128,6 +142,14 @@ func (l *Leases) Holding(now Time, s SessionID) time.Duration {
 		return 0
 	}
 	return max(0, now-l.holder.since)
+}
+
+// Holder is the session that has the card.
+func (l *Leases) Holder() (SessionID, bool) {
+	if l.holder == nil {
+		return "", false
+	}
+	return l.holder.session, true
 }
 
 // Busy says whether somebody holds the card.
@@ -159,9 +181,21 @@ func (l *Leases) leaveQueue(s SessionID) {
 	}
 }
 
+// present are the vGPUs with a session that waits and is not away, sorted.
+func (l *Leases) present() (all []VGPUID) {
+	for v, q := range l.waiting {
+		if slices.ContainsFunc(q, func(s SessionID) bool { return !l.away[s] }) {
+			all = append(all, v)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
 // advance gives a free card to the next, or tells the holder that others wait.
 func (l *Leases) advance(now Time) []Action {
-	if len(l.waiting) == 0 {
+	waiting := l.present()
+	if len(waiting) == 0 {
 		return nil
 	}
 	if h := l.holder; h != nil {
@@ -171,12 +205,13 @@ func (l *Leases) advance(now Time) []Action {
 		h.hurried = true
 		return []Action{Hurry{Session: h.session}}
 	}
-	v, length := l.policy.Next(slices.Sorted(maps.Keys(l.waiting)))
-	s := l.waiting[v][0]
+	v, length := l.policy.Next(waiting)
+	q := l.waiting[v]
+	s := q[slices.IndexFunc(q, func(s SessionID) bool { return !l.away[s] })]
 	l.leaveQueue(s)
 	l.holder = &holder{session: s, vgpu: v, since: now, until: now + length}
 	actions := []Action{Grant{Session: s, VGPU: v, For: length}}
-	if len(l.waiting) > 0 {
+	if len(l.present()) > 0 {
 		l.holder.hurried = true
 		actions = append(actions, Hurry{Session: s})
 	}

@@ -20,6 +20,7 @@ type Context struct {
 	issue   sync.Mutex  // order of enqueueing; before mu
 	table   atomic.Pointer[[]region]
 	running sync.WaitGroup // stream goroutines
+	move    sync.Mutex     // one Evict or Restore at a time; before mu
 
 	mu       sync.Mutex
 	legacy   *stream
@@ -29,10 +30,11 @@ type Context struct {
 	closed   bool
 	modules  map[*module]bool
 	allocs   map[uint64]extent // by device address, those not freed yet
+	away     away
 }
 
 func newContext(d *device, gate worker.Gate) *Context {
-	c := &Context{d: d, gate: gate, modules: map[*module]bool{}, allocs: map[uint64]extent{}}
+	c := &Context{d: d, gate: gate, modules: map[*module]bool{}, allocs: map[uint64]extent{}, away: away{host: map[uint64][]byte{}}}
 	c.table.Store(&[]region{})
 	c.legacy = c.newStream(false)
 	c.streams = []*stream{c.legacy}
@@ -58,11 +60,28 @@ func (c *Context) allocLocked(size uint64) (uint64, error) {
 	if c.closed {
 		return 0, abi.ErrInvalidContext
 	}
-	off, err := c.d.mem.alloc(size)
+	if size == 0 {
+		return 0, abi.ErrInvalidValue
+	}
+	if size > c.d.mem.limit {
+		return 0, abi.ErrOutOfMemory
+	}
+	if !c.away.evicted {
+		if err := c.d.mem.take(rounded(size)); err != nil {
+			return 0, err
+		}
+	}
+	off, err := c.d.mem.place(size)
 	if err != nil {
+		if !c.away.evicted {
+			c.d.mem.release(rounded(size))
+		}
 		return 0, err
 	}
 	addr := deviceBase + off
+	if c.away.evicted {
+		c.away.host[addr] = make([]byte, size)
+	}
 	c.allocs[addr] = extent{off, size}
 	old := *c.table.Load()
 	at, _ := slices.BinarySearchFunc(old, addr, func(r region, a uint64) int {
@@ -87,8 +106,8 @@ func (c *Context) MemFree(addr uint64) error {
 	}
 	delete(c.allocs, addr)
 	wait := c.tailsLocked()
+	c.d.mem.release(c.away.left(addr, e))
 	c.mu.Unlock()
-	c.d.mem.release(e.size)
 	if len(wait) == 0 {
 		c.forget(addr, e)
 		return nil
@@ -106,8 +125,14 @@ func (c *Context) MemFree(addr uint64) error {
 
 func (c *Context) forget(addr uint64, e extent) {
 	c.mu.Lock()
+	if c.away.moving {
+		c.away.condemned = append(c.away.condemned, func() { c.forget(addr, e) })
+		c.mu.Unlock()
+		return
+	}
 	table := slices.DeleteFunc(slices.Clone(*c.table.Load()), func(r region) bool { return r.base == addr })
 	c.table.Store(&table)
+	delete(c.away.host, addr)
 	c.mu.Unlock()
 	c.d.mem.free(e.off)
 }
@@ -136,6 +161,10 @@ func (c *Context) copying(s worker.Stream, size uint64, done func(error), run fu
 				return err
 			}
 		}
+		if err := c.enter(); err != nil {
+			return err
+		}
+		defer c.leave(0, 0) // the host's processor copies: no time of the device
 		return run()
 	}})
 }
@@ -272,9 +301,11 @@ func (c *Context) Destroy() error {
 	c.mu.Unlock()
 	c.issue.Unlock()
 	c.running.Wait()
+	c.move.Lock() // stop ends a move under way
+	defer c.move.Unlock()
 	c.mu.Lock()
-	for _, e := range c.allocs {
-		c.d.mem.release(e.size)
+	for addr, e := range c.allocs {
+		c.d.mem.release(c.away.left(addr, e))
 		c.d.mem.free(e.off)
 	}
 	c.allocs = map[uint64]extent{}

@@ -37,7 +37,7 @@ func (c *Context) Launch(s worker.Stream, fn worker.Function, l worker.Launch, d
 		}
 		return c.runKernel(f.p, &launchEnv{
 			grid: l.Grid, block: l.Block, threads: int(l.Block[0] * l.Block[1] * l.Block[2]),
-			params: params, table: *c.table.Load(), dynShared: l.Shared, stop: &c.stop,
+			params: params, dynShared: l.Shared, stop: &c.stop,
 			clock: func() int64 { return c.d.o.Clock().UnixNano() }, sms: uint32(c.d.o.SMs),
 		})
 	}})
@@ -95,9 +95,10 @@ func (c *Context) runKernel(p *program, env *launchEnv) error {
 	r := &run{p: p, env: env, gate: c.gate, total: total}
 	machines := make([]*machine, n)
 	for {
-		if err := c.gate.Enter(); err != nil {
+		if err := c.enter(); err != nil {
 			return err
 		}
+		env.table = *c.table.Load()
 		start := c.d.o.Clock()
 		r.slice(machines)
 		busy := max(0, c.d.o.Clock().Sub(start).Nanoseconds())
@@ -106,7 +107,7 @@ func (c *Context) runKernel(p *program, env *launchEnv) error {
 		if finished && r.err == nil {
 			launches = 1
 		}
-		c.gate.Leave(uint64(busy), launches)
+		c.leave(uint64(busy), launches)
 		if finished {
 			return r.err
 		}

@@ -35,10 +35,13 @@ type memory struct {
 
 type extent struct{ off, size uint64 }
 
-// newMemory reserves twice the limit: memory that running work still holds
-// does not count, so that free-then-allocate succeeds at once.
+// addressSpace is how many times the limit there are addresses for: memory
+// that is evicted keeps its own, and so does what running work still holds
+// (that does not count, so that free-then-allocate succeeds at once).
+const addressSpace = 8
+
 func newMemory(limit uint64) (*memory, error) {
-	size := (2*limit + 1<<20) &^ 0xfff
+	size := (addressSpace*limit + 1<<20) &^ 0xfff
 	arena, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
 		return nil, fmt.Errorf("reserving %d bytes of device memory: %w", size, err)
@@ -57,17 +60,23 @@ func (m *memory) close() error {
 
 func rounded(size uint64) uint64 { return (size + allocAlign - 1) &^ (allocAlign - 1) }
 
-// alloc finds the first gap that fits. Between two allocations at least
-// allocAlign bytes stay unused, so that running past an end is noticed.
-func (m *memory) alloc(size uint64) (uint64, error) {
+// take counts bytes as used, if there are as many.
+func (m *memory) take(bytes uint64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if size == 0 {
-		return 0, abi.ErrInvalidValue
+	if bytes > m.limit-min(m.used, m.limit) {
+		return abi.ErrOutOfMemory
 	}
-	if size > m.limit || rounded(size) > m.limit-min(m.used, m.limit) {
-		return 0, abi.ErrOutOfMemory
-	}
+	m.used += bytes
+	return nil
+}
+
+// place finds the first gap in the address space that fits. Between two
+// allocations at least allocAlign bytes stay unused, so that running past an
+// end is noticed.
+func (m *memory) place(size uint64) (uint64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	need := rounded(size) + allocAlign
 	at, i := uint64(0), 0
 	for ; i < len(m.blocks); i++ {
@@ -80,15 +89,14 @@ func (m *memory) alloc(size uint64) (uint64, error) {
 		return 0, abi.ErrOutOfMemory
 	}
 	m.blocks = slices.Insert(m.blocks, i, extent{at, size})
-	m.used += rounded(size)
 	return at, nil
 }
 
-// release gives the accounted bytes back at once; free returns the space when
-// no work can touch it any more.
-func (m *memory) release(size uint64) {
+// release gives counted bytes back at once; free returns the space when no
+// work can touch it any more.
+func (m *memory) release(bytes uint64) {
 	m.mu.Lock()
-	m.used -= rounded(size)
+	m.used -= bytes
 	m.mu.Unlock()
 }
 

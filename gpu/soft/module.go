@@ -94,8 +94,7 @@ func (c *Context) load(src string, info *abi.ModuleInfo) (*module, error) {
 		}
 		m.vars = append(m.vars, addr)
 		l.address[v] = addr
-		mem, _ := c.memory(addr, v.Size)
-		copy(mem, v.Init)
+		copy(c.backing(addr), v.Init)
 		info.Globals = append(info.Globals, abi.GlobalInfo{Name: v.Name, Address: addr, Size: v.Size})
 		if v.Space == ptx.Const {
 			constBytes += int32(v.Size)
@@ -133,11 +132,11 @@ func relocate(c *Context, l *layout, mod *ptx.Module) error {
 			if !ok {
 				return &ptx.Error{Line: v.Line, Msg: "initialiser of " + v.Name + " names " + r.Symbol + ", which has no fixed address"}
 			}
-			mem, err := c.memory(l.address[v]+r.Offset, 8)
-			if err != nil {
-				return err
+			mem := c.backing(l.address[v])
+			if size := uint64(len(mem)); r.Offset > size || size-r.Offset < 8 {
+				return fmt.Errorf("%w: initialiser of %s at %d", abi.ErrInvalidPTX, v.Name, r.Offset)
 			}
-			binary.LittleEndian.PutUint64(mem, to+uint64(r.Addend))
+			binary.LittleEndian.PutUint64(mem[r.Offset:], to+uint64(r.Addend))
 		}
 	}
 	return nil
@@ -160,7 +159,7 @@ func (c *Context) freeVars(m *module) {
 	for _, addr := range m.vars {
 		e := c.allocs[addr]
 		delete(c.allocs, addr)
-		c.d.mem.release(e.size)
+		c.d.mem.release(c.away.left(addr, e))
 		c.mu.Unlock()
 		c.forget(addr, e)
 		c.mu.Lock()

@@ -36,6 +36,7 @@ type Faults struct {
 	Alloc  func(size uint64) error
 	Launch func(kernel string) error // fails the launch on the device, so it poisons
 	Copy   func(size uint64) error
+	Evict  func() error
 }
 
 // device is the Driver.
@@ -78,6 +79,9 @@ func (d *device) Info() abi.DeviceInfoReply {
 		Name: d.o.Name, DriverVersion: "550.163.01", CUDAVersion: 12040,
 	}
 }
+
+// Evicts implements worker.Driver.
+func (d *device) Evicts() bool { return true }
 
 func (d *device) NewContext(_ uint32, gate worker.Gate) (worker.Context, error) {
 	if gate == nil {

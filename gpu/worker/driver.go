@@ -20,6 +20,8 @@ type Driver interface {
 	Info() abi.DeviceInfoReply
 	// NewContext makes a context whose work passes through the gate.
 	NewContext(flags uint32, gate Gate) (Context, error)
+	// Evicts says whether Evict and Restore work on this device.
+	Evicts() bool
 	// Close frees everything.
 	Close() error
 }
@@ -93,11 +95,31 @@ type Context interface {
 	// EventElapsed is in milliseconds.
 	EventElapsed(start, end Event) (float32, error)
 
+	// Evict moves memory off the device into the host's, piece by piece, until
+	// at least bytes have left or nothing is there, and returns how many have:
+	// bytes of allocations, each rounded up to AllocUnit. It is called, from any
+	// goroutine, only while nobody of the context is inside the gate, and until
+	// Restore nobody enters: work that is enqueued meanwhile waits there. The
+	// addresses stay, and memory allocated meanwhile is the host's. On an evicted
+	// context it moves more. A failed Evict changes nothing; one that a Destroy
+	// interrupts fails with abi.ErrInvalidContext.
+	Evict(bytes uint64) (moved uint64, err error)
+	// Restore brings all of it back to its addresses. It fails with
+	// abi.ErrOutOfMemory, and changes nothing, when the device has no room.
+	Restore() error
+
 	// Notify calls done when all work of the context is done.
 	Notify(done func(error)) error
 	// Destroy waits for running work to stop and frees everything.
 	Destroy() error
 }
+
+// AllocUnit is what memory is accounted in, bytes: the alignment of device
+// addresses, so that many small pieces cannot take more than they count.
+const AllocUnit = 256
+
+// Accounted is what an allocation of size bytes counts.
+func Accounted(size uint64) uint64 { return (size + AllocUnit - 1) &^ (AllocUnit - 1) }
 
 // ModuleOptions come from the guest's JIT options.
 type ModuleOptions struct{ OptLevel, MaxRegisters uint32 }

@@ -1,6 +1,10 @@
 package worker
 
-import "github.com/basalt-gpu/basalt/gpu/abi"
+import (
+	"errors"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+)
 
 // maxContexts bounds the contexts of a guest process: each costs the driver
 // threads or megabytes, and a program needs one.
@@ -17,6 +21,9 @@ func (s *Session) ctxCreate(c *command) error {
 	d, err := s.driver.NewContext(a.Flags, s.gate)
 	if err != nil {
 		return err
+	}
+	if err := s.gate.residency.add(d); err != nil {
+		return errors.Join(err, d.Destroy())
 	}
 	ctx := &contextObject{handle: a.Ctx, driver: d, handles: map[uint64]struct{}{}, allocs: map[uint64]struct{}{}}
 	s.handles.objects[a.Ctx] = ctx
@@ -39,6 +46,7 @@ func (s *Session) ctxDestroy(c *command) error {
 			return
 		}
 		delete(s.contexts, ctx)
+		s.gate.residency.remove(ctx.driver)
 		err := ctx.driver.Destroy()
 		s.giveBack(ctx)
 		s.finish(&later, err)

@@ -2,12 +2,6 @@ package worker
 
 import "github.com/basalt-gpu/basalt/gpu/abi"
 
-// allocUnit is what memory is accounted in, bytes: the alignment of device
-// addresses, so that many small pieces cannot take more than they count.
-const allocUnit = 256
-
-func accounted(size uint64) uint64 { return (size + allocUnit - 1) &^ (allocUnit - 1) }
-
 func (s *Session) memAlloc(c *command) error {
 	a := abi.DecodeMemAlloc(c.argBytes)
 	ctx, err := s.context(c, a.Ctx)
@@ -23,12 +17,12 @@ func (s *Session) memAlloc(c *command) error {
 	if err := s.handles.room(1); err != nil {
 		return err
 	}
-	return s.ask(c, func() error { return s.host.Reserve(accounted(a.Size)) }, func(c *command, err error) error {
+	return s.ask(c, func() error { return s.host.Reserve(Accounted(a.Size)) }, func(c *command, err error) error {
 		if err != nil {
 			return err
 		}
 		if err := s.allocate(c, ctx, a.Size); err != nil {
-			s.host.Release(accounted(a.Size))
+			s.host.Release(Accounted(a.Size))
 			return err
 		}
 		return nil
@@ -53,7 +47,7 @@ func (s *Session) allocate(c *command, ctx *contextObject, size uint64) error {
 	}
 	s.handles.allocs[address] = allocation{ctx, size}
 	ctx.allocs[address] = struct{}{}
-	ctx.held += accounted(size)
+	ctx.held += Accounted(size)
 	c.value0 = address
 	return nil
 }
@@ -77,7 +71,7 @@ func (s *Session) memFree(c *command) error {
 	delete(ctx.allocs, address)
 	later := *c
 	freed := func(err error) {
-		s.release(ctx, accounted(a.size))
+		s.release(ctx, Accounted(a.size))
 		s.finish(&later, err)
 	}
 	notified := ctx.driver.Notify(func(err error) { s.post(func() { freed(err) }) })

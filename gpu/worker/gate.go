@@ -25,10 +25,15 @@ type gate struct {
 	acquiring bool
 	users     int
 	waiting   int
+	moving    bool // memory, to or from the device: nobody enters
+	away      bool // memory is not on the device: a lease begins with restore
+	failed    int  // restores in a row
+
+	residency residency
 }
 
 func newGate(h Host, m *meter) *gate {
-	g := &gate{host: h, meter: m}
+	g := &gate{host: h, meter: m, residency: residency{contexts: map[Context]bool{}}}
 	g.ctx, g.end = context.WithCancel(context.Background())
 	g.change = sync.NewCond(&g.mu)
 	return g
@@ -43,13 +48,19 @@ func (g *gate) Enter() error {
 		case g.ctx.Err() != nil:
 			g.yieldUnused()
 			return abi.ErrUnavailable
-		case g.have && !g.Expired():
+		case g.moving:
+			g.wait()
+		case g.have && !g.Expired() && !g.away:
 			g.users++
 			return nil
 		case g.acquiring || g.users > 0:
-			g.waiting++
-			g.change.Wait()
-			g.waiting--
+			g.wait()
+		case g.have && g.away: // however long that takes
+			began := time.Now()
+			if err := g.restore(); err != nil {
+				return err
+			}
+			g.until.Add(int64(time.Since(began)))
 		default:
 			if err := g.acquire(); err != nil {
 				return err

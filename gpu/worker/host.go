@@ -23,6 +23,15 @@ type Host interface {
 	Acquire(ctx context.Context) (Lease, error)
 	// Yield gives it back early: no work is left.
 	Yield()
+	// Evictable gives the host a function that moves at least bytes of the
+	// session's memory, or all of it, off the device and says how many have
+	// gone: bytes of what was reserved. It is called before any Reserve, if at
+	// all; the host calls the function from any goroutine while the session has
+	// no lease. The next lease must find room for the memory to come back.
+	Evictable(evict func(bytes uint64) (moved uint64, err error))
+	// Restored says that a lease has brought the memory back, or why not; then
+	// all of it is off the device.
+	Restored(err error)
 	// Report sends totals since the worker started. They only grow.
 	Report(Totals)
 	// Status of the whole vGPU, for nvidia-smi.

@@ -18,6 +18,9 @@ type LocalHost struct {
 	used   uint64
 	leased bool
 	last   Totals
+	evict  func(uint64) (uint64, error)
+	failed error // the last restore
+	back   int   // restores
 }
 
 // NewLocalHost gives a worker the whole vGPU.
@@ -87,6 +90,39 @@ func (h *LocalHost) Report(t Totals) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.last = t
+}
+
+// Evictable implements Host.
+func (h *LocalHost) Evictable(evict func(uint64) (uint64, error)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.evict = evict
+}
+
+// Evict moves memory off the device, as gpud would.
+func (h *LocalHost) Evict(bytes uint64) (moved uint64, err error) {
+	h.mu.Lock()
+	evict := h.evict
+	h.mu.Unlock()
+	if evict == nil {
+		return 0, abi.ErrNotSupported
+	}
+	return evict(bytes)
+}
+
+// Restored implements Host.
+func (h *LocalHost) Restored(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.back++
+	h.failed = err
+}
+
+// Restores is how often memory was brought back, or not, and how the last went.
+func (h *LocalHost) Restores() (n int, last error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.back, h.failed
 }
 
 // Totals is what was reported last.

@@ -104,6 +104,9 @@ func NewSession(conn *net.UnixConn, d Driver, h Host, o Options) (*Session, erro
 		regions: map[uint32]*region{}, handles: newHandles(), contexts: map[*contextObject]struct{}{},
 	}
 	s.gate = newGate(h, &s.meter)
+	if d.Evicts() {
+		h.Evictable(s.gate.evict)
+	}
 	return s, nil
 }
 

@@ -40,7 +40,7 @@ func newDaemon(o options, log *slog.Logger) (_ *daemon, err error) {
 		return nil, fmt.Errorf("--worker-group: %w", err)
 	}
 	if d.node, err = node.New(node.Config{
-		StateDir: o.state, Socket: d.control, SoftGPUs: o.soft, NoNVIDIA: o.noNVIDIA || o.standalone && len(o.soft) > 0,
+		StateDir: o.state, Socket: d.control, SoftGPUs: o.soft, SwapBytes: o.swap, NoNVIDIA: o.noNVIDIA || o.standalone && len(o.soft) > 0,
 		WorkerGroup: group, Log: log,
 	}); err != nil {
 		return nil, err

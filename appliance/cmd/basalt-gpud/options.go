@@ -21,6 +21,7 @@ type options struct {
 	standalone, noNVIDIA               bool
 	maxWorkers                         int
 	soft                               softGPUs
+	swap                               uint64
 	level                              slog.Level
 }
 
@@ -54,6 +55,10 @@ func parse(args []string) (o options, err error) {
 	f.StringVar(&o.state, "state", "", "`directory` of the ledger and the meter (standalone: default beside the socket)")
 	f.StringVar(&o.socket, "socket", "", "unix socket: the control API; with --standalone the one for programs, and the control API is PATH.control")
 	f.Var(&o.soft, "soft-gpu", "a GPU made of CPU: `name=…,vram=8GiB,sms=4`; only vram is needed; may be given again")
+	f.Func("swap", "memory of this machine, `size` as in 8GiB, for what does not fit on a card; each card has as much (default: none)", func(v string) (err error) {
+		o.swap, err = node.ParseSize(v)
+		return err
+	})
 	f.BoolVar(&o.noNVIDIA, "no-nvidia", false, "leave NVIDIA cards alone")
 	f.StringVar(&o.group, "worker-group", "", "`group` that may open the socket besides this user: the workers' (default, as root: basalt-worker if there is one)")
 	f.StringVar(&o.user, "worker-user", "", "`user` that workers run as, when started by root (standalone; default: basalt-worker if there is one)")

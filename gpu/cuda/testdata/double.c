@@ -2,12 +2,15 @@
 // once, kernels are recorded and not run. It writes each call that a test
 // cares about to $DOUBLE_LOG and plays the answers that $DOUBLE_SCRIPT (a file
 // of "function result" lines, each used once) gives. Built by the tests.
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 typedef uintptr_t u;
 #define EXPORT __attribute__((visibility("default")))
@@ -50,6 +53,9 @@ static int scripted(const char *name) {
 #define PLAY(name) do { int r_ = scripted(#name); if (r_) { SAY(#name " = %d", r_); return r_; } } while (0)
 #define NEEDS_CONTEXT do { if (!current) return 201; } while (0)
 
+static size_t vram(void) { const char *s = getenv("DOUBLE_VRAM"); return s ? strtoull(s, 0, 10) : (size_t)1 << 33; }
+static size_t used; // of memory from cuMemCreate
+
 static u handle(void) { return __atomic_add_fetch(&next_handle, 16, __ATOMIC_RELAXED); }
 
 EXPORT int cuInit(unsigned flags) { PLAY(cuInit); return flags ? 1 : 0; }
@@ -58,10 +64,13 @@ EXPORT int cuDeviceGetCount(int *n) { *n = 2; return 0; }
 EXPORT int cuDeviceGet(int *d, int i) { *d = i; return 0; }
 EXPORT int cuDeviceGetName(char *s, int n, int d) { snprintf(s, n, "Double %d", d); return 0; }
 EXPORT int cuDeviceGetUuid_v2(char *uuid, int d) { memset(uuid, 0xa0 + d, 16); return 0; }
-EXPORT int cuDeviceTotalMem_v2(size_t *n, int d) { (void)d; *n = (size_t)1 << 33; return 0; }
+EXPORT int cuDeviceTotalMem_v2(size_t *n, int d) { (void)d; *n = vram(); return 0; }
 EXPORT int cuDeviceGetAttribute(int *v, int a, int d) {
 	(void)d;
 	if (a > 130) return 1;
+#ifdef PINNED // a card without virtual memory
+	if (a == 102) { *v = 0; return 0; }
+#endif
 	*v = a >= 1 && a <= 7 ? 1024 : a == 97 ? 49152 : a;
 	return 0;
 }
@@ -121,6 +130,55 @@ EXPORT int cuMemAlloc_v2(u *p, size_t n) {
 	return 0;
 }
 EXPORT int cuMemFree_v2(u p) { NEEDS_CONTEXT; free((void *)p); SAY("cuMemFree"); return 0; }
+
+// Virtual memory: device memory is a memfd, and what is not mapped faults.
+#define GRANULE ((size_t)2 << 20)
+struct location { int type, id; };
+struct prop { int type, handles; struct location location; void *windows; char flags[8]; };
+struct access { struct location location; int flags; };
+EXPORT int cuMemGetAllocationGranularity(size_t *n, const struct prop *p, int option) { (void)option; *n = GRANULE; return p->type != 1 || p->location.type != 1; }
+EXPORT int cuMemAddressReserve(u *p, size_t n, size_t align, u at, unsigned long long flags) {
+	PLAY(cuMemAddressReserve);
+	if (n % GRANULE || align || at || flags) return 1;
+	void *m = mmap(0, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (m == MAP_FAILED) return 2;
+	*p = (u)m;
+	return 0;
+}
+EXPORT int cuMemAddressFree(u p, size_t n) { SAY("cuMemAddressFree"); return munmap((void *)p, n) ? 1 : 0; }
+EXPORT int cuMemCreate(u *h, size_t n, const struct prop *p, unsigned long long flags) {
+	PLAY(cuMemCreate);
+	if (n % GRANULE || p->type != 1 || p->location.type != 1 || flags) return 1;
+	if (__atomic_add_fetch(&used, n, __ATOMIC_RELAXED) > vram()) { __atomic_sub_fetch(&used, n, __ATOMIC_RELAXED); return 2; }
+	int fd = memfd_create("double", MFD_CLOEXEC);
+	if (fd < 0 || ftruncate(fd, n)) return 2;
+	char another[4096]; // tenant's
+	memset(another, 0xee, sizeof another);
+	for (size_t at = 0; at < n; at += GRANULE) if (pwrite(fd, another, sizeof another, at) != sizeof another) return 2;
+	size_t *x = malloc(2 * sizeof *x);
+	x[0] = fd; x[1] = n;
+	*h = (u)x;
+	SAY("cuMemCreate %zu", n);
+	return 0;
+}
+EXPORT int cuMemRelease(u h) { size_t *x = (size_t *)h; close(x[0]); __atomic_sub_fetch(&used, x[1], __ATOMIC_RELAXED); free(x); SAY("cuMemRelease"); return 0; }
+EXPORT int cuMemMap(u p, size_t n, size_t offset, u h, unsigned long long flags) {
+	PLAY(cuMemMap);
+	size_t *x = (size_t *)h;
+	if (n != x[1] || offset || flags) return 1;
+	SAY("cuMemMap %zu", n);
+	return mmap((void *)p, n, PROT_NONE, MAP_SHARED | MAP_FIXED, x[0], 0) == MAP_FAILED ? 1 : 0;
+}
+EXPORT int cuMemSetAccess(u p, size_t n, const struct access *a, size_t count) {
+	PLAY(cuMemSetAccess);
+	if (count != 1 || a->location.type != 1 || a->flags != 3) return 1;
+	return mprotect((void *)p, n, PROT_READ | PROT_WRITE) ? 1 : 0;
+}
+EXPORT int cuMemUnmap(u p, size_t n) {
+	PLAY(cuMemUnmap);
+	SAY("cuMemUnmap %zu", n);
+	return mmap((void *)p, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED ? 1 : 0;
+}
 EXPORT int cuMemHostAlloc(void **p, size_t n, unsigned flags) { (void)flags; return (*p = malloc(n)) ? 0 : 2; }
 EXPORT int cuMemFreeHost(void *p) { free(p); return 0; }
 EXPORT int cuMemcpyHtoDAsync_v2(u d, const void *s, size_t n, u st) { NEEDS_CONTEXT; PLAY(cuMemcpyHtoDAsync); memcpy((void *)d, s, n); SAY("HtoD %zu stream %d", n, st != 0); return 0; }

@@ -63,6 +63,12 @@ func (c *Control) Now(ctx context.Context) (n wire.Now, err error) {
 	return n, c.do(ctx, http.MethodGet, "/v1/now", nil, &n)
 }
 
+// PutGPU gives a card so much of the host's memory for what does not fit on it.
+func (c *Control) PutGPU(ctx context.Context, id string, spec wire.GPUSpec) error {
+	var out wire.GPUSpec
+	return c.do(ctx, http.MethodPut, "/v1/gpus/"+url.PathEscape(id), spec, &out)
+}
+
 // PutVGPU makes the vGPU what the spec says; doing it again changes nothing.
 // The answer holds the token for its workers.
 func (c *Control) PutVGPU(ctx context.Context, id string, spec wire.VGPUSpec) (v wire.VGPU, err error) {

@@ -52,6 +52,7 @@ type Host struct {
 	pid     uint32
 	name    string
 	held    uint64
+	swap    swapState
 	totals  worker.Totals
 	lease   leaseState
 	why     error // why lost is closed
@@ -252,6 +253,7 @@ func (h *Host) Release(bytes uint64) {
 	}
 	h.mu.Lock()
 	h.held -= min(bytes, h.held)
+	h.swap.bytes -= min(bytes, h.swap.bytes)
 	s := h.stream
 	h.mu.Unlock()
 	if s != nil {

@@ -59,6 +59,12 @@ func (h *Host) Acquire(ctx context.Context) (worker.Lease, error) {
 		if h.isLost() {
 			return worker.Lease{}, h.errLost()
 		}
+		if (s == nil || s.closed()) && h.isOut() { // only gpud knows whether there is room
+			if _, err := h.connected(ctx); err != nil {
+				return worker.Lease{}, err
+			}
+			continue
+		}
 		if s == nil || s.closed() {
 			if lease, ok, err := h.acquireOffline(ctx, had); ok || err != nil {
 				return lease, err

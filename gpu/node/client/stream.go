@@ -82,6 +82,7 @@ func (h *Host) register(s *stream) error {
 	m := wire.ToNode{Op: wire.OpRegister, ID: 1, Register: &wire.Register{
 		Version: wire.Version, VGPU: h.vgpu, Token: h.token, Session: h.session,
 		PID: h.pid, Name: h.name, Held: h.held, Totals: h.totals,
+		Evictable: h.swap.evict != nil, Out: h.swap.out, Swapped: h.swap.bytes,
 	}}
 	s.next = 1
 	h.mu.Unlock()
@@ -104,6 +105,10 @@ func (h *Host) register(s *stream) error {
 	if gone := m.Register.Held - min(h.held, m.Register.Held); gone > 0 {
 		s.tell(wire.ToNode{Op: wire.OpRelease, Bytes: gone})
 	}
+	if h.swap.out && (!m.Register.Out || h.swap.bytes > m.Register.Swapped) { // and what left
+		s.tell(wire.ToNode{Op: wire.OpEvicted, Bytes: h.swap.bytes - min(m.Register.Swapped, h.swap.bytes)})
+	}
+	h.swap.asked = reply.Evicts
 	h.stream, h.limits, h.device = s, *reply.Limits, *reply.Device
 	h.lease.wasOffline()
 	close(h.up)
@@ -130,6 +135,9 @@ func (h *Host) serve(s *stream) {
 			if q.bytes > 0 && m.Code == "" {
 				h.mu.Lock()
 				h.held += q.bytes
+				if h.swap.out {
+					h.swap.bytes += q.bytes
+				}
 				h.mu.Unlock()
 			}
 			if q.bye && m.Code == "" {
@@ -138,6 +146,8 @@ func (h *Host) serve(s *stream) {
 			q.answer <- m
 		case wire.OpHurry:
 			h.hurry()
+		case wire.OpEvict:
+			go h.evict(m.Bytes)
 		case wire.OpLimits:
 			if m.Limits != nil {
 				h.mu.Lock()

@@ -11,6 +11,8 @@ type GPU struct {
 	VRAMBytes       uint64 `json:"vramBytes"`
 	VRAMReserved    uint64 `json:"vramReservedBytes"` // sum of the limits of its vGPUs
 	VRAMUsed        uint64 `json:"vramUsedBytes"`     // what their workers hold now
+	VRAMSwapped     uint64 `json:"vramSwappedBytes"`  // of it, in the host's memory
+	SwapBytes       uint64 `json:"swapBytes"`         // of the host's memory for what does not fit on the card
 	ShareReserved   int    `json:"shareReservedPercent"`
 	Multiprocessors int    `json:"multiprocessors"`
 	VGPUs           int    `json:"vgpus"`
@@ -25,6 +27,11 @@ const (
 	DriverSoft = "soft"
 	DriverCUDA = "cuda"
 )
+
+// GPUSpec is the body of PUT /v1/gpus/{id}.
+type GPUSpec struct {
+	SwapBytes uint64 `json:"swapBytes"` // 0: no more is promised than fits
+}
 
 // VGPUSpec is the body of PUT /v1/vgpus/{id}.
 type VGPUSpec struct {
@@ -41,7 +48,8 @@ type VGPU struct {
 	VGPUSpec
 	UUID           string    `json:"uuid"`
 	VRAMUsed       uint64    `json:"vramUsedBytes"`
-	GPUUtilization uint32    `json:"gpuUtilization"` // per cent of the last second
+	VRAMSwapped    uint64    `json:"vramSwappedBytes"` // of it, in the host's memory
+	GPUUtilization uint32    `json:"gpuUtilization"`   // per cent of the last second
 	Processes      []Process `json:"processes"`
 	Usage          Usage     `json:"usage"`
 	// Token is the secret that the vGPU's workers register with, in the answer
@@ -59,9 +67,13 @@ type Usage struct {
 	PremiumNanos    uint64 `json:"premiumNanos,omitempty"` // of GPUNanos, in this tier
 	BasicNanos      uint64 `json:"basicNanos,omitempty"`   // of GPUNanos, in this tier
 	VRAMByteSeconds uint64 `json:"vramByteSeconds"`        // whole ones; the rest is kept and not lost
-	BytesToDevice   uint64 `json:"bytesToDevice"`
-	BytesFromDevice uint64 `json:"bytesFromDevice"`
-	Launches        uint64 `json:"launches"`
+	// Of VRAMByteSeconds, what was in the host's memory; the rest was on the card.
+	SwappedByteSeconds uint64 `json:"vramSwappedByteSeconds"`
+	SwapOutBytes       uint64 `json:"swapOutBytes"` // from the card to the host
+	SwapInBytes        uint64 `json:"swapInBytes"`  // and back
+	BytesToDevice      uint64 `json:"bytesToDevice"`
+	BytesFromDevice    uint64 `json:"bytesFromDevice"`
+	Launches           uint64 `json:"launches"`
 }
 
 // Now is the answer to GET /v1/now: cards and vGPUs at one moment, for who draws

@@ -26,8 +26,12 @@ import (
 //	memory                                 reply: used, limits
 //	status                                 reply: status
 //	bye      {totals}                      reply: the totals are on the disk
+//	evictable                              (only to a gpud whose reply to register says evicts)
+//	evicted  {bytes, failed}               (the answer to evict)
+//	restored {failed}                      (after a grant to one who was evicted)
 //	                                       hurry: others wait
 //	                                       limits: they changed
+//	                                       evict {bytes}: memory is wanted
 //	                                       lost {message}: end yourself
 const Upgrade = "basalt-worker/1"
 
@@ -43,6 +47,10 @@ const (
 	OpMemory   = "memory"
 	OpStatus   = "status"
 	OpBye      = "bye"
+
+	OpEvictable = "evictable"
+	OpEvicted   = "evicted"
+	OpRestored  = "restored"
 )
 
 // Operations of gpud's line.
@@ -50,6 +58,7 @@ const (
 	OpReply  = "reply"
 	OpHurry  = "hurry"
 	OpLimits = "limits"
+	OpEvict  = "evict"
 	OpLost   = "lost"
 )
 
@@ -75,6 +84,7 @@ type ToNode struct {
 	PID      uint32         `json:"pid,omitempty"`
 	Name     string         `json:"name,omitempty"`
 	Totals   *worker.Totals `json:"totals,omitempty"`
+	Failed   string         `json:"failed,omitempty"` // why memory did not move
 }
 
 // Register is a worker's first line. A worker that comes back names the same
@@ -88,6 +98,11 @@ type Register struct {
 	Name    string        `json:"name"`
 	Held    uint64        `json:"held"` // bytes
 	Totals  worker.Totals `json:"totals"`
+	// Evictable: it serves evict. Out: it was evicted and has not been restored;
+	// Swapped of what it holds is in the host's memory.
+	Evictable bool   `json:"evictable,omitempty"`
+	Out       bool   `json:"out,omitempty"`
+	Swapped   uint64 `json:"swapped,omitempty"` // bytes
 }
 
 // FromNode is gpud's line.
@@ -99,7 +114,9 @@ type FromNode struct {
 	Limits     *worker.Limits       `json:"limits,omitempty"`
 	Device     *Device              `json:"device,omitempty"`
 	GrantNanos int64                `json:"grantNanos,omitempty"`
-	Used       uint64               `json:"used,omitempty"` // bytes of the vGPU
+	Bytes      uint64               `json:"bytes,omitempty"`  // to evict
+	Evicts     bool                 `json:"evicts,omitempty"` // this gpud may ask to evict
+	Used       uint64               `json:"used,omitempty"`   // bytes of the vGPU
 	Status     *abi.VGPUStatusReply `json:"status,omitempty"`
 }
 
@@ -160,6 +177,9 @@ func (m *ToNode) check() error {
 		if r == nil || !printable(r.VGPU, 1, MaxID) || !printable(r.Session, 16, MaxID) || len(r.Token) > MaxToken {
 			return fmt.Errorf("%w: a registration needs a vgpu, its token and a session", ErrLine)
 		}
+		if r.Swapped > r.Held || r.Swapped > 0 && !r.Out {
+			return fmt.Errorf("%w: %d of %d bytes are swapped", ErrLine, r.Swapped, r.Held)
+		}
 		r.Name = CleanName(r.Name)
 	case OpProcess:
 		m.Name = CleanName(m.Name)
@@ -171,7 +191,9 @@ func (m *ToNode) check() error {
 		if m.Totals == nil {
 			return fmt.Errorf("%w: no totals", ErrLine)
 		}
-	case OpAcquire, OpYield, OpMemory, OpStatus, OpBye:
+	case OpEvicted, OpRestored:
+		m.Failed = cleanText(m.Failed)
+	case OpAcquire, OpYield, OpMemory, OpStatus, OpBye, OpEvictable:
 	default:
 		return fmt.Errorf("%w: unknown operation", ErrLine)
 	}
@@ -204,14 +226,21 @@ func ValidID(s string) bool {
 	return true
 }
 
-// CleanName makes a name from the guest fit for a terminal and a log: at most
-// MaxName bytes of printable ASCII.
-func CleanName(s string) string {
-	b := []byte(s[:min(len(s), MaxName)])
+// maxText bounds what a worker says to a log, in bytes.
+const maxText = 512
+
+func cleanText(s string) string {
+	b := []byte(s[:min(len(s), maxText)])
 	for i, c := range b {
 		if c < ' ' || c > '~' {
 			b[i] = '?'
 		}
 	}
 	return string(b)
+}
+
+// CleanName makes a name from the guest fit for a terminal and a log: at most
+// MaxName bytes of printable ASCII.
+func CleanName(s string) string {
+	return cleanText(s[:min(len(s), MaxName)])
 }

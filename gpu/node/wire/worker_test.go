@@ -44,6 +44,8 @@ func TestBadLines(t *testing.T) {
 		"long vgpu":         `{"op":"register","register":{"vgpu":"` + strings.Repeat("v", 129) + `","session":"` + session + `"}}` + "\n",
 		"vgpu with newline": `{"op":"register","register":{"vgpu":"v\nx","session":"` + session + `"}}` + "\n",
 		"long token":        `{"op":"register","register":{"vgpu":"v","session":"` + session + `","token":"` + strings.Repeat("t", MaxToken+1) + `"}}` + "\n",
+		"more swapped":      `{"op":"register","register":{"vgpu":"v","session":"` + session + `","held":5,"out":true,"swapped":6}}` + "\n",
+		"swapped and here":  `{"op":"register","register":{"vgpu":"v","session":"` + session + `","held":5,"swapped":5}}` + "\n",
 		"negative bytes":    `{"op":"reserve","bytes":-1}` + "\n",
 		"no bytes":          `{"op":"reserve"}` + "\n",
 		"more than 64 bits": `{"op":"reserve","bytes":18446744073709551616}` + "\n",
@@ -72,7 +74,9 @@ func TestWriteIsRead(t *testing.T) {
 func FuzzReadToNode(f *testing.F) {
 	for _, s := range []string{
 		`{"op":"register","id":7,"register":{"vgpu":"v","session":"` + session + `","name":"n","held":5,"totals":{}}}` + "\n",
-		`{"op":"acquire","id":8}` + "\n", `{"op":"totals","totals":{"gpuNanos":1}}` + "\n", "{}\n", "\n", `{"op":`,
+		`{"op":"acquire","id":8}` + "\n", `{"op":"totals","totals":{"gpuNanos":1}}` + "\n",
+		`{"op":"register","register":{"vgpu":"v","session":"` + session + `","held":5,"evictable":true,"out":true,"swapped":5}}` + "\n",
+		`{"op":"evicted","bytes":7,"failed":"no\u001b[2J"}` + "\n" + `{"op":"restored"}` + "\n" + `{"op":"evictable"}` + "\n", "{}\n", "\n", `{"op":`,
 	} {
 		f.Add([]byte(s))
 	}
@@ -83,7 +87,8 @@ func FuzzReadToNode(f *testing.F) {
 			if err != nil {
 				return
 			}
-			if len(m.Name) > MaxName || m.Register != nil && m.Op == OpRegister && (len(m.Register.Name) > MaxName || !printable(m.Register.VGPU, 1, MaxID)) {
+			if len(m.Name) > MaxName || m.Register != nil && m.Op == OpRegister && (len(m.Register.Name) > MaxName || !printable(m.Register.VGPU, 1, MaxID) || m.Register.Swapped > m.Register.Held) ||
+				(m.Op == OpEvicted || m.Op == OpRestored) && m.Failed != cleanText(m.Failed) {
 				t.Fatalf("accepted %+v", m)
 			}
 			var back bytes.Buffer

@@ -58,6 +58,13 @@ func Run(t *testing.T, newDriver func(t *testing.T) worker.Driver, o Options) {
 		{"GateEnds", testGateEnds, false},
 		{"DestroyFreesAll", testDestroyFreesAll, false},
 		{"DestroyWhileRunning", testDestroyWhileRunning, false},
+		{"EvictsOrSaysNot", testEvictsOrSaysNot, false},
+		{"EvictMakesRoom", whereItEvicts(testEvictMakesRoom), false},
+		{"EvictPart", whereItEvicts(testEvictPart), false},
+		{"EvictWithWorkPending", whereItEvicts(testEvictWithWorkPending), false},
+		{"EvictedGoesOn", whereItEvicts(testEvictedGoesOn), false},
+		{"DestroyEvicted", whereItEvicts(testDestroyEvicted), false},
+		{"EvictAtRandom", whereItEvicts(testEvictAtRandom), false},
 	} {
 		if c.ptx && o.Image != nil {
 			continue // the driver does not execute PTX
@@ -77,6 +84,16 @@ func Run(t *testing.T, newDriver func(t *testing.T) worker.Driver, o Options) {
 				t.Errorf("gate entered %d times, left %d times", in, out)
 			}
 		})
+	}
+}
+
+// whereItEvicts leaves devices out that say they cannot; testEvictsOrSaysNot
+// holds them to it.
+func whereItEvicts(test func(*tester)) func(*tester) {
+	return func(x *tester) {
+		if x.driver.Evicts() {
+			test(x)
+		}
 	}
 }
 
@@ -240,11 +257,30 @@ type gate struct {
 	expired         func() bool
 	shut            bool
 	passes          int // Expired was asked
+	held            chan struct{}
+}
+
+// hold makes all who come wait, or lets them go on.
+func (g *gate) hold(on bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if on && g.held == nil {
+		g.held = make(chan struct{})
+	} else if !on && g.held != nil {
+		close(g.held)
+		g.held = nil
+	}
 }
 
 func (g *gate) Enter() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	for g.held != nil {
+		held := g.held
+		g.mu.Unlock()
+		<-held
+		g.mu.Lock()
+	}
 	if g.shut {
 		return abi.ErrUnavailable
 	}
@@ -256,7 +292,7 @@ func (g *gate) Expired() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.passes++
-	return g.shut || g.expired != nil && g.expired()
+	return g.shut || g.held != nil || g.expired != nil && g.expired()
 }
 
 func (g *gate) Leave(nanos, launches uint64) {
@@ -286,4 +322,10 @@ func (g *gate) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.shut = true
+}
+
+func (g *gate) reopen() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.shut = false
 }

@@ -8,6 +8,7 @@ package fakedriver
 
 import (
 	"encoding/binary"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,6 +35,10 @@ type Options struct {
 	VRAM uint64 // of the card, bytes; 0: 1 GiB
 	// Global, in an image, is a variable of this many bytes.
 	Global uint64
+	// Pinned: contexts cannot be evicted.
+	Pinned bool
+	// FailEvict and FailRestore make those fail with this error, when not nil.
+	FailEvict, FailRestore func() error
 	// FailAlloc makes MemAlloc fail with this error, when not nil.
 	FailAlloc func() error
 }
@@ -80,12 +85,15 @@ func (d *Driver) Info() abi.DeviceInfoReply {
 	}
 }
 
+// Evicts implements worker.Driver.
+func (d *Driver) Evicts() bool { return !d.o.Pinned }
+
 // Close implements worker.Driver.
 func (d *Driver) Close() error { return nil }
 
 // NewContext implements worker.Driver.
 func (d *Driver) NewContext(_ uint32, gate worker.Gate) (worker.Context, error) {
-	c := &Context{d: d, gate: gate, memory: map[uint64][]byte{}, freeing: map[uint64]bool{}, end: make(chan struct{}), stopped: make(chan struct{})}
+	c := &Context{d: d, gate: gate, memory: map[uint64][]byte{}, away: map[uint64][]byte{}, freeing: map[uint64]bool{}, end: make(chan struct{}), stopped: make(chan struct{})}
 	c.wake = sync.NewCond(&c.mu)
 	d.mu.Lock()
 	d.contexts[c] = struct{}{}
@@ -99,6 +107,7 @@ type operation struct {
 	event  *event
 	work   func() error
 	kernel bool
+	copies bool // passes the gate and is no launch
 	done   func(error)
 }
 
@@ -129,6 +138,9 @@ type Context struct {
 	wake    *sync.Cond
 	queue   []operation
 	memory  map[uint64][]byte
+	away    map[uint64][]byte // evicted
+	evicted bool
+	inside  bool // the gate
 	freeing map[uint64]bool
 	err     error
 	ending  bool
@@ -168,15 +180,30 @@ func (c *Context) execute(op operation) error {
 	if op.work == nil {
 		return nil
 	}
-	if !op.kernel {
+	if !op.kernel && !op.copies {
 		return op.work()
 	}
 	if err := c.gate.Enter(); err != nil {
 		return err
 	}
+	c.mu.Lock()
+	evicted := c.evicted
+	c.inside = !evicted
+	c.mu.Unlock()
+	if evicted {
+		c.gate.Leave(0, 0)
+		return fmt.Errorf("%w: let onto the device while its memory is evicted", abi.ErrIllegalAddress)
+	}
 	start := time.Now()
 	err := op.work()
-	c.gate.Leave(uint64(time.Since(start)), 1)
+	c.mu.Lock()
+	c.inside = false
+	c.mu.Unlock()
+	if op.kernel {
+		c.gate.Leave(uint64(time.Since(start)), 1)
+	} else {
+		c.gate.Leave(0, 0)
+	}
 	return err
 }
 
@@ -228,120 +255,6 @@ func (c *Context) enqueue(s worker.Stream, op operation) error {
 	c.queue = append(c.queue, op)
 	c.wake.Signal()
 	return nil
-}
-
-// MemAlloc implements worker.Context.
-func (c *Context) MemAlloc(size uint64) (uint64, error) {
-	if c.d.o.FailAlloc != nil {
-		if err := c.d.o.FailAlloc(); err != nil {
-			return 0, err
-		}
-	}
-	c.d.mu.Lock()
-	if size == 0 || size > c.d.o.VRAM-c.d.used {
-		c.d.mu.Unlock()
-		return 0, abi.ErrOutOfMemory
-	}
-	c.d.used += size
-	c.d.mu.Unlock()
-	address := c.d.next.Add((size+511)&^255) - (size+511)&^255
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err != nil {
-		c.d.mu.Lock()
-		c.d.used -= size
-		c.d.mu.Unlock()
-		return 0, c.err
-	}
-	c.memory[address] = make([]byte, size)
-	return address, nil
-}
-
-// MemFree implements worker.Context.
-func (c *Context) MemFree(address uint64) error {
-	c.mu.Lock()
-	_, ok := c.memory[address]
-	if ok = ok && !c.freeing[address]; ok {
-		c.freeing[address] = true
-	}
-	c.mu.Unlock()
-	if !ok {
-		return abi.ErrInvalidValue
-	}
-	return c.enqueue(nil, operation{work: func() error { c.free(address); return nil }})
-}
-
-func (c *Context) free(address uint64) {
-	c.mu.Lock()
-	n := uint64(len(c.memory[address]))
-	delete(c.memory, address)
-	delete(c.freeing, address)
-	c.mu.Unlock()
-	c.d.mu.Lock()
-	c.d.used -= n
-	c.d.mu.Unlock()
-}
-
-// at finds n bytes of device memory.
-func (c *Context) at(address, n uint64) ([]byte, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for base, m := range c.memory {
-		if off := address - base; address >= base && off <= uint64(len(m)) && n <= uint64(len(m))-off {
-			return m[off : off+n], nil
-		}
-	}
-	return nil, abi.ErrInvalidValue
-}
-
-// CopyHtoD implements worker.Context.
-func (c *Context) CopyHtoD(s worker.Stream, dst uint64, src []byte, done func(error)) error {
-	to, err := c.at(dst, uint64(len(src)))
-	if err != nil {
-		return err
-	}
-	return c.enqueue(s, operation{work: func() error { copy(to, src); return nil }, done: done})
-}
-
-// CopyDtoH implements worker.Context.
-func (c *Context) CopyDtoH(s worker.Stream, dst []byte, src uint64, done func(error)) error {
-	from, err := c.at(src, uint64(len(dst)))
-	if err != nil {
-		return err
-	}
-	return c.enqueue(s, operation{work: func() error { copy(dst, from); return nil }, done: done})
-}
-
-// CopyDtoD implements worker.Context.
-func (c *Context) CopyDtoD(s worker.Stream, dst, src, size uint64, done func(error)) error {
-	to, err := c.at(dst, size)
-	if err != nil {
-		return err
-	}
-	from, err := c.at(src, size)
-	if err != nil {
-		return err
-	}
-	return c.enqueue(s, operation{work: func() error { copy(to, from); return nil }, done: done})
-}
-
-// Memset implements worker.Context.
-func (c *Context) Memset(s worker.Stream, dst uint64, value, width uint32, count uint64, done func(error)) error {
-	if count > c.d.o.VRAM {
-		return abi.ErrInvalidValue
-	}
-	to, err := c.at(dst, count*uint64(width))
-	if err != nil {
-		return err
-	}
-	return c.enqueue(s, operation{work: func() error {
-		var element [4]byte
-		binary.LittleEndian.PutUint32(element[:], value)
-		for ; len(to) > 0; to = to[width:] {
-			copy(to, element[:width])
-		}
-		return nil
-	}, done: done})
 }
 
 type module struct{ global uint64 }
@@ -524,11 +437,14 @@ func (c *Context) Destroy() error {
 	c.wake.Signal()
 	c.mu.Unlock()
 	<-c.stopped
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.d.mu.Lock()
 	defer c.d.mu.Unlock()
 	for _, m := range c.memory {
 		c.d.used -= uint64(len(m))
 	}
+	c.memory, c.away = map[uint64][]byte{}, map[uint64][]byte{}
 	delete(c.d.contexts, c)
 	return nil
 }

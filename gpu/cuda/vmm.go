@@ -1,0 +1,325 @@
+package cuda
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// virtual is a context's device memory where the card has virtual memory
+// management: addresses are reserved once for each block, and backed by pieces
+// of device memory that can be taken away and put back (CUDA driver API,
+// "Virtual Memory Management").
+type virtual struct {
+	granule uint64     // bytes; pieces are whole ones
+	move    sync.Mutex // one Evict or Restore at a time; before mu
+
+	mu        sync.Mutex // guards below; not held while bytes are copied
+	blocks    []*block   // by address
+	evicted   bool
+	condemned []func()   // frees in blocks that are being copied
+	streams   [2]uintptr // that copies take turns on; made by the first Evict
+}
+
+// block is a range of addresses with its memory: of one large allocation, or
+// of many small ones.
+type block struct {
+	address, size uint64
+	small         bool
+	used          []span // allocations, by address; size as accounted
+	pieces        []*piece
+	moving        bool
+}
+
+// piece is device memory behind a part of a block, or the host's copy of it.
+type piece struct {
+	address, size uint64
+	handle        uint64
+	away          bool
+	host          []byte // what was there, when away; nil: zeros
+}
+
+const (
+	// slabSize is of blocks for allocations below half of it.
+	slabSize = 2 << 20
+	// largestPiece bounds what leaves the card at once: small enough to move
+	// little more than was asked for, large enough that mapping (about 0.1 ms)
+	// costs little against copying (about 3 ms).
+	largestPiece = 64 << 20
+)
+
+// CUdevice_attribute and flags, from cuda.h.
+const (
+	attributeVirtualMemory = 102
+	memAllocationPinned    = 1
+	memLocationDevice      = 1
+	memAccessReadWrite     = 3
+)
+
+// allocationProp is CUmemAllocationProp.
+type allocationProp struct {
+	kind, handleTypes    int32
+	locationType, device int32
+	windows              uintptr
+	flags                [8]byte
+}
+
+// accessDesc is CUmemAccessDesc.
+type accessDesc struct{ locationType, device, flags int32 }
+
+func (d *driver) prop() *out[allocationProp] {
+	p := newOut[allocationProp]()
+	*p.value = allocationProp{kind: memAllocationPinned, locationType: memLocationDevice, device: int32(d.device)}
+	return p
+}
+
+// findVirtual says how large a granule is; 0 where the card or its driver
+// cannot do it.
+func (d *driver) findVirtual() uint64 {
+	if d.info.Attributes[attributeVirtualMemory] == 0 {
+		return 0
+	}
+	for f := cuMemAddressReserve; f <= cuMemGetAllocationGranularity; f++ {
+		if !d.lib.has(f) {
+			return 0
+		}
+	}
+	prop, size := d.prop(), newOut[uint64]()
+	defer prop.free()
+	defer size.free()
+	if d.lib.call(0, cuMemGetAllocationGranularity, size.at(), prop.at(), 0) != nil || *size.value == 0 {
+		return 0
+	}
+	return *size.value
+}
+
+// Evicts implements worker.Driver.
+func (d *driver) Evicts() bool { return d.granule != 0 }
+
+func roundUp(n, unit uint64) uint64 { return (n + unit - 1) / unit * unit }
+
+// alloc finds room in a block, or makes a new one.
+func (c *context) alloc(size uint64) (uint64, error) {
+	v := c.virtual
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	count := worker.Accounted(size)
+	small := count < slabSize/2
+	if small {
+		for _, b := range v.blocks {
+			at, ok := b.gap(count)
+			if ok && b.small && !b.moving && b.pieces[0].away == v.evicted { // while evicted, nothing of the card is touched
+				if err := c.zeroNew(b, at, size); err != nil {
+					return 0, err
+				}
+				b.enter(at, count)
+				return at, nil
+			}
+		}
+	}
+	length := roundUp(count, v.granule)
+	if small {
+		length = roundUp(slabSize, v.granule)
+	}
+	b, err := c.newBlock(length)
+	if err != nil {
+		return 0, err
+	}
+	if b.small = small; small && v.evicted {
+		b.pieces[0].host = make([]byte, length)
+	}
+	if err := c.zeroNew(b, b.address, size); err != nil {
+		c.dropBlock(b)
+		return 0, err
+	}
+	b.enter(b.address, count)
+	i, _ := slices.BinarySearchFunc(v.blocks, b.address, func(b *block, a uint64) int { return cmp.Compare(b.address, a) })
+	v.blocks = slices.Insert(v.blocks, i, b)
+	return b.address, nil
+}
+
+// gap is the first place in the block for count bytes.
+func (b *block) gap(count uint64) (at uint64, ok bool) {
+	at = b.address
+	for _, s := range b.used {
+		if s.start-at >= count {
+			return at, true
+		}
+		at = s.start + s.size
+	}
+	return at, b.address+b.size-at >= count
+}
+
+func (b *block) enter(at, count uint64) {
+	i, _ := slices.BinarySearchFunc(b.used, at, func(s span, a uint64) int { return cmp.Compare(s.start, a) })
+	b.used = slices.Insert(b.used, i, span{start: at, size: count})
+}
+
+// counts is how much of what is accounted lies in the piece.
+func (b *block) counts(p *piece) (n uint64) {
+	for _, s := range b.used {
+		from, to := max(s.start, p.address), min(s.start+s.size, p.address+p.size)
+		if from < to {
+			n += to - from
+		}
+	}
+	return n
+}
+
+// zeroNew clears an allocation: it may have been another tenant's. Memory of an
+// evicted context is zero when it is made, unless a slab's was used before.
+func (c *context) zeroNew(b *block, at, size uint64) error {
+	if c.virtual.evicted {
+		if b.small {
+			clear(b.pieces[0].host[at-b.address:][:size])
+		}
+		return nil
+	}
+	return c.clear(at, size, c.zero)
+}
+
+func (c *context) clear(at, size uint64, stream uintptr) error {
+	if err := c.call(cuMemsetD8Async, uintptr(at), 0, uintptr(size), stream); err != nil {
+		return err
+	}
+	return c.call(cuStreamSynchronize, stream)
+}
+
+// newBlock reserves addresses, and backs them unless the context is evicted.
+func (c *context) newBlock(size uint64) (*block, error) {
+	at := newOut[uint64]()
+	defer at.free()
+	if err := c.call(cuMemAddressReserve, at.at(), uintptr(size), 0, 0, 0); err != nil {
+		return nil, err
+	}
+	b := &block{address: *at.value, size: size}
+	largest := roundUp(largestPiece, c.virtual.granule)
+	for off := uint64(0); off < size; off += largest {
+		b.pieces = append(b.pieces, &piece{address: b.address + off, size: min(largest, size-off), away: true})
+	}
+	if c.virtual.evicted {
+		return b, nil
+	}
+	for _, p := range b.pieces {
+		handle, err := c.create(p.size)
+		if err == nil {
+			if err = c.attach(p, handle); err != nil {
+				err = errors.Join(err, c.call(cuMemRelease, uintptr(handle)))
+			}
+		}
+		if err != nil {
+			c.dropBlock(b)
+			return nil, err
+		}
+		p.handle, p.away = handle, false
+	}
+	return b, nil
+}
+
+func (c *context) create(size uint64) (uint64, error) {
+	prop, handle := c.d.prop(), newOut[uint64]()
+	defer prop.free()
+	defer handle.free()
+	err := c.call(cuMemCreate, handle.at(), uintptr(size), prop.at(), 0)
+	return *handle.value, err
+}
+
+// attach maps memory behind a piece's addresses.
+func (c *context) attach(p *piece, handle uint64) error {
+	if err := c.call(cuMemMap, uintptr(p.address), uintptr(p.size), 0, uintptr(handle), 0); err != nil {
+		return err
+	}
+	access := newOut[accessDesc]()
+	defer access.free()
+	*access.value = accessDesc{memLocationDevice, int32(c.d.device), memAccessReadWrite}
+	if err := c.call(cuMemSetAccess, uintptr(p.address), uintptr(p.size), access.at(), 1); err != nil {
+		return errors.Join(err, c.call(cuMemUnmap, uintptr(p.address), uintptr(p.size)))
+	}
+	return nil
+}
+
+// detach is attach and create, undone.
+func (c *context) detach(p *piece, handle uint64) error {
+	return errors.Join(c.call(cuMemUnmap, uintptr(p.address), uintptr(p.size)), c.call(cuMemRelease, uintptr(handle)))
+}
+
+// dropBlock gives everything of a block back.
+func (c *context) dropBlock(b *block) {
+	for _, p := range b.pieces {
+		if !p.away {
+			_ = c.detach(p, p.handle)
+		}
+		p.forget()
+	}
+	_ = c.call(cuMemAddressFree, uintptr(b.address), uintptr(b.size))
+}
+
+// forget frees the host's copy.
+func (p *piece) forget() {
+	if len(p.host) > slabSize {
+		_ = unix.Munmap(p.host)
+	}
+	p.host = nil
+}
+
+// hostCopy is memory for a piece that leaves. It is not pinned: pinning takes
+// longer than copying, and would have to be done anew each time so that what
+// is on the card takes none of the host's memory.
+func hostCopy(size uint64) ([]byte, error) {
+	if size <= slabSize {
+		return make([]byte, size), nil
+	}
+	b, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %d bytes of the host's memory: %w", abi.ErrOutOfMemory, size, err)
+	}
+	_ = unix.Madvise(b, unix.MADV_HUGEPAGE) // fewer page faults; a wish
+	return b, nil
+}
+
+// unalloc frees an allocation that nothing uses any more, and its block when
+// it was the last.
+func (c *context) unalloc(address uint64) {
+	v := c.virtual
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	i, found := slices.BinarySearchFunc(v.blocks, address, func(b *block, a uint64) int { return cmp.Compare(b.address, a) })
+	if !found {
+		i--
+	}
+	if i < 0 {
+		return
+	}
+	b := v.blocks[i]
+	if b.moving {
+		v.condemned = append(v.condemned, func() { c.unalloc(address) })
+		return
+	}
+	b.used = slices.DeleteFunc(b.used, func(s span) bool { return s.start == address })
+	if len(b.used) == 0 {
+		v.blocks = slices.Delete(v.blocks, i, i+1)
+		c.dropBlock(b)
+	}
+}
+
+// dropAll frees everything, when the context goes.
+func (c *context) dropAll() {
+	if c.virtual == nil {
+		return
+	}
+	c.virtual.move.Lock() // a move under way ends: quit is closed
+	defer c.virtual.move.Unlock()
+	c.virtual.mu.Lock()
+	defer c.virtual.mu.Unlock()
+	for _, b := range c.virtual.blocks {
+		c.dropBlock(b)
+	}
+	c.virtual.blocks = nil
+}

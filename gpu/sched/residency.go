@@ -1,0 +1,180 @@
+package sched
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Tenant is a session as residency sees it: how much of the card's memory it
+// has, how much it needs to run, and what it is about. Memory is in bytes.
+type Tenant struct {
+	Session SessionID
+	// Held is its whole footprint, Resident what of it takes room on the card.
+	Held, Resident uint64
+	Out            bool   // it may not run: not all of its memory is on the card
+	Pinned         bool   // it cannot be evicted
+	Leaving        uint64 // bytes that it was asked to evict, and has not answered
+	Holder         bool   // it has the card
+	Waits          bool   // for the card
+	Asked          Time   // since when it waits
+	Share          int    // guaranteed share of its vGPU, per cent; 0 is best effort
+	Tier           Tier
+	Used           Time // when it last had the card
+	Until          Time // until when a tenant that came in may stay
+}
+
+// Residency divides a card's memory among working sets that do not fit
+// together. Then presence is scheduled, in quanta that pay for the swap; those
+// who are present share the card in leases of milliseconds. Working sets that
+// fit together are never touched.
+type Residency struct {
+	VRAM uint64 // bytes
+	Rate uint64 // of copies between card and host, bytes a second
+}
+
+// Swap is what to do now.
+type Swap struct {
+	In   SessionID     // may run from now on: its footprint fits; empty: nobody
+	Stay time.Duration // In's quantum
+	Out  []Eviction    // must leave and answer before anybody can come in
+	Stop SessionID     // holds the card, has had its quantum, and must give back
+	Next Time          // when to ask again though nothing happened; 0: need not be
+
+	short bool // all who can leave would not be enough
+}
+
+// Eviction is a tenant and how many bytes of its memory must leave.
+type Eviction struct {
+	Session SessionID
+	Bytes   uint64
+}
+
+const (
+	// lossPercent is the part of the time that swapping may cost. Moving 20 GB
+	// out and 20 GB in at 55 GB/s takes 0.73 s, so the quantum is 7.3 s.
+	lossPercent = 10
+	// shortestQuantum keeps small footprints from being swapped all the time,
+	// longestQuantum bounds how long the others wait.
+	shortestQuantum = 100 * time.Millisecond
+	longestQuantum  = time.Minute
+	// largestWeight bounds how many quanta a share can be worth.
+	largestWeight = 8
+)
+
+// Quantum is how long a tenant stays so that a swap of so many bytes, out and
+// in together, costs at most lossPercent of the time.
+func (r Residency) Quantum(bytes uint64) time.Duration {
+	return min(max(100/lossPercent*r.transfer(bytes), shortestQuantum), longestQuantum)
+}
+
+// transfer is how long bytes take, at most an hour.
+func (r Residency) transfer(bytes uint64) time.Duration {
+	return time.Duration(min(float64(bytes)/float64(max(r.Rate, 1)), 3600) * float64(time.Second))
+}
+
+// weight is how many quanta a tenant gets for one of the least entitled of
+// those who are active: those with a guaranteed share stay in proportion to it.
+func weight(t Tenant, all []Tenant) time.Duration {
+	share, least := max(t.Share, 1), FullShare
+	for _, o := range all {
+		if o.Waits || o.Holder {
+			least = min(least, max(o.Share, 1))
+		}
+	}
+	return time.Duration(min(max(share/least, 1), largestWeight))
+}
+
+// Room decides for whoever is out and has waited longest: in when its footprint
+// fits, else who makes room. Nobody overtakes it, so everybody comes in.
+func (r Residency) Room(now Time, all []Tenant) Swap {
+	line := slices.DeleteFunc(slices.Clone(all), func(t Tenant) bool { return !t.Out || !t.Waits || t.Leaving > 0 })
+	if len(line) == 0 {
+		return Swap{}
+	}
+	first := slices.MinFunc(line, func(a, b Tenant) int {
+		return cmp.Or(cmp.Compare(a.Asked, b.Asked), cmp.Compare(a.Session, b.Session))
+	})
+	need, free := first.Held-min(first.Resident, first.Held), r.free(all)
+	if need <= free {
+		return Swap{In: first.Session, Stay: r.Quantum(2*need) * weight(first, all)}
+	}
+	return r.makeRoom(now, all, first.Session, need-free)
+}
+
+// Grow says who makes room for bytes more of a tenant that is on the card, at
+// once: a program that allocates does not wait for quanta. ok is false when
+// only the holder, or the tenant itself, could.
+func (r Residency) Grow(now Time, all []Tenant, of SessionID, bytes uint64) (out []Eviction, ok bool) {
+	free := r.free(all)
+	if bytes <= free {
+		return nil, true
+	}
+	others := slices.DeleteFunc(slices.Clone(all), func(t Tenant) bool { return t.Holder })
+	for i := range others {
+		others[i].Until = 0
+	}
+	s := r.makeRoom(now, others, of, bytes-free)
+	return s.Out, !s.short
+}
+
+func (r Residency) free(all []Tenant) uint64 {
+	used := uint64(0)
+	for _, t := range all {
+		used += t.Resident
+	}
+	return r.VRAM - min(used, r.VRAM)
+}
+
+// ready is when a tenant may be evicted: when its quantum is over, or sooner
+// when it has been idle for as long as its own swap takes.
+func (r Residency) ready(t Tenant) Time {
+	if t.Holder || t.Waits {
+		return t.Until
+	}
+	return min(t.Until, t.Used+r.transfer(t.Resident))
+}
+
+// makeRoom chooses who gives up missing bytes, each as much as still is
+// missing: best effort before guaranteed shares, lower tiers before better ones,
+// then who has not used the card for longest.
+func (r Residency) makeRoom(now Time, all []Tenant, who SessionID, missing uint64) (s Swap) {
+	var can []Tenant
+	for _, t := range all {
+		missing -= min(t.Leaving, missing) // that room is coming
+		if t.Session != who && !t.Pinned && t.Leaving == 0 && t.Resident > 0 {
+			can = append(can, t)
+		}
+	}
+	slices.SortFunc(can, func(a, b Tenant) int {
+		return cmp.Or(cmp.Compare(min(a.Share, 1), min(b.Share, 1)), cmp.Compare(a.Tier.weight(), b.Tier.weight()), cmp.Compare(a.Used, b.Used), cmp.Compare(a.Session, b.Session))
+	})
+	var later []Tenant
+	for _, t := range can {
+		if t.Holder || r.ready(t) > now {
+			later = append(later, t)
+			continue
+		}
+		if n := min(missing, t.Resident); n > 0 {
+			s.Out = append(s.Out, Eviction{t.Session, n})
+			missing -= n
+		}
+	}
+	if missing == 0 {
+		return s
+	}
+	// Not enough yet: who is next to be ready, and is it the holder?
+	s.Out = nil
+	slices.SortStableFunc(later, func(a, b Tenant) int { return cmp.Compare(r.ready(a), r.ready(b)) })
+	for _, t := range later {
+		if ready := r.ready(t); ready > now {
+			s.Next = max(s.Next, ready)
+		} else if t.Holder {
+			s.Stop = t.Session
+		}
+		if missing -= min(missing, t.Resident); missing == 0 {
+			return s
+		}
+	}
+	return Swap{short: true}
+}
