@@ -16,13 +16,13 @@ afterEach(cleanup);
 test('of many rows only the one that changes is drawn anew', () => {
   const state = vi.fn((x: Thing) => x.state);
   const columns: Column<Thing>[] = [{ title: 'Name', cell: keyOf }, { title: 'State', cell: state }];
-  const items = things(500);
+  const items = things(120);
   const { rerender } = render(<Table label="Things" items={items} columns={columns} keyOf={keyOf} />);
   state.mockClear();
-  const changed = items.with(321, { id: 'thing-321', state: 'Stopped' });
+  const changed = items.with(111, { id: 'thing-111', state: 'Stopped' });
   rerender(<Table label="Things" items={changed} columns={columns} keyOf={keyOf} />);
-  expect(state.mock.calls).toEqual([[changed[321]]]);
-  expect(screen.getByText('thing-321').closest('tr')?.textContent).toBe('thing-321Stopped');
+  expect(state.mock.calls).toEqual([[changed[111]]]);
+  expect(screen.getByText('thing-111').closest('tr')?.textContent).toBe('thing-111Stopped');
 });
 
 test('columns that say something else are drawn in every row', () => {
