@@ -24,5 +24,8 @@ func TestHostile(t *testing.T) {
 	if _, err := op.Volumes().Create(ctx, api.Volume{Meta: api.Meta{Name: "data", Project: "render"}, Spec: api.VolumeSpec{SizeBytes: 1 << 30}}); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := op.Instances().Create(ctx, api.Instance{Meta: api.Meta{Name: "web-1", Project: "render"}, Spec: api.InstanceSpec{Flavor: "tiny", Image: "debian-12"}}); err != nil {
+		t.Fatal(err)
+	}
 	n.tell(t, "hostile-forms.mjs")
 }

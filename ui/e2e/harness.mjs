@@ -52,13 +52,14 @@ export const nav = (page, name) => page.getByRole('navigation', { name: 'Main' }
 
 /** The commands that forms say they are the same as: ../commands_test.go looks whether there are such. */
 const commands = new Set();
+const longest = 4000; // characters: a hostile name of 10,000 is no command that anybody types
 
 /** inspect takes a picture and lets axe-core look.
  * The policy lets no script in by a tag: axe comes by the debugger. */
 export async function inspect(page, what) {
   await page.waitForTimeout(300); // what fades in has faded in
   await page.screenshot({ path: join(SHOTS, `${what}.png`), fullPage: true });
-  for (const text of await page.locator('[data-same] code').allTextContents()) if (text.startsWith('basalt ')) commands.add(text);
+  for (const text of await page.locator('[data-same] code').allTextContents()) if (text.startsWith('basalt ') && text.length < longest) commands.add(text);
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
   for (const v of violations) for (const n of v.nodes) complain(`axe, ${what}: ${v.id}: ${v.help}: ${n.html.slice(0, 300)} ${n.any[0]?.message ?? ''}`);

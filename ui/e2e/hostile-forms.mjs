@@ -62,7 +62,10 @@ step('sign in, as an organization’s administrator and as an operator', async (
 
 step('a tenant’s forms', async () => {
   const { meta } = await ask('/v1/security-groups/default?project=render');
+  const { meta: instance } = await ask('/v1/instances/web-1?project=render');
   await visit(page, [
+    form('/instances', 'Instances', { least: 1 }),
+    form(`/instances/${instance.id}`, 'web-1', { behind: 'Change', submit: 'Save', least: 1 }),
     form('/instances/new', 'Create instance', {
       submit: 'Create', least: 3,
       prepare: async (p) => {
@@ -90,6 +93,7 @@ step('a tenant’s forms', async () => {
     form('/members', 'Members', { behind: 'Add member', submit: 'Add', least: 1 }),
     form('/projects', 'Projects', { behind: 'Create project', submit: 'Create', least: 2 }),
     form('/projects', 'Projects', { submit: 'Save', least: 2, prepare: choose('render', 'Edit') }),
+    form('/audit', 'Audit', { submit: 'Show', least: 4, takes: true }),
     form('/account', 'Your account', { least: 2 }), // nothing is sent: the wrong password too often locks one out
     form('/images', 'Images and apps', { behind: 'Add image', submit: 'Bring in', least: 3, prepare: (p) => p.locator('#image-url').check() }),
   ]);
@@ -125,6 +129,7 @@ step('an operator’s forms', async () => {
     form('/storage/backups', 'Storage', { behind: 'Add backup target', submit: 'Create', least: 7, prepare: (p) => p.locator('#target-is-s3').check() }),
     form('/network-health', 'Ways outside', { behind: 'Add external network', submit: 'Create', least: 8 }),
     form('/all-instances', 'All instances', { least: 1 }),
+    form('/webhooks', 'Webhooks', { least: 1 }),
   ]);
   console.log(`     ${total.forms} forms, ${total.fields} fields of text`);
 });
