@@ -45,6 +45,9 @@ export async function pointFloatingIP(id: string, instance?: string, network?: s
 }
 
 export const createBalancer = (body: LoadBalancer) => ok(api.POST('/v1/load-balancers', { body }));
+export const readBalancer = (id: string) => ok(api.GET('/v1/load-balancers/{id}', { params: { path: { id } } }));
+/** changeBalancer at the revision that its meta has. */
+export const changeBalancer = ({ kind, meta, spec }: LoadBalancer) => ok(api.PUT('/v1/load-balancers/{id}', { params: { path: { id: meta.id ?? '' } }, body: { kind, meta, spec } }));
 export const removeBalancer = (l: LoadBalancer) => ok(api.DELETE('/v1/load-balancers/{id}', { params: { path: { id: l.meta.id ?? '' } } }));
 
 /** putPortGroups changes the security groups of an instance's port, also while it runs. */
