@@ -230,7 +230,7 @@ step('a load balancer', async () => {
 step('a load balancer is changed, while somebody else changes it too', async () => {
   await choose('front', 'Edit');
   assert.equal(await dialog().getByLabel('Network').isDisabled(), true);
-  await dialog().getByLabel('Port', { exact: true }).fill('8081');
+  await page.locator('#lb-port').fill('8081');
   await button(page, 'Add backend').click();
   await inspect(page, 'load-balancer-edit-light');
   const key = { headers: { Authorization: `Bearer ${OPERATOR}`, 'Content-Type': 'application/json' } };
