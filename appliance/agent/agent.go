@@ -166,7 +166,7 @@ type Agent struct {
 	disksHeld map[api.InstanceID]bool
 	lastNode  api.NodeStatus
 	metered   time.Time // begin of the last round that recorded everything
-	observed  int64 // epoch given up for
+	observed  int64     // epoch given up for
 
 	keepMu sync.Mutex
 	kept   []api.InstanceID // what the fence has; nil: unknown

@@ -219,12 +219,33 @@ step('a load balancer', async () => {
   await button(page, 'Create load balancer').first().click();
   await dialog().getByLabel('Name').fill('front');
   await button(page, 'Add backend').click();
-  await dialog().getByLabel('Floating IP').selectOption('public');
+  await dialog().getByLabel('Floating IP').selectOption(await dialog().getByLabel('Floating IP').locator('option', { hasText: 'public' }).getAttribute('value'));
   await inspect(page, 'load-balancer-create-light');
   await inDialog('Create');
   await row('front').getByText('Ready').waitFor();
   await row('front').getByText('203.0.113.').waitFor();
   await inspect(page, 'load-balancers-light');
+});
+
+step('a load balancer is changed, while somebody else changes it too', async () => {
+  await choose('front', 'Edit');
+  assert.equal(await dialog().getByLabel('Network').isDisabled(), true);
+  await page.locator('#lb-port').fill('8081');
+  await button(page, 'Add backend').click();
+  await inspect(page, 'load-balancer-edit-light');
+  const key = { headers: { Authorization: `Bearer ${OPERATOR}`, 'Content-Type': 'application/json' } };
+  const { items } = await (await fetch(`${PORTAL}/v1/load-balancers?name=front`, key)).json();
+  const { kind, meta, spec } = items[0];
+  const theirs = await fetch(`${PORTAL}/v1/load-balancers/${meta.id}`, { ...key, method: 'PUT', body: JSON.stringify({ kind, meta: { ...meta, name: 'edge' }, spec }) });
+  assert.equal(theirs.status, 200);
+  expect('409');
+  await inDialog('Save');
+  await button(page, 'Load it and keep what I typed').click();
+  await page.waitForFunction(() => document.querySelector('#lb-name')?.value === 'edge');
+  await inDialog('Save');
+  await dialog().waitFor({ state: 'detached' });
+  await row('edge').getByText('tcp/8081').waitFor();
+  await row('edge').getByText('of 2 up').waitFor();
 });
 
 step('the instance’s history is kept', async () => {

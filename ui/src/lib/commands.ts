@@ -32,8 +32,11 @@ export const groupCommand = (verb: 'create' | 'set', { meta, spec }: Schemas['Se
 export const floatingCommand = ({ meta, spec: s }: Schemas['FloatingIP']): string =>
   some([of('floating-ip', meta.name), inProject(meta.project), flag('external-network', s.externalNetwork), flag('instance', s.instance), flag('network', s.network)]);
 
-export const balancerCommand = ({ meta, spec: s }: Schemas['LoadBalancer']): string =>
+/** balancerCommand makes a load balancer, or changes the one that was called so. */
+export const balancerCommand = ({ meta, spec: s }: Schemas['LoadBalancer'], was?: string): string =>
   some([
-    of('load-balancer', meta.name), inProject(meta.project), flag('network', s.network || 'NETWORK'), flag('protocol', s.protocol), `--port ${s.port || 'PORT'}`,
-    ...(s.backends ?? []).map((b) => `--backend ${quote(`${b.instance}:${b.port}`)}`), s.health && '--health', flag('floating-ip', s.floatingIP),
+    ...(was === undefined ? [of('load-balancer', meta.name)] : [`basalt load-balancer set ${quote(was)}`, meta.name !== was && flag('name', meta.name)]),
+    inProject(meta.project), was === undefined && flag('network', s.network || 'NETWORK'), flag('protocol', s.protocol), `--port ${s.port || 'PORT'}`,
+    ...(s.backends ?? []).map((b) => `--backend ${quote(`${b.instance}:${b.port}`)}`), was !== undefined && !s.backends?.length && '--no-backends',
+    s.health ? '--health' : was !== undefined && '--health=false', s.floatingIP ? flag('floating-ip', s.floatingIP) : was !== undefined && '--inside',
   ]);

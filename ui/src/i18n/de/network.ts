@@ -109,6 +109,9 @@ export const network: Record<keyof typeof en, string> = {
   'lb.health': 'Nichts an Ziele schicken, die nicht antworten',
   'lb.floating': 'Floating-IP',
   'lb.inside': 'Keine: nur von innen',
+  'lb.edit': 'Bearbeiten',
+  'lb.editTitle': 'Den Lastverteiler {name} bearbeiten',
+  'lb.save': 'Speichern',
   'lb.deleteTitle': 'Den Lastverteiler {name} löschen?',
   'lb.deleteHelp': 'Seine Adresse gibt es dann nicht mehr; die Instanzen dahinter bleiben.',
 

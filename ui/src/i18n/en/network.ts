@@ -107,6 +107,9 @@ export const network = {
   'lb.health': 'Send nothing to backends that do not answer',
   'lb.floating': 'Floating IP',
   'lb.inside': 'None: from inside only',
+  'lb.edit': 'Edit',
+  'lb.editTitle': 'Edit the load balancer {name}',
+  'lb.save': 'Save',
   'lb.deleteTitle': 'Delete the load balancer {name}?',
   'lb.deleteHelp': 'Its address is gone; the instances behind it stay.',
 

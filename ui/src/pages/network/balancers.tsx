@@ -12,7 +12,7 @@ import { PageBody } from '../../parts/page';
 import { useRemoval } from '../../parts/removal';
 import { StateLabel } from '../../parts/state';
 import { useProject } from '../../shell/project';
-import { CreateBalancer } from './create-balancer';
+import { CreateBalancer, EditBalancer } from './balancer-form';
 
 export function Balancers({ session }: { session: Session }) {
   const { t } = useText();
@@ -22,6 +22,7 @@ export function Balancers({ session }: { session: Session }) {
   const networks = useNetworkPage({ project, limit: mostChoices });
   const ips = useFloatingIPs({ project, limit: mostChoices }).data?.items ?? [];
   const [creating, setCreating] = useState(false);
+  const [editing, edit] = useState<LoadBalancer | null>(null);
   const removal = useRemoval<LoadBalancer>({ remove: removeBalancer, title: (name) => t('lb.deleteTitle', { name }), help: t('lb.deleteHelp') });
   const member = may(session, 'member');
   const possible = networks.data?.items.some((n) => n.spec.cidr4);
@@ -38,7 +39,7 @@ export function Balancers({ session }: { session: Session }) {
     },
     { title: t('lb.network'), cell: (l) => networks.data?.items.find((n) => n.meta.id === l.spec.network)?.meta.name ?? l.spec.network },
     ...(project ? [] : [{ title: t('common.project'), cell: (l: LoadBalancer) => projects.find((p) => p.meta.id === l.meta.project)?.meta.name ?? '' }]),
-    { title: t('common.actions'), cell: (l) => <Actions of={l.meta.name} actions={member && !l.meta.deletedAt ? [{ text: t('common.delete'), danger: true, run: () => removal.ask(l) }] : []} /> },
+    { title: t('common.actions'), cell: (l) => <Actions of={l.meta.name} actions={member && !l.meta.deletedAt ? [{ text: t('lb.edit'), run: () => edit(l) }, { text: t('common.delete'), danger: true, run: () => removal.ask(l) }] : []} /> },
   ];
   return (
     <PageBody title={t('lb.title')} actions={create}>
@@ -46,6 +47,7 @@ export function Balancers({ session }: { session: Session }) {
         label={t('lb.title')} columns={columns} query={query} keyOf={(l) => l.meta.id ?? l.meta.name} pages={pages}
         empty={<Empty title={t('lb.empty')} help={!member ? t('lb.emptyViewer') : possible ? t('lb.emptyHelp') : t('lb.needsNetwork')} icon={BalanceScaleIcon} action={create} />}
       />
+      {editing && <EditBalancer balancer={editing} onClose={() => edit(null)} />}
       {creating && <CreateBalancer onClose={() => setCreating(false)} />}
       {removal.dialog}
     </PageBody>
