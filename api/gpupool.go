@@ -14,8 +14,18 @@ func DefaultGPUPool(s GPUPoolSpec) GPUPoolSpec {
 	return s
 }
 
+// Promised is how many bytes of a card's VRAM the pool promises; at least what the card has.
+func (s GPUPoolSpec) Promised(vram int64) int64 {
+	return vram * max(s.VramOvercommitPercent, 100) / 100
+}
+
 // ValidateGPUPool checks a spec.
 func ValidateGPUPool(s GPUPoolSpec) error {
-	return firstError(oneOf("spec.mode", s.Mode, ModeTimeSliced),
+	least := int64(100)
+	if s.VramOvercommitPercent == 0 {
+		least = 0
+	}
+	return firstError(between("spec.vramOvercommitPercent", s.VramOvercommitPercent, least, 400, " per cent"),
+		oneOf("spec.mode", s.Mode, ModeTimeSliced),
 		between("spec.maxVgpusPerGpu", s.MaxVgpusPerGpu, 0, 4096, ""))
 }

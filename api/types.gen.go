@@ -853,6 +853,15 @@ type GPUPoolSpec struct {
 	// MaxVgpusPerGpu 0: no limit but VRAM and share.
 	MaxVgpusPerGpu int64  `json:"maxVgpusPerGpu,omitempty,omitzero"`
 	Mode           string `json:"mode,omitempty,omitzero"`
+
+	// VramOvercommitPercent How much of its cards' VRAM the pool promises to virtual GPUs together, in per cent: 100 to 400; 0 is 100, no
+	// more than there is. What does not fit on a card lies in its node's memory and comes back before the virtual GPU
+	// works again: the node has that much less memory for instances. One virtual GPU never has more than the card.
+	// Lowering it changes nothing for what has its place; only nothing new is promised beyond it.
+	//
+	//
+	// Example: 150
+	VramOvercommitPercent int64 `json:"vramOvercommitPercent,omitempty,omitzero"`
 }
 
 // GPUSpec defines model for GPUSpec.
@@ -876,8 +885,13 @@ type GPUStatus struct {
 	UUID            string    `json:"uuid,omitempty,omitzero"`
 
 	// Vgpus Virtual GPUs on it now.
-	Vgpus         int64 `json:"vgpus,omitempty,omitzero"`
-	VramBytes     int64 `json:"vramBytes,omitempty,omitzero"`
+	Vgpus     int64 `json:"vgpus,omitempty,omitzero"`
+	VramBytes int64 `json:"vramBytes,omitempty,omitzero"`
+
+	// VramSwappedBytes Of vramUsedBytes, what lies in the node's memory.
+	VramSwappedBytes int64 `json:"vramSwappedBytes,omitempty,omitzero"`
+
+	// VramUsedBytes What programs hold, on the card and swapped.
 	VramUsedBytes int64 `json:"vramUsedBytes,omitempty,omitzero"`
 }
 

@@ -69,6 +69,7 @@ type VGPUs interface {
 type GPU struct {
 	ID, Name, Model, UUID, Driver string // ID is gpud's name of the device
 	VRAMBytes, VRAMUsedBytes      int64
+	VRAMSwappedBytes              int64 // of VRAMUsedBytes
 	Multiprocessors, VGPUs        int64
 }
 
@@ -78,6 +79,9 @@ type VGPU struct {
 	Device                  string
 	VRAMBytes, SharePercent int64
 	Tier                    api.GPUTier
+	// SwapBytes of this node's memory back what the card is promised beyond its
+	// own: of the card, with all its slices.
+	SwapBytes int64
 }
 
 // Totals of a vGPU: exact, cumulative. Of GPUNanos, PremiumNanos and BasicNanos

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"maps"
 	"reflect"
 	"slices"
@@ -13,10 +14,10 @@ import (
 
 // Kinds that an agent looks at.
 var Kinds = []api.Kind{api.KindInstance, api.KindVolume, api.KindImage, api.KindGPU, api.KindNode, api.KindMigration, api.KindSnapshot,
-	api.KindBackup, api.KindBackupTarget}
+	api.KindBackup, api.KindBackupTarget, api.KindGPUPool}
 
 // cache is this node's part of the store: its instances, volumes, snapshots,
-// backups, GPUs and migrations, and every image, node and backup target. What it returns is read-only.
+// backups, GPUs and migrations, and every image, node, GPU pool and backup target. What it returns is read-only.
 type cache struct {
 	node api.NodeID
 
@@ -34,13 +35,14 @@ type cache struct {
 	snapshots  map[string]api.Snapshot
 	backups    map[string]api.Backup
 	targets    map[string]api.BackupTarget
+	gpuPools   map[string]api.GPUPool
 }
 
 func newCache(node api.NodeID) *cache {
 	return &cache{node: node, instances: map[string]api.Instance{}, volumes: map[string]api.Volume{},
 		images: map[string]api.Image{}, gpus: map[string]api.GPU{}, removed: map[string]bool{}, left: map[string]leaving{},
 		nodes: map[string]api.Node{}, migrations: map[string]api.Migration{}, snapshots: map[string]api.Snapshot{},
-		backups: map[string]api.Backup{}, targets: map[string]api.BackupTarget{}}
+		backups: map[string]api.Backup{}, targets: map[string]api.BackupTarget{}, gpuPools: map[string]api.GPUPool{}}
 }
 
 // leaving is how what was this node's was given to another: until then its use
@@ -112,6 +114,8 @@ func (c *cache) apply(e api.Event) []string {
 		changed = put(c, c.images, e, func(i api.Image) (bool, int64) { return true, i.Meta.Revision })
 	case api.KindGPU:
 		put(c, c.gpus, e, func(g api.GPU) (bool, int64) { return g.Status.Node == c.node, g.Meta.Revision })
+	case api.KindGPUPool:
+		put(c, c.gpuPools, e, func(p api.GPUPool) (bool, int64) { return true, p.Meta.Revision })
 	case api.KindNode:
 		was := c.nodes[id].Assignment
 		put(c, c.nodes, e, func(n api.Node) (bool, int64) { return true, n.Meta.Revision })
@@ -135,6 +139,25 @@ func (c *cache) apply(e api.Event) []string {
 	return keys
 }
 
+// swap is how much of the node's memory backs a card: what its pool promises
+// beyond the card's VRAM, and at least what its slices have been promised.
+func (c *cache) swap(g api.GPU) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var promised int64
+	for _, in := range c.instances {
+		if string(in.Assignment.Gpu) == g.Meta.ID {
+			promised += in.Assignment.VgpuVramBytes
+		}
+	}
+	for _, p := range c.gpuPools {
+		if p.Meta.Name == cmp.Or(g.Spec.Pool, api.DefaultPool) {
+			promised = max(promised, p.Spec.Promised(g.Status.VramBytes))
+		}
+	}
+	return max(promised-g.Status.VramBytes, 0)
+}
+
 func (c *cache) endSnapshot() (keys []string) {
 	if !c.synced { // nothing was decided until now
 		c.synced = true
@@ -154,6 +177,7 @@ func (c *cache) endSnapshot() (keys []string) {
 	keys = append(keys, drop(c, api.KindVolume, c.volumes)...)
 	keys = append(keys, drop(c, api.KindImage, c.images)...)
 	drop(c, api.KindGPU, c.gpus)
+	drop(c, api.KindGPUPool, c.gpuPools)
 	drop(c, api.KindNode, c.nodes)
 	keys = append(keys, drop(c, api.KindMigration, c.migrations)...)
 	keys = append(keys, drop(c, api.KindSnapshot, c.snapshots)...)

@@ -357,7 +357,7 @@ func (a *Agent) ensureVGPU(ctx context.Context, in api.Instance) (string, error)
 	if err := os.WriteFile(a.vgpuMark(id), []byte(gpu.Status.Device), 0o600); err != nil {
 		return "", err
 	}
-	return a.o.VGPUs.Ensure(ctx, VGPU{Instance: id, Device: gpu.Status.Device,
+	return a.o.VGPUs.Ensure(ctx, VGPU{Instance: id, Device: gpu.Status.Device, SwapBytes: a.cache.swap(gpu),
 		VRAMBytes: in.Assignment.VgpuVramBytes, SharePercent: in.Assignment.VgpuSharePercent, Tier: in.Assignment.VgpuTier})
 }
 

@@ -110,7 +110,7 @@ func (a *Agent) reportGPUs(ctx context.Context) error {
 	for _, g := range gpus {
 		id := gpuID(a.o.NodeID, g.ID)
 		st := api.GPUStatus{Node: a.o.NodeID, Device: g.ID, Model: g.Model, UUID: g.UUID, Driver: g.Driver,
-			VramBytes: g.VRAMBytes, VramUsedBytes: g.VRAMUsedBytes, Multiprocessors: g.Multiprocessors, Vgpus: g.VGPUs}
+			VramBytes: g.VRAMBytes, VramUsedBytes: g.VRAMUsedBytes, VramSwappedBytes: g.VRAMSwappedBytes, Multiprocessors: g.Multiprocessors, Vgpus: g.VGPUs}
 		if have, ok := get(a.cache, a.cache.gpus, id); ok {
 			st.SeenAt = have.Status.SeenAt
 			if reflect.DeepEqual(st, have.Status) && now.Sub(st.SeenAt) < time.Minute {

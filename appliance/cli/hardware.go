@@ -90,18 +90,22 @@ func (a *App) pools() *kind[api.GPUPool] {
 	return &kind[api.GPUPool]{
 		app: a, kind: api.KindGPUPool, noun: "gpu-pool", about: "Sets of GPUs that are shared in one way",
 		all: (*client.API).GPUPools, meta: func(p *api.GPUPool) *api.Meta { return &p.Meta },
-		columns: []string{"MODE", "VGPUS PER GPU"},
+		columns: []string{"MODE", "VGPUS PER GPU", "VRAM PROMISED"},
 		row: func(p api.GPUPool) []string {
 			most := "any"
 			if n := p.Spec.MaxVgpusPerGpu; n > 0 {
 				most = fmt.Sprint(n)
 			}
-			return []string{p.Spec.Mode, most}
+			return []string{p.Spec.Mode, most, fmt.Sprintf("%d %%", max(p.Spec.VramOvercommitPercent, 100))}
 		},
 		flags: func(f *pflag.FlagSet) func(*api.GPUPool) error {
 			mode := f.String("mode", "", "time-sliced")
 			most := f.Int64("max-vgpus-per-gpu", 0, "0: any number")
+			percent := f.Int64("vram-overcommit-percent", 100, "VRAM promised of what the cards have, 100 to 400; the rest is the node's memory")
 			return func(p *api.GPUPool) error {
+				if f.Changed("vram-overcommit-percent") {
+					p.Spec.VramOvercommitPercent = *percent
+				}
 				p.Spec.Mode = cmp.Or(*mode, p.Spec.Mode)
 				if f.Changed("max-vgpus-per-gpu") {
 					p.Spec.MaxVgpusPerGpu = *most

@@ -46,6 +46,18 @@ func (u *used) count(a api.InstanceAssignment, sign int64) {
 	}
 }
 
+// swap is the memory of a node that backs what is, or may be, promised beyond
+// its cards' VRAM.
+func (u *used) swap(s *State, n api.NodeID) (sum int64) {
+	for id, g := range s.GPUs {
+		if g.Status.Node == n {
+			pool, _ := poolNamed(s, poolOf(g))
+			sum += max(pool.Spec.Promised(g.Status.VramBytes), u.vram[api.GPUID(id)]) - g.Status.VramBytes
+		}
+	}
+	return sum
+}
+
 // addAt counts an instance on a node that it is about to move to.
 func (u *used) addAt(n api.NodeID, a api.InstanceAssignment) {
 	u.vcpus[n] += a.Vcpus
@@ -106,7 +118,7 @@ func placeOn(s *State, u *used, in api.Instance, w want, now time.Time, may func
 			why = append(why, n.Meta.Name+": "+reason)
 			continue
 		}
-		if free := n.Status.MemoryBytes - u.memory[id] - w.memory; free > bestFree {
+		if free := n.Status.MemoryBytes - u.swap(s, id) - u.memory[id] - w.memory; free > bestFree {
 			bestFree = free
 			best = api.InstanceAssignment{Node: id, Hold: hold(s, in), Vcpus: w.vcpus, MemoryBytes: w.memory, Gpu: gpu, VgpuVramBytes: w.vram, VgpuSharePercent: w.share, VgpuTier: w.tier}
 		}
@@ -183,8 +195,13 @@ func fits(s *State, u *used, n api.Node, w want, keep api.GPUID, now time.Time) 
 	if free := n.Status.Vcpus - u.vcpus[id]; w.vcpus > free {
 		return "", fmt.Sprintf("%d vCPUs asked, %d of %d free", w.vcpus, max(free, 0), n.Status.Vcpus)
 	}
-	if free := n.Status.MemoryBytes - u.memory[id]; w.memory > free {
-		return "", fmt.Sprintf("%s of RAM asked, %s of %s free", size(w.memory), size(max(free, 0)), size(n.Status.MemoryBytes))
+	swap := u.swap(s, id)
+	if free := n.Status.MemoryBytes - swap - u.memory[id]; w.memory > free {
+		why := fmt.Sprintf("%s of RAM asked, %s of %s free", size(w.memory), size(max(free, 0)), size(n.Status.MemoryBytes))
+		if swap > 0 {
+			why += fmt.Sprintf(" (%s are kept for overcommitted VRAM)", size(swap))
+		}
+		return "", why
 	}
 	if w.vram == 0 {
 		return "", ""
@@ -205,7 +222,7 @@ func fits(s *State, u *used, n api.Node, w want, keep api.GPUID, now time.Time) 
 			why = append(why, "GPU "+g.Meta.Name+": "+r)
 			continue
 		}
-		if free := g.Status.VramBytes - u.vram[gid] - w.vram; free > bestFree {
+		if free := pool.Spec.Promised(g.Status.VramBytes) - u.vram[gid] - w.vram; free > bestFree {
 			best, bestFree = gid, free
 		}
 	}
@@ -223,8 +240,12 @@ func gpuFits(u *used, g api.GPU, pool api.GPUPool, w want) string {
 	if g.Spec.Unschedulable {
 		return "is marked unschedulable"
 	}
-	if free := g.Status.VramBytes - u.vram[id]; w.vram > free {
-		return fmt.Sprintf("%s of VRAM asked, %s of %s free", size(w.vram), size(max(free, 0)), size(g.Status.VramBytes))
+	if w.vram > g.Status.VramBytes {
+		return fmt.Sprintf("%s of VRAM asked, the card has %s", size(w.vram), size(g.Status.VramBytes))
+	}
+	promised := pool.Spec.Promised(g.Status.VramBytes)
+	if free := promised - u.vram[id]; w.vram > free {
+		return fmt.Sprintf("%s of VRAM asked, %s of %s free", size(w.vram), size(max(free, 0)), size(promised))
 	}
 	if free := 100 - u.share[id]; w.share > free {
 		return fmt.Sprintf("a share of %d %% asked, %d %% free", w.share, free)

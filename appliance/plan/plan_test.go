@@ -133,7 +133,7 @@ func TestSaysWhyItFitsNowhere(t *testing.T) {
 		{"no node", cluster().instance("a", "flv-1", 0, 0), "the cluster has no node"},
 		{"memory", cluster().node("n1", 16*gib).instance("a", "flv-2", 0, 0), "n1: 900 GiB of RAM asked, 16 GiB of 16 GiB free"},
 		{"no GPU", cluster().node("n1", 16*gib).instance("a", "flv-1", gib, 0), "n1: has no GPU in pool default"},
-		{"VRAM", cluster().node("n1", 16*gib).gpu("g1", "n1", gib).instance("a", "flv-1", 2*gib, 0), "2 GiB of VRAM asked, 1 GiB of 1 GiB free"},
+		{"VRAM", cluster().node("n1", 16*gib).gpu("g1", "n1", gib).instance("a", "flv-1", 2*gib, 0), "2 GiB of VRAM asked, the card has 1 GiB"},
 		{"flavor", cluster().node("n1", 16*gib).instance("a", "flv-9", 0, 0), "flavor flv-9 is gone"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -142,6 +142,56 @@ func TestSaysWhyItFitsNowhere(t *testing.T) {
 				t.Errorf("assignment %+v, want a reason with %q", a, c.want)
 			}
 		})
+	}
+}
+
+// A pool that promises half as much again fills its card by that, with memory
+// of the node behind it, and no vGPU is larger than the card.
+func TestOvercommit(t *testing.T) {
+	s := cluster().node("n1", 13*gib).gpu("g1", "n1", 8*gib)
+	n1 := s.Nodes["n1"]
+	n1.Status.Vcpus = 64
+	s.Nodes["n1"] = n1
+	percent := func(n int64) {
+		p := s.Pools["pool-1"]
+		p.Spec.VramOvercommitPercent = n
+		s.Pools["pool-1"] = p
+	}
+	placed := func(id string) string {
+		settle(t, s)
+		return s.Instances[id].Assignment.Reason
+	}
+	percent(150)
+	s.instance("large", "flv-1", 9*gib, 0)
+	if why := placed("large"); !strings.Contains(why, "9 GiB of VRAM asked, the card has 8 GiB") {
+		t.Errorf("larger than the card: %q", why)
+	}
+	delete(s.Instances, "large")
+	s.instance("a", "flv-1", 6*gib, 0).instance("b", "flv-1", 6*gib, 0)
+	if a, b := placed("a"), placed("b"); a != "" || b != "" {
+		t.Fatalf("%q, %q", a, b)
+	}
+	s.instance("c", "flv-1", gib, 0)
+	if why := placed("c"); !strings.Contains(why, "1 GiB of VRAM asked, 0 B of 12 GiB free") {
+		t.Errorf("more than promised: %q", why)
+	}
+	percent(100) // breaks nothing, and the memory behind what is promised stays taken
+	if why := placed("a"); why != "" || s.Instances["b"].Assignment.Gpu != "g1" {
+		t.Errorf("after lowering: %q", why)
+	}
+	for i := range 9 {
+		s.instance(fmt.Sprint("plain", i), "flv-1", 0, 0)
+	}
+	settle(t, s)
+	var memory int64
+	for _, in := range s.Instances {
+		memory += in.Assignment.MemoryBytes
+	}
+	if memory > 9*gib {
+		t.Errorf("instances have %d bytes of 13 GiB, of which 4 back VRAM", memory)
+	}
+	if why := s.Instances["plain8"].Assignment.Reason; !strings.Contains(why, "4 GiB are kept for overcommitted VRAM") {
+		t.Errorf("%q", why)
 	}
 }
 
