@@ -42,9 +42,6 @@ export const pointFloatingIP = (id: string, instance?: string, network?: string)
   change(floatingIPs, id, ({ kind, meta, spec }) => ({ kind, meta, spec: { externalNetwork: spec.externalNetwork, ...(instance && { instance, network }) } }));
 
 export const createBalancer = (body: LoadBalancer) => ok(api.POST('/v1/load-balancers', { body }));
-export const readBalancer = (id: string) => ok(api.GET('/v1/load-balancers/{id}', { params: { path: { id } } }));
-/** changeBalancer at the revision that its meta has. */
-export const changeBalancer = ({ kind, meta, spec }: LoadBalancer) => ok(api.PUT('/v1/load-balancers/{id}', { params: { path: { id: meta.id ?? '' } }, body: { kind, meta, spec } }));
 export const removeBalancer = (l: LoadBalancer) => ok(api.DELETE('/v1/load-balancers/{id}', { params: { path: { id: l.meta.id ?? '' } } }));
 
 export const trace = (from: string, to: string, packet: string, project: string | undefined) => ok(api.GET('/v1/network-trace', { params: { query: none({ from, to, packet, project }) } }));

@@ -61,6 +61,7 @@ export const gpuPools = resource<Schemas['GPUPool']>('GPUPool', '/v1/gpu-pools')
 export const gpus = resource<Schemas['GPU']>('GPU', '/v1/gpus');
 export const images = resource<Schemas['Image']>('Image', '/v1/images');
 export const instances = resource<Schemas['Instance']>('Instance', '/v1/instances');
+export const loadBalancers = resource<Schemas['LoadBalancer']>('LoadBalancer', '/v1/load-balancers');
 export const migrations = resource<Schemas['Migration']>('Migration', '/v1/migrations');
 export const nodes = resource<Schemas['Node']>('Node', '/v1/nodes');
 export const organizations = resource<Schemas['Organization']>('Organization', '/v1/organizations');

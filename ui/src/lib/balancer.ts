@@ -1,5 +1,6 @@
 // A load balancer's form, and what it sends.
 import type { Schemas } from '../api/client';
+import { nextKey } from './merge';
 
 type LoadBalancer = Schemas['LoadBalancer'];
 
@@ -24,7 +25,7 @@ export const emptyBalancer: BalancerForm = { name: '', network: '', protocol: 't
 /** balancerForm is a load balancer as its form has it. */
 export const balancerForm = ({ meta, spec: s }: LoadBalancer): BalancerForm => ({
   name: meta.name, network: s.network, protocol: s.protocol, port: String(s.port), health: s.health ?? false, floatingIP: s.floatingIP ?? '',
-  backends: (s.backends ?? []).map((b, key) => ({ key, instance: b.instance, port: String(b.port) })),
+  backends: (s.backends ?? []).map((b) => ({ key: nextKey(), instance: b.instance, port: String(b.port) })),
 });
 
 /** balancerSpec of a form; named are names instead of ids, where they are known. */

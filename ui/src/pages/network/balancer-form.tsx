@@ -4,14 +4,17 @@ import { TrashIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useFieldErrors, type FieldErrors } from '../../api/fields';
-import { changeBalancer, createBalancer, readBalancer, useFloatingIPs, useNetworkPage, type LoadBalancer } from '../../api/network';
+import { createBalancer, useFloatingIPs, useNetworkPage, type LoadBalancer } from '../../api/network';
 import { useInstances } from '../../api/queries';
+import { loadBalancers } from '../../api/resource';
 import { mostChoices } from '../../api/storage';
-import { useText } from '../../i18n';
+import { useText, type Key } from '../../i18n';
 import { balancerForm, balancerSpec, emptyBalancer, type Backend, type BalancerForm } from '../../lib/balancer';
 import { balancerCommand } from '../../lib/commands';
+import { nextKey } from '../../lib/merge';
 import { asCurl } from '../../lib/shell';
-import { Conflict, useEdit } from '../../parts/conflict';
+import { Conflict } from '../../parts/conflict';
+import { useEdit } from '../../parts/edit';
 import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
 import { ProjectField, useNewIn } from '../../parts/project-field';
@@ -46,7 +49,6 @@ interface FieldsProps {
 function Fields({ form, set, errors, choices: { networks, ips, within, network, named }, fixed, onRemoved }: FieldsProps) {
   const { t } = useText();
   const setBackend = (key: number, change: Partial<Backend>) => set('backends', form.backends.map((b) => (b.key === key ? { ...b, ...change } : b)));
-  const next = Math.max(-1, ...form.backends.map((b) => b.key)) + 1;
   /** What is chosen is a choice, also where the list does not have it. */
   const also = (id: string, items: { meta: { id?: string } }[]) => id !== '' && !items.some((o) => o.meta.id === id) && <FormSelectOption value={id} label={named(id)} />;
   return (
@@ -85,7 +87,7 @@ function Fields({ form, set, errors, choices: { networks, ips, within, network, 
         </div>
       ))}
       <div>
-        <Button variant="secondary" isDisabled={within.length === 0} onClick={() => set('backends', [...form.backends, { key: next, instance: within[0]?.meta.id ?? '', port: form.port }])}>{t('lb.addBackend')}</Button>
+        <Button variant="secondary" isDisabled={within.length === 0} onClick={() => set('backends', [...form.backends, { key: nextKey(), instance: within[0]?.meta.id ?? '', port: form.port }])}>{t('lb.addBackend')}</Button>
       </div>
       <Checkbox id="lb-health" label={t('lb.health')} isChecked={form.health} onChange={(_, health) => set('health', health)} />
       {(ips.length > 0 || form.floatingIP) && (
@@ -121,25 +123,28 @@ export function CreateBalancer({ onClose }: { onClose: () => void }) {
   );
 }
 
+const labels: Record<keyof BalancerForm, Key> = { name: 'common.name', network: 'lb.network', protocol: 'sg.protocol', port: 'lb.port', backends: 'lb.backends', health: 'lb.health', floatingIP: 'lb.floating' };
+
+const bodyOf = (balancer: LoadBalancer | undefined, f: BalancerForm, named?: (id: string) => string): LoadBalancer => ({ kind: 'LoadBalancer', meta: { ...balancer?.meta, name: f.name.trim() }, spec: balancerSpec(f, named) });
+
 export function EditBalancer({ balancer, onClose }: { balancer: LoadBalancer; onClose: () => void }) {
   const { t } = useText();
-  const client = useQueryClient();
   const { projects } = useProject();
-  const id = balancer.meta.id ?? '';
-  const changed = ({ kind, meta }: LoadBalancer, f: BalancerForm, named?: (id: string) => string): LoadBalancer => ({ kind, meta: { ...meta, name: f.name.trim() }, spec: balancerSpec(f, named) });
-  const edit = useEdit({
-    object: balancer, fields: balancerForm, save: (was, form) => changeBalancer(changed(was, form)), read: () => readBalancer(id),
-    onSaved: () => (onClose(), void client.invalidateQueries({ queryKey: ['LoadBalancer', 'list'] })),
-  });
+  const edit = useEdit<LoadBalancer, BalancerForm>({ of: loadBalancers, object: balancer, fields: (b) => (b ? balancerForm(b) : emptyBalancer), body: bodyOf, onSaved: onClose });
   const choices = useChoices(balancer.meta.project ?? '', edit.form);
   const errors = useFieldErrors(edit.error);
   const project = projects.find((p) => p.meta.id === balancer.meta.project)?.meta.name ?? balancer.meta.project;
-  const readable = changed({ ...balancer, meta: { name: balancer.meta.name, project } }, edit.form, choices.named);
+  const readable = { ...bodyOf(balancer, edit.form, choices.named), meta: { name: edit.form.name.trim(), project } };
+  const said = (field: keyof BalancerForm, value: NonNullable<unknown>): string | undefined => {
+    if (field === 'network' || field === 'floatingIP') return choices.named(value as string);
+    const backend = ({ instance, port }: Backend) => `${choices.named(instance)}:${port}`;
+    return field === 'backends' ? (Array.isArray(value) ? (value as Backend[]).map(backend).join(', ') : backend(value as Backend)) : undefined;
+  };
   return (
-    <FormDialog title={t('lb.editTitle', { name: balancer.meta.name })} action={t('lb.save')} busy={edit.busy} error={edit.error} shown={shownOf(edit.form, choices.ips.length > 0)} onSubmit={edit.submit} onClose={onClose} wide>
-      <Conflict edit={edit} />
-      <Fields form={edit.form} set={edit.set} errors={errors} choices={choices} fixed />
-      <Same cli={balancerCommand(readable, balancer.meta.name)} curl={asCurl('PUT', `/v1/load-balancers/${id}`, changed(balancer, edit.form))} />
+    <FormDialog title={t('lb.editTitle', { name: balancer.meta.name })} action={t('lb.save')} busy={edit.busy} disabled={edit.gone} error={edit.error} shown={shownOf(edit.form, choices.ips.length > 0)} onSubmit={edit.submit} onClose={onClose} wide>
+      <Conflict edit={edit} label={(f) => t(labels[f])} text={said} />
+      <Fields form={edit.form} set={(name, value) => edit.set(name)(value)} errors={errors} choices={choices} fixed />
+      <Same cli={balancerCommand(readable, balancer.meta.name)} curl={asCurl('PUT', edit.path, edit.body)} />
     </FormDialog>
   );
 }
