@@ -63,12 +63,13 @@ const (
 	memAccessReadWrite     = 3
 )
 
-// allocationProp is CUmemAllocationProp.
+// allocationProp is CUmemAllocationProp. What is blank stays zero: handles that
+// cannot be exported, a field for Windows, no special memory.
 type allocationProp struct {
-	kind, handleTypes    int32
+	kind, _              int32
 	locationType, device int32
-	windows              uintptr
-	flags                [8]byte
+	_                    uintptr
+	_                    [8]byte
 }
 
 // accessDesc is CUmemAccessDesc.

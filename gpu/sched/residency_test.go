@@ -86,7 +86,6 @@ type cardWorld struct {
 	done   []Time // when who leaves has left
 	waited []Time // longest, by tenant
 	ran    []time.Duration
-	swaps  time.Duration
 	moved  uint64
 }
 
