@@ -907,6 +907,9 @@ type GPUTenant struct {
 
 	// VramResidentBytes On the card now.
 	VramResidentBytes int64 `json:"vramResidentBytes"`
+
+	// VramSwappedBytes In the node's memory now, where the card is promised beyond its own.
+	VramSwappedBytes int64 `json:"vramSwappedBytes"`
 }
 
 // GPUTenantList defines model for GPUTenantList.

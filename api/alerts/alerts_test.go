@@ -102,7 +102,12 @@ func TestOf(t *testing.T) {
 		"certificate over": {State{Nodes: []api.Node{node("a", nil)}, Members: []api.Member{{Node: "a", Name: "a", CertificateUntil: ago(time.Hour)}}},
 			"Critical node.certificate has ended"},
 		"promised once": {card(8<<30, 100), ""},
-		"too much VRAM": {card(9<<30, 10), "Critical gpu.promised 9.0 GiB of VRAM, and it has 8.0 GiB"},
+		"too much VRAM": {card(9<<30, 10), "Critical gpu.promised 9.0 GiB of VRAM, and it may promise 8.0 GiB"},
+		"more VRAM than it has, as its pool says": {func() State {
+			s := card(9<<30, 10)
+			s.Pools[0].Spec.VramOvercommitPercent = 150
+			return s
+		}(), ""},
 		"too much time": {card(1<<30, 101), "Critical gpu.promised 101 % of its time"},
 		"too many": {func() State {
 			s := card(1<<30, 10)

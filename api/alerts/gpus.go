@@ -17,9 +17,9 @@ const gone = 5 * time.Minute
 type promised struct{ vram, share, count int64 }
 
 func (l *list) gpus(s State) {
-	most := map[string]int64{}
+	pools := map[string]api.GPUPoolSpec{}
 	for _, p := range s.Pools {
-		most[p.Meta.Name] = p.Spec.MaxVgpusPerGpu
+		pools[p.Meta.Name] = p.Spec
 	}
 	on := map[api.GPUID]promised{}
 	for _, i := range s.Instances {
@@ -46,15 +46,16 @@ func (l *list) gpus(s State) {
 				l.critical(api.AlertGPUCondition, what, &c.Since, "card "+g.Meta.Name+" has failed"+because(cmp.Or(c.Message, c.Reason, c.Type)), "on the node: nvidia-smi, and journalctl -u basalt-gpud")
 			}
 		}
-		l.overpromised(g, what, p, most[cmp.Or(g.Spec.Pool, api.DefaultPool)])
+		l.overpromised(g, what, p, pools[cmp.Or(g.Spec.Pool, api.DefaultPool)])
 	}
 }
 
-// overpromised: each card's VRAM and time are promised once.
-func (l *list) overpromised(g api.GPU, what about, p promised, most int64) {
+// overpromised: each card's time is promised once, its VRAM as often as its pool says.
+func (l *list) overpromised(g api.GPU, what about, p promised, pool api.GPUPoolSpec) {
 	var words []string
-	if p.vram > g.Status.VramBytes {
-		words = append(words, fmt.Sprintf("%s of VRAM, and it has %s", size(p.vram), size(g.Status.VramBytes)))
+	most := pool.MaxVgpusPerGpu
+	if may := pool.Promised(g.Status.VramBytes); p.vram > may {
+		words = append(words, fmt.Sprintf("%s of VRAM, and it may promise %s", size(p.vram), size(may)))
 	}
 	if p.share > 100 {
 		words = append(words, fmt.Sprintf("%d %% of its time", p.share))

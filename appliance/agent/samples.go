@@ -28,10 +28,10 @@ type CardUse struct {
 
 // TenantUse is a vGPU's.
 type TenantUse struct {
-	Instance                          api.InstanceID
-	SharePercent                      int64
-	GPUNanos                          uint64 // executed
-	VRAMLimitBytes, VRAMResidentBytes uint64
+	Instance                                            api.InstanceID
+	SharePercent                                        int64
+	GPUNanos                                            uint64 // executed
+	VRAMLimitBytes, VRAMResidentBytes, VRAMSwappedBytes uint64
 }
 
 // sources of samples.
@@ -226,7 +226,7 @@ func (a *Agent) GPUTenants(ctx context.Context, gpu api.GPUID) ([]api.GPUTenant,
 				used = 0
 			}
 			all = append(all, api.GPUTenant{Instance: t.Instance, SharePercent: t.SharePercent, VramLimitBytes: int64(t.VRAMLimitBytes),
-				VramResidentBytes: int64(t.VRAMResidentBytes), GpuPercent: used})
+				VramResidentBytes: int64(t.VRAMResidentBytes), VramSwappedBytes: int64(t.VRAMSwappedBytes), GpuPercent: used})
 		}
 	}
 	slices.SortStableFunc(all, func(x, y api.GPUTenant) int { return int(min(max(y.VramResidentBytes-x.VramResidentBytes, -1), 1)) })

@@ -20,7 +20,7 @@ step('sign in: the dashboard and the bell', async () => {
 step('GPU pools: what the card has and has promised', async () => {
   await nav(page, 'GPU pools');
   await heading(page, 'GPU pools');
-  await page.getByText('50% of VRAM, 50% of time; at most 100 % of each card').waitFor();
+  await page.getByText('50% of VRAM, 50% of time').waitFor();
   await page.getByText(/^4 GiB with 50% of time, on /).waitFor();
   await inspect(page, 'pools-light');
 });
@@ -47,6 +47,21 @@ step('a pool: errors at fields, made, a card put into it, and back', async () =>
     await dialog.waitFor({ state: 'detached' });
     await page.getByRole('grid', { name: `Cards in ${pool}` }).waitFor();
   }
+  await button(page, 'Change: default').click();
+  await dialog.getByLabel('VRAM to promise').fill('401');
+  expect('400');
+  await send('Save');
+  await page.locator('#pool-overcommit-help').getByText('400').waitFor();
+  await dialog.getByLabel('VRAM to promise').fill('150');
+  await send('Save');
+  await dialog.waitFor({ state: 'detached' });
+  await page.getByText(/^150% of 8 GiB$/).waitFor();
+  await page.getByText(/^8 GiB with 50% of time, on /).waitFor();
+  await inspect(page, 'pools-overcommit-light');
+  await button(page, 'Change: default').click();
+  await dialog.getByLabel('VRAM to promise').fill('100');
+  await send('Save');
+  await dialog.waitFor({ state: 'detached' });
   await button(page, 'Delete: big').click();
   await dialog.getByLabel('Type the name big to confirm').fill('big');
   await send('Delete');

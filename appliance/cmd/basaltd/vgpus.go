@@ -117,11 +117,11 @@ func (v *vgpus) Use(ctx context.Context) ([]agent.CardUse, error) {
 	}
 	var all []agent.CardUse
 	for _, c := range now.GPUs {
-		use := agent.CardUse{Device: c.ID, VRAMBytes: c.VRAMBytes, VRAMResidentBytes: c.VRAMUsed}
+		use := agent.CardUse{Device: c.ID, VRAMBytes: c.VRAMBytes, VRAMResidentBytes: c.VRAMUsed - c.VRAMSwapped}
 		for _, g := range now.VGPUs {
 			if g.GPU == c.ID {
 				use.Tenants = append(use.Tenants, agent.TenantUse{Instance: api.InstanceID(g.ID), SharePercent: int64(g.SharePercent),
-					GPUNanos: g.Usage.GPUNanos, VRAMLimitBytes: g.VRAMBytes, VRAMResidentBytes: g.VRAMUsed})
+					GPUNanos: g.Usage.GPUNanos, VRAMLimitBytes: g.VRAMBytes, VRAMResidentBytes: g.VRAMUsed - g.VRAMSwapped, VRAMSwappedBytes: g.VRAMSwapped})
 			}
 		}
 		all = append(all, use)

@@ -23,7 +23,7 @@ test('what is wrong with a node', () => {
 
 test('who was placed on a card, and who is there', () => {
   const instance = { meta: { id: 'ins-1', name: 'a' }, spec: { flavor: 'f' }, assignment: { vgpuSharePercent: 50, vgpuVramBytes: 4 } } as Parameters<typeof joined>[0][number];
-  const now = (id: string) => ({ instance: id, sharePercent: 10, vramLimitBytes: 8, vramResidentBytes: 2, gpuPercent: 5 });
+  const now = (id: string) => ({ instance: id, sharePercent: 10, vramLimitBytes: 8, vramResidentBytes: 2, vramSwappedBytes: 0, gpuPercent: 5 });
   const [a, b] = joined([instance], [now('ins-2'), now('ins-1')]);
   expect([a?.id, a?.now?.vramResidentBytes, a?.share, a?.limit]).toEqual(['ins-1', 2, 50, 4]);
   expect([b?.id, b?.instance, b?.share, b?.limit]).toEqual(['ins-2', undefined, 10, 8]);

@@ -12,8 +12,11 @@ export interface CardFigures {
   gpu: Gpu;
   vgpus: number;
   vramBytes: number;
+  /** What may be promised of it: more than it has, where the node's memory is behind it. */
+  mayPromiseBytes: number;
   promisedBytes: number;
   residentBytes: number;
+  swappedBytes: number;
   sharePercent: number;
 }
 
@@ -21,19 +24,24 @@ export interface PoolFigures {
   name: string;
   pool?: Pool;
   cards: CardFigures[];
+  /** Of VRAM that is promised; 100: no more than there is. */
+  overcommitPercent: number;
   vramBytes: number;
+  mayPromiseBytes: number;
   promisedBytes: number;
   residentBytes: number;
+  swappedBytes: number;
   sharePercent: number;
   vgpus: number;
   /** The card that takes the biggest virtual GPU; none where nothing is taken. */
   roomiest?: { gpu: Gpu; vramBytes: number; sharePercent: number };
 }
 
-function figures(gpu: Gpu, instances: Instance[]): CardFigures {
+function figures(gpu: Gpu, instances: Instance[], overcommitPercent: number): CardFigures {
+  const { vramBytes = 0, vramUsedBytes = 0, vramSwappedBytes = 0 } = gpu.status ?? {};
   const tenants = tenantsOf(gpu, instances);
   const sum = promised(tenants);
-  return { gpu, vgpus: tenants.length, vramBytes: gpu.status?.vramBytes ?? 0, residentBytes: gpu.status?.vramUsedBytes ?? 0, promisedBytes: sum.vramBytes, sharePercent: sum.sharePercent };
+  return { gpu, vgpus: tenants.length, vramBytes, mayPromiseBytes: Math.floor((vramBytes * overcommitPercent) / 100), residentBytes: vramUsedBytes - vramSwappedBytes, swappedBytes: vramSwappedBytes, promisedBytes: sum.vramBytes, sharePercent: sum.sharePercent };
 }
 
 /** pools are all of them in the order of their names, the default one first. */
@@ -43,13 +51,14 @@ export function pools(objects: Pool[], gpus: Gpu[], instances: Instance[]): Pool
   names.sort((a, b) => Number(b === defaultPool) - Number(a === defaultPool) || a.localeCompare(b));
   return names.map((name) => {
     const pool = objects.find((p) => p.meta.name === name);
-    const cards = gpus.filter((g) => of(g) === name).map((g) => figures(g, instances));
+    const overcommitPercent = Math.max(100, pool?.spec.vramOvercommitPercent ?? 0);
+    const cards = gpus.filter((g) => of(g) === name).map((g) => figures(g, instances, overcommitPercent));
     const sum = (f: (c: CardFigures) => number) => cards.reduce((n, c) => n + f(c), 0);
     const limit = pool?.spec.maxVgpusPerGpu || Infinity;
     const room = cards
-      .filter((c) => !c.gpu.spec.unschedulable && c.vgpus < limit && c.promisedBytes < c.vramBytes)
-      .map((c) => ({ gpu: c.gpu, vramBytes: c.vramBytes - c.promisedBytes, sharePercent: Math.max(0, 100 - c.sharePercent) }))
+      .filter((c) => !c.gpu.spec.unschedulable && c.vgpus < limit && c.promisedBytes < c.mayPromiseBytes)
+      .map((c) => ({ gpu: c.gpu, vramBytes: Math.min(c.vramBytes, c.mayPromiseBytes - c.promisedBytes), sharePercent: Math.max(0, 100 - c.sharePercent) }))
       .sort((a, b) => b.vramBytes - a.vramBytes)[0];
-    return { name, pool, cards, vramBytes: sum((c) => c.vramBytes), promisedBytes: sum((c) => c.promisedBytes), residentBytes: sum((c) => c.residentBytes), sharePercent: sum((c) => c.sharePercent), vgpus: sum((c) => c.vgpus), roomiest: room };
+    return { name, pool, cards, overcommitPercent, vramBytes: sum((c) => c.vramBytes), mayPromiseBytes: sum((c) => c.mayPromiseBytes), promisedBytes: sum((c) => c.promisedBytes), residentBytes: sum((c) => c.residentBytes), swappedBytes: sum((c) => c.swappedBytes), sharePercent: sum((c) => c.sharePercent), vgpus: sum((c) => c.vgpus), roomiest: room };
   });
 }

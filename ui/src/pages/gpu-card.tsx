@@ -29,6 +29,7 @@ export function GpuCard({ gpu, node, tenants, children }: { gpu: Gpu; node?: Nod
     { title: t('gpu.share'), cell: (x) => (x.share ? formatPercent(x.share, language) : t('inst.bestEffort')) },
     { title: t('gpu.limit'), cell: (x) => formatBytes(x.limit, language) },
     { title: t('gpu.resident'), cell: (x) => (x.now ? <span data-resident={x.now.vramResidentBytes}>{formatBytes(x.now.vramResidentBytes, language)}</span> : '–') },
+    ...(items.some((x) => x.now?.vramSwappedBytes) ? [{ title: t('gpu.swapped'), cell: (x: Tenant) => (x.now ? formatBytes(x.now.vramSwappedBytes, language) : '–') }] : []),
     { title: t('machine.lastMinute'), cell: (x) => (x.now ? formatPercent(x.now.gpuPercent, language) : '–') },
   ];
   return (

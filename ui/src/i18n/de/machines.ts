@@ -21,6 +21,7 @@ export const machines: Record<keyof typeof en, string> = {
   'gpu.where': '{name} in {node}',
   'gpu.resident': 'VRAM belegt',
   'gpu.vramOf': '{used} von {all}',
+  'gpu.swapped': 'Im Arbeitsspeicher des Knotens',
   'gpu.promised': 'Ihren Mietern zugesagt: {vram} VRAM, {share} ihrer Zeit.',
   'gpu.tenants': 'Mieter von {name}',
   'gpu.limit': 'VRAM-Grenze',

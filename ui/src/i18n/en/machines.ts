@@ -19,6 +19,7 @@ export const machines = {
   'gpu.where': '{name} on {node}',
   'gpu.resident': 'VRAM resident',
   'gpu.vramOf': '{used} of {all}',
+  'gpu.swapped': 'In the node’s memory',
   'gpu.promised': 'Promised to its tenants: {vram} of VRAM, {share} of its time.',
   'gpu.tenants': 'Tenants of {name}',
   'gpu.limit': 'VRAM limit',

@@ -40,7 +40,7 @@ function PoolCard({ figures: p, nodes, asks }: { figures: PoolFigures; nodes: No
   const columns: Column<CardFigures>[] = [
     { title: t('pool.card'), cell: ({ gpu: g }) => <>{g.meta.name}<br /><span className="basalt-note">{g.status?.model}</span></> },
     { title: t('one.node'), cell: ({ gpu: g }) => (g.status?.node ? <Link href={`/nodes/${g.status.node}`}>{nodes.find((n) => n.meta.id === g.status?.node)?.meta.name ?? g.status.node}</Link> : '–') },
-    { title: t('pool.promised'), cell: (c) => of(c.promisedBytes, c.vramBytes) },
+    { title: t('pool.promised'), cell: (c) => of(c.promisedBytes, c.mayPromiseBytes) },
     { title: t('pool.time'), cell: (c) => formatPercent(c.sharePercent, language) },
     { title: t('pool.vgpus'), cell: (c) => (c.vgpus > 0 ? <Link href={`/all-instances/gpu/${c.gpu.meta.id}`}>{c.vgpus}</Link> : '0') },
     { title: t('common.state'), cell: ({ gpu: g }) => (g.spec.unschedulable ? <ToneLabel tone="off" text={t('pool.closed')} /> : <ToneLabel tone="good" text={t('pool.open')} />) },
@@ -67,13 +67,15 @@ function PoolCard({ figures: p, nodes, asks }: { figures: PoolFigures; nodes: No
         ) : (
           <div className="basalt-split">
             <div className="basalt-stack">
-              <Bar id={`promised-${p.name}`} title={t('pool.promised')} part={p.promisedBytes} whole={p.vramBytes} text={of(p.promisedBytes, p.vramBytes)} />
+              <Bar id={`promised-${p.name}`} title={t('pool.promised')} part={p.promisedBytes} whole={p.mayPromiseBytes} text={of(p.promisedBytes, p.mayPromiseBytes)} />
               <Bar id={`resident-${p.name}`} title={t('gpu.resident')} part={p.residentBytes} whole={p.vramBytes} text={of(p.residentBytes, p.vramBytes)} />
               <Bar id={`time-${p.name}`} title={t('pool.timePromised')} part={p.sharePercent} whole={100 * p.cards.length} text={time} />
             </div>
             <Rows
               rows={[
                 [t('pool.mode'), t('pool.timeSliced')],
+                [t('pool.overcommit'), p.overcommitPercent > 100 ? t('pool.overcommitOf', { percent: formatPercent(p.overcommitPercent, language), vram: bytes(p.vramBytes) }) : t('pool.noOvercommit')],
+                [t('pool.swapped'), p.overcommitPercent > 100 && bytes(p.swappedBytes)],
                 [t('pool.ratio'), t('pool.ratioOf', { vram: ratio(p.promisedBytes, p.vramBytes), time: ratio(p.sharePercent, 100 * p.cards.length) })],
                 [t('pool.room'), p.roomiest ? t('pool.roomOn', { vram: bytes(p.roomiest.vramBytes), share: formatPercent(p.roomiest.sharePercent, language), card: p.roomiest.gpu.meta.name }) : t('pool.noRoom')],
                 [t('pool.vgpus'), p.pool?.spec.maxVgpusPerGpu ? t('pool.vgpusOf', { n: p.vgpus, most: p.pool.spec.maxVgpusPerGpu }) : String(p.vgpus)],
