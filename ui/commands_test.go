@@ -2,6 +2,7 @@ package ui_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -31,12 +32,16 @@ func checkCommands(t *testing.T, story string) {
 
 func checkCommand(t *testing.T, text string) error {
 	t.Helper()
-	const words = `basalt() { printf '%s\0' "$@"; }` + "\n"
+	const words = `basalt() { printf '%s\0' "$@"; printf '\036'; }` + "\n"
 	out, err := exec.CommandContext(t.Context(), "sh", "-c", words+text).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("no shell reads this: %w: %s", err, out)
 	}
-	return cli.Check(strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"))
+	var errs []error
+	for line := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x1e"), "\x1e") {
+		errs = append(errs, cli.Check(strings.Split(strings.TrimSuffix(line, "\x00"), "\x00")))
+	}
+	return errors.Join(errs...)
 }
 
 // The check itself finds what is wrong.
@@ -45,6 +50,7 @@ func TestCheckCommand(t *testing.T) {
 		"basalt instance create demo \\\n  --project 'my web' --gpu-tier premium": true,
 		"basalt apply -f - <<'BASALT'\n{\"kind\": \"x\"}\nBASALT":                 true,
 		"basalt instance update demo --vram 1GiB":                                 false,
+		"basalt project create a\nbasalt flavor set small --cpus 4":               false,
 		"basalt flavor set small --cpus 4":                                        false,
 		"basalt flavor set":                                                       false,
 		"basalt flavor set small --memory 4GiB":                                   true,

@@ -156,10 +156,10 @@ func tenantsCommand(k *kind[api.GPU]) *cobra.Command {
 			return err
 		}
 		return k.app.print(all, func() table {
-			t := table{{"INSTANCE", "SHARE", "VRAM LIMIT", "VRAM RESIDENT", "GPU, LAST MINUTE"}}
+			t := table{{"INSTANCE", "SHARE", "VRAM LIMIT", "VRAM RESIDENT", "SWAPPED", "GPU, LAST MINUTE"}}
 			for _, x := range all.Items {
 				t = append(t, []string{string(x.Instance), fmt.Sprintf("%d%%", x.SharePercent), formatSize(x.VramLimitBytes),
-					formatSample(api.UnitBytes, float64(x.VramResidentBytes)), formatSample(api.UnitPercent, x.GpuPercent)})
+					formatSample(api.UnitBytes, float64(x.VramResidentBytes)), formatSample(api.UnitBytes, float64(x.VramSwappedBytes)), formatSample(api.UnitPercent, x.GpuPercent)})
 			}
 			return t
 		})

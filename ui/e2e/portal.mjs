@@ -62,14 +62,18 @@ step('the list is empty and says what to do', async () => {
 step('create: errors stand at their fields', async () => {
   await page.getByRole('main').getByRole('button', { name: 'Create instance' }).first().click();
   await heading(page, 'Create instance');
-  await page.getByLabel('Name').fill('No Good');
+  await page.getByLabel('Name').fill('train-1');
   await page.getByLabel('Image or app').selectOption('image:debian-12');
   await page.getByLabel('Flavor').selectOption('tiny');
   await page.getByText('Together, at most').waitFor();
   await page.getByLabel('Give it a virtual GPU').check();
   await page.getByText('GPU time, at 25% of a GPU').waitFor();
+  await page.getByText('€0.45 / h').waitFor();
+  await page.getByLabel('Tier').selectOption('premium');
+  await page.getByText('€0.675 / h').waitFor();
   await inspect(page, 'create-light');
   await page.getByLabel('Give it a virtual GPU').uncheck();
+  await page.getByLabel('Name').fill('No Good');
   expect('400');
   await button(page, 'Create').click();
   const name = page.getByLabel('Name');

@@ -8,11 +8,13 @@ import { useKeys } from '../api/queries';
 import type { Role } from '../api/session';
 import { useText } from '../i18n';
 import { formatTime } from '../lib/format';
+import { asCommand, asCurl } from '../lib/shell';
 import { Confirm } from '../parts/confirm';
 import { Field } from '../parts/field';
 import { FormDialog } from '../parts/form-dialog';
 import { Empty, ObjectList, usePages, type Column } from '../parts/list';
 import { PageBody } from '../parts/page';
+import { Same } from '../parts/same';
 import { useProject } from '../shell/project';
 
 type APIKey = Schemas['APIKey'];
@@ -30,21 +32,15 @@ function CreateKey({ onMade, onClose }: { onMade: (k: APIKey) => void; onClose: 
   const [form, setForm] = useState({ name: '', role: 'member' as Role, project: project || projects[0]?.meta.id || '', days: '90' });
   const set = (name: keyof typeof form) => (_: unknown, v: string) => setForm((f) => ({ ...f, [name]: v }));
   const scoped = ofProject.includes(form.role);
-  const create = useMutation({
-    mutationFn: () => {
-      const days = Number(form.days);
-      return ok(
-        api.POST('/v1/api-keys', {
-          body: {
-            kind: 'APIKey',
-            meta: { name: form.name.trim(), ...(scoped ? { project: form.project } : { organization }) },
-            spec: { role: form.role, ...(days > 0 && { expiresAt: new Date(Date.now() + days * day).toISOString() }) },
-          },
-        }),
-      );
-    },
-    onSuccess: onMade,
-  });
+  const days = Math.max(0, Number(form.days) || 0);
+  const [opened] = useState(() => Date.now());
+  const body: APIKey = {
+    kind: 'APIKey',
+    meta: { name: form.name.trim(), ...(scoped ? { project: form.project } : { organization }) },
+    spec: { role: form.role, ...(days > 0 && { expiresAt: new Date(opened + days * day).toISOString() }) },
+  };
+  const create = useMutation({ mutationFn: () => ok(api.POST('/v1/api-keys', { body })), onSuccess: onMade });
+  const projectName = projects.find((p) => p.meta.id === form.project)?.meta.name ?? form.project;
   const errors = useFieldErrors(create.error);
   return (
     <FormDialog title={t('key.create')} action={t('common.create')} busy={create.isPending} error={create.error} shown={shown} onSubmit={create.mutate} onClose={onClose}>
@@ -66,6 +62,10 @@ function CreateKey({ onMade, onClose }: { onMade: (k: APIKey) => void; onClose: 
       <Field id="key-days" label={t('key.days')} help={t('key.daysHelp')} path="spec.expiresAt" errors={errors}>
         <TextInput id="key-days" type="number" min={0} max={3650} value={form.days} onChange={set('days')} />
       </Field>
+      <Same
+        cli={asCommand(['api-key', 'create', body.meta.name || 'NAME'], { project: scoped ? projectName : undefined, organization: scoped ? undefined : organization, role: form.role, 'expires-in': days > 0 && `${days * 24}h` })}
+        curl={asCurl('POST', '/v1/api-keys', body)}
+      />
     </FormDialog>
   );
 }

@@ -9,10 +9,12 @@ import type { Role } from '../api/session';
 import { useText } from '../i18n';
 import { passwordLink } from '../lib/address';
 import { formatTime } from '../lib/format';
+import { asCommand, asCurl } from '../lib/shell';
 import { Field } from '../parts/field';
 import { FormDialog } from '../parts/form-dialog';
 import { Empty, ObjectList, useListing, type Column } from '../parts/list';
 import { PageBody } from '../parts/page';
+import { Same } from '../parts/same';
 import { useProject } from '../shell/project';
 
 type User = Schemas['User'];
@@ -27,13 +29,9 @@ function AddMember({ organization, onMade, onClose }: { organization: string; on
   const [form, setForm] = useState({ email: '', role: 'member' as Role, project: project || projects[0]?.meta.id || '' });
   const set = (name: keyof typeof form) => (_: unknown, v: string) => setForm((f) => ({ ...f, [name]: v }));
   const scoped = ofProject.includes(form.role);
-  const create = useMutation({
-    mutationFn: () => {
-      const grant: Schemas['Grant'] = { role: form.role, organization, ...(scoped && { project: form.project }) };
-      return ok(api.POST('/v1/users', { body: { kind: 'User', meta: { name: form.email.trim(), organization }, spec: { grants: [grant] } } }));
-    },
-    onSuccess: onMade,
-  });
+  const body: User = { kind: 'User', meta: { name: form.email.trim(), organization }, spec: { grants: [{ role: form.role, organization, ...(scoped && { project: form.project }) }] } };
+  const create = useMutation({ mutationFn: () => ok(api.POST('/v1/users', { body })), onSuccess: onMade });
+  const projectName = projects.find((p) => p.meta.id === form.project)?.meta.name ?? form.project;
   const errors = useFieldErrors(create.error);
   return (
     <FormDialog title={t('mem.invite')} action={t('mem.add')} busy={create.isPending} error={create.error} shown={shown} onSubmit={create.mutate} onClose={onClose}>
@@ -52,6 +50,10 @@ function AddMember({ organization, onMade, onClose }: { organization: string; on
           </FormSelect>
         </Field>
       )}
+      <Same
+        cli={asCommand(['user', 'create', body.meta.name || 'E-MAIL'], { organization, grant: `${form.role}@${organization}${scoped ? `/${projectName}` : ''}` })}
+        curl={asCurl('POST', '/v1/users', body)}
+      />
     </FormDialog>
   );
 }

@@ -7,7 +7,8 @@ import { projects } from '../api/resource';
 import { removeProject, type Project } from '../api/tenant';
 import { useText } from '../i18n';
 import { formatBytes } from '../lib/format';
-import { isSize, limitsOf, quotaForm, quotaKey, quotas, type Quota, type QuotaForm } from '../lib/quota';
+import { flags, isSize, limitsOf, quotaForm, quotaKey, quotas, type Quota, type QuotaForm } from '../lib/quota';
+import { asCurl, lines, quote } from '../lib/shell';
 import { Actions } from '../parts/actions';
 import { Conflict } from '../parts/conflict';
 import { useEdit } from '../parts/edit';
@@ -16,6 +17,7 @@ import { FormDialog } from '../parts/form-dialog';
 import { Empty, ObjectList, type Column } from '../parts/list';
 import { PageBody } from '../parts/page';
 import { useRemoval } from '../parts/removal';
+import { Same } from '../parts/same';
 import { useProjects } from '../api/queries';
 import { useProject } from '../shell/project';
 
@@ -34,7 +36,7 @@ const bodyOf = (p: Project | undefined, { name, displayName, ...quota }: Form, o
 function Edit({ project, organization, onClose }: { project?: Project; organization: string | undefined; onClose: () => void }) {
   const { t } = useText();
   const edit = useEdit<Project, Form>({ of: projects, object: project, fields: formOf, body: (p, f) => bodyOf(p, f, organization), onSaved: onClose });
-  const { form } = edit;
+  const { form, body: { meta, spec } } = edit;
   const errors = useFieldErrors(edit.error);
   const label = (q: Quota) => (isSize(q) ? `${t(quotaKey(q))} (GiB)` : t(quotaKey(q)));
   return (
@@ -54,6 +56,15 @@ function Edit({ project, organization, onClose }: { project?: Project; organizat
           </Field>
         ))}
       </div>
+      <Same
+        cli={lines([
+          `basalt project ${project ? 'set' : 'create'} ${quote(project?.meta.name ?? (meta.name || 'NAME'))}`,
+          ...(project ? (meta.name === project.meta.name ? [] : [`--name ${quote(meta.name)}`]) : [`--organization ${quote(organization ?? '')}`]),
+          ...(spec.displayName ? [`--display-name ${quote(spec.displayName)}`] : []),
+          ...flags(spec.quota ?? {}),
+        ])}
+        curl={asCurl(project ? 'PUT' : 'POST', edit.path, edit.body)}
+      />
     </FormDialog>
   );
 }

@@ -7,7 +7,7 @@ import { pointFloatingIP, type FloatingIP } from '../../api/network';
 import { useText } from '../../i18n';
 import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
-import { CreateFloatingIP } from '../network/floating';
+import { CreateFloatingIP, PointSame } from '../network/floating';
 
 interface Props {
   instance: string;
@@ -24,6 +24,7 @@ export function GiveFloatingIP({ instance, network, project, free, onClose }: Pr
   const [anew, setAnew] = useState(free.length === 0);
   const send = useMutation({ mutationFn: () => pointFloatingIP(chosen, instance, network), onSuccess: () => (onClose(), client.invalidateQueries({ queryKey: ['FloatingIP', 'list'] })) });
   const errors = useFieldErrors(send.error);
+  const ip = free.find((f) => f.meta.id === chosen);
   if (anew) return <CreateFloatingIP project={project} port={`${instance} ${network}`} onClose={onClose} />;
   return (
     <FormDialog title={t('one.attachIP')} action={chosen ? t('fip.attach') : t('common.continue')} busy={send.isPending} error={send.error} shown={['spec.instance']} onSubmit={() => (chosen ? send.mutate() : setAnew(true))} onClose={onClose}>
@@ -33,6 +34,7 @@ export function GiveFloatingIP({ instance, network, project, free, onClose }: Pr
           <FormSelectOption value="" label={t('one.newIP')} />
         </FormSelect>
       </Field>
+      {ip && <PointSame ip={ip} instance={instance} network={network} />}
     </FormDialog>
   );
 }

@@ -10,10 +10,12 @@ import { instances } from '../../api/resource';
 import { may, type Session } from '../../api/session';
 import { mostChoices } from '../../api/storage';
 import { useText } from '../../i18n';
+import { asCurl } from '../../lib/shell';
 import { Conflict } from '../../parts/conflict';
 import { useEdit } from '../../parts/edit';
 import { FormDialog } from '../../parts/form-dialog';
 import { Empty } from '../../parts/list';
+import { Same } from '../../parts/same';
 import { Rows } from '../../parts/rows';
 import { FreeFloatingIP } from '../network/floating';
 import { Trace } from '../network/trace';
@@ -47,6 +49,7 @@ function ChangeGroups({ instance, network, title, groups, onClose }: GroupsProps
           return <Checkbox key={group} id={`group-${group}`} label={g.meta.name} isChecked={chosen.includes(group)} onChange={(_, on) => edit.set('groups')(on ? [...chosen, group] : chosen.filter((x) => x !== group))} />;
         })}
       </FormGroup>
+      <Same curl={asCurl('PUT', edit.path, edit.body)} />
     </FormDialog>
   );
 }

@@ -15,6 +15,7 @@ import { FormDialog } from '../../parts/form-dialog';
 import { Empty } from '../../parts/list';
 import { CreateVolume } from '../storage/create-volume';
 import { SnapshotList } from '../storage/snapshot-list';
+import { AttachSame } from '../storage/volume-dialogs';
 import { VolumeList } from '../storage/volume-list';
 
 function AttachVolume({ instance, volumes, onClose }: { instance: Instance; volumes: Volume[]; onClose: () => void }) {
@@ -31,6 +32,7 @@ function AttachVolume({ instance, volumes, onClose }: { instance: Instance; volu
           {volumes.map((v) => <FormSelectOption key={v.meta.id} value={v.meta.id} label={`${v.meta.name}, ${formatBytes(v.spec.sizeBytes ?? 0, language)}`} />)}
         </FormSelect>
       </Field>
+      <AttachSame volume={volumes.find((v) => v.meta.id === id)} instance={instance} />
     </FormDialog>
   );
 }

@@ -12,7 +12,7 @@ import { mostChoices } from '../../api/storage';
 import { useText } from '../../i18n';
 import { floatingCommand } from '../../lib/commands';
 import { stateOf, whyOf } from '../../lib/state';
-import { asCurl } from '../../lib/shell';
+import { asCommand, asCurl } from '../../lib/shell';
 import { Actions } from '../../parts/actions';
 import { Confirm } from '../../parts/confirm';
 import { Field } from '../../parts/field';
@@ -52,6 +52,12 @@ function PortField({ ports, value, set, errors, optional }: { ports: Port[]; val
   );
 }
 
+/** PointSame is a floating IP that is pointed at a port, as a command and as curl. */
+export function PointSame({ ip, instance, network }: { ip: FloatingIP; instance: string; network: string }) {
+  const { kind, meta: { name, revision }, spec } = ip;
+  return <Same cli={asCommand(['floating-ip', 'set', name], { instance, network })} curl={asCurl('PUT', `/v1/floating-ips/${ip.meta.id}`, { kind, meta: { name, revision }, spec: { externalNetwork: spec.externalNetwork, instance, network } })} />;
+}
+
 export function AttachFloatingIP({ ip, onClose }: { ip: FloatingIP; onClose: () => void }) {
   const { t } = useText();
   const client = useQueryClient();
@@ -66,6 +72,7 @@ export function AttachFloatingIP({ ip, onClose }: { ip: FloatingIP; onClose: () 
   return (
     <FormDialog title={t('fip.attachTitle', { name: ip.assignment?.address ?? ip.meta.name })} action={t('fip.attach')} busy={send.isPending} disabled={!port} error={send.error} shown={['spec.instance', 'spec.network']} onSubmit={send.mutate} onClose={onClose}>
       <PortField ports={ports} value={port} set={choose} errors={errors} />
+      {port && <PointSame ip={ip} instance={port.split(' ')[0] ?? ''} network={port.split(' ')[1] ?? ''} />}
     </FormDialog>
   );
 }

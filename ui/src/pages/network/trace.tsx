@@ -5,8 +5,10 @@ import { useState } from 'react';
 import { elsewhere, useFieldErrors } from '../../api/fields';
 import { trace } from '../../api/network';
 import { useText } from '../../i18n';
+import { asCommand, asCurl } from '../../lib/shell';
 import { ErrorAlert } from '../../parts/error';
 import { Field } from '../../parts/field';
+import { Same } from '../../parts/same';
 
 const shown = ['from', 'to', 'packet'];
 
@@ -33,6 +35,7 @@ export function Trace({ from = '', project }: { from?: string; project: string |
             {field('packet', t('trace.packetHelp'))}
           </div>
           <div><Button type="submit" variant="secondary" isLoading={ask.isPending} isDisabled={ask.isPending}>{t('trace.ask')}</Button></div>
+          <Same cli={asCommand(['network', 'trace', form.from.trim() || 'FROM', form.to.trim() || 'TO', form.packet.trim() || 'tcp/443'])} curl={asCurl('GET', `/v1/network-trace?${new URLSearchParams({ from: form.from.trim(), to: form.to.trim(), packet: form.packet.trim(), ...(project && { project }) })}`)} />
         </Form>
         <div aria-live="polite">
           {ask.data && (

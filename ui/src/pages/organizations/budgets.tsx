@@ -10,7 +10,7 @@ import { useWallet } from '../../api/queries';
 import { useText } from '../../i18n';
 import { parseMicros } from '../../lib/amount';
 import { formatMicros, formatPercent } from '../../lib/format';
-import { asCurl } from '../../lib/shell';
+import { asCommand, asCurl } from '../../lib/shell';
 import { Confirm } from '../../parts/confirm';
 import { FormDialog } from '../../parts/form-dialog';
 import { Empty, ObjectList, usePages, type Column } from '../../parts/list';
@@ -46,7 +46,10 @@ function CreateBudget({ organization: o, currency, onClose }: { organization: Or
       <SelectField id="budget-project" label={t('common.project')} error={at('spec.project')} value={form.project} onChange={set('project')} options={[['', t('key.whole')], ...(projects.data?.items ?? []).map((p): [string, string] => [p.meta.id ?? '', p.meta.name])]} />
       <TextField id="budget-alerts" label={t('cust.budgetAlerts')} help={t('cust.budgetAlertsHelp')} error={at('spec.alertPercents')} value={form.alerts} onChange={set('alerts')} />
       <SelectField id="budget-cap" label={t('cust.budgetCap')} error={at('spec.cap')} value={form.cap} onChange={set('cap')} options={caps.map((c) => [c, t(`cust.cap.${c}`)])} />
-      <Same curl={asCurl('POST', '/v1/budgets', body)} />
+      <Same
+        cli={asCommand(['budget', 'create', body.meta.name || 'NAME'], { organization: o.meta.name, amount: form.amount || 'AMOUNT', of: projects.data?.items.find((p) => p.meta.id === form.project)?.meta.name, alert: percents.join(','), cap: form.cap })}
+        curl={asCurl('POST', '/v1/budgets', body)}
+      />
     </FormDialog>
   );
 }

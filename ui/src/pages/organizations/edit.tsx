@@ -4,7 +4,7 @@ import { atField } from '../../api/fields';
 import { organizations } from '../../api/resource';
 import { useText, type Key } from '../../i18n';
 import { decimal, parseMicros } from '../../lib/amount';
-import { asCurl } from '../../lib/shell';
+import { asCommand, asCurl } from '../../lib/shell';
 import { Conflict } from '../../parts/conflict';
 import { useEdit } from '../../parts/edit';
 import { FormDialog } from '../../parts/form-dialog';
@@ -73,7 +73,13 @@ export function EditOrganization({ organization: o, onClose }: { organization: O
           <TextField id="edit-tax" label={t('cust.taxId')} error={at('spec.billing.taxId')} value={form.taxId} onChange={edit.set('taxId')} />
         </>
       )}
-      <Same curl={asCurl('PUT', edit.path, { kind: o.kind, meta: { name: o.meta.name, revision: meta.revision }, spec })} />
+      <Same
+        cli={asCommand(['organization', 'set', o.meta.name], {
+          'display-name': form.displayName.trim(), 'price-book': books.data?.items.find((b) => b.meta.id === form.priceBook)?.meta.name, billing: form.mode,
+          ...(form.mode !== 'none' && { 'time-zone': form.timeZone.trim(), 'tax-id': form.taxId.trim(), ...(form.mode === 'invoice' ? { 'due-days': form.dueDays } : { credit: form.credit }) }),
+        })}
+        curl={asCurl('PUT', edit.path, { kind: o.kind, meta: { name: o.meta.name, revision: meta.revision }, spec })}
+      />
     </FormDialog>
   );
 }

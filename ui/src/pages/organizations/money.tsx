@@ -10,7 +10,9 @@ import { useInvoices, useWallet } from '../../api/queries';
 import { RecordPayment } from '../../forms/payment';
 import { useText } from '../../i18n';
 import { formatDay, formatMicros, formatPeriod, formatTime } from '../../lib/format';
+import { asCommand, asCurl } from '../../lib/shell';
 import { Empty, ObjectList, usePages, type Column } from '../../parts/list';
+import { Same } from '../../parts/same';
 import { FormDialog } from '../../parts/form-dialog';
 import { TextField } from '../../parts/text-field';
 import { WalletCard } from './overview';
@@ -46,8 +48,9 @@ function CreditInvoice({ invoice: i, onClose }: { invoice: Invoice; onClose: () 
   const { t } = useText();
   const client = useQueryClient();
   const [reason, setReason] = useState('');
+  const body: Schemas['CreditNote'] = { kind: 'CreditNote', meta: { name: '', organization: i.meta.organization }, spec: { invoice: i.meta.id ?? '', reason: reason.trim() } };
   const create = useMutation({
-    mutationFn: () => ok(api.POST('/v1/credit-notes', { body: { kind: 'CreditNote', meta: { name: '', organization: i.meta.organization }, spec: { invoice: i.meta.id ?? '', reason: reason.trim() } } })),
+    mutationFn: () => ok(api.POST('/v1/credit-notes', { body })),
     onSuccess: () => {
       for (const queryKey of [['CreditNote', 'list'], ['wallet', i.meta.organization], ['ledger', i.meta.organization], ['revenue']]) void client.invalidateQueries({ queryKey });
       onClose();
@@ -56,6 +59,7 @@ function CreditInvoice({ invoice: i, onClose }: { invoice: Invoice; onClose: () 
   return (
     <FormDialog title={t('cust.creditNoteTitle', { number: i.spec.number })} help={t('cust.creditNoteHelp')} action={t('cust.creditNote')} busy={create.isPending} error={create.error} shown={[]} onSubmit={create.mutate} onClose={onClose}>
       <TextField id="credit-reason" label={t('cust.creditNoteReason')} value={reason} onChange={setReason} required />
+      <Same cli={asCommand(['invoice', 'credit', i.meta.name], { reason: body.spec.reason || 'REASON' })} curl={asCurl('POST', '/v1/credit-notes', body)} />
     </FormDialog>
   );
 }

@@ -10,11 +10,13 @@ import { may, type Session } from '../../api/session';
 import { Loading } from '../../app';
 import { useText, type Key } from '../../i18n';
 import { reasonOf } from '../../lib/organization';
+import { asCommand, asCurl } from '../../lib/shell';
 import { Confirm } from '../../parts/confirm';
 import { ErrorAlert } from '../../parts/error';
 import { FormDialog } from '../../parts/form-dialog';
 import { Empty } from '../../parts/list';
 import { PageBody } from '../../parts/page';
+import { Same } from '../../parts/same';
 import { StandingLabel } from '../../parts/standing';
 import { TextField } from '../../parts/text-field';
 import { Views } from '../../parts/views';
@@ -42,6 +44,10 @@ function Suspend({ organization: o, onClose }: { organization: Organization; onC
   return (
     <FormDialog title={t('cust.suspendTitle', { name: o.meta.name })} help={t('cust.suspendHelp')} action={t('cust.suspend')} busy={save.isPending} error={save.error} shown={[]} onSubmit={() => save.mutate((now) => ({ ...now, suspended: { reason: reason.trim() } }))} onClose={onClose}>
       <TextField id="suspend-reason" label={t('cust.suspendReason')} value={reason} onChange={setReason} />
+      <Same
+        cli={asCommand(['organization', 'set', o.meta.name], { suspend: reason.trim() || 'REASON' })}
+        curl={asCurl('PUT', `/v1/organizations/${o.meta.id}`, { kind: o.kind, meta: { name: o.meta.name, revision: o.meta.revision }, spec: { ...o.spec, suspended: { reason: reason.trim() } } })}
+      />
     </FormDialog>
   );
 }

@@ -9,7 +9,9 @@ import { atField } from '../../api/fields';
 import { adminOf, LinkReady } from '../../forms/admin';
 import { organizationOf } from '../../forms/organization';
 import { useText } from '../../i18n';
+import { asCommand, asCurl } from '../../lib/shell';
 import { ErrorAlert } from '../../parts/error';
+import { Same } from '../../parts/same';
 import { TextField } from '../../parts/text-field';
 
 type Part = 'organization' | 'project' | 'admin';
@@ -20,6 +22,8 @@ class Failed extends Error {
     super(part);
   }
 }
+
+const projectOf = (name: string, organization: string): Schemas['Project'] => ({ kind: 'Project', meta: { name: name.trim(), organization }, spec: {} });
 
 export function CustomerStep() {
   const { t } = useText();
@@ -41,7 +45,7 @@ export function CustomerStep() {
       const b = begun.current;
       const organization = (b.organization = await part('organization', b.organization, () => ok(api.POST('/v1/organizations', { body: organizationOf({ ...form, priceBook: '', parent: '' }) }))));
       const id = organization.meta.id ?? '';
-      b.project = await part('project', b.project, () => ok(api.POST('/v1/projects', { body: { kind: 'Project', meta: { name: form.project.trim(), organization: id }, spec: {} } })));
+      b.project = await part('project', b.project, () => ok(api.POST('/v1/projects', { body: projectOf(form.project, id) })));
       const user = await part('admin', undefined, () => ok(api.POST('/v1/users', { body: adminOf(form.email, id) })));
       return { organization, user };
     },
@@ -53,6 +57,8 @@ export function CustomerStep() {
       for (const kind of ['Organization', 'Project', 'User']) void client.invalidateQueries({ queryKey: [kind, 'list'] });
     },
   });
+  const name = form.name.trim() || 'NAME';
+  const email = form.email.trim() || 'E-MAIL';
   const failed = create.error instanceof Failed ? create.error : null;
   const at = (part: Part) => (failed?.part === part ? atField(failed.why, 'meta.name') : undefined);
   const above = failed && !at(failed.part) ? failed.why : null;
@@ -70,6 +76,10 @@ export function CustomerStep() {
       <TextField id="customer-display" label={t('cust.displayName')} value={form.displayName} onChange={set('displayName')} />
       <TextField id="customer-project" label={t('setup.customerProject')} error={at('project')} value={form.project} onChange={set('project')} required />
       <TextField id="customer-email" type="email" label={t('setup.customerEmail')} error={at('admin')} value={form.email} onChange={set('email')} required />
+      <Same
+        cli={[asCommand(['organization', 'create', name], { 'display-name': form.displayName.trim() }), asCommand(['project', 'create', form.project.trim() || 'NAME'], { organization: name }), asCommand(['user', 'create', email], { organization: name, grant: `admin@${name}` })].join('\n')}
+        curl={[asCurl('POST', '/v1/organizations', organizationOf({ ...form, name, priceBook: '', parent: '' })), asCurl('POST', '/v1/projects', projectOf(form.project, name)), asCurl('POST', '/v1/users', adminOf(email, name))].join('\n')}
+      />
       <div><Button type="submit" isLoading={create.isPending} isDisabled={create.isPending}>{t('setup.customerMake')}</Button></div>
     </Form>
   );

@@ -2,12 +2,14 @@
 import { FormSelect, FormSelectOption, TextInput } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
+import type { Instance } from '../../api/client';
 import { useFieldErrors } from '../../api/fields';
 import { useInstances } from '../../api/queries';
-import { attach, createSnapshot, detach, mostChoices, type Volume } from '../../api/storage';
+import { attach, createSnapshot, detach, mostChoices, type Snapshot, type Volume } from '../../api/storage';
 import { volumes } from '../../api/resource';
 import { useText } from '../../i18n';
 import { formatBytes } from '../../lib/format';
+import { asCommand, asCurl, sizeFlag } from '../../lib/shell';
 import { bytesOf, isSize, sizeOf, type Size } from '../../lib/size';
 import { limitsOf } from '../../lib/volume';
 import { Confirm } from '../../parts/confirm';
@@ -15,6 +17,7 @@ import { Conflict } from '../../parts/conflict';
 import { useEdit } from '../../parts/edit';
 import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
+import { Same } from '../../parts/same';
 import { SizeField } from '../../parts/size-field';
 import { LimitFields, limitPaths, type Limits } from './limits';
 
@@ -33,6 +36,13 @@ function useSend(send: () => Promise<unknown>, kind: string, onClose: () => void
   return useMutation({ mutationFn: send, onSuccess: () => (onClose(), client.invalidateQueries({ queryKey: [kind, 'list'] })) });
 }
 
+/** AttachSame is an attachment as a command and as curl. */
+export function AttachSame({ volume, instance }: { volume: Volume | undefined; instance: Instance | undefined }) {
+  if (!volume || !instance) return null;
+  const { kind, meta: { name, revision }, spec } = volume;
+  return <Same cli={asCommand(['volume', 'attach', name, instance.meta.name])} curl={asCurl('PUT', volumes.path(idOf(volume)), { kind, meta: { name, revision }, spec: { ...spec, instance: instance.meta.id } })} />;
+}
+
 function Attach({ volume, onClose }: Props) {
   const { t } = useText();
   const instances = useInstances({ project: volume.meta.project, limit: mostChoices });
@@ -48,6 +58,7 @@ function Attach({ volume, onClose }: Props) {
           {choices.map((i) => <FormSelectOption key={i.meta.id} value={i.meta.id} label={i.meta.name} />)}
         </FormSelect>
       </Field>
+      <AttachSame volume={volume} instance={choices.find((i) => i.meta.id === instance)} />
     </FormDialog>
   );
 }
@@ -72,6 +83,7 @@ function Grow({ volume, onClose }: Props) {
     <FormDialog title={t('vol.growTitle', { name: volume.meta.name })} help={t('vol.growHelp')} action={t('vol.grow')} busy={edit.busy} disabled={edit.gone} error={edit.error} shown={['spec.sizeBytes']} onSubmit={edit.submit} onClose={onClose}>
       <Conflict edit={edit} label={() => t('vol.size')} text={(_, v) => (isSize(v) ? formatBytes(bytesOf(v), language) : undefined)} />
       <SizeField id="grow-size" label={t('vol.size')} path="spec.sizeBytes" errors={errors} size={edit.form.size} set={edit.set('size')} required />
+      <Same cli={asCommand(['volume', 'set', volume.meta.name], { size: sizeFlag(edit.body.spec.sizeBytes ?? 0) })} curl={asCurl('PUT', edit.path, edit.body)} />
     </FormDialog>
   );
 }
@@ -89,6 +101,7 @@ function ChangeLimits({ volume, onClose }: Props) {
     onSaved: onClose,
   });
   const errors = useFieldErrors(edit.error);
+  const q = edit.body.spec.qos ?? {};
   const set = (limits: Partial<Limits>) => {
     for (const [field, value] of Object.entries(limits)) edit.set(field as keyof Limits)(value);
   };
@@ -96,6 +109,10 @@ function ChangeLimits({ volume, onClose }: Props) {
     <FormDialog title={t('vol.limitsTitle', { name: volume.meta.name })} action={t('vol.save')} busy={edit.busy} disabled={edit.gone} error={edit.error} shown={limitPaths} onSubmit={edit.submit} onClose={onClose} wide>
       <Conflict edit={edit} label={(f) => t(`vol.${f}`)} text={(_, v) => (isSize(v) ? bytesOf(v) > 0 ? formatBytes(bytesOf(v), language) : '' : undefined)} />
       <LimitFields limits={edit.form} errors={errors} set={set} />
+      <Same
+        cli={asCommand(['volume', 'set', volume.meta.name], { 'read-iops': q.readIOPS ?? 0, 'write-iops': q.writeIOPS ?? 0, 'read-rate': sizeFlag(q.readBytesPerSecond ?? 0), 'write-rate': sizeFlag(q.writeBytesPerSecond ?? 0) })}
+        curl={asCurl('PUT', edit.path, edit.body)}
+      />
     </FormDialog>
   );
 }
@@ -103,13 +120,15 @@ function ChangeLimits({ volume, onClose }: Props) {
 export function TakeSnapshot({ volume, onClose }: Props) {
   const { t } = useText();
   const [name, setName] = useState('');
-  const send = useSend(() => createSnapshot({ kind: 'Snapshot', meta: { name: name.trim(), project: volume.meta.project }, spec: { volume: idOf(volume) } }), 'Snapshot', onClose);
+  const body: Snapshot = { kind: 'Snapshot', meta: { name: name.trim(), project: volume.meta.project }, spec: { volume: idOf(volume) } };
+  const send = useSend(() => createSnapshot(body), 'Snapshot', onClose);
   const errors = useFieldErrors(send.error);
   return (
     <FormDialog title={t('snap.takeOf', { name: volume.meta.name })} help={t('snap.takeHelp')} action={t('snap.take')} busy={send.isPending} error={send.error} shown={['meta.name']} onSubmit={send.mutate} onClose={onClose}>
       <Field id="snap-name" label={t('common.name')} help={t('new.nameHelp')} path="meta.name" errors={errors} required>
         <TextInput id="snap-name" value={name} onChange={(_, v) => setName(v)} isRequired autoComplete="off" spellCheck={false} />
       </Field>
+      <Same cli={asCommand(['volume', 'snapshot', volume.meta.name, body.meta.name || 'NAME'])} curl={asCurl('POST', '/v1/snapshots', body)} />
     </FormDialog>
   );
 }
