@@ -3,7 +3,7 @@
 // of them has changed lands, and what both have is decided. Run by
 // ../e2e_conflict_test.go.
 import assert from 'node:assert/strict';
-import { button, heading, inspect, open, OPERATOR, PASSWORD, PORTAL, run, signIn, step } from './harness.mjs';
+import { button, expect, heading, inspect, open, OPERATOR, PASSWORD, PORTAL, run, signIn, step } from './harness.mjs';
 
 const headers = { Authorization: `Bearer ${OPERATOR}`, 'Content-Type': 'application/json' };
 const ask = async (path) => (await fetch(PORTAL + path, { headers })).json();
@@ -90,6 +90,7 @@ step('a price book: told at the save, and both land', async () => {
   await row(first, 'vCPU').getByLabel('Price (EUR)').fill('0.021');
   await button(first, 'Save the prices').click();
   await first.getByText('The prices are saved.').waitFor();
+  expect('409');
   await button(deaf, 'Save the prices').click();
   await taken(deaf).getByText('0.021').waitFor();
   assert.equal(await focused(deaf), 'alert');
@@ -110,6 +111,7 @@ step('the same price: theirs is taken, and one’s other row lands', async () =>
   await row(first, 'vCPU').getByLabel('Price (EUR)').fill('0.04');
   await button(first, 'Save the prices').click();
   await first.getByText('The prices are saved.').waitFor();
+  expect('409');
   await button(deaf, 'Save the prices').click();
   await both(deaf).getByText('0.03').waitFor();
   await inspect(deaf, 'conflict-price-light');

@@ -21,6 +21,9 @@ export const complain = (what) => complaints.push(what);
 const expected = [];
 export const expect = (...texts) => expected.push(...texts);
 
+/** Saves that an agent's report has come before, by address: they are sent again on what is new, or it is a complaint. */
+const refused = new Map();
+
 /** What a test provokes any number of times, while it does. */
 let tolerated = [];
 export const tolerate = (...texts) => (tolerated = texts);
@@ -37,11 +40,11 @@ function listen(page) {
   page.on('console', (m) => {
     const i = expected.findIndex((x) => m.text().includes(x));
     if (tolerated.some((x) => m.text().includes(x))) return;
-    // A save that an agent's report has come before is sent again on what is new: nobody sees it but the console.
-    if (m.text().includes('status of 409')) return;
     if (i >= 0) expected.splice(i, 1);
+    else if (m.text().includes('status of 409')) refused.set(m.location().url, m.text());
     else complain(`console, ${m.type()}: ${m.text()} (${m.location().url})`);
   });
+  page.on('response', (r) => r.ok() && r.request().method() === 'PUT' && refused.delete(r.url()));
   page.on('pageerror', (e) => complain(`page: ${e}`));
   page.on('request', (r) => {
     if (!r.url().startsWith(`${PORTAL}/`)) complain(`a request to elsewhere: ${r.url()}`);
@@ -94,6 +97,7 @@ export async function run(page) {
     }
   }
   await browser.close();
+  for (const [url, text] of refused) complain(`console: ${text} (${url})`);
   for (const c of complaints) console.log(`FAIL ${c}`);
   for (const c of commands) console.log(`SAME ${JSON.stringify(c)}`);
   process.exit(failed || complaints.length > 0 ? 1 : 0);

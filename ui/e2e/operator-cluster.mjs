@@ -175,6 +175,7 @@ step('maintenance: a node closed and opened, no moves, no tokens on a node that 
   await page.getByText('Nothing has moved').waitFor();
   await inspect(page, 'migrations-light');
   await page.getByRole('navigation', { name: /^Views/ }).getByRole('link', { name: 'Add a node', exact: true }).click();
+  expect('409');
   await button(page, 'Make a join token').click();
   await page.getByText('this node is alone').waitFor();
   await inspect(page, 'tokens-light');

@@ -315,6 +315,7 @@ step('what is used is not deleted', async () => {
   await heading(page, 'nova');
   await button(page, 'Delete').click();
   await dialog.locator('#confirm-name').fill('nova');
+  expect('409');
   await dialog.getByRole('button', { name: 'Delete' }).click();
   await dialog.getByRole('alert').or(dialog.locator('.pf-v6-c-alert')).first().waitFor();
   await inspect(page, 'organization-delete-light');

@@ -115,6 +115,7 @@ step('snapshots: of both disks; a clone; roll back', async () => {
   await dialog().getByLabel('Name').fill('copy');
   await inDialog('Create');
   await choose('before', 'Roll back');
+  expect('409');
   await inDialog('Roll back');
   await dialog().getByText('is open in an instance').waitFor();
   await inspect(page, 'snapshot-rollback-light');

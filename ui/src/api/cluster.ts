@@ -1,9 +1,7 @@
 // What the operator's pages of the cluster read.
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { api, ok } from './client';
-import type { PageOf } from './queries';
-
-const none = <T extends object>(q: T): T => Object.fromEntries(Object.entries(q).filter(([, v]) => v !== undefined && v !== '')) as T;
+import { none, type PageOf } from './queries';
 
 /** most of a kind are read where all of them are wanted, for names and sums. */
 const most = 1000;

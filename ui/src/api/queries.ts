@@ -101,13 +101,6 @@ export const useUsage = (organization: string | undefined, project: string, peri
     },
   });
 
-export const usePreview = (organization: string | undefined, period: Period, on: boolean) =>
-  useQuery({
-    queryKey: ['preview', organization, period],
-    enabled: on && Boolean(organization),
-    queryFn: ({ signal }) => ok(api.GET('/v1/invoice-preview', { params: { query: { organization, ...period } }, signal })),
-  });
-
 export const useInvoices = (q: PageOf & { organization?: string }) =>
   useQuery({ queryKey: ['Invoice', 'list', none(q)], queryFn: ({ signal }) => ok(api.GET('/v1/invoices', { params: { query: none(q) }, signal })), placeholderData: keepPreviousData });
 

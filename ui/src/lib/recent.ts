@@ -26,4 +26,3 @@ export function parseRecent(text: string | null): Recent[] {
 
 export const recent = (): Recent[] => parseRecent(localStorage.getItem(stored));
 export const remember = (r: Recent): void => localStorage.setItem(stored, JSON.stringify(withRecent(recent(), r)));
-export const forgetRecent = (): void => localStorage.removeItem(stored);

@@ -39,8 +39,6 @@ const phases: Record<string, Record<string, Doing>> = {
   Migration: { Pending: 'move', Preparing: 'move', Copying: 'move' },
 };
 
-export const taskKinds = Object.keys(phases);
-
 const failures = ['Failed', 'Aborted'];
 const most = 200; // tasks that are kept
 

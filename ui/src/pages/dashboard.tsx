@@ -1,7 +1,8 @@
 import { Button, Card, CardBody, CardFooter, CardTitle, Progress, ProgressVariant } from '@patternfly/react-core';
 import { lazy, Suspense, useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { mostInstances as most, useInstances, usePreview, useQuota, useWallet } from '../api/queries';
+import { now, useBill } from '../api/invoices';
+import { mostInstances as most, useInstances, useQuota, useWallet } from '../api/queries';
 import { may, seesMachines, seesMoney, type Session } from '../api/session';
 import { useText } from '../i18n';
 import { formatBytes, formatDay, formatMicros } from '../lib/format';
@@ -75,7 +76,7 @@ function SpendCard() {
   const { t, language } = useText();
   const { organization } = useProject();
   const [period] = useState(() => month(new Date()));
-  const preview = usePreview(organization, period, true);
+  const preview = useBill(now, organization, period);
   const wallet = useWallet(organization, true);
   return (
     <Card>

@@ -19,7 +19,6 @@ export const common: Record<keyof typeof en, string> = {
   'common.actions': 'Aktionen',
   'common.role': 'Rolle',
   'common.project': 'Projekt',
-  'common.required': 'nötig',
   'common.previous': 'Vorige Seite',
   'common.next': 'Nächste Seite',
   'common.page': 'Seite {page}',

@@ -17,7 +17,6 @@ export const common = {
   'common.actions': 'Actions',
   'common.role': 'Role',
   'common.project': 'Project',
-  'common.required': 'required',
   'common.previous': 'Previous page',
   'common.next': 'Next page',
   'common.page': 'Page {page}',
