@@ -1,7 +1,11 @@
-// Package patience is for tests that wait: it measures time as this machine
-// was given it. What the host kept from a virtual machine for others (steal, in
-// /proc/stat) does not count, so that a limit says how much work a thing may
-// need and not how busy the host is.
+// Package patience is for tests that wait. It measures time as this machine
+// gave it: a limit counts how much work a thing may need, not how busy the
+// machine is. Two things do not count, or not fully:
+//
+//   - what the host kept from a virtual machine for others (steal, /proc/stat);
+//   - time in which something waited for a processor (/proc/pressure/cpu): of it
+//     a quarter counts, because on a machine with two busy loops per processor a
+//     program gets about that share.
 package patience
 
 import (
@@ -9,6 +13,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 )
 
@@ -18,23 +23,41 @@ const most = 10
 // Watch is a stop watch.
 type Watch struct {
 	began time.Time
-	stole []time.Duration // of each processor, then
+	then  lost
 }
 
-// Start a watch.
-func Start() Watch { return Watch{time.Now(), stolen()} }
-
-// Given is the time since Start without what was stolen from the processor
-// that lost most, and at least a tenth of the wall's.
-func (w Watch) Given() time.Duration {
-	wall := time.Since(w.began)
-	return given(wall, w.stole, stolen())
+// lost is what the machine has withheld since it started.
+type lost struct {
+	stolen []time.Duration // of each processor
+	waited time.Duration   // in which a task waited for a processor
 }
 
-// Over says whether the limit is.
+// Start returns a running watch.
+func Start() Watch { return Watch{time.Now(), withheld()} }
+
+// Given returns the time since Start less what was withheld: at least a tenth
+// of the time on the wall.
+func (w Watch) Given() time.Duration { return given(time.Since(w.began), w.then, withheld()) }
+
+// Over reports whether the limit has passed.
 func (w Watch) Over(limit time.Duration) bool { return w.Given() > limit }
 
-// Context is cancelled when the limit is over.
+// Until calls ok until it returns true, and fails the test when that takes
+// longer than limit. It returns the time on the wall that it took. It asks
+// quickly at first and ten times a second later on.
+func Until(t testing.TB, limit time.Duration, what string, ok func() bool) time.Duration {
+	t.Helper()
+	w := Start()
+	for pause := 2 * time.Millisecond; !ok(); pause = min(2*pause, 100*time.Millisecond) {
+		if w.Over(limit) {
+			t.Fatalf("%s: not within %v (%v on the wall)", what, limit, time.Since(w.began).Round(time.Millisecond))
+		}
+		time.Sleep(pause)
+	}
+	return time.Since(w.began).Round(time.Millisecond)
+}
+
+// Context is cancelled when the limit has passed.
 func Context(parent context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	w := Start()
@@ -56,32 +79,32 @@ func Context(parent context.Context, limit time.Duration) (context.Context, cont
 	return ctx, func() { cancel(context.Canceled) }
 }
 
-// After is closed when the limit is over.
+// After returns a channel that is closed when the limit has passed.
 func After(limit time.Duration) <-chan struct{} {
 	ctx, cancel := Context(context.Background(), limit)
 	context.AfterFunc(ctx, cancel)
 	return ctx.Done()
 }
 
-func given(wall time.Duration, then, now []time.Duration) time.Duration {
-	var worst time.Duration
-	for i := range min(len(then), len(now)) {
-		worst = max(worst, now[i]-then[i])
+func given(wall time.Duration, then, now lost) time.Duration {
+	var stolen time.Duration
+	for i := range min(len(then.stolen), len(now.stolen)) {
+		stolen = max(stolen, now.stolen[i]-then.stolen[i])
 	}
-	return max(wall-worst, wall/most)
+	waited := min(max(now.waited-then.waited, 0), wall)
+	// Stolen time is waited for as well: the larger one counts.
+	return max(wall-max(stolen, waited*3/4), wall/most)
 }
 
-// stolen reads /proc/stat (proc_pid_stat(5), field "steal"); none on a system
-// that does not say.
-func stolen() []time.Duration {
-	text, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return nil
-	}
-	return parse(string(text))
+// withheld reads what the kernel counts; nothing on a system that does not.
+func withheld() lost {
+	stat, _ := os.ReadFile("/proc/stat")
+	pressure, _ := os.ReadFile("/proc/pressure/cpu")
+	return lost{parseStat(string(stat)), parsePressure(string(pressure))}
 }
 
-func parse(stat string) []time.Duration {
+// parseStat returns the field "steal" of each processor (proc_stat(5)).
+func parseStat(stat string) []time.Duration {
 	const tick = time.Second / 100 // USER_HZ, 100 on every Linux that Go runs on
 	var out []time.Duration
 	for line := range strings.Lines(stat) {
@@ -96,4 +119,21 @@ func parse(stat string) []time.Duration {
 		out = append(out, time.Duration(n)*tick)
 	}
 	return out
+}
+
+// parsePressure returns the total of the line "some", in which it stands in
+// microseconds (the kernel's Documentation/accounting/psi.rst).
+func parsePressure(text string) time.Duration {
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) < 2 || f[0] != "some" {
+			continue
+		}
+		total, ok := strings.CutPrefix(f[len(f)-1], "total=")
+		n, err := strconv.ParseInt(total, 10, 64)
+		if ok && err == nil {
+			return time.Duration(n) * time.Microsecond
+		}
+	}
+	return 0
 }

@@ -1,0 +1,131 @@
+// Package failed keeps what explains a failed test: build/failed/PACKAGE/TEST
+// has its logs, pictures, domains and databases after the test has cleaned up.
+// The report of "make test" names the folders at its end.
+package failed
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// largest part of a file that is kept, its end, in bytes.
+const largest = 8 << 20
+
+// Keep calls collect with a new folder if the test has failed when it is
+// cleaned up. Cleanups run in the reverse order: call Keep after what it looks
+// at has registered its own.
+func Keep(t testing.TB, collect func(f Folder)) {
+	t.Helper()
+	dir := path(t)
+	t.Cleanup(func() {
+		if !t.Failed() {
+			return
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Logf("nothing is kept: %v", err)
+			return
+		}
+		collect(Folder(dir))
+		t.Logf("kept: %s", dir)
+	})
+}
+
+// path of the test's folder: package and test name its parts.
+func path(t testing.TB) string {
+	top := source()
+	build := os.Getenv("BASALT_BUILD")
+	if build == "" {
+		build = filepath.Join(top, "build")
+	}
+	here, _ := os.Getwd() // a test runs in its package's folder
+	pkg, err := filepath.Rel(top, here)
+	if err != nil {
+		pkg = filepath.Base(here)
+	}
+	return filepath.Join(build, "failed", strings.ReplaceAll(pkg, "/", "_"), filepath.FromSlash(t.Name()))
+}
+
+// source is the top of the tree.
+func source() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "../../..")
+}
+
+// Folder is where a failed test's things are kept. Its methods report errors
+// into the folder itself: one thing that is missing keeps no other away.
+type Folder string
+
+// Files keeps the end of every file that matches one of the patterns, under its
+// own path.
+func (f Folder) Files(patterns ...string) {
+	for _, p := range patterns {
+		found, err := filepath.Glob(p)
+		if err != nil {
+			f.note("%s: %v", p, err)
+		}
+		for _, file := range found {
+			if err := f.file(file); err != nil {
+				f.note("%s: %v", file, err)
+			}
+		}
+	}
+}
+
+func (f Folder) file(path string) error {
+	in, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	to := filepath.Join(string(f), strings.ReplaceAll(strings.Trim(path, "/"), "/", "_"))
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	if _, err := in.Seek(max(0, info.Size()-largest), io.SeekStart); err != nil {
+		return err
+	}
+	_, err = io.Copy(out, io.LimitReader(in, largest))
+	return err
+}
+
+// Text keeps a text under a name.
+func (f Folder) Text(name, text string) {
+	if err := os.WriteFile(filepath.Join(string(f), name), []byte(text), 0o644); err != nil {
+		f.note("%s: %v", name, err)
+	}
+}
+
+// Output keeps what a command prints, under a name.
+func (f Folder) Output(name string, argv ...string) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput()
+	if err != nil {
+		out = append(out, "\n"+err.Error()...)
+	}
+	f.Text(name, strings.Join(argv, " ")+"\n"+string(out))
+}
+
+// note an error of keeping.
+func (f Folder) note(format string, args ...any) {
+	log, err := os.OpenFile(filepath.Join(string(f), "not-kept.txt"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return
+	}
+	defer log.Close()
+	_, _ = fmt.Fprintf(log, format+"\n", args...)
+}
