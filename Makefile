@@ -18,7 +18,7 @@ GOLANGCI_VERSION := v2.15.0
 CODEGEN_VERSION  := v2.8.2
 
 .DEFAULT_GOAL := build
-.PHONY: help build setup guest kernels images testguest libvirtd tools lint check generated test test-long demo demo-cluster bench fuzz gpu-check deb iso whmcs php-lint ui ui-check clean
+.PHONY: help build setup guest kernels images testguest libvirtd tools lint check generated test test-long test-times demo demo-cluster bench fuzz gpu-check deb iso whmcs php-lint ui ui-check clean
 
 help:
 	@sed -n "s/^## /  make /p" $(MAKEFILE_LIST)
@@ -45,11 +45,12 @@ $(TOOLS)/oapi-codegen-$(CODEGEN_VERSION):
 	@touch $@
 
 ## check: build, vet, lint, import rules, generated files fresh, unit tests
-check: setup tools build lint generated ui-check
-	$(GO) test -short ./...
+check: export BEGAN := $(shell date +%s)
+check: setup tools build
+	@LAYER=check SETUP_TOOK=$$(($$(date +%s) - $(BEGAN))) installer/dev/test.sh
 
+# vet is one of its linters.
 lint: tools php-lint
-	$(GO) vet ./...
 	$(TOOLS)/golangci-lint run ./...
 
 # WHMCS runs the module's files as they are: each has to parse.
@@ -61,13 +62,21 @@ php-lint: setup
 generated: tools
 	@installer/dev/generated.sh
 
-## test: every test, on real libvirt and QEMU (only GPU tests may skip)
+LAYER := test
+## test: every test in its short form, on real libvirt and QEMU; RUN=NAME one story, CHANGED=1 what the change can reach (docs/tests.md)
+test: export BEGAN := $(shell date +%s)
 test: setup tools build
-	@installer/dev/test.sh
+	@LAYER=$(LAYER) SETUP_TOOK=$$(($$(date +%s) - $(BEGAN))) installer/dev/test.sh
 
-## test-long: the same, with the long forms: thousands of simulated clusters, mixed faults
+## test-long: every test in its long form: all faults, both firmwares, thousands of simulated clusters, fuzzing
 test-long: export BASALT_LONG := 1
+test-long: LAYER := long
 test-long: test
+	@$(MAKE) --no-print-directory fuzz
+
+## test-times: the last run's times into the tree, as what later runs are compared with
+test-times:
+	@$(GO) run ./installer/dev/testrun -record
 
 ## demo: the main job, shown; ONCE=1 ends by itself, 0 only if all was right
 demo:

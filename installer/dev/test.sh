@@ -1,26 +1,47 @@
 #!/usr/bin/env bash
-# Every test: the portal's components, the guest library's own, then all of Go's,
-# on real libvirt and QEMU. Called by "make test".
+# Every test: what make prepares for them, lint, the portal's components, the
+# guest library's own, then all of Go's, on real libvirt and QEMU
+# (installer/dev/testrun). Called by "make check", "make test" and "make
+# test-long"; LAYER is check, test or long.
+#
+#   RUN=NAME        only tests and stories of that name (a regexp)
+#   CHANGED=1       only what the change since the branch left its upstream can
+#                   reach; CHANGED=COMMIT since that commit
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+began=${BEGAN:-$(date +%s)}
+out=$BASALT_BUILD/test
+mkdir -p "$out"
+rm -f "$out"/*.log "$out"/stages.txt
+stages=$out/stages.txt
+[ -z "${SETUP_TOOK:-}" ] || echo "$SETUP_TOOK set-up and build" >"$stages"
 
-make --no-print-directory lint generated ui-check
-make --no-print-directory -C gpu/guest BUILD="$BASALT_BUILD" test
-make --no-print-directory testguest images iso libvirtd
-trap 'installer/dev/libvirtd.sh stop' EXIT
+# stage NAME COMMAND…: its output is shown at once; how long it took is noted.
+stage() {
+	local name=$1 from=$SECONDS
+	shift
+	"$@" || { echo "test: $name failed" >&2; return 1; }
+	echo "$((SECONDS - from)) $name" >>"$stages"
+}
+make() { command make --no-print-directory "$@"; }
 
-go build -o "$BASALT_BUILD/bin/testreport" ./installer/dev/testreport
-# Two packages at a time: most of them wait for a VM more than they compute.
-# -count=1: a cached result says nothing about this machine's libvirt.
-set -o pipefail
-again=$BASALT_BUILD/again.txt
-rm -f "$again"
-if go test -json -count=1 -p 2 -timeout 45m ./... | "$BASALT_BUILD/bin/testreport" -again "$again"; then
-	exit
+go build -o "$BASALT_BUILD/bin/testrun" ./installer/dev/testrun
+choice=(-layer "${LAYER:-test}" -run "${RUN:-}" -changed "${CHANGED:-}")
+targets=$("$BASALT_BUILD/bin/testrun" -prepare "${choice[@]}")
+
+# The images are mostly downloads and one thread's work: beside them there is
+# room for what only computes.
+[ "${LAYER:-test}" != check ] || targets=
+prepare() { [ -z "$targets" ] || make $targets; }
+stage images prepare >"$out/images.log" 2>&1 &
+images=$!
+trap 'kill $images 2>/dev/null || true; installer/dev/libvirtd.sh stop' EXIT
+if [ -z "${RUN:-}${CHANGED:-}" ]; then
+	stage lint make lint
+	stage generated make generated
+	stage portal make ui-check
+	[ "${LAYER:-test}" = check ] || stage "guest library" make -C gpu/guest BUILD="$BASALT_BUILD" test
 fi
-# A few failures are asked once more, alone; the report above names them and says
-# why they failed. What fails twice has failed.
-[[ -s $again ]]
-while read -r package run; do
-	go test -json -count=1 -timeout 20m -run "$run" "$package" </dev/null || true
-done <"$again" | "$BASALT_BUILD/bin/testreport"
+wait $images || { tail -n 40 "$out/images.log" >&2; exit 1; }
+
+"$BASALT_BUILD/bin/testrun" -began "$began" -stages "$stages" "${choice[@]}"

@@ -2,18 +2,24 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
 
-func run(lines ...string) (string, int) {
-	r := &report{output: map[string][]string{}, failing: map[string]bool{}}
-	var out strings.Builder
-	if err := r.read(strings.NewReader(strings.Join(lines, "\n")), &out); err != nil {
-		panic(err)
+func run(t *testing.T, lines ...string) (out, kept string, code int) {
+	t.Helper()
+	var text strings.Builder
+	kept = t.TempDir()
+	r := newReport(&text, kept)
+	if err := r.read(strings.NewReader(strings.Join(lines, "\n"))); err != nil {
+		t.Fatal(err)
 	}
-	code := r.close(&out)
-	return out.String(), code
+	code = r.close(&text)
+	r.name(&text)
+	r.count(&text)
+	return text.String(), kept, code
 }
 
 func line(action, test, output string) string {
@@ -32,17 +38,28 @@ func TestExitCodes(t *testing.T) {
 		{"says why at the end", []string{
 			line("output", "A", "    a_test.go:7: got 1\n"), line("output", "A", "        want 2\n"), line("output", "A", "noise\n"),
 			line("fail", "A", ""), line("pass", "B", ""), line("fail", "", ""),
-		}, 1, "failed: p.A\n    a_test.go:7: got 1\n        want 2\n1 passed, 1 failed"},
+		}, 1, "failed: p.A\n    a_test.go:7: got 1\n        want 2\nkept: "},
 		{"no build", []string{line("output", "", "undefined: x\n"), line("fail", "", "")}, 1, "undefined: x"},
+		{"left to the long layer", []string{line("pass", "A", ""), line("output", "B", "    b_test.go:3: long: its relative is p A\n"), line("skip", "B", "")}, 0, "1 left to make test-long\n1 passed, 0 failed, 0 skipped"},
 		{"nothing ran", nil, 1, "0 passed"},
 		{"a GPU skip", []string{line("pass", "A", ""), line("output", "B", "    b_test.go:3: GPU: none here\n"), line("skip", "B", "")}, 0, "1 skipped"},
 		{"another skip", []string{line("pass", "A", ""), line("output", "B", "    b_test.go:3: no libvirt\n"), line("skip", "B", "")}, 1, "skipped without need: p.B"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			out, code := run(c.lines...)
+			out, _, code := run(t, c.lines...)
 			if code != c.code || !strings.Contains(out, c.want) {
 				t.Errorf("exit %d, want %d with %q:\n%s", code, c.code, c.want, out)
 			}
 		})
+	}
+}
+
+func TestOutputOfFailuresIsKept(t *testing.T) {
+	out, kept, _ := run(t, line("output", "A/part", "    a_test.go:7: got 1\n"), line("fail", "A/part", ""), line("fail", "A", ""), line("fail", "", ""))
+	if raw, err := os.ReadFile(filepath.Join(kept, "p/A/part/output.txt")); err != nil || !strings.Contains(string(raw), "got 1") {
+		t.Errorf("%q, %v", raw, err)
+	}
+	if want := "kept: " + filepath.Join(kept, "p/A") + "\n"; !strings.Contains(out, want) {
+		t.Errorf("no %q in:\n%s", want, out)
 	}
 }

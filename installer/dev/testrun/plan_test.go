@@ -1,0 +1,117 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func pkgOf(name string) *gopkg {
+	return &gopkg{ImportPath: module + "/" + name, TestGoFiles: []string{"x_test.go"}}
+}
+
+func TestPlan(t *testing.T) {
+	took := times{{module + "/a", ""}: 1, {module + "/b", ""}: 5, {module + "/installer/e2e", ""}: 9, {module + "/gpu/device", ""}: 10}
+	var chosen []choice
+	for _, name := range []string{"a", "b", "c", "installer/e2e", "gpu/device"} {
+		chosen = append(chosen, choice{gopkg: pkgOf(name)})
+	}
+	chosen = append(chosen, choice{gopkg: pkgOf("d"), run: "^TestX$", story: "s"})
+	var got []string
+	for _, l := range plan(chosen, took) {
+		for _, j := range l {
+			got = append(got, strings.ReplaceAll(strings.Join(j.packages, " "), module+"/", "")+j.run+j.story)
+		}
+		got = append(got, "|")
+	}
+	if want := []string{"gpu/device", "installer/e2e", "|", "d^TestX$s", "b a c", "|"}; !slices.Equal(got, want) {
+		t.Errorf("planned %q, want %q", got, want)
+	}
+}
+
+// TestTablesNameWhatExists holds the tables against the tree.
+func TestTablesNameWhatExists(t *testing.T) {
+	const top = "../../.."
+	exists := func(place string) {
+		if _, err := os.Stat(filepath.Join(top, place)); err != nil {
+			t.Error(err)
+		}
+	}
+	for pkg, places := range reach {
+		exists(pkg)
+		for _, p := range places {
+			exists(p)
+		}
+	}
+	makefile, err := os.ReadFile(filepath.Join(top, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pkg, targets := range prepared {
+		exists(pkg)
+		for _, target := range targets {
+			if !strings.Contains(string(makefile), "\n"+target+":") {
+				t.Errorf("%s is prepared by %s, which the Makefile does not have", pkg, target)
+			}
+		}
+	}
+	for _, p := range slices.Concat(machines, everything) {
+		exists(p)
+	}
+}
+
+func TestAffected(t *testing.T) {
+	base, user, story := pkgOf("base"), pkgOf("user"), pkgOf("appliance/e2e")
+	user.Deps, user.TestImports = []string{"fmt"}, []string{base.ImportPath}
+	program := &gopkg{ImportPath: module + "/appliance/cmd/basaltd", Deps: []string{base.ImportPath}}
+	tree := newTree([]*gopkg{base, user, story, program})
+	for _, c := range []struct {
+		file string
+		want []string
+	}{
+		{"base/x.go", []string{"appliance/e2e", "base", "user"}}, // the story runs the program
+		{"base/testdata/a/b.txt", []string{"appliance/e2e", "base", "user"}},
+		{"base/x_test.go", []string{"base"}},
+		{"user/x.go", []string{"user"}},
+		{"ui/src/main.tsx", []string{"appliance/e2e"}},
+		{"docs/x.md", nil},
+		{"go.mod", []string{"appliance/e2e", "base", "user"}},
+	} {
+		var got []string
+		for _, p := range tree.affected([]string{c.file}) {
+			got = append(got, p.short())
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("a change of %s reaches %q, want %q", c.file, got, c.want)
+		}
+	}
+}
+
+func TestNamed(t *testing.T) {
+	p := pkgOf("installer/dev/testrun/testdata")
+	p.Dir = t.TempDir()
+	source := "package x\nfunc TestCluster(t *testing.T) { stories(\"PowerLost\", \"Moves\") }\nfunc TestPower(t *testing.T) { tell(t, \"portal.mjs\") }\nfunc TestMain(m *testing.M) {}\n"
+	if err := os.WriteFile(filepath.Join(p.Dir, "x_test.go"), []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ pattern, run, story string }{
+		{"PowerLost", "^(TestCluster)$", "PowerLost"},
+		{"Moves|PowerLost", "^(TestCluster)$", "Moves|PowerLost"},
+		{"portal", "^(TestPower)$", "portal"},
+		{"TestPower", "^(TestPower)$", ""},
+		{"Test", "^(TestCluster|TestPower)$", ""},
+		{"TestCluster/Moves", "^(TestCluster)$/Moves", "Moves"},
+	} {
+		got, err := named([]*gopkg{p}, c.pattern)
+		if err != nil || len(got) != 1 || got[0].run != c.run || got[0].story != c.story {
+			t.Errorf("%s: %+v, %v; want %q with the story %q", c.pattern, got, err, c.run, c.story)
+		}
+	}
+	for _, bad := range []string{"Nothing", "("} {
+		if _, err := named([]*gopkg{p}, bad); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// event is one line of "go test -json" (go doc test2json).
+type event struct {
+	Action  string
+	Package string
+	Test    string
+	Output  string
+	Elapsed float64 // seconds
+}
+
+// test is a test or a part of one; with an empty name, a whole package.
+type test struct{ pkg, name string }
+
+func (t test) String() string {
+	if t.name == "" {
+		return t.pkg
+	}
+	return t.pkg + "." + t.name
+}
+
+// report collects what the tests say. Its methods may be called concurrently.
+type report struct {
+	out  io.Writer
+	kept string // folder for the output of what fails
+	// short tests skip what boots or takes long, and need not say why.
+	short bool
+
+	mu                      sync.Mutex // guards what follows
+	passed, failed, skipped int
+	long                    int // left to the other layer
+	badSkips                []string
+	output                  map[test][]string
+	broken                  []string        // packages that failed without a failing test
+	failing                 map[string]bool // packages with a failing test
+	why                     []string        // of each failing test, its name and first words
+	failedTests             []test
+	took                    times
+}
+
+func newReport(out io.Writer, kept string) *report {
+	return &report{out: out, kept: kept, output: map[test][]string{}, failing: map[string]bool{}, took: times{}}
+}
+
+func (r *report) take(e event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := test{e.Package, e.Test}
+	switch e.Action {
+	case "note":
+		fmt.Fprint(r.out, e.Output)
+	case "output", "build-output":
+		r.output[at] = append(r.output[at], e.Output)
+	case "pass":
+		r.took[at] = e.Elapsed
+		if e.Test != "" {
+			r.passed++
+		} else if e.Elapsed > 0 {
+			fmt.Fprintf(r.out, "ok    %-60s %s\n", e.Package, seconds(e.Elapsed))
+		}
+		delete(r.output, at)
+	case "fail":
+		r.took[at] = e.Elapsed
+		r.fail(at, e.Elapsed)
+	case "skip":
+		if e.Test != "" { // a package without test files is no skip
+			r.skip(at)
+		}
+	}
+}
+
+func (r *report) fail(at test, took float64) {
+	lines := r.output[at]
+	r.keep(at, lines)
+	if at.name == "" {
+		fmt.Fprintf(r.out, "FAIL  %-60s %s\n", at.pkg, seconds(took))
+		if !r.failing[at.pkg] {
+			r.broken = append(r.broken, at.pkg)
+			fmt.Fprint(r.out, strings.Join(lines, ""))
+		}
+		return
+	}
+	r.failed++
+	r.failing[at.pkg] = true
+	r.failedTests = append(r.failedTests, at)
+	r.why = append(r.why, at.String()+"\n"+firstWords(lines))
+	fmt.Fprintf(r.out, "--- FAIL %s %s\n%s", at, seconds(took), strings.Join(lines, ""))
+}
+
+// keep the output of what failed beside what the test itself has kept
+// (installer/dev/failed).
+func (r *report) keep(at test, lines []string) {
+	dir := filepath.Join(r.kept, strings.ReplaceAll(strings.TrimPrefix(at.pkg, module+"/"), "/", "_"), filepath.FromSlash(at.name))
+	err := os.MkdirAll(dir, 0o755)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "output.txt"), []byte(strings.Join(lines, "")), 0o644)
+	}
+	if err != nil {
+		fmt.Fprintf(r.out, "the output of %s is not kept: %v\n", at, err)
+	}
+}
+
+func (r *report) skip(at test) {
+	why := reason(r.output[at])
+	if r.short {
+		r.skipped++
+		return
+	}
+	if strings.HasPrefix(why, "long:") {
+		r.long++
+		return
+	}
+	r.skipped++
+	fmt.Fprintf(r.out, "skip  %s: %s\n", at, why)
+	if !needed(why, os.Getenv("CI") != "") {
+		r.badSkips = append(r.badSkips, at.String())
+	}
+}
+
+// needed is a skip whose reason starts with "GPU:" (there is none) or, but not
+// in CI, with "host:" (the test would disturb a service of this machine).
+func needed(why string, ci bool) bool {
+	return strings.HasPrefix(why, "GPU:") || strings.HasPrefix(why, "host:") && !ci
+}
+
+// broke records that something else than a test failed.
+func (r *report) broke(what string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	fmt.Fprintf(r.out, "FAIL  %s: %v\n", what, err)
+	r.broken = append(r.broken, what)
+}
+
+func seconds(s float64) time.Duration {
+	return time.Duration(s * float64(time.Second)).Round(10 * time.Millisecond)
+}
+
+// reason returns what t.Skip said: of the line "    file.go:12: reason".
+func reason(lines []string) string {
+	for _, l := range lines {
+		if _, why, ok := strings.Cut(l, ".go:"); ok {
+			_, why, _ = strings.Cut(why, ": ")
+			return strings.TrimSpace(why)
+		}
+	}
+	return "(no reason given)"
+}
+
+// said matches a line that a test wrote itself, "    file_test.go:12: words".
+var said = regexp.MustCompile(`^\s+\w+\.go:\d+: |^panic: |^fatal error: `)
+
+// firstWords returns the first lines that a failing test said, each with the
+// line after it, and none of them long.
+func firstWords(lines []string) string {
+	const most, wide = 8, 300
+	var b strings.Builder
+	for i, n := 0, 0; i < len(lines) && n < most; i++ {
+		if said.MatchString(lines[i]) || i > 0 && said.MatchString(lines[i-1]) {
+			line := strings.TrimRight(lines[i], "\n")
+			fmt.Fprintf(&b, "%.*s\n", wide, line)
+			n++
+		}
+	}
+	return b.String()
+}
+
+// close says why tests failed and returns the exit code.
+func (r *report) close(out io.Writer) int {
+	code := 0
+	for _, w := range r.why {
+		fmt.Fprint(out, "failed: ", w)
+	}
+	slices.Sort(r.badSkips)
+	for _, s := range r.badSkips {
+		fmt.Fprintf(out, "skipped without need: %s (see the reason above)\n", s)
+		code = 1
+	}
+	for _, p := range r.broken {
+		fmt.Fprintf(out, "did not build or did not finish: %s\n", p)
+		code = 1
+	}
+	if r.failed > 0 || r.passed == 0 {
+		code = 1
+	}
+	return code
+}
+
+// name prints the folders where the things of failed tests are.
+func (r *report) name(out io.Writer) {
+	for _, t := range r.failedTests {
+		if !strings.Contains(t.name, "/") {
+			fmt.Fprintf(out, "kept: %s\n", filepath.Join(r.kept, strings.ReplaceAll(strings.TrimPrefix(t.pkg, module+"/"), "/", "_"), t.name))
+		}
+	}
+}
+
+// count prints the closing line.
+func (r *report) count(out io.Writer) {
+	if r.long > 0 {
+		fmt.Fprintf(out, "%d left to make test-long\n", r.long)
+	}
+	fmt.Fprintf(out, "%d passed, %d failed, %d skipped\n", r.passed, r.failed+len(r.broken), r.skipped)
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
+)
+
+func TestTimesAreReadAsWritten(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "d", "times.txt")
+	want := times{{module + "/a", ""}: 12.5, {module + "/a", "TestX/y"}: 7, {stage, "lint"}: 3}
+	all := maps.Clone(want)
+	all[test{module + "/a", "TestQuick"}] = 0.2
+	if err := writeTimes(file, all); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := readTimes(file); err != nil || !maps.Equal(got, want) {
+		t.Errorf("read %v, %v; want %v", got, err, want)
+	}
+	for _, bad := range []string{"x a\n", "1\n", "1 a b c\n"} {
+		if err := os.WriteFile(file, []byte(bad), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readTimes(file); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+	if got, err := readTimes(file + ".none"); err != nil || len(got) != 0 {
+		t.Errorf("a missing file: %v, %v", got, err)
+	}
+}
+
+func TestAccount(t *testing.T) {
+	build := t.TempDir()
+	o := options{build: build, stages: filepath.Join(build, "stages")}
+	if err := os.WriteFile(o.stages, []byte("61 lint\n2 portal\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	r := newReport(&out, build)
+	r.took = times{{module + "/a", ""}: 12.5, {module + "/b", ""}: 30, {module + "/a", "TestX"}: 7}
+	o.account(r, times{{module + "/a", ""}: 11}, &out)
+	for _, want := range []string{"lint", "61.0 s        -", "  b  ", "12.5 s   11.0 s", "a.TestX"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in:\n%s", want, out.String())
+		}
+	}
+	if kept, err := readTimes(filepath.Join(build, "test", timesName)); err != nil || kept[test{stage, "lint"}] != 61 {
+		t.Errorf("%v, %v", kept, err)
+	}
+}
+
+func TestBudget(t *testing.T) {
+	for _, c := range []struct {
+		took time.Duration
+		ok   bool
+		want string
+	}{{10 * time.Minute, true, "of its 30m0s"}, {40 * time.Minute, true, "OVER"}, {3 * time.Hour, false, "FAIL"}} {
+		var out strings.Builder
+		o := options{began: time.Now().Add(-c.took), started: time.Now(), watch: patience.Start(), rank: ranks["test"]}
+		if ok := o.inBudget(&out); ok != c.ok || !strings.Contains(out.String(), c.want) {
+			t.Errorf("%v: %v, %s", c.took, ok, out.String())
+		}
+	}
+}
+
+func TestUnsteadyTwice(t *testing.T) {
+	o := options{history: filepath.Join(t.TempDir(), "h", "history.txt"), began: time.Now(), rank: ranks["test"]}
+	flaky := []test{{module + "/a", "TestX"}}
+	for i, c := range []struct {
+		unsteady []test
+		bad      bool
+	}{{flaky, false}, {nil, false}, {[]test{{module + "/a", "TestXY"}}, false}, {flaky, true}} {
+		var out strings.Builder
+		bad, err := o.remember(newReport(&out, ""), c.unsteady, 0, &out)
+		if err != nil || bad != c.bad {
+			t.Errorf("run %d: %v, %v, %s", i, bad, err, out.String())
+		}
+	}
+	// Eleven runs later it is forgiven.
+	for range recent {
+		var out strings.Builder
+		if bad, err := o.remember(newReport(&out, ""), nil, 0, &out); bad || err != nil {
+			t.Error(bad, err)
+		}
+	}
+	var out strings.Builder
+	if bad, err := o.remember(newReport(&out, ""), flaky, 0, &out); bad || err != nil {
+		t.Error(bad, err, out.String())
+	}
+}
