@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Plants mistakes in copies of the tree, one at a time, and looks whether the
+# tests that are named in each patch catch it: those of installer/dev/planted,
+# or the ones that are named. Called by "make planted"; docs/tests.md has the
+# list. The tree must be committed, and built: make test prepares it.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+root=$PWD
+build=${BASALT_BUILD:-$root/build}
+work=$(mktemp -d "$build/planted.XXXXXX")
+trap 'git worktree remove --force "$work/tree" 2>/dev/null || true; rm -rf "$work"' EXIT
+
+missed=0
+for patch in "$root"/installer/dev/planted/*.patch; do
+	name=$(basename "$patch" .patch)
+	[ $# = 0 ] || [[ " $* " = *" $name "* ]] || continue
+	read -r package run < <(sed -n 's/^Caught-by: //p' "$patch")
+	git worktree add --quiet --detach "$work/tree"
+	git -C "$work/tree" apply "$patch" || { echo "planted: $name no longer fits the tree" >&2; exit 1; }
+	ln -s "$root/ui/node_modules" "$work/tree/ui/node_modules"
+	began=$SECONDS
+	# What is built is built anew where the mistake is in it.
+	case $package in
+	ui) cp -r "$root/ui/dist" "$work/tree/ui/" && (cd "$work/tree/ui" && node scripts/build.mjs >/dev/null) ;;
+	installer/e2e) BASALT_BUILD=$work/build && export BASALT_BUILD && mkdir -p "$BASALT_BUILD" && make --no-print-directory -C "$work/tree" iso >"$work/$name.log" 2>&1 ;;
+	*) mkdir -p "$work/tree/ui/dist" && cp -r "$root/ui/dist/." "$work/tree/ui/dist/" ;;
+	esac
+	if (cd "$work/tree" && BASALT_BUILD=${BASALT_BUILD:-$build} go test -count=1 -vet=off -timeout 30m ${run:+-run "^$run\$"} "./$package") >"$work/$name.log" 2>&1; then
+		echo "MISSED  $name: $package ${run:-} passes with it"
+		missed=1
+	elif grep -qE '^--- FAIL|^panic: ' "$work/$name.log"; then
+		echo "caught  $name: $package $(grep -oE -m1 '^--- FAIL: [^ ]+' "$work/$name.log" | cut -c11-) after $((SECONDS - began)) s"
+	else
+		tail -n 20 "$work/$name.log" >&2
+		echo "planted: $name: the tests did not run" >&2
+		missed=1
+	fi
+	git worktree remove --force "$work/tree"
+done
+exit $missed
