@@ -18,6 +18,7 @@ import (
 // children are what this test binary does when it is started by a test.
 var children = map[string]func(dir string) error{
 	"write":        childWrites,
+	"write-alone":  childWritesAlone,
 	"full":         childFillsTables,
 	"full-log":     childFillsLog,
 	"full-restart": childRestartsFull,
