@@ -18,7 +18,7 @@ GOLANGCI_VERSION := v2.15.0
 CODEGEN_VERSION  := v2.8.2
 
 .DEFAULT_GOAL := build
-.PHONY: help build setup guest kernels images testguest libvirtd tools lint check generated test test-long test-times demo demo-cluster bench fuzz gpu-check deb iso whmcs php-lint ui ui-check clean
+.PHONY: help build setup guest kernels images testguest libvirtd tools lint check generated test test-long test-times planted demo demo-cluster bench fuzz gpu-check deb iso whmcs php-lint ui ui-check clean
 
 help:
 	@sed -n "s/^## /  make /p" $(MAKEFILE_LIST)
@@ -77,6 +77,10 @@ test-long: test
 ## test-times: the last run's times into the tree, as what later runs are compared with
 test-times:
 	@$(GO) run ./installer/dev/testrun -record
+
+## planted: plants mistakes in copies of the tree and looks which test catches each
+planted: setup build
+	@installer/dev/planted.sh
 
 ## demo: the main job, shown; ONCE=1 ends by itself, 0 only if all was right
 demo:
