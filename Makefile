@@ -36,12 +36,15 @@ setup:
 	@installer/dev/setup.sh
 
 tools: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) $(TOOLS)/oapi-codegen-$(CODEGEN_VERSION)
-$(TOOLS)/golangci-lint-$(GOLANGCI_VERSION):
-	@echo "setup: building golangci-lint $(GOLANGCI_VERSION) (minutes, once)"
-	@GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+# From installer/dev/cache.sh where the same Go has built the same version before.
+CACHED_TOOL = installer/dev/cache.sh $(1) "$$($(GO) env GOVERSION GOOS GOARCH | tr '\n' -)$(2)" $(TOOLS) $(1) -- \
+	sh -c 'GOBIN=$$1 $(GO) install $(3)@$(2)' install
+$(TOOLS)/golangci-lint-$(GOLANGCI_VERSION): | setup
+	@echo "setup: golangci-lint $(GOLANGCI_VERSION) (building it takes minutes, once on a machine)"
+	@$(call CACHED_TOOL,golangci-lint,$(GOLANGCI_VERSION),github.com/golangci/golangci-lint/v2/cmd/golangci-lint)
 	@touch $@
-$(TOOLS)/oapi-codegen-$(CODEGEN_VERSION):
-	@GOBIN=$(TOOLS) $(GO) install github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@$(CODEGEN_VERSION)
+$(TOOLS)/oapi-codegen-$(CODEGEN_VERSION): | setup
+	@$(call CACHED_TOOL,oapi-codegen,$(CODEGEN_VERSION),github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen)
 	@touch $@
 
 ## check: build, vet, lint, import rules, generated files fresh, unit tests
@@ -149,5 +152,6 @@ whmcs: php-lint
 	@$(GO) run ./billing/whmcs/pack billing/whmcs $(BUILD)/basalt-whmcs.zip
 	@echo "$(BUILD)/basalt-whmcs.zip: unpack it over WHMCS's directory (docs/billing.md)"
 
+## clean: removes build/; installer/dev/cache.sh keeps images and tools elsewhere ("installer/dev/cache.sh dir" says where)
 clean:
 	rm -rf $(BUILD)

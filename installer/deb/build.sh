@@ -32,7 +32,20 @@ SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || 
 export SOURCE_DATE_EPOCH
 
 [ -x "$build/bin/basaltd" ] || die "$build/bin has no basaltd: run make build"
+[ -f "$build/guest/lib/libcuda.so.1" ] || die "$build/guest is not built: run make build"
 mkdir -p "$out"
+
+# What they are made from: nothing to do the second time.
+stamp=$out/.inputs
+want=$({
+	echo "$version $SOURCE_DATE_EPOCH"
+	dpkg-query -W dpkg binutils
+	find "$here" "$build/bin" "$build/guest" ! -type d -printf '%m %p %l\n' | sort
+	find "$here" "$build/bin" "$build/guest" -type f -print0 | sort -z | xargs -0 cat
+} | sha256sum | cut -d' ' -f1)
+if [ "$(cat "$stamp" 2>/dev/null)" = "$want" ] && compgen -G "$out/*.deb" >/dev/null; then exit 0; fi
+rm -f "$stamp"
+
 work=$(mktemp -d "$out/.work-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
@@ -73,7 +86,6 @@ pack() { # PACKAGE, its files in $work/PACKAGE
 }
 
 mkdir -p "$work"/{debs,basalt,basalt-guest-tools/usr/share/basalt/guest-tools,basalt-installer}
-[ -f "$build/guest/lib/libcuda.so.1" ] || die "$build/guest is not built: run make build"
 add_programs "$work/basalt" basaltd basalt basalt-gpud basalt-vgpu basalt-worker basalt-fence basalt-console
 add_programs "$work/basalt-installer" basalt-installer
 # Basalt starts Open vSwitch and OVN itself. The links are the package's own
@@ -89,5 +101,6 @@ for package in basalt basalt-guest-tools basalt-installer; do pack "$package"; d
 # All of this version or none.
 rm -f "$out"/*.deb
 mv "$work"/debs/*.deb "$out/"
+echo "$want" >"$stamp"
 say "version $version"
 (cd "$out" && ls -l -- *.deb | awk '{ printf "deb: %s, %.1f MiB\n", $NF, $5 / 1048576 }')

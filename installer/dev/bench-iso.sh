@@ -2,7 +2,7 @@
 # How big the installation medium is and how long it takes to make, with the
 # Debian part unpacked already, beside compressing that Debian part alone, with
 # the same options. Prints samples as "go test -bench" does; called by
-# installer/dev/bench.sh. What it makes it removes: build/basalt.iso stays.
+# installer/dev/bench.sh. What it makes it removes.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=${BASALT_BUILD:-$PWD/build}
@@ -24,14 +24,13 @@ sample() { # sample NAME FROM TO, in nanoseconds
 size() { awk -v n="$1" -v b="$(cat "${@:2}" | wc -c)" 'BEGIN { printf "Benchmark%s\t1\t%.1f MiB\n", n, b / 1048576 }'; }
 
 ln -s "$build/cache" "$build/deb" "$work/"
-make_iso() { BASALT_BUILD=$work installer/iso/build.sh >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }; }
-# The first time unpacks Debian, which its mirror's speed decides.
-base=$(find "$build/cache/" -maxdepth 1 -name 'iso-*' -type d | head -n 1)
-[ -n "$base" ] || make_iso
+# Debian unpacked, which its mirror's speed decides.
+installer/iso/build.sh >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+mkdir "$work/made"
 began=$(now)
-make_iso
+BASALT_BUILD=$work installer/iso/build.sh --make "$work/made" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
 sample ISOBuild "$began" "$(now)"
-size ISOSize "$work/basalt.iso"
+size ISOSize "$work/made/basalt.iso"
 
 base=$(find "$build/cache/" -maxdepth 1 -name 'iso-*' -type d | head -n 1)
 began=$(now)

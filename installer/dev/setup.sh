@@ -32,11 +32,11 @@ base="gcc libc6-dev pkg-config clang-19 libclang-rt-19-dev llvm-19 mmdebstrap e2
 # these come from its backports suite.
 virt="qemu-system-x86 qemu-utils qemu-block-extra libvirt-daemon-system libvirt-clients libvirt-dev"
 
+# One question for all: dpkg-query reads its whole database each time.
 missing() {
-	local p
-	for p in "$@"; do
-		[ "$(dpkg-query -W -f '${db:Status-Abbrev}' "$p" 2>/dev/null || true)" = "ii " ] || printf '%s ' "$p"
-	done
+	local have
+	have=$(dpkg-query -W -f '${db:Status-Abbrev}\t${Package}\n' "$@" 2>/dev/null | awk '$1 == "ii" { print $2 }' || true)
+	comm -23 <(printf '%s\n' "$@" | sort -u) <(sort -u <<<"$have") | tr '\n' ' '
 }
 
 # The address the machine's own apt uses for its main archive.

@@ -29,20 +29,26 @@ first_mib=1     # the partition's start: the loader lies before it
 
 # What the image is made from, besides the archive's state of the day.
 inputs() { cat "$here/build.sh" "$here"/files/* "$root/hypervisor/cloudinit/basalt-guest-tools.service"; echo "$suite"; }
-want=$(inputs | sha256sum | cut -d' ' -f1)
-fresh() { [ -s "$out" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$want" ]; }
-if [ "${1:-}" != --force ]; then fresh && exit 0; fi
+if [ "${1:-}" != --make ]; then
+	want=$(inputs | sha256sum | cut -d' ' -f1)
+	anew=()
+	if [ "${1:-}" = --force ]; then
+		anew=(--anew)
+	elif [ -s "$out" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$want" ]; then
+		exit 0
+	fi
+	"$root/installer/dev/cache.sh" "${anew[@]}" guest-image "$want" "$images" "$(basename "$out")" -- "$0" --make
+	printf '%s\n' "$want" >"$stamp"
+	say "$out: $(($(stat -c %s "$out") >> 20)) MiB"
+	exit 0
+fi
+
+# --make DIR, called by cache.sh: the image in DIR.
+work=$2
 [ "$(id -u)" = 0 ] || die "run it as root (mmdebstrap unpacks a root file system)"
 for tool in mmdebstrap mke2fs sfdisk grub-mkimage qemu-img; do
 	command -v "$tool" >/dev/null || die "$tool is missing: run installer/dev/setup.sh"
 done
-
-mkdir -p "$images"
-exec 9>"$images/.lock"
-flock 9
-if [ "${1:-}" != --force ]; then fresh && exit 0; fi # another run was faster
-work=$(mktemp -d "$images/.guest-XXXXXX")
-trap 'rm -rf --one-file-system "$work"' EXIT
 began=$SECONDS
 
 # This machine's sources of the release, its updates and its security fixes.
@@ -73,7 +79,9 @@ options+=(--dpkgopt='path-include=/usr/share/doc/*/copyright' --dpkgopt='path-in
 
 say "unpacking Debian $suite; about a minute"
 uuid=$(cat /proc/sys/kernel/random/uuid)
-printf '%s\n' "$list" | mmdebstrap --mode=auto --variant=minbase --format=directory "${options[@]}" \
+# In a mount namespace of its own: a /proc that it mounts where others see it
+# stays behind when somebody, a search through the tree, is in it at the end.
+printf '%s\n' "$list" | unshare --mount --propagation private mmdebstrap --mode=auto --variant=minbase --format=directory "${options[@]}" \
 	--aptopt='Acquire::Languages "none"' \
 	--aptopt='APT::Install-Recommends "false"' \
 	--include="$(IFS=,; echo "${packages[*]}")" \
@@ -101,7 +109,5 @@ dd if=/usr/lib/grub/i386-pc/boot.img of="$work/disk" bs=440 count=1 conv=notrunc
 dd if="$work/core.img" of="$work/disk" bs=512 seek=1 conv=notrunc status=none
 
 say "compressing"
-qemu-img convert -q -c -O qcow2 -o compression_type=zstd "$work/disk" "$work/disk.qcow2"
-mv "$work/disk.qcow2" "$out"
-printf '%s\n' "$want" >"$stamp"
-say "$out: $(($(stat -c %s "$out") >> 20)) MiB, in $((SECONDS - began)) s"
+qemu-img convert -q -c -O qcow2 -o compression_type=zstd "$work/disk" "$work/$(basename "$out")"
+say "made in $((SECONDS - began)) s"

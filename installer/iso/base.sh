@@ -33,7 +33,8 @@ for e in "${excludes[@]}"; do options+=("--dpkgopt=path-exclude=$e"); done
 options+=(--dpkgopt='path-include=/usr/share/doc/*/copyright' --dpkgopt='path-include=/usr/share/locale/locale.alias')
 
 packages=$(sed 's/#.*//' "$here/packages.txt" | xargs | tr ' ' ,)
-sources | mmdebstrap --mode=auto --variant=minbase --format=directory "${options[@]}" \
+# In a mount namespace of its own: see installer/guest/build.sh.
+sources | unshare --mount --propagation private mmdebstrap --mode=auto --variant=minbase --format=directory "${options[@]}" \
 	--aptopt='Acquire::Languages "none"' \
 	--aptopt='APT::Install-Recommends "false"' \
 	--include="$packages" \

@@ -2,10 +2,11 @@
 # Makes the installation medium: build/basalt.iso, with its SHA-256 and a list
 # of its contents beside it. As root.
 #
-# Two stages. The Debian part (base.sh) is unpacked once and kept in
-# build/cache; it is made again when packages.txt or a file here changes, or
-# with --fresh (for Debian's newest updates). Basalt's own packages are then
-# installed over it, which takes seconds, and the whole is compressed.
+# Two stages. The Debian part (base.sh) lies unpacked in build/cache; it is made
+# again when packages.txt or a file here changes, or with --fresh (for Debian's
+# newest updates). Basalt's own packages are then installed over it, which takes
+# seconds, and the whole is compressed. Both results are kept outside build/ too
+# (installer/dev/cache.sh): the same packages give the same medium.
 #
 # What is on the medium:
 #   /live/filesystem.squashfs   the root file system: the live system, and what
@@ -36,24 +37,44 @@ done
 debs=("$build"/deb/*.deb)
 [ -f "${debs[0]}" ] || die "no packages in $build/deb: run make deb"
 
-mkdir -p "$cache"
-exec 9>"$cache/.iso-lock"
-flock 9
-
-# --- Debian
 hash=$(cat "$here/base.sh" "$here/packages.txt" "$here"/files/* | sha256sum | cut -c1-16)
 base=$cache/iso-$hash
-if [ "${1:-}" = --fresh ] || [ ! -d "$base" ]; then
-	rm -rf --one-file-system "$cache"/iso-*
+
+# --make-base DIR and --make DIR are called by cache.sh: what they make is in DIR.
+if [ "${1:-}" = --make-base ]; then
 	say "unpacking Debian: two to three minutes, kept for the next time"
-	"$here/base.sh" "$base.new" >"$cache/iso.log" 2>&1 || { tail -n 40 "$cache/iso.log" >&2; die "the base failed; all of its output: $cache/iso.log"; }
-	mv "$base.new" "$base"
+	"$here/base.sh" "$2/iso-$hash" >"$cache/iso.log" 2>&1 || { tail -n 40 "$cache/iso.log" >&2; die "the base failed; all of its output: $cache/iso.log"; }
+	exit
 fi
+if [ "${1:-}" != --make ]; then
+	mkdir -p "$cache"
+	exec 9>"$cache/.iso-lock"
+	flock 9
+	anew=()
+	[ "${1:-}" != --fresh ] || anew=(--anew)
+	if [ -n "${anew[*]}" ] || [ ! -d "$base" ]; then
+		rm -rf --one-file-system "$cache"/iso-*
+		"$top/installer/dev/cache.sh" "${anew[@]}" iso-base "$hash" "$cache" "iso-$hash" -- "$0" --make-base
+	fi
+	# What the medium is made from.
+	want=$({
+		cat "$base/var/lib/dpkg/status" "$here/build.sh" "$here/grub.cfg" "${debs[@]}"
+		dpkg-query -W squashfs-tools grub-common grub-pc-bin grub-efi-amd64-bin xorriso mtools
+	} | sha256sum | cut -d' ' -f1)
+	if [ -n "${anew[*]}" ] || [ ! -s "$iso" ] || [ "$(cat "$iso.inputs" 2>/dev/null)" != "$want" ]; then
+		rm -f "$iso.inputs"
+		"$top/installer/dev/cache.sh" "${anew[@]}" iso "$want" "$build" basalt.iso{.sha256,.contents,} -- "$0" --make
+		echo "$want" >"$iso.inputs"
+	fi
+	say "$iso: $(mib "$iso"), $(($(wc -l <"$iso.contents") - 3)) packages"
+	exit
+fi
+
 say "Debian: $(du -sxm "$base" | cut -f1) MiB unpacked"
 
 # --- Basalt, over it. The kept part is only read: an overlay takes the changes.
-work=$(mktemp -d "$cache/.iso-XXXXXX")
-trap 'rm -rf --one-file-system "$work"' EXIT
+made=$2
+work=$made/work
 mkdir -p "$work"/{root,upper,overlay,iso/live,iso/boot/grub,debs}
 cp "${debs[@]}" "$work/debs/"
 
@@ -91,14 +112,13 @@ say "root file system: $(mib "$work/iso/live/filesystem.squashfs")"
 
 # --- the medium
 cp "$here/grub.cfg" "$work/iso/boot/grub/"
-grub-mkrescue -o "$work/basalt.iso" --locales= --fonts= --themes= "$work/iso" -- -volid BASALT >"$work/mkrescue.log" 2>&1 ||
+grub-mkrescue -o "$made/basalt.iso" --locales= --fonts= --themes= "$work/iso" -- -volid BASALT >"$work/mkrescue.log" 2>&1 ||
 	{ cat "$work/mkrescue.log" >&2; die "grub-mkrescue failed"; }
 {
-	echo "# build/basalt.iso: $(stat -c %s "$work/basalt.iso") bytes"
+	echo "# build/basalt.iso: $(stat -c %s "$made/basalt.iso") bytes"
 	echo "# root file system, kernel, initramfs: $(stat -c %s "$work"/iso/live/{filesystem.squashfs,vmlinuz,initrd.img} | xargs) bytes"
 	echo "# package, version, installed size in KiB"
 	cat "$work/packages"
-} >"$iso.contents"
-mv "$work/basalt.iso" "$iso"
-(cd "$build" && sha256sum basalt.iso >basalt.iso.sha256)
-say "$iso: $(mib "$iso"), $(($(wc -l <"$iso.contents") - 3)) packages"
+} >"$made/basalt.iso.contents"
+(cd "$made" && sha256sum basalt.iso >basalt.iso.sha256)
+say "the medium is made"

@@ -65,28 +65,39 @@ root() { # KERNEL ROOT: what the guest's initramfs holds
 	install -m 755 "$here/init.sh" "$r/init"
 }
 
-make() {
-	local stamp
-	stamp=$(cat "$here/build.sh" "$here/init.sh" - <<<"${TESTGUEST_KERNEL:-}" | sha256sum)
-	[ "$(cat "$out/stamp" 2>/dev/null)" = "$stamp" ] && [ -s "$out/initrd.img" ] && [ -s "$out/vmlinuz" ] && return
-	mkdir -p "$out"
-	work=$(mktemp -d "$out/work.XXXXXX") # not local: the trap needs it
-	trap 'rm -rf "$work"' EXIT
-	mkdir "$work/kernel" "$work/root"
+make() { # DIR: the two files in it
+	local work=$1/work
+	mkdir -p "$work/kernel" "$work/root"
 	kernel "$work/kernel"
 	root "$work/kernel" "$work/root"
-	pack "$work/root" "$work/initrd.img"
-	cp "$work"/kernel/boot/vmlinuz-* "$work/vmlinuz"
-	mv "$work/vmlinuz" "$work/initrd.img" "$out/"
-	printf '%s\n' "$stamp" >"$out/stamp"
-	say "made $out/vmlinuz and initrd.img ($(du -k "$out/initrd.img" | cut -f1) KiB)"
+	pack "$work/root" "$1/initrd.img"
+	cp "$work"/kernel/boot/vmlinuz-* "$1/vmlinuz"
+	say "made vmlinuz and initrd.img ($(du -k "$1/initrd.img" | cut -f1) KiB)"
 }
 
+# What the guest is made from, besides the archive's newest kernel.
+inputs() {
+	cat "$here/build.sh" "$here/init.sh" "$(command -v busybox)" || die "busybox is missing: run installer/dev/setup.sh"
+	(. /etc/os-release && echo "${TESTGUEST_KERNEL:-} ${VERSION_CODENAME:-}")
+}
+
+guest() {
+	local want
+	want=$(inputs | sha256sum | cut -d' ' -f1)
+	if [ "$(cat "$out/stamp" 2>/dev/null)" = "$want" ] && [ -s "$out/initrd.img" ] && [ -s "$out/vmlinuz" ]; then return; fi
+	"$here/../../../installer/dev/cache.sh" testguest "$want" "$out" vmlinuz initrd.img -- "$here/build.sh" make
+	printf '%s\n' "$want" >"$out/stamp"
+}
+
+if [ "${1:-}" = make ]; then # called by cache.sh
+	make "$2"
+	exit
+fi
 # One builder at a time: several tests want the guest.
 mkdir -p "$out"
 exec 9>"$out/lock"
 flock 9
-make
+guest
 if [ "${1:-}" = overlay ]; then
 	[ $# = 3 ] || die "usage: build.sh overlay DIR OUT"
 	overlay "$2" "$3"
