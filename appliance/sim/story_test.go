@@ -13,17 +13,17 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/cluster/lease"
 )
 
-// tale is one fault, told in virtual time to a cluster of three that is well:
-// the short relative of a story that three real nodes are told
-// (appliance/e2e/cluster). The storm of TestSeeds holds what must never be; a
-// tale holds also what one fault alone must not do, and when its end comes.
-type tale struct {
+// story is one fault in virtual time, done to a cluster of three that is well:
+// the short relative of a story of three real nodes (appliance/e2e/cluster).
+// TestSeeds checks what must never happen; a story checks also what one fault
+// alone must not do, and when its end must come.
+type story struct {
 	name string
-	tell func(w *town)
+	run  func(w *storyCluster)
 	skew time.Duration // of the first node's wall clock; the second's is as far off the other way
 }
 
-var tales = []tale{
+var stories = []story{
 	{"LeaderKilled", leaderKilled, 0},
 	{"NodeFrozen", nodeFrozen, 0},
 	{"DaemonFrozen", daemonFrozen, 0},
@@ -35,20 +35,20 @@ var tales = []tale{
 	{"Drain", drain, 0},
 }
 
-// town is the cluster of a tale.
-type town struct{ *world }
+// storyCluster is the cluster of a story.
+type storyCluster struct{ *world }
 
-// ends is how long a tale waits for what must come.
+// ends is how long a story waits for what must come.
 const ends = 2 * time.Minute
 
-// TestStories tells each tale under several seeds: they draw how long
+// TestStories runs each story under several seeds: they draw how long
 // everything takes, and who leads.
 func TestStories(t *testing.T) {
-	for _, s := range tales {
+	for _, s := range stories {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			for seed := uint64(1); seed <= 10; seed++ {
-				if err, trace := told(t, s, seed, NoBug); err != nil {
+				if trace, err := runStory(t, s, seed, NoBug); err != nil {
 					t.Fatalf("seed %d: %v\n%s", seed, err, strings.Join(trace, "\n"))
 				}
 			}
@@ -56,7 +56,7 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// TestStoriesFindPlantedBugs holds that the tales see what they are for.
+// TestStoriesFindPlantedBugs checks that the stories find what they are for.
 func TestStoriesFindPlantedBugs(t *testing.T) {
 	for name, bug := range map[string]Planted{
 		"DaemonFrozen": FenceThatDoesNothing, "Partition": FenceThatDoesNothing,
@@ -64,9 +64,9 @@ func TestStoriesFindPlantedBugs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := tales[slices.IndexFunc(tales, func(s tale) bool { return s.name == name })]
+			s := stories[slices.IndexFunc(stories, func(s story) bool { return s.name == name })]
 			for seed := uint64(1); seed <= 10; seed++ {
-				if err, _ := told(t, s, seed, bug); err != nil {
+				if _, err := runStory(t, s, seed, bug); err != nil {
 					t.Logf("seed %d: %v", seed, err)
 					return
 				}
@@ -76,29 +76,29 @@ func TestStoriesFindPlantedBugs(t *testing.T) {
 	}
 }
 
-// told returns what was wrong, and the end of the trace.
-func told(t *testing.T, s tale, seed uint64, bug Planted) (err error, trace []string) {
-	dir, derr := os.MkdirTemp("/dev/shm", "basalt-sim-")
-	if derr != nil {
+// runStory returns the end of the trace, and what was wrong.
+func runStory(t *testing.T, s story, seed uint64, bug Planted) (trace []string, err error) {
+	dir, err := os.MkdirTemp("/dev/shm", "basalt-sim-")
+	if err != nil {
 		dir = t.TempDir()
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	w := &town{newWorld(Options{Seed: seed, Dir: dir, Nodes: 3, Storm: time.Hour, Shared: true, Bug: bug, Skip: func(int) bool { return true }})}
+	w := &storyCluster{newWorld(Options{Seed: seed, Dir: dir, Nodes: 3, Storm: time.Hour, Shared: true, Bug: bug, Skip: func(int) bool { return true }})}
 	w.build()
 	defer w.close()
 	for i, m := range w.nodes {
 		m.skew = []time.Duration{s.skew, -s.skew, 0}[i]
 	}
 	w.furnish()
-	s.tell(w)
+	s.run(w)
 	if w.err == nil {
 		w.rest()
 	}
-	return w.err, w.trace
+	return w.trace, w.err
 }
 
 // furnish makes three instances that can run anywhere, and waits until they do.
-func (w *town) furnish() {
+func (w *storyCluster) furnish() {
 	w.until("the nodes are Ready", func() bool { return w.raft.leads(w.raft.leader) && len(w.inState(api.NodeReady)) == 3 })
 	w.operator(w.acts.begin)
 	for range 3 {
@@ -107,7 +107,7 @@ func (w *town) furnish() {
 }
 
 // create an instance and wait until it runs.
-func (w *town) create(s api.InstanceSpec) api.InstanceID {
+func (w *storyCluster) create(s api.InstanceSpec) api.InstanceID {
 	s.Flavor, s.Image, s.Power = "flv-1", "img-1", api.PowerRunning
 	w.operator(func() { w.acts.create(s) })
 	id := api.InstanceID(fmt.Sprintf("ins-%02d", w.acts.instances))
@@ -118,14 +118,14 @@ func (w *town) create(s api.InstanceSpec) api.InstanceID {
 }
 
 // operator does something and waits until it is done.
-func (w *town) operator(f func()) {
+func (w *storyCluster) operator(f func()) {
 	done := false
 	w.acts.spawn("operator", func() { f(); done = true })
 	w.until("the operator is answered", func() bool { return done })
 }
 
-// until lets time pass until ok; a tale that waits for too long is broken.
-func (w *town) until(what string, ok func() bool) time.Duration {
+// until lets time pass until ok; a story that waits for too long is broken.
+func (w *storyCluster) until(what string, ok func() bool) time.Duration {
 	began := w.now
 	for w.err == nil && !ok() {
 		if w.now-began > ends {
@@ -137,16 +137,16 @@ func (w *town) until(what string, ok func() bool) time.Duration {
 }
 
 // pass lets time pass.
-func (w *town) pass(d time.Duration) { w.run(w.now + d) }
+func (w *storyCluster) pass(d time.Duration) { w.run(w.now + d) }
 
-// expect breaks the tale unless ok.
-func (w *town) expect(ok bool, format string, args ...any) {
+// expect ends the story as broken unless ok.
+func (w *storyCluster) expect(ok bool, format string, args ...any) {
 	if !ok {
 		w.broken(format, args...)
 	}
 }
 
-func (w *town) inState(s api.NodeState) (list []string) {
+func (w *storyCluster) inState(s api.NodeState) (list []string) {
 	for _, id := range slices.Sorted(maps.Keys(w.truth.Nodes)) {
 		if w.truth.Nodes[id].Assignment.State == s {
 			list = append(list, id)
@@ -156,7 +156,7 @@ func (w *town) inState(s api.NodeState) (list []string) {
 }
 
 // at is the machine that an instance runs on; nil: none.
-func (w *town) at(id api.InstanceID) *machine {
+func (w *storyCluster) at(id api.InstanceID) *machine {
 	for _, m := range w.nodes {
 		if m.executes(id) {
 			return m
@@ -167,7 +167,7 @@ func (w *town) at(id api.InstanceID) *machine {
 
 // elsewhere waits until the instances run on other machines than m, as the
 // store has it too.
-func (w *town) elsewhere(m *machine, ids ...api.InstanceID) time.Duration {
+func (w *storyCluster) elsewhere(m *machine, ids ...api.InstanceID) time.Duration {
 	return w.until(fmt.Sprintf("%v run elsewhere than on %s", ids, m.id), func() bool {
 		for _, id := range ids {
 			at := w.at(id)
@@ -179,19 +179,19 @@ func (w *town) elsewhere(m *machine, ids ...api.InstanceID) time.Duration {
 	})
 }
 
-// run of an instance, by its machine and its beginning.
-type run struct {
+// vmRun is one run of an instance, by its machine and its beginning.
+type vmRun struct {
 	at    *machine
 	since time.Duration
 }
 
 // runsNow are the present runs, but for those on the machine without.
-func (w *town) runsNow(without *machine) map[api.InstanceID]run {
-	all := map[api.InstanceID]run{}
+func (w *storyCluster) runsNow(without *machine) map[api.InstanceID]vmRun {
+	all := map[api.InstanceID]vmRun{}
 	for _, m := range w.nodes {
 		for id, since := range m.ran {
 			if m != without {
-				all[id] = run{m, since}
+				all[id] = vmRun{m, since}
 			}
 		}
 	}
@@ -199,7 +199,7 @@ func (w *town) runsNow(without *machine) map[api.InstanceID]run {
 }
 
 // unchanged: these runs go on.
-func (w *town) unchanged(before map[api.InstanceID]run) {
+func (w *storyCluster) unchanged(before map[api.InstanceID]vmRun) {
 	now := w.runsNow(nil)
 	for id, r := range before {
 		w.expect(now[id] == r, "%s ran on %s since %v, and runs now as %+v", id, r.at.id, r.since, now[id])
@@ -207,20 +207,20 @@ func (w *town) unchanged(before map[api.InstanceID]run) {
 }
 
 // undisturbed: nobody was killed, reset or declared lost, and all runs go on.
-func (w *town) undisturbed(before map[api.InstanceID]run) {
+func (w *storyCluster) undisturbed(before map[api.InstanceID]vmRun) {
 	w.unchanged(before)
 	s := w.stats
 	w.expect(s.Lost == 0 && s.Kills == 0 && s.Resets == 0, "%d nodes were lost, %d machines killed, %d nodes reset", s.Lost, s.Kills, s.Resets)
 }
 
 // leads waits for a leader among the machines.
-func (w *town) leads(not ...*machine) *machine {
+func (w *storyCluster) leads(not ...*machine) *machine {
 	w.until("a leader", func() bool { return w.raft.leads(w.raft.leader) && !slices.Contains(not, w.raft.leader) })
 	return w.raft.leader
 }
 
 // victim is a machine that an instance of furnish runs on, and those there.
-func (w *town) victim(leader bool) (m *machine, ids []api.InstanceID) {
+func (w *storyCluster) victim(leader bool) (m *machine, ids []api.InstanceID) {
 	if leader {
 		m = w.leads()
 	} else {
@@ -239,7 +239,7 @@ func (w *town) victim(leader bool) (m *machine, ids []api.InstanceID) {
 }
 
 // own gives the machine an instance whose disk is there only.
-func (w *town) own(m *machine) api.InstanceID {
+func (w *storyCluster) own(m *machine) api.InstanceID {
 	for _, o := range w.nodes {
 		w.operator(func() { w.acts.node(string(o.id), func(s *api.NodeSpec) { s.Unschedulable = o != m }) })
 	}
@@ -251,7 +251,7 @@ func (w *town) own(m *machine) api.InstanceID {
 }
 
 // leaderKilled: the leader's basaltd is killed again and again; nobody notices.
-func leaderKilled(w *town) {
+func leaderKilled(w *storyCluster) {
 	before := w.runsNow(nil)
 	for range 5 {
 		m := w.leads()
@@ -271,7 +271,7 @@ func leaderKilled(w *town) {
 
 // nodeFrozen: everything on a node stands still, and its watchdog resets it
 // before its machines run elsewhere. It does not come back.
-func nodeFrozen(w *town) {
+func nodeFrozen(w *storyCluster) {
 	m, ids := w.victim(false)
 	others := w.runsNow(m)
 	m.freeze(time.Hour)
@@ -285,10 +285,10 @@ func nodeFrozen(w *town) {
 
 // daemonFrozen: basaltd stands still. basalt-fence kills what may run
 // elsewhere when the lease ends; what cannot runs on.
-func daemonFrozen(w *town) {
+func daemonFrozen(w *storyCluster) {
 	m, ids := w.victim(false)
 	own := w.own(m)
-	before := map[api.InstanceID]run{own: {m, m.ran[own]}}
+	before := map[api.InstanceID]vmRun{own: {m, m.ran[own]}}
 	others := w.runsNow(m)
 	m.proc.freeze(time.Hour)
 	took := w.until("basalt-fence kills", func() bool { return w.stats.Kills == len(ids) })
@@ -305,7 +305,7 @@ func daemonFrozen(w *town) {
 
 // partition: the leader loses both cables. Another leads, the healthy nodes'
 // machines run on, those of the minority die and run elsewhere.
-func partition(w *town) {
+func partition(w *storyCluster) {
 	m, ids := w.victim(true)
 	others := w.runsNow(m)
 	began := w.now
@@ -320,7 +320,7 @@ func partition(w *town) {
 }
 
 // oneOfTwoPaths: one cable is out, on each node in turn. Nobody notices.
-func oneOfTwoPaths(w *town) {
+func oneOfTwoPaths(w *storyCluster) {
 	before := w.runsNow(nil)
 	for _, m := range w.nodes {
 		w.cutWhere(12*time.Second, func(l link) bool { return l.path == m.n%paths && (l.from == m.n || l.to == m.n) })
@@ -331,7 +331,7 @@ func oneOfTwoPaths(w *town) {
 
 // oneWay: a node does not hear the leader, then the leader does not hear it.
 // Its lease is renewed by way of the third.
-func oneWay(w *town) {
+func oneWay(w *storyCluster) {
 	before := w.runsNow(nil)
 	for _, deaf := range []bool{false, true} {
 		l := w.leads()
@@ -348,7 +348,7 @@ func oneWay(w *town) {
 
 // packetLoss: a quarter of all messages gets lost. What must never be is all
 // that is promised, and that it ends.
-func packetLoss(w *town) {
+func packetLoss(w *storyCluster) {
 	w.net.loss, w.net.slow = 0.25, 100*time.Millisecond
 	w.pass(30 * time.Second)
 	w.net.loss, w.net.slow = 0, 0
@@ -360,7 +360,7 @@ func packetLoss(w *town) {
 // clockOff: two nodes' wall clocks are off, and whoever leads has to judge
 // whether another is dead: not earlier and not later than with clocks that are
 // right.
-func clockOff(w *town) {
+func clockOff(w *storyCluster) {
 	before := w.runsNow(nil)
 	w.pass(15 * time.Second)
 	w.undisturbed(before)
@@ -376,7 +376,7 @@ func clockOff(w *town) {
 }
 
 // drain: a node is emptied; what runs there moves while it runs.
-func drain(w *town) {
+func drain(w *storyCluster) {
 	m, ids := w.victim(false)
 	others := w.runsNow(m)
 	w.operator(func() { w.acts.node(string(m.id), func(s *api.NodeSpec) { s.Drain = true }) })

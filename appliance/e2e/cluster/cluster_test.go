@@ -15,7 +15,7 @@ type story struct {
 	name string
 	run  func(*cluster)
 	// relative is the test of "make test" that catches the ordinary mistake
-	// where the story is told by "make test-long" only; empty: it is told always.
+	// where only "make test-long" runs the story; empty: "make test" runs it too.
 	relative string
 }
 
@@ -59,11 +59,11 @@ func TestCluster(t *testing.T) {
 			continue
 		}
 		began := time.Now()
-		told := t.Run(s.name, func(t *testing.T) {
+		ok := t.Run(s.name, func(t *testing.T) {
 			if s.relative != "" && !named {
 				layer.NeedLong(t, s.relative)
 			}
-			c.tell(t, s)
+			c.runStory(t, s)
 		})
 		if s.name == last {
 			return // nothing mends what it broke
@@ -72,7 +72,7 @@ func TestCluster(t *testing.T) {
 			continue
 		}
 		t.Logf("%s: %v", s.name, time.Since(began).Round(100*time.Millisecond))
-		if !told {
+		if !ok {
 			c.sweep()
 		}
 		c.mend()
@@ -80,8 +80,8 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// tell a story as a test of its own.
-func (c *cluster) tell(t *testing.T, s story) {
+// runStory runs a story as a test of its own.
+func (c *cluster) runStory(t *testing.T, s story) {
 	was := c.t
 	c.t = t
 	failed.Keep(t, c.keep)
