@@ -13,4 +13,7 @@ const (
 	AgentIgnoresLease
 	// FenceThatDoesNothing neither kills nor lets the watchdog run out.
 	FenceThatDoesNothing
+	// NobodyNamesTheLeader leaves a node that does not hear the leader without
+	// one, though another member hears both.
+	NobodyNamesTheLeader
 )

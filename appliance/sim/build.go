@@ -33,7 +33,8 @@ func (w *world) build() (names []string) {
 	w.shared.Serve(imageURL, rawImage)
 	shared := r.IntN(5) > 0
 	for range w.o.Nodes {
-		m := w.addMachine(shared && r.IntN(10) > 0)
+		has := shared && r.IntN(10) > 0
+		m := w.addMachine(has || w.o.Shared)
 		switch r.IntN(6) {
 		case 0:
 			m.skew = time.Hour

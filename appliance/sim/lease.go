@@ -30,7 +30,7 @@ func (p *proc) sendBeat() {
 			p.later(wait, "heartbeat", p.sendBeat)
 		}
 	}
-	l := p.leader
+	l := p.guide()
 	if l == nil {
 		next(beatRetry)
 		return
@@ -63,6 +63,22 @@ func (p *proc) sendBeat() {
 		})
 	}
 	p.later(beatTry, "no answer", func() { next(beatRetry) })
+}
+
+// guide returns who leads, as basaltd's guide does: where Raft names nobody a
+// member that can be asked does, and who was named last counts until then.
+// Whom it names wrongly grants nothing. nil: nobody was ever named.
+func (p *proc) guide() *machine {
+	if p.w.o.Bug == NobodyNamesTheLeader {
+		return p.leader
+	}
+	for _, m := range append([]*machine{p.m}, p.w.nodes...) {
+		if m.alive() && m.proc.leader != nil && (m == p.m || p.w.net.way(p.m, m) >= 0) {
+			p.told = m.proc.leader
+			break
+		}
+	}
+	return p.told
 }
 
 // sendTo the leader, directly or by a relay.

@@ -34,6 +34,7 @@ type proc struct {
 	broken  bool
 
 	leader *machine // as it thinks; nil: it knows none
+	told   *machine // of whom it heard last that it leads
 	heard  time.Duration
 	term   uint64 // that it leads in; 0: it does not
 	book   *lease.Granter

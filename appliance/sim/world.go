@@ -23,6 +23,8 @@ type Options struct {
 	Nodes int
 	Storm time.Duration // how long there are faults
 	Bug   Planted
+	// Shared: every node has the shared pool.
+	Shared bool
 	// Attach: tenants make data volumes, attach them and take them off.
 	Attach bool
 	// Skip leaves out the faults and the operator's actions of these numbers.
@@ -182,10 +184,7 @@ func (w *world) machine(id api.NodeID) *machine {
 
 // Run one seed.
 func Run(o Options) Result {
-	if o.Tail == 0 {
-		o.Tail = 200
-	}
-	w := &world{o: o, rng: rand.New(rand.NewPCG(o.Seed, 0x5eed)), hash: fnv.New64a(), truth: plan.NewState()}
+	w := newWorld(o)
 	plans := w.build()
 	defer w.close()
 	w.run(w.o.Storm)
@@ -193,8 +192,15 @@ func Run(o Options) Result {
 		w.rest()
 	}
 	w.stats.Virtual = w.now
-	t := w.trace[max(0, len(w.trace)-o.Tail):]
+	t := w.trace[max(0, len(w.trace)-w.o.Tail):]
 	return Result{Err: w.err, Trace: t, Hash: w.hash.Sum64(), Stats: w.stats, Plan: plans}
+}
+
+func newWorld(o Options) *world {
+	if o.Tail == 0 {
+		o.Tail = 200
+	}
+	return &world{o: o, rng: rand.New(rand.NewPCG(o.Seed, 0x5eed)), hash: fnv.New64a(), truth: plan.NewState()}
 }
 
 // close ends every thread.

@@ -96,12 +96,18 @@ start() {
 	# In a session of its own, without our standard streams: it outlives us.
 	setsid ip netns exec "$(ns "$n")" unshare --mount --uts --pid --fork --mount-proc --kill-child=KILL \
 		"$0" "$cluster" init "$n" </dev/null >"$home/log/node.log" 2>&1 &
+	until_there "$home/ready" || die "node $n does not start; see $home/log/node.log"
+}
+
+# until_there waits for a file with something in it: a minute, as a machine that
+# is busy takes seconds for what is done at once on another.
+until_there() {
 	local i
-	for i in $(seq 100); do
-		[ -e "$home/ready" ] && break
-		sleep 0.1
+	for i in $(seq 1200); do
+		[ -s "$1" ] && return
+		sleep 0.05
 	done
-	[ -e "$home/ready" ] || die "node $n does not start; see $home/log/node.log"
+	return 1
 }
 
 settings() {
@@ -150,7 +156,7 @@ init() {
 	wait
 }
 
-# keep a daemon running as systemd would.
+# keep a daemon running as systemd would: their units have RestartSec=1.
 keep() {
 	local name=$1
 	shift
@@ -164,7 +170,7 @@ keep() {
 watchdog() {
 	local n=$1 byte armed='' home=$dir/n$1 pid
 	exec 3<>"$home/watchdog"
-	for _ in $(seq 100); do [ -s "$home/pid" ] && break; sleep 0.1; done
+	until_there "$home/pid" || return
 	pid=$(cat "$home/pid")
 	while kill -0 "$pid" 2>/dev/null; do
 		if IFS= read -r -d '' -n 1 -t 10 -u 3 byte; then

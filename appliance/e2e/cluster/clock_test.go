@@ -51,16 +51,9 @@ func readSkew() (sec int64) {
 	rules, err := json.Marshal(map[string]any{"Replace": map[string]string{file: patched}})
 	must(c, err)
 	must(c, os.WriteFile(overlay, rules, 0o600))
-	bin := filepath.Join(dir, "bin")
 	began := time.Now()
-	args := []string{"build", "-overlay", overlay, "-o", bin + "/"}
-	for _, program := range []string{"basaltd", "basalt-fence", "basalt-gpud", "basalt-vgpu", "basalt-worker"} {
-		args = append(args, "../../cmd/"+program)
-	}
-	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
-		c.t.Fatalf("go build with another time.Now: %v\n%s", err, out)
-	}
-	c.t.Logf("built in %v", time.Since(began).Round(time.Second))
+	bin := programs(c.t, "cluster-skewed", "-overlay", overlay)
+	c.t.Logf("built with another time.Now in %v", time.Since(began).Round(time.Second))
 	return bin
 }
 
@@ -93,7 +86,7 @@ func clockOff(c *cluster) {
 		before, epochs := c.qemus(ids), c.epochs()
 		h := c.record("clock" + strconv.Itoa(int(off.Hours())+1))
 		on := c.create(want{name: "skewed", on: victim, pool: "shared", vram: gib})
-		c.watchFor(15*time.Second, func() { c.undisturbed(ids, before, epochs) })
+		c.watchFor(15*time.Second, func() { c.undisturbed(h, ids, before, epochs) }) // longer than a lease
 		if off > 0 {
 			began := time.Now()
 			c.kill(1)

@@ -2,61 +2,93 @@ package cluster_test
 
 import (
 	"os"
-	"strings"
+	"regexp"
 	"testing"
 	"time"
+
+	"github.com/basalt-gpu/basalt/installer/dev/failed"
+	"github.com/basalt-gpu/basalt/installer/dev/layer"
 )
+
+// story of a cluster.
+type story struct {
+	name string
+	run  func(*cluster)
+	// relative is the test of "make test" that catches the ordinary mistake
+	// where only "make test-long" runs the story; empty: "make test" runs it too.
+	relative string
+}
+
+// stories in their order. docs/robustness.md says what each is for.
+var stories = []story{
+	{"LeaderKilledAgainAndAgain", leaderKilled, ""},
+	{"PowerLost", powerLost, ""},
+	{"Moves", moves, ""},
+	{"NodeFrozen", nodeFrozen, "appliance/sim TestStories/NodeFrozen"},
+	{"DaemonFrozen", daemonFrozen, "appliance/sim TestStories/DaemonFrozen"},
+	{"Partition", partition, "appliance/sim TestStories/Partition, appliance/store TestMinority"},
+	{"OneOfTwoPaths", oneOfTwoPaths, "appliance/sim TestStories/OneOfTwoPaths"},
+	{"OneWay", oneWay, "appliance/sim TestStories/OneWay"},
+	{"PacketLoss", packetLoss, "appliance/sim TestStories/PacketLoss"},
+	{"DiskFull", diskFull, "appliance/store TestDiskFull"},
+	{"ClockOff", clockOff, "appliance/sim TestStories/ClockOff"},
+	{"Drain", drain, "appliance/sim TestStories/Drain"},
+	{"RandomFaults", randomFaults, "appliance/sim TestSeeds"},
+	{"Joining", joining, "appliance/cluster/member TestAdmit, appliance/cluster/peer TestRemovedNodeIsCutOff"},
+	{"BackedUp", backedUp, "appliance/store TestRestoreInto"},
+	{last, quorumLost, "appliance/store TestRecover"},
+}
 
 // last of the stories.
 const last = "QuorumLost"
 
 // TestCluster is one cluster's life. Its stories share the three nodes, and
 // each leaves them well: what it broke is mended before the next begins.
+// BASALT_STORY, a regular expression, chooses some by their names, whichever
+// layer they belong to.
 func TestCluster(t *testing.T) {
+	only, err := regexp.Compile(os.Getenv("BASALT_STORY"))
+	if err != nil {
+		t.Fatalf("BASALT_STORY: %v", err)
+	}
+	named := only.String() != ""
 	c := up(t)
 	c.furnish()
-	for _, s := range []struct {
-		name string
-		run  func(*cluster)
-	}{
-		{"LeaderKilledAgainAndAgain", leaderKilled},
-		{"PowerLost", powerLost},
-		{"NodeFrozen", nodeFrozen},
-		{"DaemonFrozen", daemonFrozen},
-		{"Partition", partition},
-		{"OneOfTwoPaths", oneOfTwoPaths},
-		{"OneWay", oneWay},
-		{"PacketLoss", packetLoss},
-		{"DiskFull", diskFull},
-		{"ClockOff", clockOff},
-		{"Moves", moves},
-		{"RandomFaults", randomFaults},
-		{"Joining", joining},
-		{"BackedUp", backedUp},
-		{last, quorumLost},
-	} {
-		if only := os.Getenv("BASALT_E2E_STORY"); only != "" && !strings.Contains(only, s.name) {
-			continue // one story, while it is being written
+	for _, s := range stories {
+		if named && !only.MatchString(s.name) {
+			continue
 		}
 		began := time.Now()
-		t.Run(s.name, func(t *testing.T) {
-			was := c.t
-			c.t = t
-			defer func() { c.t = was }()
-			defer func() {
-				c.watch.check(t)
-				c.ledger.check(t)
-			}()
-			s.run(c)
+		ok := t.Run(s.name, func(t *testing.T) {
+			if s.relative != "" && !named {
+				layer.NeedLong(t, s.relative)
+			}
+			c.runStory(t, s)
 		})
-		t.Logf("%s: %v", s.name, time.Since(began).Round(100*time.Millisecond))
 		if s.name == last {
 			return // nothing mends what it broke
 		}
-		if t.Failed() {
+		if s.relative != "" && !named && !layer.Long() {
+			continue
+		}
+		t.Logf("%s: %v", s.name, time.Since(began).Round(100*time.Millisecond))
+		if !ok {
 			c.sweep()
 		}
 		c.mend()
 		c.agreed()
 	}
+}
+
+// runStory runs a story as a test of its own.
+func (c *cluster) runStory(t *testing.T, s story) {
+	was := c.t
+	c.t = t
+	failed.Keep(t, c.keep)
+	defer func() { c.t = was }()
+	defer func() {
+		c.watch.check(t)
+		c.ledger.check(t)
+	}()
+	s.run(c)
 }

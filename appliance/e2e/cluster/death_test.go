@@ -69,11 +69,7 @@ func powerLost(c *cluster) {
 	}
 	fresh := c.create(want{name: "fresh", on: victim, pool: "local"})
 	h.check(c.t)
-	for name, pid := range c.qemus(stay) {
-		if before[name] != pid {
-			c.t.Errorf("%s on another node was pid %d and is pid %d", name, before[name], pid)
-		}
-	}
+	c.alive(h, stay, before)
 	c.agreed()
 	c.remove(fresh)
 	c.remove(ids)

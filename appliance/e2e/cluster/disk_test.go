@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"syscall"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/appliance/cluster/lease"
 )
 
 // diskFull: the last byte of the leader's disk is taken. Either another leads,
@@ -19,7 +19,7 @@ func diskFull(c *cluster) {
 	ids := c.everywhere("disk")
 	before := c.qemus(ids)
 	h := c.record("disk")
-	ballast := filepath.Join(home, name(smallDisk), "data/ballast")
+	ballast := c.file(smallDisk, "data/ballast")
 	fill(c, ballast)
 	began, told := time.Now(), false
 	c.until(time.Minute, "writes by way of the others, or a refusal that says why", func() bool {
@@ -30,7 +30,7 @@ func diskFull(c *cluster) {
 		return err == nil || api.CodeOf(err) == api.CodeExists || told
 	})
 	c.t.Logf("after %v: refused for the disk: %v; leader n%d", time.Since(began).Round(10*time.Millisecond), told, c.leader(1))
-	c.watchFor(20*time.Second, func() { c.alive(ids, before) })
+	c.watchFor(20*time.Second, func() { c.alive(h, ids, before) }) // two leases long
 	c.t.Logf("20 s later the leader is n%d, states %v", c.leader(1), c.states())
 	must(c, os.Remove(ballast))
 	began = time.Now()
@@ -46,7 +46,7 @@ func diskFull(c *cluster) {
 	if o, err := c.op().Organizations().Get(c.ctx, "disk-while", client.Query{}); err != nil && !told {
 		c.t.Errorf("what was acknowledged is not there: %v %v", o, err)
 	}
-	c.alive(ids, before)
+	c.alive(h, ids, before)
 	c.agreed()
 	c.remove(ids)
 }
@@ -61,14 +61,15 @@ func (c *cluster) lead(n int) {
 			return true
 		}
 		c.signal(leader, "basaltd", syscall.SIGSTOP)
-		for began := time.Now(); time.Since(began) < 7*time.Second; time.Sleep(100 * time.Millisecond) {
+		// By the clock: leases go by it.
+		for began := time.Now(); time.Since(began) < lease.TTL-3*time.Second; time.Sleep(100 * time.Millisecond) {
 			if now := c.leader(n); now != 0 && now != leader {
 				break
 			}
 		}
 		c.signal(leader, "basaltd", syscall.SIGCONT)
 		c.settled()
-		time.Sleep(3 * time.Second) // every lease is renewed before the next leader stops: two stops on end are as long as one
+		time.Sleep(lease.Every + time.Second) // every lease is renewed before the next leader stops: two stops on end are as long as one
 		return false
 	})
 }

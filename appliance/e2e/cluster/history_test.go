@@ -11,7 +11,9 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/appliance/cluster/lease"
 	"github.com/basalt-gpu/basalt/appliance/store/histtest"
+	"github.com/basalt-gpu/basalt/installer/dev/failed"
 )
 
 // history is API clients at work on all nodes. Organizations are their
@@ -24,11 +26,13 @@ type history struct {
 	stop     context.CancelFunc
 	all      sync.WaitGroup
 	values   atomic.Int64
+	excuse   sync.Once
 
 	mu      sync.Mutex
 	created map[string]bool // with an idempotency key: acknowledged
 	longest time.Duration   // between two acknowledged writes
 	last    time.Time
+	over    bool // the clients have ended
 }
 
 const (
@@ -42,6 +46,7 @@ func (c *cluster) record(story string) *history {
 	ctx, stop := context.WithCancel(c.ctx)
 	h := &history{c: c, recorder: histtest.New(), prefix: story + "-", stop: stop, created: map[string]bool{}, last: time.Now()}
 	h.recorder.Drawings = c.t.TempDir()
+	failed.Keep(c.t, func(f failed.Folder) { f.Files(h.recorder.Drawings + "/*.html") })
 	for i := range historyClients {
 		one := c.clientWith(-1, i%3+1)
 		any := c.client(i%3+1, (i+1)%3+1, (i+2)%3+1)
@@ -56,11 +61,19 @@ func (c *cluster) record(story string) *history {
 	return h
 }
 
+// end of the clients.
+func (h *history) end() {
+	h.stop()
+	h.all.Wait()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.over = true
+}
+
 // check ends the clients and seeks an explanation of what they were answered.
 func (h *history) check(t *testing.T) {
 	t.Helper()
-	h.stop()
-	h.all.Wait()
+	h.end()
 	found := map[string]int{}
 	for o, err := range h.c.op().Organizations().All(h.c.ctx, client.Query{}) {
 		if err != nil {
@@ -85,6 +98,37 @@ func (h *history) check(t *testing.T) {
 	if done < fewest {
 		t.Errorf("%d operations prove nothing", done)
 	}
+}
+
+// stalled reports whether for so long no write was acknowledged, by whichever
+// node, that the leases of healthy nodes may have ended: then what runs there
+// had to stop. A test that says that a machine runs on means a cluster that was
+// not stalled, as one is whose machine has nothing to give for ten seconds.
+func (h *history) stalled() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	longest := max(h.longest, time.Since(h.last))
+	if h.over {
+		longest = h.longest
+	}
+	return longest > lease.TTL-lease.Every
+}
+
+// excused reports, once in the output, that the cluster stalled.
+func (h *history) excused() bool {
+	if !h.stalled() {
+		return false
+	}
+	h.excuse.Do(func() {
+		h.c.t.Logf("no write was acknowledged for longer than %v: what machines healthy nodes ran may have had to stop", lease.TTL-lease.Every)
+	})
+	return true
+}
+
+// busy waits until the clients have been answered so often.
+func (h *history) busy(c *cluster, operations int) {
+	c.t.Helper()
+	c.until(time.Minute, "clients at work", func() bool { done, _, _ := h.recorder.Counts(); return done >= operations })
 }
 
 func (h *history) wrote() {

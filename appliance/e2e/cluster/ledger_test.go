@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -22,6 +23,23 @@ type ledger struct {
 	mu       sync.Mutex
 	problems []string
 	looks    int
+	given    []string // what was given out last, oldest first
+}
+
+// rows of what was given out that are kept.
+const rows = 200
+
+// end of looking.
+func (s *ledger) end() {
+	s.stop()
+	s.all.Wait()
+}
+
+// text is what was given out last, a line for each revision that was looked at.
+func (s *ledger) text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.given, "\n")
 }
 
 func newLedger(c *cluster) *ledger {
@@ -51,8 +69,11 @@ func (s *ledger) look(ctx context.Context, c *client.API) {
 	defer s.mu.Unlock()
 	s.looks++
 	bytes, share := map[api.GPUID]int64{}, map[api.GPUID]int64{}
+	row := fmt.Sprintf("%s revision %d:", time.Now().UTC().Format(time.TimeOnly), page.Revision)
+	defer func() { s.given = append(s.given, row)[max(0, len(s.given)+1-rows):] }()
 	for _, in := range page.Items {
 		a := in.Assignment
+		row += fmt.Sprintf(" %s on %q epoch %d moving to %q, GPU %q;", in.Meta.Name, a.Node, a.Epoch, a.MigrateTo, a.Gpu)
 		if a.Gpu == "" {
 			continue
 		}

@@ -19,8 +19,8 @@ const guestNode = 4 // the fourth, that some stories switch on
 // of its basaltd.
 func (c *cluster) fresh(flags ...string) {
 	c.t.Helper()
-	c.fault("kill", guestNode)
-	dir := filepath.Join(home, name(guestNode))
+	c.kill(guestNode)
+	dir := c.file(guestNode, "")
 	must(c, os.RemoveAll(dir))
 	must(c, os.MkdirAll(dir, 0o755))
 	if len(flags) > 0 {
@@ -66,7 +66,7 @@ func otherSecret(c *cluster, token string) string {
 
 // joining: every wrong way to become a member, the right one, and both ways out.
 func joining(c *cluster) {
-	defer c.fault("kill", guestNode)
+	defer c.kill(guestNode)
 	c.fresh()
 	good := c.token(time.Hour)
 	c.refused("bslt-join-AAAA", api.CodeInvalid, "token")
@@ -78,9 +78,9 @@ func joining(c *cluster) {
 	c.fresh("--node-name", "n1")
 	c.refused(good, api.CodeExists, "named n1")
 	c.fresh()
-	must(c, os.MkdirAll(filepath.Join(home, name(guestNode), "data/store/old"), 0o700))
+	must(c, os.MkdirAll(c.file(guestNode, "data/store/old"), 0o700))
 	c.refused(good, api.CodeState, "state of its own")
-	must(c, os.RemoveAll(filepath.Join(home, name(guestNode), "data/store")))
+	must(c, os.RemoveAll(c.file(guestNode, "data/store")))
 
 	if _, err := c.socket(guestNode).SetupJoin(c.ctx, good); err != nil {
 		c.t.Fatalf("with a good token: %v", err)
@@ -121,7 +121,7 @@ func joining(c *cluster) {
 	})
 	ids = c.create(want{name: "orphan", on: guestNode, pool: "shared"}, want{name: "gone", on: guestNode, pool: "local"})
 	began := time.Now()
-	c.fault("kill", guestNode)
+	c.kill(guestNode)
 	_, err = c.op().RemoveNode(c.ctx, string(again), false)
 	c.code(err, api.CodeInUse)
 	_, err = c.op().RemoveNode(c.ctx, string(again), true)
@@ -149,7 +149,7 @@ func joining(c *cluster) {
 	if machines := append(c.watch.of(ids["gone"]), c.watch.of(ids["orphan"])...); len(machines) != 1 {
 		c.t.Errorf("the removed node's machines: %v", machines)
 	}
-	c.fault("kill", guestNode)
+	c.kill(guestNode)
 	c.remove(ids)
 }
 
@@ -163,7 +163,7 @@ func (c *cluster) code(err error, want api.Code) {
 // backedUp: a backup of the control plane becomes a new cluster on another
 // node, while the old one goes on.
 func backedUp(c *cluster) {
-	defer c.fault("kill", guestNode)
+	defer c.kill(guestNode)
 	var backup bytes.Buffer
 	must(c, c.op().Backup(c.ctx, &backup))
 	c.t.Logf("the backup has %d bytes", backup.Len())
@@ -251,12 +251,11 @@ func quorumLost(c *cluster) {
 	ids := c.create(want{name: "here", on: survivor, pool: "shared"}, want{name: "there", on: dead[0], pool: "shared"},
 		want{name: "card", on: dead[1], pool: "shared", vram: gib}, want{name: "buried", on: dead[0], pool: "local"})
 	h := c.record("quorum")
-	c.until(time.Minute, "clients at work", func() bool { done, _, _ := h.recorder.Counts(); return done > 2*fewest })
-	h.stop()
-	h.all.Wait()
+	h.busy(c, 2*fewest)
+	h.end()
 	before := c.qemus(map[string]string{"here": ids["here"]})
 	for _, n := range dead {
-		c.fault("kill", n)
+		c.kill(n)
 	}
 	c.ask(survivor)
 	c.until(time.Minute, "the survivor refuses writes and says why", func() bool {
@@ -304,8 +303,8 @@ func quorumLost(c *cluster) {
 			c.t.Errorf("a machine of before runs on the node that came back: %v", all)
 		}
 	})
-	c.fault("kill", dead[0])
-	must(c, os.RemoveAll(filepath.Join(home, name(dead[0]), "data")))
+	c.kill(dead[0])
+	must(c, os.RemoveAll(c.file(dead[0], "data")))
 	c.start(dead[0])
 	c.join(dead[0])
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// moves: machines move while they run, and a node is emptied.
+// moves: a machine moves while it runs.
 func moves(c *cluster) {
-	ids := c.create(want{name: "live", on: 1, pool: "shared"}, want{name: "disk", on: 1, pool: "local"}, want{name: "card", on: 1, pool: "shared", vram: gib})
+	ids := c.create(want{name: "live", on: 1, pool: "shared"})
 	h := c.record("move")
 	if m := c.migrate(ids["live"], 2, false); m.Assignment.Phase != api.MigrationSucceeded {
 		c.t.Fatalf("the migration: %+v, %+v", m.Assignment, m.Status)
@@ -29,7 +29,15 @@ func moves(c *cluster) {
 	}
 	c.runs(ids["live"], failoverLimit)
 	c.agreed()
+	h.busy(c, fewest)
+	h.check(c.t)
+	c.remove(ids)
+}
 
+// drain: a node is emptied.
+func drain(c *cluster) {
+	ids := c.create(want{name: "live", on: 1, pool: "shared"}, want{name: "disk", on: 1, pool: "local"}, want{name: "card", on: 1, pool: "shared", vram: gib})
+	h := c.record("drain")
 	began := time.Now()
 	c.edit(c.ids[1], func(s *api.NodeSpec) { s.Drain = true })
 	c.until(failoverLimit, "n1 is empty", func() bool {
@@ -46,6 +54,7 @@ func moves(c *cluster) {
 	c.agreed()
 	c.edit(c.ids[1], func(s *api.NodeSpec) { s.Drain = false })
 	c.settled()
+	h.busy(c, fewest)
 	h.check(c.t)
 	c.remove(ids)
 }

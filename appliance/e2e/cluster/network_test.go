@@ -20,8 +20,7 @@ func partition(c *cluster) {
 	c.fault("cut", victim)
 	c.ask(rest...)
 	next := c.someLeader(rest...)
-	led := time.Since(began)
-	c.t.Logf("n%d leads %v after n%d was cut off", next, led.Round(10*time.Millisecond), victim)
+	c.t.Logf("n%d leads %v after n%d was cut off", next, time.Since(began).Round(10*time.Millisecond), victim)
 
 	// The minority's side, on its own socket.
 	alone := c.socket(victim)
@@ -54,13 +53,7 @@ func partition(c *cluster) {
 	c.ask(1, 2, 3)
 	c.settled()
 	h.check(c.t)
-	for name, pid := range c.qemus(far) {
-		// Leases last 10 s: where the new leader comes late, healthy nodes may
-		// have had to stop what they run before it has granted another.
-		if before[name] != pid && led < 5*time.Second {
-			c.t.Errorf("%s was pid %d and is pid %d", name, before[name], pid)
-		}
-	}
+	c.alive(h, far, before)
 	if now := c.qemus(local); now["cut-local"] != localBefore["cut-local"] {
 		c.t.Errorf("what cannot run elsewhere was pid %v and is pid %v", localBefore, now)
 	}
@@ -79,12 +72,12 @@ func oneOfTwoPaths(c *cluster) {
 	for n := 1; n <= 3; n++ {
 		path := []string{"a", "b"}[n%2]
 		c.fault("cut", n, path)
-		c.watchFor(12*time.Second, func() { c.undisturbed(ids, before, epochs) })
+		c.watchFor(12*time.Second, func() { c.undisturbed(h, ids, before, epochs) }) // longer than a lease
 		c.fault("mend", n, path)
 	}
 	c.settled()
 	h.check(c.t)
-	c.undisturbed(ids, before, epochs)
+	c.undisturbed(h, ids, before, epochs)
 	c.agreed()
 	c.remove(ids)
 }
@@ -99,13 +92,13 @@ func oneWay(c *cluster) {
 	follower := others(leader)[0]
 	for _, deaf := range [][2]int{{follower, leader}, {leader, follower}} {
 		c.fault("deaf", deaf[0], deaf[1])
-		c.watchFor(20*time.Second, func() { c.alive(ids, before) })
+		c.watchFor(20*time.Second, func() { c.alive(h, ids, before) }) // two leases long
 		c.fault("hear", deaf[0])
 		c.t.Logf("n%d did not hear n%d for 20 s: states %v, leader n%d", deaf[0], deaf[1], c.states(), c.someLeader(1, 2, 3))
 		c.settled()
 	}
 	h.check(c.t)
-	c.undisturbed(ids, before, epochs)
+	c.undisturbed(h, ids, before, epochs)
 	c.agreed()
 	c.remove(ids)
 }
@@ -118,7 +111,7 @@ func packetLoss(c *cluster) {
 	for n := 1; n <= 3; n++ {
 		c.fault("loss", n, 25)
 	}
-	time.Sleep(30 * time.Second) // what is to be seen is that nothing wrong happens
+	time.Sleep(30 * time.Second) // longer than a death takes; what is to be seen is that nothing wrong happens
 	for n := 1; n <= 3; n++ {
 		c.fault("hear", n)
 	}
@@ -138,7 +131,8 @@ func (c *cluster) everywhere(prefix string) map[string]string {
 	return c.create(want{name: prefix + "1", on: 1, pool: "shared"}, want{name: prefix + "2", on: 2, pool: "shared"}, want{name: prefix + "3", on: 3, pool: "shared"})
 }
 
-// watchFor looks again and again for a while.
+// watchFor looks again and again for a while. It is for what must not happen:
+// how long is part of what is promised, and no wait for anything.
 func (c *cluster) watchFor(long time.Duration, look func()) {
 	c.t.Helper()
 	for began := time.Now(); time.Since(began) < long && !c.t.Failed(); time.Sleep(500 * time.Millisecond) {
@@ -173,21 +167,21 @@ func (c *cluster) states() map[string]string {
 }
 
 // alive: every machine is the process that it was.
-func (c *cluster) alive(ids map[string]string, before map[string]int) {
+func (c *cluster) alive(h *history, ids map[string]string, before map[string]int) {
 	c.t.Helper()
 	for name, id := range ids {
-		if all := c.watch.of(id); len(all) != 1 || all[0].pid != before[name] {
+		if all := c.watch.of(id); (len(all) != 1 || all[0].pid != before[name]) && !h.excused() {
 			c.t.Errorf("%s was pid %d and is %v; states %v", name, before[name], all, c.states())
 		}
 	}
 }
 
 // undisturbed: and no node was declared lost.
-func (c *cluster) undisturbed(ids map[string]string, before map[string]int, epochs map[string]int64) {
+func (c *cluster) undisturbed(h *history, ids map[string]string, before map[string]int, epochs map[string]int64) {
 	c.t.Helper()
-	c.alive(ids, before)
+	c.alive(h, ids, before)
 	for name, epoch := range c.epochs() {
-		if epochs[name] != epoch {
+		if epochs[name] != epoch && !h.excused() {
 			c.t.Errorf("%s had epoch %d and has %d", name, epochs[name], epoch)
 		}
 	}

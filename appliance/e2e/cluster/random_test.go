@@ -7,10 +7,12 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/basalt-gpu/basalt/installer/dev/layer"
 )
 
 // randomFaults does one fault after the other, to one node at a time, in an
-// order that a seed gives, while clients write and machines run. BASALT_LONG=1
+// order that a seed gives, while clients write and machines run. The long layer
 // does many; BASALT_SEED repeats an order, BASALT_ROUNDS says how many.
 func randomFaults(c *cluster) {
 	seed, err := strconv.ParseUint(os.Getenv("BASALT_SEED"), 10, 64)
@@ -20,10 +22,10 @@ func randomFaults(c *cluster) {
 	rounds, err := strconv.Atoi(os.Getenv("BASALT_ROUNDS"))
 	switch {
 	case err == nil:
-	case os.Getenv("BASALT_LONG") != "":
+	case layer.Long():
 		rounds = 20
 	default:
-		rounds = 1
+		rounds = 1 // named by BASALT_STORY
 	}
 	c.t.Logf("BASALT_SEED=%d BASALT_ROUNDS=%d", seed, rounds)
 	ids := c.everywhere("any")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,31 +21,47 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/installer/dev/failed"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 const (
-	short  = "e2e" // nodes.sh names devices by it
-	subnet = "87"
-	home   = "/var/tmp/basalt-nodes-" + short
-	mib    = 1 << 20
-	gib    = 1 << 30
-	vram   = 4 * gib // of each node's card, as nodes.sh makes it
+	mib  = 1 << 20
+	gib  = 1 << 30
+	vram = 4 * gib // of each node's card, as nodes.sh makes it
 	// smallDisk is the node whose data lie on a small disk, and its size.
 	smallDisk, smallDiskSize = 3, "640m"
 )
 
 // cluster of nodes 1 to 3, and 4 where a test switches it on.
 type cluster struct {
+	site
 	t        *testing.T // the story under way
 	ctx      context.Context
 	bin      string
 	key      string
 	operator atomic.Pointer[client.API]
+	local    map[int]local
 	ids      map[int]api.NodeID
-	extra    []string // of the environment of nodes.sh
+	faulty   map[int]bool // has a fault that mend ends
+	extra    []string     // of the environment of nodes.sh
 	watch    *watch
 	ledger   *ledger
+}
+
+// site is what one cluster has of this machine: names and addresses that no
+// other run has at the same time.
+type site struct {
+	short  string // nodes.sh names devices by it
+	subnet int    // 10.subnet.x.x
+	home   string // the nodes' files
+}
+
+// local is a connection to a node's socket in one life of the node.
+type local struct {
+	pid int
+	key string
+	api *client.API
 }
 
 // needs skips the test where the host cannot carry it.
@@ -65,25 +83,72 @@ func needs(t *testing.T) {
 	}
 }
 
-// alone waits for other runs of these tests, which use the same names.
-func alone(t *testing.T) {
+// sites is how many clusters of these tests one machine can hold beside each
+// other, and firstSubnet that of the first; demos and benchmarks have others.
+const (
+	sites       = 8
+	firstSubnet = 87
+)
+
+// claim returns the first site that no other run has. The claim ends with the
+// test, and with this process.
+func claim(t *testing.T) site {
 	t.Helper()
-	lock, err := os.OpenFile(filepath.Join(os.TempDir(), "basalt-e2e-cluster.lock"), os.O_RDWR|os.O_CREATE, 0o666)
+	for i := range sites {
+		lock, err := os.OpenFile(filepath.Join(os.TempDir(), fmt.Sprintf("basalt-e2e-cluster-%d.lock", i)), os.O_RDWR|os.O_CREATE, 0o666)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
+		case err == nil:
+			t.Cleanup(func() { _ = lock.Close() })
+			short := fmt.Sprintf("e2e%d", i)
+			return site{short, firstSubnet + i, "/var/tmp/basalt-nodes-" + short}
+		case !errors.Is(err, unix.EWOULDBLOCK):
+			t.Fatalf("lock %s: %v", lock.Name(), err)
+		}
+		_ = lock.Close()
+	}
+	t.Fatalf("%d clusters of these tests run on this machine already", sites)
+	return site{}
+}
+
+// outputs is the folder that builds of the tree go to.
+func outputs(t *testing.T) string {
+	t.Helper()
+	dir := os.Getenv("BASALT_BUILD")
+	if dir == "" {
+		dir = "../../../build"
+	}
+	dir, err := filepath.Abs(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = lock.Close() })
+	return dir
 }
 
-// programs builds the tree as it is.
-func programs(t *testing.T) string {
+// programs builds the daemons of a node from the tree as it is. The folder
+// stays from run to run: go links only what has changed since.
+func programs(t *testing.T, folder string, flags ...string) string {
 	t.Helper()
-	dir := t.TempDir()
-	if out, err := exec.Command("go", "build", "-o", dir+"/", "../../cmd/...").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	dir := filepath.Join(outputs(t), folder)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := os.OpenFile(dir+".lock", os.O_RDWR|os.O_CREATE, 0o666)
+	if err == nil {
+		defer lock.Close()
+		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX) // two links of one file spoil it
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := append(append([]string{"build"}, flags...), "-o", dir+"/")
+	for _, program := range []string{"basaltd", "basalt-fence", "basalt-gpud", "basalt-vgpu", "basalt-worker"} {
+		args = append(args, "../../cmd/"+program)
+	}
+	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return dir
 }
@@ -92,10 +157,13 @@ func programs(t *testing.T) string {
 func up(t *testing.T) *cluster {
 	t.Helper()
 	needs(t)
-	alone(t)
-	c := &cluster{t: t, ctx: context.Background(), bin: programs(t), ids: map[int]api.NodeID{}}
+	began := time.Now()
+	c := &cluster{site: claim(t), t: t, ctx: context.Background(), bin: programs(t, "cluster"),
+		local: map[int]local{}, ids: map[int]api.NodeID{}, faulty: map[int]bool{}}
+	t.Logf("programs are built after %v", time.Since(began).Round(time.Millisecond))
 	c.nodes("down") // what a killed run left
 	t.Cleanup(c.down)
+	failed.Keep(t, c.keep)
 	c.nodes("disk", strconv.Itoa(smallDisk), smallDiskSize)
 	c.watch = newWatch()
 	for n := 1; n <= 3; n++ {
@@ -112,6 +180,8 @@ func up(t *testing.T) *cluster {
 		c.ids[n] = c.setup(n).NodeID
 	}
 	c.ledger = newLedger(c)
+	t.Cleanup(c.ledger.end)
+	t.Logf("a cluster of three after %v", time.Since(began).Round(time.Millisecond))
 	return c
 }
 
@@ -121,7 +191,7 @@ func (c *cluster) found(n int) {
 	if _, err := c.socket(n).SetupInit(c.ctx, "e2e"); err != nil {
 		c.t.Fatal(err)
 	}
-	file := filepath.Join(home, name(n), "data/operator.key")
+	file := c.file(n, "data/operator.key")
 	c.until(time.Minute, "the operator's key", func() bool {
 		raw, err := os.ReadFile(file)
 		c.key = strings.TrimSpace(string(raw))
@@ -166,22 +236,17 @@ func (c *cluster) nodes(args ...string) string {
 }
 
 func (c *cluster) try(args ...string) (string, error) {
-	tools := os.Getenv("BASALT_BUILD")
-	if tools == "" {
-		tools = "../../../build"
-	}
-	tools, err := filepath.Abs(tools)
-	if err != nil {
-		return "", err
-	}
-	cmd := exec.Command("../../../installer/dev/nodes.sh", append([]string{short}, args...)...)
-	cmd.Env = append(os.Environ(), "DIR="+home, "SUBNET="+subnet, "BASALT_BIN="+c.bin, "BASALT_TOOLS="+filepath.Join(tools, "guest"), "ELECTION=2s")
+	cmd := exec.Command("../../../installer/dev/nodes.sh", append([]string{c.short}, args...)...)
+	cmd.Env = append(os.Environ(), "DIR="+c.home, "SUBNET="+strconv.Itoa(c.subnet), "BASALT_BIN="+c.bin, "BASALT_TOOLS="+filepath.Join(outputs(c.t), "guest"), "ELECTION=2s")
 	cmd.Env = append(cmd.Env, c.extra...) // the last one counts
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 
 func name(n int) string { return "n" + strconv.Itoa(n) }
+
+// file of a node, by its path in the node's folder.
+func (s site) file(n int, path string) string { return filepath.Join(s.home, name(n), path) }
 
 // start switches a node on, and tells the watch which processes are its own.
 func (c *cluster) start(n int) {
@@ -191,9 +256,12 @@ func (c *cluster) start(n int) {
 }
 
 func (c *cluster) kill(n int) { c.t.Helper(); c.nodes("kill", strconv.Itoa(n)) }
-func (c *cluster) fault(verb string, args ...any) {
+
+// fault does something to node n that mend ends, unless a story does before.
+func (c *cluster) fault(verb string, n int, args ...any) {
 	c.t.Helper()
-	text := []string{verb}
+	c.faulty[n] = true
+	text := []string{verb, strconv.Itoa(n)}
 	for _, a := range args {
 		text = append(text, fmt.Sprint(a))
 	}
@@ -202,7 +270,7 @@ func (c *cluster) fault(verb string, args ...any) {
 
 // on is whether the node has power.
 func (c *cluster) on(n int) bool {
-	raw, err := os.ReadFile(filepath.Join(home, name(n), "pid"))
+	raw, err := os.ReadFile(c.file(n, "pid"))
 	if err != nil {
 		return false
 	}
@@ -216,7 +284,7 @@ func number(s string) int {
 
 func (c *cluster) pid(n int) int {
 	c.t.Helper()
-	raw, err := os.ReadFile(filepath.Join(home, name(n), "pid"))
+	raw, err := os.ReadFile(c.file(n, "pid"))
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -240,6 +308,19 @@ func (c *cluster) socket(n int) *client.API {
 	return a
 }
 
+// view is the node's own API for questions that are asked again and again. The
+// connection is kept for as long as the node lives: a handshake costs more than
+// the question. What changes something asks by socket, whose connection is new.
+func (c *cluster) view(n int) *client.API {
+	c.t.Helper()
+	pid := c.pid(n)
+	if have := c.local[n]; have.api != nil && have.pid == pid && have.key == c.key {
+		return have.api
+	}
+	c.local[n] = local{pid, c.key, c.socket(n)}
+	return c.local[n].api
+}
+
 func (c *cluster) setup(n int) api.Setup {
 	c.t.Helper()
 	var s api.Setup
@@ -259,8 +340,8 @@ func (c *cluster) clientWith(retries int, of ...int) *client.API {
 	var servers []string
 	pool := x509.NewCertPool()
 	for _, n := range of {
-		servers = append(servers, fmt.Sprintf("https://10.%s.1.%d:7480", subnet, n))
-		if raw, err := os.ReadFile(filepath.Join(home, name(n), "data/cluster/ca.pem")); err == nil {
+		servers = append(servers, fmt.Sprintf("https://10.%d.1.%d:7480", c.subnet, n))
+		if raw, err := os.ReadFile(c.file(n, "data/cluster/ca.pem")); err == nil {
 			pool.AppendCertsFromPEM(raw)
 		}
 	}
@@ -281,25 +362,21 @@ func (c *cluster) op() *client.API { return c.operator.Load() }
 // limit. It returns how long it took.
 func (c *cluster) until(limit time.Duration, what string, ok func() bool) time.Duration {
 	c.t.Helper()
-	began, watch := time.Now(), patience.Start()
-	for !ok() {
-		if watch.Over(limit) {
-			c.t.Fatalf("%s: not within %v", what, limit)
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	return time.Since(began).Round(10 * time.Millisecond)
+	return patience.Until(c.t, limit, what, ok)
 }
 
 // mend ends every fault that a story left, and waits until all is well.
 func (c *cluster) mend() {
 	c.t.Helper()
 	for n := 1; n <= 3; n++ {
-		if c.on(n) {
-			c.fault("thaw", n)
+		if c.faulty[n] {
+			if c.on(n) {
+				c.nodes("thaw", strconv.Itoa(n))
+			}
+			c.nodes("mend", strconv.Itoa(n))
+			c.nodes("hear", strconv.Itoa(n))
+			c.faulty[n] = false
 		}
-		c.fault("mend", n)
-		c.fault("hear", n)
 		if !c.on(n) {
 			c.start(n)
 		}
@@ -318,7 +395,7 @@ func (c *cluster) settled() {
 		if watch.Over(3 * time.Minute) {
 			c.t.Fatalf("the cluster does not come to rest: %s", last)
 		}
-		time.Sleep(200 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond)
 	}
 }
 
@@ -326,7 +403,11 @@ func (c *cluster) well(why *string) bool {
 	ctx, cancel := context.WithTimeout(c.ctx, 5*time.Second)
 	defer cancel()
 	for n := 1; n <= 3; n++ {
-		page, err := c.clientWith(-1, n).Nodes().Page(ctx, client.Query{})
+		if !c.on(n) {
+			*why = name(n) + " has no power"
+			return false
+		}
+		page, err := c.view(n).Nodes().Page(ctx, client.Query{})
 		if err != nil {
 			*why = fmt.Sprintf("%s: %v", name(n), err)
 			return false
@@ -350,7 +431,7 @@ func (c *cluster) well(why *string) bool {
 func (c *cluster) leader(n int) int {
 	ctx, cancel := context.WithTimeout(c.ctx, 5*time.Second)
 	defer cancel()
-	s, err := c.socket(n).Setup(ctx)
+	s, err := c.view(n).Setup(ctx)
 	if err != nil || s.Leader == "" {
 		return 0
 	}
@@ -391,7 +472,8 @@ func (c *cluster) node(id api.NodeID) int {
 	return 0
 }
 
-// down ends everything, shows why a test failed, and looks for what is left.
+// down ends everything, shows the end of what a failed test's daemons said, and
+// looks for what is left.
 func (c *cluster) down() {
 	if c.t.Failed() {
 		for n := 1; n <= 4; n++ {
@@ -406,13 +488,14 @@ func (c *cluster) down() {
 	if out, err := c.try("down"); err != nil {
 		c.t.Errorf("nodes.sh down: %v\n%s", err, out)
 	}
-	for _, left := range leftovers() {
+	for _, left := range c.leftovers() {
 		c.t.Errorf("left behind: %s", left)
 	}
 }
 
+// showLog shows the end of a log; all of it is in the folder of the failed test.
 func (c *cluster) showLog(n int, daemon string) {
-	raw, err := os.ReadFile(filepath.Join(home, name(n), "log", daemon+".log"))
+	raw, err := os.ReadFile(c.file(n, "log/"+daemon+".log"))
 	if err != nil {
 		return
 	}
@@ -422,23 +505,66 @@ func (c *cluster) showLog(n int, daemon string) {
 			keep = append(keep, line)
 		}
 	}
-	c.t.Logf("--- %s: end of %s's log\n%s", name(n), daemon, strings.Join(keep[max(0, len(keep)-40):], "\n"))
+	c.t.Logf("--- %s: end of %s's log\n%s", name(n), daemon, strings.Join(keep[max(0, len(keep)-8):], "\n"))
+}
+
+// keep what explains a failed test, while the cluster is as it was.
+func (c *cluster) keep(f failed.Folder) {
+	f.Files(c.home+"/n*/log/*.log", c.home+"/n*/libvirt/log/qemu/*.log")
+	for n := 1; n <= 4; n++ {
+		if !c.on(n) {
+			continue
+		}
+		nodes := []string{"env", "DIR=" + c.home, "../../../installer/dev/nodes.sh", c.short, "exec", strconv.Itoa(n)}
+		f.Output(name(n)+"-domains.xml", append(nodes, "sh", "-c", "virsh -q list --all; for d in $(virsh -q list --all --name); do virsh dumpxml $d; done")...)
+		f.Output(name(n)+"-network.txt", append(nodes, "sh", "-c", "ip -statistics address; nft list ruleset")...)
+	}
+	f.Output("processes.txt", "ps", "axfo", "pid,ppid,stat,lstart,time,args")
+	f.Text("cluster.json", c.objects())
+	if c.ledger != nil {
+		f.Text("ledger.txt", c.ledger.text())
+	}
+}
+
+// objects are the cluster's, as one node after the other has them, stale or not.
+func (c *cluster) objects() string {
+	var out strings.Builder
+	for n := 1; n <= 3; n++ {
+		if !c.on(n) {
+			continue
+		}
+		a, err := client.New(client.Options{Server: "unix:" + c.root(n, "/run/basalt/api.sock"), Token: c.key, Retries: -1, Stale: true})
+		if err != nil {
+			return err.Error()
+		}
+		ctx, cancel := context.WithTimeout(c.ctx, 10*time.Second)
+		q := client.Query{}
+		setup, err := a.Setup(ctx)
+		nodes, err2 := a.Nodes().Page(ctx, q)
+		instances, err3 := a.Instances().Page(ctx, q)
+		volumes, err4 := a.Volumes().Page(ctx, q)
+		migrations, err5 := a.Migrations().Page(ctx, q)
+		cancel()
+		raw, _ := json.MarshalIndent([]any{setup, nodes.Items, instances.Items, volumes.Items, migrations.Items}, "", " ")
+		fmt.Fprintf(&out, "%s: %v\n%s\n", name(n), errors.Join(err, err2, err3, err4, err5), raw)
+	}
+	return out.String()
 }
 
 // leftovers of the cluster on this machine.
-func leftovers() (left []string) {
+func (c *cluster) leftovers() (left []string) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range dirs {
 		raw, err := os.ReadFile(dir + "/cmdline")
 		text := strings.ReplaceAll(string(raw), "\x00", " ")
-		if err == nil && (strings.Contains(text, home) || strings.Contains(text, "nodes.sh "+short+" ")) {
+		if err == nil && (strings.Contains(text, c.home) || strings.Contains(text, "nodes.sh "+c.short+" ")) {
 			left = append(left, "process "+filepath.Base(dir)+" "+text)
 		}
 	}
 	mounts, _ := os.ReadFile("/proc/self/mounts")
 	links, _ := exec.Command("ip", "-o", "link").Output()
 	spaces, _ := exec.Command("ip", "netns", "list").Output()
-	for text, want := range map[string]string{string(mounts): home, string(links): short + "-", string(spaces): short + "-n"} {
+	for text, want := range map[string]string{string(mounts): c.home, string(links): c.short + "-", string(spaces): c.short + "-n"} {
 		for _, l := range strings.Split(text, "\n") {
 			if strings.Contains(l, want) {
 				left = append(left, l)
