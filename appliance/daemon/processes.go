@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -109,7 +110,11 @@ func (p *Processes) start(name string, argv []string, lock *os.File) error {
 		return err
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }() // no zombies while we live
+	go func() { // no zombies while we live
+		err := cmd.Wait()
+		p.crashed(name, cmd.ProcessState)
+		ended <- err
+	}()
 	for deadline := time.Now().Add(10 * time.Second); ; {
 		if _, err := readPid(pidFile); err == nil {
 			return nil
@@ -126,6 +131,22 @@ func (p *Processes) start(name string, argv []string, lock *os.File) error {
 			return errors.New("it did not start within 10 s")
 		}
 	}
+}
+
+// crashed writes into the log that the program was ended by a signal: of that
+// it can say nothing itself. An abort is left out, for it follows the program's
+// own words about it, which are to be the last.
+func (p *Processes) crashed(name string, state *os.ProcessState) {
+	status, ok := state.Sys().(syscall.WaitStatus)
+	if !ok || !status.Signaled() || status.Signal() == unix.SIGTERM || status.Signal() == unix.SIGABRT {
+		return
+	}
+	out, err := os.OpenFile(p.log(name), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return // its folder has gone
+	}
+	defer out.Close()
+	fmt.Fprintf(out, "%s basalt: process %d was ended by a signal: %v\n", time.Now().UTC().Format(time.RFC3339), state.Pid(), status.Signal())
 }
 
 // Stop implements Daemons.

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 func newProcesses(t *testing.T) *Processes {
@@ -40,6 +42,27 @@ func TestProcesses(t *testing.T) {
 	})
 	if words := p.Words(t.Context(), "one"); !strings.Contains(words, "words third") {
 		t.Errorf("its last words are %q", words)
+	}
+}
+
+// A program that crashes cannot say so itself: its log does.
+func TestCrashIsInTheLog(t *testing.T) {
+	p := newProcesses(t)
+	for script, want := range map[string]string{
+		"kill -SEGV $$": "ended by a signal: segmentation fault", "kill -KILL $$": "ended by a signal: killed",
+		"echo why; kill -ABRT $$": "why", "echo bye; exit 7": "bye",
+	} {
+		if err := p.Run(t.Context(), "one", []string{"/bin/sh", "-c", script}); err != nil {
+			t.Fatal(err)
+		}
+		last := ""
+		patience.Until(t, 10*time.Second, fmt.Sprintf("%q in the log after %q", want, script), func() bool {
+			last = strings.TrimSpace(p.Words(t.Context(), "one"))
+			return strings.HasSuffix(last, want)
+		})
+		if err := p.Stop(t.Context(), "one"); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

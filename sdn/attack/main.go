@@ -37,6 +37,7 @@ type Config struct {
 	Neighbour End          `json:"neighbour"` // in the same network
 	Gateway   End          `json:"gateway"`
 	Metadata  string       `json:"metadata"` // its MAC
+	Unserved  bool         `json:"unserved"` // nobody is at the metadata's address
 	Foreign   []End        `json:"foreign"`  // guests of other projects
 	Hosts     []netip.Addr `json:"hosts"`    // addresses of nodes
 	Ports     []uint16     `json:"ports"`    // what listens there

@@ -58,7 +58,7 @@ func probes(c Config) []probe {
 	}
 	pinged("ping the gateway", true, gw.MAC, a.Four, gw.Four)
 	asked("ARP for the gateway", true, gw.Four)
-	connected("SYN to metadata", true, c.Metadata, a.Four, metadata, 80)
+	connected("SYN to metadata", !c.Unserved, c.Metadata, a.Four, metadata, 80)
 	connected("SYN to metadata as a neighbour", false, c.Metadata, c.Neighbour.Four, metadata, 80)
 	pinged("ping every node of the link", false, "33:33:00:00:00:01", frame.LinkLocal(a.MAC), frame.IP("ff02::1"))
 	pinged("ping every router of the link", false, "33:33:00:00:00:02", frame.LinkLocal(a.MAC), frame.IP("ff02::2"))

@@ -112,7 +112,7 @@ func dials(c Config) []Result {
 		address string
 		allowed bool
 	}
-	targets := []target{{"169.254.169.254:80", true}}
+	targets := []target{{"169.254.169.254:80", !c.Unserved}}
 	to := func(a netip.Addr, ports ...uint16) {
 		for _, p := range ports {
 			targets = append(targets, target{net.JoinHostPort(a.String(), strconv.Itoa(int(p))), false})

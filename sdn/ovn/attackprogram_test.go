@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,25 +15,13 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/frame"
 )
 
-// The program of sdn/attack, with a guest's own card and kernel: the neighbour
-// has what is honest and nothing else, another tenant has nothing, and nobody
-// answers but the gateway. There is no metadata here.
-func TestAttackProgram(t *testing.T) {
-	w := newWorld(t)
-	w.apply(t, sdn.Topology{Cluster: "story"}) // waits until the databases have their leaders
-	topology := story()
-	w.apply(t, topology)
-	g := map[string]*guest{}
-	for _, name := range []string{"a", "b", "x"} {
-		p := portOf(topology, name)
-		on := slices.IndexFunc(w.nodes, func(n *node) bool { return n.id == p.Nodes[0] })
-		g[name] = w.boot(t, w.nodes[on], p).address(t, networkOf(topology, p.Network))
-	}
-	a, b, x := g["a"], g["b"], g["x"]
+// attackProgram runs the program of sdn/attack with a guest's own card and
+// kernel: the neighbour has what is honest and nothing else, another tenant has
+// nothing, and nobody answers but the gateway. There is no metadata here.
+func attackProgram(t *testing.T, topology sdn.Topology, a, b, x *guest) {
 	program := filepath.Join(t.TempDir(), "attack")
-	build := exec.Command("go", "build", "-o", program, "../attack")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
+	// As this test is built: what both consist of is compiled already.
+	if out, err := exec.Command("go", "build", "-o", program, "../attack").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	n := networkOf(topology, api.NetworkID("net-red1"))
@@ -43,7 +30,7 @@ func TestAttackProgram(t *testing.T) {
 	}
 	of := func(g *guest) map[string]any { return at(g.port.MAC, g.port.Address4, g.port.Address6) }
 	config, err := json.Marshal(map[string]any{
-		"card": "eth0", "self": of(a), "neighbour": of(b), "foreign": []any{of(x)}, "metadata": "0a:00:00:00:00:02",
+		"card": "eth0", "self": of(a), "neighbour": of(b), "foreign": []any{of(x)}, "metadata": "0a:00:00:00:00:02", "unserved": true,
 		"gateway": at(routerMAC(t, a, n.Gateway4), n.Gateway4, n.Gateway6), "hosts": []netip.Addr{frame.IP("172.31.7.1"), frame.IP("203.0.113.1")}, "ports": []int{22},
 	})
 	if err != nil {

@@ -1,54 +1,36 @@
 package ovn_test
 
 import (
-	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/basalt-gpu/basalt/installer/dev/failed"
 )
 
-// dump logs what has to be known when something has not come for so long that
+// dump keeps what has to be known when something has not come for so long that
 // it never will: who has which port, which cards are up, which MACs are
 // learned, how the switches carry what was sent last.
-func (w *world) dump() {
-	show := func(what string, argv ...string) {
-		out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
-		if err != nil {
-			out = fmt.Append(out, err)
-		}
-		w.t.Logf("%s:\n%s", what, out)
+func (w *world) dump(f failed.Folder) {
+	f.Files(w.path("*.log"))
+	for _, db := range []string{"nb", "sb"} {
+		name := map[string]string{"nb": "OVN_Northbound", "sb": "OVN_Southbound"}[db]
+		f.Output(db+".txt", "ovsdb-client", "--timeout=10", "dump", strings.Join(w.members(), ","), name)
 	}
-	for _, table := range [][]string{
-		{"Chassis", "_uuid,name"}, {"HA_Chassis", "_uuid,chassis,priority"}, {"MAC_Binding", "logical_port,ip,mac,timestamp"},
-		{"Port_Binding", "logical_port,type,tunnel_key,datapath,chassis,up,ha_chassis_group"},
-	} {
-		show(table[0], "ovn-sbctl", "--db="+strings.Join(w.members(), ","), "--timeout=5", "--format=csv", "--data=bare", "--no-headings", "--columns="+table[1], "list", table[0])
-	}
-	show("neighbours on the wire", "ip", "-n", w.wire, "neigh")
-	show("bridges of the wire", "bridge", "-n", w.wire, "fdb", "show", "dynamic")
+	f.Output("wire-neighbours.txt", "ip", "-n", w.wire, "neigh")
+	f.Output("wire-bridges.txt", "bridge", "-n", w.wire, "fdb", "show", "dynamic")
 	for _, n := range w.nodes {
-		show(string(n.id)+" cards", "ip", "-n", n.ns, "-s", "-brief", "link")
+		name := func(what string) string { return string(n.id) + "-" + strings.ReplaceAll(what, "/", "-") + ".txt" }
+		f.Output(name("links"), "ip", "-n", n.ns, "-details", "-statistics", "address", "show")
 		vswitch := filepath.Join(n.dir, "vswitchd.ctl")
-		for _, ask := range []string{"bfd/show", "fdb/show bo", "dpctl/dump-flows -m --names", "dpctl/dump-conntrack"} {
-			show(fmt.Sprint(n.id, " ", ask), append([]string{"ovs-appctl", "-t", vswitch}, strings.Fields(ask)...)...)
+		for _, ask := range []string{"bfd/show", "fdb/show bo", "dpif/show", "tnl/neigh/show", "ovs/route/show", "dpctl/dump-flows -m --names", "dpctl/dump-conntrack"} {
+			words := strings.Fields(ask)
+			f.Output(name(words[0]), append([]string{"ovs-appctl", "--timeout=10", "-t", vswitch}, words...)...)
 		}
+		f.Output(name("flows"), "ovs-ofctl", "--timeout=10", "dump-flows", filepath.Join(n.dir, "br-int.mgmt"))
+		f.Output(name("ovs"), "ovsdb-client", "--timeout=10", "dump", "unix:"+filepath.Join(n.dir, "db.sock"))
 		control, _ := filepath.Glob(filepath.Join(n.dir, "ovn-controller.*.ctl"))
 		for _, path := range control {
-			show(string(n.id)+" zones", "ovn-appctl", "-t", path, "ct-zone-list")
-		}
-	}
-}
-
-// complaints are the last warnings of every daemon.
-func (w *world) complaints() {
-	for name, d := range w.daemons {
-		raw, _ := os.ReadFile(d.log.Name())
-		lines := strings.Split(string(raw), "\n")
-		for _, l := range lines[max(0, len(lines)-30):] {
-			if strings.Contains(l, "|WARN|") || strings.Contains(l, "|ERR|") || strings.Contains(l, "|EMER|") {
-				w.t.Logf("%s: %s", name, l)
-			}
+			f.Output(name("zones"), "ovn-appctl", "-t", path, "ct-zone-list")
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 	"github.com/basalt-gpu/basalt/sdn"
 	"github.com/basalt-gpu/basalt/sdn/frame"
 )
@@ -41,18 +44,20 @@ func (l *ledger) read(t *testing.T) map[api.NodeID][]sdn.Egress {
 	return all
 }
 
-// rest: the sums, once they have not changed for longer than the switch takes
-// to count.
+// rest: the sums, once every switch has counted what it has carried so far.
 func (l *ledger) rest(t *testing.T) map[string]uint64 {
 	t.Helper()
-	l.read(t)
-	for still := 0; still < 5; still++ {
-		was := maps.Clone(l.sum)
-		time.Sleep(500 * time.Millisecond)
-		if l.read(t); !maps.Equal(was, l.sum) {
-			still = -1
-		}
+	for _, n := range l.w.nodes {
+		l.w.until(string(n.id)+" counts", func() error {
+			// ovs-vswitchd(8): it ends when all flows of the datapath were looked at.
+			out, err := exec.Command("ovs-appctl", "--timeout=20", "-t", filepath.Join(n.dir, "vswitchd.ctl"), "revalidator/wait").CombinedOutput()
+			if err != nil {
+				return fmt.Errorf("%w: %s", err, out)
+			}
+			return nil
+		})
 	}
+	l.read(t)
 	return maps.Clone(l.sum)
 }
 
@@ -119,7 +124,7 @@ func (w *world) shower(t *testing.T, from, to, address string, n int, headers ui
 	}); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(5 * time.Second); came.Load() < int64(n) && time.Now().Before(end); {
+	for wait := patience.Start(); came.Load() < int64(n) && !wait.Over(5*time.Second); {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if came.Load() < int64(n)/10 { // some are lost while a neighbour is found

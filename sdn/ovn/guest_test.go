@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 	"github.com/basalt-gpu/basalt/sdn"
 	"github.com/basalt-gpu/basalt/sdn/ovn"
 )
@@ -39,7 +40,7 @@ const remembered = 4096 // frames
 
 func (w *world) boot(t testing.TB, n *node, p sdn.Port) *guest {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := patience.Context(t.Context(), patient)
 	defer cancel()
 	tap, err := n.chassis.Plug(ctx, sdn.Plug{Port: p.ID, MAC: p.MAC})
 	if err != nil {
@@ -64,7 +65,7 @@ func (w *world) boot(t testing.TB, n *node, p sdn.Port) *guest {
 		g.inner.Close()
 		g.outer.Close()
 		pumps.Wait()
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := patience.Context(context.Background(), patient)
 		defer cancel()
 		if err := n.chassis.Unplug(ctx, p.ID); err != nil {
 			t.Error(err)
@@ -131,7 +132,7 @@ func (g *guest) saw(mark []byte) bool {
 
 // sees the mark within the time.
 func (g *guest) sees(mark []byte, within time.Duration) bool {
-	limit := time.After(within)
+	limit := patience.After(within)
 	for {
 		g.mu.Lock()
 		news := g.news
@@ -207,10 +208,16 @@ func reach(t testing.TB, w *world, ns, address, want string) string {
 	return answer
 }
 
-// dead: nothing comes of it. Long enough for one repeated SYN.
-func dead(t testing.TB, ns, address string) {
+// dead: nothing comes of any of them. Long enough for one repeated SYN.
+func dead(t testing.TB, ns string, addresses ...string) {
 	t.Helper()
-	if answer, err := dial(ns, address, 1500*time.Millisecond); err == nil {
-		t.Errorf("%s reaches %s: %q", ns, address, answer)
+	var all sync.WaitGroup
+	for _, address := range addresses {
+		all.Go(func() {
+			if answer, err := dial(ns, address, 1500*time.Millisecond); err == nil {
+				t.Errorf("%s reaches %s: %q", ns, address, answer)
+			}
+		})
 	}
+	all.Wait()
 }

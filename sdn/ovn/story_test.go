@@ -68,6 +68,7 @@ func TestStory(t *testing.T) {
 		n := networkOf(topology, "net-red1")
 		attackAll(t, g["a"], g["b"], g["x"], end{routerMAC(t, g["a"], n.Gateway4), n.Gateway4, n.Gateway6})
 	})
+	part("attack program", func(t *testing.T) { attackProgram(t, topology, g["a"], g["b"], g["x"]) })
 	part("load balancer", func(t *testing.T) { balance(t, w, g) })
 	part("egress", func(t *testing.T) { egress(t, w, g, topology) })
 	part("states", func(t *testing.T) { states(t, w, topology) })
@@ -119,19 +120,15 @@ func reaches(t *testing.T, w *world, g map[string]*guest) {
 	reach(t, w, w.wire, "203.0.113.50:80", "c")
 	// Blue has the same addresses, and is somebody else.
 	reach(t, w, x.ns, "203.0.113.2:80", "host")
-	dead(t, x.ns, at(a.port.Address4, 80))
-	dead(t, x.ns, at(d.port.Address4, 80))
-	dead(t, x.ns, at(b.port.Address6, 80))
-	dead(t, a.ns, at(x.port.Address4, 80))
-	dead(t, a.ns, at(x.port.Address6, 80))
+	dead(t, x.ns, at(a.port.Address4, 80), at(d.port.Address4, 80), at(b.port.Address6, 80))
+	dead(t, a.ns, at(x.port.Address4, 80), at(x.port.Address6, 80))
 }
 
 func securityGroups(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) {
 	a, c, d := g["a"], g["c"], g["d"]
 	reach(t, w, a.ns, at(c.port.Address4, 80), "c")
 	reach(t, w, a.ns, at(c.port.Address6, 81), "c")
-	dead(t, a.ns, at(d.port.Address4, 80)) // nothing in, though it went out above
-	dead(t, a.ns, at(d.port.Address6, 80))
+	dead(t, a.ns, at(d.port.Address4, 80), at(d.port.Address6, 80)) // nothing in, though it went out above
 	dead(t, w.wire, "203.0.113.50:82")
 
 	// A rule is taken away and a group is named.
@@ -158,9 +155,8 @@ func securityGroups(t *testing.T, w *world, g map[string]*guest, topology sdn.To
 
 // hosts, the control plane and the wire between nodes, from inside a guest.
 func hosts(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) {
-	for _, address := range []string{"203.0.113.1:6641", "172.31.7.254:22", "172.31.7.1:22"} {
-		dead(t, g["a"].ns, address)
-		dead(t, g["c"].ns, address) // by its floating IP
+	for _, from := range []string{"a", "c"} { // c by its floating IP
+		dead(t, g[from].ns, "203.0.113.1:6641", "172.31.7.254:22", "172.31.7.1:22")
 	}
 	// Without the prohibition they are reached: it is that which protects them.
 	t2 := topology

@@ -1,7 +1,6 @@
 package ovn_test
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"os"
@@ -16,14 +15,16 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/installer/dev/failed"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 	"github.com/basalt-gpu/basalt/sdn"
 	"github.com/basalt-gpu/basalt/sdn/link"
 	"github.com/basalt-gpu/basalt/sdn/ovn"
 	"golang.org/x/sys/unix"
 )
 
-// patience with one thing: this machine may be busy.
-const patience = 90 * time.Second
+// patient is how long one thing may take.
+const patient = 90 * time.Second
 
 // world is a whole OVN on this machine: three members with both databases,
 // two ovn-northd, three chassis in namespaces of their own with the userspace
@@ -83,6 +84,7 @@ func newWorld(t testing.TB) *world {
 	for i := 1; i <= 3; i++ {
 		w.nodes = append(w.nodes, w.chassis(i))
 	}
+	failed.Keep(t, w.dump)
 	w.control = ovn.New(ovn.Options{NB: w.members(), SB: w.members()})
 	t.Cleanup(func() { w.control.Close() })
 	return w
@@ -93,9 +95,6 @@ func (w *world) close() {
 		w.kill(name)
 	}
 	_ = exec.Command("sh", "-c", "for n in $(ip netns list | cut -d' ' -f1 | grep ^"+w.tag+"); do ip -n $n link | grep -o 'v[ou][0-9]*@' | tr -d @ | xargs -rn1 ip -n $n link delete 2>/dev/null; ip netns delete $n; done").Run()
-	if w.t.Failed() {
-		w.complaints()
-	}
 	os.RemoveAll(w.dir)
 }
 
@@ -228,13 +227,13 @@ func (w *world) socket(path string) {
 // until the function returns nil.
 func (w *world) until(what string, f func() error) {
 	w.t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+	for wait := patience.Start(); ; time.Sleep(20 * time.Millisecond) {
 		err := f()
 		if err == nil {
 			return
 		}
-		if time.Now().After(end) {
-			w.dump()
+		if wait.Over(patient) {
+			failed.Keep(w.t, w.dump) // now, and not when the other parts have been at it
 			w.t.Fatalf("%s: %v", what, err)
 		}
 	}
@@ -302,7 +301,7 @@ func inside(ns string, f func() error) error {
 // apply the topology and wait until every node has it.
 func (w *world) apply(t testing.TB, topology sdn.Topology) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := patience.Context(t.Context(), patient)
 	defer cancel()
 	for {
 		err := w.control.Apply(ctx, topology)

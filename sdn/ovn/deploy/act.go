@@ -28,26 +28,22 @@ func (n *Node) act(ctx context.Context, a Action) error {
 	case Stop:
 		return n.config.Daemons.Stop(ctx, a.Name)
 	case CreateLocal:
-		return n.create(ctx, a.File, "create", "", localSchema)
+		return n.create(ctx, a.File, func(file string) error { return run("ovsdb-tool", "create", file, localSchema) })
 	case Create:
-		return n.create(ctx, a.File, "create", "", a.DB.schemaFile())
+		return n.create(ctx, a.File, func(file string) error { return n.initial(ctx, a.DB, file) })
 	case Found:
-		return n.create(ctx, a.File, "create-cluster", fmt.Sprintf("--election-timer=%d", n.config.Election.Milliseconds()), a.DB.schemaFile(), a.Addr)
+		return n.create(ctx, a.File, func(file string) error { return n.found(ctx, a, file) })
 	case Join:
-		return n.create(ctx, a.File, "join-cluster", "--cid="+a.ID, append([]string{a.DB.schemaName(), a.Addr}, a.Others...)...)
+		return n.create(ctx, a.File, func(file string) error {
+			return run(append([]string{"ovsdb-tool", "--cid=" + a.ID, "join-cluster", file, a.DB.schemaName(), a.Addr}, a.Others...)...)
+		})
 	case SetAside:
 		if err := os.Rename(a.File, a.File+".old"); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		return nil
 	case Remove:
-		lock := filepath.Join(filepath.Dir(a.File), "."+filepath.Base(a.File)+".~lock~")
-		for _, path := range []string{a.File, a.File + ".old", lock} {
-			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-		}
-		return nil
+		return errors.Join(removed(a.File), removed(a.File+".old"))
 	case Leave:
 		return run("ovs-appctl", "--timeout=10", "-t", control(n.config.Paths.Run, a.DB), "cluster/leave", a.DB.schemaName())
 	case Kick:
@@ -70,18 +66,15 @@ func (n *Node) act(ctx context.Context, a Action) error {
 	return fmt.Errorf("no such verb: %q", a.Verb)
 }
 
-// create a database's file whole or not at all.
-func (n *Node) create(ctx context.Context, file, verb, option string, rest ...string) error {
+// create a database's file whole or not at all; write makes it under another
+// name.
+func (n *Node) create(ctx context.Context, file string, write func(file string) error) error {
 	tmp := filepath.Join(filepath.Dir(file), ".new-"+filepath.Base(file))
-	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := removed(tmp); err != nil {
 		return err
 	}
-	argv := []string{"ovsdb-tool"}
-	if option != "" {
-		argv = append(argv, option)
-	}
-	if _, err := n.command(ctx, append(append(argv, verb, tmp), rest...)...); err != nil {
-		return errors.Join(err, os.Remove(tmp))
+	if err := write(tmp); err != nil {
+		return errors.Join(err, removed(tmp))
 	}
 	if err := os.Rename(tmp, file); err != nil {
 		return err
@@ -91,6 +84,48 @@ func (n *Node) create(ctx context.Context, file, verb, option string, rest ...st
 		return err
 	}
 	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// initial writes a database of one server with the row that "ovn-nbctl init" and
+// "ovn-sbctl init" insert. A southbound database must have it from its first
+// moment: ovn-northd inserts it when it finds none, and ovn-controller 23.03
+// that reads the database before that follows a null pointer
+// (debug_drop_collector_set of the missing SB_Global).
+func (n *Node) initial(ctx context.Context, d DB, file string) error {
+	if _, err := n.command(ctx, "ovsdb-tool", "create", file, d.schemaFile()); err != nil {
+		return err
+	}
+	insert := fmt.Sprintf(`[%q,{"op":"insert","table":%q,"row":{}}]`, d.schemaName(), d.global())
+	answer, err := n.command(ctx, "ovsdb-tool", "transact", file, insert)
+	if err == nil && strings.Contains(answer, `"error"`) {
+		err = fmt.Errorf("insert a row into %s: %s", d.global(), strings.TrimSpace(answer))
+	}
+	return err
+}
+
+// found writes the file of a cluster's first server.
+func (n *Node) found(ctx context.Context, a Action, file string) error {
+	content := file + ".content"
+	if err := removed(content); err != nil {
+		return err
+	}
+	err := n.initial(ctx, a.DB, content)
+	if err == nil {
+		_, err = n.command(ctx, "ovsdb-tool", fmt.Sprintf("--election-timer=%d", n.config.Election.Milliseconds()),
+			"create-cluster", file, content, a.Addr)
+	}
+	return errors.Join(err, removed(content))
+}
+
+// removed makes sure that there is no such file, nor the lock that ovsdb-tool
+// leaves beside it.
+func removed(file string) error {
+	for _, path := range []string{file, filepath.Join(filepath.Dir(file), "."+filepath.Base(file)+".~lock~")} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // up waits until a server that was told to run can be spoken to, so that what

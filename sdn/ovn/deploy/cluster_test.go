@@ -21,6 +21,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
 	"github.com/basalt-gpu/basalt/appliance/daemon"
+	"github.com/basalt-gpu/basalt/installer/dev/failed"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 	"github.com/basalt-gpu/basalt/sdn/link"
 )
 
@@ -31,12 +33,27 @@ type site struct {
 	prefix   string
 	dir      string
 	ca       pki.CA
-	nodes    []*testNode
+	nodes    []*testNode // that are up
+	all      []*testNode
 	founding Founding
 	members  []Member
 	reports  map[string]Report
 	silence  time.Duration
 	tls      bool
+	withheld string // the daemon that is not started now
+}
+
+// withholding runs all daemons but the site's withheld one.
+type withholding struct {
+	Daemons
+	site *site
+}
+
+func (w withholding) Run(ctx context.Context, name string, argv []string) error {
+	if name == w.site.withheld {
+		return nil
+	}
+	return w.Daemons.Run(ctx, name, argv)
 }
 
 type testNode struct {
@@ -89,16 +106,7 @@ func newSite(t *testing.T, nodes int, tls bool) *site {
 		t.Fatal(err)
 	}
 	s := &site{t: t, prefix: fmt.Sprintf("od%d%d", os.Getpid()%10000, sites), dir: dir, reports: map[string]Report{}, tls: tls}
-	t.Cleanup(func() {
-		if t.Failed() {
-			logs, _ := filepath.Glob(dir + "/*/log/*.log")
-			for _, l := range logs {
-				text, _ := os.ReadFile(l)
-				t.Logf("%s:\n%s", l, text[max(0, len(text)-1500):])
-			}
-		}
-		_ = os.RemoveAll(dir)
-	})
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	command(t, "ip", "netns", "add", s.prefix+"-sw")
 	t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", s.prefix+"-sw").Run() })
 	command(t, "ip", "-n", s.prefix+"-sw", "link", "add", "sw0", "type", "bridge")
@@ -107,8 +115,10 @@ func newSite(t *testing.T, nodes int, tls bool) *site {
 		t.Fatal(err)
 	}
 	for i := range nodes {
-		s.nodes = append(s.nodes, s.node(i+1))
+		s.all = append(s.all, s.node(i+1))
 	}
+	s.nodes = slices.Clone(s.all)
+	failed.Keep(t, s.evidence)
 	return s
 }
 
@@ -136,7 +146,7 @@ func (s *site) node(i int) *testNode {
 		n.tls = s.identity(n)
 	}
 	n.Node, err = NewNode(Config{Paths: Paths{State: filepath.Join(n.dir, "db"), Run: filepath.Join(n.dir, "ovn"), OVSRun: filepath.Join(n.dir, "ovs")},
-		Daemons: n.daemons, Foreign: func() bool { return false }, Election: time.Second, Patience: 8 * time.Second, Log: n.log})
+		Daemons: withholding{n.daemons, s}, Foreign: func() bool { return false }, Election: time.Second, Patience: 8 * time.Second, Log: n.log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +233,7 @@ func (s *site) round(nodes ...*testNode) {
 // until rounds have made it so.
 func (s *site) until(what string, ok func() bool, nodes ...*testNode) {
 	s.t.Helper()
-	for deadline := time.Now().Add(5 * time.Minute); ; {
+	for w := patience.Start(); ; {
 		s.round(nodes...)
 		if s.t.Failed() {
 			s.t.FailNow()
@@ -231,14 +241,14 @@ func (s *site) until(what string, ok func() bool, nodes ...*testNode) {
 		if ok() {
 			return
 		}
-		if time.Now().After(deadline) {
+		if w.Over(3 * time.Minute) {
 			s.t.Logf("%+v", s.founding)
 			for _, n := range nodes {
 				s.t.Logf("%s: %+v, alone %v", n.id, s.reports[n.id], n.alone)
 			}
-			s.t.Fatalf("waited 5 min for: %s", what)
+			s.t.Fatalf("waited 3 min for: %s", what)
 		}
-		time.Sleep(100 * time.Millisecond) // the period of an agent, shortened
+		time.Sleep(50 * time.Millisecond) // the period of an agent, shortened
 	}
 }
 
@@ -285,17 +295,19 @@ func (n *testNode) nbctl(args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-func (n *testNode) mustNB(args ...string) string {
+func (n *testNode) mustNB(args ...string) (out string) {
 	n.site.t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		out, err := n.nbctl(args...)
-		if err == nil {
-			return out
+	var err error
+	defer func() {
+		if n.site.t.Failed() {
+			n.site.t.Logf("%q: %v", args, err)
 		}
-		if time.Now().After(deadline) { // an election takes a while
-			n.site.t.Fatalf("%q: %v", args, err)
-		}
-	}
+	}()
+	patience.Until(n.site.t, time.Minute, "an answer of the northbound database", func() bool { // an election takes a while
+		out, err = n.nbctl(args...)
+		return err == nil
+	})
+	return out
 }
 
 // kill a daemon as an accident does.
@@ -313,13 +325,26 @@ func (n *testNode) kill(name string) {
 	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
 		n.site.t.Fatal(err)
 	}
-	for range 1000 {
-		if up, _ := n.daemons.Running(context.Background(), name); !up {
-			return
+	patience.Until(n.site.t, 10*time.Second, "the end of "+name, func() bool {
+		up, _ := n.daemons.Running(context.Background(), name)
+		return !up
+	})
+}
+
+// steady sees that ovn-controller has worked since its first start: it has given
+// the switch flows, and was never started again.
+func (n *testNode) steady() {
+	t := n.site.t
+	t.Helper()
+	patience.Until(t, 30*time.Second, n.id+": flows in the switch", func() bool {
+		log, err := os.ReadFile(filepath.Join(n.dir, "log", "ovn-controller.log"))
+		up, err2 := n.daemons.Running(t.Context(), "ovn-controller")
+		if starts := strings.Count(string(log), "basalt: starting"); !up || starts != 1 || errors.Join(err, err2) != nil {
+			t.Fatalf("%s: ovn-controller runs: %v, %v, after %d starts; it says\n%s", n.id, up, errors.Join(err, err2), starts, log[max(0, len(log)-500):])
 		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	n.site.t.Fatalf("%s lives", name)
+		out, err := exec.Command("ovs-ofctl", "--timeout=10", "dump-flows", n.config.Paths.OVSRun+"/"+Integration+".mgmt").CombinedOutput()
+		return err == nil && strings.Contains(string(out), "cookie=")
+	})
 }
 
 func others(all []*testNode, but *testNode) []*testNode {
@@ -468,14 +493,19 @@ func (s *site) cross(a, b *testNode) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; {
+	for _, port := range []string{"pa", "pb"} {
+		if out, err := nb.nbctl("wait-until", "Logical_Switch_Port", port, "up=true"); err != nil {
+			t.Fatalf("port %s does not come up: %v %s", port, err, out)
+		}
+	}
+	for w := patience.Start(); ; {
 		var c net.Conn
 		a.inside(func() { c, err = net.DialTimeout("tcp", listener.Addr().String(), 2*time.Second) })
 		if err == nil {
 			c.Close()
 			return
 		}
-		if time.Now().After(deadline) {
+		if w.Over(20 * time.Second) {
 			t.Fatalf("no packet crosses: %v", err)
 		}
 	}
@@ -522,7 +552,11 @@ func TestOneNodeGrows(t *testing.T) {
 	all := s.nodes
 	s.nodes = all[:1]
 	s.members = []Member{member(a)}
+	s.withheld = "ovn-northd" // which is slow to start
 	s.until("one node", s.whole(a), a)
+	a.steady()
+	s.withheld = ""
+	s.until("one node with ovn-northd", s.whole(a), a)
 	if out, err := exec.Command("ip", "netns", "exec", a.ns, "ss", "-Hltn").CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("it listens on %s, %v", out, err)
 	}

@@ -113,6 +113,9 @@ func (d DB) schemaName() string {
 	return "OVN_Southbound"
 }
 
+// global is the table of one row that every database has.
+func (d DB) global() string { return strings.ToUpper(string(d)) + "_Global" }
+
 func (d DB) schemaFile() string { return "/usr/share/ovn/ovn-" + string(d) + ".ovsschema" }
 
 func (d DB) port() int {
