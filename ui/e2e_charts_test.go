@@ -13,6 +13,7 @@ import (
 	gpuclient "github.com/basalt-gpu/basalt/gpu/node/client"
 	"github.com/basalt-gpu/basalt/gpu/node/wire"
 	"github.com/basalt-gpu/basalt/gpu/worker"
+	"github.com/basalt-gpu/basalt/installer/dev/built"
 )
 
 // TestCharts: the charts of instances whose hypervisor is pretended, and of a
@@ -38,10 +39,7 @@ func TestCharts(t *testing.T) {
 // softGPU starts a gpud with one.
 func (n daemon) softGPU(t *testing.T) {
 	t.Helper()
-	bin := filepath.Join(t.TempDir(), "basalt-gpud")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "github.com/basalt-gpu/basalt/appliance/cmd/basalt-gpud").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	bin := built.Program(t, "appliance/cmd/basalt-gpud")
 	cmd := exec.Command(bin, "--state", t.TempDir(), "--socket", n.gpud(), "--no-nvidia", "--soft-gpu", "name=soft0,vram=8GiB,sms=4")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/installer/dev/built"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
@@ -35,10 +36,7 @@ func (n daemon) card(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
 	dir := t.TempDir()
-	bin := filepath.Join(dir, "basalt-gpud")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", bin, "github.com/basalt-gpu/basalt/appliance/cmd/basalt-gpud").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	bin := built.Program(t, "appliance/cmd/basalt-gpud")
 	cmd := exec.Command(bin, "--no-nvidia", "--soft-gpu", "vram=8GiB", "--state", filepath.Join(dir, "state"), "--socket", filepath.Join(n.Run, "gpud.sock"))
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

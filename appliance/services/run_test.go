@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -25,7 +26,9 @@ func (c *counting) List(ctx context.Context, q api.ListQuery) (api.ListPage, err
 
 // Services that run cost no look; one that ends, before it runs or while, is
 // taken down in the background.
-func TestRunWaitsForAnEnd(t *testing.T) {
+func TestRunWaitsForAnEnd(t *testing.T) { synctest.Test(t, runWaitsForAnEnd) }
+
+func runWaitsForAnEnd(t *testing.T) {
 	store := &counting{Memory: storetest.NewMemory()}
 	put := func(id string, ended bool) {
 		t.Helper()

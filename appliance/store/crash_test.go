@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -232,6 +233,47 @@ func checkAfterKill(t *testing.T, round int, dir string, acked [][2]int64) {
 	}
 	if s.Revision() != total {
 		t.Errorf("round %d: revision %d, but the batches that are there make %d", round, s.Revision(), total)
+	}
+}
+
+// A store that was killed while it was founded is founded the next time: Raft
+// had written its first term, and its log not yet. One that has voted or come
+// to a later term is not, as its log must have been lost.
+func TestKilledWhileFounding(t *testing.T) {
+	for name, c := range map[string]struct {
+		keys map[string]uint64
+		good bool
+	}{
+		"killed after the term": {map[string]uint64{"CurrentTerm": 1}, true},
+		"it has voted":          {map[string]uint64{"CurrentTerm": 1, "LastVoteTerm": 1}, false},
+		"a later term":          {map[string]uint64{"CurrentTerm": 2}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			votes, err := openStable(filepath.Join(dir, "vote"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for key, n := range c.keys {
+				if err := votes.SetUint64([]byte(key), n); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := votes.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s, err := Open(Options{Dir: dir, NodeID: "node-a", Reserve: 1})
+			if (err == nil) != c.good {
+				t.Fatalf("open: %v", err)
+			}
+			if err != nil {
+				return
+			}
+			defer s.Close()
+			if _, err := s.Apply(t.Context(), crashBatch(0, 1)); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

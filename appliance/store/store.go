@@ -217,6 +217,11 @@ func (s *Store) startRaft(votes raft.StableStore, snapshots raft.SnapshotStore, 
 		return err
 	}
 	conf.NoSnapshotRestoreOnStart = stands
+	if bootstrap {
+		if err := s.forgetHalfFounding(votes, snapshots); err != nil {
+			return err
+		}
+	}
 	old, err := raft.HasExistingState(s.log, votes, snapshots)
 	if err != nil {
 		return err
@@ -235,6 +240,30 @@ func (s *Store) startRaft(votes raft.StableStore, snapshots raft.SnapshotStore, 
 	self := func(m raft.Server) bool { return m.ID == conf.LocalID }
 	if o.Transport == nil && !slices.ContainsFunc(members, self) {
 		return errors.Join(fmt.Errorf("its files belong to another node (%v), not to %s", members, o.NodeID), s.raft.Shutdown().Error())
+	}
+	return nil
+}
+
+// forgetHalfFounding takes back the founding of a cluster that was cut short.
+// raft.BootstrapCluster writes term 1 and then the first entry of the log; a
+// node that was killed in between has neither members nor a way to get any. No
+// other node is in term 1 with an empty log, without a vote and a snapshot.
+func (s *Store) forgetHalfFounding(votes raft.StableStore, snapshots raft.SnapshotStore) error {
+	last, err := s.log.LastIndex()
+	if err != nil || last > 0 {
+		return err
+	}
+	if list, err := snapshots.List(); err != nil || len(list) > 0 {
+		return err
+	}
+	if _, err := votes.GetUint64([]byte("LastVoteTerm")); err == nil {
+		return nil
+	} else if err.Error() != errNotFound.Error() {
+		return err
+	}
+	term, err := votes.GetUint64([]byte("CurrentTerm"))
+	if err == nil && term == 1 {
+		return votes.SetUint64([]byte("CurrentTerm"), 0)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/installer/dev/built"
 )
 
 func TestTable(t *testing.T) {
@@ -44,6 +45,7 @@ func TestCommandRoundTrip(t *testing.T) {
 
 // The generated files in the tree are what the generator makes of the table.
 func TestGeneratedFilesAreFresh(t *testing.T) {
+	gen := built.Program(t, "gpu/abi/gen")
 	dir := t.TempDir()
 	abiDir := filepath.Join(dir, "gpu", "abi")
 	for _, d := range []string{abiDir, filepath.Join(dir, "gpu", "guest", "include")} {
@@ -60,11 +62,7 @@ func TestGeneratedFilesAreFresh(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	bin := filepath.Join(dir, "gen")
-	if out, err := exec.Command("go", "build", "-o", bin, "./gen").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	cmd := exec.Command(bin)
+	cmd := exec.Command(gen)
 	cmd.Dir = abiDir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

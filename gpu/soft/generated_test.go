@@ -6,16 +6,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/basalt-gpu/basalt/installer/dev/built"
 )
 
 func TestLoopsAreFresh(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the generator")
-	}
+	gen := built.Program(t, "gpu/soft/gen")
 	dir := t.TempDir()
-	if out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "gen"), "./gen").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
 	ops, err := os.ReadFile("ops.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -23,7 +20,7 @@ func TestLoopsAreFresh(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "ops.txt"), ops, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(filepath.Join(dir, "gen"))
+	cmd := exec.Command(gen)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

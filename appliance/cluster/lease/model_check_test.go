@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/basalt-gpu/basalt/installer/dev/layer"
 )
 
 var (
 	seedFlag  = flag.Uint64("seed", 0, "run this schedule only, and tell its story")
-	seedsFlag = flag.Int("seeds", 0, "schedules to run; 0: 2000, or 100 with -short")
+	seedsFlag = flag.Int("seeds", 0, "schedules to run; 0: 500, 20000 in the long layer, 100 with -short")
 )
 
 // fault breaks something for a while, and again a little later.
@@ -82,8 +84,11 @@ func TestNoLeaseForTheLost(t *testing.T) {
 	}
 	count := *seedsFlag
 	if count == 0 {
-		count = 2000
-		if testing.Short() {
+		count = 500
+		switch {
+		case layer.Long():
+			count = 20000
+		case testing.Short():
 			count = 100
 		}
 	}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/installer/dev/built"
 )
 
 // pty is a terminal whose other end nobody answers on, as a serial line is.
@@ -42,23 +44,17 @@ func pty(t *testing.T) (master, slave *os.File) {
 // anything (and so do not wait for answers), and the screen comes at once,
 // without a basaltd.
 func TestOnALineWithoutAnswers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds programs")
-	}
-	dir := t.TempDir()
-	if out, err := exec.Command("go", "build", "-o", dir, ".", "../basalt-installer").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	none := filepath.Join(t.TempDir(), "none")
 	for _, c := range []struct {
 		name string
 		args []string
 		sees string
 	}{
 		{"basalt-installer", []string{"--version"}, "basalt-installer version"},
-		{"basalt-console", []string{"--once", "--socket", filepath.Join(dir, "none")}, "does not answer"},
-		{"basalt-console", []string{"--socket", filepath.Join(dir, "none")}, "Alt-F2 log in"},
+		{"basalt-console", []string{"--once", "--socket", none}, "does not answer"},
+		{"basalt-console", []string{"--socket", none}, "Alt-F2 log in"},
 	} {
-		got := onTerminal(t, filepath.Join(dir, c.name), c.args, c.sees)
+		got := onTerminal(t, built.Program(t, "appliance/cmd/"+c.name), c.args, c.sees)
 		if !strings.Contains(got, c.sees) {
 			t.Errorf("%s %v: %q is not in %q", c.name, c.args, c.sees, got)
 		}
@@ -73,13 +69,7 @@ func TestOnALineWithoutAnswers(t *testing.T) {
 // It ends when it is told to: while it draws, and with a terminal that takes
 // nothing.
 func TestEndsOnSIGTERM(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a program")
-	}
-	program := filepath.Join(t.TempDir(), "basalt-console")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	program := built.Program(t, "appliance/cmd/basalt-console")
 	for range 8 { // what once kept it did so every other time
 		endOnSIGTERM(t, program, false)
 	}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/gpu/device/testguest"
+	"github.com/basalt-gpu/basalt/installer/dev/built"
 )
 
 // cudaGuest boots a guest with the CUDA library and programs of build/guest
@@ -18,19 +19,19 @@ func cudaGuest(t *testing.T, run string) (*node, *testguest.Guest) {
 	if testing.Short() {
 		t.Skip("boots a virtual machine")
 	}
-	built := filepath.Join(testguest.BuildDir(t), "guest")
-	if _, err := os.Stat(filepath.Join(built, "lib", "libcuda.so.1")); err != nil {
+	outputs := filepath.Join(testguest.BuildDir(t), "guest")
+	if _, err := os.Stat(filepath.Join(outputs, "lib", "libcuda.so.1")); err != nil {
 		t.Skip("build/guest/lib/libcuda.so.1 is missing: run make guest")
 	}
 	probe := testguest.Compile(t, filepath.Join("..", "..", "..", "gpu", "device", "testguest", "cudaprobe", "cudaprobe.c"), "-ldl")
 	files := map[string]string{"/cudaprobe": probe}
 	testguest.Libraries(t, files, probe)
 	for _, f := range []string{"lib/libcuda.so.1", "lib/libnvidia-ml.so.1", "bin/nvidia-smi", "bin/cuda-info", "demo/vecadd", "demo/matmul"} {
-		if path := filepath.Join(built, f); exists(path) {
+		if path := filepath.Join(outputs, f); exists(path) {
 			files["/guest/"+f] = path
 		}
 	}
-	n := startNode(t, goBuild(t, "basalt-worker"))
+	n := startNode(t, built.Program(t, "appliance/cmd/basalt-worker"))
 	return n, testguest.Boot(t, testguest.Options{VGPU: n.socket, Files: files, MemoryMiB: 512,
 		Run: "export LD_LIBRARY_PATH=/guest/lib\n" + run})
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/device/testguest"
 	"github.com/basalt-gpu/basalt/gpu/node/client"
 	"github.com/basalt-gpu/basalt/gpu/node/wire"
+	"github.com/basalt-gpu/basalt/installer/dev/built"
 )
 
 func TestArguments(t *testing.T) {
@@ -55,7 +56,7 @@ func startNode(t *testing.T, worker string) *node {
 	n := &node{t: t, socket: filepath.Join(dir, "vgpu")}
 	gpud := filepath.Join(dir, "gpud")
 	as, group := n.workerUser(dir)
-	n.run(goBuild(t, "basalt-gpud"), append(group, "--state", filepath.Join(dir, "state"), "--socket", gpud, "--no-nvidia", "--soft-gpu", "name=soft0,vram=1GiB")...)
+	n.run(built.Program(t, "appliance/cmd/basalt-gpud"), append(group, "--state", filepath.Join(dir, "state"), "--socket", gpud, "--no-nvidia", "--soft-gpu", "name=soft0,vram=1GiB")...)
 	n.exists(gpud)
 	n.control = client.NewControl(gpud)
 	t.Cleanup(n.control.Close)
@@ -72,7 +73,7 @@ func startNode(t *testing.T, worker string) *node {
 		t.Fatal(err)
 	}
 	defer token.Close()
-	n.vgpu = n.runWith(token, goBuild(t, "basalt-vgpu"), append(as, "--socket", n.socket, "--gpud", gpud, "--vgpu", vgpuID, "--worker", worker, "--token-fd", "3")...)
+	n.vgpu = n.runWith(token, built.Program(t, "appliance/cmd/basalt-vgpu"), append(as, "--socket", n.socket, "--gpud", gpud, "--vgpu", vgpuID, "--worker", worker, "--token-fd", "3")...)
 	n.exists(n.socket)
 	return n
 }
@@ -92,16 +93,6 @@ func (n *node) workerUser(dir string) (vgpu, gpud []string) {
 	}
 	n.uid = nobody.Uid
 	return []string{"--worker-user", "nobody"}, []string{"--worker-group", nobody.Gid}
-}
-
-func goBuild(t *testing.T, name string, tags ...string) string {
-	t.Helper()
-	out := filepath.Join(t.TempDir(), name)
-	args := append([]string{"build", "-o", out}, tags...)
-	if b, err := exec.Command("go", append(args, "github.com/basalt-gpu/basalt/appliance/cmd/"+name)...).CombinedOutput(); err != nil {
-		t.Fatalf("building %s: %v\n%s", name, err, b)
-	}
-	return out
 }
 
 // run starts a program that ends with the test.
@@ -185,7 +176,7 @@ func TestRealWorker(t *testing.T) {
 		t.Skip("boots a virtual machine")
 	}
 	worker := filepath.Join(t.TempDir(), "worker")
-	script := fmt.Sprintf("#!/bin/sh\nexec %s --driver fake \"$@\"\n", goBuild(t, "basalt-worker", "-tags", "basalt_fake"))
+	script := fmt.Sprintf("#!/bin/sh\nexec %s --driver fake \"$@\"\n", built.Program(t, "appliance/cmd/basalt-worker", "basalt_fake"))
 	if err := os.WriteFile(worker, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,19 +13,13 @@ import (
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
+	"github.com/basalt-gpu/basalt/installer/dev/built"
 )
 
 // build makes the worker with the fake driver in it.
 func build(t testing.TB) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("builds and starts processes")
-	}
-	bin := filepath.Join(t.TempDir(), "basalt-worker")
-	if out, err := exec.Command("go", "build", "-tags", "basalt_fake", "-o", bin, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return bin
+	return built.Program(t, "appliance/cmd/basalt-worker", "basalt_fake")
 }
 
 // start starts a worker and a session in it.

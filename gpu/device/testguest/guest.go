@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/basalt-gpu/basalt/installer/dev/built"
 )
 
 // lockFile lets one test VM run at a time: they share few processors.
@@ -256,13 +258,7 @@ func BuildDir(t *testing.T) string {
 // Program builds a Go program of this module as a static binary for the guest.
 func Program(t *testing.T, pkg string) string {
 	t.Helper()
-	out := filepath.Join(t.TempDir(), filepath.Base(pkg))
-	cmd := exec.Command("go", "build", "-o", out, pkg)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if b, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("building %s: %v\n%s", pkg, err, b)
-	}
-	return out
+	return built.Static(t, pkg)
 }
 
 func install(t *testing.T, from, to string) {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basalt-gpu/basalt/installer/dev/built"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
@@ -34,8 +35,9 @@ type process struct {
 	done    chan struct{}
 }
 
-// Start a basaltd that is built with tags, and wait until it answers. libvirt
-// says which hypervisor it has; more are options that have the last word.
+// Start starts a basaltd that is built with tags (none: empty) and waits until
+// it answers. libvirt is its option of that name; more are options that have
+// the last word.
 func Start(t *testing.T, libvirt, tags string, more ...string) Daemon {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "basaltd") // sockets have short paths
@@ -43,11 +45,7 @@ func Start(t *testing.T, libvirt, tags string, more ...string) Daemon {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	bin := filepath.Join(dir, "basaltd")
-	build := exec.CommandContext(t.Context(), "go", "build", "-tags", tags, "-o", bin, "github.com/basalt-gpu/basalt/appliance/cmd/basaltd")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	bin := built.Program(t, "appliance/cmd/basaltd", strings.Fields(tags)...)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
