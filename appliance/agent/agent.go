@@ -160,7 +160,7 @@ type Agent struct {
 	pools       atomic.Pointer[map[string]sds.Driver]
 
 	mu       sync.Mutex
-	stopping map[string]time.Time // instance → when its power button was pressed
+	stopping map[string]stopping  // instance → since it is being stopped here
 	running  map[string]bool      // images being imported
 	ran      map[string]time.Time // instance → when it was last seen to run here
 	claimed  map[string]int64     // instance → epoch in which its volume was claimed
@@ -211,7 +211,7 @@ func New(o Options) *Agent {
 		o.BootID = bootID()
 	}
 	a := &Agent{o: o, log: o.Log.With("node", o.NodeName), cache: newCache(o.NodeID), book: samples.NewBook(o.Now()),
-		stopping: map[string]time.Time{}, running: map[string]bool{},
+		stopping: map[string]stopping{}, running: map[string]bool{},
 		ran: map[string]time.Time{}, claimed: map[string]int64{}, arrived: map[string]time.Time{}, moves: map[string]*move{}, disksHeld: map[api.InstanceID]bool{}, watched: map[string]bool{}, ended: map[string]bool{}, closed: map[string]int64{}}
 	a.jobs.init(a)
 	a.unknown = &unknown{path: filepath.Join(o.DataDir, "unknown.json"), store: a.writeFile}

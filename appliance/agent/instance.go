@@ -95,6 +95,9 @@ func (a *Agent) forgetRun(id string) {
 	delete(a.arrived, id)
 }
 
+// stopping is when the power button of an instance was pressed.
+type stopping struct{ first, last time.Time }
+
 // look finds out what there is on the node.
 func (a *Agent) look(ctx context.Context, in api.Instance) (seen, error) {
 	id := api.InstanceID(in.Meta.ID)
@@ -135,10 +138,10 @@ func (a *Agent) look(ctx context.Context, in api.Instance) (seen, error) {
 	a.mu.Lock()
 	claimed, ok := a.claimed[in.Meta.ID]
 	s.unclaimed = !ok || claimed != in.Assignment.Epoch
-	s.stopping = a.stopping[in.Meta.ID]
+	s.stopping, s.pressed = a.stopping[in.Meta.ID].first, a.stopping[in.Meta.ID].last
 	if !s.domain.Active() {
 		delete(a.stopping, in.Meta.ID)
-		s.stopping = time.Time{}
+		s.stopping, s.pressed = time.Time{}, time.Time{}
 	}
 	a.mu.Unlock()
 	if s.domain == hypervisor.Running {
@@ -185,7 +188,13 @@ func (a *Agent) do(ctx context.Context, in api.Instance, s step) error {
 			return err
 		}
 		a.mu.Lock()
-		a.stopping[in.Meta.ID] = a.o.Now()
+		now := a.o.Now()
+		p, again := a.stopping[in.Meta.ID]
+		if !again {
+			p.first = now
+		}
+		p.last = now
+		a.stopping[in.Meta.ID] = p
 		a.mu.Unlock()
 		return nil
 	case stepDestroy:

@@ -33,16 +33,17 @@ const (
 // seen is what was found on the node.
 type seen struct {
 	domain   hypervisor.State
-	reason   string // why it is in that state
-	volume   bool   // the root volume is there and ready
-	noVolume string // why it could not be made; it is tried again
-	media    bool   // the seed disc is there
-	vgpu     bool   // a backend runs
-	slice    bool   // gpud knows the vGPU
-	ports    bool   // network ports are plugged
-	stopping time.Time
-	tools    string // version that the guest tools answered with
-	setup    setup  // unknown when it was not asked for
+	reason   string    // why it is in that state
+	volume   bool      // the root volume is there and ready
+	noVolume string    // why it could not be made; it is tried again
+	media    bool      // the seed disc is there
+	vgpu     bool      // a backend runs
+	slice    bool      // gpud knows the vGPU
+	ports    bool      // network ports are plugged
+	stopping time.Time // when its power button was first pressed; zero: not yet
+	pressed  time.Time // … and last
+	tools    string    // version that the guest tools answered with
+	setup    setup     // unknown when it was not asked for
 
 	node        api.NodeID // this one
 	boot        string     // its present boot
@@ -70,6 +71,11 @@ const (
 	endedByGuest = "guest"
 	endedByCrash = "crash"
 )
+
+// pressEvery is how often the power button is pressed while an instance stops:
+// a guest that is still booting does not hear it (nothing listens before its
+// init does), and a guest that is shutting down takes no notice of it.
+const pressEvery = 10 * time.Second
 
 // lookEvery is how often a quiet instance is looked at all the same.
 const lookEvery = 10 * time.Second
@@ -295,6 +301,8 @@ func stop(st api.InstanceStatus, s seen, now time.Time, grace time.Duration) dec
 	case now.Sub(s.stopping) >= grace:
 		st.Step = "pulling the plug"
 		return decision{step: stepDestroy, status: st}
+	case now.Sub(s.pressed) >= pressEvery:
+		return decision{step: stepShutdown, status: st, again: time.Second}
 	}
 	return decision{status: st, again: min(grace-now.Sub(s.stopping), 5*time.Second) + time.Millisecond}
 }

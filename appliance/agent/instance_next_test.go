@@ -18,8 +18,10 @@ type world struct {
 	in      api.Instance
 	s       seen
 	now     time.Time
-	deaf    bool // the guest ignores the power button
-	gone    bool // finalizer off
+	deaf    bool          // the guest ignores the power button
+	hears   time.Duration // … until so long after it was first pressed: it boots
+	presses int           // of the power button
+	gone    bool          // finalizer off
 	broken  bool
 	history []string
 }
@@ -57,8 +59,12 @@ func (w *world) turn(lost bool) decision {
 	case stepClaim:
 		w.s.unclaimed = false
 	case stepShutdown:
-		w.s.stopping = w.now
-		if !w.deaf {
+		if w.s.stopping.IsZero() {
+			w.s.stopping = w.now
+		}
+		w.s.pressed = w.now
+		w.presses++
+		if !w.deaf && w.now.Sub(w.s.stopping) >= w.hears {
 			w.s.domain = hypervisor.Stopped
 		}
 	case stepDestroy:
@@ -75,7 +81,7 @@ func (w *world) turn(lost bool) decision {
 		w.gone = true
 	}
 	if !w.s.domain.Active() {
-		w.s.stopping = time.Time{}
+		w.s.stopping, w.s.pressed = time.Time{}, time.Time{}
 	}
 	w.now = w.now.Add(max(d.again, time.Millisecond))
 	return d
@@ -176,8 +182,25 @@ func TestADeafGuestIsUnpluggedAfterTheGraceTime(t *testing.T) {
 	if took := w.now.Sub(asked); took < time.Minute || took > 3*time.Minute {
 		t.Errorf("took %s", took)
 	}
-	if n := strings.Count(strings.Join(w.history, " "), "shutdown"); n != 1 {
-		t.Errorf("the button was pressed %d times", n)
+	if want := int(time.Minute / pressEvery); w.presses != want {
+		t.Errorf("the button was pressed %d times, want %d: %v", w.presses, want, w.history)
+	}
+}
+
+// A user who stops a machine seconds after it was started gets an orderly end,
+// too: the button that a booting guest did not hear is pressed again.
+func TestABootingGuestHearsALaterPress(t *testing.T) {
+	for _, hears := range []time.Duration{0, 1, 25 * time.Second, 59*time.Second - pressEvery} {
+		w := newWorld(false)
+		w.hears = hears
+		w.expect(t, api.InstanceRunning)
+		asked := w.now
+		w.wants(func(s *api.InstanceSpec) { s.Power = api.PowerStopped })
+		w.expect(t, api.InstanceStopped)
+		// It is looked at every 5 s, and the end is seen with the next look.
+		if took := w.now.Sub(asked); took > hears+pressEvery+5*time.Second+lookEvery || strings.Contains(strings.Join(w.history, " "), "/"+string(stepDestroy)) {
+			t.Errorf("a guest that hears the button after %v was stopped after %v: %v", hears, took, w.history)
+		}
 	}
 }
 
@@ -307,7 +330,7 @@ func TestEveryPathEndsRight(t *testing.T) {
 			case 4:
 				w.deaf = !w.deaf
 			case 5:
-				w.s.stopping = time.Time{} // the agent was restarted
+				w.s.stopping, w.s.pressed = time.Time{}, time.Time{} // the agent was restarted
 			default:
 				w.turn(rng.Intn(4) == 0)
 			}
