@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/basalt-gpu/basalt/installer/dev/failed"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
@@ -77,6 +78,7 @@ type computer struct {
 	dir              string
 	key, public      string // of root: file of the private one, and the public one
 	apiPort, sshPort int    // of this machine; they lead to the node
+	starts           int    // so far
 }
 
 // newComputer has an empty disk.
@@ -138,6 +140,10 @@ func (c *computer) powerOn(t *testing.T, media ...string) *power {
 				"-device", "qemu-xhci", "-device", "usb-storage,drive="+id)
 		}
 	}
+	c.starts++
+	name := fmt.Sprintf("%d-%s", c.starts, c.firmware())
+	screen := filepath.Join(c.dir, name+".qmp")
+	args = append(args, "-qmp", "unix:"+screen+",server=on,wait=off")
 	p := &power{t: t, cmd: exec.Command("qemu-system-x86_64", args...), more: make(chan struct{}), done: make(chan struct{})}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // whatever becomes of the test
 	stdin, err := p.cmd.StdinPipe()
@@ -146,12 +152,12 @@ func (c *computer) powerOn(t *testing.T, media ...string) *power {
 	}
 	p.keys = stdin
 	// Also in a file, for whoever wants to watch.
-	log, err := os.OpenFile(filepath.Join(c.dir, "serial.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	log, err := os.Create(filepath.Join(c.dir, name+"-serial.log"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = log.Close() })
-	both := io.MultiWriter(p, log)
+	both := io.MultiWriter(p, &stamped{to: log, began: time.Now()})
 	p.cmd.Stdout, p.cmd.Stderr = both, both
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -163,10 +169,59 @@ func (c *computer) powerOn(t *testing.T, media ...string) *power {
 	t.Cleanup(func() {
 		p.cut()
 		if t.Failed() {
-			t.Logf("the serial line's end:\n%s", p.tail(6000))
+			t.Logf("the serial line's end:\n%s", p.tail(1500))
 		}
 	})
+	// While it is on, if it is.
+	failed.Keep(t, func(f failed.Folder) {
+		f.Files(log.Name())
+		if p.isOff() {
+			return
+		}
+		f.Output(name+"-node.txt", c.sshArgs("journalctl -b --no-pager -n 20000; systemctl list-jobs; systemctl --failed; systemd-analyze blame; ps axf; ip address; "+
+			"ovs-vsctl --db=unix:/run/basalt/ovs/db.sock --timeout=5 show")...)
+		f.Text(name+"-screen.txt", screenshot(screen, filepath.Join(string(f), name+"-screen.png")))
+	})
 	return p
+}
+
+// stamped writes lines with the seconds since the power came on.
+type stamped struct {
+	to    io.Writer
+	began time.Time
+	inner bool // of a line
+}
+
+func (s *stamped) Write(b []byte) (int, error) {
+	for line := range bytes.Lines(b) {
+		if !s.inner {
+			fmt.Fprintf(s.to, "%7.2f ", time.Since(s.began).Seconds())
+		}
+		if _, err := s.to.Write(line); err != nil {
+			return 0, err
+		}
+		s.inner = line[len(line)-1] != '\n'
+	}
+	return len(b), nil
+}
+
+// screenshot has QEMU, at its QMP socket, write what the screen shows and end. It
+// returns what QEMU answered.
+func screenshot(socket, png string) string {
+	ctx, cancel := patience.Context(context.Background(), 30*time.Second)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	if err != nil {
+		return err.Error()
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	_, err = fmt.Fprintf(conn, `{"execute":"qmp_capabilities"}{"execute":"screendump","arguments":{"filename":%q,"format":"png"}}{"execute":"quit"}`, png)
+	if err != nil {
+		return err.Error()
+	}
+	answers, err := io.ReadAll(conn)
+	return fmt.Sprintf("%s%v", answers, err)
 }
 
 // power is a computer between power on and power off.
@@ -198,11 +253,23 @@ func (p *power) tail(n int) string {
 	return string(p.line[max(0, len(p.line)-n):])
 }
 
+// isOff reports whether the computer is off.
+func (p *power) isOff() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // see waits until the serial line has said one of the texts and returns it.
 func (p *power) see(texts ...string) string {
 	p.t.Helper()
-	end := patience.After(limit)
+	ctx, cancel := patience.Context(context.Background(), limit)
+	defer cancel()
 	for {
+		off := p.isOff() // all that it said is there when it is
 		p.mu.Lock()
 		for _, s := range texts {
 			if bytes.Contains(p.line, []byte(s)) {
@@ -212,14 +279,14 @@ func (p *power) see(texts ...string) string {
 		}
 		more := p.more
 		p.mu.Unlock()
+		if off {
+			p.t.Fatalf("the computer went off (%v) before the serial line said one of %q", p.err, texts)
+		}
 		select {
 		case <-more:
 		case <-p.done:
-			if s := p.tail(1 << 20); !strings.Contains(s, texts[0]) {
-				p.t.Fatalf("the computer went off (%v) before the serial line said %q", p.err, texts)
-			}
-		case <-end:
-			p.t.Fatalf("the serial line did not say %q", texts)
+		case <-ctx.Done():
+			p.t.Fatalf("the serial line did not say one of %q within %v", texts, limit)
 		}
 	}
 }
@@ -243,12 +310,14 @@ func (p *power) cut() {
 // off waits until the computer has switched itself off.
 func (p *power) off() {
 	p.t.Helper()
+	ctx, cancel := patience.Context(context.Background(), limit)
+	defer cancel()
 	select {
 	case <-p.done:
 		if p.err != nil {
 			p.t.Fatalf("QEMU: %v", p.err)
 		}
-	case <-patience.After(limit):
+	case <-ctx.Done():
 		p.t.Fatal("the computer did not switch itself off")
 	}
 }
@@ -261,7 +330,7 @@ func (p *power) poll(what string, try func(context.Context) error) {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		one, stop := context.WithTimeout(ctx, time.Minute)
+		one, stop := patience.Context(ctx, time.Minute)
 		err := try(one)
 		stop()
 		if err == nil {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/basalt-gpu/basalt/installer/dev/layer"
 )
 
 // What the installer says: the start of each line, and while it copies.
@@ -13,6 +15,9 @@ const (
 	said    = "basalt-installer: "
 	copying = "Copy the system"
 )
+
+// middle of the copying. It is told twice a second at most.
+var middle = []string{copying + ": 30 %", copying + ": 40 %", copying + ": 50 %", copying + ": 60 %"}
 
 // Everything an installation without questions needs. %s: disk's serial,
 // node's name, SSH key.
@@ -41,36 +46,82 @@ console: {serial: ttyS0}
 after: poweroff
 `
 
-// TestInstall is the life of one disk, in computers of both kinds: each starts
-// the medium once and the installed disk once.
-//
-//	BIOS, virtio disk, answers on a disc:      the power goes off while the system is copied
-//	either:                                    the half-installed disk does not start
-//	UEFI, NVMe, DHCP, answers on a stick:      the installation goes through on that disk
-//	UEFI:                                      the disk starts a node; its daemons restart
-//	BIOS, virtio disk:                         the disk starts the same node
+// TestInstall puts the medium into an empty computer with UEFI and an NVMe disk,
+// with the answers on a stick and an address by DHCP: the installation goes
+// through, and the disk as a power cut in the middle would leave it does not start.
+// The installed one starts a node, whose daemons restart. A BIOS starts the same
+// medium and the same disk.
 func TestInstall(t *testing.T) {
+	t.Parallel() // TestPackages needs no turn
 	iso := prepared(t)
 	c := newComputer(t, "node1", "BASALT0001")
-
-	p := c.install(t, iso, answersISO(t, c.answers(answersStatic)))
-	p.see(copying+": 30 %", copying+": 40 %", copying+": 50 %", copying+": 60 %") // they are told twice a second at most
-	p.cut()
-	c.neverStarts(t)
-
 	c.uefi, c.nvme = true, true
-	p = c.install(t, iso, answersFAT(t, c.answers(answersDHCP)))
+	p := c.install(t, iso, answersFAT(t, c.answers(answersDHCP)))
+	p.see(middle...)
+	c.copied(t).neverStarts(t)
 	p.complete()
+
 	p = c.serves(t)
 	c.restartsAlone(t, p)
-	node := c.ssh(t, identity)
 	p.cut()
 
 	c.uefi, c.nvme = false, false
-	c.serves(t)
+	c.loads(t, iso)
+}
+
+// TestPowerCuts is the long form, the life of one disk in computers of both kinds:
+//
+//	BIOS, virtio disk, answers on a disc:      the power goes off while the system is copied
+//	either:                                    the half-installed disk does not start
+//	BIOS, the same answers, a fixed address:   the installation goes through on that disk
+//	BIOS:                                      the disk starts a node; the power goes off
+//	UEFI, NVMe:                                the disk starts the same node
+func TestPowerCuts(t *testing.T) {
+	layer.NeedLong(t, "installer/e2e TestInstall")
+	iso := prepared(t)
+	c := newComputer(t, "node1", "BASALT0001")
+	answers := answersISO(t, c.answers(answersStatic))
+
+	p := c.install(t, iso, answers)
+	p.see(middle...)
+	p.cut()
+	c.neverStarts(t)
+
+	c.install(t, iso, answers).complete()
+	p = c.serves(t)
+	node := c.ssh(t, identity)
+	p.cut()
+
+	c.uefi, c.nvme = true, true
+	p = c.serves(t)
 	if now := c.ssh(t, identity); now != node {
 		t.Errorf("the node was %s and is %s after a power cut", node, now)
 	}
+	c.restartsAlone(t, p)
+}
+
+// loads starts the medium, whose menu starts the disk, whose menu starts a kernel
+// that says what it does, until that has its root file system: what comes then does
+// not depend on the firmware.
+func (c *computer) loads(t *testing.T, iso string) {
+	t.Helper()
+	began := time.Now()
+	p := c.powerOn(t, iso)
+	p.see("Install Basalt (serial console")
+	p.press("d")
+	p.see("one-user rescue mode")
+	p.press("\x0e\r") // Ctrl-N: the second entry
+	p.see("EXT4-fs (vda3): mounted filesystem")
+	p.cut()
+	t.Logf("%s: from power on to the disk's root: %v", c.firmware(), time.Since(began).Round(time.Second))
+}
+
+// copied is another computer with what this one's disk holds at this moment.
+func (c *computer) copied(t *testing.T) *computer {
+	t.Helper()
+	other := newComputer(t, c.name, c.serial)
+	run(t, "cp", "--sparse=always", c.disk(), other.disk())
+	return other
 }
 
 // neverStarts: a half-installed disk says so to a BIOS, which goes on to the

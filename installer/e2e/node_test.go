@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,23 +18,18 @@ import (
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
-// serves starts the installed disk and waits for the node's API, its SSH and
-// its login on the serial line.
+// serves starts the installed disk and waits for the node's login on the serial
+// line, its SSH, its API and its network.
 func (c *computer) serves(t *testing.T) *power {
 	t.Helper()
 	began := time.Now()
 	p := c.powerOn(t)
-	p.poll("the API", c.healthy)
-	t.Logf("%s: from power on to the API: %v", c.firmware(), time.Since(began).Round(time.Second))
-	p.poll("SSH", func(ctx context.Context) error { _, err := c.try(ctx, "true"); return err })
 	p.see(c.name + " login:")
-	p.poll("its network: OVN on the kernel's datapath", func(ctx context.Context) error {
-		out, err := c.try(ctx, "BASALT_TOKEN=$(cat /var/lib/basalt/operator.key) basalt node get "+c.name+" -o json")
-		if err == nil && !strings.Contains(out, `"chassis": true`) {
-			err = errors.New(out)
-		}
-		return err
-	})
+	t.Logf("%s: from power on to the login: %v", c.firmware(), time.Since(began).Round(time.Second))
+	p.poll("SSH", func(ctx context.Context) error { _, err := c.try(ctx, "true"); return err })
+	p.poll("the API", c.healthy)
+	t.Logf("%s: and to the API: %v", c.firmware(), time.Since(began).Round(time.Second))
+	p.poll("its network: OVN on the kernel's datapath", c.networked(c.ssh(t, "cat /var/lib/basalt/operator.key")))
 	// What the node said before a power cut stands until it says something else:
 	// the switch itself is asked.
 	p.poll("its switch, in the kernel", func(ctx context.Context) error {
@@ -53,39 +49,67 @@ func (c *computer) serves(t *testing.T) *power {
 	return p
 }
 
+// networked asks the API as the operator whether networks work on the node. A
+// command line on the node itself would cost an emulated computer seconds.
+func (c *computer) networked(key string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		body, err := c.get(ctx, "/v1/nodes/"+c.name, key)
+		if err == nil && !regexp.MustCompile(`"chassis": ?true`).Match(body) {
+			err = errors.New(string(body))
+		}
+		return err
+	}
+}
+
 // identity of a node, for as long as it lives.
 const identity = "cat /etc/machine-id; sha256sum </var/lib/basalt/cluster/ca.pem"
 
-// healthy asks the node's API, which has a certificate of the node's name.
+// healthy asks the node's API whether it is there.
 func (c *computer) healthy(ctx context.Context) error {
+	_, err := c.get(ctx, "/v1/healthz", "")
+	return err
+}
+
+// get what the node's API has there, with a key or without. The API has to have
+// a certificate of the node's name.
+func (c *computer) get(ctx context.Context, path, key string) ([]byte, error) {
 	// The certificate is of the cluster's own authority, which nobody here knows.
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d/v1/healthz", c.apiPort), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d%s", c.apiPort, path), nil)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<16))
 	if err != nil || resp.StatusCode != http.StatusOK {
-		return errors.Join(fmt.Errorf("%s: %s", resp.Status, body), err)
+		return nil, errors.Join(fmt.Errorf("%s: %s", resp.Status, body), err)
 	}
 	if certs := resp.TLS.PeerCertificates; len(certs) == 0 || certs[0].VerifyHostname(c.name) != nil {
-		return fmt.Errorf("the certificate is not %s's", c.name)
+		return nil, fmt.Errorf("the certificate is not %s's", c.name)
 	}
-	return nil
+	return body, nil
 }
 
-// try runs a command on the node. One connection serves them all: each costs an
-// emulated computer seconds. It ends when the computer goes off.
+// try runs a command on the node. It ends when the computer goes off.
 func (c *computer) try(ctx context.Context, command string) (string, error) {
-	out, err := exec.CommandContext(ctx, "ssh", "-q", "-p", strconv.Itoa(c.sshPort), "-i", c.key, "-o", "BatchMode=yes",
-		"-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "ConnectTimeout=60",
-		"-o", "ControlMaster=auto", "-o", "ControlPersist=yes", "-o", "ControlPath="+filepath.Join(c.dir, "ssh"), "root@127.0.0.1", command).CombinedOutput()
+	argv := c.sshArgs(command)
+	out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput()
 	return strings.TrimSpace(string(out)), err
+}
+
+// sshArgs runs a command on the node. One connection serves them all: each costs
+// an emulated computer seconds.
+func (c *computer) sshArgs(command string) []string {
+	return []string{"ssh", "-q", "-p", strconv.Itoa(c.sshPort), "-i", c.key, "-o", "BatchMode=yes",
+		"-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
+		"-o", "ControlMaster=auto", "-o", "ControlPersist=yes", "-o", "ControlPath=" + filepath.Join(c.dir, "ssh"), "root@127.0.0.1", command}
 }
 
 func (c *computer) ssh(t *testing.T, command string) string {

@@ -12,6 +12,7 @@ import (
 // in the root file system of the medium as it was before Basalt came onto it:
 // testdata/packages.sh.
 func TestPackages(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("needs what make iso makes")
 	}
