@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // suite is what both implementations promise.
@@ -105,9 +107,5 @@ func suite(t *testing.T, d Daemons, kill func(t *testing.T, name string)) {
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited 30 s for %s", what)
-		}
-	}
+	patience.Until(t, 30*time.Second, what, ok)
 }

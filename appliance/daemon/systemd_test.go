@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // A real systemd: a user's instance of it, in a mount and pid namespace where
@@ -91,7 +93,7 @@ func startSystemd(t *testing.T) *Systemd {
 		return string(out), err
 	}}
 	var last error
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for w := patience.Start(); !w.Over(20 * time.Second); time.Sleep(50 * time.Millisecond) {
 		if _, last = s.show(t.Context(), "none"); last == nil {
 			return s
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 	"github.com/basalt-gpu/basalt/sdn"
 	"github.com/basalt-gpu/basalt/sdn/fake"
 )
@@ -189,15 +190,11 @@ func TestEgressOfAFloatingIPThatIsDeleted(t *testing.T) {
 	e = w.start("node-1")
 	w.look(e)
 	w.want("fip-1", 111)
-	until := time.Now().Add(30 * time.Second)
-	for len(e.book.Accounts) != 1 {
-		if time.Now().After(until) {
-			t.Fatalf("accounts %+v", e.book.Accounts)
-		}
-		time.Sleep(20 * time.Millisecond)
+	patience.Until(t, 30*time.Second, "one account", func() bool {
 		w.now = w.now.Add(time.Minute)
 		w.look(e)
-	}
+		return len(e.book.Accounts) == 1
+	})
 	w.want("fip-1", 111)
 }
 
@@ -269,17 +266,13 @@ func TestEgressRuns(t *testing.T) {
 	w.net.Chassis("node-1").Leave("rtr-1", 5) // nobody counts yet
 	close(up)
 	var sent uint64
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	patience.Until(t, 30*time.Second, "four records", func() bool {
 		if w.net.Chassis("node-1").Leave("rtr-1", 1) {
 			sent++
 		}
-		if n, _ := w.recorded("rtr-1"); n > 3 {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("nothing is recorded")
-		}
-	}
+		n, _ := w.recorded("rtr-1")
+		return n > 3
+	})
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Error(err)

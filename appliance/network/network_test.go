@@ -14,6 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/storetest"
 	"github.com/basalt-gpu/basalt/appliance/follow"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 	"github.com/basalt-gpu/basalt/sdn"
 	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
 )
@@ -140,11 +141,7 @@ func (h *house) network() (n api.Network) {
 
 func (h *house) until(what string, ok func() bool) {
 	h.t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			h.t.Fatal("never: " + what)
-		}
-	}
+	patience.Until(h.t, 30*time.Second, what, ok)
 }
 
 // From nothing: the leader decides, the node founds, the network is made and

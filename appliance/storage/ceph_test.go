@@ -23,6 +23,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/storetest"
 	"github.com/basalt-gpu/basalt/appliance/daemon"
+	"github.com/basalt-gpu/basalt/installer/dev/failed"
+	"github.com/basalt-gpu/basalt/installer/dev/layer"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 	"github.com/basalt-gpu/basalt/sds"
 	"github.com/basalt-gpu/basalt/sds/ceph"
 	"github.com/basalt-gpu/basalt/sds/ceph/cephtest"
@@ -80,7 +83,7 @@ func newReal(t *testing.T) *real {
 		t.Fatal(err)
 	}
 	local := netip.MustParseAddr("127.0.0.1")
-	ctx, cancel := context.WithTimeout(context.Background(), 18*time.Minute)
+	ctx, cancel := patience.Context(context.Background(), 18*time.Minute)
 	r := &real{t: t, ctx: ctx, store: storetest.NewMemory(), dir: dir, log: &journal{}}
 	log := slog.New(slog.NewTextHandler(r.log, nil))
 	r.deploy = deploy.Node{ID: "node-a", Dir: filepath.Join(dir, "ceph"), Address: local, Daemons: daemons}
@@ -96,8 +99,13 @@ func newReal(t *testing.T) *real {
 		if err := r.deploy.Remove(context.Background()); err != nil {
 			t.Errorf("what is left: %v", err)
 		}
-		if t.Failed() {
-			t.Log(r.log.String())
+	})
+	failed.Keep(t, func(f failed.Folder) {
+		f.Text("storage.log", r.log.String())
+		f.Files(filepath.Join(dir, "log", "*.log"))
+		for _, ask := range []string{"status", "health detail", "osd tree", "osd df"} {
+			f.Output("ceph-"+strings.ReplaceAll(ask, " ", "-")+".txt",
+				append([]string{"ceph", "--conf", r.deploy.Conf(), "--connect-timeout", "20"}, strings.Fields(ask)...)...)
 		}
 	})
 	for _, run := range []func(context.Context) error{r.node.Run, leader.Run} {
@@ -165,16 +173,12 @@ func (r *real) apply(c api.Command) {
 // until something is so that comes when it comes.
 func (r *real) until(what string, ok func() bool) {
 	r.t.Helper()
-	began := time.Now()
-	limit := time.After(6 * time.Minute)
-	for !ok() {
-		select {
-		case <-limit:
-			r.t.Fatalf("never: %s; %+v", what, r.disks())
-		case <-time.After(100 * time.Millisecond):
+	defer func() {
+		if r.t.Failed() {
+			r.t.Logf("%+v", r.disks())
 		}
-	}
-	r.t.Logf("%5.1f s: %s", time.Since(began).Seconds(), what)
+	}()
+	r.t.Logf("%5.1f s: %s", patience.Until(r.t, 6*time.Minute, what, ok).Seconds(), what)
 }
 
 func (r *real) disks() map[string]api.Disk {
@@ -231,9 +235,7 @@ func TestReal(t *testing.T) {
 		t.Skip("real disks and daemons")
 	}
 	t.Run("Look", testLook)
-	if os.Getenv("BASALT_LONG") != "" { // minutes, on a machine that has other things to do
-		t.Run("Ceph", testCeph)
-	}
+	t.Run("Ceph", testCeph)
 }
 
 // A node without disks to give away says so, and a loop device over a file that
@@ -261,6 +263,7 @@ func testLook(t *testing.T) {
 // From three disks and a wish to a cluster that keeps a volume, whose disk then
 // leaves, and back to nothing.
 func testCeph(t *testing.T) {
+	layer.NeedLong(t, "TestLifeOfADisk, and TestReplaceDisk of sds/ceph")
 	r := newReal(t)
 	const a, b, c = "disk-a", "disk-b", "disk-c"
 	r.disk(a)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 	"github.com/basalt-gpu/basalt/sdn"
 )
 
@@ -47,7 +48,7 @@ func (s suite) egress(t *testing.T) {
 // counters by owner, once they are those of the owners and nobody's else.
 func (s suite) counters(t *testing.T, node api.NodeID, exits []sdn.Exit, owners ...string) map[string]string {
 	t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+	for w := patience.Start(); ; time.Sleep(50 * time.Millisecond) {
 		seen, err := s.Chassis[node].Egress(s.ctx(t), exits)
 		by, stale := map[string]string{}, 0
 		for _, e := range seen {
@@ -68,7 +69,7 @@ func (s suite) counters(t *testing.T, node api.NodeID, exits []sdn.Exit, owners 
 			}
 			return by
 		}
-		if time.Now().After(end) {
+		if w.Over(patient) {
 			t.Fatalf("%s counts %+v, %v; want %v", node, seen, err, owners)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 	"github.com/basalt-gpu/basalt/sdn"
 )
 
@@ -23,8 +24,8 @@ type Network struct {
 	First, Second api.NodeID
 }
 
-// patience with one thing.
-const patience = 90 * time.Second
+// patient is how long one thing may take.
+const patient = 90 * time.Second
 
 // Run the suite. It leaves the network as it was.
 func Run(t *testing.T, n Network) {
@@ -67,7 +68,7 @@ func (s suite) topology() sdn.Topology {
 }
 
 func (s suite) ctx(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := patience.Context(t.Context(), patient)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -75,12 +76,12 @@ func (s suite) ctx(t *testing.T) context.Context {
 func (s suite) apply(t *testing.T, topology sdn.Topology) {
 	t.Helper()
 	// An election among the databases passes.
-	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+	for w := patience.Start(); ; time.Sleep(100 * time.Millisecond) {
 		err := s.Controller.Apply(s.ctx(t), topology)
 		if err == nil {
 			return
 		}
-		if api.CodeOf(err) != api.CodeUnavailable || time.Now().After(end) {
+		if api.CodeOf(err) != api.CodeUnavailable || w.Over(patient) {
 			t.Fatal(err)
 		}
 	}
@@ -89,12 +90,12 @@ func (s suite) apply(t *testing.T, topology sdn.Topology) {
 // until what is observed is so.
 func (s suite) until(t *testing.T, f func(sdn.State) bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+	for w := patience.Start(); ; time.Sleep(10 * time.Millisecond) {
 		x, err := s.Controller.Observe(s.ctx(t))
 		if err == nil && f(x) {
 			return
 		}
-		if time.Now().After(end) {
+		if w.Over(patient) {
 			t.Fatalf("observed %+v, %v", x, err)
 		}
 	}

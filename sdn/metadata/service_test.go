@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 	"github.com/basalt-gpu/basalt/sdn/link"
 	"github.com/basalt-gpu/basalt/sdn/resolver"
 )
@@ -158,7 +159,7 @@ func TestService(t *testing.T) {
 		t.Helper()
 		var got string
 		var err error
-		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+		for w := patience.Start(); !w.Over(30 * time.Second); {
 			if got, err = get(guest, "/latest/meta-data/instance-id"); err == nil {
 				break
 			}

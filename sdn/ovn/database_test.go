@@ -2,7 +2,6 @@ package ovn
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"net"
 	"net/netip"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 	"github.com/basalt-gpu/basalt/sdn"
 	"github.com/basalt-gpu/basalt/sdn/ovn/nb"
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
@@ -55,14 +55,14 @@ func serve(t testing.TB, schema string) server {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		if c, err := net.Dial("unix", socket); err == nil {
+	patience.Until(t, 10*time.Second, "an answer of ovsdb-server", func() bool {
+		c, err := net.Dial("unix", socket)
+		if err == nil {
 			c.Close()
-			return server{process: process(cmd.Process.Pid), endpoint: "unix:" + socket, file: file, ctl: ctl}
-		} else if time.Now().After(end) {
-			t.Fatal(err)
 		}
-	}
+		return err == nil
+	})
+	return server{process: process(cmd.Process.Pid), endpoint: "unix:" + socket, file: file, ctl: ctl}
 }
 
 // nbSchema of the OVN that is installed, or of another that is on PATH: then
@@ -135,7 +135,7 @@ func count(t testing.TB, c *Controller, table string) int {
 
 func apply(t testing.TB, c *Controller, topology sdn.Topology) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := patience.Context(t.Context(), 2*time.Minute)
 	defer cancel()
 	if err := c.Apply(ctx, topology); err != nil {
 		t.Fatal(err)

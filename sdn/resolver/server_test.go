@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -8,11 +9,14 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/miekg/dns"
+
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // book is a Source with one network, whose guests are on the loopback.
@@ -42,15 +46,8 @@ type outside struct {
 func newOutside(t testing.TB) *outside {
 	t.Helper()
 	o := &outside{held: make(chan struct{})}
-	udp, err := net.ListenPacket("udp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	udp, tcp := listen(t)
 	o.addr = udp.LocalAddr().(*net.UDPAddr).AddrPort()
-	tcp, err := net.Listen("tcp4", o.addr.String())
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, s := range []*dns.Server{{PacketConn: udp, Handler: o}, {Listener: tcp, Handler: o}} {
 		up := make(chan struct{})
 		s.NotifyStartedFunc = func() { close(up) }
@@ -105,17 +102,30 @@ func (o *outside) heard() []string {
 	return slices.Clone(o.asked)
 }
 
+// listen on one port of the loopback with both. The system gives a port that is
+// free for UDP; somebody else may have it for TCP.
+func listen(t testing.TB) (net.PacketConn, net.Listener) {
+	t.Helper()
+	for try := 0; ; try++ {
+		udp, err := net.ListenPacket("udp4", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		tcp, err := net.Listen("tcp4", udp.LocalAddr().String())
+		if err == nil {
+			return udp, tcp
+		}
+		udp.Close()
+		if !errors.Is(err, syscall.EADDRINUSE) || try == 100 {
+			t.Fatal(err)
+		}
+	}
+}
+
 // serving on the loopback; where.
 func serving(t testing.TB, z *Zone, servers ...netip.AddrPort) (string, *server) {
 	t.Helper()
-	udp, err := net.ListenPacket("udp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tcp, err := net.Listen("tcp4", udp.LocalAddr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	udp, tcp := listen(t)
 	f := &Forwarder{slots: make(chan struct{}, nodePending), node: func() []netip.AddrPort { return servers }}
 	s := New(book{z}, f).Serve("net-1", udp, tcp)
 	t.Cleanup(func() { s.Close() })
@@ -241,7 +251,7 @@ func TestPending(t *testing.T) {
 			}
 		})
 	}
-	for end := time.Now().Add(20 * time.Second); failed.Load() < 10 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for w := patience.Start(); failed.Load() < 10 && !w.Over(20*time.Second); time.Sleep(time.Millisecond) {
 	}
 	if n := failed.Load(); n != 10 {
 		t.Errorf("%d of %d were told to come again, want 10", n, guestPending+10)
@@ -253,7 +263,7 @@ func TestPending(t *testing.T) {
 	all.Wait()
 	s.limits.mu.Lock()
 	defer s.limits.mu.Unlock()
-	for end := time.Now().Add(20 * time.Second); s.limits.pending > 0 && time.Now().Before(end); {
+	for w := patience.Start(); s.limits.pending > 0 && !w.Over(20*time.Second); {
 		s.limits.mu.Unlock()
 		time.Sleep(time.Millisecond)
 		s.limits.mu.Lock()

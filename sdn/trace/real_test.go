@@ -11,6 +11,8 @@ import (
 
 	"github.com/basalt-gpu/basalt/sdn"
 	"github.com/basalt-gpu/basalt/sdn/ovn"
+
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // What sdn/ovn makes of the topology, ovn-northd of that, and ovn-trace of
@@ -48,14 +50,13 @@ func TestOVNAgrees(t *testing.T) {
 		socket := filepath.Join(dir, db)
 		endpoint[db] = "unix:" + socket
 		start("ovsdb-server", "--remote=punix:"+socket, "--unixctl="+socket+".ctl", "-vconsole:off", file)
-		for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-			if c, err := net.Dial("unix", socket); err == nil {
+		patience.Until(t, 30*time.Second, "ovsdb-server for "+db, func() bool {
+			c, err := net.Dial("unix", socket)
+			if err == nil {
 				c.Close()
-				break
-			} else if time.Now().After(end) {
-				t.Fatal(err)
 			}
-		}
+			return err == nil
+		})
 	}
 	start("ovn-northd", "--ovnnb-db="+endpoint["nb"], "--ovnsb-db="+endpoint["sb"], "--unixctl="+dir+"/northd.ctl", "-vconsole:off")
 	top, problems := town().Check()

@@ -75,7 +75,7 @@ type Driver struct {
 	held    held
 	mons    atomic.Pointer[[]string] // never nil
 	// before a command is run it may be refused; nil outside of tests.
-	before func(stdin io.Reader, args []string) error
+	before func(program string, stdin io.Reader, args []string) error
 
 	spaceMu sync.Mutex
 	space   sds.Space
@@ -143,18 +143,18 @@ func (d *Driver) PoolID() string { return "ceph-" + d.opt.FSID + "-" + d.opt.Poo
 func (d *Driver) Close() error { return nil }
 
 func (d *Driver) run(ctx context.Context, stdin io.Reader, program string, args ...string) ([]byte, error) {
-	if err := d.may(stdin, args); err != nil {
+	if err := d.may(program, stdin, args); err != nil {
 		return nil, err
 	}
 	out, err := d.runner().Run(ctx, stdin, program, args...)
 	return out, d.explain(ctx, err)
 }
 
-func (d *Driver) may(stdin io.Reader, args []string) error {
+func (d *Driver) may(program string, stdin io.Reader, args []string) error {
 	if d.before == nil {
 		return nil
 	}
-	return d.before(stdin, args)
+	return d.before(program, stdin, args)
 }
 
 func (d *Driver) runner() command.Runner {

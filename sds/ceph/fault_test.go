@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 	"github.com/basalt-gpu/basalt/sds"
 	"github.com/basalt-gpu/basalt/sds/ceph/cephtest"
 	"github.com/basalt-gpu/basalt/sds/ceph/command"
@@ -25,7 +26,7 @@ const (
 )
 
 func within(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), patient)
+	ctx, cancel := patience.Context(t.Context(), patient)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -122,7 +123,7 @@ func TestFullPool(t *testing.T) {
 			if err != nil || ctx.Err() != nil {
 				t.Fatalf("writes to a full pool end: %v, %v", err, ctx.Err())
 			}
-		case <-time.After(3 * time.Second): // on a slow machine it waits for another reason
+		case <-patience.After(3 * time.Second): // on a slow machine it waits for another reason
 			waits = true
 		}
 	}

@@ -42,7 +42,7 @@ func (d *Driver) qemu(ctx context.Context, program string, key *sds.Encryption, 
 		x.Args = append(x.Args, "--object", "secret,id=luks,file=/dev/fd/3")
 	}
 	x.Args = append(x.Args, args[1:]...)
-	if err := d.may(nil, args); err != nil {
+	if err := d.may(program, nil, args); err != nil {
 		return err
 	}
 	_, err := command.Exec(ctx, x)

@@ -16,6 +16,9 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/installer/dev/failed"
+	"github.com/basalt-gpu/basalt/installer/dev/layer"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 	"github.com/basalt-gpu/basalt/sds"
 	"github.com/basalt-gpu/basalt/sds/ceph/cephtest"
 	"github.com/basalt-gpu/basalt/sds/ceph/command"
@@ -44,7 +47,7 @@ func run(m *testing.M) int {
 		without = "host: " + missing + " is not installed: installer/dev/setup.sh installs it"
 		return m.Run()
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
+	ctx, cancel := patience.Context(context.Background(), 8*time.Minute)
 	defer cancel()
 	began := time.Now()
 	var err error
@@ -72,7 +75,7 @@ func poolOf(t *testing.T) string {
 
 // long tests of the suites run hundreds of commands each: make test-long.
 func long() []string {
-	if os.Getenv("BASALT_LONG") != "" {
+	if layer.Long() {
 		return nil
 	}
 	return []string{"ManySnapshots", "DeleteInAnyOrder", "SameVolumeAtOnce"}
@@ -83,6 +86,7 @@ func need(t *testing.T) {
 	if without != "" {
 		t.Skip(without)
 	}
+	failed.Keep(t, cluster.Explain)
 }
 
 func options(t *testing.T, node api.NodeID) Options {
@@ -117,7 +121,7 @@ func emptied(t *testing.T, o Options) *Driver {
 // tidy deletes everything, in what order it goes, and fails when that leaves
 // something behind.
 func tidy(t *testing.T, d *Driver) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	ctx, cancel := patience.Context(context.Background(), 5*time.Minute)
 	defer cancel()
 	for round := 0; ; round++ {
 		vs, err := d.Volumes(ctx)
@@ -166,7 +170,7 @@ func tidy(t *testing.T, d *Driver) {
 // that is long ago. It is called before empty.
 func forgotten(t *testing.T) {
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+		ctx, cancel := patience.Context(context.Background(), 5*time.Minute)
 		defer cancel()
 		o := options(t, "node-a")
 		later := openDriverQuietly(t, o)

@@ -29,7 +29,7 @@ func (d *Driver) rbd(ctx context.Context, args ...string) ([]byte, error) {
 }
 
 func (d *Driver) longRBD(ctx context.Context, args ...string) error {
-	if err := d.may(nil, args); err != nil {
+	if err := d.may("rbd", nil, args); err != nil {
 		return err
 	}
 	_, err := command.Runner{Conf: d.opt.Conf, User: d.opt.User, Timeout: longTime}.Run(ctx, nil, "rbd", append(args, "--no-progress")...)

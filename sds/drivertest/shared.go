@@ -2,6 +2,7 @@ package drivertest
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/installer/dev/layer"
 	"github.com/basalt-gpu/basalt/sds"
 )
 
@@ -125,7 +127,8 @@ func testClaimRace(t *testing.T, a, b sds.Driver) {
 	if _, err := a.CreateVolume(t.Context(), sds.VolumeCreate{ID: "vol-1", SizeBytes: mib}); err != nil {
 		t.Fatal(err)
 	}
-	for epoch := int64(1); epoch <= 20; epoch += 2 {
+	for n := range rounds(10, 3) {
+		epoch := int64(2*n + 1)
 		var won, top atomic.Int32
 		var wg sync.WaitGroup
 		for i := range 8 {
@@ -156,15 +159,10 @@ func testClaimRace(t *testing.T, a, b sds.Driver) {
 // anything but of a volume that is there or is not.
 func testSameVolumeAtOnce(t *testing.T, a, b sds.Driver) {
 	importImage(t, a, "img-1")
-	const rounds, few, enough = 6, 2, 15 * time.Second // where a step takes seconds, a few
-	began := time.Now()
 	var wg sync.WaitGroup
 	for i, d := range []sds.Driver{a, b, a, b} {
 		wg.Go(func() {
-			for n := range rounds {
-				if n >= few && time.Since(began) > enough {
-					break
-				}
+			for n := range rounds(6, 2) {
 				ctx := t.Context()
 				_, err := d.CreateVolume(ctx, sds.VolumeCreate{ID: "vol-1", Image: "img-1"})
 				allow(t, "create", err, api.CodeNotFound) // deleted between its making and its reading
@@ -186,7 +184,7 @@ func testSameVolumeAtOnce(t *testing.T, a, b sds.Driver) {
 
 // An image is never deleted under a volume that is being made from it.
 func testImageAgainstVolume(t *testing.T, a, b sds.Driver) {
-	for range 8 {
+	for range rounds(8, 3) {
 		importImage(t, a, "img-1")
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -222,6 +220,20 @@ func testOrphans(t *testing.T, a, b sds.Driver) {
 	}
 	if got := sds.Orphans(all, 0, known); len(got) != 1 || got[0].ID != "vol-2" {
 		t.Errorf("orphans: %+v", got)
+	}
+}
+
+// rounds counts to all; where one takes seconds, as over a real cluster, only
+// few are begun for certain, and the others in the long layer.
+func rounds(all, few int) iter.Seq[int] {
+	const enough = 4 * time.Second
+	return func(yield func(int) bool) {
+		began := time.Now()
+		for n := range all {
+			if n >= few && !layer.Long() && time.Since(began) > enough || !yield(n) {
+				return
+			}
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -88,12 +89,12 @@ func TestKill(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		said := make(chan string, 1)
-		go func() {
-			b, _ := io.ReadAll(out)
-			said <- string(b)
-		}()
-		time.Sleep(50*time.Millisecond + time.Duration(rand.IntN(250))*time.Millisecond)
+		said, line := make(chan string, 1), make(chan struct{}, 1000)
+		go func() { said <- readLines(out, line) }()
+		for range rand.IntN(6) { // things that are done
+			<-line
+		}
+		time.Sleep(time.Duration(rand.IntN(50)) * time.Millisecond) // to be anywhere in the next
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -107,6 +108,24 @@ func TestKill(t *testing.T) {
 	}
 	if done == 0 {
 		t.Error("every victim was killed before it had done anything: this test has seen nothing")
+	}
+}
+
+// readLines reads to the end and tells of each line; at the end it tells for
+// ever.
+func readLines(from io.Reader, line chan struct{}) string {
+	defer close(line)
+	var all strings.Builder
+	for r := bufio.NewReader(from); ; {
+		text, err := r.ReadString('\n')
+		all.WriteString(text)
+		if err != nil {
+			return all.String()
+		}
+		select {
+		case line <- struct{}{}:
+		default: // nobody counts that far
+		}
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 	"github.com/basalt-gpu/basalt/sds"
 	"github.com/basalt-gpu/basalt/sds/drivertest"
 )
@@ -127,9 +127,12 @@ func TestCrowd(t *testing.T) {
 		running[i] = startMember(t, dir, fmt.Sprintf("node-%d.0", i))
 	}
 	for round := 1; round <= 24; round++ {
-		time.Sleep(time.Duration(50+rand.IntN(250)) * time.Millisecond) // of work
 		i := rand.IntN(len(running))
 		p := running[i]
+		if rand.IntN(5) > 0 { // or while it begins
+			p.words(t, 1+rand.IntN(4)) // of work
+		}
+		time.Sleep(time.Duration(rand.IntN(50)) * time.Millisecond) // to be anywhere in the next
 		if round%3 == 0 {
 			p.signal(t, syscall.SIGSTOP)
 			time.Sleep(time.Duration(rand.IntN(300)) * time.Millisecond) // of a frozen node
@@ -148,7 +151,8 @@ func TestCrowd(t *testing.T) {
 type process struct {
 	node string
 	cmd  *exec.Cmd
-	said chan string
+	said chan string // all of it, at its end
+	line chan struct{}
 }
 
 func startMember(t *testing.T, dir, node string) *process {
@@ -162,13 +166,28 @@ func startMember(t *testing.T, dir, node string) *process {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p := &process{node: node, cmd: cmd, said: make(chan string, 1)}
+	p := &process{node: node, cmd: cmd, said: make(chan string, 1), line: make(chan struct{}, 1000)}
 	go func() {
-		b, _ := io.ReadAll(out)
-		p.said <- string(b)
+		p.said <- readLines(out, p.line)
 	}()
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	return p
+}
+
+// words waits until it has said so many lines more.
+func (p *process) words(t *testing.T, n int) {
+	t.Helper()
+	for len(p.line) > 0 {
+		<-p.line // of before
+	}
+	limit := patience.After(time.Minute)
+	for range n {
+		select {
+		case <-p.line:
+		case <-limit:
+			t.Fatalf("%s does nothing for a minute", p.node)
+		}
+	}
 }
 
 func (p *process) signal(t *testing.T, sig syscall.Signal) {

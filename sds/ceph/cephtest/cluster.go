@@ -16,11 +16,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/basalt-gpu/basalt/installer/dev/failed"
 	"github.com/basalt-gpu/basalt/sds/ceph/command"
 	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
 )
@@ -50,10 +52,11 @@ func Missing() string {
 	return ""
 }
 
-// Start makes a cluster, with more pools like Pool if they are wanted, and waits
-// until all of it works. Close it, whether it started or not.
+// Start makes a cluster, with more pools if they are wanted, and waits until all
+// of it works. Close it, whether it started or not.
 func Start(ctx context.Context, pools ...string) (*Cluster, error) {
-	dir, err := os.MkdirTemp(place(), "basalt-ceph-")
+	forgotten()
+	dir, err := os.MkdirTemp(place(), fmt.Sprintf("%s%d-", folders, os.Getpid()))
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +84,8 @@ func Start(ctx context.Context, pools ...string) (*Cluster, error) {
 		},
 	}
 	for _, name := range pools {
-		c.Intent.Pools = append(c.Intent.Pools, deploy.Pool{Name: name, Replicas: 3, FailureDomain: "osd", PGs: 4})
+		// Two copies: what is written to them costs a third less.
+		c.Intent.Pools = append(c.Intent.Pools, deploy.Pool{Name: name, Replicas: 2, FailureDomain: "osd", PGs: 4})
 	}
 	if c.Keys, err = deploy.NewKeys(rand.Reader, time.Now()); err != nil {
 		return c, err
@@ -95,6 +99,23 @@ func Start(ctx context.Context, pools ...string) (*Cluster, error) {
 		return c, err
 	}
 	return c, c.WaitHealthy(ctx)
+}
+
+// folders begin with this, and the id of the process that they live with.
+const folders = "basalt-ceph-"
+
+// forgotten removes what processes have left that were killed: memory.
+func forgotten() {
+	all, _ := filepath.Glob(filepath.Join(place(), folders+"*-*"))
+	for _, dir := range all {
+		var pid int
+		if _, err := fmt.Sscanf(filepath.Base(dir), folders+"%d-", &pid); err != nil {
+			continue
+		}
+		if err := unix.Kill(pid, 0); errors.Is(err, unix.ESRCH) {
+			_ = os.RemoveAll(dir)
+		}
+	}
 }
 
 // place for a cluster, with a short path: sockets lie in it. One takes some
@@ -166,6 +187,16 @@ func (c *Cluster) Ceph(ctx context.Context, args ...string) ([]byte, error) {
 // KillOSD kills it, as a power cut would.
 func (c *Cluster) KillOSD(ctx context.Context, id int) error {
 	return c.daemons.signal(ctx, fmt.Sprintf("ceph-osd-%d", id), syscall.SIGKILL)
+}
+
+// Explain keeps what explains a failed test: what the cluster says of itself,
+// and its daemons' logs.
+func (c *Cluster) Explain(f failed.Folder) {
+	f.Files(filepath.Join(c.Dir, "*.log"))
+	for _, ask := range []string{"status", "health detail", "osd tree", "osd df", "df", "pg dump_stuck", "osd pool ls detail", "log last 200"} {
+		f.Output("ceph-"+strings.ReplaceAll(ask, " ", "-")+".txt",
+			append([]string{"ceph", "--conf", c.Node.Conf(), "--connect-timeout", "20"}, strings.Fields(ask)...)...)
+	}
 }
 
 // Close ends everything and leaves nothing.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"syscall"
 )
@@ -38,8 +39,11 @@ func (p *processes) Run(ctx context.Context, name string, argv []string) error {
 	defer log.Close()
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
+	// It dies with this process, however that ends.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	started := make(chan error)
+	spawner() <- func() { started <- cmd.Start() }
+	if err := <-started; err != nil {
 		return err
 	}
 	d := &process{cmd, make(chan struct{})}
@@ -47,6 +51,19 @@ func (p *processes) Run(ctx context.Context, name string, argv []string) error {
 	go func() { _ = cmd.Wait(); close(d.done) }()
 	return nil
 }
+
+// spawner runs functions on a thread that never ends: a child with Pdeathsig
+// dies with the thread that started it (prctl(2)).
+var spawner = sync.OnceValue(func() chan<- func() {
+	work := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for f := range work {
+			f()
+		}
+	}()
+	return work
+})
 
 // Running implements deploy.Daemons.
 func (p *processes) Running(_ context.Context, name string) (bool, error) {

@@ -8,18 +8,18 @@ import (
 
 // questions by program: the verbs that change nothing, anywhere.
 var questions = map[string][]string{
-	"rbd":   {"children", "du", "info", "ls", "snap ls", "status"},
-	"rados": {"get", "ls"}, // get: to the standard output
+	"rbd":   {"children", "du", "info", "ls", "snap ls", "status", "trash ls"},
+	"rados": {"get", "listomapkeys", "ls"}, // get: to the standard output
 	"ceph": {
 		"df", "health", "mon dump", "osd crush rule dump", "osd dump", "osd ls", "osd safe-to-destroy", "osd tree", "quorum_status", "status", "version", "versions",
 	},
 	"ceph-bluestore-tool": {"show-label"},
 }
 
-// asks says that a program changes nothing, and may be run as often as one
-// likes. Of what is not listed here it does not say so. ceph without a verb
+// Asks reports whether a program changes nothing, and may be run as often as
+// one likes. Of what is not listed here it does not say so. ceph without a verb
 // takes a line of its standard input for each.
-func asks(program string, args []string, stdin string) bool {
+func Asks(program string, args []string, stdin string) bool {
 	program = filepath.Base(program)
 	w := words(args)
 	if program != "ceph" || len(w) > 0 {

@@ -95,7 +95,7 @@ func TestAsks(t *testing.T) {
 		"ceph-bluestore-tool show-label --dev /d": true, "ceph-bluestore-tool prime-osd-dir --dev /d": false, "mkfs ls": false,
 	} {
 		f := strings.Fields(line)
-		if got := asks(f[0], f[1:], ""); got != want {
+		if got := Asks(f[0], f[1:], ""); got != want {
 			t.Errorf("%s: %v", line, got)
 		}
 	}
