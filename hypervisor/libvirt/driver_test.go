@@ -18,6 +18,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/hypervisor/drivertest"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // open needs a libvirtd, and starts it as the Makefile does when there is none.
@@ -166,13 +167,8 @@ func TestLostConnection(t *testing.T) {
 	s := d.current
 	d.mu.Unlock()
 	close(s.lost) // as libvirt's callback does
-	select {
-	case e := <-events:
-		if e.Type != hypervisor.EventResync {
-			t.Errorf("after the loss: %+v", e)
-		}
-	case <-time.After(time.Minute):
-		t.Fatal("it did not connect again")
+	if e := patience.Receive(t, time.Minute, "it connects again", events); e.Type != hypervisor.EventResync {
+		t.Errorf("after the loss: %+v", e)
 	}
 	if _, err := d.List(t.Context()); err != nil {
 		t.Errorf("after the loss: %v", err)

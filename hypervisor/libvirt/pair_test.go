@@ -114,16 +114,10 @@ func (n *testNode) open(t *testing.T) *Driver {
 	}
 	var d *Driver
 	var err error
-	watch := patience.Start() // it asks every QEMU what it can, if nobody has before
-	for {
-		if d, err = Open(context.Background(), opt); err == nil {
-			break
-		}
-		if watch.Over(5 * time.Minute) {
-			t.Fatalf("%s: %v", n.name, err)
-		}
-		time.Sleep(200 * time.Millisecond)
-	}
+	patience.Until(t, 5*time.Minute, n.name+" answers", func() bool { // it asks every QEMU what it can, if nobody has before
+		d, err = Open(context.Background(), opt)
+		return err == nil
+	})
 	t.Cleanup(func() { _ = d.Close() })
 	return d
 }
