@@ -11,6 +11,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/hypervisor/drivertest"
+	"github.com/basalt-gpu/basalt/installer/dev/failed"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
@@ -96,6 +97,7 @@ func startNode(t *testing.T, name, uuid string, id api.NodeID) *testNode {
 		n.kill()
 		_ = os.RemoveAll(dir)
 	})
+	failed.Keep(t, func(f failed.Folder) { f.Files(dir+"/*.log", dir+"/log/qemu/*.log", dir+"/etc/qemu/*.xml") })
 	return n
 }
 

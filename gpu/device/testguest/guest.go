@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/installer/dev/built"
+	"github.com/basalt-gpu/basalt/installer/dev/failed"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
@@ -126,10 +127,11 @@ func start(t *testing.T, o Options, kernel, initrd string) *Guest {
 	t.Cleanup(func() {
 		_ = g.cmd.Process.Kill()
 		<-g.done
-		if t.Failed() {
-			t.Logf("guest's output:\n%s", g.Output())
+		if out := g.Output(); t.Failed() {
+			t.Logf("guest's output ends:\n%s", out[max(0, len(out)-4000):])
 		}
 	})
+	failed.Keep(t, func(f failed.Folder) { f.Text("serial.log", g.Output()) })
 	return g
 }
 
