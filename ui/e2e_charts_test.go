@@ -14,6 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/node/wire"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 	"github.com/basalt-gpu/basalt/installer/dev/built"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // TestCharts: the charts of instances whose hypervisor is pretended, and of a
@@ -60,14 +61,12 @@ func (n daemon) runs(t *testing.T, op *client.API, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(2 * time.Minute); in.Status.Phase != api.InstanceRunning; time.Sleep(100 * time.Millisecond) {
+	patience.Until(t, 2*time.Minute, name+" runs", func() bool {
 		if in, err = op.Instances().Get(t.Context(), in.Meta.ID, client.Query{}); err != nil {
 			t.Fatal(err)
 		}
-		if time.Now().After(end) {
-			t.Fatalf("%s does not run: %+v", name, in.Status)
-		}
-	}
+		return in.Status.Phase == api.InstanceRunning
+	})
 	return in.Meta.ID
 }
 
@@ -79,14 +78,10 @@ func (n daemon) tenant(t *testing.T, instance string, share int, hold uint64, wo
 	t.Cleanup(control.Close)
 	var v wire.VGPU
 	var err error
-	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) { // gpud comes up
-		if v, err = control.PutVGPU(t.Context(), instance, wire.VGPUSpec{GPU: "soft0", VRAMBytes: 1 << 30, SharePercent: share}); err == nil {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal(err)
-		}
-	}
+	patience.Until(t, time.Minute, "gpud comes up", func() bool {
+		v, err = control.PutVGPU(t.Context(), instance, wire.VGPUSpec{GPU: "soft0", VRAMBytes: 1 << 30, SharePercent: share})
+		return err == nil
+	})
 	h, err := gpuclient.DialWorker(t.Context(), n.gpud(), instance, gpuclient.Options{Token: v.Token, Name: "work"})
 	if err != nil {
 		t.Fatal(err)

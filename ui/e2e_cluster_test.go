@@ -49,13 +49,7 @@ func (n daemon) card(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	watch := patience.Start()
-	for cards := 0; cards == 0; time.Sleep(200 * time.Millisecond) {
-		cards = count(ctx, t, op.GPUs())
-		if watch.Over(time.Minute) {
-			t.Fatalf("no card is reported:\n%s", n.Log())
-		}
-	}
+	patience.Until(t, time.Minute, "a card is reported", func() bool { return count(ctx, t, op.GPUs()) > 0 })
 	_, err = op.Instances().Create(ctx, api.Instance{Meta: api.Meta{Name: "train-1", Project: "render"}, Spec: api.InstanceSpec{Flavor: "tiny", Image: "debian-12",
 		Vgpu: &api.VGPUSpec{VramBytes: 4 << 30, SharePercent: 50}}})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/api/server/servertest"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // Over a unix socket, through Serve, until its context ends.
@@ -45,13 +46,8 @@ func TestUnixSocket(t *testing.T) {
 			break
 		}
 	}
-	select {
-	case err := <-served:
-		if err != nil {
-			t.Error(err)
-		}
-	case <-time.After(time.Minute):
-		t.Fatal("Serve goes on")
+	if err := patience.Receive(t, time.Minute, "Serve ends", served); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/api/server/servertest"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // world is a server with two organizations: acme with projects web and lab,
@@ -280,7 +280,7 @@ func TestKeysExpire(t *testing.T) {
 
 func TestWatchShowsWhatTheKeySees(t *testing.T) {
 	w := newWorld(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := patience.Context(t.Context(), time.Minute)
 	defer cancel()
 	member := w.as(api.RoleMember, w.acme, w.web)
 	seen := map[string]bool{}

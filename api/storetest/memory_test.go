@@ -1,12 +1,12 @@
 package storetest_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 func TestMemory(t *testing.T) {
@@ -26,7 +26,7 @@ func put(t *testing.T, s storetest.Store, n int64) {
 func TestMemoryLetsSlowWatchersGo(t *testing.T) {
 	s := storetest.NewMemory()
 	put(t, s, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := patience.Context(t.Context(), time.Minute)
 	defer cancel()
 	events, err := s.Watch(ctx, 1)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // wait bounds everything that the suite waits for.
@@ -66,7 +67,7 @@ func Run(t *testing.T, newStore func(t *testing.T) Store) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), wait)
+			ctx, cancel := patience.Context(t.Context(), wait)
 			t.Cleanup(cancel)
 			c.test(&tester{T: t, s: newStore(t), ctx: ctx})
 		})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -26,7 +25,7 @@ func (t *tester) next(events <-chan api.Event) api.Event {
 			t.Fatal("the watch ended")
 		}
 		return e
-	case <-time.After(wait):
+	case <-t.ctx.Done():
 		t.Fatal("no event")
 	}
 	return api.Event{}
@@ -165,14 +164,13 @@ func testWatchEnds(t *tester) {
 		t.Fatal(err)
 	}
 	cancel()
-	deadline := time.After(wait)
 	for {
 		select {
 		case _, ok := <-events:
 			if !ok {
 				return
 			}
-		case <-deadline:
+		case <-t.ctx.Done():
 			t.Fatal("the channel stays open after its context ended")
 		}
 	}

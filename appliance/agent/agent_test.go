@@ -19,6 +19,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/agent"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	hypfake "github.com/basalt-gpu/basalt/hypervisor/fake"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 	"github.com/basalt-gpu/basalt/sds"
 	sdsfake "github.com/basalt-gpu/basalt/sds/fake"
 )
@@ -203,15 +204,13 @@ func (n *node) spec(id string, change func(*api.InstanceSpec)) {
 
 func (n *node) until(what string, f func() bool) {
 	n.t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !f(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			for _, id := range []string{"ins-1"} {
-				in, _ := n.get(id)
-				n.t.Logf("%s: %+v", id, in.Status)
-			}
-			n.t.Fatalf("never: %s; calls: %v", what, n.machines.Calls())
+	defer func() {
+		if n.t.Failed() {
+			in, _ := n.get("ins-1")
+			n.t.Logf("ins-1: %+v; calls: %v", in.Status, n.machines.Calls())
 		}
-	}
+	}()
+	patience.Until(n.t, time.Minute, what, f)
 }
 
 func (n *node) phase(id string, p api.InstancePhase) {

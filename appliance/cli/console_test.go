@@ -18,6 +18,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/api/server/servertest"
 	"github.com/basalt-gpu/basalt/appliance/cli"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // pty is a terminal: near is the user's side of it, far the program's.
@@ -80,11 +81,12 @@ func (p *pty) text() string {
 
 func (p *pty) waitFor(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !so(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within the time; the terminal shows %q", what, p.text())
+	defer func() {
+		if t.Failed() {
+			t.Logf("the terminal shows %q", p.text())
 		}
-	}
+	}()
+	patience.Until(t, 30*time.Second, what, so)
 }
 
 // relay stands between CLI and server, so that the server can die.
@@ -164,7 +166,7 @@ func TestConsoleTerminal(t *testing.T) {
 				if got != c.code {
 					t.Errorf("exit code %d, want %d", got, c.code)
 				}
-			case <-time.After(30 * time.Second):
+			case <-patience.After(30 * time.Second):
 				t.Fatalf("it does not end; the terminal shows %q", p.text())
 			}
 			if after := p.mode(t); after != before {

@@ -61,11 +61,7 @@ func TestLoginWithAnIdentityProvider(t *testing.T) {
 		done := make(chan int, 1)
 		go func() { done <- app.Run(t.Context(), []string{"login", "--oidc", "id"}) }()
 		address := regexp.MustCompile(`https://id.example/authorize\?provider=id`)
-		for w := patience.Start(); !address.MatchString(errs.String()); time.Sleep(5 * time.Millisecond) {
-			if w.Over(time.Minute) {
-				t.Fatalf("it shows %q", errs.String())
-			}
-		}
+		patience.Until(t, time.Minute, "it shows the address", func() bool { return address.MatchString(errs.String()) })
 		u, err := url.Parse(redirect)
 		if err != nil || u.Hostname() != "127.0.0.1" {
 			t.Fatalf("back to %q", redirect)

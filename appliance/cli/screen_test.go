@@ -11,6 +11,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api/server/servertest"
 	"github.com/basalt-gpu/basalt/appliance/cli"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // Viewers that connect to what the command says see the screen, one after the
@@ -47,7 +48,7 @@ func TestScreen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = viewer.SetDeadline(time.Now().Add(30 * time.Second))
+		patience.Limit(t, 30*time.Second, viewer)
 		version := make([]byte, 12)
 		if _, err := io.ReadFull(viewer, version); err != nil || string(version) != "RFB 003.008\n" {
 			t.Errorf("it says %q, %v", version, err)
@@ -61,12 +62,7 @@ func TestScreen(t *testing.T) {
 		_ = viewer.Close()
 	}
 	stop()
-	select {
-	case got := <-code:
-		if got != 0 {
-			t.Errorf("exit code %d", got)
-		}
-	case <-time.After(30 * time.Second):
-		t.Fatal("it does not end")
+	if got := patience.Receive(t, 30*time.Second, "it ends", code); got != 0 {
+		t.Errorf("exit code %d", got)
 	}
 }

@@ -16,10 +16,12 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
-// patience is for a loaded machine; nothing is asserted by it.
-const patience = 60 * time.Second
+// enough is for a loaded machine; nothing is asserted by it.
+const enough = 60 * time.Second
 
 func writeFile(t *testing.T, name, text string) {
 	t.Helper()
@@ -108,27 +110,20 @@ func (n *testNode) qemu(t *testing.T, instance string) (gone <-chan struct{}) {
 	return ended
 }
 
-func wait[T any](t *testing.T, what string, c <-chan T) (v T) {
+func wait[T any](t *testing.T, what string, c <-chan T) T {
 	t.Helper()
-	select {
-	case v = <-c:
-	case <-time.After(patience):
-		t.Fatalf("never: %s", what)
-	}
-	return v
+	return patience.Receive(t, enough, what, c)
 }
 
 func (n *testNode) until(t *testing.T, what string, f func(Status) bool) Status {
 	t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		s, err := n.Status()
-		if err == nil && f(s) {
-			return s
-		}
-		if time.Now().After(end) {
-			t.Fatalf("never: %s; %+v, %v", what, s, err)
-		}
-	}
+	var s Status
+	patience.Until(t, enough, what, func() (ok bool) {
+		var err error
+		s, err = n.Status()
+		return err == nil && f(s)
+	})
+	return s
 }
 
 // fifo stands in for the watchdog; the bytes come in the channel.
@@ -340,7 +335,7 @@ func TestHostileClients(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		_ = c.SetDeadline(time.Now().Add(patience))
+		patience.Limit(t, enough, c)
 		_, _ = c.Write([]byte(text))
 		line, _ := bufio.NewReader(c).ReadString('\n')
 		return line

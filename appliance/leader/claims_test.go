@@ -1,7 +1,6 @@
 package leader_test
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -10,13 +9,14 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/leader"
 	"github.com/basalt-gpu/basalt/appliance/store"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // Two leaders that know nothing of each other plan over one real store, while
 // instances come and go in a network that is a little too small: no address is
 // given twice, and everyone that there is room for gets one.
 func TestTwoLeadersGiveNoAddressTwice(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := patience.Context(t.Context(), 2*time.Minute)
 	defer cancel()
 	s, err := store.Open(store.Options{Dir: t.TempDir(), NodeID: "node-a", Reserve: 1})
 	if err != nil {

@@ -10,12 +10,13 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/storetest"
 	"github.com/basalt-gpu/basalt/appliance/plan"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // Nothing is planned before the nodes are watched, and everything as soon as
 // they are, though all of them be well.
 func TestWaitsForTheNodesHealth(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := patience.Context(context.Background(), 30*time.Second)
 	s := storetest.NewMemory()
 	var watched atomic.Bool
 	health := func() (string, map[string]plan.Health) {

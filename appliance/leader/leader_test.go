@@ -9,10 +9,11 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 func TestPlacesWhatComes(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := patience.Context(context.Background(), 30*time.Second)
 	s := storetest.NewMemory()
 	done := make(chan struct{})
 	go func() { _ = Run(ctx, s, nil, slog.Default()); close(done) }()
@@ -53,7 +54,7 @@ func TestPlacesWhatComes(t *testing.T) {
 
 // Changes without a pause do not put planning off.
 func TestPlansWhileEverythingChanges(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := patience.Context(context.Background(), time.Minute)
 	defer cancel()
 	events := make(chan api.Event)
 	s := &stream{events: events, planned: make(chan struct{})}

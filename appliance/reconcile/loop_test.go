@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 func run(t *testing.T, o Options) *Loop {
@@ -21,11 +23,7 @@ func run(t *testing.T, o Options) *Loop {
 
 func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !f(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-	}
+	patience.Until(t, 20*time.Second, what, f)
 }
 
 func TestOneKeyIsNeverServedTwiceAtOnce(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // limitFiles makes writes beyond so many bytes of any file fail, as a full
@@ -28,7 +29,7 @@ func limitFiles(bytes int64) error {
 // fill writes until the disk is full, lets space return, and checks that
 // nothing was lost or halved.
 func fill(dir string, next func(k int) api.Batch, done func(s *Store, k int) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := patience.Context(context.Background(), time.Minute)
 	defer cancel()
 	s, err := Open(Options{Dir: dir, NodeID: "node-a", Reserve: 1})
 	if err != nil {
@@ -115,7 +116,7 @@ func childFillsLog(dir string) error {
 // childRestartsFull closes and opens the store while the disk is full and an
 // entry waits to be applied.
 func childRestartsFull(dir string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := patience.Context(context.Background(), time.Minute)
 	defer cancel()
 	o := Options{Dir: dir, NodeID: "node-a", Reserve: 1, StartTimeout: time.Second}
 	s, err := Open(o)

@@ -184,11 +184,7 @@ func ids(events []api.WebhookEvent) []string {
 
 func (h *house) until(what string, ok func() bool) {
 	h.Helper()
-	for w := patience.Start(); !ok(); time.Sleep(2 * time.Millisecond) {
-		if w.Over(time.Minute) {
-			h.Fatalf("%s: not in a minute", what)
-		}
-	}
+	patience.Until(h, time.Minute, what, ok)
 }
 
 func fails(status int) func(int, http.ResponseWriter, *http.Request) bool {

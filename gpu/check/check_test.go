@@ -12,6 +12,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/cuda"
 	"github.com/basalt-gpu/basalt/gpu/soft"
 	"github.com/basalt-gpu/basalt/gpu/worker"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // open is always entered, and never expires.
@@ -164,13 +165,8 @@ func run(t *testing.T, d worker.Driver, c one) []byte {
 	if err := ctx.CopyDtoH(nil, out, p, func(err error) { done <- err }); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case err := <-done:
-		if err != nil {
-			t.Fatal(err)
-		}
-	case <-time.After(time.Minute):
-		t.Fatal("not done within a minute")
+	if err := patience.Receive(t, time.Minute, "it is done", done); err != nil {
+		t.Fatal(err)
 	}
 	return out
 }

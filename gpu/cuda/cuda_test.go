@@ -18,6 +18,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 	"github.com/basalt-gpu/basalt/gpu/worker/drivertest"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // double is the built double of libcuda, with its log and its script.
@@ -132,13 +133,7 @@ func wait(t *testing.T, start func(done func(error)) error) error {
 	if err := start(func(err error) { got <- err }); err != nil {
 		return err
 	}
-	select {
-	case err := <-got:
-		return err
-	case <-time.After(20 * time.Second):
-		t.Fatal("not done within 20 s")
-		return nil
-	}
+	return patience.Receive(t, 20*time.Second, "it is done", got)
 }
 
 func must[T any](t *testing.T) func(T, error) T {
@@ -238,7 +233,7 @@ func TestProgram(t *testing.T) {
 			"wait flags 0", "DtoH 1000 stream 1", "cuMemUnmap 2097152", "cuMemRelease", "cuMemAddressFree",
 		}
 		got := d.take(t)
-		for end := time.Now().Add(10 * time.Second); len(got) < len(wantLog) && time.Now().Before(end); { // memory goes when the batch is over
+		for w := patience.Start(); len(got) < len(wantLog) && !w.Over(10*time.Second); { // memory goes when the batch is over
 			time.Sleep(time.Millisecond)
 			got = slices.DeleteFunc(append(got, d.take(t)...), func(l string) bool { return l == "" })
 		}

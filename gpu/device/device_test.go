@@ -13,6 +13,7 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor/vhostuser/fronttest"
 	"github.com/basalt-gpu/basalt/hypervisor/virtio"
 	"github.com/basalt-gpu/basalt/hypervisor/virtio/drivertest"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // guest is a guest kernel's driver, reduced to its commands.
@@ -29,8 +30,8 @@ type command struct {
 	done     bool
 }
 
-// patience bounds waits for what must happen; nothing is measured with it.
-const patience = 20 * time.Second
+// enough bounds waits for what must happen; nothing is measured with it.
+const enough = 20 * time.Second
 
 func newGuest(t *testing.T, spawner Spawner) *guest {
 	t.Helper()
@@ -83,14 +84,13 @@ func (g *guest) collect() {
 // finish waits for a command's response and returns its type and body.
 func (g *guest) finish(c *command) (uint32, []byte) {
 	g.t.Helper()
-	for limit := time.Now().Add(patience); ; {
+	for w := patience.Start(); ; g.Rings[0].Called(20) {
 		if g.collect(); c.done {
 			break
 		}
-		if time.Now().After(limit) {
+		if w.Over(enough) {
 			g.t.Fatal("no response")
 		}
-		g.Rings[0].Called(20)
 	}
 	if len(c.response) < headerSize {
 		g.t.Fatalf("response of %d bytes", len(c.response))
@@ -152,11 +152,7 @@ func regionOf(resource uint32, pages int) []byte {
 
 func (g *guest) until(what string, f func() bool) {
 	g.t.Helper()
-	for limit := time.Now().Add(patience); !f(); time.Sleep(time.Millisecond) {
-		if time.Now().After(limit) {
-			g.t.Fatalf("never: %s", what)
-		}
-	}
+	patience.Until(g.t, enough, what, f)
 }
 
 func (g *guest) state(header []byte) uint32 { return virtio.Load32(header[abi.OffState:]) }

@@ -12,13 +12,13 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/device/testguest"
 	"github.com/basalt-gpu/basalt/hypervisor/virtio"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // recording notes the processes that it spawns.
@@ -159,11 +159,7 @@ func (p *program) count(pattern string) (n int) {
 
 func (p *program) until(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for limit := time.Now().Add(testguest.Patience); !f(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Fatalf("never: %s", what)
-		}
-	}
+	patience.Until(t, testguest.Patience, what, f)
 }
 
 // worker is the id of the n-th worker process, from 0.

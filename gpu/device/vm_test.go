@@ -7,11 +7,11 @@ import (
 	"runtime"
 	"slices"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/gpu/device/testguest"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 const probe = "github.com/basalt-gpu/basalt/gpu/device/testguest/probe"
@@ -66,11 +66,7 @@ func TestGuestRoundTrip(t *testing.T) {
 	g.Expect("probe: ok")
 	g.Expect("probe: ok")
 	g.Expect("testguest: exit 0")
-	select {
-	case <-g.Done():
-	case <-time.After(testguest.Patience):
-		t.Fatal("guest did not power off")
-	}
+	patience.Receive(t, testguest.Patience, "the guest powers off", g.Done())
 	for i := range 2 {
 		if l := spawner.get(i).log(); !slices.Contains(l, "end") {
 			t.Errorf("worker %d was not let go: %q", i, l)

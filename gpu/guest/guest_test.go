@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // The C tests run against real processes: basalt-gpud --standalone with a soft
@@ -82,21 +84,20 @@ func startGPUD(t *testing.T) *gpud {
 			t.Logf("gpud:\n%s", log.String())
 		}
 	})
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if c, err := net.Dial("unix", g.socket); err == nil {
-			_ = c.Close()
-			return g
+	patience.Until(t, 30*time.Second, "gpud listens", func() bool {
+		c, err := net.Dial("unix", g.socket)
+		if err != nil {
+			return false
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("gpud does not listen")
-		}
-	}
+		return c.Close() == nil
+	})
+	return g
 }
 
 // command is a guest program on g's vGPU; a nil g: no vGPU.
 func (g *gpud) command(t *testing.T, path string, args ...string) *exec.Cmd {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), apiPatience)
+	ctx, cancel := patience.Context(context.Background(), apiPatience)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, path, args...)
 	where := "unix:/nonexistent/basalt"
@@ -247,15 +248,12 @@ func TestSilentHost(t *testing.T) {
 // have left one that is just ending.
 func (g *gpud) worker(t *testing.T) *os.Process {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		all := children(t, g.cmd.Process.Pid)
-		if len(all) == 1 {
-			return all[0]
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("gpud has %d workers, want 1", len(all))
-		}
-	}
+	var all []*os.Process
+	patience.Until(t, 30*time.Second, "gpud has one worker", func() bool {
+		all = children(t, g.cmd.Process.Pid)
+		return len(all) == 1
+	})
+	return all[0]
 }
 
 // children of a process that run basalt-worker.
@@ -321,11 +319,7 @@ func TestNVML(t *testing.T) {
 func TestLeave(t *testing.T) {
 	g := startGPUD(t)
 	g.run(t, object("api"), "leave")
-	for deadline := time.Now().Add(30 * time.Second); len(children(t, g.cmd.Process.Pid)) > 0; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("its worker goes on")
-		}
-	}
+	patience.Until(t, 30*time.Second, "its worker ends", func() bool { return len(children(t, g.cmd.Process.Pid)) == 0 })
 	if got := g.run(t, built("bin", "nvidia-smi"), "--query-gpu=memory.used", "--format=csv,noheader,nounits"); got != "0\n" {
 		t.Errorf("it left %q MiB", got)
 	}

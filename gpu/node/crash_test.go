@@ -19,6 +19,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/node/client"
 	"github.com/basalt-gpu/basalt/gpu/node/wire"
 	"github.com/basalt-gpu/basalt/gpu/worker"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // The test binary is also the gpud and the worker that the tests kill.
@@ -243,7 +244,7 @@ func wantKilled(t *testing.T, w *exec.Cmd) {
 		if s, ok := w.ProcessState.Sys().(syscall.WaitStatus); !ok || s.Signal() != syscall.SIGKILL {
 			t.Errorf("it ended with %v", err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-patience.After(20 * time.Second):
 		t.Error("it still runs")
 	}
 }
@@ -304,11 +305,7 @@ func TestOverrunEndsTheSession(t *testing.T) {
 	if _, err := b.Acquire(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case <-a.Lost():
-	case <-time.After(20 * time.Second):
-		t.Error("the one that overran was not told")
-	}
+	patience.Receive(t, 20*time.Second, "the one that overran is told", a.Lost())
 	b.Yield()
 }
 

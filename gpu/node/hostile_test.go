@@ -12,6 +12,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/gpu/node/wire"
 	"github.com/basalt-gpu/basalt/gpu/worker"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // rawWorker is a worker stream without our client.
@@ -29,7 +30,7 @@ func (n *testNode) raw() *rawWorker {
 		n.t.Fatal(err)
 	}
 	n.t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	patience.Limit(n.t, 20*time.Second, conn)
 	w := &rawWorker{n.t, n, conn, bufio.NewReaderSize(conn, wire.MaxNodeLine)}
 	fmt.Fprintf(conn, "POST /v1/worker HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", wire.Upgrade)
 	resp, err := http.ReadResponse(w.in, nil)

@@ -16,6 +16,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/node/client"
 	"github.com/basalt-gpu/basalt/gpu/node/wire"
 	"github.com/basalt-gpu/basalt/gpu/worker"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 const gib = 1 << 30
@@ -107,12 +108,7 @@ func (n *testNode) vgpu(id string) wire.VGPU {
 // eventually waits for a condition that other processes or goroutines bring about.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if ok() {
-			return
-		}
-	}
-	t.Fatalf("not within 20 s: %s", what)
+	patience.Until(t, 20*time.Second, what, ok)
 }
 
 func code(err error) string {
@@ -333,11 +329,7 @@ func TestDeleteTellsWorkers(t *testing.T) {
 	if err != nil || v.VRAMUsed != 0 {
 		t.Errorf("%+v, %v", v, err)
 	}
-	select {
-	case <-h.Lost():
-	case <-time.After(20 * time.Second):
-		t.Fatal("the worker was not told")
-	}
+	patience.Receive(t, 20*time.Second, "the worker is told", h.Lost())
 	if err := h.Reserve(1); !errors.Is(err, abi.ErrUnavailable) {
 		t.Errorf("reserve afterwards: %v", err)
 	}

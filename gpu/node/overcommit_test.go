@@ -16,6 +16,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 	"github.com/basalt-gpu/basalt/gpu/worker/drivertest"
 	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 const mib = 1 << 20
@@ -156,8 +157,8 @@ func TestTwoProgramsOnACardTooSmallForBoth(t *testing.T) {
 		p := n.program(t, card, vgpu, 40*mib)
 		return func() error {
 			steps := uint32(0)
-			for end := time.Now().Add(60 * time.Second); steps < 20 || !swapped(); steps++ {
-				if time.Now().After(end) {
+			for w := patience.Start(); steps < 20 || !swapped(); steps++ {
+				if w.Over(time.Minute) {
 					return errors.New("not swapped within a minute")
 				}
 				if err := p.step(); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/worker"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 const ptxHead = ".version 7.8\n.target sm_61\n.address_size 64\n"
@@ -218,13 +219,8 @@ func TestInfiniteLoopsEnd(t *testing.T) {
 	r.launch("k", [3]uint32{4, 1, 1}, [3]uint32{64, 1, 1}, 0)
 	done := make(chan error, 1)
 	go func() { done <- r.c.Destroy() }()
-	select {
-	case err := <-done:
-		if err != nil {
-			t.Error(err)
-		}
-	case <-time.After(time.Minute):
-		t.Fatal("the kernel still runs")
+	if err := patience.Receive(t, time.Minute, "the kernel ends", done); err != nil {
+		t.Error(err)
 	}
 }
 

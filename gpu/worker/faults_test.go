@@ -19,6 +19,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 	"github.com/basalt-gpu/basalt/gpu/worker/fakedriver"
 	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // died waits for the session's end by the guest's fault.
@@ -391,13 +392,8 @@ func TestTruncatedMemoryEndsTheSession(t *testing.T) {
 	if err := unix.Ftruncate(fd, 0); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case err := <-ended:
-		if err == nil || !strings.Contains(err.Error(), "shared memory is gone") {
-			t.Error(err)
-		}
-	case <-time.After(30 * time.Second):
-		t.Fatal("the session does not end")
+	if err := patience.Receive(t, 30*time.Second, "the session ends", ended); err == nil || !strings.Contains(err.Error(), "shared memory is gone") {
+		t.Error(err)
 	}
 	for {
 		if _, err := g.Receive(); err != nil {

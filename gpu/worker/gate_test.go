@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // leaser grants short leases one at a time and notices misuse.
@@ -111,13 +112,8 @@ func TestGateEndsWaiting(t *testing.T) {
 	}
 	g.close()
 	for range cap(ended) {
-		select {
-		case err := <-ended:
-			if !errors.Is(err, abi.ErrUnavailable) {
-				t.Error(err)
-			}
-		case <-time.After(30 * time.Second):
-			t.Fatal("Enter hangs")
+		if err := patience.Receive(t, 30*time.Second, "Enter returns", ended); !errors.Is(err, abi.ErrUnavailable) {
+			t.Error(err)
 		}
 	}
 	if !g.Expired() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/worker/fakedriver"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // put writes a number to the device, get reads it.
@@ -29,11 +30,7 @@ func (r *rig) get(ctx, address uint64) uint64 {
 
 func (r *rig) idle() {
 	r.Helper()
-	for end := time.Now().Add(20 * time.Second); r.host.Leased(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			r.Fatal("the lease is not given back")
-		}
-	}
+	patience.Until(r.TB, 20*time.Second, "the lease is given back", func() bool { return !r.host.Leased() })
 }
 
 // Memory leaves an idle session, which goes on allocating and freeing, and is

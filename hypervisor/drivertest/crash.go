@@ -140,7 +140,7 @@ func (p *pair) settle(t *testing.T, src hypervisor.Domain) *bench {
 		} else if both.IsZero() {
 			both = time.Now()
 			return false
-		} else if time.Since(both) > patience/4 {
+		} else if time.Since(both) > enough/4 {
 			t.Fatalf("it runs on the target, and on the source it is %s", here.State)
 		} else {
 			return false

@@ -15,6 +15,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/hypervisor"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // TargetNode is the other node of a Pair.
@@ -62,7 +63,7 @@ func (p Pair) Run(t *testing.T) {
 
 // pair for one test.
 func (p Pair) pair(t *testing.T, s, d Machine) *pair {
-	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	ctx, cancel := patience.Context(t.Context(), 3*enough)
 	t.Cleanup(cancel)
 	return &pair{
 		Pair: p, ctx: ctx,
@@ -92,7 +93,7 @@ func (p *pair) booted(t *testing.T) (src, dst hypervisor.Domain) {
 	dst.SerialSocket, dst.SerialLog = filepath.Join(dir, "serial.sock"), filepath.Join(dir, "console.log")
 	dst.AgentSocket, dst.VNCSocket = filepath.Join(dir, "agent.sock"), filepath.Join(dir, "vnc.sock")
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := patience.Context(context.Background(), enough)
 		defer cancel()
 		if err := errors.Join(p.to.Destroy(ctx, dst.ID), p.to.DiscardMigration(ctx, dst.ID), p.to.Undefine(ctx, dst.ID)); err != nil {
 			t.Errorf("clean-up of the target: %v", err)
@@ -136,7 +137,7 @@ func says(t *testing.T, b *bench, id api.InstanceID, word string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	late := time.AfterFunc(patience, func() { _ = c.Close() })
+	late := time.AfterFunc(enough, func() { _ = c.Close() })
 	defer late.Stop()
 	defer c.Close()
 	if _, err := io.WriteString(c, word); err != nil {
@@ -292,7 +293,7 @@ func (p *pair) crawling(ctx context.Context, t *testing.T, tun *tunnel, src, dst
 	case <-begun:
 	case err := <-done:
 		t.Fatalf("the migration ended before it was under way: %v", err)
-	case <-time.After(patience):
+	case <-patience.After(enough):
 		t.Fatal("the migration does not begin")
 	}
 	s, err := p.from.MigrationStatus(p.ctx, src.ID)
@@ -313,13 +314,7 @@ func second(_ hypervisor.MigrationResult, err error) error { return err }
 
 func wait(t *testing.T, done <-chan error) error {
 	t.Helper()
-	select {
-	case err := <-done:
-		return err
-	case <-time.After(patience):
-		t.Fatal("the migration does not end")
-		return nil
-	}
+	return patience.Receive(t, enough, "the migration ends", done)
 }
 
 func testAbort(t *testing.T, p *pair) {
@@ -468,7 +463,7 @@ func (p *pair) tunnel(t *testing.T, id api.InstanceID) *tunnel {
 		go func() { tun.wg.Wait(); close(ended) }()
 		select {
 		case <-ended:
-		case <-time.After(patience):
+		case <-patience.After(enough):
 			t.Error("streams of the tunnel are left open")
 			tun.cut()
 		}

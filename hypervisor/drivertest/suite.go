@@ -19,6 +19,8 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/hypervisor"
+	"github.com/basalt-gpu/basalt/installer/dev/failed"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // Guest is the boot sector: it says "ready\r\n", echoes its serial console,
@@ -43,11 +45,13 @@ type Subject struct {
 	Hold func(d hypervisor.Driver, id api.InstanceID, holds bool)
 	// Slow: guests are real.
 	Slow bool
+	// Keep leaves what explains a failure of the domain; nil: its console's log is enough.
+	Keep func(f failed.Folder, id api.InstanceID)
 }
 
-// patience with a machine that is slow and busy. Nothing waits so long when
+// enough for a machine that is slow and busy. Nothing waits so long when
 // all is well.
-const patience = 2 * time.Minute
+const enough = 2 * time.Minute
 
 // Run runs the suite.
 func (s Subject) Run(t *testing.T) {
@@ -62,7 +66,7 @@ func (s Subject) Run(t *testing.T) {
 		{"Resize", testResize}, {"QoS", testQoS}, {"Layers", testLayers}, {"Encrypted", testEncrypted}, {"NIC", testNIC}, {"Freeze", testFreeze},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
+			ctx, cancel := patience.Context(t.Context(), 4*enough)
 			t.Cleanup(cancel)
 			c.test(t, &bench{Subject: s, Driver: s.Open(t), ctx: ctx})
 		})
@@ -100,12 +104,18 @@ func (b *bench) domain(t *testing.T) hypervisor.Domain {
 		AgentSocket: filepath.Join(dir, "agent.sock"), VNCSocket: filepath.Join(dir, "vnc.sock"),
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := patience.Context(context.Background(), enough)
 		defer cancel()
 		if err := errors.Join(b.Destroy(ctx, d.ID), b.Undefine(ctx, d.ID)); err != nil {
 			t.Errorf("clean-up: %v", err)
 		}
 		_ = os.RemoveAll(dir)
+	})
+	failed.Keep(t, func(f failed.Folder) {
+		f.Files(d.SerialLog)
+		if b.Keep != nil {
+			b.Keep(f, d.ID)
+		}
 	})
 	if err := b.Define(b.ctx, d); err != nil {
 		t.Fatal(err)
@@ -136,13 +146,7 @@ func (b *bench) booted(t *testing.T) hypervisor.Domain {
 
 func (b *bench) until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
-	for !ok() {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain until %s", what)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	patience.Until(t, enough, what, ok)
 }
 
 func (b *bench) untilState(t *testing.T, id api.InstanceID, want hypervisor.State) hypervisor.Status {
@@ -350,13 +354,8 @@ func testConsole(t *testing.T, b *bench) {
 	if _, err := io.WriteString(c, "hello"); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case text := <-said:
-		if !strings.Contains(text, "hello") {
-			t.Errorf("the console said %q", text)
-		}
-	case <-time.After(patience):
-		t.Fatal("the console does not answer")
+	if text := patience.Receive(t, enough, "the console answers", said); !strings.Contains(text, "hello") {
+		t.Errorf("the console said %q", text)
 	}
 	b.until(t, "the log has what was said", func() bool {
 		text, err := b.ConsoleLog(b.ctx, d.ID, 5)
@@ -464,7 +463,8 @@ func testEvents(t *testing.T, b *bench) {
 // expect skips events until the one that is wanted.
 func (b *bench) expect(t *testing.T, events <-chan hypervisor.Event, id api.InstanceID, want hypervisor.EventType) {
 	t.Helper()
-	late := time.After(patience)
+	late, cancel := patience.Context(context.Background(), enough)
+	defer cancel()
 	for {
 		select {
 		case e, open := <-events:
@@ -474,7 +474,7 @@ func (b *bench) expect(t *testing.T, events <-chan hypervisor.Event, id api.Inst
 			if e.ID == id && e.Type == want {
 				return
 			}
-		case <-late:
+		case <-late.Done():
 			t.Fatalf("no event %s", want)
 		}
 	}

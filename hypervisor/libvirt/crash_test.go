@@ -21,6 +21,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/hypervisor/drivertest"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // TestMain lets this binary be a source's agent, to be killed.
@@ -188,7 +189,7 @@ func carryOut(text string) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	ctx, cancel := patience.Context(context.Background(), 5*time.Minute)
 	defer cancel()
 	say := json.NewEncoder(os.Stdout)
 	_, err = d.Migrate(ctx, o.ID, hypervisor.MigrateOptions{

@@ -2,6 +2,7 @@ package libvirt
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -18,6 +19,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/hypervisor/drivertest"
+	"github.com/basalt-gpu/basalt/installer/dev/failed"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // open needs a libvirtd, and starts it as the Makefile does when there is none.
@@ -63,7 +66,15 @@ func TestConformance(t *testing.T) {
 		Open: func(t *testing.T) hypervisor.Driver { return open(t) },
 		Kill: func(t *testing.T, _ hypervisor.Driver, id api.InstanceID) { killQEMU(t, id) },
 		Slow: true,
+		Keep: keep,
 	}.Run(t)
+}
+
+// keep leaves a domain as libvirt has it, and what QEMU and libvirtd wrote.
+func keep(f failed.Folder, id api.InstanceID) {
+	name := hypervisor.DomainName(id)
+	f.Output("domain.xml", "virsh", "-c", "qemu:///system", "dumpxml", name)
+	f.Files("/var/log/libvirt/qemu/"+name+".log", filepath.Join(cmp.Or(os.Getenv("BASALT_BUILD"), "../../build"), "libvirt/libvirtd.log"))
 }
 
 // killQEMU kills the one QEMU that runs the domain.
@@ -102,6 +113,10 @@ func sector(t *testing.T) hypervisor.Domain {
 	if err := os.WriteFile(disk, append(bytes.Clone(drivertest.Guest), make([]byte, 1<<20)...), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	failed.Keep(t, func(f failed.Folder) {
+		f.Files(filepath.Join(dir, "log"))
+		keep(f, "ins-0000000b0075")
+	})
 	return hypervisor.Domain{
 		ID: "ins-0000000b0075", Node: drivertest.Node, VCPUs: 1, MemoryBytes: 64 << 20, Accelerator: hypervisor.TCG,
 		Disks:        []hypervisor.Disk{{Path: disk, Format: "raw", Serial: "root"}},
@@ -166,13 +181,8 @@ func TestLostConnection(t *testing.T) {
 	s := d.current
 	d.mu.Unlock()
 	close(s.lost) // as libvirt's callback does
-	select {
-	case e := <-events:
-		if e.Type != hypervisor.EventResync {
-			t.Errorf("after the loss: %+v", e)
-		}
-	case <-time.After(time.Minute):
-		t.Fatal("it did not connect again")
+	if e := patience.Receive(t, time.Minute, "it connects again", events); e.Type != hypervisor.EventResync {
+		t.Errorf("after the loss: %+v", e)
 	}
 	if _, err := d.List(t.Context()); err != nil {
 		t.Errorf("after the loss: %v", err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/hypervisor/drivertest"
+	"github.com/basalt-gpu/basalt/installer/dev/failed"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
@@ -96,6 +97,7 @@ func startNode(t *testing.T, name, uuid string, id api.NodeID) *testNode {
 		n.kill()
 		_ = os.RemoveAll(dir)
 	})
+	failed.Keep(t, func(f failed.Folder) { f.Files(dir+"/*.log", dir+"/log/qemu/*.log", dir+"/etc/qemu/*.xml") })
 	return n
 }
 
@@ -114,16 +116,10 @@ func (n *testNode) open(t *testing.T) *Driver {
 	}
 	var d *Driver
 	var err error
-	watch := patience.Start() // it asks every QEMU what it can, if nobody has before
-	for {
-		if d, err = Open(context.Background(), opt); err == nil {
-			break
-		}
-		if watch.Over(5 * time.Minute) {
-			t.Fatalf("%s: %v", n.name, err)
-		}
-		time.Sleep(200 * time.Millisecond)
-	}
+	patience.Until(t, 5*time.Minute, n.name+" answers", func() bool { // it asks every QEMU what it can, if nobody has before
+		d, err = Open(context.Background(), opt)
+		return err == nil
+	})
 	t.Cleanup(func() { _ = d.Close() })
 	return d
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // sockets is a connection over a unix socket, both ends.
@@ -63,11 +65,7 @@ func TestJoinEndsWithItsContext(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- join(ctx, a, b) }()
 	cancel()
-	select {
-	case <-done:
-	case <-time.After(time.Minute):
-		t.Fatal("it goes on")
-	}
+	_ = patience.Receive(t, time.Minute, "it ends", done)
 	for _, c := range []net.Conn{left, right} {
 		if _, err := c.Read(make([]byte, 1)); err == nil {
 			t.Error("an end is open")

@@ -68,11 +68,5 @@ func TestLibvirtdRestart(t *testing.T) {
 
 func wait(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	watch := patience.Start()
-	for !ok() {
-		if watch.Over(time.Minute) {
-			t.Fatalf("waited in vain until %s", what)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	patience.Until(t, time.Minute, what, ok)
 }

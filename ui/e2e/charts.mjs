@@ -2,7 +2,7 @@
 // numbers change, the operator's node and card with what each tenant holds, by
 // accessible names; in light, dark and on a phone. Run by ../e2e_charts_test.go.
 import assert from 'node:assert/strict';
-import { complain, expect, heading, inspect, open, PASSWORD, PORTAL, run, signIn, step } from './harness.mjs';
+import { complain, expect, heading, inspect, open, PASSWORD, patience, PORTAL, run, signIn, step } from './harness.mjs';
 
 const { INSTANCE, NODE } = process.env;
 const page = await open({});
@@ -10,14 +10,13 @@ const page = await open({});
 const figure = (p, name) => p.getByRole('figure', { name, exact: true });
 const value = async (p, chart, series) => Number(await figure(p, chart).locator(`[data-series="${series}"]`).getAttribute('data-value'));
 
-/** until a chart's latest value is as wanted; the values that it had. */
-async function until(p, chart, series, what, wanted) {
+/** until a chart's latest value is as wanted; the values that it had. The chart is in a part of the page. */
+async function until(p, chart, series, what, wanted, part = p) {
   const seen = [];
-  for (let i = 0; i < 60; i++) {
-    const v = await value(p, chart, series);
+  for (const end = Date.now() + patience; Date.now() < end; await p.waitForTimeout(100)) {
+    const v = await value(part, chart, series);
     if (v !== seen.at(-1)) seen.push(v);
     if (wanted(v, seen)) return seen;
-    await p.waitForTimeout(1000);
   }
   complain(`${chart} was never ${what}: ${seen}`);
   return seen;
@@ -87,15 +86,11 @@ step('the operator sees the node, its card, and what each tenant holds', async (
   await card.getByRole('figure', { name: 'GPU' }).waitFor();
   await p.locator('[data-resident="314572800"]').waitFor(); // 300 MiB of one tenant
   await p.locator('[data-resident="20971520"]').waitFor(); // 20 MiB of the other
-  for (let i = 0; i < 60; i++) {
-    if (Number(await card.getByRole('figure', { name: 'GPU' }).locator('[data-series="gpu"]').getAttribute('data-value')) > 0) break;
-    await p.waitForTimeout(1000);
-    if (i === 59) complain('the card’s GPU line never rises');
-  }
+  await until(p, 'GPU', 'gpu', 'above zero', (v) => v > 0, card);
   await inspect(p, 'node-light');
   await p.setViewportSize({ width: 390, height: 844 });
   await inspect(p, 'node-phone');
   await p.context().close();
 });
 
-await run(page);
+await run();

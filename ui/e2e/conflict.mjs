@@ -188,4 +188,4 @@ step('the rules of a security group, by a tenant: each adds one', async () => {
   assert.deepEqual(await ports(), ['2200-2201', 'any', '8080', '443']);
 });
 
-await run(first);
+await run();

@@ -131,4 +131,4 @@ step('a viewer reads, and is told what it takes', async () => {
   await p.context().close();
 });
 
-await run(page);
+await run();

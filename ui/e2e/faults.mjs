@@ -94,7 +94,7 @@ step('the connection goes, and comes back', async () => {
 });
 
 step('the server is stopped and started', async () => {
-  tolerate('ERR_CONNECTION_REFUSED', 'ERR_CONNECTION_RESET', 'ERR_INCOMPLETE_CHUNKED_ENCODING', 'ERR_EMPTY_RESPONSE', '503');
+  tolerate('ERR_CONNECTION_REFUSED', 'ERR_CONNECTION_RESET', 'ERR_CONNECTION_CLOSED', 'ERR_INCOMPLETE_CHUNKED_ENCODING', 'ERR_EMPTY_RESPONSE', '503');
   await control('stop');
   await page.getByText('Reconnecting…').waitFor();
   await control('start');
@@ -172,4 +172,4 @@ step('twice as large, dark, on a phone', async () => {
   }
 });
 
-await run(page);
+await run();

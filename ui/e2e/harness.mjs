@@ -1,11 +1,12 @@
 // What the stories share: a browser in which every message of the console,
 // every request to another host and every finding of axe-core is a failure, and
 // steps that run in order. PORTAL, EMAIL and so on come from ../e2e_test.go.
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
+import './relay.mjs';
 
-export const { PORTAL, OPERATOR, EMAIL, PASSWORD, SHOTS } = process.env;
+export const { PORTAL, OPERATOR, EMAIL, PASSWORD, SHOTS, FAILED } = process.env;
 const axe = readFileSync(new URL('../node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
 export const patience = 60_000; // ms: machines of CI are slow
 
@@ -28,6 +29,9 @@ const refused = new Map();
 let tolerated = [];
 export const tolerate = (...texts) => (tolerated = texts);
 
+/** Requests of each page that have no answer yet, but for the watch, which never ends, and files that are sent, which may take long. */
+const pending = new WeakMap();
+
 /** open is a page of a browser of its own. */
 export async function open(options) {
   const context = await browser.newContext({ locale: 'en-GB', viewport: { width: 1280, height: 900 }, ...options });
@@ -36,8 +40,12 @@ export async function open(options) {
   return context.newPage();
 }
 
+/** All that the pages have written into their consoles. */
+const said = [];
+
 function listen(page) {
   page.on('console', (m) => {
+    said.push(`${new Date().toISOString()} ${m.type()}: ${m.text()} (${m.location().url})`);
     const i = expected.findIndex((x) => m.text().includes(x));
     if (tolerated.some((x) => m.text().includes(x))) return;
     if (i >= 0) expected.splice(i, 1);
@@ -46,7 +54,13 @@ function listen(page) {
   });
   page.on('response', (r) => r.ok() && r.request().method() === 'PUT' && refused.delete(r.url()));
   page.on('pageerror', (e) => complain(`page: ${e}`));
+  const waits = new Set();
+  pending.set(page, waits);
+  page.on('requestfinished', (r) => waits.delete(r));
+  page.on('requestfailed', (r) => waits.delete(r));
   page.on('request', (r) => {
+    if (r.isNavigationRequest() && r.frame() === page.mainFrame()) waits.clear(); // nobody waits for what the page before asked
+    if (!/\/v1\/watch|\/content$/.test(r.url())) waits.add(r);
     if (!r.url().startsWith(`${PORTAL}/`)) complain(`a request to elsewhere: ${r.url()}`);
   });
 }
@@ -59,13 +73,24 @@ export const nav = (page, name) => page.getByRole('navigation', { name: 'Main' }
 const commands = new Set();
 const longest = 4000; // characters: a hostile name of 10,000 is no command that anybody types
 
-/** inspect takes a picture and lets axe-core look.
- * The policy lets no script in by a tag: axe comes by the debugger. */
+/** settled waits until the page has what it asks for, has drawn it, and nothing fades in any more. */
+export async function settled(page) {
+  const end = Date.now() + patience;
+  for (let calm = 0; calm < 2 && Date.now() < end; ) {
+    await page.evaluate(() => new Promise((done) => window.requestAnimationFrame(() => window.requestAnimationFrame(done))));
+    calm = pending.get(page)?.size ? 0 : calm + 1;
+  }
+  for (const r of pending.get(page) ?? []) complain(`no answer in ${patience} ms: ${r.url()}`);
+  await page.evaluate(() => Promise.all(document.getAnimations().filter((a) => a.playState === 'running' && a.effect?.getComputedTiming().endTime < 2000).map((a) => a.finished.catch(() => undefined))));
+}
+
+/** inspect lets axe-core look, and takes a picture where SHOTS names a folder.
+ * The policy lets no script in by a tag: axe comes by the debugger, once for each document. */
 export async function inspect(page, what) {
-  await page.waitForTimeout(300); // what fades in has faded in
-  await page.screenshot({ path: join(SHOTS, `${what}.png`), fullPage: true });
+  await settled(page);
+  if (SHOTS) await page.screenshot({ path: join(SHOTS, `${what}.png`), fullPage: true });
   for (const text of await page.locator('[data-same] code').allTextContents()) if (text.startsWith('basalt ') && text.length < longest) commands.add(text);
-  await page.evaluate(axe);
+  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe);
   const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
   for (const v of violations) for (const n of v.nodes) complain(`axe, ${what}: ${v.id}: ${v.help}: ${n.html.slice(0, 300)} ${n.any[0]?.message ?? ''}`);
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
@@ -81,8 +106,21 @@ export async function signIn(page, password = PASSWORD, email = EMAIL) {
 const steps = [];
 export const step = (name, run) => steps.push({ name, run });
 
-/** run the steps, and end. page is the one of which a failure takes a picture. */
-export async function run(page) {
+/** explain leaves in FAILED what every open page shows and where it is. */
+async function explain() {
+  if (!FAILED) return;
+  const pages = browser.contexts().flatMap((c) => c.pages());
+  for (const [i, p] of pages.entries()) {
+    const at = join(FAILED, `page-${i + 1}`);
+    await p.screenshot({ path: `${at}.png`, timeout: 10_000 }).catch(() => undefined);
+    const html = await Promise.race([p.content(), new Promise((done) => setTimeout(done, 10_000, 'no answer'))]).catch(String);
+    writeFileSync(`${at}.html`, `<!-- ${p.url()} -->\n${html}`);
+  }
+  writeFileSync(join(FAILED, 'console.txt'), `${said.join('\n')}\n`);
+}
+
+/** run the steps, and end. */
+export async function run() {
   let failed = false;
   for (const { name, run: doIt } of steps) {
     const begun = performance.now();
@@ -92,10 +130,11 @@ export async function run(page) {
     } catch (e) {
       failed = true;
       console.log(`FAIL ${name}: ${e.stack}`);
-      await page.screenshot({ path: join(SHOTS, 'failed.png'), fullPage: true }).catch(() => undefined);
+      await explain();
       break;
     }
   }
+  if (!failed && complaints.length + refused.size > 0) await explain();
   await browser.close();
   for (const [url, text] of refused) complain(`console: ${text} (${url})`);
   for (const c of complaints) console.log(`FAIL ${c}`);

@@ -4,7 +4,7 @@
 // ../e2e_hostile_test.go.
 import assert from 'node:assert/strict';
 import { attackForm, harmless } from './hostile.mjs';
-import { button, complain, heading, inspect, open, OPERATOR, PASSWORD, PORTAL, run, signIn, step, tolerate } from './harness.mjs';
+import { button, complain, heading, inspect, open, OPERATOR, PASSWORD, PORTAL, run, settled, signIn, step, tolerate } from './harness.mjs';
 
 const headers = { Authorization: `Bearer ${OPERATOR}`, 'Content-Type': 'application/json' };
 async function ask(path) {
@@ -243,7 +243,7 @@ step('the pages that show them, also on a phone', async () => {
       for (const [q, what] of [[p, 'wide'], [phone, 'phone']]) {
         await q.goto(`${PORTAL}/#${path}`);
         await q.getByRole('heading', { level: 1 }).first().waitFor();
-        await q.waitForTimeout(500); // what is asked for has come
+        await settled(q);
         await harmless(q, `${path}, stored, ${what}`);
         await inspect(q, `stored${path.replaceAll(/[^a-z]+/g, '-')}-${p === page ? 'tenant' : 'operator'}-${what}`);
       }
@@ -258,4 +258,4 @@ step('the pages that show them, also on a phone', async () => {
   await inspect(out, 'stored-sign-in');
 });
 
-await run(page);
+await run();

@@ -1,5 +1,5 @@
 // Text that tries to become something else, in every field that a page has.
-import { complain } from './harness.mjs';
+import { complain, settled } from './harness.mjs';
 
 export const hostile = [
   '<img src=x onerror="window.pwned=1">',
@@ -59,7 +59,7 @@ export async function attack(page, what, submit) {
     most = Math.max(most, found.length);
     for (const f of found) await f.fill(text);
     await submit();
-    await page.waitForTimeout(150);
+    await settled(page);
     await harmless(page, `${what}, ${JSON.stringify(text.slice(0, 30))}`);
   }
   return most;
@@ -91,7 +91,7 @@ export async function attackForm(page, { what, open, submit, least, takes }) {
     const button = (await within(page)).getByRole('button', { name: submit, exact: true }).last();
     if (submit && (await button.isEnabled())) {
       await button.click();
-      await page.waitForTimeout(150);
+      await settled(page);
       await page.waitForFunction(() => !document.querySelector('.pf-m-in-progress')); // it was answered
     }
     await harmless(page, `${what}, ${JSON.stringify(text.slice(0, 30))}`);

@@ -96,4 +96,4 @@ step('the operator sees what it earned', async () => {
   await heading(page, /^Invoice /);
 });
 
-await run(page);
+await run();

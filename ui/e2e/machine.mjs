@@ -138,4 +138,4 @@ step('delete it by its name', async () => {
   assert.equal(await page.getByRole('link', { name: 'To the list of instances' }).count(), 1);
 });
 
-await run(page);
+await run();

@@ -259,11 +259,10 @@ step('dark, on a phone, and in German', async () => {
     for (const [path, english, deutsch] of pages) {
       await p.goto(`${PORTAL}/#/${path}`);
       await heading(p, german ? deutsch : english);
-      await p.waitForTimeout(700); // what is asked for has come
       await inspect(p, `${path}-${what}`);
     }
     await p.context().close();
   }
 });
 
-await run(page);
+await run();

@@ -341,7 +341,6 @@ step('dark, on a phone, and in German', async () => {
     ]) {
       await p.goto(`${PORTAL}/#${path}`);
       await heading(p, title);
-      await p.waitForTimeout(700); // the watch never ends: there is no moment without a request
       await inspect(p, `${shot}-${what}`);
     }
     if (what === 'phone') {
@@ -354,4 +353,4 @@ step('dark, on a phone, and in German', async () => {
   }
 });
 
-await run(page);
+await run();

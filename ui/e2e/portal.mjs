@@ -294,4 +294,4 @@ step('an operator sees nodes and cards', async () => {
   await p.context().close();
 });
 
-await run(page);
+await run();

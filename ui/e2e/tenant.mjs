@@ -445,4 +445,4 @@ step('dark, on a phone, and in German', async () => {
   }
 });
 
-await run(page);
+await run();

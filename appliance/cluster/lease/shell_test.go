@@ -13,17 +13,12 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
-
-const patience = 60 * time.Second
 
 func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !f(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("never: %s", what)
-		}
-	}
+	patience.Until(t, time.Minute, what, f)
 }
 
 type fakeLeader struct {

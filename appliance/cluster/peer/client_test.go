@@ -14,6 +14,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 func TestCall(t *testing.T) {
@@ -104,7 +105,7 @@ func TestPaths(t *testing.T) {
 	call := func(why string) {
 		t.Helper()
 		a.client.Kick(nodeB) // a new connection, please
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := patience.Context(t.Context(), time.Minute)
 		defer cancel()
 		if _, err := hello(ctx, a, nodeB); err != nil {
 			t.Errorf("%s: %v", why, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 const nodeA, nodeB, nodeC = api.NodeID("node-00000000000a"), api.NodeID("node-00000000000b"), api.NodeID("node-00000000000c")
@@ -18,11 +19,7 @@ const nodeA, nodeB, nodeC = api.NodeID("node-00000000000a"), api.NodeID("node-00
 // eventually waits for what the network does in its own time.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("not within a minute: " + what)
-		}
-	}
+	patience.Until(t, time.Minute, what, ok)
 }
 
 // road is one network path to one node, which a test can break.
@@ -241,7 +238,7 @@ func serve(t *testing.T, s *Server) {
 			if err != nil {
 				t.Error(err)
 			}
-		case <-time.After(time.Minute):
+		case <-patience.After(time.Minute):
 			t.Error("the server does not end")
 		}
 	})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // stranger is a client with another identity, that knows where nodeA is.
@@ -82,7 +83,7 @@ func TestProtocolConfusion(t *testing.T) {
 	dial := func(alpn ...string) (*tls.Conn, error) {
 		conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, NextProtos: alpn})
 		if err == nil {
-			conn.SetDeadline(time.Now().Add(time.Minute))
+			patience.Limit(t, time.Minute, conn)
 		}
 		return conn, err
 	}
@@ -133,7 +134,7 @@ func TestRubbishAndSilence(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		conn.SetDeadline(time.Now().Add(time.Minute))
+		patience.Limit(t, time.Minute, conn)
 		switch i % 3 {
 		case 0:
 			conn.Write(garbage)

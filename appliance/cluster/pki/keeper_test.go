@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 func newKeeper(t *testing.T, ca CA, node api.NodeID, when time.Time, life time.Duration, options ...Option) *Keeper {
@@ -221,7 +222,7 @@ func TestRunRenews(t *testing.T) {
 	}()
 	select {
 	case <-changed:
-	case <-time.After(time.Minute):
+	case <-patience.After(time.Minute):
 		t.Error("no renewal")
 	}
 	cancel()

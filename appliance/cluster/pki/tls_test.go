@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // shake hands over loopback; node is whom the server saw.
@@ -26,7 +27,7 @@ func shake(t *testing.T, server, client *tls.Config, who *Keeper) (node api.Node
 			return
 		}
 		defer raw.Close()
-		raw.SetDeadline(time.Now().Add(time.Minute))
+		patience.Limit(t, time.Minute, raw)
 		c := tls.Client(raw, client)
 		if err = c.Handshake(); err == nil {
 			_, err = c.Read(make([]byte, 1)) // a refusal of the client's certificate comes after its handshake
@@ -38,7 +39,7 @@ func shake(t *testing.T, server, client *tls.Config, who *Keeper) (node api.Node
 		t.Fatal(err)
 	}
 	defer raw.Close()
-	raw.SetDeadline(time.Now().Add(time.Minute))
+	patience.Limit(t, time.Minute, raw)
 	s := tls.Server(raw, server)
 	if serverErr = s.Handshake(); serverErr == nil {
 		state := s.ConnectionState()

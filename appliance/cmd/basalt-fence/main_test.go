@@ -19,14 +19,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/appliance/fence"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // The tests run basalt-fence and QEMUs made of paper in a PID namespace of
 // their own: what it kills is whatever it sees.
 
 const (
-	roleEnv  = "BASALT_FENCE_TEST"
-	patience = 60 * time.Second
+	roleEnv = "BASALT_FENCE_TEST"
+	enough  = 60 * time.Second
 )
 
 func TestMain(m *testing.M) {
@@ -119,7 +120,7 @@ func (n *node) sh(format string, args ...any) string {
 	if _, err := fmt.Fprintf(n.in, format+"\n", args...); err != nil {
 		n.t.Fatal(err)
 	}
-	slow := time.AfterFunc(2*patience, n.reset) // what it waits for never comes
+	slow := time.AfterFunc(2*enough, n.reset) // what it waits for never comes
 	defer slow.Stop()
 	if !n.out.Scan() {
 		n.t.Fatalf("the node is gone, or did not answer: %v", n.out.Err())
@@ -149,15 +150,13 @@ func (n *node) wait(pid string) string { return n.sh("wait %s; echo $?", pid) }
 
 func (n *node) until(what string, f func(fence.Status) bool) fence.Status {
 	n.t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		s, err := n.Status()
-		if err == nil && f(s) {
-			return s
-		}
-		if time.Now().After(end) {
-			n.t.Fatalf("never: %s; %+v, %v", what, s, err)
-		}
-	}
+	var s fence.Status
+	patience.Until(n.t, enough, what, func() bool {
+		var err error
+		s, err = n.Status()
+		return err == nil && f(s)
+	})
+	return s
 }
 
 func (n *node) lease(d time.Duration) {
@@ -308,17 +307,9 @@ func TestStoppedItself(t *testing.T) {
 	pid := n.fence("watchdog")
 	n.lease(8 * time.Second)
 	n.qemu("ins-moved")
-	select {
-	case <-fed:
-	case <-time.After(patience):
-		t.Fatal("never fed")
-	}
+	patience.Receive(t, enough, "the watchdog is fed", fed)
 	n.sh("kill -STOP %s; echo", pid)
-	select {
-	case <-n.ended:
-	case <-time.After(patience):
-		t.Error("the node was not reset")
-	}
+	patience.Receive(t, enough, "the node is reset", n.ended)
 }
 
 // watchdog resets the node limit after it was last fed, from the first time on.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/gpu/node/client"
 	"github.com/basalt-gpu/basalt/gpu/node/standalone"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 func TestParse(t *testing.T) {
@@ -48,26 +49,16 @@ func TestStandalone(t *testing.T) {
 	go func() { ran <- errors.Join(d.Run(ctx), d.Close()) }()
 	c := client.NewControl(socket + ".control")
 	defer c.Close()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	patience.Until(t, 20*time.Second, "it has its vGPU", func() bool {
 		all, err := c.VGPUs(t.Context())
-		if err == nil && len(all) == 1 && all[0].ID == standalone.VGPU && all[0].VRAMBytes == 1<<30 {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%v, %v", all, err)
-		}
-	}
+		return err == nil && len(all) == 1 && all[0].ID == standalone.VGPU && all[0].VRAMBytes == 1<<30
+	})
 	if _, err := newDaemon(o, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "another gpud") {
 		t.Errorf("a second one: %v", err)
 	}
 	stop()
-	select {
-	case err := <-ran:
-		if err != nil {
-			t.Error(err)
-		}
-	case <-time.After(20 * time.Second):
-		t.Fatal("it does not stop")
+	if err := patience.Receive(t, 20*time.Second, "it stops", ran); err != nil {
+		t.Error(err)
 	}
 	for _, path := range []string{socket, socket + ".control"} {
 		if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {

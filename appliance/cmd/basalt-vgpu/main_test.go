@@ -19,6 +19,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/node/client"
 	"github.com/basalt-gpu/basalt/gpu/node/wire"
 	"github.com/basalt-gpu/basalt/installer/dev/built"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 func TestArguments(t *testing.T) {
@@ -131,11 +132,7 @@ func (n *node) runWith(file *os.File, path string, args ...string) *exec.Cmd {
 
 func (n *node) until(what string, f func() bool) {
 	n.t.Helper()
-	for limit := time.Now().Add(testguest.Patience); !f(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(limit) {
-			n.t.Fatalf("never: %s", what)
-		}
-	}
+	patience.Until(n.t, testguest.Patience, what, f)
 }
 
 func (n *node) exists(path string) {

@@ -14,6 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
 	"github.com/basalt-gpu/basalt/installer/dev/built"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // build makes the worker with the fake driver in it.
@@ -53,13 +54,7 @@ func start(t testing.TB, bin, driver string) (*exec.Cmd, *guesttest.Guest, chan 
 
 func wait(t testing.TB, ended chan error) error {
 	t.Helper()
-	select {
-	case err := <-ended:
-		return err
-	case <-time.After(30 * time.Second):
-		t.Fatal("the worker does not end")
-		return nil
-	}
+	return patience.Receive(t, 30*time.Second, "the worker ends", ended)
 }
 
 func TestWorkerServesAndEndsWithTheGuest(t *testing.T) {

@@ -27,6 +27,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/cluster/seal"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	hypfake "github.com/basalt-gpu/basalt/hypervisor/fake"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 	"github.com/basalt-gpu/basalt/sds"
 	"github.com/basalt-gpu/basalt/sds/local"
 )
@@ -198,11 +199,7 @@ func read[T any](a *archive, kind api.Kind, id string) (x T, there bool) {
 
 func until(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for end := time.Now().Add(longEnough); !f(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("never: %s", what)
-		}
-	}
+	patience.Until(t, longEnough, what, f)
 }
 
 func must(t *testing.T, err error) {
@@ -477,7 +474,7 @@ func TestBackupKilled(t *testing.T) {
 	must(t, cmd.Start())
 	select {
 	case <-arrived:
-	case <-time.After(longEnough):
+	case <-patience.After(longEnough):
 		t.Error("no data comes")
 	}
 	must(t, cmd.Process.Kill())

@@ -13,6 +13,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/node/client"
 	"github.com/basalt-gpu/basalt/gpu/node/wire"
 	"github.com/basalt-gpu/basalt/gpu/worker"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // softGPU is a gpud with one soft GPU.
@@ -78,7 +79,7 @@ func TestCardsAreMeasured(t *testing.T) {
 	cards := &vgpus{gpud: control}
 	want := []agent.TenantUse{{Instance: "ins-a", SharePercent: 50, GPUNanos: total.GPUNanos, VRAMLimitBytes: 2 << 30, VRAMResidentBytes: 300 << 20},
 		{Instance: "ins-b", VRAMLimitBytes: 2 << 30, VRAMResidentBytes: 20 << 20}}
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for w := patience.Start(); ; time.Sleep(10 * time.Millisecond) {
 		all, err := cards.Use(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -88,7 +89,7 @@ func TestCardsAreMeasured(t *testing.T) {
 		}
 		if got := all[0].Tenants; got[0] == want[0] && got[1] == want[1] {
 			return
-		} else if time.Now().After(end) {
+		} else if w.Over(20 * time.Second) {
 			t.Fatalf("%+v, want %+v", got, want)
 		}
 	}

@@ -4,6 +4,7 @@ package testguest
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -19,6 +20,8 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/installer/dev/built"
+	"github.com/basalt-gpu/basalt/installer/dev/failed"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // lockFile lets one test VM run at a time: they share few processors.
@@ -124,10 +127,11 @@ func start(t *testing.T, o Options, kernel, initrd string) *Guest {
 	t.Cleanup(func() {
 		_ = g.cmd.Process.Kill()
 		<-g.done
-		if t.Failed() {
-			t.Logf("guest's output:\n%s", g.Output())
+		if out := g.Output(); t.Failed() {
+			t.Logf("guest's output ends:\n%s", out[max(0, len(out)-4000):])
 		}
 	})
+	failed.Keep(t, func(f failed.Folder) { f.Text("serial.log", g.Output()) })
 	return g
 }
 
@@ -152,7 +156,8 @@ func (g *Guest) read(r *bufio.Reader) {
 func (g *Guest) Expect(pattern string) string {
 	g.t.Helper()
 	re := regexp.MustCompile(pattern)
-	limit := time.After(Patience)
+	limit, cancel := patience.Context(context.Background(), Patience)
+	defer cancel()
 	for ended := false; ; {
 		g.mu.Lock()
 		text, more := g.output.String(), g.more
@@ -170,7 +175,7 @@ func (g *Guest) Expect(pattern string) string {
 		case <-more:
 		case <-g.done:
 			ended = true
-		case <-limit:
+		case <-limit.Done():
 			g.t.Fatalf("guest did not print %q within %v", pattern, Patience)
 		}
 	}
@@ -192,7 +197,7 @@ func (g *Guest) Monitor(command string) {
 		g.t.Fatal(err)
 	}
 	defer func() { _ = c.Close() }()
-	_ = c.SetDeadline(time.Now().Add(Patience))
+	patience.Limit(g.t, Patience, c)
 	r := bufio.NewReader(c)
 	prompt := func() {
 		for text := ""; !strings.HasSuffix(text, "(qemu) "); {

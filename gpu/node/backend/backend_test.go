@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // script is a backend that makes its socket file and waits.
@@ -38,7 +40,7 @@ func (r *Runner) record(id string) record {
 }
 
 func ctx(t *testing.T) context.Context {
-	c, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	c, cancel := patience.Context(context.Background(), 30*time.Second)
 	t.Cleanup(cancel)
 	return c
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/node/wire"
 	"github.com/basalt-gpu/basalt/gpu/worker"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 func dial(t *testing.T, f *fakeGPUD) *Host {
@@ -23,11 +24,7 @@ func dial(t *testing.T, f *fakeGPUD) *Host {
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within 20 s: %s", what)
-		}
-	}
+	patience.Until(t, 20*time.Second, what, ok)
 }
 
 // gpud dies and another comes: the worker registers the same session again,
@@ -131,11 +128,7 @@ func TestLost(t *testing.T) {
 		f := startFake(t)
 		h := dial(t, f)
 		lose(f)
-		select {
-		case <-h.Lost():
-		case <-time.After(20 * time.Second):
-			t.Fatalf("%s: it does not know", name)
-		}
+		patience.Receive(t, 20*time.Second, name+": it knows", h.Lost())
 		if err := h.Reserve(1); !errors.Is(err, abi.ErrUnavailable) {
 			t.Errorf("%s: reserve: %v", name, err)
 		}

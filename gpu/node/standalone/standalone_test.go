@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/node/wire"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // TestMain: the test binary is also the worker, which echoes its arguments and
@@ -54,7 +55,7 @@ func start1(t *testing.T, limit int) (socket string, stop func()) {
 			if err != nil {
 				t.Error(err)
 			}
-		case <-time.After(20 * time.Second):
+		case <-patience.After(20 * time.Second):
 			t.Error("it does not stop")
 		}
 	}
@@ -69,7 +70,7 @@ func dial(t *testing.T, socket string) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	patience.Limit(t, 20*time.Second, c)
 	return c
 }
 
@@ -102,15 +103,10 @@ func TestEachConnectionIsAWorker(t *testing.T) {
 		t.Fatalf("a third worker: %d, %v", n, err)
 	}
 	_ = a.Close()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		c := dial(t, socket)
-		if _, err := c.Read(make([]byte, 1)); err == nil {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("the place of a worker that ended stays taken")
-		}
-	}
+	patience.Until(t, 20*time.Second, "the place of a worker that ended is free", func() bool {
+		_, err := dial(t, socket).Read(make([]byte, 1))
+		return err == nil
+	})
 	stop() // with workers running: they end
 	if _, err := b.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("a worker outlived it: %v", err)

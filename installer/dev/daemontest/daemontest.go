@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/installer/dev/built"
+	"github.com/basalt-gpu/basalt/installer/dev/failed"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
@@ -64,6 +65,7 @@ func Start(t *testing.T, libvirt, tags string, more ...string) Daemon {
 		d.Stop()
 		_ = log.Close()
 	})
+	failed.Keep(t, func(f failed.Folder) { f.Files(d.log) })
 	d.StartAgain(t)
 	raw, err := os.ReadFile(filepath.Join(d.Data, "operator.key"))
 	if err != nil {
@@ -86,19 +88,19 @@ func (d Daemon) StartAgain(t *testing.T) {
 		_ = cmd.Wait() // it is ended by a signal
 		close(done)
 	}(p.cmd, p.done)
-	watch := patience.Start()
-	for ; ; time.Sleep(100 * time.Millisecond) {
-		// The operator's key is on disk before the API answers.
-		if resp, err := http.Get(d.URL + "/v1/healthz"); err == nil {
-			_ = resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
-				return
-			}
+	defer func() {
+		if t.Failed() {
+			t.Logf("basaltd's log ends:\n%s", d.Log())
 		}
-		if watch.Over(2 * time.Minute) {
-			t.Fatalf("basaltd does not answer:\n%s", d.Log())
+	}()
+	patience.Until(t, 2*time.Minute, "basaltd answers", func() bool { // its operator's key is on disk before
+		resp, err := http.Get(d.URL + "/v1/healthz")
+		if err != nil {
+			return false
 		}
-	}
+		_ = resp.Body.Close()
+		return resp.StatusCode == http.StatusOK
+	})
 }
 
 // Stop ends it as a service manager does; its data stays.
@@ -110,7 +112,7 @@ func (d Daemon) Stop() {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.done:
-	case <-time.After(30 * time.Second):
+	case <-patience.After(30 * time.Second):
 		_ = p.cmd.Process.Kill()
 		<-p.done
 	}

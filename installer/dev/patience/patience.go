@@ -10,6 +10,8 @@ package patience
 
 import (
 	"context"
+	"errors"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -55,6 +57,38 @@ func Until(t testing.TB, limit time.Duration, what string, ok func() bool) time.
 		time.Sleep(pause)
 	}
 	return time.Since(w.began).Round(time.Millisecond)
+}
+
+// Receive returns what comes from the channel or, when it is closed, a zero
+// value, and fails the test when neither happens within limit.
+func Receive[T any](t testing.TB, limit time.Duration, what string, from <-chan T) T {
+	t.Helper()
+	w := Start()
+	tick := time.NewTicker(min(time.Second, limit/10+1))
+	defer tick.Stop()
+	for {
+		select {
+		case v := <-from:
+			return v
+		case <-tick.C:
+			if w.Over(limit) {
+				t.Fatalf("%s: not within %v (%v on the wall)", what, limit, time.Since(w.began).Round(time.Millisecond))
+			}
+		}
+	}
+}
+
+// Limit closes c if the test still runs when the limit has passed, so that what
+// reads from it or writes to it ends.
+func Limit(t testing.TB, limit time.Duration, c io.Closer) {
+	t.Helper()
+	ctx, cancel := Context(context.Background(), limit)
+	t.Cleanup(cancel)
+	context.AfterFunc(ctx, func() {
+		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+			_ = c.Close()
+		}
+	})
 }
 
 // Context is cancelled when the limit has passed.

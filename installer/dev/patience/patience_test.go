@@ -3,6 +3,8 @@ package patience
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
 	"slices"
 	"testing"
 	"time"
@@ -58,6 +60,27 @@ func TestUntil(t *testing.T) {
 	asked := 0
 	if took := Until(t, time.Minute, "the third answer", func() bool { asked++; return asked == 3 }); asked != 3 || took > time.Minute {
 		t.Errorf("asked %d times in %v", asked, took)
+	}
+}
+
+func TestReceive(t *testing.T) {
+	c := make(chan int, 1)
+	c <- 7
+	if got := Receive(t, time.Minute, "seven", c); got != 7 {
+		t.Error(got)
+	}
+	close(c)
+	if got := Receive(t, time.Minute, "the end", c); got != 0 {
+		t.Error(got)
+	}
+}
+
+func TestLimit(t *testing.T) {
+	a, b := net.Pipe()
+	defer b.Close()
+	Limit(t, 20*time.Millisecond, a)
+	if _, err := a.Read(make([]byte, 1)); !errors.Is(err, io.ErrClosedPipe) {
+		t.Error(err)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/basalt-gpu/basalt/installer/dev/failed"
 )
 
 const hint = `run "make setup ui", which installs and builds what this needs`
@@ -32,21 +34,25 @@ func Built(t *testing.T) {
 	}
 }
 
-// Tell a story of ui/e2e, with more in its environment, and return what it said.
-// BASALT_SHOTS names where its pictures stay. log is shown if it fails.
+// Tell tells a story of ui/e2e, with more in its environment, and returns what it
+// said. It takes pictures if BASALT_SHOTS names where they stay. If the story
+// fails, log is shown, and what its pages showed is kept (package failed).
 func Tell(t testing.TB, story string, log func() string, env ...string) string {
 	t.Helper()
 	browser, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Fatalf("%v: %s", err, hint)
 	}
-	shots := os.Getenv("BASALT_SHOTS")
-	if shots == "" {
-		shots = t.TempDir()
+	pages := t.TempDir()
+	failed.Keep(t, func(f failed.Folder) { f.Files(pages + "/*") })
+	argv := []string{node(t), filepath.Join("e2e", story)}
+	if _, measures := t.(*testing.B); !measures && os.Geteuid() == 0 {
+		argv = append([]string{"unshare", "-n", "sh", "-c", ownNetwork, "sh"}, argv...)
+		env = append(env, "RELAYS="+relays(t, env))
 	}
-	cmd := exec.CommandContext(t.Context(), node(t), filepath.Join("e2e", story))
+	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
 	cmd.Dir = ui()
-	cmd.Env = append(os.Environ(), "PASSWORD="+Password, "BROWSER="+browser, "SHOTS="+shots)
+	cmd.Env = append(os.Environ(), "PASSWORD="+Password, "BROWSER="+browser, "SHOTS="+os.Getenv("BASALT_SHOTS"), "FAILED="+pages)
 	cmd.Env = append(cmd.Env, env...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 20 * time.Second
