@@ -1,12 +1,14 @@
 package ovn_test
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -71,11 +73,12 @@ func newWorld(t testing.TB) *world {
 			t.Skipf("host: %v", err)
 		}
 	}
-	dir, err := os.MkdirTemp("", "sdn")
+	forgotten()
+	dir, err := os.MkdirTemp("", fmt.Sprintf("sdn-%d-", os.Getpid()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, dir: dir, tag: fmt.Sprintf("bs%d%c", os.Getpid(), 'a'+worlds.Add(1)), daemons: map[string]*daemon{}}
+	w := &world{t: t, dir: dir, tag: fmt.Sprintf("bs%d-%c", os.Getpid(), 'a'+worlds.Add(1)), daemons: map[string]*daemon{}}
 	t.Cleanup(w.close)
 	w.wire = w.namespace("w")
 	w.link(w.wire, "bu", "172.31.7.254/24")
@@ -88,6 +91,25 @@ func newWorld(t testing.TB) *world {
 	w.control = ovn.New(ovn.Options{NB: w.members(), SB: w.members()})
 	t.Cleanup(func() { w.control.Close() })
 	return w
+}
+
+// forgotten removes what tests have left that were killed; their daemons died
+// with them.
+func forgotten() {
+	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), "sdn-*-*"))
+	spaces, _ := filepath.Glob("/run/netns/bs*-*")
+	for _, path := range append(dirs, spaces...) {
+		var pid int
+		name := strings.TrimPrefix(strings.TrimPrefix(filepath.Base(path), "sdn-"), "bs")
+		if _, err := fmt.Sscanf(name, "%d-", &pid); err != nil || !errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
+			continue
+		}
+		if slices.Contains(spaces, path) {
+			_ = exec.Command("ip", "netns", "delete", filepath.Base(path)).Run()
+		} else {
+			_ = os.RemoveAll(path)
+		}
+	}
 }
 
 func (w *world) close() {

@@ -94,18 +94,46 @@ func command(t *testing.T, argv ...string) string {
 	return string(out)
 }
 
+// forgotten ends and removes what tests have left that were killed: daemons
+// outlive who starts them.
+func forgotten() {
+	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), "ovndep-*"))
+	spaces, _ := filepath.Glob("/run/netns/od*-*")
+	for _, path := range append(dirs, spaces...) {
+		var pid int
+		name := strings.TrimPrefix(strings.TrimPrefix(filepath.Base(path), "ovndep-"), "od")
+		if _, err := fmt.Sscanf(name, "%d-", &pid); err != nil || !errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
+			continue
+		}
+		if slices.Contains(spaces, path) {
+			_ = exec.Command("ip", "netns", "del", filepath.Base(path)).Run()
+			continue
+		}
+		nodes, _ := filepath.Glob(path + "/*/daemons")
+		for _, node := range nodes {
+			if p, err := daemon.NewProcesses(node, filepath.Join(filepath.Dir(node), "log")); err == nil {
+				for _, name := range []string{"ovn-controller", "ovn-northd", "ovn-sb", "ovn-nb", "ovs-vswitchd", "ovs-db"} {
+					_ = p.Stop(context.Background(), name)
+				}
+			}
+		}
+		_ = os.RemoveAll(path)
+	}
+}
+
 var sites int
 
 func newSite(t *testing.T, nodes int, tls bool) *site {
 	t.Helper()
 	needHost(t)
 	sites++
+	forgotten()
 	// Unix sockets have short names: not t.TempDir.
-	dir, err := os.MkdirTemp("", "ovndep")
+	dir, err := os.MkdirTemp("", fmt.Sprintf("ovndep-%d-", os.Getpid()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{t: t, prefix: fmt.Sprintf("od%d%d", os.Getpid()%10000, sites), dir: dir, reports: map[string]Report{}, tls: tls}
+	s := &site{t: t, prefix: fmt.Sprintf("od%d-%d", os.Getpid(), sites), dir: dir, reports: map[string]Report{}, tls: tls}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	command(t, "ip", "netns", "add", s.prefix+"-sw")
 	t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", s.prefix+"-sw").Run() })
