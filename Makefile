@@ -103,6 +103,7 @@ ui-check: ui/node_modules/.basalt
 
 images:
 	@installer/guest/build.sh
+	@installer/guest/small/build.sh
 
 testguest:
 	@gpu/device/testguest/build.sh

@@ -90,7 +90,7 @@ func start(t *testing.T, o Options, kernel, initrd string) *Guest {
 	args := []string{"-machine", "q35,memory-backend=ram", "-accel", "tcg,thread=multi,tb-size=64", "-cpu", "max", "-smp", "2",
 		"-m", fmt.Sprint(o.MemoryMiB), "-object", fmt.Sprintf("memory-backend-memfd,id=ram,size=%dM,share=on", o.MemoryMiB),
 		"-nodefaults", "-nographic", "-serial", "stdio", "-monitor", "unix:" + monitor + ",server,nowait",
-		"-kernel", kernel, "-initrd", initrd, "-append", "console=ttyS0 panic=-1 loglevel=4"}
+		"-kernel", kernel, "-initrd", initrd, "-append", "console=ttyS0 panic=-1 loglevel=4 no_timer_check"} // see installer/guest/files/grub.cfg
 	if !o.Reboots {
 		args = append(args, "-no-reboot")
 	}

@@ -1,0 +1,134 @@
+#!/usr/bin/env bash
+# Builds the small guest image: build/images/small-guest.qcow2. It is for tests
+# whose guest only has to exist, to shut down or to run CUDA programs: it boots
+# in seconds without KVM, where the Debian guest (../build.sh) takes a minute.
+# No loop device, no mount.
+#
+# Usage: build.sh [--force]   as root, whose files the guest gets. Does nothing when the image is there and nothing
+# that goes into it has changed.
+#
+# In the image: Debian's ordinary kernel with the modules of a virtual machine,
+# started by GRUB from a BIOS disk; an ext4 root with busybox, the C library and
+# qemu-guest-agent; what root/ has. It is configured by the same disc as every
+# guest: root/lib/seed has the part of cloud-init that tests need.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../../.." && pwd)
+images=${BASALT_BUILD:-$top/build}/images
+out=$images/small-guest.qcow2
+stamp=$out.inputs
+
+say() { printf 'small guest: %s\n' "$*"; }
+die() { printf 'small guest: %s\n' "$*" >&2; exit 1; }
+PATH=$PATH:/usr/sbin:/sbin
+
+size_mib=60   # of the root file system
+first_mib=1   # where it starts: the loader lies before it
+uuid=6d1f1f0e-5a1e-4bd4-9d3a-2f7f0f6b6d01
+boot_modules="virtio_pci virtio_blk ext4 crc32c_generic" # of the initramfs
+root_modules="evdev button virtio_console virtio_net virtio_scsi sr_mod isofs virtio_gpu"
+
+# What the image is made from: these files, and the versions of the packages.
+versions() { apt-cache policy linux-image-amd64 qemu-guest-agent busybox-static libc6 libglib2.0-0 | awk '/^[a-z]|Candidate/'; }
+inputs() { (cd "$here" && find . -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum); versions; }
+want=$(inputs | sha256sum | cut -d' ' -f1)
+fresh() { [ -s "$out" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$want" ]; }
+if [ "${1:-}" != --force ]; then fresh && exit 0; fi
+[ "$(id -u)" = 0 ] || die "run it as root: the guest's files belong to who makes them"
+for tool in busybox cpio depmod mke2fs sfdisk grub-mkimage qemu-img zstd; do
+	command -v "$tool" >/dev/null || die "$tool is missing: run installer/dev/setup.sh"
+done
+
+mkdir -p "$images"
+exec 9>"$images/.small.lock"
+flock 9
+if [ "${1:-}" != --force ]; then fresh && exit 0; fi # another run was faster
+work=$(mktemp -d "$images/.small-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+began=$SECONDS
+
+# unpack PACKAGE… into $work/packages.
+unpack() {
+	local p
+	for p in "$@"; do
+		(cd "$work" && apt-get download -qq "$p" 2>"$work/apt.err") || die "cannot download $p: $(cat "$work/apt.err")"
+		dpkg-deb -x "$work/$p"_*.deb "$work/packages"
+	done
+}
+kernel=$(apt-cache depends linux-image-amd64 | awk '/Depends: linux-image-/ { print $2; exit }')
+[ -n "$kernel" ] || die "apt knows no linux-image-amd64: run apt-get update"
+say "unpacking $kernel and qemu-guest-agent"
+mkdir "$work/packages"
+unpack "$kernel" qemu-guest-agent
+p=$work/packages
+[ -d "$p/usr/lib/modules" ] && { mkdir -p "$p/lib"; ln -s ../usr/lib/modules "$p/lib/modules"; }
+version=$(cd "$p/lib/modules" && echo *)
+find "$p/lib/modules/$version" -name '*.ko.xz' -exec xz -d {} + # Debian 13 compresses them; busybox wants them plain
+depmod -b "$p" "$version"
+
+# copy_modules ROOT MODULE…: with what they need, under their own paths.
+copy_modules() {
+	local root=$1 m file to
+	shift
+	for m in "$@"; do
+		modprobe -d "$p" -S "$version" --show-depends "$m" || die "kernel $version has no $m"
+	done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' >"$work/modules"
+	while read -r file; do
+		to=$root/lib/modules/$version/${file#*/modules/"$version"/}
+		mkdir -p "${to%/*}"
+		cp "$file" "$to"
+	done <"$work/modules"
+	cp "$p/lib/modules/$version"/modules.{order,builtin,builtin.modinfo} "$root/lib/modules/$version/"
+	depmod -b "$root" "$version"
+}
+# copy_busybox ROOT: under all its names.
+copy_busybox() {
+	mkdir -p "$1/bin"
+	install -m 755 "$(command -v busybox)" "$1/bin/busybox"
+	busybox --list | while read -r name; do [ "$name" = busybox ] || ln -s busybox "$1/bin/$name"; done
+}
+
+boot=$work/boot root=$work/root
+mkdir -p "$boot"/{dev,proc,sys,root} "$root"/{dev,proc,sys,run,tmp,root,home/debian,etc,lib64,boot/grub,usr/sbin,usr/local,var/log}
+copy_busybox "$boot"
+# shellcheck disable=SC2086 # a list of words
+copy_modules "$boot" $boot_modules
+echo "$boot_modules" >"$boot/modules"
+install -m 755 "$here/init" "$boot/init"
+(cd "$boot" && find . -mindepth 1 -print0 | LC_ALL=C sort -z | cpio --quiet --null -o -H newc -R 0:0 | gzip -6) >"$root/boot/initrd.img"
+cp "$p/boot/vmlinuz-$version" "$root/boot/vmlinuz"
+
+copy_busybox "$root"
+ln -s bin "$root/sbin"
+# shellcheck disable=SC2086 # a list of words
+copy_modules "$root" $boot_modules $root_modules
+echo "$root_modules" >"$root/lib/modules/load"
+install -m 755 "$p/usr/sbin/qemu-ga" "$root/usr/sbin/"
+install -m 755 /sbin/ldconfig "$root/usr/sbin/"
+ldd "$p/usr/sbin/qemu-ga" | grep -q 'not found' && die "qemu-ga's libraries are not installed here: run installer/dev/setup.sh"
+ldd "$p/usr/sbin/qemu-ga" | grep -o '/[^ ]*' | while read -r lib; do
+	mkdir -p "$root${lib%/*}"
+	cp -L "$lib" "$root$lib"
+done
+echo 'include /etc/ld.so.conf.d/*.conf' >"$root/etc/ld.so.conf"
+cp -r "$here/root/." "$root/"
+chown 1000:1000 "$root/home/debian"
+sed "s/@UUID@/$uuid/" "$here/grub.cfg" >"$root/boot/grub/grub.cfg"
+
+say "making the disk"
+mke2fs -q -t ext4 -F -L small -U "$uuid" -m 1 -O ^metadata_csum_seed,^orphan_file -E "offset=$((first_mib << 20)),lazy_itable_init=0" \
+	-d "$root" "$work/disk" "$((size_mib * 1024))" 2>"$work/mke2fs" || { cat "$work/mke2fs" >&2; die "mke2fs failed"; }
+truncate -s "$((size_mib + first_mib))M" "$work/disk"
+sfdisk -q "$work/disk" <<-TABLE
+	label: dos
+	start=$((first_mib * 2048)), type=83, bootable
+TABLE
+grub-mkimage -O i386-pc -o "$work/core.img" -p '(hd0,msdos1)/boot/grub' biosdisk part_msdos ext2 normal linux echo test
+[ "$(stat -c %s "$work/core.img")" -lt $(((first_mib * 2048 - 1) * 512)) ] || die "the boot loader does not fit before the partition"
+dd if=/usr/lib/grub/i386-pc/boot.img of="$work/disk" bs=440 count=1 conv=notrunc status=none
+dd if="$work/core.img" of="$work/disk" bs=512 seek=1 conv=notrunc status=none
+qemu-img convert -q -c -O qcow2 -o compression_type=zstd "$work/disk" "$work/disk.qcow2"
+mv "$work/disk.qcow2" "$out"
+printf '%s\n' "$want" >"$stamp"
+say "$out: $(($(stat -c %s "$out") >> 20)) MiB, in $((SECONDS - began)) s"
