@@ -58,14 +58,16 @@ const (
 	setupErrors = "errors" // it is over, and something went wrong
 )
 
-// setupOpen says whether the guest is worth asking: it is not over yet, and a
-// guest that has no cloud-init is not asked for ever.
+// setupOpen reports whether a guest whose tools have answered is worth asking: its
+// set-up is not over yet. A guest that has no cloud-init is not asked for ever,
+// but once its tools have answered for the first time, however long it took to
+// boot.
 func setupOpen(st api.InstanceStatus, now time.Time) bool {
 	c, known := condition(st, condSetUp)
 	if known {
 		return c.Reason == setupRuns
 	}
-	return st.StartedAt == nil || now.Sub(*st.StartedAt) < bootTime
+	return st.GuestTools == "" || st.StartedAt == nil || now.Sub(*st.StartedAt) < bootTime
 }
 
 // askSetup prints cloud-init's result, which lies in a file system of this boot

@@ -39,6 +39,14 @@ func TestSetUpIsOfOneRun(t *testing.T) {
 	if _, ok := condition(w.in.Status, condSetUp); ok || !setupOpen(w.in.Status, w.now) {
 		t.Fatal("known before anybody asked")
 	}
+	late, answered := w.now.Add(2*bootTime), w.in.Status
+	answered.GuestTools = "1"
+	if !setupOpen(w.in.Status, late) {
+		t.Error("a guest that has booted slowly is not asked when its tools first answer")
+	}
+	if setupOpen(answered, late) {
+		t.Error("a guest without cloud-init is asked for ever")
+	}
 	w.s.tools, w.s.setup = "1", setup{reason: setupRuns}
 	if d := w.turn(false); d.again != bootEvery {
 		t.Errorf("asks again after %v", d.again)
