@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // door is a service on every address of the host, which writes down who came.
@@ -59,7 +61,7 @@ func hostDoor(t *testing.T) *door {
 		}
 		_ = c.Close()
 	}
-	until(t, 10*time.Second, "the host's own connections", func() bool { return len(d.visitors()) == len(d.addresses) })
+	patience.Until(t, 10*time.Second, "the host's own connections", func() bool { return len(d.visitors()) == len(d.addresses) })
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.from = nil

@@ -15,9 +15,11 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
-	"golang.org/x/sys/unix"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // What sdn/attack reads and prints.
@@ -105,7 +107,7 @@ func attacks(t *testing.T, w *world) {
 	// The strangers' eyes see what somebody of their own network sends.
 	for i, network := range []string{twin.Meta.ID, other.Meta.ID} {
 		mine := packetMark(far[i])
-		until(t, time.Minute, "what is permitted to arrive", func() bool {
+		patience.Until(t, time.Minute, "what is permitted to arrive", func() bool {
 			w.inject(t, network, far[i]) // before the switch knows the network it is lost
 			return farEyes[i].saw(mine)
 		})
@@ -166,7 +168,7 @@ func (w *world) attack(t *testing.T, c attackConfig) (all []attackResult) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	r, err := w.tenant.Exec(w.ctx, w.debian.id, api.ExecRequest{Argv: []string{"/root/attack"}, Stdin: config, TimeoutSeconds: 120})
+	r, err := w.tenant.Exec(w.ctx, w.debian.id, api.ExecRequest{Argv: []string{"/root/attack"}, Stdin: config, TimeoutSeconds: execLimit})
 	if err != nil || r.ExitCode != 0 {
 		t.Fatalf("attack: %v, exit code %d: %s", err, r.ExitCode, r.Stderr)
 	}
@@ -197,7 +199,7 @@ func judge(t *testing.T, all []attackResult, near *eyes, far []*eyes) {
 			}
 			continue
 		}
-		for end := time.Now().Add(20 * time.Second); !near.saw([]byte(a.Good)) && time.Now().Before(end); {
+		for watch := patience.Start(); !near.saw([]byte(a.Good)) && !watch.Over(20*time.Second); {
 			time.Sleep(50 * time.Millisecond)
 		}
 		if !near.saw([]byte(a.Good)) {

@@ -6,16 +6,16 @@
 package e2e_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 const hint = `run "make test", which prepares what this needs`
@@ -33,16 +33,12 @@ func outputs(t *testing.T) string {
 	return dir
 }
 
-// prepared fails the test when the machine lacks what make prepares, and keeps
-// every other test that boots machines waiting until this one is over.
+// prepared is installed, and keeps every other test that boots machines waiting
+// until this one is over.
 func prepared(t *testing.T) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("runs a whole node with real virtual machines: minutes")
-	}
-	if os.Geteuid() != 0 {
-		t.Fatal("libvirt's system connection needs root: run as root")
-	}
+	installed(t)
+	programs(t) // others need not wait for that
 	lock, err := os.OpenFile(filepath.Join(os.TempDir(), "basalt-vm.lock"), os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +47,18 @@ func prepared(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = lock.Close() })
-	for _, file := range []string{"guest/install.sh", "guest/demo/vecadd", "guest/lib/libcuda.so", "images/debian-guest.qcow2", "obj/guest/kernels_ptx.c"} {
+}
+
+// installed fails the test when the machine lacks what make prepares.
+func installed(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("runs a whole node: minutes")
+	}
+	if os.Geteuid() != 0 {
+		t.Fatal("libvirt's system connection needs root: run as root")
+	}
+	for _, file := range []string{"guest/install.sh", "guest/demo/vecadd", "guest/lib/libcuda.so", "images/debian-guest.qcow2", "images/small-guest.qcow2", "obj/guest/kernels_ptx.c"} {
 		if _, err := os.Stat(filepath.Join(outputs(t), file)); err != nil {
 			t.Fatalf("%v: %s", err, hint)
 		}
@@ -61,16 +68,34 @@ func prepared(t *testing.T) {
 	}
 }
 
-// programs builds the node's programs, of the tree as it is.
+// programs builds the node's programs, of the tree as it is, once in a run. They
+// stay in the build folder: where nothing has changed, nothing is linked again.
 func programs(t *testing.T) (dir string) {
 	t.Helper()
-	dir = t.TempDir()
-	began := time.Now()
-	if out, err := exec.Command("go", "build", "-o", dir+"/", "../cmd/...").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	built.Do(func() {
+		built.dir = filepath.Join(outputs(t), "e2e", "bin")
+		began := time.Now()
+		if out, err := exec.Command("go", "build", "-o", built.dir+"/", "../cmd/...").CombinedOutput(); err != nil {
+			built.failed = fmt.Sprintf("go build: %v\n%s", err, out)
+		}
+		t.Logf("programs built in %v", time.Since(began).Round(time.Millisecond))
+	})
+	if built.failed != "" {
+		t.Fatal(built.failed)
 	}
-	t.Logf("programs built in %v", time.Since(began).Round(time.Millisecond))
-	return dir
+	return built.dir
+}
+
+var built struct {
+	sync.Once
+	dir, failed string
+}
+
+// guestImage is the file of a guest's image: "debian", or "small", which boots
+// in seconds and has no network tools, no Python and no cloud-init.
+func guestImage(t *testing.T, name string) string {
+	t.Helper()
+	return filepath.Join(outputs(t), "images", name+"-guest.qcow2")
 }
 
 // loopProgram builds testdata/loop.c for the guest, which runs the same Debian.
@@ -87,20 +112,6 @@ func loopProgram(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	return raw
-}
-
-// until asks again until ok, and fails the test when it takes longer than
-// limit. It returns how long it took.
-func until(t *testing.T, limit time.Duration, what string, ok func() bool) time.Duration {
-	t.Helper()
-	began, watch := time.Now(), patience.Start()
-	for !ok() {
-		if watch.Over(limit) {
-			t.Fatalf("%s: not within %v", what, limit)
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	return time.Since(began).Round(10 * time.Millisecond)
 }
 
 func lines(s string) []string { return strings.FieldsFunc(s, func(r rune) bool { return r == '\n' }) }

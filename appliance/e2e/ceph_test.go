@@ -13,9 +13,10 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
-// TestCeph: a node with three disks keeps two copies of everything. A guest
+// TestCeph: a node with three disks keeps two copies of everything. A small guest
 // boots from that, and writes on while a disk's daemon is killed and comes back.
 // Then all of it is taken down, and the disks are as empty as they came.
 func TestCeph(t *testing.T) {
@@ -43,13 +44,13 @@ func TestCeph(t *testing.T) {
 	for _, name := range names {
 		n.mustCLI(token, "disk", "use", name, "ceph", "--wait", "--timeout", "300s")
 	}
-	until(t, 2*time.Minute, "Ceph is ready", func() bool {
+	patience.Until(t, 2*time.Minute, "Ceph is ready", func() bool {
 		c, err := n.operator.CephClusters().Get(n.ctx, api.CephName, client.Query{})
 		return err == nil && c.Status.Phase == api.CephReady && c.Status.OsdsUp == 3
 	})
 	said("three disks are Ceph's")
 
-	g := cephGuest(t, n, token)
+	g := cephGuest(t, n, token, "small")
 	said("a guest has booted from it")
 	n.mustCLI(token, "volume", "create", "data", "--project", "one", "--size", "64MiB", "--instance", "db", "--wait")
 	v, err := n.operator.Volumes().Get(n.ctx, "data", client.Query{Project: "one"})
@@ -57,26 +58,29 @@ func TestCeph(t *testing.T) {
 		t.Fatalf("the volume is in pool %q: %v", v.Assignment.Pool, err)
 	}
 	device := "/dev/disk/by-id/virtio-" + v.Meta.ID
-	until(t, time.Minute, "the guest sees the volume", func() bool {
+	patience.Until(t, time.Minute, "the guest sees the volume", func() bool {
 		r, err := g.c.Exec(n.ctx, g.id, api.ExecRequest{Argv: []string{"test", "-e", device}})
 		return err == nil && r.ExitCode == 0
 	})
 	g.put(t, "/root/verify", verifyProgram(t))
-	g.sh(t, "(setsid sh -c '/root/verify "+device+" 45 >/root/out 2>/root/err; echo $? >/root/code' >/dev/null 2>&1 &)")
-	time.Sleep(5 * time.Second)
+	g.sh(t, "(setsid sh -c '/root/verify "+device+" 3600 /root/stop >/root/out 2>/root/err; echo $? >/root/code' >/dev/null 2>&1 &)")
+	patience.Until(t, time.Minute, "the guest writes", func() bool {
+		return g.sh(t, "d=$(readlink -f "+device+"); awk '{ print ($5 > 100) }' /sys/block/${d#/dev/}/stat") == "1\n"
+	})
 	osds := n.of("ceph-osd", "")
 	if len(osds) != 3 {
 		t.Fatalf("%d OSDs run", len(osds))
 	}
 	kill(t, osds[0], syscall.SIGKILL)
 	said("a disk's daemon is dead")
-	until(t, 3*time.Minute, "the daemon is back", func() bool {
+	patience.Until(t, 3*time.Minute, "the daemon is back", func() bool {
 		now := n.of("ceph-osd", "")
 		return len(now) == 3 && len(fresh(osds, now)) == 1 && n.osdsUp() == 3
 	})
 	said("it is back")
+	g.sh(t, "touch /root/stop")
 	var code string
-	until(t, 3*time.Minute, "the guest has verified", func() bool {
+	patience.Until(t, 3*time.Minute, "the guest has verified", func() bool {
 		r, err := g.c.Exec(n.ctx, g.id, api.ExecRequest{Argv: []string{"cat", "/root/code"}})
 		code = strings.TrimSpace(string(r.Stdout))
 		return err == nil && r.ExitCode == 0 && code != ""
@@ -93,7 +97,7 @@ func TestCeph(t *testing.T) {
 
 	n.mustCLI(token, "instance", "delete", "db", "--project", "one", "--wait")
 	n.mustCLI(token, "volume", "delete", "data", "--project", "one", "--wait")
-	n.mustCLI(token, "image", "delete", "debian", "--wait")
+	n.mustCLI(token, "image", "delete", "small", "--wait")
 	for _, name := range names {
 		n.mustCLI(token, "disk", "release", name)
 	}
@@ -102,7 +106,7 @@ func TestCeph(t *testing.T) {
 		n.mustCLI(token, "disk", "release", name, "--wait", "--timeout", "300s")
 	}
 	said("the disks are free")
-	until(t, time.Minute, "nothing of Ceph is on the node", func() bool {
+	patience.Until(t, time.Minute, "nothing of Ceph is on the node", func() bool {
 		_, err := os.Stat(filepath.Join(n.data, "node", "ceph"))
 		return os.IsNotExist(err)
 	})
@@ -144,7 +148,7 @@ func cephDisks(t *testing.T, count int) (dir string, loops []string) {
 // diskNames waits until the node has told of so many free disks.
 func (n *node) diskNames(t *testing.T, token string, want int) (names []string) {
 	t.Helper()
-	until(t, time.Minute, "the node tells of its disks", func() bool {
+	patience.Until(t, time.Minute, "the node tells of its disks", func() bool {
 		page, err := n.client(token).Disks().Page(n.ctx, client.Query{})
 		names = nil
 		for _, d := range page.Items {
@@ -157,8 +161,8 @@ func (n *node) diskNames(t *testing.T, token string, want int) (names []string) 
 	return names
 }
 
-// cephGuest is a Debian guest whose root volume is in Ceph.
-func cephGuest(t *testing.T, n *node, token string) guest {
+// cephGuest is a guest of that image, whose root volume is in Ceph.
+func cephGuest(t *testing.T, n *node, token, image string) guest {
 	t.Helper()
 	file := filepath.Join(n.data, "tenant.yaml")
 	text := strings.NewReplacer("ORG", "org-one", "PRJ", "one").Replace(manifest) + `---
@@ -170,9 +174,9 @@ spec: {vcpus: 1, memoryBytes: 768MiB, rootBytes: 3GiB}
 		t.Fatal(err)
 	}
 	n.mustCLI(token, "apply", "-f", file)
-	n.mustCLI(token, "image", "import", "debian", "--file", filepath.Join(outputs(t), "images", "debian-guest.qcow2"), "--format", "qcow2", "--public", "--wait", "--timeout", "280s")
+	n.mustCLI(token, "image", "import", image, "--file", guestImage(t, image), "--format", "qcow2", "--public", "--wait", "--timeout", "280s")
 	began := time.Now()
-	n.mustCLI(token, "instance", "create", "db", "--project", "one", "--flavor", "guest", "--image", "debian", "--wait", "--timeout", "280s")
+	n.mustCLI(token, "instance", "create", "db", "--project", "one", "--flavor", "guest", "--image", image, "--wait", "--timeout", "280s")
 	in, err := n.operator.Instances().Get(n.ctx, "db", client.Query{Project: "one"})
 	if err != nil {
 		t.Fatal(err)

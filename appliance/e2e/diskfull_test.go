@@ -11,12 +11,13 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // TestDiskFull runs a node on a small file system and fills it: images and
 // volumes are refused, everything else goes on, and with room it all comes.
 func TestDiskFull(t *testing.T) {
-	prepared(t)
+	installed(t) // it boots no guest: other tests go on
 	data := t.TempDir()
 	if err := syscall.Mount("basalt-e2e", data, "tmpfs", 0, "size=320m"); err != nil {
 		t.Fatalf("mount a tmpfs: %v", err)
@@ -49,7 +50,7 @@ func TestDiskFull(t *testing.T) {
 	ballast := filepath.Join(data, "ballast")
 	fill(t, data, ballast, 200*mib)
 	g := w.create(t, "late", "tiny", "blank", nil)
-	until(t, 20*time.Second, "an error", func() bool {
+	patience.Until(t, 20*time.Second, "an error", func() bool {
 		return rootVolume(t, w, g).Status.LastError != "" && strings.Contains(g.get(t).Status.LastError, "full")
 	})
 	v, in := rootVolume(t, w, g), g.get(t)
@@ -72,7 +73,7 @@ func TestDiskFull(t *testing.T) {
 	_, err = w.tenant.StopInstance(w.ctx, g.id)
 	codeOf(t, err, api.CodeDiskFull)
 	t.Logf("writing on a full disk: %v", err)
-	time.Sleep(5 * time.Second) // its usage and reports cannot be written either
+	time.Sleep(5 * time.Second) // the time itself: in it usage and reports cannot be written either, twice
 	if w.basaltd.ended() {
 		t.Error("basaltd has ended")
 	} else if got := g.get(t); got.Meta.ID != g.id {
@@ -82,10 +83,10 @@ func TestDiskFull(t *testing.T) {
 	if err := errors.Join(os.Remove(ballast), os.Remove(ballast+"2")); err != nil {
 		t.Fatal(err)
 	}
-	until(t, 30*time.Second, "writing again", func() bool { _, err := w.tenant.StartInstance(w.ctx, g.id); return err == nil })
+	patience.Until(t, 30*time.Second, "writing again", func() bool { _, err := w.tenant.StartInstance(w.ctx, g.id); return err == nil })
 	// Only the volume: libvirtd may live in a mount namespace that does not see
 	// this test's file system, so the machine itself need not start.
-	until(t, time.Minute, "the root volume", func() bool { return rootVolume(t, w, g).Status.Phase == api.VolumeReady })
+	patience.Until(t, time.Minute, "the root volume", func() bool { return rootVolume(t, w, g).Status.Phase == api.VolumeReady })
 	if err := syscall.Mount("basalt-e2e", data, "tmpfs", syscall.MS_REMOUNT, "size=640m"); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // external: a way out for the guest, a floating IP and a load balancer for
@@ -16,7 +17,7 @@ func external(t *testing.T, w *world) {
 	g, operator := w.debian, operatorToken(t, w)
 	const ask = `python3 -c 'from urllib.request import urlopen; print(urlopen("http://` + outsideName + `/", timeout=5).read().decode())'`
 	out := func() (string, bool) {
-		r, err := g.c.Exec(w.ctx, g.id, api.ExecRequest{Argv: []string{"sh", "-c", ask}})
+		r, err := g.c.Exec(w.ctx, g.id, api.ExecRequest{Argv: []string{"sh", "-c", ask}, TimeoutSeconds: execLimit})
 		return strings.TrimSpace(string(r.Stdout)), err == nil && r.ExitCode == 0
 	}
 	if said, ok := out(); ok {
@@ -25,7 +26,7 @@ func external(t *testing.T, w *world) {
 	w.mustCLI(operator, "external-network", "create", "internet", "--cidr4", "203.0.113.0/24", "--gateway4", outsideAddress,
 		"--ranges4", "203.0.113.10-203.0.113.50", "--default")
 	var router api.Router
-	until(t, 2*time.Minute, "the project's router goes out", func() bool {
+	patience.Until(t, 2*time.Minute, "the project's router goes out", func() bool {
 		page, err := w.tenant.Routers().Page(w.ctx, client.Query{Project: "one"})
 		if err != nil || len(page.Items) != 1 {
 			return false
@@ -34,23 +35,23 @@ func external(t *testing.T, w *world) {
 		return router.Status.Phase == api.NetworkReady && router.Status.Node == api.NodeID(w.id)
 	})
 	var said string
-	took := until(t, 2*time.Minute, "an answer from outside", func() (ok bool) { said, ok = out(); return ok })
+	took := patience.Until(t, 2*time.Minute, "an answer from outside", func() (ok bool) { said, ok = out(); return ok })
 	if want := "outside sees " + router.Assignment.Address4; said != want {
 		t.Errorf("the guest is told %q, want %q", said, want)
 	}
 	t.Logf("the guest reaches outside %v after its router is ready", took)
-	egress(t, w, router.Meta.ID)
+	notMore := egress(t, w, router.Meta.ID)
 	if text := w.mustCLI(operator, "network", "trace", "main", outsideAddress, "tcp/80", "--project", "one"); !strings.Contains(text, "OVN agrees") {
 		t.Errorf("the trace does not say what OVN thinks:\n%s", text)
 	}
 
-	g.sh(t, `mkdir -p /root/www && echo from main >/root/www/page && cd /root/www && setsid python3 -m http.server 8080 </dev/null >/dev/null 2>&1 & sleep 1`)
+	g.sh(t, `mkdir -p /root/www && echo from main >/root/www/page && cd /root/www && setsid python3 -m http.server 8080 </dev/null >/dev/null 2>&1 &`)
 	floating, balanced := floatingIP(t, w, "www", "--instance", "main"), floatingIP(t, w, "balanced")
 	answers := func(at string) {
 		t.Helper()
 		var body string
 		var err error
-		took := until(t, 2*time.Minute, at+" answers", func() bool { body, err = w.outside.get(at, 5*time.Second); return err == nil && body != "" })
+		took := patience.Until(t, 2*time.Minute, at+" answers", func() bool { body, err = w.outside.get(at, 5*time.Second); return err == nil && body != "" })
 		if body != "from main\n" {
 			t.Errorf("%s says %q", at, body)
 		}
@@ -58,7 +59,7 @@ func external(t *testing.T, w *world) {
 	}
 	silent := func(at string) {
 		t.Helper()
-		until(t, time.Minute, at+" is silent", func() bool { _, err := w.outside.get(at, 3*time.Second); return err != nil })
+		patience.Until(t, time.Minute, at+" is silent", func() bool { _, err := w.outside.get(at, 3*time.Second); return err != nil })
 	}
 	silent(floating + ":8080") // nothing in the default group lets a stranger in
 	group := func(allow ...string) {
@@ -71,12 +72,13 @@ func external(t *testing.T, w *world) {
 	}
 	group("ingress tcp 8080 from 203.0.113.0/24")
 	answers(floating + ":8080")
-	until(t, time.Minute, "the guest goes out with its floating IP", func() bool { said, _ := out(); return said == "outside sees "+floating })
+	patience.Until(t, time.Minute, "the guest goes out with its floating IP", func() bool { said, _ := out(); return said == "outside sees "+floating })
 	www, err := w.tenant.FloatingIPs().Get(w.ctx, "www", client.Query{Project: "one"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	egress(t, w, www.Meta.ID)
+	notMore() // a floating IP and its rules later
+	notMore = egress(t, w, www.Meta.ID)
 
 	w.mustCLI(w.token, "load-balancer", "create", "front", "--project", "one", "--port", "80", "--backend", "main:8080", "--floating-ip", "balanced")
 	answers(balanced + ":80")
@@ -87,13 +89,14 @@ func external(t *testing.T, w *world) {
 	silent(floating + ":8080")
 	group("ingress tcp 8080")
 	answers(floating + ":8080")
+	notMore()
 	w.mustCLI(w.token, "floating-ip", "delete", "www", "--project", "one")
 	silent(floating + ":8080")
 	w.mustCLI(w.token, "floating-ip", "delete", "balanced", "--project", "one")
 	group()
 	w.mustCLI(operator, "external-network", "delete", "internet")
-	until(t, time.Minute, "the guest does not get out any more", func() bool { _, ok := out(); return !ok })
-	until(t, time.Minute, "the router is gone", func() bool {
+	patience.Until(t, time.Minute, "the guest does not get out any more", func() bool { _, ok := out(); return !ok })
+	patience.Until(t, time.Minute, "the router is gone", func() bool {
 		page, err := w.tenant.Routers().Page(w.ctx, client.Query{Project: "one"})
 		return err == nil && len(page.Items) == 0
 	})
@@ -105,7 +108,7 @@ func floatingIP(t *testing.T, w *world, name string, flags ...string) string {
 	t.Helper()
 	w.mustCLI(w.token, append([]string{"floating-ip", "create", name, "--project", "one"}, flags...)...)
 	var f api.FloatingIP
-	until(t, time.Minute, "floating IP "+name, func() bool {
+	patience.Until(t, time.Minute, "floating IP "+name, func() bool {
 		var err error
 		f, err = w.tenant.FloatingIPs().Get(w.ctx, name, client.Query{Project: "one"})
 		return err == nil && f.Status.Phase == api.NetworkReady
@@ -114,29 +117,20 @@ func floatingIP(t *testing.T, w *world, name string, flags ...string) string {
 }
 
 // egress: what the guest sends out is recorded for what it leaves by, with the
-// headers of its packets and not more.
-func egress(t *testing.T, w *world, resource string) {
+// headers of its packets and not more. The second is for the function that it
+// returns to look at, once enough other things have been done.
+func egress(t *testing.T, w *world, resource string) (notMore func()) {
 	t.Helper()
 	const sent = 400 << 10
-	recorded := func() (sum int64) {
-		t.Helper()
-		for r, err := range w.tenant.UsageRecords().All(w.ctx, client.Query{Project: "one"}) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if r.Spec.Resource == resource && r.Spec.Meter == api.MeterEgress {
-				sum += r.Spec.Quantity
-			}
-		}
-		return sum
-	}
+	recorded := func() int64 { return w.recorded(t, resource)[api.MeterEgress] }
 	before := recorded()
 	w.debian.sh(t, fmt.Sprintf(`python3 -c 'from urllib.request import urlopen; urlopen("http://%s/", data=bytes(%d), timeout=60).read()'`, outsideName, sent))
-	took := until(t, time.Minute, "what was sent is recorded", func() bool { return recorded()-before >= sent })
-	time.Sleep(6 * time.Second) // three times that use is recorded: nothing more comes
-	got := recorded() - before
-	if got > sent*12/10 {
-		t.Errorf("%d bytes were sent by %s, %d are recorded", sent, resource, got)
+	took := patience.Until(t, time.Minute, "what was sent is recorded", func() bool { return recorded()-before >= sent })
+	t.Logf("%d bytes were sent by %s, recorded after %v", sent, resource, took)
+	return func() {
+		t.Helper()
+		if got := recorded() - before; got > sent*12/10 {
+			t.Errorf("%d bytes were sent by %s, and a few when the guest asked who it is; %d are recorded", sent, resource, got)
+		}
 	}
-	t.Logf("%d bytes were sent by %s, %d are recorded after %v", sent, resource, got, took)
 }

@@ -34,14 +34,15 @@ func (g guest) get(t *testing.T) api.Instance {
 func (g guest) phase(t *testing.T, want api.InstancePhase, limit time.Duration) api.Instance {
 	t.Helper()
 	var in api.Instance
-	watch := patience.Start()
-	for in = g.get(t); in.Status.Phase != want; in = g.get(t) {
+	for watch := patience.Start(); ; {
+		if in = g.get(t); in.Status.Phase == want {
+			return in
+		}
 		if watch.Over(limit) {
 			t.Fatalf("not %s within %v: %+v, assignment %+v", want, limit, in.Status, in.Assignment)
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	return in
 }
 
 // booted waits for a Running instance's agent and guest tools, and says how
@@ -52,7 +53,7 @@ func (g guest) booted(t *testing.T, what string, began time.Time) {
 	since := func() time.Duration { return time.Since(began).Round(100 * time.Millisecond) }
 	in := g.phase(t, api.InstanceRunning, limit)
 	running, again := since(), false
-	until(t, limit, "the guest agent", func() bool {
+	patience.Until(t, limit, "the guest agent", func() bool {
 		_, err := g.c.Exec(g.n.ctx, g.id, api.ExecRequest{Argv: []string{"true"}})
 		if err != nil && !again && g.get(t).Status.Phase == api.InstanceFailed && g.aborted(t) {
 			again, began = true, time.Now()
@@ -63,8 +64,25 @@ func (g guest) booted(t *testing.T, what string, began time.Time) {
 		return err == nil
 	})
 	agent := since()
-	until(t, limit, "the guest tools", func() bool { in = g.get(t); return in.Status.GuestTools != "" })
+	patience.Until(t, limit, "the guest tools", func() bool { in = g.get(t); return in.Status.GuestTools != "" })
 	t.Logf("%s: Running after %v, guest agent after %v, guest tools %s after %v", what, running, agent, in.Status.GuestTools, since())
+}
+
+// setUp waits until cloud-init is over, and without a fault.
+func (g guest) setUp(t *testing.T) {
+	t.Helper()
+	var c api.Condition
+	patience.Until(t, 4*time.Minute, "cloud-init to be over", func() bool {
+		for _, c = range g.get(t).Status.Conditions {
+			if c.Type == "SetUp" {
+				return c.Reason != "running"
+			}
+		}
+		return false
+	})
+	if !c.Status {
+		t.Errorf("cloud-init is over with %s: %s", c.Reason, c.Message)
+	}
 }
 
 // aborted says whether the instance's QEMU has ended by a fault of its own
@@ -86,10 +104,14 @@ func (g guest) aborted(t *testing.T) bool {
 	return false
 }
 
+// execLimit, in seconds, ends a program that hangs in a guest. How much work it
+// may need is for the test's own limits to say.
+const execLimit = 600
+
 // sh runs a shell script in the guest; it must succeed.
 func (g guest) sh(t *testing.T, script string) string {
 	t.Helper()
-	r, err := g.c.Exec(g.n.ctx, g.id, api.ExecRequest{Argv: []string{"sh", "-c", script}, TimeoutSeconds: 60})
+	r, err := g.c.Exec(g.n.ctx, g.id, api.ExecRequest{Argv: []string{"sh", "-c", script}, TimeoutSeconds: execLimit})
 	if err != nil {
 		t.Fatalf("in the guest, %s: %v", script, err)
 	}
@@ -102,7 +124,7 @@ func (g guest) sh(t *testing.T, script string) string {
 // put writes a program into the guest.
 func (g guest) put(t *testing.T, path string, content []byte) {
 	t.Helper()
-	r, err := g.c.Exec(g.n.ctx, g.id, api.ExecRequest{Argv: []string{"sh", "-c", "cat >" + path + " && chmod 755 " + path}, Stdin: content})
+	r, err := g.c.Exec(g.n.ctx, g.id, api.ExecRequest{Argv: []string{"sh", "-c", "cat >" + path + " && chmod 755 " + path + " && sync"}, Stdin: content, TimeoutSeconds: execLimit})
 	if err != nil || r.ExitCode != 0 {
 		t.Fatalf("put %s: %v %+v", path, err, r)
 	}
@@ -116,20 +138,21 @@ type loop struct {
 	worker int    // on the node
 }
 
-// loops a GPU program that holds so much VRAM for some seconds, and waits until it is at work.
-func (g guest) loop(t *testing.T, name string, mibs, seconds int) loop {
+// loop starts a GPU program that holds so much VRAM until it is told to stop
+// (right), and waits until it is at work.
+func (g guest) loop(t *testing.T, name string, mibs int) loop {
 	t.Helper()
 	workers := g.n.of("basalt-worker", g.id)
 	was, _ := g.n.vgpu(g.id)
-	g.sh(t, fmt.Sprintf(`rm -f /root/%[1]s.*; setsid sh -c '/root/loop %d %d; echo "exit $?"' </dev/null >/root/%[1]s.out 2>&1 & true`, name, mibs, seconds))
+	g.sh(t, fmt.Sprintf(`rm -f /root/%[1]s.*; setsid sh -c '/root/loop %[2]d 3600 /root/%[1]s.stop; echo "exit $?"' </dev/null >/root/%[1]s.out 2>&1 & true`, name, mibs))
 	l := loop{g: g, name: name}
-	until(t, 30*time.Second, name+" at work", func() bool { return strings.Contains(l.output(t), "started") })
+	patience.Until(t, time.Minute, name+" at work", func() bool { return strings.Contains(l.output(t), "started") })
 	started := fresh(workers, g.n.of("basalt-worker", g.id))
 	if len(started) != 1 {
 		t.Fatalf("%s has workers %v", name, started)
 	}
 	l.worker = started[0]
-	until(t, 10*time.Second, name+"'s process known to gpud", func() bool {
+	patience.Until(t, 30*time.Second, name+"'s process known to gpud", func() bool {
 		now, _ := g.n.vgpu(g.id)
 		for _, p := range now.Processes {
 			if !listed(was, p.PID) {
@@ -159,7 +182,7 @@ func (l loop) output(t *testing.T) string {
 func (l loop) ended(t *testing.T, limit time.Duration) (int, string) {
 	t.Helper()
 	var out string
-	until(t, limit, l.name+" to end", func() bool { out = l.output(t); return strings.Contains(out, "exit ") })
+	patience.Until(t, limit, l.name+" to end", func() bool { out = l.output(t); return strings.Contains(out, "exit ") })
 	_, code, _ := strings.Cut(out, "exit ")
 	n, err := strconv.Atoi(strings.TrimSpace(code))
 	if err != nil {
@@ -168,10 +191,15 @@ func (l loop) ended(t *testing.T, limit time.Duration) (int, string) {
 	return n, out
 }
 
-// right waits until the program has ended well and returns how many launches it made.
-func (l loop) right(t *testing.T, limit time.Duration) uint64 {
+// right tells the program to stop, waits until it has ended well and returns how
+// many launches it made.
+func (l loop) right(t *testing.T) uint64 {
 	t.Helper()
-	code, out := l.ended(t, limit)
+	if out := l.output(t); strings.Contains(out, "exit ") {
+		t.Errorf("%s has ended before it was told to: %s", l.name, out)
+	}
+	l.g.sh(t, "touch /root/"+l.name+".stop")
+	code, out := l.ended(t, time.Minute)
 	var launches uint64
 	_, last, _ := strings.Cut(out, "loop: started\n")
 	if _, err := fmt.Sscanf(last, "loop: %d launches OK", &launches); err != nil || code != 0 || launches == 0 {
@@ -184,6 +212,6 @@ func (l loop) right(t *testing.T, limit time.Duration) uint64 {
 // that took: its VRAM is free then.
 func (l loop) gone(t *testing.T, what string) {
 	t.Helper()
-	took := until(t, 20*time.Second, what+": VRAM freed", func() bool { v, ok := l.g.n.vgpu(l.g.id); return ok && !listed(v, l.pid) })
+	took := patience.Until(t, 20*time.Second, what+": VRAM freed", func() bool { v, ok := l.g.n.vgpu(l.g.id); return ok && !listed(v, l.pid) })
 	t.Logf("%s: VRAM freed after %v", what, took)
 }

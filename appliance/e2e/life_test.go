@@ -77,7 +77,7 @@ func (g guest) remove(t *testing.T) {
 	if _, err := g.c.Instances().Delete(g.n.ctx, g.id); err != nil {
 		t.Fatal(err)
 	}
-	until(t, time.Minute, "the instance to be gone", func() bool {
+	patience.Until(t, time.Minute, "the instance to be gone", func() bool {
 		_, err := g.c.Instances().Get(g.n.ctx, g.id, client.Query{})
 		return api.CodeOf(err) == api.CodeNotFound && err != nil
 	})
@@ -104,7 +104,7 @@ func fitsNowhere(t *testing.T, w *world) {
 			continue
 		}
 		g := guest{w.node, w.tenant, in.Meta.ID}
-		until(t, 20*time.Second, "a reason", func() bool { return g.get(t).Assignment.Reason != "" })
+		patience.Until(t, 20*time.Second, "a reason", func() bool { return g.get(t).Assignment.Reason != "" })
 		in = g.get(t)
 		t.Logf("%s: %s", c.name, in.Assignment.Reason)
 		if in.Assignment.Node != "" || !strings.Contains(strings.ToLower(in.Assignment.Reason), strings.ToLower(c.want)) {
@@ -118,6 +118,7 @@ func fitsNowhere(t *testing.T, w *world) {
 // beginning, and then of its end: there is exactly one machine, then none.
 // The instance boots nothing and does not hear the power button.
 func killedWhileCreating(t *testing.T, w *world) {
+	w.grace = shortGrace
 	for i, after := range []time.Duration{0, 150 * time.Millisecond, 400 * time.Millisecond, 800 * time.Millisecond} {
 		g := w.create(t, fmt.Sprintf("blank-%d", i), "tiny", "blank", &api.VGPUSpec{VramBytes: 64 * mib})
 		time.Sleep(after)
@@ -141,13 +142,13 @@ func killedWhileCreating(t *testing.T, w *world) {
 			defineOrphan(t, w)
 		}
 		w.startBasaltd()
-		until(t, time.Minute, "the instance to be gone", func() bool {
+		patience.Until(t, time.Minute, "the instance to be gone", func() bool {
 			_, err := g.c.Instances().Get(w.ctx, g.id, client.Query{})
 			return err != nil && api.CodeOf(err) == api.CodeNotFound
 		})
-		until(t, 20*time.Second, "nothing to be left of it", func() bool { return len(w.domainsOf(g.id))+len(w.of("", g.id)) == 0 })
+		patience.Until(t, 20*time.Second, "nothing to be left of it", func() bool { return len(w.domainsOf(g.id))+len(w.of("", g.id)) == 0 })
 	}
-	until(t, 30*time.Second, "the orphan to be removed", func() bool { return len(w.domainsOf(orphan)) == 0 })
+	patience.Until(t, 30*time.Second, "the orphan to be removed", func() bool { return len(w.domainsOf(orphan)) == 0 })
 }
 
 // stopInBackground asks for a stop and delivers how long it took; -1: too long.
@@ -158,7 +159,7 @@ func (g guest) stopInBackground(t *testing.T, took chan<- time.Duration) {
 	}
 	began := time.Now()
 	go func() {
-		for watch := patience.Start(); !watch.Over(stopGrace + time.Minute); {
+		for watch := patience.Start(); !watch.Over(shortGrace + time.Minute); {
 			in, err := g.c.Instances().Get(g.n.ctx, g.id, client.Query{})
 			if err == nil && in.Status.Phase == api.InstanceStopped {
 				took <- time.Since(began)
@@ -175,10 +176,11 @@ func (g guest) stopInBackground(t *testing.T, took chan<- time.Duration) {
 func plugPulled(t *testing.T, w *world) {
 	took := <-w.deafStopped
 	t.Logf("a guest that does not shut down was off after %v", took.Round(100*time.Millisecond))
-	if took < stopGrace {
-		t.Errorf("that is not its grace time of %v", stopGrace)
+	if took < shortGrace {
+		t.Errorf("that is not its grace time of %v", shortGrace)
 	}
 	w.deaf.remove(t)
+	w.grace = longGrace // from the next start on
 }
 
 func (w *world) domainsOf(id string) (found []string) {
@@ -229,56 +231,85 @@ func (g guest) memory(t *testing.T) int64 {
 // and is there after the next start. basaltd is killed right after it was
 // asked to stop the machine.
 func resizedAndStopped(t *testing.T, w *world) {
-	before := w.debian.memory(t)
-	in := w.debian.get(t)
-	w.mustCLI(w.token, "instance", "resize", "main", "--project", "one", "--flavor", "guest-big")
-	time.Sleep(2 * time.Second)
-	if now := w.debian.get(t); now.Assignment.MemoryBytes != in.Assignment.MemoryBytes || now.Status.Phase != api.InstanceRunning || w.debian.memory(t) != before {
+	before := w.small.memory(t) // the guest answers: it hears the power button, too
+	in := w.small.get(t)
+	w.mustCLI(w.token, "instance", "resize", "small", "--project", "one", "--flavor", "small-big")
+	patience.Until(t, time.Minute, "the agent to know the new flavor", func() bool {
+		now := w.small.get(t)
+		return now.Spec.Flavor != in.Spec.Flavor && now.Status.ObservedGeneration == now.Meta.Generation
+	})
+	if now := w.small.get(t); now.Assignment.MemoryBytes != in.Assignment.MemoryBytes || now.Status.Phase != api.InstanceRunning || w.small.memory(t) != before {
 		t.Errorf("resized while running: %+v became %+v", in.Assignment, now.Assignment)
 	}
 	began := time.Now()
-	if _, err := w.tenant.StopInstance(w.ctx, w.debian.id); err != nil {
+	if _, err := w.tenant.StopInstance(w.ctx, w.small.id); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(300 * time.Millisecond)
+	patience.Until(t, time.Minute, "the machine to be stopping", func() bool {
+		phase := w.small.get(t).Status.Phase
+		return phase == api.InstanceStopping || phase == api.InstanceStopped
+	})
 	w.killBasaltd()
 	w.startBasaltd()
-	w.debian.phase(t, api.InstanceStopped, 2*stopGrace)
+	w.small.phase(t, api.InstanceStopped, 2*time.Minute)
 	t.Logf("stopped after %v, with basaltd killed meanwhile", time.Since(began).Round(100*time.Millisecond))
-	log, err := w.tenant.ConsoleLog(w.ctx, w.debian.id, 0)
-	if err != nil || !strings.Contains(string(log), "Power down") {
-		t.Errorf("the guest did not shut down by itself (%v); its console ends with:\n%s", err, log[max(0, len(log)-500):])
-	}
-	if left := w.of("", w.debian.id); len(left) != 0 {
+	w.small.poweredDown(t)
+	if left := w.of("", w.small.id); len(left) != 0 {
 		t.Errorf("processes of a stopped instance: %v", left)
 	}
-	v, ok := w.vgpu(w.debian.id)
+	v, ok := w.vgpu(w.small.id)
 	if !ok || v.Deleted || v.VRAMUsed != 0 {
 		t.Errorf("a stopped instance's vGPU is %+v", v)
 	}
+	// Who starts it before the planner has seen it stopped gets the old size once more.
+	patience.Until(t, time.Minute, "the new size to be assigned", func() bool {
+		return w.small.get(t).Assignment.MemoryBytes > in.Assignment.MemoryBytes
+	})
 	began = time.Now()
-	if _, err := w.tenant.StartInstance(w.ctx, w.debian.id); err != nil {
+	if _, err := w.tenant.StartInstance(w.ctx, w.small.id); err != nil {
 		t.Fatal(err)
 	}
-	w.debian.booted(t, "started with more memory", began)
-	if now := w.debian.memory(t); now < before+400*mib {
+	w.small.booted(t, "started with more memory", began)
+	if now := w.small.memory(t); now < before+400*mib {
 		t.Errorf("the guest had %d bytes and has %d", before, now)
 	}
-	if out := w.debian.sh(t, "/opt/basalt/demo/vecadd"); !strings.Contains(out, "OK") {
+	if out := w.small.sh(t, "/opt/basalt/demo/vecadd"); !strings.Contains(out, "OK") {
 		t.Errorf("vecadd: %s", out)
 	}
 }
 
+// poweredDown says that the guest has ended by itself, and was not switched off.
+func (g guest) poweredDown(t *testing.T) {
+	t.Helper()
+	log, err := g.c.ConsoleLog(g.n.ctx, g.id, 0)
+	if err != nil || !strings.Contains(string(log), "Power down") {
+		t.Errorf("the guest did not shut down by itself (%v); its console ends with:\n%s", err, log[max(0, len(log)-500):])
+	}
+}
+
+// poweredOff: Debian, which is up, shuts down at the press of the button, and
+// goes with everything.
+func poweredOff(t *testing.T, w *world) {
+	began := time.Now()
+	if _, err := w.tenant.StopInstance(w.ctx, w.debian.id); err != nil {
+		t.Fatal(err)
+	}
+	w.debian.phase(t, api.InstanceStopped, 2*time.Minute)
+	t.Logf("stopped after %v", time.Since(began).Round(100*time.Millisecond))
+	w.debian.poweredDown(t)
+	w.debian.remove(t)
+}
+
 // deleted: a running instance goes with everything, and its last usage is on the books.
 func deleted(t *testing.T, w *world) {
-	w.debian.remove(t)
-	w.recorded(t)
-	until(t, 30*time.Second, "the root volume to go with it", func() bool {
+	w.small.remove(t)
+	w.allRecorded(t)
+	patience.Until(t, 30*time.Second, "the root volume to go with it", func() bool {
 		volumes, _ := filepath.Glob(filepath.Join(w.data, "node", "storage", "volumes", "*"))
 		usage, _ := filepath.Glob(filepath.Join(w.data, "node", "usage", "*"))
 		return len(volumes)+len(usage) == 0
 	})
-	if v, _ := w.vgpu(w.debian.id); !v.Deleted {
+	if v, _ := w.vgpu(w.small.id); !v.Deleted {
 		t.Errorf("gpud still has %+v", v)
 	}
 	gpus, err := w.control.GPUs(w.ctx)

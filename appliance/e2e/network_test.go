@@ -13,6 +13,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // network: the guest has the addresses that it was given, knows its name, is
@@ -25,13 +26,13 @@ func network(t *testing.T, w *world) {
 	}
 	port := in.Assignment.Ports[0]
 	began := time.Now()
-	until(t, 2*time.Minute, "the guest's own name", func() bool {
+	patience.Until(t, 2*time.Minute, "the guest's own name", func() bool {
 		r, err := g.c.Exec(w.ctx, g.id, api.ExecRequest{Argv: []string{"getent", "hosts", "main"}}) // without its domain
 		return err == nil && r.ExitCode == 0
 	})
 	t.Logf("its name is known %v after its tools", time.Since(began).Round(100*time.Millisecond))
 	var have map[string]bool
-	until(t, time.Minute, "both addresses", func() bool {
+	patience.Until(t, time.Minute, "both addresses", func() bool {
 		have = map[string]bool{}
 		for _, word := range strings.Fields(g.sh(t, "ip -brief address show dev eth0")) {
 			if p, err := netip.ParsePrefix(word); err == nil {
@@ -141,7 +142,7 @@ func backup(t *testing.T, w *world) {
 			t.Fatal(err)
 		}
 		path := "/dev/disk/by-id/virtio-" + v.Meta.ID
-		until(t, time.Minute, "the guest sees "+name, func() bool {
+		patience.Until(t, time.Minute, "the guest sees "+name, func() bool {
 			r, err := g.c.Exec(w.ctx, g.id, api.ExecRequest{Argv: []string{"test", "-e", path}})
 			return err == nil && r.ExitCode == 0
 		})

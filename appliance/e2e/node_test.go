@@ -17,6 +17,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 	nodeclient "github.com/basalt-gpu/basalt/gpu/node/client"
 	"github.com/basalt-gpu/basalt/gpu/node/wire"
+	"github.com/basalt-gpu/basalt/installer/dev/failed"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
@@ -32,6 +33,7 @@ type node struct {
 	control        *nodeclient.Control
 	interfaces     []string // of the machine, before the node was
 	flags          []string // of basaltd, besides those of every test
+	grace          time.Duration
 }
 
 // daemon is a process that the test started.
@@ -41,10 +43,17 @@ type daemon struct {
 }
 
 const (
-	gib       = 1 << 30
-	mib       = 1 << 20
-	cardVRAM  = 4 * gib
-	stopGrace = 30 * time.Second
+	gib      = 1 << 30
+	mib      = 1 << 20
+	cardVRAM = 4 * gib
+)
+
+// How long basaltd lets a guest take to shut down, on the clock on the wall: the
+// one is for a guest that never does, the other for those that will, on however
+// busy a machine.
+const (
+	shortGrace = 20 * time.Second
+	longGrace  = 10 * time.Minute
 )
 
 // newNode starts a node on data, which is a new directory.
@@ -54,9 +63,10 @@ func newNode(t *testing.T, bin, data string, flags ...string) *node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &node{t: t, ctx: context.Background(), bin: bin, data: data, run: run, listen: freePort(t), interfaces: interfaces(t), flags: flags}
+	n := &node{t: t, ctx: context.Background(), bin: bin, data: data, run: run, listen: freePort(t), interfaces: interfaces(t), flags: flags, grace: longGrace}
 	n.control = nodeclient.NewControl(filepath.Join(run, "gpud.sock"))
 	t.Cleanup(n.sweep)
+	failed.Keep(t, n.keep)
 	n.startGPUD()
 	n.startBasaltd()
 	token, err := os.ReadFile(filepath.Join(data, "node", "operator.key"))
@@ -69,7 +79,7 @@ func newNode(t *testing.T, bin, data string, flags ...string) *node {
 		t.Fatal(err)
 	}
 	n.id = string(id)
-	until(t, time.Minute, "the node's and its GPU's first report", func() bool {
+	patience.Until(t, time.Minute, "the node's and its GPU's first report", func() bool {
 		gpus, err := n.operator.GPUs().Page(n.ctx, client.Query{})
 		nodes, err2 := n.operator.Nodes().Page(n.ctx, client.Query{})
 		return err == nil && err2 == nil && len(gpus.Items) == 1 && len(nodes.Items) == 1
@@ -143,7 +153,7 @@ func (n *node) startGPUD() {
 	n.t.Helper()
 	n.gpud = n.start("basalt-gpud", "--state", filepath.Join(n.data, "gpud"), "--socket", filepath.Join(n.run, "gpud.sock"),
 		"--no-nvidia", "--soft-gpu", fmt.Sprintf("name=soft0,vram=%dGiB,sms=2", cardVRAM/gib))
-	until(n.t, 20*time.Second, "gpud", func() bool {
+	patience.Until(n.t, 20*time.Second, "gpud", func() bool {
 		h, err := n.control.Health(n.ctx)
 		return err == nil && h.OK
 	})
@@ -152,8 +162,8 @@ func (n *node) startGPUD() {
 func (n *node) startBasaltd() {
 	n.t.Helper()
 	n.basaltd = n.start("basaltd", append([]string{"--data", filepath.Join(n.data, "node"), "--run", n.run, "--listen", n.listen,
-		"--guest-tools", filepath.Join(outputs(n.t), "guest"), "--meter-every", "2s", "--stop-grace", stopGrace.String()}, n.flags...)...)
-	until(n.t, time.Minute, "basaltd", func() bool {
+		"--guest-tools", filepath.Join(outputs(n.t), "guest"), "--meter-every", "2s", "--stop-grace", n.grace.String()}, n.flags...)...)
+	patience.Until(n.t, time.Minute, "basaltd", func() bool {
 		if n.basaltd.ended() {
 			n.t.Fatalf("basaltd has ended")
 		}
@@ -224,19 +234,33 @@ func (n *node) endOVN() {
 	}
 }
 
-// sweep ends by force what a failed test left, and shows why.
-func (n *node) sweep() {
-	if n.t.Failed() {
-		for _, name := range []string{"basaltd", "basalt-gpud"} {
-			raw, _ := os.ReadFile(filepath.Join(n.data, name+".log"))
-			n.t.Logf("--- end of %s's log:\n%s", name, raw[max(0, len(raw)-6000):])
-		}
-		logs, _ := filepath.Glob(filepath.Join(n.run, "vgpu", "*.log"))
-		for _, log := range logs {
-			raw, _ := os.ReadFile(log)
-			n.t.Logf("--- end of %s:\n%s", log, raw[max(0, len(raw)-2000):])
-		}
+// keep what explains a failed test: logs, machines, network and storage.
+func (n *node) keep(f failed.Folder) {
+	f.Files(n.data+"/*.log", n.run+"/*.log", n.run+"/vgpu/*.log", n.run+"/ovn/*.log", n.run+"/ovs/*.log",
+		n.data+"/node/instances/*/console.log", n.data+"/node/ovn/*.log", n.data+"/node/ceph/*/*.log")
+	for _, d := range domains(n.id) {
+		f.Output(d+".xml", "virsh", "-q", "-c", "qemu:///system", "dumpxml", d)
+		f.Output(d+".state.txt", "virsh", "-q", "-c", "qemu:///system", "domstate", "--reason", d)
+		f.Files("/var/log/libvirt/qemu/" + d + ".log")
 	}
+	if ovs := filepath.Join(n.run, "ovs", "db.sock"); exists(ovs) {
+		f.Output("ovs-vsctl.txt", "ovs-vsctl", "--db=unix:"+ovs, "--timeout=10", "show")
+		f.Output("ovn-nbctl.txt", "ovn-nbctl", "--db=unix:"+filepath.Join(n.run, "ovn", "ovnnb_db.sock"), "--timeout=10", "show")
+		f.Output("ovn-sbctl.txt", "ovn-sbctl", "--db=unix:"+filepath.Join(n.run, "ovn", "ovnsb_db.sock"), "--timeout=10", "show")
+	}
+	if conf := filepath.Join(n.data, "node", "ceph", "ceph.conf"); exists(conf) {
+		f.Output("ceph.txt", "ceph", "--conf", conf, "--connect-timeout", "10", "status")
+	}
+	f.Output("processes.txt", "ps", "-eo", "pid,ppid,stat,etimes,time,args")
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// sweep ends by force what a failed test left.
+func (n *node) sweep() {
 	n.basaltd.end(syscall.SIGKILL)
 	for _, dom := range domains(n.id) {
 		_ = exec.Command("virsh", "-q", "-c", "qemu:///system", "destroy", dom).Run()

@@ -69,7 +69,7 @@ func localStorage(t *testing.T) {
 	w := &world{node: newNode(t, programs(t), t.TempDir(), "--network", "ovn", "--datapath", "netdev")}
 	tenants(t, w)
 	token := operatorToken(t, w)
-	w.mustCLI(token, "image", "import", "debian", "--file", filepath.Join(outputs(t), "images", "debian-guest.qcow2"), "--format", "qcow2", "--public", "--wait", "--timeout", "280s")
+	w.mustCLI(token, "image", "import", "debian", "--file", guestImage(t, "debian"), "--format", "qcow2", "--public", "--wait", "--timeout", "280s")
 	began := time.Now()
 	g := w.create(t, "db", "guest", "debian", nil)
 	g.booted(t, "created", began)
@@ -105,7 +105,7 @@ func cephStorage(t *testing.T) {
 	for _, name := range names {
 		n.mustCLI(token, "disk", "use", name, "ceph", "--wait", "--timeout", "300s")
 	}
-	s := storageBench{cephGuest(t, n, token), token, api.PoolCeph}
+	s := storageBench{cephGuest(t, n, token, "debian"), token, api.PoolCeph}
 	s.tools(t)
 	for range storageRounds {
 		s.rbdBench(t)

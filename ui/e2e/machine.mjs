@@ -2,11 +2,11 @@
 // an instance with a virtual GPU, logs in on its serial console, runs CUDA
 // programs there, sees the chart move, takes a snapshot, reads what it costs
 // on this month's invoice, deletes it. Nothing is asked of the API beside the portal. VIEW is desktop or
-// phone. Run by ../../appliance/e2e/portal_test.go, which starts the node.
+// phone, IMAGE what the machine is made from. Run by ../../appliance/e2e/portal_test.go, which starts the node.
 import assert from 'node:assert/strict';
 import { button, EMAIL, heading, inspect, nav, open, PASSWORD, PORTAL, run, signIn, step } from './harness.mjs';
 
-const { VIEW } = process.env;
+const { VIEW, IMAGE } = process.env;
 const phone = VIEW === 'phone';
 const page = await open(phone ? { viewport: { width: 390, height: 844 }, hasTouch: true } : {});
 const name = `train-${VIEW}`;
@@ -31,7 +31,7 @@ step('create an instance with a virtual GPU', async () => {
   await page.getByRole('main').getByRole('button', { name: 'Create instance' }).first().click();
   await heading(page, 'Create instance');
   await page.getByLabel('Name').fill(name);
-  await page.getByLabel('Image or app').selectOption('image:debian');
+  await page.getByLabel('Image or app').selectOption(`image:${IMAGE}`);
   await page.getByLabel('Flavor').selectOption('guest');
   await page.getByLabel('Give it a virtual GPU').check();
   await page.getByLabel('VRAM (GiB)').fill('1');

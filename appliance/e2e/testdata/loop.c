@@ -1,10 +1,12 @@
-/* Uses the vGPU for a while and checks all that it did: loop MIB SECONDS.
+/* Uses the vGPU for a while and checks all that it did: loop MIB SECONDS [STOP].
+ * It ends when its time is over, or as soon as there is a file STOP.
  *
  * It holds MIB MiB of VRAM and launches acc += step over and over, in whole
  * numbers, so that a launch lost or done twice shows. The last line that it
  * prints is "loop: N launches OK". */
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "demo.h"
 
@@ -22,6 +24,7 @@ int main(int argc, char **argv)
 {
 	static float acc[N], step[N];
 	size_t mib = number(argc > 1 ? argv[1] : NULL, 16);
+	const char *stop = argc > 3 ? argv[3] : "";
 	double end = now() + number(argc > 2 ? argv[2] : NULL, 10);
 	unsigned int n = N, launches = 0;
 	CUdeviceptr ballast, dacc, dstep;
@@ -42,8 +45,11 @@ int main(int argc, char **argv)
 	while (now() < end && launches < 2000000) {
 		CHECK(cuLaunchKernel(f, N / 256, 1, 1, 256, 1, 1, 0, NULL, params, NULL));
 		launches++;
-		if (launches % 8 == 0)
-			CHECK(cuCtxSynchronize());
+		if (launches % 8)
+			continue;
+		CHECK(cuCtxSynchronize());
+		if (access(stop, F_OK) == 0)
+			break;
 	}
 	CHECK(cuMemcpyDtoH(acc, dacc, sizeof acc));
 	for (unsigned int i = 0; i < N; i++)

@@ -1,7 +1,9 @@
 // Writes to a block device for a while, and then reads back whether everything
 // is there that it was told is written.
 //
-//	verify DEVICE SECONDS
+//	verify DEVICE SECONDS STOP
+//
+// It writes until its time is over, or there is a file STOP.
 //
 // Each block says in itself where it belongs and which write it was, and the
 // rest of it follows from that. Blocks are written in a random order, past the
@@ -47,8 +49,8 @@ static void fill(uint64_t *b, uint64_t at, uint64_t n)
 
 int main(int argc, char **argv)
 {
-	if (argc != 3) {
-		fprintf(stderr, "usage: verify DEVICE SECONDS\n");
+	if (argc != 4) {
+		fprintf(stderr, "usage: verify DEVICE SECONDS STOP\n");
 		return 2;
 	}
 	int fd = open(argv[1], O_RDWR | O_DIRECT);
@@ -59,7 +61,7 @@ int main(int argc, char **argv)
 	}
 	uint64_t dice = 88172645463325252, n = 1;
 	double longest = 0, end = now() + atof(argv[2]);
-	while (now() < end) {
+	while (now() < end && access(argv[3], F_OK)) {
 		double began = now();
 		uint64_t at[BATCH];
 		for (int i = 0; i < BATCH; i++) {
