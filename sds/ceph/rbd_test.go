@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/sds"
 )
 
@@ -46,8 +47,9 @@ func TestDecode(t *testing.T) {
 			t.Errorf("after %+v: %+v, %v", last, space, err)
 		}
 	}
-	if _, err := decodeSpace([]byte(`{"pools":[]}`), "basalt", sds.Space{}); err == nil {
-		t.Error("space of no pool")
+	// A manager that has just begun.
+	if _, err := decodeSpace([]byte(`{"pools":[]}`), "basalt", sds.Space{}); api.CodeOf(err) != api.CodeUnavailable {
+		t.Errorf("space of a pool without numbers: %v, want %s", err, api.CodeUnavailable)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/sds"
 )
 
@@ -72,7 +73,9 @@ func decodeSpace(raw []byte, pool string, last sds.Space) (sds.Space, error) {
 		}
 		return sds.Space{TotalBytes: stored + free, FreeBytes: free}, nil
 	}
-	return sds.Space{}, fmt.Errorf("ceph df: no pool %q", pool)
+	// The numbers are a manager's: one that has just begun has none of any pool.
+	return sds.Space{}, api.Errorf(api.CodeUnavailable, "ceph does not report the space of pool %q", pool).
+		WithHint("try again in a moment; if it stays so, see whether a manager is active: ceph -s")
 }
 
 // room fails with insufficient_disk when want more bytes do not fit.
