@@ -59,8 +59,9 @@ function listen(page) {
   page.on('requestfinished', (r) => waits.delete(r));
   page.on('requestfailed', (r) => waits.delete(r));
   page.on('request', (r) => {
-    if (r.isNavigationRequest() && r.frame() === page.mainFrame()) waits.clear(); // nobody waits for what the page before asked
-    if (!/\/v1\/watch|\/content$/.test(r.url())) waits.add(r);
+    // Nobody waits for what the page before asked; and a navigation that is a download never ends.
+    if (r.isNavigationRequest()) waits.clear();
+    else if (!/\/v1\/watch|\/content$/.test(r.url())) waits.add(r);
     if (!r.url().startsWith(`${PORTAL}/`)) complain(`a request to elsewhere: ${r.url()}`);
   });
 }

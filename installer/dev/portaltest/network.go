@@ -12,8 +12,10 @@ import (
 
 // ownNetwork gives a story a network in which only it is. Chromium breaks off
 // its requests when an address comes or goes on its machine, as they do all the
-// time beside tests of networks. It counts as offline without a link beside lo.
+// time beside tests of networks. It counts as offline without a link beside lo,
+// and a link-local address would become usable only while the story runs.
 const ownNetwork = `ip link set lo up && ip link add out type veth peer name far &&
+ip link set out addrgenmode none && ip link set far addrgenmode none &&
 ip addr add 192.0.2.1/24 dev out && ip link set out up && ip link set far up && exec "$@"`
 
 var local = regexp.MustCompile(`=http://127\.0\.0\.1:([0-9]+)$`)
