@@ -76,6 +76,7 @@ const longest = 4000; // characters: a hostile name of 10,000 is no command that
 
 /** settled waits until the page has what it asks for, has drawn it, and nothing fades in any more. */
 export async function settled(page) {
+  await page.locator('h1').first().waitFor({ state: 'attached' }); // React keeps a page back for 300 ms when its code has come late
   const end = Date.now() + patience;
   for (let calm = 0; calm < 2 && Date.now() < end; ) {
     await page.evaluate(() => new Promise((done) => window.requestAnimationFrame(() => window.requestAnimationFrame(done))));
