@@ -20,7 +20,29 @@ func (a *Agent) reports(ctx context.Context) {
 		if err := a.reportAll(ctx); err != nil {
 			a.log.Warn("report", "error", err)
 		}
+		a.untilNextReport(ctx)
+	}
+}
+
+// networkEvery is how often a network that does not work is looked at: no
+// instance with a port is placed here before the report says that it does.
+const networkEvery = 500 * time.Millisecond
+
+// untilNextReport waits for ReportEvery, or until a network that did not work
+// at the last report does.
+func (a *Agent) untilNextReport(ctx context.Context) {
+	a.mu.Lock()
+	works := a.lastNode.Chassis
+	a.mu.Unlock()
+	if a.o.Ports == nil || works {
 		sleep(ctx, a.o.ReportEvery)
+		return
+	}
+	for left := a.o.ReportEvery; left > 0 && ctx.Err() == nil; left -= networkEvery {
+		sleep(ctx, min(left, networkEvery))
+		if a.o.Ports.Works(ctx) == nil {
+			return
+		}
 	}
 }
 
