@@ -304,10 +304,17 @@ func poweredOff(t *testing.T, w *world) {
 func deleted(t *testing.T, w *world) {
 	w.small.remove(t)
 	w.allRecorded(t)
+	var left []string
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("left: %q", left)
+		}
+	})
 	patience.Until(t, 30*time.Second, "the root volume to go with it", func() bool {
 		volumes, _ := filepath.Glob(filepath.Join(w.data, "node", "storage", "volumes", "*"))
 		usage, _ := filepath.Glob(filepath.Join(w.data, "node", "usage", "*"))
-		return len(volumes)+len(usage) == 0
+		left = append(volumes, usage...)
+		return len(left) == 0
 	})
 	if v, _ := w.vgpu(w.small.id); !v.Deleted {
 		t.Errorf("gpud still has %+v", v)

@@ -75,8 +75,13 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 	if err != nil {
 		return n, err
 	}
+	began := time.Now()
 	if err := n.openStore(ctx, c, rec, id); err != nil {
 		return n, err
+	}
+	// The store is open: no other process writes here.
+	if err := durable.Sweep(began, c.data, member.Dir(c.data), filepath.Join(c.data, "usage"), filepath.Join(c.data, "ceph")); err != nil {
+		return n, fmt.Errorf("remove half-written files: %w", err)
 	}
 	n.pools, err = openPools(c)
 	for _, p := range n.pools {

@@ -56,17 +56,18 @@ func explained(err error) error {
 // machines are the packages whose tests boot virtual machines that need a
 // processor each: they take turns by a lock, so they have a lane of their own,
 // or they would wait for each other in places where others could run.
-var machines = []string{"appliance/e2e", "gpu/device", "hypervisor/libvirt", "hypervisor/probe", "installer/e2e"}
+var machines = []string{"appliance/cmd/basalt-vgpu", "appliance/e2e", "gpu/device", "hypervisor/libvirt", "hypervisor/probe", "installer/e2e"}
 
 // prepared names what make prepares for a package's tests: targets of the
 // Makefile.
 var prepared = map[string][]string{
-	"appliance/e2e":         {"testguest", "images", "libvirtd"},
-	"appliance/e2e/cluster": {"testguest"},
-	"gpu/device":            {"testguest"},
-	"hypervisor/libvirt":    {"testguest", "images", "libvirtd"},
-	"hypervisor/probe":      {"libvirtd"},
-	"installer/e2e":         {"iso"},
+	"appliance/cmd/basalt-vgpu": {"testguest"},
+	"appliance/e2e":             {"testguest", "images", "libvirtd"},
+	"appliance/e2e/cluster":     {"testguest"},
+	"gpu/device":                {"testguest"},
+	"hypervisor/libvirt":        {"testguest", "images", "libvirtd"},
+	"hypervisor/probe":          {"libvirtd"},
+	"installer/e2e":             {"iso"},
 }
 
 // preparations of what was chosen.
@@ -91,6 +92,10 @@ func (k rank) lanes(chosen []choice, took times) []lane {
 	return []lane{{j}}
 }
 
+// beside the lane of machines so many other packages run at a time: most of them
+// wait more than they compute.
+const beside = 2
+
 // plan orders what was chosen: the longest first, so that no lane ends with one
 // alone, and the tests that wait for machines beside those that compute.
 func plan(chosen []choice, took times) []lane {
@@ -110,7 +115,7 @@ func plan(chosen []choice, took times) []lane {
 		}
 	}
 	if len(rest) > 0 {
-		other = append(other, job{packages: rest, parallel: 2})
+		other = append(other, job{packages: rest, parallel: beside})
 	}
 	return slices.DeleteFunc([]lane{own, other}, func(l lane) bool { return len(l) == 0 })
 }
