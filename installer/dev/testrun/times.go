@@ -20,8 +20,8 @@ import (
 type times map[test]float64
 
 const (
-	// timesFile is the trend that a run is compared with: the times of a run on
-	// two quiet processors. "make test-times" writes it anew.
+	// timesFile is what a run is compared with, and by which the longest begin
+	// first. "make test-times" writes it anew.
 	timesFile = "installer/dev/testrun/times.txt"
 	timesName = "times.txt" // of the last run, under build/test
 	stage     = "stage"
@@ -66,7 +66,7 @@ func readTimes(file string) (times, error) {
 
 func (t times) write(out io.Writer) error {
 	w := bufio.NewWriter(out)
-	fmt.Fprintln(w, "# Seconds that packages and tests took, on two quiet processors: make test-times.")
+	fmt.Fprintln(w, "# Seconds that packages and tests took (make test-times). docs/tests.md says in which run.")
 	for _, at := range t.sorted(func(test) bool { return true }) {
 		if least := map[bool]float64{true: worthPackage, false: worthTest}; t[at] >= least[at.name == "" || at.pkg == stage] {
 			fmt.Fprintf(w, "%.1f %s %s\n", t[at], strings.TrimPrefix(at.pkg, module+"/"), at.name)
