@@ -29,16 +29,19 @@ go build -o "$BASALT_BUILD/bin/testrun" ./installer/dev/testrun
 choice=(-layer "${LAYER:-test}" -run "${RUN:-}" -changed "${CHANGED:-}")
 targets=$("$BASALT_BUILD/bin/testrun" -prepare "${choice[@]}")
 
+all=; [ -n "${RUN:-}${CHANGED:-}" ] || all=1
+# Alone: it rewrites files that others compile.
+[ -z "$all" ] || stage generated make generated
+
 # The images are mostly downloads and one thread's work: beside them there is
 # room for what only computes.
 [ "${LAYER:-test}" != check ] || targets=
 prepare() { [ -z "$targets" ] || make $targets; }
 stage images prepare >"$out/images.log" 2>&1 &
 images=$!
-trap 'kill $images 2>/dev/null || true; installer/dev/libvirtd.sh stop' EXIT
-if [ -z "${RUN:-}${CHANGED:-}" ]; then
+trap 'kill $images 2>/dev/null || true; [[ $targets != *libvirtd* ]] || installer/dev/libvirtd.sh stop' EXIT
+if [ -n "$all" ]; then
 	stage lint make lint
-	stage generated make generated
 	stage portal make ui-check
 	[ "${LAYER:-test}" = check ] || stage "guest library" make -C gpu/guest BUILD="$BASALT_BUILD" test
 fi
