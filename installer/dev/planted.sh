@@ -21,7 +21,7 @@ for patch in "$root"/installer/dev/planted/*.patch; do
 	began=$SECONDS
 	# What is built is built anew where the mistake is in it.
 	case $package in
-	ui) cp -r "$root/ui/dist" "$work/tree/ui/" && (cd "$work/tree/ui" && "$(../installer/dev/node.sh path)" scripts/build.mjs >/dev/null) ;;
+	ui) cp -r "$root/ui/dist" "$work/tree/ui/" && (cd "$work/tree/ui" && PATH="$(dirname "$(../installer/dev/node.sh path)"):$PATH" node scripts/build.mjs >/dev/null) ;;
 	installer/e2e) BASALT_BUILD=$work/build && export BASALT_BUILD && mkdir -p "$BASALT_BUILD" && make --no-print-directory -C "$work/tree" iso >"$work/$name.log" 2>&1 ;;
 	*) mkdir -p "$work/tree/ui/dist" && cp -r "$root/ui/dist/." "$work/tree/ui/dist/" ;;
 	esac
