@@ -45,6 +45,9 @@ func TestTablesNameWhatExists(t *testing.T) {
 			exists(p)
 		}
 	}
+	if _, err := readTimes("times.txt"); err != nil {
+		t.Error(err)
+	}
 	makefile, err := os.ReadFile(filepath.Join(top, "Makefile"))
 	if err != nil {
 		t.Fatal(err)

@@ -49,16 +49,14 @@ func readTimes(file string) (times, error) {
 			continue
 		}
 		s, err := strconv.ParseFloat(f[0], 64)
-		if err != nil || len(f) > 3 || len(f) < 2 {
+		if err != nil || len(f) < 2 {
 			return nil, fmt.Errorf("%s:%d: %q is not SECONDS PACKAGE [TEST]", file, n, sc.Text())
 		}
 		at := test{pkg: f[1]}
 		if at.pkg != stage {
 			at.pkg = module + "/" + f[1]
 		}
-		if len(f) == 3 {
-			at.name = f[2]
-		}
+		at.name = strings.Join(f[2:], " ") // stages have names of several words
 		out[at] = s
 	}
 	return out, sc.Err()
