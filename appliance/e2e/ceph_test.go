@@ -97,6 +97,11 @@ func TestCeph(t *testing.T) {
 
 	n.mustCLI(token, "instance", "delete", "db", "--project", "one", "--wait")
 	n.mustCLI(token, "volume", "delete", "data", "--project", "one", "--wait")
+	// A root volume goes after its instance, and needs its image until then.
+	patience.Until(t, 2*time.Minute, "the root volume to go", func() bool {
+		page, err := n.operator.Volumes().Page(n.ctx, client.Query{})
+		return err == nil && len(page.Items) == 0
+	})
 	n.mustCLI(token, "image", "delete", "small", "--wait")
 	for _, name := range names {
 		n.mustCLI(token, "disk", "release", name)
