@@ -50,7 +50,7 @@ func runLanes(ctx context.Context, lanes []lane, r *report) {
 	}
 }
 
-// do runs go test. That it fails because a test failed is no error here.
+// do runs go test. It returns no error when only tests failed: the report has those.
 func (j job) do(ctx context.Context, r *report) error {
 	// -vet=off: make lint has looked already.
 	args := []string{"test", "-json", "-vet=off", "-timeout=" + limit.String()}
