@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/basalt-gpu/basalt/installer/dev/turn"
 )
 
 const hint = `run "make test", which prepares what this needs`
@@ -39,14 +39,7 @@ func prepared(t *testing.T) {
 	t.Helper()
 	installed(t)
 	programs(t) // others need not wait for that
-	lock, err := os.OpenFile(filepath.Join(os.TempDir(), "basalt-vm.lock"), os.O_RDWR|os.O_CREATE, 0o666)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = lock.Close() })
+	turn.Libvirt(t)
 }
 
 // installed fails the test when the machine lacks what make prepares.

@@ -14,13 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/hypervisor/drivertest"
 	"github.com/basalt-gpu/basalt/installer/dev/failed"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/installer/dev/turn"
 )
 
 // open needs a libvirtd, and starts it as the Makefile does when there is none.
@@ -43,25 +42,11 @@ func open(t *testing.T) *Driver {
 	return d
 }
 
-// machines are booted one at a time, by all tests on this computer: it is
-// small, and boots are slow enough alone.
-func oneAtATime(t *testing.T) {
-	t.Helper()
-	f, err := os.OpenFile(filepath.Join(os.TempDir(), "basalt-vm.lock"), os.O_RDWR|os.O_CREATE, 0o666)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = f.Close() })
-}
-
 func TestConformance(t *testing.T) {
 	if testing.Short() {
 		t.Skip("boots real machines through libvirtd")
 	}
-	oneAtATime(t)
+	turn.Libvirt(t)
 	drivertest.Subject{
 		Open: func(t *testing.T) hypervisor.Driver { return open(t) },
 		Kill: func(t *testing.T, _ hypervisor.Driver, id api.InstanceID) { killQEMU(t, id) },

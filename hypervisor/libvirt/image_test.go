@@ -19,6 +19,7 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor/cloudinit"
 	"github.com/basalt-gpu/basalt/hypervisor/drivertest"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/installer/dev/turn"
 )
 
 // image is what installer/guest/build.sh makes.
@@ -38,7 +39,7 @@ func TestGuestImage(t *testing.T) {
 	if _, err := os.Stat(base); err != nil {
 		t.Skipf("no guest image: installer/guest/build.sh builds it (%v)", err)
 	}
-	oneAtATime(t)
+	turn.Libvirt(t)
 	ctx, cancel := patience.Context(t.Context(), 8*time.Minute)
 	defer cancel()
 	spec := guest(t, base)

@@ -13,6 +13,7 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor/drivertest"
 	"github.com/basalt-gpu/basalt/installer/dev/failed"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/installer/dev/turn"
 )
 
 // nodeScript is the first process of a node of its own on this machine: it has
@@ -136,7 +137,7 @@ func twoNodes(t *testing.T) (source, target *testNode) {
 	if os.Geteuid() != 0 {
 		t.Skip("host: namespaces need root")
 	}
-	oneAtATime(t)
+	turn.Libvirt(t)
 	return startNode(t, "basalt-a", "5c1d5bd5-9e5f-4d0c-9f0e-1d0000000001", drivertest.Node),
 		startNode(t, "basalt-b", "5c1d5bd5-9e5f-4d0c-9f0e-1d0000000002", drivertest.TargetNode)
 }

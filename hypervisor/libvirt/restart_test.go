@@ -9,6 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/installer/dev/turn"
 )
 
 // libvirtd goes away and comes back: the machine runs on, verbs say
@@ -19,7 +20,7 @@ func TestLibvirtdRestart(t *testing.T) {
 	if out, _ := exec.Command(script, "status").Output(); strings.TrimSpace(string(out)) != "running, started here" {
 		t.Skip("host: this libvirtd is somebody else's: it is not ours to restart")
 	}
-	oneAtATime(t) // nobody else's machine is looked after meanwhile
+	turn.Libvirt(t) // nobody else's machine is looked after meanwhile
 	spec := sector(t)
 	if err := d.Define(t.Context(), spec); err != nil {
 		t.Fatal(err)

@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/basalt-gpu/basalt/hypervisor"
+	"github.com/basalt-gpu/basalt/installer/dev/turn"
 )
 
 func TestBootsForReal(t *testing.T) {
@@ -22,14 +21,7 @@ func TestBootsForReal(t *testing.T) {
 	if _, err := exec.LookPath("qemu-system-x86_64"); err != nil {
 		t.Skip("QEMU is not installed: installer/dev/setup.sh installs it")
 	}
-	f, err := os.OpenFile(filepath.Join(os.TempDir(), "basalt-vm.lock"), os.O_RDWR|os.O_CREATE, 0o666)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil { // one machine at a time on this computer
-		t.Fatal(err)
-	}
+	turn.QEMU(t)
 	if err := boot(t.Context(), "tcg", "max", limitTCG); err != nil {
 		t.Fatalf("TCG works everywhere: %v", err)
 	}

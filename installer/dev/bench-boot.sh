@@ -60,14 +60,15 @@ power_on() {
 		-device virtio-blk-pci,drive=disk,bootindex=2,serial=BASALT0001 \
 		-netdev "user,id=net,hostfwd=tcp:127.0.0.1:$port-10.0.2.15:7480" \
 		-device virtio-net-pci,netdev=net,mac=52:54:00:ba:5a:17,romfile= -device virtio-rng-pci \
-		-serial stdio "$@" <&8 >>"$work/serial" 2>&1 9>&- &
+		-serial stdio "$@" <&8 >>"$work/serial" 2>&1 7>&- 9>&- &
 	pid=$!
 }
 mkfifo "$work/keys"
 exec 8<>"$work/keys"
 
 # One VM at a time on this machine, as the tests do it.
-exec 9>"${TMPDIR:-/tmp}/basalt-vm.lock"
+exec 7>"${TMPDIR:-/tmp}/basalt-qemu.lock" 9>"${TMPDIR:-/tmp}/basalt-vm.lock"
+flock 7
 flock 9
 
 installed=$build/bench/node-$(sha256sum <"$iso" | cut -c1-16).qcow2

@@ -93,7 +93,8 @@ done
 
 # One VM at a time on this machine, as the tests do it. What the nodes start must not hold the
 # lock when they are gone.
-exec 9>"${TMPDIR:-/tmp}/basalt-vm.lock"
+exec 7>"${TMPDIR:-/tmp}/basalt-qemu.lock" 9>"${TMPDIR:-/tmp}/basalt-vm.lock"
+flock 7
 flock 9
 
 # A boot sector: cli, hlt, and again.
@@ -120,6 +121,6 @@ for round in $(seq "$deaths"); do
 	# TTL, watchdog and guard (appliance/cluster/lease): before that nobody can
 	# know that the node is dead.
 	printf 'BenchmarkNodeDeadCertain\t1\t25 s\n'
-	$nodes start "$v" 9>&-
+	$nodes start "$v" 7>&- 9>&-
 	wait_for 180 "node $v again" ready "$o"
 done

@@ -25,7 +25,7 @@ stop() {
 		kill "$pid" 2>/dev/null || true
 		wait "$pid" 2>/dev/null || true
 	done
-	exec 9>&- # or libvirtd would be thought to be needed
+	exec 7>&- 9>&- # or libvirtd would be thought to be needed
 	installer/dev/libvirtd.sh stop >/dev/null || true
 	[ "$code" = 0 ] || tail -n 20 "$data"/*.log >&2 || true
 	rm -rf "$data" "$run"
@@ -54,15 +54,16 @@ sample() { # sample NAME FROM TO, in nanoseconds
 now() { date +%s%N; }
 
 # One VM at a time on this machine, as the tests do it.
-exec 9>"${TMPDIR:-/tmp}/basalt-vm.lock"
+exec 7>"${TMPDIR:-/tmp}/basalt-qemu.lock" 9>"${TMPDIR:-/tmp}/basalt-vm.lock"
+flock 7
 flock 9
 
 image=$build/images/debian-guest.qcow2
 installer/guest/build.sh >"$data/image.log" 2>&1
-installer/dev/libvirtd.sh start >"$data/libvirtd.log" 2>&1 9>&-
-basalt-gpud --state "$data/gpud" --socket "$run/gpud.sock" --no-nvidia --soft-gpu name=soft0,vram=8GiB,sms=4 >"$data/gpud.log" 2>&1 9>&- &
+installer/dev/libvirtd.sh start >"$data/libvirtd.log" 2>&1 7>&- 9>&-
+basalt-gpud --state "$data/gpud" --socket "$run/gpud.sock" --no-nvidia --soft-gpu name=soft0,vram=8GiB,sms=4 >"$data/gpud.log" 2>&1 7>&- 9>&- &
 gpud=$!
-basaltd --data "$data/node" --run "$run" --listen "$listen" --gpud "$run/gpud.sock" --guest-tools "$build/guest" >"$data/basaltd.log" 2>&1 9>&- &
+basaltd --data "$data/node" --run "$run" --listen "$listen" --gpud "$run/gpud.sock" --guest-tools "$build/guest" >"$data/basaltd.log" 2>&1 7>&- 9>&- &
 basaltd=$!
 wait_for 60 "basaltd" curl -fsS "$BASALT_SERVER/v1/healthz"
 BASALT_TOKEN=$(cat "$data/node/operator.key")
@@ -86,7 +87,7 @@ qemu-img create -q -f qcow2 -F qcow2 -b "$image" "$data/plain.qcow2" 4G
 began=$(now)
 qemu-system-x86_64 -machine q35 -accel "$accelerator" -cpu "$processor" -m 1024 -smp 2 -display none -nodefaults \
 	-drive "file=$data/plain.qcow2,if=virtio" -device VGA -device virtio-rng-pci \
-	-serial "file:$data/plain.console" -monitor "unix:$run/monitor,server=on,wait=off" >"$data/qemu.log" 2>&1 9>&- &
+	-serial "file:$data/plain.console" -monitor "unix:$run/monitor,server=on,wait=off" >"$data/qemu.log" 2>&1 7>&- 9>&- &
 plain=$!
 wait_for "$limit" "plain QEMU's monitor" test -S "$run/monitor"
 sample PlainRunning "$began" "$(now)"

@@ -10,7 +10,8 @@ build=${BASALT_BUILD:-$PWD/build}
 [ "$(id -u)" = 0 ] || exec sudo -E "$0" "$@"
 
 # Big things are made one at a time on this machine.
-exec 9>"${TMPDIR:-/tmp}/basalt-vm.lock"
+exec 7>"${TMPDIR:-/tmp}/basalt-qemu.lock" 9>"${TMPDIR:-/tmp}/basalt-vm.lock"
+flock 7
 flock 9
 mkdir -p "$build/cache"
 work=$(mktemp -d "$build/cache/.bench-XXXXXX")

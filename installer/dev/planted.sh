@@ -2,12 +2,15 @@
 # Plants mistakes in copies of the tree, one at a time, and looks whether the
 # tests that are named in each patch catch it: those of installer/dev/planted,
 # or the ones that are named. Called by "make planted"; docs/tests.md has the
-# list. The tree must be committed, and built: make test prepares it.
+# list. The tree must be committed, and built: make test prepares it. What the
+# tests said is in build/planted.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
 build=${BASALT_BUILD:-$root/build}
 work=$(mktemp -d "$build/planted.XXXXXX")
+logs=$build/planted
+mkdir -p "$logs"
 trap 'git worktree remove --force "$work/tree" 2>/dev/null || true; rm -rf "$work"' EXIT
 
 missed=0
@@ -17,21 +20,20 @@ for patch in "$root"/installer/dev/planted/*.patch; do
 	read -r package run < <(sed -n 's/^Caught-by: //p' "$patch")
 	git worktree add --quiet --detach "$work/tree"
 	git -C "$work/tree" apply "$patch" || { echo "planted: $name no longer fits the tree" >&2; exit 1; }
-	ln -s "$root/ui/node_modules" "$work/tree/ui/node_modules"
 	began=$SECONDS
 	# What is built is built anew where the mistake is in it.
 	case $package in
-	ui) cp -r "$root/ui/dist" "$work/tree/ui/" && (cd "$work/tree/ui" && PATH="$(dirname "$(../installer/dev/node.sh path)"):$PATH" node scripts/build.mjs >/dev/null) ;;
-	installer/e2e) BASALT_BUILD=$work/build && export BASALT_BUILD && mkdir -p "$BASALT_BUILD" && make --no-print-directory -C "$work/tree" iso >"$work/$name.log" 2>&1 ;;
+	ui) ln -s "$root/ui/node_modules" "$work/tree/ui/" && cp -r "$root/ui/dist" "$work/tree/ui/" && (cd "$work/tree/ui" && PATH="$(dirname "$(../installer/dev/node.sh path)"):$PATH" node scripts/build.mjs >/dev/null) ;;
+	installer/e2e) BASALT_BUILD=$work/build && export BASALT_BUILD && mkdir -p "$BASALT_BUILD" && make --no-print-directory -C "$work/tree" iso >"$logs/$name.log" 2>&1 ;;
 	*) mkdir -p "$work/tree/ui/dist" && cp -r "$root/ui/dist/." "$work/tree/ui/dist/" ;;
 	esac
-	if (cd "$work/tree" && BASALT_BUILD=${BASALT_BUILD:-$build} go test -count=1 -vet=off -timeout 30m ${run:+-run "^$run\$"} "./$package") >"$work/$name.log" 2>&1; then
+	if (cd "$work/tree" && BASALT_BUILD=${BASALT_BUILD:-$build} go test -count=1 -vet=off -timeout 30m ${run:+-run "^$run\$"} "./$package") >"$logs/$name.log" 2>&1; then
 		echo "MISSED  $name: $package ${run:-} passes with it"
 		missed=1
-	elif grep -qE '^--- FAIL|^panic: ' "$work/$name.log"; then
-		echo "caught  $name: $package $(grep -oE -m1 '^--- FAIL: [^ ]+' "$work/$name.log" | cut -c11-) after $((SECONDS - began)) s"
+	elif grep -qE '^--- FAIL|^panic: ' "$logs/$name.log"; then
+		echo "caught  $name: $package $(grep -oE -m1 '^--- FAIL: [^ ]+' "$logs/$name.log" | cut -c11-) after $((SECONDS - began)) s"
 	else
-		tail -n 20 "$work/$name.log" >&2
+		tail -n 20 "$logs/$name.log" >&2
 		echo "planted: $name: the tests did not run" >&2
 		missed=1
 	fi

@@ -19,10 +19,9 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/basalt-gpu/basalt/installer/dev/failed"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/installer/dev/turn"
 )
 
 const hint = "run make iso"
@@ -38,14 +37,7 @@ func prepared(t *testing.T) (iso string) {
 	if testing.Short() {
 		t.Skip("installs whole machines: minutes")
 	}
-	lock, err := os.OpenFile(filepath.Join(os.TempDir(), "basalt-vm.lock"), os.O_RDWR|os.O_CREATE, 0o666)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = lock.Close() })
+	turn.QEMU(t)
 	iso = filepath.Join(outputs(t), "basalt.iso")
 	if _, err := os.Stat(iso); err != nil {
 		t.Fatalf("%v: %s", err, hint)

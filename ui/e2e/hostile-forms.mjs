@@ -24,11 +24,11 @@ const total = { forms: 0, fields: 0 };
 const form = (path, title, { behind, submit, least, takes, prepare }) => ({ path, title, behind, submit, least, takes, prepare });
 
 async function visit(p, forms) {
-  tolerate('400', '403', '404', '409', '413', '422', '429', '503');
   for (const { path, title, behind, submit, least, takes, prepare } of forms) {
     const what = `${path}${behind ? `, ${behind}` : ''}`;
     const begin = async () => {
-      await p.goto('about:blank'); // the same address again is no navigation
+      await p.goto(`${PORTAL}/#/nowhere`); // the same address again is no navigation, and the page before may have the same title
+      await heading(p, 'There is no such page');
       await p.goto(`${PORTAL}/#${path}`);
       await heading(p, title);
       if (behind) {
@@ -38,11 +38,11 @@ async function visit(p, forms) {
       }
       await prepare?.(p, p.getByRole('dialog'));
     };
-    total.fields += await attackForm(p, { what, open: begin, submit, least, takes });
+    const found = await attackForm(p, { what, open: begin, submit, least, takes });
+    total.fields += found; // two visits count side by side
     total.forms++;
     await inspect(p, `hostile${path.replaceAll(/[^a-z]+/g, '-')}${behind ? `-${behind.toLowerCase().replaceAll(/[^a-z]+/g, '-')}` : ''}`);
   }
-  tolerate();
 }
 
 const choose = (of, action) => async (p) => {
@@ -60,7 +60,7 @@ step('sign in, as an organization’s administrator and as an operator', async (
   await heading(operator, 'Dashboard');
 });
 
-step('a tenant’s forms', async () => {
+async function tenantsForms() {
   const { meta } = await ask('/v1/security-groups/default?project=render');
   const { meta: instance } = await ask('/v1/instances/web-1?project=render');
   await visit(page, [
@@ -97,9 +97,9 @@ step('a tenant’s forms', async () => {
     form('/account', 'Your account', { least: 2 }), // nothing is sent: the wrong password too often locks one out
     form('/images', 'Images and apps', { behind: 'Add image', submit: 'Bring in', least: 3, prepare: (p) => p.locator('#image-url').check() }),
   ]);
-});
+}
 
-step('an operator’s forms', async () => {
+async function operatorsForms() {
   const { meta: acme } = await ask('/v1/organizations/acme');
   const { meta: book } = await ask('/v1/price-books/default');
   const of = `/organizations/${acme.id}`;
@@ -131,6 +131,12 @@ step('an operator’s forms', async () => {
     form('/all-instances', 'All instances', { least: 1 }),
     form('/webhooks', 'Webhooks', { least: 1 }),
   ]);
+}
+
+step('the forms of a tenant and of an operator, side by side', async () => {
+  tolerate('400', '403', '404', '409', '413', '422', '429', '503');
+  await Promise.all([tenantsForms(), operatorsForms()]);
+  tolerate();
   console.log(`     ${total.forms} forms, ${total.fields} fields of text`);
 });
 
@@ -236,7 +242,7 @@ step('the pages that show them, also on a phone', async () => {
     [page, ['/', '/apps', '/instances', '/instances/new', '/projects', '/images/apps', '/usage', '/invoices', '/audit', '/volumes']],
     [operator, ['/', '/organizations', `/organizations/${meta.id}`, `/organizations/${meta.id}/projects`, `/organizations/${meta.id}/money`, '/prices', `/prices/${book.id}`, '/images/apps', '/all-instances', '/branding', '/setup/brand', '/revenue', '/audit']],
   ];
-  for (const [p, paths] of shows) {
+  const show = async ([p, paths]) => {
     const phone = await open({ viewport: { width: 390, height: 844 }, hasTouch: true, storageState: await p.context().storageState() });
     quiet(phone);
     for (const path of paths)
@@ -248,7 +254,8 @@ step('the pages that show them, also on a phone', async () => {
         await inspect(q, `stored${path.replaceAll(/[^a-z]+/g, '-')}-${p === page ? 'tenant' : 'operator'}-${what}`);
       }
     await phone.context().close();
-  }
+  };
+  await Promise.all(shows.map(show));
   const out = await open({});
   quiet(out);
   await out.goto(PORTAL);

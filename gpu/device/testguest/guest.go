@@ -22,10 +22,8 @@ import (
 	"github.com/basalt-gpu/basalt/installer/dev/built"
 	"github.com/basalt-gpu/basalt/installer/dev/failed"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/installer/dev/turn"
 )
-
-// lockFile lets one test VM run at a time: they share few processors.
-const lockFile = "/tmp/basalt-vm.lock"
 
 // Patience is how long Expect waits. Software emulation on a busy machine is
 // slow; nothing is measured with it.
@@ -66,7 +64,7 @@ func Boot(t *testing.T, o Options) *Guest {
 	if testing.Short() {
 		t.Skip("boots a virtual machine")
 	}
-	lock(t)
+	turn.QEMU(t)
 	dir := t.TempDir()
 	initrd := filepath.Join(dir, "initrd.img")
 	overlay := filepath.Join(dir, "overlay")
@@ -230,18 +228,6 @@ func (g *Guest) Kill() {
 
 // Done is closed when QEMU has ended.
 func (g *Guest) Done() <-chan struct{} { return g.done }
-
-func lock(t *testing.T) {
-	t.Helper()
-	f, err := os.OpenFile(lockFile, os.O_CREATE|os.O_RDWR, 0o666)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = f.Close() })
-}
 
 // places are this folder, and the build folder.
 func places(t *testing.T) (here, build string) {

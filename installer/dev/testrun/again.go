@@ -39,7 +39,7 @@ func runAgain(ctx context.Context, tests []test, out io.Writer, kept string) (co
 	for _, t := range tests {
 		fmt.Fprintf(out, "unsteady: %s failed, for the reason above, and runs once more, alone\n", t)
 		r := newReport(out, filepath.Join(kept, "again"))
-		runLanes(ctx, []lane{{{packages: []string{t.pkg}, run: "^" + regexp.QuoteMeta(t.name) + "$", parallel: 1}}}, r)
+		runJobs(ctx, []job{{packages: []string{t.pkg}, run: "^" + regexp.QuoteMeta(t.name) + "$"}}, r)
 		if r.close(out) != 0 {
 			code = 1
 			continue

@@ -1,9 +1,9 @@
 // Command testrun runs the tests of "make test" and "make test-long" and says
 // what came of them (docs/tests.md):
 //
-//   - plan.go chooses: which packages, in which order, what may run at the same
-//     time; choose.go for RUN= and CHANGED=;
-//   - lane.go runs "go test -json", several packages at a time;
+//   - plan.go says which packages run together, in which order, and what may run
+//     at the same time; choose.go chooses for RUN= and CHANGED=;
+//   - job.go runs "go test -json", several packages at a time;
 //   - report.go reads what it prints: a line per package, the output of what
 //     failed, every skip with its reason, and at the end a count;
 //   - again.go runs a few tests that failed once more, alone;
@@ -117,7 +117,7 @@ func (o options) main(ctx context.Context, out io.Writer) (code int, err error) 
 	}
 	r := newReport(out, kept)
 	r.short = o.rank.short
-	runLanes(ctx, o.rank.lanes(chosen, before), r)
+	runJobs(ctx, o.rank.jobs(chosen, before), r)
 	code = r.close(out)
 	var unsteady []test
 	if again := r.again(); code != 0 && len(again) > 0 && ctx.Err() == nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -53,10 +52,18 @@ func explained(err error) error {
 	return err
 }
 
-// machines are the packages whose tests boot virtual machines that need a
-// processor each: they take turns by a lock, so they have a lane of their own,
-// or they would wait for each other in places where others could run.
-var machines = []string{"appliance/cmd/basalt-vgpu", "appliance/e2e", "gpu/device", "hypervisor/libvirt", "hypervisor/probe", "installer/e2e"}
+// lanes of the packages whose tests boot virtual machines. Those of a lane take
+// turns by a lock (installer/dev/turn), so they run one after the other, or they
+// would wait for each other in places where others could run.
+var lanes = map[string]string{
+	"appliance/e2e":      "libvirt",
+	"hypervisor/libvirt": "libvirt",
+
+	"appliance/cmd/basalt-vgpu": "qemu",
+	"gpu/device":                "qemu",
+	"hypervisor/probe":          "qemu",
+	"installer/e2e":             "qemu",
+}
 
 // prepared names what make prepares for a package's tests: targets of the
 // Makefile.
@@ -79,9 +86,9 @@ func preparations(chosen []choice) (targets []string) {
 	return slices.Compact(targets)
 }
 
-// lanes of a layer. Short tests compute and boot nothing: go has them all at
+// jobs of a layer. Short tests compute and boot nothing: go has them all at
 // once.
-func (k rank) lanes(chosen []choice, took times) []lane {
+func (k rank) jobs(chosen []choice, took times) []job {
 	if !k.short {
 		return plan(chosen, took)
 	}
@@ -89,33 +96,58 @@ func (k rank) lanes(chosen []choice, took times) []lane {
 	for _, c := range chosen {
 		j.packages = append(j.packages, c.ImportPath)
 	}
-	return []lane{{j}}
+	return []job{j}
 }
 
-// beside the lane of machines so many other packages run at a time: most of them
-// wait more than they compute.
-const beside = 2
+// A call of "go test" costs seconds by itself: packages that take less than
+// small run together, until they take bundle, in seconds.
+const small, bundle = 10, 60
 
-// plan orders what was chosen: the longest first, so that no lane ends with one
-// alone, and the tests that wait for machines beside those that compute.
-func plan(chosen []choice, took times) []lane {
-	slices.SortStableFunc(chosen, func(a, b choice) int {
-		return cmp.Compare(took[test{b.ImportPath, ""}], took[test{a.ImportPath, ""}])
-	})
-	var own, other lane
-	var rest []string
+// plan makes jobs of what was chosen.
+func plan(chosen []choice, took times) (jobs []job) {
+	var few job
+	flush := func() {
+		if len(few.packages) > 0 {
+			jobs = append(jobs, few)
+		}
+		few = job{}
+	}
 	for _, c := range chosen {
-		switch {
-		case slices.Contains(machines, c.short()):
-			own = append(own, job{packages: []string{c.ImportPath}, run: c.run, story: c.story, parallel: 1})
-		case c.run != "":
-			other = append(other, job{packages: []string{c.ImportPath}, run: c.run, story: c.story, parallel: 1})
-		default:
-			rest = append(rest, c.ImportPath)
+		t := took[test{c.ImportPath, ""}]
+		if lane := lanes[c.short()]; lane != "" || c.run != "" || t >= small {
+			jobs = append(jobs, job{packages: []string{c.ImportPath}, run: c.run, story: c.story, lane: lane, took: t})
+			continue
+		}
+		few.packages = append(few.packages, c.ImportPath)
+		if few.took += t + 1; few.took >= bundle {
+			flush()
 		}
 	}
-	if len(rest) > 0 {
-		other = append(other, job{packages: rest, parallel: beside})
+	flush()
+	return jobs
+}
+
+// next is the job to begin while others run in the busy lanes: the one with most
+// to do after it, so that nothing long is left for the end. What is still to run in
+// a lane counts for each of its jobs. -1: none can begin now.
+func next(jobs []job, busy map[string]bool) int {
+	lane := map[string]float64{}
+	for _, j := range jobs {
+		lane[j.lane] += j.took
 	}
-	return slices.DeleteFunc([]lane{own, other}, func(l lane) bool { return len(l) == 0 })
+	weight := func(j job) float64 {
+		if j.lane == "" {
+			return j.took
+		}
+		return lane[j.lane]
+	}
+	best := -1
+	for i, j := range jobs {
+		switch {
+		case busy[j.lane]:
+		case best < 0 || weight(j) > weight(jobs[best]) || weight(j) == weight(jobs[best]) && j.took > jobs[best].took:
+			best = i
+		}
+	}
+	return best
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,21 +14,30 @@ func pkgOf(name string) *gopkg {
 }
 
 func TestPlan(t *testing.T) {
-	took := times{{module + "/a", ""}: 1, {module + "/b", ""}: 5, {module + "/installer/e2e", ""}: 9, {module + "/gpu/device", ""}: 10}
+	took := times{{module + "/a", ""}: 1, {module + "/b", ""}: 5, {module + "/long", ""}: 25, {module + "/installer/e2e", ""}: 20, {module + "/gpu/device", ""}: 15, {module + "/hypervisor/libvirt", ""}: 30}
 	var chosen []choice
-	for _, name := range []string{"a", "b", "c", "installer/e2e", "gpu/device"} {
+	for _, name := range []string{"a", "b", "long", "c", "installer/e2e", "gpu/device", "hypervisor/libvirt"} {
 		chosen = append(chosen, choice{gopkg: pkgOf(name)})
 	}
-	chosen = append(chosen, choice{gopkg: pkgOf("d"), run: "^TestX$", story: "s"})
-	var got []string
-	for _, l := range plan(chosen, took) {
-		for _, j := range l {
-			got = append(got, strings.ReplaceAll(strings.Join(j.packages, " "), module+"/", "")+j.run+j.story)
-		}
-		got = append(got, "|")
+	jobs := plan(append(chosen, choice{gopkg: pkgOf("d"), run: "^TestX$", story: "s"}), took)
+	name := func(j job) string {
+		return strings.ReplaceAll(strings.Join(j.packages, " "), module+"/", "") + j.run + j.story
 	}
-	if want := []string{"gpu/device", "installer/e2e", "|", "d^TestX$s", "b a c", "|"}; !slices.Equal(got, want) {
+	var got []string
+	busy := map[string]bool{}
+	for i := next(jobs, busy); i >= 0; i = next(jobs, busy) {
+		got = append(got, name(jobs[i]))
+		if len(got) == 2 {
+			got = append(got, "while "+jobs[i].lane+" runs:")
+			busy[jobs[i].lane] = true
+		}
+		jobs = slices.Delete(jobs, i, i+1)
+	}
+	if want := []string{"installer/e2e", "hypervisor/libvirt", "while libvirt runs:", "long", "gpu/device", "a b c", "d^TestX$s"}; !slices.Equal(got, want) {
 		t.Errorf("planned %q, want %q", got, want)
+	}
+	if busy["libvirt"] = false; next([]job{{lane: "qemu"}}, map[string]bool{"qemu": true}) != -1 {
+		t.Error("a job begins while another of its lane runs")
 	}
 }
 
@@ -60,7 +70,7 @@ func TestTablesNameWhatExists(t *testing.T) {
 			}
 		}
 	}
-	for _, p := range slices.Concat(machines, everything) {
+	for _, p := range slices.Concat(slices.Collect(maps.Keys(lanes)), everything) {
 		exists(p)
 	}
 }

@@ -4,12 +4,12 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"strconv"
-	"sync"
+	"runtime"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -17,34 +17,47 @@ import (
 // job is one call of "go test".
 type job struct {
 	packages []string
-	run      string // a regexp of tests; empty: all
-	story    string // in BASALT_STORY, for a test of many stories; empty: all
-	parallel int    // packages at a time
+	run      string  // a regexp of tests; empty: all
+	story    string  // in BASALT_STORY, for a test of many stories; empty: all
+	lane     string  // one job of a lane at a time; empty: none
+	took     float64 // before, in seconds
 	short    bool
 }
-
-// lane is jobs that run one after the other, beside other lanes.
-type lane []job
 
 // limit for one package: a hang must end.
 const limit = 45 * time.Minute
 
-// runLanes runs them and tells the report. It returns when all have ended.
-func runLanes(ctx context.Context, lanes []lane, r *report) {
-	var all sync.WaitGroup
-	for _, l := range lanes {
-		all.Go(func() {
-			for _, j := range l {
-				if ctx.Err() != nil {
-					return
-				}
-				if err := j.do(ctx, r); err != nil {
-					r.broke(fmt.Sprintf("go test of %d packages", len(j.packages)), err)
-				}
+// slots is how many jobs run at a time: many of them wait more than they compute.
+func slots() int { return runtime.NumCPU() + 1 }
+
+// runJobs runs them and tells the report. It returns when all have ended.
+func runJobs(ctx context.Context, jobs []job, r *report) {
+	jobs = slices.Clone(jobs)
+	busy := map[string]bool{}
+	ended := make(chan job)
+	for running := 0; ; {
+		for running < slots() && ctx.Err() == nil {
+			i := next(jobs, busy)
+			if i < 0 {
+				break
 			}
-		})
+			j := jobs[i]
+			jobs = slices.Delete(jobs, i, i+1)
+			busy[j.lane] = j.lane != ""
+			running++
+			go func() {
+				if err := j.do(ctx, r); err != nil {
+					r.broke("go test "+strings.Join(j.packages, " "), err)
+				}
+				ended <- j
+			}()
+		}
+		if running == 0 {
+			break
+		}
+		delete(busy, (<-ended).lane)
+		running--
 	}
-	all.Wait()
 	if ctx.Err() != nil {
 		r.broke("the run", ctx.Err())
 	}
@@ -58,7 +71,7 @@ func (j job) do(ctx context.Context, r *report) error {
 		args = append(args, "-short")
 	} else {
 		// A cached result says nothing about this machine's libvirt.
-		args = append(args, "-count=1", "-p="+strconv.Itoa(j.parallel))
+		args = append(args, "-count=1", "-p=1")
 	}
 	if j.run != "" {
 		args = append(args, "-run="+j.run)
