@@ -5,6 +5,7 @@
 package turn
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -33,10 +34,8 @@ func take(t testing.TB, name string) {
 		t.Fatalf("taking a turn: %v", err)
 	}
 	t.Cleanup(func() { _ = f.Close() })
-	for {
-		if err = unix.Flock(int(f.Fd()), unix.LOCK_EX); err != unix.EINTR {
-			break
-		}
+	for err = unix.EINTR; errors.Is(err, unix.EINTR); {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
 	}
 	if err != nil {
 		t.Fatalf("taking a turn by %s: %v", f.Name(), err)
