@@ -148,10 +148,11 @@ spec: {vcpus: 200, memoryBytes: 1TiB, rootBytes: 64MiB}
 	codeOf(t, err, api.CodeForbidden)
 }
 
-// consolePassword is the Debian guest's. debianSetup is user data as the portal
+// consolePassword and publicKey are the Debian guest's. debianSetup is user data as the portal
 // makes it of one (ui/src/lib/password.ts); TestPortal's guest reads the same.
 const (
 	consolePassword = "abcd-efgh-jkmn-pqrs"
+	publicKey       = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHVuaXR0ZXN0a2V5dW5pdHRlc3RrZXl1bml0dGVzdA== me@here\n"
 	debianSetup     = "#cloud-config\npassword: \"" + consolePassword + "\"\nchpasswd: {expire: false}\nssh_pwauth: false\n"
 )
 
@@ -160,10 +161,13 @@ func debianBoots(t *testing.T, w *world) {
 	w.importImage(t, "debian")
 	w.created = time.Now()
 	file := filepath.Join(w.data, "user-data")
-	if err := os.WriteFile(file, []byte(debianSetup), 0o600); err != nil {
-		t.Fatal(err)
+	keys := filepath.Join(w.data, "authorized_keys")
+	for path, text := range map[string]string{file: debianSetup, keys: publicKey} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	w.debian = w.guestByCLI(t, "main", "--flavor", "guest", "--image", "debian", "--user-data", file,
+	w.debian = w.guestByCLI(t, "main", "--flavor", "guest", "--image", "debian", "--user-data", file, "--ssh-key", keys,
 		"--vram", "1GiB", "--gpu-pool", "default", "--gpu-share", "40")
 }
 
@@ -223,6 +227,16 @@ func mainJob(t *testing.T, w *world) {
 	w.debian.setUp(t)
 	const check = `perl -e '$h = (getpwnam "debian")[1]; exit(crypt($ARGV[0], $h) ne $h)' `
 	w.debian.sh(t, check+consolePassword)
+	for script, want := range map[string]string{
+		"hostname":                               "main\n",
+		"cat /home/debian/.ssh/authorized_keys":  publicKey,
+		"systemctl --failed --no-legend --plain": "",
+		"test $(df --output=size -m / | tail -1) -gt 2500 && echo grown": "grown\n",
+	} {
+		if got := w.debian.sh(t, script); got != want {
+			t.Errorf("%q says %q, want %q", script, got, want)
+		}
+	}
 	in := w.debian.get(t)
 	var err error
 

@@ -74,13 +74,21 @@ export const nav = (page, name) => page.getByRole('navigation', { name: 'Main' }
 const commands = new Set();
 const longest = 4000; // characters: a hostile name of 10,000 is no command that anybody types
 
-/** settled waits until the page has what it asks for, has drawn it, and nothing fades in any more. */
+/**
+ * settled waits until the page has what it asks for, has drawn it, and nothing fades in any more. Between two
+ * pages there is none: React keeps the next one back for 300 ms when its code has come late.
+ */
 export async function settled(page) {
-  await page.locator('h1').first().waitFor({ state: 'attached' }); // React keeps a page back for 300 ms when its code has come late
   const end = Date.now() + patience;
-  for (let calm = 0; calm < 2 && Date.now() < end; ) {
-    await page.evaluate(() => new Promise((done) => window.requestAnimationFrame(() => window.requestAnimationFrame(done))));
-    calm = pending.get(page)?.size ? 0 : calm + 1;
+  for (let calm = 0; calm < 2; ) {
+    const drawn = await page.evaluate(async () => {
+      await new Promise((done) => window.requestAnimationFrame(() => window.requestAnimationFrame(done)));
+      return [...document.querySelectorAll('h1')].some((h) => h.checkVisibility());
+    });
+    calm = drawn && !pending.get(page)?.size ? calm + 1 : 0;
+    if (Date.now() < end) continue;
+    if (!drawn) complain(`no page in ${patience} ms: ${page.url()}`);
+    break;
   }
   for (const r of pending.get(page) ?? []) complain(`no answer in ${patience} ms: ${r.url()}`);
   await page.evaluate(() => Promise.all(document.getAnimations().filter((a) => a.playState === 'running' && a.effect?.getComputedTiming().endTime < 2000).map((a) => a.finished.catch(() => undefined))));
