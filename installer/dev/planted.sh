@@ -2,8 +2,9 @@
 # Plants mistakes in copies of the tree, one at a time, and looks whether the
 # tests that are named in each patch catch it: those of installer/dev/planted,
 # or the ones that are named. Called by "make planted"; docs/tests.md has the
-# list. The tree must be committed, and built: make test prepares it. What the
-# tests said is in build/planted.
+# list. A patch says by which test it is caught, and what that says then. The
+# tree must be committed, and built: make test prepares it. What the tests said
+# is in build/planted.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
@@ -18,23 +19,24 @@ for patch in "$root"/installer/dev/planted/*.patch; do
 	name=$(basename "$patch" .patch)
 	[ $# = 0 ] || [[ " $* " = *" $name "* ]] || continue
 	read -r package run < <(sed -n 's/^Caught-by: //p' "$patch")
+	saying=$(sed -n 's/^Saying: //p' "$patch")
 	git worktree add --quiet --detach "$work/tree"
 	git -C "$work/tree" apply "$patch" || { echo "planted: $name no longer fits the tree" >&2; exit 1; }
-	began=$SECONDS
+	began=$SECONDS built=$build
 	# What is built is built anew where the mistake is in it.
 	case $package in
 	ui) ln -s "$root/ui/node_modules" "$work/tree/ui/" && cp -r "$root/ui/dist" "$work/tree/ui/" && (cd "$work/tree/ui" && PATH="$(dirname "$(../installer/dev/node.sh path)"):$PATH" node scripts/build.mjs >/dev/null) ;;
-	installer/e2e) BASALT_BUILD=$work/build && export BASALT_BUILD && mkdir -p "$BASALT_BUILD" && make --no-print-directory -C "$work/tree" iso >"$logs/$name.log" 2>&1 ;;
+	installer/e2e) built=$work/tree/build && make --no-print-directory -C "$work/tree" iso >"$logs/$name.log" 2>&1 ;;
 	*) mkdir -p "$work/tree/ui/dist" && cp -r "$root/ui/dist/." "$work/tree/ui/dist/" ;;
 	esac
-	if (cd "$work/tree" && BASALT_BUILD=${BASALT_BUILD:-$build} go test -count=1 -vet=off -timeout 30m ${run:+-run "^$run\$"} "./$package") >"$logs/$name.log" 2>&1; then
+	if (cd "$work/tree" && BASALT_BUILD=$built go test -count=1 -vet=off -timeout 30m ${run:+-run "^$run\$"} "./$package") >"$logs/$name.log" 2>&1; then
 		echo "MISSED  $name: $package ${run:-} passes with it"
 		missed=1
-	elif grep -qE '^--- FAIL|^panic: ' "$logs/$name.log"; then
+	elif grep -qE '^--- FAIL|^panic: ' "$logs/$name.log" && grep -qF -- "$saying" "$logs/$name.log"; then
 		echo "caught  $name: $package $(grep -oE -m1 '^--- FAIL: [^ ]+' "$logs/$name.log" | cut -c11-) after $((SECONDS - began)) s"
 	else
 		tail -n 20 "$logs/$name.log" >&2
-		echo "planted: $name: the tests did not run" >&2
+		echo "planted: $name: the tests did not run, or failed without saying \"$saying\"" >&2
 		missed=1
 	fi
 	git worktree remove --force "$work/tree"

@@ -34,10 +34,17 @@ const limit = 15 * time.Minute
 // the path of the medium.
 func prepared(t *testing.T) (iso string) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("installs whole machines: minutes")
-	}
+	iso = medium(t)
 	turn.QEMU(t)
+	return iso
+}
+
+// medium is the path of what make iso makes.
+func medium(t *testing.T) (iso string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs what make iso makes")
+	}
 	iso = filepath.Join(outputs(t), "basalt.iso")
 	if _, err := os.Stat(iso); err != nil {
 		t.Fatalf("%v: %s", err, hint)

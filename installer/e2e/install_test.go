@@ -10,10 +10,11 @@ import (
 	"github.com/basalt-gpu/basalt/installer/dev/layer"
 )
 
-// What the installer says: the start of each line, and while it copies.
+// What is said: the start of each line of the installer, and while it copies.
 const (
 	said    = "basalt-installer: "
 	copying = "Copy the system"
+	noFile  = "error: file" // of the loader, which does not find one
 )
 
 // middle of the copying. It is told twice a second at most.
@@ -153,7 +154,9 @@ func (c *computer) install(t *testing.T, iso, answers string) *power {
 	p := c.powerOn(t, iso, answers)
 	p.see("Install Basalt (serial console")
 	p.press("s")
-	p.see(said)
+	if words := p.see(said, noFile); words != said {
+		t.Fatalf("the loader says %q: the medium lacks what its menu names", words)
+	}
 	t.Logf("%s: from power on to the installer: %v", c.firmware(), time.Since(began).Round(time.Second))
 	return p
 }
