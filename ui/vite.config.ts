@@ -19,6 +19,10 @@ export default defineConfig({
   },
   test: {
     css: false,
+    // What a busy machine may need; nothing is measured with it.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    setupFiles: 'src/patience.ts',
     // PatternFly's ES modules import CSS, which only Vite understands.
     server: { deps: { inline: [/@patternfly/] } },
   },

@@ -200,6 +200,9 @@ func (n *node) spec(id string, change func(*api.InstanceSpec)) {
 	in, _ := n.get(id)
 	change(&in.Spec)
 	n.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindInstance, ID: id, Expect: api.AnyRevision, Data: api.Encode(in.Spec)})
+	in, _ = n.get(id)
+	in.Assignment.Generation = in.Meta.Generation // the planner has seen it
+	n.apply(api.Command{Op: api.OpAssign, Kind: api.KindInstance, ID: id, Expect: api.AnyRevision, Data: api.Encode(in.Assignment)})
 }
 
 func (n *node) until(what string, f func() bool) {

@@ -93,9 +93,7 @@ func running(t *testing.T) (*town, *house) {
 
 func (w *town) power(p api.Power) {
 	w.t.Helper()
-	in, _ := w.instance("ins-1")
-	in.Spec.Power = p
-	w.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindInstance, ID: "ins-1", Name: "ins-1", Expect: in.Meta.Revision, Data: api.Encode(in.Spec)})
+	w.edit("ins-1", func(s *api.InstanceSpec) { s.Power = p })
 }
 
 func attachTo(id string) func(*api.VolumeSpec) {

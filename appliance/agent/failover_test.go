@@ -197,8 +197,7 @@ func TestNothingStartsBeforeTheClaim(t *testing.T) {
 	if err := a.shared.ClaimVolume(context.Background(), "vol-ins-1", sds.Owner{Node: "node-9", Epoch: 9}); err != nil {
 		t.Fatal(err)
 	}
-	w.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindInstance, ID: "ins-1", Expect: api.AnyRevision,
-		Data: api.Encode(api.InstanceSpec{Flavor: "flv-1", Image: "img-1"})})
+	w.power(api.PowerRunning)
 	w.pass(time.Minute)
 	if in, _ := w.instance("ins-1"); a.starts("ins-1") != 0 || in.Status.LastError == "" {
 		t.Errorf("%d starts, %+v", a.starts("ins-1"), in.Status)
@@ -315,8 +314,7 @@ func TestALocalInstanceWaitsForItsNode(t *testing.T) {
 		t.Errorf("%d starts, %+v", n, in.Status)
 	}
 	// It becomes movable: from then on the fence kills it.
-	w.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindInstance, ID: "ins-1", Expect: api.AnyRevision,
-		Data: api.Encode(api.InstanceSpec{Flavor: "flv-1", Image: "img-1", Ephemeral: true})})
+	w.edit("ins-1", func(s *api.InstanceSpec) { s.Ephemeral = true })
 	w.turn()
 	if slices.Contains(a.kept, "ins-1") {
 		t.Error("the fence still keeps what may run elsewhere")

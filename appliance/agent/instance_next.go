@@ -98,6 +98,7 @@ const (
 //	                              or on another node: not the guest's doing
 //	any ── released ─► Stopping ─► Stopped, released ─► another node's
 //	any ── held ─► Stopping ─► Stopped, until nothing holds it any more
+//	no QEMU, spec changed ─► Stopped, until the planner has seen it
 //	any ── delete ─► Deleting ─► gone
 //
 // A domain of an older epoch is of a time when the instance was given to this
@@ -153,8 +154,11 @@ func next(in api.Instance, s seen, now time.Time, grace time.Duration) decision 
 	clearCondition(&st, condSetUp)
 	st.GuestTools = ""
 	ended, hasEnded := condition(st, condEnded)
-	if !wantRunning || hasEnded {
+	if !wantRunning || hasEnded || behind(in) {
 		st.Phase, st.Step = api.InstanceStopped, held
+		if wantRunning && !hasEnded {
+			st.Step = "waiting for the planner to see its new spec"
+		}
 		if !hasEnded {
 			st.LastError = ""
 		}
@@ -174,6 +178,13 @@ func next(in api.Instance, s seen, now time.Time, grace time.Duration) decision 
 		return decision{status: st, again: lookEvery}
 	}
 	return start(in, st, s)
+}
+
+// behind says that the planner has not seen the spec yet: it gives an instance
+// another size only while it sees it stopped. If it cannot, it says why, and
+// the instance starts as it was.
+func behind(in api.Instance) bool {
+	return in.Assignment.Generation != in.Meta.Generation && in.Assignment.Reason == ""
 }
 
 // inherit is the status to go on from. What another node said last, or this

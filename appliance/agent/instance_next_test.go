@@ -28,7 +28,7 @@ type world struct {
 
 func newWorld(gpu bool) *world {
 	w := &world{now: t0, s: seen{domain: hypervisor.Missing, volume: true}}
-	w.in = api.Instance{Meta: api.Meta{ID: "ins-1", Generation: 1}, Assignment: api.InstanceAssignment{Node: "n"}}
+	w.in = api.Instance{Meta: api.Meta{ID: "ins-1", Generation: 1}, Assignment: api.InstanceAssignment{Node: "n", Generation: 1}}
 	if gpu {
 		w.in.Assignment.Gpu = "gpu-1"
 	}
@@ -138,6 +138,7 @@ func (w *world) settle(t *testing.T) {
 func (w *world) wants(change func(*api.InstanceSpec)) {
 	change(&w.in.Spec)
 	w.in.Meta.Generation++
+	w.in.Assignment.Generation = w.in.Meta.Generation // the planner has seen it
 }
 
 func (w *world) expect(t *testing.T, phase api.InstancePhase) {
@@ -385,5 +386,35 @@ func TestWhatDidNotEndByItselfRunsAgain(t *testing.T) {
 				t.Errorf("%s: runs in epoch %d", name, w.s.epoch)
 			}
 		}
+	}
+}
+
+// Stopped and started in one go after it was resized, or restarted: the planner
+// gives the new size while it sees the instance stopped.
+func TestWaitsForItsNewSize(t *testing.T) {
+	for name, change := range map[string]func(*api.InstanceSpec){
+		"restarted": func(s *api.InstanceSpec) { s.Restarts++ },
+		"resized":   func(s *api.InstanceSpec) { s.Flavor = "larger" },
+	} {
+		w := newWorld(true)
+		w.expect(t, api.InstanceRunning)
+		change(&w.in.Spec)
+		w.in.Meta.Generation++
+		if name == "resized" {
+			w.expect(t, api.InstanceRunning) // with what it has
+			w.s.domain, w.s.interrupted = hypervisor.Stopped, true
+		}
+		w.expect(t, api.InstanceStopped)
+		if w.s.vgpu || w.s.domain.Active() || w.in.Status.ObservedGeneration != w.in.Meta.Generation {
+			t.Errorf("%s: it waits with %+v, %+v", name, w.s, w.in.Status)
+		}
+		w.in.Assignment.Reason = "no room for more"
+		w.expect(t, api.InstanceRunning) // as it was
+		w.in.Assignment.Reason = ""
+		w.expect(t, api.InstanceRunning)
+		w.s.domain, w.s.interrupted = hypervisor.Stopped, true
+		w.expect(t, api.InstanceStopped)
+		w.in.Assignment.Generation = w.in.Meta.Generation
+		w.expect(t, api.InstanceRunning)
 	}
 }

@@ -15,23 +15,18 @@ func TestStoppedAndStartedUnsaid(t *testing.T) {
 	w.upload(a, "img-1")
 	w.create(a, "ins-1", api.PoolLocal, nil)
 	w.until("runs", func() bool { return w.runsOn("ins-1", a) })
-	power := func(p api.Power) {
-		in, _ := w.instance("ins-1")
-		in.Spec.Power = p
-		w.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindInstance, ID: "ins-1", Expect: api.AnyRevision, Data: api.Encode(in.Spec)})
-	}
 	a.step = func(what string) {
 		if what == "applied" { // that it is stopping; what follows is not heard
 			a.cut = true
 		}
 	}
-	power(api.PowerStopped)
+	w.power(api.PowerStopped)
 	w.pass(5 * time.Second)
 	a.step = nil
 	if in, _ := w.instance("ins-1"); in.Status.Phase != api.InstanceStopping || w.runsOn("ins-1", a) {
 		t.Fatalf("it is %s, and runs: %t", in.Status.Phase, w.runsOn("ins-1", a))
 	}
-	power(api.PowerRunning)
+	w.power(api.PowerRunning)
 	a.cut = false
 	w.until("runs again", func() bool { return w.runsOn("ins-1", a) })
 }

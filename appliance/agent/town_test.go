@@ -177,6 +177,17 @@ func (w *town) report() {
 	w.turn()
 }
 
+// edit an instance's spec, which the planner sees and has no other size for.
+func (w *town) edit(id string, change func(*api.InstanceSpec)) {
+	w.t.Helper()
+	in, _ := w.instance(id)
+	change(&in.Spec)
+	w.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindInstance, ID: id, Name: in.Meta.Name, Expect: api.AnyRevision, Data: api.Encode(in.Spec)})
+	in, _ = w.instance(id)
+	in.Assignment.Generation = in.Meta.Generation
+	w.assign(api.KindInstance, id, in.Assignment)
+}
+
 // create an instance on a node.
 func (w *town) create(h *house, id, pool string, change func(*api.InstanceSpec, *api.InstanceAssignment)) {
 	spec := api.InstanceSpec{Flavor: "flv-1", Image: "img-1"}

@@ -49,7 +49,14 @@ func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Comma
 		return assignPorts(in, a)
 	}
 	if a.Node != "" && in.Status.Phase != api.InstanceStopped {
-		return nil // resized once it is stopped
+		// Resized once it is stopped. Its agent does not start it before, unless
+		// there is a reason why it stays as it was. One that runs has none from an
+		// earlier time.
+		if in.Status.Phase != api.InstanceRunning || a.Reason == "" {
+			return nil
+		}
+		a.Reason = ""
+		return assign(api.KindInstance, in.Meta, a)
 	}
 	u.remove(in)
 	next := place(s, u, in, now)

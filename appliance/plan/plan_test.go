@@ -244,6 +244,17 @@ func TestResizeWaitsUntilStopped(t *testing.T) {
 	if a := s.Instances["a"].Assignment; a.Vcpus != 4 || a.Generation != 2 || !strings.Contains(a.Reason, "900 GiB") {
 		t.Errorf("assignment %+v", a)
 	}
+	// It starts because there is a reason, which is over once it runs: what it
+	// is asked for then is tried before its next start.
+	for _, phase := range []api.InstancePhase{api.InstanceCreating, api.InstanceStarting, api.InstanceRunning} {
+		in = s.Instances["a"]
+		in.Status.Phase = phase
+		s.Instances["a"] = in
+		settle(t, s)
+		if a := s.Instances["a"].Assignment; (a.Reason == "") != (phase == api.InstanceRunning) || a.Vcpus != 4 || a.Generation != 2 {
+			t.Errorf("%s: assignment %+v", phase, a)
+		}
+	}
 }
 
 func TestDeletedObjectsEnd(t *testing.T) {

@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 import '@testing-library/jest-dom/vitest';
 import { QueryClientProvider } from '@tanstack/react-query';
-import { cleanup, render, screen } from '@testing-library/react';
+import { cleanup, render, screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { newQueryClient } from '../api/session';
@@ -56,7 +56,7 @@ test('a one-time code is asked for when it is needed', async () => {
   expect(code).toHaveFocus();
   await user.type(code, '123456');
   await user.click(screen.getByRole('button', { name: 'Verify' }));
-  await vi.waitFor(() => expect(localStorage.getItem('basalt.signed-in')).toBe('1'));
+  await waitFor(() => expect(localStorage.getItem('basalt.signed-in')).toBe('1'));
   expect(sent).toEqual([
     { email: 'ann@example.com', password: 'secret' },
     { email: 'ann@example.com', password: 'secret', totp: '123456' },
@@ -72,7 +72,7 @@ test('who has several roles says which', async () => {
   const user = await enter();
   await user.type(await screen.findByLabelText('Organization'), 'acme');
   await user.click(screen.getByRole('button', { name: 'Sign in' }));
-  await vi.waitFor(() => expect(sent.at(-1)).toEqual({ email: 'ann@example.com', password: 'secret', organization: 'acme' }));
+  await waitFor(() => expect(sent.at(-1)).toEqual({ email: 'ann@example.com', password: 'secret', organization: 'acme' }));
 });
 
 test('identity providers have buttons', async () => {

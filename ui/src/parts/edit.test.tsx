@@ -1,6 +1,6 @@
 // @vitest-environment jsdom
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
-import { act, cleanup, render, screen } from '@testing-library/react';
+import { act, cleanup, render, screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { afterEach, expect, test, vi } from 'vitest';
 import { ApiError } from '../api/client';
@@ -67,7 +67,7 @@ test('a status that changes by itself is no conflict', async () => {
   const { user, saved, server, others } = await open('mine');
   others({ status: 'ready' });
   await user.click(screen.getByText('Save'));
-  await vi.waitFor(() => expect(saved).toHaveBeenCalledWith({ revision: 3, name: 'old', note: 'mine', status: 'ready' }));
+  await waitFor(() => expect(saved).toHaveBeenCalledWith({ revision: 3, name: 'old', note: 'mine', status: 'ready' }));
   expect(server.puts).toBe(2);
 });
 
@@ -81,7 +81,7 @@ test('what only the other has changed is taken, told at the save, and not overwr
   expect([field('name').value, field('note').value]).toEqual(['theirs', 'mine']);
   expect(saved).not.toHaveBeenCalled();
   await user.click(screen.getByText('Save'));
-  await vi.waitFor(() => expect(saved).toHaveBeenCalledWith({ revision: 3, name: 'theirs', note: 'mine', status: 'new' }));
+  await waitFor(() => expect(saved).toHaveBeenCalledWith({ revision: 3, name: 'theirs', note: 'mine', status: 'new' }));
 });
 
 test('what both have changed is told when the watch tells, and must be decided', async () => {
@@ -96,7 +96,7 @@ test('what both have changed is told when the watch tells, and must be decided',
   await user.click(screen.getByRole('button', { name: 'Keep mine: the note' }));
   expect(document.activeElement).toBe(screen.getByRole('alert'));
   await user.click(screen.getByText('Save'));
-  await vi.waitFor(() => expect(saved).toHaveBeenCalledWith({ revision: 3, name: 'old', note: 'mine', status: 'new' }));
+  await waitFor(() => expect(saved).toHaveBeenCalledWith({ revision: 3, name: 'old', note: 'mine', status: 'new' }));
 });
 
 test('theirs can be taken, and a later change of another field does not decide it', async () => {
