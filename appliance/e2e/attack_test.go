@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +17,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/installer/dev/built"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
@@ -142,18 +141,9 @@ for name in ["X-Real-IP", "X-Forwarded-For"]:
 // attack the others, from inside the guest.
 func (w *world) attack(t *testing.T, c attackConfig) (all []attackResult) {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "attack")
-	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, "../../sdn/attack")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	if out, err := exec.Command("gzip", "-9", program).CombinedOutput(); err != nil {
-		t.Fatalf("gzip: %v\n%s", err, out)
-	}
-	raw, err := os.ReadFile(program + ".gz")
+	raw, err := exec.Command("gzip", "-9", "-c", built.Static(t, "sdn/attack")).Output()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("gzip: %v", err)
 	}
 	// In parts: a request may have 1 MiB, and the guest takes its time.
 	w.debian.sh(t, "rm -f /root/attack*")

@@ -6,15 +6,13 @@
 package e2e_test
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
+	"github.com/basalt-gpu/basalt/installer/dev/built"
 	"github.com/basalt-gpu/basalt/installer/dev/turn"
 )
 
@@ -61,27 +59,11 @@ func installed(t *testing.T) {
 	}
 }
 
-// programs builds the node's programs, of the tree as it is, once in a run. They
-// stay in the build folder: where nothing has changed, nothing is linked again.
+// programs of a node, of the tree as it is.
 func programs(t *testing.T) (dir string) {
 	t.Helper()
-	built.Do(func() {
-		built.dir = filepath.Join(outputs(t), "e2e", "bin")
-		began := time.Now()
-		if out, err := exec.Command("go", "build", "-o", built.dir+"/", "../cmd/...").CombinedOutput(); err != nil {
-			built.failed = fmt.Sprintf("go build: %v\n%s", err, out)
-		}
-		t.Logf("programs built in %v", time.Since(began).Round(time.Millisecond))
-	})
-	if built.failed != "" {
-		t.Fatal(built.failed)
-	}
-	return built.dir
-}
-
-var built struct {
-	sync.Once
-	dir, failed string
+	const cmd = "appliance/cmd/"
+	return built.Programs(t, cmd+"basalt", cmd+"basaltd", cmd+"basalt-fence", cmd+"basalt-gpud", cmd+"basalt-vgpu", cmd+"basalt-worker")
 }
 
 // guestImage is the file of a guest's image: "debian", or "small", which boots

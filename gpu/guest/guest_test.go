@@ -3,7 +3,6 @@ package guest_test
 import (
 	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -16,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basalt-gpu/basalt/installer/dev/built"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
@@ -24,10 +24,7 @@ import (
 
 const apiPatience = 2 * time.Minute
 
-var (
-	outDir   string // where the C side is built: lib, bin, demo
-	programs string // the Go programs
-)
+var outDir string // where the C side is built: lib, bin, demo
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
@@ -38,17 +35,10 @@ func testMain(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	outDir, programs = filepath.Join(dir, "guest"), filepath.Join(dir, "bin")
-	flag.Parse()
-	steps := [][]string{{"make", "--no-print-directory", "BUILD=" + dir, "testprograms"}}
-	if !testing.Short() {
-		steps = append(steps, []string{"go", "build", "-o", programs + "/", "../../appliance/cmd/basalt-gpud", "../../appliance/cmd/basalt-worker"})
-	}
-	for _, c := range steps {
-		if out, err := exec.Command(c[0], c[1:]...).CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "%v: %v\n%s", c, err, out)
-			return 1
-		}
+	outDir = filepath.Join(dir, "guest")
+	if out, err := exec.Command("make", "--no-print-directory", "BUILD="+dir, "testprograms").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "make testprograms: %v\n%s", err, out)
+		return 1
 	}
 	return m.Run()
 }
@@ -69,6 +59,7 @@ func startGPUD(t *testing.T) *gpud {
 		t.Fatal(err)
 	}
 	g := &gpud{socket: filepath.Join(dir, "s")}
+	programs := built.Programs(t, "appliance/cmd/basalt-gpud", "appliance/cmd/basalt-worker")
 	g.cmd = exec.Command(filepath.Join(programs, "basalt-gpud"), "--standalone", "--no-nvidia",
 		"--soft-gpu", "vram=256MiB", "--socket", g.socket, "--state", filepath.Join(dir, "state"))
 	var log bytes.Buffer
@@ -117,7 +108,7 @@ func (g *gpud) run(t *testing.T, path string, args ...string) string {
 	return string(out)
 }
 
-func built(parts ...string) string { return filepath.Join(append([]string{outDir}, parts...)...) }
+func made(parts ...string) string { return filepath.Join(append([]string{outDir}, parts...)...) }
 func object(name string) string {
 	return filepath.Join(filepath.Dir(outDir), "obj", "guest", name)
 }
@@ -136,13 +127,13 @@ func TestGeneratedFilesAreFresh(t *testing.T) {
 
 func TestDemos(t *testing.T) {
 	g := startGPUD(t)
-	if got, want := g.run(t, built("demo", "vecadd")), "vecadd: 1048576 elements, max error 0, OK\n"; got != want {
+	if got, want := g.run(t, made("demo", "vecadd")), "vecadd: 1048576 elements, max error 0, OK\n"; got != want {
 		t.Errorf("vecadd printed %q", got)
 	}
-	if got := g.run(t, built("demo", "matmul"), "100"); !strings.HasPrefix(got, "matmul: 100 x 100, ") || !strings.HasSuffix(got, ", OK\n") {
+	if got := g.run(t, made("demo", "matmul"), "100"); !strings.HasPrefix(got, "matmul: 100 x 100, ") || !strings.HasSuffix(got, ", OK\n") {
 		t.Errorf("matmul printed %q", got)
 	}
-	if got := g.run(t, built("bin", "cuda-info")); !strings.Contains(got, "memory: 256 MiB") {
+	if got := g.run(t, made("bin", "cuda-info")); !strings.Contains(got, "memory: 256 MiB") {
 		t.Errorf("cuda-info printed %q", got)
 	}
 }
@@ -235,7 +226,7 @@ func TestSilentHost(t *testing.T) {
 				}
 			}()
 			for _, program := range []string{"cuda-info", "nvidia-smi"} {
-				out, err := g.command(t, built("bin", program)).CombinedOutput()
+				out, err := g.command(t, made("bin", program)).CombinedOutput()
 				if err == nil || !strings.Contains(string(out), "the host's side of the vGPU ended or did not answer within 10 s (carrier unix)") {
 					t.Errorf("%s: %v, %s", program, err, out)
 				}
@@ -278,11 +269,11 @@ func children(t *testing.T, parent int) (all []*os.Process) {
 
 func TestNoDevice(t *testing.T) {
 	var none *gpud
-	out, err := none.command(t, built("bin", "cuda-info")).CombinedOutput()
+	out, err := none.command(t, made("bin", "cuda-info")).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "CUDA_ERROR_NO_DEVICE (100)") {
 		t.Errorf("cuda-info: %v, %s", err, out)
 	}
-	out, err = none.command(t, built("bin", "nvidia-smi")).CombinedOutput()
+	out, err = none.command(t, made("bin", "nvidia-smi")).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "no Basalt vGPU was found") {
 		t.Errorf("nvidia-smi: %v, %s", err, out)
 	}
@@ -290,7 +281,7 @@ func TestNoDevice(t *testing.T) {
 
 func TestNvidiaSMI(t *testing.T) {
 	g := startGPUD(t)
-	smi := built("bin", "nvidia-smi")
+	smi := made("bin", "nvidia-smi")
 	if got := g.run(t, smi, "-L"); !strings.HasPrefix(got, "GPU 0: ") || !strings.Contains(got, "(UUID: GPU-") {
 		t.Errorf("-L printed %q", got)
 	}
@@ -312,7 +303,7 @@ func TestNvidiaSMI(t *testing.T) {
 }
 
 func TestNVML(t *testing.T) {
-	startGPUD(t).run(t, object("nvml-names"), built("lib", "libnvidia-ml.so.1"), built("lib", "libcuda.so.1"))
+	startGPUD(t).run(t, object("nvml-names"), made("lib", "libnvidia-ml.so.1"), made("lib", "libcuda.so.1"))
 }
 
 // A program that ends with work under way leaves neither memory nor a worker.
@@ -320,7 +311,7 @@ func TestLeave(t *testing.T) {
 	g := startGPUD(t)
 	g.run(t, object("api"), "leave")
 	patience.Until(t, 30*time.Second, "its worker ends", func() bool { return len(children(t, g.cmd.Process.Pid)) == 0 })
-	if got := g.run(t, built("bin", "nvidia-smi"), "--query-gpu=memory.used", "--format=csv,noheader,nounits"); got != "0\n" {
+	if got := g.run(t, made("bin", "nvidia-smi"), "--query-gpu=memory.used", "--format=csv,noheader,nounits"); got != "0\n" {
 		t.Errorf("it left %q MiB", got)
 	}
 }
@@ -350,7 +341,7 @@ func TestTable(t *testing.T) {
 // The library exports the API and nothing else.
 func TestExports(t *testing.T) {
 	for lib, prefix := range map[string]string{"libcuda.so.1": "cu", "libnvidia-ml.so.1": "nvml"} {
-		out, err := exec.Command("nm", "-D", "--defined-only", built("lib", lib)).Output()
+		out, err := exec.Command("nm", "-D", "--defined-only", made("lib", lib)).Output()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -369,7 +360,7 @@ func TestInstall(t *testing.T) {
 	}
 	dest := t.TempDir()
 	for range 2 {
-		cmd := exec.Command(built("install.sh"))
+		cmd := exec.Command(made("install.sh"))
 		cmd.Env = append(os.Environ(), "DESTDIR="+dest)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)

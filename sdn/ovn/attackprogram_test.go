@@ -5,12 +5,12 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/installer/dev/built"
 	"github.com/basalt-gpu/basalt/sdn"
 	"github.com/basalt-gpu/basalt/sdn/frame"
 )
@@ -19,11 +19,7 @@ import (
 // kernel: the neighbour has what is honest and nothing else, another tenant has
 // nothing, and nobody answers but the gateway. There is no metadata here.
 func attackProgram(t *testing.T, topology sdn.Topology, a, b, x *guest) {
-	program := filepath.Join(t.TempDir(), "attack")
-	// As this test is built: what both consist of is compiled already.
-	if out, err := exec.Command("go", "build", "-o", program, "../attack").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	program := built.Program(t, "sdn/attack")
 	n := networkOf(topology, api.NetworkID("net-red1"))
 	at := func(mac string, four, six netip.Addr) map[string]any {
 		return map[string]any{"mac": mac, "four": four, "six": six}

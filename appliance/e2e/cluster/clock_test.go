@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/installer/dev/built"
 )
 
 // skewed builds the daemons with a standard library whose time.Now is off by
@@ -52,7 +53,7 @@ func readSkew() (sec int64) {
 	must(c, err)
 	must(c, os.WriteFile(overlay, rules, 0o600))
 	began := time.Now()
-	bin := programs(c.t, "cluster-skewed", "-overlay", overlay)
+	bin := built.Overlaid(c.t, overlay, daemons...)
 	c.t.Logf("built with another time.Now in %v", time.Since(began).Round(time.Second))
 	return bin
 }

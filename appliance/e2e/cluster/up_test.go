@@ -21,6 +21,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/installer/dev/built"
 	"github.com/basalt-gpu/basalt/installer/dev/failed"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
@@ -127,38 +128,15 @@ func outputs(t *testing.T) string {
 	return dir
 }
 
-// programs builds the daemons of a node from the tree as it is. The folder
-// stays from run to run: go links only what has changed since.
-func programs(t *testing.T, folder string, flags ...string) string {
-	t.Helper()
-	dir := filepath.Join(outputs(t), folder)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	lock, err := os.OpenFile(dir+".lock", os.O_RDWR|os.O_CREATE, 0o666)
-	if err == nil {
-		defer lock.Close()
-		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX) // two links of one file spoil it
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	args := append([]string{"build", "-buildvcs=false", "-o", dir + "/"}, flags...) // a commit is no reason to link
-	for _, program := range []string{"basaltd", "basalt-fence", "basalt-gpud", "basalt-vgpu", "basalt-worker"} {
-		args = append(args, "../../cmd/"+program)
-	}
-	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
-		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return dir
-}
+// daemons are the packages of a node's programs.
+var daemons = []string{"appliance/cmd/basaltd", "appliance/cmd/basalt-fence", "appliance/cmd/basalt-gpud", "appliance/cmd/basalt-vgpu", "appliance/cmd/basalt-worker"}
 
 // up makes a cluster of three.
 func up(t *testing.T) *cluster {
 	t.Helper()
 	needs(t)
 	began := time.Now()
-	c := &cluster{site: claim(t), t: t, ctx: context.Background(), bin: programs(t, "cluster"),
+	c := &cluster{site: claim(t), t: t, ctx: context.Background(), bin: built.Programs(t, daemons...),
 		local: map[int]local{}, ids: map[int]api.NodeID{}, faulty: map[int]bool{}}
 	t.Logf("programs are built after %v", time.Since(began).Round(time.Millisecond))
 	c.nodes("down") // what a killed run left

@@ -14,6 +14,9 @@ import (
 	"testing"
 )
 
+// made by this process: go need not look again. Guarded by the lock.
+var made = map[string]bool{}
+
 const module = "github.com/basalt-gpu/basalt/"
 
 // Program builds the program in a package of this module, such as
@@ -21,41 +24,66 @@ const module = "github.com/basalt-gpu/basalt/"
 // the test's own copy. It skips the test in short mode.
 func Program(t testing.TB, pkg string, tags ...string) string {
 	t.Helper()
-	if len(tags) == 0 {
-		return program(t, pkg, "host", nil)
+	form, flags := "host", []string(nil)
+	if len(tags) > 0 {
+		form = strings.Join(tags, ",")
+		flags = []string{"-tags", form}
 	}
-	list := strings.Join(tags, ",")
-	return program(t, pkg, list, nil, "-tags", list)
+	return filepath.Join(programs(t, form, nil, flags, pkg), filepath.Base(pkg))
 }
 
-// Static is Program for a guest: without C libraries.
+// Programs builds several, and returns the folder of the test's own copies.
+func Programs(t testing.TB, pkgs ...string) (dir string) {
+	t.Helper()
+	return programs(t, "host", nil, nil, pkgs...)
+}
+
+// Overlaid is Programs with other sources in place of some: overlay is a file of
+// "go help build", -overlay.
+func Overlaid(t testing.TB, overlay string, pkgs ...string) (dir string) {
+	t.Helper()
+	return programs(t, "overlaid", nil, []string{"-overlay", overlay}, pkgs...)
+}
+
+// Static is Program for a guest: without C libraries, and small.
 func Static(t testing.TB, pkg string) string {
 	t.Helper()
-	return program(t, pkg, "static", []string{"CGO_ENABLED=0"})
+	return filepath.Join(programs(t, "static", []string{"CGO_ENABLED=0"}, []string{"-ldflags=-s -w"}, pkg), filepath.Base(pkg))
 }
 
-func program(t testing.TB, pkg, form string, env []string, flags ...string) string {
+func programs(t testing.TB, form string, env, flags []string, pkgs ...string) (own string) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("builds and starts " + filepath.Base(pkg))
+		t.Skipf("builds and starts %s", strings.Join(pkgs, ", "))
 	}
-	pkg = strings.TrimPrefix(pkg, module)
-	dir := filepath.Join(outputs(), "test", form)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	kept := filepath.Join(outputs(), "test", form)
+	if err := os.MkdirAll(kept, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	kept := filepath.Join(dir, filepath.Base(pkg))
 	defer lock(t, kept+".lock")()
-	cmd := exec.Command("go", append(append([]string{"build", "-o", kept}, flags...), module+pkg)...)
-	cmd.Env = append(os.Environ(), env...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("go build %s: %v\n%s", pkg, err, out)
+	// -buildvcs=false: a commit is no reason to link.
+	args := append([]string{"build", "-buildvcs=false", "-o", kept + "/"}, flags...)
+	for _, p := range pkgs {
+		args = append(args, module+strings.TrimPrefix(p, module))
+	}
+	if call := strings.Join(args, " "); !made[call] {
+		cmd := exec.Command("go", args...)
+		cmd.Env = append(os.Environ(), env...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("go %s: %v\n%s", call, err, out)
+		}
+		made[call] = true
 	}
 	// The path under the build directory need not be open to another user, and
 	// the next build may replace what lies there.
-	own := filepath.Join(t.TempDir(), filepath.Base(pkg))
-	if err := clone(kept, own); err != nil {
+	own = t.TempDir()
+	if err := os.Chmod(filepath.Dir(own), 0o755); err != nil {
 		t.Fatal(err)
+	}
+	for _, p := range pkgs {
+		if err := clone(filepath.Join(kept, filepath.Base(p)), filepath.Join(own, filepath.Base(p))); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return own
 }

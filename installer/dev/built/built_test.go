@@ -23,6 +23,12 @@ func TestProgram(t *testing.T) {
 	if first == second || !os.SameFile(before, after) {
 		t.Errorf("%s and %s: the program was linked twice, or its copy is shared", first, second)
 	}
+	both := Programs(t, "gpu/soft/gen", "sdn/attack")
+	for _, name := range []string{"gen", "attack"} {
+		if _, err := os.Stat(filepath.Join(both, name)); err != nil {
+			t.Error(err)
+		}
+	}
 	if static := Static(t, "gpu/soft/gen"); static == first {
 		t.Errorf("the static program is %s", static)
 	}
