@@ -104,7 +104,7 @@ UI_SOURCES := $(shell find ui/src ui/public ui/scripts -type f 2>/dev/null) ui/i
 NODE_BIN   = $(dir $(shell installer/dev/node.sh path))
 ui: ui/dist/index.html.gz
 ui/dist/index.html.gz: ui/node_modules/.basalt $(UI_SOURCES) api/openapi.yaml
-	@cd ui && PATH="$(NODE_BIN):$$PATH" nice -n 19 node scripts/build.mjs
+	@cd ui && PATH="$(NODE_BIN):$$PATH" node scripts/build.mjs
 
 # npm ci only when the lock file has changed.
 ui/node_modules/.basalt: ui/package-lock.json
@@ -115,7 +115,7 @@ ui/node_modules/.basalt: ui/package-lock.json
 
 # The portal's types, lint and component tests.
 ui-check: ui/node_modules/.basalt
-	@cd ui && PATH="$(NODE_BIN):$$PATH" nice -n 19 node scripts/check.mjs
+	@cd ui && PATH="$(NODE_BIN):$$PATH" node scripts/check.mjs
 
 images:
 	@installer/guest/build.sh
