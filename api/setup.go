@@ -7,11 +7,13 @@ type SetupState string
 //
 //	Unconfigured ─init, restore─► Member ─leave, removed─► Left
 //	     └──────join─► Joining ──────┘
+//	                                 Member ─its store is gone or damaged─► Damaged ─rebuild─► Member
 const (
 	SetupUnconfigured SetupState = "Unconfigured"
 	SetupJoining      SetupState = "Joining"
 	SetupMember       SetupState = "Member"
 	SetupLeft         SetupState = "Left"
+	SetupDamaged      SetupState = "Damaged"
 )
 
 // Setup is what a node says of itself on its own socket, before and after it

@@ -56,6 +56,11 @@ func (a *API) SetupRecover(ctx context.Context, confirm string) (api.Setup, erro
 	return a.setupJSON(ctx, "/recover", api.SetupRecover{Confirm: confirm})
 }
 
+// SetupRebuild makes the node's store anew of the other members'.
+func (a *API) SetupRebuild(ctx context.Context) (api.Setup, error) {
+	return a.setupJSON(ctx, "/rebuild", struct{}{})
+}
+
 // SetupLeave takes the node out of its cluster.
 func (a *API) SetupLeave(ctx context.Context) (api.Setup, error) {
 	return a.setupJSON(ctx, "/leave", struct{}{})

@@ -211,6 +211,25 @@ func (a *App) clusterRecoverCommand() *cobra.Command {
 	return cmd
 }
 
+func (a *App) nodeRebuildCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "rebuild", Short: "Make this node's copy of the cluster's state anew, of the other nodes'", Args: cobra.NoArgs,
+		Long: local + "\nFor a node whose copy is lost, damaged, or not what the others have. It leaves the voters, gets all\n" +
+			"from the others, and votes again when it has caught up; instances on it go on. The copy that it\n" +
+			"had is kept beside the new one as store.damaged.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, err := a.api.SetupRebuild(cmd.Context()); err != nil {
+				return err
+			}
+			s, err := a.awaitMember(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.print(s, func() table { return setupTable(s) })
+		},
+	}
+}
+
 func (a *App) nodeLeaveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "leave", Short: "Take this node out of its cluster", Args: cobra.NoArgs, Long: local + "\nDrain it first.",

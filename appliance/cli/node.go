@@ -30,7 +30,7 @@ func (a *App) joinTokens() *kind[api.JoinToken] {
 
 // nodeCommands are the verbs of a node beyond those of every kind.
 func (a *App) nodeCommands(k *kind[api.Node]) []*cobra.Command {
-	return []*cobra.Command{a.nodeTokenCommand(), a.nodeJoinCommand(), a.nodeLeaveCommand(), a.nodeRemoveCommand(k),
+	return []*cobra.Command{a.nodeTokenCommand(), a.nodeJoinCommand(), a.nodeRebuildCommand(), a.nodeLeaveCommand(), a.nodeRemoveCommand(k),
 		drainCommand(k, "drain", "Move everything away from it, and give it nothing new", true),
 		drainCommand(k, "undrain", "Let it take work again", false)}
 }

@@ -70,7 +70,11 @@ func TestThreeNodes(t *testing.T) {
 		transports = append(transports, tr)
 	}
 	node := func(i int) *Store {
-		return open(t, Options{NodeID: fmt.Sprintf("node-%d", i), Transport: transports[i], Bootstrap: i == 0, SnapshotEvery: 20})
+		o := Options{Dir: t.TempDir(), NodeID: fmt.Sprintf("node-%d", i), Transport: transports[i], Bootstrap: i == 0, SnapshotEvery: 20}
+		if err := NewPromise(o.promisePath(), o.NodeID); err != nil {
+			t.Fatal(err)
+		}
+		return open(t, o)
 	}
 	first := node(0)
 	eventually(t, "no leader", first.IsLeader)

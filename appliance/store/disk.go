@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -62,6 +63,10 @@ type logStore struct {
 	*raftboltdb.BoltStore
 	full  atomic.Bool
 	sleep func(time.Duration)
+	wrote func(last uint64) error // after a write
+	cut   func(from uint64) error // before the entries from there on go
+
+	ending sync.Mutex // held while the end of the log goes back
 }
 
 // StoreLog appends one entry.
@@ -74,5 +79,24 @@ func (l *logStore) StoreLogs(entries []*raft.Log) error {
 	if isFull(err) {
 		l.sleep(fullRetry)
 	}
-	return err
+	if err != nil || len(entries) == 0 {
+		return err
+	}
+	return l.wrote(entries[len(entries)-1].Index)
+}
+
+// DeleteRange deletes entries, at the log's beginning or at its end.
+func (l *logStore) DeleteRange(from, to uint64) error {
+	last, err := l.LastIndex()
+	if err != nil {
+		return err
+	}
+	if to >= last {
+		l.ending.Lock()
+		defer l.ending.Unlock()
+		if err := l.cut(from); err != nil {
+			return err
+		}
+	}
+	return l.BoltStore.DeleteRange(from, to)
 }

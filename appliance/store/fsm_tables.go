@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+	bbolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -79,13 +80,21 @@ func boltOptions() *bbolt.Options {
 func openTables(path string) (*tables, error) {
 	db, err := bbolt.Open(path, 0o600, boltOptions())
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, err)
+		return nil, noDatabase(path, err)
 	}
 	t := &tables{path: path, db: db}
 	if err := t.prepare(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
 	}
 	return t, nil
+}
+
+// noDatabase is bbolt's refusal of a file: of what is in it, or of the disk.
+func noDatabase(path string, err error) error {
+	if errors.Is(err, bbolterrors.ErrInvalid) || errors.Is(err, bbolterrors.ErrChecksum) || errors.Is(err, bbolterrors.ErrVersionMismatch) {
+		return &Damaged{path, err}
+	}
+	return fmt.Errorf("open %s: %w", path, err)
 }
 
 // knownFormat says whether tables of the format can be used, or made so.
@@ -115,6 +124,11 @@ func (t *tables) read(fn func(view) error) error {
 	return fn(v)
 }
 
+// appliedIndex is the log index up to which the tables are.
+func (t *tables) appliedIndex() (index uint64, err error) {
+	return index, t.read(func(v view) error { index = v.applied(); return nil })
+}
+
 func (t *tables) close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -141,6 +155,22 @@ func (t *tables) replace(path string) error {
 	t.db = db
 	defer t.touches.Forget()
 	return t.prepare() // it may be an older version's
+}
+
+// empty makes the tables as those of a new store.
+func (t *tables) empty() error {
+	path := t.path + ".restore"
+	if err := removeLeftover(path); err != nil {
+		return err
+	}
+	fresh, err := openTables(path)
+	if err != nil {
+		return err
+	}
+	if err := fresh.close(); err != nil {
+		return err
+	}
+	return t.replace(path)
 }
 
 // view is the tables within one transaction.

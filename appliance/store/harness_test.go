@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -63,6 +64,12 @@ func (c *cluster) start(id string, bootstrap bool) *Store {
 	o := c.options
 	o.Dir, o.NodeID, o.Transport, o.Bootstrap, o.Reserve = c.options.Dir+"/"+id, id, trans, bootstrap, 1
 	o.Remote = &testRemote{c: c, from: id}
+	_, err := os.Stat(o.Dir)
+	if os.IsNotExist(err) && !bootstrap { // it joins
+		if err := NewPromise(o.promisePath(), id); err != nil {
+			c.t.Fatal(err)
+		}
+	}
 	s, err := Open(o)
 	if err != nil {
 		c.t.Fatal(err)

@@ -84,6 +84,22 @@ func (s *Store) keepsVoters(without string) error {
 		WithHint("make another node a voter first")
 }
 
+// Reaches waits until this node's log has been agreed on up to the index, which
+// a leader says of its own.
+func (s *Store) Reaches(ctx context.Context, index uint64) error {
+	const look = 20 * time.Millisecond
+	for s.raft.CommitIndex() < index {
+		select {
+		case <-ctx.Done():
+			return api.Errorf(api.CodeUnavailable, "this node has the log up to entry %d so far, and not yet entry %d", s.raft.CommitIndex(), index)
+		case <-s.closing:
+			return closed()
+		case <-time.After(look):
+		}
+	}
+	return nil
+}
+
 // TransferLeadership makes another voter lead.
 func (s *Store) TransferLeadership(ctx context.Context) error {
 	return s.change(ctx, func(time.Duration) raft.Future { return s.raft.LeadershipTransfer() })

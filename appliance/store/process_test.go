@@ -163,8 +163,14 @@ func childNode(dir string) error {
 	if err != nil {
 		return err
 	}
-	s, err := Open(Options{Dir: dir, NodeID: id, Reserve: 1, SnapshotEvery: 60, Transport: trans,
-		Bootstrap: id == p.Bootstrap, Remote: httpRemote{&p}, LeaderWait: 2 * time.Second})
+	o := Options{Dir: dir, NodeID: id, Reserve: 1, SnapshotEvery: 60, Transport: trans,
+		Bootstrap: id == p.Bootstrap, Remote: httpRemote{&p}, LeaderWait: 2 * time.Second}
+	if _, err := os.Stat(o.promisePath()); os.IsNotExist(err) { // it joins
+		if err := NewPromise(o.promisePath(), id); err != nil {
+			return err
+		}
+	}
+	s, err := Open(o)
 	if err != nil {
 		return err
 	}

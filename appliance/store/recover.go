@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/hashicorp/raft"
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -20,8 +19,9 @@ import (
 // never acknowledged. The store must not be open. It can be repeated, and a
 // crash in the middle leaves a store as before or after. Other nodes of the
 // old cluster must not come back with their old files.
-func Recover(dir, nodeID string) error {
-	if err := recoverAlone(Options{Dir: dir, NodeID: nodeID}); err != nil {
+// promise is Options.Promise: what the node has told the others holds no more.
+func Recover(dir, promise, nodeID string) error {
+	if err := recoverAlone(Options{Dir: dir, Promise: promise, NodeID: nodeID}); err != nil {
 		return fmt.Errorf("recover the store in %s: %w", dir, err)
 	}
 	return nil
@@ -37,35 +37,26 @@ func recoverAlone(o Options) (err error) {
 			return errNothing(err)
 		}
 	}
-	if err := removeLeftover(o.path("tables.db.restore")); err != nil {
-		return err
-	}
 	s := &Store{options: o}
 	defer func() { err = errors.Join(err, s.closeFiles()) }()
+	if err := NewPromise(o.promisePath(), o.NodeID); err != nil {
+		return err
+	}
+	if s.promise, err = openPromise(o.promisePath()); err != nil {
+		return err
+	}
+	s.closers = append(s.closers, closer(s.promise.close))
+	if err := s.openFiles(); err != nil {
+		return err
+	}
+	s.log.cut = func(uint64) error { return nil } // a snapshot has it all
+	votes := votes{s.votes, s.promise}
 	logger := raftLogger(slog.New(slog.DiscardHandler))
-	t, err := openTables(o.path("tables.db"))
-	if err != nil {
-		return err
-	}
-	s.tables, s.closers = t, append(s.closers, closer(t.close))
-	if s.fsm, err = newFSM(t); err != nil {
-		return err
-	}
-	bolt, err := raftboltdb.New(raftboltdb.Options{Path: o.path("log.db"), BoltOptions: boltOptions()})
-	if err != nil {
-		return err
-	}
-	s.log, s.closers = &logStore{BoltStore: bolt, sleep: s.pause}, append(s.closers, bolt)
-	votes, err := openStable(o.path("vote"))
-	if err != nil {
-		return err
-	}
-	s.closers = append(s.closers, votes)
 	snapshots, err := raft.NewFileSnapshotStoreWithLogger(o.Dir, 2, logger)
 	if err != nil {
 		return err
 	}
-	stands, err := s.checkFiles(snapshots)
+	stands, _, err := s.checkFiles(snapshots)
 	if err != nil {
 		return err
 	}
@@ -121,7 +112,9 @@ func (f *recoveringFSM) Restore(r io.ReadCloser) error {
 
 // look finds out how far the tables are.
 func (f *recoveringFSM) look() error {
-	return f.tables.read(func(v view) error { f.applied = v.applied(); return nil })
+	var err error
+	f.applied, err = f.tables.appliedIndex()
+	return err
 }
 
 // Apply is called in the order of the log.

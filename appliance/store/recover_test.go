@@ -21,17 +21,17 @@ func TestRecover(t *testing.T) {
 	}
 	want, revision := dump(t, f), f.Revision()
 	dir := f.options.Dir
-	if err := Recover(dir, id); err == nil {
+	if err := Recover(dir, "", id); err == nil {
 		t.Fatal("a store that is open was recovered")
 	}
 	for _, x := range c.ids() {
 		c.stop(x)
 	}
-	if err := Recover(dir, "node-x"); api.CodeOf(err) != api.CodeState {
+	if err := Recover(dir, "", "node-x"); api.CodeOf(err) != api.CodeState {
 		t.Errorf("another node's files were recovered: %v", err)
 	}
 	for range 2 { // it may be repeated
-		if err := Recover(dir, id); err != nil {
+		if err := Recover(dir, "", id); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -54,7 +54,7 @@ func TestRecover(t *testing.T) {
 }
 
 func TestRecoverNothing(t *testing.T) {
-	if err := Recover(t.TempDir(), "node-a"); api.CodeOf(err) != api.CodeState {
+	if err := Recover(t.TempDir(), "", "node-a"); api.CodeOf(err) != api.CodeState {
 		t.Error(err)
 	}
 }

@@ -92,7 +92,7 @@ func TestKillRestore(t *testing.T) {
 // childRecovers recovers the store again and again.
 func childRecovers(dir string) error {
 	for {
-		if err := Recover(dir, "node-a"); err != nil {
+		if err := Recover(dir, "", "node-a"); err != nil {
 			return err
 		}
 	}

@@ -22,12 +22,20 @@ import (
 type Options struct {
 	Dir    string // made if missing; one process at a time
 	NodeID string // never changes once the directory is used
+	// Promise is the file, outside of Dir, of what this node has told others
+	// (NewPromise); empty: Dir with ".promise" at its end.
+	Promise string
 
 	// Transport between nodes. Nil: the node is alone, and makes itself a
 	// cluster of one when the directory is new.
 	Transport raft.Transport
 	// Bootstrap makes the node the first of a new cluster; with a Transport only.
+	// Once the node has written anything it means nothing.
 	Bootstrap bool
+	// Anew is called once when the cluster has dropped entries that the tables
+	// here contain: the store must be closed and opened again, which makes them
+	// anew. Nil: the process stops.
+	Anew func(why error)
 	// Remote reaches the stores of other nodes. Nil: this one answers only
 	// while it leads.
 	Remote Remote
@@ -56,6 +64,8 @@ type Store struct {
 	fsm     *fsm
 	tables  *tables
 	log     *logStore
+	votes   *stable
+	promise *promise
 	closers []io.Closer // opened so far, to be closed in reverse
 
 	term     atomic.Uint64 // in which this node leads, with all that was committed before applied; 0: it does not
@@ -74,6 +84,7 @@ type Store struct {
 	closing  chan struct{} // closed when Close begins
 	stopped  chan struct{} // closed when Raft has stopped: what it has not answered it never will
 	once     sync.Once
+	asked    sync.Once      // for being opened anew
 	running  sync.WaitGroup // watches, and the follower of leadership
 	mu       sync.Mutex     // guards closed against running.Add
 	closed   bool
@@ -98,7 +109,8 @@ const (
 )
 
 // Open opens or makes the store. A node that is alone is ready when Open
-// returns, unless its disk is full: then it can be read (Stale) and waits.
+// returns, unless its disk is full: then it can be read (Stale) and waits. What
+// cannot be the store that this node has used so far is refused (Damaged).
 func Open(o Options) (*Store, error) {
 	if o.Dir == "" || o.NodeID == "" {
 		return nil, errors.New("open the store: Dir and NodeID are needed")
@@ -120,6 +132,7 @@ func Open(o Options) (*Store, error) {
 	}
 	s.running.Add(1)
 	go s.followLeadership()
+	s.running.Go(s.keepPromise)
 	if o.Transport != nil {
 		s.running.Go(s.beats)
 	}
@@ -154,36 +167,55 @@ func (o *Options) path(name string) string { return filepath.Join(o.Dir, name) }
 
 // start opens the files and starts Raft over them.
 func (s *Store) start() error {
+	p, err := s.options.recall()
+	if err != nil {
+		return err
+	}
+	s.promise = p
+	s.closers = append(s.closers, closer(p.close))
+	if err := s.openFiles(); err != nil {
+		return err
+	}
+	logger := raftLogger(s.options.Log)
+	snapshots, err := raft.NewFileSnapshotStoreWithLogger(s.options.Dir, 2, logger)
+	if err != nil {
+		return err
+	}
+	if err := s.anew(snapshots); err != nil {
+		return err
+	}
+	return s.startRaft(snapshots, logger)
+}
+
+// openFiles opens tables, log and vote, and makes what is missing.
+func (s *Store) openFiles() error {
 	o := &s.options
 	if err := removeLeftover(o.path("tables.db.restore")); err != nil {
 		return err
 	}
-	t, err := openTables(o.path("tables.db"))
-	if err != nil {
-		return err
-	}
-	s.tables = t
-	s.closers = append(s.closers, closer(t.close))
-	if s.fsm, err = newFSM(t); err != nil {
+	if err := s.openTables(); err != nil {
 		return err
 	}
 	bolt, err := raftboltdb.New(raftboltdb.Options{Path: o.path("log.db"), BoltOptions: boltOptions()})
 	if err != nil {
-		return err
+		return noDatabase(o.path("log.db"), err)
 	}
 	s.closers = append(s.closers, bolt)
-	s.log = &logStore{BoltStore: bolt, sleep: s.pause}
-	votes, err := openStable(o.path("vote"))
-	if err != nil {
+	s.log = &logStore{BoltStore: bolt, sleep: s.pause, cut: s.cut, wrote: s.wrote}
+	if s.votes, err = openStable(o.path("vote")); err != nil {
+		return &Damaged{o.path("vote"), err}
+	}
+	s.closers = append(s.closers, s.votes)
+	return nil
+}
+
+func (s *Store) openTables() (err error) {
+	if s.tables, err = openTables(s.options.path("tables.db")); err != nil {
 		return err
 	}
-	s.closers = append(s.closers, votes)
-	logger := raftLogger(o.Log)
-	snapshots, err := raft.NewFileSnapshotStoreWithLogger(o.Dir, 2, logger)
-	if err != nil {
-		return err
-	}
-	return s.startRaft(votes, snapshots, logger)
+	s.closers = append(s.closers, closer(s.tables.close))
+	s.fsm, err = newFSM(s.tables)
+	return err
 }
 
 // raftConfig is Raft as the store needs it.
@@ -202,8 +234,9 @@ func (o *Options) raftConfig(logger hclog.Logger) *raft.Config {
 	return conf
 }
 
-func (s *Store) startRaft(votes raft.StableStore, snapshots raft.SnapshotStore, logger hclog.Logger) error {
+func (s *Store) startRaft(snapshots raft.SnapshotStore, logger hclog.Logger) error {
 	o := &s.options
+	votes := votes{s.votes, s.promise}
 	conf := o.raftConfig(logger)
 	transport, bootstrap := o.Transport, o.Bootstrap
 	if transport == nil {
@@ -212,7 +245,10 @@ func (s *Store) startRaft(votes raft.StableStore, snapshots raft.SnapshotStore, 
 		_, transport = raft.NewInmemTransport(raft.ServerAddress(o.NodeID))
 		bootstrap = true
 	}
-	stands, err := s.checkFiles(snapshots)
+	stands, last, err := s.checkFiles(snapshots)
+	if err == nil {
+		err = o.hold(s.promise, last, s.votes)
+	}
 	if err != nil {
 		return err
 	}
@@ -256,51 +292,52 @@ func (s *Store) forgetHalfFounding(votes raft.StableStore, snapshots raft.Snapsh
 	if list, err := snapshots.List(); err != nil || len(list) > 0 {
 		return err
 	}
-	if _, err := votes.GetUint64([]byte("LastVoteTerm")); err == nil {
+	if _, err := votes.GetUint64(keyLastVoteTerm); err == nil {
 		return nil
 	} else if err.Error() != errNotFound.Error() {
 		return err
 	}
-	term, err := votes.GetUint64([]byte("CurrentTerm"))
+	term, err := votes.GetUint64(keyCurrentTerm)
 	if err == nil && term == 1 {
-		return votes.SetUint64([]byte("CurrentTerm"), 0)
+		return votes.SetUint64(keyCurrentTerm, 0)
 	}
 	return nil
 }
 
 // checkFiles holds the files against each other. It says whether the tables
-// contain what the newest snapshot does, so that it need not be restored; and
-// it refuses a log that ends before the tables: one of them is not this node's.
-func (s *Store) checkFiles(snapshots raft.SnapshotStore) (tablesStand bool, err error) {
-	var applied uint64
-	if err := s.tables.read(func(v view) error { applied = v.applied(); return nil }); err != nil {
-		return false, err
-	}
-	last, err := s.log.LastIndex()
+// contain what the newest snapshot does, so that it need not be restored, and
+// which entry is the last that log and snapshots have; and it refuses a log that
+// ends before the tables: one of them is not this node's.
+func (s *Store) checkFiles(snapshots raft.SnapshotStore) (tablesStand bool, last uint64, err error) {
+	applied, err := s.tables.appliedIndex()
 	if err != nil {
-		return false, err
+		return false, 0, err
+	}
+	if last, err = s.log.LastIndex(); err != nil {
+		return false, 0, err
 	}
 	list, err := snapshots.List()
 	if err != nil {
-		return false, err
+		return false, 0, err
 	}
 	tablesStand = true
 	if len(list) > 0 {
 		last = max(last, list[0].Index)
 		_, r, err := snapshots.Open(list[0].ID)
 		if err != nil {
-			return false, err
+			return false, 0, err
 		}
 		h, err := readHeader(r)
 		if err := errors.Join(err, r.Close()); err != nil {
-			return false, err
+			return false, 0, err
 		}
 		tablesStand = applied >= h.applied
 	}
 	if applied > last {
-		return false, fmt.Errorf("the log ends at entry %d, but the tables contain entry %d: one of them was replaced or lost", last, applied)
+		return false, 0, &Damaged{s.options.path("log.db"),
+			fmt.Errorf("it ends at entry %d, but the tables contain entry %d: one of them was replaced or lost", last, applied)}
 	}
-	return tablesStand, nil
+	return tablesStand, last, nil
 }
 
 // awaitStart waits for the first leadership of a node that is alone.
@@ -347,7 +384,7 @@ func (s *Store) Close() error {
 		close(s.stopped)
 		s.running.Wait()
 		s.leaders.close()
-		s.closeErr = errors.Join(err, s.closeFiles())
+		s.closeErr = errors.Join(err, s.promiseLast(), s.closeFiles())
 	})
 	return s.closeErr
 }

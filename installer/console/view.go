@@ -135,6 +135,8 @@ func state(s Seen, l look) string {
 		return l.warn.Render("joining a cluster") + why
 	case api.SetupLeft:
 		return l.warn.Render("no longer a member") + why
+	case api.SetupDamaged:
+		return l.bad.Render("its copy of the cluster's state is lost or damaged") + why
 	case api.SetupUnconfigured:
 		return l.warn.Render("not configured") + why
 	}
@@ -186,6 +188,8 @@ func next(s Seen) []string {
 		return []string{"If this does not end: is a member reachable (" + clean(strings.Join(s.Setup.PeerAddresses, ", ")) + " is this node), and is the token less than an hour old and unused? A new one: basalt node token create on a member; basalt node join TOKEN here."}
 	case api.SetupLeft:
 		return []string{"To use it again: basalt node join TOKEN, with a token of any cluster. Log in with Alt-F2."}
+	case api.SetupDamaged:
+		return []string{"Machines on this node go on. To make the copy anew of the other nodes': basalt node rebuild. Log in with Alt-F2."}
 	case api.SetupMember:
 		return member(s)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
 	"github.com/basalt-gpu/basalt/appliance/durable"
+	"github.com/basalt-gpu/basalt/appliance/store"
 )
 
 // Self is this node, as it presents itself.
@@ -86,7 +87,17 @@ func Found(dir, cluster string, self Self, ca *pki.CA, now time.Time) error {
 	if _, err := pki.Create(dir, ca.CertPEM, cert, key); err != nil {
 		return err
 	}
+	if err := store.NewPromise(PromiseFile(dir), string(self.Node)); err != nil {
+		return err
+	}
 	return Record{State: api.SetupMember, Cluster: cluster, Node: self.Node, Founder: true}.Save(dir)
+}
+
+// Founding says that the cluster that this node has made has nothing but this
+// node's word so far: its store may be new.
+func Founding(dir string) bool {
+	_, err := os.Stat(caFile(dir))
+	return err == nil
 }
 
 // Store is what membership needs of the cluster's state.

@@ -55,6 +55,9 @@ func Join(ctx context.Context, dir, token string, self Self) error {
 	if _, err := pki.Create(dir, w.BundlePEM, w.CertPEM, key); err != nil {
 		return err
 	}
+	if err := store.NewPromise(PromiseFile(dir), string(self.Node)); err != nil {
+		return err
+	}
 	return Record{State: api.SetupMember, Cluster: t.Cluster, Node: self.Node, Peers: w.Peers}.Save(dir)
 }
 

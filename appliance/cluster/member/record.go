@@ -25,6 +25,8 @@ type Record struct {
 	// Recover: quorum is lost; at the next start this node alone becomes the
 	// cluster, and every other one is removed.
 	Recover bool `json:"recover,omitempty"`
+	// Rebuild: the node's store is made anew of the other members'.
+	Rebuild bool `json:"rebuild,omitempty"`
 	// Peers are where other members were last known to be.
 	Peers map[api.NodeID][]string `json:"peers,omitempty"`
 }
@@ -33,6 +35,9 @@ type Record struct {
 func Dir(data string) string { return filepath.Join(data, "cluster") }
 
 func recordFile(dir string) string { return filepath.Join(dir, "member.json") }
+
+// PromiseFile is where the node keeps what it has told the others.
+func PromiseFile(dir string) string { return filepath.Join(dir, "promise") }
 
 // Load reads the record in dir; a node without one is Unconfigured.
 func Load(dir string) (Record, error) {

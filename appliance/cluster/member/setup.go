@@ -21,6 +21,7 @@ type Setup interface {
 	Join(ctx context.Context, token string) error
 	Restore(ctx context.Context, backup io.Reader) error
 	Recover(ctx context.Context, confirm string) error
+	Rebuild(ctx context.Context) error
 	Leave(ctx context.Context) error
 }
 
@@ -46,6 +47,7 @@ func Handler(s Setup) http.Handler {
 	act("init", 1<<16, with(func(ctx context.Context, in api.SetupInit) error { return s.Init(ctx, in.Cluster) }))
 	act("join", 1<<16, with(func(ctx context.Context, in api.SetupJoin) error { return s.Join(ctx, in.Token) }))
 	act("recover", 1<<16, with(func(ctx context.Context, in api.SetupRecover) error { return s.Recover(ctx, in.Confirm) }))
+	act("rebuild", 1<<16, func(r *http.Request) error { return s.Rebuild(r.Context()) })
 	act("leave", 1<<16, func(r *http.Request) error { return s.Leave(r.Context()) })
 	act("restore", maxBackup, func(r *http.Request) error { return s.Restore(r.Context(), r.Body) })
 	return mux

@@ -102,7 +102,9 @@ func (cl *cluster) storeOptions(o store.Options) store.Options {
 	o.Transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: cl.server.Raft(), MaxPool: 3, Timeout: 10 * time.Second, Logger: store.RaftLogger(cl.log),
 	})
-	o.Bootstrap = cl.rec.Founder
+	o.Bootstrap = cl.rec.Founder && member.Founding(cl.dir)
+	o.Promise = member.PromiseFile(cl.dir)
+	o.Anew = func(error) { cl.begin(errBeginAnew) }
 	o.Remote = remote{cl.client}
 	return o
 }
@@ -151,12 +153,34 @@ func (cl *cluster) openStore(ctx context.Context, s *store.Store) {
 	cl.server.HandleJoin(peer.JSON(func(ctx context.Context, _ api.NodeID, r member.Request) (member.Welcome, error) {
 		return member.Admit(ctx, s, r, time.Now())
 	}))
-	cl.openLease(ctx)
+	cl.server.Handle("POST "+reachesPath, peer.JSON(func(ctx context.Context, _ api.NodeID, index uint64) (struct{}, error) {
+		return struct{}{}, s.Reaches(ctx, index)
+	}))
+	cl.serveDamaged(s)
+	epoch := int64(0)
+	if o, err := s.Get(store.Stale(ctx), api.KindNode, string(cl.self.Node)); err == nil {
+		if n, err := api.Decode[api.Node](o); err == nil {
+			epoch = n.Status.ObservedEpoch
+		}
+	}
+	cl.openLease(s, epoch)
+	cl.serve(ctx)
+}
+
+// serve the other members.
+func (cl *cluster) serve(ctx context.Context) {
 	go func() {
 		if err := cl.server.Serve(ctx); err != nil && ctx.Err() == nil {
 			cl.begin(fmt.Errorf("peer port: %w", err))
 		}
 	}()
+}
+
+const reachesPath = "/store/reaches"
+
+// caughtUp says whether a node has what this one, the leader, has.
+func (cl *cluster) caughtUp(ctx context.Context, node api.NodeID) error {
+	return cl.client.Call(ctx, node, http.MethodPost, reachesPath, cl.store.Stats().Commit, nil)
 }
 
 // begin ends the process's present life.
@@ -181,7 +205,7 @@ func (cl *cluster) run() map[string]func(context.Context) error {
 			})
 		},
 		"council": func(ctx context.Context) error {
-			return member.Council(ctx, cl.self.Node, cl.store, cl.directory.Nodes, cl.guide.answers, cl.log)
+			return member.Council(ctx, cl.self.Node, cl.store, cl.directory.Nodes, cl.caughtUp, cl.log)
 		},
 		"certificate": func(ctx context.Context) error { cl.keeper.Run(ctx, cl.sign, cl.log); return ctx.Err() },
 		"prober":      func(ctx context.Context) error { cl.prober.Run(ctx); return ctx.Err() },

@@ -49,12 +49,6 @@ func (g *guide) LeaderID() api.NodeID {
 	return g.told
 }
 
-// answers says whether a node takes this one for a member, and answers.
-func (g *guide) answers(ctx context.Context, node api.NodeID) error {
-	_, err := g.ask(ctx, node)
-	return err
-}
-
 // RefusedBy is a member that does not take this node for one any more; empty:
 // none.
 func (g *guide) RefusedBy() api.NodeID {
@@ -115,8 +109,8 @@ func (g *guide) askAll(ctx context.Context) (leader, refused api.NodeID) {
 }
 
 // openGuide also answers the others' questions.
-func (cl *cluster) openGuide() {
-	cl.guide = &guide{store: cl.store,
+func (cl *cluster) openGuide(raft elector) {
+	cl.guide = &guide{store: raft,
 		peers: func() (others []api.NodeID) {
 			for _, n := range cl.client.Book().Nodes() {
 				if n != cl.self.Node {
@@ -130,6 +124,6 @@ func (cl *cluster) openGuide() {
 		},
 	}
 	cl.server.Handle("POST "+leaderPath, peer.JSON(func(context.Context, api.NodeID, struct{}) (api.NodeID, error) {
-		return api.NodeID(cl.store.LeaderID()), nil
+		return api.NodeID(raft.LeaderID()), nil
 	}))
 }

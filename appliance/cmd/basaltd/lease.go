@@ -10,21 +10,15 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/cluster/peer"
 	"github.com/basalt-gpu/basalt/appliance/fence"
 	"github.com/basalt-gpu/basalt/appliance/plan"
-	"github.com/basalt-gpu/basalt/appliance/store"
 )
 
 // openLease wires the lease: this node's own, its eyes as a witness, and its
 // part when it leads.
-func (cl *cluster) openLease(ctx context.Context) {
-	cl.openGuide()
+// epoch is the last for which the node has cleared up.
+func (cl *cluster) openLease(raft elector, epoch int64) {
+	cl.openGuide(raft)
 	cl.leases = lease.NewServer(cl.self.Node, cl.guide, nil)
 	cl.witness = lease.NewProber(eyes{cl.prober, cl.client.Book(), cl.self.Node}, cl.leases.Sights, nil)
-	epoch := int64(0)
-	if o, err := cl.store.Get(store.Stale(ctx), api.KindNode, string(cl.self.Node)); err == nil {
-		if n, err := api.Decode[api.Node](o); err == nil {
-			epoch = n.Status.ObservedEpoch
-		}
-	}
 	cl.lease = lease.NewClient(lease.ClientOptions{
 		Self: cl.self.Node, BootID: lease.BootID(), Epoch: epoch,
 		Peers: cl.client, Leader: cl.guide, Local: cl.leases.Heartbeat,

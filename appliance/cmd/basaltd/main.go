@@ -18,6 +18,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/member"
+	"github.com/basalt-gpu/basalt/appliance/store"
 )
 
 // version is set by the linker.
@@ -143,7 +144,17 @@ func live(ctx context.Context, c config, log *slog.Logger) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if rec.Rebuild {
+		return mend(ctx, c, rec, nil, log)
+	}
 	n, err := open(ctx, c, rec, log)
+	var damaged *store.Damaged
+	if errors.As(err, &damaged) && c.clustered() {
+		return mend(ctx, c, rec, err, log)
+	}
+	if damaged != nil {
+		return fmt.Errorf("%w; a node alone has no other copy: put back a copy of all of %s, or begin anew with an empty one", err, c.data)
+	}
 	if err != nil {
 		return err
 	}

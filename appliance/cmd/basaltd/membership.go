@@ -179,7 +179,21 @@ func (cl *cluster) Recover(_ context.Context, confirm string) error {
 		return api.Errorf(api.CodeInvalid, "to confirm, name this node: %s", cl.self.Name).At("confirm").
 			WithHint("every other node must be switched off, and joins anew with an empty data directory")
 	}
-	if err := cl.change(func(r *member.Record) { r.Recover, r.Founder = true, true }); err != nil {
+	if err := cl.change(func(r *member.Record) { r.Recover, r.Founder, r.Rebuild = true, true, false }); err != nil {
+		return err
+	}
+	cl.begin(errBeginAnew)
+	return nil
+}
+
+// Rebuild makes this node's store anew. It takes hold when everything is opened
+// again.
+func (cl *cluster) Rebuild(context.Context) error {
+	if !slices.ContainsFunc(cl.store.Members(), func(m store.Member) bool { return m.Voter && m.ID != string(cl.self.Node) }) {
+		return api.Errorf(api.CodeState, "this node is the cluster's only voter: nobody else has what it has").
+			WithHint("basalt cluster backup FILE keeps it")
+	}
+	if err := cl.change(func(r *member.Record) { r.Rebuild = true }); err != nil {
 		return err
 	}
 	cl.begin(errBeginAnew)
@@ -191,7 +205,7 @@ func (cl *cluster) recoverAlone(dir string) error {
 	if !cl.rec.Recover {
 		return nil
 	}
-	return store.Recover(dir, string(cl.self.Node))
+	return store.Recover(dir, member.PromiseFile(cl.dir), string(cl.self.Node))
 }
 
 // removeOthers ends a recovery: the other nodes' objects go, so that their

@@ -190,6 +190,9 @@ func (a *applicant) Join(ctx context.Context, token string) error {
 // Recover is for members.
 func (a *applicant) Recover(context.Context, string) error { return notMember() }
 
+// Rebuild is for members.
+func (a *applicant) Rebuild(context.Context) error { return notMember() }
+
 // Leave is for members.
 func (a *applicant) Leave(context.Context) error { return notMember() }
 

@@ -1,0 +1,90 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/raft"
+)
+
+// Raft never drops an entry that was committed, unless most voters have lost
+// what they had. Where it drops one that the tables contain, they say what never
+// happened: they are made anew of the last snapshot before it and of the log.
+
+// keyCut is, in the vote file, the first entry that the cluster has dropped
+// though the tables, or a snapshot, contain it.
+var keyCut = []byte("Cut")
+
+// errAnew keeps Raft from going on until the store has been opened again.
+var errAnew = errors.New("the tables must be made anew first")
+
+// cut is called before the entries from there to the log's end go.
+func (s *Store) cut(from uint64) error {
+	if err := s.promise.ends(from - 1); err != nil {
+		return err
+	}
+	if s.fsm.applied.Load() < from {
+		return nil
+	}
+	if err := s.votes.SetUint64(keyCut, from); err != nil {
+		return err
+	}
+	why := fmt.Errorf("the cluster has dropped the log's entries from %d on, which this node has applied: its tables are made anew", from)
+	s.options.Log.Error("store: " + why.Error())
+	if s.options.Anew == nil {
+		panic("store: " + why.Error())
+	}
+	s.asked.Do(func() { go s.options.Anew(why) })
+	return errAnew
+}
+
+// anew takes away the tables and the snapshots that contain what was dropped.
+func (s *Store) anew(snapshots raft.SnapshotStore) error {
+	from, err := s.votes.GetUint64(keyCut)
+	if errors.Is(err, errNotFound) || err == nil && from == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	kept, err := s.dropSnapshots(snapshots, from)
+	if err != nil {
+		return err
+	}
+	for i := kept + 1; i < from; i++ {
+		if err := s.log.GetLog(i, new(raft.Log)); err != nil {
+			return &Damaged{s.options.path("snapshots"),
+				fmt.Errorf("the cluster has dropped the log's entries from %d on, which this node had applied, and entry %d is in no snapshot and not in the log: %w", from, i, err)}
+		}
+	}
+	if s.fsm.applied.Load() >= from {
+		if err := s.tables.empty(); err != nil {
+			return err
+		}
+		if s.fsm, err = newFSM(s.tables); err != nil {
+			return err
+		}
+	}
+	return s.votes.SetUint64(keyCut, 0)
+}
+
+// dropSnapshots removes those that contain the entry, and answers the last entry
+// that another contains; 0: none.
+func (s *Store) dropSnapshots(snapshots raft.SnapshotStore, from uint64) (kept uint64, err error) {
+	list, err := snapshots.List()
+	if err != nil {
+		return 0, err
+	}
+	for _, m := range list {
+		if m.Index < from {
+			kept = max(kept, m.Index)
+			continue
+		}
+		if err := os.RemoveAll(s.options.path(filepath.Join("snapshots", m.ID))); err != nil {
+			return 0, err
+		}
+	}
+	return kept, syncDir(s.options.path(filepath.Join("snapshots", "x")))
+}

@@ -1,0 +1,268 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// Damaged says that a node's store cannot be used: a file of it is missing,
+// unreadable, another node's, or older than what the node has told others.
+// Going on with it would lose what was acknowledged; what is lost here can come
+// back from the other nodes, or from a backup.
+type Damaged struct {
+	File string // path
+	Err  error  // what is wrong with it
+}
+
+// Error names the file.
+func (d *Damaged) Error() string { return fmt.Sprintf("%s: %v", d.File, d.Err) }
+
+// Unwrap is what is wrong with the file.
+func (d *Damaged) Unwrap() error { return d.Err }
+
+// promised is what a node has told others, so far as it must not forget it. It
+// stands outside of the store, so that a store that was lost, or replaced by an
+// older copy, is not taken for the one that it was told with: a voter that
+// forgets what it has acknowledged, or whom it voted for, loses what the
+// cluster has acknowledged.
+type promised struct {
+	Node  string `json:"node"`
+	Used  bool   `json:"used,omitempty"`  // an entry or a vote was written: the store must be there
+	Voted uint64 `json:"voted,omitempty"` // term of the last vote
+	Last  uint64 `json:"last,omitempty"`  // the log reaches at least that far
+}
+
+// promise is the file. It is written after the store, so it never says more
+// than was true: at once when an entry is first written or a vote is given,
+// about every second while the log grows. That needs no space on the disk.
+type promise struct {
+	path string
+	file *stable
+
+	mu  sync.Mutex // guards now
+	now promised
+}
+
+// promiseEvery is how long what the log has may be missing in the promise.
+const promiseEvery = time.Second
+
+const promiseKey = "promised"
+
+// NewPromise makes the file of a node that becomes a member: it has told nobody
+// anything yet, and its store may be new. What the file said before is void.
+func NewPromise(path, nodeID string) error {
+	if err := removeLeftover(path); err != nil {
+		return err
+	}
+	p, err := openPromise(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(p.say(func(m *promised) { m.Node = nodeID }), p.close())
+}
+
+func openPromise(path string) (*promise, error) {
+	file, err := openStable(path)
+	if err != nil {
+		return nil, &Damaged{path, err}
+	}
+	p := &promise{path: path, file: file}
+	raw, err := file.Get([]byte(promiseKey))
+	if err == nil {
+		err = json.Unmarshal(raw, &p.now)
+	} else if errors.Is(err, errNotFound) {
+		err = nil
+	}
+	if err != nil {
+		return nil, errors.Join(&Damaged{path, err}, file.Close())
+	}
+	return p, nil
+}
+
+// say changes what is promised, durably. On an error nothing has changed.
+func (p *promise) say(change func(*promised)) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	next := p.now
+	change(&next)
+	if next == p.now {
+		return nil
+	}
+	raw, err := json.Marshal(next)
+	if err != nil {
+		return err
+	}
+	if err := p.file.Set([]byte(promiseKey), raw); err != nil {
+		return fmt.Errorf("write %s: %w", p.path, err)
+	}
+	p.now = next
+	return nil
+}
+
+func (p *promise) said() promised {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.now
+}
+
+func (p *promise) close() error { return p.file.Close() }
+
+// reaches says that the log has the entry.
+func (p *promise) reaches(last uint64) error {
+	return p.say(func(m *promised) { m.Used, m.Last = true, max(m.Last, last) })
+}
+
+// ends says that the log will end with the entry.
+func (p *promise) ends(last uint64) error {
+	return p.say(func(m *promised) { m.Last = min(m.Last, last) })
+}
+
+// voted says that the node has voted in the term.
+func (p *promise) voted(term uint64) error {
+	return p.say(func(m *promised) { m.Used, m.Voted = true, max(m.Voted, term) })
+}
+
+// promisedPath is the file's path.
+func (o *Options) promisePath() string {
+	if o.Promise != "" {
+		return o.Promise
+	}
+	return filepath.Clean(o.Dir) + ".promise"
+}
+
+// storeFiles are without which a store that was used cannot be. The tables can
+// be made again of the log and the snapshots.
+var storeFiles = []string{"log.db", "vote"}
+
+// recall opens the promise and holds against it what is there of the store,
+// before anything is made anew.
+func (o *Options) recall() (*promise, error) {
+	path := o.promisePath()
+	var there, missing []string
+	for _, name := range storeFiles {
+		switch _, err := os.Stat(o.path(name)); {
+		case err == nil:
+			there = append(there, name)
+		case errors.Is(err, fs.ErrNotExist):
+			missing = append(missing, name)
+		default:
+			return nil, err
+		}
+	}
+	_, err := os.Stat(path)
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	case err != nil && len(there) == 0 && o.Transport != nil && !o.Bootstrap:
+		return nil, &Damaged{o.Dir, errors.New("there is no store, though this node is a member of a cluster")}
+	case err != nil && len(there) > 0 && len(missing) > 0: // of a version that made no promise
+		return nil, &Damaged{o.path(missing[0]), fmt.Errorf("it is missing, though there is %s", there[0])}
+	case err != nil:
+		if err := NewPromise(path, o.NodeID); err != nil { // new, or of a version that made none
+			return nil, err
+		}
+	}
+	p, err := openPromise(path)
+	if err != nil {
+		return nil, err
+	}
+	if p.now.Node != "" && p.now.Node != o.NodeID {
+		err = &Damaged{path, fmt.Errorf("it is of node %s, and this is %s", p.now.Node, o.NodeID)}
+	} else if p.now.Used && len(missing) > 0 {
+		err = &Damaged{o.path(missing[0]), errors.New("it is missing, though this node has written to it")}
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	return p, nil
+}
+
+// hold compares an open store with the promise, and adopts a store of which
+// nothing was promised so far.
+func (o *Options) hold(p *promise, last uint64, votes *stable) error {
+	voted, err := votes.GetUint64(keyLastVoteTerm)
+	if err != nil && !errors.Is(err, errNotFound) {
+		return err
+	}
+	m := p.said()
+	owner, err := votes.Get(keyNode)
+	if errors.Is(err, errNotFound) && !m.Used {
+		owner, err = []byte(o.NodeID), votes.Set(keyNode, []byte(o.NodeID))
+	}
+	switch {
+	case errors.Is(err, errNotFound):
+		return &Damaged{o.path("vote"), errors.New("it is empty, though this node has written to it")}
+	case err != nil:
+		return err
+	case string(owner) != o.NodeID:
+		return &Damaged{o.path("vote"), fmt.Errorf("the store is of node %s, and this is %s", owner, o.NodeID)}
+	case voted < m.Voted:
+		return &Damaged{o.path("vote"), fmt.Errorf("it is an old copy: it ends with a vote in term %d, and this node has voted in term %d", voted, m.Voted)}
+	case last < m.Last:
+		return &Damaged{o.path("log.db"), fmt.Errorf("it is an old copy: it ends at entry %d, and this node has told others that it has entry %d", last, m.Last)}
+	case last == 0 && voted == 0:
+		return nil
+	}
+	return p.say(func(m *promised) { m.Used, m.Voted, m.Last = true, voted, last })
+}
+
+// keepPromise follows the log, until Close.
+func (s *Store) keepPromise() {
+	for {
+		select {
+		case <-s.closing:
+			return
+		case <-time.After(promiseEvery):
+		}
+		if err := s.promiseLast(); err != nil {
+			s.options.Log.Warn("store: what this node has told others is not written down", "error", err)
+		}
+	}
+}
+
+func (s *Store) promiseLast() error {
+	s.log.ending.Lock() // or it would be said of entries that go meanwhile
+	defer s.log.ending.Unlock()
+	last, err := s.log.LastIndex()
+	if err != nil || last == 0 {
+		return err
+	}
+	return s.promise.reaches(last)
+}
+
+// wrote notes that the log has entries, before anybody is told: at once for the
+// first, the rest is promised a little later.
+func (s *Store) wrote(last uint64) error {
+	if s.promise.said().Used {
+		return nil
+	}
+	return s.promise.reaches(last)
+}
+
+// keys of the vote file: Raft's, and the node whose store this is.
+var (
+	keyLastVoteTerm = []byte("LastVoteTerm")
+	keyCurrentTerm  = []byte("CurrentTerm")
+	keyNode         = []byte("Node")
+)
+
+// votes is the vote file, as Raft writes it: no vote is forgotten.
+type votes struct {
+	*stable
+	promise *promise
+}
+
+// SetUint64 stores a number durably.
+func (v votes) SetUint64(k []byte, val uint64) error {
+	if err := v.stable.SetUint64(k, val); err != nil || !bytes.Equal(k, keyLastVoteTerm) {
+		return err
+	}
+	return v.promise.voted(val)
+}

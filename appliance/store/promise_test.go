@@ -1,0 +1,234 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/raft"
+)
+
+// refused opens what must not be opened.
+func refused(t *testing.T, o Options, want string) {
+	t.Helper()
+	s, err := Open(o)
+	if err == nil {
+		s.Close()
+		t.Errorf("the store opened; want: %s", want)
+		return
+	}
+	var d *Damaged
+	if !errors.As(err, &d) || !strings.Contains(err.Error(), want) {
+		t.Errorf("refused with %v; want %s", err, want)
+	}
+}
+
+// one is the Options of one member of several.
+func one(dir, id string) Options {
+	_, trans := raft.NewInmemTransport(raft.ServerAddress(id))
+	return Options{Dir: dir, NodeID: id, Transport: trans, Reserve: 1}
+}
+
+func writeRange(t *testing.T, s *Store, from, to int) {
+	t.Helper()
+	for k := from; k <= to; k++ {
+		if _, err := s.Apply(t.Context(), crashBatch(0, k)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A store that a voter has used and that is gone, or is not what it was, is not
+// begun anew: the voter would forget what it has acknowledged.
+func TestLostStoreIsRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("elections among three nodes take seconds")
+	}
+	c := newCluster(t, 3, Options{})
+	writeRange(t, c.store(c.leader()), 1, 3)
+	for _, id := range c.ids() {
+		eventually(t, "all have it", func() bool { return c.store(id).Revision() == c.store(c.leader()).Revision() })
+	}
+	c.close()
+	dir := func(id string) string { return filepath.Join(c.options.Dir, id) }
+	without := func(what string, want string, do func(dir string) error) {
+		t.Helper()
+		keep := dir("node-1") + ".kept"
+		if err := os.CopyFS(keep, os.DirFS(dir("node-1"))); err != nil {
+			t.Fatal(err)
+		}
+		if err := do(dir("node-1")); err != nil {
+			t.Fatal(what, err)
+		}
+		for _, bootstrap := range []bool{false, true} { // a founder founds once
+			o := one(dir("node-1"), "node-1")
+			o.Bootstrap = bootstrap
+			refused(t, o, want)
+		}
+		if err := errors.Join(os.RemoveAll(dir("node-1")), os.Rename(keep, dir("node-1"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	without("nothing left", "log.db: it is missing", os.RemoveAll)
+	without("no log", "log.db: it is missing", func(d string) error { return os.Remove(filepath.Join(d, "log.db")) })
+	without("no vote", "vote: it is missing", func(d string) error { return os.Remove(filepath.Join(d, "vote")) })
+	without("another node's", "the store is of node node-0, and this is node-1", func(d string) error {
+		return errors.Join(os.RemoveAll(d), os.CopyFS(d, os.DirFS(dir("node-0"))))
+	})
+	for _, name := range []string{"log.db", "tables.db"} {
+		without("no database", name+": invalid database", func(d string) error {
+			return os.WriteFile(filepath.Join(d, name), make([]byte, 64<<10), 0o600)
+		})
+	}
+	without("a blank vote", "vote: it is empty", func(d string) error {
+		return os.WriteFile(filepath.Join(d, "vote"), make([]byte, 2*slotSize), 0o600)
+	})
+	// The tables are made again.
+	if err := os.Remove(filepath.Join(dir("node-1"), "tables.db")); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range c.ids() {
+		c.start(id, false)
+	}
+	writeRange(t, c.store(c.leader()), 4, 4)
+}
+
+// A copy from before what the node has acknowledged since is refused.
+func TestOldCopyIsRefused(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	o := one(dir, "node-a")
+	o.Bootstrap = true
+	s := open(t, o)
+	eventually(t, "leads", s.IsLeader)
+	writeRange(t, s, 1, 5)
+	s.Close()
+	if err := os.CopyFS(dir+".old", os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	o = one(dir, "node-a")
+	s = open(t, o)
+	eventually(t, "leads", s.IsLeader)
+	writeRange(t, s, 6, 9)
+	s.Close()
+	// The term of the newer life shows in the vote already: only the log is old here.
+	vote, err := os.ReadFile(filepath.Join(dir, "vote"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.RemoveAll(dir), os.Rename(dir+".old", dir)); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, one(dir, "node-a"), "vote: it is an old copy")
+	if err := os.WriteFile(filepath.Join(dir, "vote"), vote, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, one(dir, "node-a"), "log.db: it is an old copy")
+	// An operator who has nothing better goes on with it, alone.
+	if err := Recover(dir, "", "node-a"); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, one(dir, "node-a"))
+	eventually(t, "leads", s.IsLeader)
+	if n, _, err := crashNumber(s, "a", 0); n != 5 || err != nil {
+		t.Errorf("the copy has batch %d, %v; want 5", n, err)
+	}
+}
+
+// A member whose store and promise are both gone is not new; one that joins is.
+func TestMemberWithoutPromise(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	refused(t, one(dir, "node-a"), "there is no store, though this node is a member")
+	o := one(dir, "node-a")
+	o.Promise = filepath.Join(t.TempDir(), "told")
+	if err := NewPromise(o.Promise, "node-a"); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	o = one(dir, "node-b")
+	o.Promise = filepath.Join(filepath.Dir(dir), "told-b")
+	if err := NewPromise(o.Promise, "node-a"); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, o, "it is of node node-a, and this is node-b")
+	if err := os.WriteFile(o.Promise, []byte(strings.Repeat("x", 2*slotSize)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, o, "are damaged")
+}
+
+// Two of three voters lose what they had, and the third has applied it: it drops
+// it, also from its tables.
+func TestDroppedEntriesLeaveTheTables(t *testing.T) {
+	if testing.Short() {
+		t.Skip("elections among three nodes take seconds")
+	}
+	for _, snapshot := range []bool{false, true} {
+		t.Run(fmt.Sprint("snapshot-after-", snapshot), func(t *testing.T) { dropped(t, snapshot) })
+	}
+}
+
+func dropped(t *testing.T, snapshotAfter bool) {
+	c := newCluster(t, 3, Options{})
+	anew := make(chan error, 1)
+	c.options.Anew = func(why error) { anew <- why }
+	writeRange(t, c.store(c.leader()), 1, 10)
+	c.close()
+	for _, id := range c.ids() {
+		if err := os.CopyFS(c.options.Dir+"/old-"+id, os.DirFS(c.options.Dir+"/"+id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.start("node-0", false)
+	c.start("node-1", false)
+	writeRange(t, c.store(c.leader()), 11, 30)
+	eventually(t, "node-0 has applied it", func() bool { n, _, _ := crashNumber(c.store("node-0"), "a", 0); return n == 30 })
+	if snapshotAfter {
+		if err := c.store("node-0").raft.Snapshot().Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.close()
+	for _, id := range []string{"node-1", "node-2"} { // an operator has put old copies in their place, and the promises away
+		dir := c.options.Dir + "/" + id
+		if err := errors.Join(os.RemoveAll(dir), os.Rename(c.options.Dir+"/old-"+id, dir), os.Remove(dir+".promise")); err != nil {
+			t.Fatal(err)
+		}
+		c.start(id, false)
+	}
+	// Raft tells entries apart by their terms: the votes that were lost, too, must
+	// not have made the same one twice.
+	for range 3 {
+		if err := c.store(c.leader()).TransferLeadership(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	leader := c.store(c.leader())
+	writeOther(t, leader, 40)
+	c.start("node-0", false)
+	if err := <-anew; !strings.Contains(err.Error(), "has dropped the log's entries") {
+		t.Error(err)
+	}
+	c.stop("node-0")
+	c.start("node-0", false)
+	eventually(t, "node-0 follows", func() bool { return c.store("node-0").Revision() == leader.Revision() })
+	if a, b := dump(t, leader), dump(t, c.store("node-0")); a != b {
+		t.Errorf("the nodes differ:\n%s\n%s", a, b)
+	}
+}
+
+// writeOther writes as many batches as the lost ones, so that the logs differ.
+func writeOther(t *testing.T, s *Store, n int) {
+	t.Helper()
+	for k := 1; k <= n; k++ {
+		if _, err := s.Apply(t.Context(), crashBatch(1, k)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
