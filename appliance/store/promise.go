@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 )
@@ -162,8 +163,8 @@ func (o *Options) recall() (*promise, error) {
 		return nil, err
 	case err != nil && len(there) == 0 && o.Transport != nil && !o.Bootstrap:
 		return nil, &Damaged{o.Dir, errors.New("there is no store, though this node is a member of a cluster")}
-	case err != nil && len(there) > 0 && len(missing) > 0: // of a version that made no promise
-		return nil, &Damaged{o.path(missing[0]), fmt.Errorf("it is missing, though there is %s", there[0])}
+	case err != nil && slices.Contains(there, "log.db") && slices.Contains(missing, "vote"): // of a version that made no promise
+		return nil, &Damaged{o.path("vote"), errors.New("it is missing, though there is log.db")}
 	case err != nil:
 		if err := NewPromise(path, o.NodeID); err != nil { // new, or of a version that made none
 			return nil, err
