@@ -20,6 +20,7 @@ const (
 	AlertNodeSilent      AlertCode = "node.silent"
 	AlertNodeClock       AlertCode = "node.clock"
 	AlertNodeCondition   AlertCode = "node.condition"
+	AlertNodeStore       AlertCode = "node.store"
 	AlertNodeStorage     AlertCode = "node.storage"
 	AlertNodeCertificate AlertCode = "node.certificate"
 	AlertNodeUsage       AlertCode = "node.usage"

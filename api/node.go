@@ -2,6 +2,7 @@ package api
 
 import (
 	"net"
+	"slices"
 	"strconv"
 )
 
@@ -30,6 +31,15 @@ const (
 )
 
 const maxPeerAddresses = 4
+
+// ConditionStore is the type of a node's condition that is not true while the
+// node has no copy of the cluster's state that it can use.
+const ConditionStore = "Store"
+
+// WithoutStore says that the node has reported that.
+func (n Node) WithoutStore() bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c Condition) bool { return c.Type == ConditionStore && !c.Status })
+}
 
 // ValidateNode checks a spec.
 func ValidateNode(s NodeSpec) error {

@@ -90,6 +90,9 @@ func TestOf(t *testing.T) {
 		"hypervisor": {State{Nodes: []api.Node{node("n", func(n *api.Node) {
 			n.Status.Conditions = []api.Condition{{Type: "Hypervisor", Message: "no libvirt"}, {Type: "Network", Status: true}}
 		})}}, "Critical node.condition Hypervisor does not work: no libvirt"},
+		"no store": {State{Nodes: []api.Node{node("n", func(n *api.Node) {
+			n.Status.Conditions = []api.Condition{{Type: api.ConditionStore, Message: "log.db: it is missing"}}
+		})}}, "Critical node.store no copy of the cluster's state: log.db: it is missing"},
 		"filling": {State{Nodes: []api.Node{node("n", func(n *api.Node) { n.Status.StorageFreeBytes = 9 })}}, "Warning node.storage local (9 % free)"},
 		"full": {State{Nodes: []api.Node{node("n", func(n *api.Node) {
 			n.Status.Pools = []api.StoragePool{{Name: "local", SizeBytes: 100, FreeBytes: 50}, {Name: "shared", SizeBytes: 100, FreeBytes: 1}}

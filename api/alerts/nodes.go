@@ -50,7 +50,10 @@ func (l *list) nodes(s State) {
 		}
 		l.reports(n, what)
 		for _, c := range n.Status.Conditions {
-			if !c.Status {
+			if c.Type == api.ConditionStore && !c.Status {
+				l.critical(api.AlertNodeStore, what, &c.Since, "node "+n.Meta.Name+" has no copy of the cluster's state"+because(c.Message),
+					"basalt node rebuild on the node makes it anew of the other nodes'")
+			} else if !c.Status {
 				l.critical(api.AlertNodeCondition, what, &c.Since, "on node "+n.Meta.Name+" "+c.Type+" does not work"+because(cmp.Or(c.Message, c.Reason)),
 					"journalctl -u basaltd on the node says more")
 			}

@@ -387,3 +387,22 @@ func TestAnImageIsFetchedByOne(t *testing.T) {
 		t.Errorf("%s is lost, and %q fetches it", was, now)
 	}
 }
+
+// A node that has lost its copy of the cluster's state keeps what runs on it, and
+// gets nothing new: its agent would not hear of it.
+func TestNodeWithoutStore(t *testing.T) {
+	s := three().instance("old", "flv-1", 0, 0)
+	s.on(t, "n2")
+	for id, n := range s.Nodes {
+		n.Status.Conditions = []api.Condition{{Type: api.ConditionStore, Status: id == "n3"}}
+		s.Nodes[id] = n
+	}
+	s.instance("new", "flv-1", 0, 0)
+	settle(t, s)
+	if a := s.Instances["old"].Assignment; a.Node != "n2" || a.Release {
+		t.Errorf("what ran there: %+v", a)
+	}
+	if a := s.Instances["new"].Assignment; a.Node != "n3" {
+		t.Errorf("new: %+v", a)
+	}
+}

@@ -156,6 +156,8 @@ func alive(s *State, n api.Node, now time.Time) string {
 	switch {
 	case s.Health != nil:
 		return takesWork(s, n)
+	case n.WithoutStore():
+		return withoutStore
 	case n.Meta.DeletedAt != nil:
 		return "is being removed"
 	case n.Spec.Unschedulable:
@@ -182,9 +184,13 @@ func takesWork(s *State, n api.Node) string {
 		return "is not heard of"
 	case n.Status.SeenAt.IsZero():
 		return "has not reported yet"
+	case n.WithoutStore():
+		return withoutStore
 	}
 	return ""
 }
+
+const withoutStore = "has lost its copy of the cluster's state"
 
 // fits returns the GPU to use (empty when none is asked for), or why not.
 func fits(s *State, u *used, n api.Node, w want, keep api.GPUID, now time.Time) (api.GPUID, string) {

@@ -50,7 +50,7 @@ const (
 
 // BackupInfo stands in front of a backup.
 type BackupInfo struct {
-	Format   int             `json:"format"` // FormatVersion of the store that made it
+	Format   int             `json:"format"` // Level of the program that made it
 	MadeAt   time.Time       `json:"madeAt"`
 	MadeBy   string          `json:"madeBy"`            // node
 	Revision int64           `json:"revision"`          // of the store at that moment
@@ -92,7 +92,7 @@ func (s *Store) Backup(ctx context.Context, w io.Writer, cluster json.RawMessage
 	}
 	defer end()
 	b := newBackupWriter(ctx, w)
-	info := BackupInfo{Format: FormatVersion, MadeAt: time.Now().UTC().Round(0), MadeBy: s.options.NodeID, Revision: v.revision(), Cluster: cluster}
+	info := BackupInfo{Format: Level, MadeAt: time.Now().UTC().Round(0), MadeBy: s.options.NodeID, Revision: v.revision(), Cluster: cluster}
 	if info.Horizon, err = v.horizon(); err != nil {
 		return s.public(err)
 	}

@@ -95,8 +95,8 @@ func (b *backupReader) info() (info BackupInfo, err error) {
 		return info, badBackup("its header cannot be read: %v", err)
 	}
 	switch {
-	case info.Format > FormatVersion:
-		return info, newerBackup("content", info.Format, FormatVersion)
+	case info.Format > Level:
+		return info, newerBackup("content", info.Format, Level)
 	case info.Format < 1:
 		return info, badBackup("its content has version %d, which never was", info.Format)
 	case info.Revision < 0 || info.Revision > maxRevision:

@@ -71,7 +71,7 @@ func TestThreeNodes(t *testing.T) {
 	}
 	node := func(i int) *Store {
 		o := Options{Dir: t.TempDir(), NodeID: fmt.Sprintf("node-%d", i), Transport: transports[i], Bootstrap: i == 0, SnapshotEvery: 20}
-		if err := NewPromise(o.promisePath(), o.NodeID); err != nil {
+		if err := NewPromise(o.promisePath(), o.NodeID, ""); err != nil {
 			t.Fatal(err)
 		}
 		return open(t, o)
@@ -139,15 +139,15 @@ func TestRestartReplaysNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := s.fsm.replayed.Load(); n != 30 {
-		t.Errorf("%d entries applied, want 30", n)
+	if n := s.fsm.replayed.Load(); n != 31 {
+		t.Errorf("%d entries applied, want 30 and the first", n)
 	}
 	want := dump(t, s)
 	s.Close()
 
 	s = open(t, Options{Dir: dir})
-	if n, skipped := s.fsm.replayed.Load(), s.fsm.skipped.Load(); n != 0 || skipped != 30 {
-		t.Errorf("after a restart %d entries were applied and %d skipped, want 0 and 30", n, skipped)
+	if n, skipped := s.fsm.replayed.Load(), s.fsm.skipped.Load(); n != 0 || skipped != 31 {
+		t.Errorf("after a restart %d entries were applied and %d skipped, want 0 and 31", n, skipped)
 	}
 	if got := dump(t, s); got != want {
 		t.Errorf("after a restart:\n%s\nwant\n%s", got, want)

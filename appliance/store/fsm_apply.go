@@ -59,6 +59,9 @@ func (t *tables) apply(entries []entry) (answers []answer, revision int64, skipp
 }
 
 func (v view) applyEntry(e entry) (answer, error) {
+	if len(e.data) > 0 && e.data[0] == settledVersion {
+		return v.applySettled(e.data[1:])
+	}
 	b, err := decodeBatch(e.data, v.group.names)
 	if err != nil {
 		return answer{}, err

@@ -15,7 +15,8 @@ import (
 // Batches with claims, those with amounts or a note for the audit trail, those
 // that raise events, and those with usage records as rows have numbers of their
 // own, so that a program that does not know them stops. Each number's successor
-// is the same in one term only (term.go).
+// is the same in one term only (term.go). A new number comes with a feature level,
+// and is written from that level on only (level.go).
 const (
 	batchVersion   = 1
 	claimsVersion  = 3
@@ -117,7 +118,7 @@ func decodeBatch(raw []byte, names interned) (logged, error) {
 			return b, err
 		}
 	default:
-		return b, fmt.Errorf("the log entry has version %d; this program knows %d, %d, %d, %d and %d", raw[0], batchVersion, claimsVersion, tenancyVersion, raiseVersion, recordVersion)
+		return b, fmt.Errorf("the log entry has version %d, of a feature level beyond %d, which this program supports: install the cluster's release on this node", raw[0], Level)
 	}
 	if err := json.Unmarshal(rest, &b.Batch); err != nil {
 		return b, fmt.Errorf("the log entry cannot be decoded: %w", err)

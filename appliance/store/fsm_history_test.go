@@ -82,7 +82,7 @@ func TestHistoryInBackups(t *testing.T) {
 	write := func() *bytes.Buffer {
 		var out bytes.Buffer
 		if err := tb.read(func(v view) error {
-			return newBackupWriter(context.Background(), &out).write(v, BackupInfo{Format: FormatVersion, Revision: v.revision()})
+			return newBackupWriter(context.Background(), &out).write(v, BackupInfo{Format: Level, Revision: v.revision()})
 		}); err != nil {
 			t.Fatal(err)
 		}

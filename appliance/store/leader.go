@@ -45,11 +45,15 @@ func (s *Store) followLeadership() {
 	}
 }
 
-// catchUp applies what was committed before this node was elected. It is the
+// catchUp applies what was committed before this node was elected, and begins a
+// new cluster. It is the
 // term that this was true in, or 0 if leadership went meanwhile.
 func (s *Store) catchUp() uint64 {
 	term := s.raft.CurrentTerm()
 	err := s.answer(context.Background(), func() raft.Future { return s.raft.Barrier(0) })
+	if err == nil {
+		err = s.begin()
+	}
 	if err != nil || s.raft.CurrentTerm() != term {
 		return 0
 	}

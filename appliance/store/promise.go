@@ -35,6 +35,7 @@ func (d *Damaged) Unwrap() error { return d.Err }
 // cluster has acknowledged.
 type promised struct {
 	Node  string `json:"node"`
+	ID    string `json:"id,omitempty"`    // of the cluster; empty: not known yet
 	Used  bool   `json:"used,omitempty"`  // an entry or a vote was written: the store must be there
 	Voted uint64 `json:"voted,omitempty"` // term of the last vote
 	Last  uint64 `json:"last,omitempty"`  // the log reaches at least that far
@@ -58,7 +59,8 @@ const promiseKey = "promised"
 
 // NewPromise makes the file of a node that becomes a member: it has told nobody
 // anything yet, and its store may be new. What the file said before is void.
-func NewPromise(path, nodeID string) error {
+// id is the cluster's; empty: it is new, or of a version that had none.
+func NewPromise(path, nodeID, id string) error {
 	if err := removeLeftover(path); err != nil {
 		return err
 	}
@@ -66,7 +68,7 @@ func NewPromise(path, nodeID string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(p.say(func(m *promised) { m.Node = nodeID }), p.close())
+	return errors.Join(p.say(func(m *promised) { m.Node, m.ID = nodeID, id }), p.close())
 }
 
 func openPromise(path string) (*promise, error) {
@@ -166,7 +168,7 @@ func (o *Options) recall() (*promise, error) {
 	case err != nil && slices.Contains(there, "log.db") && slices.Contains(missing, "vote"): // of a version that made no promise
 		return nil, &Damaged{o.path("vote"), errors.New("it is missing, though there is log.db")}
 	case err != nil:
-		if err := NewPromise(path, o.NodeID); err != nil { // new, or of a version that made none
+		if err := NewPromise(path, o.NodeID, ""); err != nil { // new, or of a version that made none
 			return nil, err
 		}
 	}
@@ -187,7 +189,7 @@ func (o *Options) recall() (*promise, error) {
 
 // hold compares an open store with the promise, and adopts a store of which
 // nothing was promised so far.
-func (o *Options) hold(p *promise, last uint64, votes *stable) error {
+func (o *Options) hold(p *promise, last uint64, votes *stable, id string) error {
 	voted, err := votes.GetUint64(keyLastVoteTerm)
 	if err != nil && !errors.Is(err, errNotFound) {
 		return err
@@ -204,6 +206,8 @@ func (o *Options) hold(p *promise, last uint64, votes *stable) error {
 		return err
 	case string(owner) != o.NodeID:
 		return &Damaged{o.path("vote"), fmt.Errorf("the store is of node %s, and this is %s", owner, o.NodeID)}
+	case id != "" && m.ID != "" && id != m.ID:
+		return &Damaged{o.path("tables.db"), fmt.Errorf("it is of cluster %s, and this node is a member of %s", id, m.ID)}
 	case voted < m.Voted:
 		return &Damaged{o.path("vote"), fmt.Errorf("it is an old copy: it ends with a vote in term %d, and this node has voted in term %d", voted, m.Voted)}
 	case last < m.Last:
@@ -235,7 +239,16 @@ func (s *Store) promiseLast() error {
 	if err != nil || last == 0 {
 		return err
 	}
-	return s.promise.reaches(last)
+	_, id, err := s.Settled()
+	if err != nil {
+		return err
+	}
+	return s.promise.say(func(m *promised) {
+		m.Used, m.Last = true, max(m.Last, last)
+		if m.ID == "" {
+			m.ID = id
+		}
+	})
 }
 
 // wrote notes that the log has entries, before anybody is told: at once for the

@@ -143,7 +143,7 @@ func TestMemberWithoutPromise(t *testing.T) {
 	refused(t, one(dir, "node-a"), "there is no store, though this node is a member")
 	o := one(dir, "node-a")
 	o.Promise = filepath.Join(t.TempDir(), "told")
-	if err := NewPromise(o.Promise, "node-a"); err != nil {
+	if err := NewPromise(o.Promise, "node-a", ""); err != nil {
 		t.Fatal(err)
 	}
 	s, err := Open(o)
@@ -153,7 +153,7 @@ func TestMemberWithoutPromise(t *testing.T) {
 	s.Close()
 	o = one(dir, "node-b")
 	o.Promise = filepath.Join(filepath.Dir(dir), "told-b")
-	if err := NewPromise(o.Promise, "node-a"); err != nil {
+	if err := NewPromise(o.Promise, "node-a", ""); err != nil {
 		t.Fatal(err)
 	}
 	refused(t, o, "it is of node node-a, and this is node-b")

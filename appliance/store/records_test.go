@@ -182,7 +182,7 @@ func TestBadUsageInABackup(t *testing.T) {
 		"nobody's sum":    {func(all []entry) []entry { all[last].key = []byte("zzz"); return all }, false},
 		"a row of nobody": {func(all []entry) []entry { all[firstSum-1].key = []byte("zzz"); return all }, false},
 	} {
-		for _, format := range []int{lastWithObjects, FormatVersion} {
+		for _, format := range []int{lastWithObjects, Level} {
 			var raw bytes.Buffer
 			b := newBackupWriter(t.Context(), &raw)
 			err := b.begin(BackupInfo{Format: format})
@@ -204,7 +204,7 @@ func TestBadUsageInABackup(t *testing.T) {
 			}
 			dir := filepath.Join(t.TempDir(), "restored")
 			_, err = RestoreInto(dir, "node-b", &raw)
-			if want := c.ok && format == FormatVersion; want != (err == nil) || err != nil && api.CodeOf(err) != api.CodeInvalid {
+			if want := c.ok && format == Level; want != (err == nil) || err != nil && api.CodeOf(err) != api.CodeInvalid {
 				t.Errorf("%s, format %d: %v", name, format, err)
 			}
 		}

@@ -39,7 +39,7 @@ func recoverAlone(o Options) (err error) {
 	}
 	s := &Store{options: o}
 	defer func() { err = errors.Join(err, s.closeFiles()) }()
-	if err := NewPromise(o.promisePath(), o.NodeID); err != nil {
+	if err := NewPromise(o.promisePath(), o.NodeID, ""); err != nil {
 		return err
 	}
 	if s.promise, err = openPromise(o.promisePath()); err != nil {

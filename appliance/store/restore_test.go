@@ -59,7 +59,7 @@ func TestRestoreInto(t *testing.T) {
 	writeSome(t, s, 31, 40) // not in the backup
 
 	info, err := ReadBackupInfo(bytes.NewReader(raw))
-	if err != nil || info.Revision != revision || string(info.Cluster) != `{"name":"test"}` || info.MadeBy != "node-a" || info.Format != FormatVersion {
+	if err != nil || info.Revision != revision || string(info.Cluster) != `{"name":"test"}` || info.MadeBy != "node-a" || info.Format != Level {
 		t.Fatalf("info %+v, %v", info, err)
 	}
 	base := t.TempDir()
@@ -153,7 +153,7 @@ func TestBadBackups(t *testing.T) {
 	newer := bytes.Clone(good)
 	newer[8] = backupVersion + 1
 	refused("a newer version", newer, "newer Basalt")
-	refused("a newer content", bytes.Replace(good, fmt.Appendf(nil, `"format":%d`, FormatVersion), []byte(`"format":9`), 1), "newer Basalt")
+	refused("a newer content", bytes.Replace(good, fmt.Appendf(nil, `"format":%d`, Level), []byte(`"format":9`), 1), "newer Basalt")
 	refused("nothing", nil, "ends too early")
 	if _, err := RestoreInto(dir, "node-b", bytes.NewReader(good)); err != nil {
 		t.Error(err)

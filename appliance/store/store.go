@@ -246,8 +246,12 @@ func (s *Store) startRaft(snapshots raft.SnapshotStore, logger hclog.Logger) err
 		bootstrap = true
 	}
 	stands, last, err := s.checkFiles(snapshots)
+	if err != nil {
+		return err
+	}
+	_, id, err := s.Settled()
 	if err == nil {
-		err = o.hold(s.promise, last, s.votes)
+		err = o.hold(s.promise, last, s.votes, id)
 	}
 	if err != nil {
 		return err

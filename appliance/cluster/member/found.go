@@ -87,7 +87,7 @@ func Found(dir, cluster string, self Self, ca *pki.CA, now time.Time) error {
 	if _, err := pki.Create(dir, ca.CertPEM, cert, key); err != nil {
 		return err
 	}
-	if err := store.NewPromise(PromiseFile(dir), string(self.Node)); err != nil {
+	if err := store.NewPromise(PromiseFile(dir), string(self.Node), ""); err != nil {
 		return err
 	}
 	return Record{State: api.SetupMember, Cluster: cluster, Node: self.Node, Founder: true}.Save(dir)

@@ -15,7 +15,7 @@ import (
 type Request struct {
 	Token  string `json:"token"` // JoinToken's id
 	Secret string `json:"secret"`
-	Format int    `json:"format"` // store.FormatVersion of the joiner
+	Format int    `json:"format"` // store.Level of the joiner
 
 	Node          api.NodeID `json:"node"`
 	Name          string     `json:"name"`
@@ -30,6 +30,7 @@ type Welcome struct {
 	CertPEM   []byte                  `json:"certPem"`
 	BundlePEM []byte                  `json:"bundlePem"`
 	Peers     map[api.NodeID][]string `json:"peers"`
+	ID        string                  `json:"id,omitempty"` // of the cluster
 }
 
 // Join makes this node a member with a token.
@@ -46,7 +47,7 @@ func Join(ctx context.Context, dir, token string, self Self) error {
 		return err
 	}
 	var w Welcome
-	err = peer.Join(ctx, t, Request{Token: t.ID, Secret: t.Secret, Format: store.FormatVersion,
+	err = peer.Join(ctx, t, Request{Token: t.ID, Secret: t.Secret, Format: store.Level,
 		Node: self.Node, Name: self.Name, Version: self.Version,
 		PeerAddresses: self.PeerAddresses, APIAddress: self.APIAddress, CSR: csr}, &w)
 	if err != nil {
@@ -55,18 +56,24 @@ func Join(ctx context.Context, dir, token string, self Self) error {
 	if _, err := pki.Create(dir, w.BundlePEM, w.CertPEM, key); err != nil {
 		return err
 	}
-	if err := store.NewPromise(PromiseFile(dir), string(self.Node)); err != nil {
+	if err := store.NewPromise(PromiseFile(dir), string(self.Node), w.ID); err != nil {
 		return err
 	}
 	return Record{State: api.SetupMember, Cluster: t.Cluster, Node: self.Node, Peers: w.Peers}.Save(dir)
 }
 
+// Cluster is what a new member is held against, and told.
+type Cluster struct {
+	Level int    // store.Level, of all members
+	ID    string // empty: it has none yet
+}
+
 // Admit lets a node in: any member can, the store decides. The token is used
 // and the node's object made in one batch, so that a token lets in one node;
 // the same node may ask again, when the answer got lost.
-func Admit(ctx context.Context, s Store, r Request, now time.Time) (Welcome, error) {
-	if r.Format != store.FormatVersion {
-		return Welcome{}, api.Errorf(api.CodeState, "node %s runs Basalt %s, whose state has format %d; the cluster's has %d", r.Name, r.Version, r.Format, store.FormatVersion).
+func Admit(ctx context.Context, s Store, c Cluster, r Request, now time.Time) (Welcome, error) {
+	if r.Format < c.Level {
+		return Welcome{}, api.Errorf(api.CodeState, "node %s runs Basalt %s, which supports feature levels up to %d; the cluster has %d", r.Name, r.Version, r.Format, c.Level).
 			WithHint("install the cluster's version on the node")
 	}
 	spec := api.NodeSpec{PeerAddresses: r.PeerAddresses, APIAddress: r.APIAddress}
@@ -94,7 +101,7 @@ func Admit(ctx context.Context, s Store, r Request, now time.Time) (Welcome, err
 	if err := redeem(ctx, s, token, r, spec, now); err != nil {
 		return Welcome{}, err
 	}
-	w := Welcome{CertPEM: cert, BundlePEM: a.CA.CertPEM, Peers: map[api.NodeID][]string{}}
+	w := Welcome{CertPEM: cert, BundlePEM: a.CA.CertPEM, Peers: map[api.NodeID][]string{}, ID: c.ID}
 	nodes, err := listNodes(ctx, s)
 	for _, n := range nodes {
 		w.Peers[api.NodeID(n.Meta.ID)] = n.Spec.PeerAddresses

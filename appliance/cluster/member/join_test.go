@@ -64,23 +64,28 @@ func request(t *testing.T, tok pki.Token, who Self) Request {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Request{Token: tok.ID, Secret: tok.Secret, Format: store.FormatVersion, Node: who.Node, Name: who.Name,
+	return Request{Token: tok.ID, Secret: tok.Secret, Format: store.Level, Node: who.Node, Name: who.Name,
 		Version: who.Version, PeerAddresses: who.PeerAddresses, APIAddress: who.APIAddress, CSR: csr}
 }
+
+var ours = Cluster{Level: store.Level, ID: "c1"}
 
 func TestAdmit(t *testing.T) {
 	s := founded(t)
 	tok := token(t, s, now.Add(time.Hour))
 	for range 2 { // the first answer got lost
-		w, err := Admit(t.Context(), s, request(t, tok, self(2)), now)
+		w, err := Admit(t.Context(), s, ours, request(t, tok, self(2)), now)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if w.ID != ours.ID {
+			t.Errorf("it is told that the cluster is %q", w.ID)
 		}
 		if len(w.Peers) != 2 || w.Peers[self(1).Node][0] != "192.0.2.1:7481" {
 			t.Errorf("peers %v", w.Peers)
 		}
 	}
-	if _, err := Admit(t.Context(), s, request(t, tok, self(3)), now); api.CodeOf(err) != api.CodeForbidden || !strings.Contains(err.Error(), "used already, by node "+string(self(2).Node)) {
+	if _, err := Admit(t.Context(), s, ours, request(t, tok, self(3)), now); api.CodeOf(err) != api.CodeForbidden || !strings.Contains(err.Error(), "used already, by node "+string(self(2).Node)) {
 		t.Errorf("a token worked twice: %v", err)
 	}
 }
@@ -96,7 +101,7 @@ func TestAdmitRefuses(t *testing.T) {
 		{"wrong secret", func(r *Request) { r.Secret += "x" }, 0, api.CodeForbidden, "not valid"},
 		{"unknown token", func(r *Request) { r.Token = "join-ffffffffffff" }, 0, api.CodeForbidden, "not valid"},
 		{"expired", func(*Request) {}, 2 * time.Hour, api.CodeForbidden, "expired at 2026-11-21T13:00:00Z"},
-		{"other version", func(r *Request) { r.Format++ }, 0, api.CodeState, "the cluster's has"},
+		{"older version", func(r *Request) { r.Format-- }, 0, api.CodeState, "supports feature levels up to"},
 		{"name taken", func(r *Request) { r.Name = "n1" }, 0, api.CodeExists, "there is a node named n1"},
 		{"id taken", func(r *Request) { r.Node = self(1).Node }, 0, api.CodeExists, "with the id"},
 		{"no address", func(r *Request) { r.PeerAddresses = nil }, 0, api.CodeInvalid, "peer address"},
@@ -110,11 +115,11 @@ func TestAdmitRefuses(t *testing.T) {
 			tok := token(t, s, now.Add(time.Hour))
 			r := request(t, tok, self(2))
 			c.do(&r)
-			if _, err := Admit(t.Context(), s, r, now.Add(c.at)); api.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.want) {
+			if _, err := Admit(t.Context(), s, ours, r, now.Add(c.at)); api.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v", err)
 			}
 			// The token is as good as before.
-			if _, err := Admit(t.Context(), s, request(t, tok, self(2)), now); err != nil {
+			if _, err := Admit(t.Context(), s, ours, request(t, tok, self(2)), now); err != nil {
 				t.Errorf("a refused request used the token up: %v", err)
 			}
 		})
@@ -132,7 +137,7 @@ func TestOneTokenAtTheSameMoment(t *testing.T) {
 		r.Node = api.NodeID(fmt.Sprintf("node-0000000000f%d", i))
 		r.Name = fmt.Sprintf("x%d", i)
 		wg.Go(func() {
-			if _, err := Admit(t.Context(), s, r, now); err == nil {
+			if _, err := Admit(t.Context(), s, ours, r, now); err == nil {
 				mu.Lock()
 				in++
 				mu.Unlock()

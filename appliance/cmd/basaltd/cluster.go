@@ -151,11 +151,16 @@ func (cl *cluster) openStore(ctx context.Context, s *store.Store) {
 		return member.Sign(ctx, s, caller, csr, time.Now())
 	}))
 	cl.server.HandleJoin(peer.JSON(func(ctx context.Context, _ api.NodeID, r member.Request) (member.Welcome, error) {
-		return member.Admit(ctx, s, r, time.Now())
+		level, id, err := s.Settled()
+		if err != nil {
+			return member.Welcome{}, err
+		}
+		return member.Admit(ctx, s, member.Cluster{Level: level, ID: id}, r, time.Now())
 	}))
 	cl.server.Handle("POST "+reachesPath, peer.JSON(func(ctx context.Context, _ api.NodeID, index uint64) (struct{}, error) {
 		return struct{}{}, s.Reaches(ctx, index)
 	}))
+	cl.server.Handle("POST "+levelPath, peer.JSON(func(context.Context, api.NodeID, struct{}) (int, error) { return store.Level, nil }))
 	cl.serveDamaged(s)
 	epoch := int64(0)
 	if o, err := s.Get(store.Stale(ctx), api.KindNode, string(cl.self.Node)); err == nil {

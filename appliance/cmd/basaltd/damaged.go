@@ -107,10 +107,32 @@ func (p *patient) live(ctx context.Context) {
 	p.serve(ctx)
 	var running sync.WaitGroup
 	running.Go(func() { p.prober.Run(ctx) })
+	running.Go(func() { p.report(ctx) })
 	for _, run := range []func(context.Context) error{p.witness.Run, p.lease.Run, p.guide.run} {
 		running.Go(func() { _ = run(ctx) }) // ends with ctx
 	}
 	running.Wait()
+}
+
+// reportEvery is how often the cluster is told.
+const reportEvery = 5 * time.Second
+
+// report tells the cluster what is wrong here, in the agent's place.
+func (p *patient) report(ctx context.Context) {
+	began := time.Now().UTC()
+	for ; ctx.Err() == nil; sleep(ctx, reportEvery) {
+		n, err := p.ownNode(ctx)
+		if err == nil {
+			s := n.Status
+			s.SeenAt, s.Version = time.Now().UTC(), version
+			s.Conditions = []api.Condition{{Type: api.ConditionStore, Reason: "damaged", Message: p.Setup(ctx).Message, Since: began}}
+			_, err = remote{p.client}.Apply(ctx, string(p.guide.LeaderID()), api.Batch{Commands: []api.Command{
+				{Op: api.OpReport, Kind: api.KindNode, ID: n.Meta.ID, Name: n.Meta.Name, Expect: api.AnyRevision, Data: api.Encode(s)}}})
+		}
+		if err != nil && ctx.Err() == nil {
+			p.log.Warn("the cluster does not hear what is wrong here", "error", err)
+		}
+	}
 }
 
 func sleep(ctx context.Context, d time.Duration) {
@@ -197,7 +219,7 @@ func (p *patient) rebuild(ctx context.Context) error {
 	if err := durable.SyncDir(p.c.data); err != nil {
 		return err
 	}
-	if err := store.NewPromise(member.PromiseFile(p.dir), string(p.self.Node)); err != nil {
+	if err := store.NewPromise(member.PromiseFile(p.dir), string(p.self.Node), ""); err != nil {
 		return err
 	}
 	return p.change(func(r *member.Record) { r.Rebuild = false })

@@ -327,6 +327,7 @@ func (n *node) plan(ctx context.Context) error {
 		if n.network != nil {
 			wg.Go(func() { n.network.lead(ctx, n, in) })
 		}
+		wg.Go(func() { n.raise(ctx, in, n.log) })
 		wg.Go(func() { n.storage.lead(ctx, n, in) })
 		wg.Go(func() { services.Run(ctx, ending{n.store, in}, n.log) })
 		wg.Go(func() {

@@ -166,6 +166,15 @@ func TestRebuild(t *testing.T) {
 		t.Errorf("it leaves: %v", err)
 	}
 	until(t, "it is heard", func() bool { c, err := all[0].api(t, key).Cluster(t.Context()); return err == nil && c.Alive == 3 })
+	alerted := func() (message string) {
+		for a, err := range all[0].api(t, key).Alerts(t.Context()) {
+			if err == nil && a.Code == api.AlertNodeStore {
+				message = a.Message
+			}
+		}
+		return message
+	}
+	until(t, "the operator is told", func() bool { return strings.Contains(alerted(), "node n2 has no copy of the cluster's state") })
 	if _, err := p.api(t, "").SetupRebuild(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -173,6 +182,7 @@ func TestRebuild(t *testing.T) {
 		s, err := p.api(t, "").Setup(t.Context())
 		return err == nil && s.State == api.SetupMember && s.Quorum
 	})
+	until(t, "nothing is wrong any more", func() bool { return alerted() == "" })
 	// It counts: with another one gone it is half of the majority.
 	all[2].kill()
 	write(p, "after")

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/store"
+)
+
+// levelPath is where a member says which feature level its release supports.
+// Releases before levels do not answer it.
+const levelPath = "/store/level"
+
+const (
+	levelEvery = 5 * time.Second // while a member is of an older release
+	levelLimit = 5 * time.Second // for a member's answer
+)
+
+// raise gives the cluster the highest level that all its members support, while
+// this node leads in the term: after an upgrade, soon after the last node's.
+func (n *node) raise(ctx context.Context, term uint64, log *slog.Logger) {
+	for ctx.Err() == nil {
+		level, _, err := n.store.Settled()
+		if err == nil && level >= store.Level {
+			return
+		}
+		members, to := n.supported(ctx)
+		if to > level {
+			if err = n.store.Raise(ctx, term, to, members); err == nil {
+				log.Info("the cluster has a new feature level", "level", to)
+				continue
+			}
+		}
+		if err != nil && ctx.Err() == nil {
+			log.Warn("raise the cluster's feature level", "error", err)
+		}
+		sleep(ctx, levelEvery)
+	}
+}
+
+// supported is the level that all members support, and who they are; 0: not all
+// have answered.
+func (n *node) supported(ctx context.Context) (members []string, level int) {
+	for _, m := range n.store.Members() {
+		members = append(members, m.ID)
+	}
+	nodes, err := api.All[api.Node](ctx, n.store, api.ListQuery{Kind: api.KindNode})
+	if err != nil {
+		return nil, 0
+	}
+	for _, o := range nodes {
+		if !slices.Contains(members, o.Meta.ID) {
+			members = append(members, o.Meta.ID)
+		}
+	}
+	level = store.Level
+	for _, id := range members {
+		if n.cluster == nil || id == string(n.cluster.self.Node) {
+			continue
+		}
+		var its int
+		quick, cancel := context.WithTimeout(ctx, levelLimit)
+		err := n.cluster.client.Call(quick, api.NodeID(id), http.MethodPost, levelPath, struct{}{}, &its)
+		cancel()
+		if err != nil {
+			return nil, 0
+		}
+		level = min(level, its)
+	}
+	return members, level
+}
