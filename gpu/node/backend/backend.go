@@ -143,11 +143,14 @@ func (r *Runner) start(id, token string) (*process, error) {
 		return nil, err
 	}
 	defer log.Close()
-	secret, err := wire.PassToken(token)
+	// It waits for its token until there is a record of it: who is killed between
+	// leaves no process that nobody finds again.
+	secret, give, err := wire.TokenPipe()
 	if err != nil {
 		return nil, err
 	}
 	defer secret.Close()
+	defer give.Close()
 	cmd := exec.Command(r.o.Binary, "--socket", r.Socket(id), "--gpud", r.o.GPUD, "--vgpu", id, "--worker", r.o.Worker, "--token-fd", "3")
 	cmd.ExtraFiles = []*os.File{secret}
 	cmd.Stdout, cmd.Stderr = log, log
@@ -158,6 +161,9 @@ func (r *Runner) start(id, token string) (*process, error) {
 	rec, err := recordOf(cmd.Process.Pid)
 	if err == nil {
 		err = writeRecord(r.path(id, "json"), rec)
+	}
+	if err == nil {
+		err = wire.GiveToken(give, token)
 	}
 	if err != nil {
 		_ = cmd.Process.Kill()

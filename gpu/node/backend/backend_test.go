@@ -99,6 +99,20 @@ func TestAnEndedBackendIsHeardAndStartedAgain(t *testing.T) {
 	}
 }
 
+// A backend does nothing before there is a record by which it is found again: who
+// started it may be killed at any moment.
+func TestNoBackendWithoutARecord(t *testing.T) {
+	r := runner(t, t.TempDir(), script(t, `token=$(cat <&3); [ -n "$token" ] && [ -e "${2%.sock}.json" ] || exit 1; touch "$2"; exec sleep 600`))
+	for range 20 {
+		if _, err := r.Ensure(ctx(t), "ins-1", "secret"); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Remove(ctx(t), "ins-1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // The token goes to the backend by a descriptor that nobody else sees.
 func TestTokenIsHandedOver(t *testing.T) {
 	r := runner(t, t.TempDir(), script(t, `cat <&3; echo " $*"; touch "$2"; exec sleep 600`))

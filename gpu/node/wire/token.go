@@ -5,23 +5,46 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 )
 
 // PassToken returns a descriptor from which a child process that inherits it
 // reads the token once, with TakeToken. The caller closes it.
 func PassToken(token string) (*os.File, error) {
-	if len(token) > MaxToken { // far below what a pipe takes without a reader
-		return nil, fmt.Errorf("a token of %d bytes; %d are the limit", len(token), MaxToken)
-	}
-	r, w, err := os.Pipe()
+	r, w, err := TokenPipe()
 	if err != nil {
-		return nil, fmt.Errorf("token: %w", err)
+		return nil, err
 	}
-	_, err = w.WriteString(token)
-	if err = errors.Join(err, w.Close()); err != nil {
-		return nil, errors.Join(fmt.Errorf("token: %w", err), r.Close())
+	if err := GiveToken(w, token); err != nil {
+		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
+}
+
+// TokenPipe is for a child process that must not begin before it is given its
+// token: it inherits r, and waits in TakeToken. When the caller ends, or closes
+// w, without GiveToken, the child gets none. The caller closes r.
+func TokenPipe() (r, w *os.File, err error) {
+	if r, w, err = os.Pipe(); err != nil {
+		err = fmt.Errorf("token: %w", err)
+	}
+	return r, w, err
+}
+
+// GiveToken gives the child its token and closes w. A child that has ended is no
+// error.
+func GiveToken(w *os.File, token string) error {
+	if len(token) > MaxToken { // far below what a pipe takes without a reader
+		return errors.Join(fmt.Errorf("a token of %d bytes; %d are the limit", len(token), MaxToken), w.Close())
+	}
+	_, err := w.WriteString(token)
+	if errors.Is(err, syscall.EPIPE) {
+		err = nil
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		return fmt.Errorf("token: %w", err)
+	}
+	return nil
 }
 
 // TakeToken reads the token from an inherited descriptor and closes it.

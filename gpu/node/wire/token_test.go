@@ -25,6 +25,19 @@ func TestTokenIsReadOnce(t *testing.T) {
 	if _, err := PassToken(strings.Repeat("t", MaxToken+1)); err == nil {
 		t.Error("a token that is too long was passed")
 	}
+	r, w, err := TokenPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	fd, err := unix.Dup(int(r.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Close() // its giver was killed
+	if got, err := TakeToken(fd); err == nil {
+		t.Errorf("%q from nobody", got)
+	}
 	if got, err := TakeToken(1 << 20); err == nil {
 		t.Errorf("%q from no descriptor", got)
 	}
