@@ -19,6 +19,7 @@ type fsm struct {
 	full     atomic.Bool   // an entry waits for space on the disk
 	halted   bool          // closed while one waited: later ones must not overtake it
 
+	parts    parts        // of the tables, compared with other nodes'
 	replayed atomic.Int64 // entries applied
 	skipped  atomic.Int64 // entries that the tables had already
 }
@@ -26,7 +27,7 @@ type fsm struct {
 var _ raft.BatchingFSM = (*fsm)(nil)
 
 func newFSM(t *tables) (*fsm, error) {
-	f := &fsm{tables: t, closing: make(chan struct{}), bell: newBell()}
+	f := &fsm{tables: t, closing: make(chan struct{}), bell: newBell(), parts: parts{bell: newBell()}}
 	return f, t.read(func(v view) error {
 		f.moved(v.revision(), v.applied())
 		return nil
@@ -40,9 +41,22 @@ func (f *fsm) Apply(l *raft.Log) any { return f.ApplyBatch([]*raft.Log{l})[0] }
 // on a full disk it waits for space, on any other failure of the disk, or on
 // an entry that it does not understand, it stops the process.
 func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
+	responses := make([]any, len(logs))
+	done := 0
+	for i, l := range logs {
+		if from, ok := compares(l); ok { // the tables as they are after it, and before the next
+			f.applyPiece(logs[done:i+1], responses[done:])
+			done = i + 1
+			f.sumUp(l.Index, from)
+		}
+	}
+	f.applyPiece(logs[done:], responses[done:])
+	return responses
+}
+
+func (f *fsm) applyPiece(logs []*raft.Log, responses []any) {
 	var entries []entry
 	var at []int
-	responses := make([]any, len(logs))
 	for i, l := range logs {
 		if l.Type != raft.LogCommand {
 			continue
@@ -55,13 +69,11 @@ func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
 		entries, at = append(entries, entry{l.Index, raw}), append(at, i)
 	}
 	if len(entries) == 0 {
-		return responses
+		return
 	}
-	answers := f.commit(entries)
-	for i, a := range answers {
+	for i, a := range f.commit(entries) {
 		responses[at[i]] = a
 	}
-	return responses
 }
 
 func (f *fsm) commit(entries []entry) []answer {

@@ -59,8 +59,13 @@ func (t *tables) apply(entries []entry) (answers []answer, revision int64, skipp
 }
 
 func (v view) applyEntry(e entry) (answer, error) {
-	if len(e.data) > 0 && e.data[0] == settledVersion {
+	switch {
+	case len(e.data) == 0:
+	case e.data[0] == settledVersion:
 		return v.applySettled(e.data[1:])
+	case e.data[0] == comparedVersion: // changes nothing
+		_, err := decodePlace(e.data[1:])
+		return answer{}, err
 	}
 	b, err := decodeBatch(e.data, v.group.names)
 	if err != nil {

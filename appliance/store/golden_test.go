@@ -159,6 +159,7 @@ func goldenEntries(t *testing.T) (all []*raft.Log) {
 	add(3, termed(withTerm(t.Context(), 3), batch(crashBatch(1, 5))))
 	add(3, termed(withTerm(t.Context(), 2), batch(crashBatch(1, 6)))) // of another term
 	add(3, batch(api.Batch{Commands: []api.Command{api.ExpireRecords(crashOrg(0), at)}}))
+	add(3, append([]byte{comparedVersion}, `{"bucket":"objects","key":"YQ=="}`...))
 	add(3, oldEntry(t, 0, api.Batch{At: at, Commands: []api.Command{crashRecord(2, 9)}}).data)
 	return all
 }

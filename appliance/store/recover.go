@@ -49,6 +49,9 @@ func recoverAlone(o Options) (err error) {
 	if err := s.openFiles(); err != nil {
 		return err
 	}
+	if err := s.votes.Set(keyDiffers, nil); err != nil { // there is nobody left to differ from
+		return err
+	}
 	s.log.cut = func(uint64) error { return nil } // a snapshot has it all
 	votes := votes{s.votes, s.promise}
 	logger := raftLogger(slog.New(slog.DiscardHandler))

@@ -181,6 +181,9 @@ func (s *Store) start() error {
 	if err != nil {
 		return err
 	}
+	if err := s.checkDiffers(); err != nil {
+		return err
+	}
 	if err := s.anew(snapshots); err != nil {
 		return err
 	}

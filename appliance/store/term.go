@@ -16,7 +16,7 @@ import (
 func termVersion(batch byte) byte { return batch + 1 }
 
 func ofOneTerm(version byte) bool {
-	return version > 0 && version%2 == 0 && version <= termVersion(settledVersion)
+	return version > 0 && version%2 == 0 && version <= termVersion(comparedVersion)
 }
 
 // LeadTerm is the term in which this node leads, with everything applied that

@@ -162,6 +162,7 @@ func (cl *cluster) openStore(ctx context.Context, s *store.Store) {
 	}))
 	cl.server.Handle("POST "+levelPath, peer.JSON(func(context.Context, api.NodeID, struct{}) (int, error) { return store.Level, nil }))
 	cl.serveDamaged(s)
+	cl.serveCompare(s)
 	epoch := int64(0)
 	if o, err := s.Get(store.Stale(ctx), api.KindNode, string(cl.self.Node)); err == nil {
 		if n, err := api.Decode[api.Node](o); err == nil {

@@ -37,6 +37,7 @@ type config struct {
 	stopGrace, meterEvery       time.Duration
 	recordDays                  int
 	election                    time.Duration
+	compareEvery                time.Duration
 	logLevel                    string
 	privateImages               bool
 	network, encap, datapath    string
@@ -99,6 +100,7 @@ func main() {
 	f.StringArrayVar(&c.resolvers, "resolver", nil, "ADDRESS[:PORT] that is asked for guests' names outside; without it, those of /etc/resolv.conf")
 	f.StringArrayVar(&c.disks, "disks", nil, "pattern of files: loop devices over them are disks, too; for development")
 	_ = f.MarkHidden("disks")
+	f.DurationVar(&c.compareEvery, "compare-every", 2*time.Minute, "how often the leader has the nodes compare a part of their tables, 8 MiB")
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
 	if err := cmd.ExecuteContext(context.Background()); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "basaltd:", err)

@@ -48,17 +48,19 @@ type node struct {
 	network  *fabric // nil: there are no networks
 	storage  *depot
 	keep     time.Duration // usage records
-	hooks    func(term) *webhook.Deliverer
-	agent    *agent.Agent
-	api      *server.Server
-	listener net.Listener
-	local    net.Listener // the unix socket that the CLI uses unless told otherwise
-	closers  []func() error
+
+	compareEvery time.Duration // the nodes' tables
+	hooks        func(term) *webhook.Deliverer
+	agent        *agent.Agent
+	api          *server.Server
+	listener     net.Listener
+	local        net.Listener // the unix socket that the CLI uses unless told otherwise
+	closers      []func() error
 }
 
 // open wires the node: nothing runs yet.
 func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n *node, err error) {
-	n = &node{log: log}
+	n = &node{log: log, compareEvery: c.compareEvery}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, n.Close())
@@ -328,6 +330,9 @@ func (n *node) plan(ctx context.Context) error {
 			wg.Go(func() { n.network.lead(ctx, n, in) })
 		}
 		wg.Go(func() { n.raise(ctx, in, n.log) })
+		if n.cluster != nil {
+			wg.Go(func() { n.cluster.compare(ctx, in, n.compareEvery, n.log) })
+		}
 		wg.Go(func() { n.storage.lead(ctx, n, in) })
 		wg.Go(func() { services.Run(ctx, ending{n.store, in}, n.log) })
 		wg.Go(func() {

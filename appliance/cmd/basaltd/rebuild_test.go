@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -10,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"go.etcd.io/bbolt"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
@@ -74,7 +78,7 @@ func processes(t *testing.T) (all []*process, key string) {
 		}
 		t.Cleanup(func() { _ = os.RemoveAll(dir) })
 		p := &process{name: fmt.Sprint("n", i+1), dir: dir, command: []string{bin, "--data", filepath.Join(dir, "data"), "--run", filepath.Join(dir, "run"),
-			"--node-name", fmt.Sprint("n", i+1), "--listen", address(t), "--peer-listen", address(t), "--libvirt", "fake:", "--fence", "none", "--log-level", "debug"}}
+			"--node-name", fmt.Sprint("n", i+1), "--listen", address(t), "--peer-listen", address(t), "--libvirt", "fake:", "--fence", "none", "--compare-every", "1s", "--log-level", "debug"}}
 		t.Cleanup(p.kill)
 		failed.Keep(t, func(f failed.Folder) { f.Files(filepath.Join(dir, "log")) })
 		p.start(t)
@@ -213,6 +217,46 @@ func TestFounderWithoutStore(t *testing.T) {
 	until(t, "it rebuilds", func() bool { _, err := p.api(t, "").SetupRebuild(t.Context()); return err == nil })
 	p.kill()
 	p.start(t)
+	until(t, "it is a member again", func() bool {
+		s, err := p.api(t, "").Setup(t.Context())
+		return err == nil && s.State == api.SetupMember && s.Quorum
+	})
+	has(t, p, key, "small")
+}
+
+// A node whose disk has changed what it was given is found by the others, stops
+// showing it, and is made anew.
+func TestNodeThatDiffers(t *testing.T) {
+	all, key := processes(t)
+	p := all[2]
+	p.kill()
+	db, err := bbolt.Open(p.data("store/tables.db"), 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		b := tx.Bucket([]byte("objects"))
+		c := b.Cursor()
+		k, v := c.Seek([]byte("Flavor"))
+		changed := bytes.Replace(v, []byte(`"vcpus":`), []byte(`"vcpus":1`), 1)
+		if bytes.Equal(v, changed) {
+			return fmt.Errorf("%s is %s", k, v)
+		}
+		return b.Put(bytes.Clone(k), changed)
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	p.start(t)
+	var s api.Setup
+	until(t, "it is found", func() bool {
+		s, err = p.api(t, "").Setup(t.Context())
+		return err == nil && s.State == api.SetupDamaged
+	})
+	if !strings.Contains(s.Message, "is not what most nodes have") {
+		t.Error(s.Message)
+	}
+	until(t, "it rebuilds", func() bool { _, err := p.api(t, "").SetupRebuild(t.Context()); return err == nil })
 	until(t, "it is a member again", func() bool {
 		s, err := p.api(t, "").Setup(t.Context())
 		return err == nil && s.State == api.SetupMember && s.Quorum

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/cluster/peer"
+	"github.com/basalt-gpu/basalt/appliance/store"
+)
+
+const (
+	partPath    = "/store/part"
+	differsPath = "/store/differs"
+
+	// partLimit is for a member to reach the entry and to sum up a part.
+	partLimit = 30 * time.Second
+)
+
+// serveCompare answers the leader that compares.
+func (cl *cluster) serveCompare(s *store.Store) {
+	cl.server.Handle("POST "+partPath, peer.JSON(func(ctx context.Context, _ api.NodeID, index uint64) (store.Part, error) {
+		return s.Part(ctx, index)
+	}))
+	cl.server.Handle("POST "+differsPath, peer.JSON(func(_ context.Context, caller api.NodeID, p store.Part) (struct{}, error) {
+		cl.log.Error("this node's tables are not what most nodes have", "from", p.From.String(), "entry", p.Index, "says", caller)
+		return struct{}{}, cl.differs(p)
+	}))
+}
+
+// differs ends this life: the store is refused in the next.
+func (cl *cluster) differs(p store.Part) error {
+	if err := cl.store.Differs(p); err != nil {
+		return err
+	}
+	cl.begin(errBeginAnew)
+	return nil
+}
+
+// compare holds the members' tables against each other, part by part, while this
+// node leads in the term.
+func (cl *cluster) compare(ctx context.Context, term uint64, every time.Duration, log *slog.Logger) {
+	var from store.Place
+	for sleep(ctx, every); ctx.Err() == nil; sleep(ctx, every) {
+		level, _, err := cl.store.Settled()
+		if err != nil || level < store.CompareLevel {
+			continue
+		}
+		if from, err = cl.compareOnce(ctx, term, from, log); err != nil && ctx.Err() == nil {
+			log.Warn("compare the nodes' tables", "error", err)
+		}
+	}
+}
+
+// compareOnce compares a part and answers where the next begins.
+func (cl *cluster) compareOnce(ctx context.Context, term uint64, from store.Place, log *slog.Logger) (next store.Place, err error) {
+	index, err := cl.store.Compare(ctx, term, from)
+	if err != nil {
+		return from, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, partLimit)
+	defer cancel()
+	self := string(cl.self.Node)
+	own, err := cl.store.Part(ctx, index)
+	if err != nil {
+		return from, err
+	}
+	all := map[string]store.Part{self: own}
+	for _, m := range cl.store.Members() {
+		var p store.Part
+		if m.ID == self {
+			continue
+		}
+		if err := cl.client.Call(ctx, api.NodeID(m.ID), http.MethodPost, partPath, index, &p); err == nil && p.Index == index {
+			all[m.ID] = p // who does not answer is compared another time
+		}
+	}
+	different, agreed := store.Differing(all)
+	if !agreed {
+		log.Error("the nodes' tables differ, and none has what most have", "from", from.String(), "entry", index, "nodes", len(all))
+	}
+	slices.Sort(different)
+	for _, id := range different {
+		log.Error("a node's tables are not what most nodes have", "node", id, "from", from.String(), "entry", index)
+		if id == self {
+			return own.Next, cl.differs(own)
+		}
+		if err := cl.client.Call(ctx, api.NodeID(id), http.MethodPost, differsPath, own, &struct{}{}); err != nil {
+			return own.Next, err
+		}
+	}
+	return own.Next, nil
+}

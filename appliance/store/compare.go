@@ -1,0 +1,242 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/hashicorp/raft"
+	"go.etcd.io/bbolt"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Nodes compare their tables part by part: a disk that has changed what it was
+// given, or a program that made something else of the log, would go on unseen. An
+// entry of the log names where the next part begins. Each node takes hold of its
+// tables as they are at that entry, sums the part up beside its other work, and
+// remembers the sum for whoever compares.
+
+// comparedVersion is the first byte of such an entry; a Place in JSON follows. It
+// is written from CompareLevel on.
+const (
+	comparedVersion = 13
+	CompareLevel    = 7
+)
+
+// partBytes of keys and values are compared at a time.
+const partBytes = 8 << 20
+
+// keptParts is how many sums a node remembers.
+const keptParts = 8
+
+// Place is where a part begins. The zero Place is the beginning of the tables, and
+// what follows their end.
+type Place struct {
+	Bucket string `json:"bucket,omitempty"`
+	Key    []byte `json:"key,omitempty"`
+}
+
+func (p Place) String() string {
+	if p.Bucket == "" {
+		return "the beginning"
+	}
+	return fmt.Sprintf("%s %q", p.Bucket, p.Key)
+}
+
+// Part is what a node has in a part of its tables, at an entry of the log.
+type Part struct {
+	Index uint64 `json:"index"`
+	From  Place  `json:"from"`
+	Next  Place  `json:"next"` // where the next part begins
+	Bytes int64  `json:"bytes"`
+	Sum   []byte `json:"sum"` // SHA-256
+}
+
+// parts are the sums that a node has made.
+type parts struct {
+	mu   sync.Mutex // guards made
+	made []Part
+	bell *bell // rings when there is another
+}
+
+func (p *parts) add(part Part) {
+	p.mu.Lock()
+	p.made = append(p.made, part)
+	p.made = p.made[max(0, len(p.made)-keptParts):]
+	p.mu.Unlock()
+	p.bell.ring()
+}
+
+func (p *parts) at(index uint64) (Part, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, part := range p.made {
+		if part.Index == index {
+			return part, true
+		}
+	}
+	return Part{}, false
+}
+
+func decodePlace(raw []byte) (p Place, err error) {
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return p, fmt.Errorf("the log entry cannot be decoded: %w", err)
+	}
+	return p, nil
+}
+
+// compares says whether the entry asks for a part, and where it begins.
+func compares(l *raft.Log) (from Place, ok bool) {
+	if l.Type != raft.LogCommand || len(l.Data) == 0 {
+		return from, false
+	}
+	raw, holds := ofTerm(l)
+	if !holds || raw[0] != comparedVersion {
+		return from, false
+	}
+	from, err := decodePlace(raw[1:])
+	return from, err == nil
+}
+
+// sumUp makes the part's sum beside other work, of the tables as they are now.
+func (f *fsm) sumUp(index uint64, from Place) {
+	v, end, err := f.tables.begin()
+	if err != nil {
+		return // closed
+	}
+	go func() {
+		defer end()
+		f.parts.add(v.part(index, from, partBytes))
+	}()
+}
+
+// part sums up what is stored from a place on, until it has limit bytes or the
+// end. A bucket without anything, which another release may not have, does not
+// count, and neither does the format of the file.
+func (v view) part(index uint64, from Place, limit int64) Part {
+	p := Part{Index: index, From: from}
+	h := sha256.New()
+	write := func(b []byte) {
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b))))
+		h.Write(b)
+		p.Bytes += int64(len(b))
+	}
+	_ = v.tx.ForEach(func(name []byte, b *bbolt.Bucket) error { // stops when the part is full
+		if string(name) < from.Bucket {
+			return nil
+		}
+		c := b.Cursor()
+		k, value := c.First()
+		if string(name) == from.Bucket {
+			k, value = c.Seek(from.Key)
+		} else if n := b.Sequence(); n != 0 {
+			write(name)
+			write(be64(n))
+		}
+		for ; k != nil; k, value = c.Next() {
+			if bytes.Equal(name, bucketMeta) && bytes.Equal(k, metaFormat) {
+				continue
+			}
+			if p.Bytes >= limit {
+				p.Next = Place{string(name), bytes.Clone(k)}
+				return errFull
+			}
+			write(name)
+			write(k)
+			write(value)
+		}
+		return nil
+	})
+	p.Sum = h.Sum(nil)
+	return p
+}
+
+var errFull = errors.New("the part is full")
+
+// Compare has all nodes sum up the part from a place on, and answers at which
+// entry of the log. On the leader of the term only.
+func (s *Store) Compare(ctx context.Context, term uint64, from Place) (index uint64, err error) {
+	raw, err := json.Marshal(from)
+	if err != nil {
+		return 0, err
+	}
+	var f raft.ApplyFuture
+	err = s.answer(ctx, func() raft.Future {
+		f = s.raft.ApplyLog(raft.Log{Data: termed(withTerm(ctx, term), append([]byte{comparedVersion}, raw...))}, enqueueTimeout)
+		return f
+	})
+	if err != nil {
+		return 0, s.public(err)
+	}
+	if a, ok := f.Response().(answer); ok && a.refused != nil {
+		return 0, a.refused
+	}
+	return f.Index(), nil
+}
+
+// Part is this node's part at the entry, as soon as it is made; a node that has
+// applied the entry in another life, or got it in a snapshot, never makes it.
+func (s *Store) Part(ctx context.Context, index uint64) (Part, error) {
+	for {
+		wait := s.fsm.parts.bell.wait()
+		if p, ok := s.fsm.parts.at(index); ok {
+			return p, nil
+		}
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return Part{}, api.Errorf(api.CodeUnavailable, "this node has not compared its tables at entry %d", index)
+		case <-s.closing:
+			return Part{}, closed()
+		}
+	}
+}
+
+// Differing are the nodes whose part is not the one that most have; none when
+// there is no part that most have, which agreed says.
+func Differing(all map[string]Part) (nodes []string, agreed bool) {
+	count := map[string]int{}
+	for _, p := range all {
+		count[string(p.Sum)]++
+	}
+	for sum, n := range count {
+		if 2*n <= len(all) {
+			continue
+		}
+		for id, p := range all {
+			if string(p.Sum) != sum {
+				nodes = append(nodes, id)
+			}
+		}
+		return nodes, true
+	}
+	return nil, false
+}
+
+// keyDiffers is, in the vote file, what the other nodes have said of this one's
+// tables.
+var keyDiffers = []byte("Differs")
+
+// Differs notes that this node's tables are not what most nodes have: Open
+// refuses them from now on.
+func (s *Store) Differs(p Part) error {
+	return s.votes.Set(keyDiffers, fmt.Appendf(nil, "what it has from %v on is not what most nodes have, at entry %d of the log", p.From, p.Index))
+}
+
+// checkDiffers refuses tables of which Differs was said.
+func (s *Store) checkDiffers() error {
+	why, err := s.votes.Get(keyDiffers)
+	switch {
+	case errors.Is(err, errNotFound) || err == nil && len(why) == 0:
+		return nil
+	case err != nil:
+		return err
+	}
+	return &Damaged{s.options.path("tables.db"), errors.New(string(why))}
+}
