@@ -32,11 +32,7 @@ func (s *Store) cut(from uint64) error {
 		return err
 	}
 	why := fmt.Errorf("the cluster has dropped the log's entries from %d on, which this node has applied: its tables are made anew", from)
-	s.options.Log.Error("store: " + why.Error())
-	if s.options.Anew == nil {
-		panic("store: " + why.Error())
-	}
-	s.asked.Do(func() { go s.options.Anew(why) })
+	s.fail(why)
 	return errAnew
 }
 

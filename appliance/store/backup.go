@@ -96,7 +96,7 @@ func (s *Store) Backup(ctx context.Context, w io.Writer, cluster json.RawMessage
 	if info.Horizon, err = v.horizon(); err != nil {
 		return s.public(err)
 	}
-	if err := b.write(v, info); err != nil {
+	if err := s.tables.guard(func() error { return b.write(v, info) }); err != nil {
 		if ctx.Err() != nil {
 			return gaveUp(ctx.Err())
 		}

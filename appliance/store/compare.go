@@ -112,7 +112,7 @@ func (f *fsm) sumUp(index uint64, from Place) {
 	}
 	go func() {
 		defer end()
-		f.parts.add(v.part(index, from, partBytes))
+		_ = f.tables.guard(func() error { f.parts.add(v.part(index, from, partBytes)); return nil })
 	}()
 }
 
@@ -219,24 +219,8 @@ func Differing(all map[string]Part) (nodes []string, agreed bool) {
 	return nil, false
 }
 
-// keyDiffers is, in the vote file, what the other nodes have said of this one's
-// tables.
-var keyDiffers = []byte("Differs")
-
 // Differs notes that this node's tables are not what most nodes have: Open
 // refuses them from now on.
 func (s *Store) Differs(p Part) error {
-	return s.votes.Set(keyDiffers, fmt.Appendf(nil, "what it has from %v on is not what most nodes have, at entry %d of the log", p.From, p.Index))
-}
-
-// checkDiffers refuses tables of which Differs was said.
-func (s *Store) checkDiffers() error {
-	why, err := s.votes.Get(keyDiffers)
-	switch {
-	case errors.Is(err, errNotFound) || err == nil && len(why) == 0:
-		return nil
-	case err != nil:
-		return err
-	}
-	return &Damaged{s.options.path("tables.db"), errors.New(string(why))}
+	return s.noteDamage(&Damaged{s.tables.path, fmt.Errorf("what it has from %v on is not what most nodes have, at entry %d of the log", p.From, p.Index)})
 }

@@ -26,6 +26,7 @@ var children = map[string]func(dir string) error{
 	"hold-open":    childHolds,
 	"node":         childNode,
 	"restore":      childRestores,
+	"cut":          childCuts,
 	"recover":      childRecovers,
 }
 

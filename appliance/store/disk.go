@@ -56,17 +56,51 @@ func room(dir string, reserve int64) error {
 	return nil
 }
 
-// logStore is Raft's log on the disk, that notices when there is no room. Raft
-// answers a failed write by stepping down and standing for election again,
-// many times a second: the wait keeps that slow.
+// logStore is Raft's log on the disk, that notices damage, and when there is no
+// room. Raft answers a failed write by stepping down and standing for election
+// again, many times a second: the wait keeps that slow.
 type logStore struct {
-	*raftboltdb.BoltStore
+	bolt  *raftboltdb.BoltStore
+	path  string
 	full  atomic.Bool
 	sleep func(time.Duration)
 	wrote func(last uint64) error // after a write
 	cut   func(from uint64) error // before the entries from there on go
+	hurt  func(error)             // hears of damage; nil: nobody
 
 	ending sync.Mutex // held while the end of the log goes back
+}
+
+func (l *logStore) guard(fn func() error) error {
+	err := guarded(l.path, fn)
+	var d *Damaged
+	if errors.As(err, &d) && l.hurt != nil {
+		l.hurt(err)
+	}
+	return err
+}
+
+// FirstIndex is the first entry that there is; 0: none.
+func (l *logStore) FirstIndex() (index uint64, err error) {
+	err = l.guard(func() (err error) { index, err = l.bolt.FirstIndex(); return err })
+	return index, err
+}
+
+// LastIndex is the last entry; 0: none.
+func (l *logStore) LastIndex() (index uint64, err error) {
+	err = l.guard(func() (err error) { index, err = l.bolt.LastIndex(); return err })
+	return index, err
+}
+
+// GetLog reads an entry, or raft.ErrLogNotFound.
+func (l *logStore) GetLog(index uint64, entry *raft.Log) error {
+	return l.guard(func() error {
+		err := l.bolt.GetLog(index, entry)
+		if err != nil && !errors.Is(err, raft.ErrLogNotFound) {
+			err = &Damaged{l.path, fmt.Errorf("entry %d cannot be read: %w", index, err)}
+		}
+		return err
+	})
 }
 
 // StoreLog appends one entry.
@@ -74,7 +108,7 @@ func (l *logStore) StoreLog(entry *raft.Log) error { return l.StoreLogs([]*raft.
 
 // StoreLogs appends entries, all or none.
 func (l *logStore) StoreLogs(entries []*raft.Log) error {
-	err := l.BoltStore.StoreLogs(entries)
+	err := l.guard(func() error { return l.bolt.StoreLogs(entries) })
 	l.full.Store(isFull(err))
 	if isFull(err) {
 		l.sleep(fullRetry)
@@ -98,5 +132,5 @@ func (l *logStore) DeleteRange(from, to uint64) error {
 			return err
 		}
 	}
-	return l.BoltStore.DeleteRange(from, to)
+	return l.guard(func() error { return l.bolt.DeleteRange(from, to) })
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"sync/atomic"
@@ -18,6 +19,7 @@ type fsm struct {
 	closing  chan struct{} // ends the wait for space
 	full     atomic.Bool   // an entry waits for space on the disk
 	halted   bool          // closed while one waited: later ones must not overtake it
+	fail     func(error)   // ends the store's life; nil: the process's
 
 	parts    parts        // of the tables, compared with other nodes'
 	replayed atomic.Int64 // entries applied
@@ -38,8 +40,8 @@ func newFSM(t *tables) (*fsm, error) {
 func (f *fsm) Apply(l *raft.Log) any { return f.ApplyBatch([]*raft.Log{l})[0] }
 
 // ApplyBatch applies what the cluster has agreed on. That cannot be refused:
-// on a full disk it waits for space, on any other failure of the disk, or on
-// an entry that it does not understand, it stops the process.
+// on a full disk it waits for space, on any other failure, or on an entry that
+// it does not understand, the store's life ends.
 func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
 	responses := make([]any, len(logs))
 	done := 0
@@ -87,7 +89,8 @@ func (f *fsm) commit(entries []entry) []answer {
 			return answers
 		}
 		if !isFull(err) {
-			panic(fmt.Sprintf("store: %v", err))
+			f.giveUp(err)
+			continue
 		}
 		f.full.Store(true)
 		select {
@@ -97,6 +100,21 @@ func (f *fsm) commit(entries []entry) []answer {
 		}
 	}
 	return nil
+}
+
+// giveUp is for what the other nodes apply and this one cannot.
+func (f *fsm) giveUp(why error) {
+	var known *TooOld
+	var d *Damaged
+	if !errors.As(why, &known) && !errors.As(why, &d) {
+		why = &Damaged{f.tables.path, why}
+	}
+	if f.fail == nil {
+		panic(fmt.Sprintf("store: %v", why))
+	}
+	f.fail(why)
+	<-f.closing
+	f.halted = true
 }
 
 func (f *fsm) moved(revision int64, applied uint64) {
@@ -111,7 +129,7 @@ func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &snapshot{view: v, end: end}, nil
+	return &snapshot{f.tables, v, end}, nil
 }
 
 // Restore replaces the tables by a snapshot of another node's.

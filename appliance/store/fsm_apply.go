@@ -28,7 +28,7 @@ func (t *tables) apply(entries []entry) (answers []answer, revision int64, skipp
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	g := &group{names: interned{}}
-	err = t.db.Update(func(tx *bbolt.Tx) error {
+	update := func(tx *bbolt.Tx) error {
 		answers, skipped = make([]answer, len(entries)), 0
 		v := view{tx, g}
 		applied := v.applied()
@@ -51,7 +51,8 @@ func (t *tables) apply(entries []entry) (answers []answer, revision int64, skipp
 		}
 		revision = v.revision()
 		return tx.Bucket(bucketMeta).Put(metaApplied, be64(applied))
-	})
+	}
+	err = guarded(t.path, func() error { return t.db.Update(update) })
 	if err == nil {
 		t.touches.Note(g.touched...)
 	}

@@ -118,7 +118,7 @@ func decodeBatch(raw []byte, names interned) (logged, error) {
 			return b, err
 		}
 	default:
-		return b, fmt.Errorf("the log entry has version %d, of a feature level beyond %d, which this program supports: install the cluster's release on this node", raw[0], Level)
+		return b, &TooOld{fmt.Sprintf("the log entry has version %d", raw[0])}
 	}
 	if err := json.Unmarshal(rest, &b.Batch); err != nil {
 		return b, fmt.Errorf("the log entry cannot be decoded: %w", err)

@@ -72,13 +72,14 @@ func readHeader(r io.Reader) (header, error) {
 
 // snapshot is a state held by a read transaction until Release.
 type snapshot struct {
-	view view
-	end  func()
+	tables *tables
+	view   view
+	end    func()
 }
 
 // Persist writes the snapshot to Raft's sink.
 func (s *snapshot) Persist(sink raft.SnapshotSink) error {
-	if err := s.writeTo(sink); err != nil {
+	if err := s.tables.guard(func() error { return s.writeTo(sink) }); err != nil {
 		return errors.Join(fmt.Errorf("write the snapshot: %w", err), sink.Cancel())
 	}
 	return sink.Close()

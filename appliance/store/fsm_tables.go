@@ -66,6 +66,17 @@ type tables struct {
 	db   *bbolt.DB
 
 	touches api.Touches
+	hurt    func(error) // hears of damage; nil: nobody
+}
+
+// guard runs what reads or writes the file.
+func (t *tables) guard(fn func() error) error {
+	err := guarded(t.path, fn)
+	var d *Damaged
+	if errors.As(err, &d) && t.hurt != nil {
+		t.hurt(err)
+	}
+	return err
 }
 
 func boltOptions() *bbolt.Options {
@@ -78,19 +89,28 @@ func boltOptions() *bbolt.Options {
 }
 
 func openTables(path string) (*tables, error) {
-	db, err := bbolt.Open(path, 0o600, boltOptions())
-	if err != nil {
-		return nil, noDatabase(path, err)
-	}
-	t := &tables{path: path, db: db}
-	if err := t.prepare(); err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
-	}
-	return t, nil
+	t := &tables{path: path}
+	err := openBolt(path, func() (err error) {
+		if t.db, err = bbolt.Open(path, 0o600, boltOptions()); err != nil {
+			return err
+		}
+		if err = t.prepare(); err != nil {
+			err = errors.Join(err, t.db.Close())
+		}
+		return err
+	})
+	return t, err
 }
 
 // noDatabase is bbolt's refusal of a file: of what is in it, or of the disk.
 func noDatabase(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var d *Damaged
+	if errors.As(err, &d) {
+		return err
+	}
 	if errors.Is(err, bbolterrors.ErrInvalid) || errors.Is(err, bbolterrors.ErrChecksum) || errors.Is(err, bbolterrors.ErrVersionMismatch) {
 		return &Damaged{path, err}
 	}
@@ -121,7 +141,7 @@ func (t *tables) read(fn func(view) error) error {
 		return err
 	}
 	defer end()
-	return fn(v)
+	return t.guard(func() error { return fn(v) })
 }
 
 // appliedIndex is the log index up to which the tables are.

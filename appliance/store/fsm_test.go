@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/raft"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -296,8 +298,23 @@ func TestDamagedSnapshot(t *testing.T) {
 
 // A log entry of another version must stop the node, not be skipped.
 func TestUnknownEntryStops(t *testing.T) {
-	if _, _, _, err := bare(t).apply([]entry{{1, []byte{99, '{', '}'}}}); err == nil {
-		t.Error("applied")
+	_, _, _, err := bare(t).apply([]entry{{1, []byte{99, '{', '}'}}})
+	var old *TooOld
+	if !errors.As(err, &old) || !strings.Contains(err.Error(), "install the cluster's release on this node") {
+		t.Errorf("applied: %v", err)
+	}
+	f, err := newFSM(bare(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	why := make(chan error, 1)
+	f.fail = func(err error) { why <- err; close(f.closing) }
+	f.ApplyBatch([]*raft.Log{{Index: 1, Type: raft.LogCommand, Data: []byte{99, '{', '}'}}})
+	if err := <-why; !errors.As(err, &old) {
+		t.Errorf("the store's life ends with %v", err)
+	}
+	if applied, err := f.tables.appliedIndex(); applied != 0 || err != nil {
+		t.Errorf("applied up to %d, %v", applied, err)
 	}
 }
 

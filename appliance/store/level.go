@@ -98,9 +98,16 @@ func (v view) settle(s settlement) error {
 	return nil
 }
 
-// beyond says that this program is too old for the cluster.
+// TooOld says that the cluster has come further than this program.
+type TooOld struct{ What string }
+
+// Error says what to do.
+func (t *TooOld) Error() string {
+	return fmt.Sprintf("%s, and this program supports feature levels up to %d: install the cluster's release on this node", t.What, Level)
+}
+
 func beyond(level int) error {
-	return fmt.Errorf("the cluster has feature level %d, and this program supports levels up to %d: install the cluster's release on this node", level, Level)
+	return &TooOld{fmt.Sprintf("the cluster has feature level %d", level)}
 }
 
 // Settled is the cluster's level and id, as this node's tables say.

@@ -179,7 +179,7 @@ func TestDroppedEntriesLeaveTheTables(t *testing.T) {
 func dropped(t *testing.T, snapshotAfter bool) {
 	c := newCluster(t, 3, Options{})
 	anew := make(chan error, 1)
-	c.options.Anew = func(why error) { anew <- why }
+	c.options.Broken = func(why error) { anew <- why }
 	writeRange(t, c.store(c.leader()), 1, 10)
 	c.close()
 	for _, id := range c.ids() {

@@ -49,7 +49,7 @@ func recoverAlone(o Options) (err error) {
 	if err := s.openFiles(); err != nil {
 		return err
 	}
-	if err := s.votes.Set(keyDiffers, nil); err != nil { // there is nobody left to differ from
+	if err := s.votes.Set(keyDamaged, nil); err != nil { // what is left of it has to do
 		return err
 	}
 	s.log.cut = func(uint64) error { return nil } // a snapshot has it all

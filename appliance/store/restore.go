@@ -127,7 +127,7 @@ func firstSnapshot(dir, nodeID string, t *tables) error {
 	if err != nil {
 		return errors.Join(err, sink.Cancel())
 	}
-	s := snapshot{view: v, end: end}
+	s := snapshot{t, v, end}
 	defer s.Release()
 	return s.Persist(sink)
 }

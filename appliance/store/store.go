@@ -32,10 +32,12 @@ type Options struct {
 	// Bootstrap makes the node the first of a new cluster; with a Transport only.
 	// Once the node has written anything it means nothing.
 	Bootstrap bool
-	// Anew is called once when the cluster has dropped entries that the tables
-	// here contain: the store must be closed and opened again, which makes them
-	// anew. Nil: the process stops.
-	Anew func(why error)
+	// Broken is called once, beside everything else, when the store cannot go on
+	// and must be closed: a file of it is damaged (Damaged, also what the next Open
+	// says), the cluster has dropped what the tables here contain (the next Open
+	// makes them anew), or it is beyond this program (TooOld). Nil: the process
+	// stops.
+	Broken func(why error)
 	// Remote reaches the stores of other nodes. Nil: this one answers only
 	// while it leads.
 	Remote Remote
@@ -84,7 +86,8 @@ type Store struct {
 	closing  chan struct{} // closed when Close begins
 	stopped  chan struct{} // closed when Raft has stopped: what it has not answered it never will
 	once     sync.Once
-	asked    sync.Once      // for being opened anew
+	asked    sync.Once      // to be closed
+	opened   atomic.Bool    // Raft runs
 	running  sync.WaitGroup // watches, and the follower of leadership
 	mu       sync.Mutex     // guards closed against running.Add
 	closed   bool
@@ -181,7 +184,7 @@ func (s *Store) start() error {
 	if err != nil {
 		return err
 	}
-	if err := s.checkDiffers(); err != nil {
+	if err := s.checkDamage(); err != nil {
 		return err
 	}
 	if err := s.anew(snapshots); err != nil {
@@ -199,12 +202,16 @@ func (s *Store) openFiles() error {
 	if err := s.openTables(); err != nil {
 		return err
 	}
-	bolt, err := raftboltdb.New(raftboltdb.Options{Path: o.path("log.db"), BoltOptions: boltOptions()})
+	var bolt *raftboltdb.BoltStore
+	err := openBolt(o.path("log.db"), func() (err error) {
+		bolt, err = raftboltdb.New(raftboltdb.Options{Path: o.path("log.db"), BoltOptions: boltOptions()})
+		return err
+	})
 	if err != nil {
-		return noDatabase(o.path("log.db"), err)
+		return err
 	}
 	s.closers = append(s.closers, bolt)
-	s.log = &logStore{BoltStore: bolt, sleep: s.pause, cut: s.cut, wrote: s.wrote}
+	s.log = &logStore{bolt: bolt, path: o.path("log.db"), sleep: s.pause, cut: s.cut, wrote: s.wrote}
 	if s.votes, err = openStable(o.path("vote")); err != nil {
 		return &Damaged{o.path("vote"), err}
 	}
@@ -219,6 +226,11 @@ func (s *Store) openTables() (err error) {
 	s.closers = append(s.closers, closer(s.tables.close))
 	s.fsm, err = newFSM(s.tables)
 	return err
+}
+
+// watchDamage ends the store's life when a file shows damage from now on.
+func (s *Store) watchDamage() {
+	s.tables.hurt, s.log.hurt, s.fsm.fail = s.fail, s.fail, s.fail
 }
 
 // raftConfig is Raft as the store needs it.
@@ -275,16 +287,32 @@ func (s *Store) startRaft(snapshots raft.SnapshotStore, logger hclog.Logger) err
 			return err
 		}
 	}
-	s.raft, err = raft.NewRaft(conf, s.fsm, s.log, votes, snapshots, transport)
-	if err != nil {
+	s.watchDamage()
+	if err := s.newRaft(conf, votes, snapshots, transport); err != nil {
 		return err
 	}
+	s.opened.Store(true)
 	members := s.raft.GetConfiguration().Configuration().Servers
 	self := func(m raft.Server) bool { return m.ID == conf.LocalID }
 	if o.Transport == nil && !slices.ContainsFunc(members, self) {
 		return errors.Join(fmt.Errorf("its files belong to another node (%v), not to %s", members, o.NodeID), s.raft.Shutdown().Error())
 	}
 	return nil
+}
+
+// newRaft starts Raft, which first reads all of the log, and panics where it cannot.
+func (s *Store) newRaft(conf *raft.Config, votes raft.StableStore, snapshots raft.SnapshotStore, transport raft.Transport) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			var d *Damaged
+			if e, ok := r.(error); !ok || !errors.As(e, &d) {
+				panic(r)
+			}
+			err = d
+		}
+	}()
+	s.raft, err = raft.NewRaft(conf, s.fsm, raftLog{s.log, s}, votes, snapshots, transport)
+	return err
 }
 
 // forgetHalfFounding takes back the founding of a cluster that was cut short.

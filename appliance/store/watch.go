@@ -72,9 +72,10 @@ func (w *watch) wants(k api.Kind) bool { return len(w.kinds) == 0 || slices.Cont
 
 func (w *watch) run(v view, end func()) {
 	if w.since <= 0 || w.since < v.oldest()-1 || w.since > v.revision() {
-		ok := w.snapshot(v)
+		var ok bool
+		err := w.s.tables.guard(func() error { ok = w.snapshot(v); return nil })
 		end()
-		if !ok {
+		if err != nil || !ok {
 			return
 		}
 	} else {

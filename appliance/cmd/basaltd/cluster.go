@@ -104,7 +104,14 @@ func (cl *cluster) storeOptions(o store.Options) store.Options {
 	})
 	o.Bootstrap = cl.rec.Founder && member.Founding(cl.dir)
 	o.Promise = member.PromiseFile(cl.dir)
-	o.Anew = func(error) { cl.begin(errBeginAnew) }
+	o.Broken = func(why error) {
+		var old *store.TooOld
+		if errors.As(why, &old) {
+			cl.begin(why) // starting again is no help
+			return
+		}
+		cl.begin(errBeginAnew)
+	}
 	o.Remote = remote{cl.client}
 	return o
 }

@@ -104,8 +104,21 @@ func main() {
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
 	if err := cmd.ExecuteContext(context.Background()); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "basaltd:", err)
-		os.Exit(1)
+		os.Exit(exitCode(err))
 	}
+}
+
+// exitForGood tells systemd that another start is no help (EX_CONFIG of
+// sysexits(3); RestartPreventExitStatus in basaltd.service).
+const exitForGood = 78
+
+func exitCode(err error) int {
+	var damaged *store.Damaged
+	var old *store.TooOld
+	if errors.As(err, &damaged) || errors.As(err, &old) {
+		return exitForGood
+	}
+	return 1
 }
 
 func serve(ctx context.Context, c config) error {

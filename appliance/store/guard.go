@@ -1,0 +1,160 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/hashicorp/raft"
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/appliance/store/pages"
+)
+
+// guarded runs what reads or writes a bbolt file. A damaged page makes bbolt
+// panic, and a file that has become shorter than its pages is a fault of memory:
+// both come back as Damaged. Other panics go on.
+func guarded(path string, fn func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			if !ofDamage(r) {
+				panic(r)
+			}
+			err = &Damaged{path, fmt.Errorf("it is damaged: %v", r)}
+		}
+	}()
+	return fn()
+}
+
+// ofDamage says whether a panic, which is being recovered from, is a fault of
+// memory or began in bbolt.
+func ofDamage(r any) bool {
+	if _, ok := r.(interface{ Addr() uintptr }); ok { // debug.SetPanicOnFault
+		return true
+	}
+	pcs := make([]uintptr, 32)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
+	panicked := false
+	for {
+		f, more := frames.Next()
+		switch {
+		case f.Function == "runtime.gopanic":
+			panicked = true
+		case panicked && !strings.HasPrefix(f.Function, "runtime."):
+			return strings.HasPrefix(f.Function, "go.etcd.io/bbolt")
+		}
+		if !more {
+			return false
+		}
+	}
+}
+
+// openBolt opens a bbolt file, or makes it. bbolt looks for free pages in a
+// goroutine of its own, in which a damaged page ends the process or is never done
+// with: so all pages are looked at first.
+func openBolt(path string, open func() error) error {
+	if err := checkPages(path); err != nil {
+		return err
+	}
+	return guarded(path, func() error { return noDatabase(path, open()) })
+}
+
+func checkPages(path string) error {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil {
+		return nil // another process writes to it: bbolt says so
+	}
+	err = pages.Check(path)
+	var disk *fs.PathError
+	if err == nil || errors.As(err, &disk) {
+		return err
+	}
+	return &Damaged{path, err}
+}
+
+// keyDamaged is, in the vote file, what was found wrong with another one: the
+// store is refused from then on.
+var keyDamaged = []byte("Damaged")
+
+type damage struct {
+	File string `json:"file"`
+	Why  string `json:"why"`
+}
+
+// noteDamage makes the next Open refuse the store.
+func (s *Store) noteDamage(d *Damaged) error {
+	raw, err := json.Marshal(damage{filepath.Base(d.File), clip(d.Err.Error())})
+	if err != nil {
+		return err
+	}
+	return s.votes.Set(keyDamaged, raw)
+}
+
+// clip keeps a text small enough for the vote file.
+func clip(text string) string { return text[:min(len(text), 1000)] }
+
+// checkDamage refuses a store in which damage was found.
+func (s *Store) checkDamage() error {
+	raw, err := s.votes.Get(keyDamaged)
+	if errors.Is(err, errNotFound) || err == nil && len(raw) == 0 {
+		return nil
+	}
+	var d damage
+	if err == nil {
+		err = json.Unmarshal(raw, &d)
+	}
+	if err != nil {
+		return err
+	}
+	return &Damaged{s.options.path(d.File), errors.New(d.Why)}
+}
+
+// fail ends the store's life, as it cannot go on: whoever opened it closes it.
+func (s *Store) fail(why error) {
+	s.asked.Do(func() {
+		s.options.Log.Error("store: it cannot go on", "error", why)
+		var d *Damaged
+		if errors.As(why, &d) {
+			if err := s.noteDamage(d); err != nil {
+				s.options.Log.Error("store: the damage is not noted", "error", err)
+			}
+		}
+		if s.options.Broken == nil {
+			panic("store: " + why.Error())
+		}
+		go s.options.Broken(why)
+	})
+}
+
+// raftLog is the log as Raft reads it. Raft panics when it cannot read an entry:
+// a log that is damaged holds it up until the store is closed.
+type raftLog struct {
+	*logStore
+	s *Store
+}
+
+// GetLog reads an entry.
+func (l raftLog) GetLog(index uint64, entry *raft.Log) error {
+	err := l.logStore.GetLog(index, entry)
+	var d *Damaged
+	if !errors.As(err, &d) || !l.s.opened.Load() {
+		return err
+	}
+	<-l.s.closing
+	runtime.Goexit() // as if Raft had been told to stop first
+	return err
+}
