@@ -31,6 +31,7 @@ type State struct {
 	Routers       []api.Router
 	Webhooks      []api.Webhook
 	Organizations []api.Organization
+	Upgrades      []api.Upgrade
 }
 
 // Of a state, the worst first; among those as bad, in the order of their codes
@@ -39,6 +40,7 @@ func Of(s State, now time.Time) []api.Alert {
 	l := &list{now: now}
 	l.nodes(s)
 	l.members(s)
+	l.upgrades(s)
 	l.gpus(s)
 	l.storage(s)
 	l.networks(s)
