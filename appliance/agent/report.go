@@ -28,21 +28,42 @@ func (a *Agent) reports(ctx context.Context) {
 // instance with a port is placed here before the report says that it does.
 const networkEvery = 500 * time.Millisecond
 
-// untilNextReport waits for ReportEvery, or until a network that did not work
+// untilNextReport waits for ReportEvery, until there is news, or until a network that did not work
 // at the last report does.
 func (a *Agent) untilNextReport(ctx context.Context) {
 	a.mu.Lock()
 	works := a.lastNode.Chassis
 	a.mu.Unlock()
 	if a.o.Ports == nil || works {
-		sleep(ctx, a.o.ReportEvery)
+		a.sleepOrNews(ctx, a.o.ReportEvery)
 		return
 	}
 	for left := a.o.ReportEvery; left > 0 && ctx.Err() == nil; left -= networkEvery {
-		sleep(ctx, min(left, networkEvery))
-		if a.o.Ports.Works(ctx) == nil {
+		if a.sleepOrNews(ctx, min(left, networkEvery)) || a.o.Ports.Works(ctx) == nil {
 			return
 		}
+	}
+}
+
+// sleepOrNews reports whether ReportSoon has ended it.
+func (a *Agent) sleepOrNews(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-a.news:
+		return true
+	case <-t.C:
+	}
+	return false
+}
+
+// ReportSoon has the node reported now, and not when it is time to. It does not
+// wait for that.
+func (a *Agent) ReportSoon() {
+	select {
+	case a.news <- struct{}{}:
+	default: // it is to be reported already
 	}
 }
 
@@ -77,6 +98,9 @@ func (a *Agent) reportNode(ctx context.Context) error {
 		if st.MemoryBytes == 0 {
 			st.MemoryBytes = max(info.Memory-reservedMemory, 0)
 		}
+	}
+	if a.o.Upgrade != nil {
+		st.Upgrade = a.o.Upgrade()
 	}
 	a.reportPools(ctx, &st, now)
 	if a.o.Ports != nil {
