@@ -42,6 +42,9 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	if where := os.Getenv(upgradeVar); where != "" {
+		os.Exit(upgradeProgram(where, os.Args[1:]))
+	}
 	if spec := os.Getenv(childEnv); spec != "" {
 		child(spec)
 		return

@@ -79,6 +79,7 @@ func (cl *cluster) compareOnce(ctx context.Context, term uint64, from store.Plac
 		}
 	}
 	different, agreed := store.Differing(all)
+	log.Debug("a part of the nodes' tables was compared", "entry", index, "nodes", len(all), "different", len(different), "all", from.Bucket == "" && own.Next.Bucket == "")
 	if !agreed {
 		log.Error("the nodes' tables differ, and none has what most have", "from", from.String(), "entry", index, "nodes", len(all))
 	}

@@ -68,6 +68,16 @@ func (p *process) kill() {
 func processes(t *testing.T) (all []*process, key string) {
 	t.Helper()
 	bin := built.Program(t, "appliance/cmd/basaltd", "basalt_fake")
+	return processesOf(t, func(p *process) {
+		p.command = append([]string{bin}, p.command...)
+		p.start(t)
+		t.Cleanup(p.kill)
+	})
+}
+
+// processesOf starts them with the arguments that are their commands.
+func processesOf(t *testing.T, start func(*process)) (all []*process, key string) {
+	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("the setup calls are for root")
 	}
@@ -77,11 +87,10 @@ func processes(t *testing.T) (all []*process, key string) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = os.RemoveAll(dir) })
-		p := &process{name: fmt.Sprint("n", i+1), dir: dir, command: []string{bin, "--data", filepath.Join(dir, "data"), "--run", filepath.Join(dir, "run"),
+		p := &process{name: fmt.Sprint("n", i+1), dir: dir, command: []string{"--data", filepath.Join(dir, "data"), "--run", filepath.Join(dir, "run"),
 			"--node-name", fmt.Sprint("n", i+1), "--listen", address(t), "--peer-listen", address(t), "--libvirt", "fake:", "--fence", "none", "--compare-every", "1s", "--log-level", "debug"}}
-		t.Cleanup(p.kill)
 		failed.Keep(t, func(f failed.Folder) { f.Files(filepath.Join(dir, "log")) })
-		p.start(t)
+		start(p)
 		all = append(all, p)
 	}
 	until(t, "n1 makes a cluster", func() bool { _, err := all[0].api(t, "").SetupInit(t.Context(), "test"); return err == nil })

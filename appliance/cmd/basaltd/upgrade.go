@@ -107,12 +107,19 @@ func (u *upgrades) Nodes(ctx context.Context) ([]upgrade.Node, error) {
 	for _, m := range members.Members {
 		heard[m.Node] = m.HeardAt != nil && time.Since(*m.HeardAt) < lease.Silence
 	}
+	votes := map[string]bool{}
+	for _, m := range u.node.store.Members() {
+		votes[m.ID] = m.Voter
+	}
 	out := make([]upgrade.Node, len(objects))
 	var wg sync.WaitGroup
 	for i, o := range objects {
 		id := api.NodeID(o.Meta.ID)
 		out[i] = upgrade.Node{Node: o, Leads: id == cl.self.Node, Heard: heard[id]}
-		if id == cl.self.Node || !heard[id] {
+		if o.Assignment.Voter && !votes[o.Meta.ID] {
+			out[i].Behind = "it is to vote, and does not yet"
+		}
+		if id == cl.self.Node || !heard[id] || out[i].Behind != "" {
 			continue
 		}
 		wg.Go(func() {

@@ -32,6 +32,13 @@ func Program(t testing.TB, pkg string, tags ...string) string {
 	return filepath.Join(programs(t, form, nil, flags, pkg), filepath.Base(pkg))
 }
 
+// Release is Program with a version, as a release has one.
+func Release(t testing.TB, version, pkg string, tags ...string) string {
+	t.Helper()
+	flags := []string{"-ldflags", "-X main.version=" + version, "-tags", strings.Join(tags, ",")}
+	return filepath.Join(programs(t, strings.Join(append(tags, version), ","), nil, flags, pkg), filepath.Base(pkg))
+}
+
 // Programs builds several, and returns the folder of the test's own copies.
 func Programs(t testing.TB, pkgs ...string) (dir string) {
 	t.Helper()
@@ -84,6 +91,44 @@ func programs(t testing.TB, form string, env, flags []string, pkgs ...string) (o
 		if err := clone(filepath.Join(kept, filepath.Base(p)), filepath.Join(own, filepath.Base(p))); err != nil {
 			t.Fatal(err)
 		}
+	}
+	return own
+}
+
+// Previous builds the program of another commit of this repository, with a
+// version, and returns the test's own copy of it. What was built is kept by its
+// commit. The portal in it is this tree's.
+func Previous(t testing.TB, commit, version, pkg string, tags ...string) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skipf("builds and starts %s of %s", pkg, commit)
+	}
+	_, file, _, _ := runtime.Caller(0)
+	top := filepath.Join(filepath.Dir(file), "../../..")
+	kept := filepath.Join(outputs(), "test", "previous-"+commit)
+	if err := os.MkdirAll(kept, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	defer lock(t, kept+".lock")()
+	program := filepath.Join(kept, filepath.Base(pkg))
+	if _, err := os.Stat(program); err != nil {
+		tree := t.TempDir()
+		script := `git -C "$1" cat-file -e "$3^{commit}" || exit 3; git -C "$1" archive "$3" | tar -x -C "$2" && rm -rf "$2/ui/dist" && cp -r "$1/ui/dist" "$2/ui/dist"`
+		if out, err := exec.Command("bash", "-eo", "pipefail", "-c", script, "-", top, tree, commit).CombinedOutput(); err != nil {
+			t.Fatalf("commit %s, the release before, is not in this repository: %v\n%s\na shallow clone gets it by git fetch --unshallow", commit, err, out)
+		}
+		cmd := exec.Command("go", "build", "-buildvcs=false", "-o", program+".new", "-ldflags", "-X main.version="+version, "-tags", strings.Join(tags, ","), "./"+pkg)
+		cmd.Dir = tree
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("go build of commit %s: %v\n%s", commit, err, out)
+		}
+		if err := os.Rename(program+".new", program); err != nil {
+			t.Fatal(err)
+		}
+	}
+	own := filepath.Join(t.TempDir(), filepath.Base(pkg))
+	if err := clone(program, own); err != nil {
+		t.Fatal(err)
 	}
 	return own
 }

@@ -1,0 +1,387 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/appliance/store"
+	"github.com/basalt-gpu/basalt/installer/dev/built"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
+)
+
+const (
+	basaltd = "appliance/cmd/basaltd"
+	// quietFor is the longest time in which nobody may take a write: an election,
+	// or several when who leads is killed, on a machine that does other work too.
+	quietFor = 15 * time.Second
+)
+
+// load writes all the time, wherever it is taken, and remembers what was
+// acknowledged.
+type load struct {
+	stop func()
+
+	mu    sync.Mutex // guards what is below
+	taken []string
+	worst time.Duration // between two that were taken
+}
+
+func newLoad(t *testing.T, all []*kept, key string) *load {
+	t.Helper()
+	var apis []*client.API
+	for _, k := range all {
+		apis = append(apis, k.api(t, key))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	l := &load{}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		last := patience.Start()
+		for i := 0; ctx.Err() == nil; i++ {
+			name := fmt.Sprintf("w%d", i)
+			if !put1(ctx, apis[i%len(apis)], name) {
+				continue // the next asks another node
+			}
+			l.mu.Lock()
+			l.taken, l.worst = append(l.taken, name), max(l.worst, last.Given())
+			l.mu.Unlock()
+			last = patience.Start()
+			sleep(ctx, 20*time.Millisecond)
+		}
+	}()
+	l.stop = sync.OnceFunc(func() { cancel(); <-ended })
+	t.Cleanup(l.stop)
+	return l
+}
+
+// put1 reports whether a write was acknowledged.
+func put1(ctx context.Context, a *client.API, name string) bool {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	_, err := a.Flavors().Create(ctx, api.Flavor{Meta: api.Meta{Name: name}, Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 1 << 30, RootBytes: 1 << 30}})
+	if err != nil {
+		sleep(ctx, 20*time.Millisecond)
+	}
+	return err == nil
+}
+
+// check that every node has all that was acknowledged, and that somebody took
+// writes all the time.
+func (l *load) check(t *testing.T, all []*kept, key string) {
+	t.Helper()
+	l.stop()
+	t.Logf("%d writes were taken; the longest time without one: %s", len(l.taken), l.worst.Round(time.Millisecond))
+	if l.worst > quietFor {
+		t.Errorf("for %s nobody took a write", l.worst)
+	}
+	if len(l.taken) == 0 {
+		t.Fatal("no write was taken")
+	}
+	for _, k := range all {
+		has := map[string]bool{}
+		for o, err := range k.api(t, key).Flavors().All(t.Context(), client.Query{}) {
+			if err != nil {
+				t.Fatalf("%s: %v", k.name, err)
+			}
+			has[o.Meta.Name] = true
+		}
+		for _, name := range l.taken {
+			if !has[name] {
+				t.Fatalf("%s does not have %s, which was acknowledged", k.name, name)
+			}
+		}
+	}
+}
+
+// asMember waits until the node says that it is a member with the version.
+func asMember(t *testing.T, k *kept, version string) {
+	t.Helper()
+	until(t, k.name+" is a member with version "+version, func() bool {
+		s, err := k.api(t, "").Setup(t.Context())
+		return err == nil && s.State == api.SetupMember && s.Quorum && s.Version == version
+	})
+}
+
+func leaderOf(t *testing.T, all []*kept) *kept {
+	t.Helper()
+	var leader string
+	until(t, "somebody leads", func() bool {
+		for _, k := range all {
+			if s, err := k.api(t, "").Setup(t.Context()); err == nil && s.Quorum && s.Leader != "" {
+				leader = s.Leader
+			}
+		}
+		return leader != ""
+	})
+	return all[slices.IndexFunc(all, func(k *kept) bool { return k.name == leader })]
+}
+
+var wholeCompare = regexp.MustCompile(`a part of the nodes' tables was compared" entry=\d+ nodes=3 different=(\d) all=true`)
+
+// sameTables waits until all tables of all three nodes were compared after now,
+// and looks whether any ever differed.
+func sameTables(t *testing.T, all []*kept) {
+	t.Helper()
+	read := func() (logs []byte) {
+		for _, k := range all {
+			raw, err := os.ReadFile(filepath.Join(k.dir, "log"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			logs = append(logs, raw...)
+		}
+		return logs
+	}
+	before := len(wholeCompare.FindAll(read(), -1))
+	until(t, "the tables are compared", func() bool { return len(wholeCompare.FindAll(read(), -1)) > before })
+	for _, m := range wholeCompare.FindAllSubmatch(read(), -1) {
+		if string(m[1]) != "0" {
+			t.Errorf("tables differ: %s", m[0])
+		}
+	}
+	if bytes.Contains(read(), []byte("tables are not what most nodes have")) {
+		t.Error("a node's tables have differed from the others'")
+	}
+}
+
+// haveLevel waits until all nodes' tables have the level.
+func haveLevel(t *testing.T, all []*kept, want uint64) {
+	t.Helper()
+	level := func(k *kept) (n uint64) {
+		copied := filepath.Join(t.TempDir(), "tables.db") // it is open
+		if err := replace(k.data("store/tables.db"), copied); err != nil {
+			t.Fatal(err)
+		}
+		db, err := bbolt.Open(copied, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
+		if err != nil {
+			return 0 // copied while it was written
+		}
+		defer db.Close()
+		_ = db.View(func(tx *bbolt.Tx) error {
+			if raw := tx.Bucket([]byte("meta")).Get([]byte("level")); len(raw) == 8 {
+				n = binary.BigEndian.Uint64(raw)
+			}
+			return nil
+		})
+		return n
+	}
+	for _, k := range all {
+		until(t, fmt.Sprintf("%s has level %d", k.name, want), func() bool { return level(k) == want })
+	}
+}
+
+// Three nodes of the release before get this tree's, one after the other, while
+// somebody writes, and who leads is killed in the middle: by the cluster itself
+// if that release could do so, else by hand.
+func TestUpgradeFromPreviousRelease(t *testing.T) {
+	raw, err := os.ReadFile("testdata/previous-release")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := built.Previous(t, strings.TrimSpace(string(raw)), "1.0", basaltd, "basalt_fake")
+	after := built.Release(t, "2.0", basaltd, "basalt_fake")
+	help, err := exec.Command(before, "--help").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, help)
+	}
+	able := bytes.Contains(help, []byte("--upgrade-program"))
+	var all []*kept
+	_, key := processesOf(t, func(p *process) {
+		var flags []string
+		if able {
+			flags = []string{"--upgrade-program", programOf(t, p.dir)}
+		}
+		all = append(all, keep(t, p, before, flags...))
+	})
+	l := newLoad(t, all, key)
+	if able {
+		upgradeTo(t, all, key, "2.0", after, true)
+	} else {
+		byHand(t, all, after)
+	}
+	for _, k := range all {
+		asMember(t, k, "2.0")
+	}
+	l.check(t, all, key)
+	sameTables(t, all)
+	haveLevel(t, all, store.Level)
+}
+
+// byHand puts the program in place of the old one as an operator does: on one
+// node after the other.
+func byHand(t *testing.T, all []*kept, program string) {
+	t.Helper()
+	for i, k := range all {
+		k.install(t, program)
+		k.signal(syscall.SIGTERM)
+		asMember(t, k, "2.0")
+		if i == 1 {
+			leader := leaderOf(t, all)
+			t.Logf("%s leads and is killed", leader.name)
+			leader.signal(syscall.SIGKILL)
+			until(t, "it is back", func() bool {
+				s, err := leader.api(t, "").Setup(t.Context())
+				return err == nil && s.State == api.SetupMember && s.Quorum
+			})
+		}
+	}
+}
+
+// begin an upgrade whose package is a program.
+func begin(t *testing.T, k *kept, key, version, program string) api.Upgrade {
+	t.Helper()
+	content, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(content)
+	p := api.UpgradePackage{Name: "basalt", SizeBytes: int64(len(content)), Sha256: hex.EncodeToString(sum[:])}
+	if err := k.api(t, key).PutUpgradePackage(t.Context(), p.Sha256, bytes.NewReader(content), p.SizeBytes); err != nil {
+		t.Fatal(err)
+	}
+	var u api.Upgrade
+	until(t, "the upgrade is begun", func() bool {
+		u, err = k.api(t, key).Upgrades().Create(t.Context(), api.Upgrade{Meta: api.Meta{Name: api.UpgradeName},
+			Spec: api.UpgradeSpec{Version: version, Packages: []api.UpgradePackage{p}}})
+		return err == nil
+	})
+	return u
+}
+
+// upgradeOf is the upgrade as any node knows it.
+func upgradeOf(t *testing.T, all []*kept, key string) (u api.Upgrade, ok bool) {
+	t.Helper()
+	for _, k := range all {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		u, err := k.api(t, key).Upgrades().Get(ctx, api.UpgradeName, client.Query{})
+		cancel()
+		if err == nil {
+			return u, true
+		}
+	}
+	return u, false
+}
+
+// upgradeTo upgrades the cluster and waits until that is done. With kill, who
+// leads is killed when the first node has the new release.
+func upgradeTo(t *testing.T, all []*kept, key, version, program string, kill bool) {
+	t.Helper()
+	begin(t, all[0], key, version, program)
+	said := ""
+	until(t, "the upgrade to "+version+" is done", func() bool {
+		u, ok := upgradeOf(t, all, key)
+		if !ok {
+			return false
+		}
+		now := fmt.Sprintf("%s (%s):", u.Status.Phase, u.Status.Reason)
+		half := 0
+		for _, n := range u.Status.Nodes {
+			now += fmt.Sprintf(" %s", n.Phase)
+			if n.Phase.Halfway() {
+				half++
+			}
+			if kill && n.Phase == api.UpgradeNodeVerifying {
+				kill = false
+				leader := leaderOf(t, all)
+				t.Logf("%s leads and is killed", leader.name)
+				leader.signal(syscall.SIGKILL)
+			}
+		}
+		if now != said {
+			said = now
+			t.Log(now)
+		}
+		if half > 1 {
+			t.Errorf("%d nodes are half-way", half)
+		}
+		if u.Status.Phase == api.UpgradePaused {
+			t.Fatalf("the upgrade has paused: %s", u.Status.Reason)
+		}
+		return u.Status.Phase == api.UpgradeDone
+	})
+	if kill {
+		t.Error("nobody was killed")
+	}
+}
+
+// A release that does not come up is taken back, and the cluster goes on. The
+// next is brought onto every node, while somebody writes, and who leads is killed
+// in the middle.
+func TestClusterUpgrade(t *testing.T) {
+	before := built.Program(t, basaltd, "basalt_fake")
+	after := built.Release(t, "2.0", basaltd, "basalt_fake")
+	var all []*kept
+	_, key := processesOf(t, func(p *process) { all = append(all, keep(t, p, before, "--upgrade-program", programOf(t, p.dir))) })
+	l := newLoad(t, all, key)
+
+	broken := filepath.Join(t.TempDir(), "basaltd")
+	if err := os.WriteFile(broken, []byte("#!/bin/sh\necho this release does not start\nexit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	begin(t, all[1], key, "1.1", broken)
+	var u api.Upgrade
+	until(t, "it pauses", func() bool {
+		var ok bool
+		u, ok = upgradeOf(t, all, key)
+		return ok && u.Status.Phase == api.UpgradePaused
+	})
+	back := 0
+	for _, n := range u.Status.Nodes {
+		switch n.Phase {
+		case api.UpgradeNodeRolledBack:
+			back++
+		case api.UpgradeNodeWaiting:
+		default:
+			t.Errorf("a node is %s: %s", n.Phase, n.Message)
+		}
+	}
+	if back != 1 {
+		t.Errorf("%d nodes have gone back, want 1: %+v", back, u.Status)
+	}
+	until(t, "the operator is told", func() bool {
+		for a, err := range all[0].api(t, key).Alerts(t.Context()) {
+			if err == nil && a.Code == api.AlertUpgradePaused && strings.Contains(a.Message, "has gone back to dev") {
+				return true
+			}
+		}
+		return false
+	})
+	for _, k := range all {
+		asMember(t, k, "dev")
+	}
+	until(t, "no node is in maintenance", func() bool {
+		page, err := all[0].api(t, key).Nodes().Page(t.Context(), client.Query{})
+		return err == nil && !slices.ContainsFunc(page.Items, func(n api.Node) bool { return n.Spec.Drain })
+	})
+	until(t, "it is forgotten", func() bool {
+		_, err := all[0].api(t, key).Upgrades().Delete(t.Context(), u.Meta.ID)
+		return err == nil
+	})
+
+	upgradeTo(t, all, key, "2.0", after, true)
+	for _, k := range all {
+		asMember(t, k, "2.0")
+	}
+	l.check(t, all, key)
+	sameTables(t, all)
+	haveLevel(t, all, store.Level)
+}
