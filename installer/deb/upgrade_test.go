@@ -167,6 +167,9 @@ func TestUpgradeScript(t *testing.T) {
 			if raw, err := os.ReadFile(filepath.Join(r.dir, "etc/default/basalt")); err != nil || string(raw) != "mine\n" {
 				t.Errorf("the operator's configuration is %q, %v", raw, err)
 			}
+			if raw, err := os.ReadFile(filepath.Join(r.dir, "var/lib/dpkg/info/basalt.conffiles")); err != nil || string(raw) != "/etc/default/basalt\n" {
+				t.Errorf("dpkg has the configuration files %q, %v", raw, err)
+			}
 			if to, err := os.Readlink(filepath.Join(r.dir, "etc/masked")); err != nil || to != "/dev/null" {
 				t.Errorf("a link is %q, %v", to, err)
 			}

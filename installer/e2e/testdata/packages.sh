@@ -45,13 +45,14 @@ install
 # An upgrade whose release does not work (nothing serves here) puts back what was
 # there: packages that it has made of the installed files.
 version=$(in_root dpkg-query -W -f '${Version}' basalt)
-was=$(in_root sh -c 'dpkg-query -L basalt basalt-guest-tools | sort -u | while read -r f; do stat -c "%n %F %a %U %s %N" "$f"; done')
+files() { in_root sh -c 'dpkg-query -L basalt basalt-guest-tools | sort -u | while read -r f; do if [ -e "$f" ]; then stat -c "%N %F %a %U %s" "$f"; fi; done' | grep -v gpud; }
+was=$(files)
 echo '# mine' >>"$root/etc/default/basalt-gpud"
 in_root env BASALT_UPGRADE_LIMIT=0 /usr/lib/basalt/upgrade start --id try --version "$version" --socket /none --outcome /var/lib/basalt/upgrade/outcome.json \
 	--package "/tmp/debs/basalt_${version}_amd64.deb" --package "/tmp/debs/basalt-guest-tools_${version}_amd64.deb" || fail "the upgrade does not start"
 for _ in {1..300}; do [ ! -e "$root/var/lib/basalt/upgrade/outcome.json" ] || break; sleep 1; done
 grep -q "version $version is installed again" "$root/var/lib/basalt/upgrade/outcome.json" || { cat "$root"/var/lib/basalt/upgrade/{log,dpkg.log,outcome.json}; fail "the release before is not put back"; }
-[ "$(in_root sh -c 'dpkg-query -L basalt basalt-guest-tools | sort -u | while read -r f; do stat -c "%n %F %a %U %s %N" "$f"; done' | grep -v gpud)" = "$(grep -v gpud <<<"$was")" ] || fail "what is put back is not what was there"
+[ "$(files)" = "$was" ] || fail "what is put back is not what was there"
 in_root dpkg --verify basalt basalt-guest-tools | grep -v ' c /etc/default/basalt-gpud$' && fail "the files put back are not the package's"
 grep -q '# mine' "$root/etc/default/basalt-gpud" || fail "an upgrade changed basalt-gpud's settings"
 rm -rf "$root/var/lib/basalt/upgrade"
