@@ -71,6 +71,9 @@ func compile(l *layout, f *ptx.Func) (*program, error) {
 		}
 	}
 	p.localBytes = (p.localBytes + 15) &^ 15
+	if p.machineBytes(uint64(p.maxThreads)) > maxMachineBytes {
+		p.maxThreads = uint32(maxMachineBytes/p.laneBytes()) &^ (warpSize - 1)
+	}
 	return p, nil
 }
 
