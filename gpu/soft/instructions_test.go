@@ -61,6 +61,21 @@ func TestSynchronizationAgainstOracle(t *testing.T) {
 	}
 }
 
+// A 32-bit address goes round: compilers put a constant that belongs to an
+// index into the offset, so that the register alone is below the memory.
+func TestSharedAddressesWrap(t *testing.T) {
+	r := newRig(t, ptxHead+`.entry k(.param .u64 a) { .reg .b64 %rd<4>; .reg .b32 %r<10>; .shared .align 8 .b8 t[256]; .local .align 8 .b8 l[8];
+ld.param.u64 %rd1, [a]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 16; add.u64 %rd1, %rd1, %rd2;
+mov.u32 %r2, t; shl.b32 %r3, %r1, 3; add.s32 %r2, %r2, %r3; add.s32 %r3, %r2, -128;
+st.shared.u32 [%r3+128], %r1; ld.shared.u32 %r4, [%r2+0]; st.global.u32 [%rd1], %r4;
+add.s32 %r5, %r2, 4096; st.shared.u32 [%r5+-4092], %r1; ld.shared.v2.u32 {%r6, %r7}, [%r3+128]; st.global.u32 [%rd1+4], %r7;
+atom.shared.add.u32 %r8, [%r3+128], 100; mov.b64 %rd3, {%r3, %r1}; ld.shared.u32 %r8, [%rd3+128]; st.global.u32 [%rd1+8], %r8;
+mov.u32 %r9, l; sub.u32 %r9, %r9, 64; st.local.u32 [%r9+64], %r1; ld.local.u32 %r9, [l]; st.global.u32 [%rd1+12], %r9; ret; }`)
+	a := r.buffer(make([]byte, 16*32))
+	r.launch("k", [3]uint32{1, 1, 1}, [3]uint32{32, 1, 1}, 0, a)
+	r.expect(a, 4*32, func(i int) uint32 { return uint32(i/4) + []uint32{0, 0, 100, 0}[i%4] })
+}
+
 func differOnce(t *testing.T, body string) {
 	t.Helper()
 	d, err := New(Options{VRAM: 64 << 20, SMs: 1})

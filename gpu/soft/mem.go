@@ -32,11 +32,27 @@ type access struct {
 	typ   ptx.Type
 	n     int    // vector elements
 	mask  uint64 // of the register's width
+	reach uint64 // the highest address of the space, a mask for sums
 }
 
-// address parses modifiers and the memory operand of an access. Cache, order
+// at is an address with an offset. Addresses of shared, local and parameter
+// memory have 32 bits: a sum beyond them wraps, and a wider register is cut
+// off. A 32-bit register is zero-extended for the other spaces (PTX ISA,
+// "Addresses as Operands"). The quick paths for whole warps leave addresses
+// that go round to the slow one.
+func (a *access) at(addr, off uint64) uint64 { return (addr + off) & a.reach }
+
+// access parses modifiers and the memory operand of an access. Cache, order
 // and scope modifiers change nothing here: one block runs in program order.
 func (c *compiler) access(in *ptx.Inst, mem *ptx.Operand, skip map[string]bool) (access, error) {
+	a, err := c.operand(in, mem, skip)
+	if a.reach = 1<<64 - 1; a.space > spGlobal {
+		a.reach = 1<<32 - 1
+	}
+	return a, err
+}
+
+func (c *compiler) operand(in *ptx.Inst, mem *ptx.Operand, skip map[string]bool) (access, error) {
 	a := access{n: 1, mask: ^uint64(0)}
 	param := false
 	for _, m := range in.Mods {
@@ -227,7 +243,7 @@ func (c *compiler) load(in *ptx.Inst) ([]step, error) {
 		}
 		for i, d := range dst {
 			if constant && a.space == spParam {
-				if err := m.uniform(&a, addrs[0]+a.off+uint64(i)*size, d, act); err != nil {
+				if err := m.uniform(&a, a.at(addrs[0], a.off+uint64(i)*size), d, act); err != nil {
 					return err
 				}
 				continue
@@ -260,8 +276,8 @@ func (m *machine) aligned(a *access, addrs []uint64, act []uint32) error {
 	}
 	whole := uint64(a.n)*uint64(a.typ.Size()) - 1
 	return eachLaneErr(act, func(l int) error {
-		if (addrs[l]+a.off)&whole != 0 {
-			return fmt.Errorf("%w: vector of %d bytes at %#x", abi.ErrMisaligned, whole+1, addrs[l]+a.off)
+		if at := a.at(addrs[l], a.off); at&whole != 0 {
+			return fmt.Errorf("%w: vector of %d bytes at %#x", abi.ErrMisaligned, whole+1, at)
 		}
 		return nil
 	})
@@ -310,7 +326,7 @@ func (m *machine) loadOne(a *access, addrs []uint64, off uint64, d ref, act []ui
 			if bits>>l&1 == 0 {
 				continue
 			}
-			b, err := m.window(a.space, addrs[lane+l]+off, size, lane+l)
+			b, err := m.window(a.space, a.at(addrs[lane+l], off), size, lane+l)
 			if err != nil {
 				return err
 			}
@@ -416,7 +432,7 @@ func (m *machine) storeOne(a *access, addrs []uint64, off uint64, s ref, act []u
 			if bits>>l&1 == 0 {
 				continue
 			}
-			addr := addrs[lane+l] + off
+			addr := a.at(addrs[lane+l], off)
 			if a.space == spGeneric && addr-paramWindow < windowSize {
 				return fmt.Errorf("%w: store to parameters", abi.ErrIllegalAddress)
 			}
