@@ -413,6 +413,9 @@ func (m *machine) storeOne(a *access, addrs []uint64, off uint64, s ref, act []u
 			continue
 		}
 		lane := w * warpSize
+		if a.space <= spGlobal {
+			bits = a.writers(addrs[lane:][:warpSize], off, bits)
+		}
 		if bits == ^uint32(0) && size == 4 && s.class == class32 {
 			v, ad := m.r32[s.slot*m.lanes+lane:][:warpSize], addrs[lane:][:warpSize]
 			i := 0
@@ -455,4 +458,44 @@ func (m *machine) storeOne(a *access, addrs []uint64, off uint64, s ref, act []u
 		whole = words(data)
 	}
 	return nil
+}
+
+// writers gives the lanes of a warp that a store takes: of those with the same
+// address the last. A warp's store to one address is one store: were it one for
+// each lane, a lock that a whole warp releases would be released again when
+// another block has it.
+func (a *access) writers(addrs []uint64, off uint64, lanes uint32) uint32 {
+	if lanes == ^uint32(0) && ascending(addrs) {
+		return lanes
+	}
+	var lowest, highest uint64 // of the writers so far
+	writers := uint32(0)
+	for rest := lanes; rest != 0; {
+		l := mathbits.Len32(rest) - 1
+		rest &^= 1 << l
+		switch x := addrs[l]; {
+		case writers == 0:
+			lowest, highest = x, x
+		case x < lowest:
+			lowest = x
+		case x > highest:
+			highest = x
+		case a.space == spGeneric && x+off-localWindow < windowSize: // each lane has its own
+		case x == lowest || x == highest || having(addrs, writers, x) != 0:
+			continue
+		}
+		writers |= 1 << l
+	}
+	return writers
+}
+
+func ascending(v []uint64) bool {
+	last := v[0]
+	for _, x := range v[1:] {
+		if x <= last {
+			return false
+		}
+		last = x
+	}
+	return true
 }
