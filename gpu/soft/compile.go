@@ -71,6 +71,9 @@ func compile(l *layout, f *ptx.Func) (*program, error) {
 		}
 	}
 	p.localBytes = (p.localBytes + 15) &^ 15
+	if p.machineBytes(uint64(p.maxThreads)) > maxMachineBytes {
+		p.maxThreads = uint32(maxMachineBytes/p.laneBytes()) &^ (warpSize - 1)
+	}
 	return p, nil
 }
 
@@ -322,8 +325,7 @@ func (c *compiler) emitFrame(fr *frame) error {
 		if n.sync != nil {
 			c.at(n.sync)
 			b.syncInst = c.place
-			var err error
-			if b.sync, err = c.syncInst(n.sync); err != nil {
+			if err := c.syncInst(n.sync, b); err != nil {
 				return err
 			}
 		}
