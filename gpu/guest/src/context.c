@@ -157,6 +157,7 @@ int stream_resolve(CUstream h, uint64_t *stream, uint64_t *context)
 	bool blocking;
 
 	TRY(stream_find(h, stream, context, &blocking));
+	TRY(context_fault(*context));
 	return callbacks_wait(*stream, *context, blocking);
 }
 
