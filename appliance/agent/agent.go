@@ -119,7 +119,7 @@ type Options struct {
 	Fenced func(id api.InstanceID, since time.Time) (bool, error)
 	BootID string // of the machine's present boot; empty: the kernel's
 
-	Accelerator hypervisor.Accelerator // until SetAccelerator
+	Accelerator hypervisor.Accelerator // until SetAccelerator; empty: no machine starts until then
 	VCPUs       int64                  // to give out; 0: 4 for each CPU of the machine
 	MemoryBytes int64                  // to give out; 0: the machine's, less 2 GiB
 	ToolsDisc   string                 // ISO with the guest tools; empty: none
@@ -156,7 +156,7 @@ type Agent struct {
 
 	book *samples.Book // charts
 
-	accelerator atomic.Value // hypervisor.Accelerator
+	accelerator atomic.Value // accelerated
 	pools       atomic.Pointer[map[string]sds.Driver]
 
 	mu       sync.Mutex

@@ -238,6 +238,9 @@ func (a *Agent) do(ctx context.Context, in api.Instance, s step) error {
 // cluster says so: the claim comes first, then the store's word, then the
 // lease, and then nothing that takes long.
 func (a *Agent) begin(ctx context.Context, in api.Instance) error {
+	if err := a.machinesStart(); err != nil {
+		return err
+	}
 	id := api.InstanceID(in.Meta.ID)
 	release, err := a.holdDisks(id) // and so the list of its volumes
 	if err != nil {

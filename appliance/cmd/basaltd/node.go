@@ -41,8 +41,7 @@ type node struct {
 	store    *store.Store
 	cluster  *cluster // nil: the node is alone
 	machines hypervisor.Driver
-	how      probe.Result // machines run
-	probed   string       // the probe's cache
+	probed   string // the cache of how machines run
 	pools    map[string]sds.Driver
 	gpud     *client.Control
 	network  *fabric // nil: there are no networks
@@ -116,7 +115,7 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 	ao := agent.Options{
 		NodeID: id, NodeName: c.nodeName, DataDir: c.data, RunDir: filepath.Join(c.run, "i"), Version: version,
 		Store: only{n.store, agent.Kinds}, Machines: n.machines, Pools: n.pools, VGPUs: cards, Cards: cards,
-		Accelerator: n.how.Accelerator, ToolsDisc: tools, StopGrace: c.stopGrace, MeterEvery: c.meterEvery, Log: log,
+		Accelerator: probe.Cached(ctx, n.probed), ToolsDisc: tools, StopGrace: c.stopGrace, MeterEvery: c.meterEvery, Log: log,
 	}
 	if err := n.openStorage(c, id); err != nil {
 		return n, err
