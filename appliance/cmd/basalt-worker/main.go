@@ -56,12 +56,20 @@ func run(o options) error {
 		return err
 	}
 	err = p.Run(ctx)
-	time.AfterFunc(endTime, func() {
+	tooLong := func() {
 		log.Warn("cleaning up takes too long; left to the kernel")
 		os.Exit(1)
-	})
+	}
+	freeing := time.AfterFunc(endTime, tooLong)
 	if ctx.Err() != nil {
 		err = nil // told to end
+	}
+	err = errors.Join(err, p.Free())
+	if freeing.Stop() {
+		if away := p.Await(ctx); away != nil && ctx.Err() == nil {
+			log.Warn("what was used since gpud went away is not told", "error", away)
+		}
+		time.AfterFunc(endTime, tooLong)
 	}
 	return errors.Join(err, p.Close())
 }
