@@ -79,6 +79,8 @@ type VGPU struct {
 	Device                  string
 	VRAMBytes, SharePercent int64
 	Tier                    api.GPUTier
+	// VCPUs and MemoryBytes of the instance: what it pays for of the node, besides.
+	VCPUs, MemoryBytes int64
 	// SwapBytes of this node's memory back what the card is promised beyond its
 	// own: of the card, with all its slices.
 	SwapBytes int64
@@ -113,7 +115,10 @@ type Options struct {
 	Keys     Keys                // nil: no disk is encrypted or in Ceph
 	Ports    Ports               // nil: no networks
 	Ceph     Storage             // nil: this node runs no Ceph
-	Backups  Backups             // nil: no backups
+	// WorkerLimits returns why nothing bounds what vGPUs' workers take of this
+	// node, or nil. nil: there is nothing to bound.
+	WorkerLimits func() error
+	Backups      Backups // nil: no backups
 	// Fenced says whether the fence has ended a run of the instance that began
 	// at since; an error: it does not answer now. nil: it does not say.
 	Fenced func(id api.InstanceID, since time.Time) (bool, error)

@@ -370,7 +370,8 @@ func (a *Agent) ensureVGPU(ctx context.Context, in api.Instance) (string, error)
 		return "", err
 	}
 	return a.o.VGPUs.Ensure(ctx, VGPU{Instance: id, Device: gpu.Status.Device, SwapBytes: a.cache.swap(gpu),
-		VRAMBytes: in.Assignment.VgpuVramBytes, SharePercent: in.Assignment.VgpuSharePercent, Tier: in.Assignment.VgpuTier})
+		VRAMBytes: in.Assignment.VgpuVramBytes, SharePercent: in.Assignment.VgpuSharePercent, Tier: in.Assignment.VgpuTier,
+		VCPUs: in.Assignment.Vcpus, MemoryBytes: in.Assignment.MemoryBytes})
 }
 
 // domain is the machine that the instance's assignment asks for, with its root

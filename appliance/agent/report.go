@@ -81,6 +81,7 @@ func (a *Agent) reportAll(ctx context.Context) error {
 
 const (
 	condGPUD    = "GPUScheduler"
+	condWorkers = "WorkerLimits"
 	condNetwork = "Network"
 	// reserved for the host itself, out of its RAM.
 	reservedMemory = 2 << 30
@@ -119,8 +120,11 @@ func (a *Agent) reportNode(ctx context.Context) error {
 		}
 	}
 	if a.o.VGPUs != nil {
-		_, err := a.o.VGPUs.GPUs(ctx)
+		cards, err := a.o.VGPUs.GPUs(ctx)
 		st.Conditions = append(st.Conditions, answer(condGPUD, err, now))
+		if a.o.WorkerLimits != nil && len(cards) > 0 {
+			st.Conditions = append(st.Conditions, answer(condWorkers, a.o.WorkerLimits(), now))
+		}
 	}
 	a.mu.Lock()
 	keepSince(st.Conditions, a.lastNode.Conditions)
