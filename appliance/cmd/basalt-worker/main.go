@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"runtime/debug"
 	"syscall"
 	"time"
 )
@@ -38,6 +39,9 @@ func main() {
 		// The issuer polls on a processor of the Go scheduler's: the driver's
 		// goroutines shall not have to wait for that one.
 		runtime.GOMAXPROCS(runtime.NumCPU() + 1)
+		// A tenant's modules are what is on the heap, and loading one is rare: less
+		// garbage is worth more than the time that collecting takes.
+		debug.SetGCPercent(50)
 		err = run(o)
 	}
 	if err != nil {
