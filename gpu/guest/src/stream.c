@@ -41,8 +41,8 @@ CUDA_API CUresult cuStreamDestroy_v2(CUstream hStream)
 	if (a.stream <= (uintptr_t)CU_STREAM_PER_THREAD)
 		return CUDA_ERROR_INVALID_HANDLE;
 	TRY(stream_find(hStream, &a.stream, &context, &blocking));
-	if ((err = context_fault(context)) == 0) /* else it goes, and the error is told */
-		TRY(callbacks_wait(a.stream, context, blocking));
+	TRY(callbacks_wait(a.stream, context, blocking));
+	err = context_fault(context); /* the stream goes all the same */
 	if (!object_remove(a.stream, KIND_STREAM))
 		return CUDA_ERROR_INVALID_HANDLE;
 	TRY(err);
