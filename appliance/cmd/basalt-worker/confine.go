@@ -19,7 +19,7 @@ func confine() error {
 		return err
 	}
 	if os.Args[0] == confinedName {
-		return nil
+		return restrict()
 	}
 	if err := cgroup.SetVictim(cgroup.VictimFirst); err != nil {
 		return err

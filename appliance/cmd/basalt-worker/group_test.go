@@ -33,7 +33,9 @@ func group(t *testing.T, bytes int64) (join func(*exec.Cmd)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { patience.Until(t, 20*time.Second, "the group goes", func() bool { return g.Remove(id) == nil }) })
+	t.Cleanup(func() {
+		patience.Until(t, 20*time.Second, "the group goes", func() bool { return g.Remove(id) == nil })
+	})
 	return func(cmd *exec.Cmd) {
 		for _, dir := range dirs {
 			if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(cmd.Process.Pid)), 0o600); err != nil {

@@ -220,7 +220,11 @@ func (g *Groups) Ensure(id string, l Limits) ([]string, error) {
 	}
 	for _, s := range g.settings(l) {
 		dir := filepath.Join(g.parent(s.controller), id)
-		if err := write(dir, s.file, s.value); err != nil && !(s.optional && errors.Is(err, fs.ErrNotExist)) {
+		err := write(dir, s.file, s.value)
+		if s.optional && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
