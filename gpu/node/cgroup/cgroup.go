@@ -3,8 +3,9 @@
 // instance pays for, and when that is not enough it is one of them that the
 // kernel ends, and nobody else.
 //
-// Version 2 needs a delegated group (systemd.exec(5), Delegate=): its processes
-// move into a leaf, and the vGPUs' groups are made beside that. Version 1 needs
+// Version 2 needs a delegated group (systemd.resource-control(5), Delegate= and
+// DelegateSubgroup=): its processes are in a leaf, and the vGPUs' groups are made
+// beside that. Version 1 needs
 // the controllers memory, pids and cpu where one may make groups.
 package cgroup
 
@@ -39,7 +40,7 @@ type Groups struct {
 }
 
 const (
-	leaf   = "basaltd"     // version 2: where the delegated group's own processes are
+	leaf   = "basaltd"     // version 2: DelegateSubgroup of the unit
 	folder = "basalt-vgpu" // where the vGPUs' groups are
 
 	period = 100_000 // microseconds over which a quota of processor time holds
@@ -145,13 +146,13 @@ func words(path string) []string {
 
 func openV2(mount, path string) (*Groups, error) {
 	base := filepath.Join(mount, path)
-	if filepath.Base(base) == leaf { // DelegateSubgroup=, or an earlier Open
-		base = filepath.Dir(base)
-	}
-	if base != filepath.Clean(mount) {
-		if !delegated(base) {
-			return nil, fmt.Errorf("control group %s is not delegated to this process: its unit needs Delegate=yes", strings.TrimPrefix(base, mount))
+	if base != filepath.Clean(mount) { // the root may have processes beside groups
+		// Without a subgroup for itself, systemd could not start the unit again:
+		// a group with groups below has no processes.
+		if filepath.Base(base) != leaf || !delegated(filepath.Dir(base)) {
+			return nil, fmt.Errorf("control group %s is not delegated to this process: its unit needs Delegate=cpu memory pids and DelegateSubgroup=%s, which systemd 254 and newer know", path, leaf)
 		}
+		base = filepath.Dir(base)
 		if err := vacate(base); err != nil {
 			return nil, err
 		}
@@ -182,13 +183,11 @@ func delegated(dir string) bool {
 	return false
 }
 
-// vacate moves the group's own processes into a leaf: with version 2 a group
-// whose controllers are enabled for its children has no processes itself.
+// vacate moves processes that are in the group itself into the leaf: those that a
+// basaltd of before has left there. With version 2 a group whose controllers are
+// enabled for its children has no processes.
 func vacate(base string) error {
 	to := filepath.Join(base, leaf)
-	if err := os.MkdirAll(to, 0o755); err != nil {
-		return fmt.Errorf("control groups: %w", err)
-	}
 	const rounds = 10 // processes may start others meanwhile
 	for range rounds {
 		pids := words(filepath.Join(base, "cgroup.procs"))

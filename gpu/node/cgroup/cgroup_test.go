@@ -184,7 +184,7 @@ func TestVersion2(t *testing.T) {
 	own, info := filepath.Join(root, "cgroup"), filepath.Join(root, "mountinfo")
 	put(t, own, "0::/system.slice/basaltd.service/basaltd\n")
 	put(t, info, "25 22 0:21 / "+root+" rw,nosuid shared:4 - cgroup2 cgroup2 rw\n")
-	if _, err := open(own, info); err == nil || !strings.Contains(err.Error(), "/system.slice/basaltd.service is not delegated") {
+	if _, err := open(own, info); err == nil || !strings.Contains(err.Error(), "/system.slice/basaltd.service/basaltd is not delegated") {
 		t.Fatalf("a group that nobody delegated: %v", err)
 	}
 	if err := unix.Setxattr(unit, "user.delegate", []byte("1"), 0); err != nil {
@@ -212,6 +212,10 @@ func TestVersion2(t *testing.T) {
 		if got, err := os.ReadFile(path); err != nil || string(got) != want {
 			t.Errorf("%s = %q, %v; want %q", path, got, err, want)
 		}
+	}
+	put(t, own, "0::/system.slice/basaltd.service\n")
+	if _, err := open(own, info); err == nil || !strings.Contains(err.Error(), "DelegateSubgroup=basaltd") {
+		t.Errorf("a unit without a subgroup for itself: %v", err)
 	}
 	put(t, own, "1:name=systemd:/\n")
 	if _, err := open(own, info); err == nil || !strings.Contains(err.Error(), `no controller "memory"`) {
