@@ -16,6 +16,7 @@ type parser struct {
 	insts  int
 	inited uint64 // bytes of initialisers so far
 	fn     *funcState
+	budget budget
 }
 
 // Parse reads and checks a whole module. The error is an *Error.
@@ -25,7 +26,7 @@ func Parse(src string) (*Module, error) {
 	}
 	p := &parser{
 		lex: lexer{src: src, line: 1}, mod: &Module{AddressSize: 64},
-		vars: map[string]*Var{}, funcs: map[string]*Func{},
+		vars: map[string]*Var{}, funcs: map[string]*Func{}, budget: newBudget(src),
 	}
 	if err := p.advance(); err != nil {
 		return nil, err

@@ -48,6 +48,8 @@ type frame struct {
 type layout struct {
 	mod     *ptx.Module
 	address map[*ptx.Var]uint64 // device addresses of .global and .const
+	// expanded is what the kernels compiled so far come to (limits.go).
+	expanded int
 }
 
 func compile(l *layout, f *ptx.Func) (*program, error) {
@@ -62,6 +64,9 @@ func compile(l *layout, f *ptx.Func) (*program, error) {
 	}
 	p.reqThreads = f.ReqTID
 	if err := c.function(f, 0); err != nil {
+		return nil, err
+	}
+	if err := l.expand(f, c.frames); err != nil {
 		return nil, err
 	}
 	p.entry = c.frames[f].number[0]
