@@ -42,7 +42,17 @@ func (t Topology) Check() (Topology, []Problem) {
 	}
 	keep(&c, &c.out.Ports, t.Ports, api.KindInstance, func(x Port) string { i, _ := x.ID.Instance(); return string(i) }, c.checkPort)
 	keep(&c, &c.out.FloatingIPs, t.FloatingIPs, api.KindFloatingIP, func(x FloatingIP) string { return string(x.ID) }, c.checkFloating)
-	keep(&c, &c.out.LoadBalancers, t.LoadBalancers, api.KindLoadBalancer, func(x LoadBalancer) string { return string(x.ID) }, c.checkBalancer)
+	for _, l := range t.LoadBalancers {
+		if err := c.checkBalancer(l); err != nil {
+			c.problems = append(c.problems, Problem{api.KindLoadBalancer, string(l.ID), err})
+			continue
+		}
+		if err := c.checkBalanced(l); err != nil {
+			c.problems = append(c.problems, Problem{api.KindLoadBalancer, string(l.ID), err})
+			l.Floating, l.External = netip.Addr{}, "" // it still serves the project's networks
+		}
+		c.out.LoadBalancers = append(c.out.LoadBalancers, l)
+	}
 	return c.out, c.problems
 }
 
@@ -267,12 +277,20 @@ func (c *checker) checkPort(p Port) *api.Error {
 	return nil
 }
 
-// outside checks an address that the project's router is to answer for.
-func (c *checker) outside(project api.ProjectID, ip netip.Addr, who string) *api.Error {
+// outside checks an address of the external network that the project's router
+// is to answer for there. The range alone does not tell which network an
+// address is of: ranges of external networks may overlap.
+func (c *checker) outside(project api.ProjectID, external api.ExternalNetworkID, ip netip.Addr, who string) *api.Error {
 	r := c.routers[project]
-	x, ok := c.external[r.External]
-	if !ok {
+	x, ok := c.external[external]
+	switch {
+	case r.External == "":
 		return api.Errorf(api.CodeState, "the project's router has no way out yet")
+	case !ok:
+		return api.Errorf(api.CodeNotFound, "%s: there is no external network %q", ip, external)
+	case r.External != external:
+		return api.Errorf(api.CodeState, "%s is of external network %s, and the router of project %s goes out through %s", ip, external, project, r.External).
+			WithHint("use a floating IP of external network %s", r.External)
 	}
 	cidr := x.CIDR4
 	if ip.Is6() {
@@ -292,7 +310,7 @@ func (c *checker) checkFloating(f FloatingIP) *api.Error {
 	case !f.Target.IsValid() || f.Target != p.Address4 && f.Target != p.Address6 || f.Target.Is4() != f.Address.Is4():
 		return invalid("port %s has no address for %s", f.Port, f.Address)
 	}
-	return c.outside(f.Project, f.Address, "floating IP "+string(f.ID))
+	return c.outside(f.Project, f.External, f.Address, "floating IP "+string(f.ID))
 }
 
 func (c *checker) checkBalancer(l LoadBalancer) *api.Error {
@@ -314,17 +332,22 @@ func (c *checker) checkBalancer(l LoadBalancer) *api.Error {
 			return api.Errorf(api.CodeNotFound, "there is no backend %s at %s", k.Port, k.Address)
 		}
 	}
-	if err := c.take(string(n.ID), n.CIDR4, l.Address, "load balancer "+string(l.ID)); err != nil {
-		return err
-	}
+	return c.take(string(n.ID), n.CIDR4, l.Address, "load balancer "+string(l.ID))
+}
+
+// checkBalanced checks the address outside of a load balancer.
+func (c *checker) checkBalanced(l LoadBalancer) *api.Error {
 	if !l.Floating.IsValid() {
 		return nil
 	}
 	// Several load balancers may share an address outside, each with its port.
-	v := vip{address{string(c.routers[l.Project].External), l.Floating}, l.Protocol, l.Port}
+	v := vip{address{string(l.External), l.Floating}, l.Protocol, l.Port}
 	if c.vips[v] {
 		return api.Errorf(api.CodeConflict, "%s port %d is another load balancer's", l.Floating, l.Port)
 	}
+	if err := c.outside(l.Project, l.External, l.Floating, "load balancers of "+string(l.Project)); err != nil {
+		return err
+	}
 	c.vips[v] = true
-	return c.outside(l.Project, l.Floating, "load balancers of "+string(l.Project))
+	return nil
 }

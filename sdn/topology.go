@@ -103,6 +103,8 @@ type ExternalNetwork struct {
 type FloatingIP struct {
 	ID      api.FloatingIPID
 	Project api.ProjectID
+	// External network that Address is of: several may have the same range.
+	External api.ExternalNetworkID
 	Address netip.Addr
 	Port    PortID
 	Target  netip.Addr // the port's, of the same family
@@ -120,8 +122,9 @@ type LoadBalancer struct {
 	Backends []Backend
 	// Health: backends that do not answer get no connections.
 	Health bool
-	// Floating address outside that reaches it too; zero: none.
+	// Floating address outside that reaches it too, in External; zero: none.
 	Floating netip.Addr
+	External api.ExternalNetworkID
 }
 
 // Backend of a load balancer.
