@@ -90,6 +90,21 @@ func (s *Store) mergeOffline(ctx context.Context, id api.VolumeID, m *volumeMeta
 	return s.keep(id, m)
 }
 
+// clonedThrough reports whether a clone reads the layer. Clones that stand on
+// layers below it are not in the way: what is merged lies above all that they
+// read.
+func (s *Store) clonedThrough(id api.VolumeID, m *volumeMeta, file string) (bool, error) {
+	for i := range m.Snapshots {
+		if !slices.Contains(m.chain(m.Snapshots[i].File), file) {
+			continue
+		}
+		if clone, err := s.cloneOf(sds.SnapshotRef{Volume: id, ID: m.Snapshots[i].ID}); err != nil || clone != "" {
+			return clone != "", err
+		}
+	}
+	return false, nil
+}
+
 func (s *Store) mergeLive(ctx context.Context, id api.VolumeID, m *volumeMeta, g merging, a sds.Access) (done bool, err error) {
 	chain := m.chain(m.Disk)
 	if a.Live == nil || g.Child == m.Disk || !slices.Contains(chain, g.Child) || len(m.children(g.Child)) != 1 {
@@ -98,8 +113,8 @@ func (s *Store) mergeLive(ctx context.Context, id api.VolumeID, m *volumeMeta, g
 	if top, err := busy(s.file(id, m.Disk)); err != nil || !top {
 		return false, err // a clone's machine has them open, and not the volume's
 	}
-	if clone, err := s.cloneOf(sds.SnapshotRef{Volume: id}); err != nil || clone != "" {
-		return false, err
+	if read, err := s.clonedThrough(id, m, g.Child); err != nil || read {
+		return false, err // a clone's machine may have both files open
 	}
 	if err := a.Live.Commit(ctx, s.file(id, g.Child), s.file(id, g.Into)); err != nil {
 		return false, err

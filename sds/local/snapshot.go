@@ -242,9 +242,8 @@ func (s *Store) DeleteSnapshot(ctx context.Context, v api.VolumeID, id api.Snaps
 	return explain(err)
 }
 
-// cloneOf is a volume that reads from the snapshot, or, where ref has no ID,
-// from any of the volume's; empty: none does. The lock of the snapshot's volume
-// is held, with which clones are made too.
+// cloneOf is a volume that reads from the snapshot; empty: none does. The lock of
+// the snapshot's volume is held, with which clones are made too.
 func (s *Store) cloneOf(ref sds.SnapshotRef) (api.VolumeID, error) {
 	if s.pool != "" {
 		if _, err := s.clock(volumes); err != nil { // for a list that is fresh
@@ -261,7 +260,7 @@ func (s *Store) cloneOf(ref sds.SnapshotRef) (api.VolumeID, error) {
 		if err != nil {
 			return "", err
 		}
-		if found && m.From != nil && !m.Standalone && m.From.Volume == ref.Volume && (ref.ID == "" || m.From.ID == ref.ID) {
+		if found && m.From != nil && !m.Standalone && m.From.Volume == ref.Volume && m.From.ID == ref.ID {
 			return api.VolumeID(v), nil
 		}
 	}
