@@ -24,7 +24,8 @@ type Objects struct {
 	Nodes            []api.Node
 	// Physical networks that a node has an interface for.
 	Physical map[api.NodeID][]string
-	// Forbidden on top of the nodes' addresses.
+	// Forbidden on top of the addresses by which nodes are known to each other:
+	// what they report of themselves.
 	Forbidden []netip.Prefix
 }
 

@@ -166,15 +166,15 @@ func TestBadObjects(t *testing.T) {
 		"another project's group": {func(o *Objects) {
 			o.Instances[2].Spec.Networks = []api.InstanceNetwork{{Network: "net-3", SecurityGroups: []api.SecurityGroupID{"sg-1"}}}
 		}, api.KindInstance, "ins-3", api.CodeNotFound},
-		"a rule of no ports":         {func(o *Objects) { o.SecurityGroups[1].Spec.Rules[0].Ports = "90-80" }, api.KindSecurityGroup, "sg-2", api.CodeInvalid},
-		"a rule of a stranger":       {func(o *Objects) { o.SecurityGroups[1].Spec.Rules[0].Group = "sg-x" }, api.KindSecurityGroup, "sg-2", api.CodeNotFound},
-		"ports of ICMP":              {func(o *Objects) { o.SecurityGroups[1].Spec.Rules[0].Protocol = api.ProtocolICMP }, api.KindSecurityGroup, "sg-2", api.CodeInvalid},
+		"a rule of no ports":                   {func(o *Objects) { o.SecurityGroups[1].Spec.Rules[0].Ports = "90-80" }, api.KindSecurityGroup, "sg-2", api.CodeInvalid},
+		"a rule of a stranger":                 {func(o *Objects) { o.SecurityGroups[1].Spec.Rules[0].Group = "sg-x" }, api.KindSecurityGroup, "sg-2", api.CodeNotFound},
+		"ports of ICMP":                        {func(o *Objects) { o.SecurityGroups[1].Spec.Rules[0].Protocol = api.ProtocolICMP }, api.KindSecurityGroup, "sg-2", api.CodeInvalid},
 		"a balancer's address for an instance": {func(o *Objects) { o.FloatingIPs[1].Spec.Instance = "ins-2" }, api.KindFloatingIP, "fip-2", api.CodeInUse},
 		"a balancer's address is the router's": {func(o *Objects) { o.FloatingIPs[1].Assignment.Address = "203.0.113.10" }, api.KindLoadBalancer, "lb-1", api.CodeConflict},
-		"the router's address twice": {func(o *Objects) { o.FloatingIPs[0].Assignment.Address = "203.0.113.10" }, api.KindFloatingIP, "fip-1", api.CodeConflict},
-		"no way out":                 {func(o *Objects) { o.Routers = nil; o.LoadBalancers = nil }, api.KindFloatingIP, "fip-1", api.CodeState},
-		"into an isolated network":   {func(o *Objects) { o.FloatingIPs[0].Spec.Network = "net-2" }, api.KindFloatingIP, "fip-1", api.CodeState},
-		"balanced over nothing":      {func(o *Objects) { o.LoadBalancers[0].Assignment.Address = "10.64.1.1" }, api.KindLoadBalancer, "lb-1", api.CodeInvalid},
+		"the router's address twice":           {func(o *Objects) { o.FloatingIPs[0].Assignment.Address = "203.0.113.10" }, api.KindFloatingIP, "fip-1", api.CodeConflict},
+		"no way out":                           {func(o *Objects) { o.Routers = nil; o.LoadBalancers = nil }, api.KindFloatingIP, "fip-1", api.CodeState},
+		"into an isolated network":             {func(o *Objects) { o.FloatingIPs[0].Spec.Network = "net-2" }, api.KindFloatingIP, "fip-1", api.CodeState},
+		"balanced over nothing":                {func(o *Objects) { o.LoadBalancers[0].Assignment.Address = "10.64.1.1" }, api.KindLoadBalancer, "lb-1", api.CodeInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := objects()

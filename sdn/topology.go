@@ -24,7 +24,8 @@ type Topology struct {
 	FloatingIPs    []FloatingIP
 	LoadBalancers  []LoadBalancer
 	External       []ExternalNetwork
-	// Forbidden addresses (hosts, control plane, storage) no guest reaches. It
+	// Forbidden addresses (hosts, control plane, storage, and what the operator
+	// names) no guest reaches. It
 	// may answer them: an operator on a host reaches a floating IP.
 	Forbidden []netip.Prefix
 }
@@ -105,9 +106,9 @@ type FloatingIP struct {
 	Project api.ProjectID
 	// External network that Address is of: several may have the same range.
 	External api.ExternalNetworkID
-	Address netip.Addr
-	Port    PortID
-	Target  netip.Addr // the port's, of the same family
+	Address  netip.Addr
+	Port     PortID
+	Target   netip.Addr // the port's, of the same family
 }
 
 // LoadBalancer spreads connections to an address over ports.

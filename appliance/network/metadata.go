@@ -18,7 +18,7 @@ import (
 )
 
 // MetadataKinds are what a node follows to answer its guests.
-var MetadataKinds = []api.Kind{api.KindInstance, api.KindMigration, api.KindNetwork, api.KindFlavor, api.KindNode, api.KindProject}
+var MetadataKinds = []api.Kind{api.KindInstance, api.KindMigration, api.KindNetwork, api.KindFlavor, api.KindNode, api.KindProject, api.KindChassis}
 
 // Metadata answers the guests of this node.
 type Metadata struct {
