@@ -27,6 +27,7 @@ func (t Topology) Check() (Topology, []Problem) {
 	c := checker{in: t, networks: map[api.NetworkID]Network{}, routers: map[api.ProjectID]Router{}, groups: map[api.SecurityGroupID]api.ProjectID{},
 		ports: map[PortID]Port{}, external: map[api.ExternalNetworkID]ExternalNetwork{}, taken: map[address]string{}, vips: map[vip]bool{}}
 	c.out = Topology{Cluster: t.Cluster, Forbidden: t.Forbidden}
+	c.nest()
 	keep(&c, &c.out.External, t.External, api.KindExternalNetwork, func(x ExternalNetwork) string { return string(x.ID) }, c.checkExternal)
 	keep(&c, &c.out.Networks, t.Networks, api.KindNetwork, func(x Network) string { return string(x.ID) }, c.checkNetwork)
 	keep(&c, &c.out.Routers, t.Routers, api.KindRouter, func(x Router) string { return string(x.Project) }, c.checkRouter)
@@ -91,6 +92,36 @@ type checker struct {
 	ports    map[PortID]Port
 	taken    map[address]string // whose
 	vips     map[vip]bool
+
+	routed  map[api.ProjectID]*nest // ranges on the project's router
+	onCable map[cable]*nest         // ranges of external networks
+}
+
+// cable is where external networks must not overlap.
+type cable struct {
+	physical string
+	vlan     int
+}
+
+// nest the ranges that must not overlap.
+func (c *checker) nest() {
+	routed, onCable := map[api.ProjectID][]netip.Prefix{}, map[cable][]netip.Prefix{}
+	for _, n := range c.in.Networks {
+		if !n.Isolated {
+			routed[n.Project] = append(routed[n.Project], n.CIDR4, n.CIDR6)
+		}
+	}
+	for _, x := range c.in.External {
+		at := cable{x.Physical, x.VLAN}
+		onCable[at] = append(onCable[at], x.CIDR4, x.CIDR6)
+	}
+	c.routed, c.onCable = map[api.ProjectID]*nest{}, map[cable]*nest{}
+	for p, all := range routed {
+		c.routed[p] = newNest(all)
+	}
+	for at, all := range onCable {
+		c.onCable[at] = newNest(all)
+	}
 }
 
 func asError(err error) *api.Error {
@@ -140,9 +171,10 @@ func (c *checker) checkExternal(x ExternalNetwork) *api.Error {
 	if x.VLAN < 0 || x.VLAN > 4094 {
 		return invalid("VLAN %d: from 1 to 4094", x.VLAN)
 	}
-	for _, o := range c.external {
-		if o.Physical == x.Physical && o.VLAN == x.VLAN && (overlap(o.CIDR4, x.CIDR4) || overlap(o.CIDR6, x.CIDR6)) {
-			return api.Errorf(api.CodeConflict, "its range is in %s on the same physical network", o.ID)
+	outside := c.onCable[cable{x.Physical, x.VLAN}]
+	for _, p := range []netip.Prefix{x.CIDR4, x.CIDR6} {
+		if o := outside.taken(p); o != "" {
+			return api.Errorf(api.CodeConflict, "its range is in %s on the same physical network", o)
 		}
 	}
 	if err := c.take(string(x.ID), x.CIDR4, x.Gateway4, "its gateway"); err != nil {
@@ -151,11 +183,11 @@ func (c *checker) checkExternal(x ExternalNetwork) *api.Error {
 	if err := c.take(string(x.ID), x.CIDR6, x.Gateway6, "its gateway"); err != nil {
 		return err
 	}
+	outside.keep(x.CIDR4, string(x.ID))
+	outside.keep(x.CIDR6, string(x.ID))
 	c.external[x.ID] = x
 	return nil
 }
-
-func overlap(a, b netip.Prefix) bool { return a.IsValid() && b.IsValid() && a.Overlaps(b) }
 
 func (c *checker) checkNetwork(n Network) *api.Error {
 	if len(c.networks) >= MaxNetworks {
@@ -167,12 +199,14 @@ func (c *checker) checkNetwork(n Network) *api.Error {
 	if n.MTU < MinMTU || n.MTU > MaxMTU {
 		return invalid("an MTU of %d bytes: from %d to %d", n.MTU, MinMTU, MaxMTU)
 	}
+	var routed *nest
 	if !n.Isolated {
-		for _, o := range c.networks {
-			if o.Project == n.Project && !o.Isolated && (overlap(o.CIDR4, n.CIDR4) || overlap(o.CIDR6, n.CIDR6)) {
-				return api.Errorf(api.CodeConflict, "its range overlaps that of %s, and both are on the project's router", o.ID).
-					WithHint("choose another range, or isolate one of them")
-			}
+		routed = c.routed[n.Project]
+	}
+	for _, p := range []netip.Prefix{n.CIDR4, n.CIDR6} {
+		if o := routed.taken(p); o != "" {
+			return api.Errorf(api.CodeConflict, "its range overlaps that of %s, and both are on the project's router", o).
+				WithHint("choose another range, or isolate one of them")
 		}
 	}
 	for _, g := range []struct {
@@ -189,6 +223,8 @@ func (c *checker) checkNetwork(n Network) *api.Error {
 	if n.CIDR4.IsValid() {
 		c.taken[address{string(n.ID), HealthAddress(n.CIDR4)}] = "the health checks"
 	}
+	routed.keep(n.CIDR4, string(n.ID))
+	routed.keep(n.CIDR6, string(n.ID))
 	c.networks[n.ID] = n
 	return nil
 }
