@@ -287,7 +287,16 @@ func (a *Agent) begin(ctx context.Context, in api.Instance) error {
 	if err := a.withSecrets(ctx, disks, func() error { return a.o.Machines.Load(ctx, id) }); err != nil {
 		return err
 	}
-	if err := a.confirm(ctx, in); err != nil {
+	// Claimed again, now that its disks are open and nothing is written: the pool
+	// learns whom to shut out when another node takes over.
+	err = a.claim(ctx, in)
+	for _, v := range attached {
+		err = errors.Join(err, a.claimVolume(ctx, v))
+	}
+	if err == nil {
+		err = a.confirm(ctx, in)
+	}
+	if err != nil {
 		return errors.Join(err, a.o.Machines.Destroy(context.WithoutCancel(ctx), id))
 	}
 	return a.o.Machines.Resume(ctx, id) // which starts nothing if the fence was faster
