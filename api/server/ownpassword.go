@@ -38,7 +38,7 @@ func (h *handlers) ChangePassword(ctx context.Context, r ChangePasswordRequestOb
 	if err != nil {
 		return nil, err
 	}
-	begin, s := h.newSession(u, api.Grant{Role: me.role, Organization: me.org, Project: me.project}, c.Epoch, addressOf(request(ctx).RemoteAddr))
+	begin, s := h.newSession(u, api.Grant{Role: me.role, Organization: me.org, Project: me.project}, c.Epoch, addressOf(request(ctx)))
 	return ChangePassword200JSONResponse(s), h.keep(ctx, u, c, append(endAll(old), begin)...)
 }
 
@@ -46,35 +46,30 @@ func (h *handlers) ChangePassword(ctx context.Context, r ChangePasswordRequestOb
 // the login.
 func (h *handlers) confirmed(ctx context.Context, u *api.User, field, password string) error {
 	now := h.opts.Now().UTC()
-	key, err := h.tried(ctx, u, u.Meta.Name, addressOf(request(ctx).RemoteAddr), now)
+	try, err := h.tried(ctx, u, u.Meta.Name, addressOf(request(ctx)), now)
 	if err != nil {
 		return err
 	}
 	if len(password) > maxSecretText {
 		password = ""
 	}
-	ok, err := h.opts.Passwords.Check(ctx, credentials(*u).PasswordHash, password)
+	ok, err := h.opts.Passwords.Check(try.turn(ctx), credentials(*u).PasswordHash, password)
 	if err == nil && !ok {
 		err = api.Errorf(api.CodeForbidden, "the password is wrong").At(field)
 	}
 	if err == nil {
-		h.guesses.forgive(key, now)
-		h.logins.give(addressOf(request(ctx).RemoteAddr))
+		h.forgive(try, now)
 	}
 	return err
 }
 
 // SetPassword with the token of a new or reset user, once.
 func (h *handlers) SetPassword(ctx context.Context, r SetPasswordRequestObject) (SetPasswordResponseObject, error) {
-	address, now := addressOf(request(ctx).RemoteAddr), h.opts.Now()
-	if h.denied.empty(address, now) {
-		return nil, api.Errorf(api.CodeRateLimited, "too many requests").WithHint("wait a second")
-	}
+	now := h.opts.Now()
 	refused := api.Errorf(api.CodeInvalid, "the token is not valid").At("token").WithHint("it may have been used, or be over: your administrator makes another")
 	id, secret, ok := parseToken(r.Body.Token)
 	if kind, _ := api.KindOfID(id); !ok || kind != api.KindUser {
-		h.denied.take(address, now)
-		return nil, refused
+		return nil, h.refused(request(ctx), r.Body.Token, refused, now)
 	}
 	u, err := stored[api.User](ctx, h.Server, api.KindUser, id)
 	if err != nil && api.CodeOf(err) != api.CodeUnauthenticated {
@@ -82,8 +77,7 @@ func (h *handlers) SetPassword(ctx context.Context, r SetPasswordRequestObject) 
 	}
 	c := credentials(u)
 	if err != nil || c.LinkHash == "" || !sameHash(secret, c.LinkHash) || c.LinkExpiresAt == nil || !now.Before(*c.LinkExpiresAt) || u.Spec.Disabled {
-		h.denied.take(address, now)
-		return nil, refused
+		return nil, h.refused(request(ctx), r.Body.Token, refused, now)
 	}
 	if err := api.ValidatePassword("password", r.Body.Password, u.Meta.Name); err != nil {
 		return nil, err

@@ -45,6 +45,7 @@ type config struct {
 	external, resolvers         []string
 	disks                       []string
 	webhookNetworks             []string
+	proxies                     []string
 }
 
 func main() {
@@ -92,6 +93,7 @@ func main() {
 	f.IntVar(&c.recordDays, "record-days", int(api.DefaultKeepRecords/day), "how many days usage records are kept; their sums are for ever; the same on all nodes")
 	f.BoolVar(&c.privateImages, "private-image-urls", false, "let images be fetched from loopback and private addresses: whoever may import an image can then reach those")
 	f.StringArrayVar(&c.webhookNetworks, "webhook-network", nil, "CIDR that is not public and that webhooks may reach nonetheless; whoever may make a webhook can then reach it; the same on all nodes")
+	f.StringArrayVar(&c.proxies, "trusted-proxy", nil, "CIDR of proxies before the API: who asks is whom their X-Forwarded-For names; without it the header is ignored")
 	f.StringVar(&c.network, "network", "none", "ovn: instances have private networks; none: they have no network; the same on all nodes")
 	f.StringVar(&c.encap, "encap", "", "this node's address for tunnels to the others; empty: that of the first --peer-listen")
 	f.StringVar(&c.datapath, "datapath", "auto", "of Open vSwitch: system (the kernel's), netdev (none of the kernel's is needed), auto")

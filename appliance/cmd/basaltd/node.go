@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
@@ -19,7 +20,6 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/agent"
 	"github.com/basalt-gpu/basalt/appliance/books"
 	"github.com/basalt-gpu/basalt/appliance/cluster/member"
-	"github.com/basalt-gpu/basalt/appliance/cluster/peer"
 	"github.com/basalt-gpu/basalt/appliance/cluster/seal"
 	"github.com/basalt-gpu/basalt/appliance/durable"
 	"github.com/basalt-gpu/basalt/appliance/leader"
@@ -51,6 +51,7 @@ type node struct {
 
 	compareEvery time.Duration // the nodes' tables
 	hooks        func(term) *webhook.Deliverer
+	proxies      []netip.Prefix // before the API
 	agent        *agent.Agent
 	api          *server.Server
 	listener     net.Listener
@@ -71,6 +72,9 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 		return n, err
 	}
 	if n.keep, err = keepRecords(c.recordDays); err != nil {
+		return n, err
+	}
+	if n.proxies, err = prefixes("--trusted-proxy", c.proxies); err != nil {
 		return n, err
 	}
 	id, err := nodeID(filepath.Join(c.data, "node-id"))
@@ -144,13 +148,13 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 	so := server.Options{Store: n.store, Runtime: n.runtime(), Billing: books.Books{Store: n.store}, Tracer: n.tracer(), Version: version, Log: log,
 		Networking: n.network != nil, NewVolumeKey: sealed.NewKey, Secrets: sealed, Lacks: n.lacks()}
 	if n.cluster != nil {
-		so.Cluster, so.Elsewhere, so.Stale, so.ClientAddress = n.cluster, n.elsewhere, store.Stale, clientAddress
+		so.Cluster, so.Elsewhere, so.Stale = n.cluster, n.elsewhere, store.Stale
 	}
 	if n.api, err = server.New(so); err != nil {
 		return n, err
 	}
 	if n.cluster != nil {
-		n.cluster.server.HandleAPI(n.api)
+		n.cluster.server.HandleAPI(forwarded(n.api))
 	}
 	if n.listener, err = n.listen(c); err != nil {
 		return n, err
@@ -217,17 +221,12 @@ func (n *node) elsewhere(id api.NodeID) http.Handler {
 	return n.cluster.client.ProxyTo(id)
 }
 
-// clientAddress is whom a request comes from; of one that another node has
-// forwarded, what that node says. Its socket has none.
-func clientAddress(r *http.Request) string {
-	address := r.RemoteAddr
-	if peer.Caller(r.Context()) != "" {
-		return r.Header.Get("X-Forwarded-For")
-	}
-	if host, _, err := net.SplitHostPort(address); err == nil {
-		return host
-	}
-	return address
+// forwarded makes requests that another node has forwarded come from whom that node
+// says; its socket has no address.
+func forwarded(api http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		api.ServeHTTP(w, server.Originating(r, r.Header.Get("X-Forwarded-For")))
+	})
 }
 
 // only is the store for somebody who cares for some kinds.
@@ -246,7 +245,9 @@ func (n *node) Run(ctx context.Context) error {
 	defer cancel(nil)
 	var wg sync.WaitGroup
 	parts := map[string]func(context.Context) error{
-		"API":     func(ctx context.Context) error { return n.api.ServeWith(ctx, n.listener, ui.Handler(n.api), nil) },
+		"API": func(ctx context.Context) error {
+			return n.api.ServeWith(ctx, n.listener, server.BehindProxies(n.proxies, ui.Handler(n.api)), nil)
+		},
 		"socket":  n.serveLocal,
 		"planner": n.plan,
 		"agent":   n.agent.Run,

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"net/netip"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/seal"
@@ -13,13 +11,9 @@ import (
 
 // webhooks is what delivers events in a term in which this node leads.
 func (n *node) webhooks(c config, sealed *seal.Keep) (func(term) *webhook.Deliverer, error) {
-	var allow []netip.Prefix
-	for _, s := range c.webhookNetworks {
-		p, err := netip.ParsePrefix(s)
-		if err != nil {
-			return nil, fmt.Errorf("--webhook-network %s: want an address and a length, as 192.0.2.0/24", s)
-		}
-		allow = append(allow, p.Masked())
+	allow, err := prefixes("--webhook-network", c.webhookNetworks)
+	if err != nil {
+		return nil, err
 	}
 	return func(in term) *webhook.Deliverer {
 		return webhook.New(webhook.Options{Store: hookTerm{in}, Open: sealed.Open, Allow: allow, Log: n.log})
