@@ -13,6 +13,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/outbound"
 	"github.com/basalt-gpu/basalt/api/server/oidc"
 	"github.com/basalt-gpu/basalt/api/server/password"
 )
@@ -44,6 +45,8 @@ type Options struct {
 	// Secrets seals the passwords and keys of backup targets; nil: they are kept
 	// as they are.
 	Secrets Secrets
+	// URLs says which addresses identity providers may lead this server to.
+	URLs    outbound.Policy
 	Version string
 	Log     *slog.Logger     // nil: slog.Default
 	Now     func() time.Time // nil: time.Now
@@ -100,7 +103,7 @@ func New(opts Options) (*Server, error) {
 	}
 	opts.Store = audited{opts.Store}
 	s := &Server{opts: opts, echo: echo.New(), keys: newLimiter(opts.KeyRate, 4*opts.KeyRate), wrong: newLimiter(1, 100), denied: newLimiter(10, 100),
-		logins: newLimiter(addressPerSec, addressTries), flows: newLimiter(5, 100), codes: newLimiter(0.01, 5), guesses: newThrottle(), oidc: oidc.New(opts.Now), alerts: alertBoard{turn: make(chan struct{}, 1)}}
+		logins: newLimiter(addressPerSec, addressTries), flows: newLimiter(5, 100), codes: newLimiter(0.01, 5), guesses: newThrottle(), oidc: oidc.New(opts.Now, opts.URLs, opts.Log), alerts: alertBoard{turn: make(chan struct{}, 1)}}
 	s.echo.HideBanner, s.echo.HidePort = true, true
 	s.echo.Binder = strictBinder{}
 	s.echo.HTTPErrorHandler = s.sendError

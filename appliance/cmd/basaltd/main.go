@@ -39,12 +39,11 @@ type config struct {
 	election                    time.Duration
 	compareEvery                time.Duration
 	logLevel                    string
-	privateImages               bool
 	network, encap, datapath    string
 	underlay                    string
 	external, resolvers         []string
 	disks                       []string
-	webhookNetworks             []string
+	urlNetworks, noURLNetworks  []string
 	proxies                     []string
 }
 
@@ -91,8 +90,8 @@ func main() {
 	f.DurationVar(&c.stopGrace, "stop-grace", time.Minute, "time a guest has to shut down before it is switched off")
 	f.DurationVar(&c.meterEvery, "meter-every", 5*time.Minute, "how often usage is recorded")
 	f.IntVar(&c.recordDays, "record-days", int(api.DefaultKeepRecords/day), "how many days usage records are kept; their sums are for ever; the same on all nodes")
-	f.BoolVar(&c.privateImages, "private-image-urls", false, "let images be fetched from loopback and private addresses: whoever may import an image can then reach those")
-	f.StringArrayVar(&c.webhookNetworks, "webhook-network", nil, "CIDR that is not public and that webhooks may reach nonetheless; whoever may make a webhook can then reach it; the same on all nodes")
+	f.StringArrayVar(&c.urlNetworks, "url-network", nil, "CIDR that is not public and from which images may be fetched, and which webhooks and identity providers may be in, nonetheless: tenants can then reach it; the same on all nodes")
+	f.StringArrayVar(&c.noURLNetworks, "no-url-network", nil, "CIDR that is public and that those may not be in nonetheless; the same on all nodes")
 	f.StringArrayVar(&c.proxies, "trusted-proxy", nil, "CIDR of proxies before the API: who asks is whom their X-Forwarded-For names; without it the header is ignored")
 	f.StringVar(&c.network, "network", "none", "ovn: instances have private networks; none: they have no network; the same on all nodes")
 	f.StringVar(&c.encap, "encap", "", "this node's address for tunnels to the others; empty: that of the first --peer-listen")

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/outbound"
 	"github.com/basalt-gpu/basalt/api/server"
 	"github.com/basalt-gpu/basalt/appliance/agent"
 	"github.com/basalt-gpu/basalt/appliance/books"
@@ -26,7 +27,6 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/plan"
 	"github.com/basalt-gpu/basalt/appliance/services"
 	"github.com/basalt-gpu/basalt/appliance/store"
-	"github.com/basalt-gpu/basalt/appliance/webhook"
 	"github.com/basalt-gpu/basalt/gpu/node/backend"
 	"github.com/basalt-gpu/basalt/gpu/node/client"
 	"github.com/basalt-gpu/basalt/hypervisor"
@@ -49,9 +49,10 @@ type node struct {
 	storage  *depot
 	keep     time.Duration // usage records
 
-	compareEvery time.Duration // the nodes' tables
-	hooks        func(term) *webhook.Deliverer
-	proxies      []netip.Prefix // before the API
+	compareEvery time.Duration   // the nodes' tables
+	proxies      []netip.Prefix  // before the API
+	urls         outbound.Policy // that tenants choose
+	sealed       *seal.Keep
 	agent        *agent.Agent
 	api          *server.Server
 	listener     net.Listener
@@ -85,11 +86,14 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 	if err := n.openStore(ctx, c, rec, id); err != nil {
 		return n, err
 	}
+	if err := n.openURLs(c); err != nil {
+		return n, err
+	}
 	// The store is open: no other process writes here.
 	if err := durable.Sweep(began, c.data, member.Dir(c.data), filepath.Join(c.data, "usage"), filepath.Join(c.data, "ceph")); err != nil {
 		return n, fmt.Errorf("remove half-written files: %w", err)
 	}
-	n.pools, err = openPools(c)
+	n.pools, err = openPools(c, n.imageURLs())
 	for _, p := range n.pools {
 		n.closers = append(n.closers, p.Close)
 	}
@@ -113,9 +117,7 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 		return n, err
 	}
 	sealed := seal.NewKeep(n.store)
-	if n.hooks, err = n.webhooks(c, sealed); err != nil {
-		return n, err
-	}
+	n.sealed = sealed
 	cards := newVGPUs(n.gpud, runner)
 	ao := agent.Options{
 		NodeID: id, NodeName: c.nodeName, DataDir: c.data, RunDir: filepath.Join(c.run, "i"), Version: version,
@@ -146,7 +148,7 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 		n.cluster.serveAgent(n.agent)
 	}
 	so := server.Options{Store: n.store, Runtime: n.runtime(), Billing: books.Books{Store: n.store}, Tracer: n.tracer(), Version: version, Log: log,
-		Networking: n.network != nil, NewVolumeKey: sealed.NewKey, Secrets: sealed, Lacks: n.lacks()}
+		Networking: n.network != nil, NewVolumeKey: sealed.NewKey, Secrets: sealed, Lacks: n.lacks(), URLs: n.urls}
 	if n.cluster != nil {
 		so.Cluster, so.Elsewhere, so.Stale = n.cluster, n.elsewhere, store.Stale
 	}
@@ -340,7 +342,7 @@ func (n *node) plan(ctx context.Context) error {
 			(&books.Job{Books: books.Books{Store: n.store}, Store: term{n.store, in}, Changes: n.store, Log: n.log}).Run(ctx)
 		})
 		wg.Go(func() { books.Retention{Records: n.store, Store: term{n.store, in}, Keep: n.keep, Log: n.log}.Run(ctx) })
-		wg.Go(func() { _ = n.hooks(term{n.store, in}).Run(ctx) })
+		wg.Go(func() { _ = n.webhooks(term{n.store, in}).Run(ctx) })
 		_ = leader.Run(ctx, term{n.store, in}, health, n.log) // ends with the term
 		wg.Wait()
 		cancel()
