@@ -130,6 +130,7 @@ func (s *Server) guard(op string) echo.MiddlewareFunc {
 			if op != "PutImageContent" {
 				r.Body = http.MaxBytesReader(c.Response(), r.Body, maxBody)
 			}
+			r.Body = sentBody{r.Body}
 			c.SetRequest(r)
 			return next(c)
 		}

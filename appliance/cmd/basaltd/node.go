@@ -21,6 +21,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/agent"
 	"github.com/basalt-gpu/basalt/appliance/books"
 	"github.com/basalt-gpu/basalt/appliance/cluster/member"
+	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
 	"github.com/basalt-gpu/basalt/appliance/cluster/seal"
 	"github.com/basalt-gpu/basalt/appliance/durable"
 	"github.com/basalt-gpu/basalt/appliance/leader"
@@ -248,7 +249,7 @@ func (n *node) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	parts := map[string]func(context.Context) error{
 		"API": func(ctx context.Context) error {
-			return n.api.ServeWith(ctx, n.listener, server.BehindProxies(n.proxies, ui.Handler(n.api)), nil)
+			return n.api.ServeWith(ctx, n.listener, server.StrictTransport(server.BehindProxies(n.proxies, ui.Handler(n.api))), nil)
 		},
 		"socket":  n.serveLocal,
 		"planner": n.plan,
@@ -425,7 +426,9 @@ func (n *node) listen(c config) (net.Listener, error) {
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}), nil
+	conf := pki.ForBrowsers("http/1.1")
+	conf.Certificates = []tls.Certificate{cert}
+	return tls.NewListener(l, conf), nil
 }
 
 // listenLocal serves everybody on the machine: requests need a key as they do
