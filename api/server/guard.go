@@ -100,6 +100,9 @@ func (s *Server) guard(op string) echo.MiddlewareFunc {
 				if err := id.may(op); err != nil {
 					return err
 				}
+				if err := id.hasFactor(op); err != nil {
+					return err
+				}
 				if err := id.comesFrom(clientAddress(c.Request())); err != nil {
 					return err
 				}

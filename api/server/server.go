@@ -45,6 +45,9 @@ type Options struct {
 	// Secrets seals the passwords and keys of backup targets; nil: they are kept
 	// as they are.
 	Secrets Secrets
+	// RequireTotp are the roles that need one-time codes, whatever organizations
+	// say.
+	RequireTotp []api.Role
 	// URLs says which addresses identity providers may lead this server to.
 	URLs    outbound.Policy
 	Version string

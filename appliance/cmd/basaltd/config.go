@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
+
+	"github.com/basalt-gpu/basalt/api"
 )
 
 // prefixes reads the networks of a setting.
@@ -18,6 +21,18 @@ func prefixes(flag string, texts []string) ([]netip.Prefix, error) {
 			return nil, fmt.Errorf("%s %s: want an address and a length, as 192.0.2.0/24", flag, s)
 		}
 		out = append(out, p.Masked())
+	}
+	return out, nil
+}
+
+// rolesOf reads the roles of a setting.
+func rolesOf(flag string, texts []string) ([]api.Role, error) {
+	var out []api.Role
+	for _, s := range texts {
+		if !slices.Contains(api.Roles(), api.Role(s)) {
+			return nil, fmt.Errorf("%s %s: there is no such role; there are %v", flag, s, api.Roles())
+		}
+		out = append(out, api.Role(s))
 	}
 	return out, nil
 }

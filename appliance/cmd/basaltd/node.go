@@ -148,8 +148,12 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 	if n.cluster != nil {
 		n.cluster.serveAgent(n.agent)
 	}
+	roles, err := rolesOf("--require-totp", c.totpRoles)
+	if err != nil {
+		return n, err
+	}
 	so := server.Options{Store: n.store, Runtime: n.runtime(), Billing: books.Books{Store: n.store}, Tracer: n.tracer(), Version: version, Log: log,
-		Networking: n.network != nil, NewVolumeKey: sealed.NewKey, Secrets: sealed, Lacks: n.lacks(), URLs: n.urls}
+		Networking: n.network != nil, NewVolumeKey: sealed.NewKey, Secrets: sealed, Lacks: n.lacks(), URLs: n.urls, RequireTotp: roles}
 	if n.cluster != nil {
 		so.Cluster, so.Elsewhere, so.Stale = n.cluster, n.elsewhere, store.Stale
 	}
