@@ -200,7 +200,7 @@ type AuditEvent struct {
 	// From Address of the client.
 	From string `json:"from,omitempty,omitzero"`
 
-	// Hash SHA-256 over the previous hash and this event's JSON with an empty hash.
+	// Hash SHA-256 over the previous hash and this event's JSON with an empty hash and no seal.
 	Hash string `json:"hash"`
 
 	// More How many objects were changed besides.
@@ -224,6 +224,9 @@ type AuditEvent struct {
 	// Project Of the first object.
 	Project string `json:"project,omitempty,omitzero"`
 	Role    Role   `json:"role,omitempty,omitzero"`
+
+	// Seal HMAC-SHA256 over the hash, by a key that only the cluster has; events from before it had one have none.
+	Seal string `json:"seal,omitempty,omitzero"`
 
 	// Seq 1, 2, …, without gaps.
 	Seq int64 `json:"seq"`
