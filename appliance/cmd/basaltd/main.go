@@ -46,6 +46,7 @@ type config struct {
 	urlNetworks, noURLNetworks  []string
 	proxies                     []string
 	totpRoles                   []string
+	auditAnchors                []string
 }
 
 func main() {
@@ -94,6 +95,7 @@ func main() {
 	f.StringArrayVar(&c.urlNetworks, "url-network", nil, "CIDR that is not public and from which images may be fetched, and which webhooks and identity providers may be in, nonetheless: tenants can then reach it; the same on all nodes")
 	f.StringArrayVar(&c.noURLNetworks, "no-url-network", nil, "CIDR that is public and that those may not be in nonetheless; the same on all nodes")
 	f.StringArrayVar(&c.totpRoles, "require-totp", nil, "ROLE whose users need one-time codes with their password, in every organization; the same on all nodes")
+	f.StringArrayVar(&c.auditAnchors, "audit-anchor", nil, "where the leader keeps the audit trail's end, every hour: file:/PATH, syslog:, syslog:udp://HOST:PORT, https://HOST/PATH; the same on all nodes")
 	f.StringArrayVar(&c.proxies, "trusted-proxy", nil, "CIDR of proxies before the API: who asks is whom their X-Forwarded-For names; without it the header is ignored")
 	f.StringVar(&c.network, "network", "none", "ovn: instances have private networks; none: they have no network; the same on all nodes")
 	f.StringVar(&c.encap, "encap", "", "this node's address for tunnels to the others; empty: that of the first --peer-listen")

@@ -19,6 +19,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/outbound"
 	"github.com/basalt-gpu/basalt/api/server"
 	"github.com/basalt-gpu/basalt/appliance/agent"
+	"github.com/basalt-gpu/basalt/appliance/auditor"
 	"github.com/basalt-gpu/basalt/appliance/books"
 	"github.com/basalt-gpu/basalt/appliance/cluster/member"
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
@@ -54,6 +55,7 @@ type node struct {
 	proxies      []netip.Prefix  // before the API
 	urls         outbound.Policy // that tenants choose
 	sealed       *seal.Keep
+	anchors      []auditor.Anchor // of the audit trail
 	agent        *agent.Agent
 	api          *server.Server
 	listener     net.Listener
@@ -75,6 +77,13 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 	}
 	if n.keep, err = keepRecords(c.recordDays); err != nil {
 		return n, err
+	}
+	for _, text := range c.auditAnchors {
+		a, err := auditor.Parse(text)
+		if err != nil {
+			return n, fmt.Errorf("--audit-anchor: %w", err)
+		}
+		n.anchors = append(n.anchors, a)
 	}
 	if n.proxies, err = prefixes("--trusted-proxy", c.proxies); err != nil {
 		return n, err
@@ -347,6 +356,7 @@ func (n *node) plan(ctx context.Context) error {
 			(&books.Job{Books: books.Books{Store: n.store}, Store: term{n.store, in}, Changes: n.store, Log: n.log}).Run(ctx)
 		})
 		wg.Go(func() { books.Retention{Records: n.store, Store: term{n.store, in}, Keep: n.keep, Log: n.log}.Run(ctx) })
+		wg.Go(func() { n.audit(ctx, term{n.store, in}) })
 		wg.Go(func() { _ = n.webhooks(term{n.store, in}).Run(ctx) })
 		_ = leader.Run(ctx, term{n.store, in}, health, n.log) // ends with the term
 		wg.Wait()
