@@ -43,5 +43,7 @@ const (
 	AlertNetworkFailed   AlertCode = "network.failed"
 	AlertRouterFailed    AlertCode = "router.failed"
 	AlertWebhookFailing  AlertCode = "webhook.failing"
+	AlertAuditChanged    AlertCode = "audit.changed"
+	AlertAuditUnanchored AlertCode = "audit.unanchored"
 	AlertInvoicesOverdue AlertCode = "invoice.overdue"
 )

@@ -200,7 +200,7 @@ type AuditEvent struct {
 	// From Address of the client.
 	From string `json:"from,omitempty,omitzero"`
 
-	// Hash SHA-256 over the previous hash and this event's JSON with an empty hash.
+	// Hash SHA-256 over the previous hash and this event's JSON with an empty hash and no seal.
 	Hash string `json:"hash"`
 
 	// More How many objects were changed besides.
@@ -224,6 +224,9 @@ type AuditEvent struct {
 	// Project Of the first object.
 	Project string `json:"project,omitempty,omitzero"`
 	Role    Role   `json:"role,omitempty,omitzero"`
+
+	// Seal HMAC-SHA256 over the hash, by a key that only the cluster has; events from before it had one have none.
+	Seal string `json:"seal,omitempty,omitzero"`
 
 	// Seq 1, 2, …, without gaps.
 	Seq int64 `json:"seq"`
@@ -942,8 +945,11 @@ type Identity struct {
 	HasPassword bool `json:"hasPassword,omitempty,omitzero"`
 
 	// Key Id of the API key or session.
-	Key          string `json:"key"`
-	Name         string `json:"name,omitempty,omitzero"`
+	Key  string `json:"key"`
+	Name string `json:"name,omitempty,omitzero"`
+
+	// NeedsTotp Of a session: one-time codes are required of the user and not set up. Until they are, everything else is refused.
+	NeedsTotp    bool   `json:"needsTotp,omitempty,omitzero"`
 	Organization string `json:"organization,omitempty,omitzero"`
 	Project      string `json:"project,omitempty,omitzero"`
 	Role         Role   `json:"role"`
@@ -1912,6 +1918,9 @@ type OrganizationSpec struct {
 	// Quota What everything in it may take together: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs; what is not named has no limit.
 	Quota Amounts `json:"quota,omitempty,omitzero"`
 
+	// RequireTotp Whoever logs in to it with a password needs one-time codes; who has none sets them up and can do nothing else until then.
+	RequireTotp bool `json:"requireTotp,omitempty,omitzero"`
+
 	// Restricted While there is one, nothing new is made or started; what runs goes on. Made by the cluster for money's sake.
 	Restricted *Restriction `json:"restricted,omitempty"`
 
@@ -2533,6 +2542,8 @@ type TOTPCode struct {
 
 // TOTPDisable defines model for TOTPDisable.
 type TOTPDisable struct {
+	// Code A one-time code, or a recovery code.
+	Code     string `json:"code"`
 	Password string `json:"password"`
 }
 

@@ -31,6 +31,7 @@ type State struct {
 	Routers       []api.Router
 	Webhooks      []api.Webhook
 	Organizations []api.Organization
+	Audit         []api.AuditCheck // none: the trail was never verified
 }
 
 // Of a state, the worst first; among those as bad, in the order of their codes
@@ -44,6 +45,7 @@ func Of(s State, now time.Time) []api.Alert {
 	l.networks(s)
 	l.work(s)
 	l.outside(s)
+	l.audit(s)
 	slices.SortFunc(l.all, func(a, b api.Alert) int { return cmp.Compare(Key(a), Key(b)) })
 	return l.all
 }

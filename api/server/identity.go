@@ -21,6 +21,8 @@ type identity struct {
 	usedAt    *time.Time // as last noted
 	// scopes and networks narrow a key; none: all.
 	scopes, networks []string
+	// needsTotp: one-time codes are required of the session's user, who has none.
+	needsTotp bool
 	// ended says whether a change ends it: what streams goes no further.
 	ended func(api.Event) bool
 	// parentOf is the reseller of an organization; empty: none.

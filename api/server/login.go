@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/password"
 	"github.com/basalt-gpu/basalt/api/server/totp"
 )
 
@@ -24,17 +25,17 @@ func (h *handlers) Login(ctx context.Context, r LoginRequestObject) (LoginRespon
 	if email == "" || in.Password == "" || len(in.Password) > maxSecretText || api.ValidateLogin(email) != nil {
 		return nil, api.Errorf(api.CodeInvalid, "an e-mail address and a password are needed").At("email")
 	}
-	now, address := h.opts.Now().UTC(), addressOf(request(ctx).RemoteAddr)
+	now, address := h.opts.Now().UTC(), addressOf(request(ctx))
 	u, err := h.userNamed(ctx, email)
 	if err != nil {
 		return nil, err
 	}
-	key, err := h.tried(ctx, &u, email, address, now)
+	try, err := h.tried(ctx, &u, email, address, now)
 	if err != nil {
 		return nil, err
 	}
 	c := credentials(u)
-	ok, err := h.opts.Passwords.Check(ctx, c.PasswordHash, in.Password)
+	ok, err := h.opts.Passwords.Check(try.turn(ctx), c.PasswordHash, in.Password)
 	if err != nil {
 		return nil, err
 	}
@@ -58,8 +59,7 @@ func (h *handlers) Login(ctx context.Context, r LoginRequestObject) (LoginRespon
 		return nil, api.Errorf(api.CodeConflict, "somebody logged in as you at the same moment").WithHint("try again, with a new code if you use them")
 	}
 	if err == nil {
-		h.guesses.forgive(key, now)
-		h.logins.give(address)
+		h.forgive(try, now)
 	}
 	return Login201JSONResponse(s), err
 }
@@ -73,25 +73,44 @@ func (h *handlers) userNamed(ctx context.Context, email string) (api.User, error
 	return found[0], nil
 }
 
+// attempt is a try that was counted: what for, where from, and whether the address
+// has had its tries.
+type attempt struct {
+	key, address string
+	behind       bool
+}
+
+// turn is when its password is looked at.
+func (a attempt) turn(ctx context.Context) context.Context {
+	if a.behind {
+		return password.Behind(ctx)
+	}
+	return ctx
+}
+
+// forgive gives back what a good password's try has taken.
+func (h *handlers) forgive(a attempt, now time.Time) {
+	h.guesses.forgive(a.key, now)
+	if !a.behind {
+		h.logins.give(a.address)
+	}
+}
+
 // tried counts a try, or refuses it: see throttle.go.
-func (h *handlers) tried(ctx context.Context, u *api.User, email, address string, now time.Time) (key string, err error) {
-	slow := func(d time.Duration) error {
-		return api.Errorf(api.CodeRateLimited, "too many wrong passwords").WithHint("try again in %s", d.Truncate(time.Second)+time.Second)
-	}
-	if !h.logins.take(address, now) {
-		return "", slow(time.Duration(float64(time.Second) / addressPerSec))
-	}
-	key, known := email, tries{count: u.Status.Failures}
+func (h *handlers) tried(ctx context.Context, u *api.User, email, address string, now time.Time) (attempt, error) {
+	try, known := attempt{key: email, address: address}, tries{count: u.Status.Failures}
 	if u.Status.FailedAt != nil {
 		known.last = *u.Status.FailedAt
 	}
-	if slices.Contains(u.Status.Addresses, address) {
-		key, known = email+"|"+address, tries{}
+	here := slices.Contains(u.Status.Addresses, address)
+	if here {
+		try.key, known = email+"|"+address, tries{}
 	}
-	count, after := h.guesses.try(key, known, now)
+	count, after := h.guesses.try(try.key, known, now)
 	if after > 0 {
-		return "", slow(after)
+		return try, api.Errorf(api.CodeRateLimited, "too many wrong passwords").WithHint("try again in %s", after.Truncate(time.Second)+time.Second)
 	}
+	try.behind = !h.logins.take(address, now) && !here
 	if u.Meta.ID != "" && noted(count) {
 		u.Status.Failures, u.Status.FailedAt = count, &now
 		cmd := api.Command{Op: api.OpReport, Kind: api.KindUser, ID: u.Meta.ID, Expect: u.Meta.Revision, Data: api.Encode(u.Status)}
@@ -102,7 +121,7 @@ func (h *handlers) tried(ctx context.Context, u *api.User, email, address string
 		}
 		h.opts.Log.Warn("wrong passwords", "user", u.Meta.ID, "count", count, "address", address)
 	}
-	return key, nil
+	return try, nil
 }
 
 // secondFactor checks a one-time or recovery code, and uses it up.

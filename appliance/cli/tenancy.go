@@ -36,11 +36,15 @@ func (a *App) organizations() *kind[api.Organization] {
 			suspend := f.String("suspend", "", "why nothing more is made, changed or started in it")
 			billing := billingFlags(f)
 			resume := f.Bool("resume", false, "ends a suspension")
+			codes := f.Bool("require-totp", false, "whoever logs in to it with a password needs one-time codes")
 			return func(o *api.Organization) (err error) {
 				if *suspend != "" {
 					o.Spec.Suspended = &api.OrganizationSuspension{Reason: *suspend}
 				} else if *resume {
 					o.Spec.Suspended = nil
+				}
+				if f.Changed("require-totp") {
+					o.Spec.RequireTotp = *codes
 				}
 				o.Spec.Parent = cmp.Or(api.OrganizationID(*parent), o.Spec.Parent)
 				o.Spec.DisplayName = cmp.Or(*display, o.Spec.DisplayName)

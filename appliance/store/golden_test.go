@@ -120,7 +120,7 @@ func goldenEntries(t *testing.T) (all []*raft.Log) {
 		}
 		return raw
 	}
-	first, err := encodeSettled(settlement{Level: Level, ID: "0123456789abcdef", Members: []string{"node-a"}})
+	first, err := encodeSettled(settlement{Level: Level, ID: "0123456789abcdef", Members: []string{"node-a"}, AuditKey: []byte("of thirty-two bytes, all in all: ")})
 	if err != nil {
 		t.Fatal(err)
 	}

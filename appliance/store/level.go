@@ -27,8 +27,13 @@ import (
 // 2: objects have claims. 3: use is rolled up by the hour, objects take of
 // quotas, and there is an audit trail. 4: there are events for webhooks. 5: usage
 // records are rows, old ones go, and nodes compare the place in the log when they
-// read. 6: instances have histories. 7: clusters have a level, and an id.
-const Level = 7
+// read. 6: instances have histories. 7: clusters have a level, and an id. 8: events
+// of the audit trail are sealed with a key of the cluster, which comes with the
+// level.
+const Level = 8
+
+// auditLevel has sealed events.
+const auditLevel = 8
 
 // unsaidLevel is that of tables without one: clusters of up to that level had
 // members of one release only.
@@ -43,11 +48,17 @@ type settlement struct {
 	Level   int      `json:"level"`
 	ID      string   `json:"id"`      // of the cluster, which has one from then on
 	Members []string `json:"members"` // of which it is known that they support the level
+	// AuditKey seals the audit trail's events from then on, if there is no such key.
+	AuditKey []byte `json:"auditKey,omitempty"`
 }
 
 var (
 	metaLevel = []byte("level") // uint64
 	metaID    = []byte("id")    // text
+
+	// metaAuditKey is the first event that it seals, uint64, and the key. It leaves
+	// the tables with Raft's snapshots, which only members see, and not with backups.
+	metaAuditKey = []byte("audit-key")
 )
 
 // level of the cluster when the entry is applied.
@@ -93,9 +104,18 @@ func (v view) settle(s settlement) error {
 		return err
 	}
 	if v.clusterID() == "" && s.ID != "" {
-		return meta.Put(metaID, []byte(s.ID))
+		if err := meta.Put(metaID, []byte(s.ID)); err != nil {
+			return err
+		}
 	}
-	return nil
+	if v.level() < auditLevel || len(s.AuditKey) == 0 || meta.Get(metaAuditKey) != nil {
+		return nil
+	}
+	last, err := v.lastEvent()
+	if err != nil {
+		return err
+	}
+	return meta.Put(metaAuditKey, append(be64(uint64(last.Seq)+1), s.AuditKey...))
 }
 
 // TooOld says that the cluster has come further than this program.
@@ -127,7 +147,7 @@ func (s *Store) Raise(ctx context.Context, term uint64, level int, members []str
 			return api.Errorf(api.CodeConflict, "node %s was not asked which feature level it supports", m.ID).WithHint("ask again")
 		}
 	}
-	raw, err := encodeSettled(settlement{Level: level, ID: newClusterID(), Members: members})
+	raw, err := encodeSettled(settlement{Level: level, ID: newClusterID(), Members: members, AuditKey: newAuditKey()})
 	if err != nil {
 		return err
 	}
@@ -148,6 +168,12 @@ func newClusterID() string {
 	return hex.EncodeToString(b)
 }
 
+func newAuditKey() []byte {
+	b := make([]byte, 32)
+	_, _ = rand.Read(b) // never fails: it ends the process instead
+	return b
+}
+
 // begin makes the level and the id the first command of a new cluster. Of one
 // that has any, or other members, it leaves that to Raise.
 func (s *Store) begin() error {
@@ -158,7 +184,7 @@ func (s *Store) begin() error {
 	}); err != nil || !isNew || len(s.Members()) > 1 {
 		return err
 	}
-	raw, err := encodeSettled(settlement{Level: Level, ID: newClusterID(), Members: []string{s.options.NodeID}})
+	raw, err := encodeSettled(settlement{Level: Level, ID: newClusterID(), Members: []string{s.options.NodeID}, AuditKey: newAuditKey()})
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/outbound"
 	"github.com/basalt-gpu/basalt/sds"
 )
 
@@ -60,9 +61,8 @@ type Options struct {
 	// AllowFileURL lets images come from the node's own files: only where
 	// whoever may import is trusted with all of them.
 	AllowFileURL bool
-	// AllowPrivateURL lets images come from loopback, link-local and private
-	// addresses: only where tenants may reach those anyway.
-	AllowPrivateURL bool
+	// URLs is how images are fetched, and from where.
+	URLs outbound.Options
 }
 
 const openWait = 2 * time.Second

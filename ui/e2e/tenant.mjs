@@ -366,6 +366,7 @@ step('the own account: one-time codes', async () => {
   await button(page, 'Turn on').click();
   await page.getByRole('list', { name: 'Recovery codes' }).waitFor();
   assert.equal(await page.getByRole('list', { name: 'Recovery codes' }).getByRole('listitem').count(), 10);
+  const recovery = await page.getByRole('list', { name: 'Recovery codes' }).getByRole('listitem').first().innerText();
   await inspect(page, 'account-recovery-light');
   await page.getByRole('main').getByRole('button', { name: 'Close' }).click();
   await page.reload(); // that they are on is the server's knowledge
@@ -375,6 +376,7 @@ step('the own account: one-time codes', async () => {
   await button(page, 'Turn off one-time codes').click();
   expect('403');
   await page.locator('#acc-off').fill('wrong');
+  await page.locator('#acc-off-code').fill(recovery);
   await inDialog('Turn off');
   await page.locator('#acc-off-help .pf-m-error').waitFor();
   await page.locator('#acc-off').fill(PASSWORD);

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/outbound"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/hypervisor/cloudinit"
 	"github.com/basalt-gpu/basalt/hypervisor/libvirt"
@@ -18,8 +19,8 @@ import (
 )
 
 // openPools opens the node's storage pools, by name.
-func openPools(c config) (map[string]sds.Driver, error) {
-	o := local.Options{Dir: filepath.Join(c.data, "storage"), ReserveBytes: 256 << 20, AllowPrivateURL: c.privateImages}
+func openPools(c config, urls outbound.Options) (map[string]sds.Driver, error) {
+	o := local.Options{Dir: filepath.Join(c.data, "storage"), ReserveBytes: 256 << 20, URLs: urls}
 	own, err := local.Open(o)
 	if err != nil {
 		return nil, err
