@@ -294,8 +294,11 @@ type BackupStatus struct {
 	LastError     string      `json:"lastError,omitempty,omitzero"`
 	Phase         BackupPhase `json:"phase,omitempty,omitzero"`
 	ProgressBytes int64       `json:"progressBytes,omitempty,omitzero"`
-	StartedAt     *time.Time  `json:"startedAt,omitempty"`
-	TotalBytes    int64       `json:"totalBytes,omitempty,omitzero"`
+
+	// Retry Tries that have failed. Who makes the object so tries again at its own time: the waits double, up to a limit.
+	Retry      *Retry     `json:"retry,omitempty"`
+	StartedAt  *time.Time `json:"startedAt,omitempty"`
+	TotalBytes int64      `json:"totalBytes,omitempty,omitzero"`
 }
 
 // BackupTarget defines model for BackupTarget.
@@ -1043,7 +1046,10 @@ type ImageStatus struct {
 	Node          NodeID     `json:"node,omitempty,omitzero"`
 	Phase         ImagePhase `json:"phase,omitempty,omitzero"`
 	ProgressBytes int64      `json:"progressBytes,omitempty,omitzero"`
-	Sha256        string     `json:"sha256,omitempty,omitzero"`
+
+	// Retry Tries that have failed. Who makes the object so tries again at its own time: the waits double, up to a limit.
+	Retry  *Retry `json:"retry,omitempty"`
+	Sha256 string `json:"sha256,omitempty,omitzero"`
 
 	// SizeBytes Of the file.
 	SizeBytes int64 `json:"sizeBytes,omitempty,omitzero"`
@@ -1221,6 +1227,9 @@ type InstanceStatus struct {
 
 	// Restarts The spec's restarts that have been done.
 	Restarts int64 `json:"restarts,omitempty,omitzero"`
+
+	// Retry Tries that have failed. Who makes the object so tries again at its own time: the waits double, up to a limit.
+	Retry *Retry `json:"retry,omitempty"`
 
 	// StartedAt Of the present run.
 	StartedAt *time.Time `json:"startedAt,omitempty"`
@@ -2117,6 +2126,18 @@ type Restriction struct {
 	Reason string `json:"reason"`
 }
 
+// Retry Tries that have failed. Who makes the object so tries again at its own time: the waits double, up to a limit.
+type Retry struct {
+	// Attempts That have failed one after another.
+	Attempts int64 `json:"attempts"`
+
+	// NextAt When it is tried again; absent: not before it is changed.
+	NextAt *time.Time `json:"nextAt,omitempty"`
+
+	// Of What was tried, a digest of spec and assignment: a change of them is tried at once.
+	Of string `json:"of,omitempty,omitzero"`
+}
+
 // Revenue defines model for Revenue.
 type Revenue struct {
 	// CreditedMicros What credit notes took back, with taxes: it is taken off already.
@@ -2509,6 +2530,9 @@ type SnapshotStatus struct {
 	LastError string        `json:"lastError,omitempty,omitzero"`
 	Phase     SnapshotPhase `json:"phase,omitempty,omitzero"`
 
+	// Retry Tries that have failed. Who makes the object so tries again at its own time: the waits double, up to a limit.
+	Retry *Retry `json:"retry,omitempty"`
+
 	// SizeBytes Of the disk as it was.
 	SizeBytes int64 `json:"sizeBytes,omitempty,omitzero"`
 }
@@ -2805,6 +2829,9 @@ type VolumeStatus struct {
 	ObservedGeneration int64       `json:"observedGeneration,omitempty,omitzero"`
 	Phase              VolumePhase `json:"phase,omitempty,omitzero"`
 
+	// Retry Tries that have failed. Who makes the object so tries again at its own time: the waits double, up to a limit.
+	Retry *Retry `json:"retry,omitempty"`
+
 	// Rollbacks The spec's rollback.count that has been done.
 	Rollbacks int64 `json:"rollbacks,omitempty,omitzero"`
 	SizeBytes int64 `json:"sizeBytes,omitempty,omitzero"`
@@ -2854,8 +2881,11 @@ type WebhookDelivery struct {
 // WebhookDeliveryList defines model for WebhookDeliveryList.
 type WebhookDeliveryList struct {
 	// Continue Ask with it for the next page; empty on the last.
-	Continue string            `json:"continue,omitempty,omitzero"`
-	Items    []WebhookDelivery `json:"items"`
+	Continue string `json:"continue,omitempty,omitzero"`
+
+	// Dropped Events of the organization that were dropped before their time, delivered or not: all events together were too many, and it had the most.
+	Dropped int64             `json:"dropped,omitempty,omitzero"`
+	Items   []WebhookDelivery `json:"items"`
 }
 
 // WebhookEvent Something that happened. The body of a request is its id, type, timestamp and data.

@@ -216,6 +216,7 @@ func (h *handlers) ListWebhookDeliveries(ctx context.Context, r ListWebhookDeliv
 		if err != nil {
 			return nil, err
 		}
+		out.Dropped = p.Dropped
 		for _, e := range p.Items {
 			q.After = e.Seq
 			if !e.WantedBy(w.Meta.ID, w.Meta.Organization, w.Spec.Events) {

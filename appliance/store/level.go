@@ -27,8 +27,9 @@ import (
 // 2: objects have claims. 3: use is rolled up by the hour, objects take of
 // quotas, and there is an audit trail. 4: there are events for webhooks. 5: usage
 // records are rows, old ones go, and nodes compare the place in the log when they
-// read. 6: instances have histories. 7: clusters have a level, and an id.
-const Level = 7
+// read. 6: instances have histories. 7: clusters have a level, and an id. 8: events
+// for webhooks are shared out fairly between organizations.
+const Level = 8
 
 // unsaidLevel is that of tables without one: clusters of up to that level had
 // members of one release only.
