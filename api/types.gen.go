@@ -1918,7 +1918,7 @@ type OrganizationSpec struct {
 	// PriceBook Id of the price book it pays by; empty: the one named default.
 	PriceBook PriceBookID `json:"priceBook,omitempty,omitzero"`
 
-	// Quota What everything in it may take together: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs; what is not named has no limit.
+	// Quota What everything in it may take together: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs, and objects by kind: images, volumes, snapshots, backups, networks, securityGroups, loadBalancers, projects, users, apiKeys, webhooks, budgets, services, organizations, payments, creditNotes. What is not named has a default that the quota of the organization shows, or no limit.
 	Quota Amounts `json:"quota,omitempty,omitzero"`
 
 	// Restricted While there is one, nothing new is made or started; what runs goes on. Made by the cluster for money's sake.
@@ -2100,7 +2100,7 @@ type ProjectList struct {
 type ProjectSpec struct {
 	DisplayName string `json:"displayName,omitempty,omitzero"`
 
-	// Quota What everything in it may take together: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs; what is not named has no limit.
+	// Quota What everything in it may take together: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs, and objects by kind: images, volumes, snapshots, backups, networks, securityGroups, loadBalancers, projects, users, apiKeys, webhooks, budgets, services, organizations, payments, creditNotes. What is not named has a default that the quota of the organization shows, or no limit.
 	Quota Amounts `json:"quota,omitempty,omitzero"`
 
 	// Restricted While there is one, nothing new is made or started; what runs goes on. Made by the cluster for money's sake.

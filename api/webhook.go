@@ -17,7 +17,7 @@ const (
 	MaxWebhookEvents = 100_000
 )
 
-// MaxWebhooks of one organization.
+// MaxWebhooks of one organization, unless its quota says otherwise.
 const MaxWebhooks = 16
 
 // Raise is an event that a command brings with it: the state machine keeps it

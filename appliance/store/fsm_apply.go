@@ -79,6 +79,7 @@ func (v view) applyEntry(e entry) (answer, error) {
 		}
 	}
 	t := newTxn(v, v.revision(), b.At)
+	t.counts = v.level() >= countsLevel
 	if b.Audit != nil {
 		t.asked = b.Audit.Operation
 	}
