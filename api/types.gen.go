@@ -1912,6 +1912,9 @@ type OrganizationSpec struct {
 	Billing     *OrganizationBilling `json:"billing,omitempty"`
 	DisplayName string               `json:"displayName,omitempty,omitzero"`
 
+	// Offers Names or ids, stored as ids. A reseller's: the price books that it sees and may give to its customers, besides its own and the one named default. Operators set them.
+	Offers []PriceBookID `json:"offers,omitempty,omitzero"`
+
 	// Parent Id of the reseller whose customer it is; empty: the cluster's own. It does not change, and a customer has no customers of its own.
 	Parent OrganizationID `json:"parent,omitempty,omitzero"`
 

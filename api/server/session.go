@@ -43,7 +43,7 @@ func (s *Server) sessionIdentity(ctx context.Context, id string, secret []byte, 
 	}
 	g, end := session.Spec.Grant, session.Spec.ExpiresAt
 	me := identity{id: id, name: u.Meta.Name, user: session.Spec.User, role: g.Role, org: g.Organization, project: g.Project,
-		expiresAt: &end, usedAt: session.Status.UsedAt, kind: api.KindSession, parentOf: s.parentIn(ctx)}
+		expiresAt: &end, usedAt: session.Status.UsedAt, kind: api.KindSession, parentOf: s.parentIn(ctx), pays: s.paysIn(ctx)}
 	me.ended = func(e api.Event) bool {
 		switch {
 		case e.Object.Kind == api.KindSession && e.Object.Meta.ID == id:
