@@ -543,7 +543,7 @@ type Condition struct {
 type Credentials struct {
 	Email string `json:"email"`
 
-	// Organization Id or name: which grant, where there are several.
+	// Organization Id or name, of a reseller's customer RESELLER/NAME: whose user it is, unless an identity provider or an operator has said whose the address is; and which grant, where there are several.
 	Organization string `json:"organization,omitempty,omitzero"`
 	Password     string `json:"password"`
 
@@ -2635,7 +2635,7 @@ type UsageSum struct {
 	To           time.Time `json:"to"`
 }
 
-// User Somebody who logs in. meta.name is the e-mail address, in lower case and unique in the cluster; meta.organization is whose admins manage it.
+// User Somebody who logs in. meta.name is the e-mail address, in lower case and unique in its organization; meta.organization is whose admins manage it.
 type User struct {
 	Kind   Kind          `json:"kind"`
 	Link   *PasswordLink `json:"link,omitempty"`
@@ -2711,6 +2711,9 @@ type UserStatus struct {
 
 	// TotpStep Of the last code that was used. Never sent to clients.
 	TotpStep int64 `json:"totpStep,omitempty,omitzero"`
+
+	// Verified The e-mail address is this user's in the whole cluster: an identity provider or an operator says so. Any other's is so in its organization only, which a login with a password has to name.
+	Verified bool `json:"verified,omitempty,omitzero"`
 }
 
 // VGPUSpec defines model for VGPUSpec.
