@@ -297,8 +297,11 @@ type BackupStatus struct {
 	LastError     string      `json:"lastError,omitempty,omitzero"`
 	Phase         BackupPhase `json:"phase,omitempty,omitzero"`
 	ProgressBytes int64       `json:"progressBytes,omitempty,omitzero"`
-	StartedAt     *time.Time  `json:"startedAt,omitempty"`
-	TotalBytes    int64       `json:"totalBytes,omitempty,omitzero"`
+
+	// Retry Tries that have failed. Who makes the object so tries again at its own time: the waits double, up to a limit.
+	Retry      *Retry     `json:"retry,omitempty"`
+	StartedAt  *time.Time `json:"startedAt,omitempty"`
+	TotalBytes int64      `json:"totalBytes,omitempty,omitzero"`
 }
 
 // BackupTarget defines model for BackupTarget.
@@ -543,7 +546,7 @@ type Condition struct {
 type Credentials struct {
 	Email string `json:"email"`
 
-	// Organization Id or name: which grant, where there are several.
+	// Organization Id or name, of a reseller's customer RESELLER/NAME: whose user it is, unless an identity provider or an operator has said whose the address is; and which grant, where there are several.
 	Organization string `json:"organization,omitempty,omitzero"`
 	Password     string `json:"password"`
 
@@ -1049,7 +1052,10 @@ type ImageStatus struct {
 	Node          NodeID     `json:"node,omitempty,omitzero"`
 	Phase         ImagePhase `json:"phase,omitempty,omitzero"`
 	ProgressBytes int64      `json:"progressBytes,omitempty,omitzero"`
-	Sha256        string     `json:"sha256,omitempty,omitzero"`
+
+	// Retry Tries that have failed. Who makes the object so tries again at its own time: the waits double, up to a limit.
+	Retry  *Retry `json:"retry,omitempty"`
+	Sha256 string `json:"sha256,omitempty,omitzero"`
 
 	// SizeBytes Of the file.
 	SizeBytes int64 `json:"sizeBytes,omitempty,omitzero"`
@@ -1227,6 +1233,9 @@ type InstanceStatus struct {
 
 	// Restarts The spec's restarts that have been done.
 	Restarts int64 `json:"restarts,omitempty,omitzero"`
+
+	// Retry Tries that have failed. Who makes the object so tries again at its own time: the waits double, up to a limit.
+	Retry *Retry `json:"retry,omitempty"`
 
 	// StartedAt Of the present run.
 	StartedAt *time.Time `json:"startedAt,omitempty"`
@@ -1909,13 +1918,16 @@ type OrganizationSpec struct {
 	Billing     *OrganizationBilling `json:"billing,omitempty"`
 	DisplayName string               `json:"displayName,omitempty,omitzero"`
 
+	// Offers Names or ids, stored as ids. A reseller's: the price books that it sees and may give to its customers, besides its own and the one named default. Operators set them.
+	Offers []PriceBookID `json:"offers,omitempty,omitzero"`
+
 	// Parent Id of the reseller whose customer it is; empty: the cluster's own. It does not change, and a customer has no customers of its own.
 	Parent OrganizationID `json:"parent,omitempty,omitzero"`
 
 	// PriceBook Id of the price book it pays by; empty: the one named default.
 	PriceBook PriceBookID `json:"priceBook,omitempty,omitzero"`
 
-	// Quota What everything in it may take together: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs; what is not named has no limit.
+	// Quota What everything in it may take together: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs, and objects by kind: images, volumes, snapshots, backups, networks, securityGroups, loadBalancers, projects, users, apiKeys, webhooks, budgets, services, organizations, payments, creditNotes. What is not named has a default that the quota of the organization shows, or no limit.
 	Quota Amounts `json:"quota,omitempty,omitzero"`
 
 	// RequireTotp Whoever logs in to it with a password needs one-time codes; who has none sets them up and can do nothing else until then.
@@ -2100,7 +2112,7 @@ type ProjectList struct {
 type ProjectSpec struct {
 	DisplayName string `json:"displayName,omitempty,omitzero"`
 
-	// Quota What everything in it may take together: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs; what is not named has no limit.
+	// Quota What everything in it may take together: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs, and objects by kind: images, volumes, snapshots, backups, networks, securityGroups, loadBalancers, projects, users, apiKeys, webhooks, budgets, services, organizations, payments, creditNotes. What is not named has a default that the quota of the organization shows, or no limit.
 	Quota Amounts `json:"quota,omitempty,omitzero"`
 
 	// Restricted While there is one, nothing new is made or started; what runs goes on. Made by the cluster for money's sake.
@@ -2124,6 +2136,18 @@ type RecoveryCodes struct {
 // Restriction While there is one, nothing new is made or started; what runs goes on. Made by the cluster for money's sake.
 type Restriction struct {
 	Reason string `json:"reason"`
+}
+
+// Retry Tries that have failed. Who makes the object so tries again at its own time: the waits double, up to a limit.
+type Retry struct {
+	// Attempts That have failed one after another.
+	Attempts int64 `json:"attempts"`
+
+	// NextAt When it is tried again; absent: not before it is changed.
+	NextAt *time.Time `json:"nextAt,omitempty"`
+
+	// Of What was tried, a digest of spec and assignment: a change of them is tried at once.
+	Of string `json:"of,omitempty,omitzero"`
 }
 
 // Revenue defines model for Revenue.
@@ -2518,6 +2542,9 @@ type SnapshotStatus struct {
 	LastError string        `json:"lastError,omitempty,omitzero"`
 	Phase     SnapshotPhase `json:"phase,omitempty,omitzero"`
 
+	// Retry Tries that have failed. Who makes the object so tries again at its own time: the waits double, up to a limit.
+	Retry *Retry `json:"retry,omitempty"`
+
 	// SizeBytes Of the disk as it was.
 	SizeBytes int64 `json:"sizeBytes,omitempty,omitzero"`
 }
@@ -2619,7 +2646,7 @@ type UsageSum struct {
 	To           time.Time `json:"to"`
 }
 
-// User Somebody who logs in. meta.name is the e-mail address, in lower case and unique in the cluster; meta.organization is whose admins manage it.
+// User Somebody who logs in. meta.name is the e-mail address, in lower case and unique in its organization; meta.organization is whose admins manage it.
 type User struct {
 	Kind   Kind          `json:"kind"`
 	Link   *PasswordLink `json:"link,omitempty"`
@@ -2695,6 +2722,9 @@ type UserStatus struct {
 
 	// TotpStep Of the last code that was used. Never sent to clients.
 	TotpStep int64 `json:"totpStep,omitempty,omitzero"`
+
+	// Verified The e-mail address is this user's in the whole cluster: an identity provider or an operator says so. Any other's is so in its organization only, which a login with a password has to name.
+	Verified bool `json:"verified,omitempty,omitzero"`
 }
 
 // VGPUSpec defines model for VGPUSpec.
@@ -2816,6 +2846,9 @@ type VolumeStatus struct {
 	ObservedGeneration int64       `json:"observedGeneration,omitempty,omitzero"`
 	Phase              VolumePhase `json:"phase,omitempty,omitzero"`
 
+	// Retry Tries that have failed. Who makes the object so tries again at its own time: the waits double, up to a limit.
+	Retry *Retry `json:"retry,omitempty"`
+
 	// Rollbacks The spec's rollback.count that has been done.
 	Rollbacks int64 `json:"rollbacks,omitempty,omitzero"`
 	SizeBytes int64 `json:"sizeBytes,omitempty,omitzero"`
@@ -2865,8 +2898,11 @@ type WebhookDelivery struct {
 // WebhookDeliveryList defines model for WebhookDeliveryList.
 type WebhookDeliveryList struct {
 	// Continue Ask with it for the next page; empty on the last.
-	Continue string            `json:"continue,omitempty,omitzero"`
-	Items    []WebhookDelivery `json:"items"`
+	Continue string `json:"continue,omitempty,omitzero"`
+
+	// Dropped Events of the organization that were dropped before their time, delivered or not: all events together were too many, and it had the most.
+	Dropped int64             `json:"dropped,omitempty,omitzero"`
+	Items   []WebhookDelivery `json:"items"`
 }
 
 // WebhookEvent Something that happened. The body of a request is its id, type, timestamp and data.

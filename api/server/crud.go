@@ -116,6 +116,7 @@ func decode[T any](o api.Object) (T, error) { return api.Decode[T](outgoing(o)) 
 // outgoing blanks what no client may see.
 func outgoing(o api.Object) api.Object {
 	var err error
+	claims := o.Claims
 	o.Claims, o.Uses, o.Limits = nil, nil, nil
 	switch o.Kind {
 	case api.KindAPIKey:
@@ -126,7 +127,7 @@ func outgoing(o api.Object) api.Object {
 	case api.KindUser:
 		var u api.User
 		u, err = api.Decode[api.User](o)
-		o.Spec, o.Status = api.Encode(shownSpec(u)), api.Encode(shownStatus(u))
+		o.Spec, o.Status = api.Encode(shownSpec(u)), api.Encode(shownStatus(u, len(claims) > 0))
 	case api.KindIdentityProvider:
 		var p api.IdentityProvider
 		p, err = api.Decode[api.IdentityProvider](o)
@@ -194,7 +195,7 @@ func create[T any](ctx context.Context, h *handlers, kind api.Kind, id string, m
 	}
 	b := api.Batch{At: h.opts.Now().UTC(), Commands: append([]api.Command{{
 		Op: api.OpPutSpec, Kind: kind, ID: id, Name: m.Name, Organization: m.Organization, Project: m.Project,
-		Labels: m.Labels, Finalizers: finalizers, Claims: claimsOf(kind, m.Name), Data: api.Encode(spec), Uses: uses, Limits: limits,
+		Labels: m.Labels, Finalizers: finalizers, Claims: claimsOf(ctx, kind, "", m.Name), Data: api.Encode(spec), Uses: uses, Limits: limits,
 	}}, with...)}
 	if b.ID, err = batchID(ctx, kind, idempotency); err != nil {
 		return none, err
@@ -278,7 +279,7 @@ func put[T any](ctx context.Context, h *handlers, o api.Object, m api.Meta, spec
 	}
 	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{{
 		Op: api.OpPutSpec, Kind: o.Kind, ID: o.Meta.ID, Expect: m.Revision, Name: m.Name, Labels: m.Labels,
-		Claims: claimsOf(o.Kind, m.Name), Data: api.Encode(spec), Uses: uses, Limits: limits,
+		Claims: claimsOf(ctx, o.Kind, o.Meta.Name, m.Name), Data: api.Encode(spec), Uses: uses, Limits: limits,
 	}}})
 	if err != nil {
 		return none, named(err, o.Kind, m.Name)

@@ -30,11 +30,12 @@ func alive(f func(u references, o api.Object) bool) func(u, o api.Object) bool {
 
 // references are fields that refer to others, of any kind's spec.
 type references struct {
-	Flavor    string `json:"flavor"`
-	Image     string `json:"image"`
-	Instance  string `json:"instance"`
-	Pool      string `json:"pool"`
-	PriceBook string `json:"priceBook"`
+	Flavor    string   `json:"flavor"`
+	Image     string   `json:"image"`
+	Instance  string   `json:"instance"`
+	Pool      string   `json:"pool"`
+	PriceBook string   `json:"priceBook"`
+	Offers    []string `json:"offers"`
 	Vgpu      *struct {
 		Pool string `json:"pool"`
 	} `json:"vgpu"`
@@ -107,7 +108,10 @@ var users = map[api.Kind][]user{
 			return pool == o.Meta.Name || pool == "" && o.Meta.Name == api.DefaultPool
 		}},
 	},
-	api.KindPriceBook: {{api.KindOrganization, anywhere, func(u, o api.Object) bool { return refs(u).PriceBook == o.Meta.ID }}},
+	api.KindPriceBook: {{api.KindOrganization, anywhere, func(u, o api.Object) bool {
+		r := refs(u)
+		return r.PriceBook == o.Meta.ID || slices.Contains(r.Offers, o.Meta.ID)
+	}}},
 	api.KindProject: {
 		{api.KindInstance, within, always}, {api.KindVolume, within, always}, {api.KindImage, within, always},
 		{api.KindAPIKey, within, always},

@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -13,16 +15,45 @@ func (h *handlers) organizationSpec(ctx context.Context, old, s api.Organization
 	if s.Suspended, err = h.suspension(ctx, old.Suspended, s.Suspended); err != nil {
 		return s, err
 	}
-	if s.PriceBook != "" {
-		o, err := h.find(ctx, api.KindPriceBook, string(s.PriceBook), "", "")
-		if err != nil {
-			return s, at(err, "spec.priceBook")
-		}
-		s.PriceBook = api.PriceBookID(o.Meta.ID)
+	if s.PriceBook, err = h.priceBook(ctx, s.PriceBook, old.PriceBook); err != nil {
+		return s, at(err, "spec.priceBook")
+	}
+	if s.Offers, err = h.offers(ctx, old.Offers, s.Offers); err != nil {
+		return s, err
 	}
 	s.Restricted = old.Restricted
 	s.Billing = api.DefaultBilling(old.Billing, s.Billing, h.opts.Now())
 	return s, api.ValidateOrganization(s)
+}
+
+// priceBook is the id of the one that is asked for, which the caller may give to
+// its customer, or which the customer had.
+func (h *handlers) priceBook(ctx context.Context, ref, had api.PriceBookID) (api.PriceBookID, error) {
+	if ref == "" || ref == had {
+		return ref, nil
+	}
+	o, err := h.find(ctx, api.KindPriceBook, string(ref), "", "")
+	return api.PriceBookID(o.Meta.ID), err
+}
+
+// offers are a reseller's price books, which operators set: the ids. From others
+// they are as they were.
+func (h *handlers) offers(ctx context.Context, old, refs []api.PriceBookID) ([]api.PriceBookID, error) {
+	if slices.Equal(old, refs) {
+		return old, nil
+	}
+	if who(ctx).role != api.RoleOperator {
+		return nil, api.Errorf(api.CodeForbidden, "operators say which price books a reseller offers").At("spec.offers").WithHint("leave it as it was")
+	}
+	var out []api.PriceBookID
+	for i, ref := range refs {
+		id, err := h.priceBook(ctx, ref, "")
+		if err != nil {
+			return nil, at(err, fmt.Sprintf("spec.offers[%d]", i))
+		}
+		out = append(out, id)
+	}
+	return out, nil
 }
 
 // ListOrganizations pages through what the caller sees.

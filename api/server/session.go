@@ -43,7 +43,7 @@ func (s *Server) sessionIdentity(ctx context.Context, id string, secret []byte, 
 	}
 	g, end := session.Spec.Grant, session.Spec.ExpiresAt
 	me := identity{id: id, name: u.Meta.Name, user: session.Spec.User, role: g.Role, org: g.Organization, project: g.Project,
-		expiresAt: &end, usedAt: session.Status.UsedAt, kind: api.KindSession, parentOf: s.parentIn(ctx)}
+		expiresAt: &end, usedAt: session.Status.UsedAt, kind: api.KindSession, parentOf: s.parentIn(ctx), pays: s.paysIn(ctx)}
 	if c := credentials(u); c.PasswordHash != "" && c.TotpSecret == "" {
 		if me.needsTotp, err = s.requiresTotp(ctx, g); err != nil {
 			return identity{}, err

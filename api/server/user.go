@@ -169,9 +169,9 @@ func shownSpec(u api.User) api.UserSpec {
 	return u.Spec
 }
 
-func shownStatus(u api.User) api.UserStatus {
+func shownStatus(u api.User, verified bool) api.UserStatus {
 	c := credentials(u)
-	return api.UserStatus{HasPassword: c.PasswordHash != "", Totp: c.TotpSecret != "", LastLoginAt: u.Status.LastLoginAt,
+	return api.UserStatus{Verified: verified, HasPassword: c.PasswordHash != "", Totp: c.TotpSecret != "", LastLoginAt: u.Status.LastLoginAt,
 		Failures: u.Status.Failures, FailedAt: u.Status.FailedAt}
 }
 

@@ -359,7 +359,7 @@ func TestUsersAreManagedWithinReach(t *testing.T) {
 	}
 	_, err = create(admin, "x@x.org", "", api.Grant{Role: api.RoleAdmin, Organization: p.other})
 	wanted(t, "another's admin", err, api.CodeInvalid)
-	_, err = create(theirs, "ann@x.org", "", api.Grant{Role: api.RoleAdmin, Organization: p.other})
+	_, err = create(admin, "ann@x.org", "", api.Grant{Role: api.RoleMember, Project: "web"})
 	wanted(t, "the same e-mail address", err, api.CodeExists)
 	_, err = ask[api.User](p, theirs, "GET", "/v1/users/"+ann.Meta.ID, nil)
 	wanted(t, "another's user", err, api.CodeNotFound)

@@ -198,6 +198,11 @@ func (t *txn) putSpec(c api.Command, data json.RawMessage, o api.Object, exists 
 		if _, err := t.take(&o, c.Uses); err != nil {
 			return o, err
 		}
+		if quota := api.CountQuota(o.Kind); quota != "" {
+			if err := t.fits(o, quota, 1); err != nil {
+				return o, err
+			}
+		}
 		limit(&o, c.Limits)
 		return t.put(o), nil
 	}

@@ -48,6 +48,7 @@ func Run(t *testing.T, newStore func(t *testing.T) Store) {
 		{"ClaimsNeverTwice", testClaimsNeverTwice},
 		{"Quotas", testQuotas},
 		{"QuotasOfABatch", testQuotasOfABatch},
+		{"KindQuotas", testKindQuotas},
 		{"QuotasNeverPassed", testQuotasNeverPassed},
 		{"AuditTrail", testAuditTrail},
 		{"AuditFilters", testAuditFilters},

@@ -41,11 +41,19 @@ func (a *Agent) reconcileInstance(ctx context.Context, id string) (time.Duration
 		return 0, err
 	}
 	d := next(in, s, a.o.Now(), a.o.StopGrace)
+	idle := d.step == stepNone || d.step == stepWait
+	of := api.Tried(in.Meta, in.Assignment)
+	if !idle && in.Status.Retry.Stands(of) { // the reason stays until it works
+		d.status.LastError, d.status.Retry = in.Status.LastError, in.Status.Retry
+	}
 	if err := a.say(ctx, in, d.status); err != nil {
 		return 0, err
 	}
-	if d.step == stepNone || d.step == stepWait {
+	if idle {
 		return d.again, nil
+	}
+	if wait, held := a.hold(in.Status.Retry, of, retryHere); held && d.step.begins() {
+		return wait, nil
 	}
 	a.log.Info("instance", "id", id, "name", in.Meta.Name, "step", string(d.step))
 	if err := a.do(ctx, in, d.step); err != nil {
@@ -53,7 +61,10 @@ func (a *Agent) reconcileInstance(ctx context.Context, id string) (time.Duration
 			return 0, err
 		}
 		st := d.status
-		st.LastError = err.Error()
+		st.Retry = in.Status.Retry.After(id, of, a.o.Now(), retryHere)
+		if !reflect.DeepEqual(st.Retry, in.Status.Retry) { // what goes on failing is told as often as it is tried
+			st.LastError = err.Error()
+		}
 		if said := a.say(ctx, in, st); said != nil {
 			a.log.Warn("report", "id", id, "error", said)
 		}

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -44,6 +45,7 @@ type txn struct {
 	revision int64
 	at       time.Time
 	asked    string // the operation that somebody asked for; empty: the cluster's own
+	counts   bool   // objects take of quotas by being there (countsLevel)
 }
 
 func newTxn(over source, revision int64, at time.Time) *txn {
@@ -156,7 +158,7 @@ func (t *txn) remove(o api.Object) (api.Object, error) {
 	for _, name := range o.Claims {
 		t.claims[name] = key{}
 	}
-	if err := t.move(o, o.Uses, nil); err != nil {
+	if err := errors.Join(t.move(o, o.Uses, nil), t.count(o, -1)); err != nil {
 		return o, err
 	}
 	t.events = append(t.events, api.Event{Revision: t.revision, Type: api.EventRemove, Object: o})

@@ -29,7 +29,9 @@ import (
 // records are rows, old ones go, and nodes compare the place in the log when they
 // read. 6: instances have histories. 7: clusters have a level, and an id. 8: events
 // of the audit trail are sealed with a key of the cluster, which comes with the
-// level.
+// level; those for webhooks are shared out fairly between organizations; objects
+// take of quotas by being there, and organizations have limits that they do not
+// set.
 const Level = 8
 
 // auditLevel has sealed events.
@@ -99,9 +101,14 @@ func (v view) applySettled(raw []byte) (answer, error) {
 
 // settle keeps the highest level and the first id.
 func (v view) settle(s settlement) error {
-	meta := v.tx.Bucket(bucketMeta)
-	if err := meta.Put(metaLevel, be64(uint64(max(s.Level, v.level())))); err != nil {
+	meta, was := v.tx.Bucket(bucketMeta), v.level()
+	if err := meta.Put(metaLevel, be64(uint64(max(s.Level, was)))); err != nil {
 		return err
+	}
+	if was < countsLevel && s.Level >= countsLevel {
+		if err := v.countKinds(); err != nil {
+			return err
+		}
 	}
 	if v.clusterID() == "" && s.ID != "" {
 		if err := meta.Put(metaID, []byte(s.ID)); err != nil {

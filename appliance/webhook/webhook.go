@@ -13,7 +13,6 @@ package webhook
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"sync"
 	"time"
@@ -42,11 +41,10 @@ type Options struct {
 	Log  *slog.Logger
 	// For tests. Now and Wait are the clock: Wait returns when d is over, or
 	// wake rings; d < 0: only then.
-	Now    func() time.Time
-	Wait   func(ctx context.Context, d time.Duration, wake <-chan struct{})
-	Limit  time.Duration // of one request; 0: 15 s
-	Look   time.Duration // between looks for news; 0: 250 ms
-	Jitter func() float64
+	Now   func() time.Time
+	Wait  func(ctx context.Context, d time.Duration, wake <-chan struct{})
+	Limit time.Duration // of one request; 0: 15 s
+	Look  time.Duration // between looks for news; 0: 250 ms
 }
 
 // Deliverer runs while this node leads.
@@ -78,9 +76,6 @@ func New(o Options) *Deliverer {
 	}
 	if o.Look == 0 {
 		o.Look = 250 * time.Millisecond
-	}
-	if o.Jitter == nil {
-		o.Jitter = rand.Float64
 	}
 	client := outbound.NewClient(outbound.Options{Policy: o.URLs, Connect: o.Limit, Header: o.Limit, Silence: o.Limit, Total: o.Limit, Keep: true, Log: o.Log})
 	return &Deliverer{o: o, client: client, workers: map[string]*worker{}}

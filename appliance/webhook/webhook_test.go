@@ -109,7 +109,7 @@ func (h *house) events(org string) []api.WebhookEvent {
 
 // run a deliverer until the answered function is called.
 func (h *house) run(s Store, change func(*Options)) (stop func()) {
-	o := Options{Store: s, URLs: outbound.Policy{Allow: loopback}, Now: h.clock, Wait: h.wait, Look: 2 * time.Millisecond, Jitter: func() float64 { return 0.5 }}
+	o := Options{Store: s, URLs: outbound.Policy{Allow: loopback}, Now: h.clock, Wait: h.wait, Look: 2 * time.Millisecond}
 	if change != nil {
 		change(&o)
 	}
@@ -205,7 +205,7 @@ func TestReceiverDownForADay(t *testing.T) {
 	h.run(h.store, nil)
 	h.until("the old events are given up", func() bool { return h.status("hook-1").GivenUp == 5 })
 	st := h.status("hook-1")
-	if away := h.clock().Sub(began); away < giveUp || away > giveUp+2*lastWait {
+	if away := h.clock().Sub(began); away < giveUp || away > giveUp+2*waits.Last {
 		t.Errorf("given up after %s", away)
 	}
 	if rec.asked < 20 || rec.asked > 60 {
@@ -418,16 +418,13 @@ func TestEndlessAnswer(t *testing.T) {
 	h.until("it counts as taken", func() bool { return h.status("hook-1").Delivered == 1 })
 }
 
-func TestBackoff(t *testing.T) {
+// A receiver that is away for a day has been asked a few dozen times.
+func TestWaits(t *testing.T) {
 	sum := time.Duration(0)
 	for n := int64(1); n < 40; n++ {
-		w := backoff(n, 0.5)
-		if w < firstWait || w > lastWait || backoff(n, 0) != w*8/10 || n > 1 && w < backoff(n-1, 0.5) {
-			t.Errorf("%d: %s", n, w)
-		}
-		sum += w
+		sum += waits.Wait("hook-1", n)
 	}
-	if backoff(1, 0.5) != firstWait || backoff(1000, 0.5) != lastWait || sum < giveUp {
-		t.Errorf("%s", sum)
+	if sum < giveUp {
+		t.Errorf("39 attempts take %v, and an event is given up after %v", sum, giveUp)
 	}
 }
