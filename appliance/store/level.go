@@ -28,7 +28,8 @@ import (
 // quotas, and there is an audit trail. 4: there are events for webhooks. 5: usage
 // records are rows, old ones go, and nodes compare the place in the log when they
 // read. 6: instances have histories. 7: clusters have a level, and an id.
-const Level = 7
+// 8: what others refer to is not deleted, and what is not there is not referred to.
+const Level = 8
 
 // unsaidLevel is that of tables without one: clusters of up to that level had
 // members of one release only.
@@ -89,6 +90,11 @@ func (v view) applySettled(raw []byte) (answer, error) {
 // settle keeps the highest level and the first id.
 func (v view) settle(s settlement) error {
 	meta := v.tx.Bucket(bucketMeta)
+	if max(s.Level, v.level()) >= referencesLevel {
+		if err := v.indexReferences(); err != nil {
+			return err
+		}
+	}
 	if err := meta.Put(metaLevel, be64(uint64(max(s.Level, v.level())))); err != nil {
 		return err
 	}
