@@ -286,17 +286,12 @@ func put[T any](ctx context.Context, h *handlers, o api.Object, m api.Meta, spec
 	return decode[T](out[0])
 }
 
-// remove deletes an object that nothing uses; with makes commands of the same
-// batch.
+// remove deletes an object that nothing uses, which the store decides; with makes
+// commands of the same batch.
 func remove[T any](ctx context.Context, h *handlers, kind api.Kind, ref string, with ...api.Command) (T, error) {
 	var none T
 	o, err := h.own(ctx, kind, ref)
 	if err != nil {
-		return none, err
-	}
-	h.references.Lock()
-	defer h.references.Unlock()
-	if err := h.unused(ctx, o); err != nil {
 		return none, err
 	}
 	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: append(with, api.Command{

@@ -73,11 +73,6 @@ type Server struct {
 	touched sync.Map
 	// parents of organizations, both as ids: they do not change.
 	parents sync.Map
-
-	// references: writers that refer to an object hold it shared, a delete of
-	// what may be referred to holds it alone, so that "in use" is true when it
-	// is acted on. It covers this process; planners bear what other ones do.
-	references sync.RWMutex
 }
 
 // New server over a store.
@@ -100,7 +95,7 @@ func New(opts Options) (*Server, error) {
 	if opts.KeyRate == 0 {
 		opts.KeyRate = 200
 	}
-	opts.Store = audited{opts.Store, opts.ClientAddress}
+	opts.Store = audited{referring{opts.Store}, opts.ClientAddress}
 	s := &Server{opts: opts, echo: echo.New(), keys: newLimiter(opts.KeyRate, 4*opts.KeyRate), denied: newLimiter(10, 100),
 		logins: newLimiter(addressPerSec, addressTries), guesses: newThrottle(), oidc: oidc.New(opts.Now), alerts: alertBoard{turn: make(chan struct{}, 1)}}
 	s.echo.HideBanner, s.echo.HidePort = true, true
