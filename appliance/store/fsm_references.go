@@ -69,6 +69,43 @@ func (r referral) Referrers(t api.Target, f func(api.ObjectRef) bool) error {
 	return nil
 }
 
+// early looks at references before the cluster has come to referencesLevel: the
+// leader does, before a batch enters the log, and without an index. Between its look
+// and the entry another batch may come in.
+type early struct{ view }
+
+func (early) referential() bool { return true }
+
+func (e early) referrers(t api.Target, f func(api.ObjectRef) bool) {
+	enough := false
+	for _, kind := range append(api.ReferringKinds(), api.Members(t.Kind)...) {
+		prefix := join(string(kind), "")
+		c := e.tx.Bucket(bucketObjects).Cursor()
+		for k, raw := c.Seek(prefix); !enough && bytes.HasPrefix(k, prefix); k, raw = c.Next() {
+			o, err := decodeObject(raw)
+			enough = err == nil && slices.ContainsFunc(api.References(o), func(r api.Reference) bool { return r.Holds && r.Target == t }) &&
+				f(api.ObjectRef{Kind: kind, ID: o.Meta.ID})
+		}
+	}
+}
+
+// checkEarly refuses a batch for its references while the cluster's level is below
+// that from which on the state machine does.
+func (s *Store) checkEarly(b api.Batch) error {
+	return s.tables.read(func(v view) error {
+		if v.referential() {
+			return nil
+		}
+		t := newTxn(early{v}, v.revision(), b.At)
+		for _, c := range b.Commands {
+			if _, err := t.command(c); err != nil {
+				return nil //nolint:nilerr // the state machine says what is wrong with the command
+			}
+		}
+		return t.checkReferences(b.Strict)
+	})
+}
+
 func (v view) referential() bool { return v.tx.Bucket(bucketRefs) != nil }
 
 // referrers implements source: those of projects and organizations are what is in

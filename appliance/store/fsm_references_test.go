@@ -88,6 +88,35 @@ func TestReferencesBeginWithTheirLevel(t *testing.T) {
 	}
 }
 
+// While an older release is a member the leader looks at references before a batch
+// enters the log.
+func TestReferencesBelowTheirLevel(t *testing.T) {
+	s := open(t, Options{})
+	if err := s.tables.db.Update(func(tx *bbolt.Tx) error { // as before the cluster came to the level
+		if err := tx.DeleteBucket(bucketRefs); err != nil {
+			return err
+		}
+		return tx.Bucket(bucketMeta).Put(metaLevel, be64(referencesLevel-1))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, b := range append(referenceBatches(), quotaBatch(), api.Batch{Commands: []api.Command{{Op: api.OpDelete, Kind: api.KindProject, ID: "prj-1", Expect: api.AnyRevision}}}) {
+		code := api.Code("done")
+		if _, err := s.Apply(t.Context(), b); err != nil {
+			code = api.CodeOf(err)
+		}
+		got = append(got, string(code))
+	}
+	want := "not_found done in_use in_use done in_use done not_found done done in_use"
+	if strings.Join(got, " ") != want {
+		t.Errorf("outcomes %q, want %q", strings.Join(got, " "), want)
+	}
+	if indexOf(t, s.tables) != "none" {
+		t.Error("there is an index already")
+	}
+}
+
 // The index that follows the objects is the one that would be made of them: after
 // every change, in a snapshot, and in a backup.
 func TestReferenceIndexFollows(t *testing.T) {
