@@ -68,6 +68,7 @@ type Server struct {
 	guesses *throttle
 	oidc    *oidc.Asker
 	bridges bridges
+	marks   *marks // of what leaves the server nowhere
 	alerts  alertBoard
 	// touched is when the use of a key or session was last to be noted.
 	touched sync.Map
@@ -95,8 +96,12 @@ func New(opts Options) (*Server, error) {
 	if opts.KeyRate == 0 {
 		opts.KeyRate = 200
 	}
+	marks, err := readMarks()
+	if err != nil {
+		return nil, err
+	}
 	opts.Store = audited{referring{opts.Store}, opts.ClientAddress}
-	s := &Server{opts: opts, echo: echo.New(), keys: newLimiter(opts.KeyRate, 4*opts.KeyRate), denied: newLimiter(10, 100),
+	s := &Server{opts: opts, marks: marks, echo: echo.New(), keys: newLimiter(opts.KeyRate, 4*opts.KeyRate), denied: newLimiter(10, 100),
 		logins: newLimiter(addressPerSec, addressTries), guesses: newThrottle(), oidc: oidc.New(opts.Now), alerts: alertBoard{turn: make(chan struct{}, 1)}}
 	s.echo.HideBanner, s.echo.HidePort = true, true
 	s.echo.Binder = strictBinder{}
@@ -106,7 +111,7 @@ func New(opts Options) (*Server, error) {
 	for op := range rights {
 		guards[op] = []echo.MiddlewareFunc{s.guard(op)}
 	}
-	RegisterHandlersWithOptions(s.echo, NewStrictHandler(&handlers{s}, nil), RegisterHandlersOptions{OperationMiddlewares: guards})
+	RegisterHandlersWithOptions(s.echo, NewStrictHandler(&handlers{s}, []StrictMiddlewareFunc{marks.withoutSecrets}), RegisterHandlersOptions{OperationMiddlewares: guards})
 	registerDocs(s.echo)
 	return s, nil
 }

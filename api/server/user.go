@@ -158,13 +158,7 @@ func (h *handlers) ResetUser(ctx context.Context, r ResetUserRequestObject) (Res
 	return ResetUser200JSONResponse(link), h.keep(ctx, u, c)
 }
 
-// shownSpec and shownStatus are what leaves the server: that there is a
-// password or a code, and no more of them.
-func shownSpec(u api.User) api.UserSpec {
-	u.Spec.Credentials = nil
-	return u.Spec
-}
-
+// shownStatus says that there is a password or a code, and no more of them.
 func shownStatus(u api.User) api.UserStatus {
 	c := credentials(u)
 	return api.UserStatus{HasPassword: c.PasswordHash != "", Totp: c.TotpSecret != "", LastLoginAt: u.Status.LastLoginAt,
