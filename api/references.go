@@ -281,7 +281,9 @@ func ofSecurityGroup(o Object, r *references) {
 }
 
 func ofMigration(o Object, r *references) {
-	r.names("spec.instance", KindInstance, saysOf[struct{ Instance string }](o.Spec).Instance)
+	s := saysOf[struct{ Instance, Target string }](o.Spec)
+	r.names("spec.instance", KindInstance, s.Instance)
+	r.names("spec.target", KindNode, s.Target)
 }
 
 func ofGPU(o Object, r *references) {
