@@ -244,7 +244,7 @@ func TestSecretsAreMarked(t *testing.T) {
 			at := append(slices.Clone(path), name)
 			v := p.Value
 			switch {
-			case p.Ref != "" && !(v.WriteOnly || marked): // it stands by itself
+			case p.Ref != "" && !v.WriteOnly && !marked: // it stands by itself
 			case marked || v.WriteOnly || !looksSecret.MatchString(name) || v.Type.Is("boolean") || v.Type.Is("integer"):
 			case v.Extensions["x-not-secret"] != nil:
 			case v.Extensions["x-shown-once"] == true:
