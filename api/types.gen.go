@@ -548,7 +548,7 @@ type Credentials struct {
 
 	// Organization Id or name, of a reseller's customer RESELLER/NAME: whose user it is, unless an identity provider or an operator has said whose the address is; and which grant, where there are several.
 	Organization string `json:"organization,omitempty,omitzero"`
-	Password     string `json:"password"`
+	Password     string `json:"password,omitempty,omitzero"`
 
 	// Project Id or name: which grant, where there are several.
 	Project string `json:"project,omitempty,omitzero"`
@@ -1545,7 +1545,7 @@ type LoginProviders struct {
 
 // LoginToken defines model for LoginToken.
 type LoginToken struct {
-	Token string `json:"token"`
+	Token string `json:"token,omitempty,omitzero"`
 }
 
 // Member defines model for Member.
@@ -1827,7 +1827,7 @@ type OIDCBegin struct {
 
 // OIDCFinish defines model for OIDCFinish.
 type OIDCFinish struct {
-	Code string `json:"code"`
+	Code string `json:"code,omitempty,omitzero"`
 	Flow string `json:"flow"`
 
 	// Organization Id or name: which grant, where there are several.
@@ -1965,8 +1965,8 @@ type Party struct {
 // PasswordChange defines model for PasswordChange.
 type PasswordChange struct {
 	// New 10 to 256 bytes.
-	New string `json:"new"`
-	Old string `json:"old"`
+	New string `json:"new,omitempty,omitzero"`
+	Old string `json:"old,omitempty,omitzero"`
 }
 
 // PasswordLink defines model for PasswordLink.
@@ -1985,8 +1985,8 @@ type PasswordSet struct {
 // PasswordToken defines model for PasswordToken.
 type PasswordToken struct {
 	// Password 10 to 256 bytes.
-	Password string `json:"password"`
-	Token    string `json:"token"`
+	Password string `json:"password,omitempty,omitzero"`
+	Token    string `json:"token,omitempty,omitzero"`
 }
 
 // Payment defines model for Payment.
@@ -2345,7 +2345,7 @@ type ServiceMachine struct {
 // ServicePassword defines model for ServicePassword.
 type ServicePassword struct {
 	// Password 10 to 256 bytes.
-	Password string `json:"password"`
+	Password string `json:"password,omitempty,omitzero"`
 }
 
 // ServiceSpec defines model for ServiceSpec.
@@ -2564,14 +2564,14 @@ type StoragePool struct {
 
 // TOTPCode defines model for TOTPCode.
 type TOTPCode struct {
-	Code string `json:"code"`
+	Code string `json:"code,omitempty,omitzero"`
 }
 
 // TOTPDisable defines model for TOTPDisable.
 type TOTPDisable struct {
 	// Code A one-time code, or a recovery code.
-	Code     string `json:"code"`
-	Password string `json:"password"`
+	Code     string `json:"code,omitempty,omitzero"`
+	Password string `json:"password,omitempty,omitzero"`
 }
 
 // TOTPSecret defines model for TOTPSecret.
@@ -2944,7 +2944,7 @@ type WebhookKey struct {
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 
 	// Secret Sealed.
-	Secret string `json:"secret"`
+	Secret string `json:"secret,omitempty,omitzero"`
 }
 
 // WebhookList defines model for WebhookList.

@@ -96,8 +96,6 @@ func (h *handlers) ListFloatingIPs(ctx context.Context, r ListFloatingIPsRequest
 
 // CreateFloatingIP makes one.
 func (h *handlers) CreateFloatingIP(ctx context.Context, r CreateFloatingIPRequestObject) (CreateFloatingIPResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	m, err := h.place(ctx, api.KindFloatingIP, r.Body.Meta)
 	if err != nil {
 		return nil, err
@@ -118,8 +116,6 @@ func (h *handlers) GetFloatingIP(ctx context.Context, r GetFloatingIPRequestObje
 
 // UpdateFloatingIP changes name, labels and spec.
 func (h *handlers) UpdateFloatingIP(ctx context.Context, r UpdateFloatingIPRequestObject) (UpdateFloatingIPResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	o, err := update(ctx, h, api.KindFloatingIP, r.ID, r.Body.Meta, func(old api.FloatingIP) (any, error) {
 		s := r.Body.Spec
 		if s.ExternalNetwork == "" { // the default may be another by now

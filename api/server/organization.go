@@ -64,8 +64,6 @@ func (h *handlers) ListOrganizations(ctx context.Context, r ListOrganizationsReq
 
 // CreateOrganization makes one.
 func (h *handlers) CreateOrganization(ctx context.Context, r CreateOrganizationRequestObject) (CreateOrganizationResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	if r.Body.Spec.Parent == "" { // as it is read: a file can be applied again
 		r.Body.Spec.Parent = api.OrganizationID(r.Body.Meta.Organization)
 	}
@@ -99,8 +97,6 @@ func (h *handlers) GetOrganization(ctx context.Context, r GetOrganizationRequest
 
 // UpdateOrganization changes name, labels and spec.
 func (h *handlers) UpdateOrganization(ctx context.Context, r UpdateOrganizationRequestObject) (UpdateOrganizationResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	o, err := update(ctx, h, api.KindOrganization, r.ID, r.Body.Meta, func(old api.Organization) (any, error) {
 		s, err := h.organizationSpec(ctx, old.Spec, r.Body.Spec)
 		if err != nil {

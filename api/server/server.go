@@ -75,16 +75,12 @@ type Server struct {
 	guesses *throttle
 	oidc    *oidc.Asker
 	bridges bridges
+	marks   *marks // of what leaves the server nowhere
 	alerts  alertBoard
 	// touched is when the use of a key or session was last to be noted.
 	touched sync.Map
 	// parents of organizations, both as ids: they do not change.
 	parents sync.Map
-
-	// references: writers that refer to an object hold it shared, a delete of
-	// what may be referred to holds it alone, so that "in use" is true when it
-	// is acted on. It covers this process; planners bear what other ones do.
-	references sync.RWMutex
 }
 
 // New server over a store.
@@ -104,8 +100,12 @@ func New(opts Options) (*Server, error) {
 	if opts.KeyRate == 0 {
 		opts.KeyRate = 200
 	}
-	opts.Store = audited{opts.Store}
-	s := &Server{opts: opts, echo: echo.New(), keys: newLimiter(opts.KeyRate, 4*opts.KeyRate), wrong: newLimiter(1, 100), denied: newLimiter(10, 100),
+	marks, err := readMarks()
+	if err != nil {
+		return nil, err
+	}
+	opts.Store = audited{referring{opts.Store}}
+	s := &Server{opts: opts, marks: marks, echo: echo.New(), keys: newLimiter(opts.KeyRate, 4*opts.KeyRate), wrong: newLimiter(1, 100), denied: newLimiter(10, 100),
 		logins: newLimiter(addressPerSec, addressTries), flows: newLimiter(5, 100), codes: newLimiter(0.01, 5), guesses: newThrottle(), oidc: oidc.New(opts.Now, opts.URLs, opts.Log), alerts: alertBoard{turn: make(chan struct{}, 1)}}
 	s.echo.HideBanner, s.echo.HidePort = true, true
 	s.echo.Binder = strictBinder{}
@@ -115,7 +115,7 @@ func New(opts Options) (*Server, error) {
 	for op := range rights {
 		guards[op] = []echo.MiddlewareFunc{s.guard(op)}
 	}
-	RegisterHandlersWithOptions(s.echo, NewStrictHandler(&handlers{s}, nil), RegisterHandlersOptions{OperationMiddlewares: guards})
+	RegisterHandlersWithOptions(s.echo, NewStrictHandler(&handlers{s}, []StrictMiddlewareFunc{marks.withoutSecrets}), RegisterHandlersOptions{OperationMiddlewares: guards})
 	registerDocs(s.echo)
 	return s, nil
 }

@@ -86,7 +86,6 @@ func (h *handlers) newSession(u api.User, g api.Grant, epoch int64, address stri
 	s := api.Session{Kind: api.KindSession, Meta: api.Meta{ID: id, CreatedAt: now}, Token: token, Current: true, Spec: api.SessionSpec{
 		User: api.UserID(u.Meta.ID), Grant: g, Address: address, Epoch: epoch, Hash: hash, ExpiresAt: now.Add(sessionLife).Truncate(time.Second)}}
 	cmd := api.Command{Op: api.OpPutSpec, Kind: api.KindSession, ID: id, Organization: u.Meta.Organization, Project: u.Meta.ID, Data: api.Encode(s.Spec)}
-	s.Spec.Hash, s.Spec.Epoch = "", 0
 	return cmd, s
 }
 
@@ -110,7 +109,6 @@ func (h *handlers) ListSessions(ctx context.Context, _ ListSessionsRequestObject
 	for _, s := range sessions {
 		if holds(s, u, h.opts.Now()) {
 			s.Current = s.Meta.ID == who(ctx).id
-			s.Spec.Hash, s.Spec.Epoch = "", 0
 			out.Items = append(out.Items, s)
 		}
 	}
@@ -150,6 +148,5 @@ func (h *handlers) endSession(ctx context.Context, id string) (api.Session, erro
 		return api.Session{}, notFound(api.KindSession, id)
 	}
 	_, err = h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: endAll([]api.Session{s})})
-	s.Spec.Hash, s.Spec.Epoch = "", 0
 	return s, err
 }

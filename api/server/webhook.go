@@ -26,8 +26,6 @@ func (h *handlers) webhookKey(ctx context.Context) (plain string, key api.Webhoo
 // CreateWebhook makes one. The answer holds the secret, which is nowhere else,
 // so this takes no Idempotency-Key.
 func (h *handlers) CreateWebhook(ctx context.Context, r CreateWebhookRequestObject) (CreateWebhookResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	m, err := h.place(ctx, api.KindWebhook, r.Body.Meta)
 	if err != nil {
 		return nil, err

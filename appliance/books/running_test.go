@@ -131,7 +131,7 @@ func TestNothingIsReadForNothing(t *testing.T) {
 	if c.gets == before {
 		t.Error("use is not looked at")
 	}
-	w.put(api.Command{Op: api.OpDelete, Kind: api.KindOrganization, ID: "org-1", Expect: api.AnyRevision})
+	w.put(api.Command{Op: api.OpDelete, Kind: api.KindOrganization, ID: "org-1", Expect: api.AnyRevision, Cascade: true})
 	j.Step(t.Context(), at)
 	before = c.gets
 	j.Step(t.Context(), at.Add(5*time.Hour))

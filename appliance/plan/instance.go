@@ -107,7 +107,7 @@ func planVolume(s *State, v api.Volume, now time.Time) []api.Command {
 	case v.Meta.DeletedAt != nil:
 		return nil
 	case v.Spec.Root && (!hasInstance || in.Meta.DeletedAt != nil):
-		return []api.Command{{Op: api.OpDelete, Kind: api.KindVolume, ID: v.Meta.ID, Expect: v.Meta.Revision}}
+		return []api.Command{{Op: api.OpDelete, Kind: api.KindVolume, ID: v.Meta.ID, Expect: v.Meta.Revision, Cascade: true}} // its snapshots follow
 	case a.Node != "" && v.Spec.Root && in.Assignment.Node != "" && in.Assignment.Node != a.Node:
 		a = follow(s, v, in)
 	case a.Node != "" && !v.Spec.Root && (!isHeld(s, v) || isClosed(s, v)) && lost(s, a.Node) && api.SharedPool(a.Pool):

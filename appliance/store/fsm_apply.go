@@ -116,6 +116,9 @@ func (v view) commit(id string, t *txn, objects []api.Object) error {
 			t.stored[k] = nil
 		}
 	}
+	if err := v.refer(t.changes); err != nil {
+		return err
+	}
 	for _, e := range t.expiries {
 		if err := v.expire(e); err != nil {
 			return err

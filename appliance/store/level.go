@@ -31,7 +31,8 @@ import (
 // of the audit trail are sealed with a key of the cluster, which comes with the
 // level; those for webhooks are shared out fairly between organizations; objects
 // take of quotas by being there, and organizations have limits that they do not
-// set.
+// set; what others refer to is not deleted, and what is not there is not referred
+// to.
 const Level = 8
 
 // auditLevel has sealed events.
@@ -102,6 +103,11 @@ func (v view) applySettled(raw []byte) (answer, error) {
 // settle keeps the highest level and the first id.
 func (v view) settle(s settlement) error {
 	meta, was := v.tx.Bucket(bucketMeta), v.level()
+	if max(s.Level, was) >= referencesLevel {
+		if err := v.indexReferences(); err != nil {
+			return err
+		}
+	}
 	if err := meta.Put(metaLevel, be64(uint64(max(s.Level, was)))); err != nil {
 		return err
 	}
