@@ -16,6 +16,7 @@ const (
 	MaxRules         = 256 // of one group
 	MaxGroupsOfAPort = 16
 	MaxBackends      = 128 // of one load balancer
+	MaxBranches      = 16  // of one project
 	MinMTU           = 1280
 	MaxMTU           = 9000
 )
@@ -25,12 +26,13 @@ const (
 // another must not keep the network of all others from being made.
 func (t Topology) Check() (Topology, []Problem) {
 	c := checker{in: t, networks: map[api.NetworkID]Network{}, routers: map[api.ProjectID]Router{}, groups: map[api.SecurityGroupID]api.ProjectID{},
-		ports: map[PortID]Port{}, external: map[api.ExternalNetworkID]ExternalNetwork{}, taken: map[address]string{}, vips: map[vip]bool{}}
+		ports: map[PortID]Port{}, external: map[api.ExternalNetworkID]ExternalNetwork{}, taken: map[address]string{}, vips: map[vip]bool{}, branches: map[api.ProjectID][]api.ExternalNetworkID{}}
 	c.out = Topology{Cluster: t.Cluster, Forbidden: t.Forbidden}
 	c.nest()
 	keep(&c, &c.out.External, t.External, api.KindExternalNetwork, func(x ExternalNetwork) string { return string(x.ID) }, c.checkExternal)
 	keep(&c, &c.out.Networks, t.Networks, api.KindNetwork, func(x Network) string { return string(x.ID) }, c.checkNetwork)
 	keep(&c, &c.out.Routers, t.Routers, api.KindRouter, func(x Router) string { return string(x.Project) }, c.checkRouter)
+	keep(&c, &c.out.Branches, t.Branches, api.KindRouter, func(x Router) string { return string(x.Project) }, c.checkBranch)
 	for _, g := range t.SecurityGroups {
 		c.groups[g.ID] = g.Project
 	}
@@ -95,6 +97,8 @@ type checker struct {
 
 	routed  map[api.ProjectID]*nest // ranges on the project's router
 	onCable map[cable]*nest         // ranges of external networks
+
+	branches map[api.ProjectID][]api.ExternalNetworkID
 }
 
 // cable is where external networks must not overlap.
@@ -249,6 +253,29 @@ func (c *checker) checkRouter(r Router) *api.Error {
 	return nil
 }
 
+// checkBranch of a project that has a router, which leads elsewhere.
+func (c *checker) checkBranch(r Router) *api.Error {
+	main, ok := c.routers[r.Project]
+	x, known := c.external[r.External]
+	switch {
+	case !ok:
+		return api.Errorf(api.CodeNotFound, "project %s has no router for a branch", r.Project)
+	case !known:
+		return api.Errorf(api.CodeNotFound, "there is no external network %s", r.External)
+	case main.External == r.External || slices.Contains(c.branches[r.Project], r.External):
+		return api.Errorf(api.CodeConflict, "project %s goes out through %s twice", r.Project, r.External)
+	case !r.Address4.IsValid() || r.Address6.IsValid():
+		return invalid("a branch has an IPv4 address and no other")
+	case len(c.branches[r.Project]) >= MaxBranches:
+		return api.Errorf(api.CodeNoCapacity, "project %s has %d branches already", r.Project, MaxBranches)
+	}
+	if err := c.take(string(x.ID), x.CIDR4, r.Address4, "the router of "+string(r.Project)); err != nil {
+		return err
+	}
+	c.branches[r.Project] = append(c.branches[r.Project], r.External)
+	return nil
+}
+
 func (c *checker) checkGroup(g SecurityGroup) *api.Error {
 	if len(g.Rules) > MaxRules {
 		return invalid("%d rules, at most %d", len(g.Rules), MaxRules)
@@ -320,13 +347,14 @@ func (c *checker) outside(project api.ProjectID, external api.ExternalNetworkID,
 	r := c.routers[project]
 	x, ok := c.external[external]
 	switch {
+	case slices.Contains(c.branches[project], external):
 	case r.External == "":
 		return api.Errorf(api.CodeState, "the project's router has no way out yet")
 	case !ok:
 		return api.Errorf(api.CodeNotFound, "%s: there is no external network %q", ip, external)
 	case r.External != external:
-		return api.Errorf(api.CodeState, "%s is of external network %s, and the router of project %s goes out through %s", ip, external, project, r.External).
-			WithHint("use a floating IP of external network %s", r.External)
+		return api.Errorf(api.CodeState, "%s is of external network %s, and project %s has no router there yet", ip, external, project).
+			WithHint("the router comes by itself, unless the external network has no address free")
 	}
 	cidr := x.CIDR4
 	if ip.Is6() {

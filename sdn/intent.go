@@ -157,7 +157,7 @@ func (b *builder) networks() {
 }
 
 // routers: one for each project that has a network with one, whether or not
-// it has a way out yet.
+// it has a way out yet, and its branches.
 func (b *builder) routers() {
 	byProject := map[api.ProjectID]Router{}
 	for _, n := range b.t.Networks {
@@ -175,6 +175,10 @@ func (b *builder) routers() {
 			Address4: p.addr("assignment.address4", x.Assignment.Address4), Address6: p.addr("assignment.address6", x.Assignment.Address6)}
 		if p.err != nil {
 			b.problem(api.KindRouter, x.Meta.ID, p.err)
+			continue
+		}
+		if x.Meta.Name != api.MainRouter {
+			b.t.Branches = append(b.t.Branches, r)
 			continue
 		}
 		byProject[project] = r

@@ -1,6 +1,7 @@
 package sdn
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -116,6 +117,9 @@ func (p *parser) port(field string, n int64) uint16 {
 func (t *Topology) sort() {
 	slices.SortFunc(t.Networks, func(a, b Network) int { return strings.Compare(string(a.ID), string(b.ID)) })
 	slices.SortFunc(t.Routers, func(a, b Router) int { return strings.Compare(string(a.Project), string(b.Project)) })
+	slices.SortFunc(t.Branches, func(a, b Router) int {
+		return cmp.Or(strings.Compare(string(a.Project), string(b.Project)), strings.Compare(string(a.External), string(b.External)))
+	})
 	slices.SortFunc(t.Ports, func(a, b Port) int { return strings.Compare(string(a.ID), string(b.ID)) })
 	slices.SortFunc(t.SecurityGroups, func(a, b SecurityGroup) int { return strings.Compare(string(a.ID), string(b.ID)) })
 	slices.SortFunc(t.FloatingIPs, func(a, b FloatingIP) int { return strings.Compare(string(a.ID), string(b.ID)) })

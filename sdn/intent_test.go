@@ -109,7 +109,7 @@ func TestFloatingIPIsOfItsNetwork(t *testing.T) {
 	o.ExternalNetworks = append(o.ExternalNetworks, api.ExternalNetwork{Meta: api.Meta{ID: "ext-2", Name: "lab"},
 		Spec: api.ExternalNetworkSpec{Cidr4: "203.0.113.0/24", Gateway4: "203.0.113.1", Vlan: 8}})
 	// The other project's router goes out there, with the same addresses.
-	o.Routers = append(o.Routers, api.Router{Meta: api.Meta{ID: "rtr-2", Project: "prj-2"}, Spec: api.RouterSpec{ExternalNetwork: "ext-2"},
+	o.Routers = append(o.Routers, api.Router{Meta: api.Meta{ID: "rtr-2", Project: "prj-2", Name: api.MainRouter}, Spec: api.RouterSpec{ExternalNetwork: "ext-2"},
 		Assignment: api.RouterAssignment{Address4: "203.0.113.10"}})
 	o.FloatingIPs = append(o.FloatingIPs, api.FloatingIP{Meta: api.Meta{ID: "fip-4", Project: "prj-2"},
 		Spec: api.FloatingIPSpec{ExternalNetwork: "ext-2", Instance: "ins-3"}, Assignment: api.FloatingIPAssignment{Address: "203.0.113.20"}})
@@ -142,6 +142,14 @@ func TestFloatingIPIsOfItsNetwork(t *testing.T) {
 			}
 		}
 	}
+
+	// With a router there, a branch, both have their address.
+	o.Routers = append(o.Routers, api.Router{Meta: api.Meta{ID: "rtr-3", Project: "prj-1", Name: "router-ext-2"}, Spec: api.RouterSpec{ExternalNetwork: "ext-2"},
+		Assignment: api.RouterAssignment{Address4: "203.0.113.11"}})
+	topology, problems = Intent(o)
+	if len(problems) > 0 || len(topology.Branches) != 1 || len(topology.FloatingIPs) != 2 || len(topology.LoadBalancers) != 1 || topology.LoadBalancers[0].External != "ext-2" {
+		t.Errorf("with a branch: problems %+v, topology %+v", problems, topology)
+	}
 }
 
 // One bad object is a problem of its own, and of nobody else.
@@ -171,10 +179,14 @@ func TestBadObjects(t *testing.T) {
 		"ports of ICMP":                        {func(o *Objects) { o.SecurityGroups[1].Spec.Rules[0].Protocol = api.ProtocolICMP }, api.KindSecurityGroup, "sg-2", api.CodeInvalid},
 		"a balancer's address for an instance": {func(o *Objects) { o.FloatingIPs[1].Spec.Instance = "ins-2" }, api.KindFloatingIP, "fip-2", api.CodeInUse},
 		"a balancer's address is the router's": {func(o *Objects) { o.FloatingIPs[1].Assignment.Address = "203.0.113.10" }, api.KindLoadBalancer, "lb-1", api.CodeConflict},
-		"the router's address twice":           {func(o *Objects) { o.FloatingIPs[0].Assignment.Address = "203.0.113.10" }, api.KindFloatingIP, "fip-1", api.CodeConflict},
-		"no way out":                           {func(o *Objects) { o.Routers = nil; o.LoadBalancers = nil }, api.KindFloatingIP, "fip-1", api.CodeState},
-		"into an isolated network":             {func(o *Objects) { o.FloatingIPs[0].Spec.Network = "net-2" }, api.KindFloatingIP, "fip-1", api.CodeState},
-		"balanced over nothing":                {func(o *Objects) { o.LoadBalancers[0].Assignment.Address = "10.64.1.1" }, api.KindLoadBalancer, "lb-1", api.CodeInvalid},
+		"a branch to where the router leads": {func(o *Objects) {
+			o.Routers = append(o.Routers, api.Router{Meta: api.Meta{ID: "rtr-9", Project: "prj-1", Name: "router-ext-1"}, Spec: api.RouterSpec{ExternalNetwork: "ext-1"},
+				Assignment: api.RouterAssignment{Address4: "203.0.113.99"}})
+		}, api.KindRouter, "prj-1", api.CodeConflict},
+		"the router's address twice": {func(o *Objects) { o.FloatingIPs[0].Assignment.Address = "203.0.113.10" }, api.KindFloatingIP, "fip-1", api.CodeConflict},
+		"no way out":                 {func(o *Objects) { o.Routers = nil; o.LoadBalancers = nil }, api.KindFloatingIP, "fip-1", api.CodeState},
+		"into an isolated network":   {func(o *Objects) { o.FloatingIPs[0].Spec.Network = "net-2" }, api.KindFloatingIP, "fip-1", api.CodeState},
+		"balanced over nothing":      {func(o *Objects) { o.LoadBalancers[0].Assignment.Address = "10.64.1.1" }, api.KindLoadBalancer, "lb-1", api.CodeInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := objects()

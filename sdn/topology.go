@@ -16,9 +16,12 @@ var MetadataAddress = netip.MustParseAddr("169.254.169.254")
 // it is resolved: ids point to what is in it too, and Check says where not.
 type Topology struct {
 	// Cluster owns the rows that are made from it.
-	Cluster        string
-	Networks       []Network
-	Routers        []Router
+	Cluster  string
+	Networks []Network
+	Routers  []Router
+	// Branches are further ways out of a project, for the floating IPs of external
+	// networks that its router does not lead to. They have IPv4 addresses.
+	Branches       []Router
 	Ports          []Port
 	SecurityGroups []SecurityGroup
 	FloatingIPs    []FloatingIP

@@ -225,6 +225,23 @@ func TestRoutersAndAddressesOutside(t *testing.T) {
 		t.Errorf("a new project's router goes out through %s, want the new default ext-2", a.Spec.ExternalNetwork)
 	}
 	w.remove(api.KindNetwork, "net-3")
+	// A floating IP of another external network, once it is used, has a router there.
+	w.put(api.KindExternalNetwork, "ext-3", "", api.ExternalNetworkSpec{Cidr4: "203.0.113.0/24", Ranges4: []string{"203.0.113.9-203.0.113.11"}, Vlan: 8})
+	w.put(api.KindFloatingIP, "fip-lab", "prj-1", api.FloatingIPSpec{ExternalNetwork: "ext-3"})
+	if s := w.settle(); len(s.Routers) != 1 {
+		t.Errorf("routers for a floating IP that nothing uses: %+v", s.Routers)
+	}
+	w.put(api.KindFloatingIP, "fip-lab", "prj-1", api.FloatingIPSpec{ExternalNetwork: "ext-3", Instance: "ins-1"})
+	s = w.settle()
+	b := s.Routers[routerID("prj-1 in ext-3")]
+	if len(s.Routers) != 2 || b.Spec.ExternalNetwork != "ext-3" || b.Meta.Project != "prj-1" || b.Assignment.Address4 == "" || s.Routers[r.Meta.ID].Assignment != r.Assignment {
+		t.Errorf("routers for a floating IP of another external network: %+v", s.Routers)
+	}
+	w.remove(api.KindFloatingIP, "fip-lab")
+	if s := w.settle(); len(s.Routers) != 1 {
+		t.Errorf("routers after that floating IP went: %+v", s.Routers)
+	}
+	w.remove(api.KindExternalNetwork, "ext-3")
 	w.remove(api.KindExternalNetwork, "ext-1")
 	if a := w.settle().Routers[r.Meta.ID]; a.Spec.ExternalNetwork != "ext-2" || a.Assignment.Address4 != "" || !strings.HasPrefix(a.Assignment.Address6, "2001:db8") {
 		t.Errorf("%+v", a)

@@ -199,5 +199,12 @@ func (r *rower) external(x sdn.ExternalNetwork) {
 		ls.Ports = append(ls.Ports, j.UUID)
 		u.children = append(u.children, j)
 	}
+	for _, b := range r.t.Branches {
+		if b.External == x.ID {
+			j := r.link(BranchName(b.Project, b.External)+"-out", b.Project, map[string]string{"nat-addresses": "router"})
+			ls.Ports = append(ls.Ports, j.UUID)
+			u.children = append(u.children, j)
+		}
+	}
 	r.switches = append(r.switches, u)
 }

@@ -206,7 +206,8 @@ func (w *walk) local(n sdn.Network) {
 // away: out of the project.
 func (w *walk) away(home sdn.Network) {
 	r := find(w.t.Routers, func(r sdn.Router) bool { return r.Project == home.Project })
-	if r == nil || r.External == "" {
+	f := find(w.t.FloatingIPs, func(f sdn.FloatingIP) bool { return f.Port == w.source.ID && f.Target == w.from })
+	if r == nil || r.External == "" && f == nil {
 		w.die("give the project an external network", "the project's router has no way out to %s", w.to)
 		return
 	}
@@ -214,19 +215,20 @@ func (w *walk) away(home sdn.Network) {
 	if w.to.Is6() {
 		own = r.Address6
 	}
-	if f := find(w.t.FloatingIPs, func(f sdn.FloatingIP) bool { return f.Port == w.source.ID && f.Target == w.from }); f != nil {
-		own = f.Address
+	external := r.External
+	if f != nil {
+		own, external = f.Address, f.External
 	}
 	if !own.IsValid() {
 		w.die("give the external network a range of this family", "the project's router has no address of its family outside")
 		return
 	}
-	if x := find(w.t.External, func(x sdn.ExternalNetwork) bool { return x.ID == r.External }); x == nil || len(x.Gateways) == 0 {
+	if x := find(w.t.External, func(x sdn.ExternalNetwork) bool { return x.ID == external }); x == nil || len(x.Gateways) == 0 {
 		w.die("connect a node to the external network", "no node has the external network")
 		return
 	}
 	w.ok("the project's router sends it out as %s", own)
-	w.outside(own, r.External)
+	w.outside(own, external)
 }
 
 // outside: on the external network, from an address there. It is empty when the
