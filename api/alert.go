@@ -21,6 +21,7 @@ const (
 	AlertNodeClock       AlertCode = "node.clock"
 	AlertNodeCondition   AlertCode = "node.condition"
 	AlertNodeStore       AlertCode = "node.store"
+	AlertNodeHypervisor  AlertCode = "node.hypervisor"
 	AlertNodeStorage     AlertCode = "node.storage"
 	AlertNodeCertificate AlertCode = "node.certificate"
 	AlertNodeUsage       AlertCode = "node.usage"

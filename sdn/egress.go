@@ -43,9 +43,9 @@ func Exits(routers []api.Router, floating []api.FloatingIP) []Exit {
 		all = append(all, Exit{Owner: r.Meta.ID, Project: api.ProjectID(r.Meta.Project), External: r.Spec.ExternalNetwork})
 	}
 	for _, f := range floating {
-		x, ok := out[f.Meta.Project]
+		x := f.Spec.ExternalNetwork
 		a, err := netip.ParseAddr(f.Assignment.Address)
-		if !ok || err != nil || a.Zone() != "" || a.Is4In6() {
+		if x == "" || out[f.Meta.Project] != x || err != nil || a.Zone() != "" || a.Is4In6() {
 			continue
 		}
 		all = append(all, Exit{Owner: f.Meta.ID, Project: api.ProjectID(f.Meta.Project), External: x, Source: a})

@@ -53,12 +53,19 @@ func (b *builder) floating() {
 		if x.Meta.DeletedAt != nil || x.Spec.Instance == "" || x.Assignment.Address == "" {
 			continue
 		}
+		if l, ok := b.balanced[api.FloatingIPID(x.Meta.ID)]; ok {
+			// The API refuses it; two requests at one moment may both pass.
+			b.problem(api.KindFloatingIP, x.Meta.ID, api.Errorf(api.CodeInUse, "floating IP %s belongs to load balancer %s and cannot reach instance %s as well", x.Meta.Name, l, x.Spec.Instance).
+				WithHint("free it from the instance, or give the load balancer another one"))
+			continue
+		}
 		port, ok := b.in(x.Spec.Instance, x.Spec.Network)
 		if !ok {
 			continue // the planner has not given it a card yet
 		}
 		var p parser
-		f := FloatingIP{ID: api.FloatingIPID(x.Meta.ID), Project: api.ProjectID(x.Meta.Project), Address: p.addr("assignment.address", x.Assignment.Address), Port: port.ID, Target: port.Address4}
+		f := FloatingIP{ID: api.FloatingIPID(x.Meta.ID), Project: api.ProjectID(x.Meta.Project), External: x.Spec.ExternalNetwork,
+			Address: p.addr("assignment.address", x.Assignment.Address), Port: port.ID, Target: port.Address4}
 		if f.Address.Is6() {
 			f.Target = port.Address6
 		}
@@ -87,7 +94,7 @@ func (b *builder) balancers() {
 			}
 		}
 		if f, ok := b.floats[x.Spec.FloatingIP]; ok && f.Meta.DeletedAt == nil {
-			l.Floating = p.addr("floatingIP", f.Assignment.Address)
+			l.Floating, l.External = p.addr("floatingIP", f.Assignment.Address), f.Spec.ExternalNetwork
 		}
 		if p.err != nil {
 			b.problem(api.KindLoadBalancer, x.Meta.ID, p.err)

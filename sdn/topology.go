@@ -24,7 +24,8 @@ type Topology struct {
 	FloatingIPs    []FloatingIP
 	LoadBalancers  []LoadBalancer
 	External       []ExternalNetwork
-	// Forbidden addresses (hosts, control plane, storage) no guest reaches. It
+	// Forbidden addresses (hosts, control plane, storage, and what the operator
+	// names) no guest reaches. It
 	// may answer them: an operator on a host reaches a floating IP.
 	Forbidden []netip.Prefix
 }
@@ -103,9 +104,11 @@ type ExternalNetwork struct {
 type FloatingIP struct {
 	ID      api.FloatingIPID
 	Project api.ProjectID
-	Address netip.Addr
-	Port    PortID
-	Target  netip.Addr // the port's, of the same family
+	// External network that Address is of: several may have the same range.
+	External api.ExternalNetworkID
+	Address  netip.Addr
+	Port     PortID
+	Target   netip.Addr // the port's, of the same family
 }
 
 // LoadBalancer spreads connections to an address over ports.
@@ -120,8 +123,9 @@ type LoadBalancer struct {
 	Backends []Backend
 	// Health: backends that do not answer get no connections.
 	Health bool
-	// Floating address outside that reaches it too; zero: none.
+	// Floating address outside that reaches it too, in External; zero: none.
 	Floating netip.Addr
+	External api.ExternalNetworkID
 }
 
 // Backend of a load balancer.

@@ -238,6 +238,9 @@ func (a *Agent) do(ctx context.Context, in api.Instance, s step) error {
 // cluster says so: the claim comes first, then the store's word, then the
 // lease, and then nothing that takes long.
 func (a *Agent) begin(ctx context.Context, in api.Instance) error {
+	if err := a.machinesStart(); err != nil {
+		return err
+	}
 	id := api.InstanceID(in.Meta.ID)
 	release, err := a.holdDisks(id) // and so the list of its volumes
 	if err != nil {
@@ -284,7 +287,16 @@ func (a *Agent) begin(ctx context.Context, in api.Instance) error {
 	if err := a.withSecrets(ctx, disks, func() error { return a.o.Machines.Load(ctx, id) }); err != nil {
 		return err
 	}
-	if err := a.confirm(ctx, in); err != nil {
+	// Claimed again, now that its disks are open and nothing is written: the pool
+	// learns whom to shut out when another node takes over.
+	err = a.claim(ctx, in)
+	for _, v := range attached {
+		err = errors.Join(err, a.claimVolume(ctx, v))
+	}
+	if err == nil {
+		err = a.confirm(ctx, in)
+	}
+	if err != nil {
 		return errors.Join(err, a.o.Machines.Destroy(context.WithoutCancel(ctx), id))
 	}
 	return a.o.Machines.Resume(ctx, id) // which starts nothing if the fence was faster
@@ -367,7 +379,8 @@ func (a *Agent) ensureVGPU(ctx context.Context, in api.Instance) (string, error)
 		return "", err
 	}
 	return a.o.VGPUs.Ensure(ctx, VGPU{Instance: id, Device: gpu.Status.Device, SwapBytes: a.cache.swap(gpu),
-		VRAMBytes: in.Assignment.VgpuVramBytes, SharePercent: in.Assignment.VgpuSharePercent, Tier: in.Assignment.VgpuTier})
+		VRAMBytes: in.Assignment.VgpuVramBytes, SharePercent: in.Assignment.VgpuSharePercent, Tier: in.Assignment.VgpuTier,
+		VCPUs: in.Assignment.Vcpus, MemoryBytes: in.Assignment.MemoryBytes})
 }
 
 // domain is the machine that the instance's assignment asks for, with its root

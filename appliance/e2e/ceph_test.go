@@ -13,6 +13,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/installer/dev/failed"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
@@ -33,6 +34,7 @@ func TestCeph(t *testing.T) {
 	}
 	token := string(key)
 	t.Cleanup(func() { endCeph(n) })
+	failed.Keep(t, n.keepCeph) // while it runs
 	began := time.Now()
 	said := func(what string) { t.Logf("%5.1f s: %s", time.Since(began).Seconds(), what) }
 
@@ -204,6 +206,15 @@ func (n *node) osdsUp() int {
 		return -1
 	}
 	return st.Up
+}
+
+// keepCeph keeps what Ceph says of itself.
+func (n *node) keepCeph(f failed.Folder) {
+	conf := filepath.Join(n.data, "node", "ceph", "ceph.conf")
+	for _, ask := range []string{"status", "health detail", "osd tree", "df detail"} {
+		f.Output("ceph-"+strings.ReplaceAll(ask, " ", "-")+".txt", append([]string{"ceph", "--conf", conf, "--connect-timeout", "30"}, strings.Fields(ask)...)...)
+	}
+	f.Output("ceph-processes.txt", "ps", "-eo", "pid,ppid,stat,wchan:20,etimes,time,rss,args")
 }
 
 // endCeph of a test that failed: its daemons outlive basaltd by design.

@@ -248,9 +248,6 @@ func (n *node) keep(f failed.Folder) {
 		f.Output("ovn-nbctl.txt", "ovn-nbctl", "--db=unix:"+filepath.Join(n.run, "ovn", "ovnnb_db.sock"), "--timeout=10", "show")
 		f.Output("ovn-sbctl.txt", "ovn-sbctl", "--db=unix:"+filepath.Join(n.run, "ovn", "ovnsb_db.sock"), "--timeout=10", "show")
 	}
-	if conf := filepath.Join(n.data, "node", "ceph", "ceph.conf"); exists(conf) {
-		f.Output("ceph.txt", "ceph", "--conf", conf, "--connect-timeout", "10", "status")
-	}
 	f.Output("processes.txt", "ps", "-eo", "pid,ppid,stat,etimes,time,args")
 }
 

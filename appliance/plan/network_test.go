@@ -213,9 +213,19 @@ func TestRoutersAndAddressesOutside(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 
-	// Another default: the router goes out there; without networks it goes.
+	// Another default is for projects that come later: this router stays where it
+	// is, until its external network goes. Without networks it goes itself.
 	w.put(api.KindExternalNetwork, "ext-1", "", api.ExternalNetworkSpec{Cidr4: "203.0.113.0/24", Ranges4: []string{"203.0.113.9-203.0.113.11"}})
 	w.put(api.KindExternalNetwork, "ext-2", "", api.ExternalNetworkSpec{Cidr6: "2001:db8::/32", Ranges6: []string{"2001:db8::5-2001:db9::"}, Default: true})
+	if a := w.settle().Routers[r.Meta.ID]; a.Spec.ExternalNetwork != "ext-1" || a.Assignment != r.Assignment {
+		t.Errorf("router after another network became the default: %+v, want %+v as before", a.Assignment, r.Assignment)
+	}
+	w.put(api.KindNetwork, "net-3", "prj-3", api.NetworkSpec{Cidr4: "10.3.0.0/24"})
+	if a := w.settle().Routers[routerID("prj-3")]; a.Spec.ExternalNetwork != "ext-2" {
+		t.Errorf("a new project's router goes out through %s, want the new default ext-2", a.Spec.ExternalNetwork)
+	}
+	w.remove(api.KindNetwork, "net-3")
+	w.remove(api.KindExternalNetwork, "ext-1")
 	if a := w.settle().Routers[r.Meta.ID]; a.Spec.ExternalNetwork != "ext-2" || a.Assignment.Address4 != "" || !strings.HasPrefix(a.Assignment.Address6, "2001:db8") {
 		t.Errorf("%+v", a)
 	}

@@ -8,7 +8,10 @@ import (
 
 // planRouters makes one router for each project that has a network which is not
 // isolated, as long as there is an external network to go out through, and gives
-// it addresses there.
+// it addresses there. The default external network is chosen when the router is
+// made and written down in it: another default is for routers made later, as a
+// router that moves loses its addresses and every floating IP behind it. It moves
+// only when its external network is gone.
 func planRouters(p *addresses) (cmds []api.Command) {
 	s := p.s
 	out, hasDefault := defaultExternal(s)
@@ -26,8 +29,8 @@ func planRouters(p *addresses) (cmds []api.Command) {
 		switch {
 		case wanted[r.Meta.ID].Meta.ID == "" || !there && !hasDefault:
 			cmds = append(cmds, api.Command{Op: api.OpDelete, Kind: api.KindRouter, ID: r.Meta.ID, Expect: r.Meta.Revision})
-		case hasDefault && string(r.Spec.ExternalNetwork) != out.Meta.ID:
-			// It goes out elsewhere from now on, and lets go of its addresses.
+		case !there:
+			// It lets go of its addresses, which nothing leads to any more.
 			r.Spec.ExternalNetwork = api.ExternalNetworkID(out.Meta.ID)
 			cmds = append(cmds, api.Command{Op: api.OpPutSpec, Kind: api.KindRouter, ID: r.Meta.ID, Expect: r.Meta.Revision,
 				Labels: r.Meta.Labels, Data: api.Encode(r.Spec), Claims: []string{}},

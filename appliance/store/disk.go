@@ -96,6 +96,9 @@ func (l *logStore) LastIndex() (index uint64, err error) {
 func (l *logStore) GetLog(index uint64, entry *raft.Log) error {
 	return l.guard(func() error {
 		err := l.bolt.GetLog(index, entry)
+		if err == nil {
+			err = checkSum(index, entry)
+		}
 		if err != nil && !errors.Is(err, raft.ErrLogNotFound) {
 			err = &Damaged{l.path, fmt.Errorf("entry %d cannot be read: %w", index, err)}
 		}
@@ -108,7 +111,7 @@ func (l *logStore) StoreLog(entry *raft.Log) error { return l.StoreLogs([]*raft.
 
 // StoreLogs appends entries, all or none.
 func (l *logStore) StoreLogs(entries []*raft.Log) error {
-	err := l.guard(func() error { return l.bolt.StoreLogs(entries) })
+	err := l.guard(func() error { return l.bolt.StoreLogs(withSums(entries)) })
 	l.full.Store(isFull(err))
 	if isFull(err) {
 		l.sleep(fullRetry)

@@ -148,3 +148,17 @@ func childCuts(arg string) error {
 	_, _ = s.Apply(context.Background(), crashBatch(0, 21))
 	return s.Close()
 }
+
+// A byte of an entry that has changed since it was written is neither applied nor
+// sent to others: the store says which file it is in.
+func TestChangedEntry(t *testing.T) {
+	_, good := oneBatch(t)
+	f := clone(good)
+	f["log.db"] = bytes.ReplaceAll(good["log.db"], []byte("c0-45"), []byte("c0-44"))
+	if bytes.Equal(f["log.db"], good["log.db"]) {
+		t.Fatal("the log has no such entry")
+	}
+	if seen := tryDamaged(t, "another byte in an entry", f); seen == "unseen" {
+		t.Error("an entry with another byte is used")
+	}
+}

@@ -22,7 +22,7 @@ var owned = map[string][]string{
 	nb.LoadBalancerHealthCheckTable:  {"vip", "options", "external_ids"},
 	nb.PortGroupTable:                {"name", "ports", "acls", "external_ids"},
 	nb.ACLTable:                      {"name", "direction", "priority", "action", "match", "options", "external_ids"},
-	nb.LogicalSwitchTable:            {"name", "ports", "load_balancer", "dns_records", "other_config", "external_ids"},
+	nb.LogicalSwitchTable:            {"name", "ports", "acls", "load_balancer", "dns_records", "other_config", "external_ids"},
 	nb.LogicalSwitchPortTable:        {"name", "type", "addresses", "port_security", "options", "dhcpv4_options", "dhcpv6_options", "tag", "external_ids"},
 	nb.LogicalRouterTable:            {"name", "ports", "static_routes", "nat", "load_balancer", "options", "external_ids"},
 	nb.LogicalRouterPortTable:        {"name", "mac", "networks", "ipv6_ra_configs", "ha_chassis_group", "external_ids"},

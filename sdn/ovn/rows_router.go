@@ -24,6 +24,7 @@ func (r *rower) router(p sdn.Router) {
 			// routers on one external network would know each other.
 			"dynamic_neigh_routers": "true", "always_learn_from_arp_request": "false",
 			"mac_binding_age_threshold": "300", // seconds
+			"ct-zone-limit":             strconv.Itoa(connectionsOfARouter),
 		},
 	}
 	u := unit{root: lr}

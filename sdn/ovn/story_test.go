@@ -63,6 +63,7 @@ func TestStory(t *testing.T) {
 
 	part("reach", func(t *testing.T) { reaches(t, w, g) })
 	part("security groups", func(t *testing.T) { securityGroups(t, w, g, topology) })
+	part("DHCP is no way out", func(t *testing.T) { questions(t, w, g, topology) })
 	part("hosts", func(t *testing.T) { hosts(t, w, g, topology) })
 	part("attacks", func(t *testing.T) {
 		n := networkOf(topology, "net-red1")
@@ -151,6 +152,53 @@ func securityGroups(t *testing.T, w *world, g map[string]*guest, topology sdn.To
 	dead(t, d.ns, at(a.port.Address4, 80)) // it may not go out any more
 	w.apply(t, topology)
 	reach(t, w, d.ns, at(a.port.Address4, 80), "a")
+}
+
+// questions for an address go to the server, not to whomever a guest likes that
+// may send nothing: neither beside it nor behind the router.
+func questions(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) {
+	a, b, n := g["a"], g["b"], networkOf(topology, "net-red1")
+	t2 := topology
+	t2.SecurityGroups = append(slices.Clone(topology.SecurityGroups), sdn.SecurityGroup{ID: "sg-mute", Project: red, Rules: []sdn.Rule{
+		{Direction: api.Ingress, Protocol: api.ProtocolAny}, {Direction: api.Egress, Protocol: api.ProtocolUDP, FirstPort: 1067, LastPort: 1067}}})
+	t2.Ports = slices.Clone(topology.Ports)
+	t2.Ports[0].SecurityGroups = []api.SecurityGroupID{"sg-mute"}
+	w.apply(t, t2)
+	to := func(e *guest, s, d uint16, mark string) []byte {
+		return frame.Packet(e.port.MAC, a.port.MAC, a.port.Address4, e.port.Address4, frame.UDP(a.port.Address4, e.port.Address4, s, d, []byte(mark)))
+	}
+	arrived := false
+	for try := 0; try < 20 && !arrived; try++ {
+		a.send(t, to(b, 68, 67, "smuggled"))
+		a.send(t, to(b, 1068, 1067, "allowed"))
+		arrived = b.sees([]byte("allowed"), 3*time.Second)
+	}
+	if !arrived {
+		t.Fatal("what is allowed does not arrive: the test says nothing")
+	}
+	if b.saw([]byte("smuggled")) {
+		t.Error("a guest that may not send reaches another one from port 68 to port 67")
+	}
+
+	// A renewal (RFC 2131, section 4.4.5) is for the server alone, and answered.
+	router := routerMAC(t, a, n.Gateway4)
+	request := func(op byte) []byte { return []byte{op, 1, 6, 0, 0xba, 0x5a, 0x17, 0x01} }
+	body := make([]byte, 240, 300)
+	copy(body, request(1))
+	copy(body[12:], a.port.Address4.AsSlice())
+	copy(body[28:], frame.MAC(a.port.MAC))
+	copy(body[236:], []byte{0x63, 0x82, 0x53, 0x63})
+	body = append(body, 53, 1, 3, 255)
+	answered := false
+	for try := 0; try < 20 && !answered; try++ {
+		a.send(t, frame.Packet(router, a.port.MAC, a.port.Address4, n.Gateway4, frame.UDP(a.port.Address4, n.Gateway4, 68, 67, body)))
+		answered = a.sees(request(2), 3*time.Second)
+	}
+	if !answered {
+		t.Error("the server does not answer the renewal of a lease")
+	}
+	w.apply(t, topology)
+	reach(t, w, a.ns, at(b.port.Address4, 80), "b")
 }
 
 // hosts, the control plane and the wire between nodes, from inside a guest.

@@ -130,7 +130,7 @@ func (w *walk) start() error {
 
 func (w *walk) follow() {
 	if w.source == nil {
-		w.outside(w.from)
+		w.outside(w.from, "")
 		return
 	}
 	w.egress()
@@ -226,12 +226,14 @@ func (w *walk) away(home sdn.Network) {
 		return
 	}
 	w.ok("the project's router sends it out as %s", own)
-	w.outside(own)
+	w.outside(own, r.External)
 }
 
-// outside: on the external network, from an address there.
-func (w *walk) outside(from netip.Addr) {
-	if f := find(w.t.FloatingIPs, func(f sdn.FloatingIP) bool { return f.Address == w.to }); f != nil {
+// outside: on the external network, from an address there. It is empty when the
+// question does not tell which one: their ranges may overlap.
+func (w *walk) outside(from netip.Addr, on api.ExternalNetworkID) {
+	here := func(a netip.Addr, x api.ExternalNetworkID) bool { return a == w.to && (on == "" || x == on) }
+	if f := find(w.t.FloatingIPs, func(f sdn.FloatingIP) bool { return here(f.Address, f.External) }); f != nil {
 		if p := w.port(f.Port); p != nil {
 			w.ok("floating IP %s is %s's", w.to, w.q.port(p.ID))
 			w.arrive(p, from)
@@ -240,7 +242,7 @@ func (w *walk) outside(from netip.Addr) {
 	}
 	vip := false
 	for _, l := range w.t.LoadBalancers {
-		if l.Floating == w.to {
+		if here(l.Floating, l.External) {
 			vip = true
 			if l.Protocol == w.q.Protocol && l.Port == w.q.Port {
 				w.balancer(l, from)

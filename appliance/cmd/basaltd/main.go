@@ -42,6 +42,7 @@ type config struct {
 	network, encap, datapath    string
 	underlay                    string
 	external, resolvers         []string
+	forbidden                   []string
 	disks                       []string
 	urlNetworks, noURLNetworks  []string
 	proxies                     []string
@@ -101,6 +102,7 @@ func main() {
 	f.StringVar(&c.encap, "encap", "", "this node's address for tunnels to the others; empty: that of the first --peer-listen")
 	f.StringVar(&c.datapath, "datapath", "auto", "of Open vSwitch: system (the kernel's), netdev (none of the kernel's is needed), auto")
 	f.StringVar(&c.underlay, "underlay", "", "with datapath netdev: the interface that has the --encap address; it is put on a bridge")
+	f.StringSliceVar(&c.forbidden, "forbid", nil, "RANGE,… that no guest of the cluster reaches, besides the addresses of all nodes' cards: management controllers (BMC), storage, other hosts")
 	f.StringArrayVar(&c.external, "external", nil, "[NETWORK=]INTERFACE by which guests reach the world outside; the interface serves nothing else")
 	f.StringArrayVar(&c.resolvers, "resolver", nil, "ADDRESS[:PORT] that is asked for guests' names outside; without it, those of /etc/resolv.conf")
 	f.StringArrayVar(&c.disks, "disks", nil, "pattern of files: loop devices over them are disks, too; for development")

@@ -30,6 +30,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/services"
 	"github.com/basalt-gpu/basalt/appliance/store"
 	"github.com/basalt-gpu/basalt/gpu/node/backend"
+	"github.com/basalt-gpu/basalt/gpu/node/cgroup"
 	"github.com/basalt-gpu/basalt/gpu/node/client"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/hypervisor/probe"
@@ -43,8 +44,7 @@ type node struct {
 	store    *store.Store
 	cluster  *cluster // nil: the node is alone
 	machines hypervisor.Driver
-	how      probe.Result // machines run
-	probed   string       // the probe's cache
+	probed   string // the cache of how machines run
 	pools    map[string]sds.Driver
 	gpud     *client.Control
 	network  *fabric // nil: there are no networks
@@ -118,7 +118,11 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 	}
 	n.gpud = client.NewControl(c.gpud)
 	n.closers = append(n.closers, func() error { n.gpud.Close(); return nil })
-	runner, err := backend.New(backend.Options{Dir: filepath.Join(c.run, "vgpu"), Binary: c.vgpuBinary, Worker: c.workerBinary, GPUD: c.gpud, Log: log})
+	groups, unbounded := cgroup.Open()
+	if unbounded != nil {
+		log.Warn("nothing bounds what vGPUs' workers take of this node", "error", unbounded)
+	}
+	runner, err := backend.New(backend.Options{Dir: filepath.Join(c.run, "vgpu"), Binary: c.vgpuBinary, Worker: c.workerBinary, GPUD: c.gpud, Groups: groups, Log: log})
 	if err != nil {
 		return n, err
 	}
@@ -132,11 +136,12 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 	ao := agent.Options{
 		NodeID: id, NodeName: c.nodeName, DataDir: c.data, RunDir: filepath.Join(c.run, "i"), Version: version,
 		Store: only{n.store, agent.Kinds}, Machines: n.machines, Pools: n.pools, VGPUs: cards, Cards: cards,
-		Accelerator: n.how.Accelerator, ToolsDisc: tools, StopGrace: c.stopGrace, MeterEvery: c.meterEvery, Log: log,
+		Accelerator: probe.Cached(ctx, n.probed), ToolsDisc: tools, StopGrace: c.stopGrace, MeterEvery: c.meterEvery, Log: log,
 	}
 	if err := n.openStorage(c, id); err != nil {
 		return n, err
 	}
+	ao.WorkerLimits = func() error { return unbounded }
 	ao.Keys, ao.Ceph = keys{sealed, n.storage.node}, n.storage.node
 	if kept, err := openBackups(c, sealed); err == nil {
 		ao.Backups = kept

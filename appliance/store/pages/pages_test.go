@@ -135,3 +135,26 @@ func FuzzCheck(f *testing.F) {
 		}
 	})
 }
+
+// BenchmarkCheck is what a start pays: the pages of a file of about 100 MB, in
+// the page cache; the baseline reads the file and does nothing with it.
+func BenchmarkCheck(b *testing.B) {
+	path := database(b, 2_000)
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, look := range map[string]func() error{
+		"pages": func() error { return Check(path) },
+		"read":  func() error { _, err := os.ReadFile(path); return err },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(raw)))
+			for b.Loop() {
+				if err := look(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,53 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/hashicorp/raft"
+)
+
+// Neither bbolt nor Raft would see that a byte of an entry has changed on the
+// disk: this node would apply something else than the others, or send it to them.
+// So each entry lies in the log with a sum, in the field that Raft leaves to its
+// users. It is this node's own: entries go to others without.
+
+var logSumMark = []byte("sum1") // then the sum
+
+// logSum is that of all that an entry means.
+func logSum(l *raft.Log) uint32 {
+	head := binary.BigEndian.AppendUint64(nil, l.Index)
+	head = binary.BigEndian.AppendUint64(head, l.Term)
+	head = append(head, byte(l.Type))
+	return crc32.Update(crc32.Checksum(head, castagnoli), castagnoli, l.Data)
+}
+
+// withSums are copies of entries with their sums.
+func withSums(entries []*raft.Log) []*raft.Log {
+	out := make([]*raft.Log, len(entries))
+	for i, e := range entries {
+		summed := *e
+		summed.Extensions = binary.BigEndian.AppendUint32(bytes.Clone(logSumMark), logSum(e))
+		out[i] = &summed
+	}
+	return out
+}
+
+// checkSum takes an entry's sum off, or says that the entry is damaged. Releases
+// before sums wrote entries without.
+func checkSum(index uint64, l *raft.Log) error {
+	if l.Index != index {
+		return fmt.Errorf("entry %d says that it is entry %d", index, l.Index)
+	}
+	if l.Extensions == nil {
+		return nil
+	}
+	sum, ok := bytes.CutPrefix(l.Extensions, logSumMark)
+	if !ok || len(sum) != 4 || binary.BigEndian.Uint32(sum) != logSum(l) {
+		return fmt.Errorf("entry %d has changed since it was written", index)
+	}
+	l.Extensions = nil
+	return nil
+}
