@@ -238,16 +238,19 @@ type setting struct {
 
 // settings are the files of cgroups(7), and of Documentation/admin-guide/cgroup-v2.rst.
 func (g *Groups) settings(l Limits) []setting {
+	// As a group of as many processes would have it, where others want the time too.
+	share := max(l.MilliCPUs, 10)
 	memory, pids, quota := strconv.FormatInt(l.MemoryBytes, 10), strconv.FormatInt(l.PIDs, 10), strconv.FormatInt(l.MilliCPUs*period/1000, 10)
 	if g.v2 {
 		return []setting{
 			{"", "memory.max", memory, false}, {"", "memory.swap.max", "0", true}, {"", "pids.max", pids, false},
-			{"", "cpu.max", quota + " " + strconv.Itoa(period), false},
+			{"", "cpu.max", quota + " " + strconv.Itoa(period), false}, {"", "cpu.weight", strconv.FormatInt(min(share/10, 10_000), 10), false},
 		}
 	}
 	return []setting{
 		{"memory", "memory.limit_in_bytes", memory, false}, {"pids", "pids.max", pids, false},
 		{"cpu", "cpu.cfs_period_us", strconv.Itoa(period), false}, {"cpu", "cpu.cfs_quota_us", quota, false},
+		{"cpu", "cpu.shares", strconv.FormatInt(min(share*1024/1000, 262_144), 10), false},
 	}
 }
 

@@ -176,7 +176,7 @@ func TestVersion2(t *testing.T) {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		for _, file := range []string{"cgroup.procs", "cgroup.subtree_control", "memory.max", "pids.max", "cpu.max"} {
+		for _, file := range []string{"cgroup.procs", "cgroup.subtree_control", "memory.max", "pids.max", "cpu.max", "cpu.weight"} {
 			put(t, filepath.Join(dir, file), "")
 		}
 		put(t, filepath.Join(dir, "cgroup.controllers"), "cpuset cpu io memory pids\n")
@@ -208,6 +208,7 @@ func TestVersion2(t *testing.T) {
 		filepath.Join(group, "memory.max"):                    "1073741824",
 		filepath.Join(group, "pids.max"):                      "10",
 		filepath.Join(group, "cpu.max"):                       "250000 100000",
+		filepath.Join(group, "cpu.weight"):                    "250",
 	} {
 		if got, err := os.ReadFile(path); err != nil || string(got) != want {
 			t.Errorf("%s = %q, %v; want %q", path, got, err, want)
