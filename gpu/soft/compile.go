@@ -325,8 +325,7 @@ func (c *compiler) emitFrame(fr *frame) error {
 		if n.sync != nil {
 			c.at(n.sync)
 			b.syncInst = c.place
-			var err error
-			if b.sync, err = c.syncInst(n.sync); err != nil {
+			if err := c.syncInst(n.sync, b); err != nil {
 				return err
 			}
 		}
