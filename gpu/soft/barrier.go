@@ -65,6 +65,7 @@ func (c *compiler) blockBarrier(in *ptx.Inst) (syncFunc, error) {
 			return nil, err
 		}
 	}
+	constant := args[0].Kind == ptx.KindInt && args[len(args)-1].Kind == ptx.KindInt
 	result := func(b *barrier, l int, m *machine) {
 		switch {
 		case in.Has("popc"):
@@ -76,6 +77,9 @@ func (c *compiler) blockBarrier(in *ptx.Inst) (syncFunc, error) {
 		}
 	}
 	return func(m *machine, g *group) (bool, error) {
+		if g.state == runnable && !g.passed && !constant {
+			m.splitByBarrier(g, num, count)
+		}
 		n := int(m.get(num, g.first()) & 15)
 		b := &m.bars[n]
 		if g.state == runnable && !g.passed {
@@ -107,6 +111,23 @@ func (c *compiler) blockBarrier(in *ptx.Inst) (syncFunc, error) {
 		}
 		return true, nil
 	}, nil
+}
+
+// splitByBarrier leaves in a group the lanes whose barrier number and count are
+// those of the first; the others come to their barriers as a group of their own.
+func (m *machine) splitByBarrier(g *group, num, count ref) {
+	key := func(l int) [2]uint64 { return [2]uint64{m.get(num, l) & 15, m.get(count, l)} }
+	want, some := key(g.first()), false
+	var rest [maxWarps]uint32
+	eachLane(g.act[:m.warps], func(l int) {
+		if key(l) != want {
+			rest[l/warpSize] |= 1 << (l % warpSize)
+			some = true
+		}
+	})
+	if some {
+		m.split(g, &rest)
+	}
 }
 
 func (g *group) size() int {

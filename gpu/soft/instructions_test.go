@@ -61,6 +61,7 @@ B: selp.b32 %r7, 0xaaaaaaaa, 0x55555555, %c; vote.sync.ballot.b32 %r1, %p0, %r7;
 		"vote.uni":   "vote.sync.uni.pred %p0, %p1, -1; vote.sync.all.pred %p2, !%p3, -1; vote.sync.any.pred %p1, %p3, -1;",
 		"brx":        "and.b32 %r0, %tid, 3; brx.idx %r0, T; T: .branchtargets A, B, C, A;\nA: add.u32 %r1, %r1, 1; bra Z;\nB: add.u32 %r1, %r1, 7; bra Z;\nC: xor.b32 %r1, %r1, %tid;\nZ: add.u32 %r1, %r1, 3;",
 		"bar.red":    "bar.red.popc.u32 %r0, 0, %p0; bar.red.and.pred %p1, 1, %p0; bar.red.or.pred %p2, 2, !%p0; barrier.red.popc.u32 %r1, 3, 40, %p3;",
+		"bar number": "setp.lt.u32 %c, %tid, 32; selp.b32 %r7, 3, 4, %c; selp.b32 %r6, 32, 8, %c; bar.red.popc.u32 %r0, %r7, %r6, %p0; bar.red.and.pred %p1, %r7, %r6, %p2; bar.sync %r7, %r6;",
 		"bar.arrive": "setp.lt.u32 %c, %tid, 32; @%c bra P; st.shared.u32 [sh], 99; membar.cta; bar.arrive 1, 40; bra Q;\nP: bar.sync 1, 40; ld.shared.u32 %r0, [sh];\nQ: bar.sync 0;",
 		"shfl":       "setp.ge.u32 %c, %tid, 32; @%c bra E; shfl.sync.up.b32 %r0|%p0, %r1, 3, 0x1800, 0xffffffff; shfl.sync.down.b32 %r2|%p1, %r3, %r4, 31, -1; shfl.sync.idx.b32 %r5, %r6, %r7, 0x181f, -1;\nE:",
 	} {
@@ -99,7 +100,7 @@ SPIN: st.volatile.shared.u32 [flag+4], 1; ld.volatile.shared.u32 %r2, [flag]; se
 	r.expect(a, 64, func(i int) uint32 { return map[bool]uint32{true: 0xffffff00}[i >= 8 && i < 32] })
 }
 
-// A 32-bit address goes round: compilers put a constant that belongs to an
+// A 32-bit address wraps: compilers put a constant that belongs to an
 // index into the offset, so that the register alone is below the memory.
 func TestSharedAddressesWrap(t *testing.T) {
 	r := newRig(t, ptxHead+`.entry k(.param .u64 a) { .reg .b64 %rd<4>; .reg .b32 %r<10>; .shared .align 8 .b8 t[256]; .local .align 8 .b8 l[8];
