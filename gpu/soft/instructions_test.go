@@ -100,7 +100,7 @@ SPIN: st.volatile.shared.u32 [flag+4], 1; ld.volatile.shared.u32 %r2, [flag]; se
 	r.expect(a, 64, func(i int) uint32 { return map[bool]uint32{true: 0xffffff00}[i >= 8 && i < 32] })
 }
 
-// A 32-bit address goes round: compilers put a constant that belongs to an
+// A 32-bit address wraps: compilers put a constant that belongs to an
 // index into the offset, so that the register alone is below the memory.
 func TestSharedAddressesWrap(t *testing.T) {
 	r := newRig(t, ptxHead+`.entry k(.param .u64 a) { .reg .b64 %rd<4>; .reg .b32 %r<10>; .shared .align 8 .b8 t[256]; .local .align 8 .b8 l[8];

@@ -39,7 +39,7 @@ type access struct {
 // memory have 32 bits: a sum beyond them wraps, and a wider register is cut
 // off. A 32-bit register is zero-extended for the other spaces (PTX ISA,
 // "Addresses as Operands"). The quick paths for whole warps leave addresses
-// that go round to the slow one.
+// that wrap to the slow one.
 func (a *access) at(addr, off uint64) uint64 { return (addr + off) & a.reach }
 
 // access parses modifiers and the memory operand of an access. Cache, order

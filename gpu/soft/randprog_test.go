@@ -338,7 +338,7 @@ func (g *randProg) memory() string {
 }
 
 // windowed is an access to shared or local memory, whose addresses have 32
-// bits: the register and the offset go round them, and the upper half of a
+// bits: the register and the offset wrap, and the upper half of a
 // 64-bit register does not count.
 func (g *randProg) windowed() string {
 	t := g.one("u8", "s8", "u16", "s16", "b16", "u32", "s32", "b32", "b64", "s64")

@@ -20,10 +20,11 @@ import (
 type warpOp struct {
 	kind     string // opcode and qualifiers: lanes meet where these are the same
 	members  ref    // the member mask; classNone without .sync
-	constant bool   // the member mask is the same in all lanes
-	src      []ref  // 32-bit sources
-	wide     ref    // a 64-bit source instead, or classNone
-	pred     int    // the source predicate, or -1
+	constant bool   // the member mask is mask in all lanes
+	mask     uint32
+	src      []ref // 32-bit sources
+	wide     ref   // a 64-bit source instead, or classNone
+	pred     int   // the source predicate, or -1
 	not      uint32
 	dst, ok  ref  // a 32-bit result and a predicate, or classNone
 	uniform  bool // all lanes get the same 32-bit result
@@ -77,7 +78,7 @@ func (c *compiler) warpOp(in *ptx.Inst) (*warpOp, error) {
 		return o, err
 	}
 	mask := &in.Args[len(in.Args)-1]
-	o.constant = mask.Kind == ptx.KindInt
+	o.constant, o.mask = mask.Kind == ptx.KindInt, uint32(mask.Bits)
 	o.members, err = c.source(mask, class32, ptx.B32)
 	return o, err
 }
@@ -108,6 +109,14 @@ func (o *warpOp) sync(m *machine, g *group) (bool, error) {
 // complete reports whether the active lanes of each warp have one mask, which
 // names them and no other live lane. Most often they do.
 func (o *warpOp) complete(m *machine, g *group) bool {
+	if o.constant {
+		for w, a := range g.act[:m.warps] {
+			if a != 0 && o.mask&m.live[w] != a {
+				return false
+			}
+		}
+		return true
+	}
 	masks := m.v32(o.members.slot, 0, m.warps)
 	for w, a := range g.act[:m.warps] {
 		if a == 0 {
@@ -115,7 +124,7 @@ func (o *warpOp) complete(m *machine, g *group) bool {
 		}
 		v := masks[w*warpSize:][:warpSize]
 		mask := v[bits.TrailingZeros32(a)]
-		if mask&m.live[w] != a || !o.constant && having(v, a, mask) != a {
+		if mask&m.live[w] != a || having(v, a, mask) != a {
 			return false
 		}
 	}
