@@ -71,6 +71,7 @@ step('an instance to attach it to', async () => {
   await page.locator('#new-name').fill('train-1');
   await page.getByLabel('Image or app').selectOption('image:debian-12');
   await page.getByLabel('Flavor').selectOption('tiny');
+  await button(page, 'Make one up').click();
   await button(page, 'Create').click();
   await heading(page, 'train-1');
   await page.getByRole('status', { name: 'State' }).getByText('Running').waitFor();
