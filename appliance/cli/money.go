@@ -6,8 +6,8 @@ import (
 	"context"
 	"io"
 	"os"
-	"strconv"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
