@@ -1874,8 +1874,8 @@ type OrganizationBilling struct {
 	// DeleteAfterDays From there until what it runs is deleted for good: instances, volumes, snapshots, backups, images, addresses and load balancers. 0, which it is unless given: never. It is warned at least 7 days before.
 	DeleteAfterDays int64 `json:"deleteAfterDays,omitempty,omitzero"`
 
-	// DueDays From the issue of an invoice; 14 unless given.
-	DueDays int64 `json:"dueDays,omitempty,omitzero"`
+	// DueDays From the issue of an invoice; 14 unless given, 0: due at once.
+	DueDays *int64 `json:"dueDays,omitempty"`
 
 	// GraceUntil Until then it is warned, and nothing more.
 	GraceUntil time.Time `json:"graceUntil,omitempty,omitzero"`
@@ -1886,11 +1886,11 @@ type OrganizationBilling struct {
 	// Since It is invoiced from the month of this moment on; of when billing was switched on unless given.
 	Since time.Time `json:"since,omitempty,omitzero"`
 
-	// StopAfterDays Invoice: from the due date until nothing new is made or started; 7 unless given.
-	StopAfterDays int64 `json:"stopAfterDays,omitempty,omitzero"`
+	// StopAfterDays Invoice: from the due date until nothing new is made or started; 7 unless given, 0: at once.
+	StopAfterDays *int64 `json:"stopAfterDays,omitempty"`
 
-	// SuspendAfterDays From the due date, or from when what was paid in advance was used up, until instances stop; 14, prepaid 1, unless given.
-	SuspendAfterDays int64  `json:"suspendAfterDays,omitempty,omitzero"`
+	// SuspendAfterDays From the due date, or from when what was paid in advance was used up, until instances stop; 14, prepaid 1, unless given. 0: at once.
+	SuspendAfterDays *int64 `json:"suspendAfterDays,omitempty"`
 	TaxID            string `json:"taxId,omitempty,omitzero"`
 
 	// TimeZone IANA name of the time zone whose months it is invoiced by, as Europe/Berlin; UTC unless given.
@@ -1898,8 +1898,8 @@ type OrganizationBilling struct {
 	// Example: Europe/Berlin
 	TimeZone string `json:"timeZone,omitempty,omitzero"`
 
-	// WarnMicros Prepaid: warns when less than this is left.
-	WarnMicros int64 `json:"warnMicros,omitempty,omitzero"`
+	// WarnMicros Prepaid: warns when less than this is left; 5000000 unless given, 0: not before it is used up.
+	WarnMicros *int64 `json:"warnMicros,omitempty"`
 }
 
 // OrganizationList defines model for OrganizationList.

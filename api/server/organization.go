@@ -112,8 +112,33 @@ func (h *handlers) UpdateOrganization(ctx context.Context, r UpdateOrganizationR
 	return UpdateOrganization200JSONResponse(o), err
 }
 
-// DeleteOrganization deletes one that nothing uses.
+// charged refuses an organization that has used what no invoice charges yet.
+func (h *handlers) charged(ctx context.Context, o api.Object) error {
+	org, err := api.Decode[api.Organization](o)
+	if err != nil || org.Spec.Billing == nil || h.opts.Billing == nil {
+		return err
+	}
+	w, err := h.opts.Billing.Wallet(ctx, api.OrganizationID(o.Meta.ID), h.opts.Now().UTC())
+	if err != nil {
+		return err
+	}
+	if w.UnbilledMicros <= 0 {
+		return nil
+	}
+	return api.Errorf(api.CodeInUse, "organization %s has used what no invoice charges yet: %d.%06d %s", o.Meta.Name, w.UnbilledMicros/1e6, w.UnbilledMicros%1e6, w.Currency).
+		At("spec.billing").WithHint("it is invoiced after the end of the month, and stays with its invoices; who gives that up takes its billing off first")
+}
+
+// DeleteOrganization deletes one that nothing uses, and that owes nothing which
+// was not invoiced.
 func (h *handlers) DeleteOrganization(ctx context.Context, r DeleteOrganizationRequestObject) (DeleteOrganizationResponseObject, error) {
+	owned, err := h.own(ctx, api.KindOrganization, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.charged(ctx, owned); err != nil {
+		return nil, err
+	}
 	o, err := remove[api.Organization](ctx, h, api.KindOrganization, r.ID)
 	return DeleteOrganization200JSONResponse(o), err
 }
