@@ -184,6 +184,7 @@ step('a new member gets a link and sets a password', async () => {
   await heading(ben, 'Sign in');
   await ben.getByLabel('E-mail address').fill('ben@example.com');
   await ben.getByLabel('Password').fill(PASSWORD);
+  await ben.getByLabel('Organization').fill('acme'); // whose admin has made him
   await button(ben, 'Sign in').click();
   await heading(ben, 'Dashboard');
   // A member sees machines, and neither money nor members.
