@@ -62,7 +62,7 @@ func (w *netWorld) instance(id string, nets ...api.InstanceNetwork) {
 }
 
 func (w *netWorld) remove(kind api.Kind, id string) {
-	w.must(api.Command{Op: api.OpDelete, Kind: kind, ID: id, Expect: api.AnyRevision})
+	w.must(api.Command{Op: api.OpDelete, Kind: kind, ID: id, Expect: api.AnyRevision, Cascade: true}) // also what is in use
 }
 
 // state is what a planner that has read everything knows.
