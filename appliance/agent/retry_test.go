@@ -38,7 +38,7 @@ func TestFailuresAreTriedAtGrowingWaits(t *testing.T) {
 			h.local.Serve("https://images.example/x", raw())
 			h.local.Fault(nil)
 		}, func(w *town, _ *house) bool { return w.image("img-2").Status.Phase == api.ImageReady }},
-		"volume": {30, "volume.failed", func(w *town, h *house, f *failures) {
+		"volume": {30, "", func(w *town, h *house, f *failures) {
 			h.local.Fault(failing(f, "CreateVolume"))
 			w.volume(h, "vol-2", api.PoolLocal, nil)
 		}, func(_ *town, h *house) { h.local.Fault(nil) },
@@ -116,6 +116,9 @@ func TestRetriesOfAnother(t *testing.T) {
 	h.local.Fault(failing(f, "CreateVolume"))
 	w.volume(h, "vol-2", api.PoolLocal, nil)
 	w.pass(5 * time.Minute)
+	if st := w.vol("vol-2").Status; st.Phase != api.VolumeCreating || !strings.Contains(st.LastError, "no route to the server") {
+		t.Errorf("a volume whose storage does not answer for a while: %+v", st)
+	}
 	h.local.Fault(nil)
 	w.change("vol-2", func(s *api.VolumeSpec) { s.SizeBytes *= 2 })
 	w.turn()

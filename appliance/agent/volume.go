@@ -44,7 +44,9 @@ func (a *Agent) reconcileVolume(ctx context.Context, id string) (time.Duration, 
 		return 0, err
 	}
 	if err != nil {
-		st.Phase = api.VolumeFailed
+		if api.CodeOf(err) != api.CodeUnavailable { // what does not answer may answer again
+			st.Phase = api.VolumeFailed
+		}
 		return a.volumeFailed(ctx, v, st, err)
 	}
 	if wait != "" && v.Status.Retry.Stands(of) {
