@@ -21,6 +21,7 @@ const (
 	AlertNodeClock       AlertCode = "node.clock"
 	AlertNodeCondition   AlertCode = "node.condition"
 	AlertNodeStore       AlertCode = "node.store"
+	AlertNodeHypervisor  AlertCode = "node.hypervisor"
 	AlertNodeStorage     AlertCode = "node.storage"
 	AlertNodeCertificate AlertCode = "node.certificate"
 	AlertNodeUsage       AlertCode = "node.usage"
@@ -43,5 +44,7 @@ const (
 	AlertNetworkFailed   AlertCode = "network.failed"
 	AlertRouterFailed    AlertCode = "router.failed"
 	AlertWebhookFailing  AlertCode = "webhook.failing"
+	AlertAuditChanged    AlertCode = "audit.changed"
+	AlertAuditUnanchored AlertCode = "audit.unanchored"
 	AlertInvoicesOverdue AlertCode = "invoice.overdue"
 )

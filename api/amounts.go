@@ -2,12 +2,13 @@ package api
 
 import "strings"
 
-// Amounts by the name of a quota. What is not there is 0 of a use, and no limit.
+// Amounts by the name of a quota. What is not there is 0 of a use, and as limit
+// none, or DefaultQuota.
 type Amounts map[string]int64
 
 // Limits of Command.Uses and Command.Limits.
 const (
-	MaxAmounts     = 16
+	MaxAmounts     = 64
 	MaxAmountBytes = 64      // of a name
 	MaxAmount      = 1 << 60 // some of them together still are a number
 )

@@ -27,14 +27,14 @@ const auditStart = "basalt audit trail"
 
 // Chain gives the event its hash: it follows the one with the hash previous,
 // empty for the first. The hash is SHA-256 over that one's and the event's own
-// JSON with an empty hash, so that nobody changes, inserts or removes an event
+// JSON with an empty hash and no seal, so that nobody changes, inserts or removes an event
 // without changing all that follow.
 func (e AuditEvent) Chain(previous string) AuditEvent {
 	if previous == "" {
 		sum := sha256.Sum256([]byte(auditStart))
 		previous = hex.EncodeToString(sum[:])
 	}
-	e.Previous, e.Hash = previous, ""
+	e.Previous, e.Hash, e.Seal = previous, "", ""
 	raw, err := json.Marshal(e)
 	if err != nil {
 		panic(err) // strings, integers and a time

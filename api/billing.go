@@ -30,8 +30,17 @@ const (
 	maxAddress  = 8
 	maxDueDays  = 366
 	maxKeepDays = 3660
-	// DefaultDueDays are from the issue of an invoice until it is due.
-	DefaultDueDays = 14
+)
+
+// What holds where an organization's terms say nothing. Zero is no such word: it
+// means at once, or never.
+const (
+	DefaultDueDays    = 14        // from the issue of an invoice until it is due
+	DefaultStopDays   = 7         // by invoice: from the due date until nothing new is made
+	DefaultWarnMicros = 5_000_000 // prepaid: what is left when it is warned
+
+	defaultSuspendDays        = 14
+	defaultSuspendPrepaidDays = 1
 )
 
 // DefaultBilling fills in what was left out.
@@ -49,19 +58,51 @@ func DefaultBilling(old, b *OrganizationBilling, now time.Time) *OrganizationBil
 	if out.TimeZone == "" {
 		out.TimeZone = "UTC"
 	}
-	if out.DueDays == 0 {
-		out.DueDays = DefaultDueDays
-	}
-	if out.StopAfterDays == 0 && out.Mode == BillingInvoice {
-		out.StopAfterDays = 7
-	}
-	if out.SuspendAfterDays == 0 {
-		out.SuspendAfterDays = 1
-		if out.Mode == BillingInvoice {
-			out.SuspendAfterDays = max(14, out.StopAfterDays)
-		}
+	due, stop, suspend, warn := out.DaysUntilDue(), out.DaysUntilStop(), out.DaysUntilSuspension(), out.WarnBelow()
+	out.DueDays, out.SuspendAfterDays = &due, &suspend
+	if out.Mode == BillingInvoice {
+		out.StopAfterDays = &stop
+	} else {
+		out.WarnMicros = &warn
 	}
 	return &out
+}
+
+// DaysUntilDue are from the issue of an invoice until it is due.
+func (b OrganizationBilling) DaysUntilDue() int64 { return said(b.DueDays, DefaultDueDays) }
+
+// DaysUntilStop are from the due date until nothing new is made or started. Who
+// pays in advance has none: the end of what was paid is the due date.
+func (b OrganizationBilling) DaysUntilStop() int64 {
+	if b.Mode != BillingInvoice {
+		return said(b.StopAfterDays, 0)
+	}
+	return said(b.StopAfterDays, DefaultStopDays)
+}
+
+// DaysUntilSuspension are from the due date, or the end of what was paid in
+// advance, until instances stop.
+func (b OrganizationBilling) DaysUntilSuspension() int64 {
+	days := int64(defaultSuspendPrepaidDays)
+	if b.Mode == BillingInvoice {
+		days = defaultSuspendDays
+	}
+	return said(b.SuspendAfterDays, max(days, b.DaysUntilStop()))
+}
+
+// WarnBelow is what is left of what was paid in advance when it is warned; 0: it is
+// not before all is used up.
+func (b OrganizationBilling) WarnBelow() int64 { return said(b.WarnMicros, DefaultWarnMicros) }
+
+// Setting returns a setting that says n, also where n is 0.
+func Setting(n int64) *int64 { return &n }
+
+// said is what a setting says, or what holds when it says nothing.
+func said(setting *int64, otherwise int64) int64 {
+	if setting == nil {
+		return otherwise
+	}
+	return *setting
 }
 
 // ValidateBilling checks how an organization pays.
@@ -73,9 +114,9 @@ func ValidateBilling(b *OrganizationBilling) *Error {
 		return invalid("spec.billing.timeZone", "%q is no time zone", clip(b.TimeZone)).WithHint("an IANA name, as Europe/Berlin")
 	}
 	for _, err := range []*Error{address("spec.billing.address", b.Address), oneOf("spec.billing.mode", b.Mode, BillingInvoice, BillingPrepaid),
-		between("spec.billing.dueDays", b.DueDays, 0, maxDueDays, " days"), text("spec.billing.taxId", b.TaxID),
-		between("spec.billing.warnMicros", b.WarnMicros, 0, maxPriceMicros, " millionths"), between("spec.billing.creditMicros", b.CreditMicros, 0, maxPriceMicros, " millionths"),
-		between("spec.billing.stopAfterDays", b.StopAfterDays, 0, maxDueDays, " days"), between("spec.billing.suspendAfterDays", b.SuspendAfterDays, b.StopAfterDays, maxDueDays, " days"),
+		between("spec.billing.dueDays", b.DaysUntilDue(), 0, maxDueDays, " days"), text("spec.billing.taxId", b.TaxID),
+		between("spec.billing.warnMicros", b.WarnBelow(), 0, maxPriceMicros, " millionths"), between("spec.billing.creditMicros", b.CreditMicros, 0, maxPriceMicros, " millionths"),
+		between("spec.billing.stopAfterDays", b.DaysUntilStop(), 0, maxDueDays, " days"), between("spec.billing.suspendAfterDays", b.DaysUntilSuspension(), b.DaysUntilStop(), maxDueDays, " days"),
 		between("spec.billing.deleteAfterDays", b.DeleteAfterDays, 0, maxKeepDays, " days")} {
 		if err != nil {
 			return err

@@ -56,6 +56,8 @@ type Command struct {
 	Limits Amounts `json:"limits,omitzero"`
 	// Raise is an event for webhooks, kept if the command changes the object.
 	Raise *Raise `json:"raise,omitempty"`
+	// Cascade deletes also what others refer to: they follow (OpDelete).
+	Cascade bool `json:"cascade,omitempty"`
 	// Data is the Spec, Assignment or Status.
 	Data json.RawMessage `json:"data,omitempty"`
 }
@@ -94,6 +96,11 @@ type Batch struct {
 	// Audit says who asked; nil: the cluster itself, of which the audit trail
 	// says nothing.
 	Audit *AuditNote `json:"audit,omitempty"`
+	// Strict refuses the batch if an object that it makes or changes would begin
+	// to refer (References) to one that is not there or is being deleted. An API
+	// server's batches are strict. What the cluster does by itself must not be
+	// held up by what somebody deletes meanwhile, and mends it later.
+	Strict bool `json:"strict,omitempty"`
 }
 
 // Event is one change, as a watch delivers it.

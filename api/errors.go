@@ -52,10 +52,16 @@ type Error struct {
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
 	Field   string `json:"field,omitempty"`
+	// By, of CodeInUse, is who refers to the object. Stores say it; the API server
+	// says it in words to those who may know, and leaves it out.
+	By *ObjectRef `json:"by,omitempty"`
 }
 
 func (e *Error) Error() string {
 	s := e.Message
+	if e.By != nil {
+		s += " by " + e.By.String()
+	}
 	if e.Field != "" {
 		s = e.Field + ": " + s
 	}

@@ -16,6 +16,10 @@ const (
 	maxPhysicalLength = 32
 )
 
+// MainRouter is the name of a project's own router. All its others are branches:
+// they lead to external networks that its floating IPs are of and it is not.
+const MainRouter = "router"
+
 // DefaultExternalNetwork fills in what was left out.
 func DefaultExternalNetwork(s ExternalNetworkSpec) ExternalNetworkSpec {
 	if s.PhysicalNetwork == "" {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net"
 	"slices"
 	"strconv"
@@ -39,6 +40,21 @@ const ConditionStore = "Store"
 // WithoutStore says that the node has reported that.
 func (n Node) WithoutStore() bool {
 	return slices.ContainsFunc(n.Status.Conditions, func(c Condition) bool { return c.Type == ConditionStore && !c.Status })
+}
+
+// ConditionHypervisor is the type of a node's condition that is not true while no
+// instance can be started there: libvirtd is away, or no guest boots.
+const ConditionHypervisor = "Hypervisor"
+
+// WithoutHypervisor returns why no instance can be started on the node, as it
+// has reported; empty: one can.
+func (n Node) WithoutHypervisor() string {
+	for _, c := range n.Status.Conditions {
+		if c.Type == ConditionHypervisor && !c.Status {
+			return cmp.Or(c.Message, c.Reason, "the hypervisor does not answer")
+		}
+	}
+	return ""
 }
 
 // ValidateNode checks a spec.

@@ -61,6 +61,9 @@ const (
 	KindCephKeys Kind = "CephKeys"
 	// KindSession is internal: the API shows a user his own.
 	KindSession Kind = "Session"
+	// KindAuditCheck is internal: what the leader found when it verified the audit
+	// trail.
+	KindAuditCheck Kind = "AuditCheck"
 	// KindLoginLink is internal: a token that logs somebody in, once.
 	KindLoginLink Kind = "LoginLink"
 	// KindBranding is internal: there is one object of it, which the API shows as

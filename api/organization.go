@@ -1,10 +1,15 @@
 package api
 
+const maxOffers = 64
+
 // ValidateOrganization checks a spec.
 func ValidateOrganization(s OrganizationSpec) error {
 	var reason string
 	if s.Suspended != nil {
 		reason = s.Suspended.Reason
+	}
+	if len(s.Offers) > maxOffers {
+		return invalid("spec.offers", "%d price books, at most %d", len(s.Offers), maxOffers)
 	}
 	return firstError(text("spec.displayName", s.DisplayName), text("spec.suspended.reason", reason), ValidateQuota(s.Quota), ValidateBilling(s.Billing))
 }

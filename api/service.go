@@ -64,7 +64,7 @@ func ServiceClaim(seller, name string) []string { return []string{"service/" + s
 // otherwise: the machine and its root volume.
 func MachineQuota(uses Amounts, rootBytes int64, given Amounts) Amounts {
 	q := Amounts{}
-	for _, name := range quotas {
+	for _, name := range amountQuotas {
 		q[name] = uses[name]
 	}
 	q[QuotaVolumes] = rootBytes

@@ -200,7 +200,7 @@ type AuditEvent struct {
 	// From Address of the client.
 	From string `json:"from,omitempty,omitzero"`
 
-	// Hash SHA-256 over the previous hash and this event's JSON with an empty hash.
+	// Hash SHA-256 over the previous hash and this event's JSON with an empty hash and no seal.
 	Hash string `json:"hash"`
 
 	// More How many objects were changed besides.
@@ -224,6 +224,9 @@ type AuditEvent struct {
 	// Project Of the first object.
 	Project string `json:"project,omitempty,omitzero"`
 	Role    Role   `json:"role,omitempty,omitzero"`
+
+	// Seal HMAC-SHA256 over the hash, by a key that only the cluster has; events from before it had one have none.
+	Seal string `json:"seal,omitempty,omitzero"`
 
 	// Seq 1, 2, …, without gaps.
 	Seq int64 `json:"seq"`
@@ -294,8 +297,11 @@ type BackupStatus struct {
 	LastError     string      `json:"lastError,omitempty,omitzero"`
 	Phase         BackupPhase `json:"phase,omitempty,omitzero"`
 	ProgressBytes int64       `json:"progressBytes,omitempty,omitzero"`
-	StartedAt     *time.Time  `json:"startedAt,omitempty"`
-	TotalBytes    int64       `json:"totalBytes,omitempty,omitzero"`
+
+	// Retry Tries that have failed. Who makes the object so tries again at its own time: the waits double, up to a limit.
+	Retry      *Retry     `json:"retry,omitempty"`
+	StartedAt  *time.Time `json:"startedAt,omitempty"`
+	TotalBytes int64      `json:"totalBytes,omitempty,omitzero"`
 }
 
 // BackupTarget defines model for BackupTarget.
@@ -540,9 +546,9 @@ type Condition struct {
 type Credentials struct {
 	Email string `json:"email"`
 
-	// Organization Id or name: which grant, where there are several.
+	// Organization Id or name, of a reseller's customer RESELLER/NAME: whose user it is, unless an identity provider or an operator has said whose the address is; and which grant, where there are several.
 	Organization string `json:"organization,omitempty,omitzero"`
-	Password     string `json:"password"`
+	Password     string `json:"password,omitempty,omitzero"`
 
 	// Project Id or name: which grant, where there are several.
 	Project string `json:"project,omitempty,omitzero"`
@@ -942,8 +948,11 @@ type Identity struct {
 	HasPassword bool `json:"hasPassword,omitempty,omitzero"`
 
 	// Key Id of the API key or session.
-	Key          string `json:"key"`
-	Name         string `json:"name,omitempty,omitzero"`
+	Key  string `json:"key"`
+	Name string `json:"name,omitempty,omitzero"`
+
+	// NeedsTotp Of a session: one-time codes are required of the user and not set up. Until they are, everything else is refused.
+	NeedsTotp    bool   `json:"needsTotp,omitempty,omitzero"`
 	Organization string `json:"organization,omitempty,omitzero"`
 	Project      string `json:"project,omitempty,omitzero"`
 	Role         Role   `json:"role"`
@@ -1043,7 +1052,10 @@ type ImageStatus struct {
 	Node          NodeID     `json:"node,omitempty,omitzero"`
 	Phase         ImagePhase `json:"phase,omitempty,omitzero"`
 	ProgressBytes int64      `json:"progressBytes,omitempty,omitzero"`
-	Sha256        string     `json:"sha256,omitempty,omitzero"`
+
+	// Retry Tries that have failed. Who makes the object so tries again at its own time: the waits double, up to a limit.
+	Retry  *Retry `json:"retry,omitempty"`
+	Sha256 string `json:"sha256,omitempty,omitzero"`
 
 	// SizeBytes Of the file.
 	SizeBytes int64 `json:"sizeBytes,omitempty,omitzero"`
@@ -1221,6 +1233,9 @@ type InstanceStatus struct {
 
 	// Restarts The spec's restarts that have been done.
 	Restarts int64 `json:"restarts,omitempty,omitzero"`
+
+	// Retry Tries that have failed. Who makes the object so tries again at its own time: the waits double, up to a limit.
+	Retry *Retry `json:"retry,omitempty"`
 
 	// StartedAt Of the present run.
 	StartedAt *time.Time `json:"startedAt,omitempty"`
@@ -1530,7 +1545,7 @@ type LoginProviders struct {
 
 // LoginToken defines model for LoginToken.
 type LoginToken struct {
-	Token string `json:"token"`
+	Token string `json:"token,omitempty,omitzero"`
 }
 
 // Member defines model for Member.
@@ -1831,7 +1846,7 @@ type OIDCBegin struct {
 
 // OIDCFinish defines model for OIDCFinish.
 type OIDCFinish struct {
-	Code string `json:"code"`
+	Code string `json:"code,omitempty,omitzero"`
 	Flow string `json:"flow"`
 
 	// Organization Id or name: which grant, where there are several.
@@ -1878,8 +1893,8 @@ type OrganizationBilling struct {
 	// DeleteAfterDays From there until what it runs is deleted for good: instances, volumes, snapshots, backups, images, addresses and load balancers. 0, which it is unless given: never. It is warned at least 7 days before.
 	DeleteAfterDays int64 `json:"deleteAfterDays,omitempty,omitzero"`
 
-	// DueDays From the issue of an invoice; 14 unless given.
-	DueDays int64 `json:"dueDays,omitempty,omitzero"`
+	// DueDays From the issue of an invoice; 14 unless given, 0: due at once.
+	DueDays *int64 `json:"dueDays,omitempty"`
 
 	// GraceUntil Until then it is warned, and nothing more.
 	GraceUntil time.Time `json:"graceUntil,omitempty,omitzero"`
@@ -1890,11 +1905,11 @@ type OrganizationBilling struct {
 	// Since It is invoiced from the month of this moment on; of when billing was switched on unless given.
 	Since time.Time `json:"since,omitempty,omitzero"`
 
-	// StopAfterDays Invoice: from the due date until nothing new is made or started; 7 unless given.
-	StopAfterDays int64 `json:"stopAfterDays,omitempty,omitzero"`
+	// StopAfterDays Invoice: from the due date until nothing new is made or started; 7 unless given, 0: at once.
+	StopAfterDays *int64 `json:"stopAfterDays,omitempty"`
 
-	// SuspendAfterDays From the due date, or from when what was paid in advance was used up, until instances stop; 14, prepaid 1, unless given.
-	SuspendAfterDays int64  `json:"suspendAfterDays,omitempty,omitzero"`
+	// SuspendAfterDays From the due date, or from when what was paid in advance was used up, until instances stop; 14, prepaid 1, unless given. 0: at once.
+	SuspendAfterDays *int64 `json:"suspendAfterDays,omitempty"`
 	TaxID            string `json:"taxId,omitempty,omitzero"`
 
 	// TimeZone IANA name of the time zone whose months it is invoiced by, as Europe/Berlin; UTC unless given.
@@ -1902,8 +1917,8 @@ type OrganizationBilling struct {
 	// Example: Europe/Berlin
 	TimeZone string `json:"timeZone,omitempty,omitzero"`
 
-	// WarnMicros Prepaid: warns when less than this is left.
-	WarnMicros int64 `json:"warnMicros,omitempty,omitzero"`
+	// WarnMicros Prepaid: warns when less than this is left; 5000000 unless given, 0: not before it is used up.
+	WarnMicros *int64 `json:"warnMicros,omitempty"`
 }
 
 // OrganizationList defines model for OrganizationList.
@@ -1922,14 +1937,20 @@ type OrganizationSpec struct {
 	Billing     *OrganizationBilling `json:"billing,omitempty"`
 	DisplayName string               `json:"displayName,omitempty,omitzero"`
 
+	// Offers Names or ids, stored as ids. A reseller's: the price books that it sees and may give to its customers, besides its own and the one named default. Operators set them.
+	Offers []PriceBookID `json:"offers,omitempty,omitzero"`
+
 	// Parent Id of the reseller whose customer it is; empty: the cluster's own. It does not change, and a customer has no customers of its own.
 	Parent OrganizationID `json:"parent,omitempty,omitzero"`
 
 	// PriceBook Id of the price book it pays by; empty: the one named default.
 	PriceBook PriceBookID `json:"priceBook,omitempty,omitzero"`
 
-	// Quota What everything in it may take together: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs; what is not named has no limit.
+	// Quota What everything in it may take together: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs, and objects by kind: images, volumes, snapshots, backups, networks, securityGroups, loadBalancers, projects, users, apiKeys, webhooks, budgets, services, organizations, payments, creditNotes. What is not named has a default that the quota of the organization shows, or no limit.
 	Quota Amounts `json:"quota,omitempty,omitzero"`
+
+	// RequireTotp Whoever logs in to it with a password needs one-time codes; who has none sets them up and can do nothing else until then.
+	RequireTotp bool `json:"requireTotp,omitempty,omitzero"`
 
 	// Restricted While there is one, nothing new is made or started; what runs goes on. Made by the cluster for money's sake.
 	Restricted *Restriction `json:"restricted,omitempty"`
@@ -1963,8 +1984,8 @@ type Party struct {
 // PasswordChange defines model for PasswordChange.
 type PasswordChange struct {
 	// New 10 to 256 bytes.
-	New string `json:"new"`
-	Old string `json:"old"`
+	New string `json:"new,omitempty,omitzero"`
+	Old string `json:"old,omitempty,omitzero"`
 }
 
 // PasswordLink defines model for PasswordLink.
@@ -1983,8 +2004,8 @@ type PasswordSet struct {
 // PasswordToken defines model for PasswordToken.
 type PasswordToken struct {
 	// Password 10 to 256 bytes.
-	Password string `json:"password"`
-	Token    string `json:"token"`
+	Password string `json:"password,omitempty,omitzero"`
+	Token    string `json:"token,omitempty,omitzero"`
 }
 
 // Payment defines model for Payment.
@@ -2110,7 +2131,7 @@ type ProjectList struct {
 type ProjectSpec struct {
 	DisplayName string `json:"displayName,omitempty,omitzero"`
 
-	// Quota What everything in it may take together: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs; what is not named has no limit.
+	// Quota What everything in it may take together: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs, and objects by kind: images, volumes, snapshots, backups, networks, securityGroups, loadBalancers, projects, users, apiKeys, webhooks, budgets, services, organizations, payments, creditNotes. What is not named has a default that the quota of the organization shows, or no limit.
 	Quota Amounts `json:"quota,omitempty,omitzero"`
 
 	// Restricted While there is one, nothing new is made or started; what runs goes on. Made by the cluster for money's sake.
@@ -2134,6 +2155,18 @@ type RecoveryCodes struct {
 // Restriction While there is one, nothing new is made or started; what runs goes on. Made by the cluster for money's sake.
 type Restriction struct {
 	Reason string `json:"reason"`
+}
+
+// Retry Tries that have failed. Who makes the object so tries again at its own time: the waits double, up to a limit.
+type Retry struct {
+	// Attempts That have failed one after another.
+	Attempts int64 `json:"attempts"`
+
+	// NextAt When it is tried again; absent: not before it is changed.
+	NextAt *time.Time `json:"nextAt,omitempty"`
+
+	// Of What was tried, a digest of spec and assignment: a change of them is tried at once.
+	Of string `json:"of,omitempty,omitzero"`
 }
 
 // Revenue defines model for Revenue.
@@ -2331,7 +2364,7 @@ type ServiceMachine struct {
 // ServicePassword defines model for ServicePassword.
 type ServicePassword struct {
 	// Password 10 to 256 bytes.
-	Password string `json:"password"`
+	Password string `json:"password,omitempty,omitzero"`
 }
 
 // ServiceSpec defines model for ServiceSpec.
@@ -2528,6 +2561,9 @@ type SnapshotStatus struct {
 	LastError string        `json:"lastError,omitempty,omitzero"`
 	Phase     SnapshotPhase `json:"phase,omitempty,omitzero"`
 
+	// Retry Tries that have failed. Who makes the object so tries again at its own time: the waits double, up to a limit.
+	Retry *Retry `json:"retry,omitempty"`
+
 	// SizeBytes Of the disk as it was.
 	SizeBytes int64 `json:"sizeBytes,omitempty,omitzero"`
 }
@@ -2547,12 +2583,14 @@ type StoragePool struct {
 
 // TOTPCode defines model for TOTPCode.
 type TOTPCode struct {
-	Code string `json:"code"`
+	Code string `json:"code,omitempty,omitzero"`
 }
 
 // TOTPDisable defines model for TOTPDisable.
 type TOTPDisable struct {
-	Password string `json:"password"`
+	// Code A one-time code, or a recovery code.
+	Code     string `json:"code,omitempty,omitzero"`
+	Password string `json:"password,omitempty,omitzero"`
 }
 
 // TOTPSecret defines model for TOTPSecret.
@@ -2596,9 +2634,6 @@ type UpgradeNode struct {
 	// Drains The upgrade has drained it, and will undo that.
 	Drains bool `json:"drains,omitempty,omitzero"`
 
-	// Failing Types of its conditions that were not true before: they need not be after.
-	Failing []string `json:"failing,omitempty,omitzero"`
-
 	// From The version before.
 	From    string           `json:"from,omitempty,omitzero"`
 	Message string           `json:"message,omitempty,omitzero"`
@@ -2608,6 +2643,9 @@ type UpgradeNode struct {
 	// Since When the phase began.
 	Since time.Time `json:"since"`
 	To    string    `json:"to,omitempty,omitzero"`
+
+	// Working Types of its conditions that were true before: they have to be after.
+	Working []string `json:"working,omitempty,omitzero"`
 }
 
 // UpgradePackage defines model for UpgradePackage.
@@ -2700,7 +2738,7 @@ type UsageSum struct {
 	To           time.Time `json:"to"`
 }
 
-// User Somebody who logs in. meta.name is the e-mail address, in lower case and unique in the cluster; meta.organization is whose admins manage it.
+// User Somebody who logs in. meta.name is the e-mail address, in lower case and unique in its organization; meta.organization is whose admins manage it.
 type User struct {
 	Kind   Kind          `json:"kind"`
 	Link   *PasswordLink `json:"link,omitempty"`
@@ -2776,6 +2814,9 @@ type UserStatus struct {
 
 	// TotpStep Of the last code that was used. Never sent to clients.
 	TotpStep int64 `json:"totpStep,omitempty,omitzero"`
+
+	// Verified The e-mail address is this user's in the whole cluster: an identity provider or an operator says so. Any other's is so in its organization only, which a login with a password has to name.
+	Verified bool `json:"verified,omitempty,omitzero"`
 }
 
 // VGPUSpec defines model for VGPUSpec.
@@ -2897,6 +2938,9 @@ type VolumeStatus struct {
 	ObservedGeneration int64       `json:"observedGeneration,omitempty,omitzero"`
 	Phase              VolumePhase `json:"phase,omitempty,omitzero"`
 
+	// Retry Tries that have failed. Who makes the object so tries again at its own time: the waits double, up to a limit.
+	Retry *Retry `json:"retry,omitempty"`
+
 	// Rollbacks The spec's rollback.count that has been done.
 	Rollbacks int64 `json:"rollbacks,omitempty,omitzero"`
 	SizeBytes int64 `json:"sizeBytes,omitempty,omitzero"`
@@ -2946,8 +2990,11 @@ type WebhookDelivery struct {
 // WebhookDeliveryList defines model for WebhookDeliveryList.
 type WebhookDeliveryList struct {
 	// Continue Ask with it for the next page; empty on the last.
-	Continue string            `json:"continue,omitempty,omitzero"`
-	Items    []WebhookDelivery `json:"items"`
+	Continue string `json:"continue,omitempty,omitzero"`
+
+	// Dropped Events of the organization that were dropped before their time, delivered or not: all events together were too many, and it had the most.
+	Dropped int64             `json:"dropped,omitempty,omitzero"`
+	Items   []WebhookDelivery `json:"items"`
 }
 
 // WebhookEvent Something that happened. The body of a request is its id, type, timestamp and data.
@@ -2989,7 +3036,7 @@ type WebhookKey struct {
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 
 	// Secret Sealed.
-	Secret string `json:"secret"`
+	Secret string `json:"secret,omitempty,omitzero"`
 }
 
 // WebhookList defines model for WebhookList.

@@ -29,7 +29,9 @@ func ValidateLogin(name string) error {
 	return nil
 }
 
-// LoginClaim is what makes an e-mail address one user's in the whole cluster.
+// LoginClaim is what makes an e-mail address one user's in the whole cluster: who
+// has proved that it is his, or of whom an operator says so. Anybody else's is his
+// in his organization only (docs/decisions/0029).
 func LoginClaim(name string) []string { return []string{"user/" + name} }
 
 // ValidateUser checks a spec whose grants have ids.

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// Bounds of the events that the store keeps: what is older, or before the last
-// so many, is gone, delivered or not. They belong to the state machine: all
-// nodes must have the same.
+// Bounds of the events that the store keeps: what is older is gone, delivered or
+// not, and when there are more, the oldest of the organization that has the most.
+// They belong to the state machine: all nodes must have the same.
 const (
 	WebhookEventAge  = 7 * 24 * time.Hour
 	MaxWebhookEvents = 100_000
 )
 
-// MaxWebhooks of one organization.
+// MaxWebhooks of one organization, unless its quota says otherwise.
 const MaxWebhooks = 16
 
 // Raise is an event that a command brings with it: the state machine keeps it
@@ -57,10 +57,13 @@ type EventQuery struct {
 	Limit        int    // 1 to 1000
 }
 
-// EventPage is one page; More says that another follows its last item.
+// EventPage is one page; More says that another follows its last item. Dropped is
+// how many events of the query's organization were dropped before their time,
+// because it had the most when all together were too many.
 type EventPage struct {
-	Items []WebhookEvent
-	More  bool
+	Items   []WebhookEvent
+	More    bool
+	Dropped int64
 }
 
 // tellOf are the kinds whose objects tenants and billing systems hear of, by

@@ -82,7 +82,7 @@ func Dun(now time.Time, terms api.OrganizationBilling, s Standing, was api.Billi
 func dunPrepaid(now time.Time, terms api.OrganizationBilling, s Standing, was api.BillingStatus) api.BillingStatus {
 	left := s.BalanceMicros - s.UnbilledMicros
 	switch {
-	case left > -terms.CreditMicros && left < terms.WarnMicros:
+	case left > -terms.CreditMicros && left < terms.WarnBelow():
 		return api.BillingStatus{State: api.BillingWarn, Message: "little is left of what was paid in advance"}
 	case left > -terms.CreditMicros:
 		return api.BillingStatus{State: api.BillingOK}
@@ -102,7 +102,7 @@ func dunInvoices(now time.Time, terms api.OrganizationBilling, s Standing, was a
 	}
 	o := s.Open[0]
 	next := api.BillingStatus{Message: fmt.Sprintf("invoice %s was due on %s", o.Number, o.DueAt.UTC().Format(time.DateOnly))}
-	return unpaid(now, o.DueAt, terms.StopAfterDays, terms, next, was)
+	return unpaid(now, o.DueAt, terms.DaysUntilStop(), terms, next, was)
 }
 
 const day = 24 * time.Hour
@@ -113,7 +113,7 @@ const DeleteNotice = 7 * day
 
 // deadlines of what was not paid since a moment.
 func deadlines(since time.Time, stopDays int64, terms api.OrganizationBilling) (stop, suspend, remove time.Time) {
-	suspend = since.Add(time.Duration(max(stopDays, terms.SuspendAfterDays)) * day)
+	suspend = since.Add(time.Duration(max(stopDays, terms.DaysUntilSuspension())) * day)
 	return since.Add(time.Duration(stopDays) * day), suspend, suspend.Add(time.Duration(terms.DeleteAfterDays) * day)
 }
 
@@ -201,7 +201,7 @@ func NextDun(now time.Time, terms api.OrganizationBilling, s Standing, st api.Bi
 	case terms.Mode == api.BillingPrepaid && st.ExhaustedAt != nil:
 		steps(*st.ExhaustedAt, 0)
 	case terms.Mode == api.BillingInvoice && len(s.Open) > 0:
-		steps(s.Open[0].DueAt, terms.StopAfterDays)
+		steps(s.Open[0].DueAt, terms.DaysUntilStop())
 	}
 	return Soonest(now, moments...)
 }

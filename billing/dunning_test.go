@@ -11,8 +11,8 @@ import (
 func TestDun(t *testing.T) {
 	now := november
 	at := func(d time.Duration) *time.Time { x := now.Add(d); return &x }
-	prepaid := api.OrganizationBilling{Mode: api.BillingPrepaid, WarnMicros: 100, SuspendAfterDays: 2, DeleteAfterDays: 30}
-	invoiced := api.OrganizationBilling{Mode: api.BillingInvoice, StopAfterDays: 7, SuspendAfterDays: 14}
+	prepaid := api.OrganizationBilling{Mode: api.BillingPrepaid, WarnMicros: api.Setting(100), SuspendAfterDays: api.Setting(2), DeleteAfterDays: 30}
+	invoiced := api.OrganizationBilling{Mode: api.BillingInvoice, StopAfterDays: api.Setting(7), SuspendAfterDays: api.Setting(14)}
 	grace, credit := prepaid, prepaid
 	grace.GraceUntil, credit.CreditMicros = now.Add(day), 50
 	due := func(d time.Duration) Standing {
@@ -56,7 +56,7 @@ func TestDun(t *testing.T) {
 func TestPaymentEndsIt(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 4))
 	for range 2000 {
-		terms := *api.DefaultBilling(nil, &api.OrganizationBilling{Mode: []api.BillingMode{api.BillingInvoice, api.BillingPrepaid}[random.IntN(2)], DeleteAfterDays: random.Int64N(9)}, october)
+		terms := *api.DefaultBilling(nil, &api.OrganizationBilling{Mode: []api.BillingMode{api.BillingInvoice, api.BillingPrepaid}[random.IntN(2)], WarnMicros: api.Setting(0), DeleteAfterDays: random.Int64N(9)}, october)
 		var operators *api.OrganizationSuspension
 		if random.IntN(2) == 0 {
 			operators = &api.OrganizationSuspension{Reason: "abuse", By: api.RoleOperator}
@@ -130,7 +130,7 @@ func TestDeletionIsAnnounced(t *testing.T) {
 	random := rand.New(rand.NewPCG(6, 6))
 	deleted := 0
 	for range 3000 {
-		terms := api.OrganizationBilling{Mode: []api.BillingMode{api.BillingInvoice, api.BillingPrepaid}[random.IntN(2)], SuspendAfterDays: random.Int64N(5), DeleteAfterDays: random.Int64N(40)}
+		terms := api.OrganizationBilling{Mode: []api.BillingMode{api.BillingInvoice, api.BillingPrepaid}[random.IntN(2)], SuspendAfterDays: api.Setting(random.Int64N(5)), DeleteAfterDays: random.Int64N(40)}
 		s := Standing{Open: []api.OpenInvoice{{Number: "INV-000001", DueAt: november, LeftMicros: 5}}}
 		st := api.BillingStatus{State: api.BillingOK}
 		var warned time.Time
@@ -152,7 +152,7 @@ func TestDeletionIsAnnounced(t *testing.T) {
 				continue
 			}
 			deleted++
-			if terms.DeleteAfterDays == 0 || warned.IsZero() || now.Sub(warned) < DeleteNotice || now.Before(november.Add(time.Duration(terms.SuspendAfterDays+terms.DeleteAfterDays)*day)) {
+			if terms.DeleteAfterDays == 0 || warned.IsZero() || now.Sub(warned) < DeleteNotice || now.Before(november.Add(time.Duration(*terms.SuspendAfterDays+terms.DeleteAfterDays)*day)) {
 				t.Fatalf("%s: %+v by %+v, warned at %s", now, st, terms, warned)
 			}
 		}
@@ -169,7 +169,7 @@ func TestNextDun(t *testing.T) {
 	for range 5000 {
 		now := november
 		terms := api.OrganizationBilling{Mode: []api.BillingMode{api.BillingInvoice, api.BillingPrepaid}[random.IntN(2)],
-			StopAfterDays: random.Int64N(4), SuspendAfterDays: random.Int64N(6), DeleteAfterDays: random.Int64N(4)}
+			StopAfterDays: api.Setting(random.Int64N(4)), SuspendAfterDays: api.Setting(random.Int64N(6)), DeleteAfterDays: random.Int64N(4)}
 		if random.IntN(2) == 0 {
 			terms.GraceUntil = now.Add(time.Duration(random.IntN(20)-5) * day / 2)
 		}
@@ -204,5 +204,36 @@ func TestNextDun(t *testing.T) {
 	}
 	if changed < 1000 {
 		t.Errorf("it changes at %d moments", changed)
+	}
+}
+
+// Zero is zero: at once, and no warning; what says nothing has its default.
+func TestZeroIsZero(t *testing.T) {
+	now := november
+	zero := api.DefaultBilling(nil, &api.OrganizationBilling{Mode: api.BillingPrepaid, SuspendAfterDays: api.Setting(0), WarnMicros: api.Setting(0), DueDays: api.Setting(0)}, now)
+	if *zero.SuspendAfterDays != 0 || *zero.WarnMicros != 0 || *zero.DueDays != 0 {
+		t.Errorf("0 was made %d, %d, %d", *zero.SuspendAfterDays, *zero.WarnMicros, *zero.DueDays)
+	}
+	silent := api.DefaultBilling(nil, &api.OrganizationBilling{Mode: api.BillingPrepaid}, now)
+	if *silent.SuspendAfterDays != 1 || *silent.WarnMicros != api.DefaultWarnMicros || *silent.DueDays != api.DefaultDueDays {
+		t.Errorf("defaults %d, %d, %d", *silent.SuspendAfterDays, *silent.WarnMicros, *silent.DueDays)
+	}
+	invoiced := api.DefaultBilling(nil, &api.OrganizationBilling{Mode: api.BillingInvoice, StopAfterDays: api.Setting(0), SuspendAfterDays: api.Setting(0)}, now)
+	due := Standing{BalanceMicros: -5, Open: []api.OpenInvoice{{Number: "INV-000001", DueAt: now, LeftMicros: 5}}}
+	for name, c := range map[string]struct {
+		terms *api.OrganizationBilling
+		s     Standing
+		want  api.BillingState
+	}{
+		"used up, at once":      {zero, Standing{BalanceMicros: 5, UnbilledMicros: 5}, api.BillingSuspended},
+		"almost, no warning":    {zero, Standing{BalanceMicros: 5, UnbilledMicros: 4}, api.BillingOK},
+		"almost, the default":   {silent, Standing{BalanceMicros: 5, UnbilledMicros: 4}, api.BillingWarn},
+		"used up, the default":  {silent, Standing{BalanceMicros: 5, UnbilledMicros: 5}, api.BillingStop},
+		"an invoice, at once":   {invoiced, due, api.BillingSuspended},
+		"stored without a word": {&api.OrganizationBilling{Mode: api.BillingInvoice}, due, api.BillingWarn},
+	} {
+		if got := Dun(now, *c.terms, c.s, api.BillingStatus{}).State; got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
 	}
 }

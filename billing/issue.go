@@ -40,7 +40,7 @@ func Issue(d Draft, series api.SeriesSpec, revision int64) ([]api.Command, api.I
 	p := condense(d.Preview)
 	spec := api.InvoiceSpec{
 		Seller: org.Spec.Parent, From: p.From, To: p.To, TimeZone: terms.TimeZone, IssuedAt: d.At.UTC(),
-		DueAt: d.At.UTC().AddDate(0, 0, int(terms.DueDays)), Currency: p.Currency, Lines: append(p.Lines, d.Late...),
+		DueAt: d.At.UTC().AddDate(0, 0, int(terms.DaysUntilDue())), Currency: p.Currency, Lines: append(p.Lines, d.Late...),
 		PriceBook: api.PriceBookID(d.Book.Meta.ID), PriceBookRevision: d.Book.Meta.Revision, Prices: d.Book.Spec,
 		Customer: api.Party{Name: org.Meta.Name, Address: terms.Address, TaxID: terms.TaxID},
 	}

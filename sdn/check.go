@@ -16,6 +16,7 @@ const (
 	MaxRules         = 256 // of one group
 	MaxGroupsOfAPort = 16
 	MaxBackends      = 128 // of one load balancer
+	MaxBranches      = 16  // of one project
 	MinMTU           = 1280
 	MaxMTU           = 9000
 )
@@ -25,11 +26,13 @@ const (
 // another must not keep the network of all others from being made.
 func (t Topology) Check() (Topology, []Problem) {
 	c := checker{in: t, networks: map[api.NetworkID]Network{}, routers: map[api.ProjectID]Router{}, groups: map[api.SecurityGroupID]api.ProjectID{},
-		ports: map[PortID]Port{}, external: map[api.ExternalNetworkID]ExternalNetwork{}, taken: map[address]string{}, vips: map[vip]bool{}}
+		ports: map[PortID]Port{}, external: map[api.ExternalNetworkID]ExternalNetwork{}, taken: map[address]string{}, vips: map[vip]bool{}, branches: map[api.ProjectID][]api.ExternalNetworkID{}}
 	c.out = Topology{Cluster: t.Cluster, Forbidden: t.Forbidden}
+	c.nest()
 	keep(&c, &c.out.External, t.External, api.KindExternalNetwork, func(x ExternalNetwork) string { return string(x.ID) }, c.checkExternal)
 	keep(&c, &c.out.Networks, t.Networks, api.KindNetwork, func(x Network) string { return string(x.ID) }, c.checkNetwork)
 	keep(&c, &c.out.Routers, t.Routers, api.KindRouter, func(x Router) string { return string(x.Project) }, c.checkRouter)
+	keep(&c, &c.out.Branches, t.Branches, api.KindRouter, func(x Router) string { return string(x.Project) }, c.checkBranch)
 	for _, g := range t.SecurityGroups {
 		c.groups[g.ID] = g.Project
 	}
@@ -42,7 +45,17 @@ func (t Topology) Check() (Topology, []Problem) {
 	}
 	keep(&c, &c.out.Ports, t.Ports, api.KindInstance, func(x Port) string { i, _ := x.ID.Instance(); return string(i) }, c.checkPort)
 	keep(&c, &c.out.FloatingIPs, t.FloatingIPs, api.KindFloatingIP, func(x FloatingIP) string { return string(x.ID) }, c.checkFloating)
-	keep(&c, &c.out.LoadBalancers, t.LoadBalancers, api.KindLoadBalancer, func(x LoadBalancer) string { return string(x.ID) }, c.checkBalancer)
+	for _, l := range t.LoadBalancers {
+		if err := c.checkBalancer(l); err != nil {
+			c.problems = append(c.problems, Problem{api.KindLoadBalancer, string(l.ID), err})
+			continue
+		}
+		if err := c.checkBalanced(l); err != nil {
+			c.problems = append(c.problems, Problem{api.KindLoadBalancer, string(l.ID), err})
+			l.Floating, l.External = netip.Addr{}, "" // it still serves the project's networks
+		}
+		c.out.LoadBalancers = append(c.out.LoadBalancers, l)
+	}
 	return c.out, c.problems
 }
 
@@ -81,6 +94,38 @@ type checker struct {
 	ports    map[PortID]Port
 	taken    map[address]string // whose
 	vips     map[vip]bool
+
+	routed  map[api.ProjectID]*nest // ranges on the project's router
+	onCable map[cable]*nest         // ranges of external networks
+
+	branches map[api.ProjectID][]api.ExternalNetworkID
+}
+
+// cable is where external networks must not overlap.
+type cable struct {
+	physical string
+	vlan     int
+}
+
+// nest the ranges that must not overlap.
+func (c *checker) nest() {
+	routed, onCable := map[api.ProjectID][]netip.Prefix{}, map[cable][]netip.Prefix{}
+	for _, n := range c.in.Networks {
+		if !n.Isolated {
+			routed[n.Project] = append(routed[n.Project], n.CIDR4, n.CIDR6)
+		}
+	}
+	for _, x := range c.in.External {
+		at := cable{x.Physical, x.VLAN}
+		onCable[at] = append(onCable[at], x.CIDR4, x.CIDR6)
+	}
+	c.routed, c.onCable = map[api.ProjectID]*nest{}, map[cable]*nest{}
+	for p, all := range routed {
+		c.routed[p] = newNest(all)
+	}
+	for at, all := range onCable {
+		c.onCable[at] = newNest(all)
+	}
 }
 
 func asError(err error) *api.Error {
@@ -130,9 +175,10 @@ func (c *checker) checkExternal(x ExternalNetwork) *api.Error {
 	if x.VLAN < 0 || x.VLAN > 4094 {
 		return invalid("VLAN %d: from 1 to 4094", x.VLAN)
 	}
-	for _, o := range c.external {
-		if o.Physical == x.Physical && o.VLAN == x.VLAN && (overlap(o.CIDR4, x.CIDR4) || overlap(o.CIDR6, x.CIDR6)) {
-			return api.Errorf(api.CodeConflict, "its range is in %s on the same physical network", o.ID)
+	outside := c.onCable[cable{x.Physical, x.VLAN}]
+	for _, p := range []netip.Prefix{x.CIDR4, x.CIDR6} {
+		if o := outside.taken(p); o != "" {
+			return api.Errorf(api.CodeConflict, "its range is in %s on the same physical network", o)
 		}
 	}
 	if err := c.take(string(x.ID), x.CIDR4, x.Gateway4, "its gateway"); err != nil {
@@ -141,11 +187,11 @@ func (c *checker) checkExternal(x ExternalNetwork) *api.Error {
 	if err := c.take(string(x.ID), x.CIDR6, x.Gateway6, "its gateway"); err != nil {
 		return err
 	}
+	outside.keep(x.CIDR4, string(x.ID))
+	outside.keep(x.CIDR6, string(x.ID))
 	c.external[x.ID] = x
 	return nil
 }
-
-func overlap(a, b netip.Prefix) bool { return a.IsValid() && b.IsValid() && a.Overlaps(b) }
 
 func (c *checker) checkNetwork(n Network) *api.Error {
 	if len(c.networks) >= MaxNetworks {
@@ -157,12 +203,14 @@ func (c *checker) checkNetwork(n Network) *api.Error {
 	if n.MTU < MinMTU || n.MTU > MaxMTU {
 		return invalid("an MTU of %d bytes: from %d to %d", n.MTU, MinMTU, MaxMTU)
 	}
+	var routed *nest
 	if !n.Isolated {
-		for _, o := range c.networks {
-			if o.Project == n.Project && !o.Isolated && (overlap(o.CIDR4, n.CIDR4) || overlap(o.CIDR6, n.CIDR6)) {
-				return api.Errorf(api.CodeConflict, "its range overlaps that of %s, and both are on the project's router", o.ID).
-					WithHint("choose another range, or isolate one of them")
-			}
+		routed = c.routed[n.Project]
+	}
+	for _, p := range []netip.Prefix{n.CIDR4, n.CIDR6} {
+		if o := routed.taken(p); o != "" {
+			return api.Errorf(api.CodeConflict, "its range overlaps that of %s, and both are on the project's router", o).
+				WithHint("choose another range, or isolate one of them")
 		}
 	}
 	for _, g := range []struct {
@@ -179,6 +227,8 @@ func (c *checker) checkNetwork(n Network) *api.Error {
 	if n.CIDR4.IsValid() {
 		c.taken[address{string(n.ID), HealthAddress(n.CIDR4)}] = "the health checks"
 	}
+	routed.keep(n.CIDR4, string(n.ID))
+	routed.keep(n.CIDR6, string(n.ID))
 	c.networks[n.ID] = n
 	return nil
 }
@@ -200,6 +250,29 @@ func (c *checker) checkRouter(r Router) *api.Error {
 		}
 	}
 	c.routers[r.Project] = r
+	return nil
+}
+
+// checkBranch of a project that has a router, which leads elsewhere.
+func (c *checker) checkBranch(r Router) *api.Error {
+	main, ok := c.routers[r.Project]
+	x, known := c.external[r.External]
+	switch {
+	case !ok:
+		return api.Errorf(api.CodeNotFound, "project %s has no router for a branch", r.Project)
+	case !known:
+		return api.Errorf(api.CodeNotFound, "there is no external network %s", r.External)
+	case main.External == r.External || slices.Contains(c.branches[r.Project], r.External):
+		return api.Errorf(api.CodeConflict, "project %s goes out through %s twice", r.Project, r.External)
+	case !r.Address4.IsValid() || r.Address6.IsValid():
+		return invalid("a branch has an IPv4 address and no other")
+	case len(c.branches[r.Project]) >= MaxBranches:
+		return api.Errorf(api.CodeNoCapacity, "project %s has %d branches already", r.Project, MaxBranches)
+	}
+	if err := c.take(string(x.ID), x.CIDR4, r.Address4, "the router of "+string(r.Project)); err != nil {
+		return err
+	}
+	c.branches[r.Project] = append(c.branches[r.Project], r.External)
 	return nil
 }
 
@@ -267,12 +340,21 @@ func (c *checker) checkPort(p Port) *api.Error {
 	return nil
 }
 
-// outside checks an address that the project's router is to answer for.
-func (c *checker) outside(project api.ProjectID, ip netip.Addr, who string) *api.Error {
+// outside checks an address of the external network that the project's router
+// is to answer for there. The range alone does not tell which network an
+// address is of: ranges of external networks may overlap.
+func (c *checker) outside(project api.ProjectID, external api.ExternalNetworkID, ip netip.Addr, who string) *api.Error {
 	r := c.routers[project]
-	x, ok := c.external[r.External]
-	if !ok {
+	x, ok := c.external[external]
+	switch {
+	case slices.Contains(c.branches[project], external):
+	case r.External == "":
 		return api.Errorf(api.CodeState, "the project's router has no way out yet")
+	case !ok:
+		return api.Errorf(api.CodeNotFound, "%s: there is no external network %q", ip, external)
+	case r.External != external:
+		return api.Errorf(api.CodeState, "%s is of external network %s, and project %s has no router there yet", ip, external, project).
+			WithHint("the router comes by itself, unless the external network has no address free")
 	}
 	cidr := x.CIDR4
 	if ip.Is6() {
@@ -292,7 +374,7 @@ func (c *checker) checkFloating(f FloatingIP) *api.Error {
 	case !f.Target.IsValid() || f.Target != p.Address4 && f.Target != p.Address6 || f.Target.Is4() != f.Address.Is4():
 		return invalid("port %s has no address for %s", f.Port, f.Address)
 	}
-	return c.outside(f.Project, f.Address, "floating IP "+string(f.ID))
+	return c.outside(f.Project, f.External, f.Address, "floating IP "+string(f.ID))
 }
 
 func (c *checker) checkBalancer(l LoadBalancer) *api.Error {
@@ -314,17 +396,22 @@ func (c *checker) checkBalancer(l LoadBalancer) *api.Error {
 			return api.Errorf(api.CodeNotFound, "there is no backend %s at %s", k.Port, k.Address)
 		}
 	}
-	if err := c.take(string(n.ID), n.CIDR4, l.Address, "load balancer "+string(l.ID)); err != nil {
-		return err
-	}
+	return c.take(string(n.ID), n.CIDR4, l.Address, "load balancer "+string(l.ID))
+}
+
+// checkBalanced checks the address outside of a load balancer.
+func (c *checker) checkBalanced(l LoadBalancer) *api.Error {
 	if !l.Floating.IsValid() {
 		return nil
 	}
 	// Several load balancers may share an address outside, each with its port.
-	v := vip{address{string(c.routers[l.Project].External), l.Floating}, l.Protocol, l.Port}
+	v := vip{address{string(l.External), l.Floating}, l.Protocol, l.Port}
 	if c.vips[v] {
 		return api.Errorf(api.CodeConflict, "%s port %d is another load balancer's", l.Floating, l.Port)
 	}
+	if err := c.outside(l.Project, l.External, l.Floating, "load balancers of "+string(l.Project)); err != nil {
+		return err
+	}
 	c.vips[v] = true
-	return c.outside(l.Project, l.Floating, "load balancers of "+string(l.Project))
+	return nil
 }

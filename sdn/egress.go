@@ -34,18 +34,22 @@ type Egress struct {
 // know here what is behind it.
 func Exits(routers []api.Router, floating []api.FloatingIP) []Exit {
 	var all []Exit
-	out := map[string]api.ExternalNetworkID{} // by project
+	type way struct {
+		project  string
+		external api.ExternalNetworkID
+	}
+	out := map[way]bool{}
 	for _, r := range routers {
 		if r.Spec.ExternalNetwork == "" || r.Assignment.Address4 == "" && r.Assignment.Address6 == "" {
 			continue
 		}
-		out[r.Meta.Project] = r.Spec.ExternalNetwork
+		out[way{r.Meta.Project, r.Spec.ExternalNetwork}] = true
 		all = append(all, Exit{Owner: r.Meta.ID, Project: api.ProjectID(r.Meta.Project), External: r.Spec.ExternalNetwork})
 	}
 	for _, f := range floating {
-		x, ok := out[f.Meta.Project]
+		x := f.Spec.ExternalNetwork
 		a, err := netip.ParseAddr(f.Assignment.Address)
-		if !ok || err != nil || a.Zone() != "" || a.Is4In6() {
+		if !out[way{f.Meta.Project, x}] || err != nil || a.Zone() != "" || a.Is4In6() {
 			continue
 		}
 		all = append(all, Exit{Owner: f.Meta.ID, Project: api.ProjectID(f.Meta.Project), External: x, Source: a})

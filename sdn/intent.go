@@ -24,7 +24,8 @@ type Objects struct {
 	Nodes            []api.Node
 	// Physical networks that a node has an interface for.
 	Physical map[api.NodeID][]string
-	// Forbidden on top of the nodes' addresses.
+	// Forbidden on top of the addresses by which nodes are known to each other:
+	// what they report of themselves.
 	Forbidden []netip.Prefix
 }
 
@@ -63,6 +64,7 @@ type builder struct {
 	network  map[api.NetworkID]*Network
 	defaults map[api.ProjectID]api.SecurityGroupID
 	floats   map[api.FloatingIPID]api.FloatingIP
+	balanced map[api.FloatingIPID]api.LoadBalancerID // whose address outside it is
 	ofHost   map[api.InstanceID][]Port
 	moves    map[api.InstanceID]api.NodeID // target
 }
@@ -70,6 +72,7 @@ type builder struct {
 func (b *builder) index() {
 	b.domains, b.network = map[api.ProjectID]string{}, map[api.NetworkID]*Network{}
 	b.defaults, b.floats = map[api.ProjectID]api.SecurityGroupID{}, map[api.FloatingIPID]api.FloatingIP{}
+	b.balanced = map[api.FloatingIPID]api.LoadBalancerID{}
 	b.ofHost, b.moves = map[api.InstanceID][]Port{}, map[api.InstanceID]api.NodeID{}
 	for _, p := range b.objects.Projects {
 		b.domains[api.ProjectID(p.Meta.ID)] = Domain(p)
@@ -81,6 +84,15 @@ func (b *builder) index() {
 	}
 	for _, f := range b.objects.FloatingIPs {
 		b.floats[api.FloatingIPID(f.Meta.ID)] = f
+	}
+	for _, l := range b.objects.LoadBalancers {
+		if l.Meta.DeletedAt == nil && l.Spec.FloatingIP != "" {
+			id := api.LoadBalancerID(l.Meta.ID)
+			// One of those that share it, the same in any order of the objects.
+			if other, ok := b.balanced[l.Spec.FloatingIP]; !ok || id < other {
+				b.balanced[l.Spec.FloatingIP] = id
+			}
+		}
 	}
 	for _, m := range b.objects.Migrations {
 		if m.Assignment.Target != "" && !m.Status.Phase.Ended() {
@@ -145,7 +157,7 @@ func (b *builder) networks() {
 }
 
 // routers: one for each project that has a network with one, whether or not
-// it has a way out yet.
+// it has a way out yet, and its branches.
 func (b *builder) routers() {
 	byProject := map[api.ProjectID]Router{}
 	for _, n := range b.t.Networks {
@@ -163,6 +175,10 @@ func (b *builder) routers() {
 			Address4: p.addr("assignment.address4", x.Assignment.Address4), Address6: p.addr("assignment.address6", x.Assignment.Address6)}
 		if p.err != nil {
 			b.problem(api.KindRouter, x.Meta.ID, p.err)
+			continue
+		}
+		if x.Meta.Name != api.MainRouter {
+			b.t.Branches = append(b.t.Branches, r)
 			continue
 		}
 		byProject[project] = r

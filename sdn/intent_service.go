@@ -1,6 +1,7 @@
 package sdn
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -53,12 +54,19 @@ func (b *builder) floating() {
 		if x.Meta.DeletedAt != nil || x.Spec.Instance == "" || x.Assignment.Address == "" {
 			continue
 		}
+		if l, ok := b.balanced[api.FloatingIPID(x.Meta.ID)]; ok {
+			// The API refuses it; two requests at one moment may both pass.
+			b.problem(api.KindFloatingIP, x.Meta.ID, api.Errorf(api.CodeInUse, "floating IP %s belongs to load balancer %s and cannot reach instance %s as well", x.Meta.Name, l, x.Spec.Instance).
+				WithHint("free it from the instance, or give the load balancer another one"))
+			continue
+		}
 		port, ok := b.in(x.Spec.Instance, x.Spec.Network)
 		if !ok {
 			continue // the planner has not given it a card yet
 		}
 		var p parser
-		f := FloatingIP{ID: api.FloatingIPID(x.Meta.ID), Project: api.ProjectID(x.Meta.Project), Address: p.addr("assignment.address", x.Assignment.Address), Port: port.ID, Target: port.Address4}
+		f := FloatingIP{ID: api.FloatingIPID(x.Meta.ID), Project: api.ProjectID(x.Meta.Project), External: x.Spec.ExternalNetwork,
+			Address: p.addr("assignment.address", x.Assignment.Address), Port: port.ID, Target: port.Address4}
 		if f.Address.Is6() {
 			f.Target = port.Address6
 		}
@@ -87,7 +95,7 @@ func (b *builder) balancers() {
 			}
 		}
 		if f, ok := b.floats[x.Spec.FloatingIP]; ok && f.Meta.DeletedAt == nil {
-			l.Floating = p.addr("floatingIP", f.Assignment.Address)
+			l.Floating, l.External = p.addr("floatingIP", f.Assignment.Address), f.Spec.ExternalNetwork
 		}
 		if p.err != nil {
 			b.problem(api.KindLoadBalancer, x.Meta.ID, p.err)
@@ -109,6 +117,9 @@ func (p *parser) port(field string, n int64) uint16 {
 func (t *Topology) sort() {
 	slices.SortFunc(t.Networks, func(a, b Network) int { return strings.Compare(string(a.ID), string(b.ID)) })
 	slices.SortFunc(t.Routers, func(a, b Router) int { return strings.Compare(string(a.Project), string(b.Project)) })
+	slices.SortFunc(t.Branches, func(a, b Router) int {
+		return cmp.Or(strings.Compare(string(a.Project), string(b.Project)), strings.Compare(string(a.External), string(b.External)))
+	})
 	slices.SortFunc(t.Ports, func(a, b Port) int { return strings.Compare(string(a.ID), string(b.ID)) })
 	slices.SortFunc(t.SecurityGroups, func(a, b SecurityGroup) int { return strings.Compare(string(a.ID), string(b.ID)) })
 	slices.SortFunc(t.FloatingIPs, func(a, b FloatingIP) int { return strings.Compare(string(a.ID), string(b.ID)) })

@@ -102,6 +102,56 @@ func TestIntentIsGolden(t *testing.T) {
 	}
 }
 
+// Two external networks may have the same range: an address is looked up in the
+// network that the floating IP is of, not in the router's.
+func TestFloatingIPIsOfItsNetwork(t *testing.T) {
+	o := objects()
+	o.ExternalNetworks = append(o.ExternalNetworks, api.ExternalNetwork{Meta: api.Meta{ID: "ext-2", Name: "lab"},
+		Spec: api.ExternalNetworkSpec{Cidr4: "203.0.113.0/24", Gateway4: "203.0.113.1", Vlan: 8}})
+	// The other project's router goes out there, with the same addresses.
+	o.Routers = append(o.Routers, api.Router{Meta: api.Meta{ID: "rtr-2", Project: "prj-2", Name: api.MainRouter}, Spec: api.RouterSpec{ExternalNetwork: "ext-2"},
+		Assignment: api.RouterAssignment{Address4: "203.0.113.10"}})
+	o.FloatingIPs = append(o.FloatingIPs, api.FloatingIP{Meta: api.Meta{ID: "fip-4", Project: "prj-2"},
+		Spec: api.FloatingIPSpec{ExternalNetwork: "ext-2", Instance: "ins-3"}, Assignment: api.FloatingIPAssignment{Address: "203.0.113.20"}})
+	topology, problems := Intent(o)
+	if len(problems) > 0 {
+		t.Fatalf("problems of floating IPs with equal addresses on two networks: %+v", problems)
+	}
+	where := map[api.FloatingIPID]api.ExternalNetworkID{}
+	for _, f := range topology.FloatingIPs {
+		where[f.ID] = f.External
+	}
+	if d := cmp.Diff(map[api.FloatingIPID]api.ExternalNetworkID{"fip-1": "ext-1", "fip-4": "ext-2"}, where); d != "" {
+		t.Errorf("external networks of the floating IPs (-want +got):\n%s", d)
+	}
+
+	// An address of the other network is never made on the router's own, where
+	// it may be somebody else's.
+	o.FloatingIPs[0].Spec.ExternalNetwork, o.FloatingIPs[1].Spec.ExternalNetwork = "ext-2", "ext-2"
+	o.FloatingIPs[0].Assignment.Address = "203.0.113.30"
+	topology, _ = Intent(o)
+	for _, r := range topology.Routers {
+		for _, f := range topology.FloatingIPs {
+			if f.Project == r.Project && f.External != r.External {
+				t.Errorf("floating IP %s of %s is made on the router of %s, which goes out through %s", f.ID, f.External, r.Project, r.External)
+			}
+		}
+		for _, l := range topology.LoadBalancers {
+			if l.Project == r.Project && l.Floating.IsValid() && l.External != r.External {
+				t.Errorf("load balancer %s has %s of %s on a router that goes out through %s", l.ID, l.Floating, l.External, r.External)
+			}
+		}
+	}
+
+	// With a router there, a branch, both have their address.
+	o.Routers = append(o.Routers, api.Router{Meta: api.Meta{ID: "rtr-3", Project: "prj-1", Name: "router-ext-2"}, Spec: api.RouterSpec{ExternalNetwork: "ext-2"},
+		Assignment: api.RouterAssignment{Address4: "203.0.113.11"}})
+	topology, problems = Intent(o)
+	if len(problems) > 0 || len(topology.Branches) != 1 || len(topology.FloatingIPs) != 2 || len(topology.LoadBalancers) != 1 || topology.LoadBalancers[0].External != "ext-2" {
+		t.Errorf("with a branch: problems %+v, topology %+v", problems, topology)
+	}
+}
+
 // One bad object is a problem of its own, and of nobody else.
 func TestBadObjects(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -124,9 +174,15 @@ func TestBadObjects(t *testing.T) {
 		"another project's group": {func(o *Objects) {
 			o.Instances[2].Spec.Networks = []api.InstanceNetwork{{Network: "net-3", SecurityGroups: []api.SecurityGroupID{"sg-1"}}}
 		}, api.KindInstance, "ins-3", api.CodeNotFound},
-		"a rule of no ports":         {func(o *Objects) { o.SecurityGroups[1].Spec.Rules[0].Ports = "90-80" }, api.KindSecurityGroup, "sg-2", api.CodeInvalid},
-		"a rule of a stranger":       {func(o *Objects) { o.SecurityGroups[1].Spec.Rules[0].Group = "sg-x" }, api.KindSecurityGroup, "sg-2", api.CodeNotFound},
-		"ports of ICMP":              {func(o *Objects) { o.SecurityGroups[1].Spec.Rules[0].Protocol = api.ProtocolICMP }, api.KindSecurityGroup, "sg-2", api.CodeInvalid},
+		"a rule of no ports":                   {func(o *Objects) { o.SecurityGroups[1].Spec.Rules[0].Ports = "90-80" }, api.KindSecurityGroup, "sg-2", api.CodeInvalid},
+		"a rule of a stranger":                 {func(o *Objects) { o.SecurityGroups[1].Spec.Rules[0].Group = "sg-x" }, api.KindSecurityGroup, "sg-2", api.CodeNotFound},
+		"ports of ICMP":                        {func(o *Objects) { o.SecurityGroups[1].Spec.Rules[0].Protocol = api.ProtocolICMP }, api.KindSecurityGroup, "sg-2", api.CodeInvalid},
+		"a balancer's address for an instance": {func(o *Objects) { o.FloatingIPs[1].Spec.Instance = "ins-2" }, api.KindFloatingIP, "fip-2", api.CodeInUse},
+		"a balancer's address is the router's": {func(o *Objects) { o.FloatingIPs[1].Assignment.Address = "203.0.113.10" }, api.KindLoadBalancer, "lb-1", api.CodeConflict},
+		"a branch to where the router leads": {func(o *Objects) {
+			o.Routers = append(o.Routers, api.Router{Meta: api.Meta{ID: "rtr-9", Project: "prj-1", Name: "router-ext-1"}, Spec: api.RouterSpec{ExternalNetwork: "ext-1"},
+				Assignment: api.RouterAssignment{Address4: "203.0.113.99"}})
+		}, api.KindRouter, "prj-1", api.CodeConflict},
 		"the router's address twice": {func(o *Objects) { o.FloatingIPs[0].Assignment.Address = "203.0.113.10" }, api.KindFloatingIP, "fip-1", api.CodeConflict},
 		"no way out":                 {func(o *Objects) { o.Routers = nil; o.LoadBalancers = nil }, api.KindFloatingIP, "fip-1", api.CodeState},
 		"into an isolated network":   {func(o *Objects) { o.FloatingIPs[0].Spec.Network = "net-2" }, api.KindFloatingIP, "fip-1", api.CodeState},

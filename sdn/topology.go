@@ -16,15 +16,19 @@ var MetadataAddress = netip.MustParseAddr("169.254.169.254")
 // it is resolved: ids point to what is in it too, and Check says where not.
 type Topology struct {
 	// Cluster owns the rows that are made from it.
-	Cluster        string
-	Networks       []Network
-	Routers        []Router
+	Cluster  string
+	Networks []Network
+	Routers  []Router
+	// Branches are further ways out of a project, for the floating IPs of external
+	// networks that its router does not lead to. They have IPv4 addresses.
+	Branches       []Router
 	Ports          []Port
 	SecurityGroups []SecurityGroup
 	FloatingIPs    []FloatingIP
 	LoadBalancers  []LoadBalancer
 	External       []ExternalNetwork
-	// Forbidden addresses (hosts, control plane, storage) no guest reaches. It
+	// Forbidden addresses (hosts, control plane, storage, and what the operator
+	// names) no guest reaches. It
 	// may answer them: an operator on a host reaches a floating IP.
 	Forbidden []netip.Prefix
 }
@@ -103,9 +107,11 @@ type ExternalNetwork struct {
 type FloatingIP struct {
 	ID      api.FloatingIPID
 	Project api.ProjectID
-	Address netip.Addr
-	Port    PortID
-	Target  netip.Addr // the port's, of the same family
+	// External network that Address is of: several may have the same range.
+	External api.ExternalNetworkID
+	Address  netip.Addr
+	Port     PortID
+	Target   netip.Addr // the port's, of the same family
 }
 
 // LoadBalancer spreads connections to an address over ports.
@@ -120,8 +126,9 @@ type LoadBalancer struct {
 	Backends []Backend
 	// Health: backends that do not answer get no connections.
 	Health bool
-	// Floating address outside that reaches it too; zero: none.
+	// Floating address outside that reaches it too, in External; zero: none.
 	Floating netip.Addr
+	External api.ExternalNetworkID
 }
 
 // Backend of a load balancer.

@@ -91,8 +91,10 @@ type Driver interface {
 
 	// ClaimVolume makes o the owner: whoever starts an instance claims its
 	// volumes first. A higher epoch takes over (the cluster has made sure that
-	// the old owner is dead); another node's lower or equal epoch is refused
-	// with wrong_state. Without Capabilities.Shared it does nothing.
+	// the old owner is dead, or frozen: its clients cannot write any more); another
+	// node's lower or equal epoch is refused with wrong_state. It is claimed again
+	// when a machine has opened it and before that writes: so the pool knows whom
+	// to keep from writing. Without Capabilities.Shared it does nothing.
 	ClaimVolume(ctx context.Context, id api.VolumeID, o Owner) error
 	// ReleaseVolume ends o's claim; one that somebody took over, or that never
 	// was, is left alone. Epochs that were refused before still are.

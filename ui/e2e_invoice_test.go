@@ -59,7 +59,7 @@ func usedLastMonth(s *store.Store) error {
 	if err != nil || len(projects) != 1 {
 		return fmt.Errorf("%d projects: %w", len(projects), err)
 	}
-	org.Spec.Billing = &api.OrganizationBilling{Mode: api.BillingInvoice, Since: lastMonth(), DueDays: 14}
+	org.Spec.Billing = &api.OrganizationBilling{Mode: api.BillingInvoice, Since: lastMonth(), DueDays: api.Setting(14)}
 	b := api.Batch{At: time.Now().UTC(), Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: org.Meta.ID, Expect: org.Meta.Revision, Name: org.Meta.Name, Data: api.Encode(org.Spec)}}}
 	begin := lastMonth().AddDate(0, 0, 1).Add(10 * time.Hour)
 	for minute := range 90 {

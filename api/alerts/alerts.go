@@ -32,6 +32,7 @@ type State struct {
 	Webhooks      []api.Webhook
 	Organizations []api.Organization
 	Upgrades      []api.Upgrade
+	Audit         []api.AuditCheck // none: the trail was never verified
 }
 
 // Of a state, the worst first; among those as bad, in the order of their codes
@@ -46,6 +47,7 @@ func Of(s State, now time.Time) []api.Alert {
 	l.networks(s)
 	l.work(s)
 	l.outside(s)
+	l.audit(s)
 	slices.SortFunc(l.all, func(a, b api.Alert) int { return cmp.Compare(Key(a), Key(b)) })
 	return l.all
 }

@@ -89,7 +89,10 @@ func TestOf(t *testing.T) {
 		"clock":             {State{Nodes: []api.Node{node("n", func(n *api.Node) { n.Status.SeenAt = *ago(-time.Minute) })}}, "Warning node.clock ahead by 1m0s"},
 		"hypervisor": {State{Nodes: []api.Node{node("n", func(n *api.Node) {
 			n.Status.Conditions = []api.Condition{{Type: "Hypervisor", Message: "no libvirt"}, {Type: "Network", Status: true}}
-		})}}, "Critical node.condition Hypervisor does not work: no libvirt"},
+		})}}, "Critical node.hypervisor cannot start instances: no libvirt"},
+		"no switch": {State{Nodes: []api.Node{node("n", func(n *api.Node) {
+			n.Status.Conditions = []api.Condition{{Type: "Hypervisor", Status: true}, {Type: "Network", Message: "no switch"}}
+		})}}, "Critical node.condition Network does not work: no switch"},
 		"no store": {State{Nodes: []api.Node{node("n", func(n *api.Node) {
 			n.Status.Conditions = []api.Condition{{Type: api.ConditionStore, Message: "log.db: it is missing"}}
 		})}}, "Critical node.store no copy of the cluster's state: log.db: it is missing"},

@@ -49,15 +49,7 @@ func (l *list) nodes(s State) {
 			continue
 		}
 		l.reports(n, what)
-		for _, c := range n.Status.Conditions {
-			if c.Type == api.ConditionStore && !c.Status {
-				l.critical(api.AlertNodeStore, what, &c.Since, "node "+n.Meta.Name+" has no copy of the cluster's state"+because(c.Message),
-					"basalt node rebuild on the node makes it anew of the other nodes'")
-			} else if !c.Status {
-				l.critical(api.AlertNodeCondition, what, &c.Since, "on node "+n.Meta.Name+" "+c.Type+" does not work"+because(cmp.Or(c.Message, c.Reason)),
-					"journalctl -u basaltd on the node says more")
-			}
-		}
+		l.conditions(n, what)
 		l.room(n, what)
 		l.usage(n, what, running[api.NodeID(n.Meta.ID)])
 	}
@@ -65,6 +57,24 @@ func (l *list) nodes(s State) {
 		return u.Status.Phase == api.UpgradeChecking || u.Status.Phase == api.UpgradeRunning
 	}) {
 		l.versions(s.Nodes)
+	}
+}
+
+// conditions of the node that are not as they should be.
+func (l *list) conditions(n api.Node, what about) {
+	for _, c := range n.Status.Conditions {
+		switch {
+		case c.Status:
+		case c.Type == api.ConditionStore:
+			l.critical(api.AlertNodeStore, what, &c.Since, "node "+n.Meta.Name+" has no copy of the cluster's state"+because(c.Message),
+				"basalt node rebuild on the node makes it anew of the other nodes'")
+		case c.Type == api.ConditionHypervisor:
+			l.critical(api.AlertNodeHypervisor, what, &c.Since, "node "+n.Meta.Name+" cannot start instances"+because(n.WithoutHypervisor()),
+				"those that run there go on; see systemctl status libvirtd on the node, then journalctl -u basaltd")
+		default:
+			l.critical(api.AlertNodeCondition, what, &c.Since, "on node "+n.Meta.Name+" "+c.Type+" does not work"+because(cmp.Or(c.Message, c.Reason)),
+				"journalctl -u basaltd on the node says more")
+		}
 	}
 }
 

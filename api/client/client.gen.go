@@ -1576,14 +1576,14 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/totp/confirm (the `ConfirmTOTP` operationId).
 	ConfirmTOTP(ctx context.Context, body ConfirmTOTPJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DisableTOTPWithBody Turn one-time codes off
+	// DisableTOTPWithBody Turn one-time codes off, with the password and a code
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/totp/disable (the `DisableTOTP` operationId).
 	DisableTOTPWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DisableTOTP Turn one-time codes off
+	// DisableTOTP Turn one-time codes off, with the password and a code
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -5817,7 +5817,7 @@ func (c *Client) ConfirmTOTP(ctx context.Context, body ConfirmTOTPJSONRequestBod
 	return c.Client.Do(req)
 }
 
-// DisableTOTPWithBody Turn one-time codes off
+// DisableTOTPWithBody Turn one-time codes off, with the password and a code
 //
 // Takes any type of body and a specified content type.
 //
@@ -5834,7 +5834,7 @@ func (c *Client) DisableTOTPWithBody(ctx context.Context, contentType string, bo
 	return c.Client.Do(req)
 }
 
-// DisableTOTP Turn one-time codes off
+// DisableTOTP Turn one-time codes off, with the password and a code
 //
 // Takes a body of the `application/json` content type.
 //
@@ -20210,14 +20210,14 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/totp/confirm (the `ConfirmTOTP` operationId).
 	ConfirmTOTPWithResponse(ctx context.Context, body ConfirmTOTPJSONRequestBody, reqEditors ...RequestEditorFn) (*ConfirmTOTPResponse, error)
 
-	// DisableTOTPWithBodyWithResponse Turn one-time codes off
+	// DisableTOTPWithBodyWithResponse Turn one-time codes off, with the password and a code
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/totp/disable (the `DisableTOTP` operationId).
 	DisableTOTPWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DisableTOTPResponse, error)
 
-	// DisableTOTPWithResponse Turn one-time codes off
+	// DisableTOTPWithResponse Turn one-time codes off, with the password and a code
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -34291,7 +34291,7 @@ func (c *ClientWithResponses) ConfirmTOTPWithResponse(ctx context.Context, body 
 	return ParseConfirmTOTPResponse(rsp)
 }
 
-// DisableTOTPWithBodyWithResponse Turn one-time codes off
+// DisableTOTPWithBodyWithResponse Turn one-time codes off, with the password and a code
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -34304,7 +34304,7 @@ func (c *ClientWithResponses) DisableTOTPWithBodyWithResponse(ctx context.Contex
 	return ParseDisableTOTPResponse(rsp)
 }
 
-// DisableTOTPWithResponse Turn one-time codes off
+// DisableTOTPWithResponse Turn one-time codes off, with the password and a code
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

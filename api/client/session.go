@@ -64,8 +64,8 @@ func (a *API) ConfirmTOTP(ctx context.Context, code string) (api.RecoveryCodes, 
 }
 
 // DisableTOTP turns one-time codes off.
-func (a *API) DisableTOTP(ctx context.Context, password string) (api.PasswordSet, error) {
-	return decode[api.PasswordSet](a.gen.DisableTOTP(ctx, api.TOTPDisable{Password: password})) //nolint:bodyclose // decode closes it
+func (a *API) DisableTOTP(ctx context.Context, password, code string) (api.PasswordSet, error) {
+	return decode[api.PasswordSet](a.gen.DisableTOTP(ctx, api.TOTPDisable{Password: password, Code: code})) //nolint:bodyclose // decode closes it
 }
 
 // AuditEvents of an organization, or of all for an operator who names none,

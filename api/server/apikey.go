@@ -11,8 +11,6 @@ import (
 // answer holds the token, which is nowhere else, so this takes no
 // Idempotency-Key: a second answer could not hold it.
 func (h *handlers) CreateAPIKey(ctx context.Context, r CreateAPIKeyRequestObject) (CreateAPIKeyResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	me, spec := who(ctx), r.Body.Spec
 	refused := api.Errorf(api.CodeForbidden, "a key of role %s makes none of role %.16s there", me.role, spec.Role).At("spec.role")
 	if roleBits[spec.Role] != 0 && !me.role.Grants(spec.Role) {

@@ -108,7 +108,7 @@ func (s *Server) keyIdentity(ctx context.Context, id string, secret []byte, now 
 	spec := string(api.Encode(key.Spec))
 	return identity{
 		id: id, kind: api.KindAPIKey, name: key.Meta.Name, role: key.Spec.Role, org: key.Meta.Organization, project: key.Meta.Project,
-		scopes: key.Spec.Scopes, networks: key.Spec.Networks, expiresAt: end, usedAt: key.Status.LastUsedAt, parentOf: s.parentIn(ctx),
+		scopes: key.Spec.Scopes, networks: key.Spec.Networks, expiresAt: end, usedAt: key.Status.LastUsedAt, parentOf: s.parentIn(ctx), pays: s.paysIn(ctx),
 		ended: func(e api.Event) bool {
 			if e.Object.Kind != api.KindAPIKey || e.Object.Meta.ID != id {
 				return false

@@ -2,23 +2,18 @@ package server
 
 import (
 	"context"
-	"net"
-	"net/http"
 	"strconv"
 
 	"github.com/basalt-gpu/basalt/api"
 )
 
 // audited is the store with a note in each batch of who asked for it.
-type audited struct {
-	Store
-	address func(*http.Request) string
-}
+type audited struct{ Store }
 
 func (s audited) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	if me, ok := ctx.Value(identityKey{}).(identity); ok {
 		op, _ := ctx.Value(operationKey{}).(string)
-		b.Audit = &api.AuditNote{Actor: me.id, Name: me.name, Role: me.role, From: s.address(request(ctx)), Operation: op}
+		b.Audit = &api.AuditNote{Actor: me.id, Name: me.name, Role: me.role, From: clientAddress(request(ctx)), Operation: op}
 	}
 	return s.Store.Apply(ctx, b)
 }
@@ -81,13 +76,4 @@ func auditFilter(p api.ListAuditEventsParams) (f api.AuditFilter, err error) {
 		return f, api.Errorf(api.CodeInvalid, "the end is not after the beginning").At("to")
 	}
 	return api.AuditFilter{Actor: p.Actor, Operation: p.Operation, Kind: p.Kind, Object: p.Object, Removed: p.Removed, From: p.From, To: p.To}, nil
-}
-
-// clientAddress is whom a request comes from, without the port: the whole
-// address, where addressOf counts networks.
-func clientAddress(remote string) string {
-	if host, _, err := net.SplitHostPort(remote); err == nil {
-		return host
-	}
-	return remote
 }

@@ -32,8 +32,6 @@ func (h *handlers) ListBackups(ctx context.Context, r ListBackupsRequestObject) 
 
 // CreateBackup makes one.
 func (h *handlers) CreateBackup(ctx context.Context, r CreateBackupRequestObject) (CreateBackupResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	m, err := h.place(ctx, api.KindBackup, r.Body.Meta)
 	if err != nil {
 		return nil, err
@@ -54,8 +52,6 @@ func (h *handlers) GetBackup(ctx context.Context, r GetBackupRequestObject) (Get
 
 // UpdateBackup changes name, labels and spec.
 func (h *handlers) UpdateBackup(ctx context.Context, r UpdateBackupRequestObject) (UpdateBackupResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	o, err := update(ctx, h, api.KindBackup, r.ID, r.Body.Meta, func(old api.Backup) (any, error) {
 		s := r.Body.Spec
 		if v, _, err := sibling[api.Volume](ctx, h, api.KindVolume, old.Meta, "spec.volume", string(s.Volume)); err == nil {

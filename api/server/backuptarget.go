@@ -72,8 +72,6 @@ func (h *handlers) ListBackupTargets(ctx context.Context, r ListBackupTargetsReq
 
 // CreateBackupTarget makes one.
 func (h *handlers) CreateBackupTarget(ctx context.Context, r CreateBackupTargetRequestObject) (CreateBackupTargetResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	m, err := h.place(ctx, api.KindBackupTarget, r.Body.Meta)
 	if err != nil {
 		return nil, err
@@ -94,8 +92,6 @@ func (h *handlers) GetBackupTarget(ctx context.Context, r GetBackupTargetRequest
 
 // UpdateBackupTarget changes name, labels and spec.
 func (h *handlers) UpdateBackupTarget(ctx context.Context, r UpdateBackupTargetRequestObject) (UpdateBackupTargetResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	o, err := update(ctx, h, api.KindBackupTarget, r.ID, r.Body.Meta, func(old api.BackupTarget) (any, error) {
 		return h.changedTargetSpec(ctx, old.Spec, r.Body.Spec)
 	})

@@ -45,8 +45,6 @@ func (h *handlers) ListBudgets(ctx context.Context, r ListBudgetsRequestObject) 
 
 // CreateBudget makes one.
 func (h *handlers) CreateBudget(ctx context.Context, r CreateBudgetRequestObject) (CreateBudgetResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	m, err := h.place(ctx, api.KindBudget, r.Body.Meta)
 	if err != nil {
 		return nil, err
@@ -67,8 +65,6 @@ func (h *handlers) GetBudget(ctx context.Context, r GetBudgetRequestObject) (Get
 
 // UpdateBudget changes name, labels and spec.
 func (h *handlers) UpdateBudget(ctx context.Context, r UpdateBudgetRequestObject) (UpdateBudgetResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	o, err := update(ctx, h, api.KindBudget, r.ID, r.Body.Meta, func(old api.Budget) (any, error) {
 		s, err := h.budgetSpec(ctx, old.Meta.Organization, old.Spec, r.Body.Spec)
 		if err != nil {

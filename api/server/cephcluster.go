@@ -21,8 +21,6 @@ func (h *handlers) ListCephClusters(ctx context.Context, r ListCephClustersReque
 
 // CreateCephCluster makes one.
 func (h *handlers) CreateCephCluster(ctx context.Context, r CreateCephClusterRequestObject) (CreateCephClusterResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	m, err := h.place(ctx, api.KindCephCluster, r.Body.Meta)
 	if err != nil {
 		return nil, err
@@ -43,14 +41,7 @@ func (h *handlers) GetCephCluster(ctx context.Context, r GetCephClusterRequestOb
 
 // UpdateCephCluster changes name, labels and spec.
 func (h *handlers) UpdateCephCluster(ctx context.Context, r UpdateCephClusterRequestObject) (UpdateCephClusterResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	o, err := update(ctx, h, api.KindCephCluster, r.ID, r.Body.Meta, func(old api.CephCluster) (any, error) {
-		if old.Spec.Enabled && !r.Body.Spec.Enabled {
-			if err := h.unused(ctx, api.Object{Kind: api.KindCephCluster, Meta: old.Meta}); err != nil {
-				return nil, at(err, "spec.enabled")
-			}
-		}
 		return cephClusterSpec(cmp.Or(r.Body.Meta.Name, old.Meta.Name), r.Body.Spec)
 	})
 	return UpdateCephCluster200JSONResponse(o), err

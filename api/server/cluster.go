@@ -17,7 +17,7 @@ func (h *handlers) Whoami(ctx context.Context, _ WhoamiRequestObject) (WhoamiRes
 	}
 	u, err := h.me(ctx)
 	c := credentials(u)
-	out.HasPassword, out.Totp = c.PasswordHash != "", c.TotpSecret != ""
+	out.HasPassword, out.Totp, out.NeedsTotp = c.PasswordHash != "", c.TotpSecret != "", me.needsTotp
 	return out, err
 }
 

@@ -110,54 +110,19 @@ func (h *handlers) each(ctx context.Context, q api.ListQuery, f func(api.Object)
 	}
 }
 
-// decode is the typed form that leaves the server: without secrets.
-func decode[T any](o api.Object) (T, error) { return api.Decode[T](outgoing(o)) }
+// decode is the typed form of what leaves the server; what openapi.yaml marks as
+// secret is taken off last (secrets.go).
+func decode[T any](o api.Object) (T, error) { return api.Decode[T](shown(o)) }
 
-// outgoing blanks what no client may see.
-func outgoing(o api.Object) api.Object {
-	var err error
+// shown is an object as clients see it.
+func shown(o api.Object) api.Object {
+	claims := o.Claims
 	o.Claims, o.Uses, o.Limits = nil, nil, nil
-	switch o.Kind {
-	case api.KindAPIKey:
-		var key api.APIKey
-		key, err = api.Decode[api.APIKey](o)
-		key.Spec.Hash, key.Spec.OldHash = "", ""
-		o.Spec = api.Encode(key.Spec)
-	case api.KindUser:
-		var u api.User
-		u, err = api.Decode[api.User](o)
-		o.Spec, o.Status = api.Encode(shownSpec(u)), api.Encode(shownStatus(u))
-	case api.KindIdentityProvider:
-		var p api.IdentityProvider
-		p, err = api.Decode[api.IdentityProvider](o)
-		p.Spec.ClientSecret = ""
-		o.Spec = api.Encode(p.Spec)
-	case api.KindWebhook:
-		var hook api.Webhook
-		hook, err = api.Decode[api.Webhook](o)
-		hook.Spec.Keys = nil
-		o.Spec = api.Encode(hook.Spec)
-	case api.KindJoinToken:
-		var token api.JoinToken
-		token, err = api.Decode[api.JoinToken](o)
-		token.Spec.Hash = ""
-		o.Spec = api.Encode(token.Spec)
-	case api.KindVolume:
-		var volume api.Volume
-		volume, err = api.Decode[api.Volume](o)
-		volume.Spec.WrappedKey = ""
-		o.Spec = api.Encode(volume.Spec)
-	case api.KindBackupTarget:
-		var target api.BackupTarget
-		target, err = api.Decode[api.BackupTarget](o)
-		target.Spec.Password = ""
-		if target.Spec.S3 != nil {
-			target.Spec.S3.SecretKey = ""
+	if o.Kind == api.KindUser {
+		u, err := api.Decode[api.User](o)
+		if o.Status = api.Encode(shownStatus(u, len(claims) > 0)); err != nil {
+			o.Status = nil
 		}
-		o.Spec = api.Encode(target.Spec)
-	}
-	if err != nil {
-		o.Spec = nil
 	}
 	return o
 }
@@ -194,7 +159,7 @@ func create[T any](ctx context.Context, h *handlers, kind api.Kind, id string, m
 	}
 	b := api.Batch{At: h.opts.Now().UTC(), Commands: append([]api.Command{{
 		Op: api.OpPutSpec, Kind: kind, ID: id, Name: m.Name, Organization: m.Organization, Project: m.Project,
-		Labels: m.Labels, Finalizers: finalizers, Claims: claimsOf(kind, m.Name), Data: api.Encode(spec), Uses: uses, Limits: limits,
+		Labels: m.Labels, Finalizers: finalizers, Claims: claimsOf(ctx, kind, "", m.Name), Data: api.Encode(spec), Uses: uses, Limits: limits,
 	}}, with...)}
 	if b.ID, err = batchID(ctx, kind, idempotency); err != nil {
 		return none, err
@@ -278,7 +243,7 @@ func put[T any](ctx context.Context, h *handlers, o api.Object, m api.Meta, spec
 	}
 	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{{
 		Op: api.OpPutSpec, Kind: o.Kind, ID: o.Meta.ID, Expect: m.Revision, Name: m.Name, Labels: m.Labels,
-		Claims: claimsOf(o.Kind, m.Name), Data: api.Encode(spec), Uses: uses, Limits: limits,
+		Claims: claimsOf(ctx, o.Kind, o.Meta.Name, m.Name), Data: api.Encode(spec), Uses: uses, Limits: limits,
 	}}})
 	if err != nil {
 		return none, named(err, o.Kind, m.Name)
@@ -286,17 +251,12 @@ func put[T any](ctx context.Context, h *handlers, o api.Object, m api.Meta, spec
 	return decode[T](out[0])
 }
 
-// remove deletes an object that nothing uses; with makes commands of the same
-// batch.
+// remove deletes an object that nothing uses, which the store decides; with makes
+// commands of the same batch.
 func remove[T any](ctx context.Context, h *handlers, kind api.Kind, ref string, with ...api.Command) (T, error) {
 	var none T
 	o, err := h.own(ctx, kind, ref)
 	if err != nil {
-		return none, err
-	}
-	h.references.Lock()
-	defer h.references.Unlock()
-	if err := h.unused(ctx, o); err != nil {
 		return none, err
 	}
 	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: append(with, api.Command{

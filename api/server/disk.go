@@ -35,8 +35,6 @@ func (h *handlers) GetDisk(ctx context.Context, r GetDiskRequestObject) (GetDisk
 
 // UpdateDisk changes name, labels and spec.
 func (h *handlers) UpdateDisk(ctx context.Context, r UpdateDiskRequestObject) (UpdateDiskResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	o, err := update(ctx, h, api.KindDisk, r.ID, r.Body.Meta, func(old api.Disk) (any, error) {
 		return diskSpec(old, r.Body.Spec)
 	})

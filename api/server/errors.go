@@ -33,7 +33,9 @@ func (s *Server) sendError(err error, c echo.Context) {
 // its number there to the user.
 func (s *Server) outward(err error, method, route string) *api.Error {
 	if e := domainError(err); e != nil {
-		return e
+		out := *e
+		out.By = nil // who it is, the caller may not know (inuse.go)
+		return &out
 	}
 	var id [6]byte
 	_, _ = rand.Read(id[:])

@@ -39,8 +39,6 @@ func (h *handlers) ListExternalNetworks(ctx context.Context, r ListExternalNetwo
 
 // CreateExternalNetwork makes one.
 func (h *handlers) CreateExternalNetwork(ctx context.Context, r CreateExternalNetworkRequestObject) (CreateExternalNetworkResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	m, err := h.place(ctx, api.KindExternalNetwork, r.Body.Meta)
 	if err != nil {
 		return nil, err
@@ -61,8 +59,6 @@ func (h *handlers) GetExternalNetwork(ctx context.Context, r GetExternalNetworkR
 
 // UpdateExternalNetwork changes name, labels and spec.
 func (h *handlers) UpdateExternalNetwork(ctx context.Context, r UpdateExternalNetworkRequestObject) (UpdateExternalNetworkResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	o, err := update(ctx, h, api.KindExternalNetwork, r.ID, r.Body.Meta, func(old api.ExternalNetwork) (any, error) {
 		if err := api.ChangeExternalNetwork(old.Spec, r.Body.Spec); err != nil {
 			return nil, err

@@ -45,7 +45,23 @@ func (h *handlers) floatingIPSpec(ctx context.Context, m api.Meta, s api.Floatin
 				WithHint("take that off first: basalt floating-ip set %s --free", o.Meta.Name)
 		}
 	}
-	return s, err
+	if err != nil {
+		return s, err
+	}
+	return s, h.notBalanced(ctx, m)
+}
+
+// notBalanced refuses a floating IP that belongs to a load balancer: one address
+// cannot lead to both.
+func (h *handlers) notBalanced(ctx context.Context, m api.Meta) error {
+	balancers, err := all[api.LoadBalancer](ctx, h, api.ListQuery{Kind: api.KindLoadBalancer, Project: m.Project})
+	for _, l := range balancers {
+		if m.ID != "" && string(l.Spec.FloatingIP) == m.ID && l.Meta.DeletedAt == nil {
+			return api.Errorf(api.CodeInUse, "floating IP %s belongs to load balancer %s", m.Name, l.Meta.Name).At("spec.instance").
+				WithHint("take it off the load balancer first, or use another floating IP")
+		}
+	}
+	return err
 }
 
 // portOf is the network, by name or id, in which the instance has a port that
@@ -80,8 +96,6 @@ func (h *handlers) ListFloatingIPs(ctx context.Context, r ListFloatingIPsRequest
 
 // CreateFloatingIP makes one.
 func (h *handlers) CreateFloatingIP(ctx context.Context, r CreateFloatingIPRequestObject) (CreateFloatingIPResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	m, err := h.place(ctx, api.KindFloatingIP, r.Body.Meta)
 	if err != nil {
 		return nil, err
@@ -102,8 +116,6 @@ func (h *handlers) GetFloatingIP(ctx context.Context, r GetFloatingIPRequestObje
 
 // UpdateFloatingIP changes name, labels and spec.
 func (h *handlers) UpdateFloatingIP(ctx context.Context, r UpdateFloatingIPRequestObject) (UpdateFloatingIPResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	o, err := update(ctx, h, api.KindFloatingIP, r.ID, r.Body.Meta, func(old api.FloatingIP) (any, error) {
 		s := r.Body.Spec
 		if s.ExternalNetwork == "" { // the default may be another by now

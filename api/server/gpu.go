@@ -20,8 +20,6 @@ func (h *handlers) GetGPU(ctx context.Context, r GetGPURequestObject) (GetGPURes
 
 // UpdateGPU changes name, labels and spec.
 func (h *handlers) UpdateGPU(ctx context.Context, r UpdateGPURequestObject) (UpdateGPUResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	o, err := update(ctx, h, api.KindGPU, r.ID, r.Body.Meta, func(old api.GPU) (any, error) {
 		if err := api.ValidateGPU(r.Body.Spec); err != nil {
 			return nil, err

@@ -100,7 +100,10 @@ func (s *Server) guard(op string) echo.MiddlewareFunc {
 				if err := id.may(op); err != nil {
 					return err
 				}
-				if err := id.comesFrom(s.opts.ClientAddress(c.Request())); err != nil {
+				if err := id.hasFactor(op); err != nil {
+					return err
+				}
+				if err := id.comesFrom(clientAddress(c.Request())); err != nil {
 					return err
 				}
 				ctx = context.WithValue(ctx, identityKey{}, id)
@@ -130,6 +133,7 @@ func (s *Server) guard(op string) echo.MiddlewareFunc {
 			if op != "PutImageContent" && op != "PutUpgradePackage" { // they have limits of their own
 				r.Body = http.MaxBytesReader(c.Response(), r.Body, maxBody)
 			}
+			r.Body = sentBody{r.Body}
 			c.SetRequest(r)
 			return next(c)
 		}
@@ -137,11 +141,7 @@ func (s *Server) guard(op string) echo.MiddlewareFunc {
 }
 
 func (s *Server) identify(ctx context.Context, c echo.Context) (identity, error) {
-	now, from := s.opts.Now(), addressOf(c.Request().RemoteAddr)
-	slow := api.Errorf(api.CodeRateLimited, "too many requests").WithHint("wait a second")
-	if s.denied.empty(from, now) {
-		return identity{}, slow
-	}
+	now := s.opts.Now()
 	scheme, token, _ := strings.Cut(c.Request().Header.Get("Authorization"), " ")
 	if token == "" || !strings.EqualFold(scheme, "Bearer") {
 		return identity{}, api.Errorf(api.CodeUnauthenticated, "an API key is needed").WithHint("Authorization: Bearer bslt_…")
@@ -149,12 +149,12 @@ func (s *Server) identify(ctx context.Context, c echo.Context) (identity, error)
 	id, err := s.authenticate(ctx, token, now)
 	if err != nil {
 		if api.CodeOf(err) == api.CodeUnauthenticated {
-			s.denied.take(from, now)
+			err = s.refused(c.Request(), token, err, now)
 		}
 		return identity{}, err
 	}
 	if !s.keys.take(id.id, now) {
-		return identity{}, slow
+		return identity{}, errSlow
 	}
 	s.touch(ctx, id, now)
 	return id, nil

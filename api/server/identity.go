@@ -21,10 +21,35 @@ type identity struct {
 	usedAt    *time.Time // as last noted
 	// scopes and networks narrow a key; none: all.
 	scopes, networks []string
+	// needsTotp: one-time codes are required of the session's user, who has none.
+	needsTotp bool
 	// ended says whether a change ends it: what streams goes no further.
 	ended func(api.Event) bool
 	// parentOf is the reseller of an organization; empty: none.
 	parentOf func(organization string) string
+	// pays says which price books an organization has to do with; nil: none.
+	pays func(organization string) priceBooks
+}
+
+// priceBooks are the one that an organization pays by, and those that it may give
+// to its customers. Others' prices and names are nobody's business.
+type priceBooks struct {
+	own    api.PriceBookID // empty: the one named default
+	offers []api.PriceBookID
+}
+
+// chargedBy reports whether the caller's organization pays by the price book, or,
+// a reseller, may give it to its customers.
+func (i identity) chargedBy(m api.Meta) bool {
+	if i.role == api.RoleOperator {
+		return true
+	}
+	if roleBits[i.role] == 0 || i.org == "" || i.pays == nil {
+		return false
+	}
+	books, id := i.pays(i.org), api.PriceBookID(m.ID)
+	isDefault := m.Name == api.DefaultPriceBook
+	return id == books.own || books.own == "" && isDefault || i.role == api.RoleReseller && (isDefault || slices.Contains(books.offers, id))
 }
 
 // reaches says whether what belongs to org and project is within the role's
@@ -68,8 +93,10 @@ func (i identity) sees(o api.Object) bool {
 	switch o.Kind {
 	case api.KindNode, api.KindGPU, api.KindMigration, api.KindJoinToken, api.KindDisk, api.KindCephCluster, api.KindUpgrade, api.KindIdentityProvider:
 		return i.role == api.RoleOperator
-	case api.KindFlavor, api.KindApp, api.KindGPUPool, api.KindPriceBook, api.KindExternalNetwork, api.KindBackupTarget:
+	case api.KindFlavor, api.KindApp, api.KindGPUPool, api.KindExternalNetwork, api.KindBackupTarget:
 		return roleBits[i.role] != 0
+	case api.KindPriceBook:
+		return i.chargedBy(m)
 	case api.KindOrganization:
 		return i.role == api.RoleOperator || i.org != "" && m.ID == i.org || i.customer(m)
 	case api.KindProject:

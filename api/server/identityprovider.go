@@ -44,8 +44,6 @@ func (h *handlers) ListIdentityProviders(ctx context.Context, r ListIdentityProv
 
 // CreateIdentityProvider makes one.
 func (h *handlers) CreateIdentityProvider(ctx context.Context, r CreateIdentityProviderRequestObject) (CreateIdentityProviderResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	m, err := h.place(ctx, api.KindIdentityProvider, r.Body.Meta)
 	if err != nil {
 		return nil, err
@@ -67,8 +65,6 @@ func (h *handlers) GetIdentityProvider(ctx context.Context, r GetIdentityProvide
 // UpdateIdentityProvider changes name, labels and spec. A secret is only for
 // the issuer that it was given for.
 func (h *handlers) UpdateIdentityProvider(ctx context.Context, r UpdateIdentityProviderRequestObject) (UpdateIdentityProviderResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	o, err := update(ctx, h, api.KindIdentityProvider, r.ID, r.Body.Meta, func(old api.IdentityProvider) (any, error) {
 		if r.Body.Spec.Issuer != old.Spec.Issuer {
 			return nil, api.Errorf(api.CodeInvalid, "a provider keeps its issuer").At("spec.issuer").WithHint("make another provider")

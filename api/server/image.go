@@ -27,8 +27,6 @@ func (h *handlers) ListImages(ctx context.Context, r ListImagesRequestObject) (L
 
 // CreateImage makes one.
 func (h *handlers) CreateImage(ctx context.Context, r CreateImageRequestObject) (CreateImageResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	m, err := h.place(ctx, api.KindImage, r.Body.Meta)
 	if err != nil {
 		return nil, err
@@ -49,8 +47,6 @@ func (h *handlers) GetImage(ctx context.Context, r GetImageRequestObject) (GetIm
 
 // UpdateImage changes name, labels and spec.
 func (h *handlers) UpdateImage(ctx context.Context, r UpdateImageRequestObject) (UpdateImageResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	o, err := update(ctx, h, api.KindImage, r.ID, r.Body.Meta, func(old api.Image) (any, error) {
 		s, err := h.imageSpec(ctx, old.Meta, r.Body.Spec, old.Spec.Public)
 		if err != nil {

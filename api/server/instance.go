@@ -8,8 +8,6 @@ import (
 
 // CreateInstance makes the instance and its root volume in one batch.
 func (h *handlers) CreateInstance(ctx context.Context, r CreateInstanceRequestObject) (CreateInstanceResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	m, err := h.place(ctx, api.KindInstance, r.Body.Meta)
 	if err != nil {
 		return nil, err
@@ -99,8 +97,6 @@ func (h *handlers) GetInstance(ctx context.Context, r GetInstanceRequestObject) 
 // UpdateInstance changes what may change; a new flavor or vGPU takes effect
 // while it is stopped.
 func (h *handlers) UpdateInstance(ctx context.Context, r UpdateInstanceRequestObject) (UpdateInstanceResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	in, err := update(ctx, h, api.KindInstance, r.ID, r.Body.Meta, func(old api.Instance) (any, error) {
 		s := r.Body.Spec
 		if s.Power == "" { // left out: as it is, so that a file can be applied again

@@ -5,8 +5,27 @@ import (
 	"time"
 )
 
-// maxBuckets bounds a limiter's memory; beyond it everybody shares one bucket.
+// maxBuckets bounds a limiter's memory; beyond it those that were used longest ago
+// are forgotten.
 const maxBuckets = 10000
+
+// makeRoom removes an entry of a map that is full: of eight that chance picks the
+// one that was used longest ago. Nobody shares anything with others who fill it.
+func makeRoom[V any](m map[string]V, used func(V) time.Time) {
+	if len(m) < maxBuckets {
+		return
+	}
+	oldest, n := "", 0
+	for k, v := range m { // a map begins anywhere
+		if n == 0 || used(v).Before(used(m[oldest])) {
+			oldest = k
+		}
+		if n++; n == 8 {
+			break
+		}
+	}
+	delete(m, oldest)
+}
 
 // limiter is a token bucket per key: rate tokens a second, at most burst.
 type limiter struct {
@@ -29,8 +48,16 @@ func newLimiter(rate, burst float64) *limiter {
 func (l *limiter) take(key string, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b, key := l.bucket(key, now)
-	ok := b.tokens >= 1
+	b, ok := l.buckets[key]
+	if !ok {
+		makeRoom(l.buckets, func(b bucket) time.Time { return b.at })
+		b = bucket{l.burst, now}
+	}
+	if d := now.Sub(b.at).Seconds(); d > 0 {
+		b.tokens = min(l.burst, b.tokens+d*l.rate)
+	}
+	b.at = now
+	ok = b.tokens >= 1
 	if ok {
 		b.tokens--
 	}
@@ -45,43 +72,5 @@ func (l *limiter) give(key string) {
 	if b, ok := l.buckets[key]; ok {
 		b.tokens = min(l.burst, b.tokens+1)
 		l.buckets[key] = b
-	}
-}
-
-// empty says whether take would fail, taking nothing.
-func (l *limiter) empty(key string, now time.Time) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	b, _ := l.bucket(key, now)
-	return b.tokens < 1
-}
-
-func (l *limiter) bucket(key string, now time.Time) (bucket, string) {
-	b, ok := l.buckets[key]
-	if !ok {
-		if len(l.buckets) >= maxBuckets {
-			l.dropFull(now)
-		}
-		if len(l.buckets) >= maxBuckets {
-			key = ""
-			b, ok = l.buckets[key]
-		}
-		if !ok {
-			return bucket{l.burst, now}, key
-		}
-	}
-	if d := now.Sub(b.at).Seconds(); d > 0 {
-		b.tokens = min(l.burst, b.tokens+d*l.rate)
-	}
-	b.at = now
-	return b, key
-}
-
-// dropFull forgets who has all of its tokens again.
-func (l *limiter) dropFull(now time.Time) {
-	for k, b := range l.buckets {
-		if b.tokens+now.Sub(b.at).Seconds()*l.rate >= l.burst {
-			delete(l.buckets, k)
-		}
 	}
 }

@@ -65,8 +65,6 @@ func (h *handlers) ListLoadBalancers(ctx context.Context, r ListLoadBalancersReq
 
 // CreateLoadBalancer makes one.
 func (h *handlers) CreateLoadBalancer(ctx context.Context, r CreateLoadBalancerRequestObject) (CreateLoadBalancerResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	m, err := h.place(ctx, api.KindLoadBalancer, r.Body.Meta)
 	if err != nil {
 		return nil, err
@@ -87,8 +85,6 @@ func (h *handlers) GetLoadBalancer(ctx context.Context, r GetLoadBalancerRequest
 
 // UpdateLoadBalancer changes name, labels and spec.
 func (h *handlers) UpdateLoadBalancer(ctx context.Context, r UpdateLoadBalancerRequestObject) (UpdateLoadBalancerResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	o, err := update(ctx, h, api.KindLoadBalancer, r.ID, r.Body.Meta, func(old api.LoadBalancer) (any, error) {
 		s, err := h.loadBalancerSpec(ctx, old.Meta, r.Body.Spec)
 		if err != nil {

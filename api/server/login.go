@@ -1,11 +1,15 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/password"
 	"github.com/basalt-gpu/basalt/api/server/totp"
 )
 
@@ -14,7 +18,8 @@ const maxAddresses = 8
 
 // errLogin is the answer to a wrong password and to an unknown user alike.
 func errLogin() error {
-	return api.Errorf(api.CodeUnauthenticated, "the e-mail address or the password is wrong").WithHint("your administrator can reset it")
+	return api.Errorf(api.CodeUnauthenticated, "the e-mail address or the password is wrong").
+		WithHint("your administrator can reset it; unless an operator has made you, name your organization too")
 }
 
 // Login begins a session. An unknown user costs a derivation as a known one
@@ -24,17 +29,21 @@ func (h *handlers) Login(ctx context.Context, r LoginRequestObject) (LoginRespon
 	if email == "" || in.Password == "" || len(in.Password) > maxSecretText || api.ValidateLogin(email) != nil {
 		return nil, api.Errorf(api.CodeInvalid, "an e-mail address and a password are needed").At("email")
 	}
-	now, address := h.opts.Now().UTC(), addressOf(request(ctx).RemoteAddr)
-	u, err := h.userNamed(ctx, email)
+	now, address := h.opts.Now().UTC(), addressOf(request(ctx))
+	place, err := h.loginPlace(ctx, in.Organization)
 	if err != nil {
 		return nil, err
 	}
-	key, err := h.tried(ctx, &u, email, address, now)
+	u, err := h.userFor(ctx, email, place)
+	if err != nil {
+		return nil, err
+	}
+	try, err := h.tried(ctx, &u, strings.TrimSpace(email+" "+place), address, now)
 	if err != nil {
 		return nil, err
 	}
 	c := credentials(u)
-	ok, err := h.opts.Passwords.Check(ctx, c.PasswordHash, in.Password)
+	ok, err := h.opts.Passwords.Check(try.turn(ctx), c.PasswordHash, in.Password)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +53,10 @@ func (h *handlers) Login(ctx context.Context, r LoginRequestObject) (LoginRespon
 	if err := h.secondFactor(ctx, &u, &c, in.Totp, now); err != nil {
 		return nil, err
 	}
-	g, err := h.chosen(ctx, u, in.Organization, in.Project)
+	if place != "" && place == u.Meta.Organization && !grantedIn(u, place) { // it said whose user, and not which grant
+		place, in.Organization = "", ""
+	}
+	g, err := h.chosen(ctx, u, cmp.Or(place, in.Organization), in.Project)
 	if err != nil {
 		return nil, err
 	}
@@ -58,40 +70,122 @@ func (h *handlers) Login(ctx context.Context, r LoginRequestObject) (LoginRespon
 		return nil, api.Errorf(api.CodeConflict, "somebody logged in as you at the same moment").WithHint("try again, with a new code if you use them")
 	}
 	if err == nil {
-		h.guesses.forgive(key, now)
-		h.logins.give(address)
+		h.forgive(try, now)
 	}
 	return Login201JSONResponse(s), err
 }
 
-// userNamed is a user by e-mail address, or nobody.
-func (h *handlers) userNamed(ctx context.Context, email string) (api.User, error) {
-	found, err := all[api.User](ctx, h, api.ListQuery{Kind: api.KindUser, Name: email})
-	if err != nil || len(found) == 0 {
-		return api.User{}, err
+// loginPlace is the organization that a login names: by its id, by a name that no
+// reseller's customer can have too, or as RESELLER/CUSTOMER. Empty: none, and then
+// only the grants that the user has tell what the name means.
+func (h *handlers) loginPlace(ctx context.Context, ref string) (string, error) {
+	if ref == "" {
+		return "", nil
 	}
-	return found[0], nil
+	if o, err := h.opts.Store.Get(ctx, api.KindOrganization, ref); err == nil {
+		return o.Meta.ID, nil
+	} else if api.CodeOf(err) != api.CodeNotFound {
+		return "", err
+	}
+	parent, name := "", ref
+	if reseller, customer, ok := strings.Cut(ref, "/"); ok {
+		var err error
+		if parent, err = h.loginPlace(ctx, reseller); parent == "" || err != nil {
+			return "", err
+		}
+		name = customer
+	}
+	if name == "" {
+		return "", nil
+	}
+	id := ""
+	err := h.each(ctx, api.ListQuery{Kind: api.KindOrganization, Name: name}, func(o api.Object) bool {
+		if o.Meta.Organization == parent {
+			id = o.Meta.ID
+		}
+		return id == ""
+	})
+	return id, err
+}
+
+// userFor is the one user whose password a login is checked against, or nobody:
+// of the organization that it names whose user has that address, or to whom
+// something was granted there; without one whose address it is in the whole
+// cluster. What users other organizations have changes nothing about it, so that
+// nobody learns of them by logging in, and nobody keeps another out by an address.
+func (h *handlers) userFor(ctx context.Context, email, organization string) (found api.User, err error) {
+	best := 0
+	var broken error
+	err = h.each(ctx, api.ListQuery{Kind: api.KindUser, Name: email}, func(o api.Object) bool {
+		if o.Meta.DeletedAt != nil {
+			return true
+		}
+		var u api.User
+		if u, broken = api.Decode[api.User](o); broken != nil {
+			return false
+		}
+		fit, claimed := 0, len(o.Claims) > 0
+		switch granted := grantedIn(u, organization); {
+		case organization == "" && claimed:
+			fit = 1
+		case organization == "":
+		case u.Meta.Organization == organization:
+			fit = 3
+		case granted && claimed:
+			fit = 2
+		case granted:
+			fit = 1
+		}
+		if fit > best || fit == best && fit > 0 && u.Meta.CreatedAt.Before(found.Meta.CreatedAt) {
+			found, best = u, fit
+		}
+		return true
+	})
+	return found, errors.Join(err, broken)
+}
+
+func grantedIn(u api.User, organization string) bool {
+	return slices.ContainsFunc(u.Spec.Grants, func(g api.Grant) bool { return g.Organization == organization })
+}
+
+// attempt is a try that was counted: what for, where from, and whether the address
+// has had its tries.
+type attempt struct {
+	key, address string
+	behind       bool
+}
+
+// turn is when its password is looked at.
+func (a attempt) turn(ctx context.Context) context.Context {
+	if a.behind {
+		return password.Behind(ctx)
+	}
+	return ctx
+}
+
+// forgive gives back what a good password's try has taken.
+func (h *handlers) forgive(a attempt, now time.Time) {
+	h.guesses.forgive(a.key, now)
+	if !a.behind {
+		h.logins.give(a.address)
+	}
 }
 
 // tried counts a try, or refuses it: see throttle.go.
-func (h *handlers) tried(ctx context.Context, u *api.User, email, address string, now time.Time) (key string, err error) {
-	slow := func(d time.Duration) error {
-		return api.Errorf(api.CodeRateLimited, "too many wrong passwords").WithHint("try again in %s", d.Truncate(time.Second)+time.Second)
-	}
-	if !h.logins.take(address, now) {
-		return "", slow(time.Duration(float64(time.Second) / addressPerSec))
-	}
-	key, known := email, tries{count: u.Status.Failures}
+func (h *handlers) tried(ctx context.Context, u *api.User, email, address string, now time.Time) (attempt, error) {
+	try, known := attempt{key: email, address: address}, tries{count: u.Status.Failures}
 	if u.Status.FailedAt != nil {
 		known.last = *u.Status.FailedAt
 	}
-	if slices.Contains(u.Status.Addresses, address) {
-		key, known = email+"|"+address, tries{}
+	here := slices.Contains(u.Status.Addresses, address)
+	if here {
+		try.key, known = email+"|"+address, tries{}
 	}
-	count, after := h.guesses.try(key, known, now)
+	count, after := h.guesses.try(try.key, known, now)
 	if after > 0 {
-		return "", slow(after)
+		return try, api.Errorf(api.CodeRateLimited, "too many wrong passwords").WithHint("try again in %s", after.Truncate(time.Second)+time.Second)
 	}
+	try.behind = !h.logins.take(address, now) && !here
 	if u.Meta.ID != "" && noted(count) {
 		u.Status.Failures, u.Status.FailedAt = count, &now
 		cmd := api.Command{Op: api.OpReport, Kind: api.KindUser, ID: u.Meta.ID, Expect: u.Meta.Revision, Data: api.Encode(u.Status)}
@@ -102,7 +196,7 @@ func (h *handlers) tried(ctx context.Context, u *api.User, email, address string
 		}
 		h.opts.Log.Warn("wrong passwords", "user", u.Meta.ID, "count", count, "address", address)
 	}
-	return key, nil
+	return try, nil
 }
 
 // secondFactor checks a one-time or recovery code, and uses it up.

@@ -95,23 +95,18 @@ func (h *handlers) retried(ctx context.Context, f func() (api.LoginLink, error))
 
 // LoginWithLink begins the session, once.
 func (h *handlers) LoginWithLink(ctx context.Context, r LoginWithLinkRequestObject) (LoginWithLinkResponseObject, error) {
-	address, now := addressOf(request(ctx).RemoteAddr), h.opts.Now().UTC()
-	if h.denied.empty(address, now) {
-		return nil, api.Errorf(api.CodeRateLimited, "too many requests").WithHint("wait a second")
-	}
+	address, now := addressOf(request(ctx)), h.opts.Now().UTC()
 	refused := api.Errorf(api.CodeInvalid, "the link is not valid").At("token").WithHint("it is good once, for a minute: follow the link anew")
 	id, secret, ok := parseToken(r.Body.Token)
 	if kind, _ := api.KindOfID(id); !ok || kind != api.KindLoginLink {
-		h.denied.take(address, now)
-		return nil, refused
+		return nil, h.refused(request(ctx), r.Body.Token, refused, now)
 	}
 	link, err := stored[loginLink](ctx, h.Server, api.KindLoginLink, id)
 	if err != nil && api.CodeOf(err) != api.CodeUnauthenticated {
 		return nil, err
 	}
 	if err != nil || !sameHash(secret, link.Spec.Hash) || !now.Before(link.Spec.ExpiresAt) {
-		h.denied.take(address, now)
-		return nil, refused
+		return nil, h.refused(request(ctx), r.Body.Token, refused, now)
 	}
 	u, err := stored[api.User](ctx, h.Server, api.KindUser, string(link.Spec.User))
 	if err != nil && api.CodeOf(err) != api.CodeUnauthenticated {

@@ -15,8 +15,6 @@ func (h *handlers) ListMigrations(ctx context.Context, r ListMigrationsRequestOb
 // CreateMigration asks for one. Whether it can be done is the planner's to
 // say; what can be seen at once is refused at once.
 func (h *handlers) CreateMigration(ctx context.Context, r CreateMigrationRequestObject) (CreateMigrationResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	id := newID(api.KindMigration)
 	if r.Body.Meta.Name == "" {
 		r.Body.Meta.Name = nameOf(id)

@@ -43,8 +43,6 @@ func (h *handlers) ListNetworks(ctx context.Context, r ListNetworksRequestObject
 
 // CreateNetwork makes one.
 func (h *handlers) CreateNetwork(ctx context.Context, r CreateNetworkRequestObject) (CreateNetworkResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	m, err := h.place(ctx, api.KindNetwork, r.Body.Meta)
 	if err != nil {
 		return nil, err
@@ -65,8 +63,6 @@ func (h *handlers) GetNetwork(ctx context.Context, r GetNetworkRequestObject) (G
 
 // UpdateNetwork changes name, labels and spec.
 func (h *handlers) UpdateNetwork(ctx context.Context, r UpdateNetworkRequestObject) (UpdateNetworkResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	o, err := update(ctx, h, api.KindNetwork, r.ID, r.Body.Meta, func(old api.Network) (any, error) {
 		if err := api.ChangeNetwork(old.Spec, r.Body.Spec); err != nil {
 			return nil, err

@@ -236,3 +236,24 @@ func TestSecretsOfTargetsAreSealed(t *testing.T) {
 	without.Password, s3.SecretKey = "", strings.Repeat("x", 1025)
 	wantCode(t, "a key that is too long", api.CodeInvalid, put(without))
 }
+
+// A floating IP belongs to an instance or to load balancers, never to both.
+func TestFloatingIPOfALoadBalancerIsNotGivenToAnInstance(t *testing.T) {
+	w := newNetworkWorld(t)
+	meta := api.Meta{Project: w.web}
+	named := func(name string) api.Meta { m := meta; m.Name = name; return m }
+	must(t, ret(w.op.ExternalNetworks().Create(t.Context(), api.ExternalNetwork{Meta: api.Meta{Name: "internet"},
+		Spec: api.ExternalNetworkSpec{Cidr4: "203.0.113.0/24", Ranges4: []string{"203.0.113.10-203.0.113.20"}, Default: true}})))
+	must(t, ret(w.instance(w.op, "one")))
+	f := must(t, ret(w.op.FloatingIPs().Create(t.Context(), api.FloatingIP{Meta: named("www")}))).v
+	l := must(t, ret(w.op.LoadBalancers().Create(t.Context(), api.LoadBalancer{Meta: named("balancer"),
+		Spec: api.LoadBalancerSpec{Network: "default", Protocol: api.ProtocolTCP, Port: 80, FloatingIP: "www", Backends: []api.LoadBalancerBackend{{Instance: "one", Port: 80}}}}))).v
+	bound := f
+	bound.Spec.Instance = "one"
+	_, err := w.op.FloatingIPs().Update(t.Context(), f.Meta.ID, bound)
+	wantCode(t, "a balancer's floating IP for an instance", api.CodeInUse, err)
+
+	l.Spec.FloatingIP = ""
+	must(t, ret(w.op.LoadBalancers().Update(t.Context(), l.Meta.ID, l)))
+	must(t, ret(w.op.FloatingIPs().Update(t.Context(), f.Meta.ID, bound)))
+}

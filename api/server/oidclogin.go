@@ -64,8 +64,8 @@ func (h *handlers) BeginOIDCLogin(ctx context.Context, r BeginOIDCLoginRequestOb
 	if h.opts.Secrets == nil {
 		return nil, api.Errorf(api.CodeUnavailable, "this server cannot seal a login")
 	}
-	if !h.logins.take(addressOf(request(ctx).RemoteAddr), h.opts.Now()) {
-		return nil, api.Errorf(api.CodeRateLimited, "too many logins").WithHint("wait ten seconds")
+	if !h.flows.take(addressOf(request(ctx)), h.opts.Now()) {
+		return nil, api.Errorf(api.CodeRateLimited, "too many logins begin").WithHint("try again in a second")
 	}
 	found, err := all[api.IdentityProvider](ctx, h, api.ListQuery{Kind: api.KindIdentityProvider, Name: r.Body.Provider})
 	if err != nil {
@@ -114,13 +114,13 @@ func (h *handlers) FinishOIDCLogin(ctx context.Context, r FinishOIDCLoginRequest
 	if r.Body.Flow == "" || r.Body.State == "" || r.Body.Code == "" {
 		return nil, api.Errorf(api.CodeInvalid, "flow, state and code are needed").At("flow").WithHint("the flow is in the answer that began the login, the others are in the address that the browser came back to")
 	}
-	now, address := h.opts.Now().UTC(), addressOf(request(ctx).RemoteAddr)
-	if !h.logins.take(address, now) {
-		return nil, api.Errorf(api.CodeRateLimited, "too many logins").WithHint("wait ten seconds")
-	}
+	now, address := h.opts.Now().UTC(), addressOf(request(ctx))
 	f, err := h.openFlow(ctx, r.Body.Flow, r.Body.State)
 	if err != nil {
 		return nil, err
+	}
+	if !h.codes.take(f.ID, now) { // each try asks the provider
+		return nil, api.Errorf(api.CodeRateLimited, "too many codes were tried for this login").WithHint("log in again")
 	}
 	p, err := stored[api.IdentityProvider](ctx, h.Server, api.KindIdentityProvider, f.Provider)
 	if err != nil {
@@ -151,9 +151,6 @@ func (h *handlers) FinishOIDCLogin(ctx context.Context, r FinishOIDCLoginRequest
 	s, err := h.begin(by(ctx, u), u, credentials(u), g, address, now, "oidc-login:"+f.ID)
 	if code := api.CodeOf(err); err != nil && (code == api.CodeConflict || code == api.CodeExists) {
 		return nil, api.Errorf(api.CodeUnauthenticated, "this login was used already, or somebody logged in as you at the same moment").WithHint("log in again")
-	}
-	if err == nil {
-		h.logins.give(address)
 	}
 	return FinishOIDCLogin201JSONResponse(s), err
 }

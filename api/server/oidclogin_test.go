@@ -11,6 +11,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"strings"
 	"sync"
@@ -152,6 +153,7 @@ func newOIDCWorld(t *testing.T) *oidcWorld {
 	w := &oidcWorld{p: newProvider(t), sealing: &safe{}}
 	w.Env = servertest.StartWith(t, func(o *server.Options) {
 		o.Secrets = w.sealing
+		o.URLs.Allow = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 		o.Now = func() time.Time { return time.Now().Add(w.skew) }
 	})
 	w.op = connect(t, w.Env, w.Token)

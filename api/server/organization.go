@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -13,16 +15,45 @@ func (h *handlers) organizationSpec(ctx context.Context, old, s api.Organization
 	if s.Suspended, err = h.suspension(ctx, old.Suspended, s.Suspended); err != nil {
 		return s, err
 	}
-	if s.PriceBook != "" {
-		o, err := h.find(ctx, api.KindPriceBook, string(s.PriceBook), "", "")
-		if err != nil {
-			return s, at(err, "spec.priceBook")
-		}
-		s.PriceBook = api.PriceBookID(o.Meta.ID)
+	if s.PriceBook, err = h.priceBook(ctx, s.PriceBook, old.PriceBook); err != nil {
+		return s, at(err, "spec.priceBook")
+	}
+	if s.Offers, err = h.offers(ctx, old.Offers, s.Offers); err != nil {
+		return s, err
 	}
 	s.Restricted = old.Restricted
 	s.Billing = api.DefaultBilling(old.Billing, s.Billing, h.opts.Now())
 	return s, api.ValidateOrganization(s)
+}
+
+// priceBook is the id of the one that is asked for, which the caller may give to
+// its customer, or which the customer had.
+func (h *handlers) priceBook(ctx context.Context, ref, had api.PriceBookID) (api.PriceBookID, error) {
+	if ref == "" || ref == had {
+		return ref, nil
+	}
+	o, err := h.find(ctx, api.KindPriceBook, string(ref), "", "")
+	return api.PriceBookID(o.Meta.ID), err
+}
+
+// offers are a reseller's price books, which operators set: the ids. From others
+// they are as they were.
+func (h *handlers) offers(ctx context.Context, old, refs []api.PriceBookID) ([]api.PriceBookID, error) {
+	if slices.Equal(old, refs) {
+		return old, nil
+	}
+	if who(ctx).role != api.RoleOperator {
+		return nil, api.Errorf(api.CodeForbidden, "operators say which price books a reseller offers").At("spec.offers").WithHint("leave it as it was")
+	}
+	var out []api.PriceBookID
+	for i, ref := range refs {
+		id, err := h.priceBook(ctx, ref, "")
+		if err != nil {
+			return nil, at(err, fmt.Sprintf("spec.offers[%d]", i))
+		}
+		out = append(out, id)
+	}
+	return out, nil
 }
 
 // ListOrganizations pages through what the caller sees.
@@ -33,8 +64,6 @@ func (h *handlers) ListOrganizations(ctx context.Context, r ListOrganizationsReq
 
 // CreateOrganization makes one.
 func (h *handlers) CreateOrganization(ctx context.Context, r CreateOrganizationRequestObject) (CreateOrganizationResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	if r.Body.Spec.Parent == "" { // as it is read: a file can be applied again
 		r.Body.Spec.Parent = api.OrganizationID(r.Body.Meta.Organization)
 	}
@@ -68,8 +97,6 @@ func (h *handlers) GetOrganization(ctx context.Context, r GetOrganizationRequest
 
 // UpdateOrganization changes name, labels and spec.
 func (h *handlers) UpdateOrganization(ctx context.Context, r UpdateOrganizationRequestObject) (UpdateOrganizationResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	o, err := update(ctx, h, api.KindOrganization, r.ID, r.Body.Meta, func(old api.Organization) (any, error) {
 		s, err := h.organizationSpec(ctx, old.Spec, r.Body.Spec)
 		if err != nil {
@@ -85,8 +112,33 @@ func (h *handlers) UpdateOrganization(ctx context.Context, r UpdateOrganizationR
 	return UpdateOrganization200JSONResponse(o), err
 }
 
-// DeleteOrganization deletes one that nothing uses.
+// charged refuses an organization that has used what no invoice charges yet.
+func (h *handlers) charged(ctx context.Context, o api.Object) error {
+	org, err := api.Decode[api.Organization](o)
+	if err != nil || org.Spec.Billing == nil || h.opts.Billing == nil {
+		return err
+	}
+	w, err := h.opts.Billing.Wallet(ctx, api.OrganizationID(o.Meta.ID), h.opts.Now().UTC())
+	if err != nil {
+		return err
+	}
+	if w.UnbilledMicros <= 0 {
+		return nil
+	}
+	return api.Errorf(api.CodeInUse, "organization %s has used what no invoice charges yet: %d.%06d %s", o.Meta.Name, w.UnbilledMicros/1e6, w.UnbilledMicros%1e6, w.Currency).
+		At("spec.billing").WithHint("it is invoiced after the end of the month, and stays with its invoices; who gives that up takes its billing off first")
+}
+
+// DeleteOrganization deletes one that nothing uses, and that owes nothing which
+// was not invoiced.
 func (h *handlers) DeleteOrganization(ctx context.Context, r DeleteOrganizationRequestObject) (DeleteOrganizationResponseObject, error) {
+	owned, err := h.own(ctx, api.KindOrganization, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.charged(ctx, owned); err != nil {
+		return nil, err
+	}
 	o, err := remove[api.Organization](ctx, h, api.KindOrganization, r.ID)
 	return DeleteOrganization200JSONResponse(o), err
 }

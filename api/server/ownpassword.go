@@ -38,43 +38,43 @@ func (h *handlers) ChangePassword(ctx context.Context, r ChangePasswordRequestOb
 	if err != nil {
 		return nil, err
 	}
-	begin, s := h.newSession(u, api.Grant{Role: me.role, Organization: me.org, Project: me.project}, c.Epoch, addressOf(request(ctx).RemoteAddr))
+	begin, s := h.newSession(u, api.Grant{Role: me.role, Organization: me.org, Project: me.project}, c.Epoch, addressOf(request(ctx)))
 	return ChangePassword200JSONResponse(s), h.keep(ctx, u, c, append(endAll(old), begin)...)
 }
 
-// confirmed asks for the password once more; guessing it is slowed down as at
-// the login.
-func (h *handlers) confirmed(ctx context.Context, u *api.User, field, password string) error {
+// confirmed asks for the password once more, and then for what else it is given;
+// guessing either is slowed down as at the login.
+func (h *handlers) confirmed(ctx context.Context, u *api.User, field, password string, and ...func() error) error {
 	now := h.opts.Now().UTC()
-	key, err := h.tried(ctx, u, u.Meta.Name, addressOf(request(ctx).RemoteAddr), now)
+	try, err := h.tried(ctx, u, u.Meta.Name, addressOf(request(ctx)), now)
 	if err != nil {
 		return err
 	}
 	if len(password) > maxSecretText {
 		password = ""
 	}
-	ok, err := h.opts.Passwords.Check(ctx, credentials(*u).PasswordHash, password)
+	ok, err := h.opts.Passwords.Check(try.turn(ctx), credentials(*u).PasswordHash, password)
 	if err == nil && !ok {
 		err = api.Errorf(api.CodeForbidden, "the password is wrong").At(field)
 	}
+	for _, ask := range and {
+		if err == nil {
+			err = ask()
+		}
+	}
 	if err == nil {
-		h.guesses.forgive(key, now)
-		h.logins.give(addressOf(request(ctx).RemoteAddr))
+		h.forgive(try, now)
 	}
 	return err
 }
 
 // SetPassword with the token of a new or reset user, once.
 func (h *handlers) SetPassword(ctx context.Context, r SetPasswordRequestObject) (SetPasswordResponseObject, error) {
-	address, now := addressOf(request(ctx).RemoteAddr), h.opts.Now()
-	if h.denied.empty(address, now) {
-		return nil, api.Errorf(api.CodeRateLimited, "too many requests").WithHint("wait a second")
-	}
+	now := h.opts.Now()
 	refused := api.Errorf(api.CodeInvalid, "the token is not valid").At("token").WithHint("it may have been used, or be over: your administrator makes another")
 	id, secret, ok := parseToken(r.Body.Token)
 	if kind, _ := api.KindOfID(id); !ok || kind != api.KindUser {
-		h.denied.take(address, now)
-		return nil, refused
+		return nil, h.refused(request(ctx), r.Body.Token, refused, now)
 	}
 	u, err := stored[api.User](ctx, h.Server, api.KindUser, id)
 	if err != nil && api.CodeOf(err) != api.CodeUnauthenticated {
@@ -82,8 +82,7 @@ func (h *handlers) SetPassword(ctx context.Context, r SetPasswordRequestObject) 
 	}
 	c := credentials(u)
 	if err != nil || c.LinkHash == "" || !sameHash(secret, c.LinkHash) || c.LinkExpiresAt == nil || !now.Before(*c.LinkExpiresAt) || u.Spec.Disabled {
-		h.denied.take(address, now)
-		return nil, refused
+		return nil, h.refused(request(ctx), r.Body.Token, refused, now)
 	}
 	if err := api.ValidatePassword("password", r.Body.Password, u.Meta.Name); err != nil {
 		return nil, err
@@ -145,18 +144,36 @@ func (h *handlers) ConfirmTOTP(ctx context.Context, r ConfirmTOTPRequestObject) 
 	return ConfirmTOTP200JSONResponse{Codes: plain}, h.keep(ctx, u, c, note)
 }
 
-// DisableTOTP turns them off.
+// DisableTOTP turns them off, with the password and a code.
 func (h *handlers) DisableTOTP(ctx context.Context, r DisableTOTPRequestObject) (DisableTOTPResponseObject, error) {
 	u, err := h.me(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := h.confirmed(ctx, &u, "password", r.Body.Password); err != nil {
+	c, me := credentials(u), who(ctx)
+	if c.TotpSecret == "" {
+		return nil, api.Errorf(api.CodeState, "one-time codes are off already")
+	}
+	required, err := h.requiresTotp(ctx, api.Grant{Role: me.role, Organization: me.org})
+	if err != nil {
 		return nil, err
 	}
-	c := credentials(u)
+	if required {
+		return nil, api.Errorf(api.CodeState, "one-time codes are required of you").WithHint("for another authenticator, your administrator resets them")
+	}
+	err = h.confirmed(ctx, &u, "password", r.Body.Password, func() error {
+		err := h.secondFactor(ctx, &u, &c, r.Body.Code, h.opts.Now().UTC())
+		if e := domainError(err); e != nil && e.Code == api.CodeUnauthenticated { // the session is good
+			err = api.Errorf(api.CodeForbidden, "%s", e.Message).At("code").WithHint("%s", e.Hint)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
 	c.TotpSecret, c.TotpPending, c.RecoveryCodes = "", "", nil
-	return DisableTOTP200JSONResponse{Email: u.Meta.Name}, h.keep(ctx, u, c)
+	note := api.Command{Op: api.OpReport, Kind: api.KindUser, ID: u.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(u.Status)}
+	return DisableTOTP200JSONResponse{Email: u.Meta.Name}, h.keep(ctx, u, c, note)
 }
 
 // recoveryHash is what is kept of a recovery code: it is random, so that a slow

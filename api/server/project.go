@@ -14,8 +14,6 @@ func (h *handlers) ListProjects(ctx context.Context, r ListProjectsRequestObject
 
 // CreateProject makes one.
 func (h *handlers) CreateProject(ctx context.Context, r CreateProjectRequestObject) (CreateProjectResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	m, err := h.place(ctx, api.KindProject, r.Body.Meta)
 	if err != nil {
 		return nil, err
@@ -53,8 +51,6 @@ func (h *handlers) GetProject(ctx context.Context, r GetProjectRequestObject) (G
 
 // UpdateProject changes name, labels and spec.
 func (h *handlers) UpdateProject(ctx context.Context, r UpdateProjectRequestObject) (UpdateProjectResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	o, err := update(ctx, h, api.KindProject, r.ID, r.Body.Meta, func(old api.Project) (any, error) {
 		r.Body.Spec.Restricted = old.Spec.Restricted
 		return r.Body.Spec, api.ValidateProject(r.Body.Spec)

@@ -43,7 +43,9 @@ func (h *handlers) GetOrganizationQuota(ctx context.Context, r GetOrganizationQu
 	if err != nil {
 		return nil, err
 	}
-	q, err := h.quota(ctx, api.KindOrganization, o.Meta.ID, o.Spec.Quota)
+	limits := api.DefaultQuotas()
+	maps.Copy(limits, o.Spec.Quota)
+	q, err := h.quota(ctx, api.KindOrganization, o.Meta.ID, limits)
 	return GetOrganizationQuota200JSONResponse(q), err
 }
 

@@ -1,6 +1,10 @@
 package server_test
 
 import (
+	"cmp"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,4 +55,34 @@ func TestQuota(t *testing.T) {
 	}
 	must(t, one, set(nil))
 	must(t, ret(w.instance(w.op, "three")))
+}
+
+// Whatever a tenant can make has a quota, and a default of it: for each operation
+// of the contract that makes something and that another role than the operator's
+// may call.
+func TestEveryKindHasAQuota(t *testing.T) {
+	raw, err := os.ReadFile("testdata/rights.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// An instance and a floating IP say what they take; a link that logs in lasts a
+	// minute.
+	says := map[string]string{"Instance": api.QuotaInstances, "FloatingIP": api.QuotaFloatingIPs}
+	short := []string{"ServiceLoginLink", "UserLoginLink"}
+	operation := regexp.MustCompile(`(?m)^(?:Create(\w+)|Put(Service)) +(\S .*)$`)
+	checked := 0
+	for _, m := range operation.FindAllStringSubmatch(string(raw), -1) {
+		kind, roles := m[1]+m[2], m[3]
+		if strings.Trim(roles, "o- ") == "" || slices.Contains(short, kind) {
+			continue
+		}
+		checked++
+		quota := cmp.Or(api.CountQuota(api.Kind(kind)), says[kind])
+		if most, limited := api.DefaultQuota(quota); quota == "" || !limited || most < 1 {
+			t.Errorf("%s can be made by %s without a quota (%q, default %d): add the kind to counted in api/quota.go", kind, roles, quota, most)
+		}
+	}
+	if checked < 15 {
+		t.Errorf("only %d kinds were found in testdata/rights.txt", checked)
+	}
 }

@@ -25,6 +25,23 @@ func (s *Server) parentIn(ctx context.Context) func(string) string {
 	return func(organization string) string { return s.parentOf(ctx, organization) }
 }
 
+// paysIn says which price books an organization has to do with, while a request
+// lasts. What cannot be read has none.
+func (s *Server) paysIn(ctx context.Context) func(string) priceBooks {
+	return func(organization string) priceBooks {
+		nobody := priceBooks{own: "none"}
+		o, err := s.opts.Store.Get(ctx, api.KindOrganization, organization)
+		if err != nil {
+			return nobody
+		}
+		org, err := api.Decode[api.Organization](o)
+		if err != nil {
+			return nobody
+		}
+		return priceBooks{org.Spec.PriceBook, org.Spec.Offers}
+	}
+}
+
 // parent is the reseller that a new organization is to be a customer of: the
 // caller's own, when that is a reseller.
 func (h *handlers) parent(ctx context.Context, ref string) (api.OrganizationID, error) {

@@ -175,13 +175,17 @@ func validateName(kind api.Kind, name string) error {
 	return api.ValidateName(name)
 }
 
-// claimsOf are the names that an object of that name holds in the whole
-// cluster; nil: its kind has none.
-func claimsOf(kind api.Kind, name string) []string {
-	if kind == api.KindUser {
+// claimsOf are the names that an object holds in the whole cluster once it has
+// another name; nil: as before. An operator's word makes an e-mail address the
+// user's; nobody else can tell whose it is.
+func claimsOf(ctx context.Context, kind api.Kind, was, name string) []string {
+	switch {
+	case kind != api.KindUser || was == name:
+		return nil
+	case who(ctx).role == api.RoleOperator:
 		return api.LoginClaim(name)
 	}
-	return nil
+	return []string{}
 }
 
 // noScope refuses a scope where the kind has none.

@@ -38,8 +38,6 @@ func (h *handlers) ListSecurityGroups(ctx context.Context, r ListSecurityGroupsR
 
 // CreateSecurityGroup makes one.
 func (h *handlers) CreateSecurityGroup(ctx context.Context, r CreateSecurityGroupRequestObject) (CreateSecurityGroupResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	m, err := h.place(ctx, api.KindSecurityGroup, r.Body.Meta)
 	if err != nil {
 		return nil, err
@@ -61,8 +59,6 @@ func (h *handlers) GetSecurityGroup(ctx context.Context, r GetSecurityGroupReque
 
 // UpdateSecurityGroup changes name, labels and spec.
 func (h *handlers) UpdateSecurityGroup(ctx context.Context, r UpdateSecurityGroupRequestObject) (UpdateSecurityGroupResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	o, err := update(ctx, h, api.KindSecurityGroup, r.ID, r.Body.Meta, func(old api.SecurityGroup) (any, error) {
 		return h.securityGroupSpec(ctx, old.Meta, r.Body.Spec)
 	})

@@ -576,7 +576,7 @@ type ServerInterface interface {
 	// ConfirmTOTP Turn one-time codes on with a first code
 	// (POST /v1/totp/confirm)
 	ConfirmTOTP(ctx echo.Context) error
-	// DisableTOTP Turn one-time codes off
+	// DisableTOTP Turn one-time codes off, with the password and a code
 	// (POST /v1/totp/disable)
 	DisableTOTP(ctx echo.Context) error
 	// PutUpgradePackage Send a package before the upgrade that names it; the id is its SHA-256, in hexadecimal digits
@@ -16005,7 +16005,7 @@ type StrictServerInterface interface {
 	// ConfirmTOTP Turn one-time codes on with a first code
 	// (POST /v1/totp/confirm)
 	ConfirmTOTP(ctx context.Context, request ConfirmTOTPRequestObject) (ConfirmTOTPResponseObject, error)
-	// DisableTOTP Turn one-time codes off
+	// DisableTOTP Turn one-time codes off, with the password and a code
 	// (POST /v1/totp/disable)
 	DisableTOTP(ctx context.Context, request DisableTOTPRequestObject) (DisableTOTPResponseObject, error)
 	// PutUpgradePackage Send a package before the upgrade that names it; the id is its SHA-256, in hexadecimal digits

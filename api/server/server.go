@@ -13,6 +13,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/outbound"
 	"github.com/basalt-gpu/basalt/api/server/oidc"
 	"github.com/basalt-gpu/basalt/api/server/password"
 )
@@ -33,9 +34,6 @@ type Options struct {
 	// own, and for one that cannot be asked. A request that came from another
 	// node is not handed on.
 	Elsewhere func(node api.NodeID) http.Handler
-	// ClientAddress is whom a request comes from, without a port; nil: its
-	// RemoteAddr. A node knows of requests that another has forwarded.
-	ClientAddress func(*http.Request) string
 	// Networking says that the cluster has networks: a project begins with one,
 	// and an instance is in it unless it says otherwise.
 	Networking bool
@@ -48,6 +46,11 @@ type Options struct {
 	// Secrets seals the passwords and keys of backup targets; nil: they are kept
 	// as they are.
 	Secrets Secrets
+	// RequireTotp are the roles that need one-time codes, whatever organizations
+	// say.
+	RequireTotp []api.Role
+	// URLs says which addresses identity providers may lead this server to.
+	URLs    outbound.Policy
 	Version string
 	Log     *slog.Logger     // nil: slog.Default
 	Now     func() time.Time // nil: time.Now
@@ -60,25 +63,25 @@ type Options struct {
 
 // Server is the API as an http.Handler.
 type Server struct {
-	opts   Options
-	echo   *echo.Echo
-	keys   *limiter // requests, by key
-	denied *limiter // failed authentications, by address
-	logins *limiter // logins that were tried, by address
+	opts Options
+	echo *echo.Echo
+	keys *limiter // requests, by key
+	// Wrong tokens, by the credential that they name and by address.
+	wrong, denied *limiter
+	logins        *limiter // wrong passwords, by address
+	// Logins with an identity provider that begin, by address, and codes that
+	// were tried, by the login that had begun.
+	flows, codes *limiter
 	// guesses are wrong passwords, by account.
 	guesses *throttle
 	oidc    *oidc.Asker
 	bridges bridges
+	marks   *marks // of what leaves the server nowhere
 	alerts  alertBoard
 	// touched is when the use of a key or session was last to be noted.
 	touched sync.Map
 	// parents of organizations, both as ids: they do not change.
 	parents sync.Map
-
-	// references: writers that refer to an object hold it shared, a delete of
-	// what may be referred to holds it alone, so that "in use" is true when it
-	// is acted on. It covers this process; planners bear what other ones do.
-	references sync.RWMutex
 }
 
 // New server over a store.
@@ -92,18 +95,19 @@ func New(opts Options) (*Server, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	if opts.ClientAddress == nil {
-		opts.ClientAddress = func(r *http.Request) string { return clientAddress(r.RemoteAddr) }
-	}
 	if opts.Passwords == nil {
 		opts.Passwords = password.New(password.Standard)
 	}
 	if opts.KeyRate == 0 {
 		opts.KeyRate = 200
 	}
-	opts.Store = audited{opts.Store, opts.ClientAddress}
-	s := &Server{opts: opts, echo: echo.New(), keys: newLimiter(opts.KeyRate, 4*opts.KeyRate), denied: newLimiter(10, 100),
-		logins: newLimiter(addressPerSec, addressTries), guesses: newThrottle(), oidc: oidc.New(opts.Now), alerts: alertBoard{turn: make(chan struct{}, 1)}}
+	marks, err := readMarks()
+	if err != nil {
+		return nil, err
+	}
+	opts.Store = audited{referring{opts.Store}}
+	s := &Server{opts: opts, marks: marks, echo: echo.New(), keys: newLimiter(opts.KeyRate, 4*opts.KeyRate), wrong: newLimiter(1, 100), denied: newLimiter(10, 100),
+		logins: newLimiter(addressPerSec, addressTries), flows: newLimiter(5, 100), codes: newLimiter(0.01, 5), guesses: newThrottle(), oidc: oidc.New(opts.Now, opts.URLs, opts.Log), alerts: alertBoard{turn: make(chan struct{}, 1)}}
 	s.echo.HideBanner, s.echo.HidePort = true, true
 	s.echo.Binder = strictBinder{}
 	s.echo.HTTPErrorHandler = s.sendError
@@ -112,7 +116,7 @@ func New(opts Options) (*Server, error) {
 	for op := range rights {
 		guards[op] = []echo.MiddlewareFunc{s.guard(op)}
 	}
-	RegisterHandlersWithOptions(s.echo, NewStrictHandler(&handlers{s}, nil), RegisterHandlersOptions{OperationMiddlewares: guards})
+	RegisterHandlersWithOptions(s.echo, NewStrictHandler(&handlers{s}, []StrictMiddlewareFunc{marks.withoutSecrets}), RegisterHandlersOptions{OperationMiddlewares: guards})
 	registerDocs(s.echo)
 	return s, nil
 }

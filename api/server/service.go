@@ -150,8 +150,6 @@ func (h *handlers) GetService(ctx context.Context, r GetServiceRequestObject) (G
 
 // PutService makes one, or makes it so.
 func (h *handlers) PutService(ctx context.Context, r PutServiceRequestObject) (PutServiceResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	want := r.Body.Spec
 	want.Email = api.Login(want.Email)
 	if want.Machine != nil && want.Machine.Name == "" {
@@ -180,8 +178,6 @@ func (h *handlers) PutService(ctx context.Context, r PutServiceRequestObject) (P
 
 // DeleteService ends one. What never was is gone too.
 func (h *handlers) DeleteService(ctx context.Context, r DeleteServiceRequestObject) (DeleteServiceResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	s, err := h.again(ctx, func() (api.Service, error) {
 		s, err := h.service(ctx, r.ID)
 		if err != nil || s.Spec.TerminatedAt != nil {

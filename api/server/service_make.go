@@ -69,14 +69,12 @@ func customerName(installation, service, id string) string {
 
 // soldTo is the organization's spec that a service asks for.
 func (h *handlers) soldTo(ctx context.Context, org api.OrganizationSpec, want api.ServiceSpec) (api.OrganizationSpec, error) {
-	org.DisplayName, org.PriceBook, org.Quota = want.DisplayName, "", want.Quota
-	if want.PriceBook != "" {
-		o, err := h.find(ctx, api.KindPriceBook, string(want.PriceBook), "", "")
-		if err != nil {
-			return org, at(err, "spec.priceBook")
-		}
-		org.PriceBook = api.PriceBookID(o.Meta.ID)
+	org.DisplayName, org.Quota = want.DisplayName, want.Quota
+	book, err := h.priceBook(ctx, want.PriceBook, org.PriceBook)
+	if err != nil {
+		return org, at(err, "spec.priceBook")
 	}
+	org.PriceBook = book
 	return org, nil
 }
 

@@ -102,12 +102,15 @@ func TestServiceIsMadeOnce(t *testing.T) {
 	if second.Spec.User != got.Spec.User || second.Spec.Organization == got.Spec.Organization {
 		t.Errorf("%+v", second.Spec)
 	}
-	// Others' users are not: not the other seller's, not another billing system's.
-	_, err := s.sells.Services().Create(t.Context(), machine("whmcs:19", "bob@example.com", "small"))
+	// Others' users are not: not the other seller's, of whom nobody learns, and not
+	// another billing system's.
+	third := must(t, ret(s.sells.Services().Create(t.Context(), machine("whmcs:19", "bob@example.com", "small")))).v
+	if third.Spec.User == theirs.Spec.User {
+		t.Error("two sellers share a user")
+	}
+	_, err := s.sells.Services().Create(t.Context(), machine("other:1", "ann@example.com", "small"))
 	wantErr(t, err, api.CodeExists, "spec.email")
-	_, err = s.sells.Services().Create(t.Context(), machine("other:1", "ann@example.com", "small"))
-	wantErr(t, err, api.CodeExists, "spec.email")
-	if s.count(api.KindService, s.reseller) != 2 {
+	if s.count(api.KindService, s.reseller) != 3 {
 		t.Error("what failed has left a service")
 	}
 }
@@ -290,7 +293,7 @@ func TestLoginLinks(t *testing.T) {
 	must(t, ret(s.sells.SetServicePassword(t.Context(), "whmcs:1", "correct horse battery")))
 	_, err = guest.LoginWithLink(t.Context(), voided)
 	wantErr(t, err, api.CodeInvalid, "token")
-	if _, err := guest.Login(t.Context(), api.Credentials{Email: "ann@example.com", Password: "correct horse battery"}); err != nil {
+	if _, err := guest.Login(t.Context(), api.Credentials{Email: "ann@example.com", Password: "correct horse battery", Organization: s.reseller}); err != nil {
 		t.Error(err)
 	}
 	for _, bad := range []string{"", "bslt_link-000000000000_" + strings.Repeat("0", 64), token[:len(token)-1] + "0", s.Token} {

@@ -16,10 +16,26 @@ func grantOf(s api.ServiceSpec) api.Grant {
 	return api.Grant{Role: api.RoleAdmin, Organization: string(s.Organization)}
 }
 
+// userOfSeller is a seller's user with that address, or nobody. An operator's own
+// are the whole cluster's: of one that another organization has he hears.
+func (h *handlers) userOfSeller(ctx context.Context, seller, email string) (api.User, error) {
+	found, err := all[api.User](ctx, h, api.ListQuery{Kind: api.KindUser, Name: email})
+	if err != nil {
+		return api.User{}, err
+	}
+	if i := slices.IndexFunc(found, func(u api.User) bool { return u.Meta.Organization == seller }); i >= 0 {
+		return found[i], nil
+	}
+	if who(ctx).role == api.RoleOperator {
+		return h.userFor(ctx, email, "")
+	}
+	return api.User{}, nil
+}
+
 // granted gives a seller's service to the user of its address, who is made if
 // there is none.
 func (h *handlers) granted(ctx context.Context, seller, installation string, s api.ServiceSpec) (api.UserID, []api.Command, error) {
-	u, err := h.userNamed(ctx, s.Email)
+	u, err := h.userOfSeller(ctx, seller, s.Email)
 	if err != nil {
 		return "", nil, err
 	}
@@ -28,7 +44,7 @@ func (h *handlers) granted(ctx context.Context, seller, installation string, s a
 		id := newID(api.KindUser)
 		spec := api.UserSpec{DisplayName: s.DisplayName, Grants: []api.Grant{g}, Credentials: &api.UserCredentials{}}
 		return api.UserID(id), []api.Command{{Op: api.OpPutSpec, Kind: api.KindUser, ID: id, Name: s.Email, Organization: seller,
-			Labels: map[string]string{soldBy: installation}, Claims: claimsOf(api.KindUser, s.Email), Data: api.Encode(spec)}}, nil
+			Labels: map[string]string{soldBy: installation}, Claims: claimsOf(ctx, api.KindUser, "", s.Email), Data: api.Encode(spec)}}, nil
 	}
 	others := func(g api.Grant) bool { return g.Role == api.RoleOperator || g.Role == api.RoleReseller }
 	if u.Meta.Organization != seller || u.Meta.Labels[soldBy] != installation || slices.ContainsFunc(u.Spec.Grants, others) {
@@ -78,13 +94,13 @@ func (h *handlers) regranted(ctx context.Context, old api.Service, want api.Serv
 			if err != nil {
 				return nil, "", err
 			}
-			there, err := h.userNamed(ctx, want.Email)
+			there, err := h.userOfSeller(ctx, old.Meta.Organization, want.Email)
 			if err != nil {
 				return nil, "", err
 			}
 			if there.Meta.ID == "" && len(u.Spec.Grants) == 1 && u.Meta.Labels[soldBy] == installation {
 				cmd := putUser(u)
-				cmd.Name, cmd.Claims = want.Email, claimsOf(api.KindUser, want.Email)
+				cmd.Name, cmd.Claims = want.Email, claimsOf(ctx, api.KindUser, u.Meta.Name, want.Email)
 				return []api.Command{cmd}, old.Spec.User, nil
 			}
 		}

@@ -43,7 +43,12 @@ func (s *Server) sessionIdentity(ctx context.Context, id string, secret []byte, 
 	}
 	g, end := session.Spec.Grant, session.Spec.ExpiresAt
 	me := identity{id: id, name: u.Meta.Name, user: session.Spec.User, role: g.Role, org: g.Organization, project: g.Project,
-		expiresAt: &end, usedAt: session.Status.UsedAt, kind: api.KindSession, parentOf: s.parentIn(ctx)}
+		expiresAt: &end, usedAt: session.Status.UsedAt, kind: api.KindSession, parentOf: s.parentIn(ctx), pays: s.paysIn(ctx)}
+	if c := credentials(u); c.PasswordHash != "" && c.TotpSecret == "" {
+		if me.needsTotp, err = s.requiresTotp(ctx, g); err != nil {
+			return identity{}, err
+		}
+	}
 	me.ended = func(e api.Event) bool {
 		switch {
 		case e.Object.Kind == api.KindSession && e.Object.Meta.ID == id:
@@ -81,7 +86,6 @@ func (h *handlers) newSession(u api.User, g api.Grant, epoch int64, address stri
 	s := api.Session{Kind: api.KindSession, Meta: api.Meta{ID: id, CreatedAt: now}, Token: token, Current: true, Spec: api.SessionSpec{
 		User: api.UserID(u.Meta.ID), Grant: g, Address: address, Epoch: epoch, Hash: hash, ExpiresAt: now.Add(sessionLife).Truncate(time.Second)}}
 	cmd := api.Command{Op: api.OpPutSpec, Kind: api.KindSession, ID: id, Organization: u.Meta.Organization, Project: u.Meta.ID, Data: api.Encode(s.Spec)}
-	s.Spec.Hash, s.Spec.Epoch = "", 0
 	return cmd, s
 }
 
@@ -105,7 +109,6 @@ func (h *handlers) ListSessions(ctx context.Context, _ ListSessionsRequestObject
 	for _, s := range sessions {
 		if holds(s, u, h.opts.Now()) {
 			s.Current = s.Meta.ID == who(ctx).id
-			s.Spec.Hash, s.Spec.Epoch = "", 0
 			out.Items = append(out.Items, s)
 		}
 	}
@@ -145,6 +148,5 @@ func (h *handlers) endSession(ctx context.Context, id string) (api.Session, erro
 		return api.Session{}, notFound(api.KindSession, id)
 	}
 	_, err = h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: endAll([]api.Session{s})})
-	s.Spec.Hash, s.Spec.Epoch = "", 0
 	return s, err
 }

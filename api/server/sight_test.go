@@ -12,6 +12,9 @@ func TestSight(t *testing.T) {
 		return api.Object{Kind: kind, Meta: api.Meta{ID: id, Organization: org, Project: project}, Spec: api.Encode(spec)}
 	}
 	parentOf := func(org string) string { return map[string]string{"o1": "r1", "o2": "r2"}[org] }
+	pays := func(org string) priceBooks {
+		return map[string]priceBooks{"o1": {own: "b1", offers: []api.PriceBookID{"b3"}}, "r1": {offers: []api.PriceBookID{"b2"}}}[org]
+	}
 	names := []string{"operator", "reseller", "admin", "member", "viewer", "billing", "other-reseller", "broken-reseller", "broken-admin", "broken-member", "broken-billing", "nobody"}
 	callers := map[string]identity{
 		"operator": {role: api.RoleOperator}, "reseller": {role: api.RoleReseller, org: "r1"}, "other-reseller": {role: api.RoleReseller, org: "r2"},
@@ -35,7 +38,10 @@ func TestSight(t *testing.T) {
 		{"nobody's instance", object(api.KindInstance, "i", "", "", struct{}{}), "operator+"},
 		{"node", object(api.KindNode, "n", "", "", struct{}{}), "operator+"},
 		{"flavor", object(api.KindFlavor, "f", "", "", struct{}{}), "operator+ reseller admin member viewer" + shared},
-		{"price book", object(api.KindPriceBook, "b", "", "", struct{}{}), "operator+ reseller admin member viewer billing" + shared + " broken-billing"},
+		{"own price book", object(api.KindPriceBook, "b1", "", "", struct{}{}), "operator+ admin member viewer billing"},
+		{"price book that a reseller offers", object(api.KindPriceBook, "b2", "", "", struct{}{}), "operator+ reseller"},
+		{"other price book", object(api.KindPriceBook, "b3", "", "", struct{}{}), "operator+"},
+		{"default price book", api.Object{Kind: api.KindPriceBook, Meta: api.Meta{ID: "b0", Name: api.DefaultPriceBook}}, "operator+ reseller other-reseller"},
 		{"own organization", object(api.KindOrganization, "o1", "r1", "", struct{}{}), "operator+ reseller+ admin member viewer billing"},
 		{"the reseller's organization", object(api.KindOrganization, "r1", "", "", struct{}{}), "operator+ reseller"},
 		{"other organization", object(api.KindOrganization, "o2", "r2", "", struct{}{}), "operator+ other-reseller+"},
@@ -57,7 +63,7 @@ func TestSight(t *testing.T) {
 		var got []string
 		for _, name := range names {
 			id := callers[name]
-			id.parentOf = parentOf
+			id.parentOf, id.pays = parentOf, pays
 			switch sees, owns := id.sees(c.o), id.owns(c.o); {
 			case sees && owns:
 				got = append(got, name+"+")

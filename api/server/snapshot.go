@@ -33,8 +33,6 @@ func (h *handlers) ListSnapshots(ctx context.Context, r ListSnapshotsRequestObje
 
 // CreateSnapshot makes one.
 func (h *handlers) CreateSnapshot(ctx context.Context, r CreateSnapshotRequestObject) (CreateSnapshotResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	m, err := h.place(ctx, api.KindSnapshot, r.Body.Meta)
 	if err != nil {
 		return nil, err
@@ -55,8 +53,6 @@ func (h *handlers) GetSnapshot(ctx context.Context, r GetSnapshotRequestObject) 
 
 // UpdateSnapshot changes name, labels and spec.
 func (h *handlers) UpdateSnapshot(ctx context.Context, r UpdateSnapshotRequestObject) (UpdateSnapshotResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	o, err := update(ctx, h, api.KindSnapshot, r.ID, r.Body.Meta, func(old api.Snapshot) (any, error) {
 		s := r.Body.Spec
 		if v, _, err := sibling[api.Volume](ctx, h, api.KindVolume, old.Meta, "spec.volume", string(s.Volume)); err == nil {

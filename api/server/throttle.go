@@ -1,20 +1,33 @@
 package server
 
 import (
-	"net/netip"
-	"strings"
+	"net/http"
 	"sync"
 	"time"
+
+	"github.com/basalt-gpu/basalt/api"
 )
 
-// Guessing passwords is slowed down so that nobody is locked out for ever:
+// Whatever others do, a good credential gets in: wrong ones are counted by what
+// they are for first, by the address that they come from second, and an address's
+// count refuses nothing that is good.
 //
-//   - An address (of IPv6 its /64) has 20 tries, and one more each ten seconds;
-//     a login that succeeds gives its try back.
+// Tokens are 256 random bits: nobody guesses one, and it is looked at before
+// anything is counted. That costs one read of the tables and one SHA-256; what
+// asks the leader is shared by all requests that wait at that moment. Wrong ones
+// beyond 100 for one credential, or from one address (of IPv6 its /64), are told
+// to slow down.
+//
+// Passwords can be guessed, and each look at one costs a derivation:
+//
 //   - An account has ten tries; each wrong one after them doubles the wait
 //     before the next, from a second to a minute. A login forgives.
 //   - Where the account has logged in lately from, its tries are counted apart:
 //     strangers who guess do not keep its owner waiting there.
+//   - An address has 20 wrong tries, and one more each ten seconds; a login that
+//     succeeds gives its try back. Beyond them it is not refused, but waits
+//     behind everybody else (password.Behind): one derivation at a time for all
+//     such addresses. An account that has logged in lately from there does not.
 //
 // Accounts that there are not are treated alike. Counts are each node's own; an
 // account's is noted in the store now and then (UserStatus.failures), so that a
@@ -56,13 +69,7 @@ func (t *throttle) try(key string, known tries, now time.Time) (count int, after
 	x, ok := t.all[key]
 	if !ok {
 		x = known
-		if len(t.all) >= maxBuckets {
-			t.forget(now)
-		}
-		if len(t.all) >= maxBuckets {
-			key = "" // all share one
-			x = t.all[key]
-		}
+		makeRoom(t.all, func(x tries) time.Time { return x.last })
 	}
 	if now.Sub(x.last) > forgetTries {
 		x = tries{}
@@ -82,14 +89,6 @@ func (t *throttle) forgive(key string, now time.Time) {
 	t.all[key] = tries{0, now}
 }
 
-func (t *throttle) forget(now time.Time) {
-	for k, x := range t.all {
-		if x.count == 0 || now.Sub(x.last) > forgetTries {
-			delete(t.all, k)
-		}
-	}
-}
-
 // noted says whether so many tries are worth a write: 10, 20, 40, …
 func noted(count int) bool {
 	for n := freeTries; n <= count; n *= 2 {
@@ -100,19 +99,18 @@ func noted(count int) bool {
 	return false
 }
 
-// addressOf is whom a request comes from, as far as addresses tell: an IPv4
-// address, or the /64 of an IPv6 one.
-func addressOf(remote string) string {
-	a, err := netip.ParseAddrPort(remote)
-	if err != nil {
-		if i := strings.LastIndexByte(remote, ':'); i > 0 {
-			return remote[:i]
-		}
-		return "local" // a unix socket
+// errSlow is for who sends too much.
+var errSlow = api.Errorf(api.CodeRateLimited, "too many requests").WithHint("wait a second")
+
+// refused counts a token that was looked at and is not good, and returns why, or
+// errSlow to who has sent many.
+func (s *Server) refused(r *http.Request, token string, why error, now time.Time) error {
+	id, _, ok := parseToken(token)
+	if ok && !s.wrong.take(id, now) {
+		return errSlow
 	}
-	ip := a.Addr().Unmap().WithZone("")
-	if ip.Is4() {
-		return ip.String()
+	if !s.denied.take(addressOf(r), now) {
+		return errSlow
 	}
-	return netip.PrefixFrom(ip, 64).Masked().String()
+	return why
 }

@@ -68,8 +68,6 @@ func newLink(id string, c *api.UserCredentials, now time.Time) api.PasswordLink 
 // CreateUser makes one without a password; the answer holds a token that sets
 // it, which is nowhere else, so this takes no Idempotency-Key.
 func (h *handlers) CreateUser(ctx context.Context, r CreateUserRequestObject) (CreateUserResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	in := *r.Body
 	in.Meta.Name = api.Login(in.Meta.Name)
 	m, err := h.place(ctx, api.KindUser, in.Meta)
@@ -108,8 +106,6 @@ func (h *handlers) GetUser(ctx context.Context, r GetUserRequestObject) (GetUser
 // UpdateUser changes name, labels and spec. Sessions of grants that are gone,
 // and all of a user that is disabled, end with it.
 func (h *handlers) UpdateUser(ctx context.Context, r UpdateUserRequestObject) (UpdateUserResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	r.Body.Meta.Name = api.Login(r.Body.Meta.Name)
 	o, err := update(ctx, h, api.KindUser, r.ID, r.Body.Meta, func(old api.User) (any, error) {
 		kept := credentials(old)
@@ -162,16 +158,10 @@ func (h *handlers) ResetUser(ctx context.Context, r ResetUserRequestObject) (Res
 	return ResetUser200JSONResponse(link), h.keep(ctx, u, c)
 }
 
-// shownSpec and shownStatus are what leaves the server: that there is a
-// password or a code, and no more of them.
-func shownSpec(u api.User) api.UserSpec {
-	u.Spec.Credentials = nil
-	return u.Spec
-}
-
-func shownStatus(u api.User) api.UserStatus {
+// shownStatus says that there is a password or a code, and no more of them.
+func shownStatus(u api.User, verified bool) api.UserStatus {
 	c := credentials(u)
-	return api.UserStatus{HasPassword: c.PasswordHash != "", Totp: c.TotpSecret != "", LastLoginAt: u.Status.LastLoginAt,
+	return api.UserStatus{Verified: verified, HasPassword: c.PasswordHash != "", Totp: c.TotpSecret != "", LastLoginAt: u.Status.LastLoginAt,
 		Failures: u.Status.Failures, FailedAt: u.Status.FailedAt}
 }
 

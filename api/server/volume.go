@@ -142,8 +142,6 @@ func (h *handlers) ListVolumes(ctx context.Context, r ListVolumesRequestObject) 
 
 // CreateVolume makes one.
 func (h *handlers) CreateVolume(ctx context.Context, r CreateVolumeRequestObject) (CreateVolumeResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	m, err := h.place(ctx, api.KindVolume, r.Body.Meta)
 	if err != nil {
 		return nil, err
@@ -164,8 +162,6 @@ func (h *handlers) GetVolume(ctx context.Context, r GetVolumeRequestObject) (Get
 
 // UpdateVolume changes name, labels and spec.
 func (h *handlers) UpdateVolume(ctx context.Context, r UpdateVolumeRequestObject) (UpdateVolumeResponseObject, error) {
-	h.references.RLock()
-	defer h.references.RUnlock()
 	o, err := update(ctx, h, api.KindVolume, r.ID, r.Body.Meta, func(old api.Volume) (any, error) {
 		s := r.Body.Spec
 		s.WrappedKey = old.Spec.WrappedKey
@@ -220,7 +216,7 @@ func (h *handlers) sameSource(ctx context.Context, old api.Volume, s api.VolumeS
 // DeleteVolume deletes one that nothing uses; with cascade its snapshots too,
 // unless something is made from them.
 func (h *handlers) DeleteVolume(ctx context.Context, r DeleteVolumeRequestObject) (DeleteVolumeResponseObject, error) {
-	var snapshots []api.Snapshot
+	var with []api.Command // in one batch: nothing is deleted while a snapshot has a clone
 	if r.Params.Cascade {
 		v, err := h.own(ctx, api.KindVolume, r.ID)
 		if err != nil {
@@ -232,21 +228,10 @@ func (h *handlers) DeleteVolume(ctx context.Context, r DeleteVolumeRequestObject
 		}
 		for _, s := range all {
 			if string(s.Spec.Volume) == v.Meta.ID {
-				snapshots = append(snapshots, s)
-			}
-		}
-		// All or nothing: nothing is deleted while one of them has a clone.
-		for _, s := range snapshots {
-			if err := h.unused(ctx, api.Object{Kind: api.KindSnapshot, Meta: s.Meta}); err != nil {
-				return nil, err
-			}
-		}
-		for _, s := range snapshots {
-			if _, err := remove[api.Snapshot](ctx, h, api.KindSnapshot, s.Meta.ID); err != nil {
-				return nil, err
+				with = append(with, api.Command{Op: api.OpDelete, Kind: api.KindSnapshot, ID: s.Meta.ID, Expect: api.AnyRevision})
 			}
 		}
 	}
-	o, err := remove[api.Volume](ctx, h, api.KindVolume, r.ID)
+	o, err := remove[api.Volume](ctx, h, api.KindVolume, r.ID, with...)
 	return DeleteVolume200JSONResponse(o), err
 }

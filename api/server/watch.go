@@ -35,7 +35,7 @@ func (h *handlers) Watch(ctx context.Context, r WatchRequestObject) (WatchRespon
 	if err != nil {
 		return nil, err
 	}
-	return watchResponse{ctx, who(ctx), r.Params.Kind, events}, nil
+	return watchResponse{ctx, who(ctx), r.Params.Kind, events, h.marks}, nil
 }
 
 type watchResponse struct {
@@ -43,6 +43,7 @@ type watchResponse struct {
 	me     identity
 	kinds  []api.Kind // none: all
 	events <-chan api.Event
+	marks  *marks
 }
 
 // VisitWatchResponse sends lines until the reader or the store ends it, or the
@@ -78,7 +79,7 @@ func (w watchResponse) VisitWatchResponse(out http.ResponseWriter) error {
 			}
 			ended := w.me.ended(e) // before its credentials are blanked
 			if w.wants(e) {
-				e.Object = outgoing(e.Object)
+				e.Object = w.marks.object(shown(e.Object))
 				line, err := json.Marshal(e)
 				if err != nil {
 					return fmt.Errorf("encode a change: %w", err)

@@ -20,6 +20,7 @@ type txn struct {
 	expiries []api.RecordPlace // what ended before such a place's end
 	events   []api.Event
 	raised   map[int64]*api.Raise
+	cascades map[key]bool // deleted with what refers to them
 	revision int64
 	at       time.Time
 }
@@ -95,6 +96,9 @@ func (t *txn) apply(c api.Command) (api.Object, error) {
 	o, exists := t.get(key{c.Kind, c.ID})
 	if err := expect(c, o, exists); err != nil {
 		return api.Object{}, err
+	}
+	if c.Op == api.OpDelete && c.Cascade {
+		t.cascades[key{c.Kind, c.ID}] = true
 	}
 	switch c.Op {
 	case api.OpPutSpec:
@@ -197,6 +201,11 @@ func (t *txn) putSpec(c api.Command, data json.RawMessage, o api.Object, exists 
 		}
 		if _, err := t.take(&o, c.Uses); err != nil {
 			return o, err
+		}
+		if quota := api.CountQuota(o.Kind); quota != "" {
+			if err := t.fits(o, quota, 1); err != nil {
+				return o, err
+			}
 		}
 		limit(&o, c.Limits)
 		return t.put(o), nil

@@ -37,8 +37,11 @@ func (m *Memory) note(n *api.AuditNote, t *txn) {
 	if len(m.audit) > 0 {
 		last = m.audit[len(m.audit)-1]
 	}
-	m.audit = append(m.audit, e.Chain(last.Hash))
+	m.audit = append(m.audit, e.Chain(last.Hash).Sealed(memoryKey))
 }
+
+// memoryKey seals the events of all memory stores.
+var memoryKey = []byte("a key that tests know")
 
 // Audit is one page of the audit trail.
 func (m *Memory) Audit(ctx context.Context, q api.AuditQuery) (page api.AuditPage, err error) {

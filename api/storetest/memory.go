@@ -62,7 +62,7 @@ func (m *Memory) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	if done, ok := m.batches[b.ID]; ok && b.ID != "" {
 		return done, nil
 	}
-	t := &txn{base: m.objects, changed: map[key]*api.Object{}, held: m.claims, claims: map[string]key{}, raised: map[int64]*api.Raise{}, revision: m.revision, at: b.At.UTC()}
+	t := &txn{base: m.objects, changed: map[key]*api.Object{}, held: m.claims, claims: map[string]key{}, raised: map[int64]*api.Raise{}, cascades: map[key]bool{}, revision: m.revision, at: b.At.UTC()}
 	results := make([]api.Object, 0, len(b.Commands))
 	for i, c := range b.Commands {
 		before := t.revision
@@ -74,6 +74,9 @@ func (m *Memory) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 			return nil, fmt.Errorf("command %d of %d: %w", i+1, len(b.Commands), err)
 		}
 		results = append(results, o)
+	}
+	if err := t.references(b.Strict); err != nil {
+		return nil, err
 	}
 	asked := ""
 	if b.Audit != nil {

@@ -17,10 +17,11 @@ func (m *Memory) Sums(ctx context.Context, kind api.Kind, id string) (api.Amount
 	out := api.Amounts{}
 	holder := api.Object{Kind: kind, Meta: api.Meta{ID: id}}
 	for _, o := range m.objects {
-		if len(o.Uses) == 0 || !t.under(o, holder) {
+		uses := usesOf(o)
+		if len(uses) == 0 || !t.under(o, holder) {
 			continue
 		}
-		for quota, n := range o.Uses {
+		for quota, n := range uses {
 			if n != 0 {
 				out[quota] += n
 			}
@@ -36,15 +37,8 @@ func (t *txn) take(o *api.Object, uses api.Amounts) (changed bool, err error) {
 		return false, nil
 	}
 	for _, quota := range slices.Sorted(maps.Keys(uses)) {
-		delta := uses[quota] - o.Uses[quota]
-		for _, holder := range t.above(*o) {
-			limit, ok := holder.Limits[quota]
-			if !ok {
-				limit = math.MaxInt64
-			}
-			if used := t.used(holder, quota); delta > 0 && used > limit-delta {
-				return false, api.QuotaExceeded(holder.Kind, holder.Meta.ID, quota, limit, used, delta)
-			}
+		if err := t.fits(*o, quota, uses[quota]-o.Uses[quota]); err != nil {
+			return false, err
 		}
 	}
 	o.Uses = maps.Clone(uses)
@@ -54,16 +48,56 @@ func (t *txn) take(o *api.Object, uses api.Amounts) (changed bool, err error) {
 	return true, nil
 }
 
+// fits refuses what would take more of a quota than is left.
+func (t *txn) fits(o api.Object, quota string, delta int64) error {
+	for _, holder := range t.above(o) {
+		limit, ok := holder.Limits[quota]
+		if !ok && holder.Kind == api.KindOrganization && holder.Meta.ID == o.Meta.Organization {
+			limit, ok = api.DefaultQuota(quota)
+		}
+		if !ok {
+			limit = math.MaxInt64
+		}
+		if used := t.used(holder, quota); delta > 0 && used > limit-delta {
+			return api.QuotaExceeded(holder.Kind, holder.Meta.ID, quota, limit, used, delta)
+		}
+	}
+	return nil
+}
+
+// usesOf is what an object says that it takes, and what it takes by being there.
+func usesOf(o api.Object) api.Amounts {
+	quota := api.CountQuota(o.Kind)
+	if quota == "" {
+		return o.Uses
+	}
+	uses := maps.Clone(o.Uses)
+	if uses == nil {
+		uses = api.Amounts{}
+	}
+	uses[quota] = 1
+	return uses
+}
+
 // used is what the objects under holder take.
 func (t *txn) used(holder api.Object, quota string) (sum int64) {
+	add := func(o api.Object) {
+		n := o.Uses[quota]
+		if api.CountQuota(o.Kind) == quota {
+			n = 1
+		}
+		if n != 0 && t.under(o, holder) {
+			sum += n
+		}
+	}
 	for k := range t.base {
-		if o, ok := t.get(k); ok && t.under(o, holder) {
-			sum += o.Uses[quota]
+		if o, ok := t.get(k); ok {
+			add(o)
 		}
 	}
 	for k, o := range t.changed {
-		if _, old := t.base[k]; !old && o != nil && t.under(*o, holder) {
-			sum += o.Uses[quota]
+		if _, old := t.base[k]; !old && o != nil {
+			add(*o)
 		}
 	}
 	return sum

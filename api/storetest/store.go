@@ -46,6 +46,13 @@
 //     it is answered as any other and counts nowhere. Use is as before. A time
 //     less than api.MinKeepRecords before the batch's is CodeInvalid.
 //
+// References (api.References). A batch is refused with CodeInUse and Error.By if an
+// object that it deletes, or that it makes unfit to be referred to (api.Targets), is
+// held by one that is there when the batch is done; unless its Delete has Cascade.
+// A strict batch is refused with CodeNotFound at the field if an object that it
+// makes or changes begins to refer to what is not there when the batch is done, or
+// is being deleted. The order of commands has no meaning for either.
+//
 // Events. A change of an object that tenants hear of (api.EventsOf) makes an
 // event, and a command that changes something makes the one that it raises. They
 // come in the order of their sequences, which never repeat. At least the last

@@ -48,8 +48,8 @@ func testAuditTrail(t *tester) {
 	}
 	before := api.AuditEvent{}
 	for i, e := range page.Items {
-		if !e.Follows(before) {
-			t.Errorf("event %d does not follow: %+v", i, e)
+		if !e.Follows(before) || e.Seal == "" {
+			t.Errorf("event %d does not follow, or has no seal: %+v", i, e)
 		}
 		if changed := e; i > 0 {
 			changed.Actor = "key-2"
@@ -61,7 +61,7 @@ func testAuditTrail(t *tester) {
 	}
 	first := page.Items[0]
 	if diff := cmp.Diff(api.AuditEvent{Seq: 1, At: at(1), Actor: "key-1", Name: "ann", Role: api.RoleMember, From: "192.0.2.1", Operation: "DoIt",
-		Organization: "org-1", Project: "prj-1", Previous: first.Previous, Hash: first.Hash, Objects: []api.AuditObject{
+		Organization: "org-1", Project: "prj-1", Previous: first.Previous, Hash: first.Hash, Seal: first.Seal, Objects: []api.AuditObject{
 			{Kind: api.KindVolume, ID: "vol-1", Name: "vol-1", Revision: 1}, {Kind: api.KindVolume, ID: "vol-2", Name: "vol-2", Revision: 2}}}, first); diff != "" {
 		t.Error(diff)
 	}

@@ -35,9 +35,11 @@ func (t *tester) scopes(reseller, customer, one, two api.Amounts) {
 	}
 }
 
+// sums leaves out what objects take by being there (testKindQuotas).
 func (t *tester) sums(kind api.Kind, id string, want api.Amounts) {
 	t.Helper()
 	got, err := t.s.Sums(t.ctx, kind, id)
+	maps.DeleteFunc(got, func(quota string, _ int64) bool { _, counted := api.DefaultQuota(quota); return counted })
 	if err != nil || !maps.Equal(got, want) {
 		t.Errorf("%s %s has %v in use, %v; want %v", kind, id, got, err, want)
 	}
@@ -188,4 +190,58 @@ func testQuotasNeverPassed(t *tester) {
 	if refused == 0 || taken == 0 {
 		t.Errorf("%d batches were refused, %d taken", refused, taken)
 	}
+}
+
+// testKindQuotas: of every kind that tenants make an object takes one of a quota by
+// being there, until it is gone.
+func testKindQuotas(t *tester) {
+	tenants := []api.Kind{api.KindImage, api.KindVolume, api.KindSnapshot, api.KindBackup, api.KindNetwork, api.KindSecurityGroup, api.KindLoadBalancer,
+		api.KindProject, api.KindAPIKey, api.KindWebhook, api.KindBudget, api.KindUser, api.KindOrganization, api.KindService, api.KindPayment, api.KindCreditNote}
+	put := func(kind api.Kind, n int) api.Command {
+		id := fmt.Sprint(kind, "-", n)
+		return api.Command{Op: api.OpPutSpec, Kind: kind, ID: id, Name: id, Organization: "org-1", Data: json.RawMessage(`{}`)}
+	}
+	limits := api.Amounts{}
+	for _, kind := range tenants {
+		limits[api.CountQuota(kind)] = 2
+	}
+	t.must(1, holding(api.KindOrganization, "org-0", "", nil))
+	t.must(2, holding(api.KindOrganization, "org-1", "org-0", limits))
+	for _, kind := range tenants {
+		quota := api.CountQuota(kind)
+		t.must(3, put(kind, 1))
+		t.must(3, put(kind, 2))
+		t.fails(api.CodeQuota, put(kind, 3))
+		o := t.must(4, api.Command{Op: api.OpPutSpec, Kind: kind, ID: fmt.Sprint(kind, "-1"), Expect: api.AnyRevision, Data: json.RawMessage(`{"a":1}`)})
+		if len(o.Uses) > 0 {
+			t.Errorf("%s says that it takes %v", kind, o.Uses)
+		}
+		t.must(5, api.Command{Op: api.OpDelete, Kind: kind, ID: o.Meta.ID, Expect: api.AnyRevision})
+		t.must(6, put(kind, 3))
+		for _, org := range []string{"org-0", "org-1"} {
+			want := int64(2)
+			if kind == api.KindOrganization && org == "org-0" {
+				want++ // org-1
+			}
+			if got, err := t.s.Sums(t.ctx, api.KindOrganization, org); err != nil || got[quota] != want {
+				t.Errorf("%s has %d %s, %v; want %d", org, got[quota], quota, err, want)
+			}
+		}
+	}
+	// Its own default limits an organization, and not the one above it.
+	t.must(7, holding(api.KindOrganization, "org-1", "", api.Amounts{}))
+	most, _ := api.DefaultQuota(api.CountQuota(api.KindWebhook))
+	for n := range int(most) - 2 {
+		t.must(8, put(api.KindWebhook, 10+n))
+	}
+	t.fails(api.CodeQuota, put(api.KindWebhook, 4))
+	t.must(9, holding(api.KindOrganization, "org-2", "org-0", nil))
+	c := put(api.KindWebhook, 5)
+	c.Organization = "org-2"
+	t.must(10, c)
+	// A customer does not pass what its seller has been given.
+	t.must(11, holding(api.KindOrganization, "org-0", "", api.Amounts{api.CountQuota(api.KindWebhook): most + 1}))
+	c = put(api.KindWebhook, 6)
+	c.Organization = "org-2"
+	t.fails(api.CodeQuota, c)
 }

@@ -79,6 +79,8 @@ type VGPU struct {
 	Device                  string
 	VRAMBytes, SharePercent int64
 	Tier                    api.GPUTier
+	// VCPUs and MemoryBytes of the instance: what it pays for of the node, besides.
+	VCPUs, MemoryBytes int64
 	// SwapBytes of this node's memory back what the card is promised beyond its
 	// own: of the card, with all its slices.
 	SwapBytes int64
@@ -113,7 +115,10 @@ type Options struct {
 	Keys     Keys                // nil: no disk is encrypted or in Ceph
 	Ports    Ports               // nil: no networks
 	Ceph     Storage             // nil: this node runs no Ceph
-	Backups  Backups             // nil: no backups
+	// WorkerLimits returns why nothing bounds what vGPUs' workers take of this
+	// node, or nil. nil: there is nothing to bound.
+	WorkerLimits func() error
+	Backups      Backups // nil: no backups
 	// Upgrade is how far this node is with an upgrade; nil: it has no part in any.
 	Upgrade func() api.NodeUpgrade
 	// Fenced says whether the fence has ended a run of the instance that began
@@ -121,7 +126,7 @@ type Options struct {
 	Fenced func(id api.InstanceID, since time.Time) (bool, error)
 	BootID string // of the machine's present boot; empty: the kernel's
 
-	Accelerator hypervisor.Accelerator // until SetAccelerator
+	Accelerator hypervisor.Accelerator // until SetAccelerator; empty: no machine starts until then
 	VCPUs       int64                  // to give out; 0: 4 for each CPU of the machine
 	MemoryBytes int64                  // to give out; 0: the machine's, less 2 GiB
 	ToolsDisc   string                 // ISO with the guest tools; empty: none
@@ -159,7 +164,7 @@ type Agent struct {
 
 	book *samples.Book // charts
 
-	accelerator atomic.Value // hypervisor.Accelerator
+	accelerator atomic.Value // accelerated
 	pools       atomic.Pointer[map[string]sds.Driver]
 
 	mu       sync.Mutex

@@ -15,7 +15,6 @@ import (
 
 const (
 	backupLook  = 2 * time.Second  // at a copy, which is also how often its progress is told
-	backupAgain = 10 * time.Second // what somebody else's work was in the way of
 	deleteAgain = 30 * time.Second // from a target that does not answer
 )
 
@@ -55,7 +54,7 @@ func (a *Agent) reconcileBackup(ctx context.Context, id string) (time.Duration, 
 		if s.copy.what == deleteBackup {
 			return deleteAgain, nil
 		}
-		return backupAgain, nil
+		return backupLook, nil
 	case backupDelete:
 		a.backups.take(k)
 		return a.deleteBackup(ctx, b, v)

@@ -57,6 +57,8 @@ type backupDecision struct {
 // before the end is said.
 func nextBackup(b api.Backup, s backupSeen) backupDecision {
 	st := b.Status
+	of := api.Tried(b.Meta, b.Assignment)
+	held, never := st.Retry.Left(of, s.now, retryHere)
 	switch {
 	case b.Meta.DeletedAt != nil:
 		return endBackup(b, s)
@@ -69,13 +71,14 @@ func nextBackup(b api.Backup, s backupSeen) backupDecision {
 		return backupDecision{backupWait, st}
 	case s.copy.ended && s.copy.err == nil:
 		r := s.copy.result
-		st.Phase, st.LastError, st.EndedAt = api.BackupSucceeded, "", &s.now
+		st.Phase, st.LastError, st.EndedAt, st.Retry = api.BackupSucceeded, "", &s.now, nil
 		st.ProgressBytes, st.TotalBytes, st.AddedBytes = r.TotalBytes, r.TotalBytes, max(r.AddedBytes, 0)
 		return backupDecision{backupClean, st}
 	case s.copy.ended && passes(s.copy.err):
-		st.LastError = plainly(s.copy.err)
+		st.LastError, st.Retry = plainly(s.copy.err), st.Retry.After(b.Meta.ID, of, s.now, retryHere)
 		return backupDecision{backupDrop, st}
 	case s.copy.ended:
+		st.Retry = nil
 		st.Phase, st.LastError, st.EndedAt = api.BackupFailed, plainly(s.copy.err), &s.now
 		return backupDecision{backupClean, st}
 	case s.gone:
@@ -88,6 +91,8 @@ func nextBackup(b api.Backup, s backupSeen) backupDecision {
 		return backupDecision{backupNone, st}
 	case s.target != "":
 		return waitBackup(st, s.target)
+	case held > 0 || never:
+		return backupDecision{backupWait, st}
 	}
 	return backupDecision{backupRun, st}
 }
@@ -115,7 +120,7 @@ func startBackup(b api.Backup, now time.Time) api.BackupStatus {
 func endBackup(b api.Backup, s backupSeen) backupDecision {
 	st := b.Status
 	if st.Phase != api.BackupDeleting {
-		st.Phase, st.LastError = api.BackupDeleting, ""
+		st.Phase, st.LastError, st.Retry = api.BackupDeleting, "", nil
 	}
 	switch {
 	case s.copy.running && s.copy.what == runBackup:

@@ -139,7 +139,7 @@ func TestDeleteOfAnAttachedVolume(t *testing.T) {
 	w, h := running(t)
 	w.volume(h, "vol-2", api.PoolLocal, attachTo("ins-1"))
 	w.until("attached", func() bool { return len(h.disks("ins-1")) == 2 })
-	w.apply(api.Command{Op: api.OpDelete, Kind: api.KindVolume, ID: "vol-2", Expect: api.AnyRevision})
+	w.apply(api.Command{Op: api.OpDelete, Kind: api.KindVolume, ID: "vol-2", Expect: api.AnyRevision, Cascade: true})
 	w.until("deleted", func() bool { _, there := read[api.Volume](w, api.KindVolume, "vol-2"); return !there })
 	if got := h.disks("ins-1"); !slices.Equal(got, []string{"root"}) {
 		t.Errorf("the machine has %v", got)
@@ -207,7 +207,7 @@ func TestSnapshotCloneRollback(t *testing.T) {
 	h.local.SetUsed("vol-ins-1", false)
 	w.until("rolled back", func() bool { st := w.vol("vol-ins-1").Status; return st.Rollbacks == 1 && st.LastError == "" })
 
-	w.apply(api.Command{Op: api.OpDelete, Kind: api.KindSnapshot, ID: "snap-1", Expect: api.AnyRevision})
+	w.apply(api.Command{Op: api.OpDelete, Kind: api.KindSnapshot, ID: "snap-1", Expect: api.AnyRevision, Cascade: true})
 	w.until("it says why not", func() bool { return strings.Contains(w.snap("snap-1").Status.LastError, "cloned") })
 	w.apply(api.Command{Op: api.OpDelete, Kind: api.KindVolume, ID: "vol-2", Expect: api.AnyRevision})
 	w.until("deleted", func() bool { _, there := read[api.Snapshot](w, api.KindSnapshot, "snap-1"); return !there })
@@ -371,7 +371,7 @@ func TestVolumeOfAnInstanceThatWaits(t *testing.T) {
 	in.Assignment.Node, in.Assignment.Epoch = "", in.Assignment.Epoch+1
 	w.assign(api.KindInstance, "ins-1", in.Assignment)
 	w.node(a, api.NodeAssignment{State: api.NodeLost, Epoch: 1})
-	w.apply(api.Command{Op: api.OpDelete, Kind: api.KindVolume, ID: "vol-2", Expect: api.AnyRevision})
+	w.apply(api.Command{Op: api.OpDelete, Kind: api.KindVolume, ID: "vol-2", Expect: api.AnyRevision, Cascade: true})
 	v := w.vol("vol-3")
 	v.Spec.Instance = ""
 	w.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindVolume, ID: "vol-3", Expect: v.Meta.Revision, Data: api.Encode(v.Spec)})

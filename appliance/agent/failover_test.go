@@ -204,6 +204,58 @@ func TestNothingStartsBeforeTheClaim(t *testing.T) {
 	}
 }
 
+// A volume is claimed before its machine has it open, and once more before the
+// guest runs: then the pool can see whom it would have to shut out.
+func TestAClaimIsSaidAgainWhenTheDiskIsOpen(t *testing.T) {
+	w := newTown(t, 1, true)
+	a := w.houses[0]
+	w.upload(a, "img-1")
+	var order []string
+	note := func(op string) {
+		if len(order) == 0 || order[len(order)-1] != op {
+			order = append(order, op)
+		}
+	}
+	a.shared.Fault(func(op, _ string) error {
+		if op == "ClaimVolume" {
+			note(op)
+		}
+		return nil
+	})
+	a.machines.Fault(func(op string, _ api.InstanceID) error {
+		if op == "Load" || op == "Resume" {
+			note(op)
+		}
+		return nil
+	})
+	w.create(a, "ins-1", api.PoolShared, nil)
+	w.until("runs", func() bool { return w.runsOn("ins-1", a) })
+	if want := []string{"ClaimVolume", "Load", "ClaimVolume", "Resume"}; !slices.Equal(order, want) {
+		t.Errorf("a start is %v, want %v", order, want)
+	}
+
+	// A second claim that fails is no start.
+	a.machines.Fault(nil)
+	w.power(api.PowerStopped)
+	w.until("stopped", func() bool { return !w.runsOn("ins-1", a) })
+	before, claims := a.starts("ins-1"), 0
+	a.shared.Fault(func(op, _ string) error {
+		if op == "ClaimVolume" {
+			if claims++; claims%2 == 0 {
+				return errCut
+			}
+		}
+		return nil
+	})
+	w.power(api.PowerRunning)
+	w.pass(time.Minute)
+	if w.runsOn("ins-1", a) || claims < 2 {
+		t.Errorf("it runs after %d claims, of which every second one failed, and %d starts", claims, a.starts("ins-1")-before)
+	}
+	a.shared.Fault(nil)
+	w.until("runs again", func() bool { return w.runsOn("ins-1", a) })
+}
+
 // A returned node that cannot look at its domains takes no work.
 func TestNoWorkBeforeItHasGivenUp(t *testing.T) {
 	w := newTown(t, 2, false)

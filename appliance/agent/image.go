@@ -18,8 +18,9 @@ import (
 // what their volumes need (fetch.go).
 //
 //	Pending ─► Importing ─► Ready ─► deleted: every node its own copy; the one
-//	               └─► Failed       that brought it in takes the finalizer off,
-//	                                or when it is lost the one on duty
+//	               │          ▲     that brought it in takes the finalizer off,
+//	               ▼          │     or when it is lost the one on duty
+//	             Failed ──────┘ tried again (retry.go)
 func (a *Agent) reconcileImage(ctx context.Context, id string) (time.Duration, error) {
 	img, ok := get(a.cache, a.cache.images, id)
 	if !ok {
@@ -41,13 +42,39 @@ func (a *Agent) reconcileImage(ctx context.Context, id string) (time.Duration, e
 	if have, _, err := a.findImage(ctx, api.ImageID(id)); err == nil {
 		return 0, a.sayImage(ctx, img, ready(have, a.o.NodeID))
 	}
-	err := a.jobs.start(ctx, "import "+id, key(api.KindImage, id), func(ctx context.Context) error {
-		return a.importImage(ctx, img, sds.ImageImport{URL: img.Spec.URL})
-	})
-	if err != nil && api.CodeOf(err) != api.CodeUnavailable && api.CodeOf(err) != api.CodeInternal {
-		return 0, nil // trying again gives the same answer; the status says which
+	if wait, held := a.hold(img.Status.Retry, api.Tried(img.Meta, img.Assignment), retryThere); held {
+		return wait, nil
 	}
+	err := a.jobs.start(ctx, "import "+id, key(api.KindImage, id), func(ctx context.Context) error {
+		err := a.importImage(ctx, img, sds.ImageImport{URL: img.Spec.URL})
+		var f *importFailed
+		if errors.As(err, &f) { // the status says it, and when it is tried again
+			a.log.Warn("import image failed", "id", id, "error", err)
+			return nil
+		}
+		return err
+	})
 	return time.Second, err
+}
+
+// importFailed is an import's failure that the image's status says.
+type importFailed struct{ error }
+
+func (f *importFailed) Unwrap() error { return f.error }
+
+// failedImport is the status after an import has failed. What failed at a URL is
+// tried again, unless it would give the same answer.
+func (a *Agent) failedImport(img api.Image, err error) api.ImageStatus {
+	st := api.ImageStatus{Phase: api.ImageFailed, Node: a.o.NodeID, LastError: err.Error()}
+	of := api.Tried(img.Meta, img.Assignment)
+	switch code := api.CodeOf(err); {
+	case img.Spec.URL == "": // the bytes have to be sent again
+	case code == api.CodeUnavailable || code == api.CodeInternal:
+		st.Retry = img.Status.Retry.After(img.Meta.ID, of, a.o.Now(), retryThere)
+	default:
+		st.Retry = img.Status.Retry.Last(of)
+	}
+	return st
 }
 
 // awaitUpload says what became of an upload that a restart has ended, or of one
@@ -115,7 +142,12 @@ func (a *Agent) PutImage(ctx context.Context, id api.ImageID, content io.Reader)
 	case img.Status.Phase == api.ImageImporting && img.Status.Node != a.o.NodeID && !a.away(img.Status.Node):
 		return api.Errorf(api.CodeState, "image %s is being sent to another node", img.Meta.Name)
 	}
-	return a.importImage(ctx, img, sds.ImageImport{Content: content})
+	err = a.importImage(ctx, img, sds.ImageImport{Content: content})
+	var f *importFailed
+	if errors.As(err, &f) {
+		return f.error
+	}
+	return err
 }
 
 func (a *Agent) importing(id string) bool {
@@ -139,13 +171,16 @@ func (a *Agent) importImage(ctx context.Context, img api.Image, in sds.ImageImpo
 		a.mu.Unlock()
 	}()
 
-	if err := a.sayImage(ctx, img, api.ImageStatus{Phase: api.ImageImporting, Node: a.o.NodeID}); err != nil {
-		return err
+	again := img.Spec.URL != "" && img.Status.Retry.Stands(api.Tried(img.Meta, img.Assignment)) // it stays Failed until it is there
+	if !again {
+		if err := a.sayImage(ctx, img, api.ImageStatus{Phase: api.ImageImporting, Node: a.o.NodeID}); err != nil {
+			return err
+		}
 	}
 	last := a.o.Now()
 	in.ID, in.Format, in.SHA256 = api.ImageID(id), sds.Format(img.Spec.Format), img.Spec.Sha256
 	in.Progress = func(n int64) {
-		if now := a.o.Now(); now.Sub(last) >= 2*time.Second {
+		if now := a.o.Now(); !again && now.Sub(last) >= 2*time.Second {
 			last = now
 			if err := a.sayImage(ctx, img, api.ImageStatus{Phase: api.ImageImporting, Node: a.o.NodeID, ProgressBytes: n}); err != nil {
 				a.log.Warn("report", "id", id, "error", err)
@@ -161,10 +196,11 @@ func (a *Agent) importImage(ctx context.Context, img api.Image, in sds.ImageImpo
 		// The caller may be gone; the status must still tell the truth.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
-		if said := a.sayImage(ctx, img, api.ImageStatus{Phase: api.ImageFailed, Node: a.o.NodeID, LastError: err.Error()}); said != nil {
+		if said := a.sayImage(ctx, img, a.failedImport(img, err)); said != nil {
 			a.log.Warn("report", "id", id, "error", said)
+			return err
 		}
-		return err
+		return &importFailed{err}
 	}
 	return a.sayImage(ctx, img, ready(have, a.o.NodeID))
 }

@@ -43,6 +43,7 @@ func TestANodeFetchesTheImageThatItNeeds(t *testing.T) {
 	// Deleted: everywhere, and by whoever is left.
 	w.apply(api.Command{Op: api.OpDelete, Kind: api.KindInstance, ID: "ins-1", Expect: api.AnyRevision},
 		api.Command{Op: api.OpDelete, Kind: api.KindVolume, ID: "vol-ins-1", Expect: api.AnyRevision})
+	w.until("no instance", func() bool { _, there := w.instance("ins-1"); return !there })
 	w.until("no volume", func() bool { _, there := read[api.Volume](w, api.KindVolume, "vol-ins-1"); return !there })
 	w.apply(api.Command{Op: api.OpDelete, Kind: api.KindImage, ID: "img-1", Expect: api.AnyRevision})
 	w.until("the image is gone", func() bool { _, there := read[api.Image](w, api.KindImage, "img-1"); return !there })

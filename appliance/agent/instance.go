@@ -41,11 +41,19 @@ func (a *Agent) reconcileInstance(ctx context.Context, id string) (time.Duration
 		return 0, err
 	}
 	d := next(in, s, a.o.Now(), a.o.StopGrace)
+	idle := d.step == stepNone || d.step == stepWait
+	of := api.Tried(in.Meta, in.Assignment)
+	if !idle && in.Status.Retry.Stands(of) { // the reason stays until it works
+		d.status.LastError, d.status.Retry = in.Status.LastError, in.Status.Retry
+	}
 	if err := a.say(ctx, in, d.status); err != nil {
 		return 0, err
 	}
-	if d.step == stepNone || d.step == stepWait {
+	if idle {
 		return d.again, nil
+	}
+	if wait, held := a.hold(in.Status.Retry, of, retryHere); held && d.step.begins() {
+		return wait, nil
 	}
 	a.log.Info("instance", "id", id, "name", in.Meta.Name, "step", string(d.step))
 	if err := a.do(ctx, in, d.step); err != nil {
@@ -53,7 +61,10 @@ func (a *Agent) reconcileInstance(ctx context.Context, id string) (time.Duration
 			return 0, err
 		}
 		st := d.status
-		st.LastError = err.Error()
+		st.Retry = in.Status.Retry.After(id, of, a.o.Now(), retryHere)
+		if !reflect.DeepEqual(st.Retry, in.Status.Retry) { // what goes on failing is told as often as it is tried
+			st.LastError = err.Error()
+		}
 		if said := a.say(ctx, in, st); said != nil {
 			a.log.Warn("report", "id", id, "error", said)
 		}
@@ -238,6 +249,9 @@ func (a *Agent) do(ctx context.Context, in api.Instance, s step) error {
 // cluster says so: the claim comes first, then the store's word, then the
 // lease, and then nothing that takes long.
 func (a *Agent) begin(ctx context.Context, in api.Instance) error {
+	if err := a.machinesStart(); err != nil {
+		return err
+	}
 	id := api.InstanceID(in.Meta.ID)
 	release, err := a.holdDisks(id) // and so the list of its volumes
 	if err != nil {
@@ -284,7 +298,16 @@ func (a *Agent) begin(ctx context.Context, in api.Instance) error {
 	if err := a.withSecrets(ctx, disks, func() error { return a.o.Machines.Load(ctx, id) }); err != nil {
 		return err
 	}
-	if err := a.confirm(ctx, in); err != nil {
+	// Claimed again, now that its disks are open and nothing is written: the pool
+	// learns whom to shut out when another node takes over.
+	err = a.claim(ctx, in)
+	for _, v := range attached {
+		err = errors.Join(err, a.claimVolume(ctx, v))
+	}
+	if err == nil {
+		err = a.confirm(ctx, in)
+	}
+	if err != nil {
 		return errors.Join(err, a.o.Machines.Destroy(context.WithoutCancel(ctx), id))
 	}
 	return a.o.Machines.Resume(ctx, id) // which starts nothing if the fence was faster
@@ -367,7 +390,8 @@ func (a *Agent) ensureVGPU(ctx context.Context, in api.Instance) (string, error)
 		return "", err
 	}
 	return a.o.VGPUs.Ensure(ctx, VGPU{Instance: id, Device: gpu.Status.Device, SwapBytes: a.cache.swap(gpu),
-		VRAMBytes: in.Assignment.VgpuVramBytes, SharePercent: in.Assignment.VgpuSharePercent, Tier: in.Assignment.VgpuTier})
+		VRAMBytes: in.Assignment.VgpuVramBytes, SharePercent: in.Assignment.VgpuSharePercent, Tier: in.Assignment.VgpuTier,
+		VCPUs: in.Assignment.Vcpus, MemoryBytes: in.Assignment.MemoryBytes})
 }
 
 // domain is the machine that the instance's assignment asks for, with its root

@@ -30,6 +30,10 @@ const (
 	stepEndMove   step = "end-move"   // a domain that came by a move runs, or is thrown away
 )
 
+// begins reports whether the step leads to a run: one that has failed waits for
+// its next try (retry.go). Steps that end something do not.
+func (s step) begins() bool { return s == stepMedia || s == stepVGPU || s == stepStart }
+
 // seen is what was found on the node.
 type seen struct {
 	domain   hypervisor.State
@@ -159,6 +163,7 @@ func next(in api.Instance, s seen, now time.Time, grace time.Duration) decision 
 		if wantRunning && !hasEnded {
 			st.Step = "waiting for the planner to see its new spec"
 		}
+		st.Retry = nil
 		if !hasEnded {
 			st.LastError = ""
 		}
@@ -219,6 +224,7 @@ func release(st api.InstanceStatus, s seen, now time.Time, grace time.Duration) 
 		return decision{step: stepDropVGPU, status: st}
 	}
 	st.Phase, st.Step, st.LastError, st.GuestTools, st.StartedAt, st.BootID = api.InstanceStopped, "leaving the node", "", "", nil, ""
+	st.Retry = nil
 	st.Released = true
 	return decision{status: st, again: lookEvery}
 }
@@ -250,7 +256,7 @@ func running(in api.Instance, st api.InstanceStatus, s seen, now time.Time) deci
 	if st.StartedAt == nil && s.domain == hypervisor.Paused && s.reason == "" {
 		return loaded(st, s)
 	}
-	st.Phase, st.Step, st.LastError = api.InstanceRunning, "", ""
+	st.Phase, st.Step, st.LastError, st.Retry = api.InstanceRunning, "", "", nil
 	clearCondition(&st, condEnded)
 	if st.StartedAt == nil {
 		t := now.UTC()

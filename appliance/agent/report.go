@@ -1,12 +1,15 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
 // reports tells the store about the node and its GPUs. A report without news
@@ -24,23 +27,31 @@ func (a *Agent) reports(ctx context.Context) {
 	}
 }
 
-// networkEvery is how often a network that does not work is looked at: no
-// instance with a port is placed here before the report says that it does.
-const networkEvery = 500 * time.Millisecond
+// awaitEvery is how often a network or a hypervisor that does not work is looked
+// at: no instance that needs it is placed here before the report says that it
+// does.
+const awaitEvery = 500 * time.Millisecond
 
-// untilNextReport waits for ReportEvery, until there is news, or until a network that did not work
-// at the last report does.
+// untilNextReport waits for ReportEvery, until there is news, or until a network
+// or a hypervisor that did not work at the last report does.
 func (a *Agent) untilNextReport(ctx context.Context) {
 	a.mu.Lock()
-	works := a.lastNode.Chassis
+	last := a.lastNode
 	a.mu.Unlock()
-	if a.o.Ports == nil || works {
+	network := a.o.Ports != nil && !last.Chassis
+	machines := api.Node{Status: last}.WithoutHypervisor() != ""
+	if !network && !machines {
 		a.sleepOrNews(ctx, a.o.ReportEvery)
 		return
 	}
-	for left := a.o.ReportEvery; left > 0 && ctx.Err() == nil; left -= networkEvery {
-		if a.sleepOrNews(ctx, min(left, networkEvery)) || a.o.Ports.Works(ctx) == nil {
+	for left := a.o.ReportEvery; left > 0 && ctx.Err() == nil; left -= awaitEvery {
+		if a.sleepOrNews(ctx, min(left, awaitEvery)) || network && a.o.Ports.Works(ctx) == nil {
 			return
+		}
+		if machines {
+			if _, err := a.hypervisor(ctx); err == nil {
+				return
+			}
 		}
 	}
 }
@@ -67,6 +78,21 @@ func (a *Agent) ReportSoon() {
 	}
 }
 
+// infoTime is how long the hypervisor is waited for: one that hangs is no reason
+// for others to hear nothing of this node.
+const infoTime = 5 * time.Second
+
+// hypervisor returns what runs this node's machines, or why none can be started.
+func (a *Agent) hypervisor(ctx context.Context) (hypervisor.Info, error) {
+	within, cancel := context.WithTimeout(ctx, infoTime)
+	defer cancel()
+	info, err := a.o.Machines.Info(within)
+	if err != nil && within.Err() != nil && ctx.Err() == nil {
+		err = api.Errorf(api.CodeUnavailable, "the hypervisor has not answered within %s", infoTime)
+	}
+	return info, errors.Join(err, a.machinesStart())
+}
+
 func (a *Agent) reportAll(ctx context.Context) error {
 	if !a.cache.isSynced() {
 		return nil
@@ -75,9 +101,9 @@ func (a *Agent) reportAll(ctx context.Context) error {
 }
 
 const (
-	condHypervisor = "Hypervisor"
-	condGPUD       = "GPUScheduler"
-	condNetwork    = "Network"
+	condGPUD    = "GPUScheduler"
+	condWorkers = "WorkerLimits"
+	condNetwork = "Network"
 	// reserved for the host itself, out of its RAM.
 	reservedMemory = 2 << 30
 	// vcpusPerCPU is how many virtual CPUs share one of the machine's.
@@ -88,9 +114,13 @@ func (a *Agent) reportNode(ctx context.Context) error {
 	now := a.o.Now().UTC()
 	st := api.NodeStatus{Vcpus: a.o.VCPUs, MemoryBytes: a.o.MemoryBytes, Accelerator: string(a.howMachinesRun()), Version: a.o.Version, SeenAt: now,
 		BootID: a.o.BootID, ObservedEpoch: a.gaveUp(), MeteredAt: a.meteredUntil(now)}
-	info, err := a.o.Machines.Info(ctx)
-	st.Conditions = append(st.Conditions, answer(condHypervisor, err, now))
-	if err == nil {
+	info, err := a.hypervisor(ctx)
+	st.Conditions = append(st.Conditions, answer(api.ConditionHypervisor, err, now))
+	if self, ok := a.cache.self(); ok && info.VCPUs == 0 { // it has not become smaller
+		st.Hypervisor = self.Status.Hypervisor
+		st.Vcpus, st.MemoryBytes = cmp.Or(st.Vcpus, self.Status.Vcpus), cmp.Or(st.MemoryBytes, self.Status.MemoryBytes)
+	}
+	if info.VCPUs > 0 {
 		st.Hypervisor = "libvirt " + info.Libvirt + ", QEMU " + info.QEMU
 		if st.Vcpus == 0 {
 			st.Vcpus = int64(info.VCPUs) * vcpusPerCPU
@@ -114,8 +144,11 @@ func (a *Agent) reportNode(ctx context.Context) error {
 		}
 	}
 	if a.o.VGPUs != nil {
-		_, err := a.o.VGPUs.GPUs(ctx)
+		cards, err := a.o.VGPUs.GPUs(ctx)
 		st.Conditions = append(st.Conditions, answer(condGPUD, err, now))
+		if a.o.WorkerLimits != nil && len(cards) > 0 {
+			st.Conditions = append(st.Conditions, answer(condWorkers, a.o.WorkerLimits(), now))
+		}
 	}
 	a.mu.Lock()
 	keepSince(st.Conditions, a.lastNode.Conditions)
@@ -127,7 +160,7 @@ func (a *Agent) reportNode(ctx context.Context) error {
 
 func answer(typ string, err error, now time.Time) api.Condition {
 	if err != nil {
-		return api.Condition{Type: typ, Reason: "unavailable", Message: err.Error(), Since: now}
+		return api.Condition{Type: typ, Reason: "unavailable", Message: strings.ReplaceAll(err.Error(), "\n", ": "), Since: now}
 	}
 	return api.Condition{Type: typ, Status: true, Since: now}
 }

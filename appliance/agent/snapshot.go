@@ -48,7 +48,7 @@ func nextSnapshot(s api.Snapshot, seen snapSeen) snapDecision {
 		return snapDecision{snapForget, st}
 	case s.Meta.DeletedAt != nil:
 		if st.Phase != api.SnapshotDeleting {
-			st.Phase, st.LastError = api.SnapshotDeleting, ""
+			st.Phase, st.LastError, st.Retry = api.SnapshotDeleting, "", nil
 		}
 		if !seen.volume {
 			st.LastError = "waiting for its volume"
@@ -76,10 +76,12 @@ func nextSnapshot(s api.Snapshot, seen snapSeen) snapDecision {
 	return snapDecision{snapCreate, st}
 }
 
-const (
-	snapWaits = 2 * time.Second
-	snapAgain = 10 * time.Second // of what was refused for a reason that can pass
-)
+const snapWaits = 2 * time.Second
+
+// triedSnapshot is what its Retry is of.
+func triedSnapshot(s api.Snapshot) string {
+	return api.Tried(s.Meta, [2]string{string(s.Assignment.Node), s.Assignment.Pool})
+}
 
 func (a *Agent) reconcileSnapshot(ctx context.Context, id string) (time.Duration, error) {
 	s, ok := get(a.cache, a.cache.snapshots, id)
@@ -109,6 +111,9 @@ func (a *Agent) reconcileSnapshot(ctx context.Context, id string) (time.Duration
 	case snapWait:
 		return snapWaits, nil
 	case snapCreate, snapDelete:
+		if wait, held := a.hold(s.Status.Retry, triedSnapshot(s), retryHere); held {
+			return wait, nil
+		}
 		return a.doSnapshot(ctx, s, v, p, d)
 	case snapForget:
 		return 0, a.forget(ctx, api.KindSnapshot, id)
@@ -173,23 +178,22 @@ func (a *Agent) withVolume(ctx context.Context, v api.Volume, f func(sds.Access)
 	return f(access)
 }
 
-// snapshotFailed says why; what can pass is tried again at its own time.
+// snapshotFailed says why, and when it is tried again.
 func (a *Agent) snapshotFailed(ctx context.Context, s api.Snapshot, st api.SnapshotStatus, err error) (time.Duration, error) {
 	if errors.Is(err, errLater) {
 		return 0, err
 	}
-	st.LastError = err.Error()
+	of := triedSnapshot(s)
+	st.LastError, st.Retry = err.Error(), st.Retry.After(s.Meta.ID, of, a.o.Now(), retryHere)
 	if st.Phase != api.SnapshotDeleting {
 		st.Phase = api.SnapshotFailed
 	}
 	if said := a.saySnapshot(ctx, s, st); said != nil {
-		return 0, said
+		return 0, errors.Join(err, said)
 	}
-	switch api.CodeOf(err) {
-	case api.CodeInUse, api.CodeState, api.CodeUnavailable, api.CodeInvalid:
-		return snapAgain, nil
-	}
-	return 0, err
+	a.log.Warn("snapshot failed, will try again", "id", s.Meta.ID, "error", err)
+	wait, _ := a.hold(st.Retry, of, retryHere)
+	return wait, nil
 }
 
 func (a *Agent) saySnapshot(ctx context.Context, s api.Snapshot, st api.SnapshotStatus) error {

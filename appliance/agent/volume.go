@@ -30,8 +30,12 @@ func (a *Agent) reconcileVolume(ctx context.Context, id string) (time.Duration, 
 	if err := a.keep(false); err != nil {
 		return 0, err
 	}
+	of := api.Tried(v.Meta, v.Assignment)
+	if wait, held := a.hold(v.Status.Retry, of, retryHere); held {
+		return wait, nil
+	}
 	st := v.Status
-	st.ObservedGeneration = v.Meta.Generation
+	st.ObservedGeneration, st.Retry = v.Meta.Generation, nil
 	if st.Phase == "" || st.Phase == api.VolumePending || st.Phase == api.VolumeFailed {
 		st.Phase = api.VolumeCreating
 	}
@@ -40,11 +44,13 @@ func (a *Agent) reconcileVolume(ctx context.Context, id string) (time.Duration, 
 		return 0, err
 	}
 	if err != nil {
-		st.Phase, st.LastError = api.VolumeFailed, err.Error()
-		if said := a.sayVolume(ctx, v, st); said != nil {
-			a.log.Warn("report", "id", id, "error", said)
+		if api.CodeOf(err) != api.CodeUnavailable { // what does not answer may answer again
+			st.Phase = api.VolumeFailed
 		}
-		return 0, err
+		return a.volumeFailed(ctx, v, st, err)
+	}
+	if wait != "" && v.Status.Retry.Stands(of) {
+		return time.Second, nil // the reason stays until it works
 	}
 	if wait != "" {
 		st.Phase, st.LastError = api.VolumeCreating, wait
@@ -54,9 +60,7 @@ func (a *Agent) reconcileVolume(ctx context.Context, id string) (time.Duration, 
 	st, again, err := a.reconcileDisk(ctx, v, st)
 	if err != nil {
 		if st.LastError != "" && !errors.Is(err, errStale) && !errors.Is(err, errLater) {
-			if said := a.sayVolume(ctx, v, st); said != nil {
-				a.log.Warn("report", "id", id, "error", said)
-			}
+			return a.volumeFailed(ctx, v, st, err)
 		}
 		return 0, err
 	}
@@ -71,6 +75,19 @@ func (a *Agent) reconcileVolume(ctx context.Context, id string) (time.Duration, 
 		return cmp.Or(again, time.Minute), a.meterVolume(ctx, v)
 	}
 	return cmp.Or(again, time.Minute), nil
+}
+
+// volumeFailed says why the volume could not be made, or had where it should be,
+// and when that is tried again.
+func (a *Agent) volumeFailed(ctx context.Context, v api.Volume, st api.VolumeStatus, err error) (time.Duration, error) {
+	of := api.Tried(v.Meta, v.Assignment)
+	st.LastError, st.Retry = err.Error(), v.Status.Retry.After(v.Meta.ID, of, a.o.Now(), retryHere)
+	if said := a.sayVolume(ctx, v, st); said != nil {
+		return 0, errors.Join(err, said)
+	}
+	a.log.Warn("volume failed, will try again", "id", v.Meta.ID, "error", err)
+	wait, _ := a.hold(st.Retry, of, retryHere)
+	return wait, nil
 }
 
 // makeVolume says what it waits for when it cannot go on now.

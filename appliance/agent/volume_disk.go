@@ -139,7 +139,7 @@ func (a *Agent) attach(ctx context.Context, v api.Volume, holder api.InstanceID)
 	if err != nil {
 		return err
 	}
-	return a.withSecrets(ctx, []disk{k}, func() error {
+	if err := a.withSecrets(ctx, []disk{k}, func() error {
 		if err := a.confirm(ctx, in); err != nil {
 			return err
 		}
@@ -147,7 +147,10 @@ func (a *Agent) attach(ctx context.Context, v api.Volume, holder api.InstanceID)
 			return err
 		}
 		return a.o.Machines.AttachDisk(ctx, holder, k.Disk)
-	})
+	}); err != nil {
+		return err
+	}
+	return a.claimVolume(ctx, v) // the pool learns who has it open
 }
 
 // rollback the volume, which nobody has open and nobody opens meanwhile.

@@ -54,7 +54,7 @@ func (w *world) told(prefix string) (types []string) {
 // A wallet's life: full, little, used up, suspended, and well again with a
 // payment; what an operator has suspended stays so.
 func TestWalletsLife(t *testing.T) {
-	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingPrepaid, WarnMicros: 1_000_000, SuspendAfterDays: 1})
+	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingPrepaid, WarnMicros: api.Setting(1_000_000), SuspendAfterDays: api.Setting(1)})
 	j := w.job()
 	check := func(at time.Time, state api.BillingState) {
 		t.Helper()
@@ -158,5 +158,33 @@ func TestNothingPassesACap(t *testing.T) {
 	w.job().Step(t.Context(), march.AddDate(0, 1, 0)) // already April in Berlin
 	if err := w.start("ins-april"); err != nil {
 		t.Error(err)
+	}
+}
+
+// A wallet of 0.50 and a machine that goes on: it is warned first, and suspended
+// with the records of the metering interval in which the wallet is used up.
+func TestAnEmptyWalletStopsAtOnce(t *testing.T) {
+	const interval, each = 5 * time.Minute, 60_000 // micros that an interval costs
+	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingPrepaid, WarnMicros: api.Setting(200_000), SuspendAfterDays: api.Setting(0)})
+	w.pay("pay-1", 500_000)
+	j, now := w.job(), march.Add(time.Hour)
+	j.Step(t.Context(), now)
+	for n := 1; statusOf(w.organization()).State != api.BillingSuspended; n++ {
+		if n > 9 {
+			t.Fatalf("after %d intervals it is %+v", n-1, w.organization().Status.Billing)
+		}
+		now = now.Add(interval)
+		w.used(now, api.MeterVCPU, 6*3600)
+		j.Step(t.Context(), now.Add(time.Minute))
+	}
+	wallet, err := j.Books.Wallet(t.Context(), "org-1", now.Add(time.Minute))
+	if left := wallet.BalanceMicros - wallet.UnbilledMicros; err != nil || left > 0 || left <= -each {
+		t.Errorf("it was suspended with %d left, %v; want less than the %d of an interval below 0", left, err, each)
+	}
+	if org := w.organization(); org.Spec.Suspended == nil || org.Spec.Restricted == nil || w.start("ins-late") == nil {
+		t.Errorf("%+v", org.Spec)
+	}
+	if got := strings.Join(w.told("billing."), " "); got != "billing.warn billing.suspended" {
+		t.Errorf("told %s", got)
 	}
 }

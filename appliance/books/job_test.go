@@ -60,7 +60,7 @@ func (w *world) invoices() []api.Invoice {
 }
 
 func TestMonthsAreInvoiced(t *testing.T) {
-	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice, DueDays: 10})
+	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice, DueDays: api.Setting(10)})
 	w.used(march.Add(time.Hour), api.MeterVCPU, 3600)
 	j := w.job()
 	april, may := march.AddDate(0, 1, 0), march.AddDate(0, 2, 0)

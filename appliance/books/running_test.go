@@ -46,7 +46,7 @@ func (w *world) budget() api.BudgetStatus {
 // what a job that begins anew would write.
 func TestAJobThatRunsIsAsOneThatBegins(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 3))
-	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingPrepaid, WarnMicros: 1_000_000, SuspendAfterDays: 1})
+	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingPrepaid, WarnMicros: api.Setting(1_000_000), SuspendAfterDays: api.Setting(1)})
 	w.put(api.Command{Op: api.OpPutSpec, Kind: api.KindBudget, ID: "bud-1", Name: "all", Organization: "org-1",
 		Data: api.Encode(api.BudgetSpec{AmountMicros: 3_000_000, AlertPercents: []int64{50, 80}, Cap: api.CapStop})})
 	w.pay("pay-0", 4_000_000)
@@ -131,7 +131,7 @@ func TestNothingIsReadForNothing(t *testing.T) {
 	if c.gets == before {
 		t.Error("use is not looked at")
 	}
-	w.put(api.Command{Op: api.OpDelete, Kind: api.KindOrganization, ID: "org-1", Expect: api.AnyRevision})
+	w.put(api.Command{Op: api.OpDelete, Kind: api.KindOrganization, ID: "org-1", Expect: api.AnyRevision, Cascade: true})
 	j.Step(t.Context(), at)
 	before = c.gets
 	j.Step(t.Context(), at.Add(5*time.Hour))

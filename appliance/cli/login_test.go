@@ -31,8 +31,8 @@ func TestLoginAtATerminal(t *testing.T) {
 	}
 	home := t.TempDir()
 	// run a command, answer what it asks for, and wait for the words; none: it
-	// fails.
-	run := func(words string, args []string, answers ...func(shown string) string) {
+	// fails. What the terminal shows then is answered.
+	run := func(words string, args []string, answers ...func(shown string) string) func() string {
 		t.Helper()
 		p := openPty(t)
 		app := &cli.App{In: p.far, Out: p.far, Err: p.far, Now: time.Now, ConfigDir: home,
@@ -59,6 +59,7 @@ func TestLoginAtATerminal(t *testing.T) {
 		case <-patience.After(time.Minute):
 			t.Fatalf("%v does not end; the terminal shows %q", args, p.text())
 		}
+		return p.text
 	}
 	is := func(s string) func(string) string { return func(string) string { return s } }
 	login := []string{"login", "--email", "op@example.com"}
@@ -73,14 +74,19 @@ func TestLoginAtATerminal(t *testing.T) {
 		}
 		return c
 	}
-	run("One-time codes are on", []string{"totp", "enable"}, func(shown string) string {
+	shown := run("One-time codes are on", []string{"totp", "enable"}, func(shown string) string {
 		secret = regexp.MustCompile(`secret: ([A-Z2-7]+)`).FindStringSubmatch(shown)[1]
 		return now(time.Now())
+	})
+	recovery := ""
+	patience.Until(t, time.Minute, "recovery codes are shown", func() bool {
+		recovery = regexp.MustCompile(`[a-z2-7]{4}(-[a-z2-7]{4}){3}`).FindString(shown())
+		return recovery != ""
 	})
 	run("", login, is(password), is("000000"))
 	// The next step's: one that was used is not good again.
 	run("(operator)", login, is(password), is(now(time.Now().Add(30*time.Second))))
-	run("are off", []string{"totp", "disable"}, is(password))
+	run("are off", []string{"totp", "disable"}, is(password), is(recovery))
 	run("(operator)", login, is(password))
 	run("Logged out", []string{"logout"})
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,7 +32,7 @@ func billingFlags(f *pflag.FlagSet) func(*api.OrganizationBilling) (*api.Organiz
 	address := f.StringArray("address", nil, "a line of its address on invoices; may be repeated")
 	taxID := f.String("tax-id", "", "its tax id on invoices")
 	return func(old *api.OrganizationBilling) (*api.OrganizationBilling, error) {
-		given := *zone != "" || *due != 0 || *since != "" || *warn+*credit+*grace != "" || *stop+*suspend != 0 || f.Changed("delete-after-days") || len(*address) > 0 || *taxID != ""
+		given := *zone != "" || *since != "" || *warn+*credit+*grace != "" || slices.ContainsFunc([]string{"due-days", "stop-after-days", "suspend-after-days", "delete-after-days"}, f.Changed) || len(*address) > 0 || *taxID != ""
 		switch {
 		case *mode == "none":
 			return nil, nil
@@ -45,27 +46,30 @@ func billingFlags(f *pflag.FlagSet) func(*api.OrganizationBilling) (*api.Organiz
 			b = *old
 		}
 		b.Mode, b.TimeZone, b.TaxID = cmp.Or(api.BillingMode(*mode), b.Mode), cmp.Or(*zone, b.TimeZone), cmp.Or(*taxID, b.TaxID)
-		b.DueDays = cmp.Or(*due, b.DueDays)
 		if len(*address) > 0 {
 			b.Address = *address
 		}
-		b.StopAfterDays, b.SuspendAfterDays = cmp.Or(*stop, b.StopAfterDays), cmp.Or(*suspend, b.SuspendAfterDays)
+		for flag, days := range map[string]struct{ given, to **int64 }{"due-days": {&due, &b.DueDays}, "stop-after-days": {&stop, &b.StopAfterDays}, "suspend-after-days": {&suspend, &b.SuspendAfterDays}} {
+			if f.Changed(flag) { // also to 0
+				*days.to = *days.given
+			}
+		}
 		if f.Changed("delete-after-days") { // also to 0
 			b.DeleteAfterDays = *remove
 		}
-		for _, amount := range []struct {
-			given string
-			to    *int64
-		}{{*warn, &b.WarnMicros}, {*credit, &b.CreditMicros}} {
-			if amount.given == "" {
-				continue
-			}
-			var err error
-			if *amount.to, err = parseMicros(amount.given); err != nil {
+		var err error
+		if *credit != "" {
+			if b.CreditMicros, err = parseMicros(*credit); err != nil {
 				return nil, err
 			}
 		}
-		var err error
+		if *warn != "" {
+			left, err := parseMicros(*warn)
+			if err != nil {
+				return nil, err
+			}
+			b.WarnMicros = &left
+		}
 		if b.GraceUntil, err = moment(*grace, b.GraceUntil); err != nil {
 			return nil, err
 		}

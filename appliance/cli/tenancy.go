@@ -31,20 +31,33 @@ func (a *App) organizations() *kind[api.Organization] {
 		flags: func(f *pflag.FlagSet) func(*api.Organization) error {
 			display := f.String("display-name", "", "what people call it")
 			book := f.String("price-book", "", "price book, name or id; the one named default unless given")
+			offers := f.StringSlice("offer", nil, "price books that a reseller may give to its customers besides its own, names or ids; replaces those before")
 			quota := quotaFlag(f)
 			parent := f.String("reseller", "", "organization whose customer it is, name or id; a reseller's own unless given")
 			suspend := f.String("suspend", "", "why nothing more is made, changed or started in it")
 			billing := billingFlags(f)
 			resume := f.Bool("resume", false, "ends a suspension")
+			codes := f.Bool("require-totp", false, "whoever logs in to it with a password needs one-time codes")
 			return func(o *api.Organization) (err error) {
 				if *suspend != "" {
 					o.Spec.Suspended = &api.OrganizationSuspension{Reason: *suspend}
 				} else if *resume {
 					o.Spec.Suspended = nil
 				}
+				if f.Changed("require-totp") {
+					o.Spec.RequireTotp = *codes
+				}
 				o.Spec.Parent = cmp.Or(api.OrganizationID(*parent), o.Spec.Parent)
 				o.Spec.DisplayName = cmp.Or(*display, o.Spec.DisplayName)
 				o.Spec.PriceBook = cmp.Or(api.PriceBookID(*book), o.Spec.PriceBook)
+				if f.Changed("offer") {
+					o.Spec.Offers = nil
+					for _, ref := range *offers {
+						if ref != "" {
+							o.Spec.Offers = append(o.Spec.Offers, api.PriceBookID(ref))
+						}
+					}
+				}
 				if o.Spec.Billing, err = billing(o.Spec.Billing); err != nil {
 					return err
 				}

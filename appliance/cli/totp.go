@@ -34,11 +34,16 @@ func (a *App) totpCommand() *cobra.Command {
 	}, &cobra.Command{
 		Use: "disable", Short: "Ask for the password alone", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			password, err := a.secret(bufio.NewReader(a.In), "Password: ")
+			in := bufio.NewReader(a.In)
+			password, err := a.secret(in, "Password: ")
 			if err != nil {
 				return err
 			}
-			if _, err := a.api.DisableTOTP(cmd.Context(), password); err != nil {
+			code, err := a.secret(in, "One-time or recovery code: ")
+			if err != nil {
+				return err
+			}
+			if _, err := a.api.DisableTOTP(cmd.Context(), password, code); err != nil {
 				return err
 			}
 			fmt.Fprintln(a.Out, "One-time codes are off.")

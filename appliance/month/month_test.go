@@ -47,8 +47,8 @@ func TestMonth(t *testing.T) {
 	}
 	t.Parallel()
 	w := newWorld(t, newDisk(t))
-	acme, c := w.customer("acme", &api.OrganizationBilling{Mode: api.BillingInvoice, TimeZone: "Europe/Berlin", DueDays: 3, StopAfterDays: 2, SuspendAfterDays: 4})
-	other, d := w.customer("other", &api.OrganizationBilling{Mode: api.BillingPrepaid, WarnMicros: 5_000_000, SuspendAfterDays: 1})
+	acme, c := w.customer("acme", &api.OrganizationBilling{Mode: api.BillingInvoice, TimeZone: "Europe/Berlin", DueDays: api.Setting(3), StopAfterDays: api.Setting(2), SuspendAfterDays: api.Setting(4)})
+	other, d := w.customer("other", &api.OrganizationBilling{Mode: api.BillingPrepaid, WarnMicros: api.Setting(5_000_000), SuspendAfterDays: api.Setting(1)})
 	do(t, w.op.Payments().Create, api.Payment{Meta: api.Meta{Organization: other}, Spec: api.PaymentSpec{Currency: "EUR", AmountMicros: 2_000_000, Reference: "card 1"}})
 
 	w.until(1, 9, 30)

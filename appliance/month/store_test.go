@@ -23,7 +23,7 @@ type disk struct {
 
 func newDisk(t *testing.T) *disk {
 	d := &disk{}
-	d.open(t, newDir(t))
+	d.open(t, filepath.Join(newDir(t), "store"))
 	t.Cleanup(func() { _ = d.Close() })
 	return d
 }

@@ -53,7 +53,7 @@ func newWire(t *testing.T) *wire {
 		t.Fatal(err)
 	}
 	w.state.routers["rtr-1"] = api.Router{Meta: meta("rtr-1"), Spec: api.RouterSpec{ExternalNetwork: "ext-1"}, Assignment: api.RouterAssignment{Address4: "203.0.113.10"}}
-	w.state.floating["fip-1"] = api.FloatingIP{Meta: meta("fip-1"), Assignment: api.FloatingIPAssignment{Address: "203.0.113.50"}}
+	w.state.floating["fip-1"] = api.FloatingIP{Meta: meta("fip-1"), Spec: api.FloatingIPSpec{ExternalNetwork: "ext-1"}, Assignment: api.FloatingIPAssignment{Address: "203.0.113.50"}}
 	return w
 }
 

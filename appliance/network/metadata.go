@@ -18,7 +18,7 @@ import (
 )
 
 // MetadataKinds are what a node follows to answer its guests.
-var MetadataKinds = []api.Kind{api.KindInstance, api.KindMigration, api.KindNetwork, api.KindFlavor, api.KindNode, api.KindProject}
+var MetadataKinds = []api.Kind{api.KindInstance, api.KindMigration, api.KindNetwork, api.KindFlavor, api.KindNode, api.KindProject, api.KindChassis}
 
 // Metadata answers the guests of this node.
 type Metadata struct {
@@ -129,7 +129,7 @@ func (m *Metadata) guests(s *state) ([]metadata.Network, map[guest]metadata.Inst
 		if err != nil {
 			continue // metadata is asked for over IPv4
 		}
-		networks = append(networks, metadata.Network{ID: id, MAC: ovn.MetadataMAC(id), CIDR4: cidr, MTU: cmp.Or(int(n.Spec.Mtu), sdn.DefaultMTU)})
+		networks = append(networks, metadata.Network{ID: id, Project: api.ProjectID(n.Meta.Project), MAC: ovn.MetadataMAC(id), CIDR4: cidr, MTU: cmp.Or(int(n.Spec.Mtu), sdn.DefaultMTU)})
 	}
 	slices.SortFunc(networks, func(a, b metadata.Network) int { return cmp.Compare(a.ID, b.ID) })
 	return networks, book

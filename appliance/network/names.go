@@ -17,7 +17,7 @@ func names(s *state, networks []metadata.Network) map[api.NetworkID]*resolver.Zo
 		ofProject[x.Meta.Project] = append(ofProject[x.Meta.Project], x)
 	}
 	nodes := values(s.nodes)
-	hosts, hostNames := sdn.Hosts(nodes)
+	hosts, hostNames := s.hosts()
 	for _, n := range nodes {
 		hostNames = append(hostNames, n.Meta.Name)
 	}

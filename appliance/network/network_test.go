@@ -3,8 +3,10 @@ package network
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"net/netip"
 	"slices"
 	"sync"
@@ -90,7 +92,18 @@ type house struct {
 func newHouse(t *testing.T) *house {
 	h := &house{t: t, store: storetest.NewMemory(), step: &stepper{}, ctrl: &controller{}}
 	self := deploy.Member{Node: "node-1", Address: netip.MustParseAddr("127.0.0.1")}
-	h.node = &Node{Store: h.store, Self: self, Encap: self.Address, Datapath: deploy.Auto, Deploy: h.step, Log: slog.New(slog.DiscardHandler)}
+	h.node = &Node{Store: h.store, Self: self, Encap: self.Address, Datapath: deploy.Auto, Deploy: h.step, Log: slog.New(slog.DiscardHandler),
+		Forbidden: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")},
+		Addresses: func() (all []net.Addr, err error) { // loopback, link, a card, a bridge
+			for _, s := range []string{"127.0.0.1/8", "::1/128", "fe80::1/64", "169.254.7.7/16", "192.0.2.7/24", "2001:db8::7/64", "10.1.0.5/16"} {
+				ip, n, err := net.ParseCIDR(s)
+				if err != nil {
+					return nil, err
+				}
+				all = append(all, &net.IPNet{IP: ip, Mask: n.Mask})
+			}
+			return all, nil
+		}}
 	leader := &Leader{Store: h.store, Cluster: "c", Self: self, Log: slog.New(slog.DiscardHandler),
 		Open: func(context.Context, []deploy.Member, deploy.Founding) (sdn.Controller, error) { return h.ctrl, nil }}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -113,6 +126,43 @@ func newHouse(t *testing.T) *house {
 	})
 	h.put(api.KindNode, "node-1", api.NodeSpec{})
 	return h
+}
+
+// A node that is alone, and known to nobody by an address, is out of its guests'
+// reach all the same: by every address of every card, and by what its operator
+// names.
+func TestForbiddenIsWhatNodesReport(t *testing.T) {
+	h := newHouse(t)
+	forbidden := func() []string {
+		h.ctrl.mu.Lock()
+		defer h.ctrl.mu.Unlock()
+		var all []string
+		for _, p := range h.ctrl.t.Forbidden {
+			all = append(all, p.String())
+		}
+		return all
+	}
+	want := []string{"10.1.0.5/32", "10.9.0.0/16", "192.0.2.7/32", "2001:db8::7/128"}
+	patience.Until(t, 30*time.Second, "the topology forbids the node's addresses", func() bool { return slices.Equal(forbidden(), want) })
+
+	// What a node says that is not there at the moment holds, and nonsense does not.
+	h.apply(api.Command{Op: api.OpReport, Kind: api.KindChassis, ID: "node-2", Name: "node-2", Expect: api.AnyRevision, Data: api.Encode(deploy.Report{
+		Forbidden: []netip.Prefix{netip.MustParsePrefix("192.0.2.8/32"), netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("169.254.0.0/16")}})})
+	h.put(api.KindNode, "node-2", api.NodeSpec{})
+	want = slices.Insert(want, 3, "192.0.2.8/32")
+	patience.Until(t, 30*time.Second, "the topology forbids the other node's address", func() bool { return slices.Equal(forbidden(), want) })
+}
+
+func TestParseForbidden(t *testing.T) {
+	got, err := ParseForbidden([]string{"10.9.1.2/16", "192.0.2.1", "2001:db8::/32"})
+	if err != nil || fmt.Sprint(got) != "[10.9.0.0/16 192.0.2.1/32 2001:db8::/32]" {
+		t.Errorf("forbidden ranges %v, %v", got, err)
+	}
+	for _, bad := range []string{"", "x", "0.0.0.0/0", "::/0", "169.254.0.0/16", "169.254.169.254", "10.0.0.0/33", "::ffff:10.0.0.1"} {
+		if got, err := ParseForbidden([]string{bad}); err == nil {
+			t.Errorf("forbidden range %q is taken for %v", bad, got)
+		}
+	}
 }
 
 func (h *house) put(kind api.Kind, id string, spec any) {

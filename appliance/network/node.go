@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -36,9 +37,13 @@ type Node struct {
 	Datapath deploy.Datapath
 	External map[string]string // physical network: interface
 	Underlay string
-	TLS      deploy.TLS
-	Deploy   Stepper
-	Log      *slog.Logger
+	// Forbidden ranges that guests must not reach, on top of the node's addresses.
+	Forbidden []netip.Prefix
+	// Addresses of the node's cards; nil: net.InterfaceAddrs.
+	Addresses func() ([]net.Addr, error)
+	TLS       deploy.TLS
+	Deploy    Stepper
+	Log       *slog.Logger
 
 	told *deploy.Report // what the cluster knows
 
@@ -58,6 +63,9 @@ func (n *Node) step(ctx context.Context, s *state) time.Duration {
 	}
 	r, err := n.Deploy.Step(ctx, n.intent(s))
 	if err != nil {
+		r.Problems = append(r.Problems, deploy.Problem{What: err.Error()})
+	}
+	if r.Forbidden, err = n.forbidden(); err != nil {
 		r.Problems = append(r.Problems, deploy.Problem{What: err.Error()})
 	}
 	n.take(r)

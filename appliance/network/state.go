@@ -131,5 +131,6 @@ func (s *state) objects(cluster string) sdn.Objects {
 		Cluster: cluster, Projects: values(s.projects), Networks: values(s.networks), SecurityGroups: values(s.groups),
 		ExternalNetworks: values(s.external), Routers: values(s.routers), FloatingIPs: values(s.floating),
 		LoadBalancers: values(s.balancers), Instances: values(s.instances), Migrations: values(s.migrations), Nodes: values(s.nodes), Physical: physical,
+		Forbidden: s.forbidden(),
 	}
 }

@@ -2,6 +2,7 @@ package network
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/sdn"
@@ -30,9 +31,13 @@ func statuses(s *state, t sdn.Topology, seen sdn.State, problems []sdn.Problem) 
 	for _, b := range t.LoadBalancers {
 		r.made[string(b.ID)] = true
 	}
-	out := map[api.ProjectID]bool{}
-	for _, x := range t.Routers {
-		out[x.Project] = x.External != ""
+	type way struct {
+		project  api.ProjectID
+		external api.ExternalNetworkID
+	}
+	out := map[way]bool{}
+	for _, x := range slices.Concat(t.Routers, t.Branches) {
+		out[way{x.Project, x.External}] = x.External != ""
 	}
 	for _, n := range values(s.networks) {
 		phase, why := r.phase(n.Meta.ID)
@@ -47,13 +52,16 @@ func statuses(s *state, t sdn.Topology, seen sdn.State, problems []sdn.Problem) 
 	}
 	for _, x := range values(s.routers) {
 		project := api.ProjectID(x.Meta.Project)
-		st := api.RouterStatus{Phase: api.NetworkPending, Node: seen.Gateways[project], LastError: r.wrong[x.Meta.ID]}
+		st := api.RouterStatus{Phase: api.NetworkPending, LastError: r.wrong[x.Meta.ID]}
+		if x.Meta.Name == api.MainRouter {
+			st.Node = seen.Gateways[project]
+		}
 		switch {
 		case st.LastError != "":
 			st.Phase = api.NetworkFailed
 		case cut[x.Spec.ExternalNetwork] != "":
 			st.LastError = cut[x.Spec.ExternalNetwork]
-		case out[project]:
+		case out[way{project, x.Spec.ExternalNetwork}]:
 			st.Phase = api.NetworkReady
 		}
 		report(&r, api.KindRouter, x.Meta, x.Status, st)

@@ -388,6 +388,32 @@ func TestAnImageIsFetchedByOne(t *testing.T) {
 	}
 }
 
+// A node whose hypervisor is away keeps what is on it, which leases and fences
+// judge as before, and gets nothing new: no instance, no volume, no move.
+func TestNodeWithoutHypervisor(t *testing.T) {
+	s := three().instance("old", "flv-1", 0, 0)
+	s.on(t, "n2")
+	for id, n := range s.Nodes {
+		n.Status.Conditions = []api.Condition{{Type: api.ConditionHypervisor, Status: id == "n3", Message: "libvirtd does not answer"}}
+		s.Nodes[id] = n
+	}
+	s.instance("new", "flv-1", 0, 0)
+	settle(t, s)
+	if a := s.Instances["old"].Assignment; a.Node != "n2" || a.Release || a.Epoch != 0 {
+		t.Errorf("assignment of old = %+v, want node n2, epoch 0", a)
+	}
+	if a := s.Instances["new"].Assignment; a.Node != "n3" {
+		t.Errorf("assignment of new = %+v, want node n3", a)
+	}
+	n := s.Nodes["n3"]
+	n.Status.Conditions[0].Status = false
+	s.instance("waits", "flv-1", 0, 0)
+	settle(t, s)
+	if a := s.Instances["waits"].Assignment; a.Node != "" || !strings.Contains(a.Reason, "has no working hypervisor") {
+		t.Errorf("assignment of waits = %+v, want none, for want of a hypervisor", a)
+	}
+}
+
 // A node that has lost its copy of the cluster's state keeps what runs on it, and
 // gets nothing new: its agent would not hear of it.
 func TestNodeWithoutStore(t *testing.T) {

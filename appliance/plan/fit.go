@@ -190,13 +190,19 @@ func takesWork(s *State, n api.Node) string {
 	return ""
 }
 
-const withoutStore = "has lost its copy of the cluster's state"
+const (
+	withoutStore      = "has lost its copy of the cluster's state"
+	withoutHypervisor = "has no working hypervisor"
+)
 
 // fits returns the GPU to use (empty when none is asked for), or why not.
 func fits(s *State, u *used, n api.Node, w want, keep api.GPUID, now time.Time) (api.GPUID, string) {
 	id := api.NodeID(n.Meta.ID)
 	if why := alive(s, n, now); why != "" {
 		return "", why
+	}
+	if n.WithoutHypervisor() != "" {
+		return "", withoutHypervisor
 	}
 	if free := n.Status.Vcpus - u.vcpus[id]; w.vcpus > free {
 		return "", fmt.Sprintf("%d vCPUs asked, %d of %d free", w.vcpus, max(free, 0), n.Status.Vcpus)

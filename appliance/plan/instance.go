@@ -107,7 +107,7 @@ func planVolume(s *State, v api.Volume, now time.Time) []api.Command {
 	case v.Meta.DeletedAt != nil:
 		return nil
 	case v.Spec.Root && (!hasInstance || in.Meta.DeletedAt != nil):
-		return []api.Command{{Op: api.OpDelete, Kind: api.KindVolume, ID: v.Meta.ID, Expect: v.Meta.Revision}}
+		return []api.Command{{Op: api.OpDelete, Kind: api.KindVolume, ID: v.Meta.ID, Expect: v.Meta.Revision, Cascade: true}} // its snapshots follow
 	case a.Node != "" && v.Spec.Root && in.Assignment.Node != "" && in.Assignment.Node != a.Node:
 		a = follow(s, v, in)
 	case a.Node != "" && !v.Spec.Root && (!isHeld(s, v) || isClosed(s, v)) && lost(s, a.Node) && api.SharedPool(a.Pool):
@@ -145,9 +145,14 @@ func planVolume(s *State, v api.Volume, now time.Time) []api.Command {
 
 func placeVolume(s *State, v api.Volume, now time.Time) api.VolumeAssignment {
 	var best api.Node
+	without := false
 	pool := wantPool(s, v.Spec.Pool)
 	for _, n := range sorted(s.Nodes) {
 		if pool != "" && poolOfNode(n, pool) == nil || notThere(s, v, api.VolumeAssignment{Node: api.NodeID(n.Meta.ID), Pool: pool}) != "" {
+			continue
+		}
+		if alive(s, n, now) == "" && n.WithoutHypervisor() != "" {
+			without = true // its instance could not start there
 			continue
 		}
 		if alive(s, n, now) == "" && (pool == api.PoolCeph || n.Status.StorageFreeBytes >= v.Spec.SizeBytes) && (best.Meta.ID == "" || n.Status.StorageFreeBytes > best.Status.StorageFreeBytes) {
@@ -159,6 +164,9 @@ func placeVolume(s *State, v api.Volume, now time.Time) api.VolumeAssignment {
 	}
 	if best.Meta.ID == "" && v.Spec.Snapshot != "" {
 		return api.VolumeAssignment{Reason: "waits for the node on which its snapshot lies"}
+	}
+	if best.Meta.ID == "" && without {
+		return api.VolumeAssignment{Reason: "waits for a node whose hypervisor works"}
 	}
 	if best.Meta.ID == "" {
 		return api.VolumeAssignment{Reason: "no node has " + size(v.Spec.SizeBytes) + " of storage free"}

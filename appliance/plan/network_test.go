@@ -62,7 +62,7 @@ func (w *netWorld) instance(id string, nets ...api.InstanceNetwork) {
 }
 
 func (w *netWorld) remove(kind api.Kind, id string) {
-	w.must(api.Command{Op: api.OpDelete, Kind: kind, ID: id, Expect: api.AnyRevision})
+	w.must(api.Command{Op: api.OpDelete, Kind: kind, ID: id, Expect: api.AnyRevision, Cascade: true}) // also what is in use
 }
 
 // state is what a planner that has read everything knows.
@@ -213,9 +213,36 @@ func TestRoutersAndAddressesOutside(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 
-	// Another default: the router goes out there; without networks it goes.
+	// Another default is for projects that come later: this router stays where it
+	// is, until its external network goes. Without networks it goes itself.
 	w.put(api.KindExternalNetwork, "ext-1", "", api.ExternalNetworkSpec{Cidr4: "203.0.113.0/24", Ranges4: []string{"203.0.113.9-203.0.113.11"}})
 	w.put(api.KindExternalNetwork, "ext-2", "", api.ExternalNetworkSpec{Cidr6: "2001:db8::/32", Ranges6: []string{"2001:db8::5-2001:db9::"}, Default: true})
+	if a := w.settle().Routers[r.Meta.ID]; a.Spec.ExternalNetwork != "ext-1" || a.Assignment != r.Assignment {
+		t.Errorf("router after another network became the default: %+v, want %+v as before", a.Assignment, r.Assignment)
+	}
+	w.put(api.KindNetwork, "net-3", "prj-3", api.NetworkSpec{Cidr4: "10.3.0.0/24"})
+	if a := w.settle().Routers[routerID("prj-3")]; a.Spec.ExternalNetwork != "ext-2" {
+		t.Errorf("a new project's router goes out through %s, want the new default ext-2", a.Spec.ExternalNetwork)
+	}
+	w.remove(api.KindNetwork, "net-3")
+	// A floating IP of another external network, once it is used, has a router there.
+	w.put(api.KindExternalNetwork, "ext-3", "", api.ExternalNetworkSpec{Cidr4: "203.0.113.0/24", Ranges4: []string{"203.0.113.9-203.0.113.11"}, Vlan: 8})
+	w.put(api.KindFloatingIP, "fip-lab", "prj-1", api.FloatingIPSpec{ExternalNetwork: "ext-3"})
+	if s := w.settle(); len(s.Routers) != 1 {
+		t.Errorf("routers for a floating IP that nothing uses: %+v", s.Routers)
+	}
+	w.put(api.KindFloatingIP, "fip-lab", "prj-1", api.FloatingIPSpec{ExternalNetwork: "ext-3", Instance: "ins-1"})
+	s = w.settle()
+	b := s.Routers[routerID("prj-1 in ext-3")]
+	if len(s.Routers) != 2 || b.Spec.ExternalNetwork != "ext-3" || b.Meta.Project != "prj-1" || b.Assignment.Address4 == "" || s.Routers[r.Meta.ID].Assignment != r.Assignment {
+		t.Errorf("routers for a floating IP of another external network: %+v", s.Routers)
+	}
+	w.remove(api.KindFloatingIP, "fip-lab")
+	if s := w.settle(); len(s.Routers) != 1 {
+		t.Errorf("routers after that floating IP went: %+v", s.Routers)
+	}
+	w.remove(api.KindExternalNetwork, "ext-3")
+	w.remove(api.KindExternalNetwork, "ext-1")
 	if a := w.settle().Routers[r.Meta.ID]; a.Spec.ExternalNetwork != "ext-2" || a.Assignment.Address4 != "" || !strings.HasPrefix(a.Assignment.Address6, "2001:db8") {
 		t.Errorf("%+v", a)
 	}

@@ -2,13 +2,18 @@ package plan
 
 import (
 	"crypto/sha256"
+	"maps"
+	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
 )
 
 // planRouters makes one router for each project that has a network which is not
 // isolated, as long as there is an external network to go out through, and gives
-// it addresses there.
+// it addresses there. The default external network is chosen when the router is
+// made and written down in it: another default is for routers made later, as a
+// router that moves loses its addresses and every floating IP behind it. It moves
+// only when its external network is gone.
 func planRouters(p *addresses) (cmds []api.Command) {
 	s := p.s
 	out, hasDefault := defaultExternal(s)
@@ -21,19 +26,28 @@ func planRouters(p *addresses) (cmds []api.Command) {
 			wanted[id] = n
 		}
 	}
+	branches := p.branches(wanted, out, hasDefault)
 	for _, r := range sorted(s.Routers) {
 		_, there := s.ExternalNetworks[string(r.Spec.ExternalNetwork)]
+		_, branch := branches[r.Meta.ID]
 		switch {
+		case branch:
+			cmds = append(cmds, planRouter(p, r)...)
 		case wanted[r.Meta.ID].Meta.ID == "" || !there && !hasDefault:
 			cmds = append(cmds, api.Command{Op: api.OpDelete, Kind: api.KindRouter, ID: r.Meta.ID, Expect: r.Meta.Revision})
-		case hasDefault && string(r.Spec.ExternalNetwork) != out.Meta.ID:
-			// It goes out elsewhere from now on, and lets go of its addresses.
+		case !there:
+			// It lets go of its addresses, which nothing leads to any more.
 			r.Spec.ExternalNetwork = api.ExternalNetworkID(out.Meta.ID)
 			cmds = append(cmds, api.Command{Op: api.OpPutSpec, Kind: api.KindRouter, ID: r.Meta.ID, Expect: r.Meta.Revision,
 				Labels: r.Meta.Labels, Data: api.Encode(r.Spec), Claims: []string{}},
 				api.Command{Op: api.OpAssign, Kind: api.KindRouter, ID: r.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(api.RouterAssignment{})})
 		default:
 			cmds = append(cmds, planRouter(p, r)...)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(branches)) {
+		if _, there := s.Routers[id]; !there {
+			cmds = append(cmds, branches[id])
 		}
 	}
 	if !hasDefault {
@@ -44,7 +58,7 @@ func planRouters(p *addresses) (cmds []api.Command) {
 		if _, there := s.Routers[id]; there || wanted[id].Meta.ID != n.Meta.ID {
 			continue
 		}
-		cmds = append(cmds, api.Command{Op: api.OpPutSpec, Kind: api.KindRouter, ID: id, Name: "router",
+		cmds = append(cmds, api.Command{Op: api.OpPutSpec, Kind: api.KindRouter, ID: id, Name: api.MainRouter,
 			Organization: n.Meta.Organization, Project: n.Meta.Project,
 			Data: api.Encode(api.RouterSpec{ExternalNetwork: api.ExternalNetworkID(out.Meta.ID)})})
 	}
@@ -58,7 +72,7 @@ func planRouter(p *addresses, r api.Router) []api.Command {
 	if a.Address4 == "" && len(n.Spec.Ranges4) > 0 {
 		a.Address4 = p.external(n, n.Spec.Ranges4, r.Meta.ID)
 	}
-	if a.Address6 == "" && len(n.Spec.Ranges6) > 0 {
+	if a.Address6 == "" && len(n.Spec.Ranges6) > 0 && r.Meta.Name == api.MainRouter {
 		a.Address6 = p.external(n, n.Spec.Ranges6, r.Meta.ID)
 	}
 	if a.Address4 == "" && a.Address6 == "" {
@@ -68,6 +82,39 @@ func planRouter(p *addresses, r api.Router) []api.Command {
 		return nil
 	}
 	return p.claimed(api.KindRouter, r.Meta, a, ipClaims(n.Meta.ID, a.Address4, a.Address6))
+}
+
+// branches are the routers that projects need besides their own, by id: one for
+// each external network that a floating IP in use is of, and that the project's
+// router does not lead to. wanted are the projects' routers.
+func (p *addresses) branches(wanted map[string]api.Network, out api.ExternalNetwork, hasDefault bool) map[string]api.Command {
+	balanced := map[api.FloatingIPID]bool{}
+	for _, l := range p.s.LoadBalancers {
+		balanced[l.Spec.FloatingIP] = true
+	}
+	all := map[string]api.Command{}
+	for _, f := range p.s.FloatingIPs {
+		x := f.Spec.ExternalNetwork
+		home := wanted[routerID(f.Meta.Project)]
+		_, there := p.s.ExternalNetworks[string(x)]
+		used := f.Spec.Instance != "" || balanced[api.FloatingIPID(f.Meta.ID)]
+		if home.Meta.ID == "" || !there || !used || f.Meta.DeletedAt != nil {
+			continue
+		}
+		main := api.ExternalNetworkID("")
+		if r, made := p.s.Routers[routerID(f.Meta.Project)]; made {
+			main = r.Spec.ExternalNetwork
+		} else if hasDefault {
+			main = api.ExternalNetworkID(out.Meta.ID)
+		}
+		if x == main {
+			continue
+		}
+		id := routerID(f.Meta.Project + " in " + string(x))
+		all[id] = api.Command{Op: api.OpPutSpec, Kind: api.KindRouter, ID: id, Name: api.MainRouter + "-" + string(x),
+			Organization: home.Meta.Organization, Project: home.Meta.Project, Data: api.Encode(api.RouterSpec{ExternalNetwork: x})}
+	}
+	return all
 }
 
 // routerID is the id of a project's router.

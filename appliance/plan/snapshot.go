@@ -23,7 +23,7 @@ func planSnapshot(s *State, x api.Snapshot, now time.Time) []api.Command {
 		}
 	}
 	if x.Meta.DeletedAt == nil && (!ok || v.Spec.Root && v.Meta.DeletedAt != nil) {
-		return []api.Command{{Op: api.OpDelete, Kind: api.KindSnapshot, ID: x.Meta.ID, Expect: x.Meta.Revision}}
+		return []api.Command{{Op: api.OpDelete, Kind: api.KindSnapshot, ID: x.Meta.ID, Expect: x.Meta.Revision, Cascade: true}}
 	}
 	a.Reason = ""
 	switch {

@@ -13,7 +13,8 @@ var steps = [][]api.Kind{
 	{api.KindLoadBalancer, api.KindFloatingIP, api.KindBackup, api.KindAPIKey, api.KindUser, api.KindSession, api.KindWebhook, api.KindInstance},
 	{api.KindSnapshot},
 	{api.KindVolume, api.KindImage},
-	{api.KindNetwork, api.KindSecurityGroup, api.KindProject},
+	{api.KindNetwork, api.KindSecurityGroup},
+	{api.KindProject},
 }
 
 // kinds of all steps.
@@ -49,7 +50,9 @@ func deletions(steps [][]api.Kind, has []api.Object) (cmds []api.Command, left [
 			}
 			if o.Meta.DeletedAt == nil {
 				cmds = append(cmds, loose(o, has)...)
-				cmds = append(cmds, api.Command{Op: api.OpDelete, Kind: o.Kind, ID: o.Meta.ID, Expect: api.AnyRevision})
+				cmds = append(cmds, api.Command{Op: api.OpDelete, Kind: o.Kind, ID: o.Meta.ID, Expect: api.AnyRevision,
+					// Clones follow; groups that refer to one another may be in several batches.
+					Cascade: o.Kind == api.KindSnapshot || o.Kind == api.KindSecurityGroup})
 			}
 		}
 		return cmds, left

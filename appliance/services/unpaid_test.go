@@ -26,7 +26,7 @@ type debtor struct {
 func newDebtor(t *testing.T, deleteAfterDays int64) *debtor {
 	d := &debtor{Memory: storetest.NewMemory(), t: t, now: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)}
 	d.job = &books.Job{Books: books.Books{Store: d.Memory}, Store: d.Memory, Changes: d.Memory, Log: slog.New(slog.DiscardHandler)}
-	terms := api.DefaultBilling(nil, &api.OrganizationBilling{Mode: api.BillingPrepaid, SuspendAfterDays: 1, DeleteAfterDays: deleteAfterDays}, d.now)
+	terms := api.DefaultBilling(nil, &api.OrganizationBilling{Mode: api.BillingPrepaid, SuspendAfterDays: api.Setting(1), DeleteAfterDays: deleteAfterDays}, d.now)
 	d.put(api.KindPriceBook, "pb-1", "", "", billing.DefaultPriceBook())
 	for _, org := range []string{"org-1", "org-2"} { // the other one has paid
 		d.put(api.KindOrganization, org, "", "", api.OrganizationSpec{Billing: terms})

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -27,7 +28,7 @@ type answer struct {
 func (t *tables) apply(entries []entry) (answers []answer, revision int64, skipped int, err error) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	g := &group{names: interned{}}
+	g := &group{names: interned{}, most: cmp.Or(t.most, api.MaxWebhookEvents)}
 	update := func(tx *bbolt.Tx) error {
 		answers, skipped = make([]answer, len(entries)), 0
 		v := view{tx, g}
@@ -78,6 +79,7 @@ func (v view) applyEntry(e entry) (answer, error) {
 		}
 	}
 	t := newTxn(v, v.revision(), b.At)
+	t.counts = v.level() >= countsLevel
 	if b.Audit != nil {
 		t.asked = b.Audit.Operation
 	}
@@ -113,6 +115,9 @@ func (v view) commit(id string, t *txn, objects []api.Object) error {
 		if e.Type == api.EventRemove {
 			t.stored[k] = nil
 		}
+	}
+	if err := v.refer(t.changes); err != nil {
+		return err
 	}
 	for _, e := range t.expiries {
 		if err := v.expire(e); err != nil {

@@ -29,7 +29,55 @@ func (v view) note(n *api.AuditNote, t *txn) error {
 	}
 	e := auditEvent(*n, t)
 	e.Seq = last.Seq + 1
-	return v.putEvent(e.Chain(last.Hash))
+	e = e.Chain(last.Hash)
+	if _, key := v.auditKey(); key != nil {
+		e = e.Sealed(key)
+	}
+	return v.putEvent(e)
+}
+
+// auditKey seals events from one on; nil: there is none yet.
+func (v view) auditKey() (from int64, key []byte) {
+	raw := v.tx.Bucket(bucketMeta).Get(metaAuditKey)
+	if len(raw) <= 8 {
+		return 0, nil
+	}
+	return int64(number(raw[:8])), raw[8:]
+}
+
+// VerifyAudit verifies at most so many events after a mark, as this node has them,
+// and answers how far it came; more says that others follow. A domain error with
+// the code conflict says what does not fit.
+func (s *Store) VerifyAudit(ctx context.Context, after api.AuditMark, limit int) (at api.AuditMark, more bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return after, false, err
+	}
+	err = s.view(func(v view) error {
+		at, more, err = v.verifyAudit(after, limit)
+		return err
+	})
+	return at, more, err
+}
+
+func (v view) verifyAudit(at api.AuditMark, limit int) (_ api.AuditMark, more bool, err error) {
+	from, key := v.auditKey()
+	c := v.tx.Bucket(bucketAudit).Cursor()
+	for k, raw := c.Seek(be64(uint64(at.Seq) + 1)); k != nil; k, raw = c.Next() {
+		if limit--; limit < 0 {
+			return at, true, nil
+		}
+		e, err := decodeEvent(raw)
+		switch {
+		case err != nil:
+			return at, false, api.Errorf(api.CodeConflict, "event %d cannot be read", number(k))
+		case uint64(e.Seq) != number(k) || !e.Follows(api.AuditEvent{Seq: at.Seq, Hash: at.Hash}):
+			return at, false, api.Errorf(api.CodeConflict, "event %d does not follow event %d", number(k), at.Seq)
+		case key != nil && e.Seq >= from && !e.Genuine(key):
+			return at, false, api.Errorf(api.CodeConflict, "event %d does not have the cluster's seal", e.Seq)
+		}
+		at = api.AuditMark{Seq: e.Seq, Hash: e.Hash}
+	}
+	return at, false, nil
 }
 
 // placeEvent stores an event of a backup, which must follow the one before.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -28,6 +29,10 @@ func (v view) putTold(e api.WebhookEvent) error {
 	if err != nil {
 		return err
 	}
+	shares, err := v.shares()
+	if err != nil {
+		return err
+	}
 	b, seq := v.tx.Bucket(bucketEvents), be64(uint64(e.Seq))
 	if err := b.Put(seq, raw); err != nil {
 		return err
@@ -35,15 +40,21 @@ func (v view) putTold(e api.WebhookEvent) error {
 	if err := v.tx.Bucket(bucketEventOrg).Put(append(join(e.Organization, ""), seq...), nil); err != nil {
 		return err
 	}
-	return v.untell(b.Sequence()+1, e.Timestamp)
+	if err := shares.add(e.Organization, 1); err != nil {
+		return err
+	}
+	return v.untell(b.Sequence()+1, e.Timestamp, shares)
 }
 
 // untellMost events go with one that comes: after a quiet week the old ones go
 // a few at a time.
 const untellMost = 16
 
-// untell drops what is over the bounds of the events, of which there are count.
-func (v view) untell(count uint64, now time.Time) error {
+// untell drops what is over the bounds of the events, of which there are count:
+// what is too old, and while there are too many, the oldest of the organization
+// that has the most, so that one that floods the events loses its own only.
+// Before level 8 it is the oldest of all.
+func (v view) untell(count uint64, now time.Time, shares shares) error {
 	b := v.tx.Bucket(bucketEvents)
 	for range untellMost {
 		k, raw := b.Cursor().First()
@@ -54,18 +65,34 @@ func (v view) untell(count uint64, now time.Time) error {
 		if err != nil {
 			return err
 		}
-		if count <= api.MaxWebhookEvents && now.Sub(e.Timestamp) <= api.WebhookEventAge {
+		if old := now.Sub(e.Timestamp) > api.WebhookEventAge; !old && count <= v.group.most {
 			break
+		} else if !old {
+			if e.Organization, k, err = shares.most(e.Organization, k); err != nil {
+				return err
+			}
+			if err := shares.drop(e.Organization); err != nil {
+				return err
+			}
 		}
-		if err := v.tx.Bucket(bucketEventOrg).Delete(append(join(e.Organization, ""), k...)); err != nil {
-			return err
-		}
-		if err := b.Delete(be64(uint64(e.Seq))); err != nil {
+		if err := v.forgetTold(e.Organization, k, shares); err != nil {
 			return err
 		}
 		count--
 	}
 	return b.SetSequence(count)
+}
+
+// forgetTold takes away an organization's event with that key.
+func (v view) forgetTold(organization string, seq []byte, shares shares) error {
+	seq = bytes.Clone(seq) // it is the bucket's
+	if err := v.tx.Bucket(bucketEventOrg).Delete(append(join(organization, ""), seq...)); err != nil {
+		return err
+	}
+	if err := v.tx.Bucket(bucketEvents).Delete(seq); err != nil {
+		return err
+	}
+	return shares.add(organization, -1)
 }
 
 func decodeTold(raw []byte) (e api.WebhookEvent, err error) {
@@ -91,7 +118,7 @@ func (s *Store) Events(ctx context.Context, q api.EventQuery) (page api.EventPag
 }
 
 func (v view) told(q api.EventQuery) (api.EventPage, error) {
-	page := api.EventPage{Items: []api.WebhookEvent{}}
+	page := api.EventPage{Items: []api.WebhookEvent{}, Dropped: v.dropped(q.Organization)}
 	events := v.tx.Bucket(bucketEvents)
 	bucket, prefix := events, []byte(nil)
 	if q.Organization != "" {

@@ -54,3 +54,72 @@ func TestEventsAfterRestore(t *testing.T) {
 		t.Errorf("%+v %+v", before, after)
 	}
 }
+
+// An organization that floods the events loses its own only, and how many is
+// counted, whether they came before level 8 or after.
+func TestEventsAreSharedOut(t *testing.T) {
+	const most = 2000
+	tb := bare(t)
+	tb.most = most
+	at := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	index, n := uint64(0), 0
+	apply := func(data []byte) {
+		index++
+		mustApply(t, tb, entry{index, data})
+	}
+	raise := func(organization string, count int) {
+		for count > 0 {
+			b := api.Batch{At: at}
+			for range min(count, maxCommands) {
+				n, count = n+1, count-1
+				b.Commands = append(b.Commands, api.Command{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: "flv-1", Expect: api.AnyRevision,
+					Data: json.RawMessage(fmt.Sprint(n)), Raise: &api.Raise{Type: "a.b", Organization: organization}})
+			}
+			raw, err := encodeBatch(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			apply(raw)
+		}
+	}
+	has := func(organization string, want, dropped int) {
+		t.Helper()
+		if err := tb.read(func(v view) error {
+			got := 0
+			q := api.EventQuery{Organization: organization, Limit: maxList}
+			for {
+				page, err := v.told(q)
+				if err != nil {
+					return err
+				}
+				got += len(page.Items)
+				if !page.More {
+					if got != want || page.Dropped != int64(dropped) {
+						t.Errorf("%q has %d events, and has lost %d; want %d and %d", organization, got, page.Dropped, want, dropped)
+					}
+					return nil
+				}
+				q.After = page.Items[len(page.Items)-1].Seq
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raise("org-quiet", 70)
+	raise("org-loud", 100)
+	level8, err := encodeSettled(settlement{Level: sharesLevel, ID: "0123456789abcdef"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply(level8)
+	raise("org-loud", most)
+	raise("org-quiet", 30)
+	raise("org-other", 50)
+	has("org-quiet", 100, 0)
+	has("org-other", 50, 0)
+	has("org-loud", most-150, 250)
+	has("", most, 250)
+	raise("org-other", most) // two that flood share what is left
+	has("org-quiet", 100, 0)
+	has("org-loud", (most-100)/2, 100+most-(most-100)/2)
+}

@@ -48,6 +48,9 @@ func (t *txn) putSpec(c api.Command, o *api.Object) (api.Object, error) {
 		if _, err := t.take(&n, c.Uses); err != nil {
 			return n, err
 		}
+		if err := t.count(n, 1); err != nil {
+			return n, err
+		}
 		limit(&n, c.Limits)
 		return t.put(n)
 	}

@@ -17,6 +17,13 @@ import (
 // its limit is refused with its whole batch. The sums stand in a bucket of their
 // own; what an object takes, and what limits a project or organization has,
 // stand in the object.
+//
+// From level 8 on every object of a kind that tenants make takes one of a quota of
+// its kind's (api.CountQuota), and an organization has limits that it does not set
+// (api.DefaultQuota).
+
+// countsLevel is the level from which kinds are counted.
+const countsLevel = 8
 
 // deepest is how many organizations stand above one another at most: a customer
 // and its reseller, and room for more.
@@ -57,7 +64,7 @@ func (t *txn) move(o api.Object, before, now api.Amounts) error {
 	maps.Copy(names, now)
 	for _, quota := range slices.Sorted(maps.Keys(names)) { // the same refusal on every node
 		for _, holder := range above {
-			if err := t.add(holder, quota, now[quota]-before[quota]); err != nil {
+			if err := t.add(o, holder, quota, now[quota]-before[quota]); err != nil {
 				return err
 			}
 		}
@@ -65,7 +72,21 @@ func (t *txn) move(o api.Object, before, now api.Amounts) error {
 	return nil
 }
 
-func (t *txn) add(holder api.Object, quota string, delta int64) error {
+// count adds what o takes by being there, or gives back: one of its kind's quota.
+func (t *txn) count(o api.Object, delta int64) error {
+	quota := api.CountQuota(o.Kind)
+	if !t.counts || quota == "" {
+		return nil
+	}
+	above, err := t.above(o)
+	for _, holder := range above {
+		err = errors.Join(err, t.add(o, holder, quota, delta))
+	}
+	return err
+}
+
+// add changes a sum of a holder above o, if the holder's limit allows it.
+func (t *txn) add(o, holder api.Object, quota string, delta int64) error {
 	s := sum{key{holder.Kind, holder.Meta.ID}, quota}
 	was, ok := t.sums[s]
 	if !ok {
@@ -75,6 +96,9 @@ func (t *txn) add(holder api.Object, quota string, delta int64) error {
 		}
 	}
 	limit, limited := holder.Limits[quota]
+	if !limited && t.counts && holder.Kind == api.KindOrganization && holder.Meta.ID == o.Meta.Organization {
+		limit, limited = api.DefaultQuota(quota)
+	}
 	if !limited {
 		limit = math.MaxInt64
 	}
@@ -140,20 +164,37 @@ func (s *Store) Sums(ctx context.Context, kind api.Kind, id string) (api.Amounts
 	return out, err
 }
 
-// countSums makes the sums of tables that have their objects only. What is
-// above its limit stays so.
+// countSums makes the sums of tables that have their objects only.
 func (v view) countSums() error {
+	return v.sumUses(func(o api.Object) api.Amounts { return o.Uses })
+}
+
+// countKinds makes the sums of what objects take by being there, of those that were
+// there before the cluster counted them.
+func (v view) countKinds() error {
+	return v.sumUses(func(o api.Object) api.Amounts {
+		if quota := api.CountQuota(o.Kind); quota != "" {
+			return api.Amounts{quota: 1}
+		}
+		return nil
+	})
+}
+
+// sumUses adds what every object takes to the sums. What is above its limit stays
+// so.
+func (v view) sumUses(of func(api.Object) api.Amounts) error {
 	t := newTxn(v, 0, time.Time{})
 	err := v.tx.Bucket(bucketObjects).ForEach(func(_, raw []byte) error {
 		o, err := decodeObject(raw)
-		if err != nil || len(o.Uses) == 0 {
+		uses := of(o)
+		if err != nil || len(uses) == 0 {
 			return err
 		}
 		above, err := t.above(o)
 		for _, holder := range above {
 			holder.Limits = nil
-			for quota, n := range o.Uses {
-				err = errors.Join(err, t.add(holder, quota, n))
+			for quota, n := range uses {
+				err = errors.Join(err, t.add(o, holder, quota, n))
 			}
 		}
 		return err

@@ -66,6 +66,7 @@ type tables struct {
 	db   *bbolt.DB
 
 	touches api.Touches
+	most    uint64      // events; 0: api.MaxWebhookEvents. For tests
 	hurt    func(error) // hears of damage; nil: nobody
 }
 
@@ -202,6 +203,7 @@ type view struct {
 // group is what the log entries of one transaction have in common.
 type group struct {
 	records []*taken        // not written yet
+	most    uint64          // events
 	names   interned        // of records
 	touched []api.TouchNote // for who asks what has changed (touched.go)
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -28,6 +29,10 @@ type source interface {
 	sum(s sum) (int64, error)
 	// hasRecord says whether there is the usage record.
 	hasRecord(r api.UsageRecord) (bool, error)
+	// referential says whether references are looked at: from referencesLevel on.
+	referential() bool
+	// referrers calls f with who holds the target, until f says that it is enough.
+	referrers(t api.Target, f func(api.ObjectRef) bool)
 }
 
 // txn is one batch being applied: what it changed, over what was there. A
@@ -41,13 +46,16 @@ type txn struct {
 	events   []api.Event          // one per change, in order
 	raised   map[int64]*api.Raise // with a change, by its revision
 	expiries []expiry
+	cascades map[key]bool // deleted with what refers to them
+	changes  []api.Change // what references are made of; nil below referencesLevel
 	revision int64
 	at       time.Time
 	asked    string // the operation that somebody asked for; empty: the cluster's own
+	counts   bool   // objects take of quotas by being there (countsLevel)
 }
 
 func newTxn(over source, revision int64, at time.Time) *txn {
-	return &txn{source: over, objects: map[key]*api.Object{}, stored: map[key]*api.Object{}, claims: map[string]key{}, sums: map[sum]int64{}, raised: map[int64]*api.Raise{}, revision: revision, at: at.UTC()}
+	return &txn{source: over, objects: map[key]*api.Object{}, stored: map[key]*api.Object{}, claims: map[string]key{}, sums: map[sum]int64{}, raised: map[int64]*api.Raise{}, cascades: map[key]bool{}, revision: revision, at: at.UTC()}
 }
 
 // apply runs a whole batch. A domain error (*api.Error) refuses the batch; any
@@ -61,7 +69,7 @@ func (t *txn) apply(b api.Batch) ([]api.Object, error) {
 		}
 		answer = append(answer, o)
 	}
-	return answer, nil
+	return answer, t.checkReferences(b.Strict)
 }
 
 func (t *txn) command(c api.Command) (api.Object, error) {
@@ -87,6 +95,9 @@ func (t *txn) command(c api.Command) (api.Object, error) {
 		if err := expect(c, o, do.makes(c.Kind)); err != nil {
 			return api.Object{}, err
 		}
+	}
+	if c.Op == api.OpDelete && c.Cascade {
+		t.cascades[key{c.Kind, c.ID}] = true
 	}
 	before := t.revision
 	n, err := do.run(t, c, o)
@@ -156,7 +167,7 @@ func (t *txn) remove(o api.Object) (api.Object, error) {
 	for _, name := range o.Claims {
 		t.claims[name] = key{}
 	}
-	if err := t.move(o, o.Uses, nil); err != nil {
+	if err := errors.Join(t.move(o, o.Uses, nil), t.count(o, -1)); err != nil {
 		return o, err
 	}
 	t.events = append(t.events, api.Event{Revision: t.revision, Type: api.EventRemove, Object: o})

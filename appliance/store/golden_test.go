@@ -120,7 +120,7 @@ func goldenEntries(t *testing.T) (all []*raft.Log) {
 		}
 		return raw
 	}
-	first, err := encodeSettled(settlement{Level: Level, ID: "0123456789abcdef", Members: []string{"node-a"}})
+	first, err := encodeSettled(settlement{Level: Level, ID: "0123456789abcdef", Members: []string{"node-a"}, AuditKey: []byte("of thirty-two bytes, all in all: ")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,5 +161,32 @@ func goldenEntries(t *testing.T) (all []*raft.Log) {
 	add(3, batch(api.Batch{Commands: []api.Command{api.ExpireRecords(crashOrg(0), at)}}))
 	add(3, append([]byte{comparedVersion}, `{"bucket":"objects","key":"YQ=="}`...))
 	add(3, oldEntry(t, 0, api.Batch{At: at, Commands: []api.Command{crashRecord(2, 9)}}).data)
+	for _, b := range referenceBatches() {
+		add(3, batch(b))
+	}
+	return all
+}
+
+// referenceBatches begin to refer, let go, and are refused, by strict and other
+// batches.
+func referenceBatches() []api.Batch {
+	put := func(kind api.Kind, id string, spec any, finalizers ...string) api.Command {
+		return api.Command{Op: api.OpPutSpec, Kind: kind, ID: id, Name: id, Expect: api.AnyRevision, Data: api.Encode(spec), Finalizers: finalizers}
+	}
+	del := func(kind api.Kind, id string, cascade bool) api.Command {
+		return api.Command{Op: api.OpDelete, Kind: kind, ID: id, Expect: api.AnyRevision, Cascade: cascade}
+	}
+	var all []api.Batch
+	add := func(strict bool, cmds ...api.Command) { all = append(all, api.Batch{Strict: strict, Commands: cmds}) }
+	instance := put(api.KindInstance, "ins-r", api.InstanceSpec{Flavor: "flv-r", Image: "img-r", Vgpu: &api.VGPUSpec{Pool: "pool-r"}}, "agent")
+	add(true, instance) // refused
+	add(true, instance, put(api.KindImage, "img-r", api.ImageSpec{}, "agent"), put(api.KindFlavor, "flv-r", api.FlavorSpec{Vcpus: 1}), put(api.KindGPUPool, "pool-r", api.GPUPoolSpec{}))
+	add(true, del(api.KindFlavor, "flv-r", false))    // refused
+	add(false, del(api.KindGPUPool, "pool-r", false)) // refused
+	add(false, put(api.KindVolume, "vol-r", api.VolumeSpec{Image: "img-none", Snapshot: "snap-none", Instance: "ins-r"}, "agent"))
+	add(true, del(api.KindVolume, "vol-r", false)) // refused: the instance's
+	add(true, put(api.KindInstance, "ins-r", api.InstanceSpec{Flavor: "flv-r"}), del(api.KindImage, "img-r", false))
+	add(true, instance) // refused: the image is being deleted
+	add(true, del(api.KindFlavor, "flv-r", true), del(api.KindInstance, "ins-r", false))
 	return all
 }

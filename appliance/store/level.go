@@ -27,8 +27,16 @@ import (
 // 2: objects have claims. 3: use is rolled up by the hour, objects take of
 // quotas, and there is an audit trail. 4: there are events for webhooks. 5: usage
 // records are rows, old ones go, and nodes compare the place in the log when they
-// read. 6: instances have histories. 7: clusters have a level, and an id.
-const Level = 7
+// read. 6: instances have histories. 7: clusters have a level, and an id. 8: events
+// of the audit trail are sealed with a key of the cluster, which comes with the
+// level; those for webhooks are shared out fairly between organizations; objects
+// take of quotas by being there, and organizations have limits that they do not
+// set; what others refer to is not deleted, and what is not there is not referred
+// to.
+const Level = 8
+
+// auditLevel has sealed events.
+const auditLevel = 8
 
 // unsaidLevel is that of tables without one: clusters of up to that level had
 // members of one release only.
@@ -43,11 +51,17 @@ type settlement struct {
 	Level   int      `json:"level"`
 	ID      string   `json:"id"`      // of the cluster, which has one from then on
 	Members []string `json:"members"` // of which it is known that they support the level
+	// AuditKey seals the audit trail's events from then on, if there is no such key.
+	AuditKey []byte `json:"auditKey,omitempty"`
 }
 
 var (
 	metaLevel = []byte("level") // uint64
 	metaID    = []byte("id")    // text
+
+	// metaAuditKey is the first event that it seals, uint64, and the key. It leaves
+	// the tables with Raft's snapshots, which only members see, and not with backups.
+	metaAuditKey = []byte("audit-key")
 )
 
 // level of the cluster when the entry is applied.
@@ -88,14 +102,33 @@ func (v view) applySettled(raw []byte) (answer, error) {
 
 // settle keeps the highest level and the first id.
 func (v view) settle(s settlement) error {
-	meta := v.tx.Bucket(bucketMeta)
-	if err := meta.Put(metaLevel, be64(uint64(max(s.Level, v.level())))); err != nil {
+	meta, was := v.tx.Bucket(bucketMeta), v.level()
+	if max(s.Level, was) >= referencesLevel {
+		if err := v.indexReferences(); err != nil {
+			return err
+		}
+	}
+	if err := meta.Put(metaLevel, be64(uint64(max(s.Level, was)))); err != nil {
 		return err
 	}
-	if v.clusterID() == "" && s.ID != "" {
-		return meta.Put(metaID, []byte(s.ID))
+	if was < countsLevel && s.Level >= countsLevel {
+		if err := v.countKinds(); err != nil {
+			return err
+		}
 	}
-	return nil
+	if v.clusterID() == "" && s.ID != "" {
+		if err := meta.Put(metaID, []byte(s.ID)); err != nil {
+			return err
+		}
+	}
+	if v.level() < auditLevel || len(s.AuditKey) == 0 || meta.Get(metaAuditKey) != nil {
+		return nil
+	}
+	last, err := v.lastEvent()
+	if err != nil {
+		return err
+	}
+	return meta.Put(metaAuditKey, append(be64(uint64(last.Seq)+1), s.AuditKey...))
 }
 
 // TooOld says that the cluster has come further than this program.
@@ -127,7 +160,7 @@ func (s *Store) Raise(ctx context.Context, term uint64, level int, members []str
 			return api.Errorf(api.CodeConflict, "node %s was not asked which feature level it supports", m.ID).WithHint("ask again")
 		}
 	}
-	raw, err := encodeSettled(settlement{Level: level, ID: newClusterID(), Members: members})
+	raw, err := encodeSettled(settlement{Level: level, ID: newClusterID(), Members: members, AuditKey: newAuditKey()})
 	if err != nil {
 		return err
 	}
@@ -148,6 +181,12 @@ func newClusterID() string {
 	return hex.EncodeToString(b)
 }
 
+func newAuditKey() []byte {
+	b := make([]byte, 32)
+	_, _ = rand.Read(b) // never fails: it ends the process instead
+	return b
+}
+
 // begin makes the level and the id the first command of a new cluster. Of one
 // that has any, or other members, it leaves that to Raise.
 func (s *Store) begin() error {
@@ -158,7 +197,7 @@ func (s *Store) begin() error {
 	}); err != nil || !isNew || len(s.Members()) > 1 {
 		return err
 	}
-	raw, err := encodeSettled(settlement{Level: Level, ID: newClusterID(), Members: []string{s.options.NodeID}})
+	raw, err := encodeSettled(settlement{Level: Level, ID: newClusterID(), Members: []string{s.options.NodeID}, AuditKey: newAuditKey()})
 	if err != nil {
 		return err
 	}

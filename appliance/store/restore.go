@@ -88,7 +88,7 @@ func restoreFiles(dir, nodeID string, r io.Reader) (info BackupInfo, err error) 
 	t.db.NoSync = true // until it is complete
 	if info, err = t.fill(r); err == nil {
 		err = t.db.Update(func(tx *bbolt.Tx) error { // a cluster of its own, of this node alone
-			return view{tx: tx}.settle(settlement{Level: Level, ID: newClusterID()})
+			return view{tx: tx}.settle(settlement{Level: Level, ID: newClusterID(), AuditKey: newAuditKey()})
 		})
 	}
 	if err == nil {

@@ -23,6 +23,9 @@ func (s *Store) applyHere(ctx context.Context, b api.Batch) ([]api.Object, error
 		b.At = time.Now()
 	}
 	b.At = b.At.UTC().Round(0)
+	if err := s.checkEarly(b); err != nil {
+		return nil, s.public(err)
+	}
 	raw, err := encodeBatch(b)
 	if err != nil {
 		return nil, err

@@ -194,7 +194,7 @@ func (d *decision) pick() {
 	n := d.node(next.Node)
 	next.From, next.To = n.Status.Version, d.Upgrade.Spec.Version
 	next.Drains = !n.Spec.Drain && len(d.Status.Nodes) > 1
-	next.Failing = failing(n)
+	next.Working = working(n)
 	d.move(next, api.UpgradeNodeDraining, "")
 }
 
@@ -270,7 +270,7 @@ func (d *decision) verify(u *api.UpgradeNode, n Node) {
 		problem = fmt.Sprintf("node %s runs %s", n.Meta.Name, cmp.Or(n.Status.Version, "an unknown version"))
 	}
 	for _, c := range n.Status.Conditions {
-		if problem == "" && !c.Status && !slices.Contains(u.Failing, c.Type) {
+		if problem == "" && !c.Status && slices.Contains(u.Working, c.Type) {
 			problem = fmt.Sprintf("on node %s %s does not work any more: %s", n.Meta.Name, c.Type, cmp.Or(c.Message, c.Reason))
 		}
 	}
@@ -354,10 +354,11 @@ func because(reason string) string {
 	return ": " + reason
 }
 
-// failing are the conditions of a node that are not true.
-func failing(n Node) (types []string) {
+// working are the types of a node's conditions that are true. A release may have
+// new ones, which say nothing of whether it works as well as the one before.
+func working(n Node) (types []string) {
 	for _, c := range n.Status.Conditions {
-		if !c.Status {
+		if c.Status {
 			types = append(types, c.Type)
 		}
 	}

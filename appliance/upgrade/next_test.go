@@ -139,11 +139,12 @@ func TestNext(t *testing.T) {
 		{"something has stopped working", "Running", "Waiting Verifying! Waiting", func(f *Facts) {
 			f.Nodes[1].Status.Version, f.Now = "2", f.Now.Add(verifyLimit+1)
 			f.Nodes[1].Status.Conditions = []api.Condition{{Type: "Network", Message: "no bridge"}}
+			f.Upgrade.Status.Nodes[1].Working = []string{"Network"}
 		}, "Paused: Waiting Failed! Waiting; node n2 cannot go on: on node n2 Network does not work any more: no bridge"},
-		{"it did not work before", "Running", "Waiting Verifying! Waiting", func(f *Facts) {
+		{"it did not work before, or is new", "Running", "Waiting Verifying! Waiting", func(f *Facts) {
 			f.Nodes[1].Status.Version = "2"
 			f.Nodes[1].Status.Conditions = []api.Condition{{Type: "Network"}}
-			f.Upgrade.Status.Nodes[1].Failing = []string{"Network"}
+			f.Upgrade.Status.Nodes[1].Working = []string{"Hypervisor"}
 		}, "Running: Waiting Done! Waiting"},
 
 		{"its maintenance ends", "Running", "Waiting Done! Waiting", nil, "Running: Waiting Done! Waiting; drain n2 false"},

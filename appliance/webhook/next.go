@@ -6,17 +6,17 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// The time between attempts doubles from the first to the last; an event that
-// was tried in vain for a day is given up.
+// An event that was tried in vain for a day is given up.
 const (
-	firstWait = 5 * time.Second
-	lastWait  = time.Hour
 	// nextWait is between an event that was given up and the one after it.
 	nextWait = time.Second
 	giveUp   = 24 * time.Hour
 	// maxGivenUp are named in the status; all are counted.
 	maxGivenUp = 20
 )
+
+// waits are between attempts: twice as long after each one.
+var waits = api.Backoff{First: 5 * time.Second, Last: time.Hour}
 
 // begun is the status from which to go on: of a webhook that is new, was
 // paused, resumed, or told to begin again.
@@ -33,8 +33,8 @@ func begun(h api.Webhook, st api.WebhookStatus, now time.Time) api.WebhookStatus
 	return st
 }
 
-// after is the status after an attempt that failed, or did not. jitter is 0 to 1.
-func after(st api.WebhookStatus, e api.WebhookEvent, failed error, now time.Time, jitter float64) api.WebhookStatus {
+// after is the status of a webhook after an attempt that failed, or did not.
+func after(id string, st api.WebhookStatus, e api.WebhookEvent, failed error, now time.Time) api.WebhookStatus {
 	if failed == nil {
 		st.Cursor, st.DeliveredAt = e.Seq, &now
 		st.Delivered, st.Attempts, st.NextAt, st.LastError = st.Delivered+1, 0, nil, ""
@@ -46,7 +46,7 @@ func after(st api.WebhookStatus, e api.WebhookEvent, failed error, now time.Time
 	if st.StartedAt != nil && st.StartedAt.After(since) {
 		since = *st.StartedAt
 	}
-	wait := backoff(st.Attempts, jitter)
+	wait := waits.Wait(id, st.Attempts)
 	if now.Sub(since) >= giveUp {
 		given := append([]api.WebhookGivenUp{}, st.GivenUpEvents...)
 		given = append(given, api.WebhookGivenUp{Seq: e.Seq, Event: e.ID, Type: e.Type, At: now, Error: st.LastError})
@@ -56,11 +56,4 @@ func after(st api.WebhookStatus, e api.WebhookEvent, failed error, now time.Time
 	at := now.Add(wait)
 	st.NextAt = &at
 	return st
-}
-
-// backoff before the attempt that follows n ones: with up to a fifth more or
-// less, so that not all come back at once.
-func backoff(n int64, jitter float64) time.Duration {
-	wait := min(firstWait<<min(n-1, 20), lastWait)
-	return time.Duration(float64(wait) * (0.8 + 0.4*jitter))
 }

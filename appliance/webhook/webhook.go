@@ -13,13 +13,12 @@ package webhook
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
-	"net/netip"
 	"sync"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/outbound"
 )
 
 // Store is what is needed of the cluster's state; writes hold in the leader's
@@ -37,16 +36,15 @@ type Options struct {
 	Store Store
 	// Open unseals a secret; nil: they are not sealed.
 	Open func(ctx context.Context, sealed string) (string, error)
-	// Allow are networks that are not public, and may be reached nonetheless.
-	Allow []netip.Prefix
-	Log   *slog.Logger
+	// URLs says which addresses may be reached.
+	URLs outbound.Policy
+	Log  *slog.Logger
 	// For tests. Now and Wait are the clock: Wait returns when d is over, or
 	// wake rings; d < 0: only then.
-	Now    func() time.Time
-	Wait   func(ctx context.Context, d time.Duration, wake <-chan struct{})
-	Limit  time.Duration // of one request; 0: 15 s
-	Look   time.Duration // between looks for news; 0: 250 ms
-	Jitter func() float64
+	Now   func() time.Time
+	Wait  func(ctx context.Context, d time.Duration, wake <-chan struct{})
+	Limit time.Duration // of one request; 0: 15 s
+	Look  time.Duration // between looks for news; 0: 250 ms
 }
 
 // Deliverer runs while this node leads.
@@ -79,10 +77,8 @@ func New(o Options) *Deliverer {
 	if o.Look == 0 {
 		o.Look = 250 * time.Millisecond
 	}
-	if o.Jitter == nil {
-		o.Jitter = rand.Float64
-	}
-	return &Deliverer{o: o, client: newClient(o.Allow, o.Limit), workers: map[string]*worker{}}
+	client := outbound.NewClient(outbound.Options{Policy: o.URLs, Connect: o.Limit, Header: o.Limit, Silence: o.Limit, Total: o.Limit, Keep: true, Log: o.Log})
+	return &Deliverer{o: o, client: client, workers: map[string]*worker{}}
 }
 
 func wait(ctx context.Context, d time.Duration, wake <-chan struct{}) {

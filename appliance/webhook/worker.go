@@ -94,7 +94,7 @@ func (w *worker) step(ctx context.Context) (time.Duration, error) {
 		return 0, ctx.Err() // whether it was taken, the next leader will hear
 	}
 	now = w.d.o.Now().UTC()
-	st = after(st, e, failed, now, w.d.o.Jitter())
+	st = after(w.id, st, e, failed, now)
 	if failed == nil && now.Sub(w.keptAt) < keepEvery {
 		return 0, nil
 	}

@@ -47,6 +47,7 @@ const (
 	OffState        = 0x180 // u32: State…
 	OffError        = 0x184 // u32: CUresult that every later call returns once the state is StateDead
 	OffAsyncError   = 0x188 // u32: first asynchronous error (CUresult), sticky
+	OffAsyncCount   = 0x18c // u32: how many contexts have had an asynchronous error; 0 from a worker that does not count
 	OffErrorText    = 0x1c0 // 256 bytes, NUL-terminated: why the state is StateDead
 	ErrorTextSize   = 256
 )

@@ -3,7 +3,7 @@ package ptx
 // Module is one translation unit.
 type Module struct {
 	Major, Minor int    // .version
-	Target       string // first word of .target
+	Arch         int    // of .target: 70 for sm_70; 0 when it names none
 	AddressSize  int    // 32 or 64
 	Vars         []*Var // module variables, in order
 	Funcs        []*Func

@@ -14,8 +14,8 @@ import "fmt"
 // Limits on a module. They are far above what compilers emit (the largest
 // public kernels have some 60,000 instructions and 8,000 registers).
 const (
-	MaxSource       = 64 << 20 // bytes
-	MaxInstructions = 1 << 20  // in one module
+	MaxSource       = 64 << 20 // bytes; see limits.go for what the tables take
+	MaxInstructions = 1 << 18  // in one module
 	MaxRegisters    = 1 << 16  // in one function
 	MaxVariables    = 1 << 16  // in one module
 	MaxFunctions    = 1 << 14

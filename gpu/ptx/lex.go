@@ -104,9 +104,15 @@ func quoteByte(c byte) string {
 	return "0x" + string(hex[c>>4]) + string(hex[c&15])
 }
 
+// word reads a name. Directives may stand together without a blank
+// (".reg.b16 h;"), so one ends where the next begins.
 func (l *lexer) word() {
+	directive := l.src[l.pos] == '.'
 	for l.pos++; l.pos < len(l.src); l.pos++ {
 		c := l.src[l.pos]
+		if c == '.' && directive {
+			return
+		}
 		if wordStart(c) || digit(c) {
 			continue
 		}

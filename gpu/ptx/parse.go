@@ -16,6 +16,7 @@ type parser struct {
 	insts  int
 	inited uint64 // bytes of initialisers so far
 	fn     *funcState
+	budget budget
 }
 
 // Parse reads and checks a whole module. The error is an *Error.
@@ -25,7 +26,7 @@ func Parse(src string) (*Module, error) {
 	}
 	p := &parser{
 		lex: lexer{src: src, line: 1}, mod: &Module{AddressSize: 64},
-		vars: map[string]*Var{}, funcs: map[string]*Func{},
+		vars: map[string]*Var{}, funcs: map[string]*Func{}, budget: newBudget(src),
 	}
 	if err := p.advance(); err != nil {
 		return nil, err
@@ -122,18 +123,7 @@ func (p *parser) topLevel() error {
 	case ".version":
 		return p.version()
 	case ".target":
-		if p.mod.Target, err = p.word(); err != nil {
-			return err
-		}
-		for p.is(",") {
-			if err := p.advance(); err != nil {
-				return err
-			}
-			if _, err := p.word(); err != nil {
-				return err
-			}
-		}
-		return nil
+		return p.target()
 	case ".address_size":
 		n, err := p.uint(64)
 		if err != nil {
@@ -199,6 +189,27 @@ func (p *parser) version() error {
 	}
 	p.mod.Major, p.mod.Minor = a, b
 	return p.advance()
+}
+
+// target is the architecture, with options in any order. "sm_90a" and "sm_100f"
+// are architectures 90 and 100 with features of their own.
+func (p *parser) target() error {
+	for {
+		w, err := p.word()
+		if err != nil {
+			return err
+		}
+		if name, ok := strings.CutPrefix(w, "sm_"); ok {
+			n, err := strconv.ParseUint(strings.TrimRight(name, "af"), 10, 16)
+			if err != nil || n == 0 {
+				return p.errorf("bad .target %q", w)
+			}
+			p.mod.Arch = int(n)
+		}
+		if ok, err := p.accept(","); !ok || err != nil {
+			return err
+		}
+	}
 }
 
 // checkRelocs resolves the names inside initialisers.

@@ -15,6 +15,9 @@ func (p *parser) body(s *funcState) error {
 			if s.depth >= MaxScopes {
 				return p.errorf("scopes nested too deeply")
 			}
+			if err := p.charge(costScope); err != nil {
+				return err
+			}
 			s.push()
 			if err := p.advance(); err != nil {
 				return err
@@ -77,6 +80,9 @@ func (p *parser) label(s *funcState, name string) error {
 		return p.errorf("label %s defined twice", name)
 	}
 	l := label{at: len(s.f.Body)}
+	if err := p.charge(costLabel); err != nil {
+		return err
+	}
 	if err := p.advance(); err != nil {
 		return err
 	}
@@ -89,6 +95,9 @@ func (p *parser) label(s *funcState, name string) error {
 			for {
 				w, err := p.word()
 				if err != nil {
+					return err
+				}
+				if err := p.charge(costOperand); err != nil {
 					return err
 				}
 				l.targets = append(l.targets, Operand{Kind: KindLabel, Name: w, Target: s.cur})
@@ -145,7 +154,10 @@ func (p *parser) operation(s *funcState, start token, in Inst, opcode string) (e
 	if p.insts++; p.insts > MaxInstructions {
 		return p.errorf("too many instructions")
 	}
-	parts := strings.Split(opcode, ".")
+	if err := p.charge(costInst + uint64(len(opcode))); err != nil {
+		return err
+	}
+	parts := p.budget.split(opcode)
 	in.Op, in.Mods, in.Line = parts[0], parts[1:], start.line
 	for !p.is(";") {
 		var o Operand
@@ -190,6 +202,9 @@ func excerpt(src string) string {
 func (p *parser) operand(s *funcState, depth int) (Operand, error) {
 	if depth > 4 {
 		return Operand{}, p.errorf("operand nested too deeply")
+	}
+	if err := p.charge(costOperand); err != nil {
+		return Operand{}, err
 	}
 	o, err := p.primary(s, depth)
 	if err != nil {

@@ -85,6 +85,9 @@ func (s *funcState) local(name string) *Var {
 }
 
 func (p *parser) function(entry, extern bool) (err error) {
+	if err := p.charge(costFunc + costScope); err != nil {
+		return err
+	}
 	f := &Func{Entry: entry, Line: p.tok.line}
 	s := &funcState{f: f, cur: -1}
 	s.push()
@@ -252,6 +255,9 @@ func (p *parser) addReg(s *funcState, name string, t Type) (int, error) {
 	if len(s.f.Regs) >= MaxRegisters {
 		return 0, p.errorf("too many registers")
 	}
+	if err := p.charge(costRegister); err != nil {
+		return 0, err
+	}
 	s.f.Regs = append(s.f.Regs, Reg{Name: name, Type: t})
 	n := len(s.f.Regs) - 1
 	s.scopes[s.cur].regs[name] = n
@@ -286,6 +292,9 @@ func (p *parser) registers(s *funcState) error {
 			}
 			if len(s.f.Regs)+int(n) > MaxRegisters {
 				return p.errorf("too many registers")
+			}
+			if err := p.charge(costRegister * (n + 1)); err != nil {
+				return err
 			}
 			s.scopes[s.cur].ranges[name] = regRange{first: len(s.f.Regs), count: int(n)}
 			for i := range int(n) {

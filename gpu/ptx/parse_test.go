@@ -76,6 +76,21 @@ func TestParameterLayout(t *testing.T) {
 	}
 }
 
+// Directives need no blanks between them; cuda_fp16.h writes ".reg.b16 h,r;".
+func TestDirectivesWithoutBlanks(t *testing.T) {
+	m, err := Parse(head + `.global.align 8 .b8 g[4];
+.visible.entry k(.param.u64.ptr.global.align 16 a,.param.u32 b)
+{.reg.b16 h,r;.reg.pred p;.shared.align 4 .b8 s[8];
+@p mov.b16 h,r;ld.param.u32 _,[b];ret;}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := m.Funcs[0]
+	if len(f.Regs) != 3 || f.Regs[1] != (Reg{Name: "r", Type: B16}) || len(f.Params) != 2 || len(f.Vars) != 1 || f.Vars[0].Space != Shared || len(f.Body) != 3 || len(m.Vars) != 1 {
+		t.Errorf("parsed %+v and %d variables, want 3 registers, 2 parameters, a shared and a global variable", f, len(m.Vars))
+	}
+}
+
 func TestErrorsNameLineAndInstruction(t *testing.T) {
 	for _, c := range []struct{ src, msg string }{
 		{head + ".entry k() {\n\tbra nowhere;\n}", "line 5: unknown name nowhere: bra nowhere;"},

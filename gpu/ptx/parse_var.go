@@ -91,6 +91,9 @@ func (p *parser) declaration(d string, v *Var) (vec uint32, err error) {
 }
 
 func (p *parser) declarator(v *Var, vec uint32) (err error) {
+	if err := p.charge(costVar); err != nil {
+		return err
+	}
 	v.Line = p.tok.line
 	if v.Name, err = p.word(); err != nil {
 		return err
@@ -174,6 +177,9 @@ func (p *parser) initValue(v *Var) error {
 	if p.inited += uint64(size); p.inited > MaxInitBytes {
 		return p.errorf("too much initialised data")
 	}
+	if err := p.charge(2 * uint64(size)); err != nil {
+		return err
+	}
 	if p.tok.kind == tokWord {
 		return p.initAddress(v, size)
 	}
@@ -228,6 +234,9 @@ func (p *parser) initAddress(v *Var, size uint32) (err error) {
 		if r.Addend = int64(n); minus {
 			r.Addend = -r.Addend
 		}
+	}
+	if err := p.charge(costReloc); err != nil {
+		return err
 	}
 	v.Relocs = append(v.Relocs, r)
 	v.Init = append(v.Init, make([]byte, size)...)

@@ -69,7 +69,7 @@ func (c *compiler) atom(in *ptx.Inst) ([]step, error) {
 	return []step{{masked: func(m *machine, act []uint32) error {
 		addrs := m.addresses(&a)
 		return eachLaneErr(act, func(l int) error {
-			addr := addrs[l] + a.off
+			addr := a.at(addrs[l], a.off)
 			if a.space == spGeneric && addr-paramWindow < windowSize {
 				return fmt.Errorf("%w: atomic on parameters", abi.ErrIllegalAddress)
 			}

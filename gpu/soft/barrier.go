@@ -6,56 +6,22 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
 
+// syncFunc brings a group to an instruction at which lanes wait for each
+// other. It reports whether the group goes on; the group may have lost lanes
+// that stay there.
 type syncFunc = func(m *machine, g *group) (ready bool, err error)
 
-// syncInst compiles an instruction at which lanes wait for each other.
-func (c *compiler) syncInst(in *ptx.Inst) (syncFunc, error) {
-	if in.Op == "bar" && in.Has("warp") {
-		if len(in.Args) != 1 {
-			return nil, in.Errorf("wrong number of operands")
-		}
-		return c.warpSync(&in.Args[0], func(*machine, []uint32) {})
+// syncInst compiles an instruction at which lanes wait for each other, as the
+// beginning of a block.
+func (c *compiler) syncInst(in *ptx.Inst, b *basicBlock) (err error) {
+	if (in.Op == "bar" || in.Op == "barrier") && !in.Has("warp") {
+		b.sync, err = c.blockBarrier(in)
+		return err
 	}
-	if in.Op == "bar" || in.Op == "barrier" {
-		return c.blockBarrier(in)
+	if b.warp, err = c.warpOp(in); err == nil {
+		b.sync = b.warp.sync
 	}
-	f, err := c.warpOp(in)
-	if err != nil {
-		return nil, err
-	}
-	return c.warpSync(&in.Args[len(in.Args)-1], f)
-}
-
-// warpSync waits until the lanes named in each lane's member mask, as far as
-// they live, have come to this instruction.
-func (c *compiler) warpSync(mask *ptx.Operand, f func(m *machine, act []uint32)) (syncFunc, error) {
-	members, err := c.source(mask, class32, ptx.B32)
-	if err != nil {
-		return nil, err
-	}
-	return func(m *machine, g *group) (bool, error) {
-		// When nothing else can run, the missing lanes will never come: go on
-		// with those that are here, as hardware before Volta does.
-		if len(m.groups) > 1 && g.state != atWarp && !m.complete(g, members) {
-			g.state = atWarp
-			return false, nil
-		}
-		g.state = runnable
-		f(m, g.act[:m.warps])
-		return true, nil
-	}, nil
-}
-
-func (m *machine) complete(g *group, members ref) bool {
-	v := m.v32(members.slot, 0, m.warps)
-	for w := range m.warps {
-		for a := g.act[w]; a != 0; a &= a - 1 {
-			if v[w*warpSize+bits.TrailingZeros32(a)]&m.live[w]&^g.act[w] != 0 {
-				return false
-			}
-		}
-	}
-	return true
+	return err
 }
 
 // blockBarrier is bar.sync, bar.arrive, bar.red and their barrier forms
@@ -99,6 +65,7 @@ func (c *compiler) blockBarrier(in *ptx.Inst) (syncFunc, error) {
 			return nil, err
 		}
 	}
+	constant := args[0].Kind == ptx.KindInt && args[len(args)-1].Kind == ptx.KindInt
 	result := func(b *barrier, l int, m *machine) {
 		switch {
 		case in.Has("popc"):
@@ -110,6 +77,9 @@ func (c *compiler) blockBarrier(in *ptx.Inst) (syncFunc, error) {
 		}
 	}
 	return func(m *machine, g *group) (bool, error) {
+		if g.state == runnable && !g.passed && !constant {
+			m.splitByBarrier(g, num, count)
+		}
 		n := int(m.get(num, g.first()) & 15)
 		b := &m.bars[n]
 		if g.state == runnable && !g.passed {
@@ -141,6 +111,23 @@ func (c *compiler) blockBarrier(in *ptx.Inst) (syncFunc, error) {
 		}
 		return true, nil
 	}, nil
+}
+
+// splitByBarrier leaves in a group the lanes whose barrier number and count are
+// those of the first; the others come to their barriers as a group of their own.
+func (m *machine) splitByBarrier(g *group, num, count ref) {
+	key := func(l int) [2]uint64 { return [2]uint64{m.get(num, l) & 15, m.get(count, l)} }
+	want, some := key(g.first()), false
+	var rest [maxWarps]uint32
+	eachLane(g.act[:m.warps], func(l int) {
+		if key(l) != want {
+			rest[l/warpSize] |= 1 << (l % warpSize)
+			some = true
+		}
+	})
+	if some {
+		m.split(g, &rest)
+	}
 }
 
 func (g *group) size() int {
@@ -189,23 +176,18 @@ func (m *machine) release(n int) bool {
 }
 
 // unblock is called when no group can run: threads may have ended since the
-// others came to their barrier, or lanes of a warp are missing.
+// others came to their barrier. Else the kernel would wait for ever.
 func (m *machine) unblock() error {
 	for n := range m.bars {
 		if m.release(n) {
 			return nil
 		}
 	}
-	var best *group
 	for _, g := range m.groups {
-		if g.state == atWarp && (best == nil || g.before(best)) {
-			best = g
+		if g.state == atWarp {
+			b := &m.p.blocks[g.pc]
+			return b.wrap(b.syncInst, b.warp.missing(m, g))
 		}
 	}
-	if best == nil {
-		return errDeadlock
-	}
-	m.merge(best)
-	best.state = atWarp
-	return m.runGroup(best)
+	return errDeadlock
 }

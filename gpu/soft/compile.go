@@ -48,6 +48,8 @@ type frame struct {
 type layout struct {
 	mod     *ptx.Module
 	address map[*ptx.Var]uint64 // device addresses of .global and .const
+	// expanded is what the kernels compiled so far come to (limits.go).
+	expanded int
 }
 
 func compile(l *layout, f *ptx.Func) (*program, error) {
@@ -64,6 +66,9 @@ func compile(l *layout, f *ptx.Func) (*program, error) {
 	if err := c.function(f, 0); err != nil {
 		return nil, err
 	}
+	if err := l.expand(f, c.frames); err != nil {
+		return nil, err
+	}
 	p.entry = c.frames[f].number[0]
 	for _, fr := range c.frames {
 		if err := c.emitFrame(fr); err != nil {
@@ -71,6 +76,9 @@ func compile(l *layout, f *ptx.Func) (*program, error) {
 		}
 	}
 	p.localBytes = (p.localBytes + 15) &^ 15
+	if p.machineBytes(uint64(p.maxThreads)) > maxMachineBytes {
+		p.maxThreads = uint32(maxMachineBytes/p.laneBytes()) &^ (warpSize - 1)
+	}
 	return p, nil
 }
 
@@ -322,8 +330,7 @@ func (c *compiler) emitFrame(fr *frame) error {
 		if n.sync != nil {
 			c.at(n.sync)
 			b.syncInst = c.place
-			var err error
-			if b.sync, err = c.syncInst(n.sync); err != nil {
+			if err := c.syncInst(n.sync, b); err != nil {
 				return err
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand"
+	"slices"
 	"testing"
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
@@ -65,7 +66,7 @@ func oracleRun(t testing.TB, src, name string, grid, block [3]uint32, dynamic ui
 
 // Every kernel in testdata gives the same bits in the oracle.
 func TestKernelsAgainstOracle(t *testing.T) {
-	for _, k := range kernelCases {
+	for _, k := range slices.Concat(kernelCases, tileCases) {
 		t.Run(k.name, func(t *testing.T) {
 			r := newRig(t, kernelFile(t, k.file))
 			block, n := 64, 192

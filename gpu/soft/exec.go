@@ -216,6 +216,9 @@ func (m *machine) exit(g *group) {
 	}
 	for _, h := range m.groups {
 		h.fresh = false
+		if h.state == atWarp && h.shares(g) { // it may have waited for these lanes
+			h.state = runnable
+		}
 	}
 	m.drop(g)
 }
@@ -233,15 +236,8 @@ func (m *machine) branch(g *group, taken *[maxWarps]uint32, to, otherwise int) {
 	case rest == 0:
 		g.pc = to
 	default:
-		h := m.newGroup()
-		h.pc, h.ticks = to, g.ticks
-		h.stack = append(h.stack, g.stack...)
-		for w := range m.warps {
-			h.act[w] = taken[w]
-			g.act[w] &^= taken[w]
-		}
-		g.pc, g.fresh = otherwise, false
-		m.groups = append(m.groups, h)
+		m.split(g, taken).pc = to
+		g.pc = otherwise
 	}
 }
 

@@ -15,8 +15,8 @@ type group struct {
 	stack []int // basic blocks to return to
 	state waitState
 	bar   int // barrier number when state is atBarrier
-	// passed says that the barrier at pc has let the group through, with this
-	// result; it has still to finish the instruction.
+	// passed says that the instruction at pc on which the group waited has let
+	// it through, a barrier with this result; it has still to finish it.
 	passed bool
 	result barrier
 	ticks  int // backward branches since others had a turn
@@ -31,7 +31,7 @@ type waitState uint8
 const (
 	runnable  waitState = iota
 	atBarrier           // bar.sync: until all threads have come
-	atWarp              // a warp-synchronous instruction: until its members have come
+	atWarp              // a warpOp: until its members have come
 )
 
 // span is a run of warps with active lanes; full when all of the block's
@@ -86,6 +86,30 @@ func (m *machine) newGroup() *group {
 		return g
 	}
 	return &group{}
+}
+
+// split moves some of a group's lanes, not all, into a new group at the same place.
+func (m *machine) split(g *group, lanes *[maxWarps]uint32) *group {
+	h := m.newGroup()
+	h.pc, h.ticks = g.pc, g.ticks
+	h.stack = append(h.stack, g.stack...)
+	for w := range m.warps {
+		h.act[w] = lanes[w]
+		g.act[w] &^= lanes[w]
+	}
+	g.fresh = false
+	m.groups = append(m.groups, h)
+	return h
+}
+
+// shares reports whether two groups have lanes of one warp.
+func (g *group) shares(h *group) bool {
+	for w := range g.act {
+		if g.act[w] != 0 && h.act[w] != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // drop forgets a group whose lanes are gone or went into another.

@@ -4,8 +4,10 @@ import (
 	"encoding/binary"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/worker"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // rig is one context with a module, for tests.
@@ -70,6 +72,24 @@ func (r *rig) read(a uint64, n int) ([]byte, error) {
 		return nil, err
 	}
 	return out, <-ch
+}
+
+// expect waits for the kernels so far and compares n words.
+func (r *rig) expect(a uint64, n int, want func(i int) uint32) {
+	r.Helper()
+	got := make([]byte, 4*n)
+	done := make(chan error, 1)
+	if err := r.c.CopyDtoH(nil, got, a, func(err error) { done <- err }); err != nil {
+		r.Fatal(err)
+	}
+	if err := patience.Receive(r.TB, time.Minute, "the kernel ends", done); err != nil {
+		r.Fatal(err)
+	}
+	for i, v := range i32s(got) {
+		if uint32(v) != want(i) {
+			r.Errorf("word %d = %#x, want %#x", i, uint32(v), want(i))
+		}
+	}
 }
 
 // launch packs u64 and u32 arguments; the values' types say which.

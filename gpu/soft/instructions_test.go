@@ -48,17 +48,71 @@ func TestAtomicsAgainstOracle(t *testing.T) {
 // Warp and block instructions that no test kernel uses.
 func TestSynchronizationAgainstOracle(t *testing.T) {
 	for name, body := range map[string]string{
-		"match.any":  "and.b32 %r1, %tid, 3; vote.sync.ballot.b32 %r7, 1, -1; match.any.sync.b32 %r0, %r1, -1; match.any.sync.b64 %r2, %d0, -1;",
-		"match.all":  "mov.u32 %r1, 5; match.all.sync.b32 %r0|%p0, %r1, -1; match.all.sync.b32 %r2|%p1, %tid, -1;",
-		"redux":      "redux.sync.add.u32 %r0, %r1, -1; redux.sync.min.s32 %r1, %r2, -1; redux.sync.max.u32 %r2, %r3, -1; redux.sync.xor.b32 %r3, %r4, -1; redux.sync.and.b32 %r4, %r5, -1; redux.sync.or.b32 %r5, %r6, -1;",
+		"match.any": "and.b32 %r1, %tid, 3; vote.sync.ballot.b32 %r7, 1, -1; match.any.sync.b32 %r0, %r1, -1; match.any.sync.b64 %r2, %d0, -1;",
+		"match.all": "mov.u32 %r1, 5; match.all.sync.b32 %r0|%p0, %r1, -1; match.all.sync.b32 %r2|%p1, %tid, -1;",
+		"redux":     "redux.sync.add.u32 %r0, %r1, -1; redux.sync.min.s32 %r1, %r2, -1; redux.sync.max.u32 %r2, %r3, -1; redux.sync.xor.b32 %r3, %r4, -1; redux.sync.and.b32 %r4, %r5, -1; redux.sync.or.b32 %r5, %r6, -1;",
+		"tiles": `mov.u32 %r7, %laneid; and.b32 %r7, %r7, 28; mov.b32 %r6, 15; shl.b32 %r6, %r6, %r7;
+vote.sync.ballot.b32 %r0, %p0, %r6; vote.sync.all.pred %p1, %p0, %r6; match.any.sync.b32 %r1, %r1, %r6; match.all.sync.b64 %r2|%p2, %d0, %r6;
+redux.sync.add.u32 %r3, %r3, %r6; shfl.sync.down.b32 %r4|%p3, %r4, 1, 0x1c1f, %r6; bar.warp.sync %r6;`,
+		// The lanes of one mask at two places, and two masks at one.
+		"apart": `and.b32 %r7, %tid, 1; setp.ne.u32 %c, %r7, 0; @%c bra A; redux.sync.add.u32 %r0, %r1, -1; shfl.sync.idx.b32 %r2, %r3, 1, 31, -1; bra B;
+A: redux.sync.add.u32 %r4, %r5, -1; shfl.sync.idx.b32 %r6, %r0, 0, 31, -1;
+B: selp.b32 %r7, 0xaaaaaaaa, 0x55555555, %c; vote.sync.ballot.b32 %r1, %p0, %r7; bar.warp.sync -1; match.any.sync.b64 %r3, %d1, %r7;`,
 		"vote.uni":   "vote.sync.uni.pred %p0, %p1, -1; vote.sync.all.pred %p2, !%p3, -1; vote.sync.any.pred %p1, %p3, -1;",
 		"brx":        "and.b32 %r0, %tid, 3; brx.idx %r0, T; T: .branchtargets A, B, C, A;\nA: add.u32 %r1, %r1, 1; bra Z;\nB: add.u32 %r1, %r1, 7; bra Z;\nC: xor.b32 %r1, %r1, %tid;\nZ: add.u32 %r1, %r1, 3;",
 		"bar.red":    "bar.red.popc.u32 %r0, 0, %p0; bar.red.and.pred %p1, 1, %p0; bar.red.or.pred %p2, 2, !%p0; barrier.red.popc.u32 %r1, 3, 40, %p3;",
+		"bar number": "setp.lt.u32 %c, %tid, 32; selp.b32 %r7, 3, 4, %c; selp.b32 %r6, 32, 8, %c; bar.red.popc.u32 %r0, %r7, %r6, %p0; bar.red.and.pred %p1, %r7, %r6, %p2; bar.sync %r7, %r6;",
 		"bar.arrive": "setp.lt.u32 %c, %tid, 32; @%c bra P; st.shared.u32 [sh], 99; membar.cta; bar.arrive 1, 40; bra Q;\nP: bar.sync 1, 40; ld.shared.u32 %r0, [sh];\nQ: bar.sync 0;",
 		"shfl":       "setp.ge.u32 %c, %tid, 32; @%c bra E; shfl.sync.up.b32 %r0|%p0, %r1, 3, 0x1800, 0xffffffff; shfl.sync.down.b32 %r2|%p1, %r3, %r4, 31, -1; shfl.sync.idx.b32 %r5, %r6, %r7, 0x181f, -1;\nE:",
 	} {
 		t.Run(name, func(t *testing.T) { differOnce(t, body+"\n") })
 	}
+}
+
+// Lanes for which all members have come go on, also when other lanes at the
+// same instruction have to wait: here for lanes that wait for the first.
+func TestWarpsGoOnAlone(t *testing.T) {
+	r := newRig(t, ptxHead+`.entry k(.param .u64 a) { .reg .b64 %rd<3>; .reg .b32 %r<6>; .reg .pred %p<4>; .shared .align 4 .b32 flag;
+ld.param.u64 %rd1, [a]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd1, %rd1, %rd2;
+setp.eq.u32 %p1, %r1, 0; @%p1 st.volatile.shared.u32 [flag], 0; bar.sync 0;
+setp.lt.u32 %p1, %r1, 48; @%p1 bra MEET;
+SPIN: ld.volatile.shared.u32 %r2, [flag]; setp.eq.u32 %p2, %r2, 0; @%p2 bra SPIN;
+MEET: redux.sync.add.u32 %r3, %r1, -1;
+setp.eq.u32 %p3, %r1, 5; @%p3 st.volatile.shared.u32 [flag], 1;
+st.global.u32 [%rd1], %r3; ret; }`)
+	a := r.buffer(make([]byte, 4*64))
+	r.launch("k", [3]uint32{1, 1, 1}, [3]uint32{64, 1, 1}, 0, a)
+	r.expect(a, 64, func(i int) uint32 { return []uint32{31 * 16, 31*16 + 32*32}[i/32] })
+}
+
+// Lanes that wait for one that ends go on, also while another warp spins until
+// they do.
+func TestWarpGoesOnWithoutTheEnded(t *testing.T) {
+	r := newRig(t, ptxHead+`.entry k(.param .u64 a) { .reg .b64 %rd<3>; .reg .b32 %r<6>; .reg .pred %p<4>; .shared .align 4 .b32 flag[2];
+ld.param.u64 %rd1, [a]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd1, %rd1, %rd2;
+setp.eq.u32 %p1, %r1, 0; @%p1 st.volatile.shared.v2.u32 [flag], {0, 0}; bar.sync 0;
+setp.ge.u32 %p1, %r1, 32; @%p1 bra SPIN; setp.lt.u32 %p1, %r1, 8; @%p1 bra FIRST;
+vote.sync.ballot.b32 %r3, 1, -1; st.global.u32 [%rd1], %r3; st.volatile.shared.u32 [flag], 1; ret;
+FIRST: ld.volatile.shared.u32 %r2, [flag+4]; setp.eq.u32 %p2, %r2, 0; @%p2 bra FIRST; ret;
+SPIN: st.volatile.shared.u32 [flag+4], 1; ld.volatile.shared.u32 %r2, [flag]; setp.eq.u32 %p2, %r2, 0; @%p2 bra SPIN; ret; }`)
+	a := r.buffer(make([]byte, 4*64))
+	r.launch("k", [3]uint32{1, 1, 1}, [3]uint32{64, 1, 1}, 0, a)
+	r.expect(a, 64, func(i int) uint32 { return map[bool]uint32{true: 0xffffff00}[i >= 8 && i < 32] })
+}
+
+// A 32-bit address wraps: compilers put a constant that belongs to an
+// index into the offset, so that the register alone is below the memory.
+func TestSharedAddressesWrap(t *testing.T) {
+	r := newRig(t, ptxHead+`.entry k(.param .u64 a) { .reg .b64 %rd<4>; .reg .b32 %r<10>; .shared .align 8 .b8 t[256]; .local .align 8 .b8 l[8];
+ld.param.u64 %rd1, [a]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 16; add.u64 %rd1, %rd1, %rd2;
+mov.u32 %r2, t; shl.b32 %r3, %r1, 3; add.s32 %r2, %r2, %r3; add.s32 %r3, %r2, -128;
+st.shared.u32 [%r3+128], %r1; ld.shared.u32 %r4, [%r2+0]; st.global.u32 [%rd1], %r4;
+add.s32 %r5, %r2, 4096; st.shared.u32 [%r5+-4092], %r1; ld.shared.v2.u32 {%r6, %r7}, [%r3+128]; st.global.u32 [%rd1+4], %r7;
+atom.shared.add.u32 %r8, [%r3+128], 100; mov.b64 %rd3, {%r3, %r1}; ld.shared.u32 %r8, [%rd3+128]; st.global.u32 [%rd1+8], %r8;
+mov.u32 %r9, l; sub.u32 %r9, %r9, 64; st.local.u32 [%r9+64], %r1; ld.local.u32 %r9, [l]; st.global.u32 [%rd1+12], %r9; ret; }`)
+	a := r.buffer(make([]byte, 16*32))
+	r.launch("k", [3]uint32{1, 1, 1}, [3]uint32{32, 1, 1}, 0, a)
+	r.expect(a, 4*32, func(i int) uint32 { return uint32(i/4) + []uint32{0, 0, 100, 0}[i%4] })
 }
 
 func differOnce(t *testing.T, body string) {

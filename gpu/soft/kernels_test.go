@@ -323,7 +323,7 @@ var kernelCases = []kernelCase{
 
 func TestKernels(t *testing.T) {
 	rigs := map[string]*rig{}
-	for _, k := range kernelCases {
+	for _, k := range slices.Concat(kernelCases, tileCases) {
 		if rigs[k.file] == nil {
 			rigs[k.file] = newRig(t, kernelFile(t, k.file))
 		}

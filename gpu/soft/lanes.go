@@ -22,3 +22,12 @@ func eachLaneErr(act []uint32, f func(lane int) error) error {
 	}
 	return nil
 }
+
+// having gives the lanes among some whose value is x.
+func having[T uint32 | uint64](v []T, lanes uint32, x T) uint32 {
+	found := uint32(0)
+	for l, y := range v[:warpSize] {
+		found |= bit(y == x) << l
+	}
+	return found & lanes
+}

@@ -79,8 +79,10 @@ func (c *Context) checkLaunch(f *function, l *worker.Launch) error {
 
 func (p *program) machineBytes(threads uint64) uint64 {
 	lanes := (threads + warpSize - 1) &^ (warpSize - 1)
-	return lanes * (4*uint64(p.n32) + 8*uint64(p.n64) + uint64(p.localBytes))
+	return lanes * p.laneBytes()
 }
+
+func (p *program) laneBytes() uint64 { return 4*uint64(p.n32) + 8*uint64(p.n64) + uint64(p.localBytes) }
 
 // runKernel runs all blocks of a launch. It holds the device while the gate
 // allows, and accounts exactly for the time between Enter and Leave.

@@ -35,6 +35,7 @@ type machine struct {
 	groups []*group
 	pool   []*group
 	bars   [16]barrier
+	meet   exchange // the meeting of lanes in work
 }
 
 // launchEnv is what the machines of one launch share.

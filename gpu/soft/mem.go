@@ -32,11 +32,27 @@ type access struct {
 	typ   ptx.Type
 	n     int    // vector elements
 	mask  uint64 // of the register's width
+	reach uint64 // the highest address of the space, a mask for sums
 }
 
-// address parses modifiers and the memory operand of an access. Cache, order
+// at is an address with an offset. Addresses of shared, local and parameter
+// memory have 32 bits: a sum beyond them wraps, and a wider register is cut
+// off. A 32-bit register is zero-extended for the other spaces (PTX ISA,
+// "Addresses as Operands"). The quick paths for whole warps leave addresses
+// that wrap to the slow one.
+func (a *access) at(addr, off uint64) uint64 { return (addr + off) & a.reach }
+
+// access parses modifiers and the memory operand of an access. Cache, order
 // and scope modifiers change nothing here: one block runs in program order.
 func (c *compiler) access(in *ptx.Inst, mem *ptx.Operand, skip map[string]bool) (access, error) {
+	a, err := c.operand(in, mem, skip)
+	if a.reach = 1<<64 - 1; a.space > spGlobal {
+		a.reach = 1<<32 - 1
+	}
+	return a, err
+}
+
+func (c *compiler) operand(in *ptx.Inst, mem *ptx.Operand, skip map[string]bool) (access, error) {
 	a := access{n: 1, mask: ^uint64(0)}
 	param := false
 	for _, m := range in.Mods {
@@ -227,7 +243,7 @@ func (c *compiler) load(in *ptx.Inst) ([]step, error) {
 		}
 		for i, d := range dst {
 			if constant && a.space == spParam {
-				if err := m.uniform(&a, addrs[0]+a.off+uint64(i)*size, d, act); err != nil {
+				if err := m.uniform(&a, a.at(addrs[0], a.off+uint64(i)*size), d, act); err != nil {
 					return err
 				}
 				continue
@@ -260,8 +276,8 @@ func (m *machine) aligned(a *access, addrs []uint64, act []uint32) error {
 	}
 	whole := uint64(a.n)*uint64(a.typ.Size()) - 1
 	return eachLaneErr(act, func(l int) error {
-		if (addrs[l]+a.off)&whole != 0 {
-			return fmt.Errorf("%w: vector of %d bytes at %#x", abi.ErrMisaligned, whole+1, addrs[l]+a.off)
+		if at := a.at(addrs[l], a.off); at&whole != 0 {
+			return fmt.Errorf("%w: vector of %d bytes at %#x", abi.ErrMisaligned, whole+1, at)
 		}
 		return nil
 	})
@@ -310,7 +326,7 @@ func (m *machine) loadOne(a *access, addrs []uint64, off uint64, d ref, act []ui
 			if bits>>l&1 == 0 {
 				continue
 			}
-			b, err := m.window(a.space, addrs[lane+l]+off, size, lane+l)
+			b, err := m.window(a.space, a.at(addrs[lane+l], off), size, lane+l)
 			if err != nil {
 				return err
 			}
@@ -397,6 +413,9 @@ func (m *machine) storeOne(a *access, addrs []uint64, off uint64, s ref, act []u
 			continue
 		}
 		lane := w * warpSize
+		if a.space <= spGlobal {
+			bits = a.writers(addrs[lane:][:warpSize], off, bits)
+		}
 		if bits == ^uint32(0) && size == 4 && s.class == class32 {
 			v, ad := m.r32[s.slot*m.lanes+lane:][:warpSize], addrs[lane:][:warpSize]
 			i := 0
@@ -416,7 +435,7 @@ func (m *machine) storeOne(a *access, addrs []uint64, off uint64, s ref, act []u
 			if bits>>l&1 == 0 {
 				continue
 			}
-			addr := addrs[lane+l] + off
+			addr := a.at(addrs[lane+l], off)
 			if a.space == spGeneric && addr-paramWindow < windowSize {
 				return fmt.Errorf("%w: store to parameters", abi.ErrIllegalAddress)
 			}
@@ -439,4 +458,44 @@ func (m *machine) storeOne(a *access, addrs []uint64, off uint64, s ref, act []u
 		whole = words(data)
 	}
 	return nil
+}
+
+// writers gives the lanes of a warp that a store takes: of those with the same
+// address the last. A warp's store to one address is one store: were it one for
+// each lane, a lock that a whole warp releases would be released again when
+// another block has it.
+func (a *access) writers(addrs []uint64, off uint64, lanes uint32) uint32 {
+	if lanes == ^uint32(0) && ascending(addrs) {
+		return lanes
+	}
+	var lowest, highest uint64 // of the writers so far
+	writers := uint32(0)
+	for rest := lanes; rest != 0; {
+		l := mathbits.Len32(rest) - 1
+		rest &^= 1 << l
+		switch x := addrs[l]; {
+		case writers == 0:
+			lowest, highest = x, x
+		case x < lowest:
+			lowest = x
+		case x > highest:
+			highest = x
+		case a.space == spGeneric && x+off-localWindow < windowSize: // each lane has its own
+		case x == lowest || x == highest || having(addrs, writers, x) != 0:
+			continue
+		}
+		writers |= 1 << l
+	}
+	return writers
+}
+
+func ascending(v []uint64) bool {
+	last := v[0]
+	for _, x := range v[1:] {
+		if x <= last {
+			return false
+		}
+		last = x
+	}
+	return true
 }

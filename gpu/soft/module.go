@@ -65,6 +65,9 @@ func (c *Context) load(src string, info *abi.ModuleInfo) (*module, error) {
 	if err != nil {
 		return nil, err
 	}
+	if mod.Arch == 0 {
+		return nil, &ptx.Error{Line: 1, Msg: "no .target directive with an architecture, such as sm_70"}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.poisoned != nil {
@@ -142,15 +145,17 @@ func relocate(c *Context, l *layout, mod *ptx.Module) error {
 	return nil
 }
 
+// describe gives a kernel's attributes, the CUfunction_attribute values 0 to 9.
 func describe(f *ptx.Func, fn *function, constBytes int32, mod *ptx.Module) abi.FunctionInfo {
 	fi := abi.FunctionInfo{Name: f.Name}
 	for _, v := range f.Params {
 		fi.Params = append(fi.Params, abi.ParamInfo{Offset: v.Offset, Size: uint32(v.Size)})
 	}
-	version := int32(mod.Major*10 + mod.Minor)
+	// PTX_VERSION is the architecture that the PTX is for, not the version of
+	// the language: libraries choose by it which of their tunings was compiled.
 	fi.Attributes = [abi.FunctionAttributes]int32{
 		int32(fn.p.maxThreads), int32(fn.p.sharedBytes), constBytes, int32(fn.p.localBytes),
-		int32(min(fn.p.n32+2*fn.p.n64, 255)), version, capability, 0, int32(fn.maxDynamic), -1,
+		int32(fn.p.registers()), int32(mod.Arch), capability, 0, int32(fn.maxDynamic), -1,
 	}
 	return fi
 }
@@ -222,7 +227,8 @@ func (c *Context) Occupancy(fn worker.Function, blockSize uint32, dynamicShared 
 	if blockSize == 0 || blockSize > f.p.maxThreads {
 		return 0, abi.ErrInvalidValue
 	}
-	n := min(2048/((blockSize+warpSize-1)&^(warpSize-1)), 32)
+	threads := roundUp(blockSize, warpSize)
+	n := min(maxResidentThreads/threads, maxResidentBlocks, maxRegisters/(roundUp(f.p.registers(), registerUnit)*threads))
 	if shared := uint64(f.p.sharedBytes) + dynamicShared; shared > 0 {
 		n = uint32(min(uint64(n), maxOptInBytes/shared))
 	}

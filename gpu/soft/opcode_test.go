@@ -195,6 +195,11 @@ func TestBadAccessesPoison(t *testing.T) {
 		{"ld.local.u32 %r1, [1024];", abi.ErrIllegalAddress},
 		{"trap;", abi.ErrLaunchFailed},
 		{"{.reg .pred p; .reg .b32 t; mov.u32 t, %tid.x; setp.eq.s32 p, t, 0; @p bra A; bar.sync 0; bra B; A: bar.sync 1; B: }", abi.ErrLaunchFailed},
+		// Lanes outside their own member mask, and members that never come.
+		{"vote.sync.ballot.b32 %r1, 1, 2;", abi.ErrLaunchFailed},
+		{"{.reg .pred p; .reg .b32 t; mov.u32 t, %tid.x; setp.eq.s32 p, t, 0; @p bra A; bar.sync 0; bra B; A: bar.warp.sync 3; B: }", abi.ErrLaunchFailed},
+		{"{.reg .pred p; .reg .b32 t; mov.u32 t, %tid.x; setp.eq.s32 p, t, 0; @p bra A; redux.sync.add.s32 %r1, %r2, 3; bra B; A: redux.sync.add.u32 %r1, %r2, 3; B: }", abi.ErrLaunchFailed},
+		{"{.reg .b32 t; mov.u32 t, %tid.x; shl.b32 t, t, 31; or.b32 t, t, 3; bar.warp.sync t; }", abi.ErrLaunchFailed},
 	} {
 		r := newRig(t, ptxHead+".entry k(.param .u64 a) { .reg .b64 %rd<2>; .reg .b32 %r<4>; ld.param.u64 %rd1, [a];\n"+c.body+"\nret; }")
 		a := r.buffer(make([]byte, 16))

@@ -59,7 +59,8 @@ type step struct {
 // instruction first, then steps, then the end, which moves the group on and
 // says whether it lives.
 type basicBlock struct {
-	sync     func(m *machine, g *group) (ready bool, err error)
+	sync     syncFunc
+	warp     *warpOp // the instruction of sync, when it is one of a warp
 	syncInst *place
 	steps    []step
 	end      func(m *machine, g *group) bool

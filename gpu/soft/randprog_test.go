@@ -19,11 +19,22 @@ const (
 
 // randProg writes valid random PTX: every operation of ops.txt and the decoded
 // ones, in straight lines, under guards, in divergent branches and loops.
+//
+// Register %mN holds which lanes of the warp are in the region at depth N, for
+// the member masks of warp instructions. Each thread has randShared bytes of
+// shared memory at %sa and as many of local memory at %la, as 32-bit addresses.
 type randProg struct {
 	rnd    *rand.Rand
 	out    strings.Builder
 	labels int
 }
+
+// randDepth is how deep regions nest; randShared how many bytes of shared and
+// of local memory a thread has.
+const (
+	randDepth  = 3
+	randShared = 64
+)
 
 var randKeys = func() []string {
 	var keys []string
@@ -38,7 +49,7 @@ var randKeys = func() []string {
 
 func randomProgram(seed int64) string {
 	g := &randProg{rnd: rand.New(rand.NewSource(seed))}
-	return g.program(func() { g.body(3, 12+g.rnd.Intn(20)) })
+	return g.program(func() { g.body(randDepth, 12+g.rnd.Intn(20)) })
 }
 
 // program is a kernel around a body.
@@ -46,7 +57,8 @@ func (g *randProg) program(body func()) string {
 	w := &g.out
 	w.WriteString(ptxHead + ".entry k(.param .u64 regs, .param .u64 scratch) {\n")
 	fmt.Fprintf(w, ".reg .b16 %%h<%d>; .reg .b32 %%r<%d>; .reg .b64 %%d<%d>; .reg .pred %%p<%d>;\n", randH, randR, randD, randP)
-	w.WriteString(".reg .b64 %base, %mem; .reg .b32 %tid, %t, %n; .reg .pred %c;\n.shared .align 8 .b8 sh[4096];\n")
+	w.WriteString(".reg .b64 %base, %mem, %wide; .reg .b32 %tid, %t, %n, %sa, %la, %lane, %pm; .reg .pred %c;\n")
+	fmt.Fprintf(w, ".reg .b32 %%m<%d>;\n.shared .align 8 .b8 sh[4096]; .local .align 8 .b8 loc[%d];\n", randDepth+1, randShared)
 	w.WriteString("mov.u32 %tid, %tid.x; ld.param.u64 %base, [regs]; ld.param.u64 %mem, [scratch];\n")
 	fmt.Fprintf(w, "mad.wide.u32 %%base, %%tid, %d, %%base; mad.wide.u32 %%mem, %%tid, %d, %%mem;\n", 8*randSlots, randScratch)
 	for i := range randSlots {
@@ -56,6 +68,11 @@ func (g *randProg) program(body func()) string {
 			continue
 		}
 		fmt.Fprintf(w, "ld.global.%s %s, [%%base+%d];\n", t, r, 8*i)
+	}
+	fmt.Fprintf(w, "mov.u32 %%lane, %%laneid; mov.b32 %%m%d, -1;\n", randDepth)
+	fmt.Fprintf(w, "mov.u32 %%sa, sh; mad.lo.u32 %%sa, %%tid, %d, %%sa; mov.u32 %%la, loc;\n", randShared)
+	for at := 0; at < randShared; at += 8 {
+		fmt.Fprintf(w, "st.shared.b64 [%%sa+%d], %%d%d; st.local.b64 [%%la+%d], %%d%d;\n", at, at/8%randD, at, (at/8+1)%randD)
 	}
 	body()
 	for i := range randSlots {
@@ -84,28 +101,118 @@ func randSlot(i int) (reg, t string) {
 
 func (g *randProg) body(depth, n int) {
 	for range n {
-		switch k := g.rnd.Intn(20); {
-		case k == 0 && depth > 0: // if, else
-			g.labels++
-			l := g.labels
-			fmt.Fprintf(&g.out, "@%s bra E%d;\n", g.reg("p"), l)
-			g.body(depth-1, 1+n/3)
-			fmt.Fprintf(&g.out, "bra D%d;\nE%d:\n", l, l)
-			g.body(depth-1, 1+n/3)
-			fmt.Fprintf(&g.out, "D%d:\n", l)
-		case k == 1 && depth == 3: // a loop that lanes leave at different times
-			g.labels++
-			l := g.labels
-			fmt.Fprintf(&g.out, "and.b32 %%n, %%tid, 3;\nL%d:\n", l)
-			g.body(depth-1, 1+n/4)
-			fmt.Fprintf(&g.out, "sub.s32 %%n, %%n, 1; setp.ge.s32 %%c, %%n, 0; @%%c bra L%d;\n", l)
+		switch k := g.rnd.Intn(24); {
+		case k == 0 && depth > 0:
+			g.fork(depth, n)
+		case k == 1 && depth == randDepth:
+			g.loop(depth, n)
+		case k == 20 || k == 21:
+			g.together(depth)
+		case k > 21:
+			g.out.WriteString(g.windowed() + ";\n")
 		default:
 			if g.rnd.Intn(5) == 0 {
-				g.out.WriteString([]string{"@", "@!"}[g.rnd.Intn(2)] + g.reg("p") + " ")
+				g.out.WriteString(g.one("@", "@!") + g.reg("p") + " ")
 			}
 			g.out.WriteString(g.inst() + ";\n")
 		}
 	}
+}
+
+// fork is an if with an else. Sometimes the lanes of both arms meet: at
+// different places, with one member mask.
+func (g *randProg) fork(depth, n int) {
+	g.labels++
+	l, w := g.labels, &g.out
+	meet := ""
+	if g.rnd.Intn(3) == 0 {
+		meet = g.warpOp(fmt.Sprintf("%%m%d", depth), 0)
+	}
+	fmt.Fprintf(w, "mov.pred %%c, %s; vote.sync.ballot.b32 %%m%d, %%c, %%m%d;\n@%%c bra E%d;\n", g.reg("p"), depth-1, depth, l)
+	fmt.Fprintf(w, "xor.b32 %%m%d, %%m%d, %%m%d;\n", depth-1, depth-1, depth)
+	g.body(depth-1, 1+n/3)
+	w.WriteString(meet)
+	fmt.Fprintf(w, "bra D%d;\nE%d:\n", l, l)
+	g.body(depth-1, 1+n/3)
+	if meet != "" { // the same qualifiers, other operands
+		op, _, _ := strings.Cut(meet, " ")
+		w.WriteString(g.operands(op, fmt.Sprintf("%%m%d", depth)))
+	}
+	fmt.Fprintf(w, "D%d:\n", l)
+}
+
+// loop is one that lanes leave at different times.
+func (g *randProg) loop(depth, n int) {
+	g.labels++
+	l, w := g.labels, &g.out
+	fmt.Fprintf(w, "and.b32 %%n, %%tid, 3; mov.b32 %%m%d, %%m%d;\nL%d:\n", depth-1, depth, l)
+	g.body(depth-1, 1+n/4)
+	fmt.Fprintf(w, "sub.s32 %%n, %%n, 1; setp.ge.s32 %%c, %%n, 0;\n")
+	fmt.Fprintf(w, "vote.sync.ballot.b32 %%m%d, %%c, %%m%d; @%%c bra L%d;\n", depth-1, depth-1, l)
+}
+
+// together are instructions at which the lanes of the region meet: all of
+// them, tiles of 1 to 32 lanes, those with one label, or those with a guard.
+func (g *randProg) together(depth int) {
+	region := fmt.Sprintf("%%m%d", depth)
+	switch g.rnd.Intn(4) {
+	case 0:
+		g.out.WriteString(g.warpOp(region, 0))
+	case 1:
+		tile := 1 << g.rnd.Intn(6)
+		fmt.Fprintf(&g.out, "and.b32 %%t, %%lane, %d; mov.b32 %%pm, 0x%x; shl.b32 %%pm, %%pm, %%t; and.b32 %%pm, %%pm, %s;\n",
+			32-tile, uint32(1<<tile-1), region)
+		g.out.WriteString(g.warpOp("%pm", tile))
+	case 2:
+		fmt.Fprintf(&g.out, "and.b32 %%t, %s, %d; match.any.sync.b32 %%pm, %%t, %s;\n", g.reg("r"), 1<<g.rnd.Intn(3), region)
+		g.out.WriteString(g.warpOp("%pm", 0))
+	default:
+		fmt.Fprintf(&g.out, "mov.pred %%c, %s; vote.sync.ballot.b32 %%pm, %%c, %s;\n@%%c ", g.reg("p"), region)
+		g.out.WriteString(g.warpOp("%pm", 0))
+	}
+}
+
+// warpOp is a random warp instruction; a tile's size gives shuffles that stay inside.
+func (g *randProg) warpOp(mask string, tile int) string {
+	op := g.one("vote.sync.ballot.b32", "vote.sync.all.pred", "vote.sync.any.pred", "vote.sync.uni.pred",
+		"match.any.sync.b32", "match.any.sync.b64", "match.all.sync.b32", "match.all.sync.b64",
+		"redux.sync.add.u32", "redux.sync.add.s32", "redux.sync.min.u32", "redux.sync.min.s32", "redux.sync.max.u32", "redux.sync.max.s32",
+		"redux.sync.and.b32", "redux.sync.or.b32", "redux.sync.xor.b32",
+		"shfl.sync.up.b32", "shfl.sync.down.b32", "shfl.sync.bfly.b32", "shfl.sync.idx.b32", "bar.warp.sync")
+	if tile > 0 && strings.HasPrefix(op, "shfl") {
+		c := (32-tile)<<8 | 31
+		if op == "shfl.sync.up.b32" {
+			c &^= 31
+		}
+		return fmt.Sprintf("%s %s|%s, %s, %d, 0x%x, %s;\n", op, g.reg("r"), g.reg("p"), g.reg("r"), g.rnd.Intn(tile), c, mask)
+	}
+	return g.operands(op, mask)
+}
+
+// operands completes a warp instruction.
+func (g *randProg) operands(op, mask string) string {
+	s := op + " "
+	switch {
+	case strings.HasPrefix(op, "bar"):
+		return s + mask + ";\n"
+	case strings.HasPrefix(op, "vote.sync.ballot"):
+		s += g.reg("r") + ", " + g.one("", "!") + g.reg("p")
+	case strings.HasPrefix(op, "vote"):
+		s += g.reg("p") + ", " + g.one("", "!") + g.reg("p")
+	case strings.HasPrefix(op, "shfl"):
+		s += g.reg("r") + "|" + g.reg("p") + ", " + g.reg("r") + ", " + g.src(ptx.B32) + ", " + g.src(ptx.B32)
+	default:
+		s += g.reg("r")
+		if strings.HasPrefix(op, "match.all") {
+			s += "|" + g.reg("p")
+		}
+		if strings.HasSuffix(op, "64") {
+			s += ", " + g.reg("d")
+		} else {
+			s += ", " + g.reg("r")
+		}
+	}
+	return s + ", " + mask + ";\n"
 }
 
 func (g *randProg) reg(class string) string {
@@ -228,6 +335,40 @@ func (g *randProg) memory() string {
 			fmt.Sprintf(" %s, %s, %s", g.reg("r"), at, g.src(ptx.U32))
 	}
 	return g.one("st", "st.global") + "." + t + " " + at + ", " + r
+}
+
+// windowed is an access to shared or local memory, whose addresses have 32
+// bits: the register and the offset wrap, and the upper half of a
+// 64-bit register does not count.
+func (g *randProg) windowed() string {
+	t := g.one("u8", "s8", "u16", "s16", "b16", "u32", "s32", "b32", "b64", "s64")
+	ty, _ := ptx.TypeByName(t)
+	r := g.reg(randClass(ty))
+	space, base := "shared", "%sa"
+	if g.rnd.Intn(3) == 0 {
+		space, base = "local", "%la"
+	}
+	off := g.rnd.Intn(randShared/8) * 8
+	by := []int{0, 8, 64, 4096, 1 << 20, 1<<31 - 256}[g.rnd.Intn(6)]
+	if g.rnd.Intn(2) == 0 {
+		by = -by
+	}
+	s := fmt.Sprintf("sub.u32 %%t, %s, %d; ", base, by)
+	address := "%t"
+	if g.rnd.Intn(3) == 0 {
+		s += fmt.Sprintf("mov.b64 %%wide, {%%t, %s}; ", g.reg("r"))
+		address = "%wide"
+	}
+	at := fmt.Sprintf("[%s+%d]", address, off+by)
+	switch g.rnd.Intn(5) {
+	case 0, 1:
+		return s + "ld." + space + "." + t + " " + r + ", " + at
+	case 2:
+		if space == "shared" {
+			return s + "atom.shared." + g.one("add.u32", "max.s32", "exch.b32") + fmt.Sprintf(" %s, %s, %s", g.reg("r"), at, g.src(ptx.U32))
+		}
+	}
+	return s + "st." + space + "." + t + " " + at + ", " + r
 }
 
 // decoded are instructions with a decoder of their own.

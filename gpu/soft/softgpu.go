@@ -2,8 +2,9 @@
 // executes PTX.
 //
 // A kernel is compiled to vector loops over the lanes of a whole thread block
-// (ops.txt, gen), with masks where lanes diverge (group.go). Blocks run to
-// their end, several at a time on several goroutines (launch.go).
+// (ops.txt, gen), with masks where lanes diverge (group.go). Lanes of a warp
+// meet by their member masks (warpsync.go), threads at barriers (barrier.go).
+// Blocks run to their end, several at a time on several goroutines (launch.go).
 //
 // Stream operations are a graph: each names the operations that must finish
 // before it (stream.go). Lock order: Context.mu before memory.mu.

@@ -6,17 +6,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
 
-// Warp-synchronous instructions. act has the lanes that take part; groups have
-// been made to wait for each other by syncInst.
-
-// lockstep compiles the forms without .sync, which take the lanes that are here.
-func (c *compiler) lockstep(in *ptx.Inst) ([]step, error) {
-	f, err := c.warpOp(in)
-	if err != nil {
-		return nil, err
-	}
-	return []step{{masked: func(m *machine, act []uint32) error { f(m, act); return nil }}}, nil
-}
+// What warp instructions compute (PTX ISA, "Parallel Synchronization"). Who
+// takes part is the business of warpOp.
 
 func (c *compiler) activemask(in *ptx.Inst) ([]step, error) {
 	if len(in.Args) != 1 {
@@ -29,46 +20,37 @@ func (c *compiler) activemask(in *ptx.Inst) ([]step, error) {
 	}}}, err
 }
 
-// warpOp is what shfl, vote, match and redux do.
-func (c *compiler) warpOp(in *ptx.Inst) (func(m *machine, act []uint32), error) {
-	switch in.Op {
-	case "shfl":
-		return c.shuffle(in)
-	case "vote":
-		return c.vote(in)
-	case "match":
-		return c.match(in)
-	case "redux":
-		return c.redux(in)
+// results sets where the results of d|p go.
+func (c *compiler) results(o *warpOp, d *ptx.Operand) (err error) {
+	value, p := *d, ptx.Operand{Kind: ptx.KindSink}
+	if d.Kind == ptx.KindPair {
+		value, p = d.List[0], d.List[1]
 	}
-	return nil, in.Errorf("unsupported instruction")
+	if o.dst, err = c.dest(&value, class32); err != nil || p.Kind == ptx.KindSink {
+		return err
+	}
+	o.ok, err = c.dest(&p, classPred)
+	return err
 }
 
-// shuffle is PTX ISA, shfl.sync: c packs the clamp and the segment mask.
-func (c *compiler) shuffle(in *ptx.Inst) (func(m *machine, act []uint32), error) {
+// shuffle is PTX ISA, shfl.sync: c packs the clamp and the segment mask. A
+// source lane that does not take part has no defined value in PTX; here the
+// lane keeps its own.
+func (c *compiler) shuffle(o *warpOp, in *ptx.Inst) (err error) {
 	want := 4
 	if in.Has("sync") {
 		want = 5
 	}
 	if len(in.Args) != want || !in.Has("b32") {
-		return nil, in.Errorf("unsupported instruction")
+		return in.Errorf("unsupported instruction")
 	}
-	d, p := in.Args[0], ptx.Operand{Kind: ptx.KindSink}
-	if d.Kind == ptx.KindPair {
-		d, p = d.List[0], d.List[1]
+	if err := c.results(o, &in.Args[0]); err != nil {
+		return err
 	}
-	rd, err := c.dest(&d, class32)
-	if err != nil {
-		return nil, err
-	}
-	rp, err := c.dest(&p, classPred)
-	if err != nil {
-		return nil, err
-	}
-	var src [3]ref
-	for i := range src {
-		if src[i], err = c.source(&in.Args[i+1], class32, ptx.B32); err != nil {
-			return nil, err
+	o.src = make([]ref, 3)
+	for i := range o.src {
+		if o.src[i], err = c.source(&in.Args[i+1], class32, ptx.B32); err != nil {
+			return err
 		}
 	}
 	mode := ""
@@ -78,33 +60,22 @@ func (c *compiler) shuffle(in *ptx.Inst) (func(m *machine, act []uint32), error)
 		}
 	}
 	if mode == "" {
-		return nil, in.Errorf("unsupported instruction")
+		return in.Errorf("unsupported instruction")
 	}
-	return func(m *machine, act []uint32) {
-		var old [warpSize]uint32
-		for w, a := range act {
-			if a == 0 {
-				continue
+	o.combine = func(x *exchange) {
+		a, bs, cs := x.src[0][:warpSize], x.src[1][:warpSize], x.src[2][:warpSize]
+		valid, partly := uint32(0), x.lanes != ^uint32(0)
+		for l := range uint32(warpSize) {
+			from, ok := shuffleSource(mode, l, bs[l]&31, cs[l])
+			if partly && x.lanes>>from&1 == 0 {
+				from = l
 			}
-			copy(old[:], m.v32(src[0].slot, w, w+1))
-			bs, cs := m.v32(src[1].slot, w, w+1), m.v32(src[2].slot, w, w+1)
-			out := m.v32(rd.slot, w, w+1)
-			var res [warpSize]uint32
-			var valid uint32
-			for l := range uint32(warpSize) {
-				from, ok := shuffleSource(mode, l, bs[l]&31, cs[l])
-				res[l] = old[from]
-				valid |= bit(ok) << l
-			}
-			for l := range out {
-				if a>>l&1 != 0 {
-					out[l] = res[l]
-				}
-			}
-			pr := m.pred(rp.slot, w, w+1)
-			pr[0] = pr[0]&^a | valid&a
+			x.d[l] = a[from]
+			valid |= bit(ok) << l
 		}
-	}, nil
+		x.p = valid
+	}
+	return nil
 }
 
 func shuffleSource(mode string, lane, b, c uint32) (from uint32, ok bool) {
@@ -132,140 +103,101 @@ func shuffleSource(mode string, lane, b, c uint32) (from uint32, ok bool) {
 	return j & 31, ok
 }
 
-func (c *compiler) vote(in *ptx.Inst) (func(m *machine, act []uint32), error) {
+func (c *compiler) vote(o *warpOp, in *ptx.Inst) (err error) {
 	want := 2
 	if in.Has("sync") {
 		want = 3
 	}
 	if len(in.Args) != want {
-		return nil, in.Errorf("wrong number of operands")
+		return in.Errorf("wrong number of operands")
 	}
-	ballot := in.Has("ballot")
-	cl := classPred
-	if ballot {
-		cl = class32
+	if o.pred, o.not, err = c.predSource(&in.Args[1]); err != nil {
+		return err
 	}
-	d, err := c.dest(&in.Args[0], cl)
-	if err != nil {
-		return nil, err
+	if in.Has("ballot") {
+		o.uniform, o.combine = true, func(x *exchange) { x.all = x.yes & x.lanes }
+		o.dst, err = c.dest(&in.Args[0], class32)
+		return err
 	}
-	p, not, err := c.predSource(&in.Args[1])
-	if err != nil {
-		return nil, err
+	if o.ok, err = c.dest(&in.Args[0], classPred); err != nil {
+		return err
 	}
-	var f func(yes, a uint32) bool
 	switch {
-	case ballot:
 	case in.Has("all"):
-		f = func(yes, a uint32) bool { return yes == a }
+		o.combine = func(x *exchange) { x.p = -bit(x.lanes&^x.yes == 0) }
 	case in.Has("any"):
-		f = func(yes, _ uint32) bool { return yes != 0 }
+		o.combine = func(x *exchange) { x.p = -bit(x.lanes&x.yes != 0) }
 	case in.Has("uni"):
-		f = func(yes, a uint32) bool { return yes == a || yes == 0 }
+		o.combine = func(x *exchange) { x.p = -bit(x.lanes&x.yes == 0 || x.lanes&^x.yes == 0) }
 	default:
-		return nil, in.Errorf("unsupported instruction")
+		return in.Errorf("unsupported instruction")
 	}
-	return func(m *machine, act []uint32) {
-		for w, a := range act {
-			if a == 0 {
-				continue
-			}
-			yes := (m.pred(p, w, w+1)[0] ^ not) & a
-			if ballot {
-				out := m.v32(d.slot, w, w+1)
-				for l := range out {
-					if a>>l&1 != 0 {
-						out[l] = yes
-					}
-				}
-				continue
-			}
-			pr := m.pred(d.slot, w, w+1)
-			pr[0] = pr[0]&^a | -bit(f(yes, a))&a
-		}
-	}, nil
+	return nil
 }
 
-func (c *compiler) match(in *ptx.Inst) (func(m *machine, act []uint32), error) {
+func (c *compiler) match(o *warpOp, in *ptx.Inst) error {
 	t, err := c.last(in)
-	if err != nil || len(in.Args) != 3 || !in.Has("sync") {
-		return nil, in.Errorf("unsupported instruction")
+	if err != nil || len(in.Args) != 3 || !in.Has("sync") || in.Has("all") == in.Has("any") {
+		return in.Errorf("unsupported instruction")
 	}
-	d, p := in.Args[0], ptx.Operand{Kind: ptx.KindSink}
-	if d.Kind == ptx.KindPair {
-		d, p = d.List[0], d.List[1]
-	}
-	rd, err := c.dest(&d, class32)
-	if err != nil {
-		return nil, err
-	}
-	rp, err := c.dest(&p, classPred)
-	if err != nil {
-		return nil, err
+	if err := c.results(o, &in.Args[0]); err != nil {
+		return err
 	}
 	src, err := c.source(&in.Args[1], classOf(t), t)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	all := in.Has("all")
-	return func(m *machine, act []uint32) {
-		for w, a := range act {
-			var res [warpSize]uint32
-			for x := a; x != 0; x &= x - 1 {
-				l := bits.TrailingZeros32(x)
-				for y := a; y != 0; y &= y - 1 {
-					k := bits.TrailingZeros32(y)
-					if m.get(src, w*warpSize+l) == m.get(src, w*warpSize+k) {
-						res[l] |= 1 << k
-					}
-				}
-			}
-			for x := a; x != 0; x &= x - 1 {
-				l := bits.TrailingZeros32(x)
-				v := res[l]
-				if all && v != a {
-					v = 0
-				}
-				m.set(rd, w*warpSize+l, uint64(v))
-				m.set(rp, w*warpSize+l, uint64(bit(v == a)))
+	alike := func(x *exchange, lanes uint32) uint32 {
+		return having(x.src[0], lanes, x.src[0][bits.TrailingZeros32(lanes)])
+	}
+	if o.src = []ref{src}; src.class == class64 {
+		o.src, o.wide = nil, src
+		alike = func(x *exchange, lanes uint32) uint32 {
+			return having(x.wide, lanes, x.wide[bits.TrailingZeros32(lanes)])
+		}
+	}
+	if in.Has("all") {
+		o.uniform, o.combine = true, func(x *exchange) {
+			x.p = -bit(alike(x, x.lanes) == x.lanes)
+			x.all = x.lanes & x.p
+		}
+		return nil
+	}
+	o.combine = func(x *exchange) {
+		for rest := x.lanes; rest != 0; {
+			same := alike(x, rest)
+			rest &^= same
+			for a := same; a != 0; a &= a - 1 {
+				x.d[bits.TrailingZeros32(a)] = same
 			}
 		}
-	}, nil
+	}
+	return nil
 }
 
-func (c *compiler) redux(in *ptx.Inst) (func(m *machine, act []uint32), error) {
+func (c *compiler) redux(o *warpOp, in *ptx.Inst) error {
 	t, err := c.last(in)
-	if err != nil || len(in.Args) != 3 || len(in.Mods) != 3 || t.Size() != 4 || t.Float() {
-		return nil, in.Errorf("unsupported instruction")
+	if err != nil || len(in.Args) != 3 || len(in.Mods) != 3 || !in.Has("sync") || t.Size() != 4 || t.Float() {
+		return in.Errorf("unsupported instruction")
 	}
 	f := updateFor(in.Mods[1], t)
 	if f == nil || in.Mods[1] == "cas" || in.Mods[1] == "exch" || in.Mods[1] == "inc" || in.Mods[1] == "dec" {
-		return nil, in.Errorf("unsupported instruction")
+		return in.Errorf("unsupported instruction")
 	}
-	d, err := c.dest(&in.Args[0], class32)
-	if err != nil {
-		return nil, err
+	if o.dst, err = c.dest(&in.Args[0], class32); err != nil {
+		return err
 	}
 	src, err := c.source(&in.Args[1], class32, t)
-	return func(m *machine, act []uint32) {
-		for w, a := range act {
-			if a == 0 {
-				continue
-			}
-			v := m.v32(src.slot, w, w+1)
-			acc, first := uint64(0), true
-			for x := a; x != 0; x &= x - 1 {
-				b := uint64(v[bits.TrailingZeros32(x)])
-				if first {
-					acc, first = b, false
-				} else {
-					acc = uint64(uint32(f(acc, b, 0)))
-				}
-			}
-			out := m.v32(d.slot, w, w+1)
-			for x := a; x != 0; x &= x - 1 {
-				out[bits.TrailingZeros32(x)] = uint32(acc)
-			}
+	if err != nil {
+		return err
+	}
+	o.src, o.uniform = []ref{src}, true
+	o.combine = func(x *exchange) {
+		acc := uint64(x.src[0][bits.TrailingZeros32(x.lanes)])
+		for a := x.lanes & (x.lanes - 1); a != 0; a &= a - 1 {
+			acc = uint64(uint32(f(acc, uint64(x.src[0][bits.TrailingZeros32(a)]), 0)))
 		}
-	}, err
+		x.all = uint32(acc)
+	}
+	return nil
 }

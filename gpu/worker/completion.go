@@ -70,13 +70,18 @@ func (t *ticket) end() {
 	}
 }
 
-// asyncError keeps the first asynchronous error of a context and publishes the
-// first of the session in the header.
+// asyncError keeps the first asynchronous error of a context, and publishes in the
+// header the first of the session and how many contexts have had one. Whoever
+// reads either word finds the context's error kept.
 func (s *Session) asyncError(ctx *contextObject, r abi.Result) abi.Result {
 	first, fresh := ctx.poison(r)
 	if fresh {
 		s.log.Debug("asynchronous error", "result", r)
-		s.guard(func() { s.shared.CAS32(abi.OffAsyncError, 0, uint32(r)) })
+		s.guard(func() {
+			for n := s.shared.Load32(abi.OffAsyncCount); !s.shared.CAS32(abi.OffAsyncCount, n, n+1); n = s.shared.Load32(abi.OffAsyncCount) {
+			}
+			s.shared.CAS32(abi.OffAsyncError, 0, uint32(r))
+		})
 	}
 	return first
 }

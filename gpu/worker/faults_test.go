@@ -141,6 +141,9 @@ func TestAsynchronousErrorSticksToItsContext(t *testing.T) {
 	if got := abi.Result(r.Shm.Load32(abi.OffAsyncError)); got != abi.ErrIllegalAddress {
 		t.Errorf("the header says %v", got)
 	}
+	if got := r.Shm.Load32(abi.OffAsyncCount); got != 1 {
+		t.Errorf("the header counts %d failed contexts, want 1", got)
+	}
 	r.call(abi.OpMemAlloc, abi.MemAlloc{Ctx: other, Size: 1})
 	if _, _, err := r.Call(abi.OpCtxDestroy, abi.CtxDestroy{Ctx: ctx}, nil); err != nil {
 		t.Error(err)

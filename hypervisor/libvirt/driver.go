@@ -1,7 +1,7 @@
 // Package libvirt drives a real libvirtd. It implements hypervisor.Driver.
 //
-// One goroutine (keep) owns the connection: it connects, registers for events,
-// waits until the connection is lost, and begins again. A verb borrows the
+// One goroutine (keep) owns the connection: it connects as soon as there is a
+// libvirtd, registers for events, waits until the connection is lost, and begins again. A verb borrows the
 // connection that there is (session) and does its call on a goroutine of its
 // own, so that it can return when its context ends; an abandoned call goes on
 // and is harmless, for every verb is idempotent. The number of calls under way
@@ -65,6 +65,7 @@ const (
 	keepAlive     = 5 // seconds between probes of a silent connection
 	keepAliveLost = 3 // probes without an answer: it is lost
 	trimEvery     = 30 * time.Second
+	firstAttempt  = 5 * time.Second // that Open waits
 )
 
 // Driver implements hypervisor.Driver.
@@ -77,6 +78,7 @@ type Driver struct {
 
 	mu       sync.Mutex
 	current  *session // nil while there is no connection
+	why      error    // there is none; nil: nobody has tried yet
 	consoles map[api.InstanceID]*console
 	moves    map[api.InstanceID]*move     // from here
 	prepared map[api.InstanceID]*incoming // for moves to here
@@ -91,8 +93,10 @@ var (
 	_ hypervisor.Migrator = (*Driver)(nil)
 )
 
-// Open connects to libvirtd. It fails when there is none now; one that goes
-// away later is waited for.
+// Open prepares the driver, which connects to libvirtd by itself whenever there
+// is one: now, later, and again after it was away. Open waits a moment for the
+// first attempt; until a connection is there every verb is unavailable and says
+// why.
 func Open(ctx context.Context, opt Options) (*Driver, error) {
 	if opt.URI == "" {
 		opt.URI = systemURI
@@ -116,13 +120,14 @@ func Open(ctx context.Context, opt Options) (*Driver, error) {
 		opt: opt, calls: make(chan struct{}, maxCalls), cancel: cancel, done: make(chan struct{}),
 		consoles: map[api.InstanceID]*console{}, moves: map[api.InstanceID]*move{}, prepared: map[api.InstanceID]*incoming{},
 	}
-	s, err := d.connect()
-	if err != nil {
-		cancel()
-		return nil, explain(err, "")
+	first := make(chan struct{})
+	go d.keep(running, sync.OnceFunc(func() { close(first) }))
+	select {
+	case <-first:
+	case <-ctx.Done():
+		return nil, errors.Join(ctx.Err(), d.Close())
+	case <-time.After(firstAttempt): // it hangs
 	}
-	d.set(s)
-	go d.keep(running, s)
 	return d, nil
 }
 
@@ -142,51 +147,92 @@ func (d *Driver) Close() error {
 	return nil
 }
 
-// keep holds a connection until ctx ends.
-func (d *Driver) keep(ctx context.Context, s *session) {
+// keep holds a connection until ctx ends. tried is called after each attempt.
+func (d *Driver) keep(ctx context.Context, tried func()) {
 	defer close(d.done)
 	trim := time.NewTicker(trimEvery)
 	defer trim.Stop()
 	for {
-		select {
-		case <-ctx.Done():
-			d.set(nil)
-			s.drop()
+		s := d.await(ctx, tried)
+		if s == nil {
 			return
-		case <-trim.C:
-			d.trimLogs(ctx)
-		case <-s.lost:
-			d.opt.Logf("libvirt: the connection to %s is lost", d.opt.URI)
-			d.set(nil)
-			s.drop()
-			if s = d.reconnect(ctx); s == nil {
-				return
-			}
-			d.set(s)
-			d.opt.Logf("libvirt: connected to %s again", d.opt.URI)
-			d.events.Send(hypervisor.Event{Type: hypervisor.EventResync})
 		}
+		d.set(s, nil)
+		d.opt.Logf("libvirt: connected to %s", d.opt.URI)
+		d.events.Send(hypervisor.Event{Type: hypervisor.EventResync})
+		tried()
+		for lost := false; !lost; {
+			select {
+			case <-ctx.Done():
+				d.set(nil, ctx.Err())
+				s.drop()
+				return
+			case <-trim.C:
+				d.trimLogs(ctx)
+			case <-s.lost:
+				lost = true
+			}
+		}
+		d.opt.Logf("libvirt: the connection to %s is lost", d.opt.URI)
+		d.set(nil, errors.New("the connection is lost"))
+		s.drop()
 	}
 }
 
-// reconnect tries until it works; nil when ctx has ended.
-func (d *Driver) reconnect(ctx context.Context) *session {
+// await tries to connect until it works; nil when ctx has ended. The first
+// failure, and each of another cause, is logged.
+func (d *Driver) await(ctx context.Context, tried func()) *session {
+	said := ""
 	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
+		s, err := d.dial(ctx)
+		if err == nil || ctx.Err() != nil {
+			return s
+		}
+		if said != err.Error() {
+			said = err.Error()
+			d.opt.Logf("libvirt: no connection to %s, which is tried again: %v", d.opt.URI, err)
+		}
+		d.set(nil, err)
+		tried()
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-time.After(wait):
 		}
-		if s, err := d.connect(); err == nil {
-			return s
-		}
 	}
 }
 
-func (d *Driver) set(s *session) {
+// dial is connect that ends with ctx: a libvirtd that is stopped, or hangs,
+// answers nothing. A connection that comes later is closed.
+func (d *Driver) dial(ctx context.Context) (*session, error) {
+	type result struct {
+		s   *session
+		err error
+	}
+	results := make(chan result)
+	go func() {
+		s, err := d.connect()
+		select {
+		case results <- result{s, err}:
+		case <-ctx.Done():
+			if err == nil {
+				s.drop()
+			}
+		}
+	}()
+	select {
+	case r := <-results:
+		return r.s, r.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// set the connection, or why there is none.
+func (d *Driver) set(s *session, why error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.current = s
+	d.current, d.why = s, why
 }
 
 // borrow is the connection, until release is called.
@@ -194,7 +240,8 @@ func (d *Driver) borrow() (*session, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.current == nil {
-		return nil, api.Errorf(api.CodeUnavailable, "libvirtd does not answer").WithHint("is it running on this node?")
+		none := api.Errorf(api.CodeUnavailable, "libvirtd does not answer").WithHint("is it running on this node?")
+		return nil, errors.Join(none, d.why)
 	}
 	d.current.users.Add(1)
 	return d.current, nil

@@ -115,13 +115,15 @@ func (n *testNode) open(t *testing.T) *Driver {
 		URI: "qemu+unix:///system?socket=" + socket, Node: n.id, Logf: t.Logf,
 		MigrationDirHere: filepath.Join(n.dir, "migrate"),
 	}
-	var d *Driver
-	var err error
+	d, err := Open(context.Background(), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
 	patience.Until(t, 5*time.Minute, n.name+" answers", func() bool { // it asks every QEMU what it can, if nobody has before
-		d, err = Open(context.Background(), opt)
+		_, err := d.Info(context.Background())
 		return err == nil
 	})
-	t.Cleanup(func() { _ = d.Close() })
 	return d
 }
 

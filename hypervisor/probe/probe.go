@@ -72,10 +72,27 @@ func Accelerator(ctx context.Context, cache string) (Result, error) {
 	return accelerator(ctx, cache, time.Now().UTC(), boot)
 }
 
+// Cached is the answer of an earlier probe, which holds until there is another;
+// empty: there is none.
+func Cached(ctx context.Context, cache string) hypervisor.Accelerator {
+	was, _ := load(ctx, cache)
+	return was.Result.Accelerator
+}
+
+// load what is cached, if it holds for this machine as it is.
+func load(ctx context.Context, cache string) (was cached, key string) {
+	key = keyOf(ctx)
+	raw, err := os.ReadFile(cache)
+	if err != nil || json.Unmarshal(raw, &was) != nil || was.Key != key {
+		return cached{}, key
+	}
+	return was, key
+}
+
 func accelerator(ctx context.Context, cache string, now time.Time, boot booter) (Result, error) {
-	c := cached{Key: key(ctx)}
-	var was cached
-	if raw, err := os.ReadFile(cache); err == nil && json.Unmarshal(raw, &was) == nil && was.Key == c.Key && was.Result.Accelerator != "" {
+	was, key := load(ctx, cache)
+	c := cached{Key: key}
+	if was.Result.Accelerator != "" {
 		// A clock that was set back does not put it off for long.
 		if at := was.Result.AskAgain; at.IsZero() || now.Before(at) && at.Sub(now) <= askPause {
 			return was.Result, nil
@@ -83,7 +100,7 @@ func accelerator(ctx context.Context, cache string, now time.Time, boot booter) 
 		c.Asked = was.Asked
 	}
 	if awaitDevice(ctx, "/proc/cpuinfo", "/dev/kvm", limitDevice) {
-		c.Key = key(ctx) // with the device
+		c.Key = keyOf(ctx) // with the device
 	}
 	var silent bool
 	var err error
@@ -186,8 +203,8 @@ func lastLine(says string, exit *exec.ExitError) string {
 	return exit.String()
 }
 
-// key is what the answer depends on.
-func key(ctx context.Context) string {
+// keyOf is what the answer depends on.
+func keyOf(ctx context.Context) string {
 	qemu, _ := exec.CommandContext(ctx, "qemu-system-x86_64", "--version").Output()
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	kvm := "no /dev/kvm"

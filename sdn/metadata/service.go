@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,7 +26,8 @@ import (
 
 // Network whose guests are answered on this node.
 type Network struct {
-	ID api.NetworkID
+	ID      api.NetworkID
+	Project api.ProjectID
 	// MAC of the network's metadata port, as OVN's database has it.
 	MAC string
 	// Range of the guests that ask.
@@ -35,7 +37,7 @@ type Network struct {
 
 // Limits.
 const (
-	MaxNetworks    = 512 // on one node
+	MaxNetworks    = 512 // on one node; what is more is left out project by project (share)
 	maxConnections = 64  // of one network
 	toolTime       = 20 * time.Second
 )
@@ -92,27 +94,29 @@ func NewService(c Config) *Service {
 }
 
 // Apply makes it so that exactly these networks are answered: those of the
-// ports on this node. One that fails does not keep the others from it.
+// ports on this node, and of more than MaxNetworks those that share chooses. One
+// that fails does not keep the others from it.
 func (s *Service) Apply(ctx context.Context, networks []Network) error {
-	if len(networks) > MaxNetworks {
-		return fmt.Errorf("%d networks with metadata on this node, at most %d", len(networks), MaxNetworks)
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	networks = slices.DeleteFunc(slices.Clone(networks), func(n Network) bool { return !n.CIDR4.IsValid() || !n.CIDR4.Addr().Is4() }) // nobody else can ask
+	answered, left := share(networks, func(id api.NetworkID) bool { return s.running[id] != nil }, MaxNetworks)
 	want := map[api.NetworkID]Network{}
-	for _, n := range networks {
-		if n.CIDR4.IsValid() && n.CIDR4.Addr().Is4() { // nobody else can ask
-			want[n.ID] = n
-		}
+	for _, n := range answered {
+		want[n.ID] = n
 	}
 	all := s.sweep(ctx, want)
+	if len(left) > 0 {
+		all = errors.Join(all, fmt.Errorf("%d of %d networks on this node have no metadata and no names, of project %s for one: a node answers %d", len(left), len(networks), left[0].Project, MaxNetworks))
+	}
 	for id, r := range s.running {
 		if n, ok := want[id]; !ok || n != r.network || r.dead() {
 			all = errors.Join(all, s.stop(ctx, r))
 			delete(s.running, id)
 		}
 	}
-	for id, n := range want {
+	for _, n := range answered {
+		id := n.ID
 		if s.running[id] != nil {
 			continue
 		}

@@ -22,11 +22,12 @@ var owned = map[string][]string{
 	nb.LoadBalancerHealthCheckTable:  {"vip", "options", "external_ids"},
 	nb.PortGroupTable:                {"name", "ports", "acls", "external_ids"},
 	nb.ACLTable:                      {"name", "direction", "priority", "action", "match", "options", "external_ids"},
-	nb.LogicalSwitchTable:            {"name", "ports", "load_balancer", "dns_records", "other_config", "external_ids"},
+	nb.LogicalSwitchTable:            {"name", "ports", "acls", "load_balancer", "dns_records", "other_config", "external_ids"},
 	nb.LogicalSwitchPortTable:        {"name", "type", "addresses", "port_security", "options", "dhcpv4_options", "dhcpv6_options", "tag", "external_ids"},
-	nb.LogicalRouterTable:            {"name", "ports", "static_routes", "nat", "load_balancer", "options", "external_ids"},
+	nb.LogicalRouterTable:            {"name", "ports", "static_routes", "policies", "nat", "load_balancer", "options", "external_ids"},
 	nb.LogicalRouterPortTable:        {"name", "mac", "networks", "ipv6_ra_configs", "ha_chassis_group", "external_ids"},
 	nb.LogicalRouterStaticRouteTable: {"ip_prefix", "nexthop", "output_port", "external_ids"},
+	nb.LogicalRouterPolicyTable:      {"priority", "match", "action", "nexthops", "external_ids"},
 	nb.NATTable:                      {"type", "external_ip", "logical_ip", "external_ids"},
 }
 
@@ -176,7 +177,7 @@ func compare(want model.Model, h have) (write, parts []change) {
 // references: sets that may be long, and hold rows of ours.
 func references(table, column string) bool {
 	switch column {
-	case "ports", "acls", "nat", "static_routes", "load_balancer", "dns_records", "health_check", "ha_chassis":
+	case "ports", "acls", "nat", "static_routes", "policies", "load_balancer", "dns_records", "health_check", "ha_chassis":
 		return true
 	}
 	return false

@@ -45,6 +45,11 @@ func RouterName(p api.ProjectID) string { return "router-" + string(p) }
 // RouterPortName of the router in a network, or in the external one.
 func RouterPortName(p api.ProjectID, network string) string { return RouterName(p) + "-" + network }
 
+// BranchName of a project's logical router into another external network.
+func BranchName(p api.ProjectID, x api.ExternalNetworkID) string {
+	return "branch-" + string(p) + "-" + string(x)
+}
+
 // switchPortName is the other end of RouterPortName.
 func switchPortName(p api.ProjectID, network string) string { return network + "-" + RouterName(p) }
 

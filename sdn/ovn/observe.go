@@ -55,6 +55,9 @@ func (c *Controller) Observe(ctx context.Context) (sdn.State, error) {
 	for _, m := range north.Cache().Table(nb.LogicalRouterTable).RowsShallow() {
 		r := m.(*nb.LogicalRouter)
 		for _, id := range r.Ports {
+			if r.Name != RouterName(api.ProjectID(r.ExternalIDs[Of])) {
+				continue // a branch
+			}
 			if p, ok := north.Cache().Table(nb.LogicalRouterPortTable).Row(id).(*nb.LogicalRouterPort); ok && p.HaChassisGroup != nil {
 				redirects["cr-"+p.Name] = api.ProjectID(r.ExternalIDs[Of])
 			}

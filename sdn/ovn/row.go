@@ -17,6 +17,7 @@ var tables = map[string]model.Model{
 	nb.LogicalSwitchTable: &nb.LogicalSwitch{}, nb.LogicalSwitchPortTable: &nb.LogicalSwitchPort{},
 	nb.LogicalRouterTable: &nb.LogicalRouter{}, nb.LogicalRouterPortTable: &nb.LogicalRouterPort{},
 	nb.LogicalRouterStaticRouteTable: &nb.LogicalRouterStaticRoute{}, nb.NATTable: &nb.NAT{},
+	nb.LogicalRouterPolicyTable: &nb.LogicalRouterPolicy{},
 }
 
 // field of a row that we write.

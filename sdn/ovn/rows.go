@@ -40,6 +40,7 @@ func rows(t sdn.Topology) []unit {
 	}
 	for _, p := range t.Routers {
 		r.router(p)
+		r.branches(p)
 	}
 	for _, l := range t.LoadBalancers {
 		r.balancer(l)
@@ -58,6 +59,7 @@ type rower struct {
 	nets   map[api.NetworkID]sdn.Network
 	ports  map[api.NetworkID][]sdn.Port
 	joined map[api.ProjectID][]sdn.Network // that are on its router
+	twigs  map[api.ProjectID][]sdn.Router  // branches
 	out    map[api.ExternalNetworkID][]sdn.Router
 	ext    map[api.ExternalNetworkID]sdn.ExternalNetwork
 	floats map[api.ProjectID][]sdn.FloatingIP
@@ -68,7 +70,7 @@ type rower struct {
 }
 
 func newRower(t sdn.Topology) *rower {
-	r := &rower{t: t, nets: map[api.NetworkID]sdn.Network{}, ports: map[api.NetworkID][]sdn.Port{}, joined: map[api.ProjectID][]sdn.Network{},
+	r := &rower{t: t, nets: map[api.NetworkID]sdn.Network{}, ports: map[api.NetworkID][]sdn.Port{}, joined: map[api.ProjectID][]sdn.Network{}, twigs: map[api.ProjectID][]sdn.Router{},
 		out: map[api.ExternalNetworkID][]sdn.Router{}, ext: map[api.ExternalNetworkID]sdn.ExternalNetwork{},
 		floats: map[api.ProjectID][]sdn.FloatingIP{}, lbs: map[api.ProjectID][]sdn.LoadBalancer{}, made: map[string]bool{}}
 	for _, n := range t.Networks {
@@ -87,6 +89,9 @@ func newRower(t sdn.Topology) *rower {
 		if p.External != "" {
 			r.out[p.External] = append(r.out[p.External], p)
 		}
+	}
+	for _, b := range t.Branches {
+		r.twigs[b.Project] = append(r.twigs[b.Project], b)
 	}
 	for _, f := range t.FloatingIPs {
 		r.floats[f.Project] = append(r.floats[f.Project], f)

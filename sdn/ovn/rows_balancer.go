@@ -3,6 +3,7 @@ package ovn
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/basalt-gpu/basalt/sdn"
@@ -11,11 +12,29 @@ import (
 
 // balancer: one row, with the address in the network and the one outside. The
 // switches of the project's networks and its router have it: a connection is
-// spread where it begins.
+// spread where it begins. An address outside that a branch answers for is a row
+// of its own, which the branch alone has: on another external network the same
+// address may be another load balancer's.
 func (r *rower) balancer(l sdn.LoadBalancer) {
+	if !r.branched(l) {
+		r.balancerRow(l, string(l.ID), l.Address, l.Floating)
+		return
+	}
+	r.balancerRow(l, string(l.ID), l.Address)
+	r.balancerRow(l, outerBalancer(l), l.Floating)
+}
+
+// branched reports whether a branch answers for the address outside.
+func (r *rower) branched(l sdn.LoadBalancer) bool {
+	return l.Floating.IsValid() && slices.ContainsFunc(r.twigs[l.Project], func(b sdn.Router) bool { return b.External == l.External })
+}
+
+func outerBalancer(l sdn.LoadBalancer) string { return string(l.ID) + "-outside" }
+
+func (r *rower) balancerRow(l sdn.LoadBalancer, name string, addresses ...netip.Addr) {
 	id := string(l.ID)
 	lb := &nb.LoadBalancer{
-		UUID: r.id(nb.LoadBalancerTable, id), Name: id, Protocol: ptr(string(l.Protocol)), ExternalIDs: r.ids(id),
+		UUID: r.id(nb.LoadBalancerTable, name), Name: name, Protocol: ptr(string(l.Protocol)), ExternalIDs: r.ids(id),
 		Vips: map[string]string{}, IPPortMappings: map[string]string{},
 		// A connection that nobody takes is refused and not left hanging.
 		Options: map[string]string{"reject": "true"},
@@ -29,7 +48,7 @@ func (r *rower) balancer(l sdn.LoadBalancer) {
 			lb.IPPortMappings[b.Address.String()] = fmt.Sprintf("%s:%s", b.Port, source)
 		}
 	}
-	for _, a := range []netip.Addr{l.Address, l.Floating} {
+	for _, a := range addresses {
 		if !a.IsValid() {
 			continue
 		}

@@ -20,7 +20,9 @@ const (
 )
 
 // drops and allowances of every port. In the order of the packet: from-lport
-// is what an instance sends.
+// is what an instance sends. Questions for an address go where OVN answers them
+// (its put_dhcp_opts flows) and nowhere else: to everybody here, and to the
+// network's own server by renewal.
 func everyPort() []nb.ACL {
 	from, to := "inport == @"+AllPorts+" && ", "outport == @"+AllPorts+" && "
 	never := func(name, match string) nb.ACL {
@@ -34,8 +36,8 @@ func everyPort() []nb.ACL {
 		never("redirect4", "icmp4.type == 5"),
 		{Name: ptr("forbidden4"), Direction: nb.ACLDirectionFromLport, Priority: priorityForbidden, Action: nb.ACLActionDrop, Match: from + "ip4.dst == $" + Forbidden4},
 		{Name: ptr("forbidden6"), Direction: nb.ACLDirectionFromLport, Priority: priorityForbidden, Action: nb.ACLActionDrop, Match: from + "ip6.dst == $" + Forbidden6},
-		{Name: ptr("dhcp"), Direction: nb.ACLDirectionFromLport, Priority: priorityNeeded, Action: nb.ACLActionAllow, Match: from + "ip4 && udp.src == 68 && udp.dst == 67"},
-		{Name: ptr("dhcpv6"), Direction: nb.ACLDirectionFromLport, Priority: priorityNeeded, Action: nb.ACLActionAllow, Match: from + "ip6 && udp.src == 546 && udp.dst == 547"},
+		{Name: ptr("dhcp"), Direction: nb.ACLDirectionFromLport, Priority: priorityNeeded, Action: nb.ACLActionAllow, Match: from + "ip4.dst == 255.255.255.255 && udp.src == 68 && udp.dst == 67"},
+		{Name: ptr("dhcpv6"), Direction: nb.ACLDirectionFromLport, Priority: priorityNeeded, Action: nb.ACLActionAllow, Match: from + "ip6.dst == ff02::1:2 && udp.src == 546 && udp.dst == 547"},
 		{Name: ptr("metadata"), Direction: nb.ACLDirectionFromLport, Priority: priorityNeeded, Action: nb.ACLActionAllowRelated,
 			Match: from + "ip4.dst == " + sdn.MetadataAddress.String() + " && tcp.dst == {53, 80}"},
 		{Name: ptr("names"), Direction: nb.ACLDirectionFromLport, Priority: priorityNeeded, Action: nb.ACLActionAllowRelated,

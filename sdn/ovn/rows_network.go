@@ -16,9 +16,20 @@ import (
 // ovn-controller.
 const leaseSeconds = 86400
 
+// Tracked connections. Linux has room for 262,144 on a node of 4 GiB or more
+// (nf_conntrack_max).
+const (
+	connectionsOfAPort   = 65536
+	connectionsOfARouter = 131072
+)
+
 func (r *rower) network(n sdn.Network) {
 	id := string(n.ID)
 	ls := &nb.LogicalSwitch{UUID: r.id(nb.LogicalSwitchTable, id), Name: SwitchName(n.ID), ExternalIDs: r.ids(id)}
+	// More connections than this are not tracked for one port, so that one guest
+	// does not fill the node's table for all. OVN knows the option from 24.09 on;
+	// older ones leave it alone.
+	ls.OtherConfig = map[string]string{"ct-zone-limit": strconv.Itoa(connectionsOfAPort)}
 	u := unit{root: ls}
 	add := func(p *nb.LogicalSwitchPort) {
 		ls.Ports = append(ls.Ports, p.UUID)
@@ -30,6 +41,9 @@ func (r *rower) network(n sdn.Network) {
 	}
 	if n.CIDR4.IsValid() {
 		add(r.metadata(n.ID))
+		renewal := r.renewal(n)
+		ls.ACLs = []string{renewal.UUID}
+		u.children = append(u.children, renewal)
 	}
 	if !n.Isolated {
 		add(r.joint(n.Project, id, nil))
@@ -38,6 +52,14 @@ func (r *rower) network(n sdn.Network) {
 		}
 	}
 	r.switches = append(r.switches, u)
+}
+
+// renewal of a lease, which is sent to the server alone: here, the gateway.
+func (r *rower) renewal(n sdn.Network) *nb.ACL {
+	a := &nb.ACL{Name: ptr("dhcp renewal"), Direction: nb.ACLDirectionFromLport, Priority: priorityNeeded, Action: nb.ACLActionAllow,
+		Match: "ip4.dst == " + n.Gateway4.String() + " && udp.src == 68 && udp.dst == 67", ExternalIDs: r.ids(string(n.ID))}
+	a.UUID = r.id(nb.ACLTable, string(n.ID)+"\x00"+a.Match)
+	return a
 }
 
 func (r *rower) port(p sdn.Port, dhcp4, dhcp6 *string) *nb.LogicalSwitchPort {
@@ -176,6 +198,13 @@ func (r *rower) external(x sdn.ExternalNetwork) {
 		j := r.joint(p.Project, id, map[string]string{"nat-addresses": "router"})
 		ls.Ports = append(ls.Ports, j.UUID)
 		u.children = append(u.children, j)
+	}
+	for _, b := range r.t.Branches {
+		if b.External == x.ID {
+			j := r.link(BranchName(b.Project, b.External)+"-out", b.Project, map[string]string{"nat-addresses": "router"})
+			ls.Ports = append(ls.Ports, j.UUID)
+			u.children = append(u.children, j)
+		}
 	}
 	r.switches = append(r.switches, u)
 }

@@ -19,12 +19,7 @@ const gatewaysOfARouter = 3
 func (r *rower) router(p sdn.Router) {
 	lr := &nb.LogicalRouter{
 		UUID: r.id(nb.LogicalRouterTable, string(p.Project)), Name: RouterName(p.Project), ExternalIDs: r.ids(string(p.Project)),
-		Options: map[string]string{
-			// A router learns who answers it, not everybody who asks: a thousand
-			// routers on one external network would know each other.
-			"dynamic_neigh_routers": "true", "always_learn_from_arp_request": "false",
-			"mac_binding_age_threshold": "300", // seconds
-		},
+		Options: routerOptions(),
 	}
 	u := unit{root: lr}
 	for _, n := range r.joined[p.Project] {
@@ -33,12 +28,23 @@ func (r *rower) router(p sdn.Router) {
 		u.children = append(u.children, lrp)
 	}
 	if x, ok := r.ext[p.External]; ok {
-		u.children = append(u.children, r.wayOut(lr, p, x)...)
+		u.children = append(u.children, r.wayOut(lr, p, x, RouterPortName(p.Project, string(x.ID)))...)
 	}
+	u.children = append(u.children, r.toBranches(lr, p)...)
 	for _, l := range r.lbs[p.Project] {
 		lr.LoadBalancer = append(lr.LoadBalancer, r.id(nb.LoadBalancerTable, string(l.ID)))
 	}
 	r.routers = append(r.routers, u)
+}
+
+func routerOptions() map[string]string {
+	return map[string]string{
+		// A router learns who answers it, not everybody who asks: a thousand
+		// routers on one external network would know each other.
+		"dynamic_neigh_routers": "true", "always_learn_from_arp_request": "false",
+		"mac_binding_age_threshold": "300", // seconds
+		"ct-zone-limit":             strconv.Itoa(connectionsOfARouter),
+	}
 }
 
 // gateway of a network.
@@ -56,8 +62,7 @@ func (r *rower) gateway(n sdn.Network) *nb.LogicalRouterPort {
 }
 
 // wayOut is the router's port outside, with its addresses, routes and NAT.
-func (r *rower) wayOut(lr *nb.LogicalRouter, p sdn.Router, x sdn.ExternalNetwork) (children []model.Model) {
-	name := RouterPortName(p.Project, string(x.ID))
+func (r *rower) wayOut(lr *nb.LogicalRouter, p sdn.Router, x sdn.ExternalNetwork, name string) (children []model.Model) {
 	out := &nb.LogicalRouterPort{
 		UUID: r.id(nb.LogicalRouterPortTable, name), Name: name, MAC: outsideMAC(p.Project, x.ID),
 		ExternalIDs: r.ids(string(x.ID)), HaChassisGroup: r.gatewayGroup(p.Project, x.Gateways),
@@ -93,6 +98,9 @@ func (r *rower) wayOut(lr *nb.LogicalRouter, p sdn.Router, x sdn.ExternalNetwork
 		}
 	}
 	for _, f := range r.floats[p.Project] {
+		if f.External != x.ID {
+			continue
+		}
 		nat := &nb.NAT{UUID: r.id(nb.NATTable, string(f.ID)), Type: nb.NATTypeDNATAndSNAT,
 			ExternalIP: f.Address.String(), LogicalIP: f.Target.String(), ExternalIDs: r.ids(string(f.ID))}
 		lr.Nat = append(lr.Nat, nat.UUID)

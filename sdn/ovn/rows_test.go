@@ -92,9 +92,9 @@ func TestRowsAreGolden(t *testing.T) {
 	top.Ports[1].Nodes = []api.NodeID{"node-a", "node-b"}
 	top.External[0].VLAN = 7
 	red := top.Networks[0]
-	top.FloatingIPs = []sdn.FloatingIP{{ID: "fip-1", Project: red.Project, Address: top.Routers[0].Address4.Next(), Port: top.Ports[0].ID, Target: top.Ports[0].Address4}}
+	top.FloatingIPs = []sdn.FloatingIP{{ID: "fip-1", Project: red.Project, External: top.External[0].ID, Address: top.Routers[0].Address4.Next(), Port: top.Ports[0].ID, Target: top.Ports[0].Address4}}
 	top.LoadBalancers = []sdn.LoadBalancer{{ID: "lb-1", Project: red.Project, Network: red.ID, Address: sdn.HealthAddress(red.CIDR4).Prev(), Protocol: api.ProtocolTCP, Port: 80, Health: true,
-		Floating: top.FloatingIPs[0].Address.Next(), Backends: []sdn.Backend{{Port: top.Ports[0].ID, Address: top.Ports[0].Address4, Target: 8080}, {Port: top.Ports[1].ID, Address: top.Ports[1].Address4, Target: 8080}}}}
+		External: top.External[0].ID, Floating: top.FloatingIPs[0].Address.Next(), Backends: []sdn.Backend{{Port: top.Ports[0].ID, Address: top.Ports[0].Address4, Target: 8080}, {Port: top.Ports[1].ID, Address: top.Ports[1].Address4, Target: 8080}}}}
 	top.SecurityGroups[0].Rules = append(top.SecurityGroups[0].Rules,
 		sdn.Rule{Direction: api.Ingress, Protocol: api.ProtocolTCP, FirstPort: 80, LastPort: 80, Peer: prefixOf("192.0.2.0/24")},
 		sdn.Rule{Direction: api.Ingress, Protocol: api.ProtocolUDP, FirstPort: 8000, LastPort: 8080, Peer: prefixOf("2001:db8::1/128")},

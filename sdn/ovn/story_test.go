@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -63,6 +64,7 @@ func TestStory(t *testing.T) {
 
 	part("reach", func(t *testing.T) { reaches(t, w, g) })
 	part("security groups", func(t *testing.T) { securityGroups(t, w, g, topology) })
+	part("DHCP is no way out", func(t *testing.T) { questions(t, w, g, topology) })
 	part("hosts", func(t *testing.T) { hosts(t, w, g, topology) })
 	part("attacks", func(t *testing.T) {
 		n := networkOf(topology, "net-red1")
@@ -70,6 +72,7 @@ func TestStory(t *testing.T) {
 	})
 	part("attack program", func(t *testing.T) { attackProgram(t, topology, g["a"], g["b"], g["x"]) })
 	part("load balancer", func(t *testing.T) { balance(t, w, g) })
+	part("branches", func(t *testing.T) { branches(t, w, g, topology) })
 	part("egress", func(t *testing.T) { egress(t, w, g, topology) })
 	part("states", func(t *testing.T) { states(t, w, topology) })
 	part("failures", func(t *testing.T) { failures(t, w, g, topology) })
@@ -153,6 +156,53 @@ func securityGroups(t *testing.T, w *world, g map[string]*guest, topology sdn.To
 	reach(t, w, d.ns, at(a.port.Address4, 80), "a")
 }
 
+// questions for an address go to the server, not to whomever a guest likes that
+// may send nothing: neither beside it nor behind the router.
+func questions(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) {
+	a, b, n := g["a"], g["b"], networkOf(topology, "net-red1")
+	t2 := topology
+	t2.SecurityGroups = append(slices.Clone(topology.SecurityGroups), sdn.SecurityGroup{ID: "sg-mute", Project: red, Rules: []sdn.Rule{
+		{Direction: api.Ingress, Protocol: api.ProtocolAny}, {Direction: api.Egress, Protocol: api.ProtocolUDP, FirstPort: 1067, LastPort: 1067}}})
+	t2.Ports = slices.Clone(topology.Ports)
+	t2.Ports[0].SecurityGroups = []api.SecurityGroupID{"sg-mute"}
+	w.apply(t, t2)
+	to := func(e *guest, s, d uint16, mark string) []byte {
+		return frame.Packet(e.port.MAC, a.port.MAC, a.port.Address4, e.port.Address4, frame.UDP(a.port.Address4, e.port.Address4, s, d, []byte(mark)))
+	}
+	arrived := false
+	for try := 0; try < 20 && !arrived; try++ {
+		a.send(t, to(b, 68, 67, "smuggled"))
+		a.send(t, to(b, 1068, 1067, "allowed"))
+		arrived = b.sees([]byte("allowed"), 3*time.Second)
+	}
+	if !arrived {
+		t.Fatal("what is allowed does not arrive: the test says nothing")
+	}
+	if b.saw([]byte("smuggled")) {
+		t.Error("a guest that may not send reaches another one from port 68 to port 67")
+	}
+
+	// A renewal (RFC 2131, section 4.4.5) is for the server alone, and answered.
+	router := routerMAC(t, a, n.Gateway4)
+	request := func(op byte) []byte { return []byte{op, 1, 6, 0, 0xba, 0x5a, 0x17, 0x01} }
+	body := make([]byte, 240, 300)
+	copy(body, request(1))
+	copy(body[12:], a.port.Address4.AsSlice())
+	copy(body[28:], frame.MAC(a.port.MAC))
+	copy(body[236:], []byte{0x63, 0x82, 0x53, 0x63})
+	body = append(body, 53, 1, 3, 255)
+	answered := false
+	for try := 0; try < 20 && !answered; try++ {
+		a.send(t, frame.Packet(router, a.port.MAC, a.port.Address4, n.Gateway4, frame.UDP(a.port.Address4, n.Gateway4, 68, 67, body)))
+		answered = a.sees(request(2), 3*time.Second)
+	}
+	if !answered {
+		t.Error("the server does not answer the renewal of a lease")
+	}
+	w.apply(t, topology)
+	reach(t, w, a.ns, at(b.port.Address4, 80), "b")
+}
+
 // hosts, the control plane and the wire between nodes, from inside a guest.
 func hosts(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) {
 	for _, from := range []string{"a", "c"} { // c by its floating IP
@@ -213,6 +263,61 @@ func balance(t *testing.T, w *world, g map[string]*guest) {
 	w.must("ip", "-n", g["b"].ns, "addr", "replace", "fd00:a1::b/64", "dev", "eth0", "nodad")
 	w.must("ip", "-n", g["b"].ns, "route", "replace", "default", "via", "10.1.0.1")
 	w.until("it is up again", func() error { return backends(w, 2, 0) })
+}
+
+// branches: one project has floating IPs of two external networks that have the
+// same range, and in both the same addresses.
+func branches(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) {
+	const lab = api.ExternalNetworkID("ext-lab")
+	far, on := w.namespace("f"), w.nodes[1] // one node has its cable
+	w.must("ip", "link", "add", "vl0", "netns", on.ns, "type", "veth", "peer", "name", "far0", "netns", far)
+	for _, x := range [][2]string{{on.ns, "vl0"}, {far, "far0"}} {
+		w.must("ip", "-n", x[0], "link", "set", x[1], "up")
+		w.plain(x[0], x[1])
+	}
+	for _, a := range []string{"203.0.113.1/24", "203.0.113.2/24"} {
+		w.must("ip", "-n", far, "addr", "add", a, "dev", "far0")
+	}
+	vsctl := func(args ...string) {
+		w.must(append([]string{"ip", "netns", "exec", on.ns, "ovs-vsctl", "--db=unix:" + filepath.Join(on.dir, "db.sock"), "--timeout=60"}, args...)...)
+	}
+	vsctl("--", "add-br", "bl", "--", "set", "bridge", "bl", "datapath_type=netdev", "--", "add-port", "bl", "vl0",
+		"--", "set", "open", ".", "external_ids:ovn-bridge-mappings=\"external:bo,lab:bl\"")
+	serve(t, far, "203.0.113.2:80", "lab")
+
+	t2 := topology
+	second := topology.External[0]
+	second.ID, second.Physical, second.Gateways = lab, "lab", []api.NodeID{on.id}
+	t2.External = append(slices.Clone(topology.External), second)
+	t2.Branches = []sdn.Router{{Project: red, External: lab, Address4: topology.Routers[1].Address4}}
+	t2.FloatingIPs = append(slices.Clone(topology.FloatingIPs), sdn.FloatingIP{ID: "fip-lab", Project: red, External: lab,
+		Address: topology.FloatingIPs[0].Address, Port: "port-a-0", Target: g["a"].port.Address4})
+	balanced := topology.LoadBalancers[0]
+	balanced.ID, balanced.External, balanced.Address = "lb-lab", lab, frame.IP("10.1.0.201")
+	balanced.Backends = []sdn.Backend{{Port: "port-b-0", Address: frame.IP("10.1.0.11"), Target: 81}}
+	t2.LoadBalancers = append(slices.Clone(topology.LoadBalancers), balanced)
+	w.apply(t, t2)
+	reach(t, w, w.wire, "203.0.113.50:80", "c")
+	reach(t, w, far, "203.0.113.50:80", "a")
+	reach(t, w, g["a"].ns, "203.0.113.2:80", "lab")
+	reach(t, w, g["b"].ns, "203.0.113.2:80", "host")
+	reach(t, w, g["d"].ns, at(g["a"].port.Address4, 80), "a") // between the project's networks as before
+	reach(t, w, far, "203.0.113.60:8080", "b")
+	reach(t, w, w.wire, "203.0.113.60:8080", "")
+	reach(t, w, g["a"].ns, "10.1.0.201:8080", "b")
+	dead(t, far, "203.0.113.50:82")
+	dead(t, g["a"].ns, "203.0.113.1:6641")
+
+	w.apply(t, topology)
+	w.until("the floating IP is gone with its branch", func() error {
+		if answer, err := dial(far, "203.0.113.50:80", time.Second); err == nil {
+			return fmt.Errorf("answered %q", answer)
+		}
+		return nil
+	})
+	reach(t, w, w.wire, "203.0.113.50:80", "c")
+	reach(t, w, g["a"].ns, "203.0.113.2:80", "host")
+	vsctl("--", "set", "open", ".", "external_ids:ovn-bridge-mappings=external:bo", "--", "del-br", "bl")
 }
 
 func backends(w *world, up, down int) error {

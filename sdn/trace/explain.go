@@ -130,7 +130,7 @@ func (w *walk) start() error {
 
 func (w *walk) follow() {
 	if w.source == nil {
-		w.outside(w.from)
+		w.outside(w.from, "")
 		return
 	}
 	w.egress()
@@ -206,7 +206,8 @@ func (w *walk) local(n sdn.Network) {
 // away: out of the project.
 func (w *walk) away(home sdn.Network) {
 	r := find(w.t.Routers, func(r sdn.Router) bool { return r.Project == home.Project })
-	if r == nil || r.External == "" {
+	f := find(w.t.FloatingIPs, func(f sdn.FloatingIP) bool { return f.Port == w.source.ID && f.Target == w.from })
+	if r == nil || r.External == "" && f == nil {
 		w.die("give the project an external network", "the project's router has no way out to %s", w.to)
 		return
 	}
@@ -214,24 +215,27 @@ func (w *walk) away(home sdn.Network) {
 	if w.to.Is6() {
 		own = r.Address6
 	}
-	if f := find(w.t.FloatingIPs, func(f sdn.FloatingIP) bool { return f.Port == w.source.ID && f.Target == w.from }); f != nil {
-		own = f.Address
+	external := r.External
+	if f != nil {
+		own, external = f.Address, f.External
 	}
 	if !own.IsValid() {
 		w.die("give the external network a range of this family", "the project's router has no address of its family outside")
 		return
 	}
-	if x := find(w.t.External, func(x sdn.ExternalNetwork) bool { return x.ID == r.External }); x == nil || len(x.Gateways) == 0 {
+	if x := find(w.t.External, func(x sdn.ExternalNetwork) bool { return x.ID == external }); x == nil || len(x.Gateways) == 0 {
 		w.die("connect a node to the external network", "no node has the external network")
 		return
 	}
 	w.ok("the project's router sends it out as %s", own)
-	w.outside(own)
+	w.outside(own, external)
 }
 
-// outside: on the external network, from an address there.
-func (w *walk) outside(from netip.Addr) {
-	if f := find(w.t.FloatingIPs, func(f sdn.FloatingIP) bool { return f.Address == w.to }); f != nil {
+// outside: on the external network, from an address there. It is empty when the
+// question does not tell which one: their ranges may overlap.
+func (w *walk) outside(from netip.Addr, on api.ExternalNetworkID) {
+	here := func(a netip.Addr, x api.ExternalNetworkID) bool { return a == w.to && (on == "" || x == on) }
+	if f := find(w.t.FloatingIPs, func(f sdn.FloatingIP) bool { return here(f.Address, f.External) }); f != nil {
 		if p := w.port(f.Port); p != nil {
 			w.ok("floating IP %s is %s's", w.to, w.q.port(p.ID))
 			w.arrive(p, from)
@@ -240,7 +244,7 @@ func (w *walk) outside(from netip.Addr) {
 	}
 	vip := false
 	for _, l := range w.t.LoadBalancers {
-		if l.Floating == w.to {
+		if here(l.Floating, l.External) {
 			vip = true
 			if l.Protocol == w.q.Protocol && l.Port == w.q.Port {
 				w.balancer(l, from)

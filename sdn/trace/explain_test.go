@@ -63,10 +63,10 @@ func town() sdn.Topology {
 			p("ins-alone", "net-alone", "52:54:00:00:00:06", "10.64.2.5", "", "sg-default"),
 			p("ins-red", "net-red", "52:54:00:00:00:07", "10.64.0.5", "", "sg-red"),
 		},
-		FloatingIPs: []sdn.FloatingIP{{ID: "fip-1", Project: "prj-blue", Address: addr("203.0.113.20"), Port: port("ins-web"), Target: addr("10.64.0.5")}},
+		FloatingIPs: []sdn.FloatingIP{{ID: "fip-1", Project: "prj-blue", External: "ext", Address: addr("203.0.113.20"), Port: port("ins-web"), Target: addr("10.64.0.5")}},
 		LoadBalancers: []sdn.LoadBalancer{{ID: "lb-1", Project: "prj-blue", Network: "net-front", Address: addr("10.64.0.100"), Protocol: api.ProtocolTCP, Port: 80,
 			Backends: []sdn.Backend{{Port: port("ins-web"), Address: addr("10.64.0.5"), Target: 443}, {Port: port("ins-app"), Address: addr("10.64.0.6"), Target: 8080}},
-			Floating: addr("203.0.113.30")}},
+			External: "ext", Floating: addr("203.0.113.30")}},
 	}
 }
 

@@ -37,6 +37,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/outbound"
 	"github.com/basalt-gpu/basalt/sds"
 	"github.com/basalt-gpu/basalt/sds/ceph/command"
 )
@@ -57,8 +58,9 @@ type Options struct {
 	Limits  sds.Limits
 	// Own says whether an address is this node's; nil: its interfaces say.
 	Own func(netip.Addr) bool
-	// AllowFileURL and AllowPrivateURL: as of the local driver.
-	AllowFileURL, AllowPrivateURL bool
+	// AllowFileURL and URLs: as of the local driver.
+	AllowFileURL bool
+	URLs         outbound.Options
 	// Patience with clients that have a volume open for a moment only, as
 	// another node's commands do; 0: 3 s.
 	Patience time.Duration

@@ -18,6 +18,7 @@ import (
 	"github.com/basalt-gpu/basalt/sds/ceph/cephtest"
 	"github.com/basalt-gpu/basalt/sds/ceph/command"
 	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
+	"github.com/basalt-gpu/basalt/sds/drivertest"
 )
 
 const (
@@ -186,6 +187,67 @@ func TestTakeoverShutsOut(t *testing.T) {
 	s, err := b.read(ctx, volumes, "vol-1")
 	if err != nil || s.fence != nil {
 		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// A machine that was frozen for so long that Ceph has forgotten its watch is shut
+// out all the same: by the lock that it took when it wrote, or, where it has
+// never written, by what its node wrote down when it had opened the disk.
+func TestTakeoverOfOneThatIsFrozen(t *testing.T) {
+	a := empty(t)
+	o := options(t, "node-b")
+	o.Own = func(netip.Addr) bool { return false } // as if node-a were another host
+	b := openDriver(t, o)
+	ctx := within(t)
+	owner := sds.Owner{Node: "node-a", Epoch: 1}
+	frozen := map[api.VolumeID]drivertest.Machine{}
+	sources := map[api.VolumeID]sds.Source{}
+	for _, id := range []api.VolumeID{"vol-written", "vol-opened"} {
+		v := blank(t, a, id, 4*mib)
+		if err := a.ClaimVolume(ctx, id, owner); err != nil {
+			t.Fatal(err)
+		}
+		m := qemu(t).Start(t, v, nil)
+		if id == "vol-written" {
+			if err := m.Write(0x11, 0, mib); err != nil {
+				t.Fatal(err)
+			}
+		} else if err := a.ClaimVolume(ctx, id, owner); err != nil { // as the agent does before the guest runs
+			t.Fatal(err)
+		}
+		frozen[id], sources[id] = m, v.Source
+	}
+	for id, m := range frozen {
+		if err := m.(drivertest.Freezer).Freeze(true); err != nil {
+			t.Fatal(err)
+		}
+		s, err := a.read(ctx, volumes, string(id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		patience.Until(t, 3*time.Minute, "Ceph forgets the watch of a frozen machine on "+string(id), func() bool {
+			all, err := a.watchers(ctx, s.made.Disk)
+			return err == nil && len(all) == 0
+		})
+		if err := b.ClaimVolume(ctx, id, sds.Owner{Node: "node-b", Epoch: 2}); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.(drivertest.Freezer).Freeze(false); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Write(0x22, 0, mib); err == nil {
+			t.Errorf("%s: the old owner was frozen, and writes after another took over", id)
+		}
+		want := []byte{0x11, 0x33}
+		if id == "vol-opened" {
+			want[0] = 0
+		}
+		if err := qemu(t).Write(sources[id], nil, 0x33, mib, mib); err != nil {
+			t.Errorf("%s: the new owner: %v", id, err)
+		}
+		if err := qemu(t).Holds(sources[id], nil, want, 0, mib); err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
 	}
 }
 

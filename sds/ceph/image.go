@@ -18,7 +18,7 @@ import (
 )
 
 func (d *Driver) receiver() imagefile.Receiver {
-	return imagefile.Receiver{Limits: d.opt.Limits, Room: d.room, AllowFileURL: d.opt.AllowFileURL, AllowPrivateURL: d.opt.AllowPrivateURL}
+	return imagefile.Receiver{Limits: d.opt.Limits, Room: d.room, AllowFileURL: d.opt.AllowFileURL, URLs: d.opt.URLs}
 }
 
 // ImportImage implements sds.Driver.

@@ -92,7 +92,7 @@ func need(t *testing.T) {
 func options(t *testing.T, node api.NodeID) Options {
 	return Options{
 		FSID: cluster.Intent.FSID, Conf: cluster.Node.Conf(), User: deploy.Client, Pool: poolOf(t), Monitors: cluster.Intent.Monitors(),
-		Node: node, Staging: t.TempDir(), Limits: drivertest.Limits, AllowPrivateURL: true, Timeout: 3 * time.Minute,
+		Node: node, Staging: t.TempDir(), Limits: drivertest.Limits, Timeout: 3 * time.Minute,
 	}
 }
 

@@ -3,6 +3,7 @@ package ceph
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -19,7 +20,8 @@ const fenceTime = 30 * 24 * time.Hour
 // ClaimVolume implements sds.Driver. Whoever takes a volume over from a node
 // that has not released it shuts that node's clients out of the cluster: a
 // QEMU that was frozen and wakes up cannot write. It is not the owner before
-// that is done.
+// that is done. A claim by the owner itself, when its machine has the disk open
+// and has not written yet, makes known which clients these are.
 func (d *Driver) ClaimVolume(ctx context.Context, id api.VolumeID, o sds.Owner) error {
 	unlock, err := d.lockVolume(ctx, id, o.Validate())
 	if err != nil {
@@ -48,24 +50,57 @@ func (d *Driver) ClaimVolume(ctx context.Context, id api.VolumeID, o sds.Owner) 
 			return err // another was faster
 		}
 	}
-	if s.fence == nil {
-		return nil
+	if s.fence != nil {
+		if err := d.shutOut(ctx, s.made.Disk, o.Node, s.clients); err != nil {
+			return err
+		}
+		if s, err = d.write(ctx, volumes, string(id), record{Do: fenced, Node: s.fence.Node, Epoch: s.fence.Epoch}); err != nil {
+			return err
+		}
 	}
-	if err := d.shutOut(ctx, s.made.Disk); err != nil {
-		return err
-	}
-	_, err = d.write(ctx, volumes, string(id), record{Do: fenced, Node: s.fence.Node, Epoch: s.fence.Epoch})
-	return err
+	return d.record(ctx, id, o, s)
 }
 
-// shutOut the clients of other nodes that have the disk open. This node's own
-// are not: a machine that has moved here has it open before the claim.
-func (d *Driver) shutOut(ctx context.Context, disk string) error {
-	all, err := d.watchers(ctx, disk)
+// record this node's clients that have the disk open.
+func (d *Driver) record(ctx context.Context, id api.VolumeID, o sds.Owner, s state) error {
+	if s.made == nil {
+		return volumes.notFound(string(id))
+	}
+	all, err := d.watchers(ctx, s.made.Disk)
 	if command.Is(err, syscall.ENOENT) {
 		return nil
 	}
 	for _, w := range all {
+		if ip, bad := clientAddress(w); bad != nil || !d.opt.Own(ip) || slices.Contains(s.clients, client{o.Node, w}) {
+			err = errors.Join(err, bad)
+			continue
+		}
+		_, failed := d.write(ctx, volumes, string(id), record{Do: opened, Node: o.Node, Epoch: o.Epoch, Client: w})
+		err = errors.Join(err, failed)
+	}
+	return err
+}
+
+// shutOut the clients of other nodes that have, or had, the disk open: those that
+// watch it, that hold its lock, and that the log names. One that is frozen is
+// nobody's watcher any more after 30 s, but keeps the lock that it took when it
+// first wrote; one that has never written has neither. This node's own are not
+// shut out: a machine that has moved here has it open before the claim.
+func (d *Driver) shutOut(ctx context.Context, disk string, node api.NodeID, known []client) error {
+	all, err := d.watchers(ctx, disk)
+	lockers, lockErr := d.lockers(ctx, disk)
+	if command.Is(err, syscall.ENOENT) || command.Is(lockErr, syscall.ENOENT) {
+		return nil
+	}
+	err = errors.Join(err, lockErr)
+	all = append(all, lockers...)
+	for _, c := range known {
+		if c.Node != node {
+			all = append(all, c.Address)
+		}
+	}
+	slices.Sort(all)
+	for _, w := range slices.Compact(all) {
 		if ip, bad := clientAddress(w); bad != nil || d.opt.Own(ip) {
 			err = errors.Join(err, bad)
 			continue

@@ -1,6 +1,7 @@
 package ceph
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -298,6 +299,34 @@ func decodeWatchers(raw []byte) ([]string, error) {
 			return nil, err
 		}
 		all = append(all, w.Address)
+	}
+	return all, nil
+}
+
+// lockers are the addresses of clients that hold the disk's lock, which who writes
+// to it takes first and keeps, also when it is frozen.
+func (d *Driver) lockers(ctx context.Context, disk string) ([]string, error) {
+	raw, err := d.rbd(ctx, "lock", "ls", "--format", "json", d.spec(disk))
+	if err != nil {
+		return nil, err
+	}
+	return decodeLockers(raw)
+}
+
+func decodeLockers(raw []byte) ([]string, error) {
+	var locks []struct{ Address string }
+	if len(bytes.TrimSpace(raw)) == 0 { // no lock, as some versions print it
+		return nil, nil
+	}
+	if err := json.Unmarshal(raw, &locks); err != nil {
+		return nil, fmt.Errorf("rbd lock ls: %w", err)
+	}
+	var all []string
+	for _, l := range locks {
+		if _, err := clientAddress(l.Address); err != nil {
+			return nil, err
+		}
+		all = append(all, l.Address)
 	}
 	return all, nil
 }

@@ -2,6 +2,7 @@ package ceph
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -50,6 +51,23 @@ func TestDecode(t *testing.T) {
 	// A manager that has just begun.
 	if _, err := decodeSpace([]byte(`{"pools":[]}`), "basalt", sds.Space{}); api.CodeOf(err) != api.CodeUnavailable {
 		t.Errorf("space of a pool without numbers: %v, want %s", err, api.CodeUnavailable)
+	}
+}
+
+func TestLockers(t *testing.T) {
+	got, err := decodeLockers([]byte(`[{"id":"auto 94","locker":"client.4157","address":"10.0.0.1:0/4711"}]`))
+	if err != nil || !slices.Equal(got, []string{"10.0.0.1:0/4711"}) {
+		t.Errorf("lockers %v, %v", got, err)
+	}
+	for _, none := range []string{"[]", "", "\n"} {
+		if got, err := decodeLockers([]byte(none)); err != nil || len(got) != 0 {
+			t.Errorf("lockers of %q: %v, %v", none, got, err)
+		}
+	}
+	for _, bad := range []string{`[{"address":"--help"}]`, `{`} {
+		if got, err := decodeLockers([]byte(bad)); err == nil {
+			t.Errorf("lockers of %q: %v, want an error", bad, got)
+		}
 	}
 }
 

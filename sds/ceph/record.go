@@ -36,9 +36,11 @@ type record struct {
 	// rollback.
 	SizeBytes int64 `json:"sizeBytes,omitempty"`
 
-	Node  api.NodeID `json:"node,omitempty"`  // claim, release, fenced
+	Node  api.NodeID `json:"node,omitempty"`  // claim, release, fenced, opened
 	Epoch int64      `json:"epoch,omitempty"` // those, and recreate
 	Count int64      `json:"count,omitempty"` // rollback, rolled
+	// Client of opened: the address and nonce by which Ceph knows it.
+	Client string `json:"client,omitempty"`
 }
 
 type verb string
@@ -50,6 +52,7 @@ const (
 	claim    verb = "claim"
 	release  verb = "release"
 	fenced   verb = "fenced"
+	opened   verb = "opened"   // a client of the owner's has the disk open; versions before it skip this line
 	rollback verb = "rollback" // begins
 	rolled   verb = "rolled"   // has ended
 	// void: a disk is to be taken away that no line has named. One that is still
@@ -59,23 +62,33 @@ const (
 
 const (
 	recordVersion = 1
-	maxLog        = 16 << 20 // 100,000 starts of an instance
+	maxLog        = 16 << 20 // 50,000 starts of an instance
+	// maxClients that are remembered, the last ones: an owner that starts its
+	// machine again without a release has ended the one before.
+	maxClients = 16
 )
 
 func (r record) owner() sds.Owner { return sds.Owner{Node: r.Node, Epoch: r.Epoch} }
 
 // state is what a log comes to.
 type state struct {
-	made  *record // nil: it is not there
-	at    int64   // when it was first made, as record.At
-	claim *sds.Claim
-	fence *sds.Owner // this one took over, and the old owner's clients are not known to be shut out
+	made    *record // nil: it is not there
+	at      int64   // when it was first made, as record.At
+	claim   *sds.Claim
+	fence   *sds.Owner // this one took over, and the old owner's clients are not known to be shut out
+	clients []client   // of owners that are not known to have closed the disk, nor to be shut out
 	// rollbacks that have ended, and the one that has not.
 	rollbacks int64
 	pending   *record
 	past      []string // disks that are no longer its own
 	never     []string // disks that will never be
 	last      int64    // when the last line was written, as record.At
+}
+
+// client that has had the disk open.
+type client struct {
+	Node    api.NodeID
+	Address string
 }
 
 // names says that a disk is the one that the log is about.
@@ -122,14 +135,25 @@ func (s *state) apply(r record) {
 	case r.Do == claim:
 		s.take(r.owner())
 	case r.Do == release && s.claim != nil && s.claim.Owner == r.owner():
-		s.claim = &sds.Claim{Owner: r.owner(), Released: true}
+		s.claim, s.clients = &sds.Claim{Owner: r.owner(), Released: true}, nil
 	case r.Do == fenced && s.fence != nil && *s.fence == r.owner():
 		s.fence = nil
+		s.clients = slices.DeleteFunc(s.clients, func(c client) bool { return c.Node != r.Node })
+	case r.Do == opened && s.claim != nil && !s.claim.Released && s.claim.Owner == r.owner():
+		s.open(client{r.Node, r.Client})
 	case r.Do == rollback && r.Count > s.rollbacks && (s.pending == nil || s.pending.Count < r.Count):
 		s.pending = &r
 	case r.Do == rolled && s.pending != nil && s.pending.Count == r.Count:
 		s.rollbacks, s.pending = r.Count, nil
 	}
+}
+
+func (s *state) open(c client) {
+	if c.Address == "" || slices.Contains(s.clients, c) {
+		return
+	}
+	s.clients = append(s.clients, c)
+	s.clients = s.clients[max(0, len(s.clients)-maxClients):]
 }
 
 // publish a disk, if it comes first and may still come at all.

@@ -29,6 +29,9 @@ func lines(t *testing.T, all ...record) []byte {
 func TestFold(t *testing.T) {
 	made := record{Do: create, Disk: "v.1", Image: "img-1", At: 5}
 	by := func(do verb, node api.NodeID, epoch int64) record { return record{Do: do, Node: node, Epoch: epoch} }
+	open := func(node api.NodeID, epoch int64, at string) record {
+		return record{Do: opened, Node: node, Epoch: epoch, Client: at}
+	}
 	owner := func(node api.NodeID, epoch int64) sds.Owner { return sds.Owner{Node: node, Epoch: epoch} }
 	had := func(node api.NodeID, epoch int64, released bool) *sds.Claim {
 		return &sds.Claim{Owner: owner(node, epoch), Released: released}
@@ -70,6 +73,13 @@ func TestFold(t *testing.T) {
 		{"whoever was to shut out died of it", []record{made, by(claim, "a", 1), by(claim, "c", 2), by(claim, "b", 3)}, "v.1",
 			state{at: 5, claim: had("b", 3, false), fence: &sds.Owner{Node: "b", Epoch: 3}}},
 		{"a later epoch of one node", []record{made, by(claim, "a", 1), by(claim, "a", 2)}, "v.1", state{at: 5, claim: had("a", 2, false)}},
+		{"opened", []record{made, by(claim, "a", 1), open("a", 1, "c1"), open("a", 1, "c1")}, "v.1", state{at: 5, claim: had("a", 1, false), clients: []client{{"a", "c1"}}}},
+		{"opened by who is not the owner", []record{made, by(claim, "a", 2), open("a", 1, "c1"), open("b", 2, "c2")}, "v.1", state{at: 5, claim: had("a", 2, false)}},
+		{"opened and taken over", []record{made, by(claim, "a", 1), open("a", 1, "c1"), by(claim, "b", 2)}, "v.1",
+			state{at: 5, claim: had("b", 2, false), fence: &over, clients: []client{{"a", "c1"}}}},
+		{"opened and shut out", []record{made, by(claim, "a", 1), open("a", 1, "c1"), by(claim, "b", 2), open("b", 2, "c2"), by(fenced, "b", 2)}, "v.1",
+			state{at: 5, claim: had("b", 2, false), clients: []client{{"b", "c2"}}}},
+		{"opened and released", []record{made, by(claim, "a", 1), open("a", 1, "c1"), by(release, "a", 1)}, "v.1", state{at: 5, claim: had("a", 1, true)}},
 		{"rolled back", []record{made, {Do: rollback, Count: 2, Snapshot: "s"}, {Do: rolled, Count: 2}}, "v.1", state{at: 5, rollbacks: 2}},
 		{"rolled back by two", []record{made, {Do: rollback, Count: 2, Snapshot: "s"}, {Do: rollback, Count: 2, Snapshot: "r"}, {Do: rolled, Count: 2}, {Do: rolled, Count: 2}, {Do: rollback, Count: 1}},
 			"v.1", state{at: 5, rollbacks: 2}},

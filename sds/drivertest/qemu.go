@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/basalt-gpu/basalt/sds"
@@ -152,6 +153,18 @@ func (m *machine) Write(pattern byte, at, bytes int64) error {
 		return fmt.Errorf("qemu-io: %w: %s", errors.Join(err), out)
 	}
 	return nil
+}
+
+// Freezer is a Machine that can be stopped as a frozen node's is (SIGSTOP), and
+// go on.
+type Freezer interface{ Freeze(on bool) error }
+
+// Freeze implements Freezer.
+func (m *machine) Freeze(on bool) error {
+	if on {
+		return m.d.Signal(syscall.SIGSTOP)
+	}
+	return m.d.Signal(syscall.SIGCONT)
 }
 
 // Overlay implements sds.Live.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/outbound"
 	"github.com/basalt-gpu/basalt/sds"
 	"github.com/basalt-gpu/basalt/sds/qemuimg"
 )
@@ -26,8 +27,9 @@ type Receiver struct {
 	// Room fails with insufficient_disk when want more bytes do not fit where
 	// the file goes.
 	Room func(ctx context.Context, want int64) error
-	// AllowFileURL and AllowPrivateURL: see the drivers' options.
-	AllowFileURL, AllowPrivateURL bool
+	// AllowFileURL and URLs: see the drivers' options.
+	AllowFileURL bool
+	URLs         outbound.Options
 }
 
 // Received is what came.

@@ -1,17 +1,55 @@
 package imagefile
 
-import "testing"
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
 
-func TestPublicOnly(t *testing.T) {
-	for address, ok := range map[string]bool{
-		"93.184.216.34:80": true, "[2606:2800:220:1::1]:443": true,
-		"127.0.0.1:80": false, "10.0.0.1:80": false, "192.168.1.1:80": false, "172.16.0.1:80": false, "169.254.169.254:80": false,
-		"100.64.0.1:80": false, "0.0.0.0:80": false, "255.255.255.255:80": false, "224.0.0.1:80": false, "[::1]:80": false,
-		"[fe80::1]:80": false, "[fd00::1]:80": false, "[::ffff:127.0.0.1]:80": false, "[::ffff:169.254.169.254]:80": false,
-		"[64:ff9b::a9fe:a9fe]:80": false, "[2002:7f00:1::]:80": false, "name:80": false,
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/outbound"
+	"github.com/basalt-gpu/basalt/sds"
+)
+
+// What a tenant hears of an import is the same for every address that is not
+// allowed, and for every one that cannot be fetched.
+func TestFetchTellsNothing(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/inside":
+			http.Redirect(w, r, "http://127.0.0.2:1/", http.StatusFound)
+		case "/silent":
+			w.Header().Set("Content-Length", "1000")
+			_, _ = w.Write(make([]byte, 10))
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		case "/cut":
+			w.Header().Set("Content-Length", "1000")
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer s.Close()
+	defer s.CloseClientConnections()
+	r := Receiver{URLs: outbound.Options{Policy: outbound.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}, Silence: 50 * time.Millisecond}}
+	const refused, failed = "the image: the address is not allowed", "the image: the address cannot be fetched"
+	for url, want := range map[string]string{
+		s.URL + "/inside": refused, "http://127.0.0.2:22/": refused, "http://[::1]:1/": refused, "http://169.254.169.254/latest": refused, "http://10.0.0.1/": refused,
+		"http://127.0.0.1:1/": failed, strings.Replace(s.URL, "http", "https", 1): failed, s.URL + "/silent": failed, s.URL + "/cut": failed,
+		s.URL + "/none": "the image's server answers 404",
 	} {
-		if err := publicOnly(address); (err == nil) != ok {
-			t.Errorf("%s: %v", address, err)
+		body, _, err := r.Open(t.Context(), sds.ImageImport{URL: url})
+		if err == nil {
+			_, err = io.Copy(io.Discard, body)
+			_ = body.Close()
+		}
+		var e *api.Error
+		if !errors.As(err, &e) || e.Message != want || strings.Contains(err.Error(), "dial") || strings.Contains(err.Error(), "127.0.0.") {
+			t.Errorf("%s: %v, want %q", url, err, want)
 		}
 	}
 }

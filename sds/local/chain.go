@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/sds"
@@ -186,42 +185,4 @@ func wrongKey(id api.VolumeID, err error) error {
 		return sds.WrongKey(id)
 	}
 	return err
-}
-
-// pins say which volumes somebody reads: their layers are not merged, and the
-// snapshot that is read is not deleted. The zero value is ready.
-type pins struct {
-	mu   sync.Mutex
-	held map[sds.SnapshotRef]int // of a volume itself: without ID
-}
-
-func (p *pins) add(refs []sds.SnapshotRef, n int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.held == nil {
-		p.held = map[sds.SnapshotRef]int{}
-	}
-	for _, r := range refs {
-		if p.held[r] += n; p.held[r] == 0 {
-			delete(p.held, r)
-		}
-	}
-}
-
-func (p *pins) has(r sds.SnapshotRef) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.held[r] > 0
-}
-
-// any of the volume's.
-func (p *pins) any(v api.VolumeID) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for r := range p.held {
-		if r.Volume == v {
-			return true
-		}
-	}
-	return false
 }

@@ -20,7 +20,7 @@ type imageMeta struct {
 }
 
 func (s *Store) receiver() imagefile.Receiver {
-	return imagefile.Receiver{Limits: s.opt.Limits, Room: s.room, AllowFileURL: s.opt.AllowFileURL, AllowPrivateURL: s.opt.AllowPrivateURL}
+	return imagefile.Receiver{Limits: s.opt.Limits, Room: s.room, AllowFileURL: s.opt.AllowFileURL, URLs: s.opt.URLs}
 }
 
 // ImportImage implements sds.Driver.

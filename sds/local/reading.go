@@ -3,6 +3,9 @@ package local
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/sds"
@@ -21,39 +24,93 @@ func (s *Store) OpenForReading(ctx context.Context, v api.VolumeID, id api.Snaps
 		return r, err
 	}
 	defer unlock()
-	m, err := s.meta(v)
+	release, err := s.pinChain(ctx, sds.SnapshotRef{Volume: v, ID: id})
 	if err != nil {
 		return r, explain(err)
 	}
-	file := m.Disk
-	if id == "" {
-		if err := s.unused(v, m); err != nil {
-			return r, explain(err)
+	defer func() {
+		if err != nil {
+			release()
 		}
-	} else if _, snap, err := s.snapshotOf(sds.SnapshotRef{Volume: v, ID: id}); err != nil {
-		return r, explain(err)
-	} else {
-		file = snap.File
-	}
-	refs := []sds.SnapshotRef{{Volume: v, ID: id}}
-	if r.Source, _, err = s.source(v, m, file); err == nil {
-		r.SizeBytes, err = s.size(v, file)
-	}
-	if err != nil {
+	}()
+	if r.Source, r.SizeBytes, err = s.readable(v, id); err != nil {
 		return sds.Reading{}, explain(err)
 	}
-	for from := m; from.From != nil && !from.Standalone; {
-		refs = append(refs, from.ref())
-		if from, err = s.meta(from.From.Volume); err != nil {
-			return sds.Reading{}, explain(err)
-		}
-	}
-	s.pins.add(refs, 1)
 	r.Close = func() error {
-		s.pins.add(refs, -1)
+		release()
 		return nil
 	}
 	return r, nil
+}
+
+// readable finds what shows the snapshot, or, without id, the volume itself,
+// which nobody else may have open then. It is pinned.
+func (s *Store) readable(v api.VolumeID, id api.SnapshotID) (src sds.Source, bytes int64, err error) {
+	m, err := s.meta(v)
+	if err != nil {
+		return src, 0, err
+	}
+	file := m.Disk
+	if id == "" {
+		err = s.closed(v, m)
+	} else if _, snap, ferr := s.snapshotOf(sds.SnapshotRef{Volume: v, ID: id}); ferr == nil {
+		file = snap.File
+	} else {
+		err = ferr
+	}
+	if err == nil {
+		src, _, err = s.source(v, m, file)
+	}
+	if err == nil {
+		bytes, err = s.size(v, file)
+	}
+	return src, bytes, err
+}
+
+// pinChain pins a snapshot, or a volume, and the snapshots that it is made from
+// through all volumes. What they are may change until they are pinned, here or on
+// another node.
+func (s *Store) pinChain(ctx context.Context, ref sds.SnapshotRef) (release func(), err error) {
+	refs, err := s.madeFrom(ref)
+	for range 3 {
+		if err != nil {
+			return nil, err
+		}
+		if release, err = s.pins.hold(ctx, refs); err != nil {
+			return nil, err
+		}
+		now, err := s.madeFrom(ref)
+		if err == nil && slices.Equal(now, refs) {
+			return release, nil
+		}
+		release()
+		if err != nil {
+			return nil, err
+		}
+		refs = now
+	}
+	return nil, api.Errorf(api.CodeUnavailable, "volume %s is being made anew all the time", ref.Volume).WithHint("try again")
+}
+
+// madeFrom are the reference itself and the snapshots that it reads from.
+func (s *Store) madeFrom(ref sds.SnapshotRef) (refs []sds.SnapshotRef, err error) {
+	for range 2 * maxLayers {
+		refs = append(refs, ref)
+		if s.pool != "" { // what another node did last, and not what is cached here
+			if _, err := s.clock(filepath.Join(volumes, string(ref.Volume))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
+		}
+		m, err := s.meta(ref.Volume)
+		if err != nil {
+			return nil, err
+		}
+		if m.From == nil || m.Standalone {
+			return refs, nil
+		}
+		ref = m.ref()
+	}
+	return nil, api.Errorf(api.CodeInternal, "the volumes that volume %s is cloned from have no end", refs[0].Volume)
 }
 
 // Movable implements sds.Driver.

@@ -218,20 +218,7 @@ func (s *Store) DeleteSnapshot(ctx context.Context, v api.VolumeID, id api.Snaps
 		if err := a.CheckKey(v, m.Encrypted); err != nil {
 			return err
 		}
-		if s.pins.has(ref) {
-			return sds.BeingRead(ref)
-		}
-		if err := s.finishSnapshot(ctx, v, m, a); err != nil {
-			return err
-		}
-		if clone, err := s.cloneOf(ref); err != nil {
-			return err
-		} else if clone != "" {
-			return sds.HasClones(ref, clone)
-		}
-		m.Snapshots = slices.DeleteFunc(m.Snapshots, func(one snapshotMeta) bool { return one.ID == id })
-		m.prune()
-		if err := s.keep(v, m); err != nil {
+		if err := s.dropSnapshot(ctx, ref, m, a); err != nil {
 			return err
 		}
 		return s.tidy(ctx, v, m, a)
@@ -242,9 +229,31 @@ func (s *Store) DeleteSnapshot(ctx context.Context, v api.VolumeID, id api.Snaps
 	return explain(err)
 }
 
-// cloneOf is a volume that reads from the snapshot, or, where ref has no ID,
-// from any of the volume's; empty: none does. The lock of the snapshot's volume
-// is held, with which clones are made too.
+// dropSnapshot takes a snapshot that nobody reads out of the metadata.
+func (s *Store) dropSnapshot(ctx context.Context, ref sds.SnapshotRef, m *volumeMeta, a sds.Access) error {
+	release, unread, err := s.pins.exclude([]sds.SnapshotRef{ref})
+	if err != nil {
+		return err
+	}
+	if !unread {
+		return sds.BeingRead(ref)
+	}
+	defer release()
+	if err := s.finishSnapshot(ctx, ref.Volume, m, a); err != nil {
+		return err
+	}
+	if clone, err := s.cloneOf(ref); err != nil {
+		return err
+	} else if clone != "" {
+		return sds.HasClones(ref, clone)
+	}
+	m.Snapshots = slices.DeleteFunc(m.Snapshots, func(one snapshotMeta) bool { return one.ID == ref.ID })
+	m.prune()
+	return s.keep(ref.Volume, m)
+}
+
+// cloneOf is a volume that reads from the snapshot; empty: none does. The lock of
+// the snapshot's volume is held, with which clones are made too.
 func (s *Store) cloneOf(ref sds.SnapshotRef) (api.VolumeID, error) {
 	if s.pool != "" {
 		if _, err := s.clock(volumes); err != nil { // for a list that is fresh
@@ -261,7 +270,7 @@ func (s *Store) cloneOf(ref sds.SnapshotRef) (api.VolumeID, error) {
 		if err != nil {
 			return "", err
 		}
-		if found && m.From != nil && !m.Standalone && m.From.Volume == ref.Volume && (ref.ID == "" || m.From.ID == ref.ID) {
+		if found && m.From != nil && !m.Standalone && m.From.Volume == ref.Volume && m.From.ID == ref.ID {
 			return api.VolumeID(v), nil
 		}
 	}
@@ -309,9 +318,16 @@ func (s *Store) RollbackVolume(ctx context.Context, v api.VolumeID, id api.Snaps
 
 // unused refuses with in_use while somebody has the volume itself open.
 func (s *Store) unused(id api.VolumeID, m *volumeMeta) error {
-	if s.pins.has(sds.SnapshotRef{Volume: id}) {
+	if read, err := s.pins.held(sds.SnapshotRef{Volume: id}); err != nil {
+		return err
+	} else if read {
 		return sds.InUse(id)
 	}
+	return s.closed(id, m)
+}
+
+// closed refuses with in_use while QEMU has the volume itself open.
+func (s *Store) closed(id api.VolumeID, m *volumeMeta) error {
 	files := []string{m.Disk}
 	if snap := m.making(); snap != nil {
 		files = append(files, snap.File)

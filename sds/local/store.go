@@ -3,7 +3,8 @@
 //
 //	DIR/lock                      own: held while a Store is open
 //	DIR/pool.json                 shared: the pool's name; without it, no pool
-//	DIR/locks                     shared: the locks between hosts are its bytes
+//	DIR/locks                     its bytes are the pins of who reads, and, shared, the
+//	                              locks between hosts
 //	DIR/images/ID/{disk,meta.json}
 //	DIR/volumes/ID/{disk[-EPOCH],disk.N…,meta.json[,owner-EPOCH]}
 //	DIR/{images,volumes}/.new-…   being made; swept
@@ -36,6 +37,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/outbound"
 	"github.com/basalt-gpu/basalt/sds"
 )
 
@@ -59,9 +61,8 @@ type Options struct {
 	// AllowFileURL lets images come from the node's own files: only where
 	// whoever may import is trusted with all of them.
 	AllowFileURL bool
-	// AllowPrivateURL lets images come from loopback, link-local and private
-	// addresses: only where tenants may reach those anyway.
-	AllowPrivateURL bool
+	// URLs is how images are fetched, and from where.
+	URLs outbound.Options
 }
 
 const openWait = 2 * time.Second
@@ -97,7 +98,7 @@ func Open(opt Options) (*Store, error) {
 	if opt.LeftoverAge == 0 {
 		opt.LeftoverAge = leftoverAge
 	}
-	s := &Store{opt: opt, session: strings.ToLower(rand.Text())}
+	s := &Store{opt: opt, session: strings.ToLower(rand.Text()), pins: pins{filepath.Join(dir, locksName)}}
 	if opt.Shared {
 		if err := checkMount(dir); err != nil {
 			return nil, err
@@ -105,7 +106,7 @@ func Open(opt Options) (*Store, error) {
 		if s.pool, err = openPool(opt); err != nil {
 			return nil, err
 		}
-		s.locks.file, s.locks.patience = filepath.Join(dir, locksName), lockWait
+		s.locks.file, s.locks.patience = s.pins.file, lockWait
 	} else if _, err := readMarker(dir); err == nil {
 		return nil, api.Errorf(api.CodeState, "%s is a shared storage pool", dir).WithHint("give this node a directory of its own")
 	}
@@ -150,8 +151,13 @@ func (s *Store) takeDir() error {
 		}
 		return fmt.Errorf("lock %s: %w", s.opt.Dir, err)
 	}
+	locks, err := os.OpenFile(s.pins.file, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		_ = f.Close()
+		return err
+	}
 	s.lock = f
-	return nil
+	return locks.Close()
 }
 
 // take locks f, and waits a moment for it: when the process before this one was

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/outbound"
 	"github.com/basalt-gpu/basalt/sds"
 	"github.com/basalt-gpu/basalt/sds/drivertest"
 )
@@ -250,7 +252,7 @@ func TestFetch(t *testing.T) {
 	if err := os.WriteFile(local, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := open(t, Options{AllowPrivateURL: true, AllowFileURL: true})
+	s := open(t, Options{URLs: outbound.Options{Policy: outbound.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}, AllowFileURL: true})
 	for url, code := range map[string]api.Code{
 		srv.URL + "/image": "", srv.URL + "/away": "", "file://" + local: "",
 		srv.URL + "/cut": api.CodeUnavailable, srv.URL + "/huge": api.CodeTooLarge, srv.URL + "/none": api.CodeInvalid,

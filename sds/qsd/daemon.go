@@ -109,6 +109,9 @@ func Start(ctx context.Context, dir string, secrets map[string][]byte) (*Daemon,
 	return d, nil
 }
 
+// Signal the daemon's process.
+func (d *Daemon) Signal(s os.Signal) error { return d.cmd.Process.Signal(s) }
+
 // Secrets are the arguments and the files, from descriptor 3 on, that give a
 // program of QEMU's secret objects by id. The caller closes the files when the
 // program runs.

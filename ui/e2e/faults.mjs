@@ -47,9 +47,12 @@ step('by keyboard alone: sign in, search, create', async () => {
   await page.keyboard.type('debian');
   await to('Flavor');
   await page.keyboard.type('tiny');
-  await page.getByText('Together, at most').waitFor();
+  await page.getByRole('rowheader', { name: 'Together' }).waitFor();
   await page.keyboard.press('Enter'); // on a select: nothing; the form has its button
   await to('Create');
+  await page.keyboard.press('Enter');
+  await page.getByText('Nobody could log in to this instance').waitFor();
+  await to('Create without a way in');
   await page.keyboard.press('Enter');
   await heading(page, 'train-1');
   await page.getByRole('status', { name: 'State' }).getByText('Running').waitFor();

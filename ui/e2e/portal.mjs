@@ -62,20 +62,30 @@ step('the list is empty and says what to do', async () => {
 step('create: errors stand at their fields', async () => {
   await page.getByRole('main').getByRole('button', { name: 'Create instance' }).first().click();
   await heading(page, 'Create instance');
+  await button(page, 'Create').click();
+  await page.getByText('Still to be filled in: Name, Image or app, Flavor').waitFor();
+  assert.equal(await page.locator('.pf-v6-c-form .pf-m-error').getByText('Fill this in.').count(), 3);
+  await inspect(page, 'create-missing-light');
   await page.getByLabel('Name').fill('train-1');
   await page.getByLabel('Image or app').selectOption('image:debian-12');
   await page.getByLabel('Flavor').selectOption('tiny');
-  await page.getByText('Together, at most').waitFor();
+  await page.getByText('Still to be filled in').waitFor({ state: 'detached' });
+  await page.getByRole('rowheader', { name: 'Together' }).waitFor();
   await page.getByLabel('Give it a virtual GPU').check();
-  await page.getByText('GPU time, at 25% of a GPU').waitFor();
-  await page.getByText('€0.45 / h').waitFor();
+  await page.getByRole('columnheader', { name: 'At the guaranteed 25%' }).waitFor();
+  const time = page.getByRole('row').filter({ has: page.getByRole('rowheader', { name: 'GPU time' }) });
+  await time.getByText('€0.45 / h').waitFor();
+  await time.getByText('€1.80 / h').waitFor();
   await page.getByLabel('Tier').selectOption('premium');
-  await page.getByText('€0.675 / h').waitFor();
+  await time.getByText('€0.675 / h').waitFor();
+  await time.getByText('€2.70 / h').waitFor();
   await inspect(page, 'create-light');
   await page.getByLabel('Give it a virtual GPU').uncheck();
   await page.getByLabel('Name').fill('No Good');
+  await page.getByText('Nobody could log in to this instance').waitFor();
+  await inspect(page, 'create-no-way-in-light');
   expect('400');
-  await button(page, 'Create').click();
+  await button(page, 'Create without a way in').click();
   const name = page.getByLabel('Name');
   await page.locator('#new-name-help').getByText('name').waitFor();
   assert.equal(await name.getAttribute('aria-invalid'), 'true');
@@ -94,6 +104,8 @@ step('an app says what it is, and waits for its image', async () => {
 });
 
 step('create, and see it run without asking again', async () => {
+  await button(page, 'Make one up').click();
+  await page.getByText('Nobody could log in to this instance').waitFor({ state: 'detached' });
   await button(page, 'Create').click();
   await heading(page, 'train-1');
   await page.getByRole('status', { name: 'State' }).getByText('Running').waitFor();
@@ -172,6 +184,7 @@ step('a new member gets a link and sets a password', async () => {
   await heading(ben, 'Sign in');
   await ben.getByLabel('E-mail address').fill('ben@example.com');
   await ben.getByLabel('Password').fill(PASSWORD);
+  await ben.getByLabel('Organization').fill('acme'); // whose admin has made him
   await button(ben, 'Sign in').click();
   await heading(ben, 'Dashboard');
   // A member sees machines, and neither money nor members.

@@ -71,6 +71,7 @@ step('an instance to attach it to', async () => {
   await page.locator('#new-name').fill('train-1');
   await page.getByLabel('Image or app').selectOption('image:debian-12');
   await page.getByLabel('Flavor').selectOption('tiny');
+  await button(page, 'Make one up').click();
   await button(page, 'Create').click();
   await heading(page, 'train-1');
   await page.getByRole('status', { name: 'State' }).getByText('Running').waitFor();
@@ -366,6 +367,7 @@ step('the own account: one-time codes', async () => {
   await button(page, 'Turn on').click();
   await page.getByRole('list', { name: 'Recovery codes' }).waitFor();
   assert.equal(await page.getByRole('list', { name: 'Recovery codes' }).getByRole('listitem').count(), 10);
+  const recovery = await page.getByRole('list', { name: 'Recovery codes' }).getByRole('listitem').first().innerText();
   await inspect(page, 'account-recovery-light');
   await page.getByRole('main').getByRole('button', { name: 'Close' }).click();
   await page.reload(); // that they are on is the server's knowledge
@@ -375,6 +377,7 @@ step('the own account: one-time codes', async () => {
   await button(page, 'Turn off one-time codes').click();
   expect('403');
   await page.locator('#acc-off').fill('wrong');
+  await page.locator('#acc-off-code').fill(recovery);
   await inDialog('Turn off');
   await page.locator('#acc-off-help .pf-m-error').waitFor();
   await page.locator('#acc-off').fill(PASSWORD);

@@ -40,3 +40,18 @@ test('nothing is loaded ahead for who is not signed in', async () => {
   expect(loaded).toEqual([]);
   expect(asked).not.toContain('/portal/v1/whoami');
 });
+
+test('who has to have one-time codes sees nothing else until they are set up', async () => {
+  localStorage.setItem('basalt.signed-in', '1');
+  vi.stubGlobal('fetch', (r: Request) => {
+    const path = new URL(r.url).pathname;
+    asked.push(path);
+    const me = { key: 'ses-1', role: 'admin', name: 'ann@example.com', user: 'usr-1', hasPassword: true, totp: false, needsTotp: true };
+    return Promise.resolve(Response.json(path.endsWith('/whoami') ? me : { status: 'ok', revision: 1 }));
+  });
+  opened('#/instances');
+  await screen.findByRole('heading', { name: 'One-time codes are required' });
+  screen.getByRole('button', { name: 'Set up one-time codes' });
+  expect(screen.queryByRole('navigation')).toBeNull();
+  expect(screen.getByRole<HTMLButtonElement>('button', { name: 'Go on' }).disabled).toBe(true);
+});

@@ -16,6 +16,7 @@ const loadShell = () => import('./shell/shell').then((m) => ({ default: m.Shell 
 const Shell = lazy(loadShell);
 const Sso = lazy(() => import('./pages/sso').then((m) => ({ default: m.Sso })));
 const SetPassword = lazy(() => import('./pages/set-password').then((m) => ({ default: m.SetPassword })));
+const RequiredCodes = lazy(() => import('./pages/account/required').then((m) => ({ default: m.RequiredCodes })));
 const NotFound = lazy(() => import('./pages/not-found').then((m) => ({ default: m.NotFound })));
 
 export function Loading() {
@@ -65,6 +66,7 @@ function Inside() {
     );
   if (!session.data) return <SignIn />;
   const { data } = session;
+  if (data.needsTotp) return <RequiredCodes session={data} />;
   return (
     <Shell session={data}>
       <Boundary key={path.split('/', 3).join('/')}>

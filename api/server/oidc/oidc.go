@@ -8,7 +8,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
-	"io"
+	"log/slog"
 	"net/http"
 	"slices"
 	"sync"
@@ -16,6 +16,8 @@ import (
 
 	coreos "github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
+
+	"github.com/basalt-gpu/basalt/api/outbound"
 )
 
 const (
@@ -56,26 +58,11 @@ type known struct {
 	until    time.Time
 }
 
-// New asker with a clock.
-func New(now func() time.Time) *Asker {
-	return &Asker{now: now, known: map[string]known{}, http: &http.Client{
-		Timeout: askTime, Transport: limited{http.DefaultTransport},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
-}
-
-// limited reads no endless answers.
-type limited struct{ http.RoundTripper }
-
-func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := l.RoundTripper.RoundTrip(r)
-	if err == nil {
-		resp.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.LimitReader(resp.Body, maxAnswer), resp.Body}
-	}
-	return resp, err
+// New asker with a clock. What a provider's description leads to, the provider
+// chooses: urls says which addresses may be reached.
+func New(now func() time.Time, urls outbound.Policy, log *slog.Logger) *Asker {
+	return &Asker{now: now, known: map[string]known{}, http: outbound.NewClient(outbound.Options{
+		Policy: urls, MaxBody: maxAnswer, Connect: askTime, Header: askTime, Silence: askTime, Total: askTime, Keep: true, Log: log})}
 }
 
 func (a *Asker) provider(ctx context.Context, issuer string) (*coreos.Provider, error) {

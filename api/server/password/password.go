@@ -39,23 +39,32 @@ const (
 	// What a stored string may ask for: ours, with room for later ones.
 	maxMemoryKiB, maxPasses, maxLanes = 1 << 20, 64, 16
 	maxText                           = 256
-	// atOnce derivations run; waiting ones beyond are refused.
-	atOnce, waiting = 2, 64
+	// atOnce derivations run, one of them of those that wait behind the others;
+	// waiting ones beyond are refused.
+	atOnce, waiting, waitingBehind = 2, 64, 16
 )
 
 // Hasher derives hashes, a few at a time.
 type Hasher struct {
 	cost    Cost
-	turn    chan struct{}
+	turn    chan struct{} // who runs
+	behind  chan struct{} // who runs or has the next turn of those that wait behind
 	queue   atomic.Int64
+	late    atomic.Int64 // those behind that run or wait
 	derived atomic.Int64
 	dummy   string
 }
 
 // New hasher of a cost.
 func New(c Cost) *Hasher {
-	return &Hasher{cost: c, turn: make(chan struct{}, atOnce), dummy: encode(c, make([]byte, saltBytes), make([]byte, hashBytes))}
+	return &Hasher{cost: c, turn: make(chan struct{}, atOnce), behind: make(chan struct{}, 1), dummy: encode(c, make([]byte, saltBytes), make([]byte, hashBytes))}
 }
+
+type behindKey struct{}
+
+// Behind makes derivations with the context wait behind all others: one runs at a
+// time, and however many want to, the others have the rest of the turns.
+func Behind(ctx context.Context) context.Context { return context.WithValue(ctx, behindKey{}, true) }
 
 // Derived is how many derivations there were.
 func (h *Hasher) Derived() int64 { return h.derived.Load() }
@@ -90,11 +99,24 @@ func (h *Hasher) Stale(hash string) bool {
 }
 
 func (h *Hasher) derive(ctx context.Context, c Cost, salt []byte, password string) ([]byte, error) {
-	if h.queue.Add(1) > waiting {
-		h.queue.Add(-1)
+	queue, most := &h.queue, int64(waiting)
+	late := ctx.Value(behindKey{}) != nil
+	if late {
+		queue, most = &h.late, waitingBehind
+	}
+	if queue.Add(1) > most {
+		queue.Add(-1)
 		return nil, api.Errorf(api.CodeRateLimited, "too many log in at once").WithHint("try again in a moment")
 	}
-	defer h.queue.Add(-1)
+	defer queue.Add(-1)
+	if late {
+		select {
+		case h.behind <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		defer func() { <-h.behind }()
+	}
 	select {
 	case h.turn <- struct{}{}:
 	case <-ctx.Done():

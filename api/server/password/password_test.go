@@ -4,8 +4,10 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 var quick = Cost{MemoryKiB: 64, Passes: 1, Lanes: 1}
@@ -103,5 +105,35 @@ func BenchmarkStandard(b *testing.B) {
 		if _, err := h.Hash(b.Context(), "correct horse battery staple"); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// Those that wait behind the others leave them half of the turns, and of the
+// waiting places all.
+func TestBehind(t *testing.T) {
+	h := New(quick)
+	h.turn <- struct{}{} // one derivation runs for long
+	behind, cancel := context.WithCancel(Behind(t.Context()))
+	defer cancel()
+	h.behind <- struct{}{} // and one of those behind
+	errs := make(chan error, waitingBehind)
+	for range waitingBehind {
+		go func() { _, err := h.Hash(behind, "x"); errs <- err }()
+	}
+	patience.Until(t, time.Minute, "they wait", func() bool { return h.late.Load() == waitingBehind })
+	if _, err := h.Hash(behind, "x"); api.CodeOf(err) != api.CodeRateLimited {
+		t.Errorf("one more behind: %v, want %s", err, api.CodeRateLimited)
+	}
+	if _, err := h.Hash(t.Context(), "x"); err != nil {
+		t.Errorf("an ordinary one: %v", err)
+	}
+	<-h.behind
+	for range waitingBehind {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	if n := h.Derived(); n != waitingBehind+1 || h.late.Load() != 0 {
+		t.Errorf("%d derivations, %d wait", n, h.late.Load())
 	}
 }

@@ -117,10 +117,18 @@ func JoinClientConfig(t Token, alpn string) *tls.Config {
 // one. Where the API's names and addresses are in the certificate, a client
 // with ca.pem trusts it.
 func (k *Keeper) APIConfig() *tls.Config {
-	return &tls.Config{
-		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return k.certificate(), nil },
-	}
+	c := ForBrowsers("h2", "http/1.1")
+	c.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return k.certificate(), nil }
+	return c
+}
+
+// ForBrowsers is TLS 1.3, and 1.2 with forward secrecy and AEADs only, for whoever
+// comes to the API's port.
+func ForBrowsers(protocols ...string) *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: protocols, CipherSuites: []uint16{
+		tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+		tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+	}}
 }
 
 func (k *Keeper) certificate() *tls.Certificate { return &k.current.Load().cert }

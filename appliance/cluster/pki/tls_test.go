@@ -4,6 +4,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -160,6 +162,37 @@ func TestAPIConfig(t *testing.T) {
 		if _, serverErr, clientErr := shake(t, k.APIConfig(), client, nil); (clientErr == nil) != ok {
 			t.Errorf("%s: %v, %v", name, serverErr, clientErr)
 		}
+	}
+}
+
+// The API's port speaks TLS 1.3, and 1.2 with AEADs only.
+func TestAEADsOnly(t *testing.T) {
+	k := newKeeper(t, must(NewCA("basalt", time.Now()))(t), nodeA, time.Now(), 0)
+	spoken := 0
+	try := func(version uint16, suites []uint16, want bool, name string) {
+		client := &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}, MinVersion: version, MaxVersion: version, CipherSuites: suites}
+		_, serverErr, clientErr := shake(t, k.APIConfig(), client, nil)
+		if (clientErr == nil) != want {
+			t.Errorf("%s: %v, %v; want it to be spoken: %v", name, serverErr, clientErr, want)
+		}
+		if clientErr == nil {
+			spoken++
+		}
+	}
+	for _, version := range []uint16{tls.VersionTLS10, tls.VersionTLS11} {
+		try(version, nil, false, tls.VersionName(version))
+	}
+	try(tls.VersionTLS12, nil, true, "TLS 1.2")
+	try(tls.VersionTLS13, nil, true, "TLS 1.3")
+	for _, s := range append(tls.CipherSuites(), tls.InsecureCipherSuites()...) {
+		aead := strings.Contains(s.Name, "GCM") || strings.Contains(s.Name, "POLY1305")
+		forThisKey := strings.HasPrefix(s.Name, "TLS_ECDHE_ECDSA_")
+		if slices.Contains(s.SupportedVersions, tls.VersionTLS12) {
+			try(tls.VersionTLS12, []uint16{s.ID}, aead && forThisKey, s.Name)
+		}
+	}
+	if spoken != 5 {
+		t.Errorf("%d kinds were spoken, want both versions and three suites", spoken)
 	}
 }
 

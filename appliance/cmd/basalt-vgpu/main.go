@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/gpu/device"
+	"github.com/basalt-gpu/basalt/gpu/node/cgroup"
 	"github.com/basalt-gpu/basalt/gpu/node/jail"
 	"github.com/basalt-gpu/basalt/gpu/node/wire"
 )
@@ -43,6 +44,7 @@ type config struct {
 	socket, group, gpud, vgpu, worker, user string
 	token, handover                         int
 	versions                                bool
+	cgroups                                 []string
 }
 
 func parse(args []string, stderr io.Writer) (c config, err error) {
@@ -54,6 +56,10 @@ func parse(args []string, stderr io.Writer) (c config, err error) {
 	f.StringVar(&c.vgpu, "vgpu", "", "id of the vGPU")
 	f.StringVar(&c.worker, "worker", "", "path of basalt-worker (default: beside this program)")
 	f.StringVar(&c.user, "worker-user", "", "`user` that workers run as, when started by root (default: basalt-worker if there is one)")
+	f.Func("cgroup", "`folder` of a control group to join with all workers; several with version 1", func(dir string) error {
+		c.cgroups = append(c.cgroups, dir)
+		return nil
+	})
 	f.IntVar(&c.token, "token-fd", -1, "inherited `descriptor` to read the vGPU's token from, which its workers show to basalt-gpud")
 	f.IntVar(&c.handover, "handover-fd", -1, "internal: state of the program that this one replaces")
 	f.BoolVar(&c.versions, "handover-version", false, "print which version of handed-over state this program reads")
@@ -81,6 +87,13 @@ func run(args []string, stdout, stderr io.Writer) error {
 	}
 	self, err := os.Executable()
 	if err != nil {
+		return err
+	}
+	if err := cgroup.Join(c.cgroups); err != nil {
+		return err
+	}
+	// basaltd, which starts this, is protected more than a tenant's processes are.
+	if err := cgroup.SetVictim(cgroup.VictimUsual); err != nil {
 		return err
 	}
 	if c.worker == "" {

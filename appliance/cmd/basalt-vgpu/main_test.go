@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/gpu/device/testguest"
+	"github.com/basalt-gpu/basalt/gpu/node/cgroup"
 	"github.com/basalt-gpu/basalt/gpu/node/client"
 	"github.com/basalt-gpu/basalt/gpu/node/wire"
 	"github.com/basalt-gpu/basalt/installer/dev/built"
@@ -46,6 +47,7 @@ type node struct {
 	vgpu    *exec.Cmd
 	socket  string
 	uid     string // of the workers; empty: this test's
+	group   string // control group; empty: none
 }
 
 const vgpuID = "vgpu-test"
@@ -74,9 +76,47 @@ func startNode(t *testing.T, worker string) *node {
 		t.Fatal(err)
 	}
 	defer token.Close()
+	as = append(as, n.groups()...)
 	n.vgpu = n.runWith(token, built.Program(t, "appliance/cmd/basalt-vgpu"), append(as, "--socket", n.socket, "--gpud", gpud, "--vgpu", vgpuID, "--worker", worker, "--token-fd", "3")...)
 	n.exists(n.socket)
 	return n
+}
+
+// groups are the arguments of basalt-vgpu for a control group, where this test may
+// make one.
+func (n *node) groups() (args []string) {
+	n.t.Helper()
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	g, err := cgroup.Open()
+	if err != nil {
+		n.t.Logf("no control group: %v", err)
+		return nil
+	}
+	n.group = fmt.Sprintf("vgpu-test-%d", os.Getpid())
+	dirs, err := g.Ensure(n.group, cgroup.Limits{MemoryBytes: 1 << 30, PIDs: 1000, MilliCPUs: 2000})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.t.Cleanup(func() { n.until("the group goes", func() bool { return g.Remove(n.group) == nil }) })
+	for _, dir := range dirs {
+		args = append(args, "--cgroup", dir)
+	}
+	return args
+}
+
+// confined looks at what bounds a worker.
+func (n *node) confined(pid string) {
+	n.t.Helper()
+	score, err := os.ReadFile("/proc/" + pid + "/oom_score_adj")
+	if err != nil || strings.TrimSpace(string(score)) != "900" {
+		n.t.Errorf("a worker's oom_score_adj is %q, %v; want 900", score, err)
+	}
+	groups, err := os.ReadFile("/proc/" + pid + "/cgroup")
+	if n.group != "" && (err != nil || !strings.Contains(string(groups), "/"+n.group)) {
+		n.t.Errorf("a worker's control groups are %q, %v; want one of %s", groups, err, n.group)
+	}
 }
 
 // workerUser are the arguments of basalt-vgpu and of gpud for workers of a user
@@ -153,6 +193,7 @@ func (n *node) killWorkers() {
 		if err := unix.Stat("/proc/"+f, &st); err == nil && n.uid != "" && fmt.Sprint(st.Uid) != n.uid {
 			n.t.Errorf("a worker runs as user %d, not %s", st.Uid, n.uid)
 		}
+		n.confined(f)
 		_ = unix.Kill(pid, unix.SIGKILL)
 	}
 }

@@ -70,3 +70,17 @@ func BenchmarkProcessCopyHtoD(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkProcessStart is a worker from its start, with all of its confinement,
+// to the first answer, and its end.
+func BenchmarkProcessStart(b *testing.B) {
+	bin := build(b)
+	for b.Loop() {
+		cmd, g, ended := start(b, bin, "soft")
+		if _, _, err := g.Call(abi.OpCtxCreate, abi.CtxCreate{Ctx: 1}, nil); err != nil {
+			b.Fatal(err)
+		}
+		_ = cmd.Process.Kill()
+		<-ended
+	}
+}

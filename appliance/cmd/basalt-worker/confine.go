@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/gpu/node/cgroup"
 )
 
 // confine gives up what a worker does not need. Some of it belongs to threads,
@@ -17,7 +19,10 @@ func confine() error {
 		return err
 	}
 	if os.Args[0] == confinedName {
-		return nil
+		return restrict()
+	}
+	if err := cgroup.SetVictim(cgroup.VictimFirst); err != nil {
+		return err
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no_new_privs: %w", err)

@@ -40,6 +40,21 @@ var attempts = map[string]func(string) error{
 	"memory":  func(pid string) error { _, err := os.Open("/proc/" + pid + "/mem"); return err },
 	"write":   func(path string) error { return os.WriteFile(path, []byte("x"), 0o600) },
 	"connect": func(address string) error { _, err := net.Dial("tcp", address); return err },
+	"execute": func(path string) error { return exec.Command(path).Run() },
+	"call": func(number string) error {
+		var n uintptr
+		_, _ = fmt.Sscan(number, &n)
+		if _, _, errno := unix.Syscall(n, 0, 0, 0); errno != 0 {
+			return errno
+		}
+		return nil
+	},
+	"socket": func(family string) error {
+		var n int
+		_, _ = fmt.Sscan(family, &n)
+		_, err := unix.Socket(n, unix.SOCK_STREAM, 0)
+		return err
+	},
 	"kill": func(pid string) error {
 		var n int
 		_, _ = fmt.Sscan(pid, &n)
@@ -123,7 +138,7 @@ func TestTakenOverWorkerGainsNothing(t *testing.T) {
 		t.Fatalf("%q", lines)
 	}
 	for i, try := range tries {
-		denied := strings.Contains(lines[i], "permission denied") || strings.Contains(lines[i], "not permitted")
+		denied := strings.Contains(lines[i], "permission denied") || strings.Contains(lines[i], "not permitted") || strings.Contains(lines[i], "not implemented")
 		if try.since <= version && (denied == try.allowed || try.allowed && lines[i] != "<nil>") {
 			t.Errorf("%s: %s", try.what, lines[i])
 		}
@@ -133,5 +148,45 @@ func TestTakenOverWorkerGainsNothing(t *testing.T) {
 	}
 	if _, err := os.Stat(secret + ".new"); !errors.Is(err, os.ErrNotExist) {
 		t.Error("a file was made")
+	}
+}
+
+// The system calls that it does not need do not exist for it.
+func TestTakenOverWorkerHasFewSystemCalls(t *testing.T) {
+	tries := []struct{ what, want string }{
+		{"execute /bin/true", "not permitted"}, // for want of a process
+		{fmt.Sprint("call ", unix.SYS_EXECVE), "not implemented"},
+		{fmt.Sprint("call ", unix.SYS_CLONE), "not permitted"},
+		{fmt.Sprint("call ", unix.SYS_CLONE3), "not implemented"},
+		{fmt.Sprint("call ", unix.SYS_PTRACE), "not implemented"},
+		{fmt.Sprint("call ", unix.SYS_KILL), "not implemented"},
+		{fmt.Sprint("call ", unix.SYS_PROCESS_VM_READV), "not implemented"},
+		{fmt.Sprint("call ", unix.SYS_MOUNT), "not implemented"},
+		{fmt.Sprint("call ", unix.SYS_UNSHARE), "not implemented"},
+		{fmt.Sprint("call ", unix.SYS_SETNS), "not implemented"},
+		{fmt.Sprint("call ", unix.SYS_BPF), "not implemented"},
+		{fmt.Sprint("call ", unix.SYS_IO_URING_SETUP), "not implemented"},
+		{fmt.Sprint("call ", unix.SYS_PERF_EVENT_OPEN), "not implemented"},
+		{fmt.Sprint("call ", unix.SYS_USERFAULTFD), "not implemented"},
+		{fmt.Sprint("call ", unix.SYS_ADD_KEY), "not implemented"},
+		{fmt.Sprint("call ", unix.SYS_SECCOMP), "not implemented"},
+		{fmt.Sprint("call ", unix.SYS_GETPID), "<nil>"},
+		{fmt.Sprint("socket ", unix.AF_INET), "not permitted"},
+		{fmt.Sprint("socket ", unix.AF_NETLINK), "not permitted"},
+		{fmt.Sprint("socket ", unix.AF_VSOCK), "not permitted"},
+		{fmt.Sprint("socket ", unix.AF_UNIX), "<nil>"},
+	}
+	var args []string
+	for _, try := range tries {
+		args = append(args, try.what)
+	}
+	_, lines := takenOver(t, args...)
+	if len(lines) != len(tries) {
+		t.Fatalf("%d answers to %d attempts: %q", len(lines), len(tries), lines)
+	}
+	for i, try := range tries {
+		if !strings.Contains(lines[i], try.want) {
+			t.Errorf("%s: %s, want %s", try.what, lines[i], try.want)
+		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"runtime/debug"
 	"syscall"
 	"time"
 )
@@ -38,6 +39,9 @@ func main() {
 		// The issuer polls on a processor of the Go scheduler's: the driver's
 		// goroutines shall not have to wait for that one.
 		runtime.GOMAXPROCS(runtime.NumCPU() + 1)
+		// A tenant's modules are what is on the heap, and loading one is rare: less
+		// garbage is worth more than the time that collecting takes.
+		debug.SetGCPercent(50)
 		err = run(o)
 	}
 	if err != nil {
@@ -56,12 +60,20 @@ func run(o options) error {
 		return err
 	}
 	err = p.Run(ctx)
-	time.AfterFunc(endTime, func() {
+	tooLong := func() {
 		log.Warn("cleaning up takes too long; left to the kernel")
 		os.Exit(1)
-	})
+	}
+	freeing := time.AfterFunc(endTime, tooLong)
 	if ctx.Err() != nil {
 		err = nil // told to end
+	}
+	err = errors.Join(err, p.Free())
+	if freeing.Stop() {
+		if away := p.Await(ctx); away != nil && ctx.Err() == nil {
+			log.Warn("what was used since gpud went away is not told", "error", away)
+		}
+		time.AfterFunc(endTime, tooLong)
 	}
 	return errors.Join(err, p.Close())
 }

@@ -26,6 +26,12 @@ func build(t testing.TB) string {
 // start starts a worker and a session in it.
 func start(t testing.TB, bin, driver string) (*exec.Cmd, *guesttest.Guest, chan error) {
 	t.Helper()
+	return startWith(t, bin, driver, "64MiB")
+}
+
+// startWith starts one with so much VRAM.
+func startWith(t testing.TB, bin, driver, vram string) (*exec.Cmd, *guesttest.Guest, chan error) {
+	t.Helper()
 	a, b, err := guesttest.Pair()
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +40,7 @@ func start(t testing.TB, bin, driver string) (*exec.Cmd, *guesttest.Guest, chan 
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(bin, "--carrier-fd", "3", "--standalone-limits", "vram=64MiB,name=Test", "--driver", driver)
+	cmd := exec.Command(bin, "--carrier-fd", "3", "--standalone-limits", "vram="+vram+",name=Test", "--driver", driver)
 	cmd.ExtraFiles = []*os.File{f}
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {

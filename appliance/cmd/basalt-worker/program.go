@@ -88,12 +88,27 @@ func carrierConn(fd int) (*net.UnixConn, error) {
 // Run serves the guest until it leaves.
 func (p *program) Run(ctx context.Context) error { return p.session.Run(ctx) }
 
+// Free the device.
+func (p *program) Free() error {
+	if p.driver == nil {
+		return nil
+	}
+	d := p.driver
+	p.driver = nil
+	return d.Close()
+}
+
+// Await gpud, if it is away: what was used is not lost with this process.
+func (p *program) Await(ctx context.Context) error {
+	if p.node == nil {
+		return nil
+	}
+	return p.node.Part(ctx)
+}
+
 // Close frees the device and says goodbye to gpud.
 func (p *program) Close() error {
-	var err error
-	if p.driver != nil {
-		err = p.driver.Close()
-	}
+	err := p.Free()
 	if p.node != nil {
 		err = errors.Join(err, p.node.Close())
 	}

@@ -2,11 +2,40 @@ package main
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
+	"slices"
 
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
+
+	"github.com/basalt-gpu/basalt/api"
 )
+
+// prefixes reads the networks of a setting.
+func prefixes(flag string, texts []string) ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, s := range texts {
+		p, err := netip.ParsePrefix(s)
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: want an address and a length, as 192.0.2.0/24", flag, s)
+		}
+		out = append(out, p.Masked())
+	}
+	return out, nil
+}
+
+// rolesOf reads the roles of a setting.
+func rolesOf(flag string, texts []string) ([]api.Role, error) {
+	var out []api.Role
+	for _, s := range texts {
+		if !slices.Contains(api.Roles(), api.Role(s)) {
+			return nil, fmt.Errorf("%s %s: there is no such role; there are %v", flag, s, api.Roles())
+		}
+		out = append(out, api.Role(s))
+	}
+	return out, nil
+}
 
 // readConfig sets from a YAML file the flags that the command line leaves
 // alone. The file's keys are the flags' names.

@@ -6,8 +6,10 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/outbound"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/hypervisor/cloudinit"
 	"github.com/basalt-gpu/basalt/hypervisor/libvirt"
@@ -17,8 +19,8 @@ import (
 )
 
 // openPools opens the node's storage pools, by name.
-func openPools(c config) (map[string]sds.Driver, error) {
-	o := local.Options{Dir: filepath.Join(c.data, "storage"), ReserveBytes: 256 << 20, AllowPrivateURL: c.privateImages}
+func openPools(c config, urls outbound.Options) (map[string]sds.Driver, error) {
+	o := local.Options{Dir: filepath.Join(c.data, "storage"), ReserveBytes: 256 << 20, URLs: urls}
 	own, err := local.Open(o)
 	if err != nil {
 		return nil, err
@@ -50,26 +52,47 @@ func sayAccelerator(log *slog.Logger, how probe.Result) {
 	}
 }
 
-// watchAccelerator tries KVM again where it gave no answer.
+// probeAgain is how long after a probe by which no guest starts at all, because
+// QEMU is not installed perhaps, the next one is made.
+const probeAgain = 15 * time.Second
+
+// watchAccelerator finds out how guests run, which may take minutes and needs
+// QEMU. Nothing but starting guests waits for it. Where KVM gave no answer it is
+// tried again.
 func (n *node) watchAccelerator(ctx context.Context) error {
-	err := probe.Watch(ctx, n.probed, n.how, func(how probe.Result) {
-		sayAccelerator(n.log, how)
-		n.agent.SetAccelerator(how.Accelerator)
-	})
-	if err != nil && ctx.Err() == nil {
-		n.log.Warn("KVM is not tried again", "error", err)
+	said := ""
+	for {
+		how, err := probe.Accelerator(ctx, n.probed)
+		if err == nil {
+			n.tellAccelerator(how)
+			err = probe.Watch(ctx, n.probed, how, n.tellAccelerator)
+			if err == nil {
+				return nil
+			}
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if how.Accelerator == "" {
+			n.agent.NoAccelerator(err)
+		}
+		if said != err.Error() {
+			said = err.Error()
+			n.log.Error("how guests run is not known, which is tried again", "error", err)
+		}
+		sleep(ctx, probeAgain)
 	}
-	return nil
 }
 
-// openMachines finds out how guests run, and opens libvirt.
-func (n *node) openMachines(ctx context.Context, c config, id api.NodeID) (err error) {
+func (n *node) tellAccelerator(how probe.Result) {
+	sayAccelerator(n.log, how)
+	n.agent.SetAccelerator(how.Accelerator)
+}
+
+// openMachines opens libvirt, which need not be there yet.
+func (n *node) openMachines(ctx context.Context, c config, id api.NodeID) error {
 	n.probed = filepath.Join(c.data, "accelerator.json")
-	if n.how, err = probe.Accelerator(ctx, n.probed); err != nil {
-		return err
-	}
 	log := n.log
-	sayAccelerator(log, n.how)
 	if pretended := hypervisors[c.libvirt]; pretended != nil {
 		n.machines = pretended()
 		n.closers = append(n.closers, n.machines.Close)

@@ -40,12 +40,15 @@ type config struct {
 	election                    time.Duration
 	compareEvery                time.Duration
 	logLevel                    string
-	privateImages               bool
 	network, encap, datapath    string
 	underlay                    string
 	external, resolvers         []string
+	forbidden                   []string
 	disks                       []string
-	webhookNetworks             []string
+	urlNetworks, noURLNetworks  []string
+	proxies                     []string
+	totpRoles                   []string
+	auditAnchors                []string
 }
 
 func main() {
@@ -92,12 +95,16 @@ func main() {
 	f.DurationVar(&c.stopGrace, "stop-grace", time.Minute, "time a guest has to shut down before it is switched off")
 	f.DurationVar(&c.meterEvery, "meter-every", 5*time.Minute, "how often usage is recorded")
 	f.IntVar(&c.recordDays, "record-days", int(api.DefaultKeepRecords/day), "how many days usage records are kept; their sums are for ever; the same on all nodes")
-	f.BoolVar(&c.privateImages, "private-image-urls", false, "let images be fetched from loopback and private addresses: whoever may import an image can then reach those")
-	f.StringArrayVar(&c.webhookNetworks, "webhook-network", nil, "CIDR that is not public and that webhooks may reach nonetheless; whoever may make a webhook can then reach it; the same on all nodes")
+	f.StringArrayVar(&c.urlNetworks, "url-network", nil, "CIDR that is not public and from which images may be fetched, and which webhooks and identity providers may be in, nonetheless: tenants can then reach it; the same on all nodes")
+	f.StringArrayVar(&c.noURLNetworks, "no-url-network", nil, "CIDR that is public and that those may not be in nonetheless; the same on all nodes")
+	f.StringArrayVar(&c.totpRoles, "require-totp", nil, "ROLE whose users need one-time codes with their password, in every organization; the same on all nodes")
+	f.StringArrayVar(&c.auditAnchors, "audit-anchor", nil, "where the leader keeps the audit trail's end, every hour: file:/PATH, syslog:, syslog:udp://HOST:PORT, https://HOST/PATH; the same on all nodes")
+	f.StringArrayVar(&c.proxies, "trusted-proxy", nil, "CIDR of proxies before the API: who asks is whom their X-Forwarded-For names; without it the header is ignored")
 	f.StringVar(&c.network, "network", "none", "ovn: instances have private networks; none: they have no network; the same on all nodes")
 	f.StringVar(&c.encap, "encap", "", "this node's address for tunnels to the others; empty: that of the first --peer-listen")
 	f.StringVar(&c.datapath, "datapath", "auto", "of Open vSwitch: system (the kernel's), netdev (none of the kernel's is needed), auto")
 	f.StringVar(&c.underlay, "underlay", "", "with datapath netdev: the interface that has the --encap address; it is put on a bridge")
+	f.StringSliceVar(&c.forbidden, "forbid", nil, "RANGE,… that no guest of the cluster reaches, besides the addresses of all nodes' cards: management controllers (BMC), storage, other hosts")
 	f.StringArrayVar(&c.external, "external", nil, "[NETWORK=]INTERFACE by which guests reach the world outside; the interface serves nothing else")
 	f.StringArrayVar(&c.resolvers, "resolver", nil, "ADDRESS[:PORT] that is asked for guests' names outside; without it, those of /etc/resolv.conf")
 	f.StringArrayVar(&c.disks, "disks", nil, "pattern of files: loop devices over them are disks, too; for development")

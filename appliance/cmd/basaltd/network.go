@@ -73,6 +73,10 @@ func (n *node) openNetwork(c config, id api.NodeID) error {
 	if err != nil {
 		return fmt.Errorf("--external: %w", err)
 	}
+	forbidden, err := network.ParseForbidden(c.forbidden)
+	if err != nil {
+		return fmt.Errorf("--forbid: %w", err)
+	}
 	switch deploy.Datapath(c.datapath) {
 	case deploy.Auto, deploy.System, deploy.Netdev:
 	default:
@@ -101,7 +105,7 @@ func (n *node) openNetwork(c config, id api.NodeID) error {
 	}
 	f.node = &network.Node{
 		Store: only{n.store, network.NodeKinds}, Self: self, Encap: tunnels.Address, Datapath: deploy.Datapath(c.datapath), External: external,
-		Underlay: c.underlay, Deploy: stepper, Log: n.log,
+		Underlay: c.underlay, Forbidden: forbidden, Deploy: stepper, Log: n.log,
 	}
 	if n.cluster != nil {
 		f.tls = n.cluster.keeper.AnyNodeConfig()

@@ -9,25 +9,28 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/outbound"
 	"github.com/basalt-gpu/basalt/api/server"
 	"github.com/basalt-gpu/basalt/appliance/agent"
+	"github.com/basalt-gpu/basalt/appliance/auditor"
 	"github.com/basalt-gpu/basalt/appliance/books"
 	"github.com/basalt-gpu/basalt/appliance/cluster/member"
-	"github.com/basalt-gpu/basalt/appliance/cluster/peer"
+	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
 	"github.com/basalt-gpu/basalt/appliance/cluster/seal"
 	"github.com/basalt-gpu/basalt/appliance/durable"
 	"github.com/basalt-gpu/basalt/appliance/leader"
 	"github.com/basalt-gpu/basalt/appliance/plan"
 	"github.com/basalt-gpu/basalt/appliance/services"
 	"github.com/basalt-gpu/basalt/appliance/store"
-	"github.com/basalt-gpu/basalt/appliance/webhook"
 	"github.com/basalt-gpu/basalt/gpu/node/backend"
+	"github.com/basalt-gpu/basalt/gpu/node/cgroup"
 	"github.com/basalt-gpu/basalt/gpu/node/client"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/hypervisor/probe"
@@ -41,8 +44,7 @@ type node struct {
 	store    *store.Store
 	cluster  *cluster // nil: the node is alone
 	machines hypervisor.Driver
-	how      probe.Result // machines run
-	probed   string       // the probe's cache
+	probed   string // the cache of how machines run
 	pools    map[string]sds.Driver
 	gpud     *client.Control
 	network  *fabric // nil: there are no networks
@@ -50,8 +52,11 @@ type node struct {
 	upgrade  *upgrades     // nil: the node is alone
 	keep     time.Duration // usage records
 
-	compareEvery time.Duration // the nodes' tables
-	hooks        func(term) *webhook.Deliverer
+	compareEvery time.Duration   // the nodes' tables
+	proxies      []netip.Prefix  // before the API
+	urls         outbound.Policy // that tenants choose
+	sealed       *seal.Keep
+	anchors      []auditor.Anchor // of the audit trail
 	agent        *agent.Agent
 	api          *server.Server
 	listener     net.Listener
@@ -74,6 +79,16 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 	if n.keep, err = keepRecords(c.recordDays); err != nil {
 		return n, err
 	}
+	for _, text := range c.auditAnchors {
+		a, err := auditor.Parse(text)
+		if err != nil {
+			return n, fmt.Errorf("--audit-anchor: %w", err)
+		}
+		n.anchors = append(n.anchors, a)
+	}
+	if n.proxies, err = prefixes("--trusted-proxy", c.proxies); err != nil {
+		return n, err
+	}
 	id, err := nodeID(filepath.Join(c.data, "node-id"))
 	if err != nil {
 		return n, err
@@ -82,11 +97,14 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 	if err := n.openStore(ctx, c, rec, id); err != nil {
 		return n, err
 	}
+	if err := n.openURLs(c); err != nil {
+		return n, err
+	}
 	// The store is open: no other process writes here.
 	if err := durable.Sweep(began, c.data, member.Dir(c.data), filepath.Join(c.data, "usage"), filepath.Join(c.data, "ceph")); err != nil {
 		return n, fmt.Errorf("remove half-written files: %w", err)
 	}
-	n.pools, err = openPools(c)
+	n.pools, err = openPools(c, n.imageURLs())
 	for _, p := range n.pools {
 		n.closers = append(n.closers, p.Close)
 	}
@@ -101,7 +119,11 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 	}
 	n.gpud = client.NewControl(c.gpud)
 	n.closers = append(n.closers, func() error { n.gpud.Close(); return nil })
-	runner, err := backend.New(backend.Options{Dir: filepath.Join(c.run, "vgpu"), Binary: c.vgpuBinary, Worker: c.workerBinary, GPUD: c.gpud, Log: log})
+	groups, unbounded := cgroup.Open()
+	if unbounded != nil {
+		log.Warn("nothing bounds what vGPUs' workers take of this node", "error", unbounded)
+	}
+	runner, err := backend.New(backend.Options{Dir: filepath.Join(c.run, "vgpu"), Binary: c.vgpuBinary, Worker: c.workerBinary, GPUD: c.gpud, Groups: groups, Log: log})
 	if err != nil {
 		return n, err
 	}
@@ -110,18 +132,17 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 		return n, err
 	}
 	sealed := seal.NewKeep(n.store)
-	if n.hooks, err = n.webhooks(c, sealed); err != nil {
-		return n, err
-	}
+	n.sealed = sealed
 	cards := newVGPUs(n.gpud, runner)
 	ao := agent.Options{
 		NodeID: id, NodeName: c.nodeName, DataDir: c.data, RunDir: filepath.Join(c.run, "i"), Version: version,
 		Store: only{n.store, agent.Kinds}, Machines: n.machines, Pools: n.pools, VGPUs: cards, Cards: cards,
-		Accelerator: n.how.Accelerator, ToolsDisc: tools, StopGrace: c.stopGrace, MeterEvery: c.meterEvery, Log: log,
+		Accelerator: probe.Cached(ctx, n.probed), ToolsDisc: tools, StopGrace: c.stopGrace, MeterEvery: c.meterEvery, Log: log,
 	}
 	if err := n.openStorage(c, id); err != nil {
 		return n, err
 	}
+	ao.WorkerLimits = func() error { return unbounded }
 	ao.Keys, ao.Ceph = keys{sealed, n.storage.node}, n.storage.node
 	if kept, err := openBackups(c, sealed); err == nil {
 		ao.Backups = kept
@@ -143,17 +164,21 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 	if n.cluster != nil {
 		n.cluster.serveAgent(n.agent)
 	}
+	roles, err := rolesOf("--require-totp", c.totpRoles)
+	if err != nil {
+		return n, err
+	}
 	so := server.Options{Store: n.store, Runtime: n.runtime(), Billing: books.Books{Store: n.store}, Tracer: n.tracer(), Version: version, Log: log,
-		Networking: n.network != nil, NewVolumeKey: sealed.NewKey, Secrets: sealed, Lacks: n.lacks()}
+		Networking: n.network != nil, NewVolumeKey: sealed.NewKey, Secrets: sealed, Lacks: n.lacks(), URLs: n.urls, RequireTotp: roles}
 	if n.cluster != nil {
 		so.Packages = n.upgrade.agent.Packages
-		so.Cluster, so.Elsewhere, so.Stale, so.ClientAddress = n.cluster, n.elsewhere, store.Stale, clientAddress
+		so.Cluster, so.Elsewhere, so.Stale = n.cluster, n.elsewhere, store.Stale
 	}
 	if n.api, err = server.New(so); err != nil {
 		return n, err
 	}
 	if n.cluster != nil {
-		n.cluster.server.HandleAPI(n.api)
+		n.cluster.server.HandleAPI(forwarded(n.api))
 	}
 	if n.listener, err = n.listen(c); err != nil {
 		return n, err
@@ -220,17 +245,12 @@ func (n *node) elsewhere(id api.NodeID) http.Handler {
 	return n.cluster.client.ProxyTo(id)
 }
 
-// clientAddress is whom a request comes from; of one that another node has
-// forwarded, what that node says. Its socket has none.
-func clientAddress(r *http.Request) string {
-	address := r.RemoteAddr
-	if peer.Caller(r.Context()) != "" {
-		return r.Header.Get("X-Forwarded-For")
-	}
-	if host, _, err := net.SplitHostPort(address); err == nil {
-		return host
-	}
-	return address
+// forwarded makes requests that another node has forwarded come from whom that node
+// says; its socket has no address.
+func forwarded(api http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		api.ServeHTTP(w, server.Originating(r, r.Header.Get("X-Forwarded-For")))
+	})
 }
 
 // only is the store for somebody who cares for some kinds.
@@ -249,7 +269,9 @@ func (n *node) Run(ctx context.Context) error {
 	defer cancel(nil)
 	var wg sync.WaitGroup
 	parts := map[string]func(context.Context) error{
-		"API":     func(ctx context.Context) error { return n.api.ServeWith(ctx, n.listener, ui.Handler(n.api), nil) },
+		"API": func(ctx context.Context) error {
+			return n.api.ServeWith(ctx, n.listener, server.StrictTransport(server.BehindProxies(n.proxies, ui.Handler(n.api))), nil)
+		},
 		"socket":  n.serveLocal,
 		"planner": n.plan,
 		"agent":   n.agent.Run,
@@ -344,7 +366,8 @@ func (n *node) plan(ctx context.Context) error {
 			(&books.Job{Books: books.Books{Store: n.store}, Store: term{n.store, in}, Changes: n.store, Log: n.log}).Run(ctx)
 		})
 		wg.Go(func() { books.Retention{Records: n.store, Store: term{n.store, in}, Keep: n.keep, Log: n.log}.Run(ctx) })
-		wg.Go(func() { _ = n.hooks(term{n.store, in}).Run(ctx) })
+		wg.Go(func() { n.audit(ctx, term{n.store, in}) })
+		wg.Go(func() { _ = n.webhooks(term{n.store, in}).Run(ctx) })
 		_ = leader.Run(ctx, term{n.store, in}, health, n.log) // ends with the term
 		wg.Wait()
 		cancel()
@@ -427,7 +450,9 @@ func (n *node) listen(c config) (net.Listener, error) {
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}), nil
+	conf := pki.ForBrowsers("http/1.1")
+	conf.Certificates = []tls.Certificate{cert}
+	return tls.NewListener(l, conf), nil
 }
 
 // listenLocal serves everybody on the machine: requests need a key as they do

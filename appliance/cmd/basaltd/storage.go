@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/outbound"
 	"github.com/basalt-gpu/basalt/appliance/agent"
 	"github.com/basalt-gpu/basalt/appliance/network"
 	"github.com/basalt-gpu/basalt/appliance/storage"
@@ -24,7 +25,7 @@ type depot struct {
 	deploy  deploy.Node
 	agent   *agent.Agent
 	staging string
-	private bool // images may come from private addresses
+	urls    outbound.Options // from where images are fetched
 	driver  atomic.Pointer[ceph.Driver]
 	log     interface{ Warn(msg string, args ...any) }
 }
@@ -48,7 +49,7 @@ func (n *node) openStorage(c config, id api.NodeID) error {
 	if n.cluster == nil {
 		alone = self.Address
 	}
-	d := &depot{staging: filepath.Join(c.data, "ceph-staging"), private: c.privateImages, log: n.log}
+	d := &depot{staging: filepath.Join(c.data, "ceph-staging"), urls: n.imageURLs(), log: n.log}
 	d.deploy = deploy.Node{ID: string(id), Dir: dir, Address: self.Address, Daemons: daemons}
 	d.node = &storage.Node{
 		Store: only{n.store, storage.NodeKinds}, Self: id, Name: c.nodeName, Address: alone, Dir: dir, Deploy: d.deploy, Probe: storage.Probe, Pool: d.pool, Log: n.log,
@@ -81,7 +82,7 @@ func (d *depot) pool(ctx context.Context, a *storage.Access) error {
 	}
 	driver, err := ceph.Open(ctx, ceph.Options{
 		FSID: a.FSID, Conf: d.deploy.Conf(), User: a.User, Pool: a.Pool, Monitors: a.Monitors,
-		Node: d.node.Self, Staging: d.staging, AllowPrivateURL: d.private,
+		Node: d.node.Self, Staging: d.staging, URLs: d.urls,
 	})
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/agent"
 	"github.com/basalt-gpu/basalt/gpu/node/backend"
+	"github.com/basalt-gpu/basalt/gpu/node/cgroup"
 	"github.com/basalt-gpu/basalt/gpu/node/client"
 	"github.com/basalt-gpu/basalt/gpu/node/wire"
 )
@@ -49,7 +50,20 @@ func (v *vgpus) Ensure(ctx context.Context, g agent.VGPU) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return v.runner.Ensure(ctx, string(g.Instance), slice.Token)
+	return v.runner.Ensure(ctx, string(g.Instance), slice.Token, workerLimits(g))
+}
+
+// workerLimits bound what the vGPU's workers take of the node together. What they
+// need grows with the instance: a guest process is a worker with a context of the
+// driver, whose programs and buffers are in the node's memory, as the VRAM of a
+// soft GPU is, and what is swapped of a real one's; a worker polls while its guest
+// process has work.
+func workerLimits(g agent.VGPU) cgroup.Limits {
+	return cgroup.Limits{
+		MemoryBytes: 1<<30 + g.MemoryBytes/2 + g.VRAMBytes,
+		PIDs:        1024 + 256*g.VCPUs,
+		MilliCPUs:   1000 * (g.VCPUs + 1),
+	}
 }
 
 func (v *vgpus) Alive(id api.InstanceID) bool { return v.runner.Alive(string(id)) }

@@ -2,28 +2,15 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"net/netip"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/cluster/seal"
 	"github.com/basalt-gpu/basalt/appliance/store"
 	"github.com/basalt-gpu/basalt/appliance/webhook"
 )
 
 // webhooks is what delivers events in a term in which this node leads.
-func (n *node) webhooks(c config, sealed *seal.Keep) (func(term) *webhook.Deliverer, error) {
-	var allow []netip.Prefix
-	for _, s := range c.webhookNetworks {
-		p, err := netip.ParsePrefix(s)
-		if err != nil {
-			return nil, fmt.Errorf("--webhook-network %s: want an address and a length, as 192.0.2.0/24", s)
-		}
-		allow = append(allow, p.Masked())
-	}
-	return func(in term) *webhook.Deliverer {
-		return webhook.New(webhook.Options{Store: hookTerm{in}, Open: sealed.Open, Allow: allow, Log: n.log})
-	}, nil
+func (n *node) webhooks(in term) *webhook.Deliverer {
+	return webhook.New(webhook.Options{Store: hookTerm{in}, Open: n.sealed.Open, URLs: n.urls, Log: n.log})
 }
 
 // hookTerm is the store of one term for webhooks: the leader has all that was

@@ -277,7 +277,8 @@ final class ModuleTest extends TestCase
         self::assertFalse(basalt_AdminSingleSignOn(['serverusername' => ''] + $p)['success']);
         self::assertSame('success', basalt_ChangePassword($p));
         self::assertStringContainsString('10', basalt_ChangePassword(['password' => 'short'] + $p));
-        $session = basalt_client($p)->call('test', 'POST', '/v1/login', ['email' => $p['clientsdetails']['email'], 'password' => $p['password']]);
+        $session = basalt_client($p)->call('test', 'POST', '/v1/login', ['email' => $p['clientsdetails']['email'], 'password' => $p['password'],
+            'organization' => basalt_service($p)['spec']['organization']]);
         self::assertSame('admin', $session['spec']['grant']['role']);
     }
 

@@ -157,7 +157,8 @@ int stream_resolve(CUstream h, uint64_t *stream, uint64_t *context)
 	bool blocking;
 
 	TRY(stream_find(h, stream, context, &blocking));
-	return callbacks_wait(*stream, *context, blocking);
+	TRY(callbacks_wait(*stream, *context, blocking)); /* they hear of the error, too */
+	return context_fault(*context);
 }
 
 static int create(unsigned int flags, unsigned int api, bool is_primary, uint64_t *id)

@@ -13,7 +13,7 @@ CUDA_API CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (Flags & CU_EVENT_INTERPROCESS)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	TRY(context_current(&a.ctx));
+	TRY(context_working(&a.ctx));
 	a.event = object_ids(1);
 	if (!(e = object_new(sizeof *e, KIND_EVENT, a.event, a.ctx)))
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -71,14 +71,17 @@ static int ask(CUevent h, uint16_t op)
 {
 	struct bslt_event_query a;
 	struct event *e;
+	uint64_t context;
 	bool recorded;
 
 	SESSION(s);
 	if (!(e = object_get(h, KIND_EVENT)))
 		return CUDA_ERROR_INVALID_HANDLE;
 	a.event = e->o.id;
+	context = e->o.context;
 	recorded = e->recorded;
 	object_put(e);
+	TRY(context_fault(context));
 	return recorded ? call(s, op, &a, sizeof a).result : 0;
 }
 

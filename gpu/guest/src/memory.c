@@ -30,7 +30,7 @@ CUDA_API CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 	SESSION(s);
 	if (!dptr || bytesize == 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	TRY(context_current(&context));
+	TRY(context_working(&context));
 	return allocate(s, context, bytesize, dptr);
 }
 
@@ -90,7 +90,7 @@ CUDA_API CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 	SESSION(s);
 	if (!free_bytes || !total)
 		return CUDA_ERROR_INVALID_VALUE;
-	TRY(context_current(&context));
+	TRY(context_working(&context));
 	r = call(s, BSLT_OP_MEM_INFO, NULL, 0);
 	if (r.result == 0) {
 		*free_bytes = r.value0;
@@ -124,7 +124,7 @@ CUDA_API CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 	SESSION(s);
 	if (!pp || bytesize == 0 || Flags & ~7u)
 		return CUDA_ERROR_INVALID_VALUE;
-	TRY(context_current(&r.context));
+	TRY(context_working(&r.context));
 	if (session_region(s, bytesize, &r.region) == 0) {
 		r.address = (uintptr_t)r.region.base;
 	} else {
@@ -178,7 +178,7 @@ CUDA_API CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Fl
 		return CUDA_ERROR_INVALID_VALUE;
 	if (Flags & ~3u)
 		return CUDA_ERROR_NOT_SUPPORTED; /* I/O memory, read-only */
-	TRY(context_current(&r.context));
+	TRY(context_working(&r.context));
 	return range_add(SPACE_HOST, &r);
 }
 

@@ -77,6 +77,8 @@ struct context {
 	bool primary;
 	_Atomic uint64_t limits[8];
 	_Atomic int cache_config, shared_config;
+	_Atomic int fault;        /* its asynchronous error, once it is known */
+	_Atomic uint32_t well_at; /* it had none when so many contexts had one */
 };
 struct stream {
 	struct object o;
@@ -104,10 +106,16 @@ struct module {
 /* context.c */
 int context_current(uint64_t *context);
 int context_object(struct context **c); /* the current one; object_put it */
+/* fault.c: the asynchronous error of a context, or 0. */
+int context_fault(uint64_t context);
+/* context_current for a call that gives it work. */
+int context_working(uint64_t *context);
+
 /* The wire's stream and its context, for a stream handle of the program. *blocking:
  * whether it and the context's default stream wait for each other. */
 int stream_find(CUstream h, uint64_t *stream, uint64_t *context, bool *blocking);
-/* The same for a call that puts work there or waits for it. */
+/* The same for a call that puts work there or waits for it: an error when the
+ * context has failed. */
 int stream_resolve(CUstream h, uint64_t *stream, uint64_t *context);
 /* The calling thread's own default stream in a context. */
 int stream_per_thread(uint64_t context, uint64_t *stream);

@@ -9,7 +9,7 @@ CUDA_API CUresult cuStreamCreateWithPriority(CUstream *phStream, unsigned int fl
 	SESSION(s);
 	if (!phStream || flags & ~1u)
 		return CUDA_ERROR_INVALID_VALUE;
-	TRY(context_current(&a.ctx));
+	TRY(context_working(&a.ctx));
 	a.stream = object_ids(1);
 	if (!(o = object_new(sizeof *o, KIND_STREAM, a.stream, a.ctx)))
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -34,13 +34,18 @@ CUDA_API CUresult cuStreamDestroy_v2(CUstream hStream)
 {
 	struct bslt_stream_destroy a = {(uintptr_t)hStream};
 	uint64_t context;
+	bool blocking;
+	int err;
 
 	SESSION(s);
 	if (a.stream <= (uintptr_t)CU_STREAM_PER_THREAD)
 		return CUDA_ERROR_INVALID_HANDLE;
-	TRY(stream_resolve(hStream, &a.stream, &context));
+	TRY(stream_find(hStream, &a.stream, &context, &blocking));
+	TRY(callbacks_wait(a.stream, context, blocking));
+	err = context_fault(context); /* the stream goes all the same */
 	if (!object_remove(a.stream, KIND_STREAM))
 		return CUDA_ERROR_INVALID_HANDLE;
+	TRY(err);
 	return ring_put(s, BSLT_OP_STREAM_DESTROY, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
 }
 

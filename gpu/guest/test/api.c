@@ -367,6 +367,61 @@ static void illegal_address(void)
 	GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, cuCtxSynchronize());
 }
 
+/* From then on no call of that context pretends that it was done, also those that
+ * wait for nothing: launches, events, small copies. Another context works on. */
+static void after_fault(void)
+{
+	CUfunction f = demo_start("poke"), g;
+	CUdeviceptr wild = 0x10, d;
+	CUcontext failed, other;
+	CUevent recorded, fresh;
+	CUstream stream, new;
+	CUmodule m;
+	unsigned int v = 1;
+	void *params[] = {&wild, &v}, *host;
+
+	CHECK(cuCtxGetCurrent(&failed));
+	CHECK(cuMemAlloc_v2(&d, 4096));
+	CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	CHECK(cuEventCreate(&recorded, 0));
+	CHECK(cuEventCreate(&fresh, 0));
+	CHECK(cuEventRecord(recorded, stream));
+	CHECK(cuCtxCreate_v2(&other, 0, 0));
+	CHECK(cuModuleLoadData(&m, kernels_ptx));
+	CHECK(cuModuleGetFunction(&g, m, "poke"));
+	CHECK(cuCtxSetCurrent(failed));
+	CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+	GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, cuCtxSynchronize());
+	params[0] = &d;
+	for (int again = 0; again < 2; again++) {
+		GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+		GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL));
+		GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, cuMemcpyHtoD_v2(d, &v, sizeof v));
+		GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, cuMemcpyHtoDAsync_v2(d, &v, sizeof v, stream));
+		GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, cuMemcpyDtoH_v2(&v, d, sizeof v));
+		GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, cuMemcpyDtoD_v2(d, d + 1024, 64));
+		GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, cuMemsetD8_v2(d, 0, 16));
+		GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, cuEventRecord(fresh, NULL));
+		GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, cuEventRecord(fresh, stream));
+		GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, cuEventQuery(fresh));
+		GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, cuEventQuery(recorded));
+		GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, cuEventSynchronize(recorded));
+		GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, cuStreamWaitEvent(stream, recorded, 0));
+		GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, cuStreamQuery(stream));
+		GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, cuStreamSynchronize(stream));
+		GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, cuEventCreate(&recorded, 0));
+		GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, cuStreamCreate(&new, 0));
+		GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, cuMemAlloc_v2(&d, 16));
+		GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, cuMemAllocHost_v2(&host, 16));
+	}
+	CHECK(cuEventDestroy_v2(fresh));
+	CHECK(cuCtxSetCurrent(other));
+	CHECK(cuMemAlloc_v2(&d, 16));
+	CHECK(cuLaunchKernel(g, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+	CHECK(cuMemcpyDtoH_v2(&v, d, sizeof v));
+	CHECK(cuCtxSynchronize());
+}
+
 static void forks(void)
 {
 	CUdeviceptr p;
@@ -434,7 +489,7 @@ static void proc_address(void)
 static const struct test tests[] = {
 	{"threads", threads}, {"copies", copies}, {"events", events}, {"globals", globals}, {"library", library}, {"jit_logs", jit_logs},
 	{"bad_handles", bad_handles}, {"out_of_memory", out_of_memory}, {"attributes", attributes}, {"bad_ptx", bad_ptx},
-	{"illegal_address", illegal_address}, {"forks", forks}, {"dead_worker", dead_worker}, {"proc_address", proc_address},
+	{"illegal_address", illegal_address}, {"after_fault", after_fault}, {"forks", forks}, {"dead_worker", dead_worker}, {"proc_address", proc_address},
 	{NULL, NULL},
 };
 

@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/basalt-gpu/basalt/gpu/node/cgroup"
 	"github.com/basalt-gpu/basalt/gpu/node/wire"
 )
 
@@ -29,6 +30,9 @@ type Options struct {
 	Binary string // basalt-vgpu
 	Worker string // basalt-worker
 	GPUD   string // gpud's control socket
+	// Groups bound what backends and their workers take of the host; nil: nothing
+	// does.
+	Groups *cgroup.Groups
 	Log    *slog.Logger
 }
 
@@ -118,23 +122,33 @@ func (r *Runner) Alive(id string) bool {
 	return r.alive[id] != nil
 }
 
-// Ensure that id's backend runs and listens. token is the vGPU's secret; a
-// backend that runs already has it.
-func (r *Runner) Ensure(ctx context.Context, id, token string) (socket string, err error) {
+// Ensure that id's backend runs and listens, within the limits. token is the
+// vGPU's secret; a backend that runs already has it.
+func (r *Runner) Ensure(ctx context.Context, id, token string, l cgroup.Limits) (socket string, err error) {
 	if !validID.MatchString(id) {
 		return "", fmt.Errorf("vGPU id %q is not one", id)
 	}
 	if r.Alive(id) {
 		return r.Socket(id), nil
 	}
-	p, err := r.start(id, token)
+	p, err := r.start(id, token, l)
 	if err != nil {
 		return "", err
 	}
 	return r.Socket(id), r.listening(ctx, id, p)
 }
 
-func (r *Runner) start(id, token string) (*process, error) {
+func (r *Runner) start(id, token string, l cgroup.Limits) (*process, error) {
+	args := []string{"--socket", r.Socket(id), "--gpud", r.o.GPUD, "--vgpu", id, "--worker", r.o.Worker, "--token-fd", "3"}
+	if r.o.Groups != nil {
+		dirs, err := r.o.Groups.Ensure(id, l)
+		if err != nil {
+			return nil, err
+		}
+		for _, dir := range dirs {
+			args = append(args, "--cgroup", dir)
+		}
+	}
 	if err := os.Remove(r.Socket(id)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
@@ -151,7 +165,7 @@ func (r *Runner) start(id, token string) (*process, error) {
 	}
 	defer secret.Close()
 	defer give.Close()
-	cmd := exec.Command(r.o.Binary, "--socket", r.Socket(id), "--gpud", r.o.GPUD, "--vgpu", id, "--worker", r.o.Worker, "--token-fd", "3")
+	cmd := exec.Command(r.o.Binary, args...)
 	cmd.ExtraFiles = []*os.File{secret}
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it outlives us
@@ -253,12 +267,34 @@ func (r *Runner) Remove(ctx context.Context, id string) error {
 			return err
 		}
 	}
+	if err := r.leave(ctx, id); err != nil {
+		return err
+	}
 	for _, ext := range []string{"sock", "log", "json"} { // the record last: until then it is found again
 		if err := os.Remove(r.path(id, ext)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}
 	return nil
+}
+
+// leave removes id's control group. Workers die with their backend, but a moment
+// later.
+func (r *Runner) leave(ctx context.Context, id string) error {
+	if r.o.Groups == nil {
+		return nil
+	}
+	for {
+		err := r.o.Groups.Remove(id)
+		if !errors.Is(err, unix.EBUSY) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(err, ctx.Err())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }
 
 func (p *process) end(ctx context.Context) error {

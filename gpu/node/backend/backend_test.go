@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basalt-gpu/basalt/gpu/node/cgroup"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
@@ -49,11 +50,11 @@ func TestStartFindAgainEnd(t *testing.T) {
 	dir := t.TempDir()
 	bin := script(t, `touch "$2"; exec sleep 600`)
 	first := runner(t, dir, bin)
-	if _, err := first.Ensure(ctx(t), "ins-1", "secret"); err != nil {
+	if _, err := first.Ensure(ctx(t), "ins-1", "secret", cgroup.Limits{}); err != nil {
 		t.Fatal(err)
 	}
 	pid := first.record("ins-1").PID
-	if _, err := first.Ensure(ctx(t), "ins-1", "secret"); err != nil || first.record("ins-1").PID != pid {
+	if _, err := first.Ensure(ctx(t), "ins-1", "secret", cgroup.Limits{}); err != nil || first.record("ins-1").PID != pid {
 		t.Errorf("asked twice: %v, a new process", err)
 	}
 
@@ -76,7 +77,7 @@ func TestStartFindAgainEnd(t *testing.T) {
 
 func TestAnEndedBackendIsHeardAndStartedAgain(t *testing.T) {
 	r := runner(t, t.TempDir(), script(t, `touch "$2"; exec sleep 600`))
-	if _, err := r.Ensure(ctx(t), "ins-1", "secret"); err != nil {
+	if _, err := r.Ensure(ctx(t), "ins-1", "secret", cgroup.Limits{}); err != nil {
 		t.Fatal(err)
 	}
 	old := r.record("ins-1")
@@ -91,7 +92,7 @@ func TestAnEndedBackendIsHeardAndStartedAgain(t *testing.T) {
 	case <-ctx(t).Done():
 		t.Fatal("its end was not heard")
 	}
-	if _, err := r.Ensure(ctx(t), "ins-1", "secret"); err != nil || r.record("ins-1") == old {
+	if _, err := r.Ensure(ctx(t), "ins-1", "secret", cgroup.Limits{}); err != nil || r.record("ins-1") == old {
 		t.Errorf("not started again: %v", err)
 	}
 	if err := r.Remove(ctx(t), "ins-1"); err != nil {
@@ -104,7 +105,7 @@ func TestAnEndedBackendIsHeardAndStartedAgain(t *testing.T) {
 func TestNoBackendWithoutARecord(t *testing.T) {
 	r := runner(t, t.TempDir(), script(t, `token=$(cat <&3); [ -n "$token" ] && [ -e "${2%.sock}.json" ] || exit 1; touch "$2"; exec sleep 600`))
 	for range 20 {
-		if _, err := r.Ensure(ctx(t), "ins-1", "secret"); err != nil {
+		if _, err := r.Ensure(ctx(t), "ins-1", "secret", cgroup.Limits{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := r.Remove(ctx(t), "ins-1"); err != nil {
@@ -116,7 +117,7 @@ func TestNoBackendWithoutARecord(t *testing.T) {
 // The token goes to the backend by a descriptor that nobody else sees.
 func TestTokenIsHandedOver(t *testing.T) {
 	r := runner(t, t.TempDir(), script(t, `cat <&3; echo " $*"; touch "$2"; exec sleep 600`))
-	if _, err := r.Ensure(ctx(t), "ins-1", "secret"); err != nil {
+	if _, err := r.Ensure(ctx(t), "ins-1", "secret", cgroup.Limits{}); err != nil {
 		t.Fatal(err)
 	}
 	log, err := os.ReadFile(r.path("ins-1", "log"))
@@ -130,13 +131,13 @@ func TestTokenIsHandedOver(t *testing.T) {
 
 func TestABackendThatFailsToStartSaysWhereItsLogIs(t *testing.T) {
 	r := runner(t, t.TempDir(), script(t, `echo broken; exit 1`))
-	if _, err := r.Ensure(ctx(t), "ins-1", "secret"); err == nil {
+	if _, err := r.Ensure(ctx(t), "ins-1", "secret", cgroup.Limits{}); err == nil {
 		t.Fatal("no error")
 	}
 	if log, err := os.ReadFile(r.path("ins-1", "log")); err != nil || string(log) != "broken\n" {
 		t.Errorf("log %q, %v", log, err)
 	}
-	if _, err := r.Ensure(ctx(t), "../x", "secret"); err == nil {
+	if _, err := r.Ensure(ctx(t), "../x", "secret", cgroup.Limits{}); err == nil {
 		t.Error("a path was taken for an id")
 	}
 }

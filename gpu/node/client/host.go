@@ -26,9 +26,9 @@ type Options struct {
 
 // Host is a worker's side of gpud: a worker.Host. When gpud goes away it
 // connects again for as long as it takes, and registers with the memory held
-// and the totals so far. Meanwhile memory requests wait, a worker that had the
-// card keeps it, and one that had not gets it after offlineWait: a card shared
-// without turns is better than a stopped guest.
+// and the totals so far. Meanwhile memory requests wait, and leases go on: each
+// session takes for itself the part of the card's time that it had (pace). A card
+// shared without turns is better than a stopped guest.
 //
 // Acquire and Yield may be called from any goroutine, but mean one holder: the
 // caller counts its own users. Lock order: mu, then a stream's.
@@ -63,8 +63,9 @@ type Host struct {
 const (
 	firstRetry = 5 * time.Millisecond
 	lastRetry  = 500 * time.Millisecond
-	// offlineWait is how long a worker without the card waits for gpud to come back.
-	offlineWait = time.Second
+	// partWait is how long a session that has ended waits for a gpud that is away,
+	// to say what it has used.
+	partWait = 10 * time.Minute
 	// offlineLease is the length of a lease that gpud did not give.
 	offlineLease = 10 * time.Millisecond
 	// reportEvery bounds how often totals are sent on their own.
@@ -300,6 +301,16 @@ func (h *Host) Report(t worker.Totals) {
 
 // Lost implements worker.Host.
 func (h *Host) Lost() <-chan struct{} { return h.lost }
+
+// Part waits for a gpud that is away, so that Close can tell it what was used:
+// until ctx ends, and not for ever. The session shall have ended and its device
+// been freed: nobody waits for this process any more.
+func (h *Host) Part(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, partWait)
+	defer cancel()
+	_, err := h.connected(ctx)
+	return err
+}
 
 // Close ends the session: the totals are on gpud's disk when it returns, if
 // gpud answers within a second.

@@ -16,10 +16,12 @@ import (
 type leaseState struct {
 	has     bool // gpud gave it and has not got it back
 	until   time.Time
-	inUse   bool   // between Acquire and Yield
-	hurried bool   // others wait
-	offline bool   // given by ourselves
-	turn    uint64 // counts changes, so that an old timer does nothing
+	inUse   bool      // between Acquire and Yield
+	hurried bool      // others wait
+	offline bool      // given by ourselves
+	turn    uint64    // counts changes, so that an old timer does nothing
+	since   time.Time // of inUse
+	pace    pace
 }
 
 const (
@@ -38,21 +40,36 @@ func (l *leaseState) wasOffline() {
 	l.turn++
 }
 
+// begin a use of the lease.
+func (l *leaseState) begin(now time.Time) { l.inUse, l.since = true, now }
+
+// end the use, if there is one.
+func (l *leaseState) end(now time.Time) {
+	switch {
+	case !l.inUse:
+	case l.offline:
+		l.pace.useOffline(now.Sub(l.since))
+	default:
+		l.pace.use(now.Sub(l.since))
+	}
+	l.inUse, l.offline = false, false
+}
+
 // Acquire implements worker.Host. An expired lease that is not yielded is
 // given back by the next Acquire.
 func (h *Host) Acquire(ctx context.Context) (worker.Lease, error) {
-	had := false // the lease, when gpud was last there
 	for {
 		h.mu.Lock()
 		l := &h.lease
 		l.turn++
+		asked := time.Now()
+		l.end(asked)
 		if l.has && time.Until(l.until) > tooShort {
-			l.inUse = true
+			l.begin(asked)
 			lease := worker.Lease{Until: l.until}
 			h.mu.Unlock()
 			return lease, nil
 		}
-		had = had || l.has || l.offline
 		s, t := h.stream, h.totals
 		l.has, l.hurried = false, false // asking again gives back
 		h.mu.Unlock()
@@ -66,7 +83,7 @@ func (h *Host) Acquire(ctx context.Context) (worker.Lease, error) {
 			continue
 		}
 		if s == nil || s.closed() {
-			if lease, ok, err := h.acquireOffline(ctx, had); ok || err != nil {
+			if lease, ok, err := h.acquireOffline(ctx); ok || err != nil {
 				return lease, err
 			}
 			continue
@@ -87,7 +104,10 @@ func (h *Host) Acquire(ctx context.Context) (worker.Lease, error) {
 			continue // given by a gpud that is gone
 		}
 		length := time.Duration(reply.GrantNanos)
-		l.has, l.offline, l.inUse, l.until = true, false, true, time.Now().Add(length)
+		now := time.Now()
+		l.pace.wait(now.Sub(asked))
+		l.has, l.until = true, now.Add(length)
+		l.begin(now)
 		l.turn++
 		lease := worker.Lease{Until: l.until}
 		h.mu.Unlock()
@@ -95,30 +115,34 @@ func (h *Host) Acquire(ctx context.Context) (worker.Lease, error) {
 	}
 }
 
-// acquireOffline gives a lease without gpud: at once to who had one, else when
-// gpud has not come back for offlineWait. ok is false when it is back.
-func (h *Host) acquireOffline(ctx context.Context, had bool) (worker.Lease, bool, error) {
-	if !had {
-		wait, cancel := context.WithTimeout(ctx, offlineWait)
+// acquireOffline gives a lease without gpud, as often as the session had one
+// with it (pace). ok is false when gpud is back before it is due.
+func (h *Host) acquireOffline(ctx context.Context) (worker.Lease, bool, error) {
+	h.mu.Lock()
+	due := h.lease.pace.due()
+	h.mu.Unlock()
+	if due > 0 {
+		wait, cancel := context.WithTimeout(ctx, due)
 		_, err := h.connected(wait)
 		cancel()
 		if err == nil {
 			return worker.Lease{}, false, nil
 		}
-		if ctx.Err() != nil {
-			return worker.Lease{}, false, ctx.Err()
-		}
 		if !errors.Is(err, context.DeadlineExceeded) {
 			return worker.Lease{}, false, err
 		}
+	}
+	if ctx.Err() != nil {
+		return worker.Lease{}, false, ctx.Err()
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ctx.Err() != nil {
 		return worker.Lease{}, false, abi.ErrUnavailable
 	}
-	h.lease.offline, h.lease.inUse = true, true
-	h.lease.until = time.Now().Add(offlineLease)
+	now := time.Now()
+	h.lease.offline, h.lease.until = true, now.Add(offlineLease)
+	h.lease.begin(now)
 	return worker.Lease{Until: h.lease.until}, true, nil
 }
 
@@ -127,7 +151,7 @@ func (h *Host) Yield() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	l := &h.lease
-	l.inUse, l.offline = false, false
+	l.end(time.Now())
 	l.turn++
 	if !l.has {
 		return

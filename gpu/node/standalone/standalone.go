@@ -36,6 +36,7 @@ type Server struct {
 	cfg     Config
 	workers sync.WaitGroup
 	slots   chan struct{}
+	silent  *silent
 }
 
 const (
@@ -54,7 +55,7 @@ func New(cfg Config) (*Server, error) {
 	if cfg.MaxWorkers <= 0 {
 		cfg.MaxWorkers = defaultWorkers
 	}
-	return &Server{cfg: cfg, slots: make(chan struct{}, cfg.MaxWorkers)}, nil
+	return &Server{cfg: cfg, slots: make(chan struct{}, cfg.MaxWorkers), silent: newSilent()}, nil
 }
 
 // Run accepts until ctx ends; then it ends all workers and waits for them.
@@ -63,6 +64,7 @@ func (s *Server) Run(ctx context.Context, token string) error {
 	stop := context.AfterFunc(ctx, func() { _ = s.cfg.Listener.Close() })
 	defer stop()
 	defer s.workers.Wait()
+	defer s.silent.close()
 	for {
 		conn, err := s.cfg.Listener.AcceptUnix()
 		if err != nil {
@@ -73,16 +75,23 @@ func (s *Server) Run(ctx context.Context, token string) error {
 			time.Sleep(100 * time.Millisecond)
 			continue
 		}
-		select {
-		case s.slots <- struct{}{}:
-			s.workers.Go(func() {
-				defer func() { <-s.slots }()
-				s.serve(ctx, conn, token)
-			})
-		default:
-			s.cfg.Log.Warn("too many programs at a time; one was refused", "limit", s.cfg.MaxWorkers)
-			_ = conn.Close()
-		}
+		s.workers.Go(func() { s.admit(ctx, conn, token) })
+	}
+}
+
+// admit gives a connection that has something to say a worker, if there is room.
+func (s *Server) admit(ctx context.Context, conn *net.UnixConn, token string) {
+	if err := s.silent.await(conn); err != nil {
+		s.cfg.Log.Debug("a connection that said nothing was closed", "error", err)
+		return
+	}
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+		s.serve(ctx, conn, token)
+	default:
+		s.cfg.Log.Warn("too many programs at a time; one was refused", "limit", s.cfg.MaxWorkers)
+		_ = conn.Close()
 	}
 }
 

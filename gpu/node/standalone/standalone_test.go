@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -83,34 +84,73 @@ func read(t *testing.T, c net.Conn, n int) string {
 	return string(b)
 }
 
+const hello = "hello"
+
+// say is the first word of a program: without one it gets no worker.
+func say(t *testing.T, c net.Conn) {
+	t.Helper()
+	if _, err := c.Write([]byte(hello)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 const greeting = "--carrier-fd 3 --token-fd 4 --gpud ctl --vgpu standalone secret\n"
 
 func TestEachConnectionIsAWorker(t *testing.T) {
 	socket, stop := start1(t, 2)
 	a, b := dial(t, socket), dial(t, socket)
 	for _, c := range []net.Conn{a, b} {
+		say(t, c)
 		if got := read(t, c, len(greeting)); got != greeting {
 			t.Fatalf("%q", got)
 		}
 		_, _ = c.Write([]byte("ping"))
-		if got := read(t, c, 4); got != "ping" {
+		if got := read(t, c, len(hello)+4); got != hello+"ping" {
 			t.Fatalf("%q", got)
 		}
 	}
 	// A third is one too many, until one of the first goes.
 	third := dial(t, socket)
-	if n, err := third.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+	say(t, third)
+	if n, err := third.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
 		t.Fatalf("a third worker: %d, %v", n, err)
 	}
 	_ = a.Close()
 	patience.Until(t, 20*time.Second, "the place of a worker that ended is free", func() bool {
-		_, err := dial(t, socket).Read(make([]byte, 1))
+		c := dial(t, socket)
+		say(t, c)
+		_, err := c.Read(make([]byte, 1))
 		return err == nil
 	})
 	stop() // with workers running: they end
 	if _, err := b.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("a worker outlived it: %v", err)
 	}
+}
+
+// Who connects and says nothing keeps nobody else out, and is closed.
+func TestSilentConnections(t *testing.T) {
+	socket, stop := start1(t, 2)
+	var mute []net.Conn
+	for range maxSilent + 8 {
+		mute = append(mute, dial(t, socket))
+	}
+	c := dial(t, socket)
+	say(t, c)
+	if got := read(t, c, len(greeting)); got != greeting {
+		t.Fatalf("beside %d silent connections: %q", len(mute), got)
+	}
+	for i, c := range mute[:8] { // they made room
+		if n, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			t.Errorf("silent connection %d is told %d bytes, %v; want that it is closed", i, n, err)
+		}
+	}
+	last := mute[len(mute)-1] // its time is over
+	if n, err := last.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the last silent connection is told %d bytes, %v; want that it is closed", n, err)
+	}
+	dial(t, socket) // and one that is silent when all ends
+	stop()
 }
 
 func TestNoWorkerProgram(t *testing.T) {

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
@@ -95,10 +96,15 @@ func (b *block) barrier(t *thread, in *ptx.Inst) bool {
 	return true
 }
 
-// warp is a .sync instruction: all live threads that the mask names must stand
-// at it.
+// warp is a .sync instruction of a warp: the thread goes on when all non-exited
+// threads that its member mask names have executed an instruction with the same
+// qualifiers and the same mask, wherever that stands (PTX ISA: bar.warp.sync,
+// shfl.sync, vote.sync, match.sync, redux.sync).
 func (b *block) warp(t *thread, in *ptx.Inst) (bool, error) {
-	mask := t.val(&in.Args[len(in.Args)-1], ptx.B32)
+	mask := t.memberMask()
+	if mask>>(t.index%warpSize)&1 == 0 {
+		return false, errors.New("the thread is not in its own member mask")
+	}
 	first := t.index / warpSize * warpSize
 	var lanes [warpSize]*thread
 	var members uint64
@@ -110,19 +116,16 @@ func (b *block) warp(t *thread, in *ptx.Inst) (bool, error) {
 		if o.state == ended {
 			continue
 		}
-		if o.state != waiting || o.inst() != in {
+		if o.state != waiting || !alike(o.inst(), in) || o.memberMask() != mask {
 			return false, nil
 		}
 		lanes[i] = o
 		members |= 1 << i
 	}
-	if members>>(t.index%warpSize)&1 == 0 {
-		return false, errors.New("the thread is not in its own member mask")
-	}
 	var d, p [warpSize]uint64
 	for i, o := range lanes {
 		if o != nil {
-			d[i], p[i] = o.exchange(in, lanes, members)
+			d[i], p[i] = o.exchange(lanes, members)
 		}
 	}
 	for i, o := range lanes {
@@ -130,7 +133,7 @@ func (b *block) warp(t *thread, in *ptx.Inst) (bool, error) {
 			continue
 		}
 		if in.Op != "bar" {
-			if dst := in.Args[0]; dst.Kind == ptx.KindPair {
+			if dst := o.inst().Args[0]; dst.Kind == ptx.KindPair {
 				o.set(&dst.List[0], d[i])
 				o.set(&dst.List[1], p[i])
 			} else {
@@ -142,8 +145,21 @@ func (b *block) warp(t *thread, in *ptx.Inst) (bool, error) {
 	return true, nil
 }
 
+// alike reports whether two instructions have the same opcode and qualifiers.
+func alike(a, b *ptx.Inst) bool { return a.Op == b.Op && slices.Equal(a.Mods, b.Mods) }
+
+// memberMask is the last operand of the instruction at which a thread waits.
+func (t *thread) memberMask() uint64 {
+	args := t.inst().Args
+	return t.val(&args[len(args)-1], ptx.B32)
+}
+
+// brings is the first source of the instruction at which a thread waits.
+func (t *thread) brings(ty ptx.Type) uint64 { return t.val(&t.inst().Args[1], ty) }
+
 // exchange is what one lane gets.
-func (t *thread) exchange(in *ptx.Inst, lanes [warpSize]*thread, members uint64) (d, p uint64) {
+func (t *thread) exchange(lanes [warpSize]*thread, members uint64) (d, p uint64) {
+	in := t.inst()
 	switch in.Op {
 	case "shfl":
 		return t.shuffle(in, lanes)
@@ -151,7 +167,7 @@ func (t *thread) exchange(in *ptx.Inst, lanes [warpSize]*thread, members uint64)
 		var yes uint64
 		for i, o := range lanes {
 			if o != nil {
-				yes |= o.val(&in.Args[1], ptx.Pred) << i
+				yes |= o.brings(ptx.Pred) << i
 			}
 		}
 		switch {
@@ -166,7 +182,7 @@ func (t *thread) exchange(in *ptx.Inst, lanes [warpSize]*thread, members uint64)
 	case "match":
 		var same uint64
 		for i, o := range lanes {
-			if o != nil && o.val(&in.Args[1], memType(in)) == t.val(&in.Args[1], memType(in)) {
+			if o != nil && o.brings(memType(in)) == t.brings(memType(in)) {
 				same |= 1 << i
 			}
 		}
@@ -181,7 +197,7 @@ func (t *thread) exchange(in *ptx.Inst, lanes [warpSize]*thread, members uint64)
 			if o == nil {
 				continue
 			}
-			v := o.val(&in.Args[1], memType(in))
+			v := o.brings(memType(in))
 			if first {
 				d, first = v, false
 				continue
@@ -219,9 +235,9 @@ func (t *thread) shuffle(in *ptx.Inst, lanes [warpSize]*thread) (d, p uint64) {
 		j = lane
 	}
 	if o := lanes[j]; o != nil {
-		d = o.val(&in.Args[1], ptx.B32)
+		d = o.brings(ptx.B32)
 	} else { // open in PTX
-		d = t.val(&in.Args[1], ptx.B32)
+		d = t.brings(ptx.B32)
 	}
 	return d, boolean(ok)
 }

@@ -36,6 +36,10 @@ func (t *thread) bytes(in *ptx.Inst, mem *ptx.Operand, size uint64) ([]byte, err
 			space, addr = "local", addr-localWindow
 		}
 	}
+	switch space {
+	case "shared", "local", "param":
+		addr = truncate(addr, 4) // the address width of these spaces (PTX ISA, "Addresses as Operands")
+	}
 	if addr%size != 0 {
 		return nil, errors.New("misaligned")
 	}

@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"net/netip"
 	"slices"
 	"time"
 )
@@ -16,7 +17,9 @@ type Report struct {
 	Datapath Datapath
 	// Physical networks that it has a usable interface for, sorted.
 	Physical []string
-	Problems []Problem
+	// Forbidden to guests: the node's own addresses, and what its operator names.
+	Forbidden []netip.Prefix `json:",omitempty"`
+	Problems  []Problem
 }
 
 // DatabaseReport is a member's database.

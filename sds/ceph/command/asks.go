@@ -8,7 +8,7 @@ import (
 
 // questions by program: the verbs that change nothing, anywhere.
 var questions = map[string][]string{
-	"rbd":   {"children", "du", "info", "ls", "snap ls", "status", "trash ls"},
+	"rbd":   {"children", "du", "info", "lock ls", "ls", "snap ls", "status", "trash ls"},
 	"rados": {"get", "listomapkeys", "ls"}, // get: to the standard output
 	"ceph": {
 		"df", "health", "mon dump", "osd crush rule dump", "osd dump", "osd ls", "osd safe-to-destroy", "osd tree", "quorum_status", "status", "version", "versions",

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ApiError } from '../api/client';
 import { atField, elsewhere } from '../api/fields';
-import { instanceOf } from './draft';
+import { instanceOf, letsIn, missing } from './draft';
 
 const draft = { name: ' demo ', project: 'web', app: '', image: 'debian', flavor: 'small', vgpu: false, pool: '', vramGib: '1.5', share: '50', tier: '' as const, networks: [] as string[], groups: [] as string[], keys: '\n ssh-ed25519 AAAA a \n\n', userData: '', password: '' };
 
@@ -37,4 +37,20 @@ test('an error stands at its field, or above the form', () => {
   expect(atField(e, 'spec.ssh')).toBeUndefined();
   expect(elsewhere(e, ['spec.sshKeys'])).toBeNull();
   expect(elsewhere(e, ['meta.name'])).toBe(e);
+});
+
+test('all that is missing is named at once', () => {
+  expect(missing({ ...draft, name: ' ', image: '', flavor: '', vgpu: true, vramGib: '' })).toEqual(['meta.name', 'spec.image', 'spec.flavor', 'spec.vgpu.vramBytes']);
+  expect(missing({ ...draft, image: '', app: 'jupyter' })).toEqual([]);
+});
+
+test('who can log in', () => {
+  const none = { ...draft, keys: '' };
+  expect(letsIn(instanceOf(none))).toBe(false);
+  expect(letsIn(instanceOf({ ...none, userData: '#cloud-config\nruncmd: [ls]' }))).toBe(false);
+  expect(letsIn(instanceOf(draft))).toBe(true);
+  expect(letsIn(instanceOf({ ...none, password: 'x' }))).toBe(true);
+  expect(letsIn(instanceOf({ ...none, userData: '#cloud-config\nssh_import_id: [gh:me]' }))).toBe(true);
+  expect(letsIn(instanceOf({ ...none, app: 'lab' }), '#cloud-config\nssh_authorized_keys: [x]')).toBe(true);
+  expect(letsIn(instanceOf({ ...none, app: 'lab', userData: '#cloud-config' }), '#cloud-config\nssh_authorized_keys: [x]')).toBe(false);
 });

@@ -49,3 +49,23 @@ export function instanceOf(d: Draft, ofApp = ''): Instance {
     },
   };
 }
+
+type Needed = 'meta.name' | 'spec.image' | 'spec.flavor' | 'spec.vgpu.vramBytes';
+
+/** missing are the fields, by path, that have to be filled in and are not. */
+export function missing(d: Draft): Needed[] {
+  const paths: Needed[] = [];
+  if (!d.name.trim()) paths.push('meta.name');
+  if (!d.app && !d.image) paths.push('spec.image');
+  if (!d.flavor) paths.push('spec.flavor');
+  if (d.vgpu && !(Number(d.vramGib) > 0)) paths.push('spec.vgpu.vramBytes');
+  return paths;
+}
+
+/**
+ * letsIn says whether somebody may be able to log in to an instance: by a key, or
+ * by what its user data may set.
+ */
+export function letsIn(i: Instance, ofApp = ''): boolean {
+  return (i.spec.sshKeys ?? []).length > 0 || /authorized_keys|import[_-]id|passwd|password/i.test(i.spec.userData || ofApp);
+}

@@ -16,11 +16,32 @@ export function priceAt(book: Book, meter: string, at: Date): Price | undefined 
   return best;
 }
 
-/** costMicros of so many units, to the nearest micro-unit. */
-export function costMicros(price: Price | undefined, units: bigint): bigint {
+/** rounded n/per, half a micro-unit up. */
+const rounded = (n: bigint, per: bigint): bigint => (2n * n + per) / (2n * per);
+
+/**
+ * costMicros of the first units that somebody uses in a period, less a discount in
+ * basis points: each tier to the nearest micro-unit.
+ */
+export function costMicros(price: Price | undefined, units: bigint, discount = 0n): bigint {
   if (!price) return 0n;
   const per = BigInt(price.per);
-  return (2n * units * BigInt(price.priceMicros) + per) / (2n * per);
+  let [cost, begin] = [0n, 0n];
+  for (const tier of [...(price.tiers ?? []), { upTo: 0, priceMicros: price.priceMicros }]) {
+    const end = tier.upTo ? BigInt(tier.upTo) * per : units;
+    const part = (end < units ? end : units) - begin;
+    if (part <= 0n) continue;
+    const micros = rounded(part * BigInt(tier.priceMicros), per);
+    cost += micros - rounded(micros * discount, 10_000n);
+    begin += part;
+  }
+  return cost;
+}
+
+/** discountAt is the largest discount on a meter at a moment, in basis points. */
+function discountAt(book: Book, meter: string, at: Date): bigint {
+  const holds = (book.discounts ?? []).filter((d) => (!d.meters?.length || d.meters.includes(meter)) && !(d.from && Date.parse(d.from) > at.getTime()) && !(d.until && Date.parse(d.until) <= at.getTime()));
+  return BigInt(Math.max(0, ...holds.map((d) => d.basisPoints)));
 }
 
 /** Tier of a virtual GPU: how soon it gets the GPU, and what its time costs. */
@@ -34,8 +55,6 @@ export interface Size {
   memoryBytes: number;
   rootBytes: number;
   vramBytes: number;
-  /** Of a GPU's time; 0: best effort, which may use all of it. */
-  sharePercent: number;
   /** Standard unless given. */
   tier?: Tier;
 }
@@ -45,21 +64,25 @@ export interface HourlyPrice {
   disk: bigint;
   vram: bigint;
   gpu: bigint;
-  gpuPercent: number;
   total: bigint;
 }
 
 const hour = 3600n;
 
-/** hourly is the most that a size costs in an hour. */
-export function hourly(book: Book, s: Size, at: Date): HourlyPrice {
-  const cost = (meter: string, units: bigint) => costMicros(priceAt(book, meter, at), units);
-  const gpuPercent = s.vramBytes > 0 ? s.sharePercent || 100 : 0;
+/**
+ * hourly is what an hour of a size costs that takes so much of a GPU's time, and
+ * all of its VRAM: what rating makes of such an hour, before commitments, a minimum
+ * and taxes (billing/testdata/hours.json).
+ */
+export function hourly(book: Book, s: Size, gpuPercent: number, at: Date): HourlyPrice {
+  const cost = (meter: string, units: bigint, price = priceAt(book, meter, at)) => costMicros(price, units, discountAt(book, meter, at));
   const compute = cost('vcpu-seconds', BigInt(s.vcpus) * hour) + cost('memory-byte-seconds', BigInt(s.memoryBytes) * hour);
   const disk = cost('volume-byte-seconds', BigInt(s.rootBytes) * hour);
   const vram = cost('vram-byte-seconds', BigInt(s.vramBytes) * hour);
   // A book without a price for a tier charges the standard one's.
-  const gpuPrice = priceAt(book, tierMeters[s.tier ?? 'standard'], at) ?? priceAt(book, 'gpu-nanoseconds', at);
-  const gpu = costMicros(gpuPrice, (hour * 1_000_000_000n * BigInt(gpuPercent)) / 100n);
-  return { compute, disk, vram, gpu, gpuPercent, total: compute + disk + vram + gpu };
+  const meter = tierMeters[s.tier ?? 'standard'];
+  const own = book.prices.some((p) => p.meter === meter);
+  const time = s.vramBytes > 0 ? (hour * 1_000_000_000n * BigInt(gpuPercent)) / 100n : 0n;
+  const gpu = cost(meter, time, priceAt(book, own ? meter : 'gpu-nanoseconds', at));
+  return { compute, disk, vram, gpu, total: compute + disk + vram + gpu };
 }

@@ -22,3 +22,7 @@ test('what is no number is said', () => {
 test('the command has the same', () => {
   expect(flags({ vcpus: 16, memoryBytes: 64 * gib, volumeBytes: 5 })).toEqual(['--quota vcpus=16', '--quota memoryBytes=64GiB', '--quota volumeBytes=5']);
 });
+
+test('what the form does not show stays', () => {
+  expect(limitsOf({ ...quotaForm(), vcpus: '4' }, { vcpus: 2, instances: 3, networks: 9 })).toEqual({ vcpus: 4, networks: 9 });
+});

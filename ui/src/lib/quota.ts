@@ -19,9 +19,9 @@ export function quotaForm(limits: Record<string, number> = {}): QuotaForm {
 /** wrong are the quotas whose text is no number. */
 export const wrong = (f: QuotaForm): Quota[] => quotas.filter((q) => f[q].trim() !== '' && !/^\d{1,9}(?:[.,]\d{1,3})?$/.test(f[q].trim()));
 
-/** limitsOf a form that has nothing wrong. */
-export function limitsOf(f: QuotaForm): Record<string, number> {
-  const out: Record<string, number> = {};
+/** limitsOf a form that has nothing wrong; what the form does not show stays as it was. */
+export function limitsOf(f: QuotaForm, was: Record<string, number> = {}): Record<string, number> {
+  const out = Object.fromEntries(Object.entries(was).filter(([q]) => !(quotas as readonly string[]).includes(q)));
   for (const q of quotas) {
     const text = f[q].trim().replace(',', '.');
     if (text !== '') out[q] = isSize(q) ? Math.round(Number(text) * gib) : Math.round(Number(text));

@@ -8,11 +8,11 @@ import { elsewhere, useFieldErrors } from '../api/fields';
 import { useSecurityGroups } from '../api/network';
 import { useApps, useFlavors, useImages, useNetworks, usePools, usePriceBook } from '../api/queries';
 import type { Session } from '../api/session';
-import { useText } from '../i18n';
+import { useText, type Key } from '../i18n';
 import { command, curl } from '../lib/command';
-import { gib, instanceOf, type Draft } from '../lib/draft';
+import { gib, instanceOf, letsIn, missing, type Draft } from '../lib/draft';
 import { formatBytes, formatMicros, formatPercent } from '../lib/format';
-import { hourly, tiers } from '../lib/price';
+import { hourly, tiers, type HourlyPrice } from '../lib/price';
 import { choose, imageOf, sourceOf } from '../lib/source';
 import { Choices } from '../parts/choices';
 import { ConsolePassword } from '../parts/console-password';
@@ -26,6 +26,9 @@ import { useProject } from '../shell/project';
 /** The fields that show their own errors. */
 const shown = ['meta.name', 'meta.project', 'spec.image', 'spec.app', 'spec.flavor', 'spec.vgpu', 'spec.networks', 'spec.sshKeys', 'spec.userData'];
 
+/** What the fields that have to be filled in are called. */
+const labels: Record<ReturnType<typeof missing>[number], Key> = { 'meta.name': 'new.name', 'spec.image': 'new.source', 'spec.flavor': 'new.flavor', 'spec.vgpu.vramBytes': 'new.vram' };
+
 function Price({ draft, flavor, image, organization }: { draft: Draft; flavor?: Schemas['Flavor']; image?: Schemas['Image']; organization?: string }) {
   const { t, language } = useText();
   const book = usePriceBook(organization);
@@ -34,20 +37,25 @@ function Price({ draft, flavor, image, organization }: { draft: Draft; flavor?: 
   if (!flavor || !book.data) return <p className="basalt-note">{t('new.pickFlavor')}</p>;
   const vramBytes = draft.vgpu ? Math.max(0, Math.round(Number(draft.vramGib) * gib)) || 0 : 0;
   const share = Math.min(100, Math.max(0, Math.round(Number(draft.share)) || 0));
-  const p = hourly(book.data.spec, { vcpus: flavor.spec.vcpus, memoryBytes: flavor.spec.memoryBytes, rootBytes: flavor.spec.rootBytes || image?.status?.virtualBytes || 0, vramBytes, sharePercent: share, tier: draft.tier || 'standard' }, now);
-  const money = (m: bigint) => t('unit.perHour', { price: formatMicros(m, book.data.spec.currency, language) });
-  const rows: [string, bigint][] = [
-    [t('new.priceCompute'), p.compute],
-    [t('new.priceDisk'), p.disk],
-    ...(vramBytes > 0 ? ([[t('new.priceVram'), p.vram], [t('new.priceGpu', { percent: formatPercent(p.gpuPercent, language) }), p.gpu]] as [string, bigint][]) : []),
+  const size = { vcpus: flavor.spec.vcpus, memoryBytes: flavor.spec.memoryBytes, rootBytes: flavor.spec.rootBytes || image?.status?.virtualBytes || 0, vramBytes, tier: draft.tier || 'standard' };
+  // Without a GPU an hour costs the same whatever is done in it.
+  const ends = (vramBytes > 0 && share < 100 ? [share, 100] : [100]).map((percent) => ({ percent, price: hourly(book.data.spec, size, percent, now) }));
+  const rows: [string, 'compute' | 'disk' | 'vram' | 'gpu'][] = [
+    [t('new.priceCompute'), 'compute'],
+    [t('new.priceDisk'), 'disk'],
+    ...(vramBytes > 0 ? ([[t('new.priceVram'), 'vram'], [t('new.priceGpu'), 'gpu']] as [string, 'vram' | 'gpu'][]) : []),
   ];
+  const line = (name: keyof HourlyPrice) => ends.map(({ percent, price }) => <td key={percent}>{t('unit.perHour', { price: formatMicros(price[name], book.data.spec.currency, language) })}</td>);
   return (
     <div className="basalt-stack">
       <table className="basalt-prices">
-        <tbody>{rows.map(([what, m]) => <tr key={what}><th scope="row">{what}</th><td>{money(m)}</td></tr>)}</tbody>
-        <tfoot><tr><th scope="row">{t('new.priceTotal')}</th><td>{money(p.total)}</td></tr></tfoot>
+        {vramBytes > 0 && (
+          <thead><tr><td />{ends.map(({ percent }) => <th scope="col" key={percent}>{t(percent < 100 ? 'new.priceAtShare' : 'new.priceAtFull', { percent: formatPercent(percent, language) })}</th>)}</tr></thead>
+        )}
+        <tbody>{rows.map(([what, name]) => <tr key={name}><th scope="row">{what}</th>{line(name)}</tr>)}</tbody>
+        <tfoot><tr><th scope="row">{t('new.priceTotal')}</th>{line('total')}</tr></tfoot>
       </table>
-      <p className="basalt-note">{t('new.priceHelp', { book: book.data.meta.name })}</p>
+      <p className="basalt-note">{t('new.priceHelp', { book: book.data.meta.name })}{vramBytes > 0 && ` ${t('new.priceGpuHelp')}`}</p>
     </div>
   );
 }
@@ -95,6 +103,16 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
     onSuccess: (i) => go(`/instances/${i.meta.id}`),
   });
   const errors = useFieldErrors(create.error);
+  // From the first press on, what is missing is named, and that nobody can log in is said before it is created.
+  const [pressed, setPressed] = useState(false);
+  const lacks = pressed ? missing(draft) : [];
+  const lack = (path: keyof typeof labels) => (lacks.includes(path) ? t('new.missing') : undefined);
+  const open = letsIn(wanted, app?.spec.userData);
+  const shut = pressed && lacks.length === 0 && !open;
+  const submit = () => {
+    setPressed(true);
+    if (missing(draft).length === 0 && (open || shut) && !create.isPending) create.mutate();
+  };
   const groups = useSecurityGroups({ project: inProject, limit: 1000 });
   const toggled = (all: string[], name: string, on: boolean) => (on ? [...all, name] : all.filter((x) => x !== name));
   const above = { href: '/instances', title: t('inst.title') };
@@ -106,7 +124,7 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
       <div className="basalt-split">
         <Card>
           <CardBody>
-            <Form onSubmit={(e) => (e.preventDefault(), create.mutate())} aria-label={t('new.title')}>
+            <Form onSubmit={(e) => (e.preventDefault(), submit())} aria-label={t('new.title')}>
               <ErrorAlert error={elsewhere(create.error, shown) ?? flavors.error ?? images.error ?? apps.error} />
               {!session.project && projects.length > 1 && (
                 <Field id="new-project" label={t('new.project')} path="meta.project" errors={errors} required>
@@ -115,11 +133,11 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
                   </FormSelect>
                 </Field>
               )}
-              <Field id="new-name" label={t('new.name')} help={t('new.nameHelp')} path="meta.name" errors={errors} required>
+              <Field id="new-name" label={t('new.name')} help={t('new.nameHelp')} path="meta.name" error={lack('meta.name')} errors={errors} required>
                 <TextInput id="new-name" value={draft.name} onChange={set('name')} isRequired autoComplete="off" spellCheck={false} />
               </Field>
               {images.data && usable.length === 0 && <Alert component="p" variant="info" isInline title={t('new.noImage')} />}
-              <Field id="new-image" label={t('new.source')} path={draft.app ? 'spec.app' : 'spec.image'} errors={errors} required>
+              <Field id="new-image" label={t('new.source')} path={draft.app ? 'spec.app' : 'spec.image'} error={lack('spec.image')} errors={errors} required>
                 <FormSelect id="new-image" value={sourceOf(draft)} onChange={(_, source) => setDraft((d) => choose(d, source, catalogue))} isRequired>
                   <FormSelectOption value="" label={t('new.choose')} isPlaceholder />
                   <FormSelectOptionGroup label={t('new.images')}>
@@ -134,7 +152,7 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
                 </FormSelect>
               </Field>
               {app && <About app={app} />}
-              <Field id="new-flavor" label={t('new.flavor')} path="spec.flavor" errors={errors} required>
+              <Field id="new-flavor" label={t('new.flavor')} path="spec.flavor" error={lack('spec.flavor')} errors={errors} required>
                 <FormSelect id="new-flavor" value={draft.flavor} onChange={set('flavor')} isRequired>
                   <FormSelectOption value="" label={t('new.choose')} isPlaceholder />
                   {flavors.data?.items.map((f) => <FormSelectOption key={f.meta.id} value={f.meta.name} label={`${f.meta.name}: ${count('inst.vcpus', f.spec.vcpus)}, ${formatBytes(f.spec.memoryBytes, language)}`} />)}
@@ -151,7 +169,7 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
                         </FormSelect>
                       </Field>
                     )}
-                    <Field id="new-vram" label={t('new.vram')} path="spec.vgpu.vramBytes" errors={errors} required>
+                    <Field id="new-vram" label={t('new.vram')} path="spec.vgpu.vramBytes" error={lack('spec.vgpu.vramBytes')} errors={errors} required>
                       <TextInput id="new-vram" type="number" min={0.0625} max={1024} step="any" isRequired value={draft.vramGib} onChange={set('vramGib')} />
                     </Field>
                     <Field id="new-share" label={t('new.share')} help={t('new.shareHelp')} path="spec.vgpu.sharePercent" errors={errors}>
@@ -174,8 +192,10 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
               <Field id="new-user-data" label={t('new.userData')} help={app?.spec.userData ? t('new.userDataApp') : undefined} path="spec.userData" errors={errors}>
                 <TextArea id="new-user-data" rows={3} resizeOrientation="vertical" value={draft.userData} onChange={set('userData')} spellCheck={false} />
               </Field>
+              {lacks.length > 0 && <Alert component="p" variant="danger" isInline isLiveRegion title={t('new.missingAll', { fields: lacks.map((path) => t(labels[path])).join(', ') })} />}
+              {shut && <Alert component="p" variant="warning" isInline isLiveRegion title={t('new.noLogin')}>{t('new.noLoginHelp')}</Alert>}
               <ActionGroup>
-                <Button type="submit" isLoading={create.isPending} isDisabled={create.isPending}>{t('new.submit')}</Button>
+                <Button type="submit" isLoading={create.isPending} isDisabled={create.isPending}>{t(shut ? 'new.submitShut' : 'new.submit')}</Button>
                 <Button variant="link" onClick={() => go('/instances')}>{t('common.cancel')}</Button>
               </ActionGroup>
             </Form>

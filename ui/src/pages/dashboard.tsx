@@ -8,6 +8,7 @@ import { useText } from '../i18n';
 import { formatBytes, formatDay, formatMicros } from '../lib/format';
 import { month } from '../lib/period';
 import { phaseKey, phaseOf, type Phase } from '../lib/phase';
+import { quotas } from '../lib/quota';
 import { ErrorAlert } from '../parts/error';
 import { PageBody } from '../parts/page';
 import { WorstAlerts } from './dashboard-alerts';
@@ -43,7 +44,9 @@ function QuotaCard() {
   const { project, organization } = useProject();
   const query = useQuota(project, organization);
   const { limits = {}, uses = {} } = query.data ?? {};
-  const names = [...new Set([...Object.keys(limits), ...Object.keys(uses)])].filter((n) => limits[n] !== undefined || uses[n]);
+  // How many objects there may be of each kind has a default: it is shown when it comes near.
+  const shown = (n: string) => ((quotas as readonly string[]).includes(n) ? limits[n] !== undefined || !!uses[n] : limits[n] !== undefined && 2 * (uses[n] ?? 0) >= limits[n]);
+  const names = [...new Set([...Object.keys(limits), ...Object.keys(uses)])].filter(shown);
   const show = (name: string, n: number) => (name.endsWith('Bytes') ? formatBytes(n, language) : new Intl.NumberFormat(language).format(n));
   return (
     <Card>

@@ -30,7 +30,7 @@ const formOf = (p: Project | undefined): Form => ({ ...quotaForm(p?.spec.quota),
 /** bodyOf keeps what the cluster restricts, which is not the form's. */
 const bodyOf = (p: Project | undefined, { name, displayName, ...quota }: Form, organization: string | undefined): Project => ({
   kind: 'Project', meta: { ...(p ? p.meta : { organization }), name: name.trim() },
-  spec: { ...p?.spec, displayName: displayName.trim(), quota: limitsOf(quota) },
+  spec: { ...p?.spec, displayName: displayName.trim(), quota: limitsOf(quota, p?.spec.quota) },
 });
 
 function Edit({ project, organization, onClose }: { project?: Project; organization: string | undefined; onClose: () => void }) {

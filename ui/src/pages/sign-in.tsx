@@ -80,6 +80,9 @@ export function SignIn() {
                   <Field id="password" label={t('signIn.password')} required>
                     <TextInput id="password" type="password" autoComplete="current-password" isRequired value={form.password} onChange={set('password')} />
                   </Field>
+                  <Field id="of" label={t('signIn.organization')} help={t('signIn.ofHelp')}>
+                    <TextInput id="of" autoComplete="organization" aria-describedby={describedBy('of')} value={form.organization} onChange={set('organization')} />
+                  </Field>
                 </>
               )}
               {step === 'code' && (

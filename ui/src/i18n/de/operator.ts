@@ -26,6 +26,7 @@ export const operator: Record<keyof typeof en, string> = {
   'alert.node.silent': 'Knoten meldet sich nicht',
   'alert.node.clock': 'Uhr geht falsch',
   'alert.node.condition': 'Auf einem Knoten geht etwas nicht',
+  'alert.node.hypervisor': 'Ein Knoten kann keine Instanzen starten',
   'alert.node.store': 'Ein Knoten hat keine Kopie des Clusterzustands',
   'alert.node.storage': 'Speicher fast voll',
   'alert.node.certificate': 'Zertifikat läuft ab',

@@ -11,6 +11,7 @@ export const session: Record<keyof typeof en, string> = {
   'signIn.verify': 'Prüfen',
   'signIn.back': 'Zurück',
   'signIn.organization': 'Organisation',
+  'signIn.ofHelp': 'Ihr Name oder ihre Kennung, wenn eine Organisation Ihr Konto angelegt hat.',
   'signIn.project': 'Projekt',
   'signIn.whichHelp': 'Sie haben mehrere Rollen. Nennen Sie die Organisation oder das Projekt, in dem Sie arbeiten wollen.',
   'signIn.with': 'Mit {name} anmelden',

@@ -24,6 +24,7 @@ export const operator = {
   'alert.node.silent': 'Node does not report',
   'alert.node.clock': 'Clock is wrong',
   'alert.node.condition': 'Something does not work on a node',
+  'alert.node.hypervisor': 'A node cannot start instances',
   'alert.node.store': 'A node has no copy of the cluster’s state',
   'alert.node.storage': 'Storage nearly full',
   'alert.node.certificate': 'Certificate ends',

@@ -9,6 +9,7 @@ export const session = {
   'signIn.verify': 'Verify',
   'signIn.back': 'Back',
   'signIn.organization': 'Organization',
+  'signIn.ofHelp': 'Its name or id, if an organization made your account.',
   'signIn.project': 'Project',
   'signIn.whichHelp': 'You have several roles. Name the organization, or the project, that you want to work in.',
   'signIn.with': 'Sign in with {name}',

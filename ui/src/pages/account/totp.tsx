@@ -1,4 +1,4 @@
-// One-time codes: set up with an authenticator, and turned off with the password.
+// One-time codes: set up with an authenticator, and turned off with the password and a code.
 import { Alert, Button, Card, CardBody, CardTitle, ClipboardCopy, Form, Label, TextInput } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -33,19 +33,23 @@ function SetUp({ secret, uri, onDone }: { secret: string; uri: string; onDone: (
 function TurnOff({ email, onOff, onClose }: { email: string; onOff: () => void; onClose: () => void }) {
   const { t } = useText();
   const [password, setPassword] = useState('');
-  const off = useMutation({ mutationFn: () => ok(api.POST('/v1/totp/disable', { body: { password } })), onSuccess: () => (onOff(), onClose()) });
+  const [code, setCode] = useState('');
+  const off = useMutation({ mutationFn: () => ok(api.POST('/v1/totp/disable', { body: { password, code: code.trim() } })), onSuccess: () => (onOff(), onClose()) });
   const errors = useFieldErrors(off.error);
   return (
-    <FormDialog title={t('acc.totpOff')} help={t('acc.totpOffHelp')} action={t('acc.off')} busy={off.isPending} error={off.error} shown={['password']} onSubmit={off.mutate} onClose={onClose}>
+    <FormDialog title={t('acc.totpOff')} help={t('acc.totpOffHelp')} action={t('acc.off')} busy={off.isPending} error={off.error} shown={['password', 'code']} onSubmit={off.mutate} onClose={onClose}>
       <input type="text" hidden readOnly autoComplete="username" value={email} />
       <Field id="acc-off" label={t('acc.old')} path="password" errors={errors} required>
         <TextInput id="acc-off" type="password" autoComplete="current-password" isRequired value={password} onChange={(_, v) => setPassword(v)} />
+      </Field>
+      <Field id="acc-off-code" label={t('signIn.code')} path="code" help={t('signIn.codeHelp')} errors={errors} required>
+        <TextInput id="acc-off-code" autoComplete="one-time-code" isRequired value={code} onChange={(_, v) => setCode(v)} />
       </Field>
     </FormDialog>
   );
 }
 
-export function OneTimeCodes({ email, on }: { email: string; on: boolean }) {
+export function OneTimeCodes({ email, on, required = false }: { email: string; on: boolean; required?: boolean }) {
   const { t } = useText();
   const client = useQueryClient();
   const turned = (totp: boolean) => client.setQueryData(sessionKey, (s: Session | null | undefined) => s && { ...s, totp });
@@ -72,7 +76,7 @@ export function OneTimeCodes({ email, on }: { email: string; on: boolean }) {
           <div className="basalt-actions">
             <Label color={on ? 'green' : 'grey'}>{t(on ? 'acc.totpIsOn' : 'acc.totpIsOff')}</Label>
             {on
-              ? <Button variant="link" isDanger onClick={() => setTurningOff(true)}>{t('acc.totpOff')}</Button>
+              ? !required && <Button variant="link" isDanger onClick={() => setTurningOff(true)}>{t('acc.totpOff')}</Button>
               : <Button variant="secondary" isLoading={begin.isPending} onClick={() => begin.mutate()}>{t('acc.totpBegin')}</Button>}
           </div>
         )}

@@ -25,7 +25,7 @@ interface Form {
 }
 
 const formOf = ({ spec: { displayName = '', priceBook = '', billing: b } }: Organization): Form => ({
-  displayName, priceBook, mode: b?.mode ?? 'none', timeZone: b?.timeZone ?? '', dueDays: b?.dueDays ? String(b.dueDays) : '',
+  displayName, priceBook, mode: b?.mode ?? 'none', timeZone: b?.timeZone ?? '', dueDays: b?.dueDays === undefined ? '' : String(b.dueDays),
   credit: b?.creditMicros ? decimal(b.creditMicros) : '', address: b?.address?.join('\n') ?? '', taxId: b?.taxId ?? '',
 });
 
@@ -38,7 +38,7 @@ function specOf(o: Organization, f: Form): Organization['spec'] {
   const kept = old?.mode === f.mode ? old : { since: old?.since };
   return {
     ...spec,
-    billing: { ...kept, mode: f.mode, timeZone: f.timeZone.trim(), taxId: f.taxId.trim(), address, ...(f.mode === 'invoice' ? { dueDays: Number(f.dueDays) || 0 } : { creditMicros: parseMicros(f.credit || '0') ?? 0 }) },
+    billing: { ...kept, mode: f.mode, timeZone: f.timeZone.trim(), taxId: f.taxId.trim(), address, ...(f.mode === 'invoice' ? (f.dueDays.trim() === '' ? { dueDays: undefined } : { dueDays: Number(f.dueDays) || 0 }) : { creditMicros: parseMicros(f.credit || '0') ?? 0 }) },
   };
 }
 

@@ -23,7 +23,7 @@ export function QuotaEditor({ organization: o, owns }: { organization: Organizat
     of: organizations,
     object: o,
     fields: (x) => quotaForm(x?.spec.quota),
-    body: (x, form) => ({ kind: o.kind, meta: (x ?? o).meta, spec: { ...x?.spec, quota: wrong(form).length === 0 ? limitsOf(form) : {} } }),
+    body: (x, form) => ({ kind: o.kind, meta: (x ?? o).meta, spec: { ...x?.spec, quota: wrong(form).length === 0 ? limitsOf(form, x?.spec.quota) : {} } }),
     onSaved: () => void client.invalidateQueries({ queryKey: ['quota'] }),
   });
   const { form, body: { meta, spec } } = edit;

@@ -1,0 +1,212 @@
+package outbound
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"time"
+)
+
+// What a caller hears. Client's errors are one of them, as errors.Is says, around
+// the exact one, which is for the log; Outward leaves nothing else.
+var (
+	ErrRefused = errors.New("the address is not allowed")
+	ErrFailed  = errors.New("the address cannot be fetched")
+)
+
+// Outward is what may be told of an error to whoever chose the address.
+func Outward(err error) error {
+	if errors.Is(err, ErrRefused) {
+		return ErrRefused
+	}
+	return ErrFailed
+}
+
+// Options of a client. Times that are 0 are the constants below.
+type Options struct {
+	Policy Policy
+	// Redirects that are followed; 0: none, and the answer that redirects is the
+	// answer.
+	Redirects int
+	// MaxBody is how many bytes of a body are read before it fails; 0: no limit.
+	MaxBody int64
+	Connect time.Duration // name, connection and TLS handshake, each
+	Header  time.Duration // from the request to the answer's headers
+	Silence time.Duration // in a body, without a byte
+	Total   time.Duration // of a request with its body; each redirect is one; 0: a day
+	// Keep connections for the next request.
+	Keep bool
+	// Log of the exact errors; nil: nowhere.
+	Log *slog.Logger
+}
+
+const (
+	connectTime = 15 * time.Second
+	headerTime  = 30 * time.Second
+	silenceTime = 60 * time.Second
+	totalTime   = 24 * time.Hour
+	maxHeaders  = 64 << 10
+	// maxTries is how many of a name's addresses are tried.
+	maxTries = 4
+)
+
+// NewClient that reaches only what the policy allows.
+func NewClient(o Options) *http.Client {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.Connect, o.Header, o.Silence, o.Total = cmp.Or(o.Connect, connectTime), cmp.Or(o.Header, headerTime), cmp.Or(o.Silence, silenceTime), cmp.Or(o.Total, totalTime)
+	d := dialer{o.Policy, o.Connect, net.DefaultResolver.LookupNetIP}
+	t := &http.Transport{
+		DialContext: d.dial, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, TLSHandshakeTimeout: o.Connect,
+		ResponseHeaderTimeout: o.Header, MaxResponseHeaderBytes: maxHeaders, DisableCompression: true,
+		DisableKeepAlives: !o.Keep, MaxIdleConns: 64, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute,
+	}
+	return &http.Client{Transport: transport{t, o}, CheckRedirect: func(to *http.Request, via []*http.Request) error {
+		if o.Redirects == 0 {
+			return http.ErrUseLastResponse
+		}
+		err := checkScheme(to.URL)
+		if len(via) > o.Redirects {
+			err = fmt.Errorf("%w: more than %d redirects", ErrRefused, o.Redirects)
+		}
+		return o.said(to.URL, err)
+	}}
+}
+
+// said logs an error of a request to an address, without what may be a secret in
+// that.
+func (o Options) said(to *url.URL, err error) error {
+	if err != nil {
+		o.Log.Warn("an address that was chosen by a tenant or a provider cannot be fetched", "scheme", to.Scheme, "host", to.Host, "error", err)
+	}
+	return err
+}
+
+func checkScheme(u *url.URL) error {
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return fmt.Errorf("%w: %q is neither http nor https", ErrRefused, u.Redacted())
+	}
+	return nil
+}
+
+// dialer resolves a name once, and dials what it has judged.
+type dialer struct {
+	policy Policy
+	limit  time.Duration
+	lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
+}
+
+func (d dialer) dial(ctx context.Context, _, address string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	found, err := d.resolve(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	refused := fmt.Errorf("%w: %s is %v", ErrRefused, host, found)
+	tries := 0
+	for _, ip := range found {
+		if tries == maxTries || !d.policy.Allows(ip) {
+			continue
+		}
+		tries++
+		conn, err := (&net.Dialer{Timeout: d.limit}).DialContext(ctx, "tcp", net.JoinHostPort(ip.String(), port))
+		if err == nil {
+			return conn, nil
+		}
+		refused = err
+	}
+	return nil, refused
+}
+
+// resolve a name, or an address as it is written.
+func (d dialer) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{ip}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.limit)
+	defer cancel()
+	found, err := d.lookup(ctx, "ip", host)
+	for i, ip := range found {
+		found[i] = ip.Unmap() // the resolver writes IPv4 addresses in both forms
+	}
+	return found, err
+}
+
+// transport bounds what an answer's body does.
+type transport struct {
+	http *http.Transport
+	o    Options
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := checkScheme(r.URL); err != nil {
+		return nil, t.o.said(r.URL, err)
+	}
+	ctx, end := context.WithTimeout(r.Context(), t.o.Total)
+	ctx, because := context.WithCancelCause(ctx)
+	cancel := func(why error) { because(why); end() }
+	resp, err := t.http.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		cancel(nil)
+		if !errors.Is(err, ErrRefused) {
+			err = fmt.Errorf("%w: %w", ErrFailed, err)
+		}
+		return nil, t.o.said(r.URL, err)
+	}
+	silent := fmt.Errorf("nothing came for %v", t.o.Silence)
+	resp.Body = &body{ReadCloser: resp.Body, o: t.o, from: r.URL, left: t.o.MaxBody, ctx: ctx, cancel: cancel,
+		timer: time.AfterFunc(t.o.Silence, func() { cancel(silent) })}
+	return resp, nil
+}
+
+// CloseIdleConnections is what http.Client.CloseIdleConnections calls.
+func (t transport) CloseIdleConnections() { t.http.CloseIdleConnections() }
+
+// body ends when it is silent for too long, and when it is too long.
+type body struct {
+	io.ReadCloser
+	o      Options
+	from   *url.URL
+	left   int64
+	ctx    context.Context
+	cancel func(error)
+	timer  *time.Timer
+}
+
+// Read implements io.Reader. Its errors are io.EOF and ErrFailed's.
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if n > 0 {
+		b.timer.Reset(b.o.Silence)
+	}
+	if b.left -= int64(n); b.o.MaxBody > 0 && b.left < 0 {
+		return 0, b.o.said(b.from, fmt.Errorf("%w: its body is over %d bytes", ErrFailed, b.o.MaxBody))
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		if why := context.Cause(b.ctx); why != nil {
+			err = why
+		}
+		err = b.o.said(b.from, fmt.Errorf("%w: %w", ErrFailed, err))
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (b *body) Close() error {
+	b.timer.Stop()
+	b.cancel(nil)
+	return b.ReadCloser.Close()
+}

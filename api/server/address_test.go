@@ -1,0 +1,117 @@
+package server_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// An admin who makes a user with another's address takes nothing from him, learns
+// nothing of him, and is not in his way: neither before he is made nor after.
+func TestAddressesAreClaimedByProof(t *testing.T) {
+	p := newPeople(t)
+	const victim = "victim@example.com"
+	ours := p.Key(t, api.Meta{Name: "a", Organization: p.acme}, api.RoleAdmin)
+	theirs := p.Key(t, api.Meta{Name: "b", Organization: p.other}, api.RoleAdmin)
+	makes := func(key, org, password string) api.User {
+		t.Helper()
+		u, err := ask[api.User](p, key, "POST", "/v1/users", api.User{Meta: api.Meta{Name: victim, Organization: org},
+			Spec: api.UserSpec{Grants: []api.Grant{{Role: api.RoleAdmin, Organization: org}}}})
+		wanted(t, "make "+victim+" in "+org, err, "")
+		_, err = ask[api.PasswordSet](p, "", "POST", "/v1/password/link", api.PasswordToken{Token: u.Link.Token, Password: password})
+		wanted(t, "set the password", err, "")
+		return u
+	}
+	login := func(password, org string) (api.OrganizationID, *api.Error) {
+		t.Helper()
+		before := p.hasher.Derived()
+		s, err := p.login(api.Credentials{Email: victim, Password: password, Organization: org})
+		if n := p.hasher.Derived() - before; n != 1 {
+			t.Errorf("a login in %q made %d derivations, want 1 whoever there is", org, n)
+		}
+		return api.OrganizationID(s.Spec.Grant.Organization), err
+	}
+	refused := func(what string, err *api.Error) {
+		t.Helper()
+
+		_, nobody := p.login(api.Credentials{Email: "nobody@example.com", Password: horse})
+		if err == nil || string(api.Encode(err)) != string(api.Encode(nobody)) {
+			t.Errorf("%s: %v, want what nobody is told: %v", what, err, nobody)
+		}
+	}
+
+	squatter := makes(theirs, p.other, "the squatter's own")
+	if squatter.Status.Verified {
+		t.Error("an admin's word is a proof")
+	}
+	_, err := login("the squatter's own", "")
+	refused("the squatter without his organization", err)
+	org, err := login("the squatter's own", p.other)
+	if wanted(t, "the squatter in his organization", err, ""); string(org) != p.other {
+		t.Errorf("he is in %s", org)
+	}
+
+	makes(ours, p.acme, horse) // nobody is in the way, and the answer is the same
+	_, err = login("the squatter's own", "acme")
+	refused("the squatter's password elsewhere", err)
+	_, err = login(horse, "")
+	refused("whose address nobody has proved, without an organization", err)
+	for _, name := range []string{"acme", p.acme} {
+		if org, err = login(horse, name); err != nil || string(org) != p.acme {
+			t.Errorf("login in %s: %s, %v", name, org, err)
+		}
+	}
+	_, err = login(horse, "nowhere")
+	refused("an organization that there is not", err)
+
+	// Who has a proof, here the operator's word, has the address.
+	u := p.user(victim, "", api.Grant{Role: api.RoleMember, Project: p.web})
+	if u, err = ask[api.User](p, p.Token, "GET", "/v1/users/"+u.Meta.ID, nil); err != nil || !u.Status.Verified {
+		t.Errorf("%+v, %v", u.Status, err)
+	}
+	if _, err = login(horse, ""); err != nil {
+		t.Error(err)
+	}
+	_, err = ask[api.User](p, p.Token, "POST", "/v1/users", api.User{Meta: api.Meta{Name: victim, Organization: p.lab}})
+	if err == nil {
+		t.Error("an operator gives an address to two")
+	}
+	if org, err = login("the squatter's own", p.other); err != nil || string(org) != p.other {
+		t.Errorf("the squatter lost his user: %v", err)
+	}
+
+	// A new name needs a new proof.
+	moved, err := ask[api.User](p, theirs, "GET", "/v1/users/"+squatter.Meta.ID, nil)
+	wanted(t, "read", err, "")
+	moved.Meta.Name = "boss@example.com"
+	moved, err = ask[api.User](p, theirs, "PUT", "/v1/users/"+squatter.Meta.ID, moved)
+	if wanted(t, "rename", err, ""); moved.Status.Verified {
+		t.Error("a new name is proved by an admin")
+	}
+}
+
+// A customer's name is its reseller's only: as the place of a login it says nothing
+// without the reseller's.
+func TestLoginNamesACustomer(t *testing.T) {
+	p := newPeople(t)
+	var sellers [2]api.Organization
+	for i, name := range []string{"r1", "r2"} {
+		sellers[i] = organization(t, p.op, name, api.OrganizationSpec{})
+		by := p.Key(t, api.Meta{Name: "s", Organization: sellers[i].Meta.ID}, api.RoleReseller)
+		shop, err := ask[api.Organization](p, by, "POST", "/v1/organizations", api.Organization{Meta: api.Meta{Name: "shop"}})
+		wanted(t, "make a customer", err, "")
+		u, err := ask[api.User](p, by, "POST", "/v1/users", api.User{Meta: api.Meta{Name: "ann@example.com", Organization: shop.Meta.ID},
+			Spec: api.UserSpec{Grants: []api.Grant{{Role: api.RoleAdmin, Organization: shop.Meta.ID}}}})
+		wanted(t, "make a user", err, "")
+		_, err = ask[api.PasswordSet](p, "", "POST", "/v1/password/link", api.PasswordToken{Token: u.Link.Token, Password: name + " has a password"})
+		wanted(t, "set the password", err, "")
+	}
+	for place, code := range map[string]api.Code{"r1/shop": "", sellers[0].Meta.ID + "/shop": "", "r2/shop": api.CodeUnauthenticated, "shop": api.CodeUnauthenticated,
+		"r1": api.CodeUnauthenticated, "r1/": api.CodeUnauthenticated, "/shop": api.CodeUnauthenticated, "r1/shop/x": api.CodeUnauthenticated} {
+		raw, _ := json.Marshal(place)
+		_, err := p.login(api.Credentials{Email: "ann@example.com", Password: "r1 has a password", Organization: place})
+		wanted(t, string(raw), err, code)
+		p.now = p.now.Add(3600e9)
+	}
+}

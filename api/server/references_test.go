@@ -1,0 +1,84 @@
+package server_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Every field of a spec that has another object's id is in the table of references
+// (api/references.go), unless it says here why not.
+func TestReferencesAreDeclared(t *testing.T) {
+	const document = "a document says what was, and outlives it"
+	except := map[string]string{
+		"Organization.parent": "meta.organization is the same, and is checked",
+		"Instance.app":        "what the instance was begun with; all of it is in its spec",
+		"CreditNote.seller":   document, "CreditNote.invoice": document, "Invoice.priceBook": document, "Invoice.seller": document,
+		"Invoice.lines.[].invoice": document, "Invoice.lines.[].project": document,
+		"UsageRecord.node":         "a record is no object",
+		"Volume.rollback.snapshot": "while the count is above what was done: ReferencesOfKinds",
+		"Router.externalNetwork":   "the planner makes routers, and follows what is there",
+		"Service.user":             "made and deleted with it", "Service.instance": "made and deleted with it",
+		"Service.machine.flavor": "its instance refers to it", "Service.machine.image": "its instance refers to it",
+		"Service.priceBook": "its organization refers to it",
+	}
+	doc := contract(t)
+	found := 0
+	for name, schema := range doc.Components.Schemas {
+		spec := schema.Value.Properties["spec"]
+		if spec == nil || schema.Value.Properties["meta"] == nil {
+			continue
+		}
+		for _, path := range idFields(spec.Value, nil) {
+			at, typed := strings.Join(path[1:], "."), path[0]
+			field := name + "." + at
+			if except[field] != "" {
+				continue
+			}
+			o := api.Object{Kind: api.Kind(name), Meta: api.Meta{ID: "self"}, Spec: api.Encode(nested(path[1:]))}
+			found++
+			if !slices.ContainsFunc(api.References(o), func(r api.Reference) bool {
+				return r.Target == api.Target{Kind: api.Kind(typed), ID: "id-1"}
+			}) {
+				t.Errorf("%s refers to a %s, and api/references.go does not say so", field, typed)
+			}
+		}
+	}
+	if found < 15 {
+		t.Errorf("only %d references were found", found)
+	}
+}
+
+// idFields are the places of ids below a schema, each after the kind of what it is
+// the id of.
+func idFields(s *openapi3.Schema, path []string) (all [][]string) {
+	for name, p := range s.Properties {
+		at := append(slices.Clone(path), name)
+		v := p.Value
+		if v.Type.Is("array") {
+			v, at = v.Items.Value, append(at, "[]")
+		}
+		typed, _ := v.Extensions["x-go-type"].(string)
+		if kind, ok := strings.CutSuffix(typed, "ID"); ok && kind != "" {
+			all = append(all, append([]string{kind}, at...))
+		} else {
+			all = append(all, idFields(v, at)...)
+		}
+	}
+	return all
+}
+
+// nested is a value that has an id at the path, and nothing else.
+func nested(path []string) any {
+	switch {
+	case len(path) == 0:
+		return "id-1"
+	case path[0] == "[]":
+		return []any{nested(path[1:])}
+	}
+	return map[string]any{path[0]: nested(path[1:])}
+}

@@ -1,0 +1,49 @@
+package server
+
+import (
+	"context"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// A second factor is required by an organization (spec.requireTotp) of whoever
+// has a role there, and by Options.RequireTotp of roles everywhere. It is asked of
+// users with a password: who logs in with an identity provider alone proves what
+// the provider asks for. A session of a user who has none set up may set it up,
+// and nothing else.
+
+// withoutTotp are the operations that such a session may do.
+var withoutTotp = []string{"Whoami", "BeginTOTP", "ConfirmTOTP", "ChangePassword", "ListSessions", "DeleteSession", "Logout"}
+
+// requiresTotp says whether a grant needs one-time codes. An organization's
+// change is heard of as soon as this node has it.
+func (s *Server) requiresTotp(ctx context.Context, g api.Grant) (bool, error) {
+	if slices.Contains(s.opts.RequireTotp, g.Role) {
+		return true, nil
+	}
+	if g.Organization == "" {
+		return false, nil
+	}
+	if s.opts.Stale != nil {
+		ctx = s.opts.Stale(ctx)
+	}
+	o, err := s.opts.Store.Get(ctx, api.KindOrganization, g.Organization)
+	if err != nil {
+		if api.CodeOf(err) == api.CodeNotFound {
+			err = nil // it has nothing that a session could reach
+		}
+		return false, err
+	}
+	org, err := api.Decode[api.Organization](o)
+	return org.Spec.RequireTotp, err
+}
+
+// hasFactor refuses what a session without a required second factor may not do.
+func (i identity) hasFactor(op string) error {
+	if !i.needsTotp || slices.Contains(withoutTotp, op) {
+		return nil
+	}
+	return api.Errorf(api.CodeForbidden, "one-time codes are required of you, and you have none").At("totp").
+		WithHint("set them up first: in the portal, or with basalt totp enable")
+}

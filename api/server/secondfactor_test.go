@@ -1,0 +1,94 @@
+package server_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server"
+	"github.com/basalt-gpu/basalt/api/server/totp"
+)
+
+// setUp turns a session's one-time codes on, and returns their secret.
+func (p *people) setUp(token string) string {
+	p.t.Helper()
+	begun, err := ask[api.TOTPSecret](p, token, "POST", "/v1/totp", nil)
+	wanted(p.t, "begin", err, "")
+	code, codeErr := totp.Code(begun.Secret, p.now)
+	if codeErr != nil {
+		p.t.Fatal(codeErr)
+	}
+	_, err = ask[api.RecoveryCodes](p, token, "POST", "/v1/totp/confirm", api.TOTPCode{Code: code})
+	wanted(p.t, "confirm", err, "")
+	return begun.Secret
+}
+
+// Where an organization or a role requires one-time codes, a password alone sets
+// them up and does nothing else.
+func TestRequiredOneTimeCodes(t *testing.T) {
+	for name, require := range map[string]func(*people){
+		"by the organization": func(p *people) {
+			o, err := ask[api.Organization](p, p.Token, "GET", "/v1/organizations/"+p.acme, nil)
+			wanted(t, "read", err, "")
+			o.Spec.RequireTotp = true
+			_, err = ask[api.Organization](p, p.Token, "PUT", "/v1/organizations/"+p.acme, o)
+			wanted(t, "require", err, "")
+		},
+		"of the role": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPeople(t)
+			if require == nil {
+				p = newPeople(t, func(o *server.Options) { o.RequireTotp = []api.Role{api.RoleAdmin} })
+			}
+			p.user("ann@x.org", "acme", api.Grant{Role: api.RoleAdmin, Organization: "acme"})
+			p.user("bob@x.org", "other", api.Grant{Role: api.RoleMember, Project: p.theirs})
+			key := p.Key(t, api.Meta{Name: "k", Organization: p.acme}, api.RoleAdmin)
+			before, err := p.login(api.Credentials{Email: "ann@x.org", Password: horse})
+			wanted(t, "login", err, "")
+			if require != nil {
+				_, err = ask[api.ProjectList](p, before.Token, "GET", "/v1/projects", nil)
+				wanted(t, "before it is required", err, "")
+				require(p)
+			}
+			s, err := p.login(api.Credentials{Email: "ann@x.org", Password: horse})
+			wanted(t, "login without codes", err, "")
+			for _, session := range []api.Session{before, s} {
+				for _, c := range [][2]string{{"GET", "/v1/projects"}, {"GET", "/v1/users"}, {"POST", "/v1/api-keys"}, {"GET", "/v1/watch"}, {"POST", "/v1/users"}, {"POST", "/v1/totp/disable"}} {
+					_, err = ask[struct{}](p, session.Token, c[0], c[1], struct{}{})
+					if wanted(t, c[1], err, api.CodeForbidden); err.Field != "totp" {
+						t.Errorf("%s is refused at %q: %v", c[1], err.Field, err)
+					}
+				}
+			}
+			needs := func(want bool) {
+				t.Helper()
+				me, err := ask[api.Identity](p, s.Token, "GET", "/v1/whoami", nil)
+				if wanted(t, "whoami", err, ""); me.NeedsTotp != want {
+					t.Errorf("codes are needed: %v, want %v", me.NeedsTotp, want)
+				}
+			}
+			needs(true)
+			secret := p.setUp(s.Token)
+			needs(false)
+			_, err = ask[api.ProjectList](p, s.Token, "GET", "/v1/projects", nil)
+			wanted(t, "with codes", err, "")
+			p.now = p.now.Add(time.Minute)
+			code, codeErr := totp.Code(secret, p.now)
+			if codeErr != nil {
+				t.Fatal(codeErr)
+			}
+			_, err = ask[api.PasswordSet](p, s.Token, "POST", "/v1/totp/disable", api.TOTPDisable{Password: horse, Code: code})
+			wanted(t, "off", err, api.CodeState)
+			// Nobody else is asked.
+			bob, err := p.login(api.Credentials{Email: "bob@x.org", Password: horse})
+			wanted(t, "another organization's", err, "")
+			_, err = ask[api.ProjectList](p, bob.Token, "GET", "/v1/projects", nil)
+			wanted(t, "another organization's", err, "")
+			if rec := p.call("GET", "/v1/projects", key, ""); rec.Code != http.StatusOK {
+				t.Errorf("a key: %d %s", rec.Code, rec.Body)
+			}
+		})
+	}
+}

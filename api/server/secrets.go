@@ -1,0 +1,221 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/labstack/echo/v4"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// What openapi.yaml marks as writeOnly goes into the server and not out of it: no
+// answer has it, whichever handler made it, and no change in a watch. The marks are
+// read once; what an answer is, its operation's schema says.
+
+// secrets are the marks below a schema; nil: there are none.
+type secrets struct {
+	drop   map[string]bool     // properties
+	fields map[string]*secrets // properties with marks further below
+	each   *secrets            // of an array's items, or an object's other properties
+}
+
+// marks are those of openapi.yaml.
+type marks struct {
+	answers map[string][]*secrets // of an operation's answers
+	kinds   map[api.Kind]*secrets
+}
+
+var readMarks = sync.OnceValues(func() (*marks, error) { return marksOf(api.OpenAPI) })
+
+func marksOf(spec []byte) (*marks, error) {
+	doc, err := openapi3.NewLoader().LoadFromData(spec)
+	if err != nil {
+		return nil, fmt.Errorf("read the marks of openapi.yaml: %w", err)
+	}
+	m := &marks{answers: map[string][]*secrets{}, kinds: map[api.Kind]*secrets{}}
+	below := schemaSecrets{}
+	for _, path := range doc.Paths.Map() {
+		for _, op := range path.Operations() {
+			for _, answer := range op.Responses.Map() {
+				if answer.Value == nil {
+					continue
+				}
+				for _, content := range answer.Value.Content {
+					if s := below.of(content.Schema); s != nil {
+						m.answers[op.OperationID] = append(m.answers[op.OperationID], s)
+					}
+				}
+			}
+		}
+	}
+	for name, schema := range doc.Components.Schemas {
+		if s := below.of(schema); s != nil {
+			m.kinds[api.Kind(name)] = s
+		}
+	}
+	return m, nil
+}
+
+// schemaSecrets are those of the schemas that were looked at. A schema within
+// itself is not followed.
+type schemaSecrets map[*openapi3.Schema]*secrets
+
+func (x schemaSecrets) of(ref *openapi3.SchemaRef) *secrets {
+	if ref == nil || ref.Value == nil {
+		return nil
+	}
+	if s, known := x[ref.Value]; known {
+		return s
+	}
+	x[ref.Value] = nil
+	s := &secrets{drop: map[string]bool{}, fields: map[string]*secrets{}}
+	for name, p := range ref.Value.Properties {
+		if p.Value != nil && p.Value.WriteOnly {
+			s.drop[name] = true
+		} else if below := x.of(p); below != nil {
+			s.fields[name] = below
+		}
+	}
+	s.each = x.of(ref.Value.Items)
+	if s.each == nil {
+		s.each = x.of(ref.Value.AdditionalProperties.Schema)
+	}
+	if len(s.drop)+len(s.fields) == 0 && s.each == nil {
+		s = nil
+	}
+	x[ref.Value] = s
+	return s
+}
+
+// withoutSecrets makes the answers of all operations leave without what is marked.
+func (m *marks) withoutSecrets(next StrictHandlerFunc, operation string) StrictHandlerFunc {
+	all := m.answers[operation]
+	if len(all) == 0 {
+		return next
+	}
+	return func(c echo.Context, request any) (any, error) {
+		answer, err := next(c, request)
+		if err != nil || answer == nil {
+			return answer, err
+		}
+		v := reflect.New(reflect.TypeOf(answer)).Elem() // a copy that can be changed
+		v.Set(reflect.ValueOf(answer))
+		for _, s := range all {
+			s.clear(v)
+		}
+		return v.Interface(), nil
+	}
+}
+
+var rawType = reflect.TypeFor[json.RawMessage]()
+
+// clear a value, which is the caller's own, of what is marked.
+func (s *secrets) clear(v reflect.Value) {
+	switch {
+	case s == nil:
+	case v.Type() == rawType:
+		v.SetBytes(s.clearJSON(v.Bytes()))
+	case v.Kind() == reflect.Pointer && !v.IsNil():
+		s.clear(v.Elem())
+	case v.Kind() == reflect.Slice && s.each != nil:
+		for i := range v.Len() {
+			s.each.clear(v.Index(i))
+		}
+	case v.Kind() == reflect.Map && s.each != nil:
+		for _, k := range v.MapKeys() {
+			x := reflect.New(v.Type().Elem()).Elem()
+			x.Set(v.MapIndex(k))
+			s.each.clear(x)
+			v.SetMapIndex(k, x)
+		}
+	case v.Kind() == reflect.Struct:
+		s.clearFields(v)
+	}
+}
+
+func (s *secrets) clearFields(v reflect.Value) {
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case !f.IsExported():
+		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct, f.Name == "Body" && name == "":
+			s.clear(v.Field(i)) // an answer with headers has its content in Body
+		case s.drop[orName(name, f.Name)]:
+			v.Field(i).SetZero()
+		default:
+			s.fields[orName(name, f.Name)].clear(v.Field(i))
+		}
+	}
+}
+
+// orName: the generated lists have fields without tags, named as their properties.
+func orName(tag, name string) string {
+	if tag == "" {
+		return strings.ToLower(name[:1]) + name[1:]
+	}
+	return tag
+}
+
+// clearJSON is raw without what is marked; of what cannot be read, nothing.
+func (s *secrets) clearJSON(raw []byte) []byte {
+	if s == nil || len(raw) == 0 {
+		return raw
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return nil
+	}
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if e.Encode(s.without(v)) != nil {
+		return nil
+	}
+	return bytes.TrimSpace(out.Bytes())
+}
+
+func (s *secrets) without(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, x := range v {
+			below := s.each
+			for marked := range s.drop { // as encoding/json matches names
+				if strings.EqualFold(marked, name) {
+					delete(v, name)
+				}
+			}
+			for field, f := range s.fields {
+				if strings.EqualFold(field, name) {
+					below = f
+				}
+			}
+			if _, there := v[name]; there && below != nil {
+				v[name] = below.without(x)
+			}
+		}
+	case []any:
+		for i := range v {
+			if s.each != nil {
+				v[i] = s.each.without(v[i])
+			}
+		}
+	}
+	return v
+}
+
+// object is o, as it leaves the server in a watch.
+func (m *marks) object(o api.Object) api.Object {
+	if s := m.kinds[o.Kind]; s != nil {
+		o.Spec, o.Assignment, o.Status = s.fields["spec"].clearJSON(o.Spec), s.fields["assignment"].clearJSON(o.Assignment), s.fields["status"].clearJSON(o.Status)
+	}
+	return o
+}

@@ -1,0 +1,37 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// StrictTransport tells browsers that came over TLS to come only so for a year.
+func StrictTransport(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.TLS != nil {
+			w.Header().Set("Strict-Transport-Security", "max-age=31536000")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// sentBody is a request's body: what is wrong with it is its sender's, and no
+// error of the server's.
+type sentBody struct{ io.ReadCloser }
+
+// Read implements io.Reader.
+func (b sentBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	var tooLarge *http.MaxBytesError
+	switch {
+	case err == nil, errors.Is(err, io.EOF), errors.As(err, &tooLarge):
+		return n, err
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return n, api.Errorf(api.CodeInvalid, "the request's body did not come within %v", requestTime).WithHint("try again")
+	}
+	return n, api.Errorf(api.CodeInvalid, "the request's body is malformed, or ends before its end").WithHint("its length or its chunks are not what they say")
+}

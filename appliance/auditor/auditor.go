@@ -1,0 +1,221 @@
+// Package auditor verifies the audit trail on a schedule, on the leader, and keeps
+// its end outside of the cluster, where who changes the cluster's tables does not
+// reach.
+//
+//	every hour: marks kept outside ─► verify the trail in parts, each mark on the way ─► keep its new end outside
+//	                                        └─► what does not fit: AuditCheck in the store ─► alerts
+package auditor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Store is what is needed of the cluster's state; writes hold in the leader's term
+// only.
+type Store interface {
+	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
+	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
+	VerifyAudit(ctx context.Context, after api.AuditMark, limit int) (at api.AuditMark, more bool, err error)
+}
+
+// Mark is what is kept outside.
+type Mark struct {
+	Cluster string    `json:"cluster"`
+	At      time.Time `json:"at"`
+	api.AuditMark
+}
+
+// Anchor keeps marks outside.
+type Anchor interface {
+	// Keep adds a mark.
+	Keep(ctx context.Context, m Mark) error
+	// Kept are the marks that can be read back, oldest first; of an anchor that
+	// only takes them none.
+	Kept(ctx context.Context) ([]Mark, error)
+}
+
+const (
+	// part is how many events one look at the tables verifies, and pause how long
+	// others have the processor between two: a million events take a minute and a
+	// tenth of a processor.
+	part  = 1000
+	pause = 50 * time.Millisecond
+	every = time.Hour
+)
+
+// Options of an auditor.
+type Options struct {
+	Store   Store
+	Cluster string // its id: marks of another are not compared
+	Anchors []Anchor
+	Log     *slog.Logger
+	Now     func() time.Time // nil: time.Now
+}
+
+// Run verifies until ctx ends.
+func Run(ctx context.Context, o Options) {
+	for {
+		if err := o.Once(ctx); err != nil && ctx.Err() == nil {
+			o.Log.Warn("verify the audit trail", "error", err)
+		}
+		if wait(ctx, every) != nil {
+			return
+		}
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// Once verifies the trail, keeps its end outside, and writes what it found. An
+// error means that it could not, and says nothing of the trail.
+func (o Options) Once(ctx context.Context) error {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	before, err := o.last(ctx)
+	if err != nil {
+		return err
+	}
+	now := o.Now().UTC()
+	found := api.AuditCheckStatus{CheckedAt: now, Verified: before.Verified}
+	marks, unread := o.kept(ctx)
+	if before.Verified.Seq > 0 {
+		marks = append(marks, before.Verified)
+	}
+	end, err := o.verify(ctx, marks)
+	var wrong *api.Error
+	switch {
+	case errors.As(err, &wrong) && wrong.Code == api.CodeConflict:
+		found.Changed = wrong.Message
+		o.Log.Error("the audit trail is not what was written", "what", wrong.Message)
+	case err != nil:
+		return err
+	default:
+		found.Verified = end
+		if end != before.Verified || before.Unanchored != "" {
+			unread = errors.Join(unread, o.keep(ctx, Mark{o.Cluster, now, end}))
+		}
+	}
+	if unread != nil {
+		found.Unanchored = unread.Error()
+		o.Log.Warn("the audit trail's end is not kept outside", "error", unread)
+	}
+	found.ChangedAt, found.UnanchoredAt = since(found.Changed, before.Changed, before.ChangedAt, now), since(found.Unanchored, before.Unanchored, before.UnanchoredAt, now)
+	return o.write(ctx, found)
+}
+
+// since when something has been wrong.
+func since(is, was string, at, now time.Time) time.Time {
+	switch {
+	case is == "":
+		return time.Time{}
+	case was != "":
+		return at
+	}
+	return now
+}
+
+// kept are the marks of this cluster that anchors have, and what is wrong with
+// those that could not be read.
+func (o Options) kept(ctx context.Context) (marks []api.AuditMark, err error) {
+	for _, a := range o.Anchors {
+		all, bad := a.Kept(ctx)
+		err = errors.Join(err, bad)
+		for _, m := range all {
+			if m.Cluster == o.Cluster {
+				marks = append(marks, m.AuditMark)
+			}
+		}
+	}
+	return marks, err
+}
+
+func (o Options) keep(ctx context.Context, m Mark) (err error) {
+	if m.Seq == 0 {
+		return nil
+	}
+	for _, a := range o.Anchors {
+		err = errors.Join(err, a.Keep(ctx, m))
+	}
+	return err
+}
+
+// verify the whole trail, which has to come through all of the marks.
+func (o Options) verify(ctx context.Context, marks []api.AuditMark) (at api.AuditMark, err error) {
+	slices.SortFunc(marks, func(a, b api.AuditMark) int { return int(a.Seq - b.Seq) })
+	for more := true; more; {
+		for len(marks) > 0 && marks[0].Seq <= at.Seq {
+			if m := marks[0]; m.Seq == at.Seq && m.Hash != at.Hash {
+				return at, changed("event %d has the hash %s, and %s is kept of it", at.Seq, at.Hash, m.Hash)
+			}
+			marks = marks[1:]
+		}
+		limit := part
+		if len(marks) > 0 {
+			limit = int(min(int64(limit), marks[0].Seq-at.Seq))
+		}
+		if at, more, err = o.Store.VerifyAudit(ctx, at, limit); err != nil {
+			return at, err
+		}
+		if more && limit == part {
+			err = wait(ctx, pause)
+		}
+		if err != nil {
+			return at, err
+		}
+	}
+	for _, m := range marks {
+		switch {
+		case m.Seq > at.Seq:
+			return at, changed("it ends with event %d, and event %d is kept", at.Seq, m.Seq)
+		case m.Seq == at.Seq && m.Hash != at.Hash:
+			return at, changed("event %d has the hash %s, and %s is kept of it", at.Seq, at.Hash, m.Hash)
+		}
+	}
+	return at, nil
+}
+
+func changed(format string, args ...any) error { return api.Errorf(api.CodeConflict, format, args...) }
+
+// last is what was found the last time.
+func (o Options) last(ctx context.Context) (s api.AuditCheckStatus, err error) {
+	obj, err := o.Store.Get(ctx, api.KindAuditCheck, api.AuditCheckID)
+	if api.CodeOf(err) == api.CodeNotFound && err != nil {
+		_, err = o.Store.Apply(ctx, api.Batch{At: o.Now().UTC(), Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindAuditCheck, ID: api.AuditCheckID,
+			Name: "cluster", Data: []byte(`{}`)}}})
+		return s, err
+	}
+	if err != nil {
+		return s, err
+	}
+	c, err := api.Decode[api.AuditCheck](obj)
+	return c.Status, err
+}
+
+func (o Options) write(ctx context.Context, s api.AuditCheckStatus) error {
+	data := api.Encode(s)
+	if bytes.Equal(data, api.Encode(api.AuditCheckStatus{})) {
+		return nil
+	}
+	_, err := o.Store.Apply(ctx, api.Batch{At: o.Now().UTC(), Commands: []api.Command{{Op: api.OpReport, Kind: api.KindAuditCheck, ID: api.AuditCheckID,
+		Expect: api.AnyRevision, Data: data}}})
+	if err != nil {
+		return fmt.Errorf("write what was found: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,245 @@
+package auditor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/alerts"
+	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
+)
+
+// trail is a memory store whose audit trail the test writes.
+type trail struct {
+	*storetest.Memory
+	events []api.AuditEvent
+	parts  int // how often it was looked at
+}
+
+func newTrail() *trail { return &trail{Memory: storetest.NewMemory()} }
+
+// add events after those that there are.
+func (s *trail) add(n int, actor string) {
+	for range n {
+		var last api.AuditEvent
+		if len(s.events) > 0 {
+			last = s.events[len(s.events)-1]
+		}
+		s.events = append(s.events, api.AuditEvent{Seq: last.Seq + 1, Actor: actor, Objects: []api.AuditObject{}}.Chain(last.Hash))
+	}
+}
+
+// VerifyAudit is the real store's, which has a test of its own.
+func (s *trail) VerifyAudit(_ context.Context, at api.AuditMark, limit int) (api.AuditMark, bool, error) {
+	s.parts++
+	for _, e := range s.events[at.Seq:] {
+		if limit--; limit < 0 {
+			return at, true, nil
+		}
+		if !e.Follows(api.AuditEvent{Seq: at.Seq, Hash: at.Hash}) {
+			return at, false, changed("event %d does not follow event %d", e.Seq, at.Seq)
+		}
+		at = api.AuditMark{Seq: e.Seq, Hash: e.Hash}
+	}
+	return at, false, nil
+}
+
+// world is an auditor of a trail, with a clock.
+type world struct {
+	t   *testing.T
+	s   *trail
+	o   Options
+	now time.Time
+}
+
+func newWorld(t *testing.T, anchors ...Anchor) *world {
+	w := &world{t: t, s: newTrail(), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	w.o = Options{Store: w.s, Cluster: "one", Anchors: anchors, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return w.now }}
+	return w
+}
+
+// once lets it verify, and answers the codes of the alerts that follow.
+func (w *world) once() (codes []api.AlertCode, message string) {
+	w.t.Helper()
+	w.now = w.now.Add(time.Hour)
+	if err := w.o.Once(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+	checks, err := api.All[api.AuditCheck](w.t.Context(), w.s, api.ListQuery{Kind: api.KindAuditCheck})
+	if err != nil || len(checks) != 1 {
+		w.t.Fatal(checks, err)
+	}
+	for _, a := range alerts.Of(alerts.State{Audit: checks}, w.now) {
+		codes, message = append(codes, a.Code), message+a.Message
+	}
+	return codes, message
+}
+
+func (w *world) wants(what, message string, want ...api.AlertCode) {
+	w.t.Helper()
+	got, said := w.once()
+	if !slices.Equal(got, want) || !strings.Contains(said, message) {
+		w.t.Errorf("%s: alerts %v, %q; want %v, %q", what, got, said, want, message)
+	}
+}
+
+// A trail that fits in itself, but is not the one that is kept outside, is found:
+// changed, cut off, or begun anew; and by what the store itself remembers of it.
+func TestTrailIsNotWhatIsKept(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*trail)
+		want   string
+	}{
+		"written anew":        {func(s *trail) { s.events = nil; s.add(30, "key-2") }, "event 10 has the hash"},
+		"with another end":    {func(s *trail) { s.events = s.events[:15]; s.add(15, "key-2") }, "event 20 has the hash"},
+		"with its end cut":    {func(s *trail) { s.events = s.events[:15] }, "it ends with event 15, and event 20 is kept"},
+		"of nothing":          {func(s *trail) { s.events = nil }, "it ends with event 0, and event 10 is kept"},
+		"with a broken event": {func(s *trail) { s.events[3].Actor = "x" }, "event 4 does not follow event 3"},
+	} {
+		for _, anchored := range []bool{true, false} {
+			path := filepath.Join(t.TempDir(), "marks")
+			w := newWorld(t)
+			if anchored {
+				w.o.Anchors = []Anchor{file(path)}
+			}
+			w.wants("nothing yet", "")
+			w.s.add(10, "key-1")
+			w.wants("ten events", "")
+			w.s.add(10, "key-1")
+			w.wants("ten more", "")
+			w.wants("none more", "")
+			c.change(w.s)
+			want := c.want
+			if !anchored { // the store remembers the last end only
+				want = strings.Replace(strings.Replace(want, "event 10 has", "event 20 has", 1), "event 10 is", "event 20 is", 1)
+			}
+			w.wants(name, want, api.AlertAuditChanged)
+			w.wants(name+", still", want, api.AlertAuditChanged)
+			if raw, _ := os.ReadFile(path); anchored && strings.Count(string(raw), "\n") != 2 {
+				t.Errorf("%s: what is kept: %s", name, raw)
+			}
+		}
+	}
+}
+
+// Marks of another cluster are not this one's; a line that was cut off is none; a
+// file that cannot be used is an alert, and ends it.
+func TestFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "marks")
+	foreign, err := json.Marshal(Mark{"two", time.Time{}, api.AuditMark{Seq: 5, Hash: "another"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, append(foreign, "\n{\"clus"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, file(path))
+	w.wants("a foreign mark", "")
+	w.s.add(2, "key-1")
+	w.wants("after a line that was cut off", "")
+	if kept, err := file(path).Kept(t.Context()); err != nil || len(kept) != 2 || kept[1].Seq != 2 {
+		t.Errorf("kept %v, %v", kept, err)
+	}
+	w.o.Anchors = []Anchor{file("/proc/nowhere/marks")}
+	w.s.add(1, "key-1")
+	w.wants("no such folder", "/proc/nowhere", api.AlertAuditUnanchored)
+	w.o.Anchors = []Anchor{file(filepath.Join(t.TempDir(), "marks"))}
+	w.wants("a folder", "")
+	kept, err := w.o.Anchors[0].Kept(t.Context())
+	if err != nil || len(kept) != 1 || kept[0].Seq != 3 || kept[0].Cluster != "one" {
+		t.Errorf("kept %v, %v", kept, err)
+	}
+	if err := os.WriteFile(path, []byte("what\n{}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.o.Anchors = []Anchor{file(path)}
+	w.wants("no marks", "no mark", api.AlertAuditUnanchored)
+}
+
+// Long trails are verified in parts, with other marks between.
+func TestParts(t *testing.T) {
+	w := newWorld(t, file(filepath.Join(t.TempDir(), "marks")))
+	w.s.add(part+1, "key-1")
+	w.wants("two parts", "")
+	w.s.add(part/2, "key-1")
+	w.wants("a mark in the middle", "")
+	w.s.parts = 0
+	w.wants("again", "")
+	if w.s.parts < 3 || w.s.parts > 5 {
+		t.Errorf("%d looks at the trail", w.s.parts)
+	}
+}
+
+// A syslog and an address get each new mark; one that refuses it is an alert.
+func TestSyslogAndAddress(t *testing.T) {
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	var got []Mark
+	status := http.StatusOK
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m Mark
+		if err := json.NewDecoder(r.Body).Decode(&m); err != nil || r.Method != http.MethodPost {
+			t.Errorf("%s: %v", r.Method, err)
+		}
+		got = append(got, m)
+		w.WriteHeader(status)
+	}))
+	defer s.Close()
+	var anchors []Anchor
+	for _, text := range []string{"syslog:udp://" + conn.LocalAddr().String(), s.URL + "/secret"} {
+		a, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		anchors = append(anchors, a)
+	}
+	w := newWorld(t, anchors...)
+	w.s.add(2, "key-1")
+	w.wants("two events", "")
+	w.wants("none more", "")
+	if len(got) != 1 || got[0].Seq != 2 || got[0].Hash != w.s.events[1].Hash {
+		t.Errorf("posted %v", got)
+	}
+	line := make([]byte, 2000)
+	patience.Limit(t, time.Minute, conn)
+	n, _, err := conn.ReadFrom(line)
+	if want := fmt.Sprintf(`"seq":2,"hash":"%s"`, w.s.events[1].Hash); err != nil || !strings.Contains(string(line[:n]), want) || !strings.Contains(string(line[:n]), "basalt-audit") {
+		t.Errorf("logged %q, %v; want %s", line[:n], err, want)
+	}
+	status = http.StatusForbidden
+	w.s.add(1, "key-1")
+	w.wants("it refuses", "answers 403", api.AlertAuditUnanchored)
+	status = http.StatusNoContent
+	w.wants("it takes it", "")
+	if len(got) != 3 {
+		t.Errorf("posted %v", got)
+	}
+	w.now = w.now.Add(48 * time.Hour)
+	checks, err := api.All[api.AuditCheck](t.Context(), w.s, api.ListQuery{Kind: api.KindAuditCheck})
+	if a := alerts.Of(alerts.State{Audit: checks}, w.now); err != nil || len(a) != 1 || a[0].Code != api.AlertAuditUnanchored {
+		t.Errorf("nobody has looked for two days: %v, %v", a, err)
+	}
+}
+
+func TestParse(t *testing.T) {
+	for _, bad := range []string{"", "x", "file:", "file:marks", "syslog", "syslog:x", "syslog:udp://host", "syslog:http://host:1", "ftp://host/", "https://", "http:///path"} {
+		if a, err := Parse(bad); err == nil {
+			t.Errorf("%q is %v", bad, a)
+		}
+	}
+}

@@ -1,0 +1,308 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/installer/dev/built"
+	"github.com/basalt-gpu/basalt/installer/dev/failed"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/installer/dev/turn"
+)
+
+// alone makes a node of its own: the real basaltd, not started yet.
+func alone(t *testing.T, args ...string) *process {
+	t.Helper()
+	bin := built.Program(t, "appliance/cmd/basaltd")
+	dir, err := os.MkdirTemp("/tmp", "basaltd") // sockets have short paths
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	p := &process{name: "n1", dir: dir, command: append([]string{bin, "--data", filepath.Join(dir, "data"), "--run", filepath.Join(dir, "run"),
+		"--node-name", "n1", "--listen", address(t), "--fence", "none", "--log-level", "debug",
+		"--libvirt", "qemu+unix:///system?socket=" + filepath.Join(dir, "libvirt/run/libvirt-sock")}, args...)}
+	t.Cleanup(p.kill)
+	failed.Keep(t, func(f failed.Folder) { f.Files(filepath.Join(dir, "log")) })
+	return p
+}
+
+// operator waits until the node's API answers its operator.
+func operator(t *testing.T, p *process) *client.API {
+	t.Helper()
+	var key string
+	until(t, "it has an operator", func() bool {
+		raw, err := os.ReadFile(p.data("operator.key"))
+		key = strings.TrimSpace(string(raw))
+		return err == nil && key != ""
+	})
+	until(t, "its API answers", func() bool { _, err := p.api(t, key).Whoami(t.Context()); return err == nil })
+	return p.api(t, key)
+}
+
+// condition of the only node, as its agent has reported it.
+func condition(t *testing.T, op *client.API, typ string) (c api.Condition, n api.Node) {
+	t.Helper()
+	for node, err := range op.Nodes().All(t.Context(), client.Query{}) {
+		if err != nil {
+			return api.Condition{}, n
+		}
+		n = node
+	}
+	for _, c := range n.Status.Conditions {
+		if c.Type == typ {
+			return c, n
+		}
+	}
+	return api.Condition{}, n
+}
+
+// A machine on which nothing of what basaltd drives is installed is a node all
+// the same: it serves, its store takes writes, and it says what is missing.
+func TestNothingInstalled(t *testing.T) {
+	p := alone(t, "--network", "ovn")
+	empty := filepath.Join(p.dir, "nothing")
+	if err := os.Mkdir(empty, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p.command = append([]string{"/usr/bin/env", "PATH=" + empty}, p.command...)
+	p.start(t)
+	op := operator(t, p)
+	for typ, want := range map[string]string{
+		api.ConditionHypervisor: "libvirtd does not answer",
+		"Network":               "",
+		"GPUScheduler":          "",
+	} {
+		until(t, typ+" is reported", func() bool {
+			c, _ := condition(t, op, typ)
+			return c.Type == typ && !c.Status && c.Message != "" && strings.Contains(c.Message, want)
+		})
+	}
+	until(t, "it says that QEMU is not there", func() bool {
+		c, _ := condition(t, op, api.ConditionHypervisor)
+		return strings.Contains(c.Message, "qemu-system-x86_64")
+	})
+	until(t, "the operator is told", func() bool {
+		for a, err := range op.Alerts(t.Context()) {
+			if err == nil && a.Code == api.AlertNodeHypervisor && strings.Contains(a.Message, "node n1 cannot start instances") {
+				return true
+			}
+		}
+		return false
+	})
+	if _, err := op.Flavors().Create(t.Context(), api.Flavor{Meta: api.Meta{Name: "written"}, Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 64 << 20, RootBytes: 1 << 20}}); err != nil {
+		t.Errorf("a write: %v", err)
+	}
+	select {
+	case <-p.done:
+		t.Error("basaltd has ended")
+	default:
+	}
+}
+
+// ownLibvirt is the first process of a computer of its own, with its own /run and
+// folders of libvirt. It starts and kills libvirtd when it is told to. $1 is the
+// folder.
+const ownLibvirt = `
+set -e
+mount --make-rslave /
+mount -t proc proc /proc
+ip link set lo up
+cd "$1"
+mkdir etc lib cache log run
+cp -a /etc/libvirt/. etc
+rm -rf etc/qemu
+mkdir etc/qemu
+[ ! -d /var/cache/libvirt/qemu ] || cp -a /var/cache/libvirt/. cache
+cat >etc/qemu.conf <<C
+security_driver = "none"
+cgroup_controllers = [ ]
+stdio_handler = "file"
+namespaces = [ ]
+remember_owner = 0
+user = "root"
+group = "root"
+C
+cat >etc/libvirtd.conf <<C
+auth_unix_ro = "none"
+auth_unix_rw = "none"
+unix_sock_rw_perms = "0700"
+unix_sock_dir = "$1/run"
+log_outputs = "3:file:$1/libvirtd.log"
+C
+mount -t tmpfs tmpfs /run
+mkdir -p /run/libvirt
+for d in lib cache log; do mount --bind $d /var/$d/libvirt; done
+mount --bind etc /etc/libvirt
+pid=
+while read -r verb; do
+	case $verb in
+	start)
+		rm -f /run/libvirtd.pid
+		libvirtd --config /etc/libvirt/libvirtd.conf --pid-file /run/libvirtd.pid </dev/null >>libvirtd.out 2>&1 &
+		pid=$! ;;
+	kill) kill -9 $pid; wait $pid || true ;;
+	stop) kill -STOP $pid ;;
+	cont) kill -CONT $pid ;;
+	esac
+	echo "$verb"
+done
+`
+
+// libvirtd of the test's own: nobody else's machines are there.
+type libvirtd struct {
+	t   *testing.T
+	in  io.Writer
+	out *bufio.Reader
+}
+
+func newLibvirtd(t *testing.T, dir string) *libvirtd {
+	t.Helper()
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("bash", "-c", ownLibvirt, "bash", dir)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs, err := os.Create(filepath.Join(dir, "init.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer errs.Close()
+	cmd.Stderr = errs
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		t.Skipf("host: no namespaces here: %v", err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }) // and all processes with it
+	failed.Keep(t, func(f failed.Folder) { f.Files(dir+"/*.log", dir+"/libvirtd.out", dir+"/log/qemu/*.log") })
+	return &libvirtd{t, in, bufio.NewReader(out)}
+}
+
+// do returns when that is done: start, kill, stop (it hangs) or cont.
+func (l *libvirtd) do(verb string) {
+	l.t.Helper()
+	if _, err := fmt.Fprintln(l.in, verb); err != nil {
+		l.t.Fatal(err)
+	}
+	if said, err := l.out.ReadString('\n'); err != nil || strings.TrimSpace(said) != verb {
+		l.t.Fatalf("%s libvirtd: %q, %v", verb, said, err)
+	}
+}
+
+// sector is a disk that boots to a halt.
+func sector() string {
+	disk := make([]byte, 1<<20)
+	copy(disk, []byte{0xfa, 0xf4, 0xeb, 0xfc}) // cli; again: hlt; jmp again-1
+	disk[510], disk[511] = 0x55, 0xaa
+	return string(disk)
+}
+
+// libvirtd is absent when basaltd starts, comes, dies, hangs and comes back: the
+// API answers all the time, nothing is placed where no instance can start, and
+// what runs is neither declared dead nor started again.
+func TestLibvirtdComesAndGoes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("boots a real machine through libvirtd")
+	}
+	if os.Getuid() != 0 {
+		t.Skip("host: namespaces need root")
+	}
+	for _, program := range []string{"libvirtd", "qemu-system-x86_64", "qemu-img"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip("host: " + program + " is not installed: installer/dev/setup.sh installs it")
+		}
+	}
+	turn.Libvirt(t)
+	p := alone(t)
+	lv := newLibvirtd(t, filepath.Join(p.dir, "libvirt"))
+	p.start(t)
+	op := operator(t, p)
+	works := func(want bool) {
+		t.Helper()
+		patience.Until(t, 5*time.Minute, fmt.Sprint("the hypervisor works: ", want), func() bool { // it asks every QEMU what it can
+			c, _ := condition(t, op, api.ConditionHypervisor)
+			return c.Type != "" && c.Status == want
+		})
+	}
+	works(false)
+	org, err := op.Organizations().Create(t.Context(), api.Organization{Meta: api.Meta{Name: "acme"}, Spec: api.OrganizationSpec{DisplayName: "Acme"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := op.Projects().Create(t.Context(), api.Project{Meta: api.Meta{Name: "one", Organization: org.Meta.ID}}); err != nil {
+		t.Fatal(err)
+	}
+	create := func(name string) string {
+		t.Helper()
+		in, err := op.Instances().Create(t.Context(), api.Instance{Meta: api.Meta{Name: name, Project: "one", Organization: "acme"}, Spec: api.InstanceSpec{Flavor: "tiny-1", Image: "blank"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return in.Meta.ID
+	}
+	get := func(id string) api.Instance {
+		in, err := op.Instances().Get(t.Context(), id, client.Query{})
+		if err != nil {
+			return api.Instance{}
+		}
+		return in
+	}
+	if _, err := op.Flavors().Create(t.Context(), api.Flavor{Meta: api.Meta{Name: "tiny-1"}, Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 64 << 20, RootBytes: 1 << 20}}); err != nil {
+		t.Fatal(err)
+	}
+	img, err := op.Images().Create(t.Context(), api.Image{Meta: api.Meta{Name: "blank"}, Spec: api.ImageSpec{Format: "raw", Public: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := op.PutImageContent(t.Context(), img.Meta.ID, strings.NewReader(sector()), 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	id := create("first")
+	until(t, "it waits for a hypervisor", func() bool {
+		return strings.Contains(get(id).Assignment.Reason, "has no working hypervisor")
+	})
+	lv.do("start")
+	works(true)
+	until(t, "the instance runs", func() bool { return get(id).Status.Phase == api.InstanceRunning })
+	began := get(id).Status.StartedAt
+	for _, away := range [][2]string{{"kill", "start"}, {"stop", "cont"}} {
+		lv.do(away[0])
+		works(false)
+		second := create("after-" + away[0])
+		until(t, "nothing is placed", func() bool {
+			return strings.Contains(get(second).Assignment.Reason, "has no working hypervisor")
+		})
+		if in := get(id); in.Status.Phase != api.InstanceRunning || in.Assignment.NodeLost {
+			t.Errorf("after %s the instance is %s, node lost: %v; want Running", away[0], in.Status.Phase, in.Assignment.NodeLost)
+		}
+		lv.do(away[1])
+		works(true)
+		until(t, "what waited runs", func() bool { return get(second).Status.Phase == api.InstanceRunning })
+		in := get(id)
+		if in.Status.Phase != api.InstanceRunning || !in.Status.StartedAt.Equal(*began) {
+			t.Errorf("after %s the instance is %s since %s, want Running since %s", away[1], in.Status.Phase, in.Status.StartedAt, began)
+		}
+	}
+	select {
+	case <-p.done:
+		t.Error("basaltd has ended")
+	default:
+	}
+}

@@ -1,0 +1,129 @@
+package billing
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+var update = flag.Bool("update", false, "write testdata/hours.json")
+
+// anHour of an instance that the portal shows the price of, and what rating makes
+// of it in millionths.
+type anHour struct {
+	Name string            `json:"name"`
+	At   time.Time         `json:"at"`
+	Book api.PriceBookSpec `json:"book"`
+	Size struct {
+		VCPUs       int64  `json:"vcpus"`
+		MemoryBytes int64  `json:"memoryBytes"`
+		RootBytes   int64  `json:"rootBytes"`
+		VRAMBytes   int64  `json:"vramBytes"`
+		Tier        string `json:"tier"`
+	} `json:"size"`
+	GPUPercent int64            `json:"gpuPercent"`
+	Cost       map[string]int64 `json:"cost"`
+}
+
+// hours that the portal's price is held against (ui/src/lib/price.test.ts).
+func hours() (all []anHour) {
+	plain := DefaultPriceBook()
+	rich := DefaultPriceBook()
+	rich.Discounts = []api.Discount{
+		{BasisPoints: 333},
+		{BasisPoints: 1250, Meters: []api.Meter{api.MeterGPU, api.MeterVCPU}, Until: november},
+		{BasisPoints: 9000, From: november},
+	}
+	for i, p := range rich.Prices {
+		switch p.Meter {
+		case api.MeterVCPU:
+			rich.Prices[i].Tiers = []api.PriceTier{{UpTo: 1, PriceMicros: 0}, {UpTo: 3, PriceMicros: p.PriceMicros / 3}}
+		case api.MeterGPU:
+			rich.Prices = append(rich.Prices, api.Price{Meter: p.Meter, From: november, PriceMicros: p.PriceMicros + 7, Per: p.Per, Unit: p.Unit})
+		}
+	}
+	alike := DefaultPriceBook() // one price for all tiers
+	alike.Prices = slices.DeleteFunc(alike.Prices, func(p api.Price) bool { return p.Meter == api.MeterGPUPremium || p.Meter == api.MeterGPUBasic })
+	add := func(name string, book api.PriceBookSpec, at time.Time, vram, percent int64, tier string) {
+		h := anHour{Name: name, At: at, Book: book, GPUPercent: percent}
+		h.Size.VCPUs, h.Size.MemoryBytes, h.Size.RootBytes, h.Size.VRAMBytes, h.Size.Tier = 4, 8<<30, 41<<30+1, vram, tier
+		all = append(all, h)
+	}
+	add("no GPU", plain, october, 0, 100, "standard")
+	add("half a GPU", plain, october, 8<<30, 50, "standard")
+	add("all of a GPU", plain, october, 8<<30, 100, "standard")
+	add("no share", plain, october, 8<<30, 0, "standard")
+	add("premium", plain, october, 3<<30, 33, "premium")
+	add("basic", plain, october, 3<<30, 33, "basic")
+	add("tiers and discounts", rich, october, 8<<30, 37, "standard")
+	add("later price and discount", rich, november, 8<<30, 37, "standard")
+	add("premium without a price", alike, october, 8<<30, 100, "premium")
+	return all
+}
+
+// rated is what an invoice of the hour alone says of it.
+func (h anHour) rated(t *testing.T) map[string]int64 {
+	t.Helper()
+	const seconds = 3600
+	gpu := map[string]api.Meter{"standard": api.MeterGPU, "premium": api.MeterGPUPremium, "basic": api.MeterGPUBasic}[h.Size.Tier]
+	used := map[api.Meter]int64{
+		api.MeterVCPU: h.Size.VCPUs * seconds, api.MeterMemory: h.Size.MemoryBytes * seconds,
+		api.MeterVolume: h.Size.RootBytes * seconds, api.MeterVRAM: h.Size.VRAMBytes * seconds,
+	}
+	if h.Size.VRAMBytes > 0 {
+		used[gpu] = seconds * int64(time.Second) * h.GPUPercent / 100
+	}
+	r, err := NewRating("org", h.Book, h.At, h.At.Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []api.Use
+	for m, n := range used {
+		all = append(all, api.Use{Hour: h.At, Meter: m, Project: "p", Resource: "r", Quantity: n})
+	}
+	slices.SortFunc(all, api.Use.Compare)
+	for _, u := range all {
+		if err := r.Add(u); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := r.Invoice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cost := map[string]int64{"compute": 0, "disk": 0, "vram": 0, "gpu": 0, "total": p.TotalMicros}
+	part := map[api.Meter]string{api.MeterVCPU: "compute", api.MeterMemory: "compute", api.MeterVolume: "disk", api.MeterVRAM: "vram", gpu: "gpu"}
+	for _, l := range p.Lines {
+		cost[part[l.Meter]] += l.AmountMicros
+	}
+	return cost
+}
+
+// The portal's prices before the click are held against this file, and this file
+// against the rating.
+func TestHours(t *testing.T) {
+	all := hours()
+	for i, h := range all {
+		all[i].Cost = h.rated(t)
+	}
+	want, err := json.MarshalIndent(all, "", "\t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = append(want, '\n')
+	const path = "testdata/hours.json"
+	if *update {
+		if err := os.WriteFile(path, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if have, err := os.ReadFile(path); err != nil || !bytes.Equal(have, want) {
+		t.Errorf("%s is not what rating makes of these hours (%v): write it anew with -update, and look at the difference", path, err)
+	}
+}

@@ -1,0 +1,300 @@
+// Package cgroup gives each vGPU a control group of its own: what its workers
+// take of the host's memory, processes and processors is bounded by what its
+// instance pays for, and when that is not enough it is one of them that the
+// kernel ends, and nobody else.
+//
+// Version 2 needs a delegated group (systemd.resource-control(5), Delegate= and
+// DelegateSubgroup=): its processes are in a leaf, and the vGPUs' groups are made
+// beside that. Version 1 needs
+// the controllers memory, pids and cpu where one may make groups.
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Limits of one vGPU: of its basalt-vgpu and all its workers together.
+type Limits struct {
+	MemoryBytes int64
+	PIDs        int64 // processes and threads
+	MilliCPUs   int64 // thousandths of a processor's time
+}
+
+// Groups makes and removes the groups of a node's vGPUs. Its methods may be
+// called from any goroutine, for one id by one caller at a time.
+type Groups struct {
+	v2 bool
+	// parents are the folders in which the vGPUs' groups lie: one with version 2,
+	// one for each controller with version 1.
+	parents map[string]string
+}
+
+const (
+	leaf   = "basaltd"     // version 2: DelegateSubgroup of the unit
+	folder = "basalt-vgpu" // where the vGPUs' groups are
+
+	period = 100_000 // microseconds over which a quota of processor time holds
+)
+
+var controllers = []string{"memory", "pids", "cpu"}
+
+var validID = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
+
+// Open finds out where this process may make groups, and prepares it. The error
+// says what is missing.
+func Open() (*Groups, error) { return open("/proc/self/cgroup", "/proc/self/mountinfo") }
+
+func open(cgroups, mountinfo string) (*Groups, error) {
+	own, err := membership(cgroups)
+	if err != nil {
+		return nil, err
+	}
+	v2, v1, err := mounts(mountinfo)
+	if err != nil {
+		return nil, err
+	}
+	if path, ok := own[""]; ok && v2 != "" && offers(filepath.Join(v2, path)) {
+		return openV2(v2, path)
+	}
+	g := &Groups{parents: map[string]string{}}
+	for _, c := range controllers {
+		at, path := v1[c], own[c]
+		if at == "" || path == "" {
+			return nil, fmt.Errorf("control groups: there is no controller %q, neither of version 2 nor of version 1", c)
+		}
+		g.parents[c] = filepath.Join(at, path, folder)
+		if err := os.MkdirAll(g.parents[c], 0o755); err != nil {
+			return nil, fmt.Errorf("control groups, version 1: %w", err)
+		}
+	}
+	return g, nil
+}
+
+// membership is this process's group in each hierarchy, by controller; "" is
+// version 2's.
+func membership(path string) (map[string]string, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("control groups: %w", err)
+	}
+	own := map[string]string{}
+	for line := range strings.Lines(string(raw)) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		for c := range strings.SplitSeq(parts[1], ",") {
+			own[c] = parts[2]
+		}
+	}
+	return own, nil
+}
+
+// mounts is where the hierarchies are mounted (proc_pid_mountinfo(5)).
+func mounts(path string) (v2 string, v1 map[string]string, err error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return "", nil, fmt.Errorf("control groups: %w", err)
+	}
+	v1 = map[string]string{}
+	for line := range strings.Lines(string(raw)) {
+		before, after, found := strings.Cut(line, " - ")
+		at, fs := strings.Fields(before), strings.Fields(after)
+		if !found || len(at) < 5 || len(fs) < 3 {
+			continue
+		}
+		switch fs[0] {
+		case "cgroup2":
+			v2 = at[4]
+		case "cgroup":
+			for o := range strings.SplitSeq(fs[2], ",") {
+				v1[o] = at[4]
+			}
+		}
+	}
+	return v2, v1, nil
+}
+
+// offers tells whether version 2 has the controllers there.
+func offers(dir string) bool {
+	have := words(filepath.Join(dir, "cgroup.controllers"))
+	for _, c := range controllers {
+		if !slices.Contains(have, c) {
+			return false
+		}
+	}
+	return true
+}
+
+func words(path string) []string {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(raw))
+}
+
+func openV2(mount, path string) (*Groups, error) {
+	base := filepath.Join(mount, path)
+	if base != filepath.Clean(mount) { // the root may have processes beside groups
+		// Without a subgroup for itself, systemd could not start the unit again:
+		// a group with groups below has no processes.
+		if filepath.Base(base) != leaf || !delegated(filepath.Dir(base)) {
+			return nil, fmt.Errorf("control group %s is not delegated to this process: its unit needs Delegate=cpu memory pids and DelegateSubgroup=%s, which systemd 254 and newer know", path, leaf)
+		}
+		base = filepath.Dir(base)
+		if err := vacate(base); err != nil {
+			return nil, err
+		}
+	}
+	all := "+" + strings.Join(controllers, " +")
+	parent := filepath.Join(base, folder)
+	if err := write(base, "cgroup.subtree_control", all); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return nil, fmt.Errorf("control groups: %w", err)
+	}
+	if err := write(parent, "cgroup.subtree_control", all); err != nil {
+		return nil, err
+	}
+	return &Groups{v2: true, parents: map[string]string{"": parent}}, nil
+}
+
+// delegated tells whether systemd has handed the group over: it says so in an
+// extended attribute.
+func delegated(dir string) bool {
+	for _, name := range []string{"trusted.delegate", "user.delegate"} {
+		var value [8]byte
+		if n, err := unix.Getxattr(dir, name, value[:]); err == nil && string(value[:n]) == "1" {
+			return true
+		}
+	}
+	return false
+}
+
+// vacate moves processes that are in the group itself into the leaf: those that a
+// basaltd of before has left there. With version 2 a group whose controllers are
+// enabled for its children has no processes.
+func vacate(base string) error {
+	to := filepath.Join(base, leaf)
+	const rounds = 10 // processes may start others meanwhile
+	for range rounds {
+		pids := words(filepath.Join(base, "cgroup.procs"))
+		if len(pids) == 0 {
+			return nil
+		}
+		for _, pid := range pids {
+			if err := write(to, "cgroup.procs", pid); err != nil && !errors.Is(err, unix.ESRCH) {
+				return err
+			}
+		}
+	}
+	return fmt.Errorf("control group %s: processes start in it faster than they can be moved", base)
+}
+
+// Ensure that the vGPU has a group with these limits. It returns the folders
+// that a process joins (Join).
+func (g *Groups) Ensure(id string, l Limits) ([]string, error) {
+	if !validID.MatchString(id) {
+		return nil, fmt.Errorf("vGPU id %q is not valid: want up to 64 of a-z, 0-9 and dash", id)
+	}
+	var dirs []string
+	for _, parent := range g.parents {
+		dir := filepath.Join(parent, id)
+		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("control group of vGPU %s: %w", id, err)
+		}
+		dirs = append(dirs, dir)
+	}
+	for _, s := range g.settings(l) {
+		dir := filepath.Join(g.parent(s.controller), id)
+		err := write(dir, s.file, s.value)
+		if s.optional && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(dirs)
+	return dirs, nil
+}
+
+type setting struct {
+	controller, file, value string
+	optional                bool // not every kernel has it
+}
+
+// settings are the files of cgroups(7), and of Documentation/admin-guide/cgroup-v2.rst.
+func (g *Groups) settings(l Limits) []setting {
+	// As a group of as many processes would have it, where others want the time too.
+	share := max(l.MilliCPUs, 10)
+	memory, pids, quota := strconv.FormatInt(l.MemoryBytes, 10), strconv.FormatInt(l.PIDs, 10), strconv.FormatInt(l.MilliCPUs*period/1000, 10)
+	if g.v2 {
+		return []setting{
+			{"", "memory.max", memory, false}, {"", "memory.swap.max", "0", true}, {"", "pids.max", pids, false},
+			{"", "cpu.max", quota + " " + strconv.Itoa(period), false}, {"", "cpu.weight", strconv.FormatInt(min(share/10, 10_000), 10), false},
+		}
+	}
+	return []setting{
+		{"memory", "memory.limit_in_bytes", memory, false}, {"pids", "pids.max", pids, false},
+		{"cpu", "cpu.cfs_period_us", strconv.Itoa(period), false}, {"cpu", "cpu.cfs_quota_us", quota, false},
+		{"cpu", "cpu.shares", strconv.FormatInt(min(share*1024/1000, 262_144), 10), false},
+	}
+}
+
+func (g *Groups) parent(controller string) string {
+	if g.v2 {
+		return g.parents[""]
+	}
+	return g.parents[controller]
+}
+
+// Remove the vGPU's group, whose processes shall have ended; those that are
+// still ending make it fail with EBUSY. Nothing to do if there is none.
+func (g *Groups) Remove(id string) error {
+	if !validID.MatchString(id) {
+		return nil // never made
+	}
+	var errs []error
+	for _, parent := range g.parents {
+		if err := unix.Rmdir(filepath.Join(parent, id)); err != nil && !errors.Is(err, unix.ENOENT) {
+			errs = append(errs, fmt.Errorf("control group of vGPU %s: %w", id, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Join moves this process, with all its threads, into the groups of those
+// folders. What it starts from then on is there too.
+func Join(dirs []string) error {
+	for _, dir := range dirs {
+		if err := write(dir, "cgroup.procs", "0"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func write(dir, file, value string) error {
+	f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("control groups: %w", err)
+	}
+	_, err = f.WriteString(value)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("control groups: write %q: %w", value, err)
+	}
+	return nil
+}

@@ -1,0 +1,232 @@
+package cgroup
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
+)
+
+// TestMain: the test binary is also a member of a group, which takes memory when
+// it is told to, page by page.
+func TestMain(m *testing.M) {
+	if len(os.Args) < 3 || os.Args[1] != "member" {
+		os.Exit(m.Run())
+	}
+	if err := Join(os.Args[3:]); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	v := VictimUsual
+	if os.Args[2] == "first" {
+		v = VictimFirst
+	}
+	if err := SetVictim(v); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println("joined")
+	var n int
+	_, _ = fmt.Scan(&n)
+	b := make([]byte, n)
+	for i := 0; i < n; i += 4096 {
+		b[i] = 1
+	}
+	fmt.Println("took", len(b))
+	_, _ = fmt.Scan(&n)
+	os.Exit(0)
+}
+
+// member starts one, and returns when it has joined.
+func member(t *testing.T, victim string, dirs []string) (take func(n int) string, pid int, ended chan error) {
+	t.Helper()
+	cmd := exec.Command("/proc/self/exe", append([]string{"member", victim}, dirs...)...)
+	cmd.SysProcAttr = &unix.SysProcAttr{Pdeathsig: unix.SIGKILL}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended = make(chan error, 1)
+	line := func() string {
+		var b [200]byte
+		n, _ := out.Read(b[:])
+		return strings.TrimSpace(string(b[:n]))
+	}
+	if said := line(); said != "joined" {
+		t.Fatalf("a process joins %v: %s", dirs, said)
+	}
+	done := make(chan struct{})
+	t.Cleanup(func() { _ = cmd.Process.Kill(); <-done })
+	go func() { ended <- cmd.Wait(); close(done) }()
+	return func(n int) string {
+		_, _ = fmt.Fprintln(in, n)
+		return line()
+	}, cmd.Process.Pid, ended
+}
+
+// groups of this machine; the test is left out where it has none to give.
+func groups(t *testing.T) *Groups {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("host: control groups need root")
+	}
+	g, err := Open()
+	if err != nil {
+		t.Skipf("host: %v", err)
+	}
+	return g
+}
+
+// Who takes more than the group may is ended, alone, and it is the one that says
+// so of itself, not the group's keeper, however much that has.
+func TestWhoTakesTooMuchDiesAlone(t *testing.T) {
+	g := groups(t)
+	id := fmt.Sprintf("test-%d", os.Getpid())
+	dirs, err := g.Ensure(id, Limits{MemoryBytes: 160 << 20, PIDs: 100, MilliCPUs: 1500})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		patience.Until(t, 20*time.Second, "the group goes", func() bool { return g.Remove(id) == nil })
+		for _, dir := range dirs {
+			if _, err := os.Stat(dir); err == nil {
+				t.Errorf("%s is left", dir)
+			}
+		}
+	})
+	keeper, keeperPID, keeperEnded := member(t, "usual", dirs)
+	if got := keeper(80 << 20); !strings.HasPrefix(got, "took") {
+		t.Fatalf("the keeper says %q", got)
+	}
+	other, _, otherEnded := member(t, "first", dirs)
+	if got := other(8 << 20); !strings.HasPrefix(got, "took") {
+		t.Fatalf("the other worker says %q", got)
+	}
+	greedy, _, greedyEnded := member(t, "first", dirs)
+	if got := greedy(512 << 20); got != "" {
+		t.Errorf("the greedy one says %q, want that it was ended", got)
+	}
+	err = patience.Receive(t, 20*time.Second, "the greedy one ends", greedyEnded)
+	if err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("the greedy one ended with %v, want killed", err)
+	}
+	for name, ended := range map[string]chan error{"keeper": keeperEnded, "other worker": otherEnded} {
+		select {
+		case err := <-ended:
+			t.Errorf("the %s has ended: %v", name, err)
+		default:
+		}
+	}
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", keeperPID))
+	if err != nil || !strings.Contains(string(raw), folder+"/"+id) {
+		t.Errorf("the keeper's groups are %s, %v", raw, err)
+	}
+}
+
+// Limits hold for what runs already, and for more threads than there may be.
+func TestPIDs(t *testing.T) {
+	g := groups(t)
+	id := fmt.Sprintf("pids-%d", os.Getpid())
+	dirs, err := g.Ensure(id, Limits{MemoryBytes: 64 << 20, PIDs: 3, MilliCPUs: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		patience.Until(t, 20*time.Second, "the group goes", func() bool { return g.Remove(id) == nil })
+	})
+	script := `for d; do echo 0 >"$d/cgroup.procs" || exit 3; done; sleep 0 & sleep 0 & sleep 0 & sleep 0 & wait`
+	out, err := exec.Command("sh", append([]string{"-c", script, "sh"}, dirs...)...).CombinedOutput()
+	if err == nil || !strings.Contains(strings.ToLower(string(out)), "fork") {
+		t.Errorf("four processes beside a shell in a group of three: %v, %s", err, out)
+	}
+}
+
+func TestBadIDs(t *testing.T) {
+	g := &Groups{parents: map[string]string{"memory": t.TempDir()}}
+	for _, id := range []string{"", "..", "a/b", "A", strings.Repeat("a", 65)} {
+		if _, err := g.Ensure(id, Limits{}); err == nil {
+			t.Errorf("%q has a group", id)
+		}
+		if err := g.Remove(id); err != nil {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+}
+
+// A pretended hierarchy of version 2, without a kernel behind it: what is written
+// where, and what is refused.
+func TestVersion2(t *testing.T) {
+	root := t.TempDir()
+	unit := filepath.Join(root, "system.slice/basaltd.service")
+	for _, dir := range []string{unit, filepath.Join(unit, leaf), filepath.Join(unit, folder), filepath.Join(unit, folder, "ins-1")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range []string{"cgroup.procs", "cgroup.subtree_control", "memory.max", "pids.max", "cpu.max", "cpu.weight"} {
+			put(t, filepath.Join(dir, file), "")
+		}
+		put(t, filepath.Join(dir, "cgroup.controllers"), "cpuset cpu io memory pids\n")
+	}
+	own, info := filepath.Join(root, "cgroup"), filepath.Join(root, "mountinfo")
+	put(t, own, "0::/system.slice/basaltd.service/basaltd\n")
+	put(t, info, "25 22 0:21 / "+root+" rw,nosuid shared:4 - cgroup2 cgroup2 rw\n")
+	if _, err := open(own, info); err == nil || !strings.Contains(err.Error(), "/system.slice/basaltd.service/basaltd is not delegated") {
+		t.Fatalf("a group that nobody delegated: %v", err)
+	}
+	if err := unix.Setxattr(unit, "user.delegate", []byte("1"), 0); err != nil {
+		t.Skipf("host: no extended attributes in %s: %v", root, err)
+	}
+	g, err := open(own, info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs, err := g.Ensure("ins-1", Limits{MemoryBytes: 1 << 30, PIDs: 10, MilliCPUs: 2500})
+	if err != nil {
+		t.Fatal(err)
+	}
+	group := filepath.Join(unit, folder, "ins-1")
+	if len(dirs) != 1 || dirs[0] != group {
+		t.Errorf("the folders to join are %v, want %s", dirs, group)
+	}
+	for path, want := range map[string]string{
+		filepath.Join(unit, "cgroup.subtree_control"):         "+memory +pids +cpu",
+		filepath.Join(unit, folder, "cgroup.subtree_control"): "+memory +pids +cpu",
+		filepath.Join(group, "memory.max"):                    "1073741824",
+		filepath.Join(group, "pids.max"):                      "10",
+		filepath.Join(group, "cpu.max"):                       "250000 100000",
+		filepath.Join(group, "cpu.weight"):                    "250",
+	} {
+		if got, err := os.ReadFile(path); err != nil || string(got) != want {
+			t.Errorf("%s = %q, %v; want %q", path, got, err, want)
+		}
+	}
+	put(t, own, "0::/system.slice/basaltd.service\n")
+	if _, err := open(own, info); err == nil || !strings.Contains(err.Error(), "DelegateSubgroup=basaltd") {
+		t.Errorf("a unit without a subgroup for itself: %v", err)
+	}
+	put(t, own, "1:name=systemd:/\n")
+	if _, err := open(own, info); err == nil || !strings.Contains(err.Error(), `no controller "memory"`) {
+		t.Errorf("a machine without controllers: %v", err)
+	}
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,63 @@
+package ptx
+
+import "strings"
+
+// What a module's tables take of memory is bounded by its source: a few bytes can
+// ask for much (".reg .b32 %r<65536>;"). A compiler's output takes some 15 to 20
+// bytes of tables for each byte of source.
+const (
+	tablesBase    = 8 << 20   // bytes that any module may take
+	tablesPerByte = 32        // of source
+	tablesMost    = 192 << 20 // bytes, of any module
+)
+
+// About what entries of the tables take, with what they point to.
+const (
+	costInst     = 192
+	costOperand  = 136
+	costRegister = 72
+	costLabel    = 128
+	costScope    = 1024
+	costVar      = 320
+	costFunc     = 512
+	costReloc    = 72
+)
+
+// budget is what a module's tables may still take.
+type budget struct {
+	left   uint64
+	opcode map[string][]string // its parts: few opcodes are in many instructions
+}
+
+func newBudget(src string) budget {
+	return budget{left: allowed(src), opcode: map[string][]string{}}
+}
+
+func allowed(src string) uint64 {
+	return min(tablesBase+tablesPerByte*uint64(len(src)), tablesMost)
+}
+
+// charge the budget with n bytes.
+func (p *parser) charge(n uint64) error {
+	if n > p.budget.left {
+		return p.errorf("module too large: its registers, variables and instructions take more than %d bytes of memory, which is what %d bytes of source may take",
+			allowed(p.lex.src), len(p.lex.src))
+	}
+	p.budget.left -= n
+	return nil
+}
+
+// maxOpcodes are remembered; who has more is no compiler.
+const maxOpcodes = 4096
+
+// split an opcode at its dots. The parts are shared: they are not to be changed.
+func (b *budget) split(opcode string) []string {
+	if parts := b.opcode[opcode]; parts != nil {
+		return parts
+	}
+	parts := strings.Split(opcode, ".")
+	if len(b.opcode) < maxOpcodes {
+		b.opcode[opcode] = parts
+	}
+	return parts
+}

@@ -1,0 +1,105 @@
+package soft
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// load gives a module's only kernel with its attributes.
+func load(t *testing.T, src string) (worker.Context, worker.Function, [abi.FunctionAttributes]int32) {
+	t.Helper()
+	d, err := New(Options{VRAM: 64 << 20, SMs: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	c, err := d.NewContext(0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, funcs, info, err := c.ModuleLoad([]byte(src), worker.ModuleOptions{})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, info.ErrorLog)
+	}
+	return c, funcs[0], info.Functions[0].Attributes
+}
+
+// Programs divide the device's limits by a kernel's attributes: a kernel's
+// largest block must fit by every count, and a multiprocessor must hold what
+// the occupancy says.
+func TestAttributesAgree(t *testing.T) {
+	device := attributes(Options{SMs: 2})
+	for name, head := range map[string]string{
+		"nothing":      " { ret; }",
+		"few":          " { .reg .b32 %r<10>; ret; }",
+		"many":         " { .reg .b64 %rd<200>; ret; }",
+		"many, small":  " .maxntid 256, 1, 1 { .reg .b64 %rd<200>; ret; }",
+		"many, odd":    " .maxntid 250, 3, 1 { .reg .b64 %rd<200>; ret; }",
+		"much memory":  " { .reg .b64 %rd<60000>; .local .b8 l[500000]; st.local.u8 [l], 1; ret; }",
+		"much, shared": " { .reg .b32 %r<100>; .shared .b8 s[40000]; st.shared.u8 [s], 1; ret; }",
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, f, a := load(t, ptxHead+".entry k()"+head)
+			threads, registers := a[0], a[4]
+			if registers < 1 || registers > 255 || threads < 1 || threads > device[1] || registers*threads > device[12] {
+				t.Errorf("%d registers in each of %d threads, of %d in a block", registers, threads, device[12])
+			}
+			for _, block := range []int32{1, 31, 33, 128, 257, threads} {
+				if block > threads {
+					continue
+				}
+				n, err := c.Occupancy(f, uint32(block), 0)
+				if blocks := int32(n); err != nil || blocks < 1 || blocks > device[106] || blocks*block > device[39] || blocks*block*registers > device[82] {
+					t.Errorf("%d blocks of %d threads with %d registers on a multiprocessor: %v", blocks, block, registers, err)
+				}
+			}
+			r := &rig{TB: t, c: c, funcs: map[string]worker.Function{"k": f}}
+			r.launch("k", [3]uint32{1, 1, 1}, [3]uint32{uint32(threads), 1, 1}, 0)
+			r.expect(r.buffer(make([]byte, 4)), 1, func(int) uint32 { return 0 })
+		})
+	}
+}
+
+// PTX_VERSION is the architecture of .target, BINARY_VERSION the device's.
+func TestPTXVersion(t *testing.T) {
+	for target, want := range map[string]int32{"sm_35": 35, "sm_70": 70, "sm_90a": 90, "sm_100f": 100, "debug, sm_52": 52, "sm_61, texmode_independent": 61} {
+		_, _, a := load(t, ".version 8.4\n.target "+target+"\n.address_size 64\n.entry k() { ret; }")
+		if a[5] != want || a[6] != capability {
+			t.Errorf(".target %s: PTX version %d, binary version %d, want %d and %d", target, a[5], a[6], want, capability)
+		}
+	}
+}
+
+// A module that is refused says why, and there is nothing of it to launch.
+func TestModuleWithTooMuchIsRefused(t *testing.T) {
+	d, err := New(Options{VRAM: 64 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	c, err := d.NewContext(0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for src, want := range map[string]string{
+		ptxHead + ".entry a() { ret; }\n.entry k()\n{ .reg .f64 %fd<1000000>; ret; }": "line 6",
+		".version 8.4\n.address_size 64\n.entry k() { ret; }":                         ".target",
+		".version 8.4\n.target sm_x\n.entry k() { ret; }":                             "sm_x",
+	} {
+		m, funcs, info, err := c.ModuleLoad([]byte(src), worker.ModuleOptions{})
+		if err == nil || m != nil || len(funcs) != 0 || len(info.Functions) != 0 || !strings.Contains(info.ErrorLog, want) {
+			t.Errorf("module %v, %d kernels, %v, log %q, want an error that names %s", m, len(funcs), err, info.ErrorLog, want)
+		}
+	}
+}

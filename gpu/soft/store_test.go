@@ -1,0 +1,95 @@
+package soft
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand"
+	"testing"
+)
+
+// A warp's store to one address is one store, of the last lane's value.
+func TestWriters(t *testing.T) {
+	rnd := rand.New(rand.NewSource(1))
+	for n := range 2000 {
+		a := access{space: spGlobal}
+		addrs := make([]uint64, warpSize)
+		for l := range addrs {
+			switch addrs[l] = deviceBase + 4*uint64(rnd.Intn(1+n%40)); n % 5 {
+			case 0:
+				addrs[l] = deviceBase + 4*uint64(l)
+			case 1:
+				addrs[l] = deviceBase - 4*uint64(l/(1+n%3))
+			}
+		}
+		lanes := rnd.Uint32() | -bit(n%2 == 0)
+		last := map[uint64]int{}
+		for l, x := range addrs {
+			if lanes>>l&1 != 0 {
+				last[x] = l
+			}
+		}
+		want := uint32(0)
+		for _, l := range last {
+			want |= 1 << l
+		}
+		if got := a.writers(addrs, 0, lanes); got != want {
+			t.Fatalf("lanes %#x of addresses %#x: writers %#x, want %#x", lanes, addrs, got, want)
+		}
+	}
+	a := access{space: spGeneric}
+	if got := a.writers([]uint64{31: 8, 0: 8, 1: 8}, localWindow, 0x80000003); got != 0x80000003 {
+		t.Errorf("lanes %#x write to their local memory, want 0x80000003", got)
+	}
+}
+
+// Stores of a warp whose lanes share addresses leave what the last lane stored.
+func TestStoresToOneAddress(t *testing.T) {
+	for _, typ := range []string{"u8", "u16", "u32", "u64", "v2.u32", "v4.u32"} {
+		for _, space := range []string{".global", "", ".shared"} {
+			value, size := "%r3", map[string]int{"u8": 1, "u16": 2, "u32": 4, "u64": 8, "v2.u32": 8, "v4.u32": 16}[typ]
+			switch typ {
+			case "u64":
+				value = "%rd4"
+			case "v2.u32":
+				value = "{%r3, %r3}"
+			case "v4.u32":
+				value = "{%r3, %r3, %r3, %r3}"
+			}
+			r := newRig(t, ptxHead+fmt.Sprintf(`.entry k(.param .u64 out, .param .u64 index) { .reg .b64 %%rd<6>; .reg .b32 %%r<5>; .reg .pred %%p; .shared .align 16 .b8 t[512];
+ld.param.u64 %%rd1, [out]; ld.param.u64 %%rd2, [index]; mov.u32 %%r1, %%tid.x; mul.wide.u32 %%rd3, %%r1, 4; add.u64 %%rd2, %%rd2, %%rd3; ld.global.u32 %%r2, [%%rd2];
+mul.wide.u32 %%rd3, %%r2, %d; add.u64 %%rd1, %%rd1, %%rd3; add.u32 %%r3, %%r1, 1; cvt.u64.u32 %%rd4, %%r3; setp.ne.u32 %%p, %%r1, 17;
+mov.u64 %%rd5, t; add.u64 %%rd5, %%rd5, %%rd3;
+@%%p st%s.%s [%s], %s; bar.sync 0;
+@%%p ld%s.%s %s, [%s]; @%%p st.global.%s [%%rd1], %s; ret; }`, size, space, typ, where(space), value, space, typ, value, where(space), typ, value))
+			rnd := rand.New(rand.NewSource(int64(size)))
+			index, want := make([]uint32, 32), make([]byte, 32*size)
+			for l := range index {
+				index[l] = uint32(rnd.Intn(12))
+				if l != 17 {
+					cell := want[int(index[l])*size:][:size]
+					step := min(size, 4)
+					if typ == "u64" {
+						step = 8
+					}
+					for at := 0; at < size; at += step {
+						copy(cell[at:at+step], []byte{byte(l + 1), 0, 0, 0, 0, 0, 0, 0})
+					}
+				}
+			}
+			out := r.buffer(make([]byte, len(want)))
+			r.launch("k", [3]uint32{1, 1, 1}, [3]uint32{32, 1, 1}, 0, out, r.buffer(raw(index)))
+			got, err := r.read(out, len(want))
+			if err != nil || !bytes.Equal(got, want) {
+				t.Errorf("st%s.%s: memory %x, %v, want %x", space, typ, got, err, want)
+			}
+		}
+	}
+}
+
+// where is the register with the address of a lane's cell.
+func where(space string) string {
+	if space == ".shared" {
+		return "%rd5"
+	}
+	return "%rd1"
+}

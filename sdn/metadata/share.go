@@ -1,0 +1,35 @@
+package metadata
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// share chooses the networks that a node answers, at most so many, in the order
+// in which they are to be made: every project's first one, then every project's
+// second one, and so on. So what does not fit belongs to the projects that have
+// the most networks here, and one project's many networks do not keep another's
+// waiting. In a project those that are answered already come first, so that a
+// network that is added never takes the place of one that works.
+func share(networks []Network, running func(api.NetworkID) bool, most int) (answered, left []Network) {
+	all := slices.Clone(networks)
+	slices.SortFunc(all, func(a, b Network) int {
+		first := func(n Network) int {
+			if running(n.ID) {
+				return 0
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(a.Project, b.Project), first(a)-first(b), cmp.Compare(a.ID, b.ID))
+	})
+	rank, next := map[api.NetworkID]int{}, map[api.ProjectID]int{}
+	for _, n := range all {
+		rank[n.ID] = next[n.Project]
+		next[n.Project]++
+	}
+	slices.SortStableFunc(all, func(a, b Network) int { return rank[a.ID] - rank[b.ID] })
+	most = min(most, len(all))
+	return all[:most], all[most:]
+}
