@@ -301,7 +301,7 @@ func upgradeTo(t *testing.T, all []*kept, key, version, program string, kill boo
 			if n.Phase.Halfway() {
 				half++
 			}
-			if kill && n.Phase == api.UpgradeNodeVerifying {
+			if kill && n.Phase == api.UpgradeNodeDone {
 				kill = false
 				leader := leaderOf(t, all)
 				t.Logf("%s leads and is killed", leader.name)
