@@ -24,6 +24,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/appliance/store"
 	"github.com/basalt-gpu/basalt/installer/dev/built"
+	"github.com/basalt-gpu/basalt/installer/dev/layer"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
@@ -216,7 +217,7 @@ func TestUpgradeFromPreviousRelease(t *testing.T) {
 	})
 	l := newLoad(t, all, key)
 	if able {
-		upgradeTo(t, all, key, "2.0", after, true)
+		upgradeTo(t, all, key, "2.0", after)
 	} else {
 		byHand(t, all, after)
 	}
@@ -283,34 +284,31 @@ func upgradeOf(t *testing.T, all []*kept, key string) (u api.Upgrade, ok bool) {
 	return u, false
 }
 
-// upgradeTo upgrades the cluster and waits until that is done. With kill, who
-// leads is killed when the first node has the new release.
-func upgradeTo(t *testing.T, all []*kept, key, version, program string, kill bool) {
+// upgradeTo upgrades the cluster and waits until that is done. Who leads is killed
+// when the first node has the new release; in the long form whenever something
+// has changed, several times.
+func upgradeTo(t *testing.T, all []*kept, key, version, program string) {
 	t.Helper()
 	begin(t, all[0], key, version, program)
-	said := ""
+	kills, said := 1, ""
+	if layer.Long() {
+		kills = 6
+	}
 	until(t, "the upgrade to "+version+" is done", func() bool {
 		u, ok := upgradeOf(t, all, key)
 		if !ok {
 			return false
 		}
-		now := fmt.Sprintf("%s (%s):", u.Status.Phase, u.Status.Reason)
-		half := 0
-		for _, n := range u.Status.Nodes {
-			now += fmt.Sprintf(" %s", n.Phase)
-			if n.Phase.Halfway() {
-				half++
-			}
-			if kill && n.Phase == api.UpgradeNodeDone {
-				kill = false
+		now, half, done := phasesOf(u)
+		if now != said {
+			said = now
+			t.Log(now)
+			if kills > 0 && (done > 0 || layer.Long() && u.Status.Phase == api.UpgradeRunning) {
+				kills--
 				leader := leaderOf(t, all)
 				t.Logf("%s leads and is killed", leader.name)
 				leader.signal(syscall.SIGKILL)
 			}
-		}
-		if now != said {
-			said = now
-			t.Log(now)
 		}
 		if half > 1 {
 			t.Errorf("%d nodes are half-way", half)
@@ -320,9 +318,24 @@ func upgradeTo(t *testing.T, all []*kept, key, version, program string, kill boo
 		}
 		return u.Status.Phase == api.UpgradeDone
 	})
-	if kill {
-		t.Error("nobody was killed")
+	if kills > 0 {
+		t.Errorf("%d kills were not done", kills)
 	}
+}
+
+// phasesOf an upgrade and its nodes, as text, and how many are half-way and done.
+func phasesOf(u api.Upgrade) (text string, half, done int) {
+	text = fmt.Sprintf("%s (%s):", u.Status.Phase, u.Status.Reason)
+	for _, n := range u.Status.Nodes {
+		text += " " + string(n.Phase)
+		if n.Phase.Halfway() {
+			half++
+		}
+		if n.Phase == api.UpgradeNodeDone {
+			done++
+		}
+	}
+	return text, half, done
 }
 
 // A release that does not come up is taken back, and the cluster goes on. The
@@ -379,7 +392,7 @@ func TestClusterUpgrade(t *testing.T) {
 		return err == nil
 	})
 
-	upgradeTo(t, all, key, "2.0", after, true)
+	upgradeTo(t, all, key, "2.0", after)
 	for _, k := range all {
 		asMember(t, k, "2.0")
 	}

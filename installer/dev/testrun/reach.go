@@ -20,6 +20,7 @@ var reach = map[string][]string{
 	"gpu/device":                   {"appliance/cmd/basalt-vgpu", "appliance/cmd/basalt-worker", "gpu/guest"},
 	"gpu/guest":                    {"appliance/cmd/basalt-gpud", "appliance/cmd/basalt-worker"},
 	"hypervisor/libvirt":           {"installer/dev/libvirtd.sh", "installer/guest", "gpu/guest"},
+	"installer/deb":                {"installer/deb/basalt"},
 	"installer/e2e":                {"appliance/cmd", "gpu/guest", "installer"},
 	"sdn/ovn":                      {"sdn/attack"},
 	"ui":                           {"appliance/cmd/basaltd", "appliance/cmd/basalt-gpud", "api/openapi.yaml"},
