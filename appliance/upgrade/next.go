@@ -276,6 +276,7 @@ func (d *decision) verify(u *api.UpgradeNode, n Node) {
 	}
 	switch {
 	case problem == "":
+		d.Drain = nil // somebody has ended its maintenance already
 		d.move(u, api.UpgradeNodeDone, "")
 	case d.Now.Sub(u.Since) > verifyLimit:
 		d.fail(u, api.UpgradeNodeFailed, problem)
