@@ -118,7 +118,8 @@ func (r *root) outcome(t *testing.T, id string) (o outcome) {
 	t.Helper()
 	patience.Until(t, time.Minute, "there is an outcome of "+id, func() bool {
 		raw, err := os.ReadFile(filepath.Join(r.state, "outcome.json"))
-		return err == nil && json.Unmarshal(raw, &o) == nil && o.ID == id
+		_, job := os.Stat(filepath.Join(r.state, "job"))
+		return err == nil && json.Unmarshal(raw, &o) == nil && o.ID == id && os.IsNotExist(job) // it ends with that
 	})
 	return o
 }
