@@ -12,7 +12,7 @@ export BASALT_BUILD := $(BUILD)
 # go-nvml's header is full of deprecation marks.
 export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 
-VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+VERSION := $(shell installer/deb/version.sh 2>/dev/null || echo dev)
 
 GOLANGCI_VERSION := v2.15.0
 CODEGEN_VERSION  := v2.8.2

@@ -27,6 +27,7 @@ const (
 	AlertNodeUsage       AlertCode = "node.usage"
 	AlertVersions        AlertCode = "cluster.versions"
 	AlertQuorum          AlertCode = "cluster.quorum"
+	AlertUpgradePaused   AlertCode = "cluster.upgrade"
 	AlertGPUGone         AlertCode = "gpu.gone"
 	AlertGPUCondition    AlertCode = "gpu.condition"
 	AlertGPUPromised     AlertCode = "gpu.promised"

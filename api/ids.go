@@ -67,7 +67,7 @@ var idPrefixes = map[Kind]string{
 	KindWebhook: "hook", KindMigration: "mig", KindJoinToken: "join", KindClusterCA: "ca",
 	KindNetwork: "net", KindSecurityGroup: "sg", KindExternalNetwork: "ext", KindRouter: "rtr", KindFloatingIP: "fip",
 	KindLoadBalancer: "lb", KindSnapshot: "snap", KindBackupTarget: "bt", KindBackup: "bak", KindDisk: "disk",
-	KindCephCluster: "ceph", KindCephKeys: "cephkeys", KindVolumeKeys: "volumekeys", KindOVN: "ovn", KindService: "svc", KindLoginLink: "link", KindAuditCheck: "auditcheck", KindChassis: "chassis",
+	KindCephCluster: "ceph", KindUpgrade: "upg", KindCephKeys: "cephkeys", KindVolumeKeys: "volumekeys", KindOVN: "ovn", KindService: "svc", KindLoginLink: "link", KindAuditCheck: "auditcheck", KindChassis: "chassis",
 }
 
 // KindOfID is the kind of object that has such an id.

@@ -48,6 +48,7 @@ const (
 	KindBackup          Kind = "Backup"
 	KindDisk            Kind = "Disk"
 	KindCephCluster     Kind = "CephCluster"
+	KindUpgrade         Kind = "Upgrade"
 
 	KindService Kind = "Service"
 

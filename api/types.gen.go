@@ -1809,11 +1809,30 @@ type NodeStatus struct {
 	StorageBytes     int64 `json:"storageBytes,omitempty,omitzero"`
 	StorageFreeBytes int64 `json:"storageFreeBytes,omitempty,omitzero"`
 
+	// Upgrade How far a node is with an upgrade.
+	Upgrade NodeUpgrade `json:"upgrade,omitempty,omitzero"`
+
 	// Vcpus Virtual CPUs that instances may have together.
 	Vcpus int64 `json:"vcpus,omitempty,omitzero"`
 
 	// Version Of Basalt.
 	Version string `json:"version,omitempty,omitzero"`
+}
+
+// NodeUpgrade How far a node is with an upgrade.
+type NodeUpgrade struct {
+	// Attempt That the result is of.
+	Attempt int64 `json:"attempt,omitempty,omitzero"`
+
+	// Fetched It has the packages, or needs none.
+	Fetched bool   `json:"fetched,omitempty,omitzero"`
+	Message string `json:"message,omitempty,omitzero"`
+
+	// Result RolledBack: the version before runs again; Failed: look at the node. Empty: there is none yet.
+	Result UpgradeResult `json:"result,omitempty,omitzero"`
+
+	// Upgrade Its id.
+	Upgrade string `json:"upgrade"`
 }
 
 // OIDCBegin defines model for OIDCBegin.
@@ -2590,6 +2609,79 @@ type Tax struct {
 
 	// Name Example: VAT
 	Name string `json:"name"`
+}
+
+// Upgrade defines model for Upgrade.
+type Upgrade struct {
+	Kind   Kind          `json:"kind"`
+	Meta   Meta          `json:"meta"`
+	Spec   UpgradeSpec   `json:"spec"`
+	Status UpgradeStatus `json:"status,omitempty,omitzero"`
+}
+
+// UpgradeList defines model for UpgradeList.
+type UpgradeList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string    `json:"continue,omitempty,omitzero"`
+	Items    []Upgrade `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+}
+
+// UpgradeNode defines model for UpgradeNode.
+type UpgradeNode struct {
+	// Drains The upgrade has drained it, and will undo that.
+	Drains bool `json:"drains,omitempty,omitzero"`
+
+	// Failing Types of its conditions that were not true before: they need not be after.
+	Failing []string `json:"failing,omitempty,omitzero"`
+
+	// From The version before.
+	From    string           `json:"from,omitempty,omitzero"`
+	Message string           `json:"message,omitempty,omitzero"`
+	Node    NodeID           `json:"node"`
+	Phase   UpgradeNodePhase `json:"phase"`
+
+	// Since When the phase began.
+	Since time.Time `json:"since"`
+	To    string    `json:"to,omitempty,omitzero"`
+}
+
+// UpgradePackage defines model for UpgradePackage.
+type UpgradePackage struct {
+	Name      string `json:"name"`
+	Sha256    string `json:"sha256"`
+	SizeBytes int64  `json:"sizeBytes"`
+}
+
+// UpgradeSpec defines model for UpgradeSpec.
+type UpgradeSpec struct {
+	// Attempt One higher each time that an upgrade that has paused is to go on.
+	Attempt int64 `json:"attempt,omitempty,omitzero"`
+
+	// Packages Sent before; none: the nodes ask apt for the version.
+	Packages []UpgradePackage `json:"packages,omitempty,omitzero"`
+
+	// Paused No node is begun; one that is half-way is brought to its end. To go on, attempt is one higher.
+	Paused bool `json:"paused,omitempty,omitzero"`
+
+	// Version Of Basalt's packages, as nodes report it in status.version.
+	Version string `json:"version"`
+}
+
+// UpgradeStatus defines model for UpgradeStatus.
+type UpgradeStatus struct {
+	// Attempt Of the spec that it follows.
+	Attempt int64         `json:"attempt,omitempty,omitzero"`
+	Nodes   []UpgradeNode `json:"nodes,omitempty,omitzero"`
+	Phase   UpgradePhase  `json:"phase,omitempty,omitzero"`
+
+	// Reason What it waits for, or why it has paused.
+	Reason string `json:"reason,omitempty,omitzero"`
+
+	// Since When the phase began.
+	Since time.Time `json:"since,omitempty,omitzero"`
 }
 
 // UsagePage defines model for UsagePage.
@@ -4179,6 +4271,30 @@ type GetSnapshotParams struct {
 	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
 }
 
+// ListUpgradesParams defines parameters for ListUpgrades.
+type ListUpgradesParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
+}
+
+// CreateUpgradeParams defines parameters for CreateUpgrade.
+type CreateUpgradeParams struct {
+	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
 // ListUsageParams defines parameters for ListUsage.
 type ListUsageParams struct {
 	// Organization Id or name.
@@ -4571,6 +4687,12 @@ type ConfirmTOTPJSONRequestBody = TOTPCode
 
 // DisableTOTPJSONRequestBody defines body for DisableTOTP for application/json ContentType.
 type DisableTOTPJSONRequestBody = TOTPDisable
+
+// CreateUpgradeJSONRequestBody defines body for CreateUpgrade for application/json ContentType.
+type CreateUpgradeJSONRequestBody = Upgrade
+
+// UpdateUpgradeJSONRequestBody defines body for UpdateUpgrade for application/json ContentType.
+type UpdateUpgradeJSONRequestBody = Upgrade
 
 // CreateUserJSONRequestBody defines body for CreateUser for application/json ContentType.
 type CreateUserJSONRequestBody = User

@@ -32,6 +32,7 @@ type State struct {
 	Webhooks      []api.Webhook
 	Organizations []api.Organization
 	Audit         []api.AuditCheck // none: the trail was never verified
+	Upgrades      []api.Upgrade
 }
 
 // Of a state, the worst first; among those as bad, in the order of their codes
@@ -40,6 +41,7 @@ func Of(s State, now time.Time) []api.Alert {
 	l := &list{now: now}
 	l.nodes(s)
 	l.members(s)
+	l.upgrades(s)
 	l.gpus(s)
 	l.storage(s)
 	l.networks(s)

@@ -136,6 +136,17 @@ func TestOf(t *testing.T) {
 			s.GPUs[0].Status.Conditions = []api.Condition{{Type: "Works", Message: "Xid 79"}}
 			return s
 		}(), "Critical gpu.condition Xid 79"},
+		"an upgrade": {State{Nodes: []api.Node{node("a", nil), node("b", func(n *api.Node) { n.Status.Version = "2" })},
+			Upgrades: of(api.Upgrade{Meta: meta("upgrade")}, func(u *api.Upgrade) { u.Status.Phase = api.UpgradeRunning })}, ""},
+		"an upgrade went back": {State{Upgrades: of(api.Upgrade{Meta: meta("upgrade")}, func(u *api.Upgrade) {
+			u.Status.Phase, u.Status.Reason = api.UpgradePaused, "node b has gone back to 1"
+		})}, "Warning cluster.upgrade node b has gone back to 1"},
+		"an upgrade failed": {State{Upgrades: of(api.Upgrade{Meta: meta("upgrade")}, func(u *api.Upgrade) {
+			u.Status.Phase, u.Status.Nodes = api.UpgradePaused, []api.UpgradeNode{{Phase: api.UpgradeNodeFailed}}
+		})}, "Critical cluster.upgrade"},
+		"an upgrade is to wait": {State{Upgrades: of(api.Upgrade{Meta: meta("upgrade")}, func(u *api.Upgrade) {
+			u.Status.Phase, u.Spec.Paused = api.UpgradePaused, true
+		})}, ""},
 		"Ceph warns": {State{Ceph: of(api.CephCluster{Meta: meta("ceph")}, func(c *api.CephCluster) {
 			c.Status = api.CephClusterStatus{Phase: api.CephReady, Health: api.CephWarning, Summary: "one disk is away", Next: "look at disk x"}
 		})}, "Warning ceph.health one disk is away"},

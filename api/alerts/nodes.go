@@ -53,7 +53,11 @@ func (l *list) nodes(s State) {
 		l.room(n, what)
 		l.usage(n, what, running[api.NodeID(n.Meta.ID)])
 	}
-	l.versions(s.Nodes)
+	if !slices.ContainsFunc(s.Upgrades, func(u api.Upgrade) bool {
+		return u.Status.Phase == api.UpgradeChecking || u.Status.Phase == api.UpgradeRunning
+	}) {
+		l.versions(s.Nodes)
+	}
 }
 
 // conditions of the node that are not as they should be.

@@ -1590,6 +1590,56 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/totp/disable (the `DisableTOTP` operationId).
 	DisableTOTP(ctx context.Context, body DisableTOTPJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// PutUpgradePackageWithBody Send a package before the upgrade that names it; the id is its SHA-256, in hexadecimal digits
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/upgrade-packages/{id} (the `PutUpgradePackage` operationId).
+	PutUpgradePackageWithBody(ctx context.Context, id PathID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListUpgrades List upgrades
+	//
+	// Corresponds with GET /v1/upgrades (the `ListUpgrades` operationId).
+	ListUpgrades(ctx context.Context, params *ListUpgradesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateUpgradeWithBody Begin one, when the one before is over and deleted
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/upgrades (the `CreateUpgrade` operationId).
+	CreateUpgradeWithBody(ctx context.Context, params *CreateUpgradeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateUpgrade Begin one, when the one before is over and deleted
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/upgrades (the `CreateUpgrade` operationId).
+	CreateUpgrade(ctx context.Context, params *CreateUpgradeParams, body CreateUpgradeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteUpgrade Forget one that is done, or in which no node is half-way
+	//
+	// Corresponds with DELETE /v1/upgrades/{id} (the `DeleteUpgrade` operationId).
+	DeleteUpgrade(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetUpgrade Read it, by id or by name
+	//
+	// Corresponds with GET /v1/upgrades/{id} (the `GetUpgrade` operationId).
+	GetUpgrade(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateUpgradeWithBody Pause it, let it go on, or try again (attempt one higher); meta.revision is the revision that was read
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/upgrades/{id} (the `UpdateUpgrade` operationId).
+	UpdateUpgradeWithBody(ctx context.Context, id PathID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateUpgrade Pause it, let it go on, or try again (attempt one higher); meta.revision is the revision that was read
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/upgrades/{id} (the `UpdateUpgrade` operationId).
+	UpdateUpgrade(ctx context.Context, id PathID, body UpdateUpgradeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListUsage Sums of what an organization used in the hours that begin in a period
 	//
 	// Corresponds with GET /v1/usage (the `ListUsage` operationId).
@@ -5791,6 +5841,136 @@ func (c *Client) DisableTOTPWithBody(ctx context.Context, contentType string, bo
 // Corresponds with POST /v1/totp/disable (the `DisableTOTP` operationId).
 func (c *Client) DisableTOTP(ctx context.Context, body DisableTOTPJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewDisableTOTPRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutUpgradePackageWithBody Send a package before the upgrade that names it; the id is its SHA-256, in hexadecimal digits
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/upgrade-packages/{id} (the `PutUpgradePackage` operationId).
+func (c *Client) PutUpgradePackageWithBody(ctx context.Context, id PathID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutUpgradePackageRequestWithBody(c.Server, id, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListUpgrades List upgrades
+//
+// Corresponds with GET /v1/upgrades (the `ListUpgrades` operationId).
+func (c *Client) ListUpgrades(ctx context.Context, params *ListUpgradesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListUpgradesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateUpgradeWithBody Begin one, when the one before is over and deleted
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/upgrades (the `CreateUpgrade` operationId).
+func (c *Client) CreateUpgradeWithBody(ctx context.Context, params *CreateUpgradeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateUpgradeRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateUpgrade Begin one, when the one before is over and deleted
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/upgrades (the `CreateUpgrade` operationId).
+func (c *Client) CreateUpgrade(ctx context.Context, params *CreateUpgradeParams, body CreateUpgradeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateUpgradeRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteUpgrade Forget one that is done, or in which no node is half-way
+//
+// Corresponds with DELETE /v1/upgrades/{id} (the `DeleteUpgrade` operationId).
+func (c *Client) DeleteUpgrade(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteUpgradeRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetUpgrade Read it, by id or by name
+//
+// Corresponds with GET /v1/upgrades/{id} (the `GetUpgrade` operationId).
+func (c *Client) GetUpgrade(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetUpgradeRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateUpgradeWithBody Pause it, let it go on, or try again (attempt one higher); meta.revision is the revision that was read
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/upgrades/{id} (the `UpdateUpgrade` operationId).
+func (c *Client) UpdateUpgradeWithBody(ctx context.Context, id PathID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateUpgradeRequestWithBody(c.Server, id, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateUpgrade Pause it, let it go on, or try again (attempt one higher); meta.revision is the revision that was read
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/upgrades/{id} (the `UpdateUpgrade` operationId).
+func (c *Client) UpdateUpgrade(ctx context.Context, id PathID, body UpdateUpgradeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateUpgradeRequest(c.Server, id, body)
 	if err != nil {
 		return nil, err
 	}
@@ -16340,6 +16520,292 @@ func NewDisableTOTPRequestWithBody(server string, contentType string, body io.Re
 	return req, nil
 }
 
+// NewPutUpgradePackageRequestWithBody constructs an http.Request for the PutUpgradePackage method, with any body, and a specified content type
+func NewPutUpgradePackageRequestWithBody(server string, id PathID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/upgrade-packages/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListUpgradesRequest constructs an http.Request for the ListUpgrades method
+func NewListUpgradesRequest(server string, params *ListUpgradesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/upgrades")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "continue", params.Continue, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "name", params.Name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "search", params.Search, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "sort", params.Sort, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateUpgradeRequest calls the generic CreateUpgrade builder with application/json body
+func NewCreateUpgradeRequest(server string, params *CreateUpgradeParams, body CreateUpgradeJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateUpgradeRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateUpgradeRequestWithBody constructs an http.Request for the CreateUpgrade method, with any body, and a specified content type
+func NewCreateUpgradeRequestWithBody(server string, params *CreateUpgradeParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/upgrades")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteUpgradeRequest constructs an http.Request for the DeleteUpgrade method
+func NewDeleteUpgradeRequest(server string, id PathID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/upgrades/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetUpgradeRequest constructs an http.Request for the GetUpgrade method
+func NewGetUpgradeRequest(server string, id PathID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/upgrades/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewUpdateUpgradeRequest calls the generic UpdateUpgrade builder with application/json body
+func NewUpdateUpgradeRequest(server string, id PathID, body UpdateUpgradeJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateUpgradeRequestWithBody(server, id, "application/json", bodyReader)
+}
+
+// NewUpdateUpgradeRequestWithBody constructs an http.Request for the UpdateUpgrade method, with any body, and a specified content type
+func NewUpdateUpgradeRequestWithBody(server string, id PathID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/upgrades/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewListUsageRequest constructs an http.Request for the ListUsage method
 func NewListUsageRequest(server string, params *ListUsageParams) (*http.Request, error) {
 	var err error
@@ -19757,6 +20223,62 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/totp/disable (the `DisableTOTP` operationId).
 	DisableTOTPWithResponse(ctx context.Context, body DisableTOTPJSONRequestBody, reqEditors ...RequestEditorFn) (*DisableTOTPResponse, error)
+
+	// PutUpgradePackageWithBodyWithResponse Send a package before the upgrade that names it; the id is its SHA-256, in hexadecimal digits
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/upgrade-packages/{id} (the `PutUpgradePackage` operationId).
+	PutUpgradePackageWithBodyWithResponse(ctx context.Context, id PathID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutUpgradePackageResponse, error)
+
+	// ListUpgradesWithResponse List upgrades
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/upgrades (the `ListUpgrades` operationId).
+	ListUpgradesWithResponse(ctx context.Context, params *ListUpgradesParams, reqEditors ...RequestEditorFn) (*ListUpgradesResponse, error)
+
+	// CreateUpgradeWithBodyWithResponse Begin one, when the one before is over and deleted
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/upgrades (the `CreateUpgrade` operationId).
+	CreateUpgradeWithBodyWithResponse(ctx context.Context, params *CreateUpgradeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateUpgradeResponse, error)
+
+	// CreateUpgradeWithResponse Begin one, when the one before is over and deleted
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/upgrades (the `CreateUpgrade` operationId).
+	CreateUpgradeWithResponse(ctx context.Context, params *CreateUpgradeParams, body CreateUpgradeJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateUpgradeResponse, error)
+
+	// DeleteUpgradeWithResponse Forget one that is done, or in which no node is half-way
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/upgrades/{id} (the `DeleteUpgrade` operationId).
+	DeleteUpgradeWithResponse(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*DeleteUpgradeResponse, error)
+
+	// GetUpgradeWithResponse Read it, by id or by name
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/upgrades/{id} (the `GetUpgrade` operationId).
+	GetUpgradeWithResponse(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*GetUpgradeResponse, error)
+
+	// UpdateUpgradeWithBodyWithResponse Pause it, let it go on, or try again (attempt one higher); meta.revision is the revision that was read
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/upgrades/{id} (the `UpdateUpgrade` operationId).
+	UpdateUpgradeWithBodyWithResponse(ctx context.Context, id PathID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateUpgradeResponse, error)
+
+	// UpdateUpgradeWithResponse Pause it, let it go on, or try again (attempt one higher); meta.revision is the revision that was read
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/upgrades/{id} (the `UpdateUpgrade` operationId).
+	UpdateUpgradeWithResponse(ctx context.Context, id PathID, body UpdateUpgradeJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateUpgradeResponse, error)
 
 	// ListUsageWithResponse Sums of what an organization used in the hours that begin in a period
 	//
@@ -28945,6 +29467,287 @@ func (r DisableTOTPResponse) ContentType() string {
 	return ""
 }
 
+type PutUpgradePackageResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Failure
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r PutUpgradePackageResponse) GetJSONDefault() *Failure {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PutUpgradePackageResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutUpgradePackageResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutUpgradePackageResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutUpgradePackageResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListUpgradesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *UpgradeList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Failure
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListUpgradesResponse) GetJSON200() *UpgradeList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListUpgradesResponse) GetJSONDefault() *Failure {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListUpgradesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListUpgradesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListUpgradesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListUpgradesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateUpgradeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Upgrade
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Failure
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateUpgradeResponse) GetJSON201() *Upgrade {
+	return r.JSON201
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateUpgradeResponse) GetJSONDefault() *Failure {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateUpgradeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateUpgradeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateUpgradeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateUpgradeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteUpgradeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Upgrade
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Failure
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DeleteUpgradeResponse) GetJSON200() *Upgrade {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteUpgradeResponse) GetJSONDefault() *Failure {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteUpgradeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteUpgradeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteUpgradeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteUpgradeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetUpgradeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Upgrade
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Failure
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetUpgradeResponse) GetJSON200() *Upgrade {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GetUpgradeResponse) GetJSONDefault() *Failure {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetUpgradeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetUpgradeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetUpgradeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetUpgradeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateUpgradeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Upgrade
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Failure
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateUpgradeResponse) GetJSON200() *Upgrade {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UpdateUpgradeResponse) GetJSONDefault() *Failure {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateUpgradeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateUpgradeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateUpgradeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateUpgradeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListUsageResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -33512,6 +34315,110 @@ func (c *ClientWithResponses) DisableTOTPWithResponse(ctx context.Context, body 
 		return nil, err
 	}
 	return ParseDisableTOTPResponse(rsp)
+}
+
+// PutUpgradePackageWithBodyWithResponse Send a package before the upgrade that names it; the id is its SHA-256, in hexadecimal digits
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/upgrade-packages/{id} (the `PutUpgradePackage` operationId).
+func (c *ClientWithResponses) PutUpgradePackageWithBodyWithResponse(ctx context.Context, id PathID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutUpgradePackageResponse, error) {
+	rsp, err := c.PutUpgradePackageWithBody(ctx, id, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutUpgradePackageResponse(rsp)
+}
+
+// ListUpgradesWithResponse List upgrades
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/upgrades (the `ListUpgrades` operationId).
+func (c *ClientWithResponses) ListUpgradesWithResponse(ctx context.Context, params *ListUpgradesParams, reqEditors ...RequestEditorFn) (*ListUpgradesResponse, error) {
+	rsp, err := c.ListUpgrades(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListUpgradesResponse(rsp)
+}
+
+// CreateUpgradeWithBodyWithResponse Begin one, when the one before is over and deleted
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/upgrades (the `CreateUpgrade` operationId).
+func (c *ClientWithResponses) CreateUpgradeWithBodyWithResponse(ctx context.Context, params *CreateUpgradeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateUpgradeResponse, error) {
+	rsp, err := c.CreateUpgradeWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateUpgradeResponse(rsp)
+}
+
+// CreateUpgradeWithResponse Begin one, when the one before is over and deleted
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/upgrades (the `CreateUpgrade` operationId).
+func (c *ClientWithResponses) CreateUpgradeWithResponse(ctx context.Context, params *CreateUpgradeParams, body CreateUpgradeJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateUpgradeResponse, error) {
+	rsp, err := c.CreateUpgrade(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateUpgradeResponse(rsp)
+}
+
+// DeleteUpgradeWithResponse Forget one that is done, or in which no node is half-way
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/upgrades/{id} (the `DeleteUpgrade` operationId).
+func (c *ClientWithResponses) DeleteUpgradeWithResponse(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*DeleteUpgradeResponse, error) {
+	rsp, err := c.DeleteUpgrade(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteUpgradeResponse(rsp)
+}
+
+// GetUpgradeWithResponse Read it, by id or by name
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/upgrades/{id} (the `GetUpgrade` operationId).
+func (c *ClientWithResponses) GetUpgradeWithResponse(ctx context.Context, id PathID, reqEditors ...RequestEditorFn) (*GetUpgradeResponse, error) {
+	rsp, err := c.GetUpgrade(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetUpgradeResponse(rsp)
+}
+
+// UpdateUpgradeWithBodyWithResponse Pause it, let it go on, or try again (attempt one higher); meta.revision is the revision that was read
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/upgrades/{id} (the `UpdateUpgrade` operationId).
+func (c *ClientWithResponses) UpdateUpgradeWithBodyWithResponse(ctx context.Context, id PathID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateUpgradeResponse, error) {
+	rsp, err := c.UpdateUpgradeWithBody(ctx, id, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateUpgradeResponse(rsp)
+}
+
+// UpdateUpgradeWithResponse Pause it, let it go on, or try again (attempt one higher); meta.revision is the revision that was read
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/upgrades/{id} (the `UpdateUpgrade` operationId).
+func (c *ClientWithResponses) UpdateUpgradeWithResponse(ctx context.Context, id PathID, body UpdateUpgradeJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateUpgradeResponse, error) {
+	rsp, err := c.UpdateUpgrade(ctx, id, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateUpgradeResponse(rsp)
 }
 
 // ListUsageWithResponse Sums of what an organization used in the hours that begin in a period
@@ -40106,6 +41013,200 @@ func ParseDisableTOTPResponse(rsp *http.Response) (*DisableTOTPResponse, error) 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest PasswordSet
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePutUpgradePackageResponse parses an HTTP response from a PutUpgradePackageWithResponse call
+func ParsePutUpgradePackageResponse(rsp *http.Response) (*PutUpgradePackageResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutUpgradePackageResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListUpgradesResponse parses an HTTP response from a ListUpgradesWithResponse call
+func ParseListUpgradesResponse(rsp *http.Response) (*ListUpgradesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListUpgradesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest UpgradeList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateUpgradeResponse parses an HTTP response from a CreateUpgradeWithResponse call
+func ParseCreateUpgradeResponse(rsp *http.Response) (*CreateUpgradeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateUpgradeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Upgrade
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteUpgradeResponse parses an HTTP response from a DeleteUpgradeWithResponse call
+func ParseDeleteUpgradeResponse(rsp *http.Response) (*DeleteUpgradeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteUpgradeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Upgrade
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetUpgradeResponse parses an HTTP response from a GetUpgradeWithResponse call
+func ParseGetUpgradeResponse(rsp *http.Response) (*GetUpgradeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetUpgradeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Upgrade
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateUpgradeResponse parses an HTTP response from a UpdateUpgradeWithResponse call
+func ParseUpdateUpgradeResponse(rsp *http.Response) (*UpdateUpgradeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateUpgradeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Upgrade
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

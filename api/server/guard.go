@@ -22,7 +22,7 @@ const consistencyHeader = "Basalt-Consistency"
 
 // streams are the operations that may last.
 var streams = map[string]bool{
-	"Watch": true, "OpenInstanceConsole": true, "OpenInstanceScreen": true, "PutImageContent": true, "ExecInInstance": true, "BackupCluster": true,
+	"Watch": true, "OpenInstanceConsole": true, "OpenInstanceScreen": true, "PutImageContent": true, "ExecInInstance": true, "BackupCluster": true, "PutUpgradePackage": true,
 }
 
 // onNode are the operations that one node has to answer: an instance's or a
@@ -130,7 +130,7 @@ func (s *Server) guard(op string) echo.MiddlewareFunc {
 				_ = http.NewResponseController(c.Response()).SetReadDeadline(s.opts.Now().Add(requestTime))
 			}
 			r := c.Request().WithContext(ctx)
-			if op != "PutImageContent" {
+			if op != "PutImageContent" && op != "PutUpgradePackage" { // they have limits of their own
 				r.Body = http.MaxBytesReader(c.Response(), r.Body, maxBody)
 			}
 			r.Body = sentBody{r.Body}

@@ -91,7 +91,7 @@ func (i identity) sees(o api.Object) bool {
 		return false
 	}
 	switch o.Kind {
-	case api.KindNode, api.KindGPU, api.KindMigration, api.KindJoinToken, api.KindDisk, api.KindCephCluster, api.KindIdentityProvider:
+	case api.KindNode, api.KindGPU, api.KindMigration, api.KindJoinToken, api.KindDisk, api.KindCephCluster, api.KindUpgrade, api.KindIdentityProvider:
 		return i.role == api.RoleOperator
 	case api.KindFlavor, api.KindApp, api.KindGPUPool, api.KindExternalNetwork, api.KindBackupTarget:
 		return roleBits[i.role] != 0

@@ -9,7 +9,8 @@ import (
 
 // keyScopes are the operations that an API key's scopes are about. What is in
 // none only keys without scopes may: who makes users, identity providers or
-// join tokens, or reads a whole backup, could give himself all the rest.
+// join tokens, reads a whole backup, or installs another release, could give
+// himself all the rest.
 // testdata/scopes.txt says the same by hand.
 var keyScopes = byOperation(map[string][]string{
 	"instances:read": {"ListInstances", "GetInstance", "GetInstanceConsoleLog", "GetInstanceSamples", "ListInstanceEvents", "ListFlavors", "GetFlavor", "ListApps", "GetApp"},
@@ -26,7 +27,7 @@ var keyScopes = byOperation(map[string][]string{
 	"networks:write": {"CreateNetwork", "UpdateNetwork", "DeleteNetwork", "CreateSecurityGroup", "UpdateSecurityGroup", "DeleteSecurityGroup",
 		"CreateExternalNetwork", "UpdateExternalNetwork", "DeleteExternalNetwork", "CreateFloatingIP", "UpdateFloatingIP", "DeleteFloatingIP",
 		"CreateLoadBalancer", "UpdateLoadBalancer", "DeleteLoadBalancer"},
-	"nodes:read":          {"ListNodes", "GetNode", "GetNodeLeaks", "GetNodeSamples", "ListMigrations", "GetMigration", "GetCluster"},
+	"nodes:read":          {"ListNodes", "GetNode", "GetNodeLeaks", "GetNodeSamples", "ListMigrations", "GetMigration", "GetCluster", "ListUpgrades", "GetUpgrade"},
 	"nodes:write":         {"UpdateNode", "DeleteNode", "CreateMigration", "UpdateMigration", "DeleteMigration"},
 	"storage:read":        {"ListBackupTargets", "GetBackupTarget", "ListDisks", "GetDisk", "ListCephClusters", "GetCephCluster"},
 	"storage:write":       {"CreateBackupTarget", "UpdateBackupTarget", "DeleteBackupTarget", "UpdateDisk", "CreateCephCluster", "UpdateCephCluster", "DeleteCephCluster"},
@@ -63,7 +64,7 @@ var kindScopes = map[api.Kind]string{
 	api.KindImage: "images:read", api.KindGPUPool: "gpu-pools:read", api.KindGPU: "gpu-pools:read",
 	api.KindNetwork: "networks:read", api.KindSecurityGroup: "networks:read", api.KindExternalNetwork: "networks:read",
 	api.KindRouter: "networks:read", api.KindFloatingIP: "networks:read", api.KindLoadBalancer: "networks:read",
-	api.KindNode: "nodes:read", api.KindMigration: "nodes:read",
+	api.KindNode: "nodes:read", api.KindMigration: "nodes:read", api.KindUpgrade: "nodes:read",
 	api.KindBackupTarget: "storage:read", api.KindDisk: "storage:read", api.KindCephCluster: "storage:read",
 	api.KindOrganization: "organizations:read", api.KindProject: "projects:read", api.KindAPIKey: "api-keys:read", api.KindUser: "users:read",
 	api.KindWebhook: "webhooks:read", api.KindInvoice: "billing:read", api.KindCreditNote: "billing:read", api.KindPayment: "billing:read", api.KindBudget: "billing:read", api.KindPriceBook: "billing:read", api.KindService: "services:read",

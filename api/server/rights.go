@@ -72,6 +72,9 @@ var rights = map[string]roles{
 	"ListCephClusters": operators, "GetCephCluster": operators,
 	"CreateCephCluster": operators, "UpdateCephCluster": operators, "DeleteCephCluster": operators,
 
+	"ListUpgrades": operators, "GetUpgrade": operators,
+	"CreateUpgrade": operators, "UpdateUpgrade": operators, "DeleteUpgrade": operators, "PutUpgradePackage": operators,
+
 	"ListOrganizations": viewers, "GetOrganization": viewers,
 	"CreateOrganization": sellers, "UpdateOrganization": sellers, "DeleteOrganization": sellers,
 

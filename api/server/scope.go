@@ -30,7 +30,7 @@ var scopes = map[api.Kind]scope{
 	api.KindNetwork: ofProject, api.KindSecurityGroup: ofProject, api.KindRouter: ofProject, api.KindFloatingIP: ofProject,
 	api.KindLoadBalancer: ofProject, api.KindExternalNetwork: ofCluster,
 	api.KindSnapshot: ofProject, api.KindBackup: ofProject, api.KindBackupTarget: ofCluster,
-	api.KindDisk: ofCluster, api.KindCephCluster: ofCluster,
+	api.KindDisk: ofCluster, api.KindCephCluster: ofCluster, api.KindUpgrade: ofCluster,
 }
 
 func notFound(kind api.Kind, ref string) *api.Error {

@@ -579,6 +579,24 @@ type ServerInterface interface {
 	// DisableTOTP Turn one-time codes off, with the password and a code
 	// (POST /v1/totp/disable)
 	DisableTOTP(ctx echo.Context) error
+	// PutUpgradePackage Send a package before the upgrade that names it; the id is its SHA-256, in hexadecimal digits
+	// (PUT /v1/upgrade-packages/{id})
+	PutUpgradePackage(ctx echo.Context, id PathID) error
+	// ListUpgrades List upgrades
+	// (GET /v1/upgrades)
+	ListUpgrades(ctx echo.Context, params ListUpgradesParams) error
+	// CreateUpgrade Begin one, when the one before is over and deleted
+	// (POST /v1/upgrades)
+	CreateUpgrade(ctx echo.Context, params CreateUpgradeParams) error
+	// DeleteUpgrade Forget one that is done, or in which no node is half-way
+	// (DELETE /v1/upgrades/{id})
+	DeleteUpgrade(ctx echo.Context, id PathID) error
+	// GetUpgrade Read it, by id or by name
+	// (GET /v1/upgrades/{id})
+	GetUpgrade(ctx echo.Context, id PathID) error
+	// UpdateUpgrade Pause it, let it go on, or try again (attempt one higher); meta.revision is the revision that was read
+	// (PUT /v1/upgrades/{id})
+	UpdateUpgrade(ctx echo.Context, id PathID) error
 	// ListUsage Sums of what an organization used in the hours that begin in a period
 	// (GET /v1/usage)
 	ListUsage(ctx echo.Context, params ListUsageParams) error
@@ -5498,6 +5516,145 @@ func (w *ServerInterfaceWrapper) DisableTOTP(ctx echo.Context) error {
 	return err
 }
 
+// PutUpgradePackage converts echo context to params.
+func (w *ServerInterfaceWrapper) PutUpgradePackage(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.PutUpgradePackage(ctx, id)
+	return err
+}
+
+// ListUpgrades converts echo context to params.
+func (w *ServerInterfaceWrapper) ListUpgrades(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListUpgradesParams
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "continue" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "continue", ctx.QueryParams(), &params.Continue, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter continue: %s", err))
+	}
+
+	// ------------- Optional query parameter "name" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "name", ctx.QueryParams(), &params.Name, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter name: %s", err))
+	}
+
+	// ------------- Optional query parameter "search" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "search", ctx.QueryParams(), &params.Search, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter search: %s", err))
+	}
+
+	// ------------- Optional query parameter "sort" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "sort", ctx.QueryParams(), &params.Sort, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter sort: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListUpgrades(ctx, params)
+	return err
+}
+
+// CreateUpgrade converts echo context to params.
+func (w *ServerInterfaceWrapper) CreateUpgrade(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateUpgradeParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Idempotency-Key, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Idempotency-Key: %s", err))
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CreateUpgrade(ctx, params)
+	return err
+}
+
+// DeleteUpgrade converts echo context to params.
+func (w *ServerInterfaceWrapper) DeleteUpgrade(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.DeleteUpgrade(ctx, id)
+	return err
+}
+
+// GetUpgrade converts echo context to params.
+func (w *ServerInterfaceWrapper) GetUpgrade(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetUpgrade(ctx, id)
+	return err
+}
+
+// UpdateUpgrade converts echo context to params.
+func (w *ServerInterfaceWrapper) UpdateUpgrade(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id PathID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.UpdateUpgrade(ctx, id)
+	return err
+}
+
 // ListUsage converts echo context to params.
 func (w *ServerInterfaceWrapper) ListUsage(ctx echo.Context) error {
 	var err error
@@ -6532,6 +6689,12 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.DELETE(options.BaseURL+"/v1/ceph-clusters/:id", wrapper.DeleteCephCluster, options.OperationMiddlewares["DeleteCephCluster"]...)
 	router.GET(options.BaseURL+"/v1/ceph-clusters/:id", wrapper.GetCephCluster, options.OperationMiddlewares["GetCephCluster"]...)
 	router.PUT(options.BaseURL+"/v1/ceph-clusters/:id", wrapper.UpdateCephCluster, options.OperationMiddlewares["UpdateCephCluster"]...)
+	router.GET(options.BaseURL+"/v1/upgrades", wrapper.ListUpgrades, options.OperationMiddlewares["ListUpgrades"]...)
+	router.POST(options.BaseURL+"/v1/upgrades", wrapper.CreateUpgrade, options.OperationMiddlewares["CreateUpgrade"]...)
+	router.DELETE(options.BaseURL+"/v1/upgrades/:id", wrapper.DeleteUpgrade, options.OperationMiddlewares["DeleteUpgrade"]...)
+	router.GET(options.BaseURL+"/v1/upgrades/:id", wrapper.GetUpgrade, options.OperationMiddlewares["GetUpgrade"]...)
+	router.PUT(options.BaseURL+"/v1/upgrades/:id", wrapper.UpdateUpgrade, options.OperationMiddlewares["UpdateUpgrade"]...)
+	router.PUT(options.BaseURL+"/v1/upgrade-packages/:id", wrapper.PutUpgradePackage, options.OperationMiddlewares["PutUpgradePackage"]...)
 	router.GET(options.BaseURL+"/v1/watch", wrapper.Watch, options.OperationMiddlewares["Watch"]...)
 	router.GET(options.BaseURL+"/v1/whoami", wrapper.Whoami, options.OperationMiddlewares["Whoami"]...)
 	router.GET(options.BaseURL+"/v1/version", wrapper.GetVersion, options.OperationMiddlewares["GetVersion"]...)
@@ -13913,6 +14076,237 @@ func (response DisableTOTPdefaultJSONResponse) VisitDisableTOTPResponse(w http.R
 	return err
 }
 
+type PutUpgradePackageRequestObject struct {
+	ID   PathID `json:"id"`
+	Body io.Reader
+}
+
+type PutUpgradePackageResponseObject interface {
+	VisitPutUpgradePackageResponse(w http.ResponseWriter) error
+}
+
+type PutUpgradePackage204Response struct {
+}
+
+func (response PutUpgradePackage204Response) VisitPutUpgradePackageResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type PutUpgradePackagedefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response PutUpgradePackagedefaultJSONResponse) VisitPutUpgradePackageResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListUpgradesRequestObject struct {
+	Params ListUpgradesParams
+}
+
+type ListUpgradesResponseObject interface {
+	VisitListUpgradesResponse(w http.ResponseWriter) error
+}
+
+type ListUpgrades200JSONResponse UpgradeList
+
+func (response ListUpgrades200JSONResponse) VisitListUpgradesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListUpgradesdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response ListUpgradesdefaultJSONResponse) VisitListUpgradesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateUpgradeRequestObject struct {
+	Params CreateUpgradeParams
+	Body   *CreateUpgradeJSONRequestBody
+}
+
+type CreateUpgradeResponseObject interface {
+	VisitCreateUpgradeResponse(w http.ResponseWriter) error
+}
+
+type CreateUpgrade201JSONResponse Upgrade
+
+func (response CreateUpgrade201JSONResponse) VisitCreateUpgradeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateUpgradedefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response CreateUpgradedefaultJSONResponse) VisitCreateUpgradeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteUpgradeRequestObject struct {
+	ID PathID `json:"id"`
+}
+
+type DeleteUpgradeResponseObject interface {
+	VisitDeleteUpgradeResponse(w http.ResponseWriter) error
+}
+
+type DeleteUpgrade200JSONResponse Upgrade
+
+func (response DeleteUpgrade200JSONResponse) VisitDeleteUpgradeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteUpgradedefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response DeleteUpgradedefaultJSONResponse) VisitDeleteUpgradeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetUpgradeRequestObject struct {
+	ID PathID `json:"id"`
+}
+
+type GetUpgradeResponseObject interface {
+	VisitGetUpgradeResponse(w http.ResponseWriter) error
+}
+
+type GetUpgrade200JSONResponse Upgrade
+
+func (response GetUpgrade200JSONResponse) VisitGetUpgradeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetUpgradedefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response GetUpgradedefaultJSONResponse) VisitGetUpgradeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateUpgradeRequestObject struct {
+	ID   PathID `json:"id"`
+	Body *UpdateUpgradeJSONRequestBody
+}
+
+type UpdateUpgradeResponseObject interface {
+	VisitUpdateUpgradeResponse(w http.ResponseWriter) error
+}
+
+type UpdateUpgrade200JSONResponse Upgrade
+
+func (response UpdateUpgrade200JSONResponse) VisitUpdateUpgradeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateUpgradedefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response UpdateUpgradedefaultJSONResponse) VisitUpdateUpgradeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListUsageRequestObject struct {
 	Params ListUsageParams
 }
@@ -15614,6 +16008,24 @@ type StrictServerInterface interface {
 	// DisableTOTP Turn one-time codes off, with the password and a code
 	// (POST /v1/totp/disable)
 	DisableTOTP(ctx context.Context, request DisableTOTPRequestObject) (DisableTOTPResponseObject, error)
+	// PutUpgradePackage Send a package before the upgrade that names it; the id is its SHA-256, in hexadecimal digits
+	// (PUT /v1/upgrade-packages/{id})
+	PutUpgradePackage(ctx context.Context, request PutUpgradePackageRequestObject) (PutUpgradePackageResponseObject, error)
+	// ListUpgrades List upgrades
+	// (GET /v1/upgrades)
+	ListUpgrades(ctx context.Context, request ListUpgradesRequestObject) (ListUpgradesResponseObject, error)
+	// CreateUpgrade Begin one, when the one before is over and deleted
+	// (POST /v1/upgrades)
+	CreateUpgrade(ctx context.Context, request CreateUpgradeRequestObject) (CreateUpgradeResponseObject, error)
+	// DeleteUpgrade Forget one that is done, or in which no node is half-way
+	// (DELETE /v1/upgrades/{id})
+	DeleteUpgrade(ctx context.Context, request DeleteUpgradeRequestObject) (DeleteUpgradeResponseObject, error)
+	// GetUpgrade Read it, by id or by name
+	// (GET /v1/upgrades/{id})
+	GetUpgrade(ctx context.Context, request GetUpgradeRequestObject) (GetUpgradeResponseObject, error)
+	// UpdateUpgrade Pause it, let it go on, or try again (attempt one higher); meta.revision is the revision that was read
+	// (PUT /v1/upgrades/{id})
+	UpdateUpgrade(ctx context.Context, request UpdateUpgradeRequestObject) (UpdateUpgradeResponseObject, error)
 	// ListUsage Sums of what an organization used in the hours that begin in a period
 	// (GET /v1/usage)
 	ListUsage(ctx context.Context, request ListUsageRequestObject) (ListUsageResponseObject, error)
@@ -21796,6 +22208,204 @@ func (sh *strictHandler) DisableTOTP(ctx echo.Context) error {
 		return err
 	} else if validResponse, ok := response.(DisableTOTPResponseObject); ok {
 		return validResponse.VisitDisableTOTPResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// PutUpgradePackage operation middleware
+func (sh *strictHandler) PutUpgradePackage(ctx echo.Context, id PathID) error {
+	var request PutUpgradePackageRequestObject
+
+	request.ID = id
+
+	request.Body = ctx.Request().Body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PutUpgradePackage(ctx.Request().Context(), request.(PutUpgradePackageRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PutUpgradePackage")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(PutUpgradePackageResponseObject); ok {
+		return validResponse.VisitPutUpgradePackageResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListUpgrades operation middleware
+func (sh *strictHandler) ListUpgrades(ctx echo.Context, params ListUpgradesParams) error {
+	var request ListUpgradesRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListUpgrades(ctx.Request().Context(), request.(ListUpgradesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListUpgrades")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListUpgradesResponseObject); ok {
+		return validResponse.VisitListUpgradesResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CreateUpgrade operation middleware
+func (sh *strictHandler) CreateUpgrade(ctx echo.Context, params CreateUpgradeParams) error {
+	var request CreateUpgradeRequestObject
+
+	request.Params = params
+
+	var body CreateUpgradeJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateUpgrade(ctx.Request().Context(), request.(CreateUpgradeRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateUpgrade")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CreateUpgradeResponseObject); ok {
+		return validResponse.VisitCreateUpgradeResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// DeleteUpgrade operation middleware
+func (sh *strictHandler) DeleteUpgrade(ctx echo.Context, id PathID) error {
+	var request DeleteUpgradeRequestObject
+
+	request.ID = id
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteUpgrade(ctx.Request().Context(), request.(DeleteUpgradeRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteUpgrade")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(DeleteUpgradeResponseObject); ok {
+		return validResponse.VisitDeleteUpgradeResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetUpgrade operation middleware
+func (sh *strictHandler) GetUpgrade(ctx echo.Context, id PathID) error {
+	var request GetUpgradeRequestObject
+
+	request.ID = id
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetUpgrade(ctx.Request().Context(), request.(GetUpgradeRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetUpgrade")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetUpgradeResponseObject); ok {
+		return validResponse.VisitGetUpgradeResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// UpdateUpgrade operation middleware
+func (sh *strictHandler) UpdateUpgrade(ctx echo.Context, id PathID) error {
+	var request UpdateUpgradeRequestObject
+
+	request.ID = id
+
+	var body UpdateUpgradeJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateUpgrade(ctx.Request().Context(), request.(UpdateUpgradeRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateUpgrade")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(UpdateUpgradeResponseObject); ok {
+		return validResponse.VisitUpdateUpgradeResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -21,11 +21,12 @@ import (
 // Options of a server. Store is needed; without Runtime or Billing their
 // operations answer "unavailable".
 type Options struct {
-	Store   Store
-	Runtime Runtime
-	Billing Billing
-	Tracer  Tracer
-	Cluster Membership // nil: a node that is alone
+	Store    Store
+	Runtime  Runtime
+	Billing  Billing
+	Tracer   Tracer
+	Cluster  Membership // nil: a node that is alone
+	Packages Packages   // of upgrades; nil: a node that is alone
 	// Stale makes reads with the context answer what this node knows, whoever
 	// leads; nil: such reads are as all others.
 	Stale func(context.Context) context.Context

@@ -119,6 +119,8 @@ type Options struct {
 	// node, or nil. nil: there is nothing to bound.
 	WorkerLimits func() error
 	Backups      Backups // nil: no backups
+	// Upgrade is how far this node is with an upgrade; nil: it has no part in any.
+	Upgrade func() api.NodeUpgrade
 	// Fenced says whether the fence has ended a run of the instance that began
 	// at since; an error: it does not answer now. nil: it does not say.
 	Fenced func(id api.InstanceID, since time.Time) (bool, error)
@@ -151,6 +153,7 @@ type Agent struct {
 	loop *reconcile.Loop
 
 	kick func(key string) // asks for a key to be reconciled soon
+	news chan struct{}    // there is something to report
 
 	cache *cache
 	jobs  jobs
@@ -215,7 +218,7 @@ func New(o Options) *Agent {
 	if o.BootID == "" {
 		o.BootID = bootID()
 	}
-	a := &Agent{o: o, log: o.Log.With("node", o.NodeName), cache: newCache(o.NodeID), book: samples.NewBook(o.Now()),
+	a := &Agent{o: o, log: o.Log.With("node", o.NodeName), news: make(chan struct{}, 1), cache: newCache(o.NodeID), book: samples.NewBook(o.Now()),
 		stopping: map[string]stopping{}, running: map[string]bool{},
 		ran: map[string]time.Time{}, claimed: map[string]int64{}, arrived: map[string]time.Time{}, moves: map[string]*move{}, disksHeld: map[api.InstanceID]bool{}, watched: map[string]bool{}, ended: map[string]bool{}, closed: map[string]int64{}}
 	a.jobs.init(a)

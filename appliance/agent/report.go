@@ -32,8 +32,8 @@ func (a *Agent) reports(ctx context.Context) {
 // does.
 const awaitEvery = 500 * time.Millisecond
 
-// untilNextReport waits for ReportEvery, or until a network or a hypervisor that
-// did not work at the last report does.
+// untilNextReport waits for ReportEvery, until there is news, or until a network or
+// a hypervisor that did not work at the last report does.
 func (a *Agent) untilNextReport(ctx context.Context) {
 	a.mu.Lock()
 	last := a.lastNode
@@ -41,12 +41,11 @@ func (a *Agent) untilNextReport(ctx context.Context) {
 	network := a.o.Ports != nil && !last.Chassis
 	machines := api.Node{Status: last}.WithoutHypervisor() != ""
 	if !network && !machines {
-		sleep(ctx, a.o.ReportEvery)
+		a.sleepOrNews(ctx, a.o.ReportEvery)
 		return
 	}
 	for left := a.o.ReportEvery; left > 0 && ctx.Err() == nil; left -= awaitEvery {
-		sleep(ctx, min(left, awaitEvery))
-		if network && a.o.Ports.Works(ctx) == nil {
+		if a.sleepOrNews(ctx, min(left, awaitEvery)) || network && a.o.Ports.Works(ctx) == nil {
 			return
 		}
 		if machines {
@@ -54,6 +53,28 @@ func (a *Agent) untilNextReport(ctx context.Context) {
 				return
 			}
 		}
+	}
+}
+
+// sleepOrNews reports whether ReportSoon has ended it.
+func (a *Agent) sleepOrNews(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-a.news:
+		return true
+	case <-t.C:
+	}
+	return false
+}
+
+// ReportSoon has the node reported now, and not when it is time to. It does not
+// wait for that.
+func (a *Agent) ReportSoon() {
+	select {
+	case a.news <- struct{}{}:
+	default: // it is to be reported already
 	}
 }
 
@@ -107,6 +128,9 @@ func (a *Agent) reportNode(ctx context.Context) error {
 		if st.MemoryBytes == 0 {
 			st.MemoryBytes = max(info.Memory-reservedMemory, 0)
 		}
+	}
+	if a.o.Upgrade != nil {
+		st.Upgrade = a.o.Upgrade()
 	}
 	a.reportPools(ctx, &st, now)
 	if a.o.Ports != nil {

@@ -198,8 +198,8 @@ func (a *App) root() *cobra.Command {
 	f.StringVarP(&a.flags.output, "output", "o", "table", "table, json or yaml")
 	root.AddGroup(&cobra.Group{ID: "kinds", Title: "Resources:"}, &cobra.Group{ID: "more", Title: "More:"})
 	for _, k := range a.kinds() {
-		if k.name() == api.KindJoinToken {
-			continue // `basalt node token`
+		if k.name() == api.KindJoinToken || k.name() == api.KindUpgrade {
+			continue // `basalt node token`, `basalt cluster upgrade`
 		}
 		cmd := k.command()
 		cmd.GroupID = "kinds"

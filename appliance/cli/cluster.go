@@ -16,7 +16,8 @@ import (
 
 func (a *App) clusterCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "cluster", Short: "The cluster as a whole"}
-	cmd.AddCommand(a.clusterInitCommand(), a.clusterStatusCommand(), a.clusterBackupCommand(), a.clusterRestoreCommand(), a.clusterRecoverCommand())
+	cmd.AddCommand(a.clusterInitCommand(), a.clusterStatusCommand(), a.clusterBackupCommand(), a.clusterRestoreCommand(), a.clusterRecoverCommand(),
+		a.clusterUpgradeCommand())
 	return cmd
 }
 

@@ -45,6 +45,7 @@ var rules = []rule{
 	{"appliance/storage", []string{"api", "sds", "appliance/durable", "appliance/follow"}, "follows what sds decides; main hands it the store and the daemons"},
 	{"appliance/auditor", []string{"api"}, "verifies the audit trail; main hands it the store of the leader's term"},
 	{"appliance/webhook", []string{"api"}, "events and a cursor; main hands it the store of the leader's term"},
+	{"appliance/upgrade", []string{"api", "appliance/follow", "appliance/durable"}, "what is next is a pure function; main hands it the cluster, the wire and the program"},
 	{"appliance/network", []string{"api", "sdn", "appliance/follow", "appliance/durable", "billing/meter"}, "follows what sdn decides, and records what leaves; main hands it the store and the wire"},
 	{"appliance/sim", []string{"api", "appliance", "hypervisor", "sds", "billing/meter"}, "a cluster of real agents and planners over fakes, in virtual time"},
 	{"appliance/services", []string{"api", "appliance/follow"}, "deletes what ended services had; main hands it the store"},

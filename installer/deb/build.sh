@@ -15,19 +15,8 @@ cd "$top"
 say() { printf 'deb: %s\n' "$*"; }
 die() { printf 'deb: %s\n' "$*" >&2; exit 1; }
 
-# v1.2.3 is 1.2.3; five commits later 1.2.3+5.gabcdef; without any tag
-# 0~TIME.abcdef, older than every release. Changes that are not committed make
-# it +dirty.
-version() {
-	local described
-	described=$(git describe --tags --always --dirty=+dirty --abbrev=9 2>/dev/null) || { echo '0~unknown'; return; }
-	case "$described" in
-	v[0-9]*) sed -E 's/^v//; s/-([0-9]+)-(g[0-9a-f]+)/+\1.\2/; s/-/~/g' <<<"$described" ;;
-	*) echo "0~$(git log -1 --format=%cd --date=format-local:%Y%m%d%H%M%S).$described" ;;
-	esac
-}
 export TZ=UTC LC_ALL=C
-version=$(version)
+version=$("$here/version.sh")
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
 export SOURCE_DATE_EPOCH
 

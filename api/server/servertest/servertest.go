@@ -28,6 +28,7 @@ type Env struct {
 	Store      *storetest.Memory
 	Server     *server.Server
 	Node       *Node
+	Packages   *Packages
 }
 
 // Start runs a server until the test ends. now is its clock; nil: the real one.
@@ -40,8 +41,8 @@ func Start(t testing.TB, now func() time.Time) *Env {
 func StartWith(t testing.TB, change func(*server.Options)) *Env {
 	t.Helper()
 	store := storetest.NewMemory()
-	node := &Node{store: store, images: map[api.ImageID][]byte{}}
-	o := server.Options{Store: store, Runtime: node, Billing: Bill{}, Version: "test", KeyRate: 1e6,
+	node, packages := &Node{store: store, images: map[api.ImageID][]byte{}}, &Packages{}
+	o := server.Options{Store: store, Runtime: node, Billing: Bill{}, Packages: packages, Version: "test", KeyRate: 1e6,
 		Passwords: password.New(password.Cost{MemoryKiB: 64, Passes: 1, Lanes: 1})}
 	change(&o)
 	s, err := server.New(o)
@@ -53,7 +54,7 @@ func StartWith(t testing.TB, change func(*server.Options)) *Env {
 		http.CloseClientConnections()
 		http.Close()
 	})
-	e := &Env{URL: http.URL, Store: store, Server: s, Node: node}
+	e := &Env{URL: http.URL, Store: store, Server: s, Node: node, Packages: packages}
 	e.Token = e.Key(t, api.Meta{Name: "operator"}, api.RoleOperator)
 	return e
 }

@@ -29,7 +29,7 @@ func (n *node) raise(ctx context.Context, term uint64, log *slog.Logger) {
 			return
 		}
 		members, to := n.supported(ctx)
-		if to > level {
+		if to > level && !n.undecided(ctx) {
 			if err = n.store.Raise(ctx, term, to, members); err == nil {
 				log.Info("the cluster has a new feature level", "level", to)
 				continue
@@ -40,6 +40,13 @@ func (n *node) raise(ctx context.Context, term uint64, log *slog.Logger) {
 		}
 		sleep(ctx, levelEvery)
 	}
+}
+
+// undecided says whether a node may yet go back to the release before, which
+// would not support a new level.
+func (n *node) undecided(ctx context.Context) bool {
+	all, err := api.All[api.Upgrade](ctx, n.store, api.ListQuery{Kind: api.KindUpgrade})
+	return err != nil || slices.ContainsFunc(all, api.Upgrade.Unfinished)
 }
 
 // supported is the level that all members support, and who they are; 0: not all

@@ -34,6 +34,7 @@ type config struct {
 	libvirt, gpud               string
 	vgpuBinary, workerBinary    string
 	guestTools                  string
+	upgradeProgram              string
 	stopGrace, meterEvery       time.Duration
 	recordDays                  int
 	election                    time.Duration
@@ -90,6 +91,7 @@ func main() {
 	f.StringVar(&c.vgpuBinary, "vgpu-binary", beside("basalt-vgpu"), "basalt-vgpu")
 	f.StringVar(&c.workerBinary, "worker-binary", beside("basalt-worker"), "basalt-worker")
 	f.StringVar(&c.guestTools, "guest-tools", "", "directory of the guest tools, offered to guests on a disc; empty: none")
+	f.StringVar(&c.upgradeProgram, "upgrade-program", "/usr/lib/basalt/upgrade", "what installs another release on this node for an upgrade of the cluster")
 	f.DurationVar(&c.stopGrace, "stop-grace", time.Minute, "time a guest has to shut down before it is switched off")
 	f.DurationVar(&c.meterEvery, "meter-every", 5*time.Minute, "how often usage is recorded")
 	f.IntVar(&c.recordDays, "record-days", int(api.DefaultKeepRecords/day), "how many days usage records are kept; their sums are for ever; the same on all nodes")

@@ -49,6 +49,7 @@ type node struct {
 	gpud     *client.Control
 	network  *fabric // nil: there are no networks
 	storage  *depot
+	upgrade  *upgrades     // nil: the node is alone
 	keep     time.Duration // usage records
 
 	compareEvery time.Duration   // the nodes' tables
@@ -156,6 +157,7 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 	}
 	if n.cluster != nil {
 		n.cluster.agentOptions(&ao)
+		n.openUpgrades(c, id, &ao)
 	}
 	n.agent = agent.New(ao)
 	n.storage.agent = n.agent
@@ -169,6 +171,7 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 	so := server.Options{Store: n.store, Runtime: n.runtime(), Billing: books.Books{Store: n.store}, Tracer: n.tracer(), Version: version, Log: log,
 		Networking: n.network != nil, NewVolumeKey: sealed.NewKey, Secrets: sealed, Lacks: n.lacks(), URLs: n.urls, RequireTotp: roles}
 	if n.cluster != nil {
+		so.Packages = n.upgrade.agent.Packages
 		so.Cluster, so.Elsewhere, so.Stale = n.cluster, n.elsewhere, store.Stale
 	}
 	if n.api, err = server.New(so); err != nil {
@@ -280,6 +283,7 @@ func (n *node) Run(ctx context.Context) error {
 	maps.Copy(parts, n.storage.run())
 	if n.cluster != nil {
 		maps.Copy(parts, n.cluster.run())
+		parts["upgrade"] = n.upgrade.agent.Run
 		parts["restart"] = func(ctx context.Context) error {
 			select {
 			case <-ctx.Done():
@@ -354,6 +358,7 @@ func (n *node) plan(ctx context.Context) error {
 		wg.Go(func() { n.raise(ctx, in, n.log) })
 		if n.cluster != nil {
 			wg.Go(func() { n.cluster.compare(ctx, in, n.compareEvery, n.log) })
+			wg.Go(func() { n.upgrade.lead(ctx, in) })
 		}
 		wg.Go(func() { n.storage.lead(ctx, n, in) })
 		wg.Go(func() { services.Run(ctx, ending{n.store, in}, n.log) })

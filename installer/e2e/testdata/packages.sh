@@ -30,7 +30,7 @@ for program in ovs-vswitchd ovsdb-server ovn-controller ovn-northd restic; do
 	in_root sh -c "command -v $program" >/dev/null || fail "no $program"
 done
 [ ! -e "$root/etc/systemd/system/basalt-install.target.wants" ] || fail "the installer starts on a node"
-units=(basaltd.service basalt-gpud.service basalt-fence.service basalt-install.target basalt-install@ttyS0.service)
+units=(basaltd.service basalt-gpud.service basalt-fence.service basalt-upgrade.service basalt-install.target basalt-install@ttyS0.service)
 [ ! -x "$root/usr/bin/basalt-console" ] || units+=(basalt-console.service)
 in_root systemd-analyze verify "${units[@]}" || fail "systemd does not like a unit"
 for program in basaltd basalt basalt-gpud; do

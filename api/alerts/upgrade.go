@@ -1,0 +1,23 @@
+package alerts
+
+import (
+	"slices"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// upgrades that wait for somebody: those that have paused by themselves.
+func (l *list) upgrades(s State) {
+	for _, u := range s.Upgrades {
+		if u.Status.Phase != api.UpgradePaused || u.Spec.Paused {
+			continue
+		}
+		how := api.AlertWarning
+		if slices.ContainsFunc(u.Status.Nodes, func(n api.UpgradeNode) bool { return n.Phase == api.UpgradeNodeFailed }) {
+			how = api.AlertCritical
+		}
+		since := u.Status.Since
+		l.add(api.AlertUpgradePaused, how, about{api.KindUpgrade, u.Meta}, &since, "the upgrade to "+u.Spec.Version+" has paused"+because(u.Status.Reason),
+			"basalt cluster upgrade --status says which node; when it is well: basalt cluster upgrade --resume")
+	}
+}

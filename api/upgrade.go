@@ -1,0 +1,125 @@
+package api
+
+import (
+	"encoding/hex"
+	"regexp"
+	"slices"
+)
+
+// UpgradePhase is where an upgrade is in its life.
+type UpgradePhase string
+
+// Phases of an upgrade.
+//
+//	Checking ─► Running ─► Done
+//	    └──────────┴─► Paused ─(resumed)─► Checking
+const (
+	UpgradeChecking UpgradePhase = "Checking"
+	UpgradeRunning  UpgradePhase = "Running"
+	UpgradePaused   UpgradePhase = "Paused"
+	UpgradeDone     UpgradePhase = "Done"
+)
+
+// UpgradeNodePhase is where a node is in an upgrade.
+type UpgradeNodePhase string
+
+// Phases of a node in an upgrade.
+//
+//	Waiting ─► Draining ─► Installing ─► Verifying ─► Done
+//	   ▲                       ├──────► RolledBack ─┐
+//	   │                       └──────────┴► Failed ┤
+//	   └───────────────(resumed)────────────────────┘
+const (
+	UpgradeNodeWaiting    UpgradeNodePhase = "Waiting"
+	UpgradeNodeDraining   UpgradeNodePhase = "Draining"
+	UpgradeNodeInstalling UpgradeNodePhase = "Installing"
+	UpgradeNodeVerifying  UpgradeNodePhase = "Verifying"
+	UpgradeNodeDone       UpgradeNodePhase = "Done"
+	UpgradeNodeRolledBack UpgradeNodePhase = "RolledBack"
+	UpgradeNodeFailed     UpgradeNodePhase = "Failed"
+)
+
+// Halfway reports whether the node is neither as it was nor as it is to be.
+func (p UpgradeNodePhase) Halfway() bool {
+	return p == UpgradeNodeDraining || p == UpgradeNodeInstalling || p == UpgradeNodeVerifying
+}
+
+// UpgradeResult is what installing another release on a node has come to.
+type UpgradeResult string
+
+// Results of an installation.
+const (
+	UpgradeResultDone       UpgradeResult = "Done"
+	UpgradeResultRolledBack UpgradeResult = "RolledBack"
+	UpgradeResultFailed     UpgradeResult = "Failed"
+)
+
+// UpgradeName is the name of the one upgrade there is.
+const UpgradeName = "upgrade"
+
+// Limits of an upgrade's packages.
+const (
+	MaxUpgradePackages      = 16
+	MaxUpgradePackageBytes  = 2 << 30
+	maxUpgradeVersionLength = 128
+)
+
+// No version or name begins with a dash: they are arguments of programs.
+var (
+	upgradeVersionPattern = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.+~:-]*$`)
+	upgradePackagePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]{1,63}$`)
+)
+
+// IsSHA256 reports whether s is a SHA-256 sum in lower-case hexadecimal digits.
+func IsSHA256(s string) bool {
+	raw, err := hex.DecodeString(s)
+	return err == nil && len(raw) == 32 && hex.EncodeToString(raw) == s
+}
+
+// ValidateUpgrade checks a new upgrade.
+func ValidateUpgrade(name string, s UpgradeSpec) error {
+	switch {
+	case name != UpgradeName:
+		return invalid("meta.name", "there is one upgrade, called %s", UpgradeName)
+	case len(s.Version) > maxUpgradeVersionLength || !upgradeVersionPattern.MatchString(s.Version):
+		return invalid("spec.version", "%q is not a version of a Debian package", clip(s.Version)).WithHint("as 1.3.0, or 1.3.0+5.gabcdef")
+	case len(s.Packages) > MaxUpgradePackages:
+		return invalid("spec.packages", "%d packages, at most %d", len(s.Packages), MaxUpgradePackages)
+	case s.Attempt != 0:
+		return invalid("spec.attempt", "a new upgrade has had no attempt")
+	}
+	var names []string
+	for _, p := range s.Packages {
+		switch {
+		case !upgradePackagePattern.MatchString(p.Name):
+			return invalid("spec.packages.name", "%q is not the name of a Debian package", clip(p.Name))
+		case slices.Contains(names, p.Name):
+			return invalid("spec.packages.name", "package %s is named twice", p.Name)
+		case p.SizeBytes < 1 || p.SizeBytes > MaxUpgradePackageBytes:
+			return invalid("spec.packages.sizeBytes", "package %s: %d bytes are not possible", p.Name, p.SizeBytes).WithHint("1 to %d", int64(MaxUpgradePackageBytes))
+		case !IsSHA256(p.Sha256):
+			return invalid("spec.packages.sha256", "package %s: %q is not a SHA-256 sum", p.Name, clip(p.Sha256)).WithHint("64 hexadecimal digits, in lower case")
+		}
+		names = append(names, p.Name)
+	}
+	return nil
+}
+
+// ChangeUpgrade checks what may change: whether it is paused, and the number of
+// attempts, by one.
+func ChangeUpgrade(old, s UpgradeSpec) error {
+	switch {
+	case old.Version != s.Version:
+		return invalid("spec.version", "an upgrade keeps its version").WithHint("delete it and make another")
+	case !slices.Equal(old.Packages, s.Packages):
+		return invalid("spec.packages", "an upgrade keeps its packages").WithHint("delete it and make another")
+	case s.Attempt != old.Attempt && s.Attempt != old.Attempt+1:
+		return invalid("spec.attempt", "%d follows %d, not %d", old.Attempt+1, old.Attempt, s.Attempt)
+	}
+	return nil
+}
+
+// Unfinished reports whether some node is half-way.
+func (u Upgrade) Unfinished() bool {
+	return slices.ContainsFunc(u.Status.Nodes, func(n UpgradeNode) bool { return n.Phase.Halfway() })
+}

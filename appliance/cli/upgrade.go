@@ -1,0 +1,262 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+func (a *App) upgrades() *kind[api.Upgrade] {
+	return &kind[api.Upgrade]{
+		app: a, kind: api.KindUpgrade, noun: "upgrade", about: "Another release on every node", reported: true, readOnly: true,
+		all: (*client.API).Upgrades, meta: func(u *api.Upgrade) *api.Meta { return &u.Meta },
+		refs:    []api.Kind{api.KindNode},
+		columns: []string{"NODE", "PHASE", "FROM", "TO", "NOTE"},
+		row: func(u api.Upgrade) []string {
+			return []string{"", string(u.Status.Phase), "", u.Spec.Version, u.Status.Reason}
+		},
+		ready: upgradeReady,
+	}
+}
+
+// upgradeReady is what an upgrade is doing, and whether it is done.
+func upgradeReady(u api.Upgrade) (bool, string, error) {
+	st := u.Status
+	switch {
+	case st.Phase == api.UpgradeDone:
+		return true, "every node has " + u.Spec.Version, nil
+	case st.Phase == api.UpgradePaused && st.Attempt == u.Spec.Attempt:
+		return false, "", api.Errorf(api.CodeState, "the upgrade to %s has paused: %s", u.Spec.Version, st.Reason).
+			WithHint("basalt cluster upgrade --status shows the nodes; --resume goes on, --cancel forgets it")
+	}
+	return false, cmp.Or(st.Reason, string(cmp.Or(st.Phase, api.UpgradeChecking))), nil
+}
+
+// upgradeFlags say what is to be done of the upgrade that there is.
+type upgradeFlags struct {
+	status, pause, resume, cancel, wait bool
+	timeout                             time.Duration
+}
+
+func (a *App) clusterUpgradeCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "upgrade VERSION|DIR", Short: "Bring another release onto every node, one node after the other", Args: cobra.MaximumNArgs(1),
+		Long: "DIR holds the packages basalt_VERSION_amd64.deb and basalt-guest-tools_VERSION_amd64.deb, which are sent\n" +
+			"to the cluster; a VERSION the nodes fetch with apt, from the sources that they have. Each node is drained,\n" +
+			"upgraded and looked at before the next; the one that leads comes last. A node on which the new release\n" +
+			"does not work goes back to the one before, and the upgrade pauses. It goes on without this command:\n" +
+			"--status shows how far it is. Instances that cannot move run on; those with a virtual GPU too.",
+	}
+	var u upgradeFlags
+	f := cmd.Flags()
+	f.BoolVar(&u.status, "status", false, "show how far it is")
+	f.BoolVar(&u.pause, "pause", false, "begin no other node")
+	f.BoolVar(&u.resume, "resume", false, "go on, and try again where it went wrong")
+	f.BoolVar(&u.cancel, "cancel", false, "forget one that has paused; nodes stay as they are")
+	f.BoolVar(&u.wait, "wait", true, "say what happens until it is done or pauses")
+	f.DurationVar(&u.timeout, "timeout", 24*time.Hour, "of --wait")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return a.runUpgrade(cmd.Context(), u, args) }
+	return cmd
+}
+
+func (a *App) runUpgrade(ctx context.Context, f upgradeFlags, args []string) error {
+	chosen := 0
+	for _, on := range []bool{f.status, f.pause, f.resume, f.cancel, len(args) == 1} {
+		if on {
+			chosen++
+		}
+	}
+	if chosen != 1 {
+		return usagef("give a VERSION, a DIR, or one of --status, --pause, --resume and --cancel")
+	}
+	k := a.upgrades()
+	switch {
+	case f.status:
+		u, err := k.get(ctx, api.UpgradeName)
+		if err != nil {
+			return err
+		}
+		return a.printUpgrade(ctx, u)
+	case f.pause:
+		u, err := k.change(ctx, api.UpgradeName, func(u *api.Upgrade) error { u.Spec.Paused = true; return nil })
+		if err != nil {
+			return err
+		}
+		return a.printUpgrade(ctx, u)
+	case f.cancel:
+		u, err := k.get(ctx, api.UpgradeName)
+		if err == nil {
+			_, err = k.all(a.api).Delete(ctx, u.Meta.ID)
+		}
+		if err == nil {
+			fmt.Fprintf(a.Err, "the upgrade to %s is forgotten\n", u.Spec.Version)
+		}
+		return err
+	}
+	var u api.Upgrade
+	var err error
+	if f.resume {
+		u, err = k.change(ctx, api.UpgradeName, func(u *api.Upgrade) error {
+			u.Spec.Paused = false
+			if u.Status.Phase == api.UpgradePaused {
+				u.Spec.Attempt = u.Status.Attempt + 1
+			}
+			return nil
+		})
+	} else {
+		u, err = a.beginUpgrade(ctx, k, args[0])
+	}
+	if err == nil && f.wait {
+		u, err = a.awaitUpgrade(ctx, u, f.timeout)
+	}
+	if err != nil {
+		return err
+	}
+	return a.printUpgrade(ctx, u)
+}
+
+// beginUpgrade sends the packages, if there are any, and begins.
+func (a *App) beginUpgrade(ctx context.Context, k *kind[api.Upgrade], what string) (none api.Upgrade, err error) {
+	if old, err := k.get(ctx, api.UpgradeName); err == nil {
+		if old.Status.Phase != api.UpgradeDone {
+			return none, api.Errorf(api.CodeState, "there is an upgrade to %s, which is not done", old.Spec.Version).
+				WithHint("basalt cluster upgrade --status shows it; --resume goes on, --cancel forgets it")
+		}
+		if _, err := k.all(a.api).Delete(ctx, old.Meta.ID); err != nil {
+			return none, err
+		}
+	} else if api.CodeOf(err) != api.CodeNotFound {
+		return none, err
+	}
+	spec := api.UpgradeSpec{Version: what}
+	if info, err := os.Stat(what); err == nil && info.IsDir() {
+		if spec, err = a.sendPackages(ctx, what); err != nil {
+			return none, err
+		}
+	} else if strings.ContainsRune(what, filepath.Separator) {
+		return none, usagef("%s is not a directory", what)
+	}
+	return k.all(a.api).Create(ctx, api.Upgrade{Meta: api.Meta{Name: api.UpgradeName}, Spec: spec})
+}
+
+// nodePackages are the packages that a node has; basalt-installer is the
+// medium's.
+var nodePackages = []string{"basalt", "basalt-guest-tools"}
+
+// sendPackages finds the packages in a directory, which have to be of one
+// version, and sends them.
+func (a *App) sendPackages(ctx context.Context, dir string) (spec api.UpgradeSpec, err error) {
+	var paths []string
+	for _, name := range nodePackages {
+		found, err := filepath.Glob(filepath.Join(dir, name+"_*.deb"))
+		if err != nil {
+			return spec, err
+		}
+		if len(found) != 1 {
+			return spec, usagef("%s: %d files %s_VERSION_ARCHITECTURE.deb, want one", dir, len(found), name)
+		}
+		parts := strings.Split(filepath.Base(found[0]), "_")
+		if len(parts) != 3 || spec.Version != "" && spec.Version != parts[1] {
+			return spec, usagef("%s: %s is not of version %s", dir, filepath.Base(found[0]), cmp.Or(spec.Version, "any"))
+		}
+		spec.Version = parts[1]
+		paths = append(paths, found[0])
+	}
+	for i, path := range paths {
+		p, err := a.sendPackage(ctx, nodePackages[i], path)
+		if err != nil {
+			return spec, fmt.Errorf("%s: %w", path, err)
+		}
+		spec.Packages = append(spec.Packages, p)
+	}
+	return spec, nil
+}
+
+func (a *App) sendPackage(ctx context.Context, name, path string) (p api.UpgradePackage, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return p, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return p, err
+	}
+	p = api.UpgradePackage{Name: name, SizeBytes: info.Size()}
+	if p.Sha256, err = a.checksum(file, p.SizeBytes); err != nil {
+		return p, err
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return p, err
+	}
+	bar := a.progress("sending "+name, p.SizeBytes)
+	err = a.api.PutUpgradePackage(ctx, p.Sha256, io.TeeReader(file, bar), p.SizeBytes)
+	bar.end()
+	return p, err
+}
+
+// awaitUpgrade says what happens until the upgrade is done or has paused. The
+// server may be away for a while: it is upgraded, too.
+func (a *App) awaitUpgrade(ctx context.Context, u api.Upgrade, limit time.Duration) (api.Upgrade, error) {
+	const look, away = time.Second, 5 * time.Minute
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, api.Errorf(codeTimeout, "the upgrade to %s is not done after %s", u.Spec.Version, limit).
+		WithHint("it goes on: basalt cluster upgrade --status"))
+	defer cancel()
+	id, said, heard := u.Meta.ID, "", time.Now()
+	say := func(text string) {
+		if text != "" && text != said {
+			said = text
+			fmt.Fprintln(a.Err, printable(text))
+		}
+	}
+	a.learn(ctx, []api.Kind{api.KindNode})
+	for {
+		done, doing, err := upgradeReady(u)
+		if done || err != nil {
+			return u, err
+		}
+		half := slices.IndexFunc(u.Status.Nodes, func(n api.UpgradeNode) bool { return n.Phase.Halfway() })
+		if half >= 0 {
+			n := u.Status.Nodes[half]
+			doing = fmt.Sprintf("node %s: %s", a.named(string(n.Node)), n.Phase)
+		}
+		say(doing)
+		select {
+		case <-ctx.Done():
+			return u, context.Cause(ctx)
+		case <-time.After(look):
+		}
+		next, err := a.api.Upgrades().Get(ctx, id, client.Query{})
+		switch {
+		case err == nil:
+			u, heard = next, time.Now()
+		case api.CodeOf(err) == api.CodeUnavailable && time.Since(heard) < away:
+			say("the server does not answer; it is asked again")
+		default:
+			return u, timedOut(ctx, err)
+		}
+	}
+}
+
+// printUpgrade shows it, a line a node.
+func (a *App) printUpgrade(ctx context.Context, u api.Upgrade) error {
+	return a.print(u, func() table {
+		a.learn(ctx, []api.Kind{api.KindNode})
+		t := table{{"NODE", "PHASE", "FROM", "TO", "NOTE"}, {"(all)", string(cmp.Or(u.Status.Phase, api.UpgradeChecking)), "", u.Spec.Version, u.Status.Reason}}
+		for _, n := range u.Status.Nodes {
+			t = append(t, []string{a.named(string(n.Node)), string(n.Phase), n.From, n.To, n.Message})
+		}
+		return t
+	})
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/agent"
+	"github.com/basalt-gpu/basalt/appliance/cluster/lease"
+	"github.com/basalt-gpu/basalt/appliance/cluster/peer"
+	"github.com/basalt-gpu/basalt/appliance/upgrade"
+)
+
+// upgrades is this node's part in upgrades of the cluster, and the leader's.
+type upgrades struct {
+	node  *node
+	agent *upgrade.Agent
+	log   *slog.Logger
+}
+
+// pathPackage is where members fetch packages from each other.
+const pathPackage = "/upgrade/packages/"
+
+// openUpgrades prepares it, and serves this node's packages to the others;
+// nothing runs yet.
+func (n *node) openUpgrades(c config, id api.NodeID, ao *agent.Options) {
+	a := &upgrade.Agent{
+		Store: only{n.store, upgrade.Kinds}, Self: id, Version: version, Packages: upgrade.Packages{Dir: filepath.Join(c.data, "packages")},
+		Peers: neighbours{n.cluster.client}, Program: c.upgradeProgram, Socket: filepath.Join(c.run, "api.sock"), Dir: filepath.Join(c.data, "upgrade"),
+		Told: func() { n.agent.ReportSoon() }, Log: n.log,
+	}
+	n.upgrade = &upgrades{node: n, agent: a, log: n.log}
+	ao.Upgrade = a.Status
+	n.cluster.server.Handle("GET "+pathPackage+"{sum}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f, err := a.Packages.Open(r.PathValue("sum"))
+		if err != nil {
+			peer.WriteError(w, err)
+			return
+		}
+		defer f.Close()
+		w.Header().Set("Content-Type", "application/octet-stream")
+		if _, err := io.Copy(w, f); err != nil {
+			panic(http.ErrAbortHandler) // half a package must not look like a whole one
+		}
+	}))
+}
+
+// Nodes implements upgrade.Peers.
+func (n neighbours) Nodes() []api.NodeID { return n.client.Book().Nodes() }
+
+// FetchPackage implements upgrade.Peers.
+func (n neighbours) FetchPackage(ctx context.Context, from api.NodeID, sha256 string) (io.ReadCloser, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, pathPackage+sha256, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := n.client.Do(ctx, from, r)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode == http.StatusOK {
+		return resp.Body, nil
+	}
+	defer resp.Body.Close()
+	e := new(api.Error)
+	if json.NewDecoder(io.LimitReader(resp.Body, 1<<16)).Decode(e) == nil && e.Code != "" {
+		return nil, e
+	}
+	return nil, fmt.Errorf("node %s answers %s for package %s", from, resp.Status, sha256)
+}
+
+// lead carries an upgrade on while this node leads in that term.
+func (u *upgrades) lead(ctx context.Context, in uint64) {
+	l := &upgrade.Leader{Store: upgradeTerm{term{u.node.store, in}}, Cluster: u, Log: u.log}
+	_ = l.Run(ctx) // ends with the term
+}
+
+// upgradeTerm is the store of one term for the upgrade's leader.
+type upgradeTerm struct{ term }
+
+func (t upgradeTerm) Watch(ctx context.Context, since int64) (<-chan api.Event, error) {
+	return t.store.WatchKinds(ctx, since, upgrade.Kinds...)
+}
+
+// caughtUpLimit is for a node to have what the leader had when it was asked.
+const caughtUpLimit = 3 * time.Second
+
+// Nodes implements upgrade.Cluster.
+func (u *upgrades) Nodes(ctx context.Context) ([]upgrade.Node, error) {
+	cl := u.node.cluster
+	objects, err := api.All[api.Node](ctx, u.node.store, api.ListQuery{Kind: api.KindNode})
+	if err != nil {
+		return nil, err
+	}
+	members, err := cl.Cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	heard := map[api.NodeID]bool{}
+	for _, m := range members.Members {
+		heard[m.Node] = m.HeardAt != nil && time.Since(*m.HeardAt) < lease.Silence
+	}
+	out := make([]upgrade.Node, len(objects))
+	var wg sync.WaitGroup
+	for i, o := range objects {
+		id := api.NodeID(o.Meta.ID)
+		out[i] = upgrade.Node{Node: o, Leads: id == cl.self.Node, Heard: heard[id]}
+		if id == cl.self.Node || !heard[id] {
+			continue
+		}
+		wg.Go(func() {
+			quick, cancel := context.WithTimeout(ctx, caughtUpLimit)
+			defer cancel()
+			if err := cl.caughtUp(quick, id); err != nil {
+				out[i].Behind = err.Error()
+			}
+		})
+	}
+	wg.Wait()
+	return out, nil
+}
+
+// Leaving implements upgrade.Cluster.
+func (u *upgrades) Leaving(ctx context.Context) (map[api.NodeID]bool, error) {
+	instances, err := api.All[api.Instance](ctx, u.node.store, api.ListQuery{Kind: api.KindInstance})
+	if err != nil {
+		return nil, err
+	}
+	migrations, err := api.All[api.Migration](ctx, u.node.store, api.ListQuery{Kind: api.KindMigration})
+	if err != nil {
+		return nil, err
+	}
+	moving := map[api.InstanceID]bool{}
+	for _, m := range migrations {
+		if !m.Assignment.Phase.Ended() {
+			moving[m.Spec.Instance] = true
+		}
+	}
+	leaving := map[api.NodeID]bool{}
+	for _, i := range instances {
+		if i.Assignment.Release || i.Assignment.MigrateTo != "" || moving[api.InstanceID(i.Meta.ID)] {
+			leaving[i.Assignment.Node] = true
+		}
+	}
+	return leaving, nil
+}
+
+// HandOver implements upgrade.Cluster.
+func (u *upgrades) HandOver(ctx context.Context) error { return u.node.store.TransferLeadership(ctx) }

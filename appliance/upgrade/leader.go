@@ -1,0 +1,150 @@
+package upgrade
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/follow"
+)
+
+// every is how often an upgrade that goes on is looked at.
+const every = time.Second
+
+// Store is what both sides need of the cluster's state.
+type Store interface {
+	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
+	Watch(ctx context.Context, since int64) (<-chan api.Event, error)
+}
+
+// Kinds are what both sides follow.
+var Kinds = []api.Kind{api.KindUpgrade}
+
+// Cluster is what the leader asks.
+type Cluster interface {
+	// Nodes returns all of them, without Quiet.
+	Nodes(ctx context.Context) ([]Node, error)
+	// Leaving returns the nodes that an instance is on its way off.
+	Leaving(ctx context.Context) (map[api.NodeID]bool, error)
+	// HandOver makes another voter lead.
+	HandOver(ctx context.Context) error
+}
+
+// Leader carries the upgrade on. Run it while this node leads, with a store
+// whose writes hold in that term only.
+type Leader struct {
+	Store   Store
+	Cluster Cluster
+	Log     *slog.Logger
+
+	quiet map[api.NodeID]time.Time // since when nothing leaves the node
+	said  string                   // the last trouble in the log
+}
+
+// Run until ctx ends.
+func (l *Leader) Run(ctx context.Context) error {
+	l.quiet = map[api.NodeID]time.Time{}
+	return follow.Run(ctx, l.Store, l.Log, "upgrade", newPicture, l.step)
+}
+
+// picture is the upgrades that there are: one, or none.
+type picture map[string]api.Upgrade
+
+func newPicture() picture { return picture{} }
+
+// Apply implements follow.Picture.
+func (p picture) Apply(e api.Event) (bool, error) {
+	return true, follow.Apply(p, e)
+}
+
+// upgrade is the one there is; nil: there is none.
+func (p picture) upgrade() *api.Upgrade {
+	for _, id := range slices.Sorted(maps.Keys(p)) {
+		u := p[id]
+		return &u
+	}
+	return nil
+}
+
+// over reports whether nothing is left to do of an upgrade.
+func over(u *api.Upgrade) bool {
+	return u == nil || u.Meta.DeletedAt != nil || u.Status.Phase == api.UpgradeDone &&
+		!slices.ContainsFunc(u.Status.Nodes, func(n api.UpgradeNode) bool { return n.Drains })
+}
+
+func (l *Leader) step(ctx context.Context, p picture) time.Duration {
+	u := p.upgrade()
+	if over(u) {
+		return time.Hour // until something changes
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if err := l.advance(ctx, *u); err != nil && ctx.Err() == nil && err.Error() != l.said {
+		l.said = err.Error()
+		l.Log.Warn("upgrade: a step could not be taken", "error", err)
+	}
+	return every
+}
+
+// advance looks at the cluster and takes the next step. What was written is seen
+// by the next.
+func (l *Leader) advance(ctx context.Context, u api.Upgrade) error {
+	nodes, err := l.Cluster.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	now := time.Now().UTC()
+	if u.Unfinished() {
+		if err := l.observe(ctx, nodes, now); err != nil {
+			return err
+		}
+	}
+	s := Next(Facts{Upgrade: u, Nodes: nodes, Now: now})
+	if status := api.Encode(s.Status); !bytes.Equal(status, api.Encode(u.Status)) {
+		if s.Status.Phase != u.Status.Phase {
+			l.Log.Info("the upgrade is "+string(s.Status.Phase), "version", u.Spec.Version, "reason", s.Status.Reason)
+		}
+		_, err := l.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{
+			{Op: api.OpReport, Kind: api.KindUpgrade, ID: u.Meta.ID, Expect: u.Meta.Revision, Data: status}}})
+		if err != nil {
+			return err
+		}
+	}
+	if d := s.Drain; d != nil {
+		spec := d.Node.Spec
+		spec.Drain = d.On
+		_, err := l.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindNode, ID: d.Node.Meta.ID,
+			Expect: d.Node.Meta.Revision, Name: d.Node.Meta.Name, Labels: d.Node.Meta.Labels, Data: api.Encode(spec)}}})
+		if api.CodeOf(err) != api.CodeConflict { // it has reported meanwhile
+			return err
+		}
+	}
+	if s.HandOver {
+		l.Log.Info("the upgrade has another node lead before it takes this one")
+		return l.Cluster.HandOver(ctx)
+	}
+	return nil
+}
+
+// observe notes for how long nothing has been leaving the nodes.
+func (l *Leader) observe(ctx context.Context, nodes []Node, now time.Time) error {
+	leaving, err := l.Cluster.Leaving(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range nodes {
+		id := api.NodeID(nodes[i].Meta.ID)
+		if since, ok := l.quiet[id]; leaving[id] || !nodes[i].Spec.Drain {
+			delete(l.quiet, id)
+		} else if !ok {
+			l.quiet[id] = now
+		} else {
+			nodes[i].Quiet = now.Sub(since)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,365 @@
+package upgrade
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// How long something may take before the upgrade pauses. What is drained may be
+// large, and a machine slow; nothing but the upgrade waits meanwhile.
+const (
+	checkLimit   = 5 * time.Minute
+	drainLimit   = time.Hour
+	installLimit = 30 * time.Minute
+	verifyLimit  = 10 * time.Minute
+	// quietLimit is for how long nothing has to leave a drained node until what
+	// is left there is what cannot move. The planner begins moves within a second.
+	quietLimit = 10 * time.Second
+	// spareBytes have to be free on a node besides the packages, three times: as
+	// they are, unpacked, and those of the release before.
+	spareBytes = 512 << 20
+)
+
+// Facts are what Next decides on.
+type Facts struct {
+	Upgrade api.Upgrade
+	Nodes   []Node // all of the cluster's
+	Now     time.Time
+}
+
+// Node is one as the leader sees it.
+type Node struct {
+	api.Node
+	Leads  bool
+	Heard  bool          // by the leader, lately
+	Behind string        // why it does not have what the leader has; empty: it has
+	Quiet  time.Duration // for how long nothing has been leaving it
+}
+
+// Step is what is to be done: Status written if it differs from what is there,
+// and then at most one of the others.
+type Step struct {
+	Status   api.UpgradeStatus
+	Drain    *Drain
+	HandOver bool // another voter is to lead
+}
+
+// Drain is a node whose spec.drain is to change.
+type Drain struct {
+	Node Node
+	On   bool
+}
+
+// decision is a step that is being made.
+type decision struct {
+	Facts
+	Step
+}
+
+// Next step of an upgrade. It is called again and again, by one leader after the
+// other, and does not mind when a step that it asked for was not done.
+func Next(f Facts) Step {
+	d := &decision{Facts: f, Step: Step{Status: f.Upgrade.Status}}
+	d.Status.Nodes = d.roster()
+	spec := f.Upgrade.Spec
+	switch {
+	case d.Status.Phase == "":
+		d.begin()
+	case d.Status.Phase == api.UpgradePaused && !spec.Paused && spec.Attempt != d.Status.Attempt:
+		d.begin()
+	}
+	if d.restore() {
+		return d.Step
+	}
+	if current := d.current(); current != nil {
+		d.advance(current)
+		return d.Step
+	}
+	switch {
+	case d.Status.Phase == api.UpgradePaused || d.Status.Phase == api.UpgradeDone:
+	case spec.Paused:
+		d.enter(api.UpgradePaused, "by an operator")
+	default:
+		d.pick()
+	}
+	return d.Step
+}
+
+// begin an attempt: what went wrong in the one before is tried again.
+func (d *decision) begin() {
+	d.Status.Attempt = d.Upgrade.Spec.Attempt
+	d.enter(api.UpgradeChecking, "")
+	for i := range d.Status.Nodes {
+		if n := &d.Status.Nodes[i]; n.Phase == api.UpgradeNodeFailed || n.Phase == api.UpgradeNodeRolledBack {
+			d.move(n, api.UpgradeNodeWaiting, "")
+		}
+	}
+}
+
+// roster is the nodes' part of the status: those that there are.
+func (d *decision) roster() []api.UpgradeNode {
+	var out []api.UpgradeNode
+	for _, n := range d.Nodes {
+		at := slices.IndexFunc(d.Status.Nodes, func(u api.UpgradeNode) bool { return string(u.Node) == n.Meta.ID })
+		switch {
+		case n.Meta.DeletedAt != nil:
+		case at >= 0:
+			out = append(out, d.Status.Nodes[at])
+		case d.Status.Phase != api.UpgradeDone: // it may join later, with whatever release
+			out = append(out, api.UpgradeNode{Node: api.NodeID(n.Meta.ID), From: n.Status.Version, To: d.Upgrade.Spec.Version, Phase: api.UpgradeNodeWaiting, Since: d.Now})
+		}
+	}
+	slices.SortFunc(out, func(a, b api.UpgradeNode) int { return cmp.Compare(a.Node, b.Node) })
+	return out
+}
+
+func (d *decision) enter(p api.UpgradePhase, reason string) {
+	if d.Status.Phase != p {
+		d.Status.Phase, d.Status.Since = p, d.Now
+	}
+	d.Status.Reason = reason
+}
+
+func (d *decision) move(u *api.UpgradeNode, p api.UpgradeNodePhase, message string) {
+	if u.Phase != p {
+		u.Phase, u.Since = p, d.Now
+	}
+	u.Message = message
+}
+
+func (d *decision) node(id api.NodeID) Node {
+	i := slices.IndexFunc(d.Nodes, func(n Node) bool { return n.Meta.ID == string(id) })
+	return d.Nodes[i] // the roster is made of them
+}
+
+// current is the node that is half-way; nil: none is.
+func (d *decision) current() *api.UpgradeNode {
+	for i := range d.Status.Nodes {
+		if d.Status.Nodes[i].Phase.Halfway() {
+			return &d.Status.Nodes[i]
+		}
+	}
+	return nil
+}
+
+// restore ends the maintenance of nodes that the upgrade has drained and is done
+// with. One that has failed stays drained until it is tried again.
+func (d *decision) restore() bool {
+	for i := range d.Status.Nodes {
+		u := &d.Status.Nodes[i]
+		if !u.Drains || u.Phase.Halfway() || u.Phase == api.UpgradeNodeFailed {
+			continue
+		}
+		if n := d.node(u.Node); n.Spec.Drain {
+			d.Drain = &Drain{Node: n}
+			return true
+		}
+		u.Drains = false
+	}
+	return false
+}
+
+// pick the next node: the one that leads last, when another has taken over.
+func (d *decision) pick() {
+	if problem := d.problem(""); problem != "" {
+		if d.enter(api.UpgradeChecking, problem); d.Now.Sub(d.Status.Since) > checkLimit {
+			d.enter(api.UpgradePaused, problem)
+		}
+		return
+	}
+	var next *api.UpgradeNode
+	for i := range d.Status.Nodes {
+		u := &d.Status.Nodes[i]
+		if u.Phase == api.UpgradeNodeWaiting && (next == nil || d.node(next.Node).Leads) {
+			next = u
+		}
+	}
+	switch {
+	case next == nil:
+		d.enter(api.UpgradeDone, "")
+		return
+	case d.node(next.Node).Status.Version == d.Upgrade.Spec.Version: // by hand, or before
+		d.enter(api.UpgradeRunning, "")
+		d.move(next, api.UpgradeNodeVerifying, "")
+		return
+	}
+	d.enter(api.UpgradeRunning, "")
+	if d.handOver(next) {
+		return
+	}
+	n := d.node(next.Node)
+	next.From, next.To = n.Status.Version, d.Upgrade.Spec.Version
+	next.Drains = !n.Spec.Drain && len(d.Status.Nodes) > 1
+	next.Failing = failing(n)
+	d.move(next, api.UpgradeNodeDraining, "")
+}
+
+// handOver asks for another leader if this node leads and another can.
+func (d *decision) handOver(u *api.UpgradeNode) bool {
+	if !d.node(u.Node).Leads || !slices.ContainsFunc(d.Nodes, func(n Node) bool { return n.Assignment.Voter && !n.Leads }) {
+		return false
+	}
+	d.HandOver = true
+	d.Status.Reason = "node " + d.name(u) + " leads: another is to lead first"
+	return true
+}
+
+func (d *decision) name(u *api.UpgradeNode) string { return d.node(u.Node).Meta.Name }
+
+// advance the node that is half-way.
+func (d *decision) advance(u *api.UpgradeNode) {
+	if d.Status.Phase == api.UpgradeChecking { // an attempt that found one half-way
+		d.enter(api.UpgradeRunning, "")
+	}
+	d.Status.Reason = ""
+	n := d.node(u.Node)
+	if u.Drains && !n.Spec.Drain {
+		d.Drain = &Drain{Node: n, On: true}
+	}
+	switch u.Phase {
+	case api.UpgradeNodeDraining:
+		d.drain(u, n)
+	case api.UpgradeNodeInstalling:
+		d.install(u, n)
+	default:
+		d.verify(u, n)
+	}
+}
+
+func (d *decision) drain(u *api.UpgradeNode, n Node) {
+	empty := n.Assignment.State == api.NodeDrained || n.Quiet >= quietLimit
+	problem := d.problem(u.Node)
+	switch late := d.Now.Sub(u.Since) > drainLimit; {
+	case problem != "" && late:
+		d.move(u, api.UpgradeNodeWaiting, "")
+		d.enter(api.UpgradePaused, problem)
+	case late:
+		d.fail(u, api.UpgradeNodeWaiting, "what is on it has not moved away: "+n.Assignment.Reason)
+	case problem != "":
+		d.Status.Reason = problem
+	case u.Drains && (!n.Spec.Drain || !empty):
+		u.Message = n.Assignment.Reason
+	case d.handOver(u): // leadership has come back to it
+	default:
+		d.move(u, api.UpgradeNodeInstalling, "")
+	}
+}
+
+func (d *decision) install(u *api.UpgradeNode, n Node) {
+	r := n.Status.Upgrade
+	ours := r.Upgrade == d.Upgrade.Meta.ID && r.Attempt == d.Status.Attempt
+	switch {
+	case ours && r.Result == api.UpgradeResultDone:
+		d.move(u, api.UpgradeNodeVerifying, "")
+	case ours && r.Result == api.UpgradeResultRolledBack:
+		d.fail(u, api.UpgradeNodeRolledBack, cmp.Or(r.Message, "the new release did not work"))
+	case ours && r.Result != "":
+		d.fail(u, api.UpgradeNodeFailed, cmp.Or(r.Message, "the packages were not installed"))
+	case d.Now.Sub(u.Since) > installLimit:
+		d.fail(u, api.UpgradeNodeFailed, fmt.Sprintf("it has not said within %s what came of the installation", installLimit))
+	}
+}
+
+func (d *decision) verify(u *api.UpgradeNode, n Node) {
+	problem := ill(n)
+	if problem == "" && n.Status.Version != d.Upgrade.Spec.Version {
+		problem = fmt.Sprintf("node %s runs %s", n.Meta.Name, cmp.Or(n.Status.Version, "an unknown version"))
+	}
+	for _, c := range n.Status.Conditions {
+		if problem == "" && !c.Status && !slices.Contains(u.Failing, c.Type) {
+			problem = fmt.Sprintf("on node %s %s does not work any more: %s", n.Meta.Name, c.Type, cmp.Or(c.Message, c.Reason))
+		}
+	}
+	switch {
+	case problem == "":
+		d.move(u, api.UpgradeNodeDone, "")
+	case d.Now.Sub(u.Since) > verifyLimit:
+		d.fail(u, api.UpgradeNodeFailed, problem)
+	default:
+		u.Message = problem
+	}
+}
+
+// fail ends a node's turn, and pauses the upgrade.
+func (d *decision) fail(u *api.UpgradeNode, p api.UpgradeNodePhase, why string) {
+	d.move(u, p, why)
+	d.Drain = nil
+	verb := map[api.UpgradeNodePhase]string{api.UpgradeNodeRolledBack: "has gone back to " + cmp.Or(u.From, "the release before")}[p]
+	d.enter(api.UpgradePaused, fmt.Sprintf("node %s %s: %s", d.name(u), cmp.Or(verb, "cannot go on"), why))
+}
+
+// problem is why no other node may be away now, except that one; empty: it may.
+func (d *decision) problem(except api.NodeID) string {
+	for _, u := range d.Status.Nodes {
+		n := d.node(u.Node)
+		if u.Node == except {
+			continue
+		}
+		if p := cmp.Or(ill(n), d.busy(u, n)); p != "" {
+			return p
+		}
+	}
+	return ""
+}
+
+// ill is why a node counts as away already; empty: it is well.
+func ill(n Node) string {
+	switch state := n.Assignment.State; {
+	case state == api.NodeLost || state == api.NodeSuspect:
+		return fmt.Sprintf("node %s is %s: %s", n.Meta.Name, state, n.Assignment.Reason)
+	case !n.Heard:
+		return "node " + n.Meta.Name + " is not heard"
+	case n.WithoutStore():
+		return "node " + n.Meta.Name + " has no copy of the cluster's state that it can use"
+	case n.Behind != "":
+		return "node " + n.Meta.Name + " has not caught up: " + n.Behind
+	}
+	return ""
+}
+
+// busy is why a node that is well cannot have its turn, or others theirs.
+func (d *decision) busy(u api.UpgradeNode, n Node) string {
+	if n.Spec.Drain && !u.Drains {
+		return fmt.Sprintf("node %s is in maintenance: basalt node undrain %s", n.Meta.Name, n.Meta.Name)
+	}
+	if u.Phase == api.UpgradeNodeDone || n.Status.Version == d.Upgrade.Spec.Version {
+		return ""
+	}
+	need := int64(spareBytes)
+	for _, p := range d.Upgrade.Spec.Packages {
+		need += 3 * p.SizeBytes
+	}
+	for _, p := range n.Status.Pools {
+		if p.Name == api.PoolLocal && p.SizeBytes > 0 && p.FreeBytes < need {
+			return fmt.Sprintf("node %s has %d MiB free on its disk, and needs %d MiB", n.Meta.Name, p.FreeBytes>>20, need>>20)
+		}
+	}
+	switch r := n.Status.Upgrade; {
+	case r.Upgrade != d.Upgrade.Meta.ID:
+		return fmt.Sprintf("node %s has not said yet that it can be upgraded; a release that cannot, %s, is upgraded by hand", n.Meta.Name, cmp.Or(n.Status.Version, "of no version"))
+	case !r.Fetched:
+		return fmt.Sprintf("node %s does not have the packages yet%s", n.Meta.Name, because(r.Message))
+	}
+	return ""
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}
+
+// failing are the conditions of a node that are not true.
+func failing(n Node) (types []string) {
+	for _, c := range n.Status.Conditions {
+		if !c.Status {
+			types = append(types, c.Type)
+		}
+	}
+	return types
+}

@@ -1,0 +1,230 @@
+package upgrade
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/follow"
+)
+
+// Peers are the cluster's nodes.
+type Peers interface {
+	Nodes() []api.NodeID
+	// FetchPackage opens a package of another node's.
+	FetchPackage(ctx context.Context, from api.NodeID, sha256 string) (io.ReadCloser, error)
+}
+
+// Agent is one node's part: it fetches the packages, and has them installed when
+// it is its node's turn. It remembers nothing: the program writes what came of
+// it into a file.
+type Agent struct {
+	Store    Store
+	Self     api.NodeID
+	Version  string // that runs
+	Packages Packages
+	Peers    Peers
+	// Program installs another release: "PROGRAM start --id ID --version VERSION
+	// --socket SOCKET --outcome FILE [--package FILE]…". It returns at once, and
+	// what it has started outlives basaltd, installs, judges by the socket, and
+	// writes an outcome. To be called again for the same id is no second
+	// installation.
+	Program string
+	Socket  string
+	Dir     string       // of the outcome
+	Told    func()       // what Status answers is another
+	Log     *slog.Logger //
+
+	started map[string]time.Time // the program, by what for
+	refused map[string]string    // why it did not start
+
+	mu     sync.Mutex // guards status
+	status api.NodeUpgrade
+}
+
+const (
+	// startAgain is how often the program is asked for an outcome that has not
+	// come: the machine may have been switched off in the middle of it.
+	startAgain = 10 * time.Second
+	startLimit = time.Minute // for the program to return
+	fetchLimit = 10 * time.Minute
+	maxOutcome = 64 << 10
+	maxMessage = 1 << 10
+)
+
+// outcome is what the program writes, as JSON.
+type outcome struct {
+	ID      string            `json:"id"`
+	Result  api.UpgradeResult `json:"result"`
+	Message string            `json:"message"`
+}
+
+// Status is how far this node is.
+func (a *Agent) Status() api.NodeUpgrade {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.status
+}
+
+// Run until ctx ends.
+func (a *Agent) Run(ctx context.Context) error {
+	a.started, a.refused = map[string]time.Time{}, map[string]string{}
+	if err := os.MkdirAll(a.Dir, 0o700); err != nil {
+		return err
+	}
+	return follow.Run(ctx, a.Store, a.Log, "upgrade", newPicture, a.step)
+}
+
+func (a *Agent) step(ctx context.Context, p picture) time.Duration {
+	u := p.upgrade()
+	var named []api.UpgradePackage
+	if u != nil {
+		named = u.Spec.Packages
+	}
+	if err := a.Packages.Sweep(named, time.Now()); err != nil {
+		a.Log.Warn("upgrade: old packages are not removed", "error", err)
+	}
+	if over(u) {
+		a.tell(api.NodeUpgrade{})
+		return time.Hour
+	}
+	a.tell(a.look(ctx, *u))
+	return every
+}
+
+func (a *Agent) tell(s api.NodeUpgrade) {
+	a.mu.Lock()
+	changed := s != a.status
+	a.status = s
+	a.mu.Unlock()
+	if changed {
+		a.Told()
+	}
+}
+
+// look does what is next here, and says how far that is.
+func (a *Agent) look(ctx context.Context, u api.Upgrade) api.NodeUpgrade {
+	s := api.NodeUpgrade{Upgrade: u.Meta.ID}
+	if err := a.fetch(ctx, u); err != nil {
+		s.Message = clipMessage(err.Error())
+		return s
+	}
+	s.Fetched = true
+	id := fmt.Sprintf("%s-%d", u.Meta.ID, u.Status.Attempt)
+	if o, ok := a.outcome(id); ok {
+		s.Attempt, s.Result, s.Message = u.Status.Attempt, o.Result, clipMessage(o.Message)
+		return s
+	}
+	turn := slices.ContainsFunc(u.Status.Nodes, func(n api.UpgradeNode) bool {
+		return n.Node == a.Self && n.Phase == api.UpgradeNodeInstalling
+	})
+	if turn && a.refused[id] == "" && time.Since(a.started[id]) >= startAgain {
+		a.started[id] = time.Now()
+		if err := a.start(ctx, u, id); err != nil && ctx.Err() == nil {
+			a.Log.Error("upgrade: the packages cannot be installed", "version", u.Spec.Version, "error", err)
+			a.refused[id] = clipMessage(err.Error())
+		}
+	}
+	if why := a.refused[id]; why != "" {
+		s.Attempt, s.Result, s.Message = u.Status.Attempt, api.UpgradeResultFailed, why
+	}
+	return s
+}
+
+func clipMessage(s string) string {
+	return strings.ToValidUTF8(s[:min(len(s), maxMessage)], "")
+}
+
+// fetch the packages that are not here from the nodes that have them.
+func (a *Agent) fetch(ctx context.Context, u api.Upgrade) error {
+	if a.Version == u.Spec.Version {
+		return nil
+	}
+	for _, p := range u.Spec.Packages {
+		if a.Packages.Has(p.Sha256) {
+			continue
+		}
+		if err := a.fetchOne(ctx, p); err != nil {
+			return err
+		}
+		a.Log.Info("upgrade: fetched a package", "name", p.Name, "bytes", p.SizeBytes)
+	}
+	return nil
+}
+
+func (a *Agent) fetchOne(ctx context.Context, p api.UpgradePackage) error {
+	ctx, cancel := context.WithTimeout(ctx, fetchLimit)
+	defer cancel()
+	var errs []error
+	for _, from := range a.Peers.Nodes() {
+		if from == a.Self {
+			continue
+		}
+		content, err := a.Peers.FetchPackage(ctx, from, p.Sha256)
+		if err == nil {
+			err = a.Packages.Put(ctx, p.Sha256, content, p.SizeBytes)
+			_ = content.Close() // it was only read
+		}
+		if err == nil {
+			return nil
+		}
+		if api.CodeOf(err) != api.CodeNotFound {
+			errs = append(errs, fmt.Errorf("from node %s: %w", from, err))
+		}
+	}
+	return cmp.Or(errors.Join(errs...), error(api.Errorf(api.CodeUnavailable, "no node has package %s", p.Name)))
+}
+
+// outcome of an installation, if the program has written one.
+func (a *Agent) outcome(id string) (o outcome, ok bool) {
+	f, err := os.Open(a.file())
+	if err != nil {
+		return o, false
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, maxOutcome))
+	if err == nil {
+		err = json.Unmarshal(raw, &o)
+	}
+	switch {
+	case err != nil:
+		a.Log.Warn("upgrade: the outcome cannot be read", "file", a.file(), "error", err)
+		return o, false
+	case o.Result != api.UpgradeResultDone && o.Result != api.UpgradeResultRolledBack:
+		o.Result = api.UpgradeResultFailed
+	}
+	return o, o.ID == id
+}
+
+func (a *Agent) file() string { return filepath.Join(a.Dir, "outcome.json") }
+
+// start the program. What it starts may keep its output open.
+func (a *Agent) start(ctx context.Context, u api.Upgrade, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	args := []string{"start", "--id", id, "--version", u.Spec.Version, "--socket", a.Socket, "--outcome", a.file()}
+	for _, p := range u.Spec.Packages {
+		args = append(args, "--package", a.Packages.Path(p.Sha256))
+	}
+	var said bytes.Buffer
+	cmd := exec.CommandContext(ctx, a.Program, args...)
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &said, &said, time.Second
+	if err := cmd.Run(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+		return fmt.Errorf("%s: %w%s", a.Program, err, because(strings.TrimSpace(said.String())))
+	}
+	a.Log.Info("upgrade: packages are being installed", "version", u.Spec.Version, "id", id)
+	return nil
+}

@@ -1,0 +1,159 @@
+package upgrade
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/durable"
+)
+
+// Packages keeps packages in a folder, each in a file with its SHA-256 sum as
+// its name. A file of that name has that sum. Methods may be called at the same
+// time.
+type Packages struct{ Dir string }
+
+const (
+	// keepFor is how long a package is kept that no upgrade names.
+	keepFor = 24 * time.Hour
+	// maxFiles in the folder, and what has to stay free on its disk.
+	maxFiles  = 2 * api.MaxUpgradePackages
+	leaveFree = 1 << 30
+	unready   = ".part"
+)
+
+// Path of a package, whether it is there or not.
+func (p Packages) Path(sum string) string { return filepath.Join(p.Dir, sum) }
+
+// Has reports whether the package is there.
+func (p Packages) Has(sum string) bool {
+	_, err := os.Stat(p.Path(sum))
+	return err == nil && api.IsSHA256(sum)
+}
+
+// Open a package; api.CodeNotFound: it is not there.
+func (p Packages) Open(sum string) (*os.File, error) {
+	if !api.IsSHA256(sum) || !p.Has(sum) {
+		return nil, api.Errorf(api.CodeNotFound, "package %s is not on this node", clip(sum))
+	}
+	return os.Open(p.Path(sum))
+}
+
+// clip what somebody else has said.
+func clip(s string) string { return s[:min(len(s), 64)] }
+
+// Put keeps a package if it has the sum, and the size unless that is -1.
+func (p Packages) Put(ctx context.Context, sum string, content io.Reader, size int64) error {
+	switch {
+	case !api.IsSHA256(sum):
+		return api.Errorf(api.CodeInvalid, "%q is not a SHA-256 sum", clip(sum))
+	case size > api.MaxUpgradePackageBytes:
+		return api.Errorf(api.CodeInvalid, "package %s: %d bytes are too many", sum, size).WithHint("at most %d", int64(api.MaxUpgradePackageBytes))
+	case p.Has(sum):
+		return nil
+	}
+	if err := os.MkdirAll(p.Dir, 0o700); err != nil {
+		return err
+	}
+	if err := p.room(max(size, 0)); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(p.Dir, sum+".*"+unready)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // unless it is renamed
+	err = receive(ctx, f, sum, content, size)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), p.Path(sum)); err != nil {
+		return err
+	}
+	return durable.SyncDir(p.Dir)
+}
+
+// room checks the number of files, and the disk.
+func (p Packages) room(size int64) error {
+	files, err := os.ReadDir(p.Dir)
+	if err != nil {
+		return err
+	}
+	if len(files) >= maxFiles {
+		return api.Errorf(api.CodeState, "%d packages lie on this node already", len(files)).WithHint("those that no upgrade names go after a day")
+	}
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(p.Dir, &disk); err != nil {
+		return fmt.Errorf("%s: %w", p.Dir, err)
+	}
+	if free := int64(disk.Bavail) * disk.Bsize; free < size+leaveFree {
+		return api.Errorf(api.CodeState, "%d MiB are free on this node's disk, and a package of %d MiB needs %d MiB", free>>20, size>>20, (size+leaveFree)>>20)
+	}
+	return nil
+}
+
+// receive copies a package into a file and checks it.
+func receive(ctx context.Context, f *os.File, sum string, content io.Reader, size int64) error {
+	hash := sha256.New()
+	n, err := io.Copy(io.MultiWriter(f, hash), io.LimitReader(reader{ctx, content}, api.MaxUpgradePackageBytes+1))
+	got := hex.EncodeToString(hash.Sum(nil))
+	switch {
+	case err != nil:
+		return fmt.Errorf("receive package %s: %w", sum, err)
+	case n > api.MaxUpgradePackageBytes:
+		return api.Errorf(api.CodeInvalid, "package %s is larger than %d bytes", sum, int64(api.MaxUpgradePackageBytes))
+	case size >= 0 && n != size:
+		return api.Errorf(api.CodeInvalid, "package %s: %d bytes came, want %d", sum, n, size).WithHint("send it again")
+	case got != sum:
+		return api.Errorf(api.CodeInvalid, "what came has the sum %s, want %s", got, sum).WithHint("send it again")
+	}
+	return nil
+}
+
+// reader ends with its context.
+type reader struct {
+	ctx context.Context //nolint:containedctx // of the one copy that it is for
+	r   io.Reader
+}
+
+func (r reader) Read(b []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(b)
+}
+
+// Sweep removes what is not named and older than a day, and what was half-written
+// by then.
+func (p Packages) Sweep(named []api.UpgradePackage, now time.Time) error {
+	files, err := os.ReadDir(p.Dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	keep := map[string]bool{}
+	for _, n := range named {
+		keep[n.Sha256] = true
+	}
+	for _, f := range files {
+		info, infoErr := f.Info()
+		if infoErr != nil || keep[f.Name()] || now.Sub(info.ModTime()) < keepFor {
+			continue
+		}
+		if api.IsSHA256(f.Name()) || strings.HasSuffix(f.Name(), unready) {
+			err = errors.Join(err, os.Remove(filepath.Join(p.Dir, f.Name())))
+		}
+	}
+	return err
+}
