@@ -31,8 +31,8 @@ type State struct {
 	Routers       []api.Router
 	Webhooks      []api.Webhook
 	Organizations []api.Organization
-	Upgrades      []api.Upgrade
 	Audit         []api.AuditCheck // none: the trail was never verified
+	Upgrades      []api.Upgrade
 }
 
 // Of a state, the worst first; among those as bad, in the order of their codes

@@ -32,8 +32,8 @@ func (a *Agent) reports(ctx context.Context) {
 // does.
 const awaitEvery = 500 * time.Millisecond
 
-// untilNextReport waits for ReportEvery, until there is news, or until a network
-// or a hypervisor that did not work at the last report does.
+// untilNextReport waits for ReportEvery, until there is news, or until a network or
+// a hypervisor that did not work at the last report does.
 func (a *Agent) untilNextReport(ctx context.Context) {
 	a.mu.Lock()
 	last := a.lastNode

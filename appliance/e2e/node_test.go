@@ -79,10 +79,10 @@ func newNode(t *testing.T, bin, data string, flags ...string) *node {
 		t.Fatal(err)
 	}
 	n.id = string(id)
-	patience.Until(t, time.Minute, "the node's and its GPU's first report", func() bool {
+	patience.Until(t, time.Minute, "the node reports its GPU, and that it can start machines", func() bool {
 		gpus, err := n.operator.GPUs().Page(n.ctx, client.Query{})
 		nodes, err2 := n.operator.Nodes().Page(n.ctx, client.Query{})
-		return err == nil && err2 == nil && len(gpus.Items) == 1 && len(nodes.Items) == 1
+		return err == nil && err2 == nil && len(gpus.Items) == 1 && len(nodes.Items) == 1 && nodes.Items[0].WithoutHypervisor() == ""
 	})
 	return n
 }
