@@ -174,12 +174,20 @@ func TestLostConnection(t *testing.T) {
 	}
 }
 
+// A driver without libvirtd is one that does not answer yet.
 func TestNoLibvirtd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("loads libvirt")
 	}
-	_, err := Open(context.Background(), Options{URI: "qemu+unix:///system?socket=/nowhere", Node: "node-1"})
-	if api.CodeOf(err) != api.CodeUnavailable {
+	d, err := Open(context.Background(), Options{URI: "qemu+unix:///system?socket=/nowhere", Node: "node-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if _, err := d.List(t.Context()); api.CodeOf(err) != api.CodeUnavailable {
+		t.Errorf("want unavailable, got %v", err)
+	}
+	if _, err := d.Info(t.Context()); api.CodeOf(err) != api.CodeUnavailable {
 		t.Errorf("want unavailable, got %v", err)
 	}
 }
