@@ -1,6 +1,7 @@
 package ovn_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -187,6 +188,13 @@ func egress(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) 
 	// learns it again: let it be fresh.
 	w.must("ovn-sbctl", "--db="+strings.Join(w.members(), ","), "--timeout=20", "--all", "destroy", "MAC_Binding")
 	reach(t, w, a.ns, "203.0.113.2:80", "host")
+	w.until("the router has learned where the host is", func() error {
+		if rows := w.must("ovn-sbctl", "--db="+strings.Join(w.members(), ","), "--timeout=20", "--bare", "--columns=mac", "find", "MAC_Binding", "ip=203.0.113.2"); strings.TrimSpace(rows) == "" {
+			return errors.New("there is no row of it")
+		}
+		return nil
+	})
+	w.apply(t, outward) // every node is asked: its flows are there, too
 	w.kill("controller-" + string(on))
 	send("without ovn-controller", a, "rtr-red", host, headers4)
 	w.restart("controller-" + string(on))
