@@ -24,7 +24,7 @@ func (e AuditEvent) Sealed(key []byte) AuditEvent {
 	return e
 }
 
-// Genuine says whether the seal is the key's for the event.
+// Genuine reports whether the seal is the key's for the event.
 func (e AuditEvent) Genuine(key []byte) bool {
 	return hmac.Equal([]byte(e.Seal), []byte(e.Sealed(key).Seal))
 }

@@ -337,7 +337,7 @@ func ofUser(o Object, r *references) {
 	r.names("spec.user", KindUser, saysOf[struct{ User string }](o.Spec).User)
 }
 
-// can says whether there can be an object of such an id or name: others would be
+// can reports whether there can be an object of such an id or name: others would be
 // no keys.
 func (t Target) can() bool {
 	return len(t.ID)+len(t.Name) <= maxTarget && !strings.Contains(t.ID+t.Name, "\x00")

@@ -165,7 +165,7 @@ func (x *referenceCheck) begun(c Change) (*Error, error) {
 	return nil, nil
 }
 
-// reachable says whether there is what the target says when the batch is done.
+// reachable reports whether there is what the target says when the batch is done.
 func (x *referenceCheck) reachable(t Target) (bool, error) {
 	switch {
 	case !t.can():

@@ -57,14 +57,14 @@ func within(networks []netip.Prefix, ip netip.Addr) bool {
 	return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-// isatap says whether the interface identifier carries an IPv4 address (RFC 5214,
+// isatap reports whether the interface identifier carries an IPv4 address (RFC 5214,
 // section 6.1).
 func isatap(ip netip.Addr) bool {
 	b := ip.As16()
 	return b[8]&^2 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe
 }
 
-// Public says whether an address is one of the public internet's. An IPv4 address
+// Public reports whether an address is one of the public internet's. An IPv4 address
 // in the form of an IPv6 one is not, and none with a zone.
 func Public(ip netip.Addr) bool {
 	switch {
@@ -76,7 +76,7 @@ func Public(ip netip.Addr) bool {
 	return public6.Contains(ip) && !within(notPublic6, ip) && !isatap(ip)
 }
 
-// Allows says whether an address may be reached.
+// Allows reports whether an address may be reached.
 func (p Policy) Allows(ip netip.Addr) bool {
 	if ip.Is4In6() || ip.Zone() != "" || within(p.Refuse, ip) {
 		return false

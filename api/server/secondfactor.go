@@ -16,7 +16,7 @@ import (
 // withoutTotp are the operations that such a session may do.
 var withoutTotp = []string{"Whoami", "BeginTOTP", "ConfirmTOTP", "ChangePassword", "ListSessions", "DeleteSession", "Logout"}
 
-// requiresTotp says whether a grant needs one-time codes. An organization's
+// requiresTotp reports whether a grant needs one-time codes. An organization's
 // change is heard of as soon as this node has it.
 func (s *Server) requiresTotp(ctx context.Context, g api.Grant) (bool, error) {
 	if slices.Contains(s.opts.RequireTotp, g.Role) {

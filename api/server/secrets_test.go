@@ -144,7 +144,7 @@ func TestSecretsLeaveNowhere(t *testing.T) {
 	}
 }
 
-// streams says whether the operation answers with what is not one JSON value.
+// streams reports whether the operation answers with what is not one JSON value.
 func streams(op *openapi3.Operation) bool {
 	for _, r := range op.Responses.Map() {
 		for kind := range r.Value.Content {

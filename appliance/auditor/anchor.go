@@ -99,7 +99,7 @@ func (f file) Kept(context.Context) (all []Mark, err error) {
 			all = append(all, m)
 		case errors.As(err, &cut) && cut.Offset >= int64(len(line)) && line[0] == '{', n == 0 && from > 0:
 		default:
-			return all, fmt.Errorf("%s has a line that is no mark: %q", string(f), line[:min(len(line), 80)])
+			return all, fmt.Errorf("%s: line %q is not a valid mark", string(f), line[:min(len(line), 80)])
 		}
 	}
 }

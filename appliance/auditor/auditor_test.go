@@ -165,7 +165,7 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.o.Anchors = []Anchor{file(path)}
-	w.wants("no marks", "no mark", api.AlertAuditUnanchored)
+	w.wants("no marks", "not a valid mark", api.AlertAuditUnanchored)
 }
 
 // Long trails are verified in parts, with other marks between.

@@ -33,7 +33,7 @@ func guarded(path string, fn func() error) (err error) {
 	return fn()
 }
 
-// ofDamage says whether a panic, which is being recovered from, is a fault of
+// ofDamage reports whether a panic, which is being recovered from, is a fault of
 // memory or began in bbolt.
 func ofDamage(r any) bool {
 	if _, ok := r.(interface{ Addr() uintptr }); ok { // debug.SetPanicOnFault

@@ -42,7 +42,7 @@ func (n *node) raise(ctx context.Context, term uint64, log *slog.Logger) {
 	}
 }
 
-// undecided says whether a node may yet go back to the release before, which
+// undecided reports whether a node may yet go back to the release before, which
 // would not support a new level.
 func (n *node) undecided(ctx context.Context) bool {
 	all, err := api.All[api.Upgrade](ctx, n.store, api.ListQuery{Kind: api.KindUpgrade})
