@@ -101,14 +101,14 @@ func TestReferencesBelowTheirLevel(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, b := range append(referenceBatches(), quotaBatch(), api.Batch{Commands: []api.Command{{Op: api.OpDelete, Kind: api.KindProject, ID: "prj-1", Expect: api.AnyRevision}}}) {
+	for _, b := range append(referenceBatches(), api.Batch{Commands: []api.Command{crashRecord(0, 1)}}, quotaBatch(), api.Batch{Commands: []api.Command{{Op: api.OpDelete, Kind: api.KindProject, ID: "prj-1", Expect: api.AnyRevision}}}) {
 		code := api.Code("done")
 		if _, err := s.Apply(t.Context(), b); err != nil {
 			code = api.CodeOf(err)
 		}
 		got = append(got, string(code))
 	}
-	want := "not_found done in_use in_use done in_use done not_found done done in_use"
+	want := "not_found done in_use in_use done in_use done not_found done done done in_use"
 	if strings.Join(got, " ") != want {
 		t.Errorf("outcomes %q, want %q", strings.Join(got, " "), want)
 	}
