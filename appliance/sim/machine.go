@@ -56,6 +56,7 @@ type machine struct {
 	persisted int            // entries of the log that are on the disk
 	waiting   int            // how many entries may wait to be applied
 	refused   bool           // the store, when basaltd last started
+	touched   bool           // the store's files, since basaltd last opened them
 	altered   bool           // a row of it was changed, and nobody has seen it yet
 	full      bool           // the disk that the store is on
 }

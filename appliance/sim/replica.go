@@ -57,7 +57,7 @@ func (m *machine) open() {
 	case err != nil:
 		m.w.broken("%s: %v", m.id, err)
 	default:
-		m.refused, m.store, m.persisted = false, s, int(s.Last())
+		m.refused, m.touched, m.store, m.persisted = false, false, s, int(s.Last())
 	}
 }
 
@@ -405,7 +405,7 @@ func (p *proc) rebuild() {
 
 // forget removes the store.
 func (m *machine) forget() {
-	m.altered, m.persisted = false, 0
+	m.touched, m.altered, m.persisted = false, false, 0
 	if err := os.RemoveAll(m.storeDir()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		m.w.broken("the simulation's own files: %v", err)
 	}

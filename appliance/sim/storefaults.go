@@ -96,11 +96,11 @@ func (m *machine) sound() bool {
 		if o.gone || o == m {
 			continue
 		}
-		if o.refused || o.altered || o.persisted == 0 {
+		if o.refused || o.touched || o.altered || o.persisted == 0 {
 			return false
 		}
 	}
-	return !m.gone && !m.refused && !m.altered && m.persisted > 0
+	return !m.gone && !m.refused && !m.touched && !m.altered && m.persisted > 0
 }
 
 // hurt does something to the store's files while basaltd is down, if that is
@@ -117,6 +117,7 @@ func (m *machine) hurt(how func() bool) {
 		m.proc.kill()
 	}
 	if how() {
+		m.touched = true
 		m.w.stats.Hurt++
 	}
 }
