@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -50,10 +49,14 @@ func (b *bill) told(c api.Command) {
 // metered is what the store has of records.
 func (b *bill) metered() map[api.InstanceID]float64 {
 	out := map[api.InstanceID]float64{}
+	whole := b.w.raft.other(nil)
+	if whole == nil {
+		b.w.broken("no node has a whole store")
+		return out
+	}
 	for q := (api.RecordQuery{Meter: api.MeterVCPU, Limit: api.MaxRecords}); ; {
-		page, err := b.w.raft.mem.Records(context.Background(), q)
-		if err != nil {
-			b.w.broken("the model's own store: %v", err)
+		page, err := whole.store.Records(q)
+		if !b.w.raft.check(whole, err) {
 			return out
 		}
 		for _, r := range page.Items {

@@ -16,4 +16,14 @@ const (
 	// NobodyNamesTheLeader leaves a node that does not hear the leader without
 	// one, though another member hears both.
 	NobodyNamesTheLeader
+	// LostStoreVotes takes what is there of a store for all of it: whatever the node
+	// has told others with what was there before.
+	LostStoreVotes
+	// DifferenceUnseen never compares the nodes' tables.
+	DifferenceUnseen
+	// LevelFromTheStart does what a new feature level brings from the start of the
+	// new release on, without the entry of the log that says so.
+	LevelFromTheStart
+	// LevelUnasked raises the level though a member does not support it.
+	LevelUnasked
 )

@@ -45,6 +45,7 @@ func (w *world) build() (names []string) {
 	w.raft.w = w
 	w.raft.begin()
 	list := append(w.acts.draw(r), w.drawFaults(r)...)
+	list = append(list, w.drawStoreFaults(rand.New(rand.NewPCG(w.o.Seed, 0x5708e)))...)
 	slices.SortStableFunc(list, func(a, b planned) int { return int(a.at - b.at) })
 	for i, p := range list {
 		names = append(names, fmt.Sprintf("%3d %8.3fs %s", i, p.at.Seconds(), p.name))

@@ -197,7 +197,8 @@ func (w *world) heal() {
 	w.acts.lostAnswers = 0
 	for _, m := range w.nodes {
 		m.faults = driverFaults{}
-		m.gpud.away, m.fence.stuck = false, false
+		m.gpud.away, m.fence.stuck, m.full = false, false, false
+		m.upgrade()
 		m.local.SetFree(1 << 40)
 		if m.shared != nil {
 			m.shared.SetFree(1 << 40)

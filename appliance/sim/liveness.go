@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,6 +30,9 @@ func (w *world) rest() {
 	for w.err == nil {
 		w.run(w.now + calmLook)
 		wrong, slow := w.wrong()
+		if len(wrong)+len(slow) == 0 {
+			wrong = w.raft.unequal()
+		}
 		switch {
 		case w.err != nil:
 			return
@@ -57,9 +59,14 @@ func (w *world) rest() {
 
 // acknowledged: what somebody was told is so.
 func (w *world) acknowledged() {
+	whole := w.raft.other(nil)
+	if whole == nil {
+		w.broken("no node has a whole store")
+		return
+	}
 	for _, b := range slices.Sorted(keys(w.acts.acked)) {
 		k := w.acts.acked[b]
-		_, err := w.raft.mem.Get(context.Background(), k.kind, k.id)
+		_, err := whole.store.Get(k.kind, k.id)
 		if there := err == nil; there != (k.what == "made") {
 			w.broken("%s %s was said to be %s, and is not", k.kind, k.id, k.what)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/lease"
+	"github.com/basalt-gpu/basalt/appliance/store"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	hypfake "github.com/basalt-gpu/basalt/hypervisor/fake"
 	"github.com/basalt-gpu/basalt/sds"
@@ -50,7 +51,14 @@ type machine struct {
 	vcpus    int64
 	memory   int64
 
-	persisted int // of the log
+	store     *store.Replica // nil: basaltd does not run, or its store was refused
+	release   int            // the feature level that it supports
+	persisted int            // entries of the log that are on the disk
+	waiting   int            // how many entries may wait to be applied
+	refused   bool           // the store, when basaltd last started
+	touched   bool           // the store's files, since basaltd last opened them
+	altered   bool           // a row of it was changed, and nobody has seen it yet
+	full      bool           // the disk that the store is on
 }
 
 func (m *machine) name() string { return string(m.id) }
@@ -80,7 +88,8 @@ func (w *world) addMachine(shared bool) *machine {
 	n := len(w.nodes) + 1
 	m := &machine{w: w, n: n, id: api.NodeID(fmt.Sprintf("node-%d", n)), rate: 1,
 		domains: map[api.InstanceID]hypervisor.State{}, ran: map[api.InstanceID]time.Duration{}, loaded: map[api.InstanceID]bool{},
-		moves: map[api.InstanceID]*sending{}, vcpus: 8, memory: 8 << 30}
+		moves: map[api.InstanceID]*sending{}, vcpus: 8, memory: 8 << 30, release: store.Level}
+	m.join()
 	m.machines = hypfake.New(guest)
 	m.events, _ = m.machines.Events(forever)
 	m.local = sdsfake.New(sds.Limits{})

@@ -19,14 +19,17 @@ const (
 // plan is appliance/leader's loop in virtual time, for one term.
 func (p *proc) plan(t *thread, term uint64) {
 	store := view{m: p.m, p: p, term: term}
-	state, pos := plan.NewState(), len(p.w.raft.log)
-	for _, e := range p.w.raft.snapshot(plan.Kinds) {
+	if p.m.store == nil || !p.w.raft.apply(p.m) {
+		return
+	}
+	state, pos := plan.NewState(), p.w.raft.heard(p.m)
+	for _, e := range p.w.raft.snapshot(p.m, plan.Kinds) {
 		_, _ = state.Apply(e)
 	}
 	listen, tick := p.w.now, p.w.now
 	for p.term == term {
 		due := false
-		for ; pos < min(p.m.persisted, len(p.w.raft.log)); pos++ {
+		for heard := p.w.raft.heard(p.m); pos < heard; pos++ {
 			if e := p.w.raft.log[pos]; slices.Contains(plan.Kinds, e.Object.Kind) {
 				_, _ = state.Apply(e)
 				due = true

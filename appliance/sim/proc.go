@@ -51,9 +51,14 @@ func newProc(m *machine) *proc {
 	p.thawed = -time.Hour
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.w.say(m.name(), "basaltd starts")
+	m.open()
 	p.book = lease.NewGranter(m.id)
 	p.holder = lease.NewHolder(p.staleSelf().Status.ObservedEpoch)
 	p.heard = p.w.now
+	if m.refused {
+		p.ail()
+		return p
+	}
 	p.main = p.w.spawn(p, "agent", p.agent)
 	p.w.after(p.w.between(0, time.Second), "heartbeat", p.heartbeat)
 	p.w.after(p.w.between(0, time.Second), "probe", p.probe)
@@ -90,6 +95,7 @@ func (p *proc) die() {
 	}
 	p.held = nil
 	p.m.moves = map[api.InstanceID]*sending{}
+	p.m.close()
 	if p.m.proc == p {
 		p.m.proc = nil
 	}
@@ -129,7 +135,7 @@ func (p *proc) thaw() {
 
 // staleSelf is this node as its own disk has it.
 func (p *proc) staleSelf() (n api.Node) {
-	for i := p.m.persisted - 1; i >= 0; i-- {
+	for i := p.w.raft.heard(p.m) - 1; i >= 0; i-- {
 		if e := p.w.raft.log[i]; e.Object.Kind == api.KindNode && e.Object.Meta.ID == string(p.m.id) {
 			n, _ = api.Decode[api.Node](e.Object)
 			return n
@@ -153,7 +159,7 @@ func (p *proc) pump() {
 	if !p.synced {
 		return
 	}
-	for ; p.pos < p.m.persisted; p.pos++ {
+	for heard := p.w.raft.heard(p.m); p.pos < heard; p.pos++ {
 		e := p.w.raft.log[p.pos]
 		if slices.Contains(agent.Kinds, e.Object.Kind) {
 			p.deliver(e)
@@ -174,14 +180,15 @@ func (p *proc) deliver(e api.Event) {
 // snapshot begins a watch anew, if the leader can be asked.
 func (p *proc) snapshot() bool {
 	l := p.leader
-	if l == nil || p.w.net.way(p.m, l) < 0 || !p.w.raft.leads(l) {
+	r := &p.w.raft
+	if l == nil || p.w.net.way(p.m, l) < 0 || !r.leads(l) || !r.persist(p.m) || !r.apply(p.m) {
 		return false
 	}
 	p.stepper.BeginWatch()
-	for _, e := range p.w.raft.snapshot(agent.Kinds) {
+	for _, e := range r.snapshot(p.m, agent.Kinds) {
 		p.deliver(e)
 	}
-	p.pos, p.m.persisted, p.synced = len(p.w.raft.log), len(p.w.raft.log), true
+	p.pos, p.synced = r.heard(p.m), true
 	return true
 }
 

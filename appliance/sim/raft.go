@@ -1,23 +1,25 @@
 package sim
 
 import (
-	"context"
-	"slices"
+	"math/rand/v2"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/appliance/store"
 )
 
-// raft is the replicated store, as its users see it. It promises what Raft
-// does and no more: one leader a term, which commits only what a majority of
-// the voters has; a leader that is cut off goes on believing for a while; who
-// is elected has everything that was committed; everybody else lags behind.
+// raft is the replicated log. It promises what Raft does and no more: one leader a
+// term, which commits only what a majority of the voters has; a leader that is cut
+// off goes on believing for a while; nobody votes for who has less than itself;
+// everybody else lags behind. What is committed each node applies to its own store
+// (replica.go).
 type raft struct {
-	w      *world
-	mem    *storetest.Memory
-	log    []api.Event // every change, in its order
-	voters map[*machine]bool
+	w       *world
+	rng     *rand.Rand       // for stores; what else happens does not depend on it
+	entries []store.LogEntry // that were committed, in their order
+	log     []api.Event      // every change that they made, in its order
+	ends    []int            // of the changes that each entry made
+	voters  map[*machine]bool
 
 	leader *machine // in truth; nil: none
 	term   uint64
@@ -25,6 +27,8 @@ type raft struct {
 	since  time.Duration
 	lost   time.Duration // since when the leader has no majority; 0: it has
 	elect  time.Duration // not before
+
+	promised, asked, compared time.Duration // when the stores' work was done last
 }
 
 const (
@@ -33,7 +37,7 @@ const (
 )
 
 func (r *raft) begin() {
-	r.mem = storetest.NewMemory()
+	r.rng = rand.New(rand.NewPCG(r.w.o.Seed, 0x5703e))
 	r.voters = map[*machine]bool{}
 	for i, m := range r.w.nodes {
 		if i < 3 {
@@ -45,17 +49,27 @@ func (r *raft) begin() {
 
 // linked says whether two members can talk, as Raft's connections do.
 func (r *raft) linked(a, b *machine) bool {
-	return a.alive() && b.alive() && r.w.net.way(a, b) >= 0
+	return a.alive() && b.alive() && a.store != nil && b.store != nil && r.w.net.way(a, b) >= 0
 }
 
-// majority says whether m has most of the voters behind it.
+// majority says whether most of the voters can write what m says, and m as well.
 func (r *raft) majority(m *machine) bool {
-	if m == nil || !m.alive() {
-		return false
-	}
+	return m != nil && !m.full && r.most(func(v *machine) bool { return r.linked(m, v) && !v.full })
+}
+
+// elects says whether most of the voters vote for m: those that it reaches and that
+// have no more than it has. A vote needs no space.
+func (r *raft) elects(m *machine) bool {
+	return r.most(func(v *machine) bool { return r.votes(v, m) })
+}
+
+func (r *raft) votes(v, m *machine) bool { return r.linked(m, v) && v.persisted <= m.persisted }
+
+// most says whether f is true of most of the voters.
+func (r *raft) most(f func(v *machine) bool) bool {
 	n := 0
 	for v := range r.voters {
-		if r.linked(m, v) {
+		if f(v) {
 			n++
 		}
 	}
@@ -88,6 +102,7 @@ func (r *raft) tick() bool {
 	if r.leads(r.leader) {
 		r.council()
 	}
+	r.tend()
 	return true
 }
 
@@ -95,13 +110,12 @@ func (r *raft) tick() bool {
 func (r *raft) election() {
 	var able []*machine
 	for _, m := range r.w.nodes {
-		if r.voters[m] && r.majority(m) && m.persisted == len(r.log) {
+		if r.voters[m] && r.elects(m) && !m.full {
 			able = append(able, m)
 		}
 	}
 	if len(able) == 0 {
-		// Somebody with less may not lead, and who has most may be away.
-		return
+		return // who has most may be away
 	}
 	m := able[r.w.rng.IntN(len(able))]
 	r.leader, r.ready, r.lost, r.since = m, false, 0, r.w.now
@@ -109,9 +123,18 @@ func (r *raft) election() {
 	r.w.stats.Elections++
 	r.w.say("raft", "%s leads in term %d", m.id, r.term)
 	term := r.term
+	for _, v := range r.w.nodes {
+		if r.voters[v] && r.votes(v, m) {
+			r.check(v, v.store.Vote(term))
+		}
+	}
+	if m.persisted < len(r.entries) {
+		r.w.broken("%s leads in term %d and its log ends at entry %d: what was acknowledged up to entry %d is lost", m.id, term, m.persisted, len(r.entries))
+	}
 	r.w.after(r.w.between(5*time.Millisecond, 150*time.Millisecond), "barrier", func() {
 		if r.leader == m && r.term == term && r.majority(m) {
 			r.ready = true
+			r.opened()
 			m.proc.elected(term)
 		} else if r.leader == m && r.term == term {
 			r.leader, r.elect = nil, r.w.now+r.w.between(0, time.Second)
@@ -138,8 +161,8 @@ func (r *raft) believe(m *machine) {
 
 // replicate the log to a member, and let it hear of it.
 func (r *raft) replicate(m *machine) {
-	if m.persisted < len(r.log) && r.leader != nil && r.ready && r.linked(r.leader, m) {
-		m.persisted = len(r.log)
+	if r.leader != nil && r.ready && r.linked(r.leader, m) {
+		r.persist(m)
 	}
 	if m.proc != nil && !m.proc.frozen() {
 		m.proc.pump()
@@ -159,9 +182,8 @@ func (r *raft) council() {
 		if !wanted(m) || r.voters[m] {
 			continue
 		}
-		if r.linked(r.leader, m) {
+		if r.linked(r.leader, m) && r.persist(m) {
 			r.voters[m] = true
-			m.persisted = len(r.log)
 			r.w.say("raft", "%s votes", m.id)
 		}
 		return
@@ -195,48 +217,4 @@ func (r *raft) agreed() (n int) {
 		}
 	}
 	return n
-}
-
-// commit a batch on the leader: applied, and on most of the voters' disks.
-func (r *raft) commit(b api.Batch) ([]api.Object, error) {
-	before := r.mem.Revision()
-	objects, err := r.mem.Apply(context.Background(), b)
-	for _, c := range b.Commands {
-		if c.Op == api.OpRecord && err == nil {
-			r.w.bill.told(c)
-		}
-	}
-	if err != nil || r.mem.Revision() == before {
-		return objects, err
-	}
-	r.w.stats.Commits++
-	changed := slices.Clone(objects)
-	slices.SortStableFunc(changed, func(a, b api.Object) int { return int(a.Meta.Revision - b.Meta.Revision) })
-	for _, o := range changed {
-		if o.Kind == api.KindUsageRecord { // which is none
-			continue
-		}
-		e := api.Event{Type: api.EventPut, Revision: o.Meta.Revision, Object: o}
-		if _, err := r.mem.Get(context.Background(), o.Kind, o.Meta.ID); err != nil {
-			e.Type, e.Revision = api.EventRemove, r.mem.Revision() // the object is as it was
-		} else if o.Meta.Revision <= before {
-			continue
-		}
-		r.w.committed(e)
-		r.log = append(r.log, e)
-	}
-	for _, m := range r.w.nodes {
-		if m == r.leader || r.voters[m] && r.linked(r.leader, m) {
-			m.persisted = len(r.log)
-		}
-	}
-	if p := r.leader.proc; p != nil {
-		p.pump()
-	}
-	r.w.after(r.w.between(time.Millisecond, 30*time.Millisecond), "replicate", func() {
-		for _, m := range r.w.nodes {
-			r.replicate(m)
-		}
-	})
-	return objects, nil
 }

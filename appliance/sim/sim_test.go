@@ -130,6 +130,10 @@ func TestPlantedBugsAreFound(t *testing.T) {
 		sim.PlannerMovesOnSuspicion: "the planner moves on suspicion",
 		sim.AgentIgnoresLease:       "the agent ignores its lease",
 		sim.FenceThatDoesNothing:    "the fence does nothing",
+		sim.LostStoreVotes:          "a voter whose store was lost votes",
+		sim.DifferenceUnseen:        "tables that differ go unseen",
+		sim.LevelFromTheStart:       "a level's behaviour begins without the entry",
+		sim.LevelUnasked:            "a level is raised that a member does not support",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -156,10 +160,18 @@ func TestTheStormIsOne(t *testing.T) {
 		sum.Elections += r.Stats.Elections
 		sum.Migrations += r.Stats.Migrations
 		sum.Moved += r.Stats.Moved
+		sum.Refused += r.Stats.Refused
+		sum.Rebuilt += r.Stats.Rebuilt
+		sum.Differing += r.Stats.Differing
+		sum.Upgraded += r.Stats.Upgraded
+		sum.Raised += r.Stats.Raised
+		sum.Full += r.Stats.Full
 	}
 	t.Logf("%+v", sum)
 	for what, n := range map[string]int{"starts": sum.Starts, "fenced instances": sum.Kills, "watchdog resets": sum.Resets, "lost nodes": sum.Lost,
-		"elections": sum.Elections - 20, "migrations": sum.Migrations, "finished migrations": sum.Moved} {
+		"elections": sum.Elections - 20, "migrations": sum.Migrations, "finished migrations": sum.Moved,
+		"refused stores": sum.Refused, "rebuilt stores": sum.Rebuilt, "differing tables": sum.Differing, "upgraded nodes": sum.Upgraded,
+		"raised levels": sum.Raised - 20, "full disks": sum.Full} {
 		if n < 5 {
 			t.Errorf("%d %s in 20 seeds", n, what)
 		}

@@ -25,6 +25,9 @@ func (v view) ask(ctx context.Context, f func() error) error {
 		return err
 	}
 	w.wait(w.between(100*time.Microsecond, 3*time.Millisecond))
+	if v.m.store == nil { // it serves nobody
+		return errUnavailable
+	}
 	for try := 0; ; try++ {
 		l := v.p.leader
 		if l == nil {
@@ -61,7 +64,7 @@ func (v view) ask(ctx context.Context, f func() error) error {
 
 func (v view) Apply(ctx context.Context, b api.Batch) (objects []api.Object, err error) {
 	err = v.ask(ctx, func() error {
-		objects, err = v.m.w.raft.commit(b)
+		objects, err = v.m.w.raft.commit(v.term, b)
 		return err
 	})
 	if err != nil {
@@ -72,7 +75,7 @@ func (v view) Apply(ctx context.Context, b api.Batch) (objects []api.Object, err
 
 func (v view) Get(ctx context.Context, kind api.Kind, id string) (o api.Object, err error) {
 	err = v.ask(ctx, func() error {
-		o, err = v.m.w.raft.mem.Get(context.Background(), kind, id)
+		o, err = v.m.w.raft.leader.store.Get(kind, id)
 		return err
 	})
 	return o, err
@@ -80,7 +83,7 @@ func (v view) Get(ctx context.Context, kind api.Kind, id string) (o api.Object, 
 
 func (v view) List(ctx context.Context, q api.ListQuery) (page api.ListPage, err error) {
 	err = v.ask(ctx, func() error {
-		page, err = v.m.w.raft.mem.List(context.Background(), q)
+		page, err = v.m.w.raft.leader.store.List(q)
 		return err
 	})
 	return page, err
@@ -90,16 +93,14 @@ func (v view) Watch(context.Context, int64) (<-chan api.Event, error) {
 	return nil, errors.New("a stepped agent is delivered to")
 }
 
-// snapshot is every object of the kinds, and then a sync.
-func (r *raft) snapshot(kinds []api.Kind) (events []api.Event) {
+// snapshot is every object of the kinds that a node's tables have, and then a sync.
+func (r *raft) snapshot(m *machine, kinds []api.Kind) (events []api.Event) {
 	for _, k := range kinds {
-		page, err := r.mem.List(context.Background(), api.ListQuery{Kind: k, Limit: 1000})
-		if err != nil {
-			r.w.broken("the model's own store: %v", err)
-		}
+		page, err := m.store.List(api.ListQuery{Kind: k, Limit: 1000})
+		r.check(m, err)
 		for _, o := range page.Items {
 			events = append(events, api.Event{Type: api.EventPut, Object: o})
 		}
 	}
-	return append(events, api.Event{Type: api.EventSync, Revision: r.mem.Revision()})
+	return append(events, api.Event{Type: api.EventSync, Revision: m.store.Revision()})
 }

@@ -21,18 +21,22 @@ type story struct {
 	name string
 	run  func(w *storyCluster)
 	skew time.Duration // of the first node's wall clock; the second's is as far off the other way
+	old  bool          // all begin with the release before this one
 }
 
 var stories = []story{
-	{"LeaderKilled", leaderKilled, 0},
-	{"NodeFrozen", nodeFrozen, 0},
-	{"DaemonFrozen", daemonFrozen, 0},
-	{"Partition", partition, 0},
-	{"OneOfTwoPaths", oneOfTwoPaths, 0},
-	{"OneWay", oneWay, 0},
-	{"PacketLoss", packetLoss, 0},
-	{"ClockOff", clockOff, time.Hour},
-	{"Drain", drain, 0},
+	{"LeaderKilled", leaderKilled, 0, false},
+	{"NodeFrozen", nodeFrozen, 0, false},
+	{"DaemonFrozen", daemonFrozen, 0, false},
+	{"Partition", partition, 0, false},
+	{"OneOfTwoPaths", oneOfTwoPaths, 0, false},
+	{"OneWay", oneWay, 0, false},
+	{"PacketLoss", packetLoss, 0, false},
+	{"ClockOff", clockOff, time.Hour, false},
+	{"Drain", drain, 0, false},
+	{"StoreLost", storeLost, 0, false},
+	{"RowChanged", rowChanged, 0, false},
+	{"Upgraded", upgraded, 0, true},
 }
 
 // storyCluster is the cluster of a story.
@@ -58,13 +62,19 @@ func TestStories(t *testing.T) {
 
 // TestStoriesFindPlantedBugs checks that the stories find what they are for.
 func TestStoriesFindPlantedBugs(t *testing.T) {
-	for name, bug := range map[string]Planted{
-		"DaemonFrozen": FenceThatDoesNothing, "Partition": FenceThatDoesNothing,
-		"ClockOff": PlannerMovesOnSuspicion, "OneWay": NobodyNamesTheLeader,
+	for _, c := range []struct {
+		story string
+		bug   Planted
+	}{
+		{"DaemonFrozen", FenceThatDoesNothing}, {"Partition", FenceThatDoesNothing},
+		{"ClockOff", PlannerMovesOnSuspicion}, {"OneWay", NobodyNamesTheLeader},
+		{"StoreLost", LostStoreVotes}, {"RowChanged", DifferenceUnseen},
+		{"Upgraded", LevelFromTheStart}, {"Upgraded", LevelUnasked},
 	} {
-		t.Run(name, func(t *testing.T) {
+		bug := c.bug
+		t.Run(fmt.Sprint(c.story, " ", bug), func(t *testing.T) {
 			t.Parallel()
-			s := stories[slices.IndexFunc(stories, func(s story) bool { return s.name == name })]
+			s := stories[slices.IndexFunc(stories, func(s story) bool { return s.name == c.story })]
 			for seed := uint64(1); seed <= 10; seed++ {
 				if _, err := runStory(t, s, seed, bug); err != nil {
 					t.Logf("seed %d: %v", seed, err)
@@ -88,6 +98,9 @@ func runStory(t *testing.T, s story, seed uint64, bug Planted) (trace []string, 
 	defer w.close()
 	for i, m := range w.nodes {
 		m.skew = []time.Duration{s.skew, -s.skew, 0}[i]
+		if s.old {
+			m.release = oldLevel
+		}
 	}
 	w.furnish()
 	s.run(w)

@@ -47,6 +47,9 @@ type Stats struct {
 	Starts, Kills, Resets, Lost      int
 	Elections, Migrations, Moved     int
 	Attached                         int // how often a machine opened a data volume
+	Hurt, Refused, Rebuilt           int // stores
+	Differing, Upgraded, Raised      int // nodes whose tables differed, nodes with a new release, feature levels
+	Full                             int // disks of stores
 	Virtual                          time.Duration
 }
 
@@ -209,6 +212,7 @@ func (w *world) close() {
 		if m.proc != nil {
 			m.proc.die()
 		}
+		_ = os.RemoveAll(m.storeDir()) // many seeds together are much
 	}
 	w.acts.stop()
 }

@@ -28,7 +28,7 @@ type answer struct {
 func (t *tables) apply(entries []entry) (answers []answer, revision int64, skipped int, err error) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	g := &group{names: interned{}, most: cmp.Or(t.most, api.MaxWebhookEvents)}
+	g := &group{names: interned{}, most: cmp.Or(t.most, api.MaxWebhookEvents), level: cmp.Or(t.level, Level)}
 	update := func(tx *bbolt.Tx) error {
 		answers, skipped = make([]answer, len(entries)), 0
 		v := view{tx, g}

@@ -67,6 +67,7 @@ type tables struct {
 
 	touches api.Touches
 	most    uint64      // events; 0: api.MaxWebhookEvents. For tests
+	level   int         // that the program supports; 0: Level. For simulations
 	hurt    func(error) // hears of damage; nil: nobody
 }
 
@@ -204,6 +205,7 @@ type view struct {
 type group struct {
 	records []*taken        // not written yet
 	most    uint64          // events
+	level   int             // that the program supports
 	names   interned        // of records
 	touched []api.TouchNote // for who asks what has changed (touched.go)
 }

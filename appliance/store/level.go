@@ -87,7 +87,7 @@ func (v view) applySettled(raw []byte) (answer, error) {
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return answer{}, fmt.Errorf("the log entry cannot be decoded: %w", err)
 	}
-	if s.Level > Level {
+	if s.Level > v.group.level {
 		return answer{}, beyond(s.Level)
 	}
 	prefix := join(string(api.KindNode), "")

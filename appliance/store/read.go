@@ -17,6 +17,11 @@ func (s *Store) Get(ctx context.Context, kind api.Kind, id string) (o api.Object
 	if err := s.current(ctx); err != nil {
 		return o, err
 	}
+	return s.get(kind, id)
+}
+
+// get is the object as this node's tables have it.
+func (s *Store) get(kind api.Kind, id string) (o api.Object, err error) {
 	err = s.view(func(v view) error {
 		found, err := v.object(key{kind, id})
 		if err != nil {

@@ -170,27 +170,42 @@ func (o *Options) path(name string) string { return filepath.Join(o.Dir, name) }
 
 // start opens the files and starts Raft over them.
 func (s *Store) start() error {
-	p, err := s.options.recall()
-	if err != nil {
-		return err
-	}
-	s.promise = p
-	s.closers = append(s.closers, closer(p.close))
-	if err := s.openFiles(); err != nil {
-		return err
-	}
 	logger := raftLogger(s.options.Log)
-	snapshots, err := raft.NewFileSnapshotStoreWithLogger(s.options.Dir, 2, logger)
+	snapshots, stands, _, err := s.openStore(logger)
 	if err != nil {
 		return err
+	}
+	return s.startRaft(snapshots, stands, logger)
+}
+
+// openStore opens the files and holds them against each other and against what
+// the node has promised. It answers what checkFiles does.
+func (s *Store) openStore(logger hclog.Logger) (snapshots *raft.FileSnapshotStore, stands bool, last uint64, err error) {
+	if s.promise, err = s.options.recall(); err != nil {
+		return nil, false, 0, err
+	}
+	s.closers = append(s.closers, closer(s.promise.close))
+	if err := s.openFiles(); err != nil {
+		return nil, false, 0, err
+	}
+	snapshots, err = raft.NewFileSnapshotStoreWithLogger(s.options.Dir, 2, logger)
+	if err != nil {
+		return nil, false, 0, err
 	}
 	if err := s.checkDamage(); err != nil {
-		return err
+		return nil, false, 0, err
 	}
 	if err := s.anew(snapshots); err != nil {
-		return err
+		return nil, false, 0, err
 	}
-	return s.startRaft(snapshots, logger)
+	if stands, last, err = s.checkFiles(snapshots); err != nil {
+		return nil, false, 0, err
+	}
+	_, id, err := s.Settled()
+	if err == nil {
+		err = s.options.hold(s.promise, last, s.votes, id)
+	}
+	return snapshots, stands, last, err
 }
 
 // openFiles opens tables, log and vote, and makes what is missing.
@@ -249,7 +264,7 @@ func (o *Options) raftConfig(logger hclog.Logger) *raft.Config {
 	return conf
 }
 
-func (s *Store) startRaft(snapshots raft.SnapshotStore, logger hclog.Logger) error {
+func (s *Store) startRaft(snapshots raft.SnapshotStore, stands bool, logger hclog.Logger) error {
 	o := &s.options
 	votes := votes{s.votes, s.promise}
 	conf := o.raftConfig(logger)
@@ -259,17 +274,6 @@ func (s *Store) startRaft(snapshots raft.SnapshotStore, logger hclog.Logger) err
 		conf.HeartbeatTimeout, conf.ElectionTimeout, conf.LeaderLeaseTimeout = aloneTimeout, aloneTimeout, aloneTimeout
 		_, transport = raft.NewInmemTransport(raft.ServerAddress(o.NodeID))
 		bootstrap = true
-	}
-	stands, last, err := s.checkFiles(snapshots)
-	if err != nil {
-		return err
-	}
-	_, id, err := s.Settled()
-	if err == nil {
-		err = o.hold(s.promise, last, s.votes, id)
-	}
-	if err != nil {
-		return err
 	}
 	conf.NoSnapshotRestoreOnStart = stands
 	if bootstrap {

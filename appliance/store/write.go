@@ -19,6 +19,28 @@ const stallCheck = 500 * time.Millisecond
 // applyHere writes a batch on this node, which must lead: ErrNotLeader says
 // that it does not, and that nothing was done.
 func (s *Store) applyHere(ctx context.Context, b api.Batch) ([]api.Object, error) {
+	raw, err := s.encode(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	if err := room(s.options.Dir, s.options.Reserve); err != nil {
+		return nil, s.public(err)
+	}
+	if !s.IsLeader() {
+		return nil, s.whyNotHere()
+	}
+	select {
+	case s.inflight <- struct{}{}:
+	case <-ctx.Done():
+		return nil, gaveUp(ctx.Err())
+	case <-s.closing:
+		return nil, closed()
+	}
+	return s.propose(ctx, raw)
+}
+
+// encode checks a batch, as the leader does, and makes it an entry of the log.
+func (s *Store) encode(ctx context.Context, b api.Batch) ([]byte, error) {
 	if b.At.IsZero() {
 		b.At = time.Now()
 	}
@@ -34,20 +56,7 @@ func (s *Store) applyHere(ctx context.Context, b api.Batch) ([]api.Object, error
 		return nil, api.Errorf(api.CodeTooLarge, "a batch of %d bytes is too large", len(raw)).
 			WithHint("at most %d bytes fit in one batch", maxBatchBytes)
 	}
-	if err := room(s.options.Dir, s.options.Reserve); err != nil {
-		return nil, s.public(err)
-	}
-	if !s.IsLeader() {
-		return nil, s.whyNotHere()
-	}
-	select {
-	case s.inflight <- struct{}{}:
-	case <-ctx.Done():
-		return nil, gaveUp(ctx.Err())
-	case <-s.closing:
-		return nil, closed()
-	}
-	return s.propose(ctx, termed(ctx, raw))
+	return termed(ctx, raw), nil
 }
 
 // whyNotHere is the error of a write on a node that cannot do it.

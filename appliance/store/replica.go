@@ -1,0 +1,302 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"os"
+	"sync"
+
+	"github.com/hashicorp/raft"
+	"go.etcd.io/bbolt"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Replica is a node's store without Raft, for simulations: the files, the promise
+// and the state machine are those of Store, and the caller decides which entries
+// the log has and when they are committed. Its methods must be called by one
+// goroutine at a time.
+type Replica struct {
+	store     *Store
+	snapshots *raft.FileSnapshotStore
+	last      uint64 // entry of the log, or of the snapshot that it begins with
+	next      uint64 // entry that is applied next
+
+	ended  sync.Once
+	failed error // why the store cannot go on
+}
+
+// LogEntry is an entry of the replicated log. One without Data is Raft's own, as
+// each term begins with one, and changes nothing.
+type LogEntry struct {
+	Index, Term uint64
+	Data        []byte
+}
+
+// OpenReplica opens or makes the store in o.Dir with all the checks of Open, and
+// fails with Damaged where Open does. level is the feature level that the
+// simulated release supports, 0: Level. Of the options Dir, NodeID, Promise and
+// Log are used. Nothing is written to o.Dir when a store is missing that the
+// promise says was used.
+func OpenReplica(o Options, level int) (*Replica, error) {
+	o.fill()
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	s := &Store{options: o, closing: make(chan struct{})}
+	r := &Replica{store: s}
+	var err error
+	var stands bool
+	r.snapshots, stands, r.last, err = s.openStore(raftLogger(o.Log))
+	if err == nil {
+		s.tables.level = level
+		s.tables.hurt, s.log.hurt, s.fsm.fail = r.fail, r.fail, r.fail
+		if !stands {
+			err = r.restoreNewest()
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open the store in %s: %w", o.Dir, err), s.closeFiles())
+	}
+	r.next = s.fsm.applied.Load() + 1
+	return r, nil
+}
+
+// fail ends the store's life, as Store.fail does.
+func (r *Replica) fail(why error) {
+	r.ended.Do(func() {
+		var d *Damaged
+		if errors.As(why, &d) {
+			why = errors.Join(why, r.store.noteDamage(d))
+		}
+		r.failed = why
+		close(r.store.fsm.closing)
+	})
+}
+
+// Close closes the files without saying or writing anything else, as the end of
+// the process does.
+func (r *Replica) Close() error { return r.store.closeFiles() }
+
+// Last is the last entry that the log, or the snapshot before it, has.
+func (r *Replica) Last() uint64 { return r.last }
+
+// Append writes entries to the log. The first must follow the last that it has.
+func (r *Replica) Append(entries ...LogEntry) error {
+	logs := make([]*raft.Log, len(entries))
+	for i, e := range entries {
+		if e.Index != r.last+1+uint64(i) {
+			return fmt.Errorf("entry %d does not follow entry %d", e.Index, r.last+uint64(i))
+		}
+		logs[i] = &raft.Log{Index: e.Index, Term: e.Term, Type: raft.LogCommand, Data: e.Data}
+		if len(e.Data) == 0 {
+			logs[i].Type = raft.LogNoop
+		}
+	}
+	if err := r.store.log.StoreLogs(logs); err != nil {
+		return err
+	}
+	r.last += uint64(len(entries))
+	return nil
+}
+
+// Apply applies the log's entries up to one of them, in one transaction, and
+// returns what the last was answered: objects, or the domain error that refused
+// it. Entries that are applied already are not applied again.
+func (r *Replica) Apply(to uint64) (objects []api.Object, refused *api.Error, err error) {
+	var logs []*raft.Log
+	for i := r.next; i <= to; i++ {
+		l := new(raft.Log)
+		if err := r.store.log.GetLog(i, l); err != nil {
+			return nil, nil, err
+		}
+		logs = append(logs, l)
+	}
+	if len(logs) == 0 || r.failed != nil {
+		return nil, nil, r.failed
+	}
+	responses := r.store.fsm.ApplyBatch(logs)
+	if r.failed != nil {
+		return nil, nil, r.failed
+	}
+	r.next = to + 1
+	a, _ := responses[len(responses)-1].(answer) // none of an entry without data
+	return a.objects, a.refused, nil
+}
+
+// Applied is the entry up to which the log is applied.
+func (r *Replica) Applied() uint64 { return r.next - 1 }
+
+// Vote notes, durably and in the promise, that the node has voted in the term.
+func (r *Replica) Vote(term uint64) error {
+	return votes{r.store.votes, r.store.promise}.SetUint64(keyLastVoteTerm, term)
+}
+
+// KeepPromise promises what the log has, as Store does every second.
+func (r *Replica) KeepPromise() error {
+	if r.last == 0 {
+		return nil
+	}
+	_, id, err := r.store.Settled()
+	if err != nil {
+		return err
+	}
+	return r.store.promise.say(func(m *promised) {
+		m.Used, m.Last = true, max(m.Last, r.last)
+		if m.ID == "" {
+			m.ID = id
+		}
+	})
+}
+
+// EncodeBatch checks a batch, as the leader does, and makes it an entry's data.
+// term is the only one in which the batch holds; 0: any. The batch must have a
+// time.
+func (r *Replica) EncodeBatch(term uint64, b api.Batch) ([]byte, error) {
+	if b.At.IsZero() {
+		return nil, errors.New("a batch of a simulation needs a time")
+	}
+	if err := checkBatch(b); err != nil {
+		return nil, err
+	}
+	ctx := context.Background()
+	if term != 0 {
+		ctx = withTerm(ctx, term)
+	}
+	return r.store.encode(ctx, b)
+}
+
+// EncodeLevel makes the data of an entry that gives the cluster the level, and an
+// id and a key for the audit trail if it has none. members are the nodes of which
+// it is known that they support the level.
+func EncodeLevel(level int, id string, members []string, auditKey []byte) ([]byte, error) {
+	return encodeSettled(settlement{Level: level, ID: id, Members: members, AuditKey: auditKey})
+}
+
+// EncodeCompare makes the data of an entry at which all nodes sum up a part of
+// their tables, in the term only.
+func EncodeCompare(term uint64, from Place) ([]byte, error) {
+	raw, err := json.Marshal(from)
+	if err != nil {
+		return nil, err
+	}
+	return termed(withTerm(context.Background(), term), append([]byte{comparedVersion}, raw...)), nil
+}
+
+// Part is Store.Part. The entry must be applied.
+func (r *Replica) Part(ctx context.Context, index uint64) (Part, error) {
+	return r.store.Part(ctx, index)
+}
+
+// Differs is Store.Differs.
+func (r *Replica) Differs(p Part) error { return r.store.Differs(p) }
+
+// Settled is Store.Settled.
+func (r *Replica) Settled() (level int, id string, err error) { return r.store.Settled() }
+
+// Revision of the last change that is applied.
+func (r *Replica) Revision() int64 { return r.store.Revision() }
+
+// Get is an object as the tables have it, or CodeNotFound.
+func (r *Replica) Get(kind api.Kind, id string) (api.Object, error) { return r.store.get(kind, id) }
+
+// List is a page of a kind's objects as the tables have them.
+func (r *Replica) List(q api.ListQuery) (page api.ListPage, err error) {
+	err = r.store.view(func(v view) error { page, err = v.list(q); return err })
+	return page, err
+}
+
+// Records is a page of usage records as the tables have them.
+func (r *Replica) Records(q api.RecordQuery) (page api.RecordPage, err error) {
+	if err := q.Check(); err != nil {
+		return page, err
+	}
+	err = r.store.view(func(v view) error { page, err = v.records(q); return err })
+	return page, err
+}
+
+// Changes are the changes after a revision, of those that the tables remember.
+func (r *Replica) Changes(since int64) (events []api.Event, err error) {
+	err = r.store.view(func(v view) error {
+		events, _, err = v.changes(since, keepChanges, func(api.Kind) bool { return true })
+		return err
+	})
+	return events, err
+}
+
+// Install makes an empty replica begin with a snapshot of another one's tables, as
+// Raft does for a node that lags behind the log.
+func (r *Replica) Install(from *Replica, term uint64) error {
+	if r.last != 0 {
+		return fmt.Errorf("the log ends at entry %d; only an empty store begins with a snapshot", r.last)
+	}
+	index := from.Applied()
+	taken, err := from.store.fsm.Snapshot()
+	if err != nil {
+		return err
+	}
+	defer taken.Release()
+	_, transport := raft.NewInmemTransport("")
+	sink, err := r.snapshots.Create(1, index, term, raft.Configuration{}, 0, transport)
+	if err != nil {
+		return err
+	}
+	if err := taken.Persist(sink); err != nil {
+		return err
+	}
+	if err := r.restoreNewest(); err != nil {
+		return err
+	}
+	r.last, r.next = index, index+1
+	return r.store.wrote(index)
+}
+
+// restoreNewest replaces the tables by the newest snapshot.
+func (r *Replica) restoreNewest() error {
+	list, err := r.snapshots.List()
+	if err != nil || len(list) == 0 {
+		return errors.Join(err, errors.New("there is no snapshot"))
+	}
+	_, content, err := r.snapshots.Open(list[0].ID)
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.store.fsm.Restore(content), content.Close())
+}
+
+// Sums are of all that each bucket has, by the buckets' names; a bucket without
+// anything has none. What belongs to the file and not to the state does not count.
+func (r *Replica) Sums() (map[string][sha256.Size]byte, error) {
+	sums := map[string][sha256.Size]byte{}
+	err := r.store.tables.read(func(v view) error {
+		return v.tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
+			h, n := sha256.New(), 0
+			addSum(h, be64(b.Sequence()))
+			err := b.ForEach(func(k, value []byte) error {
+				if string(name) == string(bucketMeta) && (string(k) == string(metaApplied) || string(k) == string(metaFormat)) {
+					return nil
+				}
+				n++
+				addSum(h, k)
+				addSum(h, value)
+				return nil
+			})
+			if n > 0 || b.Sequence() > 0 {
+				sums[string(name)] = [sha256.Size]byte(h.Sum(nil))
+			}
+			return err
+		})
+	})
+	return sums, err
+}
+
+// addSum writes bytes after their length.
+func addSum(h hash.Hash, b []byte) {
+	h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b))))
+	h.Write(b)
+}

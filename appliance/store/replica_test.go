@@ -1,0 +1,145 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+func replica(t *testing.T, dir, id string, level int) *Replica {
+	t.Helper()
+	r, err := OpenReplica(Options{Dir: filepath.Join(dir, id), NodeID: id}, level)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	return r
+}
+
+// putEntry is an entry that makes a flavor of that number.
+func putEntry(t *testing.T, r *Replica, index uint64) LogEntry {
+	t.Helper()
+	name := fmt.Sprintf("flv-%d", index)
+	raw, err := r.EncodeBatch(1, api.Batch{At: time.Unix(int64(index), 0), Commands: []api.Command{
+		{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: name, Name: name, Data: []byte(`{}`)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return LogEntry{index, 1, raw}
+}
+
+func sameSums(t *testing.T, a, b *Replica) {
+	t.Helper()
+	x, err := a.Sums()
+	y, err2 := b.Sums()
+	if err := errors.Join(err, err2); err != nil || !maps.Equal(x, y) || len(x) == 0 {
+		t.Fatalf("the tables differ: %x and %x, %v", x, y, err)
+	}
+}
+
+// Replicas make the same tables of the same log: entry by entry, in groups, after
+// the end of the process, and from a snapshot on.
+func TestReplicas(t *testing.T) {
+	dir := t.TempDir()
+	a, b, c := replica(t, dir, "a", 0), replica(t, dir, "b", 0), replica(t, dir, "c", 0)
+	first, err := EncodeLevel(Level, "0123", []string{"a", "b", "c"}, []byte("key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := []LogEntry{{1, 1, nil}, {2, 1, first}}
+	for i := uint64(3); i <= 20; i++ {
+		entries = append(entries, putEntry(t, a, i))
+	}
+	for _, e := range entries {
+		if err := a.Append(e); err != nil {
+			t.Fatal(err)
+		}
+		if _, refused, err := a.Apply(e.Index); refused != nil || err != nil {
+			t.Fatal(refused, err)
+		}
+	}
+	if err := b.Append(entries[:12]...); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := b.Apply(7); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b = replica(t, dir, "b", 0)
+	if b.Last() != 12 || b.Applied() != 7 {
+		t.Fatalf("it has %d entries and applied %d", b.Last(), b.Applied())
+	}
+	if err := b.Append(entries[12:]...); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := b.Apply(20); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Install(a, 1); err != nil {
+		t.Fatal(err)
+	}
+	sameSums(t, a, b)
+	sameSums(t, a, c)
+	compare, err := EncodeCompare(1, Place{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := map[string]Part{}
+	for id, r := range map[string]*Replica{"a": a, "b": b, "c": c} {
+		if err := r.Append(LogEntry{21, 1, compare}); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := r.Apply(21); err != nil {
+			t.Fatal(err)
+		}
+		if parts[id], err = r.Part(context.Background(), 21); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if differ, agreed := Differing(parts); len(differ) > 0 || !agreed {
+		t.Errorf("%v differ", differ)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if c = replica(t, dir, "c", 0); c.Last() != 21 {
+		t.Errorf("after a snapshot and an entry it has %d", c.Last())
+	}
+	sameSums(t, a, c)
+}
+
+// A replica refuses what Store refuses, and stops where an older release does.
+func TestReplicaRefuses(t *testing.T) {
+	dir := t.TempDir()
+	r := replica(t, dir, "a", Level-1)
+	if err := r.Append(LogEntry{2, 1, nil}); err == nil {
+		t.Error("an entry that does not follow was taken")
+	}
+	raise, err := EncodeLevel(Level, "0123", []string{"a"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Append(LogEntry{1, 1, nil}, LogEntry{2, 1, raise}); err != nil {
+		t.Fatal(err)
+	}
+	var old *TooOld
+	if _, _, err := r.Apply(2); !errors.As(err, &old) {
+		t.Errorf("a release of level %d applied level %d: %v", Level-1, Level, err)
+	}
+	if err := errors.Join(r.KeepPromise(), r.Close(), os.RemoveAll(filepath.Join(dir, "a"))); err != nil {
+		t.Fatal(err)
+	}
+	var d *Damaged
+	if _, err := OpenReplica(Options{Dir: filepath.Join(dir, "a"), NodeID: "a"}, 0); !errors.As(err, &d) {
+		t.Errorf("a store that was lost: %v", err)
+	}
+}
