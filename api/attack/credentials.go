@@ -101,7 +101,7 @@ func (w *world) wrongTokensForged(ctx context.Context) error {
 }
 
 func (w *world) sprayedLogins(ctx context.Context) error {
-	const accounts, atOnce = 40, 8
+	const accounts, atOnce = 24, 8
 	good, err := w.fresh(ctx)
 	if err != nil {
 		return err

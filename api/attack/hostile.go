@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -153,13 +152,10 @@ func (h *hostile) untouched() error {
 }
 
 func (h *hostile) close() {
-	var wrong []error
 	for _, l := range h.listeners {
-		wrong = append(wrong, l.Close())
+		_ = l.Close()
 	}
 	if h.outside != nil {
-		h.outside.CloseClientConnections()
-		h.outside.Close()
+		_ = h.outside.Config.Close() // with all connections
 	}
-	_ = errors.Join(wrong...) // they are listeners, and the program ends
 }
