@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,7 +18,8 @@ type hostile struct {
 	inside, closed string
 	reached        atomic.Int64 // connections to it
 	listeners      []net.Listener
-	outside        *httptest.Server // nil: there is none
+	outside        *http.Server // nil: there is none
+	address        string       // its
 
 	mu    sync.Mutex // guards what is below
 	open  map[string]int
@@ -53,8 +53,8 @@ func newHostile(own string) (*hostile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--own: %w", err)
 	}
-	h.outside = &httptest.Server{Listener: l, Config: &http.Server{Handler: h.handler(), ReadHeaderTimeout: time.Minute}}
-	h.outside.Start()
+	h.outside, h.address = &http.Server{Handler: h.handler(), ReadHeaderTimeout: time.Minute}, l.Addr().String()
+	go func() { _ = h.outside.Serve(l) }() // until it is closed
 	return h, nil
 }
 
@@ -76,7 +76,7 @@ func (h *hostile) url(path string) (string, error) {
 	if h.outside == nil {
 		return "", leftOut("it needs a server that basaltd may fetch from: --own")
 	}
-	return h.outside.URL + path, nil
+	return "http://" + h.address + path, nil
 }
 
 const mib = 1 << 20
@@ -156,6 +156,6 @@ func (h *hostile) close() {
 		_ = l.Close()
 	}
 	if h.outside != nil {
-		_ = h.outside.Config.Close() // with all connections
+		_ = h.outside.Close() // with all connections
 	}
 }
