@@ -41,6 +41,9 @@ type Options struct {
 	Connect time.Duration // name, connection and TLS handshake, each
 	Header  time.Duration // from the request to the answer's headers
 	Silence time.Duration // in a body, without a byte
+	// Slowest is how many bytes of a body come in each Silence of waiting for them;
+	// fewer fail; 0: any.
+	Slowest int64
 	Total   time.Duration // of a request with its body; each redirect is one; 0: a day
 	// Keep connections for the next request.
 	Keep bool
@@ -184,13 +187,24 @@ type body struct {
 	ctx    context.Context
 	cancel func(error)
 	timer  *time.Timer
+	// waited for came, since that was last looked at.
+	waited time.Duration
+	came   int64
 }
 
 // Read implements io.Reader. Its errors are io.EOF and ErrFailed's.
 func (b *body) Read(p []byte) (int, error) {
+	began := time.Now()
 	n, err := b.ReadCloser.Read(p)
 	if n > 0 {
 		b.timer.Reset(b.o.Silence)
+	}
+	b.waited, b.came = b.waited+time.Since(began), b.came+int64(n)
+	if b.waited >= b.o.Silence {
+		if b.came < b.o.Slowest && err == nil {
+			err = fmt.Errorf("only %d bytes came in %v", b.came, b.waited.Round(time.Millisecond))
+		}
+		b.waited, b.came = 0, 0
 	}
 	if b.left -= int64(n); b.o.MaxBody > 0 && b.left < 0 {
 		return 0, b.o.said(b.from, fmt.Errorf("%w: its body is over %d bytes", ErrFailed, b.o.MaxBody))

@@ -86,6 +86,16 @@ func TestHostileServers(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			wait(w, r)
 		}, func(o *Options) { o.Silence = 50 * time.Millisecond }, ErrFailed},
+		"sends a byte now and then": {func(w http.ResponseWriter, r *http.Request) {
+			for r.Context().Err() == nil {
+				_, _ = w.Write([]byte{0})
+				_ = http.NewResponseController(w).Flush()
+				select {
+				case <-r.Context().Done():
+				case <-time.After(5 * time.Millisecond):
+				}
+			}
+		}, func(o *Options) { o.Silence, o.Slowest = 100*time.Millisecond, 1<<20 }, ErrFailed},
 		"sends for ever":           {endless, func(o *Options) { o.MaxBody = 1 << 20 }, ErrFailed},
 		"sends for ever, for long": {endless, func(o *Options) { o.Total = 50 * time.Millisecond }, ErrFailed},
 		"sends headers for ever": {func(w http.ResponseWriter, _ *http.Request) {

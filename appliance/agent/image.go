@@ -42,10 +42,10 @@ func (a *Agent) reconcileImage(ctx context.Context, id string) (time.Duration, e
 	if have, _, err := a.findImage(ctx, api.ImageID(id)); err == nil {
 		return 0, a.sayImage(ctx, img, ready(have, a.o.NodeID))
 	}
-	if wait, held := a.hold(img.Status.Retry, api.Tried(img.Meta, img.Assignment), retryThere); held {
+	if wait, held := a.hold(img.Status.Retry, a.triedImport(img), retryThere); held {
 		return wait, nil
 	}
-	err := a.jobs.start(ctx, "import "+id, key(api.KindImage, id), func(ctx context.Context) error {
+	err := a.jobs.startImport(ctx, img.Meta.Organization, "import "+id, key(api.KindImage, id), func(ctx context.Context) error {
 		err := a.importImage(ctx, img, sds.ImageImport{URL: img.Spec.URL})
 		var f *importFailed
 		if errors.As(err, &f) { // the status says it, and when it is tried again
@@ -66,7 +66,7 @@ func (f *importFailed) Unwrap() error { return f.error }
 // tried again, unless it would give the same answer.
 func (a *Agent) failedImport(img api.Image, err error) api.ImageStatus {
 	st := api.ImageStatus{Phase: api.ImageFailed, Node: a.o.NodeID, LastError: err.Error()}
-	of := api.Tried(img.Meta, img.Assignment)
+	of := a.triedImport(img)
 	switch code := api.CodeOf(err); {
 	case img.Spec.URL == "": // the bytes have to be sent again
 	case code == api.CodeUnavailable || code == api.CodeInternal:
@@ -75,6 +75,16 @@ func (a *Agent) failedImport(img api.Image, err error) api.ImageStatus {
 		st.Retry = img.Status.Retry.Last(of)
 	}
 	return st
+}
+
+// triedImport is what a try of the import is of. A node that is alone begins before
+// the planner says that it is to: that is the same try.
+func (a *Agent) triedImport(img api.Image) string {
+	as := img.Assignment
+	if as.Node == "" {
+		as.Node = a.o.NodeID
+	}
+	return api.Tried(img.Meta, as)
 }
 
 // awaitUpload says what became of an upload that a restart has ended, or of one
@@ -106,6 +116,9 @@ func (a *Agent) awaitUpload(ctx context.Context, img api.Image) error {
 // endImage deletes this node's copies.
 func (a *Agent) endImage(ctx context.Context, img api.Image) (time.Duration, error) {
 	id := api.ImageID(img.Meta.ID)
+	if a.jobs.stop("import " + img.Meta.ID) {
+		return time.Second, nil
+	}
 	for _, p := range a.inOrder() {
 		err := p.DeleteImage(ctx, id)
 		if api.CodeOf(err) == api.CodeInUse { // volumes of it are being deleted
@@ -171,7 +184,7 @@ func (a *Agent) importImage(ctx context.Context, img api.Image, in sds.ImageImpo
 		a.mu.Unlock()
 	}()
 
-	again := img.Spec.URL != "" && img.Status.Retry.Stands(api.Tried(img.Meta, img.Assignment)) // it stays Failed until it is there
+	again := img.Spec.URL != "" && img.Status.Retry.Stands(a.triedImport(img)) // it stays Failed until it is there
 	if !again {
 		if err := a.sayImage(ctx, img, api.ImageStatus{Phase: api.ImageImporting, Node: a.o.NodeID}); err != nil {
 			return err

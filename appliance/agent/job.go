@@ -8,6 +8,13 @@ import (
 // maxJobs run at once: transfers share the node's network.
 const maxJobs = 2
 
+// Imports wait for servers that tenants choose. They have room of their own: one
+// that is slow, or silent, holds up imports of its organization and nothing else.
+const (
+	maxImports   = 32 // of all organizations
+	maxImportsOf = 2  // of one
+)
+
 // jobs are what takes long and must not hold up other keys: transfers of
 // images. There is one of a name at a time; its end kicks a key, and a failure
 // is that reconcile's, so that it is tried again with growing waits.
@@ -16,12 +23,19 @@ type jobs struct {
 
 	mu      sync.Mutex
 	wg      sync.WaitGroup
-	running map[string]bool
+	running map[string]job
 	failed  map[string]error
 }
 
+// job is one that runs.
+type job struct {
+	imports      bool
+	organization string // whose import it is
+	cancel       context.CancelFunc
+}
+
 func (j *jobs) init(a *Agent) {
-	j.a, j.running, j.failed = a, map[string]bool{}, map[string]error{}
+	j.a, j.running, j.failed = a, map[string]job{}, map[string]error{}
 }
 
 func (j *jobs) wait() { j.wg.Wait() }
@@ -29,25 +43,38 @@ func (j *jobs) wait() { j.wg.Wait() }
 // start f unless it runs or there is no room, and return the error of the last
 // time, once.
 func (j *jobs) start(ctx context.Context, name, kick string, f func(context.Context) error) error {
+	return j.begin(ctx, job{}, name, kick, f)
+}
+
+// startImport is start for an import of an organization; empty: the cluster's own.
+func (j *jobs) startImport(ctx context.Context, organization, name, kick string, f func(context.Context) error) error {
+	return j.begin(ctx, job{imports: true, organization: organization}, name, kick, f)
+}
+
+func (j *jobs) begin(ctx context.Context, next job, name, kick string, f func(context.Context) error) error {
 	j.mu.Lock()
 	if err := j.failed[name]; err != nil {
 		delete(j.failed, name)
 		j.mu.Unlock()
 		return err
 	}
-	if j.running[name] || len(j.running) >= maxJobs {
+	if _, runs := j.running[name]; runs || !j.room(next) {
 		j.mu.Unlock()
 		return nil
 	}
-	j.running[name] = true
+	own, cancel := context.WithCancel(ctx)
+	next.cancel = cancel
+	j.running[name] = next
 	j.wg.Add(1)
 	j.mu.Unlock()
 	j.a.o.Go(func() {
 		defer j.wg.Done()
-		err := f(ctx)
+		err := f(own)
+		stopped := own.Err() != nil && ctx.Err() == nil
+		cancel()
 		j.mu.Lock()
 		delete(j.running, name)
-		if err != nil {
+		if err != nil && !stopped {
 			j.failed[name] = err
 		}
 		j.mu.Unlock()
@@ -56,4 +83,33 @@ func (j *jobs) start(ctx context.Context, name, kick string, f func(context.Cont
 		}
 	})
 	return nil
+}
+
+// room reports whether one more may run beside those that do. The lock is held.
+func (j *jobs) room(next job) bool {
+	all, same := 0, 0
+	for _, r := range j.running {
+		if r.imports == next.imports {
+			all++
+			if r.organization == next.organization {
+				same++
+			}
+		}
+	}
+	if next.imports {
+		return all < maxImports && same < maxImportsOf
+	}
+	return all < maxJobs
+}
+
+// stop ends a job whose result nobody wants any more, and reports whether it runs
+// still: its key is kicked when it has ended.
+func (j *jobs) stop(name string) (runs bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	r, runs := j.running[name]
+	if runs {
+		r.cancel()
+	}
+	return runs
 }

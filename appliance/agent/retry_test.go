@@ -38,6 +38,17 @@ func TestFailuresAreTriedAtGrowingWaits(t *testing.T) {
 			h.local.Serve("https://images.example/x", raw())
 			h.local.Fault(nil)
 		}, func(w *town, _ *house) bool { return w.image("img-2").Status.Phase == api.ImageReady }},
+		"image whose node begins before it is assigned": {10, "image.failed", func(w *town, h *house, f *failures) {
+			h.local.Fault(failing(f, "ImportImage"))
+			w.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindImage, ID: "img-2", Name: "x", Organization: "org-1", Finalizers: []string{api.FinalizerAgent},
+				Data: api.Encode(api.ImageSpec{Format: "raw", URL: "https://images.example/x"})})
+			w.until("tried", func() bool { return w.image("img-2").Status.Phase == api.ImageFailed })
+			w.assign(api.KindImage, "img-2", api.ImageAssignment{Node: h.id})
+			w.pass(time.Second)
+		}, func(w *town, h *house) {
+			h.local.Serve("https://images.example/x", raw())
+			h.local.Fault(nil)
+		}, func(w *town, _ *house) bool { return w.image("img-2").Status.Phase == api.ImageReady }},
 		"volume": {30, "", func(w *town, h *house, f *failures) {
 			h.local.Fault(failing(f, "CreateVolume"))
 			w.volume(h, "vol-2", api.PoolLocal, nil)

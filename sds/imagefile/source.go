@@ -19,6 +19,9 @@ import (
 const (
 	maxRedirects = 5
 	fetchTime    = 6 * time.Hour // for all of an image
+	// slowest is how much of an image comes in a minute, or it is given up: a server
+	// that sends a byte now and then would keep others' images waiting.
+	slowest = 1 << 20
 )
 
 // Open begins to read an image. size is -1 when the source does not say.
@@ -65,7 +68,7 @@ func openFile(path string) (io.ReadCloser, int64, error) {
 // services, or those beside it, in his name.
 func (r Receiver) fetch(ctx context.Context, u *url.URL) (io.ReadCloser, int64, error) {
 	o := r.URLs
-	o.Redirects, o.Total = maxRedirects, cmp.Or(o.Total, fetchTime)
+	o.Redirects, o.Total, o.Slowest = maxRedirects, cmp.Or(o.Total, fetchTime), cmp.Or(o.Slowest, slowest)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, 0, badURL("not an address: %q", u.Redacted())

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/outbound"
+)
+
+// webhookHosts are fewer than images have: an organization has 16 webhooks, and
+// the dialer is the same.
+var webhookHosts = []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "169.254.169.254"}
+
+func (w *world) webhookTries() []try {
+	var all []try
+	for _, host := range webhookHosts {
+		all = append(all, try{"A2 a webhook at " + host, "not reached, and one text for open and closed ports", func(ctx context.Context) error {
+			return w.insideWebhook(ctx, host)
+		}})
+	}
+	return append(all,
+		try{"A2 a webhook that redirects inside", "not followed", w.redirectedWebhook},
+		try{"A1 a flood of events at a webhook that never answers", "another tenant's webhook hears its own at once, and loses none", w.floodedWebhooks})
+}
+
+// tested makes a webhook, has it sent an event, and returns what it says of it.
+func (w *world) tested(ctx context.Context, at string) (said string, err error) {
+	o, err := w.make(ctx, w.admin, "/v1/webhooks", w.tag+"-"+word(), api.Meta{}, api.WebhookSpec{URL: at, Events: []string{api.EventTest}})
+	if err != nil {
+		return "", err
+	}
+	if err := w.raise(ctx, w.admin, o); err != nil {
+		return "", err
+	}
+	err = within(ctx, 30*time.Second, "an attempt to deliver", func() (bool, error) {
+		now, err := fetch[api.Webhook](ctx, w.wire, w.admin, http.MethodGet, o.at(), nil)
+		if now.Status.DeliveredAt != nil {
+			err = errors.Join(err, errors.New("it was delivered"))
+		}
+		said = now.Status.LastError
+		return said != "", err
+	})
+	return said, errors.Join(err, w.drop(ctx, o))
+}
+
+// raise has a webhook sent an event. Its status may change at the same moment.
+func (w *world) raise(ctx context.Context, token string, o object) error {
+	return within(ctx, 30*time.Second, "an event is raised", func() (bool, error) {
+		a, err := w.ask(ctx, token, http.MethodPost, o.at()+"/test", nil)
+		if err == nil && !a.ok() && a.Code != api.CodeConflict {
+			err = fmt.Errorf("test %s: %s", o.Meta.Name, a)
+		}
+		return a.ok(), err
+	})
+}
+
+func (w *world) insideWebhook(ctx context.Context, host string) error {
+	var said [2]string
+	for i, port := range []string{w.hostile.inside, w.hostile.closed} {
+		var err error
+		if said[i], err = w.tested(ctx, "http://"+host+":"+port+"/"); err != nil {
+			return err
+		}
+	}
+	if said[0] != said[1] || !strings.Contains(said[0], outbound.ErrRefused.Error()) {
+		return fmt.Errorf("%q for an open port, %q for a closed one", said[0], said[1])
+	}
+	return w.hostile.untouched()
+}
+
+func (w *world) redirectedWebhook(ctx context.Context) error {
+	at, err := w.hostile.url("/to?url=" + url.QueryEscape("http://127.0.0.1:"+w.hostile.inside+"/"))
+	if err != nil {
+		return err
+	}
+	if _, err := w.tested(ctx, at); err != nil {
+		return err
+	}
+	return w.hostile.untouched()
+}
+
+// floodedWebhooks sends the attacker's webhook more events than it takes, and then
+// the victim's one.
+func (w *world) floodedWebhooks(ctx context.Context) error {
+	silent, err := w.hostile.url("/silent")
+	if err != nil {
+		return err
+	}
+	foe, err := w.make(ctx, w.admin, "/v1/webhooks", w.tag+"-flood", api.Meta{}, api.WebhookSpec{URL: silent})
+	if err != nil {
+		return err
+	}
+	for range 100 {
+		if err := w.raise(ctx, w.admin, foe); err != nil {
+			return err
+		}
+	}
+	heard, err := w.hostile.url("/hook/" + w.canary)
+	if err != nil {
+		return err
+	}
+	own, err := w.make(ctx, w.owner, "/v1/webhooks", w.canary+"-hook", api.Meta{}, api.WebhookSpec{URL: heard, Events: []string{api.EventTest}})
+	if err != nil {
+		return err
+	}
+	if err := w.raise(ctx, w.owner, own); err != nil {
+		return err
+	}
+	err = within(ctx, 10*time.Second, "the victim's event arrives", func() (bool, error) { return w.hostile.heard(w.canary) > 0, nil })
+	list, listErr := fetch[api.WebhookDeliveryList](ctx, w.wire, w.owner, http.MethodGet, own.at()+"/deliveries", nil)
+	if list.Dropped > 0 {
+		listErr = errors.Join(listErr, fmt.Errorf("%d events of the victim's were dropped", list.Dropped))
+	}
+	return errors.Join(err, listErr, w.drop(ctx, foe), w.drop(ctx, own))
+}
+
+func (w *world) providerTries() []try {
+	return []try{{"A2 identity providers inside", "not reached, and one answer for open and closed ports", w.insideProviders}}
+}
+
+// insideProviders begins logins at providers that only an operator can have made:
+// who logs in learns nothing of them.
+func (w *world) insideProviders(ctx context.Context) error {
+	first := ""
+	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "169.254.169.254"} {
+		for _, port := range []string{w.hostile.inside, w.hostile.closed} {
+			issuer := "https://" + host + ":" + port + "/"
+			o, err := w.make(ctx, w.op, "/v1/identity-providers", w.tag+"-"+word(), api.Meta{}, api.IdentityProviderSpec{Issuer: issuer, ClientID: "x"})
+			if err != nil {
+				return err
+			}
+			a, err := w.once(ctx, "", http.MethodPost, "/v1/login/oidc", map[string]string{"provider": o.Meta.Name, "redirect": "http://127.0.0.1:1/"})
+			if err := errors.Join(err, w.drop(ctx, o)); err != nil {
+				return err
+			}
+			if first == "" {
+				first = a.String()
+			}
+			if a.Code != api.CodeUnavailable || a.String() != first {
+				return fmt.Errorf("%s: %s, and the first was told %s", issuer, a, first)
+			}
+		}
+	}
+	return w.hostile.untouched()
+}
