@@ -516,7 +516,9 @@ type Cluster struct {
 	Members  []Member `json:"members"`
 	Name     string   `json:"name"`
 	Revision int64    `json:"revision,omitempty,omitzero"`
-	Voters   int64    `json:"voters,omitempty,omitzero"`
+
+	// Voters Members that vote now, as this node knows.
+	Voters int64 `json:"voters,omitempty,omitzero"`
 }
 
 // Commitment So much of a meter in each period that lies between from and until is paid, used or not, and costs nothing more.
@@ -1562,7 +1564,9 @@ type Member struct {
 	Reason        string     `json:"reason,omitempty,omitzero"`
 	State         NodeState  `json:"state,omitempty,omitzero"`
 	Version       string     `json:"version,omitempty,omitzero"`
-	Voter         bool       `json:"voter,omitempty,omitzero"`
+
+	// Voter It votes now. A node that has joined votes when it has caught up.
+	Voter bool `json:"voter,omitempty,omitzero"`
 }
 
 // Meta defines model for Meta.

@@ -28,9 +28,13 @@ func (cl *cluster) Cluster(context.Context) (api.Cluster, error) {
 			why[v.Node] = v.Why
 		}
 	}
+	votes := map[string]bool{} // now, not as planned: it says who may fail
+	for _, m := range cl.store.Members() {
+		votes[m.ID] = m.Voter
+	}
 	for _, n := range cl.directory.Nodes() {
 		id := api.NodeID(n.Meta.ID)
-		m := api.Member{Node: id, Name: n.Meta.Name, Voter: n.Assignment.Voter, Leader: id == out.Leader,
+		m := api.Member{Node: id, Name: n.Meta.Name, Voter: votes[n.Meta.ID], Leader: id == out.Leader,
 			State: cmp.Or(n.Assignment.State, api.NodeReady), Reason: cmp.Or(n.Assignment.Reason, why[id]),
 			PeerAddresses: n.Spec.PeerAddresses, APIAddress: n.Spec.APIAddress, Version: n.Status.Version}
 		at, ok := heard[id]

@@ -110,7 +110,7 @@ func processesOf(t *testing.T, start func(*process)) (all []*process, key string
 			return err == nil
 		})
 	}
-	until(t, "all three are to vote", func() bool { return voters(t, all[0], key) == 3 })
+	vote(t, all, key)
 	for _, p := range all {
 		has(t, p, key, "small")
 	}
@@ -136,12 +136,15 @@ func address(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func voters(t *testing.T, p *process, key string) int {
-	c, err := p.api(t, key).Cluster(t.Context())
-	if err != nil {
-		return -1
+// vote waits until all of them vote and know of it, so that any one may fail.
+func vote(t *testing.T, all []*process, key string) {
+	t.Helper()
+	for _, p := range all {
+		until(t, p.name+" knows that all vote", func() bool {
+			c, err := p.api(t, key).Cluster(t.Context())
+			return err == nil && c.Voters == int64(len(all))
+		})
 	}
-	return int(c.Voters)
 }
 
 // A voter whose store has gone is no voter: it says so and keeps its lease, and
@@ -197,6 +200,7 @@ func TestRebuild(t *testing.T) {
 	})
 	until(t, "nothing is wrong any more", func() bool { return alerted() == "" })
 	// It counts: with another one gone it is half of the majority.
+	vote(t, all, key)
 	all[2].kill()
 	write(p, "after")
 	for _, name := range []string{"before", "meanwhile", "after"} {
