@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,19 +25,28 @@ const defaultReserve = 64 << 20
 // fullRetry is how long a full disk is left alone.
 const fullRetry = 200 * time.Millisecond
 
-// isFull says whether err is the lack of space: on the disk, in the quota, or
+// isFull reports whether err is the lack of space: on the disk, in the quota, or
 // in what this process may write.
 func isFull(err error) bool {
-	if err == nil {
-		return false
-	}
-	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
+	return isErrno(err, syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG)
+}
+
+func isErrno(err error, list ...syscall.Errno) bool {
+	return err != nil && slices.ContainsFunc(list, func(e syscall.Errno) bool {
 		// bbolt hands the failure to grow a file on as text only.
-		if errors.Is(err, e) || strings.HasSuffix(err.Error(), ": "+e.Error()) {
-			return true
-		}
+		return errors.Is(err, e) || strings.HasSuffix(err.Error(), ": "+e.Error())
+	})
+}
+
+// unwritable is what becomes of the failure to write a file: Damaged, if the disk
+// takes no writes, which is not the lack of space.
+func unwritable(path string, err error) error {
+	var errno syscall.Errno
+	var d *Damaged
+	if err == nil || errors.As(err, &d) || isFull(err) || !errors.As(err, &errno) && !isErrno(err, syscall.EROFS, syscall.EIO) {
+		return err
 	}
-	return false
+	return &Damaged{path, fmt.Errorf("it cannot be written: %w; see the kernel's log, and start basaltd again when the disk is well", err)}
 }
 
 func diskFull() *api.Error {
@@ -72,7 +82,15 @@ type logStore struct {
 }
 
 func (l *logStore) guard(fn func() error) error {
-	err := guarded(l.path, fn)
+	return l.told(guarded(l.path, fn))
+}
+
+// write is guard for what writes.
+func (l *logStore) write(fn func() error) error {
+	return l.told(unwritable(l.path, guarded(l.path, fn)))
+}
+
+func (l *logStore) told(err error) error {
 	var d *Damaged
 	if errors.As(err, &d) && l.hurt != nil {
 		l.hurt(err)
@@ -111,7 +129,7 @@ func (l *logStore) StoreLog(entry *raft.Log) error { return l.StoreLogs([]*raft.
 
 // StoreLogs appends entries, all or none.
 func (l *logStore) StoreLogs(entries []*raft.Log) error {
-	err := l.guard(func() error { return l.bolt.StoreLogs(withSums(entries)) })
+	err := l.write(func() error { return l.bolt.StoreLogs(withSums(entries)) })
 	l.full.Store(isFull(err))
 	if isFull(err) {
 		l.sleep(fullRetry)
@@ -135,5 +153,5 @@ func (l *logStore) DeleteRange(from, to uint64) error {
 			return err
 		}
 	}
-	return l.guard(func() error { return l.bolt.DeleteRange(from, to) })
+	return l.write(func() error { return l.bolt.DeleteRange(from, to) })
 }

@@ -106,6 +106,7 @@ func (f *fsm) commit(entries []entry) []answer {
 func (f *fsm) giveUp(why error) {
 	var known *TooOld
 	var d *Damaged
+	why = unwritable(f.tables.path, why)
 	if !errors.As(why, &known) && !errors.As(why, &d) {
 		why = &Damaged{f.tables.path, why}
 	}

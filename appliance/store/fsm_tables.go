@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -115,6 +116,9 @@ func noDatabase(path string, err error) error {
 	}
 	if errors.Is(err, bbolterrors.ErrInvalid) || errors.Is(err, bbolterrors.ErrChecksum) || errors.Is(err, bbolterrors.ErrVersionMismatch) {
 		return &Damaged{path, err}
+	}
+	if isErrno(err, syscall.EROFS, syscall.EIO) {
+		return unwritable(path, err)
 	}
 	return fmt.Errorf("open %s: %w", path, err)
 }

@@ -158,3 +158,26 @@ func (l raftLog) GetLog(index uint64, entry *raft.Log) error {
 	runtime.Goexit() // as if Raft had been told to stop first
 	return err
 }
+
+// raftVotes is the vote file as Raft writes it. Raft panics when it cannot: a disk
+// that takes no writes holds it up until the store is closed.
+type raftVotes struct {
+	votes
+	s *Store
+}
+
+// Set stores a value durably.
+func (v raftVotes) Set(k, val []byte) error { return v.held(v.votes.Set(k, val)) }
+
+// SetUint64 stores a number durably.
+func (v raftVotes) SetUint64(k []byte, val uint64) error { return v.held(v.votes.SetUint64(k, val)) }
+
+func (v raftVotes) held(err error) error {
+	if err == nil || !v.s.opened.Load() {
+		return err
+	}
+	v.s.fail(unwritable(v.s.options.path("vote"), err))
+	<-v.s.closing
+	runtime.Goexit() // as if Raft had been told to stop first
+	return err
+}

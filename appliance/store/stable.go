@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -126,6 +127,9 @@ func isZero(b []byte) bool {
 func (s *stable) Set(k, val []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if old, ok := s.keys[string(k)]; ok && bytes.Equal(old, val) { // as Raft says its term again when it starts
+		return nil
+	}
 	keys := map[string][]byte{string(k): append([]byte(nil), val...)}
 	for name, v := range s.keys {
 		if name != string(k) {

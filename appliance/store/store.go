@@ -33,10 +33,10 @@ type Options struct {
 	// Once the node has written anything it means nothing.
 	Bootstrap bool
 	// Broken is called once, beside everything else, when the store cannot go on
-	// and must be closed: a file of it is damaged (Damaged, also what the next Open
-	// says), the cluster has dropped what the tables here contain (the next Open
-	// makes them anew), or it is beyond this program (TooOld). Nil: the process
-	// stops.
+	// and must be closed: a file of it is damaged or takes no writes (Damaged, also
+	// what the next Open says), the cluster has dropped what the tables here contain
+	// (the next Open makes them anew), or it is beyond this program (TooOld). Nil:
+	// the process stops.
 	Broken func(why error)
 	// Remote reaches the stores of other nodes. Nil: this one answers only
 	// while it leads.
@@ -305,7 +305,7 @@ func (s *Store) startRaft(snapshots raft.SnapshotStore, stands bool, logger hclo
 }
 
 // newRaft starts Raft, which first reads all of the log, and panics where it cannot.
-func (s *Store) newRaft(conf *raft.Config, votes raft.StableStore, snapshots raft.SnapshotStore, transport raft.Transport) (err error) {
+func (s *Store) newRaft(conf *raft.Config, votes votes, snapshots raft.SnapshotStore, transport raft.Transport) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			var d *Damaged
@@ -315,7 +315,7 @@ func (s *Store) newRaft(conf *raft.Config, votes raft.StableStore, snapshots raf
 			err = d
 		}
 	}()
-	s.raft, err = raft.NewRaft(conf, s.fsm, raftLog{s.log, s}, votes, snapshots, transport)
+	s.raft, err = raft.NewRaft(conf, s.fsm, raftLog{s.log, s}, raftVotes{votes, s}, snapshots, transport)
 	return err
 }
 

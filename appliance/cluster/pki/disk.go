@@ -1,9 +1,7 @@
 package pki
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -44,9 +42,9 @@ func readSmall(dir, name string) ([]byte, error) {
 func settle(dir string, certPEM []byte) (keyPEM []byte, err error) {
 	keyPEM, err = readSmall(dir, keyFile)
 	if err == nil && matches(certPEM, keyPEM) {
-		if err := os.Remove(filepath.Join(dir, newKeyFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
+		// What stays is overwritten by the next renewal: a node whose disk takes no
+		// writes still has its identity.
+		_ = os.Remove(filepath.Join(dir, newKeyFile))
 		return keyPEM, nil
 	}
 	if newKey, newErr := readSmall(dir, newKeyFile); newErr == nil && matches(certPEM, newKey) {

@@ -276,3 +276,34 @@ func TestNodeThatDiffers(t *testing.T) {
 	})
 	has(t, p, key, "small")
 }
+
+// A member whose disk takes no writes has no say either; its machines go on, and it
+// takes part again when the disk is well.
+func TestReadOnlyDisk(t *testing.T) {
+	all, key := processes(t)
+	p := all[1]
+	p.kill()
+	command := p.command
+	p.command = append([]string{"unshare", "--mount", "sh", "-ec", `mount --bind "$0" "$0"; mount -o remount,bind,ro "$0"; exec "$@"`, filepath.Join(p.dir, "data")}, command...)
+	p.start(t)
+	var s api.Setup
+	until(t, "it says what is wrong", func() bool {
+		var err error
+		s, err = p.api(t, "").Setup(t.Context())
+		return err == nil
+	})
+	if s.State != api.SetupDamaged || !strings.Contains(s.Message, "read-only file system") {
+		t.Errorf("it says %s: %s", s.State, s.Message)
+	}
+	until(t, "it is heard", func() bool { c, err := all[0].api(t, key).Cluster(t.Context()); return err == nil && c.Alive == 3 })
+	if _, err := p.api(t, "").SetupRebuild(t.Context()); err == nil || !strings.Contains(err.Error(), "read-only file system") {
+		t.Errorf("its store is made anew: %v", err)
+	}
+	p.kill()
+	p.command = command
+	p.start(t)
+	until(t, "it is a member", func() bool {
+		s, err := p.api(t, "").Setup(t.Context())
+		return err == nil && s.State == api.SetupMember && s.Quorum
+	})
+}
