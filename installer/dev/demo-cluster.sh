@@ -60,6 +60,9 @@ keep() {
 fail() {
 	printf '%sdemo-cluster: %s%s\n' "$red" "$*" "$off" >&2
 	local n
+	for n in node instance; do
+		on "${o:-1}" --stale $n list >&2 || true
+	done
 	for n in 1 2 3; do
 		[ -s "$DIR/n$n/log/basaltd.log" ] || continue
 		printf -- '--- n%s: last lines of basaltd\n' "$n" >&2

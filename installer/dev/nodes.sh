@@ -127,11 +127,45 @@ settings() {
 	CONF
 }
 
+# Control groups of the node's own, in which basaltd makes those of vGPUs: "ip
+# netns exec" has mounted a new /sys over the machine's. With version 1 only they
+# are there, the node's own processes stay where they were. Version 2 has one
+# group for both (gpu/node/cgroup), in which autogroups do not count: it gets the
+# weight of ten processes.
+groups() {
+	local at=/sys/fs/cgroup name=basalt-$1 c
+	mount -t cgroup2 cgroup2 $at
+	if grep -w memory $at/cgroup.controllers >/dev/null; then
+		echo "+memory +pids +cpu" >$at/cgroup.subtree_control
+		mkdir -p "$at/$name/basaltd"
+		echo 1000 >"$at/$name/cpu.weight"
+		setfattr -n trusted.delegate -v 1 "$at/$name"
+		echo 0 >"$at/$name/basaltd/cgroup.procs"
+		return
+	fi
+	mount -t tmpfs tmpfs $at
+	for c in memory pids cpu; do
+		mkdir $at/$c
+		mount -t cgroup -o $c cgroup $at/$c
+		mkdir -p "$at/$c/$name"
+		mount --bind "$at/$c/$name" $at/$c
+	done
+}
+
+# remove_groups removes what groups made, when the node's processes have gone.
+remove_groups() {
+	local at
+	for at in $(findmnt -nlo TARGET -t cgroup,cgroup2); do
+		[ ! -d "$at/basalt-$1" ] || find "$at/basalt-$1" -depth -type d -exec rmdir {} \;
+	done
+}
+
 # The node's first process, inside its namespaces.
 init() {
 	local n=$1 home=$dir/n$1
 	hostname "n$n"
 	mount --make-rprivate /
+	groups "$(ns "$n")"
 	mount -t tmpfs tmpfs /run
 	mkdir -p /run/libvirt /run/basalt /var/lib/basalt /var/lib/basalt-shared /etc/libvirt /var/lib/libvirt /var/cache/libvirt /var/log/libvirt
 	mount --bind "$home/libvirt/etc" /etc/libvirt
@@ -170,9 +204,10 @@ keep() {
 # as the units of an installed node do it: basalt-fence has real-time scheduling,
 # and basaltd is in another slice than the guests. Without, the guests of three
 # nodes on two processors kept leases from being renewed for ten seconds, and
-# what ran was killed. Its own session is its own autogroup (sched(7)).
+# what ran was killed. Its own session is its own autogroup (sched(7)); where there
+# are no autogroups, niceness counts.
 first() {
-	setsid sh -c '{ echo -10 >/proc/self/autogroup; } 2>/dev/null; exec "$@"' sh "$@"
+	setsid sh -c '{ echo -10 >/proc/self/autogroup; } 2>/dev/null; exec nice -n -10 "$@"' sh "$@"
 }
 
 # The hardware's watchdog: armed by the first byte, disarmed by a V.
@@ -208,6 +243,7 @@ unplug() {
 		sleep 0.05
 	done
 	rm -f "$dir/n$n/pid"
+	remove_groups "$(ns "$n")"
 }
 
 drop() { # drop N RULE…: on every packet that comes in
