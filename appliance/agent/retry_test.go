@@ -54,6 +54,16 @@ func TestFailuresAreTriedAtGrowingWaits(t *testing.T) {
 			w.volume(h, "vol-2", api.PoolLocal, nil)
 		}, func(_ *town, h *house) { h.local.Fault(nil) },
 			func(w *town, _ *house) bool { return w.vol("vol-2").Status.Phase == api.VolumeReady }},
+		"volume that is deleted": {30, "", func(w *town, h *house, f *failures) {
+			w.volume(h, "vol-2", api.PoolLocal, nil)
+			w.ready("vol-2")
+			h.local.Fault(failing(f, "DeleteVolume"))
+			w.apply(api.Command{Op: api.OpDelete, Kind: api.KindVolume, ID: "vol-2", Expect: api.AnyRevision})
+		}, func(_ *town, h *house) { h.local.Fault(nil) },
+			func(w *town, _ *house) bool {
+				_, there := read[api.Volume](w, api.KindVolume, "vol-2")
+				return !there
+			}},
 		"snapshot": {30, "snapshot.failed", func(w *town, h *house, f *failures) {
 			w.volume(h, "vol-2", api.PoolLocal, nil)
 			w.ready("vol-2")

@@ -77,8 +77,8 @@ func (a *Agent) reconcileVolume(ctx context.Context, id string) (time.Duration, 
 	return cmp.Or(again, time.Minute), nil
 }
 
-// volumeFailed says why the volume could not be made, or had where it should be,
-// and when that is tried again.
+// volumeFailed reports why the volume could not be made, had where it should be, or
+// deleted, and when that is tried again.
 func (a *Agent) volumeFailed(ctx context.Context, v api.Volume, st api.VolumeStatus, err error) (time.Duration, error) {
 	of := api.Tried(v.Meta, v.Assignment)
 	st.LastError, st.Retry = err.Error(), v.Status.Retry.After(v.Meta.ID, of, a.o.Now(), retryHere)
@@ -256,12 +256,15 @@ func (a *Agent) endVolume(ctx context.Context, v api.Volume) (time.Duration, err
 	if a.inUse(ctx, v) {
 		return time.Second, nil
 	}
+	if wait, held := a.hold(v.Status.Retry, api.Tried(v.Meta, v.Assignment), retryHere); held {
+		return wait, nil
+	}
 	if err := a.meterVolume(ctx, v); err != nil {
 		return 0, err
 	}
 	p, err := a.pool(v.Assignment.Pool)
 	if err != nil {
-		return 0, err
+		return a.volumeFailed(ctx, v, v.Status, err)
 	}
 	err = p.DeleteVolume(ctx, api.VolumeID(v.Meta.ID))
 	if api.CodeOf(err) == api.CodeInUse { // its snapshots go first
@@ -273,7 +276,7 @@ func (a *Agent) endVolume(ctx context.Context, v api.Volume) (time.Duration, err
 		return snapWaits, a.sayVolume(ctx, v, st)
 	}
 	if err != nil && api.CodeOf(err) != api.CodeNotFound {
-		return 0, err
+		return a.volumeFailed(ctx, v, v.Status, err)
 	}
 	if err := a.endMetering(v.Meta.ID); err != nil {
 		return 0, err
