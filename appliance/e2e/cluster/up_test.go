@@ -400,6 +400,12 @@ func (c *cluster) well(why *string) bool {
 				*why = fmt.Sprintf("%s: %+v, observed epoch %d", node.Meta.Name, a, node.Status.ObservedEpoch)
 				return false
 			}
+			for _, c := range node.Status.Conditions {
+				if !c.Status {
+					*why = fmt.Sprintf("%s: %s: %s", node.Meta.Name, c.Type, c.Message)
+					return false
+				}
+			}
 		}
 	}
 	return true
