@@ -46,7 +46,21 @@ func (c *computer) serves(t *testing.T) *power {
 	if c.ssh(t, "hostname") != c.name {
 		t.Error("the node has another name than the answers said")
 	}
+	c.bounded(t)
 	return p
+}
+
+// bounded: basaltd has the control group in which it makes those of vGPUs, with
+// all controllers, and processes of its own in another.
+func (c *computer) bounded(t *testing.T) {
+	t.Helper()
+	const unit = "/sys/fs/cgroup/system.slice/basaltd.service/"
+	if have := c.ssh(t, "cat "+unit+"basalt-vgpu/cgroup.subtree_control"); have != "cpu memory pids" {
+		t.Errorf("vGPUs' groups have the controllers %q, want cpu, memory and pids", have)
+	}
+	if c.ssh(t, "cat "+unit+"basaltd/cgroup.procs") == "" {
+		t.Error("basaltd's own group has no process")
+	}
 }
 
 // networked asks the API as the operator whether networks work on the node. A
@@ -145,6 +159,7 @@ func (c *computer) restartsAlone(t *testing.T, p *power) {
 		return err
 	})
 	p.poll("the API after a kill", c.healthy)
+	c.bounded(t)
 	if after := c.ssh(t, qemu); after != before {
 		t.Errorf("the machine's process was %s and is %s", before, after)
 	}

@@ -63,7 +63,7 @@ func open(cgroups, mountinfo string) (*Groups, error) {
 	if err != nil {
 		return nil, err
 	}
-	if path, ok := own[""]; ok && v2 != "" && offers(filepath.Join(v2, path)) {
+	if path, ok := own[""]; ok && v2 != "" && offers(base(v2, path)) {
 		return openV2(v2, path)
 	}
 	g := &Groups{parents: map[string]string{}}
@@ -125,7 +125,7 @@ func mounts(path string) (v2 string, v1 map[string]string, err error) {
 	return v2, v1, nil
 }
 
-// offers tells whether version 2 has the controllers there.
+// offers reports whether version 2 has the controllers there.
 func offers(dir string) bool {
 	have := words(filepath.Join(dir, "cgroup.controllers"))
 	for _, c := range controllers {
@@ -144,15 +144,25 @@ func words(path string) []string {
 	return strings.Fields(string(raw))
 }
 
+// base returns the folder of the group in which a process of the group path makes
+// others: the one above its leaf, which has no controllers before that one hands
+// them down.
+func base(mount, path string) string {
+	own := filepath.Join(mount, path)
+	if filepath.Base(own) == leaf {
+		return filepath.Dir(own)
+	}
+	return own
+}
+
 func openV2(mount, path string) (*Groups, error) {
-	base := filepath.Join(mount, path)
+	base := base(mount, path)
 	if base != filepath.Clean(mount) { // the root may have processes beside groups
 		// Without a subgroup for itself, systemd could not start the unit again:
 		// a group with groups below has no processes.
-		if filepath.Base(base) != leaf || !delegated(filepath.Dir(base)) {
+		if base == filepath.Join(mount, path) || !delegated(base) {
 			return nil, fmt.Errorf("control group %s is not delegated to this process: its unit needs Delegate=cpu memory pids and DelegateSubgroup=%s, which systemd 254 and newer know", path, leaf)
 		}
-		base = filepath.Dir(base)
 		if err := vacate(base); err != nil {
 			return nil, err
 		}
@@ -171,7 +181,7 @@ func openV2(mount, path string) (*Groups, error) {
 	return &Groups{v2: true, parents: map[string]string{"": parent}}, nil
 }
 
-// delegated tells whether systemd has handed the group over: it says so in an
+// delegated reports whether systemd has handed the group over: it says so in an
 // extended attribute.
 func delegated(dir string) bool {
 	for _, name := range []string{"trusted.delegate", "user.delegate"} {

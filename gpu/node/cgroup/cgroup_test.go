@@ -179,8 +179,10 @@ func TestVersion2(t *testing.T) {
 		for _, file := range []string{"cgroup.procs", "cgroup.subtree_control", "memory.max", "pids.max", "cpu.max", "cpu.weight"} {
 			put(t, filepath.Join(dir, file), "")
 		}
-		put(t, filepath.Join(dir, "cgroup.controllers"), "cpuset cpu io memory pids\n")
+		// A group has what the one above hands down (cgroup.subtree_control): nothing yet.
+		put(t, filepath.Join(dir, "cgroup.controllers"), "\n")
 	}
+	put(t, filepath.Join(unit, "cgroup.controllers"), "cpuset cpu io memory pids\n")
 	own, info := filepath.Join(root, "cgroup"), filepath.Join(root, "mountinfo")
 	put(t, own, "0::/system.slice/basaltd.service/basaltd\n")
 	put(t, info, "25 22 0:21 / "+root+" rw,nosuid shared:4 - cgroup2 cgroup2 rw\n")
