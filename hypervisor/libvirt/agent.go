@@ -17,7 +17,8 @@ import (
 // The guest agent's commands: QEMU's docs/interop/qemu-ga-ref.rst. Its answers
 // come from the guest and are not trusted; libvirt bounds their length.
 const (
-	agentTimeout = 10 // seconds for one command
+	agentTimeout = 10      // seconds for one command
+	agentRate    = 8 << 10 // bytes of a command a second that a slow guest takes: emulated, on a busy node
 	pollFirst    = 20 * time.Millisecond
 	pollLast     = 500 * time.Millisecond
 )
@@ -70,7 +71,7 @@ func (d *Driver) agent(ctx context.Context, id api.InstanceID, command string, a
 		} else if st != hypervisor.Running {
 			return "", api.Errorf(api.CodeState, "%s does not run", id)
 		}
-		return dom.QemuAgentCommand(string(text), agentTimeout, 0)
+		return dom.QemuAgentCommand(string(text), lv.DomainQemuAgentCommandTimeout(agentTimeout+len(text)/agentRate), 0)
 	})
 	if err != nil {
 		return nil, err
