@@ -31,6 +31,7 @@ var stories = []story{
 	{"OneWay", oneWay, "appliance/sim TestStories/OneWay"},
 	{"PacketLoss", packetLoss, "appliance/sim TestStories/PacketLoss"},
 	{"DiskFull", diskFull, "appliance/store TestDiskFull"},
+	{"StoreLost", storeLost, "appliance/cmd/basaltd TestRebuild"},
 	{"ClockOff", clockOff, "appliance/sim TestStories/ClockOff"},
 	{"Drain", drain, "appliance/sim TestStories/Drain"},
 	{"RandomFaults", randomFaults, "appliance/sim TestSeeds"},
