@@ -95,9 +95,16 @@ func (c *core) register(l *link, r wire.Register, at sched.Time) (*session, *wir
 			return nil, &wire.Error{Code: wire.CodeBusy, Message: fmt.Sprintf("vGPU %s has %d processes already", v.id, maxSessionsPerVGPU)}
 		}
 		s = &session{id: r.Session, vgpu: v, counter: counter{Base: r.Totals, Since: at}, state: ended}
-	} else if s.state == live { // it came back before its old connection was seen to be closed
-		s.link.close() // if that is not the same process, it has to end
-		c.end(s, at)
+	} else { // it may have run since its last turn here, or since its connection was closed
+		last := s.changed
+		if s.state == live { // it came back before its old connection was seen to be closed
+			last = max(last, s.presence.used)
+			s.link.close() // if that is not the same process, it has to end
+			c.end(s, at)
+		}
+		if s.state == ended {
+			s.counter.Leased += at - last
+		}
 	}
 	known := uint64(0) // what it is known to hold
 	if s.state == detached {
@@ -192,7 +199,7 @@ func (c *core) end(s *session, at sched.Time) {
 func (c *core) expire(v *vgpu, at sched.Time) {
 	for id, s := range v.sessions {
 		switch {
-		case s.state == detached && at-c.started > c.cfg.DetachGrace:
+		case s.state == detached && at-c.started-c.missed > c.cfg.DetachGrace:
 			if killed, err := s.host.kill(); killed || err != nil {
 				c.cfg.Log.Warn("killed a worker that did not come back", "vgpu", v.id, "session", s.id, "pid", s.host.PID, "error", err)
 			}
