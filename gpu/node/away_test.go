@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/node/client"
 	"github.com/basalt-gpu/basalt/gpu/node/wire"
 	"github.com/basalt-gpu/basalt/gpu/worker"
@@ -139,6 +141,66 @@ func TestStoppedGpudStopsNobody(t *testing.T) {
 		if u := all[i].Usage; u.GPUNanos != totals[i].GPUNanos || u.Launches != totals[i].Launches {
 			t.Errorf("metered %+v, worked %+v", u, totals[i])
 		}
+	}
+}
+
+// What a session holds stays its own while it comes back to a gpud that was stopped,
+// however much another of its vGPU wants it.
+func TestStoppedGpudGivesNobodysMemoryAway(t *testing.T) {
+	dir := t.TempDir()
+	socket := filepath.Join(dir, "s")
+	gpud := role(t, "gpud", filepath.Join(dir, "state"), socket, nil)
+	control := client.NewControl(socket)
+	t.Cleanup(control.Close)
+	var v wire.VGPU
+	eventually(t, "the vGPU", func() (ok bool) {
+		var err error
+		v, err = control.PutVGPU(t.Context(), "a", wire.VGPUSpec{GPU: "soft0", VRAMBytes: gib})
+		return err == nil
+	})
+	dial := func(name string) *client.Host {
+		h, err := client.DialWorker(t.Context(), socket, "a", client.Options{Token: v.Token, PID: 1, Name: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = h.Close() })
+		return h
+	}
+	holder, other := dial("holder"), dial("other")
+	if err := holder.Reserve(gib); err != nil {
+		t.Fatal(err)
+	}
+	if err := gpud.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := holder.Acquire(t.Context()); err != nil { // it has noticed, and hung up
+		t.Fatal(err)
+	}
+	holder.Yield()
+	wanted := make(chan error, 1)
+	done, stop := context.WithCancel(t.Context())
+	go func() {
+		for done.Err() == nil {
+			if err := other.Reserve(mib); !errors.Is(err, abi.ErrOutOfMemory) {
+				wanted <- err
+				return
+			}
+		}
+		wanted <- nil
+	}()
+	time.Sleep(2 * time.Second) // the holder's next try to come back waits in gpud's queue
+	if err := gpud.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if free, _, err := holder.Memory(); err != nil || free != 0 {
+		t.Errorf("the holder finds %d bytes free, %v, want 0", free, err)
+	}
+	stop()
+	if err := <-wanted; err != nil {
+		t.Errorf("the other's reserve: %v, want out of memory", err)
+	}
+	if all, err := control.VGPUs(t.Context()); err != nil || all[0].VRAMUsed != gib {
+		t.Errorf("in use: %+v, %v, want 1 GiB", all, err)
 	}
 }
 

@@ -29,6 +29,7 @@ type core struct {
 	strange seldom        // log lines about workers that may not register
 	ran     sched.Time    // when it last did something
 	missed  time.Duration // in all, in which it did not run; see awake
+	woke    sched.Time    // when that ended last
 }
 
 // card is one of the inventory, with its leases.
@@ -101,6 +102,7 @@ func (c *core) awake(at sched.Time) {
 		return
 	}
 	c.missed += gap
+	c.woke = at
 	for _, v := range c.vgpus {
 		for _, s := range v.sessions {
 			if s.state == live {
