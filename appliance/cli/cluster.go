@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -31,7 +30,7 @@ func (a *App) clusterInitCommand() *cobra.Command {
 		if _, err := a.api.SetupInit(cmd.Context(), *name); err != nil {
 			return err
 		}
-		s, err := a.awaitMember(cmd.Context())
+		s, err := a.awaitMember(cmd.Context(), time.Minute, nil)
 		if err != nil {
 			return err
 		}
@@ -48,7 +47,7 @@ func (a *App) nodeJoinCommand() *cobra.Command {
 			if _, err := a.api.SetupJoin(cmd.Context(), args[0]); err != nil {
 				return err
 			}
-			s, err := a.awaitMember(cmd.Context())
+			s, err := a.awaitMember(cmd.Context(), time.Minute, nil)
 			if err != nil {
 				return err
 			}
@@ -58,25 +57,43 @@ func (a *App) nodeJoinCommand() *cobra.Command {
 }
 
 // awaitMember waits until the node, which opens everything anew, answers as a
-// member that reaches the cluster.
-func (a *App) awaitMember(ctx context.Context) (s api.Setup, err error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+// member that reaches the cluster. say is told what it does meanwhile.
+func (a *App) awaitMember(parent context.Context, limit time.Duration, say func(string)) (last api.Setup, err error) {
+	ctx, cancel := context.WithTimeout(parent, limit)
 	defer cancel()
+	said, state := "", "its socket has not answered"
 	for {
-		s, err = a.api.Setup(ctx)
-		if err == nil && s.State == api.SetupMember && s.Quorum {
+		s, err := a.api.Setup(ctx)
+		switch {
+		case err == nil && s.State == api.SetupMember && s.Quorum:
 			return s, nil
+		case err == nil:
+			if state = "its state is " + string(s.State); s.Message != "" {
+				state += ": " + s.Message
+			}
+			if say != nil && s.Message != "" && s.Message != said {
+				said = s.Message
+				say(said)
+			}
 		}
 		select {
+		case <-parent.Done():
+			return s, parent.Err()
 		case <-ctx.Done():
-			if err == nil {
-				err = api.Errorf(codeTimeout, "the node is a member, but does not reach the cluster: %s", cmp.Or(s.Message, string(s.State))).
-					WithHint("basalt cluster status")
-			}
-			return s, err
+			return s, api.Errorf(codeTimeout, "the node is not a member that reaches most of its cluster after %s; %s", limit, state).
+				WithHint("it continues without this command: basalt cluster status on the node shows its state")
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
+}
+
+// ownSocket explains the answer of a server that is not a node's own socket.
+func ownSocket(err error) error {
+	if api.CodeOf(err) != api.CodeNotFound {
+		return err
+	}
+	return api.Errorf(api.CodeNotFound, "the server is not a node's own socket").
+		WithHint("run it as root on the node itself, with --server unix:/run/basalt/api.sock")
 }
 
 func setupTable(s api.Setup) table {
@@ -180,7 +197,7 @@ func (a *App) clusterRestoreCommand() *cobra.Command {
 			if _, err := a.api.SetupRestore(cmd.Context(), f); err != nil {
 				return err
 			}
-			s, err := a.awaitMember(cmd.Context())
+			s, err := a.awaitMember(cmd.Context(), time.Minute, nil)
 			if err != nil {
 				return err
 			}
@@ -203,7 +220,7 @@ func (a *App) clusterRecoverCommand() *cobra.Command {
 		if _, err := a.api.SetupRecover(cmd.Context(), *confirm); err != nil {
 			return err
 		}
-		s, err := a.awaitMember(cmd.Context())
+		s, err := a.awaitMember(cmd.Context(), time.Minute, nil)
 		if err != nil {
 			return err
 		}
@@ -213,22 +230,24 @@ func (a *App) clusterRecoverCommand() *cobra.Command {
 }
 
 func (a *App) nodeRebuildCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "rebuild", Short: "Make this node's copy of the cluster's state anew, of the other nodes'", Args: cobra.NoArgs,
-		Long: local + "\nFor a node whose copy is lost, damaged, or not what the others have. It leaves the voters, gets all\n" +
-			"from the others, and votes again when it has caught up; instances on it go on. The copy that it\n" +
-			"had is kept beside the new one as store.damaged.",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, err := a.api.SetupRebuild(cmd.Context()); err != nil {
-				return err
-			}
-			s, err := a.awaitMember(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return a.print(s, func() table { return setupTable(s) })
-		},
+	cmd := &cobra.Command{
+		Use: "rebuild", Short: "Replace this node's copy of the cluster's state by that of the other nodes", Args: cobra.NoArgs,
+		Long: local + "\nFor a node whose copy is lost, damaged, or differs from that of the others. It leaves the voters, gets\n" +
+			"everything from the others, and votes again when it has caught up; its instances keep running. The copy\n" +
+			"that it had is kept beside the new one as store.damaged. It continues without this command.",
 	}
+	limit := cmd.Flags().Duration("timeout", 10*time.Minute, "how long to wait until the node is a member again")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if _, err := a.api.SetupRebuild(cmd.Context()); err != nil {
+			return ownSocket(err)
+		}
+		s, err := a.awaitMember(cmd.Context(), *limit, func(text string) { fmt.Fprintln(a.Err, printable(text)) })
+		if err != nil {
+			return err
+		}
+		return a.print(s, func() table { return setupTable(s) })
+	}
+	return cmd
 }
 
 func (a *App) nodeLeaveCommand() *cobra.Command {

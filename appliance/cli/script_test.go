@@ -2,7 +2,9 @@ package cli_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"flag"
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -44,6 +46,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/config")
 			env.Values["env"] = e
+			env.Values["machines"] = map[string]*machine{}
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -73,6 +76,19 @@ func TestScripts(t *testing.T) {
 				id := page.Items[0].Meta.ID
 				e.Apply(t, api.Command{Op: api.OpAssign, Kind: kind, ID: id, Expect: api.AnyRevision, Data: []byte(args[2])},
 					api.Command{Op: api.OpReport, Kind: kind, ID: id, Expect: api.AnyRevision, Data: []byte(args[3])})
+			},
+			"machine": startMachine,
+			"rebuilt": rebuilt,
+			"code":    exitCode,
+			// sent FILE…: these packages have come to the server.
+			"sent": func(ts *testscript.TestScript, _ bool, args []string) {
+				e := ts.Value("env").(*servertest.Env)
+				for _, name := range args {
+					content := ts.ReadFile(name)
+					if got := e.Packages.Size(fmt.Sprintf("%x", sha256.Sum256([]byte(content)))); got != int64(len(content)) {
+						ts.Fatalf("%s: %d bytes have come, want %d", name, got, len(content))
+					}
+				}
 			},
 			// keep NAME REGEXP: what its group matches in the last output is $NAME.
 			"keep": func(ts *testscript.TestScript, _ bool, args []string) {

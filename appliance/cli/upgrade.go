@@ -37,10 +37,30 @@ func upgradeReady(u api.Upgrade) (bool, string, error) {
 	case st.Phase == api.UpgradeDone:
 		return true, "every node has " + u.Spec.Version, nil
 	case st.Phase == api.UpgradePaused && st.Attempt == u.Spec.Attempt:
-		return false, "", api.Errorf(api.CodeState, "the upgrade to %s has paused: %s", u.Spec.Version, st.Reason).
-			WithHint("basalt cluster upgrade --status shows the nodes; --resume goes on, --cancel forgets it")
+		return false, "", api.Errorf(api.CodeState, "upgrade to %s is paused: %s", u.Spec.Version, cmp.Or(st.Reason, "no reason was given")).
+			WithHint(upgradeHint)
+	case st.Reason == "" && cmp.Or(st.Phase, api.UpgradeChecking) == api.UpgradeChecking:
+		return false, "checking every node before the first one is upgraded", nil
 	}
-	return false, cmp.Or(st.Reason, string(cmp.Or(st.Phase, api.UpgradeChecking))), nil
+	return false, cmp.Or(st.Reason, string(st.Phase)), nil
+}
+
+const upgradeHint = "basalt cluster upgrade --status shows the nodes, --resume continues the upgrade, --cancel removes it"
+
+// noUpgrade replaces the answer that there is no object of that name.
+func noUpgrade(err error) error {
+	if api.CodeOf(err) != api.CodeNotFound {
+		return err
+	}
+	return api.Errorf(api.CodeNotFound, "there is no upgrade").WithHint("basalt cluster upgrade VERSION, or DIR with the packages, starts one")
+}
+
+// underWay refuses to change an upgrade that is done.
+func underWay(u *api.Upgrade) error {
+	if u.Status.Phase == api.UpgradeDone {
+		return api.Errorf(api.CodeState, "upgrade to %s is done: there is nothing to pause or resume", u.Spec.Version)
+	}
+	return nil
 }
 
 // upgradeFlags say what is to be done of the upgrade that there is.
@@ -63,7 +83,7 @@ func (a *App) clusterUpgradeCommand() *cobra.Command {
 	f.BoolVar(&u.status, "status", false, "show how far it is")
 	f.BoolVar(&u.pause, "pause", false, "begin no other node")
 	f.BoolVar(&u.resume, "resume", false, "go on, and try again where it went wrong")
-	f.BoolVar(&u.cancel, "cancel", false, "forget one that has paused; nodes stay as they are")
+	f.BoolVar(&u.cancel, "cancel", false, "remove one that is paused; every node keeps the release that it has")
 	f.BoolVar(&u.wait, "wait", true, "say what happens until it is done or pauses")
 	f.DurationVar(&u.timeout, "timeout", 24*time.Hour, "of --wait")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return a.runUpgrade(cmd.Context(), u, args) }
@@ -85,13 +105,13 @@ func (a *App) runUpgrade(ctx context.Context, f upgradeFlags, args []string) err
 	case f.status:
 		u, err := k.get(ctx, api.UpgradeName)
 		if err != nil {
-			return err
+			return noUpgrade(err)
 		}
 		return a.printUpgrade(ctx, u)
 	case f.pause:
-		u, err := k.change(ctx, api.UpgradeName, func(u *api.Upgrade) error { u.Spec.Paused = true; return nil })
+		u, err := k.change(ctx, api.UpgradeName, func(u *api.Upgrade) error { u.Spec.Paused = true; return underWay(u) })
 		if err != nil {
-			return err
+			return noUpgrade(err)
 		}
 		return a.printUpgrade(ctx, u)
 	case f.cancel:
@@ -100,9 +120,9 @@ func (a *App) runUpgrade(ctx context.Context, f upgradeFlags, args []string) err
 			_, err = k.all(a.api).Delete(ctx, u.Meta.ID)
 		}
 		if err == nil {
-			fmt.Fprintf(a.Err, "the upgrade to %s is forgotten\n", u.Spec.Version)
+			fmt.Fprintf(a.Err, "upgrade to %s removed; every node keeps the release that it has\n", u.Spec.Version)
 		}
-		return err
+		return noUpgrade(err)
 	}
 	var u api.Upgrade
 	var err error
@@ -112,8 +132,9 @@ func (a *App) runUpgrade(ctx context.Context, f upgradeFlags, args []string) err
 			if u.Status.Phase == api.UpgradePaused {
 				u.Spec.Attempt = u.Status.Attempt + 1
 			}
-			return nil
+			return underWay(u)
 		})
+		err = noUpgrade(err)
 	} else {
 		u, err = a.beginUpgrade(ctx, k, args[0])
 	}
@@ -130,8 +151,8 @@ func (a *App) runUpgrade(ctx context.Context, f upgradeFlags, args []string) err
 func (a *App) beginUpgrade(ctx context.Context, k *kind[api.Upgrade], what string) (none api.Upgrade, err error) {
 	if old, err := k.get(ctx, api.UpgradeName); err == nil {
 		if old.Status.Phase != api.UpgradeDone {
-			return none, api.Errorf(api.CodeState, "there is an upgrade to %s, which is not done", old.Spec.Version).
-				WithHint("basalt cluster upgrade --status shows it; --resume goes on, --cancel forgets it")
+			return none, api.Errorf(api.CodeState, "cannot start another upgrade: the one to %s is %s, want %s",
+				old.Spec.Version, cmp.Or(old.Status.Phase, api.UpgradeChecking), api.UpgradeDone).WithHint(upgradeHint)
 		}
 		if _, err := k.all(a.api).Delete(ctx, old.Meta.ID); err != nil {
 			return none, err
@@ -145,7 +166,12 @@ func (a *App) beginUpgrade(ctx context.Context, k *kind[api.Upgrade], what strin
 			return none, err
 		}
 	} else if strings.ContainsRune(what, filepath.Separator) {
-		return none, usagef("%s is not a directory", what)
+		if err != nil {
+			return none, usagef("directory %s does not exist", what)
+		}
+		return none, usagef("%s is not a directory: give the directory with the packages", what)
+	} else if c := what[:min(1, len(what))]; c < "0" || c > "9" {
+		return none, usagef("%q is neither a directory nor a version, which begins with a digit", what)
 	}
 	return k.all(a.api).Create(ctx, api.Upgrade{Meta: api.Meta{Name: api.UpgradeName}, Spec: spec})
 }
@@ -164,11 +190,15 @@ func (a *App) sendPackages(ctx context.Context, dir string) (spec api.UpgradeSpe
 			return spec, err
 		}
 		if len(found) != 1 {
-			return spec, usagef("%s: %d files %s_VERSION_ARCHITECTURE.deb, want one", dir, len(found), name)
+			return spec, usagef("directory %s has %d files %s_VERSION_ARCHITECTURE.deb, want 1", dir, len(found), name)
 		}
-		parts := strings.Split(filepath.Base(found[0]), "_")
-		if len(parts) != 3 || spec.Version != "" && spec.Version != parts[1] {
-			return spec, usagef("%s: %s is not of version %s", dir, filepath.Base(found[0]), cmp.Or(spec.Version, "any"))
+		file := filepath.Base(found[0])
+		parts := strings.Split(file, "_")
+		if len(parts) != 3 {
+			return spec, usagef("directory %s: the name of %s is not of the form %s_VERSION_ARCHITECTURE.deb", dir, file, name)
+		}
+		if spec.Version != "" && spec.Version != parts[1] {
+			return spec, usagef("directory %s: the version of %s is %s, want %s as that of %s", dir, file, parts[1], spec.Version, filepath.Base(paths[0]))
 		}
 		spec.Version = parts[1]
 		paths = append(paths, found[0])
@@ -210,8 +240,8 @@ func (a *App) sendPackage(ctx context.Context, name, path string) (p api.Upgrade
 // server may be away for a while: it is upgraded, too.
 func (a *App) awaitUpgrade(ctx context.Context, u api.Upgrade, limit time.Duration) (api.Upgrade, error) {
 	const look, away = time.Second, 5 * time.Minute
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, api.Errorf(codeTimeout, "the upgrade to %s is not done after %s", u.Spec.Version, limit).
-		WithHint("it goes on: basalt cluster upgrade --status"))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, api.Errorf(codeTimeout, "upgrade to %s is not done after %s", u.Spec.Version, limit).
+		WithHint("it continues without this command: basalt cluster upgrade --status shows the nodes"))
 	defer cancel()
 	id, said, heard := u.Meta.ID, "", time.Now()
 	say := func(text string) {
@@ -242,7 +272,10 @@ func (a *App) awaitUpgrade(ctx context.Context, u api.Upgrade, limit time.Durati
 		case err == nil:
 			u, heard = next, time.Now()
 		case api.CodeOf(err) == api.CodeUnavailable && time.Since(heard) < away:
-			say("the server does not answer; it is asked again")
+			say("the server does not answer; retrying")
+		case api.CodeOf(err) == api.CodeNotFound:
+			return u, api.Errorf(api.CodeState, "upgrade to %s was removed before it was done", u.Spec.Version).
+				WithHint("every node keeps the release that it has: basalt cluster status")
 		default:
 			return u, timedOut(ctx, err)
 		}
@@ -253,7 +286,11 @@ func (a *App) awaitUpgrade(ctx context.Context, u api.Upgrade, limit time.Durati
 func (a *App) printUpgrade(ctx context.Context, u api.Upgrade) error {
 	return a.print(u, func() table {
 		a.learn(ctx, []api.Kind{api.KindNode})
-		t := table{{"NODE", "PHASE", "FROM", "TO", "NOTE"}, {"(all)", string(cmp.Or(u.Status.Phase, api.UpgradeChecking)), "", u.Spec.Version, u.Status.Reason}}
+		note := u.Status.Reason
+		if u.Spec.Paused && u.Status.Phase != api.UpgradePaused {
+			note = cmp.Or(note, "pauses before the next node")
+		}
+		t := table{{"NODE", "PHASE", "FROM", "TO", "NOTE"}, {"(all)", string(cmp.Or(u.Status.Phase, api.UpgradeChecking)), "", u.Spec.Version, note}}
 		for _, n := range u.Status.Nodes {
 			t = append(t, []string{a.named(string(n.Node)), string(n.Phase), n.From, n.To, n.Message})
 		}

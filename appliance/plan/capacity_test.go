@@ -58,6 +58,9 @@ func given(s *State) sums {
 		a := in.Assignment
 		g.vcpus[a.Node] += a.Vcpus
 		g.memory[a.Node] += a.MemoryBytes
+		if a.Gpu != "" {
+			g.memory[a.Node] += gib / 2 // its workers'
+		}
 		g.vram[a.Gpu] += a.VgpuVramBytes
 		g.share[a.Gpu] += a.VgpuSharePercent
 	}
@@ -83,9 +86,13 @@ func (g sums) beyond(s *State) (wrong []string) {
 // room names a place that has room for an instance that waits.
 func (g sums) room(s *State, in api.Instance) string {
 	f := s.Flavors[string(in.Spec.Flavor)].Spec
+	memory := f.MemoryBytes
+	if in.Spec.Vgpu != nil {
+		memory += gib / 2
+	}
 	for id, n := range s.Nodes {
 		node := api.NodeID(id)
-		if g.vcpus[node]+f.Vcpus > n.Status.Vcpus || g.memory[node]+f.MemoryBytes > n.Status.MemoryBytes {
+		if g.vcpus[node]+f.Vcpus > n.Status.Vcpus || g.memory[node]+memory > n.Status.MemoryBytes {
 			continue
 		}
 		if in.Spec.Vgpu == nil {

@@ -86,7 +86,7 @@ func TestFailover(t *testing.T) {
 		n := s.Nodes[id]
 		n.Status.MemoryBytes = gib
 		if id == "n3" {
-			n.Status.MemoryBytes = 2 * gib
+			n.Status.MemoryBytes = 2*gib + workersMemory // and for those of one vGPU
 		}
 		s.Nodes[id] = n
 	}

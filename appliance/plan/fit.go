@@ -19,6 +19,22 @@ type used struct {
 	gone          map[string]bool         // volumes that were given to another node in this plan
 }
 
+// workersMemory is what an instance with a vGPU takes of its node's memory beside
+// its own, in bytes: basalt-vgpu, and one guest process's worker with its context of
+// the driver (docs/decisions/0033).
+const workersMemory = 512 << 20
+
+// takes returns what an instance takes of its node's memory, in bytes.
+func takes(a api.InstanceAssignment) int64 { return a.MemoryBytes + workers(a.VgpuVramBytes) }
+
+// workers returns the part of it that is its vGPU's workers'.
+func workers(vram int64) int64 {
+	if vram == 0 {
+		return 0
+	}
+	return workersMemory
+}
+
 func usage(s *State) *used {
 	u := &used{map[api.NodeID]int64{}, map[api.NodeID]int64{}, map[api.GPUID]int64{}, map[api.GPUID]int64{}, map[api.GPUID]int64{}, addresses{s: s}, nil, map[string]bool{}}
 	for _, in := range s.Instances {
@@ -34,10 +50,10 @@ func (u *used) count(a api.InstanceAssignment, sign int64) {
 		return
 	}
 	u.vcpus[a.Node] += sign * a.Vcpus
-	u.memory[a.Node] += sign * a.MemoryBytes
+	u.memory[a.Node] += sign * takes(a)
 	if a.MigrateTo != "" { // it takes room on both
 		u.vcpus[a.MigrateTo] += sign * a.Vcpus
-		u.memory[a.MigrateTo] += sign * a.MemoryBytes
+		u.memory[a.MigrateTo] += sign * takes(a)
 	}
 	if a.Gpu != "" {
 		u.vram[a.Gpu] += sign * a.VgpuVramBytes
@@ -61,7 +77,7 @@ func (u *used) swap(s *State, n api.NodeID) (sum int64) {
 // addAt counts an instance on a node that it is about to move to.
 func (u *used) addAt(n api.NodeID, a api.InstanceAssignment) {
 	u.vcpus[n] += a.Vcpus
-	u.memory[n] += a.MemoryBytes
+	u.memory[n] += takes(a)
 }
 
 // want is what one instance asks for.
@@ -69,6 +85,7 @@ type want struct {
 	vcpus, memory, vram, share int64
 	pool                       string
 	tier                       api.GPUTier
+	has                        int64 // memory that it takes of its node already
 }
 
 func wants(f api.Flavor, in api.Instance) want {
@@ -103,8 +120,11 @@ func place(s *State, u *used, in api.Instance, now time.Time) api.InstanceAssign
 // placeOn is the best of the nodes that may, for what is wanted.
 func placeOn(s *State, u *used, in api.Instance, w want, now time.Time, may func(api.Node) bool) api.InstanceAssignment {
 	var best api.InstanceAssignment
-	var bestFree int64 = -1
+	var bestFree int64
 	var why []string
+	if in.Assignment.Node != "" {
+		w.has = takes(in.Assignment)
+	}
 	for _, n := range sorted(s.Nodes) {
 		id := api.NodeID(n.Meta.ID)
 		if in.Assignment.Node != "" && in.Assignment.Node != id || !may(n) {
@@ -118,7 +138,7 @@ func placeOn(s *State, u *used, in api.Instance, w want, now time.Time, may func
 			why = append(why, n.Meta.Name+": "+reason)
 			continue
 		}
-		if free := n.Status.MemoryBytes - u.swap(s, id) - u.memory[id] - w.memory; free > bestFree {
+		if free := n.Status.MemoryBytes - u.swap(s, id) - u.memory[id] - w.memory - workers(w.vram); best.Node == "" || free > bestFree {
 			bestFree = free
 			best = api.InstanceAssignment{Node: id, Hold: hold(s, in), Vcpus: w.vcpus, MemoryBytes: w.memory, Gpu: gpu, VgpuVramBytes: w.vram, VgpuSharePercent: w.share, VgpuTier: w.tier}
 		}
@@ -208,8 +228,13 @@ func fits(s *State, u *used, n api.Node, w want, keep api.GPUID, now time.Time) 
 		return "", fmt.Sprintf("%d vCPUs asked, %d of %d free", w.vcpus, max(free, 0), n.Status.Vcpus)
 	}
 	swap := u.swap(s, id)
-	if free := n.Status.MemoryBytes - swap - u.memory[id]; w.memory > free {
+	// One that stays where it is may keep what it has, however full the node is.
+	gpu := workers(w.vram)
+	if free := n.Status.MemoryBytes - swap - u.memory[id]; w.memory+gpu > max(free, w.has) {
 		why := fmt.Sprintf("%s of RAM asked, %s of %s free", size(w.memory), size(max(free, 0)), size(n.Status.MemoryBytes))
+		if gpu > 0 {
+			why = fmt.Sprintf("%s of RAM asked and %s for GPU workers, %s of %s free", size(w.memory), size(gpu), size(max(free, 0)), size(n.Status.MemoryBytes))
+		}
 		if swap > 0 {
 			why += fmt.Sprintf(" (%s are kept for overcommitted VRAM)", size(swap))
 		}

@@ -1,10 +1,19 @@
 package node_test
 
 import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/node/client"
 	"github.com/basalt-gpu/basalt/gpu/node/wire"
+	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
 // alone is a program with a card for itself: small kernels, and it waits for each.
@@ -52,6 +61,147 @@ func TestRateWithoutGpud(t *testing.T) {
 		t.Errorf("%d kernels without gpud and %d with it in the same time, want about as many", without, with)
 	}
 	eventually(t, "every launch is counted", func() bool { return n.launches("a") == warm+with+without })
+}
+
+// gpud hangs with its socket open. Those who work go on by themselves, and what
+// they used arrives exactly when gpud goes on, which holds nobody late for it.
+func TestStoppedGpudStopsNobody(t *testing.T) {
+	dir := t.TempDir()
+	socket := filepath.Join(dir, "s")
+	gpud := role(t, "gpud", filepath.Join(dir, "state"), socket, nil)
+	control := client.NewControl(socket)
+	t.Cleanup(control.Close)
+	var hosts []*client.Host
+	for _, id := range []string{"a", "b"} {
+		var v wire.VGPU
+		eventually(t, "the vGPU "+id, func() (ok bool) {
+			var err error
+			v, err = control.PutVGPU(t.Context(), id, wire.VGPUSpec{GPU: "soft0", VRAMBytes: gib, SharePercent: 50})
+			return err == nil
+		})
+		h, err := client.DialWorker(t.Context(), socket, id, client.Options{Token: v.Token, PID: 1, Name: id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = h.Close() })
+		hosts = append(hosts, h)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	totals := make([]worker.Totals, len(hosts))
+	kernels := make([]atomic.Uint64, len(hosts))
+	var busy sync.WaitGroup
+	for i, h := range hosts {
+		busy.Go(func() {
+			for total := &totals[i]; ; h.Yield() {
+				if _, err := h.Acquire(ctx); err != nil {
+					if ctx.Err() == nil {
+						t.Errorf("acquire without gpud: %v", err)
+					}
+					return
+				}
+				start := time.Now()
+				time.Sleep(time.Millisecond)
+				total.GPUNanos += uint64(time.Since(start))
+				total.Launches++
+				h.Report(*total)
+				kernels[i].Add(1)
+			}
+		})
+	}
+	more := func(what string) {
+		t.Helper()
+		for i := range kernels {
+			from := kernels[i].Load()
+			eventually(t, what, func() bool { return kernels[i].Load() > from+100 })
+		}
+	}
+	more("kernels with gpud")
+	for range 2 {
+		if err := gpud.Process.Signal(syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second) // longer than a session may overrun its lease
+		more("kernels while gpud is stopped")
+		if err := gpud.Process.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "gpud answers", func() bool { _, err := control.Health(t.Context()); return err == nil })
+		more("kernels when gpud goes on")
+	}
+	cancel()
+	busy.Wait()
+	for i, h := range hosts {
+		if err := h.Close(); err != nil {
+			t.Fatal(err)
+		}
+		all, err := control.VGPUs(t.Context())
+		if err != nil || len(all) != len(hosts) {
+			t.Fatalf("%+v, %v", all, err)
+		}
+		if u := all[i].Usage; u.GPUNanos != totals[i].GPUNanos || u.Launches != totals[i].Launches {
+			t.Errorf("metered %+v, worked %+v", u, totals[i])
+		}
+	}
+}
+
+// What a session holds stays its own while it comes back to a gpud that was stopped,
+// however much another of its vGPU wants it.
+func TestStoppedGpudGivesNobodysMemoryAway(t *testing.T) {
+	dir := t.TempDir()
+	socket := filepath.Join(dir, "s")
+	gpud := role(t, "gpud", filepath.Join(dir, "state"), socket, nil)
+	control := client.NewControl(socket)
+	t.Cleanup(control.Close)
+	var v wire.VGPU
+	eventually(t, "the vGPU", func() (ok bool) {
+		var err error
+		v, err = control.PutVGPU(t.Context(), "a", wire.VGPUSpec{GPU: "soft0", VRAMBytes: gib})
+		return err == nil
+	})
+	dial := func(name string) *client.Host {
+		h, err := client.DialWorker(t.Context(), socket, "a", client.Options{Token: v.Token, PID: 1, Name: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = h.Close() })
+		return h
+	}
+	holder, other := dial("holder"), dial("other")
+	if err := holder.Reserve(gib); err != nil {
+		t.Fatal(err)
+	}
+	if err := gpud.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := holder.Acquire(t.Context()); err != nil { // it has noticed, and hung up
+		t.Fatal(err)
+	}
+	holder.Yield()
+	wanted := make(chan error, 1)
+	done, stop := context.WithCancel(t.Context())
+	go func() {
+		for done.Err() == nil {
+			if err := other.Reserve(mib); !errors.Is(err, abi.ErrOutOfMemory) {
+				wanted <- err
+				return
+			}
+		}
+		wanted <- nil
+	}()
+	time.Sleep(2 * time.Second) // the holder's next try to come back waits in gpud's queue
+	if err := gpud.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if free, _, err := holder.Memory(); err != nil || free != 0 {
+		t.Errorf("the holder finds %d bytes free, %v, want 0", free, err)
+	}
+	stop()
+	if err := <-wanted; err != nil {
+		t.Errorf("the other's reserve: %v, want out of memory", err)
+	}
+	if all, err := control.VGPUs(t.Context()); err != nil || all[0].VRAMUsed != gib {
+		t.Errorf("in use: %+v, %v, want 1 GiB", all, err)
+	}
 }
 
 // launches that were counted for the vGPU.

@@ -51,6 +51,9 @@ const (
 	keepDeleted        = 24 * time.Hour
 	registerWithin     = 10 * time.Second
 	tick               = 200 * time.Millisecond
+	// missedTicks in a row: gpud did not run. The client takes it for stopped after
+	// more than that.
+	missedTicks = 2
 	// settleEvery is how often VRAM that is only held, by nobody who works, is
 	// written down.
 	settleEvery = 10 * time.Second

@@ -25,8 +25,11 @@ type core struct {
 	doomed  []doomed // told to end
 	links   int
 	save    saving
-	problem string // what healthz tells; empty: all well
-	strange seldom // log lines about workers that may not register
+	problem string        // what healthz tells; empty: all well
+	strange seldom        // log lines about workers that may not register
+	ran     sched.Time    // when it last did something
+	missed  time.Duration // in all, in which it did not run; see awake
+	woke    sched.Time    // when that ended last
 }
 
 // card is one of the inventory, with its leases.
@@ -70,13 +73,16 @@ func (c *core) run(ctx context.Context) {
 	c.save.start(c)
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
+	c.ran = now()
 	for {
 		select {
 		case f := <-c.queue:
+			c.awake(now())
 			f()
 		case err := <-c.save.done:
 			c.saved(err)
 		case <-ticker.C:
+			c.awake(now())
 			c.tick(now())
 		case <-ctx.Done():
 			c.save.stop(c)
@@ -84,6 +90,34 @@ func (c *core) run(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// awake notices that gpud did not run for a while: it was stopped, or its machine
+// was. Workers that saw it went on by themselves, so that it counts as a time with
+// a lease for all of them, as when gpud was away; and nobody was late in it.
+func (c *core) awake(at sched.Time) {
+	gap := at - c.ran
+	c.ran = at
+	if gap <= missedTicks*tick {
+		return
+	}
+	c.missed += gap
+	c.woke = at
+	for _, v := range c.vgpus {
+		for _, s := range v.sessions {
+			if s.state == live {
+				s.counter.Leased += gap
+				c.save.dirty = true
+			}
+		}
+	}
+	for _, card := range c.cards {
+		card.leases.Skip(gap)
+	}
+	for i := range c.doomed {
+		c.doomed[i].at += gap
+	}
+	c.cfg.Log.Warn("gpud did not run for a while; its workers went on without it", "for", gap)
 }
 
 // hangUp closes the workers' connections; they wait for the next gpud.

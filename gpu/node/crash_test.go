@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 			StateDir: os.Getenv("NODE_TEST_STATE"), Socket: os.Getenv("NODE_TEST_SOCKET"), NoNVIDIA: true,
 			SoftGPUs: []node.SoftGPU{{Name: "soft0", VRAM: 8 * gib, SMs: 4}}, SaveEvery: 50 * time.Millisecond,
 			ReturnAfter: time.Hour, DetachGrace: time.Hour, // the worker is the test itself
+			Overrun: time.Second,
 		})
 		if err == nil {
 			err = n.Run(context.Background())

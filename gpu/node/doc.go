@@ -13,5 +13,7 @@
 //	               register │  ▼ (any way)                      back is not
 //	                      detached ──── nobody came back ─────► counted twice)
 //
+// A gpud that did not run for a while (core.awake) counts as one that ended.
+//
 // What is exact, and what can be lost, stands in DESIGN.md.
 package node

@@ -95,9 +95,16 @@ func (c *core) register(l *link, r wire.Register, at sched.Time) (*session, *wir
 			return nil, &wire.Error{Code: wire.CodeBusy, Message: fmt.Sprintf("vGPU %s has %d processes already", v.id, maxSessionsPerVGPU)}
 		}
 		s = &session{id: r.Session, vgpu: v, counter: counter{Base: r.Totals, Since: at}, state: ended}
-	} else if s.state == live { // it came back before its old connection was seen to be closed
-		s.link.close() // if that is not the same process, it has to end
-		c.end(s, at)
+	} else { // it may have run since its last turn here, or since its connection was closed
+		last := s.changed
+		if s.state == live { // it came back before its old connection was seen to be closed
+			last = max(last, s.presence.used)
+			s.link.close() // if that is not the same process, it has to end
+			c.end(s, at)
+		}
+		if s.state == ended {
+			s.counter.Leased += at - last
+		}
 	}
 	known := uint64(0) // what it is known to hold
 	if s.state == detached {
@@ -170,6 +177,25 @@ func (c *core) totals(s *session, t worker.Totals, at sched.Time) {
 	}
 }
 
+// hungUp: the session's connection has ended without a bye. A worker that has done
+// so because gpud did not run comes back at once: until then what it holds is its own,
+// as after a restart.
+func (c *core) hungUp(s *session, l *link, at sched.Time) {
+	if c.woke == 0 || at-c.woke > c.cfg.DetachGrace || l.left || l.pidfd >= 0 && exited(l.pidfd) {
+		c.end(s, at)
+		return
+	}
+	s.settle(at)
+	c.step(s.vgpu.on(), at, sched.Drop{Session: s.key()})
+	swapped := s.presence.swapped
+	if card := c.cards[s.vgpu.on()]; card != nil {
+		c.gone(card, s, at)
+	}
+	s.presence.swapped = swapped
+	s.state, s.changed, s.link, s.acquire = detached, at, nil, 0
+	c.save.dirty = true
+}
+
 // end frees what the session has. Its counter stays for a while.
 func (c *core) end(s *session, at sched.Time) {
 	if s.state == ended {
@@ -192,7 +218,7 @@ func (c *core) end(s *session, at sched.Time) {
 func (c *core) expire(v *vgpu, at sched.Time) {
 	for id, s := range v.sessions {
 		switch {
-		case s.state == detached && at-c.started > c.cfg.DetachGrace:
+		case s.state == detached && at-max(s.changed, c.started+c.missed) > c.cfg.DetachGrace:
 			if killed, err := s.host.kill(); killed || err != nil {
 				c.cfg.Log.Warn("killed a worker that did not come back", "vgpu", v.id, "session", s.id, "pid", s.host.PID, "error", err)
 			}

@@ -146,7 +146,7 @@ func (n *Node) serveLink(l *link, in *bufio.Reader) {
 	defer c.do(func() {
 		at := now()
 		if s.link == l { // else it was ended, or came back over another connection
-			c.end(s, at)
+			c.hungUp(s, l, at)
 		}
 		c.parted(l, s, at)
 	})

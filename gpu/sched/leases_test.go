@@ -115,6 +115,29 @@ func (w *world) do(e Event) {
 	}
 }
 
+// A time in which gpud did not run is nobody's: it is not overdue, and not charged.
+func TestSkippedTimeIsNobodys(t *testing.T) {
+	l := NewLeases(NewRoundRobin())
+	l.SetClaims(map[VGPUID]Claim{"a": {}, "b": {}})
+	l.Skip(time.Second) // nobody has it
+	l.Step(0, Want{"a1", "a"})
+	l.Step(0, Want{"b1", "b"})
+	l.Skip(time.Minute)
+	if s, late := l.Overdue(time.Minute+20*ms, 11*ms); late {
+		t.Errorf("%s is late by the time that was skipped", s)
+	}
+	if got := l.Holding(time.Minute+20*ms, "a1"); got != 20*ms {
+		t.Errorf("a1 has held the card for %v, want 20ms", got)
+	}
+	if s, late := l.Overdue(time.Minute+21*ms, 11*ms); !late || s != "a1" {
+		t.Errorf("overdue after its lease and the grace: %q, %v, want a1", s, late)
+	}
+	actions := l.Step(time.Minute+20*ms, Drop{"a1"})
+	if len(actions) == 0 || actions[0] != (Action(Used{"a1", "a", 20 * ms})) {
+		t.Errorf("the end of the lease: %v, want 20ms used by a1", actions)
+	}
+}
+
 // Under contention every vGPU gets its weight, whatever the others overrun and
 // whatever tiers they have;
 // nobody starves; the sum is the wall time.

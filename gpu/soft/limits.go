@@ -5,6 +5,8 @@ import "github.com/basalt-gpu/basalt/gpu/ptx"
 // maxExpanded bounds what the kernels of a module come to together, in
 // instructions and registers: each has what it calls compiled into itself, so a
 // few kilobytes of source could ask for a thousand copies of a large function.
+// Each takes some 200 bytes of memory, 104 MiB together, and half as much as garbage
+// while a module is compiled; what its tables take is limited in gpu/ptx.
 const maxExpanded = 512 << 10
 
 // expand counts a kernel with what it calls, before it is compiled.

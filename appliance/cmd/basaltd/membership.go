@@ -117,6 +117,9 @@ func (cl *cluster) Setup(ctx context.Context) api.Setup {
 			s.Message = cl.expelled(by, c.Members).Error()
 		}
 	}
+	if cl.rebuilds() { // who asked for that waits for a member with the new store
+		s.Quorum, s.Message = false, "the node closes its store and gets that of the other nodes"
+	}
 	return s
 }
 
@@ -202,6 +205,13 @@ func (cl *cluster) Rebuild(context.Context) error {
 	}
 	cl.begin(errBeginAnew)
 	return nil
+}
+
+// rebuilds reports whether the store that is open is to be made anew.
+func (cl *cluster) rebuilds() bool {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	return cl.rec.Rebuild
 }
 
 // recoverAlone does what Recover asked for, before the store is opened.

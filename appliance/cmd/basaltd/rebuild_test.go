@@ -275,6 +275,17 @@ func TestNodeThatDiffers(t *testing.T) {
 		return err == nil && s.State == api.SetupMember && s.Quorum
 	})
 	has(t, p, key, "small")
+
+	// One that is well can be rebuilt too, and is no member until it has been.
+	s, err = p.api(t, "").SetupRebuild(t.Context())
+	if err != nil || s.Quorum || !strings.Contains(s.Message, "gets that of the other nodes") {
+		t.Errorf("answer to the rebuild = %+v, %v, want a node without a majority that says why", s, err)
+	}
+	until(t, "it is a member once more", func() bool {
+		s, err := p.api(t, "").Setup(t.Context())
+		return err == nil && s.State == api.SetupMember && s.Quorum
+	})
+	has(t, p, key, "small")
 }
 
 // A member whose disk takes no writes has no say either; its machines go on, and it

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/node/wire"
@@ -19,6 +20,7 @@ type stream struct {
 	in   *bufio.Reader
 	gone chan struct{}
 	once sync.Once
+	read atomic.Uint64 // lines that came
 
 	mu      sync.Mutex // guards writing and all below
 	next    uint64
@@ -123,6 +125,7 @@ func (h *Host) serve(s *stream) {
 		if err != nil {
 			return
 		}
+		s.read.Add(1)
 		switch m.Op {
 		case wire.OpReply:
 			s.mu.Lock()
@@ -174,7 +177,8 @@ func (s *stream) closed() bool {
 	}
 }
 
-// ask sends a line and waits for its answer. errAway: the connection ended.
+// ask sends a line and waits for its answer. errAway: the connection ended, or,
+// when a lease is asked for, gpud hangs.
 func (s *stream) ask(ctx context.Context, m wire.ToNode) (wire.FromNode, error) {
 	q := question{answer: make(chan wire.FromNode, 1)}
 	switch m.Op {
@@ -192,22 +196,78 @@ func (s *stream) ask(ctx context.Context, m wire.ToNode) (wire.FromNode, error) 
 	if err != nil {
 		return wire.FromNode{}, errAway
 	}
-	select {
-	case reply := <-q.answer:
-		return checked(reply)
-	case <-s.gone:
-		select { // the answer may have come just before the end
+	var quiet watch
+	if m.Op == wire.OpAcquire {
+		quiet.start(s)
+		defer quiet.stop()
+	}
+	for {
+		select {
 		case reply := <-q.answer:
 			return checked(reply)
-		default:
-			return wire.FromNode{}, errAway
+		case <-s.gone:
+			select { // the answer may have come just before the end
+			case reply := <-q.answer:
+				return checked(reply)
+			default:
+				return wire.FromNode{}, errAway
+			}
+		case <-quiet.due():
+			quiet.look(s)
+		case <-ctx.Done():
+			s.mu.Lock()
+			delete(s.pending, m.ID)
+			s.mu.Unlock()
+			return wire.FromNode{}, ctx.Err()
 		}
-	case <-ctx.Done():
-		s.mu.Lock()
-		delete(s.pending, m.ID)
-		s.mu.Unlock()
-		return wire.FromNode{}, ctx.Err()
 	}
+}
+
+// watch tells a gpud that hangs with its connection open from one whose card is
+// busy: an ask for a lease may wait long for its turn, but a gpud that runs says
+// something when it is asked for the memory in use.
+type watch struct {
+	timer  *time.Timer
+	read   uint64 // lines at the last look
+	probed bool   // asked then
+}
+
+// answerWithin is how long gpud may say nothing before it is asked something, and
+// again before the session goes on without it. A wait that is longer is not one
+// for a turn (paceWait); gpud takes 0.2 s for nothing that it does at a time.
+const answerWithin = paceWait
+
+func (w *watch) start(s *stream) {
+	w.timer, w.read = time.NewTimer(answerWithin), s.read.Load()
+}
+
+func (w *watch) stop() { w.timer.Stop() }
+
+// due is nil for a watch that was not started.
+func (w *watch) due() <-chan time.Time {
+	if w.timer == nil {
+		return nil
+	}
+	return w.timer.C
+}
+
+// look asks a gpud that has said nothing, and closes the connection to one that
+// has not answered that.
+func (w *watch) look(s *stream) {
+	read := s.read.Load()
+	silent := read == w.read
+	w.read = read
+	if silent && w.probed {
+		s.close()
+		return
+	}
+	if w.probed = silent; silent {
+		s.mu.Lock()
+		s.next++
+		_ = s.writeLocked(wire.ToNode{Op: wire.OpMemory, ID: s.next}) // nobody waits for what it says
+		s.mu.Unlock()
+	}
+	w.timer.Reset(answerWithin)
 }
 
 func checked(m wire.FromNode) (wire.FromNode, error) {
