@@ -44,7 +44,9 @@ type Node struct {
 	config Config
 
 	mu sync.Mutex // one step at a time
-	// probed: modprobe was tried.
+	// module is the folder of the kernel's module.
+	module string
+	// probed: modprobe was tried, and ended by itself.
 	probed bool
 	// current: the databases that are of the schema file of that time.
 	current map[string]time.Time
@@ -71,7 +73,7 @@ func NewNode(c Config) (*Node, error) {
 	if c.Election == 0 {
 		c.Election = 5 * time.Second
 	}
-	return &Node{config: c, current: map[string]time.Time{}, alone: map[string]time.Time{}}, nil
+	return &Node{config: c, module: "/sys/module/openvswitch", current: map[string]time.Time{}, alone: map[string]time.Time{}}, nil
 }
 
 // Foreign tells whether the distribution's service runs Open vSwitch: where

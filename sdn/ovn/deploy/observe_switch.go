@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 
 	"github.com/basalt-gpu/basalt/sdn/link"
@@ -14,14 +15,9 @@ import (
 const localSchema = "/usr/share/openvswitch/vswitch.ovsschema"
 
 func (n *Node) observeSwitch(ctx context.Context, in Intent, o Switch) (Switch, error) {
-	if _, err := os.Stat("/sys/module/openvswitch"); err == nil {
-		o.Kernel = true
-	} else if !n.probed && in.Datapath != Netdev {
-		n.probed = true // once a life: it costs a process
-		if _, err := n.command(ctx, "modprobe", "-q", "openvswitch"); err == nil {
-			_, err := os.Stat("/sys/module/openvswitch")
-			o.Kernel = err == nil
-		}
+	var err error
+	if o.Kernel, err = n.kernelModule(ctx, in); err != nil {
+		return o, err
 	}
 	o.Foreign = n.config.Foreign()
 	remote := "unix:" + n.config.Paths.OVSRun + "/db.sock"
@@ -50,9 +46,24 @@ func (n *Node) observeSwitch(ctx context.Context, in Intent, o Switch) (Switch, 
 		o.Daemon = o.Daemon || o.Foreign && o.Configured != nil
 		o.Outdated = !o.Foreign && o.Configured != nil && n.outdated(ctx, remote, "Open_vSwitch", localSchema)
 	}
-	var err error
 	o.Links, err = n.observeLinks(ctx, in)
 	return o, err
+}
+
+// kernelModule reports whether the kernel has the module, and loads it if it can.
+// A node without it gets the userspace datapath for good: a modprobe that took too
+// long on a busy machine is an error, and not an answer.
+func (n *Node) kernelModule(ctx context.Context, in Intent) (bool, error) {
+	_, missing := os.Stat(n.module)
+	if missing == nil || n.probed || in.Datapath == Netdev {
+		return missing == nil, nil
+	}
+	if _, err := n.command(ctx, "modprobe", "-q", "openvswitch"); err != nil && !refused(err) && !errors.Is(err, exec.ErrNotFound) {
+		return false, fmt.Errorf("load the kernel module openvswitch: %w", err)
+	}
+	n.probed = true // once a life: it costs a process
+	_, missing = os.Stat(n.module)
+	return missing == nil, nil
 }
 
 func (n *Node) observeLinks(ctx context.Context, in Intent) (map[string]Link, error) {
