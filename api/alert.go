@@ -26,6 +26,7 @@ const (
 	AlertNodeCertificate AlertCode = "node.certificate"
 	AlertNodeUsage       AlertCode = "node.usage"
 	AlertVersions        AlertCode = "cluster.versions"
+	AlertAgreement       AlertCode = "cluster.store"
 	AlertQuorum          AlertCode = "cluster.quorum"
 	AlertUpgradePaused   AlertCode = "cluster.upgrade"
 	AlertGPUGone         AlertCode = "gpu.gone"

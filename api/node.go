@@ -42,6 +42,11 @@ func (n Node) WithoutStore() bool {
 	return slices.ContainsFunc(n.Status.Conditions, func(c Condition) bool { return c.Type == ConditionStore && !c.Status })
 }
 
+// ConditionAgreement is the type of a node's condition that is not true while the
+// node, which led, knows of nodes whose copies of the cluster's state differ without
+// a majority that has the same; it names them. It says nothing of the node itself.
+const ConditionAgreement = "Agreement"
+
 // ConditionHypervisor is the type of a node's condition that is not true while no
 // instance can be started there: libvirtd is away, or no guest boots.
 const ConditionHypervisor = "Hypervisor"

@@ -96,6 +96,17 @@ func TestOf(t *testing.T) {
 		"no store": {State{Nodes: []api.Node{node("n", func(n *api.Node) {
 			n.Status.Conditions = []api.Condition{{Type: api.ConditionStore, Message: "log.db: it is missing"}}
 		})}}, "Critical node.store no copy of the cluster's state: log.db: it is missing"},
+		"no majority": {State{Nodes: []api.Node{
+			node("a", func(n *api.Node) {
+				n.Status.Conditions = []api.Condition{{Type: api.ConditionAgreement, Message: "b differs from c", Since: *ago(time.Hour)}}
+			}),
+			node("b", func(n *api.Node) {
+				n.Status.Conditions = []api.Condition{{Type: api.ConditionAgreement, Message: "b differs from c differs from d", Since: *ago(time.Minute)}}
+			}),
+		}}, "Critical cluster.store no majority has the same: b differs from c differs from d"},
+		"agreed again": {State{Nodes: []api.Node{node("a", func(n *api.Node) {
+			n.Status.Conditions = []api.Condition{{Type: api.ConditionAgreement, Status: true}}
+		})}}, ""},
 		"filling": {State{Nodes: []api.Node{node("n", func(n *api.Node) { n.Status.StorageFreeBytes = 9 })}}, "Warning node.storage local (9 % free)"},
 		"full": {State{Nodes: []api.Node{node("n", func(n *api.Node) {
 			n.Status.Pools = []api.StoragePool{{Name: "local", SizeBytes: 100, FreeBytes: 50}, {Name: "shared", SizeBytes: 100, FreeBytes: 1}}

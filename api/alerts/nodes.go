@@ -53,6 +53,7 @@ func (l *list) nodes(s State) {
 		l.room(n, what)
 		l.usage(n, what, running[api.NodeID(n.Meta.ID)])
 	}
+	l.agreement(s.Nodes)
 	if !slices.ContainsFunc(s.Upgrades, func(u api.Upgrade) bool {
 		return u.Status.Phase == api.UpgradeChecking || u.Status.Phase == api.UpgradeRunning
 	}) {
@@ -68,6 +69,7 @@ func (l *list) conditions(n api.Node, what about) {
 		case c.Type == api.ConditionStore:
 			l.critical(api.AlertNodeStore, what, &c.Since, "node "+n.Meta.Name+" has no copy of the cluster's state"+because(c.Message),
 				"basalt node rebuild on the node makes it anew of the other nodes'")
+		case c.Type == api.ConditionAgreement: // of other nodes: agreement
 		case c.Type == api.ConditionHypervisor:
 			l.critical(api.AlertNodeHypervisor, what, &c.Since, "node "+n.Meta.Name+" cannot start instances"+because(n.WithoutHypervisor()),
 				"those that run there go on; see systemctl status libvirtd on the node, then journalctl -u basaltd")
@@ -75,6 +77,23 @@ func (l *list) conditions(n api.Node, what about) {
 			l.critical(api.AlertNodeCondition, what, &c.Since, "on node "+n.Meta.Name+" "+c.Type+" does not work"+because(cmp.Or(c.Message, c.Reason)),
 				"journalctl -u basaltd on the node says more")
 		}
+	}
+}
+
+// agreement: do nodes have different copies of the cluster's state, and none is what
+// most have? One alert, of whoever has seen it last.
+func (l *list) agreement(nodes []api.Node) {
+	var last *api.Condition
+	for _, n := range nodes {
+		for i, c := range n.Status.Conditions {
+			if c.Type == api.ConditionAgreement && !c.Status && (last == nil || c.Since.After(last.Since)) {
+				last = &n.Status.Conditions[i]
+			}
+		}
+	}
+	if last != nil {
+		l.critical(api.AlertAgreement, about{kind: api.KindNode}, &last.Since, "nodes have different copies of the cluster's state, and no majority has the same"+because(last.Message),
+			"find out which copy is right (the kernel's log tells of a bad disk; see docs/operations.md), then on each other node: basalt node rebuild")
 	}
 }
 

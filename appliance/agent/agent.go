@@ -118,7 +118,10 @@ type Options struct {
 	// WorkerLimits returns why nothing bounds what vGPUs' workers take of this
 	// node, or nil. nil: there is nothing to bound.
 	WorkerLimits func() error
-	Backups      Backups // nil: no backups
+	// Agreement returns which nodes' copies of the cluster's state differ without a
+	// majority, as far as this node has found out, or nil. nil: it never does.
+	Agreement func() error
+	Backups   Backups // nil: no backups
 	// Upgrade is how far this node is with an upgrade; nil: it has no part in any.
 	Upgrade func() api.NodeUpgrade
 	// Fenced says whether the fence has ended a run of the instance that began

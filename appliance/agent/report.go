@@ -150,6 +150,11 @@ func (a *Agent) reportNode(ctx context.Context) error {
 			st.Conditions = append(st.Conditions, answer(condWorkers, a.o.WorkerLimits(), now))
 		}
 	}
+	if a.o.Agreement != nil {
+		if err := a.o.Agreement(); err != nil {
+			st.Conditions = append(st.Conditions, answer(api.ConditionAgreement, err, now))
+		}
+	}
 	a.mu.Lock()
 	keepSince(st.Conditions, a.lastNode.Conditions)
 	a.lastNode = st

@@ -71,7 +71,7 @@ func (s *Store) anew(snapshots raft.SnapshotStore) error {
 func (s *Store) dropSnapshots(snapshots raft.SnapshotStore, from uint64) (kept uint64, err error) {
 	list, err := snapshots.List()
 	if err != nil {
-		return 0, err
+		return 0, s.options.badSnapshots(err)
 	}
 	for _, m := range list {
 		if m.Index < from {

@@ -2,13 +2,16 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/raft"
 	"go.etcd.io/bbolt"
@@ -49,6 +52,11 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s %q", p.Bucket, p.Key)
 }
 
+// Compare is -1, 0 or 1 as p is before, at or after q.
+func (p Place) Compare(q Place) int {
+	return cmp.Or(cmp.Compare(p.Bucket, q.Bucket), bytes.Compare(p.Key, q.Key))
+}
+
 // Part is what a node has in a part of its tables, at an entry of the log.
 type Part struct {
 	Index uint64 `json:"index"`
@@ -60,17 +68,47 @@ type Part struct {
 
 // parts are the sums that a node has made.
 type parts struct {
-	mu   sync.Mutex // guards made
+	file string // holds next, for another life
+
+	mu   sync.Mutex // guards made and next
 	made []Part
+	next Place // follows the newest
 	bell *bell // rings when there is another
 }
 
+// recall how far the tables were compared. A file that is not there, or that cannot
+// be read, is no reason to stop: they are compared from their beginning.
+func (p *parts) recall() {
+	if raw, err := os.ReadFile(p.file); err == nil {
+		p.next, _ = decodePlace(raw)
+	}
+}
+
 func (p *parts) add(part Part) {
+	p.keep(part.Next)
 	p.mu.Lock()
 	p.made = append(p.made, part)
 	p.made = p.made[max(0, len(p.made)-keptParts):]
+	p.next = part.Next
 	p.mu.Unlock()
 	p.bell.ring()
+}
+
+// keep writes the place down, without fsync: what is lost is compared again.
+func (p *parts) keep(next Place) {
+	raw, err := json.Marshal(next)
+	if err != nil {
+		return
+	}
+	if err := os.WriteFile(p.file+".new", raw, 0o600); err == nil {
+		_ = os.Rename(p.file+".new", p.file)
+	}
+}
+
+func (p *parts) from() Place {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.next
 }
 
 func (p *parts) at(index uint64) (Part, bool) {
@@ -109,6 +147,10 @@ func (f *fsm) sumUp(index uint64, from Place) {
 	v, end, err := f.tables.begin()
 	if err != nil {
 		return // closed
+	}
+	if v.applied() != index { // applied in another life, and more since: it is another state
+		end()
+		return
 	}
 	go func() {
 		defer end()
@@ -196,6 +238,35 @@ func (s *Store) Part(ctx context.Context, index uint64) (Part, error) {
 			return Part{}, closed()
 		}
 	}
+}
+
+// CompareFrom is the place that follows the part which this node has summed up
+// last, in this life or the one before: a new leader goes on there.
+func (s *Store) CompareFrom() Place { return s.fsm.parts.from() }
+
+// compareWithin is how long it takes to compare all tables, of whatever size, and
+// leaves room for rounds that fail: it is to be done once a day. compareLeast is
+// the least time between two parts, which bounds the cost; all tables up to 112 GiB
+// are compared in time nonetheless.
+const (
+	compareWithin = 20 * time.Hour
+	compareLeast  = 5 * time.Second
+)
+
+// ComparePace is the time from one part to the next for tables of a size in bytes;
+// most is the longest.
+func ComparePace(size int64, most time.Duration) time.Duration {
+	parts := max(1, (size+partBytes-1)/partBytes)
+	return min(most, max(compareLeast, compareWithin/time.Duration(parts)))
+}
+
+// TablesBytes is the size of the tables' file: at least that of what is in it.
+func (s *Store) TablesBytes() int64 {
+	info, err := os.Stat(s.tables.path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
 }
 
 // Differing are the nodes whose part is not the one that most have; none when

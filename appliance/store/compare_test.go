@@ -3,10 +3,13 @@ package store
 import (
 	"bytes"
 	"context"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/hashicorp/raft"
 	"go.etcd.io/bbolt"
 )
 
@@ -106,6 +109,90 @@ func TestParts(t *testing.T) {
 	}
 }
 
+// The place to go on is known to every node, and is so after a restart: comparing
+// begins at zero with no new leader.
+func TestComparingGoesOn(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, Options{Dir: dir})
+	writeRange(t, s, 1, 3)
+	from := Place{Bucket: string(bucketObjects)}
+	index, err := s.Compare(t.Context(), s.LeadTerm(), from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Part(t.Context(), index); err != nil {
+		t.Fatal(err)
+	}
+	writeRange(t, s, 4, 4) // or the entry's part, which ends at the tables' end, is made again in the next life
+	s.fsm.parts.add(Part{Index: index + 1, From: from, Next: Place{Bucket: "objects", Key: []byte("k\x00")}})
+	for range 2 {
+		if got := s.CompareFrom(); got.Bucket != "objects" || string(got.Key) != "k\x00" {
+			t.Fatalf("it goes on at %v", got)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s = open(t, Options{Dir: dir})
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "compared"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := open(t, Options{Dir: dir}).CompareFrom(); got.Bucket != "" || got.Key != nil {
+		t.Errorf("with a torn file it goes on at %v", got)
+	}
+}
+
+// An entry that a node applies again when it starts, with tables that are beyond it,
+// is not summed up: the sum would be of another state than the others'.
+func TestReplayedComparison(t *testing.T) {
+	tb := bare(t)
+	f, err := newFSM(tb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare := &raft.Log{Index: 2, Type: raft.LogCommand, Data: append([]byte{comparedVersion}, "{}"...)}
+	later := logEntry(t, 3, crashBatch(0, 1))
+	f.ApplyBatch([]*raft.Log{compare})
+	eventually(t, "the part is not summed up", func() bool { _, ok := f.parts.at(2); return ok })
+	f.ApplyBatch([]*raft.Log{{Index: 3, Type: raft.LogCommand, Data: later.data}})
+	again, err := newFSM(tb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.ApplyBatch([]*raft.Log{compare})
+	if err := tb.close(); err != nil { // waits for whoever reads
+		t.Fatal(err)
+	}
+	if _, ok := again.parts.at(2); ok {
+		t.Error("a sum of later tables is given for the entry")
+	}
+}
+
+// All tables are compared once a day, whatever their size, and no more often than
+// what bounds the cost.
+func TestComparePace(t *testing.T) {
+	const most = 2 * time.Minute
+	for size := int64(1); size <= 100<<30; size = size*3/2 + 1 {
+		every := ComparePace(size, most)
+		parts := (size + partBytes - 1) / partBytes
+		if whole := time.Duration(parts) * every; whole > 24*time.Hour || every > most || every < compareLeast {
+			t.Errorf("%d bytes: a part every %s, all of them in %s", size, every, whole)
+		}
+	}
+	for _, c := range []struct {
+		size int64
+		most time.Duration
+		want time.Duration
+	}{{0, most, most}, {8 << 20, most, most}, {4 << 30, most, most}, {8 << 30, most, 20 * time.Hour / 1024}, {1 << 40, most, compareLeast}, {1 << 40, time.Second, time.Second}} {
+		if got := ComparePace(c.size, c.most); got != c.want {
+			t.Errorf("ComparePace(%d, %s) = %s, want %s", c.size, c.most, got, c.want)
+		}
+	}
+}
+
 func TestDiffering(t *testing.T) {
 	of := func(sums ...string) map[string]Part {
 		all := map[string]Part{}
@@ -147,5 +234,54 @@ func BenchmarkPart(b *testing.B) {
 		}); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkApply is what a comparison costs the commands that are applied beside
+// it: groups of 16 commands of an fsync each, alone, and while one part after the
+// other is summed up without a pause, which is thousands of times as often as it is
+// done. max-ms is the longest that a group took.
+func BenchmarkApply(b *testing.B) {
+	for _, beside := range []string{"alone", "compared"} {
+		b.Run(beside, func(b *testing.B) {
+			tb := bare(b)
+			var all []entry
+			for k := 1; k <= 20_000; k++ {
+				all = append(all, logEntry(b, uint64(k), crashBatch(k%crashClients, k)))
+			}
+			for part := range slices.Chunk(all, 256) {
+				mustApply(b, tb, part...)
+			}
+			tb.db.NoSync = false
+			end, sums := make(chan struct{}), make(chan int)
+			go func() {
+				n := 0
+				for ; beside == "compared"; n++ {
+					select {
+					case <-end:
+						sums <- n
+						return
+					default:
+					}
+					_ = tb.read(func(v view) error { v.part(1, Place{}, partBytes); return nil })
+				}
+				<-end
+				sums <- n
+			}()
+			k, longest := len(all), time.Duration(0)
+			for b.Loop() {
+				var group []entry
+				for range 16 {
+					k++
+					group = append(group, logEntry(b, uint64(k), crashBatch(k%crashClients, k)))
+				}
+				began := time.Now()
+				mustApply(b, tb, group...)
+				longest = max(longest, time.Since(began))
+			}
+			close(end)
+			b.ReportMetric(float64(<-sums), "parts")
+			b.ReportMetric(float64(longest.Milliseconds()), "max-ms")
+		})
 	}
 }

@@ -72,6 +72,7 @@ func room(dir string, reserve int64) error {
 type logStore struct {
 	bolt  *raftboltdb.BoltStore
 	path  string
+	held  extent
 	full  atomic.Bool
 	sleep func(time.Duration)
 	wrote func(last uint64) error // after a write
@@ -82,12 +83,12 @@ type logStore struct {
 }
 
 func (l *logStore) guard(fn func() error) error {
-	return l.told(guarded(l.path, fn))
+	return l.told(l.held.guarded(fn))
 }
 
 // write is guard for what writes.
 func (l *logStore) write(fn func() error) error {
-	return l.told(unwritable(l.path, guarded(l.path, fn)))
+	return l.told(unwritable(l.path, l.held.grown(fn)))
 }
 
 func (l *logStore) told(err error) error {

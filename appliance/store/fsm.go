@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +22,8 @@ type fsm struct {
 	halted   bool          // closed while one waited: later ones must not overtake it
 	fail     func(error)   // ends the store's life; nil: the process's
 
+	unrestored error // why a snapshot could not be restored; written by Restore, which Raft calls alone
+
 	parts    parts        // of the tables, compared with other nodes'
 	replayed atomic.Int64 // entries applied
 	skipped  atomic.Int64 // entries that the tables had already
@@ -29,7 +32,9 @@ type fsm struct {
 var _ raft.BatchingFSM = (*fsm)(nil)
 
 func newFSM(t *tables) (*fsm, error) {
-	f := &fsm{tables: t, closing: make(chan struct{}), bell: newBell(), parts: parts{bell: newBell()}}
+	f := &fsm{tables: t, closing: make(chan struct{}), bell: newBell(),
+		parts: parts{file: filepath.Join(filepath.Dir(t.path), "compared"), bell: newBell()}}
+	f.parts.recall()
 	return f, t.read(func(v view) error {
 		f.moved(v.revision(), v.applied())
 		return nil
@@ -135,8 +140,8 @@ func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
 
 // Restore replaces the tables by a snapshot of another node's.
 func (f *fsm) Restore(r io.ReadCloser) error {
-	if err := restore(f.tables, r); err != nil {
-		return err
+	if f.unrestored = restore(f.tables, r); f.unrestored != nil {
+		return f.unrestored
 	}
 	return f.tables.read(func(v view) error {
 		f.moved(v.revision(), v.applied())

@@ -53,7 +53,7 @@ func (t *tables) apply(entries []entry) (answers []answer, revision int64, skipp
 		revision = v.revision()
 		return tx.Bucket(bucketMeta).Put(metaApplied, be64(applied))
 	}
-	err = guarded(t.path, func() error { return t.db.Update(update) })
+	err = t.held.grown(func() error { return t.db.Update(update) })
 	if err == nil {
 		t.touches.Note(g.touched...)
 	}

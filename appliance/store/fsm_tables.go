@@ -65,6 +65,7 @@ type tables struct {
 	path string
 	mu   sync.RWMutex // held for reading during a transaction, for writing while the file is replaced
 	db   *bbolt.DB
+	held extent
 
 	touches api.Touches
 	most    uint64      // events; 0: api.MaxWebhookEvents. For tests
@@ -74,7 +75,7 @@ type tables struct {
 
 // guard runs what reads or writes the file.
 func (t *tables) guard(fn func() error) error {
-	err := guarded(t.path, fn)
+	err := t.held.guarded(fn)
 	var d *Damaged
 	if errors.As(err, &d) && t.hurt != nil {
 		t.hurt(err)
@@ -92,7 +93,7 @@ func boltOptions() *bbolt.Options {
 }
 
 func openTables(path string) (*tables, error) {
-	t := &tables{path: path}
+	t := &tables{path: path, held: extent{path: path}}
 	err := openBolt(path, func() (err error) {
 		if t.db, err = bbolt.Open(path, 0o600, boltOptions()); err != nil {
 			return err
@@ -179,6 +180,7 @@ func (t *tables) replace(path string) error {
 		return err
 	}
 	t.db = db
+	t.held.size.Store(0)
 	defer t.touches.Forget()
 	return t.prepare() // it may be an older version's
 }

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 
 	"github.com/hashicorp/raft"
 	"golang.org/x/sys/unix"
@@ -106,6 +107,46 @@ func (s *Store) noteDamage(d *Damaged) error {
 
 // clip keeps a text small enough for the vote file.
 func clip(text string) string { return text[:min(len(text), 1000)] }
+
+// extent is how long a bbolt file was at least. Such a file never becomes shorter:
+// one that has was cut by somebody else, and to use its pages would be a fault of
+// memory, in bbolt's own goroutines as well, where it ends the process.
+type extent struct {
+	path string
+	size atomic.Int64
+}
+
+// check fails with Damaged when the file has become shorter.
+func (e *extent) check() error {
+	info, err := os.Stat(e.path)
+	if err != nil {
+		return nil //nolint:nilerr // it is mapped: that its name is gone matters to the next Open
+	}
+	for {
+		was := e.size.Load()
+		if info.Size() < was {
+			return &Damaged{e.path, fmt.Errorf("it was cut while it was in use: it has %d bytes, and had %d", info.Size(), was)}
+		}
+		if e.size.CompareAndSwap(was, info.Size()) {
+			return nil
+		}
+	}
+}
+
+// guarded runs what reads or writes the file, unless it was cut.
+func (e *extent) guarded(fn func() error) error {
+	return guarded(e.path, func() error {
+		if err := e.check(); err != nil {
+			return err
+		}
+		return fn()
+	})
+}
+
+// grown is guarded for what may make the file longer.
+func (e *extent) grown(fn func() error) error {
+	return e.guarded(func() error { return errors.Join(fn(), e.check()) })
+}
 
 // checkDamage refuses a store in which damage was found.
 func (s *Store) checkDamage() error {

@@ -111,18 +111,21 @@ func tryDamaged(t *testing.T, what string, f files) string {
 	}
 }
 
-// A file that is cut while the store uses it is a fault of memory. A read says so;
-// a write may end the process, as bbolt then looks for free pages in a goroutine
-// of its own. Either way the next start says what is wrong.
+// A file that is cut while the store is open would be a fault of memory. Whatever
+// uses it next, a read or a write, finds that it has become shorter, and the store's
+// life ends with an error; the process goes on, and the store does not open again.
 func TestCutWhileOpen(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
 	for _, name := range []string{"tables.db", "log.db"} {
 		dir := filepath.Join(t.TempDir(), "store")
-		out, _ := child(t, "cut", dir+" "+name).Output() // it ends somehow
-		if !strings.Contains(string(out), "cut\n") {
-			t.Fatalf("%s: it did not get that far: %s", name, out)
+		c := child(t, "cut", dir+" "+name)
+		var stderr bytes.Buffer
+		c.Stderr = &stderr
+		out, err := c.Output()
+		if err != nil || !strings.Contains(string(out), name+": it was cut while it was in use: it has 8192 bytes") {
+			t.Errorf("%s: %v, %s\n%s", name, err, out, stderr.Bytes())
 		}
 		refused(t, Options{Dir: dir, NodeID: "node-a", Reserve: 1}, name+": ")
 	}
@@ -131,7 +134,8 @@ func TestCutWhileOpen(t *testing.T) {
 // childCuts cuts a file of its store and goes on.
 func childCuts(arg string) error {
 	dir, name, _ := strings.Cut(arg, " ")
-	s, err := Open(Options{Dir: dir, NodeID: "node-a", Reserve: 1, Broken: func(error) { os.Exit(1) }})
+	broken := make(chan error, 1)
+	s, err := Open(Options{Dir: dir, NodeID: "node-a", Reserve: 1, Broken: func(why error) { broken <- why }})
 	if err != nil {
 		return err
 	}
@@ -143,10 +147,21 @@ func childCuts(arg string) error {
 	if err := os.Truncate(filepath.Join(dir, name), 2*pageBytes); err != nil {
 		return err
 	}
-	fmt.Println("cut")
-	_, _ = s.List(context.Background(), api.ListQuery{Kind: api.KindFlavor, Limit: 100})
-	_, _ = s.Apply(context.Background(), crashBatch(0, 21))
-	return s.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	used := make(chan struct{})
+	go func() {
+		defer close(used)
+		if name == "tables.db" {
+			_, _ = s.List(ctx, api.ListQuery{Kind: api.KindFlavor, Limit: 100})
+		}
+		_, _ = s.Apply(ctx, crashBatch(0, 21))
+	}()
+	fmt.Println(<-broken)
+	cancel()
+	_ = s.Close() // what it could not write down is not asked
+	<-used
+	return nil
 }
 
 // A byte of an entry that has changed since it was written is neither applied nor
@@ -160,5 +175,97 @@ func TestChangedEntry(t *testing.T) {
 	}
 	if seen := tryDamaged(t, "another byte in an entry", f); seen == "unseen" {
 		t.Error("an entry with another byte is used")
+	}
+}
+
+// A write, too, finds that the tables were cut, and not only by its fault.
+func TestCutBeforeWrite(t *testing.T) {
+	tb := bare(t)
+	mustApply(t, tb, logEntry(t, 1, crashBatch(0, 1)))
+	if err := os.Truncate(tb.path, 2*pageBytes); err != nil {
+		t.Fatal(err)
+	}
+	_, _, _, err := tb.apply([]entry{logEntry(t, 2, crashBatch(0, 2))})
+	var d *Damaged
+	if !errors.As(err, &d) || d.File != tb.path {
+		t.Errorf("a write to a file that was cut: %v", err)
+	}
+}
+
+// Snapshots that are damaged or gone, and without which the store cannot go on, are
+// damage of the store: starting again would be no help.
+func TestDamagedSnapshots(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "good")
+	o := Options{Dir: dir, NodeID: "node-a", Reserve: 1, SnapshotEvery: 8}
+	s, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeRange(t, s, 1, 60)
+	if err := s.raft.Snapshot().Error(); err != nil {
+		t.Fatal(err)
+	}
+	if first, err := s.log.FirstIndex(); err != nil || first < 2 {
+		t.Fatalf("the log begins at %d, %v", first, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	each := func(t *testing.T, dir, name string, change func(path string) error) {
+		t.Helper()
+		found, err := filepath.Glob(filepath.Join(dir, "snapshots", "*", name))
+		if err != nil || len(found) == 0 {
+			t.Fatal(found, err)
+		}
+		for _, path := range found {
+			if err := change(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, damage := range map[string]func(t *testing.T, dir string){
+		"state changed": func(t *testing.T, dir string) {
+			each(t, dir, "state.bin", func(path string) error {
+				raw, err := os.ReadFile(path)
+				if err == nil {
+					raw[len(raw)/2] ^= 1
+					err = os.WriteFile(path, raw, 0o600)
+				}
+				return err
+			})
+		},
+		"state gone": func(t *testing.T, dir string) { each(t, dir, "state.bin", os.Remove) },
+		"meta gone":  func(t *testing.T, dir string) { each(t, dir, "meta.json", os.Remove) },
+		"folder gone": func(t *testing.T, dir string) {
+			if err := os.RemoveAll(filepath.Join(dir, "snapshots")); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"a file": func(t *testing.T, dir string) {
+			path := filepath.Join(dir, "snapshots")
+			if err := errors.Join(os.RemoveAll(path), os.WriteFile(path, nil, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := o
+			o.Dir = filepath.Join(t.TempDir(), "store")
+			if err := os.CopyFS(o.Dir, os.DirFS(dir)); err != nil {
+				t.Fatal(err)
+			}
+			raw, err := os.ReadFile(dir + ".promise")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(o.Dir+".promise", raw, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Remove(filepath.Join(o.Dir, "tables.db")); err != nil { // they are made of the snapshot
+				t.Fatal(err)
+			}
+			damage(t, o.Dir)
+			refused(t, o, "/snapshots: ")
+		})
 	}
 }

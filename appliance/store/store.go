@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -190,7 +191,7 @@ func (s *Store) openStore(logger hclog.Logger) (snapshots *raft.FileSnapshotStor
 	}
 	snapshots, err = raft.NewFileSnapshotStoreWithLogger(s.options.Dir, 2, logger)
 	if err != nil {
-		return nil, false, 0, err
+		return nil, false, 0, s.options.badSnapshots(err)
 	}
 	if err := s.checkDamage(); err != nil {
 		return nil, false, 0, err
@@ -226,7 +227,7 @@ func (s *Store) openFiles() error {
 		return err
 	}
 	s.closers = append(s.closers, bolt)
-	s.log = &logStore{bolt: bolt, path: o.path("log.db"), sleep: s.pause, cut: s.cut, wrote: s.wrote}
+	s.log = &logStore{bolt: bolt, path: o.path("log.db"), held: extent{path: o.path("log.db")}, sleep: s.pause, cut: s.cut, wrote: s.wrote}
 	if s.votes, err = openStable(o.path("vote")); err != nil {
 		return &Damaged{o.path("vote"), err}
 	}
@@ -316,6 +317,9 @@ func (s *Store) newRaft(conf *raft.Config, votes votes, snapshots raft.SnapshotS
 		}
 	}()
 	s.raft, err = raft.NewRaft(conf, s.fsm, raftLog{s.log, s}, raftVotes{votes, s}, snapshots, transport)
+	if why := s.fsm.unrestored; err != nil && why != nil { // Raft says only that there is none that it can load
+		return s.options.badSnapshots(why)
+	}
 	return err
 }
 
@@ -357,26 +361,46 @@ func (s *Store) checkFiles(snapshots raft.SnapshotStore) (tablesStand bool, last
 	}
 	list, err := snapshots.List()
 	if err != nil {
+		return false, 0, s.options.badSnapshots(err)
+	}
+	first, err := s.log.FirstIndex()
+	if err != nil {
 		return false, 0, err
 	}
 	tablesStand = true
+	has := uint64(0) // the newest snapshot
 	if len(list) > 0 {
-		last = max(last, list[0].Index)
+		has = list[0].Index
+		last = max(last, has)
 		_, r, err := snapshots.Open(list[0].ID)
 		if err != nil {
-			return false, 0, err
+			return false, 0, s.options.badSnapshots(err)
 		}
 		h, err := readHeader(r)
 		if err := errors.Join(err, r.Close()); err != nil {
-			return false, 0, err
+			return false, 0, s.options.badSnapshots(err)
 		}
 		tablesStand = applied >= h.applied
+	}
+	if first > has+1 { // Raft would ask for what is between, and panic
+		return false, 0, &Damaged{s.options.path("snapshots"),
+			fmt.Errorf("a snapshot is missing or damaged: the log begins with entry %d, and the newest snapshot has entry %d", first, has)}
 	}
 	if applied > last {
 		return false, 0, &Damaged{s.options.path("log.db"),
 			fmt.Errorf("it ends at entry %d, but the tables contain entry %d: one of them was replaced or lost", last, applied)}
 	}
 	return tablesStand, last, nil
+}
+
+// badSnapshots is what becomes of the failure to read the snapshots: another start
+// is no help, unless the process, the memory or the disk has no room now.
+func (o *Options) badSnapshots(err error) error {
+	var d *Damaged
+	if err == nil || errors.As(err, &d) || isFull(err) || isErrno(err, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EINTR) {
+		return err
+	}
+	return &Damaged{o.path("snapshots"), fmt.Errorf("a snapshot cannot be read: %w", err)}
 }
 
 // awaitStart waits for the first leadership of a node that is alone.

@@ -52,6 +52,8 @@ type cluster struct {
 	witness *lease.Prober
 	fence   *fence.Client
 
+	splits splits // of the tables, while this node led
+
 	restart chan error // why the process begins anew
 }
 
@@ -104,16 +106,19 @@ func (cl *cluster) storeOptions(o store.Options) store.Options {
 	})
 	o.Bootstrap = cl.rec.Founder && member.Founding(cl.dir)
 	o.Promise = member.PromiseFile(cl.dir)
-	o.Broken = func(why error) {
-		var old *store.TooOld
-		if errors.As(why, &old) {
-			cl.begin(why) // starting again is no help
-			return
-		}
-		cl.begin(errBeginAnew)
-	}
+	o.Broken = func(why error) { cl.begin(afterBroken(why)) }
 	o.Remote = remote{cl.client}
 	return o
+}
+
+// afterBroken is how a life ends whose store cannot go on: all is opened again, which
+// says what is wrong, unless starting again is no help.
+func afterBroken(why error) error {
+	var old *store.TooOld
+	if errors.As(why, &old) {
+		return why
+	}
+	return errBeginAnew
 }
 
 // remote is store.Remote over the wire.

@@ -43,14 +43,23 @@ func (cl *cluster) differs(p store.Part) error {
 // compare holds the members' tables against each other, part by part, while this
 // node leads in the term.
 func (cl *cluster) compare(ctx context.Context, term uint64, every time.Duration, log *slog.Logger) {
-	var from store.Place
-	for sleep(ctx, every); ctx.Err() == nil; sleep(ctx, every) {
+	from := cl.store.CompareFrom()
+	pause := func() { sleep(ctx, store.ComparePace(cl.store.TablesBytes(), every)) }
+	again := false
+	for pause(); ctx.Err() == nil; pause() {
 		level, _, err := cl.store.Settled()
 		if err != nil || level < store.CompareLevel {
 			continue
 		}
-		if from, err = cl.compareOnce(ctx, term, from, log); err != nil && ctx.Err() == nil {
-			log.Warn("compare the nodes' tables", "error", err)
+		// Every other part is one without a majority, to see whether it has one now.
+		split, ok := cl.splits.first(time.Now())
+		if again = ok && !again; again {
+			_, err = cl.compareOnce(ctx, term, split, log)
+		} else {
+			from, err = cl.compareOnce(ctx, term, from, log)
+		}
+		if err != nil && ctx.Err() == nil {
+			log.Warn("compare the nodes' tables failed", "error", err)
 		}
 	}
 }
@@ -69,7 +78,8 @@ func (cl *cluster) compareOnce(ctx context.Context, term uint64, from store.Plac
 		return from, err
 	}
 	all := map[string]store.Part{self: own}
-	for _, m := range cl.store.Members() {
+	members := cl.store.Members()
+	for _, m := range members {
 		var p store.Part
 		if m.ID == self {
 			continue
@@ -80,8 +90,13 @@ func (cl *cluster) compareOnce(ctx context.Context, term uint64, from store.Plac
 	}
 	different, agreed := store.Differing(all)
 	log.Debug("a part of the nodes' tables was compared", "entry", index, "nodes", len(all), "different", len(different), "all", from.Bucket == "" && own.Next.Bucket == "")
+	if agreed && 2*(len(all)-len(different)) > len(members) { // of those that answer is not enough
+		cl.splits.agreed(from, own.Next)
+	}
 	if !agreed {
-		log.Error("the nodes' tables differ, and none has what most have", "from", from.String(), "entry", index, "nodes", len(all))
+		groups := parties(all, cl.names())
+		cl.splits.add(split{from: from, groups: groups, index: index, at: time.Now()})
+		log.Error("the nodes' tables differ, and none has what most have", "from", from.String(), "entry", index, "nodes", groups)
 	}
 	slices.Sort(different)
 	for _, id := range different {

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -64,8 +66,8 @@ func mend(ctx context.Context, c config, rec member.Record, why error, log *slog
 	ctx, cancel := context.WithCancel(ctx)
 	running.Go(func() { p.live(ctx) })
 	if why != nil {
-		p.say(why.Error())
-		log.Error("the store cannot be used; machines on this node go on", "error", why, "hint", "basalt node rebuild makes it anew of the other nodes'")
+		p.say(advice(why, slices.ContainsFunc(p.client.Book().Nodes(), func(n api.NodeID) bool { return n != p.self.Node })))
+		log.Error("the store cannot be used; machines on this node go on", "error", p.Setup(ctx).Message)
 	} else {
 		p.order()
 	}
@@ -145,7 +147,93 @@ func sleep(ctx context.Context, d time.Duration) {
 const (
 	ownNodePath = "/store/self"
 	rebuildPath = "/store/rebuild"
+	standPath   = "/store/standing"
 )
+
+// advice is what is wrong with the store, and the command that helps. among: the
+// node has other members to make it anew of.
+func advice(why error, among bool) string {
+	if !among {
+		return fmt.Sprintf("%v; this node has no other to make it anew of: put back a copy of all of its data directory, or empty that and restore a backup with: basalt cluster restore FILE", why)
+	}
+	return fmt.Sprintf("%v; to make the store anew of the other nodes' copies, run on this node: basalt node rebuild", why)
+}
+
+// standing is what a member with a store says of itself.
+type standing struct {
+	Name    string         `json:"name"`
+	Members []store.Member `json:"members"`
+}
+
+// stand is what is left of a cluster without this node.
+type stand struct {
+	self    string
+	voters  []string // as any member knows them; none: no member has answered
+	answers []string // ids of members with a store that have answered
+	names   []string // theirs, sorted
+}
+
+// majority is how many voters must have a store and answer, and how many do.
+func (s stand) majority() (need, have int) {
+	for _, id := range s.voters {
+		if id != s.self && slices.Contains(s.answers, id) {
+			have++
+		}
+	}
+	return len(s.voters)/2 + 1, have
+}
+
+// stuck reports whether nobody can be elected without this node's vote as long as
+// no more members come back.
+func (s stand) stuck() bool {
+	need, have := s.majority()
+	return have < need
+}
+
+// advice names the command for a cluster that has lost most of its voters.
+func (s stand) advice() string {
+	where := "a node that still has its store"
+	if len(s.names) > 0 {
+		where += " (" + strings.Join(s.names, ", ") + ")"
+	}
+	what := "no other member with a store answers"
+	if need, have := s.majority(); len(s.voters) > 0 {
+		what = fmt.Sprintf("%d of the cluster's %d voters have a store and answer, and %d must, to let this node begin anew", have, len(s.voters), need)
+	}
+	name := "NODE"
+	if len(s.names) > 0 {
+		name = s.names[0]
+	}
+	return fmt.Sprintf("%s; bring the others back, or, if their stores are lost for good, switch them off and run on %s: basalt cluster recover --i-am %s; it alone is the cluster then", what, where, name)
+}
+
+// standing asks the other members.
+func (p *patient) standing(ctx context.Context) stand {
+	out := stand{self: string(p.self.Node)}
+	for _, n := range p.client.Book().Nodes() {
+		if n == p.self.Node {
+			continue
+		}
+		quick, cancel := context.WithTimeout(ctx, 10*time.Second)
+		var s standing
+		err := p.client.Call(quick, n, http.MethodPost, standPath, struct{}{}, &s)
+		cancel()
+		if err != nil {
+			continue
+		}
+		out.answers, out.names = append(out.answers, string(n)), append(out.names, s.Name)
+		if len(s.Members) > len(out.voters) {
+			out.voters = nil
+			for _, m := range s.Members {
+				if m.Voter {
+					out.voters = append(out.voters, m.ID)
+				}
+			}
+		}
+	}
+	slices.Sort(out.names)
+	return out
+}
 
 // serveDamaged answers what members without a store ask.
 func (cl *cluster) serveDamaged(s *store.Store) {
@@ -158,6 +246,9 @@ func (cl *cluster) serveDamaged(s *store.Store) {
 	}))
 	cl.server.Handle("POST "+rebuildPath, peer.JSON(func(ctx context.Context, caller api.NodeID, _ struct{}) (struct{}, error) {
 		return struct{}{}, s.RemoveMember(ctx, string(caller)) // the council adds it again, without a vote
+	}))
+	cl.server.Handle("POST "+standPath, peer.JSON(func(context.Context, api.NodeID, struct{}) (standing, error) {
+		return standing{cl.self.Name, s.Members()}, nil
 	}))
 }
 
@@ -196,7 +287,10 @@ func (p *patient) work(ctx context.Context) {
 			p.begin(errBeginAnew)
 			return
 		}
-		p.say(fmt.Sprintf("making the store anew: %v", err))
+		if s := p.standing(ctx); s.stuck() {
+			err = errors.New(s.advice())
+		}
+		p.say(fmt.Sprintf("basalt node rebuild does not get on: %v", err))
 		p.log.Warn("the store cannot be made anew yet", "error", err)
 	}
 }

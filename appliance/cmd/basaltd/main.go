@@ -109,7 +109,7 @@ func main() {
 	f.StringArrayVar(&c.resolvers, "resolver", nil, "ADDRESS[:PORT] that is asked for guests' names outside; without it, those of /etc/resolv.conf")
 	f.StringArrayVar(&c.disks, "disks", nil, "pattern of files: loop devices over them are disks, too; for development")
 	_ = f.MarkHidden("disks")
-	f.DurationVar(&c.compareEvery, "compare-every", 2*time.Minute, "how often the leader has the nodes compare a part of their tables, 8 MiB")
+	f.DurationVar(&c.compareEvery, "compare-every", 2*time.Minute, "how often the leader has the nodes compare a part of their tables, 8 MiB; more often where it would take more than a day for all of them")
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
 	if err := cmd.ExecuteContext(context.Background()); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "basaltd:", err)
@@ -177,7 +177,7 @@ func live(ctx context.Context, c config, log *slog.Logger) error {
 		return mend(ctx, c, rec, err, log)
 	}
 	if damaged != nil {
-		return fmt.Errorf("%w; a node alone has no other copy: put back a copy of all of %s, or begin anew with an empty one", err, c.data)
+		return fmt.Errorf("%w; a node alone has no other copy: put back a copy of all of %s, or move it away and begin anew; then: systemctl start basaltd", err, c.data)
 	}
 	if err != nil {
 		return err

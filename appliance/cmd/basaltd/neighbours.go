@@ -128,6 +128,7 @@ func (cl *cluster) agentOptions(o *agent.Options) {
 	o.Peers, o.Remote = neighbours{cl.client}, neighbours{cl.client}
 	o.Migrator, _ = o.Machines.(hypervisor.Migrator)
 	o.BootID = lease.BootID()
+	o.Agreement = cl.agreement
 	if cl.fence != nil {
 		o.Fence, o.Fenced = fenceKeeper{cl.fence}, fenced(cl.fence)
 	}

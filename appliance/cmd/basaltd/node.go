@@ -61,12 +61,13 @@ type node struct {
 	api          *server.Server
 	listener     net.Listener
 	local        net.Listener // the unix socket that the CLI uses unless told otherwise
+	broken       chan error   // why the store of a node alone has ended; one at most
 	closers      []func() error
 }
 
 // open wires the node: nothing runs yet.
 func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n *node, err error) {
-	n = &node{log: log, compareEvery: c.compareEvery}
+	n = &node{log: log, compareEvery: c.compareEvery, broken: make(chan error, 1)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, n.Close())
@@ -200,7 +201,7 @@ func keepRecords(days int) (time.Duration, error) {
 
 // openStore opens the store, and with it the wire to the other nodes.
 func (n *node) openStore(ctx context.Context, c config, rec member.Record, id api.NodeID) (err error) {
-	o := store.Options{Dir: filepath.Join(c.data, "store"), NodeID: string(id), Log: n.log}
+	o := store.Options{Dir: filepath.Join(c.data, "store"), NodeID: string(id), Log: n.log, Broken: func(why error) { n.broken <- afterBroken(why) }}
 	founder := true
 	if c.clustered() {
 		self, err := selfOf(c, id)
@@ -276,6 +277,14 @@ func (n *node) Run(ctx context.Context) error {
 		"planner": n.plan,
 		"agent":   n.agent.Run,
 		"KVM":     n.watchAccelerator,
+		"store": func(ctx context.Context) error {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case why := <-n.broken:
+				return why
+			}
+		},
 	}
 	if n.network != nil {
 		maps.Copy(parts, n.network.run())

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -68,20 +70,63 @@ func (p *process) kill() {
 func processes(t *testing.T) (all []*process, key string) {
 	t.Helper()
 	bin := built.Program(t, "appliance/cmd/basaltd", "basalt_fake")
-	return processesOf(t, func(p *process) {
+	return processesOf(t, runs(t, bin))
+}
+
+// runs starts the program.
+func runs(t *testing.T, bin string) func(*process) {
+	return func(p *process) {
 		p.command = append([]string{bin}, p.command...)
 		p.start(t)
 		t.Cleanup(p.kill)
+	}
+}
+
+// alertOf waits for an alert whose message has all of the words.
+func alertOf(t *testing.T, p *process, key string, code api.AlertCode, words ...string) {
+	t.Helper()
+	seen := ""
+	defer func() {
+		if t.Failed() {
+			t.Log("the last alert: ", seen)
+		}
+	}()
+	until(t, fmt.Sprintf("the alert %s says %q", code, words), func() bool {
+		for a, err := range p.api(t, key).Alerts(t.Context()) {
+			if err == nil && a.Code == code {
+				seen = a.Message
+				return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(a.Message, w) })
+			}
+		}
+		return false
 	})
+}
+
+// status is what basalt cluster status prints on the node.
+func status(t *testing.T, p *process) string {
+	t.Helper()
+	cmd := exec.Command(built.Program(t, "appliance/cmd/basalt"), "--server", "unix:"+filepath.Join(p.dir, "run/api.sock"), "cluster", "status")
+	cmd.Env = []string{"HOME=" + t.TempDir()}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("basalt cluster status: %v", err)
+	}
+	return string(out)
 }
 
 // processesOf starts them with the arguments that are their commands.
 func processesOf(t *testing.T, start func(*process)) (all []*process, key string) {
 	t.Helper()
+	return several(t, 3, start)
+}
+
+// several makes a cluster of some nodes, of which an odd number votes.
+func several(t *testing.T, nodes int, start func(*process)) (all []*process, key string) {
+	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("the setup calls are for root")
 	}
-	for i := range 3 {
+	for i := range nodes {
 		dir, err := os.MkdirTemp("/tmp", "basaltd") // sockets have short paths
 		if err != nil {
 			t.Fatal(err)
@@ -142,7 +187,7 @@ func vote(t *testing.T, all []*process, key string) {
 	for _, p := range all {
 		until(t, p.name+" knows that all vote", func() bool {
 			c, err := p.api(t, key).Cluster(t.Context())
-			return err == nil && c.Voters == int64(len(all))
+			return err == nil && c.Voters == int64((len(all)-1)|1)
 		})
 	}
 }
@@ -175,6 +220,12 @@ func TestRebuild(t *testing.T) {
 	if s.State != api.SetupDamaged || !strings.Contains(s.Message, "log.db: it is missing, though this node has written to it") {
 		t.Errorf("it says %s: %s", s.State, s.Message)
 	}
+	if want := "run on this node: basalt node rebuild"; !strings.Contains(s.Message, want) || !strings.Contains(status(t, p), want) {
+		t.Errorf("it does not name the command: %s\n%s", s.Message, status(t, p))
+	}
+	if raw, err := os.ReadFile(filepath.Join(p.dir, "log")); err != nil || !strings.Contains(string(raw), "run on this node: basalt node rebuild") {
+		t.Errorf("its log does not name the command, %v", err)
+	}
 	if _, err := os.Stat(p.data("store/log.db")); err == nil {
 		t.Error("it has made itself a new store")
 	}
@@ -190,7 +241,7 @@ func TestRebuild(t *testing.T) {
 		}
 		return message
 	}
-	until(t, "the operator is told", func() bool { return strings.Contains(alerted(), "node n2 has no copy of the cluster's state") })
+	alertOf(t, all[0], key, api.AlertNodeStore, "node n2 has no copy of the cluster's state", "log.db: it is missing", "run on this node: basalt node rebuild")
 	if _, err := p.api(t, "").SetupRebuild(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -237,12 +288,10 @@ func TestFounderWithoutStore(t *testing.T) {
 	has(t, p, key, "small")
 }
 
-// A node whose disk has changed what it was given is found by the others, stops
-// showing it, and is made anew.
-func TestNodeThatDiffers(t *testing.T) {
-	all, key := processes(t)
-	p := all[2]
-	p.kill()
+// change puts a digit before a flavor's processors in the tables of a node that is
+// off, as a bad disk may.
+func change(t *testing.T, p *process, digit string) {
+	t.Helper()
 	db, err := bbolt.Open(p.data("store/tables.db"), 0o600, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -251,7 +300,7 @@ func TestNodeThatDiffers(t *testing.T) {
 		b := tx.Bucket([]byte("objects"))
 		c := b.Cursor()
 		k, v := c.Seek([]byte("Flavor"))
-		changed := bytes.Replace(v, []byte(`"vcpus":`), []byte(`"vcpus":1`), 1)
+		changed := bytes.Replace(v, []byte(`"vcpus":`), []byte(`"vcpus":`+digit), 1)
 		if bytes.Equal(v, changed) {
 			return fmt.Errorf("%s is %s", k, v)
 		}
@@ -260,15 +309,170 @@ func TestNodeThatDiffers(t *testing.T) {
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Where each of three nodes has another copy, nobody is right by majority: an alert
+// names them, and it is over when two have the same again, as the third is found then.
+func TestNoTwoNodesAgree(t *testing.T) {
+	all, key := processes(t)
+	for i, p := range all[1:] {
+		p.kill()
+		change(t, p, fmt.Sprint(i+1))
+	}
+	for _, p := range all[1:] {
+		p.start(t)
+	}
+	alertOf(t, all[0], key, api.AlertAgreement, "no majority has the same: n1 differs from n2 differs from n3", "at entry")
+	for _, p := range all {
+		if s, err := p.api(t, "").Setup(t.Context()); err != nil || s.State != api.SetupMember {
+			t.Errorf("%s is %s, %v", p.name, s.State, err)
+		}
+	}
+	// All that nobody can decide is the operator's: one copy is made anew of another.
+	until(t, "n2 rebuilds", func() bool { _, err := all[1].api(t, "").SetupRebuild(t.Context()); return err == nil })
+	until(t, "one of three is found", func() bool {
+		damaged := 0
+		for _, p := range all {
+			if s, err := p.api(t, "").Setup(t.Context()); err == nil && s.State == api.SetupDamaged {
+				damaged++
+			}
+		}
+		return damaged == 1
+	})
+	until(t, "the alert is over", func() bool {
+		for _, p := range all {
+			n, over := 0, true
+			for a, err := range p.api(t, key).Alerts(t.Context()) {
+				n, over = n+1, over && err == nil && a.Code != api.AlertAgreement
+			}
+			if n > 0 && over {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// With no majority of voters left there is nobody to begin anew with: the node says
+// so, and names the other command.
+func TestRebuildWithoutMajority(t *testing.T) {
+	all, _ := several(t, 2, runs(t, built.Program(t, "appliance/cmd/basaltd", "basalt_fake")))
+	p := all[0] // the only voter
+	p.kill()
+	if err := os.RemoveAll(p.data("store")); err != nil {
+		t.Fatal(err)
+	}
+	p.start(t)
+	says := func(words string) {
+		t.Helper()
+		last := ""
+		until(t, "it says "+words, func() bool {
+			s, err := p.api(t, "").Setup(t.Context())
+			if err == nil && s.Message != last {
+				last = s.Message
+				t.Log(last)
+			}
+			return err == nil && s.State == api.SetupDamaged && strings.Contains(s.Message, words)
+		})
+	}
+	says("run on this node: basalt node rebuild")
+	if _, err := p.api(t, "").SetupRebuild(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	says("0 of the cluster's 1 voters have a store and answer, and 1 must")
+	says("run on a node that still has its store (n2): basalt cluster recover --i-am n2")
+	if got := status(t, p); !strings.Contains(got, "basalt cluster recover --i-am n2") {
+		t.Error(got)
+	}
+}
+
+// A node alone whose store is damaged, when it starts or while it runs, ends with
+// what is wrong and the status with which systemd does not start it again.
+func TestDamagedAlone(t *testing.T) {
+	unit, err := os.ReadFile("../../../installer/deb/basalt/root/usr/lib/systemd/system/basaltd.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`(?m)^RestartPreventExitStatus=(\d+)$`).FindSubmatch(unit)
+	if found == nil {
+		t.Fatal("the unit has no RestartPreventExitStatus")
+	}
+	bin := built.Program(t, "appliance/cmd/basaltd", "basalt_fake")
+	stop := func(p *process) { p.kill() }
+	for name, c := range map[string]struct {
+		before func(*process)
+		change func(store string) error
+		file   string
+	}{
+		"log gone":   {stop, func(s string) error { return os.Remove(s + "/log.db") }, "log.db: "},
+		"tables cut": {stop, func(s string) error { return os.Truncate(s+"/tables.db", 8192) }, "tables.db: "},
+		"no folder of snapshots": {stop, func(s string) error {
+			return errors.Join(os.RemoveAll(s+"/snapshots"), os.WriteFile(s+"/snapshots", nil, 0o600))
+		}, "snapshots: "},
+		"tables cut while it runs": {func(*process) {}, func(s string) error { return os.Truncate(s+"/tables.db", 8192) }, "tables.db: "},
+		"log cut while it runs":    {func(*process) {}, func(s string) error { return os.Truncate(s+"/log.db", 8192) }, "log.db: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, err := os.MkdirTemp("/tmp", "basaltd")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = os.RemoveAll(dir) })
+			failed.Keep(t, func(f failed.Folder) { f.Files(filepath.Join(dir, "log")) })
+			p := &process{name: "n1", dir: dir, command: []string{bin, "--data", filepath.Join(dir, "data"), "--run", filepath.Join(dir, "run"),
+				"--node-name", "n1", "--listen", address(t), "--libvirt", "fake:", "--fence", "none"}}
+			p.start(t)
+			t.Cleanup(p.kill)
+			until(t, "it is up", func() bool {
+				raw, err := os.ReadFile(filepath.Join(dir, "log"))
+				return err == nil && strings.Contains(string(raw), "basaltd is up")
+			})
+			c.before(p)
+			if err := c.change(p.data("store")); err != nil {
+				t.Fatal(err)
+			}
+			if p.cmd == nil {
+				p.start(t)
+			}
+			cmd := p.cmd
+			select {
+			case <-p.done:
+			case <-time.After(2 * time.Minute):
+				t.Fatal("it goes on")
+			}
+			if got := fmt.Sprint(cmd.ProcessState.ExitCode()); got != string(found[1]) {
+				t.Errorf("it ends with %s, and the unit does not start it again after %s", got, found[1])
+			}
+			raw, err := os.ReadFile(filepath.Join(dir, "log"))
+			lines := strings.Split(strings.TrimSpace(string(raw)), "\n")
+			if last := lines[len(lines)-1]; err != nil || !strings.HasPrefix(last, "basaltd: ") || !strings.Contains(last, c.file) || !strings.Contains(last, "put back a copy") || !strings.Contains(last, "systemctl start basaltd") {
+				t.Errorf("its last line is %q, %v", last, err)
+			}
+			if bytes.Contains(raw, []byte("panic")) || bytes.Contains(raw, []byte("SIGBUS")) {
+				t.Error("it panics")
+			}
+		})
+	}
+}
+
+// A node whose disk has changed what it was given is found by the others, stops
+// showing it, and is made anew.
+func TestNodeThatDiffers(t *testing.T) {
+	all, key := processes(t)
+	p := all[2]
+	p.kill()
+	change(t, p, "1")
 	p.start(t)
 	var s api.Setup
 	until(t, "it is found", func() bool {
+		var err error
 		s, err = p.api(t, "").Setup(t.Context())
 		return err == nil && s.State == api.SetupDamaged
 	})
-	if !strings.Contains(s.Message, "is not what most nodes have") {
+	if !strings.Contains(s.Message, "is not what most nodes have") || !strings.Contains(s.Message, "basalt node rebuild") {
 		t.Error(s.Message)
 	}
+	alertOf(t, all[0], key, api.AlertNodeStore, "node n3 has no copy of the cluster's state", "is not what most nodes have", "basalt node rebuild")
 	until(t, "it rebuilds", func() bool { _, err := p.api(t, "").SetupRebuild(t.Context()); return err == nil })
 	until(t, "it is a member again", func() bool {
 		s, err := p.api(t, "").Setup(t.Context())

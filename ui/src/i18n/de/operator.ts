@@ -32,6 +32,7 @@ export const operator: Record<keyof typeof en, string> = {
   'alert.node.certificate': 'Zertifikat läuft ab',
   'alert.node.usage': 'Verbrauch wird nicht erfasst',
   'alert.cluster.versions': 'Knoten haben verschiedene Versionen',
+  'alert.cluster.store': 'Kopien des Clusterzustands weichen voneinander ab',
   'alert.cluster.quorum': 'Der nächste Ausfall hält den Cluster an',
   'alert.gpu.gone': 'Karte ist weg',
   'alert.gpu.condition': 'Karte ist ausgefallen',

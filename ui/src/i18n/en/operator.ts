@@ -30,6 +30,7 @@ export const operator = {
   'alert.node.certificate': 'Certificate ends',
   'alert.node.usage': 'Use is not recorded',
   'alert.cluster.versions': 'Nodes run different versions',
+  'alert.cluster.store': 'Copies of the cluster’s state differ',
   'alert.cluster.quorum': 'The next failure stops the cluster',
   'alert.gpu.gone': 'Card is gone',
   'alert.gpu.condition': 'Card has failed',

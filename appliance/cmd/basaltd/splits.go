@@ -1,0 +1,107 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/basalt-gpu/basalt/appliance/store"
+)
+
+// splitKept is how long a part without a majority is reported after it was last
+// seen: all tables are compared within a day, also when another node leads.
+const splitKept = 48 * time.Hour
+
+// splits are the parts of the tables for which a leader found that no most nodes
+// have the same. The node that led reports them, as a condition of its own, until it
+// sees that the part has a majority, or another leader has had the time to see it.
+type splits struct {
+	mu  sync.Mutex // guards all
+	all []split    // in the order of their places, at most maxSplits
+}
+
+const maxSplits = 64
+
+type split struct {
+	from   store.Place
+	groups string // of nodes that have the same
+	index  uint64 // entry of the log
+	at     time.Time
+}
+
+// add notes a part, or that it still is so.
+func (s *splits) add(x split) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = slices.DeleteFunc(s.all, func(old split) bool { return old.from.Compare(x.from) == 0 })
+	if len(s.all) >= maxSplits { // there is enough to tell
+		return
+	}
+	s.all = append(s.all, x)
+	slices.SortFunc(s.all, func(a, b split) int { return a.from.Compare(b.from) })
+}
+
+// agreed forgets the parts that begin from a place on and before next, the zero
+// Place being the tables' end.
+func (s *splits) agreed(from, next store.Place) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = slices.DeleteFunc(s.all, func(x split) bool {
+		return x.from.Compare(from) >= 0 && (next.Bucket == "" || x.from.Compare(next) < 0)
+	})
+}
+
+// first is where the first of them begins.
+func (s *splits) first(now time.Time) (from store.Place, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = slices.DeleteFunc(s.all, func(x split) bool { return now.Sub(x.at) > splitKept })
+	if len(s.all) == 0 {
+		return from, false
+	}
+	return s.all[0].from, true
+}
+
+// why says which nodes differ; nil: none are known to.
+func (s *splits) why(now time.Time) error {
+	if _, ok := s.first(now); !ok {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.all) == 0 {
+		return nil
+	}
+	x := s.all[0]
+	return fmt.Errorf("%s; seen from %v on, at entry %d of the log", x.groups, x.from, x.index)
+}
+
+// parties names the nodes by what they have: those with the same together.
+func parties(all map[string]store.Part, names map[string]string) string {
+	same := map[string][]string{}
+	for id, p := range all {
+		same[string(p.Sum)] = append(same[string(p.Sum)], cmp.Or(names[id], id))
+	}
+	var groups []string
+	for _, nodes := range same {
+		slices.Sort(nodes)
+		groups = append(groups, strings.Join(nodes, " and "))
+	}
+	slices.Sort(groups)
+	return strings.Join(groups, " differs from ")
+}
+
+// names are the nodes' names by their ids.
+func (cl *cluster) names() map[string]string {
+	out := map[string]string{}
+	for _, n := range cl.directory.Nodes() {
+		out[n.Meta.ID] = n.Meta.Name
+	}
+	return out
+}
+
+// agreement is the agent's Options.Agreement: api.ConditionAgreement.
+func (cl *cluster) agreement() error { return cl.splits.why(time.Now()) }
