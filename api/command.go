@@ -54,6 +54,10 @@ type Command struct {
 	// Limits are the quotas of an organization or a project: what the objects
 	// in it may take together (OpPutSpec). Nil: as before.
 	Limits Amounts `json:"limits,omitzero"`
+	// Used is the use of the organization when somebody decided to delete it, or to
+	// change how it pays: the command is refused if there is more by now (OpDelete,
+	// OpPutSpec of an organization).
+	Used *UseMark `json:"used,omitempty"`
 	// Raise is an event for webhooks, kept if the command changes the object.
 	Raise *Raise `json:"raise,omitempty"`
 	// Cascade deletes also what others refer to: they follow (OpDelete).

@@ -1207,7 +1207,7 @@ type InstanceSpec struct {
 	// StoragePool Storage pool of the root volume; empty: ceph where there is one, else shared, else local.
 	StoragePool string `json:"storagePool,omitempty,omitzero"`
 
-	// UserData cloud-init user data.
+	// UserData cloud-init user data, which often has passwords: its guest reads it, and it is never sent to clients. Empty in a change: as it was.
 	UserData string    `json:"userData,omitempty,omitzero"`
 	Vgpu     *VGPUSpec `json:"vgpu,omitempty"`
 }
@@ -2360,7 +2360,7 @@ type ServiceMachine struct {
 	SSHKeys     []string `json:"sshKeys,omitempty,omitzero"`
 	StoragePool string   `json:"storagePool,omitempty,omitzero"`
 
-	// UserData cloud-init user data.
+	// UserData cloud-init user data, which often has passwords: its guest reads it, and it is never sent to clients. Empty in a change: as it was.
 	UserData string    `json:"userData,omitempty,omitzero"`
 	Vgpu     *VGPUSpec `json:"vgpu,omitempty"`
 }

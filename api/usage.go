@@ -96,6 +96,39 @@ func (q UseQuery) Has(u Use) bool {
 	return !u.Hour.Before(q.From) && (q.To.IsZero() || u.Hour.Before(q.To)) && (q.After == Use{} || u.Compare(q.After) > 0)
 }
 
+// UseMark says how much an organization had used, in the hours from From on, when
+// somebody looked. Quantities are not negative, so that later use gives another mark.
+type UseMark struct {
+	From     time.Time `json:"from"`
+	Quantity uint64    `json:"quantity"` // of all meters and resources, modulo 2^64
+}
+
+// Add counts use that a mark's hours have.
+func (m *UseMark) Add(u Use) { m.Quantity += uint64(u.Quantity) }
+
+// Uninvoiced is what an organization has used that no invoice charges.
+type Uninvoiced struct {
+	Micros   int64
+	Currency string
+	Mark     UseMark // of the use that Micros were made of, or of less
+}
+
+// CheckUsed says what is wrong with a command's Used, or nothing.
+func CheckUsed(c Command) error {
+	if c.Used != nil && (c.Kind != KindOrganization || c.Op != OpDelete && c.Op != OpPutSpec) {
+		return invalid("used", "this command has no mark of use")
+	}
+	return nil
+}
+
+// UsedSince refuses a command whose organization has used something since its mark.
+func UsedSince(c Command, now UseMark) *Error {
+	if now.Quantity == c.Used.Quantity {
+		return nil
+	}
+	return Errorf(CodeConflict, "organization %s has used something since its use was looked at", c.ID).WithHint("look again")
+}
+
 // UsageBy is what use is summed by.
 type UsageBy string
 

@@ -11,7 +11,10 @@ import (
 // them at once; afterwards each is kept or refused in whichever order. Making it
 // takes n log n steps, and a question as many as ranges can contain each other
 // (33, or 129).
-type nest struct{ nodes map[netip.Prefix]*nested }
+type nest struct {
+	nodes map[netip.Prefix]*nested
+	looks int // at a range, for another one: what the time it takes is made of
+}
 
 type nested struct {
 	within *nested // the smallest range around it; nil: none
@@ -27,14 +30,17 @@ func newNest(all []netip.Prefix) *nest {
 		all[i] = p.Masked()
 	}
 	slices.SortFunc(all, func(a, b netip.Prefix) int { return cmp.Or(a.Addr().Compare(b.Addr()), a.Bits()-b.Bits()) })
-	n := &nest{make(map[netip.Prefix]*nested, len(all))}
+	n := &nest{nodes: make(map[netip.Prefix]*nested, len(all))}
 	type open struct {
 		p netip.Prefix
 		n *nested
 	}
 	var around []open // that may contain the next one, the widest first
 	for _, p := range slices.Compact(all) {
-		for len(around) > 0 && !around[len(around)-1].p.Overlaps(p) {
+		for len(around) > 0 {
+			if n.looks++; around[len(around)-1].p.Overlaps(p) {
+				break
+			}
 			around = around[:len(around)-1]
 		}
 		one := &nested{}
@@ -60,7 +66,7 @@ func (n *nest) taken(p netip.Prefix) string {
 		return at.inside
 	}
 	for ; at != nil; at = at.within {
-		if at.kept != "" {
+		if n.looks++; at.kept != "" {
 			return at.kept
 		}
 	}
@@ -78,6 +84,7 @@ func (n *nest) keep(p netip.Prefix, who string) {
 	}
 	at.kept = who
 	for at = at.within; at != nil && at.inside == ""; at = at.within {
+		n.looks++
 		at.inside = who
 	}
 }

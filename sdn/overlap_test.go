@@ -55,3 +55,48 @@ func BenchmarkCheck(b *testing.B) {
 		}
 	}
 }
+
+// The time that a check of many networks takes is counted, in looks at one range for
+// another, and not measured: a few for each range, however many there are, where
+// comparing all with all takes as many for each as there are ranges.
+func TestNestLooksAFewTimes(t *testing.T) {
+	for name, at := range map[string]func(i int) netip.Prefix{
+		"side by side": func(i int) netip.Prefix {
+			return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(i >> 8), byte(i), 0}), 24)
+		},
+		"in each other": func(i int) netip.Prefix { // as deep as ranges go, again and again
+			return netip.PrefixFrom(netip.AddrFrom4([4]byte{byte(10 + i>>12), byte(i >> 4), 0, 0}), 16+i&7).Masked()
+		},
+	} {
+		for _, count := range []int{MaxNetworks / 16, MaxNetworks} {
+			var all []netip.Prefix
+			for i := range count {
+				all = append(all, at(i))
+			}
+			n := newNest(all)
+			for _, p := range all {
+				if n.taken(p) == "" {
+					n.keep(p, p.String())
+				}
+			}
+			// Fewer than one for each would mean that somebody looks without counting.
+			if each := float64(n.looks) / float64(count); each < 0.9 || each > 40 {
+				t.Errorf("%s: %d ranges took %d looks, %.1f for each; want 1 to 40", name, count, n.looks, each)
+			}
+		}
+	}
+}
+
+// A check of as many networks as there may be looks at them by nests alone.
+func TestCheckLooksAFewTimes(t *testing.T) {
+	in := manyNetworks(MaxNetworks)
+	c := &checker{in: in}
+	c.nest()
+	made := 0
+	for _, n := range c.routed {
+		made += n.looks
+	}
+	if made < MaxNetworks-1 || made > 4*MaxNetworks {
+		t.Errorf("nests of %d networks took %d looks", MaxNetworks, made)
+	}
+}

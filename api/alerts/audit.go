@@ -18,7 +18,7 @@ func (l *list) audit(s State) {
 		}
 		if c.Status.Unanchored != "" {
 			l.warning(api.AlertAuditUnanchored, what, &c.Status.UnanchoredAt, "the audit trail's end is not kept outside: "+c.Status.Unanchored,
-				"see to what basaltd's --audit-anchor names")
+				"name a place with basaltd's --audit-anchor, on all nodes, and see to what it names")
 		} else if c.Status.Changed == "" && l.now.Sub(c.Status.CheckedAt) > unchecked {
 			l.warning(api.AlertAuditUnanchored, what, &c.Status.CheckedAt, "the audit trail was not verified for a day", "the leader's log says why")
 		}

@@ -23,9 +23,10 @@ type Policy struct {
 	Allow []netip.Prefix
 	// Refuse are networks that may not be reached, also where Allow has them.
 	Refuse []netip.Prefix
-	// Own are the addresses of the cluster's nodes; nil: nobody knows them. It is
-	// asked for each address, by several goroutines at once.
-	Own func() []netip.Addr
+	// Own are the addresses of the cluster's nodes, and what else guests must not
+	// reach; nil: nobody knows them. It is asked for each address, by several
+	// goroutines at once.
+	Own func() []netip.Prefix
 }
 
 func prefixes(texts ...string) []netip.Prefix {
@@ -84,7 +85,7 @@ func (p Policy) Allows(ip netip.Addr) bool {
 	if within(p.Allow, ip) {
 		return true
 	}
-	return Public(ip) && !within(machine.networks(), ip) && (p.Own == nil || !slices.Contains(p.Own(), ip))
+	return Public(ip) && !within(machine.networks(), ip) && (p.Own == nil || !within(p.Own(), ip))
 }
 
 // interfaces are what the machine has addresses in, as read a moment ago.

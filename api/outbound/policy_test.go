@@ -37,7 +37,7 @@ func TestPublic(t *testing.T) {
 
 func TestPolicy(t *testing.T) {
 	p := Policy{Allow: prefixes("10.1.0.0/16", "fd00:1::/32"), Refuse: prefixes("10.1.9.0/24", "8.8.4.0/24"),
-		Own: func() []netip.Addr { return []netip.Addr{netip.MustParseAddr("8.8.8.8")} }}
+		Own: func() []netip.Prefix { return prefixes("8.8.8.8/32") }}
 	for address, want := range map[string]bool{
 		"93.184.216.34": true, "10.1.2.3": true, "fd00:1::2": true,
 		"10.2.0.1": false, "10.1.9.1": false, "8.8.4.4": false, "8.8.8.8": false, "::ffff:10.1.2.3": false, "fd00:1::2%eth0": false, "fd00:2::1": false,

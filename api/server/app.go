@@ -55,9 +55,6 @@ func (h *handlers) sameApp(ctx context.Context, old, s api.InstanceSpec) (api.In
 	if s.App != "" && s.Image == "" {
 		s.Image = old.Image
 	}
-	if s.App != "" && s.UserData == "" {
-		s.UserData = old.UserData
-	}
 	return s, nil
 }
 

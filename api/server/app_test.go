@@ -12,6 +12,13 @@ func TestInstanceFromApp(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	member := w.as(api.RoleMember, w.acme, w.web)
+	userData := func(in api.Instance) string { // nobody is shown it
+		if in.Spec.UserData != "" {
+			t.Errorf("instance %s shows its user data: %q", in.Meta.Name, in.Spec.UserData)
+		}
+		o := must(t, ret(w.Store.Get(ctx, api.KindInstance, in.Meta.ID))).v
+		return must(t, ret(api.Decode[api.Instance](o))).v.Spec.UserData
+	}
 	spec := api.AppSpec{DisplayName: "JupyterLab", Version: "1", Image: "debian", UserData: "#cloud-config\n", Needs: api.AppNeeds{VramBytes: 1 << 30}}
 	app := must(t, ret(w.op.Apps().Create(ctx, api.App{Meta: api.Meta{Name: "jupyter"}, Spec: spec}))).v
 	if _, err := member.Apps().Create(ctx, api.App{Meta: api.Meta{Name: "mine"}, Spec: spec}); api.CodeOf(err) != api.CodeForbidden {
@@ -30,7 +37,7 @@ func TestInstanceFromApp(t *testing.T) {
 	in.Spec.Vgpu = &api.VGPUSpec{VramBytes: 1 << 30}
 	made := must(t, ret(member.Instances().Create(ctx, in))).v
 	image := must(t, ret(w.op.Images().Get(ctx, "debian", client.Query{}))).v
-	if s := made.Spec; s.App != api.AppID(app.Meta.ID) || s.Image != api.ImageID(image.Meta.ID) || s.UserData != spec.UserData {
+	if s := made.Spec; s.App != api.AppID(app.Meta.ID) || s.Image != api.ImageID(image.Meta.ID) || userData(made) != spec.UserData {
 		t.Errorf("%+v", s)
 	}
 
@@ -41,7 +48,7 @@ func TestInstanceFromApp(t *testing.T) {
 	again := in
 	again.Meta.Revision = made.Meta.Revision
 	same := must(t, ret(member.Instances().Update(ctx, made.Meta.ID, again))).v
-	if same.Spec.UserData != spec.UserData || same.Spec.App != made.Spec.App {
+	if userData(same) != spec.UserData || same.Spec.App != made.Spec.App {
 		t.Errorf("applied again: %+v", same.Spec)
 	}
 	other := must(t, ret(w.op.Apps().Create(ctx, api.App{Meta: api.Meta{Name: "other"}, Spec: spec}))).v
@@ -61,7 +68,12 @@ func TestInstanceFromApp(t *testing.T) {
 	_, err = member.Instances().Create(ctx, in)
 	field("no such app", err, api.CodeInvalid, "spec.app")
 	in.Spec.App, in.Spec.Image, in.Spec.UserData = "other", "debian", "#!/bin/sh\n"
-	if own := must(t, ret(member.Instances().Create(ctx, in))).v; own.Spec.UserData != "#!/bin/sh\n" {
+	own := must(t, ret(member.Instances().Create(ctx, in))).v
+	if userData(own) != "#!/bin/sh\n" {
 		t.Errorf("its own user data: %+v", own.Spec)
+	}
+	own.Spec.Priority = 7 // read, changed and written again
+	if own = must(t, ret(member.Instances().Update(ctx, own.Meta.ID, own))).v; own.Spec.Priority != 7 || userData(own) != "#!/bin/sh\n" {
+		t.Errorf("its own user data after a change: %+v", own.Spec)
 	}
 }

@@ -194,7 +194,7 @@ func named(err error, kind api.Kind, name string) error {
 
 // update changes an object's name, labels and spec. spec computes the new spec
 // from the old object, or refuses.
-func update[T any](ctx context.Context, h *handlers, kind api.Kind, ref string, m api.Meta, spec func(old T) (any, error)) (T, error) {
+func update[T any](ctx context.Context, h *handlers, kind api.Kind, ref string, m api.Meta, spec func(old T) (any, error), with ...func(*api.Command)) (T, error) {
 	var none T
 	o, err := h.own(ctx, kind, ref)
 	if err != nil {
@@ -231,20 +231,24 @@ func update[T any](ctx context.Context, h *handlers, kind api.Kind, ref string, 
 	if err != nil {
 		return none, err
 	}
-	return put[T](ctx, h, o, m, next)
+	return put[T](ctx, h, o, m, next, with...)
 }
 
 // put writes an object's spec at the revision in m.
-func put[T any](ctx context.Context, h *handlers, o api.Object, m api.Meta, spec any) (T, error) {
+func put[T any](ctx context.Context, h *handlers, o api.Object, m api.Meta, spec any, with ...func(*api.Command)) (T, error) {
 	var none T
 	uses, limits, err := h.amounts(ctx, spec)
 	if err != nil {
 		return none, err
 	}
-	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{{
+	c := api.Command{
 		Op: api.OpPutSpec, Kind: o.Kind, ID: o.Meta.ID, Expect: m.Revision, Name: m.Name, Labels: m.Labels,
 		Claims: claimsOf(ctx, o.Kind, o.Meta.Name, m.Name), Data: api.Encode(spec), Uses: uses, Limits: limits,
-	}}})
+	}
+	for _, f := range with {
+		f(&c)
+	}
+	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{c}})
 	if err != nil {
 		return none, named(err, o.Kind, m.Name)
 	}

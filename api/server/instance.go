@@ -108,6 +108,9 @@ func (h *handlers) UpdateInstance(ctx context.Context, r UpdateInstanceRequestOb
 		if len(s.Networks) == 0 { // left out: as they are, which may be the default
 			s.Networks = old.Spec.Networks
 		}
+		if s.UserData == "" { // nobody is shown it
+			s.UserData = old.Spec.UserData
+		}
 		s, err := h.sameApp(ctx, old.Spec, s)
 		if err != nil {
 			return nil, err

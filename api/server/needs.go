@@ -85,6 +85,8 @@ type Billing interface {
 	Simulate(ctx context.Context, book api.PriceBook, org api.OrganizationID, from, to time.Time) (api.Simulation, error)
 	// Revenue is what a seller's documents have earned.
 	Revenue(ctx context.Context, q api.RevenueQuery) (api.RevenuePage, error)
+	// Uninvoiced is what an organization has used until then that no invoice charges.
+	Uninvoiced(ctx context.Context, org api.OrganizationID, now time.Time) (api.Uninvoiced, error)
 	// InvoicePDF and CreditNotePDF print them.
 	InvoicePDF(ctx context.Context, inv api.Invoice) ([]byte, error)
 	CreditNotePDF(ctx context.Context, note api.CreditNote) ([]byte, error)

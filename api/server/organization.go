@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -95,9 +96,20 @@ func (h *handlers) GetOrganization(ctx context.Context, r GetOrganizationRequest
 	return GetOrganization200JSONResponse(o), err
 }
 
-// UpdateOrganization changes name, labels and spec.
+// UpdateOrganization changes name, labels and spec. How it pays is not taken off,
+// nor moved past what it has used, before that was invoiced.
 func (h *handlers) UpdateOrganization(ctx context.Context, r UpdateOrganizationRequestObject) (UpdateOrganizationResponseObject, error) {
-	o, err := update(ctx, h, api.KindOrganization, r.ID, r.Body.Meta, func(old api.Organization) (any, error) {
+	var o api.Organization
+	err := h.settled(func() (err error) {
+		o, err = h.updateOrganization(ctx, r)
+		return err
+	})
+	return UpdateOrganization200JSONResponse(o), err
+}
+
+func (h *handlers) updateOrganization(ctx context.Context, r UpdateOrganizationRequestObject) (api.Organization, error) {
+	var used *api.UseMark
+	return update(ctx, h, api.KindOrganization, r.ID, r.Body.Meta, func(old api.Organization) (any, error) {
 		s, err := h.organizationSpec(ctx, old.Spec, r.Body.Spec)
 		if err != nil {
 			return nil, err
@@ -107,38 +119,70 @@ func (h *handlers) UpdateOrganization(ctx context.Context, r UpdateOrganizationR
 		} else if s.Parent, err = h.parent(ctx, string(s.Parent)); err != nil {
 			return nil, err
 		}
-		return s, api.ChangeOrganization(old.Spec, s)
-	})
-	return UpdateOrganization200JSONResponse(o), err
+		if err := api.ChangeOrganization(old.Spec, s); err != nil {
+			return nil, err
+		}
+		if was := old.Spec.Billing; was != nil && (s.Billing == nil || s.Billing.Since.After(was.Since)) {
+			used, err = h.charged(ctx, old)
+		}
+		return s, err
+	}, func(c *api.Command) { c.Used = used })
 }
 
-// charged refuses an organization that has used what no invoice charges yet.
-func (h *handlers) charged(ctx context.Context, o api.Object) error {
-	org, err := api.Decode[api.Organization](o)
-	if err != nil || org.Spec.Billing == nil || h.opts.Billing == nil {
-		return err
+// settled decides again, a few times, when the store says that something came in
+// between.
+func (h *handlers) settled(decide func() error) (err error) {
+	for range 3 {
+		var e *api.Error
+		if err = decide(); !errors.As(err, &e) || e.Code != api.CodeConflict {
+			break
+		}
 	}
-	w, err := h.opts.Billing.Wallet(ctx, api.OrganizationID(o.Meta.ID), h.opts.Now().UTC())
+	return err
+}
+
+// charged refuses an organization that has used what no invoice charges yet. The
+// mark is for the store, which refuses what is decided by it when use has come in
+// meanwhile; nil: none is needed.
+func (h *handlers) charged(ctx context.Context, org api.Organization) (*api.UseMark, error) {
+	if org.Spec.Billing == nil || h.opts.Billing == nil {
+		return nil, nil
+	}
+	u, err := h.opts.Billing.Uninvoiced(ctx, api.OrganizationID(org.Meta.ID), h.opts.Now().UTC())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if w.UnbilledMicros <= 0 {
-		return nil
+	if u.Micros > 0 {
+		return nil, api.Errorf(api.CodeInUse, "organization %s has used what no invoice charges yet: %d.%06d %s", org.Meta.Name, u.Micros/1e6, u.Micros%1e6, u.Currency).
+			At("spec.billing").WithHint("it is invoiced after the end of the month; until then it stays, and so do the terms by which it pays")
 	}
-	return api.Errorf(api.CodeInUse, "organization %s has used what no invoice charges yet: %d.%06d %s", o.Meta.Name, w.UnbilledMicros/1e6, w.UnbilledMicros%1e6, w.Currency).
-		At("spec.billing").WithHint("it is invoiced after the end of the month, and stays with its invoices; who gives that up takes its billing off first")
+	return &u.Mark, nil
 }
 
 // DeleteOrganization deletes one that nothing uses, and that owes nothing which
 // was not invoiced.
 func (h *handlers) DeleteOrganization(ctx context.Context, r DeleteOrganizationRequestObject) (DeleteOrganizationResponseObject, error) {
-	owned, err := h.own(ctx, api.KindOrganization, r.ID)
-	if err != nil {
-		return nil, err
-	}
-	if err := h.charged(ctx, owned); err != nil {
-		return nil, err
-	}
-	o, err := remove[api.Organization](ctx, h, api.KindOrganization, r.ID)
+	var o api.Organization
+	err := h.settled(func() error {
+		owned, err := h.own(ctx, api.KindOrganization, r.ID)
+		if err != nil {
+			return err
+		}
+		org, err := api.Decode[api.Organization](owned)
+		if err != nil {
+			return err
+		}
+		used, err := h.charged(ctx, org)
+		if err != nil {
+			return err
+		}
+		out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{{
+			Op: api.OpDelete, Kind: api.KindOrganization, ID: org.Meta.ID, Expect: org.Meta.Revision, Used: used,
+		}}})
+		if err == nil {
+			o, err = decode[api.Organization](out[0])
+		}
+		return err
+	})
 	return DeleteOrganization200JSONResponse(o), err
 }

@@ -79,7 +79,10 @@ func TestSecretsLeaveNowhere(t *testing.T) {
 	w := newNetworkWorld(t)
 	doc := contract(t)
 	ids := []string{w.acme, w.web}
-	seen := 0
+	var secret []api.Kind // that have secrets
+	if _, err := w.op.APIKeys().Create(t.Context(), api.APIKey{Meta: api.Meta{Name: "noted", Organization: w.acme}, Spec: api.APIKeySpec{Role: api.RoleAdmin}}); err != nil {
+		t.Fatal(err)
+	}
 	for name, schema := range doc.Components.Schemas {
 		if schema.Value.Properties["meta"] == nil || schema.Value.Properties["kind"] == nil {
 			continue
@@ -101,12 +104,17 @@ func TestSecretsLeaveNowhere(t *testing.T) {
 			w.Apply(t, api.Command{Op: api.OpReport, Kind: c.Kind, ID: id, Expect: api.AnyRevision, Data: api.Encode(status)})
 		}
 		ids = append(ids, id)
-		seen++
+		secret = append(secret, c.Kind)
 	}
-	if seen < 7 {
-		t.Fatalf("only %d kinds have secrets", seen)
+	if len(secret) < 7 {
+		t.Fatalf("only %d kinds have secrets", len(secret))
 	}
-	w.watchShowsNoMarker()
+	seen := w.watchShowsNoMarker()
+	for _, kind := range secret {
+		if seen[kind] == (kind == api.KindSession) { // of which no watch has any
+			t.Errorf("a watch has a %s: %v, of %v", kind, seen[kind], seen)
+		}
+	}
 	asked, answered := 0, 0
 	for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodPost, http.MethodDelete} {
 		for path, item := range doc.Paths.Map() {
@@ -141,6 +149,34 @@ func TestSecretsLeaveNowhere(t *testing.T) {
 	events, err := w.Store.Events(t.Context(), api.EventQuery{Limit: 1000})
 	if err != nil || bytes.Contains(api.Encode(events), []byte(marker)) {
 		t.Errorf("events have a secret: %v", err)
+	}
+	// All of this has to have had something to show.
+	noted, told := map[api.Kind]bool{}, map[api.Kind]bool{}
+	for _, e := range audit.Items {
+		for _, o := range e.Objects {
+			noted[o.Kind] = true
+		}
+	}
+	for _, e := range events.Items {
+		var o api.EventObject
+		if json.Unmarshal(e.Data, &o) == nil && slices.Contains(ids, o.ID) {
+			told[o.Kind] = true
+		}
+	}
+	tells := 0
+	for _, kind := range secret {
+		if !noted[kind] && kind != api.KindSession { // nobody makes or changes a session but by logging in
+			t.Errorf("the audit trail has nothing of a %s", kind)
+		}
+		o := api.Object{Kind: kind, Meta: api.Meta{ID: "id"}}
+		if len(api.EventsOf(nil, api.Event{Type: api.EventPut, Object: o}, nil, time.Now())) > 0 {
+			if tells++; !told[kind] {
+				t.Errorf("there is no event of a %s for webhooks", kind)
+			}
+		}
+	}
+	if tells < 4 {
+		t.Errorf("webhooks are told of %d kinds with secrets only", tells)
 	}
 }
 
@@ -190,7 +226,8 @@ func (w *world) ask(method, path string, body []byte) (int, string) {
 	return out.Code, out.Body.String()
 }
 
-func (w *world) watchShowsNoMarker() {
+// watchShowsNoMarker answers the kinds that a watch has.
+func (w *world) watchShowsNoMarker() map[api.Kind]bool {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())
 	defer cancel()
@@ -222,10 +259,11 @@ func (w *world) watchShowsNoMarker() {
 	if !kinds[api.KindAPIKey] || len(kinds) < 6 {
 		w.t.Errorf("the watch had %v only", kinds)
 	}
+	return kinds
 }
 
 // looksSecret are the names of fields that hold secrets, or might.
-var looksSecret = regexp.MustCompile(`(?i)password|passphrase|passwd|secret|token|hash|credential|wrapped|private|recovery|totp|keys?$`)
+var looksSecret = regexp.MustCompile(`(?i)password|passphrase|passwd|secret|token|hash|credential|wrapped|private|recovery|totp|userdata|keys?$`)
 
 // Every field of the contract that looks like a secret says what it is:
 //   - writeOnly: it leaves the server nowhere;

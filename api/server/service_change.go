@@ -24,6 +24,11 @@ func (h *handlers) changedService(ctx context.Context, old api.Service, want api
 	}
 	want.Organization, want.Project, want.User, want.Instance = old.Spec.Organization, old.Spec.Project, old.Spec.User, old.Spec.Instance
 	want.PriceBook = next.PriceBook
+	if had := old.Spec.Machine; want.Machine != nil && want.Machine.UserData == "" && had != nil { // nobody is shown it
+		m := *want.Machine
+		m.UserData = had.UserData
+		want.Machine = &m
+	}
 	var made contents
 	revived := old.Spec.TerminatedAt != nil
 	if revived {

@@ -90,6 +90,9 @@ func (t *txn) apply(c api.Command) (api.Object, error) {
 	if err := api.CheckAmounts(c); err != nil {
 		return api.Object{}, err
 	}
+	if err := api.CheckUsed(c); err != nil {
+		return api.Object{}, err
+	}
 	if o, done, err := t.record(c); done {
 		return o, err
 	}

@@ -75,6 +75,9 @@ func (m *Memory) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 		}
 		results = append(results, o)
 	}
+	if err := m.checkUse(b.Commands); err != nil {
+		return nil, err
+	}
 	if err := t.references(b.Strict); err != nil {
 		return nil, err
 	}

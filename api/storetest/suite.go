@@ -39,6 +39,7 @@ func Run(t *testing.T, newStore func(t *testing.T) Store) {
 		{"RecordsExpire", testRecordsExpire},
 		{"RecordsExpireInParts", testRecordsExpireInParts},
 		{"UseIsTheSumOfRecords", testUse},
+		{"UseSinceSomebodyLooked", testUseMark},
 		{"UsePages", testUsePages},
 		{"UseInAnyOrder", testUseInAnyOrder},
 		{"Touched", testTouched},

@@ -157,3 +157,38 @@ func testUseInAnyOrder(t *tester) {
 		}
 	}
 }
+
+// testUseMark deletes and changes an organization with marks of its use, which are
+// compared where the batch is applied.
+func testUseMark(t *tester) {
+	hour := time.Date(2028, 2, 29, 23, 0, 0, 0, time.UTC)
+	t.must(1, thing(api.KindOrganization, "org-1", api.OrganizationSpec{}))
+	t.must(2, recordOf("use-1", "org-1", "ins-1", api.MeterVCPU, hour.Add(-time.Minute), 100)) // of the hour before
+	t.must(3, recordOf("use-2", "org-1", "ins-1", api.MeterVCPU, hour.Add(time.Minute), 7))
+	t.must(4, recordOf("use-3", "org-1", "ins-2", api.MeterGPU, hour.Add(time.Hour), 3))
+	t.must(5, recordOf("use-4", "org-2", "ins-3", api.MeterGPU, hour.Add(time.Hour), 9))
+	apply := func(c api.Command, quantity uint64) error {
+		c.Used = &api.UseMark{From: hour, Quantity: quantity}
+		_, err := t.s.Apply(t.ctx, api.Batch{At: at(6), Commands: []api.Command{c}})
+		return err
+	}
+	put, del := thing(api.KindOrganization, "org-1", api.OrganizationSpec{Parent: "org-9"}), removing(api.KindOrganization, "org-1")
+	before := t.s.Revision()
+	for _, quantity := range []uint64{0, 7, 9, 11, 19, 110} {
+		t.wantCode(api.CodeConflict, apply(put, quantity))
+		t.wantCode(api.CodeConflict, apply(del, quantity))
+	}
+	other := removing(api.KindFlavor, "flv-1")
+	t.wantCode(api.CodeInvalid, apply(other, 0))
+	if now := t.s.Revision(); now != before {
+		t.Errorf("refused batches changed something: revision %d, before %d", now, before)
+	}
+	if err := apply(put, 10); err != nil {
+		t.Error(err)
+	}
+	t.must(7, recordOf("use-5", "org-1", "ins-1", api.MeterVCPU, hour.Add(3*time.Hour), 1))
+	t.wantCode(api.CodeConflict, apply(del, 10))
+	if err := apply(del, 11); err != nil {
+		t.Error(err)
+	}
+}

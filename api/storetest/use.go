@@ -49,3 +49,22 @@ func (m *Memory) Use(ctx context.Context, q api.UseQuery) (page api.UsePage, err
 	}
 	return page, nil
 }
+
+// checkUse refuses commands for organizations that have used something since.
+func (m *Memory) checkUse(all []api.Command) error {
+	for _, c := range all {
+		if c.Used == nil {
+			continue
+		}
+		now := api.UseMark{From: c.Used.From}
+		for _, row := range m.use {
+			if row.organization == c.ID && !row.Hour.Before(now.From) {
+				now.Add(row.Use)
+			}
+		}
+		if refused := api.UsedSince(c, now); refused != nil {
+			return refused
+		}
+	}
+	return nil
+}

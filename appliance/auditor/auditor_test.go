@@ -111,22 +111,24 @@ func TestTrailIsNotWhatIsKept(t *testing.T) {
 		for _, anchored := range []bool{true, false} {
 			path := filepath.Join(t.TempDir(), "marks")
 			w := newWorld(t)
+			nowhere := []api.AlertCode{api.AlertAuditUnanchored}
 			if anchored {
-				w.o.Anchors = []Anchor{file(path)}
+				w.o.Anchors, nowhere = []Anchor{file(path)}, nil
 			}
-			w.wants("nothing yet", "")
+			w.wants("nothing yet", "", nowhere...)
 			w.s.add(10, "key-1")
-			w.wants("ten events", "")
+			w.wants("ten events", "", nowhere...)
 			w.s.add(10, "key-1")
-			w.wants("ten more", "")
-			w.wants("none more", "")
+			w.wants("ten more", "", nowhere...)
+			w.wants("none more", "", nowhere...)
 			c.change(w.s)
 			want := c.want
 			if !anchored { // the store remembers the last end only
 				want = strings.Replace(strings.Replace(want, "event 10 has", "event 20 has", 1), "event 10 is", "event 20 is", 1)
 			}
-			w.wants(name, want, api.AlertAuditChanged)
-			w.wants(name+", still", want, api.AlertAuditChanged)
+			wrong := append([]api.AlertCode{api.AlertAuditChanged}, nowhere...)
+			w.wants(name, want, wrong...)
+			w.wants(name+", still", want, wrong...)
 			if raw, _ := os.ReadFile(path); anchored && strings.Count(string(raw), "\n") != 2 {
 				t.Errorf("%s: what is kept: %s", name, raw)
 			}
@@ -166,6 +168,20 @@ func TestFiles(t *testing.T) {
 	}
 	w.o.Anchors = []Anchor{file(path)}
 	w.wants("no marks", "not a valid mark", api.AlertAuditUnanchored)
+}
+
+// A leader without a place to keep the trail's end is an alert, until it has one.
+func TestNowhere(t *testing.T) {
+	w := newWorld(t)
+	w.wants("no events", "no place for it is configured", api.AlertAuditUnanchored)
+	w.s.add(2, "key-1")
+	w.wants("two events", "no place for it is configured", api.AlertAuditUnanchored)
+	place := file(filepath.Join(t.TempDir(), "marks"))
+	w.o.Anchors = []Anchor{place}
+	w.wants("a file", "")
+	if kept, err := place.Kept(t.Context()); err != nil || len(kept) != 1 || kept[0].Seq != 2 { // although no event is new
+		t.Errorf("kept %v, %v", kept, err)
+	}
 }
 
 // Long trails are verified in parts, with other marks between.

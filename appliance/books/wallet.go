@@ -28,6 +28,43 @@ func (b Books) Wallet(ctx context.Context, id api.OrganizationID, now time.Time)
 	return w, err
 }
 
+// Uninvoiced is what an organization has used until now that no invoice charges. The
+// mark is read first: what comes in while the rest is rated makes it an old one.
+func (b Books) Uninvoiced(ctx context.Context, id api.OrganizationID, now time.Time) (api.Uninvoiced, error) {
+	var u api.Uninvoiced
+	o, err := b.Store.Get(ctx, api.KindOrganization, string(id))
+	if err != nil {
+		return u, err
+	}
+	org, err := api.Decode[api.Organization](o)
+	if err != nil {
+		return u, err
+	}
+	_, err = b.standingBy(ctx, org, func(book api.PriceBook, invoices []api.Invoice) (int64, error) {
+		u.Currency = book.Spec.Currency
+		if org.Spec.Billing == nil {
+			return 0, nil
+		}
+		zone, err := org.Spec.Billing.Zone()
+		if err != nil {
+			return 0, err
+		}
+		open, present := billing.Open(org.Spec.Billing.Since, invoices, zone, now)
+		u.Mark.From = present
+		if len(open) > 0 {
+			u.Mark.From = open[0].From
+		}
+		if err := b.add(ctx, id, u.Mark.From, time.Time{}, func(use api.Use) error { u.Mark.Add(use); return nil }); err != nil {
+			return 0, err
+		}
+		u.Micros, err = unbilled(org, invoices, now, func(p billing.Period) (api.InvoicePreview, error) {
+			return b.rate(ctx, id, book.Spec, p.From, p.To)
+		})
+		return u.Micros, err
+	})
+	return u, err
+}
+
 // statusOf is what was decided last.
 func statusOf(org api.Organization) api.BillingStatus {
 	if org.Status.Billing == nil {

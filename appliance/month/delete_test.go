@@ -11,7 +11,8 @@ import (
 
 // Nothing that was used goes without an invoice: a project's use is its
 // organization's when the project is gone, and an organization stays until its use
-// was invoiced, or given up.
+// was invoiced, and so do the terms by which it pays, whether it pays before or
+// after.
 func TestUseIsInvoicedBeforeItGoes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("lives through a month")
@@ -19,47 +20,75 @@ func TestUseIsInvoicedBeforeItGoes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, newDisk(t))
 	acme, c := w.customer("acme", &api.OrganizationBilling{Mode: api.BillingInvoice})
+	ahead, d := w.customer("ahead", &api.OrganizationBilling{Mode: api.BillingPrepaid})
+	do(t, w.op.Payments().Create, api.Payment{Meta: api.Meta{Organization: ahead}, Spec: api.PaymentSpec{Currency: "EUR", AmountMicros: 900_000_000, Reference: "card 1"}})
 	w.until(1, 9, 0)
-	in := do(t, c.Instances().Create, machine("train", "small", 0)).Meta.ID
-	w.wantPhase(c, in, api.InstanceRunning)
+	train := do(t, c.Instances().Create, machine("train", "small", 0)).Meta.ID
+	web := do(t, d.Instances().Create, machine("web", "small", 0)).Meta.ID
+	w.wantPhase(c, train, api.InstanceRunning)
+	w.wantPhase(d, web, api.InstanceRunning)
 	w.until(1, 12, 0)
-	do(t, c.Instances().Delete, in)
+	do(t, c.Instances().Delete, train)
+	do(t, d.Instances().Delete, web)
 	for range 20 { // a step each
 		w.pass(time.Second)
 	}
 	if left := w.list(api.KindInstance); len(left) > 0 {
 		t.Fatalf("%s is not gone: %s %s", left[0].Meta.ID, left[0].Status, left[0].Meta.Finalizers)
 	}
-	drop := func() error {
-		for k, err := range w.op.APIKeys().All(t.Context(), client.Query{Organization: acme}) {
+	drop := func(org string) error {
+		for k, err := range w.op.APIKeys().All(t.Context(), client.Query{Organization: org}) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			do(t, w.op.APIKeys().Delete, k.Meta.ID)
 		}
-		for p, err := range w.op.Projects().All(t.Context(), client.Query{Organization: acme}) {
+		for p, err := range w.op.Projects().All(t.Context(), client.Query{Organization: org}) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			do(t, w.op.Projects().Delete, p.Meta.ID)
 		}
 		w.turn()
-		_, err := w.op.Organizations().Delete(t.Context(), acme)
+		_, err := w.op.Organizations().Delete(t.Context(), org)
 		return err
 	}
-	if err := drop(); api.CodeOf(err) != api.CodeInUse || !strings.Contains(err.Error(), "no invoice charges yet") {
-		t.Fatalf("an organization with use that was not invoiced is deleted: %v", err)
+	termsOff := func(org string) error {
+		o, err := w.op.Organizations().Get(t.Context(), org, client.Query{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Spec.Billing = nil
+		_, err = w.op.Organizations().Update(t.Context(), org, o)
+		return err
+	}
+	notInvoiced := func(err error) bool {
+		return api.CodeOf(err) == api.CodeInUse && strings.Contains(err.Error(), "no invoice charges yet")
+	}
+	for _, org := range []string{acme, ahead} {
+		if err := drop(org); !notInvoiced(err) {
+			t.Fatalf("an organization with use that was not invoiced is deleted: %v", err)
+		}
+		if err := termsOff(org); !notInvoiced(err) {
+			t.Fatalf("an organization with use that was not invoiced pays no more: %v", err)
+		}
 	}
 	w.until(32, 6, 0)
-	invoices := w.list(api.KindInvoice)
-	if len(invoices) != 1 || invoices[0].Meta.Organization != acme {
-		t.Fatalf("%d invoices, want the one of what the project has used", len(invoices))
+	if invoices := w.list(api.KindInvoice); len(invoices) != 2 {
+		t.Fatalf("%d invoices, want one of each organization", len(invoices))
 	}
-	inv, err := api.Decode[api.Invoice](invoices[0])
-	if err != nil || inv.Spec.TotalMicros <= 0 {
-		t.Errorf("%+v, %v", inv.Spec, err)
+	for _, o := range w.list(api.KindInvoice) {
+		inv, err := api.Decode[api.Invoice](o)
+		if err != nil || inv.Spec.TotalMicros <= 0 || o.Meta.Organization != acme && o.Meta.Organization != ahead {
+			t.Errorf("%+v, %v", inv, err)
+		}
 	}
-	if err := drop(); api.CodeOf(err) != api.CodeInUse || strings.Contains(err.Error(), "no invoice charges yet") {
-		t.Errorf("an organization with an invoice is deleted: %v", err)
+	for _, org := range []string{acme, ahead} {
+		if err := drop(org); api.CodeOf(err) != api.CodeInUse || notInvoiced(err) {
+			t.Errorf("an organization with an invoice is deleted: %v", err)
+		}
+		if err := termsOff(org); err != nil {
+			t.Errorf("the terms of an organization that owes no invoice: %v", err)
+		}
 	}
 }

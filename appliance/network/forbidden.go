@@ -57,8 +57,12 @@ func (n *Node) forbidden() ([]netip.Prefix, error) {
 }
 
 // forbidden of all nodes, as they last reported, also of those that are down.
-func (s *state) forbidden() (all []netip.Prefix) {
-	for _, c := range values(s.chassis) {
+func (s *state) forbidden() []netip.Prefix { return Forbidden(values(s.chassis)) }
+
+// Forbidden is what these nodes have reported that guests must not reach, sorted:
+// the addresses of all their cards, and the ranges that their operators name.
+func Forbidden(chassis []Chassis) (all []netip.Prefix) {
+	for _, c := range chassis {
 		for _, p := range c.Status.Forbidden {
 			if allowable(p) == nil { // another node's word
 				all = append(all, p)

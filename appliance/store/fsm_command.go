@@ -190,7 +190,7 @@ func checkBatch(b api.Batch) error {
 				return api.Errorf(api.CodeInvalid, "at most %d bytes, none of them zero", maxNameBytes).At(field)
 			}
 		}
-		if err := errors.Join(api.CheckClaims(c), api.CheckAmounts(c), api.CheckRaise(c), api.CheckRecord(c)); err != nil {
+		if err := errors.Join(api.CheckClaims(c), api.CheckAmounts(c), api.CheckRaise(c), api.CheckRecord(c), api.CheckUsed(c)); err != nil {
 			return err
 		}
 		if c.Op != api.OpRecord && len(c.Data) > 0 && !json.Valid(c.Data) {

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"slices"
+	"time"
 
 	"go.etcd.io/bbolt"
 
@@ -76,6 +77,12 @@ type early struct{ view }
 
 func (early) referential() bool { return true }
 
+func (early) marksUse() bool { return true }
+
+func (e early) usedFrom(organization string, from time.Time) (api.UseMark, error) {
+	return e.storedUse(organization, from)
+}
+
 func (e early) referrers(t api.Target, f func(api.ObjectRef) bool) {
 	enough := false
 	for _, kind := range append(api.ReferringKinds(), api.Members(t.Kind)...) {
@@ -104,6 +111,9 @@ func (s *Store) checkEarly(b api.Batch) error {
 			if _, err := t.command(c); err != nil {
 				return nil //nolint:nilerr // the state machine says what is wrong with the command
 			}
+		}
+		if err := t.checkUse(b.Commands); err != nil {
+			return err
 		}
 		return t.checkReferences(b.Strict)
 	})

@@ -29,6 +29,10 @@ type source interface {
 	sum(s sum) (int64, error)
 	// hasRecord says whether there is the usage record.
 	hasRecord(r api.UsageRecord) (bool, error)
+	// marksUse reports whether marks of use are looked at: from useMarkLevel on.
+	marksUse() bool
+	// usedFrom is the mark of an organization's use from an hour on, as it is now.
+	usedFrom(organization string, from time.Time) (api.UseMark, error)
 	// referential says whether references are looked at: from referencesLevel on.
 	referential() bool
 	// referrers calls f with who holds the target, until f says that it is enough.
@@ -68,6 +72,9 @@ func (t *txn) apply(b api.Batch) ([]api.Object, error) {
 			return nil, err
 		}
 		answer = append(answer, o)
+	}
+	if err := t.checkUse(b.Commands); err != nil {
+		return nil, err
 	}
 	return answer, t.checkReferences(b.Strict)
 }

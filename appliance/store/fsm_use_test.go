@@ -75,3 +75,20 @@ func FuzzUse(f *testing.F) {
 		}
 	})
 }
+
+// Below their level marks of use are not looked at: members of the release before do
+// not know them, and must come to the same tables.
+func TestUseMarksBeginWithTheirLevel(t *testing.T) {
+	for level, refused := range map[int]bool{useMarkLevel - 1: false, useMarkLevel: true} {
+		tb := bare(t)
+		settleAt(t, tb, 1, level)
+		all := markBatches(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC))
+		for i, b := range all[:2] {
+			mustApply(t, tb, logEntry(t, uint64(i)+2, b))
+		}
+		answers, _ := mustApply(t, tb, logEntry(t, 4, all[2]))
+		if got := answers[0].refused != nil; got != refused {
+			t.Errorf("level %d: a deletion with an old mark is refused: %v, want %v", level, got, refused)
+		}
+	}
+}

@@ -164,7 +164,26 @@ func goldenEntries(t *testing.T) (all []*raft.Log) {
 	for _, b := range referenceBatches() {
 		add(3, batch(b))
 	}
+	for _, b := range markBatches(at) {
+		add(3, batch(b))
+	}
 	return all
+}
+
+// markBatches delete an organization with a mark of its use: refused when that has
+// grown, also by a record that is not in the tables yet, and done when it has not.
+func markBatches(at time.Time) []api.Batch {
+	del := func(quantity uint64) api.Batch {
+		return api.Batch{Commands: []api.Command{{Op: api.OpDelete, Kind: api.KindOrganization, ID: "org-m", Expect: api.AnyRevision,
+			Used: &api.UseMark{From: at.Truncate(time.Hour), Quantity: quantity}}}}
+	}
+	return []api.Batch{
+		{Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: "org-m", Name: "m", Expect: api.AnyRevision, Data: json.RawMessage(`{}`)}}},
+		{Commands: []api.Command{{Op: api.OpRecord, Kind: api.KindUsageRecord, ID: "use-m", Name: "use-m", Organization: "org-m", Project: "prj-m",
+			Data: api.Encode(api.UsageRecordSpec{Meter: api.MeterVCPU, Resource: "ins-m", ResourceName: "m", Start: at, End: at.Add(time.Minute), Quantity: 5})}}},
+		del(0), // refused
+		del(5),
+	}
 }
 
 // referenceBatches begin to refer, let go, and are refused, by strict and other

@@ -32,7 +32,7 @@ import (
 // level; those for webhooks are shared out fairly between organizations; objects
 // take of quotas by being there, and organizations have limits that they do not
 // set; what others refer to is not deleted, and what is not there is not referred
-// to.
+// to; an organization that has used something since somebody looked is not deleted.
 const Level = 8
 
 // auditLevel has sealed events.

@@ -53,6 +53,9 @@ func basaltd(j Job) string {
 		"setup":       "/etc/basalt/setup.yaml",
 		"guest-tools": GuestTools,
 		"network":     "ovn",
+		// The node's journal, which is not in the cluster's tables; an operator adds a
+		// place with other administrators.
+		"audit-anchor": []string{"syslog:"},
 	}
 	if j.Answers.SharedDir != "" {
 		c["shared-dir"] = j.Answers.SharedDir

@@ -68,6 +68,9 @@ type Config struct {
 // Service answers the guests of a node.
 type Service struct {
 	config Config
+	// begin and end answering a network: start and stop, but in tests.
+	begin func(context.Context, Network) (*running, error)
+	end   func(context.Context, *running) error
 
 	mu      sync.Mutex // held by Apply and Close
 	running map[api.NetworkID]*running
@@ -90,7 +93,9 @@ func NewService(c Config) *Service {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	return &Service{config: c, running: map[api.NetworkID]*running{}}
+	s := &Service{config: c, running: map[api.NetworkID]*running{}}
+	s.begin, s.end = s.start, s.stop
+	return s
 }
 
 // Apply makes it so that exactly these networks are answered: those of the
@@ -111,7 +116,7 @@ func (s *Service) Apply(ctx context.Context, networks []Network) error {
 	}
 	for id, r := range s.running {
 		if n, ok := want[id]; !ok || n != r.network || r.dead() {
-			all = errors.Join(all, s.stop(ctx, r))
+			all = errors.Join(all, s.end(ctx, r))
 			delete(s.running, id)
 		}
 	}
@@ -120,7 +125,7 @@ func (s *Service) Apply(ctx context.Context, networks []Network) error {
 		if s.running[id] != nil {
 			continue
 		}
-		r, err := s.start(ctx, n)
+		r, err := s.begin(ctx, n)
 		if err != nil {
 			all = errors.Join(all, fmt.Errorf("metadata of network %s: %w", id, err))
 			continue
@@ -297,7 +302,7 @@ func (s *Service) Close() error {
 	defer cancel()
 	var all error
 	for id, r := range s.running {
-		all = errors.Join(all, s.stop(ctx, r))
+		all = errors.Join(all, s.end(ctx, r))
 		delete(s.running, id)
 	}
 	return all

@@ -329,6 +329,11 @@ func (Bill) Wallet(_ context.Context, org api.OrganizationID, now time.Time) (ap
 	return api.Wallet{Organization: org, Currency: "EUR", BalanceMicros: -1_500_000, UnbilledMicros: 20_000, State: api.BillingWarn, Message: "invoice INV-000001 is due", Open: open}, nil
 }
 
+// Uninvoiced implements server.Billing.
+func (Bill) Uninvoiced(context.Context, api.OrganizationID, time.Time) (api.Uninvoiced, error) {
+	return api.Uninvoiced{Micros: 20_000, Currency: "EUR"}, nil
+}
+
 // Currency implements server.Billing.
 func (Bill) Currency(context.Context, api.OrganizationID) (string, error) { return "EUR", nil }
 

@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/outbound"
+	"github.com/basalt-gpu/basalt/appliance/network"
 	"github.com/basalt-gpu/basalt/appliance/store"
 )
 
@@ -16,53 +19,81 @@ func (n *node) openURLs(c config) (err error) {
 	if n.urls.Allow, err = prefixes("--url-network", c.urlNetworks); err != nil {
 		return err
 	}
-	n.urls.Refuse, err = prefixes("--no-url-network", c.noURLNetworks)
-	n.urls.Own = (&nodeAddresses{store: n.store}).all
-	return err
+	if n.urls.Refuse, err = prefixes("--no-url-network", c.noURLNetworks); err != nil {
+		return err
+	}
+	forbidden, err := network.ParseForbidden(c.forbidden)
+	if err != nil {
+		return fmt.Errorf("--forbid: %w", err)
+	}
+	n.urls.Own = (&nodeAddresses{store: n.store, forbidden: forbidden}).all
+	return nil
 }
 
-// nodeAddresses are those that the cluster's nodes have reported, read again when
+// nodeAddresses are those that the cluster's nodes have reported, of all their
+// cards, and what else their operators keep from guests. They are read again when
 // they are older than a few seconds.
 type nodeAddresses struct {
 	store interface {
 		List(context.Context, api.ListQuery) (api.ListPage, error)
 	}
+	forbidden []netip.Prefix // this node's --forbid, known before anything is reported
+
 	mu   sync.Mutex // guards what is below
-	last []netip.Addr
+	last []netip.Prefix
 	at   time.Time
 }
 
-func (a *nodeAddresses) all() []netip.Addr {
+func (a *nodeAddresses) all() []netip.Prefix {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if now := time.Now(); a.at.IsZero() || now.Sub(a.at) > 5*time.Second {
 		if found, err := a.read(); err == nil {
 			a.last, a.at = found, now
+		} else if a.at.IsZero() {
+			return a.forbidden
 		}
 	}
 	return a.last
 }
 
 // read what this node knows, and ask nobody.
-func (a *nodeAddresses) read() (out []netip.Addr, err error) {
-	for q := (api.ListQuery{Kind: api.KindNode, Limit: 1000}); ; {
+func (a *nodeAddresses) read() ([]netip.Prefix, error) {
+	out := slices.Clone(a.forbidden)
+	err := each(a, api.KindNode, func(n api.Node) {
+		for _, address := range append([]string{n.Spec.APIAddress}, n.Spec.PeerAddresses...) {
+			if ap, err := netip.ParseAddrPort(address); err == nil { // a name's address is not known here
+				ip := ap.Addr().Unmap().WithZone("")
+				out = append(out, netip.PrefixFrom(ip, ip.BitLen()))
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	var chassis []network.Chassis
+	if err := each(a, api.KindChassis, func(c network.Chassis) { chassis = append(chassis, c) }); err != nil {
+		return nil, err
+	}
+	return append(out, network.Forbidden(chassis)...), nil
+}
+
+// each calls f with all objects of a kind that this node knows.
+func each[T any](a *nodeAddresses, kind api.Kind, f func(T)) error {
+	for q := (api.ListQuery{Kind: kind, Limit: 1000}); ; {
 		p, err := a.store.List(store.Stale(context.Background()), q)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, o := range p.Items {
-			n, err := api.Decode[api.Node](o)
+			v, err := api.Decode[T](o)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			for _, address := range append([]string{n.Spec.APIAddress}, n.Spec.PeerAddresses...) {
-				if ap, err := netip.ParseAddrPort(address); err == nil { // a name's address is not known here
-					out = append(out, ap.Addr().Unmap().WithZone(""))
-				}
-			}
+			f(v)
 		}
 		if q.Continue = p.Continue; p.Continue == "" {
-			return out, nil
+			return nil
 		}
 	}
 }

@@ -1,0 +1,75 @@
+package server_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server"
+	"github.com/basalt-gpu/basalt/api/server/servertest"
+)
+
+// meanwhile is a Billing that finds nothing to invoice, and use comes in while it
+// looks, as often as it says; what there is then, it finds.
+type meanwhile struct {
+	servertest.Bill
+	store server.Store
+	times int
+	looks int
+}
+
+func (b *meanwhile) Uninvoiced(ctx context.Context, org api.OrganizationID, now time.Time) (api.Uninvoiced, error) {
+	u := api.Uninvoiced{Currency: "EUR", Micros: int64(b.looks), Mark: api.UseMark{From: now.Truncate(24 * time.Hour), Quantity: 60 * uint64(b.looks)}}
+	if b.looks++; b.looks > b.times {
+		return u, nil
+	}
+	id := api.NewID(api.KindUsageRecord, []byte{1, 2, 3, 4, 5, byte(b.looks)})
+	_, err := b.store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{{Op: api.OpRecord, Kind: api.KindUsageRecord, ID: id, Name: id, Organization: string(org), Project: "prj-1",
+		Data: api.Encode(api.UsageRecordSpec{Meter: api.MeterVCPU, Resource: "ins-1", Start: now.Add(-time.Minute), End: now, Quantity: 60})}}})
+	return u, err
+}
+
+// Use that comes in between the look at what was not invoiced and the change that
+// would lose it is not lost: neither by a deletion, nor by taking the terms off, nor
+// by moving their beginning past it; however the organization pays.
+func TestUseBetweenLookAndDeletion(t *testing.T) {
+	for _, mode := range []api.BillingMode{api.BillingInvoice, api.BillingPrepaid} {
+		for name, change := range map[string]func(*world, api.Organization) error{
+			"deleted": func(w *world, o api.Organization) error {
+				_, err := w.op.Organizations().Delete(w.t.Context(), o.Meta.ID)
+				return err
+			},
+			"terms off": func(w *world, o api.Organization) error {
+				o.Spec.Billing = nil
+				_, err := w.op.Organizations().Update(w.t.Context(), o.Meta.ID, o)
+				return err
+			},
+			"terms later": func(w *world, o api.Organization) error {
+				o.Spec.Billing.Since = o.Spec.Billing.Since.AddDate(0, 1, 0)
+				_, err := w.op.Organizations().Update(w.t.Context(), o.Meta.ID, o)
+				return err
+			},
+		} {
+			for _, times := range []int{0, 1} {
+				t.Run(string(mode)+", "+name, func(t *testing.T) {
+					books := &meanwhile{times: times}
+					w := worldOf(t, servertest.StartWith(t, func(o *server.Options) { o.Billing, books.store = books, o.Store }))
+					o, err := w.op.Organizations().Create(t.Context(), api.Organization{Meta: api.Meta{Name: "user"}, Spec: api.OrganizationSpec{Billing: &api.OrganizationBilling{Mode: mode}}})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err = change(w, o); times == 0 && err != nil {
+						t.Errorf("it has used nothing: %v", err)
+					}
+					if times > 0 {
+						wantErr(t, err, api.CodeInUse, "spec.billing")
+					}
+					if books.looks != times+1 {
+						t.Errorf("looked %d times, want %d", books.looks, times+1)
+					}
+				})
+			}
+		}
+	}
+}
