@@ -3,8 +3,9 @@
  * -bench" prints, for installer/dev/benchreport. Wants BASALT_GPU=unix:SOCKET
  * or a vGPU.
  *
- *   bench [ROUNDS]         default 5
- *   bench path [ROUNDS]    the rows of path.c, for a null device
+ *   bench [ROUNDS]                   default 5
+ *   bench path [ROUNDS [LAUNCHES]]   the rows of path.c, for a null device;
+ *                                    default 5, 1000000
  */
 #include <sched.h>
 #include <signal.h>
@@ -165,7 +166,7 @@ int main(int argc, char **argv)
 	CUstream stream;
 
 	if (of_path) {
-		path(f, rounds);
+		path(f, rounds, number(argc > 3 ? argv[3] : NULL, 1000000));
 		return 0;
 	}
 	if (!src || !dst)

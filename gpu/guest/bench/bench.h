@@ -30,7 +30,8 @@ void round_trip_baseline(const char *name);
 /* copy_baseline copies size bytes n times with memcpy. */
 void copy_baseline(const char *name, void *dst, const void *src, size_t size, int n);
 
-/* path takes the samples of the path to a device that completes all at once. */
-void path(CUfunction f, unsigned int rounds);
+/* path takes the samples of the path to a device that completes all at once,
+ * with so many launches in the rows of sustained launches. */
+void path(CUfunction f, unsigned int rounds, long launches);
 
 #endif

@@ -9,7 +9,6 @@
 
 #include "bench.h"
 
-#define LAUNCHES 1000000
 #define MAX_THREADS 8
 #define ALLOCATIONS 1000
 #define MODULE_BYTES (20u << 20)
@@ -24,6 +23,7 @@ static double cpu(void)
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
+/* allocate returns memory that has been written to once. */
 static void *allocate(size_t size)
 {
 	void *p = aligned_alloc(4096, size);
@@ -84,9 +84,9 @@ static void *write_entries(void *arg)
 	return NULL;
 }
 
-/* LAUNCHES in all. The ring fills, so this is what can be sustained: what a
+/* So many launches in all. Where the ring fills, so this is what can be sustained: what a
  * thread spends on waiting for room counts. */
-static void sustained(const char *name, void *(*run)(void *), int threads, CUfunction f, CUdeviceptr p)
+static void sustained(const char *name, void *(*run)(void *), int threads, long launches, CUfunction f, CUdeviceptr p)
 {
 	struct issuer all[MAX_THREADS];
 	pthread_barrier_t begin, end;
@@ -97,7 +97,7 @@ static void sustained(const char *name, void *(*run)(void *), int threads, CUfun
 	pthread_barrier_init(&begin, NULL, (unsigned int)threads + 1);
 	pthread_barrier_init(&end, NULL, (unsigned int)threads + 1);
 	for (int i = 0; i < threads; i++) {
-		all[i] = (struct issuer){0, &begin, &end, context, f, p, LAUNCHES / threads};
+		all[i] = (struct issuer){0, &begin, &end, context, f, p, launches / threads};
 		if (pthread_create(&all[i].thread, NULL, run, &all[i]) != 0) {
 			fprintf(stderr, "bench: no thread\n");
 			exit(1);
@@ -111,7 +111,7 @@ static void sustained(const char *name, void *(*run)(void *), int threads, CUfun
 		pthread_join(all[i].thread, NULL);
 	pthread_barrier_destroy(&begin);
 	pthread_barrier_destroy(&end);
-	sample(name, (long)(LAUNCHES / threads) * threads, t);
+	sample(name, launches / threads * threads, t);
 }
 
 static void launch_and_synchronize(CUfunction f, CUdeviceptr p, CUstream stream)
@@ -221,7 +221,7 @@ static void module_load(const char *src, void *other, size_t bytes)
 	copy_baseline("PathModuleLoadBaseline", other, src, bytes, 1);
 }
 
-void path(CUfunction f, unsigned int rounds)
+void path(CUfunction f, unsigned int rounds, long launches)
 {
 	void *pageable = allocate(BIGGEST), *other = allocate(BIGGEST), *pinned, *copy;
 	CUdeviceptr p;
@@ -236,10 +236,10 @@ void path(CUfunction f, unsigned int rounds)
 	CHECK(cuStreamCreate(&stream, 0));
 	CHECK(cuStreamSynchronize(stream));
 	for (unsigned int r = 0; r < rounds; r++) {
-		sustained("PathEnqueueCPU/threads=1", issue, 1, f, p);
-		sustained("PathEnqueueCPUBaseline/threads=1", write_entries, 1, f, p);
-		sustained("PathEnqueueCPU/threads=8", issue, 8, f, p);
-		sustained("PathEnqueueCPUBaseline/threads=8", write_entries, 8, f, p);
+		sustained("PathEnqueueCPU/threads=1", issue, 1, launches, f, p);
+		sustained("PathEnqueueCPUBaseline/threads=1", write_entries, 1, launches, f, p);
+		sustained("PathEnqueueCPU/threads=8", issue, 8, launches, f, p);
+		sustained("PathEnqueueCPUBaseline/threads=8", write_entries, 8, launches, f, p);
 		launch_and_synchronize(f, p, stream);
 		round_trip_baseline("PathLaunchSyncBaseline");
 		alloc_and_free();
