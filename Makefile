@@ -18,7 +18,7 @@ GOLANGCI_VERSION := v2.15.0
 CODEGEN_VERSION  := v2.8.2
 
 .DEFAULT_GOAL := build
-.PHONY: help build setup guest kernels images testguest libvirtd tools lint check generated test test-long test-times planted demo demo-cluster bench fuzz gpu-check deb iso whmcs php-lint ui ui-check clean
+.PHONY: help build setup guest kernels images testguest libvirtd tools lint check generated test test-long test-times planted demo demo-cluster bench bench-gpu-path fuzz gpu-check deb iso whmcs php-lint ui ui-check clean
 
 help:
 	@sed -n "s/^## /  make /p" $(MAKEFILE_LIST)
@@ -130,6 +130,10 @@ libvirtd:
 ## bench: medians, each with the ratio to its baseline
 bench: setup build
 	@installer/dev/bench.sh
+
+## bench-gpu-path: what lies between a program and a GPU, over one that computes nothing; ROUNDS=N
+bench-gpu-path: setup
+	@installer/dev/bench-gpu-path.sh
 
 ## fuzz: every fuzz target for FUZZTIME each
 FUZZTIME ?= 20s

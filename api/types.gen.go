@@ -884,7 +884,9 @@ type GPUStatus struct {
 	Conditions []Condition `json:"conditions,omitempty,omitzero"`
 
 	// Device What gpud calls it.
-	Device          string    `json:"device,omitempty,omitzero"`
+	Device string `json:"device,omitempty,omitzero"`
+
+	// Driver null computes nothing: for measuring.
 	Driver          string    `json:"driver,omitempty,omitzero"`
 	Model           string    `json:"model,omitempty,omitzero"`
 	Multiprocessors int64     `json:"multiprocessors,omitempty,omitzero"`

@@ -51,6 +51,12 @@ type gpud struct {
 
 func startGPUD(t *testing.T) *gpud {
 	t.Helper()
+	return startGPUDWith(t, "--soft-gpu", "vram=256MiB")
+}
+
+// startGPUDWith starts one with the card of the arguments.
+func startGPUDWith(t *testing.T, card ...string) *gpud {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("starts real workers: left out of -short")
 	}
@@ -60,8 +66,8 @@ func startGPUD(t *testing.T) *gpud {
 	}
 	g := &gpud{socket: filepath.Join(dir, "s")}
 	programs := built.Programs(t, "appliance/cmd/basalt-gpud", "appliance/cmd/basalt-worker")
-	g.cmd = exec.Command(filepath.Join(programs, "basalt-gpud"), "--standalone", "--no-nvidia",
-		"--soft-gpu", "vram=256MiB", "--socket", g.socket, "--state", filepath.Join(dir, "state"))
+	g.cmd = exec.Command(filepath.Join(programs, "basalt-gpud"), append(card, "--standalone", "--no-nvidia",
+		"--socket", g.socket, "--state", filepath.Join(dir, "state"))...)
 	var log bytes.Buffer
 	g.cmd.Stdout, g.cmd.Stderr = &log, &log
 	if err := g.cmd.Start(); err != nil {
@@ -146,6 +152,37 @@ func TestAPI(t *testing.T) {
 		"thread_churn", "thread_storm", "context_stacks", "after_context", "interrupted", "fork_exec"} {
 		t.Run(name, func(t *testing.T) { g.run(t, object("api"), name) })
 	}
+}
+
+// A null GPU says what it is, serves every call that does not depend on what
+// kernels compute, and computes nothing.
+func TestNullGPU(t *testing.T) {
+	g := startGPUDWith(t, "--null-gpu", "name=null0,vram=256MiB")
+	if got := g.run(t, made("bin", "nvidia-smi")); !strings.Contains(got, "  Null GPU, computes nothing ") {
+		t.Errorf("nvidia-smi printed %s", got)
+	}
+	if got := g.run(t, made("bin", "cuda-info")); !strings.Contains(got, "name: Null GPU, computes nothing") || !strings.Contains(got, "memory: 256 MiB") {
+		t.Errorf("cuda-info printed %q", got)
+	}
+	for _, name := range []string{"bad_handles", "out_of_memory", "attributes", "proc_address", "occupancy", "context_stacks",
+		"after_context", "fork_exec", "leave"} {
+		t.Run(name, func(t *testing.T) { g.run(t, object("api"), name) })
+	}
+	out, err := g.command(t, made("demo", "vecadd")).CombinedOutput()
+	if err == nil || !strings.HasSuffix(string(out), ", WRONG\n") {
+		t.Errorf("vecadd: %v, %q, want that its result is wrong", err, out)
+	}
+	// The benchmark's program, few launches: all its calls succeed, and each row has a sample.
+	got := g.run(t, object("bench"), "path", "1", "8000")
+	for _, row := range []string{"EnqueueCPU/threads=1\t8000\t", "EnqueueCPU/threads=8\t8000\t", "LaunchSync\t", "AllocFree\t",
+		"Copy/HtoD/pageable/size=16MiB\t", "Copy/DtoH/pinned/size=64KiB\t", "ModuleLoad\t1\t"} {
+		if !strings.Contains(got, "BenchmarkPath"+row) {
+			t.Errorf("no sample of %q in\n%s", row, got)
+		}
+	}
+	patience.Until(t, 30*time.Second, "all memory is free", func() bool {
+		return g.run(t, made("bin", "nvidia-smi"), "--query-gpu=memory.used", "--format=csv,noheader,nounits") == "0\n"
+	})
 }
 
 // A small arena is slower, never wrong.

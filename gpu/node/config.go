@@ -10,6 +10,8 @@ type Config struct {
 	StateDir string // made when it is not there; one gpud per directory
 	Socket   string // control API and worker stream
 	SoftGPUs []SoftGPU
+	// NullGPUs compute nothing. There are none unless they are asked for.
+	NullGPUs []NullGPU
 	// NoNVIDIA leaves real cards alone even where there are some.
 	NoNVIDIA bool
 	// SwapBytes of the host's memory are for what does not fit on a card, each,

@@ -49,24 +49,43 @@ func (c cardInfo) device() *wire.Device {
 	return &wire.Device{Driver: c.Driver, UUID: c.UUID, Name: c.Name, VRAMBytes: c.VRAM, Multiprocessors: c.SMs}
 }
 
-// softCards turns configuration into cards. A card keeps the UUID that it got
+// madeKind is a kind of card that configuration makes.
+type madeKind struct{ kind, driver, name string }
+
+var (
+	softKind = madeKind{"soft", wire.DriverSoft, "Basalt Soft GPU"}
+	nullKind = madeKind{"null", wire.DriverNull, "Null GPU, computes nothing"}
+)
+
+// madeCards turns configuration into cards. A card keeps the UUID that it got
 // when it was first seen (known, by id; new ones are added to it).
-func softCards(soft []SoftGPU, known map[sched.GPUID]uuid) ([]cardInfo, error) {
+func madeCards(cfg Config, known map[sched.GPUID]uuid) ([]cardInfo, error) {
 	var cards []cardInfo
 	seen := map[string]bool{}
-	for _, g := range soft {
-		if err := g.check(); err != nil {
-			return nil, err
+	add := func(g SoftGPU, k madeKind) error {
+		if err := g.check(k.kind); err != nil {
+			return err
 		}
 		if seen[g.Name] {
-			return nil, fmt.Errorf("two soft GPUs are called %q", g.Name)
+			return fmt.Errorf("two soft or null GPUs are called %q", g.Name)
 		}
 		seen[g.Name] = true
 		id := sched.GPUID(g.Name)
 		if _, ok := known[id]; !ok {
 			known[id] = newUUID()
 		}
-		cards = append(cards, cardInfo{ID: id, UUID: known[id], Name: "Basalt Soft GPU", Driver: wire.DriverSoft, VRAM: g.VRAM, SMs: g.SMs})
+		cards = append(cards, cardInfo{ID: id, UUID: known[id], Name: k.name, Driver: k.driver, VRAM: g.VRAM, SMs: g.SMs})
+		return nil
+	}
+	for _, g := range cfg.SoftGPUs {
+		if err := add(g, softKind); err != nil {
+			return nil, err
+		}
+	}
+	for _, g := range cfg.NullGPUs {
+		if err := add(SoftGPU(g), nullKind); err != nil {
+			return nil, err
+		}
 	}
 	return cards, nil
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/basalt-gpu/basalt/gpu/node/wire"
 	"github.com/basalt-gpu/basalt/gpu/sched"
 )
 
@@ -39,7 +40,7 @@ func New(cfg Config) (_ *Node, err error) {
 	if err := n.core.load(); err != nil {
 		return nil, err
 	}
-	cards, err := softCards(cfg.SoftGPUs, n.core.uuids)
+	cards, err := madeCards(cfg, n.core.uuids)
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +56,9 @@ func New(cfg Config) (_ *Node, err error) {
 	}
 	n.core.addCards(cards)
 	for _, c := range cards {
+		if c.Driver == wire.DriverNull {
+			cfg.Log.Warn("a null GPU computes nothing: it is for measuring and testing", "id", c.ID)
+		}
 		cfg.Log.Info("GPU", "id", c.ID, "driver", c.Driver, "name", c.Name, "vram", FormatSize(c.VRAM), "uuid", c.UUID)
 	}
 	if n.listener, err = Listen(cfg.Socket, cfg.WorkerGroup); err != nil {

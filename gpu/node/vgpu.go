@@ -53,12 +53,12 @@ func (v *vgpu) held() (sum uint64) {
 }
 
 func (v *vgpu) limits(c *core) *worker.Limits {
-	name := v.spec.Name
-	if name == "" {
+	name, card := v.spec.Name, c.cards[v.on()]
+	switch {
+	case card != nil && (name == "" || card.Driver == wire.DriverNull): // that is always told
+		name = card.Name
+	case name == "":
 		name = "Basalt vGPU"
-		if card := c.cards[v.on()]; card != nil {
-			name = card.Name
-		}
 	}
 	return &worker.Limits{Name: name, UUID: v.uuid, VRAM: v.spec.VRAMBytes}
 }

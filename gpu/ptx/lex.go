@@ -60,6 +60,35 @@ func (l *lexer) skip() error {
 	return nil
 }
 
+// skipToBrace passes over everything up to and with the next brace that is
+// not in a comment or a string, and returns it, or 0 at the end.
+func (l *lexer) skipToBrace() (byte, error) {
+	for ; l.pos < len(l.src); l.pos++ {
+		switch c := l.src[l.pos]; c {
+		case '\n':
+			l.line++
+		case '{', '}':
+			l.pos++
+			return c, nil
+		case '"':
+			end := strings.IndexAny(l.src[l.pos+1:], "\"\n")
+			if end < 0 || l.src[l.pos+1+end] != '"' {
+				return 0, &Error{Line: l.line, Msg: "string without end"}
+			}
+			l.pos += end + 1
+		case '/':
+			if rest := l.src[l.pos:]; !strings.HasPrefix(rest, "//") && !strings.HasPrefix(rest, "/*") {
+				continue
+			}
+			if err := l.skip(); err != nil {
+				return 0, err
+			}
+			l.pos-- // the loop's step
+		}
+	}
+	return 0, nil
+}
+
 func (l *lexer) next() (token, error) {
 	if err := l.skip(); err != nil {
 		return token{}, err

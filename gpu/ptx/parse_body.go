@@ -38,6 +38,28 @@ func (p *parser) body(s *funcState) error {
 	}
 }
 
+// skipBody passes over a function body from { to }.
+func (p *parser) skipBody(f *Func) error {
+	if !p.is("{") {
+		return p.expect("{")
+	}
+	for depth := 1; depth > 0; {
+		c, err := p.lex.skipToBrace()
+		if err != nil {
+			return err
+		}
+		switch c {
+		case '{':
+			depth++
+		case '}':
+			depth--
+		default:
+			return &Error{Line: p.lex.line, Msg: "function " + f.Name + " has no end"}
+		}
+	}
+	return p.advance()
+}
+
 func (p *parser) statement(s *funcState) error {
 	start := p.tok
 	if ok, err := p.accept(";"); ok {

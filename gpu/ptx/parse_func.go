@@ -136,6 +136,13 @@ func (p *parser) function(entry, extern bool) (err error) {
 	if extern {
 		return p.errorf(".extern function %s has a body", f.Name)
 	}
+	if p.outline {
+		if err := p.skipBody(f); err != nil {
+			return err
+		}
+		*target = *f
+		return nil
+	}
 	if err := p.body(s); err != nil {
 		return err
 	}

@@ -57,6 +57,46 @@ func TestParseCompilerOutput(t *testing.T) {
 	}
 }
 
+// An outline has what Parse finds, but for the bodies.
+func TestOutline(t *testing.T) {
+	for name, src := range kernels(t) {
+		whole, err := Parse(src)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		m, err := Outline(src)
+		if err != nil {
+			t.Fatalf("%s: outline: %v", name, err)
+		}
+		if m.Arch != whole.Arch || len(m.Vars) != len(whole.Vars) || len(m.Funcs) != len(whole.Funcs) {
+			t.Errorf("%s: outline has sm_%d, %d variables and %d functions, want %d, %d, %d",
+				name, m.Arch, len(m.Vars), len(m.Funcs), whole.Arch, len(whole.Vars), len(whole.Funcs))
+			continue
+		}
+		for i, f := range m.Funcs {
+			w := whole.Funcs[i]
+			if f.Name != w.Name || f.Entry != w.Entry || f.Extern != w.Extern || f.MaxTID != w.MaxTID || f.ParamBytes() != w.ParamBytes() || len(f.Body) != 0 {
+				t.Errorf("%s: outline of %s = %+v, want the head of %+v", name, w.Name, f, w)
+			}
+		}
+	}
+	for src, want := range map[string]string{
+		head + ".entry k() { // }\n": "line 5: function k has no end",
+		head + ".entry k() { /* }":   "line 4: comment without end",
+		head + ".entry k() { \"}":    "line 4: string without end",
+		head + ".entry k() ret;":     "expected \"{\"",
+		".entry k() { ret; }":        "no .version",
+	} {
+		if _, err := Outline(src); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", src, err, want)
+		}
+	}
+	m, err := Outline(head + ".entry k() { { /* } */ .pragma \"}\"; // }\n div.s32 %r1, %r2, 1/2; } }\n.entry l() { ret; }")
+	if err != nil || len(m.Funcs) != 2 || m.Funcs[1].Line != 6 {
+		t.Errorf("braces in comments and strings: %+v, %v", m, err)
+	}
+}
+
 const head = ".version 6.4\n.target sm_61\n.address_size 64\n"
 
 func TestParameterLayout(t *testing.T) {
@@ -154,6 +194,9 @@ func FuzzParse(f *testing.F) {
 		}
 		if _, serr := Signatures(src); err == nil && serr != nil {
 			t.Errorf("parses, but Signatures: %v", serr)
+		}
+		if _, oerr := Outline(src); err == nil && oerr != nil {
+			t.Errorf("parses, but Outline: %v", oerr)
 		}
 		_ = m
 	})

@@ -207,7 +207,7 @@ func lz4(text string) []byte {
 }
 
 // fatbin wraps entries of (kind, arch, flags, payload, size when unpacked).
-func fatbin(entries ...[]any) []byte {
+func makeFatbin(entries ...[]any) []byte {
 	le := binary.LittleEndian
 	var body []byte
 	for _, e := range entries {
@@ -223,7 +223,7 @@ func fatbin(entries ...[]any) []byte {
 		body = append(append(body, h...), payload...)
 	}
 	head := make([]byte, 16)
-	le.PutUint32(head, fatbinMagic)
+	le.PutUint32(head, 0xBA55ED50)
 	le.PutUint16(head[4:], 1)
 	le.PutUint16(head[6:], 16)
 	le.PutUint64(head[8:], uint64(len(body)))
@@ -235,34 +235,29 @@ func TestFatbins(t *testing.T) {
 	text := strings.Repeat("// padding\n", 40) + ptxHead + ".entry packed() { ret; }"
 	packed := lz4(text)
 	for _, e := range [][2]int{{61, 80}, {80, 61}} { // the device's own, not the newest
-		choice := fatbin([]any{1, e[0], 0, []byte(fmt.Sprint("arch", e[0])), 0}, []any{1, e[1], 0, []byte(fmt.Sprint("arch", e[1])), 0})
+		choice := makeFatbin([]any{1, e[0], 0, []byte(fmt.Sprint("arch", e[0])), 0}, []any{1, e[1], 0, []byte(fmt.Sprint("arch", e[1])), 0})
 		if src, err := fatbinPTX(choice); err != nil || src != "arch61" {
 			t.Errorf("%v: %q %v", e, src, err)
 		}
 	}
-	if src, err := fatbinPTX(fatbin([]any{1, 90, 0, []byte("ninety"), 0}, []any{1, 80, 0, []byte("eighty"), 0})); err != nil || src != "eighty" {
+	if src, err := fatbinPTX(makeFatbin([]any{1, 90, 0, []byte("ninety"), 0}, []any{1, 80, 0, []byte("eighty"), 0})); err != nil || src != "eighty" {
 		t.Errorf("only newer ones: %q %v", src, err)
 	}
 	elf := []any{2, 61, 0, []byte("\x7fELF machine code"), 0}
-	good := fatbin(elf, []any{1, 50, 0, old, 0}, []any{1, 61, fatbinLZ4, packed, len(text)})
+	good := makeFatbin(elf, []any{1, 50, 0, old, 0}, []any{1, 61, 0x2000, packed, len(text)})
 	src, err := fatbinPTX(good)
 	if err != nil || src != text {
 		t.Fatalf("%v, %q", err, src)
 	}
 	for name, bad := range map[string][]byte{
-		"only machine code": fatbin(elf),
-		"zstd":              fatbin([]any{1, 61, fatbinZstd, packed, len(text)}),
-		"wrong size":        fatbin([]any{1, 61, fatbinLZ4, packed, len(text) + 1}),
-		"huge size":         fatbin([]any{1, 61, fatbinLZ4, packed, maxPTX + 1}),
+		"only machine code": makeFatbin(elf),
+		"zstd":              makeFatbin([]any{1, 61, 0x8000, packed, len(text)}),
+		"wrong size":        makeFatbin([]any{1, 61, 0x2000, packed, len(text) + 1}),
+		"huge size":         makeFatbin([]any{1, 61, 0x2000, packed, 64<<20 + 1}),
 		"short":             good[:len(good)-1],
 	} {
 		if _, err := fatbinPTX(bad); err == nil {
 			t.Errorf("%s: no error", name)
-		}
-	}
-	for i := range packed { // every truncation is refused, none panics
-		if _, ok := unlz4(packed[:i], len(text)); ok {
-			t.Errorf("%d of %d bytes decode", i, len(packed))
 		}
 	}
 }

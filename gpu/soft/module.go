@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/fatbin"
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
@@ -54,7 +55,7 @@ func ptxOf(image []byte) (string, error) {
 	switch {
 	case len(image) >= 4 && bytes.Equal(image[:4], []byte("\x7fELF")):
 		return "", fmt.Errorf("%w: a soft GPU runs PTX, not machine code", abi.ErrNoBinaryForGPU)
-	case len(image) >= 4 && binary.LittleEndian.Uint32(image) == fatbinMagic:
+	case fatbin.Is(image):
 		return fatbinPTX(image)
 	}
 	return string(bytes.TrimRight(image, "\x00")), nil

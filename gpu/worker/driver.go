@@ -3,8 +3,8 @@ package worker
 
 import "github.com/basalt-gpu/basalt/gpu/abi"
 
-// Driver is a device that can run CUDA work: gpu/cuda (a real card) and
-// gpu/soft (the CPU). The issuer calls it from one goroutine, in the order of
+// Driver is a device that can run CUDA work: gpu/cuda (a real card), gpu/soft
+// (the CPU) and gpu/null (nothing is computed). The issuer calls it from one goroutine, in the order of
 // the guest's commands; no call blocks on device work. Errors are abi.Result
 // values, possibly wrapped with detail for the log.
 //

@@ -35,8 +35,7 @@ go test -c -o "$out/store.test" ./appliance/store
 go test -c -o "$out/ovn.test" ./sdn/ovn
 go test -c -o "$out/e2e.test" ./appliance/e2e
 go test -c -o "$out/ui.test" ./ui
-gcc -O2 -g -std=c11 -Wall -Wextra -Werror -Igpu/guest/include -Igpu/guest/demo -o "$out/guest" \
-	gpu/guest/bench/bench.c "$build/obj/guest/kernels_ptx.c" -L"$build/guest/lib" -lcuda
+make --no-print-directory -C gpu/guest BUILD="$build" bench
 
 "$build/bin/basalt-gpud" --standalone --soft-gpu vram=8GiB --socket "$sockets/gpu" >"$out/gpud.log" 2>&1 &
 gpud=$!
@@ -66,7 +65,7 @@ storage() { # in a guest: three rounds of its own; -test.v says why it cannot
 for round in $(seq "$rounds"); do
 	echo "bench: round $round of $rounds"
 	take busy "$build/bin/benchreport" busy
-	take guest env BASALT_GPU="unix:$sockets/gpu" LD_LIBRARY_PATH="$build/guest/lib" timeout 120 "$out/guest" 1
+	take guest env BASALT_GPU="unix:$sockets/gpu" LD_LIBRARY_PATH="$build/guest/lib" timeout 120 "$build/obj/guest/bench" 1
 	take soft go_bench soft gpu/soft '^BenchmarkKernels'
 	take store go_bench store appliance/store '^(BenchmarkCommit|BenchmarkList|BenchmarkAlerts)$'
 	take store go_bench store appliance/store '^BenchmarkClusterCommit$' 1s # a thousand clients take time to begin

@@ -31,7 +31,7 @@ func newDaemon(o options, log *slog.Logger) (_ *daemon, err error) {
 	d := &daemon{o: o, control: o.socket, log: log}
 	if o.standalone {
 		d.control += ".control"
-		if len(o.soft) == 0 && o.noNVIDIA {
+		if !o.makesCards() && o.noNVIDIA {
 			return nil, errors.New("--standalone needs a card: give --soft-gpu vram=8GiB, or leave --no-nvidia away")
 		}
 	}
@@ -40,8 +40,8 @@ func newDaemon(o options, log *slog.Logger) (_ *daemon, err error) {
 		return nil, fmt.Errorf("--worker-group: %w", err)
 	}
 	if d.node, err = node.New(node.Config{
-		StateDir: o.state, Socket: d.control, SoftGPUs: o.soft, SwapBytes: o.swap, NoNVIDIA: o.noNVIDIA || o.standalone && len(o.soft) > 0,
-		WorkerGroup: group, Log: log,
+		StateDir: o.state, Socket: d.control, SoftGPUs: o.soft, NullGPUs: o.null, SwapBytes: o.swap,
+		NoNVIDIA: o.noNVIDIA || o.standalone && o.makesCards(), WorkerGroup: group, Log: log,
 	}); err != nil {
 		return nil, err
 	}
@@ -107,11 +107,9 @@ func (d *daemon) giveWholeCard(ctx context.Context) (token string, err error) {
 		return "", errors.New("this machine has no NVIDIA card that answers; give --soft-gpu vram=8GiB")
 	}
 	g := gpus[0]
-	if len(d.o.soft) > 0 {
-		for _, candidate := range gpus {
-			if candidate.ID == d.o.soft[0].Name {
-				g = candidate
-			}
+	for _, candidate := range gpus {
+		if candidate.ID == d.o.firstMade() {
+			g = candidate
 		}
 	}
 	v, err := c.PutVGPU(ctx, standalone.VGPU, wire.VGPUSpec{GPU: g.ID, VRAMBytes: g.VRAMBytes, SharePercent: 100})

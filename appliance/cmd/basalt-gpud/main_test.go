@@ -12,6 +12,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/gpu/node/client"
 	"github.com/basalt-gpu/basalt/gpu/node/standalone"
+	"github.com/basalt-gpu/basalt/gpu/node/wire"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
@@ -20,13 +21,19 @@ func TestParse(t *testing.T) {
 	if err != nil || o.state != "/run/s.state" || len(o.soft) != 2 || o.soft[0].Name != "soft0" || o.soft[1].SMs != 2 || filepath.Base(o.worker) != "basalt-worker" {
 		t.Errorf("%+v, %v", o, err)
 	}
+	o, err = parse([]string{"--socket", "/run/s", "--state", "/x", "--null-gpu", "name=n,vram=4GiB", "--null-gpu", "vram=1GiB,sms=2", "--soft-gpu", "vram=8GiB"})
+	if err != nil || len(o.null) != 2 || o.null[0].Name != "n" || o.null[0].VRAM != 4<<30 || o.null[1].Name != "null1" || o.null[1].SMs != 2 || o.firstMade() != "soft0" {
+		t.Errorf("with null GPUs: %+v, %v", o, err)
+	}
 	for want, args := range map[string][]string{
-		"--socket is needed":  {"--state", "x"},
-		"--state is needed":   {"--socket", "x"},
-		"as in 8GiB":          {"--socket", "x", "--state", "y", "--soft-gpu", "vram=eight"},
-		"must be B, KiB":      {"--socket", "x", "--state", "y", "--soft-gpu", "vram=8GB"},
-		"unexpected argument": {"--socket", "x", "--state", "y", "more"},
-		"not defined":         {"--sockets", "x"},
+		"null GPU \"vram=eight\"": {"--socket", "x", "--state", "y", "--null-gpu", "vram=eight"},
+		"null GPU null0: vram":    {"--socket", "x", "--state", "y", "--null-gpu", "vram=1MiB"},
+		"--socket is needed":      {"--state", "x"},
+		"--state is needed":       {"--socket", "x"},
+		"as in 8GiB":              {"--socket", "x", "--state", "y", "--soft-gpu", "vram=eight"},
+		"must be B, KiB":          {"--socket", "x", "--state", "y", "--soft-gpu", "vram=8GB"},
+		"unexpected argument":     {"--socket", "x", "--state", "y", "more"},
+		"not defined":             {"--sockets", "x"},
 	} {
 		if _, err := parse(args); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", args, err, want)
@@ -64,6 +71,62 @@ func TestStandalone(t *testing.T) {
 		if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s stayed behind: %v", path, err)
 		}
+	}
+}
+
+// A null GPU is there only when it is asked for, and is called what it is.
+func TestStandaloneNull(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string // drivers of the cards
+	}{
+		{[]string{"--null-gpu", "vram=1GiB"}, "null"},
+		{[]string{"--soft-gpu", "vram=1GiB"}, "soft"},
+		{[]string{"--soft-gpu", "name=a,vram=1GiB", "--null-gpu", "name=b,vram=1GiB"}, "soft null"},
+	} {
+		socket := filepath.Join(t.TempDir(), "s")
+		o, err := parse(append([]string{"--standalone", "--socket", socket, "--worker", os.Args[0]}, c.args...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := newDaemon(o, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ran := make(chan error, 1)
+		go func() { ran <- errors.Join(d.Run(ctx), d.Close()) }()
+		control := client.NewControl(socket + ".control")
+		patience.Until(t, 20*time.Second, "it has its vGPU", func() bool {
+			all, err := control.VGPUs(t.Context())
+			return err == nil && len(all) == 1
+		})
+		gpus, err := control.GPUs(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var drivers []string
+		for _, g := range gpus {
+			drivers = append(drivers, g.Driver)
+			if told := strings.Contains(g.Name, "computes nothing"); told != (g.Driver == wire.DriverNull) {
+				t.Errorf("%v: card %s with driver %s is called %q", c.args, g.ID, g.Driver, g.Name)
+			}
+		}
+		if got := strings.Join(drivers, " "); got != c.want {
+			t.Errorf("%v: drivers %q, want %q", c.args, got, c.want)
+		}
+		control.Close()
+		stop()
+		if err := patience.Receive(t, 20*time.Second, "it stops", ran); err != nil {
+			t.Error(err)
+		}
+	}
+	o, err := parse([]string{"--standalone", "--socket", filepath.Join(t.TempDir(), "s"), "--soft-gpu", "name=x,vram=1GiB", "--null-gpu", "name=x,vram=1GiB"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := newDaemon(o, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), `two soft or null GPUs are called "x"`) {
+		t.Errorf("two of one name: %v", err)
 	}
 }
 

@@ -21,6 +21,7 @@ type options struct {
 	standalone, noNVIDIA               bool
 	maxWorkers                         int
 	soft                               softGPUs
+	null                               nullGPUs
 	swap                               uint64
 	level                              slog.Level
 }
@@ -32,6 +33,19 @@ func (s *softGPUs) String() string { return "" }
 
 func (s *softGPUs) Set(v string) error {
 	g, err := node.ParseSoftGPU(v, len(*s))
+	if err == nil {
+		*s = append(*s, g)
+	}
+	return err
+}
+
+// nullGPUs collects --null-gpu.
+type nullGPUs []node.NullGPU
+
+func (s *nullGPUs) String() string { return "" }
+
+func (s *nullGPUs) Set(v string) error {
+	g, err := node.ParseNullGPU(v, len(*s))
 	if err == nil {
 		*s = append(*s, g)
 	}
@@ -55,6 +69,7 @@ func parse(args []string) (o options, err error) {
 	f.StringVar(&o.state, "state", "", "`directory` of the ledger and the meter (standalone: default beside the socket)")
 	f.StringVar(&o.socket, "socket", "", "unix socket: the control API; with --standalone the one for programs, and the control API is PATH.control")
 	f.Var(&o.soft, "soft-gpu", "a GPU made of CPU: `name=…,vram=8GiB,sms=4`; only vram is needed; may be given again")
+	f.Var(&o.null, "null-gpu", "a GPU that computes nothing and completes all work at once, to measure and to test what lies before a card; `name=…,vram=8GiB,sms=4` as for --soft-gpu. Results of programs on it are wrong")
 	f.Func("swap", "memory of this machine, `size` as in 8GiB, for what does not fit on a card; each card has as much (default: none)", func(v string) (err error) {
 		o.swap, err = node.ParseSize(v)
 		return err
@@ -94,6 +109,21 @@ func parse(args []string) (o options, err error) {
 		o.worker = filepath.Join(filepath.Dir(exe), "basalt-worker")
 	}
 	return o, nil
+}
+
+// makesCards reports whether a soft or null GPU is asked for.
+func (o options) makesCards() bool { return o.firstMade() != "" }
+
+// firstMade is the name of the first soft GPU, or else of the first null GPU;
+// empty when there is neither.
+func (o options) firstMade() string {
+	switch {
+	case len(o.soft) > 0:
+		return o.soft[0].Name
+	case len(o.null) > 0:
+		return o.null[0].Name
+	}
+	return ""
 }
 
 // groupID is the number of --worker-group, or of the workers' usual group;

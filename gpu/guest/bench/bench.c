@@ -3,9 +3,10 @@
  * -bench" prints, for installer/dev/benchreport. Wants BASALT_GPU=unix:SOCKET
  * or a vGPU.
  *
- *   bench [ROUNDS]    default 5
+ *   bench [ROUNDS]                   default 5
+ *   bench path [ROUNDS [LAUNCHES]]   the rows of path.c, for a null device;
+ *                                    default 5, 1000000
  */
-#define _GNU_SOURCE
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -17,15 +18,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "basalt_abi.h"
-#include "demo.h"
+#include "bench.h"
 
 /* Launches between two synchronizations: few enough never to fill the ring. */
 #define BATCH 128
 #define BATCHES 100
-#define TRIPS 2000
 
-static double now(void)
+double now(void)
 {
 	struct timespec t;
 
@@ -33,7 +32,7 @@ static double now(void)
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-static void sample(const char *name, long n, double nanos)
+void sample(const char *name, long n, double nanos)
 {
 	printf("Benchmark%s\t%ld\t%.1f ns/op\n", name, n, nanos / (double)n);
 	fflush(stdout);
@@ -67,11 +66,7 @@ static void enqueue(CUfunction f, CUdeviceptr p)
 /* The same bytes, entry after entry, into memory of the batch's size. */
 static void enqueue_baseline(void)
 {
-	struct {
-		struct bslt_entry header;
-		struct bslt_launch launch;
-		uint8_t params[16];
-	} entry;
+	struct launch_entry entry;
 	static uint8_t ring[BATCH * sizeof entry];
 	double sum = 0;
 
@@ -98,7 +93,7 @@ static void round_trip(CUstream stream)
 }
 
 /* Two processes pass a word to and fro over shared memory, both polling. */
-static void round_trip_baseline(void)
+void round_trip_baseline(const char *name)
 {
 	struct words {
 		_Alignas(64) _Atomic uint32_t ping;
@@ -135,7 +130,7 @@ static void round_trip_baseline(void)
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	munmap(w, sizeof *w);
-	sample("GuestRoundTripBaseline", TRIPS, t);
+	sample(name, TRIPS, t);
 }
 
 /* n copies of size bytes, until all are on the device. */
@@ -149,7 +144,7 @@ static void copy(const char *name, CUdeviceptr dst, const void *src, size_t size
 	sample(name, n, now() - t);
 }
 
-static void copy_baseline(const char *name, void *dst, const void *src, size_t size, int n)
+void copy_baseline(const char *name, void *dst, const void *src, size_t size, int n)
 {
 	double t = now();
 
@@ -163,12 +158,17 @@ static void copy_baseline(const char *name, void *dst, const void *src, size_t s
 int main(int argc, char **argv)
 {
 	enum { SMALL = 64 << 10, BIG = 16 << 20 };
-	unsigned int rounds = number(argc > 1 ? argv[1] : NULL, 5);
+	int of_path = argc > 1 && strcmp(argv[1], "path") == 0;
+	unsigned int rounds = number(argc > 1 + of_path ? argv[1 + of_path] : NULL, 5);
 	CUfunction f = demo_start("poke");
 	void *src = malloc(BIG), *dst = malloc(BIG);
 	CUdeviceptr p;
 	CUstream stream;
 
+	if (of_path) {
+		path(f, rounds, number(argc > 3 ? argv[3] : NULL, 1000000));
+		return 0;
+	}
 	if (!src || !dst)
 		return 2;
 	memset(src, 1, BIG);
@@ -181,7 +181,7 @@ int main(int argc, char **argv)
 		enqueue(f, p);
 		enqueue_baseline();
 		round_trip(stream);
-		round_trip_baseline();
+		round_trip_baseline("GuestRoundTripBaseline");
 		copy("GuestCopySmall", p, src, SMALL, 256);
 		copy_baseline("GuestCopySmallBaseline", dst, src, SMALL, 256);
 		copy("GuestCopyBig", p, src, BIG, 8);

@@ -7,7 +7,7 @@ type GPU struct {
 	ID              string `json:"id"`   // stable across restarts
 	UUID            string `json:"uuid"` // as nvidia-smi writes it: GPU-…
 	Name            string `json:"name"`
-	Driver          string `json:"driver"` // DriverSoft or DriverCUDA
+	Driver          string `json:"driver"` // DriverSoft, DriverNull or DriverCUDA
 	VRAMBytes       uint64 `json:"vramBytes"`
 	VRAMReserved    uint64 `json:"vramReservedBytes"` // sum of the limits of its vGPUs
 	VRAMUsed        uint64 `json:"vramUsedBytes"`     // what their workers hold now
@@ -25,6 +25,7 @@ type GPU struct {
 // Drivers of a card.
 const (
 	DriverSoft = "soft"
+	DriverNull = "null" // computes nothing
 	DriverCUDA = "cuda"
 )
 

@@ -122,7 +122,7 @@ type FromNode struct {
 
 // Device is the card that a worker opens.
 type Device struct {
-	Driver          string   `json:"driver"` // DriverSoft or DriverCUDA
+	Driver          string   `json:"driver"` // DriverSoft, DriverNull or DriverCUDA
 	UUID            [16]byte `json:"uuid"`   // of the card; gpu/cuda finds it by this
 	Name            string   `json:"name"`
 	VRAMBytes       uint64   `json:"vramBytes"`

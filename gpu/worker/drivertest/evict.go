@@ -47,7 +47,7 @@ func testEvictsOrSaysNot(x *tester) {
 		x.want(err, abi.ErrNotSupported)
 		x.want(ctx.Restore(), abi.ErrNotSupported)
 	}
-	if !bytes.Equal(x.read(ctx, nil, p, 4096), pattern(4096, 1)) {
+	if !bytes.Equal(x.read(ctx, nil, p, 4096), x.kept(pattern(4096, 1))) {
 		x.Error("the contents have changed")
 	}
 }
@@ -88,11 +88,11 @@ func testEvictMakesRoom(x *tester) {
 	x.gate.settle()
 	x.back(a)
 	for _, at := range []uint64{p, p + size - 100_003} {
-		if !bytes.Equal(x.read(a, nil, at, 100_003), edge) {
+		if !bytes.Equal(x.read(a, nil, at, 100_003), x.kept(edge)) {
 			x.Error("the contents have changed")
 		}
 	}
-	if !bytes.Equal(x.read(a, nil, small, 300), edge[:300]) {
+	if !bytes.Equal(x.read(a, nil, small, 300), x.kept(edge[:300])) {
 		x.Error("the contents of a small piece have changed")
 	}
 	if got := x.read(a, nil, p+size/2, 4096); !bytes.Equal(got, make([]byte, 4096)) {
@@ -128,7 +128,7 @@ func testEvictPart(x *tester) {
 	}
 	x.back(ctx)
 	for i, p := range all {
-		if !bytes.Equal(x.read(ctx, nil, p, each), pattern(each, i)) {
+		if !bytes.Equal(x.read(ctx, nil, p, each), x.kept(pattern(each, i))) {
 			x.Errorf("piece %d has changed", i)
 		}
 	}
@@ -168,7 +168,7 @@ func testEvictWithWorkPending(x *tester) {
 		x.check(wait())
 	}
 	want := append([]byte{77, 0, 0, 0, 0, 0, 0, 0}, pattern(4096, 5)[8:]...)
-	if !bytes.Equal(got, want) {
+	if !bytes.Equal(got, x.kept(want)) {
 		x.Error("the work has not been done as enqueued")
 	}
 	x.check(ctx.EventQuery(e))
@@ -196,10 +196,10 @@ func testEvictedGoesOn(x *tester) {
 	x.check(ctx.Launch(nil, k["store"], one(p+8, 5), done))
 	x.back(ctx)
 	x.check(wait())
-	if got := x.read(ctx, nil, p, 1<<20); got[8] != 5 || !bytes.Equal(got[16:], make([]byte, 1<<20-16)) {
+	if got := x.read(ctx, nil, p, 1<<20); uint64(got[8]) != x.kept64(5) || !bytes.Equal(got[16:], make([]byte, 1<<20-16)) {
 		x.Error("memory allocated while away is not zero")
 	}
-	if numbers != 0 && !bytes.Equal(x.read(ctx, nil, numbers, 16), []byte{11, 0, 0, 0, 22, 0, 0, 0, 33, 0, 0, 0, 44, 0, 0, 0}) {
+	if numbers != 0 && !bytes.Equal(x.read(ctx, nil, numbers, 16), x.kept([]byte{11, 0, 0, 0, 22, 0, 0, 0, 33, 0, 0, 0, 44, 0, 0, 0})) {
 		x.Error("a variable of a module that was loaded while away is wrong")
 	}
 	x.check(ctx.Restore()) // it is all there
@@ -293,14 +293,14 @@ func testEvictAtRandom(x *tester) {
 			in()
 		default:
 			in()
-			if !bytes.Equal(x.read(ctxs[m.ctx], nil, p, uint64(len(m.want))), m.want) {
+			if !bytes.Equal(x.read(ctxs[m.ctx], nil, p, uint64(len(m.want))), x.kept(m.want)) {
 				x.Fatalf("the piece at %#x of %d bytes differs", p, len(m.want))
 			}
 		}
 	}
 	in()
 	for p, m := range model {
-		if !bytes.Equal(x.read(ctxs[m.ctx], nil, p, uint64(len(m.want))), m.want) {
+		if !bytes.Equal(x.read(ctxs[m.ctx], nil, p, uint64(len(m.want))), x.kept(m.want)) {
 			x.Errorf("the piece at %#x of %d bytes differs in the end", p, len(m.want))
 		}
 	}

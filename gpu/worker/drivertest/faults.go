@@ -1,6 +1,7 @@
 package drivertest
 
 import (
+	"bytes"
 	"errors"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
@@ -46,6 +47,9 @@ func testModuleErrors(x *tester) {
 	} {
 		if x.o.Image != nil && name == "nothing" {
 			continue
+		}
+		if x.o.NoData && (name == "bad instruction" || name == "unknown register") {
+			continue // it does not look at bodies
 		}
 		m, _, info, err := ctx.ModuleLoad([]byte(image), worker.ModuleOptions{})
 		var r abi.Result
@@ -98,11 +102,8 @@ func testGlobals(x *tester) {
 		x.Fatalf("globals %+v", info.Globals)
 	}
 	got := x.read(ctx, nil, info.Globals[0].Address, 16)
-	for i, want := range []byte{11, 22, 33, 44} {
-		if got[4*i] != want {
-			x.Errorf("numbers = % x", got)
-			break
-		}
+	if !bytes.Equal(got, x.kept([]byte{11, 0, 0, 0, 22, 0, 0, 0, 33, 0, 0, 0, 44, 0, 0, 0})) {
+		x.Errorf("numbers = % x", got)
 	}
 }
 

@@ -15,12 +15,12 @@ func testStreamOrder(x *tester) {
 	for _, s := range []worker.Stream{nil, x.stream(ctx, 0), x.stream(ctx, worker.StreamNonBlocking)} {
 		x.check(ctx.Launch(s, k["delay"], one(p, 1, x.o.Loops), nil))
 		x.check(ctx.Launch(s, k["store"], one(p, 2), nil))
-		if got := x.read64(ctx, s, p); got != 2 {
+		if got := x.read64(ctx, s, p); got != x.kept64(2) {
 			x.Errorf("%d, want 2", got)
 		}
 		x.check(ctx.Launch(s, k["delay"], one(p, 3, x.o.Loops), nil))
 		x.check(ctx.Memset(s, p, 4, 4, 1, nil))
-		if got := x.read64(ctx, s, p); got != 4 {
+		if got := x.read64(ctx, s, p); got != x.kept64(4) {
 			x.Errorf("%d, want 4", got)
 		}
 	}
@@ -58,10 +58,10 @@ func testDefaultStreamWaits(x *tester) {
 	p, q := x.alloc(ctx, 8), x.alloc(ctx, 8)
 	x.check(ctx.Launch(s, k["delay"], one(p, 5, x.o.Loops), nil))
 	x.check(ctx.Launch(u, k["delay"], one(q, 6, x.o.Loops), nil))
-	if got := x.read64(ctx, nil, p); got != 5 {
+	if got := x.read64(ctx, nil, p); got != x.kept64(5) {
 		x.Errorf("%d, want 5", got)
 	}
-	if got := x.read64(ctx, nil, q); got != 6 {
+	if got := x.read64(ctx, nil, q); got != x.kept64(6) {
 		x.Errorf("%d, want 6", got)
 	}
 }
@@ -73,12 +73,12 @@ func testStreamsWaitForDefault(x *tester) {
 	s := x.stream(ctx, 0)
 	p := x.alloc(ctx, 8)
 	x.check(ctx.Launch(nil, k["delay"], one(p, 7, x.o.Loops), nil))
-	if got := x.read64(ctx, s, p); got != 7 {
+	if got := x.read64(ctx, s, p); got != x.kept64(7) {
 		x.Errorf("%d, want 7", got)
 	}
 	later := x.stream(ctx, 0) // one that did not exist when the work was issued
 	x.check(ctx.Launch(nil, k["delay"], one(p, 8, x.o.Loops), nil))
-	if got := x.read64(ctx, later, p); got != 8 {
+	if got := x.read64(ctx, later, p); got != x.kept64(8) {
 		x.Errorf("%d, want 8", got)
 	}
 }
@@ -95,14 +95,14 @@ func testNonBlockingStreams(x *tester) {
 	x.check(ctx.EventRecord(e, a))
 	x.check(ctx.StreamWaitEvent(b, e))
 	x.check(ctx.EventDestroy(e)) // the wait is not lost
-	if got := x.read64(ctx, b, p); got != 9 {
+	if got := x.read64(ctx, b, p); got != x.kept64(9) {
 		x.Errorf("%d, want 9", got)
 	}
 	// A destroyed stream's work still completes.
 	x.check(ctx.Launch(a, k["delay"], one(p, 10, x.o.Loops), nil))
 	x.check(ctx.StreamDestroy(a))
 	x.check(x.sync(ctx))
-	if got := x.read64(ctx, b, p); got != 10 {
+	if got := x.read64(ctx, b, p); got != x.kept64(10) {
 		x.Errorf("%d, want 10", got)
 	}
 }
@@ -120,12 +120,12 @@ func testNotify(x *tester) {
 	}
 	x.check(x.do(func(done func(error)) error { return ctx.StreamNotify(s, done) }))
 	x.check(ctx.StreamQuery(s))
-	if got := x.read64(ctx, nil, p); got != 1 {
+	if got := x.read64(ctx, nil, p); got != x.kept64(1) {
 		x.Errorf("%d, want 1", got)
 	}
 	x.check(ctx.Launch(s, k["delay"], one(p, 2, x.o.Loops), nil))
 	x.check(x.sync(ctx)) // of all streams, non-blocking ones too
-	if got := x.read64(ctx, nil, p); got != 2 {
+	if got := x.read64(ctx, nil, p); got != x.kept64(2) {
 		x.Errorf("%d, want 2", got)
 	}
 }
@@ -148,7 +148,7 @@ func testEvents(x *tester) {
 		x.check(x.do(func(done func(error)) error { return ctx.EventNotify(e, done) }))
 		x.check(ctx.EventQuery(e))
 		n := x.stream(ctx, worker.StreamNonBlocking)
-		if got := x.read64(ctx, n, p); got != value+1 {
+		if got := x.read64(ctx, n, p); got != x.kept64(value+1) {
 			x.Errorf("%d, want %d", got, value+1)
 		}
 	}

@@ -4,6 +4,7 @@
 // installer/dev/bench.sh.
 //
 //	benchreport         the table, of samples on standard input
+//	benchreport path    the table of the path to a GPU (bench-gpu-path.sh)
 //	benchreport busy    one sample of how busy the machine is now
 package main
 
@@ -28,7 +29,10 @@ func run(args []string) error {
 		}
 		return err
 	}
-	if len(args) != 0 {
+	table := rows
+	if len(args) == 1 && args[0] == "path" {
+		table = pathRows()
+	} else if len(args) != 0 {
 		return fmt.Errorf("unknown arguments %q", args)
 	}
 	all, err := parse(os.Stdin)
@@ -36,7 +40,7 @@ func run(args []string) error {
 		return err
 	}
 	fmt.Println(machine(time.Now(), all))
-	text, missing := report(rows, all)
+	text, missing := report(table, all)
 	fmt.Print(text)
 	if len(missing) > 0 {
 		return fmt.Errorf("no samples of %q", missing)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -23,12 +24,14 @@ PASS
 		{name: "ours", bench: ns("Ours"), baselineName: "theirs", baseline: ns("Theirs/clients=1")},
 		{name: "speed", bench: key{"Ours", "MB/s"}, baselineName: "none", baseline: ns("None")},
 		{name: "at worst", bench: ns("Ours"), baselineName: "theirs", baseline: ns("Theirs/clients=1"), worst: true, goal: 3000},
+		{name: "fast enough", bench: ns("Ours"), baselineName: "theirs", baseline: ns("Theirs/clients=1"), goalRatio: 3.4},
+		{name: "too slow", bench: ns("Ours"), baselineName: "theirs", baseline: ns("Theirs/clients=1"), goalRatio: 3.3},
 		{name: "still at worst", bench: ns("Ours"), baselineName: "theirs", baseline: ns("Theirs/clients=1"), worst: true, goal: 2999},
 	}, all)
 	if len(missing) != 1 || missing[0] != "speed" {
 		t.Errorf("missing: %q", missing)
 	}
-	for _, want := range []string{"2 µs", "100 %", "3 ", "600 ns", "33 %", "3.3 ", "NOISY", "MISSING", "goal 3 µs: met", "goal 3 µs: MISSED", "4.3 ", "WARNING: others used up to 40 %"} {
+	for _, want := range []string{"2 µs", "100 %", "3 ", "600 ns", "33 %", "3.3 ", "NOISY", "MISSING", "goal 3 µs: met", "goal 3 µs: MISSED", "goal 3.4 × baseline: met", "goal 3.3 × baseline: MISSED", "4.3 ", "WARNING: others used up to 40 %"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -38,6 +41,25 @@ PASS
 	}
 	if _, err := parse(strings.NewReader("BenchmarkX 1 fast ns/op\n")); err == nil {
 		t.Error("a value that is no number was read")
+	}
+}
+
+// Every row of the path has a sample that path.c takes.
+func TestPathRows(t *testing.T) {
+	source, err := os.ReadFile("../../../gpu/guest/bench/path.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range pathRows() {
+		for _, k := range []key{r.bench, r.baseline} {
+			name, _, _ := strings.Cut(k.bench, "/")
+			if !strings.Contains(string(source), `"`+name) {
+				t.Errorf("row %s: path.c takes no sample of %s", r.name, k.bench)
+			}
+		}
+		if r.goal != 0 && r.goalRatio != 0 {
+			t.Errorf("row %s has two goals", r.name)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ type row struct {
 	baseline     key
 	worst        bool    // the greatest of the samples counts, and not their median
 	goal         float64 // at most so much, in the bench's unit; 0: none is set
+	goalRatio    float64 // at most so many times the baseline; 0: none is set
 }
 
 // value that the row shows of its samples.
@@ -91,7 +92,7 @@ func report(rows []row, all samples) (text string, missing []string) {
 		}
 		got, than := r.value(v), r.value(base)
 		line(r.name, quantity(got, r.bench.unit), percent(spread(v)), fmt.Sprint(len(v)),
-			r.baselineName, quantity(than, r.baseline.unit), percent(spread(base)), ratio(got, than), r.note(got, v, base))
+			r.baselineName, quantity(than, r.baseline.unit), percent(spread(base)), ratio(got, than), r.note(got, than, v, base))
 	}
 	_ = w.Flush() // to memory
 	b.WriteString("ratio: median to the baseline's median (in rows of the worst, the greatest to the greatest). spread: greatest less least, by the median.\n")
@@ -104,19 +105,25 @@ func report(rows []row, all samples) (text string, missing []string) {
 }
 
 // note is what to beware of.
-func (r row) note(got float64, v, base []float64) string {
+func (r row) note(got, than float64, v, base []float64) string {
 	var notes []string
 	if r.goal != 0 {
-		said := "met"
-		if got > r.goal {
-			said = "MISSED"
-		}
-		notes = append(notes, fmt.Sprintf("goal %s: %s", quantity(r.goal, r.bench.unit), said))
+		notes = append(notes, fmt.Sprintf("goal %s: %s", quantity(r.goal, r.bench.unit), met(got, r.goal)))
+	}
+	if r.goalRatio != 0 {
+		notes = append(notes, fmt.Sprintf("goal %.3g × baseline: %s", r.goalRatio, met(got, r.goalRatio*than)))
 	}
 	if spread(v) > noisy || spread(base) > noisy {
 		notes = append(notes, "NOISY")
 	}
 	return strings.Join(notes, ", ")
+}
+
+func met(got, most float64) string {
+	if got > most {
+		return "MISSED"
+	}
+	return "met"
 }
 
 func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }

@@ -1,0 +1,117 @@
+// Package fatbin reads the container in which nvcc and clang put the images of a
+// module: PTX and machine code for several architectures.
+//
+// A fatbin is a header and entries, each a header and a payload. The layout is
+// known from public tools: magic u32, version u16, header size u16, bytes u64;
+// entry: kind u16 (1 PTX, 2 ELF), u16, header size u32, padded payload u64, compressed
+// size u32, u32, minor u16, major u16, arch u32, name offset and length u32,
+// flags u64, u64, decompressed size u64.
+//
+// The input is hostile: it comes from a tenant.
+package fatbin
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// Limits and marks of the format.
+const (
+	magic       = 0xBA55ED50
+	headerSize  = 16
+	entrySize   = 64 // least bytes of an entry's header
+	flagLZ4     = 0x2000
+	flagZstd    = 0x8000
+	maxUnpacked = 64 << 20 // bytes of one payload
+)
+
+// Kind is what an entry holds.
+type Kind uint16
+
+// The kinds of entry that are known.
+const (
+	PTX Kind = 1
+	ELF Kind = 2
+)
+
+var (
+	// ErrMalformed is what a fatbin with bad sizes or bad compressed data gives.
+	ErrMalformed = errors.New("malformed fatbin")
+	// ErrCompression is what an entry with an unknown compression gives.
+	ErrCompression = errors.New("zstd-compressed entries are not supported")
+)
+
+// Is reports whether an image begins as a fatbin does.
+func Is(image []byte) bool {
+	return len(image) >= 4 && binary.LittleEndian.Uint32(image) == magic
+}
+
+// Entry is one image of a fatbin.
+type Entry struct {
+	Kind     Kind
+	Arch     uint32 // as in sm_61
+	flags    uint64
+	packed   uint32 // bytes, when compressed
+	unpacked uint64 // bytes, when compressed
+	payload  []byte
+}
+
+// Entries lists the images of a fatbin in order. Their payloads are not looked
+// at; they share the fatbin's bytes. The error is ErrMalformed.
+func Entries(image []byte) ([]Entry, error) {
+	if len(image) < headerSize || !Is(image) {
+		return nil, ErrMalformed
+	}
+	le := binary.LittleEndian
+	at := uint64(le.Uint16(image[6:]))
+	end := at + le.Uint64(image[8:])
+	if end < at || end > uint64(len(image)) {
+		return nil, ErrMalformed
+	}
+	var list []Entry
+	for at+entrySize <= end {
+		h := image[at:end]
+		head, size := uint64(le.Uint32(h[4:])), le.Uint64(h[8:])
+		if head < entrySize || head > uint64(len(h)) || size > uint64(len(h))-head {
+			return nil, ErrMalformed
+		}
+		list = append(list, Entry{
+			Kind: Kind(le.Uint16(h)), Arch: le.Uint32(h[28:]), flags: le.Uint64(h[40:]),
+			packed: le.Uint32(h[16:]), unpacked: le.Uint64(h[56:]), payload: h[head : head+size],
+		})
+		at += head + size
+	}
+	return list, nil
+}
+
+// Image returns an entry's bytes, decompressed if they are compressed, with
+// the zero bytes at the end of PTX removed. The error wraps ErrMalformed or
+// ErrCompression.
+func (e Entry) Image() ([]byte, error) {
+	body := e.payload
+	switch {
+	case e.flags&flagZstd != 0:
+		return nil, ErrCompression
+	case e.flags&flagLZ4 != 0:
+		if uint64(e.packed) > uint64(len(body)) || e.unpacked > maxUnpacked {
+			return nil, fmt.Errorf("%w: %d bytes, decompressed %d", ErrMalformed, e.packed, e.unpacked)
+		}
+		out, ok := unlz4(body[:e.packed], int(e.unpacked))
+		if !ok {
+			return nil, fmt.Errorf("%w: bad LZ4 block", ErrMalformed)
+		}
+		body = out
+	}
+	if e.Kind == PTX {
+		body = trimZero(body)
+	}
+	return body, nil
+}
+
+func trimZero(b []byte) []byte {
+	for len(b) > 0 && b[len(b)-1] == 0 {
+		b = b[:len(b)-1]
+	}
+	return b
+}

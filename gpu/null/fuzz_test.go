@@ -1,0 +1,99 @@
+package null
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
+)
+
+// whole is a ring in which a guest uses every kind of command, without waiting
+// for answers: what depends on one that comes later fails.
+func whole() []byte {
+	const ctx, stream, event, module, function = 1, 2, 3, 20, 10
+	l := guesttest.DefaultLayout
+	arena := (abi.HeaderSize + l.RingSize + l.Slots*abi.SlotSize + 4*l.Chunks + abi.PageSize - 1) &^ (abi.PageSize - 1)
+	var ring []byte
+	slot := uint32(0)
+	add := func(op abi.Op, args interface{ Append([]byte) []byte }, inline []byte) {
+		ring = append(ring, guesttest.Entry(op, 0, slot, args, inline)...)
+		slot++
+	}
+	add(abi.OpCtxCreate, abi.CtxCreate{Ctx: ctx}, nil)
+	add(abi.OpStreamCreate, abi.StreamCreate{Ctx: ctx, Stream: stream}, nil)
+	add(abi.OpEventCreate, abi.EventCreate{Ctx: ctx, Event: event}, nil)
+	add(abi.OpMemAlloc, abi.MemAlloc{Ctx: ctx, Size: 4096}, nil)
+	add(abi.OpModuleLoad, abi.ModuleLoad{Ctx: ctx, Module: module, FirstFunction: function, ImageOff: arena, ImageLen: uint64(len(source)), OutOff: arena + l.ChunkSize, OutLen: 4096}, nil)
+	add(abi.OpCopyHtoDInline, abi.CopyHtoDInline{Stream: stream, Dst: base}, []byte("12345678"))
+	add(abi.OpCopyDtoD, abi.CopyDtoD{Stream: stream, Dst: base, Src: base + 64, Size: 64}, nil)
+	add(abi.OpMemset, abi.Memset{Stream: stream, Dst: base, Width: 4, Count: 16}, nil)
+	add(abi.OpLaunch, abi.Launch{Stream: stream, Function: function, GridX: 1, GridY: 1, GridZ: 1, BlockX: 1, BlockY: 1, BlockZ: 1}, make([]byte, 16))
+	add(abi.OpEventRecord, abi.EventRecord{Event: event, Stream: stream}, nil)
+	add(abi.OpStreamWaitEvent, abi.StreamWaitEvent{Event: event, Stream: stream}, nil)
+	add(abi.OpEventSynchronize, abi.EventSynchronize{Event: event}, nil)
+	add(abi.OpEventElapsed, abi.EventElapsed{Start: event, End: event}, nil)
+	add(abi.OpStreamSynchronize, abi.StreamSynchronize{Stream: stream}, nil)
+	add(abi.OpMemFree, abi.MemFree{Address: base}, nil)
+	add(abi.OpStreamDestroy, abi.StreamDestroy{Stream: stream}, nil)
+	add(abi.OpEventDestroy, abi.EventDestroy{Event: event}, nil)
+	add(abi.OpCtxDestroy, abi.CtxDestroy{Ctx: ctx}, nil)
+	return ring
+}
+
+// FuzzSession: whatever stands in the ring, a worker with a null device ends
+// when its guest does, and both the device and the host have all memory back.
+func FuzzSession(f *testing.F) {
+	f.Add(whole())
+	f.Add(whole()[:200])
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, ring []byte) {
+		serve(t, ring, func(g *guesttest.Guest) {
+			for i := 0; i < 200 && g.Dead() == nil && g.Shm.Load64(abi.OffTail) != g.Shm.Load64(abi.OffHead); i++ {
+				time.Sleep(10 * time.Microsecond)
+			}
+		})
+	})
+}
+
+// serve runs a worker with a null device for a guest that has the ring, and
+// the source of a module in its first chunk, until during has returned.
+func serve(t *testing.T, ring []byte, during func(*guesttest.Guest)) {
+	t.Helper()
+	const vram = 1 << 30
+	d, err := New(Options{VRAM: vram})
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := worker.NewLocalHost(worker.Limits{VRAM: vram})
+	a, b, err := guesttest.Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := worker.NewSession(b, d, host, worker.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(context.Background()) }()
+	g, err := guesttest.Dial(a, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(g.Shm.Bytes(g.Arena, g.Layout.ChunkSize), source)
+	g.Shm.Store64(abi.OffHead, uint64(copy(g.Shm.Bytes(g.Ring, g.Layout.RingSize), ring)))
+	_ = g.Kick()
+	during(g)
+	_ = a.CloseWrite()
+	_ = patience.Receive(t, 20*time.Second, "the session ends", ended) // in good order or with the ring's error
+	g.Close()
+	if used := d.(*device).mem.used; used != 0 {
+		t.Errorf("%d bytes of device memory are left", used)
+	}
+	if free, _, _ := host.Memory(); free != vram {
+		t.Errorf("%d bytes are reserved at the host", vram-free)
+	}
+}

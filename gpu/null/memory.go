@@ -1,0 +1,237 @@
+package null
+
+import (
+	"errors"
+	"slices"
+	"sort"
+	"sync"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+const (
+	// base is the first device address. It is in the half of the address space
+	// that processes have, far from where Linux puts mappings by itself.
+	base = uint64(0x6000_0000_0000)
+	// addressSpace is how many times the limit there are addresses for: memory
+	// that is evicted keeps its own.
+	addressSpace = 4
+	// unit is what addresses are aligned to, and what stays unused after each
+	// allocation, so that running past an end is an error.
+	unit = worker.AllocUnit
+)
+
+// memory is the device's: addresses and counts, and nothing behind them.
+type memory struct {
+	limit uint64 // bytes that may be on the device
+	end   uint64 // the first address that is not the device's
+
+	mu     sync.Mutex // guards the following
+	used   uint64     // bytes on the device
+	blocks []block    // by address
+	next   uint64     // where the search for a free place begins
+}
+
+// block is one allocation.
+type block struct {
+	at, size uint64
+	away     uint64 // bytes that are evicted
+	c        *Context
+}
+
+// counted is how many bytes of the device a block takes.
+func (b block) counted() uint64 { return worker.Accounted(b.size) - worker.Accounted(b.away) }
+
+func newMemory(limit uint64) *memory {
+	return &memory{limit: limit, end: base + addressSpace*worker.Accounted(limit) + unit, next: base}
+}
+
+// after is the index of the first block at or after an address; callers hold mu.
+func (m *memory) after(at uint64) int {
+	return sort.Search(len(m.blocks), func(i int) bool { return m.blocks[i].at >= at })
+}
+
+// alloc makes a block of a context. away: it does not count, because the
+// context is evicted.
+func (m *memory) alloc(c *Context, size uint64, away bool) (uint64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if size > m.limit {
+		return 0, abi.ErrOutOfMemory // also keeps the rounding from wrapping
+	}
+	b := block{size: size, c: c}
+	if away {
+		b.away = size
+	}
+	if b.counted() > m.limit-m.used {
+		return 0, abi.ErrOutOfMemory
+	}
+	i, ok := m.place(m.next, m.end, &b)
+	if !ok {
+		i, ok = m.place(base, m.next, &b)
+	}
+	if !ok {
+		return 0, abi.ErrOutOfMemory
+	}
+	m.used += b.counted()
+	m.blocks = slices.Insert(m.blocks, i, b)
+	m.next = b.at + worker.Accounted(size) + unit
+	return b.at, nil
+}
+
+// place finds a free place that begins at or after from and, where blocks are,
+// before to; callers hold mu. Between from and the next block nothing may lie.
+func (m *memory) place(from, to uint64, b *block) (index int, ok bool) {
+	need := worker.Accounted(b.size) + unit
+	at := from
+	for i := m.after(from); ; i++ {
+		limit := m.end
+		if i < len(m.blocks) {
+			limit = m.blocks[i].at
+		}
+		if at < limit && limit-at >= need {
+			b.at = at
+			return i, true
+		}
+		if i == len(m.blocks) || m.blocks[i].at >= to {
+			return 0, false
+		}
+		at = m.blocks[i].at + worker.Accounted(m.blocks[i].size) + unit
+	}
+}
+
+// free ends a context's block that begins at an address.
+func (m *memory) free(c *Context, at uint64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i := m.after(at)
+	if i == len(m.blocks) || m.blocks[i].at != at || m.blocks[i].c != c {
+		return abi.ErrInvalidValue
+	}
+	m.used -= m.blocks[i].counted()
+	m.blocks = slices.Delete(m.blocks, i, i+1)
+	return nil
+}
+
+// check reports whether a context has size bytes at an address, in one block.
+func (m *memory) check(c *Context, at, size uint64) error {
+	if size == 0 {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i := sort.Search(len(m.blocks), func(i int) bool { return m.blocks[i].at > at })
+	if i == 0 {
+		return abi.ErrInvalidValue
+	}
+	b := m.blocks[i-1]
+	if off := at - b.at; b.c != c || off > b.size || size > b.size-off {
+		return abi.ErrInvalidValue
+	}
+	return nil
+}
+
+// forget frees all of a context's blocks.
+func (m *memory) forget(c *Context) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.blocks = slices.DeleteFunc(m.blocks, func(b block) bool {
+		if b.c == c {
+			m.used -= b.counted()
+		}
+		return b.c == c
+	})
+}
+
+// evict moves at least bytes of a context, or all, off the device.
+func (m *memory) evict(c *Context, bytes uint64) (moved uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range m.blocks {
+		b := &m.blocks[i]
+		if moved >= bytes {
+			break
+		}
+		if b.c != c || b.away == b.size {
+			continue
+		}
+		before := b.counted()
+		left := b.size - b.away
+		b.away += min(left, worker.Accounted(min(bytes-moved, left)))
+		m.used -= before - b.counted()
+		moved += before - b.counted()
+	}
+	return moved
+}
+
+// restore brings all of a context's bytes back, if there is room for all.
+func (m *memory) restore(c *Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var need uint64
+	for _, b := range m.blocks {
+		if b.c == c {
+			need += worker.Accounted(b.away)
+		}
+	}
+	if need > m.limit-m.used {
+		return abi.ErrOutOfMemory
+	}
+	for i := range m.blocks {
+		if b := &m.blocks[i]; b.c == c {
+			b.away = 0
+		}
+	}
+	m.used += need
+	return nil
+}
+
+// MemAlloc implements worker.Context.
+func (c *Context) MemAlloc(size uint64) (uint64, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.usable(); err != nil {
+		return 0, err
+	}
+	if size == 0 {
+		return 0, abi.ErrInvalidValue
+	}
+	return c.d.mem.alloc(c, size, c.evicted)
+}
+
+// MemFree implements worker.Context. Work that is queued has no use for the
+// memory, so it goes at once.
+func (c *Context) MemFree(address uint64) error { return c.d.mem.free(c, address) }
+
+// Evict implements worker.Context. Only the accounts change.
+func (c *Context) Evict(bytes uint64) (moved uint64, err error) {
+	c.move.Lock()
+	defer c.move.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return 0, abi.ErrInvalidContext
+	}
+	if c.inside {
+		return 0, errors.New("null device: memory is to move while the context is inside the gate")
+	}
+	c.evicted = true
+	return c.d.mem.evict(c, bytes), nil
+}
+
+// Restore implements worker.Context.
+func (c *Context) Restore() error {
+	c.move.Lock()
+	defer c.move.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return abi.ErrInvalidContext
+	}
+	if err := c.d.mem.restore(c); err != nil {
+		return err
+	}
+	c.evicted = false
+	return nil
+}

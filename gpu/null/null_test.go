@@ -1,0 +1,394 @@
+package null
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
+)
+
+const source = `.version 6.0
+.target sm_50
+.address_size 64
+.global .align 4 .u32 numbers[4] = {1, 2, 3, 4};
+.visible .entry first(.param .u64 a, .param .u32 b) .maxntid 128 { frobnicate; ret; }
+.visible .entry second() { ret; }
+`
+
+func open(t testing.TB, o Options) (worker.Driver, *Context) {
+	t.Helper()
+	d, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	c, err := d.NewContext(0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, c.(*Context)
+}
+
+func wait(t testing.TB, what string, issue func(done func(error)) error) {
+	t.Helper()
+	ended := make(chan error, 1)
+	if err := issue(func(err error) { ended <- err }); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	if err := patience.Receive(t, 20*time.Second, what, ended); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+func TestTellsThatItComputesNothing(t *testing.T) {
+	d, c := open(t, Options{})
+	if name := d.Info().Name; !strings.Contains(name, "computes nothing") || len(name) > 26 {
+		t.Errorf("name %q: want one of at most 26 characters, as nvidia-smi has, that says that it computes nothing", name)
+	}
+	_, _, info, err := c.ModuleLoad([]byte(source), worker.ModuleOptions{})
+	if err != nil || !strings.Contains(info.InfoLog, "none of which will run") {
+		t.Errorf("module: log %q, %v", info.InfoLog, err)
+	}
+	if _, err := New(Options{VRAM: maxVRAM + 1}); err == nil {
+		t.Error("a device of more than 4 TiB was made")
+	}
+}
+
+// What is read from the device is zero, whatever was written, and whatever was
+// in the buffer; in the call and by the context's goroutine.
+func TestReadsZero(t *testing.T) {
+	_, c := open(t, Options{})
+	for _, n := range []int{64, maxInCall + 1} {
+		p, err := c.MemAlloc(uint64(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := bytes.Repeat([]byte{0xee}, n)
+		wait(t, "copy to the device", func(done func(error)) error { return c.CopyHtoD(nil, p, b, done) })
+		if b[0] != 0xee || b[n-1] != 0xee {
+			t.Error("a copy to the device changed its source")
+		}
+		wait(t, "copy from the device", func(done func(error)) error { return c.CopyDtoH(nil, b, p, done) })
+		if !bytes.Equal(b, make([]byte, n)) {
+			t.Errorf("%d bytes were read that are not all zero", n)
+		}
+	}
+}
+
+// Addresses are found again after they have been through the whole range, and
+// never lie in two allocations.
+func TestAddressesComeRound(t *testing.T) {
+	const size = 1 << 20
+	_, c := open(t, Options{VRAM: 16 * size})
+	seen, again := map[uint64]bool{}, false
+	var held []uint64
+	for range 200 {
+		p, err := c.MemAlloc(size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range held {
+			if p < q+size && q < p+size {
+				t.Fatalf("%#x and %#x overlap", p, q)
+			}
+		}
+		again = again || seen[p]
+		seen[p] = true
+		if held = append(held, p); len(held) > 10 {
+			i := int(p>>20) % len(held)
+			if err := c.MemFree(held[i]); err != nil {
+				t.Fatal(err)
+			}
+			held = append(held[:i], held[i+1:]...)
+		}
+	}
+	if !again {
+		t.Error("no address was given twice: the range does not come round")
+	}
+}
+
+// One context's addresses are not another's.
+func TestContextsAreApart(t *testing.T) {
+	d, a := open(t, Options{})
+	other, err := d.NewContext(0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := a.MemAlloc(64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := a.StreamCreate(0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := a.EventCreate(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, f, _, err := a.ModuleLoad([]byte(source), worker.ModuleOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := [3]uint32{1, 1, 1}
+	for what, c := range map[string]struct{ got, want error }{
+		"free":     {other.MemFree(p), abi.ErrInvalidValue},
+		"copy":     {other.CopyHtoD(nil, p, make([]byte, 8), nil), abi.ErrInvalidValue},
+		"stream":   {other.StreamQuery(s), abi.ErrInvalidHandle},
+		"destroy":  {other.StreamDestroy(s), abi.ErrInvalidHandle},
+		"event":    {other.EventRecord(e, nil), abi.ErrInvalidHandle},
+		"module":   {other.ModuleUnload(m), abi.ErrInvalidHandle},
+		"function": {other.Launch(nil, f[0], worker.Launch{Grid: one, Block: one}, nil), abi.ErrInvalidHandle},
+	} {
+		if !errors.Is(c.got, c.want) {
+			t.Errorf("%s of another context: %v, want %v", what, c.got, c.want)
+		}
+	}
+}
+
+func TestLaunchIsChecked(t *testing.T) {
+	_, c := open(t, Options{})
+	_, f, _, err := c.ModuleLoad([]byte(source), worker.ModuleOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := [3]uint32{1, 1, 1}
+	for what, l := range map[string]struct {
+		worker.Launch
+		want error
+	}{
+		"right":             {worker.Launch{Grid: one, Block: one, Params: make([]byte, 12)}, nil},
+		"few parameters":    {worker.Launch{Grid: one, Block: one, Params: make([]byte, 11)}, abi.ErrInvalidValue},
+		"no grid":           {worker.Launch{Block: one, Params: make([]byte, 12)}, abi.ErrInvalidValue},
+		"more than maxntid": {worker.Launch{Grid: one, Block: [3]uint32{129, 1, 1}, Params: make([]byte, 12)}, abi.ErrLaunchResources},
+		"shared memory":     {worker.Launch{Grid: one, Block: one, Params: make([]byte, 12), Shared: maxSharedBytes + 1}, abi.ErrInvalidValue},
+	} {
+		if err := c.Launch(nil, f[0], l.Launch, nil); !errors.Is(err, l.want) {
+			t.Errorf("%s: %v, want %v", what, err, l.want)
+		}
+	}
+}
+
+// shutGate lets nobody in until it is opened, and then once.
+type shutGate struct{ opened chan struct{} }
+
+func (g shutGate) Enter() error       { <-g.opened; return abi.ErrUnavailable }
+func (shutGate) Expired() bool        { return false }
+func (shutGate) Leave(uint64, uint64) {}
+
+// A guest without a lease can fill the queue and no more; who fills it waits,
+// and fails when the session ends.
+func TestQueueIsLimited(t *testing.T) {
+	d, _ := open(t, Options{})
+	g := shutGate{make(chan struct{})}
+	ctx, err := d.NewContext(0, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := ctx.(*Context)
+	p, err := c.MemAlloc(8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	issued := make(chan error, 1)
+	go func() {
+		for {
+			if err := c.Memset(nil, p, 0, 4, 1, nil); err != nil {
+				issued <- err
+				return
+			}
+		}
+	}()
+	patience.Until(t, 20*time.Second, "the queue is full", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.queue) == maxQueued
+	})
+	close(g.opened)
+	if err := patience.Receive(t, 20*time.Second, "the issuer's error", issued); !errors.Is(err, abi.ErrUnavailable) {
+		t.Errorf("after the session's end: %v, want %v", err, abi.ErrUnavailable)
+	}
+}
+
+// cubin is a small one: kernel k(u64, u32), variable v of 24 bytes, a function
+// that is no kernel.
+func cubin() []byte {
+	le := binary.LittleEndian
+	names := "\x00k\x00v\x00helper\x00.shstrtab\x00.symtab\x00.text.k\x00.nv.info.k\x00.nv.global\x00"
+	at := func(s string) uint32 { return uint32(strings.Index(names, "\x00"+s+"\x00") + 1) }
+	param := func(ordinal, offset uint16, size uint32) []byte {
+		b := []byte{infoSized, infoParam, paramRecord, 0, 0, 0, 0, 0}
+		b = le.AppendUint16(b, ordinal)
+		b = le.AppendUint16(b, offset)
+		return le.AppendUint32(b, size<<18)
+	}
+	info := append([]byte{3, 0x1b, 0xff, 0}, append(param(1, 8, 4), param(0, 0, 8)...)...) // MAXREG_COUNT, and the parameters from the last
+	symbol := func(name string, kind, other byte, section uint16, size uint64) []byte {
+		b := le.AppendUint32(nil, at(name))
+		b = append(b, 0x10|kind, other)
+		b = le.AppendUint16(b, section)
+		b = le.AppendUint64(b, 0)
+		return le.AppendUint64(b, size)
+	}
+	symbols := append(make([]byte, elfSymbol), symbol("k", symbolFunction, otherEntry, 3, 8)...)
+	symbols = append(symbols, symbol("helper", symbolFunction, 0, 3, 8)...)
+	symbols = append(symbols, symbol("v", symbolObject, 0, 5, 24)...)
+	image := make([]byte, elfHeader)
+	copy(image, "\x7fELF\x02\x01\x01")
+	le.PutUint16(image[18:], machineCUDA)
+	image[48] = 70
+	headers := make([]byte, elfSection)
+	n := uint16(1)
+	add := func(name string, kind, link uint32, body []byte) {
+		h := make([]byte, elfSection)
+		le.PutUint32(h, at(name))
+		le.PutUint32(h[4:], kind)
+		le.PutUint64(h[24:], uint64(len(image)))
+		le.PutUint64(h[32:], uint64(len(body)))
+		le.PutUint32(h[40:], link)
+		headers = append(headers, h...)
+		if kind != sectionNoBits {
+			image = append(image, body...)
+		}
+		n++
+	}
+	add(".shstrtab", 3, 0, []byte(names))
+	add(".symtab", sectionSymbols, 1, symbols)
+	add(".text.k", 1, 0, make([]byte, 8))
+	add(".nv.info.k", 0x70000000, 0, info)
+	add(".nv.global", sectionNoBits, 0, make([]byte, 24))
+	le.PutUint64(image[40:], uint64(len(image)))
+	le.PutUint16(image[58:], elfSection)
+	le.PutUint16(image[60:], n)
+	le.PutUint16(image[62:], 1)
+	return append(image, headers...)
+}
+
+// wrap puts one image into a fatbin.
+func wrap(kind uint16, payload []byte) []byte {
+	le := binary.LittleEndian
+	b := make([]byte, 16+64)
+	le.PutUint32(b, 0xBA55ED50)
+	le.PutUint16(b[6:], 16)
+	le.PutUint64(b[8:], uint64(64+len(payload)))
+	le.PutUint16(b[16:], kind)
+	le.PutUint32(b[20:], 64)
+	le.PutUint64(b[24:], uint64(len(payload)))
+	return append(b, payload...)
+}
+
+func TestModules(t *testing.T) {
+	_, c := open(t, Options{})
+	for name, l := range map[string]struct {
+		image     []byte
+		functions string
+		params    int // of the first function
+		global    string
+		size      uint64
+	}{
+		"PTX":                          {[]byte(source), "first second", 2, "numbers", 16},
+		"PTX in a fatbin":              {wrap(1, []byte(source)), "first second", 2, "numbers", 16},
+		"machine code":                 {cubin(), "k", 2, "v", 24},
+		"machine code in a fatbin":     {wrap(2, cubin()), "k", 2, "v", 24},
+		"PTX with zeros after its end": {append([]byte(source), 0, 0), "first second", 2, "numbers", 16},
+	} {
+		m, f, info, err := c.ModuleLoad(l.image, worker.ModuleOptions{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var names []string
+		for _, f := range info.Functions {
+			names = append(names, f.Name)
+		}
+		if got := strings.Join(names, " "); got != l.functions || len(f) != len(names) || len(info.Functions[0].Params) != l.params {
+			t.Errorf("%s: functions %+v, want %s", name, info.Functions, l.functions)
+		}
+		if p := info.Functions[0].Params; p[0].Offset != 0 || p[0].Size != 8 || p[1].Offset != 8 || p[1].Size != 4 {
+			t.Errorf("%s: parameters %+v, want 8 bytes at 0 and 4 at 8", name, p)
+		}
+		if len(info.Globals) != 1 || info.Globals[0].Name != l.global || info.Globals[0].Size != l.size {
+			t.Errorf("%s: variables %+v, want %s of %d bytes", name, info.Globals, l.global, l.size)
+		}
+		if err := c.ModuleUnload(m); err != nil {
+			t.Errorf("%s: unload: %v", name, err)
+		}
+		if err := c.ModuleUnload(m); !errors.Is(err, abi.ErrInvalidHandle) {
+			t.Errorf("%s: unloaded twice: %v", name, err)
+		}
+	}
+	if used := c.d.mem.used; used != 0 {
+		t.Errorf("%d bytes are in use after all modules were unloaded", used)
+	}
+}
+
+func TestBadModules(t *testing.T) {
+	_, c := open(t, Options{VRAM: 1 << 20})
+	other := cubin()
+	other[18] = 62 // x86-64
+	for name, l := range map[string]struct {
+		image []byte
+		want  error
+	}{
+		"nothing":             {nil, abi.ErrInvalidPTX},
+		"text":                {[]byte("this is no image"), abi.ErrInvalidPTX},
+		"no end":              {[]byte(source[:strings.LastIndex(source, "}")]), abi.ErrInvalidPTX},
+		"no target":           {[]byte(".version 6.0\n.address_size 64\n"), abi.ErrInvalidPTX},
+		"extern variable":     {[]byte(".version 6.0\n.target sm_50\n.extern .global .u32 x;\n"), abi.ErrInvalidPTX},
+		"too large variable":  {[]byte(".version 6.0\n.target sm_50\n.global .b8 x[2097152];\n"), abi.ErrOutOfMemory},
+		"code for processors": {other, abi.ErrNoBinaryForGPU},
+		"empty fatbin":        {wrap(7, nil), abi.ErrNoBinaryForGPU},
+		"cut fatbin":          {wrap(1, []byte(source))[:100], abi.ErrInvalidImage},
+		"text in a fatbin":    {wrap(1, []byte("text")), abi.ErrInvalidPTX},
+	} {
+		_, _, info, err := c.ModuleLoad(l.image, worker.ModuleOptions{})
+		if !errors.Is(err, l.want) || info.ErrorLog == "" {
+			t.Errorf("%s: %v, log %q, want %v", name, err, info.ErrorLog, l.want)
+		}
+	}
+	good := cubin()
+	for i := range good { // every truncation is refused, none panics
+		if _, _, _, err := c.ModuleLoad(good[:i], worker.ModuleOptions{}); err == nil {
+			t.Errorf("the first %d bytes of a cubin load", i)
+		}
+	}
+	if used := c.d.mem.used; used != 0 {
+		t.Errorf("%d bytes are in use after modules that did not load", used)
+	}
+}
+
+// FuzzModuleLoad: whatever a tenant loads is a module or an error with a log.
+func FuzzModuleLoad(f *testing.F) {
+	for _, image := range [][]byte{[]byte(source), cubin(), wrap(1, []byte(source)), wrap(2, cubin())} {
+		f.Add(image)
+	}
+	_, c := open(f, Options{VRAM: 64 << 20})
+	f.Fuzz(func(t *testing.T, image []byte) {
+		m, functions, info, err := c.ModuleLoad(image, worker.ModuleOptions{})
+		if err != nil {
+			if info.ErrorLog == "" {
+				t.Errorf("%v without a log", err)
+			}
+			return
+		}
+		if len(functions) != len(info.Functions) {
+			t.Errorf("%d functions, %d in the info", len(functions), len(info.Functions))
+		}
+		if err := c.ModuleUnload(m); err != nil {
+			t.Error(err)
+		}
+		if c.d.mem.used != 0 {
+			t.Errorf("%d bytes stay in use", c.d.mem.used)
+		}
+	})
+}

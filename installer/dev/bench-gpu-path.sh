@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# The path between a program and a GPU, over a null GPU on this machine: samples
+# of gpu/guest/bench with their baselines, round by round, as one table. Called
+# by "make bench-gpu-path". ROUNDS is how many; default 7. Goals are printed
+# beside what was measured and decide nothing.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+root=$PWD
+build=${BASALT_BUILD:-$root/build}
+out=$build/bench
+rounds=${ROUNDS:-7}
+mkdir -p "$out"
+
+echo "bench-gpu-path: building"
+make --no-print-directory -C gpu/guest BUILD="$build" all bench >"$out/path-build.log" 2>&1 ||
+	{ cat "$out/path-build.log" >&2; exit 1; }
+go build -o "$build/bin/" ./appliance/cmd/basalt-gpud ./appliance/cmd/basalt-worker ./installer/dev/benchreport
+
+sockets=$(mktemp -d)
+gpud=''
+stop() {
+	[ -z "$gpud" ] || { kill "$gpud" 2>/dev/null || true; wait "$gpud" 2>/dev/null || true; }
+	rm -rf "$sockets"
+}
+trap stop EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+"$build/bin/basalt-gpud" --standalone --null-gpu name=null0,vram=4GiB --socket "$sockets/gpu" >"$out/path-gpud.log" 2>&1 &
+gpud=$!
+for _ in $(seq 100); do
+	[ -S "$sockets/gpu" ] && break
+	kill -0 "$gpud" 2>/dev/null || { cat "$out/path-gpud.log" >&2; echo "bench-gpu-path: basalt-gpud has ended" >&2; exit 1; }
+	sleep 0.1
+done
+
+samples=$out/path-samples.txt
+printf 'BenchmarkAccelerator/null_GPU\t1\t1 cards\n' >"$samples" # what the table's first line says
+for round in $(seq "$rounds"); do
+	echo "bench-gpu-path: round $round of $rounds"
+	"$build/bin/benchreport" busy >>"$samples"
+	BASALT_GPU="unix:$sockets/gpu" LD_LIBRARY_PATH="$build/guest/lib" timeout 300 "$build/obj/guest/bench" path 1 >>"$samples"
+done
+
+echo
+echo "load average: $(cut -d' ' -f1-3 /proc/loadavg)"
+"$build/bin/benchreport" path <"$samples" | tee "$out/path-report.txt"
