@@ -10,9 +10,12 @@ package abi
 
 // Version of the contract. A worker serves guests of the same major version
 // and of any minor version up to its own.
+//
+//	1.0  the first
+//	1.1  the guest offers address windows (OffWindows), the worker chooses one
 const (
 	Major = 1
-	Minor = 0
+	Minor = 1
 )
 
 // Magic starts every shared region and every carrier message: "BSLT".
@@ -50,6 +53,27 @@ const (
 	OffAsyncCount   = 0x18c // u32: how many contexts have had an asynchronous error; 0 from a worker that does not count
 	OffErrorText    = 0x1c0 // 256 bytes, NUL-terminated: why the state is StateDead
 	ErrorTextSize   = 256
+
+	// Written once by the guest before it announces the region, from version
+	// 1.1 on: the address windows that it holds, the best first. A base of 0
+	// ends the list; an empty one leaves the choice to the worker.
+	OffWindows      = 0x2c0 // MaxWindows times {u64 base, u64 size}
+	WindowEntrySize = 16
+
+	// Written by the worker before StateReady: the window that it has chosen.
+	OffWindowBase = 0x340 // u64
+	OffWindowSize = 0x348 // u64
+)
+
+// Limits of an address window: the range that holds every device address of a
+// session (docs/decisions/0032-one-address-window.md). All in bytes.
+const (
+	MaxWindows   = 8
+	WindowUnit   = 2 << 20        // base and size are multiples
+	MinWindow    = 256 << 20      // smallest size
+	MaxWindow    = 1 << 40        // largest size
+	WindowLowest = 1 << 36        // lowest base
+	WindowEnd    = 0x7c0000000000 // no window reaches beyond: loaders and stacks lie above
 )
 
 // States of a session, in the header's state word.

@@ -9,9 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/cuda"
 	"github.com/basalt-gpu/basalt/gpu/soft"
 	"github.com/basalt-gpu/basalt/gpu/worker"
+	"github.com/basalt-gpu/basalt/gpu/worker/drivertest"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
@@ -124,7 +126,7 @@ func inputs(kernel string) (a, b []byte) {
 // run runs a kernel on a device and returns what it wrote.
 func run(t *testing.T, d worker.Driver, c one) []byte {
 	t.Helper()
-	ctx, err := d.NewContext(0, open{})
+	ctx, err := d.NewContext(0, open{}, drivertest.Window(t, abi.MaxWindow))
 	if err != nil {
 		t.Fatal(err)
 	}

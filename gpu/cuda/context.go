@@ -69,13 +69,13 @@ const (
 	sleepFor = 20 * time.Microsecond
 )
 
-func newContext(d *driver, handle uintptr, gate worker.Gate) (*context, error) {
+func newContext(d *driver, handle uintptr, gate worker.Gate, w *worker.Window) (*context, error) {
 	c := &context{
 		d: d, handle: handle, gate: gate, queue: make(chan *op, queueLength), quit: make(chan struct{}), ended: make(chan struct{}),
 		def: &stream{}, allocated: map[uint64]bool{}, globals: map[uint64]bool{},
 	}
 	if d.granule != 0 {
-		c.virtual = &virtual{granule: d.granule}
+		c.virtual = &virtual{granule: d.granule, window: w}
 	}
 	var err error
 	if c.clock, err = c.newStream(worker.StreamNonBlocking, 0); err == nil {

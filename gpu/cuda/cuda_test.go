@@ -114,7 +114,7 @@ func open(t *testing.T, d *double, g *gate) worker.Context {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := dev.NewContext(0, g)
+	c, err := dev.NewContext(0, g, drivertest.Window(t, abi.MaxWindow))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,11 +372,12 @@ func TestConformance(t *testing.T) {
 	d := newDouble(t)
 	t.Setenv("DOUBLE_LOG", "")
 	for name, d := range map[string]*double{"virtual memory": d, "pinned": newDouble(t, "-DPINNED")} {
+		o := drivertest.Options{Image: []byte("double: conformance"), Loops: 1, Unplaced: name == "pinned"}
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("DOUBLE_VRAM", strconv.Itoa(64<<20))
 			drivertest.Run(t, func(t *testing.T) worker.Driver {
 				return must[worker.Driver](t)(Open(Options{Library: d.library}))
-			}, drivertest.Options{Image: []byte("double: conformance"), Loops: 1})
+			}, o)
 		})
 	}
 }

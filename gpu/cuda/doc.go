@@ -15,7 +15,8 @@
 // memory and module loading run outside of batches.
 //
 // Where the card has virtual memory management, device memory comes in blocks
-// whose addresses are reserved once (vmm.go); Evict copies pieces to the host and
+// whose addresses are reserved once (vmm.go), in the session's address window
+// (place.go); Evict copies pieces to the host and
 // gives them back to the card, Restore puts new ones behind the same addresses
 // (evict.go). Modules' code and variables stay. Elsewhere memory stays too.
 //

@@ -123,13 +123,13 @@ func kernelDriverVersion() string {
 func (d *driver) Info() abi.DeviceInfoReply { return d.info }
 
 // NewContext implements worker.Driver.
-func (d *driver) NewContext(flags uint32, gate worker.Gate) (worker.Context, error) {
+func (d *driver) NewContext(flags uint32, gate worker.Gate, w *worker.Window) (worker.Context, error) {
 	handle := newOut[uintptr]()
 	defer handle.free()
 	if err := d.lib.call(0, cuCtxCreate, handle.at(), uintptr(flags), d.device); err != nil {
 		return nil, fmt.Errorf("cuCtxCreate: %w", err)
 	}
-	c, err := newContext(d, *handle.value, gate)
+	c, err := newContext(d, *handle.value, gate, w)
 	if err != nil {
 		return nil, errors.Join(err, d.lib.call(0, cuCtxDestroy, *handle.value))
 	}

@@ -18,7 +18,8 @@ import (
 // of device memory that can be taken away and put back (CUDA driver API,
 // "Virtual Memory Management").
 type virtual struct {
-	granule uint64     // bytes; pieces are whole ones
+	granule uint64 // bytes; pieces are whole ones
+	window  *worker.Window
 	move    sync.Mutex // one Evict or Restore at a time; before mu
 
 	mu        sync.Mutex // guards below; not held while bytes are copied
@@ -195,12 +196,11 @@ func (c *context) clear(at, size uint64, stream uintptr) error {
 
 // newBlock reserves addresses, and backs them unless the context is evicted.
 func (c *context) newBlock(size uint64) (*block, error) {
-	at := newOut[uint64]()
-	defer at.free()
-	if err := c.call(cuMemAddressReserve, at.at(), uintptr(size), 0, 0, 0); err != nil {
+	at, err := c.reserve(size)
+	if err != nil {
 		return nil, err
 	}
-	b := &block{address: *at.value, size: size}
+	b := &block{address: at, size: size}
 	largest := roundUp(largestPiece, c.virtual.granule)
 	for off := uint64(0); off < size; off += largest {
 		b.pieces = append(b.pieces, &piece{address: b.address + off, size: min(largest, size-off), away: true})
@@ -259,7 +259,7 @@ func (c *context) dropBlock(b *block) {
 		}
 		p.forget()
 	}
-	_ = c.call(cuMemAddressFree, uintptr(b.address), uintptr(b.size))
+	c.unreserve(b.address, b.size)
 }
 
 // forget frees the host's copy.

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/device/testguest"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
@@ -61,7 +63,7 @@ func TestGuestRoundTrip(t *testing.T) {
 	g := testguest.Boot(t, testguest.Options{VGPU: socket, Files: map[string]string{"probe": testguest.Program(t, probe)},
 		Run: "ls /dev/dri; /probe roundtrip 100 && /probe free"})
 	g.Expect("renderD128")
-	g.Expect("probe: vGPU version 1.0")
+	g.Expect(fmt.Sprintf("probe: vGPU version %d.%d", abi.Major, abi.Minor))
 	t.Log(g.Expect(`probe: 100 round trips.*`))
 	g.Expect("probe: ok")
 	g.Expect("probe: ok")

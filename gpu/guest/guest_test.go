@@ -149,7 +149,8 @@ func TestAPI(t *testing.T) {
 	for _, name := range []string{"threads", "copies", "events", "globals", "library", "jit_logs", "bad_handles",
 		"out_of_memory", "attributes", "bad_ptx", "illegal_address", "after_fault", "forks", "proc_address",
 		"callbacks", "callback_errors", "boxes", "memsets", "registers", "occupancy", "queries", "event_chain", "dynamic_shared",
-		"thread_churn", "thread_storm", "context_stacks", "after_context", "interrupted", "fork_exec"} {
+		"thread_churn", "thread_storm", "context_stacks", "after_context", "interrupted", "fork_exec",
+		"window_collision", "window_taken", "window_all_taken", "window_limited", "window_forks"} {
 		t.Run(name, func(t *testing.T) { g.run(t, object("api"), name) })
 	}
 }
@@ -186,6 +187,19 @@ func TestNullGPU(t *testing.T) {
 }
 
 // A small arena is slower, never wrong.
+// The library says why it has no address window.
+func TestNoWindowSaysWhy(t *testing.T) {
+	g := startGPUD(t)
+	for name, want := range map[string]string{
+		"window_all_taken": "address window: none of 8 address ranges can be reserved in this process",
+		"window_limited":   "address window: RLIMIT_AS of 1073741824 bytes leaves no room for it, at least 2147483648 are needed",
+	} {
+		if out := g.run(t, object("api"), name); !strings.Contains(out, want) {
+			t.Errorf("%s printed %q, want %q in it", name, out, want)
+		}
+	}
+}
+
 func TestSmallArena(t *testing.T) {
 	g := startGPUD(t)
 	for _, name := range []string{"threads", "copies"} {

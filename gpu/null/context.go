@@ -26,11 +26,12 @@ const (
 
 // Context is one CUDA context of a null device: worker.Context.
 type Context struct {
-	d     *device
-	gate  worker.Gate
-	wake  chan struct{} // there is work for run, or the context is closed; holds one
-	ended chan struct{} // run has returned
-	move  sync.Mutex    // one Evict or Restore at a time; before mu
+	d      *device
+	gate   worker.Gate
+	window abi.Window
+	wake   chan struct{} // there is work for run, or the context is closed; holds one
+	ended  chan struct{} // run has returned
+	move   sync.Mutex    // one Evict or Restore at a time; before mu
 
 	mu       sync.Mutex // guards the following
 	room     *sync.Cond // the queue has room, or the context is closed
@@ -64,9 +65,9 @@ type stream struct {
 	closed bool // under Context.mu
 }
 
-func newContext(d *device, gate worker.Gate) *Context {
+func newContext(d *device, gate worker.Gate, w abi.Window) *Context {
 	c := &Context{
-		d: d, gate: gate, wake: make(chan struct{}, 1), ended: make(chan struct{}),
+		d: d, gate: gate, window: w, wake: make(chan struct{}, 1), ended: make(chan struct{}),
 		pending: map[*stream]int{}, modules: map[*module]bool{},
 	}
 	c.room = sync.NewCond(&c.mu)

@@ -15,6 +15,7 @@ import (
 // for answers: what depends on one that comes later fails.
 func whole() []byte {
 	const ctx, stream, event, module, function = 1, 2, 3, 20, 10
+	at := abi.Windows()[0].Base // the window that a worker tries first
 	l := guesttest.DefaultLayout
 	arena := (abi.HeaderSize + l.RingSize + l.Slots*abi.SlotSize + 4*l.Chunks + abi.PageSize - 1) &^ (abi.PageSize - 1)
 	var ring []byte
@@ -28,16 +29,16 @@ func whole() []byte {
 	add(abi.OpEventCreate, abi.EventCreate{Ctx: ctx, Event: event}, nil)
 	add(abi.OpMemAlloc, abi.MemAlloc{Ctx: ctx, Size: 4096}, nil)
 	add(abi.OpModuleLoad, abi.ModuleLoad{Ctx: ctx, Module: module, FirstFunction: function, ImageOff: arena, ImageLen: uint64(len(source)), OutOff: arena + l.ChunkSize, OutLen: 4096}, nil)
-	add(abi.OpCopyHtoDInline, abi.CopyHtoDInline{Stream: stream, Dst: base}, []byte("12345678"))
-	add(abi.OpCopyDtoD, abi.CopyDtoD{Stream: stream, Dst: base, Src: base + 64, Size: 64}, nil)
-	add(abi.OpMemset, abi.Memset{Stream: stream, Dst: base, Width: 4, Count: 16}, nil)
+	add(abi.OpCopyHtoDInline, abi.CopyHtoDInline{Stream: stream, Dst: at}, []byte("12345678"))
+	add(abi.OpCopyDtoD, abi.CopyDtoD{Stream: stream, Dst: at, Src: at + 64, Size: 64}, nil)
+	add(abi.OpMemset, abi.Memset{Stream: stream, Dst: at, Width: 4, Count: 16}, nil)
 	add(abi.OpLaunch, abi.Launch{Stream: stream, Function: function, GridX: 1, GridY: 1, GridZ: 1, BlockX: 1, BlockY: 1, BlockZ: 1}, make([]byte, 16))
 	add(abi.OpEventRecord, abi.EventRecord{Event: event, Stream: stream}, nil)
 	add(abi.OpStreamWaitEvent, abi.StreamWaitEvent{Event: event, Stream: stream}, nil)
 	add(abi.OpEventSynchronize, abi.EventSynchronize{Event: event}, nil)
 	add(abi.OpEventElapsed, abi.EventElapsed{Start: event, End: event}, nil)
 	add(abi.OpStreamSynchronize, abi.StreamSynchronize{Stream: stream}, nil)
-	add(abi.OpMemFree, abi.MemFree{Address: base}, nil)
+	add(abi.OpMemFree, abi.MemFree{Address: at}, nil)
 	add(abi.OpStreamDestroy, abi.StreamDestroy{Stream: stream}, nil)
 	add(abi.OpEventDestroy, abi.EventDestroy{Event: event}, nil)
 	add(abi.OpCtxDestroy, abi.CtxDestroy{Ctx: ctx}, nil)

@@ -11,9 +11,6 @@ import (
 )
 
 const (
-	// base is the first device address. It is in the half of the address space
-	// that processes have, far from where Linux puts mappings by itself.
-	base = uint64(0x6000_0000_0000)
 	// addressSpace is how many times the limit there are addresses for: memory
 	// that is evicted keeps its own.
 	addressSpace = 4
@@ -22,14 +19,15 @@ const (
 	unit = worker.AllocUnit
 )
 
-// memory is the device's: addresses and counts, and nothing behind them.
+// memory is the device's: places and counts, and nothing behind them. A place is an
+// offset in the address window of the block's context.
 type memory struct {
 	limit uint64 // bytes that may be on the device
-	end   uint64 // the first address that is not the device's
+	end   uint64 // the first place that is not the device's
 
 	mu     sync.Mutex // guards the following
 	used   uint64     // bytes on the device
-	blocks []block    // by address
+	blocks []block    // by place
 	next   uint64     // where the search for a free place begins
 }
 
@@ -44,10 +42,10 @@ type block struct {
 func (b block) counted() uint64 { return worker.Accounted(b.size) - worker.Accounted(b.away) }
 
 func newMemory(limit uint64) *memory {
-	return &memory{limit: limit, end: base + addressSpace*worker.Accounted(limit) + unit, next: base}
+	return &memory{limit: limit, end: addressSpace*worker.Accounted(limit) + unit}
 }
 
-// after is the index of the first block at or after an address; callers hold mu.
+// after is the index of the first block at or after a place; callers hold mu.
 func (m *memory) after(at uint64) int {
 	return sort.Search(len(m.blocks), func(i int) bool { return m.blocks[i].at >= at })
 }
@@ -67,9 +65,10 @@ func (m *memory) alloc(c *Context, size uint64, away bool) (uint64, error) {
 	if b.counted() > m.limit-m.used {
 		return 0, abi.ErrOutOfMemory
 	}
-	i, ok := m.place(m.next, m.end, &b)
+	end := min(m.end, c.window.Size)
+	i, ok := m.place(m.next, end, end, &b)
 	if !ok {
-		i, ok = m.place(base, m.next, &b)
+		i, ok = m.place(0, m.next, end, &b)
 	}
 	if !ok {
 		return 0, abi.ErrOutOfMemory
@@ -77,18 +76,19 @@ func (m *memory) alloc(c *Context, size uint64, away bool) (uint64, error) {
 	m.used += b.counted()
 	m.blocks = slices.Insert(m.blocks, i, b)
 	m.next = b.at + worker.Accounted(size) + unit
-	return b.at, nil
+	return c.window.Base + b.at, nil
 }
 
 // place finds a free place that begins at or after from and, where blocks are,
-// before to; callers hold mu. Between from and the next block nothing may lie.
-func (m *memory) place(from, to uint64, b *block) (index int, ok bool) {
+// before to, and that ends at end at most; callers hold mu. Between from and the
+// next block nothing may lie.
+func (m *memory) place(from, to, end uint64, b *block) (index int, ok bool) {
 	need := worker.Accounted(b.size) + unit
 	at := from
 	for i := m.after(from); ; i++ {
-		limit := m.end
+		limit := end
 		if i < len(m.blocks) {
-			limit = m.blocks[i].at
+			limit = min(end, m.blocks[i].at)
 		}
 		if at < limit && limit-at >= need {
 			b.at = at
@@ -102,7 +102,11 @@ func (m *memory) place(from, to uint64, b *block) (index int, ok bool) {
 }
 
 // free ends a context's block that begins at an address.
-func (m *memory) free(c *Context, at uint64) error {
+func (m *memory) free(c *Context, address uint64) error {
+	if !c.window.Contains(address, 1) {
+		return abi.ErrInvalidValue
+	}
+	at := address - c.window.Base
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	i := m.after(at)
@@ -115,10 +119,14 @@ func (m *memory) free(c *Context, at uint64) error {
 }
 
 // check reports whether a context has size bytes at an address, in one block.
-func (m *memory) check(c *Context, at, size uint64) error {
+func (m *memory) check(c *Context, address, size uint64) error {
 	if size == 0 {
 		return nil
 	}
+	if !c.window.Contains(address, size) {
+		return abi.ErrInvalidValue
+	}
+	at := address - c.window.Base
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	i := sort.Search(len(m.blocks), func(i int) bool { return m.blocks[i].at > at })

@@ -88,7 +88,7 @@ func (d *device) Info() abi.DeviceInfoReply {
 func (d *device) Evicts() bool { return true }
 
 // NewContext implements worker.Driver.
-func (d *device) NewContext(_ uint32, gate worker.Gate) (worker.Context, error) {
+func (d *device) NewContext(_ uint32, gate worker.Gate, w *worker.Window) (worker.Context, error) {
 	if gate == nil {
 		gate = openGate{}
 	}
@@ -97,7 +97,7 @@ func (d *device) NewContext(_ uint32, gate worker.Gate) (worker.Context, error) 
 	if d.closed {
 		return nil, abi.ErrDeinitialized
 	}
-	c := newContext(d, gate)
+	c := newContext(d, gate, w.Window)
 	d.contexts[c] = true
 	return c, nil
 }

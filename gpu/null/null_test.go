@@ -10,6 +10,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/worker"
+	"github.com/basalt-gpu/basalt/gpu/worker/drivertest"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
@@ -32,7 +33,7 @@ func open(t testing.TB, o Options) (worker.Driver, *Context) {
 			t.Error(err)
 		}
 	})
-	c, err := d.NewContext(0, nil)
+	c, err := d.NewContext(0, nil, drivertest.Window(t, abi.MinWindow))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +121,7 @@ func TestAddressesComeRound(t *testing.T) {
 // One context's addresses are not another's.
 func TestContextsAreApart(t *testing.T) {
 	d, a := open(t, Options{})
-	other, err := d.NewContext(0, nil)
+	other, err := d.NewContext(0, nil, drivertest.Window(t, abi.MinWindow))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +192,7 @@ func (shutGate) Leave(uint64, uint64) {}
 func TestQueueIsLimited(t *testing.T) {
 	d, _ := open(t, Options{})
 	g := shutGate{make(chan struct{})}
-	ctx, err := d.NewContext(0, g)
+	ctx, err := d.NewContext(0, g, drivertest.Window(t, abi.MinWindow))
 	if err != nil {
 		t.Fatal(err)
 	}

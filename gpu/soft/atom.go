@@ -70,7 +70,7 @@ func (c *compiler) atom(in *ptx.Inst) ([]step, error) {
 		addrs := m.addresses(&a)
 		return eachLaneErr(act, func(l int) error {
 			addr := a.at(addrs[l], a.off)
-			if a.space == spGeneric && addr-paramWindow < windowSize {
+			if a.space == spGeneric && addr-m.env.spaces.param < spaceSize {
 				return fmt.Errorf("%w: atomic on parameters", abi.ErrIllegalAddress)
 			}
 			mem, err := m.window(a.space, addr, size, l)

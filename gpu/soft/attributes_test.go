@@ -20,7 +20,7 @@ func load(t *testing.T, src string) (worker.Context, worker.Function, [abi.Funct
 			t.Error(err)
 		}
 	})
-	c, err := d.NewContext(0, nil)
+	c, err := d.NewContext(0, nil, testWindow)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestModuleWithTooMuchIsRefused(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	c, err := d.NewContext(0, nil)
+	c, err := d.NewContext(0, nil, testWindow)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,6 +47,7 @@ type frame struct {
 // layout is what a module's symbols are at run time.
 type layout struct {
 	mod     *ptx.Module
+	spaces  spaces
 	address map[*ptx.Var]uint64 // device addresses of .global and .const
 	// expanded is what the kernels compiled so far come to (limits.go).
 	expanded int

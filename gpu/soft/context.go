@@ -15,6 +15,7 @@ const maxStreams = 4096
 type Context struct {
 	d       *device
 	gate    worker.Gate
+	spaces  spaces
 	stop    atomic.Bool // ends kernels between instructions
 	engine  sync.Mutex  // one kernel at a time has the device
 	issue   sync.Mutex  // order of enqueueing; before mu
@@ -33,8 +34,8 @@ type Context struct {
 	away     away
 }
 
-func newContext(d *device, gate worker.Gate) *Context {
-	c := &Context{d: d, gate: gate, modules: map[*module]bool{}, allocs: map[uint64]extent{}, away: away{host: map[uint64][]byte{}}}
+func newContext(d *device, gate worker.Gate, w *worker.Window) *Context {
+	c := &Context{d: d, gate: gate, spaces: newSpaces(w.Window), modules: map[*module]bool{}, allocs: map[uint64]extent{}, away: away{host: map[uint64][]byte{}}}
 	c.table.Store(&[]region{})
 	c.legacy = c.newStream(false)
 	c.streams = []*stream{c.legacy}
@@ -71,14 +72,14 @@ func (c *Context) allocLocked(size uint64) (uint64, error) {
 			return 0, err
 		}
 	}
-	off, err := c.d.mem.place(size)
+	off, err := c.d.mem.place(size, c.spaces.room())
 	if err != nil {
 		if !c.away.evicted {
 			c.d.mem.release(rounded(size))
 		}
 		return 0, err
 	}
-	addr := deviceBase + off
+	addr := c.spaces.device + off
 	if c.away.evicted {
 		c.away.host[addr] = make([]byte, size)
 	}

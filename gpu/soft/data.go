@@ -378,7 +378,7 @@ func (c *compiler) cvta(in *ptx.Inst) ([]step, error) {
 	}
 	var delta uint64
 	for _, m := range in.Mods {
-		if base, ok := windowOf(m); ok {
+		if base, ok := c.mod.spaces.base(m); ok {
 			delta = base
 		}
 	}
@@ -392,33 +392,13 @@ func (c *compiler) cvta(in *ptx.Inst) ([]step, error) {
 	}, in.Args, ptx.U64)
 }
 
-// windowOf is where a space's addresses begin in the generic space.
-func windowOf(space string) (base uint64, ok bool) {
-	name, _, _ := strings.Cut(space, "::")
-	switch name {
-	case "shared":
-		return sharedWindow, true
-	case "local":
-		return localWindow, true
-	case "param":
-		return paramWindow, true
-	case "global", "const":
-		return 0, true
-	}
-	return 0, false
-}
-
 func (c *compiler) isspacep(in *ptx.Inst) ([]step, error) {
 	if len(in.Mods) != 1 || len(in.Args) != 2 {
 		return nil, in.Errorf("unsupported instruction")
 	}
-	base, ok := windowOf(in.Mods[0])
+	base, size, ok := c.mod.spaces.area(in.Mods[0])
 	if !ok {
 		return nil, in.Errorf("unsupported instruction")
-	}
-	size := windowSize
-	if base == 0 { // everything that is no window
-		base, size = deviceBase, 1<<47
 	}
 	return c.apply(func(d predicate, a []uint64) {
 		for w := range d {

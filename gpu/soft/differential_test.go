@@ -117,7 +117,7 @@ func differ(t *testing.T, d worker.Driver, src string, seed int64) {
 		binary.LittleEndian.PutUint64(regs[8*i:], v)
 	}
 	rnd.Read(scratch)
-	c, err := d.NewContext(0, nil)
+	c, err := d.NewContext(0, nil, testWindow)
 	if err != nil {
 		t.Fatal(err)
 	}

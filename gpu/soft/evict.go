@@ -191,7 +191,7 @@ func (c *Context) Restore() error {
 		return err
 	}
 	back := func(addr uint64, host []byte) error {
-		off := addr - deviceBase
+		off := addr - c.spaces.device
 		for at := 0; at < len(host); at += copyPiece {
 			if c.stop.Load() {
 				return abi.ErrInvalidContext
@@ -202,7 +202,7 @@ func (c *Context) Restore() error {
 	}
 	undo := func(err error) error {
 		for addr, host := range list {
-			zero(c.d.mem.arena, addr-deviceBase, uint64(len(host)))
+			zero(c.d.mem.arena, addr-c.spaces.device, uint64(len(host)))
 		}
 		c.d.mem.release(taken)
 		return err

@@ -21,7 +21,7 @@ func FuzzModuleLoad(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	c, err := d.NewContext(0, nil)
+	c, err := d.NewContext(0, nil, testWindow)
 	if err != nil {
 		f.Fatal(err)
 	}

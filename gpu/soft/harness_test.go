@@ -6,9 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
+
+// testWindow is where the tests' contexts have their device memory.
+var testWindow = worker.NewWindow(abi.Windows()[0])
 
 // rig is one context with a module, for tests.
 type rig struct {
@@ -28,7 +32,7 @@ func newRig(t testing.TB, src string) *rig {
 			t.Error(err)
 		}
 	})
-	c, err := d.NewContext(0, nil)
+	c, err := d.NewContext(0, nil, testWindow)
 	if err != nil {
 		t.Fatal(err)
 	}

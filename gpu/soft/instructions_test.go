@@ -160,7 +160,7 @@ func TestRegisterTypesAreChecked(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	c, err := d.NewContext(0, nil)
+	c, err := d.NewContext(0, nil, testWindow)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +282,7 @@ func TestFaults(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	c, err := d.NewContext(0, nil)
+	c, err := d.NewContext(0, nil, testWindow)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func (c *Context) Launch(s worker.Stream, fn worker.Function, l worker.Launch, d
 		}
 		return c.runKernel(f.p, &launchEnv{
 			grid: l.Grid, block: l.Block, threads: int(l.Block[0] * l.Block[1] * l.Block[2]),
-			params: params, dynShared: l.Shared, stop: &c.stop,
+			params: params, spaces: c.spaces, dynShared: l.Shared, stop: &c.stop,
 			clock: func() int64 { return c.d.o.Clock().UnixNano() }, sms: uint32(c.d.o.SMs),
 		})
 	}})

@@ -44,6 +44,7 @@ type launchEnv struct {
 	threads     int
 	params      []byte
 	table       []region // device memory of the context
+	spaces      spaces
 	dynShared   uint32
 	stop        *atomic.Bool // ends the kernel between instructions
 	clock       func() int64 // nanoseconds
@@ -136,13 +137,13 @@ func (m *machine) resolve(addr uint64, size uint64) ([]byte, error) {
 // generic address picks its space by value.
 func (m *machine) window(sp addrSpace, addr uint64, size uint64, lane int) ([]byte, error) {
 	if sp == spGeneric {
-		switch {
-		case addr-sharedWindow < windowSize:
-			sp, addr = spShared, addr-sharedWindow
-		case addr-localWindow < windowSize:
-			sp, addr = spLocal, addr-localWindow
-		case addr-paramWindow < windowSize:
-			sp, addr = spParam, addr-paramWindow
+		switch at := &m.env.spaces; {
+		case addr-at.shared < spaceSize:
+			sp, addr = spShared, addr-at.shared
+		case addr-at.local < spaceSize:
+			sp, addr = spLocal, addr-at.local
+		case addr-at.param < spaceSize:
+			sp, addr = spParam, addr-at.param
 		}
 	}
 	var mem []byte

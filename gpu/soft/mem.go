@@ -33,6 +33,7 @@ type access struct {
 	n     int    // vector elements
 	mask  uint64 // of the register's width
 	reach uint64 // the highest address of the space, a mask for sums
+	local uint64 // where local memory begins in the generic space
 }
 
 // at is an address with an offset. Addresses of shared, local and parameter
@@ -53,7 +54,7 @@ func (c *compiler) access(in *ptx.Inst, mem *ptx.Operand, skip map[string]bool) 
 }
 
 func (c *compiler) operand(in *ptx.Inst, mem *ptx.Operand, skip map[string]bool) (access, error) {
-	a := access{n: 1, mask: ^uint64(0)}
+	a := access{n: 1, mask: ^uint64(0), local: c.mod.spaces.local}
 	param := false
 	for _, m := range in.Mods {
 		if t, ok := ptx.TypeByName(m); ok {
@@ -114,7 +115,7 @@ func (c *compiler) operand(in *ptx.Inst, mem *ptx.Operand, skip map[string]bool)
 			return a, nil
 		}
 		if b.Kind == ptx.KindVar && a.space == spGeneric { // ld.u32 %r, [var]
-			base, _ := windowOf(b.Var.Space.String())
+			base, _ := c.mod.spaces.base(b.Var.Space.String())
 			a.off += base
 		}
 	}
@@ -436,7 +437,7 @@ func (m *machine) storeOne(a *access, addrs []uint64, off uint64, s ref, act []u
 				continue
 			}
 			addr := a.at(addrs[lane+l], off)
-			if a.space == spGeneric && addr-paramWindow < windowSize {
+			if a.space == spGeneric && addr-m.env.spaces.param < spaceSize {
 				return fmt.Errorf("%w: store to parameters", abi.ErrIllegalAddress)
 			}
 			b, err := m.window(a.space, addr, size, lane+l)
@@ -480,7 +481,7 @@ func (a *access) writers(addrs []uint64, off uint64, lanes uint32) uint32 {
 			lowest = x
 		case x > highest:
 			highest = x
-		case a.space == spGeneric && x+off-localWindow < windowSize: // each lane has its own
+		case a.space == spGeneric && x+off-a.local < spaceSize: // each lane has its own
 		case x == lowest || x == highest || having(addrs, writers, x) != 0:
 			continue
 		}

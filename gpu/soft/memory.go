@@ -11,17 +11,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// The generic address space of a kernel. Device memory starts at deviceBase;
-// the windows of the other spaces lie far from it (PTX ISA, "Generic Addressing").
-const (
-	deviceBase   = uint64(0x7f0000000000)
-	sharedWindow = uint64(0x7d0000000000)
-	localWindow  = uint64(0x7c0000000000)
-	paramWindow  = uint64(0x7b0000000000)
-	windowSize   = uint64(1) << 32
-
-	allocAlign = 512 // bytes; the driver API promises 256
-)
+// allocAlign is in bytes; the driver API promises 256.
+const allocAlign = 512
 
 // memory is the device's memory: one reservation of host address space that
 // the host backs page by page. Free memory is always zero.
@@ -73,8 +64,8 @@ func (m *memory) take(bytes uint64) error {
 
 // place finds the first gap in the address space that fits. Between two
 // allocations at least allocAlign bytes stay unused, so that running past an
-// end is noticed.
-func (m *memory) place(size uint64) (uint64, error) {
+// end is noticed. The offset and all of the memory lie below room.
+func (m *memory) place(size, room uint64) (uint64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	need := rounded(size) + allocAlign
@@ -85,7 +76,7 @@ func (m *memory) place(size uint64) (uint64, error) {
 		}
 		at = m.blocks[i].off + rounded(m.blocks[i].size) + allocAlign
 	}
-	if i == len(m.blocks) && (at > uint64(len(m.arena)) || uint64(len(m.arena))-at < need) {
+	if room = min(room, uint64(len(m.arena))); at > room || room-at < need {
 		return 0, abi.ErrOutOfMemory
 	}
 	m.blocks = slices.Insert(m.blocks, i, extent{at, size})

@@ -75,7 +75,7 @@ func (c *Context) load(src string, info *abi.ModuleInfo) (*module, error) {
 		return nil, c.poisoned
 	}
 	m := &module{c: c}
-	l := &layout{mod: mod, address: map[*ptx.Var]uint64{}}
+	l := &layout{mod: mod, spaces: c.spaces, address: map[*ptx.Var]uint64{}}
 	fail := func(err error) (*module, error) {
 		c.freeVars(m)
 		return nil, err

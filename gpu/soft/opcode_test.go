@@ -167,7 +167,7 @@ func TestUnsupportedInstructionsNameThemselves(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := d.NewContext(0, nil)
+		c, err := d.NewContext(0, nil, testWindow)
 		if err != nil {
 			t.Fatal(err)
 		}

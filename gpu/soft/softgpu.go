@@ -84,7 +84,7 @@ func (d *device) Info() abi.DeviceInfoReply {
 // Evicts implements worker.Driver.
 func (d *device) Evicts() bool { return true }
 
-func (d *device) NewContext(_ uint32, gate worker.Gate) (worker.Context, error) {
+func (d *device) NewContext(_ uint32, gate worker.Gate, w *worker.Window) (worker.Context, error) {
 	if gate == nil {
 		gate = openGate{}
 	}
@@ -93,7 +93,7 @@ func (d *device) NewContext(_ uint32, gate worker.Gate) (worker.Context, error) 
 	if d.closed {
 		return nil, abi.ErrDeinitialized
 	}
-	c := newContext(d, gate)
+	c := newContext(d, gate, w)
 	d.contexts[c] = true
 	return c, nil
 }

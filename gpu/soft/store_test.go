@@ -10,15 +10,16 @@ import (
 // A warp's store to one address is one store, of the last lane's value.
 func TestWriters(t *testing.T) {
 	rnd := rand.New(rand.NewSource(1))
+	const device = uint64(0x400000000000)
 	for n := range 2000 {
 		a := access{space: spGlobal}
 		addrs := make([]uint64, warpSize)
 		for l := range addrs {
-			switch addrs[l] = deviceBase + 4*uint64(rnd.Intn(1+n%40)); n % 5 {
+			switch addrs[l] = device + 4*uint64(rnd.Intn(1+n%40)); n % 5 {
 			case 0:
-				addrs[l] = deviceBase + 4*uint64(l)
+				addrs[l] = device + 4*uint64(l)
 			case 1:
-				addrs[l] = deviceBase - 4*uint64(l/(1+n%3))
+				addrs[l] = device - 4*uint64(l/(1+n%3))
 			}
 		}
 		lanes := rnd.Uint32() | -bit(n%2 == 0)
@@ -36,8 +37,8 @@ func TestWriters(t *testing.T) {
 			t.Fatalf("lanes %#x of addresses %#x: writers %#x, want %#x", lanes, addrs, got, want)
 		}
 	}
-	a := access{space: spGeneric}
-	if got := a.writers([]uint64{31: 8, 0: 8, 1: 8}, localWindow, 0x80000003); got != 0x80000003 {
+	a := access{space: spGeneric, local: device}
+	if got := a.writers([]uint64{31: 8, 0: 8, 1: 8}, device, 0x80000003); got != 0x80000003 {
 		t.Errorf("lanes %#x write to their local memory, want 0x80000003", got)
 	}
 }

@@ -52,6 +52,9 @@ func (s *Session) bury() {
 	}()
 	select {
 	case <-buried:
+		if s.window != nil {
+			s.window.Close()
+		}
 	case <-time.After(buryTime):
 		s.log.Warn("the device's work does not stop")
 	}

@@ -18,8 +18,10 @@ type Driver interface {
 	// Info describes the device. TotalMemory is the card's; the worker puts
 	// the vGPU's limit in its place.
 	Info() abi.DeviceInfoReply
-	// NewContext makes a context whose work passes through the gate.
-	NewContext(flags uint32, gate Gate) (Context, error)
+	// NewContext makes a context whose work passes through the gate. Its device
+	// addresses lie in the window, which must outlive it; contexts of one guest
+	// process share a window.
+	NewContext(flags uint32, gate Gate, w *Window) (Context, error)
 	// Evicts says whether Evict and Restore work on this device.
 	Evicts() bool
 	// Close frees everything.
@@ -57,7 +59,8 @@ type Launch struct {
 // Context is one CUDA context.
 type Context interface {
 	// MemAlloc returns the device address of size zeroed bytes, 256-aligned and
-	// unique in the driver, whatever the context.
+	// in the context's window, unique in the driver, whatever the context. It fails
+	// with abi.ErrOutOfMemory when the window has no room.
 	MemAlloc(size uint64) (uint64, error)
 	// MemFree waits for nothing: memory is freed when the work enqueued so far is done.
 	MemFree(address uint64) error

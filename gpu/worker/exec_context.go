@@ -18,7 +18,7 @@ func (s *Session) ctxCreate(c *command) error {
 	if len(s.contexts) >= maxContexts {
 		return abi.ErrOutOfMemory
 	}
-	d, err := s.driver.NewContext(a.Flags, s.gate)
+	d, err := s.driver.NewContext(a.Flags, s.gate, s.window)
 	if err != nil {
 		return err
 	}

@@ -55,6 +55,7 @@ type Session struct {
 	byMessage bool // the waiters are woken by messages too
 	shared    *shm.Mapping
 	layout    layout
+	window    *Window // of the session's device addresses
 	ring      []byte
 	tail      uint64
 	entry     [maxEntry]byte

@@ -83,9 +83,20 @@ func (s *Session) openRegion0(m carrier.Message, hello abi.Hello) error {
 		mapping.Close()
 		return protocol("region 0: %v", err)
 	}
+	offered, err := readWindows(mapping, hello.Minor)
+	if err != nil {
+		mapping.Close()
+		return protocol("region 0: %v", err)
+	}
+	// From here on bury closes the mapping, and die writes the reason into it.
 	s.shared, s.layout = mapping, l
+	if s.window, err = chooseWindow(offered); err != nil {
+		return err
+	}
 	s.ring = mapping.Bytes(l.ring, l.ringSize)
 	mapping.Store64(abi.OffTail, 0)
+	mapping.Store64(abi.OffWindowBase, s.window.Base)
+	mapping.Store64(abi.OffWindowSize, s.window.Size)
 	mapping.Store64(abi.OffHeartbeat, 1)
 	mapping.Store32(abi.OffState, abi.StateReady)
 	return carrier.Write(s.conn, carrier.Message{Type: abi.MsgReady, Argument: abi.Minor})

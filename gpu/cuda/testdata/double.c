@@ -137,11 +137,29 @@ struct location { int type, id; };
 struct prop { int type, handles; struct location location; void *windows; char flags[8]; };
 struct access { struct location location; int flags; };
 EXPORT int cuMemGetAllocationGranularity(size_t *n, const struct prop *p, int option) { (void)option; *n = GRANULE; return p->type != 1 || p->location.type != 1; }
+static int moves(void) { // whether the next wish is refused
+	static int done;
+	const char *s = getenv("DOUBLE_MOVES");
+	if (!s) return done = 0;
+	return __atomic_add_fetch(&done, 1, __ATOMIC_RELAXED) <= atoi(s);
+}
 EXPORT int cuMemAddressReserve(u *p, size_t n, size_t align, u at, unsigned long long flags) {
 	PLAY(cuMemAddressReserve);
-	if (n % GRANULE || align || at || flags) return 1;
-	void *m = mmap(0, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (m == MAP_FAILED) return 2;
+	if (n % GRANULE || align || at % GRANULE || flags) return 1;
+	void *m = MAP_FAILED;
+	// As libcuda: the address is a wish, and nothing may be mapped there.
+	// DOUBLE_MOVES refuses the wish so many times.
+	if (at && !moves())
+		m = mmap((void *)at, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+	if (m == MAP_FAILED) {
+		m = mmap(0, n + GRANULE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (m == MAP_FAILED) return 2;
+		u aligned = ((u)m + GRANULE - 1) / GRANULE * GRANULE;
+		if (aligned > (u)m) munmap(m, aligned - (u)m);
+		munmap((void *)(aligned + n), (u)m + GRANULE - aligned);
+		m = (void *)aligned;
+	}
+	if (at != (u)m) SAY("cuMemAddressReserve %zu elsewhere", n);
 	*p = (u)m;
 	return 0;
 }

@@ -41,7 +41,7 @@ static nvmlReturn_t translate(int result)
 static int start(void)
 {
 	char why[BSLT_ERROR_TEXT_SIZE];
-	int err = session_open(&session, why);
+	int err = session_open(&session, false, why);
 
 	if (err == 0 && (err = query_device(session, &nvml_device)) != 0) {
 		snprintf(why, sizeof why, "the vGPU's worker does not describe its device");

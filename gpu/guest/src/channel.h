@@ -32,6 +32,12 @@ struct region {
 	uint32_t handle; /* (a): GEM handle; (b): memfd until it is announced */
 };
 
+/* A range of addresses, in bytes; as in the header of region 0. */
+struct window {
+	uint64_t base, size;
+};
+_Static_assert(sizeof(struct window) == BSLT_WINDOW_ENTRY_SIZE, "window");
+
 struct session;
 
 /* What differs between carriers (a) and (b). Functions that return int return
@@ -60,6 +66,7 @@ struct session {
 	const struct carrier_ops *ops;
 	int fd;
 	struct region region0;
+	struct window window;   /* of device addresses; zero: it allocates none */
 	uint64_t default_arena; /* bytes, when BASALT_ARENA does not say */
 	uint64_t max_region;    /* bytes of one region, or 0 */
 
@@ -83,9 +90,9 @@ struct session {
 	_Atomic int dead; /* 0, or the CUresult that every call returns */
 };
 
-/* session.c. Opens a session as BASALT_GPU says. On failure *why, a static
- * text, says what was wrong. */
-int session_open(struct session **out, char why[BSLT_ERROR_TEXT_SIZE]);
+/* session.c. Opens a session as BASALT_GPU says; memory: with a window for
+ * device addresses. On failure why says what was wrong. */
+int session_open(struct session **out, bool memory, char why[BSLT_ERROR_TEXT_SIZE]);
 void session_close(struct session *s);
 /* In a forked child: forgets the parent's session without touching it. */
 void session_abandon(struct session *s);
@@ -107,6 +114,19 @@ static inline _Atomic uint64_t *word64(const struct session *s, uint64_t off)
 {
 	return (_Atomic uint64_t *)(void *)at(s, off);
 }
+
+/* window.c. Reserves the windows that this session can offer, the best first;
+ * a base of 0 ends the list. */
+int windows_reserve(struct window offers[BSLT_MAX_WINDOWS], char why[BSLT_ERROR_TEXT_SIZE]);
+/* Writes them into the header, before region 0 is announced. */
+void windows_offer(struct session *s, const struct window offers[BSLT_MAX_WINDOWS]);
+/* Keeps the one that the worker has chosen and gives the others back. */
+int window_accept(struct session *s, const struct window offers[BSLT_MAX_WINDOWS], char why[BSLT_ERROR_TEXT_SIZE]);
+/* Gives all back: there is no session. */
+void windows_release(const struct window offers[BSLT_MAX_WINDOWS]);
+void window_close(struct session *s);
+/* Reserves the pages that hold these addresses, unless something is there. */
+bool pages_reserve(uint64_t address, uint64_t size);
 
 /* ring.c. Puts one command; args are the fixed arguments. */
 int ring_put(struct session *s, uint16_t op, uint16_t flags, uint32_t slot, const void *args, uint32_t args_len,

@@ -67,7 +67,7 @@ int copy_to_device(CUstream h, CUdeviceptr dst, const void *src, size_t n, bool 
 	TRY(stream_resolve(h, &a.stream, &context));
 	if (n == 0)
 		return 0;
-	if (!src || !device_range(dst, n))
+	if (!src || in_window((uintptr_t)src, n) || !device_range(dst, n))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (n <= BSLT_MAX_INLINE) {
 		struct bslt_copy_htod_inline i = {a.stream, dst};
@@ -129,7 +129,7 @@ int copy_from_device(CUstream h, void *dst, CUdeviceptr src, size_t n, bool wait
 	TRY(stream_resolve(h, &a.stream, &context));
 	if (n == 0)
 		return 0;
-	if (!dst || !device_range(src, n))
+	if (!dst || in_window((uintptr_t)dst, n) || !device_range(src, n))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (pinned(dst, n, &region, &off)) {
 		a.dst_off = off;
@@ -199,7 +199,7 @@ int copy_any(CUstream h, uint64_t dst, uint64_t src, size_t n, bool wait)
 		return copy_to_device(h, dst, (const void *)(uintptr_t)src, n, wait);
 	if (from)
 		return copy_from_device(h, (void *)(uintptr_t)dst, src, n, wait);
-	if (n && (!dst || !src))
+	if (n && (!dst || !src || in_window(dst, n) || in_window(src, n)))
 		return CUDA_ERROR_INVALID_VALUE;
 	TRY(stream_wait(h)); /* host to host, in the stream's order */
 	memmove((void *)(uintptr_t)dst, (const void *)(uintptr_t)src, n);

@@ -178,6 +178,8 @@ CUDA_API CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Fl
 		return CUDA_ERROR_INVALID_VALUE;
 	if (Flags & ~3u)
 		return CUDA_ERROR_NOT_SUPPORTED; /* I/O memory, read-only */
+	if (in_window((uintptr_t)p, bytesize))
+		return CUDA_ERROR_INVALID_VALUE; /* device addresses, not the program's */
 	TRY(context_working(&r.context));
 	return range_add(SPACE_HOST, &r);
 }

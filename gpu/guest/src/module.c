@@ -154,6 +154,40 @@ static int make_functions(struct module *m)
 	return 0;
 }
 
+static void drop_globals(const struct module *m, uint32_t n)
+{
+	struct range r;
+
+	for (uint32_t i = 0; i < n; i++)
+		(void)range_take(SPACE_DEVICE, m->info.globals[i].address, &r);
+}
+
+/* Makes the module's variables known as device memory. */
+static int add_globals(const struct module *m)
+{
+	for (uint32_t i = 0; i < m->info.global_count; i++) {
+		const struct global_info *g = &m->info.globals[i];
+		struct range r = {.address = g->address, .size = g->size, .context = m->o.context};
+
+		if (g->size && range_add(SPACE_DEVICE, &r) != 0) {
+			drop_globals(m, i);
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		}
+	}
+	return 0;
+}
+
+/* Makes all known that a module has brought; nothing if that fails. */
+static int module_enter(struct module *m)
+{
+	int err;
+
+	TRY(add_globals(m));
+	if ((err = make_functions(m)) != 0)
+		drop_globals(m, m->info.global_count);
+	return err;
+}
+
 int module_load(const void *image, size_t size, unsigned int options, const CUjit_option *keys, void **values, CUmodule *out)
 {
 	struct jit jit = jit_options(options, keys, values);
@@ -180,17 +214,11 @@ int module_load(const void *image, size_t size, unsigned int options, const CUji
 
 		memcpy(&values[jit.wall_time], &millis, sizeof millis);
 	}
-	if (err == 0 && (err = make_functions(m)) != 0)
+	if (err == 0 && (err = module_enter(m)) != 0)
 		(void)call(s, BSLT_OP_MODULE_UNLOAD, &(struct bslt_module_unload){a.module}, sizeof(struct bslt_module_unload));
 	if (err) {
 		object_put(m);
 		return err;
-	}
-	for (uint32_t i = 0; i < m->info.global_count; i++) {
-		struct range r = {.address = m->info.globals[i].address, .size = m->info.globals[i].size, .context = a.ctx};
-
-		if (r.size)
-			(void)range_add(SPACE_DEVICE, &r);
 	}
 	object_add(m);
 	*out = handle_of(a.module);
@@ -263,7 +291,6 @@ CUDA_API CUresult cuModuleUnload(CUmodule hmod)
 {
 	struct bslt_module_unload a = {(uintptr_t)hmod};
 	struct module *m;
-	struct range r;
 
 	SESSION(s);
 	if (!(m = object_get(hmod, KIND_MODULE)))
@@ -274,8 +301,7 @@ CUDA_API CUresult cuModuleUnload(CUmodule hmod)
 	}
 	for (uint32_t i = 0; i < m->info.function_count; i++)
 		(void)object_remove(m->first_function + i, KIND_FUNCTION);
-	for (uint32_t i = 0; i < m->info.global_count; i++)
-		(void)range_take(SPACE_DEVICE, m->info.globals[i].address, &r);
+	drop_globals(m, m->info.global_count);
 	object_put(m);
 	return call(s, BSLT_OP_MODULE_UNLOAD, &a, sizeof a).result;
 }

@@ -5,10 +5,37 @@
 #include "state.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+#define PAGE 4096ull
+
 static struct table {
 	struct range *r; /* by address; they do not overlap */
 	size_t n, room;
 } tables[2]; /* guarded by lock */
+
+/* A device address outside of the window is the exception: a variable of a
+ * module on a card, whose place libcuda chooses, or any memory of a card without
+ * virtual memory management. Such addresses are made sure of one by one: their
+ * pages are reserved in this process, and stay so, because a card gives the same
+ * ones again. */
+static struct window window;         /* written before there is a session */
+static _Atomic bool strays;          /* there is a device address outside */
+static struct table outside = {0};   /* pages reserved for them; guarded by lock */
+
+void ranges_window(const struct window *w)
+{
+	window = *w;
+}
+
+bool in_window(uint64_t address, uint64_t n)
+{
+	return address < window.base + window.size && (address >= window.base || n > window.base - address);
+}
+
+/* Whether an address can be device memory at all. */
+static bool possible(uint64_t address)
+{
+	return address - window.base < window.size || atomic_load_explicit(&strays, memory_order_relaxed);
+}
 
 /* The index of the first range that starts above address. */
 static size_t above(const struct table *t, uint64_t address)
@@ -26,34 +53,64 @@ static size_t above(const struct table *t, uint64_t address)
 	return lo;
 }
 
-int range_add(enum space space, const struct range *r)
+/* Puts a range that overlaps no other. */
+static int insert(struct table *t, const struct range *r)
 {
-	struct table *t = &tables[space];
-	int err = 0;
-	size_t i;
+	size_t i = above(t, r->address);
 
-	pthread_mutex_lock(&lock);
+	if (i < t->n && t->r[i].address - r->address < r->size)
+		return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+	if (i > 0 && r->address - t->r[i - 1].address < t->r[i - 1].size)
+		return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
 	if (t->n == t->room) {
 		size_t room = t->room ? t->room * 2 : 64;
 		struct range *p = realloc(t->r, room * sizeof *p);
 
-		if (!p) {
-			pthread_mutex_unlock(&lock);
+		if (!p)
 			return CUDA_ERROR_OUT_OF_MEMORY;
-		}
 		t->r = p;
 		t->room = room;
 	}
-	i = above(t, r->address);
-	if (i < t->n && t->r[i].address - r->address < r->size)
-		err = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
-	if (i > 0 && r->address - t->r[i - 1].address < t->r[i - 1].size)
-		err = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
-	if (!err) {
-		memmove(t->r + i + 1, t->r + i, (t->n - i) * sizeof *t->r);
-		t->r[i] = *r;
-		t->n++;
+	memmove(t->r + i + 1, t->r + i, (t->n - i) * sizeof *t->r);
+	t->r[i] = *r;
+	t->n++;
+	return 0;
+}
+
+/* Makes sure that the program has nothing at these device addresses outside of
+ * the window, page by page: some may be ours already. */
+static int claim(uint64_t address, uint64_t size)
+{
+	uint64_t end = (address + size + PAGE - 1) & ~(PAGE - 1);
+
+	if (address == 0 || size > UINT64_MAX - PAGE - address)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (uint64_t at = address & ~(PAGE - 1); at < end;) {
+		size_t i = above(&outside, at);
+		uint64_t to = i < outside.n && outside.r[i].address < end ? outside.r[i].address : end;
+		struct range pages = {.address = at, .size = to - at};
+
+		if (i > 0 && at - outside.r[i - 1].address < outside.r[i - 1].size) {
+			at = outside.r[i - 1].address + outside.r[i - 1].size;
+			continue;
+		}
+		if (!pages_reserve(at, to - at) || insert(&outside, &pages) != 0)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		at = to;
 	}
+	atomic_store(&strays, true);
+	return 0;
+}
+
+int range_add(enum space space, const struct range *r)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&lock);
+	if (space == SPACE_DEVICE && (r->address - window.base >= window.size || r->size > window.base + window.size - r->address))
+		err = claim(r->address, r->size);
+	if (!err)
+		err = insert(&tables[space], r);
 	pthread_mutex_unlock(&lock);
 	return err;
 }
@@ -64,6 +121,8 @@ bool range_find(enum space space, uint64_t address, struct range *r)
 	bool found = false;
 	size_t i;
 
+	if (space == SPACE_DEVICE ? !possible(address) : address - window.base < window.size)
+		return false;
 	pthread_mutex_lock(&lock);
 	i = above(t, address);
 	if (i > 0 && address - t->r[i - 1].address < t->r[i - 1].size) {
@@ -109,4 +168,7 @@ void ranges_abandon(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	memset(tables, 0, sizeof tables);
+	window = (struct window){0, 0};
+	outside = (struct table){0}; /* like the window, not mapped in a child */
+	atomic_store(&strays, false);
 }

@@ -104,6 +104,7 @@ static void header_text(struct session *s, char why[BSLT_ERROR_TEXT_SIZE])
 	why[BSLT_ERROR_TEXT_SIZE - 1] = 0;
 }
 
+/* Hello and region 0, with the windows to choose from; and the answer. */
 static int greet(struct session *s, char why[BSLT_ERROR_TEXT_SIZE])
 {
 	uint8_t body[BSLT_HELLO_SIZE];
@@ -120,7 +121,22 @@ static int greet(struct session *s, char why[BSLT_ERROR_TEXT_SIZE])
 	return err;
 }
 
-int session_open(struct session **out, char why[BSLT_ERROR_TEXT_SIZE])
+/* Greets the worker and agrees on the address window. */
+static int greet_with_window(struct session *s, char why[BSLT_ERROR_TEXT_SIZE])
+{
+	struct window offers[BSLT_MAX_WINDOWS];
+	int err;
+
+	if ((err = windows_reserve(offers, why)) != 0)
+		return err;
+	windows_offer(s, offers);
+	if ((err = greet(s, why)) == 0)
+		return window_accept(s, offers, why);
+	windows_release(offers);
+	return err;
+}
+
+int session_open(struct session **out, bool memory, char why[BSLT_ERROR_TEXT_SIZE])
 {
 	const char *where = getenv("BASALT_GPU");
 	struct session *s = calloc(1, sizeof *s);
@@ -149,7 +165,7 @@ int session_open(struct session **out, char why[BSLT_ERROR_TEXT_SIZE])
 	if (!err) {
 		for (uint32_t i = 0; i < s->slot_count; i++)
 			s->slot_free[i / 64] |= 1ull << (i % 64);
-		err = greet(s, why);
+		err = memory ? greet_with_window(s, why) : greet(s, why);
 	}
 	if (err) {
 		session_close(s);
@@ -161,6 +177,7 @@ int session_open(struct session **out, char why[BSLT_ERROR_TEXT_SIZE])
 
 void session_close(struct session *s)
 {
+	window_close(s);
 	if (s->region0.base)
 		s->ops->region_drop(s, &s->region0, false);
 	s->ops->close(s);
@@ -169,7 +186,7 @@ void session_close(struct session *s)
 
 void session_abandon(struct session *s)
 {
-	/* Region 0 is not mapped here (MADV_DONTFORK). */
+	/* Region 0 and the window are not mapped here (MADV_DONTFORK). */
 	s->ops->close(s);
 }
 

@@ -39,7 +39,7 @@ static int start(struct session **out)
 {
 	char why[BSLT_ERROR_TEXT_SIZE];
 	struct session *s;
-	int err = session_open(&s, why);
+	int err = session_open(&s, true, why);
 
 	if (err == 0 && (err = query_device(s, &device)) != 0) {
 		snprintf(why, sizeof why, "the vGPU's worker does not describe its device");
@@ -52,6 +52,7 @@ static int start(struct session **out)
 			fprintf(stderr, "basalt: no vGPU (CUDA error %d) %s\n", err, why);
 		return err;
 	}
+	ranges_window(&s->window);
 	*out = s;
 	return 0;
 }

@@ -148,6 +148,10 @@ struct range {
 	bool owned;           /* host: allocated by us, not registered */
 };
 enum space { SPACE_DEVICE, SPACE_HOST };
+/* Where the session's device addresses lie, before any range is added. */
+void ranges_window(const struct window *w);
+/* Whether n bytes from address on have one in the window: no program memory. */
+bool in_window(uint64_t address, uint64_t n);
 int range_add(enum space space, const struct range *r);
 bool range_find(enum space space, uint64_t address, struct range *r);
 /* Takes out the range that starts at address. */

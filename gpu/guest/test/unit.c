@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "channel.h"
 #include "reply.h"
@@ -233,9 +235,85 @@ static void attributes(void)
 	device = (struct device_info){0};
 }
 
+/* Whether nothing is mapped there; asked of the kernel, as a sanitizer's mmap
+ * knows better. */
+static bool is_free(uint64_t address)
+{
+	if (!pages_reserve(address, 4096))
+		return false;
+	(void)syscall(SYS_munmap, address, 4096);
+	return true;
+}
+
+/* Of the windows that a session offers it keeps the one that the worker chooses. */
+static void windows(void)
+{
+	struct window offers[BSLT_MAX_WINDOWS], *last = offers;
+	char why[BSLT_ERROR_TEXT_SIZE] = "";
+	struct session *s = fake();
+
+	EXPECT(windows_reserve(offers, why) == 0 && offers[0].base);
+	windows_offer(s, offers);
+	EXPECT(memcmp(at(s, BSLT_OFF_WINDOWS), offers, sizeof offers) == 0);
+	while (last < offers + BSLT_MAX_WINDOWS - 1 && last[1].base)
+		last++;
+	for (struct window *w = offers; w <= last; w++)
+		EXPECT(w->size >= BSLT_MIN_WINDOW && !is_free(w->base) && !is_free(w->base + w->size - 4096));
+	memcpy(at(s, BSLT_OFF_WINDOW_BASE), last, sizeof *last);
+	EXPECT(window_accept(s, offers, why) == 0 && s->window.base == last->base && s->window.size == last->size);
+	for (struct window *w = offers; w <= last; w++)
+		EXPECT(is_free(w->base) == (w != last));
+	window_close(s);
+	EXPECT(is_free(last->base) && s->window.size == 0);
+	/* A worker that chooses what was not offered. */
+	EXPECT(windows_reserve(offers, why) == 0);
+	memcpy(at(s, BSLT_OFF_WINDOW_BASE), (struct window[]){{offers[0].base, 4096}}, sizeof offers[0]);
+	EXPECT(window_accept(s, offers, why) == RES_UNAVAILABLE && strstr(why, "not offered") && s->window.base == 0);
+	EXPECT(is_free(offers[0].base));
+	drop(s);
+}
+
+/* Device addresses outside of the window are believed only where this process
+ * has nothing. */
+static void outside_the_window(void)
+{
+	static char mine[3 * 4096];
+	struct window offers[BSLT_MAX_WINDOWS], w = {.size = BSLT_MIN_WINDOW};
+	char why[BSLT_ERROR_TEXT_SIZE];
+	struct range r, found;
+	uint64_t far;
+
+	/* Where every sanitizer leaves something free. */
+	EXPECT(windows_reserve(offers, why) == 0);
+	windows_release(offers);
+	far = offers[0].base + (1u << 20);
+	w.base = offers[0].base + (1u << 30);
+	ranges_window(&w);
+	r = (struct range){.address = w.base + 100, .size = 50};
+	EXPECT(range_add(SPACE_DEVICE, &r) == 0 && range_find(SPACE_DEVICE, r.address + 49, &found));
+	EXPECT(!range_find(SPACE_HOST, r.address, &found) && !range_find(SPACE_DEVICE, far, &found));
+	EXPECT(in_window(w.base, 1) && in_window(w.base - 1, 2) && !in_window(w.base - 1, 1));
+	EXPECT(in_window(w.base + w.size - 1, 1) && !in_window(w.base + w.size, 1) && in_window(1, UINT64_MAX));
+	r = (struct range){.address = (uintptr_t)mine + 4096, .size = 8};
+	EXPECT(range_add(SPACE_DEVICE, &r) == CUDA_ERROR_OUT_OF_MEMORY && !range_find(SPACE_DEVICE, r.address, &found));
+	r = (struct range){.address = w.base + w.size - 4, .size = UINT64_MAX};
+	EXPECT(range_add(SPACE_DEVICE, &r) == CUDA_ERROR_OUT_OF_MEMORY);
+	/* Neighbours in one page, and one that reaches from a page of ours into the next. */
+	for (uint64_t at = far; at < far + 3 * 4096; at += 1000) {
+		r = (struct range){.address = at, .size = 900};
+		EXPECT(range_add(SPACE_DEVICE, &r) == 0 && range_find(SPACE_DEVICE, at + 899, &found));
+		EXPECT(!is_free((at + 899) & ~4095ull));
+	}
+	EXPECT(is_free(far - 4096) && is_free(far + 4 * 4096));
+	/* A card gives the same address again. */
+	EXPECT(range_take(SPACE_DEVICE, far, &r) && range_add(SPACE_DEVICE, &r) == 0);
+}
+
 int main(void)
 {
 	attributes();
+	windows();
+	outside_the_window();
 	padding();
 	ring_wraps();
 	dead_session();

@@ -26,6 +26,30 @@ type Options struct {
 	// suite checks in place of the contents. Tests of what only a kernel that
 	// runs can do are left out: a fault, and an error in a kernel's body.
 	NoData bool
+	// Unplaced: the device chooses addresses itself (a card without virtual
+	// memory management). Where the guest finds one outside of the window, it
+	// reserves it in its own process.
+	Unplaced bool
+	// LooseVariables: modules' variables lie where libcuda puts them.
+	LooseVariables bool
+}
+
+// Window reserves an address window of size bytes for a test, and gives it back
+// at its end.
+func Window(t testing.TB, size uint64) *worker.Window {
+	t.Helper()
+	var last error
+	for _, w := range abi.Windows() {
+		w.Size = size
+		window, err := worker.ReserveWindow(w)
+		if err == nil {
+			t.Cleanup(window.Close)
+			return window
+		}
+		last = err
+	}
+	t.Fatalf("no address window is free: %v", last)
+	return nil
 }
 
 // Run runs the suite. newDriver makes a driver with at least 64 MiB of memory,
@@ -41,6 +65,8 @@ func Run(t *testing.T, newDriver func(t *testing.T) worker.Driver, o Options) {
 	}{
 		{"Info", testInfo, false},
 		{"Memory", testMemory, false},
+		{"AddressesLieInTheWindow", testAddressesLieInTheWindow, false},
+		{"SmallWindow", testSmallWindow, false},
 		{"MemoryIsLimited", testMemoryIsLimited, false},
 		{"Copies", testCopies, false},
 		{"Memset", testMemset, false},
@@ -76,7 +102,7 @@ func Run(t *testing.T, newDriver func(t *testing.T) worker.Driver, o Options) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			d := newDriver(t)
-			x := &tester{T: t, o: o, driver: d, gate: &gate{}}
+			x := &tester{T: t, o: o, driver: d, window: Window(t, abi.MaxWindow), gate: &gate{}}
 			c.run(x)
 			for _, ctx := range x.contexts {
 				x.check(ctx.Destroy())
@@ -119,6 +145,7 @@ type tester struct {
 	*testing.T
 	o        Options
 	driver   worker.Driver
+	window   *worker.Window
 	gate     *gate
 	contexts []worker.Context
 	late     atomic.Int64 // operations whose done has not been called
@@ -140,7 +167,7 @@ func (x *tester) want(err error, want abi.Result) {
 
 func (x *tester) context() worker.Context {
 	x.Helper()
-	ctx, err := x.driver.NewContext(0, x.gate)
+	ctx, err := x.driver.NewContext(0, x.gate, x.window)
 	x.check(err)
 	x.contexts = append(x.contexts, ctx)
 	return ctx

@@ -207,7 +207,7 @@ func testEvictedGoesOn(x *tester) {
 
 func testDestroyEvicted(x *tester) {
 	for round := range 6 {
-		ctx, err := x.driver.NewContext(0, x.gate)
+		ctx, err := x.driver.NewContext(0, x.gate, x.window)
 		x.check(err)
 		k := x.kernels(ctx)
 		p := x.alloc(ctx, 24<<20)

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
 func testInfo(x *tester) {
@@ -50,6 +51,65 @@ func testMemory(x *tester) {
 	x.check(a.MemFree(q))
 	if err := a.MemFree(q); err == nil {
 		x.Error("freed twice")
+	}
+}
+
+// inWindow fails unless all of an allocation lies in the window.
+func (x *tester) inWindow(w *worker.Window, what string, address, size uint64) {
+	x.Helper()
+	if !x.o.Unplaced && !w.Contains(address, size) {
+		x.Errorf("%s: %d bytes at %#x are outside of address window %v", what, size, address, w.Window)
+	}
+}
+
+func testAddressesLieInTheWindow(x *tester) {
+	// Another process's window: one device may serve several.
+	other := Window(x.T, abi.MaxWindow)
+	elsewhere, err := x.driver.NewContext(0, x.gate, other)
+	x.check(err)
+	x.contexts = append(x.contexts, elsewhere)
+	ctx := x.context()
+	for range 3 {
+		for _, size := range []uint64{1, 4096, 3 << 20, 7<<20 + 1} {
+			p := x.alloc(ctx, size)
+			x.inWindow(x.window, "memory", p, size)
+			x.check(ctx.MemFree(p))
+			x.check(x.sync(ctx))
+			q := x.alloc(elsewhere, size)
+			x.inWindow(other, "memory in another window", q, size)
+			x.check(elsewhere.MemFree(q))
+			x.check(x.sync(elsewhere))
+		}
+	}
+	if x.driver.Evicts() {
+		x.check(x.sync(ctx))
+		x.evict(ctx, everything)
+		for _, size := range []uint64{100, 5 << 20} {
+			x.inWindow(x.window, "memory of an evicted context", x.alloc(ctx, size), size)
+		}
+		x.back(ctx)
+	}
+	if x.o.Image == nil && !x.o.LooseVariables {
+		_, _, info, err := ctx.ModuleLoad([]byte(Kernels), worker.ModuleOptions{})
+		x.check(err)
+		for _, g := range info.Globals {
+			x.inWindow(x.window, "variable "+g.Name, g.Address, g.Size)
+		}
+	}
+}
+
+// A process that may use few addresses only has a small window: what is freed
+// can be had again there, however often.
+func testSmallWindow(x *tester) {
+	w := Window(x.T, abi.MinWindow)
+	ctx, err := x.driver.NewContext(0, x.gate, w)
+	x.check(err)
+	x.contexts = append(x.contexts, ctx)
+	for range 10 {
+		p := x.alloc(ctx, 32<<20)
+		x.inWindow(w, "memory", p, 32<<20)
+		x.check(ctx.MemFree(p))
+		x.check(x.sync(ctx))
 	}
 }
 

@@ -108,7 +108,7 @@ func testGateEnds(x *tester) {
 
 func testDestroyFreesAll(x *tester) {
 	for round := range 8 { // 8 × 24 MiB are more than there is
-		ctx, err := x.driver.NewContext(0, x.gate)
+		ctx, err := x.driver.NewContext(0, x.gate, x.window)
 		x.check(err)
 		k := x.kernels(ctx)
 		p, err := ctx.MemAlloc(24 << 20)

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
@@ -45,8 +44,7 @@ type Options struct {
 
 // Driver implements worker.Driver.
 type Driver struct {
-	o    Options
-	next atomic.Uint64 // device addresses are never used twice
+	o Options
 
 	mu       sync.Mutex
 	contexts map[*Context]struct{}
@@ -59,7 +57,6 @@ func New(o Options) *Driver {
 		o.VRAM = 1 << 30
 	}
 	d := &Driver{o: o, contexts: map[*Context]struct{}{}}
-	d.next.Store(0x7000_0000_0000)
 	return d
 }
 
@@ -92,8 +89,8 @@ func (d *Driver) Evicts() bool { return !d.o.Pinned }
 func (d *Driver) Close() error { return nil }
 
 // NewContext implements worker.Driver.
-func (d *Driver) NewContext(_ uint32, gate worker.Gate) (worker.Context, error) {
-	c := &Context{d: d, gate: gate, memory: map[uint64][]byte{}, away: map[uint64][]byte{}, freeing: map[uint64]bool{}, end: make(chan struct{}), stopped: make(chan struct{})}
+func (d *Driver) NewContext(_ uint32, gate worker.Gate, w *worker.Window) (worker.Context, error) {
+	c := &Context{d: d, gate: gate, window: w, memory: map[uint64][]byte{}, away: map[uint64][]byte{}, freeing: map[uint64]bool{}, end: make(chan struct{}), stopped: make(chan struct{})}
 	c.wake = sync.NewCond(&c.mu)
 	d.mu.Lock()
 	d.contexts[c] = struct{}{}
@@ -130,6 +127,7 @@ type function struct{ name string }
 // Context implements worker.Context.
 type Context struct {
 	d       *Driver
+	window  *worker.Window
 	gate    worker.Gate
 	end     chan struct{}
 	stopped chan struct{}
@@ -443,6 +441,11 @@ func (c *Context) Destroy() error {
 	defer c.d.mu.Unlock()
 	for _, m := range c.memory {
 		c.d.used -= uint64(len(m))
+	}
+	for _, all := range []map[uint64][]byte{c.memory, c.away} {
+		for address := range all {
+			_ = c.window.Return(address) // nothing is ever mapped there
+		}
 	}
 	c.memory, c.away = map[uint64][]byte{}, map[uint64][]byte{}
 	delete(c.d.contexts, c)

@@ -41,13 +41,17 @@ func (c *Context) MemAlloc(size uint64) (uint64, error) {
 	if c.err != nil {
 		return 0, c.err
 	}
-	address := c.d.next.Add((size+511)&^255) - (size+511)&^255
+	// Whole pages, and one that stays unused, so that running past an end is noticed.
+	address, err := c.window.Lend((size+2*abi.PageSize-1)&^(abi.PageSize-1), abi.PageSize, 0)
+	if err != nil {
+		return 0, err
+	}
 	if c.evicted {
 		c.away[address] = make([]byte, size)
 		return address, nil
 	}
 	if err := c.d.take(size); err != nil {
-		return 0, err
+		return 0, errors.Join(err, c.window.Return(address))
 	}
 	c.memory[address] = make([]byte, size)
 	return address, nil
@@ -74,6 +78,7 @@ func (c *Context) free(address uint64) {
 	delete(c.memory, address)
 	delete(c.away, address)
 	delete(c.freeing, address)
+	_ = c.window.Return(address) // nothing is ever mapped there
 }
 
 // within finds n bytes at an address.

@@ -127,6 +127,23 @@ func Prepare(conn *net.UnixConn, l Layout) (g *Guest, fd int, err error) {
 	return g, fd, nil
 }
 
+// Offer writes address windows into the header, before Announce. Without any,
+// the worker chooses one. Only the numbers are offered: guest and worker may be
+// the same process here, in which a range can be reserved once.
+func (g *Guest) Offer(windows ...abi.Window) {
+	h := g.Shm.Bytes(0, abi.HeaderSize)
+	for i, w := range windows {
+		at := abi.OffWindows + i*abi.WindowEntrySize
+		binary.LittleEndian.PutUint64(h[at:], w.Base)
+		binary.LittleEndian.PutUint64(h[at+8:], w.Size)
+	}
+}
+
+// Window is the address window that the worker has chosen.
+func (g *Guest) Window() abi.Window {
+	return abi.Window{Base: g.Shm.Load64(abi.OffWindowBase), Size: g.Shm.Load64(abi.OffWindowSize)}
+}
+
 // Hello is the body that this guest sends.
 func Hello() abi.Hello {
 	return abi.Hello{Major: abi.Major, Minor: abi.Minor, PID: uint32(os.Getpid()), Name: "guesttest"}

@@ -1,0 +1,187 @@
+package worker
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker/shm"
+)
+
+// Window is the range of addresses that holds all device memory of one guest
+// process. The guest has reserved the same range, so that no number in it can
+// be one of its own pointers.
+//
+// It is safe for concurrent use.
+type Window struct {
+	abi.Window
+	reserved bool // the range is mapped without access, except what is lent
+
+	mu   sync.Mutex // guards the following
+	lent []abi.Window
+	next uint64 // where Lend looks first: addresses are not used again soon
+}
+
+// NewWindow returns a window of which only the numbers are used: nothing is
+// reserved in this process.
+func NewWindow(w abi.Window) *Window { return &Window{Window: w, next: w.Base} }
+
+// ReserveWindow reserves the range in this process; it fails when anything is
+// mapped there.
+func ReserveWindow(w abi.Window) (*Window, error) {
+	if err := w.Check(); err != nil {
+		return nil, err
+	}
+	if err := reserve(w); err != nil {
+		return nil, fmt.Errorf("reserve address window %v: %w", w, err)
+	}
+	return &Window{Window: w, reserved: true, next: w.Base}, nil
+}
+
+// Lend gives up the reservation of size free bytes, a multiple of align, and
+// returns their address: a driver may map something there. It passes over the
+// first skip bytes after those that it lent last.
+func (w *Window) Lend(size, align, skip uint64) (uint64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	from := w.next
+	if skip < w.Base+w.Size-from {
+		from += skip
+	} else {
+		from = w.Base
+	}
+	at, ok := w.gap(from, size, align)
+	if !ok {
+		if at, ok = w.gap(w.Base, size, align); !ok {
+			return 0, fmt.Errorf("%w: address window %v has no %d free bytes in a row", abi.ErrOutOfMemory, w.Window, size)
+		}
+	}
+	if w.reserved {
+		if _, _, errno := unix.Syscall(unix.SYS_MUNMAP, uintptr(at), uintptr(size), 0); errno != 0 {
+			return 0, fmt.Errorf("lend %d bytes at %#x of address window %v: %w", size, at, w.Window, errno)
+		}
+	}
+	i, _ := slices.BinarySearchFunc(w.lent, at, byBase)
+	w.lent = slices.Insert(w.lent, i, abi.Window{Base: at, Size: size})
+	w.next = at + size
+	return at, nil
+}
+
+func byBase(l abi.Window, at uint64) int {
+	switch {
+	case l.Base < at:
+		return -1
+	case l.Base > at:
+		return 1
+	}
+	return 0
+}
+
+// gap finds size bytes from an address on that are not lent.
+func (w *Window) gap(from, size, align uint64) (at uint64, ok bool) {
+	up := func(n uint64) uint64 { return (n + align - 1) / align * align }
+	at = up(from)
+	for _, l := range w.lent {
+		if l.Base+l.Size <= at {
+			continue
+		}
+		if at < l.Base && l.Base-at >= size {
+			break
+		}
+		at = up(l.Base + l.Size)
+	}
+	return at, w.Contains(at, size)
+}
+
+// Return takes back what Lend gave, once nothing is mapped there. Where
+// something is, the range stays lent, and nothing of ours is ever placed there.
+func (w *Window) Return(at uint64) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i, found := slices.BinarySearchFunc(w.lent, at, byBase)
+	if !found {
+		return fmt.Errorf("return to address window %v: %#x is not lent", w.Window, at)
+	}
+	if w.reserved {
+		if err := reserve(w.lent[i]); err != nil {
+			return fmt.Errorf("return %v to address window %v: %w", w.lent[i], w.Window, err)
+		}
+	}
+	w.lent = slices.Delete(w.lent, i, i+1)
+	return nil
+}
+
+// Close gives the range back, except what is still lent.
+func (w *Window) Close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.reserved {
+		return
+	}
+	w.reserved = false
+	at := w.Base
+	for _, l := range append(slices.Clone(w.lent), abi.Window{Base: w.Base + w.Size}) {
+		if l.Base > at {
+			_, _, _ = unix.Syscall(unix.SYS_MUNMAP, uintptr(at), uintptr(l.Base-at), 0)
+		}
+		at = l.Base + l.Size
+	}
+}
+
+// reserve maps the range without access, if nothing is there: it never replaces
+// a mapping. A kernel before Linux 4.17 takes the address as a mere wish.
+func reserve(w abi.Window) error {
+	const flags = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_NORESERVE | unix.MAP_FIXED_NOREPLACE
+	at, _, errno := unix.Syscall6(unix.SYS_MMAP, uintptr(w.Base), uintptr(w.Size), unix.PROT_NONE, flags, ^uintptr(0), 0)
+	switch {
+	case errno == unix.EEXIST:
+		return fmt.Errorf("%v: something is mapped there", w)
+	case errno != 0:
+		return fmt.Errorf("%v: %w", w, errno)
+	case uint64(at) != w.Base:
+		_, _, _ = unix.Syscall(unix.SYS_MUNMAP, at, uintptr(w.Size), 0)
+		return fmt.Errorf("%v: the kernel gave %#x instead", w, at)
+	}
+	return nil
+}
+
+// readWindows copies the windows that the guest offers out of the header, the
+// best first. It returns none for a library that does not know them.
+func readWindows(m *shm.Mapping, minor uint16) (list []abi.Window, err error) {
+	if minor == 0 {
+		return nil, nil
+	}
+	for i := range uint64(abi.MaxWindows) {
+		at := abi.OffWindows + i*abi.WindowEntrySize
+		w := abi.Window{Base: m.Load64(at), Size: m.Load64(at + 8)}
+		if w.Base == 0 {
+			break
+		}
+		if err := w.Check(); err != nil {
+			return nil, err
+		}
+		list = append(list, w)
+	}
+	return list, nil
+}
+
+// chooseWindow reserves the first of the offered windows that is free here.
+func chooseWindow(offered []abi.Window) (*Window, error) {
+	if len(offered) == 0 {
+		offered = abi.Windows()
+	}
+	var first error
+	for _, o := range offered {
+		w, err := ReserveWindow(o)
+		if err == nil {
+			return w, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return nil, fmt.Errorf("%w: none of %d address windows is free in the vGPU's worker: %w", abi.ErrOutOfMemory, len(offered), first)
+}

@@ -1,0 +1,282 @@
+package worker_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"math/rand"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+	"github.com/basalt-gpu/basalt/gpu/worker/fakedriver"
+	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
+)
+
+// taken maps a page of this process at an address, until the test ends.
+func taken(t testing.TB, address uint64) {
+	t.Helper()
+	const flags = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_FIXED_NOREPLACE
+	if _, _, errno := unix.Syscall6(unix.SYS_MMAP, uintptr(address), 4096, unix.PROT_READ, flags, ^uintptr(0), 0); errno != 0 {
+		t.Fatalf("map a page at %#x: %v", address, errno)
+	}
+	t.Cleanup(func() { _, _, _ = unix.Syscall(unix.SYS_MUNMAP, uintptr(address), 4096, 0) })
+}
+
+// isTaken reports whether anything is mapped in the page at address.
+func isTaken(address uint64) bool {
+	const flags = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_FIXED_NOREPLACE
+	_, _, errno := unix.Syscall6(unix.SYS_MMAP, uintptr(address), 4096, unix.PROT_NONE, flags, ^uintptr(0), 0)
+	if errno == 0 {
+		_, _, _ = unix.Syscall(unix.SYS_MUNMAP, uintptr(address), 4096, 0)
+	}
+	return errno == unix.EEXIST
+}
+
+// offering starts a session whose guest is of version 1.minor and has these
+// values in the header. The error is what it was told.
+func offering(t testing.TB, minor uint16, windows ...abi.Window) (g *guesttest.Guest, end func() error, err error) {
+	t.Helper()
+	a, b, err := guesttest.Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := worker.NewSession(b, fakedriver.New(fakedriver.Options{}), worker.NewLocalHost(worker.Limits{VRAM: vram}), worker.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(context.Background()) }()
+	g, fd, err := guesttest.Prepare(a, guesttest.DefaultLayout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd) // the mapping keeps the memory
+	h := g.Shm.Bytes(0, abi.HeaderSize)
+	binary.LittleEndian.PutUint16(h[abi.OffMinor:], minor)
+	g.Offer(windows...)
+	hello := guesttest.Hello()
+	hello.Minor = minor
+	err = g.Announce(hello, 0, fd)
+	return g, func() error { g.Close(); return <-ended }, err
+}
+
+// small is a window in the middle of nowhere.
+func small(i uint64) abi.Window {
+	return abi.Window{Base: 0x690000000000 + i*abi.MinWindow, Size: abi.MinWindow}
+}
+
+// The worker takes the first window that is free in its process, and all memory
+// lies there until the session ends.
+func TestFirstFreeWindowIsChosen(t *testing.T) {
+	taken(t, small(0).Base+abi.MinWindow-4096)
+	g, end, err := offering(t, abi.Minor, small(0), small(1), small(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := g.Window(); w != small(1) {
+		t.Errorf("the worker chose address window %v, want %v", w, small(1))
+	}
+	if !isTaken(small(1).Base) || isTaken(small(2).Base) {
+		t.Error("the worker holds other addresses than those of the window that it chose")
+	}
+	ctx := g.Handle()
+	if _, _, err := g.Call(abi.OpCtxCreate, abi.CtxCreate{Ctx: ctx}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if p, _, err := g.Call(abi.OpMemAlloc, abi.MemAlloc{Ctx: ctx, Size: 1 << 20}, nil); err != nil || !small(1).Contains(p, 1<<20) {
+		t.Errorf("memory at %#x, %v; want it in address window %v", p, err, small(1))
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+	if isTaken(small(1).Base) || isTaken(small(1).Base+small(1).Size-4096) {
+		t.Error("the address window was not given back at the session's end")
+	}
+}
+
+func TestNoWindowIsFree(t *testing.T) {
+	taken(t, small(0).Base)
+	taken(t, small(1).Base+1<<20)
+	g, end, err := offering(t, abi.Minor, small(0), small(1))
+	var refused *guesttest.Refused
+	if !errors.As(err, &refused) || refused.Result != abi.ErrOutOfMemory || !strings.Contains(refused.Why, "none of 2 address windows") {
+		t.Errorf("the guest is told %v, want out of memory and why", err)
+	}
+	if err := g.Dead(); err == nil || !strings.Contains(err.Error(), "address windows") {
+		t.Errorf("the header says %v, want the reason (a guest in a VM sees nothing else)", err)
+	}
+	if err := end(); !errors.Is(err, abi.ErrOutOfMemory) {
+		t.Error(err)
+	}
+}
+
+// A library of version 1.0 does not know windows: what stands in those words of
+// its header means nothing, and its memory lies in one that the worker chose.
+func TestOldLibraryHasNoWindows(t *testing.T) {
+	g, end, err := offering(t, 0, abi.Window{Base: 12345, Size: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := g.Handle()
+	if _, _, err := g.Call(abi.OpCtxCreate, abi.CtxCreate{Ctx: ctx}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if p, _, err := g.Call(abi.OpMemAlloc, abi.MemAlloc{Ctx: ctx, Size: 1 << 20}, nil); err != nil || p > abi.WindowEnd {
+		t.Errorf("memory at %#x, %v", p, err)
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A guest that offers what no window can be is refused, and nothing of the
+// worker's own memory changes.
+func TestHostileWindows(t *testing.T) {
+	const base = 0x690000000000
+	for name, w := range map[string]abi.Window{
+		"unaligned base":  {Base: base + 4096, Size: abi.MinWindow},
+		"unaligned size":  {Base: base, Size: abi.MinWindow + 1},
+		"no size":         {Base: base},
+		"tiny":            {Base: base, Size: 4096},
+		"huge":            {Base: base, Size: 1 << 46},
+		"everything":      {Base: abi.WindowUnit, Size: ^uint64(abi.WindowUnit - 1)},
+		"overflow":        {Base: ^uint64(abi.MinWindow - 1), Size: abi.MinWindow},
+		"the kernel's":    {Base: 0xffff888000000000, Size: abi.MinWindow},
+		"loader's":        {Base: 0x7f0000000000, Size: abi.MaxWindow},
+		"around the page": {Base: 0, Size: abi.MinWindow},
+	} {
+		// The first is good, so that all are looked at.
+		_, end, err := offering(t, abi.Minor, small(3), w)
+		if w.Base == 0 { // ends the list
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			_ = end()
+			continue
+		}
+		var refused *guesttest.Refused
+		if !errors.As(err, &refused) || refused.Result != abi.ErrInvalidValue || !strings.Contains(refused.Why, "address window") {
+			t.Errorf("%s: the guest is told %v, want an invalid value and why", name, err)
+		}
+		var p *worker.ProtocolError
+		if err := end(); !errors.As(err, &p) {
+			t.Errorf("%s: the session ended with %v, want a protocol error", name, err)
+		}
+		if isTaken(small(3).Base) {
+			t.Fatalf("%s: a window is reserved though the session was refused", name)
+		}
+	}
+}
+
+// An offer that lies over the worker's own memory replaces nothing.
+func TestWindowNeverReplacesMemory(t *testing.T) {
+	mine := make([]byte, 1<<20) // in Go's heap
+	for i := range mine {
+		mine[i] = byte(i)
+	}
+	address := addressOf(mine)
+	w := abi.Window{Base: address &^ (abi.WindowUnit - 1), Size: abi.MinWindow}
+	if w.Check() != nil {
+		w.Base = small(4).Base
+		taken(t, w.Base+1<<20)
+	}
+	if _, err := worker.ReserveWindow(w); err == nil || !strings.Contains(err.Error(), "something is mapped there") {
+		t.Errorf("reserve over own memory gives %v", err)
+	}
+	for i := range mine {
+		if mine[i] != byte(i) {
+			t.Fatal("own memory has changed")
+		}
+	}
+}
+
+// Whatever is lent is free and nobody else's; whatever is not, is reserved.
+func TestWindowLendsAndTakesBack(t *testing.T) {
+	w, err := worker.ReserveWindow(small(5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	rnd := rand.New(rand.NewSource(1))
+	lent := map[uint64]uint64{}
+	for range 2000 {
+		if len(lent) > 0 && rnd.Intn(2) == 0 {
+			for at := range lent {
+				if err := w.Return(at); err != nil {
+					t.Fatal(err)
+				}
+				if !isTaken(at) {
+					t.Fatalf("%#x was taken back and is not reserved", at)
+				}
+				delete(lent, at)
+				break
+			}
+			continue
+		}
+		size := uint64(1+rnd.Intn(8)) << 21
+		at, err := w.Lend(size, 2<<20, uint64(rnd.Intn(3))<<24)
+		if errors.Is(err, abi.ErrOutOfMemory) {
+			continue
+		}
+		if err != nil || at%(2<<20) != 0 || !w.Contains(at, size) || isTaken(at) || isTaken(at+size-4096) {
+			t.Fatalf("%d bytes were lent at %#x, %v", size, at, err)
+		}
+		for other, n := range lent {
+			if at < other+n && other < at+size {
+				t.Fatalf("%#x+%#x and %#x+%#x are lent at a time", at, size, other, n)
+			}
+		}
+		lent[at] = size
+	}
+	if err := w.Return(w.Base + 4096); err == nil {
+		t.Error("what was never lent was taken back")
+	}
+	if _, err := w.Lend(abi.MinWindow+abi.WindowUnit, 2<<20, 0); !errors.Is(err, abi.ErrOutOfMemory) {
+		t.Errorf("more than the window gives %v, want out of memory", err)
+	}
+}
+
+// Close gives everything back but what somebody still has.
+func TestWindowCloseKeepsWhatIsLent(t *testing.T) {
+	w, err := worker.ReserveWindow(small(6))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := w.Lend(2<<20, 2<<20, 64<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken(t, at)
+	w.Close()
+	w.Close()
+	if !isTaken(at) {
+		t.Error("what lay in a lent place was unmapped")
+	}
+	for _, free := range []uint64{w.Base, at - 4096, at + 2<<20, w.Base + w.Size - 4096} {
+		if isTaken(free) {
+			t.Errorf("%#x is still reserved", free)
+		}
+	}
+}
+
+// No pair of numbers makes the worker reserve what is not a window, or replace
+// what is mapped.
+func FuzzReserveWindow(f *testing.F) {
+	f.Add(uint64(0x690000000000), uint64(abi.MinWindow))
+	f.Add(uint64(0x7f0000000000), uint64(abi.MaxWindow))
+	f.Add(^uint64(0), ^uint64(0))
+	f.Fuzz(func(t *testing.T, base, size uint64) {
+		w, err := worker.ReserveWindow(abi.Window{Base: base, Size: size})
+		if err != nil {
+			return
+		}
+		defer w.Close()
+		if base < abi.WindowLowest || base+size > abi.WindowEnd || base+size < base || size < abi.MinWindow {
+			t.Fatalf("address window %v was reserved", w.Window)
+		}
+	})
+}
