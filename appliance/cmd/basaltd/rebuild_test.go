@@ -481,7 +481,7 @@ func TestNodeThatDiffers(t *testing.T) {
 	has(t, p, key, "small")
 
 	// One that is well can be rebuilt too, and is no member until it has been.
-	s, err = p.api(t, "").SetupRebuild(t.Context())
+	s, err := p.api(t, "").SetupRebuild(t.Context())
 	if err != nil || s.Quorum || !strings.Contains(s.Message, "gets that of the other nodes") {
 		t.Errorf("answer to the rebuild = %+v, %v, want a node without a majority that says why", s, err)
 	}
