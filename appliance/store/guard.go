@@ -116,14 +116,15 @@ type extent struct {
 	size atomic.Int64
 }
 
-// check fails with Damaged when the file has become shorter.
+// check fails with Damaged when the file has become shorter. What it was is read
+// before what it is: others make it longer meanwhile.
 func (e *extent) check() error {
-	info, err := os.Stat(e.path)
-	if err != nil {
-		return nil //nolint:nilerr // it is mapped: that its name is gone matters to the next Open
-	}
 	for {
 		was := e.size.Load()
+		info, err := os.Stat(e.path)
+		if err != nil {
+			return nil //nolint:nilerr // it is mapped: that its name is gone matters to the next Open
+		}
 		if info.Size() < was {
 			return &Damaged{e.path, fmt.Errorf("it was cut while it was in use: it has %d bytes, and had %d", info.Size(), was)}
 		}

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -267,5 +269,43 @@ func TestDamagedSnapshots(t *testing.T) {
 			damage(t, o.Dir)
 			refused(t, o, "/snapshots: ")
 		})
+	}
+}
+
+// A file that grows while others look at its length was not cut.
+func TestGrowingIsNotCut(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	e := extent{path: path}
+	var grown atomic.Bool
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for !grown.Load() {
+				if err := e.check(); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for size := range int64(20_000) {
+		if err := errors.Join(f.Truncate(size), e.check()); err != nil {
+			t.Error(err)
+			break
+		}
+	}
+	grown.Store(true)
+	all.Wait()
+	if err := f.Truncate(1); err != nil {
+		t.Fatal(err)
+	}
+	var d *Damaged
+	if err := e.check(); !errors.As(err, &d) {
+		t.Errorf("a file that was cut: %v, want Damaged", err)
 	}
 }
