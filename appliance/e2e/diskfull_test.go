@@ -94,6 +94,7 @@ func TestDiskFull(t *testing.T) {
 		t.Errorf("with room again: %v %+v", err, img.Status)
 	}
 	g.remove(t)
+	patience.Until(t, time.Minute, "the root volume to be gone", func() bool { return rootVolume(t, w, g).Meta.ID == "" })
 	w.stop()
 }
 
