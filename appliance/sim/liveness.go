@@ -184,18 +184,26 @@ func (w *world) room(in api.Instance) string {
 		for _, o := range w.truth.Instances {
 			if o.Assignment.Node == m.id || o.Assignment.MigrateTo == m.id {
 				vcpus -= o.Assignment.Vcpus
-				memory -= o.Assignment.MemoryBytes
+				memory -= o.Assignment.MemoryBytes + workers(o.Assignment.VgpuVramBytes > 0)
 			}
 			if o.Assignment.Node == m.id {
 				vram -= o.Assignment.VgpuVramBytes
 				share -= o.Assignment.VgpuSharePercent
 			}
 		}
-		if g := in.Spec.Vgpu; f.Vcpus <= vcpus && f.MemoryBytes <= memory && (g == nil || g.VramBytes <= vram && g.SharePercent <= share) {
+		if g := in.Spec.Vgpu; f.Vcpus <= vcpus && f.MemoryBytes+workers(g != nil) <= memory && (g == nil || g.VramBytes <= vram && g.SharePercent <= share) {
 			return string(m.id)
 		}
 	}
 	return ""
+}
+
+// workers is the memory that placement keeps for a vGPU's workers (decision 33).
+func workers(vgpu bool) int64 {
+	if vgpu {
+		return 512 << 20
+	}
+	return 0
 }
 
 // reaches says whether the machine has every data volume of the instance.
