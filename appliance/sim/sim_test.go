@@ -126,6 +126,9 @@ func TestASeedReplaysExactly(t *testing.T) {
 
 // What the simulation is for: it finds these, each within 200 seeds.
 func TestPlantedBugsAreFound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("searching for a seed that finds each takes half a minute")
+	}
 	for b, name := range map[sim.Planted]string{
 		sim.PlannerMovesOnSuspicion: "the planner moves on suspicion",
 		sim.AgentIgnoresLease:       "the agent ignores its lease",
