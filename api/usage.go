@@ -96,7 +96,7 @@ func (q UseQuery) Has(u Use) bool {
 	return !u.Hour.Before(q.From) && (q.To.IsZero() || u.Hour.Before(q.To)) && (q.After == Use{} || u.Compare(q.After) > 0)
 }
 
-// UseMark says how much an organization had used, in the hours from From on, when
+// UseMark is how much an organization had used, in the hours from From on, when
 // somebody looked. Quantities are not negative, so that later use gives another mark.
 type UseMark struct {
 	From     time.Time `json:"from"`
@@ -113,7 +113,7 @@ type Uninvoiced struct {
 	Mark     UseMark // of the use that Micros were made of, or of less
 }
 
-// CheckUsed says what is wrong with a command's Used, or nothing.
+// CheckUsed returns what is wrong with a command's Used, or nil.
 func CheckUsed(c Command) error {
 	if c.Used != nil && (c.Kind != KindOrganization || c.Op != OpDelete && c.Op != OpPutSpec) {
 		return invalid("used", "this command has no mark of use")
