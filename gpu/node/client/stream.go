@@ -25,6 +25,7 @@ type stream struct {
 	mu      sync.Mutex // guards writing and all below
 	next    uint64
 	pending map[uint64]question
+	parting bool // a bye was sent, the last line: gpud closes when it has answered
 }
 
 type question struct {
@@ -191,6 +192,7 @@ func (s *stream) ask(ctx context.Context, m wire.ToNode) (wire.FromNode, error) 
 	s.next++
 	m.ID = s.next
 	s.pending[m.ID] = q
+	s.parting = s.parting || q.bye
 	err := s.writeLocked(m)
 	s.mu.Unlock()
 	if err != nil {
@@ -277,10 +279,14 @@ func checked(m wire.FromNode) (wire.FromNode, error) {
 	return m, nil
 }
 
+// tell sends a line that has no answer. One that failed would close the connection
+// before the answer to a bye is read, and the bye be sent again.
 func (s *stream) tell(m wire.ToNode) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_ = s.writeLocked(m) // a broken connection is told by the reader
+	if !s.parting {
+		_ = s.writeLocked(m) // a broken connection is told by the reader
+	}
 }
 
 func (s *stream) writeLocked(m wire.ToNode) error {
