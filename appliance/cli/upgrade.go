@@ -47,7 +47,7 @@ func upgradeReady(u api.Upgrade) (bool, string, error) {
 
 const upgradeHint = "basalt cluster upgrade --status shows the nodes, --resume continues the upgrade, --cancel removes it"
 
-// noUpgrade replaces the answer that there is no object of that name.
+// noUpgrade replaces a not-found error with one about upgrades.
 func noUpgrade(err error) error {
 	if api.CodeOf(err) != api.CodeNotFound {
 		return err
