@@ -97,7 +97,7 @@ demo-cluster:
 kernels: setup
 	@$(MAKE) --no-print-directory -B -C gpu/soft/testdata/kernels
 	@$(MAKE) --no-print-directory -C gpu/guest ptx
-	@gpu/check/kernels/kernels.sh
+	@gpu/conformance/kernels/kernels.sh
 
 ## ui: the portal, ui/dist, which the next build embeds (installs Node.js where it is missing)
 UI_SOURCES := $(shell find ui/src ui/public ui/scripts -type f 2>/dev/null) ui/index.html ui/vite.config.ts ui/package.json
@@ -122,7 +122,7 @@ images:
 	@installer/guest/small/build.sh
 
 testguest:
-	@gpu/device/testguest/build.sh
+	@gpu/vhostgpu/testguest/build.sh
 
 libvirtd:
 	@installer/dev/libvirtd.sh start
@@ -142,7 +142,7 @@ fuzz: setup
 
 ## gpu-check: one folder of binaries and tests for a machine with an NVIDIA card
 gpu-check: setup build
-	@gpu/check/pack.sh $(BUILD)/gpu-check
+	@gpu/conformance/pack.sh $(BUILD)/gpu-check
 
 ## deb: Debian packages of what is built, in build/deb
 deb: build

@@ -10,8 +10,8 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
-	gpuclient "github.com/basalt-gpu/basalt/gpu/node/client"
-	"github.com/basalt-gpu/basalt/gpu/node/wire"
+	gpuclient "github.com/basalt-gpu/basalt/gpu/gpud/client"
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 	"github.com/basalt-gpu/basalt/installer/dev/built"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"

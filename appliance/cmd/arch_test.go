@@ -59,7 +59,7 @@ var rules = []rule{
 	{"hypervisor", []string{"api", "hypervisor"}, "VMs know nothing of the cluster"},
 	{"gpu/abi", []string{"gpu/abi"}, "the contract imports nobody"},
 	{"gpu/guest", []string{"gpu/abi"}, "the guest library knows only the contract"},
-	{"gpu/device", []string{"gpu/abi", "gpu/device", "hypervisor/vhostuser", "hypervisor/virtio"}, "the device does no GPU work itself"},
+	{"gpu/vhostgpu", []string{"gpu/abi", "gpu/vhostgpu", "hypervisor/vhostuser", "hypervisor/virtio"}, "the device does no GPU work itself"},
 	{"gpu/worker", []string{"gpu/abi", "gpu/worker"}, "a worker sees a Driver and a Host, not which"},
 	{"gpu/cuda", []string{"gpu/abi", "gpu/worker", "gpu/ptx"}, "a Driver"},
 	{"gpu/soft", []string{"gpu/abi", "gpu/worker", "gpu/ptx", "gpu/fatbin", "gpu/soft"}, "a Driver"},
@@ -67,8 +67,8 @@ var rules = []rule{
 	{"gpu/ptx", []string{"gpu/ptx"}, "a parser"},
 	{"gpu/fatbin", nil, "a parser"},
 	{"gpu/sched", nil, "pure"},
-	{"gpu/node", []string{"gpu"}, "gpud"},
-	{"gpu/check", []string{"gpu"}, "the GPU tests in one folder"},
+	{"gpu/gpud", []string{"gpu"}, "gpud"},
+	{"gpu/conformance", []string{"gpu"}, "the GPU tests in one folder"},
 	{"sds", []string{"api", "sds"}, "storage knows nothing of the cluster"},
 	{"sds/ceph/cephtest", []string{"api", "sds", "installer/dev/failed"}, "a cluster for tests, which explains their failures"},
 	{"sdn", []string{"api", "sdn"}, "network knows nothing of the cluster"},
@@ -148,7 +148,7 @@ func TestArrowsCatchAnOffender(t *testing.T) {
 	if allowed(r, "appliance/store") {
 		t.Error("api/server may import appliance/store")
 	}
-	if r, _ := ruleFor("gpu/device/x"); !allowed(r, "gpu/abi") || allowed(r, "gpu/node") {
-		t.Errorf("gpu/device's rule is %v", r)
+	if r, _ := ruleFor("gpu/vhostgpu/x"); !allowed(r, "gpu/abi") || allowed(r, "gpu/gpud") {
+		t.Errorf("gpu/vhostgpu's rule is %v", r)
 	}
 }

@@ -15,8 +15,8 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
-	nodeclient "github.com/basalt-gpu/basalt/gpu/node/client"
-	"github.com/basalt-gpu/basalt/gpu/node/wire"
+	nodeclient "github.com/basalt-gpu/basalt/gpu/gpud/client"
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 	"github.com/basalt-gpu/basalt/installer/dev/failed"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )

@@ -1,6 +1,6 @@
 // Package sched decides who gets which GPU and for how long. It is pure: no
 // clock, no randomness, no I/O; time comes in with every call, and the same
-// calls give the same answers. gpu/node applies the decisions.
+// calls give the same answers. gpu/gpud applies the decisions.
 //
 // Three decisions live here.
 //

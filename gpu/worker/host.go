@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// Host is what a worker needs of gpud. gpu/node/client implements it over
+// Host is what a worker needs of gpud. gpu/gpud/client implements it over
 // gpud's socket and survives gpud's restart: it registers again, with the
 // memory held and the totals so far, and keeps the last lease meanwhile.
 type Host interface {

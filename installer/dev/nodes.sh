@@ -130,7 +130,7 @@ settings() {
 # Control groups of the node's own, in which basaltd makes those of vGPUs: "ip
 # netns exec" has mounted a new /sys over the machine's. With version 1 only they
 # are there, the node's own processes stay where they were. Version 2 has one
-# group for both (gpu/node/cgroup), in which autogroups do not count: it gets the
+# group for both (gpu/gpud/cgroup), in which autogroups do not count: it gets the
 # weight of ten processes.
 groups() {
 	local at=/sys/fs/cgroup name=basalt-$1 c

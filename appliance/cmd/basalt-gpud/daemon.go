@@ -11,18 +11,18 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/basalt-gpu/basalt/gpu/node"
-	"github.com/basalt-gpu/basalt/gpu/node/client"
-	"github.com/basalt-gpu/basalt/gpu/node/jail"
-	"github.com/basalt-gpu/basalt/gpu/node/standalone"
-	"github.com/basalt-gpu/basalt/gpu/node/wire"
+	"github.com/basalt-gpu/basalt/gpu/gpud"
+	"github.com/basalt-gpu/basalt/gpu/gpud/client"
+	"github.com/basalt-gpu/basalt/gpu/gpud/standalone"
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
+	"github.com/basalt-gpu/basalt/gpu/worker/sandbox"
 )
 
 // daemon is gpud, and with --standalone the server for programs beside it.
 type daemon struct {
 	o        options
 	control  string // socket
-	node     *node.Node
+	server   *gpud.Server
 	programs *standalone.Server // nil without --standalone
 	log      *slog.Logger
 }
@@ -39,7 +39,7 @@ func newDaemon(o options, log *slog.Logger) (_ *daemon, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("--worker-group: %w", err)
 	}
-	if d.node, err = node.New(node.Config{
+	if d.server, err = gpud.New(gpud.Config{
 		StateDir: o.state, Socket: d.control, SoftGPUs: o.soft, NullGPUs: o.null, SwapBytes: o.swap,
 		NoNVIDIA: o.noNVIDIA || o.standalone && o.makesCards(), WorkerGroup: group, Log: log,
 	}); err != nil {
@@ -48,24 +48,24 @@ func newDaemon(o options, log *slog.Logger) (_ *daemon, err error) {
 	if !o.standalone {
 		return d, nil
 	}
-	workers, open, err := jail.For(o.user)
+	workers, open, err := sandbox.For(o.user)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("--worker-user: %w", err), d.node.Close())
+		return nil, errors.Join(fmt.Errorf("--worker-user: %w", err), d.server.Close())
 	}
 	if open != "" {
 		log.Warn("workers are not fully confined", "reason", open)
 	}
-	listener, err := node.Listen(o.socket, group)
+	listener, err := gpud.Listen(o.socket, group)
 	if err == nil {
 		d.programs, err = standalone.New(standalone.Config{
-			Listener: listener, Worker: o.worker, Control: d.control, MaxWorkers: o.maxWorkers, Jail: workers, Log: log,
+			Listener: listener, Worker: o.worker, Control: d.control, MaxWorkers: o.maxWorkers, Sandbox: workers, Log: log,
 		})
 		if err != nil {
 			err = errors.Join(err, listener.Close())
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(err, d.node.Close())
+		return nil, errors.Join(err, d.server.Close())
 	}
 	return d, nil
 }
@@ -74,15 +74,15 @@ func newDaemon(o options, log *slog.Logger) (_ *daemon, err error) {
 func (d *daemon) Run(ctx context.Context) error {
 	if d.programs == nil {
 		d.log.Info("gpud is ready", "socket", d.control, "state", d.o.state)
-		return d.node.Run(ctx)
+		return d.server.Run(ctx)
 	}
 	// The workers end before gpud does, so that their last totals count.
-	nodeCtx, stopNode := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopNode()
+	serverCtx, stopServer := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopServer()
 	var all errgroup.Group
-	all.Go(func() error { return d.node.Run(nodeCtx) })
+	all.Go(func() error { return d.server.Run(serverCtx) })
 	all.Go(func() error {
-		defer stopNode()
+		defer stopServer()
 		token, err := d.giveWholeCard(ctx)
 		if err != nil {
 			return err
@@ -117,7 +117,7 @@ func (d *daemon) giveWholeCard(ctx context.Context) (token string, err error) {
 		return "", err
 	}
 	fmt.Printf("GPU %s: %s, %s of memory, %d multiprocessors. Run CUDA programs with:\n\n  BASALT_GPU=unix:%s LD_LIBRARY_PATH=%s ./program\n\n",
-		g.ID, g.Name, node.FormatSize(g.VRAMBytes), g.Multiprocessors, d.o.socket, guestLibraries())
+		g.ID, g.Name, gpud.FormatSize(g.VRAMBytes), g.Multiprocessors, d.o.socket, guestLibraries())
 	return v.Token, nil
 }
 
@@ -136,7 +136,7 @@ func guestLibraries() string {
 // Close removes the sockets and gives the state back.
 func (d *daemon) Close() error {
 	if d.programs != nil {
-		return errors.Join(d.programs.Close(), d.node.Close())
+		return errors.Join(d.programs.Close(), d.server.Close())
 	}
-	return d.node.Close()
+	return d.server.Close()
 }

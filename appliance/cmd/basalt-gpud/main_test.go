@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basalt-gpu/basalt/gpu/node/client"
-	"github.com/basalt-gpu/basalt/gpu/node/standalone"
-	"github.com/basalt-gpu/basalt/gpu/node/wire"
+	"github.com/basalt-gpu/basalt/gpu/gpud/client"
+	"github.com/basalt-gpu/basalt/gpu/gpud/standalone"
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 

@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/basalt-gpu/basalt/gpu/node"
-	"github.com/basalt-gpu/basalt/gpu/node/jail"
+	"github.com/basalt-gpu/basalt/gpu/gpud"
+	"github.com/basalt-gpu/basalt/gpu/worker/sandbox"
 )
 
 // options are the command line.
@@ -27,12 +27,12 @@ type options struct {
 }
 
 // softGPUs collects --soft-gpu.
-type softGPUs []node.SoftGPU
+type softGPUs []gpud.SoftGPU
 
 func (s *softGPUs) String() string { return "" }
 
 func (s *softGPUs) Set(v string) error {
-	g, err := node.ParseSoftGPU(v, len(*s))
+	g, err := gpud.ParseSoftGPU(v, len(*s))
 	if err == nil {
 		*s = append(*s, g)
 	}
@@ -40,12 +40,12 @@ func (s *softGPUs) Set(v string) error {
 }
 
 // nullGPUs collects --null-gpu.
-type nullGPUs []node.NullGPU
+type nullGPUs []gpud.NullGPU
 
 func (s *nullGPUs) String() string { return "" }
 
 func (s *nullGPUs) Set(v string) error {
-	g, err := node.ParseNullGPU(v, len(*s))
+	g, err := gpud.ParseNullGPU(v, len(*s))
 	if err == nil {
 		*s = append(*s, g)
 	}
@@ -71,7 +71,7 @@ func parse(args []string) (o options, err error) {
 	f.Var(&o.soft, "soft-gpu", "a GPU made of CPU: `name=…,vram=8GiB,sms=4`; only vram is needed; may be given again")
 	f.Var(&o.null, "null-gpu", "a GPU that computes nothing and completes all work at once, to measure and to test what lies before a card; `name=…,vram=8GiB,sms=4` as for --soft-gpu. Results of programs on it are wrong")
 	f.Func("swap", "memory of this machine, `size` as in 8GiB, for what does not fit on a card; each card has as much (default: none)", func(v string) (err error) {
-		o.swap, err = node.ParseSize(v)
+		o.swap, err = gpud.ParseSize(v)
 		return err
 	})
 	f.BoolVar(&o.noNVIDIA, "no-nvidia", false, "leave NVIDIA cards alone")
@@ -130,7 +130,7 @@ func (o options) firstMade() string {
 // 0 when there is none.
 func (o options) groupID() (int, error) {
 	if o.group == "" {
-		g, err := user.LookupGroup(jail.DefaultUser)
+		g, err := user.LookupGroup(sandbox.DefaultUser)
 		if err != nil || os.Geteuid() != 0 {
 			return 0, nil //nolint:nilerr // no such group: nobody else needs the socket
 		}

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/basalt-gpu/basalt/gpu/device/testguest"
+	"github.com/basalt-gpu/basalt/gpu/vhostgpu/testguest"
 	"github.com/basalt-gpu/basalt/installer/dev/built"
 )
 

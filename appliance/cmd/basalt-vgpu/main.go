@@ -21,10 +21,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/basalt-gpu/basalt/gpu/device"
-	"github.com/basalt-gpu/basalt/gpu/node/cgroup"
-	"github.com/basalt-gpu/basalt/gpu/node/jail"
-	"github.com/basalt-gpu/basalt/gpu/node/wire"
+	"github.com/basalt-gpu/basalt/gpu/gpud/cgroup"
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
+	"github.com/basalt-gpu/basalt/gpu/vhostgpu"
+	"github.com/basalt-gpu/basalt/gpu/worker/sandbox"
 )
 
 // The workers are told to die with the thread that started them, and the
@@ -82,7 +82,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	if c.versions {
-		_, err := fmt.Fprintln(stdout, device.HandoverVersion)
+		_, err := fmt.Fprintln(stdout, vhostgpu.HandoverVersion)
 		return err
 	}
 	self, err := os.Executable()
@@ -104,15 +104,15 @@ func run(args []string, stdout, stderr io.Writer) error {
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGUSR2)
 	// Whoever reads the log, or started this, may end: the VM goes on.
 	signal.Ignore(unix.SIGPIPE, unix.SIGHUP)
-	log := slog.New(device.LimitLog(slog.NewTextHandler(stderr, nil), 100, 1)).With("vgpu", c.vgpu)
-	workers, open, err := jail.For(c.user)
+	log := slog.New(vhostgpu.LimitLog(slog.NewTextHandler(stderr, nil), 100, 1)).With("vgpu", c.vgpu)
+	workers, open, err := sandbox.For(c.user)
 	if err != nil {
 		return err
 	}
 	if open != "" && c.handover < 0 {
 		log.Warn("workers are not fully confined", "reason", open)
 	}
-	spawner := device.WorkerProcess{Binary: c.worker, GPUD: c.gpud, VGPU: c.vgpu, Jail: workers.Apply}
+	spawner := vhostgpu.WorkerProcess{Binary: c.worker, GPUD: c.gpud, VGPU: c.vgpu, Sandbox: workers.Apply}
 	if c.token >= 0 {
 		token, err := wire.TakeToken(c.token)
 		if err != nil {
@@ -121,15 +121,15 @@ func run(args []string, stdout, stderr io.Writer) error {
 		spawner.Token = func() (*os.File, error) { return wire.PassToken(token) }
 	}
 
-	var s *device.Server
+	var s *vhostgpu.Server
 	if c.handover >= 0 {
-		s, err = device.TakeOver(c.handover, spawner, device.DefaultLimits(), log)
+		s, err = vhostgpu.TakeOver(c.handover, spawner, vhostgpu.DefaultLimits(), log)
 	} else {
 		var group int
 		if group, err = groupID(c.group); err != nil {
 			return err
 		}
-		s, err = device.Listen(c.socket, group, spawner, device.DefaultLimits(), log)
+		s, err = vhostgpu.Listen(c.socket, group, spawner, vhostgpu.DefaultLimits(), log)
 	}
 	if err != nil {
 		return err

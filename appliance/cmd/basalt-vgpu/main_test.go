@@ -15,10 +15,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/basalt-gpu/basalt/gpu/device/testguest"
-	"github.com/basalt-gpu/basalt/gpu/node/cgroup"
-	"github.com/basalt-gpu/basalt/gpu/node/client"
-	"github.com/basalt-gpu/basalt/gpu/node/wire"
+	"github.com/basalt-gpu/basalt/gpu/gpud/cgroup"
+	"github.com/basalt-gpu/basalt/gpu/gpud/client"
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
+	"github.com/basalt-gpu/basalt/gpu/vhostgpu/testguest"
 	"github.com/basalt-gpu/basalt/installer/dev/built"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
@@ -220,7 +220,7 @@ func TestRealWorker(t *testing.T) {
 	}
 	n := startNode(t, worker)
 	g := testguest.Boot(t, testguest.Options{VGPU: n.socket, Run: "/probe sync 500; read more; /probe sync 10",
-		Files: map[string]string{"probe": testguest.Program(t, "github.com/basalt-gpu/basalt/gpu/device/testguest/probe")}})
+		Files: map[string]string{"probe": testguest.Program(t, "github.com/basalt-gpu/basalt/gpu/vhostgpu/testguest/probe")}})
 	g.Expect("probe: ready")
 	t.Log(g.Expect("probe: 500 synchronizing calls.*"))
 	g.Expect("probe: ok")

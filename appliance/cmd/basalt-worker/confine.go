@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/basalt-gpu/basalt/gpu/node/cgroup"
+	"github.com/basalt-gpu/basalt/gpu/gpud/cgroup"
 )
 
 // confine gives up what a worker does not need. Some of it belongs to threads,

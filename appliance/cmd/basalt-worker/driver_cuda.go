@@ -2,7 +2,7 @@ package main
 
 import (
 	"github.com/basalt-gpu/basalt/gpu/cuda"
-	"github.com/basalt-gpu/basalt/gpu/node/wire"
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/basalt-gpu/basalt/gpu/node/wire"
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 	"github.com/basalt-gpu/basalt/gpu/soft"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/basalt-gpu/basalt/gpu/node/wire"
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 

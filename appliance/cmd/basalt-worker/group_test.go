@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
-	"github.com/basalt-gpu/basalt/gpu/node/cgroup"
+	"github.com/basalt-gpu/basalt/gpu/gpud/cgroup"
 	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/appliance/agent"
-	gpunode "github.com/basalt-gpu/basalt/gpu/node"
-	"github.com/basalt-gpu/basalt/gpu/node/client"
-	"github.com/basalt-gpu/basalt/gpu/node/wire"
+	gpunode "github.com/basalt-gpu/basalt/gpu/gpud"
+	"github.com/basalt-gpu/basalt/gpu/gpud/client"
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )

@@ -6,10 +6,10 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/agent"
-	"github.com/basalt-gpu/basalt/gpu/node/backend"
-	"github.com/basalt-gpu/basalt/gpu/node/cgroup"
-	"github.com/basalt-gpu/basalt/gpu/node/client"
-	"github.com/basalt-gpu/basalt/gpu/node/wire"
+	"github.com/basalt-gpu/basalt/gpu/gpud/backend"
+	"github.com/basalt-gpu/basalt/gpu/gpud/cgroup"
+	"github.com/basalt-gpu/basalt/gpu/gpud/client"
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 )
 
 // vgpus is agent.VGPUs and agent.Cards: slices from gpud, a basalt-vgpu process each.

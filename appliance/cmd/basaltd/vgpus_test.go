@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/basalt-gpu/basalt/appliance/agent"
-	"github.com/basalt-gpu/basalt/gpu/node/cgroup"
+	"github.com/basalt-gpu/basalt/gpu/gpud/cgroup"
 )
 
 // What a vGPU's workers may take grows with what the instance pays for, and with

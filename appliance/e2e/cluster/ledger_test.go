@@ -11,7 +11,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
-	nodeclient "github.com/basalt-gpu/basalt/gpu/node/client"
+	nodeclient "github.com/basalt-gpu/basalt/gpu/gpud/client"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 

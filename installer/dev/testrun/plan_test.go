@@ -14,9 +14,9 @@ func pkgOf(name string) *gopkg {
 }
 
 func TestPlan(t *testing.T) {
-	took := times{{module + "/a", ""}: 1, {module + "/b", ""}: 5, {module + "/long", ""}: 25, {module + "/installer/e2e", ""}: 20, {module + "/gpu/device", ""}: 15, {module + "/hypervisor/libvirt", ""}: 30}
+	took := times{{module + "/a", ""}: 1, {module + "/b", ""}: 5, {module + "/long", ""}: 25, {module + "/installer/e2e", ""}: 20, {module + "/gpu/vhostgpu", ""}: 15, {module + "/hypervisor/libvirt", ""}: 30}
 	var chosen []choice
-	for _, name := range []string{"a", "b", "long", "c", "installer/e2e", "gpu/device", "hypervisor/libvirt"} {
+	for _, name := range []string{"a", "b", "long", "c", "installer/e2e", "gpu/vhostgpu", "hypervisor/libvirt"} {
 		chosen = append(chosen, choice{gopkg: pkgOf(name)})
 	}
 	jobs := plan(append(chosen, choice{gopkg: pkgOf("d"), run: "^TestX$", story: "s"}), took)
@@ -33,7 +33,7 @@ func TestPlan(t *testing.T) {
 		}
 		jobs = slices.Delete(jobs, i, i+1)
 	}
-	if want := []string{"installer/e2e", "hypervisor/libvirt", "while libvirt runs:", "long", "gpu/device", "a b c", "d^TestX$s"}; !slices.Equal(got, want) {
+	if want := []string{"installer/e2e", "hypervisor/libvirt", "while libvirt runs:", "long", "gpu/vhostgpu", "a b c", "d^TestX$s"}; !slices.Equal(got, want) {
 		t.Errorf("planned %q, want %q", got, want)
 	}
 	if busy["libvirt"] = false; next([]job{{lane: "qemu"}}, map[string]bool{"qemu": true}) != -1 {

@@ -1,0 +1,316 @@
+// Package backend runs basalt-vgpu processes, one for each instance with a
+// vGPU. A backend outlives whoever started it: what is needed to find it again
+// lies in a record beside its socket, and a process is taken for ours only
+// when its number and its start time are the recorded ones.
+package backend
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/gpu/gpud/cgroup"
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
+)
+
+// Options of a Runner.
+type Options struct {
+	Dir    string // records, sockets and logs; a short path: a socket's is at most 107 bytes
+	Binary string // basalt-vgpu
+	Worker string // basalt-worker
+	GPUD   string // gpud's control socket
+	// Groups bound what backends and their workers take of the host; nil: nothing
+	// does.
+	Groups *cgroup.Groups
+	Log    *slog.Logger
+}
+
+// Runner starts, finds and ends backends.
+//
+// Lock order: mu alone; it is never held while a process is waited for.
+type Runner struct {
+	o     Options
+	exits chan string
+
+	mu    sync.Mutex
+	alive map[string]*process
+}
+
+type process struct {
+	rec  record
+	done chan struct{} // closed when it has ended
+}
+
+// record is what is kept on disk about a backend.
+type record struct {
+	PID     int    `json:"pid"`
+	Started uint64 `json:"started"` // field 22 of /proc/PID/stat: clock ticks after boot
+	Boot    string `json:"boot"`
+}
+
+var validID = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
+
+// New finds the backends that run already.
+func New(o Options) (*Runner, error) {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+		return nil, err
+	}
+	r := &Runner{o: o, exits: make(chan string, 1024), alive: map[string]*process{}}
+	ids, err := r.List()
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		raw, err := os.ReadFile(r.path(id, "json"))
+		if err != nil {
+			continue
+		}
+		var rec record
+		if json.Unmarshal(raw, &rec) != nil || !rec.runs() {
+			continue
+		}
+		if p, err := r.adopt(id, rec); err != nil {
+			o.Log.Warn("cannot watch a vGPU backend", "id", id, "error", err)
+		} else {
+			r.alive[id] = p
+			o.Log.Info("found vGPU backend", "id", id, "pid", rec.PID)
+		}
+	}
+	return r, nil
+}
+
+// Exits delivers the id of each backend that has ended, asked to or not.
+func (r *Runner) Exits() <-chan string { return r.exits }
+
+// Socket on which the backend of id listens for QEMU.
+func (r *Runner) Socket(id string) string { return r.path(id, "sock") }
+
+func (r *Runner) path(id, ext string) string { return filepath.Join(r.o.Dir, id+"."+ext) }
+
+// List the ids that have a record, whether the process lives or not.
+func (r *Runner) List() ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(r.o.Dir, "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, f := range files {
+		base := filepath.Base(f)
+		ids = append(ids, base[:len(base)-len(".json")])
+	}
+	return ids, nil
+}
+
+// Alive says whether id's backend runs.
+func (r *Runner) Alive(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.alive[id] != nil
+}
+
+// Ensure that id's backend runs and listens, within the limits. token is the
+// vGPU's secret; a backend that runs already has it.
+func (r *Runner) Ensure(ctx context.Context, id, token string, l cgroup.Limits) (socket string, err error) {
+	if !validID.MatchString(id) {
+		return "", fmt.Errorf("vGPU id %q is not one", id)
+	}
+	if r.Alive(id) {
+		return r.Socket(id), nil
+	}
+	p, err := r.start(id, token, l)
+	if err != nil {
+		return "", err
+	}
+	return r.Socket(id), r.listening(ctx, id, p)
+}
+
+func (r *Runner) start(id, token string, l cgroup.Limits) (*process, error) {
+	args := []string{"--socket", r.Socket(id), "--gpud", r.o.GPUD, "--vgpu", id, "--worker", r.o.Worker, "--token-fd", "3"}
+	if r.o.Groups != nil {
+		dirs, err := r.o.Groups.Ensure(id, l)
+		if err != nil {
+			return nil, err
+		}
+		for _, dir := range dirs {
+			args = append(args, "--cgroup", dir)
+		}
+	}
+	if err := os.Remove(r.Socket(id)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	log, err := os.OpenFile(r.path(id, "log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	// It waits for its token until there is a record of it: who is killed between
+	// leaves no process that nobody finds again.
+	secret, give, err := wire.TokenPipe()
+	if err != nil {
+		return nil, err
+	}
+	defer secret.Close()
+	defer give.Close()
+	cmd := exec.Command(r.o.Binary, args...)
+	cmd.ExtraFiles = []*os.File{secret}
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it outlives us
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	rec, err := recordOf(cmd.Process.Pid)
+	if err == nil {
+		err = writeRecord(r.path(id, "json"), rec)
+	}
+	if err == nil {
+		err = wire.GiveToken(give, token)
+	}
+	if err != nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if errors.Is(err, os.ErrProcessDone) {
+			err = r.endedAtStart(id)
+		}
+		return nil, err
+	}
+	p := &process{rec: rec, done: make(chan struct{})}
+	r.mu.Lock()
+	r.alive[id] = p
+	r.mu.Unlock()
+	go func() {
+		_ = cmd.Wait() // how it ended stands in its log
+		r.ended(id, p)
+	}()
+	return p, nil
+}
+
+func (r *Runner) endedAtStart(id string) error {
+	return fmt.Errorf("the vGPU backend of %s ended at its start; its log is %s", id, r.path(id, "log"))
+}
+
+// listening waits until the backend accepts connections: the socket appears
+// when it listens.
+func (r *Runner) listening(ctx context.Context, id string, p *process) error {
+	for {
+		if _, err := os.Stat(r.Socket(id)); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-p.done:
+			return r.endedAtStart(id)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// adopt watches a process that is not our child.
+func (r *Runner) adopt(id string, rec record) (*process, error) {
+	fd, err := unix.PidfdOpen(rec.PID, 0)
+	if err != nil {
+		return nil, err
+	}
+	if !rec.runs() { // the number may have been taken anew meanwhile
+		_ = unix.Close(fd)
+		return nil, os.ErrProcessDone
+	}
+	p := &process{rec: rec, done: make(chan struct{})}
+	go func() {
+		defer unix.Close(fd)
+		for {
+			_, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
+			if !errors.Is(err, unix.EINTR) {
+				break
+			}
+		}
+		r.ended(id, p)
+	}()
+	return p, nil
+}
+
+func (r *Runner) ended(id string, p *process) {
+	close(p.done)
+	r.mu.Lock()
+	if r.alive[id] == p {
+		delete(r.alive, id)
+	}
+	r.mu.Unlock()
+	r.o.Log.Info("vGPU backend has ended", "id", id, "pid", p.rec.PID)
+	select {
+	case r.exits <- id:
+	default: // nobody listens; whoever looks sees that it is not alive
+	}
+}
+
+// Remove ends id's backend and forgets it.
+func (r *Runner) Remove(ctx context.Context, id string) error {
+	r.mu.Lock()
+	p := r.alive[id]
+	r.mu.Unlock()
+	if p != nil {
+		if err := p.end(ctx); err != nil {
+			return err
+		}
+	}
+	if err := r.leave(ctx, id); err != nil {
+		return err
+	}
+	for _, ext := range []string{"sock", "log", "json"} { // the record last: until then it is found again
+		if err := os.Remove(r.path(id, ext)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// leave removes id's control group. Workers die with their backend, but a moment
+// later.
+func (r *Runner) leave(ctx context.Context, id string) error {
+	if r.o.Groups == nil {
+		return nil
+	}
+	for {
+		err := r.o.Groups.Remove(id)
+		if !errors.Is(err, unix.EBUSY) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(err, ctx.Err())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func (p *process) end(ctx context.Context) error {
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		if p.rec.runs() {
+			if err := syscall.Kill(p.rec.PID, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+				return err
+			}
+		}
+		select {
+		case <-p.done:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(2 * time.Second):
+		}
+	}
+	return fmt.Errorf("process %d does not end", p.rec.PID)
+}

@@ -1,0 +1,171 @@
+package backend
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/gpud/cgroup"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
+)
+
+// script is a backend that makes its socket file and waits.
+func script(t *testing.T, body string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "backend")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+body), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func runner(t *testing.T, dir, binary string) *Runner {
+	t.Helper()
+	r, err := New(Options{Dir: dir, Binary: binary, Worker: "w", GPUD: "g"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// record of the process that is alive.
+func (r *Runner) record(id string) record {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.alive[id].rec
+}
+
+func ctx(t *testing.T) context.Context {
+	c, cancel := patience.Context(context.Background(), 30*time.Second)
+	t.Cleanup(cancel)
+	return c
+}
+
+func TestStartFindAgainEnd(t *testing.T) {
+	dir := t.TempDir()
+	bin := script(t, `touch "$2"; exec sleep 600`)
+	first := runner(t, dir, bin)
+	if _, err := first.Ensure(ctx(t), "ins-1", "secret", cgroup.Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	pid := first.record("ins-1").PID
+	if _, err := first.Ensure(ctx(t), "ins-1", "secret", cgroup.Limits{}); err != nil || first.record("ins-1").PID != pid {
+		t.Errorf("asked twice: %v, a new process", err)
+	}
+
+	second := runner(t, dir, bin) // as after a restart of the agent
+	if !second.Alive("ins-1") {
+		t.Fatal("the running backend was not found again")
+	}
+	if err := second.Remove(ctx(t), "ins-1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, 0); err == nil {
+		if _, err := startTime(pid); err == nil {
+			t.Error("the process still runs")
+		}
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestAnEndedBackendIsHeardAndStartedAgain(t *testing.T) {
+	r := runner(t, t.TempDir(), script(t, `touch "$2"; exec sleep 600`))
+	if _, err := r.Ensure(ctx(t), "ins-1", "secret", cgroup.Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	old := r.record("ins-1")
+	if err := syscall.Kill(old.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case id := <-r.Exits():
+		if id != "ins-1" || r.Alive(id) {
+			t.Errorf("heard of %s, alive: %v", id, r.Alive(id))
+		}
+	case <-ctx(t).Done():
+		t.Fatal("its end was not heard")
+	}
+	if _, err := r.Ensure(ctx(t), "ins-1", "secret", cgroup.Limits{}); err != nil || r.record("ins-1") == old {
+		t.Errorf("not started again: %v", err)
+	}
+	if err := r.Remove(ctx(t), "ins-1"); err != nil {
+		t.Error(err)
+	}
+}
+
+// A backend does nothing before there is a record by which it is found again: who
+// started it may be killed at any moment.
+func TestNoBackendWithoutARecord(t *testing.T) {
+	r := runner(t, t.TempDir(), script(t, `token=$(cat <&3); [ -n "$token" ] && [ -e "${2%.sock}.json" ] || exit 1; touch "$2"; exec sleep 600`))
+	for range 20 {
+		if _, err := r.Ensure(ctx(t), "ins-1", "secret", cgroup.Limits{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Remove(ctx(t), "ins-1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The token goes to the backend by a descriptor that nobody else sees.
+func TestTokenIsHandedOver(t *testing.T) {
+	r := runner(t, t.TempDir(), script(t, `cat <&3; echo " $*"; touch "$2"; exec sleep 600`))
+	if _, err := r.Ensure(ctx(t), "ins-1", "secret", cgroup.Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.ReadFile(r.path("ins-1", "log"))
+	if got, args, _ := strings.Cut(string(log), " "); err != nil || got != "secret" || strings.Contains(args, "secret") || !strings.Contains(args, "--token-fd 3") {
+		t.Errorf("the backend has %q, %v", log, err)
+	}
+	if err := r.Remove(ctx(t), "ins-1"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestABackendThatFailsToStartSaysWhereItsLogIs(t *testing.T) {
+	r := runner(t, t.TempDir(), script(t, `echo broken; exit 1`))
+	if _, err := r.Ensure(ctx(t), "ins-1", "secret", cgroup.Limits{}); err == nil {
+		t.Fatal("no error")
+	}
+	if log, err := os.ReadFile(r.path("ins-1", "log")); err != nil || string(log) != "broken\n" {
+		t.Errorf("log %q, %v", log, err)
+	}
+	if _, err := r.Ensure(ctx(t), "../x", "secret", cgroup.Limits{}); err == nil {
+		t.Error("a path was taken for an id")
+	}
+}
+
+// A stranger that got the same number is neither adopted nor killed.
+func TestANumberTakenAnewIsNotOurs(t *testing.T) {
+	cmd := exec.Command("sleep", "600")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	rec, err := recordOf(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec.Started--
+	dir := t.TempDir()
+	if err := writeRecord(filepath.Join(dir, "ins-1.json"), rec); err != nil {
+		t.Fatal(err)
+	}
+	r := runner(t, dir, "/bin/false")
+	if r.Alive("ins-1") {
+		t.Error("adopted a stranger")
+	}
+	if err := r.Remove(ctx(t), "ins-1"); err != nil {
+		t.Error(err)
+	}
+	if _, err := startTime(cmd.Process.Pid); err != nil {
+		t.Error("the stranger was killed")
+	}
+}

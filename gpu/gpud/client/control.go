@@ -1,0 +1,116 @@
+// Package client speaks to gpud: Control for the node agent, Host for workers.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
+)
+
+// Control is gpud's control API. Errors that gpud gives are *wire.Error.
+type Control struct{ http *http.Client }
+
+// maxAnswer bounds an answer, in bytes.
+const maxAnswer = 64 << 20
+
+// NewControl speaks to the gpud that listens at socket. It connects when it is used.
+func NewControl(socket string) *Control {
+	return &Control{&http.Client{
+		Timeout: 30 * time.Second,
+		Transport: &http.Transport{
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				var d net.Dialer
+				return d.DialContext(ctx, "unix", socket)
+			},
+			MaxIdleConns: 4, IdleConnTimeout: 30 * time.Second,
+		},
+	}}
+}
+
+// Close drops idle connections.
+func (c *Control) Close() { c.http.CloseIdleConnections() }
+
+// Health asks whether gpud is well; a gpud that is not answers with OK false.
+func (c *Control) Health(ctx context.Context) (h wire.Health, err error) {
+	return h, c.do(ctx, http.MethodGet, "/v1/healthz", nil, &h)
+}
+
+// GPUs lists the node's cards, by id.
+func (c *Control) GPUs(ctx context.Context) (all []wire.GPU, err error) {
+	return all, c.do(ctx, http.MethodGet, "/v1/gpus", nil, &all)
+}
+
+// VGPUs lists the vGPUs with their usage, by id. Usage numbers never shrink.
+func (c *Control) VGPUs(ctx context.Context) (all []wire.VGPU, err error) {
+	return all, c.do(ctx, http.MethodGet, "/v1/vgpus", nil, &all)
+}
+
+// VGPUsAndDeleted also lists those deleted in the last 24 hours, with their last usage.
+func (c *Control) VGPUsAndDeleted(ctx context.Context) (all []wire.VGPU, err error) {
+	return all, c.do(ctx, http.MethodGet, "/v1/vgpus?deleted=true", nil, &all)
+}
+
+// Now is the cards and vGPUs at one moment, for charts; see wire.Now.
+func (c *Control) Now(ctx context.Context) (n wire.Now, err error) {
+	return n, c.do(ctx, http.MethodGet, "/v1/now", nil, &n)
+}
+
+// PutGPU gives a card so much of the host's memory for what does not fit on it.
+func (c *Control) PutGPU(ctx context.Context, id string, spec wire.GPUSpec) error {
+	var out wire.GPUSpec
+	return c.do(ctx, http.MethodPut, "/v1/gpus/"+url.PathEscape(id), spec, &out)
+}
+
+// PutVGPU makes the vGPU what the spec says; doing it again changes nothing.
+// The answer holds the token for its workers.
+func (c *Control) PutVGPU(ctx context.Context, id string, spec wire.VGPUSpec) (v wire.VGPU, err error) {
+	return v, c.do(ctx, http.MethodPut, "/v1/vgpus/"+url.PathEscape(id), spec, &v)
+}
+
+// DeleteVGPU ends the vGPU's workers, removes it and returns it with its last
+// usage; doing it again returns the same. An id never seen is wire.CodeNotFound.
+func (c *Control) DeleteVGPU(ctx context.Context, id string) (v wire.VGPU, err error) {
+	return v, c.do(ctx, http.MethodDelete, "/v1/vgpus/"+url.PathEscape(id), nil, &v)
+}
+
+func (c *Control) do(ctx context.Context, method, path string, in, out any) error {
+	var body io.Reader
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			return err
+		}
+		body = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://gpud"+path, body)
+	if err != nil {
+		return err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return fmt.Errorf("gpud: %w", err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("gpud: %w", err)
+	}
+	if resp.StatusCode/100 != 2 {
+		var e wire.Error
+		if json.Unmarshal(b, &e) == nil && e.Code != "" {
+			return &e
+		}
+		if _, isHealth := out.(*wire.Health); !isHealth {
+			return fmt.Errorf("gpud: %s %s: %s", method, path, resp.Status)
+		}
+	}
+	return json.Unmarshal(b, out)
+}

@@ -1,0 +1,145 @@
+package client
+
+import (
+	"bufio"
+	"errors"
+	"net"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// fakeGPUD speaks the worker stream: it grants everything and remembers what
+// it was told.
+type fakeGPUD struct {
+	t      *testing.T
+	socket string
+	stop   func() // drops all connections, as a gpud that dies
+
+	mu     sync.Mutex // guards all below
+	refuse string     // code for registrations
+	heard  []wire.ToNode
+	conns  map[net.Conn]bool
+}
+
+func startFake(t *testing.T) *fakeGPUD {
+	t.Helper()
+	f := &fakeGPUD{t: t, socket: filepath.Join(t.TempDir(), "s")}
+	f.start()
+	t.Cleanup(func() { f.stop() })
+	return f
+}
+
+func (f *fakeGPUD) start() {
+	f.t.Helper()
+	l, err := net.Listen("unix", f.socket)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.mu.Lock()
+	f.conns = map[net.Conn]bool{}
+	f.mu.Unlock()
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			f.mu.Lock()
+			f.conns[conn] = true
+			f.mu.Unlock()
+			all.Go(func() { f.serve(conn) })
+		}
+	})
+	f.stop = func() {
+		_ = l.Close()
+		f.mu.Lock()
+		for c := range f.conns {
+			_ = c.Close()
+		}
+		f.mu.Unlock()
+		all.Wait()
+		f.stop = func() {}
+	}
+}
+
+func (f *fakeGPUD) serve(conn net.Conn) {
+	defer conn.Close()
+	in := bufio.NewReaderSize(conn, wire.MaxWorkerLine)
+	if _, err := http.ReadRequest(in); err != nil {
+		return
+	}
+	_, _ = conn.Write([]byte("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + wire.Upgrade + "\r\n\r\n"))
+	for {
+		m, err := wire.ReadToNode(in)
+		if err != nil {
+			if errors.Is(err, wire.ErrLine) {
+				f.t.Error(err)
+			}
+			return
+		}
+		f.mu.Lock()
+		f.heard = append(f.heard, m)
+		refuse := f.refuse
+		f.mu.Unlock()
+		reply := wire.FromNode{Op: wire.OpReply, ID: m.ID}
+		switch m.Op {
+		case wire.OpRegister:
+			if refuse != "" {
+				_ = wire.Write(conn, wire.FromNode{Op: wire.OpReply, ID: m.ID, Code: refuse, Message: "the fake refuses"})
+				return
+			}
+			reply.Limits, reply.Device = &worker.Limits{Name: "fake", VRAM: 1 << 30}, &wire.Device{Driver: wire.DriverSoft}
+		case wire.OpReserve:
+			if m.Bytes > 1<<30 {
+				reply.Code, reply.Message = wire.CodeOutOfMemory, "the fake has no more"
+			}
+		case wire.OpMemory:
+			reply.Limits, reply.Used = &worker.Limits{VRAM: 1 << 30}, 5
+		case wire.OpStatus:
+			reply.Status = &abi.VGPUStatusReply{VRAMLimit: 1 << 30}
+		case wire.OpAcquire:
+			reply.GrantNanos = int64(time.Minute)
+		}
+		if m.ID != 0 {
+			_ = wire.Write(conn, reply)
+		}
+		if m.Op == wire.OpBye {
+			return
+		}
+	}
+}
+
+// tell sends a line to all workers.
+func (f *fakeGPUD) tell(m wire.FromNode) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for c := range f.conns {
+		_ = wire.Write(c, m)
+	}
+}
+
+func (f *fakeGPUD) refuseWith(code string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.refuse = code
+}
+
+// said are the lines of that operation.
+func (f *fakeGPUD) said(op string) (lines []wire.ToNode) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, m := range f.heard {
+		if m.Op == op {
+			lines = append(lines, m)
+		}
+	}
+	return lines
+}

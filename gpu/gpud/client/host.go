@@ -1,0 +1,336 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// Options of a worker's session.
+type Options struct {
+	Token string // the vGPU's secret
+	PID   uint32 // of the guest process
+	Name  string // of the guest process
+	Log   *slog.Logger
+}
+
+// Host is a worker's side of gpud: a worker.Host. When gpud goes away it
+// connects again for as long as it takes, and registers with the memory held
+// and the totals so far. Meanwhile memory requests wait, and leases go on: each
+// session takes for itself the part of the card's time that it had (pace). A card
+// shared without turns is better than a stopped guest.
+//
+// Acquire and Yield may be called from any goroutine, but mean one holder: the
+// caller counts its own users. Lock order: mu, then a stream's.
+type Host struct {
+	socket  string
+	vgpu    string
+	token   string
+	session string
+	log     *slog.Logger
+	ctx     context.Context // ends with Close
+	cancel  context.CancelFunc
+	lost    chan struct{}
+	ended   sync.WaitGroup
+	parted  atomic.Bool // gpud has answered the bye
+
+	mu      sync.Mutex // guards all below
+	stream  *stream    // nil while gpud is away
+	up      chan struct{}
+	device  wire.Device
+	limits  worker.Limits
+	pid     uint32
+	name    string
+	held    uint64
+	swap    swapState
+	totals  worker.Totals
+	lease   leaseState
+	why     error // why lost is closed
+	sent    time.Time
+	sending bool // a timer will send the totals
+}
+
+const (
+	firstRetry = 5 * time.Millisecond
+	lastRetry  = 500 * time.Millisecond
+	// partWait is how long a session that has ended waits for a gpud that is away,
+	// to say what it has used.
+	partWait = 10 * time.Minute
+	// offlineLease is the length of a lease that gpud did not give.
+	offlineLease = 10 * time.Millisecond
+	// reportEvery bounds how often totals are sent on their own.
+	reportEvery = 50 * time.Millisecond
+)
+
+// errAway: the connection ended before the answer came.
+var errAway = errors.New("gpud went away")
+
+// DialWorker registers a worker of the vGPU with the gpud at socket. It fails
+// when gpud is not there or refuses; later losses it survives. gpud kills a
+// process that goes on for some seconds after its session.
+func DialWorker(ctx context.Context, socket, vgpu string, o Options) (*Host, error) {
+	var id [16]byte
+	rand.Read(id[:])
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	h := &Host{
+		socket: socket, vgpu: vgpu, token: o.Token, session: hex.EncodeToString(id[:]), log: o.Log,
+		lost: make(chan struct{}), up: make(chan struct{}), pid: o.PID, name: o.Name,
+	}
+	h.ctx, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s, err := h.connect(ctx)
+	if err != nil {
+		h.cancel()
+		return nil, err
+	}
+	h.ended.Go(func() { h.keepUp(s) })
+	return h, nil
+}
+
+// keepUp serves the connection, and makes a new one when it ends.
+func (h *Host) keepUp(s *stream) {
+	for {
+		h.serve(s)
+		h.mu.Lock()
+		h.stream, h.up = nil, make(chan struct{})
+		h.mu.Unlock()
+		if h.isLost() || h.ctx.Err() != nil || h.parted.Load() {
+			return
+		}
+		h.log.Warn("gpud went away; connecting again")
+		for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+			var err error
+			if s, err = h.connect(h.ctx); err == nil {
+				h.log.Info("gpud is back")
+				break
+			}
+			var refused *wire.Error
+			if errors.As(err, &refused) && refused.Code != wire.CodeUnavailable && refused.Code != wire.CodeBusy {
+				h.lose(err)
+				return
+			}
+			select {
+			case <-time.After(wait):
+			case <-h.ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+func (h *Host) isLost() bool {
+	select {
+	case <-h.lost:
+		return true
+	default:
+		return false
+	}
+}
+
+func (h *Host) lose(why error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.why == nil {
+		h.why = why
+		close(h.lost)
+	}
+}
+
+// call asks gpud and waits for the answer, through as many gpuds as it takes.
+// What gpud refuses is a *wire.Error.
+func (h *Host) call(ctx context.Context, m wire.ToNode) (wire.FromNode, error) {
+	for {
+		s, err := h.connected(ctx)
+		if err != nil {
+			return wire.FromNode{}, err
+		}
+		reply, err := s.ask(ctx, m)
+		if errors.Is(err, errAway) {
+			continue
+		}
+		return reply, err
+	}
+}
+
+// connected waits for a connection.
+func (h *Host) connected(ctx context.Context) (*stream, error) {
+	for {
+		h.mu.Lock()
+		s, up := h.stream, h.up
+		h.mu.Unlock()
+		if h.isLost() {
+			return nil, h.errLost()
+		}
+		if s != nil && !s.closed() {
+			return s, nil
+		}
+		if s != nil { // closed, and keepUp has not seen it yet
+			up = s.gone
+		}
+		select {
+		case <-up:
+			if s != nil {
+				time.Sleep(100 * time.Microsecond)
+			}
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-h.ctx.Done():
+			return nil, abi.ErrUnavailable
+		case <-h.lost:
+			return nil, h.errLost()
+		}
+	}
+}
+
+func (h *Host) errLost() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return fmt.Errorf("%w: %w", abi.ErrUnavailable, h.why)
+}
+
+// tell sends a line that has no answer; without gpud it is dropped, because
+// the next registration tells the same.
+func (h *Host) tell(m wire.ToNode) {
+	h.mu.Lock()
+	s := h.stream
+	h.mu.Unlock()
+	if s != nil {
+		s.tell(m)
+	}
+}
+
+// Device is the card that the worker shall open.
+func (h *Host) Device() wire.Device {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.device
+}
+
+// SetProcess says which guest process this is, where that was not known at first.
+func (h *Host) SetProcess(pid uint32, name string) {
+	h.mu.Lock()
+	h.pid, h.name = pid, name
+	h.mu.Unlock()
+	h.tell(wire.ToNode{Op: wire.OpProcess, PID: pid, Name: name})
+}
+
+// Limits implements worker.Host.
+func (h *Host) Limits() worker.Limits {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.limits
+}
+
+// Reserve implements worker.Host.
+func (h *Host) Reserve(bytes uint64) error {
+	if bytes == 0 {
+		return nil
+	}
+	// held is raised by the stream's reader, with the answer, so that a
+	// registration after it cannot leave the bytes out.
+	_, err := h.call(h.ctx, wire.ToNode{Op: wire.OpReserve, Bytes: bytes})
+	var refused *wire.Error
+	if errors.As(err, &refused) && refused.Code == wire.CodeOutOfMemory {
+		return fmt.Errorf("%w: %s", abi.ErrOutOfMemory, refused.Message)
+	}
+	return err
+}
+
+// Release implements worker.Host.
+func (h *Host) Release(bytes uint64) {
+	if bytes == 0 {
+		return
+	}
+	h.mu.Lock()
+	h.held -= min(bytes, h.held)
+	h.swap.bytes -= min(bytes, h.swap.bytes)
+	s := h.stream
+	h.mu.Unlock()
+	if s != nil {
+		s.tell(wire.ToNode{Op: wire.OpRelease, Bytes: bytes})
+	}
+}
+
+// Memory implements worker.Host.
+func (h *Host) Memory() (free, total uint64, err error) {
+	reply, err := h.call(h.ctx, wire.ToNode{Op: wire.OpMemory})
+	if err != nil || reply.Limits == nil {
+		return 0, 0, errors.Join(err, abi.ErrUnavailable)
+	}
+	return reply.Limits.VRAM - min(reply.Used, reply.Limits.VRAM), reply.Limits.VRAM, nil
+}
+
+// Status implements worker.Host.
+func (h *Host) Status() (abi.VGPUStatusReply, error) {
+	reply, err := h.call(h.ctx, wire.ToNode{Op: wire.OpStatus})
+	if err != nil || reply.Status == nil {
+		return abi.VGPUStatusReply{}, errors.Join(err, abi.ErrUnavailable)
+	}
+	return *reply.Status, nil
+}
+
+// Report implements worker.Host. Totals travel at most once in reportEvery,
+// and with every lease that is asked for or given back.
+func (h *Host) Report(t worker.Totals) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.totals = t
+	if h.sending {
+		return
+	}
+	h.sending = true
+	time.AfterFunc(max(0, reportEvery-time.Since(h.sent)), func() {
+		h.mu.Lock()
+		h.sending, h.sent = false, time.Now()
+		t := h.totals
+		h.mu.Unlock()
+		h.tell(wire.ToNode{Op: wire.OpTotals, Totals: &t})
+	})
+}
+
+// Lost implements worker.Host.
+func (h *Host) Lost() <-chan struct{} { return h.lost }
+
+// Part waits for a gpud that is away, so that Close can tell it what was used:
+// until ctx ends, and not for ever. The session shall have ended and its device
+// been freed: nobody waits for this process any more.
+func (h *Host) Part(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, partWait)
+	defer cancel()
+	_, err := h.connected(ctx)
+	return err
+}
+
+// Close ends the session: the totals are on gpud's disk when it returns, if
+// gpud answers within a second.
+func (h *Host) Close() error {
+	ctx, cancel := context.WithTimeout(h.ctx, time.Second)
+	defer cancel()
+	h.mu.Lock()
+	t := h.totals
+	h.mu.Unlock()
+	var err error
+	if !h.isLost() {
+		_, err = h.call(ctx, wire.ToNode{Op: wire.OpBye, Totals: &t})
+	}
+	h.cancel()
+	h.mu.Lock()
+	s := h.stream
+	h.mu.Unlock()
+	if s != nil {
+		s.close()
+	}
+	h.ended.Wait()
+	return err
+}

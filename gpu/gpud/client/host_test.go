@@ -1,0 +1,166 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
+)
+
+func dial(t *testing.T, f *fakeGPUD) *Host {
+	t.Helper()
+	h, err := DialWorker(t.Context(), f.socket, "v", Options{Token: "secret", PID: 7, Name: "program"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	return h
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	patience.Until(t, 20*time.Second, what, ok)
+}
+
+// gpud dies and another comes: the worker registers the same session again,
+// with its token, what it holds and what it did; what was asked meanwhile is
+// answered then.
+func TestRegistersAgain(t *testing.T) {
+	f := startFake(t)
+	h := dial(t, f)
+	if err := h.Reserve(100); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Reserve(2 << 30); !errors.Is(err, abi.ErrOutOfMemory) {
+		t.Errorf("more than there is: %v", err)
+	}
+	h.Release(30)
+	h.Report(worker.Totals{GPUNanos: 5, Launches: 1})
+	h.SetProcess(8, "other")
+	f.stop()
+	reserved := make(chan error, 1)
+	go func() { reserved <- h.Reserve(7) }() // while gpud is away
+	f.start()
+	if err := <-reserved; err != nil {
+		t.Errorf("reserved without gpud: %v", err)
+	}
+	all := f.said(wire.OpRegister)
+	if len(all) != 2 {
+		t.Fatalf("%d registrations", len(all))
+	}
+	first, second := all[0].Register, all[1].Register
+	if first.Token != "secret" || second.Token != "secret" || first.Session != second.Session || first.PID != 7 || second.PID != 8 || second.Name != "other" {
+		t.Errorf("%+v, then %+v", first, second)
+	}
+	if first.Held != 0 || second.Held != 70 || second.Totals.GPUNanos != 5 {
+		t.Errorf("told %+v", second)
+	}
+	if free, total, err := h.Memory(); err != nil || total != 1<<30 || free != total-5 {
+		t.Errorf("memory %d, %d, %v", free, total, err)
+	}
+}
+
+// A lease goes on while gpud is away, and a worker without one gets one in the end.
+func TestRunsWithoutGpud(t *testing.T) {
+	f := startFake(t)
+	had, had2 := dial(t, f), dial(t, f)
+	if _, err := had.Acquire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.stop()
+	for _, h := range []*Host{had, had2} {
+		if l, err := h.Acquire(t.Context()); err != nil || l.Until.IsZero() {
+			t.Errorf("%+v, %v", l, err)
+		}
+		h.Yield()
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := had2.Acquire(ctx); err == nil {
+		t.Error("a caller that has gone got a lease")
+	}
+}
+
+// Close says what was done, once, and does not come back.
+func TestBye(t *testing.T) {
+	f := startFake(t)
+	h := dial(t, f)
+	h.Report(worker.Totals{Launches: 3})
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if bye := f.said(wire.OpBye); len(bye) != 1 || bye[0].Totals.Launches != 3 {
+		t.Errorf("%+v", bye)
+	}
+	if all := f.said(wire.OpRegister); len(all) != 1 {
+		t.Errorf("%d registrations", len(all))
+	}
+	if err := h.Reserve(1); err == nil {
+		t.Error("reserved after the end")
+	}
+}
+
+// Without gpud Close gives up after its second.
+func TestCloseWithoutGpud(t *testing.T) {
+	f := startFake(t)
+	h := dial(t, f)
+	f.stop()
+	if err := h.Close(); err == nil {
+		t.Error("nobody took the bye")
+	}
+}
+
+// What ends a worker: gpud says so, or will not have it back.
+func TestLost(t *testing.T) {
+	for name, lose := range map[string]func(*fakeGPUD){
+		"told": func(f *fakeGPUD) { f.tell(wire.FromNode{Op: wire.OpLost, Message: "removed"}) },
+		"not let back in": func(f *fakeGPUD) {
+			f.stop()
+			f.refuseWith(wire.CodeForbidden)
+			f.start()
+		},
+	} {
+		f := startFake(t)
+		h := dial(t, f)
+		lose(f)
+		patience.Receive(t, 20*time.Second, name+": it knows", h.Lost())
+		if err := h.Reserve(1); !errors.Is(err, abi.ErrUnavailable) {
+			t.Errorf("%s: reserve: %v", name, err)
+		}
+		if _, err := h.Acquire(t.Context()); !errors.Is(err, abi.ErrUnavailable) {
+			t.Errorf("%s: acquire: %v", name, err)
+		}
+		if err := h.Close(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A gpud that cannot take it now is asked again.
+func TestBusyIsNotLost(t *testing.T) {
+	f := startFake(t)
+	h := dial(t, f)
+	f.stop()
+	f.refuseWith(wire.CodeUnavailable)
+	f.start()
+	eventually(t, "asked twice more", func() bool { return len(f.said(wire.OpRegister)) >= 3 })
+	f.refuseWith("")
+	if err := h.Reserve(1); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRefusedAtFirst(t *testing.T) {
+	f := startFake(t)
+	f.refuseWith(wire.CodeForbidden)
+	_, err := DialWorker(t.Context(), f.socket, "v", Options{})
+	var refused *wire.Error
+	if !errors.As(err, &refused) || refused.Code != wire.CodeForbidden {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,194 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// leaseState is what the host knows of its turn. A lease that is not in use is
+// kept for a moment: a guest that synchronizes after every launch asks again
+// at once, and then needs no round trip.
+type leaseState struct {
+	has     bool // gpud gave it and has not got it back
+	until   time.Time
+	inUse   bool      // between Acquire and Yield
+	hurried bool      // others wait
+	offline bool      // given by ourselves
+	turn    uint64    // counts changes, so that an old timer does nothing
+	since   time.Time // of inUse
+	pace    pace
+}
+
+const (
+	// linger is how long an unused lease is kept when nobody waits,
+	// lingerHurried when somebody does: then the wait costs others time, and
+	// is only worth the length of a quick answer in the guest.
+	linger        = 2 * time.Millisecond
+	lingerHurried = 100 * time.Microsecond
+	// tooShort: what remains of a lease is not worth starting.
+	tooShort = 50 * time.Microsecond
+)
+
+// wasOffline forgets a lease of the gpud before: the new one gives its own.
+func (l *leaseState) wasOffline() {
+	l.has, l.offline, l.hurried = false, false, false
+	l.turn++
+}
+
+// begin a use of the lease.
+func (l *leaseState) begin(now time.Time) { l.inUse, l.since = true, now }
+
+// end the use, if there is one.
+func (l *leaseState) end(now time.Time) {
+	switch {
+	case !l.inUse:
+	case l.offline:
+		l.pace.useOffline(now.Sub(l.since))
+	default:
+		l.pace.use(now.Sub(l.since))
+	}
+	l.inUse, l.offline = false, false
+}
+
+// Acquire implements worker.Host. An expired lease that is not yielded is
+// given back by the next Acquire.
+func (h *Host) Acquire(ctx context.Context) (worker.Lease, error) {
+	for {
+		h.mu.Lock()
+		l := &h.lease
+		l.turn++
+		asked := time.Now()
+		l.end(asked)
+		if l.has && time.Until(l.until) > tooShort {
+			l.begin(asked)
+			lease := worker.Lease{Until: l.until}
+			h.mu.Unlock()
+			return lease, nil
+		}
+		s, t := h.stream, h.totals
+		l.has, l.hurried = false, false // asking again gives back
+		h.mu.Unlock()
+		if h.isLost() {
+			return worker.Lease{}, h.errLost()
+		}
+		if (s == nil || s.closed()) && h.isOut() { // only gpud knows whether there is room
+			if _, err := h.connected(ctx); err != nil {
+				return worker.Lease{}, err
+			}
+			continue
+		}
+		if s == nil || s.closed() {
+			if lease, ok, err := h.acquireOffline(ctx); ok || err != nil {
+				return lease, err
+			}
+			continue
+		}
+		reply, err := s.ask(ctx, wire.ToNode{Op: wire.OpAcquire, Totals: &t})
+		switch {
+		case errors.Is(err, errAway):
+			continue
+		case err != nil:
+			h.mu.Lock()
+			h.giveBack(s) // nobody waits for it any more
+			h.mu.Unlock()
+			return worker.Lease{}, err
+		}
+		h.mu.Lock()
+		if h.stream != s {
+			h.mu.Unlock()
+			continue // given by a gpud that is gone
+		}
+		length := time.Duration(reply.GrantNanos)
+		now := time.Now()
+		l.pace.wait(now.Sub(asked))
+		l.has, l.until = true, now.Add(length)
+		l.begin(now)
+		l.turn++
+		lease := worker.Lease{Until: l.until}
+		h.mu.Unlock()
+		return lease, nil
+	}
+}
+
+// acquireOffline gives a lease without gpud, as often as the session had one
+// with it (pace). ok is false when gpud is back before it is due.
+func (h *Host) acquireOffline(ctx context.Context) (worker.Lease, bool, error) {
+	h.mu.Lock()
+	due := h.lease.pace.due()
+	h.mu.Unlock()
+	if due > 0 {
+		wait, cancel := context.WithTimeout(ctx, due)
+		_, err := h.connected(wait)
+		cancel()
+		if err == nil {
+			return worker.Lease{}, false, nil
+		}
+		if !errors.Is(err, context.DeadlineExceeded) {
+			return worker.Lease{}, false, err
+		}
+	}
+	if ctx.Err() != nil {
+		return worker.Lease{}, false, ctx.Err()
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ctx.Err() != nil {
+		return worker.Lease{}, false, abi.ErrUnavailable
+	}
+	now := time.Now()
+	h.lease.offline, h.lease.until = true, now.Add(offlineLease)
+	h.lease.begin(now)
+	return worker.Lease{Until: h.lease.until}, true, nil
+}
+
+// Yield implements worker.Host.
+func (h *Host) Yield() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	l := &h.lease
+	l.end(time.Now())
+	l.turn++
+	if !l.has {
+		return
+	}
+	keep := linger
+	if l.hurried {
+		keep = lingerHurried
+	}
+	turn := l.turn
+	time.AfterFunc(min(keep, max(0, time.Until(l.until))), func() { h.yieldUnused(turn) })
+}
+
+// hurry: others wait. An unused lease goes back, one in use at its Yield.
+func (h *Host) hurry() {
+	h.mu.Lock()
+	l := &h.lease
+	l.hurried = true
+	turn := l.turn
+	h.mu.Unlock()
+	h.yieldUnused(turn)
+}
+
+// yieldUnused gives the lease back unless something happened since turn.
+func (h *Host) yieldUnused(turn uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.lease.turn == turn && h.lease.has && !h.lease.inUse {
+		h.giveBack(h.stream)
+	}
+}
+
+// giveBack is called with mu held.
+func (h *Host) giveBack(s *stream) {
+	h.lease.has, h.lease.hurried = false, false
+	h.lease.turn++
+	t := h.totals
+	if s != nil {
+		s.tell(wire.ToNode{Op: wire.OpYield, Totals: &t})
+	}
+}

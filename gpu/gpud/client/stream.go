@@ -1,0 +1,299 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
+)
+
+// stream is one connection to gpud. Lock order: a Host's mu before this mu.
+type stream struct {
+	conn net.Conn
+	in   *bufio.Reader
+	gone chan struct{}
+	once sync.Once
+	read atomic.Uint64 // lines that came
+
+	mu      sync.Mutex // guards writing and all below
+	next    uint64
+	pending map[uint64]question
+	parting bool // a bye was sent, the last line: gpud closes when it has answered
+}
+
+type question struct {
+	answer chan wire.FromNode
+	bytes  uint64 // that a reserve asks for
+	bye    bool
+}
+
+const (
+	dialTimeout  = 5 * time.Second
+	writeTimeout = 10 * time.Second
+)
+
+// connect makes a connection and registers; the host is up when it returns.
+func (h *Host) connect(ctx context.Context) (*stream, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", h.socket)
+	if err != nil {
+		return nil, fmt.Errorf("gpud: %w", err)
+	}
+	deadline, _ := ctx.Deadline()
+	_ = conn.SetDeadline(deadline)
+	s := &stream{conn: conn, in: bufio.NewReaderSize(conn, wire.MaxNodeLine), gone: make(chan struct{}), pending: map[uint64]question{}}
+	if err := errors.Join(s.upgrade(), h.register(s)); err != nil {
+		s.close()
+		return nil, err
+	}
+	_ = conn.SetDeadline(time.Time{})
+	return s, nil
+}
+
+func (s *stream) upgrade() error {
+	if _, err := fmt.Fprintf(s.conn, "POST /v1/worker HTTP/1.1\r\nHost: gpud\r\nConnection: Upgrade\r\nUpgrade: %s\r\nContent-Length: 0\r\n\r\n", wire.Upgrade); err != nil {
+		return fmt.Errorf("gpud: %w", err)
+	}
+	resp, err := http.ReadResponse(s.in, nil)
+	if err != nil {
+		return fmt.Errorf("gpud: %w", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusSwitchingProtocols {
+		return fmt.Errorf("gpud: worker stream: %s", resp.Status)
+	}
+	return nil
+}
+
+// register sends the registration and takes the answer. The memory held is
+// told and the stream put in place under one lock: a release is either in the
+// number or comes after it on this stream.
+func (h *Host) register(s *stream) error {
+	if s.closed() {
+		return errAway
+	}
+	h.mu.Lock()
+	m := wire.ToNode{Op: wire.OpRegister, ID: 1, Register: &wire.Register{
+		Version: wire.Version, VGPU: h.vgpu, Token: h.token, Session: h.session,
+		PID: h.pid, Name: h.name, Held: h.held, Totals: h.totals,
+		Evictable: h.swap.evict != nil, Out: h.swap.out, Swapped: h.swap.bytes,
+	}}
+	s.next = 1
+	h.mu.Unlock()
+	if err := wire.Write(s.conn, m); err != nil {
+		return fmt.Errorf("gpud: %w", err)
+	}
+	reply, err := wire.ReadFromNode(s.in)
+	if err != nil {
+		return fmt.Errorf("gpud: %w", err)
+	}
+	if reply.Code != "" {
+		return &wire.Error{Code: reply.Code, Message: reply.Message}
+	}
+	if reply.Limits == nil || reply.Device == nil {
+		return errors.New("gpud: its answer to the registration lacks limits or device")
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	// What was given back while the registration was under way is told now.
+	if gone := m.Register.Held - min(h.held, m.Register.Held); gone > 0 {
+		s.tell(wire.ToNode{Op: wire.OpRelease, Bytes: gone})
+	}
+	if h.swap.out && (!m.Register.Out || h.swap.bytes > m.Register.Swapped) { // and what left
+		s.tell(wire.ToNode{Op: wire.OpEvicted, Bytes: h.swap.bytes - min(m.Register.Swapped, h.swap.bytes)})
+	}
+	h.swap.asked = reply.Evicts
+	h.stream, h.limits, h.device = s, *reply.Limits, *reply.Device
+	h.lease.wasOffline()
+	close(h.up)
+	return nil
+}
+
+// serve reads what gpud says until the connection ends.
+func (h *Host) serve(s *stream) {
+	defer s.close()
+	for {
+		m, err := wire.ReadFromNode(s.in)
+		if err != nil {
+			return
+		}
+		s.read.Add(1)
+		switch m.Op {
+		case wire.OpReply:
+			s.mu.Lock()
+			q, ok := s.pending[m.ID]
+			delete(s.pending, m.ID)
+			s.mu.Unlock()
+			if !ok {
+				continue
+			}
+			if q.bytes > 0 && m.Code == "" {
+				h.mu.Lock()
+				h.held += q.bytes
+				if h.swap.out {
+					h.swap.bytes += q.bytes
+				}
+				h.mu.Unlock()
+			}
+			if q.bye && m.Code == "" {
+				h.parted.Store(true) // gpud closes the stream now
+			}
+			q.answer <- m
+		case wire.OpHurry:
+			h.hurry()
+		case wire.OpEvict:
+			go h.evict(m.Bytes)
+		case wire.OpLimits:
+			if m.Limits != nil {
+				h.mu.Lock()
+				h.limits = *m.Limits
+				h.mu.Unlock()
+			}
+		case wire.OpLost:
+			h.lose(&wire.Error{Code: wire.CodeLost, Message: m.Message})
+			return
+		}
+	}
+}
+
+func (s *stream) close() {
+	s.once.Do(func() { close(s.gone); _ = s.conn.Close() })
+}
+
+func (s *stream) closed() bool {
+	select {
+	case <-s.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// ask sends a line and waits for its answer. errAway: the connection ended, or,
+// when a lease is asked for, gpud hangs.
+func (s *stream) ask(ctx context.Context, m wire.ToNode) (wire.FromNode, error) {
+	q := question{answer: make(chan wire.FromNode, 1)}
+	switch m.Op {
+	case wire.OpReserve:
+		q.bytes = m.Bytes
+	case wire.OpBye:
+		q.bye = true
+	}
+	s.mu.Lock()
+	s.next++
+	m.ID = s.next
+	s.pending[m.ID] = q
+	s.parting = s.parting || q.bye
+	err := s.writeLocked(m)
+	s.mu.Unlock()
+	if err != nil {
+		return wire.FromNode{}, errAway
+	}
+	var quiet watch
+	if m.Op == wire.OpAcquire {
+		quiet.start(s)
+		defer quiet.stop()
+	}
+	for {
+		select {
+		case reply := <-q.answer:
+			return checked(reply)
+		case <-s.gone:
+			select { // the answer may have come just before the end
+			case reply := <-q.answer:
+				return checked(reply)
+			default:
+				return wire.FromNode{}, errAway
+			}
+		case <-quiet.due():
+			quiet.look(s)
+		case <-ctx.Done():
+			s.mu.Lock()
+			delete(s.pending, m.ID)
+			s.mu.Unlock()
+			return wire.FromNode{}, ctx.Err()
+		}
+	}
+}
+
+// watch tells a gpud that hangs with its connection open from one whose card is
+// busy: an ask for a lease may wait long for its turn, but a gpud that runs says
+// something when it is asked for the memory in use.
+type watch struct {
+	timer  *time.Timer
+	read   uint64 // lines at the last look
+	probed bool   // asked then
+}
+
+// answerWithin is how long gpud may say nothing before it is asked something, and
+// again before the session goes on without it. A wait that is longer is not one
+// for a turn (paceWait); gpud takes 0.2 s for nothing that it does at a time.
+const answerWithin = paceWait
+
+func (w *watch) start(s *stream) {
+	w.timer, w.read = time.NewTimer(answerWithin), s.read.Load()
+}
+
+func (w *watch) stop() { w.timer.Stop() }
+
+// due is nil for a watch that was not started.
+func (w *watch) due() <-chan time.Time {
+	if w.timer == nil {
+		return nil
+	}
+	return w.timer.C
+}
+
+// look asks a gpud that has said nothing, and closes the connection to one that
+// has not answered that.
+func (w *watch) look(s *stream) {
+	read := s.read.Load()
+	silent := read == w.read
+	w.read = read
+	if silent && w.probed {
+		s.close()
+		return
+	}
+	if w.probed = silent; silent {
+		s.mu.Lock()
+		s.next++
+		_ = s.writeLocked(wire.ToNode{Op: wire.OpMemory, ID: s.next}) // nobody waits for what it says
+		s.mu.Unlock()
+	}
+	w.timer.Reset(answerWithin)
+}
+
+func checked(m wire.FromNode) (wire.FromNode, error) {
+	if m.Code != "" {
+		return m, &wire.Error{Code: m.Code, Message: m.Message}
+	}
+	return m, nil
+}
+
+// tell sends a line that has no answer. One that failed would close the connection
+// before the answer to a bye is read, and the bye be sent again.
+func (s *stream) tell(m wire.ToNode) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.parting {
+		_ = s.writeLocked(m) // a broken connection is told by the reader
+	}
+}
+
+func (s *stream) writeLocked(m wire.ToNode) error {
+	_ = s.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+	err := wire.Write(s.conn, m)
+	if err != nil {
+		s.close()
+	}
+	return err
+}

@@ -1,0 +1,177 @@
+package gpud
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
+	"github.com/basalt-gpu/basalt/gpu/sched"
+)
+
+// maxBody bounds a request's body, in bytes.
+const maxBody = 64 << 10
+
+// handler is the control API and the worker stream.
+func (s *Server) handler() http.Handler {
+	mux := http.NewServeMux()
+	control := func(pattern string, h http.HandlerFunc) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			if p, ok := r.Context().Value(peerKey{}).(peer); !ok || !p.mayControl() {
+				writeError(w, http.StatusForbidden, &wire.Error{Code: wire.CodeForbidden, Message: "only gpud's own user and root may control it, and no process without new privileges (no_new_privs): that is how workers run"})
+				return
+			}
+			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+			h(w, r)
+		})
+	}
+	control("GET /v1/healthz", s.getHealth)
+	control("GET /v1/gpus", s.getGPUs)
+	control("PUT /v1/gpus/{id}", s.putGPU)
+	control("GET /v1/vgpus", s.getVGPUs)
+	control("GET /v1/now", s.getNow)
+	control("PUT /v1/vgpus/{id}", s.putVGPU)
+	control("DELETE /v1/vgpus/{id}", s.deleteVGPU)
+	mux.HandleFunc("POST /v1/worker", s.serveWorker)
+	return mux
+}
+
+func (s *Server) getHealth(w http.ResponseWriter, _ *http.Request) {
+	var h wire.Health
+	if !s.core.do(func() { h = s.core.health() }) {
+		stopping(w)
+		return
+	}
+	status := http.StatusOK
+	if !h.OK {
+		status = http.StatusServiceUnavailable
+	}
+	writeJSON(w, status, h)
+}
+
+func (s *Server) getGPUs(w http.ResponseWriter, _ *http.Request) {
+	var all []wire.GPU
+	if !s.core.do(func() { all = s.core.gpus(now()) }) {
+		stopping(w)
+		return
+	}
+	writeJSON(w, http.StatusOK, all)
+}
+
+// putGPU says how much of the host's memory is for a card.
+func (s *Server) putGPU(w http.ResponseWriter, r *http.Request) {
+	var spec wire.GPUSpec
+	dec := json.NewDecoder(r.Body)
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&spec); err != nil {
+		writeError(w, http.StatusBadRequest, &wire.Error{Code: wire.CodeInvalid, Message: "body: " + err.Error()})
+		return
+	}
+	var refused *wire.Error
+	if !s.core.do(func() { refused = s.core.setSwap(sched.GPUID(r.PathValue("id")), spec.SwapBytes) }) {
+		stopping(w)
+		return
+	}
+	if refused != nil {
+		writeError(w, statusOf[refused.Code], refused)
+		return
+	}
+	writeJSON(w, http.StatusOK, spec)
+}
+
+func (s *Server) getNow(w http.ResponseWriter, _ *http.Request) {
+	var all wire.Now
+	if !s.core.do(func() { all = s.core.present(now()) }) {
+		stopping(w)
+		return
+	}
+	writeJSON(w, http.StatusOK, all)
+}
+
+// getVGPUs lists the vGPUs; ?deleted=true also those whose last usage remains.
+func (s *Server) getVGPUs(w http.ResponseWriter, r *http.Request) {
+	answer := make(chan []wire.VGPU, 1)
+	s.core.do(func() {
+		s.core.list("", r.URL.Query().Get("deleted") == "true", func(all []wire.VGPU) { answer <- all })
+	})
+	select {
+	case all := <-answer:
+		writeJSON(w, http.StatusOK, all)
+	case <-s.core.stopped:
+		stopping(w)
+	}
+}
+
+func (s *Server) putVGPU(w http.ResponseWriter, r *http.Request) {
+	var spec wire.VGPUSpec
+	dec := json.NewDecoder(r.Body)
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&spec); err != nil {
+		writeError(w, http.StatusBadRequest, &wire.Error{Code: wire.CodeInvalid, Message: "body: " + err.Error()})
+		return
+	}
+	id := sched.VGPUID(r.PathValue("id"))
+	s.change(w, id, true, func() *wire.Error { return s.core.put(id, spec, now()) })
+}
+
+func (s *Server) deleteVGPU(w http.ResponseWriter, r *http.Request) {
+	id := sched.VGPUID(r.PathValue("id"))
+	s.change(w, id, false, func() *wire.Error { return s.core.remove(id, now()) })
+}
+
+// change does something to a vGPU and answers with it, and with its token if
+// that is wanted, once that is on the disk.
+func (s *Server) change(w http.ResponseWriter, id sched.VGPUID, token bool, f func() *wire.Error) {
+	type result struct {
+		vgpu wire.VGPU
+		err  error
+	}
+	answer := make(chan result, 1)
+	s.core.do(func() {
+		if e := f(); e != nil {
+			answer <- result{err: e}
+			return
+		}
+		s.core.durable(func(err error) {
+			if err != nil {
+				answer <- result{err: &wire.Error{Code: wire.CodeUnavailable, Message: "the change could not be written: " + err.Error()}}
+			} else if v := s.core.vgpus[id]; v != nil {
+				out := v.answer(now())
+				if token {
+					out.Token = v.token
+				}
+				answer <- result{vgpu: out}
+			} else {
+				answer <- result{err: &wire.Error{Code: wire.CodeNotFound, Message: "the vGPU is gone"}}
+			}
+		})
+	})
+	select {
+	case got := <-answer:
+		var e *wire.Error
+		if errors.As(got.err, &e) {
+			writeError(w, statusOf[e.Code], e)
+			return
+		}
+		writeJSON(w, http.StatusOK, got.vgpu)
+	case <-s.core.stopped:
+		stopping(w)
+	}
+}
+
+var statusOf = map[string]int{
+	wire.CodeInvalid: http.StatusBadRequest, wire.CodeNotFound: http.StatusNotFound, wire.CodeNoFit: http.StatusConflict,
+	wire.CodeBusy: http.StatusConflict, wire.CodeUnavailable: http.StatusServiceUnavailable,
+}
+
+func stopping(w http.ResponseWriter) {
+	writeError(w, http.StatusServiceUnavailable, &wire.Error{Code: wire.CodeUnavailable, Message: "gpud is stopping"})
+}
+
+func writeError(w http.ResponseWriter, status int, e *wire.Error) { writeJSON(w, status, e) }
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // the client is gone: nothing to do
+}

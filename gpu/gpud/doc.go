@@ -1,0 +1,19 @@
+// Package gpud is gpud, one per node: the inventory of cards, the ledger of
+// vGPUs and their VRAM, the lease server and the meter.
+//
+//	control API ─┐                    ┌─► saver (state.json: write, fsync, rename)
+//	worker 1 ────┼─► core: one goroutine owns all state ◄─ tick
+//	worker n ────┘    applies gpu/sched, answers
+//
+// A worker's session:
+//
+//	        register                    socket closed, bye, kicked
+//	─────────────────────► live ────────────────────────────► ended (kept for a
+//	                        ▲  │ gpud ends                      while: who comes
+//	               register │  ▼ (any way)                      back is not
+//	                      detached ──── nobody came back ─────► counted twice)
+//
+// A gpud that did not run for a while (core.awake) counts as one that ended.
+//
+// What is exact, and what can be lost, stands in DESIGN.md.
+package gpud

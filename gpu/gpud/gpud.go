@@ -1,0 +1,170 @@
+package gpud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
+	"github.com/basalt-gpu/basalt/gpu/sched"
+)
+
+// Server is a gpud.
+type Server struct {
+	cfg      Config
+	core     *core
+	nvidia   *nvidia
+	lock     *os.File
+	listener *net.UnixListener
+	http     *http.Server
+}
+
+// New takes the state directory and the socket; nothing is served before Run.
+func New(cfg Config) (_ *Server, err error) {
+	cfg.setDefaults()
+	s := &Server{cfg: cfg, core: newCore(cfg)}
+	defer func() {
+		if err != nil {
+			_ = s.Close()
+		}
+	}()
+	if s.lock, err = lockDir(cfg.StateDir); err != nil {
+		return nil, err
+	}
+	if err := s.core.load(); err != nil {
+		return nil, err
+	}
+	cards, err := madeCards(cfg, s.core.uuids)
+	if err != nil {
+		return nil, err
+	}
+	if !cfg.NoNVIDIA {
+		if s.nvidia, err = openNVIDIA(); err != nil {
+			cfg.Log.Error("NVIDIA cards are not available", "error", err) // soft GPUs still are
+		}
+		real, errs := s.nvidia.cards()
+		for _, err := range errs {
+			cfg.Log.Error("a card is left out", "error", err)
+		}
+		cards = append(cards, real...)
+	}
+	s.core.addCards(cards)
+	for _, c := range cards {
+		if c.Driver == wire.DriverNull {
+			cfg.Log.Warn("a null GPU computes nothing: it is for measuring and testing", "id", c.ID)
+		}
+		cfg.Log.Info("GPU", "id", c.ID, "driver", c.Driver, "name", c.Name, "vram", FormatSize(c.VRAM), "uuid", c.UUID)
+	}
+	if s.listener, err = Listen(cfg.Socket, cfg.WorkerGroup); err != nil {
+		return nil, err
+	}
+	s.http = &http.Server{
+		Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
+		MaxHeaderBytes: 16 << 10, ConnContext: withPeer,
+		ErrorLog: log.New(logWriter{cfg}, "", 0),
+	}
+	return s, nil
+}
+
+// Run serves until ctx ends. The state is on the disk when it returns.
+func (s *Server) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var all sync.WaitGroup
+	all.Go(func() { s.core.run(ctx) })
+	all.Go(func() { s.watchSensors(ctx) })
+	all.Go(func() {
+		<-ctx.Done()
+		_ = s.http.Close()
+	})
+	err := s.http.Serve(s.listener)
+	cancel()
+	all.Wait()
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// Close gives back what New took. Workers go on; they wait for the next gpud.
+func (s *Server) Close() error {
+	var errs []error
+	if s.listener != nil {
+		if err := s.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	s.nvidia.close()
+	if s.lock != nil {
+		errs = append(errs, s.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// watchSensors reads temperature and power once a second; NVML can take
+// milliseconds, which the owner of the state does not have.
+func (s *Server) watchSensors(ctx context.Context) {
+	if s.nvidia == nil {
+		return
+	}
+	var ids []sched.GPUID
+	s.core.do(func() {
+		for id := range s.core.cards {
+			ids = append(ids, id)
+		}
+	})
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		for _, id := range ids {
+			celsius, milliwatts := s.nvidia.sensors(id)
+			s.core.do(func() { s.core.cards[id].celsius, s.core.cards[id].milliwatts = celsius, milliwatts })
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Listen makes a unix socket at path, in place of one that a dead process
+// left. group, when positive, is the group that may open it besides the owner.
+func Listen(path string, group int) (*net.UnixListener, error) {
+	if c, err := net.Dial("unix", path); err == nil {
+		_ = c.Close()
+		return nil, fmt.Errorf("%s: somebody listens there already", path)
+	}
+	if st, err := os.Lstat(path); err == nil && st.Mode()&os.ModeSocket != 0 {
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	mode := os.FileMode(0o600)
+	if group > 0 {
+		mode = 0o660
+		err = os.Chown(path, -1, group)
+	}
+	if err = errors.Join(err, os.Chmod(path, mode)); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// logWriter takes net/http's complaints.
+type logWriter struct{ cfg Config }
+
+func (w logWriter) Write(b []byte) (int, error) {
+	w.cfg.Log.Warn("http", "message", string(b))
+	return len(b), nil
+}

@@ -1,0 +1,91 @@
+package gpud
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
+	"github.com/basalt-gpu/basalt/gpu/sched"
+)
+
+// uuid is a card's or a vGPU's, 16 bytes.
+type uuid [16]byte
+
+func newUUID() (u uuid) {
+	rand.Read(u[:])
+	u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
+	return u
+}
+
+// String is as nvidia-smi writes it.
+func (u uuid) String() string {
+	h := hex.EncodeToString(u[:])
+	return "GPU-" + h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}
+
+func (u uuid) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
+
+func (u *uuid) UnmarshalText(b []byte) error {
+	n, err := hex.Decode(u[:], []byte(strings.ReplaceAll(strings.TrimPrefix(string(b), "GPU-"), "-", "")))
+	if err != nil || n != 16 {
+		return fmt.Errorf("%q is no GPU UUID", b)
+	}
+	return nil
+}
+
+// cardInfo is a card of the inventory.
+type cardInfo struct {
+	ID     sched.GPUID
+	UUID   uuid
+	Name   string
+	Driver string
+	VRAM   uint64
+	SMs    int
+}
+
+func (c cardInfo) device() *wire.Device {
+	return &wire.Device{Driver: c.Driver, UUID: c.UUID, Name: c.Name, VRAMBytes: c.VRAM, Multiprocessors: c.SMs}
+}
+
+// madeKind is a kind of card that configuration makes.
+type madeKind struct{ kind, driver, name string }
+
+var (
+	softKind = madeKind{"soft", wire.DriverSoft, "Basalt Soft GPU"}
+	nullKind = madeKind{"null", wire.DriverNull, "Null GPU, computes nothing"}
+)
+
+// madeCards turns configuration into cards. A card keeps the UUID that it got
+// when it was first seen (known, by id; new ones are added to it).
+func madeCards(cfg Config, known map[sched.GPUID]uuid) ([]cardInfo, error) {
+	var cards []cardInfo
+	seen := map[string]bool{}
+	add := func(g SoftGPU, k madeKind) error {
+		if err := g.check(k.kind); err != nil {
+			return err
+		}
+		if seen[g.Name] {
+			return fmt.Errorf("two soft or null GPUs are called %q", g.Name)
+		}
+		seen[g.Name] = true
+		id := sched.GPUID(g.Name)
+		if _, ok := known[id]; !ok {
+			known[id] = newUUID()
+		}
+		cards = append(cards, cardInfo{ID: id, UUID: known[id], Name: k.name, Driver: k.driver, VRAM: g.VRAM, SMs: g.SMs})
+		return nil
+	}
+	for _, g := range cfg.SoftGPUs {
+		if err := add(g, softKind); err != nil {
+			return nil, err
+		}
+	}
+	for _, g := range cfg.NullGPUs {
+		if err := add(SoftGPU(g), nullKind); err != nil {
+			return nil, err
+		}
+	}
+	return cards, nil
+}

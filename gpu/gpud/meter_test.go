@@ -1,0 +1,141 @@
+package gpud
+
+import (
+	"math"
+	"math/big"
+	"math/rand"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// The sum is what arithmetic without limits says, to the byte-nanosecond.
+func TestByteTimeIsExact(t *testing.T) {
+	rnd := rand.New(rand.NewSource(1))
+	var got byteTime
+	want := new(big.Int)
+	for range 20000 {
+		bytes, d := rnd.Uint64()>>rnd.Intn(64)>>20, time.Duration(rnd.Int63()>>rnd.Intn(63)>>24)
+		got.add(bytes, d)
+		want.Add(want, new(big.Int).Mul(new(big.Int).SetUint64(bytes), big.NewInt(int64(d))))
+	}
+	seconds, rest := new(big.Int).DivMod(want, big.NewInt(1e9), new(big.Int))
+	if !seconds.IsUint64() || got.Seconds != seconds.Uint64() || got.Rest != rest.Uint64() {
+		t.Fatalf("%+v, want %s and %s", got, seconds, rest)
+	}
+}
+
+func TestByteTimeAtItsEnds(t *testing.T) {
+	var b byteTime
+	b.add(math.MaxUint64, -time.Second)
+	if b != (byteTime{}) {
+		t.Errorf("a negative time counted: %+v", b)
+	}
+	b.add(math.MaxUint64, 999_999_999)
+	b.add(math.MaxUint64, 1)
+	if b != (byteTime{Seconds: math.MaxUint64}) {
+		t.Errorf("2⁶⁴-1 bytes for a second: %+v", b)
+	}
+	b.add(math.MaxUint64, math.MaxInt64)
+	if b.Seconds != math.MaxUint64 {
+		t.Errorf("it wrapped: %+v", b)
+	}
+}
+
+func TestCounter(t *testing.T) {
+	const s = uint64(time.Second)
+	c := counter{Base: worker.Totals{GPUNanos: 5 * s, Launches: 10}}
+	for i, step := range []struct {
+		reported worker.Totals
+		leased   time.Duration // in all
+		holding  time.Duration
+		want     worker.Totals
+		clamped  bool
+	}{
+		{worker.Totals{GPUNanos: 5 * s, Launches: 10}, 0, 0, worker.Totals{}, false},
+		{worker.Totals{GPUNanos: 6 * s, Launches: 11}, time.Second, 0, worker.Totals{GPUNanos: s, Launches: 1}, false},
+		// The same again adds nothing; backwards adds nothing.
+		{worker.Totals{GPUNanos: 6 * s, Launches: 11}, time.Second, 0, worker.Totals{}, false},
+		{worker.Totals{GPUNanos: 1 * s, Launches: 1}, time.Second, 0, worker.Totals{}, true},
+		// Two more seconds claimed, one held: one counts, the other when it has been held.
+		{worker.Totals{GPUNanos: 8 * s, Launches: 11}, time.Second, time.Second, worker.Totals{GPUNanos: s + 2*s/1000 + uint64(leaseSlack)}, true},
+		{worker.Totals{GPUNanos: 8 * s, Launches: 11}, 3 * time.Second, 0, worker.Totals{GPUNanos: s - 2*s/1000 - uint64(leaseSlack)}, false},
+		// Nonsense.
+		{worker.Totals{GPUNanos: 8 * s, Launches: math.MaxUint64, BytesToDevice: math.MaxUint64}, 3 * time.Second, 0,
+			worker.Totals{Launches: 5*maxLaunchesPerSecond - 1, BytesToDevice: 5 * maxBytesPerSecond}, true},
+	} {
+		c.Leased = step.leased
+		added, clamped := c.count(step.reported, step.holding, 4*time.Second)
+		if added != step.want || clamped != step.clamped {
+			t.Errorf("step %d: added %+v, clamped %v; want %+v, %v", i, added, clamped, step.want, step.clamped)
+		}
+	}
+}
+
+func TestGauge(t *testing.T) {
+	var g gauge
+	if got := g.percent(time.Second, 0); got != 0 {
+		t.Errorf("nothing known: %d %%", got)
+	}
+	// Half of the time busy, for three seconds; then idle.
+	var sum uint64
+	at := time.Second
+	for ; at < 4*time.Second; at += 10 * time.Millisecond {
+		g.note(at, sum)
+		sum += uint64(5 * time.Millisecond)
+	}
+	if got := g.percent(at, sum); got < 45 || got > 55 {
+		t.Errorf("half busy: %d %%", got)
+	}
+	if got := g.percent(at+2*time.Second, sum); got > 3 {
+		t.Errorf("idle for two seconds: %d %%", got)
+	}
+	if got := g.percent(at, math.MaxUint64); got != 100 {
+		t.Errorf("absurd: %d %%", got)
+	}
+}
+
+func TestParseSize(t *testing.T) {
+	for in, want := range map[string]uint64{
+		"0": 0, "17": 17, "17B": 17, "512MiB": 512 << 20, "8GiB": 8 << 30, "8 GiB": 8 << 30, "1TiB": 1 << 40, "16777215TiB": 16777215 << 40,
+	} {
+		if got, err := ParseSize(in); err != nil || got != want {
+			t.Errorf("%q: %d, %v", in, got, err)
+		}
+	}
+	for _, in := range []string{"", "GiB", "8GB", "8G", "8gib", "-1", "+1", "1.5GiB", "0x10", "16777216TiB", "18446744073709551616", "8GiB8", "٣"} {
+		if got, err := ParseSize(in); err == nil {
+			t.Errorf("%q is %d", in, got)
+		}
+	}
+}
+
+func FuzzParseSize(f *testing.F) {
+	for _, s := range []string{"8GiB", "1", "KiB", "99999999999999999999TiB"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		n, err := ParseSize(s)
+		if err != nil {
+			return
+		}
+		if again, err := ParseSize(FormatSize(n)); err != nil || again != n {
+			t.Fatalf("%q is %d, which is written %q and read as %d, %v", s, n, FormatSize(n), again, err)
+		}
+	})
+}
+
+func TestParseSoftGPU(t *testing.T) {
+	if g, err := ParseSoftGPU("vram=8GiB", 3); err != nil || g != (SoftGPU{Name: "soft3", VRAM: 8 << 30, SMs: 4}) {
+		t.Errorf("%+v, %v", g, err)
+	}
+	if g, err := ParseSoftGPU("sms=2,name=x,vram=16MiB", 0); err != nil || g != (SoftGPU{Name: "x", VRAM: 16 << 20, SMs: 2}) {
+		t.Errorf("%+v, %v", g, err)
+	}
+	for _, in := range []string{"", "8GiB", "name=x", "vram=8GB", "vram=1KiB", "vram=5TiB", "vram=8GiB,sms=0", "vram=8GiB,sms=x", "vram=8GiB,color=red", "vram=8GiB,name=a/b", "vram=8GiB,name="} {
+		if g, err := ParseSoftGPU(in, 0); err == nil {
+			t.Errorf("%q is %+v", in, g)
+		}
+	}
+}

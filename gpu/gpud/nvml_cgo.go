@@ -1,0 +1,101 @@
+//go:build cgo
+
+package gpud
+
+import (
+	"fmt"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
+	"github.com/basalt-gpu/basalt/gpu/sched"
+)
+
+// nvidia is the NVML library, opened at run time. A nil one has no cards.
+type nvidia struct{ lib nvml.Interface }
+
+// openNVIDIA gives nil when the machine has no NVIDIA driver: that is no error.
+func openNVIDIA() (*nvidia, error) {
+	lib := nvml.New()
+	switch ret := lib.Init(); ret {
+	case nvml.SUCCESS:
+		return &nvidia{lib}, nil
+	case nvml.ERROR_LIBRARY_NOT_FOUND, nvml.ERROR_DRIVER_NOT_LOADED:
+		return nil, nil
+	default:
+		return nil, fmt.Errorf("NVML: %s", lib.ErrorString(ret))
+	}
+}
+
+func (n *nvidia) close() {
+	if n != nil {
+		_ = n.lib.Shutdown() // nothing is to be done about a failure
+	}
+}
+
+// cards lists the cards. Their id is their UUID, which stays when they move to
+// another slot. A card that does not answer is left out, with an error.
+func (n *nvidia) cards() (cards []cardInfo, errs []error) {
+	if n == nil {
+		return nil, nil
+	}
+	count, ret := n.lib.DeviceGetCount()
+	if ret != nvml.SUCCESS {
+		return nil, []error{fmt.Errorf("NVML: number of cards: %s", n.lib.ErrorString(ret))}
+	}
+	for i := range count {
+		c, err := n.card(i)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("card %d: %w", i, err))
+			continue
+		}
+		cards = append(cards, c)
+	}
+	return cards, errs
+}
+
+func (n *nvidia) card(i int) (c cardInfo, err error) {
+	d, ret := n.lib.DeviceGetHandleByIndex(i)
+	if ret != nvml.SUCCESS {
+		return c, fmt.Errorf("NVML: %s", n.lib.ErrorString(ret))
+	}
+	id, ret := d.GetUUID()
+	if ret != nvml.SUCCESS {
+		return c, fmt.Errorf("NVML: UUID: %s", n.lib.ErrorString(ret))
+	}
+	name, ret := d.GetName()
+	if ret != nvml.SUCCESS {
+		return c, fmt.Errorf("NVML: name: %s", n.lib.ErrorString(ret))
+	}
+	memory, ret := d.GetMemoryInfo()
+	if ret != nvml.SUCCESS {
+		return c, fmt.Errorf("NVML: memory: %s", n.lib.ErrorString(ret))
+	}
+	c = cardInfo{ID: sched.GPUID(id), Name: name, Driver: wire.DriverCUDA, VRAM: memory.Total - min(memory.Total, driverReserve)}
+	if attributes, ret := d.GetAttributes(); ret == nvml.SUCCESS {
+		c.SMs = int(attributes.MultiprocessorCount)
+	}
+	return c, c.UUID.UnmarshalText([]byte(id))
+}
+
+// driverReserve is left to the driver and the workers' contexts, in bytes: a
+// context alone takes some hundreds of MiB of the card.
+const driverReserve = 1 << 30
+
+// sensors are the temperature in degrees C and the power in mW, 0 where unknown.
+func (n *nvidia) sensors(id sched.GPUID) (celsius, milliwatts uint32) {
+	if n == nil {
+		return 0, 0
+	}
+	d, ret := n.lib.DeviceGetHandleByUUID(string(id))
+	if ret != nvml.SUCCESS {
+		return 0, 0
+	}
+	if t, ret := d.GetTemperature(nvml.TEMPERATURE_GPU); ret == nvml.SUCCESS {
+		celsius = t
+	}
+	if p, ret := d.GetPowerUsage(); ret == nvml.SUCCESS {
+		milliwatts = p
+	}
+	return celsius, milliwatts
+}

@@ -1,0 +1,182 @@
+package gpud
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/gpu/sched"
+)
+
+// peer is the process at the other end of a unix socket.
+type peer struct {
+	uid, pid int // pid 0: not visible from here
+	confined bool
+}
+
+func peerOf(conn net.Conn) (p peer, ok bool) {
+	u, isUnix := conn.(*net.UnixConn)
+	if !isUnix {
+		return p, false
+	}
+	raw, err := u.SyscallConn()
+	if err != nil {
+		return p, false
+	}
+	var cred *unix.Ucred
+	if cerr := raw.Control(func(fd uintptr) { cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); cerr != nil || err != nil {
+		return p, false
+	}
+	p = peer{uid: int(cred.Uid), pid: int(cred.Pid)}
+	p.confined = p.pid != 0 && noNewPrivs(strconv.Itoa(p.pid)) && !noNewPrivs("self")
+	return p, true
+}
+
+// mayControl says whether the peer may use the control API. A worker, which
+// may be compromised, may only use the worker stream. It runs as another user,
+// or at least has given up new privileges for ever, and for its children.
+func (p peer) mayControl() bool { return (p.uid == 0 || p.uid == os.Geteuid()) && !p.confined }
+
+// noNewPrivs says whether the process has given up new privileges
+// (PR_SET_NO_NEW_PRIVS); true when it cannot be told.
+func noNewPrivs(pid string) bool {
+	b, err := os.ReadFile("/proc/" + pid + "/status")
+	return err != nil || !bytes.Contains(b, []byte("\nNoNewPrivs:\t0\n"))
+}
+
+type peerKey struct{}
+
+func withPeer(ctx context.Context, conn net.Conn) context.Context {
+	if p, ok := peerOf(conn); ok {
+		return context.WithValue(ctx, peerKey{}, p)
+	}
+	return ctx
+}
+
+// doomed is a worker that has to end, and until when it may take.
+type doomed struct {
+	link    *link
+	pidfd   int // a duplicate; -1: no process that may be killed
+	at      sched.Time
+	session *session // it may live if it is in this one again; nil: it may not
+}
+
+// doom gives the worker at the end of the link until at to end its process.
+// That it closes its connection is not enough: it may hold memory of the card.
+func (c *core) doom(l *link, at sched.Time) {
+	d := doomed{link: l, pidfd: -1, at: at}
+	if l.pidfd >= 0 {
+		if fd, err := unix.FcntlInt(uintptr(l.pidfd), unix.F_DUPFD_CLOEXEC, 0); err == nil {
+			d.pidfd = fd
+		}
+	}
+	c.doomed = append(c.doomed, d)
+}
+
+// parted: the worker's connection has ended, in good order or not. It ends or
+// comes back, or is killed: without a session it could go on using the card,
+// which nobody would lease or meter.
+func (c *core) parted(l *link, s *session, at sched.Time) {
+	if l.pidfd < 0 {
+		return
+	}
+	for _, d := range c.doomed { // one that comes and goes is watched once
+		if d.link.pid == l.pid && d.pidfd >= 0 && !exited(d.pidfd) {
+			return
+		}
+	}
+	c.doom(l, at+c.cfg.ReturnAfter)
+	c.doomed[len(c.doomed)-1].session = s
+}
+
+// back says whether the process has its session again.
+func (d doomed) back() bool {
+	s := d.session
+	return s != nil && s.state == live && s.link != nil && s.link.pid == d.link.pid
+}
+
+// enforce says whether the worker is done with, and kills it when its time is up.
+func (d doomed) enforce(c *core, at sched.Time) bool {
+	if d.pidfd < 0 {
+		if at < d.at && !d.link.closed() {
+			return false
+		}
+		d.link.close()
+		return true
+	}
+	if !exited(d.pidfd) {
+		if at < d.at {
+			return false
+		}
+		if !d.back() {
+			c.cfg.Log.Warn("killing a worker that has no session and did not end", "pid", d.link.pid, "error", unix.PidfdSendSignal(d.pidfd, unix.SIGKILL, nil, 0))
+		}
+	}
+	d.link.close()
+	_ = unix.Close(d.pidfd)
+	return true
+}
+
+// process identifies one beyond its number. It is on the disk with its
+// session: a worker that does not come back to the next gpud is killed too.
+type process struct {
+	PID     int    `json:"pid"`
+	Started uint64 `json:"started"` // clock ticks after boot
+}
+
+func processOf(pid int) process {
+	if pid <= 1 || pid == os.Getpid() {
+		return process{}
+	}
+	started, err := startTime(pid)
+	if err != nil {
+		return process{}
+	}
+	return process{pid, started}
+}
+
+// kill ends the process if it still runs; killed says whether it did.
+func (p process) kill() (killed bool, err error) {
+	if p.PID <= 1 {
+		return false, nil
+	}
+	fd, err := unix.PidfdOpen(p.PID, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	defer unix.Close(fd)
+	if processOf(p.PID) != p { // the number was taken anew
+		return false, nil
+	}
+	return true, unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+}
+
+// startTime is field 22 of /proc/PID/stat (proc_pid_stat(5)).
+func startTime(pid int) (uint64, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	// The name, field 2, may hold anything, so count from its closing bracket.
+	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	if len(fields) < 20 {
+		return 0, fmt.Errorf("/proc/%d/stat is not as documented", pid)
+	}
+	return strconv.ParseUint(fields[19], 10, 64)
+}
+
+// exited: a pidfd becomes readable when its process has ended.
+func exited(pidfd int) bool {
+	fds := []unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}
+	n, err := unix.Poll(fds, 0)
+	return err == nil && n == 1
+}

@@ -1,0 +1,340 @@
+package gpud
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
+	"github.com/basalt-gpu/basalt/gpu/sched"
+)
+
+// presence is where a session's memory is, and what gpud has asked of it.
+//
+//	present ──evict──► leaving ──evicted──► out ──Room: In──► present (restores
+//	                                         ▲                 with its next lease)
+//	                                         └──── restored: failed ────┘
+type presence struct {
+	evictable bool
+	out       bool   // also while leaving: it gets no lease
+	swapped   uint64 // of what it holds, in the host's memory, bytes
+	leaving   uint64 // asked to evict
+	leavingAt sched.Time
+	restoring uint64     // come back with its present turn, not confirmed yet
+	failed    int        // restores in a row
+	asked     sched.Time // since when it waits for the card
+	used      sched.Time // when it last had the card
+	until     sched.Time // its quantum
+	grows     []grow     // reserves that wait for room
+}
+
+// grow is a reserve that waits until others have made room.
+type grow struct {
+	bytes uint64
+	reply func(*wire.Error)
+}
+
+func (s *session) resident() uint64 { return s.held - min(s.presence.swapped, s.held) }
+
+const (
+	// firstRate is taken for the speed of copies, bytes a second, until the
+	// card's own has been seen.
+	firstRate = 8 << 30
+	// rateFrom is the smallest move whose speed says something, bytes.
+	rateFrom = 1 << 20
+	// maxFailedRestores ends a session whose memory does not fit any more.
+	maxFailedRestores = 20
+)
+
+// sessionsOn are those of the card that hold memory or may, by name.
+func (c *core) sessionsOn(id sched.GPUID) (all []*session) {
+	for _, v := range c.vgpus {
+		if v.on() != id {
+			continue
+		}
+		for _, s := range v.sessions {
+			if s.state != ended {
+				all = append(all, s)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b *session) int { return cmp.Compare(a.key(), b.key()) })
+	return all
+}
+
+// crowded says whether anybody on the card is out or waits for room.
+func (card *card) crowded() bool { return card.outs > 0 }
+
+func (c *core) tenants(card *card) (all []sched.Tenant) {
+	holder, busy := card.leases.Holder()
+	for _, s := range c.sessionsOn(card.ID) {
+		p := &s.presence
+		t := sched.Tenant{
+			Session: s.key(), Held: s.held, Resident: s.resident(), Out: p.out, Pinned: !p.evictable || s.state != live,
+			Leaving: p.leaving, Holder: busy && holder == s.key(), Waits: s.acquire != 0, Asked: p.asked,
+			Share: s.vgpu.spec.SharePercent, Tier: s.vgpu.tier(), Used: p.used, Until: p.until,
+		}
+		// The card has less room than the ledger thinks: ask for more.
+		t.Held = min(t.Held+t.Held/8*uint64(p.failed), max(card.VRAM, t.Held))
+		all = append(all, t)
+	}
+	return all
+}
+
+func (card *card) residency() sched.Residency {
+	return sched.Residency{VRAM: card.VRAM, Rate: card.rate}
+}
+
+// makeRoom does what residency wants now.
+func (c *core) makeRoom(card *card, at sched.Time) {
+	if card == nil || !card.crowded() {
+		return
+	}
+	c.growAll(card, at)
+	for range maxSessionsPerVGPU {
+		swap := card.residency().Room(at, c.tenants(card))
+		for _, e := range swap.Out {
+			c.askOut(card, e, at)
+		}
+		if s := c.sessionByKey(swap.Stop); swap.Stop != "" && s != nil && s.link != nil && !card.stopped {
+			card.stopped = true
+			s.link.send(wire.FromNode{Op: wire.OpHurry})
+		}
+		if swap.Next > at {
+			c.wake(card, swap.Next-at)
+		}
+		if swap.In == "" {
+			return
+		}
+		c.letIn(card, c.sessionByKey(swap.In), at, swap.Stay)
+	}
+}
+
+// wake makes room again after d, at the latest.
+func (c *core) wake(card *card, d time.Duration) {
+	if card.waking {
+		return
+	}
+	card.waking = true
+	time.AfterFunc(d, func() {
+		c.do(func() {
+			card.waking = false
+			c.makeRoom(card, now())
+		})
+	})
+}
+
+// askOut takes a session off the card.
+func (c *core) askOut(card *card, e sched.Eviction, at sched.Time) {
+	s := c.sessionByKey(e.Session)
+	if s == nil || s.link == nil {
+		return
+	}
+	c.leave(card, s, at)
+	s.presence.leaving, s.presence.leavingAt = max(e.Bytes, 1), at
+	s.link.send(wire.FromNode{Op: wire.OpEvict, Bytes: e.Bytes})
+}
+
+// leave: the session gets no lease from now on.
+func (c *core) leave(card *card, s *session, at sched.Time) {
+	if p := &s.presence; !p.out {
+		p.out, p.asked = true, at
+		card.outs++
+		c.step(card.ID, at, sched.Away{Session: s.key()})
+	}
+}
+
+// letIn gives a session its room, and the card when it is its turn.
+func (c *core) letIn(card *card, s *session, at sched.Time, stay time.Duration) {
+	s.settle(at)
+	p := &s.presence
+	p.restoring, p.swapped, p.until, p.used = p.swapped, 0, at+stay, at
+	c.comeIn(card, s, at)
+}
+
+func (c *core) comeIn(card *card, s *session, at sched.Time) {
+	if s.presence.out {
+		s.presence.out = false
+		card.outs--
+	}
+	c.step(card.ID, at, sched.Back{Session: s.key()})
+}
+
+// evicted is the answer to askOut; also one that a gpud before had asked for.
+func (c *core) evicted(s *session, bytes uint64, failed string, at sched.Time) {
+	card := c.cards[s.vgpu.on()]
+	if card == nil {
+		return
+	}
+	s.settle(at)
+	p := &s.presence
+	moved := min(bytes, s.resident())
+	if took := at - p.leavingAt; p.leaving > 0 && moved >= rateFrom && took > 0 {
+		seen := uint64(float64(moved) / took.Seconds())
+		card.rate = (3*card.rate + max(seen, 1)) / 4
+	}
+	p.swapped += moved
+	s.vgpu.usage.SwapOut += moved
+	p.leaving = 0
+	c.leave(card, s, at)
+	if failed != "" {
+		p.evictable = false
+		c.cfg.Log.Warn("memory does not leave the card", "vgpu", s.vgpu.id, "session", s.id, "moved", moved, "error", failed)
+	}
+	c.save.dirty = true
+	c.makeRoom(card, at)
+}
+
+// restored is how the first turn of one who was out began.
+func (c *core) restored(s *session, failed string, at sched.Time) {
+	card := c.cards[s.vgpu.on()]
+	if card == nil {
+		return
+	}
+	p := &s.presence
+	s.settle(at)
+	if failed == "" {
+		s.vgpu.usage.SwapIn += p.restoring
+		p.restoring, p.failed = 0, 0
+		c.save.dirty = true
+		return
+	}
+	p.restoring, p.swapped = 0, s.held
+	c.leave(card, s, at)
+	if p.failed++; p.failed > maxFailedRestores {
+		c.kickOut(s, at, "its memory could not be brought back to the GPU: "+failed)
+		return
+	}
+	if p.failed > 1 {
+		return // said already
+	}
+	c.cfg.Log.Warn("memory does not come back to the card", "vgpu", s.vgpu.id, "session", s.id, "bytes", s.held, "error", failed)
+}
+
+// growAll serves the reserves that wait, as far as there is room now.
+func (c *core) growAll(card *card, at sched.Time) {
+	for _, s := range c.sessionsOn(card.ID) {
+		waiting := s.presence.grows
+		s.presence.grows = nil
+		if len(waiting) > 0 {
+			card.outs--
+		}
+		for _, g := range waiting {
+			c.reserve(s, g.bytes, at, g.reply)
+		}
+	}
+}
+
+// reserve takes bytes from the vGPU's VRAM, which others may have to leave
+// first, and replies.
+func (c *core) reserve(s *session, bytes uint64, at sched.Time, reply func(*wire.Error)) {
+	card := c.cards[s.vgpu.on()]
+	used, limit := s.vgpu.held(), s.vgpu.spec.VRAMBytes
+	if used > limit || bytes > limit-used {
+		reply(&wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("%d bytes wanted, %d of %d in use", bytes, used, limit)})
+		return
+	}
+	if card == nil {
+		reply(&wire.Error{Code: wire.CodeUnavailable, Message: errNoCard.Error()})
+		return
+	}
+	held := uint64(0)
+	for _, o := range c.sessionsOn(card.ID) {
+		held += o.held
+	}
+	if all := card.VRAM + card.swap; held > all || bytes > all-held {
+		reply(&wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("%d bytes wanted, %d of the card's %d and %d of the host's for it in use", bytes, held, card.VRAM, card.swap)})
+		return
+	}
+	p := &s.presence
+	if p.leaving > 0 || len(p.grows) > 0 {
+		c.growLater(card, s, bytes, reply)
+		return
+	}
+	if !p.out {
+		holder, busy := card.leases.Holder()
+		out, ok := card.residency().Grow(at, c.tenants(card), s.key(), bytes)
+		switch {
+		case ok && len(out) == 0:
+		case ok:
+			c.growLater(card, s, bytes, reply)
+			for _, e := range out {
+				c.askOut(card, e, at)
+			}
+			return
+		case p.evictable && (!busy || holder != s.key()): // only who works could make room: leave it there
+			c.growLater(card, s, bytes, reply)
+			c.askOut(card, sched.Eviction{Session: s.key(), Bytes: 1}, at)
+			return
+		case c.pinned(card, s)+bytes > card.VRAM:
+			reply(&wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("%d bytes wanted, and what is on the card cannot leave it", bytes)})
+			return
+		default:
+			c.growLater(card, s, bytes, reply)
+			return
+		}
+	}
+	s.settle(at)
+	s.held += bytes
+	if p.out {
+		p.swapped += bytes
+	}
+	c.save.dirty = true
+	reply(nil)
+}
+
+func (c *core) growLater(card *card, s *session, bytes uint64, reply func(*wire.Error)) {
+	if len(s.presence.grows) == 0 {
+		card.outs++ // crowded until they are served
+	}
+	s.presence.grows = append(s.presence.grows, grow{bytes, reply})
+}
+
+// pinned is what the session and those who cannot leave have on the card.
+func (c *core) pinned(card *card, s *session) (sum uint64) {
+	for _, o := range c.sessionsOn(card.ID) {
+		if o == s || !o.presence.evictable || o.state != live {
+			sum += o.resident()
+		}
+	}
+	return sum
+}
+
+// gone takes what a session that has ended had asked for out of the card's account.
+func (c *core) gone(card *card, s *session, at sched.Time) {
+	p := &s.presence
+	if len(p.grows) > 0 {
+		card.outs--
+	}
+	c.comeIn(card, s, at)
+	s.presence = presence{}
+}
+
+// setSwap gives a card so many bytes of the host's memory for what does not
+// fit. Less than is promised breaks nothing: nothing new is promised.
+func (c *core) setSwap(id sched.GPUID, bytes uint64) *wire.Error {
+	card := c.cards[id]
+	if card == nil {
+		return &wire.Error{Code: wire.CodeNotFound, Message: fmt.Sprintf("this node has no GPU %q", id)}
+	}
+	if bytes > 16*card.VRAM {
+		return &wire.Error{Code: wire.CodeInvalid, Message: "more than 16 times the card's memory is not swap"}
+	}
+	if card.swap != bytes {
+		card.swap, c.swaps[id] = bytes, bytes
+		c.save.dirty = true
+		c.cfg.Log.Info("swap set", "gpu", id, "bytes", FormatSize(bytes))
+	}
+	return nil
+}
+
+// swapped is what of a vGPU's memory is in the host's.
+func (v *vgpu) swapped() (sum uint64) {
+	for _, s := range v.sessions {
+		if s.state != ended {
+			sum += min(s.presence.swapped, s.held)
+		}
+	}
+	return sum
+}

@@ -1,0 +1,271 @@
+package gpud
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
+	"github.com/basalt-gpu/basalt/gpu/sched"
+)
+
+// stateVersion is of the file's format; a gpud refuses a newer one.
+const stateVersion = 1
+
+const stateFile = "state.json"
+
+// stored is the state file. It is one document, replaced as a whole, so usage
+// and the counters of the sessions that made it never disagree: nothing is
+// counted twice, whenever gpud dies.
+type stored struct {
+	Version int                    `json:"version"`
+	Boot    string                 `json:"boot"`
+	At      sched.Time             `json:"at"` // nanoseconds since the machine started
+	Cards   map[sched.GPUID]uuid   `json:"cards"`
+	Swaps   map[sched.GPUID]uint64 `json:"swaps,omitempty"` // bytes
+	VGPUs   []storedVGPU           `json:"vgpus"`
+}
+
+type storedVGPU struct {
+	ID        sched.VGPUID    `json:"id"`
+	Spec      wire.VGPUSpec   `json:"spec"`
+	UUID      uuid            `json:"uuid"`
+	Token     string          `json:"token"`
+	Usage     usage           `json:"usage"`
+	Deleted   bool            `json:"deleted,omitempty"`
+	DeletedAt sched.Time      `json:"deletedAt,omitempty"`
+	Sessions  []storedSession `json:"sessions,omitempty"`
+}
+
+type storedSession struct {
+	ID      string       `json:"id"`
+	State   sessionState `json:"state"`
+	Changed sched.Time   `json:"changed"`
+	PID     uint32       `json:"pid"`
+	Name    string       `json:"name"`
+	Held    uint64       `json:"held"`
+	Settled sched.Time   `json:"settled"`
+	Counter counter      `json:"counter"`
+	Host    process      `json:"host"`
+	Swapped uint64       `json:"swapped,omitempty"`
+}
+
+// saving is the core's side of the saver. One write is under way at a time;
+// what changes meanwhile goes into the next.
+type saving struct {
+	dirty   bool
+	last    sched.Time
+	busy    bool
+	waiters []func(error) // for the next write
+	flying  []func(error) // for the one under way
+	usages  map[sched.VGPUID]wire.Usage
+	work    chan []byte
+	done    chan error
+}
+
+func (s *saving) start(c *core) {
+	s.work, s.done = make(chan []byte), make(chan error, 1)
+	go func() {
+		for b := range s.work {
+			s.done <- writeFile(filepath.Join(c.cfg.StateDir, stateFile), b)
+		}
+		close(s.done)
+	}()
+	c.kick()
+}
+
+// stop waits for the write under way and writes once more.
+func (s *saving) stop(c *core) {
+	if s.busy {
+		c.saved(<-s.done)
+	}
+	if !s.busy {
+		s.dirty = true
+		c.kick()
+	}
+	for s.busy {
+		c.saved(<-s.done)
+	}
+	close(s.work)
+}
+
+// durable calls f when everything up to now is on the disk, or cannot be put there.
+func (c *core) durable(f func(error)) {
+	if !c.save.dirty && !c.save.busy {
+		f(nil)
+		return
+	}
+	c.save.waiters = append(c.save.waiters, f)
+	c.kick()
+}
+
+// kick starts a write unless one is under way.
+func (c *core) kick() {
+	if c.save.busy || c.save.work == nil || !c.save.dirty && len(c.save.waiters) == 0 {
+		return
+	}
+	at := now()
+	doc := c.snapshot(at)
+	b, err := json.Marshal(doc)
+	if err != nil {
+		panic(err) // a struct of ours always encodes
+	}
+	c.save.usages = map[sched.VGPUID]wire.Usage{}
+	for _, v := range doc.VGPUs {
+		c.save.usages[v.ID] = v.Usage.wire()
+	}
+	c.save.flying, c.save.waiters = c.save.waiters, nil
+	c.save.dirty, c.save.busy, c.save.last = false, true, at
+	c.save.work <- b
+}
+
+// saved is called when a write has ended.
+func (c *core) saved(err error) {
+	c.save.busy = false
+	if err != nil {
+		c.save.dirty = true // the next tick tries again
+		if c.problem == "" {
+			c.cfg.Log.Error("the state cannot be written; usage since the last write would be lost in a crash", "error", err)
+		}
+		c.problem = fmt.Sprintf("the state cannot be written: %v", err)
+	} else {
+		c.problem = ""
+		for id, u := range c.save.usages {
+			if v := c.vgpus[id]; v != nil {
+				v.durable = u
+			}
+		}
+	}
+	flying := c.save.flying
+	c.save.flying = nil
+	for _, f := range flying {
+		f(err)
+	}
+	if len(c.save.waiters) > 0 {
+		c.kick()
+	}
+}
+
+func (c *core) snapshot(at sched.Time) stored {
+	c.settle(at)
+	doc := stored{Version: stateVersion, Boot: bootID(), At: at, Cards: c.uuids, Swaps: c.swaps}
+	for _, v := range c.vgpus {
+		out := storedVGPU{ID: v.id, Spec: v.spec, UUID: v.uuid, Token: v.token, Usage: v.usage, Deleted: v.deleted, DeletedAt: v.deletedAt}
+		for _, s := range v.sessions {
+			counter := s.counter
+			if card := c.cards[v.on()]; card != nil && s.state == live {
+				counter.Leased += card.leases.Holding(at, s.key())
+			}
+			settled := s.settled
+			if s.state == live {
+				settled = at
+			}
+			out.Sessions = append(out.Sessions, storedSession{
+				ID: s.id, State: s.state, Changed: s.changed, PID: s.pid, Name: s.name,
+				Held: s.held, Settled: settled, Counter: counter, Host: s.host, Swapped: s.presence.swapped,
+			})
+		}
+		doc.VGPUs = append(doc.VGPUs, out)
+	}
+	return doc
+}
+
+// load reads the state of an earlier gpud. Its workers are expected back.
+func (c *core) load() error {
+	path := filepath.Join(c.cfg.StateDir, stateFile)
+	b, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	var doc stored
+	if err := json.Unmarshal(b, &doc); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if doc.Version < 1 || doc.Version > stateVersion {
+		return fmt.Errorf("%s has version %d, this gpud knows up to %d", path, doc.Version, stateVersion)
+	}
+	if doc.Cards != nil {
+		c.uuids = doc.Cards
+	}
+	if doc.Swaps != nil {
+		c.swaps = doc.Swaps
+	}
+	// After a restart of the machine no worker lives, and its times mean nothing.
+	same := doc.Boot != "" && doc.Boot == bootID() && doc.At <= c.started
+	for _, in := range doc.VGPUs {
+		v := &vgpu{
+			id: in.ID, spec: in.Spec, uuid: in.UUID, token: in.Token, usage: in.Usage, durable: in.Usage.wire(),
+			deleted: in.Deleted, deletedAt: in.DeletedAt, sessions: map[string]*session{},
+		}
+		if v.token == "" { // of a gpud before there were tokens
+			v.token = newToken()
+		}
+		if !same {
+			v.deletedAt = c.started
+		}
+		for _, s := range in.Sessions {
+			if !same {
+				break
+			}
+			if s.State == live {
+				s.State = detached
+			}
+			v.sessions[s.ID] = &session{
+				id: s.ID, vgpu: v, state: s.State, changed: s.Changed, pid: s.PID, name: s.Name,
+				held: s.Held, settled: s.Settled, counter: s.Counter, host: s.Host,
+				presence: presence{swapped: s.Swapped},
+			}
+		}
+		c.vgpus[v.id] = v
+	}
+	return nil
+}
+
+// writeFile replaces a file so that after a crash at any moment it is the old
+// one or the new one, whole.
+func writeFile(path string, b []byte) error {
+	tmp := path + ".new"
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(tmp, path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(tmp))
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// lockDir makes the state directory this gpud's own. The lock goes with the process.
+func lockDir(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("another gpud runs on %s", dir)
+	}
+	return f, nil
+}

@@ -1,0 +1,41 @@
+package gpud
+
+import (
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+)
+
+// ParseSize reads a size in bytes: a whole number, alone or with one of the
+// units B, KiB, MiB, GiB, TiB. Decimal units are refused rather than guessed.
+func ParseSize(s string) (uint64, error) {
+	digits := strings.TrimRight(s, "BKMGTPEiabcdefghjklmnopqrstuvwxyz ")
+	unit := strings.TrimSpace(s[len(digits):])
+	shift, ok := map[string]uint{"": 0, "B": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40}[unit]
+	if !ok {
+		return 0, fmt.Errorf("size %q: the unit must be B, KiB, MiB, GiB or TiB, as in 8GiB", s)
+	}
+	n, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("size %q: want a whole number of bytes or of KiB, MiB, GiB, TiB, as in 8GiB", s)
+	}
+	if hi, lo := bits.Mul64(n, 1<<shift); hi == 0 {
+		return lo, nil
+	}
+	return 0, fmt.Errorf("size %q is more than 64 bits of bytes", s)
+}
+
+// FormatSize writes a size as ParseSize reads it, in the largest unit that
+// needs no fraction.
+func FormatSize(n uint64) string {
+	for _, u := range []struct {
+		shift uint
+		name  string
+	}{{40, "TiB"}, {30, "GiB"}, {20, "MiB"}, {10, "KiB"}} {
+		if n != 0 && n&(1<<u.shift-1) == 0 {
+			return strconv.FormatUint(n>>u.shift, 10) + u.name
+		}
+	}
+	return strconv.FormatUint(n, 10)
+}

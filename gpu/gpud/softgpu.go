@@ -1,0 +1,79 @@
+package gpud
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// SoftGPU is a card made of CPU, from configuration.
+type SoftGPU struct {
+	Name string // unique on the node
+	VRAM uint64 // bytes
+	SMs  int    // multiprocessors
+}
+
+// NullGPU is a card that computes nothing, from configuration: to measure and
+// to test what lies before a card.
+type NullGPU SoftGPU
+
+// Limits of a soft or null GPU, so that a slip of the pen is told and not tried.
+const (
+	minSoftVRAM = 16 << 20
+	maxSoftVRAM = 4 << 40
+	maxSoftSMs  = 1024
+)
+
+// ParseSoftGPU reads "name=soft0,vram=8GiB,sms=4". Only vram must be given;
+// index names a card without a name.
+func ParseSoftGPU(s string, index int) (SoftGPU, error) { return parseMade("soft", s, index) }
+
+// ParseNullGPU reads the same for a null GPU; without a name it is null0, null1, ….
+func ParseNullGPU(s string, index int) (NullGPU, error) {
+	g, err := parseMade("null", s, index)
+	return NullGPU(g), err
+}
+
+func parseMade(kind, s string, index int) (SoftGPU, error) {
+	g := SoftGPU{Name: kind + strconv.Itoa(index), SMs: 4}
+	for _, part := range strings.Split(s, ",") {
+		key, value, ok := strings.Cut(part, "=")
+		if !ok {
+			return SoftGPU{}, fmt.Errorf("%s GPU %q: want name=…,vram=…,sms=…", kind, s)
+		}
+		var err error
+		switch key {
+		case "name":
+			g.Name = value
+		case "vram":
+			g.VRAM, err = ParseSize(value)
+		case "sms":
+			g.SMs, err = strconv.Atoi(value)
+		default:
+			err = fmt.Errorf("unknown key %q: want name, vram or sms", key)
+		}
+		if err != nil {
+			return SoftGPU{}, fmt.Errorf("%s GPU %q: %w", kind, s, err)
+		}
+	}
+	return g, g.check(kind)
+}
+
+func (g SoftGPU) check(kind string) error {
+	switch {
+	case !validCardName(g.Name):
+		return fmt.Errorf("%s GPU %q: a name is 1 to 32 letters, digits, '-', '_' or '.'", kind, g.Name)
+	case g.VRAM < minSoftVRAM || g.VRAM > maxSoftVRAM:
+		return fmt.Errorf("%s GPU %s: vram must be from %s to %s, as in vram=8GiB", kind, g.Name, FormatSize(minSoftVRAM), FormatSize(maxSoftVRAM))
+	case g.SMs < 1 || g.SMs > maxSoftSMs:
+		return fmt.Errorf("%s GPU %s: sms must be from 1 to %d", kind, g.Name, maxSoftSMs)
+	}
+	return nil
+}
+
+func validCardName(s string) bool {
+	if len(s) < 1 || len(s) > 32 {
+		return false
+	}
+	return strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == ""
+}

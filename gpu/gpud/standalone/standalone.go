@@ -1,0 +1,135 @@
+// Package standalone serves carrier (b) on one machine without a cluster: each
+// connection to a unix socket becomes one worker on one vGPU.
+package standalone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
+	"github.com/basalt-gpu/basalt/gpu/worker/sandbox"
+)
+
+// VGPU is the id of the only vGPU of a standalone gpud.
+const VGPU = "standalone"
+
+// Config of a Server.
+type Config struct {
+	Listener   *net.UnixListener // for programs; Close closes it
+	Worker     string            // path of basalt-worker
+	Control    string            // gpud's socket
+	MaxWorkers int               // connections at a time; 0: 64
+	Sandbox    sandbox.Sandbox   // where workers run
+	Log        *slog.Logger
+}
+
+// Server starts a worker for each connection.
+type Server struct {
+	cfg     Config
+	workers sync.WaitGroup
+	slots   chan struct{}
+	silent  *silent
+}
+
+const (
+	defaultWorkers = 64
+	// endWithin is how long workers may take to end after SIGTERM.
+	endWithin = 3 * time.Second
+)
+
+// New checks that the worker can be started.
+func New(cfg Config) (*Server, error) {
+	if st, err := os.Stat(cfg.Worker); err != nil {
+		return nil, fmt.Errorf("worker: %w", err)
+	} else if st.Mode()&0o111 == 0 || st.IsDir() {
+		return nil, fmt.Errorf("worker: %s is no program", cfg.Worker)
+	}
+	if cfg.MaxWorkers <= 0 {
+		cfg.MaxWorkers = defaultWorkers
+	}
+	return &Server{cfg: cfg, slots: make(chan struct{}, cfg.MaxWorkers), silent: newSilent()}, nil
+}
+
+// Run accepts until ctx ends; then it ends all workers and waits for them.
+// token is the vGPU's, for the workers.
+func (s *Server) Run(ctx context.Context, token string) error {
+	stop := context.AfterFunc(ctx, func() { _ = s.cfg.Listener.Close() })
+	defer stop()
+	defer s.workers.Wait()
+	defer s.silent.close()
+	for {
+		conn, err := s.cfg.Listener.AcceptUnix()
+		if err != nil {
+			if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+				return nil
+			}
+			s.cfg.Log.Error("accept", "error", err) // out of descriptors, say
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
+		s.workers.Go(func() { s.admit(ctx, conn, token) })
+	}
+}
+
+// admit gives a connection that has something to say a worker, if there is room.
+func (s *Server) admit(ctx context.Context, conn *net.UnixConn, token string) {
+	if err := s.silent.await(conn); err != nil {
+		s.cfg.Log.Debug("a connection that said nothing was closed", "error", err)
+		return
+	}
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+		s.serve(ctx, conn, token)
+	default:
+		s.cfg.Log.Warn("too many programs at a time; one was refused", "limit", s.cfg.MaxWorkers)
+		_ = conn.Close()
+	}
+}
+
+// Close stops listening.
+func (s *Server) Close() error {
+	if err := s.cfg.Listener.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// serve runs one worker with the connection as its descriptor 3 and the token
+// to be read from 4.
+func (s *Server) serve(ctx context.Context, conn *net.UnixConn, token string) {
+	f, err := conn.File()
+	_ = conn.Close() // f is a descriptor of its own
+	if err != nil {
+		s.cfg.Log.Error("connection", "error", err)
+		return
+	}
+	defer f.Close()
+	secret, err := wire.PassToken(token)
+	if err != nil {
+		s.cfg.Log.Error("token", "error", err)
+		return
+	}
+	cmd := exec.CommandContext(ctx, s.cfg.Worker, "--carrier-fd", "3", "--token-fd", "4", "--gpud", s.cfg.Control, "--vgpu", VGPU)
+	cmd.ExtraFiles = []*os.File{f, secret}
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	cmd.SysProcAttr = s.cfg.Sandbox.Apply(&syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true})
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = endWithin
+	err = start(cmd)
+	_, _ = f.Close(), secret.Close() // now the worker's alone
+	if err == nil {
+		err = cmd.Wait()
+	}
+	if err != nil && ctx.Err() == nil {
+		s.cfg.Log.Warn("worker ended", "error", err)
+	}
+}

@@ -1,0 +1,162 @@
+package standalone
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
+)
+
+// TestMain: the test binary is also the worker, which echoes its arguments and
+// then what it reads from descriptor 3.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "--carrier-fd" {
+		f := os.NewFile(3, "carrier")
+		token, _ := wire.TakeToken(4)
+		_, _ = f.WriteString(strings.Join(os.Args[1:], " ") + " " + token + "\n")
+		_, _ = io.Copy(f, f)
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func start1(t *testing.T, limit int) (socket string, stop func()) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "s")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(Config{Listener: l, Worker: os.Args[0], Control: "ctl", MaxWorkers: limit, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- s.Run(ctx, "secret") }()
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		select {
+		case err := <-ran:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-patience.After(20 * time.Second):
+			t.Error("it does not stop")
+		}
+	}
+	t.Cleanup(stop)
+	return socket, stop
+}
+
+func dial(t *testing.T, socket string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	patience.Limit(t, 20*time.Second, c)
+	return c
+}
+
+func read(t *testing.T, c net.Conn, n int) string {
+	t.Helper()
+	b := make([]byte, n)
+	if _, err := io.ReadFull(c, b); err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+const hello = "hello"
+
+// say is the first word of a program: without one it gets no worker.
+func say(t *testing.T, c net.Conn) {
+	t.Helper()
+	if _, err := c.Write([]byte(hello)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const greeting = "--carrier-fd 3 --token-fd 4 --gpud ctl --vgpu standalone secret\n"
+
+func TestEachConnectionIsAWorker(t *testing.T) {
+	socket, stop := start1(t, 2)
+	a, b := dial(t, socket), dial(t, socket)
+	for _, c := range []net.Conn{a, b} {
+		say(t, c)
+		if got := read(t, c, len(greeting)); got != greeting {
+			t.Fatalf("%q", got)
+		}
+		_, _ = c.Write([]byte("ping"))
+		if got := read(t, c, len(hello)+4); got != hello+"ping" {
+			t.Fatalf("%q", got)
+		}
+	}
+	// A third is one too many, until one of the first goes.
+	third := dial(t, socket)
+	say(t, third)
+	if n, err := third.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
+		t.Fatalf("a third worker: %d, %v", n, err)
+	}
+	_ = a.Close()
+	patience.Until(t, 20*time.Second, "the place of a worker that ended is free", func() bool {
+		c := dial(t, socket)
+		say(t, c)
+		_, err := c.Read(make([]byte, 1))
+		return err == nil
+	})
+	stop() // with workers running: they end
+	if _, err := b.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("a worker outlived it: %v", err)
+	}
+}
+
+// Who connects and says nothing keeps nobody else out, and is closed.
+func TestSilentConnections(t *testing.T) {
+	socket, stop := start1(t, 2)
+	var mute []net.Conn
+	for range maxSilent + 8 {
+		mute = append(mute, dial(t, socket))
+	}
+	c := dial(t, socket)
+	say(t, c)
+	if got := read(t, c, len(greeting)); got != greeting {
+		t.Fatalf("beside %d silent connections: %q", len(mute), got)
+	}
+	for i, c := range mute[:8] { // they made room
+		if n, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			t.Errorf("silent connection %d is told %d bytes, %v; want that it is closed", i, n, err)
+		}
+	}
+	last := mute[len(mute)-1] // its time is over
+	if n, err := last.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the last silent connection is told %d bytes, %v; want that it is closed", n, err)
+	}
+	dial(t, socket) // and one that is silent when all ends
+	stop()
+}
+
+func TestNoWorkerProgram(t *testing.T) {
+	for _, path := range []string{filepath.Join(t.TempDir(), "none"), t.TempDir(), "standalone_test.go"} {
+		if _, err := New(Config{Worker: path}); err == nil {
+			t.Errorf("%s is taken for a worker", path)
+		}
+	}
+}

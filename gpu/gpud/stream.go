@@ -1,0 +1,262 @@
+package gpud
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
+	"github.com/basalt-gpu/basalt/gpu/sched"
+)
+
+// link is the connection of one worker. Lines go out through a queue with a
+// limit; a worker that does not read them loses its connection.
+type link struct {
+	conn  net.Conn
+	out   chan wire.FromNode
+	pid   int     // of the worker's process on this host; 0: not known
+	host  process // the same, for the disk
+	pidfd int     // of it, -1 when there is none or it is this process
+	once  sync.Once
+	gone  chan struct{}
+	left  bool // it said bye, or was told to end; of the core
+}
+
+const (
+	linkQueue    = 64
+	writeTimeout = 10 * time.Second
+)
+
+func newLink(conn net.Conn, p peer) *link {
+	l := &link{conn: conn, out: make(chan wire.FromNode, linkQueue), pid: p.pid, pidfd: -1, gone: make(chan struct{})}
+	if p.pid > 1 && p.pid != os.Getpid() {
+		if fd, err := unix.PidfdOpen(p.pid, 0); err == nil {
+			l.pidfd, l.host = fd, processOf(p.pid)
+		}
+	}
+	return l
+}
+
+// send queues a line; it never blocks.
+func (l *link) send(m wire.FromNode) {
+	select {
+	case l.out <- m:
+	default:
+		l.close()
+	}
+}
+
+func (l *link) close() {
+	l.once.Do(func() { close(l.gone); _ = l.conn.Close() })
+}
+
+func (l *link) closed() bool {
+	select {
+	case <-l.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+func (l *link) write() {
+	defer l.close()
+	w := bufio.NewWriterSize(l.conn, 4<<10)
+	for {
+		select {
+		case m := <-l.out:
+			_ = l.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+			err := wire.Write(w, m)
+			if err == nil && len(l.out) == 0 {
+				err = w.Flush()
+			}
+			if err != nil {
+				return
+			}
+		case <-l.gone:
+			return
+		}
+	}
+}
+
+// serveWorker is POST /v1/worker: it upgrades the connection and serves it
+// until it ends.
+func (s *Server) serveWorker(w http.ResponseWriter, r *http.Request) {
+	if !strings.EqualFold(r.Header.Get("Upgrade"), wire.Upgrade) {
+		writeError(w, http.StatusUpgradeRequired, &wire.Error{Code: wire.CodeInvalid, Message: "want Upgrade: " + wire.Upgrade})
+		return
+	}
+	p, _ := r.Context().Value(peerKey{}).(peer)
+	conn, buf, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		writeError(w, http.StatusInternalServerError, &wire.Error{Code: wire.CodeUnavailable, Message: "cannot upgrade"})
+		return
+	}
+	_ = conn.SetDeadline(time.Time{})
+	if _, err := fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", wire.Upgrade); err != nil {
+		_ = conn.Close()
+		return
+	}
+	l := newLink(conn, p)
+	if l.pidfd >= 0 {
+		defer unix.Close(l.pidfd)
+	}
+	s.core.serveLink(l, bufio.NewReaderSize(io.MultiReader(buffered(buf.Reader), conn), wire.MaxWorkerLine))
+}
+
+// buffered is what the HTTP server has read already.
+func buffered(r *bufio.Reader) io.Reader { return io.LimitReader(r, int64(r.Buffered())) }
+
+func (c *core) serveLink(l *link, in *bufio.Reader) {
+	defer l.close()
+	enough := false
+	if !c.do(func() {
+		if enough = c.links < maxLinks; enough {
+			c.links++
+		}
+	}) || !enough {
+		return
+	}
+	defer c.do(func() { c.links-- })
+	go l.write()
+
+	_ = l.conn.SetReadDeadline(time.Now().Add(registerWithin))
+	m, err := wire.ReadToNode(in)
+	if err != nil || m.Op != wire.OpRegister {
+		c.do(func() { c.refused("no registration", "pid", l.pid, "error", err) })
+		return
+	}
+	_ = l.conn.SetReadDeadline(time.Time{})
+	var s *session
+	c.do(func() { s = c.greet(l, m) })
+	if s == nil {
+		l.drain()
+		return
+	}
+	defer c.do(func() {
+		at := now()
+		if s.link == l { // else it was ended, or came back over another connection
+			c.hungUp(s, l, at)
+		}
+		c.parted(l, s, at)
+	})
+	for {
+		m, err := wire.ReadToNode(in)
+		if err != nil {
+			if errors.Is(err, wire.ErrLine) {
+				c.cfg.Log.Warn("worker's connection closed", "session", s.id, "error", err)
+			}
+			return
+		}
+		// One line at a time: a worker that floods slows itself down.
+		if !c.do(func() { c.line(l, s, m) }) {
+			return
+		}
+	}
+}
+
+// drain gives the writer a moment to send what is queued.
+func (l *link) drain() {
+	for range 100 {
+		if len(l.out) == 0 || l.closed() {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(time.Millisecond)
+}
+
+// greet registers a worker; its answer waits until the session is on the disk,
+// so that a gpud that dies now knows the worker when it comes back.
+func (c *core) greet(l *link, m wire.ToNode) *session {
+	s, refused := c.register(l, *m.Register, now())
+	if refused != nil {
+		c.refused(refused.Message, "vgpu", m.Register.VGPU, "pid", l.pid, "code", refused.Code)
+		l.send(wire.FromNode{Op: wire.OpReply, ID: m.ID, Code: refused.Code, Message: refused.Message})
+		return nil
+	}
+	c.durable(func(error) {
+		if card := c.cards[s.vgpu.on()]; card != nil {
+			l.send(wire.FromNode{Op: wire.OpReply, ID: m.ID, Limits: s.vgpu.limits(c), Device: card.device(), Evicts: true})
+		}
+	})
+	return s
+}
+
+// refused logs that a worker was not let in, at a bounded rate.
+func (c *core) refused(why string, about ...any) {
+	if ok, leftOut := c.strange.pass(now()); ok {
+		c.cfg.Log.Warn("worker refused", append(about, "reason", why, "leftOut", leftOut)...)
+	}
+}
+
+// line does what one line of a registered worker says.
+func (c *core) line(l *link, s *session, m wire.ToNode) {
+	if l.left {
+		return // what crossed its bye, or our lost
+	}
+	if s.link != l {
+		l.close() // its session was ended
+		return
+	}
+	at, reply := now(), wire.FromNode{Op: wire.OpReply, ID: m.ID}
+	if m.Totals != nil {
+		c.totals(s, *m.Totals, at)
+	}
+	switch m.Op {
+	case wire.OpProcess:
+		s.pid, s.name = m.PID, m.Name
+	case wire.OpReserve:
+		c.reserve(s, m.Bytes, at, func(e *wire.Error) {
+			if e != nil {
+				reply.Code, reply.Message = e.Code, e.Message
+			}
+			l.send(reply)
+		})
+		return // answered when there is room
+	case wire.OpRelease:
+		c.release(s, m.Bytes, at)
+	case wire.OpAcquire:
+		s.acquire, s.presence.asked = m.ID, at
+		if card := c.cards[s.vgpu.on()]; card != nil && card.crowded() { // first it gives back: its memory may be wanted
+			c.step(card.ID, at, sched.Drop{Session: s.key()})
+			c.makeRoom(card, at)
+		}
+		c.step(s.vgpu.on(), at, sched.Want{Session: s.key(), VGPU: s.vgpu.id})
+		return // answered by the grant
+	case wire.OpYield:
+		s.acquire = 0
+		c.step(s.vgpu.on(), at, sched.Drop{Session: s.key()})
+		c.makeRoom(c.cards[s.vgpu.on()], at)
+	case wire.OpEvictable:
+		s.presence.evictable = true
+	case wire.OpEvicted:
+		c.evicted(s, m.Bytes, m.Failed, at)
+	case wire.OpRestored:
+		c.restored(s, m.Failed, at)
+	case wire.OpMemory:
+		reply.Used, reply.Limits = s.vgpu.held(), s.vgpu.limits(c)
+	case wire.OpStatus:
+		reply.Status = s.vgpu.status(c, at)
+	case wire.OpBye:
+		c.end(s, at)
+		l.left = true
+		c.durable(func(error) { l.send(reply) })
+		return
+	case wire.OpRegister:
+		l.close() // once is enough
+		return
+	}
+	if m.ID != 0 {
+		l.send(reply)
+	}
+}

@@ -1,0 +1,40 @@
+package gpud
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/hex"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/sched"
+)
+
+// newToken makes a vGPU's secret: 256 random bits.
+func newToken() string {
+	var b [32]byte
+	rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// knows says whether token is the vGPU's, in a time that tells nothing of it.
+func (v *vgpu) knows(token string) bool {
+	return v.token != "" && subtle.ConstantTimeCompare([]byte(v.token), []byte(token)) == 1
+}
+
+// seldom bounds what a worker that is not ours can make gpud log: one line a
+// second.
+type seldom struct {
+	last    sched.Time
+	skipped int
+}
+
+// pass says whether a line may be logged now, and how many were left out since
+// the last one.
+func (s *seldom) pass(at sched.Time) (ok bool, leftOut int) {
+	if s.last != 0 && at-s.last < time.Second {
+		s.skipped++
+		return false, 0
+	}
+	leftOut, s.last, s.skipped = s.skipped, at, 0
+	return true, leftOut
+}

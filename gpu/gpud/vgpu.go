@@ -1,0 +1,212 @@
+package gpud
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
+	"github.com/basalt-gpu/basalt/gpu/sched"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// vgpu is one of the ledger.
+type vgpu struct {
+	id        sched.VGPUID
+	spec      wire.VGPUSpec
+	uuid      uuid
+	token     string // its workers' secret
+	usage     usage
+	durable   wire.Usage // the usage that is on the disk: all that is ever answered
+	sessions  map[string]*session
+	gauge     gauge
+	deleted   bool
+	deletedAt sched.Time
+}
+
+func (v *vgpu) on() sched.GPUID { return sched.GPUID(v.spec.GPU) }
+
+func (v *vgpu) request() sched.Request {
+	return sched.Request{VRAM: v.spec.VRAMBytes, SharePercent: v.spec.SharePercent}
+}
+
+// tier was checked when it was put.
+func (v *vgpu) tier() sched.Tier {
+	t, err := sched.ParseTier(v.spec.Tier)
+	if err != nil {
+		return sched.Standard
+	}
+	return t
+}
+
+// held is the VRAM of its workers, those that have not come back yet too.
+func (v *vgpu) held() (sum uint64) {
+	for _, s := range v.sessions {
+		if s.state != ended {
+			sum += s.held
+		}
+	}
+	return sum
+}
+
+func (v *vgpu) limits(c *core) *worker.Limits {
+	name, card := v.spec.Name, c.cards[v.on()]
+	switch {
+	case card != nil && (name == "" || card.Driver == wire.DriverNull): // that is always told
+		name = card.Name
+	case name == "":
+		name = "Basalt vGPU"
+	}
+	return &worker.Limits{Name: name, UUID: v.uuid, VRAM: v.spec.VRAMBytes}
+}
+
+// put makes the vGPU what the spec says. What it had used before, also under
+// the same id before it was deleted, goes on counting.
+func (c *core) put(id sched.VGPUID, spec wire.VGPUSpec, at sched.Time) *wire.Error {
+	if !wire.ValidID(string(id)) {
+		return &wire.Error{Code: wire.CodeInvalid, Message: fmt.Sprintf("a vGPU's id is 1 to %d printable characters without spaces and slashes", wire.MaxID)}
+	}
+	spec.Name = wire.CleanName(spec.Name)
+	if _, err := sched.ParseTier(spec.Tier); err != nil {
+		return &wire.Error{Code: wire.CodeInvalid, Message: err.Error()}
+	}
+	card := c.cards[sched.GPUID(spec.GPU)]
+	if card == nil {
+		return &wire.Error{Code: wire.CodeNotFound, Message: fmt.Sprintf("this node has no GPU %q", spec.GPU)}
+	}
+	v := c.vgpus[id]
+	if v != nil && !v.deleted && v.on() != card.ID && v.busy() {
+		return &wire.Error{Code: wire.CodeBusy, Message: fmt.Sprintf("vGPU %s has running processes and cannot move to another GPU", id)}
+	}
+	if v == nil && len(c.vgpus) >= maxVGPUs {
+		return &wire.Error{Code: wire.CodeNoFit, Reason: string(sched.ReasonCount), Message: "this node has too many vGPUs"}
+	}
+	if v != nil && v.spec == spec && !v.deleted {
+		return nil // also when it would not fit any more
+	}
+	request := sched.Request{VRAM: spec.VRAMBytes, SharePercent: spec.SharePercent}
+	less := v != nil && !v.deleted && v.on() == card.ID && spec.VRAMBytes <= v.spec.VRAMBytes && spec.SharePercent <= v.spec.SharePercent
+	// Who asks for no more keeps it, though the card may promise less by now.
+	if m := sched.Admit(c.admission(card, id), request); m != nil && (!less || m.Reason == sched.ReasonInvalid) {
+		return &wire.Error{Code: wire.CodeNoFit, Reason: string(m.Reason), Message: m.Error()}
+	}
+	if v == nil {
+		v = &vgpu{id: id, uuid: newUUID(), token: newToken(), sessions: map[string]*session{}}
+		c.vgpus[id] = v
+	}
+	if v.deleted {
+		v.token = newToken() // a worker of before has no business with the new one
+	}
+	was := v.on()
+	v.spec, v.deleted = spec, false
+	c.reshare(was)
+	c.reshare(card.ID)
+	for _, s := range v.sessions {
+		if s.state == live {
+			s.link.send(wire.FromNode{Op: wire.OpLimits, Limits: v.limits(c)})
+		}
+	}
+	c.save.dirty = true
+	c.cfg.Log.Info("vGPU put", "vgpu", id, "gpu", spec.GPU, "vram", FormatSize(spec.VRAMBytes), "share", spec.SharePercent, "tier", spec.Tier)
+	return nil
+}
+
+func (v *vgpu) busy() bool {
+	for _, s := range v.sessions {
+		if s.state != ended {
+			return true
+		}
+	}
+	return false
+}
+
+// remove ends the vGPU's sessions and takes it from the ledger. Its last usage
+// stays for keepDeleted, so that an answer that got lost can be asked again.
+func (c *core) remove(id sched.VGPUID, at sched.Time) *wire.Error {
+	v := c.vgpus[id]
+	if v == nil {
+		return &wire.Error{Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no vGPU %q", id)}
+	}
+	if v.deleted {
+		return nil
+	}
+	for _, s := range v.sessions {
+		c.kickOut(s, at, "the virtual GPU was removed")
+	}
+	v.deleted, v.deletedAt = true, at
+	c.reshare(v.on())
+	c.save.dirty = true
+	c.cfg.Log.Info("vGPU removed", "vgpu", id)
+	return nil
+}
+
+// answer is the vGPU as the control API tells it.
+func (v *vgpu) answer(at sched.Time) wire.VGPU {
+	out := wire.VGPU{
+		ID: string(v.id), VGPUSpec: v.spec, UUID: v.uuid.String(), VRAMUsed: v.held(), VRAMSwapped: v.swapped(),
+		GPUUtilization: v.gauge.percent(at, v.usage.Work.GPUNanos), Processes: []wire.Process{},
+		Usage: v.durable, Deleted: v.deleted,
+	}
+	for _, s := range v.running() {
+		out.Processes = append(out.Processes, wire.Process{PID: s.pid, Name: s.name, VRAMBytes: s.held})
+	}
+	return out
+}
+
+// running are its live sessions, by guest pid.
+func (v *vgpu) running() (all []*session) {
+	for _, s := range v.sessions {
+		if s.state == live {
+			all = append(all, s)
+		}
+	}
+	slices.SortFunc(all, func(a, b *session) int { return cmp.Or(cmp.Compare(a.pid, b.pid), cmp.Compare(a.id, b.id)) })
+	return all
+}
+
+// status is the vGPU as nvidia-smi in the guest shows it.
+func (v *vgpu) status(c *core, at sched.Time) *abi.VGPUStatusReply {
+	out := &abi.VGPUStatusReply{
+		VRAMLimit: v.spec.VRAMBytes, VRAMUsed: v.held(),
+		GPUUtilization: v.gauge.percent(at, v.usage.Work.GPUNanos),
+	}
+	if card := c.cards[v.on()]; card != nil {
+		out.Temperature, out.PowerMilliwatts = card.celsius, card.milliwatts
+	}
+	for _, s := range v.running() {
+		out.Processes = append(out.Processes, abi.ProcessInfo{PID: s.pid, VRAMUsed: s.held, Name: s.name})
+	}
+	return out
+}
+
+// list answers GET /v1/vgpus, once all usage that it tells is on the disk.
+func (c *core) list(only sched.VGPUID, deleted bool, answer func([]wire.VGPU)) {
+	c.settle(now())
+	c.durable(func(error) { // without a disk: the usage that was last on it
+		at, all := now(), []wire.VGPU{}
+		for _, id := range slices.Sorted(maps.Keys(c.vgpus)) {
+			if v := c.vgpus[id]; (only == "" || id == only) && (deleted || !v.deleted) {
+				all = append(all, v.answer(at))
+			}
+		}
+		answer(all)
+	})
+}
+
+// present answers GET /v1/now.
+func (c *core) present(at sched.Time) wire.Now {
+	out := wire.Now{GPUs: c.gpus(at), VGPUs: []wire.VGPU{}}
+	for _, id := range slices.Sorted(maps.Keys(c.vgpus)) {
+		if v := c.vgpus[id]; !v.deleted {
+			a := v.answer(at)
+			a.Usage = v.usage.wire()
+			out.VGPUs = append(out.VGPUs, a)
+		}
+	}
+	return out
+}
+
+var errNoCard = errors.New("the card of this vGPU is not there")

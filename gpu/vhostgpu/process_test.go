@@ -1,0 +1,353 @@
+package vhostgpu
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/vhostgpu/testguest"
+	"github.com/basalt-gpu/basalt/hypervisor/virtio"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
+)
+
+// recording notes the processes that it spawns.
+type recording struct {
+	WorkerProcess
+	mu   sync.Mutex // guards pids
+	pids []int
+}
+
+func (r *recording) Spawn() (int, int, error) {
+	socket, pid, err := r.WorkerProcess.Spawn()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pids = append(r.pids, pid)
+	return socket, pid, err
+}
+
+func (r *recording) last() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pids[len(r.pids)-1]
+}
+
+func self(t *testing.T) string {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exe
+}
+
+// gone: the process does not exist, not even as a zombie.
+func gone(pid int) bool { return unix.Kill(pid, 0) != nil }
+
+// dead: the process runs no more; somebody else's zombie at most.
+func dead(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || regexp.MustCompile(`\) [ZX]`).Match(stat)
+}
+
+// Worker processes are reaped however they end, and killed if they do not.
+func TestWorkerProcesses(t *testing.T) {
+	for _, mode := range []string{"echo", "stubborn"} {
+		t.Setenv("BASALT_TEST_WORKER", mode)
+		spawner := &recording{WorkerProcess: WorkerProcess{Binary: self(t), GPUD: "gpud", VGPU: "v"}}
+		g := newGuest(t, spawner)
+		g.session(1, 10)
+		g.must(cmdCtxDestroy, 1, nil)
+		g.until("worker reaped", func() bool { return gone(spawner.last()) })
+
+		header := g.session(2, 20)
+		pid := spawner.last()
+		_ = unix.Kill(pid, unix.SIGKILL)
+		wantDead(g, header, abi.ErrUnavailable, "worker")
+		g.until("killed worker reaped", func() bool { return gone(pid) })
+
+		// Pages wait for the end of a process that does not let go of them.
+		g.session(3, 30)
+		g.must(cmdResourceUnref, 0, words(30, 0))
+		g.must(cmdCtxDestroy, 3, nil)
+		g.until("third reaped", func() bool { return gone(spawner.last()) })
+	}
+}
+
+// program runs basalt-vgpu itself.
+type program struct {
+	cmd    *exec.Cmd
+	socket string
+	stderr io.Closer
+	ended  chan error
+	mu     sync.Mutex // guards log
+	log    []string
+}
+
+func startProgram(t *testing.T) *program {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds and runs basalt-vgpu")
+	}
+	t.Setenv("BASALT_TEST_WORKER", "echo")
+	p := &program{socket: filepath.Join(t.TempDir(), "vgpu"), ended: make(chan error, 1)}
+	p.cmd = exec.Command(testguest.Program(t, "github.com/basalt-gpu/basalt/appliance/cmd/basalt-vgpu"),
+		"--socket", p.socket, "--gpud", "none", "--vgpu", "v1", "--worker", self(t), "--token-fd", "3")
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = w.WriteString("secret")
+	_ = w.Close()
+	defer r.Close()
+	p.cmd.ExtraFiles = []*os.File{r}
+	stderr, err := p.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p.stderr = stderr
+	go func() {
+		for s := bufio.NewScanner(stderr); s.Scan(); {
+			p.mu.Lock()
+			p.log = append(p.log, s.Text())
+			p.mu.Unlock()
+		}
+		p.ended <- p.cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		if t.Failed() {
+			t.Logf("basalt-vgpu's log: %q", p.lines())
+		}
+	})
+	p.until(t, "listening", func() bool { _, err := os.Stat(p.socket); return err == nil })
+	return p
+}
+
+// closeLog makes the program's log a broken pipe.
+func (p *program) closeLog() { _ = p.stderr.Close() }
+
+func (p *program) lines() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]string(nil), p.log...)
+}
+
+// count of log lines that match.
+func (p *program) count(pattern string) (n int) {
+	re := regexp.MustCompile(pattern)
+	for _, l := range p.lines() {
+		if re.MatchString(l) {
+			n++
+		}
+	}
+	return n
+}
+
+func (p *program) until(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	patience.Until(t, testguest.Patience, what, f)
+}
+
+// worker is the id of the n-th worker process, from 0.
+func (p *program) worker(t *testing.T, n int) int {
+	t.Helper()
+	re := regexp.MustCompile(`worker started.* pid=(\d+)`)
+	var pid int
+	p.until(t, "worker started", func() bool {
+		seen := 0
+		for _, l := range p.lines() {
+			if m := re.FindStringSubmatch(l); m != nil {
+				if pid, _ = strconv.Atoi(m[1]); seen == n {
+					return true
+				}
+				seen++
+			}
+		}
+		return false
+	})
+	return pid
+}
+
+func (p *program) upgrade(t *testing.T) {
+	t.Helper()
+	before := p.count("took over")
+	_ = p.cmd.Process.Signal(syscall.SIGUSR2)
+	p.until(t, "upgraded", func() bool { return p.count("took over") > before })
+}
+
+// An upgrade in place: neither QEMU nor the guest nor the workers notice.
+func TestUpgrade(t *testing.T) {
+	p := startProgram(t)
+	g := connect(t, p.socket)
+	header := g.session(1, 10)
+	worker := p.worker(t, 0)
+	g.do(cmdSubmit3D, 1, submission(abi.MsgWait, 0, nil))
+	wait := g.begin(controlQueue, cmdSubmit3D, 1, submission(abi.MsgWait, 0, nil))
+	g.resource(1, 11, 2)
+	if g.collect(); wait.done { // the wait before came first, and the worker's ready after it counts for this one too
+		wait = g.begin(controlQueue, cmdSubmit3D, 1, submission(abi.MsgWait, 0, nil))
+	}
+	g.send(1, abi.MsgRegion, 1, regionOf(11, 2))
+	for i := range 3 {
+		_ = p.cmd.Process.Signal(syscall.SIGUSR2) // twice as eager as it need be
+		p.upgrade(t)
+		if g.collect(); wait.done {
+			t.Fatal("the upgrade answered a wait")
+		}
+		g.context(uint32(100 + i))
+	}
+	virtio.Store32(header[offQuestion:], 7)
+	g.send(1, abi.MsgKick, 0, nil)
+	g.finish(wait)
+	if virtio.Load32(header[offAnswer:]) != 7 {
+		t.Error("no answer after the upgrade")
+	}
+	if r, _ := g.do(cmdCtxCreate, 100, make([]byte, 72)); r != respErrInvalidContext {
+		t.Errorf("a context was forgotten: %#x", r)
+	}
+	g.must(cmdResourceUnref, 0, words(11, 0)) // the worker still answers drops
+	g.session(2, 20)
+	second := p.worker(t, 1)
+	p.until(t, "the token, before and after", func() bool { return p.count(`worker has token "secret", <nil>`) == 2 })
+	g.must(cmdCtxDestroy, 1, nil)
+	g.until("worker of before the upgrade reaped", func() bool { return gone(worker) })
+	g.Close()
+	if err := <-p.ended; err != nil {
+		t.Errorf("basalt-vgpu: %v", err)
+	}
+	if !gone(second) {
+		t.Error("a worker outlived basalt-vgpu")
+	}
+	if _, err := os.Stat(p.socket); err == nil {
+		t.Error("the socket was left behind")
+	}
+}
+
+// A program that cannot take over is not given the chance.
+func TestUpgradeRefused(t *testing.T) {
+	p := startProgram(t)
+	g := connect(t, p.socket)
+	header := g.session(1, 10)
+	bin := p.cmd.Path
+	if err := os.Rename(bin, bin+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(bin, []byte("#!/bin/sh\necho 999\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_ = p.cmd.Process.Signal(syscall.SIGUSR2)
+	p.until(t, "refusal", func() bool { return p.count(`upgrade failed.*version.*999`) == 1 })
+	virtio.Store32(header[offQuestion:], 7)
+	g.send(1, abi.MsgKick, 0, nil)
+	g.until("answer", func() bool { return virtio.Load32(header[offAnswer:]) == 7 })
+}
+
+// Whoever started it, and reads its log, may end.
+func TestOutlivesItsStarter(t *testing.T) {
+	p := startProgram(t)
+	p.closeLog()
+	_ = p.cmd.Process.Signal(syscall.SIGHUP)
+	g := connect(t, p.socket)
+	g.session(1, 10) // logs that a worker was started
+	g.Close()
+	if err := <-p.ended; err != nil {
+		t.Errorf("basalt-vgpu: %v", err)
+	}
+}
+
+// What QEMU does on a pause and on a reset of a real guest.
+func TestPauseAndReboot(t *testing.T) {
+	p := startProgram(t)
+	g := testguest.Boot(t, testguest.Options{VGPU: p.socket, Reboots: true, Files: map[string]string{"probe": testguest.Program(t, probe)}, Run: `
+/probe roundtrip 10000
+/probe hold &
+read what
+$what`})
+	g.Expect("probe: ready")
+	for range 3 {
+		g.Monitor("stop")
+		g.Monitor("cont")
+	}
+	g.Expect("probe: 10000 round trips")
+	g.Expect("probe: holding")
+	pid := p.worker(t, 1)
+	g.Type("reboot -f")
+	g.Expect("probe: 10000 round trips")
+	p.until(t, "worker of before the reboot gone", func() bool { return gone(pid) })
+	g.Expect("probe: holding")
+	if gone(p.worker(t, 3)) {
+		t.Error("the worker of after the reboot is gone")
+	}
+}
+
+// One VM, everything that can be killed.
+func TestKills(t *testing.T) {
+	p := startProgram(t)
+	g := testguest.Boot(t, testguest.Options{VGPU: p.socket, Files: map[string]string{"probe": testguest.Program(t, probe)}, Run: `
+/probe roundtrip 20000
+/probe hold
+/probe hold & pid=$!
+read go
+kill -9 $pid
+echo killed
+/probe hold
+echo survived
+sleep 1000`})
+	// Upgrades in the middle of a running guest program.
+	g.Expect("probe: ready")
+	for range 3 {
+		p.upgrade(t)
+	}
+	t.Log(g.Expect(`probe: 20000 round trips.*`), p.count("took over"), "upgrades")
+	g.Expect("probe: ok")
+
+	// The worker: the guest process gets an error.
+	g.Expect("probe: holding")
+	_ = unix.Kill(p.worker(t, 1), unix.SIGKILL)
+	g.Expect("probe: ended: session dead: CUDA_ERROR_DEVICE_UNAVAILABLE")
+
+	// The guest process: its worker goes.
+	g.Expect("probe: holding")
+	pid := p.worker(t, 2)
+	g.Type("go")
+	g.Expect("killed")
+	p.until(t, "worker gone", func() bool { return gone(pid) })
+
+	// basalt-vgpu: the worker goes, the guest lives, its process gets an error.
+	g.Expect("probe: holding")
+	pid = p.worker(t, 3)
+	_ = p.cmd.Process.Kill()
+	<-p.ended
+	p.until(t, "worker dead", func() bool { return dead(pid) })
+	g.Expect("probe: ended: heartbeat stopped")
+	g.Expect("survived")
+}
+
+// QEMU: basalt-vgpu and the workers go.
+func TestKillQEMU(t *testing.T) {
+	p := startProgram(t)
+	g := testguest.Boot(t, testguest.Options{VGPU: p.socket, Files: map[string]string{"probe": testguest.Program(t, probe)}, Run: "/probe hold"})
+	g.Expect("probe: holding")
+	pid := p.worker(t, 0)
+	g.Kill()
+	if err := <-p.ended; err != nil {
+		t.Errorf("basalt-vgpu: %v", err)
+	}
+	if !gone(pid) {
+		t.Error("the worker outlived QEMU")
+	}
+}

@@ -1,0 +1,73 @@
+package vhostgpu
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// WorkerProcess spawns basalt-worker. The process dies with the thread that
+// calls Spawn, so that must be the main thread.
+type WorkerProcess struct {
+	Binary string // path of basalt-worker
+	GPUD   string // gpud's socket
+	VGPU   string // which vGPU it works for
+	// Token yields a descriptor from which one worker reads the vGPU's secret;
+	// the spawner closes it. nil: there is none, and gpud will refuse it.
+	Token func() (*os.File, error)
+	// Sandbox changes how a worker is started; nil: it does not.
+	Sandbox func(*syscall.SysProcAttr) *syscall.SysProcAttr
+}
+
+// Spawn implements Spawner.
+func (p WorkerProcess) Spawn() (socket, pid int, err error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, 0, fmt.Errorf("carrier socket: %w", err)
+	}
+	defer func() { _ = unix.Close(pair[1]) }()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		_ = unix.Close(pair[0])
+		return -1, 0, err
+	}
+	defer func() { _ = null.Close() }()
+	args := []string{"basalt-worker", "--carrier-fd", "3", "--gpud", p.GPUD, "--vgpu", p.VGPU}
+	files := []uintptr{null.Fd(), 2, 2, uintptr(pair[1])}
+	if p.Token != nil {
+		token, err := p.Token()
+		if err != nil {
+			_ = unix.Close(pair[0])
+			return -1, 0, err
+		}
+		defer func() { _ = token.Close() }()
+		args, files = append(args, "--token-fd", "4"), append(files, token.Fd())
+	}
+	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if p.Sandbox != nil {
+		attr = p.Sandbox(attr)
+	}
+	pid, err = syscall.ForkExec(p.Binary, args, &syscall.ProcAttr{
+		Env:   workerEnv(os.Environ()),
+		Files: files,
+		Sys:   attr,
+	})
+	if err != nil {
+		_ = unix.Close(pair[0])
+		return -1, 0, fmt.Errorf("starting %s: %w", p.Binary, err)
+	}
+	return pair[0], pid, nil
+}
+
+// workerEnv leaves out what is meant for this process alone.
+func workerEnv(env []string) (out []string) {
+	for _, e := range env {
+		if !strings.HasPrefix(e, "NOTIFY_SOCKET=") && !strings.HasPrefix(e, "LISTEN_") {
+			out = append(out, e)
+		}
+	}
+	return out
+}

@@ -1,0 +1,178 @@
+package vhostgpu
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/hypervisor/virtio"
+)
+
+// message is a carrier message (gpu/abi/carrier.go).
+type message struct {
+	Type     uint16
+	Argument uint32
+	Body     []byte
+}
+
+func encodeMessage(typ uint16, arg uint32, body []byte) []byte {
+	b := make([]byte, 0, abi.CarrierHeaderSize+len(body))
+	b = le.AppendUint32(b, abi.Magic)
+	b = le.AppendUint16(b, typ)
+	b = le.AppendUint16(b, 0)
+	b = le.AppendUint32(b, uint32(len(body)))
+	b = le.AppendUint32(b, arg)
+	return append(b, body...)
+}
+
+// parseMessage reads the one message that b holds.
+func parseMessage(b []byte) (m message, ok bool) {
+	if len(b) < abi.CarrierHeaderSize || le.Uint32(b) != abi.Magic {
+		return m, false
+	}
+	n := uint64(le.Uint32(b[8:]))
+	if n > uint64(len(b)-abi.CarrierHeaderSize) {
+		return m, false
+	}
+	return message{le.Uint16(b[4:]), le.Uint32(b[12:]), b[abi.CarrierHeaderSize:][:n]}, true
+}
+
+// submit: u32 size, u32 padding, then that many bytes: one carrier message.
+func (d *Device) submit(r request, at place) []byte {
+	c := d.contexts[r.Context]
+	if c == nil {
+		return r.respond(respErrInvalidContext)
+	}
+	w, ok := r.words(2)
+	if !ok || uint64(w[0]) > uint64(len(r.body)-8) {
+		return r.respond(respErrInvalidParam)
+	}
+	m, ok := parseMessage(r.body[8:][:w[0]])
+	if !ok {
+		return r.respond(respErrInvalidParam)
+	}
+	switch m.Type {
+	case abi.MsgWait:
+		return d.wait(c, held{at, r.respond(respOK)})
+	case abi.MsgHello:
+		d.hello(c, m)
+	case abi.MsgRegion:
+		d.region(c, m)
+	case abi.MsgDropRegion:
+		d.dropRegion(c, m.Argument)
+	case abi.MsgKick:
+		if c.worker != nil {
+			d.kickWorker(c)
+		}
+	default:
+		return r.respond(respErrInvalidParam)
+	}
+	// What went wrong stands in region 0, where the library looks; an error
+	// here would only fill the guest kernel's log.
+	return r.respond(respOK)
+}
+
+// hello gives the context its worker.
+func (d *Device) hello(c *guestContext, m message) {
+	switch {
+	case c.dead != nil:
+	case c.worker != nil:
+		d.fail(c, abi.ErrInvalidValue, "a second hello")
+	case len(m.Body) != abi.HelloSize:
+		d.fail(c, abi.ErrInvalidValue, "a hello of %d bytes", len(m.Body))
+	case d.workers() >= d.limits.Workers:
+		d.fail(c, abi.ErrOutOfMemory, "too many processes of this machine use the vGPU")
+	default:
+		if err := d.hire(c); err != nil {
+			d.log.Error("worker cannot be started", "err", err)
+			d.fail(c, abi.ErrUnavailable, "the vGPU's worker cannot be started")
+			return
+		}
+		d.tell(c, encodeMessage(abi.MsgHello, m.Argument|abi.HelloWakeByMessage, m.Body))
+	}
+}
+
+// region passes guest pages to the worker: u64 size, u32 resource, u32 zero
+// becomes u64 size, extents, and the descriptors of the guest's memory.
+func (d *Device) region(c *guestContext, m message) {
+	if len(m.Body) < 12 {
+		d.fail(c, abi.ErrInvalidValue, "a region message of %d bytes", len(m.Body))
+		return
+	}
+	size, id := le.Uint64(m.Body), le.Uint32(m.Body[8:])
+	res := d.resources[id]
+	if res == nil || res.Unref || len(res.Release) > 0 || !res.Contexts[c.id] {
+		d.fail(c, abi.ErrInvalidValue, "region %d is not a resource of this process", m.Argument)
+		return
+	}
+	if m.Argument == 0 && c.region0 == 0 && len(res.Backing) > 0 && res.Backing[0].Length >= abi.HeaderSize {
+		c.region0 = id
+	}
+	if c.dead != nil {
+		d.bury(c) // the guest could not see it before
+		return
+	}
+	switch {
+	case c.worker == nil:
+		d.fail(c, abi.ErrInvalidValue, "a region before hello")
+		return
+	case c.worker.maps(m.Argument) || m.Argument == 0 && c.region0 != id:
+		d.fail(c, abi.ErrInvalidValue, "region %d was given before, or has no header page", m.Argument)
+		return
+	case size == 0 || size%pageSize != 0 || size > res.Size || size > d.limits.Region:
+		d.fail(c, abi.ErrInvalidValue, "region %d has an impossible size", m.Argument)
+		return
+	case len(c.worker.regions) >= d.limits.Regions:
+		d.fail(c, abi.ErrOutOfMemory, "more than %d regions", d.limits.Regions)
+		return
+	}
+	body, fds, err := regionBody(d.memory, res.Backing, size)
+	if err != nil {
+		d.fail(c, abi.ErrInvalidValue, "region %d: %v", m.Argument, err)
+		return
+	}
+	res.pins++
+	c.worker.regions = append(c.worker.regions, pin{Number: m.Argument, resource: res})
+	d.tell(c, encodeMessage(abi.MsgRegion, m.Argument, body), fds...)
+}
+
+// regionBody describes the first size bytes of backing for a worker. The
+// descriptors are fresh duplicates.
+func regionBody(mem *virtio.Memory, backing []span, size uint64) (body []byte, fds []int, err error) {
+	var list []virtio.Extent
+	left := size
+	for _, s := range backing {
+		if (s.GPA|s.Length)%pageSize != 0 {
+			return nil, nil, errAlign
+		}
+		n := min(s.Length, left)
+		if list, err = mem.Extents(list, s.GPA, n); err != nil {
+			return nil, nil, err
+		}
+		if left -= n; left == 0 {
+			break
+		}
+	}
+	if 8+24*len(list) > abi.MaxCarrierBody {
+		return nil, nil, errScattered
+	}
+	index := map[int]uint32{} // region of memory to descriptor
+	body = le.AppendUint64(nil, size)
+	for _, e := range list {
+		i, ok := index[e.Region]
+		if !ok {
+			fd, err := unix.FcntlInt(uintptr(mem.Regions()[e.Region].FD), unix.F_DUPFD_CLOEXEC, 3)
+			if err != nil {
+				closeAll(fds)
+				return nil, nil, err
+			}
+			i = uint32(len(fds))
+			index[e.Region] = i
+			fds = append(fds, fd)
+		}
+		body = le.AppendUint32(body, i)
+		body = le.AppendUint32(body, 0)
+		body = le.AppendUint64(body, e.Offset)
+		body = le.AppendUint64(body, e.Length)
+	}
+	return body, fds, nil
+}

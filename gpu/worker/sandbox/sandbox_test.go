@@ -1,0 +1,79 @@
+package sandbox
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/user"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestMain: the test binary is also the program in the sandbox, which says what
+// it is and waits for the end of its input.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "inside" {
+		groups, _ := os.Getgroups()
+		net, _ := os.ReadFile("/proc/net/dev")
+		fmt.Printf("uid %d gid %d groups %v pid %d interfaces %d\n", os.Getuid(), os.Getgid(), groups, os.Getpid(), strings.Count(string(net), ":"))
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func inside(t *testing.T, j Sandbox) string {
+	t.Helper()
+	cmd := exec.Command("/proc/self/exe", "inside") // the user need not find the path
+	cmd.SysProcAttr = j.Apply(&syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL})
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return string(out)
+}
+
+func TestWorkersRunAsAnother(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	nobody, err := user.Lookup("nobody")
+	if err != nil {
+		t.Skip(err)
+	}
+	j, open, err := For("nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := inside(t, j)
+	if want := fmt.Sprintf("uid %s gid %s groups [%s]", nobody.Uid, nobody.Gid, nobody.Gid); !strings.HasPrefix(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if open == "" && !strings.HasSuffix(got, "pid 1 interfaces 1\n") {
+		t.Errorf("%q is not alone", got)
+	}
+	if byNumber, _, err := For(nobody.Uid); err != nil || byNumber.User.Uid != j.User.Uid {
+		t.Errorf("by number: %+v, %v", byNumber, err)
+	}
+}
+
+func TestDefault(t *testing.T) {
+	j, open, err := For("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := user.Lookup(DefaultUser); (err != nil || os.Geteuid() != 0) != (j.User == nil) {
+		t.Errorf("%+v", j)
+	}
+	if j.User == nil && open == "" {
+		t.Error("it does not say that workers run as this user")
+	}
+}
+
+func TestNoSuchUser(t *testing.T) {
+	if _, _, err := For("no-such-user"); err == nil {
+		t.Error("no error")
+	}
+}
