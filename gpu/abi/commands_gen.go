@@ -38,6 +38,7 @@ const (
 	OpStreamSynchronize Op = 58
 	OpStreamQuery       Op = 59
 	OpStreamWaitEvent   Op = 60
+	OpStreamMark        Op = 61
 	OpEventCreate       Op = 64
 	OpEventDestroy      Op = 65
 	OpEventRecord       Op = 66
@@ -97,6 +98,8 @@ func (o Op) String() string {
 		return "StreamQuery"
 	case OpStreamWaitEvent:
 		return "StreamWaitEvent"
+	case OpStreamMark:
+		return "StreamMark"
 	case OpEventCreate:
 		return "EventCreate"
 	case OpEventDestroy:
@@ -164,6 +167,8 @@ func (o Op) ArgSize() (n int, ok bool) {
 		return 8, true
 	case OpStreamWaitEvent:
 		return 16, true
+	case OpStreamMark:
+		return 8, true
 	case OpEventCreate:
 		return 24, true
 	case OpEventDestroy:
@@ -194,7 +199,7 @@ type DeviceInfo struct {
 	OutOff    uint64 // DeviceInfo record: offset in its region
 	OutLen    uint64 // DeviceInfo record: bytes
 	OutRegion uint32 // DeviceInfo record: region number
-	OutZero   uint32 // zero
+	Device    uint32 // device number
 }
 
 // DecodeDeviceInfo reads the arguments from b, which has at least 24 bytes.
@@ -203,7 +208,7 @@ func DecodeDeviceInfo(b []byte) (a DeviceInfo) {
 	a.OutOff = binary.LittleEndian.Uint64(b[0:])
 	a.OutLen = binary.LittleEndian.Uint64(b[8:])
 	a.OutRegion = binary.LittleEndian.Uint32(b[16:])
-	a.OutZero = binary.LittleEndian.Uint32(b[20:])
+	a.Device = binary.LittleEndian.Uint32(b[20:])
 	return a
 }
 
@@ -212,7 +217,7 @@ func (a DeviceInfo) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, a.OutOff)
 	b = binary.LittleEndian.AppendUint64(b, a.OutLen)
 	b = binary.LittleEndian.AppendUint32(b, a.OutRegion)
-	b = binary.LittleEndian.AppendUint32(b, a.OutZero)
+	b = binary.LittleEndian.AppendUint32(b, a.Device)
 	return b
 }
 
@@ -221,7 +226,7 @@ type VGPUStatus struct {
 	OutOff    uint64 // VGPUStatus record: offset in its region
 	OutLen    uint64 // VGPUStatus record: bytes
 	OutRegion uint32 // VGPUStatus record: region number
-	OutZero   uint32 // zero
+	Device    uint32 // device number
 }
 
 // DecodeVGPUStatus reads the arguments from b, which has at least 24 bytes.
@@ -230,7 +235,7 @@ func DecodeVGPUStatus(b []byte) (a VGPUStatus) {
 	a.OutOff = binary.LittleEndian.Uint64(b[0:])
 	a.OutLen = binary.LittleEndian.Uint64(b[8:])
 	a.OutRegion = binary.LittleEndian.Uint32(b[16:])
-	a.OutZero = binary.LittleEndian.Uint32(b[20:])
+	a.Device = binary.LittleEndian.Uint32(b[20:])
 	return a
 }
 
@@ -239,15 +244,15 @@ func (a VGPUStatus) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, a.OutOff)
 	b = binary.LittleEndian.AppendUint64(b, a.OutLen)
 	b = binary.LittleEndian.AppendUint32(b, a.OutRegion)
-	b = binary.LittleEndian.AppendUint32(b, a.OutZero)
+	b = binary.LittleEndian.AppendUint32(b, a.Device)
 	return b
 }
 
 // CtxCreate is the fixed part of the command.
 type CtxCreate struct {
-	Ctx   uint64 // new handle
-	Flags uint32 // CUctx_flags
-	Zero  uint32 // zero
+	Ctx    uint64 // new handle
+	Flags  uint32 // CUctx_flags
+	Device uint32 // device number
 }
 
 // DecodeCtxCreate reads the arguments from b, which has at least 16 bytes.
@@ -255,7 +260,7 @@ func DecodeCtxCreate(b []byte) (a CtxCreate) {
 	_ = b[15]
 	a.Ctx = binary.LittleEndian.Uint64(b[0:])
 	a.Flags = binary.LittleEndian.Uint32(b[8:])
-	a.Zero = binary.LittleEndian.Uint32(b[12:])
+	a.Device = binary.LittleEndian.Uint32(b[12:])
 	return a
 }
 
@@ -263,7 +268,7 @@ func DecodeCtxCreate(b []byte) (a CtxCreate) {
 func (a CtxCreate) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, a.Ctx)
 	b = binary.LittleEndian.AppendUint32(b, a.Flags)
-	b = binary.LittleEndian.AppendUint32(b, a.Zero)
+	b = binary.LittleEndian.AppendUint32(b, a.Device)
 	return b
 }
 
@@ -753,6 +758,24 @@ func DecodeStreamWaitEvent(b []byte) (a StreamWaitEvent) {
 func (a StreamWaitEvent) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, a.Stream)
 	b = binary.LittleEndian.AppendUint64(b, a.Event)
+	return b
+}
+
+// StreamMark is the fixed part of the command. Completes when the work put into the stream so far is done, like StreamSynchronize, but takes no error that another command has left: the guest library counts by it what a stream has under way (docs/decisions/0035). A worker that does not know it completes it at once, and the stream is then without a limit of its own.
+type StreamMark struct {
+	Stream uint64 // handle
+}
+
+// DecodeStreamMark reads the arguments from b, which has at least 8 bytes.
+func DecodeStreamMark(b []byte) (a StreamMark) {
+	_ = b[7]
+	a.Stream = binary.LittleEndian.Uint64(b[0:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a StreamMark) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Stream)
 	return b
 }
 

@@ -24,6 +24,7 @@ const RecordVersion = 1
 //	i32 value per attribute, indexed by CUdevice_attribute; 0 where unknown
 //	string name
 //	string driver version ("550.163.01"), u32 CUDA version (12040)
+//	u32 number of the VM's devices; 1 where the record ends before it
 type DeviceInfoReply struct {
 	TotalMemory   uint64
 	UUID          [16]byte
@@ -31,6 +32,7 @@ type DeviceInfoReply struct {
 	Name          string
 	DriverVersion string
 	CUDAVersion   uint32
+	Devices       uint32
 }
 
 // ModuleInfo answers ModuleLoad.

@@ -28,6 +28,7 @@ func (r DeviceInfoReply) Append(b []byte) []byte {
 	w.str(r.Name)
 	w.str(r.DriverVersion)
 	w.u32(r.CUDAVersion)
+	w.u32(r.Devices)
 	return w.end()
 }
 
@@ -44,6 +45,10 @@ func DecodeDeviceInfoReply(b []byte) (r DeviceInfoReply, err error) {
 	r.Name = d.str()
 	r.DriverVersion = d.str()
 	r.CUDAVersion = d.u32()
+	r.Devices = 1
+	if d.err == nil && len(d.b)-d.pos >= 4 {
+		r.Devices = d.u32()
+	}
 	return r, d.err
 }
 

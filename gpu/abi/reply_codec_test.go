@@ -11,7 +11,7 @@ import (
 func deviceInfo() DeviceInfoReply {
 	return DeviceInfoReply{
 		TotalMemory: 1 << 30, UUID: [16]byte{1, 2, 3}, Attributes: []int32{0, 1024, -1},
-		Name: "Basalt vGPU", DriverVersion: "550.163.01", CUDAVersion: 12040,
+		Name: "Basalt vGPU", DriverVersion: "550.163.01", CUDAVersion: 12040, Devices: 2,
 	}
 }
 

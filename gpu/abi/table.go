@@ -36,15 +36,22 @@ type Command struct {
 	API []string
 }
 
-// buf is a piece of a shared region.
-func buf(prefix, doc string) []Field {
+// buf is a piece of a shared region. Its last word is zero.
+func buf(prefix, doc string) []Field { return bufAnd(prefix, doc, prefix+"_zero", "zero") }
+
+// bufAnd is buf with a meaning for its last word.
+func bufAnd(prefix, doc, last, lastDoc string) []Field {
 	return []Field{
 		{prefix + "_off", U64, doc + ": offset in its region"},
 		{prefix + "_len", U64, doc + ": bytes"},
 		{prefix + "_region", U32, doc + ": region number"},
-		{prefix + "_zero", U32, "zero"},
+		{last, U32, lastDoc},
 	}
 }
+
+// device is the doc of a device number: which of the VM's vGPUs is meant. So far
+// there is one, number 0; others are CUDA_ERROR_INVALID_DEVICE.
+const device = "device number"
 
 func fields(parts ...[]Field) (all []Field) {
 	for _, p := range parts {
@@ -71,15 +78,15 @@ var Commands = []Command{
 	{Op: 0, Name: "Nop", Doc: "Fills the end of the ring; its inline bytes are skipped.", Inline: "padding"},
 
 	// Device and vGPU.
-	{Op: 1, Name: "DeviceInfo", Sync: true, Args: buf("out", "DeviceInfo record"),
+	{Op: 1, Name: "DeviceInfo", Sync: true, Args: bufAnd("out", "DeviceInfo record", "device", device),
 		Doc: "Fills a DeviceInfoReply (reply.go).", Value0: "bytes written",
 		API: []string{"cuInit", "cuDeviceGetAttribute", "cuDeviceGetName", "cuDeviceTotalMem_v2", "cuDeviceGetUuid"}},
-	{Op: 2, Name: "VGPUStatus", Sync: true, Args: buf("out", "VGPUStatus record"),
+	{Op: 2, Name: "VGPUStatus", Sync: true, Args: bufAnd("out", "VGPUStatus record", "device", device),
 		Doc: "Fills a VGPUStatusReply (reply.go): memory, utilization, processes of the whole vGPU.", Value0: "bytes written",
 		API: []string{"nvmlDeviceGetMemoryInfo", "nvmlDeviceGetUtilizationRates", "nvmlDeviceGetComputeRunningProcesses"}},
 
 	// Contexts.
-	{Op: 8, Name: "CtxCreate", Sync: true, Args: fields(u64("ctx", "new handle"), u32s("flags", "CUctx_flags", "zero", "zero")),
+	{Op: 8, Name: "CtxCreate", Sync: true, Args: fields(u64("ctx", "new handle"), u32s("flags", "CUctx_flags", "device", device)),
 		API: []string{"cuCtxCreate_v2", "cuDevicePrimaryCtxRetain"}},
 	{Op: 9, Name: "CtxDestroy", Sync: true, Args: u64("ctx", "handle"),
 		Doc: "Waits for the context's work and frees everything made under it.",
@@ -133,6 +140,8 @@ var Commands = []Command{
 	{Op: 58, Name: "StreamSynchronize", Sync: true, Args: u64("stream", "handle"), API: []string{"cuStreamSynchronize"}},
 	{Op: 59, Name: "StreamQuery", Sync: true, Args: u64("stream", "handle"), Doc: "Completes at once: success or CUDA_ERROR_NOT_READY.", API: []string{"cuStreamQuery"}},
 	{Op: 60, Name: "StreamWaitEvent", Args: fields(u64("stream", "handle"), u64("event", "handle")), API: []string{"cuStreamWaitEvent"}},
+	{Op: 61, Name: "StreamMark", Sync: true, Args: u64("stream", "handle"),
+		Doc: "Completes when the work put into the stream so far is done, like StreamSynchronize, but takes no error that another command has left: the guest library counts by it what a stream has under way (docs/decisions/0035). A worker that does not know it completes it at once, and the stream is then without a limit of its own."},
 
 	// Events.
 	{Op: 64, Name: "EventCreate", Args: fields(u64("ctx", "handle"), u64("event", "new handle"), u32s("flags", "CUevent_flags", "zero", "zero")), API: []string{"cuEventCreate"}},

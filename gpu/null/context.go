@@ -11,9 +11,6 @@ import (
 
 // Limits on what a guest may make a context hold.
 const (
-	// maxQueued bounds the operations that wait for the gate. A full queue is
-	// the one thing that makes a call wait, as on hardware.
-	maxQueued  = 16384
 	maxStreams = 4096
 	// maxInCall is the most bytes that a copy from the device writes in the
 	// call; the context's goroutine writes larger ones.
@@ -34,8 +31,7 @@ type Context struct {
 	move   sync.Mutex    // one Evict or Restore at a time; before mu
 
 	mu       sync.Mutex // guards the following
-	room     *sync.Cond // the queue has room, or the context is closed
-	queue    []operation
+	queue    []operation // the worker bounds it
 	busy     bool // run has operations that are not complete
 	inside   bool // the gate
 	used     bool // work has come since run looked
@@ -70,7 +66,6 @@ func newContext(d *device, gate worker.Gate, w abi.Window) *Context {
 		d: d, gate: gate, window: w, wake: make(chan struct{}, 1), ended: make(chan struct{}),
 		pending: map[*stream]int{}, modules: map[*module]bool{},
 	}
-	c.room = sync.NewCond(&c.mu)
 	go c.run()
 	return c
 }
@@ -94,9 +89,6 @@ func (c *Context) submit(s worker.Stream, o operation) error {
 	if o.stream, err = c.stream(s); err != nil {
 		c.mu.Unlock()
 		return err
-	}
-	for len(c.queue) >= maxQueued && c.usable() == nil {
-		c.room.Wait()
 	}
 	if err := c.usable(); err != nil {
 		c.mu.Unlock()
@@ -218,7 +210,6 @@ func (c *Context) drain() {
 		c.queue = nil
 	}
 	c.busy = true
-	c.room.Broadcast()
 	err := c.usable()
 	c.mu.Unlock()
 	for _, o := range batch {
@@ -293,7 +284,6 @@ func (c *Context) Destroy() error {
 		return nil
 	}
 	c.closed = true
-	c.room.Broadcast()
 	c.mu.Unlock()
 	c.signal()
 	<-c.ended

@@ -187,9 +187,9 @@ func (g shutGate) Enter() error       { <-g.opened; return abi.ErrUnavailable }
 func (shutGate) Expired() bool        { return false }
 func (shutGate) Leave(uint64, uint64) {}
 
-// A guest without a lease can fill the queue and no more; who fills it waits,
-// and fails when the session ends.
-func TestQueueIsLimited(t *testing.T) {
+// What waits for a lease makes no call wait, however much it is: the worker
+// bounds it. It fails when the session ends.
+func TestNoCallWaitsForTheGate(t *testing.T) {
 	d, _ := open(t, Options{})
 	g := shutGate{make(chan struct{})}
 	ctx, err := d.NewContext(0, g, drivertest.Window(t, abi.MinWindow))
@@ -201,22 +201,17 @@ func TestQueueIsLimited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	issued := make(chan error, 1)
-	go func() {
-		for {
-			if err := c.Memset(nil, p, 0, 4, 1, nil); err != nil {
-				issued <- err
-				return
-			}
+	for range 100_000 {
+		if err := c.Memset(nil, p, 0, 4, 1, nil); err != nil {
+			t.Fatal(err)
 		}
-	}()
-	patience.Until(t, 20*time.Second, "the queue is full", func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return len(c.queue) == maxQueued
-	})
+	}
 	close(g.opened)
-	if err := patience.Receive(t, 20*time.Second, "the issuer's error", issued); !errors.Is(err, abi.ErrUnavailable) {
+	ended := make(chan error, 1)
+	if err := c.Notify(func(err error) { ended <- err }); err != nil {
+		ended <- err
+	}
+	if err := patience.Receive(t, 20*time.Second, "the work's end", ended); !errors.Is(err, abi.ErrUnavailable) {
 		t.Errorf("after the session's end: %v, want %v", err, abi.ErrUnavailable)
 	}
 }

@@ -69,16 +69,52 @@ func (c *Context) load(src string, info *abi.ModuleInfo) (*module, error) {
 	if mod.Arch == 0 {
 		return nil, &ptx.Error{Line: 1, Msg: "no .target directive with an architecture, such as sm_70"}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.poisoned != nil {
-		return nil, c.poisoned
-	}
 	m := &module{c: c}
 	l := &layout{mod: mod, spaces: c.spaces, address: map[*ptx.Var]uint64{}}
-	fail := func(err error) (*module, error) {
+	constBytes, err := c.place(m, l, info)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.compile(l, constBytes, info); err != nil { // without mu: it takes long
+		c.mu.Lock()
+		defer c.mu.Unlock()
 		c.freeVars(m)
 		return nil, err
+	}
+	info.InfoLog = fmt.Sprintf("soft GPU: %d kernels compiled", len(m.funcs))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.usableLocked(); err != nil {
+		c.freeVars(m)
+		return nil, err
+	}
+	c.modules[m] = true
+	return m, nil
+}
+
+// usableLocked returns why the context takes no more modules, or nil.
+func (c *Context) usableLocked() error {
+	if c.poisoned != nil {
+		return c.poisoned
+	}
+	if c.closed {
+		return abi.ErrInvalidContext
+	}
+	return nil
+}
+
+// place gives a module's variables memory and their first values. It returns
+// the bytes of those in .const.
+func (c *Context) place(m *module, l *layout, info *abi.ModuleInfo) (int32, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.usableLocked(); err != nil {
+		return 0, err
+	}
+	mod := l.mod
+	fail := func(err error) (int32, error) {
+		c.freeVars(m)
+		return 0, err
 	}
 	vars := mod.Vars
 	for _, f := range mod.Funcs {
@@ -107,21 +143,24 @@ func (c *Context) load(src string, info *abi.ModuleInfo) (*module, error) {
 	if err := relocate(c, l, mod); err != nil {
 		return fail(err)
 	}
-	for _, f := range mod.Funcs {
+	return constBytes, nil
+}
+
+// compile makes the module's kernels.
+func (m *module) compile(l *layout, constBytes int32, info *abi.ModuleInfo) error {
+	for _, f := range l.mod.Funcs {
 		if !f.Entry || f.Extern {
 			continue
 		}
 		p, err := compile(l, f)
 		if err != nil {
-			return fail(err)
+			return err
 		}
 		fn := &function{m: m, p: p, maxDynamic: maxSharedBytes - min(p.sharedBytes, maxSharedBytes)}
 		m.funcs = append(m.funcs, fn)
-		info.Functions = append(info.Functions, describe(f, fn, constBytes, mod))
+		info.Functions = append(info.Functions, describe(f, fn, constBytes, l.mod))
 	}
-	info.InfoLog = fmt.Sprintf("soft GPU: %d kernels compiled", len(m.funcs))
-	c.modules[m] = true
-	return m, nil
+	return nil
 }
 
 // relocate writes addresses into initialised variables.
@@ -163,7 +202,10 @@ func describe(f *ptx.Func, fn *function, constBytes int32, mod *ptx.Module) abi.
 
 func (c *Context) freeVars(m *module) {
 	for _, addr := range m.vars {
-		e := c.allocs[addr]
+		e, there := c.allocs[addr]
+		if !there { // the context was destroyed meanwhile, and its memory with it
+			continue
+		}
 		delete(c.allocs, addr)
 		c.d.mem.release(c.away.left(addr, e))
 		c.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// maxQueued bounds what one stream may have in flight. A full queue is the one
-// thing that makes an enqueueing call wait, as on hardware.
+// maxQueued is more than the worker lets one stream have in flight: an enqueueing
+// call does not wait.
 const maxQueued = 16384
 
 // op is one operation of a stream.
@@ -89,7 +89,7 @@ func (s *stream) loop() {
 // legacy default stream waits for all blocking streams and they for it (CUDA
 // driver API, "Stream synchronization behavior").
 func (c *Context) enqueue(st worker.Stream, o *op) error {
-	c.issue.Lock() // keeps enqueue order without holding mu while a queue is full
+	c.issue.Lock() // keeps enqueue order without holding mu
 	defer c.issue.Unlock()
 	c.mu.Lock()
 	s, err := c.stream(st)

@@ -23,6 +23,10 @@ type ticket struct {
 	count   *atomic.Uint64 // gets bytes when the copy was done
 	bytes   uint64
 	fired   atomic.Bool
+
+	flow     *flow // of its stream, or nil
+	commands int64 // of the stream: it, and those before it that have no ticket
+	memory   int64 // bytes
 }
 
 // start hands an operation to the driver, which calls done when it has been
@@ -32,7 +36,7 @@ func (s *Session) start(c *command, t *ticket, op func(done func(error)) error) 
 	if t.region != nil {
 		t.region.acquire()
 	}
-	s.inflight.Add(1)
+	s.enter(c, t)
 	if err := op(t.done); err != nil {
 		if t.fired.CompareAndSwap(false, true) {
 			t.end()
@@ -65,9 +69,7 @@ func (t *ticket) end() {
 	if t.region != nil {
 		t.region.release()
 	}
-	if t.s.inflight.Add(-1) == maxInflight/2 {
-		t.s.signal()
-	}
+	t.s.leave(t)
 }
 
 // asyncError keeps the first asynchronous error of a context, and publishes in the

@@ -13,7 +13,11 @@ type contextObject struct {
 	handles map[uint64]struct{} // of its modules, functions, streams, events
 	allocs  map[uint64]struct{} // device addresses
 	held    uint64              // bytes of VRAM reserved for it
+	flow    flow                // of its legacy default stream
 	dead    bool                // destroyed or being destroyed
+	loads   int                 // modules that are being loaded into it
+	destroy func()              // what is left to do once there are none; nil: not yet
+	leaving bool                // the driver has been asked to destroy it
 
 	sticky   atomic.Int32 // first asynchronous error, abi.Result
 	deferred abi.Result   // error of a command that nobody waited for

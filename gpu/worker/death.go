@@ -36,9 +36,12 @@ const buryTime = 500 * time.Millisecond
 
 // bury destroys the contexts, gives the VRAM back and unmaps the regions.
 func (s *Session) bury() {
+	s.buried = true
 	var contexts []*contextObject
 	for ctx := range s.contexts {
-		contexts = append(contexts, ctx)
+		if !ctx.leaving { // else a request is at it
+			contexts = append(contexts, ctx)
+		}
 	}
 	clear(s.contexts)
 	buried := make(chan struct{})
@@ -50,11 +53,10 @@ func (s *Session) bury() {
 			}
 		}
 	}()
+	stopped := false
 	select {
 	case <-buried:
-		if s.window != nil {
-			s.window.Close()
-		}
+		stopped = true
 	case <-time.After(buryTime):
 		s.log.Warn("the device's work does not stop")
 	}
@@ -63,14 +65,17 @@ func (s *Session) bury() {
 		s.giveBack(ctx)
 	}
 	s.awaitRequests()
+	if stopped && s.requests == 0 && s.window != nil {
+		s.window.Close()
+	}
 	_ = s.conn.Close()
 	s.reader.Close()
 	s.mu.Lock()
 	s.closed = true
 	_ = closeFD(s.event)
 	s.mu.Unlock()
-	if s.inflight.Load() != 0 {
-		return // something may still write into the shared memory
+	if s.inflight.Load() != 0 || s.requests > 0 {
+		return // something may still use the shared memory
 	}
 	for _, r := range s.regions {
 		r.release()
@@ -80,10 +85,10 @@ func (s *Session) bury() {
 	}
 }
 
-// awaitRequests takes the answers of requests to the host that are under way,
-// so that memory reserved by them is given back.
+// awaitRequests takes the answers of requests that are under way, so that
+// memory reserved by them is given back and contexts made by them go.
 func (s *Session) awaitRequests() {
 	for deadline := time.Now().Add(buryTime); s.requests > 0 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		_ = s.runPosted()
+		s.guard(func() { _ = s.runPosted() })
 	}
 }

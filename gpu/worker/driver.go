@@ -5,8 +5,13 @@ import "github.com/basalt-gpu/basalt/gpu/abi"
 
 // Driver is a device that can run CUDA work: gpu/cuda (a real card), gpu/soft
 // (the CPU) and gpu/null (nothing is computed). The issuer calls it from one goroutine, in the order of
-// the guest's commands; no call blocks on device work. Errors are abi.Result
-// values, possibly wrapped with detail for the log.
+// the guest's commands; no call blocks on device work, nor because much is
+// enqueued: the worker bounds that (flow.go). Errors are abi.Result values,
+// possibly wrapped with detail for the log.
+//
+// NewContext, ModuleLoad and Destroy may take long. They are called from
+// goroutines of their own, several at once, while the issuer goes on with other
+// calls to the same driver and context; these do not wait for them.
 //
 // Asynchronous operations take a done function, which is called exactly once,
 // from any goroutine, when the operation and all before it in its stream have
@@ -73,7 +78,9 @@ type Context interface {
 	Memset(s Stream, dst uint64, value, width uint32, count uint64, done func(error)) error
 
 	// ModuleLoad takes PTX, a cubin or a fatbin. The info's logs are filled
-	// also when it fails. Functions come in the order of info.Functions.
+	// also when it fails. Functions come in the order of info.Functions. It is
+	// called from any goroutine; a Destroy or an Evict meanwhile waits for it, or
+	// it fails, or takes no notice. Unloading its module is allowed even after Destroy.
 	ModuleLoad(image []byte, o ModuleOptions) (Module, []Function, abi.ModuleInfo, error)
 	ModuleUnload(Module) error
 	FuncSetAttribute(f Function, attribute, value int32) error
@@ -113,7 +120,9 @@ type Context interface {
 
 	// Notify calls done when all work of the context is done.
 	Notify(done func(error)) error
-	// Destroy waits for running work to stop and frees everything.
+	// Destroy waits for running work to stop and frees everything. It is called
+	// from any goroutine, once, and no other call but that of a ModuleLoad that
+	// is under way, ModuleUnload and Notify's done comes with it or after it.
 	Destroy() error
 }
 

@@ -41,6 +41,7 @@ var executors = [...]func(*Session, *command) error{
 	abi.OpStreamSynchronize: (*Session).streamSynchronize,
 	abi.OpStreamQuery:       (*Session).streamQuery,
 	abi.OpStreamWaitEvent:   (*Session).streamWaitEvent,
+	abi.OpStreamMark:        (*Session).streamMark,
 
 	abi.OpEventCreate:      (*Session).eventCreate,
 	abi.OpEventDestroy:     (*Session).eventDestroy,
@@ -112,12 +113,12 @@ func (s *Session) chunksOf(c *command, number uint32, off, n uint64) error {
 	return nil
 }
 
-// maxRequests bounds the requests to the host that are under way. A guest has
-// one per thread at most.
+// maxRequests bounds the requests that are under way. A guest has one per
+// thread at most.
 const maxRequests = abi.MaxSlots
 
-// ask runs request, which may wait for the host, away from the issuer, and
-// then answer on the issuer, where the context may have been destroyed
+// ask runs request, which may wait for the host or take the driver long, away
+// from the issuer, and then answer on the issuer, where the context may have been destroyed
 // meanwhile. What answer returns completes the command.
 func (s *Session) ask(c *command, request func() error, answer func(c *command, err error) error) error {
 	if s.requests >= maxRequests {

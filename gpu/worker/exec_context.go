@@ -10,27 +10,56 @@ import (
 // threads or megabytes, and a program needs one.
 const maxContexts = 64
 
+// ctxCreate has the driver make the context away from the issuer: a card takes
+// tenths of a second for it.
 func (s *Session) ctxCreate(c *command) error {
 	a := abi.DecodeCtxCreate(c.argBytes)
+	if a.Device != 0 {
+		return abi.ErrInvalidDevice
+	}
 	if err := s.handles.free(a.Ctx, 1); err != nil {
 		return err
 	}
-	if len(s.contexts) >= maxContexts {
+	if len(s.contexts)+s.opening >= maxContexts {
 		return abi.ErrOutOfMemory
 	}
-	d, err := s.driver.NewContext(a.Flags, s.gate, s.window)
-	if err != nil {
+	var d Context
+	s.opening++
+	asked := s.ask(c, func() (err error) {
+		d, err = s.driver.NewContext(a.Flags, s.gate, s.window)
 		return err
+	}, func(c *command, err error) error {
+		s.opening--
+		if err != nil {
+			return err
+		}
+		return s.enterContext(a.Ctx, d)
+	})
+	if asked != errLater { //nolint:errorlint // ask returns it bare
+		s.opening--
 	}
-	if err := s.gate.residency.add(d); err != nil {
+	return asked
+}
+
+func (s *Session) enterContext(handle uint64, d Context) error {
+	err := s.handles.free(handle, 1)
+	if err == nil && s.buried {
+		err = abi.ErrUnavailable
+	}
+	if err == nil {
+		err = s.gate.residency.add(d)
+	}
+	if err != nil {
 		return errors.Join(err, d.Destroy())
 	}
-	ctx := &contextObject{handle: a.Ctx, driver: d, handles: map[uint64]struct{}{}, allocs: map[uint64]struct{}{}}
-	s.handles.objects[a.Ctx] = ctx
+	ctx := &contextObject{handle: handle, driver: d, handles: map[uint64]struct{}{}, allocs: map[uint64]struct{}{}}
+	s.handles.objects[handle] = ctx
 	s.contexts[ctx] = struct{}{}
 	return nil
 }
 
+// ctxDestroy ends the context once its work has ended and what is being loaded
+// into it has been, because the driver's Destroy stops what runs.
 func (s *Session) ctxDestroy(c *command) error {
 	a := abi.DecodeCtxDestroy(c.argBytes)
 	ctx, err := lookup[*contextObject](&s.handles, a.Ctx)
@@ -39,22 +68,34 @@ func (s *Session) ctxDestroy(c *command) error {
 	}
 	ctx.dead = true
 	s.handles.removeContext(ctx)
-	// The driver's Destroy waits, the issuer does not: first the work ends.
 	later := *c
-	destroy := func() {
-		if _, there := s.contexts[ctx]; !there {
-			return
+	idle := func() {
+		ctx.destroy = func() { s.destroy(&later, ctx) }
+		if ctx.loads == 0 {
+			ctx.destroy()
 		}
-		delete(s.contexts, ctx)
-		s.gate.residency.remove(ctx.driver)
-		err := ctx.driver.Destroy()
-		s.giveBack(ctx)
-		s.finish(&later, err)
 	}
-	if ctx.driver.Notify(func(error) { s.post(destroy) }) != nil {
-		destroy() // poisoned: nothing runs
+	if ctx.driver.Notify(func(error) { s.post(idle) }) != nil {
+		idle() // poisoned: nothing runs
 	}
 	return errLater
+}
+
+// destroy has the driver destroy the context away from the issuer.
+func (s *Session) destroy(c *command, ctx *contextObject) {
+	if _, there := s.contexts[ctx]; !there {
+		return // the session ends, and bury does it
+	}
+	s.gate.residency.remove(ctx.driver)
+	ctx.leaving = true
+	over := func(_ *command, err error) error {
+		delete(s.contexts, ctx)
+		s.giveBack(ctx)
+		return err
+	}
+	if asked := s.ask(c, ctx.driver.Destroy, over); asked != errLater { //nolint:errorlint // ask returns it bare
+		s.finish(c, over(c, ctx.driver.Destroy()))
+	}
 }
 
 func (s *Session) ctxSynchronize(c *command) error {

@@ -12,6 +12,7 @@ func (s *Session) stream(c *command, handle uint64) (streamObject, error) {
 	if err != nil {
 		return o, err
 	}
+	c.flow = o.flow
 	return o, c.use(o.ctx)
 }
 

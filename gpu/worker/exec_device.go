@@ -4,12 +4,15 @@ import "github.com/basalt-gpu/basalt/gpu/abi"
 
 func (s *Session) deviceInfo(c *command) error {
 	a := abi.DecodeDeviceInfo(c.argBytes)
+	if a.Device != 0 {
+		return abi.ErrInvalidDevice
+	}
 	out, _, err := s.buffer(a.OutRegion, a.OutOff, a.OutLen)
 	if err != nil {
 		return err
 	}
 	info, limits := s.driver.Info(), s.host.Limits()
-	info.TotalMemory, info.UUID = limits.VRAM, limits.UUID
+	info.TotalMemory, info.UUID, info.Devices = limits.VRAM, limits.UUID, 1
 	if limits.Name != "" {
 		info.Name = limits.Name
 	}
@@ -18,6 +21,9 @@ func (s *Session) deviceInfo(c *command) error {
 
 func (s *Session) vgpuStatus(c *command) error {
 	a := abi.DecodeVGPUStatus(c.argBytes)
+	if a.Device != 0 {
+		return abi.ErrInvalidDevice
+	}
 	out, r, err := s.buffer(a.OutRegion, a.OutOff, a.OutLen)
 	if err != nil {
 		return err

@@ -56,7 +56,10 @@ func (s *Session) eventRecord(c *command) error {
 	if e.ctx != o.ctx {
 		return abi.ErrInvalidHandle
 	}
-	return o.ctx.driver.EventRecord(e.event, o.stream)
+	if err := o.ctx.driver.EventRecord(e.event, o.stream); err != nil {
+		return err
+	}
+	return s.follow(o)
 }
 
 func (s *Session) eventSynchronize(c *command) error {

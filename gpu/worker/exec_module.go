@@ -1,12 +1,13 @@
 package worker
 
 import (
-	"bytes"
 	"strings"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
+// moduleLoad has the driver compile the image away from the issuer: other
+// streams and threads go on meanwhile.
 func (s *Session) moduleLoad(c *command) error {
 	a := abi.DecodeModuleLoad(c.argBytes)
 	if err := s.chunksOf(c, a.ImageRegion, a.ImageOff, a.ImageLen); err != nil {
@@ -19,69 +20,108 @@ func (s *Session) moduleLoad(c *command) error {
 	if a.ImageLen > abi.MaxModuleImage {
 		return abi.ErrInvalidImage
 	}
-	shared, _, err := s.buffer(a.ImageRegion, a.ImageOff, a.ImageLen)
-	if err != nil {
+	l := &loading{ctx: ctx, args: a}
+	var regions [2]*region
+	if l.image, regions[0], err = s.buffer(a.ImageRegion, a.ImageOff, a.ImageLen); err != nil {
 		return err
 	}
-	out, outRegion, err := s.buffer(a.OutRegion, a.OutOff, a.OutLen)
-	if err != nil {
+	if l.out, regions[1], err = s.buffer(a.OutRegion, a.OutOff, a.OutLen); err != nil {
 		return err
 	}
 	if err := s.handles.free(a.Module, 1); err != nil {
 		return err
 	}
-	image := bytes.Clone(shared) // the guest can no longer change it
-	m, functions, info, err := ctx.driver.ModuleLoad(image, ModuleOptions{OptLevel: a.OptLevel, MaxRegisters: a.MaxRegisters})
-	if err != nil {
-		c.value0 = uint64(copy(out, cutLogs(info, len(out))))
+	l.begin(regions)
+	asked := s.ask(c, func() error { return s.compile(l) }, func(c *command, err error) error { return s.compiled(c, l, err) })
+	if asked != errLater { //nolint:errorlint // ask returns it bare
+		s.loadOver(l)
+	}
+	return asked
+}
+
+// loading is a module on its way to the guest. The issuer owns it but for the
+// time of compile.
+type loading struct {
+	ctx     *contextObject
+	args    abi.ModuleLoad
+	image   []byte // shared with the guest
+	out     []byte // the same
+	regions [2]*region
+
+	module    Module
+	functions []Function
+	info      abi.ModuleInfo
+	globals   uint64 // bytes
+}
+
+// begin keeps regions and context until loadOver.
+func (l *loading) begin(regions [2]*region) {
+	l.regions = regions
+	for _, r := range regions {
+		if r != nil {
+			r.acquire()
+		}
+	}
+	l.ctx.loads++
+}
+
+func (s *Session) loadOver(l *loading) {
+	for _, r := range l.regions {
+		if r != nil {
+			r.release()
+		}
+	}
+	if l.ctx.loads--; l.ctx.loads == 0 && l.ctx.destroy != nil {
+		l.ctx.destroy()
+	}
+}
+
+// compile runs away from the issuer.
+func (s *Session) compile(l *loading) (err error) {
+	size := uint64(len(l.image))
+	if err := s.loads.enter(s.gate.ctx, size); err != nil {
 		return err
 	}
-	l := &loaded{ctx: ctx, module: m, functions: functions, info: info, args: a, out: out}
-	for _, g := range info.Globals {
+	defer s.loads.leave(size)
+	var image []byte // the guest can no longer change it
+	s.guard(func() { image = append(make([]byte, 0, size), l.image...) })
+	if image == nil {
+		return abi.ErrUnavailable
+	}
+	l.module, l.functions, l.info, err = l.ctx.driver.ModuleLoad(image, ModuleOptions{OptLevel: l.args.OptLevel, MaxRegisters: l.args.MaxRegisters})
+	return err
+}
+
+// compiled reserves memory for the module's variables.
+func (s *Session) compiled(c *command, l *loading, err error) error {
+	if err != nil {
+		c.value0 = uint64(copy(l.out, cutLogs(l.info, len(l.out))))
+		s.loadOver(l)
+		return err
+	}
+	for _, g := range l.info.Globals {
 		l.globals = satAdd(l.globals, g.Size)
 	}
 	if l.globals == 0 {
 		return s.moduleLoaded(c, l, nil)
 	}
-	if outRegion != nil {
-		outRegion.acquire()
-	}
 	asked := s.ask(c, func() error { return s.host.Reserve(l.globals) }, func(c *command, err error) error {
-		if outRegion != nil {
-			defer outRegion.release()
-		}
 		return s.moduleLoaded(c, l, err)
 	})
 	if asked != errLater { //nolint:errorlint // ask returns it bare
-		if outRegion != nil {
-			outRegion.release()
-		}
-		_ = ctx.driver.ModuleUnload(m)
+		return s.moduleLoaded(c, l, asked)
 	}
 	return asked
 }
 
-// loaded is a module that the driver has and the guest does not have yet.
-type loaded struct {
-	ctx       *contextObject
-	module    Module
-	functions []Function
-	info      abi.ModuleInfo
-	globals   uint64 // bytes
-	args      abi.ModuleLoad
-	out       []byte
-}
-
 // moduleLoaded enters the module into the table, or unloads it again. reserved
 // is the host's answer for the globals' memory.
-func (s *Session) moduleLoaded(c *command, l *loaded, reserved error) error {
-	if l.ctx.dead { // and with it the driver's context, or soon
-		if reserved == nil && l.globals > 0 {
-			s.host.Release(l.globals)
-		}
-		return abi.ErrInvalidContext
-	}
+func (s *Session) moduleLoaded(c *command, l *loading, reserved error) error {
+	defer s.loadOver(l)
 	err := reserved
+	if err == nil && l.ctx.dead {
+		err = abi.ErrInvalidContext
+	}
 	if err == nil {
 		err = s.enterModule(c, l)
 	}
@@ -96,7 +136,7 @@ func (s *Session) moduleLoaded(c *command, l *loaded, reserved error) error {
 	return nil
 }
 
-func (s *Session) enterModule(c *command, l *loaded) error {
+func (s *Session) enterModule(c *command, l *loading) error {
 	a, n := l.args, uint64(len(l.functions))
 	if err := s.handles.free(a.Module, 1); err != nil {
 		return err

@@ -15,7 +15,7 @@ func (s *Session) streamCreate(c *command) error {
 	if err != nil {
 		return err
 	}
-	s.handles.add(a.Stream, ctx, &streamObject{ctx, st})
+	s.handles.add(a.Stream, ctx, &streamObject{ctx, st, &flow{}})
 	return nil
 }
 
@@ -56,5 +56,19 @@ func (s *Session) streamWaitEvent(c *command) error {
 	if err != nil {
 		return err
 	}
-	return o.ctx.driver.StreamWaitEvent(o.stream, e.event)
+	if err := o.ctx.driver.StreamWaitEvent(o.stream, e.event); err != nil {
+		return err
+	}
+	return s.follow(o)
+}
+
+// streamMark is streamSynchronize for the guest library's own account: what
+// went wrong before is for others to hear.
+func (s *Session) streamMark(c *command) error {
+	o, err := s.handles.stream(abi.DecodeStreamMark(c.argBytes).Stream)
+	if err != nil {
+		return err
+	}
+	c.ctx, c.flow = o.ctx, o.flow
+	return s.start(c, &ticket{}, func(done func(error)) error { return o.ctx.driver.StreamNotify(o.stream, done) })
 }

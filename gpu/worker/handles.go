@@ -20,6 +20,7 @@ type (
 	streamObject struct {
 		ctx    *contextObject
 		stream Stream // nil: the legacy default stream
+		flow   *flow
 	}
 	eventObject struct {
 		ctx   *contextObject
@@ -103,7 +104,7 @@ func (h *handles) stream(handle uint64) (streamObject, error) {
 	case *streamObject:
 		return *o, nil
 	case *contextObject:
-		return streamObject{ctx: o}, nil
+		return streamObject{ctx: o, flow: &o.flow}, nil
 	}
 	return streamObject{}, abi.ErrInvalidHandle
 }

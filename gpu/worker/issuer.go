@@ -15,9 +15,6 @@ const (
 	// batch is how many commands are issued before the carrier and the posted
 	// functions are looked at.
 	batch = 64
-	// maxInflight bounds the operations that the driver holds: beyond it the
-	// ring fills, and the guest waits.
-	maxInflight = 4096
 	// minSpin is what the polling time shrinks to when polling is in vain.
 	minSpin = 4 * time.Microsecond
 )
@@ -68,7 +65,7 @@ func (s *Session) issue() (err error) {
 // issueBatch executes what is in the ring, at most batch commands.
 func (s *Session) issueBatch() (n int, err error) {
 	head := s.shared.Load64(abi.OffHead)
-	for ; n < batch && s.inflight.Load() < maxInflight; n++ {
+	for ; n < batch && !s.full(); n++ {
 		if head == s.tail {
 			if head = s.shared.Load64(abi.OffHead); head == s.tail {
 				return n, nil
@@ -111,7 +108,7 @@ func (s *Session) issueOne(head uint64) error {
 
 // poll looks at the ring for d; true: there is something to do.
 func (s *Session) poll(d time.Duration) bool {
-	if s.inflight.Load() >= maxInflight || d <= 0 {
+	if d <= 0 || s.full() {
 		return false
 	}
 	for start := time.Now(); ; {
@@ -141,7 +138,7 @@ func makeWay() {
 func (s *Session) sleep() (time.Duration, error) {
 	s.idle.Store(true)
 	s.shared.Store32(abi.OffWorkerSleeps, 1) // sequentially consistent: a full fence before the next load
-	full := s.inflight.Load() >= maxInflight
+	full := s.full()
 	if s.work.Load() || !full && s.shared.Load64(abi.OffHead) != s.tail {
 		s.awake()
 		return 0, nil

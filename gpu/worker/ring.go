@@ -78,6 +78,7 @@ type command struct {
 	entry
 	argBytes, inlineBytes []byte
 	ctx                   *contextObject // once known
+	flow                  *flow          // of the stream that it is put into, once known
 	value0, value1        uint64
 	release               chunkSpan
 }

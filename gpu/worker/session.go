@@ -64,10 +64,15 @@ type Session struct {
 	out       []carrier.Message // that the socket had no room for
 	handles   handles
 	contexts  map[*contextObject]struct{}
-	requests  int // to the host, not yet answered
+	opening   int // contexts that are being made
+	buried    bool
+	requests  int // away from the issuer (ask), not yet answered
+	loads     loads
+	blocked   *flow // a stream that has too much in the driver: the ring waits for it
 
 	event    int          // eventfd that wakes the issuer
-	inflight atomic.Int64 // operations that the driver has not finished
+	inflight atomic.Int64 // tickets that the driver has not finished
+	held     atomic.Int64 // bytes of memory that they take, about
 
 	mu     sync.Mutex // guards the following
 	posted []func()
@@ -102,7 +107,7 @@ func NewSession(conn *net.UnixConn, d Driver, h Host, o Options) (*Session, erro
 	}
 	s := &Session{
 		conn: conn, raw: raw, reader: reader, driver: d, host: h, opts: o, log: o.Log, event: event,
-		regions: map[uint32]*region{}, handles: newHandles(), contexts: map[*contextObject]struct{}{},
+		regions: map[uint32]*region{}, handles: newHandles(), contexts: map[*contextObject]struct{}{}, loads: newLoads(),
 	}
 	s.gate = newGate(h, &s.meter)
 	if d.Evicts() {

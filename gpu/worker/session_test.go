@@ -27,13 +27,20 @@ type rig struct {
 
 func newRig(t testing.TB, o fakedriver.Options, flags uint32) *rig {
 	t.Helper()
-	r := &rig{TB: t, driver: fakedriver.New(o), ended: make(chan error, 1)}
+	d := fakedriver.New(o)
+	return newRigOn(t, d, d, flags)
+}
+
+// newRigOn is a rig on a driver that is fake or wraps it.
+func newRigOn(t testing.TB, d worker.Driver, fake *fakedriver.Driver, flags uint32) *rig {
+	t.Helper()
+	r := &rig{TB: t, driver: fake, ended: make(chan error, 1)}
 	r.host = worker.NewLocalHost(worker.Limits{Name: "Basalt vGPU", UUID: [16]byte{9}, VRAM: vram})
 	a, b, err := guesttest.Pair()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := worker.NewSession(b, r.driver, r.host, worker.Options{})
+	s, err := worker.NewSession(b, d, r.host, worker.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -118,6 +118,7 @@ struct bslt_entry {
 #define BSLT_OP_STREAM_SYNCHRONIZE 58
 #define BSLT_OP_STREAM_QUERY 59
 #define BSLT_OP_STREAM_WAIT_EVENT 60
+#define BSLT_OP_STREAM_MARK 61
 #define BSLT_OP_EVENT_CREATE 64
 #define BSLT_OP_EVENT_DESTROY 65
 #define BSLT_OP_EVENT_RECORD 66
@@ -129,7 +130,7 @@ struct bslt_device_info {
 	uint64_t out_off; /* DeviceInfo record: offset in its region */
 	uint64_t out_len; /* DeviceInfo record: bytes */
 	uint32_t out_region; /* DeviceInfo record: region number */
-	uint32_t out_zero; /* zero */
+	uint32_t device; /* device number */
 };
 _Static_assert(sizeof(struct bslt_device_info) == 24, "bslt_device_info");
 
@@ -137,14 +138,14 @@ struct bslt_vgpu_status {
 	uint64_t out_off; /* VGPUStatus record: offset in its region */
 	uint64_t out_len; /* VGPUStatus record: bytes */
 	uint32_t out_region; /* VGPUStatus record: region number */
-	uint32_t out_zero; /* zero */
+	uint32_t device; /* device number */
 };
 _Static_assert(sizeof(struct bslt_vgpu_status) == 24, "bslt_vgpu_status");
 
 struct bslt_ctx_create {
 	uint64_t ctx; /* new handle */
 	uint32_t flags; /* CUctx_flags */
-	uint32_t zero; /* zero */
+	uint32_t device; /* device number */
 };
 _Static_assert(sizeof(struct bslt_ctx_create) == 16, "bslt_ctx_create");
 
@@ -291,6 +292,11 @@ struct bslt_stream_wait_event {
 	uint64_t event; /* handle */
 };
 _Static_assert(sizeof(struct bslt_stream_wait_event) == 16, "bslt_stream_wait_event");
+
+struct bslt_stream_mark {
+	uint64_t stream; /* handle */
+};
+_Static_assert(sizeof(struct bslt_stream_mark) == 8, "bslt_stream_mark");
 
 struct bslt_event_create {
 	uint64_t ctx; /* handle */

@@ -40,6 +40,9 @@ type Options struct {
 	FailEvict, FailRestore func() error
 	// FailAlloc makes MemAlloc fail with this error, when not nil.
 	FailAlloc func() error
+	// Loading is called when a module begins to be loaded, when not nil, and
+	// may wait.
+	Loading func(image []byte)
 }
 
 // Driver implements worker.Driver.
@@ -261,6 +264,9 @@ type module struct{ global uint64 }
 func (c *Context) ModuleLoad(image []byte, _ worker.ModuleOptions) (worker.Module, []worker.Function, abi.ModuleInfo, error) {
 	var info abi.ModuleInfo
 	var functions []worker.Function
+	if c.d.o.Loading != nil {
+		c.d.o.Loading(image)
+	}
 	m := &module{}
 	for _, name := range strings.Fields(strings.TrimRight(string(image), "\x00")) {
 		switch name {

@@ -41,6 +41,9 @@ func (c *Context) MemAlloc(size uint64) (uint64, error) {
 	if c.err != nil {
 		return 0, c.err
 	}
+	if c.ending {
+		return 0, abi.ErrInvalidContext
+	}
 	// Whole pages, and one that stays unused, so that running past an end is noticed.
 	address, err := c.window.Lend((size+2*abi.PageSize-1)&^(abi.PageSize-1), abi.PageSize, 0)
 	if err != nil {
