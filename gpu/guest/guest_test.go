@@ -150,7 +150,8 @@ func TestAPI(t *testing.T) {
 		"out_of_memory", "attributes", "bad_ptx", "illegal_address", "after_fault", "forks", "proc_address",
 		"callbacks", "callback_errors", "boxes", "memsets", "registers", "occupancy", "queries", "event_chain", "dynamic_shared",
 		"thread_churn", "thread_storm", "context_stacks", "after_context", "interrupted", "fork_exec",
-		"window_collision", "window_taken", "window_all_taken", "window_limited", "window_forks"} {
+		"window_collision", "window_taken", "window_all_taken", "window_limited", "window_forks",
+		"full_streams", "many_launches", "thousands_of_streams"} {
 		t.Run(name, func(t *testing.T) { g.run(t, object("api"), name) })
 	}
 }
@@ -214,7 +215,8 @@ func TestSmallArena(t *testing.T) {
 // kill -9 of the worker is an error in its guest process within seconds, and so
 // is a worker that stands still.
 func TestDeadWorker(t *testing.T) {
-	for name, signal := range map[string]os.Signal{"dead_worker": syscall.SIGKILL, "stopped_worker": syscall.SIGSTOP} {
+	for name, signal := range map[string]os.Signal{"dead_worker": syscall.SIGKILL, "stopped_worker": syscall.SIGSTOP,
+		"dead_worker_full": syscall.SIGKILL} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := startGPUD(t)

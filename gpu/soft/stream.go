@@ -10,7 +10,7 @@ import (
 
 // maxQueued is more than the worker lets one stream have in flight: an enqueueing
 // call does not wait.
-const maxQueued = 16384
+const maxQueued = 8192
 
 // op is one operation of a stream.
 type op struct {

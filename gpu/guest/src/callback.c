@@ -145,7 +145,8 @@ static int add(CUstream h, CUhostFn function, CUstreamCallback callback, void *d
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*j = (struct job){.session = s, .function = function, .callback = callback, .handle = h, .data = data};
 	if ((err = stream_find(h, &j->stream, &j->context, &j->blocking)) != 0 ||
-	    (err = callbacks_wait(j->stream, j->context, j->blocking)) != 0 || (err = slot_take(s, &j->slot)) != 0) {
+	    (err = callbacks_wait(j->stream, j->context, j->blocking)) != 0 ||
+	    (err = stream_enter(s, j->stream, 1)) != 0 || (err = slot_take(s, &j->slot)) != 0) {
 		free(j);
 		return err;
 	}

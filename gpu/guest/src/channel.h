@@ -1,7 +1,7 @@
 /* The channel to the worker: gpu/abi/DESIGN.md tells how it works.
  *
- * Lock order: session.ring_lock, then session.chunk_lock. Nothing else is
- * taken under them. */
+ * Lock order: a lane's lock, session.ring_lock, session.chunk_lock. Nothing
+ * else is taken under them. */
 #ifndef BASALT_CHANNEL_H
 #define BASALT_CHANNEL_H
 
@@ -38,6 +38,14 @@ struct window {
 };
 _Static_assert(sizeof(struct window) == BSLT_WINDOW_ENTRY_SIZE, "window");
 
+/* What one stream has under way (lane.c). */
+#define LANES 1024u /* a power of two */
+struct lane {
+	_Alignas(64) _Atomic uint32_t put; /* units ever put */
+	pthread_mutex_t lock;              /* guards marked and the lane's slot */
+	bool marked;                       /* a mark has been put into its slot */
+};
+
 struct session;
 
 /* What differs between carriers (a) and (b). Functions that return int return
@@ -73,6 +81,8 @@ struct session {
 	/* Our own copy of the layout. */
 	uint64_t ring, ring_mask, slots, chunk_state, arena, chunk_size;
 	uint32_t slot_count, chunk_count;
+
+	struct lane *lanes; /* LANES; each has a slot, behind the slot_count that slot_take gives */
 
 	pthread_mutex_t ring_lock; /* guards head */
 	uint64_t head;
@@ -131,7 +141,18 @@ bool pages_reserve(uint64_t address, uint64_t size);
 /* ring.c. Puts one command; args are the fixed arguments. */
 int ring_put(struct session *s, uint16_t op, uint16_t flags, uint32_t slot, const void *args, uint32_t args_len,
 	     const void *inl, uint32_t inl_len);
-/* Where an entry of length bytes goes: bytes of NOP before it (0: none). */
+/* lane.c. ring_put for a command whose turn is the stream's: waits while that
+ * has too much under way. Everything that is put into a stream comes this way. */
+int stream_put(struct session *s, uint64_t stream, uint16_t op, uint16_t flags, uint32_t slot, const void *args,
+	       uint32_t args_len, const void *inl, uint32_t inl_len);
+/* The waiting alone, for a caller that will hold a lock or something scarce.
+ * units: 1 for a command that ring_put puts then; arena_units for a piece of the
+ * arena, so that the copies in one stream leave others half of it. */
+int stream_enter(struct session *s, uint64_t stream, uint32_t units);
+uint32_t arena_units(const struct session *s, uint64_t len);
+int lanes_make(struct session *s);
+
+/* ring.c: where an entry of length bytes goes: bytes of NOP before it (0: none). */
 uint64_t ring_padding(uint64_t head, uint64_t ring_size, uint64_t length);
 
 /* wait.c */
@@ -141,7 +162,9 @@ struct answer {
 };
 int slot_take(struct session *s, uint32_t *slot);
 void slot_give(struct session *s, uint32_t slot);
-/* Waits for the slot and gives it back. A dead session is an answer too. */
+/* Waits for the slot, which stays taken. A dead session is an answer too. */
+struct answer slot_await(struct session *s, uint32_t slot);
+/* Waits for the slot and gives it back. */
 struct answer slot_wait(struct session *s, uint32_t slot);
 /* Puts a command and waits for its answer. */
 struct answer call(struct session *s, uint16_t op, const void *args, uint32_t args_len);

@@ -89,6 +89,8 @@ static void thread_ends(void *p)
 
 		if (c && a.stream)
 			(void)ring_put(s, BSLT_OP_STREAM_DESTROY, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
+		if (a.stream)
+			object_stream_end(a.stream);
 		object_put(c);
 	}
 }
@@ -102,7 +104,7 @@ int stream_per_thread(uint64_t context, uint64_t *stream)
 {
 	struct thread *t = self();
 	struct bslt_stream_create a = {.ctx = context};
-	int place = -1;
+	int place = -1, err;
 
 	for (int i = 0; i < DEFAULT_STREAMS; i++) {
 		if (t->streams[i].context == context && context) {
@@ -118,8 +120,13 @@ int stream_per_thread(uint64_t context, uint64_t *stream)
 	if (place < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	SESSION(s);
-	a.stream = object_ids(1);
-	TRY(ring_put(s, BSLT_OP_STREAM_CREATE, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0));
+	a.stream = object_stream_id();
+	if ((err = ring_put(s, BSLT_OP_STREAM_CREATE, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0)) != 0) {
+		object_stream_end(a.stream);
+		return err;
+	}
+	if (t->streams[place].stream)
+		object_stream_end(t->streams[place].stream); /* its context is gone */
 	t->streams[place].context = context;
 	t->streams[place].stream = *stream = a.stream;
 	if (!t->registered) {
@@ -167,9 +174,12 @@ static int create(unsigned int flags, unsigned int api, bool is_primary, uint64_
 	struct context *c;
 
 	SESSION(s);
-	a.ctx = object_ids(1);
-	if (!(c = object_new(sizeof *c, KIND_CONTEXT, a.ctx, 0)))
+	a.ctx = object_stream_id();
+	if (!(c = object_new(sizeof *c, KIND_CONTEXT, a.ctx, 0))) {
+		object_stream_end(a.ctx);
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	c->o.destroy = object_stream_gone;
 	c->flags = flags;
 	c->api = api;
 	c->primary = is_primary;

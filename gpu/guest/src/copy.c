@@ -39,8 +39,8 @@ int stream_wait(CUstream h)
 	return call(s, BSLT_OP_STREAM_SYNCHRONIZE, &a, sizeof a).result;
 }
 
-/* Puts a command, with a slot to wait for if wait says so. */
-static int put(struct session *s, uint16_t op, uint16_t flags, const void *args, uint32_t args_len, const void *inl,
+/* Puts a command into a stream, with a slot to wait for if wait says so. */
+static int put(struct session *s, uint64_t stream, uint16_t op, uint16_t flags, const void *args, uint32_t args_len, const void *inl,
 	       uint32_t inl_len, bool wait)
 {
 	uint32_t slot = BSLT_NO_SLOT;
@@ -48,7 +48,7 @@ static int put(struct session *s, uint16_t op, uint16_t flags, const void *args,
 
 	if (wait)
 		TRY(slot_take(s, &slot));
-	if ((err = ring_put(s, op, flags, slot, args, args_len, inl, inl_len)) != 0) {
+	if ((err = stream_put(s, stream, op, flags, slot, args, args_len, inl, inl_len)) != 0) {
 		if (wait)
 			slot_give(s, slot);
 		return err;
@@ -72,24 +72,25 @@ int copy_to_device(CUstream h, CUdeviceptr dst, const void *src, size_t n, bool 
 	if (n <= BSLT_MAX_INLINE) {
 		struct bslt_copy_htod_inline i = {a.stream, dst};
 
-		return put(s, BSLT_OP_COPY_HTOD_INLINE, 0, &i, sizeof i, src, (uint32_t)n, false);
+		return put(s, a.stream, BSLT_OP_COPY_HTOD_INLINE, 0, &i, sizeof i, src, (uint32_t)n, false);
 	}
 	if (pinned(src, n, &region, &off)) {
 		a.src_off = off;
 		a.src_len = n;
 		a.src_region = region;
-		return put(s, BSLT_OP_COPY_HTOD, 0, &a, sizeof a, NULL, 0, wait);
+		return put(s, a.stream, BSLT_OP_COPY_HTOD, 0, &a, sizeof a, NULL, 0, wait);
 	}
 	wait = wait && n > NO_WAIT_UP_TO;
 	while (n) {
 		struct piece p;
 		int err;
 
+		TRY(stream_enter(s, a.stream, arena_units(s, n < PIECE ? n : PIECE)));
 		TRY(arena_take(s, n < PIECE ? n : PIECE, &p));
 		memcpy(p.bytes, src, p.len);
 		a.src_off = p.off;
 		a.src_len = p.len;
-		if ((err = put(s, BSLT_OP_COPY_HTOD, BSLT_FLAG_RELEASE_CHUNKS, &a, sizeof a, NULL, 0, wait && p.len == n)) != 0)
+		if ((err = put(s, a.stream, BSLT_OP_COPY_HTOD, BSLT_FLAG_RELEASE_CHUNKS, &a, sizeof a, NULL, 0, wait && p.len == n)) != 0)
 			return err; /* the worker frees the chunks; a dead session needs none */
 		src = (const char *)src + p.len;
 		a.dst += p.len;
@@ -135,7 +136,7 @@ int copy_from_device(CUstream h, void *dst, CUdeviceptr src, size_t n, bool wait
 		a.dst_off = off;
 		a.dst_len = n;
 		a.dst_region = region;
-		return put(s, BSLT_OP_COPY_DTOH, 0, &a, sizeof a, NULL, 0, wait);
+		return put(s, a.stream, BSLT_OP_COPY_DTOH, 0, &a, sizeof a, NULL, 0, wait);
 	}
 	while ((n && !err) || flying) {
 		struct flight *next = &f[(first + flying) % WINDOW];
@@ -147,7 +148,7 @@ int copy_from_device(CUstream h, void *dst, CUdeviceptr src, size_t n, bool wait
 			a.dst_off = next->p.off;
 			a.dst_len = next->p.len;
 			if ((err = slot_take(s, &next->slot)) == 0 &&
-			    (err = ring_put(s, BSLT_OP_COPY_DTOH, 0, next->slot, &a, sizeof a, NULL, 0)) == 0) {
+			    (err = stream_put(s, a.stream, BSLT_OP_COPY_DTOH, 0, next->slot, &a, sizeof a, NULL, 0)) == 0) {
 				flying++;
 				to += next->p.len;
 				a.src += next->p.len;
@@ -179,7 +180,7 @@ int copy_on_device(CUstream h, CUdeviceptr dst, CUdeviceptr src, size_t n)
 		return 0;
 	if (!device_range(dst, n) || !device_range(src, n))
 		return CUDA_ERROR_INVALID_VALUE;
-	return put(s, BSLT_OP_COPY_DTOD, 0, &a, sizeof a, NULL, 0, false);
+	return put(s, a.stream, BSLT_OP_COPY_DTOD, 0, &a, sizeof a, NULL, 0, false);
 }
 
 static bool on_device(uint64_t address)

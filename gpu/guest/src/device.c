@@ -29,7 +29,7 @@ CUDA_API CUresult cuDeviceGetCount(int *count)
 	(void)s;
 	if (!count)
 		return CUDA_ERROR_INVALID_VALUE;
-	*count = 1;
+	*count = (int)device.devices;
 	return 0;
 }
 
@@ -39,12 +39,13 @@ CUDA_API CUresult cuDeviceGet(CUdevice *dev, int ordinal)
 	(void)s;
 	if (!dev)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (ordinal != 0)
+	if (ordinal < 0 || (uint32_t)ordinal >= device.devices)
 		return CUDA_ERROR_INVALID_DEVICE;
-	*dev = 0;
+	*dev = ordinal;
 	return 0;
 }
 
+/* What is known here is device 0's. */
 #define DEVICE(dev, out)                                                                                               \
 	SESSION(s);                                                                                                    \
 	(void)s;                                                                                                       \

@@ -55,7 +55,7 @@ CUDA_API CUresult cuEventRecord(CUevent hEvent, CUstream hStream)
 	a.event = e->o.id;
 	if ((err = stream_resolve(hStream, &a.stream, &context)) == 0 && context != e->o.context)
 		err = CUDA_ERROR_INVALID_HANDLE;
-	if (err == 0 && (err = ring_put(s, BSLT_OP_EVENT_RECORD, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0)) == 0)
+	if (err == 0 && (err = stream_put(s, a.stream, BSLT_OP_EVENT_RECORD, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0)) == 0)
 		e->recorded = true;
 	object_put(e);
 	return err;

@@ -58,7 +58,7 @@ static int launch(CUfunction func, struct bslt_launch *a, CUstream h, void **par
 	else if ((uint64_t)a->block_x * a->block_y > 1024 || (uint64_t)a->block_x * a->block_y * a->block_z > 1024)
 		err = CUDA_ERROR_INVALID_VALUE;
 	else if ((err = parameters(f, params, extra, bytes, &n)) == 0)
-		err = ring_put(s, BSLT_OP_LAUNCH, 0, BSLT_NO_SLOT, a, sizeof *a, bytes, n);
+		err = stream_put(s, a->stream, BSLT_OP_LAUNCH, 0, BSLT_NO_SLOT, a, sizeof *a, bytes, n);
 	object_put(f);
 	return err;
 }

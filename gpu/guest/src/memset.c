@@ -11,7 +11,7 @@ int memset_device(CUstream h, CUdeviceptr dst, uint32_t value, uint32_t width, u
 		return 0;
 	if (dst % width || count > UINT64_MAX / width || !device_range(dst, count * width))
 		return CUDA_ERROR_INVALID_VALUE;
-	return ring_put(s, BSLT_OP_MEMSET, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
+	return stream_put(s, a.stream, BSLT_OP_MEMSET, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
 }
 
 int memset_rect(CUstream h, CUdeviceptr dst, size_t pitch, uint32_t value, uint32_t width, size_t columns, size_t rows)

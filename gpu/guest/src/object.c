@@ -1,5 +1,6 @@
 /* The table of objects behind the program's handles. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "state.h"
 
@@ -13,6 +14,47 @@ static _Atomic uint64_t next_id = FIRST_ID;
 uint64_t object_ids(uint64_t n)
 {
 	return atomic_fetch_add(&next_id, n);
+}
+
+static pthread_mutex_t lane_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t lane_users[LANES], lane_last; /* guarded by lane_lock: streams by lane, the lane given last */
+
+/* The lane after the last one that nobody has; with more streams than lanes
+ * some share. Called with lane_lock. */
+static uint32_t lane_free(void)
+{
+	for (uint32_t least = 0;; least++)
+		for (uint32_t k = 1; k <= LANES; k++)
+			if (lane_users[(lane_last + k) % LANES] <= least)
+				return (lane_last + k) % LANES;
+}
+
+uint64_t object_stream_id(void)
+{
+	uint64_t first = atomic_load(&next_id), id;
+	uint32_t lane;
+
+	pthread_mutex_lock(&lane_lock);
+	lane = lane_free();
+	lane_last = lane;
+	lane_users[lane]++;
+	pthread_mutex_unlock(&lane_lock);
+	do
+		id = first + ((lane - first) & (LANES - 1));
+	while (!atomic_compare_exchange_weak(&next_id, &first, id + 1));
+	return id;
+}
+
+void object_stream_end(uint64_t id)
+{
+	pthread_mutex_lock(&lane_lock);
+	lane_users[id & (LANES - 1)]--;
+	pthread_mutex_unlock(&lane_lock);
+}
+
+void object_stream_gone(struct object *o)
+{
+	object_stream_end(o->id);
 }
 
 void *object_new(size_t size, enum kind kind, uint64_t id, uint64_t context)
@@ -165,4 +207,6 @@ void objects_abandon(void)
 	pthread_mutex_init(&lock, NULL);
 	buckets = NULL;
 	bucket_count = object_count = 0;
+	pthread_mutex_init(&lane_lock, NULL);
+	memset(lane_users, 0, sizeof lane_users);
 }

@@ -102,6 +102,7 @@ int decode_device_info(const uint8_t *b, size_t n, struct device_info *out)
 	d.name = string(&r);
 	d.driver_version = string(&r);
 	d.cuda_version = u32(&r);
+	d.devices = r.bad || r.n - r.pos < 4 ? 1 : u32(&r); /* an old worker does not say */
 	*out = d;
 	if (r.bad)
 		free_device_info(out);

@@ -15,7 +15,7 @@ struct device_info {
 	uint32_t attribute_count;
 	int32_t *attributes;
 	char *name, *driver_version;
-	uint32_t cuda_version;
+	uint32_t cuda_version, devices;
 };
 
 struct param_info {

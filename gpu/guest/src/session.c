@@ -58,7 +58,7 @@ static int make_region0(struct session *s)
 	s->slot_count = SLOT_COUNT;
 	s->ring_mask = RING_SIZE - 1;
 	s->ring = off, off += RING_SIZE;
-	s->slots = off, off += SLOT_COUNT * BSLT_SLOT_SIZE;
+	s->slots = off, off += (SLOT_COUNT + LANES) * BSLT_SLOT_SIZE;
 	s->chunk_state = off, states = page_up(4ull * s->chunk_count), off += states;
 	s->arena = page_up(off), off = s->arena + (uint64_t)s->chunk_count * CHUNK_SIZE;
 	if ((err = s->ops->region_make(s, off, &s->region0)) != 0)
@@ -71,7 +71,7 @@ static int make_region0(struct session *s)
 	const struct { uint32_t off; uint64_t value; } words[] = {
 		{BSLT_OFF_REGION_SIZE, s->region0.size}, {BSLT_OFF_RING, s->ring},
 		{BSLT_OFF_RING_SIZE, RING_SIZE}, {BSLT_OFF_SLOTS, s->slots},
-		{BSLT_OFF_SLOT_COUNT, s->slot_count}, {BSLT_OFF_CHUNK_STATE, s->chunk_state},
+		{BSLT_OFF_SLOT_COUNT, SLOT_COUNT + LANES}, {BSLT_OFF_CHUNK_STATE, s->chunk_state},
 		{BSLT_OFF_ARENA, s->arena}, {BSLT_OFF_CHUNK_SIZE, s->chunk_size},
 		{BSLT_OFF_CHUNK_COUNT, s->chunk_count},
 	};
@@ -161,7 +161,9 @@ int session_open(struct session **out, bool memory, char why[BSLT_ERROR_TEXT_SIZ
 		free(s);
 		return err;
 	}
-	err = make_region0(s);
+	err = lanes_make(s);
+	if (!err)
+		err = make_region0(s);
 	if (!err) {
 		for (uint32_t i = 0; i < s->slot_count; i++)
 			s->slot_free[i / 64] |= 1ull << (i % 64);
@@ -181,6 +183,7 @@ void session_close(struct session *s)
 	if (s->region0.base)
 		s->ops->region_drop(s, &s->region0, false);
 	s->ops->close(s);
+	free(s->lanes);
 	free(s);
 }
 

@@ -53,6 +53,12 @@ struct object {
 
 /* n consecutive new handles. */
 uint64_t object_ids(uint64_t n);
+/* A new handle for a stream, or for a context, which has one: it names a lane
+ * (channel.h) that no other stream has, while there are lanes. The object's
+ * destroy gives the lane back, or who has no object calls object_stream_end. */
+uint64_t object_stream_id(void);
+void object_stream_end(uint64_t id);
+void object_stream_gone(struct object *o);
 /* An object of size bytes, not yet to be found; NULL: no memory. */
 void *object_new(size_t size, enum kind kind, uint64_t id, uint64_t context);
 void object_add(void *o);

@@ -10,9 +10,12 @@ CUDA_API CUresult cuStreamCreateWithPriority(CUstream *phStream, unsigned int fl
 	if (!phStream || flags & ~1u)
 		return CUDA_ERROR_INVALID_VALUE;
 	TRY(context_working(&a.ctx));
-	a.stream = object_ids(1);
-	if (!(o = object_new(sizeof *o, KIND_STREAM, a.stream, a.ctx)))
+	a.stream = object_stream_id();
+	if (!(o = object_new(sizeof *o, KIND_STREAM, a.stream, a.ctx))) {
+		object_stream_end(a.stream);
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	o->o.destroy = object_stream_gone;
 	o->flags = flags;
 	o->priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
 	a.priority = o->priority;
@@ -86,7 +89,7 @@ CUDA_API CUresult cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned i
 	if (!(e = object_get(hEvent, KIND_EVENT)))
 		return CUDA_ERROR_INVALID_HANDLE;
 	a.event = e->o.id;
-	err = ring_put(s, BSLT_OP_STREAM_WAIT_EVENT, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
+	err = stream_put(s, a.stream, BSLT_OP_STREAM_WAIT_EVENT, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
 	object_put(e);
 	return err;
 }

@@ -127,18 +127,36 @@ static int sleep_on(struct session *s, _Atomic uint32_t *state)
 	return 0;
 }
 
-struct answer slot_wait(struct session *s, uint32_t slot)
+/* *over: the slot is done, and not the session dead. */
+static struct answer await(struct session *s, uint32_t slot, bool *over)
 {
 	uint64_t off = s->slots + slot * BSLT_SLOT_SIZE;
 	_Atomic uint32_t *state = word32(s, off + BSLT_SLOT_STATE);
 	struct answer a = {0, 0, 0};
 
-	if (!spin(state) && (a.result = sleep_on(s, state)) != 0)
-		return a; /* the slot stays taken: a dead session needs none */
+	*over = spin(state) || (a.result = sleep_on(s, state)) == 0;
+	if (!*over)
+		return a;
 	a.result = (int)atomic_load_explicit(word32(s, off + BSLT_SLOT_RESULT), memory_order_relaxed);
 	a.value0 = atomic_load_explicit(word64(s, off + BSLT_SLOT_VALUE0), memory_order_relaxed);
 	a.value1 = atomic_load_explicit(word64(s, off + BSLT_SLOT_VALUE1), memory_order_relaxed);
-	slot_give(s, slot);
+	return a;
+}
+
+struct answer slot_await(struct session *s, uint32_t slot)
+{
+	bool over;
+
+	return await(s, slot, &over);
+}
+
+struct answer slot_wait(struct session *s, uint32_t slot)
+{
+	bool over;
+	struct answer a = await(s, slot, &over);
+
+	if (over)
+		slot_give(s, slot); /* else it stays taken: a dead session needs none */
 	return a;
 }
 

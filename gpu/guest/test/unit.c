@@ -20,7 +20,8 @@ static int failures;
 
 static void no_kick(struct session *s) { (void)s; }
 static bool not_gone(struct session *s) { (void)s; return false; }
-static const struct carrier_ops quiet = {.kick = no_kick, .gone = not_gone};
+static void no_block(struct session *s, _Atomic uint32_t *state, int millis) { (void)s, (void)state, (void)millis; }
+static const struct carrier_ops quiet = {.kick = no_kick, .gone = not_gone, .block = no_block};
 
 /* A session on ordinary memory: header, a ring of 4096, one chunk state word
  * for each of 8 chunks of 4096. */
@@ -48,6 +49,7 @@ static struct session *fake(void)
 
 static void drop(struct session *s)
 {
+	free(s->lanes);
 	free(s->region0.base);
 	free(s);
 }
@@ -309,6 +311,55 @@ static void outside_the_window(void)
 	EXPECT(range_take(SPACE_DEVICE, far, &r) && range_add(SPACE_DEVICE, &r) == 0);
 }
 
+/* Puts a command into stream 5 and takes it out of the ring; the number of
+ * marks that came before it. */
+static int put_in_stream(struct session *s, uint32_t inl_len)
+{
+	static const uint8_t inl[BSLT_MAX_INLINE / 2];
+	uint64_t tail = s->head;
+	int marks = 0;
+
+	EXPECT(stream_put(s, 5, BSLT_OP_COPY_HTOD_INLINE, 0, BSLT_NO_SLOT, NULL, 0, inl, inl_len) == 0);
+	while (tail != s->head) {
+		struct bslt_entry e;
+
+		memcpy(&e, at(s, s->ring + tail % 4096), sizeof e);
+		if (e.opcode == BSLT_OP_STREAM_MARK) {
+			EXPECT(e.slot == s->slot_count + 5);
+			marks++;
+		}
+		tail += e.length;
+	}
+	atomic_store(word64(s, BSLT_OFF_TAIL), s->head);
+	return marks;
+}
+
+/* A mark each 512 units, and none before the one before it is done. */
+static void lanes(void)
+{
+	struct session *s = fake();
+	_Atomic uint32_t *state;
+
+	EXPECT(lanes_make(s) == 0);
+	state = word32(s, s->slots + (s->slot_count + 5) * BSLT_SLOT_SIZE + BSLT_SLOT_STATE);
+	for (int i = 1; i < 512; i++)
+		EXPECT(put_in_stream(s, 0) == 0);
+	EXPECT(put_in_stream(s, 0) == 1);
+	EXPECT(atomic_load(state) == BSLT_SLOT_PENDING);
+	for (int i = 1; i < 171; i++)
+		EXPECT(put_in_stream(s, 2048) == 0); /* 3 units each */
+	EXPECT(atomic_load(state) == BSLT_SLOT_PENDING);
+	atomic_store(state, BSLT_SLOT_DONE);
+	EXPECT(put_in_stream(s, 2048) == 1);
+	for (int i = 1; i < 511; i++)
+		EXPECT(put_in_stream(s, 0) == 0);
+	session_die(s, RES_UNAVAILABLE); /* what waits for a mark hears of it */
+	atomic_store(word32(s, BSLT_OFF_STATE), BSLT_STATE_DEAD);
+	EXPECT(stream_enter(s, 5, 1) == RES_UNAVAILABLE);
+	EXPECT(arena_units(s, 1) == 256 && arena_units(s, 4 * 4096) == 1024 && arena_units(s, 1 << 20) == 1024);
+	drop(s);
+}
+
 int main(void)
 {
 	attributes();
@@ -321,6 +372,7 @@ int main(void)
 	pulse();
 	arena();
 	slots();
+	lanes();
 	records();
 	printf("unit: %s\n", failures ? "FAILED" : "ok");
 	return failures != 0;

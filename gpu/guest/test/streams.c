@@ -1,0 +1,199 @@
+/* Streams do not wait for each other: a full one delays its own callers only. */
+#include <stdbool.h>
+
+#include "api.h"
+
+/* More blocks than ever end while a test runs. */
+#define ENDLESS 0x7fffffffu
+
+struct filler {
+	CUcontext context;
+	CUfunction count;
+	CUdeviceptr counter;
+	CUstream stream;
+	_Atomic unsigned int put;
+	bool mortal;  /* a call may fail, and ends the thread */
+	CUresult end; /* with what */
+};
+
+/* Fills the stream behind a kernel that does not end. */
+static void *fill(void *p)
+{
+	struct filler *f = p;
+	unsigned int one = 1;
+	void *params[] = {&f->counter, &one};
+	CUevent e;
+
+	CHECK(cuCtxSetCurrent(f->context));
+	CHECK(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+	for (; f->end == 0; f->put++) {
+		f->end = f->put % 3 ? cuLaunchKernel(f->count, 1, 1, 1, 32, 1, 1, 0, f->stream, params, NULL)
+				    : cuEventRecord(e, f->stream);
+		if (!f->mortal)
+			CHECK(f->end);
+	}
+	return NULL;
+}
+
+/* Waits until the thread's calls wait. */
+static void until_full(struct filler *f)
+{
+	for (unsigned int seen = 0, same = 0; same < 50; seen = f->put) {
+		same = f->put > 500 && f->put == seen ? same + 1 : 0;
+		usleep(10000);
+	}
+}
+
+/* All that another stream, another context and another thread can do. */
+static void others_go_on(void)
+{
+	unsigned int one = 1, got;
+	CUdeviceptr p;
+	CUcontext context;
+	CUfunction f;
+	CUmodule m;
+	CUstream s;
+	CUevent e;
+	void *params[] = {&p, &one};
+
+	CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	CHECK(cuEventCreate(&e, 0));
+	CHECK(cuMemAlloc(&p, 1 << 20));
+	CHECK(cuMemsetD32Async(p, 7, 1 << 18, s));
+	CHECK(cuEventRecord(e, s));
+	CHECK(cuMemcpyDtoHAsync(&got, p + 4096, 4, s));
+	CHECK(cuStreamSynchronize(s));
+	CHECK(cuEventSynchronize(e));
+	EXPECT(got == 7);
+	CHECK(cuStreamDestroy(s));
+	CHECK(cuCtxCreate(&context, 0, 0));
+	CHECK(cuModuleLoadData(&m, kernels_ptx));
+	CHECK(cuModuleGetFunction(&f, m, "count"));
+	CHECK(cuMemAlloc(&p, 4));
+	CHECK(cuMemsetD32(p, 0, 1));
+	CHECK(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, NULL, params, NULL));
+	CHECK(cuCtxSynchronize());
+	CHECK(cuMemcpyDtoH(&got, p, 4));
+	EXPECT(got == 32);
+	CHECK(cuCtxDestroy(context));
+}
+
+/* As many full streams as one worker once had room for, and one more. */
+static void full_streams(void)
+{
+	enum { FULL = 5 };
+	static struct filler f[FULL];
+	CUfunction count = demo_start("count");
+	unsigned int one = 1;
+	pthread_t t[FULL];
+
+	for (int i = 0; i < FULL; i++) {
+		void *params[] = {&f[i].counter, &one};
+
+		CHECK(cuCtxGetCurrent(&f[i].context));
+		f[i].count = count;
+		CHECK(cuMemAlloc(&f[i].counter, 4));
+		CHECK(cuStreamCreate(&f[i].stream, CU_STREAM_NON_BLOCKING));
+		CHECK(cuLaunchKernel(count, ENDLESS, 1, 1, 32, 1, 1, 0, f[i].stream, params, NULL));
+		EXPECT(pthread_create(&t[i], NULL, fill, &f[i]) == 0);
+	}
+	for (int i = 0; i < FULL; i++)
+		until_full(&f[i]);
+	for (int i = 0; i < 5; i++)
+		others_go_on();
+	for (int i = 0; i < FULL; i++)
+		EXPECT(f[i].put >= 512 && f[i].put <= 1024); /* as on a card */
+	_exit(0); /* the kernels do not end otherwise */
+}
+
+/* Much more than a stream holds, from several threads, through all of it in order. */
+static void *launch_many(void *p)
+{
+	struct filler *f = p;
+	unsigned int one = 1;
+	void *params[] = {&f->counter, &one};
+	CUevent e;
+
+	CHECK(cuCtxSetCurrent(f->context));
+	CHECK(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+	for (int i = 0; i < 2000; i++) {
+		CHECK(cuLaunchKernel(f->count, 1, 1, 1, 32, 1, 1, 0, f->stream, params, NULL));
+		CHECK(cuEventRecord(e, f->stream));
+	}
+	return NULL;
+}
+
+static void many_launches(void)
+{
+	enum { THREADS = 4 };
+	struct filler f = {.count = demo_start("count")};
+	unsigned int got;
+	pthread_t t[THREADS];
+
+	CHECK(cuCtxGetCurrent(&f.context));
+	CHECK(cuMemAlloc(&f.counter, 4));
+	CHECK(cuMemsetD32(f.counter, 0, 1));
+	CHECK(cuStreamCreate(&f.stream, 0));
+	for (int i = 0; i < THREADS; i++)
+		EXPECT(pthread_create(&t[i], NULL, launch_many, &f) == 0);
+	for (int i = 0; i < THREADS; i++)
+		EXPECT(pthread_join(t[i], NULL) == 0);
+	CHECK(cuStreamSynchronize(f.stream));
+	CHECK(cuMemcpyDtoH(&got, f.counter, 4));
+	EXPECT(got == THREADS * 2000 * 32);
+}
+
+/* More streams than lanes, of which some then share one. */
+static void thousands_of_streams(void)
+{
+	enum { N = 1100 };
+	CUfunction count = demo_start("count");
+	static CUstream s[N];
+	CUdeviceptr p;
+	unsigned int one = 1, got;
+	void *params[] = {&p, &one};
+
+	CHECK(cuMemAlloc(&p, 4));
+	CHECK(cuMemsetD32(p, 0, 1));
+	CHECK(cuCtxSynchronize());
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < N; i++)
+			CHECK(cuStreamCreate(&s[i], CU_STREAM_NON_BLOCKING));
+		for (int i = 0; i < N; i++)
+			CHECK(cuLaunchKernel(count, 1, 1, 1, 32, 1, 1, 0, s[i], params, NULL));
+		CHECK(cuCtxSynchronize());
+		for (int i = 0; i < N; i++)
+			CHECK(cuStreamDestroy(s[i]));
+	}
+	CHECK(cuMemcpyDtoH(&got, p, 4));
+	EXPECT(got == 2 * N * 32);
+}
+
+/* Who waits for room in a stream notices a dead worker, like every other wait. */
+static void dead_worker_full(void)
+{
+	struct filler f = {.count = demo_start("count")};
+	unsigned int one = 1;
+	void *params[] = {&f.counter, &one};
+	pthread_t t;
+	char go[3];
+
+	CHECK(cuCtxGetCurrent(&f.context));
+	CHECK(cuMemAlloc(&f.counter, 4));
+	CHECK(cuStreamCreate(&f.stream, CU_STREAM_NON_BLOCKING));
+	CHECK(cuLaunchKernel(f.count, ENDLESS, 1, 1, 32, 1, 1, 0, f.stream, params, NULL));
+	f.mortal = true;
+	EXPECT(pthread_create(&t, NULL, fill, &f) == 0);
+	until_full(&f);
+	EXPECT(write(1, "ready\n", 6) == 6);
+	EXPECT(read(0, go, sizeof go) == sizeof go);
+	EXPECT(pthread_join(t, NULL) == 0);
+	EXPECT(f.end != 0);
+	GIVES(f.end, cuCtxSynchronize());
+}
+
+const struct test stream_tests[] = {
+	{"full_streams", full_streams}, {"many_launches", many_launches}, {"thousands_of_streams", thousands_of_streams},
+	{"dead_worker_full", dead_worker_full},
+	{NULL, NULL},
+};
