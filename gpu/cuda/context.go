@@ -3,6 +3,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"sync"
 	"time"
@@ -11,13 +12,13 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// context is a CUcontext with its queue. Its loop goroutine owns what stands
+// context is a CUcontext with its queues. Its loop goroutine owns what stands
 // under "loop"; mu is never held while a done function or libcuda is called.
 type context struct {
 	d      *driver
 	handle uintptr
 	gate   worker.Gate
-	queue  chan *op
+	wake   chan struct{} // something has arrived; holds one
 	quit   chan struct{} // closed by Destroy
 	once   sync.Once
 	ended  chan struct{} // closed when the loop has ended
@@ -26,7 +27,12 @@ type context struct {
 
 	virtual *virtual // nil: the card has no virtual memory, and memory stays on it
 
+	loads sync.RWMutex // read-locked while a module is loaded, locked by Destroy
+
 	mu        sync.Mutex // guards below, and the counters of streams and records of events
+	arrived   []*op      // that the loop has not taken yet
+	sequence  uint64     // of the latest
+	over      bool       // the loop takes no more
 	err       error      // why the context is poisoned
 	allocated map[uint64]bool
 	globals   map[uint64]bool // addresses of modules' variables
@@ -36,11 +42,11 @@ type context struct {
 	zero     uintptr // a stream of ours: zeroes new memory (issuer)
 	begin    uintptr // event
 	free     []uintptr
+	waiting  []*stream // with operations that are not on the device
 	active   []*stream // with work in this batch
-	barriers []*op
+	barriers []*op     // and those to be drained for, in order
 	drains   []func()
-	sequence uint64
-	pending  int
+	pending  int // operations on the device
 	launches uint64
 	staging  []*chunk
 }
@@ -55,12 +61,13 @@ type op struct {
 	launches uint64
 	barrier  bool // done when everything before it, in all streams, is done
 	drained  func()
-	sequence uint64
+	event    *event // that it records or waits for
+	staged   bool   // it needs a chunk
+	sequence uint64 // of all that is enqueued
+	entered  time.Time
 }
 
 const (
-	// queueLength bounds what is enqueued and not submitted; then the issuer waits.
-	queueLength = 1 << 14
 	// submitAtOnce is how many are submitted between two looks at what is done.
 	submitAtOnce = 64
 	// spinFor is how long the loop looks without sleeping: a guest that
@@ -71,8 +78,8 @@ const (
 
 func newContext(d *driver, handle uintptr, gate worker.Gate, w *worker.Window) (*context, error) {
 	c := &context{
-		d: d, handle: handle, gate: gate, queue: make(chan *op, queueLength), quit: make(chan struct{}), ended: make(chan struct{}),
-		def: &stream{}, allocated: map[uint64]bool{}, globals: map[uint64]bool{},
+		d: d, handle: handle, gate: gate, wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
+		def: &stream{blocking: true, depth: firstDepth}, allocated: map[uint64]bool{}, globals: map[uint64]bool{},
 	}
 	if d.granule != 0 {
 		c.virtual = &virtual{granule: d.granule, window: w}
@@ -116,23 +123,32 @@ func (c *context) poison(err error) {
 
 // push enqueues; s is nil for the default stream.
 func (c *context) push(s worker.Stream, o *op) error {
-	if err := c.failed(); err != nil {
-		return err
-	}
 	st, err := c.streamOf(s)
 	if err != nil {
 		return err
 	}
 	o.stream = st
 	c.mu.Lock()
-	st.queued++
-	c.mu.Unlock()
-	select {
-	case c.queue <- o:
-		return nil
-	case <-c.quit:
-		return abi.ErrInvalidContext
+	switch {
+	case c.err != nil:
+		err = c.err
+	case c.over:
+		err = abi.ErrInvalidContext
+	default:
+		st.queued++
+		c.sequence++
+		o.sequence = c.sequence
+		c.arrived = append(c.arrived, o)
 	}
+	c.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+	return nil
 }
 
 // whenDrained calls f from the loop when nothing enqueued before is running.
@@ -142,65 +158,69 @@ func (c *context) whenDrained(f func()) error { return c.push(nil, &op{drained: 
 func (c *context) loop() {
 	defer close(c.ended)
 	for {
+		c.admit()
+		c.settle()
+		if len(c.waiting) == 0 {
+			select {
+			case <-c.wake:
+			case <-c.quit:
+				c.finishAll()
+				return
+			}
+			continue
+		}
 		select {
-		case o := <-c.queue:
-			if o.submit == nil { // everything before it is done: it needs no turn
-				if o.drained != nil {
-					o.drained()
-				}
-				c.finish(o, c.failed())
-				continue
-			}
-			if err := c.failed(); err != nil {
-				c.finish(o, err)
-				continue
-			}
+		case <-c.quit:
+			c.finishAll()
+			return
+		default:
+		}
+		if c.failed() == nil {
 			if err := c.gate.Enter(); err != nil {
 				c.poison(fmt.Errorf("%w: %w", abi.ErrUnavailable, err))
-				c.finish(o, c.failed())
-				continue
-			}
-			c.batch(o)
-		case <-c.quit:
-			c.poison(abi.ErrInvalidContext)
-			for {
-				select {
-				case o := <-c.queue:
-					c.finish(o, c.failed())
-				default:
-					return
-				}
+			} else {
+				c.batch()
 			}
 		}
 	}
 }
 
+// finishAll ends what was enqueued before Destroy, and takes no more.
+func (c *context) finishAll() {
+	c.poison(abi.ErrInvalidContext)
+	c.mu.Lock()
+	c.over = true
+	c.mu.Unlock()
+	c.admit()
+	for len(c.waiting) > 0 {
+		c.submitReady(submitAtOnce)
+	}
+	for _, b := range c.barriers {
+		c.finish(b, c.failed())
+	}
+	c.barriers = nil
+}
+
 // batch submits work until the lease is over or nothing is left, and leaves
 // the gate when the device has done it all.
-func (c *context) batch(first *op) {
+func (c *context) batch() {
 	entered := time.Now()
 	c.launches = 0
 	if err := c.call(cuEventRecord, c.begin, c.clock); err != nil {
 		c.poison(err)
 	}
-	c.submit(first)
+	c.submitReady(1)
 	for idle := time.Now(); ; {
 		closing := c.gate.Expired()
-		worked := false
-		for n := 0; n < submitAtOnce && !closing; n++ {
-			select {
-			case o := <-c.queue:
-				c.submit(o)
-				worked = true
-				continue
-			case <-c.quit:
-				c.poison(abi.ErrInvalidContext)
-			default:
-			}
-			break
+		select {
+		case <-c.quit:
+			c.poison(abi.ErrInvalidContext)
+		default:
 		}
+		c.admit()
+		worked := !closing && c.submitReady(submitAtOnce)
 		worked = c.look() || worked
-		if c.pending == 0 && (closing || len(c.queue) == 0) {
+		if c.pending == 0 && (closing || len(c.waiting) == 0) {
 			break
 		}
 		if worked {
@@ -218,25 +238,14 @@ func (c *context) batch(first *op) {
 	c.drains, c.active = nil, nil
 }
 
-// submit puts one on the device.
+// submit puts one on the device, or ends it.
 func (c *context) submit(o *op) {
 	err := c.failed()
-	if o.drained != nil {
-		c.finish(o, err)
-		c.drains = append(c.drains, o.drained)
-		return
-	}
-	c.sequence++
-	o.sequence = c.sequence
-	if o.barrier && err == nil {
-		c.barriers = append(c.barriers, o)
-		c.pending++
-		return
-	}
 	if o.part != nil && *o.part != nil {
 		err = *o.part // an earlier part failed: the rest is not tried
 	}
 	if err == nil && o.submit != nil {
+		o.entered = time.Now()
 		if err = o.submit(o.stream.handle); err != nil && o.part == nil && (o.done == nil || sticky(err)) {
 			c.poison(err) // nobody else would ever hear of it
 		}
@@ -270,7 +279,6 @@ func sticky(err error) bool {
 // look marks what was submitted, asks what is done, and finishes it.
 func (c *context) look() (worked bool) {
 	err := c.failed()
-	oldest := c.sequence + 1
 	for _, s := range c.active {
 		if err == nil {
 			err = c.mark(s)
@@ -285,20 +293,18 @@ func (c *context) look() (worked bool) {
 				break
 			}
 			s.marks = s.marks[1:]
+			s.adapt(m.sequence)
 			c.finishUpTo(s, m.sequence, nil)
 			if s.last != 0 {
 				c.free = append(c.free, s.last)
 			}
 			s.last, worked = m.event, true
 		}
-		if err == nil && len(s.pending) > 0 {
-			oldest = min(oldest, s.pending[0].sequence)
-		}
 	}
 	if err != nil { // everything that runs has this error
 		c.poison(err)
 		for _, s := range c.active {
-			c.finishUpTo(s, c.sequence, c.failed())
+			c.finishUpTo(s, math.MaxUint64, c.failed())
 			for _, m := range s.marks {
 				c.free = append(c.free, m.event)
 			}
@@ -306,10 +312,26 @@ func (c *context) look() (worked bool) {
 		}
 		worked = true
 	}
+	return c.passBarriers(false) || worked
+}
+
+// passBarriers ends those before which nothing is left. What drains is called
+// when the device has nothing at all: now, if idle, or after the batch.
+func (c *context) passBarriers(idle bool) (worked bool) {
+	if len(c.barriers) == 0 {
+		return false
+	}
+	oldest := c.oldest()
 	for len(c.barriers) > 0 && c.barriers[0].sequence < oldest {
 		b := c.barriers[0]
 		c.barriers = c.barriers[1:]
-		c.pending--
+		switch {
+		case b.drained == nil:
+		case idle:
+			b.drained()
+		default:
+			c.drains = append(c.drains, b.drained)
+		}
 		c.finish(b, c.failed())
 		worked = true
 	}
@@ -396,15 +418,20 @@ func (c *context) Destroy() error {
 	c.once.Do(func() {
 		close(c.quit)
 		<-c.ended
+		c.loads.Lock() // what is being loaded is there first, and goes with the rest
+		defer c.loads.Unlock()
 		c.dropAll()
 		err = c.d.lib.call(c.handle, cuCtxDestroy, c.handle) // and everything in it
 		forgetCurrent()
 		for a := range c.allocated {
 			_ = c.d.memory.remove(a, false)
 		}
+		c.mu.Lock()
 		for a := range c.globals {
 			_ = c.d.memory.remove(a, true)
 		}
+		clear(c.globals)
+		c.mu.Unlock()
 		c.d.mu.Lock()
 		delete(c.d.contexts, c)
 		c.d.mu.Unlock()

@@ -129,6 +129,7 @@ func (d *driver) NewContext(flags uint32, gate worker.Gate, w *worker.Window) (w
 	if err := d.lib.call(0, cuCtxCreate, handle.at(), uintptr(flags), d.device); err != nil {
 		return nil, fmt.Errorf("cuCtxCreate: %w", err)
 	}
+	forgetCurrent() // it has made itself the current one of a thread that remembers another
 	c, err := newContext(d, *handle.value, gate, w)
 	if err != nil {
 		return nil, errors.Join(err, d.lib.call(0, cuCtxDestroy, *handle.value))

@@ -46,6 +46,8 @@ var globalPattern = regexp.MustCompile(`(?m)\.(?:global|const)\b[^;={]*?\s([A-Za
 // ModuleLoad implements worker.Context.
 func (c *context) ModuleLoad(image []byte, o worker.ModuleOptions) (worker.Module, []worker.Function, abi.ModuleInfo, error) {
 	var info abi.ModuleInfo
+	c.loads.RLock()
+	defer c.loads.RUnlock()
 	if err := c.failed(); err != nil {
 		return nil, nil, info, err
 	}
@@ -208,8 +210,10 @@ func (c *context) ModuleUnload(m worker.Module) error {
 	}
 	c.mu.Lock()
 	for _, a := range mod.globals {
-		delete(c.globals, a)
-		_ = c.d.memory.remove(a, true)
+		if c.globals[a] { // else the context is gone, and the address may be another's
+			delete(c.globals, a)
+			_ = c.d.memory.remove(a, true)
+		}
 	}
 	c.mu.Unlock()
 	return c.whenDrained(func() { _ = c.call(cuModuleUnload, mod.handle) })

@@ -10,9 +10,14 @@ import (
 // stream is a CUstream.
 type stream struct {
 	handle           uintptr
+	blocking         bool   // it and the default stream wait for each other
 	queued, finished uint64 // under the context's mu
 	// of the loop:
-	pending []*op
+	waiting []*op // not on the device yet
+	listed  bool  // in the context's waiting
+	pending []*op // on the device
+	depth   int   // how many may be there
+	chunks  int   // of staging that they have
 	marks   []mark
 	active  bool
 	last    uintptr // newest event that has passed
@@ -51,7 +56,7 @@ func (c *context) StreamCreate(flags uint32, priority int32) (worker.Stream, err
 	if err != nil {
 		return nil, err
 	}
-	return &stream{handle: h}, nil
+	return &stream{handle: h, blocking: flags&worker.StreamNonBlocking == 0, depth: firstDepth}, nil
 }
 
 // StreamDestroy implements worker.Context.
@@ -86,7 +91,7 @@ func (c *context) StreamWaitEvent(s worker.Stream, e worker.Event) error {
 	if !ok {
 		return abi.ErrInvalidHandle
 	}
-	return c.push(s, &op{submit: func(cu uintptr) error { return c.call(cuStreamWaitEvent, cu, ev.handle, 0) }})
+	return c.push(s, &op{event: ev, submit: func(cu uintptr) error { return c.call(cuStreamWaitEvent, cu, ev.handle, 0) }})
 }
 
 // StreamNotify implements worker.Context.
@@ -99,6 +104,8 @@ type event struct {
 	handle uintptr
 	timing bool
 	record *record // newest; under the context's mu
+
+	waiting []*op // on it, that are not submitted; the loop's
 }
 
 // record is one recording of an event.
@@ -144,6 +151,7 @@ func (c *context) EventRecord(e worker.Event, s worker.Stream) error {
 	}
 	r := &record{}
 	err := c.push(s, &op{
+		event:  ev,
 		submit: func(cu uintptr) error { return c.call(cuEventRecord, ev.handle, cu) },
 		done: func(err error) {
 			c.mu.Lock()

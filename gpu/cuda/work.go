@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"fmt"
-	"runtime"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/worker"
@@ -33,20 +32,12 @@ func (c *context) makeStaging() error {
 	return nil
 }
 
-// takeChunk is called by the loop; what is done gives chunks back meanwhile.
-func (c *context) takeChunk() (*chunk, error) {
-	for len(c.staging) == 0 {
-		if err := c.failed(); err != nil {
-			return nil, err
-		}
-		if !c.look() {
-			runtime.Gosched()
-		}
-	}
+// takeChunk is called by the loop, for an operation that is ready: there is one.
+func (c *context) takeChunk() *chunk {
 	n := len(c.staging) - 1
 	k := c.staging[n]
 	c.staging = c.staging[:n]
-	return k, nil
+	return k
 }
 
 // MemAlloc implements worker.Context. The memory is zero when it returns: it
@@ -139,18 +130,16 @@ func (c *context) staged(s worker.Stream, size int, done func(error), put func(k
 	shared := new(error)
 	for at := 0; at < size || at == 0; at += chunkSize {
 		n := min(chunkSize, size-at)
-		o := &op{part: shared}
+		o := &op{part: shared, staged: n > 0}
 		var k *chunk
-		put1 := func(cu uintptr) (err error) {
+		o.submit = func(cu uintptr) error {
 			if n == 0 {
 				return nil
 			}
-			if k, err = c.takeChunk(); err != nil {
-				return err
-			}
+			k = c.takeChunk()
+			o.stream.chunks++
 			return put(k, cu, at, n)
 		}
-		o.submit = put1
 		o.after = func() {
 			if k == nil {
 				return
@@ -159,6 +148,7 @@ func (c *context) staged(s worker.Stream, size int, done func(error), put func(k
 				get(k, at, n)
 			}
 			c.staging, k = append(c.staging, k), nil
+			o.stream.chunks--
 		}
 		if at+n >= size {
 			o.done = func(err error) {

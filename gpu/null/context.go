@@ -30,11 +30,11 @@ type Context struct {
 	ended  chan struct{} // run has returned
 	move   sync.Mutex    // one Evict or Restore at a time; before mu
 
-	mu       sync.Mutex // guards the following
+	mu       sync.Mutex  // guards the following
 	queue    []operation // the worker bounds it
-	busy     bool // run has operations that are not complete
-	inside   bool // the gate
-	used     bool // work has come since run looked
+	busy     bool        // run has operations that are not complete
+	inside   bool        // the gate
+	used     bool        // work has come since run looked
 	done     uint64
 	launched uint64 // done and launched: operations since the gate was entered
 	evicted  bool

@@ -1,0 +1,165 @@
+package cuda
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// What waits for the device waits per stream: a stream that has as much there
+// as it may delays no other. Between streams the loop keeps the order that the
+// CUDA driver would see if all was submitted in the guest's order:
+//
+//   - the default stream and those that block on it submit in one order;
+//   - operations on one event are submitted in theirs.
+//
+// The oldest operation of all is held up by its stream's depth alone, and that
+// by work that is on the device with everything before it: so all move on.
+
+// A stream's depth is how many of its operations may be on the device, so that
+// a lease can end: about as many as take between shallow and deep, and two at
+// least, because the device must not wait for this goroutine.
+const (
+	firstDepth = 4
+	leastDepth = 2
+	mostDepth  = 512
+	shallow    = time.Millisecond
+	deep       = 4 * time.Millisecond
+)
+
+// adapt changes the depth by how long the operation that ends at sequence, one
+// of pending, was on the device, waiting included.
+func (s *stream) adapt(sequence uint64) {
+	i, found := slices.BinarySearchFunc(s.pending, sequence, func(o *op, n uint64) int {
+		switch {
+		case o.sequence < n:
+			return -1
+		case o.sequence > n:
+			return 1
+		}
+		return 0
+	})
+	if !found || s.pending[i].entered.IsZero() {
+		return
+	}
+	switch took := time.Since(s.pending[i].entered); {
+	case took > deep:
+		s.depth = max(s.depth/2, leastDepth)
+	case took < shallow:
+		s.depth = min(2*s.depth, mostDepth)
+	}
+}
+
+// admit takes what has arrived.
+func (c *context) admit() {
+	c.mu.Lock()
+	arrived := c.arrived
+	c.arrived = nil
+	c.mu.Unlock()
+	for _, o := range arrived {
+		if o.barrier || o.drained != nil {
+			c.barriers = append(c.barriers, o)
+			continue
+		}
+		if o.event != nil {
+			o.event.waiting = append(o.event.waiting, o)
+		}
+		s := o.stream
+		s.waiting = append(s.waiting, o)
+		if !s.listed {
+			s.listed = true
+			c.waiting = append(c.waiting, s)
+		}
+	}
+}
+
+// settle ends what needs no device, while that has nothing: what is first in
+// its stream and only marks a place there, barriers, drains, and everything in
+// a context that has failed.
+func (c *context) settle() {
+	for failed := c.failed() != nil; ; {
+		worked := false
+		for _, s := range c.waiting {
+			for len(s.waiting) > 0 && c.ready(s) && (failed || s.waiting[0].submit == nil) {
+				if o := c.take(s); failed {
+					c.submit(o) // which ends it
+				} else {
+					c.finish(o, nil)
+				}
+				worked = true
+			}
+		}
+		c.unlist()
+		if !c.passBarriers(true) && !worked {
+			return
+		}
+	}
+}
+
+// submitReady puts up to limit operations on the device, the streams' in turns.
+func (c *context) submitReady(limit int) (worked bool) {
+	for n, more := 0, true; more && n < limit; {
+		more = false
+		for _, s := range c.waiting {
+			if n < limit && len(s.waiting) > 0 && c.ready(s) {
+				c.submit(c.take(s))
+				n++
+				more, worked = true, true
+			}
+		}
+	}
+	c.unlist()
+	return worked
+}
+
+// ready reports whether the first operation of s may be submitted.
+func (c *context) ready(s *stream) bool {
+	o := s.waiting[0]
+	if len(s.pending) >= s.depth || o.staged && (len(c.staging) == 0 || s.chunks >= chunkCount/2) {
+		return false
+	}
+	if o.event != nil && o.event.waiting[0] != o {
+		return false
+	}
+	if s == c.def {
+		return !slices.ContainsFunc(c.waiting, func(x *stream) bool {
+			return x != s && x.blocking && len(x.waiting) > 0 && x.waiting[0].sequence < o.sequence
+		})
+	}
+	return !s.blocking || len(c.def.waiting) == 0 || c.def.waiting[0].sequence > o.sequence
+}
+
+// take takes the first operation of s, which is ready.
+func (c *context) take(s *stream) *op {
+	o := s.waiting[0]
+	s.waiting[0] = nil
+	s.waiting = s.waiting[1:]
+	if o.event != nil {
+		o.event.waiting = o.event.waiting[1:]
+	}
+	return o
+}
+
+// unlist forgets streams of which nothing waits.
+func (c *context) unlist() {
+	c.waiting = slices.DeleteFunc(c.waiting, func(s *stream) bool {
+		s.listed = len(s.waiting) > 0
+		return !s.listed
+	})
+}
+
+// oldest is the sequence of the oldest operation that is not over.
+func (c *context) oldest() uint64 {
+	oldest := uint64(math.MaxUint64)
+	for _, s := range c.active {
+		if len(s.pending) > 0 {
+			oldest = min(oldest, s.pending[0].sequence)
+		}
+	}
+	for _, s := range c.waiting {
+		if len(s.waiting) > 0 {
+			oldest = min(oldest, s.waiting[0].sequence)
+		}
+	}
+	return oldest
+}

@@ -1,0 +1,161 @@
+package cuda
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// bare is a context without a loop and without libcuda, and its streams: the
+// default one, two that block on it, two that do not.
+func bare() (*context, []*stream) {
+	c := &context{wake: make(chan struct{}, 1), def: &stream{blocking: true, depth: firstDepth}}
+	streams := []*stream{c.def}
+	for i := range 4 {
+		streams = append(streams, &stream{blocking: i < 2, depth: firstDepth})
+	}
+	return c, streams
+}
+
+// done ends what the device has of a stream up to n operations.
+func (c *context) done(s *stream, n int) {
+	if n = min(n, len(s.pending)); n > 0 {
+		c.finishUpTo(s, s.pending[n-1].sequence, nil)
+	}
+}
+
+func TestFullStreamDelaysNoOther(t *testing.T) {
+	c, streams := bare()
+	submitted := map[*stream]int{}
+	put := func(s *stream, o *op) {
+		o.submit = func(uintptr) error { submitted[s]++; return nil }
+		if err := c.push(s, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	full, other := streams[3], streams[4]
+	for range 1000 {
+		put(full, &op{})
+	}
+	put(other, &op{})
+	put(streams[1], &op{})
+	put(c.def, &op{})
+	c.admit()
+	for c.submitReady(submitAtOnce) {
+	}
+	if submitted[full] != firstDepth || submitted[other] != 1 || submitted[streams[1]] != 1 || submitted[c.def] != 1 {
+		t.Errorf("submitted %d of the full stream, %d, %d and %d of others, want %d and all", submitted[full], submitted[other], submitted[streams[1]], submitted[c.def], firstDepth)
+	}
+	c.done(full, 3)
+	c.submitReady(submitAtOnce)
+	if submitted[full] != firstDepth+3 {
+		t.Errorf("%d submitted after three were done, want %d", submitted[full], firstDepth+3)
+	}
+}
+
+// Copies that wait in one stream leave others a part of the staging.
+func TestStagingIsShared(t *testing.T) {
+	c, streams := bare()
+	c.staging = make([]*chunk, chunkCount)
+	for i := range c.staging {
+		c.staging[i] = &chunk{}
+	}
+	for _, s := range streams[1:4] {
+		for range 3 {
+			if err := c.staged(s, 1, nil, func(*chunk, uintptr, int, int) error { return nil }, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	c.admit()
+	c.submitReady(submitAtOnce)
+	if a, b, d := len(streams[1].pending), len(streams[2].pending), len(streams[3].pending); a != chunkCount/2 || a+b+d != chunkCount {
+		t.Errorf("%d, %d and %d copies on the device, want half of %d of the first and all chunks used", a, b, d, chunkCount)
+	}
+	c.done(streams[1], 1)
+	if len(c.staging) != 1 || streams[1].chunks != chunkCount/2-1 {
+		t.Errorf("%d chunks free, %d of the stream, want 1 and %d", len(c.staging), streams[1].chunks, chunkCount/2-1)
+	}
+}
+
+// Whatever the depths and however the device goes on, all is submitted, and in
+// an order that the driver cannot tell from the guest's.
+func TestOrderBetweenStreams(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		c, streams := bare()
+		events := []*event{{}, {}}
+		type put struct {
+			s *stream
+			e *event
+		}
+		var puts []put
+		var order []int
+		for i := range 200 {
+			p := put{s: streams[r.IntN(len(streams))]}
+			if r.IntN(4) == 0 {
+				p.e = events[r.IntN(len(events))]
+			}
+			puts = append(puts, p)
+			if err := c.push(p.s, &op{event: p.e, submit: func(uintptr) error { order = append(order, i); return nil }}); err != nil {
+				t.Fatal(err)
+			}
+			if r.IntN(3) == 0 {
+				c.admit()
+				c.submitReady(1 + r.IntN(8))
+				s := streams[r.IntN(len(streams))]
+				c.done(s, r.IntN(3))
+				s.depth = 1 + r.IntN(5)
+			}
+		}
+		c.admit()
+		for range 10_000 {
+			c.submitReady(1 + r.IntN(8))
+			c.done(streams[r.IntN(len(streams))], 1)
+		}
+		if len(order) != len(puts) {
+			t.Fatalf("seed %d: %d of %d submitted", seed, len(order), len(puts))
+		}
+		at := make([]int, len(puts))
+		for n, i := range order {
+			at[i] = n
+		}
+		for j, b := range puts {
+			for i, a := range puts[:j] {
+				ordered := a.s == b.s || a.e != nil && a.e == b.e || a.s == c.def && b.s.blocking || b.s == c.def && a.s.blocking
+				if ordered && at[i] > at[j] {
+					t.Fatalf("seed %d: %d was submitted after %d", seed, i, j)
+				}
+			}
+		}
+		if oldest := c.oldest(); oldest != 1<<64-1 && len(c.waiting) > 0 {
+			t.Fatalf("seed %d: %d is not over", seed, oldest)
+		}
+	}
+}
+
+// Long operations leave few on the device, so that a lease can end; short ones
+// many, so that it never runs dry.
+func TestDepthFollowsTime(t *testing.T) {
+	s := &stream{depth: firstDepth}
+	pass := func(took time.Duration) int {
+		s.pending = []*op{{sequence: 7, entered: time.Now().Add(-took)}}
+		s.adapt(7)
+		return s.depth
+	}
+	for range 20 {
+		pass(0)
+	}
+	if s.depth != mostDepth {
+		t.Errorf("depth %d after short operations, want %d", s.depth, mostDepth)
+	}
+	if got := pass(2 * time.Millisecond); got != mostDepth {
+		t.Errorf("depth %d after a middling one, want %d", got, mostDepth)
+	}
+	for range 20 {
+		pass(time.Second)
+	}
+	if s.depth != leastDepth {
+		t.Errorf("depth %d after long operations, want %d", s.depth, leastDepth)
+	}
+}
