@@ -80,6 +80,9 @@ func Run(t *testing.T, newDriver func(t *testing.T) worker.Driver, o Options) {
 		{"Elapsed", testElapsed, false},
 		{"ErrorsPoisonTheContext", whereKernelsRun(testPoison), false},
 		{"ModuleErrors", testModuleErrors, false},
+		{"LoadsAside", testLoadsAside, false},
+		{"DestroyDuringLoads", testDestroyDuringLoads, false},
+		{"ManyCommands", testManyCommands, false},
 		{"ModuleInfo", testModuleInfo, true},
 		{"Globals", testGlobals, true},
 		{"Grid", testGrid, true},
@@ -279,11 +282,7 @@ func (x *tester) read64(ctx worker.Context, s worker.Stream, src uint64) uint64 
 // kernels loads the image and returns its functions by name.
 func (x *tester) kernels(ctx worker.Context) map[string]worker.Function {
 	x.Helper()
-	image := x.o.Image
-	if image == nil {
-		image = []byte(Kernels)
-	}
-	_, functions, info, err := ctx.ModuleLoad(image, worker.ModuleOptions{})
+	_, functions, info, err := ctx.ModuleLoad(x.image(), worker.ModuleOptions{})
 	if err != nil {
 		x.Fatalf("%v\n%s\n%s", err, info.InfoLog, info.ErrorLog)
 	}

@@ -267,6 +267,15 @@ func (c *Context) ModuleLoad(image []byte, _ worker.ModuleOptions) (worker.Modul
 	if c.d.o.Loading != nil {
 		c.d.o.Loading(image)
 	}
+	c.mu.Lock()
+	err := c.err
+	if c.ending {
+		err = abi.ErrInvalidContext
+	}
+	c.mu.Unlock()
+	if err != nil {
+		return nil, nil, info, err
+	}
 	m := &module{}
 	for _, name := range strings.Fields(strings.TrimRight(string(image), "\x00")) {
 		switch name {

@@ -1,0 +1,99 @@
+package drivertest
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// image is one with the suite's kernels.
+func (x *tester) image() []byte {
+	if x.o.Image != nil {
+		return x.o.Image
+	}
+	return []byte(Kernels)
+}
+
+// Modules are loaded from several goroutines while the context works.
+func testLoadsAside(x *tester) {
+	ctx, other := x.context(), x.context()
+	k := x.kernels(ctx)
+	p := x.alloc(ctx, 8)
+	var loaders sync.WaitGroup
+	for range 4 {
+		loaders.Go(func() {
+			for range 5 {
+				m, functions, _, err := ctx.ModuleLoad(x.image(), worker.ModuleOptions{})
+				if err != nil || len(functions) == 0 {
+					x.Errorf("load beside others: %d functions, %v", len(functions), err)
+					return
+				}
+				if err := ctx.ModuleUnload(m); err != nil {
+					x.Errorf("unload: %v", err)
+				}
+			}
+		})
+	}
+	for i := range uint64(50) {
+		x.check(ctx.Launch(nil, k["store"], one(p, i), nil))
+		x.check(x.do(other.Notify))
+	}
+	loaders.Wait()
+	if got := x.read64(ctx, nil, p); got != x.kept64(49) {
+		x.Errorf("the last launch stored %d, want 49", got)
+	}
+}
+
+// A context that is destroyed while modules are loaded into it leaves nothing,
+// and its neighbour works.
+func testDestroyDuringLoads(x *tester) {
+	neighbour := x.context()
+	p := x.alloc(neighbour, 8)
+	for i := range 5 {
+		ctx, err := x.driver.NewContext(0, x.gate, x.window)
+		x.check(err)
+		var loaders sync.WaitGroup
+		for range 2 {
+			loaders.Go(func() {
+				for {
+					m, _, _, err := ctx.ModuleLoad(x.image(), worker.ModuleOptions{})
+					if err != nil {
+						if !errors.Is(err, abi.ErrInvalidContext) {
+							x.Errorf("load into a context that goes: %v, want %v", err, abi.ErrInvalidContext)
+						}
+						return
+					}
+					_ = ctx.ModuleUnload(m) // which may come after Destroy
+				}
+			})
+		}
+		time.Sleep(time.Duration(i) * time.Millisecond)
+		x.check(ctx.Destroy())
+		loaders.Wait()
+	}
+	x.write(neighbour, nil, p, make([]byte, 8))
+}
+
+// As many commands as the worker lets wait make no call wait.
+func testManyCommands(x *tester) {
+	ctx := x.context()
+	p := x.alloc(ctx, 4)
+	const streams, each = 4, 4096
+	var all [streams]worker.Stream
+	for i := range all {
+		s, err := ctx.StreamCreate(worker.StreamNonBlocking, 0)
+		x.check(err)
+		all[i] = s
+	}
+	x.gate.hold(true)
+	for range each {
+		for _, s := range all {
+			x.check(ctx.Memset(s, p, 1, 4, 1, nil))
+		}
+	}
+	x.gate.hold(false)
+	x.check(x.do(ctx.Notify))
+}
