@@ -11,10 +11,14 @@ import (
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
+// What serve has made for a guest before its ring: contexts and modules are made
+// aside, so what follows in the ring without waiting would not find them.
+const madeContext, madeModule, madeFunction = 1, 20, 10
+
 // whole is a ring in which a guest uses every kind of command, without waiting
 // for answers: what depends on one that comes later fails.
 func whole() []byte {
-	const ctx, stream, event, module, function = 1, 2, 3, 20, 10
+	const ctx, stream, event, function = madeContext, 2, 3, madeFunction
 	at := abi.Windows()[0].Base // the window that a worker tries first
 	l := guesttest.DefaultLayout
 	arena := (abi.HeaderSize + l.RingSize + l.Slots*abi.SlotSize + 4*l.Chunks + abi.PageSize - 1) &^ (abi.PageSize - 1)
@@ -24,11 +28,11 @@ func whole() []byte {
 		ring = append(ring, guesttest.Entry(op, 0, slot, args, inline)...)
 		slot++
 	}
-	add(abi.OpCtxCreate, abi.CtxCreate{Ctx: ctx}, nil)
+	add(abi.OpCtxCreate, abi.CtxCreate{Ctx: 31}, nil)
 	add(abi.OpStreamCreate, abi.StreamCreate{Ctx: ctx, Stream: stream}, nil)
 	add(abi.OpEventCreate, abi.EventCreate{Ctx: ctx, Event: event}, nil)
 	add(abi.OpMemAlloc, abi.MemAlloc{Ctx: ctx, Size: 4096}, nil)
-	add(abi.OpModuleLoad, abi.ModuleLoad{Ctx: ctx, Module: module, FirstFunction: function, ImageOff: arena, ImageLen: uint64(len(source)), OutOff: arena + l.ChunkSize, OutLen: 4096}, nil)
+	add(abi.OpModuleLoad, abi.ModuleLoad{Ctx: ctx, Module: 50, FirstFunction: 40, ImageOff: arena, ImageLen: uint64(len(source)), OutOff: arena + l.ChunkSize, OutLen: 4096}, nil)
 	add(abi.OpCopyHtoDInline, abi.CopyHtoDInline{Stream: stream, Dst: at}, []byte("12345678"))
 	add(abi.OpCopyDtoD, abi.CopyDtoD{Stream: stream, Dst: at, Src: at + 64, Size: 64}, nil)
 	add(abi.OpMemset, abi.Memset{Stream: stream, Dst: at, Width: 4, Count: 16}, nil)
@@ -37,6 +41,7 @@ func whole() []byte {
 	add(abi.OpStreamWaitEvent, abi.StreamWaitEvent{Event: event, Stream: stream}, nil)
 	add(abi.OpEventSynchronize, abi.EventSynchronize{Event: event}, nil)
 	add(abi.OpEventElapsed, abi.EventElapsed{Start: event, End: event}, nil)
+	add(abi.OpStreamMark, abi.StreamMark{Stream: stream}, nil)
 	add(abi.OpStreamSynchronize, abi.StreamSynchronize{Stream: stream}, nil)
 	add(abi.OpMemFree, abi.MemFree{Address: at}, nil)
 	add(abi.OpStreamDestroy, abi.StreamDestroy{Stream: stream}, nil)
@@ -85,7 +90,16 @@ func serve(t *testing.T, ring []byte, during func(*guesttest.Guest)) {
 		t.Fatal(err)
 	}
 	copy(g.Shm.Bytes(g.Arena, g.Layout.ChunkSize), source)
-	g.Shm.Store64(abi.OffHead, uint64(copy(g.Shm.Bytes(g.Ring, g.Layout.RingSize), ring)))
+	_, _, failed := g.Call(abi.OpCtxCreate, abi.CtxCreate{Ctx: madeContext}, nil)
+	if failed == nil {
+		_, _, failed = g.Call(abi.OpModuleLoad, abi.ModuleLoad{Ctx: madeContext, Module: madeModule, FirstFunction: madeFunction,
+			ImageOff: g.Arena, ImageLen: uint64(len(source)), OutOff: g.Arena + g.Layout.ChunkSize, OutLen: 4096}, nil)
+	}
+	if failed != nil {
+		t.Fatal(failed)
+	}
+	at := g.Shm.Load64(abi.OffHead)
+	g.Shm.Store64(abi.OffHead, at+uint64(copy(g.Shm.Bytes(g.Ring+at, g.Layout.RingSize-at), ring)))
 	_ = g.Kick()
 	during(g)
 	_ = a.CloseWrite()
