@@ -3,9 +3,13 @@
 //
 // Work is queued by the issuer and submitted by one goroutine per context:
 //
-//	issuer ─► queue ─► submit: Gate.Enter ─► CUDA streams ─┐
-//	                     ▲   └── poll events ◄─────────────┘
-//	                     └── done functions, staged bytes, Gate.Leave
+//	issuer ─► streams' queues ─► submit: Gate.Enter ─► CUDA streams ─┐
+//	                               ▲   └── poll events ◄─────────────┘
+//	                               └── done functions, staged bytes, Gate.Leave
+//
+// What waits, waits per stream (queue.go): a stream has as many operations on
+// the card as take some milliseconds, so that a lease can end and a full stream
+// delays no other.
 //
 //	idle ──op──► entered ──lease over, or nothing left──► draining ──► idle
 //	                         (takes no more work)      Leave(busy time)

@@ -10,7 +10,7 @@ import (
 )
 
 // beat touches the heartbeat. It says that the process lives, not that the
-// issuer is idle: loading a big module keeps the issuer for seconds.
+// issuer is idle.
 func (s *Session) beat(ctx context.Context) {
 	every(ctx, abi.HeartbeatMillis/2*time.Millisecond, func() {
 		s.guard(func() { s.shared.Add64(abi.OffHeartbeat, 1) })
