@@ -267,11 +267,6 @@ CUDA_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 	return dev != 0 ? CUDA_ERROR_INVALID_DEVICE : primary_release();
 }
 
-CUDA_API CUresult cuDevicePrimaryCtxRelease(CUdevice dev)
-{
-	return cuDevicePrimaryCtxRelease_v2(dev);
-}
-
 /* Frees everything in it; who has retained it keeps his reference, and the
  * next retain makes it anew. */
 CUDA_API CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
@@ -291,11 +286,6 @@ CUDA_API CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
 	return err;
 }
 
-CUDA_API CUresult cuDevicePrimaryCtxReset(CUdevice dev)
-{
-	return cuDevicePrimaryCtxReset_v2(dev);
-}
-
 CUDA_API CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 {
 	SESSION(s);
@@ -308,11 +298,6 @@ CUDA_API CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags
 	primary_flags = flags;
 	pthread_mutex_unlock(&primary_lock);
 	return 0;
-}
-
-CUDA_API CUresult cuDevicePrimaryCtxSetFlags(CUdevice dev, unsigned int flags)
-{
-	return cuDevicePrimaryCtxSetFlags_v2(dev, flags);
 }
 
 CUDA_API CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *active)
@@ -347,13 +332,13 @@ CUDA_API CUresult cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice d
 
 /* Execution affinity divides a card among clients of one server: a vGPU has
  * one share already. */
-CUDA_API CUresult cuCtxCreate_v3(CUcontext *pctx, void *paramsArray, int numParams, unsigned int flags, CUdevice dev)
+CUDA_API CUresult cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams, unsigned int flags, CUdevice dev)
 {
 	(void)paramsArray;
 	return numParams ? CUDA_ERROR_NOT_SUPPORTED : cuCtxCreate_v2(pctx, flags, dev);
 }
 
-CUDA_API CUresult cuCtxCreate_v4(CUcontext *pctx, void *ctxCreateParams, unsigned int flags, CUdevice dev)
+CUDA_API CUresult cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags, CUdevice dev)
 {
 	/* CUctxCreateParams: pointer, int count, pointer; zero means none. */
 	static const char none[24];
@@ -382,16 +367,6 @@ CUDA_API CUresult cuCtxDestroy_v2(CUcontext ctx)
 	return destroy((uintptr_t)ctx);
 }
 
-CUDA_API CUresult cuCtxDestroy(CUcontext ctx)
-{
-	return cuCtxDestroy_v2(ctx);
-}
-
-CUDA_API CUresult cuCtxDetach(CUcontext ctx)
-{
-	return cuCtxDestroy_v2(ctx);
-}
-
 static bool is_context(CUcontext ctx)
 {
 	void *c = object_get(ctx, KIND_CONTEXT);
@@ -407,11 +382,6 @@ CUDA_API CUresult cuCtxPushCurrent_v2(CUcontext ctx)
 	return is_context(ctx) ? push((uintptr_t)ctx) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-CUDA_API CUresult cuCtxPushCurrent(CUcontext ctx)
-{
-	return cuCtxPushCurrent_v2(ctx);
-}
-
 CUDA_API CUresult cuCtxPopCurrent_v2(CUcontext *pctx)
 {
 	struct thread *t = self();
@@ -424,11 +394,6 @@ CUDA_API CUresult cuCtxPopCurrent_v2(CUcontext *pctx)
 	if (pctx)
 		*pctx = handle_of(t->stack[t->depth]);
 	return 0;
-}
-
-CUDA_API CUresult cuCtxPopCurrent(CUcontext *pctx)
-{
-	return cuCtxPopCurrent_v2(pctx);
 }
 
 CUDA_API CUresult cuCtxSetCurrent(CUcontext ctx)

@@ -37,11 +37,6 @@ CUDA_API CUresult cuEventDestroy_v2(CUevent hEvent)
 	return ring_put(s, BSLT_OP_EVENT_DESTROY, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
 }
 
-CUDA_API CUresult cuEventDestroy(CUevent hEvent)
-{
-	return cuEventDestroy_v2(hEvent);
-}
-
 CUDA_API CUresult cuEventRecord(CUevent hEvent, CUstream hStream)
 {
 	struct bslt_event_record a;
