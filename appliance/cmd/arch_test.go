@@ -58,6 +58,8 @@ var rules = []rule{
 	{"hypervisor/virtio", []string{"api"}, "a protocol package"},
 	{"hypervisor", []string{"api", "hypervisor"}, "VMs know nothing of the cluster"},
 	{"gpu/abi", []string{"gpu/abi"}, "the contract imports nobody"},
+	{"gpu/abi/gen", []string{"gpu/abi", "gpu/cudaapi"}, "the contract's commands are its own and the table's"},
+	{"gpu/cudaapi", []string{"gpu/abi", "gpu/cudaapi"}, "the table of the driver API, and what writes code from it"},
 	{"gpu/guest", []string{"gpu/abi"}, "the guest library knows only the contract"},
 	{"gpu/vhostgpu", []string{"gpu/abi", "gpu/vhostgpu", "hypervisor/vhostuser", "hypervisor/virtio"}, "the device does no GPU work itself"},
 	{"gpu/worker", []string{"gpu/abi", "gpu/worker"}, "a worker sees a Driver and a Host, not which"},

@@ -27,7 +27,6 @@ const (
 	cuModuleGetGlobal
 	cuFuncGetAttribute
 	cuFuncSetAttribute
-	cuOccupancyMaxActiveBlocksPerMultiprocessor
 	cuMemAlloc
 	cuMemFree
 	cuMemHostAlloc
@@ -61,10 +60,10 @@ const (
 	cuMemUnmap
 	cuMemSetAccess
 	cuMemGetAllocationGranularity // to here
-	functionCount
+	firstPassedOn
 )
 
-var functions = [functionCount]string{
+var functions = [firstPassedOn]string{
 	cuInit: "cuInit", cuDriverGetVersion: "cuDriverGetVersion", cuDeviceGetCount: "cuDeviceGetCount",
 	cuDeviceGet: "cuDeviceGet", cuDeviceGetName: "cuDeviceGetName", cuDeviceGetUuid: "cuDeviceGetUuid_v2",
 	cuDeviceTotalMem: "cuDeviceTotalMem_v2", cuDeviceGetAttribute: "cuDeviceGetAttribute",
@@ -72,7 +71,6 @@ var functions = [functionCount]string{
 	cuModuleLoadDataEx: "cuModuleLoadDataEx", cuModuleUnload: "cuModuleUnload",
 	cuModuleGetFunction: "cuModuleGetFunction", cuModuleGetGlobal: "cuModuleGetGlobal_v2",
 	cuFuncGetAttribute: "cuFuncGetAttribute", cuFuncSetAttribute: "cuFuncSetAttribute",
-	cuOccupancyMaxActiveBlocksPerMultiprocessor: "cuOccupancyMaxActiveBlocksPerMultiprocessor",
 	cuMemAlloc: "cuMemAlloc_v2", cuMemFree: "cuMemFree_v2", cuMemHostAlloc: "cuMemHostAlloc", cuMemFreeHost: "cuMemFreeHost",
 	cuMemcpyHtoDAsync: "cuMemcpyHtoDAsync_v2", cuMemcpyDtoHAsync: "cuMemcpyDtoHAsync_v2", cuMemcpyDtoDAsync: "cuMemcpyDtoDAsync_v2",
 	cuMemsetD8Async: "cuMemsetD8Async", cuMemsetD16Async: "cuMemsetD16Async", cuMemsetD32Async: "cuMemsetD32Async",
@@ -88,6 +86,14 @@ var functions = [functionCount]string{
 	cuMemGetAllocationGranularity: "cuMemGetAllocationGranularity",
 }
 
+// name is the function's symbol; "" for needed.
+func (f function) name() string {
+	if f < firstPassedOn {
+		return functions[f]
+	}
+	return passedOn[f-firstPassedOn]
+}
+
 // library is an open libcuda.
 type library struct{ entry [functionCount]uintptr }
 
@@ -101,12 +107,12 @@ func openLibrary(path string) (*library, error) {
 		return nil, err
 	}
 	l := &library{}
-	for f, name := range functions {
-		if name == "" {
+	for f := range functionCount {
+		if f.name() == "" {
 			continue
 		}
-		if l.entry[f] = dlsym(handle, name); l.entry[f] == 0 && function(f) < needed {
-			return nil, fmt.Errorf("%s has no %s: is the NVIDIA driver older than CUDA 12?", path, name)
+		if l.entry[f] = dlsym(handle, f.name()); l.entry[f] == 0 && f < needed {
+			return nil, fmt.Errorf("%s has no %s: is the NVIDIA driver older than CUDA 12?", path, f.name())
 		}
 	}
 	return l, nil

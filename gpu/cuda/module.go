@@ -224,18 +224,6 @@ func (c *context) FuncSetAttribute(f worker.Function, attribute, value int32) er
 	return c.call(cuFuncSetAttribute, k.handle, uintptr(uint32(attribute)), uintptr(uint32(value)))
 }
 
-// Occupancy implements worker.Context.
-func (c *context) Occupancy(f worker.Function, blockSize uint32, dynamicShared uint64) (uint32, error) {
-	k, ok := f.(*kernel)
-	if !ok {
-		return 0, abi.ErrInvalidHandle
-	}
-	n := newOut[int32]()
-	defer n.free()
-	err := c.call(cuOccupancyMaxActiveBlocksPerMultiprocessor, n.at(), k.handle, uintptr(blockSize), uintptr(dynamicShared))
-	return uint32(*n.value), err
-}
-
 func (c *context) addGlobal(address, size uint64) {
 	c.d.memory.add(span{start: address, size: size, global: true})
 	c.mu.Lock()

@@ -78,6 +78,9 @@ type Function struct {
 	Op     int    // of Call: the command's number
 	Stream bool   // of Call: done in the order of its stream; nobody waits
 	Soft   string // of Call: what a device answers that does not know it, "" for success
+	// Touches says of a Call how many bytes it reads or writes at an address,
+	// by the parameter's name.
+	Touches map[string]int
 }
 
 // Param is one parameter.
@@ -123,7 +126,7 @@ func (t *Table) Function(symbol string) *Function { return t.by[symbol] }
 var (
 	typeLine     = regexp.MustCompile(`^(handle|enum|struct|scalar) (\w+)(?: = (.+))?$`)
 	nameLine     = regexp.MustCompile(`^(\w+)((?: \d+=[\w?]+)+)(?: \|((?: \d+=[\w?]+)+))?$`)
-	functionLine = regexp.MustCompile(`^\t(\w+)\(([^()]*)\) (own|as|refuse|call)((?: [\w=-]+)*)$`)
+	functionLine = regexp.MustCompile(`^\t(\w+)\(([^()]*)\) (own|as|refuse|call)((?: [\w=:-]+)*)$`)
 	paramText    = regexp.MustCompile(`^(.*[ *])(\w+)$`)
 	perThread    = regexp.MustCompile(`_pt[sd][zs]$`)
 )
@@ -221,7 +224,7 @@ func (f *Function) parse(list string, words []string) error {
 	return nil
 }
 
-// parseCall reads "OP [stream] [soft=ERROR]".
+// parseCall reads "OP [stream] [soft=ERROR] [touch=PARAMETER:BYTES]".
 func (f *Function) parseCall(words []string) (err error) {
 	if len(words) == 0 {
 		return fmt.Errorf("call wants a command's number after it")
@@ -229,15 +232,21 @@ func (f *Function) parseCall(words []string) (err error) {
 	if f.Op, err = strconv.Atoi(words[0]); err != nil {
 		return fmt.Errorf("call %q: want a command's number", words[0])
 	}
+	f.Touches = map[string]int{}
 	for _, w := range words[1:] {
-		soft, isSoft := strings.CutPrefix(w, "soft=")
-		switch {
-		case isSoft:
-			f.Soft = soft
-		case w == "stream":
+		option, value, _ := strings.Cut(w, "=")
+		switch option {
+		case "soft":
+			f.Soft = value
+		case "stream":
 			f.Stream = true
+		case "touch":
+			name, bytes, _ := strings.Cut(value, ":")
+			if f.Touches[name], err = strconv.Atoi(bytes); err != nil {
+				return fmt.Errorf("call: %q: want touch=PARAMETER:BYTES", w)
+			}
 		default:
-			return fmt.Errorf("call: %q is neither stream nor soft=ERROR", w)
+			return fmt.Errorf("call: %q is neither stream, soft=ERROR nor touch=PARAMETER:BYTES", w)
 		}
 	}
 	return nil

@@ -222,18 +222,18 @@ func (c *Context) FuncSetAttribute(fn worker.Function, attribute, value int32) e
 	return nil
 }
 
-// Occupancy implements worker.Context.
-func (c *Context) Occupancy(fn worker.Function, blockSize uint32, dynamicShared uint64) (uint32, error) {
+// OccupancyMaxActiveBlocksPerMultiprocessor implements worker.Context.
+func (c *Context) OccupancyMaxActiveBlocksPerMultiprocessor(fn worker.Function, blockSize int32, dynamicShared uint64) (int32, error) {
 	f, ok := fn.(*function)
 	if !ok || f == nil || f.m.c != c {
 		return 0, abi.ErrInvalidHandle
 	}
-	if blockSize == 0 || blockSize > f.maxThreads {
+	if blockSize <= 0 || uint32(blockSize) > f.maxThreads {
 		return 0, abi.ErrInvalidValue
 	}
-	n := min(maxResidentThreads/((blockSize+warpSize-1)&^(warpSize-1)), maxResidentBlocks)
+	n := min(maxResidentThreads/((uint32(blockSize)+warpSize-1)&^(warpSize-1)), maxResidentBlocks)
 	if dynamicShared > 0 {
 		n = uint32(min(uint64(n), maxOptInBytes/dynamicShared))
 	}
-	return n, nil
+	return int32(n), nil
 }

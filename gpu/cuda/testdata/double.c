@@ -53,6 +53,10 @@ static int scripted(const char *name) {
 #define PLAY(name) do { int r_ = scripted(#name); if (r_) { SAY(#name " = %d", r_); return r_; } } while (0)
 #define NEEDS_CONTEXT do { if (!current) return 201; } while (0)
 
+// What is passed on as it is says all its arguments, as whole numbers.
+#define CALLED SAY
+#define W(x) (unsigned long long)(x)
+
 static size_t vram(void) { const char *s = getenv("DOUBLE_VRAM"); return s ? strtoull(s, 0, 10) : (size_t)1 << 33; }
 static size_t used; // of memory from cuMemCreate
 
@@ -108,7 +112,6 @@ EXPORT int cuModuleGetGlobal_v2(u *p, size_t *n, u m, const char *name) {
 }
 EXPORT int cuFuncGetAttribute(int *v, int a, u f) { *v = (int)(f * 100 + a); return 0; }
 EXPORT int cuFuncSetAttribute(u f, int a, int v) { SAY("cuFuncSetAttribute %s %d %d", kernels[f - 1], a, v); return 0; }
-EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, u f, int block, size_t shared) { (void)f; (void)shared; *n = 2048 / block; return 0; }
 #ifndef OLD // a driver before CUDA 12.4
 EXPORT int cuModuleGetFunctionCount(unsigned *n, u m) { *n = conformance(m) ? 3 : 2; return 0; }
 EXPORT int cuModuleEnumerateFunctions(u *f, unsigned n, u m) { for (unsigned i = 0; i < n; i++) f[i] = i + 1 + 2 * conformance(m); return 0; }
@@ -238,3 +241,16 @@ EXPORT int cuEventElapsedTime(float *ms, u a, u b) {
 	*ms = (float)((y->at.tv_sec - x->at.tv_sec) * 1e3 + (y->at.tv_nsec - x->at.tv_nsec) / 1e6);
 	return 0;
 }
+EXPORT int cuStreamWriteValue32_v2(u stream, u addr, uint32_t value, unsigned flags) {
+	NEEDS_CONTEXT;
+	CALLED("cuStreamWriteValue32_v2 stream=%llu addr=%llu value=%llu flags=%llu", W(stream), W(addr), W(value), W(flags));
+	*(uint32_t *)addr = value;
+	return 0;
+}
+EXPORT int cuStreamWriteValue64_v2(u stream, u addr, uint64_t value, unsigned flags) {
+	NEEDS_CONTEXT;
+	CALLED("cuStreamWriteValue64_v2 stream=%llu addr=%llu value=%llu flags=%llu", W(stream), W(addr), W(value), W(flags));
+	*(uint64_t *)addr = value;
+	return 0;
+}
+#include "double_gen.c"

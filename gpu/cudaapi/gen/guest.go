@@ -79,7 +79,11 @@ func procTable(t *cudaapi.Table) []byte {
 }
 
 // stubs are the functions that nobody writes by hand.
-func stubs(t *cudaapi.Table) []byte {
+func stubs(t *cudaapi.Table, commands []cudaapi.Command) []byte {
+	bySymbol := map[string]cudaapi.Command{}
+	for _, c := range commands {
+		bySymbol[c.Symbol] = c
+	}
 	var b bytes.Buffer
 	b.WriteString(generated + "#include \"state.h\"\n#include \"stubs.h\"\n")
 	for _, f := range t.Functions {
@@ -98,7 +102,7 @@ func stubs(t *cudaapi.Table) []byte {
 			}
 			fmt.Fprintf(&b, "\treturn refuse(CUDA_ERROR_%s);\n", f.Target)
 		case cudaapi.Call:
-			callStub(&b, f)
+			callStub(&b, bySymbol[f.Symbol])
 		}
 		b.WriteString("}\n")
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 
 	"github.com/basalt-gpu/basalt/gpu/cudaapi"
 )
@@ -39,11 +40,40 @@ func generate() error {
 	if err := compare(t, written); err != nil {
 		return err
 	}
+	commands, err := t.Commands()
+	if err != nil {
+		return err
+	}
+	byHand, err := methods()
+	if err != nil {
+		return err
+	}
+	workerGo, err := workerCalls(commands)
+	if err != nil {
+		return err
+	}
+	passed := slices.DeleteFunc(slices.Clone(commands), func(c cudaapi.Command) bool { return byHand[c.Name] })
+	cardGo, err := cardCalls(passed)
+	if err != nil {
+		return err
+	}
+	cardTestGo, err := cardTest(passed)
+	if err != nil {
+		return err
+	}
+	inDouble, err := doubled()
+	if err != nil {
+		return err
+	}
 	for name, data := range map[string][]byte{
+		"../worker/calls_gen.go":                   workerGo,
+		card + "/calls_gen.go":                     cardGo,
+		card + "/calls_gen_test.go":                cardTestGo,
+		card + "/testdata/double_gen.c":            cardDouble(passed, inDouble),
 		guest + "/include/basalt_cuda_types.h":     typesHeader(t),
 		guest + "/include/basalt_cuda_functions.h": functionsHeader(t),
 		guest + "/src/proc_table.c":                procTable(t),
-		guest + "/src/stubs_gen.c":                 stubs(t),
+		guest + "/src/stubs_gen.c":                 stubs(t, commands),
 		guest + "/test/every_function_gen.c":       everyFunction(t),
 		"../../docs/cuda-coverage.md":              coverage(t),
 	} {

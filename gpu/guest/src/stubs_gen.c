@@ -176,6 +176,19 @@ CUDA_API CUresult cuCtxPushCurrent(CUcontext ctx)
 	return cuCtxPushCurrent_v2(ctx);
 }
 
+CUDA_API CUresult cuCtxResetPersistingL2Cache(void)
+{
+	struct bslt_ctx_reset_persisting_l2_cache a = {0};
+	struct answer r;
+
+	SESSION(s);
+	TRY(context_working(&a.ctx));
+	r = call(s, BSLT_OP_CTX_RESET_PERSISTING_L2_CACHE, &a, sizeof a);
+	if (r.result == CUDA_ERROR_NOT_SUPPORTED)
+		return 0; /* a worker from before this command */
+	return r.result;
+}
+
 CUDA_API CUresult cuDestroyExternalMemory(CUexternalMemory extMem)
 {
 	(void)extMem;
@@ -407,6 +420,23 @@ CUDA_API CUresult cuEGLStreamProducerReturnFrame(CUeglStreamConnection *conn, CU
 CUDA_API CUresult cuEventDestroy(CUevent hEvent)
 {
 	return cuEventDestroy_v2(hEvent);
+}
+
+CUDA_API CUresult cuEventElapsedTime(float *pMilliseconds, CUevent hStart, CUevent hEnd)
+{
+	struct bslt_event_elapsed_time a = {0};
+	struct answer r;
+
+	SESSION(s);
+	if (!pMilliseconds)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(wire_event(hStart, &a.h_start));
+	TRY(wire_event(hEnd, &a.h_end));
+	r = call(s, BSLT_OP_EVENT_ELAPSED_TIME, &a, sizeof a);
+	if (r.result == 0) {
+		*pMilliseconds = float_of(r.value0);
+	}
+	return r.result;
 }
 
 CUDA_API CUresult cuExternalMemoryGetMappedBuffer(CUdeviceptr *devPtr, CUexternalMemory extMem, const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *bufferDesc)
@@ -2326,11 +2356,38 @@ CUDA_API CUresult cuMulticastUnbind(CUmemGenericAllocationHandle mcHandle, CUdev
 
 CUDA_API CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize, CUfunction func, int numBlocks, int blockSize)
 {
-	(void)dynamicSmemSize;
-	(void)func;
-	(void)numBlocks;
-	(void)blockSize;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	struct bslt_occupancy_available_dynamic_s_mem_per_block a = {0};
+	struct answer r;
+
+	SESSION(s);
+	if (!dynamicSmemSize)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(wire_function(func, &a.func));
+	a.num_blocks = numBlocks;
+	a.block_size = blockSize;
+	r = call(s, BSLT_OP_OCCUPANCY_AVAILABLE_DYNAMIC_S_MEM_PER_BLOCK, &a, sizeof a);
+	if (r.result == 0) {
+		*dynamicSmemSize = (size_t)r.value0;
+	}
+	return r.result;
+}
+
+CUDA_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize)
+{
+	struct bslt_occupancy_max_active_blocks_per_multiprocessor a = {0};
+	struct answer r;
+
+	SESSION(s);
+	if (!numBlocks)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(wire_function(func, &a.func));
+	a.block_size = blockSize;
+	a.dynamic_smem_size = dynamicSMemSize;
+	r = call(s, BSLT_OP_OCCUPANCY_MAX_ACTIVE_BLOCKS_PER_MULTIPROCESSOR, &a, sizeof a);
+	if (r.result == 0) {
+		*numBlocks = (int)r.value0;
+	}
+	return r.result;
 }
 
 CUDA_API CUresult cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func, const CUlaunchConfig *config)
@@ -2407,12 +2464,28 @@ CUDA_API CUresult cuProfilerInitialize(const char *configFile, const char *outpu
 
 CUDA_API CUresult cuProfilerStart(void)
 {
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	struct bslt_profiler_start a = {0};
+	struct answer r;
+
+	SESSION(s);
+	TRY(context_working(&a.ctx));
+	r = call(s, BSLT_OP_PROFILER_START, &a, sizeof a);
+	if (r.result == CUDA_ERROR_NOT_SUPPORTED)
+		return 0; /* a worker from before this command */
+	return r.result;
 }
 
 CUDA_API CUresult cuProfilerStop(void)
 {
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	struct bslt_profiler_stop a = {0};
+	struct answer r;
+
+	SESSION(s);
+	TRY(context_working(&a.ctx));
+	r = call(s, BSLT_OP_PROFILER_STOP, &a, sizeof a);
+	if (r.result == CUDA_ERROR_NOT_SUPPORTED)
+		return 0; /* a worker from before this command */
+	return r.result;
 }
 
 CUDA_API CUresult cuSignalExternalSemaphoresAsync(const CUexternalSemaphore *extSemArray, const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS *paramsArray, unsigned int numExtSems, CUstream stream)
@@ -2605,38 +2678,42 @@ CUDA_API CUresult cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr addr, cuui
 
 CUDA_API CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
 {
-	(void)stream;
-	(void)addr;
-	(void)value;
-	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return cuStreamWriteValue32_v2(stream, addr, value, flags);
 }
 
 CUDA_API CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
 {
-	(void)stream;
-	(void)addr;
-	(void)value;
-	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	struct bslt_stream_write_value32 a = {0};
+	uint64_t context;
+
+	SESSION(s);
+	TRY(stream_resolve(stream, &a.stream, &context));
+	if (!device_range(addr, 4))
+		return CUDA_ERROR_INVALID_VALUE;
+	a.addr = addr;
+	a.value = value;
+	a.flags = flags;
+	return ring_put(s, BSLT_OP_STREAM_WRITE_VALUE32, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
 }
 
 CUDA_API CUresult cuStreamWriteValue64(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
 {
-	(void)stream;
-	(void)addr;
-	(void)value;
-	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return cuStreamWriteValue64_v2(stream, addr, value, flags);
 }
 
 CUDA_API CUresult cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
 {
-	(void)stream;
-	(void)addr;
-	(void)value;
-	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	struct bslt_stream_write_value64 a = {0};
+	uint64_t context;
+
+	SESSION(s);
+	TRY(stream_resolve(stream, &a.stream, &context));
+	if (!device_range(addr, 8))
+		return CUDA_ERROR_INVALID_VALUE;
+	a.addr = addr;
+	a.value = value;
+	a.flags = flags;
+	return ring_put(s, BSLT_OP_STREAM_WRITE_VALUE64, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
 }
 
 CUDA_API CUresult cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOURCE_DESC *pResDesc)
@@ -3406,22 +3483,22 @@ CUDA_API CUresult cuStreamWaitValue64_v2_ptsz(CUstream stream, CUdeviceptr addr,
 
 CUDA_API CUresult cuStreamWriteValue32_ptsz(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
 {
-	return cuStreamWriteValue32(stream, addr, value, flags);
+	return cuStreamWriteValue32(per_thread(stream), addr, value, flags);
 }
 
 CUDA_API CUresult cuStreamWriteValue32_v2_ptsz(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
 {
-	return cuStreamWriteValue32_v2(stream, addr, value, flags);
+	return cuStreamWriteValue32_v2(per_thread(stream), addr, value, flags);
 }
 
 CUDA_API CUresult cuStreamWriteValue64_ptsz(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
 {
-	return cuStreamWriteValue64(stream, addr, value, flags);
+	return cuStreamWriteValue64(per_thread(stream), addr, value, flags);
 }
 
 CUDA_API CUresult cuStreamWriteValue64_v2_ptsz(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
 {
-	return cuStreamWriteValue64_v2(stream, addr, value, flags);
+	return cuStreamWriteValue64_v2(per_thread(stream), addr, value, flags);
 }
 
 CUDA_API CUresult cuWaitExternalSemaphoresAsync_ptsz(const CUexternalSemaphore *extSemArray, const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *paramsArray, unsigned int numExtSems, CUstream stream)
