@@ -87,7 +87,7 @@ static u poisoned; // the context of a fault
 static int conformance(u m) { return m & 1; }
 EXPORT int cuModuleLoadDataEx(u *m, const char *image, unsigned n, int *options, void **values) {
 	NEEDS_CONTEXT;
-	int known = !!strstr(image, "double:"); // other images are broken
+	int known = !!strstr(image, "double:") || !memcmp(image, "\x7f" "ELF", 4) || !memcmp(image, "\x50\xed\x55\xba", 4); // other images are broken
 	for (unsigned i = 0; i < n; i++) {
 		if (options[i] == 3) strcpy(values[i], "double: info");
 		if (options[i] == 5 && !known) strcpy(values[i], "double: line 1: broken");
@@ -106,6 +106,7 @@ EXPORT int cuModuleGetFunction(u *f, u m, const char *name) {
 }
 EXPORT int cuModuleGetGlobal_v2(u *p, size_t *n, u m, const char *name) {
 	(void)m;
+	if (!strcmp(name, "v")) { *p = 0x78000; *n = 24; return 0; } // gpu/fatbin/fatbintest's
 	if (strcmp(name, "counter")) return 500;
 	*p = 0x77000; *n = 12;
 	return 0;
