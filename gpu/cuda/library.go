@@ -48,6 +48,7 @@ const (
 	cuEventQuery
 	cuEventElapsedTime
 	needed // those above must be there, those below not
+	cuLaunchKernelEx
 	cuModuleGetFunctionCount
 	cuModuleEnumerateFunctions
 	cuFuncGetName
@@ -79,6 +80,7 @@ var functions = [firstPassedOn]string{
 	cuStreamSynchronize: "cuStreamSynchronize", cuStreamWaitEvent: "cuStreamWaitEvent",
 	cuEventCreate: "cuEventCreate", cuEventDestroy: "cuEventDestroy_v2", cuEventRecord: "cuEventRecord",
 	cuEventQuery: "cuEventQuery", cuEventElapsedTime: "cuEventElapsedTime",
+	cuLaunchKernelEx:         "cuLaunchKernelEx",
 	cuModuleGetFunctionCount: "cuModuleGetFunctionCount", cuModuleEnumerateFunctions: "cuModuleEnumerateFunctions",
 	cuFuncGetName: "cuFuncGetName", cuFuncGetParamInfo: "cuFuncGetParamInfo",
 	cuMemAddressReserve: "cuMemAddressReserve", cuMemAddressFree: "cuMemAddressFree", cuMemCreate: "cuMemCreate",
