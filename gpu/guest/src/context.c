@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "context_storage.h"
 #include "state.h"
 
 #define STACK_LIMIT 128
@@ -219,16 +220,19 @@ int primary_retain(CUcontext *out)
 
 int primary_release(void)
 {
+	uint64_t gone = 0;
 	int err = 0;
 
 	pthread_mutex_lock(&primary_lock);
 	if (primary_refs == 0) {
 		err = CUDA_ERROR_INVALID_CONTEXT;
 	} else if (--primary_refs == 0) {
+		gone = primary;
 		err = destroy(primary);
 		primary = 0;
 	}
 	pthread_mutex_unlock(&primary_lock);
+	context_storage_end(gone);
 	return err;
 }
 
@@ -271,6 +275,7 @@ CUDA_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
  * next retain makes it anew. */
 CUDA_API CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
+	uint64_t gone;
 	int err = 0;
 
 	SESSION(s);
@@ -278,11 +283,13 @@ CUDA_API CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
 	if (dev != 0)
 		return CUDA_ERROR_INVALID_DEVICE;
 	pthread_mutex_lock(&primary_lock);
+	gone = primary;
 	if (primary)
 		err = destroy(primary);
 	primary = 0;
 	primary_refs = 0;
 	pthread_mutex_unlock(&primary_lock);
+	context_storage_end(gone);
 	return err;
 }
 
@@ -353,6 +360,7 @@ CUDA_API CUresult cuCtxDestroy_v2(CUcontext ctx)
 	struct thread *t = self();
 	struct context *c;
 	bool is_primary;
+	int err;
 
 	SESSION(s);
 	(void)s;
@@ -364,7 +372,9 @@ CUDA_API CUresult cuCtxDestroy_v2(CUcontext ctx)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (t->depth && t->stack[t->depth - 1] == (uintptr_t)ctx)
 		t->depth--;
-	return destroy((uintptr_t)ctx);
+	err = destroy((uintptr_t)ctx);
+	context_storage_end((uintptr_t)ctx);
+	return err;
 }
 
 static bool is_context(CUcontext ctx)

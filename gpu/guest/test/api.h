@@ -25,11 +25,12 @@
 		}                                                                                                      \
 	} while (0)
 
-/* work.c, robust.c, window.c, every_function.c */
+/* work.c, robust.c, window.c, export_table.c, every_function.c */
 struct test {
 	const char *name;
 	void (*run)(void);
 };
-extern const struct test work_tests[], robust_tests[], window_tests[], every_function_tests[]; /* the last has no name */
+extern const struct test work_tests[], robust_tests[], window_tests[], export_table_tests[],
+	every_function_tests[]; /* the last has no name */
 
 #endif
