@@ -289,12 +289,12 @@ func TestLoadDelaysNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.call(abi.OpCtxDestroy, abi.CtxDestroy{Ctx: other})
-	l.fails(abi.ErrInvalidHandle, abi.OpOccupancy, abi.Occupancy{Function: slow, BlockSize: 1}) // not yet there
+	l.fails(abi.ErrInvalidHandle, abi.OpOccupancyMaxActiveBlocksPerMultiprocessor, abi.OccupancyMaxActiveBlocksPerMultiprocessor{Func: slow, BlockSize: 1}) // not yet there
 	l.proceed()
 	if _, _, err := l.Wait(slot); err != nil {
 		t.Fatal(err)
 	}
-	l.call(abi.OpOccupancy, abi.Occupancy{Function: slow, BlockSize: 1})
+	l.call(abi.OpOccupancyMaxActiveBlocksPerMultiprocessor, abi.OccupancyMaxActiveBlocksPerMultiprocessor{Func: slow, BlockSize: 1})
 }
 
 // A context destroyed while a module is loaded into it goes after the load,
