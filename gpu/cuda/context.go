@@ -397,8 +397,7 @@ func (c *context) Destroy() error {
 		close(c.quit)
 		<-c.ended
 		c.dropAll()
-		err = c.d.lib.call(c.handle, cuCtxDestroy, c.handle) // and everything in it
-		forgetCurrent()
+		err = c.destroy()
 		for a := range c.allocated {
 			_ = c.d.memory.remove(a, false)
 		}

@@ -22,6 +22,9 @@ func (s *Session) ctxCreate(c *command) error {
 	if err != nil {
 		return err
 	}
+	if err := s.adopt(d); err != nil {
+		return errors.Join(err, d.Destroy())
+	}
 	if err := s.gate.residency.add(d); err != nil {
 		return errors.Join(err, d.Destroy())
 	}

@@ -109,6 +109,8 @@ CUDA_API CUresult cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options
 CUDA_API CUresult cuLinkDestroy(CUlinkState state);
 CUDA_API CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size);
 CUDA_API CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr, unsigned long long flags);
+CUDA_API CUresult cuMemAdvise(CUdeviceptr devPtr, size_t count, int advice, CUdevice device);
+CUDA_API CUresult cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, int advice, CUmemLocation location);
 CUDA_API CUresult cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream);
 CUDA_API CUresult cuMemAllocAsync_ptsz(CUdeviceptr *dptr, size_t n, CUstream h);
 CUDA_API CUresult cuMemAllocHost_v2(void **pp, size_t bytesize);
@@ -132,6 +134,12 @@ CUDA_API CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Fl
 CUDA_API CUresult cuMemHostUnregister(void *p);
 CUDA_API CUresult cuMemImportFromShareableHandle(unsigned long long *handle, void *from, int type);
 CUDA_API CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, unsigned long long handle, unsigned long long flags);
+CUDA_API CUresult cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUdevice dstDevice, CUstream hStream);
+CUDA_API CUresult cuMemPrefetchAsync_ptsz(CUdeviceptr devPtr, size_t count, CUdevice dstDevice, CUstream hStream);
+CUDA_API CUresult cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location, unsigned int flags, CUstream hStream);
+CUDA_API CUresult cuMemPrefetchAsync_v2_ptsz(CUdeviceptr devPtr, size_t count, CUmemLocation location, unsigned int flags, CUstream hStream);
+CUDA_API CUresult cuMemRangeGetAttribute(void *data, size_t dataSize, int attribute_, CUdeviceptr devPtr, size_t count);
+CUDA_API CUresult cuMemRangeGetAttributes(void **data, size_t *dataSizes, int *attributes, size_t numAttributes, CUdeviceptr devPtr, size_t count);
 CUDA_API CUresult cuMemRelease(unsigned long long handle);
 CUDA_API CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size, const void *desc, size_t count);
 CUDA_API CUresult cuMemUnmap(CUdeviceptr ptr, size_t size);
@@ -203,6 +211,8 @@ CUDA_API CUresult cuPointerGetAttribute(void *data, int attribute, CUdeviceptr p
 CUDA_API CUresult cuPointerGetAttributes(unsigned int numAttributes, int *attributes, void **data, CUdeviceptr ptr);
 CUDA_API CUresult cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags);
 CUDA_API CUresult cuStreamAddCallback_ptsz(CUstream h, CUstreamCallback callback, void *data, unsigned int flags);
+CUDA_API CUresult cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags);
+CUDA_API CUresult cuStreamAttachMemAsync_ptsz(CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags);
 CUDA_API CUresult cuStreamCreate(CUstream *phStream, unsigned int Flags);
 CUDA_API CUresult cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority);
 CUDA_API CUresult cuStreamDestroy(CUstream hStream);
@@ -241,6 +251,7 @@ CUDA_API CUresult cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, voi
 #define cuLinkAddData cuLinkAddData_v2
 #define cuLinkAddFile cuLinkAddFile_v2
 #define cuLinkCreate cuLinkCreate_v2
+#define cuMemAdvise cuMemAdvise_v2
 #define cuMemAllocHost cuMemAllocHost_v2
 #define cuMemAllocPitch cuMemAllocPitch_v2
 #define cuMemAlloc cuMemAlloc_v2
@@ -249,6 +260,7 @@ CUDA_API CUresult cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, voi
 #define cuMemGetInfo cuMemGetInfo_v2
 #define cuMemHostGetDevicePointer cuMemHostGetDevicePointer_v2
 #define cuMemHostRegister cuMemHostRegister_v2
+#define cuMemPrefetchAsync cuMemPrefetchAsync_v2
 #define cuMemcpy2DAsync cuMemcpy2DAsync_v2
 #define cuMemcpy2DUnaligned cuMemcpy2DUnaligned_v2
 #define cuMemcpy2D cuMemcpy2D_v2

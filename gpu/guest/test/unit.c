@@ -288,7 +288,7 @@ static void outside_the_window(void)
 	windows_release(offers);
 	far = offers[0].base + (1u << 20);
 	w.base = offers[0].base + (1u << 30);
-	ranges_window(&w);
+	ranges_window(&w, &(struct window){0, 0});
 	r = (struct range){.address = w.base + 100, .size = 50};
 	EXPECT(range_add(SPACE_DEVICE, &r) == 0 && range_find(SPACE_DEVICE, r.address + 49, &found));
 	EXPECT(!range_find(SPACE_HOST, r.address, &found) && !range_find(SPACE_DEVICE, far, &found));

@@ -40,6 +40,8 @@ type Options struct {
 	FailEvict, FailRestore func() error
 	// FailAlloc makes MemAlloc fail with this error, when not nil.
 	FailAlloc func() error
+	// FailHost makes HostRegister fail with this error, when not nil.
+	FailHost func() error
 }
 
 // Driver implements worker.Driver.
@@ -90,7 +92,7 @@ func (d *Driver) Close() error { return nil }
 
 // NewContext implements worker.Driver.
 func (d *Driver) NewContext(_ uint32, gate worker.Gate, w *worker.Window) (worker.Context, error) {
-	c := &Context{d: d, gate: gate, window: w, memory: map[uint64][]byte{}, away: map[uint64][]byte{}, freeing: map[uint64]bool{}, end: make(chan struct{}), stopped: make(chan struct{})}
+	c := &Context{d: d, gate: gate, window: w, memory: map[uint64][]byte{}, hosts: map[uint64][]byte{}, away: map[uint64][]byte{}, freeing: map[uint64]bool{}, end: make(chan struct{}), stopped: make(chan struct{})}
 	c.wake = sync.NewCond(&c.mu)
 	d.mu.Lock()
 	d.contexts[c] = struct{}{}
@@ -137,6 +139,7 @@ type Context struct {
 	queue   []operation
 	memory  map[uint64][]byte
 	away    map[uint64][]byte // evicted
+	hosts   map[uint64][]byte // host memory, by address
 	evicted bool
 	inside  bool // the gate
 	freeing map[uint64]bool
