@@ -208,6 +208,7 @@ EXPORT int cuMemHostAlloc(void **p, size_t n, unsigned flags) { (void)flags; ret
 EXPORT int cuMemFreeHost(void *p) { free(p); return 0; }
 // Host memory: pages that are registered once, and that a card sees at their own
 // address, or with DOUBLE_HOST_ELSEWHERE at another.
+#ifndef OLD
 EXPORT int cuMemHostRegister_v2(void *p, size_t n, unsigned flags) {
 	NEEDS_CONTEXT; PLAY(cuMemHostRegister);
 	int free_at = -1;
@@ -237,6 +238,7 @@ EXPORT int cuMemHostGetDevicePointer_v2(u *d, void *p, unsigned flags) {
 	*d = (u)p + (getenv("DOUBLE_HOST_ELSEWHERE") ? 4096 : 0);
 	return flags ? 1 : 0;
 }
+#endif
 EXPORT int cuMemcpyHtoDAsync_v2(u d, const void *s, size_t n, u st) { NEEDS_CONTEXT; PLAY(cuMemcpyHtoDAsync); memcpy((void *)d, s, n); SAY("HtoD %zu stream %d", n, st != 0); return 0; }
 EXPORT int cuMemcpyDtoHAsync_v2(void *d, u s, size_t n, u st) { NEEDS_CONTEXT; PLAY(cuMemcpyDtoHAsync); memcpy(d, (void *)s, n); SAY("DtoH %zu stream %d", n, st != 0); return 0; }
 EXPORT int cuMemcpyDtoDAsync_v2(u d, u s, size_t n, u st) { NEEDS_CONTEXT; (void)st; memmove((void *)d, (void *)s, n); SAY("DtoD %zu", n); return 0; }
