@@ -56,8 +56,8 @@ const (
 	MsgDropped uint16 = 19
 )
 
-// RegionPlaced, among the flags of MsgRegion (not of region 0): the body has the
-// address of the region's first byte. The guest has it mapped there, in the host
+// RegionPlaced is a flag of MsgRegion, not of region 0: the body has the address
+// of the region's first byte. The guest has it mapped there, in the host
 // part of the session's window, and the worker maps it at the same address. A
 // worker that cannot keeps the region without its pages: MemHostMap tells.
 const RegionPlaced uint16 = 1
