@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -323,9 +324,10 @@ func TestHostMemoryInTooManyPieces(t *testing.T) {
 
 // A device that does not reach the memory refuses it; copies by region work.
 func TestHostMemoryThatTheDeviceRefuses(t *testing.T) {
-	refuse := true
+	var refuse atomic.Bool
+	refuse.Store(true)
 	r := newRig(t, fakedriver.Options{FailHost: func() error {
-		if refuse {
+		if refuse.Load() {
 			return abi.ErrNotSupported
 		}
 		return nil
@@ -339,9 +341,9 @@ func TestHostMemoryThatTheDeviceRefuses(t *testing.T) {
 	r.fails(abi.ErrNotSupported, abi.OpMemHostMap, abi.MemHostMap{Region: 1})
 	v, _ := r.call(abi.OpMemAlloc, abi.MemAlloc{Ctx: ctx, Size: 64})
 	r.call(abi.OpCopyHtoD, abi.CopyHtoD{Stream: ctx, Dst: v, SrcRegion: 1, SrcLen: 64})
-	refuse = false
+	refuse.Store(false)
 	r.call(abi.OpMemHostMap, abi.MemHostMap{Region: 1})
-	refuse = true
+	refuse.Store(true)
 	r.fails(abi.ErrNotSupported, abi.OpCtxCreate, abi.CtxCreate{Ctx: r.Handle()}) // one that could not have it
 	r.call(abi.OpMemHostUnmap, abi.MemHostUnmap{Region: 1})
 	r.context()
