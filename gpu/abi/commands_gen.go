@@ -14,38 +14,44 @@ type Op uint16
 
 // Command numbers.
 const (
-	OpNop               Op = 0
-	OpDeviceInfo        Op = 1
-	OpVGPUStatus        Op = 2
-	OpCtxCreate         Op = 8
-	OpCtxDestroy        Op = 9
-	OpCtxSynchronize    Op = 10
-	OpModuleLoad        Op = 16
-	OpModuleUnload      Op = 17
-	OpFuncSetAttribute  Op = 18
-	OpOccupancy         Op = 19
-	OpMemAlloc          Op = 32
-	OpMemFree           Op = 33
-	OpMemInfo           Op = 34
-	OpMemHostMap        Op = 35
-	OpMemHostUnmap      Op = 36
-	OpCopyHtoD          Op = 40
-	OpCopyHtoDInline    Op = 41
-	OpCopyDtoH          Op = 42
-	OpCopyDtoD          Op = 43
-	OpMemset            Op = 44
-	OpLaunch            Op = 48
-	OpStreamCreate      Op = 56
-	OpStreamDestroy     Op = 57
-	OpStreamSynchronize Op = 58
-	OpStreamQuery       Op = 59
-	OpStreamWaitEvent   Op = 60
-	OpEventCreate       Op = 64
-	OpEventDestroy      Op = 65
-	OpEventRecord       Op = 66
-	OpEventSynchronize  Op = 67
-	OpEventQuery        Op = 68
-	OpEventElapsed      Op = 69
+	OpNop                                       Op = 0
+	OpDeviceInfo                                Op = 1
+	OpVGPUStatus                                Op = 2
+	OpCtxCreate                                 Op = 8
+	OpCtxDestroy                                Op = 9
+	OpCtxSynchronize                            Op = 10
+	OpModuleLoad                                Op = 16
+	OpModuleUnload                              Op = 17
+	OpFuncSetAttribute                          Op = 18
+	OpOccupancyMaxActiveBlocksPerMultiprocessor Op = 19
+	OpMemAlloc                                  Op = 32
+	OpMemFree                                   Op = 33
+	OpMemInfo                                   Op = 34
+	OpMemHostMap                                Op = 35
+	OpMemHostUnmap                              Op = 36
+	OpCopyHtoD                                  Op = 40
+	OpCopyHtoDInline                            Op = 41
+	OpCopyDtoH                                  Op = 42
+	OpCopyDtoD                                  Op = 43
+	OpMemset                                    Op = 44
+	OpLaunch                                    Op = 48
+	OpStreamCreate                              Op = 56
+	OpStreamDestroy                             Op = 57
+	OpStreamSynchronize                         Op = 58
+	OpStreamQuery                               Op = 59
+	OpStreamWaitEvent                           Op = 60
+	OpEventCreate                               Op = 64
+	OpEventDestroy                              Op = 65
+	OpEventRecord                               Op = 66
+	OpEventSynchronize                          Op = 67
+	OpEventQuery                                Op = 68
+	OpEventElapsedTime                          Op = 69
+	OpOccupancyAvailableDynamicSMemPerBlock     Op = 96
+	OpCtxResetPersistingL2Cache                 Op = 97
+	OpProfilerStart                             Op = 98
+	OpProfilerStop                              Op = 99
+	OpStreamWriteValue32                        Op = 100
+	OpStreamWriteValue64                        Op = 101
 )
 
 // String is the command's name.
@@ -69,8 +75,8 @@ func (o Op) String() string {
 		return "ModuleUnload"
 	case OpFuncSetAttribute:
 		return "FuncSetAttribute"
-	case OpOccupancy:
-		return "Occupancy"
+	case OpOccupancyMaxActiveBlocksPerMultiprocessor:
+		return "OccupancyMaxActiveBlocksPerMultiprocessor"
 	case OpMemAlloc:
 		return "MemAlloc"
 	case OpMemFree:
@@ -113,8 +119,20 @@ func (o Op) String() string {
 		return "EventSynchronize"
 	case OpEventQuery:
 		return "EventQuery"
-	case OpEventElapsed:
-		return "EventElapsed"
+	case OpEventElapsedTime:
+		return "EventElapsedTime"
+	case OpOccupancyAvailableDynamicSMemPerBlock:
+		return "OccupancyAvailableDynamicSMemPerBlock"
+	case OpCtxResetPersistingL2Cache:
+		return "CtxResetPersistingL2Cache"
+	case OpProfilerStart:
+		return "ProfilerStart"
+	case OpProfilerStop:
+		return "ProfilerStop"
+	case OpStreamWriteValue32:
+		return "StreamWriteValue32"
+	case OpStreamWriteValue64:
+		return "StreamWriteValue64"
 	}
 	return "unknown"
 }
@@ -140,7 +158,7 @@ func (o Op) ArgSize() (n int, ok bool) {
 		return 8, true
 	case OpFuncSetAttribute:
 		return 16, true
-	case OpOccupancy:
+	case OpOccupancyMaxActiveBlocksPerMultiprocessor:
 		return 24, true
 	case OpMemAlloc:
 		return 16, true
@@ -184,8 +202,20 @@ func (o Op) ArgSize() (n int, ok bool) {
 		return 8, true
 	case OpEventQuery:
 		return 8, true
-	case OpEventElapsed:
+	case OpEventElapsedTime:
 		return 16, true
+	case OpOccupancyAvailableDynamicSMemPerBlock:
+		return 16, true
+	case OpCtxResetPersistingL2Cache:
+		return 8, true
+	case OpProfilerStart:
+		return 8, true
+	case OpProfilerStop:
+		return 8, true
+	case OpStreamWriteValue32:
+		return 24, true
+	case OpStreamWriteValue64:
+		return 32, true
 	}
 	return 0, false
 }
@@ -409,29 +439,29 @@ func (a FuncSetAttribute) Append(b []byte) []byte {
 	return b
 }
 
-// Occupancy is the fixed part of the command.
-type Occupancy struct {
-	Function      uint64 // handle
-	DynamicShared uint64 // bytes
-	BlockSize     uint32 // threads
-	Zero          uint32 // zero
+// OccupancyMaxActiveBlocksPerMultiprocessor is the fixed part of the command.
+type OccupancyMaxActiveBlocksPerMultiprocessor struct {
+	Func            uint64 // CUfunction
+	DynamicSmemSize uint64 // size_t
+	BlockSize       int32  // int
+	Zero            uint32 // zero
 }
 
-// DecodeOccupancy reads the arguments from b, which has at least 24 bytes.
-func DecodeOccupancy(b []byte) (a Occupancy) {
+// DecodeOccupancyMaxActiveBlocksPerMultiprocessor reads the arguments from b, which has at least 24 bytes.
+func DecodeOccupancyMaxActiveBlocksPerMultiprocessor(b []byte) (a OccupancyMaxActiveBlocksPerMultiprocessor) {
 	_ = b[23]
-	a.Function = binary.LittleEndian.Uint64(b[0:])
-	a.DynamicShared = binary.LittleEndian.Uint64(b[8:])
-	a.BlockSize = binary.LittleEndian.Uint32(b[16:])
+	a.Func = binary.LittleEndian.Uint64(b[0:])
+	a.DynamicSmemSize = binary.LittleEndian.Uint64(b[8:])
+	a.BlockSize = int32(binary.LittleEndian.Uint32(b[16:]))
 	a.Zero = binary.LittleEndian.Uint32(b[20:])
 	return a
 }
 
 // Append appends the arguments to b.
-func (a Occupancy) Append(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint64(b, a.Function)
-	b = binary.LittleEndian.AppendUint64(b, a.DynamicShared)
-	b = binary.LittleEndian.AppendUint32(b, a.BlockSize)
+func (a OccupancyMaxActiveBlocksPerMultiprocessor) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Func)
+	b = binary.LittleEndian.AppendUint64(b, a.DynamicSmemSize)
+	b = binary.LittleEndian.AppendUint32(b, uint32(a.BlockSize))
 	b = binary.LittleEndian.AppendUint32(b, a.Zero)
 	return b
 }
@@ -910,23 +940,158 @@ func (a EventQuery) Append(b []byte) []byte {
 	return b
 }
 
-// EventElapsed is the fixed part of the command.
-type EventElapsed struct {
-	Start uint64 // handle
-	End   uint64 // handle
+// EventElapsedTime is the fixed part of the command.
+type EventElapsedTime struct {
+	HStart uint64 // CUevent
+	HEnd   uint64 // CUevent
 }
 
-// DecodeEventElapsed reads the arguments from b, which has at least 16 bytes.
-func DecodeEventElapsed(b []byte) (a EventElapsed) {
+// DecodeEventElapsedTime reads the arguments from b, which has at least 16 bytes.
+func DecodeEventElapsedTime(b []byte) (a EventElapsedTime) {
 	_ = b[15]
-	a.Start = binary.LittleEndian.Uint64(b[0:])
-	a.End = binary.LittleEndian.Uint64(b[8:])
+	a.HStart = binary.LittleEndian.Uint64(b[0:])
+	a.HEnd = binary.LittleEndian.Uint64(b[8:])
 	return a
 }
 
 // Append appends the arguments to b.
-func (a EventElapsed) Append(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint64(b, a.Start)
-	b = binary.LittleEndian.AppendUint64(b, a.End)
+func (a EventElapsedTime) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.HStart)
+	b = binary.LittleEndian.AppendUint64(b, a.HEnd)
+	return b
+}
+
+// OccupancyAvailableDynamicSMemPerBlock is the fixed part of the command.
+type OccupancyAvailableDynamicSMemPerBlock struct {
+	Func      uint64 // CUfunction
+	NumBlocks int32  // int
+	BlockSize int32  // int
+}
+
+// DecodeOccupancyAvailableDynamicSMemPerBlock reads the arguments from b, which has at least 16 bytes.
+func DecodeOccupancyAvailableDynamicSMemPerBlock(b []byte) (a OccupancyAvailableDynamicSMemPerBlock) {
+	_ = b[15]
+	a.Func = binary.LittleEndian.Uint64(b[0:])
+	a.NumBlocks = int32(binary.LittleEndian.Uint32(b[8:]))
+	a.BlockSize = int32(binary.LittleEndian.Uint32(b[12:]))
+	return a
+}
+
+// Append appends the arguments to b.
+func (a OccupancyAvailableDynamicSMemPerBlock) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Func)
+	b = binary.LittleEndian.AppendUint32(b, uint32(a.NumBlocks))
+	b = binary.LittleEndian.AppendUint32(b, uint32(a.BlockSize))
+	return b
+}
+
+// CtxResetPersistingL2Cache is the fixed part of the command.
+type CtxResetPersistingL2Cache struct {
+	Ctx uint64 // handle of the current context
+}
+
+// DecodeCtxResetPersistingL2Cache reads the arguments from b, which has at least 8 bytes.
+func DecodeCtxResetPersistingL2Cache(b []byte) (a CtxResetPersistingL2Cache) {
+	_ = b[7]
+	a.Ctx = binary.LittleEndian.Uint64(b[0:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a CtxResetPersistingL2Cache) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Ctx)
+	return b
+}
+
+// ProfilerStart is the fixed part of the command.
+type ProfilerStart struct {
+	Ctx uint64 // handle of the current context
+}
+
+// DecodeProfilerStart reads the arguments from b, which has at least 8 bytes.
+func DecodeProfilerStart(b []byte) (a ProfilerStart) {
+	_ = b[7]
+	a.Ctx = binary.LittleEndian.Uint64(b[0:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a ProfilerStart) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Ctx)
+	return b
+}
+
+// ProfilerStop is the fixed part of the command.
+type ProfilerStop struct {
+	Ctx uint64 // handle of the current context
+}
+
+// DecodeProfilerStop reads the arguments from b, which has at least 8 bytes.
+func DecodeProfilerStop(b []byte) (a ProfilerStop) {
+	_ = b[7]
+	a.Ctx = binary.LittleEndian.Uint64(b[0:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a ProfilerStop) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Ctx)
+	return b
+}
+
+// StreamWriteValue32 is the fixed part of the command.
+type StreamWriteValue32 struct {
+	Stream uint64 // CUstream
+	Addr   uint64 // CUdeviceptr
+	Value  uint32 // cuuint32_t
+	Flags  uint32 // unsigned int
+}
+
+// DecodeStreamWriteValue32 reads the arguments from b, which has at least 24 bytes.
+func DecodeStreamWriteValue32(b []byte) (a StreamWriteValue32) {
+	_ = b[23]
+	a.Stream = binary.LittleEndian.Uint64(b[0:])
+	a.Addr = binary.LittleEndian.Uint64(b[8:])
+	a.Value = binary.LittleEndian.Uint32(b[16:])
+	a.Flags = binary.LittleEndian.Uint32(b[20:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a StreamWriteValue32) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Stream)
+	b = binary.LittleEndian.AppendUint64(b, a.Addr)
+	b = binary.LittleEndian.AppendUint32(b, a.Value)
+	b = binary.LittleEndian.AppendUint32(b, a.Flags)
+	return b
+}
+
+// StreamWriteValue64 is the fixed part of the command.
+type StreamWriteValue64 struct {
+	Stream uint64 // CUstream
+	Addr   uint64 // CUdeviceptr
+	Value  uint64 // cuuint64_t
+	Flags  uint32 // unsigned int
+	Zero   uint32 // zero
+}
+
+// DecodeStreamWriteValue64 reads the arguments from b, which has at least 32 bytes.
+func DecodeStreamWriteValue64(b []byte) (a StreamWriteValue64) {
+	_ = b[31]
+	a.Stream = binary.LittleEndian.Uint64(b[0:])
+	a.Addr = binary.LittleEndian.Uint64(b[8:])
+	a.Value = binary.LittleEndian.Uint64(b[16:])
+	a.Flags = binary.LittleEndian.Uint32(b[24:])
+	a.Zero = binary.LittleEndian.Uint32(b[28:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a StreamWriteValue64) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Stream)
+	b = binary.LittleEndian.AppendUint64(b, a.Addr)
+	b = binary.LittleEndian.AppendUint64(b, a.Value)
+	b = binary.LittleEndian.AppendUint32(b, a.Flags)
+	b = binary.LittleEndian.AppendUint32(b, a.Zero)
 	return b
 }

@@ -62,7 +62,8 @@ func u32s(pairs ...string) (all []Field) {
 	return all
 }
 
-// Commands is the table. Numbers are never reused. Handles (ctx, module,
+// Commands is the table of the commands that are special; those that only pass
+// a function on are rows of gpu/cudaapi/functions.txt. Numbers are never reused. Handles (ctx, module,
 // function, stream, event) are made by the guest, never zero, unique within
 // the guest process whatever their kind. A context's handle is also the handle
 // of its legacy default stream. A command that fails and has no slot leaves its
@@ -97,8 +98,6 @@ var Commands = []Command{
 	{Op: 17, Name: "ModuleUnload", Sync: true, Args: u64("module", "handle"), API: []string{"cuModuleUnload"}},
 	{Op: 18, Name: "FuncSetAttribute", Sync: true, Args: fields(u64("function", "handle"), []Field{{"attribute", I32, "CUfunction_attribute"}, {"value", I32, "value"}}),
 		API: []string{"cuFuncSetAttribute", "cuFuncSetCacheConfig"}},
-	{Op: 19, Name: "Occupancy", Sync: true, Args: fields(u64("function", "handle"), u64("dynamic_shared", "bytes"), u32s("block_size", "threads", "zero", "zero")),
-		Value0: "active blocks per multiprocessor", API: []string{"cuOccupancyMaxActiveBlocksPerMultiprocessor"}},
 
 	// Memory.
 	{Op: 32, Name: "MemAlloc", Sync: true, Args: fields(u64("ctx", "handle"), u64("size", "bytes")), Value0: "device address",
@@ -149,5 +148,4 @@ var Commands = []Command{
 	{Op: 66, Name: "EventRecord", Args: fields(u64("event", "handle"), u64("stream", "handle")), API: []string{"cuEventRecord"}},
 	{Op: 67, Name: "EventSynchronize", Sync: true, Args: u64("event", "handle"), API: []string{"cuEventSynchronize"}},
 	{Op: 68, Name: "EventQuery", Sync: true, Args: u64("event", "handle"), Doc: "Completes at once: success or CUDA_ERROR_NOT_READY.", API: []string{"cuEventQuery"}},
-	{Op: 69, Name: "EventElapsed", Sync: true, Args: fields(u64("start", "handle"), u64("end", "handle")), Value0: "bits of a float32: milliseconds", API: []string{"cuEventElapsedTime"}},
 }

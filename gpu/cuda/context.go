@@ -92,9 +92,20 @@ func newContext(d *driver, handle uintptr, gate worker.Gate, w *worker.Window) (
 	return c, nil
 }
 
+// passOn calls a function that older drivers may not have.
+func (c *context) passOn(f function, args ...uintptr) error {
+	if err := c.failed(); err != nil {
+		return err
+	}
+	if !c.d.lib.has(f) {
+		return fmt.Errorf("%w: the driver has no %s", abi.ErrNotSupported, f.name())
+	}
+	return c.call(f, args...)
+}
+
 func (c *context) call(f function, args ...uintptr) error {
 	if err := c.d.lib.call(c.handle, f, args...); err != nil {
-		return fmt.Errorf("%s: %w", functions[f], err)
+		return fmt.Errorf("%s: %w", f.name(), err)
 	}
 	return nil
 }

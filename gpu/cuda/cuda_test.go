@@ -321,6 +321,26 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// A cooperative launch has its grid, block and parameters like any other.
+func TestCooperativeLaunch(t *testing.T) {
+	d := newDouble(t)
+	c := open(t, d, &gate{})
+	_, f, _, err := c.ModuleLoad([]byte(source), worker.ModuleOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.take(t)
+	if err := wait(t, func(done func(error)) error {
+		return c.Launch(nil, f[1], worker.Launch{Grid: [3]uint32{2, 3, 4}, Block: [3]uint32{32, 2, 1}, Shared: 64, Cooperative: true, Params: []byte{1, 2, 3, 4}}, done)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"cooperative", "launch second grid 2 3 4 block 32 2 1 shared 64 stream 0 params 01020304"}
+	if got := d.take(t); !slices.Equal(got, want) {
+		t.Errorf("libcuda saw %q, want %q", got, want)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	d, g := newDouble(t), &gate{}
 	c := open(t, d, g)
@@ -338,9 +358,6 @@ func TestRefusals(t *testing.T) {
 	}
 	if err := c.Launch(nil, nil, worker.Launch{}, nil); !errors.Is(err, abi.ErrInvalidHandle) {
 		t.Errorf("no function: %v", err)
-	}
-	if err := c.Launch(nil, f[0], worker.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}, Cooperative: true}, nil); !errors.Is(err, abi.ErrNotSupported) {
-		t.Errorf("cooperative: %v", err)
 	}
 	if err := c.Memset(nil, 0, 0, 3, 1, nil); !errors.Is(err, abi.ErrInvalidValue) {
 		t.Errorf("memset of 3 bytes: %v", err)

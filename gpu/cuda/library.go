@@ -27,7 +27,6 @@ const (
 	cuModuleGetGlobal
 	cuFuncGetAttribute
 	cuFuncSetAttribute
-	cuOccupancyMaxActiveBlocksPerMultiprocessor
 	cuMemAlloc
 	cuMemFree
 	cuMemHostAlloc
@@ -49,6 +48,7 @@ const (
 	cuEventQuery
 	cuEventElapsedTime
 	needed // those above must be there, those below not
+	cuLaunchKernelEx
 	cuModuleGetFunctionCount
 	cuModuleEnumerateFunctions
 	cuFuncGetName
@@ -64,10 +64,10 @@ const (
 	cuMemHostRegister             // those for host memory, from here
 	cuMemHostUnregister
 	cuMemHostGetDevicePointer // to here
-	functionCount
+	firstPassedOn
 )
 
-var functions = [functionCount]string{
+var functions = [firstPassedOn]string{
 	cuInit: "cuInit", cuDriverGetVersion: "cuDriverGetVersion", cuDeviceGetCount: "cuDeviceGetCount",
 	cuDeviceGet: "cuDeviceGet", cuDeviceGetName: "cuDeviceGetName", cuDeviceGetUuid: "cuDeviceGetUuid_v2",
 	cuDeviceTotalMem: "cuDeviceTotalMem_v2", cuDeviceGetAttribute: "cuDeviceGetAttribute",
@@ -75,7 +75,6 @@ var functions = [functionCount]string{
 	cuModuleLoadDataEx: "cuModuleLoadDataEx", cuModuleUnload: "cuModuleUnload",
 	cuModuleGetFunction: "cuModuleGetFunction", cuModuleGetGlobal: "cuModuleGetGlobal_v2",
 	cuFuncGetAttribute: "cuFuncGetAttribute", cuFuncSetAttribute: "cuFuncSetAttribute",
-	cuOccupancyMaxActiveBlocksPerMultiprocessor: "cuOccupancyMaxActiveBlocksPerMultiprocessor",
 	cuMemAlloc: "cuMemAlloc_v2", cuMemFree: "cuMemFree_v2", cuMemHostAlloc: "cuMemHostAlloc", cuMemFreeHost: "cuMemFreeHost",
 	cuMemcpyHtoDAsync: "cuMemcpyHtoDAsync_v2", cuMemcpyDtoHAsync: "cuMemcpyDtoHAsync_v2", cuMemcpyDtoDAsync: "cuMemcpyDtoDAsync_v2",
 	cuMemsetD8Async: "cuMemsetD8Async", cuMemsetD16Async: "cuMemsetD16Async", cuMemsetD32Async: "cuMemsetD32Async",
@@ -84,6 +83,7 @@ var functions = [functionCount]string{
 	cuStreamSynchronize: "cuStreamSynchronize", cuStreamWaitEvent: "cuStreamWaitEvent",
 	cuEventCreate: "cuEventCreate", cuEventDestroy: "cuEventDestroy_v2", cuEventRecord: "cuEventRecord",
 	cuEventQuery: "cuEventQuery", cuEventElapsedTime: "cuEventElapsedTime",
+	cuLaunchKernelEx:         "cuLaunchKernelEx",
 	cuModuleGetFunctionCount: "cuModuleGetFunctionCount", cuModuleEnumerateFunctions: "cuModuleEnumerateFunctions",
 	cuFuncGetName: "cuFuncGetName", cuFuncGetParamInfo: "cuFuncGetParamInfo",
 	cuMemAddressReserve: "cuMemAddressReserve", cuMemAddressFree: "cuMemAddressFree", cuMemCreate: "cuMemCreate",
@@ -91,6 +91,14 @@ var functions = [functionCount]string{
 	cuMemGetAllocationGranularity: "cuMemGetAllocationGranularity",
 	cuMemHostRegister:             "cuMemHostRegister_v2", cuMemHostUnregister: "cuMemHostUnregister",
 	cuMemHostGetDevicePointer: "cuMemHostGetDevicePointer_v2",
+}
+
+// name is the function's symbol; "" for needed.
+func (f function) name() string {
+	if f < firstPassedOn {
+		return functions[f]
+	}
+	return passedOn[f-firstPassedOn]
 }
 
 // library is an open libcuda.
@@ -106,12 +114,12 @@ func openLibrary(path string) (*library, error) {
 		return nil, err
 	}
 	l := &library{}
-	for f, name := range functions {
-		if name == "" {
+	for f := range functionCount {
+		if f.name() == "" {
 			continue
 		}
-		if l.entry[f] = dlsym(handle, name); l.entry[f] == 0 && function(f) < needed {
-			return nil, fmt.Errorf("%s has no %s: is the NVIDIA driver older than CUDA 12?", path, name)
+		if l.entry[f] = dlsym(handle, f.name()); l.entry[f] == 0 && f < needed {
+			return nil, fmt.Errorf("%s has no %s: is the NVIDIA driver older than CUDA 12?", path, f.name())
 		}
 	}
 	return l, nil

@@ -81,6 +81,33 @@ func withExtra(params []byte, f func(extra uintptr) error) error {
 	})
 }
 
+// launchConfig is CUlaunchConfig with one attribute. Source: cuda.h of CUDA 12.
+type launchConfig struct {
+	grid, block [3]uint32
+	shared      uint32
+	stream      uintptr
+	attributes  uintptr
+	count       uint32
+	attribute   struct {
+		id    uint32
+		value [17]uint32 // four bytes of padding, and a union of 64
+	}
+}
+
+const launchAttributeCooperative = 2
+
+// withCooperative calls f with the address of a configuration that says that
+// all blocks run at once.
+func withCooperative(grid, block [3]uint32, shared uint32, stream uintptr, f func(config uintptr) error) error {
+	o := newOut[launchConfig]()
+	defer o.free()
+	c := o.value
+	c.grid, c.block, c.shared, c.stream = grid, block, shared, stream
+	c.attribute.id, c.attribute.value[1] = launchAttributeCooperative, 1
+	c.attributes, c.count = uintptr(unsafe.Pointer(&c.attribute)), 1
+	return f(uintptr(unsafe.Pointer(c)))
+}
+
 // addressOf is the address of a part of something pinned.
 func addressOf[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
 

@@ -3,9 +3,9 @@ package cuda
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/fatbin"
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
@@ -39,17 +39,13 @@ type jit struct {
 	info, error [logSize]byte
 }
 
-// globalPattern finds candidates for a module's variables; the driver says
-// which of them exist, where and how big. PTX ISA 5.4, "Variables".
-var globalPattern = regexp.MustCompile(`(?m)\.(?:global|const)\b[^;={]*?\s([A-Za-z_$%][\w$]*)\s*(?:\[|=|;)`)
-
 // ModuleLoad implements worker.Context.
 func (c *context) ModuleLoad(image []byte, o worker.ModuleOptions) (worker.Module, []worker.Function, abi.ModuleInfo, error) {
 	var info abi.ModuleInfo
 	if err := c.failed(); err != nil {
 		return nil, nil, info, err
 	}
-	isPTX := !bytes.HasPrefix(image, []byte("\x7fELF")) && !bytes.HasPrefix(image, []byte{0x50, 0xed, 0x55, 0xba}) // ELF, fatbin
+	isPTX := !fatbin.IsELF(image) && !fatbin.Is(image)
 	if isPTX {
 		image = append(bytes.TrimRight(image, "\x00"), 0)
 	}
@@ -68,6 +64,7 @@ func (c *context) ModuleLoad(image []byte, o worker.ModuleOptions) (worker.Modul
 		_ = c.call(cuModuleUnload, *m.value)
 		return nil, nil, info, err
 	}
+	c.findGlobals(*m.value, globalNames(image), &info)
 	mod := &module{handle: *m.value}
 	for _, g := range info.Globals {
 		mod.globals = append(mod.globals, g.Address)
@@ -118,21 +115,6 @@ func (c *context) functions(m uintptr, source string, info *abi.ModuleInfo) (lis
 			}
 		}
 		v.free()
-	}
-	address, size := newOut[uint64](), newOut[uint64]()
-	defer address.free()
-	defer size.free()
-	seen := map[string]bool{}
-	for _, g := range globalPattern.FindAllStringSubmatch(source, -1) {
-		name := g[1]
-		if seen[name] {
-			continue
-		}
-		seen[name] = true
-		if pinned(append([]byte(name), 0), func(s uintptr) error { return c.call(cuModuleGetGlobal, address.at(), size.at(), m, s) }) == nil {
-			c.addGlobal(*address.value, *size.value)
-			info.Globals = append(info.Globals, abi.GlobalInfo{Name: name, Address: *address.value, Size: *size.value})
-		}
 	}
 	return list, nil
 }
@@ -222,18 +204,6 @@ func (c *context) FuncSetAttribute(f worker.Function, attribute, value int32) er
 		return abi.ErrInvalidHandle
 	}
 	return c.call(cuFuncSetAttribute, k.handle, uintptr(uint32(attribute)), uintptr(uint32(value)))
-}
-
-// Occupancy implements worker.Context.
-func (c *context) Occupancy(f worker.Function, blockSize uint32, dynamicShared uint64) (uint32, error) {
-	k, ok := f.(*kernel)
-	if !ok {
-		return 0, abi.ErrInvalidHandle
-	}
-	n := newOut[int32]()
-	defer n.free()
-	err := c.call(cuOccupancyMaxActiveBlocksPerMultiprocessor, n.at(), k.handle, uintptr(blockSize), uintptr(dynamicShared))
-	return uint32(*n.value), err
 }
 
 func (c *context) addGlobal(address, size uint64) {

@@ -209,8 +209,9 @@ func (c *context) EventNotify(e worker.Event, done func(error)) error {
 	return nil
 }
 
-// EventElapsed implements worker.Context.
-func (c *context) EventElapsed(start, end worker.Event) (float32, error) {
+// EventElapsedTime implements worker.Context. The recording is known here
+// before libcuda knows it.
+func (c *context) EventElapsedTime(start, end worker.Event) (float32, error) {
 	a, ok1 := start.(*event)
 	b, ok2 := end.(*event)
 	if !ok1 || !ok2 || !a.timing || !b.timing {

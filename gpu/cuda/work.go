@@ -227,13 +227,15 @@ func (c *context) Launch(s worker.Stream, f worker.Function, l worker.Launch, do
 	if err := c.checkDimensions(l); err != nil {
 		return err
 	}
-	if l.Cooperative {
-		// cuLaunchCooperativeKernel takes no parameter buffer.
-		return fmt.Errorf("%w: cooperative launch", abi.ErrNotSupported)
-	}
 	params := append([]byte(nil), l.Params...)
 	return c.push(s, &op{done: done, launches: 1, submit: func(cu uintptr) error {
 		return withExtra(params, func(extra uintptr) error {
+			if l.Cooperative {
+				// cuLaunchCooperativeKernel takes no parameter buffer.
+				return withCooperative(l.Grid, l.Block, l.Shared, cu, func(config uintptr) error {
+					return c.passOn(cuLaunchKernelEx, config, k.handle, 0, extra)
+				})
+			}
 			return c.call(cuLaunchKernel, k.handle,
 				uintptr(l.Grid[0]), uintptr(l.Grid[1]), uintptr(l.Grid[2]),
 				uintptr(l.Block[0]), uintptr(l.Block[1]), uintptr(l.Block[2]),

@@ -35,12 +35,8 @@ const (
 	ELF Kind = 2
 )
 
-var (
-	// ErrMalformed is what a fatbin with bad sizes or bad compressed data gives.
-	ErrMalformed = errors.New("malformed fatbin")
-	// ErrCompression is what an entry with an unknown compression gives.
-	ErrCompression = errors.New("zstd-compressed entries are not supported")
-)
+// ErrMalformed is what an image with bad sizes or bad compressed data gives.
+var ErrMalformed = errors.New("malformed image")
 
 // Is reports whether an image begins as a fatbin does.
 func Is(image []byte) bool {
@@ -86,27 +82,35 @@ func Entries(image []byte) ([]Entry, error) {
 }
 
 // Image returns an entry's bytes, decompressed if they are compressed, with
-// the zero bytes at the end of PTX removed. The error wraps ErrMalformed or
-// ErrCompression.
+// the zero bytes at the end of PTX removed. The error wraps ErrMalformed.
 func (e Entry) Image() ([]byte, error) {
 	body := e.payload
-	switch {
-	case e.flags&flagZstd != 0:
-		return nil, ErrCompression
-	case e.flags&flagLZ4 != 0:
-		if uint64(e.packed) > uint64(len(body)) || e.unpacked > maxUnpacked {
-			return nil, fmt.Errorf("%w: %d bytes, decompressed %d", ErrMalformed, e.packed, e.unpacked)
+	if e.flags&(flagLZ4|flagZstd) != 0 {
+		var err error
+		if body, err = e.unpack(); err != nil {
+			return nil, err
 		}
-		out, ok := unlz4(body[:e.packed], int(e.unpacked))
-		if !ok {
-			return nil, fmt.Errorf("%w: bad LZ4 block", ErrMalformed)
-		}
-		body = out
 	}
 	if e.Kind == PTX {
 		body = trimZero(body)
 	}
 	return body, nil
+}
+
+// unpack decompresses the payload. What it may become is bounded before it is.
+func (e Entry) unpack() ([]byte, error) {
+	if uint64(e.packed) > uint64(len(e.payload)) || e.unpacked > maxUnpacked {
+		return nil, fmt.Errorf("%w: %d bytes, decompressed %d", ErrMalformed, e.packed, e.unpacked)
+	}
+	packed, size := e.payload[:e.packed], int(e.unpacked)
+	if e.flags&flagZstd != 0 {
+		return unzstd(packed, size)
+	}
+	out, ok := unlz4(packed, size)
+	if !ok {
+		return nil, fmt.Errorf("%w: bad LZ4 block", ErrMalformed)
+	}
+	return out, nil
 }
 
 func trimZero(b []byte) []byte {

@@ -6,12 +6,22 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // packed is an LZ4 block: 4 literals, and 40 bytes more that repeat them.
 var packed = append([]byte{4<<4 | 15}, "abcd\x04\x00\x15\x50last5"...)
 
 var unpacked = strings.Repeat("abcd", 11) + "last5"
+
+func zstandard(text string) []byte {
+	e, err := zstd.NewWriter(nil)
+	if err != nil {
+		panic(err)
+	}
+	return e.EncodeAll([]byte(text), nil)
+}
 
 func make1(kind Kind, arch uint32, flags uint64, size int, payload []byte) []byte {
 	le := binary.LittleEndian
@@ -42,7 +52,11 @@ func TestEntries(t *testing.T) {
 		{"LZ4", make1(PTX, 61, flagLZ4, len(unpacked), packed), unpacked, nil},
 		{"LZ4 of another size", make1(PTX, 61, flagLZ4, len(unpacked)+1, packed), "", ErrMalformed},
 		{"LZ4 of a huge size", make1(PTX, 61, flagLZ4, maxUnpacked+1, packed), "", ErrMalformed},
-		{"Zstd", make1(PTX, 61, flagZstd, len(unpacked), packed), "", ErrCompression},
+		{"Zstandard", make1(PTX, 61, flagZstd, len(unpacked), zstandard(unpacked)), unpacked, nil},
+		{"Zstandard of another size", make1(PTX, 61, flagZstd, len(unpacked)-1, zstandard(unpacked)), "", ErrMalformed},
+		{"Zstandard of a huge size", make1(PTX, 61, flagZstd, maxUnpacked+1, zstandard(unpacked)), "", ErrMalformed},
+		{"Zstandard that becomes too much", make1(PTX, 61, flagZstd, 1, zstandard(strings.Repeat("\x00", maxUnpacked+1))), "", ErrMalformed},
+		{"no Zstandard frame", make1(PTX, 61, flagZstd, len(unpacked), packed), "", ErrMalformed},
 	} {
 		list, err := Entries(c.image)
 		if err != nil || len(list) != 1 || list[0].Arch != 61 {
@@ -77,6 +91,7 @@ func TestMalformed(t *testing.T) {
 func FuzzEntries(f *testing.F) {
 	f.Add(make1(PTX, 61, 0, 0, []byte("text")))
 	f.Add(make1(PTX, 61, flagLZ4, len(unpacked), packed))
+	f.Add(make1(PTX, 61, flagZstd, len(unpacked), zstandard(unpacked)))
 	f.Fuzz(func(t *testing.T, image []byte) {
 		list, err := Entries(image)
 		if err != nil {

@@ -28,6 +28,8 @@ type link struct {
 	pidfd int     // of it, -1 when there is none or it is this process
 	once  sync.Once
 	gone  chan struct{}
+	last  chan struct{} // closed: nothing more is sent
+	wrote chan struct{} // closed when nothing more is written
 	left  bool // it said bye, or was told to end; of the core
 }
 
@@ -37,7 +39,7 @@ const (
 )
 
 func newLink(conn net.Conn, p peer) *link {
-	l := &link{conn: conn, out: make(chan wire.FromNode, linkQueue), pid: p.pid, pidfd: -1, gone: make(chan struct{})}
+	l := &link{conn: conn, out: make(chan wire.FromNode, linkQueue), pid: p.pid, pidfd: -1, gone: make(chan struct{}), last: make(chan struct{}), wrote: make(chan struct{})}
 	if p.pid > 1 && p.pid != os.Getpid() {
 		if fd, err := unix.PidfdOpen(p.pid, 0); err == nil {
 			l.pidfd, l.host = fd, processOf(p.pid)
@@ -68,24 +70,38 @@ func (l *link) closed() bool {
 	}
 }
 
+// write sends what is queued until the connection is closed, or finish.
 func (l *link) write() {
+	defer close(l.wrote)
 	defer l.close()
 	w := bufio.NewWriterSize(l.conn, 4<<10)
 	for {
 		select {
 		case m := <-l.out:
-			_ = l.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
-			err := wire.Write(w, m)
-			if err == nil && len(l.out) == 0 {
-				err = w.Flush()
-			}
-			if err != nil {
+			if l.put(w, m) != nil {
 				return
 			}
+		case <-l.last:
+			for len(l.out) > 0 {
+				if l.put(w, <-l.out) != nil {
+					return
+				}
+			}
+			return
 		case <-l.gone:
 			return
 		}
 	}
+}
+
+// put writes a line, and all that waits in w after the last that is queued.
+func (l *link) put(w *bufio.Writer, m wire.FromNode) error {
+	_ = l.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+	err := wire.Write(w, m)
+	if err == nil && len(l.out) == 0 {
+		err = w.Flush()
+	}
+	return err
 }
 
 // serveWorker is POST /v1/worker: it upgrades the connection and serves it
@@ -139,7 +155,7 @@ func (c *core) serveLink(l *link, in *bufio.Reader) {
 	var s *session
 	c.do(func() { s = c.greet(l, m) })
 	if s == nil {
-		l.drain()
+		l.finish()
 		return
 	}
 	defer c.do(func() {
@@ -164,15 +180,11 @@ func (c *core) serveLink(l *link, in *bufio.Reader) {
 	}
 }
 
-// drain gives the writer a moment to send what is queued.
-func (l *link) drain() {
-	for range 100 {
-		if len(l.out) == 0 || l.closed() {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
-	time.Sleep(time.Millisecond)
+// finish ends the connection when what is queued has been sent, or does not go
+// out within writeTimeout. Nobody may send afterwards.
+func (l *link) finish() {
+	close(l.last)
+	<-l.wrote
 }
 
 // greet registers a worker; its answer waits until the session is on the disk,

@@ -125,12 +125,6 @@ func TestUnit(t *testing.T) {
 	}
 }
 
-func TestGeneratedFilesAreFresh(t *testing.T) {
-	if out, err := exec.Command("go", "run", "./gen", "-check").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-}
-
 func TestDemos(t *testing.T) {
 	g := startGPUD(t)
 	if got, want := g.run(t, made("demo", "vecadd")), "vecadd: 1048576 elements, max error 0, OK\n"; got != want {

@@ -26,6 +26,8 @@ const (
 
 // Context is one CUDA context of a null device: worker.Context.
 type Context struct {
+	worker.NoCalls
+
 	d      *device
 	gate   worker.Gate
 	window abi.Window

@@ -133,8 +133,8 @@ func (c *Context) EventNotify(e worker.Event, done func(error)) error {
 	return nil
 }
 
-// EventElapsed implements worker.Context.
-func (c *Context) EventElapsed(start, end worker.Event) (float32, error) {
+// EventElapsedTime implements worker.Context.
+func (c *Context) EventElapsedTime(start, end worker.Event) (float32, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a, err := c.event(start)

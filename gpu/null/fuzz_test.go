@@ -36,7 +36,7 @@ func whole() []byte {
 	add(abi.OpEventRecord, abi.EventRecord{Event: event, Stream: stream}, nil)
 	add(abi.OpStreamWaitEvent, abi.StreamWaitEvent{Event: event, Stream: stream}, nil)
 	add(abi.OpEventSynchronize, abi.EventSynchronize{Event: event}, nil)
-	add(abi.OpEventElapsed, abi.EventElapsed{Start: event, End: event}, nil)
+	add(abi.OpEventElapsedTime, abi.EventElapsedTime{HStart: event, HEnd: event}, nil)
 	add(abi.OpStreamSynchronize, abi.StreamSynchronize{Stream: stream}, nil)
 	add(abi.OpMemFree, abi.MemFree{Address: at}, nil)
 	add(abi.OpStreamDestroy, abi.StreamDestroy{Stream: stream}, nil)

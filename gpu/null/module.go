@@ -98,7 +98,7 @@ func (c *Context) ModuleLoad(image []byte, _ worker.ModuleOptions) (worker.Modul
 // source, the first that can be read counts, PTX before machine code.
 func read(image []byte) (*outline, error) {
 	switch {
-	case isELF(image):
+	case fatbin.IsELF(image):
 		return readCubin(image)
 	case fatbin.Is(image):
 		return readFatbin(image)
@@ -133,14 +133,34 @@ func readFatbin(image []byte) (*outline, error) {
 func readEntry(e fatbin.Entry) (*outline, error) {
 	b, err := e.Image()
 	switch {
-	case errors.Is(err, fatbin.ErrCompression):
-		return nil, fmt.Errorf("%w: %w", abi.ErrNoBinaryForGPU, err)
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", abi.ErrInvalidImage, err)
 	case e.Kind == fatbin.ELF:
 		return readCubin(b)
 	}
 	return readPTX(string(b))
+}
+
+func readCubin(image []byte) (*outline, error) {
+	c, err := fatbin.ReadCubin(image)
+	switch {
+	case errors.Is(err, fatbin.ErrForeign):
+		return nil, fmt.Errorf("%w: %w", abi.ErrNoBinaryForGPU, err)
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", abi.ErrInvalidImage, err)
+	}
+	o := &outline{arch: c.Arch}
+	for _, k := range c.Kernels {
+		found := kernel{name: k.Name}
+		for _, p := range k.Params {
+			found.params = append(found.params, abi.ParamInfo{Offset: p.Offset, Size: p.Size})
+		}
+		o.kernels = append(o.kernels, found)
+	}
+	for _, v := range c.Vars {
+		o.vars = append(o.vars, variable{v.Name, v.Size})
+	}
+	return o, nil
 }
 
 // readPTX takes what the heads of PTX say.
@@ -222,18 +242,18 @@ func (c *Context) FuncSetAttribute(fn worker.Function, attribute, value int32) e
 	return nil
 }
 
-// Occupancy implements worker.Context.
-func (c *Context) Occupancy(fn worker.Function, blockSize uint32, dynamicShared uint64) (uint32, error) {
+// OccupancyMaxActiveBlocksPerMultiprocessor implements worker.Context.
+func (c *Context) OccupancyMaxActiveBlocksPerMultiprocessor(fn worker.Function, blockSize int32, dynamicShared uint64) (int32, error) {
 	f, ok := fn.(*function)
 	if !ok || f == nil || f.m.c != c {
 		return 0, abi.ErrInvalidHandle
 	}
-	if blockSize == 0 || blockSize > f.maxThreads {
+	if blockSize <= 0 || uint32(blockSize) > f.maxThreads {
 		return 0, abi.ErrInvalidValue
 	}
-	n := min(maxResidentThreads/((blockSize+warpSize-1)&^(warpSize-1)), maxResidentBlocks)
+	n := min(maxResidentThreads/((uint32(blockSize)+warpSize-1)&^(warpSize-1)), maxResidentBlocks)
 	if dynamicShared > 0 {
 		n = uint32(min(uint64(n), maxOptInBytes/dynamicShared))
 	}
-	return n, nil
+	return int32(n), nil
 }

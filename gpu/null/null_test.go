@@ -2,13 +2,13 @@ package null
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/fatbin/fatbintest"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 	"github.com/basalt-gpu/basalt/gpu/worker/drivertest"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
@@ -221,73 +221,6 @@ func TestQueueIsLimited(t *testing.T) {
 	}
 }
 
-// cubin is a small one: kernel k(u64, u32), variable v of 24 bytes, a function
-// that is no kernel.
-func cubin() []byte {
-	le := binary.LittleEndian
-	names := "\x00k\x00v\x00helper\x00.shstrtab\x00.symtab\x00.text.k\x00.nv.info.k\x00.nv.global\x00"
-	at := func(s string) uint32 { return uint32(strings.Index(names, "\x00"+s+"\x00") + 1) }
-	param := func(ordinal, offset uint16, size uint32) []byte {
-		b := []byte{infoSized, infoParam, paramRecord, 0, 0, 0, 0, 0}
-		b = le.AppendUint16(b, ordinal)
-		b = le.AppendUint16(b, offset)
-		return le.AppendUint32(b, size<<18)
-	}
-	info := append([]byte{3, 0x1b, 0xff, 0}, append(param(1, 8, 4), param(0, 0, 8)...)...) // MAXREG_COUNT, and the parameters from the last
-	symbol := func(name string, kind, other byte, section uint16, size uint64) []byte {
-		b := le.AppendUint32(nil, at(name))
-		b = append(b, 0x10|kind, other)
-		b = le.AppendUint16(b, section)
-		b = le.AppendUint64(b, 0)
-		return le.AppendUint64(b, size)
-	}
-	symbols := append(make([]byte, elfSymbol), symbol("k", symbolFunction, otherEntry, 3, 8)...)
-	symbols = append(symbols, symbol("helper", symbolFunction, 0, 3, 8)...)
-	symbols = append(symbols, symbol("v", symbolObject, 0, 5, 24)...)
-	image := make([]byte, elfHeader)
-	copy(image, "\x7fELF\x02\x01\x01")
-	le.PutUint16(image[18:], machineCUDA)
-	image[48] = 70
-	headers := make([]byte, elfSection)
-	n := uint16(1)
-	add := func(name string, kind, link uint32, body []byte) {
-		h := make([]byte, elfSection)
-		le.PutUint32(h, at(name))
-		le.PutUint32(h[4:], kind)
-		le.PutUint64(h[24:], uint64(len(image)))
-		le.PutUint64(h[32:], uint64(len(body)))
-		le.PutUint32(h[40:], link)
-		headers = append(headers, h...)
-		if kind != sectionNoBits {
-			image = append(image, body...)
-		}
-		n++
-	}
-	add(".shstrtab", 3, 0, []byte(names))
-	add(".symtab", sectionSymbols, 1, symbols)
-	add(".text.k", 1, 0, make([]byte, 8))
-	add(".nv.info.k", 0x70000000, 0, info)
-	add(".nv.global", sectionNoBits, 0, make([]byte, 24))
-	le.PutUint64(image[40:], uint64(len(image)))
-	le.PutUint16(image[58:], elfSection)
-	le.PutUint16(image[60:], n)
-	le.PutUint16(image[62:], 1)
-	return append(image, headers...)
-}
-
-// wrap puts one image into a fatbin.
-func wrap(kind uint16, payload []byte) []byte {
-	le := binary.LittleEndian
-	b := make([]byte, 16+64)
-	le.PutUint32(b, 0xBA55ED50)
-	le.PutUint16(b[6:], 16)
-	le.PutUint64(b[8:], uint64(64+len(payload)))
-	le.PutUint16(b[16:], kind)
-	le.PutUint32(b[20:], 64)
-	le.PutUint64(b[24:], uint64(len(payload)))
-	return append(b, payload...)
-}
-
 func TestModules(t *testing.T) {
 	_, c := open(t, Options{})
 	for name, l := range map[string]struct {
@@ -298,9 +231,9 @@ func TestModules(t *testing.T) {
 		size      uint64
 	}{
 		"PTX":                          {[]byte(source), "first second", 2, "numbers", 16},
-		"PTX in a fatbin":              {wrap(1, []byte(source)), "first second", 2, "numbers", 16},
-		"machine code":                 {cubin(), "k", 2, "v", 24},
-		"machine code in a fatbin":     {wrap(2, cubin()), "k", 2, "v", 24},
+		"PTX in a fatbin":              {fatbintest.Wrap(1, []byte(source)), "first second", 2, "numbers", 16},
+		"machine code":                 {fatbintest.Cubin(), "k", 2, "v", 24},
+		"machine code in a fatbin":     {fatbintest.Wrap(2, fatbintest.Cubin()), "k", 2, "v", 24},
 		"PTX with zeros after its end": {append([]byte(source), 0, 0), "first second", 2, "numbers", 16},
 	} {
 		m, f, info, err := c.ModuleLoad(l.image, worker.ModuleOptions{})
@@ -335,7 +268,7 @@ func TestModules(t *testing.T) {
 
 func TestBadModules(t *testing.T) {
 	_, c := open(t, Options{VRAM: 1 << 20})
-	other := cubin()
+	other := fatbintest.Cubin()
 	other[18] = 62 // x86-64
 	for name, l := range map[string]struct {
 		image []byte
@@ -348,16 +281,16 @@ func TestBadModules(t *testing.T) {
 		"extern variable":     {[]byte(".version 6.0\n.target sm_50\n.extern .global .u32 x;\n"), abi.ErrInvalidPTX},
 		"too large variable":  {[]byte(".version 6.0\n.target sm_50\n.global .b8 x[2097152];\n"), abi.ErrOutOfMemory},
 		"code for processors": {other, abi.ErrNoBinaryForGPU},
-		"empty fatbin":        {wrap(7, nil), abi.ErrNoBinaryForGPU},
-		"cut fatbin":          {wrap(1, []byte(source))[:100], abi.ErrInvalidImage},
-		"text in a fatbin":    {wrap(1, []byte("text")), abi.ErrInvalidPTX},
+		"empty fatbin":        {fatbintest.Wrap(7, nil), abi.ErrNoBinaryForGPU},
+		"cut fatbin":          {fatbintest.Wrap(1, []byte(source))[:100], abi.ErrInvalidImage},
+		"text in a fatbin":    {fatbintest.Wrap(1, []byte("text")), abi.ErrInvalidPTX},
 	} {
 		_, _, info, err := c.ModuleLoad(l.image, worker.ModuleOptions{})
 		if !errors.Is(err, l.want) || info.ErrorLog == "" {
 			t.Errorf("%s: %v, log %q, want %v", name, err, info.ErrorLog, l.want)
 		}
 	}
-	good := cubin()
+	good := fatbintest.Cubin()
 	for i := range good { // every truncation is refused, none panics
 		if _, _, _, err := c.ModuleLoad(good[:i], worker.ModuleOptions{}); err == nil {
 			t.Errorf("the first %d bytes of a cubin load", i)
@@ -370,7 +303,7 @@ func TestBadModules(t *testing.T) {
 
 // FuzzModuleLoad: whatever a tenant loads is a module or an error with a log.
 func FuzzModuleLoad(f *testing.F) {
-	for _, image := range [][]byte{[]byte(source), cubin(), wrap(1, []byte(source)), wrap(2, cubin())} {
+	for _, image := range [][]byte{[]byte(source), fatbintest.Cubin(), fatbintest.Wrap(1, []byte(source)), fatbintest.Wrap(2, fatbintest.Cubin())} {
 		f.Add(image)
 	}
 	_, c := open(f, Options{VRAM: 64 << 20})

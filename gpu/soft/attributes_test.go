@@ -55,8 +55,8 @@ func TestAttributesAgree(t *testing.T) {
 				if block > threads {
 					continue
 				}
-				n, err := c.Occupancy(f, uint32(block), 0)
-				if blocks := int32(n); err != nil || blocks < 1 || blocks > device[106] || blocks*block > device[39] || blocks*block*registers > device[82] {
+				n, err := c.OccupancyMaxActiveBlocksPerMultiprocessor(f, block, 0)
+				if blocks := n; err != nil || blocks < 1 || blocks > device[106] || blocks*block > device[39] || blocks*block*registers > device[82] {
 					t.Errorf("%d blocks of %d threads with %d registers on a multiprocessor: %v", blocks, block, registers, err)
 				}
 			}

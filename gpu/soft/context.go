@@ -14,6 +14,8 @@ const maxStreams = 4096
 
 // Context is one CUDA context of a soft GPU: worker.Context.
 type Context struct {
+	worker.NoCalls
+
 	d       *device
 	gate    worker.Gate
 	spaces  spaces

@@ -1,7 +1,6 @@
 package soft
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
@@ -41,8 +40,6 @@ func fatbinPTX(image []byte) (string, error) {
 	}
 	src, err := best.Image()
 	switch {
-	case errors.Is(err, fatbin.ErrCompression):
-		return "", fmt.Errorf("%w: %w", abi.ErrNoBinaryForGPU, err)
 	case err != nil:
 		return "", fmt.Errorf("%w: %w", abi.ErrInvalidImage, err)
 	case len(src) == 0:

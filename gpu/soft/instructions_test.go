@@ -251,7 +251,7 @@ func TestFatbins(t *testing.T) {
 	}
 	for name, bad := range map[string][]byte{
 		"only machine code": makeFatbin(elf),
-		"zstd":              makeFatbin([]any{1, 61, 0x8000, packed, len(text)}),
+		"no Zstandard":      makeFatbin([]any{1, 61, 0x8000, packed, len(text)}),
 		"wrong size":        makeFatbin([]any{1, 61, 0x2000, packed, len(text) + 1}),
 		"huge size":         makeFatbin([]any{1, 61, 0x2000, packed, 64<<20 + 1}),
 		"short":             good[:len(good)-1],

@@ -311,8 +311,8 @@ func (c *Context) EventNotify(ev worker.Event, done func(error)) error {
 	return nil
 }
 
-// EventElapsed implements worker.Context.
-func (c *Context) EventElapsed(start, end worker.Event) (float32, error) {
+// EventElapsedTime implements worker.Context.
+func (c *Context) EventElapsedTime(start, end worker.Event) (float32, error) {
 	a, ok1 := start.(*event)
 	b, ok2 := end.(*event)
 	if !ok1 || !ok2 || a == nil || b == nil || (a.flags|b.flags)&worker.EventDisableTiming != 0 {

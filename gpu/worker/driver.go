@@ -58,6 +58,8 @@ type Launch struct {
 
 // Context is one CUDA context.
 type Context interface {
+	Calls // what is passed on as it is
+
 	// MemAlloc returns the device address of size zeroed bytes, 256-aligned and
 	// in the context's window, unique in the driver, whatever the context. It fails
 	// with abi.ErrOutOfMemory when the window has no room.
@@ -89,8 +91,6 @@ type Context interface {
 	ModuleLoad(image []byte, o ModuleOptions) (Module, []Function, abi.ModuleInfo, error)
 	ModuleUnload(Module) error
 	FuncSetAttribute(f Function, attribute, value int32) error
-	// Occupancy is the number of active blocks per multiprocessor.
-	Occupancy(f Function, blockSize uint32, dynamicShared uint64) (uint32, error)
 	Launch(s Stream, f Function, l Launch, done func(error)) error
 
 	StreamCreate(flags uint32, priority int32) (Stream, error)
@@ -107,8 +107,6 @@ type Context interface {
 	EventQuery(Event) error
 	// EventNotify calls done when the event's latest record is done; at once if it was never recorded.
 	EventNotify(e Event, done func(error)) error
-	// EventElapsed is in milliseconds.
-	EventElapsed(start, end Event) (float32, error)
 
 	// Evict moves memory off the device into the host's, piece by piece, until
 	// at least bytes have left or nothing is there, and returns how many have:

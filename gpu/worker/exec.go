@@ -6,7 +6,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// executors has one function per command. Each checks its handles and ranges
+// executors has one function per special command; calls (generated) has the
+// others. Each checks its handles and ranges
 // and completes now (nil, or the error of that command only) or later
 // (errLater). A *ProtocolError ends the session.
 var executors = [...]func(*Session, *command) error{
@@ -22,7 +23,6 @@ var executors = [...]func(*Session, *command) error{
 	abi.OpModuleLoad:       (*Session).moduleLoad,
 	abi.OpModuleUnload:     (*Session).moduleUnload,
 	abi.OpFuncSetAttribute: (*Session).funcSetAttribute,
-	abi.OpOccupancy:        (*Session).occupancy,
 
 	abi.OpMemAlloc: (*Session).memAlloc,
 	abi.OpMemFree:  (*Session).memFree,
@@ -50,7 +50,18 @@ var executors = [...]func(*Session, *command) error{
 	abi.OpEventRecord:      (*Session).eventRecord,
 	abi.OpEventSynchronize: (*Session).eventSynchronize,
 	abi.OpEventQuery:       (*Session).eventQuery,
-	abi.OpEventElapsed:     (*Session).eventElapsed,
+}
+
+// executorOf is nil for a command that this worker does not know.
+func executorOf(c *command) func(*Session, *command) error {
+	switch {
+	case !c.known:
+	case int(c.op) < len(executors) && executors[c.op] != nil:
+		return executors[c.op]
+	case int(c.op) < len(calls):
+		return calls[c.op]
+	}
+	return nil
 }
 
 // execute runs a command. The error ends the session; a command's own error
@@ -60,8 +71,8 @@ func (s *Session) execute(c *command) error {
 		return nil
 	}
 	var err error = abi.ErrNotSupported
-	if c.known && int(c.op) < len(executors) && executors[c.op] != nil {
-		err = executors[c.op](s, c)
+	if run := executorOf(c); run != nil {
+		err = run(s, c)
 	}
 	var broken *ProtocolError
 	switch {

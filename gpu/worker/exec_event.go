@@ -1,10 +1,6 @@
 package worker
 
-import (
-	"math"
-
-	"github.com/basalt-gpu/basalt/gpu/abi"
-)
+import "github.com/basalt-gpu/basalt/gpu/abi"
 
 // eventOf finds the command's event and says whether the command may go on.
 func (s *Session) eventOf(c *command, handle uint64) (*eventObject, error) {
@@ -73,22 +69,4 @@ func (s *Session) eventQuery(c *command) error {
 		return err
 	}
 	return e.ctx.driver.EventQuery(e.event)
-}
-
-func (s *Session) eventElapsed(c *command) error {
-	a := abi.DecodeEventElapsed(c.argBytes)
-	start, err := s.eventOf(c, a.Start)
-	if err != nil {
-		return err
-	}
-	end, err := lookup[*eventObject](&s.handles, a.End)
-	if err != nil {
-		return err
-	}
-	if end.ctx != start.ctx {
-		return abi.ErrInvalidHandle
-	}
-	ms, err := start.ctx.driver.EventElapsed(start.event, end.event)
-	c.value0 = uint64(math.Float32bits(ms))
-	return err
 }

@@ -189,14 +189,3 @@ func (s *Session) funcSetAttribute(c *command) error {
 	}
 	return f.ctx.driver.FuncSetAttribute(f.function, a.Attribute, a.Value)
 }
-
-func (s *Session) occupancy(c *command) error {
-	a := abi.DecodeOccupancy(c.argBytes)
-	f, err := s.function(c, a.Function)
-	if err != nil {
-		return err
-	}
-	n, err := f.ctx.driver.Occupancy(f.function, a.BlockSize, a.DynamicShared)
-	c.value0 = uint64(n)
-	return err
-}

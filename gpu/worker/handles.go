@@ -97,6 +97,22 @@ func lookup[T any](h *handles, handle uint64) (o T, err error) {
 	return o, nil
 }
 
+// owned is what belongs to a context.
+type owned interface{ owner() *contextObject }
+
+func (m *moduleObject) owner() *contextObject   { return m.ctx }
+func (f *functionObject) owner() *contextObject { return f.ctx }
+func (e *eventObject) owner() *contextObject    { return e.ctx }
+
+// another finds one more object of a command, which has to be of the same context.
+func another[T owned](s *Session, ctx *contextObject, handle uint64) (T, error) {
+	o, err := lookup[T](&s.handles, handle)
+	if err == nil && o.owner() != ctx {
+		err = abi.ErrInvalidHandle
+	}
+	return o, err
+}
+
 // stream finds a stream; a context's handle is its legacy default stream.
 func (h *handles) stream(handle uint64) (streamObject, error) {
 	switch o := h.objects[handle].(type) {

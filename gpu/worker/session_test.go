@@ -211,13 +211,13 @@ func TestLaunchesStreamsAndEvents(t *testing.T) {
 	r.fails(abi.ErrNotReady, abi.OpEventQuery, abi.EventQuery{Event: end})
 	r.call(abi.OpEventSynchronize, abi.EventSynchronize{Event: end})
 	r.call(abi.OpStreamQuery, abi.StreamQuery{Stream: stream})
-	r.call(abi.OpEventElapsed, abi.EventElapsed{Start: start, End: end})
+	r.call(abi.OpEventElapsedTime, abi.EventElapsedTime{HStart: start, HEnd: end})
 	r.call(abi.OpStreamWaitEvent, abi.StreamWaitEvent{Stream: ctx, Event: end})
 	r.call(abi.OpCopyDtoH, abi.CopyDtoH{Stream: ctx, Src: address, DstOff: r.Arena, DstLen: 8})
 	if got := r.Shm.Load64(r.Arena); got != 42 {
 		t.Errorf("the kernel stored %d", got)
 	}
-	if v0, _ := r.call(abi.OpOccupancy, abi.Occupancy{Function: f, BlockSize: 256}); v0 != 8 {
+	if v0, _ := r.call(abi.OpOccupancyMaxActiveBlocksPerMultiprocessor, abi.OccupancyMaxActiveBlocksPerMultiprocessor{Func: f, BlockSize: 256}); v0 != 8 {
 		t.Errorf("occupancy %d", v0)
 	}
 	r.call(abi.OpFuncSetAttribute, abi.FuncSetAttribute{Function: f})
@@ -225,7 +225,7 @@ func TestLaunchesStreamsAndEvents(t *testing.T) {
 	r.call(abi.OpEventDestroy, abi.EventDestroy{Event: start})
 	r.call(abi.OpStreamDestroy, abi.StreamDestroy{Stream: stream})
 	r.call(abi.OpModuleUnload, abi.ModuleUnload{Module: module})
-	r.fails(abi.ErrInvalidHandle, abi.OpOccupancy, abi.Occupancy{Function: f, BlockSize: 1})
+	r.fails(abi.ErrInvalidHandle, abi.OpOccupancyMaxActiveBlocksPerMultiprocessor, abi.OccupancyMaxActiveBlocksPerMultiprocessor{Func: f, BlockSize: 1})
 	r.call(abi.OpCtxSynchronize, abi.CtxSynchronize{Ctx: ctx})
 	r.call(abi.OpCtxDestroy, abi.CtxDestroy{Ctx: ctx})
 	r.fails(abi.ErrInvalidHandle, abi.OpEventQuery, abi.EventQuery{Event: end})

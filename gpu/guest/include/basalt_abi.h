@@ -108,7 +108,7 @@ struct bslt_entry {
 #define BSLT_OP_MODULE_LOAD 16
 #define BSLT_OP_MODULE_UNLOAD 17
 #define BSLT_OP_FUNC_SET_ATTRIBUTE 18
-#define BSLT_OP_OCCUPANCY 19
+#define BSLT_OP_OCCUPANCY_MAX_ACTIVE_BLOCKS_PER_MULTIPROCESSOR 19
 #define BSLT_OP_MEM_ALLOC 32
 #define BSLT_OP_MEM_FREE 33
 #define BSLT_OP_MEM_INFO 34
@@ -130,7 +130,13 @@ struct bslt_entry {
 #define BSLT_OP_EVENT_RECORD 66
 #define BSLT_OP_EVENT_SYNCHRONIZE 67
 #define BSLT_OP_EVENT_QUERY 68
-#define BSLT_OP_EVENT_ELAPSED 69
+#define BSLT_OP_EVENT_ELAPSED_TIME 69
+#define BSLT_OP_OCCUPANCY_AVAILABLE_DYNAMIC_S_MEM_PER_BLOCK 96
+#define BSLT_OP_CTX_RESET_PERSISTING_L2_CACHE 97
+#define BSLT_OP_PROFILER_START 98
+#define BSLT_OP_PROFILER_STOP 99
+#define BSLT_OP_STREAM_WRITE_VALUE32 100
+#define BSLT_OP_STREAM_WRITE_VALUE64 101
 
 struct bslt_device_info {
 	uint64_t out_off; /* DeviceInfo record: offset in its region */
@@ -194,13 +200,13 @@ struct bslt_func_set_attribute {
 };
 _Static_assert(sizeof(struct bslt_func_set_attribute) == 16, "bslt_func_set_attribute");
 
-struct bslt_occupancy {
-	uint64_t function; /* handle */
-	uint64_t dynamic_shared; /* bytes */
-	uint32_t block_size; /* threads */
+struct bslt_occupancy_max_active_blocks_per_multiprocessor {
+	uint64_t func; /* CUfunction */
+	uint64_t dynamic_smem_size; /* size_t */
+	int32_t block_size; /* int */
 	uint32_t zero; /* zero */
 };
-_Static_assert(sizeof(struct bslt_occupancy) == 24, "bslt_occupancy");
+_Static_assert(sizeof(struct bslt_occupancy_max_active_blocks_per_multiprocessor) == 24, "bslt_occupancy_max_active_blocks_per_multiprocessor");
 
 struct bslt_mem_alloc {
 	uint64_t ctx; /* handle */
@@ -340,10 +346,49 @@ struct bslt_event_query {
 };
 _Static_assert(sizeof(struct bslt_event_query) == 8, "bslt_event_query");
 
-struct bslt_event_elapsed {
-	uint64_t start; /* handle */
-	uint64_t end; /* handle */
+struct bslt_event_elapsed_time {
+	uint64_t h_start; /* CUevent */
+	uint64_t h_end; /* CUevent */
 };
-_Static_assert(sizeof(struct bslt_event_elapsed) == 16, "bslt_event_elapsed");
+_Static_assert(sizeof(struct bslt_event_elapsed_time) == 16, "bslt_event_elapsed_time");
+
+struct bslt_occupancy_available_dynamic_s_mem_per_block {
+	uint64_t func; /* CUfunction */
+	int32_t num_blocks; /* int */
+	int32_t block_size; /* int */
+};
+_Static_assert(sizeof(struct bslt_occupancy_available_dynamic_s_mem_per_block) == 16, "bslt_occupancy_available_dynamic_s_mem_per_block");
+
+struct bslt_ctx_reset_persisting_l2_cache {
+	uint64_t ctx; /* handle of the current context */
+};
+_Static_assert(sizeof(struct bslt_ctx_reset_persisting_l2_cache) == 8, "bslt_ctx_reset_persisting_l2_cache");
+
+struct bslt_profiler_start {
+	uint64_t ctx; /* handle of the current context */
+};
+_Static_assert(sizeof(struct bslt_profiler_start) == 8, "bslt_profiler_start");
+
+struct bslt_profiler_stop {
+	uint64_t ctx; /* handle of the current context */
+};
+_Static_assert(sizeof(struct bslt_profiler_stop) == 8, "bslt_profiler_stop");
+
+struct bslt_stream_write_value32 {
+	uint64_t stream; /* CUstream */
+	uint64_t addr; /* CUdeviceptr */
+	uint32_t value; /* cuuint32_t */
+	uint32_t flags; /* unsigned int */
+};
+_Static_assert(sizeof(struct bslt_stream_write_value32) == 24, "bslt_stream_write_value32");
+
+struct bslt_stream_write_value64 {
+	uint64_t stream; /* CUstream */
+	uint64_t addr; /* CUdeviceptr */
+	uint64_t value; /* cuuint64_t */
+	uint32_t flags; /* unsigned int */
+	uint32_t zero; /* zero */
+};
+_Static_assert(sizeof(struct bslt_stream_write_value64) == 32, "bslt_stream_write_value64");
 
 #endif

@@ -5,24 +5,16 @@
 #ifndef BASALT_CUDA_H
 #define BASALT_CUDA_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "basalt_cuda_types.h"
 
-typedef int CUresult;
-typedef int CUdevice;
-typedef unsigned long long CUdeviceptr;
-typedef struct CUctx_st *CUcontext;
-typedef struct CUmod_st *CUmodule;
-typedef struct CUfunc_st *CUfunction;
-typedef struct CUlib_st *CUlibrary;
-typedef struct CUkern_st *CUkernel;
-typedef struct CUstream_st *CUstream;
-typedef struct CUevent_st *CUevent;
-typedef struct CUlinkState_st *CUlinkState;
-typedef struct { char bytes[16]; } CUuuid;
+struct CUuuid_st {
+	char bytes[16];
+};
+typedef struct CUuuid_st CUuuid;
 typedef size_t (*CUoccupancyB2DSize)(int block_size);
 typedef void (*CUhostFn)(void *data);
 typedef void (*CUstreamCallback)(CUstream stream, CUresult status, void *data);
+typedef void (*CUasyncCallback)(void *info, void *data, CUasyncCallbackHandle callback);
 
 enum {
 	CUDA_SUCCESS = 0,
@@ -71,7 +63,6 @@ enum {
 	CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
 	CU_JIT_OPTIMIZATION_LEVEL = 7,
 };
-typedef int CUjit_option;
 enum { CU_JIT_INPUT_CUBIN = 0, CU_JIT_INPUT_PTX = 1, CU_JIT_INPUT_FATBINARY = 2 };
 
 /* CUdevice_attribute */
@@ -119,11 +110,8 @@ enum {
 	CU_MEM_LOCATION_TYPE_HOST_NUMA = 3,
 	CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT = 4,
 };
-typedef struct {
-	int type, id;
-} CUmemLocation;
 
-typedef struct {
+struct CUDA_MEMCPY2D {
 	size_t srcXInBytes, srcY;
 	unsigned int srcMemoryType;
 	const void *srcHost;
@@ -137,9 +125,9 @@ typedef struct {
 	void *dstArray;
 	size_t dstPitch;
 	size_t WidthInBytes, Height;
-} CUDA_MEMCPY2D;
+};
 
-typedef struct {
+struct CUDA_MEMCPY3D {
 	size_t srcXInBytes, srcY, srcZ, srcLOD;
 	unsigned int srcMemoryType;
 	const void *srcHost;
@@ -153,7 +141,7 @@ typedef struct {
 	void *dstArray, *reserved1;
 	size_t dstPitch, dstHeight;
 	size_t WidthInBytes, Height, Depth;
-} CUDA_MEMCPY3D;
+};
 
 enum { CU_LAUNCH_ATTRIBUTE_IGNORE = 0, CU_LAUNCH_ATTRIBUTE_COOPERATIVE = 2 };
 typedef struct {
@@ -164,17 +152,33 @@ typedef struct {
 		int cooperative;
 	} value;
 } CUlaunchAttribute;
-typedef struct {
+struct CUlaunchConfig {
 	unsigned int gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
 	CUstream hStream;
 	CUlaunchAttribute *attrs;
 	unsigned int numAttrs;
-} CUlaunchConfig;
+};
 
-typedef struct {
+struct CUdevprop {
 	int maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3], sharedMemPerBlock, totalConstantMemory, SIMDWidth, memPitch,
 		regsPerBlock, clockRate, textureAlign;
-} CUdevprop;
+};
+
+/* What is passed by value. */
+struct CUipcEventHandle {
+	char reserved[64];
+};
+struct CUipcMemHandle {
+	char reserved[64];
+};
+struct CUmemLocation {
+	int type, id;
+};
+struct CUeglFrame {
+	void *frame[3];
+	unsigned int width, height, depth, pitch, planeCount, numChannels;
+	int frameType, eglColorFormat, cuFormat;
+};
 
 #define CUDA_API __attribute__((visibility("default")))
 

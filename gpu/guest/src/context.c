@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "context_storage.h"
 #include "state.h"
 
 #define STACK_LIMIT 128
@@ -219,16 +220,19 @@ int primary_retain(CUcontext *out)
 
 int primary_release(void)
 {
+	uint64_t gone = 0;
 	int err = 0;
 
 	pthread_mutex_lock(&primary_lock);
 	if (primary_refs == 0) {
 		err = CUDA_ERROR_INVALID_CONTEXT;
 	} else if (--primary_refs == 0) {
+		gone = primary;
 		err = destroy(primary);
 		primary = 0;
 	}
 	pthread_mutex_unlock(&primary_lock);
+	context_storage_end(gone);
 	return err;
 }
 
@@ -267,15 +271,11 @@ CUDA_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 	return dev != 0 ? CUDA_ERROR_INVALID_DEVICE : primary_release();
 }
 
-CUDA_API CUresult cuDevicePrimaryCtxRelease(CUdevice dev)
-{
-	return cuDevicePrimaryCtxRelease_v2(dev);
-}
-
 /* Frees everything in it; who has retained it keeps his reference, and the
  * next retain makes it anew. */
 CUDA_API CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
+	uint64_t gone;
 	int err = 0;
 
 	SESSION(s);
@@ -283,17 +283,14 @@ CUDA_API CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
 	if (dev != 0)
 		return CUDA_ERROR_INVALID_DEVICE;
 	pthread_mutex_lock(&primary_lock);
+	gone = primary;
 	if (primary)
 		err = destroy(primary);
 	primary = 0;
 	primary_refs = 0;
 	pthread_mutex_unlock(&primary_lock);
+	context_storage_end(gone);
 	return err;
-}
-
-CUDA_API CUresult cuDevicePrimaryCtxReset(CUdevice dev)
-{
-	return cuDevicePrimaryCtxReset_v2(dev);
 }
 
 CUDA_API CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
@@ -308,11 +305,6 @@ CUDA_API CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags
 	primary_flags = flags;
 	pthread_mutex_unlock(&primary_lock);
 	return 0;
-}
-
-CUDA_API CUresult cuDevicePrimaryCtxSetFlags(CUdevice dev, unsigned int flags)
-{
-	return cuDevicePrimaryCtxSetFlags_v2(dev, flags);
 }
 
 CUDA_API CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *active)
@@ -347,13 +339,13 @@ CUDA_API CUresult cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice d
 
 /* Execution affinity divides a card among clients of one server: a vGPU has
  * one share already. */
-CUDA_API CUresult cuCtxCreate_v3(CUcontext *pctx, void *paramsArray, int numParams, unsigned int flags, CUdevice dev)
+CUDA_API CUresult cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams, unsigned int flags, CUdevice dev)
 {
 	(void)paramsArray;
 	return numParams ? CUDA_ERROR_NOT_SUPPORTED : cuCtxCreate_v2(pctx, flags, dev);
 }
 
-CUDA_API CUresult cuCtxCreate_v4(CUcontext *pctx, void *ctxCreateParams, unsigned int flags, CUdevice dev)
+CUDA_API CUresult cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags, CUdevice dev)
 {
 	/* CUctxCreateParams: pointer, int count, pointer; zero means none. */
 	static const char none[24];
@@ -368,6 +360,7 @@ CUDA_API CUresult cuCtxDestroy_v2(CUcontext ctx)
 	struct thread *t = self();
 	struct context *c;
 	bool is_primary;
+	int err;
 
 	SESSION(s);
 	(void)s;
@@ -379,17 +372,9 @@ CUDA_API CUresult cuCtxDestroy_v2(CUcontext ctx)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (t->depth && t->stack[t->depth - 1] == (uintptr_t)ctx)
 		t->depth--;
-	return destroy((uintptr_t)ctx);
-}
-
-CUDA_API CUresult cuCtxDestroy(CUcontext ctx)
-{
-	return cuCtxDestroy_v2(ctx);
-}
-
-CUDA_API CUresult cuCtxDetach(CUcontext ctx)
-{
-	return cuCtxDestroy_v2(ctx);
+	err = destroy((uintptr_t)ctx);
+	context_storage_end((uintptr_t)ctx);
+	return err;
 }
 
 static bool is_context(CUcontext ctx)
@@ -407,11 +392,6 @@ CUDA_API CUresult cuCtxPushCurrent_v2(CUcontext ctx)
 	return is_context(ctx) ? push((uintptr_t)ctx) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-CUDA_API CUresult cuCtxPushCurrent(CUcontext ctx)
-{
-	return cuCtxPushCurrent_v2(ctx);
-}
-
 CUDA_API CUresult cuCtxPopCurrent_v2(CUcontext *pctx)
 {
 	struct thread *t = self();
@@ -424,11 +404,6 @@ CUDA_API CUresult cuCtxPopCurrent_v2(CUcontext *pctx)
 	if (pctx)
 		*pctx = handle_of(t->stack[t->depth]);
 	return 0;
-}
-
-CUDA_API CUresult cuCtxPopCurrent(CUcontext *pctx)
-{
-	return cuCtxPopCurrent_v2(pctx);
 }
 
 CUDA_API CUresult cuCtxSetCurrent(CUcontext ctx)

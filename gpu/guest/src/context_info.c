@@ -161,15 +161,6 @@ CUDA_API CUresult cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestP
 	return 0;
 }
 
-CUDA_API CUresult cuCtxResetPersistingL2Cache(void)
-{
-	uint64_t c;
-
-	SESSION(s);
-	(void)s;
-	return context_current(&c);
-}
-
 CUDA_API CUresult cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
 {
 	(void)peerContext;

@@ -114,9 +114,11 @@ int copy_2d(const CUDA_MEMCPY2D *c, CUstream h, bool wait)
 int copy_3d(const CUDA_MEMCPY3D *c, CUstream h, bool wait)
 {
 	struct rect r;
+	uint64_t stream, context;
 
 	if (!c)
 		return CUDA_ERROR_INVALID_VALUE;
+	TRY(stream_resolve(h, &stream, &context)); /* also when there is nothing to copy */
 	size_t sp = c->srcPitch ? c->srcPitch : c->WidthInBytes, dp = c->dstPitch ? c->dstPitch : c->WidthInBytes;
 	size_t ss = sp * (c->srcHeight ? c->srcHeight : c->Height), ds = dp * (c->dstHeight ? c->dstHeight : c->Height);
 

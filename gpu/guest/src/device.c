@@ -69,11 +69,6 @@ CUDA_API CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
 	return 0;
 }
 
-CUDA_API CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
-{
-	return cuDeviceGetUuid(uuid, dev);
-}
-
 CUDA_API CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
 {
 	DEVICE(dev, bytes);

@@ -37,11 +37,6 @@ CUDA_API CUresult cuEventDestroy_v2(CUevent hEvent)
 	return ring_put(s, BSLT_OP_EVENT_DESTROY, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
 }
 
-CUDA_API CUresult cuEventDestroy(CUevent hEvent)
-{
-	return cuEventDestroy_v2(hEvent);
-}
-
 CUDA_API CUresult cuEventRecord(CUevent hEvent, CUstream hStream)
 {
 	struct bslt_event_record a;
@@ -95,28 +90,3 @@ CUDA_API CUresult cuEventQuery(CUevent hEvent)
 	return ask(hEvent, BSLT_OP_EVENT_QUERY);
 }
 
-CUDA_API CUresult cuEventElapsedTime(float *pMilliseconds, CUevent hStart, CUevent hEnd)
-{
-	struct bslt_event_elapsed a;
-	struct event *start, *end;
-	struct answer r = {CUDA_ERROR_INVALID_HANDLE, 0, 0};
-	uint32_t bits;
-
-	SESSION(s);
-	if (!pMilliseconds)
-		return CUDA_ERROR_INVALID_VALUE;
-	start = object_get(hStart, KIND_EVENT);
-	end = object_get(hEnd, KIND_EVENT);
-	if (start && end && !((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING)) {
-		a.start = start->o.id;
-		a.end = end->o.id;
-		r = call(s, BSLT_OP_EVENT_ELAPSED, &a, sizeof a);
-	}
-	object_put(start);
-	object_put(end);
-	if (r.result == 0) {
-		bits = (uint32_t)r.value0;
-		memcpy(pMilliseconds, &bits, sizeof bits);
-	}
-	return r.result;
-}

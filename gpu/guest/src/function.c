@@ -143,25 +143,6 @@ CUDA_API CUresult cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_
 	return cuFuncGetParamInfo((CUfunction)(void *)kernel, paramIndex, paramOffset, paramSize);
 }
 
-CUDA_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, CUfunction func, int blockSize,
-							      size_t dynamicSMemSize)
-{
-	struct bslt_occupancy a = {.dynamic_shared = dynamicSMemSize, .block_size = (uint32_t)blockSize};
-	struct function *f;
-	struct answer r;
-
-	SESSION(s);
-	if (!numBlocks || blockSize <= 0)
-		return CUDA_ERROR_INVALID_VALUE;
-	TRY(function_resolve(func, &f));
-	a.function = f->o.id;
-	r = call(s, BSLT_OP_OCCUPANCY, &a, sizeof a);
-	object_put(f);
-	if (r.result == 0)
-		*numBlocks = (int)r.value0;
-	return r.result;
-}
-
 CUDA_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, CUfunction func, int blockSize,
 								       size_t dynamicSMemSize, unsigned int flags)
 {

@@ -106,11 +106,6 @@ CUDA_API CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Fl
 	return range_add(SPACE_HOST, &r);
 }
 
-CUDA_API CUresult cuMemHostRegister(void *p, size_t bytesize, unsigned int Flags)
-{
-	return cuMemHostRegister_v2(p, bytesize, Flags);
-}
-
 CUDA_API CUresult cuMemHostUnregister(void *p)
 {
 	struct range r;

@@ -48,11 +48,6 @@ CUDA_API CUresult cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options
 	return 0;
 }
 
-CUDA_API CUresult cuLinkCreate(unsigned int numOptions, CUjit_option *options, void **optionValues, CUlinkState *stateOut)
-{
-	return cuLinkCreate_v2(numOptions, options, optionValues, stateOut);
-}
-
 CUDA_API CUresult cuLinkAddData_v2(CUlinkState state, int type, void *data, size_t size, const char *name,
 				   unsigned int numOptions, CUjit_option *options, void **optionValues)
 {
@@ -83,12 +78,6 @@ CUDA_API CUresult cuLinkAddData_v2(CUlinkState state, int type, void *data, size
 	return err;
 }
 
-CUDA_API CUresult cuLinkAddData(CUlinkState state, int type, void *data, size_t size, const char *name,
-				unsigned int numOptions, CUjit_option *options, void **optionValues)
-{
-	return cuLinkAddData_v2(state, type, data, size, name, numOptions, options, optionValues);
-}
-
 CUDA_API CUresult cuLinkAddFile_v2(CUlinkState state, int type, const char *path, unsigned int numOptions,
 				   CUjit_option *options, void **optionValues)
 {
@@ -104,12 +93,6 @@ CUDA_API CUresult cuLinkAddFile_v2(CUlinkState state, int type, const char *path
 	err = cuLinkAddData_v2(state, type, bytes, size, path, numOptions, options, optionValues);
 	free(bytes);
 	return err;
-}
-
-CUDA_API CUresult cuLinkAddFile(CUlinkState state, int type, const char *path, unsigned int numOptions,
-				CUjit_option *options, void **optionValues)
-{
-	return cuLinkAddFile_v2(state, type, path, numOptions, options, optionValues);
 }
 
 /* Compiles and throws away: for the log, and for the error in its place. */

@@ -79,24 +79,13 @@ CUDA_API CUresult cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUdevice 
 	return prefetch(devPtr, count, dstDevice, hStream);
 }
 
-CUDA_API CUresult cuMemPrefetchAsync_ptsz(CUdeviceptr devPtr, size_t count, CUdevice dstDevice, CUstream hStream)
-{
-	return prefetch(devPtr, count, dstDevice, hStream ? hStream : CU_STREAM_PER_THREAD);
-}
-
 CUDA_API CUresult cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location, unsigned int flags,
 					CUstream hStream)
 {
 	return flags ? CUDA_ERROR_INVALID_VALUE : prefetch(devPtr, count, device_at(location), hStream);
 }
 
-CUDA_API CUresult cuMemPrefetchAsync_v2_ptsz(CUdeviceptr devPtr, size_t count, CUmemLocation location,
-					     unsigned int flags, CUstream hStream)
-{
-	return cuMemPrefetchAsync_v2(devPtr, count, location, flags, hStream ? hStream : CU_STREAM_PER_THREAD);
-}
-
-CUDA_API CUresult cuMemAdvise(CUdeviceptr devPtr, size_t count, int advice, CUdevice device)
+CUDA_API CUresult cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUdevice device)
 {
 	bool wants_device = advice == CU_MEM_ADVISE_SET_PREFERRED_LOCATION || advice == CU_MEM_ADVISE_SET_ACCESSED_BY ||
 			    advice == CU_MEM_ADVISE_UNSET_ACCESSED_BY;
@@ -110,7 +99,7 @@ CUDA_API CUresult cuMemAdvise(CUdeviceptr devPtr, size_t count, int advice, CUde
 	return advice_set(devPtr, devPtr + count, advice, device);
 }
 
-CUDA_API CUresult cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, int advice, CUmemLocation location)
+CUDA_API CUresult cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUmemLocation location)
 {
 	return cuMemAdvise(devPtr, count, advice, device_at(location));
 }
@@ -140,7 +129,8 @@ static int attribute(void *data, size_t size, int which, const struct advice *a)
 	return 0;
 }
 
-CUDA_API CUresult cuMemRangeGetAttribute(void *data, size_t dataSize, int attribute_, CUdeviceptr devPtr, size_t count)
+CUDA_API CUresult cuMemRangeGetAttribute(void *data, size_t dataSize, CUmem_range_attribute attribute_, CUdeviceptr devPtr,
+					 size_t count)
 {
 	struct advice a;
 
@@ -152,8 +142,8 @@ CUDA_API CUresult cuMemRangeGetAttribute(void *data, size_t dataSize, int attrib
 	return attribute(data, dataSize, attribute_, &a);
 }
 
-CUDA_API CUresult cuMemRangeGetAttributes(void **data, size_t *dataSizes, int *attributes, size_t numAttributes,
-					  CUdeviceptr devPtr, size_t count)
+CUDA_API CUresult cuMemRangeGetAttributes(void **data, size_t *dataSizes, CUmem_range_attribute *attributes,
+					  size_t numAttributes, CUdeviceptr devPtr, size_t count)
 {
 	struct advice a;
 
@@ -182,9 +172,4 @@ CUDA_API CUresult cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, siz
 	if (flags == CU_MEM_ATTACH_SINGLE && (!hStream || hStream == CU_STREAM_LEGACY))
 		return CUDA_ERROR_INVALID_VALUE;
 	return stream_resolve(hStream, &stream, &context);
-}
-
-CUDA_API CUresult cuStreamAttachMemAsync_ptsz(CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags)
-{
-	return cuStreamAttachMemAsync(hStream ? hStream : CU_STREAM_PER_THREAD, dptr, length, flags);
 }

@@ -1,4 +1,4 @@
-/* cuGetProcAddress and cuGetExportTable. */
+/* cuGetProcAddress. */
 #include <string.h>
 
 #include "proc.h"
@@ -62,12 +62,4 @@ CUDA_API CUresult cuGetProcAddress(const char *symbol, void **pfn, int cudaVersi
 		return CUDA_ERROR_NOT_FOUND;
 	memcpy(pfn, &f, sizeof f);
 	return 0;
-}
-
-/* The vendor runtime's private tables are not offered. */
-CUDA_API CUresult cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTableId)
-{
-	if (!ppExportTable || !pExportTableId)
-		return CUDA_ERROR_INVALID_VALUE;
-	return CUDA_ERROR_NOT_FOUND;
 }

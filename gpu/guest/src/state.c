@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "query.h"
+#include "context_storage.h"
 #include "state.h"
 
 struct device_info device;
@@ -28,6 +29,7 @@ static void forked(void)
 	advice_abandon();
 	primary_abandon();
 	callbacks_abandon();
+	context_storage_abandon();
 	device = (struct device_info){0};
 }
 

@@ -49,11 +49,6 @@ CUDA_API CUresult cuStreamDestroy_v2(CUstream hStream)
 	return ring_put(s, BSLT_OP_STREAM_DESTROY, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
 }
 
-CUDA_API CUresult cuStreamDestroy(CUstream hStream)
-{
-	return cuStreamDestroy_v2(hStream);
-}
-
 CUDA_API CUresult cuStreamSynchronize(CUstream hStream)
 {
 	return stream_wait(hStream);

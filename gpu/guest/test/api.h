@@ -3,6 +3,7 @@
 #define BASALT_TEST_API_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -24,11 +25,12 @@
 		}                                                                                                      \
 	} while (0)
 
-/* work.c, robust.c, window.c, host.c */
+/* work.c, robust.c, window.c, host.c, export_table.c, every_function.c */
 struct test {
 	const char *name;
 	void (*run)(void);
 };
-extern const struct test work_tests[], robust_tests[], window_tests[], host_tests[]; /* the last has no name */
+extern const struct test work_tests[], robust_tests[], window_tests[], host_tests[], export_table_tests[],
+	every_function_tests[]; /* the last has no name */
 
 #endif

@@ -216,6 +216,34 @@ static void occupancy(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, 0, 0));
 }
 
+/* What the library passes on as it is. */
+static void passed_on(void)
+{
+	CUfunction f = demo_start("matmul");
+	size_t alone, shared;
+	uint64_t back;
+	CUdeviceptr p;
+	CUstream s;
+
+	CHECK(cuOccupancyAvailableDynamicSMemPerBlock(&alone, f, 1, 256));
+	CHECK(cuOccupancyAvailableDynamicSMemPerBlock(&shared, f, 2, 256));
+	EXPECT(shared > 0 && shared < alone);
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuOccupancyAvailableDynamicSMemPerBlock(&alone, f, 0, 256));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuOccupancyAvailableDynamicSMemPerBlock(NULL, f, 1, 256));
+	GIVES(CUDA_ERROR_INVALID_HANDLE, cuOccupancyAvailableDynamicSMemPerBlock(&alone, NULL, 1, 256));
+	CHECK(cuProfilerStart());
+	CHECK(cuProfilerStop());
+	CHECK(cuCtxResetPersistingL2Cache());
+	CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	CHECK(cuMemAlloc(&p, 8));
+	CHECK(cuStreamWriteValue64(s, p, 0x1122334455667788u, 0));
+	CHECK(cuStreamWriteValue32(s, p + 4, 9, 0));
+	CHECK(cuStreamSynchronize(s));
+	CHECK(cuMemcpyDtoH(&back, p, 8));
+	EXPECT(back == 0x0000000955667788u);
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuStreamWriteValue32(s, p + 8, 9, 0));
+}
+
 /* Programs spin on these; they must come to an end, and in order. */
 static void queries(void)
 {
@@ -317,6 +345,6 @@ static void dynamic_shared(void)
 
 const struct test work_tests[] = {
 	{"callbacks", callbacks}, {"callback_errors", callback_errors}, {"boxes", boxes}, {"memsets", memsets},
-	{"registers", registers}, {"occupancy", occupancy}, {"queries", queries}, {"event_chain", event_chain},
+	{"registers", registers}, {"occupancy", occupancy}, {"passed_on", passed_on}, {"queries", queries}, {"event_chain", event_chain},
 	{"dynamic_shared", dynamic_shared}, {NULL, NULL},
 };

@@ -83,6 +83,7 @@ func Run(t *testing.T, newDriver func(t *testing.T) worker.Driver, o Options) {
 		{"Notify", testNotify, false},
 		{"Events", testEvents, false},
 		{"Elapsed", testElapsed, false},
+		{"WriteValue", testWriteValue, false},
 		{"ErrorsPoisonTheContext", whereKernelsRun(testPoison), false},
 		{"ModuleErrors", testModuleErrors, false},
 		{"ModuleInfo", testModuleInfo, true},

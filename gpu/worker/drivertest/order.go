@@ -164,11 +164,28 @@ func testElapsed(x *tester) {
 	x.check(ctx.Launch(nil, k["delay"], one(p, 1, x.o.Loops), nil))
 	x.check(ctx.EventRecord(end, nil))
 	x.check(x.sync(ctx))
-	ms, err := ctx.EventElapsed(start, end)
+	ms, err := ctx.EventElapsedTime(start, end)
 	x.check(err)
-	if back, err := ctx.EventElapsed(end, start); err != nil || ms <= 0 || back != -ms {
+	if back, err := ctx.EventElapsedTime(end, start); err != nil || ms <= 0 || back != -ms {
 		x.Errorf("%g ms, backwards %g, %v", ms, back, err)
 	}
-	_, err = ctx.EventElapsed(start, never)
+	_, err = ctx.EventElapsedTime(start, never)
 	x.want(err, abi.ErrInvalidHandle)
+}
+
+// testWriteValue: numbers written in a stream's order, on devices that can.
+func testWriteValue(x *tester) {
+	ctx := x.context()
+	s := x.stream(ctx, worker.StreamNonBlocking)
+	p := x.alloc(ctx, 16)
+	err := ctx.StreamWriteValue64(s, p+8, 1<<40+5, 0, nil)
+	if errors.Is(err, abi.ErrNotSupported) {
+		return
+	}
+	x.check(err)
+	x.check(ctx.StreamWriteValue32(s, p+8, 7, 0, nil))
+	if got := x.read64(ctx, s, p+8); got != x.kept64(1<<40+7) {
+		x.Errorf("%#x", got)
+	}
+	x.want(ctx.StreamWriteValue32(s, p+1<<40, 7, 0, nil), abi.ErrInvalidValue)
 }

@@ -46,7 +46,7 @@ func testGrid(x *tester) {
 	out := x.alloc(ctx, 8)
 	f := x.kernels(ctx)["store"]
 	x.check(ctx.FuncSetAttribute(f, 9, 50)) // CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: a hint
-	if blocks, err := ctx.Occupancy(f, 128, 0); err != nil || blocks == 0 {
+	if blocks, err := ctx.OccupancyMaxActiveBlocksPerMultiprocessor(f, 128, 0); err != nil || blocks == 0 {
 		x.Errorf("occupancy %d, %v", blocks, err)
 	}
 	x.check(x.do(func(done func(error)) error { return ctx.Launch(nil, f, one(out, 77), done) }))

@@ -128,6 +128,8 @@ type function struct{ name string }
 
 // Context implements worker.Context.
 type Context struct {
+	worker.NoCalls
+
 	d       *Driver
 	window  *worker.Window
 	gate    worker.Gate
@@ -295,9 +297,9 @@ func (c *Context) ModuleUnload(m worker.Module) error {
 // FuncSetAttribute implements worker.Context.
 func (c *Context) FuncSetAttribute(worker.Function, int32, int32) error { return nil }
 
-// Occupancy implements worker.Context.
-func (c *Context) Occupancy(_ worker.Function, blockSize uint32, _ uint64) (uint32, error) {
-	if blockSize == 0 {
+// OccupancyMaxActiveBlocksPerMultiprocessor implements worker.Context.
+func (c *Context) OccupancyMaxActiveBlocksPerMultiprocessor(_ worker.Function, blockSize int32, _ uint64) (int32, error) {
+	if blockSize <= 0 {
 		return 0, abi.ErrInvalidValue
 	}
 	return 2048 / blockSize, nil
@@ -409,8 +411,8 @@ func (c *Context) EventNotify(e worker.Event, done func(error)) error {
 	return nil
 }
 
-// EventElapsed implements worker.Context.
-func (c *Context) EventElapsed(start, end worker.Event) (float32, error) {
+// EventElapsedTime implements worker.Context.
+func (c *Context) EventElapsedTime(start, end worker.Event) (float32, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a, b := start.(*event), end.(*event)

@@ -1,15 +1,41 @@
-package null
+package fatbin
 
 import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/basalt-gpu/basalt/gpu/abi"
 )
+
+// Cubin is what an image of machine code says about itself.
+type Cubin struct {
+	Arch    int // as in sm_61
+	Kernels []Kernel
+	Vars    []Var
+}
+
+// Kernel is a kernel of a cubin. Its parameters are in the order of their
+// declaration.
+type Kernel struct {
+	Name   string
+	Params []Param
+}
+
+// Param is where a parameter lies in the kernel's parameters; bytes.
+type Param struct{ Offset, Size uint32 }
+
+// Var is a variable of a module; Size in bytes.
+type Var struct {
+	Name string
+	Size uint64
+}
+
+// ErrForeign is what machine code that is not a GPU's, or has nothing to load,
+// gives.
+var ErrForeign = errors.New("no code for a GPU")
 
 // A cubin is a 64-bit ELF file (System V ABI, "Object Files") for machine 190.
 // What NVIDIA puts into it is known from public tools: kernels are functions
@@ -40,7 +66,8 @@ const (
 	paramRecord = 12   // bytes of it
 )
 
-func isELF(image []byte) bool { return bytes.HasPrefix(image, []byte("\x7fELF")) }
+// IsELF reports whether an image begins as machine code does.
+func IsELF(image []byte) bool { return bytes.HasPrefix(image, []byte("\x7fELF")) }
 
 // section is one section of an ELF file; body is nil where the file has none.
 type section struct {
@@ -51,7 +78,7 @@ type section struct {
 }
 
 func badCubin(what string) error {
-	return fmt.Errorf("%w: malformed cubin: %s", abi.ErrInvalidImage, what)
+	return fmt.Errorf("%w: cubin: %s", ErrMalformed, what)
 }
 
 // part is the bytes from off on, if the image has them.
@@ -65,7 +92,7 @@ func part(image []byte, off, size uint64) ([]byte, bool) {
 // reader bounds what names cost: many symbols of a hostile file may share one
 // long name.
 type reader struct {
-	o     *outline
+	o     *Cubin
 	names int // bytes of names that may still be read
 	seen  map[string]bool
 }
@@ -89,7 +116,7 @@ func (r *reader) sections(image []byte) ([]section, error) {
 		return nil, badCubin("it is not a 64-bit little-endian ELF file")
 	}
 	if le.Uint16(image[18:]) != machineCUDA {
-		return nil, fmt.Errorf("%w: the ELF file is for machine %d, not for a GPU", abi.ErrNoBinaryForGPU, le.Uint16(image[18:]))
+		return nil, fmt.Errorf("%w: the ELF file is for machine %d, not for a GPU", ErrForeign, le.Uint16(image[18:]))
 	}
 	n, names := int(le.Uint16(image[60:])), int(le.Uint16(image[62:]))
 	headers, ok := part(image, le.Uint64(image[40:]), uint64(n)*elfSection)
@@ -113,15 +140,16 @@ func (r *reader) sections(image []byte) ([]section, error) {
 	return list, nil
 }
 
-// readCubin finds the kernels, their parameters and the variables of a cubin.
-func readCubin(image []byte) (*outline, error) {
-	r := &reader{o: &outline{}, names: 2*len(image) + 1<<16, seen: map[string]bool{}}
+// ReadCubin finds the kernels, their parameters and the variables of a cubin.
+// The error wraps ErrMalformed or ErrForeign.
+func ReadCubin(image []byte) (*Cubin, error) {
+	r := &reader{o: &Cubin{}, names: 2*len(image) + 1<<16, seen: map[string]bool{}}
 	list, err := r.sections(image)
 	if err != nil {
 		return nil, err
 	}
 	// The low byte of the flags is the architecture, as in sm_61.
-	r.o.arch = int(image[48])
+	r.o.Arch = int(image[48])
 	info := map[string][]byte{}
 	for _, s := range list {
 		if name, ok := strings.CutPrefix(s.name, ".nv.info."); ok {
@@ -137,8 +165,8 @@ func readCubin(image []byte) (*outline, error) {
 			return nil, err
 		}
 	}
-	if len(r.o.kernels) == 0 && len(r.o.vars) == 0 {
-		return nil, fmt.Errorf("%w: the cubin has no kernels and no variables", abi.ErrNoBinaryForGPU)
+	if len(r.o.Kernels) == 0 && len(r.o.Vars) == 0 {
+		return nil, fmt.Errorf("%w: the cubin has no kernels and no variables", ErrForeign)
 	}
 	return r.o, nil
 }
@@ -164,7 +192,7 @@ func (r *reader) symbols(table, names []byte, list []section, info map[string][]
 		}
 		r.seen[name] = true
 		if variableSymbol {
-			if o.vars = append(o.vars, variable{name, le.Uint64(table[16:])}); len(o.vars) > maxVars {
+			if o.Vars = append(o.Vars, Var{name, le.Uint64(table[16:])}); len(o.Vars) > maxVars {
 				return badCubin("it has too many variables")
 			}
 			continue
@@ -173,7 +201,7 @@ func (r *reader) symbols(table, names []byte, list []section, info map[string][]
 		if err != nil {
 			return fmt.Errorf("kernel %s: %w", name, err)
 		}
-		if o.kernels = append(o.kernels, kernel{name: name, params: params}); len(o.kernels) > maxKernels {
+		if o.Kernels = append(o.Kernels, Kernel{Name: name, Params: params}); len(o.Kernels) > maxKernels {
 			return badCubin("it has too many kernels")
 		}
 	}
@@ -181,11 +209,11 @@ func (r *reader) symbols(table, names []byte, list []section, info map[string][]
 }
 
 // parameters reads a kernel's .nv.info section.
-func parameters(info []byte) ([]abi.ParamInfo, error) {
+func parameters(info []byte) ([]Param, error) {
 	le := binary.LittleEndian
 	type param struct {
 		ordinal uint16
-		abi.ParamInfo
+		Param
 	}
 	var list []param
 	for len(info) >= 4 {
@@ -198,7 +226,7 @@ func parameters(info []byte) ([]abi.ParamInfo, error) {
 		}
 		if info[0] == infoSized && info[1] == infoParam && size >= paramRecord {
 			b := info[4:]
-			p := param{le.Uint16(b[4:]), abi.ParamInfo{Offset: uint32(le.Uint16(b[6:])), Size: le.Uint32(b[8:]) >> 18}}
+			p := param{le.Uint16(b[4:]), Param{Offset: uint32(le.Uint16(b[6:])), Size: le.Uint32(b[8:]) >> 18}}
 			if list = append(list, p); len(list) > maxParams {
 				return nil, badCubin("a kernel has too many parameters")
 			}
@@ -206,9 +234,9 @@ func parameters(info []byte) ([]abi.ParamInfo, error) {
 		info = info[4+size:]
 	}
 	slices.SortStableFunc(list, func(a, b param) int { return cmp.Compare(a.ordinal, b.ordinal) })
-	out := make([]abi.ParamInfo, 0, len(list))
+	out := make([]Param, 0, len(list))
 	for _, p := range list {
-		out = append(out, p.ParamInfo)
+		out = append(out, p.Param)
 	}
 	return out, nil
 }

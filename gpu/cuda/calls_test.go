@@ -1,0 +1,57 @@
+package cuda
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// objects that calls name, and libcuda's numbers for them.
+type objects struct {
+	stream                       worker.Stream
+	function                     worker.Function
+	event                        worker.Event
+	streamHandle, functionHandle uintptr
+	eventHandle                  uintptr
+	address                      uint64
+}
+
+// passedOnCall makes one call of a function that is passed on: the line that
+// the double must have written, whether the results are the double's, and done
+// comes when the device has done it.
+type passedOnCall struct {
+	symbol string
+	call   func(c worker.Context, o objects, done func(error)) (line string, good bool, err error)
+}
+
+// Every function that is passed on reaches libcuda with its arguments in their
+// places, and its results come back.
+func TestPassedOn(t *testing.T) {
+	d := newDouble(t)
+	c := open(t, d, &gate{})
+	_, functions, _, err := c.ModuleLoad([]byte(source), worker.ModuleOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := objects{function: functions[0], stream: must[worker.Stream](t)(c.StreamCreate(0, 0)), event: must[worker.Event](t)(c.EventCreate(0)), address: must[uint64](t)(c.MemAlloc(4096))}
+	o.streamHandle, o.functionHandle, o.eventHandle = o.stream.(*stream).handle, o.function.(*kernel).handle, o.event.(*event).handle
+	for _, p := range passedOnCalls {
+		d.take(t)
+		var line string
+		var good bool
+		if err := wait(t, func(done func(error)) (err error) {
+			line, good, err = p.call(c, o, done)
+			return err
+		}); err != nil {
+			t.Errorf("%s: %v", p.symbol, err)
+			continue
+		}
+		if got := d.take(t); !slices.Contains(got, line) {
+			t.Errorf("%s: libcuda saw %q, want %q", p.symbol, got, line)
+		}
+		if !good {
+			t.Errorf("%s: the results are not libcuda's", p.symbol)
+		}
+	}
+}

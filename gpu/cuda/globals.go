@@ -1,0 +1,78 @@
+package cuda
+
+import (
+	"regexp"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/fatbin"
+)
+
+// maxGlobals bounds the variables of a module that are asked for: each costs a
+// call.
+const maxGlobals = 1 << 16
+
+// globalPattern finds candidates for the variables of PTX; the driver says
+// which of them exist, where and how big. PTX ISA 5.4, "Variables".
+var globalPattern = regexp.MustCompile(`(?m)\.(?:global|const)\b[^;={]*?\s([A-Za-z_$%][\w$]*)\s*(?:\[|=|;)`)
+
+// globalNames are the names that an image may have variables under: those of
+// its PTX and of its machine code, of every image of a fatbin. libcuda lists
+// the kernels of a module and not its variables. What cannot be read is
+// libcuda's to judge.
+func globalNames(image []byte) (names []string) {
+	seen := map[string]bool{}
+	add := func(name string) {
+		if !seen[name] && len(names) < maxGlobals {
+			seen[name] = true
+			names = append(names, name)
+		}
+	}
+	entries, _ := fatbin.Entries(image)
+	switch {
+	case fatbin.IsELF(image):
+		addVars(image, add)
+	case fatbin.Is(image):
+		for _, e := range entries {
+			part, err := e.Image()
+			switch {
+			case err != nil:
+			case e.Kind == fatbin.ELF:
+				addVars(part, add)
+			case e.Kind == fatbin.PTX:
+				addCandidates(part, add)
+			}
+		}
+	default:
+		addCandidates(image, add)
+	}
+	return names
+}
+
+func addCandidates(source []byte, add func(string)) {
+	for _, g := range globalPattern.FindAllSubmatch(source, -1) {
+		add(string(g[1]))
+	}
+}
+
+func addVars(machineCode []byte, add func(string)) {
+	c, err := fatbin.ReadCubin(machineCode)
+	if err != nil {
+		return
+	}
+	for _, v := range c.Vars {
+		add(v.Name)
+	}
+}
+
+// findGlobals asks where the module's variables are.
+func (c *context) findGlobals(m uintptr, names []string, info *abi.ModuleInfo) {
+	address, size := newOut[uint64](), newOut[uint64]()
+	defer address.free()
+	defer size.free()
+	for _, name := range names {
+		if pinned(append([]byte(name), 0), func(s uintptr) error { return c.call(cuModuleGetGlobal, address.at(), size.at(), m, s) }) == nil {
+			c.addGlobal(*address.value, *size.value)
+			info.Globals = append(info.Globals, abi.GlobalInfo{Name: name, Address: *address.value, Size: *size.value})
+		}
+	}
+}

@@ -1,0 +1,128 @@
+// Command gen writes what follows from functions.txt: the guest library's
+// header, stubs and table of cuGetProcAddress, the worker's and the drivers'
+// side of the commands, and docs/cuda-coverage.md. Run it with
+// "go generate ./gpu/cudaapi".
+package main
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/gpu/cudaapi"
+)
+
+const guest = "../guest"
+
+func main() {
+	log.SetFlags(0)
+	if err := generate(); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func generate() error {
+	text, err := os.ReadFile("functions.txt")
+	if err != nil {
+		return err
+	}
+	t, err := cudaapi.Parse(string(text))
+	if err != nil {
+		return err
+	}
+	written, err := definitions(filepath.Join(guest, "src"))
+	if err != nil {
+		return err
+	}
+	if err := compare(t, written); err != nil {
+		return err
+	}
+	commands, err := t.Commands()
+	if err != nil {
+		return err
+	}
+	byHand, err := methods()
+	if err != nil {
+		return err
+	}
+	workerGo, err := workerCalls(commands)
+	if err != nil {
+		return err
+	}
+	passed := slices.DeleteFunc(slices.Clone(commands), func(c cudaapi.Command) bool { return byHand[c.Name] })
+	cardGo, err := cardCalls(passed)
+	if err != nil {
+		return err
+	}
+	cardTestGo, err := cardTest(passed)
+	if err != nil {
+		return err
+	}
+	inDouble, err := doubled()
+	if err != nil {
+		return err
+	}
+	for name, data := range map[string][]byte{
+		"../worker/calls_gen.go":                   workerGo,
+		card + "/calls_gen.go":                     cardGo,
+		card + "/calls_gen_test.go":                cardTestGo,
+		card + "/testdata/double_gen.c":            cardDouble(passed, inDouble),
+		guest + "/include/basalt_cuda_types.h":     typesHeader(t),
+		guest + "/include/basalt_cuda_functions.h": functionsHeader(t),
+		guest + "/src/proc_table.c":                procTable(t),
+		guest + "/src/stubs_gen.c":                 stubs(t, commands),
+		guest + "/test/every_function_gen.c":       everyFunction(t),
+		"../../docs/cuda-coverage.md":              coverage(t),
+	} {
+		if err := os.WriteFile(name, data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var definition = regexp.MustCompile(`(?m)^CUDA_API CUresult (cu\w+)\(`)
+
+// definitions are the functions that are written by hand, and where.
+func definitions(dir string) (map[string]string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.c"))
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]string{}
+	for _, f := range files {
+		if filepath.Base(f) == "stubs_gen.c" {
+			continue
+		}
+		text, err := os.ReadFile(f)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range definition.FindAllSubmatch(text, -1) {
+			all[string(m[1])] = filepath.Base(f)
+		}
+	}
+	return all, nil
+}
+
+// compare holds the table to what is written by hand.
+func compare(t *cudaapi.Table, written map[string]string) error {
+	for _, f := range t.Functions {
+		file := written[f.Symbol]
+		if f.How == cudaapi.Own && file == "" {
+			return fmt.Errorf("%s is own in functions.txt, and no file of %s/src defines it", f.Symbol, guest)
+		}
+		if f.How != cudaapi.Own && file != "" {
+			return fmt.Errorf("%s is defined in %s/src/%s, but functions.txt says %s", f.Symbol, guest, file, f.How)
+		}
+	}
+	for symbol, file := range written {
+		if t.Function(symbol) == nil {
+			return fmt.Errorf("%s/src/%s defines %s, which has no row in functions.txt", guest, file, symbol)
+		}
+	}
+	return nil
+}

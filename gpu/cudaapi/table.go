@@ -1,0 +1,294 @@
+// Package cudaapi is the one description of the CUDA driver API: functions.txt
+// has a row for every symbol, and gen writes from it what the guest library,
+// the channel, the worker and its drivers have of a function.
+//
+// docs/adding-a-cuda-function.md shows how a function is added.
+package cudaapi
+
+//go:generate go run ./gen
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Table is functions.txt.
+type Table struct {
+	Types     []Type
+	Names     []Name
+	Functions []*Function // in the order of the file
+	by        map[string]*Function
+}
+
+// TypeKind says how C declares a type.
+type TypeKind string
+
+// Kinds of types.
+const (
+	Handle TypeKind = "handle" // a pointer to an unknown struct
+	Enum   TypeKind = "enum"   // int
+	Struct TypeKind = "struct" // a struct of that tag, passed by its address
+	Scalar TypeKind = "scalar" // another name of a scalar type
+)
+
+// Type is a C type that the API adds.
+type Type struct {
+	Kind TypeKind
+	Name string
+	Is   string // of a Handle the struct's tag, of a Scalar the type
+}
+
+// Name is what programs ask cuGetProcAddress for.
+type Name struct {
+	Name string
+	// Legacy and PerThread are the answers by version, lowest first; for
+	// per-thread default streams they may differ.
+	Legacy, PerThread []Answer
+}
+
+// Answer is a symbol from a CUDA version (1000 × major + 10 × minor) on.
+type Answer struct {
+	Version int
+	Symbol  string // "?": never found
+}
+
+// How a function is made.
+type How string
+
+// Ways to make a function.
+const (
+	Own    How = "own"    // written by hand in gpu/guest/src
+	As     How = "as"     // calls Target with the same parameters
+	Refuse How = "refuse" // checks that there is a session and returns Target
+	Call   How = "call"   // becomes a command of the channel
+	// PerThread calls Target with the thread's own default stream in place of
+	// the null stream.
+	PerThread How = "per-thread"
+)
+
+// Function is one symbol.
+type Function struct {
+	Symbol string
+	Params []Param
+	How    How
+	Target string // of As and PerThread a symbol, of Refuse an error without CUDA_ERROR_
+	Op     int    // of Call: the command's number
+	Stream bool   // of Call: done in the order of its stream; nobody waits
+	Soft   string // of Call: what a device answers that does not know it, "" for success
+	// Touches says of a Call how many bytes it reads or writes at an address,
+	// by the parameter's name.
+	Touches map[string]int
+}
+
+// Param is one parameter.
+type Param struct{ Type, Name string }
+
+// String is the C declaration.
+func (p Param) String() string {
+	if strings.HasSuffix(p.Type, "*") {
+		return p.Type + p.Name
+	}
+	return p.Type + " " + p.Name
+}
+
+// Prototype is the C declaration without its storage class.
+func (f *Function) Prototype() string {
+	return "CUresult " + f.Symbol + "(" + params(f.Params) + ")"
+}
+
+func params(ps []Param) string {
+	if len(ps) == 0 {
+		return "void"
+	}
+	var all []string
+	for _, p := range ps {
+		all = append(all, p.String())
+	}
+	return strings.Join(all, ", ")
+}
+
+// Kind is the kind of a type that the API adds, or "".
+func (t *Table) Kind(name string) TypeKind {
+	for _, ty := range t.Types {
+		if ty.Name == name {
+			return ty.Kind
+		}
+	}
+	return ""
+}
+
+// Function is the row of a symbol, or nil.
+func (t *Table) Function(symbol string) *Function { return t.by[symbol] }
+
+var (
+	typeLine     = regexp.MustCompile(`^(handle|enum|struct|scalar) (\w+)(?: = (.+))?$`)
+	nameLine     = regexp.MustCompile(`^(\w+)((?: \d+=[\w?]+)+)(?: \|((?: \d+=[\w?]+)+))?$`)
+	functionLine = regexp.MustCompile(`^\t(\w+)\(([^()]*)\) (own|as|refuse|call)((?: [\w=:-]+)*)$`)
+	paramText    = regexp.MustCompile(`^(.*[ *])(\w+)$`)
+	perThread    = regexp.MustCompile(`_pt[sd][zs]$`)
+)
+
+// Parse reads functions.txt. An error names the line.
+func Parse(text string) (*Table, error) {
+	t := &Table{by: map[string]*Function{}}
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		line = strings.TrimRight(line, "\n")
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		if err := t.line(line); err != nil {
+			return nil, fmt.Errorf("functions.txt:%d: %w", n, err)
+		}
+	}
+	for _, name := range t.Names {
+		for _, a := range slices.Concat(name.Legacy, name.PerThread) {
+			if err := t.complete(a.Symbol); err != nil {
+				return nil, fmt.Errorf("functions.txt: %s: %w", name.Name, err)
+			}
+		}
+	}
+	return t, t.check()
+}
+
+func (t *Table) line(line string) error {
+	if m := typeLine.FindStringSubmatch(line); m != nil {
+		t.Types = append(t.Types, Type{TypeKind(m[1]), m[2], m[3]})
+		return nil
+	}
+	if m := nameLine.FindStringSubmatch(line); m != nil {
+		name := Name{Name: m[1], Legacy: answers(m[2]), PerThread: answers(m[3])}
+		if m[3] == "" {
+			name.PerThread = name.Legacy
+		}
+		t.Names = append(t.Names, name)
+		return nil
+	}
+	m := functionLine.FindStringSubmatch(line)
+	if m == nil {
+		return fmt.Errorf("%q is neither a type, nor a name with its answers, nor a function", line)
+	}
+	f := &Function{Symbol: m[1], How: How(m[3])}
+	if t.by[f.Symbol] != nil {
+		return fmt.Errorf("%s is there twice", f.Symbol)
+	}
+	if err := f.parse(m[2], strings.Fields(m[4])); err != nil {
+		return fmt.Errorf("%s: %w", f.Symbol, err)
+	}
+	t.add(f)
+	return nil
+}
+
+func (t *Table) add(f *Function) {
+	t.Functions = append(t.Functions, f)
+	t.by[f.Symbol] = f
+}
+
+func answers(s string) (all []Answer) {
+	for _, f := range strings.Fields(s) {
+		version, symbol, _ := strings.Cut(f, "=")
+		n, _ := strconv.Atoi(version) // nameLine lets only digits through
+		all = append(all, Answer{n, symbol})
+	}
+	return all
+}
+
+// parse reads a function's parameters and the words after "own", "as", …
+func (f *Function) parse(list string, words []string) error {
+	if list != "void" {
+		for p := range strings.SplitSeq(list, ",") {
+			m := paramText.FindStringSubmatch(strings.TrimSpace(p))
+			if m == nil {
+				return fmt.Errorf("parameter %q has no name", p)
+			}
+			f.Params = append(f.Params, Param{strings.TrimSpace(m[1]), m[2]})
+		}
+	}
+	switch f.How {
+	case Own:
+		if len(words) > 0 {
+			return fmt.Errorf("%q after own", words)
+		}
+	case As, Refuse:
+		if len(words) != 1 {
+			return fmt.Errorf("%s wants one word after it, found %q", f.How, words)
+		}
+		f.Target = words[0]
+	case Call:
+		return f.parseCall(words)
+	}
+	return nil
+}
+
+// parseCall reads "OP [stream] [soft=ERROR] [touch=PARAMETER:BYTES]".
+func (f *Function) parseCall(words []string) (err error) {
+	if len(words) == 0 {
+		return fmt.Errorf("call wants a command's number after it")
+	}
+	if f.Op, err = strconv.Atoi(words[0]); err != nil {
+		return fmt.Errorf("call %q: want a command's number", words[0])
+	}
+	f.Touches = map[string]int{}
+	for _, w := range words[1:] {
+		option, value, _ := strings.Cut(w, "=")
+		switch option {
+		case "soft":
+			f.Soft = value
+		case "stream":
+			f.Stream = true
+		case "touch":
+			name, bytes, _ := strings.Cut(value, ":")
+			if f.Touches[name], err = strconv.Atoi(bytes); err != nil {
+				return fmt.Errorf("call: %q: want touch=PARAMETER:BYTES", w)
+			}
+		default:
+			return fmt.Errorf("call: %q is neither stream, soft=ERROR nor touch=PARAMETER:BYTES", w)
+		}
+	}
+	return nil
+}
+
+// complete adds the form of a function for per-thread default streams when it
+// has no row of its own.
+func (t *Table) complete(symbol string) error {
+	if symbol == "?" || t.by[symbol] != nil {
+		return nil
+	}
+	base := t.by[perThread.ReplaceAllString(symbol, "")]
+	if base == nil {
+		return fmt.Errorf("%s has no row", symbol)
+	}
+	f := &Function{Symbol: symbol, Params: base.Params, How: PerThread, Target: base.Symbol}
+	if base.How == Refuse {
+		f.How = As
+	} else if !slices.ContainsFunc(base.Params, func(p Param) bool { return p.Type == "CUstream" }) {
+		return fmt.Errorf("%s wants a row of its own: %s has no stream to replace", symbol, base.Symbol)
+	}
+	t.add(f)
+	return nil
+}
+
+// check holds the rows to each other.
+func (t *Table) check() error {
+	ops := map[int]string{}
+	for _, f := range t.Functions {
+		if f.How == As {
+			to := t.by[f.Target]
+			if to == nil || len(to.Params) != len(f.Params) {
+				return fmt.Errorf("functions.txt: %s is as %s, which has no such parameters", f.Symbol, f.Target)
+			}
+		}
+		if f.How != Call {
+			continue
+		}
+		if other := ops[f.Op]; other != "" {
+			return fmt.Errorf("functions.txt: %s and %s are both command %d", other, f.Symbol, f.Op)
+		}
+		ops[f.Op] = f.Symbol
+	}
+	return nil
+}

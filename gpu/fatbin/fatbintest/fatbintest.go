@@ -1,0 +1,79 @@
+// Package fatbintest makes images of modules for tests.
+package fatbintest
+
+import (
+	"encoding/binary"
+	"strings"
+)
+
+// noBits is the section type of what the file has no bytes for; the other
+// numbers below are those of gpu/fatbin's reader (System V ABI, and public
+// tools for what NVIDIA adds).
+const noBits = 8
+
+// Cubin is a small one: kernel k(u64, u32), variable v of 24 bytes, a function
+// that is no kernel.
+func Cubin() []byte {
+	le := binary.LittleEndian
+	names := "\x00k\x00v\x00helper\x00.shstrtab\x00.symtab\x00.text.k\x00.nv.info.k\x00.nv.global\x00"
+	at := func(s string) uint32 { return uint32(strings.Index(names, "\x00"+s+"\x00") + 1) }
+	param := func(ordinal, offset uint16, size uint32) []byte {
+		b := []byte{4, 0x17, 12, 0, 0, 0, 0, 0}
+		b = le.AppendUint16(b, ordinal)
+		b = le.AppendUint16(b, offset)
+		return le.AppendUint32(b, size<<18)
+	}
+	info := append([]byte{3, 0x1b, 0xff, 0}, append(param(1, 8, 4), param(0, 0, 8)...)...) // MAXREG_COUNT, and the parameters from the last
+	symbol := func(name string, kind, other byte, section uint16, size uint64) []byte {
+		b := le.AppendUint32(nil, at(name))
+		b = append(b, 0x10|kind, other)
+		b = le.AppendUint16(b, section)
+		b = le.AppendUint64(b, 0)
+		return le.AppendUint64(b, size)
+	}
+	symbols := append(make([]byte, 24), symbol("k", 2, 0x10, 3, 8)...)
+	symbols = append(symbols, symbol("helper", 2, 0, 3, 8)...)
+	symbols = append(symbols, symbol("v", 1, 0, 5, 24)...)
+	image := make([]byte, 64)
+	copy(image, "\x7fELF\x02\x01\x01")
+	le.PutUint16(image[18:], 190)
+	image[48] = 70
+	headers := make([]byte, 64)
+	n := uint16(1)
+	add := func(name string, kind, link uint32, body []byte) {
+		h := make([]byte, 64)
+		le.PutUint32(h, at(name))
+		le.PutUint32(h[4:], kind)
+		le.PutUint64(h[24:], uint64(len(image)))
+		le.PutUint64(h[32:], uint64(len(body)))
+		le.PutUint32(h[40:], link)
+		headers = append(headers, h...)
+		if kind != noBits {
+			image = append(image, body...)
+		}
+		n++
+	}
+	add(".shstrtab", 3, 0, []byte(names))
+	add(".symtab", 2, 1, symbols)
+	add(".text.k", 1, 0, make([]byte, 8))
+	add(".nv.info.k", 0x70000000, 0, info)
+	add(".nv.global", noBits, 0, make([]byte, 24))
+	le.PutUint64(image[40:], uint64(len(image)))
+	le.PutUint16(image[58:], 64)
+	le.PutUint16(image[60:], n)
+	le.PutUint16(image[62:], 1)
+	return append(image, headers...)
+}
+
+// Wrap puts one image into a fatbin.
+func Wrap(kind uint16, payload []byte) []byte {
+	le := binary.LittleEndian
+	b := make([]byte, 16+64)
+	le.PutUint32(b, 0xBA55ED50)
+	le.PutUint16(b[6:], 16)
+	le.PutUint64(b[8:], uint64(64+len(payload)))
+	le.PutUint16(b[16:], kind)
+	le.PutUint32(b[20:], 64)
+	le.PutUint64(b[24:], uint64(len(payload)))
+	return append(b, payload...)
+}

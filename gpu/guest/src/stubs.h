@@ -1,0 +1,59 @@
+/* What the generated functions (stubs_gen.c) call. */
+#ifndef BASALT_STUBS_H
+#define BASALT_STUBS_H
+
+#include <string.h>
+
+#include "state.h"
+
+/* The stream that a form for per-thread default streams means. */
+static inline CUstream per_thread(CUstream h)
+{
+	return h ? h : CU_STREAM_PER_THREAD;
+}
+
+/* The wire's numbers of objects that a command names, for a call that gives their
+ * context work: an error when that has failed. */
+static inline int wire_function(CUfunction h, uint64_t *id)
+{
+	struct function *f;
+	uint64_t context;
+
+	TRY(function_resolve(h, &f));
+	*id = f->o.id;
+	context = f->o.context;
+	object_put(f);
+	return context_fault(context);
+}
+static inline int wire_event(CUevent h, uint64_t *id)
+{
+	struct event *e = object_get(h, KIND_EVENT);
+	uint64_t context;
+
+	if (!e)
+		return CUDA_ERROR_INVALID_HANDLE;
+	*id = e->o.id;
+	context = e->o.context;
+	object_put(e);
+	return context_fault(context);
+}
+
+/* A result that is a float. */
+static inline float float_of(uint64_t value)
+{
+	uint32_t bits = (uint32_t)value;
+	float f;
+
+	memcpy(&f, &bits, sizeof f);
+	return f;
+}
+
+/* What a function that no vGPU can serve returns. */
+static inline int refuse(int error)
+{
+	SESSION(s);
+	(void)s;
+	return error;
+}
+
+#endif

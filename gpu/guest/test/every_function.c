@@ -1,0 +1,58 @@
+/* Every function of the table, with nothing and with rubbish: it returns, and
+ * the library goes on working. */
+#define BASALT_CUDA_IMPLEMENTATION
+#include "every_function.h"
+
+static uint64_t scratch_bytes[1 << 13];
+
+void *scratch(void)
+{
+	return scratch_bytes;
+}
+
+/* Functions to which no object has to be there: they forget, or only remember. */
+static bool takes_anything(const char *name)
+{
+	static const char *const names[] = {"cuMemFree_v2"};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strcmp(names[i], name) == 0)
+			return true;
+	return false;
+}
+
+static void still_works(CUcontext context, const char *after)
+{
+	unsigned int back = 0;
+	CUdeviceptr p;
+
+	if (cuCtxSetCurrent(context) != 0 || cuMemAlloc_v2(&p, 4) != 0 || cuMemsetD32_v2(p, 0xfeed, 1) != 0 ||
+	    cuMemcpyDtoH_v2(&back, p, 4) != 0 || cuMemFree_v2(p) != 0 || back != 0xfeed) {
+		fprintf(stderr, "after %s the library does not work any more\n", after);
+		exit(1);
+	}
+}
+
+static void every_function(void)
+{
+	CUcontext context;
+	int wrong = 0;
+
+	CHECK(cuInit(0));
+	CHECK(cuCtxCreate_v2(&context, 0, 0));
+	for (const struct bad_call *c = bad_calls; c->name; c++) {
+		memset(scratch_bytes, 0, sizeof scratch_bytes);
+		CHECK(cuCtxSetCurrent(context));
+		CUresult r = c->call();
+
+		if (c->handles && r == 0 && !takes_anything(c->name)) {
+			fprintf(stderr, "%s succeeds with a handle that is none\n", c->name);
+			wrong = 1;
+		}
+		still_works(context, c->name);
+	}
+	EXPECT(!wrong);
+	CHECK(cuCtxDestroy_v2(context));
+}
+
+const struct test every_function_tests[] = {{"every_function", every_function}, {NULL, NULL}};

@@ -1,0 +1,101 @@
+/* The tables without names, as NVIDIA's runtime library uses them. */
+#include "api.h"
+
+typedef void (*slot)(void);
+
+/* From the text form of an id. */
+static const slot *table(const char *text)
+{
+	const void *found;
+	CUuuid id;
+
+	for (int i = 0, at = 0; i < 16; i++, at += 2) {
+		unsigned int byte;
+
+		if (text[at] == '-')
+			at++;
+		EXPECT(sscanf(text + at, "%2x", &byte) == 1);
+		id.bytes[i] = (char)byte;
+	}
+	return cuGetExportTable(&found, &id) == 0 ? found : NULL;
+}
+
+#define INTERFACE "6bd5fb6c-5bf4-e74a-8987-d93912fd9df9"
+#define HOOKS "a094798c-2e74-2e74-93f2-0800200c0a66"
+#define TLS "42d85a81-23f6-cb47-8298-f6e78a3aecdc"
+#define STORAGE "c693336e-1121-df11-a8c3-68f355d89593"
+#define CHECKS "263e8860-7cd2-6143-92f6-bbd5006dfa7e"
+#define AUTHENTICITY "d4082055-bde6-704b-8d34-ba123c66e1f2"
+
+static void export_tables(void)
+{
+	const slot *t = table(INTERFACE), *hooks = table(HOOKS), *tls = table(TLS), *checks = table(CHECKS);
+	CUcontext primary, current;
+	CUmodule m;
+	CUfunction f;
+	void *room = NULL;
+	size_t size = 0;
+
+	EXPECT(t && hooks && tls && checks && table(STORAGE));
+	EXPECT((size_t)t[0] == 13 * sizeof *t && (size_t)hooks[0] == 0x38 && (size_t)tls[0] == 0x18 && (size_t)checks[0] == 0x28);
+	EXPECT(!table(AUTHENTICITY) && !table("00000000-0000-0000-0000-000000000000"));
+	(void)demo_start("count");
+	CHECK(((CUresult (*)(CUcontext *, CUdevice))t[2])(&primary, 0));
+	EXPECT(primary);
+	CHECK(((CUresult (*)(CUmodule *, const void *))t[1])(&m, kernels_ptx));
+	CHECK(cuModuleGetFunction(&f, m, "count"));
+	CHECK(cuModuleUnload(m));
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, ((CUresult (*)(void))t[3])());
+	((void (*)(void **, size_t *))hooks[2])(&room, &size);
+	EXPECT(room && size);
+	memset(room, 1, size);
+	CHECK(((CUresult (*)(CUcontext *))tls[2])(&current));
+	EXPECT(current == primary || current);
+	GIVES(0, ((CUresult (*)(CUcontext, unsigned int *, const void **))checks[2])(current, NULL, NULL));
+	CHECK(cuDevicePrimaryCtxRelease(0));
+}
+
+static CUcontext told_context;
+static void *told_key, *told_value;
+static int told;
+
+static void gone(CUcontext ctx, void *key, void *value)
+{
+	told_context = ctx;
+	told_key = key;
+	told_value = value;
+	told++;
+}
+
+static void context_storage(void)
+{
+	const slot *t = table(STORAGE);
+	CUresult (*put)(CUcontext, void *, void *, void (*)(CUcontext, void *, void *)) =
+		(CUresult (*)(CUcontext, void *, void *, void (*)(CUcontext, void *, void *)))t[0];
+	CUresult (*delete)(CUcontext, void *) = (CUresult (*)(CUcontext, void *))t[1];
+	CUresult (*get)(void **, CUcontext, void *) = (CUresult (*)(void **, CUcontext, void *))t[2];
+	CUcontext c;
+	void *v = NULL;
+	int a, b, x;
+
+	CHECK(cuInit(0));
+	GIVES(CUDA_ERROR_INVALID_CONTEXT, put(NULL, &a, &x, NULL)); /* none is current */
+	CHECK(cuCtxCreate(&c, 0, 0));
+	GIVES(CUDA_ERROR_INVALID_HANDLE, get(&v, NULL, &a));
+	CHECK(put(NULL, &a, &x, gone));
+	CHECK(put(c, &b, &b, NULL));
+	CHECK(get(&v, (CUcontext)-1, &a));
+	EXPECT(v == &x);
+	CHECK(put(c, &a, &a, gone)); /* again: the new value */
+	CHECK(get(&v, c, &a));
+	EXPECT(v == &a);
+	CHECK(delete(c, &b));
+	GIVES(CUDA_ERROR_INVALID_HANDLE, delete(c, &b));
+	GIVES(CUDA_ERROR_INVALID_HANDLE, get(&v, c, &b));
+	EXPECT(told == 0);
+	CHECK(cuCtxDestroy(c));
+	EXPECT(told == 1 && told_context == c && told_key == &a && told_value == &a);
+	GIVES(CUDA_ERROR_INVALID_CONTEXT, get(&v, c, &a));
+}
+
+const struct test export_table_tests[] = {{"export_tables", export_tables}, {"context_storage", context_storage}, {NULL, NULL}};

@@ -1,0 +1,103 @@
+package worker_test
+
+import (
+	"context"
+	"encoding/binary"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+	"github.com/basalt-gpu/basalt/gpu/worker/fakedriver"
+	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
+)
+
+// rawArgs are arguments as bytes.
+type rawArgs []byte
+
+func (r rawArgs) Append(b []byte) []byte { return append(b, r...) }
+
+// everyOp are all commands that the channel knows.
+func everyOp() (all []abi.Op) {
+	for op := range abi.Op(1 << 10) {
+		if _, ok := op.ArgSize(); ok && op != abi.OpNop {
+			all = append(all, op)
+		}
+	}
+	return all
+}
+
+// argsOf cuts what the fuzzer made to a command's arguments, and makes its
+// words small when asked: so are the handles of objects that are there.
+func argsOf(op abi.Op, made []byte, small bool) rawArgs {
+	n, _ := op.ArgSize()
+	args := make(rawArgs, n)
+	copy(args, made)
+	for at := 0; small && at+8 <= n; at += 8 {
+		binary.LittleEndian.PutUint64(args[at:], uint64(args[at]%8))
+	}
+	return args
+}
+
+// Every command of the table, with any arguments, in a session that has one
+// object of each kind: it is answered, or ends the session, and what it took
+// is given back.
+func FuzzCommands(f *testing.F) {
+	for i := range everyOp() {
+		f.Add(byte(i), byte(i), []byte{1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3}, true)
+		f.Add(byte(i), byte(7*i), []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0xff}, false)
+	}
+	ops := everyOp()
+	f.Fuzz(func(t *testing.T, first, second byte, made []byte, small bool) {
+		driver := fakedriver.New(fakedriver.Options{})
+		host := worker.NewLocalHost(worker.Limits{VRAM: vram})
+		a, b, err := guesttest.Pair()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := worker.NewSession(b, driver, host, worker.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- s.Run(context.Background()) }()
+		g, err := guesttest.Dial(a, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, made := range []struct {
+			op   abi.Op
+			args guesttest.Args
+		}{
+			{abi.OpCtxCreate, abi.CtxCreate{Ctx: 1}}, {abi.OpStreamCreate, abi.StreamCreate{Ctx: 1, Stream: 2}},
+			{abi.OpEventCreate, abi.EventCreate{Ctx: 1, Event: 3}},
+		} {
+			if _, _, err := g.Call(made.op, made.args, nil); err != nil {
+				t.Fatalf("%v: %v", made.op, err)
+			}
+		}
+		for _, n := range []byte{first, second} {
+			op := ops[int(n)%len(ops)]
+			var inline []byte
+			if op.TakesInline() {
+				inline = made
+			}
+			if slot, err := g.Start(op, 0, argsOf(op, made, small), inline); err == nil {
+				_, _, _ = g.Wait(slot) // an error of the command, or the session's end
+			}
+		}
+		_ = a.CloseWrite()
+		select {
+		case <-ended:
+		case <-time.After(20 * time.Second):
+			t.Fatal("the session does not end")
+		}
+		g.Close()
+		if used := driver.Used(); used != 0 {
+			t.Errorf("%d bytes of device memory left", used)
+		}
+		if free, _, _ := host.Memory(); free != vram {
+			t.Errorf("%d bytes reserved at the host", vram-free)
+		}
+	})
+}
