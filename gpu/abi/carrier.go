@@ -28,7 +28,8 @@ const (
 	// u64 size, then extents {u32 index of the descriptor, u32 zero, u64
 	// offset, u64 length}, page-aligned, in order; the sum of their lengths is
 	// size. Body in the guest's EXECBUFFER on carrier (a): u64 size, u32
-	// virtio-gpu resource id, u32 zero.
+	// virtio-gpu resource id, u32 zero. With RegionPlaced among the flags a u64
+	// follows: on the socket after the size, in the EXECBUFFER at the end.
 	MsgRegion uint16 = 2
 	// MsgDropRegion, guest to worker. Argument: region number, not 0. The worker
 	// unmaps it when no command uses it any more. The guest sends it after the
@@ -54,6 +55,12 @@ const (
 	// another process. A worker that leaves too many unanswered is ended.
 	MsgDropped uint16 = 19
 )
+
+// RegionPlaced is a flag of MsgRegion, not of region 0: the body has the address
+// of the region's first byte. The guest has it mapped there, in the host
+// part of the session's window, and the worker maps it at the same address. A
+// worker that cannot keeps the region without its pages: MemHostMap tells.
+const RegionPlaced uint16 = 1
 
 // HelloWakeByMessage stands in the argument of MsgHello: the waiters are in another
 // machine; besides the futex wake on the slot's state word, send MsgWake.

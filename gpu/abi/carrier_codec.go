@@ -95,7 +95,17 @@ const PageSize = 4096
 // Region is the body of MsgRegion on the worker's socket.
 type Region struct {
 	Size    uint64 // bytes, page-aligned
+	Placed  bool   // has an address (RegionPlaced)
+	Address uint64 // of the first byte, page-aligned; 0 unless placed
 	Extents []Extent
+}
+
+// Flags of the region's message.
+func (r Region) Flags() uint16 {
+	if r.Placed {
+		return RegionPlaced
+	}
+	return 0
 }
 
 // Extent is a run of pages of one descriptor.
@@ -108,11 +118,14 @@ type Extent struct {
 const extentSize = 24
 
 // MaxExtents is how many extents fit a message.
-const MaxExtents = (MaxCarrierBody - 8) / extentSize
+const MaxExtents = (MaxCarrierBody - 16) / extentSize
 
 // Append appends the body to b.
 func (r Region) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, r.Size)
+	if r.Placed {
+		b = binary.LittleEndian.AppendUint64(b, r.Address)
+	}
 	for _, e := range r.Extents {
 		b = binary.LittleEndian.AppendUint32(b, e.FD)
 		b = binary.LittleEndian.AppendUint32(b, 0)
@@ -122,20 +135,36 @@ func (r Region) Append(b []byte) []byte {
 	return b
 }
 
-// DecodeRegion reads the body of MsgRegion and checks all that can be checked
-// without the descriptors, of which there are fds: alignment, the sum of the
-// lengths, MaxRegionSize. Errors wrap ErrMessage.
-func DecodeRegion(b []byte, fds int) (r Region, err error) {
-	if len(b) < 8+extentSize || (len(b)-8)%extentSize != 0 {
+// DecodeRegion reads the body of a MsgRegion with these flags and checks all that
+// can be checked without the descriptors, of which there are fds, and without
+// the window: alignment, the sum of the lengths, MaxRegionSize. Errors wrap
+// ErrMessage.
+func DecodeRegion(flags uint16, b []byte, fds int) (r Region, err error) {
+	r.Placed = flags&RegionPlaced != 0
+	head := 8
+	if r.Placed {
+		head = 16
+	}
+	if len(b) < head+extentSize || (len(b)-head)%extentSize != 0 {
 		return r, fmt.Errorf("%w: region of %d bytes", ErrMessage, len(b))
 	}
 	r.Size = binary.LittleEndian.Uint64(b)
 	if r.Size == 0 || r.Size > MaxRegionSize || r.Size%PageSize != 0 {
 		return r, fmt.Errorf("%w: region size %d", ErrMessage, r.Size)
 	}
+	if r.Placed {
+		if r.Address = binary.LittleEndian.Uint64(b[8:]); r.Address%PageSize != 0 {
+			return r, fmt.Errorf("%w: region at %#x, which is not the start of a page", ErrMessage, r.Address)
+		}
+	}
+	r.Extents, err = decodeExtents(b[head:], r.Size, fds)
+	return r, err
+}
+
+func decodeExtents(b []byte, size uint64, fds int) ([]Extent, error) {
 	var sum uint64
-	r.Extents = make([]Extent, 0, (len(b)-8)/extentSize)
-	for b = b[8:]; len(b) > 0; b = b[extentSize:] {
+	list := make([]Extent, 0, len(b)/extentSize)
+	for ; len(b) > 0; b = b[extentSize:] {
 		e := Extent{
 			FD:     binary.LittleEndian.Uint32(b),
 			Offset: binary.LittleEndian.Uint64(b[8:]),
@@ -143,17 +172,17 @@ func DecodeRegion(b []byte, fds int) (r Region, err error) {
 		}
 		switch {
 		case uint64(e.FD) >= uint64(max(fds, 0)):
-			return r, fmt.Errorf("%w: extent of descriptor %d of %d", ErrMessage, e.FD, fds)
+			return nil, fmt.Errorf("%w: extent of descriptor %d of %d", ErrMessage, e.FD, fds)
 		case e.Offset%PageSize != 0 || e.Length%PageSize != 0 || e.Length == 0:
-			return r, fmt.Errorf("%w: extent %d+%d is not made of pages", ErrMessage, e.Offset, e.Length)
-		case e.Length > r.Size-sum || e.Offset > 1<<62:
-			return r, fmt.Errorf("%w: extents pass the region's size %d", ErrMessage, r.Size)
+			return nil, fmt.Errorf("%w: extent %d+%d is not made of pages", ErrMessage, e.Offset, e.Length)
+		case e.Length > size-sum || e.Offset > 1<<62:
+			return nil, fmt.Errorf("%w: extents pass the region's size %d", ErrMessage, size)
 		}
 		sum += e.Length
-		r.Extents = append(r.Extents, e)
+		list = append(list, e)
 	}
-	if sum != r.Size {
-		return r, fmt.Errorf("%w: extents of %d bytes for a region of %d", ErrMessage, sum, r.Size)
+	if sum != size {
+		return nil, fmt.Errorf("%w: extents of %d bytes for a region of %d", ErrMessage, sum, size)
 	}
-	return r, nil
+	return list, nil
 }

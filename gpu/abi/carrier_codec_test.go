@@ -24,7 +24,7 @@ func TestHelloRoundTrip(t *testing.T) {
 
 func TestRegionRules(t *testing.T) {
 	good := Region{Size: 3 * PageSize, Extents: []Extent{{1, PageSize, 2 * PageSize}, {0, 0, PageSize}}}
-	if got, err := DecodeRegion(good.Append(nil), 2); err != nil || cmp.Diff(good, got) != "" {
+	if got, err := DecodeRegion(0, good.Append(nil), 2); err != nil || cmp.Diff(good, got) != "" {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	for name, r := range map[string]Region{
@@ -40,13 +40,31 @@ func TestRegionRules(t *testing.T) {
 		"empty extent":       {Size: PageSize, Extents: []Extent{{0, 0, PageSize}, {0, 0, 0}}},
 		"unknown descriptor": {Size: PageSize, Extents: []Extent{{2, 0, PageSize}}},
 	} {
-		if _, err := DecodeRegion(r.Append(nil), 2); !errors.Is(err, ErrMessage) {
+		if _, err := DecodeRegion(0, r.Append(nil), 2); !errors.Is(err, ErrMessage) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	b := good.Append(nil)
-	if _, err := DecodeRegion(b[:len(b)-1], 2); !errors.Is(err, ErrMessage) {
+	if _, err := DecodeRegion(0, b[:len(b)-1], 2); !errors.Is(err, ErrMessage) {
 		t.Errorf("cut: %v", err)
+	}
+}
+
+func TestPlacedRegion(t *testing.T) {
+	good := Region{Size: PageSize, Placed: true, Address: 0x400000000000, Extents: []Extent{{0, 0, PageSize}}}
+	if got, err := DecodeRegion(good.Flags(), good.Append(nil), 1); err != nil || cmp.Diff(good, got) != "" {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if _, err := DecodeRegion(0, good.Append(nil), 1); !errors.Is(err, ErrMessage) {
+		t.Errorf("an address without the flag: %v", err)
+	}
+	unplaced := Region{Size: PageSize, Extents: good.Extents}
+	if _, err := DecodeRegion(RegionPlaced, unplaced.Append(nil), 1); !errors.Is(err, ErrMessage) {
+		t.Errorf("the flag without an address: %v", err)
+	}
+	good.Address++
+	if _, err := DecodeRegion(good.Flags(), good.Append(nil), 1); !errors.Is(err, ErrMessage) {
+		t.Errorf("an address inside of a page: %v", err)
 	}
 }
 
@@ -67,7 +85,8 @@ func FuzzRegion(f *testing.F) {
 	f.Add(Region{Size: 2 * PageSize, Extents: []Extent{{0, 0, PageSize}, {1, PageSize, PageSize}}}.Append(nil), 2)
 	f.Add([]byte{}, 0)
 	f.Fuzz(func(t *testing.T, b []byte, fds int) {
-		r, err := DecodeRegion(b, fds)
+		r, err := DecodeRegion(uint16(fds>>8), b, fds&0xff)
+		fds &= 0xff
 		if err != nil {
 			return
 		}

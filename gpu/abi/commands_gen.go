@@ -27,6 +27,8 @@ const (
 	OpMemAlloc                                  Op = 32
 	OpMemFree                                   Op = 33
 	OpMemInfo                                   Op = 34
+	OpMemHostMap                                Op = 35
+	OpMemHostUnmap                              Op = 36
 	OpCopyHtoD                                  Op = 40
 	OpCopyHtoDInline                            Op = 41
 	OpCopyDtoH                                  Op = 42
@@ -82,6 +84,10 @@ func (o Op) String() string {
 		return "MemFree"
 	case OpMemInfo:
 		return "MemInfo"
+	case OpMemHostMap:
+		return "MemHostMap"
+	case OpMemHostUnmap:
+		return "MemHostUnmap"
 	case OpCopyHtoD:
 		return "CopyHtoD"
 	case OpCopyHtoDInline:
@@ -163,6 +169,10 @@ func (o Op) ArgSize() (n int, ok bool) {
 		return 8, true
 	case OpMemInfo:
 		return 0, true
+	case OpMemHostMap:
+		return 8, true
+	case OpMemHostUnmap:
+		return 8, true
 	case OpCopyHtoD:
 		return 40, true
 	case OpCopyHtoDInline:
@@ -497,6 +507,48 @@ func DecodeMemFree(b []byte) (a MemFree) {
 // Append appends the arguments to b.
 func (a MemFree) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, a.Address)
+	return b
+}
+
+// MemHostMap is the fixed part of the command. Lets the work of every context, also of later ones, use the region's memory. CUDA_ERROR_OUT_OF_MEMORY: the worker or the device cannot map it.
+type MemHostMap struct {
+	Region uint32 // number
+	Zero   uint32 // zero
+}
+
+// DecodeMemHostMap reads the arguments from b, which has at least 8 bytes.
+func DecodeMemHostMap(b []byte) (a MemHostMap) {
+	_ = b[7]
+	a.Region = binary.LittleEndian.Uint32(b[0:])
+	a.Zero = binary.LittleEndian.Uint32(b[4:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a MemHostMap) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint32(b, a.Region)
+	b = binary.LittleEndian.AppendUint32(b, a.Zero)
+	return b
+}
+
+// MemHostUnmap is the fixed part of the command. Completes when no work can use the memory any more. MsgDropRegion does the same and waits for nothing.
+type MemHostUnmap struct {
+	Region uint32 // number
+	Zero   uint32 // zero
+}
+
+// DecodeMemHostUnmap reads the arguments from b, which has at least 8 bytes.
+func DecodeMemHostUnmap(b []byte) (a MemHostUnmap) {
+	_ = b[7]
+	a.Region = binary.LittleEndian.Uint32(b[0:])
+	a.Zero = binary.LittleEndian.Uint32(b[4:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a MemHostUnmap) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint32(b, a.Region)
+	b = binary.LittleEndian.AppendUint32(b, a.Zero)
 	return b
 }
 

@@ -13,9 +13,17 @@ package abi
 //
 //	1.0  the first
 //	1.1  the guest offers address windows (OffWindows), the worker chooses one
+//	1.2  the worker tells its version (OffWorkerMinor); regions of the guest may
+//	     have an address in the window (RegionPlaced, MemHostMap, MemHostUnmap)
+//
+// What 1.2 adds is asked for by the guest alone, so a library announces itself
+// as LibraryMinor, the oldest that it works with, and reads OffWorkerMinor
+// before it uses more: an older worker serves it as before, and an older
+// library sends nothing of it to a newer worker.
 const (
-	Major = 1
-	Minor = 1
+	Major        = 1
+	Minor        = 2
+	LibraryMinor = 1
 )
 
 // Magic starts every shared region and every carrier message: "BSLT".
@@ -63,6 +71,10 @@ const (
 	// Written by the worker before StateReady: the window that it has chosen.
 	OffWindowBase = 0x340 // u64
 	OffWindowSize = 0x348 // u64
+
+	// Written by the worker before StateReady, from version 1.2 on: its minor
+	// version. 0 from an older one.
+	OffWorkerMinor = 0x350 // u32
 )
 
 // Limits of an address window: the range that holds every device address of a
@@ -74,6 +86,14 @@ const (
 	MaxWindow    = 1 << 40        // largest size
 	WindowLowest = 1 << 36        // lowest base
 	WindowEnd    = 0x7c0000000000 // no window reaches beyond: loaders and stacks lie above
+
+	// WindowTail is the window's end, which nobody gives out: drivers have
+	// addresses there that mean something to kernels alone. Before it lies the
+	// host part, a part of HostPart of the window, rounded down to WindowUnit:
+	// the guest chooses the addresses there, of its regions. The worker chooses
+	// those below, of device memory.
+	WindowTail = 96 << 20
+	HostPart   = 4
 )
 
 // States of a session, in the header's state word.

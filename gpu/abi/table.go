@@ -112,6 +112,15 @@ var Commands = []Command{
 	{Op: 33, Name: "MemFree", Sync: true, Args: u64("address", "device address that MemAlloc gave"), API: []string{"cuMemFree_v2"}},
 	{Op: 34, Name: "MemInfo", Sync: true, Value0: "free bytes of the vGPU", Value1: "total bytes of the vGPU", API: []string{"cuMemGetInfo_v2"}},
 
+	// Host memory (1.2): a region with RegionPlaced that the device's work reads
+	// and writes at its address.
+	{Op: 35, Name: "MemHostMap", Sync: true, Args: u32s("region", "number", "zero", "zero"),
+		Doc: "Lets the work of every context, also of later ones, use the region's memory. CUDA_ERROR_OUT_OF_MEMORY: the worker or the device cannot map it.",
+		API: []string{"cuMemHostAlloc", "cuMemAllocHost_v2", "cuMemAllocManaged"}},
+	{Op: 36, Name: "MemHostUnmap", Sync: true, Args: u32s("region", "number", "zero", "zero"),
+		Doc: "Completes when no work can use the memory any more. MsgDropRegion does the same and waits for nothing.",
+		API: []string{"cuMemFreeHost", "cuMemFree_v2"}},
+
 	// Copies, in the order of their stream. A slot, where there is one,
 	// completes when the copy has been done.
 	{Op: 40, Name: "CopyHtoD", Args: fields(u64("stream", "handle"), u64("dst", "device address"), buf("src", "host bytes")),

@@ -27,6 +27,17 @@ func (w Window) Contains(address, n uint64) bool {
 	return address >= w.Base && address-w.Base <= w.Size && n <= w.Size-(address-w.Base)
 }
 
+// Host returns the part of the window in which the guest gives out addresses, for
+// regions that mean the same memory on both sides.
+func (w Window) Host() Window {
+	size := w.Size / HostPart / WindowUnit * WindowUnit
+	return Window{w.Base + w.Size - WindowTail - size, size}
+}
+
+// Device returns the part of the window in which the worker gives out
+// addresses, for device memory.
+func (w Window) Device() Window { return Window{w.Base, w.Host().Base - w.Base} }
+
 // Windows returns the windows that a worker tries for a guest that offers none:
 // a library of version 1.0, and one that allocates nothing. The guest library
 // has a list of its own (gpu/guest/src/window.c), which also says why these.

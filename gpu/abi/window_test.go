@@ -30,6 +30,20 @@ func TestWindowCheck(t *testing.T) {
 	}
 }
 
+// The parts lie next to each other, whatever the size, and the tail is neither's.
+func TestWindowParts(t *testing.T) {
+	for _, size := range []uint64{MinWindow, MinWindow + WindowUnit, MaxWindow / 4, MaxWindow} {
+		w := Window{0x400000000000, size}
+		d, h := w.Device(), w.Host()
+		if d.Base != w.Base || d.Base+d.Size != h.Base || h.Base+h.Size+WindowTail != w.Base+w.Size {
+			t.Errorf("window %v: device part %v, host part %v", w, d, h)
+		}
+		if d.Size < 64<<20 || h.Size < 64<<20 || h.Base%WindowUnit != 0 {
+			t.Errorf("window %v: device part %v, host part %v: too small or not aligned", w, d, h)
+		}
+	}
+}
+
 func TestWindowContains(t *testing.T) {
 	w := Window{0x400000000000, MinWindow}
 	for _, c := range []struct {

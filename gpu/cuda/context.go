@@ -432,8 +432,7 @@ func (c *context) Destroy() error {
 		c.loads.Lock() // what is being loaded is there first, and goes with the rest
 		defer c.loads.Unlock()
 		c.dropAll()
-		err = c.d.lib.call(c.handle, cuCtxDestroy, c.handle) // and everything in it
-		forgetCurrent()
+		err = c.destroy()
 		for a := range c.allocated {
 			_ = c.d.memory.remove(a, false)
 		}

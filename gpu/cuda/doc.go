@@ -24,6 +24,11 @@
 // gives them back to the card, Restore puts new ones behind the same addresses
 // (evict.go). Modules' code and variables stay. Elsewhere memory stays too.
 //
+// Host memory of the guest that lies in the window (host.go) is registered with
+// libcuda for all contexts, at the guest's address; copies from and to it need no
+// staging. A guest's managed memory is such memory: the card reads and writes it
+// over the bus.
+//
 // Names of functions and constants are those of cuda.h and of the CUDA driver
 // API reference, 12.4.
 package cuda

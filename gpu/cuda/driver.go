@@ -24,6 +24,7 @@ type driver struct {
 	device  uintptr
 	info    abi.DeviceInfoReply
 	memory  ranges
+	hosts   hosts
 	granule uint64 // of virtual memory, bytes; 0: the card has none
 
 	mu       sync.Mutex // guards contexts
@@ -42,7 +43,7 @@ func Open(o Options) (worker.Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &driver{lib: lib, contexts: map[*context]bool{}}
+	d := &driver{lib: lib, contexts: map[*context]bool{}, hosts: hosts{all: map[uint64]*registered{}}}
 	if err := lib.call(0, cuInit, 0); err != nil {
 		return nil, fmt.Errorf("cuInit: %w", err)
 	}
@@ -53,6 +54,7 @@ func Open(o Options) (worker.Driver, error) {
 		return nil, err
 	}
 	d.granule = d.findVirtual()
+	d.findHosts()
 	return d, nil
 }
 

@@ -61,6 +61,9 @@ const (
 	cuMemUnmap
 	cuMemSetAccess
 	cuMemGetAllocationGranularity // to here
+	cuMemHostRegister             // those for host memory, from here
+	cuMemHostUnregister
+	cuMemHostGetDevicePointer // to here
 	firstPassedOn
 )
 
@@ -86,6 +89,8 @@ var functions = [firstPassedOn]string{
 	cuMemAddressReserve: "cuMemAddressReserve", cuMemAddressFree: "cuMemAddressFree", cuMemCreate: "cuMemCreate",
 	cuMemRelease: "cuMemRelease", cuMemMap: "cuMemMap", cuMemUnmap: "cuMemUnmap", cuMemSetAccess: "cuMemSetAccess",
 	cuMemGetAllocationGranularity: "cuMemGetAllocationGranularity",
+	cuMemHostRegister:             "cuMemHostRegister_v2", cuMemHostUnregister: "cuMemHostUnregister",
+	cuMemHostGetDevicePointer: "cuMemHostGetDevicePointer_v2",
 }
 
 // name is the function's symbol; "" for needed.

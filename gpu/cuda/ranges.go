@@ -9,7 +9,7 @@ import (
 )
 
 // ranges is the card's memory that guests of this process may name: what was
-// allocated and the variables of modules. A copy outside of it is refused
+// allocated, the variables of modules, and host memory that is registered. A copy outside of it is refused
 // before libcuda sees it: there it could end the context, or the process.
 type ranges struct {
 	mu   sync.Mutex // guards list
@@ -19,6 +19,7 @@ type ranges struct {
 type span struct {
 	start, size uint64
 	global      bool // a module's: not to be freed
+	host        bool // host memory: not to be freed either
 }
 
 func (r *ranges) search(address uint64) (int, bool) {
@@ -41,8 +42,8 @@ func (r *ranges) add(s span) {
 	}
 }
 
-// check says whether all of the bytes from address on lie in one piece.
-func (r *ranges) check(address, size uint64) error {
+// find finds the piece in which all of the bytes from address on lie.
+func (r *ranges) find(address, size uint64) (s span, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	i, found := r.search(address)
@@ -50,6 +51,14 @@ func (r *ranges) check(address, size uint64) error {
 		i--
 	}
 	if i >= 0 && address-r.list[i].start <= r.list[i].size && size <= r.list[i].size-(address-r.list[i].start) {
+		return r.list[i], true
+	}
+	return s, false
+}
+
+// check says whether all of the bytes from address on lie in one piece.
+func (r *ranges) check(address, size uint64) error {
+	if _, ok := r.find(address, size); ok {
 		return nil
 	}
 	return fmt.Errorf("%w: %d bytes at %#x are not memory of this device", abi.ErrInvalidValue, size, address)
@@ -60,9 +69,18 @@ func (r *ranges) remove(address uint64, global bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	i, found := r.search(address)
-	if !found || r.list[i].global != global {
+	if !found || r.list[i].global != global || r.list[i].host {
 		return fmt.Errorf("%w: %#x was not allocated", abi.ErrInvalidValue, address)
 	}
 	r.list = slices.Delete(r.list, i, i+1)
 	return nil
+}
+
+// removeHost takes out host memory.
+func (r *ranges) removeHost(address uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if i, found := r.search(address); found && r.list[i].host {
+		r.list = slices.Delete(r.list, i, i+1)
+	}
 }

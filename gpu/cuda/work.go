@@ -7,8 +7,9 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// chunk is pinned host memory through which copies go: the guest's pages are
-// not known to the card, and an asynchronous copy from them would wait.
+// chunk is pinned host memory through which copies go: the guest's pages, but for
+// its host memory, are not known to the card, and an asynchronous copy from them
+// would wait.
 type chunk struct {
 	address uintptr
 	bytes   []byte
@@ -108,6 +109,11 @@ func (c *context) CopyHtoD(s worker.Stream, dst uint64, src []byte, done func(er
 	if err := c.check(dst, uint64(len(src))); err != nil {
 		return err
 	}
+	if from, ok := c.hostAddress(src); ok {
+		return c.push(s, &op{done: done, submit: func(cu uintptr) error {
+			return c.call(cuMemcpyHtoDAsync, uintptr(dst), from, uintptr(len(src)), cu)
+		}})
+	}
 	return c.staged(s, len(src), done, func(k *chunk, cu uintptr, at, n int) error {
 		copy(k.bytes, src[at:at+n])
 		return c.call(cuMemcpyHtoDAsync, uintptr(dst)+uintptr(at), k.address, uintptr(n), cu)
@@ -118,6 +124,11 @@ func (c *context) CopyHtoD(s worker.Stream, dst uint64, src []byte, done func(er
 func (c *context) CopyDtoH(s worker.Stream, dst []byte, src uint64, done func(error)) error {
 	if err := c.check(src, uint64(len(dst))); err != nil {
 		return err
+	}
+	if to, ok := c.hostAddress(dst); ok {
+		return c.push(s, &op{done: done, submit: func(cu uintptr) error {
+			return c.call(cuMemcpyDtoHAsync, to, uintptr(src), uintptr(len(dst)), cu)
+		}})
 	}
 	return c.staged(s, len(dst), done, func(k *chunk, cu uintptr, at, n int) error {
 		return c.call(cuMemcpyDtoHAsync, k.address, uintptr(src)+uintptr(at), uintptr(n), cu)

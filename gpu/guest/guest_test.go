@@ -145,7 +145,9 @@ func TestAPI(t *testing.T) {
 		"callbacks", "callback_errors", "boxes", "memsets", "registers", "occupancy", "queries", "event_chain", "dynamic_shared",
 		"thread_churn", "thread_storm", "context_stacks", "after_context", "interrupted", "fork_exec",
 		"window_collision", "window_taken", "window_all_taken", "window_limited", "window_forks",
-		"full_streams", "many_launches", "thousands_of_streams"} {
+		"full_streams", "many_launches", "thousands_of_streams",
+		"host_in_place", "managed", "advice", "host_free_in_use", "host_limits", "host_again", "host_contexts", "host_forks",
+		"host_registered", "host_storm"} {
 		t.Run(name, func(t *testing.T) { g.run(t, object("api"), name) })
 	}
 }
@@ -161,7 +163,7 @@ func TestNullGPU(t *testing.T) {
 		t.Errorf("cuda-info printed %q", got)
 	}
 	for _, name := range []string{"bad_handles", "out_of_memory", "attributes", "proc_address", "occupancy", "context_stacks",
-		"after_context", "fork_exec", "leave"} {
+		"after_context", "fork_exec", "leave", "advice", "host_limits"} {
 		t.Run(name, func(t *testing.T) { g.run(t, object("api"), name) })
 	}
 	out, err := g.command(t, made("demo", "vecadd")).CombinedOutput()

@@ -30,6 +30,7 @@ func attributes(o Options) []int32 {
 		14: 512,          // TEXTURE_ALIGNMENT
 		15: 1,            // GPU_OVERLAP
 		16: int32(o.SMs), // MULTIPROCESSOR_COUNT
+		19: 1,            // CAN_MAP_HOST_MEMORY
 		30: 512,          // SURFACE_ALIGNMENT
 		36: 1000000,      // MEMORY_CLOCK_RATE, kHz
 		37: 64,           // GLOBAL_MEMORY_BUS_WIDTH, bits
@@ -44,7 +45,9 @@ func attributes(o Options) []int32 {
 		80:  1,             // LOCAL_L1_CACHE_SUPPORTED
 		81:  maxOptInBytes, // MAX_SHARED_MEMORY_PER_MULTIPROCESSOR
 		82:  maxRegisters,  // MAX_REGISTERS_PER_MULTIPROCESSOR
+		83:  1,             // MANAGED_MEMORY
 		87:  2,             // SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO
+		89:  1,             // CONCURRENT_MANAGED_ACCESS
 		90:  1,             // COMPUTE_PREEMPTION_SUPPORTED
 		97:  maxOptInBytes, // MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
 		106: maxResidentBlocks,

@@ -45,7 +45,8 @@ type Context struct {
 	streams  int
 	pending  map[*stream]int // operations of streams in the queue; the default stream's are nil's
 	modules  map[*module]bool
-	recorded time.Time // of the latest record of an event
+	recorded time.Time         // of the latest record of an event
+	hosts    map[uint64]uint64 // host memory: bytes, by address
 }
 
 // operation is something that completes in its turn.
@@ -66,7 +67,7 @@ type stream struct {
 func newContext(d *device, gate worker.Gate, w abi.Window) *Context {
 	c := &Context{
 		d: d, gate: gate, window: w, wake: make(chan struct{}, 1), ended: make(chan struct{}),
-		pending: map[*stream]int{}, modules: map[*module]bool{},
+		pending: map[*stream]int{}, modules: map[*module]bool{}, hosts: map[uint64]uint64{},
 	}
 	go c.run()
 	return c

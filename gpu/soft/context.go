@@ -2,6 +2,7 @@ package soft
 
 import (
 	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 
@@ -33,11 +34,12 @@ type Context struct {
 	closed   bool
 	modules  map[*module]bool
 	allocs   map[uint64]extent // by device address, those not freed yet
+	hosts    map[uint64]bool   // by address: host memory
 	away     away
 }
 
 func newContext(d *device, gate worker.Gate, w *worker.Window) *Context {
-	c := &Context{d: d, gate: gate, spaces: newSpaces(w.Window), modules: map[*module]bool{}, allocs: map[uint64]extent{}, away: away{host: map[uint64][]byte{}}}
+	c := &Context{d: d, gate: gate, spaces: newSpaces(w.Window), modules: map[*module]bool{}, allocs: map[uint64]extent{}, hosts: map[uint64]bool{}, away: away{host: map[uint64][]byte{}}}
 	c.table.Store(&[]region{})
 	c.legacy = c.newStream(false)
 	c.streams = []*stream{c.legacy}
@@ -86,16 +88,23 @@ func (c *Context) allocLocked(size uint64) (uint64, error) {
 		c.away.host[addr] = make([]byte, size)
 	}
 	c.allocs[addr] = extent{off, size}
-	old := *c.table.Load()
-	at, _ := slices.BinarySearchFunc(old, addr, func(r region, a uint64) int {
-		if r.base < a {
-			return -1
-		}
-		return 1
-	})
-	table := slices.Insert(slices.Clone(old), at, region{addr, c.d.mem.arena[off : off+size : off+size]})
-	c.table.Store(&table)
+	c.show(region{addr, c.d.mem.arena[off : off+size : off+size]})
 	return addr, nil
+}
+
+// show puts a region into the table; callers hold mu.
+func (c *Context) show(r region) {
+	old := *c.table.Load()
+	at := sort.Search(len(old), func(i int) bool { return old[i].base >= r.base })
+	table := slices.Insert(slices.Clone(old), at, r)
+	c.table.Store(&table)
+}
+
+// hide takes the region that begins at an address out of the table; callers hold
+// mu. Work that is running may still have the old one.
+func (c *Context) hide(addr uint64) {
+	table := slices.DeleteFunc(slices.Clone(*c.table.Load()), func(r region) bool { return r.base == addr })
+	c.table.Store(&table)
 }
 
 // MemFree implements worker.Context. The bytes count as free at once; the
@@ -133,8 +142,7 @@ func (c *Context) forget(addr uint64, e extent) {
 		c.mu.Unlock()
 		return
 	}
-	table := slices.DeleteFunc(slices.Clone(*c.table.Load()), func(r region) bool { return r.base == addr })
-	c.table.Store(&table)
+	c.hide(addr)
 	delete(c.away.host, addr)
 	c.mu.Unlock()
 	c.d.mem.free(e.off)

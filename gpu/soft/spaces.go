@@ -11,10 +11,10 @@ import (
 // the session's address window, so that no generic address is also a pointer of
 // the guest process:
 //
-//	device memory …            param      local      shared
-//	├──────────────────────────┼──────────┼──────────┼──────────┤
-//	base                                                        base + size
-type spaces struct{ device, param, local, shared uint64 }
+//	device memory …   host memory …   param      local      shared
+//	├─────────────────┼───────────────┼──────────┼──────────┼──────────┤
+//	base              host                                             base + size
+type spaces struct{ device, host, param, local, shared uint64 }
 
 // spaceSize is how many bytes of addresses a space has: as much as a thread can
 // have of local memory (maxMachineBytes for a warp), and more than the others.
@@ -22,11 +22,14 @@ const spaceSize = uint64(maxMachineBytes / warpSize)
 
 func newSpaces(w abi.Window) spaces {
 	end := w.Base + w.Size
-	return spaces{device: w.Base, param: end - 3*spaceSize, local: end - 2*spaceSize, shared: end - spaceSize}
+	return spaces{device: w.Base, host: w.Host().Base, param: end - 3*spaceSize, local: end - 2*spaceSize, shared: end - spaceSize}
 }
 
 // room is how many bytes of addresses device memory has.
-func (s spaces) room() uint64 { return s.param - s.device }
+func (s spaces) room() uint64 { return s.host - s.device }
+
+// The three spaces are the window's tail, which nobody gives out.
+var _ = [1]struct{}{}[3*spaceSize-abi.WindowTail]
 
 // base returns where a space's addresses begin in the generic space: 0 for
 // device memory, whose addresses are generic ones.
@@ -49,7 +52,7 @@ func (s spaces) base(space string) (base uint64, ok bool) {
 func (s spaces) area(space string) (base, size uint64, ok bool) {
 	base, ok = s.base(space)
 	if base == 0 {
-		return s.device, s.room(), ok
+		return s.device, s.param - s.device, ok // host memory is global too
 	}
 	return base, spaceSize, ok
 }

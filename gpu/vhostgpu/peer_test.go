@@ -221,7 +221,11 @@ func (p *peer) read() (m message, fds []int, err error) {
 func (p *peer) region(m message, fds []int) {
 	size, sum := le.Uint64(m.Body), uint64(0)
 	var list [][]byte
-	for e := m.Body[8:]; len(e) > 0; e = e[24:] {
+	extents, where := m.Body[8:], ""
+	if m.Flags&abi.RegionPlaced != 0 {
+		extents, where = m.Body[16:], fmt.Sprintf(" at %#x", le.Uint64(m.Body[8:]))
+	}
+	for e := extents; len(e) > 0; e = e[24:] {
 		i, off, n := le.Uint32(e), le.Uint64(e[8:]), le.Uint64(e[16:])
 		if int(i) >= len(fds) {
 			p.fail("extent in descriptor %d of %d", i, len(fds))
@@ -238,7 +242,7 @@ func (p *peer) region(m message, fds []int) {
 	if sum != size {
 		p.fail("region of %d bytes has extents of %d", size, sum)
 	}
-	p.note("region %d of %d", m.Argument, size)
+	p.note("region %d of %d%s", m.Argument, size, where)
 	p.regions[m.Argument] = list
 	if m.Argument != 0 {
 		return

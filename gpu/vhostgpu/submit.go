@@ -10,15 +10,20 @@ import (
 // message is a carrier message (gpu/abi/carrier.go).
 type message struct {
 	Type     uint16
+	Flags    uint16
 	Argument uint32
 	Body     []byte
 }
 
 func encodeMessage(typ uint16, arg uint32, body []byte) []byte {
+	return encodeFlagged(typ, 0, arg, body)
+}
+
+func encodeFlagged(typ, flags uint16, arg uint32, body []byte) []byte {
 	b := make([]byte, 0, abi.CarrierHeaderSize+len(body))
 	b = le.AppendUint32(b, abi.Magic)
 	b = le.AppendUint16(b, typ)
-	b = le.AppendUint16(b, 0)
+	b = le.AppendUint16(b, flags)
 	b = le.AppendUint32(b, uint32(len(body)))
 	b = le.AppendUint32(b, arg)
 	return append(b, body...)
@@ -33,7 +38,7 @@ func parseMessage(b []byte) (m message, ok bool) {
 	if n > uint64(len(b)-abi.CarrierHeaderSize) {
 		return m, false
 	}
-	return message{le.Uint16(b[4:]), le.Uint32(b[12:]), b[abi.CarrierHeaderSize:][:n]}, true
+	return message{le.Uint16(b[4:]), le.Uint16(b[6:]), le.Uint32(b[12:]), b[abi.CarrierHeaderSize:][:n]}, true
 }
 
 // submit: u32 size, u32 padding, then that many bytes: one carrier message.
@@ -91,14 +96,24 @@ func (d *Device) hello(c *guestContext, m message) {
 	}
 }
 
-// region passes guest pages to the worker: u64 size, u32 resource, u32 zero
-// becomes u64 size, extents, and the descriptors of the guest's memory.
+// placedBody is the length of a region message's body that ends with an address.
+const placedBody = 24
+
+// region passes guest pages to the worker: u64 size, u32 resource, u32 zero, and
+// an address where the flags say so, becomes u64 size, the address, extents, and
+// the descriptors of the guest's memory. The worker knows the session's window,
+// and checks the address.
 func (d *Device) region(c *guestContext, m message) {
-	if len(m.Body) < 12 {
+	placed := m.Flags&abi.RegionPlaced != 0
+	if len(m.Body) < 12 || placed && len(m.Body) < placedBody {
 		d.fail(c, abi.ErrInvalidValue, "a region message of %d bytes", len(m.Body))
 		return
 	}
 	size, id := le.Uint64(m.Body), le.Uint32(m.Body[8:])
+	head := le.AppendUint64(nil, size)
+	if placed {
+		head = append(head, m.Body[16:placedBody]...)
+	}
 	res := d.resources[id]
 	if res == nil || res.Unref || len(res.Release) > 0 || !res.Contexts[c.id] {
 		d.fail(c, abi.ErrInvalidValue, "region %d is not a resource of this process", m.Argument)
@@ -125,19 +140,19 @@ func (d *Device) region(c *guestContext, m message) {
 		d.fail(c, abi.ErrOutOfMemory, "more than %d regions", d.limits.Regions)
 		return
 	}
-	body, fds, err := regionBody(d.memory, res.Backing, size)
+	body, fds, err := regionBody(d.memory, res.Backing, head, size)
 	if err != nil {
 		d.fail(c, abi.ErrInvalidValue, "region %d: %v", m.Argument, err)
 		return
 	}
 	res.pins++
 	c.worker.regions = append(c.worker.regions, pin{Number: m.Argument, resource: res})
-	d.tell(c, encodeMessage(abi.MsgRegion, m.Argument, body), fds...)
+	d.tell(c, encodeFlagged(abi.MsgRegion, m.Flags&abi.RegionPlaced, m.Argument, body), fds...)
 }
 
-// regionBody describes the first size bytes of backing for a worker. The
-// descriptors are fresh duplicates.
-func regionBody(mem *virtio.Memory, backing []span, size uint64) (body []byte, fds []int, err error) {
+// regionBody describes the first size bytes of backing for a worker, after what
+// its message begins with. The descriptors are fresh duplicates.
+func regionBody(mem *virtio.Memory, backing []span, head []byte, size uint64) (body []byte, fds []int, err error) {
 	var list []virtio.Extent
 	left := size
 	for _, s := range backing {
@@ -152,11 +167,11 @@ func regionBody(mem *virtio.Memory, backing []span, size uint64) (body []byte, f
 			break
 		}
 	}
-	if 8+24*len(list) > abi.MaxCarrierBody {
+	if len(head)+24*len(list) > abi.MaxCarrierBody {
 		return nil, nil, errScattered
 	}
 	index := map[int]uint32{} // region of memory to descriptor
-	body = le.AppendUint64(nil, size)
+	body = head
 	for _, e := range list {
 		i, ok := index[e.Region]
 		if !ok {

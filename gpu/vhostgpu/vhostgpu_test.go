@@ -277,6 +277,24 @@ func TestWaitsAreLimited(t *testing.T) {
 	}
 }
 
+// The worker knows where a region's pages are in the guest's process.
+func TestRegionAddressIsPassedOn(t *testing.T) {
+	spawner := &peers{t: t}
+	g := newGuest(t, spawner)
+	header := g.session(1, 10)
+	g.resource(1, 11, 2)
+	placed := func(number uint32, body []byte) {
+		m := encodeFlagged(abi.MsgRegion, abi.RegionPlaced, number, body)
+		g.must(cmdSubmit3D, 1, append(words(uint32(len(m)), 0), m...))
+	}
+	placed(1, le.AppendUint64(regionOf(11, 2), 0x40bffa001000))
+	g.until("the worker has the region", func() bool {
+		return slices.Contains(spawner.get(0).log(), "region 1 of 8192 at 0x40bffa001000")
+	})
+	placed(2, regionOf(11, 2))
+	wantDead(g, header, abi.ErrInvalidValue, "a region message of 16 bytes")
+}
+
 // Pages do not go back to the guest kernel while a worker maps them.
 func TestUnrefWaitsForWorker(t *testing.T) {
 	spawner := &peers{t: t}

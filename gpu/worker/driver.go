@@ -72,6 +72,18 @@ type Context interface {
 	// MemFree waits for nothing: memory is freed when the work enqueued so far is done.
 	MemFree(address uint64) error
 
+	// HostRegister lets the context's work read and write memory of this process
+	// at its address, which lies in the host part of the context's window and is
+	// the same for the device. The memory is not the device's: it counts as none
+	// of its bytes and is never evicted. It stays mapped until HostUnregister's
+	// done, or until Destroy. The error says why the device cannot reach it.
+	HostRegister(address uint64, memory []byte) error
+	// HostUnregister takes it back. done is called once, from any goroutine, when
+	// no work can touch the memory any more, at the latest by Destroy; it must not
+	// call back into the driver. The error is that the context does not have it;
+	// then done is not called.
+	HostUnregister(address uint64, done func()) error
+
 	// The host slices must stay valid until done.
 	CopyHtoD(s Stream, dst uint64, src []byte, done func(error)) error
 	CopyDtoH(s Stream, dst []byte, src uint64, done func(error)) error

@@ -28,6 +28,9 @@ var executors = [...]func(*Session, *command) error{
 	abi.OpMemFree:  (*Session).memFree,
 	abi.OpMemInfo:  (*Session).memInfo,
 
+	abi.OpMemHostMap:   (*Session).hostMap,
+	abi.OpMemHostUnmap: (*Session).hostUnmap,
+
 	abi.OpCopyHtoD:       (*Session).copyHtoD,
 	abi.OpCopyHtoDInline: (*Session).copyHtoDInline,
 	abi.OpCopyDtoH:       (*Session).copyDtoH,

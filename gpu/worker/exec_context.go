@@ -47,6 +47,9 @@ func (s *Session) enterContext(handle uint64, d Context) error {
 		err = abi.ErrUnavailable
 	}
 	if err == nil {
+		err = s.adopt(d)
+	}
+	if err == nil {
 		err = s.gate.residency.add(d)
 	}
 	if err != nil {

@@ -15,7 +15,11 @@ import (
 // until it is dropped and no operation uses it.
 type region struct {
 	mapping *shm.Mapping // nil: could not be mapped
+	address uint64       // in the host part of the window; 0: anywhere
+	hosted  bool         // contexts may use it at its address; the issuer's
+	leaving bool         // work that may use it is still under way; the issuer's
 	refs    atomic.Int64 // the table's own, and one per operation
+	unmap   func()       // nil: there is nothing to unmap
 	gone    func()       // called once when it is unmapped
 }
 
@@ -23,8 +27,8 @@ func (r *region) acquire() { r.refs.Add(1) }
 
 func (r *region) release() {
 	if r.refs.Add(-1) == 0 {
-		if r.mapping != nil {
-			r.mapping.Close()
+		if r.unmap != nil {
+			r.unmap()
 		}
 		r.gone()
 	}
@@ -37,38 +41,49 @@ type drop struct {
 	head   uint64
 }
 
-// mapRegion maps what a MsgRegion announces. sealed: the guest made the files
-// itself, so it must have given up making them smaller, because touching pages
-// beyond a file's end would kill this process.
-func mapRegion(m carrier.Message, sealed bool) (*shm.Mapping, error) {
-	r, err := abi.DecodeRegion(m.Body, len(m.FDs))
-	if err != nil {
-		return nil, protocol("%v", err)
+// announced is what a MsgRegion announces, checked against its files.
+type announced struct {
+	abi.Region
+	extents []shm.Extent // runs, as they are to be mapped
+}
+
+// readRegion checks a MsgRegion. sealed: the guest made the files itself, so it
+// must have given up making them smaller, because touching pages beyond a file's
+// end would kill this process.
+func readRegion(m carrier.Message, sealed bool) (a announced, err error) {
+	if a.Region, err = abi.DecodeRegion(m.Flags, m.Body, len(m.FDs)); err != nil {
+		return a, protocol("%v", err)
 	}
 	sizes := make([]uint64, len(m.FDs))
 	for i, fd := range m.FDs {
 		if sealed {
 			seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
 			if err != nil || seals&unix.F_SEAL_SHRINK == 0 {
-				return nil, protocol("region %d: its memory may shrink (F_SEAL_SHRINK is not set)", m.Argument)
+				return a, protocol("region %d: its memory may shrink (F_SEAL_SHRINK is not set)", m.Argument)
 			}
 		}
 		var st unix.Stat_t
 		if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
-			return nil, protocol("region %d: descriptor %d is no memory", m.Argument, i)
+			return a, protocol("region %d: descriptor %d is no memory", m.Argument, i)
 		}
 		sizes[i] = uint64(st.Size)
 	}
-	extents := make([]shm.Extent, len(r.Extents))
-	for i, e := range r.Extents {
+	list := make([]shm.Extent, len(a.Extents))
+	for i, e := range a.Extents {
 		if e.Offset > sizes[e.FD] || e.Length > sizes[e.FD]-e.Offset {
-			return nil, protocol("region %d: %d bytes at %d of %d", m.Argument, e.Length, e.Offset, sizes[e.FD])
+			return a, protocol("region %d: %d bytes at %d of %d", m.Argument, e.Length, e.Offset, sizes[e.FD])
 		}
-		extents[i] = shm.Extent{FD: m.FDs[e.FD], Offset: e.Offset, Length: e.Length}
+		list[i] = shm.Extent{FD: m.FDs[e.FD], Offset: e.Offset, Length: e.Length}
 	}
-	mapping, err := shm.Map(extents)
+	a.extents = shm.Coalesce(list)
+	return a, nil
+}
+
+// mapAnywhere maps a region where there is room.
+func mapAnywhere(number uint32, a announced) (*shm.Mapping, error) {
+	mapping, err := shm.Map(a.extents)
 	if err != nil {
-		return nil, fmt.Errorf("%w: region %d: %w", abi.ErrOutOfMemory, m.Argument, err)
+		return nil, fmt.Errorf("%w: region %d: %w", abi.ErrOutOfMemory, number, err)
 	}
 	return mapping, nil
 }
@@ -84,16 +99,55 @@ func (s *Session) addRegion(m carrier.Message) error {
 	if s.regions[number] != nil {
 		return protocol("region %d is there already", number)
 	}
-	mapping, err := mapRegion(m, !s.byMessage)
+	a, err := readRegion(m, !s.byMessage)
+	if err != nil {
+		return err
+	}
+	if a.Placed {
+		if err := s.vacate(number, a.Region); err != nil {
+			return err
+		}
+	}
+	r := &region{address: a.Address}
+	err = s.mapRegion(r, number, a)
 	if _, broken := err.(*ProtocolError); broken { //nolint:errorlint // mapRegion wraps no protocol errors
 		return err
 	}
 	if err != nil {
 		s.log.Debug("region not mapped", "region", number, "error", err)
 	}
-	r := &region{mapping: mapping, gone: func() { s.dropped(number) }}
+	r.gone = func() { s.dropped(number) }
 	r.acquire()
 	s.regions[number] = r
+	return nil
+}
+
+// mapRegion maps what is announced, unless that takes more mappings than a
+// session may have: the guest then copies through other regions.
+func (s *Session) mapRegion(r *region, number uint32, a announced) (err error) {
+	runs := int64(len(a.extents))
+	if n := s.runs.Add(runs); n > maxRuns() {
+		s.runs.Add(-runs)
+		return fmt.Errorf("%w: region %d lies in %d pieces, and the session's are limited to %d", abi.ErrOutOfMemory, number, runs, maxRuns())
+	}
+	if a.Placed {
+		r.mapping, err = s.window.Place(a.Address, a.extents)
+	} else {
+		r.mapping, err = mapAnywhere(number, a)
+	}
+	if err != nil {
+		s.runs.Add(-runs)
+		return err
+	}
+	r.unmap = func() {
+		if !a.Placed {
+			r.mapping.Close()
+		} else if err := s.window.Displace(a.Address, r.mapping); err != nil {
+			s.log.Warn("region not unmapped", "region", number, "error", err)
+			return
+		}
+		s.runs.Add(-runs)
+	}
 	return nil
 }
 
@@ -120,11 +174,19 @@ func (s *Session) finishDrops(number uint32) {
 			kept = append(kept, d)
 			continue
 		}
-		r := s.regions[d.number]
-		delete(s.regions, d.number)
-		r.release()
+		s.finishDrop(d)
 	}
 	s.drops = kept
+}
+
+func (s *Session) finishDrop(d drop) {
+	r := s.regions[d.number]
+	delete(s.regions, d.number)
+	if r.hosted {
+		s.unhost(r, r.release)
+		return
+	}
+	r.release()
 }
 
 // dropped tells the device that a region's pages are unmapped; it is called
@@ -136,8 +198,7 @@ func (s *Session) dropped(number uint32) {
 	s.post(func() { s.out = append(s.out, carrier.Message{Type: abi.MsgDropped, Argument: number}) })
 }
 
-// buffer finds a piece of a region. The region may have been announced on the
-// carrier just before the command that names it.
+// buffer finds a piece of a region.
 func (s *Session) buffer(number uint32, off, n uint64) ([]byte, *region, error) {
 	if number == 0 {
 		if off > s.shared.Size() || n > s.shared.Size()-off {
@@ -145,27 +206,38 @@ func (s *Session) buffer(number uint32, off, n uint64) ([]byte, *region, error) 
 		}
 		return s.shared.Bytes(off, n), nil, nil
 	}
+	r, err := s.region(number)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case off > r.mapping.Size() || n > r.mapping.Size()-off:
+		return nil, nil, abi.ErrInvalidValue
+	}
+	return r.mapping.Bytes(off, n), r, nil
+}
+
+// region finds a region that is mapped. It may have been announced on the carrier
+// just before the command that names it.
+func (s *Session) region(number uint32) (*region, error) {
 	// However many messages lie before it.
 	for s.regions[number] == nil {
 		m, ok, err := s.reader.TryRead()
 		if err != nil {
-			return nil, nil, ended(err)
+			return nil, ended(err)
 		}
 		if !ok {
 			break
 		}
 		if err := s.serve(m); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	r := s.regions[number]
 	switch {
 	case r == nil:
-		return nil, nil, abi.ErrInvalidValue
+		return nil, abi.ErrInvalidValue
 	case r.mapping == nil:
-		return nil, nil, abi.ErrOutOfMemory
-	case off > r.mapping.Size() || n > r.mapping.Size()-off:
-		return nil, nil, abi.ErrInvalidValue
+		return nil, abi.ErrOutOfMemory
 	}
-	return r.mapping.Bytes(off, n), r, nil
+	return r, nil
 }

@@ -60,6 +60,7 @@ type Session struct {
 	tail      uint64
 	entry     [maxEntry]byte
 	regions   map[uint32]*region
+	runs      atomic.Int64 // mappings that regions take
 	drops     []drop
 	out       []carrier.Message // that the socket had no room for
 	handles   handles

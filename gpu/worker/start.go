@@ -70,7 +70,14 @@ func (s *Session) handshake(ctx context.Context) error {
 }
 
 func (s *Session) openRegion0(m carrier.Message, hello abi.Hello) error {
-	mapping, err := mapRegion(m, !s.byMessage)
+	a, err := readRegion(m, !s.byMessage)
+	if err != nil {
+		return err
+	}
+	if a.Placed {
+		return protocol("region 0 has an address, %#x, before there is a window", a.Address)
+	}
+	mapping, err := mapAnywhere(0, a)
 	if err != nil {
 		return err
 	}
@@ -97,6 +104,7 @@ func (s *Session) openRegion0(m carrier.Message, hello abi.Hello) error {
 	mapping.Store64(abi.OffTail, 0)
 	mapping.Store64(abi.OffWindowBase, s.window.Base)
 	mapping.Store64(abi.OffWindowSize, s.window.Size)
+	mapping.Store32(abi.OffWorkerMinor, abi.Minor)
 	mapping.Store64(abi.OffHeartbeat, 1)
 	mapping.Store32(abi.OffState, abi.StateReady)
 	return carrier.Write(s.conn, carrier.Message{Type: abi.MsgReady, Argument: abi.Minor})

@@ -20,9 +20,10 @@ type Window struct {
 	abi.Window
 	reserved bool // the range is mapped without access, except what is lent
 
-	mu   sync.Mutex // guards the following
-	lent []abi.Window
-	next uint64 // where Lend looks first: addresses are not used again soon
+	mu     sync.Mutex // guards the following
+	lent   []abi.Window
+	next   uint64       // where Lend looks first: addresses are not used again soon
+	placed []abi.Window // the guest's memory that is mapped, in the host part
 }
 
 // NewWindow returns a window of which only the numbers are used: nothing is
@@ -41,14 +42,14 @@ func ReserveWindow(w abi.Window) (*Window, error) {
 	return &Window{Window: w, reserved: true, next: w.Base}, nil
 }
 
-// Lend gives up the reservation of size free bytes, a multiple of align, and
-// returns their address: a driver may map something there. It passes over the
+// Lend gives up the reservation of size free bytes of the device part, a multiple
+// of align, and returns their address: a driver may map something there. It passes over the
 // first skip bytes after those that it lent last.
 func (w *Window) Lend(size, align, skip uint64) (uint64, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	from := w.next
-	if skip < w.Base+w.Size-from {
+	from, end := w.next, w.Device().Base+w.Device().Size
+	if from < end && skip < end-from {
 		from += skip
 	} else {
 		from = w.Base
@@ -64,10 +65,15 @@ func (w *Window) Lend(size, align, skip uint64) (uint64, error) {
 			return 0, fmt.Errorf("lend %d bytes at %#x of address window %v: %w", size, at, w.Window, errno)
 		}
 	}
-	i, _ := slices.BinarySearchFunc(w.lent, at, byBase)
-	w.lent = slices.Insert(w.lent, i, abi.Window{Base: at, Size: size})
+	w.lent = insert(w.lent, abi.Window{Base: at, Size: size})
 	w.next = at + size
 	return at, nil
+}
+
+// insert puts a range into a list that is sorted by base.
+func insert(list []abi.Window, w abi.Window) []abi.Window {
+	i, _ := slices.BinarySearchFunc(list, w.Base, byBase)
+	return slices.Insert(list, i, w)
 }
 
 func byBase(l abi.Window, at uint64) int {
@@ -93,7 +99,7 @@ func (w *Window) gap(from, size, align uint64) (at uint64, ok bool) {
 		}
 		at = up(l.Base + l.Size)
 	}
-	return at, w.Contains(at, size)
+	return at, w.Device().Contains(at, size)
 }
 
 // Return takes back what Lend gave, once nothing is mapped there. Where
@@ -114,7 +120,8 @@ func (w *Window) Return(at uint64) error {
 	return nil
 }
 
-// Close gives the range back, except what is still lent.
+// Close gives the range back, except what is still lent, and the guest's memory
+// that is still mapped.
 func (w *Window) Close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -123,7 +130,7 @@ func (w *Window) Close() {
 	}
 	w.reserved = false
 	at := w.Base
-	for _, l := range append(slices.Clone(w.lent), abi.Window{Base: w.Base + w.Size}) {
+	for _, l := range slices.Concat(w.lent, w.placed, []abi.Window{{Base: w.Base + w.Size}}) { // sorted: the parts follow each other
 		if l.Base > at {
 			_, _, _ = unix.Syscall(unix.SYS_MUNMAP, uintptr(at), uintptr(l.Base-at), 0)
 		}

@@ -23,7 +23,7 @@ func cudaGuest(t *testing.T, run string) (*node, *testguest.Guest) {
 	if _, err := os.Stat(filepath.Join(outputs, "lib", "libcuda.so.1")); err != nil {
 		t.Skip("build/guest/lib/libcuda.so.1 is missing: run make guest")
 	}
-	probe := testguest.Compile(t, filepath.Join("..", "..", "..", "gpu", "device", "testguest", "cudaprobe", "cudaprobe.c"), "-ldl")
+	probe := testguest.Compile(t, filepath.Join("..", "..", "..", "gpu", "vhostgpu", "testguest", "cudaprobe", "cudaprobe.c"), "-ldl")
 	files := map[string]string{"/cudaprobe": probe}
 	testguest.Libraries(t, files, probe)
 	for _, f := range []string{"lib/libcuda.so.1", "lib/libnvidia-ml.so.1", "bin/nvidia-smi", "bin/cuda-info", "demo/vecadd", "demo/matmul"} {
@@ -46,6 +46,7 @@ func TestCUDA(t *testing.T) {
 	programs := []struct{ name, command, want string }{
 		{"add", "/cudaprobe add", "cudaprobe: Basalt Test, 256 MiB"},
 		{"pinned", "/cudaprobe pinned", "cudaprobe: pinned ok"},
+		{"mapped", "/cudaprobe mapped", "cudaprobe: mapped ok"},
 		{"vecadd", "/guest/demo/vecadd", "OK"},
 		{"matmul", "/guest/demo/matmul", "OK"},
 		{"nvidia-smi", "/guest/bin/nvidia-smi", "Basalt Test"},

@@ -79,7 +79,14 @@ EXPORT int cuDeviceGetAttribute(int *v, int a, int d) {
 	return 0;
 }
 EXPORT int cuCtxCreate_v2(u *c, unsigned flags, int d) { PLAY(cuCtxCreate); *c = current = handle(); SAY("cuCtxCreate flags=%u device=%d", flags, d); return 0; }
-EXPORT int cuCtxDestroy_v2(u c) { (void)c; current = 0; SAY("cuCtxDestroy"); return 0; }
+static u registered[64][2]; // host memory and its context
+EXPORT int cuCtxDestroy_v2(u c) {
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < 64; i++) if (registered[i][1] == c) registered[i][0] = registered[i][1] = 0;
+	pthread_mutex_unlock(&lock);
+	current = 0; SAY("cuCtxDestroy");
+	return 0;
+}
 EXPORT int cuCtxSetCurrent(u c) { current = c; return 0; }
 
 static const char *kernels[5] = {"first", "second", "store", "delay", "fault"};
@@ -203,6 +210,39 @@ EXPORT int cuMemUnmap(u p, size_t n) {
 }
 EXPORT int cuMemHostAlloc(void **p, size_t n, unsigned flags) { (void)flags; return (*p = malloc(n)) ? 0 : 2; }
 EXPORT int cuMemFreeHost(void *p) { free(p); return 0; }
+// Host memory: pages that are registered once, and that a card sees at their own
+// address, or with DOUBLE_HOST_ELSEWHERE at another.
+#ifndef OLD
+EXPORT int cuMemHostRegister_v2(void *p, size_t n, unsigned flags) {
+	NEEDS_CONTEXT; PLAY(cuMemHostRegister);
+	int free_at = -1;
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < 64; i++) {
+		if (registered[i][0] == (u)p) { pthread_mutex_unlock(&lock); return 712; }
+		if (!registered[i][0]) free_at = i;
+	}
+	if (free_at >= 0) registered[free_at][0] = (u)p, registered[free_at][1] = current;
+	pthread_mutex_unlock(&lock);
+	if (free_at < 0 || (u)p % 4096 || n % 4096) return 1;
+	(void)*(volatile char *)p;
+	SAY("cuMemHostRegister %zu flags %u", n, flags);
+	return 0;
+}
+EXPORT int cuMemHostUnregister(void *p) {
+	NEEDS_CONTEXT; PLAY(cuMemHostUnregister);
+	int result = 713;
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < 64; i++) if (registered[i][0] == (u)p) { registered[i][0] = registered[i][1] = 0; result = 0; }
+	pthread_mutex_unlock(&lock);
+	if (!result) { (void)*(volatile char *)p; SAY("cuMemHostUnregister"); } // still mapped
+	return result;
+}
+EXPORT int cuMemHostGetDevicePointer_v2(u *d, void *p, unsigned flags) {
+	NEEDS_CONTEXT;
+	*d = (u)p + (getenv("DOUBLE_HOST_ELSEWHERE") ? 4096 : 0);
+	return flags ? 1 : 0;
+}
+#endif
 EXPORT int cuMemcpyHtoDAsync_v2(u d, const void *s, size_t n, u st) { NEEDS_CONTEXT; PLAY(cuMemcpyHtoDAsync); memcpy((void *)d, s, n); SAY("HtoD %zu stream %d", n, st != 0); return 0; }
 EXPORT int cuMemcpyDtoHAsync_v2(void *d, u s, size_t n, u st) { NEEDS_CONTEXT; PLAY(cuMemcpyDtoHAsync); memcpy(d, (void *)s, n); SAY("DtoH %zu stream %d", n, st != 0); return 0; }
 EXPORT int cuMemcpyDtoDAsync_v2(u d, u s, size_t n, u st) { NEEDS_CONTEXT; (void)st; memmove((void *)d, (void *)s, n); SAY("DtoD %zu", n); return 0; }

@@ -5,7 +5,8 @@
 #include <stdint.h>
 
 #define BSLT_MAJOR 0x1u
-#define BSLT_MINOR 0x1u
+#define BSLT_MINOR 0x2u
+#define BSLT_LIBRARY_MINOR 0x1u
 #define BSLT_MAGIC 0x544c5342u
 #define BSLT_HEADER_SIZE 0x1000u
 #define BSLT_OFF_MAGIC 0x0u
@@ -34,12 +35,15 @@
 #define BSLT_WINDOW_ENTRY_SIZE 0x10u
 #define BSLT_OFF_WINDOW_BASE 0x340u
 #define BSLT_OFF_WINDOW_SIZE 0x348u
+#define BSLT_OFF_WORKER_MINOR 0x350u
 #define BSLT_MAX_WINDOWS 0x8u
 #define BSLT_WINDOW_UNIT 0x200000u
 #define BSLT_MIN_WINDOW 0x10000000u
 #define BSLT_MAX_WINDOW 0x10000000000ull
 #define BSLT_WINDOW_LOWEST 0x1000000000ull
 #define BSLT_WINDOW_END 0x7c0000000000ull
+#define BSLT_WINDOW_TAIL 0x6000000u
+#define BSLT_HOST_PART 0x4u
 #define BSLT_STATE_NEW 0x0u
 #define BSLT_STATE_READY 0x1u
 #define BSLT_STATE_DEAD 0x2u
@@ -81,6 +85,7 @@
 #define BSLT_MSG_REFUSED 0x11u
 #define BSLT_MSG_WAKE 0x12u
 #define BSLT_MSG_DROPPED 0x13u
+#define BSLT_REGION_PLACED 0x1u
 #define BSLT_HELLO_WAKE_BY_MESSAGE 0x1u
 #define BSLT_HELLO_SIZE 0x88u
 #define BSLT_CAPSET_ID 0x39u
@@ -107,6 +112,8 @@ struct bslt_entry {
 #define BSLT_OP_MEM_ALLOC 32
 #define BSLT_OP_MEM_FREE 33
 #define BSLT_OP_MEM_INFO 34
+#define BSLT_OP_MEM_HOST_MAP 35
+#define BSLT_OP_MEM_HOST_UNMAP 36
 #define BSLT_OP_COPY_HTOD 40
 #define BSLT_OP_COPY_HTOD_INLINE 41
 #define BSLT_OP_COPY_DTOH 42
@@ -212,6 +219,18 @@ struct bslt_mem_free {
 	uint64_t address; /* device address that MemAlloc gave */
 };
 _Static_assert(sizeof(struct bslt_mem_free) == 8, "bslt_mem_free");
+
+struct bslt_mem_host_map {
+	uint32_t region; /* number */
+	uint32_t zero; /* zero */
+};
+_Static_assert(sizeof(struct bslt_mem_host_map) == 8, "bslt_mem_host_map");
+
+struct bslt_mem_host_unmap {
+	uint32_t region; /* number */
+	uint32_t zero; /* zero */
+};
+_Static_assert(sizeof(struct bslt_mem_host_unmap) == 8, "bslt_mem_host_unmap");
 
 struct bslt_copy_htod {
 	uint64_t stream; /* handle */

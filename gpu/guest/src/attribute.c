@@ -4,17 +4,16 @@
 /* What a program may ask a device that its own driver runs, and cannot ask a
  * vGPU: a program that reads 1 here would take a path that ends in
  * CUDA_ERROR_NOT_SUPPORTED. 41, UNIFIED_ADDRESSING, stays: what follows from it
- * (cuMemcpy and cuPointerGetAttribute find out what an address is) works. */
+ * (cuMemcpy and cuPointerGetAttribute find out what an address is) works. So do 19,
+ * CAN_MAP_HOST_MEMORY, 83, MANAGED_MEMORY, and 89, CONCURRENT_MANAGED_ACCESS, as
+ * the worker says them; state.c clears them where the worker is too old. */
 static const struct {
 	unsigned char attribute;
 	signed char value;
 } overrides[] = {
-	{19, 0},  /* CAN_MAP_HOST_MEMORY */
-	{83, 0},  /* MANAGED_MEMORY */
 	{84, 0},  /* MULTI_GPU_BOARD: a guest sees one GPU */
 	{86, 0},  /* HOST_NATIVE_ATOMIC_SUPPORTED */
 	{88, 0},  /* PAGEABLE_MEMORY_ACCESS */
-	{89, 0},  /* CONCURRENT_MANAGED_ACCESS */
 	{91, 0},  /* CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM */
 	{92, 0},  /* CAN_USE_STREAM_MEM_OPS_V1 */
 	{93, 0},  /* CAN_USE_64_BIT_STREAM_MEM_OPS_V1 */

@@ -14,9 +14,10 @@
 
 #include "channel.h"
 
-static int send_message(struct session *s, uint16_t type, uint32_t argument, const void *body, uint32_t length, int fd)
+static int send_flagged(struct session *s, uint16_t type, uint16_t flags, uint32_t argument, const void *body,
+			uint32_t length, int fd)
 {
-	struct message m = {BSLT_MAGIC, type, 0, length, argument};
+	struct message m = {BSLT_MAGIC, type, flags, length, argument};
 	struct iovec iov[2] = {{&m, sizeof m}, {(void *)(uintptr_t)body, length}};
 	union {
 		char buf[CMSG_SPACE(sizeof(int))];
@@ -48,12 +49,17 @@ static int send_message(struct session *s, uint16_t type, uint32_t argument, con
 	return 0;
 }
 
+static int send_message(struct session *s, uint16_t type, uint32_t argument, const void *body, uint32_t length, int fd)
+{
+	return send_flagged(s, type, 0, argument, body, length, fd);
+}
+
 static int u_hello(struct session *s, const uint8_t body[BSLT_HELLO_SIZE])
 {
 	return send_message(s, BSLT_MSG_HELLO, 0, body, BSLT_HELLO_SIZE, -1);
 }
 
-static int u_region_make(struct session *s, uint64_t size, struct region *r)
+static int u_region_make(struct session *s, uint64_t size, uint64_t address, struct region *r)
 {
 	int fd = memfd_create("basalt", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
@@ -66,10 +72,8 @@ static int u_region_make(struct session *s, uint64_t size, struct region *r)
 		return RES_OUT_OF_MEMORY;
 	}
 	*r = (struct region){.size = size, .handle = (uint32_t)fd};
-	r->base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (r->base == MAP_FAILED) {
+	if (pages_map(r, address, fd, 0) != 0) {
 		close(fd);
-		r->base = NULL;
 		return RES_OUT_OF_MEMORY;
 	}
 	return 0;
@@ -77,14 +81,24 @@ static int u_region_make(struct session *s, uint64_t size, struct region *r)
 
 static int u_region_announce(struct session *s, struct region *r)
 {
-	struct {
-		uint64_t size;
+	struct extent {
 		uint32_t fd, zero;
 		uint64_t offset, length;
-	} body = {r->size, 0, 0, 0, r->size};
-	int fd = (int)r->handle;
-	int err = send_message(s, BSLT_MSG_REGION, r->number, &body, sizeof body, fd);
+	} all = {0, 0, 0, r->size};
+	struct {
+		uint64_t size, address;
+		struct extent extent;
+	} placed = {r->size, (uintptr_t)r->base, all};
+	struct {
+		uint64_t size;
+		struct extent extent;
+	} anywhere = {r->size, all};
+	int fd = (int)r->handle, err;
 
+	if (r->placed)
+		err = send_flagged(s, BSLT_MSG_REGION, BSLT_REGION_PLACED, r->number, &placed, sizeof placed, fd);
+	else
+		err = send_message(s, BSLT_MSG_REGION, r->number, &anywhere, sizeof anywhere, fd);
 	close(fd); /* the mapping keeps the pages */
 	r->handle = UINT32_MAX;
 	return err;
@@ -92,8 +106,7 @@ static int u_region_announce(struct session *s, struct region *r)
 
 static void u_region_drop(struct session *s, struct region *r, bool announced)
 {
-	munmap(r->base, r->size);
-	r->base = NULL;
+	pages_unmap(r);
 	if ((int)r->handle >= 0)
 		close((int)r->handle);
 	if (announced)

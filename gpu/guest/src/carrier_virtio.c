@@ -29,10 +29,11 @@ static int drm(int fd, unsigned long request, void *arg)
 
 /* Sends one carrier message. With fence: *fence is a sync_file that signals
  * when basalt-vgpu has answered. */
-static int submit(struct session *s, uint16_t type, uint32_t argument, const void *body, uint32_t length, int *fence)
+static int submit_flagged(struct session *s, uint16_t type, uint16_t flags, uint32_t argument, const void *body,
+			  uint32_t length, int *fence)
 {
 	uint8_t buf[sizeof(struct message) + BSLT_HELLO_SIZE];
-	struct message m = {BSLT_MAGIC, type, 0, length, argument};
+	struct message m = {BSLT_MAGIC, type, flags, length, argument};
 	struct virtgpu_execbuffer e = {
 		.flags = fence ? VIRTGPU_EXECBUF_FENCE_FD_OUT : 0,
 		.size = (uint32_t)sizeof m + length,
@@ -48,6 +49,11 @@ static int submit(struct session *s, uint16_t type, uint32_t argument, const voi
 	if (fence)
 		*fence = e.fence_fd;
 	return 0;
+}
+
+static int submit(struct session *s, uint16_t type, uint32_t argument, const void *body, uint32_t length, int *fence)
+{
+	return submit_flagged(s, type, 0, argument, body, length, fence);
 }
 
 static bool fence_wait(int fence, int millis)
@@ -67,7 +73,7 @@ static int v_hello(struct session *s, const uint8_t body[BSLT_HELLO_SIZE])
 	return submit(s, BSLT_MSG_HELLO, BSLT_HELLO_WAKE_BY_MESSAGE, body, BSLT_HELLO_SIZE, NULL);
 }
 
-static int v_region_make(struct session *s, uint64_t size, struct region *r)
+static int v_region_make(struct session *s, uint64_t size, uint64_t address, struct region *r)
 {
 	struct virtgpu_resource_create c = {
 		.format = VIRTGPU_FORMAT_R8, .bind = VIRTGPU_BIND_CUSTOM, .width = (uint32_t)size,
@@ -82,10 +88,8 @@ static int v_region_make(struct session *s, uint64_t size, struct region *r)
 		return RES_OUT_OF_MEMORY;
 	m.handle = g.handle = c.bo_handle;
 	*r = (struct region){.size = size, .handle = c.bo_handle};
-	if (drm(s->fd, VIRTGPU_IOCTL_MAP, &m) != 0 ||
-	    (r->base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, (off_t)m.offset)) == MAP_FAILED) {
+	if (drm(s->fd, VIRTGPU_IOCTL_MAP, &m) != 0 || pages_map(r, address, s->fd, m.offset) != 0) {
 		(void)drm(s->fd, DRM_IOCTL_GEM_CLOSE_, &g);
-		r->base = NULL;
 		return RES_OUT_OF_MEMORY;
 	}
 	/* The kernel gives zeroed pages to shmem objects; a resource may be
@@ -100,7 +104,9 @@ static int v_region_announce(struct session *s, struct region *r)
 	struct {
 		uint64_t size;
 		uint32_t resource, zero;
-	} body = {r->size, 0, 0};
+		uint64_t address; /* with BSLT_REGION_PLACED */
+	} body = {r->size, 0, 0, (uintptr_t)r->base};
+	uint32_t length = r->placed ? sizeof body : sizeof body - sizeof body.address;
 	int fence, err;
 
 	if (drm(s->fd, VIRTGPU_IOCTL_RESOURCE_INFO, &info) != 0)
@@ -108,7 +114,7 @@ static int v_region_announce(struct session *s, struct region *r)
 	body.resource = info.res_handle;
 	/* The fence makes sure that the worker's socket has the message before
 	 * the ring has a command that names the region. */
-	if ((err = submit(s, BSLT_MSG_REGION, r->number, &body, sizeof body, &fence)) != 0)
+	if ((err = submit_flagged(s, BSLT_MSG_REGION, r->placed ? BSLT_REGION_PLACED : 0, r->number, &body, length, &fence)) != 0)
 		return err;
 	return fence_wait(fence, PROCESSED_MILLIS) ? 0 : RES_UNAVAILABLE;
 }
@@ -117,8 +123,7 @@ static void v_region_drop(struct session *s, struct region *r, bool announced)
 {
 	struct gem_close g = {.handle = r->handle};
 
-	munmap(r->base, r->size);
-	r->base = NULL;
+	pages_unmap(r);
 	if (announced)
 		(void)submit(s, BSLT_MSG_DROP_REGION, r->number, NULL, 0, NULL);
 	(void)drm(s->fd, DRM_IOCTL_GEM_CLOSE_, &g);

@@ -21,6 +21,7 @@ enum {
 	RES_UNAVAILABLE = 46,
 	RES_NO_DEVICE = 100,
 	RES_OPERATING_SYSTEM = 304,
+	RES_NOT_SUPPORTED = 801,
 	RES_UNKNOWN = 999,
 };
 
@@ -30,6 +31,7 @@ struct region {
 	uint64_t size;
 	uint32_t number;
 	uint32_t handle; /* (a): GEM handle; (b): memfd until it is announced */
+	bool placed;     /* at an address of the window's host part */
 };
 
 /* A range of addresses, in bytes; as in the header of region 0. */
@@ -52,8 +54,9 @@ struct session;
  * a CUresult. */
 struct carrier_ops {
 	const char *name;
-	/* Makes and maps shared pages; does not announce them. */
-	int (*region_make)(struct session *s, uint64_t size, struct region *r);
+	/* Makes and maps shared pages, at an address of the host part or, 0,
+	 * anywhere; does not announce them. */
+	int (*region_make)(struct session *s, uint64_t size, uint64_t address, struct region *r);
 	/* Tells the worker about a region; returns when the worker cannot miss it. */
 	int (*region_announce)(struct session *s, struct region *r);
 	/* Unmaps; tells the worker if it knew the region. */
@@ -75,6 +78,7 @@ struct session {
 	int fd;
 	struct region region0;
 	struct window window;   /* of device addresses; zero: it allocates none */
+	struct window host;     /* the part of it that this side gives out; zero: the worker is too old */
 	uint64_t default_arena; /* bytes, when BASALT_ARENA does not say */
 	uint64_t max_region;    /* bytes of one region, or 0 */
 
@@ -92,7 +96,10 @@ struct session {
 	pthread_mutex_t chunk_lock; /* guards next_chunk and taking chunks */
 	uint32_t next_chunk;
 
-	pthread_mutex_t region_lock; /* guards the next three */
+	pthread_mutex_t region_lock; /* guards the next six */
+	struct window taken[BSLT_MAX_REGIONS]; /* places in the host part, by address */
+	uint32_t taken_count;
+	uint64_t place_next; /* where the search for a place begins */
 	uint32_t region_last;
 	uint8_t region_used[BSLT_MAX_REGIONS];
 	uint64_t region_free_at[BSLT_MAX_REGIONS]; /* reusable when the tail is here */
@@ -111,6 +118,21 @@ int session_check(struct session *s);
 void session_die(struct session *s, int result);
 int session_region(struct session *s, uint64_t size, struct region *r);
 void session_region_free(struct session *s, struct region *r);
+/* A region at one address here and for the device's work. RES_NOT_SUPPORTED: no
+ * address can be had; others: these pages cannot be mapped there. */
+int session_host_region(struct session *s, uint64_t size, struct region *r);
+/* Waits until no work can use it. */
+void session_host_region_free(struct session *s, struct region *r);
+
+/* place.c. Learns the host part, once the window is chosen. */
+void places_open(struct session *s);
+/* An address for size bytes; 0: none is left. */
+uint64_t place_take(struct session *s, uint64_t size);
+void place_give(struct session *s, uint64_t address);
+/* Maps shared pages of fd, at an address that was taken or, 0, anywhere. */
+int pages_map(struct region *r, uint64_t address, int fd, uint64_t offset);
+/* Takes them away. A place stays reserved. */
+void pages_unmap(struct region *r);
 
 static inline uint8_t *at(const struct session *s, uint64_t off)
 {

@@ -13,7 +13,20 @@ bool device_range(CUdeviceptr address, size_t n)
 {
 	struct range r;
 
-	return range_find(SPACE_DEVICE, address, &r) && n <= r.size - (address - r.address);
+	if (range_find(SPACE_DEVICE, address, &r))
+		return n <= r.size - (address - r.address);
+	return host_range(address, n);
+}
+
+/* Whether n bytes from p on cannot be the program's: device addresses. */
+static bool foreign(const void *p, size_t n)
+{
+	return in_window((uintptr_t)p, n) && !host_range((uintptr_t)p, n);
+}
+
+int settle(CUstream h, uint64_t address, uint64_t n, int err)
+{
+	return err || !host_range(address, n) ? err : stream_wait(h);
 }
 
 /* Where host memory lies in a region of its own. */
@@ -67,12 +80,12 @@ int copy_to_device(CUstream h, CUdeviceptr dst, const void *src, size_t n, bool 
 	TRY(stream_resolve(h, &a.stream, &context));
 	if (n == 0)
 		return 0;
-	if (!src || in_window((uintptr_t)src, n) || !device_range(dst, n))
+	if (!src || foreign(src, n) || !device_range(dst, n))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (n <= BSLT_MAX_INLINE) {
 		struct bslt_copy_htod_inline i = {a.stream, dst};
 
-		return put(s, a.stream, BSLT_OP_COPY_HTOD_INLINE, 0, &i, sizeof i, src, (uint32_t)n, false);
+		return put(s, a.stream, BSLT_OP_COPY_HTOD_INLINE, 0, &i, sizeof i, src, (uint32_t)n, wait && host_range(dst, n));
 	}
 	if (pinned(src, n, &region, &off)) {
 		a.src_off = off;
@@ -80,7 +93,7 @@ int copy_to_device(CUstream h, CUdeviceptr dst, const void *src, size_t n, bool 
 		a.src_region = region;
 		return put(s, a.stream, BSLT_OP_COPY_HTOD, 0, &a, sizeof a, NULL, 0, wait);
 	}
-	wait = wait && n > NO_WAIT_UP_TO;
+	wait = wait && (n > NO_WAIT_UP_TO || host_range(dst, n));
 	while (n) {
 		struct piece p;
 		int err;
@@ -130,7 +143,7 @@ int copy_from_device(CUstream h, void *dst, CUdeviceptr src, size_t n, bool wait
 	TRY(stream_resolve(h, &a.stream, &context));
 	if (n == 0)
 		return 0;
-	if (!dst || in_window((uintptr_t)dst, n) || !device_range(src, n))
+	if (!dst || foreign(dst, n) || !device_range(src, n))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (pinned(dst, n, &region, &off)) {
 		a.dst_off = off;
@@ -194,13 +207,16 @@ int copy_any(CUstream h, uint64_t dst, uint64_t src, size_t n, bool wait)
 {
 	bool to = on_device(dst), from = on_device(src);
 
-	if (to && from)
-		return copy_on_device(h, dst, src, n);
+	if ((to && from) || (host_range(dst, n) && host_range(src, n))) {
+		int err = copy_on_device(h, dst, src, n);
+
+		return wait ? settle(h, dst, n, err) : err;
+	}
 	if (to)
 		return copy_to_device(h, dst, (const void *)(uintptr_t)src, n, wait);
 	if (from)
 		return copy_from_device(h, (void *)(uintptr_t)dst, src, n, wait);
-	if (n && (!dst || !src || in_window(dst, n) || in_window(src, n)))
+	if (n && (!dst || !src || foreign((void *)(uintptr_t)dst, n) || foreign((void *)(uintptr_t)src, n)))
 		return CUDA_ERROR_INVALID_VALUE;
 	TRY(stream_wait(h)); /* host to host, in the stream's order */
 	memmove((void *)(uintptr_t)dst, (const void *)(uintptr_t)src, n);
@@ -219,7 +235,7 @@ CUDA_API CUresult cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t B
 
 CUDA_API CUresult cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount)
 {
-	return copy_on_device(NULL, dstDevice, srcDevice, ByteCount);
+	return settle(NULL, dstDevice, ByteCount, copy_on_device(NULL, dstDevice, srcDevice, ByteCount));
 }
 
 CUDA_API CUresult cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)

@@ -42,10 +42,17 @@ static int side(struct side *out, unsigned int type, const void *host, CUdevicep
 	return 0;
 }
 
+static int copy_any_on_device(CUstream h, uint64_t dst, uint64_t src, size_t n, bool wait)
+{
+	int err = copy_on_device(h, dst, src, n);
+
+	return wait ? settle(h, dst, n, err) : err;
+}
+
 static int run(CUstream h, const struct side *dst, const struct side *src, size_t n, bool wait)
 {
 	if (!dst->host && !src->host)
-		return copy_on_device(h, dst->address, src->address, n);
+		return copy_any_on_device(h, dst->address, src->address, n, wait);
 	if (!dst->host)
 		return copy_to_device(h, dst->address, (const void *)(uintptr_t)src->address, n, wait);
 	if (!src->host)

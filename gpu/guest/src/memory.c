@@ -1,8 +1,4 @@
-/* Device and pinned host memory. */
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-
+/* Device memory. */
 #include "state.h"
 
 static int allocate(struct session *s, uint64_t context, size_t size, CUdeviceptr *out)
@@ -57,7 +53,7 @@ CUDA_API CUresult cuMemFree_v2(CUdeviceptr dptr)
 	if (dptr == 0)
 		return 0;
 	if (!range_take(SPACE_DEVICE, dptr, &r))
-		return CUDA_ERROR_INVALID_VALUE;
+		return managed_free(s, dptr);
 	return call(s, BSLT_OP_MEM_FREE, &a, sizeof a).result;
 }
 
@@ -112,114 +108,4 @@ CUDA_API CUresult cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUd
 	if (psize)
 		*psize = r.size;
 	return 0;
-}
-
-/* Pinned memory is a region that the worker copies from and to directly; when
- * there can be no more regions it is ordinary memory, which is only slower. */
-CUDA_API CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
-{
-	struct range r = {.size = bytesize, .flags = Flags, .owned = true};
-	int err;
-
-	SESSION(s);
-	if (!pp || bytesize == 0 || Flags & ~7u)
-		return CUDA_ERROR_INVALID_VALUE;
-	TRY(context_working(&r.context));
-	if (session_region(s, bytesize, &r.region) == 0) {
-		r.address = (uintptr_t)r.region.base;
-	} else {
-		void *p = mmap(NULL, bytesize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-		if (p == MAP_FAILED)
-			return CUDA_ERROR_OUT_OF_MEMORY;
-		r.address = (uintptr_t)p;
-	}
-	if ((err = range_add(SPACE_HOST, &r)) != 0) {
-		if (r.region.base)
-			session_region_free(s, &r.region);
-		else
-			munmap((void *)(uintptr_t)r.address, bytesize);
-		return err;
-	}
-	*pp = (void *)(uintptr_t)r.address;
-	return 0;
-}
-
-CUDA_API CUresult cuMemAllocHost_v2(void **pp, size_t bytesize)
-{
-	return cuMemHostAlloc(pp, bytesize, 0);
-}
-
-CUDA_API CUresult cuMemFreeHost(void *p)
-{
-	struct range r;
-
-	SESSION(s);
-	if (!range_find(SPACE_HOST, (uintptr_t)p, &r) || r.address != (uintptr_t)p || !r.owned)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!range_take(SPACE_HOST, (uintptr_t)p, &r))
-		return CUDA_ERROR_INVALID_VALUE;
-	if (r.region.base)
-		session_region_free(s, &r.region);
-	else
-		munmap(p, r.size);
-	return 0;
-}
-
-/* Registered memory is copied through the arena like any other: correct, and
- * no slower than before. What would need the device to reach into it is refused. */
-CUDA_API CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
-{
-	struct range r = {.address = (uintptr_t)p, .size = bytesize, .flags = Flags};
-
-	SESSION(s);
-	(void)s;
-	if (!p || bytesize == 0 || bytesize > UINTPTR_MAX - (uintptr_t)p)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (Flags & ~3u)
-		return CUDA_ERROR_NOT_SUPPORTED; /* I/O memory, read-only */
-	if (in_window((uintptr_t)p, bytesize))
-		return CUDA_ERROR_INVALID_VALUE; /* device addresses, not the program's */
-	TRY(context_working(&r.context));
-	return range_add(SPACE_HOST, &r);
-}
-
-CUDA_API CUresult cuMemHostUnregister(void *p)
-{
-	struct range r;
-
-	SESSION(s);
-	(void)s;
-	if (!range_find(SPACE_HOST, (uintptr_t)p, &r) || r.owned || !range_take(SPACE_HOST, (uintptr_t)p, &r))
-		return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
-	return 0;
-}
-
-CUDA_API CUresult cuMemHostGetFlags(unsigned int *pFlags, void *p)
-{
-	struct range r;
-
-	SESSION(s);
-	(void)s;
-	if (!pFlags || !range_find(SPACE_HOST, (uintptr_t)p, &r))
-		return CUDA_ERROR_INVALID_VALUE;
-	*pFlags = r.flags;
-	return 0;
-}
-
-/* A kernel on another machine's card cannot read this process's memory. */
-CUDA_API CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags)
-{
-	(void)pdptr, (void)p, (void)Flags;
-	SESSION(s);
-	(void)s;
-	return CUDA_ERROR_NOT_SUPPORTED;
-}
-
-CUDA_API CUresult cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)
-{
-	(void)dptr, (void)bytesize, (void)flags;
-	SESSION(s);
-	(void)s;
-	return CUDA_ERROR_NOT_SUPPORTED;
 }

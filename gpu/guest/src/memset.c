@@ -29,17 +29,17 @@ int memset_rect(CUstream h, CUdeviceptr dst, size_t pitch, uint32_t value, uint3
 
 CUDA_API CUresult cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N)
 {
-	return memset_device(NULL, dstDevice, uc, 1, N);
+	return settle(NULL, dstDevice, 1, memset_device(NULL, dstDevice, uc, 1, N));
 }
 
 CUDA_API CUresult cuMemsetD16_v2(CUdeviceptr dstDevice, unsigned short us, size_t N)
 {
-	return memset_device(NULL, dstDevice, us, 2, N);
+	return settle(NULL, dstDevice, 1, memset_device(NULL, dstDevice, us, 2, N));
 }
 
 CUDA_API CUresult cuMemsetD32_v2(CUdeviceptr dstDevice, unsigned int ui, size_t N)
 {
-	return memset_device(NULL, dstDevice, ui, 4, N);
+	return settle(NULL, dstDevice, 1, memset_device(NULL, dstDevice, ui, 4, N));
 }
 
 CUDA_API CUresult cuMemsetD8Async(CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream)
@@ -59,17 +59,17 @@ CUDA_API CUresult cuMemsetD32Async(CUdeviceptr dstDevice, unsigned int ui, size_
 
 CUDA_API CUresult cuMemsetD2D8_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height)
 {
-	return memset_rect(NULL, dstDevice, dstPitch, uc, 1, Width, Height);
+	return settle(NULL, dstDevice, 1, memset_rect(NULL, dstDevice, dstPitch, uc, 1, Width, Height));
 }
 
 CUDA_API CUresult cuMemsetD2D16_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height)
 {
-	return memset_rect(NULL, dstDevice, dstPitch, us, 2, Width, Height);
+	return settle(NULL, dstDevice, 1, memset_rect(NULL, dstDevice, dstPitch, us, 2, Width, Height));
 }
 
 CUDA_API CUresult cuMemsetD2D32_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height)
 {
-	return memset_rect(NULL, dstDevice, dstPitch, ui, 4, Width, Height);
+	return settle(NULL, dstDevice, 1, memset_rect(NULL, dstDevice, dstPitch, ui, 4, Width, Height));
 }
 
 CUDA_API CUresult cuMemsetD2D8Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height,

@@ -20,7 +20,7 @@ CUDA_API CUresult cuMemcpyDtoH_v2_ptds(void *dst, CUdeviceptr src, size_t n)
 
 CUDA_API CUresult cuMemcpyDtoD_v2_ptds(CUdeviceptr dst, CUdeviceptr src, size_t n)
 {
-	return copy_on_device(CU_STREAM_PER_THREAD, dst, src, n);
+	return settle(CU_STREAM_PER_THREAD, dst, n, copy_on_device(CU_STREAM_PER_THREAD, dst, src, n));
 }
 
 CUDA_API CUresult cuMemcpy_ptds(CUdeviceptr dst, CUdeviceptr src, size_t n)
@@ -45,32 +45,32 @@ CUDA_API CUresult cuMemcpy3D_v2_ptds(const CUDA_MEMCPY3D *c)
 
 CUDA_API CUresult cuMemsetD8_v2_ptds(CUdeviceptr dst, unsigned char v, size_t n)
 {
-	return memset_device(CU_STREAM_PER_THREAD, dst, v, 1, n);
+	return settle(CU_STREAM_PER_THREAD, dst, 1, memset_device(CU_STREAM_PER_THREAD, dst, v, 1, n));
 }
 
 CUDA_API CUresult cuMemsetD16_v2_ptds(CUdeviceptr dst, unsigned short v, size_t n)
 {
-	return memset_device(CU_STREAM_PER_THREAD, dst, v, 2, n);
+	return settle(CU_STREAM_PER_THREAD, dst, 1, memset_device(CU_STREAM_PER_THREAD, dst, v, 2, n));
 }
 
 CUDA_API CUresult cuMemsetD32_v2_ptds(CUdeviceptr dst, unsigned int v, size_t n)
 {
-	return memset_device(CU_STREAM_PER_THREAD, dst, v, 4, n);
+	return settle(CU_STREAM_PER_THREAD, dst, 1, memset_device(CU_STREAM_PER_THREAD, dst, v, 4, n));
 }
 
 CUDA_API CUresult cuMemsetD2D8_v2_ptds(CUdeviceptr dst, size_t pitch, unsigned char v, size_t w, size_t rows)
 {
-	return memset_rect(CU_STREAM_PER_THREAD, dst, pitch, v, 1, w, rows);
+	return settle(CU_STREAM_PER_THREAD, dst, 1, memset_rect(CU_STREAM_PER_THREAD, dst, pitch, v, 1, w, rows));
 }
 
 CUDA_API CUresult cuMemsetD2D16_v2_ptds(CUdeviceptr dst, size_t pitch, unsigned short v, size_t w, size_t rows)
 {
-	return memset_rect(CU_STREAM_PER_THREAD, dst, pitch, v, 2, w, rows);
+	return settle(CU_STREAM_PER_THREAD, dst, 1, memset_rect(CU_STREAM_PER_THREAD, dst, pitch, v, 2, w, rows));
 }
 
 CUDA_API CUresult cuMemsetD2D32_v2_ptds(CUdeviceptr dst, size_t pitch, unsigned int v, size_t w, size_t rows)
 {
-	return memset_rect(CU_STREAM_PER_THREAD, dst, pitch, v, 4, w, rows);
+	return settle(CU_STREAM_PER_THREAD, dst, 1, memset_rect(CU_STREAM_PER_THREAD, dst, pitch, v, 4, w, rows));
 }
 
 CUDA_API CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f, void **params, void **extra)

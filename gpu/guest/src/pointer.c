@@ -28,11 +28,13 @@ enum {
 
 static int get(void *data, int attribute, const struct range *r, bool on_device, CUdeviceptr ptr)
 {
+	bool reached = on_device || r->mapped;
+
 	switch (attribute) {
 	case ATTRIBUTE_CONTEXT: GIVE(CUcontext, handle_of(r->context));
-	case ATTRIBUTE_MEMORY_TYPE: GIVE(unsigned int, on_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST);
+	case ATTRIBUTE_MEMORY_TYPE: GIVE(unsigned int, on_device || r->managed ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST);
 	case ATTRIBUTE_DEVICE_POINTER:
-		if (!on_device)
+		if (!reached)
 			return CUDA_ERROR_INVALID_VALUE;
 		GIVE(CUdeviceptr, ptr);
 	case ATTRIBUTE_HOST_POINTER:
@@ -41,12 +43,12 @@ static int get(void *data, int attribute, const struct range *r, bool on_device,
 		GIVE(void *, (uintptr_t)ptr);
 	case ATTRIBUTE_SYNC_MEMOPS: GIVE(unsigned int, 0);
 	case ATTRIBUTE_BUFFER_ID: GIVE(unsigned long long, r->address);
-	case ATTRIBUTE_IS_MANAGED: GIVE(unsigned char, 0);
+	case ATTRIBUTE_IS_MANAGED: GIVE(unsigned char, r->managed);
 	case ATTRIBUTE_DEVICE_ORDINAL: GIVE(int, 0);
 	case ATTRIBUTE_IS_LEGACY_IPC_CAPABLE: GIVE(unsigned char, 0);
 	case ATTRIBUTE_RANGE_START: GIVE(void *, (uintptr_t)r->address);
 	case ATTRIBUTE_RANGE_SIZE: GIVE(size_t, r->size);
-	case ATTRIBUTE_MAPPED: GIVE(unsigned char, on_device);
+	case ATTRIBUTE_MAPPED: GIVE(unsigned char, reached);
 	default: return CUDA_ERROR_NOT_SUPPORTED;
 	}
 }

@@ -17,13 +17,14 @@ static struct table {
  * virtual memory management. Such addresses are made sure of one by one: their
  * pages are reserved in this process, and stay so, because a card gives the same
  * ones again. */
-static struct window window;         /* written before there is a session */
+static struct window window, host;   /* written before there is a session */
 static _Atomic bool strays;          /* there is a device address outside */
 static struct table outside = {0};   /* pages reserved for them; guarded by lock */
 
-void ranges_window(const struct window *w)
+void ranges_window(const struct window *w, const struct window *host_part)
 {
 	window = *w;
+	host = *host_part;
 }
 
 bool in_window(uint64_t address, uint64_t n)
@@ -31,10 +32,14 @@ bool in_window(uint64_t address, uint64_t n)
 	return address < window.base + window.size && (address >= window.base || n > window.base - address);
 }
 
-/* Whether an address can be device memory at all. */
-static bool possible(uint64_t address)
+/* Whether an address can be memory of a space at all. */
+static bool possible(enum space space, uint64_t address)
 {
-	return address - window.base < window.size || atomic_load_explicit(&strays, memory_order_relaxed);
+	bool ours = address - window.base < window.size, shared = address - host.base < host.size;
+
+	if (space == SPACE_HOST)
+		return !ours || shared;
+	return ours ? !shared : atomic_load_explicit(&strays, memory_order_relaxed);
 }
 
 /* The index of the first range that starts above address. */
@@ -121,7 +126,7 @@ bool range_find(enum space space, uint64_t address, struct range *r)
 	bool found = false;
 	size_t i;
 
-	if (space == SPACE_DEVICE ? !possible(address) : address - window.base < window.size)
+	if (!possible(space, address))
 		return false;
 	pthread_mutex_lock(&lock);
 	i = above(t, address);
@@ -131,6 +136,14 @@ bool range_find(enum space space, uint64_t address, struct range *r)
 	}
 	pthread_mutex_unlock(&lock);
 	return found;
+}
+
+bool host_range(uint64_t address, uint64_t n)
+{
+	struct range r;
+
+	return address - host.base < host.size && range_find(SPACE_HOST, address, &r) && r.mapped &&
+	       n <= r.size - (address - r.address);
 }
 
 bool range_take(enum space space, uint64_t address, struct range *r)
@@ -168,7 +181,7 @@ void ranges_abandon(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	memset(tables, 0, sizeof tables);
-	window = (struct window){0, 0};
+	window = host = (struct window){0, 0};
 	outside = (struct table){0}; /* like the window, not mapped in a child */
 	atomic_store(&strays, false);
 }

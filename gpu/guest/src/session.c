@@ -61,13 +61,13 @@ static int make_region0(struct session *s)
 	s->slots = off, off += (SLOT_COUNT + LANES) * BSLT_SLOT_SIZE;
 	s->chunk_state = off, states = page_up(4ull * s->chunk_count), off += states;
 	s->arena = page_up(off), off = s->arena + (uint64_t)s->chunk_count * CHUNK_SIZE;
-	if ((err = s->ops->region_make(s, off, &s->region0)) != 0)
+	if ((err = s->ops->region_make(s, off, 0, &s->region0)) != 0)
 		return err;
 	/* A forked child must not see, and cannot spoil, its parent's channel. */
 	(void)madvise(s->region0.base, s->region0.size, MADV_DONTFORK);
 	*(uint32_t *)(void *)at(s, BSLT_OFF_MAGIC) = BSLT_MAGIC;
 	*(uint16_t *)(void *)at(s, BSLT_OFF_MAJOR) = BSLT_MAJOR;
-	*(uint16_t *)(void *)at(s, BSLT_OFF_MINOR) = BSLT_MINOR;
+	*(uint16_t *)(void *)at(s, BSLT_OFF_MINOR) = BSLT_LIBRARY_MINOR;
 	const struct { uint32_t off; uint64_t value; } words[] = {
 		{BSLT_OFF_REGION_SIZE, s->region0.size}, {BSLT_OFF_RING, s->ring},
 		{BSLT_OFF_RING_SIZE, RING_SIZE}, {BSLT_OFF_SLOTS, s->slots},
@@ -84,7 +84,7 @@ static int make_region0(struct session *s)
 static void make_hello(uint8_t body[BSLT_HELLO_SIZE])
 {
 	const char *token = getenv("BASALT_TOKEN");
-	uint16_t version[2] = {BSLT_MAJOR, BSLT_MINOR};
+	uint16_t version[2] = {BSLT_MAJOR, BSLT_LIBRARY_MINOR};
 	uint32_t pid = (uint32_t)getpid();
 
 	memset(body, 0, BSLT_HELLO_SIZE);
@@ -130,9 +130,12 @@ static int greet_with_window(struct session *s, char why[BSLT_ERROR_TEXT_SIZE])
 	if ((err = windows_reserve(offers, why)) != 0)
 		return err;
 	windows_offer(s, offers);
-	if ((err = greet(s, why)) == 0)
-		return window_accept(s, offers, why);
-	windows_release(offers);
+	if ((err = greet(s, why)) != 0) {
+		windows_release(offers);
+		return err;
+	}
+	if ((err = window_accept(s, offers, why)) == 0)
+		places_open(s);
 	return err;
 }
 
@@ -250,18 +253,17 @@ static void number_free(struct session *s, uint32_t number)
 	pthread_mutex_unlock(&s->region_lock);
 }
 
-int session_region(struct session *s, uint64_t size, struct region *r)
+/* Makes and announces a region, at an address or, 0, anywhere. */
+static int make_region(struct session *s, uint64_t size, uint64_t address, struct region *r)
 {
 	uint32_t number;
 	int err = session_check(s);
 
 	if (err)
 		return err;
-	if (size == 0 || size > BSLT_MAX_REGION_SIZE - PAGE || (s->max_region && size > s->max_region))
-		return RES_OUT_OF_MEMORY;
 	if ((number = region_number(s)) == 0)
 		return RES_OUT_OF_MEMORY;
-	if ((err = s->ops->region_make(s, page_up(size), r)) == 0) {
+	if ((err = s->ops->region_make(s, page_up(size), address, r)) == 0) {
 		r->number = number;
 		if ((err = s->ops->region_announce(s, r)) == 0)
 			return 0;
@@ -271,10 +273,52 @@ int session_region(struct session *s, uint64_t size, struct region *r)
 	return err;
 }
 
+/* Whether a region can have so many bytes. */
+static bool region_fits(const struct session *s, uint64_t size)
+{
+	return size != 0 && size <= BSLT_MAX_REGION_SIZE - PAGE && (!s->max_region || size <= s->max_region);
+}
+
+int session_region(struct session *s, uint64_t size, struct region *r)
+{
+	return region_fits(s, size) ? make_region(s, size, 0, r) : RES_OUT_OF_MEMORY;
+}
+
 void session_region_free(struct session *s, struct region *r)
 {
+	uint64_t address = (uintptr_t)r->base;
 	uint32_t number = r->number;
 
 	s->ops->region_drop(s, r, true);
+	if (r->placed)
+		place_give(s, address);
 	number_free(s, number);
+}
+
+int session_host_region(struct session *s, uint64_t size, struct region *r)
+{
+	struct bslt_mem_host_map a = {0};
+	uint64_t address;
+	int err;
+
+	if (!region_fits(s, size))
+		return RES_OUT_OF_MEMORY;
+	if ((address = place_take(s, page_up(size))) == 0)
+		return RES_NOT_SUPPORTED;
+	if ((err = make_region(s, size, address, r)) != 0) {
+		place_give(s, address);
+		return err;
+	}
+	a.region = r->number;
+	if ((err = call(s, BSLT_OP_MEM_HOST_MAP, &a, sizeof a).result) != 0)
+		session_region_free(s, r);
+	return err == RES_NOT_SUPPORTED ? RES_OUT_OF_MEMORY : err;
+}
+
+void session_host_region_free(struct session *s, struct region *r)
+{
+	struct bslt_mem_host_unmap a = {.region = r->number};
+
+	(void)call(s, BSLT_OP_MEM_HOST_UNMAP, &a, sizeof a); /* fails in a session that is dead: nothing runs */
+	session_region_free(s, r);
 }

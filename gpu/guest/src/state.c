@@ -26,6 +26,7 @@ static void forked(void)
 	session_abandon(s);
 	objects_abandon();
 	ranges_abandon();
+	advice_abandon();
 	primary_abandon();
 	callbacks_abandon();
 	context_storage_abandon();
@@ -35,6 +36,16 @@ static void forked(void)
 static void watch_forks(void)
 {
 	pthread_atfork(NULL, NULL, forked);
+}
+
+/* The worker is too old to use host memory in place. */
+static void no_host_memory(void)
+{
+	static const uint32_t promises[] = {19, 83, 89}; /* see attribute.c */
+
+	for (size_t i = 0; i < sizeof promises / sizeof promises[0]; i++)
+		if (promises[i] < device.attribute_count)
+			device.attributes[promises[i]] = 0;
 }
 
 static int start(struct session **out)
@@ -54,7 +65,9 @@ static int start(struct session **out)
 			fprintf(stderr, "basalt: no vGPU (CUDA error %d) %s\n", err, why);
 		return err;
 	}
-	ranges_window(&s->window);
+	ranges_window(&s->window, &s->host);
+	if (!s->host.size)
+		no_host_memory();
 	*out = s;
 	return 0;
 }

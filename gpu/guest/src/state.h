@@ -152,14 +152,20 @@ struct range {
 	unsigned int flags;
 	struct region region; /* pinned host memory with a region of its own */
 	bool owned;           /* host: allocated by us, not registered */
+	bool mapped;          /* host: the device uses it at its address */
+	bool managed;         /* host: of cuMemAllocManaged; mapped too */
 };
 enum space { SPACE_DEVICE, SPACE_HOST };
-/* Where the session's device addresses lie, before any range is added. */
-void ranges_window(const struct window *w);
+/* Where the session's addresses lie, before any range is added, and which of them
+ * are of host memory. */
+void ranges_window(const struct window *w, const struct window *host);
 /* Whether n bytes from address on have one in the window: no program memory. */
 bool in_window(uint64_t address, uint64_t n);
 int range_add(enum space space, const struct range *r);
 bool range_find(enum space space, uint64_t address, struct range *r);
+/* Whether n bytes from address on lie in one piece of host memory that the device
+ * uses at its address. */
+bool host_range(uint64_t address, uint64_t n);
 /* Takes out the range that starts at address. */
 bool range_take(enum space space, uint64_t address, struct range *r);
 void ranges_drop_context(uint64_t context);
@@ -174,6 +180,31 @@ int copy_any(CUstream h, uint64_t dst, uint64_t src, size_t n, bool wait);
 int stream_wait(CUstream h);
 /* Whether n bytes from address on lie in one piece of device memory. */
 bool device_range(CUdeviceptr address, size_t n);
+/* The end of a call that returns when it is done, and so does nothing to the host's
+ * view of device memory: waits where n bytes at an address are the host's. */
+int settle(CUstream h, uint64_t address, uint64_t n, int err);
 int memset_device(CUstream h, CUdeviceptr dst, uint32_t value, uint32_t width, uint64_t count);
+
+/* host_memory.c. Makes the host range r, of which size and what it is are set;
+ * reached: the device must be able to use it. */
+int host_allocate(struct session *s, struct range *r, bool reached);
+/* Frees what host_allocate made, when no work can use it any more. */
+int host_release(struct session *s, uint64_t address, bool managed);
+
+/* managed.c. Frees managed memory. */
+int managed_free(struct session *s, uint64_t address);
+
+/* advice.c: what the program has said of pages of managed memory. */
+struct advice {
+	bool read_mostly, by_device, by_host;
+	int preferred, prefetched; /* devices; CU_DEVICE_INVALID: none */
+};
+/* A CUmem_advise about the addresses from up to to. */
+int advice_set(uint64_t from, uint64_t to, int advice, int device);
+int advice_prefetched(uint64_t from, uint64_t to, int device);
+/* What holds for all of them. */
+void advice_get(uint64_t from, uint64_t to, struct advice *a);
+void advice_forget(uint64_t from, uint64_t to);
+void advice_abandon(void);
 
 #endif

@@ -1621,24 +1621,6 @@ CUDA_API CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alig
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUdevice device)
-{
-	(void)devPtr;
-	(void)count;
-	(void)advice;
-	(void)device;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUmemLocation location)
-{
-	(void)devPtr;
-	(void)count;
-	(void)advice;
-	(void)location;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuMemAlloc(CUdeviceptr_v1 *dptr, unsigned int bytesize)
 {
 	(void)dptr;
@@ -1865,46 +1847,6 @@ CUDA_API CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
 {
 	(void)pool;
 	(void)minBytesToKeep;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUdevice dstDevice, CUstream hStream)
-{
-	(void)devPtr;
-	(void)count;
-	(void)dstDevice;
-	(void)hStream;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location, unsigned int flags, CUstream hStream)
-{
-	(void)devPtr;
-	(void)count;
-	(void)location;
-	(void)flags;
-	(void)hStream;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuMemRangeGetAttribute(void *data, size_t dataSize, CUmem_range_attribute attribute, CUdeviceptr devPtr, size_t count)
-{
-	(void)data;
-	(void)dataSize;
-	(void)attribute;
-	(void)devPtr;
-	(void)count;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuMemRangeGetAttributes(void **data, size_t *dataSizes, CUmem_range_attribute *attributes, size_t numAttributes, CUdeviceptr devPtr, size_t count)
-{
-	(void)data;
-	(void)dataSizes;
-	(void)attributes;
-	(void)numAttributes;
-	(void)devPtr;
-	(void)count;
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
@@ -2494,15 +2436,6 @@ CUDA_API CUresult cuSignalExternalSemaphoresAsync(const CUexternalSemaphore *ext
 	(void)paramsArray;
 	(void)numExtSems;
 	(void)stream;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags)
-{
-	(void)hStream;
-	(void)dptr;
-	(void)length;
-	(void)flags;
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
@@ -3213,12 +3146,12 @@ CUDA_API CUresult cuMemMapArrayAsync_ptsz(CUarrayMapInfo *mapInfoList, unsigned 
 
 CUDA_API CUresult cuMemPrefetchAsync_ptsz(CUdeviceptr devPtr, size_t count, CUdevice dstDevice, CUstream hStream)
 {
-	return cuMemPrefetchAsync(devPtr, count, dstDevice, hStream);
+	return cuMemPrefetchAsync(devPtr, count, dstDevice, per_thread(hStream));
 }
 
 CUDA_API CUresult cuMemPrefetchAsync_v2_ptsz(CUdeviceptr devPtr, size_t count, CUmemLocation location, unsigned int flags, CUstream hStream)
 {
-	return cuMemPrefetchAsync_v2(devPtr, count, location, flags, hStream);
+	return cuMemPrefetchAsync_v2(devPtr, count, location, flags, per_thread(hStream));
 }
 
 CUDA_API CUresult cuMemcpy2DAsync_v2_ptsz(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
@@ -3348,7 +3281,7 @@ CUDA_API CUresult cuStreamAddCallback_ptsz(CUstream hStream, CUstreamCallback ca
 
 CUDA_API CUresult cuStreamAttachMemAsync_ptsz(CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags)
 {
-	return cuStreamAttachMemAsync(hStream, dptr, length, flags);
+	return cuStreamAttachMemAsync(per_thread(hStream), dptr, length, flags);
 }
 
 CUDA_API CUresult cuStreamBatchMemOp_ptsz(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags)

@@ -43,6 +43,8 @@ type Options struct {
 	// Loading is called when a module begins to be loaded, when not nil, and
 	// may wait.
 	Loading func(image []byte)
+	// FailHost makes HostRegister fail with this error, when not nil.
+	FailHost func() error
 }
 
 // Driver implements worker.Driver.
@@ -93,7 +95,7 @@ func (d *Driver) Close() error { return nil }
 
 // NewContext implements worker.Driver.
 func (d *Driver) NewContext(_ uint32, gate worker.Gate, w *worker.Window) (worker.Context, error) {
-	c := &Context{d: d, gate: gate, window: w, memory: map[uint64][]byte{}, away: map[uint64][]byte{}, freeing: map[uint64]bool{}, end: make(chan struct{}), stopped: make(chan struct{})}
+	c := &Context{d: d, gate: gate, window: w, memory: map[uint64][]byte{}, hosts: map[uint64][]byte{}, away: map[uint64][]byte{}, freeing: map[uint64]bool{}, end: make(chan struct{}), stopped: make(chan struct{})}
 	c.wake = sync.NewCond(&c.mu)
 	d.mu.Lock()
 	d.contexts[c] = struct{}{}
@@ -142,6 +144,7 @@ type Context struct {
 	queue   []operation
 	memory  map[uint64][]byte
 	away    map[uint64][]byte // evicted
+	hosts   map[uint64][]byte // host memory, by address
 	evicted bool
 	inside  bool // the gate
 	freeing map[uint64]bool

@@ -98,6 +98,9 @@ func within(memory map[uint64][]byte, address, n uint64) ([]byte, error) {
 func (c *Context) at(address, n uint64) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if b, err := within(c.hosts, address, n); err == nil {
+		return b, nil
+	}
 	return within(c.memory, address, n)
 }
 
@@ -105,8 +108,10 @@ func (c *Context) at(address, n uint64) ([]byte, error) {
 func (c *Context) check(address, n uint64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, err := within(c.memory, address, n); err == nil {
-		return nil
+	for _, here := range []map[uint64][]byte{c.memory, c.hosts} {
+		if _, err := within(here, address, n); err == nil {
+			return nil
+		}
 	}
 	_, err := within(c.away, address, n)
 	return err

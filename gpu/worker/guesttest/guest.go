@@ -216,6 +216,29 @@ func (g *Guest) Region(number uint32, size uint64) (*shm.Mapping, error) {
 	return m, carrier.Write(g.Conn, carrier.Message{Type: abi.MsgRegion, Argument: number, Body: body, FDs: []int{fd}})
 }
 
+// RegionAt shares pages as region number, at an address of the window, and returns
+// them as the guest sees them. No two of the pages follow each other in their
+// file, as those of a VM's process may not.
+func (g *Guest) RegionAt(number uint32, address, pages uint64) (*shm.Mapping, error) {
+	fd, err := Memory(2*pages*abi.PageSize, unix.F_SEAL_SHRINK)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd) // the mapping keeps the memory
+	r := abi.Region{Size: pages * abi.PageSize, Placed: true, Address: address}
+	var mine []shm.Extent
+	for i := range pages {
+		e := abi.Extent{Offset: 2 * (pages - 1 - i) * abi.PageSize, Length: abi.PageSize}
+		r.Extents = append(r.Extents, e)
+		mine = append(mine, shm.Extent{FD: fd, Offset: e.Offset, Length: e.Length})
+	}
+	m, err := shm.Map(mine[:min(pages, 64)])
+	if err != nil {
+		return nil, err
+	}
+	return m, carrier.Write(g.Conn, carrier.Message{Type: abi.MsgRegion, Flags: r.Flags(), Argument: number, Body: r.Append(nil), FDs: []int{fd}})
+}
+
 // Drop takes a region back.
 func (g *Guest) Drop(number uint32) error {
 	return carrier.Write(g.Conn, carrier.Message{Type: abi.MsgDropRegion, Argument: number})

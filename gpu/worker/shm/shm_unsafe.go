@@ -5,6 +5,7 @@
 package shm
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -39,17 +40,52 @@ func Map(extents []Extent) (*Mapping, error) {
 		return nil, fmt.Errorf("reserve %d bytes of addresses: %w", size, err)
 	}
 	m := &Mapping{base, size}
+	if err := m.fill(extents); err != nil {
+		m.Close()
+		return nil, err
+	}
+	return m, nil
+}
+
+// MapAt maps the extents like Map, from address on. It replaces what is mapped
+// there: the caller holds a reservation of that range, and no one else uses it.
+func MapAt(address uint64, extents []Extent) (*Mapping, error) {
+	at := uintptr(address)
+	m := &Mapping{base: *(*unsafe.Pointer)(unsafe.Pointer(&at))}
+	for _, e := range extents {
+		m.size += e.Length
+	}
+	if err := m.fill(extents); err != nil {
+		return nil, errors.Join(err, m.Reserve())
+	}
+	return m, nil
+}
+
+// fill maps the extents over the mapping's addresses, run by run.
+func (m *Mapping) fill(extents []Extent) error {
 	var at uint64
 	for _, e := range Coalesce(extents) {
-		_, err := unix.MmapPtr(e.FD, int64(e.Offset), unsafe.Add(base, at), uintptr(e.Length),
+		_, err := unix.MmapPtr(e.FD, int64(e.Offset), unsafe.Add(m.base, at), uintptr(e.Length),
 			unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_FIXED)
 		if err != nil {
-			m.Close()
-			return nil, fmt.Errorf("map %d bytes: %w", e.Length, err)
+			return fmt.Errorf("map %d bytes: %w", e.Length, err)
 		}
 		at += e.Length
 	}
-	return m, nil
+	return nil
+}
+
+// Reserve takes the pages away and leaves a mapping without access in their
+// place. At no moment are the addresses free. Nothing may use the mapping
+// afterwards.
+func (m *Mapping) Reserve() error {
+	_, err := unix.MmapPtr(-1, 0, m.base, uintptr(m.size), unix.PROT_NONE,
+		unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE|unix.MAP_FIXED)
+	if err != nil {
+		return fmt.Errorf("reserve %d bytes at %p: %w", m.size, m.base, err)
+	}
+	m.base, m.size = nil, 0
+	return nil
 }
 
 // Close unmaps. Nothing may use the mapping afterwards.

@@ -4,6 +4,7 @@
  *	cudaprobe add    vector addition of a million floats, checked
  *	cudaprobe loop   additions until an error, which is printed
  *	cudaprobe pinned the same data through pinned memory, made and freed often
+ *	cudaprobe mapped kernels add in pinned and managed memory, without copies
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -19,7 +20,8 @@ typedef uint64_t dptr;
 	F(cuModuleLoadData, (void **, const void *)) F(cuModuleGetFunction, (void **, void *, const char *)) \
 	F(cuMemAlloc_v2, (dptr *, size_t)) F(cuMemcpyHtoD_v2, (dptr, const void *, size_t)) \
 	F(cuMemcpyDtoH_v2, (void *, dptr, size_t)) F(cuCtxSynchronize, (void)) F(cuMemHostAlloc, (void **, size_t, unsigned)) \
-	F(cuMemFreeHost, (void *)) \
+	F(cuMemFreeHost, (void *)) F(cuMemHostGetDevicePointer_v2, (dptr *, void *, unsigned)) \
+	F(cuMemAllocManaged, (dptr *, size_t, unsigned)) F(cuMemFree_v2, (dptr)) \
 	F(cuLaunchKernel, (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **))
 #define DECLARE(name, args) static int(*name) args;
 FUNCTIONS(DECLARE)
@@ -91,6 +93,38 @@ static int add(void)
 	return 0;
 }
 
+/* Additions in host memory: two pinned vectors, and a managed one for the sums. */
+static int mapped(void)
+{
+	dptr pa, pb, pc;
+	float *sum;
+	void *params[] = {&pa, &pb, &pc, &n};
+
+	CHECK(cuMemHostAlloc((void **)&a, 4 * n, 2));
+	CHECK(cuMemHostAlloc((void **)&b, 4 * n, 2));
+	CHECK(cuMemAllocManaged(&pc, 4 * n, 1));
+	CHECK(cuMemHostGetDevicePointer_v2(&pa, a, 0));
+	CHECK(cuMemHostGetDevicePointer_v2(&pb, b, 0));
+	sum = (float *)(uintptr_t)pc;
+	for (int round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < n; i++) {
+			a[i] = (float)(i * (unsigned)round);
+			b[i] = 1.0f;
+		}
+		CHECK(cuLaunchKernel(kernel, (n + 255) / 256, 1, 1, 256, 1, 1, 0, NULL, params, NULL));
+		CHECK(cuCtxSynchronize());
+		for (unsigned i = 0; i < n; i++)
+			if (sum[i] != a[i] + 1.0f) {
+				printf("cudaprobe: WRONG at %u: %f + 1 = %f\n", i, a[i], sum[i]);
+				return 1;
+			}
+	}
+	CHECK(cuMemFreeHost(a));
+	CHECK(cuMemFreeHost(b));
+	CHECK(cuMemFree_v2(pc));
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "add";
@@ -112,6 +146,10 @@ int main(int argc, char **argv)
 			CHECK(cuMemFreeHost(a));
 			CHECK(cuMemFreeHost(c));
 		}
+	} else if (!strcmp(what, "mapped")) {
+		for (int i = 0; i < 5; i++)
+			if (mapped())
+				return 1;
 	} else if (!strcmp(what, "loop")) {
 		printf("cudaprobe: looping\n");
 		while (add() == 0)

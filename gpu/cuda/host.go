@@ -1,0 +1,211 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+)
+
+// CUdevice_attribute and flags, from cuda.h.
+const (
+	attributeMapHostMemory     = 19
+	attributeManagedMemory     = 83
+	attributeConcurrentManaged = 89
+	attributeRegisteredPointer = 91
+
+	hostRegisterPortable  = 1
+	hostRegisterDeviceMap = 2
+)
+
+// hosts is the host memory that the card reaches: pages of the guest, at the
+// guest's address, registered with libcuda once for all contexts (portable).
+// One context owns the registration; when it ends before the others, libcuda
+// forgets the pages, and another context registers them again. Work of the others
+// that uses them in that moment fails.
+type hosts struct {
+	mu  sync.Mutex // guards all; held while libcuda registers
+	all map[uint64]*registered
+}
+
+// registered is one piece of host memory.
+type registered struct {
+	size  uint64
+	owner *context
+	users map[*context]func() // contexts whose work may touch it; the function is called when none may any more
+	named int                 // contexts that have not been told to let go
+}
+
+// findHosts says what the card can do with host memory, in the attributes. A
+// guest's managed memory is host memory that both sides use: it stays where it
+// is, and the card reads and writes it over the bus.
+func (d *driver) findHosts() {
+	can := int32(1)
+	for f := cuMemHostRegister; f <= cuMemHostGetDevicePointer; f++ {
+		if !d.lib.has(f) {
+			can = 0
+		}
+	}
+	if d.info.Attributes[attributeRegisteredPointer] == 0 || d.info.Attributes[attributeMapHostMemory] == 0 {
+		can = 0 // the card would use another address
+	}
+	for _, a := range []int{attributeMapHostMemory, attributeManagedMemory, attributeConcurrentManaged} {
+		d.info.Attributes[a] = can
+	}
+}
+
+// HostRegister implements worker.Context.
+func (c *context) HostRegister(address uint64, memory []byte) error {
+	if c.d.info.Attributes[attributeMapHostMemory] == 0 {
+		return fmt.Errorf("%w: this card does not reach host memory at the host's addresses", abi.ErrNotSupported)
+	}
+	if err := c.failed(); err != nil {
+		return err
+	}
+	h := &c.d.hosts
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r := h.all[address]
+	if r == nil {
+		r = &registered{size: uint64(len(memory)), owner: c, users: map[*context]func(){}}
+		if err := c.pin(address, r.size); err != nil {
+			return err
+		}
+		h.all[address] = r
+		c.d.memory.add(span{start: address, size: r.size, host: true})
+	}
+	if _, twice := r.users[c]; twice || r.size != uint64(len(memory)) || r.named == 0 && len(r.users) > 0 {
+		return fmt.Errorf("%w: host memory at %#x is registered already", abi.ErrInvalidValue, address)
+	}
+	r.users[c] = nil
+	r.named++
+	return nil
+}
+
+// pin registers pages with libcuda, which must give the same address.
+func (c *context) pin(address, size uint64) error {
+	if err := c.call(cuMemHostRegister, uintptr(address), uintptr(size), hostRegisterPortable|hostRegisterDeviceMap); err != nil {
+		return err
+	}
+	at := newOut[uint64]()
+	defer at.free()
+	err := c.call(cuMemHostGetDevicePointer, at.at(), uintptr(address), 0)
+	if err == nil && *at.value != address {
+		err = fmt.Errorf("%w: the card has host memory at %#x, want %#x", abi.ErrNotSupported, *at.value, address)
+	}
+	if err != nil {
+		return errors.Join(err, c.call(cuMemHostUnregister, uintptr(address)))
+	}
+	return nil
+}
+
+// HostUnregister implements worker.Context. Copies are refused from now on; the
+// pages stay registered until what was enqueued is done.
+func (c *context) HostUnregister(address uint64, done func()) error {
+	h := &c.d.hosts
+	h.mu.Lock()
+	r := h.all[address]
+	if r == nil {
+		h.mu.Unlock()
+		return fmt.Errorf("%w: no host memory at %#x", abi.ErrInvalidValue, address)
+	}
+	if told, there := r.users[c]; !there || told != nil {
+		h.mu.Unlock()
+		return fmt.Errorf("%w: the context has no host memory at %#x", abi.ErrInvalidValue, address)
+	}
+	r.users[c] = done
+	if r.named--; r.named == 0 {
+		c.d.memory.removeHost(address)
+	}
+	h.mu.Unlock()
+	if c.whenDrained(func() { c.letGo(address) }) != nil {
+		c.letGo(address) // poisoned: nothing runs
+	}
+	return nil
+}
+
+// letGo ends a context's use of host memory: none of its work is left.
+func (c *context) letGo(address uint64) {
+	h := &c.d.hosts
+	h.mu.Lock()
+	r := h.all[address]
+	if r == nil {
+		h.mu.Unlock()
+		return
+	}
+	done, there := r.users[c]
+	delete(r.users, c)
+	if there && len(r.users) == 0 {
+		_ = r.owner.call(cuMemHostUnregister, uintptr(address)) // poisoned: libcuda keeps the pages
+		delete(h.all, address)
+	}
+	h.mu.Unlock()
+	if done != nil {
+		done()
+	}
+}
+
+// destroy destroys the CUcontext, and ends all of its use of host memory. No
+// other context may come to ask the destroyed one meanwhile.
+func (c *context) destroy() error {
+	h := &c.d.hosts
+	h.mu.Lock()
+	err := c.d.lib.call(c.handle, cuCtxDestroy, c.handle) // and everything in it
+	forgetCurrent()
+	var calls []func()
+	for address, r := range h.all {
+		done, there := r.users[c]
+		if !there {
+			continue
+		}
+		if delete(r.users, c); done != nil {
+			calls = append(calls, done)
+		} else if r.named--; r.named == 0 {
+			c.d.memory.removeHost(address)
+		}
+		c.pass(address, r)
+	}
+	h.mu.Unlock()
+	for _, done := range calls {
+		done()
+	}
+	return err
+}
+
+// pass gives the registration of a destroyed context to another; callers hold mu.
+func (c *context) pass(address uint64, r *registered) {
+	if len(r.users) == 0 {
+		if r.owner != c {
+			_ = r.owner.call(cuMemHostUnregister, uintptr(address))
+		}
+		delete(c.d.hosts.all, address)
+		return
+	}
+	for other := range r.users {
+		if r.owner != c {
+			break
+		}
+		_ = other.call(cuMemHostUnregister, uintptr(address)) // if cuCtxDestroy left it
+		if other.pin(address, r.size) == nil {
+			r.owner = other
+		}
+	}
+	if r.owner == c { // no context could: nothing may name it any more
+		c.d.memory.removeHost(address)
+		for other := range r.users {
+			r.owner = other
+		}
+	}
+}
+
+// hostAddress is where a guest's bytes lie, if the card reaches them there: a
+// copy needs no stop in between.
+func (c *context) hostAddress(b []byte) (address uintptr, ok bool) {
+	if len(b) == 0 {
+		return 0, false
+	}
+	address = addressOf(&b[0])
+	s, ok := c.d.memory.find(uint64(address), uint64(len(b)))
+	return address, ok && s.host
+}

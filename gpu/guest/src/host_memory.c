@@ -1,0 +1,145 @@
+/* Pinned host memory: pages that the worker maps too, at the same address of the
+ * window, so that kernels and copies use them in place. */
+#include <sys/mman.h>
+
+#include "state.h"
+
+/* Ordinary memory, whose copies go through the arena: correct, and slower. */
+static int plain(struct range *r)
+{
+	void *p = mmap(NULL, r->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	r->address = (uintptr_t)p;
+	return 0;
+}
+
+static void release(struct session *s, struct range *r)
+{
+	if (r->mapped)
+		session_host_region_free(s, &r->region);
+	else if (r->region.base)
+		session_region_free(s, &r->region);
+	else
+		munmap((void *)(uintptr_t)r->address, r->size);
+}
+
+int host_allocate(struct session *s, struct range *r, bool reached)
+{
+	int err = session_host_region(s, r->size, &r->region);
+
+	r->mapped = err == 0;
+	/* An older worker copies from and to a region, wherever it lies. */
+	if (err == CUDA_ERROR_NOT_SUPPORTED && !s->host.size)
+		reached = false, err = session_region(s, r->size, &r->region);
+	if (err == 0) {
+		r->address = (uintptr_t)r->region.base;
+	} else {
+		r->region = (struct region){0};
+		if (reached)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		TRY(plain(r));
+	}
+	if ((err = range_add(SPACE_HOST, r)) != 0)
+		release(s, r);
+	return err;
+}
+
+int host_release(struct session *s, uint64_t address, bool managed)
+{
+	struct range r;
+
+	if (!range_find(SPACE_HOST, address, &r) || r.address != address || !r.owned || r.managed != managed ||
+	    !range_take(SPACE_HOST, address, &r))
+		return CUDA_ERROR_INVALID_VALUE;
+	release(s, &r);
+	return 0;
+}
+
+/* All of it can be reached by the device where it can be mapped; with
+ * DEVICEMAP it must. */
+CUDA_API CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
+{
+	struct range r = {.size = bytesize, .flags = Flags, .owned = true};
+
+	SESSION(s);
+	if (!pp || bytesize == 0 || Flags & ~7u)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(context_working(&r.context));
+	TRY(host_allocate(s, &r, (Flags & CU_MEMHOSTALLOC_DEVICEMAP) != 0));
+	*pp = (void *)(uintptr_t)r.address;
+	return 0;
+}
+
+CUDA_API CUresult cuMemAllocHost_v2(void **pp, size_t bytesize)
+{
+	return cuMemHostAlloc(pp, bytesize, 0);
+}
+
+/* As on a card, it waits for the work that may use the memory. */
+CUDA_API CUresult cuMemFreeHost(void *p)
+{
+	SESSION(s);
+	return host_release(s, (uintptr_t)p, false);
+}
+
+/* Registered memory is the program's, at the program's address, which the worker
+ * may have something else at: it is copied through the arena like any other,
+ * correct, and no slower than before. What would need the device to reach into it
+ * is refused. */
+CUDA_API CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
+{
+	struct range r = {.address = (uintptr_t)p, .size = bytesize, .flags = Flags};
+
+	SESSION(s);
+	(void)s;
+	if (!p || bytesize == 0 || bytesize > UINTPTR_MAX - (uintptr_t)p)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (Flags & ~(unsigned int)CU_MEMHOSTREGISTER_PORTABLE)
+		return CUDA_ERROR_NOT_SUPPORTED; /* mapped, I/O memory, read-only */
+	if (host_range((uintptr_t)p, 1))
+		return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+	if (in_window((uintptr_t)p, bytesize))
+		return CUDA_ERROR_INVALID_VALUE; /* device addresses, not the program's */
+	TRY(context_working(&r.context));
+	return range_add(SPACE_HOST, &r);
+}
+
+CUDA_API CUresult cuMemHostUnregister(void *p)
+{
+	struct range r;
+
+	SESSION(s);
+	(void)s;
+	if (!range_find(SPACE_HOST, (uintptr_t)p, &r) || r.owned || !range_take(SPACE_HOST, (uintptr_t)p, &r))
+		return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+	return 0;
+}
+
+CUDA_API CUresult cuMemHostGetFlags(unsigned int *pFlags, void *p)
+{
+	struct range r;
+
+	SESSION(s);
+	(void)s;
+	if (!pFlags || !range_find(SPACE_HOST, (uintptr_t)p, &r) || r.managed)
+		return CUDA_ERROR_INVALID_VALUE;
+	*pFlags = r.flags;
+	return 0;
+}
+
+/* The device's address is the host's, or there is none. */
+CUDA_API CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags)
+{
+	struct range r;
+
+	SESSION(s);
+	(void)s;
+	if (!pdptr || Flags || !range_find(SPACE_HOST, (uintptr_t)p, &r) || r.managed)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!r.mapped)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	*pdptr = (uintptr_t)p;
+	return 0;
+}

@@ -1,0 +1,436 @@
+/* Tests of host memory that the device uses in place: pinned and managed. */
+#include <stdbool.h>
+#include <sys/wait.h>
+
+#include "api.h"
+
+/* Both versions are called here. */
+#undef cuMemAdvise
+#undef cuMemPrefetchAsync
+
+#define N 5000
+
+static CUdeviceptr device_pointer(void *p)
+{
+	CUdeviceptr d = 0;
+
+	CHECK(cuMemHostGetDevicePointer(&d, p, 0));
+	EXPECT(d == (uintptr_t)p);
+	return d;
+}
+
+static void poke(CUfunction f, CUdeviceptr p, unsigned int value)
+{
+	void *params[] = {&p, &value};
+
+	CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+}
+
+static bool pointer_is(CUdeviceptr p, int attribute, unsigned long long want, size_t size)
+{
+	unsigned long long value = 0;
+
+	CHECK(cuPointerGetAttribute(&value, attribute, p));
+	return memcmp(&value, &want, size) == 0;
+}
+
+/* Adds on the device from and to memory that the host reads and writes. */
+static void add(float *a, float *b, float *c)
+{
+	CUmodule module;
+	CUfunction f;
+	unsigned int n = N;
+	CUdeviceptr p[3] = {(uintptr_t)a, (uintptr_t)b, (uintptr_t)c};
+	void *params[] = {&p[0], &p[1], &p[2], &n};
+
+	CHECK(cuModuleLoadData(&module, kernels_ptx));
+	CHECK(cuModuleGetFunction(&f, module, "vecadd"));
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < N; i++) {
+			a[i] = (float)(i * round);
+			b[i] = (float)i;
+		}
+		CHECK(cuLaunchKernel(f, (N + 127) / 128, 1, 1, 128, 1, 1, 0, NULL, params, NULL));
+		CHECK(cuCtxSynchronize());
+		for (int i = 0; i < N; i++)
+			EXPECT(c[i] == (float)(i * (round + 1)));
+	}
+	CHECK(cuModuleUnload(module));
+}
+
+/* Copies of every form between pinned, ordinary and device memory. */
+static void copies(unsigned char *pinned)
+{
+	static unsigned char mine[100000], back[100000];
+	CUdeviceptr h = (uintptr_t)pinned, d;
+	CUDA_MEMCPY2D box = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = mine, .srcPitch = 100,
+			     .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = h, .dstPitch = 200, .WidthInBytes = 100, .Height = 50};
+
+	for (size_t i = 0; i < sizeof mine; i++)
+		mine[i] = (unsigned char)(i * 17 + 3);
+	CHECK(cuMemAlloc(&d, sizeof mine));
+	/* As if the pinned memory were the device's. What returns is done. */
+	CHECK(cuMemcpyHtoD(h, mine, 40));
+	EXPECT(memcmp(pinned, mine, 40) == 0);
+	CHECK(cuMemcpyHtoD(h, mine, 30000));
+	EXPECT(memcmp(pinned, mine, 30000) == 0);
+	CHECK(cuMemcpyDtoH(back, h, 30000));
+	EXPECT(memcmp(back, mine, 30000) == 0);
+	CHECK(cuMemcpyHtoD(d, mine, sizeof mine));
+	memset(pinned, 0, sizeof mine);
+	CHECK(cuMemcpyDtoD(h, d, sizeof mine));
+	EXPECT(memcmp(pinned, mine, sizeof mine) == 0);
+	CHECK(cuMemsetD8(h + 10, 0xaa, 5));
+	EXPECT(pinned[9] == mine[9] && pinned[10] == 0xaa && pinned[14] == 0xaa && pinned[15] == mine[15]);
+	/* As the host's. */
+	CHECK(cuMemsetD8(d, 0, sizeof mine));
+	CHECK(cuMemcpyHtoD(d, pinned, sizeof mine));
+	CHECK(cuMemcpyDtoH(back, d, sizeof mine));
+	EXPECT(memcmp(back, pinned, sizeof mine) == 0);
+	memset(pinned, 1, sizeof mine);
+	CHECK(cuMemcpyDtoH(pinned, d, sizeof mine));
+	EXPECT(memcmp(back, pinned, sizeof mine) == 0);
+	/* By address, and with both ends in pinned memory. */
+	CHECK(cuMemcpy(h, (uintptr_t)mine, sizeof mine));
+	CHECK(cuMemcpy(h + sizeof mine, h, sizeof mine));
+	EXPECT(memcmp(pinned + sizeof mine, mine, sizeof mine) == 0);
+	CHECK(cuMemcpy((uintptr_t)back, h + sizeof mine, 100));
+	EXPECT(memcmp(back, mine, 100) == 0);
+	CHECK(cuMemcpy2D(&box));
+	EXPECT(memcmp(pinned + 200 * 49, mine + 100 * 49, 100) == 0);
+	CHECK(cuMemFree(d));
+}
+
+/* A kernel writes to the host's memory and the host has it, without a copy; all of
+ * the API takes the pointer for what it is. */
+static void host_in_place(void)
+{
+	const size_t size = 1 << 20;
+	CUfunction f = demo_start("poke");
+	unsigned int *p, flags;
+	float *v[3];
+	CUdeviceptr base;
+	size_t n;
+
+	CHECK(cuMemHostAlloc((void **)&p, size, CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE));
+	EXPECT(p[0] == 0 && p[size / 4 - 1] == 0);
+	poke(f, device_pointer(p), 12345);
+	poke(f, device_pointer(p + size / 4 - 1), 54321);
+	CHECK(cuCtxSynchronize());
+	EXPECT(p[0] == 12345 && p[1] == 0 && p[size / 4 - 1] == 54321);
+	copies((unsigned char *)p);
+	for (int i = 0; i < 3; i++)
+		CHECK(cuMemAllocHost((void **)&v[i], N * sizeof(float)));
+	add(v[0], v[1], v[2]);
+	add(v[2], v[0], v[1]);
+	CHECK(cuMemHostGetFlags(&flags, p));
+	EXPECT(flags == (CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE));
+	CHECK(cuMemGetAddressRange(&base, &n, (uintptr_t)p + 100));
+	EXPECT(base == (uintptr_t)p && n == size);
+	base = (uintptr_t)p + 8;
+	EXPECT(pointer_is(base, 2, CU_MEMORYTYPE_HOST, 4) && pointer_is(base, 3, base, 8) && pointer_is(base, 4, base, 8));
+	EXPECT(pointer_is(base, 8, 0, 1) && pointer_is(base, 9, 0, 4) && pointer_is(base, 13, 1, 1));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemHostGetDevicePointer(&base, (char *)p + size, 0));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemHostGetDevicePointer(&base, p, 1));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemsetD8((uintptr_t)p + size - 4, 0, 8));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemFree((uintptr_t)p));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemFreeHost((char *)p + 4096));
+	GIVES(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, cuMemHostRegister(p, 4096, 0));
+	CHECK(cuMemFreeHost(p));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemFreeHost(p));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemsetD8((uintptr_t)p, 0, 8));
+	for (int i = 0; i < 3; i++)
+		CHECK(cuMemFreeHost(v[i]));
+}
+
+/* One memory for both. */
+static void managed(void)
+{
+	CUfunction f = demo_start("poke");
+	CUdeviceptr p, v[3];
+	CUstream stream;
+	unsigned int *word;
+
+	CHECK(cuMemAllocManaged(&p, 1 << 20, CU_MEM_ATTACH_GLOBAL));
+	word = (unsigned int *)(uintptr_t)p;
+	EXPECT(*word == 0);
+	poke(f, p, 77);
+	CHECK(cuCtxSynchronize());
+	EXPECT(*word == 77);
+	copies((unsigned char *)word);
+	EXPECT(pointer_is(p, 2, CU_MEMORYTYPE_DEVICE, 4) && pointer_is(p, 8, 1, 1) && pointer_is(p, 3, p, 8) && pointer_is(p, 4, p, 8));
+	for (int i = 0; i < 3; i++)
+		CHECK(cuMemAllocManaged(&v[i], N * sizeof(float), CU_MEM_ATTACH_HOST));
+	add((float *)(uintptr_t)v[0], (float *)(uintptr_t)v[1], (float *)(uintptr_t)v[2]);
+	CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	CHECK(cuStreamAttachMemAsync(stream, p, 0, CU_MEM_ATTACH_SINGLE));
+	CHECK(cuStreamAttachMemAsync(NULL, p, 1 << 20, CU_MEM_ATTACH_GLOBAL));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuStreamAttachMemAsync(NULL, p, 0, CU_MEM_ATTACH_SINGLE));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuStreamAttachMemAsync(stream, p, 4096, CU_MEM_ATTACH_GLOBAL));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuStreamAttachMemAsync(stream, p + 4096, 0, CU_MEM_ATTACH_GLOBAL));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemAllocManaged(&p, 4096, 0));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemAllocManaged(&p, 0, CU_MEM_ATTACH_GLOBAL));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemFreeHost(word));
+	CHECK(cuMemFree(p));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemFree(p));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuStreamAttachMemAsync(NULL, p, 0, CU_MEM_ATTACH_GLOBAL));
+	for (int i = 0; i < 3; i++)
+		CHECK(cuMemFree(v[i]));
+}
+
+static int range_attribute(CUdeviceptr p, size_t n, int attribute)
+{
+	int value = 12345;
+
+	CHECK(cuMemRangeGetAttribute(&value, sizeof value, attribute, p, n));
+	return value;
+}
+
+/* Advice is of pages: what is told of a range holds for all of it. */
+static void advice(void)
+{
+	const size_t page = 4096, size = 10 * page;
+	CUmemLocation cpu = {CU_MEM_LOCATION_TYPE_HOST, 0};
+	int by[3], one, which[2] = {CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY};
+	void *data[2] = {&one, by};
+	size_t sizes[2] = {sizeof one, sizeof by};
+	CUdeviceptr p, device;
+
+	(void)demo_start("poke");
+	CHECK(cuMemAllocManaged(&p, size, CU_MEM_ATTACH_GLOBAL));
+	EXPECT(range_attribute(p, size, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY) == 0);
+	EXPECT(range_attribute(p, size, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION) == CU_DEVICE_INVALID);
+	EXPECT(range_attribute(p, size, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION) == CU_DEVICE_INVALID);
+	CHECK(cuMemAdvise(p + 2 * page, 4 * page, CU_MEM_ADVISE_SET_READ_MOSTLY, 0));
+	EXPECT(range_attribute(p + 2 * page, 4 * page, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY) == 1);
+	EXPECT(range_attribute(p + 3 * page, 10, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY) == 1);
+	EXPECT(range_attribute(p + 2 * page, 5 * page, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY) == 0);
+	EXPECT(range_attribute(p, 3 * page, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY) == 0);
+	CHECK(cuMemAdvise(p + 3 * page, page, CU_MEM_ADVISE_UNSET_READ_MOSTLY, 0));
+	EXPECT(range_attribute(p + 2 * page, 4 * page, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY) == 0);
+	EXPECT(range_attribute(p + 4 * page, 2 * page, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY) == 1);
+	CHECK(cuMemAdvise(p, size, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, 0));
+	CHECK(cuMemAdvise_v2(p, page, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, cpu));
+	EXPECT(range_attribute(p + page, size - page, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION) == 0);
+	EXPECT(range_attribute(p, page, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION) == CU_DEVICE_CPU);
+	EXPECT(range_attribute(p, size, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION) == CU_DEVICE_INVALID);
+	CHECK(cuMemAdvise(p, size, CU_MEM_ADVISE_SET_ACCESSED_BY, 0));
+	CHECK(cuMemAdvise(p, size, CU_MEM_ADVISE_SET_ACCESSED_BY, CU_DEVICE_CPU));
+	CHECK(cuMemRangeGetAttributes(data, sizes, which, 2, p + 4 * page, page));
+	EXPECT(one == 1 && by[0] == 0 && by[1] == CU_DEVICE_CPU && by[2] == CU_DEVICE_INVALID);
+	CHECK(cuMemPrefetchAsync(p, size, 0, NULL));
+	CHECK(cuMemPrefetchAsync_v2(p + page, page, cpu, 0, CU_STREAM_PER_THREAD));
+	EXPECT(range_attribute(p, page, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION) == 0);
+	EXPECT(range_attribute(p + page, page, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION) == CU_DEVICE_CPU);
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemAdvise(p, size, 7, 0));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemAdvise(p + page, size, CU_MEM_ADVISE_SET_READ_MOSTLY, 0));
+	GIVES(CUDA_ERROR_INVALID_DEVICE, cuMemAdvise(p, size, CU_MEM_ADVISE_SET_ACCESSED_BY, 1));
+	GIVES(CUDA_ERROR_INVALID_DEVICE, cuMemPrefetchAsync(p, size, 3, NULL));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemRangeGetAttribute(&one, 2, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, p, page));
+	CHECK(cuMemAlloc(&device, page));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemPrefetchAsync(device, page, 0, NULL));
+	CHECK(cuMemFree(p));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemPrefetchAsync(p, page, 0, NULL));
+}
+
+/* Memory is freed while kernels add to it: the call waits for them. */
+static void host_free_in_use(void)
+{
+	CUfunction f = demo_start("count");
+	unsigned int rounds = 20000;
+	CUdeviceptr p;
+	void *params[] = {&p, &rounds};
+
+	for (int i = 0; i < 6; i++) {
+		void *host = NULL;
+
+		if (i % 2)
+			CHECK(cuMemAllocManaged(&p, 8192, CU_MEM_ATTACH_GLOBAL));
+		else
+			CHECK(cuMemHostAlloc(&host, 8192, CU_MEMHOSTALLOC_DEVICEMAP));
+		if (host)
+			p = (uintptr_t)host;
+		CHECK(cuLaunchKernel(f, 4, 1, 1, 32, 1, 1, 0, NULL, params, NULL));
+		if (host)
+			CHECK(cuMemFreeHost(host));
+		else
+			CHECK(cuMemFree(p));
+		GIVES(0, cuStreamQuery(NULL)); /* nothing runs any more */
+		CHECK(cuCtxSynchronize());
+	}
+}
+
+/* There are only so many regions: then pinned memory is ordinary memory, and what
+ * must be reached by the device cannot be had, until some is freed. */
+static void host_limits(void)
+{
+	enum { MANY = 1100 };
+	static void *p[MANY];
+	unsigned int mapped = 0;
+	CUdeviceptr d, m;
+	void *q;
+
+	(void)demo_start("poke");
+	CHECK(cuMemAlloc(&d, 8192));
+	for (int i = 0; i < MANY; i++) {
+		CHECK(cuMemHostAlloc(&p[i], 8192, 0));
+		mapped += cuMemHostGetDevicePointer(&m, p[i], 0) == 0;
+	}
+	EXPECT(mapped > 500 && mapped < MANY);
+	GIVES(CUDA_ERROR_OUT_OF_MEMORY, cuMemHostAlloc(&q, 8192, CU_MEMHOSTALLOC_DEVICEMAP));
+	GIVES(CUDA_ERROR_OUT_OF_MEMORY, cuMemAllocManaged(&m, 8192, CU_MEM_ATTACH_GLOBAL));
+	for (int i = 0; i < MANY; i += 50) {
+		memset(p[i], i, 8192);
+		CHECK(cuMemcpyHtoD(d, p[i], 8192));
+		memset(p[i], 0, 8192);
+		CHECK(cuMemcpyDtoH(p[i], d, 8192));
+	}
+	CHECK(cuMemFreeHost(p[7]));
+	CHECK(cuMemHostAlloc(&p[7], 8192, CU_MEMHOSTALLOC_DEVICEMAP));
+	for (int i = 0; i < MANY; i++)
+		CHECK(cuMemFreeHost(p[i]));
+	CHECK(cuMemAllocManaged(&m, 8192, CU_MEM_ATTACH_GLOBAL));
+	CHECK(cuMemFree(m));
+	GIVES(CUDA_ERROR_OUT_OF_MEMORY, cuMemAllocManaged(&m, 1ull << 40, CU_MEM_ATTACH_GLOBAL));
+}
+
+/* Addresses come again, and mean the new memory then. The window is small, so
+ * that they come soon. */
+static void host_again(void)
+{
+	CUfunction f;
+	unsigned int *p, *kept;
+
+	EXPECT(setenv("BASALT_VERBOSE", "1", 1) == 0);
+	f = demo_start("poke");
+	CHECK(cuMemAllocHost((void **)&kept, 4096));
+	for (unsigned int i = 1; i < 400; i++) {
+		CHECK(cuMemAllocHost((void **)&p, (size_t)3 << 30));
+		EXPECT(p[0] == 0 && p[5000] == 0);
+		poke(f, device_pointer(p), i);
+		poke(f, device_pointer(kept), i);
+		p[5000] = i;
+		CHECK(cuCtxSynchronize());
+		EXPECT(p[0] == i && *kept == i);
+		CHECK(cuMemFreeHost(p));
+	}
+}
+
+/* Every context has the memory, also one that is newer. */
+static void host_contexts(void)
+{
+	CUfunction f = demo_start("poke"), g;
+	unsigned int *p;
+	CUcontext first, second;
+	CUmodule module;
+
+	CHECK(cuCtxGetCurrent(&first));
+	CHECK(cuMemAllocHost((void **)&p, 4096));
+	CHECK(cuCtxCreate(&second, 0, 0));
+	CHECK(cuModuleLoadData(&module, kernels_ptx));
+	CHECK(cuModuleGetFunction(&g, module, "poke"));
+	poke(g, (uintptr_t)(p + 1), 2);
+	CHECK(cuCtxSynchronize());
+	CHECK(cuCtxSetCurrent(first));
+	poke(f, (uintptr_t)p, 1);
+	CHECK(cuCtxSynchronize());
+	EXPECT(p[0] == 1 && p[1] == 2);
+	CHECK(cuCtxDestroy(second));
+	poke(f, (uintptr_t)p, 3);
+	CHECK(cuCtxSynchronize());
+	EXPECT(p[0] == 3);
+	CHECK(cuMemFreeHost(p));
+}
+
+/* A child has its parent's pinned memory as it has its other shared memory, and a
+ * device of its own. */
+static void host_forks(void)
+{
+	CUfunction f = demo_start("poke");
+	unsigned int *p, *q;
+	int status;
+	pid_t child;
+
+	CHECK(cuMemAllocHost((void **)&p, 4096));
+	*p = 5;
+	if ((child = fork()) == 0) {
+		EXPECT(*p == 5);
+		f = demo_start("poke");
+		CHECK(cuMemAllocHost((void **)&q, 4096));
+		EXPECT(p != q && *q == 0);
+		poke(f, device_pointer(q), 6);
+		CHECK(cuCtxSynchronize());
+		EXPECT(*q == 6 && *p == 5);
+		_exit(0);
+	}
+	EXPECT(waitpid(child, &status, 0) == child && status == 0);
+	poke(f, device_pointer(p), 7);
+	CHECK(cuCtxSynchronize());
+	EXPECT(*p == 7);
+}
+
+/* The program's own memory is copied, and not reached in place. */
+static void host_registered(void)
+{
+	static unsigned char mine[100000], back[100000];
+	CUdeviceptr d;
+
+	(void)demo_start("poke");
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuMemHostRegister(mine, sizeof mine, CU_MEMHOSTREGISTER_DEVICEMAP));
+	CHECK(cuMemHostRegister(mine, sizeof mine, CU_MEMHOSTREGISTER_PORTABLE));
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuMemHostGetDevicePointer(&d, mine, 0));
+	EXPECT(pointer_is((uintptr_t)mine, 2, CU_MEMORYTYPE_HOST, 4) && pointer_is((uintptr_t)mine, 13, 0, 1));
+	memset(mine, 0x5a, sizeof mine);
+	CHECK(cuMemAlloc(&d, sizeof mine));
+	CHECK(cuMemcpyHtoDAsync(d, mine, sizeof mine, NULL));
+	CHECK(cuMemcpyDtoH(back, d, sizeof mine));
+	EXPECT(memcmp(mine, back, sizeof mine) == 0);
+	CHECK(cuMemHostUnregister(mine));
+	GIVES(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, cuMemHostUnregister(mine));
+}
+
+static CUcontext shared_context;
+static CUfunction shared_poke;
+
+static void *storm(void *arg)
+{
+	unsigned int me = (unsigned int)(uintptr_t)arg;
+
+	CHECK(cuCtxSetCurrent(shared_context));
+	for (unsigned int i = 0; i < 60; i++) {
+		unsigned int *p, *q, value = me * 1000 + i;
+		CUdeviceptr m;
+
+		CHECK(cuMemAllocHost((void **)&p, 4096 * (1 + i % 7)));
+		CHECK(cuMemAllocManaged(&m, 4096, CU_MEM_ATTACH_GLOBAL));
+		q = (unsigned int *)(uintptr_t)m;
+		EXPECT(*p == 0 && *q == 0);
+		poke(shared_poke, device_pointer(p), value);
+		poke(shared_poke, m, value);
+		CHECK(cuStreamSynchronize(NULL));
+		EXPECT(*p == value && *q == value);
+		CHECK(cuMemFreeHost(p));
+		CHECK(cuMemFree(m));
+	}
+	return NULL;
+}
+
+/* Several threads allocate and free. */
+static void host_storm(void)
+{
+	pthread_t t[4];
+
+	shared_poke = demo_start("poke");
+	CHECK(cuCtxGetCurrent(&shared_context));
+	for (uintptr_t i = 0; i < 4; i++)
+		EXPECT(pthread_create(&t[i], NULL, storm, (void *)i) == 0);
+	for (int i = 0; i < 4; i++)
+		EXPECT(pthread_join(t[i], NULL) == 0);
+}
+
+const struct test host_tests[] = {
+	{"host_in_place", host_in_place}, {"managed", managed}, {"advice", advice}, {"host_free_in_use", host_free_in_use},
+	{"host_limits", host_limits}, {"host_again", host_again}, {"host_contexts", host_contexts}, {"host_forks", host_forks},
+	{"host_registered", host_registered}, {"host_storm", host_storm},
+	{NULL, NULL},
+};

@@ -1,0 +1,174 @@
+package soft
+
+import (
+	"encoding/binary"
+	"errors"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+	"github.com/basalt-gpu/basalt/gpu/worker/drivertest"
+	"github.com/basalt-gpu/basalt/gpu/worker/shm"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
+)
+
+// touch has generic and global accesses of every width to one address.
+const touch = `.version 6.0
+.target sm_50
+.address_size 64
+.visible .entry touch(.param .u64 p)
+{
+	.reg .b64 %rd<4>;
+	.reg .b32 %r<4>;
+	.reg .pred %p<2>;
+	ld.param.u64 %rd1, [p];
+	isspacep.global %p1, %rd1;
+	selp.u32 %r1, 1, 0, %p1;
+	st.global.u32 [%rd1], %r1;
+	cvta.to.global.u64 %rd2, %rd1;
+	atom.global.add.u32 %r2, [%rd2+4], 5;
+	st.u8 [%rd1+8], 7;
+	st.u16 [%rd1+10], 0x0809;
+	ld.u64 %rd3, [%rd1];
+	st.u64 [%rd1+16], %rd3;
+	red.global.add.u32 [%rd1+4], 1;
+	ret;
+}`
+
+func one(p ...uint64) worker.Launch {
+	l := worker.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
+	for _, v := range p {
+		l.Params = binary.LittleEndian.AppendUint64(l.Params, v)
+	}
+	return l
+}
+
+func newContextIn(t *testing.T, w *worker.Window) worker.Context {
+	t.Helper()
+	d, err := New(Options{VRAM: 64 << 20, SMs: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	c, err := d.NewContext(0, nil, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func loadKernels(t *testing.T, c worker.Context, src string) map[string]worker.Function {
+	t.Helper()
+	_, funcs, info, err := c.ModuleLoad([]byte(src), worker.ModuleOptions{})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, info.ErrorLog)
+	}
+	all := map[string]worker.Function{}
+	for i, f := range info.Functions {
+		all[f.Name] = funcs[i]
+	}
+	return all
+}
+
+func settled(t *testing.T, c worker.Context) error {
+	t.Helper()
+	got := make(chan error, 1)
+	if err := c.Notify(func(err error) { got <- err }); err != nil {
+		return err
+	}
+	return patience.Receive(t, time.Minute, "the context's work is done", got)
+}
+
+// Host memory is global memory to a kernel, whatever it does there; past its end
+// there is nothing.
+func TestKernelsUseHostMemory(t *testing.T) {
+	w := drivertest.Window(t, abi.MinWindow)
+	address, device, guest := drivertest.HostMemory(t, w, 0)
+	c := newContextIn(t, w)
+	if err := c.HostRegister(address, device); err != nil {
+		t.Fatal(err)
+	}
+	f := loadKernels(t, c, touch)["touch"]
+	end := uint64(len(device)) - 24
+	for _, off := range []uint64{0, end} {
+		if err := errors.Join(c.Launch(nil, f, one(address+off), nil), settled(t, c)); err != nil {
+			t.Fatal(err)
+		}
+		if got := binary.LittleEndian.Uint64(guest[off:]); got != 6<<32|1 {
+			t.Errorf("at offset %d the guest has %#x", off, got)
+		}
+		if got := binary.LittleEndian.Uint64(guest[off+16:]); guest[off+8] != 7 || guest[off+10] != 9 || got != 5<<32|1 {
+			t.Errorf("at offset %d the guest has % x", off, guest[off:off+24])
+		}
+	}
+	err := errors.Join(c.Launch(nil, f, one(address+end+8), nil), settled(t, c))
+	if !errors.Is(err, abi.ErrIllegalAddress) {
+		t.Errorf("a kernel past the end of host memory gives %v, want an illegal address", err)
+	}
+}
+
+// Only the host part of the window can be host memory.
+func TestHostMemoryOutsideOfItsPart(t *testing.T) {
+	w := drivertest.Window(t, abi.MinWindow)
+	c := newContextIn(t, w)
+	memory := make([]byte, 1<<20)
+	for _, address := range []uint64{0, w.Base, w.Host().Base - 4096, w.Host().Base + w.Host().Size - 4096, w.Base + w.Size, ^uint64(4095)} {
+		if err := c.HostRegister(address, memory); !errors.Is(err, abi.ErrInvalidValue) {
+			t.Errorf("host memory at %#x of window %v: %v", address, w.Window, err)
+		}
+	}
+	if err := c.HostRegister(w.Host().Base, nil); !errors.Is(err, abi.ErrInvalidValue) {
+		t.Errorf("no host memory: %v", err)
+	}
+}
+
+// A kernel that a program enqueues on memory that it has taken back may fail, and
+// never reaches what lies at the address then: nothing is unmapped that it may
+// still use.
+func TestHostMemoryIsHeldForWhoMayUseIt(t *testing.T) {
+	w := drivertest.Window(t, abi.MinWindow)
+	for round := range 40 {
+		c := newContextIn(t, w)
+		k := loadKernels(t, c, drivertest.Kernels)
+		fd, err := unix.MemfdCreate("guest", unix.MFD_CLOEXEC)
+		if err == nil {
+			err = unix.Ftruncate(fd, 8192)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		address := w.Host().Base + 1<<20
+		m, err := w.Place(address, []shm.Extent{{FD: fd, Length: 8192}})
+		if err := errors.Join(err, unix.Close(fd)); err != nil {
+			t.Fatal(err)
+		}
+		a, errA := c.StreamCreate(worker.StreamNonBlocking, 0)
+		b, errB := c.StreamCreate(worker.StreamNonBlocking, 0)
+		err = errors.Join(errA, errB, c.HostRegister(address, m.Bytes(0, 8192)),
+			c.Launch(a, k["delay"], one(address, 1, uint64(2000*(round%5))), nil))
+		gone := make(chan error, 1)
+		err = errors.Join(err, c.HostUnregister(address, func() { gone <- w.Displace(address, m) }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			_ = c.Launch(b, k["delay"], one(address+8, 2, 3000), nil) // refused once the context has failed
+		}
+		if err := patience.Receive(t, time.Minute, "the memory is free", gone); err != nil {
+			t.Fatal(err)
+		}
+		if err := settled(t, c); err != nil && !errors.Is(err, abi.ErrIllegalAddress) {
+			t.Fatal(err)
+		}
+		if err := c.Destroy(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package worker
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"sync"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+)
+
+// Host memory is a region of the guest's that lies at the same address in the
+// window here and there, and that the device's work reads and writes in place:
+//
+//	           MemHostMap               MemHostUnmap, drop
+//	announced ────────────► hosted ────────────────────────► leaving ──► unmapped
+//
+// A region that leaves stays mapped until no context's work can touch it: its
+// addresses go back to the window's reservation only then.
+
+// hostMap serves MemHostMap.
+func (s *Session) hostMap(c *command) error {
+	r, err := s.region(abi.DecodeMemHostMap(c.argBytes).Region)
+	switch {
+	case err != nil:
+		return err
+	case r.address == 0 || r.hosted || r.leaving:
+		return abi.ErrInvalidValue
+	case s.requests >= maxRequests:
+		return abi.ErrOutOfMemory // too much of it is leaving
+	}
+	var done []*contextObject
+	for ctx := range s.contexts {
+		if ctx.dead || ctx.err() != nil {
+			continue // nothing runs there any more
+		}
+		if err := ctx.driver.HostRegister(r.address, r.mapping.Bytes(0, r.mapping.Size())); err != nil {
+			s.quit(r, done, func() {})
+			return err
+		}
+		done = append(done, ctx)
+	}
+	r.hosted = true
+	return nil
+}
+
+// hostUnmap serves MemHostUnmap.
+func (s *Session) hostUnmap(c *command) error {
+	r, err := s.region(abi.DecodeMemHostUnmap(c.argBytes).Region)
+	switch {
+	case err != nil:
+		return err
+	case !r.hosted:
+		return abi.ErrInvalidValue
+	}
+	later := *c
+	s.unhost(r, func() {
+		if s.shared != nil {
+			s.finish(&later, nil)
+		}
+	})
+	return errLater
+}
+
+// unhost takes a region from all contexts and then, when no work can touch it any
+// more, calls gone on the issuer.
+func (s *Session) unhost(r *region, gone func()) {
+	r.hosted = false
+	var all []*contextObject
+	for ctx := range s.contexts {
+		all = append(all, ctx)
+	}
+	s.quit(r, all, gone)
+}
+
+// quit takes a region from some contexts. It counts as a request until that is
+// done, so that a session's end waits for it.
+func (s *Session) quit(r *region, contexts []*contextObject, gone func()) {
+	r.acquire()
+	r.leaving = true
+	s.requests++
+	left := 1
+	one := func() {
+		if left--; left > 0 {
+			return
+		}
+		s.requests--
+		r.leaving = false
+		r.release()
+		gone()
+	}
+	for _, ctx := range contexts {
+		// The error is that the context does not have it.
+		if ctx.driver.HostUnregister(r.address, func() { s.post(one) }) == nil {
+			left++
+		}
+	}
+	one()
+}
+
+// adopt gives a new context the host memory that is there already.
+func (s *Session) adopt(d Context) error {
+	for _, r := range s.regions {
+		if !r.hosted {
+			continue
+		}
+		if err := d.HostRegister(r.address, r.mapping.Bytes(0, r.mapping.Size())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// vacate makes sure that the guest has nothing else at a region's addresses. What
+// it has dropped there nothing names any more: the same goes for an address as
+// for a number.
+func (s *Session) vacate(number uint32, a abi.Region) error {
+	at := abi.Window{Base: a.Address, Size: a.Size}
+	kept := s.drops[:0]
+	for _, d := range s.drops {
+		if r := s.regions[d.number]; r.overlaps(at) {
+			s.finishDrop(d)
+			continue
+		}
+		kept = append(kept, d)
+	}
+	s.drops = kept
+	for n, r := range s.regions {
+		if r.overlaps(at) {
+			return protocol("region %d at %v, where region %d is", number, at, n)
+		}
+	}
+	return nil
+}
+
+// overlaps reports whether the region is mapped at one of these addresses.
+func (r *region) overlaps(at abi.Window) bool {
+	return r.address != 0 && r.mapping != nil && r.address < at.Base+at.Size && at.Base < r.address+r.mapping.Size()
+}
+
+// maxRuns is how many mappings the regions of a session may take: half of what
+// Linux allows a process (vm.max_map_count), the rest is the worker's own and the
+// device's.
+var maxRuns = sync.OnceValue(func() int64 {
+	const usual = 65530
+	text, err := os.ReadFile("/proc/sys/vm/max_map_count")
+	if n, bad := strconv.ParseInt(string(bytes.TrimSpace(text)), 10, 64); err == nil && bad == nil && n > 0 {
+		return n / 2
+	}
+	return usual / 2
+})

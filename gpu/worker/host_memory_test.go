@@ -1,0 +1,390 @@
+package worker_test
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/abi/carrier"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+	"github.com/basalt-gpu/basalt/gpu/worker/fakedriver"
+	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
+	"github.com/basalt-gpu/basalt/gpu/worker/shm"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
+)
+
+// protection is what this process may do at an address, as in /proc/PID/maps;
+// empty: nothing is mapped there.
+func protection(t testing.TB, address uint64) string {
+	t.Helper()
+	f, err := os.Open("/proc/self/maps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		var from, to uint64
+		var how string
+		if _, err := fmt.Sscanf(lines.Text(), "%x-%x %s", &from, &to, &how); err == nil && from <= address && address < to {
+			return how
+		}
+	}
+	return ""
+}
+
+// shared reports whether the guest's memory is mapped at an address.
+func shared(t testing.TB, address uint64) bool { return protection(t, address) == "rw-s" }
+
+// place shares pages at an address and has the contexts use them.
+func (r *rig) place(number uint32, address, pages uint64) *shm.Mapping {
+	r.Helper()
+	m, err := r.RegionAt(number, address, pages)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(m.Close)
+	r.call(abi.OpMemHostMap, abi.MemHostMap{Region: number})
+	return m
+}
+
+// store launches a kernel that takes its time and then writes a value.
+func (r *rig) store(ctx, function, address, value uint64, time time.Duration) {
+	r.Helper()
+	params := binary.LittleEndian.AppendUint64(nil, address)
+	params = binary.LittleEndian.AppendUint64(params, value)
+	params = binary.LittleEndian.AppendUint64(params, uint64(time))
+	l := abi.Launch{Stream: ctx, Function: function, GridX: 1, GridY: 1, GridZ: 1, BlockX: 1, BlockY: 1, BlockZ: 1}
+	if err := r.Send(abi.OpLaunch, l, params); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// Kernels and copies use the guest's scattered pages at the guest's address, from
+// every context, until they are taken back.
+func TestHostMemoryIsUsedInPlace(t *testing.T) {
+	r := newRig(t, fakedriver.Options{}, 0)
+	first := r.context()
+	const pages = 48
+	at := r.Window().Host().Base + 1<<20
+	m := r.place(1, at, pages)
+	second := r.context() // newer than the memory
+	for i, ctx := range []uint64{first, second} {
+		_, f := r.module(ctx, fakedriver.KernelDelay)
+		off := uint64(i*40)*abi.PageSize + 8
+		r.store(ctx, f, at+off, uint64(77+i), 0)
+		r.call(abi.OpCtxSynchronize, abi.CtxSynchronize{Ctx: ctx})
+		if got := m.Load64(off); got != uint64(77+i) {
+			t.Errorf("context %d: the guest has %d where a kernel wrote %d", i, got, 77+i)
+		}
+	}
+	m.Store64(16*abi.PageSize, 0x0102030405060708)
+	v, _ := r.call(abi.OpMemAlloc, abi.MemAlloc{Ctx: first, Size: 8})
+	r.call(abi.OpCopyDtoD, abi.CopyDtoD{Stream: first, Dst: v, Src: at + 16*abi.PageSize, Size: 8})
+	r.call(abi.OpCopyDtoH, abi.CopyDtoH{Stream: first, Src: v, DstRegion: 1, DstOff: 4096, DstLen: 8})
+	if got := m.Load64(4096); got != 0x0102030405060708 {
+		t.Errorf("copied by address and by region: %#x", got)
+	}
+	r.fails(abi.ErrInvalidValue, abi.OpMemset, abi.Memset{Stream: first, Dst: at + pages*abi.PageSize - 4, Count: 2, Width: 4})
+	r.call(abi.OpMemHostUnmap, abi.MemHostUnmap{Region: 1})
+	r.fails(abi.ErrInvalidValue, abi.OpMemset, abi.Memset{Stream: first, Dst: at, Count: 2, Width: 4})
+	if err := r.Drop(1); err != nil {
+		t.Fatal(err)
+	}
+	// The address means other pages at once.
+	again := r.place(2, at, pages)
+	again.Store64(0, 5)
+	r.call(abi.OpMemset, abi.Memset{Stream: second, Dst: at + 4, Count: 1, Width: 4, Value: 9})
+	if got := again.Load64(0); got != 9<<32|5 {
+		t.Errorf("the new region has %#x", got)
+	}
+	if err := r.Drop(2); err != nil {
+		t.Fatal(err)
+	}
+	patience.Until(t, time.Minute, "the reservation is back", func() bool { return protection(t, at) == "---p" })
+	r.Close()
+	if err := r.end(); err != nil {
+		t.Error(err)
+	}
+	if p := protection(t, at); p != "" {
+		t.Errorf("after the session %#x is mapped %s", at, p)
+	}
+}
+
+// A guest that announces memory where none may be is ended, and nothing of the
+// worker's own memory changes.
+func TestHostileHostMemory(t *testing.T) {
+	mine := make([]byte, 1<<20)
+	for name, c := range map[string]struct {
+		address func(w abi.Window) uint64
+		want    string
+	}{
+		"no address":           {func(abi.Window) uint64 { return 0 }, "which is not in the host part"},
+		"below the window":     {func(w abi.Window) uint64 { return w.Base - 1<<20 }, "which is not in the host part"},
+		"device part":          {func(w abi.Window) uint64 { return w.Base + 1<<20 }, "which is not in the host part"},
+		"over the device part": {func(w abi.Window) uint64 { return w.Host().Base - abi.PageSize }, "which is not in the host part"},
+		"over the tail":        {func(w abi.Window) uint64 { return w.Host().Base + w.Host().Size - abi.PageSize }, "which is not in the host part"},
+		"tail":                 {func(w abi.Window) uint64 { return w.Base + w.Size - 1<<20 }, "which is not in the host part"},
+		"above the window":     {func(w abi.Window) uint64 { return w.Base + w.Size }, "which is not in the host part"},
+		"end of the numbers":   {func(abi.Window) uint64 { return ^uint64(abi.PageSize - 1) }, "which is not in the host part"},
+		"inside of a page":     {func(w abi.Window) uint64 { return w.Host().Base + 8 }, "which is not the start of a page"},
+		"own memory":           {func(abi.Window) uint64 { return addressOf(mine) &^ (abi.PageSize - 1) }, "which is not in the host part"},
+		"twice":                {func(w abi.Window) uint64 { return w.Host().Base + 1<<20 }, "where region 1 is"},
+		"over the end of one":  {func(w abi.Window) uint64 { return w.Host().Base + 1<<20 + 3*abi.PageSize }, "where region 1 is"},
+		"over the start":       {func(w abi.Window) uint64 { return w.Host().Base + 1<<20 - abi.PageSize }, "where region 1 is"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, fakedriver.Options{}, 0)
+			r.context()
+			r.place(1, r.Window().Host().Base+1<<20, 4)
+			m, err := r.RegionAt(2, c.address(r.Window()), 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			r.died(c.want)
+		})
+	}
+	for i, b := range mine {
+		if b != 0 {
+			t.Fatalf("own memory has changed at byte %d", i)
+		}
+	}
+}
+
+// Region 0 comes before there is a window.
+func TestRegion0HasNoAddress(t *testing.T) {
+	a, b, err := guesttest.Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	s, err := worker.NewSession(b, fakedriver.New(fakedriver.Options{}), worker.NewLocalHost(worker.Limits{VRAM: vram}), worker.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(t.Context()) }()
+	g, fd, err := guesttest.Prepare(a, guesttest.DefaultLayout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Shm.Close()
+	defer unix.Close(fd)
+	body := abi.Region{Size: g.Shm.Size(), Placed: true, Address: 0x400000000000, Extents: []abi.Extent{{Length: g.Shm.Size()}}}
+	for _, m := range []carrier.Message{
+		{Type: abi.MsgHello, Body: guesttest.Hello().Append(nil)},
+		{Type: abi.MsgRegion, Flags: body.Flags(), Body: body.Append(nil), FDs: []int{fd}},
+	} {
+		if err := carrier.Write(a, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m, err := g.Receive(); err != nil || m.Type != abi.MsgRefused || !strings.Contains(string(m.Body), "before there is a window") {
+		t.Errorf("the guest is told %d %q, %v", m.Type, m.Body, err)
+	}
+	var broken *worker.ProtocolError
+	if err := <-ended; !errors.As(err, &broken) {
+		t.Errorf("the session ended with %v", err)
+	}
+}
+
+// Commands about host memory that make no sense are errors of their own.
+func TestHostMemoryCommands(t *testing.T) {
+	r := newRig(t, fakedriver.Options{}, 0)
+	if _, err := r.Region(1, 4096); err != nil {
+		t.Fatal(err)
+	}
+	r.fails(abi.ErrInvalidValue, abi.OpMemHostMap, abi.MemHostMap{Region: 1}) // it has no address
+	r.fails(abi.ErrInvalidValue, abi.OpMemHostMap, abi.MemHostMap{Region: 7})
+	r.fails(abi.ErrInvalidValue, abi.OpMemHostMap, abi.MemHostMap{Region: 0})
+	r.fails(abi.ErrInvalidValue, abi.OpMemHostUnmap, abi.MemHostUnmap{Region: 1})
+	r.fails(abi.ErrInvalidValue, abi.OpMemHostUnmap, abi.MemHostUnmap{Region: ^uint32(0)})
+	r.place(2, r.Window().Host().Base, 1)
+	r.fails(abi.ErrInvalidValue, abi.OpMemHostMap, abi.MemHostMap{Region: 2})
+	r.call(abi.OpMemHostUnmap, abi.MemHostUnmap{Region: 2})
+	r.fails(abi.ErrInvalidValue, abi.OpMemHostUnmap, abi.MemHostUnmap{Region: 2})
+	r.call(abi.OpMemHostMap, abi.MemHostMap{Region: 2}) // again
+}
+
+// Memory that is dropped while a kernel uses it stays until that is done, and
+// nothing else comes to lie at its address meanwhile.
+func TestHostMemoryDroppedInUse(t *testing.T) {
+	r := newRig(t, fakedriver.Options{}, 0)
+	ctx := r.context()
+	_, f := r.module(ctx, fakedriver.KernelDelay)
+	at := r.Window().Host().Base
+	m := r.place(1, at, 2)
+	r.store(ctx, f, at, 11, 300*time.Millisecond)
+	r.store(ctx, f, at+abi.PageSize, 22, 300*time.Millisecond)
+	if err := r.Drop(1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.RegionAt(2, at, 2); err != nil {
+		t.Fatal(err)
+	}
+	r.fails(abi.ErrOutOfMemory, abi.OpMemHostMap, abi.MemHostMap{Region: 2}) // in use: not mapped
+	if m.Load64(abi.PageSize) == 0 && !shared(t, at) {
+		t.Error("the memory was unmapped under a kernel")
+	}
+	r.call(abi.OpCtxSynchronize, abi.CtxSynchronize{Ctx: ctx})
+	if a, b := m.Load64(0), m.Load64(abi.PageSize); a != 11 || b != 22 {
+		t.Errorf("the guest has %d and %d, want 11 and 22", a, b)
+	}
+	patience.Until(t, time.Minute, "the reservation is back", func() bool { return !shared(t, at) })
+	if p := protection(t, at); p != "---p" {
+		t.Errorf("%#x is mapped %q, want the reservation", at, p)
+	}
+	r.place(3, at+64*abi.PageSize, 2)
+}
+
+// MemHostUnmap completes when no kernel uses the memory.
+func TestHostUnmapWaits(t *testing.T) {
+	r := newRig(t, fakedriver.Options{}, 0)
+	ctx := r.context()
+	_, f := r.module(ctx, fakedriver.KernelDelay)
+	at := r.Window().Host().Base
+	m := r.place(1, at, 2)
+	r.store(ctx, f, at, 11, 200*time.Millisecond)
+	r.call(abi.OpMemHostUnmap, abi.MemHostUnmap{Region: 1})
+	if got := m.Load64(0); got != 11 {
+		t.Errorf("unmapped when the kernel had stored %d, want 11", got)
+	}
+}
+
+// A kernel that never ends holds its memory; the guest's end frees all.
+func TestHostMemoryOfAHangingKernel(t *testing.T) {
+	r := newRig(t, fakedriver.Options{}, 0)
+	ctx := r.context()
+	_, f := r.module(ctx, fakedriver.KernelHang)
+	at := r.Window().Host().Base
+	r.place(1, at, 2)
+	r.place(2, at+1<<20, 2)
+	r.store(ctx, f, 0, 0, 0)
+	if err := r.Drop(1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Start(abi.OpMemHostUnmap, 0, abi.MemHostUnmap{Region: 2}, nil); err != nil {
+		t.Fatal(err)
+	}
+	r.call(abi.OpMemInfo, guesttest.None{})
+	if !shared(t, at) || !shared(t, at+1<<20) {
+		t.Error("memory is unmapped though a kernel may use it")
+	}
+	r.Close()
+	if err := r.end(); err != nil {
+		t.Error(err)
+	}
+	for _, a := range []uint64{at, at + 1<<20} {
+		if p := protection(t, a); p != "" {
+			t.Errorf("after the session %#x is mapped %s", a, p)
+		}
+	}
+}
+
+// Memory in more pieces than a process may have mappings is not mapped, which the
+// guest is told; all else works.
+func TestHostMemoryInTooManyPieces(t *testing.T) {
+	r := newRig(t, fakedriver.Options{}, 0)
+	ctx := r.context()
+	at := r.Window().Host().Base
+	const pages = 150_000 // more than vm.max_map_count usually allows
+	if text, err := os.ReadFile("/proc/sys/vm/max_map_count"); err != nil || len(strings.TrimSpace(string(text))) > 5 {
+		t.Logf("vm.max_map_count is %q, %v", text, err)
+	}
+	m, err := r.RegionAt(1, at, pages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	_, _, err = r.Call(abi.OpMemHostMap, abi.MemHostMap{Region: 1}, nil)
+	if err == nil { // this machine allows so many
+		return
+	}
+	if !errors.Is(err, abi.ErrOutOfMemory) {
+		t.Errorf("%d pieces: %v", pages, err)
+	}
+	v, _ := r.call(abi.OpMemAlloc, abi.MemAlloc{Ctx: ctx, Size: 64})
+	r.fails(abi.ErrOutOfMemory, abi.OpCopyHtoD, abi.CopyHtoD{Stream: ctx, Dst: v, SrcRegion: 1, SrcLen: 64})
+	if err := r.Drop(1); err != nil {
+		t.Fatal(err)
+	}
+	r.place(2, at, 1000)
+	r.call(abi.OpCopyHtoD, abi.CopyHtoD{Stream: ctx, Dst: v, SrcRegion: 2, SrcLen: 64})
+}
+
+// A device that does not reach the memory refuses it; copies by region work.
+func TestHostMemoryThatTheDeviceRefuses(t *testing.T) {
+	var refuse atomic.Bool
+	refuse.Store(true)
+	r := newRig(t, fakedriver.Options{FailHost: func() error {
+		if refuse.Load() {
+			return abi.ErrNotSupported
+		}
+		return nil
+	}}, 0)
+	ctx := r.context()
+	m, err := r.RegionAt(1, r.Window().Host().Base, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	r.fails(abi.ErrNotSupported, abi.OpMemHostMap, abi.MemHostMap{Region: 1})
+	v, _ := r.call(abi.OpMemAlloc, abi.MemAlloc{Ctx: ctx, Size: 64})
+	r.call(abi.OpCopyHtoD, abi.CopyHtoD{Stream: ctx, Dst: v, SrcRegion: 1, SrcLen: 64})
+	refuse.Store(false)
+	r.call(abi.OpMemHostMap, abi.MemHostMap{Region: 1})
+	refuse.Store(true)
+	r.fails(abi.ErrNotSupported, abi.OpCtxCreate, abi.CtxCreate{Ctx: r.Handle()}) // one that could not have it
+	r.call(abi.OpMemHostUnmap, abi.MemHostUnmap{Region: 1})
+	r.context()
+}
+
+// Device memory is never placed where the guest places its own.
+func TestDeviceMemoryStaysInItsPart(t *testing.T) {
+	w, err := worker.ReserveWindow(small(7))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	var bytes uint64
+	for {
+		at, err := w.Lend(4<<20, 2<<20, 0)
+		if err != nil {
+			break
+		}
+		if !w.Device().Contains(at, 4<<20) {
+			t.Fatalf("lent %#x of window %v, of which the device's part is %v", at, w.Window, w.Device())
+		}
+		bytes += 4 << 20
+	}
+	if bytes != w.Device().Size {
+		t.Errorf("%d bytes were lent of %d", bytes, w.Device().Size)
+	}
+}
+
+// An old library offers windows and knows nothing of host memory; a worker tells
+// its version to whoever looks.
+func TestWorkerTellsItsVersion(t *testing.T) {
+	for minor := range uint16(abi.Minor + 1) {
+		g, end, err := offering(t, minor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := g.Shm.Load32(abi.OffWorkerMinor); got != abi.Minor {
+			t.Errorf("a guest of version 1.%d reads minor version %d of the worker", minor, got)
+		}
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+	}
+}
