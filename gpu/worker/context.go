@@ -13,7 +13,11 @@ type contextObject struct {
 	handles map[uint64]struct{} // of its modules, functions, streams, events
 	allocs  map[uint64]struct{} // device addresses
 	held    uint64              // bytes of VRAM reserved for it
-	dead    bool                // destroyed or being destroyed
+
+	lanes       []Stream // graphs of it share them
+	graphMemory uint64   // its part of Session.graphMemory
+
+	dead bool // destroyed or being destroyed
 
 	sticky   atomic.Int32 // first asynchronous error, abi.Result
 	deferred abi.Result   // error of a command that nobody waited for

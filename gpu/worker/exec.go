@@ -48,6 +48,11 @@ var executors = [...]func(*Session, *command) error{
 	abi.OpEventSynchronize: (*Session).eventSynchronize,
 	abi.OpEventQuery:       (*Session).eventQuery,
 	abi.OpEventElapsed:     (*Session).eventElapsed,
+
+	abi.OpGraphInstantiate: (*Session).graphInstantiate,
+	abi.OpGraphUpdate:      (*Session).graphUpdate,
+	abi.OpGraphLaunch:      (*Session).graphLaunch,
+	abi.OpGraphDestroy:     (*Session).graphDestroy,
 }
 
 // execute runs a command. The error ends the session; a command's own error

@@ -39,6 +39,7 @@ func (s *Session) ctxDestroy(c *command) error {
 	}
 	ctx.dead = true
 	s.handles.removeContext(ctx)
+	s.dropGraphs(ctx)
 	// The driver's Destroy waits, the issuer does not: first the work ends.
 	later := *c
 	destroy := func() {

@@ -26,6 +26,12 @@ func FuzzRing(f *testing.F) {
 	copies = append(copies, guesttest.Entry(abi.OpCopyHtoD, 1, 1, abi.CopyHtoD{Stream: 1, SrcOff: 1 << 20, SrcLen: 1 << 62}, nil)...)
 	copies = append(copies, guesttest.Entry(abi.OpModuleLoad, 0, 2, abi.ModuleLoad{Ctx: 1, Module: 7, FirstFunction: 8, ImageLen: 100, OutLen: 1 << 63}, nil)...)
 	f.Add(copies, uint64(len(copies)), abi.CarrierHeader{Type: abi.MsgRegion, Length: 32, Argument: 1}.Append(nil), uint64(64))
+	graph := guesttest.Entry(abi.OpCtxCreate, 0, 0, abi.CtxCreate{Ctx: 1}, nil)
+	graph = append(graph, guesttest.Entry(abi.OpGraphInstantiate, 0, 1, abi.GraphInstantiate{Ctx: 1, Exec: 2, NodesOff: 1 << 20, NodesLen: 4096}, nil)...)
+	graph = append(graph, guesttest.Entry(abi.OpGraphUpdate, 0, abi.NoSlot, abi.GraphUpdate{Exec: 2, NodesOff: 1 << 20, NodesLen: 64}, nil)...)
+	graph = append(graph, guesttest.Entry(abi.OpGraphLaunch, 0, abi.NoSlot, abi.GraphLaunch{Stream: 1, Exec: 2}, nil)...)
+	graph = append(graph, guesttest.Entry(abi.OpGraphDestroy, 0, 2, abi.GraphDestroy{Exec: 2}, nil)...)
+	f.Add(graph, uint64(len(graph)), []byte{}, uint64(0))
 	f.Fuzz(func(t *testing.T, ring []byte, head uint64, message []byte, later uint64) {
 		driver := fakedriver.New(fakedriver.Options{})
 		host := worker.NewLocalHost(worker.Limits{VRAM: vram})

@@ -66,6 +66,8 @@ type Session struct {
 	contexts  map[*contextObject]struct{}
 	requests  int // to the host, not yet answered
 
+	graphMemory uint64 // bytes that executable graphs take in this process
+
 	event    int          // eventfd that wakes the issuer
 	inflight atomic.Int64 // operations that the driver has not finished
 
