@@ -150,7 +150,9 @@ func TestAPI(t *testing.T) {
 		"out_of_memory", "attributes", "bad_ptx", "illegal_address", "after_fault", "forks", "proc_address",
 		"callbacks", "callback_errors", "boxes", "memsets", "registers", "occupancy", "queries", "event_chain", "dynamic_shared",
 		"thread_churn", "thread_storm", "context_stacks", "after_context", "interrupted", "fork_exec",
-		"window_collision", "window_taken", "window_all_taken", "window_limited", "window_forks"} {
+		"window_collision", "window_taken", "window_all_taken", "window_limited", "window_forks",
+		"graph_kinds", "graph_relaunch", "graph_edges", "graph_updates", "graph_lifetimes", "graph_fault", "graph_bad",
+		"capture_fork", "capture_kinds", "capture_errors", "capture_modes"} {
 		t.Run(name, func(t *testing.T) { g.run(t, object("api"), name) })
 	}
 }
@@ -166,7 +168,7 @@ func TestNullGPU(t *testing.T) {
 		t.Errorf("cuda-info printed %q", got)
 	}
 	for _, name := range []string{"bad_handles", "out_of_memory", "attributes", "proc_address", "occupancy", "context_stacks",
-		"after_context", "fork_exec", "leave"} {
+		"after_context", "fork_exec", "leave", "graph_edges", "graph_bad", "capture_errors", "capture_modes"} {
 		t.Run(name, func(t *testing.T) { g.run(t, object("api"), name) })
 	}
 	out, err := g.command(t, made("demo", "vecadd")).CombinedOutput()

@@ -78,6 +78,98 @@ CUDA_API CUresult cuGetErrorString(CUresult error, const char **pStr);
 CUDA_API CUresult cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTableId);
 CUDA_API CUresult cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, uint64_t flags);
 CUDA_API CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, uint64_t flags, int *symbolStatus);
+CUDA_API CUresult cuGraphAddBatchMemOpNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t n, const void *params);
+CUDA_API CUresult cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, CUgraph childGraph);
+CUDA_API CUresult cuGraphAddDependencies(CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to, size_t numDependencies);
+CUDA_API CUresult cuGraphAddDependencies_v2(CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *edgeData, size_t numDependencies);
+CUDA_API CUresult cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies);
+CUDA_API CUresult cuGraphAddEventRecordNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, CUevent event);
+CUDA_API CUresult cuGraphAddEventWaitNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, CUevent event);
+CUDA_API CUresult cuGraphAddExternalSemaphoresSignalNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t n, const void *params);
+CUDA_API CUresult cuGraphAddExternalSemaphoresWaitNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t n, const void *params);
+CUDA_API CUresult cuGraphAddHostNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_HOST_NODE_PARAMS *nodeParams);
+CUDA_API CUresult cuGraphAddKernelNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams);
+CUDA_API CUresult cuGraphAddKernelNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_KERNEL_NODE_PARAMS *nodeParams);
+CUDA_API CUresult cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t n, void *params);
+CUDA_API CUresult cuGraphAddMemFreeNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t n, CUdeviceptr dptr);
+CUDA_API CUresult cuGraphAddMemcpyNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_MEMCPY3D *copyParams, CUcontext ctx);
+CUDA_API CUresult cuGraphAddMemsetNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx);
+CUDA_API CUresult cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, CUgraphNodeParams *nodeParams);
+CUDA_API CUresult cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData, size_t numDependencies, CUgraphNodeParams *nodeParams);
+CUDA_API CUresult cuGraphBatchMemOpNodeGetParams(CUgraphNode node, void *params);
+CUDA_API CUresult cuGraphBatchMemOpNodeSetParams(CUgraphNode node, const void *params);
+CUDA_API CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode hNode, CUgraph *phGraph);
+CUDA_API CUresult cuGraphClone(CUgraph *phGraphClone, CUgraph originalGraph);
+CUDA_API CUresult cuGraphConditionalHandleCreate(unsigned long long *handle, CUgraph graph, CUcontext ctx, unsigned int value, unsigned int flags);
+CUDA_API CUresult cuGraphCreate(CUgraph *phGraph, unsigned int flags);
+CUDA_API CUresult cuGraphDebugDotPrint(CUgraph hGraph, const char *path, unsigned int flags);
+CUDA_API CUresult cuGraphDestroy(CUgraph hGraph);
+CUDA_API CUresult cuGraphDestroyNode(CUgraphNode hNode);
+CUDA_API CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode hNode, CUevent *event_out);
+CUDA_API CUresult cuGraphEventRecordNodeSetEvent(CUgraphNode hNode, CUevent event);
+CUDA_API CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode hNode, CUevent *event_out);
+CUDA_API CUresult cuGraphEventWaitNodeSetEvent(CUgraphNode hNode, CUevent event);
+CUDA_API CUresult cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNode node, const void *params);
+CUDA_API CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, CUgraph childGraph);
+CUDA_API CUresult cuGraphExecDestroy(CUgraphExec hGraphExec);
+CUDA_API CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event);
+CUDA_API CUresult cuGraphExecEventWaitNodeSetEvent(CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event);
+CUDA_API CUresult cuGraphExecExternalSemaphoresSignalNodeSetParams(CUgraphExec exec, CUgraphNode node, const void *params);
+CUDA_API CUresult cuGraphExecExternalSemaphoresWaitNodeSetParams(CUgraphExec exec, CUgraphNode node, const void *params);
+CUDA_API CUresult cuGraphExecGetFlags(CUgraphExec hGraphExec, unsigned long long *flags);
+CUDA_API CUresult cuGraphExecHostNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_HOST_NODE_PARAMS *nodeParams);
+CUDA_API CUresult cuGraphExecKernelNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams);
+CUDA_API CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams);
+CUDA_API CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_MEMCPY3D *copyParams, CUcontext ctx);
+CUDA_API CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx);
+CUDA_API CUresult cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, CUgraphNodeParams *nodeParams);
+CUDA_API CUresult cuGraphExecUpdate(CUgraphExec hGraphExec, CUgraph hGraph, CUgraphNode *hErrorNode_out, CUgraphExecUpdateResult *updateResult_out);
+CUDA_API CUresult cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph, CUgraphExecUpdateResultInfo *resultInfo);
+CUDA_API CUresult cuGraphExternalSemaphoresSignalNodeGetParams(CUgraphNode node, void *params);
+CUDA_API CUresult cuGraphExternalSemaphoresSignalNodeSetParams(CUgraphNode node, const void *params);
+CUDA_API CUresult cuGraphExternalSemaphoresWaitNodeGetParams(CUgraphNode node, void *params);
+CUDA_API CUresult cuGraphExternalSemaphoresWaitNodeSetParams(CUgraphNode node, const void *params);
+CUDA_API CUresult cuGraphGetEdges(CUgraph hGraph, CUgraphNode *from, CUgraphNode *to, size_t *numEdges);
+CUDA_API CUresult cuGraphGetEdges_v2(CUgraph hGraph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edgeData, size_t *numEdges);
+CUDA_API CUresult cuGraphGetNodes(CUgraph hGraph, CUgraphNode *nodes, size_t *numNodes);
+CUDA_API CUresult cuGraphGetRootNodes(CUgraph hGraph, CUgraphNode *rootNodes, size_t *numRootNodes);
+CUDA_API CUresult cuGraphHostNodeGetParams(CUgraphNode hNode, CUDA_HOST_NODE_PARAMS *nodeParams);
+CUDA_API CUresult cuGraphHostNodeSetParams(CUgraphNode hNode, const CUDA_HOST_NODE_PARAMS *nodeParams);
+CUDA_API CUresult cuGraphInstantiate(CUgraphExec *phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize);
+CUDA_API CUresult cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph hGraph, unsigned long long flags);
+CUDA_API CUresult cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hGraph, CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams);
+CUDA_API CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *phGraphExec, CUgraph hGraph, CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams);
+CUDA_API CUresult cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize);
+CUDA_API CUresult cuGraphKernelNodeCopyAttributes(CUgraphNode dst, CUgraphNode src);
+CUDA_API CUresult cuGraphKernelNodeGetAttribute(CUgraphNode hNode, int attr, CUkernelNodeAttrValue *value_out);
+CUDA_API CUresult cuGraphKernelNodeGetParams(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams);
+CUDA_API CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS *nodeParams);
+CUDA_API CUresult cuGraphKernelNodeSetAttribute(CUgraphNode hNode, int attr, const CUkernelNodeAttrValue *value);
+CUDA_API CUresult cuGraphKernelNodeSetParams(CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams);
+CUDA_API CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams);
+CUDA_API CUresult cuGraphLaunch(CUgraphExec hGraphExec, CUstream hStream);
+CUDA_API CUresult cuGraphLaunch_ptsz(CUgraphExec hGraphExec, CUstream hStream);
+CUDA_API CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, void *params);
+CUDA_API CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *dptr);
+CUDA_API CUresult cuGraphMemcpyNodeGetParams(CUgraphNode hNode, CUDA_MEMCPY3D *nodeParams);
+CUDA_API CUresult cuGraphMemcpyNodeSetParams(CUgraphNode hNode, const CUDA_MEMCPY3D *nodeParams);
+CUDA_API CUresult cuGraphMemsetNodeGetParams(CUgraphNode hNode, CUDA_MEMSET_NODE_PARAMS *nodeParams);
+CUDA_API CUresult cuGraphMemsetNodeSetParams(CUgraphNode hNode, const CUDA_MEMSET_NODE_PARAMS *nodeParams);
+CUDA_API CUresult cuGraphNodeFindInClone(CUgraphNode *phNode, CUgraphNode hOriginalNode, CUgraph hClonedGraph);
+CUDA_API CUresult cuGraphNodeGetDependencies(CUgraphNode hNode, CUgraphNode *dependencies, size_t *numDependencies);
+CUDA_API CUresult cuGraphNodeGetDependencies_v2(CUgraphNode hNode, CUgraphNode *dependencies, CUgraphEdgeData *edgeData, size_t *numDependencies);
+CUDA_API CUresult cuGraphNodeGetDependentNodes(CUgraphNode hNode, CUgraphNode *dependentNodes, size_t *numDependentNodes);
+CUDA_API CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode hNode, CUgraphNode *dependentNodes, CUgraphEdgeData *edgeData, size_t *numDependentNodes);
+CUDA_API CUresult cuGraphNodeGetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode, unsigned int *isEnabled);
+CUDA_API CUresult cuGraphNodeGetType(CUgraphNode hNode, CUgraphNodeType *type_out);
+CUDA_API CUresult cuGraphNodeSetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode, unsigned int isEnabled);
+CUDA_API CUresult cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams *nodeParams);
+CUDA_API CUresult cuGraphReleaseUserObject(CUgraph graph, CUuserObject object, unsigned int count);
+CUDA_API CUresult cuGraphRemoveDependencies(CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to, size_t numDependencies);
+CUDA_API CUresult cuGraphRemoveDependencies_v2(CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *edgeData, size_t numDependencies);
+CUDA_API CUresult cuGraphRetainUserObject(CUgraph graph, CUuserObject object, unsigned int count, unsigned int flags);
+CUDA_API CUresult cuGraphUpload(CUgraphExec hGraphExec, CUstream hStream);
+CUDA_API CUresult cuGraphUpload_ptsz(CUgraphExec hGraphExec, CUstream hStream);
 CUDA_API CUresult cuInit(unsigned int Flags);
 CUDA_API CUresult cuKernelGetAttribute(int *pi, int attrib, CUkernel kernel, CUdevice dev);
 CUDA_API CUresult cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel);
@@ -203,10 +295,24 @@ CUDA_API CUresult cuPointerGetAttribute(void *data, int attribute, CUdeviceptr p
 CUDA_API CUresult cuPointerGetAttributes(unsigned int numAttributes, int *attributes, void **data, CUdeviceptr ptr);
 CUDA_API CUresult cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags);
 CUDA_API CUresult cuStreamAddCallback_ptsz(CUstream h, CUstreamCallback callback, void *data, unsigned int flags);
+CUDA_API CUresult cuStreamBeginCapture(CUstream hStream);
+CUDA_API CUresult cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph, const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData, size_t numDependencies, CUstreamCaptureMode mode);
+CUDA_API CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream h, CUgraph graph, const CUgraphNode *dependencies, const CUgraphEdgeData *data, size_t n, CUstreamCaptureMode mode);
+CUDA_API CUresult cuStreamBeginCapture_ptsz(CUstream h);
+CUDA_API CUresult cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode);
+CUDA_API CUresult cuStreamBeginCapture_v2_ptsz(CUstream h, CUstreamCaptureMode mode);
 CUDA_API CUresult cuStreamCreate(CUstream *phStream, unsigned int Flags);
 CUDA_API CUresult cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority);
 CUDA_API CUresult cuStreamDestroy(CUstream hStream);
 CUDA_API CUresult cuStreamDestroy_v2(CUstream hStream);
+CUDA_API CUresult cuStreamEndCapture(CUstream hStream, CUgraph *phGraph);
+CUDA_API CUresult cuStreamEndCapture_ptsz(CUstream h, CUgraph *graph);
+CUDA_API CUresult cuStreamGetCaptureInfo(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, unsigned long long *id_out);
+CUDA_API CUresult cuStreamGetCaptureInfo_ptsz(CUstream h, CUstreamCaptureStatus *status, unsigned long long *id);
+CUDA_API CUresult cuStreamGetCaptureInfo_v2(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, unsigned long long *id_out, CUgraph *graph_out, const CUgraphNode **dependencies_out, size_t *numDependencies_out);
+CUDA_API CUresult cuStreamGetCaptureInfo_v2_ptsz(CUstream h, CUstreamCaptureStatus *status, unsigned long long *id, CUgraph *graph, const CUgraphNode **dependencies, size_t *n);
+CUDA_API CUresult cuStreamGetCaptureInfo_v3(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, unsigned long long *id_out, CUgraph *graph_out, const CUgraphNode **dependencies_out, const CUgraphEdgeData **edgeData_out, size_t *numDependencies_out);
+CUDA_API CUresult cuStreamGetCaptureInfo_v3_ptsz(CUstream h, CUstreamCaptureStatus *status, unsigned long long *id, CUgraph *graph, const CUgraphNode **dependencies, const CUgraphEdgeData **data, size_t *n);
 CUDA_API CUresult cuStreamGetCtx(CUstream hStream, CUcontext *pctx);
 CUDA_API CUresult cuStreamGetCtx_ptsz(CUstream h, CUcontext *pctx);
 CUDA_API CUresult cuStreamGetFlags(CUstream hStream, unsigned int *flags);
@@ -215,15 +321,23 @@ CUDA_API CUresult cuStreamGetId(CUstream hStream, unsigned long long *streamId);
 CUDA_API CUresult cuStreamGetId_ptsz(CUstream h, unsigned long long *id);
 CUDA_API CUresult cuStreamGetPriority(CUstream hStream, int *priority);
 CUDA_API CUresult cuStreamGetPriority_ptsz(CUstream h, int *priority);
-CUDA_API CUresult cuStreamIsCapturing(CUstream hStream, int *captureStatus);
+CUDA_API CUresult cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus);
 CUDA_API CUresult cuStreamIsCapturing_ptsz(CUstream h, int *status);
 CUDA_API CUresult cuStreamQuery(CUstream hStream);
 CUDA_API CUresult cuStreamQuery_ptsz(CUstream h);
 CUDA_API CUresult cuStreamSynchronize(CUstream hStream);
 CUDA_API CUresult cuStreamSynchronize_ptsz(CUstream h);
+CUDA_API CUresult cuStreamUpdateCaptureDependencies(CUstream hStream, CUgraphNode *dependencies, size_t numDependencies, unsigned int flags);
+CUDA_API CUresult cuStreamUpdateCaptureDependencies_ptsz(CUstream h, CUgraphNode *dependencies, size_t n, unsigned int flags);
+CUDA_API CUresult cuStreamUpdateCaptureDependencies_v2(CUstream hStream, CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData, size_t numDependencies, unsigned int flags);
+CUDA_API CUresult cuStreamUpdateCaptureDependencies_v2_ptsz(CUstream h, CUgraphNode *dependencies, const CUgraphEdgeData *data, size_t n, unsigned int flags);
 CUDA_API CUresult cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags);
 CUDA_API CUresult cuStreamWaitEvent_ptsz(CUstream h, CUevent e, unsigned int flags);
 CUDA_API CUresult cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address, const uint64_t *dim, const uint64_t *strides, const uint32_t *box, const uint32_t *element_strides, int interleave, int swizzle, int l2_promotion, int fill);
+CUDA_API CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode);
+CUDA_API CUresult cuUserObjectCreate(CUuserObject *object_out, void *ptr, CUhostFn destroy, unsigned int initialRefcount, unsigned int flags);
+CUDA_API CUresult cuUserObjectRelease(CUuserObject object, unsigned int count);
+CUDA_API CUresult cuUserObjectRetain(CUuserObject object, unsigned int count);
 
 /* The current versions under their plain names. */
 #ifndef BASALT_CUDA_IMPLEMENTATION
@@ -238,6 +352,18 @@ CUDA_API CUresult cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, voi
 #define cuDeviceTotalMem cuDeviceTotalMem_v2
 #define cuEventDestroy cuEventDestroy_v2
 #define cuGetProcAddress cuGetProcAddress_v2
+#define cuGraphAddDependencies cuGraphAddDependencies_v2
+#define cuGraphAddKernelNode cuGraphAddKernelNode_v2
+#define cuGraphAddNode cuGraphAddNode_v2
+#define cuGraphExecKernelNodeSetParams cuGraphExecKernelNodeSetParams_v2
+#define cuGraphExecUpdate cuGraphExecUpdate_v2
+#define cuGraphGetEdges cuGraphGetEdges_v2
+#define cuGraphInstantiate cuGraphInstantiate_v2
+#define cuGraphKernelNodeGetParams cuGraphKernelNodeGetParams_v2
+#define cuGraphKernelNodeSetParams cuGraphKernelNodeSetParams_v2
+#define cuGraphNodeGetDependencies cuGraphNodeGetDependencies_v2
+#define cuGraphNodeGetDependentNodes cuGraphNodeGetDependentNodes_v2
+#define cuGraphRemoveDependencies cuGraphRemoveDependencies_v2
 #define cuLinkAddData cuLinkAddData_v2
 #define cuLinkAddFile cuLinkAddFile_v2
 #define cuLinkCreate cuLinkCreate_v2
@@ -267,7 +393,10 @@ CUDA_API CUresult cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, voi
 #define cuMemsetD32 cuMemsetD32_v2
 #define cuMemsetD8 cuMemsetD8_v2
 #define cuModuleGetGlobal cuModuleGetGlobal_v2
+#define cuStreamBeginCapture cuStreamBeginCapture_v2
 #define cuStreamDestroy cuStreamDestroy_v2
+#define cuStreamGetCaptureInfo cuStreamGetCaptureInfo_v2
+#define cuStreamUpdateCaptureDependencies cuStreamUpdateCaptureDependencies_v2
 #endif
 
 #ifdef __cplusplus

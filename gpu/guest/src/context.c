@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "state.h"
+#include "capture.h"
 
 #define STACK_LIMIT 128
 #define DEFAULT_STREAMS 8 /* contexts in which one thread has its own stream */
@@ -194,6 +194,8 @@ static int destroy(uint64_t id)
 	struct bslt_ctx_destroy a = {id};
 
 	SESSION(s);
+	if (capturing())
+		capture_context_gone(id);
 	TRY(callbacks_wait(0, id, true));
 	if (!object_remove(id, KIND_CONTEXT))
 		return CUDA_ERROR_INVALID_CONTEXT;
@@ -481,6 +483,10 @@ CUDA_API CUresult cuCtxSynchronize(void)
 
 	SESSION(s);
 	TRY(context_current(&a.ctx));
+	if (capturing()) {
+		TRY(capture_refuse_context(a.ctx));
+		TRY(capture_unsafe());
+	}
 	TRY(callbacks_wait(0, a.ctx, true));
 	return call(s, BSLT_OP_CTX_SYNCHRONIZE, &a, sizeof a).result;
 }

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "state.h"
+#include "capture.h"
 
 static int allocate(struct session *s, uint64_t context, size_t size, CUdeviceptr *out)
 {
@@ -30,6 +30,8 @@ CUDA_API CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 	SESSION(s);
 	if (!dptr || bytesize == 0)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (capturing())
+		TRY(capture_unsafe());
 	TRY(context_working(&context));
 	return allocate(s, context, bytesize, dptr);
 }
@@ -56,6 +58,8 @@ CUDA_API CUresult cuMemFree_v2(CUdeviceptr dptr)
 	SESSION(s);
 	if (dptr == 0)
 		return 0;
+	if (capturing())
+		TRY(capture_unsafe());
 	if (!range_take(SPACE_DEVICE, dptr, &r))
 		return CUDA_ERROR_INVALID_VALUE;
 	return call(s, BSLT_OP_MEM_FREE, &a, sizeof a).result;
@@ -70,6 +74,8 @@ CUDA_API CUresult cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream h
 	SESSION(s);
 	if (!dptr || bytesize == 0)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (capturing()) /* graphs have no memory nodes */
+		TRY(capture_refuse(hStream));
 	TRY(stream_resolve(hStream, &stream, &context));
 	return allocate(s, context, bytesize, dptr);
 }
@@ -78,6 +84,8 @@ CUDA_API CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 {
 	uint64_t stream, context;
 
+	if (capturing())
+		TRY(capture_refuse(hStream));
 	TRY(stream_resolve(hStream, &stream, &context));
 	return cuMemFree_v2(dptr);
 }
@@ -124,6 +132,8 @@ CUDA_API CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 	SESSION(s);
 	if (!pp || bytesize == 0 || Flags & ~7u)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (capturing())
+		TRY(capture_unsafe());
 	TRY(context_working(&r.context));
 	if (session_region(s, bytesize, &r.region) == 0) {
 		r.address = (uintptr_t)r.region.base;
@@ -157,6 +167,8 @@ CUDA_API CUresult cuMemFreeHost(void *p)
 	SESSION(s);
 	if (!range_find(SPACE_HOST, (uintptr_t)p, &r) || r.address != (uintptr_t)p || !r.owned)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (capturing())
+		TRY(capture_unsafe());
 	if (!range_take(SPACE_HOST, (uintptr_t)p, &r))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (r.region.base)
@@ -178,6 +190,8 @@ CUDA_API CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Fl
 		return CUDA_ERROR_INVALID_VALUE;
 	if (Flags & ~3u)
 		return CUDA_ERROR_NOT_SUPPORTED; /* I/O memory, read-only */
+	if (capturing())
+		TRY(capture_unsafe());
 	if (in_window((uintptr_t)p, bytesize))
 		return CUDA_ERROR_INVALID_VALUE; /* device addresses, not the program's */
 	TRY(context_working(&r.context));

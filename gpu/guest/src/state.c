@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "capture.h"
 #include "query.h"
 #include "state.h"
 
@@ -27,6 +28,7 @@ static void forked(void)
 	ranges_abandon();
 	primary_abandon();
 	callbacks_abandon();
+	captures_abandon();
 	device = (struct device_info){0};
 }
 
