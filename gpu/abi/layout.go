@@ -179,7 +179,7 @@ const (
 	GraphNodeEventRecord uint32 = 7
 )
 
-// GraphNodeDisabled, in a node's flags: it orders others and does nothing.
+// GraphNodeDisabled is a flag of a node that orders others and does nothing.
 const GraphNodeDisabled uint32 = 1
 
 // What a GraphNodeCopy copies. Host memory is an offset in a region.

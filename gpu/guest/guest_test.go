@@ -151,8 +151,8 @@ func TestAPI(t *testing.T) {
 		"callbacks", "callback_errors", "boxes", "memsets", "registers", "occupancy", "queries", "event_chain", "dynamic_shared",
 		"thread_churn", "thread_storm", "context_stacks", "after_context", "interrupted", "fork_exec",
 		"window_collision", "window_taken", "window_all_taken", "window_limited", "window_forks",
-		"graph_kinds", "graph_relaunch", "graph_edges", "graph_updates", "graph_lifetimes", "graph_fault", "graph_bad",
-		"capture_fork", "capture_kinds", "capture_errors", "capture_modes"} {
+		"graph_kinds", "graph_relaunch", "graph_edges", "graph_clones", "graph_refused", "graph_updates", "graph_exchanges", "graph_lifetimes",
+		"graph_fault", "graph_bad", "capture_fork", "capture_kinds", "capture_into", "capture_forbidden", "capture_edges", "capture_legacy", "capture_modes"} {
 		t.Run(name, func(t *testing.T) { g.run(t, object("api"), name) })
 	}
 }
@@ -168,7 +168,7 @@ func TestNullGPU(t *testing.T) {
 		t.Errorf("cuda-info printed %q", got)
 	}
 	for _, name := range []string{"bad_handles", "out_of_memory", "attributes", "proc_address", "occupancy", "context_stacks",
-		"after_context", "fork_exec", "leave", "graph_edges", "graph_bad", "capture_errors", "capture_modes"} {
+		"after_context", "fork_exec", "leave", "graph_edges", "graph_bad", "capture_edges", "capture_modes"} {
 		t.Run(name, func(t *testing.T) { g.run(t, object("api"), name) })
 	}
 	out, err := g.command(t, made("demo", "vecadd")).CombinedOutput()
@@ -177,7 +177,7 @@ func TestNullGPU(t *testing.T) {
 	}
 	// The benchmark's program, few launches: all its calls succeed, and each row has a sample.
 	got := g.run(t, object("bench"), "path", "1", "8000")
-	for _, row := range []string{"EnqueueCPU/threads=1\t8000\t", "EnqueueCPU/threads=8\t8000\t", "LaunchSync\t", "AllocFree\t",
+	for _, row := range []string{"EnqueueCPU/threads=1\t8000\t", "EnqueueCPU/threads=8\t8000\t", "LaunchSync\t", "GraphLaunchCPU\t", "AllocFree\t",
 		"Copy/HtoD/pageable/size=16MiB\t", "Copy/DtoH/pinned/size=64KiB\t", "ModuleLoad\t1\t"} {
 		if !strings.Contains(got, "BenchmarkPath"+row) {
 			t.Errorf("no sample of %q in\n%s", row, got)

@@ -45,7 +45,7 @@ func (s *Session) graphInstantiate(c *command) error {
 	}
 	g.plan = planGraph(nodes)
 	if err := g.prepare(); err != nil {
-		g.free()
+		_ = g.free()
 		_ = s.holdGraph(ctx, g.memory, 0)
 		return err
 	}

@@ -2,6 +2,8 @@
  * does on a device without them. Memory nodes need memory pools (attribute 115),
  * batches of memory operations need attribute 92, external semaphores another API,
  * conditional nodes work that the device starts itself. */
+#include <string.h>
+
 #include "graph.h"
 
 #define REFUSE()                                                                                                       \
@@ -115,4 +117,35 @@ CUDA_API CUresult cuGraphExecExternalSemaphoresWaitNodeSetParams(CUgraphExec exe
 {
 	(void)exec, (void)node, (void)params;
 	REFUSE();
+}
+
+/* No graph has memory of its own: there is none to count or to give back. */
+CUDA_API CUresult cuDeviceGraphMemTrim(CUdevice device_given)
+{
+	SESSION(s);
+	(void)s;
+	return device_given == 0 ? 0 : CUDA_ERROR_INVALID_DEVICE;
+}
+
+CUDA_API CUresult cuDeviceGetGraphMemAttribute(CUdevice device_given, int attr, void *value)
+{
+	static const uint64_t none;
+
+	SESSION(s);
+	(void)s;
+	if (device_given != 0)
+		return CUDA_ERROR_INVALID_DEVICE;
+	if (attr < 0 || attr > 3 || !value)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(value, &none, sizeof none);
+	return 0;
+}
+
+CUDA_API CUresult cuDeviceSetGraphMemAttribute(CUdevice device_given, int attr, void *value)
+{
+	SESSION(s);
+	(void)s;
+	if (device_given != 0)
+		return CUDA_ERROR_INVALID_DEVICE;
+	return value && (attr == 1 || attr == 3) ? 0 : CUDA_ERROR_INVALID_VALUE; /* the greatest ever: set back */
 }

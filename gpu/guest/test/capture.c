@@ -108,7 +108,7 @@ static void capture_kinds(void)
 	unsigned int in[16], out[4] = {0}, *pinned;
 	CUgraph g, inner;
 	CUgraphExec x, child;
-	CUgraphNode node, own;
+	CUgraphNode own;
 	const CUgraphNode *deps;
 	CUstreamCaptureStatus st;
 	size_t n;
@@ -141,7 +141,6 @@ static void capture_kinds(void)
 	EXPECT(n == 8 && out[0] == 0 && calls == 0);
 	CHECK(cuGraphInstantiateWithFlags(&x, g, 0));
 	CHECK(cuGraphLaunch(x, w.s));
-	CHECK(cuEventSynchronize(w.join));
 	CHECK(cuStreamSynchronize(w.s));
 	EXPECT(out[0] == 101 && out[1] == 102 && out[2] == 105 && out[3] == 106 && calls == 1 && *pinned == 5);
 	EXPECT(word(&w, 10) == 3 && word(&w, 11) == 0 && word(&w, 12) == 3);
@@ -150,8 +149,17 @@ static void capture_kinds(void)
 		CHECK(cuGraphLaunch(x, w.s));
 	CHECK(cuStreamSynchronize(w.s));
 	EXPECT(out[0] == 500 && calls == 51 && *pinned == 5 * 51);
+}
 
-	/* Into a graph that the program has. */
+/* Into a graph that the program has. */
+static void capture_into(void)
+{
+	struct work w = start();
+	CUgraph g, inner;
+	CUgraphNode node;
+	size_t n;
+
+	CHECK(cuGraphCreate(&inner, 0));
 	CHECK(cuGraphAddEmptyNode(&node, inner, NULL, 0));
 	CHECK(cuStreamBeginCaptureToGraph(w.s, inner, &node, NULL, 1, CU_STREAM_CAPTURE_MODE_RELAXED));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphDestroy(inner));
@@ -173,16 +181,13 @@ static void lost(CUstream s)
 	EXPECT(g == NULL && status(s) == CU_STREAM_CAPTURE_STATUS_NONE);
 }
 
-static void capture_errors(void)
+/* Calls that a capturing stream, or a thread that captures, must not make. */
+static void capture_forbidden(void)
 {
 	struct work w = start();
-	CUstream blocking, gone;
 	CUdeviceptr p;
-	CUgraph g, h;
-	int data = 0;
-	unsigned int v;
+	CUgraph g;
 
-	CHECK(cuStreamCreate(&blocking, 0));
 	GIVES(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuStreamBeginCapture(NULL, CU_STREAM_CAPTURE_MODE_GLOBAL));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuStreamBeginCapture(w.s, 3));
 	GIVES(CUDA_ERROR_ILLEGAL_STATE, cuStreamEndCapture(w.s, &g));
@@ -209,8 +214,15 @@ static void capture_errors(void)
 	CHECK(cuMemAlloc(&p, 16)); /* allowed there, and not part of the graph */
 	GIVES(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuMemFreeAsync(p, w.s));
 	lost(w.s);
+}
 
-	/* Unjoined work, another stream's end, a wait for what is outside. */
+/* Unjoined work, another stream's end, a wait for what is outside; two captures
+ * stay apart, and events of a capture cannot be asked. */
+static void capture_edges(void)
+{
+	struct work w = start();
+	CUgraph g;
+
 	CHECK(cuStreamBeginCapture(w.s, CU_STREAM_CAPTURE_MODE_GLOBAL));
 	CHECK(cuEventRecord(w.fork, w.s));
 	CHECK(cuStreamWaitEvent(w.u, w.fork, 0));
@@ -226,8 +238,6 @@ static void capture_errors(void)
 	CHECK(cuStreamBeginCapture(w.s, CU_STREAM_CAPTURE_MODE_GLOBAL));
 	GIVES(CUDA_ERROR_STREAM_CAPTURE_ISOLATION, cuStreamWaitEvent(w.s, w.join, 0));
 	lost(w.s);
-
-	/* Two captures stay apart; events of a capture cannot be asked. */
 	CHECK(cuStreamBeginCapture(w.s, CU_STREAM_CAPTURE_MODE_RELAXED));
 	CHECK(cuStreamBeginCapture(w.u, CU_STREAM_CAPTURE_MODE_RELAXED));
 	CHECK(cuEventRecord(w.fork, w.s));
@@ -239,10 +249,21 @@ static void capture_errors(void)
 	GIVES(CUDA_ERROR_CAPTURED_EVENT, cuEventSynchronize(w.fork));
 	lost(w.s);
 	GIVES(CUDA_ERROR_CAPTURED_EVENT, cuStreamWaitEvent(w.u, w.fork, 0));
+}
 
-	/* The legacy stream and a blocking stream that captures. */
-	CHECK(cuStreamBeginCapture(blocking, CU_STREAM_CAPTURE_MODE_RELAXED));
+/* The legacy stream and a blocking stream that captures; streams that go. */
+static void capture_legacy(void)
+{
+	struct work w = start();
+	CUstream blocking, gone;
 	CUstreamCaptureStatus st;
+	CUdeviceptr p;
+	unsigned int v;
+	int data = 0;
+	CUgraph h;
+
+	CHECK(cuStreamCreate(&blocking, 0));
+	CHECK(cuStreamBeginCapture(blocking, CU_STREAM_CAPTURE_MODE_RELAXED));
 	GIVES(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, cuStreamIsCapturing(NULL, &st));
 	EXPECT(status(blocking) == CU_STREAM_CAPTURE_STATUS_ACTIVE);
 	GIVES(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, cuMemsetD32(w.p, 0, 1));
@@ -253,7 +274,6 @@ static void capture_errors(void)
 	lost(w.s);
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuEventRecordWithFlags(w.join, w.s, CU_EVENT_RECORD_EXTERNAL));
 
-	/* A stream that goes takes its capture with it. */
 	CHECK(cuStreamCreate(&gone, CU_STREAM_NON_BLOCKING));
 	CHECK(cuStreamBeginCapture(gone, CU_STREAM_CAPTURE_MODE_GLOBAL));
 	CHECK(cuStreamDestroy(gone));
@@ -330,6 +350,7 @@ static void capture_modes(void)
 }
 
 const struct test capture_tests[] = {
-	{"capture_fork", capture_fork}, {"capture_kinds", capture_kinds}, {"capture_errors", capture_errors},
+	{"capture_fork", capture_fork}, {"capture_kinds", capture_kinds}, {"capture_into", capture_into},
+	{"capture_forbidden", capture_forbidden}, {"capture_edges", capture_edges}, {"capture_legacy", capture_legacy},
 	{"capture_modes", capture_modes}, {NULL, NULL},
 };
