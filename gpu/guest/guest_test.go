@@ -177,7 +177,7 @@ func TestNullGPU(t *testing.T) {
 	}
 	// The benchmark's program, few launches: all its calls succeed, and each row has a sample.
 	got := g.run(t, object("bench"), "path", "1", "8000")
-	for _, row := range []string{"EnqueueCPU/threads=1\t8000\t", "EnqueueCPU/threads=8\t8000\t", "LaunchSync\t", "GraphLaunchCPU\t", "AllocFree\t",
+	for _, row := range []string{"EnqueueCPU/threads=1\t8000\t", "EnqueueCPU/threads=8\t8000\t", "LaunchSync\t", "GraphLaunchCPU/worker=asleep\t100\t", "AllocFree\t",
 		"Copy/HtoD/pageable/size=16MiB\t", "Copy/DtoH/pinned/size=64KiB\t", "ModuleLoad\t1\t"} {
 		if !strings.Contains(got, "BenchmarkPath"+row) {
 			t.Errorf("no sample of %q in\n%s", row, got)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "bench.h"
 
@@ -145,7 +146,7 @@ static void graph_launch(CUfunction f, CUdeviceptr p)
 	CUstream stream;
 	CUgraph graph;
 	CUgraphExec exec;
-	double t, sum = 0;
+	double t, sum;
 
 	CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
@@ -159,7 +160,16 @@ static void graph_launch(CUfunction f, CUdeviceptr p)
 		CHECK(cuGraphLaunch(exec, stream));
 	sum = cpu() - t;
 	CHECK(cuStreamSynchronize(stream));
-	sample("PathGraphLaunchCPU", GRAPH_LAUNCHES, sum);
+	sample("PathGraphLaunchCPU/worker=busy", GRAPH_LAUNCHES, sum);
+	sum = 0;
+	for (int i = 0; i < 100; i++) {
+		usleep(1000); /* the worker sleeps: a launch rings its doorbell */
+		t = cpu();
+		CHECK(cuGraphLaunch(exec, stream));
+		sum += cpu() - t;
+		CHECK(cuStreamSynchronize(stream));
+	}
+	sample("PathGraphLaunchCPU/worker=asleep", 100, sum);
 	sum = 0;
 	for (int i = 0; i < 20; i++) {
 		t = cpu();
