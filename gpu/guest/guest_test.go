@@ -152,7 +152,7 @@ func TestAPI(t *testing.T) {
 		"thread_churn", "thread_storm", "context_stacks", "after_context", "interrupted", "fork_exec",
 		"window_collision", "window_taken", "window_all_taken", "window_limited", "window_forks",
 		"graph_kinds", "graph_relaunch", "graph_edges", "graph_clones", "graph_refused", "graph_updates", "graph_exchanges", "graph_lifetimes",
-		"graph_fault", "graph_bad", "capture_fork", "capture_kinds", "capture_into", "capture_forbidden", "capture_edges", "capture_legacy", "capture_modes"} {
+		"graph_fault", "graph_bad", "graph_threads", "capture_fork", "capture_kinds", "capture_into", "capture_forbidden", "capture_edges", "capture_legacy", "capture_modes"} {
 		t.Run(name, func(t *testing.T) { g.run(t, object("api"), name) })
 	}
 }

@@ -37,16 +37,16 @@ func (s *Session) graphInstantiate(c *command) error {
 		return abi.ErrInvalidValue
 	}
 	g := &graphObject{ctx: ctx, nodes: nodes}
-	if g.memory, g.ops, err = s.measureGraph(ctx, nodes); err != nil {
+	if g.cost, err = s.measureGraph(ctx, nodes); err != nil {
 		return err
 	}
-	if err := s.holdGraph(ctx, 0, g.memory); err != nil {
+	if err := s.holdGraph(ctx, 0, g.cost.memory); err != nil {
 		return err
 	}
 	g.plan = planGraph(nodes)
 	if err := g.prepare(); err != nil {
 		_ = g.free()
-		_ = s.holdGraph(ctx, g.memory, 0)
+		_ = s.holdGraph(ctx, g.cost.memory, 0)
 		return err
 	}
 	s.handles.add(a.Exec, ctx, g)
@@ -104,27 +104,15 @@ func (s *Session) graphUpdate(c *command) error {
 		s.log.Debug("graph update refused", "error", err)
 		return abi.ErrInvalidValue
 	}
-	nodes := append([]abi.GraphNode(nil), g.nodes...)
-	for _, n := range changes {
-		at := n.Deps[0]
-		if uint64(at) >= uint64(len(nodes)) || nodes[at].Kind != n.Kind {
-			return abi.ErrInvalidValue
-		}
-		if k, ok := n.Body.(abi.GraphKernel); ok {
-			k.Params = bytes.Clone(k.Params) // lest one node keep the whole record
-			n.Body = k
-		}
-		nodes[at].Flags, nodes[at].Body = n.Flags, n.Body
-	}
-	memory, ops, err := s.measureGraph(g.ctx, nodes)
+	nodes, cost, err := s.changeGraph(g, changes)
 	if err != nil {
 		return err
 	}
-	if err := s.holdGraph(g.ctx, g.memory, memory); err != nil {
+	if err := s.holdGraph(g.ctx, g.cost.memory, cost.memory); err != nil {
 		return err
 	}
 	later := *g // launches under way count the operations that they have
-	later.nodes, later.memory, later.ops = nodes, memory, ops
+	later.nodes, later.cost = nodes, cost
 	s.handles.objects[a.Exec] = &later
 	return nil
 }
@@ -152,7 +140,7 @@ func (s *Session) graphLaunch(c *command) error {
 		return abi.ErrInvalidHandle
 	}
 	l := &graphLaunch{s: s, g: g}
-	s.inflight.Add(g.ops)
+	s.inflight.Add(g.cost.ops)
 	failed := l.submit(o)
 	waiter := *c
 	if failed != nil {
@@ -181,6 +169,6 @@ func (s *Session) graphDestroy(c *command) error {
 	}
 	c.ctx = g.ctx
 	s.handles.remove(h, g.ctx)
-	_ = s.holdGraph(g.ctx, g.memory, 0)
+	_ = s.holdGraph(g.ctx, g.cost.memory, 0)
 	return g.free()
 }

@@ -1,7 +1,9 @@
 package worker
 
 import (
+	"bytes"
 	"math/bits"
+	"slices"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
@@ -16,11 +18,10 @@ const maxGraphMemory = 256 << 20
 // take nodes and plan at instantiation and replace submit; nothing outside
 // graph_submit.go would change.
 type graphObject struct {
-	ctx    *contextObject
-	nodes  []abi.GraphNode
-	plan   graphPlan
-	memory uint64 // counted in Session.graphMemory
-	ops    int64  // operations that a launch gives the driver
+	ctx   *contextObject
+	nodes []abi.GraphNode
+	plan  graphPlan
+	cost  graphCost
 
 	events   []Event // the plan's
 	mark     Event   // the graph's begin, and the ends of lanes
@@ -28,18 +29,69 @@ type graphObject struct {
 	launched bool
 }
 
-// checkNode holds a node to what does not depend on the time of its launch:
-// handles, shapes, sums that do not overflow. It returns the node's operations.
-func (s *Session) checkNode(ctx *contextObject, n abi.GraphNode) (ops uint64, err error) {
+// graphCost is what nodes take.
+type graphCost struct {
+	memory uint64 // bytes, counted in Session.graphMemory
+	rows   uint64 // of copies and memsets that do not lie in one piece
+	ops    int64  // operations that a launch gives the driver
+}
+
+func (c graphCost) add(o graphCost) graphCost {
+	return graphCost{c.memory + o.memory, satAdd(c.rows, o.rows), c.ops + o.ops}
+}
+
+func (c graphCost) sub(o graphCost) graphCost {
+	return graphCost{c.memory - o.memory, c.rows - o.rows, c.ops - o.ops}
+}
+
+// checkHandles holds a node to handles that are there now. Each launch looks
+// again.
+func (s *Session) checkHandles(ctx *contextObject, n abi.GraphNode) error {
 	switch b := n.Body.(type) {
 	case abi.GraphKernel:
 		f, err := lookup[*functionObject](&s.handles, b.Function)
 		if err != nil {
-			return 0, err
+			return err
 		}
 		if f.ctx != ctx {
-			return 0, abi.ErrInvalidHandle
+			return abi.ErrInvalidHandle
 		}
+	case abi.GraphEvent:
+		e, err := lookup[*eventObject](&s.handles, uint64(b))
+		if err != nil {
+			return err
+		}
+		if e.ctx != ctx && n.Kind == abi.GraphNodeEventRecord {
+			return abi.ErrInvalidHandle
+		}
+	}
+	return nil
+}
+
+// costOf returns what a node takes, or why no node can be like that: its shape,
+// sums that overflow, more rows than a graph may have.
+func costOf(n abi.GraphNode) (c graphCost, err error) {
+	c.memory = 256 + 4*uint64(len(n.Deps))
+	if k, ok := n.Body.(abi.GraphKernel); ok {
+		c.memory += uint64(len(k.Params))
+	}
+	ops, err := operations(n)
+	switch {
+	case err != nil:
+		return c, err
+	case ops > abi.MaxGraphRows:
+		return c, abi.ErrInvalidValue
+	case ops > 1:
+		c.rows = ops
+	}
+	c.ops = int64(ops)
+	return c, nil
+}
+
+// operations returns how many operations of the driver a node is.
+func operations(n abi.GraphNode) (uint64, error) {
+	switch b := n.Body.(type) {
+	case abi.GraphKernel:
 		for i := range 3 {
 			if b.Grid[i] == 0 || b.Block[i] == 0 {
 				return 0, abi.ErrInvalidValue
@@ -57,14 +109,6 @@ func (s *Session) checkNode(ctx *contextObject, n abi.GraphNode) (ops uint64, er
 		}
 		_, err := extent(b.Dst, b.Columns*uint64(b.Width), b.Rows, 1, b.Pitch, 0)
 		return b.Rows, err
-	case abi.GraphEvent:
-		e, err := lookup[*eventObject](&s.handles, uint64(b))
-		if err != nil {
-			return 0, err
-		}
-		if e.ctx != ctx && n.Kind == abi.GraphNodeEventRecord {
-			return 0, abi.ErrInvalidHandle
-		}
 	}
 	return 0, nil
 }
@@ -118,32 +162,56 @@ func extent(address, width, height, depth, pitch, slice uint64) (uint64, error) 
 	return n, nil
 }
 
-// nodeMemory is what a node counts in maxGraphMemory.
-func nodeMemory(n abi.GraphNode) uint64 {
-	size := 256 + 4*uint64(len(n.Deps))
-	if k, ok := n.Body.(abi.GraphKernel); ok {
-		size += uint64(len(k.Params))
+// measureGraph checks all nodes of a new graph and returns what they take.
+func (s *Session) measureGraph(ctx *contextObject, nodes []abi.GraphNode) (total graphCost, err error) {
+	for _, n := range nodes {
+		if err := s.checkHandles(ctx, n); err != nil {
+			return total, err
+		}
+		c, err := costOf(n)
+		if err != nil {
+			return total, err
+		}
+		total = total.add(c)
 	}
-	return size
+	if total.rows > abi.MaxGraphRows {
+		return total, abi.ErrInvalidValue
+	}
+	return total, nil
 }
 
-// measureGraph checks all nodes and returns what a graph of them takes.
-func (s *Session) measureGraph(ctx *contextObject, nodes []abi.GraphNode) (memory uint64, ops int64, err error) {
-	var pieces uint64
-	for _, n := range nodes {
-		k, err := s.checkNode(ctx, n)
+// changeGraph returns the nodes of a graph with changes in them and what they
+// take. The graph stays as it is.
+func (s *Session) changeGraph(g *graphObject, changes []abi.GraphNode) ([]abi.GraphNode, graphCost, error) {
+	nodes, total := slices.Clone(g.nodes), g.cost
+	for _, n := range changes {
+		at := uint64(n.Deps[0])
+		if at >= uint64(len(nodes)) || nodes[at].Kind != n.Kind {
+			return nil, total, abi.ErrInvalidValue
+		}
+		if k, ok := n.Body.(abi.GraphKernel); ok {
+			k.Params = bytes.Clone(k.Params) // lest one node keep the whole record
+			n.Body = k
+		}
+		n.Deps = nodes[at].Deps
+		before, err := costOf(nodes[at])
 		if err != nil {
-			return 0, 0, err
+			return nil, total, err
 		}
-		if k > 1 {
-			if pieces = satAdd(pieces, k); pieces > abi.MaxGraphRows {
-				return 0, 0, abi.ErrInvalidValue
-			}
+		after, err := costOf(n)
+		if err == nil {
+			err = s.checkHandles(g.ctx, n)
 		}
-		ops += int64(k)
-		memory += nodeMemory(n)
+		if err != nil {
+			return nil, total, err
+		}
+		nodes[at] = n
+		total = total.add(after).sub(before)
 	}
-	return memory, ops, nil
+	if total.rows > abi.MaxGraphRows {
+		return nil, total, abi.ErrInvalidValue
+	}
+	return nodes, total, nil
 }
 
 // holdGraph counts an executable graph's memory in place of what was counted before.

@@ -117,7 +117,7 @@ func (l *graphLaunch) node(stream Stream, n abi.GraphNode) error {
 	return nil
 }
 
-// copy submits the rows of a copy, whose sums checkNode has looked at.
+// copy submits the rows of a copy, whose sums costOf has looked at.
 func (l *graphLaunch) copy(stream Stream, b abi.GraphCopy) error {
 	if b.Width == 0 || b.Height == 0 || b.Depth == 0 {
 		return nil
@@ -185,7 +185,8 @@ func (l *graphLaunch) end() {
 	for _, r := range l.regions {
 		r.release()
 	}
-	if n := l.s.inflight.Add(-l.g.ops); n <= maxInflight/2 && n+l.g.ops > maxInflight/2 {
+	ops := l.g.cost.ops
+	if n := l.s.inflight.Add(-ops); n <= maxInflight/2 && n+ops > maxInflight/2 {
 		l.s.signal()
 	}
 }

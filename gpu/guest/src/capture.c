@@ -158,6 +158,8 @@ int capture_kernel(CUstream h, const CUDA_KERNEL_NODE_PARAMS *k, unsigned int fl
 
 int capture_copy(CUstream h, const CUDA_MEMCPY3D *c, bool *done)
 {
+	if (!c->WidthInBytes || !c->Height || !c->Depth)
+		return 0; /* the call does nothing */
 	CAPTURE(params_copy(c, st->context, &p));
 }
 
@@ -195,8 +197,6 @@ int capture_copy_bytes(CUstream h, unsigned int dst_type, uint64_t dst, unsigned
 		TRY(capture_refuse(h));
 		return capture_unsafe();
 	}
-	if (n == 0)
-		return 0; /* the call checks its handles and does nothing */
 	c.srcDevice = src;
 	c.dstDevice = dst;
 	if (src_type == CU_MEMORYTYPE_HOST)

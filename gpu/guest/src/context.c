@@ -87,6 +87,8 @@ static void thread_ends(void *p)
 		struct bslt_stream_destroy a = {t->streams[i].stream};
 		void *c = object_get(handle_of(t->streams[i].context), KIND_CONTEXT);
 
+		if (capturing() && a.stream)
+			capture_stream_gone(a.stream);
 		if (c && a.stream)
 			(void)ring_put(s, BSLT_OP_STREAM_DESTROY, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
 		object_put(c);

@@ -14,7 +14,7 @@ struct wire {
 
 static void put(struct wire *w, const void *p, size_t n)
 {
-	if (w->failed)
+	if (w->failed || n == 0)
 		return;
 	if (n > w->room - w->n) {
 		size_t room = (w->room + n) * 2;

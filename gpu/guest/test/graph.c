@@ -472,9 +472,79 @@ static void graph_bad(void)
 	EXPECT(count == 0);
 }
 
+struct crowd {
+	CUcontext context;
+	CUfunction poke;
+	CUgraphExec shared;
+	CUdeviceptr p;
+	unsigned int place;
+};
+
+/* Captures, launches, updates and destroys beside others that do the same. */
+static void *one_of_many(void *arg)
+{
+	struct crowd *c = arg;
+	CUdeviceptr at = c->p + 4 * c->place;
+	unsigned int v, got;
+	void *params[] = {&at, &v};
+	CUDA_KERNEL_NODE_PARAMS k = kernel_params(c->poke, 1, 1, params);
+	CUgraphExec x;
+	CUgraphNode n;
+	CUstream s;
+	CUgraph g;
+	size_t one = 1;
+
+	CHECK(cuCtxSetCurrent(c->context));
+	s = stream();
+	for (v = 1; v < 60; v++) {
+		CHECK(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+		CHECK(cuLaunchKernel(c->poke, 1, 1, 1, 1, 1, 1, 0, s, params, NULL));
+		CHECK(cuStreamEndCapture(s, &g));
+		CHECK(cuGraphGetNodes(g, &n, &one));
+		CHECK(cuGraphInstantiateWithFlags(&x, g, 0));
+		v += 100;
+		CHECK(cuGraphExecKernelNodeSetParams(x, n, &k));
+		v -= 100;
+		CHECK(cuGraphDestroy(g));
+		CHECK(cuGraphLaunch(c->shared, s));
+		CHECK(cuGraphLaunch(x, s));
+		CHECK(cuMemcpyDtoHAsync(&got, at, 4, s));
+		CHECK(cuGraphExecDestroy(x));
+		CHECK(cuStreamSynchronize(s));
+		EXPECT(got == v + 100);
+	}
+	return NULL;
+}
+
+static void graph_threads(void)
+{
+	enum { THREADS = 4 };
+	struct crowd c[THREADS] = {{.poke = demo_start("poke")}};
+	struct seen seen = {&c[0].place, {0}, 0};
+	CUDA_HOST_NODE_PARAMS h = {look, &seen};
+	pthread_t t[THREADS];
+	CUgraphNode n;
+	CUgraph g;
+
+	c[0].context = current();
+	CHECK(cuMemAlloc(&c[0].p, 4 * THREADS));
+	CHECK(cuGraphCreate(&g, 0));
+	CHECK(cuGraphAddHostNode(&n, g, NULL, 0, &h));
+	CHECK(cuGraphInstantiateWithFlags(&c[0].shared, g, 0));
+	for (unsigned int i = 0; i < THREADS; i++) {
+		c[i] = c[0];
+		c[i].place = i;
+		EXPECT(pthread_create(&t[i], NULL, one_of_many, &c[i]) == 0);
+	}
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(t[i], NULL);
+	CHECK(cuCtxSynchronize());
+	EXPECT(seen.calls == THREADS * 59);
+}
+
 const struct test graph_tests[] = {
 	{"graph_kinds", graph_kinds}, {"graph_relaunch", graph_relaunch}, {"graph_edges", graph_edges},
 	{"graph_clones", graph_clones}, {"graph_refused", graph_refused}, {"graph_exchanges", graph_exchanges},
 	{"graph_updates", graph_updates}, {"graph_lifetimes", graph_lifetimes}, {"graph_fault", graph_fault},
-	{"graph_bad", graph_bad}, {NULL, NULL},
+	{"graph_bad", graph_bad}, {"graph_threads", graph_threads}, {NULL, NULL},
 };
