@@ -140,21 +140,14 @@ func (s *Session) graphLaunch(c *command) error {
 		return abi.ErrInvalidHandle
 	}
 	l := &graphLaunch{s: s, g: g}
+	l.pending.Store(1)
 	s.inflight.Add(g.cost.ops)
 	failed := l.submit(o)
 	waiter := *c
 	if failed != nil {
 		waiter.slot = abi.NoSlot // the issuer completes the command; the ticket is for what was submitted
 	}
-	started := s.start(&waiter, &ticket{}, func(done func(error)) error {
-		return o.ctx.driver.StreamNotify(o.stream, func(err error) {
-			l.end()
-			done(err)
-		})
-	})
-	if started != errLater { //nolint:errorlint // start returns it bare
-		l.end()
-	}
+	started := s.start(&waiter, &ticket{}, func(done func(error)) error { return l.notify(o, done) })
 	if failed != nil {
 		return failed
 	}

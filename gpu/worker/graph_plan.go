@@ -40,7 +40,7 @@ func planGraph(nodes []abi.GraphNode) graphPlan {
 	for i, n := range nodes {
 		st := &p.steps[i]
 		st.event = -1
-		st.lane = p.choose(n.Deps, &tails)
+		st.lane = p.choose(n, &tails)
 		st.first = st.lane > 0 && tails[st.lane] < 0
 		for _, dep := range n.Deps {
 			from := &p.steps[dep]
@@ -64,9 +64,15 @@ func planGraph(nodes []abi.GraphNode) graphPlan {
 	return p
 }
 
-// choose returns the lane of the next node.
-func (p *graphPlan) choose(deps []uint32, tails *[maxLanes]int) int {
-	for _, dep := range deps {
+// choose returns the lane of the next node. Copies to the host are in the stream
+// of the launch: whoever waits for that stream then finds their bytes, also where a
+// driver brings them in after the card has gone on.
+func (p *graphPlan) choose(n abi.GraphNode, tails *[maxLanes]int) int {
+	if b, ok := n.Body.(abi.GraphCopy); ok && b.What == abi.GraphCopyDtoH {
+		p.lanes = max(p.lanes, 1)
+		return 0
+	}
+	for _, dep := range n.Deps {
 		if lane := p.steps[dep].lane; tails[lane] == int(dep) {
 			return lane
 		}

@@ -27,11 +27,19 @@ func TestPlanKeepsDependencies(t *testing.T) {
 				nodes[i].Deps = append(nodes[i].Deps, uint32(r.Intn(i)))
 			}
 		}
+		for i := range nodes {
+			if r.Intn(5) == 0 {
+				nodes[i].Body = abi.GraphCopy{What: abi.GraphCopyDtoH}
+			}
+		}
 		p := planGraph(nodes)
 		var lanes [maxLanes]clock
 		events := make([]clock, p.events)
 		place := make([]int, len(nodes)) // the node's number in its lane
 		for i, st := range p.steps {
+			if nodes[i].Body != nil && st.lane != 0 {
+				t.Fatalf("seed %d: node %d copies to the host in lane %d, want 0", seed, i, st.lane)
+			}
 			now := &lanes[st.lane]
 			for _, e := range st.waits {
 				now.join(events[e])

@@ -6,15 +6,19 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// graphLaunch is one launch while it is submitted, and what it holds until it
-// is done.
+// graphLaunch is one launch: while it is submitted, and until all of it is done.
 type graphLaunch struct {
 	s       *Session
 	g       *graphObject
 	lanes   [maxLanes]Stream
 	used    int // lanes that have been given something, from 0 on
 	regions []*region
-	ended   atomic.Bool
+
+	// The driver's operations that are not done, and 1 for the end of the
+	// stream's part. A lane's operation may be reported after that end.
+	pending atomic.Int64
+	done    func(error) // of the command's ticket; nil: it has been completed
+	result  error       // of the stream's part; written before pending falls
 }
 
 // submit gives the driver all of a graph: behind what is in the stream o and
@@ -95,12 +99,15 @@ func (l *graphLaunch) node(stream Stream, n abi.GraphNode) error {
 			return err
 		}
 		launch := Launch{Grid: b.Grid, Block: b.Block, Shared: b.Shared, Cooperative: b.Flags&1 != 0, Params: b.Params}
-		return d.Launch(stream, f.function, launch, nil)
+		return l.put(nil, 0, func(done func(error)) error { return d.Launch(stream, f.function, launch, done) })
 	case abi.GraphCopy:
 		return l.copy(stream, mergeRows(b))
 	case abi.GraphMemset:
 		for row := range b.Rows {
-			if err := d.Memset(stream, b.Dst+row*b.Pitch, b.Value, b.Width, b.Columns, nil); err != nil {
+			err := l.put(nil, 0, func(done func(error)) error {
+				return d.Memset(stream, b.Dst+row*b.Pitch, b.Value, b.Width, b.Columns, done)
+			})
+			if err != nil {
 				return err
 			}
 		}
@@ -132,11 +139,17 @@ func (l *graphLaunch) copy(stream Stream, b abi.GraphCopy) error {
 			to, from := z*b.DstSlice+y*b.DstPitch, z*b.SrcSlice+y*b.SrcPitch
 			switch b.What {
 			case abi.GraphCopyHtoD:
-				err = d.CopyHtoD(stream, b.Dst+to, host[from:from+b.Width], counted(&m.toDevice, b.Width))
+				err = l.put(&m.toDevice, b.Width, func(done func(error)) error {
+					return d.CopyHtoD(stream, b.Dst+to, host[from:from+b.Width], done)
+				})
 			case abi.GraphCopyDtoH:
-				err = d.CopyDtoH(stream, host[to:to+b.Width], b.Src+from, counted(&m.fromDevice, b.Width))
+				err = l.put(&m.fromDevice, b.Width, func(done func(error)) error {
+					return d.CopyDtoH(stream, host[to:to+b.Width], b.Src+from, done)
+				})
 			default:
-				err = d.CopyDtoD(stream, b.Dst+to, b.Src+from, b.Width, nil)
+				err = l.put(nil, 0, func(done func(error)) error {
+					return d.CopyDtoD(stream, b.Dst+to, b.Src+from, b.Width, done)
+				})
 			}
 			if err != nil {
 				return err
@@ -168,18 +181,46 @@ func (l *graphLaunch) host(b abi.GraphCopy) ([]byte, error) {
 	return bytes, nil
 }
 
-// counted returns the done of a copy that counts n bytes when it was made.
-func counted(total *atomic.Uint64, n uint64) func(error) {
-	return func(err error) {
-		if err == nil {
+// put gives the driver one operation, which counts n bytes in total when it was
+// done. What fails later is the context's asynchronous error.
+func (l *graphLaunch) put(total *atomic.Uint64, n uint64, op func(done func(error)) error) error {
+	var fired atomic.Bool
+	l.pending.Add(1)
+	err := op(func(err error) {
+		if !fired.CompareAndSwap(false, true) {
+			return
+		}
+		if err != nil {
+			l.s.asyncError(l.g.ctx, resultOf(err))
+		} else if total != nil {
 			total.Add(n)
 		}
+		l.settle()
+	})
+	if err != nil && fired.CompareAndSwap(false, true) {
+		l.settle()
 	}
+	return err
 }
 
-// end gives back what the launch holds; called from any goroutine, once it counts.
-func (l *graphLaunch) end() {
-	if !l.ended.CompareAndSwap(false, true) {
+// notify completes the command when all of the launch is done.
+func (l *graphLaunch) notify(o streamObject, done func(error)) error {
+	l.done = done
+	err := l.g.ctx.driver.StreamNotify(o.stream, func(err error) {
+		l.result = err
+		l.settle()
+	})
+	if err != nil { // whoever has called completes the command
+		l.done = nil
+		l.settle()
+	}
+	return err
+}
+
+// settle takes note of one operation less, on any goroutine. After the last the
+// launch holds nothing any more.
+func (l *graphLaunch) settle() {
+	if l.pending.Add(-1) != 0 {
 		return
 	}
 	for _, r := range l.regions {
@@ -188,5 +229,8 @@ func (l *graphLaunch) end() {
 	ops := l.g.cost.ops
 	if n := l.s.inflight.Add(-ops); n <= maxInflight/2 && n+ops > maxInflight/2 {
 		l.s.signal()
+	}
+	if l.done != nil {
+		l.done(l.result)
 	}
 }
