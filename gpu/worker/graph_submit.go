@@ -191,7 +191,7 @@ func (l *graphLaunch) put(total *atomic.Uint64, n uint64, op func(done func(erro
 			return
 		}
 		if err != nil {
-			l.s.asyncError(l.g.ctx, resultOf(err))
+			_ = l.s.asyncError(l.g.ctx, resultOf(err))
 		} else if total != nil {
 			total.Add(n)
 		}

@@ -73,6 +73,17 @@ static uint64_t offset(const struct end *e)
 	return range_find(SPACE_HOST, e->address, &r) ? e->address - r.address : 0;
 }
 
+/* Whether a graph may have no copy of so many rows; those without gaps count as one. */
+static bool too_many_rows(const struct lowered *l, const struct end *a, const struct end *b)
+{
+	bool packed = l->height == 1 || (a->pitch == l->width && b->pitch == l->width);
+	uint64_t rows;
+
+	if (packed && a->slice == l->width * l->height && b->slice == a->slice)
+		return false;
+	return __builtin_mul_overflow(packed ? 1 : l->height, l->depth, &rows) || rows > BSLT_MAX_GRAPH_ROWS;
+}
+
 int copy_lower(const CUDA_MEMCPY3D *c, struct lowered *out)
 {
 	struct end src = {.pitch = c->srcPitch ? c->srcPitch : c->WidthInBytes},
@@ -87,6 +98,8 @@ int copy_lower(const CUDA_MEMCPY3D *c, struct lowered *out)
 	TRY(end_of(c->dstMemoryType, c->dstHost, c->dstDevice, &dst));
 	TRY(place(&src, out, c->srcXInBytes, c->srcY, c->srcZ));
 	TRY(place(&dst, out, c->dstXInBytes, c->dstY, c->dstZ));
+	if (too_many_rows(out, &src, &dst))
+		return CUDA_ERROR_NOT_SUPPORTED;
 	out->what = src.host ? BSLT_GRAPH_COPY_HTOD : dst.host ? BSLT_GRAPH_COPY_DTOH : BSLT_GRAPH_COPY_DTOD;
 	out->host_to_host = src.host && dst.host;
 	out->region = src.host ? src.region : dst.region;

@@ -462,6 +462,8 @@ static void graph_bad(void)
 	c = bytes(CU_MEMORYTYPE_DEVICE, p, CU_MEMORYTYPE_DEVICE, p, 4);
 	c.Height = (size_t)1 << 62, c.dstPitch = c.srcPitch = 8;
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphAddMemcpyNode(&n, g, NULL, 0, &c, current()));
+	c.Height = 1, c.Depth = (size_t)1 << 62, c.dstHeight = c.srcHeight = 1, c.dstPitch = c.srcPitch = 4;
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphAddMemcpyNode(&n, g, NULL, 0, &c, current())); /* beyond the memory */
 	c.dstMemoryType = CU_MEMORYTYPE_ARRAY;
 	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuGraphAddMemcpyNode(&n, g, NULL, 0, &c, current()));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphAddHostNode(&n, g, NULL, 0, &h));
