@@ -47,6 +47,10 @@ const (
 	OpEventSynchronize                          Op = 67
 	OpEventQuery                                Op = 68
 	OpEventElapsedTime                          Op = 69
+	OpGraphInstantiate                          Op = 80
+	OpGraphUpdate                               Op = 81
+	OpGraphLaunch                               Op = 82
+	OpGraphDestroy                              Op = 83
 	OpOccupancyAvailableDynamicSMemPerBlock     Op = 96
 	OpCtxResetPersistingL2Cache                 Op = 97
 	OpProfilerStart                             Op = 98
@@ -124,6 +128,14 @@ func (o Op) String() string {
 		return "EventQuery"
 	case OpEventElapsedTime:
 		return "EventElapsedTime"
+	case OpGraphInstantiate:
+		return "GraphInstantiate"
+	case OpGraphUpdate:
+		return "GraphUpdate"
+	case OpGraphLaunch:
+		return "GraphLaunch"
+	case OpGraphDestroy:
+		return "GraphDestroy"
 	case OpOccupancyAvailableDynamicSMemPerBlock:
 		return "OccupancyAvailableDynamicSMemPerBlock"
 	case OpCtxResetPersistingL2Cache:
@@ -209,6 +221,14 @@ func (o Op) ArgSize() (n int, ok bool) {
 		return 8, true
 	case OpEventElapsedTime:
 		return 16, true
+	case OpGraphInstantiate:
+		return 40, true
+	case OpGraphUpdate:
+		return 32, true
+	case OpGraphLaunch:
+		return 16, true
+	case OpGraphDestroy:
+		return 8, true
 	case OpOccupancyAvailableDynamicSMemPerBlock:
 		return 16, true
 	case OpCtxResetPersistingL2Cache:
@@ -981,6 +1001,108 @@ func DecodeEventElapsedTime(b []byte) (a EventElapsedTime) {
 func (a EventElapsedTime) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, a.HStart)
 	b = binary.LittleEndian.AppendUint64(b, a.HEnd)
+	return b
+}
+
+// GraphInstantiate is the fixed part of the command. Makes an executable graph of the nodes.
+type GraphInstantiate struct {
+	Ctx         uint64 // handle
+	Exec        uint64 // new handle
+	NodesOff    uint64 // graph record: offset in its region
+	NodesLen    uint64 // graph record: bytes
+	NodesRegion uint32 // graph record: region number
+	NodesZero   uint32 // zero
+}
+
+// DecodeGraphInstantiate reads the arguments from b, which has at least 40 bytes.
+func DecodeGraphInstantiate(b []byte) (a GraphInstantiate) {
+	_ = b[39]
+	a.Ctx = binary.LittleEndian.Uint64(b[0:])
+	a.Exec = binary.LittleEndian.Uint64(b[8:])
+	a.NodesOff = binary.LittleEndian.Uint64(b[16:])
+	a.NodesLen = binary.LittleEndian.Uint64(b[24:])
+	a.NodesRegion = binary.LittleEndian.Uint32(b[32:])
+	a.NodesZero = binary.LittleEndian.Uint32(b[36:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a GraphInstantiate) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Ctx)
+	b = binary.LittleEndian.AppendUint64(b, a.Exec)
+	b = binary.LittleEndian.AppendUint64(b, a.NodesOff)
+	b = binary.LittleEndian.AppendUint64(b, a.NodesLen)
+	b = binary.LittleEndian.AppendUint32(b, a.NodesRegion)
+	b = binary.LittleEndian.AppendUint32(b, a.NodesZero)
+	return b
+}
+
+// GraphUpdate is the fixed part of the command. Gives nodes other parameters for the launches to come; kinds and dependencies stay. All or none change.
+type GraphUpdate struct {
+	Exec        uint64 // handle
+	NodesOff    uint64 // graph update record: offset in its region
+	NodesLen    uint64 // graph update record: bytes
+	NodesRegion uint32 // graph update record: region number
+	NodesZero   uint32 // zero
+}
+
+// DecodeGraphUpdate reads the arguments from b, which has at least 32 bytes.
+func DecodeGraphUpdate(b []byte) (a GraphUpdate) {
+	_ = b[31]
+	a.Exec = binary.LittleEndian.Uint64(b[0:])
+	a.NodesOff = binary.LittleEndian.Uint64(b[8:])
+	a.NodesLen = binary.LittleEndian.Uint64(b[16:])
+	a.NodesRegion = binary.LittleEndian.Uint32(b[24:])
+	a.NodesZero = binary.LittleEndian.Uint32(b[28:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a GraphUpdate) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Exec)
+	b = binary.LittleEndian.AppendUint64(b, a.NodesOff)
+	b = binary.LittleEndian.AppendUint64(b, a.NodesLen)
+	b = binary.LittleEndian.AppendUint32(b, a.NodesRegion)
+	b = binary.LittleEndian.AppendUint32(b, a.NodesZero)
+	return b
+}
+
+// GraphLaunch is the fixed part of the command. Runs the graph between what is in the stream and what comes after. Runs of one executable graph follow each other.
+type GraphLaunch struct {
+	Stream uint64 // handle
+	Exec   uint64 // handle
+}
+
+// DecodeGraphLaunch reads the arguments from b, which has at least 16 bytes.
+func DecodeGraphLaunch(b []byte) (a GraphLaunch) {
+	_ = b[15]
+	a.Stream = binary.LittleEndian.Uint64(b[0:])
+	a.Exec = binary.LittleEndian.Uint64(b[8:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a GraphLaunch) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Stream)
+	b = binary.LittleEndian.AppendUint64(b, a.Exec)
+	return b
+}
+
+// GraphDestroy is the fixed part of the command. Launches of it still complete.
+type GraphDestroy struct {
+	Exec uint64 // handle
+}
+
+// DecodeGraphDestroy reads the arguments from b, which has at least 8 bytes.
+func DecodeGraphDestroy(b []byte) (a GraphDestroy) {
+	_ = b[7]
+	a.Exec = binary.LittleEndian.Uint64(b[0:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a GraphDestroy) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Exec)
 	return b
 }
 

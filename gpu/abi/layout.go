@@ -178,3 +178,33 @@ const (
 	// command has failed, the worker marks the chunks that it spans free.
 	FlagReleaseChunks uint16 = 1
 )
+
+// Graphs (graph_codec.go). A worker that does not know their commands, of
+// version 1.1 or before, answers them with CUDA_ERROR_NOT_SUPPORTED.
+const (
+	MaxGraphNodes = 1 << 16  // of one GraphInstantiate
+	MaxGraphEdges = 1 << 18  // dependencies of all its nodes together
+	MaxGraphBytes = 64 << 20 // of its record
+	MaxGraphRows  = 1 << 16  // rows of all copies and memsets that do not lie in one piece
+)
+
+// Kinds of a graph's nodes, numbered as CUgraphNodeType. Host functions, child
+// graphs and copies of memory that the worker does not see stay in the guest.
+const (
+	GraphNodeKernel      uint32 = 0
+	GraphNodeCopy        uint32 = 1
+	GraphNodeMemset      uint32 = 2
+	GraphNodeEmpty       uint32 = 5
+	GraphNodeEventWait   uint32 = 6
+	GraphNodeEventRecord uint32 = 7
+)
+
+// GraphNodeDisabled is a flag of a node that orders others and does nothing.
+const GraphNodeDisabled uint32 = 1
+
+// What a GraphNodeCopy copies. Host memory is an offset in a region.
+const (
+	GraphCopyDtoD uint32 = 0
+	GraphCopyHtoD uint32 = 1
+	GraphCopyDtoH uint32 = 2
+)

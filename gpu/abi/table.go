@@ -157,4 +157,16 @@ var Commands = []Command{
 	{Op: 66, Name: "EventRecord", Args: fields(u64("event", "handle"), u64("stream", "handle")), API: []string{"cuEventRecord"}},
 	{Op: 67, Name: "EventSynchronize", Sync: true, Args: u64("event", "handle"), API: []string{"cuEventSynchronize"}},
 	{Op: 68, Name: "EventQuery", Sync: true, Args: u64("event", "handle"), Doc: "Completes at once: success or CUDA_ERROR_NOT_READY.", API: []string{"cuEventQuery"}},
+
+	// Graphs: recorded by the guest, sent as one list of nodes (graph_codec.go).
+	{Op: 80, Name: "GraphInstantiate", Sync: true, Args: fields(u64("ctx", "handle"), u64("exec", "new handle"), buf("nodes", "graph record")),
+		Doc: "Makes an executable graph of the nodes.",
+		API: []string{"cuGraphInstantiateWithFlags", "cuGraphInstantiateWithParams"}},
+	{Op: 81, Name: "GraphUpdate", Sync: true, Args: fields(u64("exec", "handle"), buf("nodes", "graph update record")),
+		Doc: "Gives nodes other parameters for the launches to come; kinds and dependencies stay. All or none change.",
+		API: []string{"cuGraphExecUpdate_v2", "cuGraphExecKernelNodeSetParams_v2", "cuGraphExecMemcpyNodeSetParams", "cuGraphExecMemsetNodeSetParams", "cuGraphNodeSetEnabled"}},
+	{Op: 82, Name: "GraphLaunch", Args: fields(u64("stream", "handle"), u64("exec", "handle")),
+		Doc: "Runs the graph between what is in the stream and what comes after. Runs of one executable graph follow each other.",
+		API: []string{"cuGraphLaunch"}},
+	{Op: 83, Name: "GraphDestroy", Args: u64("exec", "handle"), Doc: "Launches of it still complete.", API: []string{"cuGraphExecDestroy"}},
 }

@@ -31,6 +31,7 @@ const (
 	Handle TypeKind = "handle" // a pointer to an unknown struct
 	Enum   TypeKind = "enum"   // int
 	Struct TypeKind = "struct" // a struct of that tag, passed by its address
+	Union  TypeKind = "union"  // a union, passed by its address
 	Scalar TypeKind = "scalar" // another name of a scalar type
 )
 
@@ -38,7 +39,7 @@ const (
 type Type struct {
 	Kind TypeKind
 	Name string
-	Is   string // of a Handle the struct's tag, of a Scalar the type
+	Is   string // of a Handle or a Union the tag, of a Scalar the type
 }
 
 // Name is what programs ask cuGetProcAddress for.
@@ -124,7 +125,7 @@ func (t *Table) Kind(name string) TypeKind {
 func (t *Table) Function(symbol string) *Function { return t.by[symbol] }
 
 var (
-	typeLine     = regexp.MustCompile(`^(handle|enum|struct|scalar) (\w+)(?: = (.+))?$`)
+	typeLine     = regexp.MustCompile(`^(handle|enum|struct|union|scalar) (\w+)(?: = (.+))?$`)
 	nameLine     = regexp.MustCompile(`^(\w+)((?: \d+=[\w?]+)+)(?: \|((?: \d+=[\w?]+)+))?$`)
 	functionLine = regexp.MustCompile(`^\t(\w+)\(([^()]*)\) (own|as|refuse|call)((?: [\w=:-]+)*)$`)
 	paramText    = regexp.MustCompile(`^(.*[ *])(\w+)$`)

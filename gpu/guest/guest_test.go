@@ -147,7 +147,9 @@ func TestAPI(t *testing.T) {
 		"window_collision", "window_taken", "window_all_taken", "window_limited", "window_forks",
 		"full_streams", "many_launches", "thousands_of_streams",
 		"host_in_place", "managed", "advice", "host_free_in_use", "host_limits", "host_again", "host_contexts", "host_forks",
-		"host_registered", "host_storm"} {
+		"host_registered", "host_storm",
+		"graph_kinds", "graph_relaunch", "graph_edges", "graph_clones", "graph_refused", "graph_updates", "graph_exchanges", "graph_lifetimes",
+		"graph_fault", "graph_bad", "graph_threads", "capture_fork", "capture_kinds", "capture_into", "capture_forbidden", "capture_edges", "capture_legacy", "capture_modes"} {
 		t.Run(name, func(t *testing.T) { g.run(t, object("api"), name) })
 	}
 }
@@ -163,7 +165,7 @@ func TestNullGPU(t *testing.T) {
 		t.Errorf("cuda-info printed %q", got)
 	}
 	for _, name := range []string{"bad_handles", "out_of_memory", "attributes", "proc_address", "occupancy", "context_stacks",
-		"after_context", "fork_exec", "leave", "advice", "host_limits"} {
+		"after_context", "fork_exec", "leave", "advice", "host_limits", "graph_edges", "graph_bad", "capture_edges", "capture_modes"} {
 		t.Run(name, func(t *testing.T) { g.run(t, object("api"), name) })
 	}
 	out, err := g.command(t, made("demo", "vecadd")).CombinedOutput()
@@ -172,7 +174,7 @@ func TestNullGPU(t *testing.T) {
 	}
 	// The benchmark's program, few launches: all its calls succeed, and each row has a sample.
 	got := g.run(t, object("bench"), "path", "1", "8000")
-	for _, row := range []string{"EnqueueCPU/threads=1\t8000\t", "EnqueueCPU/threads=8\t8000\t", "LaunchSync\t", "AllocFree\t",
+	for _, row := range []string{"EnqueueCPU/threads=1\t8000\t", "EnqueueCPU/threads=8\t8000\t", "LaunchSync\t", "GraphLaunchCPU/worker=asleep\t100\t", "AllocFree\t",
 		"Copy/HtoD/pageable/size=16MiB\t", "Copy/DtoH/pinned/size=64KiB\t", "ModuleLoad\t1\t"} {
 		if !strings.Contains(got, "BenchmarkPath"+row) {
 			t.Errorf("no sample of %q in\n%s", row, got)

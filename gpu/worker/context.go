@@ -19,6 +19,9 @@ type contextObject struct {
 	destroy func()              // what is left to do once there are none; nil: not yet
 	leaving bool                // the driver has been asked to destroy it
 
+	lanes       []Stream // graphs of it share them
+	graphMemory uint64   // its part of Session.graphMemory
+
 	sticky   atomic.Int32 // first asynchronous error, abi.Result
 	deferred abi.Result   // error of a command that nobody waited for
 }

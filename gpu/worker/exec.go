@@ -51,6 +51,11 @@ var executors = [...]func(*Session, *command) error{
 	abi.OpEventRecord:      (*Session).eventRecord,
 	abi.OpEventSynchronize: (*Session).eventSynchronize,
 	abi.OpEventQuery:       (*Session).eventQuery,
+
+	abi.OpGraphInstantiate: (*Session).graphInstantiate,
+	abi.OpGraphUpdate:      (*Session).graphUpdate,
+	abi.OpGraphLaunch:      (*Session).graphLaunch,
+	abi.OpGraphDestroy:     (*Session).graphDestroy,
 }
 
 // executorOf is nil for a command that this worker does not know.

@@ -71,6 +71,7 @@ func (s *Session) ctxDestroy(c *command) error {
 	}
 	ctx.dead = true
 	s.handles.removeContext(ctx)
+	s.dropGraphs(ctx)
 	later := *c
 	idle := func() {
 		ctx.destroy = func() { s.destroy(&later, ctx) }

@@ -51,13 +51,17 @@ func (s *Session) leave(t *ticket) {
 		left := f.commands.Add(-t.commands)
 		wake = left <= maxStreamCommands/2 && left+t.commands > maxStreamCommands/2
 	}
-	if left := s.held.Add(-t.memory); left < maxHeld && left+t.memory >= maxHeld {
-		wake = true
-	}
-	s.inflight.Add(-1)
-	if wake {
+	if s.letGo(t.memory) || wake {
 		s.signal()
 	}
+}
+
+// letGo takes bytes, of something that was counted as one in flight, out of what
+// is held; true: the issuer may be waiting for that.
+func (s *Session) letGo(bytes int64) (wake bool) {
+	left := s.held.Add(-bytes)
+	s.inflight.Add(-1)
+	return left < maxHeld && left+bytes >= maxHeld
 }
 
 // full reports whether the ring must wait. Only the issuer calls it.

@@ -11,6 +11,22 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
 )
 
+// graphCommands make, launch and destroy a graph whose record lies behind them in
+// the ring.
+func graphCommands() []byte {
+	var b []byte
+	for range 2 { // the second time it is known where they end
+		end := uint64(abi.HeaderSize + len(b))
+		b = guesttest.Entry(abi.OpCtxCreate, 0, 0, abi.CtxCreate{Ctx: 1}, nil)
+		b = append(b, guesttest.Entry(abi.OpEventCreate, 0, abi.NoSlot, abi.EventCreate{Ctx: 1, Event: 3}, nil)...)
+		b = append(b, guesttest.Entry(abi.OpGraphInstantiate, 0, 1, abi.GraphInstantiate{Ctx: 1, Exec: 2, NodesOff: end, NodesLen: 4096}, nil)...)
+		b = append(b, guesttest.Entry(abi.OpGraphUpdate, 0, abi.NoSlot, abi.GraphUpdate{Exec: 2, NodesOff: end, NodesLen: 4096}, nil)...)
+		b = append(b, guesttest.Entry(abi.OpGraphLaunch, 0, abi.NoSlot, abi.GraphLaunch{Stream: 1, Exec: 2}, nil)...)
+		b = append(b, guesttest.Entry(abi.OpGraphDestroy, 0, 2, abi.GraphDestroy{Exec: 2}, nil)...)
+	}
+	return b
+}
+
 // Whatever stands in the ring and in the words that the guest writes while it
 // runs, the worker neither panics nor hangs, and gives all memory back.
 func FuzzRing(f *testing.F) {
@@ -28,6 +44,12 @@ func FuzzRing(f *testing.F) {
 	copies = append(copies, guesttest.Entry(abi.OpCopyHtoD, 1, 1, abi.CopyHtoD{Stream: 1, SrcOff: 1 << 20, SrcLen: 1 << 62}, nil)...)
 	copies = append(copies, guesttest.Entry(abi.OpModuleLoad, 0, 2, abi.ModuleLoad{Ctx: 1, Module: 7, FirstFunction: 8, ImageLen: 100, OutLen: 1 << 63}, nil)...)
 	f.Add(copies, uint64(len(copies)), abi.CarrierHeader{Type: abi.MsgRegion, Length: 32, Argument: 1}.Append(nil), uint64(64))
+	graph := graphCommands()
+	f.Add(append(graph, abi.AppendGraphRecord(nil, []abi.GraphNode{
+		{Kind: abi.GraphNodeMemset, Body: abi.GraphMemset{Value: 1, Width: 1, Dst: 1 << 40, Pitch: 8, Columns: 4, Rows: 3}},
+		{Kind: abi.GraphNodeEmpty}, {Kind: abi.GraphNodeEmpty, Deps: []uint32{0, 1}},
+		{Kind: abi.GraphNodeEventRecord, Deps: []uint32{2}, Body: abi.GraphEvent(3)},
+	})...), uint64(len(graph)), []byte{}, uint64(0))
 	f.Fuzz(func(t *testing.T, ring []byte, head uint64, message []byte, later uint64) {
 		driver := fakedriver.New(fakedriver.Options{})
 		host := worker.NewLocalHost(worker.Limits{VRAM: vram})

@@ -71,6 +71,8 @@ type Session struct {
 	loads     loads
 	blocked   *flow // a stream that has too much in the driver: the ring waits for it
 
+	graphMemory uint64 // bytes that executable graphs take in this process
+
 	event    int          // eventfd that wakes the issuer
 	inflight atomic.Int64 // tickets that the driver has not finished
 	held     atomic.Int64 // bytes of memory that they take, about

@@ -45,6 +45,7 @@ func callStub(b *bytes.Buffer, c cudaapi.Command) {
 		switch {
 		case x.Handle == "stream" && c.Stream:
 			stream = x.Wire()
+			p("\tif (capturing())\n\t\tTRY(capture_refuse(%s));\n", x.Name)
 			p("\tTRY(stream_resolve(%s, &a.%s, &context));\n", x.Name, x.Wire())
 		case x.Handle != "":
 			p("\tTRY(wire_%s(%s, &a.%s));\n", x.Handle, x.Name, x.Wire())

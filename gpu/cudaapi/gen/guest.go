@@ -23,6 +23,8 @@ func typesHeader(t *cudaapi.Table) []byte {
 			fmt.Fprintf(&b, "typedef int %s;\n", ty.Name)
 		case cudaapi.Struct:
 			fmt.Fprintf(&b, "typedef struct %s %s;\n", ty.Name, ty.Name)
+		case cudaapi.Union:
+			fmt.Fprintf(&b, "typedef union %s %s;\n", ty.Is, ty.Name)
 		case cudaapi.Scalar:
 			fmt.Fprintf(&b, "typedef %s %s;\n", strings.TrimSuffix(ty.Is, " *")+strings.Repeat(" *", strings.Count(ty.Is, "*")), ty.Name)
 		}

@@ -6,11 +6,14 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "bench.h"
 
 #define MAX_THREADS 8
 #define ALLOCATIONS 1000
+#define GRAPH_NODES 1000
+#define GRAPH_LAUNCHES 500
 #define MODULE_BYTES (20u << 20)
 
 enum { BIGGEST = 16 << 20, ALLOCATION = 1 << 20, RING = 4 << 20 };
@@ -125,6 +128,59 @@ static void launch_and_synchronize(CUfunction f, CUdeviceptr p, CUstream stream)
 		CHECK(cuStreamSynchronize(stream));
 	}
 	sample("PathLaunchSync", TRIPS, now() - t);
+}
+
+static void launches_one_by_one(CUfunction f, CUdeviceptr p, CUstream stream)
+{
+	unsigned int value = 1;
+	void *params[] = {&p, &value};
+
+	for (int i = 0; i < GRAPH_NODES; i++)
+		CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL));
+}
+
+/* What a launch of a graph costs this process; the baseline launches its kernels
+ * one by one. The waiting between and after is not counted. */
+static void graph_launch(CUfunction f, CUdeviceptr p)
+{
+	CUstream stream;
+	CUgraph graph;
+	CUgraphExec exec;
+	double t, sum;
+
+	CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	launches_one_by_one(f, p, stream);
+	CHECK(cuStreamEndCapture(stream, &graph));
+	CHECK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	CHECK(cuGraphLaunch(exec, stream));
+	CHECK(cuStreamSynchronize(stream));
+	t = cpu();
+	for (int i = 0; i < GRAPH_LAUNCHES; i++)
+		CHECK(cuGraphLaunch(exec, stream));
+	sum = cpu() - t;
+	CHECK(cuStreamSynchronize(stream));
+	sample("PathGraphLaunchCPU/worker=busy", GRAPH_LAUNCHES, sum);
+	sum = 0;
+	for (int i = 0; i < 100; i++) {
+		usleep(1000); /* the worker sleeps: a launch rings its doorbell */
+		t = cpu();
+		CHECK(cuGraphLaunch(exec, stream));
+		sum += cpu() - t;
+		CHECK(cuStreamSynchronize(stream));
+	}
+	sample("PathGraphLaunchCPU/worker=asleep", 100, sum);
+	sum = 0;
+	for (int i = 0; i < 20; i++) {
+		t = cpu();
+		launches_one_by_one(f, p, stream);
+		sum += cpu() - t;
+		CHECK(cuStreamSynchronize(stream));
+	}
+	sample("PathGraphLaunchCPUBaseline", 20, sum);
+	CHECK(cuGraphExecDestroy(exec));
+	CHECK(cuGraphDestroy(graph));
+	CHECK(cuStreamDestroy(stream));
 }
 
 static void alloc_and_free(void)
@@ -242,6 +298,7 @@ void path(CUfunction f, unsigned int rounds, long launches)
 		sustained("PathEnqueueCPUBaseline/threads=8", write_entries, 8, launches, f, p);
 		launch_and_synchronize(f, p, stream);
 		round_trip_baseline("PathLaunchSyncBaseline");
+		graph_launch(f, p);
 		alloc_and_free();
 		copies(p, pageable, pinned, other);
 		module_load(module, copy, bytes);

@@ -73,6 +73,20 @@
 #define BSLT_ENTRY_HEADER_SIZE 0x10u
 #define BSLT_NO_SLOT 0xffffffffu
 #define BSLT_FLAG_RELEASE_CHUNKS 0x1u
+#define BSLT_MAX_GRAPH_NODES 0x10000u
+#define BSLT_MAX_GRAPH_EDGES 0x40000u
+#define BSLT_MAX_GRAPH_BYTES 0x4000000u
+#define BSLT_MAX_GRAPH_ROWS 0x10000u
+#define BSLT_GRAPH_NODE_KERNEL 0x0u
+#define BSLT_GRAPH_NODE_COPY 0x1u
+#define BSLT_GRAPH_NODE_MEMSET 0x2u
+#define BSLT_GRAPH_NODE_EMPTY 0x5u
+#define BSLT_GRAPH_NODE_EVENT_WAIT 0x6u
+#define BSLT_GRAPH_NODE_EVENT_RECORD 0x7u
+#define BSLT_GRAPH_NODE_DISABLED 0x1u
+#define BSLT_GRAPH_COPY_DTOD 0x0u
+#define BSLT_GRAPH_COPY_HTOD 0x1u
+#define BSLT_GRAPH_COPY_DTOH 0x2u
 #define BSLT_CARRIER_HEADER_SIZE 0x10u
 #define BSLT_MAX_CARRIER_BODY 0x400000u
 #define BSLT_MAX_CARRIER_FDS 0x8u
@@ -132,6 +146,10 @@ struct bslt_entry {
 #define BSLT_OP_EVENT_SYNCHRONIZE 67
 #define BSLT_OP_EVENT_QUERY 68
 #define BSLT_OP_EVENT_ELAPSED_TIME 69
+#define BSLT_OP_GRAPH_INSTANTIATE 80
+#define BSLT_OP_GRAPH_UPDATE 81
+#define BSLT_OP_GRAPH_LAUNCH 82
+#define BSLT_OP_GRAPH_DESTROY 83
 #define BSLT_OP_OCCUPANCY_AVAILABLE_DYNAMIC_S_MEM_PER_BLOCK 96
 #define BSLT_OP_CTX_RESET_PERSISTING_L2_CACHE 97
 #define BSLT_OP_PROFILER_START 98
@@ -357,6 +375,36 @@ struct bslt_event_elapsed_time {
 	uint64_t h_end; /* CUevent */
 };
 _Static_assert(sizeof(struct bslt_event_elapsed_time) == 16, "bslt_event_elapsed_time");
+
+struct bslt_graph_instantiate {
+	uint64_t ctx; /* handle */
+	uint64_t exec; /* new handle */
+	uint64_t nodes_off; /* graph record: offset in its region */
+	uint64_t nodes_len; /* graph record: bytes */
+	uint32_t nodes_region; /* graph record: region number */
+	uint32_t nodes_zero; /* zero */
+};
+_Static_assert(sizeof(struct bslt_graph_instantiate) == 40, "bslt_graph_instantiate");
+
+struct bslt_graph_update {
+	uint64_t exec; /* handle */
+	uint64_t nodes_off; /* graph update record: offset in its region */
+	uint64_t nodes_len; /* graph update record: bytes */
+	uint32_t nodes_region; /* graph update record: region number */
+	uint32_t nodes_zero; /* zero */
+};
+_Static_assert(sizeof(struct bslt_graph_update) == 32, "bslt_graph_update");
+
+struct bslt_graph_launch {
+	uint64_t stream; /* handle */
+	uint64_t exec; /* handle */
+};
+_Static_assert(sizeof(struct bslt_graph_launch) == 16, "bslt_graph_launch");
+
+struct bslt_graph_destroy {
+	uint64_t exec; /* handle */
+};
+_Static_assert(sizeof(struct bslt_graph_destroy) == 8, "bslt_graph_destroy");
 
 struct bslt_occupancy_available_dynamic_s_mem_per_block {
 	uint64_t func; /* CUfunction */

@@ -31,7 +31,9 @@ enum {
 	CUDA_ERROR_INVALID_PTX = 218,
 	CUDA_ERROR_INVALID_SOURCE = 300,
 	CUDA_ERROR_FILE_NOT_FOUND = 301,
+	CUDA_ERROR_OPERATING_SYSTEM = 304,
 	CUDA_ERROR_INVALID_HANDLE = 400,
+	CUDA_ERROR_ILLEGAL_STATE = 401,
 	CUDA_ERROR_NOT_FOUND = 500,
 	CUDA_ERROR_NOT_READY = 600,
 	CUDA_ERROR_ILLEGAL_ADDRESS = 700,
@@ -41,6 +43,16 @@ enum {
 	CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = 713,
 	CUDA_ERROR_NOT_PERMITTED = 800,
 	CUDA_ERROR_NOT_SUPPORTED = 801,
+	CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
+	CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901,
+	CUDA_ERROR_STREAM_CAPTURE_MERGE = 902,
+	CUDA_ERROR_STREAM_CAPTURE_UNMATCHED = 903,
+	CUDA_ERROR_STREAM_CAPTURE_UNJOINED = 904,
+	CUDA_ERROR_STREAM_CAPTURE_ISOLATION = 905,
+	CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906,
+	CUDA_ERROR_CAPTURED_EVENT = 907,
+	CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD = 908,
+	CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE = 910,
 	CUDA_ERROR_UNKNOWN = 999,
 };
 
@@ -144,13 +156,15 @@ struct CUDA_MEMCPY3D {
 };
 
 enum { CU_LAUNCH_ATTRIBUTE_IGNORE = 0, CU_LAUNCH_ATTRIBUTE_COOPERATIVE = 2 };
+union CUlaunchAttributeValue_union {
+	char pad[64];
+	int cooperative;
+};
+typedef union CUlaunchAttributeValue_union CUlaunchAttributeValue, CUkernelNodeAttrValue, CUstreamAttrValue;
 typedef struct {
 	int id;
 	char pad[4];
-	union {
-		char pad[64];
-		int cooperative;
-	} value;
+	CUlaunchAttributeValue value;
 } CUlaunchAttribute;
 struct CUlaunchConfig {
 	unsigned int gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
@@ -179,6 +193,120 @@ struct CUeglFrame {
 	unsigned int width, height, depth, pitch, planeCount, numChannels;
 	int frameType, eglColorFormat, cuFormat;
 };
+
+/* Graphs. */
+enum {
+	CU_GRAPH_NODE_TYPE_KERNEL = 0,
+	CU_GRAPH_NODE_TYPE_MEMCPY = 1,
+	CU_GRAPH_NODE_TYPE_MEMSET = 2,
+	CU_GRAPH_NODE_TYPE_HOST = 3,
+	CU_GRAPH_NODE_TYPE_GRAPH = 4,
+	CU_GRAPH_NODE_TYPE_EMPTY = 5,
+	CU_GRAPH_NODE_TYPE_WAIT_EVENT = 6,
+	CU_GRAPH_NODE_TYPE_EVENT_RECORD = 7,
+	CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL = 8,
+	CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT = 9,
+	CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10,
+	CU_GRAPH_NODE_TYPE_MEM_FREE = 11,
+	CU_GRAPH_NODE_TYPE_BATCH_MEM_OP = 12,
+	CU_GRAPH_NODE_TYPE_CONDITIONAL = 13,
+};
+struct CUDA_KERNEL_NODE_PARAMS_v1 {
+	CUfunction func;
+	unsigned int gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+	void **kernelParams, **extra;
+};
+struct CUDA_KERNEL_NODE_PARAMS {
+	CUfunction func;
+	unsigned int gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+	void **kernelParams, **extra;
+	CUkernel kern;
+	CUcontext ctx;
+};
+struct CUDA_MEMSET_NODE_PARAMS {
+	CUdeviceptr dst;
+	size_t pitch;
+	unsigned int value, elementSize;
+	size_t width, height;
+};
+struct CUDA_HOST_NODE_PARAMS {
+	CUhostFn fn;
+	void *userData;
+};
+struct CUgraphNodeParams {
+	int type, reserved0[3];
+	union {
+		long long reserved1[29];
+		CUDA_KERNEL_NODE_PARAMS kernel;
+		struct {
+			int flags, reserved;
+			CUcontext copyCtx;
+			CUDA_MEMCPY3D copyParams;
+		} memcpy;
+		struct {
+			CUDA_MEMSET_NODE_PARAMS params;
+			CUcontext ctx;
+		} memset;
+		CUDA_HOST_NODE_PARAMS host;
+		struct {
+			CUgraph graph;
+			int ownership;
+		} graph;
+		CUevent event; /* eventWait, eventRecord */
+	};
+	long long reserved2;
+};
+struct CUgraphEdgeData {
+	unsigned char from_port, to_port, type, reserved[5];
+};
+typedef int CUgraphInstantiateResult;
+enum {
+	CUDA_GRAPH_INSTANTIATE_SUCCESS = 0,
+	CUDA_GRAPH_INSTANTIATE_ERROR = 1,
+	CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE = 2,
+	CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED = 3,
+	CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED = 4,
+};
+enum {
+	CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH = 1,
+	CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD = 2,
+	CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH = 4,
+	CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY = 8,
+};
+struct CUDA_GRAPH_INSTANTIATE_PARAMS {
+	unsigned long long flags;
+	CUstream hUploadStream;
+	CUgraphNode hErrNode_out;
+	CUgraphInstantiateResult result_out;
+};
+enum {
+	CU_GRAPH_EXEC_UPDATE_SUCCESS = 0,
+	CU_GRAPH_EXEC_UPDATE_ERROR = 1,
+	CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED = 2,
+	CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED = 3,
+	CU_GRAPH_EXEC_UPDATE_ERROR_FUNCTION_CHANGED = 4,
+	CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED = 5,
+	CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED = 6,
+};
+struct CUgraphExecUpdateResultInfo {
+	CUgraphExecUpdateResult result;
+	CUgraphNode errorNode, errorFromNode;
+};
+enum {
+	CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE = 1,
+	CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_PARAMS = 4,
+	CU_GRAPH_DEBUG_DOT_FLAGS_MEMCPY_NODE_PARAMS = 8,
+	CU_GRAPH_DEBUG_DOT_FLAGS_MEMSET_NODE_PARAMS = 16,
+	CU_GRAPH_DEBUG_DOT_FLAGS_HANDLES = 1024,
+};
+enum { CU_USER_OBJECT_NO_DESTRUCTOR_SYNC = 1 };
+enum { CU_GRAPH_USER_OBJECT_MOVE = 1 };
+
+/* Capture. */
+enum { CU_STREAM_CAPTURE_MODE_GLOBAL = 0, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1, CU_STREAM_CAPTURE_MODE_RELAXED = 2 };
+enum { CU_STREAM_CAPTURE_STATUS_NONE = 0, CU_STREAM_CAPTURE_STATUS_ACTIVE = 1, CU_STREAM_CAPTURE_STATUS_INVALIDATED = 2 };
+enum { CU_STREAM_ADD_CAPTURE_DEPENDENCIES = 0, CU_STREAM_SET_CAPTURE_DEPENDENCIES = 1 };
+enum { CU_EVENT_RECORD_EXTERNAL = 1, CU_EVENT_WAIT_EXTERNAL = 1 };
 
 #define CUDA_API __attribute__((visibility("default")))
 

@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "state.h"
+#include "capture.h"
 
 struct job {
 	struct job *next;
@@ -17,6 +17,7 @@ struct job {
 	uint32_t slot; /* done when the stream is here */
 	CUhostFn function;
 	CUstreamCallback callback; /* if function is NULL */
+	void (*run)(void *, int);  /* the library's own, in place of both */
 	CUstream handle;
 	void *data;
 };
@@ -30,9 +31,11 @@ static __thread bool calling;              /* this is that thread */
 
 static void perform(const struct job *j)
 {
-	int err = slot_wait(j->session, j->slot).result;
+	int err = j->slot == BSLT_NO_SLOT ? 0 : slot_wait(j->session, j->slot).result;
 
-	if (!j->function)
+	if (j->run)
+		j->run(j->data, err);
+	else if (!j->function)
 		j->callback(j->handle, err, j->data);
 	else if (err == 0) /* not called in a context that has failed */
 		j->function(j->data);
@@ -134,6 +137,28 @@ void callbacks_abandon(void)
 	atomic_store(&pending, 0);
 }
 
+/* Puts *j, whose slot is done by that command; frees it when that fails. */
+static int append(struct job *j, uint16_t op, const void *args, uint32_t args_len)
+{
+	int err;
+
+	pthread_mutex_lock(&lock);
+	if ((err = start()) == 0 &&
+	    (j->slot == BSLT_NO_SLOT || (err = ring_put(j->session, op, 0, j->slot, args, args_len, NULL, 0)) == 0)) {
+		*last = j;
+		last = &j->next;
+		atomic_fetch_add(&pending, 1);
+		pthread_cond_broadcast(&changed);
+	}
+	pthread_mutex_unlock(&lock);
+	if (err) {
+		if (j->slot != BSLT_NO_SLOT)
+			slot_give(j->session, j->slot);
+		free(j);
+	}
+	return err;
+}
+
 static int add(CUstream h, CUhostFn function, CUstreamCallback callback, void *data)
 {
 	struct bslt_stream_synchronize a;
@@ -151,27 +176,60 @@ static int add(CUstream h, CUhostFn function, CUstreamCallback callback, void *d
 		return err;
 	}
 	a.stream = j->stream;
-	pthread_mutex_lock(&lock);
-	if ((err = start()) == 0 && (err = ring_put(s, BSLT_OP_STREAM_SYNCHRONIZE, 0, j->slot, &a, sizeof a, NULL, 0)) == 0) {
-		*last = j;
-		last = &j->next;
-		atomic_fetch_add(&pending, 1);
-		pthread_cond_broadcast(&changed);
-	}
-	pthread_mutex_unlock(&lock);
-	if (err) {
-		slot_give(s, j->slot);
+	return append(j, BSLT_OP_STREAM_SYNCHRONIZE, &a, sizeof a);
+}
+
+int callbacks_run(uint64_t stream, uint64_t context, bool blocking, void (*run)(void *, int), void *data)
+{
+	struct bslt_stream_synchronize a = {stream};
+	struct job *j;
+	int err;
+
+	SESSION(s);
+	if (!(j = calloc(1, sizeof *j)))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*j = (struct job){.session = s, .stream = stream, .context = context, .blocking = blocking, .run = run, .data = data};
+	if ((err = slot_take(s, &j->slot)) != 0) {
 		free(j);
+		return err;
 	}
-	return err;
+	return append(j, BSLT_OP_STREAM_SYNCHRONIZE, &a, sizeof a);
+}
+
+/* No stream waits for such a job. */
+int callbacks_after(uint64_t context, void (*run)(void *, int), void *data)
+{
+	struct bslt_ctx_synchronize a = {context};
+	struct job *j;
+	int err;
+
+	SESSION(s);
+	if (!(j = calloc(1, sizeof *j)))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*j = (struct job){.session = s, .stream = UINT64_MAX, .context = context, .slot = BSLT_NO_SLOT, .run = run, .data = data};
+	if (context && (err = slot_take(s, &j->slot)) != 0) {
+		free(j);
+		return err;
+	}
+	return append(j, BSLT_OP_CTX_SYNCHRONIZE, &a, sizeof a);
 }
 
 CUDA_API CUresult cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
 {
-	return fn ? add(hStream, fn, NULL, userData) : CUDA_ERROR_INVALID_VALUE;
+	bool done = false;
+
+	if (!fn)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (capturing())
+		TRY(capture_host(hStream, fn, userData, &done));
+	return done ? 0 : add(hStream, fn, NULL, userData);
 }
 
 CUDA_API CUresult cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags)
 {
-	return callback && flags == 0 ? add(hStream, NULL, callback, userData) : CUDA_ERROR_INVALID_VALUE;
+	if (!callback || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (capturing())
+		TRY(capture_refuse(hStream));
+	return add(hStream, NULL, callback, userData);
 }

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture.h"
 #include "context_storage.h"
-#include "state.h"
 
 #define STACK_LIMIT 128
 #define DEFAULT_STREAMS 8 /* contexts in which one thread has its own stream */
@@ -88,6 +88,8 @@ static void thread_ends(void *p)
 		struct bslt_stream_destroy a = {t->streams[i].stream};
 		void *c = object_get(handle_of(t->streams[i].context), KIND_CONTEXT);
 
+		if (capturing() && a.stream)
+			capture_stream_gone(a.stream);
 		if (c && a.stream)
 			(void)ring_put(s, BSLT_OP_STREAM_DESTROY, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
 		if (a.stream)
@@ -205,6 +207,8 @@ static int destroy(uint64_t id)
 	struct bslt_ctx_destroy a = {id};
 
 	SESSION(s);
+	if (capturing())
+		capture_context_gone(id);
 	TRY(callbacks_wait(0, id, true));
 	if (!object_remove(id, KIND_CONTEXT))
 		return CUDA_ERROR_INVALID_CONTEXT;
@@ -466,6 +470,10 @@ CUDA_API CUresult cuCtxSynchronize(void)
 
 	SESSION(s);
 	TRY(context_current(&a.ctx));
+	if (capturing()) {
+		TRY(capture_refuse_context(a.ctx));
+		TRY(capture_unsafe());
+	}
 	TRY(callbacks_wait(0, a.ctx, true));
 	return call(s, BSLT_OP_CTX_SYNCHRONIZE, &a, sizeof a).result;
 }

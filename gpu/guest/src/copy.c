@@ -2,7 +2,7 @@
  * pieces, several under way at a time; pinned memory is copied in place. */
 #include <string.h>
 
-#include "state.h"
+#include "capture.h"
 
 #define PIECE (1u << 20)
 #define WINDOW 4 /* pieces of a copy to the host under way */
@@ -48,6 +48,8 @@ int stream_wait(CUstream h)
 	uint64_t context;
 
 	SESSION(s);
+	if (capturing())
+		TRY(capture_refuse(h));
 	TRY(stream_resolve(h, &a.stream, &context));
 	return call(s, BSLT_OP_STREAM_SYNCHRONIZE, &a, sizeof a).result;
 }
@@ -77,6 +79,13 @@ int copy_to_device(CUstream h, CUdeviceptr dst, const void *src, size_t n, bool 
 	uint64_t off;
 
 	SESSION(s);
+	if (capturing()) {
+		bool done = false;
+
+		TRY(capture_copy_bytes(h, CU_MEMORYTYPE_DEVICE, dst, CU_MEMORYTYPE_HOST, (uintptr_t)src, n, wait, &done));
+		if (done)
+			return 0;
+	}
 	TRY(stream_resolve(h, &a.stream, &context));
 	if (n == 0)
 		return 0;
@@ -140,6 +149,13 @@ int copy_from_device(CUstream h, void *dst, CUdeviceptr src, size_t n, bool wait
 	int err = 0;
 
 	SESSION(s);
+	if (capturing()) {
+		bool done = false;
+
+		TRY(capture_copy_bytes(h, CU_MEMORYTYPE_HOST, (uintptr_t)dst, CU_MEMORYTYPE_DEVICE, src, n, wait, &done));
+		if (done)
+			return 0;
+	}
 	TRY(stream_resolve(h, &a.stream, &context));
 	if (n == 0)
 		return 0;
@@ -188,6 +204,13 @@ int copy_on_device(CUstream h, CUdeviceptr dst, CUdeviceptr src, size_t n)
 	uint64_t context;
 
 	SESSION(s);
+	if (capturing()) {
+		bool done = false;
+
+		TRY(capture_copy_bytes(h, CU_MEMORYTYPE_DEVICE, dst, CU_MEMORYTYPE_DEVICE, src, n, false, &done));
+		if (done)
+			return 0;
+	}
 	TRY(stream_resolve(h, &a.stream, &context));
 	if (n == 0)
 		return 0;
@@ -218,6 +241,13 @@ int copy_any(CUstream h, uint64_t dst, uint64_t src, size_t n, bool wait)
 		return copy_from_device(h, (void *)(uintptr_t)dst, src, n, wait);
 	if (n && (!dst || !src || foreign((void *)(uintptr_t)dst, n) || foreign((void *)(uintptr_t)src, n)))
 		return CUDA_ERROR_INVALID_VALUE;
+	if (capturing()) {
+		bool done = false;
+
+		TRY(capture_copy_bytes(h, CU_MEMORYTYPE_HOST, dst, CU_MEMORYTYPE_HOST, src, n, wait, &done));
+		if (done)
+			return 0;
+	}
 	TRY(stream_wait(h)); /* host to host, in the stream's order */
 	memmove((void *)(uintptr_t)dst, (const void *)(uintptr_t)src, n);
 	return 0;

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "state.h"
+#include "capture.h"
 
 /* Rows of the device are read together when not too much lies between them. */
 #define GATHER_LIMIT (64u << 20)
@@ -96,12 +96,29 @@ static int copy_rect(CUstream h, struct rect r, bool wait)
 	return 0;
 }
 
+static CUDA_MEMCPY3D as_box(const CUDA_MEMCPY2D *c)
+{
+	return (CUDA_MEMCPY3D){.srcXInBytes = c->srcXInBytes, .srcY = c->srcY, .srcMemoryType = c->srcMemoryType, .srcHost = c->srcHost,
+			       .srcDevice = c->srcDevice, .srcArray = c->srcArray, .srcPitch = c->srcPitch,
+			       .dstXInBytes = c->dstXInBytes, .dstY = c->dstY, .dstMemoryType = c->dstMemoryType, .dstHost = c->dstHost,
+			       .dstDevice = c->dstDevice, .dstArray = c->dstArray, .dstPitch = c->dstPitch,
+			       .WidthInBytes = c->WidthInBytes, .Height = c->Height, .Depth = 1};
+}
+
 int copy_2d(const CUDA_MEMCPY2D *c, CUstream h, bool wait)
 {
 	struct rect r;
 
 	if (!c)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (capturing() && !wait) {
+		CUDA_MEMCPY3D box = as_box(c);
+		bool done = false;
+
+		TRY(capture_copy(h, &box, &done));
+		if (done)
+			return 0;
+	}
 	r.width = c->WidthInBytes;
 	r.height = c->Height;
 	size_t sp = c->srcPitch ? c->srcPitch : c->WidthInBytes, dp = c->dstPitch ? c->dstPitch : c->WidthInBytes;
@@ -118,6 +135,13 @@ int copy_3d(const CUDA_MEMCPY3D *c, CUstream h, bool wait)
 
 	if (!c)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (capturing() && !wait) {
+		bool done = false;
+
+		TRY(capture_copy(h, c, &done));
+		if (done)
+			return 0;
+	}
 	TRY(stream_resolve(h, &stream, &context)); /* also when there is nothing to copy */
 	size_t sp = c->srcPitch ? c->srcPitch : c->WidthInBytes, dp = c->dstPitch ? c->dstPitch : c->WidthInBytes;
 	size_t ss = sp * (c->srcHeight ? c->srcHeight : c->Height), ds = dp * (c->dstHeight ? c->dstHeight : c->Height);

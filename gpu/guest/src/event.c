@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "state.h"
+#include "capture.h"
 
 CUDA_API CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
 {
@@ -37,9 +37,10 @@ CUDA_API CUresult cuEventDestroy_v2(CUevent hEvent)
 	return ring_put(s, BSLT_OP_EVENT_DESTROY, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
 }
 
-CUDA_API CUresult cuEventRecord(CUevent hEvent, CUstream hStream)
+static int record(CUevent hEvent, CUstream hStream, bool external)
 {
 	struct bslt_event_record a;
+	bool done = false;
 	uint64_t context;
 	struct event *e;
 	int err;
@@ -48,17 +49,27 @@ CUDA_API CUresult cuEventRecord(CUevent hEvent, CUstream hStream)
 	if (!(e = object_get(hEvent, KIND_EVENT)))
 		return CUDA_ERROR_INVALID_HANDLE;
 	a.event = e->o.id;
-	if ((err = stream_resolve(hStream, &a.stream, &context)) == 0 && context != e->o.context)
-		err = CUDA_ERROR_INVALID_HANDLE;
+	err = capturing() || e->captured ? capture_record(hStream, e, external, &done) : 0;
+	if (err || done) {
+		object_put(e);
+		return err;
+	}
+	if ((err = stream_resolve(hStream, &a.stream, &context)) == 0 && (context != e->o.context || external))
+		err = external ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
 	if (err == 0 && (err = stream_put(s, a.stream, BSLT_OP_EVENT_RECORD, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0)) == 0)
 		e->recorded = true;
 	object_put(e);
 	return err;
 }
 
+CUDA_API CUresult cuEventRecord(CUevent hEvent, CUstream hStream)
+{
+	return record(hEvent, hStream, false);
+}
+
 CUDA_API CUresult cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)
 {
-	return flags & ~1u ? CUDA_ERROR_INVALID_VALUE : cuEventRecord(hEvent, hStream);
+	return flags & ~1u ? CUDA_ERROR_INVALID_VALUE : record(hEvent, hStream, flags & CU_EVENT_RECORD_EXTERNAL);
 }
 
 /* An event that was never recorded is done. */
@@ -68,6 +79,7 @@ static int ask(CUevent h, uint16_t op)
 	struct event *e;
 	uint64_t context;
 	bool recorded;
+	int err;
 
 	SESSION(s);
 	if (!(e = object_get(h, KIND_EVENT)))
@@ -75,7 +87,9 @@ static int ask(CUevent h, uint16_t op)
 	a.event = e->o.id;
 	context = e->o.context;
 	recorded = e->recorded;
+	err = capturing() || e->captured ? capture_event(e) : 0;
 	object_put(e);
+	TRY(err);
 	TRY(context_fault(context));
 	return recorded ? call(s, op, &a, sizeof a).result : 0;
 }

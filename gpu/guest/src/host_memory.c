@@ -2,7 +2,7 @@
  * window, so that kernels and copies use them in place. */
 #include <sys/mman.h>
 
-#include "state.h"
+#include "capture.h"
 
 /* Ordinary memory, whose copies go through the arena: correct, and slower. */
 static int plain(struct range *r)
@@ -66,6 +66,8 @@ CUDA_API CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 	SESSION(s);
 	if (!pp || bytesize == 0 || Flags & ~7u)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (capturing())
+		TRY(capture_unsafe());
 	TRY(context_working(&r.context));
 	TRY(host_allocate(s, &r, (Flags & CU_MEMHOSTALLOC_DEVICEMAP) != 0));
 	*pp = (void *)(uintptr_t)r.address;
@@ -81,6 +83,8 @@ CUDA_API CUresult cuMemAllocHost_v2(void **pp, size_t bytesize)
 CUDA_API CUresult cuMemFreeHost(void *p)
 {
 	SESSION(s);
+	if (capturing())
+		TRY(capture_unsafe());
 	return host_release(s, (uintptr_t)p, false);
 }
 
@@ -98,6 +102,8 @@ CUDA_API CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Fl
 		return CUDA_ERROR_INVALID_VALUE;
 	if (Flags & ~(unsigned int)CU_MEMHOSTREGISTER_PORTABLE)
 		return CUDA_ERROR_NOT_SUPPORTED; /* mapped, I/O memory, read-only */
+	if (capturing())
+		TRY(capture_unsafe());
 	if (host_range((uintptr_t)p, 1))
 		return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
 	if (in_window((uintptr_t)p, bytesize))

@@ -1,10 +1,9 @@
 /* Launches: one ring entry, nothing waits. */
 #include <string.h>
 
-#include "state.h"
+#include "capture.h"
 
-/* Lays the parameters out as the kernel's parameter space. *n: bytes. */
-static int parameters(const struct function *f, void **params, void **extra, uint8_t *out, uint32_t *n)
+int launch_parameters(const struct function *f, void **params, void **extra, uint8_t *out, uint32_t *n)
 {
 	const void *buffer = NULL;
 	size_t size = 0;
@@ -39,6 +38,14 @@ static int parameters(const struct function *f, void **params, void **extra, uin
 	return 0;
 }
 
+static int captured(CUfunction func, const struct bslt_launch *a, CUstream h, void **params, void **extra, bool *done)
+{
+	CUDA_KERNEL_NODE_PARAMS k = {func,	 a->grid_x,  a->grid_y,	 a->grid_z, a->block_x, a->block_y,
+				     a->block_z, a->shared, params, extra,	NULL,	   NULL};
+
+	return capture_kernel(h, &k, a->flags, done);
+}
+
 static int launch(CUfunction func, struct bslt_launch *a, CUstream h, void **params, void **extra)
 {
 	uint8_t bytes[BSLT_MAX_PARAM_BYTES];
@@ -50,6 +57,13 @@ static int launch(CUfunction func, struct bslt_launch *a, CUstream h, void **par
 	SESSION(s);
 	if (!a->grid_x || !a->grid_y || !a->grid_z || !a->block_x || !a->block_y || !a->block_z)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (capturing()) {
+		bool done = false;
+
+		TRY(captured(func, a, h, params, extra, &done));
+		if (done)
+			return 0;
+	}
 	TRY(stream_resolve(h, &a->stream, &context));
 	TRY(function_resolve(func, &f));
 	a->function = f->o.id;
@@ -57,7 +71,7 @@ static int launch(CUfunction func, struct bslt_launch *a, CUstream h, void **par
 		err = CUDA_ERROR_INVALID_HANDLE;
 	else if ((uint64_t)a->block_x * a->block_y > 1024 || (uint64_t)a->block_x * a->block_y * a->block_z > 1024)
 		err = CUDA_ERROR_INVALID_VALUE;
-	else if ((err = parameters(f, params, extra, bytes, &n)) == 0)
+	else if ((err = launch_parameters(f, params, extra, bytes, &n)) == 0)
 		err = stream_put(s, a->stream, BSLT_OP_LAUNCH, 0, BSLT_NO_SLOT, a, sizeof *a, bytes, n);
 	object_put(f);
 	return err;

@@ -3,7 +3,7 @@
  * advice is kept and told. */
 #include <string.h>
 
-#include "state.h"
+#include "capture.h"
 
 enum { ATTRIBUTE_MANAGED_MEMORY = 83 };
 
@@ -16,6 +16,8 @@ CUDA_API CUresult cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!device_attribute(ATTRIBUTE_MANAGED_MEMORY))
 		return CUDA_ERROR_NOT_SUPPORTED;
+	if (capturing())
+		TRY(capture_unsafe());
 	TRY(context_working(&r.context));
 	TRY(host_allocate(s, &r, true));
 	*dptr = r.address;

@@ -1,5 +1,5 @@
 /* Device memory. */
-#include "state.h"
+#include "capture.h"
 
 static int allocate(struct session *s, uint64_t context, size_t size, CUdeviceptr *out)
 {
@@ -26,6 +26,8 @@ CUDA_API CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 	SESSION(s);
 	if (!dptr || bytesize == 0)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (capturing())
+		TRY(capture_unsafe());
 	TRY(context_working(&context));
 	return allocate(s, context, bytesize, dptr);
 }
@@ -52,6 +54,8 @@ CUDA_API CUresult cuMemFree_v2(CUdeviceptr dptr)
 	SESSION(s);
 	if (dptr == 0)
 		return 0;
+	if (capturing())
+		TRY(capture_unsafe());
 	if (!range_take(SPACE_DEVICE, dptr, &r))
 		return managed_free(s, dptr);
 	return call(s, BSLT_OP_MEM_FREE, &a, sizeof a).result;
@@ -66,6 +70,8 @@ CUDA_API CUresult cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream h
 	SESSION(s);
 	if (!dptr || bytesize == 0)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (capturing()) /* graphs have no memory nodes */
+		TRY(capture_refuse(hStream));
 	TRY(stream_resolve(hStream, &stream, &context));
 	return allocate(s, context, bytesize, dptr);
 }
@@ -74,6 +80,8 @@ CUDA_API CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 {
 	uint64_t stream, context;
 
+	if (capturing())
+		TRY(capture_refuse(hStream));
 	TRY(stream_resolve(hStream, &stream, &context));
 	return cuMemFree_v2(dptr);
 }

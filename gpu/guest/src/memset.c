@@ -1,4 +1,12 @@
-#include "state.h"
+#include "capture.h"
+
+static int captured(CUstream h, CUdeviceptr dst, size_t pitch, uint32_t value, uint32_t width, size_t columns, size_t rows, bool *done)
+{
+	CUDA_MEMSET_NODE_PARAMS m = {dst, pitch, value, width, columns, rows};
+
+	return capture_memset(h, &m, done);
+}
+
 
 int memset_device(CUstream h, CUdeviceptr dst, uint32_t value, uint32_t width, uint64_t count)
 {
@@ -6,6 +14,13 @@ int memset_device(CUstream h, CUdeviceptr dst, uint32_t value, uint32_t width, u
 	uint64_t context;
 
 	SESSION(s);
+	if (capturing() && count) {
+		bool done = false;
+
+		TRY(captured(h, dst, count * width, value, width, count, 1, &done));
+		if (done)
+			return 0;
+	}
 	TRY(stream_resolve(h, &a.stream, &context));
 	if (count == 0)
 		return 0;
@@ -22,6 +37,13 @@ int memset_rect(CUstream h, CUdeviceptr dst, size_t pitch, uint32_t value, uint3
 		return CUDA_ERROR_INVALID_VALUE;
 	if (pitch == columns * width)
 		return memset_device(h, dst, value, width, (uint64_t)columns * rows);
+	if (capturing()) {
+		bool done = false;
+
+		TRY(captured(h, dst, pitch, value, width, columns, rows, &done));
+		if (done)
+			return 0;
+	}
 	for (size_t y = 0; y < rows; y++)
 		TRY(memset_device(h, dst + y * pitch, value, width, columns));
 	return 0;

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "capture.h"
 #include "query.h"
 #include "context_storage.h"
 #include "state.h"
@@ -30,6 +31,7 @@ static void forked(void)
 	primary_abandon();
 	callbacks_abandon();
 	context_storage_abandon();
+	captures_abandon();
 	device = (struct device_info){0};
 }
 

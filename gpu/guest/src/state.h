@@ -41,7 +41,8 @@ extern _Atomic unsigned generation;
 int device_attribute(int attribute);
 
 /* object.c */
-enum kind { KIND_CONTEXT = 1, KIND_MODULE, KIND_FUNCTION, KIND_STREAM, KIND_EVENT, KIND_LIBRARY, KIND_KERNEL, KIND_LINK };
+enum kind { KIND_CONTEXT = 1, KIND_MODULE, KIND_FUNCTION, KIND_STREAM, KIND_EVENT, KIND_LIBRARY, KIND_KERNEL, KIND_LINK,
+	KIND_GRAPH, KIND_GRAPH_NODE, KIND_GRAPH_EXEC, KIND_USER_OBJECT };
 
 struct object {
 	uint64_t id, context;
@@ -95,6 +96,8 @@ struct event {
 	struct object o;
 	unsigned int flags;
 	_Atomic bool recorded;
+	_Atomic uint64_t captured; /* the capture in which it was last recorded; 0: none */
+	struct handle_list *fork;  /* what it stands for there; guarded by graph_lock */
 };
 struct function {
 	struct object o;
@@ -136,6 +139,15 @@ bool primary_active(void);
 int callbacks_wait(uint64_t stream, uint64_t context, bool blocking);
 bool callbacks_pending(uint64_t stream, uint64_t context, bool blocking);
 void callbacks_abandon(void);
+
+/* Calls run with the result when the stream has come to this place, before what the
+ * stream does next. It is the library's: it makes no call of the API. */
+int callbacks_run(uint64_t stream, uint64_t context, bool blocking, void (*run)(void *, int), void *data);
+/* Calls run when all that the context has been given is done; context 0: soon. */
+int callbacks_after(uint64_t context, void (*run)(void *, int), void *data);
+
+/* launch.c: lays a kernel's parameters out as its parameter space; *n: bytes. */
+int launch_parameters(const struct function *f, void **params, void **extra, uint8_t *out, uint32_t *n);
 
 /* module.c */
 int module_load(const void *image, size_t size, unsigned int options, const CUjit_option *keys, void **values,

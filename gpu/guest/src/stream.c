@@ -1,4 +1,4 @@
-#include "state.h"
+#include "capture.h"
 
 CUDA_API CUresult cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
 {
@@ -48,6 +48,8 @@ CUDA_API CUresult cuStreamDestroy_v2(CUstream hStream)
 	err = context_fault(context); /* the stream goes all the same */
 	if (!object_remove(a.stream, KIND_STREAM))
 		return CUDA_ERROR_INVALID_HANDLE;
+	if (capturing())
+		capture_stream_gone(a.stream);
 	TRY(err);
 	return ring_put(s, BSLT_OP_STREAM_DESTROY, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
 }
@@ -64,6 +66,8 @@ CUDA_API CUresult cuStreamQuery(CUstream hStream)
 	bool blocking;
 
 	SESSION(s);
+	if (capturing())
+		TRY(capture_refuse(hStream));
 	TRY(stream_find(hStream, &a.stream, &context, &blocking));
 	if (callbacks_pending(a.stream, context, blocking))
 		return CUDA_ERROR_NOT_READY;
@@ -75,16 +79,20 @@ CUDA_API CUresult cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned i
 	struct bslt_stream_wait_event a;
 	uint64_t context;
 	struct event *e;
+	bool done = false;
 	int err;
 
 	SESSION(s);
 	if (Flags & ~1u)
 		return CUDA_ERROR_INVALID_VALUE;
-	TRY(stream_resolve(hStream, &a.stream, &context));
 	if (!(e = object_get(hEvent, KIND_EVENT)))
 		return CUDA_ERROR_INVALID_HANDLE;
 	a.event = e->o.id;
-	err = stream_put(s, a.stream, BSLT_OP_STREAM_WAIT_EVENT, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
+	err = capturing() || e->captured ? capture_wait(hStream, e, Flags & CU_EVENT_WAIT_EXTERNAL, &done) : 0;
+	if (err == 0 && !done && Flags & CU_EVENT_WAIT_EXTERNAL)
+		err = CUDA_ERROR_INVALID_VALUE; /* means something in a capture only */
+	if (err == 0 && !done && (err = stream_resolve(hStream, &a.stream, &context)) == 0)
+		err = stream_put(s, a.stream, BSLT_OP_STREAM_WAIT_EVENT, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
 	object_put(e);
 	return err;
 }
@@ -148,20 +156,5 @@ CUDA_API CUresult cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 		return CUDA_ERROR_INVALID_VALUE;
 	TRY(stream_find(hStream, &id, &context, &blocking));
 	*streamId = id;
-	return 0;
-}
-
-/* Nothing is ever captured: graphs are not supported yet. */
-CUDA_API CUresult cuStreamIsCapturing(CUstream hStream, int *captureStatus)
-{
-	uint64_t id, context;
-	bool blocking;
-
-	SESSION(s);
-	(void)s;
-	if (!captureStatus)
-		return CUDA_ERROR_INVALID_VALUE;
-	TRY(stream_find(hStream, &id, &context, &blocking));
-	*captureStatus = 0;
 	return 0;
 }

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "state.h"
+#include "capture.h"
 
 /* The stream that a form for per-thread default streams means. */
 static inline CUstream per_thread(CUstream h)
@@ -29,13 +29,15 @@ static inline int wire_event(CUevent h, uint64_t *id)
 {
 	struct event *e = object_get(h, KIND_EVENT);
 	uint64_t context;
+	bool captured;
 
 	if (!e)
 		return CUDA_ERROR_INVALID_HANDLE;
 	*id = e->o.id;
 	context = e->o.context;
+	captured = e->captured;
 	object_put(e);
-	return context_fault(context);
+	return captured ? CUDA_ERROR_CAPTURED_EVENT : context_fault(context);
 }
 
 /* A result that is a float. */

@@ -235,14 +235,6 @@ CUDA_API CUresult cuDeviceGetDevResource(CUdevice device, CUdevResource *resourc
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr, void *value)
-{
-	(void)device;
-	(void)attr;
-	(void)value;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuDeviceGetLuid(char *luid, unsigned int *deviceNodeMask, CUdevice dev)
 {
 	(void)luid;
@@ -289,12 +281,6 @@ CUDA_API CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
 	return cuDeviceGetUuid(uuid, dev);
 }
 
-CUDA_API CUresult cuDeviceGraphMemTrim(CUdevice device)
-{
-	(void)device;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuDevicePrimaryCtxRelease(CUdevice dev)
 {
 	return cuDevicePrimaryCtxRelease_v2(dev);
@@ -316,14 +302,6 @@ CUDA_API CUresult cuDeviceRegisterAsyncNotification(CUdevice device, CUasyncCall
 	(void)callbackFunc;
 	(void)userData;
 	(void)callback;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr, void *value)
-{
-	(void)device;
-	(void)attr;
-	(void)value;
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
@@ -593,64 +571,6 @@ CUDA_API CUresult cuGraphAddBatchMemOpNode(CUgraphNode *phGraphNode, CUgraph hGr
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, CUgraph childGraph)
-{
-	(void)phGraphNode;
-	(void)hGraph;
-	(void)dependencies;
-	(void)numDependencies;
-	(void)childGraph;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphAddDependencies(CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to, size_t numDependencies)
-{
-	(void)hGraph;
-	(void)from;
-	(void)to;
-	(void)numDependencies;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphAddDependencies_v2(CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *edgeData, size_t numDependencies)
-{
-	(void)hGraph;
-	(void)from;
-	(void)to;
-	(void)edgeData;
-	(void)numDependencies;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies)
-{
-	(void)phGraphNode;
-	(void)hGraph;
-	(void)dependencies;
-	(void)numDependencies;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphAddEventRecordNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, CUevent event)
-{
-	(void)phGraphNode;
-	(void)hGraph;
-	(void)dependencies;
-	(void)numDependencies;
-	(void)event;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphAddEventWaitNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, CUevent event)
-{
-	(void)phGraphNode;
-	(void)hGraph;
-	(void)dependencies;
-	(void)numDependencies;
-	(void)event;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuGraphAddExternalSemaphoresSignalNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *nodeParams)
 {
 	(void)phGraphNode;
@@ -662,36 +582,6 @@ CUDA_API CUresult cuGraphAddExternalSemaphoresSignalNode(CUgraphNode *phGraphNod
 }
 
 CUDA_API CUresult cuGraphAddExternalSemaphoresWaitNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_EXT_SEM_WAIT_NODE_PARAMS *nodeParams)
-{
-	(void)phGraphNode;
-	(void)hGraph;
-	(void)dependencies;
-	(void)numDependencies;
-	(void)nodeParams;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphAddHostNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_HOST_NODE_PARAMS *nodeParams)
-{
-	(void)phGraphNode;
-	(void)hGraph;
-	(void)dependencies;
-	(void)numDependencies;
-	(void)nodeParams;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphAddKernelNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
-{
-	(void)phGraphNode;
-	(void)hGraph;
-	(void)dependencies;
-	(void)numDependencies;
-	(void)nodeParams;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphAddKernelNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_KERNEL_NODE_PARAMS *nodeParams)
 {
 	(void)phGraphNode;
 	(void)hGraph;
@@ -721,49 +611,6 @@ CUDA_API CUresult cuGraphAddMemFreeNode(CUgraphNode *phGraphNode, CUgraph hGraph
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuGraphAddMemcpyNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_MEMCPY3D *copyParams, CUcontext ctx)
-{
-	(void)phGraphNode;
-	(void)hGraph;
-	(void)dependencies;
-	(void)numDependencies;
-	(void)copyParams;
-	(void)ctx;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphAddMemsetNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx)
-{
-	(void)phGraphNode;
-	(void)hGraph;
-	(void)dependencies;
-	(void)numDependencies;
-	(void)memsetParams;
-	(void)ctx;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, CUgraphNodeParams *nodeParams)
-{
-	(void)phGraphNode;
-	(void)hGraph;
-	(void)dependencies;
-	(void)numDependencies;
-	(void)nodeParams;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData, size_t numDependencies, CUgraphNodeParams *nodeParams)
-{
-	(void)phGraphNode;
-	(void)hGraph;
-	(void)dependencies;
-	(void)dependencyData;
-	(void)numDependencies;
-	(void)nodeParams;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuGraphBatchMemOpNodeGetParams(CUgraphNode hNode, CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams_out)
 {
 	(void)hNode;
@@ -778,20 +625,6 @@ CUDA_API CUresult cuGraphBatchMemOpNodeSetParams(CUgraphNode hNode, const CUDA_B
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode hNode, CUgraph *phGraph)
-{
-	(void)hNode;
-	(void)phGraph;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphClone(CUgraph *phGraphClone, CUgraph originalGraph)
-{
-	(void)phGraphClone;
-	(void)originalGraph;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *pHandle_out, CUgraph hGraph, CUcontext ctx, unsigned int defaultLaunchValue, unsigned int flags)
 {
 	(void)pHandle_out;
@@ -802,96 +635,11 @@ CUDA_API CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *pHand
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuGraphCreate(CUgraph *phGraph, unsigned int flags)
-{
-	(void)phGraph;
-	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphDebugDotPrint(CUgraph hGraph, const char *path, unsigned int flags)
-{
-	(void)hGraph;
-	(void)path;
-	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphDestroy(CUgraph hGraph)
-{
-	(void)hGraph;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphDestroyNode(CUgraphNode hNode)
-{
-	(void)hNode;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode hNode, CUevent *event_out)
-{
-	(void)hNode;
-	(void)event_out;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphEventRecordNodeSetEvent(CUgraphNode hNode, CUevent event)
-{
-	(void)hNode;
-	(void)event;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode hNode, CUevent *event_out)
-{
-	(void)hNode;
-	(void)event_out;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphEventWaitNodeSetEvent(CUgraphNode hNode, CUevent event)
-{
-	(void)hNode;
-	(void)event;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuGraphExecBatchMemOpNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams)
 {
 	(void)hGraphExec;
 	(void)hNode;
 	(void)nodeParams;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, CUgraph childGraph)
-{
-	(void)hGraphExec;
-	(void)hNode;
-	(void)childGraph;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphExecDestroy(CUgraphExec hGraphExec)
-{
-	(void)hGraphExec;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event)
-{
-	(void)hGraphExec;
-	(void)hNode;
-	(void)event;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphExecEventWaitNodeSetEvent(CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event)
-{
-	(void)hGraphExec;
-	(void)hNode;
-	(void)event;
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
@@ -908,80 +656,6 @@ CUDA_API CUresult cuGraphExecExternalSemaphoresWaitNodeSetParams(CUgraphExec hGr
 	(void)hGraphExec;
 	(void)hNode;
 	(void)nodeParams;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphExecGetFlags(CUgraphExec hGraphExec, cuuint64_t *flags)
-{
-	(void)hGraphExec;
-	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphExecHostNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_HOST_NODE_PARAMS *nodeParams)
-{
-	(void)hGraphExec;
-	(void)hNode;
-	(void)nodeParams;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphExecKernelNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
-{
-	(void)hGraphExec;
-	(void)hNode;
-	(void)nodeParams;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams)
-{
-	(void)hGraphExec;
-	(void)hNode;
-	(void)nodeParams;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_MEMCPY3D *copyParams, CUcontext ctx)
-{
-	(void)hGraphExec;
-	(void)hNode;
-	(void)copyParams;
-	(void)ctx;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx)
-{
-	(void)hGraphExec;
-	(void)hNode;
-	(void)memsetParams;
-	(void)ctx;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, CUgraphNodeParams *nodeParams)
-{
-	(void)hGraphExec;
-	(void)hNode;
-	(void)nodeParams;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphExecUpdate(CUgraphExec hGraphExec, CUgraph hGraph, CUgraphNode *hErrorNode_out, CUgraphExecUpdateResult *updateResult_out)
-{
-	(void)hGraphExec;
-	(void)hGraph;
-	(void)hErrorNode_out;
-	(void)updateResult_out;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph, CUgraphExecUpdateResultInfo *resultInfo)
-{
-	(void)hGraphExec;
-	(void)hGraph;
-	(void)resultInfo;
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
@@ -1013,147 +687,9 @@ CUDA_API CUresult cuGraphExternalSemaphoresWaitNodeSetParams(CUgraphNode hNode, 
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuGraphGetEdges(CUgraph hGraph, CUgraphNode *from, CUgraphNode *to, size_t *numEdges)
+CUDA_API CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *phGraphExec, CUgraph hGraph, CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
 {
-	(void)hGraph;
-	(void)from;
-	(void)to;
-	(void)numEdges;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphGetEdges_v2(CUgraph hGraph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edgeData, size_t *numEdges)
-{
-	(void)hGraph;
-	(void)from;
-	(void)to;
-	(void)edgeData;
-	(void)numEdges;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphGetNodes(CUgraph hGraph, CUgraphNode *nodes, size_t *numNodes)
-{
-	(void)hGraph;
-	(void)nodes;
-	(void)numNodes;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphGetRootNodes(CUgraph hGraph, CUgraphNode *rootNodes, size_t *numRootNodes)
-{
-	(void)hGraph;
-	(void)rootNodes;
-	(void)numRootNodes;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphHostNodeGetParams(CUgraphNode hNode, CUDA_HOST_NODE_PARAMS *nodeParams)
-{
-	(void)hNode;
-	(void)nodeParams;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphHostNodeSetParams(CUgraphNode hNode, const CUDA_HOST_NODE_PARAMS *nodeParams)
-{
-	(void)hNode;
-	(void)nodeParams;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphInstantiate(CUgraphExec *phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize)
-{
-	(void)phGraphExec;
-	(void)hGraph;
-	(void)phErrorNode;
-	(void)logBuffer;
-	(void)bufferSize;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize)
-{
-	(void)phGraphExec;
-	(void)hGraph;
-	(void)phErrorNode;
-	(void)logBuffer;
-	(void)bufferSize;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph hGraph, unsigned long long flags)
-{
-	(void)phGraphExec;
-	(void)hGraph;
-	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hGraph, CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
-{
-	(void)phGraphExec;
-	(void)hGraph;
-	(void)instantiateParams;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphKernelNodeCopyAttributes(CUgraphNode dst, CUgraphNode src)
-{
-	(void)dst;
-	(void)src;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphKernelNodeGetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr, CUkernelNodeAttrValue *value_out)
-{
-	(void)hNode;
-	(void)attr;
-	(void)value_out;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphKernelNodeGetParams(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
-{
-	(void)hNode;
-	(void)nodeParams;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS *nodeParams)
-{
-	(void)hNode;
-	(void)nodeParams;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphKernelNodeSetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr, const CUkernelNodeAttrValue *value)
-{
-	(void)hNode;
-	(void)attr;
-	(void)value;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphKernelNodeSetParams(CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
-{
-	(void)hNode;
-	(void)nodeParams;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams)
-{
-	(void)hNode;
-	(void)nodeParams;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
-{
-	(void)hGraph;
-	(void)hStream;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return cuGraphInstantiateWithParams(phGraphExec, hGraph, instantiateParams);
 }
 
 CUDA_API CUresult cuGraphMemAllocNodeGetParams(CUgraphNode hNode, CUDA_MEM_ALLOC_NODE_PARAMS *params_out)
@@ -1167,149 +703,6 @@ CUDA_API CUresult cuGraphMemFreeNodeGetParams(CUgraphNode hNode, CUdeviceptr *dp
 {
 	(void)hNode;
 	(void)dptr_out;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphMemcpyNodeGetParams(CUgraphNode hNode, CUDA_MEMCPY3D *nodeParams)
-{
-	(void)hNode;
-	(void)nodeParams;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphMemcpyNodeSetParams(CUgraphNode hNode, const CUDA_MEMCPY3D *nodeParams)
-{
-	(void)hNode;
-	(void)nodeParams;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphMemsetNodeGetParams(CUgraphNode hNode, CUDA_MEMSET_NODE_PARAMS *nodeParams)
-{
-	(void)hNode;
-	(void)nodeParams;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphMemsetNodeSetParams(CUgraphNode hNode, const CUDA_MEMSET_NODE_PARAMS *nodeParams)
-{
-	(void)hNode;
-	(void)nodeParams;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphNodeFindInClone(CUgraphNode *phNode, CUgraphNode hOriginalNode, CUgraph hClonedGraph)
-{
-	(void)phNode;
-	(void)hOriginalNode;
-	(void)hClonedGraph;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphNodeGetDependencies(CUgraphNode hNode, CUgraphNode *dependencies, size_t *numDependencies)
-{
-	(void)hNode;
-	(void)dependencies;
-	(void)numDependencies;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphNodeGetDependencies_v2(CUgraphNode hNode, CUgraphNode *dependencies, CUgraphEdgeData *edgeData, size_t *numDependencies)
-{
-	(void)hNode;
-	(void)dependencies;
-	(void)edgeData;
-	(void)numDependencies;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphNodeGetDependentNodes(CUgraphNode hNode, CUgraphNode *dependentNodes, size_t *numDependentNodes)
-{
-	(void)hNode;
-	(void)dependentNodes;
-	(void)numDependentNodes;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode hNode, CUgraphNode *dependentNodes, CUgraphEdgeData *edgeData, size_t *numDependentNodes)
-{
-	(void)hNode;
-	(void)dependentNodes;
-	(void)edgeData;
-	(void)numDependentNodes;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphNodeGetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode, unsigned int *isEnabled)
-{
-	(void)hGraphExec;
-	(void)hNode;
-	(void)isEnabled;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphNodeGetType(CUgraphNode hNode, CUgraphNodeType *type)
-{
-	(void)hNode;
-	(void)type;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphNodeSetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode, unsigned int isEnabled)
-{
-	(void)hGraphExec;
-	(void)hNode;
-	(void)isEnabled;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams *nodeParams)
-{
-	(void)hNode;
-	(void)nodeParams;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphReleaseUserObject(CUgraph graph, CUuserObject object, unsigned int count)
-{
-	(void)graph;
-	(void)object;
-	(void)count;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphRemoveDependencies(CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to, size_t numDependencies)
-{
-	(void)hGraph;
-	(void)from;
-	(void)to;
-	(void)numDependencies;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphRemoveDependencies_v2(CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *edgeData, size_t numDependencies)
-{
-	(void)hGraph;
-	(void)from;
-	(void)to;
-	(void)edgeData;
-	(void)numDependencies;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphRetainUserObject(CUgraph graph, CUuserObject object, unsigned int count, unsigned int flags)
-{
-	(void)graph;
-	(void)object;
-	(void)count;
-	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGraphUpload(CUgraphExec hGraph, CUstream hStream)
-{
-	(void)hGraph;
-	(void)hStream;
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
@@ -2457,30 +1850,6 @@ CUDA_API CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int count, CUs
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuStreamBeginCapture(CUstream hStream)
-{
-	(void)hStream;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode)
-{
-	(void)hStream;
-	(void)mode;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph, const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData, size_t numDependencies, CUstreamCaptureMode mode)
-{
-	(void)hStream;
-	(void)hGraph;
-	(void)dependencies;
-	(void)dependencyData;
-	(void)numDependencies;
-	(void)mode;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuStreamCopyAttributes(CUstream dstStream, CUstream srcStream)
 {
 	(void)dstStream;
@@ -2493,49 +1862,11 @@ CUDA_API CUresult cuStreamDestroy(CUstream hStream)
 	return cuStreamDestroy_v2(hStream);
 }
 
-CUDA_API CUresult cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
-{
-	(void)hStream;
-	(void)phGraph;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue *value)
 {
 	(void)hStream;
 	(void)attr;
 	(void)value;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuStreamGetCaptureInfo(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out)
-{
-	(void)hStream;
-	(void)captureStatus_out;
-	(void)id_out;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuStreamGetCaptureInfo_v2(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out, CUgraph *graph_out, const CUgraphNode **dependencies_out, size_t *numDependencies_out)
-{
-	(void)hStream;
-	(void)captureStatus_out;
-	(void)id_out;
-	(void)graph_out;
-	(void)dependencies_out;
-	(void)numDependencies_out;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuStreamGetCaptureInfo_v3(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out, CUgraph *graph_out, const CUgraphNode **dependencies_out, const CUgraphEdgeData **edgeData_out, size_t *numDependencies_out)
-{
-	(void)hStream;
-	(void)captureStatus_out;
-	(void)id_out;
-	(void)graph_out;
-	(void)dependencies_out;
-	(void)edgeData_out;
-	(void)numDependencies_out;
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
@@ -2551,25 +1882,6 @@ CUDA_API CUresult cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr, co
 	(void)hStream;
 	(void)attr;
 	(void)param;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuStreamUpdateCaptureDependencies(CUstream hStream, CUgraphNode *dependencies, size_t numDependencies, unsigned int flags)
-{
-	(void)hStream;
-	(void)dependencies;
-	(void)numDependencies;
-	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuStreamUpdateCaptureDependencies_v2(CUstream hStream, CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData, size_t numDependencies, unsigned int flags)
-{
-	(void)hStream;
-	(void)dependencies;
-	(void)dependencyData;
-	(void)numDependencies;
-	(void)flags;
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
@@ -2620,6 +1932,8 @@ CUDA_API CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr addr, cuu
 	uint64_t context;
 
 	SESSION(s);
+	if (capturing())
+		TRY(capture_refuse(stream));
 	TRY(stream_resolve(stream, &a.stream, &context));
 	if (!device_range(addr, 4))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -2640,6 +1954,8 @@ CUDA_API CUresult cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr addr, cuu
 	uint64_t context;
 
 	SESSION(s);
+	if (capturing())
+		TRY(capture_refuse(stream));
 	TRY(stream_resolve(stream, &a.stream, &context));
 	if (!device_range(addr, 8))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -2997,36 +2313,6 @@ CUDA_API CUresult cuTexRefSetMipmappedArray(CUtexref hTexRef, CUmipmappedArray h
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
-{
-	(void)mode;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuUserObjectCreate(CUuserObject *object_out, void *ptr, CUhostFn destroy, unsigned int initialRefcount, unsigned int flags)
-{
-	(void)object_out;
-	(void)ptr;
-	(void)destroy;
-	(void)initialRefcount;
-	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuUserObjectRelease(CUuserObject object, unsigned int count)
-{
-	(void)object;
-	(void)count;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuUserObjectRetain(CUuserObject object, unsigned int count)
-{
-	(void)object;
-	(void)count;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuVDPAUCtxCreate(CUcontext *pCtx, unsigned int flags, CUdevice device, VdpDevice vdpDevice, VdpGetProcAddress vdpGetProcAddress)
 {
 	(void)pCtx;
@@ -3084,19 +2370,14 @@ CUDA_API CUresult cuGLMapBufferObjectAsync_v2_ptsz(CUdeviceptr *dptr, size_t *si
 	return cuGLMapBufferObjectAsync_v2(dptr, size, buffer, hStream);
 }
 
-CUDA_API CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *phGraphExec, CUgraph hGraph, CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
-{
-	return cuGraphInstantiateWithParams(phGraphExec, hGraph, instantiateParams);
-}
-
 CUDA_API CUresult cuGraphLaunch_ptsz(CUgraphExec hGraph, CUstream hStream)
 {
-	return cuGraphLaunch(hGraph, hStream);
+	return cuGraphLaunch(hGraph, per_thread(hStream));
 }
 
 CUDA_API CUresult cuGraphUpload_ptsz(CUgraphExec hGraph, CUstream hStream)
 {
-	return cuGraphUpload(hGraph, hStream);
+	return cuGraphUpload(hGraph, per_thread(hStream));
 }
 
 CUDA_API CUresult cuGraphicsMapResources_ptsz(unsigned int count, CUgraphicsResource *resources, CUstream hStream)
@@ -3296,17 +2577,17 @@ CUDA_API CUresult cuStreamBatchMemOp_v2_ptsz(CUstream stream, unsigned int count
 
 CUDA_API CUresult cuStreamBeginCapture_ptsz(CUstream hStream)
 {
-	return cuStreamBeginCapture(hStream);
+	return cuStreamBeginCapture(per_thread(hStream));
 }
 
 CUDA_API CUresult cuStreamBeginCapture_v2_ptsz(CUstream hStream, CUstreamCaptureMode mode)
 {
-	return cuStreamBeginCapture_v2(hStream, mode);
+	return cuStreamBeginCapture_v2(per_thread(hStream), mode);
 }
 
 CUDA_API CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream hStream, CUgraph hGraph, const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData, size_t numDependencies, CUstreamCaptureMode mode)
 {
-	return cuStreamBeginCaptureToGraph(hStream, hGraph, dependencies, dependencyData, numDependencies, mode);
+	return cuStreamBeginCaptureToGraph(per_thread(hStream), hGraph, dependencies, dependencyData, numDependencies, mode);
 }
 
 CUDA_API CUresult cuStreamCopyAttributes_ptsz(CUstream dstStream, CUstream srcStream)
@@ -3316,7 +2597,7 @@ CUDA_API CUresult cuStreamCopyAttributes_ptsz(CUstream dstStream, CUstream srcSt
 
 CUDA_API CUresult cuStreamEndCapture_ptsz(CUstream hStream, CUgraph *phGraph)
 {
-	return cuStreamEndCapture(hStream, phGraph);
+	return cuStreamEndCapture(per_thread(hStream), phGraph);
 }
 
 CUDA_API CUresult cuStreamGetAttribute_ptsz(CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue *value)
@@ -3326,17 +2607,17 @@ CUDA_API CUresult cuStreamGetAttribute_ptsz(CUstream hStream, CUstreamAttrID att
 
 CUDA_API CUresult cuStreamGetCaptureInfo_ptsz(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out)
 {
-	return cuStreamGetCaptureInfo(hStream, captureStatus_out, id_out);
+	return cuStreamGetCaptureInfo(per_thread(hStream), captureStatus_out, id_out);
 }
 
 CUDA_API CUresult cuStreamGetCaptureInfo_v2_ptsz(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out, CUgraph *graph_out, const CUgraphNode **dependencies_out, size_t *numDependencies_out)
 {
-	return cuStreamGetCaptureInfo_v2(hStream, captureStatus_out, id_out, graph_out, dependencies_out, numDependencies_out);
+	return cuStreamGetCaptureInfo_v2(per_thread(hStream), captureStatus_out, id_out, graph_out, dependencies_out, numDependencies_out);
 }
 
 CUDA_API CUresult cuStreamGetCaptureInfo_v3_ptsz(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out, CUgraph *graph_out, const CUgraphNode **dependencies_out, const CUgraphEdgeData **edgeData_out, size_t *numDependencies_out)
 {
-	return cuStreamGetCaptureInfo_v3(hStream, captureStatus_out, id_out, graph_out, dependencies_out, edgeData_out, numDependencies_out);
+	return cuStreamGetCaptureInfo_v3(per_thread(hStream), captureStatus_out, id_out, graph_out, dependencies_out, edgeData_out, numDependencies_out);
 }
 
 CUDA_API CUresult cuStreamGetCtx_ptsz(CUstream hStream, CUcontext *pctx)
@@ -3381,12 +2662,12 @@ CUDA_API CUresult cuStreamSynchronize_ptsz(CUstream hStream)
 
 CUDA_API CUresult cuStreamUpdateCaptureDependencies_ptsz(CUstream hStream, CUgraphNode *dependencies, size_t numDependencies, unsigned int flags)
 {
-	return cuStreamUpdateCaptureDependencies(hStream, dependencies, numDependencies, flags);
+	return cuStreamUpdateCaptureDependencies(per_thread(hStream), dependencies, numDependencies, flags);
 }
 
 CUDA_API CUresult cuStreamUpdateCaptureDependencies_v2_ptsz(CUstream hStream, CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData, size_t numDependencies, unsigned int flags)
 {
-	return cuStreamUpdateCaptureDependencies_v2(hStream, dependencies, dependencyData, numDependencies, flags);
+	return cuStreamUpdateCaptureDependencies_v2(per_thread(hStream), dependencies, dependencyData, numDependencies, flags);
 }
 
 CUDA_API CUresult cuStreamWaitEvent_ptsz(CUstream hStream, CUevent hEvent, unsigned int Flags)

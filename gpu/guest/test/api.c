@@ -500,7 +500,7 @@ static const struct test tests[] = {
 
 int main(int argc, char **argv)
 {
-	const struct test *const all[] = {tests, work_tests, robust_tests, window_tests, host_tests, stream_tests, export_table_tests, every_function_tests};
+	const struct test *const all[] = {tests, work_tests, robust_tests, window_tests, host_tests, stream_tests, graph_tests, capture_tests, export_table_tests, every_function_tests};
 
 	for (size_t i = 0; argc > 1 && i < sizeof all / sizeof all[0]; i++) {
 		for (const struct test *t = all[i]; t->name; t++) {

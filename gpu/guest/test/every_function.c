@@ -25,7 +25,9 @@ static void still_works(CUcontext context, const char *after)
 {
 	unsigned int back = 0;
 	CUdeviceptr p;
+	CUgraph g;
 
+	(void)cuStreamEndCapture(CU_STREAM_PER_THREAD, &g); /* one that the call has begun */
 	if (cuCtxSetCurrent(context) != 0 || cuMemAlloc_v2(&p, 4) != 0 || cuMemsetD32_v2(p, 0xfeed, 1) != 0 ||
 	    cuMemcpyDtoH_v2(&back, p, 4) != 0 || cuMemFree_v2(p) != 0 || back != 0xfeed) {
 		fprintf(stderr, "after %s the library does not work any more\n", after);

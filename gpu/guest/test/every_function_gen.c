@@ -402,6 +402,8 @@ static CUresult nothing_cuGraphInstantiateWithFlags(void) { return cuGraphInstan
 static CUresult rubbish_cuGraphInstantiateWithFlags(void) { return cuGraphInstantiateWithFlags(scratch(), (CUgraph)RUBBISH, (unsigned long long)FEW); }
 static CUresult nothing_cuGraphInstantiateWithParams(void) { return cuGraphInstantiateWithParams(0, 0, 0); }
 static CUresult rubbish_cuGraphInstantiateWithParams(void) { return cuGraphInstantiateWithParams(scratch(), (CUgraph)RUBBISH, scratch()); }
+static CUresult nothing_cuGraphInstantiateWithParams_ptsz(void) { return cuGraphInstantiateWithParams_ptsz(0, 0, 0); }
+static CUresult rubbish_cuGraphInstantiateWithParams_ptsz(void) { return cuGraphInstantiateWithParams_ptsz(scratch(), (CUgraph)RUBBISH, scratch()); }
 static CUresult nothing_cuGraphKernelNodeCopyAttributes(void) { return cuGraphKernelNodeCopyAttributes(0, 0); }
 static CUresult rubbish_cuGraphKernelNodeCopyAttributes(void) { return cuGraphKernelNodeCopyAttributes((CUgraphNode)RUBBISH, (CUgraphNode)RUBBISH); }
 static CUresult nothing_cuGraphKernelNodeGetAttribute(void) { return cuGraphKernelNodeGetAttribute(0, 0, 0); }
@@ -1112,8 +1114,6 @@ static CUresult nothing_cuGLMapBufferObject_v2_ptds(void) { return cuGLMapBuffer
 static CUresult rubbish_cuGLMapBufferObject_v2_ptds(void) { return cuGLMapBufferObject_v2_ptds(scratch(), scratch(), (GLuint)FEW); }
 static CUresult nothing_cuGLMapBufferObjectAsync_v2_ptsz(void) { return cuGLMapBufferObjectAsync_v2_ptsz(0, 0, 0, 0); }
 static CUresult rubbish_cuGLMapBufferObjectAsync_v2_ptsz(void) { return cuGLMapBufferObjectAsync_v2_ptsz(scratch(), scratch(), (GLuint)FEW, (CUstream)RUBBISH); }
-static CUresult nothing_cuGraphInstantiateWithParams_ptsz(void) { return cuGraphInstantiateWithParams_ptsz(0, 0, 0); }
-static CUresult rubbish_cuGraphInstantiateWithParams_ptsz(void) { return cuGraphInstantiateWithParams_ptsz(scratch(), (CUgraph)RUBBISH, scratch()); }
 static CUresult nothing_cuGraphLaunch_ptsz(void) { return cuGraphLaunch_ptsz(0, 0); }
 static CUresult rubbish_cuGraphLaunch_ptsz(void) { return cuGraphLaunch_ptsz((CUgraphExec)RUBBISH, (CUstream)RUBBISH); }
 static CUresult nothing_cuGraphUpload_ptsz(void) { return cuGraphUpload_ptsz(0, 0); }
@@ -1656,6 +1656,8 @@ const struct bad_call bad_calls[] = {
 	{"cuGraphInstantiateWithFlags", rubbish_cuGraphInstantiateWithFlags, true},
 	{"cuGraphInstantiateWithParams", nothing_cuGraphInstantiateWithParams, false},
 	{"cuGraphInstantiateWithParams", rubbish_cuGraphInstantiateWithParams, true},
+	{"cuGraphInstantiateWithParams_ptsz", nothing_cuGraphInstantiateWithParams_ptsz, false},
+	{"cuGraphInstantiateWithParams_ptsz", rubbish_cuGraphInstantiateWithParams_ptsz, true},
 	{"cuGraphKernelNodeCopyAttributes", nothing_cuGraphKernelNodeCopyAttributes, false},
 	{"cuGraphKernelNodeCopyAttributes", rubbish_cuGraphKernelNodeCopyAttributes, true},
 	{"cuGraphKernelNodeGetAttribute", nothing_cuGraphKernelNodeGetAttribute, false},
@@ -2366,8 +2368,6 @@ const struct bad_call bad_calls[] = {
 	{"cuGLMapBufferObject_v2_ptds", rubbish_cuGLMapBufferObject_v2_ptds, false},
 	{"cuGLMapBufferObjectAsync_v2_ptsz", nothing_cuGLMapBufferObjectAsync_v2_ptsz, false},
 	{"cuGLMapBufferObjectAsync_v2_ptsz", rubbish_cuGLMapBufferObjectAsync_v2_ptsz, true},
-	{"cuGraphInstantiateWithParams_ptsz", nothing_cuGraphInstantiateWithParams_ptsz, false},
-	{"cuGraphInstantiateWithParams_ptsz", rubbish_cuGraphInstantiateWithParams_ptsz, true},
 	{"cuGraphLaunch_ptsz", nothing_cuGraphLaunch_ptsz, false},
 	{"cuGraphLaunch_ptsz", rubbish_cuGraphLaunch_ptsz, true},
 	{"cuGraphUpload_ptsz", nothing_cuGraphUpload_ptsz, false},

@@ -1,0 +1,213 @@
+package abi
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// A graph record is what GraphInstantiate names:
+//
+//	u32 version, u32 total      as every record
+//	u32 nodes, u32 zero
+//	nodes times:
+//	    u32 kind                GraphNode…
+//	    u32 flags               GraphNodeDisabled
+//	    u32 dependencies        how many
+//	    u32 body                bytes, a multiple of 8
+//	    dependencies times u32: numbers of nodes before this one, so that no cycle can
+//	        be written down; then a u32 of zero if their number is odd
+//	    body, as the kind says
+//
+// A graph update record has, in place of dependencies, the number of one node of
+// the executable graph, and the number of its nodes is that of the changes.
+
+// GraphNode is one node. Body is a GraphKernel, GraphCopy, GraphMemset or
+// GraphEvent, or nil for an empty node.
+type GraphNode struct {
+	Kind, Flags uint32
+	Deps        []uint32
+	Body        any
+}
+
+// GraphKernel launches a kernel: u64 function, u32 grid and block dimensions,
+// u32 shared, u32 flags, u32 bytes of parameters, u32 zero, parameters, padding.
+type GraphKernel struct {
+	Function    uint64
+	Grid, Block [3]uint32
+	Shared      uint32
+	Flags       uint32 // 1 = cooperative
+	Params      []byte
+}
+
+// GraphCopy copies layers of rows: u32 what, u32 region, then the rest as u64.
+// Dst and Src are device addresses, or offsets in the region; pitches are from
+// row to row, slices from layer to layer. All in bytes.
+type GraphCopy struct {
+	What, Region         uint32
+	Dst, Src             uint64
+	Width, Height, Depth uint64
+	DstPitch, DstSlice   uint64
+	SrcPitch, SrcSlice   uint64
+}
+
+// GraphMemset writes rows: u32 value, u32 element width, then u64s.
+type GraphMemset struct {
+	Value, Width  uint32
+	Dst, Pitch    uint64
+	Columns, Rows uint64 // elements in a row, rows
+}
+
+// GraphEvent is the event that a node waits for or records: u64.
+type GraphEvent uint64
+
+// AppendGraphRecord appends a graph record, or a graph update record, to b.
+func AppendGraphRecord(b []byte, nodes []GraphNode) []byte {
+	w := beginRecord(b)
+	w.u32(uint32(len(nodes)))
+	w.u32(0)
+	for _, n := range nodes {
+		w.u32(n.Kind)
+		w.u32(n.Flags)
+		w.u32(uint32(len(n.Deps)))
+		at := len(w.b)
+		w.u32(0)
+		for _, d := range n.Deps {
+			w.u32(d)
+		}
+		w.align()
+		start := len(w.b)
+		w.graphBody(n.Body)
+		binary.LittleEndian.PutUint32(w.b[at:], uint32(len(w.b)-start))
+	}
+	return w.end()
+}
+
+func (w *recordWriter) align() {
+	for w.size()%8 != 0 {
+		w.b = append(w.b, 0)
+	}
+}
+
+func (w *recordWriter) graphBody(body any) {
+	switch x := body.(type) {
+	case GraphKernel:
+		w.u64(x.Function)
+		for _, v := range [...]uint32{x.Grid[0], x.Grid[1], x.Grid[2], x.Block[0], x.Block[1], x.Block[2], x.Shared, x.Flags, uint32(len(x.Params)), 0} {
+			w.u32(v)
+		}
+		w.b = append(w.b, x.Params...)
+		w.align()
+	case GraphCopy:
+		w.u32(x.What)
+		w.u32(x.Region)
+		for _, v := range [...]uint64{x.Dst, x.Src, x.Width, x.Height, x.Depth, x.DstPitch, x.DstSlice, x.SrcPitch, x.SrcSlice} {
+			w.u64(v)
+		}
+	case GraphMemset:
+		w.u32(x.Value)
+		w.u32(x.Width)
+		for _, v := range [...]uint64{x.Dst, x.Pitch, x.Columns, x.Rows} {
+			w.u64(v)
+		}
+	case GraphEvent:
+		w.u64(uint64(x))
+	}
+}
+
+// DecodeGraphRecord reads a graph record; errors wrap ErrRecord. Parameters of
+// kernels lie in b. Every dependency is a node before its own.
+func DecodeGraphRecord(b []byte) ([]GraphNode, error) {
+	nodes, err := decodeGraphNodes(b)
+	if err != nil {
+		return nil, err
+	}
+	for i, n := range nodes {
+		for _, dep := range n.Deps {
+			if int64(dep) >= int64(i) {
+				return nil, fmt.Errorf("%w: node %d of %d depends on node %d", ErrRecord, i, len(nodes), dep)
+			}
+		}
+	}
+	return nodes, nil
+}
+
+// DecodeGraphChanges reads a graph update record: Deps of each node is the
+// number of the node that it changes.
+func DecodeGraphChanges(b []byte) ([]GraphNode, error) {
+	nodes, err := decodeGraphNodes(b)
+	if err != nil {
+		return nil, err
+	}
+	for i, n := range nodes {
+		if len(n.Deps) != 1 {
+			return nil, fmt.Errorf("%w: change %d names %d nodes, want 1", ErrRecord, i, len(n.Deps))
+		}
+	}
+	return nodes, nil
+}
+
+func decodeGraphNodes(b []byte) ([]GraphNode, error) {
+	d := openRecord(b)
+	count := d.count(16, MaxGraphNodes)
+	d.u32()
+	var nodes []GraphNode
+	edges := 0
+	for i := 0; i < count && d.err == nil; i++ {
+		n := GraphNode{Kind: d.u32(), Flags: d.u32()}
+		deps, size := d.count(4, MaxGraphEdges-edges), d.u32()
+		edges += deps
+		if deps > 0 {
+			n.Deps = make([]uint32, deps)
+		}
+		for k := range n.Deps {
+			n.Deps[k] = d.u32()
+		}
+		if deps%2 != 0 {
+			d.u32()
+		}
+		if n.Flags&^GraphNodeDisabled != 0 || size%8 != 0 || uint64(size) > uint64(len(d.b)-d.pos) {
+			d.fail("node %d: flags %#x, body of %d bytes", i, n.Flags, size)
+			break
+		}
+		body := &recordReader{b: d.take(int(size))}
+		n.Body = body.graphBody(n.Kind)
+		if body.err != nil || body.pos != len(body.b) {
+			d.fail("node %d of kind %d: body of %d bytes", i, n.Kind, size)
+		}
+		nodes = append(nodes, n)
+	}
+	return nodes, d.err
+}
+
+func (d *recordReader) graphBody(kind uint32) any {
+	switch kind {
+	case GraphNodeKernel:
+		k := GraphKernel{Function: d.u64()}
+		for _, p := range [...]*uint32{&k.Grid[0], &k.Grid[1], &k.Grid[2], &k.Block[0], &k.Block[1], &k.Block[2], &k.Shared, &k.Flags} {
+			*p = d.u32()
+		}
+		n := d.count(1, MaxParamBytes)
+		d.u32()
+		k.Params = d.take(n)
+		d.take((8 - n%8) % 8)
+		return k
+	case GraphNodeCopy:
+		c := GraphCopy{What: d.u32(), Region: d.u32()}
+		for _, p := range [...]*uint64{&c.Dst, &c.Src, &c.Width, &c.Height, &c.Depth, &c.DstPitch, &c.DstSlice, &c.SrcPitch, &c.SrcSlice} {
+			*p = d.u64()
+		}
+		return c
+	case GraphNodeMemset:
+		m := GraphMemset{Value: d.u32(), Width: d.u32()}
+		for _, p := range [...]*uint64{&m.Dst, &m.Pitch, &m.Columns, &m.Rows} {
+			*p = d.u64()
+		}
+		return m
+	case GraphNodeEventWait, GraphNodeEventRecord:
+		return GraphEvent(d.u64())
+	case GraphNodeEmpty:
+	default:
+		d.fail("kind %d", kind)
+	}
+	return nil
+}

@@ -1,0 +1,448 @@
+#include "capture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture_state.h"
+
+_Atomic unsigned int capture_count;
+struct capture *captures;
+struct captured_stream *captured_streams;
+
+static __thread CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+
+const void *capture_thread(void)
+{
+	return &thread_mode;
+}
+
+int handles_add(struct handle_list *l, CUgraphNode h)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (l->at[i] == h)
+			return 0;
+	if (l->n == l->room) {
+		size_t room = l->room ? l->room * 2 : 4;
+		CUgraphNode *at = realloc(l->at, room * sizeof *at);
+
+		if (!at)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		l->at = at;
+		l->room = room;
+	}
+	l->at[l->n++] = h;
+	return 0;
+}
+
+struct captured_stream *captured_find(uint64_t stream)
+{
+	struct captured_stream *st = captured_streams;
+
+	while (st && st->stream != stream)
+		st = st->next;
+	return st;
+}
+
+struct captured_stream *captured_blocking(uint64_t context)
+{
+	struct captured_stream *st = captured_streams;
+
+	while (st && !(st->blocking && st->context == context))
+		st = st->next;
+	return st;
+}
+
+int captured_join(struct capture *c, uint64_t stream, uint64_t context, bool blocking, struct captured_stream **out)
+{
+	struct captured_stream *st = calloc(1, sizeof *st);
+
+	if (!st)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*st = (struct captured_stream){.next = captured_streams, .c = c, .stream = stream, .context = context, .blocking = blocking};
+	captured_streams = st;
+	*out = st;
+	return 0;
+}
+
+static void leave(struct captured_stream **at)
+{
+	struct captured_stream *st = *at;
+
+	*at = st->next;
+	free(st->deps.at);
+	free(st->edges);
+	free(st);
+}
+
+void capture_end(struct capture *c)
+{
+	for (struct captured_stream **at = &captured_streams; *at;) {
+		if ((*at)->c == c)
+			leave(at);
+		else
+			at = &(*at)->next;
+	}
+	for (struct capture **at = &captures; *at; at = &(*at)->next) {
+		if (*at == c) {
+			*at = c->next;
+			break;
+		}
+	}
+	c->graph->captures--;
+	free(c);
+	atomic_fetch_sub(&capture_count, 1);
+}
+
+/* The stream, if it captures; an error if the capture is lost already, or if
+ * the call would put work into the legacy stream behind a stream that captures. */
+static int enter(CUstream h, struct captured_stream **st)
+{
+	struct captured_stream *other;
+	uint64_t stream, context;
+	bool blocking;
+
+	TRY(stream_find(h, &stream, &context, &blocking));
+	*st = captured_find(stream);
+	if (*st)
+		return (*st)->c->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : 0;
+	if (stream == context && (other = captured_blocking(context)) != NULL) {
+		other->c->invalid = true;
+		return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+	}
+	return 0;
+}
+
+/* Adds the node behind what the stream has come to. */
+static int append(struct captured_stream *st, int made, struct node_params *p)
+{
+	struct graph_node *n;
+
+	if (made)
+		return made;
+	if (p->context && p->context != st->context) {
+		params_free(p);
+		return CUDA_ERROR_INVALID_HANDLE;
+	}
+	TRY(node_add(st->c->graph, st->deps.at, st->deps.n, p, &n));
+	st->deps.n = 0;
+	return handles_add(&st->deps, handle_of(n->o.id));
+}
+
+/* The body of a function that captures a node; made makes its parameters p. */
+#define CAPTURE(made)                                                                                                  \
+	do {                                                                                                           \
+		struct captured_stream *st = NULL;                                                                     \
+		struct node_params p;                                                                                  \
+		int err;                                                                                               \
+                                                                                                                       \
+		pthread_mutex_lock(&graph_lock);                                                                       \
+		err = enter(h, &st);                                                                                   \
+		if (err == 0 && st)                                                                                    \
+			err = append(st, made, &p);                                                                    \
+		*done = st != NULL;                                                                                    \
+		pthread_mutex_unlock(&graph_lock);                                                                     \
+		return err;                                                                                            \
+	} while (0)
+
+static int kernel(const CUDA_KERNEL_NODE_PARAMS *k, unsigned int flags, struct node_params *p)
+{
+	TRY(params_kernel(k, p));
+	p->kernel.flags = flags;
+	return 0;
+}
+
+int capture_kernel(CUstream h, const CUDA_KERNEL_NODE_PARAMS *k, unsigned int flags, bool *done)
+{
+	CAPTURE(kernel(k, flags, &p));
+}
+
+int capture_copy(CUstream h, const CUDA_MEMCPY3D *c, bool *done)
+{
+	if (!c->WidthInBytes || !c->Height || !c->Depth)
+		return 0; /* the call does nothing */
+	CAPTURE(params_copy(c, st->context, &p));
+}
+
+int capture_memset(CUstream h, const CUDA_MEMSET_NODE_PARAMS *m, bool *done)
+{
+	CAPTURE(params_memset(m, st->context, &p));
+}
+
+int capture_host(CUstream h, CUhostFn fn, void *data, bool *done)
+{
+	CUDA_HOST_NODE_PARAMS host = {fn, data};
+
+	CAPTURE(params_host(&host, &p));
+}
+
+static int child(const struct exec *e, struct node_params *p)
+{
+	*p = (struct node_params){.kind = CU_GRAPH_NODE_TYPE_GRAPH};
+	TRY(graph_clone(e->own, true, &p->child));
+	p->child->child = true;
+	return 0;
+}
+
+int capture_graph(CUstream h, struct exec *e, bool *done)
+{
+	CAPTURE(child(e, &p));
+}
+
+int capture_copy_bytes(CUstream h, unsigned int dst_type, uint64_t dst, unsigned int src_type, uint64_t src, size_t n, bool sync,
+		       bool *done)
+{
+	CUDA_MEMCPY3D c = {.WidthInBytes = n, .Height = 1, .Depth = 1, .srcMemoryType = src_type, .dstMemoryType = dst_type};
+
+	if (sync) {
+		TRY(capture_refuse(h));
+		return capture_unsafe();
+	}
+	c.srcDevice = src;
+	c.dstDevice = dst;
+	if (src_type == CU_MEMORYTYPE_HOST)
+		c.srcHost = (const void *)(uintptr_t)src;
+	if (dst_type == CU_MEMORYTYPE_HOST)
+		c.dstHost = (void *)(uintptr_t)dst;
+	return capture_copy(h, &c, done);
+}
+
+static struct capture *capture_of(uint64_t id)
+{
+	struct capture *c = captures;
+
+	while (c && c->id != id)
+		c = c->next;
+	return c;
+}
+
+static void event_gone(struct object *o)
+{
+	struct event *e = (struct event *)o;
+
+	if (e->fork)
+		free(e->fork->at);
+	free(e->fork);
+}
+
+/* The event stands for what the stream has come to in the capture. */
+static int mark(struct event *e, const struct captured_stream *st)
+{
+	if (!e->fork && !(e->fork = calloc(1, sizeof *e->fork)))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	e->o.destroy = event_gone;
+	e->fork->n = 0;
+	for (size_t i = 0; i < st->deps.n; i++)
+		TRY(handles_add(e->fork, st->deps.at[i]));
+	e->captured = st->c->id;
+	return 0;
+}
+
+static int record(CUstream h, struct event *e, bool external, bool *done)
+{
+	struct captured_stream *st;
+	struct node_params p;
+
+	TRY(enter(h, &st));
+	*done = st != NULL;
+	if (!st) {
+		e->captured = 0;
+		return 0;
+	}
+	if (!external)
+		return mark(e, st);
+	return append(st, params_event(handle_of(e->o.id), CU_GRAPH_NODE_TYPE_EVENT_RECORD, &p), &p);
+}
+
+int capture_record(CUstream h, struct event *e, bool external, bool *done)
+{
+	int err;
+
+	pthread_mutex_lock(&graph_lock);
+	err = record(h, e, external, done);
+	pthread_mutex_unlock(&graph_lock);
+	return err;
+}
+
+/* A wait for what the event stands for in a capture: the stream joins it. */
+static int join(CUstream h, struct captured_stream *st, const struct event *e)
+{
+	struct capture *c = capture_of(e->captured);
+	uint64_t stream, context;
+	bool blocking;
+
+	if (!c)
+		return CUDA_ERROR_CAPTURED_EVENT; /* of a capture that has ended */
+	if (c->invalid)
+		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+	if (st && st->c != c) {
+		st->c->invalid = c->invalid = true;
+		return CUDA_ERROR_STREAM_CAPTURE_MERGE;
+	}
+	TRY(stream_find(h, &stream, &context, &blocking));
+	if (stream == context || context != e->o.context) {
+		c->invalid = true;
+		return stream == context ? CUDA_ERROR_STREAM_CAPTURE_IMPLICIT : CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+	}
+	if (!st)
+		TRY(captured_join(c, stream, context, blocking, &st));
+	for (size_t i = 0; i < e->fork->n; i++)
+		TRY(handles_add(&st->deps, e->fork->at[i]));
+	return 0;
+}
+
+static int wait(CUstream h, struct event *e, bool external, bool *done)
+{
+	struct captured_stream *st;
+	struct node_params p;
+
+	TRY(enter(h, &st));
+	*done = st != NULL;
+	if (external && st)
+		return append(st, params_event(handle_of(e->o.id), CU_GRAPH_NODE_TYPE_WAIT_EVENT, &p), &p);
+	if (e->captured) {
+		*done = true;
+		return join(h, st, e);
+	}
+	if (st && e->recorded) { /* outside of the capture */
+		st->c->invalid = true;
+		return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+	}
+	return 0;
+}
+
+int capture_wait(CUstream h, struct event *e, bool external, bool *done)
+{
+	int err;
+
+	pthread_mutex_lock(&graph_lock);
+	err = wait(h, e, external, done);
+	pthread_mutex_unlock(&graph_lock);
+	return err;
+}
+
+int capture_refuse(CUstream h)
+{
+	struct captured_stream *st;
+	int err;
+
+	pthread_mutex_lock(&graph_lock);
+	if ((err = enter(h, &st)) == 0 && st) {
+		st->c->invalid = true;
+		err = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	}
+	pthread_mutex_unlock(&graph_lock);
+	return err;
+}
+
+int capture_refuse_context(uint64_t context)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&graph_lock);
+	for (struct captured_stream *st = captured_streams; st; st = st->next) {
+		if (st->context == context) {
+			st->c->invalid = true;
+			err = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+		}
+	}
+	pthread_mutex_unlock(&graph_lock);
+	return err;
+}
+
+int capture_unsafe(void)
+{
+	int err = 0;
+
+	if (thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED)
+		return 0;
+	pthread_mutex_lock(&graph_lock);
+	for (struct capture *c = captures; c; c = c->next) {
+		bool mine = c->thread == capture_thread() && c->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
+		bool global = thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL && c->mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
+
+		if (mine || global) {
+			c->invalid = true;
+			err = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+		}
+	}
+	pthread_mutex_unlock(&graph_lock);
+	return err;
+}
+
+int capture_event(struct event *e)
+{
+	struct capture *c;
+
+	if (e->captured) {
+		pthread_mutex_lock(&graph_lock);
+		if ((c = capture_of(e->captured)) != NULL)
+			c->invalid = true;
+		pthread_mutex_unlock(&graph_lock);
+		return CUDA_ERROR_CAPTURED_EVENT;
+	}
+	return capturing() ? capture_unsafe() : 0;
+}
+
+/* A capture whose first stream has gone can never end: the graph goes, too. */
+static void lose(struct capture *c)
+{
+	struct graph *g = c->given ? NULL : c->graph;
+
+	capture_end(c);
+	graph_drop(g);
+}
+
+void capture_stream_gone(uint64_t stream)
+{
+	pthread_mutex_lock(&graph_lock);
+	for (struct captured_stream **at = &captured_streams; *at; at = &(*at)->next) {
+		struct capture *c = (*at)->c;
+
+		if ((*at)->stream != stream)
+			continue;
+		c->invalid = true;
+		if (c->origin == stream)
+			lose(c);
+		else
+			leave(at);
+		break;
+	}
+	pthread_mutex_unlock(&graph_lock);
+}
+
+void capture_context_gone(uint64_t context)
+{
+	struct captured_stream *st;
+
+	pthread_mutex_lock(&graph_lock);
+	do {
+		for (st = captured_streams; st && st->context != context; st = st->next)
+			;
+		if (st)
+			lose(st->c);
+	} while (st);
+	pthread_mutex_unlock(&graph_lock);
+}
+
+void captures_abandon(void)
+{
+	captures = NULL;
+	captured_streams = NULL;
+	atomic_store(&capture_count, 0);
+	thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+	graphs_abandon();
+	user_objects_abandon();
+}
+
+CUDA_API CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+{
+	CUstreamCaptureMode before = thread_mode;
+
+	SESSION(s);
+	(void)s;
+	if (!mode || *mode < CU_STREAM_CAPTURE_MODE_GLOBAL || *mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+		return CUDA_ERROR_INVALID_VALUE;
+	thread_mode = *mode;
+	*mode = before;
+	return 0;
+}

@@ -1,0 +1,178 @@
+/* Graphs, as the program builds them and as it launches them.
+ *
+ * graph_lock guards all graphs, nodes and captures; it is taken before the locks
+ * of state.h and user_object.c, but after callbacks_wait has returned. A node or
+ * graph that was found under it stays until it is given up; an executable graph
+ * may go with its context, so it is held by a reference. Its destruction takes no
+ * graph_lock: what hangs on it is nobody else's. */
+#ifndef BASALT_GRAPH_H
+#define BASALT_GRAPH_H
+
+#include "state.h"
+
+extern pthread_mutex_t graph_lock;
+
+/* The body of a function of the API that works on graphs. */
+#define GRAPH_LOCKED(call)                                                                                             \
+	do {                                                                                                           \
+		int locked_err;                                                                                        \
+		SESSION(locked_session);                                                                               \
+		(void)locked_session;                                                                                  \
+		pthread_mutex_lock(&graph_lock);                                                                       \
+		locked_err = (call);                                                                                   \
+		pthread_mutex_unlock(&graph_lock);                                                                     \
+		return locked_err;                                                                                     \
+	} while (0)
+
+struct graph;
+struct graph_node;
+
+struct node_list {
+	struct graph_node **at;
+	size_t n, room;
+};
+int list_add(struct node_list *l, struct graph_node *n);
+bool list_remove(struct node_list *l, const struct graph_node *n);
+bool list_has(const struct node_list *l, const struct graph_node *n);
+
+/* A kernel's parameters are bytes of our own; pointers say where each begins. */
+struct kernel_params {
+	CUfunction handle; /* as the program gave it */
+	uint64_t function;
+	uint32_t grid[3], block[3], shared, flags, size, count;
+	uint8_t *bytes;
+	void **pointers;
+};
+
+struct node_params {
+	int kind;         /* CU_GRAPH_NODE_TYPE_… */
+	uint64_t context; /* 0: any */
+	union {
+		struct kernel_params kernel;
+		CUDA_MEMCPY3D copy;
+		CUDA_MEMSET_NODE_PARAMS set;
+		CUDA_HOST_NODE_PARAMS host;
+		struct graph *child; /* owned by the node */
+		uint64_t event;
+	};
+};
+
+struct graph_node {
+	struct object o; /* id 0: not in the table */
+	struct graph *graph;
+	struct node_params p;
+	struct node_list in, out;
+	uint64_t origin;    /* the node that this one was cloned from */
+	bool disabled;      /* in an executable graph */
+	size_t first, last; /* in an executable graph: where it begins and ends in the flat order */
+	size_t place;       /* in its graph, while that is cloned or compared */
+};
+
+struct user_object;
+struct user_reference {
+	struct user_reference *next;
+	struct user_object *object;
+	unsigned int count;
+};
+
+struct graph {
+	struct object o; /* id 0: of an executable graph */
+	struct node_list nodes; /* in the order of their making */
+	bool child;      /* belongs to a node: the program cannot destroy it */
+	unsigned int captures; /* into it, that are under way */
+	uint64_t origin; /* the graph that this one was cloned from */
+	struct user_reference *users;
+};
+
+/* graph.c */
+struct graph *graph_find(CUgraph h);
+struct graph_node *node_find(CUgraphNode h);
+struct graph *graph_new(bool visible);
+void graph_drop(struct graph *g);
+/* A node behind n others of the graph; takes over what hangs on *p, also when it fails. */
+int node_add(struct graph *g, const CUgraphNode *deps, size_t n, struct node_params *p, struct graph_node **out);
+int edge_add(struct graph_node *from, struct graph_node *to);
+/* Whether none of n edges has data. */
+bool edges_plain(const CUgraphEdgeData *data, size_t n);
+void graphs_abandon(void);
+
+/* graph_clone.c */
+int graph_clone(const struct graph *g, bool visible, struct graph **out);
+
+/* graph_params.c: checks what the program gives and makes it ours. */
+int params_kernel(const CUDA_KERNEL_NODE_PARAMS *k, struct node_params *out);
+int params_copy(const CUDA_MEMCPY3D *c, uint64_t context, struct node_params *out);
+int params_memset(const CUDA_MEMSET_NODE_PARAMS *m, uint64_t context, struct node_params *out);
+int params_host(const CUDA_HOST_NODE_PARAMS *h, struct node_params *out);
+int params_event(CUevent e, int kind, struct node_params *out);
+int params_child(CUgraph h, struct node_params *out);
+int params_any(const CUgraphNodeParams *a, struct node_params *out);
+int params_clone(const struct node_params *p, bool visible, struct node_params *out);
+void params_free(struct node_params *p);
+
+/* user_object.c */
+void user_references_free(struct user_reference *r);
+void user_objects_abandon(void);
+int user_references_clone(const struct user_reference *r, struct user_reference **out);
+
+/* graph_copy.c: a copy as it is carried out. Without a region, host addresses
+ * are this process's: the copy is made here. */
+struct lowered {
+	uint32_t what, region; /* BSLT_GRAPH_COPY_… */
+	bool host_to_host, guest;
+	uint64_t dst, src, width, height, depth, dst_pitch, dst_slice, src_pitch, src_slice;
+};
+int copy_lower(const CUDA_MEMCPY3D *c, struct lowered *out);
+/* Makes it here; the stream has come to it. */
+int copy_perform(struct session *s, uint64_t stream, const struct lowered *l);
+
+/* graph_order.c: the nodes of a graph and of its children in one order. */
+struct flat {
+	struct graph_node *node; /* NULL: begin or end of a child */
+	struct {
+		uint32_t *at;
+		size_t n, room;
+	} deps;
+	bool guest;     /* done in this process */
+	uint32_t index; /* in its part */
+	size_t step;
+};
+struct step {
+	uint64_t part; /* the worker's executable graph; 0: one node that is done here */
+	size_t begin, end; /* in order */
+};
+struct order {
+	struct flat *flat;
+	uint32_t *order; /* indices of flat */
+	size_t n;
+	struct step *steps;
+	size_t step_count;
+};
+int order_make(struct graph *g, struct order *out);
+void order_free(struct order *o);
+
+/* graph_wire.c */
+int wire_instantiate(struct session *s, const struct order *o, const struct step *st, uint64_t context);
+int wire_update(struct session *s, const struct order *o, const struct step *st, const size_t *changed, size_t n);
+
+/* graph_exec.c */
+struct exec {
+	struct object o;
+	struct graph *own; /* its own clone; nodes know where they come from */
+	struct order order;
+	unsigned long long flags;
+	_Atomic bool launched;
+};
+/* What a launch counts in its stream (lane.c): the worker holds a little for each
+ * node until it is done. */
+static inline uint32_t exec_units(const struct exec *e)
+{
+	return 1 + (uint32_t)(e->order.n / 32);
+}
+/* The node of an executable graph that was made of that one. */
+struct graph_node *exec_node(struct graph *own, uint64_t origin);
+
+/* graph_run.c: a launch of several steps. Takes over *e. */
+int exec_run(struct session *s, struct exec *e, uint64_t stream, uint64_t context, bool blocking);
+
+#endif

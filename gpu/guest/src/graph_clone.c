@@ -1,0 +1,74 @@
+/* Clones of graphs. Executable graphs have one of their own. */
+#include "graph.h"
+
+static int clone_nodes(const struct graph *g, bool visible, struct graph *to)
+{
+	for (size_t i = 0; i < g->nodes.n; i++) {
+		struct graph_node *from = g->nodes.at[i], *n;
+		struct node_params p;
+
+		TRY(params_clone(&from->p, visible, &p));
+		TRY(node_add(to, NULL, 0, &p, &n));
+		n->origin = from->o.id;
+		n->disabled = from->disabled;
+		from->place = i; /* its place, for the edges */
+	}
+	for (size_t i = 0; i < g->nodes.n; i++)
+		for (size_t k = 0; k < g->nodes.at[i]->in.n; k++)
+			TRY(edge_add(to->nodes.at[g->nodes.at[i]->in.at[k]->place], to->nodes.at[i]));
+	return 0;
+}
+
+int graph_clone(const struct graph *g, bool visible, struct graph **out)
+{
+	struct graph *to = graph_new(visible);
+	int err;
+
+	if (!to)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	to->origin = g->o.id;
+	if ((err = clone_nodes(g, visible, to)) == 0)
+		err = user_references_clone(g->users, &to->users);
+	if (err) {
+		graph_drop(to);
+		return err;
+	}
+	*out = to;
+	return 0;
+}
+
+static int clone_graph(CUgraph *out, CUgraph h)
+{
+	struct graph *g = graph_find(h), *to;
+
+	if (!out || !g)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(graph_clone(g, true, &to));
+	*out = handle_of(to->o.id);
+	return 0;
+}
+
+CUDA_API CUresult cuGraphClone(CUgraph *phGraphClone, CUgraph originalGraph)
+{
+	GRAPH_LOCKED(clone_graph(phGraphClone, originalGraph));
+}
+
+static int find_in_clone(CUgraphNode *out, CUgraphNode original, CUgraph h)
+{
+	const struct graph *g = graph_find(h);
+
+	if (!out || !g || !original)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < g->nodes.n; i++) {
+		if (g->nodes.at[i]->origin == (uintptr_t)original) {
+			*out = handle_of(g->nodes.at[i]->o.id);
+			return 0;
+		}
+	}
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUDA_API CUresult cuGraphNodeFindInClone(CUgraphNode *phNode, CUgraphNode hOriginalNode, CUgraph hClonedGraph)
+{
+	GRAPH_LOCKED(find_in_clone(phNode, hOriginalNode, hClonedGraph));
+}

@@ -1,0 +1,368 @@
+/* Other parameters for an executable graph: of one node, or of all that another
+ * graph of the same shape has. Launches before are not touched. */
+#include <stdlib.h>
+
+#include "graph.h"
+
+struct graph_node *exec_node(struct graph *own, uint64_t origin)
+{
+	for (size_t i = 0; i < own->nodes.n; i++) {
+		struct graph_node *n = own->nodes.at[i];
+
+		if (n->origin == origin)
+			return n;
+		if (n->p.kind == CU_GRAPH_NODE_TYPE_GRAPH && (n = exec_node(n->p.child, origin)) != NULL)
+			return n;
+	}
+	return NULL;
+}
+
+/* The graph, when no launch of it needs steps of this process any more: those
+ * that are under way must not see the change. object_put it. */
+static int open_exec(CUgraphExec h, struct exec **e)
+{
+	SESSION(s);
+	(void)s;
+	if (!(*e = object_get(h, KIND_GRAPH_EXEC)))
+		return CUDA_ERROR_INVALID_VALUE;
+	if ((*e)->order.step_count > 1) {
+		int err = callbacks_wait(0, (*e)->o.context, true);
+
+		if (err) {
+			object_put(*e);
+			return err;
+		}
+	}
+	return 0;
+}
+
+static int send(const struct exec *e, const struct step *st, const size_t *changed, size_t n)
+{
+	SESSION(s);
+	return n ? wire_update(s, &e->order, st, changed, n) : 0;
+}
+
+/* Whether the node can be given those parameters where it stands. */
+static bool fits(const struct exec *e, const struct graph_node *n, const struct node_params *p)
+{
+	struct lowered l;
+
+	if (n->p.kind != p->kind || (p->context && p->context != e->o.context))
+		return false;
+	if (p->kind != CU_GRAPH_NODE_TYPE_MEMCPY)
+		return true;
+	return copy_lower(&p->copy, &l) == 0 && l.guest == e->order.flat[n->first].guest;
+}
+
+static int set_node(struct exec *e, CUgraphNode h, int made, struct node_params *p)
+{
+	struct graph_node *n = exec_node(e->own, (uintptr_t)h);
+	struct node_params before;
+	const struct flat *f;
+	int err = 0;
+
+	if (made)
+		return made;
+	if (!h || !n || !fits(e, n, p)) {
+		params_free(p);
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	if (p->kind == CU_GRAPH_NODE_TYPE_KERNEL)
+		p->kernel.flags = n->p.kernel.flags;
+	before = n->p;
+	n->p = *p;
+	f = &e->order.flat[n->first];
+	if (!f->guest)
+		err = send(e, &e->order.steps[f->step], &n->first, 1);
+	if (err) {
+		*p = n->p;
+		n->p = before;
+		params_free(p);
+		return err;
+	}
+	params_free(&before);
+	return 0;
+}
+
+#define EXEC_SET(make)                                                                                                 \
+	do {                                                                                                           \
+		struct node_params p;                                                                                  \
+		struct exec *e;                                                                                        \
+		int err;                                                                                               \
+                                                                                                                       \
+		TRY(open_exec(hGraphExec, &e));                                                                        \
+		pthread_mutex_lock(&graph_lock);                                                                       \
+		err = set_node(e, hNode, make, &p);                                                                    \
+		pthread_mutex_unlock(&graph_lock);                                                                     \
+		object_put(e);                                                                                         \
+		return err;                                                                                            \
+	} while (0)
+
+CUDA_API CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec, CUgraphNode hNode,
+						    const CUDA_KERNEL_NODE_PARAMS *nodeParams)
+{
+	EXEC_SET(params_kernel(nodeParams, &p));
+}
+
+CUDA_API CUresult cuGraphExecKernelNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+						 const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
+{
+	const CUDA_KERNEL_NODE_PARAMS_v1 *v = nodeParams;
+	CUDA_KERNEL_NODE_PARAMS k;
+
+	if (!v)
+		return CUDA_ERROR_INVALID_VALUE;
+	k = (CUDA_KERNEL_NODE_PARAMS){v->func, v->gridDimX, v->gridDimY, v->gridDimZ, v->blockDimX, v->blockDimY, v->blockDimZ,
+				      v->sharedMemBytes, v->kernelParams, v->extra, NULL, NULL};
+	return cuGraphExecKernelNodeSetParams_v2(hGraphExec, hNode, &k);
+}
+
+CUDA_API CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_MEMCPY3D *copyParams,
+						 CUcontext ctx)
+{
+	EXEC_SET(params_copy(copyParams, (uintptr_t)ctx, &p));
+}
+
+CUDA_API CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+						 const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx)
+{
+	EXEC_SET(params_memset(memsetParams, (uintptr_t)ctx, &p));
+}
+
+CUDA_API CUresult cuGraphExecHostNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_HOST_NODE_PARAMS *nodeParams)
+{
+	EXEC_SET(params_host(nodeParams, &p));
+}
+
+CUDA_API CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event)
+{
+	EXEC_SET(params_event(event, CU_GRAPH_NODE_TYPE_EVENT_RECORD, &p));
+}
+
+CUDA_API CUresult cuGraphExecEventWaitNodeSetEvent(CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event)
+{
+	EXEC_SET(params_event(event, CU_GRAPH_NODE_TYPE_WAIT_EVENT, &p));
+}
+
+CUDA_API CUresult cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, CUgraphNodeParams *nodeParams)
+{
+	if (nodeParams && nodeParams->type == CU_GRAPH_NODE_TYPE_GRAPH)
+		return cuGraphExecChildGraphNodeSetParams(hGraphExec, hNode, nodeParams->graph.graph);
+	EXEC_SET(params_any(nodeParams, &p));
+}
+
+/* A change under way: the nodes of the executable graph and what they get. */
+struct change {
+	struct graph_node **at;
+	struct node_params *p;
+	size_t n, room;
+	const struct graph_node *wrong; /* of the other graph */
+	CUgraphExecUpdateResult why;
+};
+
+static int differ(struct change *c, const struct graph_node *n, CUgraphExecUpdateResult why)
+{
+	c->wrong = n;
+	c->why = why;
+	return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+}
+
+static bool same_edges(const struct graph *own, const struct graph_node *a, const struct graph_node *b)
+{
+	if (a->in.n != b->in.n)
+		return false;
+	for (size_t i = 0; i < b->in.n; i++)
+		if (!list_has(&a->in, own->nodes.at[b->in.at[i]->place]))
+			return false;
+	return true;
+}
+
+static int compare(struct exec *e, struct graph *own, const struct graph *g, struct change *c)
+{
+	if (own->nodes.n != g->nodes.n)
+		return differ(c, NULL, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
+	for (size_t i = 0; i < g->nodes.n; i++)
+		g->nodes.at[i]->place = i;
+	for (size_t i = 0; i < g->nodes.n; i++) {
+		struct graph_node *a = own->nodes.at[i], *b = g->nodes.at[i];
+
+		if (a->p.kind != b->p.kind)
+			return differ(c, b, CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED);
+		if (!same_edges(own, a, b))
+			return differ(c, b, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
+		if (a->p.kind == CU_GRAPH_NODE_TYPE_GRAPH) {
+			TRY(compare(e, a->p.child, b->p.child, c));
+			continue;
+		}
+		if (a->p.kind == CU_GRAPH_NODE_TYPE_EMPTY)
+			continue;
+		if (!fits(e, a, &b->p))
+			return differ(c, b, CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED);
+		TRY(params_clone(&b->p, false, &c->p[c->n]));
+		c->at[c->n++] = a;
+	}
+	return 0;
+}
+
+static void exchange(struct change *c)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		struct node_params p = c->at[i]->p;
+
+		c->at[i]->p = c->p[i];
+		c->p[i] = p;
+	}
+}
+
+/* Sends what has changed, part by part. */
+static int send_all(const struct exec *e, const struct change *c, size_t *changed)
+{
+	for (size_t k = 0; k < e->order.step_count; k++) {
+		size_t n = 0;
+
+		if (!e->order.steps[k].part)
+			continue;
+		for (size_t i = 0; i < c->n; i++)
+			if (e->order.flat[c->at[i]->first].step == k)
+				changed[n++] = c->at[i]->first;
+		TRY(send(e, &e->order.steps[k], changed, n));
+	}
+	return 0;
+}
+
+static int update(struct exec *e, struct graph *own, const struct graph *g, struct change *c)
+{
+	size_t *changed = calloc(e->order.n + 1, sizeof *changed);
+	int err = CUDA_ERROR_OUT_OF_MEMORY;
+
+	*c = (struct change){.at = calloc(e->order.n + 1, sizeof *c->at), .p = calloc(e->order.n + 1, sizeof *c->p),
+			     .why = CU_GRAPH_EXEC_UPDATE_ERROR};
+	if (changed && c->at && c->p && (err = compare(e, own, g, c)) == 0) {
+		exchange(c);
+		if ((err = send_all(e, c, changed)) != 0) {
+			exchange(c);
+			(void)send_all(e, c, changed); /* what was sent goes back */
+		}
+	}
+	for (size_t i = 0; c->p && i < c->n; i++)
+		params_free(&c->p[i]); /* the old ones, or those that were not taken */
+	free(changed);
+	free(c->at);
+	free(c->p);
+	if (err == 0)
+		c->why = CU_GRAPH_EXEC_UPDATE_SUCCESS;
+	return err;
+}
+
+CUDA_API CUresult cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph, CUgraphExecUpdateResultInfo *resultInfo)
+{
+	struct change c = {.why = CU_GRAPH_EXEC_UPDATE_ERROR};
+	const struct graph *g;
+	struct exec *e;
+	int err;
+
+	if (!resultInfo)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(open_exec(hGraphExec, &e));
+	pthread_mutex_lock(&graph_lock);
+	g = graph_find(hGraph);
+	err = g ? update(e, e->own, g, &c) : CUDA_ERROR_INVALID_VALUE;
+	*resultInfo = (CUgraphExecUpdateResultInfo){c.why, c.wrong ? handle_of(c.wrong->o.id) : NULL, NULL};
+	pthread_mutex_unlock(&graph_lock);
+	object_put(e);
+	return err;
+}
+
+CUDA_API CUresult cuGraphExecUpdate(CUgraphExec hGraphExec, CUgraph hGraph, CUgraphNode *hErrorNode_out,
+				    CUgraphExecUpdateResult *updateResult_out)
+{
+	CUgraphExecUpdateResultInfo info;
+	int err = cuGraphExecUpdate_v2(hGraphExec, hGraph, &info);
+
+	if (hErrorNode_out)
+		*hErrorNode_out = info.errorNode;
+	if (updateResult_out)
+		*updateResult_out = info.result;
+	return err;
+}
+
+static int set_child(struct exec *e, CUgraphNode h, CUgraph child)
+{
+	struct graph_node *n = exec_node(e->own, (uintptr_t)h);
+	const struct graph *g = graph_find(child);
+	struct change c;
+	int err;
+
+	if (!h || !n || !g || n->p.kind != CU_GRAPH_NODE_TYPE_GRAPH)
+		return CUDA_ERROR_INVALID_VALUE;
+	err = update(e, n->p.child, g, &c);
+	return err == CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE ? CUDA_ERROR_INVALID_VALUE : err;
+}
+
+CUDA_API CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, CUgraph childGraph)
+{
+	struct exec *e;
+	int err;
+
+	TRY(open_exec(hGraphExec, &e));
+	pthread_mutex_lock(&graph_lock);
+	err = set_child(e, hNode, childGraph);
+	pthread_mutex_unlock(&graph_lock);
+	object_put(e);
+	return err;
+}
+
+static bool can_be_disabled(const struct graph_node *n)
+{
+	return n && (n->p.kind == CU_GRAPH_NODE_TYPE_KERNEL || n->p.kind == CU_GRAPH_NODE_TYPE_MEMCPY ||
+		     n->p.kind == CU_GRAPH_NODE_TYPE_MEMSET);
+}
+
+static int enable(struct exec *e, CUgraphNode h, bool on)
+{
+	struct graph_node *n = h ? exec_node(e->own, (uintptr_t)h) : NULL;
+	const struct flat *f;
+	int err = 0;
+
+	if (!can_be_disabled(n))
+		return CUDA_ERROR_INVALID_VALUE;
+	n->disabled = !on;
+	f = &e->order.flat[n->first];
+	if (!f->guest && (err = send(e, &e->order.steps[f->step], &n->first, 1)) != 0)
+		n->disabled = on;
+	return err;
+}
+
+CUDA_API CUresult cuGraphNodeSetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode, unsigned int isEnabled)
+{
+	struct exec *e;
+	int err;
+
+	TRY(open_exec(hGraphExec, &e));
+	pthread_mutex_lock(&graph_lock);
+	err = enable(e, hNode, isEnabled != 0);
+	pthread_mutex_unlock(&graph_lock);
+	object_put(e);
+	return err;
+}
+
+CUDA_API CUresult cuGraphNodeGetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode, unsigned int *isEnabled)
+{
+	const struct graph_node *n;
+	struct exec *e;
+	int err = CUDA_ERROR_INVALID_VALUE;
+
+	SESSION(s);
+	(void)s;
+	if (!(e = object_get(hGraphExec, KIND_GRAPH_EXEC)))
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&graph_lock);
+	n = hNode ? exec_node(e->own, (uintptr_t)hNode) : NULL;
+	if (isEnabled && can_be_disabled(n)) {
+		*isEnabled = !n->disabled;
+		err = 0;
+	}
+	pthread_mutex_unlock(&graph_lock);
+	object_put(e);
+	return err;
+}
