@@ -26,6 +26,7 @@ const (
 	OpOccupancy         Op = 19
 	OpMemAlloc          Op = 32
 	OpMemFree           Op = 33
+	OpMemFreeAsync      Op = 38
 	OpMemInfo           Op = 34
 	OpCopyHtoD          Op = 40
 	OpCopyHtoDInline    Op = 41
@@ -73,6 +74,8 @@ func (o Op) String() string {
 		return "MemAlloc"
 	case OpMemFree:
 		return "MemFree"
+	case OpMemFreeAsync:
+		return "MemFreeAsync"
 	case OpMemInfo:
 		return "MemInfo"
 	case OpCopyHtoD:
@@ -140,6 +143,8 @@ func (o Op) ArgSize() (n int, ok bool) {
 		return 16, true
 	case OpMemFree:
 		return 8, true
+	case OpMemFreeAsync:
+		return 16, true
 	case OpMemInfo:
 		return 0, true
 	case OpCopyHtoD:
@@ -461,6 +466,27 @@ func DecodeMemFree(b []byte) (a MemFree) {
 
 // Append appends the arguments to b.
 func (a MemFree) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Address)
+	return b
+}
+
+// MemFreeAsync is the fixed part of the command. Frees the memory when the stream has done the work enqueued so far. It completes at once; a worker that does not know it answers CUDA_ERROR_NOT_SUPPORTED, and MemFree does.
+type MemFreeAsync struct {
+	Stream  uint64 // handle
+	Address uint64 // device address that MemAlloc gave
+}
+
+// DecodeMemFreeAsync reads the arguments from b, which has at least 16 bytes.
+func DecodeMemFreeAsync(b []byte) (a MemFreeAsync) {
+	_ = b[15]
+	a.Stream = binary.LittleEndian.Uint64(b[0:])
+	a.Address = binary.LittleEndian.Uint64(b[8:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a MemFreeAsync) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Stream)
 	b = binary.LittleEndian.AppendUint64(b, a.Address)
 	return b
 }

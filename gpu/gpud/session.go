@@ -34,6 +34,7 @@ type session struct {
 	host     process
 	acquire  uint64
 	presence presence
+	account  account
 	warned   sched.Time // when false totals were last logged
 }
 
@@ -125,6 +126,7 @@ func (c *core) register(l *link, r wire.Register, at sched.Time) (*session, *wir
 	card := c.cards[v.on()]
 	c.gone(card, s, at)
 	s.presence = presence{evictable: r.Evictable, swapped: r.Swapped, used: at}
+	s.account.kept = r.Account
 	if r.Out {
 		c.leave(card, s, at)
 	}
@@ -187,11 +189,11 @@ func (c *core) hungUp(s *session, l *link, at sched.Time) {
 	}
 	s.settle(at)
 	c.step(s.vgpu.on(), at, sched.Drop{Session: s.key()})
-	swapped := s.presence.swapped
+	swapped, spare := s.presence.swapped, s.account.spare
 	if card := c.cards[s.vgpu.on()]; card != nil {
 		c.gone(card, s, at)
 	}
-	s.presence.swapped = swapped
+	s.presence.swapped, s.account.spare = swapped, spare
 	s.state, s.changed, s.link, s.acquire = detached, at, nil, 0
 	c.save.dirty = true
 }

@@ -63,6 +63,8 @@ func (s *Session) bury() {
 		s.giveBack(ctx)
 	}
 	s.awaitRequests()
+	s.account.Detach() // nothing stays idle
+	s.host.Settle()
 	_ = s.conn.Close()
 	s.reader.Close()
 	s.mu.Lock()

@@ -65,6 +65,10 @@ type Context interface {
 	// MemFree waits for nothing: memory is freed when the work enqueued so far is done.
 	MemFree(address uint64) error
 
+	// MemFreeAsync frees memory when the work enqueued in the stream so far is done,
+	// whatever runs in others. done is called when its bytes are free on the device.
+	MemFreeAsync(s Stream, address uint64, done func(error)) error
+
 	// The host slices must stay valid until done.
 	CopyHtoD(s Stream, dst uint64, src []byte, done func(error)) error
 	CopyDtoH(s Stream, dst []byte, src uint64, done func(error)) error

@@ -28,6 +28,8 @@ var executors = [...]func(*Session, *command) error{
 	abi.OpMemFree:  (*Session).memFree,
 	abi.OpMemInfo:  (*Session).memInfo,
 
+	abi.OpMemFreeAsync: (*Session).memFreeAsync,
+
 	abi.OpCopyHtoD:       (*Session).copyHtoD,
 	abi.OpCopyHtoDInline: (*Session).copyHtoDInline,
 	abi.OpCopyDtoH:       (*Session).copyDtoH,

@@ -38,7 +38,7 @@ func (s *Session) moduleLoad(c *command) error {
 	}
 	l := &loaded{ctx: ctx, module: m, functions: functions, info: info, args: a, out: out}
 	for _, g := range info.Globals {
-		l.globals = satAdd(l.globals, g.Size)
+		l.globals = satAdd(l.globals, Accounted(min(g.Size, 1<<62)))
 	}
 	if l.globals == 0 {
 		return s.moduleLoaded(c, l, nil)
@@ -46,7 +46,7 @@ func (s *Session) moduleLoad(c *command) error {
 	if outRegion != nil {
 		outRegion.acquire()
 	}
-	asked := s.ask(c, func() error { return s.host.Reserve(l.globals) }, func(c *command, err error) error {
+	asked := s.reserve(c, l.globals, func(c *command, err error) error {
 		if outRegion != nil {
 			defer outRegion.release()
 		}
@@ -77,7 +77,7 @@ type loaded struct {
 func (s *Session) moduleLoaded(c *command, l *loaded, reserved error) error {
 	if l.ctx.dead { // and with it the driver's context, or soon
 		if reserved == nil && l.globals > 0 {
-			s.host.Release(l.globals)
+			s.unreserve(l.globals)
 		}
 		return abi.ErrInvalidContext
 	}
@@ -88,7 +88,7 @@ func (s *Session) moduleLoaded(c *command, l *loaded, reserved error) error {
 	if err != nil {
 		_ = l.ctx.driver.ModuleUnload(l.module)
 		if reserved == nil && l.globals > 0 {
-			s.host.Release(l.globals)
+			s.unreserve(l.globals)
 		}
 		return err
 	}

@@ -106,6 +106,7 @@ struct bslt_entry {
 #define BSLT_OP_OCCUPANCY 19
 #define BSLT_OP_MEM_ALLOC 32
 #define BSLT_OP_MEM_FREE 33
+#define BSLT_OP_MEM_FREE_ASYNC 38
 #define BSLT_OP_MEM_INFO 34
 #define BSLT_OP_COPY_HTOD 40
 #define BSLT_OP_COPY_HTOD_INLINE 41
@@ -205,6 +206,12 @@ struct bslt_mem_free {
 	uint64_t address; /* device address that MemAlloc gave */
 };
 _Static_assert(sizeof(struct bslt_mem_free) == 8, "bslt_mem_free");
+
+struct bslt_mem_free_async {
+	uint64_t stream; /* handle */
+	uint64_t address; /* device address that MemAlloc gave */
+};
+_Static_assert(sizeof(struct bslt_mem_free_async) == 16, "bslt_mem_free_async");
 
 struct bslt_copy_htod {
 	uint64_t stream; /* handle */
