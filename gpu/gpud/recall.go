@@ -12,6 +12,8 @@ import (
 // All of it counts as held: the ledger is true whatever a worker says.
 type account struct {
 	kept     bool   // the worker keeps an account and serves recall
+	greeting bool   // its registration is not answered yet: nothing may be sent
+	stale    bool   // what it holds is what a gpud before knew when it wrote, which was killed
 	spare    bool   // it has been given more than it asked for since its last answer
 	asked    uint64 // recalls sent
 	answered uint64 // recalls answered
@@ -24,7 +26,7 @@ type account struct {
 // use, or has waited long enough.
 type recall struct {
 	card  *card
-	waits map[*session]uint64 // which recall each must answer; none: its worker must be back
+	waits map[*session]uint64 // which recall each must answer; 0: its worker must be back
 	until sched.Time
 	then  func()
 }
@@ -59,7 +61,7 @@ func (s *session) ask() uint64 {
 func (c *core) recall(card *card, from []*session, at sched.Time, then func()) {
 	r := &recall{card: card, waits: map[*session]uint64{}, until: at + recallWithin, then: then}
 	for _, s := range from {
-		if s.state == detached {
+		if s.comesBack() {
 			r.waits[s] = 0
 			r.until = at + c.cfg.DetachGrace
 			continue
@@ -128,10 +130,36 @@ func (c *core) recalling(card *card) bool {
 	return slices.ContainsFunc(c.recalls, func(r *recall) bool { return r.card == card })
 }
 
+// greeted: the session's registration is being answered.
+func (c *core) greeted(s *session, account bool) {
+	s.account.greeting, s.account.kept = false, account
+	for _, r := range c.recalls {
+		if n, waits := r.waits[s]; waits && n == 0 {
+			delete(r.waits, s)
+		}
+	}
+}
+
+// comesBack reports whether what a session holds may not be what gpud knows, until
+// its worker is back.
+func (s *session) comesBack() bool {
+	return s.state == detached && (s.account.spare || s.account.stale) || s.state == live && s.account.greeting
+}
+
+// awaits reports whether any worker of the vGPU but one has yet to come back.
+func (v *vgpu) awaits(but *session) bool {
+	for _, s := range v.sessions {
+		if s != but && s.state == detached {
+			return true
+		}
+	}
+	return false
+}
+
 // mayKeep reports whether a session may have memory that it does not use, and can be
 // asked for it.
 func (s *session) mayKeep() bool {
-	return s.state == live && s.account.kept && !s.account.late
+	return s.state == live && s.account.kept && !s.account.late && !s.account.greeting
 }
 
 // keepers are the sessions to recall memory from before g is refused or moves
@@ -153,7 +181,10 @@ func (c *core) keepers(card *card, s *session, g grow) (all []*session) {
 	for _, o := range c.sessionsOn(card.ID) {
 		onCard += o.resident()
 		held += o.held
-		if over && o.vgpu == v && o.held > 0 && (o.mayKeep() || o.state == detached && o.account.spare) {
+		if o.vgpu != v || o == s && !o.mayKeep() {
+			continue
+		}
+		if o.account.stale || over && (o.comesBack() || o.held > 0 && o.mayKeep()) {
 			add(o)
 		}
 	}
@@ -225,7 +256,7 @@ func (c *core) exact(s *session, but *session, at sched.Time, then func(at sched
 	card := c.cards[s.vgpu.on()]
 	var from []*session
 	for _, o := range s.vgpu.sessions {
-		if o != but && o.held > 0 && o.mayKeep() {
+		if o != but && (o.comesBack() || o.held > 0 && o.mayKeep()) {
 			from = append(from, o)
 		}
 	}
@@ -233,5 +264,12 @@ func (c *core) exact(s *session, but *session, at sched.Time, then func(at sched
 		then(at)
 		return
 	}
-	c.await(card, s, from, at, then)
+	away, until := slices.ContainsFunc(from, (*session).comesBack), at+c.cfg.DetachGrace
+	c.await(card, s, from, at, func(at sched.Time) {
+		if away && at < until { // now they can be asked
+			c.exact(s, but, at, then)
+			return
+		}
+		then(at)
+	})
 }

@@ -268,7 +268,7 @@ func (c *core) reserveAfter(card *card, s *session, g grow, from []*session, at 
 		g.reply(0, &wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("%d requests wait for memory already", maxWaiting)})
 		return
 	}
-	away := slices.ContainsFunc(from, func(o *session) bool { return o.state == detached })
+	away := slices.ContainsFunc(from, (*session).comesBack)
 	until := at + c.cfg.DetachGrace
 	c.await(card, s, from, at, func(at sched.Time) {
 		g.recalled = !away || at >= until

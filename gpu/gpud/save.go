@@ -23,6 +23,7 @@ const stateFile = "state.json"
 // counted twice, whenever gpud dies.
 type stored struct {
 	Version int                    `json:"version"`
+	Final   bool                   `json:"final,omitempty"` // nothing happened after it: gpud ended in good order
 	Boot    string                 `json:"boot"`
 	At      sched.Time             `json:"at"` // nanoseconds since the machine started
 	Cards   map[sched.GPUID]uuid   `json:"cards"`
@@ -59,6 +60,7 @@ type storedSession struct {
 // what changes meanwhile goes into the next.
 type saving struct {
 	dirty   bool
+	final   bool // the core has ended
 	last    sched.Time
 	busy    bool
 	waiters []func(error) // for the next write
@@ -81,6 +83,7 @@ func (s *saving) start(c *core) {
 
 // stop waits for the write under way and writes once more.
 func (s *saving) stop(c *core) {
+	s.final = true
 	if s.busy {
 		c.saved(<-s.done)
 	}
@@ -153,7 +156,7 @@ func (c *core) saved(err error) {
 
 func (c *core) snapshot(at sched.Time) stored {
 	c.settle(at)
-	doc := stored{Version: stateVersion, Boot: bootID(), At: at, Cards: c.uuids, Swaps: c.swaps}
+	doc := stored{Version: stateVersion, Final: c.save.final, Boot: bootID(), At: at, Cards: c.uuids, Swaps: c.swaps}
 	for _, v := range c.vgpus {
 		out := storedVGPU{ID: v.id, Spec: v.spec, UUID: v.uuid, Token: v.token, Usage: v.usage, Deleted: v.deleted, DeletedAt: v.deletedAt}
 		for _, s := range v.sessions {
@@ -220,7 +223,7 @@ func (c *core) load() error {
 			v.sessions[s.ID] = &session{
 				id: s.ID, vgpu: v, state: s.State, changed: s.Changed, pid: s.PID, name: s.Name,
 				held: s.Held, settled: s.Settled, counter: s.Counter, host: s.Host,
-				presence: presence{swapped: s.Swapped}, account: account{spare: s.Spare},
+				presence: presence{swapped: s.Swapped}, account: account{spare: s.Spare, stale: !doc.Final},
 			}
 		}
 		c.vgpus[v.id] = v

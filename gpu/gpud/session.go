@@ -112,7 +112,11 @@ func (c *core) register(l *link, r wire.Register, at sched.Time) (*session, *wir
 		known = s.held
 	}
 	if others := v.held() - known; r.Held > max(known, v.spec.VRAMBytes-min(others, v.spec.VRAMBytes)) {
-		return nil, &wire.Error{Code: wire.CodeInvalid, Message: fmt.Sprintf("the worker says that it holds %d bytes, more than vGPU %s can have given it", r.Held, v.id)}
+		code := wire.CodeInvalid
+		if v.awaits(s) { // they may hold less by now: it asks again
+			code = wire.CodeUnavailable
+		}
+		return nil, &wire.Error{Code: code, Message: fmt.Sprintf("the worker says that it holds %d bytes, more than vGPU %s can have given it", r.Held, v.id)}
 	}
 	if s.state == detached {
 		// It held its memory, and may have run, since gpud's last look.
@@ -126,7 +130,7 @@ func (c *core) register(l *link, r wire.Register, at sched.Time) (*session, *wir
 	card := c.cards[v.on()]
 	c.gone(card, s, at)
 	s.presence = presence{evictable: r.Evictable, swapped: r.Swapped, used: at}
-	s.account.kept = r.Account
+	s.account.greeting = true
 	if r.Out {
 		c.leave(card, s, at)
 	}

@@ -185,7 +185,8 @@ func (c *core) greet(l *link, m wire.ToNode) *session {
 		return nil
 	}
 	c.durable(func(error) {
-		if card := c.cards[s.vgpu.on()]; card != nil {
+		if card := c.cards[s.vgpu.on()]; card != nil && s.link == l {
+			c.greeted(s, m.Register.Account)
 			l.send(wire.FromNode{Op: wire.OpReply, ID: m.ID, Limits: s.vgpu.limits(c), Device: card.device(), Evicts: true})
 		}
 	})

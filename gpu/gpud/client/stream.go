@@ -83,6 +83,7 @@ func (h *Host) register(s *stream) error {
 		return errAway
 	}
 	h.mu.Lock()
+	h.settle() // nobody has agreed to what idles, and this gpud may have less room
 	m := wire.ToNode{Op: wire.OpRegister, ID: 1, Register: &wire.Register{
 		Version: wire.Version, VGPU: h.vgpu, Token: h.token, Session: h.session,
 		PID: h.pid, Name: h.name, Held: h.held, Totals: h.totals,
@@ -115,9 +116,7 @@ func (h *Host) register(s *stream) error {
 	h.swap.asked = reply.Evicts
 	h.stream, h.limits, h.device = s, *reply.Limits, *reply.Device
 	h.lease.wasOffline()
-	if h.account != nil { // nobody has agreed to what idles
-		h.settle()
-	}
+	h.settle()
 	close(h.up)
 	return nil
 }
