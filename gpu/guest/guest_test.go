@@ -150,7 +150,8 @@ func TestAPI(t *testing.T) {
 		"out_of_memory", "attributes", "bad_ptx", "illegal_address", "after_fault", "forks", "proc_address",
 		"callbacks", "callback_errors", "boxes", "memsets", "registers", "occupancy", "queries", "event_chain", "dynamic_shared",
 		"thread_churn", "thread_storm", "context_stacks", "after_context", "interrupted", "fork_exec",
-		"window_collision", "window_taken", "window_all_taken", "window_limited", "window_forks"} {
+		"window_collision", "window_taken", "window_all_taken", "window_limited", "window_forks",
+		"mem_info", "free_async", "pools", "pool_ends"} {
 		t.Run(name, func(t *testing.T) { g.run(t, object("api"), name) })
 	}
 }

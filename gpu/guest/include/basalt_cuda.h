@@ -19,6 +19,7 @@ typedef struct CUkern_st *CUkernel;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 typedef struct CUlinkState_st *CUlinkState;
+typedef struct CUmemPoolHandle_st *CUmemoryPool;
 typedef struct { char bytes[16]; } CUuuid;
 typedef size_t (*CUoccupancyB2DSize)(int block_size);
 typedef void (*CUhostFn)(void *data);
@@ -94,6 +95,21 @@ enum {
 
 enum { CU_MEMORYTYPE_HOST = 1, CU_MEMORYTYPE_DEVICE = 2, CU_MEMORYTYPE_ARRAY = 3, CU_MEMORYTYPE_UNIFIED = 4 };
 enum { CU_MEMHOSTALLOC_PORTABLE = 1, CU_MEMHOSTALLOC_DEVICEMAP = 2, CU_MEMHOSTALLOC_WRITECOMBINED = 4 };
+
+typedef struct {
+	int type, id;
+} CUmemLocation;
+typedef struct {
+	CUmemLocation location;
+	int flags;
+} CUmemAccessDesc;
+typedef struct {
+	int allocType, handleTypes;
+	CUmemLocation location;
+	void *win32SecurityAttributes;
+	size_t maxSize; /* bytes; 0: no limit */
+	unsigned char reserved[56];
+} CUmemPoolProps;
 
 typedef struct {
 	size_t srcXInBytes, srcY;

@@ -138,6 +138,11 @@ CUDA_API CUresult cuMemAllocAsync_ptsz(CUdeviceptr *dptr, size_t n, CUstream h)
 	return cuMemAllocAsync(dptr, n, PT(h));
 }
 
+CUDA_API CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t n, CUmemoryPool pool, CUstream h)
+{
+	return cuMemAllocFromPoolAsync(dptr, n, pool, PT(h));
+}
+
 CUDA_API CUresult cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream h)
 {
 	return cuMemFreeAsync(dptr, PT(h));

@@ -25,6 +25,7 @@ static void forked(void)
 	session_abandon(s);
 	objects_abandon();
 	ranges_abandon();
+	pools_abandon();
 	primary_abandon();
 	callbacks_abandon();
 	device = (struct device_info){0};

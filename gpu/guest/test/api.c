@@ -308,7 +308,7 @@ static void out_of_memory(void)
 /* An attribute that says yes is a promise: it and the function agree. */
 static void attributes(void)
 {
-	static const int no[] = {19, 83, 88, 89, 91, 92, 102, 115, 120, 125, 127, 132};
+	static const int no[] = {19, 83, 88, 89, 91, 92, 102, 120, 125, 127, 132};
 	CUdeviceptr p;
 	void *host;
 	int value;
@@ -495,7 +495,7 @@ static const struct test tests[] = {
 
 int main(int argc, char **argv)
 {
-	const struct test *const all[] = {tests, work_tests, robust_tests, window_tests};
+	const struct test *const all[] = {tests, work_tests, robust_tests, window_tests, pool_tests};
 
 	for (size_t i = 0; argc > 1 && i < sizeof all / sizeof all[0]; i++) {
 		for (const struct test *t = all[i]; t->name; t++) {

@@ -24,11 +24,11 @@
 		}                                                                                                      \
 	} while (0)
 
-/* work.c, robust.c, window.c */
+/* work.c, robust.c, window.c, pool.c */
 struct test {
 	const char *name;
 	void (*run)(void);
 };
-extern const struct test work_tests[], robust_tests[], window_tests[]; /* the last has no name */
+extern const struct test work_tests[], robust_tests[], window_tests[], pool_tests[]; /* the last has no name */
 
 #endif
