@@ -58,6 +58,7 @@ static void threads(void)
 	CHECK(cuCtxGetCurrent(&context));
 	CHECK(cuMemAlloc(&counter, 4));
 	CHECK(cuMemsetD32(counter, 0, 1));
+	CHECK(cuStreamSynchronize(NULL)); /* the threads' streams do not wait for it */
 	for (unsigned int i = 0; i < THREADS; i++) {
 		j[i] = (struct job){context, count, counter, i};
 		EXPECT(pthread_create(&t[i], NULL, work, &j[i]) == 0);
