@@ -346,3 +346,51 @@ func TestKilledGpudAndCushions(t *testing.T) {
 		}
 	}
 }
+
+// On a card that is promised twice nobody is moved off it for memory that nothing
+// uses, and one who is moved takes none of it along.
+func TestCushionsGoBeforeMemoryMoves(t *testing.T) {
+	n := crowded(t)
+	n.put("a", 50*mib, 0)
+	n.put("b", 50*mib, 0)
+	e := n.evictor("a")
+	a := &accounted{Host: e.Host, a: worker.NewAccount(50 * mib)}
+	a.Account(a.a)
+	b := n.account("b")
+	if err := a.alloc(20 * mib); err != nil {
+		t.Fatal(err)
+	}
+	if used := n.vgpu("a").VRAMUsed; used <= 20*mib {
+		t.Fatalf("%d bytes held: there is no cushion to test with", used)
+	}
+	if err := b.alloc(44 * mib); err != nil {
+		t.Errorf("what fits beside what the other uses: %v", err)
+	}
+	select {
+	case bytes := <-e.asked:
+		t.Fatalf("asked to evict %d bytes for a cushion", bytes)
+	default:
+	}
+	b.free(0)
+	if err := b.alloc(kib); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.alloc(kib); err != nil { // and a cushion again
+		t.Fatal(err)
+	}
+	if used := n.vgpu("a").VRAMUsed; used <= 20*mib+kib {
+		t.Fatalf("%d bytes held: there is no cushion again", used)
+	}
+	grown := make(chan error, 1)
+	go func() { grown <- b.alloc(45 * mib) }()
+	if bytes := <-e.asked; bytes < mib || bytes > 2*mib {
+		t.Errorf("asked to evict %d bytes, want what is missing, 1 MiB and a little", bytes)
+	}
+	e.moved <- nil
+	if err := <-grown; err != nil {
+		t.Error(err)
+	}
+	if used := n.vgpu("a").VRAMUsed; used != 20*mib+kib {
+		t.Errorf("%d bytes held while it is out, want what it uses, %d", used, 20*mib+kib)
+	}
+}
