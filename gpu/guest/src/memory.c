@@ -93,7 +93,7 @@ CUDA_API CUresult cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CU
 }
 
 /* Frees in the order of a stream. Only the first time the worker is asked whether
- * it can; one of before 1.2 frees when the context has done all that it has. */
+ * it can; one that does not know the command frees when the context has done all that it has. */
 static int free_in(struct session *s, uint64_t stream, CUdeviceptr dptr)
 {
 	enum { UNKNOWN, SERVED, REFUSED };
