@@ -29,6 +29,7 @@ const (
 	OpMemInfo                                   Op = 34
 	OpMemHostMap                                Op = 35
 	OpMemHostUnmap                              Op = 36
+	OpMemFreeAsync                              Op = 38
 	OpCopyHtoD                                  Op = 40
 	OpCopyHtoDInline                            Op = 41
 	OpCopyDtoH                                  Op = 42
@@ -92,6 +93,8 @@ func (o Op) String() string {
 		return "MemHostMap"
 	case OpMemHostUnmap:
 		return "MemHostUnmap"
+	case OpMemFreeAsync:
+		return "MemFreeAsync"
 	case OpCopyHtoD:
 		return "CopyHtoD"
 	case OpCopyHtoDInline:
@@ -185,6 +188,8 @@ func (o Op) ArgSize() (n int, ok bool) {
 		return 8, true
 	case OpMemHostUnmap:
 		return 8, true
+	case OpMemFreeAsync:
+		return 16, true
 	case OpCopyHtoD:
 		return 40, true
 	case OpCopyHtoDInline:
@@ -569,6 +574,27 @@ func DecodeMemHostUnmap(b []byte) (a MemHostUnmap) {
 func (a MemHostUnmap) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, a.Region)
 	b = binary.LittleEndian.AppendUint32(b, a.Zero)
+	return b
+}
+
+// MemFreeAsync is the fixed part of the command. Frees the memory when the stream has done the work enqueued so far. It completes at once; a worker that does not know it answers CUDA_ERROR_NOT_SUPPORTED, and MemFree does.
+type MemFreeAsync struct {
+	Stream  uint64 // handle
+	Address uint64 // device address that MemAlloc gave
+}
+
+// DecodeMemFreeAsync reads the arguments from b, which has at least 16 bytes.
+func DecodeMemFreeAsync(b []byte) (a MemFreeAsync) {
+	_ = b[15]
+	a.Stream = binary.LittleEndian.Uint64(b[0:])
+	a.Address = binary.LittleEndian.Uint64(b[8:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a MemFreeAsync) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Stream)
+	b = binary.LittleEndian.AppendUint64(b, a.Address)
 	return b
 }
 

@@ -110,6 +110,9 @@ var Commands = []Command{
 	{Op: 32, Name: "MemAlloc", Sync: true, Args: fields(u64("ctx", "handle"), u64("size", "bytes")), Value0: "device address",
 		API: []string{"cuMemAlloc_v2", "cuMemAllocPitch_v2", "cuMemAllocManaged"}},
 	{Op: 33, Name: "MemFree", Sync: true, Args: u64("address", "device address that MemAlloc gave"), API: []string{"cuMemFree_v2"}},
+	{Op: 38, Name: "MemFreeAsync", Args: fields(u64("stream", "handle"), u64("address", "device address that MemAlloc gave")),
+		Doc: "Frees the memory when the stream has done the work enqueued so far. It completes at once; a worker that does not know it answers CUDA_ERROR_NOT_SUPPORTED, and MemFree does.",
+		API: []string{"cuMemFreeAsync"}},
 	{Op: 34, Name: "MemInfo", Sync: true, Value0: "free bytes of the vGPU", Value1: "total bytes of the vGPU", API: []string{"cuMemGetInfo_v2"}},
 
 	// Host memory (1.2): a region with RegionPlaced that the device's work reads

@@ -24,6 +24,7 @@ type core struct {
 	vgpus   map[sched.VGPUID]*vgpu
 	doomed  []doomed // told to end
 	links   int
+	recalls []*recall
 	save    saving
 	problem string        // what healthz tells; empty: all well
 	strange seldom        // log lines about workers that may not register
@@ -79,11 +80,13 @@ func (c *core) run(ctx context.Context) {
 		case f := <-c.queue:
 			c.awake(now())
 			f()
+			c.resume(now())
 		case err := <-c.save.done:
 			c.saved(err)
 		case <-ticker.C:
 			c.awake(now())
 			c.tick(now())
+			c.resume(now())
 		case <-ctx.Done():
 			c.save.stop(c)
 			c.hangUp()
@@ -116,6 +119,9 @@ func (c *core) awake(at sched.Time) {
 	}
 	for i := range c.doomed {
 		c.doomed[i].at += gap
+	}
+	for _, r := range c.recalls {
+		r.until += gap
 	}
 	c.cfg.Log.Warn("gpud did not run for a while; its workers went on without it", "for", gap)
 }

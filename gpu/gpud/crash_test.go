@@ -39,6 +39,9 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	case "worker":
 		h, err := client.DialWorker(context.Background(), os.Getenv("NODE_TEST_SOCKET"), "a", client.Options{Token: os.Getenv("NODE_TEST_TOKEN"), PID: 7, Name: "victim"})
+		if err == nil && os.Getenv("NODE_TEST_ACCOUNT") != "" {
+			h.Account(worker.NewAccount(h.Limits().VRAM))
+		}
 		if err == nil {
 			err = h.Reserve(gib)
 		}

@@ -29,10 +29,12 @@ type presence struct {
 	grows     []grow     // reserves that wait for room
 }
 
-// grow is a reserve that waits until others have made room.
+// grow is a reserve, which may have to wait until others have made room.
 type grow struct {
-	bytes uint64
-	reply func(*wire.Error)
+	bytes    uint64
+	spare    uint64 // bytes more that the worker would take
+	recalled bool   // nobody has memory any more that nothing uses
+	reply    func(spare uint64, e *wire.Error)
 }
 
 func (s *session) resident() uint64 { return s.held - min(s.presence.swapped, s.held) }
@@ -221,74 +223,108 @@ func (c *core) growAll(card *card, at sched.Time) {
 			card.outs--
 		}
 		for _, g := range waiting {
-			c.reserve(s, g.bytes, at, g.reply)
+			c.reserve(s, g, at)
 		}
 	}
 }
 
 // reserve takes bytes from the vGPU's VRAM, which others may have to leave
 // first, and replies.
-func (c *core) reserve(s *session, bytes uint64, at sched.Time, reply func(*wire.Error)) {
+func (c *core) reserve(s *session, g grow, at sched.Time) {
 	card := c.cards[s.vgpu.on()]
-	used, limit := s.vgpu.held(), s.vgpu.spec.VRAMBytes
-	if used > limit || bytes > limit-used {
-		reply(&wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("%d bytes wanted, %d of %d in use", bytes, used, limit)})
+	if card != nil && !g.recalled {
+		if from := c.keepers(card, s, g); len(from) > 0 {
+			c.reserveAfter(card, s, g, from, at)
+			return
+		}
+	}
+	if e := c.refuse(card, s, g); e != nil {
+		g.reply(0, e)
 		return
 	}
-	if card == nil {
-		reply(&wire.Error{Code: wire.CodeUnavailable, Message: errNoCard.Error()})
+	p := &s.presence
+	if p.leaving > 0 || len(p.grows) > 0 {
+		c.growLater(card, s, g)
 		return
+	}
+	if !p.out && !c.fit(card, s, g, at) {
+		return
+	}
+	spare := c.spare(card, s, g)
+	s.settle(at)
+	s.held += g.bytes + spare
+	s.account.spare = s.account.spare || spare > 0
+	if p.out {
+		p.swapped += g.bytes
+	}
+	c.save.dirty = true
+	g.reply(spare, nil)
+}
+
+// reserveAfter tries again when others have given back what they do not use. One
+// that has to come back to this gpud first is asked then.
+func (c *core) reserveAfter(card *card, s *session, g grow, from []*session, at sched.Time) {
+	if s.account.waiting >= maxWaiting {
+		g.reply(0, &wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("%d requests wait for memory already", maxWaiting)})
+		return
+	}
+	away := slices.ContainsFunc(from, (*session).comesBack)
+	until := at + c.cfg.DetachGrace
+	c.await(card, s, from, at, func(at sched.Time) {
+		g.recalled = !away || at >= until
+		c.reserve(s, g, at)
+	})
+}
+
+// refuse is why a reserve cannot be granted, whoever left the card.
+func (c *core) refuse(card *card, s *session, g grow) *wire.Error {
+	used, limit := s.vgpu.held(), s.vgpu.spec.VRAMBytes
+	if used > limit || g.bytes > limit-used {
+		return &wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("%d bytes wanted, %d of %d in use", g.bytes, used, limit)}
+	}
+	if card == nil {
+		return &wire.Error{Code: wire.CodeUnavailable, Message: errNoCard.Error()}
 	}
 	held := uint64(0)
 	for _, o := range c.sessionsOn(card.ID) {
 		held += o.held
 	}
-	if all := card.VRAM + card.swap; held > all || bytes > all-held {
-		reply(&wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("%d bytes wanted, %d of the card's %d and %d of the host's for it in use", bytes, held, card.VRAM, card.swap)})
-		return
+	if all := card.VRAM + card.swap; held > all || g.bytes > all-held {
+		return &wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("%d bytes wanted, %d of the card's %d and %d of the host's for it in use", g.bytes, held, card.VRAM, card.swap)}
 	}
-	p := &s.presence
-	if p.leaving > 0 || len(p.grows) > 0 {
-		c.growLater(card, s, bytes, reply)
-		return
-	}
-	if !p.out {
-		holder, busy := card.leases.Holder()
-		out, ok := card.residency().Grow(at, c.tenants(card), s.key(), bytes)
-		switch {
-		case ok && len(out) == 0:
-		case ok:
-			c.growLater(card, s, bytes, reply)
-			for _, e := range out {
-				c.askOut(card, e, at)
-			}
-			return
-		case p.evictable && (!busy || holder != s.key()): // only who works could make room: leave it there
-			c.growLater(card, s, bytes, reply)
-			c.askOut(card, sched.Eviction{Session: s.key(), Bytes: 1}, at)
-			return
-		case c.pinned(card, s)+bytes > card.VRAM:
-			reply(&wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("%d bytes wanted, and what is on the card cannot leave it", bytes)})
-			return
-		default:
-			c.growLater(card, s, bytes, reply)
-			return
-		}
-	}
-	s.settle(at)
-	s.held += bytes
-	if p.out {
-		p.swapped += bytes
-	}
-	c.save.dirty = true
-	reply(nil)
+	return nil
 }
 
-func (c *core) growLater(card *card, s *session, bytes uint64, reply func(*wire.Error)) {
+// fit reports whether the card has room for g now. Where it has none, others are
+// asked to leave and g waits, or is refused.
+func (c *core) fit(card *card, s *session, g grow, at sched.Time) bool {
+	p := &s.presence
+	holder, busy := card.leases.Holder()
+	out, ok := card.residency().Grow(at, c.tenants(card), s.key(), g.bytes)
+	switch {
+	case ok && len(out) == 0:
+		return true
+	case ok:
+		c.growLater(card, s, g)
+		for _, e := range out {
+			c.askOut(card, e, at)
+		}
+	case p.evictable && (!busy || holder != s.key()): // only who works could make room: leave it there
+		c.growLater(card, s, g)
+		c.askOut(card, sched.Eviction{Session: s.key(), Bytes: 1}, at)
+	case c.pinned(card, s)+g.bytes > card.VRAM:
+		g.reply(0, &wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("%d bytes wanted, and what is on the card cannot leave it", g.bytes)})
+	default:
+		c.growLater(card, s, g)
+	}
+	return false
+}
+
+func (c *core) growLater(card *card, s *session, g grow) {
 	if len(s.presence.grows) == 0 {
 		card.outs++ // crowded until they are served
 	}
-	s.presence.grows = append(s.presence.grows, grow{bytes, reply})
+	s.presence.grows = append(s.presence.grows, g)
 }
 
 // pinned is what the session and those who cannot leave have on the card.
@@ -309,6 +345,7 @@ func (c *core) gone(card *card, s *session, at sched.Time) {
 	}
 	c.comeIn(card, s, at)
 	s.presence = presence{}
+	c.noRecall(s)
 }
 
 // setSwap gives a card so many bytes of the host's memory for what does not

@@ -23,6 +23,7 @@ const stateFile = "state.json"
 // counted twice, whenever gpud dies.
 type stored struct {
 	Version int                    `json:"version"`
+	Final   bool                   `json:"final,omitempty"` // nothing happened after it: gpud ended in good order
 	Boot    string                 `json:"boot"`
 	At      sched.Time             `json:"at"` // nanoseconds since the machine started
 	Cards   map[sched.GPUID]uuid   `json:"cards"`
@@ -52,12 +53,14 @@ type storedSession struct {
 	Counter counter      `json:"counter"`
 	Host    process      `json:"host"`
 	Swapped uint64       `json:"swapped,omitempty"`
+	Spare   bool         `json:"spare,omitempty"` // some of Held may be idle
 }
 
 // saving is the core's side of the saver. One write is under way at a time;
 // what changes meanwhile goes into the next.
 type saving struct {
 	dirty   bool
+	final   bool // the core has ended
 	last    sched.Time
 	busy    bool
 	waiters []func(error) // for the next write
@@ -80,6 +83,7 @@ func (s *saving) start(c *core) {
 
 // stop waits for the write under way and writes once more.
 func (s *saving) stop(c *core) {
+	s.final = true
 	if s.busy {
 		c.saved(<-s.done)
 	}
@@ -152,7 +156,7 @@ func (c *core) saved(err error) {
 
 func (c *core) snapshot(at sched.Time) stored {
 	c.settle(at)
-	doc := stored{Version: stateVersion, Boot: bootID(), At: at, Cards: c.uuids, Swaps: c.swaps}
+	doc := stored{Version: stateVersion, Final: c.save.final, Boot: bootID(), At: at, Cards: c.uuids, Swaps: c.swaps}
 	for _, v := range c.vgpus {
 		out := storedVGPU{ID: v.id, Spec: v.spec, UUID: v.uuid, Token: v.token, Usage: v.usage, Deleted: v.deleted, DeletedAt: v.deletedAt}
 		for _, s := range v.sessions {
@@ -166,7 +170,7 @@ func (c *core) snapshot(at sched.Time) stored {
 			}
 			out.Sessions = append(out.Sessions, storedSession{
 				ID: s.id, State: s.state, Changed: s.changed, PID: s.pid, Name: s.name,
-				Held: s.held, Settled: settled, Counter: counter, Host: s.host, Swapped: s.presence.swapped,
+				Held: s.held, Settled: settled, Counter: counter, Host: s.host, Swapped: s.presence.swapped, Spare: s.account.spare,
 			})
 		}
 		doc.VGPUs = append(doc.VGPUs, out)
@@ -219,7 +223,7 @@ func (c *core) load() error {
 			v.sessions[s.ID] = &session{
 				id: s.ID, vgpu: v, state: s.State, changed: s.Changed, pid: s.PID, name: s.Name,
 				held: s.Held, settled: s.Settled, counter: s.Counter, host: s.Host,
-				presence: presence{swapped: s.Swapped},
+				presence: presence{swapped: s.Swapped}, account: account{spare: s.Spare, stale: !doc.Final},
 			}
 		}
 		c.vgpus[v.id] = v

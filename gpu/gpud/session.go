@@ -34,6 +34,7 @@ type session struct {
 	host     process
 	acquire  uint64
 	presence presence
+	account  account
 	warned   sched.Time // when false totals were last logged
 }
 
@@ -111,7 +112,11 @@ func (c *core) register(l *link, r wire.Register, at sched.Time) (*session, *wir
 		known = s.held
 	}
 	if others := v.held() - known; r.Held > max(known, v.spec.VRAMBytes-min(others, v.spec.VRAMBytes)) {
-		return nil, &wire.Error{Code: wire.CodeInvalid, Message: fmt.Sprintf("the worker says that it holds %d bytes, more than vGPU %s can have given it", r.Held, v.id)}
+		code := wire.CodeInvalid
+		if v.awaits(s) { // they may hold less by now: it asks again
+			code = wire.CodeUnavailable
+		}
+		return nil, &wire.Error{Code: code, Message: fmt.Sprintf("the worker says that it holds %d bytes, more than vGPU %s can have given it", r.Held, v.id)}
 	}
 	if s.state == detached {
 		// It held its memory, and may have run, since gpud's last look.
@@ -125,6 +130,7 @@ func (c *core) register(l *link, r wire.Register, at sched.Time) (*session, *wir
 	card := c.cards[v.on()]
 	c.gone(card, s, at)
 	s.presence = presence{evictable: r.Evictable, swapped: r.Swapped, used: at}
+	s.account.greeting = true
 	if r.Out {
 		c.leave(card, s, at)
 	}
@@ -187,11 +193,11 @@ func (c *core) hungUp(s *session, l *link, at sched.Time) {
 	}
 	s.settle(at)
 	c.step(s.vgpu.on(), at, sched.Drop{Session: s.key()})
-	swapped := s.presence.swapped
+	swapped, spare := s.presence.swapped, s.account.spare
 	if card := c.cards[s.vgpu.on()]; card != nil {
 		c.gone(card, s, at)
 	}
-	s.presence.swapped = swapped
+	s.presence.swapped, s.account.spare = swapped, spare
 	s.state, s.changed, s.link, s.acquire = detached, at, nil, 0
 	c.save.dirty = true
 }

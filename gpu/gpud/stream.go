@@ -197,7 +197,8 @@ func (c *core) greet(l *link, m wire.ToNode) *session {
 		return nil
 	}
 	c.durable(func(error) {
-		if card := c.cards[s.vgpu.on()]; card != nil {
+		if card := c.cards[s.vgpu.on()]; card != nil && s.link == l {
+			c.greeted(s, m.Register.Account)
 			l.send(wire.FromNode{Op: wire.OpReply, ID: m.ID, Limits: s.vgpu.limits(c), Device: card.device(), Evicts: true})
 		}
 	})
@@ -228,12 +229,15 @@ func (c *core) line(l *link, s *session, m wire.ToNode) {
 	case wire.OpProcess:
 		s.pid, s.name = m.PID, m.Name
 	case wire.OpReserve:
-		c.reserve(s, m.Bytes, at, func(e *wire.Error) {
+		s.account.kept = s.account.kept || m.Account
+		c.reserve(s, grow{bytes: m.Bytes, spare: m.Spare, reply: func(spare uint64, e *wire.Error) {
 			if e != nil {
 				reply.Code, reply.Message = e.Code, e.Message
+			} else {
+				reply.Spare, reply.Sole = spare, c.alone(s)
 			}
 			l.send(reply)
-		})
+		}}, at)
 		return // answered when there is room
 	case wire.OpRelease:
 		c.release(s, m.Bytes, at)
@@ -255,10 +259,12 @@ func (c *core) line(l *link, s *session, m wire.ToNode) {
 		c.evicted(s, m.Bytes, m.Failed, at)
 	case wire.OpRestored:
 		c.restored(s, m.Failed, at)
-	case wire.OpMemory:
-		reply.Used, reply.Limits = s.vgpu.held(), s.vgpu.limits(c)
-	case wire.OpStatus:
-		reply.Status = s.vgpu.status(c, at)
+	case wire.OpRecalled:
+		c.recalled(s, m.ID, m.Bytes, at)
+		return
+	case wire.OpMemory, wire.OpStatus:
+		c.tell(l, s, m, at)
+		return
 	case wire.OpBye:
 		c.end(s, at)
 		l.left = true
@@ -270,5 +276,32 @@ func (c *core) line(l *link, s *session, m wire.ToNode) {
 	}
 	if m.ID != 0 {
 		l.send(reply)
+	}
+}
+
+// tell answers a question about the vGPU's memory. Who says account wants what is
+// used, and waits for it; what waits for nothing also shows that gpud is there.
+func (c *core) tell(l *link, s *session, m wire.ToNode, at sched.Time) {
+	answer := func(at sched.Time) {
+		reply := wire.FromNode{Op: wire.OpReply, ID: m.ID}
+		if m.Op == wire.OpStatus {
+			reply.Status = s.vgpu.status(c, at)
+		} else {
+			used := s.vgpu.held()
+			others := used - s.held
+			reply.Used, reply.Others, reply.Limits, reply.Sole = used, &others, s.vgpu.limits(c), m.Account && c.alone(s)
+		}
+		if m.ID != 0 {
+			l.send(reply)
+		}
+	}
+	switch {
+	case !m.Account:
+		answer(at)
+	case m.Op == wire.OpStatus:
+		c.exact(s, nil, at, answer)
+	default:
+		s.account.kept = true
+		c.exact(s, s, at, answer)
 	}
 }

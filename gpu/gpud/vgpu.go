@@ -23,6 +23,7 @@ type vgpu struct {
 	durable   wire.Usage // the usage that is on the disk: all that is ever answered
 	sessions  map[string]*session
 	gauge     gauge
+	sole      *session // has been told that no other has memory; nil: nobody has
 	deleted   bool
 	deletedAt sched.Time
 }

@@ -212,6 +212,17 @@ func (c *Context) MemAlloc(size uint64) (uint64, error) {
 // memory, so it goes at once.
 func (c *Context) MemFree(address uint64) error { return c.d.mem.free(c, address) }
 
+// MemFreeAsync implements worker.Context.
+func (c *Context) MemFreeAsync(s worker.Stream, address uint64, done func(error)) error {
+	if err := c.d.mem.check(c, address, 1); err != nil {
+		return err
+	}
+	return c.submit(s, operation{complete: func(err error) {
+		_ = c.d.mem.free(c, address) // gone with its context, otherwise
+		done(err)
+	}})
+}
+
 // Evict implements worker.Context. Only the accounts change.
 func (c *Context) Evict(bytes uint64) (moved uint64, err error) {
 	c.move.Lock()

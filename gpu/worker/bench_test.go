@@ -116,3 +116,24 @@ func BenchmarkWake(b *testing.B) {
 		r.call(abi.OpStreamQuery, abi.StreamQuery{Stream: stream})
 	}
 }
+
+// BenchmarkAllocFree allocates and frees 1 MiB from the account, over an idle
+// device. Baseline: BenchmarkRoundTrip, of which it makes two.
+func BenchmarkAllocFree(b *testing.B) {
+	r := newRig(b, fakedriver.Options{}, 0)
+	ctx := r.context()
+	for b.Loop() {
+		p, _ := r.call(abi.OpMemAlloc, abi.MemAlloc{Ctx: ctx, Size: 1 << 20})
+		r.call(abi.OpMemFree, abi.MemFree{Address: p})
+	}
+}
+
+// BenchmarkMemInfo asks for the free memory of a vGPU that nobody else uses.
+// Baseline: BenchmarkRoundTrip.
+func BenchmarkMemInfo(b *testing.B) {
+	r := newRig(b, fakedriver.Options{}, 0)
+	r.context()
+	for b.Loop() {
+		r.call(abi.OpMemInfo, guesttest.None{})
+	}
+}

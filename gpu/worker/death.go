@@ -68,6 +68,8 @@ func (s *Session) bury() {
 	if stopped && s.requests == 0 && s.window != nil {
 		s.window.Close()
 	}
+	s.account.Detach() // nothing stays idle
+	s.host.Settle()
 	_ = s.conn.Close()
 	s.reader.Close()
 	s.mu.Lock()

@@ -72,6 +72,10 @@ type Context interface {
 	// MemFree waits for nothing: memory is freed when the work enqueued so far is done.
 	MemFree(address uint64) error
 
+	// MemFreeAsync frees memory when the work enqueued in the stream so far is done,
+	// whatever runs in others. done is called when its bytes are free on the device.
+	MemFreeAsync(s Stream, address uint64, done func(error)) error
+
 	// HostRegister lets the context's work read and write memory of this process
 	// at its address, which lies in the host part of the context's window and is
 	// the same for the device. The memory is not the device's: it counts as none

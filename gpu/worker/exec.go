@@ -30,6 +30,7 @@ var executors = [...]func(*Session, *command) error{
 
 	abi.OpMemHostMap:   (*Session).hostMap,
 	abi.OpMemHostUnmap: (*Session).hostUnmap,
+	abi.OpMemFreeAsync: (*Session).memFreeAsync,
 
 	abi.OpCopyHtoD:       (*Session).copyHtoD,
 	abi.OpCopyHtoDInline: (*Session).copyHtoDInline,

@@ -1,6 +1,11 @@
 package worker
 
-import "github.com/basalt-gpu/basalt/gpu/abi"
+import (
+	"errors"
+	"sync/atomic"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+)
 
 func (s *Session) memAlloc(c *command) error {
 	a := abi.DecodeMemAlloc(c.argBytes)
@@ -17,16 +22,68 @@ func (s *Session) memAlloc(c *command) error {
 	if err := s.handles.room(1); err != nil {
 		return err
 	}
-	return s.ask(c, func() error { return s.host.Reserve(Accounted(a.Size)) }, func(c *command, err error) error {
+	reserved := func(c *command, err error) error {
 		if err != nil {
 			return err
 		}
 		if err := s.allocate(c, ctx, a.Size); err != nil {
-			s.host.Release(Accounted(a.Size))
+			s.unreserve(Accounted(a.Size))
 			return err
 		}
 		return nil
+	}
+	if s.account.Take(Accounted(a.Size)) {
+		return reserved(c, nil)
+	}
+	return s.reserve(c, Accounted(a.Size), reserved)
+}
+
+// starved is a command whose memory is not there while stream-ordered frees are
+// under way.
+type starved struct {
+	c      command
+	bytes  uint64
+	answer func(c *command, err error) error
+}
+
+// reserve gets bytes that the account does not have from the host and calls answer
+// on the issuer. While stream-ordered frees are under way, a command that finds no
+// memory waits for them: a program may free in a stream and allocate again without
+// waiting for the stream.
+func (s *Session) reserve(c *command, bytes uint64, answer func(c *command, err error) error) error {
+	before := s.returned
+	return s.ask(c, func() error { return s.host.Reserve(bytes) }, func(c *command, err error) error {
+		switch {
+		case !errors.Is(err, abi.ErrOutOfMemory):
+		case s.account.Take(bytes): // freed meanwhile
+			err = nil
+		case s.returned != before: // likewise, and given back already
+			return s.reserve(c, bytes, answer)
+		case s.frees > 0:
+			s.starved = append(s.starved, starved{*c, bytes, answer})
+			return errLater
+		}
+		return answer(c, err)
 	})
+}
+
+// feed tries again what found no memory.
+func (s *Session) feed() {
+	waiting := s.starved
+	s.starved = nil
+	for _, w := range waiting {
+		if err := s.reserve(&w.c, w.bytes, w.answer); !errors.Is(err, errLater) {
+			s.finish(&w.c, err) // too many requests
+		}
+	}
+}
+
+// unreserve gives memory back that no allocation uses.
+func (s *Session) unreserve(bytes uint64) {
+	s.returned++
+	if s.account.Put(bytes) {
+		s.host.Settle()
+	}
 }
 
 // allocate takes memory that has been reserved.
@@ -52,37 +109,108 @@ func (s *Session) allocate(c *command, ctx *contextObject, size uint64) error {
 	return nil
 }
 
-// memFree gives the memory back to the vGPU when the device has done the work
-// that may use it, and completes then.
-func (s *Session) memFree(c *command) error {
-	address := abi.DecodeMemFree(c.argBytes).Address
+// allocation finds what begins at an address, for a command that frees it.
+func (s *Session) allocation(c *command, address uint64) (allocation, error) {
 	a, ok := s.handles.allocs[address]
 	if !ok {
-		return abi.ErrInvalidValue
+		return a, abi.ErrInvalidValue
 	}
-	ctx := a.ctx
-	if err := c.use(ctx); err != nil {
+	return a, c.use(a.ctx)
+}
+
+// memFree gives the memory back to the vGPU when the device has done the work
+// that may use it, and completes then: at once when there is none.
+func (s *Session) memFree(c *command) error {
+	address := abi.DecodeMemFree(c.argBytes).Address
+	a, err := s.allocation(c, address)
+	if err != nil {
 		return err
 	}
+	ctx := a.ctx
 	if err := ctx.driver.MemFree(address); err != nil {
 		return err
 	}
-	delete(s.handles.allocs, address)
-	delete(ctx.allocs, address)
-	later := *c
-	freed := func(err error) {
-		s.release(ctx, Accounted(a.size))
-		s.finish(&later, err)
-	}
-	notified := ctx.driver.Notify(func(err error) { s.post(func() { freed(err) }) })
-	if notified != nil {
-		freed(notified)
-	}
-	return errLater
+	s.handles.forget(address, ctx)
+	return s.afterwards(c, ctx.driver.Notify, func() { s.release(ctx, Accounted(a.size)) })
 }
 
+// afterwards completes a command, after f, when what notify is given is called: in
+// the call if it is called in it.
+func (s *Session) afterwards(c *command, notify func(done func(error)) error, f func()) error {
+	const called, left = 1, 2
+	var state atomic.Int32
+	var result error
+	later := *c
+	refused := notify(func(err error) {
+		result = err
+		if !state.CompareAndSwap(0, called) {
+			s.post(func() {
+				f()
+				s.finish(&later, err)
+			})
+		}
+	})
+	if refused != nil {
+		result = refused
+	} else if state.CompareAndSwap(0, left) {
+		return errLater
+	}
+	f()
+	return result
+}
+
+// memFreeAsync gives the memory back when its stream has come so far. The command
+// itself completes at once.
+func (s *Session) memFreeAsync(c *command) error {
+	args := abi.DecodeMemFreeAsync(c.argBytes)
+	o, err := s.stream(c, args.Stream)
+	if err != nil {
+		return err
+	}
+	a, err := s.allocation(c, args.Address)
+	if err != nil {
+		return err
+	}
+	if a.ctx != o.ctx {
+		return abi.ErrInvalidContext
+	}
+	bytes, ctx := Accounted(a.size), a.ctx
+	unwatched := *c
+	unwatched.slot = abi.NoSlot
+	s.frees++
+	started := s.start(&unwatched, &ticket{}, func(done func(error)) error {
+		return ctx.driver.MemFreeAsync(o.stream, args.Address, func(err error) {
+			// Posted before it counts as done: who has seen the stream's end sees the memory.
+			s.post(func() { s.freed(ctx, bytes) })
+			done(err)
+		})
+	})
+	if !errors.Is(started, errLater) {
+		s.frees--
+		return started
+	}
+	s.handles.forget(args.Address, ctx)
+	return nil
+}
+
+// freed is the end of a stream-ordered free.
+func (s *Session) freed(ctx *contextObject, bytes uint64) {
+	s.frees--
+	s.release(ctx, bytes)
+	s.feed()
+}
+
+// memInfo needs gpud only where another session of the vGPU has memory.
 func (s *Session) memInfo(c *command) error {
-	var free, total uint64
+	if err := s.runPosted(); err != nil { // frees that are done
+		return err
+	}
+	total := s.host.Limits().VRAM
+	if free, ok := s.account.Free(total); ok {
+		c.value0, c.value1 = free, total
+		return nil
+	}
+	var free uint64
 	return s.ask(c, func() (err error) {
 		free, total, err = s.host.Memory()
 		return err
@@ -97,7 +225,7 @@ func (s *Session) memInfo(c *command) error {
 func (s *Session) release(ctx *contextObject, bytes uint64) {
 	if n := min(bytes, ctx.held); n > 0 {
 		ctx.held -= n
-		s.host.Release(n)
+		s.unreserve(n)
 	}
 }
 

@@ -100,12 +100,12 @@ func (s *Session) compiled(c *command, l *loading, err error) error {
 		return err
 	}
 	for _, g := range l.info.Globals {
-		l.globals = satAdd(l.globals, g.Size)
+		l.globals = satAdd(l.globals, Accounted(min(g.Size, 1<<62)))
 	}
 	if l.globals == 0 {
 		return s.moduleLoaded(c, l, nil)
 	}
-	asked := s.ask(c, func() error { return s.host.Reserve(l.globals) }, func(c *command, err error) error {
+	asked := s.reserve(c, l.globals, func(c *command, err error) error {
 		return s.moduleLoaded(c, l, err)
 	})
 	if asked != errLater { //nolint:errorlint // ask returns it bare
@@ -128,7 +128,7 @@ func (s *Session) moduleLoaded(c *command, l *loading, reserved error) error {
 	if err != nil {
 		_ = l.ctx.driver.ModuleUnload(l.module)
 		if reserved == nil && l.globals > 0 {
-			s.host.Release(l.globals)
+			s.unreserve(l.globals)
 		}
 		return err
 	}

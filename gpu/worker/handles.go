@@ -78,6 +78,12 @@ func (h *handles) remove(handle uint64, ctx *contextObject) {
 	delete(ctx.handles, handle)
 }
 
+// forget takes an allocation out of the table.
+func (h *handles) forget(address uint64, ctx *contextObject) {
+	delete(h.allocs, address)
+	delete(ctx.allocs, address)
+}
+
 // removeContext takes the context and everything made under it out of the table.
 func (h *handles) removeContext(ctx *contextObject) {
 	for handle := range ctx.handles {

@@ -31,6 +31,18 @@ func (s *Session) report(ctx context.Context) {
 	})
 }
 
+// restEvery is how long a cushion stays that nothing is allocated from.
+const restEvery = time.Second
+
+// rest gives a cushion back that the guest has no use for.
+func (s *Session) rest(ctx context.Context) {
+	every(ctx, restEvery, func() {
+		if s.account.Rest() {
+			s.host.Settle()
+		}
+	})
+}
+
 func every(ctx context.Context, d time.Duration, f func()) {
 	t := time.NewTicker(d)
 	defer t.Stop()

@@ -13,11 +13,17 @@ import (
 type Host interface {
 	// Limits of the vGPU that this worker serves.
 	Limits() Limits
-	// Reserve takes bytes from the vGPU's VRAM; abi.ErrOutOfMemory when the
-	// vGPU's limit or the card's capacity would be passed.
+	// Account gives the host the session's account, before any Reserve. The host
+	// keeps it as gpud's ledger says (Granted, Recall), from any goroutine.
+	Account(a *Account)
+	// Reserve takes bytes from the vGPU's VRAM, used in the account when it returns;
+	// the host may add idle ones. It fails with abi.ErrOutOfMemory when the vGPU's
+	// limit or the card's capacity would be passed, though nothing is idle
+	// in any session of the vGPU.
 	Reserve(bytes uint64) error
-	Release(bytes uint64)
-	// Memory is free and total bytes of the vGPU.
+	// Settle gives the account's surplus back. It does not wait.
+	Settle()
+	// Memory is free and total bytes of the vGPU: what is idle in an account is free.
 	Memory() (free, total uint64, err error)
 	// Acquire waits for the right to run on the device.
 	Acquire(ctx context.Context) (Lease, error)

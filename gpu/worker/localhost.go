@@ -14,8 +14,9 @@ type LocalHost struct {
 	limits Limits
 	lost   chan struct{}
 
-	mu     sync.Mutex
-	used   uint64
+	mu     sync.Mutex // guards the following; an account's is taken under it
+	used   uint64     // bytes reserved, idle ones too
+	acct   *Account
 	leased bool
 	last   Totals
 	evict  func(uint64) (uint64, error)
@@ -32,32 +33,54 @@ const localLease = 20 * time.Millisecond
 // Limits implements Host.
 func (h *LocalHost) Limits() Limits { return h.limits }
 
+// Account implements Host.
+func (h *LocalHost) Account(a *Account) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.acct = a
+}
+
 // Reserve implements Host.
 func (h *LocalHost) Reserve(bytes uint64) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.acct != nil && bytes > h.limits.VRAM-h.used {
+		h.used -= h.acct.Recall()
+	}
 	if bytes > h.limits.VRAM-h.used {
 		return abi.ErrOutOfMemory
 	}
 	h.used += bytes
+	if h.acct != nil {
+		spare := min(h.acct.Want(), h.limits.VRAM-h.used)
+		h.used += spare
+		h.acct.Granted(bytes, spare, true)
+	}
 	return nil
 }
 
-// Release implements Host.
-func (h *LocalHost) Release(bytes uint64) {
+// Settle implements Host.
+func (h *LocalHost) Settle() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if bytes > h.used {
-		panic("worker: released more than was reserved")
+	if h.acct != nil {
+		h.used -= h.acct.Surplus()
 	}
-	h.used -= bytes
 }
 
 // Memory implements Host.
 func (h *LocalHost) Memory() (free, total uint64, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.limits.VRAM - h.used, h.limits.VRAM, nil
+	return h.limits.VRAM - h.inUse(), h.limits.VRAM, nil
+}
+
+// inUse is called with mu held.
+func (h *LocalHost) inUse() uint64 {
+	if h.acct != nil {
+		return h.acct.Used()
+	}
+	return h.used
 }
 
 // Acquire implements Host.
@@ -136,7 +159,7 @@ func (h *LocalHost) Totals() Totals {
 func (h *LocalHost) Status() (abi.VGPUStatusReply, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return abi.VGPUStatusReply{VRAMLimit: h.limits.VRAM, VRAMUsed: h.used}, nil
+	return abi.VGPUStatusReply{VRAMLimit: h.limits.VRAM, VRAMUsed: h.inUse()}, nil
 }
 
 // Lost implements Host.

@@ -72,6 +72,10 @@ type Session struct {
 	blocked   *flow // a stream that has too much in the driver: the ring waits for it
 
 	graphMemory uint64 // bytes that executable graphs take in this process
+	account     *Account
+	returned    uint64    // times that memory was given back to the account
+	frees       int       // stream-ordered, under way
+	starved     []starved // out of memory until one of them is done
 
 	event    int          // eventfd that wakes the issuer
 	inflight atomic.Int64 // tickets that the driver has not finished
@@ -112,6 +116,8 @@ func NewSession(conn *net.UnixConn, d Driver, h Host, o Options) (*Session, erro
 		conn: conn, raw: raw, reader: reader, driver: d, host: h, opts: o, log: o.Log, event: event,
 		regions: map[uint32]*region{}, handles: newHandles(), contexts: map[*contextObject]struct{}{}, loads: newLoads(),
 	}
+	s.account = NewAccount(h.Limits().VRAM)
+	h.Account(s.account)
 	s.gate = newGate(h, &s.meter)
 	if d.Evicts() {
 		h.Evictable(s.gate.evict)
@@ -141,6 +147,7 @@ func (s *Session) Run(ctx context.Context) error {
 	if err == nil {
 		helpers.Go(func() { s.beat(ctx) })
 		helpers.Go(func() { s.report(ctx) })
+		helpers.Go(func() { s.rest(ctx) })
 		err = s.issue()
 	}
 	if reason := s.stopped(); reason != nil && !errors.Is(err, errLeft) {

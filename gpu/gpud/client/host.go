@@ -43,6 +43,7 @@ type Host struct {
 	lost    chan struct{}
 	ended   sync.WaitGroup
 	parted  atomic.Bool // gpud has answered the bye
+	settles atomic.Bool // a surplus is about to be given back
 
 	mu      sync.Mutex // guards all below
 	stream  *stream    // nil while gpud is away
@@ -51,7 +52,8 @@ type Host struct {
 	limits  worker.Limits
 	pid     uint32
 	name    string
-	held    uint64
+	held    uint64 // what idles in the account too
+	account *worker.Account
 	swap    swapState
 	totals  worker.Totals
 	lease   leaseState
@@ -104,6 +106,9 @@ func (h *Host) keepUp(s *stream) {
 		h.serve(s)
 		h.mu.Lock()
 		h.stream, h.up = nil, make(chan struct{})
+		if h.account != nil {
+			h.account.Detach()
+		}
 		h.mu.Unlock()
 		if h.isLost() || h.ctx.Err() != nil || h.parted.Load() {
 			return
@@ -239,7 +244,11 @@ func (h *Host) Reserve(bytes uint64) error {
 	}
 	// held is raised by the stream's reader, with the answer, so that a
 	// registration after it cannot leave the bytes out.
-	_, err := h.call(h.ctx, wire.ToNode{Op: wire.OpReserve, Bytes: bytes})
+	m := wire.ToNode{Op: wire.OpReserve, Bytes: bytes}
+	if a := h.accounted(); a != nil {
+		m.Account, m.Spare = true, a.Want()
+	}
+	_, err := h.call(h.ctx, m)
 	var refused *wire.Error
 	if errors.As(err, &refused) && refused.Code == wire.CodeOutOfMemory {
 		return fmt.Errorf("%w: %s", abi.ErrOutOfMemory, refused.Message)
@@ -253,27 +262,28 @@ func (h *Host) Release(bytes uint64) {
 		return
 	}
 	h.mu.Lock()
-	h.held -= min(bytes, h.held)
-	h.swap.bytes -= min(bytes, h.swap.bytes)
-	s := h.stream
-	h.mu.Unlock()
-	if s != nil {
-		s.tell(wire.ToNode{Op: wire.OpRelease, Bytes: bytes})
-	}
+	defer h.mu.Unlock()
+	h.give(bytes)
 }
 
 // Memory implements worker.Host.
 func (h *Host) Memory() (free, total uint64, err error) {
-	reply, err := h.call(h.ctx, wire.ToNode{Op: wire.OpMemory})
+	a := h.accounted()
+	reply, err := h.call(h.ctx, wire.ToNode{Op: wire.OpMemory, Account: a != nil})
 	if err != nil || reply.Limits == nil {
 		return 0, 0, errors.Join(err, abi.ErrUnavailable)
 	}
-	return reply.Limits.VRAM - min(reply.Used, reply.Limits.VRAM), reply.Limits.VRAM, nil
+	used := reply.Used
+	if a != nil && reply.Others != nil { // what is ours is known here, to the byte
+		used = *reply.Others + a.Used()
+	}
+	return reply.Limits.VRAM - min(used, reply.Limits.VRAM), reply.Limits.VRAM, nil
 }
 
 // Status implements worker.Host.
 func (h *Host) Status() (abi.VGPUStatusReply, error) {
-	reply, err := h.call(h.ctx, wire.ToNode{Op: wire.OpStatus})
+	h.accounted()
+	reply, err := h.call(h.ctx, wire.ToNode{Op: wire.OpStatus, Account: true})
 	if err != nil || reply.Status == nil {
 		return abi.VGPUStatusReply{}, errors.Join(err, abi.ErrUnavailable)
 	}

@@ -164,3 +164,60 @@ func TestRefusedAtFirst(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A gpud of before accounts gives nothing to spare and tells nobody that it is
+// alone: each allocation asks it, each free tells it, and the numbers are true.
+func TestAccountWithAnOldGpud(t *testing.T) {
+	f := startFake(t)
+	h := dial(t, f)
+	a := worker.NewAccount(1 << 30)
+	h.Account(a)
+	for range 3 {
+		if a.Take(100) {
+			t.Error("something is idle")
+		}
+		if err := h.Reserve(100); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := a.Free(1 << 30); ok || a.Used() != 100 {
+			t.Errorf("%d bytes used, alone %t", a.Used(), ok)
+		}
+		if !a.Put(100) {
+			t.Error("a free stays idle")
+		}
+		h.Settle()
+		if free, total, err := h.Memory(); err != nil || free != total-5 {
+			t.Errorf("memory %d, %d, %v", free, total, err)
+		}
+	}
+	released := uint64(0)
+	for _, m := range f.said(wire.OpRelease) {
+		released += m.Bytes
+	}
+	if released != 300 {
+		t.Errorf("%d bytes given back, want 300", released)
+	}
+}
+
+// What a recall takes is answered with it, and not held any more.
+func TestRecall(t *testing.T) {
+	f := startFake(t)
+	h := dial(t, f)
+	a := worker.NewAccount(1 << 30)
+	h.Account(a)
+	if err := h.Reserve(100); err != nil {
+		t.Fatal(err)
+	}
+	a.Put(40)
+	f.tell(wire.FromNode{Op: wire.OpRecall, ID: 7})
+	eventually(t, "the answer", func() bool { return len(f.said(wire.OpRecalled)) == 1 })
+	if m := f.said(wire.OpRecalled)[0]; m.ID != 7 || m.Bytes != 40 {
+		t.Errorf("answered %+v", m)
+	}
+	f.stop()
+	f.start()
+	eventually(t, "it is back", func() bool { return len(f.said(wire.OpRegister)) == 2 })
+	if r := f.said(wire.OpRegister)[1].Register; r.Held != 60 || !r.Account {
+		t.Errorf("registered with %+v", r)
+	}
+}

@@ -31,6 +31,7 @@ type stream struct {
 type question struct {
 	answer chan wire.FromNode
 	bytes  uint64 // that a reserve asks for
+	memory bool   // asks whether others have memory
 	bye    bool
 }
 
@@ -82,10 +83,11 @@ func (h *Host) register(s *stream) error {
 		return errAway
 	}
 	h.mu.Lock()
+	h.settle() // nobody has agreed to what idles, and this gpud may have less room
 	m := wire.ToNode{Op: wire.OpRegister, ID: 1, Register: &wire.Register{
 		Version: wire.Version, VGPU: h.vgpu, Token: h.token, Session: h.session,
 		PID: h.pid, Name: h.name, Held: h.held, Totals: h.totals,
-		Evictable: h.swap.evict != nil, Out: h.swap.out, Swapped: h.swap.bytes,
+		Evictable: h.swap.evict != nil, Out: h.swap.out, Swapped: h.swap.bytes, Account: h.account != nil,
 	}}
 	s.next = 1
 	h.mu.Unlock()
@@ -114,6 +116,7 @@ func (h *Host) register(s *stream) error {
 	h.swap.asked = reply.Evicts
 	h.stream, h.limits, h.device = s, *reply.Limits, *reply.Device
 	h.lease.wasOffline()
+	h.settle()
 	close(h.up)
 	return nil
 }
@@ -136,13 +139,8 @@ func (h *Host) serve(s *stream) {
 			if !ok {
 				continue
 			}
-			if q.bytes > 0 && m.Code == "" {
-				h.mu.Lock()
-				h.held += q.bytes
-				if h.swap.out {
-					h.swap.bytes += q.bytes
-				}
-				h.mu.Unlock()
+			if m.Code == "" {
+				h.enter(q, m)
 			}
 			if q.bye && m.Code == "" {
 				h.parted.Store(true) // gpud closes the stream now
@@ -150,6 +148,8 @@ func (h *Host) serve(s *stream) {
 			q.answer <- m
 		case wire.OpHurry:
 			h.hurry()
+		case wire.OpRecall:
+			h.recall(s, m.ID)
 		case wire.OpEvict:
 			go h.evict(m.Bytes)
 		case wire.OpLimits:
@@ -185,6 +185,8 @@ func (s *stream) ask(ctx context.Context, m wire.ToNode) (wire.FromNode, error) 
 	switch m.Op {
 	case wire.OpReserve:
 		q.bytes = m.Bytes
+	case wire.OpMemory:
+		q.memory = m.Account
 	case wire.OpBye:
 		q.bye = true
 	}

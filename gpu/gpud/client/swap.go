@@ -28,6 +28,11 @@ func (h *Host) evict(bytes uint64) {
 	evict := h.swap.evict
 	h.mu.Unlock()
 	m := wire.ToNode{Op: wire.OpEvicted, Failed: "this worker cannot evict"}
+	h.mu.Lock()
+	if h.account != nil { // what nothing uses need not move
+		h.give(h.account.Recall())
+	}
+	h.mu.Unlock()
 	if evict != nil {
 		var err error
 		if m.Bytes, err = evict(bytes); err != nil {

@@ -18,21 +18,28 @@ import (
 //	worker → gpud                          gpud → worker
 //	register {…}                           reply: limits, device
 //	process  {pid, name}
-//	reserve  {bytes}                       reply: ok | out-of-memory
+//	reserve  {bytes, account, spare}       reply: ok, spare, sole | out-of-memory
 //	release  {bytes}
 //	acquire  {totals}                      reply: grantNanos, when it is its turn
 //	yield    {totals}
 //	totals   {totals}
-//	memory                                 reply: used, limits
-//	status                                 reply: status
+//	memory   {account}                     reply: used, others, limits, sole
+//	status   {account}                     reply: status
 //	bye      {totals}                      reply: the totals are on the disk
 //	evictable                              (only to a gpud whose reply to register says evicts)
 //	evicted  {bytes, failed}               (the answer to evict)
 //	restored {failed}                      (after a grant to one who was evicted)
+//	recalled {id, bytes}                   (the answer to recall: a release of so many)
 //	                                       hurry: others wait
 //	                                       limits: they changed
 //	                                       evict {bytes}: memory is wanted
+//	                                       recall {id}: give back what nothing uses
 //	                                       lost {message}: end yourself
+//
+// A worker that keeps an account of its memory (worker.Account) says account: then
+// gpud may give it more than it asks for (spare), tell it that no other session of
+// its vGPU has memory (sole), and ends both with recall. An older worker never says
+// so, and an older gpud passes it over and never gives anything to recall.
 const Upgrade = "basalt-worker/1"
 
 // Operations of a worker's line.
@@ -51,6 +58,8 @@ const (
 	OpEvictable = "evictable"
 	OpEvicted   = "evicted"
 	OpRestored  = "restored"
+
+	OpRecalled = "recalled"
 )
 
 // Operations of gpud's line.
@@ -59,6 +68,7 @@ const (
 	OpHurry  = "hurry"
 	OpLimits = "limits"
 	OpEvict  = "evict"
+	OpRecall = "recall"
 	OpLost   = "lost"
 )
 
@@ -85,6 +95,10 @@ type ToNode struct {
 	Name     string         `json:"name,omitempty"`
 	Totals   *worker.Totals `json:"totals,omitempty"`
 	Failed   string         `json:"failed,omitempty"` // why memory did not move
+	// Account, of reserve, memory and status: the worker keeps an account, or wants
+	// a number in which what lies idle in accounts is free.
+	Account bool   `json:"account,omitempty"`
+	Spare   uint64 `json:"spare,omitempty"` // of reserve: bytes more that it would take
 }
 
 // Register is a worker's first line. A worker that comes back names the same
@@ -103,6 +117,7 @@ type Register struct {
 	Evictable bool   `json:"evictable,omitempty"`
 	Out       bool   `json:"out,omitempty"`
 	Swapped   uint64 `json:"swapped,omitempty"` // bytes
+	Account   bool   `json:"account,omitempty"` // it keeps an account and serves recall
 }
 
 // FromNode is gpud's line.
@@ -117,6 +132,9 @@ type FromNode struct {
 	Bytes      uint64               `json:"bytes,omitempty"`  // to evict
 	Evicts     bool                 `json:"evicts,omitempty"` // this gpud may ask to evict
 	Used       uint64               `json:"used,omitempty"`   // bytes of the vGPU
+	Others     *uint64              `json:"others,omitempty"` // of them those of other sessions
+	Spare      uint64               `json:"spare,omitempty"`  // bytes reserved beyond those asked for
+	Sole       bool                 `json:"sole,omitempty"`   // no other session of the vGPU has memory, until recall
 	Status     *abi.VGPUStatusReply `json:"status,omitempty"`
 }
 
@@ -190,6 +208,10 @@ func (m *ToNode) check() error {
 	case OpTotals:
 		if m.Totals == nil {
 			return fmt.Errorf("%w: no totals", ErrLine)
+		}
+	case OpRecalled:
+		if m.ID == 0 {
+			return fmt.Errorf("%w: the answer to no recall", ErrLine)
 		}
 	case OpEvicted, OpRestored:
 		m.Failed = cleanText(m.Failed)

@@ -128,6 +128,7 @@ struct bslt_entry {
 #define BSLT_OP_MEM_INFO 34
 #define BSLT_OP_MEM_HOST_MAP 35
 #define BSLT_OP_MEM_HOST_UNMAP 36
+#define BSLT_OP_MEM_FREE_ASYNC 38
 #define BSLT_OP_COPY_HTOD 40
 #define BSLT_OP_COPY_HTOD_INLINE 41
 #define BSLT_OP_COPY_DTOH 42
@@ -249,6 +250,12 @@ struct bslt_mem_host_unmap {
 	uint32_t zero; /* zero */
 };
 _Static_assert(sizeof(struct bslt_mem_host_unmap) == 8, "bslt_mem_host_unmap");
+
+struct bslt_mem_free_async {
+	uint64_t stream; /* handle */
+	uint64_t address; /* device address that MemAlloc gave */
+};
+_Static_assert(sizeof(struct bslt_mem_free_async) == 16, "bslt_mem_free_async");
 
 struct bslt_copy_htod {
 	uint64_t stream; /* handle */

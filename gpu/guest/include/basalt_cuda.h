@@ -123,6 +123,22 @@ enum {
 	CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT = 4,
 };
 
+/* Memory pools */
+struct CUmemLocation {
+	int type, id;
+};
+struct CUmemAccessDesc {
+	CUmemLocation location;
+	int flags;
+};
+struct CUmemPoolProps {
+	int allocType, handleTypes;
+	CUmemLocation location;
+	void *win32SecurityAttributes;
+	size_t maxSize; /* bytes; 0: no limit */
+	unsigned char reserved[56];
+};
+
 struct CUDA_MEMCPY2D {
 	size_t srcXInBytes, srcY;
 	unsigned int srcMemoryType;
@@ -184,9 +200,6 @@ struct CUipcEventHandle {
 };
 struct CUipcMemHandle {
 	char reserved[64];
-};
-struct CUmemLocation {
-	int type, id;
 };
 struct CUeglFrame {
 	void *frame[3];

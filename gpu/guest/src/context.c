@@ -213,7 +213,7 @@ static int destroy(uint64_t id)
 	if (!object_remove(id, KIND_CONTEXT))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	object_remove_context(id);
-	ranges_drop_context(id);
+	ranges_drop_context(id, pool_give);
 	return call(s, BSLT_OP_CTX_DESTROY, &a, sizeof a).result;
 }
 

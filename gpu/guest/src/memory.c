@@ -1,11 +1,11 @@
 /* Device memory. */
 #include "capture.h"
 
-static int allocate(struct session *s, uint64_t context, size_t size, CUdeviceptr *out)
+static int allocate(struct session *s, uint64_t context, uint64_t pool, size_t size, CUdeviceptr *out)
 {
 	struct bslt_mem_alloc a = {context, size};
 	struct answer r = call(s, BSLT_OP_MEM_ALLOC, &a, sizeof a);
-	struct range range = {.address = r.value0, .size = size, .context = context};
+	struct range range = {.address = r.value0, .size = size, .context = context, .pool = pool};
 
 	if (r.result)
 		return r.result;
@@ -29,7 +29,7 @@ CUDA_API CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 	if (capturing())
 		TRY(capture_unsafe());
 	TRY(context_working(&context));
-	return allocate(s, context, bytesize, dptr);
+	return allocate(s, context, 0, bytesize, dptr);
 }
 
 CUDA_API CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height,
@@ -58,32 +58,82 @@ CUDA_API CUresult cuMemFree_v2(CUdeviceptr dptr)
 		TRY(capture_unsafe());
 	if (!range_take(SPACE_DEVICE, dptr, &r))
 		return managed_free(s, dptr);
+	pool_give(&r);
 	return call(s, BSLT_OP_MEM_FREE, &a, sizeof a).result;
 }
 
-/* The stream order holds: allocation is at once, and memory is freed when the
- * work enqueued so far is done. */
-CUDA_API CUresult cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
+/* Memory is there at once, which is sooner than the stream's order asks for. Where
+ * there is none the worker waits for what is being freed in streams. */
+static int allocate_in(CUmemoryPool pool, CUdeviceptr *dptr, size_t size, CUstream h)
 {
 	uint64_t stream, context;
+	struct range r = {.size = size};
+	int err;
 
 	SESSION(s);
-	if (!dptr || bytesize == 0)
+	if (!dptr || size == 0)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (capturing()) /* graphs have no memory nodes */
-		TRY(capture_refuse(hStream));
-	TRY(stream_resolve(hStream, &stream, &context));
-	return allocate(s, context, bytesize, dptr);
+		TRY(capture_refuse(h));
+	TRY(stream_resolve(h, &stream, &context));
+	TRY(pool_take(pool, size, &r.pool));
+	if ((err = allocate(s, context, r.pool, size, dptr)) != 0)
+		pool_give(&r);
+	else
+		pool_taken(r.pool);
+	return err;
+}
+
+CUDA_API CUresult cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
+{
+	return allocate_in(NULL, dptr, bytesize, hStream);
+}
+
+CUDA_API CUresult cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream)
+{
+	return pool ? allocate_in(pool, dptr, bytesize, hStream) : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* Frees in the order of a stream. Only the first time the worker is asked whether
+ * it can; one that does not know the command frees when the context has done all that it has. */
+static int free_in(struct session *s, uint64_t stream, CUdeviceptr dptr)
+{
+	enum { UNKNOWN, SERVED, REFUSED };
+	static _Atomic int served; /* workers of one machine: the same after a fork */
+	struct bslt_mem_free_async a = {stream, dptr};
+	struct bslt_mem_free f = {dptr};
+	int err;
+
+	switch (atomic_load_explicit(&served, memory_order_relaxed)) {
+	case SERVED: return stream_put(s, stream, BSLT_OP_MEM_FREE_ASYNC, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
+	case UNKNOWN:
+		err = call(s, BSLT_OP_MEM_FREE_ASYNC, &a, sizeof a).result;
+		if (err != CUDA_ERROR_NOT_SUPPORTED) {
+			atomic_store(&served, SERVED);
+			return err;
+		}
+		atomic_store(&served, REFUSED);
+	}
+	return call(s, BSLT_OP_MEM_FREE, &f, sizeof f).result;
 }
 
 CUDA_API CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 {
 	uint64_t stream, context;
+	struct range r;
 
+	SESSION(s);
 	if (capturing())
 		TRY(capture_refuse(hStream));
 	TRY(stream_resolve(hStream, &stream, &context));
-	return cuMemFree_v2(dptr);
+	if (dptr == 0 || !range_find(SPACE_DEVICE, dptr, &r))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (r.context != context) /* another context's work may use it */
+		return cuMemFree_v2(dptr);
+	if (!range_take(SPACE_DEVICE, dptr, &r))
+		return CUDA_ERROR_INVALID_VALUE;
+	pool_give(&r);
+	return free_in(s, stream, dptr);
 }
 
 CUDA_API CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total)

@@ -17,6 +17,7 @@ enum {
 	ATTRIBUTE_RANGE_START = 11,
 	ATTRIBUTE_RANGE_SIZE = 12,
 	ATTRIBUTE_MAPPED = 13,
+	ATTRIBUTE_MEMPOOL_HANDLE = 17,
 };
 
 #define GIVE(type, value)                                                                                              \
@@ -49,6 +50,7 @@ static int get(void *data, int attribute, const struct range *r, bool on_device,
 	case ATTRIBUTE_RANGE_START: GIVE(void *, (uintptr_t)r->address);
 	case ATTRIBUTE_RANGE_SIZE: GIVE(size_t, r->size);
 	case ATTRIBUTE_MAPPED: GIVE(unsigned char, reached);
+	case ATTRIBUTE_MEMPOOL_HANDLE: GIVE(CUmemoryPool, handle_of(r->pool));
 	default: return CUDA_ERROR_NOT_SUPPORTED;
 	}
 }
@@ -92,6 +94,7 @@ CUDA_API CUresult cuPointerGetAttributes(unsigned int numAttributes, int *attrib
 		case ATTRIBUTE_DEVICE_POINTER:
 		case ATTRIBUTE_HOST_POINTER:
 		case ATTRIBUTE_BUFFER_ID:
+		case ATTRIBUTE_MEMPOOL_HANDLE:
 		case ATTRIBUTE_RANGE_START:
 		case ATTRIBUTE_RANGE_SIZE: memset(data[i], 0, 8); break;
 		case ATTRIBUTE_MEMORY_TYPE:

@@ -164,7 +164,7 @@ bool range_take(enum space space, uint64_t address, struct range *r)
 	return found;
 }
 
-void ranges_drop_context(uint64_t context)
+void ranges_drop_context(uint64_t context, void (*gone)(const struct range *r))
 {
 	struct table *t = &tables[SPACE_DEVICE];
 	size_t kept = 0;
@@ -173,6 +173,8 @@ void ranges_drop_context(uint64_t context)
 	for (size_t i = 0; i < t->n; i++)
 		if (t->r[i].context != context)
 			t->r[kept++] = t->r[i];
+		else
+			gone(&t->r[i]);
 	t->n = kept;
 	pthread_mutex_unlock(&lock);
 }

@@ -28,6 +28,7 @@ static void forked(void)
 	objects_abandon();
 	ranges_abandon();
 	advice_abandon();
+	pools_abandon();
 	primary_abandon();
 	callbacks_abandon();
 	context_storage_abandon();

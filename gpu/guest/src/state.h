@@ -5,7 +5,7 @@
  * not found and gives an error. Numbers are not used twice.
  *
  * Lock order: library (state.c), callbacks (callback.c), objects (object.c),
- * ranges (ranges.c); then the channel's. */
+ * ranges (ranges.c), pools (pool.c); then the channel's. */
 #ifndef BASALT_STATE_H
 #define BASALT_STATE_H
 
@@ -166,6 +166,7 @@ struct range {
 	bool owned;           /* host: allocated by us, not registered */
 	bool mapped;          /* host: the device uses it at its address */
 	bool managed;         /* host: of cuMemAllocManaged; mapped too */
+	uint64_t pool;        /* device: that it counts in, or 0 */
 };
 enum space { SPACE_DEVICE, SPACE_HOST };
 /* Where the session's addresses lie, before any range is added, and which of them
@@ -180,8 +181,17 @@ bool range_find(enum space space, uint64_t address, struct range *r);
 bool host_range(uint64_t address, uint64_t n);
 /* Takes out the range that starts at address. */
 bool range_take(enum space space, uint64_t address, struct range *r);
-void ranges_drop_context(uint64_t context);
+/* Takes out all of a context; gone is called for each, with the table locked. */
+void ranges_drop_context(uint64_t context, void (*gone)(const struct range *r));
 void ranges_abandon(void);
+
+/* pool.c. Counts size bytes in a pool, NULL the device's, before they are allocated. */
+int pool_take(CUmemoryPool h, uint64_t size, uint64_t *id);
+/* They have been: the most in use counts. */
+void pool_taken(uint64_t id);
+/* A range's bytes are in use no longer, or were not allocated. */
+void pool_give(const struct range *r);
+void pools_abandon(void);
 
 /* copy.c. stream is the program's handle. */
 int copy_to_device(CUstream h, CUdeviceptr dst, const void *src, size_t n, bool wait);

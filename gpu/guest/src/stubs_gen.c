@@ -220,13 +220,6 @@ CUDA_API CUresult cuDevSmResourceSplitByCount(CUdevResource *result, unsigned in
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool_out, CUdevice dev)
-{
-	(void)pool_out;
-	(void)dev;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuDeviceGetDevResource(CUdevice device, CUdevResource *resource, CUdevResourceType type)
 {
 	(void)device;
@@ -239,13 +232,6 @@ CUDA_API CUresult cuDeviceGetLuid(char *luid, unsigned int *deviceNodeMask, CUde
 {
 	(void)luid;
 	(void)deviceNodeMask;
-	(void)dev;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
-{
-	(void)pool;
 	(void)dev;
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
@@ -302,13 +288,6 @@ CUDA_API CUresult cuDeviceRegisterAsyncNotification(CUdevice device, CUasyncCall
 	(void)callbackFunc;
 	(void)userData;
 	(void)callback;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
-{
-	(void)dev;
-	(void)pool;
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
@@ -1021,15 +1000,6 @@ CUDA_API CUresult cuMemAlloc(CUdeviceptr_v1 *dptr, unsigned int bytesize)
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream)
-{
-	(void)dptr;
-	(void)bytesize;
-	(void)pool;
-	(void)hStream;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuMemAllocHost(void **pp, unsigned int bytesize)
 {
 	(void)pp;
@@ -1158,19 +1128,6 @@ CUDA_API CUresult cuMemMapArrayAsync(CUarrayMapInfo *mapInfoList, unsigned int c
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
-{
-	(void)pool;
-	(void)poolProps;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuMemPoolDestroy(CUmemoryPool pool)
-{
-	(void)pool;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData_out, CUdeviceptr ptr)
 {
 	(void)shareData_out;
@@ -1184,22 +1141,6 @@ CUDA_API CUresult cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPoo
 	(void)pool;
 	(void)handleType;
 	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPool, CUmemLocation *location)
-{
-	(void)flags;
-	(void)memPool;
-	(void)location;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
-{
-	(void)pool;
-	(void)attr;
-	(void)value;
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
@@ -1217,29 +1158,6 @@ CUDA_API CUresult cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool
 	(void)ptr_out;
 	(void)pool;
 	(void)shareData;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, size_t count)
-{
-	(void)pool;
-	(void)map;
-	(void)count;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
-{
-	(void)pool;
-	(void)attr;
-	(void)value;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
-{
-	(void)pool;
-	(void)minBytesToKeep;
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
@@ -2412,7 +2330,7 @@ CUDA_API CUresult cuMemAllocAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUstr
 
 CUDA_API CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream)
 {
-	return cuMemAllocFromPoolAsync(dptr, bytesize, pool, hStream);
+	return cuMemAllocFromPoolAsync(dptr, bytesize, pool, per_thread(hStream));
 }
 
 CUDA_API CUresult cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream)

@@ -80,6 +80,7 @@ func Run(t *testing.T, newDriver func(t *testing.T) worker.Driver, o Options) {
 		{"DefaultStreamWaitsForStreams", testDefaultStreamWaits, false},
 		{"StreamsWaitForDefaultStream", testStreamsWaitForDefault, false},
 		{"NonBlockingStreams", testNonBlockingStreams, false},
+		{"MemFreeAsync", testMemFreeAsync, false},
 		{"Notify", testNotify, false},
 		{"Events", testEvents, false},
 		{"Elapsed", testElapsed, false},

@@ -189,3 +189,25 @@ func testWriteValue(x *tester) {
 	}
 	x.want(ctx.StreamWriteValue32(s, p+1<<40, 7, 0, nil), abi.ErrInvalidValue)
 }
+
+// A stream-ordered free waits for its stream, and frees once.
+func testMemFreeAsync(x *tester) {
+	ctx := x.context()
+	k := x.kernels(ctx)
+	for _, s := range []worker.Stream{nil, x.stream(ctx, 0), x.stream(ctx, worker.StreamNonBlocking)} {
+		p := x.alloc(ctx, 8)
+		launched, launch := x.done()
+		freed, free := x.done()
+		x.check(ctx.Launch(s, k["delay"], one(p, 1, x.o.Loops), launched))
+		x.check(ctx.MemFreeAsync(s, p, freed))
+		x.check(free())
+		x.check(launch()) // before the free: it used the memory
+		if err := ctx.MemFree(p); err == nil {
+			x.Error("freed in a stream, and again")
+		}
+		if err := ctx.MemFreeAsync(s, p, func(error) {}); err == nil {
+			x.Error("freed in a stream, and again in a stream")
+		}
+	}
+	x.check(x.sync(ctx))
+}

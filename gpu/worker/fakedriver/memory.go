@@ -74,6 +74,20 @@ func (c *Context) MemFree(address uint64) error {
 	return c.enqueue(nil, operation{work: func() error { c.free(address); return nil }})
 }
 
+// MemFreeAsync implements worker.Context.
+func (c *Context) MemFreeAsync(s worker.Stream, address uint64, done func(error)) error {
+	c.mu.Lock()
+	ok := !c.freeing[address] && (c.memory[address] != nil || c.away[address] != nil)
+	if ok {
+		c.freeing[address] = true
+	}
+	c.mu.Unlock()
+	if !ok {
+		return abi.ErrInvalidValue
+	}
+	return c.enqueue(s, operation{work: func() error { c.free(address); return nil }, done: done})
+}
+
 func (c *Context) free(address uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,0 +1,396 @@
+package gpud_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/gpud"
+	"github.com/basalt-gpu/basalt/gpu/gpud/client"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+const kib = 1 << 10
+
+// accounted is a worker as far as memory goes: a session that keeps an account, or
+// does not, like one of before.
+type accounted struct {
+	*client.Host
+	a    *worker.Account // nil: it asks gpud each time
+	used uint64
+	mine []uint64 // sizes of allocations
+}
+
+func (n *testNode) account(vgpu string) *accounted {
+	h := n.dial(vgpu)
+	a := worker.NewAccount(h.Limits().VRAM)
+	h.Account(a)
+	return &accounted{Host: h, a: a}
+}
+
+func (w *accounted) alloc(bytes uint64) error {
+	if w.a == nil || !w.a.Take(bytes) {
+		if err := w.Reserve(bytes); err != nil {
+			return err
+		}
+	}
+	w.used += bytes
+	w.mine = append(w.mine, bytes)
+	return nil
+}
+
+// free gives back allocation i.
+func (w *accounted) free(i int) {
+	bytes := w.mine[i]
+	w.mine = append(w.mine[:i], w.mine[i+1:]...)
+	w.used -= bytes
+	switch {
+	case w.a == nil:
+		w.Release(bytes)
+	case w.a.Put(bytes):
+		w.Settle()
+	}
+}
+
+func (w *accounted) info() (free uint64, err error) {
+	if w.a != nil {
+		if free, ok := w.a.Free(w.Limits().VRAM); ok {
+			return free, nil
+		}
+	}
+	free, _, err = w.Memory()
+	return free, err
+}
+
+// Two processes of one vGPU need all of its memory in turns: what the other holds
+// without using it is never missing, and there is never more than there is.
+func TestCushionIsNotMissed(t *testing.T) {
+	n := newTestNode(t)
+	const limit = 64 << 20
+	n.put("v", limit, 0)
+	a, b := n.account("v"), n.account("v")
+	for i := range 20 {
+		if err := a.alloc(kib); err != nil { // and a cushion with it
+			t.Fatal(err)
+		}
+		a.free(0)
+		if err := b.alloc(limit); err != nil {
+			t.Fatalf("round %d: %v, though the other uses nothing", i, err)
+		}
+		if err := a.alloc(256); !errors.Is(err, abi.ErrOutOfMemory) {
+			t.Fatalf("more than there is: %v", err)
+		}
+		if free, err := a.info(); err != nil || free != 0 {
+			t.Fatalf("%d bytes free, %v, want 0", free, err)
+		}
+		b.free(0)
+		a, b = b, a
+	}
+}
+
+// One process of a vGPU allocates and asks without gpud, and stops when a second
+// one has memory.
+func TestAloneInItsVGPU(t *testing.T) {
+	n := newTestNode(t)
+	n.put("v", gib, 0)
+	a, b := n.account("v"), n.account("v")
+	if err := a.alloc(kib); err != nil {
+		t.Fatal(err)
+	}
+	if !a.a.Take(mib) {
+		t.Error("the first reserve brought no cushion of a MiB")
+	}
+	a.a.Put(mib)
+	if free, ok := a.a.Free(gib); !ok || free != gib-kib {
+		t.Errorf("alone: %d bytes free, %t, want %d, true", free, ok, gib-kib)
+	}
+	if err := b.alloc(mib); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := a.a.Free(gib); ok {
+		t.Error("it still says that it is alone when the other's memory is granted")
+	}
+	for _, w := range []*accounted{a, b} {
+		if free, err := w.info(); err != nil || free != gib-kib-mib {
+			t.Errorf("two: %d bytes free, %v, want %d", free, err, gib-kib-mib)
+		}
+	}
+	st, err := b.Status()
+	if err != nil || st.VRAMUsed != kib+mib {
+		t.Errorf("in use: %d, %v, want %d", st.VRAMUsed, err, kib+mib)
+	}
+	b.free(0)
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if free, err := a.info(); err != nil || free != gib-kib {
+		t.Errorf("after the other's end: %d, %v", free, err)
+	}
+	if _, ok := a.a.Free(gib); !ok {
+		t.Error("it was not told that it is alone again")
+	}
+}
+
+// Whatever three processes do, with and without accounts, while gpud comes and goes
+// and processes end: an allocation succeeds if and only if there is room for it, and
+// what each is told to be free is what is free.
+func TestMemoryIsExact(t *testing.T) {
+	seed := time.Now().UnixNano()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewSource(seed))
+	n := newTestNode(t)
+	const limit = 8 << 20
+	n.put("v", limit, 0)
+	n.put("full", gib, 0)
+	join := func(i int) *accounted {
+		if i == 2 {
+			return &accounted{Host: n.dial("v")}
+		}
+		return n.account("v")
+	}
+	all := []*accounted{join(0), join(1), join(2)}
+	for step := range 600 {
+		used := uint64(0)
+		for _, w := range all {
+			used += w.used
+		}
+		i := rnd.Intn(len(all))
+		w := all[i]
+		where := fmt.Sprintf("step %d, process %d, %d bytes in use", step, i, used)
+		switch k := rnd.Intn(100); {
+		case k < 45:
+			bytes := uint64(1+rnd.Intn(1<<uint(4+rnd.Intn(10)))) * 256
+			if rnd.Intn(6) == 0 {
+				bytes = max(limit-used, 256) // just all
+			}
+			err := w.alloc(bytes)
+			if fits := bytes <= limit-used; fits && err != nil || !fits && !errors.Is(err, abi.ErrOutOfMemory) {
+				t.Fatalf("%s: allocate %d: %v", where, bytes, err)
+			}
+		case k < 80:
+			if len(w.mine) > 0 {
+				w.free(rnd.Intn(len(w.mine)))
+			}
+			if w.a == nil {
+				_, _ = w.info() // its release has no answer: now it has arrived
+			}
+		case k < 92:
+			free, err := w.info()
+			if w.a == nil && free < limit-used { // one of before is not told what idles in others' accounts
+				free = limit - used
+			}
+			if err != nil || free != limit-used {
+				t.Fatalf("%s: %d bytes free, %v, want %d", where, free, err, limit-used)
+			}
+		case k < 94 && w.a != nil:
+			if w.a.Rest() {
+				w.Settle()
+			}
+		case k < 97:
+			if err := w.Close(); err != nil {
+				t.Fatalf("%s: %v", where, err)
+			}
+			all[i] = join(i)
+		case k < 98:
+			n.stop()
+			n.start()
+			for _, o := range all { // one without an account is taken at its last word until it is back
+				if o.a == nil {
+					_, _ = o.info()
+				}
+			}
+		}
+	}
+	for _, w := range all {
+		_ = w.Close()
+	}
+	eventually(t, "everything given back", func() bool { return n.vgpu("v").VRAMUsed == 0 })
+}
+
+// A worker that is killed loses its cushion too, and one that hangs keeps others
+// waiting for a moment only.
+func TestHungWorkerWithACushion(t *testing.T) {
+	n := newTestNode(t)
+	n.put("a", 2*gib, 0)
+	n.put("b", gib, 0)
+	w := n.worker(t, "a", "NODE_TEST_ACCOUNT=1")
+	if used := n.vgpu("a").VRAMUsed; used <= gib {
+		t.Errorf("%d bytes held, want more than 1 GiB: the cushion", used)
+	}
+	if err := w.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	b := n.account("a")
+	start := time.Now()
+	if err := b.alloc(gib); !errors.Is(err, abi.ErrOutOfMemory) { // the cushion is held: never more than there is
+		t.Errorf("beside a hung worker's cushion: %v", err)
+	}
+	first := time.Since(start)
+	if first > 15*time.Second {
+		t.Errorf("a hung worker kept another waiting for %v", first)
+	}
+	if err := b.alloc(mib); err != nil {
+		t.Error(err)
+	}
+	start = time.Now()
+	if err := b.alloc(gib); !errors.Is(err, abi.ErrOutOfMemory) {
+		t.Errorf("again: %v", err)
+	}
+	if took := time.Since(start); took > time.Second && took > first/2 {
+		t.Errorf("it was waited for again, %v", took)
+	}
+	kill9(t, w)
+	eventually(t, "its memory, cushion too", func() bool { return n.vgpu("a").VRAMUsed < 64*mib })
+	if err := b.alloc(gib); err != nil {
+		t.Error(err)
+	}
+}
+
+// One process that asks for the most there is, in a loop, takes nothing from another
+// vGPU, and what the other process of its own uses stays that one's.
+func TestGreedyProcessStarvesNobody(t *testing.T) {
+	n := newTestNode(t)
+	n.put("v", 64*mib, 0)
+	n.put("other", 64*mib, 0)
+	greedy, neighbour, other := n.account("v"), n.account("v"), n.account("other")
+	if err := neighbour.alloc(8 * mib); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.alloc(kib); err != nil {
+		t.Fatal(err)
+	}
+	cushion := other.a.Want()
+	var rounds atomic.Int64
+	var stop atomic.Bool
+	var loop sync.WaitGroup
+	loop.Go(func() {
+		for ; !stop.Load(); rounds.Add(1) {
+			if err := greedy.alloc(56 * mib); err == nil {
+				greedy.free(0)
+			} else if !errors.Is(err, abi.ErrOutOfMemory) {
+				t.Error(err)
+			}
+			if err := greedy.alloc(64 * mib); !errors.Is(err, abi.ErrOutOfMemory) {
+				t.Errorf("more than there is: %v", err)
+			}
+		}
+	})
+	for i := 0; i < 200 || rounds.Load() < 20; i++ {
+		if err := other.alloc(mib); err != nil {
+			t.Errorf("in another vGPU: %v", err)
+			break
+		}
+		other.free(len(other.mine) - 1)
+		if neighbour.used != 8*mib {
+			t.Error("the neighbour lost memory")
+		}
+	}
+	stop.Store(true)
+	loop.Wait()
+	if other.a.Want() > cushion+mib {
+		t.Errorf("the other vGPU's cushion was called back: it wants %d bytes, wanted %d", other.a.Want(), cushion)
+	}
+}
+
+// gpud is killed at any moment: nothing is promised twice, and no session is lost
+// because it held a cushion.
+func TestKilledGpudAndCushions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills and restarts gpud for some seconds")
+	}
+	dir := t.TempDir()
+	n := &testNode{t: t, tokens: map[string]string{}, cfg: gpud.Config{Socket: dir + "/s", Log: testLog(t)}}
+	n.control = client.NewControl(n.cfg.Socket)
+	t.Cleanup(n.control.Close)
+	proc := role(t, "gpud", dir+"/state", n.cfg.Socket, []*os.File{})
+	eventually(t, "gpud listens", func() bool { _, err := n.control.GPUs(t.Context()); return err == nil })
+	const limit = 64 << 20
+	n.put("v", limit, 0)
+	a, b := n.account("v"), n.account("v")
+	rnd := rand.New(rand.NewSource(time.Now().UnixNano()))
+	for range 6 {
+		for range 30 {
+			w, o := a, b
+			if rnd.Intn(2) == 0 {
+				w, o = b, a
+			}
+			bytes := uint64(1+rnd.Intn(40)) * mib
+			if err := w.alloc(bytes); err != nil && bytes <= limit-w.used-o.used {
+				t.Fatalf("%d bytes with %d and %d of %d in use: %v", bytes, w.used, o.used, limit, err)
+			}
+			if a.used+b.used > limit {
+				t.Fatalf("%d and %d bytes of %d", a.used, b.used, limit)
+			}
+			if rnd.Intn(2) == 0 && len(o.mine) > 0 {
+				o.free(0)
+			}
+		}
+		kill9(t, proc)
+		proc = role(t, "gpud", dir+"/state", n.cfg.Socket, []*os.File{})
+		for _, w := range []*accounted{a, b} { // each is back
+			if _, _, err := w.Memory(); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-w.Lost():
+				t.Fatal("a session was lost with its gpud")
+			default:
+			}
+		}
+	}
+}
+
+// On a card that is promised twice nobody is moved off it for memory that nothing
+// uses, and one who is moved takes none of it along.
+func TestCushionsGoBeforeMemoryMoves(t *testing.T) {
+	n := crowded(t)
+	n.put("a", 50*mib, 0)
+	n.put("b", 50*mib, 0)
+	e := n.evictor("a")
+	a := &accounted{Host: e.Host, a: worker.NewAccount(50 * mib)}
+	a.Account(a.a)
+	b := n.account("b")
+	if err := a.alloc(20 * mib); err != nil {
+		t.Fatal(err)
+	}
+	if used := n.vgpu("a").VRAMUsed; used <= 20*mib {
+		t.Fatalf("%d bytes held: there is no cushion to test with", used)
+	}
+	if err := b.alloc(44 * mib); err != nil {
+		t.Errorf("what fits beside what the other uses: %v", err)
+	}
+	select {
+	case bytes := <-e.asked:
+		t.Fatalf("asked to evict %d bytes for a cushion", bytes)
+	default:
+	}
+	b.free(0)
+	if err := b.alloc(kib); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.alloc(kib); err != nil { // and a cushion again
+		t.Fatal(err)
+	}
+	if used := n.vgpu("a").VRAMUsed; used <= 20*mib+kib {
+		t.Fatalf("%d bytes held: there is no cushion again", used)
+	}
+	grown := make(chan error, 1)
+	go func() { grown <- b.alloc(45 * mib) }()
+	if bytes := <-e.asked; bytes < mib || bytes > 2*mib {
+		t.Errorf("asked to evict %d bytes, want what is missing, 1 MiB and a little", bytes)
+	}
+	e.moved <- nil
+	if err := <-grown; err != nil {
+		t.Error(err)
+	}
+	if used := n.vgpu("a").VRAMUsed; used != 20*mib+kib {
+		t.Errorf("%d bytes held while it is out, want what it uses, %d", used, 20*mib+kib)
+	}
+}

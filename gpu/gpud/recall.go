@@ -1,0 +1,275 @@
+package gpud
+
+import (
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
+	"github.com/basalt-gpu/basalt/gpu/sched"
+)
+
+// account is what gpud knows of the memory that a session holds and does not use.
+// All of it counts as held: the ledger is true whatever a worker says.
+type account struct {
+	kept     bool   // the worker keeps an account and serves recall
+	greeting bool   // its registration is not answered yet: nothing may be sent
+	stale    bool   // what it holds is what a gpud before knew when it wrote, which was killed
+	spare    bool   // it has been given more than it asked for since its last answer
+	asked    uint64 // recalls sent
+	answered uint64 // recalls answered
+	again    bool   // the next recall is due with the answer to this one
+	late     bool   // it has let a recall time out
+	waiting  int    // reserves and questions of its own that wait for a recall
+}
+
+// recall is something that waits until workers have given back what they do not
+// use, or has waited long enough.
+type recall struct {
+	card  *card
+	waits map[*session]uint64 // which recall each must answer; 0: its worker must be back
+	until sched.Time
+	then  func()
+}
+
+const (
+	// recallWithin is how long a worker may take to answer; after that others go
+	// on without it, and do not wait for it again until it has.
+	recallWithin = 2 * time.Second
+	// maxWaiting bounds what one session may have waiting; a worker's own limit.
+	maxWaiting = 4096
+	// maxSpare bounds what a session is given beyond what it asks for, bytes.
+	maxSpare = 64 << 20
+	// spareShare: for each byte that may lie idle as many stay free.
+	spareShare = 8
+)
+
+// ask sends a recall, one at a time, and returns the number of the one whose
+// answer tells what is so now.
+func (s *session) ask() uint64 {
+	a := &s.account
+	if a.asked != a.answered { // the answer may be on its way already
+		a.again = true
+		return a.asked + 1
+	}
+	a.asked++
+	s.link.send(wire.FromNode{Op: wire.OpRecall, ID: a.asked})
+	return a.asked
+}
+
+// recall asks sessions for what they do not use and calls then, from the core's
+// loop, when all have answered or have ended.
+func (c *core) recall(card *card, from []*session, at sched.Time, then func()) {
+	r := &recall{card: card, waits: map[*session]uint64{}, until: at + recallWithin, then: then}
+	for _, s := range from {
+		if s.comesBack() {
+			r.waits[s] = 0
+			r.until = at + c.cfg.DetachGrace
+			continue
+		}
+		r.waits[s] = s.ask()
+	}
+	c.recalls = append(c.recalls, r)
+}
+
+// recalled is a worker's answer: it has given so many bytes back.
+func (c *core) recalled(s *session, id, bytes uint64, at sched.Time) {
+	a := &s.account
+	if id == a.asked && a.answered != a.asked {
+		a.answered, a.spare, a.late = id, false, false
+		if s.vgpu.sole == s {
+			s.vgpu.sole = nil
+		}
+		for _, r := range c.recalls {
+			if n, waits := r.waits[s]; waits && n <= id {
+				delete(r.waits, s)
+			}
+		}
+		if a.again {
+			a.again = false
+			s.ask()
+		}
+	}
+	if bytes > 0 {
+		c.release(s, bytes, at)
+	}
+}
+
+// noRecall: nothing more is to be expected of a session as it was.
+func (c *core) noRecall(s *session) {
+	for _, r := range c.recalls {
+		delete(r.waits, s)
+	}
+	if s.vgpu.sole == s {
+		s.vgpu.sole = nil
+	}
+	s.account = account{}
+}
+
+// resume goes on with what has waited long enough. It is called between events.
+func (c *core) resume(at sched.Time) {
+	var due []*recall
+	c.recalls = slices.DeleteFunc(c.recalls, func(r *recall) bool {
+		over := len(r.waits) == 0 || at >= r.until
+		if over {
+			due = append(due, r)
+		}
+		return over
+	})
+	for _, r := range due {
+		for s := range r.waits {
+			s.account.late = true
+			c.cfg.Log.Warn("a worker does not say what memory it has no use for", "vgpu", s.vgpu.id, "session", s.id)
+		}
+		r.then()
+	}
+}
+
+// recalling reports whether anything on the card waits for memory that others do
+// not use: until it has it, nobody gets more than is needed.
+func (c *core) recalling(card *card) bool {
+	return slices.ContainsFunc(c.recalls, func(r *recall) bool { return r.card == card })
+}
+
+// greeted: the session's registration is being answered.
+func (c *core) greeted(s *session, account bool) {
+	s.account.greeting, s.account.kept = false, account
+	for _, r := range c.recalls {
+		if n, waits := r.waits[s]; waits && n == 0 {
+			delete(r.waits, s)
+		}
+	}
+}
+
+// comesBack reports whether what a session holds may not be what gpud knows, until
+// its worker is back.
+func (s *session) comesBack() bool {
+	return s.state == detached && (s.account.spare || s.account.stale) || s.state == live && s.account.greeting
+}
+
+// awaits reports whether any worker of the vGPU but one has yet to come back.
+func (v *vgpu) awaits(but *session) bool {
+	for _, s := range v.sessions {
+		if s != but && s.state == detached {
+			return true
+		}
+	}
+	return false
+}
+
+// mayKeep reports whether a session may have memory that it does not use, and can be
+// asked for it.
+func (s *session) mayKeep() bool {
+	return s.state == live && s.account.kept && !s.account.late && !s.account.greeting
+}
+
+// keepers are the sessions to recall memory from before g is refused or moves
+// anybody off the card; the session that is alone in the vGPU so far is told first
+// that it is not any more.
+func (c *core) keepers(card *card, s *session, g grow) (all []*session) {
+	v := s.vgpu
+	if v.sole != nil && v.sole != s && v.sole.mayKeep() {
+		all = append(all, v.sole)
+	}
+	add := func(o *session) {
+		if !slices.Contains(all, o) {
+			all = append(all, o)
+		}
+	}
+	used, limit := v.held(), v.spec.VRAMBytes
+	over := used > limit || g.bytes > limit-used
+	onCard, held := uint64(0), uint64(0)
+	for _, o := range c.sessionsOn(card.ID) {
+		onCard += o.resident()
+		held += o.held
+		if o.vgpu != v || o == s && !o.mayKeep() {
+			continue
+		}
+		if o.account.stale || over && (o.comesBack() || o.held > 0 && o.mayKeep()) {
+			add(o)
+		}
+	}
+	full := g.bytes > card.VRAM-min(onCard, card.VRAM) && !s.presence.out
+	if all := card.VRAM + card.swap; full || g.bytes > all-min(held, all) {
+		for _, o := range c.sessionsOn(card.ID) {
+			if o.mayKeep() && o.held > 0 { // also what it has freed and not given back yet
+				add(o)
+			}
+		}
+	}
+	return all
+}
+
+// await puts off what a session wants until others have answered a recall.
+func (c *core) await(card *card, s *session, from []*session, at sched.Time, then func(at sched.Time)) {
+	l := s.link
+	s.account.waiting++
+	c.recall(card, from, at, func() {
+		if s.link != l || l == nil { // it has ended, and is another if it is there again
+			return
+		}
+		s.account.waiting--
+		then(now())
+	})
+}
+
+// spareFor is how much more than it asks for a session gets, of what then is free
+// in its vGPU and on the card: so little that others do not miss it.
+func spareFor(want, vgpuFree, cardFree uint64) uint64 {
+	return min(want, maxSpare, vgpuFree/spareShare, cardFree/spareShare) &^ (memoryUnit - 1)
+}
+
+// memoryUnit is worker.AllocUnit: what memory is accounted in.
+const memoryUnit = 256
+
+// spare decides how much more than it asks for s gets with g, which fits.
+func (c *core) spare(card *card, s *session, g grow) uint64 {
+	a := &s.account
+	if g.spare == 0 || !a.kept || a.asked != a.answered || s.presence.out || card.crowded() || c.recalling(card) {
+		return 0
+	}
+	onCard := g.bytes
+	for _, o := range c.sessionsOn(card.ID) {
+		onCard += o.resident()
+	}
+	used := s.vgpu.held() + g.bytes
+	return spareFor(g.spare, s.vgpu.spec.VRAMBytes-min(used, s.vgpu.spec.VRAMBytes), card.VRAM-min(onCard, card.VRAM))
+}
+
+// alone reports whether no other session of the vGPU has memory or waits for some,
+// and remembers that s was told.
+func (c *core) alone(s *session) bool {
+	v := s.vgpu
+	if !s.account.kept || s.account.asked != s.account.answered {
+		return false
+	}
+	for _, o := range v.sessions {
+		if o != s && o.state != ended && (o.held > 0 || o.account.waiting > 0 || len(o.presence.grows) > 0) {
+			return false
+		}
+	}
+	v.sole = s
+	return true
+}
+
+// exact calls then when what the sessions of the vGPU hold is what they use.
+func (c *core) exact(s *session, but *session, at sched.Time, then func(at sched.Time)) {
+	card := c.cards[s.vgpu.on()]
+	var from []*session
+	for _, o := range s.vgpu.sessions {
+		if o != but && (o.comesBack() || o.held > 0 && o.mayKeep()) {
+			from = append(from, o)
+		}
+	}
+	if card == nil || len(from) == 0 || s.account.waiting >= maxWaiting {
+		then(at)
+		return
+	}
+	away, until := slices.ContainsFunc(from, (*session).comesBack), at+c.cfg.DetachGrace
+	c.await(card, s, from, at, func(at sched.Time) {
+		if away && at < until { // now they can be asked
+			c.exact(s, but, at, then)
+			return
+		}
+		then(at)
+	})
+}

@@ -1,0 +1,373 @@
+/* Memory pools for stream-ordered allocation. A pool here is a count: it keeps no
+ * memory that nothing uses, so what it has reserved is what is in use, and a
+ * release threshold changes nothing. What makes allocating cheap without that is
+ * the worker's account (gpu/worker/account.go). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "state.h"
+
+/* CUmemPool_attribute */
+enum {
+	FOLLOW_EVENT_DEPENDENCIES = 1,
+	ALLOW_OPPORTUNISTIC = 2,
+	ALLOW_INTERNAL_DEPENDENCIES = 3,
+	RELEASE_THRESHOLD = 4,
+	RESERVED_CURRENT = 5,
+	RESERVED_HIGH = 6,
+	USED_CURRENT = 7,
+	USED_HIGH = 8,
+};
+enum { ACCESS_READ_WRITE = 3 }; /* CUmemAccess_flags */
+enum { ALLOCATION_PINNED = 1, LOCATION_DEVICE = 1 };
+
+struct pool {
+	uint64_t id;
+	uint64_t used, used_high, reserved_high, max, threshold; /* bytes; max 0: no limit */
+	int reuse[3]; /* as set; nothing is reused within a pool */
+	bool destroyed; /* it goes when nothing of it is in use */
+	struct pool *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the last to be taken */
+static struct pool *pools; /* guarded by lock, like the rest */
+static uint64_t standard, current; /* ids; 0: not made yet */
+
+static struct pool *find(uint64_t id)
+{
+	struct pool *p = pools;
+
+	while (p && p->id != id)
+		p = p->next;
+	return p;
+}
+
+static struct pool *add(void)
+{
+	struct pool *p = calloc(1, sizeof *p);
+
+	if (!p)
+		return NULL;
+	p->id = object_ids(1);
+	for (size_t i = 0; i < sizeof p->reuse / sizeof p->reuse[0]; i++)
+		p->reuse[i] = 1;
+	p->next = pools;
+	pools = p;
+	return p;
+}
+
+/* Frees a destroyed pool of which nothing is in use. */
+static void drop_unused(struct pool *p)
+{
+	struct pool **at = &pools;
+
+	if (!p->destroyed || p->used)
+		return;
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	free(p);
+}
+
+/* Makes the device's default pool when it is first needed. */
+static int make_standard(void)
+{
+	struct pool *p;
+
+	if (standard)
+		return 0;
+	if (!(p = add()))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	standard = current = p->id;
+	return 0;
+}
+
+/* The pool behind a handle of the program; NULL: none. */
+static struct pool *of(CUmemoryPool h)
+{
+	struct pool *p = h ? find((uintptr_t)h) : NULL;
+
+	return p && !p->destroyed ? p : NULL;
+}
+
+int pool_take(CUmemoryPool h, uint64_t size, uint64_t *id)
+{
+	struct pool *p;
+	int err;
+
+	pthread_mutex_lock(&lock);
+	if ((err = make_standard()) == 0) {
+		p = h ? of(h) : find(current);
+		if (!p)
+			err = CUDA_ERROR_INVALID_VALUE;
+		else if (p->max && (p->used > p->max || size > p->max - p->used))
+			err = CUDA_ERROR_OUT_OF_MEMORY;
+		else if (size > UINT64_MAX - p->used)
+			err = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (!err) {
+		p->used += size;
+		*id = p->id;
+	}
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+void pool_taken(uint64_t id)
+{
+	struct pool *p;
+
+	pthread_mutex_lock(&lock);
+	if ((p = find(id)) != NULL) {
+		if (p->used > p->used_high)
+			p->used_high = p->used;
+		if (p->used > p->reserved_high)
+			p->reserved_high = p->used;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void pool_give(const struct range *r)
+{
+	struct pool *p;
+
+	if (!r->pool)
+		return;
+	pthread_mutex_lock(&lock);
+	if ((p = find(r->pool)) != NULL) {
+		p->used -= r->size;
+		drop_unused(p);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void pools_abandon(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	pools = NULL;
+	standard = current = 0;
+}
+
+static int is_device(const CUmemLocation *l)
+{
+	if (l->type != LOCATION_DEVICE)
+		return CUDA_ERROR_INVALID_VALUE;
+	return l->id == 0 ? 0 : CUDA_ERROR_INVALID_DEVICE;
+}
+
+CUDA_API CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
+{
+	struct pool *p;
+	int err;
+
+	SESSION(s);
+	(void)s;
+	if (!pool || !poolProps || poolProps->allocType != ALLOCATION_PINNED)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (poolProps->handleTypes != 0)
+		return CUDA_ERROR_NOT_SUPPORTED; /* attribute 119: no other process can have it */
+	TRY(is_device(&poolProps->location));
+	pthread_mutex_lock(&lock);
+	if ((err = make_standard()) == 0 && !(p = add()))
+		err = CUDA_ERROR_OUT_OF_MEMORY;
+	if (!err) {
+		p->max = poolProps->maxSize;
+		*pool = handle_of(p->id);
+	}
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+/* What was allocated from it stays, and is freed as ever. */
+CUDA_API CUresult cuMemPoolDestroy(CUmemoryPool pool)
+{
+	struct pool *p;
+	int err = 0;
+
+	SESSION(s);
+	(void)s;
+	pthread_mutex_lock(&lock);
+	if (!(p = of(pool)) || p->id == standard) {
+		err = CUDA_ERROR_INVALID_VALUE;
+	} else {
+		p->destroyed = true;
+		if (current == p->id)
+			current = standard;
+		drop_unused(p);
+	}
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+/* Nothing is kept that could be released. */
+CUDA_API CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
+{
+	int err;
+
+	SESSION(s);
+	(void)s, (void)minBytesToKeep;
+	pthread_mutex_lock(&lock);
+	err = of(pool) ? 0 : CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+static int get(const struct pool *p, int attribute, void *value)
+{
+	uint64_t v;
+
+	switch (attribute) {
+	case FOLLOW_EVENT_DEPENDENCIES:
+	case ALLOW_OPPORTUNISTIC:
+	case ALLOW_INTERNAL_DEPENDENCIES: memcpy(value, &p->reuse[attribute - 1], sizeof p->reuse[0]); return 0;
+	case RELEASE_THRESHOLD: v = p->threshold; break;
+	case RESERVED_CURRENT:
+	case USED_CURRENT: v = p->used; break;
+	case RESERVED_HIGH: v = p->reserved_high; break;
+	case USED_HIGH: v = p->used_high; break;
+	default: return CUDA_ERROR_INVALID_VALUE;
+	}
+	memcpy(value, &v, sizeof v);
+	return 0;
+}
+
+/* The greatest value so far can only be reset. */
+static int reset(uint64_t *high, uint64_t now, uint64_t value)
+{
+	if (value != 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	*high = now;
+	return 0;
+}
+
+static int set(struct pool *p, int attribute, const void *value)
+{
+	uint64_t v;
+	int flag;
+
+	if (attribute >= FOLLOW_EVENT_DEPENDENCIES && attribute <= ALLOW_INTERNAL_DEPENDENCIES) {
+		memcpy(&flag, value, sizeof flag);
+		p->reuse[attribute - 1] = flag != 0;
+		return 0;
+	}
+	if (attribute != RELEASE_THRESHOLD && attribute != RESERVED_HIGH && attribute != USED_HIGH)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(&v, value, sizeof v);
+	if (attribute == RESERVED_HIGH)
+		return reset(&p->reserved_high, p->used, v);
+	if (attribute == USED_HIGH)
+		return reset(&p->used_high, p->used, v);
+	p->threshold = v;
+	return 0;
+}
+
+CUDA_API CUresult cuMemPoolGetAttribute(CUmemoryPool pool, int attr, void *value)
+{
+	struct pool *p;
+	int err;
+
+	SESSION(s);
+	(void)s;
+	if (!value)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&lock);
+	err = (p = of(pool)) ? get(p, attr, value) : CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+CUDA_API CUresult cuMemPoolSetAttribute(CUmemoryPool pool, int attr, void *value)
+{
+	struct pool *p;
+	int err;
+
+	SESSION(s);
+	(void)s;
+	if (!value)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&lock);
+	err = (p = of(pool)) ? set(p, attr, value) : CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+/* The one device can always read and write what is its own. */
+CUDA_API CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, size_t count)
+{
+	int err;
+
+	SESSION(s);
+	(void)s;
+	if (count && !map)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&lock);
+	err = of(pool) ? 0 : CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_unlock(&lock);
+	for (size_t i = 0; i < count && !err; i++) {
+		err = is_device(&map[i].location);
+		if (!err && map[i].flags != ACCESS_READ_WRITE)
+			err = CUDA_ERROR_INVALID_VALUE;
+	}
+	return err;
+}
+
+CUDA_API CUresult cuMemPoolGetAccess(int *flags, CUmemoryPool memPool, CUmemLocation *location)
+{
+	bool known;
+
+	SESSION(s);
+	(void)s;
+	if (!flags || !location)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&lock);
+	known = of(memPool) != NULL;
+	pthread_mutex_unlock(&lock);
+	if (!known)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(is_device(location));
+	*flags = ACCESS_READ_WRITE;
+	return 0;
+}
+
+static int device_pool(CUmemoryPool *out, CUdevice dev, const uint64_t *which)
+{
+	int err;
+
+	SESSION(s);
+	(void)s;
+	if (!out)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (dev != 0)
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&lock);
+	if ((err = make_standard()) == 0)
+		*out = handle_of(*which);
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+CUDA_API CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool_out, CUdevice dev)
+{
+	return device_pool(pool_out, dev, &standard);
+}
+
+CUDA_API CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
+{
+	return device_pool(pool, dev, &current);
+}
+
+CUDA_API CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
+{
+	struct pool *p;
+	int err;
+
+	SESSION(s);
+	(void)s;
+	if (dev != 0)
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&lock);
+	if ((err = (p = of(pool)) ? 0 : CUDA_ERROR_INVALID_VALUE) == 0)
+		current = p->id;
+	pthread_mutex_unlock(&lock);
+	return err;
+}

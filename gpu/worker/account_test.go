@@ -1,0 +1,202 @@
+package worker_test
+
+import (
+	"math/rand"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+	"github.com/basalt-gpu/basalt/gpu/worker/fakedriver"
+	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
+)
+
+func TestAccountTakesWhatIsIdle(t *testing.T) {
+	a := worker.NewAccount(1 << 30)
+	if a.Want() != 32<<20 {
+		t.Errorf("wants %d idle bytes of a vGPU of 1 GiB, want 32 MiB", a.Want())
+	}
+	if a.Take(256) {
+		t.Error("took from an empty account")
+	}
+	a.Granted(1000, 2048, true)
+	if !a.Take(2048) || a.Take(1) {
+		t.Error("2048 of 2048 idle bytes were not taken, or more")
+	}
+	if free, ok := a.Free(10000); !ok || free != 10000-3048 {
+		t.Errorf("free: %d, %t, want 6952, true", free, ok)
+	}
+	if a.Put(2048) || a.Surplus() != 0 {
+		t.Error("a free into the cushion gives a surplus")
+	}
+	if !a.Put(1000) || a.Surplus() != 1000 || a.Used() != 0 {
+		t.Error("a free beyond the cushion gives no surplus")
+	}
+}
+
+func TestAccountAfterARecall(t *testing.T) {
+	a := worker.NewAccount(1 << 30)
+	a.Granted(1000, 4096, true)
+	if n := a.Recall(); n != 4096 {
+		t.Errorf("gave back %d bytes, want 4096", n)
+	}
+	if _, ok := a.Free(1 << 30); ok || a.Take(1) {
+		t.Error("after a recall it is alone in the vGPU, or has something idle")
+	}
+	if !a.Put(500) || a.Surplus() != 500 {
+		t.Error("after a recall a free stays idle")
+	}
+	a.Granted(100, 256, false)
+	if a.Put(600) != true || a.Surplus() != 600 || !a.Take(256) {
+		t.Error("the cushion after a new grant is not what was granted")
+	}
+}
+
+func TestAccountRests(t *testing.T) {
+	a := worker.NewAccount(1 << 30)
+	a.Granted(0, 4096, true)
+	if a.Rest() {
+		t.Error("a new cushion goes back at once")
+	}
+	if !a.Take(256) || a.Rest() {
+		t.Error("a cushion in use goes back")
+	}
+	if !a.Rest() || a.Surplus() != 4096-256 {
+		t.Error("an unused cushion does not go back")
+	}
+	if _, ok := a.Free(1 << 30); !ok {
+		t.Error("resting made it ask gpud for what it knows")
+	}
+}
+
+// Whatever is done in which order, used and idle bytes together are what the ledger
+// has, and no more stays idle than was agreed to.
+func TestAccountKeepsItsSum(t *testing.T) {
+	rnd := rand.New(rand.NewSource(1))
+	for range 200 {
+		a := worker.NewAccount(1 << 20)
+		var ledger, used uint64
+		for range 500 {
+			n := uint64(rnd.Intn(1 << 16))
+			switch rnd.Intn(8) {
+			case 0:
+				spare := min(a.Want(), uint64(rnd.Intn(1<<16)))
+				a.Granted(n, spare, rnd.Intn(2) == 0)
+				ledger, used = ledger+n+spare, used+n
+			case 1, 2:
+				if a.Take(n) {
+					used += n
+				}
+			case 3, 4:
+				n = min(n, used)
+				used -= n
+				a.Put(n)
+			case 5:
+				ledger -= a.Surplus()
+			case 6:
+				if rnd.Intn(10) == 0 {
+					ledger -= a.Recall()
+					if ledger != used {
+						t.Fatalf("after a recall %d bytes are held for %d in use", ledger, used)
+					}
+				}
+			case 7:
+				a.Rest()
+			}
+			if a.Used() != used || used > ledger {
+				t.Fatalf("%d bytes used, want %d, of %d", a.Used(), used, ledger)
+			}
+			if rnd.Intn(4) == 0 {
+				ledger -= a.Surplus()
+				if idle := ledger - used; idle > 1<<20/32 {
+					t.Fatalf("%d bytes idle after the surplus went back", idle)
+				}
+			}
+		}
+	}
+}
+
+// The cushion serves an allocation of all the rest, too.
+func TestWorkerNeverFailsForItsOwnCushion(t *testing.T) {
+	r := newRig(t, fakedriver.Options{}, 0)
+	ctx := r.context()
+	for range 3 {
+		var all []uint64
+		for range 64 {
+			p, _ := r.call(abi.OpMemAlloc, abi.MemAlloc{Ctx: ctx, Size: 1 << 20})
+			all = append(all, p)
+		}
+		r.fails(abi.ErrOutOfMemory, abi.OpMemAlloc, abi.MemAlloc{Ctx: ctx, Size: 1})
+		for _, p := range all {
+			r.call(abi.OpMemFree, abi.MemFree{Address: p})
+		}
+		p, _ := r.call(abi.OpMemAlloc, abi.MemAlloc{Ctx: ctx, Size: vram})
+		r.call(abi.OpMemFree, abi.MemFree{Address: p})
+	}
+}
+
+// A stream-ordered free answers at once, while the stream's work runs; the memory
+// comes back when that is done, and who allocates it meanwhile waits.
+func TestMemFreeAsync(t *testing.T) {
+	r := newRig(t, fakedriver.Options{}, 0)
+	ctx, stream := r.context(), r.Handle()
+	r.call(abi.OpStreamCreate, abi.StreamCreate{Ctx: ctx, Stream: stream})
+	_, delay := r.module(ctx, fakedriver.KernelDelay)
+	for range 3 {
+		p, _ := r.call(abi.OpMemAlloc, abi.MemAlloc{Ctx: ctx, Size: vram})
+		const nanos = uint64(50 * time.Millisecond)
+		start := time.Now()
+		if err := r.launch(stream, delay, p, 1, nanos); err != nil {
+			t.Fatal(err)
+		}
+		r.call(abi.OpMemFreeAsync, abi.MemFreeAsync{Stream: stream, Address: p})
+		if took := time.Since(start); took > time.Duration(nanos)/2 {
+			t.Logf("the free was answered after %v: a busy machine", took)
+		} else if free, _ := r.call(abi.OpMemInfo, guesttest.None{}); free != 0 {
+			t.Errorf("%d bytes free before the stream has come to the free", free)
+		}
+		r.fails(abi.ErrInvalidValue, abi.OpMemFree, abi.MemFree{Address: p})
+		q, _ := r.call(abi.OpMemAlloc, abi.MemAlloc{Ctx: ctx, Size: vram})
+		if took := time.Since(start); took < time.Duration(nanos) {
+			t.Errorf("all memory was allocated again after %v, while it was in use", took)
+		}
+		r.call(abi.OpMemFree, abi.MemFree{Address: q})
+	}
+	r.fails(abi.ErrOutOfMemory, abi.OpMemAlloc, abi.MemAlloc{Ctx: ctx, Size: vram + 1})
+	r.fails(abi.ErrInvalidValue, abi.OpMemFreeAsync, abi.MemFreeAsync{Stream: stream, Address: 4096})
+	other := r.context()
+	p, _ := r.call(abi.OpMemAlloc, abi.MemAlloc{Ctx: other, Size: 256})
+	r.fails(abi.ErrInvalidContext, abi.OpMemFreeAsync, abi.MemFreeAsync{Stream: stream, Address: p})
+}
+
+// After the end of a stream is seen, so is the memory that was freed in it.
+func TestMemFreeAsyncIsSeenAtTheStreamsEnd(t *testing.T) {
+	r := newRig(t, fakedriver.Options{}, 0)
+	ctx := r.context()
+	for range 200 {
+		p, _ := r.call(abi.OpMemAlloc, abi.MemAlloc{Ctx: ctx, Size: 1 << 20})
+		r.call(abi.OpMemFreeAsync, abi.MemFreeAsync{Stream: ctx, Address: p})
+		r.call(abi.OpStreamSynchronize, abi.StreamSynchronize{Stream: ctx})
+		if free, _ := r.call(abi.OpMemInfo, guesttest.None{}); free != vram {
+			t.Fatalf("%d of %d bytes free", free, vram)
+		}
+	}
+}
+
+// A guest that leaves with frees under way, and somebody waiting for them, leaves
+// nothing behind.
+func TestDeathWithFreesUnderWay(t *testing.T) {
+	r := newRig(t, fakedriver.Options{}, 0)
+	ctx := r.context()
+	_, hang := r.module(ctx, fakedriver.KernelHang)
+	p, _ := r.call(abi.OpMemAlloc, abi.MemAlloc{Ctx: ctx, Size: vram})
+	if err := r.launch(ctx, hang); err != nil {
+		t.Fatal(err)
+	}
+	r.call(abi.OpMemFreeAsync, abi.MemFreeAsync{Stream: ctx, Address: p})
+	if err := r.Send(abi.OpMemAlloc, abi.MemAlloc{Ctx: ctx, Size: 1 << 20}, nil); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	_ = r.end()
+}
