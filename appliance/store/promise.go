@@ -188,7 +188,8 @@ func (o *Options) recall() (*promise, error) {
 }
 
 // hold compares an open store with the promise, and adopts a store of which
-// nothing was promised so far.
+// nothing was promised so far. One that was used before may be an old copy, whose
+// promise was put away, and may have forgotten votes: its next one is in a new term.
 func (o *Options) hold(p *promise, last uint64, votes *stable, id string) error {
 	voted, err := votes.GetUint64(keyLastVoteTerm)
 	if err != nil && !errors.Is(err, errNotFound) {
@@ -196,6 +197,7 @@ func (o *Options) hold(p *promise, last uint64, votes *stable, id string) error 
 	}
 	m := p.said()
 	owner, err := votes.Get(keyNode)
+	forgotten := err == nil && !m.Used
 	if errors.Is(err, errNotFound) && !m.Used {
 		owner, err = []byte(o.NodeID), votes.Set(keyNode, []byte(o.NodeID))
 	}
@@ -215,7 +217,27 @@ func (o *Options) hold(p *promise, last uint64, votes *stable, id string) error 
 	case last == 0 && voted == 0:
 		return nil
 	}
+	if forgotten {
+		if err := skipTerms(votes); err != nil {
+			return err
+		}
+	}
 	return p.say(func(m *promised) { m.Used, m.Voted, m.Last = true, voted, last })
+}
+
+// skipTerms takes the node past every term that it may have voted in and forgotten.
+// Raft takes two entries with the same index and term for the same entry: if a term
+// were led a second time, a node that still has the entries of the first time would
+// keep them, and what they did, in the place of the new ones. The number of terms
+// skipped is the time in milliseconds: that is more than there were elections, and
+// of two copies of a store the one that is adopted later has the later terms, so that
+// what was acknowledged last is kept.
+func skipTerms(votes *stable) error {
+	term, err := votes.GetUint64(keyCurrentTerm)
+	if err != nil && !errors.Is(err, errNotFound) {
+		return err
+	}
+	return votes.SetUint64(keyCurrentTerm, term+uint64(max(1, time.Now().UnixMilli()))) // a clock may be before 1970
 }
 
 // keepPromise follows the log, until Close.
