@@ -3,6 +3,7 @@
 #ifndef BASALT_DEVICE_H
 #define BASALT_DEVICE_H
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "vector_functions.h"
@@ -12,6 +13,21 @@
 BASALT_DEVICE void *memcpy(void *to, const void *from, size_t n) { return __builtin_memcpy(to, from, n); }
 BASALT_DEVICE void *memmove(void *to, const void *from, size_t n) { return __builtin_memmove(to, from, n); }
 BASALT_DEVICE void *memset(void *to, int value, size_t n) { return __builtin_memset(to, value, n); }
+
+/* What the driver itself provides to kernels. */
+extern "C" {
+__attribute__((device)) void *malloc(size_t) __attribute__((nothrow, malloc));
+__attribute__((device)) void free(void *) __attribute__((nothrow));
+__attribute__((device)) int vprintf(const char *, const char *);
+__attribute__((device)) int printf(const char *, ...);
+__attribute__((device)) void __assertfail(const char *what, const char *file, unsigned int line, const char *function, size_t size)
+	__attribute__((noreturn));
+}
+extern "C" __attribute__((device, noreturn)) inline void __assert_fail(const char *what, const char *file, unsigned int line,
+									const char *function)
+{
+	__assertfail(what, file, line, function, sizeof(char));
+}
 
 #include <__clang_cuda_builtin_vars.h>
 

@@ -171,14 +171,56 @@ BASALT_DEVICE double atan2(double y, double x)
 
 BASALT_DEVICE double asin(double x) { return atan2(x, sqrt((1 - x) * (1 + x))); }
 BASALT_DEVICE double acos(double x) { return atan2(sqrt((1 - x) * (1 + x)), x); }
-BASALT_DEVICE double exp2(double x) { return exp(x * 0.69314718055994531); }
+BASALT_DEVICE double exp2(double x)
+{
+	double n = rint(x);
+
+	if (!(fabs(x) < 1100))
+		return exp(x);
+	return basalt_scale(exp((x - n) * 0.69314718055994531), (int)n);
+}
+
+/* Near 0, where exp(x) - 1 and log(1 + x) would lose what counts. */
+BASALT_DEVICE double expm1(double x)
+{
+	double term = x, sum = x;
+
+	if (!(fabs(x) < 0.5))
+		return exp(x) - 1;
+	for (int i = 2; i < 16; i++)
+		sum += term *= x / i;
+	return sum;
+}
+
+BASALT_DEVICE double log1p(double x)
+{
+	double s = x / (2 + x), power = s, sum = 0;
+
+	if (!(fabs(x) < 0.4))
+		return log(1 + x);
+	for (int i = 1; i < 29; i += 2, power *= s * s)
+		sum += power / i;
+	return 2 * sum;
+}
+
 BASALT_DEVICE double log2(double x) { return log(x) * 1.4426950408889634; }
 BASALT_DEVICE double log10(double x) { return log(x) * 0.43429448190325182; }
-BASALT_DEVICE double expm1(double x) { return fabs(x) < 1e-5 ? x + x * x / 2 : exp(x) - 1; }
-BASALT_DEVICE double log1p(double x) { return fabs(x) < 1e-5 ? x - x * x / 2 : log(1 + x); }
-BASALT_DEVICE double sinh(double x) { return fabs(x) < 1e-5 ? x : (exp(x) - exp(-x)) / 2; }
 BASALT_DEVICE double cosh(double x) { return (exp(x) + exp(-x)) / 2; }
-BASALT_DEVICE double tanh(double x) { return fabs(x) > 20 ? copysign(1.0, x) : expm1(2 * x) / (exp(2 * x) + 1); }
+
+BASALT_DEVICE double sinh(double x)
+{
+	double e = expm1(fabs(x));
+
+	return copysign((e + e / (e + 1)) / 2, x);
+}
+
+BASALT_DEVICE double tanh(double x)
+{
+	double e = expm1(2 * fabs(x));
+
+	return copysign(fabs(x) > 20 ? 1.0 : e / (e + 2), x);
+}
+
 BASALT_DEVICE double hypot(double x, double y) { return sqrt(x * x + y * y); }
 BASALT_DEVICE double cbrt(double x) { return x == 0 ? x : copysign(exp(log(fabs(x)) / 3), x); }
 

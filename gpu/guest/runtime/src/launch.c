@@ -1,9 +1,11 @@
 #include "driver_calls.h"
 #include "launch.h"
 #include "own.h"
+#include "properties.h"
 #include "runtime.h"
 
 #define MAX_THREADS 1024
+#define COOPERATIVE_LAUNCH 95 /* CUdevice_attribute */
 
 /* CUlaunchConfig: its shared memory is 32 bits wide. */
 struct driver_config {
@@ -31,6 +33,8 @@ cudaError_t launch(const void *func, dim3 grid, dim3 block, void **args, size_t 
 
 	if ((err = check_shape(grid, block, shared)) != 0 || (err = symbol_function(func, &f)) != 0)
 		return err;
+	if (cooperative && !attribute(COOPERATIVE_LAUNCH, current_device()))
+		return cudaErrorNotSupported;
 	if (cooperative)
 		return from_driver(call_cuLaunchCooperativeKernel(f, grid.x, grid.y, grid.z, block.x, block.y, block.z,
 								  (unsigned int)shared, stream, args));
