@@ -25,7 +25,7 @@ func guarded(b *bytes.Buffer, f function, body string) {
 }
 
 func (f function) prototype(suffix string) string {
-	return param{f.ret, f.name + suffix}.String() + "(" + join(f.params) + ")"
+	return param{typ: f.ret, name: f.name + suffix}.String() + "(" + join(f.params) + ")"
 }
 
 // flagged reports whether the function in src/ is told by an argument whether
@@ -116,9 +116,9 @@ func ownHeader(functions []function) []byte {
 		}
 		params := f.params
 		if f.flagged() {
-			params = append(append([]param{}, params...), param{"bool", "per_thread"})
+			params = append(append([]param{}, params...), param{typ: "bool", name: "per_thread"})
 		}
-		guarded(&b, f, param{f.ret, "own_" + f.name}.String()+"("+join(params)+");\n")
+		guarded(&b, f, param{typ: f.ret, name: "own_" + f.name}.String()+"("+join(params)+");\n")
 	}
 	b.WriteString("#endif\n")
 	return b.Bytes()
@@ -231,13 +231,24 @@ func propertiesFill(fields []field) []byte {
 	return b.Bytes()
 }
 
+// declaration returns the prototype for programs, with C++'s default values.
+func (f function) declaration(suffix string) string {
+	params := slices.Clone(f.params)
+	for i, p := range params {
+		if p.value != "" {
+			params[i].name += " BASALT_OR(" + p.value + ")"
+		}
+	}
+	return "CUDARTAPI " + param{typ: f.ret, name: f.name + suffix}.String() + "(" + join(params) + ");\n"
+}
+
 func publicHeader(functions []function) []byte {
 	var b, names bytes.Buffer
-	b.WriteString(notice + "#ifndef BASALT_CUDART_FUNCTIONS_H\n#define BASALT_CUDART_FUNCTIONS_H\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n")
+	b.WriteString(notice + "#ifndef BASALT_CUDART_FUNCTIONS_H\n#define BASALT_CUDART_FUNCTIONS_H\n\n#ifdef __cplusplus\n#define BASALT_OR(value) = value\nextern \"C\" {\n#else\n#define BASALT_OR(value)\n#endif\n\n")
 	for _, f := range functions {
-		text := "CUDARTAPI " + f.prototype("") + ";\n"
+		text := f.declaration("")
 		if f.form != "-" {
-			text += "CUDARTAPI " + f.prototype("_"+f.form) + ";\n"
+			text += f.declaration("_" + f.form)
 			guarded(&names, f, fmt.Sprintf("#define %s %s_%s\n", f.name, f.name, f.form))
 		}
 		guarded(&b, f, text)

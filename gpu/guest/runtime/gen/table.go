@@ -18,7 +18,8 @@ type function struct {
 	call      string // of the driver
 }
 
-type param struct{ typ, name string }
+// param has the value that C++ programs may leave out, or "".
+type param struct{ typ, name, value string }
 
 func (p param) String() string {
 	if strings.HasSuffix(p.typ, "*") {
@@ -56,8 +57,9 @@ func rows(name string) ([]string, error) {
 // splitName cuts "const char *name" into its type and name.
 func splitName(s string) param {
 	s = strings.TrimSpace(s)
+	s, value, _ := strings.Cut(s, "=")
 	i := strings.LastIndexAny(s, " *") + 1
-	return param{strings.TrimSpace(s[:i]), s[i:]}
+	return param{strings.TrimSpace(s[:i]), s[i:], value}
 }
 
 func parsePrototype(s string) (head param, params []param, err error) {

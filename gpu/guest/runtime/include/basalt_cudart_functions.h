@@ -3,7 +3,10 @@
 #define BASALT_CUDART_FUNCTIONS_H
 
 #ifdef __cplusplus
+#define BASALT_OR(value) = value
 extern "C" {
+#else
+#define BASALT_OR(value)
 #endif
 
 CUDARTAPI cudaError_t cudaArrayGetInfo(struct cudaChannelFormatDesc *desc, struct cudaExtent *extent, unsigned int *flags, cudaArray_t array);
@@ -51,6 +54,7 @@ CUDARTAPI cudaError_t cudaDeviceGetHostAtomicCapabilities(unsigned int *capabili
 #endif
 CUDARTAPI cudaError_t cudaDeviceGetLimit(size_t *pValue, enum cudaLimit limit);
 CUDARTAPI cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *memPool, int device);
+CUDARTAPI cudaError_t cudaDeviceGetNvSciSyncAttributes(void *nvSciSyncAttrList, int device, int flags);
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
 CUDARTAPI cudaError_t cudaDeviceGetP2PAtomicCapabilities(unsigned int *capabilities, const enum cudaAtomicOperation *operations, unsigned int count, int srcDevice, int dstDevice);
 #endif
@@ -74,7 +78,16 @@ CUDARTAPI cudaError_t cudaDeviceSynchronize(void);
 CUDARTAPI cudaError_t cudaDeviceUnregisterAsyncNotification(int device, cudaAsyncCallbackHandle_t callback);
 #endif
 CUDARTAPI cudaError_t cudaDriverGetVersion(int *driverVersion);
+CUDARTAPI cudaError_t cudaEGLStreamConsumerAcquireFrame(void *conn, cudaGraphicsResource_t *resource, cudaStream_t *pStream, unsigned int timeout);
+CUDARTAPI cudaError_t cudaEGLStreamConsumerConnect(void *conn, void *eglStream);
+CUDARTAPI cudaError_t cudaEGLStreamConsumerConnectWithFlags(void *conn, void *eglStream, unsigned int flags);
+CUDARTAPI cudaError_t cudaEGLStreamConsumerDisconnect(void *conn);
+CUDARTAPI cudaError_t cudaEGLStreamConsumerReleaseFrame(void *conn, cudaGraphicsResource_t resource, cudaStream_t *pStream);
+CUDARTAPI cudaError_t cudaEGLStreamProducerConnect(void *conn, void *eglStream, int width, int height);
+CUDARTAPI cudaError_t cudaEGLStreamProducerDisconnect(void *conn);
+CUDARTAPI cudaError_t cudaEGLStreamProducerReturnFrame(void *conn, void *eglframe, cudaStream_t *pStream);
 CUDARTAPI cudaError_t cudaEventCreate(cudaEvent_t *event);
+CUDARTAPI cudaError_t cudaEventCreateFromEGLSync(cudaEvent_t *phEvent, void *eglSync, unsigned int flags);
 CUDARTAPI cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags);
 CUDARTAPI cudaError_t cudaEventDestroy(cudaEvent_t event);
 CUDARTAPI cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end);
@@ -82,17 +95,17 @@ CUDARTAPI cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEve
 CUDARTAPI cudaError_t cudaEventElapsedTime_v2(float *ms, cudaEvent_t start, cudaEvent_t end);
 #endif
 CUDARTAPI cudaError_t cudaEventQuery(cudaEvent_t event);
-CUDARTAPI cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaEventRecord_ptsz(cudaEvent_t event, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned int flags);
-CUDARTAPI cudaError_t cudaEventRecordWithFlags_ptsz(cudaEvent_t event, cudaStream_t stream, unsigned int flags);
+CUDARTAPI cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaEventRecord_ptsz(cudaEvent_t event, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream BASALT_OR(0), unsigned int flags BASALT_OR(0));
+CUDARTAPI cudaError_t cudaEventRecordWithFlags_ptsz(cudaEvent_t event, cudaStream_t stream BASALT_OR(0), unsigned int flags BASALT_OR(0));
 CUDARTAPI cudaError_t cudaEventSynchronize(cudaEvent_t event);
 CUDARTAPI cudaError_t cudaExternalMemoryGetMappedBuffer(void **devPtr, cudaExternalMemory_t extMem, const struct cudaExternalMemoryBufferDesc *bufferDesc);
 CUDARTAPI cudaError_t cudaExternalMemoryGetMappedMipmappedArray(cudaMipmappedArray_t *mipmap, cudaExternalMemory_t extMem, const struct cudaExternalMemoryMipmappedArrayDesc *mipmapDesc);
 CUDARTAPI cudaError_t cudaFree(void *devPtr);
 CUDARTAPI cudaError_t cudaFreeArray(cudaArray_t array);
-CUDARTAPI cudaError_t cudaFreeAsync(void *devPtr, cudaStream_t hStream);
-CUDARTAPI cudaError_t cudaFreeAsync_ptsz(void *devPtr, cudaStream_t hStream);
+CUDARTAPI cudaError_t cudaFreeAsync(void *devPtr, cudaStream_t hStream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaFreeAsync_ptsz(void *devPtr, cudaStream_t hStream BASALT_OR(0));
 CUDARTAPI cudaError_t cudaFreeHost(void *ptr);
 CUDARTAPI cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t mipmappedArray);
 CUDARTAPI cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attr, const void *func);
@@ -105,6 +118,31 @@ CUDARTAPI cudaError_t cudaFuncGetParamInfo(const void *func, size_t paramIndex, 
 CUDARTAPI cudaError_t cudaFuncSetAttribute(const void *func, enum cudaFuncAttribute attr, int value);
 CUDARTAPI cudaError_t cudaFuncSetCacheConfig(const void *func, enum cudaFuncCache cacheConfig);
 CUDARTAPI cudaError_t cudaFuncSetSharedMemConfig(const void *func, enum cudaSharedMemConfig config);
+CUDARTAPI cudaError_t cudaGLGetDevices(unsigned int *pCudaDeviceCount, int *pCudaDevices, unsigned int cudaDeviceCount, int deviceList);
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
+CUDARTAPI cudaError_t cudaGLMapBufferObject(void **devPtr, unsigned int bufObj);
+#endif
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
+CUDARTAPI cudaError_t cudaGLMapBufferObjectAsync(void **devPtr, unsigned int bufObj, cudaStream_t stream);
+#endif
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
+CUDARTAPI cudaError_t cudaGLRegisterBufferObject(unsigned int bufObj);
+#endif
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
+CUDARTAPI cudaError_t cudaGLSetBufferObjectMapFlags(unsigned int bufObj, unsigned int flags);
+#endif
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
+CUDARTAPI cudaError_t cudaGLSetGLDevice(int device);
+#endif
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
+CUDARTAPI cudaError_t cudaGLUnmapBufferObject(unsigned int bufObj);
+#endif
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
+CUDARTAPI cudaError_t cudaGLUnmapBufferObjectAsync(unsigned int bufObj, cudaStream_t stream);
+#endif
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
+CUDARTAPI cudaError_t cudaGLUnregisterBufferObject(unsigned int bufObj);
+#endif
 CUDARTAPI cudaError_t cudaGetChannelDesc(struct cudaChannelFormatDesc *desc, cudaArray_const_t array);
 CUDARTAPI cudaError_t cudaGetDevice(int *device);
 CUDARTAPI cudaError_t cudaGetDeviceCount(int *count);
@@ -241,7 +279,7 @@ CUDARTAPI cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const str
 CUDARTAPI cudaError_t cudaGraphInstantiate(cudaGraphExec_t *pGraphExec, cudaGraph_t graph, cudaGraphNode_t *pErrorNode, char *pLogBuffer, size_t bufferSize);
 #endif
 #if CUDART_MAJOR >= 12 && CUDART_MAJOR <= 13
-CUDARTAPI cudaError_t cudaGraphInstantiate(cudaGraphExec_t *pGraphExec, cudaGraph_t graph, unsigned long long flags);
+CUDARTAPI cudaError_t cudaGraphInstantiate(cudaGraphExec_t *pGraphExec, cudaGraph_t graph, unsigned long long flags BASALT_OR(0));
 #endif
 CUDARTAPI cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *pGraphExec, cudaGraph_t graph, unsigned long long flags);
 #if CUDART_MAJOR >= 12 && CUDART_MAJOR <= 13
@@ -257,8 +295,8 @@ CUDARTAPI cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t hNode, cud
 CUDARTAPI cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, struct cudaKernelNodeParams *pNodeParams);
 CUDARTAPI cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t hNode, cudaLaunchAttributeID attr, const cudaLaunchAttributeValue *value);
 CUDARTAPI cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const struct cudaKernelNodeParams *pNodeParams);
-CUDARTAPI cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaGraphLaunch_ptsz(cudaGraphExec_t graphExec, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaGraphLaunch_ptsz(cudaGraphExec_t graphExec, cudaStream_t stream BASALT_OR(0));
 CUDARTAPI cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node, struct cudaMemAllocNodeParams *params_out);
 CUDARTAPI cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void *dptr_out);
 CUDARTAPI cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, struct cudaMemcpy3DParms *pNodeParams);
@@ -304,17 +342,22 @@ CUDARTAPI cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaG
 CUDARTAPI cudaError_t cudaGraphRemoveDependencies_v2(cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to, const cudaGraphEdgeData *edgeData, size_t numDependencies);
 #endif
 CUDARTAPI cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned int count, unsigned int flags);
-CUDARTAPI cudaError_t cudaGraphUpload(cudaGraphExec_t graphExec, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaGraphUpload_ptsz(cudaGraphExec_t graphExec, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaGraphicsMapResources(int count, cudaGraphicsResource_t *resources, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaGraphicsMapResources_ptsz(int count, cudaGraphicsResource_t *resources, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaGraphUpload(cudaGraphExec_t graphExec, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaGraphUpload_ptsz(cudaGraphExec_t graphExec, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaGraphicsEGLRegisterImage(cudaGraphicsResource_t *resource, void *image, unsigned int flags);
+CUDARTAPI cudaError_t cudaGraphicsGLRegisterBuffer(cudaGraphicsResource_t *resource, unsigned int buffer, unsigned int flags);
+CUDARTAPI cudaError_t cudaGraphicsGLRegisterImage(cudaGraphicsResource_t *resource, unsigned int image, unsigned int target, unsigned int flags);
+CUDARTAPI cudaError_t cudaGraphicsMapResources(int count, cudaGraphicsResource_t *resources, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaGraphicsMapResources_ptsz(int count, cudaGraphicsResource_t *resources, cudaStream_t stream BASALT_OR(0));
 CUDARTAPI cudaError_t cudaGraphicsResourceGetMappedMipmappedArray(cudaMipmappedArray_t *mipmappedArray, cudaGraphicsResource_t resource);
 CUDARTAPI cudaError_t cudaGraphicsResourceGetMappedPointer(void **devPtr, size_t *size, cudaGraphicsResource_t resource);
 CUDARTAPI cudaError_t cudaGraphicsResourceSetMapFlags(cudaGraphicsResource_t resource, unsigned int flags);
 CUDARTAPI cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t *array, cudaGraphicsResource_t resource, unsigned int arrayIndex, unsigned int mipLevel);
-CUDARTAPI cudaError_t cudaGraphicsUnmapResources(int count, cudaGraphicsResource_t *resources, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaGraphicsUnmapResources_ptsz(int count, cudaGraphicsResource_t *resources, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaGraphicsUnmapResources(int count, cudaGraphicsResource_t *resources, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaGraphicsUnmapResources_ptsz(int count, cudaGraphicsResource_t *resources, cudaStream_t stream BASALT_OR(0));
 CUDARTAPI cudaError_t cudaGraphicsUnregisterResource(cudaGraphicsResource_t resource);
+CUDARTAPI cudaError_t cudaGraphicsVDPAURegisterOutputSurface(cudaGraphicsResource_t *resource, unsigned int vdpSurface, unsigned int flags);
+CUDARTAPI cudaError_t cudaGraphicsVDPAURegisterVideoSurface(cudaGraphicsResource_t *resource, unsigned int vdpSurface, unsigned int flags);
 CUDARTAPI cudaError_t cudaHostAlloc(void **pHost, size_t size, unsigned int flags);
 CUDARTAPI cudaError_t cudaHostGetDevicePointer(void **pDevice, void *pHost, unsigned int flags);
 CUDARTAPI cudaError_t cudaHostGetFlags(unsigned int *pFlags, void *pHost);
@@ -333,15 +376,15 @@ CUDARTAPI cudaError_t cudaIpcOpenMemHandle(void **devPtr, cudaIpcMemHandle_t han
 #if CUDART_MAJOR >= 12 && CUDART_MAJOR <= 13
 CUDARTAPI cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, enum cudaFuncAttribute attr, int value, int device);
 #endif
-CUDARTAPI cudaError_t cudaLaunchCooperativeKernel(const void *func, dim3 gridDim, dim3 blockDim, void **args, size_t sharedMem, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaLaunchCooperativeKernel_ptsz(const void *func, dim3 gridDim, dim3 blockDim, void **args, size_t sharedMem, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaLaunchCooperativeKernel(const void *func, dim3 gridDim, dim3 blockDim, void **args, size_t sharedMem, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaLaunchCooperativeKernel_ptsz(const void *func, dim3 gridDim, dim3 blockDim, void **args, size_t sharedMem, cudaStream_t stream BASALT_OR(0));
 #if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
 CUDARTAPI cudaError_t cudaLaunchCooperativeKernelMultiDevice(struct cudaLaunchParams *launchParamsList, unsigned int numDevices, unsigned int flags);
 #endif
 CUDARTAPI cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *userData);
 CUDARTAPI cudaError_t cudaLaunchHostFunc_ptsz(cudaStream_t stream, cudaHostFn_t fn, void *userData);
-CUDARTAPI cudaError_t cudaLaunchKernel(const void *func, dim3 gridDim, dim3 blockDim, void **args, size_t sharedMem, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaLaunchKernel_ptsz(const void *func, dim3 gridDim, dim3 blockDim, void **args, size_t sharedMem, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaLaunchKernel(const void *func, dim3 gridDim, dim3 blockDim, void **args, size_t sharedMem, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaLaunchKernel_ptsz(const void *func, dim3 gridDim, dim3 blockDim, void **args, size_t sharedMem, cudaStream_t stream BASALT_OR(0));
 CUDARTAPI cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *func, void **args);
 CUDARTAPI cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t *config, const void *func, void **args);
 #if CUDART_MAJOR >= 12 && CUDART_MAJOR <= 13
@@ -388,15 +431,15 @@ CUDARTAPI cudaError_t cudaLogsUnregisterCallback(cudaLogsCallbackHandle callback
 #endif
 CUDARTAPI cudaError_t cudaMalloc(void **devPtr, size_t size);
 CUDARTAPI cudaError_t cudaMalloc3D(struct cudaPitchedPtr *pitchedDevPtr, struct cudaExtent extent);
-CUDARTAPI cudaError_t cudaMalloc3DArray(cudaArray_t *array, const struct cudaChannelFormatDesc *desc, struct cudaExtent extent, unsigned int flags);
-CUDARTAPI cudaError_t cudaMallocArray(cudaArray_t *array, const struct cudaChannelFormatDesc *desc, size_t width, size_t height, unsigned int flags);
-CUDARTAPI cudaError_t cudaMallocAsync(void **devPtr, size_t size, cudaStream_t hStream);
-CUDARTAPI cudaError_t cudaMallocAsync_ptsz(void **devPtr, size_t size, cudaStream_t hStream);
-CUDARTAPI cudaError_t cudaMallocFromPoolAsync(void **ptr, size_t size, cudaMemPool_t memPool, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaMallocFromPoolAsync_ptsz(void **ptr, size_t size, cudaMemPool_t memPool, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaMalloc3DArray(cudaArray_t *array, const struct cudaChannelFormatDesc *desc, struct cudaExtent extent, unsigned int flags BASALT_OR(0));
+CUDARTAPI cudaError_t cudaMallocArray(cudaArray_t *array, const struct cudaChannelFormatDesc *desc, size_t width, size_t height BASALT_OR(0), unsigned int flags BASALT_OR(0));
+CUDARTAPI cudaError_t cudaMallocAsync(void **devPtr, size_t size, cudaStream_t hStream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaMallocAsync_ptsz(void **devPtr, size_t size, cudaStream_t hStream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaMallocFromPoolAsync(void **ptr, size_t size, cudaMemPool_t memPool, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaMallocFromPoolAsync_ptsz(void **ptr, size_t size, cudaMemPool_t memPool, cudaStream_t stream BASALT_OR(0));
 CUDARTAPI cudaError_t cudaMallocHost(void **ptr, size_t size);
 CUDARTAPI cudaError_t cudaMallocManaged(void **devPtr, size_t size, unsigned int flags);
-CUDARTAPI cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *mipmappedArray, const struct cudaChannelFormatDesc *desc, struct cudaExtent extent, unsigned int numLevels, unsigned int flags);
+CUDARTAPI cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *mipmappedArray, const struct cudaChannelFormatDesc *desc, struct cudaExtent extent, unsigned int numLevels, unsigned int flags BASALT_OR(0));
 CUDARTAPI cudaError_t cudaMallocPitch(void **devPtr, size_t *pitch, size_t width, size_t height);
 #if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
 CUDARTAPI cudaError_t cudaMemAdvise(const void *devPtr, size_t count, enum cudaMemoryAdvise advice, int device);
@@ -408,12 +451,12 @@ CUDARTAPI cudaError_t cudaMemAdvise(const void *devPtr, size_t count, enum cudaM
 CUDARTAPI cudaError_t cudaMemAdvise_v2(const void *devPtr, size_t count, enum cudaMemoryAdvise advice, struct cudaMemLocation location);
 #endif
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
-CUDARTAPI cudaError_t cudaMemDiscardAndPrefetchBatchAsync(void **dptrs, size_t *sizes, size_t count, struct cudaMemLocation *prefetchLocs, size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaMemDiscardAndPrefetchBatchAsync_ptsz(void **dptrs, size_t *sizes, size_t count, struct cudaMemLocation *prefetchLocs, size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaMemDiscardAndPrefetchBatchAsync(void **dptrs, size_t *sizes, size_t count, struct cudaMemLocation *prefetchLocs, size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaMemDiscardAndPrefetchBatchAsync_ptsz(void **dptrs, size_t *sizes, size_t count, struct cudaMemLocation *prefetchLocs, size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags, cudaStream_t stream BASALT_OR(0));
 #endif
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
-CUDARTAPI cudaError_t cudaMemDiscardBatchAsync(void **dptrs, size_t *sizes, size_t count, unsigned long long flags, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaMemDiscardBatchAsync_ptsz(void **dptrs, size_t *sizes, size_t count, unsigned long long flags, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaMemDiscardBatchAsync(void **dptrs, size_t *sizes, size_t count, unsigned long long flags, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaMemDiscardBatchAsync_ptsz(void **dptrs, size_t *sizes, size_t count, unsigned long long flags, cudaStream_t stream BASALT_OR(0));
 #endif
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
 CUDARTAPI cudaError_t cudaMemGetDefaultMemPool(cudaMemPool_t *memPool, struct cudaMemLocation *location, enum cudaMemAllocationType type);
@@ -434,20 +477,20 @@ CUDARTAPI cudaError_t cudaMemPoolSetAccess(cudaMemPool_t memPool, const struct c
 CUDARTAPI cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t memPool, enum cudaMemPoolAttr attr, void *value);
 CUDARTAPI cudaError_t cudaMemPoolTrimTo(cudaMemPool_t memPool, size_t minBytesToKeep);
 #if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
-CUDARTAPI cudaError_t cudaMemPrefetchAsync(const void *devPtr, size_t count, int dstDevice, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaMemPrefetchAsync_ptsz(const void *devPtr, size_t count, int dstDevice, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaMemPrefetchAsync(const void *devPtr, size_t count, int dstDevice, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaMemPrefetchAsync_ptsz(const void *devPtr, size_t count, int dstDevice, cudaStream_t stream BASALT_OR(0));
 #endif
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
-CUDARTAPI cudaError_t cudaMemPrefetchAsync(const void *devPtr, size_t count, struct cudaMemLocation location, unsigned int flags, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaMemPrefetchAsync_ptsz(const void *devPtr, size_t count, struct cudaMemLocation location, unsigned int flags, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaMemPrefetchAsync(const void *devPtr, size_t count, struct cudaMemLocation location, unsigned int flags, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaMemPrefetchAsync_ptsz(const void *devPtr, size_t count, struct cudaMemLocation location, unsigned int flags, cudaStream_t stream BASALT_OR(0));
 #endif
 #if CUDART_MAJOR >= 12 && CUDART_MAJOR <= 12
-CUDARTAPI cudaError_t cudaMemPrefetchAsync_v2(const void *devPtr, size_t count, struct cudaMemLocation location, unsigned int flags, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaMemPrefetchAsync_v2_ptsz(const void *devPtr, size_t count, struct cudaMemLocation location, unsigned int flags, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaMemPrefetchAsync_v2(const void *devPtr, size_t count, struct cudaMemLocation location, unsigned int flags, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaMemPrefetchAsync_v2_ptsz(const void *devPtr, size_t count, struct cudaMemLocation location, unsigned int flags, cudaStream_t stream BASALT_OR(0));
 #endif
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
-CUDARTAPI cudaError_t cudaMemPrefetchBatchAsync(void **dptrs, size_t *sizes, size_t count, struct cudaMemLocation *prefetchLocs, size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaMemPrefetchBatchAsync_ptsz(void **dptrs, size_t *sizes, size_t count, struct cudaMemLocation *prefetchLocs, size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaMemPrefetchBatchAsync(void **dptrs, size_t *sizes, size_t count, struct cudaMemLocation *prefetchLocs, size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaMemPrefetchBatchAsync_ptsz(void **dptrs, size_t *sizes, size_t count, struct cudaMemLocation *prefetchLocs, size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags, cudaStream_t stream BASALT_OR(0));
 #endif
 CUDARTAPI cudaError_t cudaMemRangeGetAttribute(void *data, size_t dataSize, enum cudaMemRangeAttribute attribute, const void *devPtr, size_t count);
 CUDARTAPI cudaError_t cudaMemRangeGetAttributes(void **data, size_t *dataSizes, enum cudaMemRangeAttribute *attributes, size_t numAttributes, const void *devPtr, size_t count);
@@ -460,76 +503,76 @@ CUDARTAPI cudaError_t cudaMemcpy2D(void *dst, size_t dpitch, const void *src, si
 CUDARTAPI cudaError_t cudaMemcpy2D_ptds(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height, enum cudaMemcpyKind kind);
 CUDARTAPI cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t dst, size_t wOffsetDst, size_t hOffsetDst, cudaArray_const_t src, size_t wOffsetSrc, size_t hOffsetSrc, size_t width, size_t height, enum cudaMemcpyKind kind);
 CUDARTAPI cudaError_t cudaMemcpy2DArrayToArray_ptds(cudaArray_t dst, size_t wOffsetDst, size_t hOffsetDst, cudaArray_const_t src, size_t wOffsetSrc, size_t hOffsetSrc, size_t width, size_t height, enum cudaMemcpyKind kind);
-CUDARTAPI cudaError_t cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height, enum cudaMemcpyKind kind, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaMemcpy2DAsync_ptsz(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height, enum cudaMemcpyKind kind, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height, enum cudaMemcpyKind kind, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaMemcpy2DAsync_ptsz(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height, enum cudaMemcpyKind kind, cudaStream_t stream BASALT_OR(0));
 CUDARTAPI cudaError_t cudaMemcpy2DFromArray(void *dst, size_t dpitch, cudaArray_const_t src, size_t wOffset, size_t hOffset, size_t width, size_t height, enum cudaMemcpyKind kind);
 CUDARTAPI cudaError_t cudaMemcpy2DFromArray_ptds(void *dst, size_t dpitch, cudaArray_const_t src, size_t wOffset, size_t hOffset, size_t width, size_t height, enum cudaMemcpyKind kind);
-CUDARTAPI cudaError_t cudaMemcpy2DFromArrayAsync(void *dst, size_t dpitch, cudaArray_const_t src, size_t wOffset, size_t hOffset, size_t width, size_t height, enum cudaMemcpyKind kind, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaMemcpy2DFromArrayAsync_ptsz(void *dst, size_t dpitch, cudaArray_const_t src, size_t wOffset, size_t hOffset, size_t width, size_t height, enum cudaMemcpyKind kind, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaMemcpy2DFromArrayAsync(void *dst, size_t dpitch, cudaArray_const_t src, size_t wOffset, size_t hOffset, size_t width, size_t height, enum cudaMemcpyKind kind, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaMemcpy2DFromArrayAsync_ptsz(void *dst, size_t dpitch, cudaArray_const_t src, size_t wOffset, size_t hOffset, size_t width, size_t height, enum cudaMemcpyKind kind, cudaStream_t stream BASALT_OR(0));
 CUDARTAPI cudaError_t cudaMemcpy2DToArray(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t spitch, size_t width, size_t height, enum cudaMemcpyKind kind);
 CUDARTAPI cudaError_t cudaMemcpy2DToArray_ptds(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t spitch, size_t width, size_t height, enum cudaMemcpyKind kind);
-CUDARTAPI cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t spitch, size_t width, size_t height, enum cudaMemcpyKind kind, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaMemcpy2DToArrayAsync_ptsz(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t spitch, size_t width, size_t height, enum cudaMemcpyKind kind, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t spitch, size_t width, size_t height, enum cudaMemcpyKind kind, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaMemcpy2DToArrayAsync_ptsz(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t spitch, size_t width, size_t height, enum cudaMemcpyKind kind, cudaStream_t stream BASALT_OR(0));
 CUDARTAPI cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *p);
 CUDARTAPI cudaError_t cudaMemcpy3D_ptds(const struct cudaMemcpy3DParms *p);
-CUDARTAPI cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaMemcpy3DAsync_ptsz(const struct cudaMemcpy3DParms *p, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaMemcpy3DAsync_ptsz(const struct cudaMemcpy3DParms *p, cudaStream_t stream BASALT_OR(0));
 #if CUDART_MAJOR >= 12 && CUDART_MAJOR <= 12
-CUDARTAPI cudaError_t cudaMemcpy3DBatchAsync(size_t numOps, struct cudaMemcpy3DBatchOp *opList, size_t *failIdx, unsigned long long flags, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaMemcpy3DBatchAsync_ptsz(size_t numOps, struct cudaMemcpy3DBatchOp *opList, size_t *failIdx, unsigned long long flags, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaMemcpy3DBatchAsync(size_t numOps, struct cudaMemcpy3DBatchOp *opList, size_t *failIdx, unsigned long long flags, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaMemcpy3DBatchAsync_ptsz(size_t numOps, struct cudaMemcpy3DBatchOp *opList, size_t *failIdx, unsigned long long flags, cudaStream_t stream BASALT_OR(0));
 #endif
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
-CUDARTAPI cudaError_t cudaMemcpy3DBatchAsync(size_t numOps, struct cudaMemcpy3DBatchOp *opList, unsigned long long flags, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaMemcpy3DBatchAsync_ptsz(size_t numOps, struct cudaMemcpy3DBatchOp *opList, unsigned long long flags, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaMemcpy3DBatchAsync(size_t numOps, struct cudaMemcpy3DBatchOp *opList, unsigned long long flags, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaMemcpy3DBatchAsync_ptsz(size_t numOps, struct cudaMemcpy3DBatchOp *opList, unsigned long long flags, cudaStream_t stream BASALT_OR(0));
 #endif
 CUDARTAPI cudaError_t cudaMemcpy3DPeer(const struct cudaMemcpy3DPeerParms *p);
 CUDARTAPI cudaError_t cudaMemcpy3DPeer_ptds(const struct cudaMemcpy3DPeerParms *p);
-CUDARTAPI cudaError_t cudaMemcpy3DPeerAsync(const struct cudaMemcpy3DPeerParms *p, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaMemcpy3DPeerAsync_ptsz(const struct cudaMemcpy3DPeerParms *p, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaMemcpy3DPeerAsync(const struct cudaMemcpy3DPeerParms *p, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaMemcpy3DPeerAsync_ptsz(const struct cudaMemcpy3DPeerParms *p, cudaStream_t stream BASALT_OR(0));
 CUDARTAPI cudaError_t cudaMemcpyArrayToArray(cudaArray_t dst, size_t wOffsetDst, size_t hOffsetDst, cudaArray_const_t src, size_t wOffsetSrc, size_t hOffsetSrc, size_t count, enum cudaMemcpyKind kind);
 CUDARTAPI cudaError_t cudaMemcpyArrayToArray_ptds(cudaArray_t dst, size_t wOffsetDst, size_t hOffsetDst, cudaArray_const_t src, size_t wOffsetSrc, size_t hOffsetSrc, size_t count, enum cudaMemcpyKind kind);
-CUDARTAPI cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaMemcpyAsync_ptsz(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaMemcpyAsync_ptsz(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind, cudaStream_t stream BASALT_OR(0));
 #if CUDART_MAJOR >= 12 && CUDART_MAJOR <= 12
-CUDARTAPI cudaError_t cudaMemcpyBatchAsync(void **dsts, void **srcs, size_t *sizes, size_t count, struct cudaMemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, size_t *failIdx, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaMemcpyBatchAsync_ptsz(void **dsts, void **srcs, size_t *sizes, size_t count, struct cudaMemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, size_t *failIdx, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaMemcpyBatchAsync(void **dsts, void **srcs, size_t *sizes, size_t count, struct cudaMemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, size_t *failIdx, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaMemcpyBatchAsync_ptsz(void **dsts, void **srcs, size_t *sizes, size_t count, struct cudaMemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, size_t *failIdx, cudaStream_t stream BASALT_OR(0));
 #endif
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
-CUDARTAPI cudaError_t cudaMemcpyBatchAsync(void *const *dsts, const void *const *srcs, const size_t *sizes, size_t count, struct cudaMemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaMemcpyBatchAsync_ptsz(void *const *dsts, const void *const *srcs, const size_t *sizes, size_t count, struct cudaMemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaMemcpyBatchAsync(void *const *dsts, const void *const *srcs, const size_t *sizes, size_t count, struct cudaMemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaMemcpyBatchAsync_ptsz(void *const *dsts, const void *const *srcs, const size_t *sizes, size_t count, struct cudaMemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, cudaStream_t stream BASALT_OR(0));
 #endif
 CUDARTAPI cudaError_t cudaMemcpyFromArray(void *dst, cudaArray_const_t src, size_t wOffset, size_t hOffset, size_t count, enum cudaMemcpyKind kind);
 CUDARTAPI cudaError_t cudaMemcpyFromArray_ptds(void *dst, cudaArray_const_t src, size_t wOffset, size_t hOffset, size_t count, enum cudaMemcpyKind kind);
-CUDARTAPI cudaError_t cudaMemcpyFromArrayAsync(void *dst, cudaArray_const_t src, size_t wOffset, size_t hOffset, size_t count, enum cudaMemcpyKind kind, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaMemcpyFromArrayAsync_ptsz(void *dst, cudaArray_const_t src, size_t wOffset, size_t hOffset, size_t count, enum cudaMemcpyKind kind, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaMemcpyFromArrayAsync(void *dst, cudaArray_const_t src, size_t wOffset, size_t hOffset, size_t count, enum cudaMemcpyKind kind, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaMemcpyFromArrayAsync_ptsz(void *dst, cudaArray_const_t src, size_t wOffset, size_t hOffset, size_t count, enum cudaMemcpyKind kind, cudaStream_t stream BASALT_OR(0));
 CUDARTAPI cudaError_t cudaMemcpyFromSymbol(void *dst, const void *symbol, size_t count, size_t offset, enum cudaMemcpyKind kind);
 CUDARTAPI cudaError_t cudaMemcpyFromSymbol_ptds(void *dst, const void *symbol, size_t count, size_t offset, enum cudaMemcpyKind kind);
-CUDARTAPI cudaError_t cudaMemcpyFromSymbolAsync(void *dst, const void *symbol, size_t count, size_t offset, enum cudaMemcpyKind kind, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaMemcpyFromSymbolAsync_ptsz(void *dst, const void *symbol, size_t count, size_t offset, enum cudaMemcpyKind kind, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaMemcpyFromSymbolAsync(void *dst, const void *symbol, size_t count, size_t offset, enum cudaMemcpyKind kind, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaMemcpyFromSymbolAsync_ptsz(void *dst, const void *symbol, size_t count, size_t offset, enum cudaMemcpyKind kind, cudaStream_t stream BASALT_OR(0));
 CUDARTAPI cudaError_t cudaMemcpyPeer(void *dst, int dstDevice, const void *src, int srcDevice, size_t count);
 CUDARTAPI cudaError_t cudaMemcpyPeer_ptds(void *dst, int dstDevice, const void *src, int srcDevice, size_t count);
-CUDARTAPI cudaError_t cudaMemcpyPeerAsync(void *dst, int dstDevice, const void *src, int srcDevice, size_t count, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaMemcpyPeerAsync_ptsz(void *dst, int dstDevice, const void *src, int srcDevice, size_t count, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaMemcpyPeerAsync(void *dst, int dstDevice, const void *src, int srcDevice, size_t count, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaMemcpyPeerAsync_ptsz(void *dst, int dstDevice, const void *src, int srcDevice, size_t count, cudaStream_t stream BASALT_OR(0));
 CUDARTAPI cudaError_t cudaMemcpyToArray(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t count, enum cudaMemcpyKind kind);
 CUDARTAPI cudaError_t cudaMemcpyToArray_ptds(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t count, enum cudaMemcpyKind kind);
-CUDARTAPI cudaError_t cudaMemcpyToArrayAsync(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t count, enum cudaMemcpyKind kind, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaMemcpyToArrayAsync_ptsz(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t count, enum cudaMemcpyKind kind, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaMemcpyToArrayAsync(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t count, enum cudaMemcpyKind kind, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaMemcpyToArrayAsync_ptsz(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t count, enum cudaMemcpyKind kind, cudaStream_t stream BASALT_OR(0));
 CUDARTAPI cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *src, size_t count, size_t offset, enum cudaMemcpyKind kind);
 CUDARTAPI cudaError_t cudaMemcpyToSymbol_ptds(const void *symbol, const void *src, size_t count, size_t offset, enum cudaMemcpyKind kind);
-CUDARTAPI cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *src, size_t count, size_t offset, enum cudaMemcpyKind kind, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaMemcpyToSymbolAsync_ptsz(const void *symbol, const void *src, size_t count, size_t offset, enum cudaMemcpyKind kind, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *src, size_t count, size_t offset, enum cudaMemcpyKind kind, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaMemcpyToSymbolAsync_ptsz(const void *symbol, const void *src, size_t count, size_t offset, enum cudaMemcpyKind kind, cudaStream_t stream BASALT_OR(0));
 CUDARTAPI cudaError_t cudaMemset(void *devPtr, int value, size_t count);
 CUDARTAPI cudaError_t cudaMemset_ptds(void *devPtr, int value, size_t count);
 CUDARTAPI cudaError_t cudaMemset2D(void *devPtr, size_t pitch, int value, size_t width, size_t height);
 CUDARTAPI cudaError_t cudaMemset2D_ptds(void *devPtr, size_t pitch, int value, size_t width, size_t height);
-CUDARTAPI cudaError_t cudaMemset2DAsync(void *devPtr, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaMemset2DAsync_ptsz(void *devPtr, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaMemset2DAsync(void *devPtr, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaMemset2DAsync_ptsz(void *devPtr, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream BASALT_OR(0));
 CUDARTAPI cudaError_t cudaMemset3D(struct cudaPitchedPtr pitchedDevPtr, int value, struct cudaExtent extent);
 CUDARTAPI cudaError_t cudaMemset3D_ptds(struct cudaPitchedPtr pitchedDevPtr, int value, struct cudaExtent extent);
-CUDARTAPI cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr pitchedDevPtr, int value, struct cudaExtent extent, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaMemset3DAsync_ptsz(struct cudaPitchedPtr pitchedDevPtr, int value, struct cudaExtent extent, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaMemsetAsync(void *devPtr, int value, size_t count, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaMemsetAsync_ptsz(void *devPtr, int value, size_t count, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr pitchedDevPtr, int value, struct cudaExtent extent, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaMemset3DAsync_ptsz(struct cudaPitchedPtr pitchedDevPtr, int value, struct cudaExtent extent, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaMemsetAsync(void *devPtr, int value, size_t count, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaMemsetAsync_ptsz(void *devPtr, int value, size_t count, cudaStream_t stream BASALT_OR(0));
 CUDARTAPI cudaError_t cudaMipmappedArrayGetMemoryRequirements(struct cudaArrayMemoryRequirements *memoryRequirements, cudaMipmappedArray_t mipmap, int device);
 CUDARTAPI cudaError_t cudaMipmappedArrayGetSparseProperties(struct cudaArraySparseProperties *sparseProperties, cudaMipmappedArray_t mipmap);
 CUDARTAPI cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize, const void *func, int numBlocks, int blockSize);
@@ -539,6 +582,9 @@ CUDARTAPI cudaError_t cudaOccupancyMaxActiveClusters(int *numClusters, const voi
 CUDARTAPI cudaError_t cudaOccupancyMaxPotentialClusterSize(int *clusterSize, const void *func, const cudaLaunchConfig_t *launchConfig);
 CUDARTAPI cudaError_t cudaPeekAtLastError(void);
 CUDARTAPI cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *ptr);
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 11
+CUDARTAPI cudaError_t cudaProfilerInitialize(const char *configFile, const char *outputFile, int outputMode);
+#endif
 CUDARTAPI cudaError_t cudaProfilerStart(void);
 CUDARTAPI cudaError_t cudaProfilerStop(void);
 CUDARTAPI cudaError_t cudaRuntimeGetVersion(int *runtimeVersion);
@@ -552,29 +598,29 @@ CUDARTAPI cudaError_t cudaSetDoubleForHost(double *d);
 #endif
 CUDARTAPI cudaError_t cudaSetValidDevices(int *device_arr, int len);
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
-CUDARTAPI cudaError_t cudaSignalExternalSemaphoresAsync(const cudaExternalSemaphore_t *extSemArray, const struct cudaExternalSemaphoreSignalParams *paramsArray, unsigned int numExtSems, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaSignalExternalSemaphoresAsync_ptsz(const cudaExternalSemaphore_t *extSemArray, const struct cudaExternalSemaphoreSignalParams *paramsArray, unsigned int numExtSems, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaSignalExternalSemaphoresAsync(const cudaExternalSemaphore_t *extSemArray, const struct cudaExternalSemaphoreSignalParams *paramsArray, unsigned int numExtSems, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaSignalExternalSemaphoresAsync_ptsz(const cudaExternalSemaphore_t *extSemArray, const struct cudaExternalSemaphoreSignalParams *paramsArray, unsigned int numExtSems, cudaStream_t stream BASALT_OR(0));
 #endif
 #if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
-CUDARTAPI cudaError_t cudaSignalExternalSemaphoresAsync(const cudaExternalSemaphore_t *extSemArray, const struct cudaExternalSemaphoreSignalParams *paramsArray, unsigned int numExtSems, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaSignalExternalSemaphoresAsync_ptsz(const cudaExternalSemaphore_t *extSemArray, const struct cudaExternalSemaphoreSignalParams *paramsArray, unsigned int numExtSems, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaSignalExternalSemaphoresAsync(const cudaExternalSemaphore_t *extSemArray, const struct cudaExternalSemaphoreSignalParams *paramsArray, unsigned int numExtSems, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaSignalExternalSemaphoresAsync_ptsz(const cudaExternalSemaphore_t *extSemArray, const struct cudaExternalSemaphoreSignalParams *paramsArray, unsigned int numExtSems, cudaStream_t stream BASALT_OR(0));
 #endif
 #if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
-CUDARTAPI cudaError_t cudaSignalExternalSemaphoresAsync_v2(const cudaExternalSemaphore_t *extSemArray, const struct cudaExternalSemaphoreSignalParams *paramsArray, unsigned int numExtSems, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaSignalExternalSemaphoresAsync_v2_ptsz(const cudaExternalSemaphore_t *extSemArray, const struct cudaExternalSemaphoreSignalParams *paramsArray, unsigned int numExtSems, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaSignalExternalSemaphoresAsync_v2(const cudaExternalSemaphore_t *extSemArray, const struct cudaExternalSemaphoreSignalParams *paramsArray, unsigned int numExtSems, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaSignalExternalSemaphoresAsync_v2_ptsz(const cudaExternalSemaphore_t *extSemArray, const struct cudaExternalSemaphoreSignalParams *paramsArray, unsigned int numExtSems, cudaStream_t stream BASALT_OR(0));
 #endif
 CUDARTAPI cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *userData, unsigned int flags);
 CUDARTAPI cudaError_t cudaStreamAddCallback_ptsz(cudaStream_t stream, cudaStreamCallback_t callback, void *userData, unsigned int flags);
-CUDARTAPI cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *devPtr, size_t length, unsigned int flags);
-CUDARTAPI cudaError_t cudaStreamAttachMemAsync_ptsz(cudaStream_t stream, void *devPtr, size_t length, unsigned int flags);
+CUDARTAPI cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *devPtr, size_t length BASALT_OR(0), unsigned int flags BASALT_OR(cudaMemAttachSingle));
+CUDARTAPI cudaError_t cudaStreamAttachMemAsync_ptsz(cudaStream_t stream, void *devPtr, size_t length BASALT_OR(0), unsigned int flags BASALT_OR(cudaMemAttachSingle));
 CUDARTAPI cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode);
 CUDARTAPI cudaError_t cudaStreamBeginCapture_ptsz(cudaStream_t stream, enum cudaStreamCaptureMode mode);
 #if CUDART_MAJOR >= 12 && CUDART_MAJOR <= 13
 CUDARTAPI cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph, const cudaGraphNode_t *dependencies, const cudaGraphEdgeData *dependencyData, size_t numDependencies, enum cudaStreamCaptureMode mode);
 CUDARTAPI cudaError_t cudaStreamBeginCaptureToGraph_ptsz(cudaStream_t stream, cudaGraph_t graph, const cudaGraphNode_t *dependencies, const cudaGraphEdgeData *dependencyData, size_t numDependencies, enum cudaStreamCaptureMode mode);
 #endif
-CUDARTAPI cudaError_t cudaStreamCopyAttributes(cudaStream_t dst, cudaStream_t src);
-CUDARTAPI cudaError_t cudaStreamCopyAttributes_ptsz(cudaStream_t dst, cudaStream_t src);
+CUDARTAPI cudaError_t cudaStreamCopyAttributes(cudaStream_t dst, cudaStream_t src BASALT_OR(0));
+CUDARTAPI cudaError_t cudaStreamCopyAttributes_ptsz(cudaStream_t dst, cudaStream_t src BASALT_OR(0));
 CUDARTAPI cudaError_t cudaStreamCreate(cudaStream_t *pStream);
 CUDARTAPI cudaError_t cudaStreamCreateWithFlags(cudaStream_t *pStream, unsigned int flags);
 CUDARTAPI cudaError_t cudaStreamCreateWithPriority(cudaStream_t *pStream, unsigned int flags, int priority);
@@ -631,8 +677,8 @@ CUDARTAPI cudaError_t cudaStreamUpdateCaptureDependencies_ptsz(cudaStream_t stre
 CUDARTAPI cudaError_t cudaStreamUpdateCaptureDependencies_v2(cudaStream_t stream, cudaGraphNode_t *dependencies, const cudaGraphEdgeData *dependencyData, size_t numDependencies, unsigned int flags);
 CUDARTAPI cudaError_t cudaStreamUpdateCaptureDependencies_v2_ptsz(cudaStream_t stream, cudaGraphNode_t *dependencies, const cudaGraphEdgeData *dependencyData, size_t numDependencies, unsigned int flags);
 #endif
-CUDARTAPI cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags);
-CUDARTAPI cudaError_t cudaStreamWaitEvent_ptsz(cudaStream_t stream, cudaEvent_t event, unsigned int flags);
+CUDARTAPI cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags BASALT_OR(0));
+CUDARTAPI cudaError_t cudaStreamWaitEvent_ptsz(cudaStream_t stream, cudaEvent_t event, unsigned int flags BASALT_OR(0));
 CUDARTAPI cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode);
 #if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
 CUDARTAPI cudaError_t cudaThreadExit(void);
@@ -658,17 +704,19 @@ CUDARTAPI cudaError_t cudaUnbindTexture(const struct textureReference *texref);
 CUDARTAPI cudaError_t cudaUserObjectCreate(cudaUserObject_t *object_out, void *ptr, cudaHostFn_t destroy, unsigned int initialRefcount, unsigned int flags);
 CUDARTAPI cudaError_t cudaUserObjectRelease(cudaUserObject_t object, unsigned int count);
 CUDARTAPI cudaError_t cudaUserObjectRetain(cudaUserObject_t object, unsigned int count);
+CUDARTAPI cudaError_t cudaVDPAUGetDevice(int *device, unsigned int vdpDevice, void *vdpGetProcAddress);
+CUDARTAPI cudaError_t cudaVDPAUSetVDPAUDevice(int device, unsigned int vdpDevice, void *vdpGetProcAddress);
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
-CUDARTAPI cudaError_t cudaWaitExternalSemaphoresAsync(const cudaExternalSemaphore_t *extSemArray, const struct cudaExternalSemaphoreWaitParams *paramsArray, unsigned int numExtSems, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaWaitExternalSemaphoresAsync_ptsz(const cudaExternalSemaphore_t *extSemArray, const struct cudaExternalSemaphoreWaitParams *paramsArray, unsigned int numExtSems, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaWaitExternalSemaphoresAsync(const cudaExternalSemaphore_t *extSemArray, const struct cudaExternalSemaphoreWaitParams *paramsArray, unsigned int numExtSems, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaWaitExternalSemaphoresAsync_ptsz(const cudaExternalSemaphore_t *extSemArray, const struct cudaExternalSemaphoreWaitParams *paramsArray, unsigned int numExtSems, cudaStream_t stream BASALT_OR(0));
 #endif
 #if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
-CUDARTAPI cudaError_t cudaWaitExternalSemaphoresAsync(const cudaExternalSemaphore_t *extSemArray, const struct cudaExternalSemaphoreWaitParams *paramsArray, unsigned int numExtSems, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaWaitExternalSemaphoresAsync_ptsz(const cudaExternalSemaphore_t *extSemArray, const struct cudaExternalSemaphoreWaitParams *paramsArray, unsigned int numExtSems, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaWaitExternalSemaphoresAsync(const cudaExternalSemaphore_t *extSemArray, const struct cudaExternalSemaphoreWaitParams *paramsArray, unsigned int numExtSems, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaWaitExternalSemaphoresAsync_ptsz(const cudaExternalSemaphore_t *extSemArray, const struct cudaExternalSemaphoreWaitParams *paramsArray, unsigned int numExtSems, cudaStream_t stream BASALT_OR(0));
 #endif
 #if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
-CUDARTAPI cudaError_t cudaWaitExternalSemaphoresAsync_v2(const cudaExternalSemaphore_t *extSemArray, const struct cudaExternalSemaphoreWaitParams *paramsArray, unsigned int numExtSems, cudaStream_t stream);
-CUDARTAPI cudaError_t cudaWaitExternalSemaphoresAsync_v2_ptsz(const cudaExternalSemaphore_t *extSemArray, const struct cudaExternalSemaphoreWaitParams *paramsArray, unsigned int numExtSems, cudaStream_t stream);
+CUDARTAPI cudaError_t cudaWaitExternalSemaphoresAsync_v2(const cudaExternalSemaphore_t *extSemArray, const struct cudaExternalSemaphoreWaitParams *paramsArray, unsigned int numExtSems, cudaStream_t stream BASALT_OR(0));
+CUDARTAPI cudaError_t cudaWaitExternalSemaphoresAsync_v2_ptsz(const cudaExternalSemaphore_t *extSemArray, const struct cudaExternalSemaphoreWaitParams *paramsArray, unsigned int numExtSems, cudaStream_t stream BASALT_OR(0));
 #endif
 
 #ifdef __cplusplus

@@ -116,8 +116,10 @@ cudaError_t reset_device(int device)
 		return cudaErrorInvalidDevice;
 	pthread_mutex_lock(&retaining);
 	err = from_driver(call_cuDevicePrimaryCtxGetState(device, &flags, &active));
-	if (!err && active && call_cuDevicePrimaryCtxRetain(&context, device) == 0)
+	if (!err && active && call_cuDevicePrimaryCtxRetain(&context, device) == 0) { /* only to know which it is */
+		(void)call_cuDevicePrimaryCtxRelease_v2(device);
 		registry_forget_context(context);
+	}
 	if (!err)
 		err = from_driver(call_cuDevicePrimaryCtxReset_v2(device));
 	atomic_fetch_add(&devices[device].generation, 1);

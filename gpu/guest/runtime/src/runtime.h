@@ -1,5 +1,5 @@
-/* What the files of the runtime library share. Lock order: registry (the table
- * of host symbols), then a fatbin's own lock, then devices. */
+/* What the files of the runtime library share. Lock order: contexts
+ * (context.c), then the registry of host symbols, then a fatbin's own lock. */
 #ifndef RUNTIME_H
 #define RUNTIME_H
 

@@ -211,6 +211,13 @@ cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *memPool, int device)
 
 	return finish(err ? err : from_driver(call_cuDeviceGetMemPool(memPool, device)));
 }
+cudaError_t cudaDeviceGetNvSciSyncAttributes(void *nvSciSyncAttrList, int device, int flags)
+{
+	(void)nvSciSyncAttrList;
+	(void)device;
+	(void)flags;
+	return finish(cudaErrorNotSupported);
+}
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
 cudaError_t cudaDeviceGetP2PAtomicCapabilities(unsigned int *capabilities, const enum cudaAtomicOperation *operations, unsigned int count, int srcDevice, int dstDevice)
 {
@@ -320,11 +327,71 @@ cudaError_t cudaDriverGetVersion(int *driverVersion)
 {
 	return finish(own_cudaDriverGetVersion(driverVersion));
 }
+cudaError_t cudaEGLStreamConsumerAcquireFrame(void *conn, cudaGraphicsResource_t *resource, cudaStream_t *pStream, unsigned int timeout)
+{
+	(void)conn;
+	(void)resource;
+	(void)pStream;
+	(void)timeout;
+	return finish(cudaErrorNotSupported);
+}
+cudaError_t cudaEGLStreamConsumerConnect(void *conn, void *eglStream)
+{
+	(void)conn;
+	(void)eglStream;
+	return finish(cudaErrorNotSupported);
+}
+cudaError_t cudaEGLStreamConsumerConnectWithFlags(void *conn, void *eglStream, unsigned int flags)
+{
+	(void)conn;
+	(void)eglStream;
+	(void)flags;
+	return finish(cudaErrorNotSupported);
+}
+cudaError_t cudaEGLStreamConsumerDisconnect(void *conn)
+{
+	(void)conn;
+	return finish(cudaErrorNotSupported);
+}
+cudaError_t cudaEGLStreamConsumerReleaseFrame(void *conn, cudaGraphicsResource_t resource, cudaStream_t *pStream)
+{
+	(void)conn;
+	(void)resource;
+	(void)pStream;
+	return finish(cudaErrorNotSupported);
+}
+cudaError_t cudaEGLStreamProducerConnect(void *conn, void *eglStream, int width, int height)
+{
+	(void)conn;
+	(void)eglStream;
+	(void)width;
+	(void)height;
+	return finish(cudaErrorNotSupported);
+}
+cudaError_t cudaEGLStreamProducerDisconnect(void *conn)
+{
+	(void)conn;
+	return finish(cudaErrorNotSupported);
+}
+cudaError_t cudaEGLStreamProducerReturnFrame(void *conn, void *eglframe, cudaStream_t *pStream)
+{
+	(void)conn;
+	(void)eglframe;
+	(void)pStream;
+	return finish(cudaErrorNotSupported);
+}
 cudaError_t cudaEventCreate(cudaEvent_t *event)
 {
 	cudaError_t err = enter();
 
 	return finish(err ? err : from_driver(call_cuEventCreate(event, 0)));
+}
+cudaError_t cudaEventCreateFromEGLSync(cudaEvent_t *phEvent, void *eglSync, unsigned int flags)
+{
+	(void)phEvent;
+	(void)eglSync;
+	(void)flags;
+	return finish(cudaErrorNotSupported);
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags)
 {
@@ -478,6 +545,75 @@ cudaError_t cudaFuncSetSharedMemConfig(const void *func, enum cudaSharedMemConfi
 
 	return finish(err ? err : own_cudaFuncSetSharedMemConfig(func, config));
 }
+cudaError_t cudaGLGetDevices(unsigned int *pCudaDeviceCount, int *pCudaDevices, unsigned int cudaDeviceCount, int deviceList)
+{
+	(void)pCudaDeviceCount;
+	(void)pCudaDevices;
+	(void)cudaDeviceCount;
+	(void)deviceList;
+	return finish(cudaErrorNotSupported);
+}
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
+cudaError_t cudaGLMapBufferObject(void **devPtr, unsigned int bufObj)
+{
+	(void)devPtr;
+	(void)bufObj;
+	return finish(cudaErrorNotSupported);
+}
+#endif
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
+cudaError_t cudaGLMapBufferObjectAsync(void **devPtr, unsigned int bufObj, cudaStream_t stream)
+{
+	(void)devPtr;
+	(void)bufObj;
+	(void)stream;
+	return finish(cudaErrorNotSupported);
+}
+#endif
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
+cudaError_t cudaGLRegisterBufferObject(unsigned int bufObj)
+{
+	(void)bufObj;
+	return finish(cudaErrorNotSupported);
+}
+#endif
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
+cudaError_t cudaGLSetBufferObjectMapFlags(unsigned int bufObj, unsigned int flags)
+{
+	(void)bufObj;
+	(void)flags;
+	return finish(cudaErrorNotSupported);
+}
+#endif
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
+cudaError_t cudaGLSetGLDevice(int device)
+{
+	(void)device;
+	return finish(cudaErrorNotSupported);
+}
+#endif
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
+cudaError_t cudaGLUnmapBufferObject(unsigned int bufObj)
+{
+	(void)bufObj;
+	return finish(cudaErrorNotSupported);
+}
+#endif
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
+cudaError_t cudaGLUnmapBufferObjectAsync(unsigned int bufObj, cudaStream_t stream)
+{
+	(void)bufObj;
+	(void)stream;
+	return finish(cudaErrorNotSupported);
+}
+#endif
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
+cudaError_t cudaGLUnregisterBufferObject(unsigned int bufObj)
+{
+	(void)bufObj;
+	return finish(cudaErrorNotSupported);
+}
+#endif
 cudaError_t cudaGetChannelDesc(struct cudaChannelFormatDesc *desc, cudaArray_const_t array)
 {
 	cudaError_t err = enter();
@@ -1320,6 +1456,28 @@ cudaError_t cudaGraphUpload_ptsz(cudaGraphExec_t graphExec, cudaStream_t stream)
 
 	return finish(err ? err : from_driver(call_cuGraphUpload(graphExec, own_stream(stream))));
 }
+cudaError_t cudaGraphicsEGLRegisterImage(cudaGraphicsResource_t *resource, void *image, unsigned int flags)
+{
+	(void)resource;
+	(void)image;
+	(void)flags;
+	return finish(cudaErrorNotSupported);
+}
+cudaError_t cudaGraphicsGLRegisterBuffer(cudaGraphicsResource_t *resource, unsigned int buffer, unsigned int flags)
+{
+	(void)resource;
+	(void)buffer;
+	(void)flags;
+	return finish(cudaErrorNotSupported);
+}
+cudaError_t cudaGraphicsGLRegisterImage(cudaGraphicsResource_t *resource, unsigned int image, unsigned int target, unsigned int flags)
+{
+	(void)resource;
+	(void)image;
+	(void)target;
+	(void)flags;
+	return finish(cudaErrorNotSupported);
+}
 cudaError_t cudaGraphicsMapResources(int count, cudaGraphicsResource_t *resources, cudaStream_t stream)
 {
 	(void)count;
@@ -1378,6 +1536,20 @@ cudaError_t cudaGraphicsUnmapResources_ptsz(int count, cudaGraphicsResource_t *r
 cudaError_t cudaGraphicsUnregisterResource(cudaGraphicsResource_t resource)
 {
 	(void)resource;
+	return finish(cudaErrorNotSupported);
+}
+cudaError_t cudaGraphicsVDPAURegisterOutputSurface(cudaGraphicsResource_t *resource, unsigned int vdpSurface, unsigned int flags)
+{
+	(void)resource;
+	(void)vdpSurface;
+	(void)flags;
+	return finish(cudaErrorNotSupported);
+}
+cudaError_t cudaGraphicsVDPAURegisterVideoSurface(cudaGraphicsResource_t *resource, unsigned int vdpSurface, unsigned int flags)
+{
+	(void)resource;
+	(void)vdpSurface;
+	(void)flags;
 	return finish(cudaErrorNotSupported);
 }
 cudaError_t cudaHostAlloc(void **pHost, size_t size, unsigned int flags)
@@ -2464,6 +2636,15 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
 
 	return finish(err ? err : own_cudaPointerGetAttributes(attributes, ptr));
 }
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 11
+cudaError_t cudaProfilerInitialize(const char *configFile, const char *outputFile, int outputMode)
+{
+	(void)configFile;
+	(void)outputFile;
+	(void)outputMode;
+	return finish(cudaErrorNotSupported);
+}
+#endif
 cudaError_t cudaProfilerStart(void)
 {
 	cudaError_t err = enter();
@@ -2952,6 +3133,20 @@ cudaError_t cudaUserObjectRetain(cudaUserObject_t object, unsigned int count)
 	cudaError_t err = enter();
 
 	return finish(err ? err : from_driver(call_cuUserObjectRetain(object, count)));
+}
+cudaError_t cudaVDPAUGetDevice(int *device, unsigned int vdpDevice, void *vdpGetProcAddress)
+{
+	(void)device;
+	(void)vdpDevice;
+	(void)vdpGetProcAddress;
+	return finish(cudaErrorNotSupported);
+}
+cudaError_t cudaVDPAUSetVDPAUDevice(int device, unsigned int vdpDevice, void *vdpGetProcAddress)
+{
+	(void)device;
+	(void)vdpDevice;
+	(void)vdpGetProcAddress;
+	return finish(cudaErrorNotSupported);
 }
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
 cudaError_t cudaWaitExternalSemaphoresAsync(const cudaExternalSemaphore_t *extSemArray, const struct cudaExternalSemaphoreWaitParams *paramsArray, unsigned int numExtSems, cudaStream_t stream)

@@ -45,6 +45,7 @@ X(cudaDeviceGetHostAtomicCapabilities)
 #endif
 X(cudaDeviceGetLimit)
 X(cudaDeviceGetMemPool)
+X(cudaDeviceGetNvSciSyncAttributes)
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
 X(cudaDeviceGetP2PAtomicCapabilities)
 #endif
@@ -68,7 +69,16 @@ X(cudaDeviceSynchronize)
 X(cudaDeviceUnregisterAsyncNotification)
 #endif
 X(cudaDriverGetVersion)
+X(cudaEGLStreamConsumerAcquireFrame)
+X(cudaEGLStreamConsumerConnect)
+X(cudaEGLStreamConsumerConnectWithFlags)
+X(cudaEGLStreamConsumerDisconnect)
+X(cudaEGLStreamConsumerReleaseFrame)
+X(cudaEGLStreamProducerConnect)
+X(cudaEGLStreamProducerDisconnect)
+X(cudaEGLStreamProducerReturnFrame)
 X(cudaEventCreate)
+X(cudaEventCreateFromEGLSync)
 X(cudaEventCreateWithFlags)
 X(cudaEventDestroy)
 X(cudaEventElapsedTime)
@@ -99,6 +109,31 @@ X(cudaFuncGetParamInfo)
 X(cudaFuncSetAttribute)
 X(cudaFuncSetCacheConfig)
 X(cudaFuncSetSharedMemConfig)
+X(cudaGLGetDevices)
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
+X(cudaGLMapBufferObject)
+#endif
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
+X(cudaGLMapBufferObjectAsync)
+#endif
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
+X(cudaGLRegisterBufferObject)
+#endif
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
+X(cudaGLSetBufferObjectMapFlags)
+#endif
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
+X(cudaGLSetGLDevice)
+#endif
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
+X(cudaGLUnmapBufferObject)
+#endif
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
+X(cudaGLUnmapBufferObjectAsync)
+#endif
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
+X(cudaGLUnregisterBufferObject)
+#endif
 X(cudaGetChannelDesc)
 X(cudaGetDevice)
 X(cudaGetDeviceCount)
@@ -300,6 +335,9 @@ X(cudaGraphRemoveDependencies_v2)
 X(cudaGraphRetainUserObject)
 X(cudaGraphUpload)
 X(cudaGraphUpload_ptsz)
+X(cudaGraphicsEGLRegisterImage)
+X(cudaGraphicsGLRegisterBuffer)
+X(cudaGraphicsGLRegisterImage)
 X(cudaGraphicsMapResources)
 X(cudaGraphicsMapResources_ptsz)
 X(cudaGraphicsResourceGetMappedMipmappedArray)
@@ -309,6 +347,8 @@ X(cudaGraphicsSubResourceGetMappedArray)
 X(cudaGraphicsUnmapResources)
 X(cudaGraphicsUnmapResources_ptsz)
 X(cudaGraphicsUnregisterResource)
+X(cudaGraphicsVDPAURegisterOutputSurface)
+X(cudaGraphicsVDPAURegisterVideoSurface)
 X(cudaHostAlloc)
 X(cudaHostGetDevicePointer)
 X(cudaHostGetFlags)
@@ -533,6 +573,9 @@ X(cudaOccupancyMaxActiveClusters)
 X(cudaOccupancyMaxPotentialClusterSize)
 X(cudaPeekAtLastError)
 X(cudaPointerGetAttributes)
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 11
+X(cudaProfilerInitialize)
+#endif
 X(cudaProfilerStart)
 X(cudaProfilerStop)
 X(cudaRuntimeGetVersion)
@@ -652,6 +695,8 @@ X(cudaUnbindTexture)
 X(cudaUserObjectCreate)
 X(cudaUserObjectRelease)
 X(cudaUserObjectRetain)
+X(cudaVDPAUGetDevice)
+X(cudaVDPAUSetVDPAUDevice)
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
 X(cudaWaitExternalSemaphoresAsync)
 X(cudaWaitExternalSemaphoresAsync_ptsz)
