@@ -1,2 +1,2 @@
-/* Part of cuda_runtime.h here. */
+/* What programs expect here is in cuda_runtime.h. */
 #include "cuda_runtime.h"

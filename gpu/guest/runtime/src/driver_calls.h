@@ -7,7 +7,9 @@ enum {
 	DRIVER_cuArray3DCreate_v2,
 	DRIVER_cuArray3DGetDescriptor_v2,
 	DRIVER_cuArrayDestroy,
+	DRIVER_cuArrayGetMemoryRequirements,
 	DRIVER_cuArrayGetPlane,
+	DRIVER_cuArrayGetSparseProperties,
 	DRIVER_cuCtxDisablePeerAccess,
 	DRIVER_cuCtxEnablePeerAccess,
 	DRIVER_cuCtxGetCacheConfig,
@@ -105,8 +107,11 @@ enum {
 	DRIVER_cuGraphKernelNodeSetAttribute,
 	DRIVER_cuGraphKernelNodeSetParams_v2,
 	DRIVER_cuGraphLaunch,
+	DRIVER_cuGraphMemAllocNodeGetParams,
 	DRIVER_cuGraphMemFreeNodeGetParams,
 	DRIVER_cuGraphMemcpyNodeSetParams,
+	DRIVER_cuGraphMemsetNodeGetParams,
+	DRIVER_cuGraphMemsetNodeSetParams,
 	DRIVER_cuGraphNodeFindInClone,
 	DRIVER_cuGraphNodeGetDependencies,
 	DRIVER_cuGraphNodeGetDependencies_v2,
@@ -150,7 +155,9 @@ enum {
 	DRIVER_cuMemFreeAsync,
 	DRIVER_cuMemFreeHost,
 	DRIVER_cuMemFree_v2,
+	DRIVER_cuMemGetDefaultMemPool,
 	DRIVER_cuMemGetInfo_v2,
+	DRIVER_cuMemGetMemPool,
 	DRIVER_cuMemHostAlloc,
 	DRIVER_cuMemHostGetDevicePointer_v2,
 	DRIVER_cuMemHostGetFlags,
@@ -171,6 +178,7 @@ enum {
 	DRIVER_cuMemPrefetchAsync_v2,
 	DRIVER_cuMemRangeGetAttribute,
 	DRIVER_cuMemRangeGetAttributes,
+	DRIVER_cuMemSetMemPool,
 	DRIVER_cuMemcpy,
 	DRIVER_cuMemcpy3DAsync_v2,
 	DRIVER_cuMemcpy3DPeer,
@@ -199,6 +207,8 @@ enum {
 	DRIVER_cuMipmappedArrayCreate,
 	DRIVER_cuMipmappedArrayDestroy,
 	DRIVER_cuMipmappedArrayGetLevel,
+	DRIVER_cuMipmappedArrayGetMemoryRequirements,
+	DRIVER_cuMipmappedArrayGetSparseProperties,
 	DRIVER_cuModuleGetFunction,
 	DRIVER_cuModuleGetGlobal_v2,
 	DRIVER_cuModuleLoadData,
@@ -265,11 +275,23 @@ static inline int call_cuArrayDestroy(const void *hArray)
 
 	return call ? ((int (*)(const void *))call)(hArray) : CUDA_ERROR_NOT_SUPPORTED;
 }
+static inline int call_cuArrayGetMemoryRequirements(void *memoryRequirements, const void *array, int device)
+{
+	driver_function call = driver_find(DRIVER_cuArrayGetMemoryRequirements);
+
+	return call ? ((int (*)(void *, const void *, int))call)(memoryRequirements, array, device) : CUDA_ERROR_NOT_SUPPORTED;
+}
 static inline int call_cuArrayGetPlane(void *pPlaneArray, const void *hArray, unsigned int planeIdx)
 {
 	driver_function call = driver_find(DRIVER_cuArrayGetPlane);
 
 	return call ? ((int (*)(void *, const void *, unsigned int))call)(pPlaneArray, hArray, planeIdx) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuArrayGetSparseProperties(void *sparseProperties, const void *array)
+{
+	driver_function call = driver_find(DRIVER_cuArrayGetSparseProperties);
+
+	return call ? ((int (*)(void *, const void *))call)(sparseProperties, array) : CUDA_ERROR_NOT_SUPPORTED;
 }
 static inline int call_cuCtxDisablePeerAccess(const void *peerContext)
 {
@@ -853,6 +875,12 @@ static inline int call_cuGraphLaunch(const void *hGraphExec, const void *hStream
 
 	return call ? ((int (*)(const void *, const void *))call)(hGraphExec, hStream) : CUDA_ERROR_NOT_SUPPORTED;
 }
+static inline int call_cuGraphMemAllocNodeGetParams(const void *hNode, void *params_out)
+{
+	driver_function call = driver_find(DRIVER_cuGraphMemAllocNodeGetParams);
+
+	return call ? ((int (*)(const void *, void *))call)(hNode, params_out) : CUDA_ERROR_NOT_SUPPORTED;
+}
 static inline int call_cuGraphMemFreeNodeGetParams(const void *hNode, void *dptr_out)
 {
 	driver_function call = driver_find(DRIVER_cuGraphMemFreeNodeGetParams);
@@ -862,6 +890,18 @@ static inline int call_cuGraphMemFreeNodeGetParams(const void *hNode, void *dptr
 static inline int call_cuGraphMemcpyNodeSetParams(const void *hNode, const void *nodeParams)
 {
 	driver_function call = driver_find(DRIVER_cuGraphMemcpyNodeSetParams);
+
+	return call ? ((int (*)(const void *, const void *))call)(hNode, nodeParams) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuGraphMemsetNodeGetParams(const void *hNode, void *nodeParams)
+{
+	driver_function call = driver_find(DRIVER_cuGraphMemsetNodeGetParams);
+
+	return call ? ((int (*)(const void *, void *))call)(hNode, nodeParams) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuGraphMemsetNodeSetParams(const void *hNode, const void *nodeParams)
+{
+	driver_function call = driver_find(DRIVER_cuGraphMemsetNodeSetParams);
 
 	return call ? ((int (*)(const void *, const void *))call)(hNode, nodeParams) : CUDA_ERROR_NOT_SUPPORTED;
 }
@@ -1123,11 +1163,23 @@ static inline int call_cuMemFree_v2(CUdeviceptr dptr)
 
 	return call ? ((int (*)(CUdeviceptr))call)(dptr) : CUDA_ERROR_NOT_SUPPORTED;
 }
+static inline int call_cuMemGetDefaultMemPool(void *pool_out, void *location, int type)
+{
+	driver_function call = driver_find(DRIVER_cuMemGetDefaultMemPool);
+
+	return call ? ((int (*)(void *, void *, int))call)(pool_out, location, type) : CUDA_ERROR_NOT_SUPPORTED;
+}
 static inline int call_cuMemGetInfo_v2(void *free, void *total)
 {
 	driver_function call = driver_find(DRIVER_cuMemGetInfo_v2);
 
 	return call ? ((int (*)(void *, void *))call)(free, total) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuMemGetMemPool(void *pool, void *location, int type)
+{
+	driver_function call = driver_find(DRIVER_cuMemGetMemPool);
+
+	return call ? ((int (*)(void *, void *, int))call)(pool, location, type) : CUDA_ERROR_NOT_SUPPORTED;
 }
 static inline int call_cuMemHostAlloc(void *pp, size_t bytesize, unsigned int Flags)
 {
@@ -1248,6 +1300,12 @@ static inline int call_cuMemRangeGetAttributes(void *data, void *dataSizes, void
 	driver_function call = driver_find(DRIVER_cuMemRangeGetAttributes);
 
 	return call ? ((int (*)(void *, void *, void *, size_t, CUdeviceptr, size_t))call)(data, dataSizes, attributes, numAttributes, devPtr, count) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuMemSetMemPool(void *location, int type, const void *pool)
+{
+	driver_function call = driver_find(DRIVER_cuMemSetMemPool);
+
+	return call ? ((int (*)(void *, int, const void *))call)(location, type, pool) : CUDA_ERROR_NOT_SUPPORTED;
 }
 static inline int call_cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
 {
@@ -1416,6 +1474,18 @@ static inline int call_cuMipmappedArrayGetLevel(void *pLevelArray, const void *h
 	driver_function call = driver_find(DRIVER_cuMipmappedArrayGetLevel);
 
 	return call ? ((int (*)(void *, const void *, unsigned int))call)(pLevelArray, hMipmappedArray, level) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuMipmappedArrayGetMemoryRequirements(void *memoryRequirements, const void *mipmap, int device)
+{
+	driver_function call = driver_find(DRIVER_cuMipmappedArrayGetMemoryRequirements);
+
+	return call ? ((int (*)(void *, const void *, int))call)(memoryRequirements, mipmap, device) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuMipmappedArrayGetSparseProperties(void *sparseProperties, const void *mipmap)
+{
+	driver_function call = driver_find(DRIVER_cuMipmappedArrayGetSparseProperties);
+
+	return call ? ((int (*)(void *, const void *))call)(sparseProperties, mipmap) : CUDA_ERROR_NOT_SUPPORTED;
 }
 static inline int call_cuModuleGetFunction(void *hfunc, const void *hmod, const void *name)
 {

@@ -11,10 +11,9 @@ cudaError_t cudaArrayGetInfo(struct cudaChannelFormatDesc *desc, struct cudaExte
 }
 cudaError_t cudaArrayGetMemoryRequirements(struct cudaArrayMemoryRequirements *memoryRequirements, cudaArray_t array, int device)
 {
-	(void)memoryRequirements;
-	(void)array;
-	(void)device;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : from_driver(call_cuArrayGetMemoryRequirements(memoryRequirements, array, device)));
 }
 cudaError_t cudaArrayGetPlane(cudaArray_t *pPlaneArray, cudaArray_t hArray, unsigned int planeIdx)
 {
@@ -24,9 +23,9 @@ cudaError_t cudaArrayGetPlane(cudaArray_t *pPlaneArray, cudaArray_t hArray, unsi
 }
 cudaError_t cudaArrayGetSparseProperties(struct cudaArraySparseProperties *sparseProperties, cudaArray_t array)
 {
-	(void)sparseProperties;
-	(void)array;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : from_driver(call_cuArrayGetSparseProperties(sparseProperties, array)));
 }
 #if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 11
 cudaError_t cudaBindSurfaceToArray(const struct surfaceReference *surfref, cudaArray_const_t array, const struct cudaChannelFormatDesc *desc)
@@ -1268,9 +1267,9 @@ cudaError_t cudaGraphLaunch_ptsz(cudaGraphExec_t graphExec, cudaStream_t stream)
 }
 cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node, struct cudaMemAllocNodeParams *params_out)
 {
-	(void)node;
-	(void)params_out;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : from_driver(call_cuGraphMemAllocNodeGetParams(node, params_out)));
 }
 cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void *dptr_out)
 {
@@ -1318,15 +1317,15 @@ cudaError_t cudaGraphMemcpyNodeSetParamsToSymbol(cudaGraphNode_t node, const voi
 }
 cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, struct cudaMemsetParams *pNodeParams)
 {
-	(void)node;
-	(void)pNodeParams;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : from_driver(call_cuGraphMemsetNodeGetParams(node, pNodeParams)));
 }
 cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node, const struct cudaMemsetParams *pNodeParams)
 {
-	(void)node;
-	(void)pNodeParams;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : from_driver(call_cuGraphMemsetNodeSetParams(node, pNodeParams)));
 }
 cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t *pNode, cudaGraphNode_t originalNode, cudaGraph_t clonedGraph)
 {
@@ -1955,10 +1954,9 @@ cudaError_t cudaMemDiscardBatchAsync_ptsz(void **dptrs, size_t *sizes, size_t co
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
 cudaError_t cudaMemGetDefaultMemPool(cudaMemPool_t *memPool, struct cudaMemLocation *location, enum cudaMemAllocationType type)
 {
-	(void)memPool;
-	(void)location;
-	(void)type;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : from_driver(call_cuMemGetDefaultMemPool(memPool, location, type)));
 }
 #endif
 cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
@@ -1970,10 +1968,9 @@ cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
 cudaError_t cudaMemGetMemPool(cudaMemPool_t *memPool, struct cudaMemLocation *location, enum cudaMemAllocationType type)
 {
-	(void)memPool;
-	(void)location;
-	(void)type;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : from_driver(call_cuMemGetMemPool(memPool, location, type)));
 }
 #endif
 cudaError_t cudaMemPoolCreate(cudaMemPool_t *memPool, const struct cudaMemPoolProps *poolProps)
@@ -2125,10 +2122,9 @@ cudaError_t cudaMemRangeGetAttributes(void **data, size_t *dataSizes, enum cudaM
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
 cudaError_t cudaMemSetMemPool(struct cudaMemLocation *location, enum cudaMemAllocationType type, cudaMemPool_t memPool)
 {
-	(void)location;
-	(void)type;
-	(void)memPool;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : from_driver(call_cuMemSetMemPool(location, type, memPool)));
 }
 #endif
 cudaError_t cudaMemcpy(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind)
@@ -2585,16 +2581,15 @@ cudaError_t cudaMemsetAsync_ptsz(void *devPtr, int value, size_t count, cudaStre
 }
 cudaError_t cudaMipmappedArrayGetMemoryRequirements(struct cudaArrayMemoryRequirements *memoryRequirements, cudaMipmappedArray_t mipmap, int device)
 {
-	(void)memoryRequirements;
-	(void)mipmap;
-	(void)device;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : from_driver(call_cuMipmappedArrayGetMemoryRequirements(memoryRequirements, mipmap, device)));
 }
 cudaError_t cudaMipmappedArrayGetSparseProperties(struct cudaArraySparseProperties *sparseProperties, cudaMipmappedArray_t mipmap)
 {
-	(void)sparseProperties;
-	(void)mipmap;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : from_driver(call_cuMipmappedArrayGetSparseProperties(sparseProperties, mipmap)));
 }
 cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize, const void *func, int numBlocks, int blockSize)
 {

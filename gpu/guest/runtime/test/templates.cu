@@ -1,6 +1,12 @@
 // Kernels of templates with functions as arguments, every way to launch one, and
 // what the runtime knows of a kernel.
+#include <channel_descriptor.h>
+#include <cuda_profiler_api.h>
+#include <cuda_runtime.h>
+#include <device_functions.h>
+#include <device_launch_parameters.h>
 #include <string.h>
+#include <texture_types.h>
 
 #include <vector>
 

@@ -7,6 +7,14 @@
 
 #include "check.h"
 
+/* Sizes that the ABI of each version has. */
+_Static_assert(sizeof(struct cudaDeviceProp) == (CUDART_MAJOR == 11 ? 728 : CUDART_MAJOR == 12 ? 1032 : 1008), "cudaDeviceProp");
+_Static_assert(sizeof(struct cudaFuncAttributes) == (CUDART_MAJOR == 11 ? 56 : 144), "cudaFuncAttributes");
+_Static_assert(sizeof(struct cudaPointerAttributes) == (CUDART_MAJOR == 13 ? 88 : 24), "cudaPointerAttributes");
+_Static_assert(sizeof(struct cudaMemcpy3DParms) == 160 && sizeof(struct cudaKernelNodeParams) == 56, "copies and kernels");
+_Static_assert(sizeof(cudaLaunchConfig_t) == 56 && sizeof(cudaLaunchAttribute) == 72, "launches");
+_Static_assert(sizeof(struct cudaMemPoolProps) == 88 && sizeof(cudaIpcMemHandle_t) == 64, "pools and handles");
+
 static const char *const names[] = {
 #define X(name) #name,
 #include "calls.h"
