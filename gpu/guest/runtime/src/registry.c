@@ -65,6 +65,8 @@ static struct symbol *find(const void *host)
 {
 	struct symbol *s = buckets[bucket(host)];
 
+	if (!host)
+		return NULL;
 	while (s && s->host != host)
 		s = s->next_in_bucket;
 	for (unsigned int i = 0; !s && i < fatbin_count; i++)
@@ -199,7 +201,7 @@ cudaError_t symbol_function(const void *host, void **function)
 	if ((err = current_context(&context)) != 0)
 		return err;
 	pthread_rwlock_rdlock(&registry);
-	if ((s = host ? find(host) : NULL) != NULL)
+	if ((s = find(host)) != NULL)
 		for (n = atomic_load(&s->found); n && n->context != context;)
 			n = n->next;
 	if (!s) {

@@ -72,6 +72,7 @@ int main()
 	int blocks, grid, block, cooperative;
 	const char *name;
 	cudaFunction_t function;
+	cudaKernel_t kernel;
 
 	run<int>(square(), square(), 0);
 	run<float>(square(), square(), 1);
@@ -94,5 +95,10 @@ int main()
 	ASSERT(strcmp(name, "_Z5emptyv") == 0);
 	CHECK(cudaGetFuncBySymbol(&function, (const void *)empty));
 	ASSERT(function != nullptr);
+	CHECK(cudaGetKernel(&kernel, (const void *)empty));
+	CHECK(cudaLaunchKernel((const void *)kernel, dim3(2), dim3(64), nullptr, 0, nullptr));
+	CHECK(cudaDeviceSynchronize());
+	WANT(cudaGetKernel(&kernel, nullptr), cudaErrorInvalidDeviceFunction);
+	WANT(cudaLaunchKernel((const void *)nullptr, dim3(2), dim3(64), nullptr, 0, nullptr), cudaErrorInvalidDeviceFunction);
 	puts("templates: OK");
 }
