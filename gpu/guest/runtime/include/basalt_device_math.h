@@ -10,10 +10,12 @@
 
 #define BASALT_MATH1(name, builtin) \
 	BASALT_DEVICE double name(double x) { return builtin(x); } \
-	BASALT_DEVICE float name##f(float x) { return builtin##f(x); }
+	BASALT_DEVICE float name##f(float x) { return builtin##f(x); } \
+	BASALT_DEVICE float name(float x) { return builtin##f(x); }
 #define BASALT_MATH2(name, builtin) \
 	BASALT_DEVICE double name(double x, double y) { return builtin(x, y); } \
-	BASALT_DEVICE float name##f(float x, float y) { return builtin##f(x, y); }
+	BASALT_DEVICE float name##f(float x, float y) { return builtin##f(x, y); } \
+	BASALT_DEVICE float name(float x, float y) { return builtin##f(x, y); }
 BASALT_MATH1(fabs, __builtin_fabs)
 BASALT_MATH1(floor, __builtin_floor)
 BASALT_MATH1(ceil, __builtin_ceil)
@@ -25,9 +27,11 @@ BASALT_MATH2(fmax, __builtin_fmax)
 BASALT_MATH2(copysign, __builtin_copysign)
 BASALT_DEVICE double sqrt(double x) { return __nvvm_sqrt_rn_d(x); }
 BASALT_DEVICE float sqrtf(float x) { return __nvvm_sqrt_rn_f(x); }
+BASALT_DEVICE float sqrt(float x) { return __nvvm_sqrt_rn_f(x); }
 BASALT_DEVICE double rsqrt(double x) { return 1 / __nvvm_sqrt_rn_d(x); }
 BASALT_DEVICE float rsqrtf(float x) { return 1 / __nvvm_sqrt_rn_f(x); }
 BASALT_DEVICE double fma(double x, double y, double z) { return __nvvm_fma_rn_d(x, y, z); }
+BASALT_DEVICE float fma(float x, float y, float z) { return __nvvm_fma_rn_f(x, y, z); }
 BASALT_DEVICE float fmaf(float x, float y, float z) { return __nvvm_fma_rn_f(x, y, z); }
 BASALT_DEVICE float __fmaf_rn(float x, float y, float z) { return __nvvm_fma_rn_f(x, y, z); }
 BASALT_DEVICE float __fdividef(float x, float y) { return __nvvm_div_approx_f(x, y); }
@@ -39,6 +43,7 @@ BASALT_DEVICE float __sinf(float x) { return __nvvm_sin_approx_f(x); }
 BASALT_DEVICE float __cosf(float x) { return __nvvm_cos_approx_f(x); }
 BASALT_DEVICE float __powf(float x, float y) { return __nvvm_ex2_approx_f(y * __nvvm_lg2_approx_f(x)); }
 BASALT_DEVICE double round(double x) { return copysign(floor(fabs(x) + (fabs(x) < 4503599627370496.0 ? 0.5 : 0)), x); }
+BASALT_DEVICE float round(float x) { return (float)round((double)x); }
 BASALT_DEVICE float roundf(float x) { return (float)round((double)x); }
 
 /* x * 2^n, for n of the size that exponents have; in two steps, so that a result
@@ -255,8 +260,14 @@ BASALT_DEVICE double fmod(double x, double y)
 	return copysign(r, x);
 }
 
-#define BASALT_ROUNDED(name) BASALT_DEVICE float name##f(float x) { return (float)name((double)x); }
-#define BASALT_ROUNDED2(name) BASALT_DEVICE float name##f(float x, float y) { return (float)name((double)x, (double)y); }
+/* Forms for float under both of their names, and for int. */
+#define BASALT_ROUNDED(name) \
+	BASALT_DEVICE double name(int x) { return name((double)x); } \
+	BASALT_DEVICE float name##f(float x) { return (float)name((double)x); } \
+	BASALT_DEVICE float name(float x) { return (float)name((double)x); }
+#define BASALT_ROUNDED2(name) \
+	BASALT_DEVICE float name##f(float x, float y) { return (float)name((double)x, (double)y); } \
+	BASALT_DEVICE float name(float x, float y) { return (float)name((double)x, (double)y); }
 BASALT_ROUNDED(exp)
 BASALT_ROUNDED(exp2)
 BASALT_ROUNDED(expm1)
@@ -278,5 +289,11 @@ BASALT_ROUNDED2(atan2)
 BASALT_ROUNDED2(pow)
 BASALT_ROUNDED2(fmod)
 BASALT_ROUNDED2(hypot)
+
+BASALT_DEVICE int abs(int x) { return x < 0 ? -x : x; }
+BASALT_DEVICE long abs(long x) { return x < 0 ? -x : x; }
+BASALT_DEVICE long long abs(long long x) { return x < 0 ? -x : x; }
+BASALT_DEVICE float abs(float x) { return __builtin_fabsf(x); }
+BASALT_DEVICE double abs(double x) { return __builtin_fabs(x); }
 
 #endif

@@ -12,6 +12,11 @@
 #include "basalt_device.h"
 #include "basalt_device_math.h"
 
+/* CUDA sources expect these without asking. After the device's functions, so
+ * that the names in std stand for both sides. */
+#include <math.h>
+#include <time.h>
+
 /* What clang turns <<<>>> into. */
 extern "C" unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared = 0, void *stream = 0);
 

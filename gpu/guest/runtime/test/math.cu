@@ -1,7 +1,6 @@
 // The mathematics of the headers against the host's library.
-#include <math.h>
-
-#include <vector>
+#include <algorithm>
+#include <cmath>
 
 #include "check.h"
 
@@ -43,6 +42,19 @@ __global__ void two(const double *x, const double *y, double *out)
 	out[4 * i + 1] = fmod(x[i], y[i]);
 	out[4 * i + 2] = atan2(x[i], y[i]);
 	out[4 * i + 3] = hypot(x[i], y[i]);
+}
+
+// The names of C++, for every type, with and without std.
+template <class T> static __host__ __device__ double names(T x, int i)
+{
+	return exp(x) + std::exp(x) + sqrt(x) + std::sqrt(x) + pow(x, (T)2) + std::pow(x, 2) + abs(x) + std::abs(x) + fabs(x) + std::sin(x) +
+	       std::floor(x) + log(x) + std::max(x, (T)2) + max(i, 7) + abs(i) + exp(i) + std::fmin(x, (T)1);
+}
+
+__global__ void call_names(float f, double d, int i, double *out)
+{
+	out[0] = names(f, i);
+	out[1] = names(d, i);
 }
 
 static bool near(double got, double want, double epsilon, double ulps)
@@ -88,5 +100,8 @@ int main()
 		ASSERT(near(out[4 * i + 2], atan2(x[i], y[i]), 2.3e-16, 8));
 		ASSERT(near(out[4 * i + 3], hypot(x[i], y[i]), 2.3e-16, 4));
 	}
+	call_names<<<1, 1>>>(1.5f, 2.5, -3, dout);
+	CHECK(cudaMemcpy(out, dout, sizeof out, cudaMemcpyDeviceToHost));
+	ASSERT(near(out[0], names(1.5f, -3), 1e-7, 4) && near(out[1], names(2.5, -3), 2.3e-16, 8));
 	puts("math: OK");
 }
