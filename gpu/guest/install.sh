@@ -4,6 +4,12 @@
 # nvidia-smi of the virtual GPU. Run as root. Running it again brings everything
 # to this disc's version and changes nothing else.
 #
+# Basalt's libcudart comes beside a vendor's and is used where asked for: by
+# basalt-cuda-run, by programs that basalt-clang linked, or for the whole machine:
+#
+# BASALT_CUDART=default install.sh   lets the loader find it before any other;
+# BASALT_CUDART=beside install.sh    ends that. Without either it stays as it is.
+#
 # DESTDIR=/mnt/root install.sh   installs into a mounted system: nothing is
 #                                loaded or started then.
 set -eu
@@ -17,7 +23,11 @@ say() { echo "basalt-tools: $*"; }
 die() { echo "basalt-tools: $*" >&2; exit 1; }
 
 [ "$(id -u)" = 0 ] || die "run as root"
-for f in lib/libcuda.so.1 lib/libnvidia-ml.so.1 bin/nvidia-smi; do
+case ${BASALT_CUDART:-} in
+'' | default | beside) ;;
+*) die "BASALT_CUDART is $BASALT_CUDART, want default or beside" ;;
+esac
+for f in lib/libcuda.so.1 lib/libnvidia-ml.so.1 bin/nvidia-smi lib/libcudart.so.12; do
 	[ -f "$here/$f" ] || die "$here/$f is missing: is this the whole disc?"
 done
 
@@ -45,6 +55,24 @@ say "libcuda.so.1 and libnvidia-ml.so.1 in $libdir"
 put 755 "$here/bin/nvidia-smi" /usr/local/bin/nvidia-smi
 [ ! -f "$here/bin/cuda-info" ] || put 755 "$here/bin/cuda-info" /usr/local/bin/cuda-info
 say "nvidia-smi in /usr/local/bin"
+
+for lib in "$here"/lib/libcudart.so.*; do
+	put 644 "$lib" "$libdir/cudart/$(basename "$lib")"
+done
+for f in "$here"/include/cuda/*.h; do
+	put 644 "$f" "/usr/include/basalt/cuda/$(basename "$f")"
+done
+put 755 "$here/bin/basalt-cuda-run" /usr/local/bin/basalt-cuda-run
+put 755 "$here/bin/basalt-clang" /usr/local/bin/basalt-clang
+case ${BASALT_CUDART:-} in
+default) echo "$libdir/cudart" | text /etc/ld.so.conf.d/00-basalt-cudart.conf ;;
+beside) rm -f "$dest/etc/ld.so.conf.d/00-basalt-cudart.conf" ;;
+esac
+if [ -f "$dest/etc/ld.so.conf.d/00-basalt-cudart.conf" ]; then
+	say "libcudart in $libdir/cudart, the machine's default"
+else
+	say "libcudart in $libdir/cudart, used by basalt-cuda-run PROGRAM"
+fi
 
 for f in "$here"/demo/*; do
 	[ -f "$f" ] || continue

@@ -1,0 +1,195 @@
+package guest_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// The runtime library (runtime/) as its users meet it: programs that clang built
+// with our headers, programs in C, and the loader.
+
+var cudaPrograms = sync.OnceValues(func() (string, error) {
+	out, err := exec.Command("make", "--no-print-directory", "-j2", "BUILD="+filepath.Dir(outDir), "cudaprograms").CombinedOutput()
+	return string(out), err
+})
+
+// cudaProgram builds all CUDA programs once and returns the path of one.
+func cudaProgram(t *testing.T, name string) string {
+	t.Helper()
+	if _, err := exec.LookPath("clang++-19"); err != nil {
+		t.Skip("clang++-19 is not installed (package clang-19): no CUDA program can be built")
+	}
+	if out, err := cudaPrograms(); err != nil {
+		t.Fatalf("make cudaprograms: %v\n%s", err, out)
+	}
+	return object(filepath.Join("cuda", name))
+}
+
+func TestCUDAPrograms(t *testing.T) {
+	g := startGPUD(t)
+	for _, name := range []string{"reduction", "matmul", "histogram", "scan", "stencil", "streams", "symbols", "templates",
+		"memory", "errors", "math", "threads", "perthread"} {
+		t.Run(name, func(t *testing.T) {
+			program := cudaProgram(t, name)
+			if got := g.run(t, made("bin", "basalt-cuda-run"), program); got != name+": OK\n" {
+				t.Errorf("it printed %q", got)
+			}
+		})
+	}
+	t.Run("loader", func(t *testing.T) {
+		program := cudaProgram(t, "loader")
+		if got := g.run(t, made("bin", "basalt-cuda-run"), program, object("cuda/plugin.so")); got != "loader: OK\nat exit\n" {
+			t.Errorf("it printed %q", got)
+		}
+	})
+}
+
+// Programs in C, one for each version, check every exported function's version
+// node and the layout of the device's properties.
+func TestCudartVersions(t *testing.T) {
+	g := startGPUD(t)
+	for major, soname := range map[string]string{"11": "libcudart.so.11.0", "12": "libcudart.so.12", "13": "libcudart.so.13"} {
+		got := g.run(t, made("bin", "basalt-cuda-run"), object("user-"+major), soname)
+		if !strings.HasPrefix(got, "user: "+major) || !strings.HasSuffix(got, " of Basalt Soft GPU: OK\n") {
+			t.Errorf("version %s printed %q", major, got)
+		}
+	}
+}
+
+// Graphs, pools, textures and peers go to the driver as it wants them: checked
+// with a driver that only looks at its arguments, since no vGPU has all of them.
+func TestCudartTranslation(t *testing.T) {
+	cmd := exec.Command(object("translate"))
+	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+object("fakedriver")+":"+made("lib"))
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "translate: OK\n" {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// torchNeeds is what PyTorch 2.6 (with gloo) takes from the shared library.
+const torchNeeds = `DeviceCanAccessPeer DeviceEnablePeerAccess DeviceGetAttribute DeviceGetDefaultMemPool
+DeviceGetPCIBusId DeviceGetStreamPriorityRange DeviceSynchronize DriverGetVersion EventCreate EventCreateWithFlags EventDestroy
+EventElapsedTime EventQuery EventRecord EventSynchronize Free FreeAsync FreeHost FuncGetAttributes FuncSetAttribute GetDevice
+GetDeviceCount GetDeviceProperties_v2 GetErrorName GetErrorString GetLastError GraphDebugDotPrint GraphDestroy GraphExecDestroy
+GraphGetNodes GraphInstantiate GraphInstantiateWithFlags GraphLaunch HostAlloc HostGetDevicePointer HostRegister HostUnregister
+IpcCloseMemHandle IpcGetEventHandle IpcGetMemHandle IpcOpenEventHandle IpcOpenMemHandle LaunchHostFunc LaunchKernel
+LaunchKernelExC Malloc MallocAsync MemGetInfo MemPoolGetAttribute MemPoolSetAccess MemPoolSetAttribute MemPoolTrimTo Memcpy
+MemcpyAsync MemcpyPeerAsync Memset MemsetAsync OccupancyMaxActiveBlocksPerMultiprocessorWithFlags PeekAtLastError
+PointerGetAttributes ProfilerStart ProfilerStop RuntimeGetVersion SetDevice StreamBeginCapture StreamCreate
+StreamCreateWithPriority StreamDestroy StreamEndCapture StreamGetCaptureInfo_v2 StreamGetPriority StreamIsCapturing StreamQuery
+StreamSynchronize StreamWaitEvent ThreadExchangeStreamCaptureMode`
+
+// Every symbol has the version node of its library, nothing else is exported, and
+// what PyTorch needs is there.
+func TestCudartExports(t *testing.T) {
+	for _, soname := range []string{"libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13"} {
+		out, err := exec.Command("nm", "-D", "--defined-only", made("lib", soname)).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		have := map[string]bool{}
+		for line := range strings.Lines(string(out)) {
+			f := strings.Fields(line)
+			name, version, _ := strings.Cut(f[len(f)-1], "@@")
+			have[name] = true
+			if f[1] == "A" { // the version node itself
+				continue
+			}
+			if version != soname || !strings.HasPrefix(strings.TrimPrefix(name, "__"), "cuda") {
+				t.Errorf("%s exports %s with version %q", soname, name, version)
+			}
+		}
+		for _, n := range strings.Fields(torchNeeds) {
+			if soname == "libcudart.so.12" && !have["cuda"+n] {
+				t.Errorf("%s lacks cuda%s", soname, n)
+			}
+		}
+	}
+}
+
+func TestCudartGeneratedFilesAreFresh(t *testing.T) {
+	cmd := exec.Command("go", "run", "./gen", "-check")
+	cmd.Dir = "runtime"
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// Without a driver a program starts, and is told.
+func TestCudartWithoutDriver(t *testing.T) {
+	var none *gpud
+	alone := t.TempDir()
+	library, err := os.ReadFile(made("lib", "libcudart.so.12"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// An empty file in its place hides a driver that this machine may have.
+	for name, content := range map[string][]byte{"libcudart.so.12": library, "libcuda.so.1": nil} {
+		if err := os.WriteFile(filepath.Join(alone, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for dir, want := range map[string]string{
+		made("lib"): "no CUDA-capable device is detected (100)",
+		alone:       "CUDA driver version is insufficient for CUDA runtime version (35)",
+	} {
+		cmd := none.command(t, object("user-12"), "libcudart.so.12")
+		cmd.Env = append(cmd.Env, "LD_LIBRARY_PATH="+dir)
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), want) {
+			t.Errorf("%v: it printed %q, want %q", err, out, want)
+		}
+	}
+}
+
+func TestCudaRun(t *testing.T) {
+	cmd := exec.Command(made("bin", "basalt-cuda-run"), "sh", "-c", "echo $LD_LIBRARY_PATH")
+	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH=/opt/other")
+	out, err := cmd.CombinedOutput()
+	first, rest, _ := strings.Cut(strings.TrimSpace(string(out)), ":")
+	if err != nil || rest != "/opt/other" {
+		t.Errorf("%v, the loader path is %q", err, out)
+	}
+	if same, err := os.Stat(filepath.Join(first, "libcudart.so.12")); err != nil || same.Size() == 0 {
+		t.Errorf("the first folder, %s, has no libcudart: %v", first, err)
+	}
+	if out, err := exec.Command(made("bin", "basalt-cuda-run")).CombinedOutput(); err == nil || !strings.HasPrefix(string(out), "usage: ") {
+		t.Errorf("without a program: %v, %q", err, out)
+	}
+}
+
+// The installer lays the libraries beside a vendor's, and makes them the default
+// only when told.
+func TestInstallCudart(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("the installer wants root")
+	}
+	dest := t.TempDir()
+	conf := filepath.Join(dest, "etc/ld.so.conf.d/00-basalt-cudart.conf")
+	for _, step := range []struct {
+		choice      string
+		fails, conf bool
+	}{{"", false, false}, {"default", false, true}, {"", false, true}, {"beside", false, false}, {"maybe", true, false}} {
+		cmd := exec.Command(made("install.sh"))
+		cmd.Env = append(os.Environ(), "DESTDIR="+dest, "BASALT_CUDART="+step.choice)
+		if out, err := cmd.CombinedOutput(); (err != nil) != step.fails {
+			t.Fatalf("BASALT_CUDART=%s: %v\n%s", step.choice, err, out)
+		}
+		if _, err := os.Stat(conf); (err == nil) != step.conf {
+			t.Errorf("BASALT_CUDART=%s: %s: %v", step.choice, conf, err)
+		}
+	}
+	for _, f := range []string{"usr/lib/basalt/cudart/libcudart.so.11.0", "usr/lib/basalt/cudart/libcudart.so.12",
+		"usr/lib/basalt/cudart/libcudart.so.13", "usr/include/basalt/cuda/cuda_runtime.h", "usr/local/bin/basalt-cuda-run",
+		"usr/local/bin/basalt-clang"} {
+		if _, err := os.Stat(filepath.Join(dest, f)); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dest, "usr/lib/basalt/libcudart.so.12")); err == nil {
+		t.Error("libcudart lies where the loader finds it by itself")
+	}
+}

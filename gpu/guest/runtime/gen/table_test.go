@@ -1,0 +1,47 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestParseFunction(t *testing.T) {
+	f, err := parseFunction("11-12 ptsz call | cudaError_t cudaX(const char *name, cudaStream_t s=0) | cuX(name, s)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.from != 11 || f.to != 12 || f.name != "cudaX" || f.call != "cuX(name, s)" || len(f.params) != 2 {
+		t.Errorf("the row became %+v", f)
+	}
+	if got, want := f.prototype("_ptsz"), "cudaError_t cudaX_ptsz(const char *name, cudaStream_t s)"; got != want {
+		t.Errorf("prototype %q, want %q", got, want)
+	}
+	if got, want := f.declaration(""), "CUDARTAPI cudaError_t cudaX(const char *name, cudaStream_t s BASALT_OR(0));\n"; got != want {
+		t.Errorf("declaration %q, want %q", got, want)
+	}
+	if got, want := f.driverCall(true), "call_cuX(name, own_stream(s))"; got != want {
+		t.Errorf("the call of the per-thread form is %q, want %q", got, want)
+	}
+	if got, want := f.guard(), "#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12\n"; got != want {
+		t.Errorf("guard %q, want %q", got, want)
+	}
+}
+
+func TestWrongRows(t *testing.T) {
+	for row, want := range map[string]string{
+		"11-13 - call":              "want VERSIONS FORM KIND",
+		"new - own | int f(void)":   "versions",
+		"11-13 async own | int f()": `form "async" is not known`,
+		"11-13 - guess | int f()":   `kind "guess" is not known`,
+		"11-13 - own | int f":       "is not a prototype",
+		"11-13 - call | int f()":    "a driver call is for the kinds",
+	} {
+		if _, err := parseFunction(row); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want an error with %q", row, err, want)
+		}
+	}
+	err := checkCalls([]function{{name: "cudaX", call: "cuY(a)"}}, []driverFunction{{name: "cuX"}})
+	if err == nil || !strings.Contains(err.Error(), "cudaX calls cuY") {
+		t.Errorf("a call of an unknown driver function: %v", err)
+	}
+}

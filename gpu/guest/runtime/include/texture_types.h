@@ -1,0 +1,2 @@
+/* What programs expect here is in driver_types.h. */
+#include "driver_types.h"

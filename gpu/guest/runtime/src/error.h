@@ -1,0 +1,11 @@
+#ifndef ERROR_H
+#define ERROR_H
+
+struct error_row {
+	int code;
+	const char *name, *text;
+};
+extern const struct error_row error_rows[]; /* in the order of their codes */
+extern const unsigned int error_row_count;
+
+#endif

@@ -1,0 +1,11 @@
+#ifndef LAUNCH_H
+#define LAUNCH_H
+
+#include <stdbool.h>
+
+#include "driver_types.h"
+
+/* Launches the kernel of a host symbol; the thread has a context. */
+cudaError_t launch(const void *func, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t stream, bool cooperative);
+
+#endif

@@ -1,0 +1,73 @@
+/* What the files of the runtime library share. Lock order: contexts
+ * (context.c), then the registry of host symbols, then a fatbin's own lock. */
+#ifndef RUNTIME_H
+#define RUNTIME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cuda_runtime_api.h"
+#include "driver.h"
+
+#define MAX_DEVICES 64
+
+/* What a thread has chosen and what went wrong in it. */
+struct thread {
+	int device;
+	cudaError_t last;
+	void *context;        /* that was made current here */
+	unsigned int made_at; /* generation of the device's context at that time */
+	int capture_mode;     /* where the driver knows no stream capture */
+};
+extern _Thread_local struct thread thread;
+
+/* Makes the driver ready and a context current: what a call of the API needs. */
+cudaError_t enter(void);
+/* Remembers the error for cudaGetLastError. */
+cudaError_t finish(cudaError_t err);
+/* Makes the primary context of a device current in this thread. */
+cudaError_t bind_device(int device);
+cudaError_t current_context(void **context);
+int current_device(void);
+/* The device's primary context goes away: other threads notice by its generation. */
+cudaError_t reset_device(int device);
+cudaError_t sticky_error(void);
+
+/* The stream of a call in its per-thread form. */
+static inline cudaStream_t own_stream(cudaStream_t s)
+{
+	return s ? s : cudaStreamPerThread;
+}
+
+static inline CUdeviceptr device_address(const void *p)
+{
+	return (CUdeviceptr)(uintptr_t)p;
+}
+
+/* registry.c: what the program's own code has registered. */
+struct symbol;
+cudaError_t symbol_function(const void *host, void **function);
+cudaError_t symbol_kernel(const void *host, void **kernel);
+const char *symbol_name(const void *host);
+cudaError_t symbol_variable(const void *host, CUdeviceptr *address, size_t *size);
+void registry_forget_context(void *context);
+void registry_after_fork(void);
+void context_after_fork(void);
+void *registry_add_fatbin(const void *wrapper);
+void registry_add_function(void *fatbin, const void *host, const char *name);
+void registry_add_variable(void *fatbin, const void *host, const char *name, size_t size, void **managed);
+void registry_load_managed(void *fatbin);
+void registry_remove_fatbin(void *fatbin);
+
+/* array.c */
+cudaError_t array_element_size(cudaArray_const_t array, size_t *bytes);
+int driver_format(const struct cudaChannelFormatDesc *d, unsigned int *channels);
+struct cudaChannelFormatDesc channel_desc(int format, unsigned int channels);
+
+/* copy.c and copy_box.c */
+cudaError_t check_kind(enum cudaMemcpyKind kind);
+cudaError_t copy_plain(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind, bool per_thread);
+cudaError_t copy_async(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t driver_box(const struct cudaMemcpy3DParms *p, struct driver_box *b);
+
+#endif

@@ -1,0 +1,65 @@
+// Loads and unloads a shared object with kernels again and again; works in a
+// child of fork; and works in handlers that run at the end.
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+
+__global__ void set(int *p, int v) { *p = v; }
+
+static int run_set(int v)
+{
+	int *dev, got = -1;
+
+	CHECK(cudaMalloc(&dev, sizeof got));
+	set<<<1, 1>>>(dev, v);
+	CHECK(cudaMemcpy(&got, dev, sizeof got, cudaMemcpyDeviceToHost));
+	CHECK(cudaFree(dev));
+	return got;
+}
+
+static void at_exit()
+{
+	int *dev;
+
+	// Registered before main began to use the GPU, so it runs after the program's
+	// kernels were unregistered or before: either way nothing crashes.
+	if (cudaMalloc(&dev, 4) == cudaSuccess)
+		(void)cudaFree(dev);
+	puts("at exit");
+}
+
+struct global {
+	~global() { (void)cudaDeviceSynchronize(); }
+} global_object;
+
+int main(int argc, char **argv)
+{
+	int status;
+	pid_t child;
+
+	ASSERT(argc == 2);
+	atexit(at_exit);
+	for (int i = 0; i < 3; i++) {
+		void *library = dlopen(argv[1], RTLD_NOW);
+		int (*run)();
+
+		if (!library)
+			fprintf(stderr, "%s\n", dlerror());
+		ASSERT(library);
+		run = (int (*)())dlsym(library, "plugin_run");
+		ASSERT(run() == 101 && run() == 102); // a fresh variable each time
+		ASSERT(run_set(i) == i);
+		ASSERT(dlclose(library) == 0);
+	}
+	if ((child = fork()) == 0) {
+		ASSERT(run_set(1234) == 1234);
+		_exit(0);
+	}
+	ASSERT(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	ASSERT(run_set(5) == 5);
+	CHECK(cudaDeviceReset());
+	ASSERT(run_set(6) == 6);
+	puts("loader: OK");
+}

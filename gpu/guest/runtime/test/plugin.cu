@@ -1,0 +1,17 @@
+// A shared object with a kernel and a variable of its own: see loader.cu.
+#include "check.h"
+
+static __device__ int calls = 100;
+
+__global__ void bump(int *out) { *out = ++calls; }
+
+extern "C" int plugin_run()
+{
+	int *dev, host = -1;
+
+	CHECK(cudaMalloc(&dev, sizeof host));
+	bump<<<1, 1>>>(dev);
+	CHECK(cudaMemcpy(&host, dev, sizeof host, cudaMemcpyDeviceToHost));
+	CHECK(cudaFree(dev));
+	return host;
+}
