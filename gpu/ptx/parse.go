@@ -152,17 +152,32 @@ func (p *parser) topLevel() error {
 	case ".alias":
 		return p.errorf(".alias is not supported")
 	}
-	extern := false
-	for d == ".visible" || d == ".weak" || d == ".common" || d == ".extern" {
-		extern = extern || d == ".extern"
+	extern, link := false, Internal
+	for linking := true; linking; {
+		switch d {
+		case ".extern":
+			extern = true
+		case ".visible":
+			link = Visible
+		case ".weak":
+			link = Weak
+		case ".common":
+			link = Common
+		default:
+			linking = false
+			continue
+		}
 		if d, err = p.word(); err != nil {
 			return err
 		}
 	}
 	if d == ".entry" || d == ".func" {
-		return p.function(d == ".entry", extern)
+		return p.function(d == ".entry", extern, link)
 	}
-	return p.variables(d, extern, func(v *Var) error { return p.addModuleVar(v) })
+	return p.variables(d, extern, func(v *Var) error {
+		v.Link = link
+		return p.addModuleVar(v)
+	})
 }
 
 func (p *parser) addModuleVar(v *Var) error {
@@ -225,8 +240,12 @@ func (p *parser) target() error {
 // checkRelocs resolves the names inside initialisers.
 func (p *parser) checkRelocs() error {
 	for _, v := range p.mod.Vars {
-		for _, r := range v.Relocs {
-			if p.vars[r.Symbol] == nil {
+		for i := range v.Relocs {
+			r := &v.Relocs[i]
+			r.Var, r.Func = p.vars[r.Symbol], p.funcs[r.Symbol]
+			if r.Var != nil {
+				r.Func = nil
+			} else if r.Func == nil {
 				return &Error{Line: v.Line, Msg: "initialiser of " + v.Name + " names unknown variable " + r.Symbol}
 			}
 		}

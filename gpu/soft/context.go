@@ -32,6 +32,7 @@ type Context struct {
 	poisoned error
 	closed   bool
 	modules  map[*module]bool
+	lastCode uint64            // the highest address of a function
 	allocs   map[uint64]extent // by device address, those not freed yet
 	away     away
 }

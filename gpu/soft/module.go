@@ -1,13 +1,11 @@
 package soft
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
-	"github.com/basalt-gpu/basalt/gpu/fatbin"
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
@@ -29,17 +27,18 @@ type function struct {
 // ModuleLoad implements worker.Context.
 func (c *Context) ModuleLoad(image []byte, _ worker.ModuleOptions) (worker.Module, []worker.Function, abi.ModuleInfo, error) {
 	var info abi.ModuleInfo
-	src, err := ptxOf(image)
-	if err != nil {
-		info.ErrorLog = err.Error()
-		return nil, nil, info, err
+	mod, err := parseImage(image)
+	var m *module
+	if err == nil {
+		m, err = c.load(mod, &info)
 	}
-	m, err := c.load(src, &info)
 	if err != nil {
 		var pe *ptx.Error
 		if errors.As(err, &pe) {
 			info.ErrorLog = "ptx: " + pe.Error()
 			err = fmt.Errorf("%w: %w", abi.ErrInvalidPTX, err)
+		} else {
+			info.ErrorLog = err.Error()
 		}
 		return nil, nil, info, err
 	}
@@ -50,32 +49,14 @@ func (c *Context) ModuleLoad(image []byte, _ worker.ModuleOptions) (worker.Modul
 	return m, list, info, nil
 }
 
-// ptxOf finds the PTX in an image: the text itself, or a fatbin's.
-func ptxOf(image []byte) (string, error) {
-	switch {
-	case len(image) >= 4 && bytes.Equal(image[:4], []byte("\x7fELF")):
-		return "", fmt.Errorf("%w: a soft GPU runs PTX, not machine code", abi.ErrNoBinaryForGPU)
-	case fatbin.Is(image):
-		return fatbinPTX(image)
-	}
-	return string(bytes.TrimRight(image, "\x00")), nil
-}
-
-func (c *Context) load(src string, info *abi.ModuleInfo) (*module, error) {
-	mod, err := ptx.Parse(src)
-	if err != nil {
-		return nil, err
-	}
-	if mod.Arch == 0 {
-		return nil, &ptx.Error{Line: 1, Msg: "no .target directive with an architecture, such as sm_70"}
-	}
+func (c *Context) load(mod *ptx.Module, info *abi.ModuleInfo) (*module, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.poisoned != nil {
 		return nil, c.poisoned
 	}
 	m := &module{c: c}
-	l := &layout{mod: mod, spaces: c.spaces, address: map[*ptx.Var]uint64{}}
+	l := &layout{mod: mod, spaces: c.spaces, address: map[*ptx.Var]uint64{}, code: map[*ptx.Func]uint64{}}
 	fail := func(err error) (*module, error) {
 		c.freeVars(m)
 		return nil, err
@@ -90,19 +71,24 @@ func (c *Context) load(src string, info *abi.ModuleInfo) (*module, error) {
 			continue
 		}
 		if v.Extern {
-			return fail(&ptx.Error{Line: v.Line, Msg: "unresolved extern variable " + v.Name})
+			return fail(&ptx.Error{Object: v.Object, Line: v.Line, Msg: "unresolved extern variable " + v.Name})
 		}
-		addr, err := c.allocLocked(max(v.Size, 1))
+		addr, err := c.place(m, v.Name, v.Size, info)
 		if err != nil {
 			return fail(err)
 		}
-		m.vars = append(m.vars, addr)
 		l.address[v] = addr
 		copy(c.backing(addr), v.Init)
-		info.Globals = append(info.Globals, abi.GlobalInfo{Name: v.Name, Address: addr, Size: v.Size})
 		if v.Space == ptx.Const {
 			constBytes += int32(v.Size)
 		}
+	}
+	if c.functions(l) {
+		addr, err := c.place(m, heapName, heapBytes, info)
+		if err != nil {
+			return fail(err)
+		}
+		l.heap = newHeap(addr, heapBytes)
 	}
 	if err := relocate(c, l, mod); err != nil {
 		return fail(err)
@@ -124,17 +110,31 @@ func (c *Context) load(src string, info *abi.ModuleInfo) (*module, error) {
 	return m, nil
 }
 
+// heapName is that of the memory of malloc among a module's variables. No
+// variable of PTX can have it.
+const heapName = "malloc heap"
+
+// place gives a variable its memory.
+func (c *Context) place(m *module, name string, size uint64, info *abi.ModuleInfo) (uint64, error) {
+	addr, err := c.allocLocked(max(size, 1))
+	if err != nil {
+		return 0, err
+	}
+	m.vars = append(m.vars, addr)
+	info.Globals = append(info.Globals, abi.GlobalInfo{Name: name, Address: addr, Size: size})
+	return addr, nil
+}
+
 // relocate writes addresses into initialised variables.
 func relocate(c *Context, l *layout, mod *ptx.Module) error {
-	byName := map[string]*ptx.Var{}
-	for _, v := range mod.Vars {
-		byName[v.Name] = v
-	}
 	for _, v := range mod.Vars {
 		for _, r := range v.Relocs {
-			to, ok := l.address[byName[r.Symbol]]
+			to, ok := l.address[r.Var]
+			if r.Func != nil {
+				to, ok = l.code[r.Func]
+			}
 			if !ok {
-				return &ptx.Error{Line: v.Line, Msg: "initialiser of " + v.Name + " names " + r.Symbol + ", which has no fixed address"}
+				return &ptx.Error{Object: v.Object, Line: v.Line, Msg: "initialiser of " + v.Name + " names " + r.Symbol + ", which has no fixed address"}
 			}
 			mem := c.backing(l.address[v])
 			if size := uint64(len(mem)); r.Offset > size || size-r.Offset < 8 {
