@@ -49,6 +49,9 @@ func (c *context) ModuleLoad(image []byte, o worker.ModuleOptions) (worker.Modul
 	if err := c.failed(); err != nil {
 		return nil, nil, info, err
 	}
+	if abi.IsLinkImage(image) {
+		return c.loadLinked(image, o)
+	}
 	isPTX := !bytes.HasPrefix(image, []byte("\x7fELF")) && !bytes.HasPrefix(image, []byte{0x50, 0xed, 0x55, 0xba}) // ELF, fatbin
 	if isPTX {
 		image = append(bytes.TrimRight(image, "\x00"), 0)
@@ -78,18 +81,7 @@ func (c *context) ModuleLoad(image []byte, o worker.ModuleOptions) (worker.Modul
 func (c *context) loadImage(m *out[uintptr], image []byte, o worker.ModuleOptions, info *abi.ModuleInfo) error {
 	j := newOut[jit]()
 	defer j.free()
-	n := 0
-	add := func(option int32, value uintptr) { j.value.options[n], j.value.values[n] = option, value; n++ }
-	add(jitInfoLogBuffer, addressOf(&j.value.info))
-	add(jitInfoLogBufferSizeBytes, logSize-1)
-	add(jitErrorLogBuffer, addressOf(&j.value.error))
-	add(jitErrorLogBufferSizeBytes, logSize-1)
-	if o.OptLevel <= 4 {
-		add(jitOptimizationLevel, uintptr(o.OptLevel))
-	}
-	if o.MaxRegisters > 0 {
-		add(jitMaxRegisters, uintptr(o.MaxRegisters))
-	}
+	n := j.value.fill(o)
 	err := pinned(image, func(address uintptr) error {
 		return c.call(cuModuleLoadDataEx, m.at(), address, uintptr(n), addressOf(&j.value.options), addressOf(&j.value.values))
 	})
