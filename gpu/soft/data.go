@@ -85,11 +85,6 @@ func (c *compiler) video(in *ptx.Inst) ([]step, error) {
 			return nil, in.Errorf("unsupported instruction")
 		}
 	}
-	for i := range in.Args {
-		if err := c.checkOperand(&in.Args[i], ptx.B32, agrees); err != nil {
-			return nil, err
-		}
-	}
 	minus := in.Op == "vsub"
 	if !then {
 		return c.apply(func(d, a, b []uint32) {
