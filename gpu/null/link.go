@@ -17,14 +17,10 @@ func readLinked(image []byte) (*outline, error) {
 		return nil, err
 	}
 	all := &outline{}
-	var modules []ptx.Object
+	var sources []ptx.Source
 	for _, object := range l.Objects {
 		if !isELF(object.Image) && !fatbin.Is(object.Image) {
-			mod, err := parsePTX(string(bytes.TrimRight(object.Image, "\x00")))
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", object.Name, err)
-			}
-			modules = append(modules, ptx.Object{Name: object.Name, Module: mod})
+			sources = append(sources, ptx.Source{Name: object.Name, Text: string(bytes.TrimRight(object.Image, "\x00"))})
 			continue
 		}
 		o, err := read(object.Image)
@@ -33,7 +29,11 @@ func readLinked(image []byte) (*outline, error) {
 		}
 		all.add(o)
 	}
-	mod, err := ptx.Link(modules)
+	objects, err := ptx.OutlineObjects(sources)
+	if err != nil {
+		return nil, fmt.Errorf("%w: ptx: %w", abi.ErrInvalidPTX, err)
+	}
+	mod, err := ptx.Link(objects)
 	if err != nil {
 		return nil, fmt.Errorf("%w: ptx: %w", abi.ErrInvalidPTX, err)
 	}

@@ -8,6 +8,43 @@ type Object struct {
 	Module *Module
 }
 
+// Source is the text of an object.
+type Source struct{ Name, Text string }
+
+// ParseObjects reads modules that are to be linked. Together they may take what
+// one of their size may. The error is an *Error.
+func ParseObjects(sources []Source) ([]Object, error) { return parseObjects(sources, false) }
+
+// OutlineObjects reads them as Outline does.
+func OutlineObjects(sources []Source) ([]Object, error) { return parseObjects(sources, true) }
+
+func parseObjects(sources []Source, outline bool) ([]Object, error) {
+	total := 0
+	for _, s := range sources {
+		if total += len(s.Text); total > MaxSource {
+			return nil, &Error{Object: s.Name, Line: 1, Msg: "source of all objects together too large"}
+		}
+	}
+	b := newBudget(total)
+	objects := make([]Object, 0, len(sources))
+	for _, s := range sources {
+		m, err := parse(s.Text, outline, b)
+		if err != nil {
+			if e, ok := err.(*Error); ok { //nolint:errorlint // our own, never wrapped
+				e.Object = s.Name
+			}
+			return nil, err
+		}
+		if m.Arch == 0 {
+			return nil, &Error{Object: s.Name, Line: 1, Msg: noArch}
+		}
+		objects = append(objects, Object{Name: s.Name, Module: m})
+	}
+	return objects, nil
+}
+
+const noArch = "no .target directive with an architecture, such as sm_70"
+
 // builtin are functions that no object defines: the device brings them (CUDA
 // C++ Programming Guide, "Dynamic Global Memory Allocation", "Formatted Output").
 var builtin = map[string]bool{"malloc": true, "free": true, "vprintf": true}

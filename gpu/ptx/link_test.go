@@ -165,3 +165,17 @@ func TestGCCDeclarations(t *testing.T) {
 		t.Errorf("call %+v", a)
 	}
 }
+
+// Many small objects may not take more than one of their size.
+func TestObjectsShareOneBudget(t *testing.T) {
+	var sources []Source
+	for range 64 { // each asks for 4.7 MB of registers, and alone may have it
+		sources = append(sources, Source{Name: "o", Text: head + ".entry k() { .reg .b32 %r<65000>; ret; }"})
+	}
+	if _, err := ParseObjects(sources[:1]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ParseObjects(sources); err == nil || !strings.Contains(err.Error(), "module too large") {
+		t.Errorf("64 objects that ask for 4.7 MB each: %v", err)
+	}
+}

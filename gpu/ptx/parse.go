@@ -16,27 +16,27 @@ type parser struct {
 	insts  int
 	inited uint64 // bytes of initialisers so far
 	fn     *funcState
-	budget budget
+	budget *budget // shared by modules that are linked
 	// outline leaves the bodies of functions out.
 	outline bool
 }
 
 // Parse reads and checks a whole module. The error is an *Error.
-func Parse(src string) (*Module, error) { return parse(src, false) }
+func Parse(src string) (*Module, error) { return parse(src, false, newBudget(len(src))) }
 
 // Outline reads a module's variables and the heads of its functions: names,
 // parameters and directives. Of a body it checks only that its braces match;
 // Func.Vars and Func.Body stay empty, and MaxInstructions does not apply. The
 // error is an *Error.
-func Outline(src string) (*Module, error) { return parse(src, true) }
+func Outline(src string) (*Module, error) { return parse(src, true, newBudget(len(src))) }
 
-func parse(src string, outline bool) (*Module, error) {
+func parse(src string, outline bool, b *budget) (*Module, error) {
 	if len(src) > MaxSource {
 		return nil, &Error{Line: 1, Msg: "source too large"}
 	}
 	p := &parser{
 		lex: lexer{src: src, line: 1}, mod: &Module{AddressSize: 64},
-		vars: map[string]*Var{}, funcs: map[string]*Func{}, budget: newBudget(src), outline: outline,
+		vars: map[string]*Var{}, funcs: map[string]*Func{}, budget: b, outline: outline,
 	}
 	if err := p.advance(); err != nil {
 		return nil, err

@@ -22,17 +22,21 @@ func parseImage(image []byte) (*ptx.Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	var objects []ptx.Object
+	var sources []ptx.Source
+	total := 0
 	for _, o := range link.Objects {
 		src, err := ptxOf(o.Image)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", o.Name, err)
 		}
-		mod, err := parsePTX(src)
-		if err != nil {
-			return nil, named(err, &ptx.Func{Object: o.Name})
+		if total += len(src); total > ptx.MaxSource { // compressed objects grow
+			return nil, fmt.Errorf("%w: %s: all objects together have more than %d bytes of PTX", abi.ErrInvalidImage, o.Name, ptx.MaxSource)
 		}
-		objects = append(objects, ptx.Object{Name: o.Name, Module: mod})
+		sources = append(sources, ptx.Source{Name: o.Name, Text: src})
+	}
+	objects, err := ptx.ParseObjects(sources)
+	if err != nil {
+		return nil, err
 	}
 	return ptx.Link(objects)
 }
