@@ -62,7 +62,7 @@ func (c *compiler) handOver(steps []step, actual []ptx.Operand, formal []*ptx.Va
 func (c *compiler) ownHandOver(vars []*ptx.Var, in bool) (steps []step, err error) {
 	at := uint32(0)
 	for _, v := range vars {
-		st := step{}
+		var st step
 		if v.Space == ptx.Register {
 			st = c.handOverReg(c.fr.regs[v.Reg], at, in)
 		} else if st, err = c.handOverVar(v, at, in); err != nil {
