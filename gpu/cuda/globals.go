@@ -15,11 +15,11 @@ const maxGlobals = 1 << 16
 // which of them exist, where and how big. PTX ISA 5.4, "Variables".
 var globalPattern = regexp.MustCompile(`(?m)\.(?:global|const)\b[^;={]*?\s([A-Za-z_$%][\w$]*)\s*(?:\[|=|;)`)
 
-// globalNames are the names that an image may have variables under: those of
-// its PTX and of its machine code, of every image of a fatbin. libcuda lists
+// globalNames are the names that images may have variables under: those of
+// their PTX and of their machine code, of every image of a fatbin. libcuda lists
 // the kernels of a module and not its variables. What cannot be read is
 // libcuda's to judge.
-func globalNames(image []byte) (names []string) {
+func globalNames(images ...[]byte) (names []string) {
 	seen := map[string]bool{}
 	add := func(name string) {
 		if !seen[name] && len(names) < maxGlobals {
@@ -27,25 +27,40 @@ func globalNames(image []byte) (names []string) {
 			names = append(names, name)
 		}
 	}
-	entries, _ := fatbin.Entries(image)
-	switch {
-	case fatbin.IsELF(image):
-		addVars(image, add)
-	case fatbin.Is(image):
-		for _, e := range entries {
-			part, err := e.Image()
-			switch {
-			case err != nil:
-			case e.Kind == fatbin.ELF:
-				addVars(part, add)
-			case e.Kind == fatbin.PTX:
-				addCandidates(part, add)
-			}
+	for _, image := range images {
+		switch {
+		case fatbin.IsELF(image):
+			addVars(image, add)
+		case fatbin.Is(image):
+			addEntries(image, add)
+		default:
+			addCandidates(image, add)
 		}
-	default:
-		addCandidates(image, add)
 	}
 	return names
+}
+
+// linkedNames are those of all objects of a linked image.
+func linkedNames(l *abi.LinkImage) []string {
+	var images [][]byte
+	for _, o := range l.Objects {
+		images = append(images, o.Image)
+	}
+	return globalNames(images...)
+}
+
+func addEntries(image []byte, add func(string)) {
+	entries, _ := fatbin.Entries(image)
+	for _, e := range entries {
+		part, err := e.Image()
+		switch {
+		case err != nil:
+		case e.Kind == fatbin.ELF:
+			addVars(part, add)
+		case e.Kind == fatbin.PTX:
+			addCandidates(part, add)
+		}
+	}
 }
 
 func addCandidates(source []byte, add func(string)) {

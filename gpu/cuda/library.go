@@ -23,6 +23,10 @@ const (
 	cuCtxSetCurrent
 	cuModuleLoadDataEx
 	cuModuleUnload
+	cuLinkCreate
+	cuLinkAddData
+	cuLinkComplete
+	cuLinkDestroy
 	cuModuleGetFunction
 	cuModuleGetGlobal
 	cuFuncGetAttribute
@@ -73,6 +77,7 @@ var functions = [firstPassedOn]string{
 	cuDeviceTotalMem: "cuDeviceTotalMem_v2", cuDeviceGetAttribute: "cuDeviceGetAttribute",
 	cuCtxCreate: "cuCtxCreate_v2", cuCtxDestroy: "cuCtxDestroy_v2", cuCtxSetCurrent: "cuCtxSetCurrent",
 	cuModuleLoadDataEx: "cuModuleLoadDataEx", cuModuleUnload: "cuModuleUnload",
+	cuLinkCreate: "cuLinkCreate_v2", cuLinkAddData: "cuLinkAddData_v2", cuLinkComplete: "cuLinkComplete", cuLinkDestroy: "cuLinkDestroy",
 	cuModuleGetFunction: "cuModuleGetFunction", cuModuleGetGlobal: "cuModuleGetGlobal_v2",
 	cuFuncGetAttribute: "cuFuncGetAttribute", cuFuncSetAttribute: "cuFuncSetAttribute",
 	cuMemAlloc: "cuMemAlloc_v2", cuMemFree: "cuMemFree_v2", cuMemHostAlloc: "cuMemHostAlloc", cuMemFreeHost: "cuMemFreeHost",

@@ -47,6 +47,9 @@ func (c *context) ModuleLoad(image []byte, o worker.ModuleOptions) (worker.Modul
 	if err := c.failed(); err != nil {
 		return nil, nil, info, err
 	}
+	if abi.IsLinkImage(image) {
+		return c.loadLinked(image, o)
+	}
 	isPTX := !fatbin.IsELF(image) && !fatbin.Is(image)
 	if isPTX {
 		image = append(bytes.TrimRight(image, "\x00"), 0)
@@ -61,13 +64,18 @@ func (c *context) ModuleLoad(image []byte, o worker.ModuleOptions) (worker.Modul
 	if isPTX {
 		source = string(image[:len(image)-1])
 	}
-	functions, err := c.functions(*m.value, source, &info)
+	return c.loaded(*m.value, source, globalNames(image), info)
+}
+
+// loaded finds out what is in a module that libcuda has loaded.
+func (c *context) loaded(handle uintptr, source string, globals []string, info abi.ModuleInfo) (worker.Module, []worker.Function, abi.ModuleInfo, error) {
+	functions, err := c.functions(handle, source, &info)
 	if err != nil {
-		_ = c.call(cuModuleUnload, *m.value)
+		_ = c.call(cuModuleUnload, handle)
 		return nil, nil, info, err
 	}
-	c.findGlobals(*m.value, globalNames(image), &info)
-	mod := &module{handle: *m.value}
+	c.findGlobals(handle, globals, &info)
+	mod := &module{handle: handle}
 	for _, g := range info.Globals {
 		mod.globals = append(mod.globals, g.Address)
 	}
@@ -77,18 +85,7 @@ func (c *context) ModuleLoad(image []byte, o worker.ModuleOptions) (worker.Modul
 func (c *context) loadImage(m *out[uintptr], image []byte, o worker.ModuleOptions, info *abi.ModuleInfo) error {
 	j := newOut[jit]()
 	defer j.free()
-	n := 0
-	add := func(option int32, value uintptr) { j.value.options[n], j.value.values[n] = option, value; n++ }
-	add(jitInfoLogBuffer, addressOf(&j.value.info))
-	add(jitInfoLogBufferSizeBytes, logSize-1)
-	add(jitErrorLogBuffer, addressOf(&j.value.error))
-	add(jitErrorLogBufferSizeBytes, logSize-1)
-	if o.OptLevel <= 4 {
-		add(jitOptimizationLevel, uintptr(o.OptLevel))
-	}
-	if o.MaxRegisters > 0 {
-		add(jitMaxRegisters, uintptr(o.MaxRegisters))
-	}
+	n := j.value.fill(o)
 	err := pinned(image, func(address uintptr) error {
 		return c.call(cuModuleLoadDataEx, m.at(), address, uintptr(n), addressOf(&j.value.options), addressOf(&j.value.values))
 	})

@@ -140,7 +140,7 @@ func TestDemos(t *testing.T) {
 
 func TestAPI(t *testing.T) {
 	g := startGPUD(t)
-	for _, name := range []string{"threads", "copies", "events", "globals", "library", "jit_logs", "bad_handles",
+	for _, name := range []string{"threads", "copies", "events", "globals", "library", "jit_logs", "link_objects", "bad_handles",
 		"out_of_memory", "attributes", "bad_ptx", "illegal_address", "after_fault", "forks", "proc_address",
 		"callbacks", "callback_errors", "boxes", "memsets", "registers", "occupancy", "queries", "event_chain", "dynamic_shared",
 		"thread_churn", "thread_storm", "context_stacks", "after_context", "interrupted", "fork_exec",

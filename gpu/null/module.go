@@ -98,6 +98,8 @@ func (c *Context) ModuleLoad(image []byte, _ worker.ModuleOptions) (worker.Modul
 // source, the first that can be read counts, PTX before machine code.
 func read(image []byte) (*outline, error) {
 	switch {
+	case abi.IsLinkImage(image):
+		return readLinked(image)
 	case fatbin.IsELF(image):
 		return readCubin(image)
 	case fatbin.Is(image):
@@ -165,6 +167,14 @@ func readCubin(image []byte) (*outline, error) {
 
 // readPTX takes what the heads of PTX say.
 func readPTX(src string) (*outline, error) {
+	mod, err := parsePTX(src)
+	if err != nil {
+		return nil, err
+	}
+	return outlineOf(mod)
+}
+
+func parsePTX(src string) (*ptx.Module, error) {
 	mod, err := ptx.Outline(src)
 	if err != nil {
 		return nil, fmt.Errorf("%w: ptx: %w", abi.ErrInvalidPTX, err)
@@ -172,6 +182,10 @@ func readPTX(src string) (*outline, error) {
 	if mod.Arch == 0 {
 		return nil, fmt.Errorf("%w: ptx: no .target directive with an architecture, such as sm_70", abi.ErrInvalidPTX)
 	}
+	return mod, nil
+}
+
+func outlineOf(mod *ptx.Module) (*outline, error) {
 	o := &outline{arch: mod.Arch}
 	for _, v := range mod.Vars {
 		switch {

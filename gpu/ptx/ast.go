@@ -21,8 +21,22 @@ type Var struct {
 	Relocs []Reloc // addresses inside Init
 	Offset uint32  // in the parameter space, for parameters of entries
 	Reg    int     // register number when Space is Register
+	Link   Linkage
+	Object string // in a linked module: the object that defines it
 	Line   int
 }
+
+// Linkage is who sees a name besides its own object (PTX ISA, "Linking
+// Directives"). Extern is a flag of its own: it says that there is no definition.
+type Linkage uint8
+
+// The linkages. A .common variable is weak, and the largest of its name counts.
+const (
+	Internal Linkage = iota
+	Visible
+	Weak
+	Common
+)
 
 // Reloc is an address in an initialiser.
 type Reloc struct {
@@ -31,6 +45,8 @@ type Reloc struct {
 	Addend  int64
 	Generic bool // wrapped in generic()
 	Size    uint32
+	Var     *Var  // what Symbol is: one of the two
+	Func    *Func // then the address is the function's
 }
 
 // Reg is a virtual register.
@@ -51,6 +67,8 @@ type Func struct {
 	Body    []Inst
 	MaxTID  [3]uint32 // .maxntid, 0 when absent
 	ReqTID  [3]uint32 // .reqntid, 0 when absent
+	Link    Linkage
+	Object  string // in a linked module: the object that defines it
 	Line    int
 }
 
@@ -105,7 +123,7 @@ const (
 	KindPair                // List[0] | List[1]
 	KindList                // List, ( … ) of a call
 	KindTargets             // Targets: a .branchtargets table
-	KindProto               // a .callprototype, Name
+	KindProto               // a .callprototype or .calltargets, Name
 	KindSink                // _
 )
 

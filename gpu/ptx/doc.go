@@ -28,14 +28,19 @@ const (
 
 // Error is what is wrong with a module and where.
 type Error struct {
-	Line int
-	Text string // the instruction, when there is one
-	Msg  string
+	Object string // of several that are linked
+	Line   int
+	Text   string // the instruction, when there is one
+	Msg    string
 }
 
 func (e *Error) Error() string {
-	if e.Text != "" {
-		return fmt.Sprintf("line %d: %s: %s", e.Line, e.Msg, e.Text)
+	where := fmt.Sprintf("line %d: ", e.Line)
+	if e.Object != "" {
+		where = e.Object + ": " + where
 	}
-	return fmt.Sprintf("line %d: %s", e.Line, e.Msg)
+	if e.Text != "" {
+		return where + e.Msg + ": " + e.Text
+	}
+	return where + e.Msg
 }

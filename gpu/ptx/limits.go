@@ -33,23 +33,24 @@ const (
 
 // budget is what a module's tables may still take.
 type budget struct {
+	source int // bytes
 	left   uint64
 	opcode map[string][]string // its parts: few opcodes are in many instructions
 }
 
-func newBudget(src string) budget {
-	return budget{left: allowed(src), opcode: map[string][]string{}}
+func newBudget(source int) *budget {
+	return &budget{source: source, left: allowed(source), opcode: map[string][]string{}}
 }
 
-func allowed(src string) uint64 {
-	return min(tablesBase+tablesPerByte*uint64(len(src)), tablesMost)
+func allowed(source int) uint64 {
+	return min(tablesBase+tablesPerByte*uint64(source), tablesMost)
 }
 
 // charge the budget with n bytes.
 func (p *parser) charge(n uint64) error {
 	if n > p.budget.left {
 		return p.errorf("module too large: its registers, variables and instructions take more than %d bytes of memory, which is what %d bytes of source may take",
-			allowed(p.lex.src), len(p.lex.src))
+			allowed(p.budget.source), p.budget.source)
 	}
 	p.budget.left -= n
 	return nil

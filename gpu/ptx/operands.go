@@ -41,6 +41,11 @@ func (in *Inst) OperandTypes() []Type {
 		return []Type{first, last, last, Pred}
 	case "selp":
 		return []Type{last, last, last, Pred}
+	case "vadd", "vsub":
+		if len(types) == 3 { // scalar video instructions: of the result, and of both sources
+			return append(types, first)
+		}
+		return nil
 	case "slct":
 		return []Type{first, first, first, last}
 	case "cvt":

@@ -16,27 +16,27 @@ type parser struct {
 	insts  int
 	inited uint64 // bytes of initialisers so far
 	fn     *funcState
-	budget budget
+	budget *budget // shared by modules that are linked
 	// outline leaves the bodies of functions out.
 	outline bool
 }
 
 // Parse reads and checks a whole module. The error is an *Error.
-func Parse(src string) (*Module, error) { return parse(src, false) }
+func Parse(src string) (*Module, error) { return parse(src, false, newBudget(len(src))) }
 
 // Outline reads a module's variables and the heads of its functions: names,
 // parameters and directives. Of a body it checks only that its braces match;
 // Func.Vars and Func.Body stay empty, and MaxInstructions does not apply. The
 // error is an *Error.
-func Outline(src string) (*Module, error) { return parse(src, true) }
+func Outline(src string) (*Module, error) { return parse(src, true, newBudget(len(src))) }
 
-func parse(src string, outline bool) (*Module, error) {
+func parse(src string, outline bool, b *budget) (*Module, error) {
 	if len(src) > MaxSource {
 		return nil, &Error{Line: 1, Msg: "source too large"}
 	}
 	p := &parser{
 		lex: lexer{src: src, line: 1}, mod: &Module{AddressSize: 64},
-		vars: map[string]*Var{}, funcs: map[string]*Func{}, budget: newBudget(src), outline: outline,
+		vars: map[string]*Var{}, funcs: map[string]*Func{}, budget: b, outline: outline,
 	}
 	if err := p.advance(); err != nil {
 		return nil, err
@@ -152,17 +152,32 @@ func (p *parser) topLevel() error {
 	case ".alias":
 		return p.errorf(".alias is not supported")
 	}
-	extern := false
-	for d == ".visible" || d == ".weak" || d == ".common" || d == ".extern" {
-		extern = extern || d == ".extern"
+	extern, link := false, Internal
+	for linking := true; linking; {
+		switch d {
+		case ".extern":
+			extern = true
+		case ".visible":
+			link = Visible
+		case ".weak":
+			link = Weak
+		case ".common":
+			link = Common
+		default:
+			linking = false
+			continue
+		}
 		if d, err = p.word(); err != nil {
 			return err
 		}
 	}
 	if d == ".entry" || d == ".func" {
-		return p.function(d == ".entry", extern)
+		return p.function(d == ".entry", extern, link)
 	}
-	return p.variables(d, extern, func(v *Var) error { return p.addModuleVar(v) })
+	return p.variables(d, extern, func(v *Var) error {
+		v.Link = link
+		return p.addModuleVar(v)
+	})
 }
 
 func (p *parser) addModuleVar(v *Var) error {
@@ -225,8 +240,12 @@ func (p *parser) target() error {
 // checkRelocs resolves the names inside initialisers.
 func (p *parser) checkRelocs() error {
 	for _, v := range p.mod.Vars {
-		for _, r := range v.Relocs {
-			if p.vars[r.Symbol] == nil {
+		for i := range v.Relocs {
+			r := &v.Relocs[i]
+			r.Var, r.Func = p.vars[r.Symbol], p.funcs[r.Symbol]
+			if r.Var != nil {
+				r.Func = nil
+			} else if r.Func == nil {
 				return &Error{Line: v.Line, Msg: "initialiser of " + v.Name + " names unknown variable " + r.Symbol}
 			}
 		}

@@ -135,7 +135,7 @@ func (p *parser) label(s *funcState, name string) error {
 			if err := p.expect(";"); err != nil {
 				return err
 			}
-		case ".callprototype", ".calltargets":
+		case ".callprototype", ".calltargets": // the arguments of a call say as much
 			l.proto = true
 			if err := p.skipTo(";"); err != nil {
 				return err
@@ -286,6 +286,9 @@ func (p *parser) name(s *funcState, w string) Operand {
 	}
 	if r, ok := s.reg(w); ok {
 		return Operand{Kind: KindReg, Reg: r}
+	}
+	if o, ok := s.vector(w); ok {
+		return o
 	}
 	if v := s.local(w); v != nil {
 		return Operand{Kind: KindVar, Var: v}

@@ -8,11 +8,12 @@ import (
 // scope is one { } of a function body: names live from their declaration to
 // the end of the scope.
 type scope struct {
-	parent int
-	regs   map[string]int
-	ranges map[string]regRange // .reg .b32 %r<10>
-	vars   map[string]*Var
-	labels map[string]label
+	parent  int
+	regs    map[string]int
+	ranges  map[string]regRange // .reg .b32 %r<10>
+	vars    map[string]*Var
+	labels  map[string]label
+	vectors map[string]int // .reg .v2 .u32 %r: its length; the elements are registers %r.x and %r.y
 }
 
 type regRange struct{ first, count int }
@@ -84,11 +85,11 @@ func (s *funcState) local(name string) *Var {
 	return found
 }
 
-func (p *parser) function(entry, extern bool) (err error) {
+func (p *parser) function(entry, extern bool, link Linkage) (err error) {
 	if err := p.charge(costFunc + costScope); err != nil {
 		return err
 	}
-	f := &Func{Entry: entry, Line: p.tok.line}
+	f := &Func{Entry: entry, Link: link, Line: p.tok.line}
 	s := &funcState{f: f, cur: -1}
 	s.push()
 	p.fn = s
@@ -131,8 +132,10 @@ func (p *parser) function(entry, extern bool) (err error) {
 		if old == nil {
 			f.Extern = true
 		}
+		target.Link = max(target.Link, link)
 		return err
 	}
+	f.Link = max(f.Link, target.Link)
 	if extern {
 		return p.errorf(".extern function %s has a body", f.Name)
 	}
@@ -278,23 +281,18 @@ func (p *parser) registers(s *funcState) error {
 	if err != nil {
 		return err
 	}
-	if vec != 1 {
-		return p.errorf("vector registers are not supported")
-	}
 	for {
 		name, err := p.word()
 		if err != nil {
 			return err
 		}
-		if p.is("<") {
-			if err := p.advance(); err != nil {
+		if vec != 1 {
+			if err := p.vectorReg(s, name, v.Type, int(vec)); err != nil {
 				return err
 			}
-			n, err := p.uint(MaxRegisters)
+		} else if p.is("<") {
+			n, err := p.count(MaxRegisters)
 			if err != nil {
-				return err
-			}
-			if err := p.expect(">"); err != nil {
 				return err
 			}
 			if len(s.f.Regs)+int(n) > MaxRegisters {
@@ -316,4 +314,47 @@ func (p *parser) registers(s *funcState) error {
 			return p.expect(";")
 		}
 	}
+}
+
+// count is the <n> behind a name that stands for n of them.
+func (p *parser) count(limit uint64) (uint64, error) {
+	if err := p.expect("<"); err != nil {
+		return 0, err
+	}
+	n, err := p.uint(limit)
+	if err != nil {
+		return 0, err
+	}
+	return n, p.expect(">")
+}
+
+// elements are the names of a vector's elements.
+var elements = [4]string{".x", ".y", ".z", ".w"}
+
+// vectorReg declares a vector register (PTX ISA, "Vectors") as its elements.
+func (p *parser) vectorReg(s *funcState, name string, t Type, n int) error {
+	for _, e := range elements[:n] {
+		if _, err := p.addReg(s, name+e, t); err != nil {
+			return err
+		}
+	}
+	c := &s.scopes[s.cur]
+	if c.vectors == nil {
+		c.vectors = map[string]int{}
+	}
+	c.vectors[name] = n
+	return nil
+}
+
+// vector returns the operand of a vector register.
+func (s *funcState) vector(name string) (o Operand, ok bool) {
+	s.walk(s.cur, func(c *scope) bool {
+		n := c.vectors[name]
+		for _, e := range elements[:n] {
+			o.List = append(o.List, Operand{Kind: KindReg, Reg: c.regs[name+e]})
+		}
+		return n > 0
+	})
+	o.Kind = KindVec
+	return o, o.List != nil
 }

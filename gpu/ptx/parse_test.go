@@ -167,7 +167,8 @@ func TestScopesAndInitialisers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := m.Vars[0].Relocs; len(r) != 2 || r[0] != (Reloc{0, "tab", 4, true, 8}) || r[1] != (Reloc{8, "tab", 0, false, 8}) {
+	tab := m.Vars[1]
+	if r := m.Vars[0].Relocs; len(r) != 2 || r[0] != (Reloc{0, "tab", 4, true, 8, tab, nil}) || r[1] != (Reloc{8, "tab", 0, false, 8, tab, nil}) {
 		t.Errorf("relocations %+v", r)
 	}
 	if got := string(m.Vars[1].Init); got != "\xff\xff\xff\xff\x00\x00\x80\x3f\x10\x00\x00\x00" {

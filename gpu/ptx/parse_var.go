@@ -3,6 +3,7 @@ package ptx
 import (
 	"encoding/binary"
 	"math"
+	"strconv"
 	"strings"
 )
 
@@ -19,7 +20,7 @@ func (p *parser) variables(d string, extern bool, add func(*Var) error) error {
 		if err := p.declarator(&v, vec); err != nil {
 			return err
 		}
-		if err := add(&v); err != nil {
+		if err := p.each(&v, add); err != nil {
 			return err
 		}
 		if ok, err := p.accept(","); err != nil {
@@ -88,6 +89,29 @@ func (p *parser) declaration(d string, v *Var) (vec uint32, err error) {
 		return 0, p.errorf("declaration without space or type")
 	}
 	return vec, nil
+}
+
+// each gives a variable to add, or those that a count behind its name stands
+// for: .param .u64 %P<2> is %P0 and %P1.
+func (p *parser) each(v *Var, add func(*Var) error) error {
+	if !p.is("<") {
+		return add(v)
+	}
+	n, err := p.count(MaxParameters)
+	if err != nil {
+		return err
+	}
+	if err := p.charge(costVar * n); err != nil {
+		return err
+	}
+	for i := range int(n) {
+		one := *v
+		one.Name += strconv.Itoa(i)
+		if err := add(&one); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (p *parser) declarator(v *Var, vec uint32) (err error) {

@@ -16,7 +16,7 @@ func Signatures(src string) ([]Signature, error) {
 	if len(src) > MaxSource {
 		return nil, &Error{Line: 1, Msg: "source too large"}
 	}
-	p := &parser{lex: lexer{src: src, line: 1}, budget: newBudget(src)}
+	p := &parser{lex: lexer{src: src, line: 1}, budget: newBudget(len(src))}
 	var list []Signature
 	seen := map[string]bool{}
 	for {

@@ -1,6 +1,7 @@
 package soft
 
 import (
+	"errors"
 	"math"
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
@@ -25,6 +26,10 @@ type compiler struct {
 	fr     *frame    // its function
 	place  *place
 	carry  *ref // CC.CF, when used
+
+	callsAddress bool   // somewhere
+	handOverAt   uint32 // the hand-over area in local memory
+	handOverMost uint64 // its size in bytes
 }
 
 type constKey struct {
@@ -32,16 +37,22 @@ type constKey struct {
 	bits  uint64
 }
 
-// frame is where a function keeps its registers and memory. Recursion is
-// refused, so every function has one, and lanes in different calls never
-// share a lane's slots.
+// frame is where a function keeps its registers and memory. Every function has
+// one, and lanes in different calls never share a lane's slots. A lane that
+// enters a function again saves what it has there (recurse.go).
 type frame struct {
 	f      *ptx.Func
 	regs   []ref
 	vars   map[*ptx.Var]uint32 // local memory offsets of .local and .param
 	nodes  []node
 	number []int // block number of a node
-	active bool  // on the call path now: recursion
+	calls  []*ptx.Func
+	index  int
+
+	callsAddress bool
+	from, to     uint32   // its part of local memory
+	prologue     int      // the block where it takes its arguments over
+	entered      *entered // of one that is called dynamically
 }
 
 // layout is what a module's symbols are at run time.
@@ -49,6 +60,11 @@ type layout struct {
 	mod     *ptx.Module
 	spaces  spaces
 	address map[*ptx.Var]uint64 // device addresses of .global and .const
+	// code are the addresses of functions; taken are those whose address is
+	// used, in order.
+	code  map[*ptx.Func]uint64
+	taken []*ptx.Func
+	heap  *heap // for malloc; nil when no function uses it
 	// expanded is what the kernels compiled so far come to (limits.go).
 	expanded int
 }
@@ -56,7 +72,7 @@ type layout struct {
 func compile(l *layout, f *ptx.Func) (*program, error) {
 	p := &program{
 		name: f.Name, const32: map[int]uint32{}, const64: map[int]uint64{}, specials: map[string]int{},
-		params: f.Params, paramBytes: f.ParamBytes(),
+		params: f.Params, paramBytes: f.ParamBytes(), code: map[uint64]*entered{},
 	}
 	c := &compiler{mod: l, p: p, frames: map[*ptx.Func]*frame{}, consts: map[constKey]ref{}, shared: map[*ptx.Var]uint32{}}
 	p.maxThreads = maxThreads
@@ -64,7 +80,7 @@ func compile(l *layout, f *ptx.Func) (*program, error) {
 		p.maxThreads = n
 	}
 	p.reqThreads = f.ReqTID
-	if err := c.function(f, 0); err != nil {
+	if err := c.collect(f); err != nil {
 		return nil, err
 	}
 	if err := l.expand(f, c.frames); err != nil {
@@ -72,7 +88,7 @@ func compile(l *layout, f *ptx.Func) (*program, error) {
 	}
 	p.entry = c.frames[f].number[0]
 	for _, fr := range c.frames {
-		if err := c.emitFrame(fr); err != nil {
+		if err := named(c.emitFrame(fr), fr.f); err != nil {
 			return nil, err
 		}
 	}
@@ -85,18 +101,14 @@ func compile(l *layout, f *ptx.Func) (*program, error) {
 
 // function gives a function its frame and block numbers, and the ones it calls.
 func (c *compiler) function(f *ptx.Func, depth int) error {
-	if fr := c.frames[f]; fr != nil {
-		if fr.active {
-			return &ptx.Error{Line: f.Line, Msg: "recursive function " + f.Name + " is not supported"}
-		}
+	if c.frames[f] != nil {
 		return nil
 	}
 	if depth > maxCallDepth {
 		return &ptx.Error{Line: f.Line, Msg: "calls nested too deeply"}
 	}
-	fr := &frame{f: f, vars: map[*ptx.Var]uint32{}, active: true}
+	fr := &frame{f: f, vars: map[*ptx.Var]uint32{}, from: c.p.localBytes}
 	c.frames[f] = fr
-	defer func() { fr.active = false }()
 	for _, r := range f.Regs {
 		slot, err := c.newReg(r.Type)
 		if err != nil {
@@ -128,6 +140,11 @@ func (c *compiler) function(f *ptx.Func, depth int) error {
 			}
 		}
 	}
+	fr.to = c.p.localBytes
+	if !f.Entry {
+		fr.prologue = len(c.p.blocks)
+		c.p.blocks = append(c.p.blocks, basicBlock{})
+	}
 	nodes, err := buildGraph(f)
 	if err != nil {
 		return err
@@ -142,21 +159,51 @@ func (c *compiler) function(f *ptx.Func, depth int) error {
 		for _, a := range in.Args {
 			c.noteShared(&a)
 		}
-		if in.Op != "call" {
+		if in.Op != "call" || builtinCall(in) {
 			continue
 		}
-		callee, _, _, err := callParts(in)
+		s, err := callParts(in)
 		if err != nil {
 			return err
 		}
-		if callee.Extern {
-			return in.Errorf("function " + callee.Name + " is not in the module")
+		if s.fn == nil {
+			fr.callsAddress, c.callsAddress = true, true
+			continue
 		}
-		if err := c.function(callee, depth+1); err != nil {
+		if s.fn.Extern {
+			return in.Errorf("function " + s.fn.Name + " is not in the module")
+		}
+		fr.calls = append(fr.calls, s.fn)
+		if err := named(c.function(s.fn, depth+1), s.fn); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// collect gives a frame to a kernel and to everything that it may call.
+func (c *compiler) collect(f *ptx.Func) error {
+	if err := named(c.function(f, 0), f); err != nil {
+		return err
+	}
+	if c.callsAddress {
+		for _, t := range c.mod.taken {
+			if err := named(c.function(t, 0), t); err != nil {
+				return err
+			}
+		}
+	}
+	c.dynamics()
+	return nil
+}
+
+// named says in which of several linked objects an error is.
+func named(err error, f *ptx.Func) error {
+	var pe *ptx.Error
+	if errors.As(err, &pe) && pe.Object == "" {
+		pe.Object = f.Object
+	}
+	return err
 }
 
 // noteShared gives module-level shared variables their place when used.
@@ -301,6 +348,11 @@ func (c *compiler) source(a *ptx.Operand, cl class, t ptx.Type) (ref, error) {
 		if cl != classPred {
 			return c.constant(cl, at+uint64(a.Off)), nil
 		}
+	case ptx.KindFunc:
+		if at, ok := c.mod.code[a.Func]; ok && cl == class64 {
+			return c.constant(cl, at), nil
+		}
+		return ref{}, c.in.Errorf("the address of function " + a.Func.Name + " cannot be taken")
 	case ptx.KindSpecial:
 		return c.special(a.Name, cl)
 	}
@@ -325,6 +377,9 @@ func (c *compiler) dest(a *ptx.Operand, cl class) (ref, error) {
 // emitFrame compiles a function's nodes into their blocks.
 func (c *compiler) emitFrame(fr *frame) error {
 	c.fr = fr
+	if err := c.takeArguments(fr); err != nil {
+		return err
+	}
 	for i := range fr.nodes {
 		n := &fr.nodes[i]
 		b := &c.p.blocks[fr.number[i]]
@@ -352,6 +407,7 @@ func (c *compiler) emitFrame(fr *frame) error {
 		}
 		if n.inst != nil {
 			c.at(n.inst)
+			b.endInst = c.place
 		}
 		if err := c.terminator(n, b); err != nil {
 			return err
@@ -362,5 +418,5 @@ func (c *compiler) emitFrame(fr *frame) error {
 
 func (c *compiler) at(in *ptx.Inst) {
 	c.in = in
-	c.place = &place{fn: c.fr.f.Name, line: in.Line, text: in.Text}
+	c.place = &place{object: c.fr.f.Object, fn: c.fr.f.Name, line: in.Line, text: in.Text}
 }

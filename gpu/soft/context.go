@@ -33,6 +33,7 @@ type Context struct {
 	poisoned error
 	closed   bool
 	modules  map[*module]bool
+	lastCode uint64            // the highest address of a function
 	allocs   map[uint64]extent // by device address, those not freed yet
 	hosts    map[uint64]bool   // by address: host memory
 	away     away

@@ -1,6 +1,8 @@
 package soft
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
@@ -15,6 +17,8 @@ func (c *compiler) mov(in *ptx.Inst) ([]step, error) {
 	}
 	d, a := &in.Args[0], &in.Args[1]
 	switch {
+	case in.Has("v2") || in.Has("v4"):
+		return c.movVector(d, a, t)
 	case a.Kind == ptx.KindVec:
 		return c.pack(d, a, t)
 	case d.Kind == ptx.KindVec:
@@ -33,6 +37,74 @@ func (c *compiler) mov(in *ptx.Inst) ([]step, error) {
 		return nil, in.Errorf("unsupported instruction")
 	}
 	return c.apply(vectorOps["mov.b32"], in.Args, t)
+}
+
+// movVector copies between vector registers, or from a list of values (PTX ISA,
+// "Vectors"). All values are read before the first is written.
+func (c *compiler) movVector(d, a *ptx.Operand, t ptx.Type) ([]step, error) {
+	n := len(d.List)
+	if d.Kind != ptx.KindVec || a.Kind != ptx.KindVec || len(a.List) != n || !c.in.Has("v"+strconv.Itoa(n)) || t == ptx.Pred || t.Size() > 8 {
+		return nil, c.in.Errorf("unsupported vector")
+	}
+	op := "mov.b32"
+	if t.Size() == 8 {
+		op = "mov.b64"
+	}
+	var read, write []step
+	for i := range n {
+		for _, o := range []*ptx.Operand{&d.List[i], &a.List[i]} {
+			if err := c.checkOperand(o, t, agrees); err != nil {
+				return nil, err
+			}
+		}
+		src, err := c.source(&a.List[i], classOf(t), t)
+		if err != nil {
+			return nil, err
+		}
+		dst, err := c.dest(&d.List[i], classOf(t))
+		if err != nil {
+			return nil, err
+		}
+		between := c.fresh(classOf(t))
+		read = append(read, step{dense: bind(vectorOps[op], []ref{between, src}), dst: []ref{between}})
+		write = append(write, step{dense: bind(vectorOps[op], []ref{dst, between}), dst: []ref{dst}})
+	}
+	return append(read, write...), nil
+}
+
+// video is vadd and vsub on whole 32-bit words without saturation, with or
+// without a second addition (PTX ISA, "Scalar Video Instructions"). Their
+// results are wrapped to 32 bits, whatever the signs of the operands.
+func (c *compiler) video(in *ptx.Inst) ([]step, error) {
+	then := len(in.Mods) == 4 && in.Mods[3] == "add"
+	if len(in.Mods) != 3 && !then {
+		return nil, in.Errorf("unsupported instruction")
+	}
+	for _, m := range in.Mods[:3] {
+		if m != "u32" && m != "s32" {
+			return nil, in.Errorf("unsupported instruction")
+		}
+	}
+	minus := in.Op == "vsub"
+	if !then {
+		return c.apply(func(d, a, b []uint32) {
+			for i := range d {
+				d[i] = plusMinus(a[i], b[i], minus)
+			}
+		}, in.Args, ptx.B32)
+	}
+	return c.apply(func(d, a, b, e []uint32) {
+		for i := range d {
+			d[i] = plusMinus(a[i], b[i], minus) + e[i]
+		}
+	}, in.Args, ptx.B32)
+}
+
+func plusMinus(a, b uint32, minus bool) uint32 {
+	if minus {
+		return a - b
+	}
+	return a + b
 }
 
 // clock reads nanoseconds for every kind of clock: a cycle of the soft GPU is one.
@@ -251,11 +323,15 @@ func (c *compiler) setp(in *ptx.Inst) ([]step, error) {
 	return []step{s, both}, nil
 }
 
-// set gives all ones or 1.0 instead of a predicate.
+// set gives all ones or 1.0 instead of a predicate. The type of the result comes
+// before that of the operands, or, as GCC writes it, first.
 func (c *compiler) set(in *ptx.Inst) ([]step, error) {
 	op, mods := boolOp(in.Mods)
 	if len(mods) < 3 || op != "" || len(in.Args) != 3 {
 		return nil, in.Errorf("unsupported instruction")
+	}
+	if _, ok := ptx.TypeByName(mods[0]); ok {
+		mods = slices.Insert(mods[1:], len(mods)-2, mods[0])
 	}
 	dt, ok1 := ptx.TypeByName(mods[len(mods)-2])
 	t, ok2 := ptx.TypeByName(mods[len(mods)-1])

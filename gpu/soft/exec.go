@@ -80,6 +80,9 @@ func (m *machine) runGroup(g *group) error {
 		}
 		old := g.pc
 		if alive := b.end(m, g); !alive {
+			if m.fault != nil {
+				return b.wrap(b.endInst, m.fault)
+			}
 			return nil
 		}
 		if len(m.groups) > 1 {
@@ -246,5 +249,9 @@ func (b *basicBlock) wrap(inst *place, err error) error {
 	if inst == nil || errors.Is(err, errStopped) {
 		return err
 	}
-	return fmt.Errorf("%w (kernel %s, line %d: %s)", err, inst.fn, inst.line, inst.text)
+	object := inst.object
+	if object != "" {
+		object += ", "
+	}
+	return fmt.Errorf("%w (kernel %s, %sline %d: %s)", err, inst.fn, object, inst.line, inst.text)
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
@@ -17,6 +18,13 @@ func FuzzModuleLoad(f *testing.F) {
 		}
 	}
 	f.Add([]byte("\x50\xed\x55\xba\x01\x00\x10\x00\x00\x00\x00\x00\x00\x00\x00\x00"))
+	calls := ptxHead + threeFunctions + `.extern .func (.param .u64 r) malloc (.param .u64 n);` + callKernel(
+		`{ .param .u64 n, r; call (r), malloc, (n); } mov.u64 %d2, triple; { .param .u32 a, b; call (b), %d2, (a), P; } P: .callprototype _;`)
+	f.Add([]byte(calls))
+	f.Add([]byte(ptxHead + `.func (.reg .u32 %r) f (.reg .u32 %n) { call (%r), f, (%n); ret; }` + callKernel(`call (%out), f, (%tid);`)))
+	f.Add((&abi.LinkImage{Objects: []abi.LinkObject{
+		{Type: 1, Name: "calls", Image: []byte(calls)}, {Type: 1, Name: "malloc", Image: []byte(ptxHead + ".weak .func (.param .u64 r) malloc (.param .u64 n) { ret; }")},
+	}}).Append(nil))
 	d, err := New(Options{VRAM: 64 << 20})
 	if err != nil {
 		f.Fatal(err)

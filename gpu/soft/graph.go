@@ -36,8 +36,10 @@ func synchronizes(in *ptx.Inst) bool {
 
 func terminates(in *ptx.Inst) bool {
 	switch in.Op {
-	case "bra", "brx", "call", "ret", "exit":
+	case "bra", "brx", "ret", "exit":
 		return true
+	case "call":
+		return !builtinCall(in)
 	}
 	return false
 }

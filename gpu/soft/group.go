@@ -12,7 +12,7 @@ import "slices"
 type group struct {
 	pc    int // basic block, not yet started
 	act   [maxWarps]uint32
-	stack []int // basic blocks to return to
+	stack []call
 	state waitState
 	bar   int // barrier number when state is atBarrier
 	// passed says that the instruction at pc on which the group waited has let
@@ -61,15 +61,15 @@ func spansOf(dst []span, act, valid []uint32) []span {
 func (g *group) before(h *group) bool {
 	n := min(len(g.stack), len(h.stack))
 	for i := range n {
-		if g.stack[i] != h.stack[i] {
-			return g.stack[i] < h.stack[i]
+		if g.stack[i].back != h.stack[i].back {
+			return g.stack[i].back < h.stack[i].back
 		}
 	}
 	switch {
 	case len(g.stack) > n: // g is inside a call that returns to stack[n]
-		return g.stack[n] <= h.pc
+		return g.stack[n].back <= h.pc
 	case len(h.stack) > n:
-		return g.pc < h.stack[n]
+		return g.pc < h.stack[n].back
 	}
 	return g.pc < h.pc
 }

@@ -36,6 +36,10 @@ type machine struct {
 	pool   []*group
 	bars   [16]barrier
 	meet   exchange // the meeting of lanes in work
+	fault  error    // of the end of a block
+
+	saved      map[frameKey][]uint64
+	savedBytes int
 }
 
 // launchEnv is what the machines of one launch share.

@@ -183,15 +183,8 @@ func (m *machine) uniform(a *access, addr uint64, d ref, act []uint32) error {
 	}
 	v := readAs(b, a.typ) & a.mask
 	for w, bits := range act {
-		switch {
-		case bits == ^uint32(0) && d.class == class32:
-			fill(m.v32(d.slot, w, w+1), uint32(v))
-		case bits == ^uint32(0) && d.class == class64:
-			fill(m.v64(d.slot, w, w+1), v)
-		default:
-			for ; bits != 0; bits &= bits - 1 {
-				m.set(d, w*warpSize+mathbits.TrailingZeros32(bits), v)
-			}
+		if bits != 0 {
+			m.spread(d, w, bits, v)
 		}
 	}
 	return nil
@@ -294,6 +287,14 @@ func (m *machine) loadOne(a *access, addrs []uint64, off uint64, d ref, act []ui
 			continue
 		}
 		lane := w * warpSize
+		if a.space <= spGlobal {
+			if done, err := m.broadcast(a, addrs[lane:][:warpSize], off, d, w, bits); done || err != nil {
+				if err != nil {
+					return err
+				}
+				continue
+			}
+		}
 		if bits == ^uint32(0) && size == 4 && d.class == class32 {
 			v, ad := m.r32[d.slot*m.lanes+lane:][:warpSize], addrs[lane:][:warpSize]
 			i := 0
@@ -337,6 +338,41 @@ func (m *machine) loadOne(a *access, addrs []uint64, off uint64, d ref, act []ui
 		whole = words(data)
 	}
 	return nil
+}
+
+// broadcast loads for the active lanes of a warp that have one address. Such a
+// load is one load: were it one for each lane, another block could write in
+// between, and lanes that a program keeps in step would see different values.
+func (m *machine) broadcast(a *access, addrs []uint64, off uint64, d ref, w int, bits uint32) (done bool, err error) {
+	first := addrs[mathbits.TrailingZeros32(bits)]
+	if addrs[mathbits.Len32(bits)-1] != first || a.space == spGeneric && first+off-a.local < spaceSize {
+		return false, nil
+	}
+	for rest := bits; rest != 0; rest &= rest - 1 {
+		if addrs[mathbits.TrailingZeros32(rest)] != first {
+			return false, nil
+		}
+	}
+	b, err := m.window(a.space, a.at(first, off), uint64(a.typ.Size()), 0)
+	if err != nil {
+		return false, err
+	}
+	m.spread(d, w, bits, readAs(b, a.typ)&a.mask)
+	return true, nil
+}
+
+// spread gives some lanes of a warp one value.
+func (m *machine) spread(d ref, w int, bits uint32, v uint64) {
+	switch {
+	case bits == ^uint32(0) && d.class == class32:
+		fill(m.v32(d.slot, w, w+1), uint32(v))
+	case bits == ^uint32(0) && d.class == class64:
+		fill(m.v64(d.slot, w, w+1), v)
+	default:
+		for ; bits != 0; bits &= bits - 1 {
+			m.set(d, w*warpSize+mathbits.TrailingZeros32(bits), v)
+		}
+	}
 }
 
 // readAs reads one value, extended to the register by its type.

@@ -1,13 +1,11 @@
 package soft
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
-	"github.com/basalt-gpu/basalt/gpu/fatbin"
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
@@ -29,17 +27,18 @@ type function struct {
 // ModuleLoad implements worker.Context.
 func (c *Context) ModuleLoad(image []byte, _ worker.ModuleOptions) (worker.Module, []worker.Function, abi.ModuleInfo, error) {
 	var info abi.ModuleInfo
-	src, err := ptxOf(image)
-	if err != nil {
-		info.ErrorLog = err.Error()
-		return nil, nil, info, err
+	mod, err := parseImage(image)
+	var m *module
+	if err == nil {
+		m, err = c.load(mod, &info)
 	}
-	m, err := c.load(src, &info)
 	if err != nil {
 		var pe *ptx.Error
 		if errors.As(err, &pe) {
 			info.ErrorLog = "ptx: " + pe.Error()
 			err = fmt.Errorf("%w: %w", abi.ErrInvalidPTX, err)
+		} else {
+			info.ErrorLog = err.Error()
 		}
 		return nil, nil, info, err
 	}
@@ -50,28 +49,10 @@ func (c *Context) ModuleLoad(image []byte, _ worker.ModuleOptions) (worker.Modul
 	return m, list, info, nil
 }
 
-// ptxOf finds the PTX in an image: the text itself, or a fatbin's.
-func ptxOf(image []byte) (string, error) {
-	switch {
-	case len(image) >= 4 && bytes.Equal(image[:4], []byte("\x7fELF")):
-		return "", fmt.Errorf("%w: a soft GPU runs PTX, not machine code", abi.ErrNoBinaryForGPU)
-	case fatbin.Is(image):
-		return fatbinPTX(image)
-	}
-	return string(bytes.TrimRight(image, "\x00")), nil
-}
-
-func (c *Context) load(src string, info *abi.ModuleInfo) (*module, error) {
-	mod, err := ptx.Parse(src)
-	if err != nil {
-		return nil, err
-	}
-	if mod.Arch == 0 {
-		return nil, &ptx.Error{Line: 1, Msg: "no .target directive with an architecture, such as sm_70"}
-	}
+func (c *Context) load(mod *ptx.Module, info *abi.ModuleInfo) (*module, error) {
 	m := &module{c: c}
-	l := &layout{mod: mod, spaces: c.spaces, address: map[*ptx.Var]uint64{}}
-	constBytes, err := c.place(m, l, info)
+	l := &layout{mod: mod, spaces: c.spaces, address: map[*ptx.Var]uint64{}, code: map[*ptx.Func]uint64{}}
+	constBytes, err := c.placeAll(m, l, info)
 	if err != nil {
 		return nil, err
 	}
@@ -103,47 +84,70 @@ func (c *Context) usableLocked() error {
 	return nil
 }
 
-// place gives a module's variables memory and their first values. It returns
-// the bytes of those in .const.
-func (c *Context) place(m *module, l *layout, info *abi.ModuleInfo) (int32, error) {
+// placeAll gives a module's variables, and its heap, memory and their first
+// values, and its functions addresses. It returns the bytes of those in .const.
+func (c *Context) placeAll(m *module, l *layout, info *abi.ModuleInfo) (int32, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.usableLocked(); err != nil {
 		return 0, err
 	}
-	mod := l.mod
-	fail := func(err error) (int32, error) {
+	constBytes, err := c.placeVars(m, l, info)
+	if err == nil && c.functions(l) {
+		var addr uint64
+		if addr, err = c.place(m, heapName, heapBytes, info); err == nil {
+			l.heap = newHeap(addr, heapBytes)
+		}
+	}
+	if err == nil {
+		err = relocate(c, l, l.mod)
+	}
+	if err != nil {
 		c.freeVars(m)
 		return 0, err
 	}
-	vars := mod.Vars
-	for _, f := range mod.Funcs {
+	return constBytes, nil
+}
+
+// placeVars is called with mu held.
+func (c *Context) placeVars(m *module, l *layout, info *abi.ModuleInfo) (constBytes int32, err error) {
+	vars := l.mod.Vars
+	for _, f := range l.mod.Funcs {
 		vars = append(vars, f.Vars...)
 	}
-	constBytes := int32(0)
 	for _, v := range vars {
 		if v.Space != ptx.Global && v.Space != ptx.Const {
 			continue
 		}
 		if v.Extern {
-			return fail(&ptx.Error{Line: v.Line, Msg: "unresolved extern variable " + v.Name})
+			return 0, &ptx.Error{Object: v.Object, Line: v.Line, Msg: "unresolved extern variable " + v.Name}
 		}
-		addr, err := c.allocLocked(max(v.Size, 1))
+		addr, err := c.place(m, v.Name, v.Size, info)
 		if err != nil {
-			return fail(err)
+			return 0, err
 		}
-		m.vars = append(m.vars, addr)
 		l.address[v] = addr
 		copy(c.backing(addr), v.Init)
-		info.Globals = append(info.Globals, abi.GlobalInfo{Name: v.Name, Address: addr, Size: v.Size})
 		if v.Space == ptx.Const {
 			constBytes += int32(v.Size)
 		}
 	}
-	if err := relocate(c, l, mod); err != nil {
-		return fail(err)
-	}
 	return constBytes, nil
+}
+
+// heapName is that of the memory of malloc among a module's variables. No
+// variable of PTX can have it.
+const heapName = "malloc heap"
+
+// place gives a variable its memory.
+func (c *Context) place(m *module, name string, size uint64, info *abi.ModuleInfo) (uint64, error) {
+	addr, err := c.allocLocked(max(size, 1))
+	if err != nil {
+		return 0, err
+	}
+	m.vars = append(m.vars, addr)
+	info.Globals = append(info.Globals, abi.GlobalInfo{Name: name, Address: addr, Size: size})
+	return addr, nil
 }
 
 // compile makes the module's kernels.
@@ -165,15 +169,14 @@ func (m *module) compile(l *layout, constBytes int32, info *abi.ModuleInfo) erro
 
 // relocate writes addresses into initialised variables.
 func relocate(c *Context, l *layout, mod *ptx.Module) error {
-	byName := map[string]*ptx.Var{}
-	for _, v := range mod.Vars {
-		byName[v.Name] = v
-	}
 	for _, v := range mod.Vars {
 		for _, r := range v.Relocs {
-			to, ok := l.address[byName[r.Symbol]]
+			to, ok := l.address[r.Var]
+			if r.Func != nil {
+				to, ok = l.code[r.Func]
+			}
 			if !ok {
-				return &ptx.Error{Line: v.Line, Msg: "initialiser of " + v.Name + " names " + r.Symbol + ", which has no fixed address"}
+				return &ptx.Error{Object: v.Object, Line: v.Line, Msg: "initialiser of " + v.Name + " names " + r.Symbol + ", which has no fixed address"}
 			}
 			mem := c.backing(l.address[v])
 			if size := uint64(len(mem)); r.Offset > size || size-r.Offset < 8 {

@@ -37,10 +37,12 @@ type program struct {
 	reqThreads  [3]uint32
 	params      []*ptx.Var
 	paramBytes  uint32
+	code        map[uint64]*entered // functions by address
 }
 
 // place is where an instruction stands, for error messages.
 type place struct {
+	object   string // of several that are linked
 	fn, text string
 	line     int
 }
@@ -57,11 +59,12 @@ type step struct {
 
 // basicBlock runs without change of control: an optional synchronizing
 // instruction first, then steps, then the end, which moves the group on and
-// says whether it lives.
+// says whether it lives; a group that does not may have left machine.fault.
 type basicBlock struct {
 	sync     syncFunc
 	warp     *warpOp // the instruction of sync, when it is one of a warp
 	syncInst *place
 	steps    []step
 	end      func(m *machine, g *group) bool
+	endInst  *place
 }

@@ -394,9 +394,16 @@ func (g *randProg) decoded() string {
 	if g.rnd.Intn(2) == 0 {
 		return g.extended()
 	}
+	if g.rnd.Intn(3) == 0 {
+		return g.video()
+	}
 	st := g.one("u16", "s32", "u64", "f32", "f64", "f16")
 	sty, _ := ptx.TypeByName(st)
-	return fmt.Sprintf("set.%s.%s.%s %s, %s, %s", g.one("eq", "ne", "lt", "le", "gt", "ge"), g.one("u32", "s32", "f32"), st, g.reg("r"), g.src(sty), g.src(sty))
+	how := []string{g.one("eq", "ne", "lt", "le", "gt", "ge"), g.one("u32", "s32", "f32")}
+	if g.rnd.Intn(3) == 0 { // GCC's order
+		how[0], how[1] = how[1], how[0]
+	}
+	return fmt.Sprintf("set.%s.%s.%s %s, %s, %s", how[0], how[1], st, g.reg("r"), g.src(sty), g.src(sty))
 }
 
 // randBits favours the corners of every type of that size.
@@ -421,6 +428,16 @@ func randBits(rnd *rand.Rand, bytes int) uint64 {
 		v &= 1<<(8*bytes) - 1
 	}
 	return v
+}
+
+// video is a scalar video instruction on whole words.
+func (g *randProg) video() string {
+	s := fmt.Sprintf("%s.%s.%s.%s", g.one("vadd", "vsub"), g.one("u32", "s32"), g.one("u32", "s32"), g.one("u32", "s32"))
+	args := fmt.Sprintf(" %s, %s, %s", g.reg("r"), g.src(ptx.U32), g.src(ptx.U32))
+	if g.rnd.Intn(2) == 0 {
+		return s + ".add" + args + ", " + g.src(ptx.U32)
+	}
+	return s + args
 }
 
 // extended is arithmetic with the carry flag.

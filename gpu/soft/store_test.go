@@ -94,3 +94,22 @@ func where(space string) string {
 	}
 	return "%rd1"
 }
+
+// A warp's load of one address is one load, whatever other blocks store there
+// meanwhile: libgomp keeps the lanes of a warp in step by what they read.
+func TestLoadOfOneAddressIsOneLoad(t *testing.T) {
+	r := newRig(t, ptxHead+`.visible .entry k(.param .u64 word, .param .u64 bad) {
+	.reg .u64 %w, %b, %c, %d; .reg .u32 %i, %v, %x; .reg .u64 %s; .reg .pred %p, %q, %first;
+	ld.param.u64 %w, [word]; ld.param.u64 %b, [bad]; mov.u32 %i, 0; mov.u32 %x, %laneid; setp.eq.u32 %first, %x, 0;
+	AGAIN:
+	ld.u32 %v, [%w]; ld.global.u64 %d, [%w+8];
+	shfl.sync.idx.b32 %x, %v, 0, 31, -1; setp.ne.u32 %p, %v, %x; @%p red.global.add.u32 [%b], 1;
+	cvt.u32.u64 %v, %d; shfl.sync.idx.b32 %x, %v, 0, 31, -1; setp.ne.u32 %p, %v, %x; @%p red.global.add.u32 [%b], 1;
+	@%first red.global.add.u32 [%w], 1; @%first red.global.add.u64 [%w+8], 1;
+	add.u32 %i, %i, 1; setp.lt.u32 %q, %i, 20000; @%q bra AGAIN;
+	ret;
+}`)
+	word, bad := r.buffer(make([]byte, 16)), r.buffer(make([]byte, 4))
+	r.launch("k", [3]uint32{4, 1, 1}, [3]uint32{32, 1, 1}, 0, word, bad)
+	r.expect(bad, 1, func(int) uint32 { return 0 })
+}

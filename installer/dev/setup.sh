@@ -28,6 +28,12 @@ base="gcc libc6-dev pkg-config clang-19 libclang-rt-19-dev llvm-19 mmdebstrap e2
 	binutils squashfs-tools mtools dosfstools gdisk grub-efi-amd64-bin ovmf openssh-client
 	ceph-mon ceph-mgr ceph-osd ceph-common ovn-central ovn-host openvswitch-switch fio restic xfsprogs vde2 attr
 	chromium php-cli php-curl php-mbstring php-xml phpunit smarty4"
+# GCC's offloading to nvptx, for the tests of gpu/guest/offload. Where it is
+# installed, -fopenmp and -fopenacc compile for it too (-foffload=disable).
+case "$VERSION_ID" in
+12) base="$base gcc-12-offload-nvptx" ;;
+13) base="$base gcc-14-offload-nvptx" ;;
+esac
 # QEMU 7.2 of Debian 12 refuses a vhost-user-gpu device without KVM, so there
 # these come from its backports suite.
 virt="qemu-system-x86 qemu-utils qemu-block-extra libvirt-daemon-system libvirt-clients libvirt-dev"

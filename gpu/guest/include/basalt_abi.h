@@ -104,6 +104,12 @@
 #define BSLT_HELLO_SIZE 0x88u
 #define BSLT_CAPSET_ID 0x39u
 #define BSLT_CAPSET_SIZE 0x18u
+#define BSLT_LINK_MAGIC 0x4b4e4c42u
+#define BSLT_LINK_VERSION 0x1u
+#define BSLT_LINK_HEAD_SIZE 0x20u
+#define BSLT_LINK_OBJECT_SIZE 0x10u
+#define BSLT_MAX_LINK_OBJECTS 0x400u
+#define BSLT_MAX_LINK_NAME 0x100u
 
 struct bslt_entry {
 	uint32_t length;

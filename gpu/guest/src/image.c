@@ -17,6 +17,15 @@ struct fatbin {
 	uint64_t size; /* after the header */
 };
 
+/* What cuLinkComplete has made of several objects (link.c). */
+static size_t link_size(const uint8_t *p)
+{
+	uint64_t size;
+
+	memcpy(&size, p + 8, sizeof size);
+	return size > BSLT_MAX_MODULE_IMAGE ? 0 : (size_t)size;
+}
+
 /* The end of the section headers, and of the program headers, whichever is
  * last: cubins have both at the end. */
 static size_t elf_size(const uint8_t *p)
@@ -59,6 +68,8 @@ size_t image_size(const void **image)
 		memcpy(&f, p, sizeof f);
 		return f.size > BSLT_MAX_MODULE_IMAGE ? 0 : f.header_size + (size_t)f.size;
 	}
+	if (magic == BSLT_LINK_MAGIC)
+		return link_size(p);
 	if (memcmp(p, "\177ELF", 4) == 0)
 		return elf_size(p);
 	return strlen((const char *)p);

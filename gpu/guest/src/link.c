@@ -1,14 +1,25 @@
-/* The linker as programs like numba use it: one PTX goes in, and what comes
- * out is loaded as a module. The worker compiles it then, and before that once
- * more at cuLinkComplete if the program wants the log. */
+/* The linker. Objects are kept until cuLinkComplete; of one it gives back that
+ * one, of several an image that holds them all (abi/link.go), which the program
+ * loads as a module. The worker links when it loads it, and before that once
+ * more at cuLinkComplete, where a program expects the errors and the log. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "state.h"
 
+struct part {
+	uint32_t type;
+	char name[BSLT_MAX_LINK_NAME];
+	char *bytes; /* and a NUL */
+	size_t size;
+};
 struct link {
 	struct object o;
-	char *image;
+	struct part *parts;
+	unsigned int count;
+	size_t total; /* bytes of all parts */
+	char *image;  /* of several parts: what cuLinkComplete has given away */
 	size_t size;
 	unsigned int options;
 	CUjit_option *keys; /* ours */
@@ -17,8 +28,13 @@ struct link {
 
 static void link_destroy(struct object *o)
 {
-	free(((struct link *)o)->image);
-	free(((struct link *)o)->keys);
+	struct link *l = (struct link *)o;
+
+	for (unsigned int i = 0; i < l->count; i++)
+		free(l->parts[i].bytes);
+	free(l->parts);
+	free(l->image);
+	free(l->keys);
 }
 
 CUDA_API CUresult cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options, void **optionValues, CUlinkState *stateOut)
@@ -48,15 +64,42 @@ CUDA_API CUresult cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options
 	return 0;
 }
 
+static int link_add(struct link *l, int type, const void *data, size_t size, const char *name)
+{
+	struct part *p;
+
+	if (l->image)
+		return CUDA_ERROR_INVALID_VALUE; /* it is complete */
+	if (l->count >= BSLT_MAX_LINK_OBJECTS || size > BSLT_MAX_MODULE_IMAGE / 2 - l->total)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (!(p = realloc(l->parts, (l->count + 1) * sizeof *p)))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	l->parts = p;
+	p += l->count;
+	if (!(p->bytes = malloc(size + 1)))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	memcpy(p->bytes, data, size);
+	p->bytes[size] = 0;
+	p->size = size;
+	p->type = (uint32_t)type;
+	if (name && *name)
+		snprintf(p->name, sizeof p->name, "%s", name);
+	else
+		snprintf(p->name, sizeof p->name, "object %u", l->count);
+	l->count++;
+	l->total += size;
+	return 0;
+}
+
 CUDA_API CUresult cuLinkAddData_v2(CUlinkState state, int type, void *data, size_t size, const char *name,
 				   unsigned int numOptions, CUjit_option *options, void **optionValues)
 {
 	struct link *l;
-	int err = 0;
+	int err;
 
 	SESSION(s);
 	(void)s;
-	(void)name, (void)numOptions, (void)options, (void)optionValues;
+	(void)numOptions, (void)options, (void)optionValues;
 	if (!data || size == 0)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (size > BSLT_MAX_MODULE_IMAGE)
@@ -65,15 +108,7 @@ CUDA_API CUresult cuLinkAddData_v2(CUlinkState state, int type, void *data, size
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (!(l = object_get(state, KIND_LINK)))
 		return CUDA_ERROR_INVALID_HANDLE;
-	if (l->image)
-		err = CUDA_ERROR_NOT_SUPPORTED; /* linking two needs a real linker */
-	else if (!(l->image = malloc(size + 1)))
-		err = CUDA_ERROR_OUT_OF_MEMORY;
-	if (!err) {
-		memcpy(l->image, data, size);
-		l->image[size] = 0;
-		l->size = size;
-	}
+	err = link_add(l, type, data, size, name);
 	object_put(l);
 	return err;
 }
@@ -95,24 +130,88 @@ CUDA_API CUresult cuLinkAddFile_v2(CUlinkState state, int type, const char *path
 	return err;
 }
 
-/* Compiles and throws away: for the log, and for the error in its place. */
-static int try_load(const struct link *l)
+static char *put(char *at, const void *from, size_t n)
+{
+	memcpy(at, from, n);
+	return at + n;
+}
+
+/* Makes the image of several parts. */
+static int link_image(struct link *l)
+{
+	uint32_t head[2] = {BSLT_LINK_MAGIC, BSLT_LINK_VERSION}, tail[4] = {l->count};
+	uint64_t size = BSLT_LINK_HEAD_SIZE;
+	char *b, *at;
+
+	jit_numbers(l->options, l->keys, l->values, &tail[1], &tail[2]);
+	for (unsigned int i = 0; i < l->count; i++)
+		size += (BSLT_LINK_OBJECT_SIZE + strlen(l->parts[i].name) + l->parts[i].size + 7) & ~(uint64_t)7;
+	if (size > BSLT_MAX_MODULE_IMAGE)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (!(b = calloc(1, size + 1)))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	at = put(b, head, sizeof head);
+	at = put(at, &size, sizeof size);
+	at = put(at, tail, sizeof tail);
+	for (unsigned int i = 0; i < l->count; i++) {
+		const struct part *p = &l->parts[i];
+		uint32_t words[2] = {p->type, (uint32_t)strlen(p->name)};
+		uint64_t bytes = p->size;
+
+		at = put(at, words, sizeof words);
+		at = put(at, &bytes, sizeof bytes);
+		at = put(at, p->name, words[1]);
+		at = put(at, p->bytes, p->size);
+		at += -(at - b) & 7;
+	}
+	l->image = b;
+	l->size = size;
+	return 0;
+}
+
+static bool wants_log(const struct link *l)
 {
 	bool log = false;
-	CUmodule m;
 
 	for (unsigned int i = 0; i < l->options; i++)
 		log = log || l->keys[i] == CU_JIT_INFO_LOG_BUFFER || l->keys[i] == CU_JIT_ERROR_LOG_BUFFER;
-	if (!log)
+	return log;
+}
+
+/* Links, or compiles the only one, and throws it away: for the error and the
+ * log in their place. */
+static int try_load(const struct link *l, const void *image, size_t size)
+{
+	CUmodule m;
+
+	if (l->count == 1 && !wants_log(l))
 		return 0;
-	TRY(module_load(l->image, l->size, l->options, l->keys, l->values, &m));
+	TRY(module_load(image, size, l->options, l->keys, l->values, &m));
 	return cuModuleUnload(m);
+}
+
+static int link_complete(struct link *l, void **image, size_t *size)
+{
+	if (l->count == 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (l->count == 1) {
+		*image = l->parts[0].bytes;
+		*size = l->parts[0].size;
+	} else {
+		if (!l->image)
+			TRY(link_image(l));
+		*image = l->image;
+		*size = l->size;
+	}
+	return try_load(l, *image, *size);
 }
 
 CUDA_API CUresult cuLinkComplete(CUlinkState state, void **cubinOut, size_t *sizeOut)
 {
 	struct link *l;
-	int err = 0;
+	void *image;
+	size_t size;
+	int err;
 
 	SESSION(s);
 	(void)s;
@@ -120,12 +219,10 @@ CUDA_API CUresult cuLinkComplete(CUlinkState state, void **cubinOut, size_t *siz
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!(l = object_get(state, KIND_LINK)))
 		return CUDA_ERROR_INVALID_HANDLE;
-	if (!l->image) {
-		err = CUDA_ERROR_INVALID_VALUE;
-	} else if ((err = try_load(l)) == 0) {
-		*cubinOut = l->image; /* good until cuLinkDestroy */
+	if ((err = link_complete(l, &image, &size)) == 0) {
+		*cubinOut = image; /* good until cuLinkDestroy */
 		if (sizeOut)
-			*sizeOut = l->size + 1;
+			*sizeOut = size + 1;
 	}
 	object_put(l);
 	return err;

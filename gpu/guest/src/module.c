@@ -35,6 +35,14 @@ static struct jit jit_options(unsigned int n, const CUjit_option *keys, void **v
 	return j;
 }
 
+void jit_numbers(unsigned int n, const CUjit_option *keys, void **values, uint32_t *opt_level, uint32_t *max_registers)
+{
+	struct jit j = jit_options(n, keys, values);
+
+	*opt_level = j.opt_level;
+	*max_registers = j.max_registers;
+}
+
 /* Fills a log buffer of the program and says how much of it is used. */
 static void give_log(int buffer, int size, void **values, const char *text)
 {

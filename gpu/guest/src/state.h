@@ -152,6 +152,8 @@ int launch_parameters(const struct function *f, void **params, void **extra, uin
 /* module.c */
 int module_load(const void *image, size_t size, unsigned int options, const CUjit_option *keys, void **values,
 		CUmodule *out);
+/* The optimization level and the registers a thread that JIT options ask for. */
+void jit_numbers(unsigned int n, const CUjit_option *keys, void **values, uint32_t *opt_level, uint32_t *max_registers);
 /* Bytes of an image that the program gave without its size; 0: not known. */
 size_t image_size(const void **image);
 /* The bytes of a file, with a NUL after them; free(*bytes). */

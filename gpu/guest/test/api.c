@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include "api.h"
+#include "basalt_abi.h"
 
 static CUmodule module_of(CUfunction f)
 {
@@ -257,6 +258,55 @@ static void jit_logs(void)
 	GIVES(CUDA_ERROR_FILE_NOT_FOUND, cuLinkAddFile(link, CU_JIT_INPUT_PTX, file, 0, NULL, NULL));
 }
 
+#define PTX_HEAD ".version 6.0\n.target sm_50\n.address_size 64\n"
+#define CALLER_PTX PTX_HEAD ".extern .func (.param .u32 r) seven;\n.visible .entry k(.param .u64 to)\n{\n" \
+	".reg .u64 %a;\n.reg .u32 %v;\n.param .u32 r;\nld.param.u64 %a, [to];\ncall (r), seven;\n" \
+	"ld.param.u32 %v, [r];\nst.global.u32 [%a], %v;\nret;\n}\n"
+#define SEVEN_PTX PTX_HEAD ".visible .func (.param .u32 r) seven\n{\n.reg .u32 %v;\nmov.u32 %v, 7;\nst.param.u32 [r], %v;\nret;\n}\n"
+
+/* Several objects become one module; what does not link fails when it is completed. */
+static void link_objects(void)
+{
+	char log[2000] = "";
+	CUjit_option keys[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+	void *values[] = {log, (void *)sizeof log}, *image;
+	CUlinkState link;
+	CUmodule m;
+	CUfunction f;
+	CUdeviceptr p;
+	size_t size;
+	unsigned int got;
+	void *params[] = {&p};
+
+	(void)demo_start("poke");
+	CHECK(cuLinkCreate(0, NULL, NULL, &link));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuLinkComplete(link, &image, &size));
+	CHECK(cuLinkAddData(link, CU_JIT_INPUT_PTX, CALLER_PTX, sizeof CALLER_PTX, "caller", 0, NULL, NULL));
+	CHECK(cuLinkAddData(link, CU_JIT_INPUT_PTX, SEVEN_PTX, sizeof SEVEN_PTX, NULL, 0, NULL, NULL));
+	CHECK(cuLinkComplete(link, &image, &size));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuLinkAddData(link, CU_JIT_INPUT_PTX, SEVEN_PTX, sizeof SEVEN_PTX, NULL, 0, NULL, NULL));
+	CHECK(cuModuleLoadData(&m, image));
+	CHECK(cuLinkDestroy(link));
+	CHECK(cuModuleGetFunction(&f, m, "k"));
+	CHECK(cuMemAlloc(&p, 4));
+	CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+	CHECK(cuMemcpyDtoH(&got, p, 4));
+	EXPECT(got == 7);
+
+	CHECK(cuLinkCreate(2, keys, values, &link));
+	CHECK(cuLinkAddData(link, CU_JIT_INPUT_PTX, SEVEN_PTX, sizeof SEVEN_PTX, "one", 0, NULL, NULL));
+	CHECK(cuLinkAddData(link, CU_JIT_INPUT_PTX, SEVEN_PTX, sizeof SEVEN_PTX, "two", 0, NULL, NULL));
+	GIVES(CUDA_ERROR_INVALID_PTX, cuLinkComplete(link, &image, &size));
+	EXPECT(strstr(log, "two: line 4: function seven is already defined in one") != NULL);
+	CHECK(cuLinkDestroy(link));
+
+	CHECK(cuLinkCreate(0, NULL, NULL, &link));
+	for (unsigned int i = 0; i < BSLT_MAX_LINK_OBJECTS; i++)
+		CHECK(cuLinkAddData(link, CU_JIT_INPUT_PTX, "x", 2, NULL, 0, NULL, NULL));
+	GIVES(CUDA_ERROR_OUT_OF_MEMORY, cuLinkAddData(link, CU_JIT_INPUT_PTX, "x", 2, NULL, 0, NULL, NULL));
+	CHECK(cuLinkDestroy(link));
+}
+
 static void bad_handles(void)
 {
 	static const uintptr_t junk[] = {3, 0xdeadbeef, 0x10000, 0x7fffffffffff, UINTPTR_MAX};
@@ -493,7 +543,7 @@ static void proc_address(void)
 }
 
 static const struct test tests[] = {
-	{"threads", threads}, {"copies", copies}, {"events", events}, {"globals", globals}, {"library", library}, {"jit_logs", jit_logs},
+	{"threads", threads}, {"copies", copies}, {"events", events}, {"globals", globals}, {"library", library}, {"jit_logs", jit_logs}, {"link_objects", link_objects},
 	{"bad_handles", bad_handles}, {"out_of_memory", out_of_memory}, {"attributes", attributes}, {"bad_ptx", bad_ptx},
 	{"illegal_address", illegal_address}, {"after_fault", after_fault}, {"forks", forks}, {"dead_worker", dead_worker}, {"proc_address", proc_address},
 	{NULL, NULL},

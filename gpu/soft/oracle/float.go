@@ -154,6 +154,9 @@ func boolean(b bool) uint64 {
 // holds is the comparison of setp and set.
 func holds(in *ptx.Inst, t ptx.Type, x, y uint64) bool {
 	op := in.Mods[0]
+	if _, ok := ptx.TypeByName(op); ok { // set as GCC writes it: the result's type first
+		op = in.Mods[1]
+	}
 	var c int
 	unordered := false
 	if t.Float() {

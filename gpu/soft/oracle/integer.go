@@ -74,6 +74,16 @@ func eval(in *ptx.Inst, types []ptx.Type, v []uint64, carry *uint64) (uint64, er
 			return v[1], nil
 		}
 		return v[0], nil
+	case "vadd", "vsub":
+		x, y := integer(v[0], types[1]), integer(v[1], types[2])
+		if in.Op == "vsub" {
+			y.Neg(y)
+		}
+		x.Add(x, y)
+		if in.Has("add") {
+			x.Add(x, integer(v[2], types[0]))
+		}
+		return wrap(x, 32), nil
 	case "set":
 		return set(in, types[0], v)
 	case "cvt":

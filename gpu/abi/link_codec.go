@@ -1,0 +1,98 @@
+package abi
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+)
+
+// LinkImage is several objects to be linked.
+type LinkImage struct {
+	OptLevel, MaxRegisters uint32 // as in ModuleLoad
+	Objects                []LinkObject
+}
+
+// LinkObject is one of them. Type is a CUjitInputType.
+type LinkObject struct {
+	Type  uint32
+	Name  string
+	Image []byte
+}
+
+// IsLinkImage reports whether an image holds objects to be linked.
+func IsLinkImage(b []byte) bool {
+	return len(b) >= 4 && binary.LittleEndian.Uint32(b) == LinkMagic
+}
+
+// Append encodes the image.
+func (l *LinkImage) Append(b []byte) []byte {
+	start := len(b)
+	le := binary.LittleEndian
+	b = le.AppendUint32(b, LinkMagic)
+	b = le.AppendUint32(b, LinkVersion)
+	b = le.AppendUint64(b, 0)
+	b = le.AppendUint32(b, uint32(len(l.Objects)))
+	b = le.AppendUint32(b, l.OptLevel)
+	b = le.AppendUint32(b, l.MaxRegisters)
+	b = le.AppendUint32(b, 0)
+	for _, o := range l.Objects {
+		b = le.AppendUint32(b, o.Type)
+		b = le.AppendUint32(b, uint32(len(o.Name)))
+		b = le.AppendUint64(b, uint64(len(o.Image)))
+		b = append(append(b, o.Name...), o.Image...)
+		b = append(b, make([]byte, -(len(b)-start)&7)...)
+	}
+	le.PutUint64(b[start+8:], uint64(len(b)-start))
+	return b
+}
+
+// DecodeLinkImage decodes what a guest has sent. The images are parts of b.
+func DecodeLinkImage(b []byte) (*LinkImage, error) {
+	bad := func(format string, args ...any) (*LinkImage, error) {
+		return nil, fmt.Errorf("%w: objects to be linked: %s", ErrInvalidImage, fmt.Sprintf(format, args...))
+	}
+	le := binary.LittleEndian
+	if len(b) < LinkHeadSize || !IsLinkImage(b) {
+		return bad("%d bytes are no head", len(b))
+	}
+	if v := le.Uint32(b[4:]); v != LinkVersion {
+		return bad("version %d, want %d", v, LinkVersion)
+	}
+	if n := le.Uint64(b[8:]); n != uint64(len(b)) {
+		return bad("the head says %d bytes, there are %d", n, len(b))
+	}
+	n := le.Uint32(b[16:])
+	if n == 0 || n > MaxLinkObjects {
+		return bad("%d objects, want 1 to %d", n, MaxLinkObjects)
+	}
+	l := &LinkImage{OptLevel: le.Uint32(b[20:]), MaxRegisters: le.Uint32(b[24:])}
+	rest := b[LinkHeadSize:]
+	for i := range n {
+		if len(rest) < LinkObjectSize {
+			return bad("object %d of %d is cut off", i, n)
+		}
+		o := LinkObject{Type: le.Uint32(rest)}
+		name, size := uint64(le.Uint32(rest[4:])), le.Uint64(rest[8:])
+		rest = rest[LinkObjectSize:]
+		if name == 0 || name > MaxLinkName || name > uint64(len(rest)) || size > uint64(len(rest))-name {
+			return bad("object %d of %d: %d bytes of name and %d of image, %d are left", i, n, name, size, len(rest))
+		}
+		o.Name, o.Image = printable(rest[:name]), rest[name:name+size:name+size]
+		l.Objects = append(l.Objects, o)
+		rest = rest[min((name+size+7)&^7, uint64(len(rest))):]
+	}
+	if len(rest) > 0 {
+		return bad("%d bytes after the last object", len(rest))
+	}
+	return l, nil
+}
+
+// printable makes a name fit for logs.
+func printable(name []byte) string {
+	return string(bytes.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, name))
+}

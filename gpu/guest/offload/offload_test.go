@@ -1,0 +1,145 @@
+package offload_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/installer/dev/built"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
+)
+
+// refused are the programs that a soft GPU does not run yet: what the program
+// says then. One that begins to work fails the test, so that it leaves the table.
+var refused = map[string]string{
+	// vprintf: a soft GPU cannot print (TestBuiltins of gpu/soft).
+	"omp-printf": "cuCtxSynchronize error: unspecified launch failure",
+}
+
+// each program's time, of which a quiet machine needs about a second.
+const runPatience = 2 * time.Minute
+
+// compiler returns the newest GCC here that compiles for the GPU too.
+func compiler(t *testing.T) string {
+	t.Helper()
+	for _, version := range []string{"14", "12"} { // Debian 13, Debian 12
+		if _, err := exec.LookPath("x86_64-linux-gnu-accel-nvptx-none-gcc-" + version); err == nil {
+			return "gcc-" + version
+		}
+	}
+	t.Fatal("neither gcc-14-offload-nvptx nor gcc-12-offload-nvptx is installed: installer/dev/setup.sh installs one")
+	return ""
+}
+
+// library makes our libcuda and returns its folder.
+func library(t *testing.T, dir string) string {
+	t.Helper()
+	lib := filepath.Join(dir, "guest", "lib")
+	out, err := exec.Command("make", "--no-print-directory", "-C", "..", "BUILD="+dir, filepath.Join(lib, "libcuda.so.1")).CombinedOutput()
+	if err != nil {
+		t.Fatalf("make libcuda.so.1: %v\n%s", err, out)
+	}
+	return lib
+}
+
+// startGPU starts a basalt-gpud with a soft GPU and returns its socket.
+func startGPU(t *testing.T, dir string) string {
+	t.Helper()
+	socket := filepath.Join(dir, "s")
+	programs := built.Programs(t, "appliance/cmd/basalt-gpud", "appliance/cmd/basalt-worker")
+	cmd := exec.Command(filepath.Join(programs, "basalt-gpud"), "--standalone", "--no-nvidia",
+		"--soft-gpu", "vram=512MiB", "--socket", socket, "--state", filepath.Join(dir, "state"))
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("gpud:\n%s", log.String())
+		}
+	})
+	patience.Until(t, 30*time.Second, "gpud listens", func() bool {
+		c, err := net.Dial("unix", socket)
+		return err == nil && c.Close() == nil
+	})
+	return socket
+}
+
+func compile(t *testing.T, gcc, source, program string) {
+	t.Helper()
+	language := "-fopenacc"
+	if strings.HasPrefix(filepath.Base(source), "omp-") {
+		language = "-fopenmp"
+	}
+	out, err := exec.Command(gcc, "-O2", "-Wall", "-Werror", "-no-pie", language, "-foffload=nvptx-none",
+		"-foffload-options=-lm -latomic", "-o", program, source, "-lm").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", gcc, source, err, out)
+	}
+}
+
+// Every program compares its results with the host's and fails unless it ran on
+// the device; without the two variables of libgomp it would run on the host.
+func TestPrograms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts real workers: left out of -short")
+	}
+	if runtime.GOARCH != "amd64" {
+		t.Skip("Debian has GCC's offloading to nvptx for amd64 only")
+	}
+	sources, err := filepath.Glob("programs/*.c")
+	if err != nil || len(sources) < 20 {
+		t.Fatalf("%d programs, %v; want at least 20", len(sources), err)
+	}
+	gcc := compiler(t)
+	dir, err := os.MkdirTemp("", "offload") // unix socket paths are short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	lib, socket := library(t, dir), startGPU(t, dir)
+	t.Run("all", func(t *testing.T) {
+		for _, source := range sources {
+			name := strings.TrimSuffix(filepath.Base(source), ".c")
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				program := filepath.Join(dir, name)
+				compile(t, gcc, source, program)
+				ctx, cancel := patience.Context(context.Background(), runPatience)
+				defer cancel()
+				cmd := exec.CommandContext(ctx, program)
+				cmd.Env = append(os.Environ(), "ACC_DEVICE_TYPE=nvidia", "OMP_TARGET_OFFLOAD=MANDATORY",
+					"LD_LIBRARY_PATH="+lib, "BASALT_GPU=unix:"+socket, "BASALT_VERBOSE=1")
+				out, err := cmd.CombinedOutput()
+				if err := judge(name, string(out), err); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	})
+}
+
+// judge compares how a program ended with what the table of refusals says.
+func judge(name, out string, err error) error {
+	want, isRefused := refused[name]
+	switch {
+	case isRefused && err == nil:
+		return fmt.Errorf("%s works now: take it out of the table of refusals", name)
+	case isRefused && !strings.Contains(out, want):
+		return fmt.Errorf("%s: %w, want the refusal %q:\n%s", name, err, want, out)
+	case !isRefused && err != nil:
+		return fmt.Errorf("%s: %w\n%s", name, err, out)
+	}
+	return nil
+}

@@ -1,0 +1,250 @@
+package soft
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
+)
+
+// callKernel is a kernel that stores %out, a u32, for each thread; %tid is its number.
+func callKernel(body string) string {
+	return `.visible .entry k(.param .u64 to) {
+	.reg .u32 %r<20>; .reg .u32 %tid, %out; .reg .u64 %d<20>; .reg .u64 %to; .reg .pred %p<4>;
+	ld.param.u64 %to, [to]; mov.u32 %tid, %tid.x; mad.wide.u32 %to, %tid, 4, %to;
+` + body + `
+	st.global.u32 [%to], %out;
+	ret;
+}`
+}
+
+// runCalls runs the kernel k of a module in one block and compares its results.
+func runCalls(t *testing.T, src string, threads int, want func(tid uint32) uint32) {
+	t.Helper()
+	r := newRig(t, src)
+	out := r.buffer(make([]byte, 4*threads))
+	r.launch("k", [3]uint32{1, 1, 1}, [3]uint32{uint32(threads), 1, 1}, 0, out)
+	r.expect(out, threads, func(i int) uint32 { return want(uint32(i)) })
+}
+
+// fault runs the kernel and returns how it failed.
+func fault(t *testing.T, src string) error {
+	t.Helper()
+	r := newRig(t, src)
+	out := r.buffer(make([]byte, 4*32))
+	done := make(chan error, 1)
+	if err := r.c.Launch(nil, r.funcs["k"], worker.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{32, 1, 1}, Params: pack(out)},
+		func(err error) { done <- err }); err != nil {
+		t.Fatal(err)
+	}
+	return patience.Receive(t, time.Minute, "the kernel ends", done)
+}
+
+const threeFunctions = `
+.func (.param .u32 r) triple (.param .u32 x) { .reg .u32 %a; ld.param.u32 %a, [x]; mul.lo.u32 %a, %a, 3; st.param.u32 [r], %a; ret; }
+.func (.param .u32 r) negate (.param .u32 x) { .reg .u32 %a; ld.param.u32 %a, [x]; neg.s32 %a, %a; st.param.u32 [r], %a; ret; }
+.func (.param .u32 r) either (.param .u32 x) {
+	.reg .u32 %a; .reg .pred %p; ld.param.u32 %a, [x]; setp.gt.u32 %p, %a, 20; @%p bra BIG; add.u32 %a, %a, 1000;
+	BIG: st.param.u32 [r], %a; ret;
+}
+.global .u64 table[3] = {triple, negate, generic(either)};
+`
+
+// Lanes of one warp call different functions by their addresses, from a
+// variable's initialiser and from mov, and meet again.
+func TestCallOfAddress(t *testing.T) {
+	src := ptxHead + threeFunctions + callKernel(`
+	rem.u32 %r0, %tid, 3; mul.wide.u32 %d0, %r0, 8; mov.u64 %d1, table; add.u64 %d1, %d1, %d0; ld.global.u64 %d2, [%d1];
+	setp.eq.u32 %p0, %tid, 40; @%p0 mov.u64 %d2, triple;
+	{ .param .u32 in; .param .u32 back; st.param.u32 [in], %tid; call (back), %d2, (in), P; ld.param.u32 %out, [back]; }
+	P: .callprototype (.param .u32 _) _ (.param .u32 _);
+	bar.sync 0; activemask.b32 %r1; setp.ne.u32 %p1, %r1, -1; @%p1 mov.u32 %out, 77;`)
+	runCalls(t, src, 64, func(tid uint32) uint32 {
+		switch {
+		case tid%3 == 0 || tid == 40:
+			return 3 * tid
+		case tid%3 == 1:
+			return -tid
+		case tid > 20:
+			return tid
+		}
+		return tid + 1000
+	})
+}
+
+// Each lane recurses to its own depth, in two functions that call each other; what
+// is live across a call keeps its value.
+func TestRecursion(t *testing.T) {
+	src := ptxHead + `
+.func (.param .u32 r) odd (.param .u32 n);
+.func (.param .u32 r) sum (.param .u32 n) {
+	.reg .u32 %n, %v; .reg .pred %p;
+	ld.param.u32 %n, [n]; mov.u32 %v, 0; setp.eq.u32 %p, %n, 0; @%p bra DONE;
+	{ .param .u32 less; .param .u32 got; sub.u32 %v, %n, 1; st.param.u32 [less], %v; call (got), odd, (less); ld.param.u32 %v, [got]; }
+	add.u32 %v, %v, %n;
+	DONE: st.param.u32 [r], %v; ret;
+}
+.func (.param .u32 r) odd (.param .u32 n) {
+	.reg .u32 %n, %v; .reg .pred %p, %q;
+	ld.param.u32 %n, [n]; mov.u32 %v, 0; setp.eq.u32 %p, %n, 0; and.b32 %v, %n, 1; setp.ne.u32 %q, %v, 0; mov.u32 %v, 0; @%p bra DONE;
+	{ .param .u32 less; .param .u32 got; sub.u32 %v, %n, 1; st.param.u32 [less], %v; call (got), sum, (less); ld.param.u32 %v, [got]; }
+	add.u32 %v, %v, %n; @%q add.u32 %v, %v, 100;
+	DONE: st.param.u32 [r], %v; ret;
+}` + callKernel(`{ .param .u32 in; .param .u32 back; st.param.u32 [in], %tid; call (back), sum, (in); ld.param.u32 %out, [back]; }`)
+	runCalls(t, src, 50, func(tid uint32) uint32 {
+		v := tid * (tid + 1) / 2
+		for n, odd := tid, false; n > 0; n, odd = n-1, !odd {
+			if odd && n%2 == 1 {
+				v += 100
+			}
+		}
+		return v
+	})
+}
+
+// A result may also be a register, and a function may call itself by its address.
+func TestRecursionByAddress(t *testing.T) {
+	src := ptxHead + `
+.func (.reg .u32 %r) fact (.reg .u32 %n) {
+	.reg .u64 %self; .reg .u32 %m, %v; .reg .pred %p;
+	mov.u32 %r, 1; setp.lt.u32 %p, %n, 2; @%p ret;
+	sub.u32 %m, %n, 1; mov.u64 %self, fact; call (%v), %self, (%m), P; mul.lo.u32 %r, %v, %n; ret;
+	P: .callprototype (.reg .u32 _) _ (.reg .u32 _);
+}` + callKernel(`call (%out), fact, (%tid);`)
+	runCalls(t, src, 13, func(tid uint32) uint32 {
+		v := uint32(1)
+		for n := uint32(2); n <= tid; n++ {
+			v *= n
+		}
+		return v
+	})
+}
+
+func TestCallFaults(t *testing.T) {
+	for _, c := range []struct {
+		name, src string
+		want      error
+		text      string
+	}{
+		{"no function", threeFunctions + callKernel(`mov.u64 %d0, triple; add.u64 %d0, %d0, 4; { .param .u32 a, b; call (b), %d0, (a), P; } P: .callprototype _;`),
+			abi.ErrInvalidPC, "which is no function with these parameters"},
+		{"other parameters", threeFunctions + callKernel(`mov.u64 %d0, triple; { .param .u32 a; call %d0, (a), P; } P: .callprototype _;`),
+			abi.ErrInvalidPC, "line 15: call %d0, (a), P;"},
+		{"endless", `.func f() { call f; ret; }` + callKernel(`call f;`), abi.ErrLaunchFailed, "function f is called 1024 calls deep"},
+		{"local variables", `.func f() { .local .u32 x; call f; ret; }` + callKernel(`call f;`), abi.ErrLaunchFailed, "function f calls itself and has .local variables: not supported"},
+		{"free", `.extern .func free(.param .u64 p);` + callKernel(`{ .param .u64 a; st.param.u64 [a], %to; call free, (a); }`), abi.ErrIllegalAddress, "which malloc has not returned"},
+		{"vprintf", `.extern .func (.param .u32 r) vprintf(.param .u64 f, .param .u64 a);` + callKernel(`{ .param .u64 a, b; .param .u32 c; call (c), vprintf, (a, b); }`),
+			abi.ErrLaunchFailed, "vprintf: a soft GPU cannot print"},
+	} {
+		if err := fault(t, ptxHead+c.src); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%s: %v; want %v with %q", c.name, err, c.want, c.text)
+		}
+	}
+}
+
+// malloc gives each lane memory of its own until there is no more; what is freed
+// can be had again.
+func TestBuiltins(t *testing.T) {
+	src := ptxHead + `.extern .func (.param .u64 r) malloc (.param .u64 n); .extern .func free (.param .u64 p);` + callKernel(`
+	mov.u32 %out, 0; mov.u32 %r1, 0;
+	AGAIN:
+	{ .param .u64 n, r; mov.u64 %d0, 262144; st.param.u64 [n], %d0; call (r), malloc, (n); ld.param.u64 %d1, [r]; }
+	setp.eq.u64 %p0, %d1, 0; @%p0 bra NONE;
+	st.u32 [%d1], %tid; st.u32 [%d1+262140], %tid; ld.u32 %r2, [%d1]; add.u32 %out, %out, %r2;
+	NONE:
+	{ .param .u64 p; st.param.u64 [p], %d1; call free, (p); }
+	add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 4; @%p1 bra AGAIN;
+	{ .param .u64 n, r; mov.u64 %d0, 16777216; st.param.u64 [n], %d0; call (r), malloc, (n); ld.param.u64 %d1, [r]; }
+	setp.ne.u64 %p0, %d1, 0; @%p0 mov.u32 %out, 99999;`)
+	runCalls(t, src, 32, func(tid uint32) uint32 { return 4 * tid })
+}
+
+func TestHeap(t *testing.T) {
+	h := newHeap(1<<40, heapBytes)
+	var at []uint64
+	for {
+		p := h.alloc(100_000)
+		if p == 0 {
+			break
+		}
+		at = append(at, p)
+	}
+	if len(at) != heapBytes/100_000 {
+		t.Errorf("%d allocations of 100000 bytes", len(at))
+	}
+	for i := 0; i < len(at); i += 2 { // with those between still in use
+		if !h.release(at[i]) {
+			t.Errorf("%#x was not freed", at[i])
+		}
+	}
+	for _, p := range at {
+		h.release(p)
+	}
+	if len(h.free) != 1 || h.free[0] != (hole{1 << 40, heapBytes}) || len(h.used) != 0 {
+		t.Errorf("all freed: %v and %v", h.free, h.used)
+	}
+	if h.release(at[0]) || h.release(1) || h.alloc(0) != 0 || h.alloc(1<<63) != 0 {
+		t.Error("freed twice, or allocated nothing")
+	}
+}
+
+// Several objects are one module, and an error says in which of them it is.
+func TestLinkedImage(t *testing.T) {
+	load := func(objects ...string) (*rig, error) {
+		l := &abi.LinkImage{}
+		for i, src := range objects {
+			l.Objects = append(l.Objects, abi.LinkObject{Type: 1, Name: fmt.Sprint("object", i), Image: []byte(ptxHead + src + "\x00")})
+		}
+		r := newRig(t, ptxHead)
+		_, funcs, info, err := r.c.ModuleLoad(l.Append(nil), worker.ModuleOptions{})
+		for i, f := range info.Functions {
+			r.funcs[f.Name] = funcs[i]
+		}
+		if err != nil && !strings.Contains(info.ErrorLog, "object") {
+			t.Errorf("the log %q names no object", info.ErrorLog)
+		}
+		return r, err
+	}
+	r, err := load(`.extern .func (.param .u32 r) f (.param .u32 x); .extern .global .u32 base;`+
+		callKernel(`{ .param .u32 in; .param .u32 back; st.param.u32 [in], %tid; call (back), f, (in); ld.param.u32 %out, [back]; } ld.global.u32 %r0, [base]; add.u32 %out, %out, %r0;`),
+		`.visible .global .u32 base = 500; .visible .func (.param .u32 r) f (.param .u32 x) { .reg .u32 %a; ld.param.u32 %a, [x]; shl.b32 %a, %a, 1; st.param.u32 [r], %a; ret; }`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := r.buffer(make([]byte, 4*32))
+	r.launch("k", [3]uint32{1, 1, 1}, [3]uint32{32, 1, 1}, 0, out)
+	r.expect(out, 32, func(i int) uint32 { return uint32(2*i + 500) })
+	for _, c := range []struct{ a, b, want string }{
+		{callKernel("frob.u32 %out, 1;"), "", "object0: line 7: unsupported instruction: frob.u32 %out, 1;"},
+		{"", ".func f() { .reg .u32 %r; bad }", "object1: line 4: "},
+		{".extern .func f(); .entry k() { call f; ret; }", "", "object0: line 4: unresolved extern function f"},
+		{".visible .func f() { ret; }", ".visible .func f() { ret; }", "object1: line 4: function f is already defined in object0, line 4"},
+	} {
+		if _, err := load(c.a, c.b); !errors.Is(err, abi.ErrInvalidPTX) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q and %q: %v, want %q", c.a, c.b, err, c.want)
+		}
+	}
+}
+
+// As GCC writes them.
+func TestGCCInstructions(t *testing.T) {
+	src := ptxHead + callKernel(`
+	.reg .v2 .u32 %v; .reg .v2 .u64 %w;
+	mov.v2.u32 %v, {%tid, 7}; mov.v2.u32 %v, {%v.y, %v.x};
+	mov.u64 %d0, 5; mov.v2.u64 %w, {%d0, 6};
+	vsub.u32.u32.u32.add %r0, %v.x, %v.y, 1000; vadd.u32.s32.u32 %r1, %r0, %v.x;
+	set.u32.ge.s32 %r2, %tid, 3; set.ge.u32.s32 %r3, %tid, 3; xor.b32 %r3, %r2, %r3;
+	cvt.u32.u64 %r4, %w.y; add.u32 %out, %r1, %r2; add.u32 %out, %out, %r3; add.u32 %out, %out, %r4;`)
+	runCalls(t, src, 32, func(tid uint32) uint32 {
+		v := 7 - tid + 1000 + 7 + 6
+		if tid >= 3 {
+			v--
+		}
+		return v
+	})
+}

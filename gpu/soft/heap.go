@@ -1,0 +1,72 @@
+package soft
+
+import (
+	"slices"
+	"sort"
+	"sync"
+)
+
+// heapBytes is how much the malloc of a module's kernels has: what CUDA's
+// cudaLimitMallocHeapSize is at first. It is device memory of the module.
+const heapBytes = 8 << 20
+
+// heapAlign is the alignment of what malloc returns, as on a card.
+const heapAlign = 16
+
+// heap is the memory of malloc and free in kernels, which all blocks share.
+type heap struct {
+	mu   sync.Mutex
+	free []hole // sorted, none next to another
+	used map[uint64]uint64
+}
+
+type hole struct{ at, size uint64 }
+
+func newHeap(at, size uint64) *heap {
+	return &heap{free: []hole{{at, size}}, used: map[uint64]uint64{}}
+}
+
+// alloc returns the address of size bytes, or 0 when there is no room.
+func (h *heap) alloc(size uint64) uint64 {
+	if size == 0 || size > heapBytes {
+		return 0
+	}
+	size = (size + heapAlign - 1) &^ (heapAlign - 1)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range h.free {
+		f := &h.free[i]
+		if f.size < size {
+			continue
+		}
+		at := f.at
+		if f.at, f.size = f.at+size, f.size-size; f.size == 0 {
+			h.free = slices.Delete(h.free, i, i+1)
+		}
+		h.used[at] = size
+		return at
+	}
+	return 0
+}
+
+// release frees what alloc has returned; it reports false for anything else.
+func (h *heap) release(at uint64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	size, ok := h.used[at]
+	if !ok {
+		return false
+	}
+	delete(h.used, at)
+	i := sort.Search(len(h.free), func(i int) bool { return h.free[i].at > at })
+	h.free = slices.Insert(h.free, i, hole{at, size})
+	if i+1 < len(h.free) && at+size == h.free[i+1].at {
+		h.free[i].size += h.free[i+1].size
+		h.free = slices.Delete(h.free, i+1, i+2)
+	}
+	if i > 0 && h.free[i-1].at+h.free[i-1].size == at {
+		h.free[i-1].size += h.free[i].size
+		h.free = slices.Delete(h.free, i, i+1)
+	}
+	return true
+}
