@@ -18,7 +18,7 @@ GOLANGCI_VERSION := v2.15.0
 CODEGEN_VERSION  := v2.8.2
 
 .DEFAULT_GOAL := build
-.PHONY: help build setup guest kernels images testguest libvirtd tools lint check generated test test-long test-times planted demo demo-cluster bench bench-gpu-path fuzz gpu-check deb iso whmcs php-lint ui ui-check clean
+.PHONY: help build setup guest kernels test-vendor images testguest libvirtd tools lint check generated test test-long test-times planted demo demo-cluster bench bench-gpu-path fuzz gpu-check deb iso whmcs php-lint ui ui-check clean
 
 help:
 	@sed -n "s/^## /  make /p" $(MAKEFILE_LIST)
@@ -143,6 +143,10 @@ fuzz: setup
 ## gpu-check: one folder of binaries and tests for a machine with an NVIDIA card
 gpu-check: setup build
 	@gpu/conformance/pack.sh $(BUILD)/gpu-check
+
+## test-vendor: NVIDIA's CUDA samples, built by nvcc in a Debian root with non-free, on a soft GPU; SAMPLES=PATTERN some
+test-vendor: setup build
+	@installer/dev/vendor/samples.sh
 
 ## deb: Debian packages of what is built, in build/deb
 deb: build

@@ -90,8 +90,8 @@ CUDA_API CUresult cuMemFreeHost(void *p)
 
 /* Registered memory is the program's, at the program's address, which the worker
  * may have something else at: it is copied through the arena like any other,
- * correct, and no slower than before. What would need the device to reach into it
- * is refused. */
+ * correct, and no slower than before. Programs ask for DEVICEMAP and then only copy;
+ * who wants the device's address of it is told that there is none. */
 CUDA_API CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 {
 	struct range r = {.address = (uintptr_t)p, .size = bytesize, .flags = Flags};
@@ -100,8 +100,8 @@ CUDA_API CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Fl
 	(void)s;
 	if (!p || bytesize == 0 || bytesize > UINTPTR_MAX - (uintptr_t)p)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (Flags & ~(unsigned int)CU_MEMHOSTREGISTER_PORTABLE)
-		return CUDA_ERROR_NOT_SUPPORTED; /* mapped, I/O memory, read-only */
+	if (Flags & ~(unsigned int)(CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP))
+		return CUDA_ERROR_NOT_SUPPORTED; /* I/O memory, read-only */
 	if (capturing())
 		TRY(capture_unsafe());
 	if (host_range((uintptr_t)p, 1))

@@ -60,7 +60,7 @@ var lanes = map[string]string{
 	"hypervisor/libvirt": "libvirt",
 
 	"appliance/cmd/basalt-vgpu": "qemu",
-	"gpu/vhostgpu":                "qemu",
+	"gpu/vhostgpu":              "qemu",
 	"hypervisor/probe":          "qemu",
 	"installer/e2e":             "qemu",
 }
@@ -71,7 +71,7 @@ var prepared = map[string][]string{
 	"appliance/cmd/basalt-vgpu": {"testguest"},
 	"appliance/e2e":             {"testguest", "images", "libvirtd"},
 	"appliance/e2e/cluster":     {"testguest"},
-	"gpu/vhostgpu":                {"testguest"},
+	"gpu/vhostgpu":              {"testguest"},
 	"hypervisor/libvirt":        {"testguest", "images", "libvirtd"},
 	"hypervisor/probe":          {"libvirtd"},
 	"installer/e2e":             {"iso"},

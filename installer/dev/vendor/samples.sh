@@ -30,8 +30,8 @@ done
 build() {
 	local libraries
 	libraries=$(sed -n 's/^LIBRARIES *+= *//p' "$root/$examples/$1/Makefile" | grep -oE -e '-l[a-z_0-9]+' | tr '\n' ' ' || true)
-	chroot "$root" sh -c "cd /$examples/$1 && set -- *.cu; for f in *.cpp; do [ ! -e \"\$f\" ] || set -- \"\$@\" \"\$f\"; done;
-		exec nvcc -w -std=c++14 -arch=sm_61 -cudart shared -I/$examples/Common -L/opt/basalt/lib -o /opt/samples/$2 \"\$@\" $libraries" >"$dir/$2.log" 2>&1
+	chroot "$root" sh -c "cd /$examples/$1 && set --; for f in *.cu *.cpp; do [ ! -e \"\$f\" ] || set -- \"\$@\" \"\$f\"; done;
+		exec nvcc -w -std=c++14 -arch=sm_61 -cudart shared -I/$examples/Common -L/opt/basalt/lib -o /opt/samples/$2 \"\$@\" $libraries -lcuda" >"$dir/$2.log" 2>&1
 }
 
 run() {
