@@ -118,6 +118,8 @@ func (d doomed) enforce(c *core, at sched.Time) bool {
 		if !d.back() {
 			c.cfg.Log.Warn("killing a worker that has no session and did not end", "pid", d.link.pid, "error", unix.PidfdSendSignal(d.pidfd, unix.SIGKILL, nil, 0))
 		}
+	} else if s := d.session; s != nil && s.state == detached && s.host == d.link.host {
+		c.end(s, at) // it cannot come back
 	}
 	d.link.close()
 	_ = unix.Close(d.pidfd)

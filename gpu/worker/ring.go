@@ -18,7 +18,7 @@ type entry struct {
 }
 
 // maxEntry is the longest entry that is copied; only a Nop may be longer.
-const maxEntry = abi.EntryHeaderSize + 256 + abi.MaxInline
+const maxEntry = abi.EntryHeaderSize + 256 + abi.MaxParamBytes
 
 // available is how many bytes the guest has put into the ring beyond tail.
 func available(head, tail, ringSize uint64) (uint64, error) {

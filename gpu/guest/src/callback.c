@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "capture.h"
+#include "state.h"
 
 struct job {
 	struct job *next;
@@ -159,7 +159,7 @@ static int append(struct job *j, uint16_t op, const void *args, uint32_t args_le
 	return err;
 }
 
-static int add(CUstream h, CUhostFn function, CUstreamCallback callback, void *data)
+int callbacks_add(CUstream h, CUhostFn function, CUstreamCallback callback, void *data)
 {
 	struct bslt_stream_synchronize a;
 	struct job *j;
@@ -212,24 +212,4 @@ int callbacks_after(uint64_t context, void (*run)(void *, int), void *data)
 		return err;
 	}
 	return append(j, BSLT_OP_CTX_SYNCHRONIZE, &a, sizeof a);
-}
-
-CUDA_API CUresult cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
-{
-	bool done = false;
-
-	if (!fn)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (capturing())
-		TRY(capture_host(hStream, fn, userData, &done));
-	return done ? 0 : add(hStream, fn, NULL, userData);
-}
-
-CUDA_API CUresult cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags)
-{
-	if (!callback || flags)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (capturing())
-		TRY(capture_refuse(hStream));
-	return add(hStream, NULL, callback, userData);
 }

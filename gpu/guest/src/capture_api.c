@@ -28,6 +28,7 @@ static int start(CUstream h, struct graph *g, const CUgraphNode *deps, size_t n,
 	}
 	captures = c;
 	g->captures++;
+	default_streams_tell(capture_stream_gone);
 	atomic_fetch_add(&capture_count, 1);
 	for (size_t i = 0; i < n && !err; i++)
 		err = handles_add(&st->deps, deps[i]);

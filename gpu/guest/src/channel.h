@@ -113,9 +113,37 @@ int session_open(struct session **out, bool memory, char why[BSLT_ERROR_TEXT_SIZ
 void session_close(struct session *s);
 /* In a forked child: forgets the parent's session without touching it. */
 void session_abandon(struct session *s);
-/* 0, or the error that ends everything. */
+
+/* alive.c. 0, or the error that ends everything. */
 int session_check(struct session *s);
 void session_die(struct session *s, int result);
+/* What a waiter has seen of the worker's heartbeat; zero at first. */
+struct pulse {
+	uint64_t beat, since; /* count; nanoseconds, 0: not looked yet */
+};
+/* session_check, and the session dies when the heartbeat has stood still for
+ * BSLT_HEARTBEAT_DEAD_MILLIS. Every loop that waits for the worker asks it. */
+int pulse_check(struct session *s, struct pulse *p);
+uint64_t now_nanos(void);
+/* Sleeps a little longer each time; *step starts at 0. */
+void backoff(unsigned *step);
+/* Tells the processor that this thread only looks. */
+static inline void relax(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+#define PAGE 4096ull
+static inline uint64_t page_up(uint64_t n)
+{
+	return (n + PAGE - 1) & ~(PAGE - 1);
+}
+
+/* region.c */
 int session_region(struct session *s, uint64_t size, struct region *r);
 void session_region_free(struct session *s, struct region *r);
 /* A region at one address here and for the device's work. RES_NOT_SUPPORTED: no
@@ -145,6 +173,12 @@ static inline _Atomic uint32_t *word32(const struct session *s, uint64_t off)
 static inline _Atomic uint64_t *word64(const struct session *s, uint64_t off)
 {
 	return (_Atomic uint64_t *)(void *)at(s, off);
+}
+
+/* The minor version of the contract that the worker knows. */
+static inline uint32_t worker_minor(const struct session *s)
+{
+	return atomic_load_explicit(word32(s, BSLT_OFF_WORKER_MINOR), memory_order_relaxed);
 }
 
 /* window.c. Reserves the windows that this session can offer, the best first;
@@ -190,18 +224,6 @@ struct answer slot_await(struct session *s, uint32_t slot);
 struct answer slot_wait(struct session *s, uint32_t slot);
 /* Puts a command and waits for its answer. */
 struct answer call(struct session *s, uint16_t op, const void *args, uint32_t args_len);
-
-/* What a waiter has seen of the worker's heartbeat; zero at first. */
-struct pulse {
-	uint64_t beat, since; /* count; nanoseconds, 0: not looked yet */
-};
-/* session_check, and the session dies when the heartbeat has stood still for
- * BSLT_HEARTBEAT_DEAD_MILLIS. Every loop that waits for the worker asks it. */
-int pulse_check(struct session *s, struct pulse *p);
-
-uint64_t now_nanos(void);
-/* Sleeps a little longer each time; *step starts at 0. */
-void backoff(unsigned *step);
 
 /* arena.c. A contiguous piece of a shared region. */
 struct piece {

@@ -9,15 +9,6 @@
 /* As in CUDA, a copy up to this size to the device may return before it is done. */
 #define NO_WAIT_UP_TO (64u << 10)
 
-bool device_range(CUdeviceptr address, size_t n)
-{
-	struct range r;
-
-	if (range_find(SPACE_DEVICE, address, &r))
-		return n <= r.size - (address - r.address);
-	return host_range(address, n);
-}
-
 /* Whether n bytes from p on cannot be the program's: device addresses. */
 static bool foreign(const void *p, size_t n)
 {

@@ -10,7 +10,10 @@
 
 CUDA_API CUresult cuInit(unsigned int Flags)
 {
-	return Flags ? CUDA_ERROR_INVALID_VALUE : library_init();
+	if (Flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	forks_watch();
+	return library_init();
 }
 
 CUDA_API CUresult cuDriverGetVersion(int *driverVersion)

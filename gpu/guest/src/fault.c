@@ -31,9 +31,3 @@ int context_fault(uint64_t context)
 	object_put(c);
 	return err;
 }
-
-int context_working(uint64_t *context)
-{
-	TRY(context_current(context));
-	return context_fault(*context);
-}

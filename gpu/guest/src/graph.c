@@ -290,3 +290,14 @@ CUDA_API CUresult cuGraphRemoveDependencies_v2(CUgraph hGraph, const CUgraphNode
 		return CUDA_ERROR_INVALID_VALUE;
 	GRAPH_LOCKED(change(hGraph, from, to, numDependencies, false));
 }
+
+void params_free(struct node_params *p)
+{
+	if (p->kind == CU_GRAPH_NODE_TYPE_KERNEL) {
+		free(p->kernel.bytes);
+		free(p->kernel.pointers);
+	} else if (p->kind == CU_GRAPH_NODE_TYPE_GRAPH) {
+		graph_drop(p->child);
+	}
+	*p = (struct node_params){.kind = CU_GRAPH_NODE_TYPE_EMPTY};
+}

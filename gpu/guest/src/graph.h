@@ -114,6 +114,9 @@ void params_free(struct node_params *p);
 void user_references_free(struct user_reference *r);
 void user_objects_abandon(void);
 int user_references_clone(const struct user_reference *r, struct user_reference **out);
+/* Adds n references to a list: new ones, or those of the program (move). */
+int user_references_add(struct user_reference **list, CUuserObject object, unsigned int n, bool move);
+int user_references_take(struct user_reference **list, CUuserObject object, unsigned int n);
 
 /* graph_copy.c: a copy as it is carried out. Without a region, host addresses
  * are this process's: the copy is made here. */

@@ -1,5 +1,35 @@
 /* Clones of graphs. Executable graphs have one of their own. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "graph.h"
+
+static int clone_kernel(const struct kernel_params *k, struct kernel_params *out)
+{
+	out->bytes = malloc(k->size + 1);
+	out->pointers = calloc(k->count + 1, sizeof *out->pointers);
+	if (!out->bytes || !out->pointers) {
+		free(out->bytes);
+		free(out->pointers);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	memcpy(out->bytes, k->bytes, k->size);
+	for (uint32_t i = 0; i < k->count; i++)
+		out->pointers[i] = out->bytes + ((uint8_t *)k->pointers[i] - k->bytes);
+	return 0;
+}
+
+int params_clone(const struct node_params *p, bool visible, struct node_params *out)
+{
+	*out = *p;
+	if (p->kind == CU_GRAPH_NODE_TYPE_KERNEL)
+		return clone_kernel(&p->kernel, &out->kernel);
+	if (p->kind == CU_GRAPH_NODE_TYPE_GRAPH) {
+		TRY(graph_clone(p->child, visible, &out->child));
+		out->child->child = true;
+	}
+	return 0;
+}
 
 static int clone_nodes(const struct graph *g, bool visible, struct graph *to)
 {

@@ -6,18 +6,18 @@
 
 static int kernel_bytes(const struct function *f, const CUDA_KERNEL_NODE_PARAMS *k, struct kernel_params *out)
 {
-	uint8_t bytes[BSLT_MAX_PARAM_BYTES];
+	int err = CUDA_ERROR_OUT_OF_MEMORY;
 
-	TRY(launch_parameters(f, k->kernelParams, k->extra, bytes, &out->size));
+	if (f->param_bytes > BSLT_MAX_PARAM_BYTES)
+		return CUDA_ERROR_NOT_SUPPORTED;
 	out->count = f->info.param_count;
-	out->bytes = malloc(out->size + 1);
+	out->bytes = malloc(f->param_bytes + 1);
 	out->pointers = calloc(out->count + 1, sizeof *out->pointers);
-	if (!out->bytes || !out->pointers) {
+	if (!out->bytes || !out->pointers || (err = launch_parameters(f, k->kernelParams, k->extra, out->bytes, &out->size)) != 0) {
 		free(out->bytes);
 		free(out->pointers);
-		return CUDA_ERROR_OUT_OF_MEMORY;
+		return err;
 	}
-	memcpy(out->bytes, bytes, out->size);
 	for (uint32_t i = 0; i < out->count; i++)
 		out->pointers[i] = out->bytes + f->info.params[i].offset;
 	return 0;
@@ -151,42 +151,4 @@ int params_any(const CUgraphNodeParams *a, struct node_params *out)
 	case CU_GRAPH_NODE_TYPE_EVENT_RECORD: return params_event(a->event, a->type, out);
 	default: return a->type < 0 || a->type > CU_GRAPH_NODE_TYPE_CONDITIONAL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED;
 	}
-}
-
-static int clone_kernel(const struct kernel_params *k, struct kernel_params *out)
-{
-	out->bytes = malloc(k->size + 1);
-	out->pointers = calloc(k->count + 1, sizeof *out->pointers);
-	if (!out->bytes || !out->pointers) {
-		free(out->bytes);
-		free(out->pointers);
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	memcpy(out->bytes, k->bytes, k->size);
-	for (uint32_t i = 0; i < k->count; i++)
-		out->pointers[i] = out->bytes + ((uint8_t *)k->pointers[i] - k->bytes);
-	return 0;
-}
-
-int params_clone(const struct node_params *p, bool visible, struct node_params *out)
-{
-	*out = *p;
-	if (p->kind == CU_GRAPH_NODE_TYPE_KERNEL)
-		return clone_kernel(&p->kernel, &out->kernel);
-	if (p->kind == CU_GRAPH_NODE_TYPE_GRAPH) {
-		TRY(graph_clone(p->child, visible, &out->child));
-		out->child->child = true;
-	}
-	return 0;
-}
-
-void params_free(struct node_params *p)
-{
-	if (p->kind == CU_GRAPH_NODE_TYPE_KERNEL) {
-		free(p->kernel.bytes);
-		free(p->kernel.pointers);
-	} else if (p->kind == CU_GRAPH_NODE_TYPE_GRAPH) {
-		graph_drop(p->child);
-	}
-	*p = (struct node_params){.kind = CU_GRAPH_NODE_TYPE_EMPTY};
 }

@@ -1,42 +1,7 @@
 /* Launches: one ring entry, nothing waits. */
-#include <string.h>
+#include <stdlib.h>
 
 #include "capture.h"
-
-int launch_parameters(const struct function *f, void **params, void **extra, uint8_t *out, uint32_t *n)
-{
-	const void *buffer = NULL;
-	size_t size = 0;
-
-	*n = f->param_bytes;
-	if (*n > BSLT_MAX_PARAM_BYTES)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	if (params) {
-		if (extra)
-			return CUDA_ERROR_INVALID_VALUE;
-		memset(out, 0, *n);
-		for (uint32_t i = 0; i < f->info.param_count; i++) {
-			if (!params[i])
-				return CUDA_ERROR_INVALID_VALUE;
-			memcpy(out + f->info.params[i].offset, params[i], f->info.params[i].size);
-		}
-		return 0;
-	}
-	if (!extra)
-		return *n ? CUDA_ERROR_INVALID_VALUE : 0;
-	for (; extra[0] != CU_LAUNCH_PARAM_END; extra += 2) {
-		if (extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER)
-			buffer = extra[1];
-		else if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE && extra[1])
-			memcpy(&size, extra[1], sizeof size);
-		else
-			return CUDA_ERROR_INVALID_VALUE;
-	}
-	if (size > BSLT_MAX_PARAM_BYTES || (size && !buffer) || size < *n)
-		return CUDA_ERROR_INVALID_VALUE;
-	memcpy(out, buffer, *n);
-	return 0;
-}
 
 static int captured(CUfunction func, const struct bslt_launch *a, CUstream h, void **params, void **extra, bool *done)
 {
@@ -46,12 +11,42 @@ static int captured(CUfunction func, const struct bslt_launch *a, CUstream h, vo
 	return capture_kernel(h, &k, a->flags, done);
 }
 
+/* More than this does not lie on a program's stack. */
+#define FEW_BYTES 4096
+
+static int put_with(struct session *s, const struct bslt_launch *a, const struct function *f, void **params, void **extra, uint8_t *bytes)
+{
+	uint32_t n;
+
+	TRY(launch_parameters(f, params, extra, bytes, &n));
+	return stream_put(s, a->stream, BSLT_OP_LAUNCH, 0, BSLT_NO_SLOT, a, sizeof *a, bytes, n);
+}
+
+static int put_few(struct session *s, const struct bslt_launch *a, const struct function *f, void **params, void **extra)
+{
+	uint8_t bytes[FEW_BYTES];
+
+	return put_with(s, a, f, params, extra, bytes);
+}
+
+static int put_many(struct session *s, const struct bslt_launch *a, const struct function *f, void **params, void **extra)
+{
+	uint8_t *bytes;
+	int err;
+
+	if (worker_minor(s) < 2)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	if (!(bytes = malloc(BSLT_MAX_PARAM_BYTES)))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	err = put_with(s, a, f, params, extra, bytes);
+	free(bytes);
+	return err;
+}
+
 static int launch(CUfunction func, struct bslt_launch *a, CUstream h, void **params, void **extra)
 {
-	uint8_t bytes[BSLT_MAX_PARAM_BYTES];
 	struct function *f;
 	uint64_t context;
-	uint32_t n;
 	int err;
 
 	SESSION(s);
@@ -71,8 +66,8 @@ static int launch(CUfunction func, struct bslt_launch *a, CUstream h, void **par
 		err = CUDA_ERROR_INVALID_HANDLE;
 	else if ((uint64_t)a->block_x * a->block_y > 1024 || (uint64_t)a->block_x * a->block_y * a->block_z > 1024)
 		err = CUDA_ERROR_INVALID_VALUE;
-	else if ((err = launch_parameters(f, params, extra, bytes, &n)) == 0)
-		err = stream_put(s, a->stream, BSLT_OP_LAUNCH, 0, BSLT_NO_SLOT, a, sizeof *a, bytes, n);
+	else
+		err = f->param_bytes <= FEW_BYTES ? put_few(s, a, f, params, extra) : put_many(s, a, f, params, extra);
 	object_put(f);
 	return err;
 }

@@ -15,7 +15,7 @@ void places_open(struct session *s)
 {
 	uint64_t size = s->window.size / BSLT_HOST_PART / BSLT_WINDOW_UNIT * BSLT_WINDOW_UNIT;
 
-	if (!s->window.base || atomic_load(word32(s, BSLT_OFF_WORKER_MINOR)) < 2)
+	if (!s->window.base || worker_minor(s) < 2)
 		return;
 	s->host = (struct window){s->window.base + s->window.size - BSLT_WINDOW_TAIL - size, size};
 	s->place_next = s->host.base;

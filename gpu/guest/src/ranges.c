@@ -187,3 +187,12 @@ void ranges_abandon(void)
 	outside = (struct table){0}; /* like the window, not mapped in a child */
 	atomic_store(&strays, false);
 }
+
+bool device_range(CUdeviceptr address, size_t n)
+{
+	struct range r;
+
+	if (range_find(SPACE_DEVICE, address, &r))
+		return n <= r.size - (address - r.address);
+	return host_range(address, n);
+}

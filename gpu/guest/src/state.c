@@ -1,10 +1,8 @@
-/* The process's one session, and fork(). */
+/* The process's one session. */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "capture.h"
 #include "query.h"
-#include "context_storage.h"
 #include "state.h"
 
 struct device_info device;
@@ -12,33 +10,18 @@ _Atomic unsigned generation = 1;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(struct session *) session; /* set under lock, once */
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-/* The child knows nothing of the parent's session: it may call cuInit itself. */
-static void forked(void)
+struct session *state_abandon(void)
 {
 	struct session *s = atomic_load(&session);
 
 	pthread_mutex_init(&lock, NULL);
-	if (!s)
-		return;
-	atomic_fetch_add(&generation, 1);
-	atomic_store(&session, NULL);
-	session_abandon(s);
-	objects_abandon();
-	ranges_abandon();
-	advice_abandon();
-	pools_abandon();
-	primary_abandon();
-	callbacks_abandon();
-	context_storage_abandon();
-	captures_abandon();
-	device = (struct device_info){0};
-}
-
-static void watch_forks(void)
-{
-	pthread_atfork(NULL, NULL, forked);
+	if (s) {
+		atomic_fetch_add(&generation, 1);
+		atomic_store(&session, NULL);
+		device = (struct device_info){0};
+	}
+	return s;
 }
 
 /* The worker is too old to use host memory in place. */
@@ -80,7 +63,6 @@ int library_init(void)
 	struct session *s = NULL;
 	int err = 0;
 
-	pthread_once(&fork_once, watch_forks);
 	pthread_mutex_lock(&lock);
 	if (!atomic_load(&session) && (err = start(&s)) == 0)
 		atomic_store(&session, s);

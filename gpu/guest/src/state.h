@@ -21,6 +21,10 @@ int library_init(void);
 int library_session(struct session **s);
 /* Changes in a forked child. */
 extern _Atomic unsigned generation;
+/* In a forked child: forgets the session and returns it, or NULL. */
+struct session *state_abandon(void);
+/* fork.c: from now on a forked child forgets all that this library keeps. */
+void forks_watch(void);
 
 #define SESSION(s)                                                                                                     \
 	struct session *s;                                                                                             \
@@ -112,23 +116,28 @@ struct module {
 	char **names;
 };
 
-/* context.c */
+/* current.c */
 int context_current(uint64_t *context);
 int context_object(struct context **c); /* the current one; object_put it */
+int current_push(uint64_t context);
+/* Takes a context off the stack, if it is on top. */
+void current_leave(uint64_t context);
+/* Whom to tell of a default stream that ends with its thread. */
+void default_streams_tell(void (*gone)(uint64_t stream));
 /* fault.c: the asynchronous error of a context, or 0. */
 int context_fault(uint64_t context);
-/* context_current for a call that gives it work. */
+/* resolve.c: context_current for a call that gives it work. */
 int context_working(uint64_t *context);
 
 /* The wire's stream and its context, for a stream handle of the program. *blocking:
  * whether it and the context's default stream wait for each other. */
 int stream_find(CUstream h, uint64_t *stream, uint64_t *context, bool *blocking);
-/* The same for a call that puts work there or waits for it: an error when the
- * context has failed. */
+/* resolve.c: the same for a call that puts work there or waits for it: an error when
+ * the context has failed. */
 int stream_resolve(CUstream h, uint64_t *stream, uint64_t *context);
 /* The calling thread's own default stream in a context. */
 int stream_per_thread(uint64_t context, uint64_t *stream);
-/* That context of a destroyed or released one. */
+/* context.c */
 int primary_retain(CUcontext *c);
 void primary_abandon(void);
 int primary_release(void);
@@ -140,13 +149,15 @@ int callbacks_wait(uint64_t stream, uint64_t context, bool blocking);
 bool callbacks_pending(uint64_t stream, uint64_t context, bool blocking);
 void callbacks_abandon(void);
 
+/* Adds a host function of the program, of either kind. */
+int callbacks_add(CUstream h, CUhostFn function, CUstreamCallback callback, void *data);
 /* Calls run with the result when the stream has come to this place, before what the
  * stream does next. It is the library's: it makes no call of the API. */
 int callbacks_run(uint64_t stream, uint64_t context, bool blocking, void (*run)(void *, int), void *data);
 /* Calls run when all that the context has been given is done; context 0: soon. */
 int callbacks_after(uint64_t context, void (*run)(void *, int), void *data);
 
-/* launch.c: lays a kernel's parameters out as its parameter space; *n: bytes. */
+/* parameters.c: lays a kernel's parameters out as its parameter space; *n: bytes. */
 int launch_parameters(const struct function *f, void **params, void **extra, uint8_t *out, uint32_t *n);
 
 /* module.c */

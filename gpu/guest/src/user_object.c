@@ -5,7 +5,7 @@
 
 #include "graph.h"
 
-/* Guards user objects, not the lists of graphs; taken after graph_lock. */
+/* Guards user objects; taken after graph_lock, which guards the lists of graphs. */
 static pthread_mutex_t user_lock = PTHREAD_MUTEX_INITIALIZER;
 
 #define USER_LOCKED(call)                                                                                              \
@@ -13,11 +13,9 @@ static pthread_mutex_t user_lock = PTHREAD_MUTEX_INITIALIZER;
 		int user_err;                                                                                          \
 		SESSION(user_session);                                                                                 \
 		(void)user_session;                                                                                    \
-		pthread_mutex_lock(&graph_lock);                                                                       \
 		pthread_mutex_lock(&user_lock);                                                                        \
 		user_err = (call);                                                                                     \
 		pthread_mutex_unlock(&user_lock);                                                                      \
-		pthread_mutex_unlock(&graph_lock);                                                                     \
 		return user_err;                                                                                       \
 	} while (0)
 
@@ -165,33 +163,30 @@ CUDA_API CUresult cuUserObjectRelease(CUuserObject object, unsigned int count)
 	USER_LOCKED(give_up(object, count));
 }
 
-static int graph_retain(CUgraph h, CUuserObject object, unsigned int n, unsigned int flags)
+static int add(struct user_reference **list, CUuserObject object, unsigned int n, bool move)
 {
-	struct graph *g = graph_find(h);
 	struct user_object *u = user_find(object);
-	bool move = flags == CU_GRAPH_USER_OBJECT_MOVE;
 	int err;
 
-	if (!g || !u || n == 0 || n > INT_MAX || (flags && !move) || (move && n > u->count))
+	if (!u || n == 0 || n > INT_MAX || (move && n > u->count))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!move)
 		TRY(retain(u, n));
-	if ((err = hold(&g->users, u, n)) != 0 && !move)
+	if ((err = hold(list, u, n)) != 0 && !move)
 		release(u, n);
 	return err;
 }
 
-CUDA_API CUresult cuGraphRetainUserObject(CUgraph graph, CUuserObject object, unsigned int count, unsigned int flags)
+int user_references_add(struct user_reference **list, CUuserObject object, unsigned int n, bool move)
 {
-	USER_LOCKED(graph_retain(graph, object, count, flags));
+	USER_LOCKED(add(list, object, n, move));
 }
 
-static int graph_release(CUgraph h, CUuserObject object, unsigned int n)
+static int take(struct user_reference **list, CUuserObject object, unsigned int n)
 {
-	struct graph *g = graph_find(h);
 	struct user_object *u = user_find(object);
 
-	for (struct user_reference **at = g && u && n ? &g->users : NULL; at && *at; at = &(*at)->next) {
+	for (struct user_reference **at = u && n ? list : NULL; at && *at; at = &(*at)->next) {
 		struct user_reference *r = *at;
 
 		if (r->object != u)
@@ -208,7 +203,7 @@ static int graph_release(CUgraph h, CUuserObject object, unsigned int n)
 	return CUDA_ERROR_INVALID_VALUE;
 }
 
-CUDA_API CUresult cuGraphReleaseUserObject(CUgraph graph, CUuserObject object, unsigned int count)
+int user_references_take(struct user_reference **list, CUuserObject object, unsigned int n)
 {
-	USER_LOCKED(graph_release(graph, object, count));
+	USER_LOCKED(take(list, object, n));
 }

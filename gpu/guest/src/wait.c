@@ -1,56 +1,10 @@
 /* Completion slots: spin some tens of microseconds, then sleep. */
 #include <sched.h>
-#include <time.h>
 
 #include "channel.h"
 
 #define SPIN_NANOS 50000u
 #define BLOCK_MILLIS 200 /* how often a sleeper looks whether the worker lives */
-
-uint64_t now_nanos(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static void relax(void)
-{
-#if defined(__x86_64__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
-
-void backoff(unsigned *step)
-{
-	struct timespec t = {0, 0};
-
-	if ((*step)++ < 64) {
-		relax();
-		return;
-	}
-	t.tv_nsec = *step < 200 ? 20000 : 500000;
-	nanosleep(&t, NULL);
-}
-
-int pulse_check(struct session *s, struct pulse *p)
-{
-	uint64_t beat = atomic_load_explicit(word64(s, BSLT_OFF_HEARTBEAT), memory_order_relaxed), now = now_nanos();
-	int err = session_check(s);
-
-	if (err)
-		return err;
-	if (p->since == 0 || beat != p->beat) {
-		*p = (struct pulse){beat, now};
-	} else if (now - p->since > BSLT_HEARTBEAT_DEAD_MILLIS * 1000000ull) {
-		session_die(s, RES_UNAVAILABLE);
-		return RES_UNAVAILABLE;
-	}
-	return 0;
-}
 
 int slot_take(struct session *s, uint32_t *slot)
 {

@@ -216,6 +216,43 @@ static void occupancy(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, 0, 0));
 }
 
+/* Parameters of the greatest size that CUDA allows. */
+static void large_parameters(void)
+{
+	static const char ptx[] = ".version 8.1\n.target sm_70\n.address_size 64\n"
+				  ".visible .entry last(.param .u64 out, .param .align 4 .b8 p[32756]) {\n"
+				  "	.reg .u64 %a;\n	.reg .u32 %v;\n	ld.param.u64 %a, [out];\n	ld.param.u32 %v, [p+32752];\n"
+				  "	st.global.u32 [%a], %v;\n	ret;\n}\n";
+	static unsigned int p[32756 / 4];
+	CUgraphExec e;
+	CUgraphNode n;
+	CUdeviceptr out;
+	unsigned int back;
+	CUfunction f;
+	CUmodule m;
+	CUgraph g;
+	void *params[] = {&out, p};
+
+	(void)demo_start("count");
+	CHECK(cuModuleLoadData(&m, ptx));
+	CHECK(cuModuleGetFunction(&f, m, "last"));
+	CHECK(cuMemAlloc(&out, 4));
+	p[32752 / 4] = 0xfeed;
+	CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+	CHECK(cuMemcpyDtoH(&back, out, 4));
+	EXPECT(back == 0xfeed);
+	CHECK(cuGraphCreate(&g, 0));
+	p[32752 / 4] = 0xbeef;
+	CUDA_KERNEL_NODE_PARAMS k = {.func = f, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1,
+				     .blockDimZ = 1, .kernelParams = params};
+	CHECK(cuGraphAddKernelNode(&n, g, NULL, 0, &k));
+	CHECK(cuGraphInstantiateWithFlags(&e, g, 0));
+	p[32752 / 4] = 0; /* the graph has its own */
+	CHECK(cuGraphLaunch(e, NULL));
+	CHECK(cuMemcpyDtoH(&back, out, 4));
+	EXPECT(back == 0xbeef);
+}
+
 /* What the library passes on as it is. */
 static void passed_on(void)
 {
@@ -345,6 +382,6 @@ static void dynamic_shared(void)
 
 const struct test work_tests[] = {
 	{"callbacks", callbacks}, {"callback_errors", callback_errors}, {"boxes", boxes}, {"memsets", memsets},
-	{"registers", registers}, {"occupancy", occupancy}, {"passed_on", passed_on}, {"queries", queries}, {"event_chain", event_chain},
+	{"registers", registers}, {"occupancy", occupancy}, {"passed_on", passed_on}, {"large_parameters", large_parameters}, {"queries", queries}, {"event_chain", event_chain},
 	{"dynamic_shared", dynamic_shared}, {NULL, NULL},
 };

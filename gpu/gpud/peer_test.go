@@ -1,0 +1,45 @@
+package gpud
+
+import (
+	"log/slog"
+	"net"
+	"os/exec"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// A worker whose connection ended while gpud waited for workers to come back, and
+// whose process then ended, gives its memory up at once: nobody comes back.
+func TestDeadWorkerDoesNotComeBack(t *testing.T) {
+	worker := exec.Command("sleep", "60")
+	if err := worker.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = worker.Process.Kill(); _ = worker.Wait() })
+	ours, theirs := net.Pipe()
+	t.Cleanup(func() { _ = theirs.Close() })
+	cfg := Config{Log: slog.New(slog.DiscardHandler)}
+	cfg.setDefaults()
+	c := newCore(cfg)
+	at := now()
+	c.woke = at // gpud did not run for a while
+	l := newLink(ours, peer{pid: worker.Process.Pid})
+	v := &vgpu{id: "a", sessions: map[string]*session{}}
+	s := &session{id: "s", vgpu: v, state: live, link: l, held: 1 << 30, host: l.host}
+	v.sessions[s.id] = s
+
+	c.hungUp(s, l, at)
+	c.parted(l, s, at)
+	if s.state != detached || s.held != 1<<30 || c.doomed[0].enforce(c, at) {
+		t.Fatalf("while its process runs: state %v, %d bytes held", s.state, s.held)
+	}
+	_ = worker.Process.Kill()
+	fds := []unix.PollFd{{Fd: int32(l.pidfd), Events: unix.POLLIN}}
+	if _, err := unix.Poll(fds, 20_000); err != nil {
+		t.Fatal(err)
+	}
+	if !c.doomed[0].enforce(c, at) || s.state != ended || s.held != 0 {
+		t.Errorf("after its process ended: state %v, %d bytes held", s.state, s.held)
+	}
+}

@@ -1,0 +1,33 @@
+/* fork(): the child knows nothing of the parent's session, and may call cuInit
+ * itself. */
+#include "capture.h"
+#include "context_storage.h"
+
+static void forked(void)
+{
+	struct session *s = state_abandon();
+
+	if (!s)
+		return;
+	session_abandon(s);
+	objects_abandon();
+	ranges_abandon();
+	advice_abandon();
+	pools_abandon();
+	primary_abandon();
+	callbacks_abandon();
+	context_storage_abandon();
+	captures_abandon();
+}
+
+static void watch(void)
+{
+	pthread_atfork(NULL, NULL, forked);
+}
+
+void forks_watch(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, watch);
+}
