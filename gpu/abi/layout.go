@@ -151,7 +151,7 @@ const (
 	MaxHandles     = 1 << 20 // of all kinds together, per guest process
 	MaxModuleImage = 256 << 20
 	MaxParamBytes  = 32764 // kernel parameters of one launch, as on devices from sm_70 on; 4096 before 1.2
-	MaxInline      = 4096 // bytes carried inside a command
+	MaxInline      = 4096  // bytes carried inside a command
 )
 
 // EntryHeaderSize is the size of a command's header in the ring:
