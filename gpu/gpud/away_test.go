@@ -60,7 +60,13 @@ func TestRateWithoutGpud(t *testing.T) {
 	if without < with/4 {
 		t.Errorf("%d kernels without gpud and %d with it in the same time, want about as many", without, with)
 	}
-	eventually(t, "every launch is counted", func() bool { return n.launches("a") == warm+with+without })
+	counted := uint64(0)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("%d launches were made, %d are counted", warm+with+without, counted)
+		}
+	})
+	eventually(t, "every launch is counted", func() bool { counted = n.launches("a"); return counted == warm+with+without })
 }
 
 // gpud hangs with its socket open. Those who work go on by themselves, and what
