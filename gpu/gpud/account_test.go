@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -164,7 +165,9 @@ func TestMemoryIsExact(t *testing.T) {
 		i := rnd.Intn(len(all))
 		w := all[i]
 		where := fmt.Sprintf("step %d, process %d, %d bytes in use", step, i, used)
-		switch k := rnd.Intn(100); {
+		k := rnd.Intn(100)
+		t.Logf("%s: %d", where, k)
+		switch {
 		case k < 45:
 			bytes := uint64(1+rnd.Intn(1<<uint(4+rnd.Intn(10)))) * 256
 			if rnd.Intn(6) == 0 {
@@ -212,6 +215,68 @@ func TestMemoryIsExact(t *testing.T) {
 		_ = w.Close()
 	}
 	eventually(t, "everything given back", func() bool { return n.vgpu("v").VRAMUsed == 0 })
+}
+
+// Of two processes without memory only one is told that it is alone: the other one's
+// next allocation takes that back from it.
+func TestOneIsAlone(t *testing.T) {
+	n := newTestNode(t)
+	n.put("v", gib, 0)
+	a, b := n.account("v"), n.account("v")
+	for _, w := range []*accounted{a, b} {
+		if free, err := w.info(); err != nil || free != gib {
+			t.Fatalf("%d bytes free, %v, want all", free, err)
+		}
+	}
+	if err := b.alloc(mib); err != nil {
+		t.Fatal(err)
+	}
+	if free, err := a.info(); err != nil || free != gib-mib {
+		t.Errorf("%d bytes free, %v, want %d", free, err, gib-mib)
+	}
+}
+
+// What a process frees while gpud is away is not missed, though another one asks for
+// it before it is back.
+func TestFreedWhileGpudIsAway(t *testing.T) {
+	for name, account := range map[string]bool{"with an account": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			n := newTestNode(t)
+			n.put("v", gib, 0)
+			way := filepath.Join(t.TempDir(), "gpud.sock")
+			if err := os.Symlink(n.cfg.Socket, way); err != nil {
+				t.Fatal(err)
+			}
+			a := &accounted{Host: n.dialAt(way, "v")}
+			if account {
+				a.a = worker.NewAccount(gib)
+				a.Account(a.a)
+			}
+			b := n.account("v")
+			if err := a.alloc(gib); err != nil {
+				t.Fatal(err)
+			}
+			n.stop()
+			if err := os.Remove(way); err != nil { // it does not come back before it may
+				t.Fatal(err)
+			}
+			a.free(0)
+			n.start()
+			got := make(chan error, 1)
+			go func() { got <- b.alloc(gib) }()
+			select {
+			case err := <-got:
+				t.Errorf("before the other was back: %v", err)
+			case <-time.After(200 * time.Millisecond): // a broken gpud answers at once
+				if err := os.Symlink(n.cfg.Socket, way); err != nil {
+					t.Fatal(err)
+				}
+				if err := <-got; err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
 }
 
 // A worker that is killed loses its cushion too, and one that hangs keeps others

@@ -82,7 +82,12 @@ func (n *testNode) put(id string, vram uint64, share int) wire.VGPU {
 
 func (n *testNode) dial(vgpu string) *client.Host {
 	n.t.Helper()
-	h, err := client.DialWorker(n.t.Context(), n.cfg.Socket, vgpu, client.Options{Token: n.tokens[vgpu], PID: 42, Name: "matmul", Log: n.cfg.Log})
+	return n.dialAt(n.cfg.Socket, vgpu)
+}
+
+func (n *testNode) dialAt(socket, vgpu string) *client.Host {
+	n.t.Helper()
+	h, err := client.DialWorker(n.t.Context(), socket, vgpu, client.Options{Token: n.tokens[vgpu], PID: 42, Name: "matmul", Log: n.cfg.Log})
 	if err != nil {
 		n.t.Fatal(err)
 	}

@@ -162,6 +162,15 @@ func (p process) kill() (killed bool, err error) {
 	return true, unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
 }
 
+// gone says whether the process is known to have ended.
+func (p process) gone() bool {
+	if p.PID <= 1 {
+		return false
+	}
+	started, err := startTime(p.PID)
+	return errors.Is(err, os.ErrNotExist) || err == nil && started != p.Started
+}
+
 // startTime is field 22 of /proc/PID/stat (proc_pid_stat(5)).
 func startTime(pid int) (uint64, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -14,7 +14,6 @@ type account struct {
 	kept     bool   // the worker keeps an account and serves recall
 	greeting bool   // its registration is not answered yet: nothing may be sent
 	stale    bool   // what it holds is what a gpud before knew when it wrote, which was killed
-	spare    bool   // it has been given more than it asked for since its last answer
 	asked    uint64 // recalls sent
 	answered uint64 // recalls answered
 	again    bool   // the next recall is due with the answer to this one
@@ -75,7 +74,7 @@ func (c *core) recall(card *card, from []*session, at sched.Time, then func()) {
 func (c *core) recalled(s *session, id, bytes uint64, at sched.Time) {
 	a := &s.account
 	if id == a.asked && a.answered != a.asked {
-		a.answered, a.spare, a.late = id, false, false
+		a.answered, a.late = id, false
 		if s.vgpu.sole == s {
 			s.vgpu.sole = nil
 		}
@@ -141,9 +140,9 @@ func (c *core) greeted(s *session, account bool) {
 }
 
 // comesBack reports whether what a session holds may not be what gpud knows, until
-// its worker is back.
+// its worker is back: what it frees meanwhile nobody hears of.
 func (s *session) comesBack() bool {
-	return s.state == detached && (s.account.spare || s.account.stale) || s.state == live && s.account.greeting
+	return s.state == detached && (s.held > 0 || s.account.stale) || s.state == live && s.account.greeting
 }
 
 // awaits reports whether any worker of the vGPU but one has yet to come back.
@@ -236,10 +235,11 @@ func (c *core) spare(card *card, s *session, g grow) uint64 {
 }
 
 // alone reports whether no other session of the vGPU has memory or waits for some,
-// and remembers that s was told.
+// and remembers that s was told. Another one that was told so has to be recalled
+// first: with its next reserve s does.
 func (c *core) alone(s *session) bool {
 	v := s.vgpu
-	if !s.account.kept || s.account.asked != s.account.answered {
+	if !s.account.kept || s.account.asked != s.account.answered || v.sole != nil && v.sole != s {
 		return false
 	}
 	for _, o := range v.sessions {

@@ -253,7 +253,6 @@ func (c *core) reserve(s *session, g grow, at sched.Time) {
 	spare := c.spare(card, s, g)
 	s.settle(at)
 	s.held += g.bytes + spare
-	s.account.spare = s.account.spare || spare > 0
 	if p.out {
 		p.swapped += g.bytes
 	}

@@ -53,7 +53,6 @@ type storedSession struct {
 	Counter counter      `json:"counter"`
 	Host    process      `json:"host"`
 	Swapped uint64       `json:"swapped,omitempty"`
-	Spare   bool         `json:"spare,omitempty"` // some of Held may be idle
 }
 
 // saving is the core's side of the saver. One write is under way at a time;
@@ -170,7 +169,7 @@ func (c *core) snapshot(at sched.Time) stored {
 			}
 			out.Sessions = append(out.Sessions, storedSession{
 				ID: s.id, State: s.state, Changed: s.changed, PID: s.pid, Name: s.name,
-				Held: s.held, Settled: settled, Counter: counter, Host: s.host, Swapped: s.presence.swapped, Spare: s.account.spare,
+				Held: s.held, Settled: settled, Counter: counter, Host: s.host, Swapped: s.presence.swapped,
 			})
 		}
 		doc.VGPUs = append(doc.VGPUs, out)
@@ -223,7 +222,7 @@ func (c *core) load() error {
 			v.sessions[s.ID] = &session{
 				id: s.ID, vgpu: v, state: s.State, changed: s.Changed, pid: s.PID, name: s.Name,
 				held: s.Held, settled: s.Settled, counter: s.Counter, host: s.Host,
-				presence: presence{swapped: s.Swapped}, account: account{spare: s.Spare, stale: !doc.Final},
+				presence: presence{swapped: s.Swapped}, account: account{stale: !doc.Final},
 			}
 		}
 		c.vgpus[v.id] = v

@@ -193,11 +193,11 @@ func (c *core) hungUp(s *session, l *link, at sched.Time) {
 	}
 	s.settle(at)
 	c.step(s.vgpu.on(), at, sched.Drop{Session: s.key()})
-	swapped, spare := s.presence.swapped, s.account.spare
+	swapped := s.presence.swapped
 	if card := c.cards[s.vgpu.on()]; card != nil {
 		c.gone(card, s, at)
 	}
-	s.presence.swapped, s.account.spare = swapped, spare
+	s.presence.swapped = swapped
 	s.state, s.changed, s.link, s.acquire = detached, at, nil, 0
 	c.save.dirty = true
 }
@@ -219,11 +219,13 @@ func (c *core) end(s *session, at sched.Time) {
 	c.cfg.Log.Info("worker's session ended", "vgpu", s.vgpu.id, "session", s.id, "pid", s.pid, "gpuNanos", s.counter.Counted.GPUNanos)
 }
 
-// expire ends detached sessions whose workers did not come back, and forgets
-// what is old.
+// expire ends detached sessions whose workers have ended or did not come back, and
+// forgets what is old.
 func (c *core) expire(v *vgpu, at sched.Time) {
 	for id, s := range v.sessions {
 		switch {
+		case s.state == detached && s.host.gone():
+			c.end(s, at)
 		case s.state == detached && at-max(s.changed, c.started+c.missed) > c.cfg.DetachGrace:
 			if killed, err := s.host.kill(); killed || err != nil {
 				c.cfg.Log.Warn("killed a worker that did not come back", "vgpu", v.id, "session", s.id, "pid", s.host.PID, "error", err)
