@@ -29,7 +29,7 @@ func (t *tables) apply(entries []entry) (answers []answer, revision int64, skipp
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	g := &group{names: interned{}, most: cmp.Or(t.most, api.MaxWebhookEvents), level: cmp.Or(t.level, Level)}
-	update := func(tx *bbolt.Tx) error {
+	write := func(tx *bbolt.Tx) error {
 		answers, skipped = make([]answer, len(entries)), 0
 		v := view{tx, g}
 		applied := v.applied()
@@ -53,7 +53,7 @@ func (t *tables) apply(entries []entry) (answers []answer, revision int64, skipp
 		revision = v.revision()
 		return tx.Bucket(bucketMeta).Put(metaApplied, be64(applied))
 	}
-	err = t.held.grown(func() error { return t.db.Update(update) })
+	err = t.held.grown(func() error { return t.update(write) })
 	if err == nil {
 		t.touches.Note(g.touched...)
 	}

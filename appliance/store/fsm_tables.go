@@ -60,6 +60,9 @@ var (
 // snapshot may read for long.
 const mapBytes = 16 << 30
 
+// lockWait is how long a file's lock is waited for: two processes would destroy it.
+const lockWait = time.Second
+
 // tables is the file of the state machine.
 type tables struct {
 	path string
@@ -85,8 +88,8 @@ func (t *tables) guard(fn func() error) error {
 
 func boltOptions() *bbolt.Options {
 	return &bbolt.Options{
-		Timeout:         time.Second, // for the file's lock: two processes would destroy it
-		NoFreelistSync:  true,        // it is rebuilt when the file is opened; writes are smaller
+		Timeout:         lockWait,
+		NoFreelistSync:  true, // it is rebuilt when the file is opened; writes are smaller
 		FreelistType:    bbolt.FreelistMapType,
 		InitialMmapSize: mapBytes,
 	}
@@ -149,6 +152,21 @@ func (t *tables) read(fn func(view) error) error {
 	}
 	defer end()
 	return t.guard(func() error { return fn(v) })
+}
+
+// update runs fn in a write transaction: all of it takes hold, or nothing. bbolt's
+// own Update answers a panic by reading all pages in a goroutine, where damage, which
+// is why there is one, ends the process.
+func (t *tables) update(fn func(*bbolt.Tx) error) error {
+	tx, err := t.db.Begin(true)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // fails after Commit, which has ended it
+	if err := fn(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
 }
 
 // appliedIndex is the log index up to which the tables are.

@@ -28,7 +28,7 @@ func (t *tables) prepare() error {
 	if format != 0 && !knownFormat(format) {
 		return fmt.Errorf("format %d is not known; this program knows %d", format, tablesFormat)
 	}
-	err = t.db.Update(func(tx *bbolt.Tx) error {
+	err = t.update(func(tx *bbolt.Tx) error {
 		for _, name := range buckets {
 			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 				return err
@@ -45,7 +45,7 @@ func (t *tables) prepare() error {
 		return tx.Bucket(bucketMeta).Put(metaFormat, be64(next))
 	})
 	for more := format != 0; more && err == nil; {
-		err = t.db.Update(func(tx *bbolt.Tx) error {
+		err = t.update(func(tx *bbolt.Tx) error {
 			if more, err = (view{tx: tx}).recordsToRows(); more || err != nil {
 				return err
 			}

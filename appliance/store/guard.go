@@ -11,8 +11,10 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/raft"
+	bbolterrors "go.etcd.io/bbolt/errors"
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/appliance/store/pages"
@@ -76,8 +78,12 @@ func checkPages(path string) error {
 		return err
 	}
 	defer f.Close()
-	if unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil {
-		return nil // another process writes to it: bbolt says so
+	// A process that was killed may have it for a moment longer: what it was starting
+	// has not closed its copies yet.
+	for began := time.Now(); unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil; time.Sleep(10 * time.Millisecond) {
+		if time.Since(began) > lockWait {
+			return fmt.Errorf("open %s: another process has it: %w", path, bbolterrors.ErrTimeout)
+		}
 	}
 	err = pages.Check(path)
 	var disk *fs.PathError

@@ -14,6 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/bbolt"
+	bbolterrors "go.etcd.io/bbolt/errors"
+	"golang.org/x/sys/unix"
+
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
@@ -307,5 +311,75 @@ func TestGrowingIsNotCut(t *testing.T) {
 	var d *Damaged
 	if err := e.check(); !errors.As(err, &d) {
 		t.Errorf("a file that was cut: %v, want Damaged", err)
+	}
+}
+
+// filled is the path of tables with some hundred pages, and the tables.
+func filled(t *testing.T) (string, *tables) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tables.db")
+	f, err := openTables(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = f.update(func(tx *bbolt.Tx) error {
+		for i := range uint64(1000) {
+			if err := tx.Bucket(bucketMeta).Put(be64(i), make([]byte, 500)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path, f
+}
+
+// Tables that are cut while they are written are damaged, and can be closed.
+func TestCutWhileWritten(t *testing.T) {
+	path, f := filled(t)
+	var d *Damaged
+	err := f.held.grown(func() error {
+		return f.update(func(tx *bbolt.Tx) error {
+			if err := os.Truncate(path, 8192); err != nil {
+				return err
+			}
+			_ = tx.Bucket(bucketMeta).Get(be64(999))
+			return nil
+		})
+	})
+	if !errors.As(err, &d) {
+		t.Errorf("%v, want Damaged", err)
+	}
+	if err := f.close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A lock that goes away soon, as that of a process which was killed, hides no damage.
+func TestCutAndLocked(t *testing.T) {
+	path, f := filled(t)
+	if err := f.close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 8192); err != nil {
+		t.Fatal(err)
+	}
+	held, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	if err := unix.Flock(int(held.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openTables(path); !errors.Is(err, bbolterrors.ErrTimeout) {
+		t.Errorf("%v, want ErrTimeout", err)
+	}
+	time.AfterFunc(lockWait/10, func() { _ = held.Close() })
+	var d *Damaged
+	if _, err := openTables(path); !errors.As(err, &d) {
+		t.Errorf("%v, want Damaged", err)
 	}
 }

@@ -87,7 +87,7 @@ func restoreFiles(dir, nodeID string, r io.Reader) (info BackupInfo, err error) 
 	}
 	t.db.NoSync = true // until it is complete
 	if info, err = t.fill(r); err == nil {
-		err = t.db.Update(func(tx *bbolt.Tx) error { // a cluster of its own, of this node alone
+		err = t.update(func(tx *bbolt.Tx) error { // a cluster of its own, of this node alone
 			return view{tx: tx}.settle(settlement{Level: Level, ID: newClusterID(), AuditKey: newAuditKey()})
 		})
 	}
@@ -145,7 +145,7 @@ func (t *tables) fill(r io.Reader) (BackupInfo, error) {
 	var last key
 	rows := rowRestorer{format: info.Format}
 	for ended := false; !ended; {
-		err := t.db.Update(func(tx *bbolt.Tx) error {
+		err := t.update(func(tx *bbolt.Tx) error {
 			v := view{tx: tx, group: &group{names: interned{}}}
 			for range restoreBatch {
 				kind, raw, err := b.next()
