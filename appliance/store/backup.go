@@ -92,8 +92,13 @@ func (s *Store) Backup(ctx context.Context, w io.Writer, cluster json.RawMessage
 	}
 	defer end()
 	b := newBackupWriter(ctx, w)
-	info := BackupInfo{Format: Level, MadeAt: time.Now().UTC().Round(0), MadeBy: s.options.NodeID, Revision: v.revision(), Cluster: cluster}
-	if info.Horizon, err = v.horizon(); err != nil {
+	info := BackupInfo{Format: Level, MadeAt: time.Now().UTC().Round(0), MadeBy: s.options.NodeID, Cluster: cluster}
+	err = s.tables.guard(func() (err error) {
+		info.Revision = v.revision()
+		info.Horizon, err = v.horizon()
+		return err
+	})
+	if err != nil {
 		return s.public(err)
 	}
 	if err := s.tables.guard(func() error { return b.write(v, info) }); err != nil {

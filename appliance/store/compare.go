@@ -148,7 +148,9 @@ func (f *fsm) sumUp(index uint64, from Place) {
 	if err != nil {
 		return // closed
 	}
-	if v.applied() != index { // applied in another life, and more since: it is another state
+	same := false
+	err = f.tables.guard(func() error { same = v.applied() == index; return nil })
+	if err != nil || !same { // applied in another life, and more since: it is another state
 		end()
 		return
 	}

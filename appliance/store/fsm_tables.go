@@ -130,7 +130,7 @@ func noDatabase(path string, err error) error {
 // knownFormat says whether tables of the format can be used, or made so.
 func knownFormat(f uint64) bool { return f >= 1 && f <= tablesFormat }
 
-// begin starts a read; end must be called once.
+// begin starts a read, which must be under guard; end must be called once.
 func (t *tables) begin() (v view, end func(), err error) {
 	t.mu.RLock()
 	tx, err := t.db.Begin(false)

@@ -71,17 +71,17 @@ type watch struct {
 func (w *watch) wants(k api.Kind) bool { return len(w.kinds) == 0 || slices.Contains(w.kinds, k) }
 
 func (w *watch) run(v view, end func()) {
-	if w.since <= 0 || w.since < v.oldest()-1 || w.since > v.revision() {
-		var ok bool
-		err := w.s.tables.guard(func() error { ok = w.snapshot(v); return nil })
-		end()
-		if err != nil || !ok {
-			return
+	ok := true
+	err := w.s.tables.guard(func() error {
+		if w.since <= 0 || w.since < v.oldest()-1 || w.since > v.revision() {
+			ok = w.snapshot(v)
 		}
-	} else {
-		end()
+		return nil
+	})
+	end()
+	if err == nil && ok {
+		w.follow()
 	}
-	w.follow()
 }
 
 // snapshot sends every object, then the sync.
